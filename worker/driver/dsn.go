@@ -1,0 +1,85 @@
+package driver
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// dsnKeys maps the options of a DSN, in mattn's spelling, to settings.
+var dsnKeys = map[string]string{
+	"_journal_mode": "journal_mode", "_journal": "journal_mode",
+	"_synchronous": "synchronous", "_sync": "synchronous",
+	"_busy_timeout": "busy_timeout", "_timeout": "busy_timeout",
+	"_foreign_keys": "foreign_keys", "_fk": "foreign_keys",
+	"_auto_vacuum": "auto_vacuum", "_vacuum": "auto_vacuum",
+	"_locking_mode": "locking_mode", "_locking": "locking_mode",
+	"_cache_size":    "cache_size",
+	"_secure_delete": "secure_delete",
+	"_txlock":        "txlock",
+	"mode":           "mode",
+	"cache":          "cache",
+}
+
+// ParseDSN reads the settings out of a data source name in mattn's spelling
+// (_journal_mode=wal) or modernc's (_pragma=journal_mode(wal)); the path in
+// front of the question mark is not looked at. An option that it does not know
+// is an error that names the nearest one that it does.
+func ParseDSN(dsn string) (Settings, error) {
+	s := Settings{}
+	_, query, ok := strings.Cut(dsn, "?")
+	if !ok {
+		return s, nil
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, fmt.Errorf("DSN %q: %w", dsn, err)
+	}
+	set := func(name, value, key string) error {
+		v, err := ParseSetting(name, value)
+		if err != nil {
+			return fmt.Errorf("DSN option %s: %w", key, err)
+		}
+		if old, ok := s[name]; ok && old != v {
+			return fmt.Errorf("DSN option %s: %s is given twice, as %s and as %s", key, name, old, v)
+		}
+		s[name] = v
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		for _, value := range values[key] {
+			if key == "_pragma" {
+				name, arg, err := splitPragma(value)
+				if err != nil {
+					return nil, err
+				}
+				if err := set(name, arg, key); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			name, known := dsnKeys[key]
+			if !known {
+				candidates := append(slices.Sorted(maps.Keys(dsnKeys)), "_pragma")
+				return nil, fmt.Errorf("unknown DSN option %q: %s", key, didYouMean(key, candidates))
+			}
+			if err := set(name, value, key); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s, nil
+}
+
+// splitPragma takes apart "name(value)" and "name=value".
+func splitPragma(p string) (name, value string, err error) {
+	if n, rest, ok := strings.Cut(p, "("); ok && strings.HasSuffix(rest, ")") {
+		return strings.ToLower(strings.TrimSpace(n)), strings.Trim(rest[:len(rest)-1], ` '"`), nil
+	}
+	if n, v, ok := strings.Cut(p, "="); ok {
+		return strings.ToLower(strings.TrimSpace(n)), strings.Trim(v, ` '"`), nil
+	}
+	return "", "", fmt.Errorf("DSN option _pragma: bad value %q: want name(value), such as journal_mode(wal)", p)
+}

@@ -1,0 +1,271 @@
+package driver
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// Settings maps the name of a setting to its value in canonical form, as
+// [ParseSetting] gives it. What is not named is left as the library has it.
+type Settings map[string]string
+
+// SettingKind says what values a setting takes.
+type SettingKind int
+
+// The kinds of values.
+const (
+	enumValue     SettingKind = iota // one of Values
+	integerValue                     // a whole number
+	sizeValue                        // bytes: 4096, 64KiB, 1GiB
+	durationValue                    // milliseconds: 5000, 5s
+)
+
+// SettingDef defines one setting of the vocabulary.
+type SettingDef struct {
+	Name   string
+	About  string
+	Kind   SettingKind
+	Values []string // of an enum; the index is SQLite's number for it
+	Min    int64    // of the other kinds
+	Pragma bool     // set and read back by PRAGMA Name; otherwise set at opening
+}
+
+// Vocabulary lists every setting, in the order in which they are applied:
+// page_size and auto_vacuum must come before anything that writes the
+// database's header, busy_timeout before anything that locks.
+var Vocabulary = []SettingDef{
+	{Name: "mode", About: "how the file is opened", Values: []string{"rwc", "rw", "ro", "memory"}},
+	{Name: "cache", About: "page cache, shared between connections or not", Values: []string{"private", "shared"}},
+	{Name: "pool_size", About: "connections in the pool, all kept open", Kind: integerValue, Min: 1},
+	{Name: "txlock", About: "how a transaction begins", Values: []string{"deferred", "immediate", "exclusive"}},
+	{Name: "busy_timeout", About: "wait for a lock, in ms or as 5s", Kind: durationValue, Pragma: true},
+	{Name: "page_size", About: "bytes per page", Kind: sizeValue, Min: 512, Pragma: true},
+	{Name: "auto_vacuum", About: "give free pages back to the file system", Values: []string{"none", "full", "incremental"}, Pragma: true},
+	{Name: "locking_mode", About: "keep the file locked between transactions or not", Values: []string{"normal", "exclusive"}, Pragma: true},
+	{Name: "journal_mode", About: "rollback journal or write-ahead log", Values: []string{"delete", "truncate", "persist", "memory", "wal", "off"}, Pragma: true},
+	{Name: "synchronous", About: "when to wait for the disk", Values: []string{"off", "normal", "full", "extra"}, Pragma: true},
+	{Name: "foreign_keys", About: "enforce REFERENCES", Values: []string{"off", "on"}, Pragma: true},
+	{Name: "cache_size", About: "page cache: pages, or KiB if negative", Kind: integerValue, Min: -1 << 31, Pragma: true},
+	{Name: "mmap_size", About: "bytes of the file to map into memory", Kind: sizeValue, Pragma: true},
+	{Name: "temp_store", About: "where temporary tables go", Values: []string{"default", "file", "memory"}, Pragma: true},
+	{Name: "wal_autocheckpoint", About: "pages in the WAL that start a checkpoint, 0: never", Kind: integerValue, Pragma: true},
+	{Name: "secure_delete", About: "overwrite deleted content with zeros", Values: []string{"off", "on", "fast"}, Pragma: true},
+}
+
+// LookupSetting finds a setting of the vocabulary by its name.
+func LookupSetting(name string) (SettingDef, bool) {
+	i := slices.IndexFunc(Vocabulary, func(d SettingDef) bool { return d.Name == name })
+	if i < 0 {
+		return SettingDef{}, false
+	}
+	return Vocabulary[i], true
+}
+
+// Nearest returns the candidate with the fewest edits from name, or "" where
+// none is near.
+func Nearest(name string, candidates []string) string {
+	best, least := "", len(name)/2+2
+	for _, c := range candidates {
+		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c)); d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+func didYouMean(name string, candidates []string) string {
+	if n := Nearest(name, candidates); n != "" {
+		return fmt.Sprintf("did you mean %q?", n)
+	}
+	return "known are " + strings.Join(candidates, ", ")
+}
+
+func settingNames() []string {
+	names := make([]string, len(Vocabulary))
+	for i, d := range Vocabulary {
+		names[i] = d.Name
+	}
+	return names
+}
+
+// ParseSetting checks a setting and returns its value in canonical form: the
+// word for an enum, milliseconds for a duration, bytes for a size.
+func ParseSetting(name, value string) (string, error) {
+	d, ok := LookupSetting(name)
+	if !ok {
+		return "", fmt.Errorf("unknown setting %q: %s", name, didYouMean(name, settingNames()))
+	}
+	return d.Canonical(value)
+}
+
+// Canonical brings a value, as written by a user or as read back from SQLite,
+// into the one form in which values are compared.
+func (d SettingDef) Canonical(value string) (string, error) {
+	v := strings.ToLower(strings.TrimSpace(value))
+	bad := func(want string) error {
+		return fmt.Errorf("setting %s: bad value %q: want %s", d.Name, value, want)
+	}
+	switch d.Kind {
+	case enumValue:
+		if slices.Contains(d.Values, v) {
+			return v, nil
+		}
+		if d.Pragma && d.Name != "journal_mode" && d.Name != "locking_mode" {
+			if n, err := strconv.Atoi(v); err == nil && n >= 0 && n < len(d.Values) {
+				return d.Values[n], nil
+			}
+		}
+		if slices.Contains(d.Values, "on") {
+			switch v {
+			case "true", "yes":
+				return "on", nil
+			case "false", "no":
+				return "off", nil
+			}
+		}
+		return "", bad("one of " + strings.Join(d.Values, ", "))
+	case durationValue:
+		if dur, err := time.ParseDuration(v); err == nil && dur >= 0 {
+			return strconv.FormatInt(dur.Milliseconds(), 10), nil
+		}
+		n, err := strconv.ParseInt(v, 10, 32)
+		if err != nil || n < 0 {
+			return "", bad("milliseconds, or a duration such as 5s")
+		}
+		return strconv.FormatInt(n, 10), nil
+	case sizeValue:
+		n, err := ParseSize(v)
+		if err != nil || n < d.Min {
+			return "", bad(fmt.Sprintf("bytes, at least %d, such as 4096 or 64MiB", d.Min))
+		}
+		if d.Name == "page_size" && (n > 65536 || n&(n-1) != 0) {
+			return "", bad("a power of two from 512 to 65536")
+		}
+		return strconv.FormatInt(n, 10), nil
+	default:
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || n < d.Min {
+			return "", bad(fmt.Sprintf("a whole number, at least %d", d.Min))
+		}
+		return strconv.FormatInt(n, 10), nil
+	}
+}
+
+// ParseSize reads a number of bytes: plain, or with KiB, MiB or GiB.
+func ParseSize(s string) (int64, error) {
+	shift := 0
+	t := strings.ToLower(strings.TrimSpace(s))
+	for i, unit := range []string{"kib", "mib", "gib"} {
+		if rest, ok := strings.CutSuffix(t, unit); ok {
+			t, shift = strings.TrimSpace(rest), 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseInt(t, 10, 64)
+	if err != nil || n < 0 || n > (1<<62)>>shift {
+		return 0, fmt.Errorf("bad size %q: want bytes, such as 4096 or 64MiB", s)
+	}
+	return n << shift, nil
+}
+
+// With returns the settings with those of over in place of its own.
+func (s Settings) With(over Settings) Settings {
+	r := maps.Clone(s)
+	if r == nil {
+		r = Settings{}
+	}
+	maps.Copy(r, over)
+	return r
+}
+
+// PoolSize is the setting pool_size, 1 where it is not set.
+func (s Settings) PoolSize() int {
+	if n, err := strconv.Atoi(s["pool_size"]); err == nil && n > 0 {
+		return n
+	}
+	return 1
+}
+
+// BusyTimeout is the setting busy_timeout; ok is false where it is not set.
+func (s Settings) BusyTimeout() (d time.Duration, ok bool) {
+	ms, err := strconv.Atoi(s["busy_timeout"])
+	return time.Duration(ms) * time.Millisecond, err == nil
+}
+
+// Begin is the statement that begins a transaction as txlock asks.
+func (s Settings) Begin() string {
+	if l := s["txlock"]; l != "" {
+		return "BEGIN " + strings.ToUpper(l)
+	}
+	return "BEGIN"
+}
+
+// Pragmas returns the PRAGMA statements that apply the settings to a
+// connection, in the order in which they must run.
+func (s Settings) Pragmas() []string {
+	var list []string
+	for _, d := range Vocabulary {
+		if v, ok := s[d.Name]; ok && d.Pragma {
+			list = append(list, "PRAGMA "+d.Name+"="+v)
+		}
+	}
+	return list
+}
+
+// URI returns path as an SQLite URI file name that carries mode and cache, and
+// extra query parameters of the library's own.
+func (s Settings) URI(path string, extra url.Values) string {
+	q := url.Values{}
+	maps.Copy(q, extra)
+	for _, name := range []string{"mode", "cache"} {
+		if v, ok := s[name]; ok {
+			q.Set(name, v)
+		}
+	}
+	u := "file:" + (&url.URL{Path: path}).EscapedPath()
+	if len(q) > 0 {
+		u += "?" + q.Encode()
+	}
+	return u
+}
+
+// Mismatch is a setting that did not take effect.
+type Mismatch struct {
+	Setting string `json:"setting"`
+	Wanted  string `json:"wanted"`
+	Got     string `json:"got"`
+}
+
+func (m Mismatch) String() string {
+	return fmt.Sprintf("%s: wanted %s, got %s", m.Setting, m.Wanted, m.Got)
+}
+
+// Check compares what was wanted with what was read back from one connection
+// (names to values in canonical form). A setting that cannot be read back, and
+// so is absent from got, is not a mismatch where it is no PRAGMA.
+func Check(wanted, got Settings) []Mismatch {
+	var list []Mismatch
+	for _, d := range Vocabulary {
+		w, ok := wanted[d.Name]
+		if !ok {
+			continue
+		}
+		g, read := got[d.Name]
+		if !read && !d.Pragma {
+			continue
+		}
+		if !read {
+			g = "nothing"
+		}
+		if g != w {
+			list = append(list, Mismatch{d.Name, w, g})
+		}
+	}
+	return list
+}

@@ -1,0 +1,145 @@
+package driver
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unsafe"
+)
+
+// Type is the Go type that a parameter has and a column is decoded into.
+type Type uint8
+
+// The types. SQLite stores a Bool as the integer 0 or 1 and a Time as
+// milliseconds since the Unix epoch.
+const (
+	Int  Type = iota + 1 // int64
+	Real                 // float64
+	Text                 // string
+	Blob                 // []byte
+	Bool                 // bool
+	Time                 // time.Time
+)
+
+var typeNames = [...]string{Int: "int", Real: "real", Text: "text", Blob: "blob", Bool: "bool", Time: "time"}
+
+// TypeNames lists the names of all types, in order.
+func TypeNames() []string { return typeNames[1:] }
+
+func (t Type) String() string {
+	if t == 0 || int(t) >= len(typeNames) {
+		return fmt.Sprintf("Type(%d)", uint8(t))
+	}
+	return typeNames[t]
+}
+
+// MarshalText writes the type's name.
+func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads a type's name.
+func (t *Type) UnmarshalText(b []byte) error {
+	for i, n := range typeNames {
+		if i > 0 && n == string(b) {
+			*t = Type(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown type %q: one of %s", b, strings.Join(typeNames[1:], ", "))
+}
+
+// ColumnType is the declared type of a result's column; "text?" is one that
+// may be NULL.
+type ColumnType struct {
+	Type     Type
+	Nullable bool
+}
+
+func (c ColumnType) String() string {
+	if c.Nullable {
+		return c.Type.String() + "?"
+	}
+	return c.Type.String()
+}
+
+// MarshalText writes the type's name, with "?" where it may be NULL.
+func (c ColumnType) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (c *ColumnType) UnmarshalText(b []byte) error {
+	s, nullable := strings.CutSuffix(string(b), "?")
+	c.Nullable = nullable
+	return c.Type.UnmarshalText([]byte(s))
+}
+
+// Span is where a Text or Blob lies in its column's Data.
+type Span struct{ Off, Len uint32 }
+
+// Column is one typed column of values to bind. It holds no pointers per
+// value, so that the garbage collector passes over it.
+type Column struct {
+	Type  Type
+	Ints  []int64   // Int; Bool as 0 or 1; Time as milliseconds since the Unix epoch
+	Reals []float64 // Real
+	Spans []Span    // Text and Blob
+	Data  []byte    // what Spans point into; values may share bytes
+	Nulls []bool    // nil where no value is NULL
+}
+
+// Null reports whether the value of row r is NULL.
+func (c *Column) Null(r int) bool { return c.Nulls != nil && c.Nulls[r] }
+
+// Bytes is the Blob, or the Text's bytes, of row r: valid and unchanged until
+// the column is filled anew, not to be written to.
+func (c *Column) Bytes(r int) []byte {
+	s := c.Spans[r]
+	return c.Data[s.Off : s.Off+s.Len : s.Off+s.Len]
+}
+
+// Text is the Text of row r, sharing the column's memory: valid until the
+// column is filled anew.
+func (c *Column) Text(r int) string {
+	s := c.Spans[r]
+	if s.Len == 0 {
+		return ""
+	}
+	return unsafe.String(&c.Data[s.Off], s.Len)
+}
+
+// Any is the value of row r as database/sql takes it: nil, int64 (Int, Bool
+// and Time too), float64, string or []byte.
+func (c *Column) Any(r int) any {
+	if c.Null(r) {
+		return nil
+	}
+	switch c.Type {
+	case Real:
+		return c.Reals[r]
+	case Text:
+		return c.Text(r)
+	case Blob:
+		return c.Bytes(r)
+	default:
+		return c.Ints[r]
+	}
+}
+
+// Batch is rows of parameters, by column.
+type Batch struct {
+	Columns []Column
+	PerExec int // rows that one execution binds: 1, or the groups of a multi-row VALUES
+}
+
+// Cell is one decoded value. Only the field that its column's type names is
+// set, and only where Null is false.
+type Cell struct {
+	Null bool
+	Bool bool
+	Int  int64
+	Real float64
+	Text string
+	Blob []byte
+	Time time.Time
+}
+
+// Row is one decoded row of a result.
+type Row []Cell

@@ -1,0 +1,189 @@
+// Package result holds the plain types in which measurements travel: from
+// worker to lab, into the store, into reports. Their JSON form is a documented
+// contract. The package computes nothing.
+package result
+
+import (
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Status is how a trial, or a cell made of trials, ended.
+type Status string
+
+// The statuses.
+const (
+	OK          Status = "ok"
+	Refused     Status = "refused"     // a setting did not take effect
+	Wrong       Status = "wrong"       // an answer was not the expected one
+	Failed      Status = "failed"      // error, crash, hang, out of memory or disk
+	Unavailable Status = "unavailable" // the worker could not be built or started
+)
+
+// Reason says why a trial is not OK.
+type Reason struct {
+	// Code is short and stable: "setting", "rows", "checksum", "sqlite",
+	// "crash", "killed", "timeout", "disk-full", "protocol", "build", "no-cc", …
+	Code    string `json:"code"`
+	Phase   string `json:"phase,omitempty"`
+	Message string `json:"message"`          // one line
+	Detail  string `json:"detail,omitempty"` // the end of standard error, build output
+}
+
+// Sample is what one trial measured of one phase.
+type Sample struct {
+	Phase string `json:"phase"`
+
+	WallNS   int64 `json:"wall_ns"`   // only the driver's work
+	UserNS   int64 `json:"user_ns"`   // CPU of the process and its children
+	SystemNS int64 `json:"system_ns"` // likewise
+
+	// Operations is what WallNS is divided by: rows of a bulk phase, executions
+	// of a query, operations of a mix that succeeded.
+	Operations int64 `json:"operations"`
+	Rows       int64 `json:"rows"` // written or read
+
+	// Metric is what the phase is judged by: "time", the wall time of fixed
+	// work; "time/op", where the work is bounded by a duration; "latency",
+	// the 99th percentile from the intended start at a fixed rate.
+	Metric string `json:"metric"`
+
+	Allocs     int64 `json:"allocs"`      // heap objects, Go's own; 0 where not known
+	AllocBytes int64 `json:"alloc_bytes"` // likewise
+
+	PeakRSSBytes  int64 `json:"peak_rss_bytes"` // of the process tree, so far in the trial
+	DatabaseBytes int64 `json:"database_bytes"` // after the phase
+	WALBytes      int64 `json:"wal_bytes"`      // after the phase, before the checkpoint
+
+	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // of a phase that wrote, in WAL mode
+
+	Checksum string       `json:"checksum,omitempty"` // SHA-256 over every value of the untimed pass
+	Errors   []ErrorCount `json:"errors,omitempty"`
+	Latency  []Latency    `json:"latency,omitempty"` // by operation
+}
+
+// Value is the phase's metric: seconds, or seconds per operation.
+func (s *Sample) Value() float64 {
+	switch s.Metric {
+	case "time/op":
+		return float64(s.WallNS) / 1e9 / float64(max(s.Operations, 1))
+	case "latency":
+		var worst int64
+		for _, l := range s.Latency {
+			worst = max(worst, l.P99NS)
+		}
+		return float64(worst) / 1e9
+	default:
+		return float64(s.WallNS) / 1e9
+	}
+}
+
+// ErrorCount counts the operations of a phase that failed with one code.
+type ErrorCount struct {
+	Code   int    `json:"code"` // SQLite's extended result code
+	Name   string `json:"name"` // such as SQLITE_BUSY_SNAPSHOT
+	Count  int64  `json:"count"`
+	WaitNS int64  `json:"wait_ns"` // spent in the operations that failed
+}
+
+// Latency is the distribution of one operation's latency.
+type Latency struct {
+	Operation string `json:"operation"`
+	Count     int64  `json:"count"`
+	MeanNS    int64  `json:"mean_ns"`
+	P50NS     int64  `json:"p50_ns"`
+	P90NS     int64  `json:"p90_ns"`
+	P99NS     int64  `json:"p99_ns"`
+	P999NS    int64  `json:"p99_9_ns"`
+	P9999NS   int64  `json:"p99_99_ns"`
+	MaxNS     int64  `json:"max_ns"`
+
+	// Histogram is the whole distribution, in HdrHistogram's V2 compressed
+	// encoding, base64, in nanoseconds.
+	Histogram string `json:"histogram"`
+}
+
+// Proof is what a worker read back before the first phase.
+type Proof struct {
+	Connections    []driver.Settings `json:"connections"` // of each pooled connection, all that can be read
+	SQLiteVersion  string            `json:"sqlite_version"`
+	SQLiteSourceID string            `json:"sqlite_source_id"`
+	CompileOptions []string          `json:"compile_options"`
+	Module         string            `json:"module"`         // the measured module, as linked
+	ModuleVersion  string            `json:"module_version"` // likewise
+	Runtime        string            `json:"runtime"`        // such as go1.26.8
+}
+
+// Case is workload × driver × settings × parameters.
+type Case struct {
+	ID         int               `json:"id"` // within its run, from 1
+	Workload   string            `json:"workload"`
+	Scale      string            `json:"scale"`
+	Parameters map[string]int64  `json:"parameters,omitempty"`
+	Driver     string            `json:"driver"` // as asked for: "mattn@v1.14.22"
+	Info       driver.Info       `json:"info"`
+	Settings   driver.Settings   `json:"settings"`
+	Phases     []string          `json:"phases"` // timed, in order
+	Worker     string            `json:"worker,omitempty"`
+	Build      map[string]string `json:"build,omitempty"` // go version, flags, cc
+}
+
+// Trial is one process, one database file, one case.
+type Trial struct {
+	Case     int       `json:"case"`
+	Round    int       `json:"round"` // from 1
+	Order    int       `json:"order"` // within the run, from 1
+	Started  time.Time `json:"started"`
+	TookNS   int64     `json:"took_ns"` // from start to end of the process
+	Status   Status    `json:"status"`
+	Reason   *Reason   `json:"reason,omitempty"`
+	Proof    *Proof    `json:"proof,omitempty"`
+	Samples  []Sample  `json:"samples,omitempty"`
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Warning is noise or doubt, attached to what it concerns.
+type Warning struct {
+	Code    string `json:"code"` // such as "load", "virtual", "fsync", "calibration"
+	Message string `json:"message"`
+	Case    int    `json:"case,omitempty"`  // 0: the run
+	Phase   string `json:"phase,omitempty"` // "": all phases
+	Round   int    `json:"round,omitempty"` // 0: all rounds
+}
+
+// Machine is where a run took place.
+type Machine struct {
+	Hostname   string `json:"hostname"`
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	Kernel     string `json:"kernel,omitempty"`
+	CPU        string `json:"cpu"`
+	Cores      int    `json:"cores"`
+	MemoryByte int64  `json:"memory_bytes"`
+	Governor   string `json:"governor,omitempty"`
+	Virtual    string `json:"virtual,omitempty"` // hypervisor, "" where none is seen
+	Directory  string `json:"directory"`         // where databases are made
+	FileSystem string `json:"file_system"`
+	Device     string `json:"device"`
+	SyncFree   bool   `json:"sync_free"` // fsync reaches no device
+}
+
+// Run is rounds of trials of cases, with all that is needed to judge them.
+type Run struct {
+	ID        int64     `json:"id"`
+	Version   string    `json:"version"` // of sqlite3perf
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Command   []string  `json:"command"`
+	Seed      uint64    `json:"seed"`
+	Scale     string    `json:"scale"`
+	Rounds    int       `json:"rounds"` // complete ones
+	Precision float64   `json:"precision"`
+	Stopped   string    `json:"stopped"` // "rounds", "precise", "time", "interrupted", "" while it runs
+	LeftOut   []string  `json:"left_out,omitempty"`
+	Machine   Machine   `json:"machine"`
+	Cases     []Case    `json:"cases"`
+	Trials    []Trial   `json:"trials"`
+	Warnings  []Warning `json:"warnings,omitempty"`
+}

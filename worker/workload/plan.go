@@ -1,0 +1,175 @@
+// Package workload is the language in which workloads are written: loading and
+// checking of YAML, and the generators that make values from a seed. It opens
+// no database and measures nothing.
+package workload
+
+import (
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Plan is a workload brought down to plain numbers: what the lab sends to a
+// worker, in any language. Every name in it has been checked.
+type Plan struct {
+	Schema   string    `json:"schema"` // SQL script, run before the first phase
+	DataSets []DataSet `json:"data_sets"`
+	Phases   []Phase   `json:"phases"`
+}
+
+// DataSet is rows made by generators. Rows are numbered from 0 through the
+// whole set; a nested set has Count rows for each row of its parent, so that
+// row i belongs to the parent's row i / Count.
+type DataSet struct {
+	Name    string   `json:"name"`
+	Parent  string   `json:"parent,omitempty"`
+	Count   int64    `json:"count"` // rows, or rows per parent's row
+	Total   int64    `json:"total"` // rows in all
+	Table   string   `json:"table"` // inserted into
+	Columns []Column `json:"columns"`
+}
+
+// Column is one generated column.
+type Column struct {
+	Name      string      `json:"name"`
+	Type      driver.Type `json:"type"`
+	Hidden    bool        `json:"hidden,omitempty"` // made for other columns, not inserted
+	Generator Generator   `json:"generator"`
+}
+
+// Generator says how a value is made from the seed, the names of the data set
+// and column, and the row's number; docs/worker-protocol.md defines each kind to
+// the bit. Only the fields that its Kind names are set.
+type Generator struct {
+	Kind string `json:"kind"`
+
+	// NullPermille of 1000 values are NULL, whatever the kind.
+	NullPermille int64 `json:"null_permille,omitempty"`
+
+	Low  int64   `json:"low,omitempty"`  // serial: the first; int, zipf: the least; text, blob, hex: least bytes; time: start in ms
+	High int64   `json:"high,omitempty"` // int, zipf: the greatest; text, blob, hex: most bytes; time: random within [Low, High)
+	Step int64   `json:"step,omitempty"` // serial, time: added per row
+	Skew float64 `json:"skew,omitempty"` // zipf, pick: the exponent s > 1; 0: uniform
+
+	RealLow  float64 `json:"real_low,omitempty"`  // real: uniform in [RealLow, RealHigh)
+	RealHigh float64 `json:"real_high,omitempty"` // real
+
+	Format string   `json:"format,omitempty"` // format: fmt verbs %d, %s, %v, %x with widths
+	Of     []string `json:"of,omitempty"`     // format, sha256: columns of the same set; ref, pick: one "set.column"
+	Hex    bool     `json:"hex,omitempty"`    // sha256: hash the bytes that the hex text stands for
+
+	Text   string   `json:"text,omitempty"`   // const (type text), repeat
+	Times  int64    `json:"times,omitempty"`  // repeat
+	Int    int64    `json:"int,omitempty"`    // const (int, bool, time)
+	Choice []string `json:"choice,omitempty"` // choice
+}
+
+// The kinds of generators.
+const (
+	GenSerial = "serial" // Low + Step*i
+	GenConst  = "const"
+	GenNull   = "null"
+	GenInt    = "int"
+	GenZipf   = "zipf"
+	GenReal   = "real"
+	GenTime   = "time"
+	GenFormat = "format"
+	GenText   = "text"
+	GenRepeat = "repeat"
+	GenBlob   = "blob"
+	GenChoice = "choice"
+	GenHex    = "hex"
+	GenSHA256 = "sha256"
+	GenRef    = "ref"  // the column of the row that this one is nested in
+	GenPick   = "pick" // the column of a row of the set drawn at random
+)
+
+// Phase is one named piece of a workload. Exactly one of Insert, Query, Mix and
+// Script is set.
+type Phase struct {
+	Name    string  `json:"name"`
+	Untimed bool    `json:"untimed,omitempty"` // done, but yields no sample
+	Context string  `json:"context,omitempty"` // "background" (the default) or "cancellable"
+	Insert  *Insert `json:"insert,omitempty"`
+	Query   *Query  `json:"query,omitempty"`
+	Mix     *Mix    `json:"mix,omitempty"`
+	Script  string  `json:"script,omitempty"`
+}
+
+// Insert writes the rows of data sets, on one connection.
+type Insert struct {
+	Sets []string `json:"sets"`
+
+	// Transaction is "one" around the phase, "set" around each data set,
+	// "each" statement by itself, "every" Every rows, or "per" row of the set
+	// Per with all that is nested in it (Sets then starts with Per and goes
+	// on with its descendants, inserted depth first).
+	Transaction string `json:"transaction"`
+	Every       int64  `json:"every,omitempty"`
+	Per         string `json:"per,omitempty"`
+
+	RowsPerStatement int64 `json:"rows_per_statement"` // groups in one VALUES
+	AdHoc            bool  `json:"ad_hoc,omitempty"`
+}
+
+// Parameter is where the value of one "?" comes from. Either Column, "set.column"
+// of the row that a query's ForEach stands at, or a Generator, whose row is the
+// execution's number.
+type Parameter struct {
+	Name      string      `json:"name"`
+	Type      driver.Type `json:"type"`
+	Column    string      `json:"column,omitempty"`
+	Generator *Generator  `json:"generator,omitempty"`
+}
+
+// Call is one statement with where its parameters come from.
+type Call struct {
+	SQL        string              `json:"sql"` // with plain "?"
+	Parameters []Parameter         `json:"parameters,omitempty"`
+	Columns    []driver.ColumnType `json:"columns,omitempty"` // empty: returns no rows
+	AdHoc      bool                `json:"ad_hoc,omitempty"`
+
+	// Rows is how many rows each execution must return; -1: not known.
+	Rows int64 `json:"rows"`
+}
+
+// Query runs one statement and reads its result to the end.
+type Query struct {
+	Call
+	ForEach string `json:"for_each,omitempty"` // once per row of the set; "": once
+	Repeat  int64  `json:"repeat"`             // the whole, so many times
+	Clients int    `json:"clients"`            // goroutines that each do the whole on a connection of their own
+
+	// Returns names the generated values that the result must equal, in
+	// order, over the whole of ForEach; nil: the drivers must agree.
+	Returns *Returns `json:"returns,omitempty"`
+}
+
+// Returns says that a result's rows are the rows of a data set, in order, with
+// these columns ("set.column", of Set itself or of what it is nested in).
+type Returns struct {
+	Set     string   `json:"set"`
+	Columns []string `json:"columns"`
+}
+
+// Mix is weighted operations run by clients at once.
+type Mix struct {
+	Operations []Operation `json:"operations"`
+	Clients    int         `json:"clients"`
+	OwnConn    bool        `json:"own_conn,omitempty"` // each client keeps a connection; else the pool, at each operation
+
+	// Either Count operations in all, or for DurationMS.
+	Count      int64 `json:"count,omitempty"`
+	DurationMS int64 `json:"duration_ms,omitempty"`
+
+	// Rate is the operations per second that are started whether or not the
+	// ones before have ended (open loop); 0: each client starts the next when
+	// its last has ended (closed loop).
+	Rate float64 `json:"rate,omitempty"`
+}
+
+// Operation is one statement or a transaction of several.
+type Operation struct {
+	Name        string `json:"name"`
+	Weight      int64  `json:"weight"`
+	Transaction bool   `json:"transaction,omitempty"`
+	Calls       []Call `json:"calls"`
+}

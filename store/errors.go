@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Errors to be told apart with errors.Is.
+var (
+	ErrNoStore = errors.New("no runs yet")    // there is no file to read
+	ErrRefused = errors.New("cannot be used") // the file is not a store, or not one for this version
+	ErrNoRun   = errors.New("no such run")    // the store has no run of that number
+)
+
+// refuse says that path cannot be the store.
+func refuse(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) && p.Path == path {
+		err = p.Err // or the path would be named twice
+	}
+	return fmt.Errorf("store %s %w: %w: name another file with --store FILE", path, ErrRefused, err)
+}
+
+// explain adds to an error of SQLite the file's name, what it means here and
+// what to do.
+func (s *Store) explain(err error) error {
+	var e *sqlite.Error
+	if err == nil || !errors.As(err, &e) {
+		return err
+	}
+	return fmt.Errorf("store %s: %s (SQLite: %w)", s.path, meaning(e.Code()), err)
+}
+
+func meaning(code int) string {
+	switch code {
+	case sqlite3.SQLITE_READONLY_DBMOVED:
+		return "was deleted, moved or replaced while in use: start anew, and let nothing tidy that directory meanwhile"
+	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+		return "has that already"
+	case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
+		return "has no such run, or the run no such case"
+	}
+	switch code & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return "no space left on its disk: free some, or name another file with --store FILE"
+	case sqlite3.SQLITE_READONLY:
+		return "is read-only: make it and its directory writable, or name another file with --store FILE"
+	case sqlite3.SQLITE_CANTOPEN:
+		return "it or its journal cannot be opened: make its directory writable, or name another file with --store FILE"
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return "is locked by another process: end that, or name another file with --store FILE"
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return "is damaged: move it away, or name another file with --store FILE"
+	case sqlite3.SQLITE_IOERR:
+		return "its disk cannot be read or written: name another file with --store FILE"
+	case sqlite3.SQLITE_INTERRUPT:
+		return context.Canceled.Error()
+	}
+	return "SQLite failed"
+}

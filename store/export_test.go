@@ -1,0 +1,23 @@
+package store
+
+import (
+	"database/sql"
+	"time"
+)
+
+// Schema1 is the first migration.
+var Schema1 = schema1
+
+// Ranges and DataDir are tested with what a test cannot bring about.
+var (
+	Ranges  = ranges
+	DataDir = dataDir
+)
+
+// OpenWith opens a store with other migrations and patience.
+func OpenWith(path string, readOnly bool, migrations []string, busy time.Duration) (*Store, error) {
+	return open(path, readOnly, migrations, busy)
+}
+
+// DB is the connection pool of a store, to break it with.
+func (s *Store) DB() *sql.DB { return s.db }

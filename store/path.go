@@ -1,0 +1,41 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// DefaultPath is where the store is unless the user names another file:
+// sqlite3perf/results.db in $XDG_DATA_HOME, or in the platform's directory for
+// data of applications.
+func DefaultPath() (string, error) {
+	dir, err := dataDir(runtime.GOOS)
+	if err != nil {
+		return "", errors.New("store: no home directory is set: name a file with --store FILE")
+	}
+	return filepath.Join(dir, "sqlite3perf", "results.db"), nil
+}
+
+func dataDir(goos string) (string, error) {
+	// A relative path is to be ignored, by the XDG Base Directory Specification.
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	if dir := os.Getenv("LocalAppData"); goos == "windows" && dir != "" {
+		return dir, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	switch goos {
+	case "windows":
+		return filepath.Join(home, "AppData", "Local"), nil
+	case "darwin":
+		return filepath.Join(home, "Library", "Application Support"), nil
+	default:
+		return filepath.Join(home, ".local", "share"), nil
+	}
+}

@@ -1,0 +1,298 @@
+// Package store keeps runs in one SQLite file, written as they are measured, so
+// that a tool killed at any moment has lost at most the trial under way.
+// docs/store.md describes the file for those who query it with other tools.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// ApplicationID marks a SQLite file as a store, in its header: "S3pf".
+const ApplicationID = 0x53337066
+
+//go:embed schema1.sql
+var schema1 string
+
+// migrations[i] brings a store of version i to version i+1. One that has been
+// released is never edited.
+var migrations = []string{schema1}
+
+// busyTimeout is how long to wait for another process to finish writing.
+const busyTimeout = 30 * time.Second
+
+// Store is an open store. Its methods may be called by several goroutines.
+type Store struct {
+	path     string
+	db       *sql.DB
+	readOnly bool
+}
+
+// Open opens the store at path to add runs to it. It is created, with its
+// directories, if there is none, and brought up to date if an older version of
+// the tool made it. A file that is not a store is refused and left as it is.
+func Open(path string) (*Store, error) {
+	return open(path, false, migrations, busyTimeout)
+}
+
+// OpenReadOnly opens the store at path to read runs. Where there is none, the
+// error is [ErrNoStore].
+func OpenReadOnly(path string) (*Store, error) {
+	return open(path, true, migrations, busyTimeout)
+}
+
+// Path is the file's name, as it was given to [Open].
+func (s *Store) Path() string { return s.path }
+
+// Close closes the file.
+func (s *Store) Close() error {
+	return s.explain(s.db.Close())
+}
+
+// transactions is held for reading while a transaction is under way, and for
+// writing while a store's file is opened other than by SQLite: under POSIX,
+// closing it then would drop the locks that SQLite has in this process.
+var transactions sync.RWMutex
+
+func open(path string, readOnly bool, migrations []string, busy time.Duration) (*Store, error) {
+	undo := func() {}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && readOnly:
+		return nil, fmt.Errorf("%w at %s: sqlite3perf run makes one", ErrNoStore, path)
+	case errors.Is(err, fs.ErrNotExist):
+		undo, err = create(path)
+	case err == nil:
+		err = check(path, info, len(migrations))
+	}
+	if err != nil {
+		return nil, refuse(path, err)
+	}
+	s, err := connect(path, busy)
+	if err == nil {
+		if err = s.prepare(context.Background(), readOnly, migrations); err == nil {
+			s.readOnly = readOnly
+			return s, nil
+		}
+		s.db.Close()
+	}
+	undo()
+	return nil, err
+}
+
+// create makes an empty file and the directories that lead to it; undo removes
+// what it made, if nothing has been written since.
+func create(path string) (undo func(), err error) {
+	var made []string
+	undo = func() {
+		if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+			os.Remove(path)
+		}
+		for _, dir := range made {
+			os.Remove(dir) // fails, rightly, where something is in it
+		}
+	}
+	dir := filepath.Dir(path)
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
+			break
+		}
+		made = append(made, d)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		undo()
+		return nil, err
+	}
+	transactions.Lock()
+	defer transactions.Unlock()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		undo()
+		return nil, err
+	}
+	return undo, f.Close()
+}
+
+// check looks at the header of a file without SQLite, which could change it or
+// make files beside it. See https://www.sqlite.org/fileformat2.html.
+func check(path string, info fs.FileInfo, version int) error {
+	switch {
+	case info.IsDir():
+		return errors.New("is a directory")
+	case !info.Mode().IsRegular():
+		return errors.New("is not a regular file")
+	case info.Size() == 0:
+		return nil // as SQLite has it, a database without tables
+	}
+	transactions.Lock()
+	defer transactions.Unlock()
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var h [100]byte
+	if _, err := io.ReadFull(f, h[:]); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if !strings.HasPrefix(string(h[:]), "SQLite format 3\x00") {
+		return errors.New("is not a SQLite database")
+	}
+	return ours(int64(be32(h[68:])), int64(be32(h[60:])), version)
+}
+
+func be32(b []byte) uint32 {
+	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+}
+
+// ours says whether a database of this application_id and user_version is a
+// store that this version of the tool can use.
+func ours(id, version int64, newest int) error {
+	switch {
+	case id != ApplicationID:
+		return errors.New("is a SQLite database of something else")
+	case version > int64(newest):
+		return fmt.Errorf("was made by a newer sqlite3perf (its version is %d, known are up to %d)", version, newest)
+	}
+	return nil
+}
+
+func connect(path string, busy time.Duration) (*Store, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, refuse(path, err)
+	}
+	abs = filepath.ToSlash(abs)
+	if !strings.HasPrefix(abs, "/") {
+		abs = "/" + abs // C:/dir
+	}
+	query := url.Values{
+		"mode": {"rw"},
+		"_pragma": {
+			fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()),
+			"foreign_keys(1)",
+			// FULL, and the directory is synced too once the rollback journal
+			// has been removed from it.
+			"synchronous(extra)",
+		},
+	}
+	u := url.URL{Scheme: "file", Path: abs, RawQuery: query.Encode()}
+	db, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		return nil, refuse(path, err)
+	}
+	db.SetMaxOpenConns(1)
+	return &Store{path: path, db: db}, nil
+}
+
+// prepare makes or migrates the schema. Of a store to write to, it shows that
+// it can be written to now, not only after the first trial has been measured.
+func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string) error {
+	begin := "BEGIN IMMEDIATE"
+	if readOnly {
+		begin = "BEGIN"
+	}
+	var version int64
+	err := s.transaction(ctx, begin, func(c *sql.Conn) error {
+		var id, objects int64
+		err := c.QueryRowContext(ctx, `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
+			FROM pragma_application_id, pragma_user_version`).Scan(&id, &version, &objects)
+		if err != nil {
+			return err
+		}
+		// Nothing in it: new, or the tool was killed while it made it.
+		empty := id == 0 && version == 0 && objects == 0
+		if empty && readOnly {
+			return fmt.Errorf("%w at %s: sqlite3perf run makes one", ErrNoStore, s.path)
+		}
+		if !empty {
+			if err := ours(id, version, len(migrations)); err != nil {
+				return refuse(s.path, err)
+			}
+		}
+		if readOnly {
+			return nil
+		}
+		if int(version) == len(migrations) {
+			if _, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version)); err != nil {
+				return err
+			}
+			return errRollback
+		}
+		return migrate(ctx, c, migrations[version:], len(migrations))
+	})
+	if readOnly && err == nil && int(version) < len(migrations) {
+		return s.prepare(ctx, false, migrations)
+	}
+	if errors.Is(err, errRollback) {
+		return nil
+	}
+	return err
+}
+
+func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int) error {
+	for _, m := range migrations {
+		if _, err := c.ExecContext(ctx, m); err != nil {
+			return err
+		}
+	}
+	_, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", ApplicationID, version))
+	return err
+}
+
+// errRollback asks transaction to undo what was done, for no fault.
+var errRollback = errors.New("rollback")
+
+// write runs do in a transaction that is durable when it returns without error.
+func (s *Store) write(ctx context.Context, do func(*sql.Conn) error) error {
+	if s.readOnly {
+		return fmt.Errorf("store %s: was opened for reading only", s.path)
+	}
+	return s.transaction(ctx, "BEGIN IMMEDIATE", do)
+}
+
+// read runs do on one state of the store.
+func (s *Store) read(ctx context.Context, do func(*sql.Conn) error) error {
+	return s.transaction(ctx, "BEGIN", do)
+}
+
+func (s *Store) transaction(ctx context.Context, begin string, do func(*sql.Conn) error) error {
+	c, err := s.db.Conn(ctx)
+	if err != nil {
+		return s.explain(err)
+	}
+	defer c.Close()
+	transactions.RLock()
+	defer transactions.RUnlock()
+	if _, err := c.ExecContext(ctx, begin); err != nil {
+		return s.explain(err)
+	}
+	// To its end or not at all: a cancelled COMMIT or ROLLBACK would leave the
+	// transaction open for the connection's next user.
+	whole := context.WithoutCancel(ctx)
+	if err = do(c); err == nil {
+		_, err = c.ExecContext(whole, "COMMIT")
+	}
+	if err != nil {
+		if _, e := c.ExecContext(whole, "ROLLBACK"); e != nil {
+			// SQLite has rolled back itself, or cannot: either way a new
+			// connection starts clean.
+			_ = c.Raw(func(any) error { return driver.ErrBadConn })
+		}
+	}
+	return s.explain(err)
+}

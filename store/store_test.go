@@ -1,0 +1,437 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+func TestRoundTrip(t *testing.T) {
+	ctx := context.Background()
+	s := mustOpen(t, newPath(t))
+
+	t.Run("whole", func(t *testing.T) {
+		want := fullRun(t)
+		if err := s.Begin(ctx, want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Load(ctx, want.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("-stored +loaded:\n%s", d)
+		}
+	})
+
+	t.Run("as it comes", func(t *testing.T) {
+		want := fullRun(t)
+		r := *want
+		r.Ended, r.Rounds, r.Stopped = time.Time{}, 0, ""
+		r.Cases, r.Trials, r.Warnings = want.Cases[:1], nil, nil
+		check := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		check(s.Begin(ctx, &r))
+		early, err := s.Load(ctx, r.ID)
+		check(err)
+		if d := cmp.Diff(&r, early, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("before the first trial: -stored +loaded:\n%s", d)
+		}
+		unbuilt := want.Cases[1]
+		unbuilt.Build, unbuilt.Worker = nil, ""
+		check(s.AddCases(ctx, r.ID, []result.Case{unbuilt}))
+		check(s.UpdateCase(ctx, r.ID, want.Cases[1]))
+		for i := range want.Trials {
+			check(s.AddTrial(ctx, r.ID, &want.Trials[i]))
+		}
+		for _, w := range want.Warnings {
+			check(s.AddWarning(ctx, r.ID, w))
+		}
+		check(s.Finish(ctx, r.ID, want.Ended, want.Rounds, want.Stopped))
+		want.ID = r.ID
+		got, err := s.Load(ctx, r.ID)
+		check(err)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("-stored +loaded:\n%s", d)
+		}
+	})
+}
+
+func TestOpenMakesDirectories(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b", "50%?#", "results.db")
+	s := mustOpen(t, path)
+	if err := s.Begin(context.Background(), smallRun()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+		t.Errorf("Stat: %v, %v", info, err)
+	}
+}
+
+func TestOpenAgainKeepsRuns(t *testing.T) {
+	ctx, path := context.Background(), newPath(t)
+	s := mustOpen(t, path)
+	if err := s.Begin(ctx, smallRun()); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := smallRun()
+	again := mustOpen(t, path)
+	if after, err := os.ReadFile(path); err != nil || !cmp.Equal(before, after) {
+		t.Errorf("opening changed the file (%v)", err)
+	}
+	if err := again.Begin(ctx, r); err != nil || r.ID != 2 {
+		t.Errorf("Begin gave run %d, %v; want 2", r.ID, err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("the store is %v, %v; want one file", entries, err)
+	}
+}
+
+func TestOpenReadOnly(t *testing.T) {
+	ctx, path := context.Background(), newPath(t)
+	absent := func() {
+		t.Helper()
+		_, err := store.OpenReadOnly(path)
+		want := "no runs yet at " + path + ": sqlite3perf run makes one"
+		if !errors.Is(err, store.ErrNoStore) || err.Error() != want {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	absent()
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("reading made the file: %v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	absent()
+
+	if err := mustOpen(t, path).Begin(ctx, smallRun()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.OpenReadOnly(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if r, err := s.Load(ctx, 1); err != nil || r.Version != "test" {
+		t.Errorf("Load: %v, %v", r, err)
+	}
+	wantError(t, s.Begin(ctx, smallRun()), path, "reading only")
+}
+
+func TestList(t *testing.T) {
+	ctx := context.Background()
+	s := mustOpen(t, newPath(t))
+	if list, err := s.List(ctx); err != nil || list == nil || len(list) != 0 {
+		t.Errorf("of none: %v, %v", list, err)
+	}
+	full := smallRun()
+	full.Cases = append(full.Cases,
+		result.Case{ID: 2, Workload: "real", Driver: "mattn"}, result.Case{ID: 3, Workload: "real", Driver: "modernc"})
+	for _, r := range []*result.Run{full, smallRun()} {
+		if err := s.Begin(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, status := range []result.Status{result.OK, result.Wrong, result.OK} {
+		tr := trial(i + 1)
+		tr.Status = status
+		if err := s.AddTrial(ctx, full.ID, tr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := full.Started.Add(time.Minute)
+	if err := s.Finish(ctx, full.ID, ended, 6, "precise"); err != nil {
+		t.Fatal(err)
+	}
+	want := []store.Entry{
+		{
+			ID: 1, Version: "test", Started: full.Started, Ended: ended, Stopped: "precise", Command: full.Command,
+			Drivers: []string{"mattn", "modernc"}, Workloads: []string{"simple", "real"},
+			Trials: 3, Statuses: map[result.Status]int{result.OK: 2, result.Wrong: 1},
+		},
+		{
+			ID: 2, Version: "test", Started: full.Started, Command: full.Command,
+			Drivers: []string{"mattn"}, Workloads: []string{"simple"}, Statuses: map[result.Status]int{},
+		},
+	}
+	got, err := s.List(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	ctx := context.Background()
+	s := mustOpen(t, newPath(t))
+	_, err := s.Resolve(ctx, "last")
+	wantError(t, err, s.Path(), "it has none yet")
+	for range 3 {
+		if err := s.Begin(ctx, smallRun()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for ref, want := range map[string]int64{"1": 1, "3": 3, "last": 3} {
+		if id, err := s.Resolve(ctx, ref); err != nil || id != want {
+			t.Errorf("Resolve(%q) = %d, %v; want %d", ref, id, err, want)
+		}
+	}
+	_, err = s.Resolve(ctx, "4")
+	wantError(t, err, s.Path(), "no such run as 4", "it has 1 to 3")
+	if !errors.Is(err, store.ErrNoRun) {
+		t.Errorf("%v is not ErrNoRun", err)
+	}
+	_, err = s.Resolve(ctx, "first")
+	wantError(t, err, `run "first"`, "or last")
+	_, err = s.Load(ctx, 9)
+	wantError(t, err, s.Path(), "no such run as 9", "it has 1 to 3")
+	if !errors.Is(err, store.ErrNoRun) {
+		t.Errorf("%v is not ErrNoRun", err)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	for _, c := range []struct {
+		ids  []int64
+		want string
+	}{
+		{nil, "none yet"},
+		{[]int64{7}, "7"},
+		{[]int64{1, 2}, "1, 2"},
+		{[]int64{1, 2, 3, 5, 8, 9, 10}, "1 to 3, 5, 8 to 10"},
+	} {
+		if got := store.Ranges(c.ids); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.ids, got, c.want)
+		}
+	}
+}
+
+// A number is never given twice: it is how users speak of a run.
+func TestDeletedRun(t *testing.T) {
+	ctx, path := context.Background(), newPath(t)
+	s := mustOpen(t, path)
+	r := fullRun(t)
+	if err := s.Begin(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	db := plain(t, path)
+	if _, err := db.Exec(`PRAGMA foreign_keys = on; DELETE FROM runs WHERE run_id = 1`); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"runs", "cases", "trials", "samples", "warnings"} {
+		var n int
+		if err := db.QueryRow(`SELECT count(*) FROM ` + table).Scan(&n); err != nil || n != 0 {
+			t.Errorf("%s has %d rows, %v; want 0", table, n, err)
+		}
+	}
+	wantError(t, s.AddTrial(ctx, 1, trial(9)), path, "no such run")
+	wantError(t, s.Finish(ctx, 1, time.Now(), 1, "time"), path, "no run 1")
+	wantError(t, s.UpdateCase(ctx, 1, result.Case{ID: 1}), path, "run 1 has no case 1")
+	if err := s.Begin(ctx, r); err != nil || r.ID != 2 {
+		t.Errorf("Begin gave run %d, %v; want 2", r.ID, err)
+	}
+}
+
+func TestMisuse(t *testing.T) {
+	ctx := context.Background()
+	s := mustOpen(t, newPath(t))
+	r := smallRun()
+	if err := s.Begin(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddTrial(ctx, r.ID, trial(1)); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, s.AddTrial(ctx, r.ID, trial(1)), s.Path(), "has that already", "trial 1 of run 1")
+	stray := trial(2)
+	stray.Case = 5
+	wantError(t, s.AddTrial(ctx, r.ID, stray), s.Path(), "no such case", "trial 2 of run 1")
+	wantError(t, s.AddCases(ctx, r.ID, r.Cases), s.Path(), "has that already", "case 1 of run 1")
+	wantError(t, s.AddTrial(ctx, r.ID, trial(0)), s.Path(), "trial 0 of run 1")
+	// What failed has left nothing behind and blocks nothing.
+	if err := s.AddTrial(ctx, r.ID, trial(2)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Load(ctx, r.ID)
+	if err != nil || len(got.Trials) != 2 || len(got.Trials[1].Samples) != 2 {
+		t.Errorf("Load: %+v, %v", got, err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	s := mustOpen(t, newPath(t))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.Begin(ctx, smallRun()); !errors.Is(err, context.Canceled) {
+		t.Errorf("Begin: %v", err)
+	}
+	if err := s.Begin(context.Background(), smallRun()); err != nil {
+		t.Errorf("Begin after one that was cancelled: %v", err)
+	}
+}
+
+func TestConcurrentWriters(t *testing.T) {
+	ctx, path := context.Background(), newPath(t)
+	const writers, trials = 4, 10
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			// Each with a store of its own; all create it at once.
+			s, err := store.Open(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.Close()
+			r := smallRun()
+			r.Version = fmt.Sprint("writer ", w)
+			if err := s.Begin(ctx, r); err != nil {
+				t.Error(err)
+				return
+			}
+			for i := range trials {
+				if err := s.AddTrial(ctx, r.ID, trial(i+1)); err != nil {
+					t.Error(err)
+					return
+				}
+				// Opening reads the file's header, which must not let go of
+				// the locks that the other writers hold.
+				o, err := store.OpenReadOnly(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				o.Close()
+			}
+		})
+	}
+	wg.Wait()
+	checkIntact(t, path)
+	list, err := mustOpen(t, path).List(ctx)
+	if err != nil || len(list) != writers {
+		t.Fatalf("List: %v, %v", list, err)
+	}
+	for _, e := range list {
+		if e.Trials != trials {
+			t.Errorf("run %d (%s) has %d trials, want %d", e.ID, e.Version, e.Trials, trials)
+		}
+	}
+}
+
+func TestMigration(t *testing.T) {
+	ctx, path := context.Background(), newPath(t)
+	const busy = time.Second
+	if err := mustOpen(t, path).Begin(ctx, smallRun()); err != nil {
+		t.Fatal(err)
+	}
+	newer := []string{store.Schema1, `ALTER TABLE runs ADD COLUMN governor TEXT AS (json_extract(json, '$.machine.governor'))`}
+	broken := append(newer[:2:2], `CREATE TABLE fine (a); CREATE TABLE runs (a)`)
+
+	if s, err := store.OpenWith(path, false, broken, busy); err == nil {
+		s.Close()
+		t.Fatal("a migration that fails was not reported")
+	}
+	version := func() (v int) {
+		if err := plain(t, path).QueryRow(`PRAGMA user_version`).Scan(&v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := version(); v != 1 {
+		t.Fatalf("version after a failed migration is %d, want 1", v)
+	}
+
+	// For reading alone, too, the store is brought up to date.
+	s, err := store.OpenWith(path, true, newer, busy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Load(ctx, 1); err != nil || r.Version != "test" {
+		t.Errorf("Load after a migration: %v, %v", r, err)
+	}
+	s.Close()
+	if v := version(); v != 2 {
+		t.Errorf("version is %d, want 2", v)
+	}
+	if _, err := plain(t, path).Exec(`SELECT governor FROM runs`); err != nil {
+		t.Error(err)
+	}
+
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, open := range []func(string) (*store.Store, error){store.Open, store.OpenReadOnly} {
+		_, err = open(path)
+		wantError(t, err, path, "newer sqlite3perf", "--store FILE")
+	}
+	if after, err := os.ReadFile(path); err != nil || !cmp.Equal(before, after) {
+		t.Errorf("the refused store was changed (%v)", err)
+	}
+}
+
+func TestDefaultPath(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", dir)
+	if p, err := store.DefaultPath(); err != nil || p != filepath.Join(dir, "sqlite3perf", "results.db") {
+		t.Errorf("with XDG_DATA_HOME: %q, %v", p, err)
+	}
+	t.Setenv("XDG_DATA_HOME", "relative")
+	t.Setenv("HOME", dir)
+	t.Setenv("USERPROFILE", dir)
+	t.Setenv("LocalAppData", "")
+	for goos, want := range map[string]string{
+		"linux":   filepath.Join(dir, ".local", "share"),
+		"darwin":  filepath.Join(dir, "Library", "Application Support"),
+		"windows": filepath.Join(dir, "AppData", "Local"),
+	} {
+		if got, err := store.DataDir(goos); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", goos, got, err, want)
+		}
+	}
+	t.Setenv("HOME", "")
+	t.Setenv("USERPROFILE", "")
+	_, err := store.DefaultPath()
+	wantError(t, err, "--store FILE")
+}
+
+// wantError fails unless err is of one line and contains every part.
+func wantError(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("no error, want one with %q", parts)
+		return
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("error is of several lines: %v", err)
+	}
+	for _, p := range parts {
+		if !strings.Contains(err.Error(), p) {
+			t.Errorf("error %q lacks %q", err, p)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// Records are the types of package result without what has a place of its own:
+// a field of type kept hides the one of the same name that is embedded.
+type (
+	kept *struct{}
+
+	runRecord struct {
+		*result.Run
+		ID       kept `json:"id,omitempty"`
+		Seed     kept `json:"seed,omitempty"`
+		Cases    kept `json:"cases,omitempty"`
+		Trials   kept `json:"trials,omitempty"`
+		Warnings kept `json:"warnings,omitempty"`
+	}
+
+	trialRecord struct {
+		*result.Trial
+		Samples  kept `json:"samples,omitempty"`
+		Warnings kept `json:"warnings,omitempty"`
+	}
+)
+
+// Begin adds a run with the cases, trials and warnings that it has by now, and
+// sets its ID.
+func (s *Store) Begin(ctx context.Context, r *result.Run) error {
+	var id int64
+	err := s.write(ctx, func(c *sql.Conn) error {
+		record, err := encode(runRecord{Run: r})
+		if err != nil {
+			return err
+		}
+		res, err := c.ExecContext(ctx, `INSERT INTO runs (seed, json) VALUES (?, ?)`,
+			strconv.FormatUint(r.Seed, 10), record)
+		if err != nil {
+			return err
+		}
+		if id, err = res.LastInsertId(); err != nil {
+			return err
+		}
+		if err := addCases(ctx, c, id, r.Cases); err != nil {
+			return err
+		}
+		for i := range r.Trials {
+			if err := addTrial(ctx, c, id, &r.Trials[i]); err != nil {
+				return err
+			}
+		}
+		return addWarnings(ctx, c, id, nil, r.Warnings)
+	})
+	if err == nil {
+		r.ID = id
+	}
+	return err
+}
+
+// AddCases adds cases to a run; their IDs are not 0 and new to it.
+func (s *Store) AddCases(ctx context.Context, runID int64, cases []result.Case) error {
+	return s.write(ctx, func(c *sql.Conn) error { return addCases(ctx, c, runID, cases) })
+}
+
+// UpdateCase replaces what is known of a case of a run, such as its build.
+func (s *Store) UpdateCase(ctx context.Context, runID int64, k result.Case) error {
+	return s.write(ctx, func(c *sql.Conn) error {
+		record, err := encode(k)
+		if err != nil {
+			return err
+		}
+		res, err := c.ExecContext(ctx, `UPDATE cases SET json = ? WHERE run_id = ? AND case_id = ?`, record, runID, k.ID)
+		return s.changed(res, err, "run %d has no case %d", runID, k.ID)
+	})
+}
+
+// AddTrial adds a trial to a run that has its case. When it returns without
+// error the trial is on the disk: it outlives the process and the machine.
+func (s *Store) AddTrial(ctx context.Context, runID int64, t *result.Trial) error {
+	return s.write(ctx, func(c *sql.Conn) error { return addTrial(ctx, c, runID, t) })
+}
+
+// AddWarning adds a warning to a run.
+func (s *Store) AddWarning(ctx context.Context, runID int64, w result.Warning) error {
+	return s.write(ctx, func(c *sql.Conn) error {
+		return addWarnings(ctx, c, runID, nil, []result.Warning{w})
+	})
+}
+
+// Finish records when and why a run ended, and how many rounds are complete.
+func (s *Store) Finish(ctx context.Context, runID int64, ended time.Time, rounds int, stopped string) error {
+	return s.write(ctx, func(c *sql.Conn) error {
+		res, err := c.ExecContext(ctx,
+			`UPDATE runs SET json = json_set(json, '$.ended', ?, '$.rounds', ?, '$.stopped', ?) WHERE run_id = ?`,
+			ended.Format(time.RFC3339Nano), rounds, stopped, runID)
+		return s.changed(res, err, "no run %d", runID)
+	})
+}
+
+// changed is an error of the given message where nothing was updated.
+func (s *Store) changed(res sql.Result, err error, format string, args ...any) error {
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return fmt.Errorf("store %s: "+format, append([]any{s.path}, args...)...)
+}
+
+func addCases(ctx context.Context, c *sql.Conn, runID int64, cases []result.Case) error {
+	for i := range cases {
+		record, err := encode(&cases[i])
+		if err != nil {
+			return err
+		}
+		_, err = c.ExecContext(ctx, `INSERT INTO cases (run_id, case_id, json) VALUES (?, ?, ?)`, runID, cases[i].ID, record)
+		if err != nil {
+			return fmt.Errorf("case %d of run %d: %w", cases[i].ID, runID, err)
+		}
+	}
+	return nil
+}
+
+func addTrial(ctx context.Context, c *sql.Conn, runID int64, t *result.Trial) error {
+	record, err := encode(trialRecord{Trial: t})
+	if err != nil {
+		return err
+	}
+	_, err = c.ExecContext(ctx, `INSERT INTO trials (run_id, trial_id, case_id, json) VALUES (?, ?, ?, ?)`,
+		runID, t.Order, t.Case, record)
+	if err != nil {
+		return fmt.Errorf("trial %d of run %d: %w", t.Order, runID, err)
+	}
+	for i := range t.Samples {
+		if record, err = encode(&t.Samples[i]); err != nil {
+			return err
+		}
+		_, err = c.ExecContext(ctx, `INSERT INTO samples (run_id, trial_id, sample_id, json) VALUES (?, ?, ?, ?)`,
+			runID, t.Order, i+1, record)
+		if err != nil {
+			return err
+		}
+	}
+	return addWarnings(ctx, c, runID, &t.Order, t.Warnings)
+}
+
+// addWarnings adds warnings to a trial, or to the run where trial is nil.
+func addWarnings(ctx context.Context, c *sql.Conn, runID int64, trial *int, warnings []result.Warning) error {
+	for i := range warnings {
+		record, err := encode(&warnings[i])
+		if err != nil {
+			return err
+		}
+		_, err = c.ExecContext(ctx, `INSERT INTO warnings (run_id, trial_id, json) VALUES (?, ?, ?)`, runID, trial, record)
+		if err != nil {
+			return fmt.Errorf("warning of run %d: %w", runID, err)
+		}
+	}
+	return nil
+}
+
+// encode gives a record as text, which SQLite's shell shows; a []byte would
+// become a blob.
+func encode(record any) (string, error) {
+	b, err := json.Marshal(record)
+	return string(b), err
+}

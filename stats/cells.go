@@ -1,0 +1,316 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// NotMeasured is the status of a case, or of one phase of it, that no trial
+// has reached.
+const NotMeasured result.Status = "not measured"
+
+// Analysis is a run, judged.
+type Analysis struct {
+	Run      *result.Run
+	Floor    string // the driver that distances are wanted from
+	Groups   []*Group
+	Overall  Overall
+	Warnings []result.Warning // of the run as a whole
+}
+
+// Group is the cases of one workload with the same scale, parameters and
+// settings: the same work, done by several drivers.
+type Group struct {
+	Workload string
+	Scale    string
+
+	// Varied is what tells the group from others of its workload.
+	Varied []Variation
+
+	Outcomes []*Outcome // in the order of the run's cases
+	Tables   []*Table   // by phase
+}
+
+// Outcome is how a case ended.
+type Outcome struct {
+	Case   *result.Case
+	Trials []*result.Trial // in the order in which they were run
+	Status result.Status
+
+	// Reason is that of the first trial with this status; nil where OK.
+	Reason *result.Reason
+	Bad    int // trials that were not OK
+
+	Warnings []result.Warning // of the case and its trials
+}
+
+// Table is one phase of a group.
+type Table struct {
+	Phase string
+	Cells []*Cell // OK by median, then the others in the order of the run
+	Pairs []Pair  // of Cells, by index
+
+	// Base is the index of the cell that ratios are to: the floor's, or the
+	// fastest where the floor has none; -1 where there is nothing to compare.
+	Base    int
+	IsFloor bool
+}
+
+// Cell is one case and phase. Its Status is the case's: what is not OK in one
+// phase has no figures in any.
+type Cell struct {
+	*Outcome
+	Status  result.Status // the outcome's, or NotMeasured
+	Samples []Sample      // of OK cells, by round
+	Summary Summary
+	Ratio   *Summary // to the table's base, round by round
+	Skipped int      // rounds without a ratio because the base's value was zero
+	Standing
+}
+
+// Sample is a sample with the round that it was taken in.
+type Sample struct {
+	Round int
+	*result.Sample
+}
+
+// Points are the cell's samples as the phase is judged: seconds, or seconds
+// per operation, by round.
+func (c *Cell) Points() []Point {
+	p := make([]Point, len(c.Samples))
+	for i, s := range c.Samples {
+		p[i] = Point{s.Round, s.Value()}
+	}
+	return p
+}
+
+// Against returns the comparison of cell i with cell j of the table; ok is
+// false where they were not compared.
+func (t *Table) Against(i, j int) (test Test, ok bool) {
+	for _, p := range t.Pairs {
+		switch {
+		case p.First == i && p.Second == j:
+			return p.Test, true
+		case p.First == j && p.Second == i:
+			test = p.Test
+			test.N1, test.N2 = test.N2, test.N1
+			test.Delta = -test.Delta
+			return test, true
+		}
+	}
+	return Test{}, false
+}
+
+// Complete reports whether every case is OK.
+func (a *Analysis) Complete() bool {
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if o.Status != result.OK {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Analyze judges a run. Ratios are to the driver that is called floor.
+func Analyze(run *result.Run, floor string) *Analysis {
+	a := &Analysis{Run: run, Floor: floor}
+	outcomes := a.outcomes()
+	byKey := map[string]*Group{}
+	for _, o := range outcomes {
+		k := groupKey(o.Case)
+		g := byKey[k]
+		if g == nil {
+			g = &Group{Workload: o.Case.Workload, Scale: o.Case.Scale}
+			byKey[k] = g
+			a.Groups = append(a.Groups, g)
+		}
+		g.Outcomes = append(g.Outcomes, o)
+	}
+	a.nameVariants()
+	for _, g := range a.Groups {
+		g.verifyChecksums()
+		for _, phase := range g.phases() {
+			g.Tables = append(g.Tables, g.table(phase, floor))
+		}
+	}
+	a.Overall = overall(a.Groups, floor)
+	return a
+}
+
+func (a *Analysis) outcomes() []*Outcome {
+	byID := map[int]*Outcome{}
+	var list []*Outcome
+	for i := range a.Run.Cases {
+		c := &a.Run.Cases[i]
+		o := &Outcome{Case: c}
+		list = append(list, o)
+		byID[c.ID] = o
+	}
+	for i := range a.Run.Trials {
+		if o := byID[a.Run.Trials[i].Case]; o != nil {
+			o.Trials = append(o.Trials, &a.Run.Trials[i])
+		}
+	}
+	for _, w := range a.Run.Warnings {
+		if o := byID[w.Case]; o != nil {
+			o.Warnings = append(o.Warnings, w)
+		} else {
+			a.Warnings = append(a.Warnings, w)
+		}
+	}
+	for _, o := range list {
+		o.judge()
+	}
+	return list
+}
+
+// severity orders the statuses of trials: the first of them that any trial
+// has is the case's.
+var severity = []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable}
+
+func (o *Outcome) judge() {
+	slices.SortStableFunc(o.Trials, func(a, b *result.Trial) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Round, b.Round))
+	})
+	o.Status = result.OK
+	if len(o.Trials) == 0 {
+		o.Status = NotMeasured
+		o.Reason = &result.Reason{Code: "no-trial", Message: "the run ended before its first trial"}
+	}
+	worst := len(severity)
+	for _, t := range o.Trials {
+		for _, w := range t.Warnings {
+			w.Case = o.Case.ID
+			w.Round = cmp.Or(w.Round, t.Round)
+			o.Warnings = append(o.Warnings, w)
+		}
+		status, reason := trialStatus(t)
+		if status == result.OK {
+			continue
+		}
+		o.Bad++
+		if i := slices.Index(severity, status); i < worst {
+			worst, o.Status, o.Reason = i, status, reason
+		}
+	}
+}
+
+func trialStatus(t *result.Trial) (result.Status, *result.Reason) {
+	switch {
+	case t.Status == result.OK:
+		for i := range t.Samples {
+			s := &t.Samples[i]
+			if s.WallNS < 0 || s.Operations < 0 {
+				return result.Failed, &result.Reason{Code: "protocol", Phase: s.Phase, Message: "a time or count is negative"}
+			}
+			if s.Operations <= 0 && (s.Metric == "time/op" || s.Metric == "latency") {
+				return result.Failed, &result.Reason{Code: "no-operation", Phase: s.Phase, Message: "no operation succeeded" + firstError(s)}
+			}
+		}
+		return result.OK, nil
+	case !slices.Contains(severity, t.Status):
+		return result.Failed, &result.Reason{Code: "protocol", Message: fmt.Sprintf("the trial ended with unknown status %q", t.Status)}
+	case t.Reason == nil:
+		return t.Status, &result.Reason{Code: string(t.Status), Message: "no reason was recorded"}
+	}
+	return t.Status, t.Reason
+}
+
+func firstError(s *result.Sample) string {
+	if len(s.Errors) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d × %s)", s.Errors[0].Count, s.Errors[0].Name)
+}
+
+func groupKey(c *result.Case) string {
+	return fmt.Sprintf("%q %q %v %q", c.Workload, c.Scale, c.Parameters, c.Settings)
+}
+
+func (g *Group) phases() []string {
+	var list []string
+	for _, o := range g.Outcomes {
+		for _, p := range o.Case.Phases {
+			if !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// samples returns the case's samples of a phase, one per trial.
+func (o *Outcome) samples(phase string) []Sample {
+	var list []Sample
+	for _, t := range o.Trials {
+		for i := range t.Samples {
+			if t.Samples[i].Phase == phase {
+				list = append(list, Sample{t.Round, &t.Samples[i]})
+				break
+			}
+		}
+	}
+	return list
+}
+
+func (g *Group) table(phase, floor string) *Table {
+	t := &Table{Phase: phase, Base: -1}
+	for _, o := range g.Outcomes {
+		c := &Cell{Outcome: o, Status: o.Status}
+		if o.Status == result.OK {
+			c.Samples = o.samples(phase)
+			c.Summary = Summarize(Values(c.Points()))
+			if len(c.Samples) == 0 {
+				c.Status = NotMeasured
+			}
+		}
+		t.Cells = append(t.Cells, c)
+	}
+	slices.SortStableFunc(t.Cells, func(a, b *Cell) int {
+		if ok := a.Status == result.OK; ok != (b.Status == result.OK) {
+			if ok {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Summary.Median, b.Summary.Median)
+	})
+	measured := slices.IndexFunc(t.Cells, func(c *Cell) bool { return c.Status != result.OK })
+	if measured < 0 {
+		measured = len(t.Cells)
+	}
+	sets := make([][]Point, measured)
+	for i, c := range t.Cells[:measured] {
+		sets[i] = c.Points()
+	}
+	t.Pairs = CompareAll(sets)
+	for i, s := range Rank(measured, t.Pairs, func(i int) bool { return len(sets[i]) >= MinSamples }) {
+		t.Cells[i].Standing = s
+	}
+	if i := slices.IndexFunc(t.Cells[:measured], func(c *Cell) bool { return isFloor(c.Case, floor) }); i >= 0 {
+		t.Base, t.IsFloor = i, true
+	} else if measured > 1 {
+		t.Base = 0
+	}
+	if t.Base >= 0 {
+		for i, c := range t.Cells[:measured] {
+			ratios, skipped := Ratios(sets[i], sets[t.Base])
+			s := Summarize(Values(ratios))
+			c.Ratio, c.Skipped = &s, skipped
+		}
+	}
+	return t
+}
+
+// isFloor reports whether a case is the floor's: asked for by that name, or by
+// that name at a version.
+func isFloor(c *result.Case, floor string) bool {
+	name, _, _ := strings.Cut(c.Driver, "@")
+	return floor != "" && (c.Driver == floor || name == floor)
+}

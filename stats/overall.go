@@ -1,0 +1,197 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	mstats "github.com/aclements/go-moremath/stats"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// Overall sums up the drivers over all tables of a run.
+//
+// For each round, a driver's figure is the geometric mean, over the tables, of
+// its ratio to the base in that round; the driver is then judged by these
+// figures as a cell is by its samples. Every table counts once. All drivers
+// are measured by the same tables: those in which each of them has figures.
+type Overall struct {
+	Base    string // driver; "" where there is nothing to compare
+	IsFloor bool
+
+	Drivers []OverallDriver // by median
+	Pairs   []Pair          // of Drivers, by index
+
+	Tables  []TableName // that count
+	LeftOut []LeftOut   // tables that do not, since a driver has no figures there
+	Absent  []LeftOut   // drivers that have figures in less than half of the tables
+}
+
+// OverallDriver is one driver's summary.
+type OverallDriver struct {
+	Case   *result.Case // the driver's first, for its name and Info
+	Points []Point      // geometric means of ratios, by round
+	Ratio  Summary
+	Standing
+}
+
+// TableName names a table of a run.
+type TableName struct {
+	Workload string `json:"workload"`
+	Variant  string `json:"variant,omitempty"`
+	Phase    string `json:"phase"`
+}
+
+func (n TableName) String() string {
+	return strings.Join(slices.DeleteFunc([]string{n.Workload, n.Variant, n.Phase}, func(s string) bool { return s == "" }), " ")
+}
+
+// LeftOut is a table or a driver that does not count, and why.
+type LeftOut struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// entry is a driver with its figures by table.
+type entry struct {
+	driver string
+	first  *result.Case
+	cells  []*Cell // by table; nil where it has no figures
+	have   int
+}
+
+func overall(groups []*Group, floor string) Overall {
+	var o Overall
+	names, entries := byDriver(groups)
+
+	// A driver with few figures would cost all the others most of the tables.
+	var in []*entry
+	for _, e := range entries {
+		if 2*e.have >= len(names) && e.have > 0 {
+			in = append(in, e)
+		} else {
+			o.Absent = append(o.Absent, LeftOut{e.driver, fmt.Sprintf("figures in %d of %s", e.have, count(len(names), "table"))})
+		}
+	}
+	if len(in) < 2 {
+		return o
+	}
+	var tables []int
+	for t, name := range names {
+		var missing []string
+		for _, e := range in {
+			if e.cells[t] == nil {
+				missing = append(missing, e.driver)
+			}
+		}
+		if missing == nil {
+			tables = append(tables, t)
+			o.Tables = append(o.Tables, name)
+		} else {
+			o.LeftOut = append(o.LeftOut, LeftOut{name.String(), "no figures of " + strings.Join(missing, ", ")})
+		}
+	}
+	if len(tables) == 0 {
+		return o
+	}
+
+	base := slices.IndexFunc(in, func(e *entry) bool { return isFloor(e.first, floor) })
+	o.IsFloor = base >= 0
+	if base < 0 {
+		for i, e := range in {
+			if base < 0 || e.medians(tables) < in[base].medians(tables) {
+				base = i
+			}
+		}
+	}
+	o.Base = in[base].driver
+	for _, e := range in {
+		points := e.means(in[base], tables)
+		o.Drivers = append(o.Drivers, OverallDriver{Case: e.first, Points: points, Ratio: Summarize(Values(points))})
+	}
+	slices.SortStableFunc(o.Drivers, func(a, b OverallDriver) int {
+		// No figure at all is not a figure of zero.
+		return cmp.Or(cmp.Compare(min(b.Ratio.N, 1), min(a.Ratio.N, 1)), cmp.Compare(a.Ratio.Median, b.Ratio.Median))
+	})
+	sets := make([][]Point, len(o.Drivers))
+	for i, d := range o.Drivers {
+		sets[i] = d.Points
+	}
+	o.Pairs = CompareAll(sets)
+	for i, s := range Rank(len(sets), o.Pairs, func(i int) bool { return len(sets[i]) >= MinSamples }) {
+		o.Drivers[i].Standing = s
+	}
+	return o
+}
+
+// byDriver lists the tables of all groups, and each driver's cells in them.
+func byDriver(groups []*Group) (names []TableName, entries []*entry) {
+	byName := map[string]*entry{}
+	for _, g := range groups {
+		for _, t := range g.Tables {
+			for _, c := range t.Cells {
+				e := byName[c.Case.Driver]
+				if e == nil {
+					e = &entry{driver: c.Case.Driver, first: c.Case}
+					byName[c.Case.Driver] = e
+					entries = append(entries, e)
+				}
+				e.cells = append(e.cells, make([]*Cell, len(names)+1-len(e.cells))...)
+				if c.Status == result.OK && e.cells[len(names)] == nil {
+					e.cells[len(names)] = c
+					e.have++
+				}
+			}
+			names = append(names, TableName{g.Workload, g.Variant(), t.Phase})
+		}
+	}
+	for _, e := range entries {
+		e.cells = append(e.cells, make([]*Cell, len(names)-len(e.cells))...)
+	}
+	slices.SortStableFunc(entries, func(a, b *entry) int { return cmp.Compare(a.first.ID, b.first.ID) })
+	return names, entries
+}
+
+func (e *entry) medians(tables []int) float64 {
+	var m []float64
+	for _, t := range tables {
+		m = append(m, e.cells[t].Summary.Median)
+	}
+	return geoMean(m)
+}
+
+// means returns the geometric means of e's ratios to base, by round: those
+// rounds in which every table has a ratio.
+func (e *entry) means(base *entry, tables []int) []Point {
+	ratios := map[int][]float64{}
+	var rounds []int // in order
+	for i, t := range tables {
+		r, _ := Ratios(e.cells[t].Points(), base.cells[t].Points())
+		for _, p := range r {
+			if len(ratios[p.Round]) == i { // every table before has this round
+				ratios[p.Round] = append(ratios[p.Round], p.Value)
+				if i == 0 {
+					rounds = append(rounds, p.Round)
+				}
+			}
+		}
+	}
+	var points []Point
+	for _, round := range rounds {
+		if v := ratios[round]; len(v) == len(tables) {
+			points = append(points, Point{round, geoMean(v)})
+		}
+	}
+	return points
+}
+
+// geoMean is the geometric mean of values that are not negative: zero if any
+// of them is.
+func geoMean(values []float64) float64 {
+	if slices.Contains(values, 0) {
+		return 0
+	}
+	return mstats.GeoMean(values)
+}

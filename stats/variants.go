@@ -1,0 +1,96 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Variation is a parameter or setting (or "scale") in which the groups of a
+// workload differ.
+type Variation struct {
+	Name  string
+	Value string
+	Unset bool // the others name it, this group does not
+}
+
+func (v Variation) String() string {
+	if v.Unset {
+		return v.Name + " not set"
+	}
+	return v.Name + "=" + v.Value
+}
+
+// Variant is Varied in words: "rows=100 journal_mode=wal", or "".
+func (g *Group) Variant() string {
+	words := make([]string, len(g.Varied))
+	for i, v := range g.Varied {
+		words[i] = v.String()
+	}
+	return strings.Join(words, " ")
+}
+
+// nameVariants finds what the groups of each workload differ in.
+func (a *Analysis) nameVariants() {
+	byWorkload := map[string][]*Group{}
+	for _, g := range a.Groups {
+		byWorkload[g.Workload] = append(byWorkload[g.Workload], g)
+	}
+	for _, groups := range byWorkload {
+		values := make([]map[string]string, len(groups)) // by group: name to value
+		var parameters, settings []string
+		scales := map[string]bool{}
+		for i, g := range groups {
+			c := g.Outcomes[0].Case
+			scales[g.Scale] = true
+			values[i] = map[string]string{}
+			for n, v := range c.Parameters {
+				values[i]["p "+n] = fmt.Sprint(v)
+				parameters = append(parameters, "p "+n)
+			}
+			for n, v := range c.Settings {
+				values[i]["s "+n] = v
+				settings = append(settings, "s "+n)
+			}
+		}
+		slices.Sort(parameters)
+		slices.SortFunc(settings, func(a, b string) int { return compareSettings(a[2:], b[2:]) })
+		names := slices.Compact(append(parameters, settings...))
+		for i, g := range groups {
+			if len(scales) > 1 {
+				g.Varied = append(g.Varied, Variation{Name: "scale", Value: g.Scale})
+			}
+			for _, n := range names {
+				differs := slices.ContainsFunc(values, func(v map[string]string) bool {
+					x, ok := v[n]
+					y, ok2 := values[0][n]
+					return x != y || ok != ok2
+				})
+				if differs {
+					v, ok := values[i][n]
+					g.Varied = append(g.Varied, Variation{Name: n[2:], Value: v, Unset: !ok})
+				}
+			}
+		}
+	}
+}
+
+// SettingNames returns the names of settings in the vocabulary's order.
+func SettingNames(s driver.Settings) []string {
+	return slices.SortedFunc(maps.Keys(s), compareSettings)
+}
+
+func compareSettings(a, b string) int {
+	place := func(name string) int {
+		i := slices.IndexFunc(driver.Vocabulary, func(d driver.SettingDef) bool { return d.Name == name })
+		if i < 0 {
+			return len(driver.Vocabulary)
+		}
+		return i
+	}
+	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+}

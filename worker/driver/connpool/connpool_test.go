@@ -1,0 +1,387 @@
+package connpool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
+)
+
+// fake is a connection that writes down what it is asked to do.
+type fake struct {
+	number int
+	log    []string
+	fail   map[string]error // what a statement returns
+	inTx   bool
+}
+
+func (f *fake) Number() int                  { return f.number }
+func (f *fake) InTransaction() bool          { return f.inTx }
+func (f *fake) Close() error                 { return f.do("close") }
+func (f *fake) Script(sql string) error      { return f.do("script " + sql) }
+func (f *fake) Guard(context.Context) func() { return func() {} }
+
+func (f *fake) do(what string) error {
+	f.log = append(f.log, what)
+	return f.fail[what]
+}
+
+func (f *fake) Run(sql string) error {
+	err := f.do(sql)
+	if err == nil {
+		f.inTx = sql != "COMMIT" && sql != "ROLLBACK"
+	}
+	return err
+}
+
+func (f *fake) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
+	return &fakeStmt{f, st.SQL}, f.do(fmt.Sprintf("prepare %s, pooled %v", st.SQL, pooled))
+}
+
+type fakeStmt struct {
+	*fake
+	sql string
+}
+
+func (s *fakeStmt) Exec(*driver.Batch, int, int) error { return s.do("exec " + s.sql) }
+func (s *fakeStmt) Close() error                       { return s.do("finalize " + s.sql) }
+
+func (s *fakeStmt) Query(_ *driver.Batch, _ int, visit func(driver.Row) error) error {
+	return errors.Join(s.do("query "+s.sql), visit(nil))
+}
+
+func open(t *testing.T, size int) (*connpool.Fixed, []*fake) {
+	t.Helper()
+	var fakes []*fake
+	p, err := connpool.NewFixed(size, func(n int) (connpool.ClosingConn, error) {
+		f := &fake{number: n, fail: map[string]error{}}
+		fakes = append(fakes, f)
+		return f, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(fakes) != size {
+		t.Fatalf("%d connections are open, want all %d", len(fakes), size)
+	}
+	return p, fakes
+}
+
+func TestFixedTakeWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := open(t, 1)
+		c, err := p.Take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := p.Take(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Take while all are taken: %v, want the context's end", err)
+		}
+		time.AfterFunc(time.Minute, func() { p.Put(c) })
+		again, err := p.Take(t.Context())
+		if err != nil || again != c {
+			t.Fatalf("Take after Put: %v, %v", again, err)
+		}
+	})
+}
+
+func TestFixedClose(t *testing.T) {
+	p, fakes := open(t, 2)
+	broken := errors.New("broken")
+	fakes[0].fail["close"] = broken
+	if err := p.Close(); !errors.Is(err, broken) {
+		t.Errorf("Close: %v, want the connection's error", err)
+	}
+	for _, f := range fakes {
+		if diff := cmp.Diff([]string{"close"}, f.log); diff != "" {
+			t.Errorf("connection %d: -want +got\n%s", f.number, diff)
+		}
+	}
+	if _, err := p.Take(t.Context()); err == nil {
+		t.Error("Take after Close: no error")
+	}
+	if err := p.Close(); err == nil {
+		t.Error("second Close: no error")
+	}
+}
+
+func TestFixedCloseInUse(t *testing.T) {
+	p, _ := open(t, 2)
+	if _, err := p.Take(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err == nil {
+		t.Error("Close with a connection taken: no error")
+	}
+}
+
+func TestFixedOpenFails(t *testing.T) {
+	broken := errors.New("broken")
+	first := &fake{}
+	_, err := connpool.NewFixed(2, func(n int) (connpool.ClosingConn, error) {
+		if n == 1 {
+			return nil, broken
+		}
+		return first, nil
+	})
+	if !errors.Is(err, broken) || !slices.Equal(first.log, []string{"close"}) {
+		t.Errorf("error %v, first connection: %v", err, first.log)
+	}
+}
+
+func TestPooledStatementIsPreparedOncePerConnection(t *testing.T) {
+	p, fakes := open(t, 2)
+	db := connpool.New(p, 2, "BEGIN")
+	s, err := db.Prepare(t.Context(), driver.Statement{SQL: "Q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit := func(driver.Row) error { return nil }
+	for range 4 { // the pool hands out its connections in turn
+		if err := errors.Join(s.Exec(t.Context(), nil, 0, 0), s.Query(t.Context(), nil, 0, visit)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range fakes {
+		if n := len(slices.DeleteFunc(slices.Clone(f.log), func(s string) bool { return s != "prepare Q, pooled true" })); n != 1 {
+			t.Errorf("connection %d: prepared %d times: %v", f.number, n, f.log)
+		}
+		if len(f.log) != 5 {
+			t.Errorf("connection %d: %v, want 1 preparation and 4 executions", f.number, f.log)
+		}
+	}
+}
+
+func TestStatementGivesItsConnectionBack(t *testing.T) {
+	p, fakes := open(t, 1)
+	db := connpool.New(p, 1, "BEGIN")
+	s, err := db.Prepare(t.Context(), driver.Statement{SQL: "Q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	fakes[0].fail["exec Q"] = broken
+	if err := s.Exec(t.Context(), nil, 0, 0); !errors.Is(err, broken) {
+		t.Errorf("Exec: %v", err)
+	}
+	if err := s.Query(t.Context(), nil, 0, func(driver.Row) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("Query: %v", err)
+	}
+	fakes[0].fail["prepare R, pooled true"] = broken
+	if _, err := db.Prepare(t.Context(), driver.Statement{SQL: "R"}); !errors.Is(err, broken) {
+		t.Errorf("Prepare: %v", err)
+	}
+	fakes[0].fail["script S"] = broken
+	if err := db.Script(t.Context(), "S"); !errors.Is(err, broken) {
+		t.Errorf("Script: %v", err)
+	}
+	fakes[0].fail["BEGIN"] = broken
+	if _, err := db.Begin(t.Context()); !errors.Is(err, broken) {
+		t.Errorf("Begin: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Errorf("the connection has not come back: %v", err)
+	}
+}
+
+func TestCancelledContextRunsNothing(t *testing.T) {
+	p, fakes := open(t, 1)
+	db := connpool.New(p, 1, "BEGIN")
+	c, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Prepare(t.Context(), driver.Statement{SQL: "Q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := c.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(fakes[0].log)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, err := range map[string]error{
+		"Exec":   s.Exec(ctx, nil, 0, 0),
+		"Query":  s.Query(ctx, nil, 0, func(driver.Row) error { return nil }),
+		"Script": c.Script(ctx, "S"),
+		"Commit": tx.Commit(ctx),
+	} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want the context's error", name, err)
+		}
+	}
+	if got := fakes[0].log[before:]; len(got) > 0 {
+		t.Errorf("ran %v", got)
+	}
+	if err := tx.Rollback(ctx); err != nil || fakes[0].inTx {
+		t.Errorf("Rollback: %v, still in a transaction: %v", err, fakes[0].inTx)
+	}
+}
+
+func TestConnComesBackOnce(t *testing.T) {
+	p, _ := open(t, 1)
+	db := connpool.New(p, 1, "BEGIN")
+	c, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err == nil {
+		t.Error("second Close: no error")
+	}
+}
+
+func TestCommitThatFails(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ended by SQLite %v", ended), func(t *testing.T) {
+			p, fakes := open(t, 1)
+			db := connpool.New(p, 1, "BEGIN IMMEDIATE")
+			tx, err := db.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			busy := &driver.Error{Code: driver.CodeBusy, Err: errors.New("busy")}
+			fakes[0].fail["COMMIT"] = busy
+			fakes[0].inTx = !ended
+			if err := tx.Commit(t.Context()); !errors.Is(err, busy) {
+				t.Errorf("Commit: %v", err)
+			}
+			for range 2 { // the second has nothing to do
+				if err := tx.Rollback(t.Context()); err != nil {
+					t.Errorf("Rollback: %v", err)
+				}
+			}
+			want := []string{"BEGIN IMMEDIATE", "COMMIT"}
+			if !ended {
+				want = append(want, "ROLLBACK")
+			}
+			if diff := cmp.Diff(want, fakes[0].log); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if err := tx.Commit(t.Context()); err == nil {
+				t.Error("Commit after the end: no error")
+			}
+			if err := db.Close(); err != nil {
+				t.Errorf("the connection has not come back: %v", err)
+			}
+		})
+	}
+}
+
+func TestTxStmt(t *testing.T) {
+	p, fakes := open(t, 2)
+	db := connpool.New(p, 2, "BEGIN")
+	pooled, err := db.Prepare(t.Context(), driver.Statement{SQL: "P"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := c.Prepare(t.Context(), driver.Statement{SQL: "Q"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	onConn, err := c.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := onConn.Stmt(t.Context(), own); err != nil || s != own {
+		t.Errorf("a connection's statement in its transaction: %v, %v, want the statement itself", s, err)
+	}
+	onPool, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := onPool.Stmt(t.Context(), own); err == nil {
+		t.Error("a connection's statement in another's transaction: no error")
+	}
+	s, err := onPool.Stmt(t.Context(), pooled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Exec(t.Context(), nil, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(fakes, func(f *fake) bool { return slices.Contains(f.log, "exec P") })
+	if i < 0 || slices.Contains(fakes[i].log, "prepare Q, pooled false") || !slices.Contains(fakes[i].log, "BEGIN") {
+		t.Errorf("ran on connection %d: %v, %v", i, fakes[0].log, fakes[1].log)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var n atomic.Int64
+		release := connpool.Interrupt(ctx, func() { n.Add(1) })
+		time.Sleep(time.Hour)
+		if n := n.Load(); n != 0 {
+			t.Errorf("%d interrupts before the context's end", n)
+		}
+		cancel()
+		time.Sleep(time.Second)
+		if n := n.Load(); n < 2 {
+			t.Errorf("%d interrupts in the second after the context's end, want many", n)
+		}
+		release()
+		before := n.Load()
+		time.Sleep(time.Hour)
+		if n := n.Load(); n != before {
+			t.Errorf("%d interrupts after release", n-before)
+		}
+	})
+}
+
+func TestInterruptReleasedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var n atomic.Int64
+		connpool.Interrupt(ctx, func() { n.Add(1) })()
+		cancel()
+		time.Sleep(time.Hour)
+		if n := n.Load(); n != 0 {
+			t.Errorf("%d interrupts after release", n)
+		}
+	})
+}
+
+func TestInterruptBackgroundIsFree(t *testing.T) {
+	interrupt := func() { t.Error("interrupted") }
+	if n := testing.AllocsPerRun(100, func() { connpool.Interrupt(context.Background(), interrupt)() }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestTrimScript(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                          "",
+		" \n;; ":                    "",
+		"SELECT 1; ":                "SELECT 1; ",
+		"-- a; b\n  SELECT 1":       "SELECT 1",
+		"/* a\n; b */;\tSELECT '/*": "SELECT '/*",
+		"-- only a comment":         "",
+		"/* never closed":           "",
+		"/*/ SELECT 1 */ SELECT 2":  "SELECT 2",
+		"-1":                        "-1",
+	} {
+		if got := connpool.TrimScript(in); got != want {
+			t.Errorf("TrimScript(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package connpool
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// between is the time from one interrupt to the next: short beside any wait
+// that a person notices, long beside the call.
+const between = time.Millisecond
+
+func nothing() {}
+
+// Interrupt is a [Conn.Guard] for a library with nothing but a call that
+// interrupts. From the end of ctx it calls interrupt again and again until
+// release is called, since SQLite forgets an interrupt that comes while no
+// statement is being stepped. A ctx that cannot end costs nothing.
+func Interrupt(ctx context.Context, interrupt func()) (release func()) {
+	if ctx.Done() == nil {
+		return nothing
+	}
+	var mu sync.Mutex
+	released := false
+	fire := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if !released {
+			interrupt()
+		}
+		return !released
+	}
+	stop := context.AfterFunc(ctx, func() {
+		for fire() {
+			time.Sleep(between)
+		}
+	})
+	return func() {
+		if !stop() {
+			mu.Lock()
+			released = true
+			mu.Unlock()
+		}
+	}
+}

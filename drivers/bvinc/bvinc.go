@@ -1,0 +1,111 @@
+// Package bvinc adapts github.com/bvinc/go-sqlite-lite: connections of a pool of ours,
+// each with statements prepared once, since the library has neither pool nor
+// statement cache; values are bound through its Bind and read by its typed
+// Column calls.
+package bvinc
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/bvinc/go-sqlite-lite/sqlite3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
+)
+
+//go:embed driver.json
+var info []byte
+
+// New returns the driver.
+func New() driver.Driver { return bvinc{driver.MustInfo(info)} }
+
+type bvinc struct{ info driver.Info }
+
+func (d bvinc) Info() driver.Info { return d.info }
+
+func (d bvinc) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	p, err := connpool.NewFixed(s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
+		return open(ctx, s.URI(path, nil), s.Pragmas(), number)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connpool.New(p, s.PoolSize(), s.Begin()), nil
+}
+
+func open(ctx context.Context, uri string, pragmas []string, number int) (*conn, error) {
+	lib, err := sqlite3.Open(uri)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	c := &conn{Conn: lib, number: number, cache: make(map[string]*sqlite3.Stmt)}
+	defer c.Guard(ctx)()
+	for _, pragma := range pragmas {
+		if err := c.Script(pragma); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", pragma, err), c.Close())
+		}
+	}
+	return c, nil
+}
+
+// wrap gives an error of the library its result code.
+func wrap(err error) error {
+	var e *sqlite3.Error
+	if errors.As(err, &e) {
+		return &driver.Error{Code: e.Code(), Err: err}
+	}
+	return err
+}
+
+type conn struct {
+	*sqlite3.Conn
+	number int
+	cache  map[string]*sqlite3.Stmt // of pooled statements, by their SQL
+}
+
+func (c *conn) Number() int             { return c.number }
+func (c *conn) InTransaction() bool     { return !c.AutoCommit() }
+func (c *conn) Script(sql string) error { return wrap(c.Exec(sql)) }
+func (c *conn) Run(sql string) error    { return wrap(c.Exec(sql)) }
+
+func (c *conn) Guard(ctx context.Context) (release func()) {
+	return connpool.Interrupt(ctx, c.Interrupt)
+}
+
+func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
+	s := &stmt{
+		conn:  c.Conn,
+		st:    st,
+		args:  make([]any, 0, len(st.Params)),
+		row:   make(driver.Row, len(st.Columns)),
+		blobs: make([][]byte, len(st.Columns)),
+	}
+	if st.AdHoc {
+		return s, nil
+	}
+	if pooled {
+		s.held = c.cache[st.SQL]
+	}
+	if s.held == nil {
+		var err error
+		if s.held, err = compile(c.Conn, st.SQL); err != nil {
+			return nil, err
+		}
+	}
+	if pooled {
+		c.cache[st.SQL] = s.held
+	}
+	return s, nil
+}
+
+// Close finalizes the cached statements and closes the connection.
+func (c *conn) Close() error {
+	var errs []error
+	for _, q := range c.cache {
+		errs = append(errs, wrap(q.Close()))
+	}
+	return errors.Join(append(errs, wrap(c.Conn.Close()))...)
+}

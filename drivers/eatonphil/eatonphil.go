@@ -1,0 +1,111 @@
+// Package eatonphil adapts github.com/eatonphil/gosqlite: connections of a pool of ours,
+// each with statements prepared once, since the library has neither pool nor
+// statement cache; values are bound through its Bind and read by its typed
+// Column calls.
+package eatonphil
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/eatonphil/gosqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
+)
+
+//go:embed driver.json
+var info []byte
+
+// New returns the driver.
+func New() driver.Driver { return eatonphil{driver.MustInfo(info)} }
+
+type eatonphil struct{ info driver.Info }
+
+func (d eatonphil) Info() driver.Info { return d.info }
+
+func (d eatonphil) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	p, err := connpool.NewFixed(s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
+		return open(ctx, s.URI(path, nil), s.Pragmas(), number)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connpool.New(p, s.PoolSize(), s.Begin()), nil
+}
+
+func open(ctx context.Context, uri string, pragmas []string, number int) (*conn, error) {
+	lib, err := gosqlite.Open(uri)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	c := &conn{Conn: lib, number: number, cache: make(map[string]*gosqlite.Stmt)}
+	defer c.Guard(ctx)()
+	for _, pragma := range pragmas {
+		if err := c.Script(pragma); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", pragma, err), c.Close())
+		}
+	}
+	return c, nil
+}
+
+// wrap gives an error of the library its result code.
+func wrap(err error) error {
+	var e *gosqlite.Error
+	if errors.As(err, &e) {
+		return &driver.Error{Code: e.Code(), Err: err}
+	}
+	return err
+}
+
+type conn struct {
+	*gosqlite.Conn
+	number int
+	cache  map[string]*gosqlite.Stmt // of pooled statements, by their SQL
+}
+
+func (c *conn) Number() int             { return c.number }
+func (c *conn) InTransaction() bool     { return !c.AutoCommit() }
+func (c *conn) Script(sql string) error { return wrap(c.Exec(sql)) }
+func (c *conn) Run(sql string) error    { return wrap(c.Exec(sql)) }
+
+func (c *conn) Guard(ctx context.Context) (release func()) {
+	return connpool.Interrupt(ctx, c.Interrupt)
+}
+
+func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
+	s := &stmt{
+		conn:  c.Conn,
+		st:    st,
+		args:  make([]any, 0, len(st.Params)),
+		row:   make(driver.Row, len(st.Columns)),
+		blobs: make([][]byte, len(st.Columns)),
+	}
+	if st.AdHoc {
+		return s, nil
+	}
+	if pooled {
+		s.held = c.cache[st.SQL]
+	}
+	if s.held == nil {
+		var err error
+		if s.held, err = compile(c.Conn, st.SQL); err != nil {
+			return nil, err
+		}
+	}
+	if pooled {
+		c.cache[st.SQL] = s.held
+	}
+	return s, nil
+}
+
+// Close finalizes the cached statements and closes the connection.
+func (c *conn) Close() error {
+	var errs []error
+	for _, q := range c.cache {
+		errs = append(errs, wrap(q.Close()))
+	}
+	return errors.Join(append(errs, wrap(c.Conn.Close()))...)
+}

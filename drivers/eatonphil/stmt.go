@@ -1,0 +1,154 @@
+package eatonphil
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/eatonphil/gosqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+type stmt struct {
+	conn  *gosqlite.Conn
+	st    driver.Statement
+	held  *gosqlite.Stmt // nil: compiled at each execution
+	args  []any
+	row   driver.Row
+	blobs [][]byte // a buffer per column
+}
+
+func compile(c *gosqlite.Conn, sql string) (*gosqlite.Stmt, error) {
+	q, err := c.Prepare(sql)
+	if err == nil && q == nil {
+		err = fmt.Errorf("no statement in %q", sql)
+	}
+	return q, wrap(err)
+}
+
+func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
+	exec := s.execAdHoc
+	if s.held != nil {
+		exec = s.held.Exec // binds, steps to the end, resets
+	}
+	if b == nil {
+		return wrap(exec())
+	}
+	for r := lo; r < hi; r += b.PerExec {
+		if err := exec(s.box(b, r, b.PerExec)...); err != nil {
+			return wrap(err)
+		}
+	}
+	return nil
+}
+
+func (s *stmt) execAdHoc(args ...any) error { return s.conn.Exec(s.st.SQL, args...) }
+
+// box returns n rows of b from row r on as Bind takes them: an interface is
+// all that it takes.
+func (s *stmt) box(b *driver.Batch, r, n int) []any {
+	args := s.args[:0]
+	for end := r + n; r < end; r++ {
+		for i := range b.Columns {
+			c := &b.Columns[i]
+			switch {
+			case c.Null(r):
+				args = append(args, nil)
+			case c.Type == driver.Text:
+				args = append(args, c.Text(r))
+			case c.Type == driver.Blob:
+				v := c.Bytes(r)
+				if v == nil {
+					v = []byte{} // Bind takes nil for NULL
+				}
+				args = append(args, v)
+			case c.Type == driver.Real:
+				args = append(args, c.Reals[r])
+			default:
+				args = append(args, c.Ints[r])
+			}
+		}
+	}
+	s.args = args
+	return args
+}
+
+func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
+	q := s.held
+	if q == nil {
+		var err error
+		if q, err = compile(s.conn, s.st.SQL); err != nil {
+			return err
+		}
+		defer q.Close()
+	} else {
+		defer q.Reset()
+	}
+	if b != nil {
+		if err := q.Bind(s.box(b, r, 1)...); err != nil {
+			return wrap(err)
+		}
+	}
+	for {
+		row, err := q.Step()
+		if err != nil {
+			return wrap(err)
+		}
+		if !row {
+			return nil
+		}
+		if err := s.scan(q); err != nil {
+			return wrap(err)
+		}
+		if err := visit(s.row); err != nil {
+			return err
+		}
+	}
+}
+
+// scan decodes the row that q stands at.
+func (s *stmt) scan(q *gosqlite.Stmt) error {
+	for i, col := range s.st.Columns {
+		cell := &s.row[i]
+		ok := true // not NULL
+		var err error
+		switch col.Type {
+		case driver.Int:
+			cell.Int, ok, err = q.ColumnInt64(i)
+		case driver.Bool:
+			var n int64
+			n, ok, err = q.ColumnInt64(i)
+			cell.Bool = n != 0
+		case driver.Time:
+			var ms int64
+			ms, ok, err = q.ColumnInt64(i)
+			cell.Time = time.UnixMilli(ms).UTC()
+		case driver.Real:
+			cell.Real, ok, err = q.ColumnDouble(i)
+		case driver.Text:
+			cell.Text, ok, err = q.ColumnText(i)
+		case driver.Blob:
+			var raw []byte // SQLite's own memory
+			raw, err = q.ColumnRawBytes(i)
+			ok = raw != nil
+			s.blobs[i] = append(s.blobs[i][:0], raw...)
+			cell.Blob = s.blobs[i]
+		}
+		if err != nil {
+			return err
+		}
+		cell.Null = !ok
+		if !ok {
+			*cell = driver.Cell{Null: true}
+		}
+	}
+	return nil
+}
+
+// Close finalizes a statement of its own.
+func (s *stmt) Close() error {
+	if s.held == nil {
+		return nil
+	}
+	return wrap(s.held.Close())
+}

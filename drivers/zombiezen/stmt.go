@@ -1,0 +1,176 @@
+package zombiezen
+
+import (
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+type stmt struct {
+	conn  *sqlite.Conn
+	st    driver.Statement
+	held  *sqlite.Stmt // nil: asked of the connection's cache, or compiled, at each execution
+	row   driver.Row
+	blobs [][]byte // a buffer per column
+}
+
+// acquire returns the library's statement, to be given back by release.
+func (s *stmt) acquire() (*sqlite.Stmt, error) {
+	switch {
+	case s.held != nil:
+		return s.held, nil
+	case s.st.AdHoc:
+		q, _, err := s.conn.PrepareTransient(s.st.SQL)
+		return q, err
+	default:
+		return s.conn.Prepare(s.st.SQL)
+	}
+}
+
+func (s *stmt) release(q *sqlite.Stmt) {
+	if s.st.AdHoc {
+		q.Finalize()
+	} else {
+		q.Reset()
+	}
+}
+
+func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
+	if b == nil {
+		q, err := s.acquire()
+		if err != nil {
+			return wrap(err)
+		}
+		defer s.release(q)
+		return wrap(run(q))
+	}
+	if s.st.AdHoc {
+		for r := lo; r < hi; r += b.PerExec {
+			q, err := s.acquire()
+			if err != nil {
+				return wrap(err)
+			}
+			bind(q, b, r, b.PerExec)
+			err = run(q)
+			q.Finalize()
+			if err != nil {
+				return wrap(err)
+			}
+		}
+		return nil
+	}
+	q, err := s.acquire()
+	if err != nil {
+		return wrap(err)
+	}
+	for r := lo; r < hi; r += b.PerExec {
+		bind(q, b, r, b.PerExec)
+		if err := run(q); err != nil {
+			return wrap(err)
+		}
+	}
+	return nil
+}
+
+// run steps a statement to its end and resets it.
+func run(q *sqlite.Stmt) error {
+	for {
+		row, err := q.Step()
+		if err != nil {
+			return err // the library has reset it
+		}
+		if !row {
+			return q.Reset()
+		}
+	}
+}
+
+// bind binds n rows of b from row r on.
+func bind(q *sqlite.Stmt, b *driver.Batch, r, n int) {
+	p := 1
+	for end := r + n; r < end; r++ {
+		for i := range b.Columns {
+			c := &b.Columns[i]
+			switch {
+			case c.Null(r):
+				q.BindNull(p)
+			case c.Type == driver.Text:
+				q.BindText(p, c.Text(r))
+			case c.Type == driver.Blob:
+				q.BindBytes(p, c.Bytes(r))
+			case c.Type == driver.Real:
+				q.BindFloat(p, c.Reals[r])
+			default:
+				q.BindInt64(p, c.Ints[r])
+			}
+			p++
+		}
+	}
+}
+
+func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
+	q, err := s.acquire()
+	if err != nil {
+		return wrap(err)
+	}
+	defer s.release(q)
+	if b != nil {
+		bind(q, b, r, 1)
+	}
+	for {
+		row, err := q.Step()
+		if err != nil {
+			return wrap(err)
+		}
+		if !row {
+			return nil
+		}
+		s.scan(q)
+		if err := visit(s.row); err != nil {
+			return err
+		}
+	}
+}
+
+// scan decodes the row that q stands at. NULL reads as zero, so only a zero is
+// asked whether it is NULL.
+func (s *stmt) scan(q *sqlite.Stmt) {
+	for i, col := range s.st.Columns {
+		cell := &s.row[i]
+		switch col.Type {
+		case driver.Int:
+			cell.Int = q.ColumnInt64(i)
+			cell.Null = cell.Int == 0 && q.ColumnIsNull(i)
+		case driver.Bool:
+			cell.Bool = q.ColumnInt64(i) != 0
+			cell.Null = !cell.Bool && q.ColumnIsNull(i)
+		case driver.Time:
+			ms := q.ColumnInt64(i)
+			cell.Null = ms == 0 && q.ColumnIsNull(i)
+			cell.Time = time.UnixMilli(ms).UTC()
+		case driver.Real:
+			cell.Real = q.ColumnFloat(i)
+			cell.Null = cell.Real == 0 && q.ColumnIsNull(i)
+		case driver.Text:
+			cell.Text = q.ColumnText(i)
+			cell.Null = cell.Text == "" && q.ColumnIsNull(i)
+		case driver.Blob:
+			n := q.ColumnLen(i)
+			if cap(s.blobs[i]) < n {
+				s.blobs[i] = make([]byte, n)
+			}
+			cell.Blob = s.blobs[i][:n]
+			q.ColumnBytes(i, cell.Blob)
+			cell.Null = n == 0 && q.ColumnIsNull(i)
+		}
+		if cell.Null {
+			*cell = driver.Cell{Null: true}
+		}
+	}
+}
+
+// Close leaves the statement in the connection's cache, as the library means
+// it to be.
+func (s *stmt) Close() error { return nil }

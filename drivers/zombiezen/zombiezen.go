@@ -1,0 +1,153 @@
+// Package zombiezen adapts zombiezen.com/go/sqlite: its pool, its cache of
+// prepared statements on each connection, its typed Bind and Column calls.
+package zombiezen
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
+)
+
+//go:embed driver.json
+var info []byte
+
+// New returns the driver.
+func New() driver.Driver { return zombiezen{driver.MustInfo(info)} }
+
+type zombiezen struct{ info driver.Info }
+
+func (z zombiezen) Info() driver.Info { return z.info }
+
+func (z zombiezen) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	// The library's default is WAL. Its flag for that would write the file's
+	// header before page_size and auto_vacuum are set, so the PRAGMA does it.
+	if _, ok := s["journal_mode"]; !ok && s["mode"] != "ro" && s["mode"] != "memory" {
+		s = s.With(driver.Settings{"journal_mode": "wal"})
+	}
+	lib, err := sqlitex.NewPool(s.URI(path, nil), sqlitex.PoolOptions{
+		Flags:    sqlite.OpenReadWrite | sqlite.OpenCreate | sqlite.OpenURI,
+		PoolSize: s.PoolSize(),
+	})
+	if err != nil {
+		return nil, wrap(err)
+	}
+	p := &pool{Pool: lib, conns: make(map[*sqlite.Conn]*conn)}
+	if err := p.prepare(ctx, s); err != nil {
+		lib.Close()
+		return nil, err
+	}
+	return connpool.New(p, s.PoolSize(), s.Begin()), nil
+}
+
+// wrap gives an error of the library its result code.
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &driver.Error{Code: int(sqlite.ErrCode(err)), Err: err}
+}
+
+// pool is the library's pool, whose connections it knows by number.
+type pool struct {
+	*sqlitex.Pool
+	conns map[*sqlite.Conn]*conn // not written to after prepare
+}
+
+// prepare takes every connection once and applies the settings.
+func (p *pool) prepare(ctx context.Context, s driver.Settings) error {
+	for n := range s.PoolSize() {
+		lib, err := p.Pool.Take(ctx)
+		if err != nil {
+			return err
+		}
+		defer p.Pool.Put(lib)
+		c := &conn{Conn: lib, number: n}
+		p.conns[lib] = c
+		for _, pragma := range s.Pragmas() {
+			if err := c.Script(pragma); err != nil {
+				return fmt.Errorf("%s: %w", pragma, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
+	lib, err := p.Pool.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := p.conns[lib]
+	c.done = ctx.Done() // as the library's pool has seen to
+	return c, nil
+}
+
+func (p *pool) Put(c connpool.Conn) { p.Pool.Put(c.(*conn).Conn) }
+
+type conn struct {
+	*sqlite.Conn
+	number int
+	done   <-chan struct{} // what interrupts the connection
+}
+
+func nothing() {}
+
+func (c *conn) Number() int         { return c.number }
+func (c *conn) InTransaction() bool { return !c.AutocommitEnabled() }
+
+// Guard leaves the interrupt in place until another is asked for: a context
+// that spans many executions is paid for once.
+func (c *conn) Guard(ctx context.Context) (release func()) {
+	if done := ctx.Done(); done != c.done {
+		c.SetInterrupt(done)
+		c.done = done
+	}
+	return nothing
+}
+
+// Script does without sqlitex.ExecuteScript, which puts a savepoint around the
+// whole: journal_mode, VACUUM and BEGIN do not go with that.
+func (c *conn) Script(sql string) error {
+	for sql = connpool.TrimScript(sql); sql != ""; sql = connpool.TrimScript(sql) {
+		q, trailing, err := c.PrepareTransient(sql)
+		if err != nil {
+			return wrap(err)
+		}
+		err = run(q)
+		q.Finalize() // repeats the error of run
+		if err != nil {
+			return wrap(err)
+		}
+		sql = sql[len(sql)-trailing:]
+	}
+	return nil
+}
+
+func (c *conn) Run(sql string) error {
+	q, err := c.Conn.Prepare(sql)
+	if err != nil {
+		return wrap(err)
+	}
+	return wrap(run(q))
+}
+
+func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
+	s := &stmt{conn: c.Conn, st: st, row: make(driver.Row, len(st.Columns)), blobs: make([][]byte, len(st.Columns))}
+	if st.AdHoc {
+		return s, nil
+	}
+	q, err := c.Conn.Prepare(st.SQL)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	if !pooled {
+		s.held = q
+	}
+	return s, nil
+}

@@ -1,0 +1,10 @@
+package zombiezen_test
+
+import (
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/zombiezen"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
+)
+
+func TestConformance(t *testing.T) { drivertest.Run(t, zombiezen.New()) }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"time"
 )
@@ -21,3 +22,6 @@ func OpenWith(path string, readOnly bool, migrations []string, busy time.Duratio
 
 // DB is the connection pool of a store, to break it with.
 func (s *Store) DB() *sql.DB { return s.db }
+
+// Write runs do in a transaction that writes.
+func (s *Store) Write(ctx context.Context, do func(*sql.Conn) error) error { return s.write(ctx, do) }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -282,6 +283,20 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
+// What makes AddTrial durable, and deletion whole, on every connection.
+func TestPragmas(t *testing.T) {
+	s := mustOpen(t, newPath(t))
+	for name, want := range map[string]string{
+		"application_id": fmt.Sprint(store.ApplicationID), "user_version": "1",
+		"journal_mode": "delete", "synchronous": "3", "foreign_keys": "1", "busy_timeout": "30000",
+	} {
+		var got string
+		if err := s.DB().QueryRow(`PRAGMA ` + name).Scan(&got); err != nil || got != want {
+			t.Errorf("%s is %s, %v; want %s", name, got, err, want)
+		}
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -291,6 +306,24 @@ func TestCancelled(t *testing.T) {
 	}
 	if err := s.Begin(context.Background(), smallRun()); err != nil {
 		t.Errorf("Begin after one that was cancelled: %v", err)
+	}
+}
+
+// A transaction is ended, one way or the other, also where it is cancelled at
+// the last moment.
+func TestCancelledAtCommit(t *testing.T) {
+	s := mustOpen(t, newPath(t))
+	ctx, cancel := context.WithCancel(context.Background())
+	err := s.Write(ctx, func(c *sql.Conn) error {
+		defer cancel()
+		_, err := c.ExecContext(ctx, `INSERT INTO runs (seed, json) VALUES ('1', '{}')`)
+		return err
+	})
+	if err != nil {
+		t.Errorf("commit: %v", err)
+	}
+	if list, err := s.List(context.Background()); err != nil || len(list) != 1 {
+		t.Errorf("List: %v, %v; want one run", list, err)
 	}
 }
 

@@ -126,6 +126,9 @@ func (c *column) link(g *Gen, set *genSet, siblings map[string]*column) error {
 			if len(c.sources) != 1 || c.sources[0].typ != driver.Text && c.sources[0].typ != driver.Blob {
 				return bad("it must be of one text or blob column")
 			}
+			if gen.Hex && c.sources[0].gen.Kind != GenHex {
+				return bad("%s is not made by hex", gen.Of[0])
+			}
 			break
 		}
 		var err error
@@ -370,10 +373,7 @@ func (c *column) append(b []byte, i int64) []byte {
 		b = c.sources[0].append(b, i)
 		var sum [sha256.Size]byte
 		if c.gen.Hex {
-			n, err := hex.Decode(b[start:], b[start:])
-			if err != nil {
-				n = 0
-			}
+			n, _ := hex.Decode(b[start:], b[start:]) // made by hex
 			sum = sha256.Sum256(b[start : start+n])
 		} else {
 			sum = sha256.Sum256(b[start:])

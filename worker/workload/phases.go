@@ -1,0 +1,460 @@
+package workload
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// phase reads one phase.
+func (l *loader) phase(n *yaml.Node) {
+	f, ok := l.mapping(n, "a phase", "{name: insert, insert: users}")
+	if !ok {
+		return
+	}
+	var kinds []string
+	for _, k := range phaseKinds {
+		if f.get(k) != nil {
+			kinds = append(kinds, k)
+		}
+	}
+	switch {
+	case len(kinds) == 0:
+		for _, k := range f.keys {
+			if near := driver.Nearest(k.Value, phaseKinds); near != "" && !slices.Contains(slices.Concat(keys["query"], keys["mix"]), k.Value) {
+				l.errorf(k, "unknown key %q in a phase: did you mean %q?", k.Value, near)
+				return
+			}
+		}
+		l.errorf(f.node, "the phase does nothing: write one of %s", strings.Join(phaseKinds, ", "))
+		return
+	case len(kinds) > 1:
+		l.errorf(f.key(kinds[1]), "a phase has both %s and %s: make it two phases", kinds[0], kinds[1])
+		return
+	}
+	kind := kinds[0]
+	l.known(f, "a phase of kind "+kind, keys[kind])
+	p := Phase{Untimed: l.flag(f.get("untimed"), "untimed")}
+	if n := f.get("name"); n == nil {
+		l.errorf(f.node, "the phase has no name: write name: %s", kind)
+	} else if p.Name, ok = l.text(n, "name", "name: "+kind); ok && l.name(n, "a phase") {
+		if slices.ContainsFunc(l.plan.Phases, func(q Phase) bool { return q.Name == p.Name }) {
+			l.errorf(n, "two phases are called %q: write another name", p.Name)
+		}
+	}
+	if n := f.get("context"); n != nil {
+		p.Context, _ = l.oneOf(n, "context", "background", "cancellable")
+	}
+	info := PhaseInfo{Name: p.Name, Kind: kind, Untimed: p.Untimed}
+	if n := f.get("about"); n != nil {
+		info.About, _ = l.text(n, "about", "about: all users once")
+		info.About = strings.TrimSpace(info.About)
+	}
+	switch kind {
+	case "insert":
+		p.Insert = l.insert(f)
+	case "query":
+		p.Query = l.query(f, p.Name)
+	case "mix":
+		p.Mix = l.mix(f, p.Name)
+	case "script":
+		p.Script, _ = l.sql(f.get("script"), "script", "VACUUM")
+		if strings.TrimSpace(p.Script) == "" {
+			l.errorf(f.get("script"), "script is empty: want SQL, such as VACUUM")
+		}
+	}
+	l.plan.Phases = append(l.plan.Phases, p)
+	l.infos = append(l.infos, info)
+}
+
+// name reads a name that is shown in tables and names random streams.
+func (l *loader) name(n *yaml.Node, what string) bool {
+	v := strings.TrimSpace(n.Value)
+	if v == n.Value && v != "" && !strings.ContainsAny(v, "./,\n\t") && len(v) <= 60 {
+		return true
+	}
+	l.errorf(n, "bad name %q of %s: want a short one without dots, commas and slashes", n.Value, what)
+	return false
+}
+
+// statementMode reads prepared or ad hoc.
+func (l *loader) statementMode(n *yaml.Node) (adHoc bool) {
+	if n == nil {
+		return false
+	}
+	w, _ := l.oneOf(n, "statement", "prepared", "ad hoc")
+	return w == "ad hoc"
+}
+
+func (l *loader) insert(f *fields) *Insert {
+	ins := &Insert{Transaction: "one", AdHoc: l.statementMode(f.get("statement"))}
+	ins.RowsPerStatement = l.numberOr(f.get("rows per statement"), "rows per statement", 1, 1)
+	nodes := map[string]*yaml.Node{}
+	for _, n := range l.list(f.get("insert")) {
+		name, ok := l.text(n, "insert", "insert: users")
+		if !ok {
+			continue
+		}
+		s := l.sets[name]
+		switch {
+		case s == nil:
+			l.errorf(n, "insert: unknown data set %q: %s", name, suggest(name, others(l.sets, "")))
+			continue
+		case slices.Contains(ins.Sets, name):
+			l.errorf(n, "insert: data set %s is there twice: leave one of them out", name)
+			continue
+		case !slices.ContainsFunc(s.Columns, func(c Column) bool { return !c.Hidden }):
+			l.errorf(n, "insert: every column of data set %s is hidden: want one that is not", name)
+			continue
+		}
+		ins.Sets = append(ins.Sets, name)
+		nodes[name] = n
+	}
+	if len(ins.Sets) == 0 && len(l.list(f.get("insert"))) == 0 {
+		l.errorf(f.get("insert"), "insert of nothing: want a data set, such as insert: users")
+	}
+	n := f.get("transaction")
+	if n == nil {
+		return ins
+	}
+	w, ok := l.text(n, "transaction", "one")
+	if !ok {
+		return ins
+	}
+	every, isEvery := strings.CutPrefix(w, "every ")
+	per, isPer := strings.CutPrefix(w, "per ")
+	switch {
+	case w == "one":
+	case isEvery:
+		ins.Transaction = "every"
+		expr, _ := strings.CutSuffix(every, " rows")
+		rows, ok := l.number(&yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(expr), Line: n.Line, Column: n.Column}, "transaction: every", 1)
+		if ok && rows%ins.RowsPerStatement != 0 {
+			l.errorf(n, "transaction: every %d rows, with %d rows per statement: want a multiple", rows, ins.RowsPerStatement)
+		}
+		ins.Every = rows
+	case w == "per set":
+		ins.Transaction = "set"
+	case w == "per statement":
+		ins.Transaction = "each"
+	case isPer:
+		ins.Transaction, ins.Per = "per", strings.TrimSpace(per)
+		l.checkPer(ins, n, nodes)
+	default:
+		l.errorf(n, "transaction is %q: want one, per set, per statement, per %s or every 1000 rows", w, firstOr(ins.Sets, "users"))
+	}
+	return ins
+}
+
+func firstOr(list []string, other string) string {
+	if len(list) > 0 {
+		return list[0]
+	}
+	return other
+}
+
+// checkPer checks that the sets of a phase nest in the one that it has a
+// transaction per row of.
+func (l *loader) checkPer(ins *Insert, n *yaml.Node, nodes map[string]*yaml.Node) {
+	top := l.sets[ins.Per]
+	if top == nil {
+		l.errorf(n, "transaction per unknown data set %q: %s", ins.Per, suggest(ins.Per, append([]string{"set", "statement"}, others(l.sets, "")...)))
+		return
+	}
+	if len(ins.Sets) > 0 && ins.Sets[0] != ins.Per {
+		l.errorf(n, "transaction per %s, but the first data set inserted is %s: write insert: [%s, …]", ins.Per, ins.Sets[0], ins.Per)
+		return
+	}
+	for i, name := range ins.Sets[min(1, len(ins.Sets)):] {
+		s := l.sets[name]
+		switch {
+		case !l.within(s, top):
+			l.errorf(nodes[name], "transaction per %s, but data set %s is not nested in it: write per: %s under %s, or insert it in a phase of its own", ins.Per, name, ins.Per, name)
+		case !slices.Contains(ins.Sets[:i+1], s.Parent):
+			l.errorf(nodes[name], "data set %s is nested in %s, which is not inserted before it: write insert: [%s, %s]", name, s.Parent, s.Parent, name)
+		}
+	}
+}
+
+func (l *loader) query(f *fields, phase string) *Query {
+	q := &Query{Repeat: 1, Clients: 1}
+	q.Repeat = l.numberOr(f.get("repeat"), "repeat", 1, 1)
+	q.Clients = l.clients(f.get("clients"), true)
+	var each *setInfo
+	if n := f.get("for each"); n != nil {
+		if name, ok := l.text(n, "for each", "for each: users"); ok {
+			if each = l.sets[name]; each == nil {
+				l.errorf(n, "for each unknown data set %q: %s", name, suggest(name, others(l.sets, "")))
+			} else {
+				q.ForEach = name
+			}
+		}
+	}
+	broken := f.get("for each") != nil && each == nil
+	p := l.parameters(f.get("parameters"), phase, each)
+	q.Call = l.call(f.node, f.get("query"), f, p, each, broken)
+	p.unused(l)
+	if n := f.get("columns"); n == nil {
+		l.errorf(f.node, "the query has no columns: write columns: [int, text] with the type of each")
+	}
+	if e := f.get("expect"); e != nil && e.Kind == yaml.MappingNode {
+		if f, ok := l.mapping(e, "expect", "{rows: 1}"); ok && f.get("returns") != nil {
+			l.returns(q, f.get("returns"), each, f.get("rows") == nil)
+		}
+	}
+	return q
+}
+
+// clients reads a number of clients; own says that each has a connection.
+func (l *loader) clients(n *yaml.Node, own bool) int {
+	c := l.numberOr(n, "clients", 1, 1)
+	if pool := int64(l.settings.PoolSize()); own && c > pool {
+		l.errorf(n, "%d clients with a connection each, but pool_size is %d: write pool_size: %s under settings", c, pool, n.Value)
+	}
+	return int(min(c, 1<<20))
+}
+
+// call reads the keys that a query and a statement of a mix have in common.
+func (l *loader) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *setInfo, broken bool) Call {
+	c := Call{Rows: -1, AdHoc: l.statementMode(f.get("statement"))}
+	if sql, ok := l.sql(sqlNode, "SQL", "SELECT id FROM users"); ok {
+		var names []string
+		var err error
+		if c.SQL, names, err = positional(sql); err != nil {
+			l.errorf(sqlNode, "%v", err)
+		}
+		for _, name := range names {
+			if param, ok := p.bind(l, name, sqlNode, each, broken); ok {
+				c.Parameters = append(c.Parameters, param)
+			}
+		}
+		p.together(l, names, sqlNode)
+	}
+	if n := f.get("columns"); n != nil {
+		for _, n := range l.list(n) {
+			var t driver.ColumnType
+			if err := t.UnmarshalText([]byte(n.Value)); err != nil || n.Kind != yaml.ScalarNode {
+				name := strings.TrimSuffix(n.Value, "?")
+				l.errorf(n, "unknown type %s of a column: %s", describe(n), suggest(name, driver.TypeNames()))
+			}
+			c.Columns = append(c.Columns, t)
+		}
+		if len(c.Columns) == 0 {
+			l.errorf(n, "columns is empty: want the type of each, such as [int, text]")
+		}
+	}
+	if n := f.get("expect"); n != nil {
+		known := keys["expect"]
+		if f.get("query") == nil {
+			known = []string{"rows"}
+		}
+		if e, ok := l.object(n, "expect", "{rows: 1}", known); ok {
+			c.Rows = l.numberOr(e.get("rows"), "expected rows", 0, -1)
+			if len(c.Columns) == 0 && f.get("columns") == nil && c.Rows > 0 {
+				l.errorf(e.get("rows"), "%d rows are expected of a statement without columns: write columns: [int]", c.Rows)
+			}
+		}
+	}
+	return c
+}
+
+// returns reads which generated rows a query returns.
+func (l *loader) returns(q *Query, n *yaml.Node, each *setInfo, inferRows bool) {
+	r := &Returns{}
+	at := n
+	var names []*yaml.Node
+	if n.Kind == yaml.MappingNode {
+		f, ok := l.mapping(n, "returns", "{users: [id]}")
+		if !ok {
+			return
+		}
+		if len(f.keys) != 1 {
+			l.errorf(n, "returns names %d data sets: want one, such as {users: [id]}", len(f.keys))
+			return
+		}
+		at, names = f.keys[0], l.list(f.values[0])
+		r.Set = at.Value
+	} else if r.Set, _ = l.text(n, "returns", "users"); r.Set == "" {
+		return
+	}
+	s := l.sets[r.Set]
+	if s == nil {
+		l.errorf(at, "returns: unknown data set %q: %s", r.Set, suggest(r.Set, others(l.sets, "")))
+		return
+	}
+	var cols []*columnInfo
+	for _, c := range s.order {
+		if names == nil && !c.Hidden {
+			cols = append(cols, c)
+		}
+	}
+	for _, n := range names {
+		name, ok := l.text(n, "a column of returns", "users.id")
+		if !ok {
+			return
+		}
+		if !strings.Contains(name, ".") {
+			name = r.Set + "." + name
+		}
+		c := l.column([]*yaml.Node{n}, []string{name}, "returns")
+		if c == nil {
+			return
+		}
+		if !l.within(s, c.set) {
+			l.errorf(n, "returns: data set %s is not nested in %s: want columns of %s and of what it is nested in", r.Set, c.set.Name, r.Set)
+			return
+		}
+		cols = append(cols, c)
+	}
+	if len(cols) != len(q.Columns) && len(q.Columns) > 0 {
+		l.errorf(n, "returns has %d columns, but the query %d: want one for each", len(cols), len(q.Columns))
+		return
+	}
+	for i, c := range cols {
+		r.Columns = append(r.Columns, c.full)
+		if i >= len(q.Columns) {
+			continue
+		}
+		switch t := q.Columns[i]; {
+		case class(t.Type) != class(c.Type) && c.Generator.Kind != GenNull:
+			l.errorf(n, "column %d of the query is %s, but %s is %s: write %s", i+1, t, c.full, c.Type, c.Type)
+		case !t.Nullable && l.mayBeNull(c):
+			l.errorf(n, "column %d of the query is %s, but %s may be NULL: write %s?", i+1, t, c.full, t)
+		}
+	}
+	q.Returns = r
+	switch {
+	case each != nil && !l.within(s, each):
+		l.errorf(n, "returns: data set %s is not nested in %s, which the query runs for each of: leave one of them out", r.Set, each.Name)
+	case !inferRows:
+	case each == nil:
+		q.Rows = s.Total
+	case each.Total > 0:
+		q.Rows = s.Total / each.Total
+	}
+	rows := q.Rows
+	if each != nil {
+		rows *= each.Total
+	}
+	if !inferRows && q.Rows >= 0 && rows != s.Total {
+		l.errorf(n, "%d rows are expected in all, but data set %s has %d: leave rows out", rows, r.Set, s.Total)
+	}
+}
+
+// class tells apart what checksums tell apart.
+func class(t driver.Type) driver.Type {
+	if t == driver.Bool || t == driver.Time {
+		return driver.Int
+	}
+	return t
+}
+
+func (l *loader) mix(f *fields, phase string) *Mix {
+	m := &Mix{}
+	if n := f.get("connection"); n != nil {
+		w, _ := l.oneOf(n, "connection", "own", "pool")
+		m.OwnConn = w == "own"
+	}
+	m.Clients = l.clients(f.get("clients"), m.OwnConn)
+	count, duration := f.get("count"), f.get("duration")
+	switch {
+	case count != nil && duration != nil:
+		l.errorf(f.key("duration"), "the mix has both count and duration: leave one of them out")
+	case count != nil:
+		m.Count, _ = l.number(count, "count", 1)
+	case duration != nil:
+		d, err := time.ParseDuration(duration.Value)
+		if duration.Kind != yaml.ScalarNode || err != nil || d < time.Millisecond {
+			l.errorf(duration, "duration is %s: want one such as 10s", describe(duration))
+		}
+		m.DurationMS = d.Milliseconds()
+	default:
+		l.errorf(f.node, "the mix has no end: write count: 10000 or duration: 10s")
+	}
+	if n := f.get("rate"); n != nil {
+		m.Rate = l.rate(n)
+	}
+	n := f.get("mix")
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		l.errorf(n, "mix is %s: want a list of operations, such as - {name: read, sql: SELECT 1, columns: [int]}", describe(n))
+		return m
+	}
+	for _, n := range l.list(n) {
+		if op, ok := l.operation(n, phase); ok {
+			if slices.ContainsFunc(m.Operations, func(o Operation) bool { return o.Name == op.Name }) {
+				l.errorf(n, "two operations are called %q: write another name", op.Name)
+			}
+			m.Operations = append(m.Operations, op)
+		}
+	}
+	return m
+}
+
+// rate reads operations per second.
+func (l *loader) rate(n *yaml.Node) float64 {
+	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "$") {
+		x, _ := l.number(n, "rate", 1)
+		return float64(x)
+	}
+	x, err := strconv.ParseFloat(n.Value, 64)
+	if n.Kind != yaml.ScalarNode || err != nil || !(x > 0 && x <= 1e9) {
+		l.errorf(n, "rate is %s: want operations per second, above 0", describe(n))
+		return 1
+	}
+	return x
+}
+
+func (l *loader) operation(n *yaml.Node, phase string) (op Operation, ok bool) {
+	f, ok := l.object(n, "an operation", "{name: read, sql: SELECT 1, columns: [int]}", keys["operation"])
+	if !ok {
+		return op, false
+	}
+	if n := f.get("name"); n == nil {
+		l.errorf(f.node, "the operation has no name: write name: read")
+	} else if op.Name, ok = l.text(n, "name", "name: read"); ok {
+		l.name(n, "an operation")
+	}
+	op.Weight = l.numberOr(f.get("weight"), "weight", 1, 1)
+	op.Transaction = l.flag(f.get("transaction"), "transaction")
+	p := l.parameters(f.get("parameters"), phase+"."+op.Name, nil)
+	one, many := f.get("sql"), f.get("statements")
+	switch {
+	case one != nil && many != nil:
+		l.errorf(f.key("statements"), "the operation has both sql and statements: leave one of them out")
+	case one != nil:
+		op.Calls = []Call{l.call(f.node, one, f, p, nil, false)}
+	case many != nil:
+		for _, k := range []string{"columns", "expect", "statement"} {
+			if f.get(k) != nil {
+				l.errorf(f.key(k), "%s stands beside statements: write it with the statement that it belongs to", k)
+			}
+		}
+		for _, n := range l.list(many) {
+			if n.Kind == yaml.ScalarNode {
+				op.Calls = append(op.Calls, l.call(n, n, &fields{node: n}, p, nil, false))
+				continue
+			}
+			f, ok := l.object(n, "a statement", "{sql: SELECT 1, columns: [int]}", keys["statement"])
+			if !ok {
+				continue
+			}
+			if f.get("sql") == nil {
+				l.errorf(f.node, "the statement has no sql: write sql: SELECT 1")
+				continue
+			}
+			op.Calls = append(op.Calls, l.call(n, f.get("sql"), f, p, nil, false))
+		}
+		if len(many.Content) == 0 && many.Kind == yaml.SequenceNode {
+			l.errorf(many, "statements is empty: want SQL")
+		}
+	default:
+		l.errorf(f.node, "the operation does nothing: write sql: SELECT 1, or statements: and a list")
+	}
+	p.unused(l)
+	return op, true
+}

@@ -1,0 +1,233 @@
+package workload
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Problem is one mistake in a workload file.
+type Problem struct {
+	File         string
+	Line, Column int    // from 1
+	Message      string // what is wrong, and what to write instead
+}
+
+func (p Problem) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+}
+
+// Problems are all mistakes found in a workload file, in the order of the file.
+type Problems []Problem
+
+// Error has one line for each problem.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i := range p {
+		lines[i] = p[i].Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// reader reads the nodes of one file and notes what is wrong with them.
+type reader struct {
+	file     string
+	problems Problems
+	note     string // appended to a problem that was not seen before
+}
+
+// err returns the problems as an error, nil if there are none.
+func (r *reader) err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(r.problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return r.problems
+}
+
+// errorf notes a problem at a node, once.
+func (r *reader) errorf(n *yaml.Node, format string, args ...any) {
+	p := Problem{File: r.file, Line: 1, Column: 1, Message: strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")}
+	if n != nil && n.Line > 0 {
+		p.Line, p.Column = n.Line, n.Column
+	}
+	seen := func(q Problem) bool {
+		return q.Line == p.Line && q.Column == p.Column && (q.Message == p.Message || strings.HasPrefix(q.Message, p.Message+" (at scale "))
+	}
+	if slices.ContainsFunc(r.problems, seen) {
+		return
+	}
+	p.Message += r.note
+	r.problems = append(r.problems, p)
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+): `)
+
+// syntax notes an error of the YAML parser, whose text carries the line only.
+func (r *reader) syntax(err error) {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	n := &yaml.Node{Line: 1, Column: 1}
+	if m := yamlLine.FindStringSubmatchIndex(message); m != nil {
+		n.Line, _ = strconv.Atoi(message[m[2]:m[3]])
+		message = message[:m[0]] + message[m[1]:]
+	}
+	r.errorf(n, "not YAML: %s", message)
+}
+
+// suggest ends an error about an unknown name.
+func suggest(name string, known []string) string {
+	if n := driver.Nearest(name, known); n != "" {
+		return fmt.Sprintf("did you mean %q?", n)
+	}
+	if len(known) == 0 {
+		return "there are none"
+	}
+	return "known are " + strings.Join(known, ", ")
+}
+
+// fields are the entries of a mapping, in order.
+type fields struct {
+	node   *yaml.Node
+	keys   []*yaml.Node
+	values []*yaml.Node
+}
+
+// get returns the value of a key, nil where the key is not there.
+func (f *fields) get(key string) *yaml.Node {
+	i := slices.IndexFunc(f.keys, func(n *yaml.Node) bool { return n.Value == key })
+	if i < 0 {
+		return nil
+	}
+	return f.values[i]
+}
+
+// key returns the node of the key itself.
+func (f *fields) key(key string) *yaml.Node {
+	i := slices.IndexFunc(f.keys, func(n *yaml.Node) bool { return n.Value == key })
+	if i < 0 {
+		return f.node
+	}
+	return f.keys[i]
+}
+
+// target follows an alias to what it stands for.
+func target(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// describe names what a node is, for errors.
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Tag == "!!null":
+		return "nothing"
+	default:
+		return strconv.Quote(n.Value)
+	}
+}
+
+// mapping reads a mapping whatever its keys are.
+func (r *reader) mapping(n *yaml.Node, what, example string) (*fields, bool) {
+	n = target(n)
+	if n.Kind != yaml.MappingNode {
+		r.errorf(n, "%s is %s: want a mapping, such as %s", what, describe(n), example)
+		return nil, false
+	}
+	f := &fields{node: n}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := target(n.Content[i])
+		if k.Kind != yaml.ScalarNode {
+			r.errorf(k, "a key of %s is %s: want a word", what, describe(k))
+			continue
+		}
+		if f.get(k.Value) != nil {
+			r.errorf(k, "%q is there twice in %s: leave one of them out", k.Value, what)
+			continue
+		}
+		f.keys = append(f.keys, k)
+		f.values = append(f.values, target(n.Content[i+1]))
+	}
+	return f, true
+}
+
+// object reads a mapping with the keys that the language has for it.
+func (r *reader) object(n *yaml.Node, what, example string, known []string) (*fields, bool) {
+	f, ok := r.mapping(n, what, example)
+	if ok {
+		r.known(f, what, known)
+	}
+	return f, ok
+}
+
+func (r *reader) known(f *fields, what string, known []string) {
+	for _, k := range f.keys {
+		if !slices.Contains(known, k.Value) {
+			r.errorf(k, "unknown key %q in %s: %s", k.Value, what, suggest(k.Value, known))
+		}
+	}
+}
+
+// list reads a list; a lone scalar or mapping is a list of one.
+func (r *reader) list(n *yaml.Node) []*yaml.Node {
+	if n.Kind != yaml.SequenceNode {
+		return []*yaml.Node{n}
+	}
+	items := make([]*yaml.Node, len(n.Content))
+	for i, c := range n.Content {
+		items[i] = target(c)
+	}
+	return items
+}
+
+// text reads a scalar as it is written.
+func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		r.errorf(n, "%s is %s: want a text, such as %s", what, describe(n), example)
+		return "", false
+	}
+	return n.Value, true
+}
+
+// oneOf reads one of a few words.
+func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool) {
+	if n.Kind == yaml.ScalarNode && slices.Contains(words, n.Value) {
+		return n.Value, true
+	}
+	r.errorf(n, "%s is %s: want %s", what, describe(n), strings.Join(words, " or "))
+	return "", false
+}
+
+// flag reads true or false; a nil node is false.
+func (r *reader) flag(n *yaml.Node, what string) bool {
+	if n == nil {
+		return false
+	}
+	w, _ := r.oneOf(n, what, "true", "false")
+	return w == "true"
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// identifier reads a name that can stand in SQL and after "$" and ":".
+func (r *reader) identifier(n *yaml.Node, what string) bool {
+	if identifier.MatchString(n.Value) {
+		return true
+	}
+	r.errorf(n, "bad name %q of %s: want letters, digits and _, beginning with a letter", n.Value, what)
+	return false
+}

@@ -1,0 +1,245 @@
+package workload
+
+import (
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// loader turns a workload file into a plan, for one set of values of its
+// parameters.
+type loader struct {
+	*reader
+	w        *Workload
+	values   map[string]int64
+	plan     *Plan
+	settings driver.Settings
+	infos    []PhaseInfo
+	sets     map[string]*setInfo
+}
+
+// setInfo is a data set while it is being read.
+type setInfo struct {
+	DataSet
+	node    *yaml.Node
+	columns map[string]*columnInfo
+	order   []*columnInfo
+	depth   int // -1 while not known
+}
+
+// maxRows is the most rows of a data set.
+const maxRows = 1 << 40
+
+func (w *Workload) loader(r *reader, values map[string]int64) *loader {
+	return &loader{reader: r, w: w, values: values, plan: &Plan{}, settings: driver.Settings{}, sets: map[string]*setInfo{}}
+}
+
+// resolve reads the file; what is wrong is in the reader's problems.
+func (l *loader) resolve() {
+	f := l.w.root
+	if n := f.get("settings"); n != nil {
+		l.readSettings(n)
+	}
+	if n := f.get("schema"); n != nil {
+		l.plan.Schema, _ = l.sql(n, "schema", "CREATE TABLE users(id INTEGER PRIMARY KEY)")
+	}
+	if n := f.get("rows"); n != nil {
+		if f, ok := l.mapping(n, "rows", "rows: {users: {count: 10, columns: {id: serial}}}"); ok {
+			l.readRows(f)
+		}
+	}
+	n := f.get("phases")
+	if n == nil {
+		l.errorf(f.node, "the workload has no phases: write phases: and a list")
+		return
+	}
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		l.errorf(n, "phases is %s: want a list, such as - {name: insert, insert: users}", describe(n))
+		return
+	}
+	for _, p := range l.list(n) {
+		l.phase(p)
+	}
+	if len(l.plan.Phases) == len(n.Content) && !slices.ContainsFunc(l.plan.Phases, func(p Phase) bool { return !p.Untimed }) {
+		l.errorf(n, "every phase is untimed: leave untimed out of what is to be measured")
+	}
+}
+
+func (l *loader) readSettings(n *yaml.Node) {
+	f, ok := l.mapping(n, "settings", "settings: {journal_mode: wal}")
+	if !ok {
+		return
+	}
+	for i, k := range f.keys {
+		v := f.values[i]
+		text, ok := l.text(v, "setting "+k.Value, "journal_mode: wal")
+		if !ok {
+			continue
+		}
+		if d, known := driver.LookupSetting(k.Value); known && strings.Contains(text, "$") {
+			x, ok := l.number(v, "setting "+k.Value, d.Min)
+			if !ok {
+				continue
+			}
+			text = itoa(x)
+		} else if !known {
+			v = k
+		}
+		value, err := driver.ParseSetting(k.Value, text)
+		if err != nil {
+			l.errorf(v, "%v", err)
+			continue
+		}
+		l.settings[k.Value] = value
+	}
+}
+
+// sql reads SQL, or the name of a file with SQL in it.
+func (l *loader) sql(n *yaml.Node, what, example string) (string, bool) {
+	text, ok := l.text(n, what, example)
+	if !ok {
+		return "", false
+	}
+	name := strings.TrimSpace(text)
+	if !strings.HasSuffix(name, ".sql") || strings.ContainsAny(name, " \t\n;") {
+		return text, true
+	}
+	if l.w.fsys == nil || !fs.ValidPath(name) {
+		l.errorf(n, "%s: cannot open the file %q: want a file beside the workload's, or below", what, name)
+		return "", false
+	}
+	data, err := fs.ReadFile(l.w.fsys, name)
+	if err != nil {
+		l.errorf(n, "%s: cannot read the file %q: want a file beside the workload's, or below", what, name)
+		return "", false
+	}
+	return string(data), true
+}
+
+// readRows reads the data sets, parents first.
+func (l *loader) readRows(f *fields) {
+	var names []string
+	for i, k := range f.keys {
+		s := l.dataSet(k, f.values[i])
+		l.sets[k.Value] = s
+		names = append(names, k.Value)
+	}
+	for _, name := range names {
+		l.place(l.sets[name], nil)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return l.sets[a].depth - l.sets[b].depth })
+	for _, name := range names {
+		for _, c := range l.sets[name].order {
+			l.checkColumn(c)
+		}
+	}
+	for _, name := range names {
+		s := l.sets[name]
+		for _, c := range s.order {
+			s.Columns = append(s.Columns, c.Column)
+		}
+		l.plan.DataSets = append(l.plan.DataSets, s.DataSet)
+	}
+}
+
+func (l *loader) dataSet(key, n *yaml.Node) *setInfo {
+	s := &setInfo{node: key, depth: -1, columns: map[string]*columnInfo{}}
+	s.Name, s.Table = key.Value, key.Value
+	l.identifier(key, "a data set")
+	if key.Value == "set" || key.Value == "statement" {
+		l.errorf(key, "a data set cannot be called %q, which means something else in transaction: write another name", key.Value)
+	}
+	what := "data set " + key.Value
+	f, ok := l.object(n, what, "{count: 10, columns: {id: serial}}", keys["rows"])
+	if !ok {
+		return s
+	}
+	if n := f.get("count"); n == nil {
+		l.errorf(f.node, "%s has no count: write count: and a number", what)
+	} else {
+		s.Count, _ = l.number(n, "count of "+what, 0)
+	}
+	if n := f.get("table"); n != nil {
+		s.Table, _ = l.text(n, "table of "+what, "users")
+	}
+	if n := f.get("per"); n != nil {
+		if s.Parent, ok = l.text(n, "per of "+what, "users"); ok {
+			s.node = n
+		}
+	}
+	n = f.get("columns")
+	if n == nil {
+		l.errorf(f.node, "%s has no columns: write columns: {id: serial}", what)
+		return s
+	}
+	cols, ok := l.mapping(n, "columns of "+what, "{id: serial}")
+	if !ok {
+		return s
+	}
+	if len(cols.keys) == 0 {
+		l.errorf(n, "%s has no columns: write columns: {id: serial}", what)
+	}
+	for i, k := range cols.keys {
+		l.identifier(k, "a column")
+		c := &columnInfo{node: cols.values[i], full: s.Name + "." + k.Value, set: s}
+		c.Name = k.Value
+		c.siblings = s.columns
+		l.generator(c)
+		s.columns[k.Value] = c
+		s.order = append(s.order, c)
+	}
+	return s
+}
+
+// place finds how deep a data set is nested, and its number of rows.
+func (l *loader) place(s *setInfo, path []string) {
+	if s.depth >= 0 {
+		return
+	}
+	s.depth, s.Total = 0, s.Count
+	if s.Parent == "" {
+		return
+	}
+	parent := l.sets[s.Parent]
+	if parent == nil {
+		l.errorf(s.node, "data set %s is per the unknown data set %q: %s", s.Name, s.Parent, suggest(s.Parent, others(l.sets, s.Name)))
+		s.Parent = ""
+		return
+	}
+	s.depth = -1
+	if slices.Contains(path, s.Name) {
+		l.errorf(s.node, "data set %s is nested in itself: want a parent that is not per %s", s.Name, s.Name)
+		s.depth, s.Parent = 0, ""
+		return
+	}
+	l.place(parent, append(path, s.Name))
+	s.depth = parent.depth + 1
+	if s.Parent == "" {
+		return
+	}
+	if s.Count > 0 && parent.Total > maxRows/s.Count {
+		l.errorf(s.node, "data set %s has %d rows for each of %d: want at most %d in all", s.Name, s.Count, parent.Total, int64(maxRows))
+		return
+	}
+	s.Total = parent.Total * s.Count
+}
+
+func others[T any](m map[string]T, name string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(s string) bool { return s == name })
+}
+
+// within reports whether s is set or nested in it.
+func (l *loader) within(s, set *setInfo) bool {
+	for s != nil {
+		if s == set {
+			return true
+		}
+		s = l.sets[s.Parent]
+	}
+	return false
+}

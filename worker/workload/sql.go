@@ -1,0 +1,109 @@
+package workload
+
+import (
+	"fmt"
+	"strings"
+)
+
+// positional rewrites the parameters ":name" of one SQL statement into plain "?"
+// and returns their names in the order in which they occur. Strings, quoted
+// identifiers and comments are left as they are.
+func positional(sql string) (rewritten string, names []string, err error) {
+	var out strings.Builder
+	ended := false
+	for i := 0; i < len(sql); {
+		n, kind, err := token1(sql[i:])
+		if err != nil {
+			return "", nil, err
+		}
+		word := sql[i : i+n]
+		i += n
+		if kind == sqlSpace {
+			out.WriteString(word)
+			continue
+		}
+		if ended {
+			return "", nil, fmt.Errorf("more than one statement: write one here, or use a script phase")
+		}
+		switch kind {
+		case sqlEnd:
+			ended = true
+			continue
+		case sqlName:
+			names = append(names, word[1:])
+			word = "?"
+		case sqlOther:
+			return "", nil, fmt.Errorf("bad parameter %q in SQL: want a name with a colon, such as :id", word)
+		}
+		out.WriteString(word)
+	}
+	rewritten = strings.TrimSpace(out.String())
+	if rewritten == "" {
+		return "", nil, fmt.Errorf("no SQL statement: want one, such as SELECT id FROM users")
+	}
+	return rewritten, names, nil
+}
+
+type sqlKind int
+
+const (
+	sqlText  sqlKind = iota // keywords, identifiers, strings, operators
+	sqlSpace                // white space and comments
+	sqlName                 // :name
+	sqlOther                // ?, ?1, @name, $name
+	sqlEnd                  // ;
+)
+
+// token1 measures the first token of s, which is not empty.
+func token1(s string) (n int, kind sqlKind, err error) {
+	switch c := s[0]; {
+	case strings.IndexByte(" \t\r\n\f", c) >= 0:
+		return 1, sqlSpace, nil
+	case strings.HasPrefix(s, "--"):
+		if n := strings.IndexByte(s, '\n'); n >= 0 {
+			return n + 1, sqlSpace, nil
+		}
+		return len(s), sqlSpace, nil
+	case strings.HasPrefix(s, "/*"):
+		if n := strings.Index(s[2:], "*/"); n >= 0 {
+			return n + 4, sqlSpace, nil
+		}
+		return 0, 0, fmt.Errorf("comment without an end in SQL: want */")
+	case strings.IndexByte("'\"`[", c) >= 0:
+		end := c
+		if c == '[' {
+			end = ']'
+		}
+		// A doubled quote ends one string and begins the next, which comes
+		// to the same.
+		if n := strings.IndexByte(s[1:], end); n >= 0 {
+			return n + 2, sqlText, nil
+		}
+		return 0, 0, fmt.Errorf("%c without an end in SQL: want %c", c, end)
+	case c == ';':
+		return 1, sqlEnd, nil
+	case c == ':' || c == '@' || c == '$' || c == '?':
+		n := 1
+		for n < len(s) && wordByte(s[n]) {
+			n++
+		}
+		switch {
+		case c == ':' && n > 1 && (s[1] < '0' || s[1] > '9'):
+			return n, sqlName, nil
+		case c == ':' && n == 1:
+			return n, sqlText, nil
+		}
+		return n, sqlOther, nil
+	case wordByte(c):
+		n := 1
+		for n < len(s) && (wordByte(s[n]) || s[n] == '$') {
+			n++
+		}
+		return n, sqlText, nil
+	}
+	return 1, sqlText, nil
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}

@@ -1,0 +1,146 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// writeBenchfmt writes one line per sample of the cases that are OK. The
+// format has no way to say that something was not measured but a comment.
+func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
+	run := a.Run
+	if _, err := fmt.Fprintf(w, "# sqlite3perf %s, run %d, seed %d, %s\n", clean(run.Version), run.ID, run.Seed, clean(stopped(a))); err != nil {
+		return err
+	}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if o.Status == result.OK {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "# %s: %s: %s: %s\n", o.Status, clean(strings.TrimSpace(g.Workload+" "+g.Variant())), clean(name(o)), clean(reason(o))); err != nil {
+				return err
+			}
+		}
+	}
+	out := benchfmt.NewWriter(w)
+	for _, u := range []struct{ unit, better string }{
+		{"ns/op", "lower"}, {"rows/s", "higher"}, {"op/s", "higher"}, {"user-ns/op", "lower"}, {"system-ns/op", "lower"},
+		{"B/op", "lower"}, {"allocs/op", "lower"}, {"peak-RSS-B", "lower"},
+	} {
+		if err := out.Write(&benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: u.unit, Key: "better"}, OrigUnit: u.unit, Value: u.better}); err != nil {
+			return err
+		}
+	}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, c := range t.Cells {
+				if c.Status != result.OK {
+					continue
+				}
+				for _, s := range c.Samples {
+					if err := out.Write(benchResult(run, g, t, c, s)); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell, s stats.Sample) *benchfmt.Result {
+	r := &benchfmt.Result{Iters: int(max(s.Operations, 1))}
+	config := func(key, value string) {
+		if v := clean(value); v != "" {
+			r.Config = append(r.Config, benchfmt.Config{Key: key, Value: []byte(v), File: true})
+		}
+	}
+	config("goos", run.Machine.OS)
+	config("goarch", run.Machine.Arch)
+	config("cpu", run.Machine.CPU)
+	config("pkg", "github.com/sqlite3perf/sqlite3perf")
+	config("filesystem", run.Machine.FileSystem)
+	config("scale", c.Case.Scale)
+	config("kind", string(c.Case.Info.Kind))
+	config("interface", string(c.Case.Info.Interface))
+	if p := proof(c.Outcome); p != nil {
+		config("module", p.Module)
+		config("module-version", p.ModuleVersion)
+		config("sqlite", p.SQLiteVersion)
+		config("runtime", p.Runtime)
+	}
+
+	var b strings.Builder
+	b.WriteString(camel(c.Case.Workload) + "/" + benchWord(t.Phase))
+	for _, v := range g.Varied {
+		b.WriteString("/" + benchWord(v.Name) + "=" + benchWord(cmp.Or(v.Value, "unset")))
+	}
+	// Always with the number of cores, lest a number at the end of a
+	// driver's name be taken for it.
+	fmt.Fprintf(&b, "/driver=%s-%d", benchWord(c.Case.Driver), max(run.Machine.Cores, 1))
+	r.Name = benchfmt.Name(b.String())
+
+	value := func(v float64, unit string) {
+		r.Values = append(r.Values, benchfmt.Value{Value: v, Unit: unit})
+	}
+	n := float64(max(s.Operations, 1))
+	value(float64(s.WallNS)/n, "ns/op")
+	perSecond, unit := rate(s.Sample)
+	value(perSecond, unit)
+	value(float64(s.UserNS)/n, "user-ns/op")
+	value(float64(s.SystemNS)/n, "system-ns/op")
+	if s.Allocs > 0 || s.AllocBytes > 0 { // else not known
+		value(float64(s.AllocBytes)/n, "B/op")
+		value(float64(s.Allocs)/n, "allocs/op")
+	}
+	value(float64(s.PeakRSSBytes), "peak-RSS-B")
+	if s.CheckpointNS > 0 {
+		value(float64(s.CheckpointNS), "checkpoint-ns")
+	}
+	for _, l := range s.Latency {
+		op := benchWord(l.Operation)
+		value(float64(l.P50NS), op+"-p50-ns")
+		value(float64(l.P99NS), op+"-p99-ns")
+		value(float64(l.MaxNS), op+"-max-ns")
+	}
+	for _, e := range s.Errors {
+		value(float64(e.Count), benchWord(cmp.Or(e.Name, fmt.Sprintf("code-%d", e.Code))))
+	}
+	return r
+}
+
+// camel writes a workload's name as a benchmark's: point-read as PointRead.
+func camel(name string) string {
+	var b strings.Builder
+	upper := true
+	for _, r := range benchWord(name) {
+		if r == '-' || r == '_' {
+			upper = true
+			continue
+		}
+		if upper {
+			r = unicode.ToUpper(r)
+		}
+		b.WriteRune(r)
+		upper = false
+	}
+	return b.String()
+}
+
+// benchWord makes a word that may be part of a benchmark's name.
+func benchWord(s string) string {
+	return cmp.Or(strings.Map(func(r rune) rune {
+		if r == '/' || unicode.IsSpace(r) || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, s), "_")
+}

@@ -1,0 +1,261 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchunit"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// build puts a run into words.
+func build(a *stats.Analysis) document {
+	d := header(a)
+	for _, g := range a.Groups {
+		d = append(d, group(g)...)
+	}
+	d = append(d, overall(a)...)
+	d = append(d, drivers(a)...)
+	return append(d, legend(a))
+}
+
+func header(a *stats.Analysis) document {
+	run := a.Run
+	took := "not ended"
+	if !run.Ended.IsZero() {
+		took = elapsed(run.Ended.Sub(run.Started))
+	}
+	title := fmt.Sprintf("sqlite3perf %s · run %d · %s · %s", run.Version, run.ID, run.Started.UTC().Format("2006-01-02 15:04:05 MST"), took)
+	l := list{
+		{label: "machine", text: machine(run.Machine)},
+		{label: "databases", text: storage(run.Machine), alarm: run.Machine.SyncFree},
+		{label: "work", text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
+		{label: "rounds", text: stopped(a), alarm: run.Stopped == "interrupted" || run.Stopped == ""},
+	}
+	if len(run.LeftOut) > 0 {
+		l = append(l, item{label: "left out", text: strings.Join(run.LeftOut, "; ")})
+	}
+	if len(run.Command) > 0 {
+		l = append(l, item{label: "command", text: strings.Join(run.Command, " ")})
+	}
+	return append(document{heading{1, title}, l}, warnings(a.Warnings, nil)...)
+}
+
+func machine(m result.Machine) string {
+	var words []string
+	add := func(w string) {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	add(m.Hostname)
+	add(fmt.Sprintf("%d × %s", m.Cores, m.CPU))
+	if m.MemoryByte > 0 {
+		add(benchunit.Scale(float64(m.MemoryByte), benchunit.Binary) + "B")
+	}
+	add(m.OS + "/" + m.Arch + " " + m.Kernel)
+	if m.Governor != "" {
+		add("governor " + m.Governor)
+	}
+	if m.Virtual != "" {
+		add("virtual: " + m.Virtual)
+	}
+	return strings.Join(words, ", ")
+}
+
+func storage(m result.Machine) string {
+	s := fmt.Sprintf("%s on %s", m.Directory, m.FileSystem)
+	if m.Device != "" {
+		s += ", " + m.Device
+	}
+	if m.SyncFree {
+		s += ": fsync reaches no device, so synchronous costs nothing here"
+	}
+	return s
+}
+
+// stopped says how many rounds were made and why no more.
+func stopped(a *stats.Analysis) string {
+	n := fmt.Sprintf("%d complete", a.Run.Rounds)
+	intervals, wide := 0, 0
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, c := range t.Cells {
+				if c.Status == result.OK {
+					intervals++
+					if s, ok := c.Summary.Spread(); !ok || s > a.Run.Precision {
+						wide++
+					}
+				}
+			}
+		}
+	}
+	missed := ""
+	if a.Run.Precision > 0 && wide > 0 {
+		missed = fmt.Sprintf("; %d of %d intervals wider than ±%s", wide, intervals, percent(a.Run.Precision))
+	}
+	switch a.Run.Stopped {
+	case "rounds":
+		return n + ", as many as were asked for" + missed
+	case "precise":
+		return fmt.Sprintf("%s: every interval is within ±%s%s", n, percent(a.Run.Precision), missed)
+	case "time":
+		return n + ": the time was spent" + missed
+	case "interrupted":
+		return n + ": interrupted" + missed
+	case "":
+		return n + ": the run has not ended, or was killed" + missed
+	}
+	return n + ": " + a.Run.Stopped + missed
+}
+
+func group(g *stats.Group) document {
+	title := g.Workload
+	if v := g.Variant(); v != "" {
+		title += " · " + v
+	}
+	d := document{heading{2, title}}
+	c := g.Outcomes[0].Case
+	var fixed []string
+	for _, p := range sortedParameters(c) {
+		fixed = append(fixed, fmt.Sprintf("%s=%d", p, c.Parameters[p]))
+	}
+	for _, n := range stats.SettingNames(c.Settings) {
+		fixed = append(fixed, n+"="+c.Settings[n])
+	}
+	if len(fixed) > 0 {
+		d = append(d, paragraph{strings.Join(fixed, " "), true})
+	}
+	for _, t := range g.Tables {
+		d = append(d, phase(t)...)
+	}
+	d = append(d, troubles(g)...)
+	return d
+}
+
+// phase is a table with what belongs right below it.
+func phase(t *stats.Table) document {
+	var measured []*stats.Cell
+	for _, c := range t.Cells {
+		if c.Status == result.OK {
+			measured = append(measured, c)
+		}
+	}
+	if len(measured) == 0 {
+		return nil
+	}
+	d := document{heading{3, t.Phase + ": " + subject(measured)}, figures(t, measured)}
+	if l := latencies(measured); len(l.rows) > 0 {
+		d = append(d, paragraph{text: latencyTitle(measured)}, l)
+	}
+	var below list
+	if len(measured) == 2 {
+		if test, ok := t.Against(1, 0); ok {
+			verdict := "cannot be told apart"
+			if test.Significant() {
+				verdict = "differ"
+			}
+			below = append(below, item{label: "compared", text: fmt.Sprintf("%s and %s %s: p=%s, Cliff's delta %+.2f",
+				name(measured[1].Outcome), name(measured[0].Outcome), verdict, probability(test.P), test.Delta)})
+		}
+	}
+	for _, c := range measured {
+		if e := errorCounts(c); e != "" {
+			below = append(below, item{label: "errors", text: name(c.Outcome) + ": " + e, alarm: true})
+		}
+		if c.Skipped > 0 {
+			below = append(below, item{label: "warning", text: fmt.Sprintf("%s: %d rounds have no ratio, since the base measured zero", name(c.Outcome), c.Skipped), alarm: true})
+		}
+	}
+	if len(below) > 0 {
+		d = append(d, below)
+	}
+	return d
+}
+
+// subject says what a table's figures are of.
+func subject(cells []*stats.Cell) string {
+	first := cells[0].Samples[0]
+	switch first.Metric {
+	case "time/op":
+		return "time per operation, in a fixed time"
+	case "latency":
+		return "99th percentile of latency, at a fixed rate"
+	}
+	for _, c := range cells {
+		for _, s := range c.Samples {
+			if s.Operations != first.Operations || s.Rows != first.Rows {
+				return "time"
+			}
+		}
+	}
+	switch {
+	case first.Operations == first.Rows:
+		return fmt.Sprintf("time for %s rows", thousands(first.Rows))
+	case first.Rows == 0:
+		return fmt.Sprintf("time for %s operations", thousands(first.Operations))
+	}
+	return fmt.Sprintf("time for %s operations, %s rows", thousands(first.Operations), thousands(first.Rows))
+}
+
+// name is a driver with the version that was measured.
+func name(o *stats.Outcome) string {
+	d := o.Case.Driver
+	if _, v, ok := strings.Cut(d, "@"); ok && v != "" {
+		return d
+	}
+	if v := version(o); v != "" {
+		return d + " " + v
+	}
+	return d
+}
+
+func version(o *stats.Outcome) string {
+	p := proof(o)
+	if p == nil {
+		return ""
+	}
+	v := p.ModuleVersion
+	// A pseudo-version's date and commit say all of it.
+	if parts := strings.Split(v, "-"); len(parts) == 3 && len(parts[2]) == 12 && len(parts[1]) >= 14 {
+		date := parts[1][len(parts[1])-14:]
+		return date[:8] + "-" + parts[2][:7]
+	}
+	return v
+}
+
+// proof is what the case's first trial to have any read back.
+func proof(o *stats.Outcome) *result.Proof {
+	for _, t := range o.Trials {
+		if t.Proof != nil {
+			return t.Proof
+		}
+	}
+	return nil
+}
+
+func sqliteVersion(o *stats.Outcome) string {
+	if p := proof(o); p != nil {
+		return p.SQLiteVersion
+	}
+	return absent
+}
+
+func sortedParameters(c *result.Case) []string {
+	var names []string
+	for n := range c.Parameters {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func legend(a *stats.Analysis) block {
+	return paragraph{fmt.Sprintf("Figures are medians over n trials, each in a fresh process on a fresh database; ± is the farther end of the %s confidence "+
+		"interval (order statistics). # is 1 + the drivers that are significantly faster (Mann-Whitney U, p adjusted by Benjamini-Hochberg "+
+		"over the table, below %g); = marks a tie. The column × is the median of the ratios round by round, p its comparison. "+
+		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(stats.Confidence), stats.Alpha), true}
+}

@@ -1,0 +1,101 @@
+package report
+
+import (
+	"strings"
+	"unicode"
+)
+
+// document is a report for people, before it becomes text or Markdown.
+type document []block
+
+// block is one of heading, paragraph, list and grid.
+type block interface{}
+
+type heading struct {
+	level int // from 1
+	text  string
+}
+
+// paragraph is running text; quiet is for what is read last.
+type paragraph struct {
+	text  string
+	quiet bool
+}
+
+// list is labelled lines. Labels that alarm stand out.
+type list []item
+
+type item struct {
+	label, text string
+	alarm       bool
+}
+
+// grid is a table.
+type grid struct {
+	columns []column
+	rows    [][]string
+	leaders []bool // rows of the first rank
+}
+
+type column struct {
+	title string
+	right bool // aligned
+
+	// drop orders the columns that may be left out where there is no room:
+	// the highest goes first, 0 never.
+	drop int
+}
+
+// clean makes one printable line of text that others wrote: messages come
+// from databases, compilers and crashed programs, and must neither break the
+// layout nor command the terminal.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// cleaned is the document with all its text made clean.
+func (d document) cleaned() document {
+	out := make(document, len(d))
+	for i, b := range d {
+		switch b := b.(type) {
+		case heading:
+			b.text = clean(b.text)
+			out[i] = b
+		case paragraph:
+			b.text = clean(b.text)
+			out[i] = b
+		case list:
+			l := make(list, len(b))
+			for j, it := range b {
+				l[j] = item{clean(it.label), clean(it.text), it.alarm}
+			}
+			out[i] = l
+		case grid:
+			for j := range b.columns {
+				b.columns[j].title = clean(b.columns[j].title)
+			}
+			for _, row := range b.rows {
+				for j := range row {
+					// Alignment within a column is made of spaces.
+					row[j] = strings.Map(func(r rune) rune {
+						if r != ' ' && !unicode.IsPrint(r) {
+							return '\uFFFD'
+						}
+						return r
+					}, row[j])
+				}
+			}
+			out[i] = b
+		}
+	}
+	return out
+}

@@ -1,0 +1,188 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// drivers says what was measured and in what the drivers are unlike: versions,
+// kinds, compile options, settings that nobody asked for.
+func drivers(a *stats.Analysis) document {
+	var seen []*stats.Outcome // the first of each driver, with a proof if any has one
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			i := slices.IndexFunc(seen, func(s *stats.Outcome) bool { return s.Case.Driver == o.Case.Driver })
+			switch {
+			case i < 0:
+				seen = append(seen, o)
+			case proof(seen[i]) == nil && proof(o) != nil:
+				seen[i] = o
+			}
+		}
+	}
+	if len(seen) == 0 {
+		return nil
+	}
+	g := grid{columns: []column{{title: "driver"}, {title: "module", drop: 4}, {title: "version", drop: 2}, {title: "SQLite"},
+		{title: "kind"}, {title: "interface"}, {title: "runtime", drop: 3}}}
+	for _, o := range seen {
+		module, v, runtime := o.Case.Info.Module, absent, absent
+		if p := proof(o); p != nil {
+			module, v, runtime = cmp.Or(p.Module, module), cmp.Or(p.ModuleVersion, absent), cmp.Or(p.Runtime, absent)
+		}
+		g.rows = append(g.rows, []string{o.Case.Driver, cmp.Or(module, absent), v, sqliteVersion(o),
+			cmp.Or(string(o.Case.Info.Kind), absent), cmp.Or(string(o.Case.Info.Interface), absent), runtime})
+	}
+	d := document{heading{2, "Drivers"}, g}
+	if l := compileOptions(seen); l != nil {
+		d = append(d, paragraph{text: "Compile options of SQLite that matter and differ:"}, l)
+	}
+	if l := unasked(a); l != nil {
+		d = append(d, paragraph{text: "Settings that nobody asked for and that differ:"}, l)
+	}
+	return d
+}
+
+// matters reports whether a compile option changes speed, safety or syntax.
+// See https://www.sqlite.org/compile.html.
+func matters(option string) bool {
+	name, _, _ := strings.Cut(option, "=")
+	switch name {
+	case "THREADSAFE", "DEFAULT_MEMSTATUS", "DQS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_SYNCHRONOUS",
+		"DEFAULT_CACHE_SIZE", "DEFAULT_PAGE_SIZE", "DEFAULT_LOOKASIDE", "LIKE_DOESNT_MATCH_BLOBS",
+		"USE_ALLOCA", "ENABLE_STAT4", "TEMP_STORE", "SECURE_DELETE", "DEBUG", "MUTEX_NOOP":
+		return true
+	}
+	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP")
+}
+
+// compileOptions lists, by driver, the options that matter and that some other
+// driver lacks or has at another value.
+func compileOptions(seen []*stats.Outcome) list {
+	count := map[string]int{}
+	known := 0
+	for _, o := range seen {
+		if p := proof(o); p != nil && len(p.CompileOptions) > 0 {
+			known++
+			for _, c := range slices.Compact(slices.Sorted(slices.Values(p.CompileOptions))) {
+				count[c]++
+			}
+		}
+	}
+	var l list
+	differ := false
+	for _, o := range seen {
+		p := proof(o)
+		if p == nil || len(p.CompileOptions) == 0 {
+			continue
+		}
+		var words []string
+		for _, c := range slices.Compact(slices.Sorted(slices.Values(p.CompileOptions))) {
+			if matters(c) && count[c] < known {
+				words = append(words, c)
+				differ = true
+			}
+		}
+		if words == nil {
+			words = []string{"none of the others' options"}
+		}
+		l = append(l, item{label: o.Case.Driver, text: strings.Join(words, " ")})
+	}
+	if !differ {
+		return nil
+	}
+	return l
+}
+
+// unasked lists the settings that a workload leaves to the library and that
+// are not the same with all of its drivers.
+func unasked(a *stats.Analysis) list {
+	where := map[string][]string{} // note: groups
+	var notes []string
+	groups := 0
+	for _, g := range a.Groups {
+		got := map[string]map[string][]string{} // setting: value: drivers
+		for _, o := range g.Outcomes {
+			p := proof(o)
+			if p == nil {
+				continue
+			}
+			for name, value := range readBack(p) {
+				if _, asked := o.Case.Settings[name]; asked {
+					continue
+				}
+				if got[name] == nil {
+					got[name] = map[string][]string{}
+				}
+				got[name][value] = append(got[name][value], o.Case.Driver)
+			}
+		}
+		if len(got) == 0 {
+			continue
+		}
+		groups++
+		for _, name := range stats.SettingNames(settingsOf(got)) {
+			if len(got[name]) < 2 {
+				continue
+			}
+			var words []string
+			for _, value := range sortedKeys(got[name]) {
+				words = append(words, fmt.Sprintf("%s with %s", value, strings.Join(got[name][value], ", ")))
+			}
+			note := name + "\x00" + strings.Join(words, "; ")
+			if where[note] == nil {
+				notes = append(notes, note)
+			}
+			where[note] = append(where[note], strings.TrimSpace(g.Workload+" "+g.Variant()))
+		}
+	}
+	var l list
+	for _, note := range notes {
+		name, text, _ := strings.Cut(note, "\x00")
+		if len(where[note]) < groups {
+			text += " (" + strings.Join(where[note], "; ") + ")"
+		}
+		l = append(l, item{label: name, text: text})
+	}
+	return l
+}
+
+// readBack is what the connections of a pool read back; a setting that is not
+// the same on all of them has all its values.
+func readBack(p *result.Proof) driver.Settings {
+	all := driver.Settings{}
+	for _, c := range p.Connections {
+		for name, value := range c {
+			switch old, ok := all[name]; {
+			case !ok:
+				all[name] = value
+			case !slices.Contains(strings.Split(old, "/"), value):
+				all[name] = old + "/" + value
+			}
+		}
+	}
+	return all
+}
+
+func settingsOf(got map[string]map[string][]string) driver.Settings {
+	s := driver.Settings{}
+	for name := range got {
+		s[name] = ""
+	}
+	return s
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

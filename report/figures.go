@@ -1,0 +1,237 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/perf/benchunit"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// median is the median over a cell's samples of any figure.
+func median(c *stats.Cell, f func(stats.Sample) float64) float64 {
+	values := make([]float64, len(c.Samples))
+	for i, s := range c.Samples {
+		values[i] = f(s)
+	}
+	return stats.Summarize(values).Median
+}
+
+func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
+	return func(s stats.Sample) float64 { return float64(f(s)) / float64(max(s.Operations, 1)) }
+}
+
+// rate is a sample's rate and what it counts: rows where the phase is about
+// rows, else operations.
+func rate(s *result.Sample) (perSecond float64, unit string) {
+	n, unit := s.Rows, "rows/s"
+	if s.Rows <= 0 || len(s.Latency) > 0 || s.Metric == "time/op" || s.Metric == "latency" {
+		n, unit = s.Operations, "op/s"
+	}
+	if s.WallNS <= 0 {
+		return 0, unit
+	}
+	return float64(n) / (float64(s.WallNS) / 1e9), unit
+}
+
+// figures is the grid of a table's cells that have figures.
+func figures(t *stats.Table, cells []*stats.Cell) grid {
+	g := grid{rows: make([][]string, len(cells)), leaders: make([]bool, len(cells))}
+	add := func(c column, words []string) {
+		g.columns = append(g.columns, c)
+		for i, w := range words {
+			g.rows[i] = append(g.rows[i], w)
+		}
+	}
+	each := func(f func(int, *stats.Cell) string) []string {
+		words := make([]string, len(cells))
+		for i, c := range cells {
+			words[i] = f(i, c)
+		}
+		return words
+	}
+	numbers := func(f func(stats.Sample) float64) []float64 {
+		list := make([]float64, len(cells))
+		for i, c := range cells {
+			list[i] = median(c, f)
+		}
+		return list
+	}
+	// scale makes a column of one unit; a figure of zero is not known.
+	scale := func(title string, class benchunit.Class, base string, drop int, f func(stats.Sample) float64) {
+		values := numbers(f)
+		if !slices.ContainsFunc(values, func(v float64) bool { return v > 0 }) {
+			return
+		}
+		words, unit := scaled(values, class, base)
+		for i, v := range values {
+			if v <= 0 {
+				words[i] = absent
+			}
+		}
+		add(column{title + " " + unit, true, drop}, words)
+	}
+
+	for i, c := range cells {
+		g.leaders[i] = c.Rank == 1
+	}
+	add(column{title: "#"}, each(func(_ int, c *stats.Cell) string { return standing(c.Standing) }))
+	add(column{title: "driver"}, each(func(_ int, c *stats.Cell) string { return name(c.Outcome) }))
+
+	base := "s"
+	switch cells[0].Samples[0].Metric {
+	case "time/op":
+		base = "s/op"
+	case "latency":
+		base = "s p99"
+	}
+	medians := make([]float64, len(cells))
+	for i, c := range cells {
+		medians[i] = c.Summary.Median
+	}
+	words, unit := scaled(medians, benchunit.Decimal, base)
+	spreads := each(func(_ int, c *stats.Cell) string { return spread(c.Summary) })
+	add(column{title: "median " + unit}, besides(words, spreads))
+
+	_, rateUnit := rate(cells[0].Samples[0].Sample)
+	add(column{title: rateUnit, right: true, drop: 1}, each(func(_ int, c *stats.Cell) string {
+		return human(median(c, func(s stats.Sample) float64 { r, _ := rate(s.Sample); return r }))
+	}))
+
+	if slices.ContainsFunc(cells, func(c *stats.Cell) bool { return errorTotal(c) > 0 }) {
+		add(column{title: "errors", right: true}, each(func(_ int, c *stats.Cell) string {
+			n := errorTotal(c)
+			var operations int64
+			for _, s := range c.Samples {
+				operations += s.Operations
+			}
+			if n == 0 {
+				return "0"
+			}
+			return fmt.Sprintf("%s (%s)", thousands(n), percent(float64(n)/float64(n+operations)))
+		}))
+	}
+
+	if t.Base >= 0 && len(cells) > 1 {
+		title := "× fastest"
+		if t.IsFloor {
+			title = "× " + t.Cells[t.Base].Case.Driver
+		}
+		ratios := each(func(_ int, c *stats.Cell) string {
+			if c.Ratio == nil || c.Ratio.N == 0 {
+				return absent
+			}
+			return times(c.Ratio.Median)
+		})
+		spreads := each(func(i int, c *stats.Cell) string {
+			if i == t.Base || c.Ratio == nil || c.Ratio.N == 0 {
+				return ""
+			}
+			return spread(*c.Ratio)
+		})
+		add(column{title: title}, besides(ratios, spreads))
+		add(column{title: "p", right: true, drop: 7}, each(func(i int, _ *stats.Cell) string { return against(t.Pairs, i, t.Base) }))
+	}
+	add(column{title: "n", right: true}, each(func(_ int, c *stats.Cell) string { return fmt.Sprint(c.Summary.N) }))
+
+	scale("checkpoint", benchunit.Decimal, "s", 3, func(s stats.Sample) float64 { return float64(s.CheckpointNS) / 1e9 })
+	add(column{title: "CPU", right: true, drop: 8}, each(func(_ int, c *stats.Cell) string {
+		share := median(c, func(s stats.Sample) float64 { return float64(s.UserNS+s.SystemNS) / float64(max(s.WallNS, 1)) })
+		if share <= 0 {
+			return absent
+		}
+		return fmt.Sprintf("%.0f%%", 100*share)
+	}))
+	if allocs := numbers(perOperation(func(s stats.Sample) int64 { return s.Allocs })); slices.Max(allocs) > 0 {
+		add(column{title: "allocs/op", right: true, drop: 10}, each(func(i int, _ *stats.Cell) string {
+			if allocs[i] <= 0 {
+				return absent
+			}
+			return human(allocs[i])
+		}))
+	}
+	scale("alloc", benchunit.Binary, "B/op", 11, perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
+	scale("RSS", benchunit.Binary, "B", 9, func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
+	add(column{title: "SQLite", drop: 2}, each(func(_ int, c *stats.Cell) string { return sqliteVersion(c.Outcome) }))
+	add(column{title: "kind", drop: 4}, each(func(_ int, c *stats.Cell) string { return string(c.Case.Info.Kind) }))
+	add(column{title: "interface", drop: 5}, each(func(_ int, c *stats.Cell) string { return string(c.Case.Info.Interface) }))
+	return g
+}
+
+func errorTotal(c *stats.Cell) int64 {
+	var n int64
+	for _, s := range c.Samples {
+		for _, e := range s.Errors {
+			n += e.Count
+		}
+	}
+	return n
+}
+
+func latencyTitle(cells []*stats.Cell) string {
+	from := "each operation from its start (closed loop: an operation waits for the one before)"
+	if cells[0].Samples[0].Metric == "latency" {
+		from = "each operation from its intended start (open loop: a fixed rate)"
+	}
+	return "latency of " + from + "; percentiles: median over trials, max: of all trials"
+}
+
+// latencies is the grid of the latency of each operation of a mix.
+func latencies(cells []*stats.Cell) grid {
+	type row struct {
+		cell      *stats.Cell
+		operation string
+		count     int64
+		p50, p99  float64
+		max       float64
+	}
+	var rows []row
+	var operations []string
+	for _, c := range cells {
+		for _, s := range c.Samples {
+			for _, l := range s.Latency {
+				if !slices.Contains(operations, l.Operation) {
+					operations = append(operations, l.Operation)
+				}
+			}
+		}
+	}
+	for _, op := range operations {
+		for _, c := range cells {
+			r := row{cell: c, operation: op}
+			var p50, p99 []float64
+			for _, s := range c.Samples {
+				for _, l := range s.Latency {
+					if l.Operation == op {
+						r.count += l.Count
+						p50 = append(p50, float64(l.P50NS)/1e9)
+						p99 = append(p99, float64(l.P99NS)/1e9)
+						r.max = max(r.max, float64(l.MaxNS)/1e9)
+					}
+				}
+			}
+			if len(p50) > 0 {
+				r.p50, r.p99 = stats.Summarize(p50).Median, stats.Summarize(p99).Median
+				rows = append(rows, r)
+			}
+		}
+	}
+	g := grid{columns: []column{{title: "operation"}, {title: "driver"}, {title: "count", right: true, drop: 1}}}
+	columns := make([][]float64, 3)
+	for _, r := range rows {
+		g.rows = append(g.rows, []string{r.operation, name(r.cell.Outcome), thousands(r.count)})
+		for i, v := range []float64{r.p50, r.p99, r.max} {
+			columns[i] = append(columns[i], v)
+		}
+	}
+	for i, title := range []string{"p50", "p99", "max"} {
+		words, unit := scaled(columns[i], benchunit.Decimal, "s")
+		g.columns = append(g.columns, column{title: title + " " + unit, right: true})
+		for j, w := range words {
+			g.rows[j] = append(g.rows[j], w)
+		}
+	}
+	return g
+}

@@ -1,0 +1,187 @@
+package report
+
+import (
+	_ "embed"
+	"encoding/json"
+	"io"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// JSONVersion is the version of the JSON report. Fields may be added under
+// one version; what a field means changes only with it.
+const JSONVersion = 1
+
+// Schema is the JSON Schema (draft 2020-12) of the JSON report.
+//
+//go:embed report.schema.json
+var Schema []byte
+
+// JSON is the JSON report: the run as it was measured, and what was made of it.
+type JSON struct {
+	Version     int              `json:"version"`
+	Run         *result.Run      `json:"run"`
+	Floor       string           `json:"floor"` // as asked for
+	Cells       []JSONCell       `json:"cells"`
+	Comparisons []JSONComparison `json:"comparisons"`
+	Summary     []JSONSummary    `json:"summary"` // one, or none where there is nothing to compare
+}
+
+// JSONCell is one case and phase. What a cell that is not ok lacks is absent.
+type JSONCell struct {
+	Case      int            `json:"case"` // id, in run.cases
+	Workload  string         `json:"workload"`
+	Variant   string         `json:"variant,omitempty"`
+	Phase     string         `json:"phase"`
+	Driver    string         `json:"driver"`
+	Status    result.Status  `json:"status"`
+	Reason    *result.Reason `json:"reason,omitempty"`
+	Trials    int            `json:"trials"`
+	BadTrials int            `json:"bad_trials"`
+
+	Metric string `json:"metric,omitempty"`
+	Unit   string `json:"unit,omitempty"` // of median and interval: "s" or "s/op"
+	*stats.Summary
+	Spread *float64      `json:"spread,omitempty"` // (farther end of the interval - median) / median
+	Rank   int           `json:"rank,omitempty"`
+	Tied   bool          `json:"tied,omitempty"`
+	Ratio  *JSONDistance `json:"ratio,omitempty"`
+	Rate   *JSONRate     `json:"rate,omitempty"`
+}
+
+// JSONDistance is the ratio to another driver, round by round.
+type JSONDistance struct {
+	To      string `json:"to"`
+	IsFloor bool   `json:"is_floor"` // else To is the fastest of the table
+	stats.Summary
+	Skipped   int      `json:"skipped,omitempty"` // rounds in which To measured zero
+	P         *float64 `json:"p,omitempty"`
+	PAdjusted *float64 `json:"p_adjusted,omitempty"`
+	Delta     *float64 `json:"delta,omitempty"` // Cliff's
+}
+
+// JSONRate is the median rate.
+type JSONRate struct {
+	Median float64 `json:"median"`
+	Unit   string  `json:"unit"` // "rows/s" or "op/s"
+}
+
+// JSONComparison is the comparison of two cells of one table.
+type JSONComparison struct {
+	Workload    string `json:"workload"`
+	Variant     string `json:"variant,omitempty"`
+	Phase       string `json:"phase"`
+	First       int    `json:"first"` // id of a case
+	Second      int    `json:"second"`
+	FirstDriver string `json:"first_driver"`
+	OtherDriver string `json:"second_driver"`
+	stats.Test
+	Significant bool          `json:"significant"`
+	Ratio       stats.Summary `json:"ratio"` // of first to second, round by round
+}
+
+// JSONSummary is the geometric means over several tables.
+type JSONSummary struct {
+	Base        string                  `json:"base"`
+	IsFloor     bool                    `json:"is_floor"`
+	Tables      []stats.TableName       `json:"tables"`
+	LeftOut     []stats.LeftOut         `json:"left_out"`
+	Absent      []stats.LeftOut         `json:"absent"`
+	Drivers     []JSONSummaryDriver     `json:"drivers"`
+	Comparisons []JSONSummaryComparison `json:"comparisons"`
+}
+
+// JSONSummaryDriver is a driver's geometric mean of ratios to the base.
+type JSONSummaryDriver struct {
+	Driver string `json:"driver"`
+	stats.Summary
+	Rank int  `json:"rank,omitempty"`
+	Tied bool `json:"tied,omitempty"`
+}
+
+// JSONSummaryComparison compares two drivers' geometric means.
+type JSONSummaryComparison struct {
+	First  string `json:"first"`
+	Second string `json:"second"`
+	stats.Test
+	Significant bool `json:"significant"`
+}
+
+func writeJSON(w io.Writer, a *stats.Analysis, _ Options) error {
+	out := JSON{Version: JSONVersion, Run: a.Run, Floor: a.Floor,
+		Cells: []JSONCell{}, Comparisons: []JSONComparison{}, Summary: []JSONSummary{}}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for i, c := range t.Cells {
+				out.Cells = append(out.Cells, jsonCell(g, t, i, c))
+			}
+			for _, p := range t.Pairs {
+				x, y := t.Cells[p.First], t.Cells[p.Second]
+				ratios, _ := stats.Ratios(x.Points(), y.Points())
+				out.Comparisons = append(out.Comparisons, JSONComparison{
+					Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase,
+					First: x.Case.ID, Second: y.Case.ID, FirstDriver: x.Case.Driver, OtherDriver: y.Case.Driver,
+					Test: p.Test, Significant: p.Significant(), Ratio: stats.Summarize(stats.Values(ratios)),
+				})
+			}
+		}
+	}
+	if o := a.Overall; len(o.Drivers) > 0 {
+		out.Summary = append(out.Summary, jsonSummary(o))
+	}
+	run := *a.Run // null is no list
+	if run.Cases == nil {
+		run.Cases = []result.Case{}
+	}
+	if run.Trials == nil {
+		run.Trials = []result.Trial{}
+	}
+	out.Run = &run
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(out)
+}
+
+func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
+	j := JSONCell{
+		Case: c.Case.ID, Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase, Driver: c.Case.Driver,
+		Status: c.Status, Reason: c.Reason, Trials: len(c.Trials), BadTrials: c.Bad,
+	}
+	if c.Status != result.OK {
+		return j
+	}
+	first := c.Samples[0]
+	j.Metric, j.Unit = first.Metric, "s"
+	if first.Metric == "time/op" {
+		j.Unit = "s/op"
+	}
+	j.Summary, j.Rank, j.Tied = &c.Summary, c.Rank, c.Tied
+	if s, ok := c.Summary.Spread(); ok {
+		j.Spread = &s
+	}
+	_, unit := rate(first.Sample)
+	j.Rate = &JSONRate{median(c, func(s stats.Sample) float64 { r, _ := rate(s.Sample); return r }), unit}
+	if c.Ratio != nil && c.Ratio.N > 0 {
+		j.Ratio = &JSONDistance{To: t.Cells[t.Base].Case.Driver, IsFloor: t.IsFloor, Summary: *c.Ratio, Skipped: c.Skipped}
+		if test, ok := t.Against(i, t.Base); ok {
+			j.Ratio.P, j.Ratio.PAdjusted, j.Ratio.Delta = &test.P, &test.Adjusted, &test.Delta
+		}
+	}
+	return j
+}
+
+func jsonSummary(o stats.Overall) JSONSummary {
+	s := JSONSummary{Base: o.Base, IsFloor: o.IsFloor, Tables: o.Tables,
+		LeftOut: append([]stats.LeftOut{}, o.LeftOut...), Absent: append([]stats.LeftOut{}, o.Absent...),
+		Drivers: []JSONSummaryDriver{}, Comparisons: []JSONSummaryComparison{}}
+	for _, d := range o.Drivers {
+		s.Drivers = append(s.Drivers, JSONSummaryDriver{d.Case.Driver, d.Ratio, d.Rank, d.Tied})
+	}
+	for _, p := range o.Pairs {
+		s.Comparisons = append(s.Comparisons, JSONSummaryComparison{
+			o.Drivers[p.First].Case.Driver, o.Drivers[p.Second].Case.Driver, p.Test, p.Significant()})
+	}
+	return s
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+func overall(a *stats.Analysis) document {
+	o := a.Overall
+	if len(o.Drivers) < 2 || len(o.Tables)+len(o.LeftOut) < 2 {
+		return nil
+	}
+	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", o.Base, tables(len(o.Tables)))}}
+	g := grid{columns: []column{{title: "#"}, {title: "driver"}, {title: "× " + o.Base}, {title: "p", right: true, drop: 4},
+		{title: "rounds", right: true, drop: 3}, {title: "SQLite", drop: 2}, {title: "kind", drop: 5}, {title: "interface", drop: 6}}}
+	var ratios, spreads []string
+	base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base })
+	for i, od := range o.Drivers {
+		r, s := absent, ""
+		if od.Ratio.N > 0 {
+			r = times(od.Ratio.Median)
+			if i != base {
+				s = spread(od.Ratio)
+			}
+		}
+		ratios, spreads = append(ratios, r), append(spreads, s)
+	}
+	outcomes := map[int]*stats.Outcome{}
+	for _, gr := range a.Groups {
+		for _, oc := range gr.Outcomes {
+			outcomes[oc.Case.ID] = oc
+		}
+	}
+	joined := besides(ratios, spreads)
+	for i, od := range o.Drivers {
+		oc := outcomes[od.Case.ID]
+		g.rows = append(g.rows, []string{standing(od.Standing), name(oc), joined[i], against(o.Pairs, i, base),
+			fmt.Sprint(od.Ratio.N), sqliteVersion(oc), string(od.Case.Info.Kind), string(od.Case.Info.Interface)})
+		g.leaders = append(g.leaders, od.Rank == 1)
+	}
+	d = append(d, g)
+	var l list
+	for _, x := range o.LeftOut {
+		l = append(l, item{label: "left out", text: x.Name + ": " + x.Why})
+	}
+	for _, x := range o.Absent {
+		l = append(l, item{label: "left out", text: x.Name + ": " + x.Why})
+	}
+	if !o.IsFloor {
+		l = append(l, item{label: "note", text: noFloor(a.Floor) + ": ratios are to " + o.Base + ", the fastest"})
+	}
+	if l != nil {
+		d = append(d, l)
+	}
+	return d
+}
+
+func noFloor(floor string) string {
+	if floor == "" {
+		return "no floor was named"
+	}
+	return floor + " is not in every table"
+}
+
+func tables(n int) string {
+	if n == 1 {
+		return "1 table"
+	}
+	return fmt.Sprintf("%d tables", n)
+}
+
+// against is the p-value of i compared with base.
+func against(pairs []stats.Pair, i, base int) string {
+	for _, p := range pairs {
+		if p.First == min(i, base) && p.Second == max(i, base) {
+			return probability(p.Adjusted)
+		}
+	}
+	return ""
+}
+
+func standing(s stats.Standing) string {
+	switch {
+	case s.Rank == 0:
+		return absent
+	case s.Tied:
+		return fmt.Sprintf("%d=", s.Rank)
+	}
+	return fmt.Sprint(s.Rank)
+}

@@ -1,0 +1,76 @@
+// Package report turns a run into words: a table for the terminal, Markdown,
+// CSV, JSON and the Go benchmark format. What is said is judged by package
+// stats; docs/report-formats.md documents the formats for other programs.
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// Options are how a report is made.
+type Options struct {
+	Color bool   // of table: ANSI colours
+	Width int    // of table: columns of the terminal; 0: 120
+	Floor string // the driver that distances are from, such as "native"
+}
+
+type writer func(io.Writer, *stats.Analysis, Options) error
+
+var formats = []struct {
+	name  string
+	write writer
+}{
+	{"table", writeText},
+	{"markdown", writeMarkdown},
+	{"csv", writeCSV},
+	{"json", writeJSON},
+	{"benchfmt", writeBenchfmt},
+}
+
+// Formats lists the names of the formats.
+func Formats() []string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Check returns an error that names the nearest format if there is none of
+// that name, so that it can be said before anything is measured.
+func Check(format string) error {
+	if slices.Contains(Formats(), format) {
+		return nil
+	}
+	if n := driver.Nearest(format, Formats()); n != "" {
+		return fmt.Errorf("unknown format %q: did you mean %q?", format, n)
+	}
+	return fmt.Errorf("unknown format %q: one of %s", format, strings.Join(Formats(), ", "))
+}
+
+// Write writes the report of a run in a format.
+func Write(w io.Writer, format string, run *result.Run, opts Options) error {
+	if err := Check(format); err != nil {
+		return err
+	}
+	if run == nil {
+		return errors.New("report: no run")
+	}
+	a := stats.Analyze(run, opts.Floor)
+	for _, f := range formats {
+		if f.name == format {
+			if err := f.write(w, a, opts); err != nil {
+				return fmt.Errorf("writing the report as %s: %w", format, err)
+			}
+		}
+	}
+	return nil
+}

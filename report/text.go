@@ -1,0 +1,174 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+const (
+	defaultWidth = 120
+	minWidth     = 40 // below which nothing is readable, whatever is done
+	gap          = 2  // between the columns of a grid
+)
+
+// The colours, few: what is read first, what is read last, what alarms.
+var (
+	bold   = text.Colors{text.Bold}
+	faint  = text.Colors{text.Faint}
+	leader = text.Colors{text.FgGreen}
+	alarm  = text.Colors{text.FgYellow}
+)
+
+type textRenderer struct {
+	out     strings.Builder
+	width   int
+	color   bool
+	dropped []string // titles of columns that found no room
+}
+
+func writeText(w io.Writer, a *stats.Analysis, opts Options) error {
+	r := textRenderer{width: max(cmp.Or(opts.Width, defaultWidth), minWidth), color: opts.Color}
+	for i, b := range build(a).cleaned() {
+		if _, ok := b.(heading); ok && i > 0 {
+			r.out.WriteByte('\n')
+		}
+		switch b := b.(type) {
+		case heading:
+			r.lines(b.text, "", bold)
+		case paragraph:
+			if b.quiet {
+				r.lines(b.text, "", faint)
+			} else {
+				r.lines(b.text, "", nil)
+			}
+		case list:
+			r.list(b)
+		case grid:
+			r.grid(b)
+		}
+	}
+	if len(r.dropped) > 0 {
+		r.lines(fmt.Sprintf("No room in %d columns for: %s. They are in the other formats.", r.width, strings.Join(r.dropped, ", ")), "", faint)
+	}
+	_, err := io.WriteString(w, r.out.String())
+	return err
+}
+
+func (r *textRenderer) paint(s string, c text.Colors) string {
+	if !r.color || c == nil || s == "" {
+		return s
+	}
+	return text.Escape(s, c.EscapeSeq())
+}
+
+// lines writes s, wrapped; lines after the first are indented.
+func (r *textRenderer) lines(s, indent string, c text.Colors) {
+	for i, line := range wrap(s, r.width-len(indent)) {
+		if i > 0 {
+			r.out.WriteString(indent)
+		}
+		r.out.WriteString(r.paint(line, c) + "\n")
+	}
+}
+
+// wrap breaks s between words, and within those that have no room.
+func wrap(s string, width int) []string {
+	lines := strings.Split(text.WrapSoft(s, width), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return lines
+}
+
+func (r *textRenderer) list(l list) {
+	label := 0
+	for _, it := range l {
+		label = max(label, text.StringWidth(it.label))
+	}
+	label = min(label, r.width/3)
+	indent := strings.Repeat(" ", label+gap)
+	for _, it := range l {
+		c := faint
+		if it.alarm {
+			c = alarm
+		}
+		r.out.WriteString(r.paint(text.Pad(text.Trim(it.label, label), label, ' '), c) + strings.Repeat(" ", gap))
+		r.lines(it.text, indent, nil)
+	}
+}
+
+func (r *textRenderer) grid(g grid) {
+	keep := r.fit(g)
+	t := table.NewWriter()
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", strings.Repeat(" ", gap)
+	style.Format.Header = text.FormatDefault
+	t.SetStyle(style)
+	var configs []table.ColumnConfig
+	var header table.Row
+	for i, k := range keep {
+		align := text.AlignLeft
+		if g.columns[k].right {
+			align = text.AlignRight
+		}
+		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
+		header = append(header, g.columns[k].title)
+	}
+	t.SetColumnConfigs(configs)
+	t.AppendHeader(header)
+	for _, row := range g.rows {
+		var cells table.Row
+		for _, k := range keep {
+			cells = append(cells, row[k])
+		}
+		t.AppendRow(cells)
+	}
+	for i, line := range strings.Split(t.Render(), "\n") {
+		line = strings.TrimRight(line, " ")
+		var c text.Colors
+		switch {
+		case i == 0:
+			c = faint
+		case i-1 < len(g.leaders) && g.leaders[i-1]:
+			c = leader
+		}
+		r.out.WriteString(r.paint(text.Trim(line, r.width), c) + "\n")
+	}
+}
+
+// fit returns the indexes of the columns that there is room for.
+func (r *textRenderer) fit(g grid) []int {
+	var keep []int
+	widths := make([]int, len(g.columns))
+	total := -gap
+	for i, c := range g.columns {
+		widths[i] = text.StringWidth(c.title)
+		for _, row := range g.rows {
+			widths[i] = max(widths[i], text.StringWidth(row[i]))
+		}
+		total += widths[i] + gap
+		keep = append(keep, i)
+	}
+	for total > r.width {
+		least := slices.MaxFunc(keep, func(a, b int) int { return cmp.Compare(g.columns[a].drop, g.columns[b].drop) })
+		c := g.columns[least]
+		if c.drop == 0 {
+			break
+		}
+		if !slices.Contains(r.dropped, c.title) {
+			r.dropped = append(r.dropped, c.title)
+		}
+		total -= widths[least] + gap
+		keep = slices.DeleteFunc(keep, func(i int) bool { return i == least })
+	}
+	return keep
+}

@@ -1,0 +1,155 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// troubles lists the cases of a group that have no figures, with the reasons,
+// and the warnings.
+func troubles(g *stats.Group) document {
+	var l list
+	for _, o := range g.Outcomes {
+		if o.Status != result.OK {
+			l = append(l, item{label: string(o.Status), text: name(o) + ": " + reason(o), alarm: true})
+		}
+	}
+	for _, t := range g.Tables {
+		for _, c := range t.Cells {
+			if c.Status == stats.NotMeasured && c.Outcome.Status == result.OK {
+				l = append(l, item{label: string(c.Status), text: fmt.Sprintf("%s: no trial has a sample of %s", name(c.Outcome), t.Phase), alarm: true})
+			}
+		}
+	}
+	var d document
+	if len(l) > 0 {
+		d = append(d, l)
+	}
+	names := map[int]string{}
+	var w []result.Warning
+	for _, o := range g.Outcomes {
+		names[o.Case.ID] = name(o)
+		w = append(w, o.Warnings...)
+	}
+	return append(d, warnings(w, names)...)
+}
+
+// reason is one line that says why a case has no figures.
+func reason(o *stats.Outcome) string {
+	var s string
+	if o.Bad < len(o.Trials) {
+		s = fmt.Sprintf("%d of %d trials: ", o.Bad, len(o.Trials))
+	}
+	if o.Reason.Phase != "" {
+		s += o.Reason.Phase + ": "
+	}
+	s += o.Reason.Message
+	if o.Status != result.Refused && o.Reason.Code != "" {
+		s += " [" + o.Reason.Code + "]"
+	}
+	if last := lastLine(o.Reason.Detail); last != "" && !strings.Contains(o.Reason.Message, last) {
+		s += " | " + last
+	}
+	return s
+}
+
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// warnings lists warnings, those of one kind about one thing in one line.
+func warnings(all []result.Warning, names map[int]string) document {
+	type key struct {
+		code, phase string
+		id          int
+	}
+	var order []key
+	groups := map[key][]result.Warning{}
+	for _, w := range all {
+		k := key{w.Code, w.Phase, w.Case}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], w)
+	}
+	var l list
+	for _, k := range order {
+		ws := groups[k]
+		about := strings.Join(slices.DeleteFunc([]string{names[k.id], k.phase}, func(s string) bool { return s == "" }), ", ")
+		if about != "" {
+			about += ": "
+		}
+		var rounds []int
+		for _, w := range ws {
+			if w.Round > 0 && !slices.Contains(rounds, w.Round) {
+				rounds = append(rounds, w.Round)
+			}
+		}
+		slices.Sort(rounds)
+		s := about + ws[0].Message
+		switch {
+		case len(rounds) == 1:
+			s += fmt.Sprintf(" (round %d)", rounds[0])
+		case len(rounds) > 1:
+			s += fmt.Sprintf(" (and like it, rounds %s)", joinInts(rounds))
+		}
+		l = append(l, item{label: "warning", text: s, alarm: true})
+	}
+	if l == nil {
+		return nil
+	}
+	return document{l}
+}
+
+// joinInts writes ascending numbers, runs of them as 3-7.
+func joinInts(n []int) string {
+	var words []string
+	for i := 0; i < len(n); {
+		j := i
+		for j+1 < len(n) && n[j+1] == n[j]+1 {
+			j++
+		}
+		switch {
+		case j > i+1:
+			words = append(words, fmt.Sprintf("%d-%d", n[i], n[j]))
+			i = j + 1
+		default:
+			words = append(words, fmt.Sprint(n[i]))
+			i++
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func errorCounts(c *stats.Cell) string {
+	counts := map[string]*result.ErrorCount{}
+	var order []string
+	var operations int64
+	for _, s := range c.Samples {
+		operations += s.Operations
+		for _, e := range s.Errors {
+			n := cmp.Or(e.Name, fmt.Sprintf("code %d", e.Code))
+			if counts[n] == nil {
+				counts[n] = &result.ErrorCount{}
+				order = append(order, n)
+			}
+			counts[n].Count += e.Count
+			counts[n].WaitNS += e.WaitNS
+		}
+	}
+	var words []string
+	for _, n := range order {
+		e := counts[n]
+		words = append(words, fmt.Sprintf("%s %s, %s spent waiting", thousands(e.Count), n, duration(e.WaitNS)))
+	}
+	if words == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s; %s operations succeeded, all trials together", strings.Join(words, "; "), thousands(operations))
+}

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/perf/benchunit"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// absent stands where there is no figure.
+const absent = "-"
+
+// scaled formats values in a unit common to all, with at least three
+// significant digits each; unit is the prefixed unit, as "ms" for "s".
+func scaled(values []float64, class benchunit.Class, base string) (words []string, unit string) {
+	scale := benchunit.CommonScale(values, class)
+	unit = scale.Prefix + base
+	scale.Prefix = ""
+	for _, v := range values {
+		words = append(words, scale.Format(v))
+	}
+	return words, unit
+}
+
+// human formats a value with three significant digits and an SI prefix.
+func human(v float64) string {
+	if v != 0 && math.Abs(v) < 1 { // such as 0.02 allocations per operation
+		return strconv.FormatFloat(v, 'g', 2, 64)
+	}
+	if v == math.Trunc(v) && math.Abs(v) < 1000 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return benchunit.Scale(v, benchunit.Decimal)
+}
+
+// thousands formats a whole number with separators.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// percent formats a share: 0.0123 as 1.2%.
+func percent(v float64) string {
+	p := 100 * v
+	switch {
+	case p == 0:
+		return "0%"
+	case p < 0.05:
+		return "<0.1%"
+	case p < 9.95:
+		return strconv.FormatFloat(p, 'f', 1, 64) + "%"
+	}
+	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
+}
+
+// spread is the interval of a summary in words.
+func spread(s stats.Summary) string {
+	if s.Interval == nil {
+		return fmt.Sprintf("n<%d", stats.MinSamples)
+	}
+	v, ok := s.Spread()
+	if !ok {
+		return "±?"
+	}
+	return "±" + percent(v)
+}
+
+// times formats a ratio.
+func times(v float64) string {
+	switch {
+	case v < 9.995:
+		return fmt.Sprintf("%.2fx", v)
+	case v < 99.95:
+		return fmt.Sprintf("%.1fx", v)
+	}
+	return fmt.Sprintf("%.0fx", v)
+}
+
+// probability formats a p-value.
+func probability(p float64) string {
+	if p < 0.001 {
+		return "<0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
+
+// duration formats nanoseconds with three significant digits.
+func duration(ns int64) string {
+	return benchunit.Scale(float64(ns)/1e9, benchunit.Decimal) + "s"
+}
+
+// elapsed formats how long something took, to the second.
+func elapsed(d time.Duration) string { return d.Round(time.Second).String() }
+
+// besides joins a figure and its spread so that both line up in their column.
+func besides(figures, spreads []string) []string {
+	left, right := 0, 0
+	for i := range figures {
+		left = max(left, text.StringWidth(figures[i]))
+		right = max(right, text.StringWidth(spreads[i]))
+	}
+	joined := make([]string, len(figures))
+	for i := range figures {
+		joined[i] = strings.TrimRight(fmt.Sprintf("%s %s",
+			text.AlignRight.Apply(figures[i], left), text.AlignLeft.Apply(spreads[i], right)), " ")
+	}
+	return joined
+}

@@ -1,0 +1,308 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// inserter is a bulk phase under way on one connection. Rows are made chunk by
+// chunk while the stopwatch stands still.
+type inserter struct {
+	t     *trial
+	in    *workload.Insert
+	conn  driver.Conn
+	sets  map[string]*insertSet
+	watch *stopwatch
+	tx    driver.Tx
+}
+
+// insertSet is one data set's statements and the chunk of its rows.
+type insertSet struct {
+	*workload.DataSet
+	children []*insertSet // of the phase, nested in this one
+	stmts    map[int]driver.Stmt
+	batch    driver.Batch
+	base     int64 // number of the chunk's first row
+}
+
+func (t *trial) insert(ctx context.Context, in *workload.Insert, s *result.Sample, w *stopwatch) (err error) {
+	conn, err := t.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	i := &inserter{t: t, in: in, conn: conn, sets: map[string]*insertSet{}, watch: w}
+	defer func() {
+		if cerr := i.close(ctx); err == nil {
+			err = cerr
+		}
+	}()
+	for _, name := range in.Sets {
+		ds := t.plan.DataSet(name)
+		if ds == nil {
+			return failf("plan", "no data set %q", name)
+		}
+		set := &insertSet{DataSet: ds, stmts: map[int]driver.Stmt{}}
+		i.sets[name] = set
+		if parent := i.sets[ds.Parent]; parent != nil {
+			parent.children = append(parent.children, set)
+		}
+		s.Rows += ds.Total
+	}
+	s.Operations = s.Rows
+	if in.Transaction == "per" {
+		return i.perRow(ctx, i.sets[in.Per])
+	}
+	return i.bySet(ctx)
+}
+
+func (i *inserter) close(ctx context.Context) error {
+	var first error
+	keep := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	if i.tx != nil {
+		keep(i.tx.Rollback(ctx))
+	}
+	for _, set := range i.sets {
+		for _, st := range set.stmts {
+			keep(st.Close())
+		}
+	}
+	keep(i.conn.Close())
+	return first
+}
+
+// bySet inserts one data set after the other.
+func (i *inserter) bySet(ctx context.Context) error {
+	for n, name := range i.in.Sets {
+		set := i.sets[name]
+		step := i.chunkRows(set)
+		for lo := int64(0); lo < set.Total; lo += step {
+			hi := min(lo+step, set.Total)
+			if err := i.fill(set, lo, hi); err != nil {
+				return err
+			}
+			i.watch.start()
+			err := i.chunk(ctx, set, int(hi-lo))
+			last := hi == set.Total
+			if err == nil && last && (i.in.Transaction == "set" || n == len(i.in.Sets)-1) {
+				err = i.commit(ctx)
+			}
+			i.watch.stop()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// chunkRows is how many rows of the set are made at a time: whole statements'
+// worth, so that only the last has fewer groups.
+func (i *inserter) chunkRows(set *insertSet) int64 {
+	n := i.t.gen.RowsFitting(set.Name)
+	per := i.in.RowsPerStatement
+	if i.in.Transaction == "every" {
+		per = i.in.Every
+	}
+	return max(n/per, 1) * per
+}
+
+func (i *inserter) chunk(ctx context.Context, set *insertSet, n int) error {
+	switch i.in.Transaction {
+	case "each":
+		return i.exec(ctx, set, 0, n)
+	case "every":
+		every := int(i.in.Every)
+		for lo := 0; lo < n; lo += every {
+			if err := i.begin(ctx); err != nil {
+				return err
+			}
+			if err := i.exec(ctx, set, lo, min(lo+every, n)); err != nil {
+				return err
+			}
+			if err := i.commit(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	default:
+		if err := i.begin(ctx); err != nil {
+			return err
+		}
+		return i.exec(ctx, set, 0, n)
+	}
+}
+
+// perRow gives each row of root a transaction, with all that is nested in it.
+func (i *inserter) perRow(ctx context.Context, root *insertSet) error {
+	step := i.t.gen.RowsFitting(root.Name)
+	var shrink func(set *insertSet, perRoot int64)
+	shrink = func(set *insertSet, perRoot int64) {
+		step = min(step, max(i.t.gen.RowsFitting(set.Name)/perRoot, 1))
+		for _, c := range set.children {
+			shrink(c, perRoot*c.Count)
+		}
+	}
+	shrink(root, 1)
+	for lo := int64(0); lo < root.Total; lo += step {
+		hi := min(lo+step, root.Total)
+		if err := i.fillTree(root, lo, hi); err != nil {
+			return err
+		}
+		i.watch.start()
+		err := i.rowTransactions(ctx, root, int(hi-lo))
+		i.watch.stop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *inserter) rowTransactions(ctx context.Context, root *insertSet, n int) error {
+	for r := range n {
+		if err := i.begin(ctx); err != nil {
+			return err
+		}
+		if err := i.tree(ctx, root, r, r+1); err != nil {
+			return err
+		}
+		if err := i.commit(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tree inserts rows lo ≤ r < hi of the set's chunk, each followed by what is
+// nested in it.
+func (i *inserter) tree(ctx context.Context, set *insertSet, lo, hi int) error {
+	if len(set.children) == 0 {
+		return i.exec(ctx, set, lo, hi)
+	}
+	for r := lo; r < hi; r++ {
+		if err := i.exec(ctx, set, r, r+1); err != nil {
+			return err
+		}
+		for _, c := range set.children {
+			if err := i.tree(ctx, c, r*int(c.Count), (r+1)*int(c.Count)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (i *inserter) fillTree(set *insertSet, lo, hi int64) error {
+	if err := i.fill(set, lo, hi); err != nil {
+		return err
+	}
+	for _, c := range set.children {
+		if err := i.fillTree(c, lo*c.Count, hi*c.Count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *inserter) fill(set *insertSet, lo, hi int64) error {
+	set.base = lo
+	if err := i.t.gen.Fill(&set.batch, set.Name, lo, hi); err != nil {
+		return &failure{"plan", err}
+	}
+	return nil
+}
+
+func (i *inserter) begin(ctx context.Context) (err error) {
+	if i.tx == nil {
+		i.tx, err = i.conn.Begin(ctx)
+	}
+	return err
+}
+
+func (i *inserter) commit(ctx context.Context) error {
+	if i.tx == nil {
+		return nil
+	}
+	if err := i.tx.Commit(ctx); err != nil {
+		return err
+	}
+	i.tx = nil
+	return nil
+}
+
+// exec inserts rows lo ≤ r < hi of the chunk, as many to a statement as the
+// phase asks for and the rest in a shorter one.
+func (i *inserter) exec(ctx context.Context, set *insertSet, lo, hi int) error {
+	per := int(i.in.RowsPerStatement)
+	whole := lo + (hi-lo)/per*per
+	if whole > lo {
+		if err := i.execGroups(ctx, set, per, lo, whole); err != nil {
+			return err
+		}
+	}
+	if hi > whole {
+		return i.execGroups(ctx, set, hi-whole, whole, hi)
+	}
+	return nil
+}
+
+func (i *inserter) execGroups(ctx context.Context, set *insertSet, groups, lo, hi int) error {
+	st, err := i.stmt(ctx, set, groups)
+	if err != nil {
+		return err
+	}
+	set.batch.PerExec = groups
+	if err := st.Exec(ctx, &set.batch, lo, hi); err != nil {
+		return fmt.Errorf("inserting into %s, rows %d to %d: %w", set.Table, set.base+int64(lo), set.base+int64(hi)-1, err)
+	}
+	return nil
+}
+
+// stmt finds the INSERT of so many groups, or prepares it, within the
+// transaction that is under way.
+func (i *inserter) stmt(ctx context.Context, set *insertSet, groups int) (driver.Stmt, error) {
+	st := set.stmts[groups]
+	if st == nil {
+		var err error
+		if st, err = i.conn.Prepare(ctx, insertStatement(set.DataSet, groups, i.in.AdHoc)); err != nil {
+			return nil, fmt.Errorf("preparing the INSERT into %s: %w", set.Table, err)
+		}
+		set.stmts[groups] = st
+	}
+	if i.tx != nil {
+		return i.tx.Stmt(ctx, st)
+	}
+	return st, nil
+}
+
+// insertStatement is the INSERT of so many rows into a data set's table.
+func insertStatement(ds *workload.DataSet, groups int, adHoc bool) driver.Statement {
+	st := driver.Statement{AdHoc: adHoc}
+	var names []string
+	var types []driver.Type
+	for _, c := range ds.Columns {
+		if !c.Hidden {
+			names = append(names, quote(c.Name))
+			types = append(types, c.Type)
+		}
+	}
+	group := "(?" + strings.Repeat(",?", len(names)-1) + ")"
+	st.SQL = "INSERT INTO " + quote(ds.Table) + "(" + strings.Join(names, ",") + ") VALUES " +
+		group + strings.Repeat(","+group, groups-1)
+	for range groups {
+		st.Params = append(st.Params, types...)
+	}
+	return st
+}
+
+// quote makes an SQL identifier of any name.
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

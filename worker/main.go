@@ -1,0 +1,143 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// Main is a worker's whole main function: it serves one request of the worker
+// protocol on standard input and output with driver d, and exits.
+func Main(d driver.Driver) {
+	if len(os.Args) > 1 {
+		fmt.Fprintf(os.Stderr, "%s is the sqlite3perf worker for %s: it takes no arguments and speaks the worker protocol on standard input and output; sqlite3perf run --drivers %s starts it\n", os.Args[0], d.Info().Name, d.Info().Name)
+		os.Exit(2)
+	}
+	// A phase may run for long on a context that cannot be cancelled, as its
+	// workload asks: so when the lab has gone the whole process goes.
+	abandon := func() { os.Exit(1) }
+	if err := serve(context.Background(), d, os.Stdin, os.Stdout, abandon); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// Serve reads one request from r, answers on w, and returns. A trial that fails
+// is answered, not returned: the error is of the protocol. A trial is given up
+// when r ends, since then the lab has gone.
+func Serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer) error {
+	return serve(ctx, d, r, w, func() {})
+}
+
+func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, abandon func()) error {
+	in := bufio.NewReaderSize(r, 1<<16)
+	line, err := in.ReadBytes('\n')
+	if err != nil && (!errors.Is(err, io.EOF) || len(line) == 0) {
+		return fmt.Errorf("worker: no request: %w", err)
+	}
+	out := &answers{enc: json.NewEncoder(w)}
+	var req Request
+	if err := json.Unmarshal(line, &req); err != nil {
+		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: fmt.Sprintf("request is not understood: %v", err)}})
+	}
+	if req.Protocol != Protocol {
+		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: fmt.Sprintf("request speaks protocol %d, this worker %d", req.Protocol, Protocol)}})
+	}
+	switch req.Type {
+	case TypeDescribe:
+		info := d.Info()
+		proof := linked(info.Module)
+		return out.send(Response{Type: TypeInfo, Protocol: Protocol, Info: &info, Proof: &proof})
+	case TypeTrial:
+		if req.Plan == nil || req.Path == "" {
+			return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: "a trial needs a path and a plan"}})
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		go func() {
+			_, err := io.Copy(io.Discard, in)
+			cancel(fmt.Errorf("the lab has gone: %w", errors.Join(err, io.EOF)))
+			removeDatabase(req.Path)
+			abandon()
+		}()
+		return serveTrial(ctx, d, &req, out)
+	default:
+		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: fmt.Sprintf("unknown request %q: known are %s and %s", req.Type, TypeDescribe, TypeTrial)}})
+	}
+}
+
+// answers writes responses, a line each.
+type answers struct {
+	mu  sync.Mutex
+	enc *json.Encoder
+}
+
+func (a *answers) send(r Response) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.enc.Encode(r); err != nil {
+		return fmt.Errorf("worker: cannot answer: %w", err)
+	}
+	return nil
+}
+
+// linked tells the version of module that this executable was built with.
+func linked(module string) result.Proof {
+	p := result.Proof{Module: module}
+	if bi, ok := debug.ReadBuildInfo(); ok {
+		p.Runtime = bi.GoVersion
+		for _, m := range bi.Deps {
+			if m.Path != module {
+				continue
+			}
+			p.ModuleVersion = m.Version
+			if m.Replace != nil {
+				p.ModuleVersion = m.Replace.Version
+				if m.Replace.Version == "" {
+					p.ModuleVersion = m.Replace.Path
+				}
+			}
+		}
+	}
+	return p
+}
+
+// failure is an error with the coded reason that the lab is told.
+type failure struct {
+	code string
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func failf(code, format string, args ...any) error {
+	return &failure{code, fmt.Errorf(format, args...)}
+}
+
+// reasonOf turns an error into the reason that the lab is told.
+func reasonOf(err error, phase string) *result.Reason {
+	r := &result.Reason{Code: "error", Phase: phase, Message: err.Error()}
+	var f *failure
+	var e *driver.Error
+	switch {
+	case errors.As(err, &f):
+		r.Code = f.code
+	case errors.As(err, &e):
+		r.Code = "sqlite"
+		r.Message = fmt.Sprintf("%s: %s", CodeName(e.Code), err)
+		if e.Primary() == driver.CodeFull {
+			r.Code = "disk-full"
+		}
+	}
+	return r
+}

@@ -1,0 +1,381 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+const (
+	// mixChunk is how many operations a client has the parameters of made at
+	// a time.
+	mixChunk = 1 << 13
+
+	// mixVerified is how many operations are run, before the clock starts, to
+	// verify their answers.
+	mixVerified = 1000
+)
+
+// mixClient is one client of a mix. Operation number k of the phase is done by
+// client k mod clients, and the client's i-th execution of an operation has the
+// number id + i*clients, so that neither depends on timing.
+type mixClient struct {
+	gen     *workload.Gen
+	mix     *workload.Mix
+	stream  string
+	id      int64 // from 0
+	clients int64
+	runner  driver.Runner
+	conn    driver.Conn // nil where each operation takes one from the pool
+	ops     []mixOp
+
+	order []uint8 // of the chunk: indexes of ops
+	next  int64   // number, among the client's own, of the operation after the chunk
+
+	done, rows int64
+	count      func(driver.Row) error // made once: a closure per operation would be an allocation
+	errors     map[int]*result.ErrorCount
+	err        error
+}
+
+// mixOp is one of the weighted operations with the parameters of a chunk.
+type mixOp struct {
+	*workload.Operation
+	calls   []mixCall
+	made    int64 // executions whose parameters have been made, this chunk's included
+	chunk   int   // executions in the chunk
+	row     int   // of the next execution within the chunk
+	latency *latency
+}
+
+type mixCall struct {
+	*workload.Call
+	stmt  driver.Stmt
+	batch *driver.Batch // nil: no parameters
+}
+
+func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w *stopwatch) (err error) {
+	m := p.Mix
+	if s.Checksum, err = t.verifyMix(ctx, p); err != nil {
+		return err
+	}
+	clients := make([]*mixClient, 0, m.Clients)
+	defer func() {
+		for _, c := range clients {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	var shared []mixOp
+	for id := range m.Clients {
+		c := &mixClient{gen: t.gen, mix: m, stream: p.Name, id: int64(id), clients: int64(m.Clients), runner: t.db, errors: map[int]*result.ErrorCount{}}
+		c.count = func(driver.Row) error { c.rows++; return nil }
+		clients = append(clients, c)
+		if m.OwnConn {
+			if c.conn, err = t.db.Conn(ctx); err != nil {
+				return err
+			}
+			c.runner = c.conn
+		}
+		if err = c.prepare(ctx, shared); err != nil {
+			return err
+		}
+		if !m.OwnConn {
+			shared = c.ops
+		}
+		if err = c.fill(); err != nil {
+			return err
+		}
+	}
+
+	var wg sync.WaitGroup
+	w.start()
+	begin := now()
+	for _, c := range clients[1:] {
+		wg.Go(func() { c.err = c.run(ctx, begin) })
+	}
+	clients[0].err = clients[0].run(ctx, begin)
+	wg.Wait()
+	w.stop()
+
+	s.Metric = "time/op"
+	if m.Rate > 0 {
+		s.Metric = "latency"
+	}
+	return collect(clients, s)
+}
+
+// collect adds up what the clients have seen.
+func collect(clients []*mixClient, s *result.Sample) error {
+	counts := map[int]*result.ErrorCount{}
+	for _, c := range clients {
+		if c.err != nil {
+			return c.err
+		}
+		s.Operations += c.done
+		s.Rows += c.rows
+		for code, e := range c.errors {
+			if counts[code] == nil {
+				counts[code] = &result.ErrorCount{Code: code, Name: CodeName(code)}
+			}
+			counts[code].Count += e.Count
+			counts[code].WaitNS += e.WaitNS
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(counts)) {
+		s.Errors = append(s.Errors, *counts[code])
+	}
+	for i, op := range clients[0].ops {
+		for _, c := range clients[1:] {
+			op.latency.merge(c.ops[i].latency)
+		}
+		s.Latency = append(s.Latency, op.latency.summary(op.Name))
+	}
+	if s.Operations == 0 {
+		return failf("no-operation", "not one operation of the mix succeeded: %v", s.Errors)
+	}
+	return nil
+}
+
+// prepare prepares the statements, or takes them over from a client that uses
+// the same pool.
+func (c *mixClient) prepare(ctx context.Context, shared []mixOp) error {
+	for i := range c.mix.Operations {
+		o := &c.mix.Operations[i]
+		op := mixOp{Operation: o, latency: newLatency()}
+		for j := range o.Calls {
+			call := mixCall{Call: &o.Calls[j]}
+			if len(call.Parameters) > 0 {
+				call.batch = &driver.Batch{PerExec: 1}
+			}
+			if shared != nil {
+				call.stmt = shared[i].calls[j].stmt
+			} else {
+				var err error
+				if call.stmt, err = c.runner.Prepare(ctx, statement(call.Call)); err != nil {
+					return fmt.Errorf("preparing operation %s: %w", o.Name, err)
+				}
+			}
+			op.calls = append(op.calls, call)
+		}
+		c.ops = append(c.ops, op)
+	}
+	return nil
+}
+
+func (c *mixClient) close() error {
+	var err error
+	if c.conn != nil || c.id == 0 {
+		for _, op := range c.ops {
+			for _, call := range op.calls {
+				err = errors.Join(err, call.stmt.Close())
+			}
+		}
+	}
+	if c.conn != nil {
+		err = errors.Join(err, c.conn.Close())
+	}
+	return err
+}
+
+// number is the number within the phase of the client's j-th operation.
+func (c *mixClient) number(j int64) int64 { return c.id + j*c.clients }
+
+// fill chooses the operations of the next chunk and makes their parameters.
+func (c *mixClient) fill() error {
+	n := int64(mixChunk)
+	if c.mix.Count > 0 {
+		own := (c.mix.Count - c.id + c.clients - 1) / c.clients
+		n = max(min(n, own-c.next), 0)
+	}
+	c.order = c.gen.Order(c.order[:0], c.stream, c.mix.Operations, c.number(c.next), c.clients, int(n))
+	c.next += n
+	for i := range c.ops {
+		c.ops[i].chunk, c.ops[i].row = 0, 0
+	}
+	for _, i := range c.order {
+		c.ops[i].chunk++
+	}
+	for i := range c.ops {
+		op := &c.ops[i]
+		first := c.number(op.made)
+		op.made += int64(op.chunk)
+		for j := range op.calls {
+			call := &op.calls[j]
+			if call.batch == nil {
+				continue
+			}
+			if err := c.gen.FillParameters(call.batch, c.stream+"."+op.Name, call.Parameters, "", first, c.clients, op.chunk); err != nil {
+				return &failure{"plan", err}
+			}
+		}
+	}
+	return nil
+}
+
+// run does the client's operations, beginning at the time begin.
+func (c *mixClient) run(ctx context.Context, begin int64) error {
+	deadline := int64(1<<63 - 1)
+	if c.mix.DurationMS > 0 {
+		deadline = begin + c.mix.DurationMS*1e6
+	}
+	j := int64(0)
+	start := begin
+	for len(c.order) > 0 {
+		for _, i := range c.order {
+			if c.mix.Rate > 0 {
+				start = begin + int64(float64(c.number(j))/c.mix.Rate*1e9)
+				if start < deadline {
+					waitUntil(start)
+				}
+			}
+			if start >= deadline {
+				return nil
+			}
+			op := &c.ops[i]
+			err := c.do(ctx, op, op.row)
+			end := now()
+			op.row++
+			j++
+			if err == nil {
+				op.latency.record(end - start)
+				c.done++
+			} else if err := c.lockError(err, end-start); err != nil {
+				return fmt.Errorf("operation %s: %w", op.Name, err)
+			}
+			start = end
+		}
+		if err := c.fill(); err != nil {
+			return err
+		}
+		start = now()
+	}
+	return nil
+}
+
+// lockError counts an error that a lock explains; any other is returned.
+func (c *mixClient) lockError(err error, waited int64) error {
+	if code, other := lockCode(err); code == 0 {
+		return other
+	}
+	var e *driver.Error
+	errors.As(err, &e)
+	count := c.errors[e.Code]
+	if count == nil {
+		count = &result.ErrorCount{}
+		c.errors[e.Code] = count
+	}
+	count.Count++
+	count.WaitNS += waited
+	return nil
+}
+
+// do does one operation with row r of its parameters.
+func (c *mixClient) do(ctx context.Context, op *mixOp, r int) error {
+	if !op.Transaction {
+		return c.calls(ctx, op, nil, r)
+	}
+	tx, err := c.runner.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.calls(ctx, op, tx, r); err != nil {
+		return errors.Join(err, tx.Rollback(ctx))
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return errors.Join(err, tx.Rollback(ctx))
+	}
+	return nil
+}
+
+func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) error {
+	for i := range op.calls {
+		call := &op.calls[i]
+		stmt := call.stmt
+		if tx != nil {
+			var err error
+			if stmt, err = tx.Stmt(ctx, stmt); err != nil {
+				return err
+			}
+		}
+		if len(call.Columns) == 0 {
+			if err := stmt.Exec(ctx, call.batch, r, r+1); err != nil {
+				return err
+			}
+			continue
+		}
+		before := c.rows
+		if err := stmt.Query(ctx, call.batch, r, c.count); err != nil {
+			return err
+		}
+		if call.Rows >= 0 && c.rows-before != call.Rows {
+			return failf("rows", "%s returned %d rows, expected %d", call.SQL, c.rows-before, call.Rows)
+		}
+	}
+	return nil
+}
+
+// verifyMix runs the first operations one after the other, hashes every value
+// that they return, and rolls back what they have done.
+func (t *trial) verifyMix(ctx context.Context, p *workload.Phase) (sum string, err error) {
+	n := int64(mixVerified)
+	if p.Mix.Count > 0 {
+		n = min(n, p.Mix.Count)
+	}
+	once := *p.Mix
+	once.Count = n
+	conn, err := t.db.Conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	c := &mixClient{gen: t.gen, mix: &once, stream: p.Name, clients: 1, runner: conn, conn: conn}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.prepare(ctx, nil); err != nil {
+		return "", err
+	}
+	if err := c.fill(); err != nil {
+		return "", err
+	}
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, tx.Rollback(ctx)) }()
+	var h workload.Hash
+	for _, i := range c.order {
+		op := &c.ops[i]
+		for j := range op.calls {
+			if err := op.calls[j].verify(ctx, tx, op.row, &h); err != nil {
+				return "", fmt.Errorf("verifying operation %s: %w", op.Name, err)
+			}
+		}
+		op.row++
+	}
+	return h.Sum(), nil
+}
+
+func (c *mixCall) verify(ctx context.Context, tx driver.Tx, r int, h *workload.Hash) error {
+	stmt, err := tx.Stmt(ctx, c.stmt)
+	if err != nil {
+		return err
+	}
+	if len(c.Columns) == 0 {
+		return stmt.Exec(ctx, c.batch, r, r+1)
+	}
+	rows := int64(0)
+	err = stmt.Query(ctx, c.batch, r, func(row driver.Row) error {
+		rows++
+		h.Row(row, c.Columns)
+		return nil
+	})
+	if err == nil && c.Rows >= 0 && rows != c.Rows {
+		err = failf("rows", "%s returned %d rows, expected %d", c.SQL, rows, c.Rows)
+	}
+	return err
+}

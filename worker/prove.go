@@ -1,0 +1,206 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// prove reads back, on every pooled connection, every setting that can be read.
+func (t *trial) prove(ctx context.Context) (*result.Proof, error) {
+	proof := linked(t.drv.Info().Module)
+	n := t.req.Settings.PoolSize()
+	conns := make([]driver.Conn, 0, n)
+	release := func() error {
+		var errs []error
+		for _, c := range conns {
+			errs = append(errs, c.Close())
+		}
+		conns = nil
+		return errors.Join(errs...)
+	}
+	defer release()
+	for range n {
+		c, err := t.db.Conn(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("taking connection %d of %d: %w", len(conns)+1, n, err)
+		}
+		conns = append(conns, c)
+	}
+	for _, c := range conns {
+		got, err := readSettings(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		got["pool_size"] = strconv.Itoa(n) // all were held at once
+		proof.Connections = append(proof.Connections, got)
+	}
+	if err := readLibrary(ctx, conns[0], &proof); err != nil {
+		return nil, err
+	}
+	if err := release(); err != nil {
+		return nil, err
+	}
+	observed, err := t.observeOpening(ctx, proof.Connections[0])
+	if err != nil {
+		return nil, err
+	}
+	for i := range proof.Connections {
+		proof.Connections[i] = proof.Connections[i].With(observed)
+	}
+	return &proof, nil
+}
+
+// readSettings asks a connection for every PRAGMA of the vocabulary.
+func readSettings(ctx context.Context, c driver.Conn) (driver.Settings, error) {
+	got := driver.Settings{}
+	for _, d := range driver.Vocabulary {
+		if !d.Pragma {
+			continue
+		}
+		typ := driver.Int
+		if d.Name == "journal_mode" || d.Name == "locking_mode" {
+			typ = driver.Text
+		}
+		raw := ""
+		st := driver.Statement{SQL: "PRAGMA " + d.Name, Columns: []driver.ColumnType{{Type: typ, Nullable: true}}}
+		err := query(ctx, c, st, func(r driver.Row) error {
+			if typ == driver.Text {
+				raw = r[0].Text
+			} else {
+				raw = strconv.FormatInt(r[0].Int, 10)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if raw == "" && d.Name == "mmap_size" {
+			raw = "0" // compiled without memory mapping, it answers nothing
+		}
+		if raw == "" {
+			continue
+		}
+		v, err := d.Canonical(raw)
+		if err != nil {
+			v = raw // shown as it came, so that Check finds it
+		}
+		got[d.Name] = v
+	}
+	return got, nil
+}
+
+// readLibrary asks which SQLite this is and how it was compiled.
+func readLibrary(ctx context.Context, c driver.Conn, proof *result.Proof) error {
+	text := driver.ColumnType{Type: driver.Text}
+	st := driver.Statement{SQL: "SELECT sqlite_version(), sqlite_source_id()", Columns: []driver.ColumnType{text, text}}
+	err := query(ctx, c, st, func(r driver.Row) error {
+		proof.SQLiteVersion, proof.SQLiteSourceID = r[0].Text, r[1].Text
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	st = driver.Statement{SQL: "PRAGMA compile_options", Columns: []driver.ColumnType{text}}
+	return query(ctx, c, st, func(r driver.Row) error {
+		proof.CompileOptions = append(proof.CompileOptions, r[0].Text)
+		return nil
+	})
+}
+
+// observeOpening finds out, from how a second handle on the same file fares,
+// the settings that no PRAGMA tells: txlock and cache. What cannot be observed
+// is left out.
+func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (driver.Settings, error) {
+	seen := driver.Settings{}
+	if fileSize(t.req.Path) == 0 && t.req.Settings["mode"] == "memory" {
+		// A file of this name would have been made by whoever took no notice
+		// of the mode, at the latest by a transaction that writes.
+		if err := t.db.Script(ctx, "CREATE TABLE sqlite3perf_probe(x); DROP TABLE sqlite3perf_probe"); err != nil {
+			return nil, fmt.Errorf("probing mode: %w", err)
+		}
+		seen["mode"] = "memory"
+		if fileSize(t.req.Path) > 0 {
+			seen["mode"] = "rwc"
+		}
+		return seen, nil
+	}
+	if got["locking_mode"] == "exclusive" {
+		return seen, nil // the second handle would be shut out, whatever the rest
+	}
+	second, err := t.drv.Open(ctx, t.req.Path, t.req.Settings.With(driver.Settings{"pool_size": "1", "busy_timeout": "0"}))
+	if err != nil {
+		return nil, fmt.Errorf("opening a second time, to observe txlock and cache: %w", err)
+	}
+	defer second.Close()
+	other, err := second.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer other.Close()
+	if seen["cache"], err = t.observeCache(ctx, other); err != nil {
+		return nil, fmt.Errorf("observing cache: %w", err)
+	}
+	tx, err := t.db.Begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("begin, to observe txlock: %w", err)
+	}
+	defer tx.Rollback(ctx)
+	code, err := lockCode(other.Script(ctx, "BEGIN IMMEDIATE"))
+	if err != nil {
+		return nil, fmt.Errorf("observing txlock: %w", err)
+	}
+	switch {
+	case code == 0:
+		seen["txlock"] = "deferred"
+		err = other.Script(ctx, "ROLLBACK")
+	case got["journal_mode"] == "wal":
+		// In WAL mode an exclusive transaction is an immediate one.
+		seen["txlock"] = "immediate"
+		if t.req.Settings["txlock"] == "exclusive" {
+			seen["txlock"] = "exclusive"
+		}
+	default:
+		code, err = lockCode(other.Script(ctx, "SELECT count(*) FROM sqlite_master"))
+		seen["txlock"] = "immediate"
+		if code != 0 {
+			seen["txlock"] = "exclusive"
+		}
+	}
+	return seen, err
+}
+
+// observeCache has one connection hold the write lock and another ask for it:
+// where they share a cache the answer is SQLITE_LOCKED, otherwise SQLITE_BUSY.
+func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, error) {
+	holder, err := t.db.Conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer holder.Close()
+	if err := holder.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return "", err
+	}
+	code, err := lockCode(other.Script(ctx, "BEGIN IMMEDIATE"))
+	if err == nil {
+		err = holder.Script(ctx, "ROLLBACK")
+	}
+	if code == driver.CodeLocked {
+		return "shared", err
+	}
+	return "private", err
+}
+
+// lockCode separates errors that a lock explains, as their primary code, from
+// others.
+func lockCode(err error) (int, error) {
+	var e *driver.Error
+	if errors.As(err, &e) && (e.Primary() == driver.CodeBusy || e.Primary() == driver.CodeLocked) {
+		return e.Primary(), nil
+	}
+	return 0, err
+}

@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// queryClient is one goroutine of a query phase, on a connection of its own.
+type queryClient struct {
+	conn    driver.Conn
+	stmt    driver.Stmt
+	rows    int64
+	latency *latency // nil where there is one execution only
+	err     error
+}
+
+// statement is a call as the driver takes it.
+func statement(c *workload.Call) driver.Statement {
+	st := driver.Statement{SQL: c.SQL, Columns: c.Columns, AdHoc: c.AdHoc}
+	for _, p := range c.Parameters {
+		st.Params = append(st.Params, p.Type)
+	}
+	return st
+}
+
+func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, w *stopwatch) (err error) {
+	q := p.Query
+	batch, n, err := t.queryParameters(p)
+	if err != nil {
+		return err
+	}
+	clients := make([]*queryClient, 0, q.Clients)
+	defer func() {
+		for _, c := range clients {
+			if c.stmt != nil {
+				err = errors.Join(err, c.stmt.Close())
+			}
+			err = errors.Join(err, c.conn.Close())
+		}
+	}()
+	for range q.Clients {
+		conn, err := t.db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		c := &queryClient{conn: conn}
+		clients = append(clients, c)
+		if c.stmt, err = conn.Prepare(ctx, statement(&q.Call)); err != nil {
+			return fmt.Errorf("preparing the query: %w", err)
+		}
+		if int64(n)*q.Repeat > 1 {
+			c.latency = newLatency()
+		}
+	}
+
+	var wg sync.WaitGroup
+	w.start()
+	for _, c := range clients[1:] {
+		wg.Go(func() { c.err = c.run(ctx, q, batch, n) })
+	}
+	clients[0].err = clients[0].run(ctx, q, batch, n)
+	wg.Wait()
+	w.stop()
+
+	all := newLatency()
+	for _, c := range clients {
+		if c.err != nil {
+			return c.err
+		}
+		s.Rows += c.rows
+		if c.latency != nil {
+			all.merge(c.latency)
+		}
+	}
+	s.Operations = int64(n) * q.Repeat * int64(q.Clients)
+	if clients[0].latency != nil {
+		s.Latency = []result.Latency{all.summary("query")}
+	}
+	return nil
+}
+
+// queryParameters makes the parameters of every execution, and counts them.
+func (t *trial) queryParameters(p *workload.Phase) (*driver.Batch, int, error) {
+	q, n := p.Query, 1
+	if q.ForEach != "" {
+		ds := t.plan.DataSet(q.ForEach)
+		if ds == nil {
+			return nil, 0, failf("plan", "no data set %q", q.ForEach)
+		}
+		n = int(ds.Total)
+	}
+	if len(q.Parameters) == 0 {
+		return nil, n, nil
+	}
+	b := &driver.Batch{PerExec: 1}
+	if err := t.gen.FillParameters(b, p.Name, q.Parameters, q.ForEach, 0, 1, n); err != nil {
+		return nil, 0, &failure{"plan", err}
+	}
+	return b, n, nil
+}
+
+// run executes the query for every row of parameters, so often as it is
+// repeated, and counts what comes back.
+func (c *queryClient) run(ctx context.Context, q *workload.Query, b *driver.Batch, n int) error {
+	count := func(driver.Row) error { c.rows++; return nil }
+	var last int64
+	if c.latency != nil {
+		last = now()
+	}
+	for range q.Repeat {
+		for r := range n {
+			before := c.rows
+			if err := c.stmt.Query(ctx, b, r, count); err != nil {
+				return fmt.Errorf("execution %d of the query: %w", r, err)
+			}
+			if q.Rows >= 0 && c.rows-before != q.Rows {
+				return failf("rows", "execution %d of the query returned %d rows, expected %d", r, c.rows-before, q.Rows)
+			}
+			if c.latency != nil {
+				t := now()
+				c.latency.record(t - last)
+				last = t
+			}
+		}
+	}
+	return nil
+}
+
+// verifyQuery runs every execution once more, untimed, and hashes every value
+// in order.
+func (t *trial) verifyQuery(ctx context.Context, p *workload.Phase) (sum string, err error) {
+	q := p.Query
+	batch, n, err := t.queryParameters(p)
+	if err != nil {
+		return "", err
+	}
+	stmt, err := t.db.Prepare(ctx, statement(&q.Call))
+	if err != nil {
+		return "", fmt.Errorf("preparing the query: %w", err)
+	}
+	defer func() { err = errors.Join(err, stmt.Close()) }()
+	var h workload.Hash
+	for r := range n {
+		if err := stmt.Query(ctx, batch, r, func(row driver.Row) error { h.Row(row, q.Columns); return nil }); err != nil {
+			return "", fmt.Errorf("verifying execution %d of the query: %w", r, err)
+		}
+	}
+	return h.Sum(), nil
+}

@@ -1,0 +1,200 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// trial is one request under way.
+type trial struct {
+	req  *Request
+	plan *workload.Plan
+	gen  *workload.Gen
+	drv  driver.Driver
+	db   driver.DB
+	wal  bool
+}
+
+// hasChildren says that the driver works through processes of its own, which
+// are charged to it. It is settled when the database has been opened.
+var hasChildren bool
+
+// serveTrial runs a trial and answers for it. Only an answer that cannot be
+// written is an error.
+func serveTrial(ctx context.Context, d driver.Driver, req *Request, out *answers) error {
+	t := &trial{req: req, plan: req.Plan, drv: d}
+	phase, err := t.run(ctx, out)
+	if t.db != nil {
+		if cerr := t.db.Close(); err == nil && cerr != nil {
+			err = failf("close", "closing the database: %w", cerr)
+		}
+	}
+	if gone := context.Cause(ctx); gone != nil {
+		return fmt.Errorf("worker: %w", gone)
+	}
+	if err != nil {
+		return out.send(Response{Type: TypeFailed, Reason: reasonOf(err, phase)})
+	}
+	return out.send(Response{Type: TypeDone})
+}
+
+func (t *trial) run(ctx context.Context, out *answers) (phase string, err error) {
+	if _, err := os.Stat(t.req.Path); err == nil {
+		return "", failf("path", "%s exists already: a trial makes its own database", t.req.Path)
+	}
+	if t.gen, err = workload.NewGenerator(t.req.Seed, t.plan); err != nil {
+		return "", &failure{"plan", err}
+	}
+	if t.db, err = t.drv.Open(ctx, t.req.Path, t.req.Settings); err != nil {
+		return "", fmt.Errorf("open: %w", err)
+	}
+	hasChildren = len(livingChildren()) > 0
+	proof, err := t.prove(ctx)
+	if err != nil {
+		return "", err
+	}
+	t.wal = proof.Connections[0]["journal_mode"] == "wal"
+	if err := out.send(Response{Type: TypeReady, Protocol: Protocol, Proof: proof}); err != nil {
+		return "", err
+	}
+	if t.plan.Schema != "" {
+		if err := t.db.Script(ctx, t.plan.Schema); err != nil {
+			return "", fmt.Errorf("schema: %w", err)
+		}
+	}
+	for i := range t.plan.Phases {
+		p := &t.plan.Phases[i]
+		if err := out.send(Response{Type: TypePhase, Phase: p.Name}); err != nil {
+			return p.Name, err
+		}
+		sample, err := t.phase(ctx, p)
+		if err != nil {
+			return p.Name, err
+		}
+		if p.Untimed {
+			continue
+		}
+		if err := out.send(Response{Type: TypeSample, Sample: sample}); err != nil {
+			return p.Name, err
+		}
+	}
+	return "", nil
+}
+
+// phase runs one phase with what belongs before and behind its clock.
+func (t *trial) phase(ctx context.Context, p *workload.Phase) (*result.Sample, error) {
+	if p.Context == "cancellable" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+	} else {
+		ctx = context.WithoutCancel(ctx)
+	}
+	s := &result.Sample{Phase: p.Name, Metric: "time"}
+	var w stopwatch
+	var err error
+	runtime.GC()
+	switch {
+	case p.Insert != nil:
+		err = t.insert(ctx, p.Insert, s, &w)
+	case p.Query != nil:
+		err = t.query(ctx, p, s, &w)
+	case p.Mix != nil:
+		err = t.mix(ctx, p, s, &w)
+	default:
+		w.start()
+		err = t.db.Script(ctx, p.Script)
+		w.stop()
+		s.Operations = 1
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.WallNS, s.UserNS, s.SystemNS = w.wall, w.user, w.system
+	s.Allocs, s.AllocBytes = w.allocs, w.allocBytes
+	s.PeakRSSBytes = peakRSS()
+	s.WALBytes = fileSize(t.req.Path + "-wal")
+	if t.wal && s.WALBytes > 0 {
+		if s.CheckpointNS, err = t.checkpoint(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.DatabaseBytes = fileSize(t.req.Path)
+	switch {
+	case p.Query != nil && !p.Untimed:
+		s.Checksum, err = t.verifyQuery(ctx, p)
+	case p.Mix != nil:
+		err = t.checkIntegrity(ctx)
+	}
+	return s, err
+}
+
+// checkpoint empties the write-ahead log and returns the time it took in ns.
+func (t *trial) checkpoint(ctx context.Context) (int64, error) {
+	var w stopwatch
+	busy := int64(0)
+	st := driver.Statement{SQL: "PRAGMA wal_checkpoint(TRUNCATE)", Columns: ints(3)}
+	w.start()
+	err := query(ctx, t.db, st, func(r driver.Row) error { busy = r[0].Int; return nil })
+	w.stop()
+	if err == nil && busy != 0 {
+		err = failf("checkpoint", "the checkpoint after the phase was blocked by a connection that still reads or writes")
+	}
+	return w.wall, err
+}
+
+// checkIntegrity has SQLite look at a database that many clients have used.
+func (t *trial) checkIntegrity(ctx context.Context) error {
+	st := driver.Statement{SQL: "PRAGMA quick_check(1)", Columns: []driver.ColumnType{{Type: driver.Text}}}
+	return query(ctx, t.db, st, func(r driver.Row) error {
+		if r[0].Text != "ok" {
+			return failf("integrity", "quick_check after the phase: %s", r[0].Text)
+		}
+		return nil
+	})
+}
+
+// query prepares, runs and closes one statement without parameters.
+func query(ctx context.Context, r driver.Runner, st driver.Statement, visit func(driver.Row) error) error {
+	stmt, err := r.Prepare(ctx, st)
+	if err != nil {
+		return fmt.Errorf("%s: %w", st.SQL, err)
+	}
+	err = stmt.Query(ctx, nil, 0, visit)
+	if cerr := stmt.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", st.SQL, err)
+	}
+	return nil
+}
+
+func ints(n int) []driver.ColumnType {
+	c := make([]driver.ColumnType, n)
+	for i := range c {
+		c[i].Type = driver.Int
+	}
+	return c
+}
+
+func fileSize(path string) int64 {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return fi.Size()
+}
+
+// removeDatabase removes what a trial has made, when nobody else will.
+func removeDatabase(path string) {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		os.Remove(path + suffix)
+	}
+}

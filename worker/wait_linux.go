@@ -1,0 +1,24 @@
+package worker
+
+import (
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// waitUntil returns at the monotonic time t in ns, or at once if it is past.
+// time.Sleep may be a millisecond late; so most of the wait is a sleep of the
+// thread, and only the last of it a loop.
+func waitUntil(t int64) {
+	const coarse, fine = int64(3 * time.Millisecond), int64(80 * time.Microsecond)
+	if left := t - now(); left > coarse {
+		time.Sleep(time.Duration(left - coarse/2))
+	}
+	if left := t - now(); left > fine {
+		ts := syscall.NsecToTimespec(left - fine)
+		_ = syscall.Nanosleep(&ts, nil) // woken early by a signal: the loop waits
+	}
+	for now() < t {
+		runtime.Gosched()
+	}
+}

@@ -1,4 +1,118 @@
 // Command sqlite3perf measures ways of using SQLite from Go.
+//
+// Each subcommand has a file of its own; main only wires them.
 package main
 
-func main() {}
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit statuses, as `sqlite3perf --help` lists them.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitIncomplete  = 4
+	exitInterrupted = 130
+)
+
+// usageError is a mistake in what the user typed.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// statusError is an exit status without a word: all has been said.
+type statusError int
+
+func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+func main() { os.Exit(command()) }
+
+// command runs the command line in the process's own surroundings and returns
+// the exit status.
+func command() int {
+	return execute(context.Background(), processEnvironment(), os.Args[1:])
+}
+
+func execute(ctx context.Context, env *environment, args []string) int {
+	root := rootCommand(env)
+	root.SetArgs(args)
+	root.SetIn(strings.NewReader(""))
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	err := root.ExecuteContext(ctx)
+	var usage usageError
+	var status statusError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &status):
+		return int(status)
+	}
+	fmt.Fprintf(env.stderr, "sqlite3perf: %v\n", err)
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func rootCommand(env *environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sqlite3perf",
+		Short: "Measure ways of using SQLite from Go, fairly",
+		Long: `sqlite3perf measures ways of using SQLite from Go: drivers, versions and
+settings, on real workloads. Every driver runs in a process of its own, settings
+are proven, answers verified, trials interleaved, and what cannot be told apart
+is called a tie.
+
+Exit status: 0 all measured; 1 sqlite3perf failed; 2 wrong usage; 4 measured, but
+some cells were refused, wrong or failed; 130 interrupted, what was measured is
+kept.`,
+		Example: `  sqlite3perf run
+  sqlite3perf run --drivers mattn,modernc --workloads simple
+  sqlite3perf show last --format markdown`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q: sqlite3perf --help lists them", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("sqlite3perf {{.Version}}\n")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w: %s --help lists the flags%s", err, cmd.CommandPath(), nearestFlag(cmd, err))
+	})
+	root.AddCommand(
+		runCommand(env),
+		showCommand(env),
+		runsCommand(env),
+		driversCommand(env),
+		workloadsCommand(env),
+	)
+	for _, c := range root.Commands() {
+		if c.Args != nil {
+			check := c.Args
+			c.Args = func(cmd *cobra.Command, args []string) error {
+				if err := check(cmd, args); err != nil {
+					return usagef("%w; such as: %s", err, strings.TrimSpace(strings.SplitN(cmd.Example, "\n", 2)[0]))
+				}
+				return nil
+			}
+		}
+	}
+	return root
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+	"golang.org/x/term"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// environment is every edge of the process, so that tests can put others in
+// their place.
+type environment struct {
+	stdout, stderr io.Writer
+
+	// width is of the terminal that a stream is; 0 where it is none.
+	stdoutWidth, stderrWidth int
+
+	now        func() time.Time
+	interrupts <-chan os.Signal // each Ctrl-C
+}
+
+func processEnvironment() *environment {
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, interruptSignals...)
+	return &environment{
+		stdout: os.Stdout, stderr: os.Stderr,
+		stdoutWidth: terminalWidth(os.Stdout), stderrWidth: terminalWidth(os.Stderr),
+		now: time.Now, interrupts: interrupts,
+	}
+}
+
+func terminalWidth(f *os.File) int {
+	if !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		return w
+	}
+	return 80
+}
+
+// version is the module's version, or the commit that it was built from.
+func version() string {
+	bi, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := bi.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range bi.Settings {
+		if s.Key == "vcs.revision" {
+			return "devel-" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return "devel"
+}
+
+// configure gives the flags that were not on the command line the values that
+// the environment (SQLITE3PERF_ROUNDS=8) or a configuration file has for them:
+// sqlite3perf.yaml here, or config.yaml in the user's configuration directory.
+func configure(cmd *cobra.Command) error {
+	v := viper.New()
+	v.SetEnvPrefix("SQLITE3PERF")
+	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
+	v.AutomaticEnv()
+	if file := configFile(); file != "" {
+		v.SetConfigFile(file)
+		if err := v.ReadInConfig(); err != nil {
+			return usagef("configuration file %s: %w", file, err)
+		}
+		var names []string
+		for _, c := range cmd.Root().Commands() {
+			c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		}
+		for _, key := range v.AllKeys() {
+			if !contains(names, key) {
+				return usagef("configuration file %s: unknown key %q%s", file, key, suggestion(key, names))
+			}
+		}
+	}
+	var err error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed || f.Name == "help" || !v.IsSet(f.Name) || err != nil {
+			return
+		}
+		values := []string{v.GetString(f.Name)}
+		if _, list := v.Get(f.Name).([]any); list {
+			values = v.GetStringSlice(f.Name)
+		}
+		for _, value := range values {
+			if e := cmd.Flags().Set(f.Name, value); e != nil {
+				err = usagef("%s from the configuration: %w", f.Name, e)
+			}
+		}
+	})
+	return err
+}
+
+func configFile() string {
+	candidates := []string{"sqlite3perf.yaml"}
+	if dir, err := os.UserConfigDir(); err == nil {
+		candidates = append(candidates, dir+"/sqlite3perf/config.yaml")
+	}
+	for _, f := range candidates {
+		if fi, err := os.Stat(f); err == nil && fi.Mode().IsRegular() {
+			return f
+		}
+	}
+	return ""
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}
+
+// suggestion ends an error about an unknown name.
+func suggestion(name string, known []string) string {
+	if n := driver.Nearest(name, known); n != "" {
+		return fmt.Sprintf(": did you mean %q?", n)
+	}
+	return ""
+}
+
+// nearestFlag finds the flag that pflag's error about an unknown one may have
+// meant.
+func nearestFlag(cmd *cobra.Command, err error) string {
+	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
+	if !ok {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if n := driver.Nearest(name, names); n != "" {
+		return fmt.Sprintf("; did you mean --%s?", n)
+	}
+	return ""
+}

@@ -1,0 +1,335 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// runOptions are the flags of run as they were typed.
+type runOptions struct {
+	drivers    []string
+	workloads  []string
+	set        []string
+	dsn        string
+	param      []string
+	scale      string
+	rounds     int
+	time       time.Duration
+	precision  string
+	seed       string
+	dir        string
+	trialLimit time.Duration
+	source     string
+	cache      string
+	store      string
+	output     outputOptions
+	quiet      bool
+}
+
+// outputOptions are the flags of every command that prints a run.
+type outputOptions struct {
+	format  string
+	file    string
+	noColor bool
+}
+
+func (o *outputOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.format, "format", "table", "how results are printed: "+strings.Join(report.Formats(), ", "))
+	f.StringVarP(&o.file, "output", "o", "", "`file` that results are written to, instead of standard output")
+	f.BoolVar(&o.noColor, "no-color", false, "no colour, as with NO_COLOR set")
+}
+
+func addStoreFlag(f *pflag.FlagSet, value *string) {
+	f.StringVar(value, "store", "", "`file` that results are kept in (default: results.db in the user's data directory)")
+}
+
+func (o *runOptions) addFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, ./my-worker (default: all)")
+	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ",")+")")
+	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value…]`; several values make a matrix (repeatable)")
+	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
+	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value…]`; several values make a matrix (repeatable)")
+	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1")
+	f.IntVar(&o.rounds, "rounds", 0, "exactly so many rounds, at least 6 (default: 6 or more, until --precision or --time is met)")
+	f.DurationVar(&o.time, "time", 5*time.Minute, "begin no round after the sixth that would not end within this time")
+	f.StringVar(&o.precision, "precision", "2%", "stop when every 95 % interval is within this share of its median")
+	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, and reported)")
+	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure, where databases are made and removed (default: in the user's cache directory)")
+	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended and its cell failed")
+	f.StringVar(&o.source, "source", "", "`directory` of sqlite3perf's source tree, which workers are built from (default: found)")
+	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
+	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	addStoreFlag(f, &o.store)
+	o.output.addFlags(f)
+}
+
+// request is what runOptions ask for, checked: nothing has been made yet.
+type request struct {
+	matrix    lab.Matrix
+	cases     []*lab.Case
+	schedule  lab.Schedule
+	known     []lab.Known
+	builder   *lab.Builder
+	leftOut   []string
+	dir       string
+	storePath string
+}
+
+// check turns the options into a request, without making or changing anything.
+func (o *runOptions) check(ctx context.Context) (*request, error) {
+	r := &request{}
+	steps := []func() error{
+		o.output.check,
+		func() error { return o.checkSchedule(r) },
+		func() error { return o.checkDrivers(ctx, r) },
+		func() error { return o.checkWorkloads(r) },
+		func() error { return o.checkMatrix(r) },
+		func() error { return o.checkPlaces(r) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func (o *outputOptions) check() error {
+	if formats := report.Formats(); !slices.Contains(formats, o.format) {
+		return usagef("unknown format %q: one of %s", o.format, strings.Join(formats, ", "))
+	}
+	if o.file == "" {
+		return nil
+	}
+	if err := notADatabase(o.file); err != nil {
+		return err
+	}
+	if fi, err := os.Stat(filepath.Dir(o.file)); err != nil || !fi.IsDir() {
+		return usagef("-o %s: there is no directory %s", o.file, filepath.Dir(o.file))
+	}
+	return nil
+}
+
+// notADatabase refuses to write results over somebody's data.
+func notADatabase(file string) error {
+	fi, err := os.Stat(file)
+	if err != nil {
+		return nil
+	}
+	if fi.IsDir() {
+		return usagef("-o %s is a directory: name a file in it", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	head := make([]byte, 15)
+	if n, _ := f.Read(head); string(head[:n]) == "SQLite format 3" {
+		return usagef("-o %s is an SQLite database, which is not written over: name another file", file)
+	}
+	return nil
+}
+
+func (o *runOptions) checkSchedule(r *request) error {
+	if o.rounds != 0 && o.rounds < lab.MinRounds {
+		return usagef("--rounds %d: at least %d, the fewest that give a 95 %% interval", o.rounds, lab.MinRounds)
+	}
+	if o.time <= 0 {
+		return usagef("--time %v: want a time above 0, such as 5m", o.time)
+	}
+	if o.trialLimit <= 0 {
+		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
+	}
+	text, percent := strings.CutSuffix(o.precision, "%")
+	p, err := strconv.ParseFloat(text, 64)
+	if percent {
+		p /= 100
+	}
+	if err != nil || !(p > 0 && p < 1) {
+		return usagef("--precision %s: want a share such as 2%%, above 0 and below 100%%", o.precision)
+	}
+	r.schedule = lab.Schedule{Rounds: o.rounds, Time: o.time, Precision: p}
+	r.matrix.Seed = rand.Uint64() >> 1
+	if o.seed != "" {
+		if r.matrix.Seed, err = strconv.ParseUint(o.seed, 0, 64); err != nil {
+			return usagef("--seed %s: want a number from 0 to %d", o.seed, uint64(math.MaxUint64))
+		}
+	}
+	return nil
+}
+
+func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
+	source, err := lab.FindSource(o.source)
+	if err != nil {
+		return usageError{err}
+	}
+	if r.known, err = source.Drivers(); err != nil {
+		return err
+	}
+	if o.cache == "" {
+		if o.cache, err = lab.DefaultCache(); err != nil {
+			return err
+		}
+	}
+	r.builder = &lab.Builder{Source: source, Cache: o.cache}
+	names := o.drivers
+	if len(names) == 0 {
+		for _, k := range r.known {
+			names = append(names, k.Name)
+		}
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		ref, err := lab.ParseRef(ctx, name, r.known)
+		if err != nil {
+			return usageError{err}
+		}
+		if seen[ref.Name] {
+			return usagef("driver %s is named twice", name)
+		}
+		seen[ref.Name] = true
+		r.matrix.Drivers = append(r.matrix.Drivers, ref)
+	}
+	return nil
+}
+
+func (o *runOptions) checkWorkloads(r *request) error {
+	names := o.workloads
+	if len(names) == 0 {
+		names = lab.DefaultWorkloads
+		for _, name := range workload.Builtins() {
+			if !slices.Contains(names, name) {
+				r.leftOut = append(r.leftOut, name)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		w, err := workload.Load(name)
+		if err != nil {
+			return usageError{err}
+		}
+		if seen[w.Name] {
+			return usagef("workload %s is named twice", w.Name)
+		}
+		seen[w.Name] = true
+		r.matrix.Workloads = append(r.matrix.Workloads, w)
+	}
+	return nil
+}
+
+func (o *runOptions) checkMatrix(r *request) error {
+	r.matrix.Scale = o.scale
+	settings, err := driver.ParseDSN(o.dsn)
+	if err != nil {
+		return usageError{err}
+	}
+	r.matrix.Settings = map[string][]string{}
+	for name, value := range settings {
+		r.matrix.Settings[name] = []string{value}
+	}
+	err = eachList("--set", o.set, func(name, value string) error {
+		v, err := driver.ParseSetting(name, value)
+		if err != nil {
+			return err
+		}
+		if _, twice := settings[name]; twice {
+			return fmt.Errorf("setting %s is given by --set and by --dsn: leave one out", name)
+		}
+		if !slices.Contains(r.matrix.Settings[name], v) {
+			r.matrix.Settings[name] = append(r.matrix.Settings[name], v)
+		}
+		return nil
+	})
+	if err != nil {
+		return usageError{err}
+	}
+	if slices.Contains(r.matrix.Settings["mode"], "ro") {
+		return usagef("setting mode=ro: a trial makes its own database, so it cannot open one for reading only: leave it out")
+	}
+	r.matrix.Parameters = map[string][]int64{}
+	err = eachList("--param", o.param, func(name, value string) error {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return fmt.Errorf("bad value %q of parameter %s: want a whole number", value, name)
+		}
+		r.matrix.Parameters[name] = append(r.matrix.Parameters[name], n)
+		return nil
+	})
+	if err != nil {
+		return usageError{err}
+	}
+	if r.cases, err = r.matrix.Cases(); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// eachList takes apart "name=value,value…" and hands out each value.
+func eachList(flag string, list []string, each func(name, value string) error) error {
+	for _, entry := range list {
+		name, values, ok := strings.Cut(entry, "=")
+		if !ok || values == "" {
+			return fmt.Errorf("%s %s: want name=value, or name=value,value for several", flag, entry)
+		}
+		for v := range strings.SplitSeq(values, ",") {
+			if err := each(strings.TrimSpace(name), strings.TrimSpace(v)); err != nil {
+				return fmt.Errorf("%s %s: %w", flag, entry, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (o *runOptions) checkPlaces(r *request) (err error) {
+	if r.storePath, err = storePath(o.store); err != nil {
+		return err
+	}
+	r.dir = o.dir
+	if r.dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return fmt.Errorf("no directory for databases, name one with --dir: %w", err)
+		}
+		r.dir = filepath.Join(cache, "sqlite3perf", "databases")
+		return nil
+	}
+	if fi, err := os.Stat(r.dir); err == nil && !fi.IsDir() {
+		return usagef("--dir %s is not a directory: name one, databases are made and removed in it", r.dir)
+	}
+	return nil
+}
+
+func storePath(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	return store.DefaultPath()
+}
+
+// words renders settings or parameters for a person, sorted by name.
+func words[V any](m map[string]V) string {
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, fmt.Sprintf("%s=%v", k, m[k]))
+	}
+	return strings.Join(list, " ")
+}

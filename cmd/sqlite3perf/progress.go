@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// progress tells on standard error how a run goes on: a bar with the time left
+// on a terminal, plain lines elsewhere, nothing when it is quiet.
+type progress struct {
+	mu    sync.Mutex
+	w     io.Writer
+	quiet bool
+	now   func() time.Time
+	began time.Time // of the first trial
+	bar   *progressbar.ProgressBar
+}
+
+// barSteps is how finely the bar moves.
+const barSteps = 1000
+
+func newProgress(env *environment, quiet bool) *progress {
+	p := &progress{w: env.stderr, quiet: quiet, now: env.now}
+	if env.stderrWidth > 0 && !quiet {
+		p.bar = progressbar.NewOptions(barSteps,
+			progressbar.OptionSetWriter(env.stderr),
+			progressbar.OptionSetWidth(30),
+			progressbar.OptionSetPredictTime(false),
+			progressbar.OptionSetElapsedTime(false),
+			progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetRenderBlankState(false),
+		)
+	}
+	return p
+}
+
+// say prints a line, even where progress is quiet.
+func (p *progress) say(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Clear() // the line is then printed beside the bar instead of over it
+	}
+	fmt.Fprintf(p.w, format+"\n", args...)
+}
+
+func (p *progress) Building(i, n int, name string) {
+	if !p.quiet {
+		p.say("building the worker for %s (%d of %d)", name, i, n)
+	}
+}
+
+func (p *progress) Built(i, n int, name string, err error) {
+	if err != nil && !p.quiet {
+		p.say("%s is unavailable: %v", name, err)
+	}
+}
+
+func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
+	if p.quiet {
+		return
+	}
+	if t.Status != result.OK {
+		p.say("%s on %s: %s: %s", c.Driver, c.Workload, t.Status, t.Reason.Message)
+	}
+	if p.began.IsZero() {
+		p.began = p.now().Add(-time.Duration(t.TookNS))
+	}
+	elapsed := p.now().Sub(p.began)
+	of := ""
+	if rounds > 0 {
+		of = fmt.Sprintf(" of %d", rounds)
+	}
+	remaining := "estimating the time left"
+	if left > 0 {
+		remaining = "about " + roughly(left) + " left"
+	}
+	if p.bar == nil {
+		if done == total {
+			p.say("round %d%s: %d trials, %s so far, %s", round, of, total, roughly(elapsed), remaining)
+		}
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bar.Describe(fmt.Sprintf("round %d%s, trial %d of %d, %s", round, of, done, total, remaining))
+	share := 0.0
+	if left > 0 {
+		share = float64(elapsed) / float64(elapsed+left)
+	}
+	_ = p.bar.Set(min(int(share*barSteps), barSteps-1)) // its only error is a value above its maximum
+}
+
+// finish takes the bar away.
+func (p *progress) finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		p.bar = nil
+	}
+}
+
+// roughly is a duration as a person says it.
+func roughly(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+func runCommand(env *environment) *cobra.Command {
+	o := &runOptions{}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Measure drivers on workloads, and rank them",
+		Long: `Run measures every workload on every driver with every combination of settings:
+by default the quick set on all drivers that can be built here. Each trial is a
+fresh process on a fresh database. Rounds go on, at least 6, until the intervals
+are as tight as --precision asks or --time is spent.
+
+Progress goes to standard error, results to standard output, and every sample
+into the store. Ctrl-C ends the run after the trial under way and reports what
+was measured; a second Ctrl-C ends it at once.`,
+		Example: `  sqlite3perf run
+  sqlite3perf run --drivers mattn,modernc,native --workloads simple --rounds 10
+  sqlite3perf run --drivers mattn,mattn@v1.14.22 --workloads ./mine.yaml
+  sqlite3perf run --set journal_mode=wal,delete --set synchronous=normal,full`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := configure(cmd); err != nil {
+				return err
+			}
+			return run(cmd.Context(), env, o)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// run measures what the options ask for and prints the results.
+func run(ctx context.Context, env *environment, o *runOptions) error {
+	r, err := o.check(ctx)
+	if err != nil {
+		return err
+	}
+	st, err := store.Open(r.storePath)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := os.MkdirAll(r.dir, 0o755); err != nil {
+		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
+	}
+	dir, err := os.MkdirTemp(r.dir, "run-")
+	if err != nil {
+		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
+	}
+	defer os.RemoveAll(dir)
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	show := newProgress(env, o.quiet)
+	defer show.finish()
+	stop := watchInterrupts(env, show, cancel)
+	if err := lab.Prepare(ctx, r.cases, r.builder, show); err != nil {
+		if ctx.Err() != nil || interrupted(stop) {
+			return statusError(exitInterrupted)
+		}
+		return err
+	}
+	if interrupted(stop) {
+		return statusError(exitInterrupted)
+	}
+	measured, err := newRun(r, dir, env.now())
+	if err != nil {
+		return err
+	}
+	if err := st.Begin(ctx, measured); err != nil {
+		return err
+	}
+	l := &lab.Laboratory{
+		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: st, Progress: show,
+		Executor: &lab.Processes{Dir: dir, Limit: o.trialLimit},
+		Noise:    machine.NewObserver(dir),
+		Now:      env.now, Stop: stop,
+	}
+	failure := l.Measure(ctx)
+	show.finish()
+	if len(measured.Trials) > 0 {
+		if err := write(env, &o.output, measured); err != nil {
+			return errors.Join(failure, err)
+		}
+	}
+	if failure != nil {
+		return failure
+	}
+	return outcome(measured)
+}
+
+// newRun is the run as it is known before its first trial.
+func newRun(r *request, dir string, now time.Time) (*result.Run, error) {
+	m, err := machine.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	m.Directory = filepath.Dir(dir)
+	run := &result.Run{
+		Version: version(), Started: now.UTC(), Command: os.Args[1:],
+		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.schedule.Precision,
+		LeftOut: r.leftOut, Machine: m,
+	}
+	for _, c := range r.cases {
+		run.Cases = append(run.Cases, c.Case)
+	}
+	return run, nil
+}
+
+// outcome is the exit status that a run's cells lead to.
+func outcome(run *result.Run) error {
+	if run.Stopped == lab.StoppedInterrupted {
+		return statusError(exitInterrupted)
+	}
+	for _, t := range run.Trials {
+		// A driver that this machine cannot build was not asked for by name.
+		if t.Status != result.OK {
+			return statusError(exitIncomplete)
+		}
+	}
+	return nil
+}
+
+// watchInterrupts closes the returned channel at the first Ctrl-C and cancels
+// at the second.
+func watchInterrupts(env *environment, show *progress, cancel func()) <-chan struct{} {
+	stop := make(chan struct{})
+	go func() {
+		<-env.interrupts
+		close(stop)
+		show.say("stopping after the trial under way; Ctrl-C again stops at once")
+		<-env.interrupts
+		cancel()
+	}()
+	return stop
+}
+
+func interrupted(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+func runsCommand(env *environment) *cobra.Command {
+	var storeFile string
+	cmd := &cobra.Command{
+		Use:     "runs",
+		Short:   "List the stored runs",
+		Example: "  sqlite3perf runs",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := configure(cmd); err != nil {
+				return err
+			}
+			path, err := storePath(storeFile)
+			if err != nil {
+				return err
+			}
+			st, err := store.OpenReadOnly(path)
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			list, err := st.List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "RUN\tSTARTED (UTC)\tTRIALS\tENDED\tDRIVERS\tWORKLOADS")
+			for _, e := range list {
+				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\n", e.ID, e.Started.UTC().Format("2006-01-02 15:04:05"),
+					e.Trials, ending(e), shortened(e.Drivers), shortened(e.Workloads))
+			}
+			return w.Flush()
+		},
+	}
+	addStoreFlag(cmd.Flags(), &storeFile)
+	return cmd
+}
+
+// ending says in a word or two how a run ended.
+func ending(e store.Entry) string {
+	word := e.Stopped
+	if word == "" {
+		word = "unfinished"
+	}
+	for _, s := range []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable} {
+		if n := e.Statuses[s]; n > 0 {
+			word += fmt.Sprintf(", %d %s", n, s)
+		}
+	}
+	return word
+}
+
+// shortened lists the first of many names.
+func shortened(names []string) string {
+	const most = 4
+	if len(names) > most {
+		return strings.Join(names[:most], ",") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ",")
+}

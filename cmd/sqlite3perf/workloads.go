@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+func workloadsCommand(env *environment) *cobra.Command {
+	var language, schema, source bool
+	cmd := &cobra.Command{
+		Use:   "workloads [NAME or FILE]",
+		Short: "List the built-in workloads, or explain and check one",
+		Long: `Workloads lists the built-in workloads. With a name it explains that one; with
+the path of a YAML file it checks the file and explains what it would do. To
+write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
+		Example: "  sqlite3perf workloads simple\n  sqlite3perf workloads ./mine.yaml\n  sqlite3perf workloads --language",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case language:
+				_, err := io.WriteString(env.stdout, workload.LanguageReference())
+				return err
+			case schema:
+				_, err := env.stdout.Write(workload.Schema())
+				return err
+			case source && len(args) == 0:
+				return usagef("--yaml needs the name of a workload, such as: sqlite3perf workloads simple --yaml")
+			case len(args) == 0:
+				return listWorkloads(env.stdout)
+			}
+			w, err := workload.Load(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			if source {
+				_, err := env.stdout.Write(w.Source())
+				return err
+			}
+			return explain(env.stdout, w)
+		},
+	}
+	cmd.Flags().BoolVar(&language, "language", false, "list what a workload file may say: generators, checks, phases")
+	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of workload files, for an editor")
+	cmd.Flags().BoolVar(&source, "yaml", false, "print the workload's file")
+	return cmd
+}
+
+func listWorkloads(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, name := range workload.Builtins() {
+		l, err := workload.Load(name)
+		if err != nil {
+			return err
+		}
+		first, _, _ := strings.Cut(l.About, "\n")
+		fmt.Fprintf(w, "%s\t%s\n", name, first)
+	}
+	return w.Flush()
+}
+
+// explain says what a workload does, in the terms of its file.
+func explain(out io.Writer, w *workload.Workload) error {
+	fmt.Fprintf(out, "%s: %s\n\n", w.Name, strings.TrimSpace(w.About))
+	fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))
+	for _, p := range w.Parameters {
+		line := fmt.Sprintf("%s = %s", p.Name, strings.Trim(fmt.Sprint(p.Values), "[]"))
+		if q, ok := w.Quick[p.Name]; ok {
+			line += fmt.Sprintf(" (quick: %s)", strings.Trim(fmt.Sprint(q), "[]"))
+		}
+		fmt.Fprintf(out, "parameter:  %s\n", line)
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, p := range w.Phases {
+		timed := "timed"
+		if p.Untimed {
+			timed = "not timed"
+		}
+		fmt.Fprintf(t, "phase:\t%s\t%s, %s\t%s\n", p.Name, p.Kind, timed, p.About)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,285 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// Builder builds workers with the Go toolchain, into a cache that is keyed by
+// their sources, version, flags and toolchain.
+type Builder struct {
+	Source Source
+	Cache  string // directory; made when it is needed
+	env    *toolchain
+}
+
+// toolchain is what of the Go toolchain decides what a build results in.
+type toolchain struct {
+	GOVERSION, GOOS, GOARCH, GOFLAGS, CGO_ENABLED, CC, CGO_CFLAGS, CGO_LDFLAGS string
+
+	ccPath, ccVersion string
+}
+
+// BuildError says why there is no worker.
+type BuildError struct{ Reason result.Reason }
+
+func (e *BuildError) Error() string { return e.Reason.Message }
+
+// DefaultCache is where workers are kept unless the user names a place.
+func DefaultCache() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache directory for workers: %w", err)
+	}
+	return filepath.Join(dir, "sqlite3perf", "workers"), nil
+}
+
+func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
+	if b.env != nil {
+		return b.env, nil
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, &BuildError{result.Reason{Code: "no-go", Message: "workers are built with the Go toolchain, and there is no go in PATH: install Go from https://go.dev/dl"}}
+	}
+	cmd := b.command(ctx, "env", "-json")
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	env := &toolchain{}
+	if err := json.Unmarshal(out, env); err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	if cc := strings.Fields(env.CC); len(cc) > 0 {
+		if env.ccPath, err = exec.LookPath(cc[0]); err == nil {
+			out, _ := exec.CommandContext(ctx, env.ccPath, "--version").Output()
+			env.ccVersion, _, _ = strings.Cut(string(out), "\n")
+		}
+	}
+	b.env = env
+	return env, nil
+}
+
+// command is the go command, at work in the source tree and outside of any
+// workspace, which would move a driver's dependencies.
+func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = b.Source.Root
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	isolate(cmd)
+	return cmd
+}
+
+// Worker returns the executable for a driver, and what it was built with. It
+// builds it if the cache has none, calling building first. Where there is no
+// worker to be had the error is a [*BuildError].
+func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path string, with map[string]string, err error) {
+	if ref.Path != "" {
+		return ref.Path, nil, nil
+	}
+	path, err = b.path(ctx, ref)
+	if err != nil {
+		return "", nil, err
+	}
+	with = map[string]string{"go": b.env.GOVERSION, "module_version": ref.version()}
+	if b.env.GOFLAGS != "" {
+		with["GOFLAGS"] = b.env.GOFLAGS
+	}
+	if ref.Known.Kind == driver.Cgo {
+		with["cc"], with["CGO_CFLAGS"] = b.env.ccVersion, b.env.CGO_CFLAGS
+	}
+	if isFile(path) {
+		return path, with, nil
+	}
+	if building != nil {
+		building()
+	}
+	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
+		return "", nil, fmt.Errorf("making the cache for workers: %w", err)
+	}
+	return path, with, b.build(ctx, ref, path)
+}
+
+// Built reports whether the cache has the driver's worker. The error is a
+// [*BuildError] where it cannot be built.
+func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
+	path, err := b.path(ctx, ref)
+	return err == nil && isFile(path), err
+}
+
+// path is where the executable for a driver is, or would be.
+func (b *Builder) path(ctx context.Context, ref Ref) (string, error) {
+	env, err := b.toolchain(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := env.serves(ref); err != nil {
+		return "", err
+	}
+	key, err := b.key(ref, env)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.Cache, fmt.Sprintf("%s-%s-%.16s", ref.Known.Name, ref.version(), key))
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	return path, nil
+}
+
+func isFile(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular()
+}
+
+// serves says why the toolchain cannot build a driver, or nil.
+func (env *toolchain) serves(ref Ref) error {
+	if ref.Known.Kind != driver.Cgo {
+		return nil
+	}
+	noCC := func(format string, args ...any) error {
+		return &BuildError{result.Reason{Code: "no-cc", Message: fmt.Sprintf(format, args...)}}
+	}
+	switch {
+	case env.CGO_ENABLED != "1" && os.Getenv("CGO_ENABLED") == "0":
+		return noCC("%s needs cgo, and CGO_ENABLED=0 turns it off: unset it", ref.Name)
+	case env.CGO_ENABLED != "1" || env.ccPath == "":
+		return noCC("%s needs a C compiler, and there is no %q in PATH: install gcc or clang (Debian: apt-get install gcc libc6-dev), or name yours with CC", ref.Name, env.CC)
+	}
+	return nil
+}
+
+// key hashes all that decides what the executable will be.
+func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%+v\n%s\n", *env, ref.Version)
+	for _, dir := range []string{filepath.Join(b.Source.Root, "worker"), ref.Known.Dir} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() {
+				if d.Name() == "testdata" {
+					return fs.SkipDir
+				}
+				return nil
+			}
+			if strings.HasSuffix(path, "_test.go") || !d.Type().IsRegular() {
+				return nil
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			rel, _ := filepath.Rel(b.Source.Root, path)
+			fmt.Fprintf(h, "%s %d\n", rel, len(data))
+			h.Write(data)
+			return nil
+		})
+		if err != nil {
+			return "", fmt.Errorf("reading the sources of the worker for %s: %w", ref.Name, err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// build makes the executable, under another name until it is whole.
+func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
+	temp, err := os.MkdirTemp(b.Cache, "building-")
+	if err != nil {
+		return fmt.Errorf("making the cache for workers: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	out := filepath.Join(temp, filepath.Base(path))
+	args := []string{"build", "-o", out}
+	if ref.Version != "" {
+		mod, err := versionMod(ref, temp)
+		if err != nil {
+			return err
+		}
+		args = append(args, "-mod=mod", "-modfile="+mod)
+	}
+	cmd := b.command(ctx, append(args, "./worker")...)
+	cmd.Dir = ref.Known.Dir
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.Discard, &output
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &BuildError{result.Reason{
+			Code:    "build",
+			Message: fmt.Sprintf("%s cannot be built: %s", ref.Name, firstComplaint(output.String(), err)),
+			Detail:  output.String(),
+		}}
+	}
+	return os.Rename(out, path)
+}
+
+// firstComplaint picks the line of the go command's output that says most.
+func firstComplaint(output string, err error) string {
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go: downloading") && !strings.HasPrefix(line, "go: finding") {
+			return line
+		}
+	}
+	return err.Error()
+}
+
+// versionMod writes a go.mod that requires nothing but the worker module and
+// the wanted version of the library, so that all the library's own
+// dependencies are exactly those that its go.mod names.
+func versionMod(ref Ref, dir string) (string, error) {
+	file := filepath.Join(ref.Known.Dir, "go.mod")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	f, err := modfile.Parse(file, data, nil)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range slices.Clone(f.Require) {
+		if strings.HasPrefix(r.Mod.Path, modulePath) {
+			continue
+		}
+		if err := f.DropRequire(r.Mod.Path); err != nil {
+			return "", err
+		}
+	}
+	if err := f.AddRequire(ref.Known.Module, ref.Version); err != nil {
+		return "", err
+	}
+	f.Cleanup()
+	if data, err = f.Format(); err != nil {
+		return "", err
+	}
+	mod := filepath.Join(dir, "go.mod")
+	if err := os.WriteFile(mod, data, 0o644); err != nil {
+		return "", err
+	}
+	sum, err := os.ReadFile(filepath.Join(ref.Known.Dir, "go.sum"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return mod, os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644)
+}

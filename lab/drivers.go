@@ -1,0 +1,161 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// modulePath is the module that the source tree is recognised by.
+const modulePath = "github.com/sqlite3perf/sqlite3perf"
+
+// Source is the source tree of sqlite3perf, which workers are built from.
+type Source struct{ Root string }
+
+// FindSource finds the source tree: the directory given, else the one that the
+// working directory is in, else the one that this executable was built from.
+func FindSource(given string) (Source, error) {
+	if given != "" {
+		if !isRoot(given) {
+			return Source{}, fmt.Errorf("%s is not the source tree of sqlite3perf: want the directory with its go.mod and drivers/", given)
+		}
+		abs, err := filepath.Abs(given)
+		return Source{abs}, err
+	}
+	if wd, err := os.Getwd(); err == nil {
+		for dir := wd; ; dir = filepath.Dir(dir) {
+			if isRoot(dir) {
+				return Source{dir}, nil
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	if _, file, _, ok := runtime.Caller(0); ok {
+		if dir := filepath.Dir(filepath.Dir(file)); isRoot(dir) {
+			return Source{dir}, nil
+		}
+	}
+	return Source{}, errors.New("the source tree of sqlite3perf, which workers are built from, is not here: run inside a clone of it, or name one with --source DIR")
+}
+
+func isRoot(dir string) bool {
+	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	return err == nil && modfile.ModulePath(data) == modulePath
+}
+
+// Known is a driver of the source tree.
+type Known struct {
+	driver.Info
+	Dir     string // of its module
+	Version string // pinned in its go.mod
+}
+
+// Drivers lists the drivers of the source tree, by name.
+func (s Source) Drivers() ([]Known, error) {
+	files, err := filepath.Glob(filepath.Join(s.Root, "drivers", "*", "driver.json"))
+	if err != nil {
+		return nil, err
+	}
+	var list []Known
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		info, err := driver.ParseInfo(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		k := Known{Info: info, Dir: filepath.Dir(f)}
+		if k.Version, err = pinned(filepath.Join(k.Dir, "go.mod"), info.Module); err != nil {
+			return nil, err
+		}
+		list = append(list, k)
+	}
+	slices.SortFunc(list, func(a, b Known) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// pinned reads the version of a module that a go.mod requires.
+func pinned(file, module string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	f, err := modfile.ParseLax(file, data, nil)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range f.Require {
+		if r.Mod.Path == module {
+			return r.Mod.Version, nil
+		}
+	}
+	return "", fmt.Errorf("%s does not require %s, which its driver.json names", file, module)
+}
+
+// Ref is a driver as a user names it: "mattn", "mattn@v1.14.22", or the path
+// of an executable that speaks the worker protocol.
+type Ref struct {
+	Name    string // as written
+	Known   *Known // nil for an executable
+	Version string // "" for the pinned one
+	Path    string // of an executable
+}
+
+// version is the version of the library that the driver is built with.
+func (r Ref) version() string {
+	if r.Version != "" {
+		return r.Version
+	}
+	return r.Known.Version
+}
+
+var versionSyntax = regexp.MustCompile(`^v\d+\.\d+\.\d+([-+.][0-9A-Za-z.+-]*)?$`)
+
+// ParseRef finds what a user's name of a driver means.
+func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
+	if strings.ContainsAny(name, `/\`) {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return Ref{}, err
+		}
+		fi, err := os.Stat(path)
+		switch {
+		case err != nil:
+			return Ref{}, fmt.Errorf("driver %s: no such executable; to name a driver of sqlite3perf leave out the path, as in mattn", name)
+		case fi.IsDir() || runtime.GOOS != "windows" && fi.Mode()&0o111 == 0:
+			return Ref{}, fmt.Errorf("driver %s is not an executable: want one that speaks the worker protocol (docs/worker-protocol.md)", name)
+		}
+		return Ref{Name: name, Path: path}, nil
+	}
+	base, version, at := strings.Cut(name, "@")
+	names := make([]string, len(known))
+	for i := range known {
+		names[i] = known[i].Name
+		if known[i].Name != base {
+			continue
+		}
+		if at && !versionSyntax.MatchString(version) {
+			return Ref{}, fmt.Errorf("driver %s: bad version %q: want one such as %s@%s", name, version, base, known[i].Version)
+		}
+		return Ref{Name: name, Known: &known[i], Version: version}, nil
+	}
+	hint := "known are " + strings.Join(names, ", ")
+	if n := driver.Nearest(base, names); n != "" {
+		hint = fmt.Sprintf("did you mean %q? (sqlite3perf drivers lists them)", n)
+	}
+	return Ref{}, fmt.Errorf("unknown driver %q: %s", base, hint)
+}

@@ -1,0 +1,189 @@
+// Package lab makes many trials into a run: it plans the cases, builds their
+// workers, runs them round by round in shuffled order, one process and one
+// fresh database at a time, and stops when the intervals are tight enough or
+// the time is spent. It times nothing itself and does no statistics.
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// Case is a case of a run with what is needed to run its trials.
+type Case struct {
+	result.Case
+	Ref         Ref
+	Plan        *workload.Plan
+	Expect      map[string]Expectation // by phase
+	Unavailable *result.Reason         // why there is no worker
+}
+
+// Expectation is what a phase must return. It is known from the generators, or
+// settled by the drivers' agreement.
+type Expectation struct {
+	Rows     int64  // read in the whole phase; -1: not known
+	Checksum string // "": not known
+}
+
+// Matrix is what a user asks to have measured: every workload at every
+// combination of its parameters, with every combination of settings, on every
+// driver.
+type Matrix struct {
+	Drivers    []Ref
+	Workloads  []*workload.Workload
+	Scale      string
+	Parameters map[string][]int64
+	Settings   map[string][]string // in canonical form
+	Seed       uint64
+}
+
+// Cases expands the matrix. Driver comes last, so that the cases that will be
+// compared stand together.
+func (m *Matrix) Cases() ([]*Case, error) {
+	var cases []*Case
+	used := map[string]bool{}
+	for _, w := range m.Workloads {
+		own := map[string][]int64{}
+		for name, values := range m.Parameters {
+			if hasParameter(w, name) {
+				own[name], used[name] = values, true
+			}
+		}
+		points, err := w.Cases(m.Scale, own)
+		if err != nil {
+			return nil, err
+		}
+		for _, point := range points {
+			plan, err := w.Plan(m.Scale, point.Parameters)
+			if err != nil {
+				return nil, err
+			}
+			expect, err := expectations(plan, m.Seed)
+			if err != nil {
+				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+			}
+			for _, set := range combinations(m.Settings) {
+				for _, ref := range m.Drivers {
+					c := &Case{Ref: ref, Plan: plan, Expect: maps.Clone(expect)}
+					c.ID = len(cases) + 1
+					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, point.Parameters
+					c.Driver = ref.Name
+					c.Settings = point.Settings.With(set)
+					if ref.Known != nil {
+						c.Info = ref.Known.Info
+					}
+					for _, p := range plan.Phases {
+						if !p.Untimed {
+							c.Phases = append(c.Phases, p.Name)
+						}
+					}
+					if n := clients(plan); n > c.Settings.PoolSize() {
+						if _, given := c.Settings["pool_size"]; !given {
+							c.Settings["pool_size"] = fmt.Sprint(n)
+						}
+					}
+					cases = append(cases, c)
+				}
+			}
+		}
+	}
+	for name := range m.Parameters {
+		if !used[name] {
+			return nil, fmt.Errorf("no chosen workload has the parameter %q: %s", name, parameterHint(name, m.Workloads))
+		}
+	}
+	return cases, nil
+}
+
+func hasParameter(w *workload.Workload, name string) bool {
+	return slices.ContainsFunc(w.Parameters, func(v workload.Values) bool { return v.Name == name })
+}
+
+func parameterHint(name string, workloads []*workload.Workload) string {
+	var names, words []string
+	for _, w := range workloads {
+		var own []string
+		for _, p := range w.Parameters {
+			own = append(own, p.Name)
+		}
+		names = append(names, own...)
+		if len(own) > 0 {
+			words = append(words, w.Name+" has "+strings.Join(own, ", "))
+		}
+	}
+	if n := driver.Nearest(name, names); n != "" {
+		return fmt.Sprintf("did you mean %q?", n)
+	}
+	if len(words) == 0 {
+		return "they have none"
+	}
+	return strings.Join(words, "; ")
+}
+
+// clients is the most connections that a phase of the plan uses at once.
+func clients(p *workload.Plan) int {
+	n := 1
+	for i := range p.Phases {
+		if q := p.Phases[i].Query; q != nil {
+			n = max(n, q.Clients)
+		}
+		if m := p.Phases[i].Mix; m != nil {
+			n = max(n, m.Clients)
+		}
+	}
+	return n
+}
+
+// combinations is every choice of one value per setting.
+func combinations(settings map[string][]string) []driver.Settings {
+	list := []driver.Settings{{}}
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		var next []driver.Settings
+		for _, s := range list {
+			for _, v := range settings[name] {
+				next = append(next, s.With(driver.Settings{name: v}))
+			}
+		}
+		list = next
+	}
+	return list
+}
+
+// expectations computes from the generators what the phases must return.
+func expectations(p *workload.Plan, seed uint64) (map[string]Expectation, error) {
+	gen, err := workload.NewGenerator(seed, p)
+	if err != nil {
+		return nil, err
+	}
+	expect := map[string]Expectation{}
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		q := ph.Query
+		if q == nil || ph.Untimed {
+			continue
+		}
+		e := Expectation{Rows: -1}
+		times := q.Repeat * int64(max(q.Clients, 1))
+		if q.Rows >= 0 {
+			e.Rows = q.Rows * times
+			if q.ForEach != "" {
+				e.Rows *= p.DataSet(q.ForEach).Total
+			}
+		}
+		if q.Returns != nil {
+			sum, rows, err := gen.Expected(q.Returns)
+			if err != nil {
+				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)
+			}
+			e.Checksum, e.Rows = sum, rows*times
+		}
+		expect[ph.Name] = e
+	}
+	return expect, nil
+}

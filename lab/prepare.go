@@ -1,0 +1,57 @@
+package lab
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// Building is told how the building of workers goes on: the i-th of n, from 1.
+type Building interface {
+	Building(i, n int, driver string)
+	Built(i, n int, driver string, err error)
+}
+
+// Prepare finds or builds the worker of every case. A driver that has none
+// makes its cases unavailable; only a fault that no driver is to blame for is
+// an error.
+func Prepare(ctx context.Context, cases []*Case, b *Builder, progress Building) error {
+	var names []string
+	byName := map[string][]*Case{}
+	for _, c := range cases {
+		if byName[c.Driver] == nil {
+			names = append(names, c.Driver)
+		}
+		byName[c.Driver] = append(byName[c.Driver], c)
+	}
+	for i, name := range names {
+		ref := byName[name][0].Ref
+		built := false
+		path, with, err := b.Worker(ctx, ref, func() {
+			built = true
+			progress.Building(i+1, len(names), name)
+		})
+		var unavailable *BuildError
+		if err != nil && !errors.As(err, &unavailable) {
+			return err
+		}
+		if built || err != nil {
+			progress.Built(i+1, len(names), name, err)
+		}
+		info := byName[name][0].Info
+		if err == nil && ref.Path != "" {
+			if info, _, err = Describe(ctx, path); err != nil {
+				unavailable = &BuildError{result.Reason{Code: "start", Message: err.Error()}}
+				progress.Built(i+1, len(names), name, err)
+			}
+		}
+		for _, c := range byName[name] {
+			c.Worker, c.Build, c.Info = path, with, info
+			if err != nil {
+				c.Unavailable = &unavailable.Reason
+			}
+		}
+	}
+	return nil
+}

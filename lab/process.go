@@ -1,0 +1,318 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// Processes runs trials as real processes: a fresh one, in a fresh directory,
+// for each.
+type Processes struct {
+	Dir   string        // on the file system that is measured
+	Limit time.Duration // of one trial
+}
+
+// exitGrace is how long a worker may take to exit after its last answer.
+const exitGrace = 10 * time.Second
+
+// maxLine is the longest answer that is accepted from a worker.
+const maxLine = 16 << 20
+
+var (
+	errTimeout = errors.New("time limit of the trial")
+	errEnough  = errors.New("nothing more to be learnt from this trial")
+)
+
+// Trial runs one trial of a case and says how it ended. Only what keeps the
+// lab itself from working is an error, and so is a cancelled context.
+func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
+	dir, err := os.MkdirTemp(p.Dir, "trial-")
+	if err != nil {
+		return nil, fmt.Errorf("making a directory for the database: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
+	begin := time.Now()
+	s := &session{limit: p.Limit, trial: t, want: c}
+	s.run(ctx, c.Worker, dir, worker.Request{
+		Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: seed,
+		Path: filepath.Join(dir, "test.db"), Settings: c.Settings, Plan: c.Plan,
+	})
+	t.TookNS = int64(time.Since(begin))
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// session is one worker process and what it has said so far.
+type session struct {
+	limit time.Duration
+	trial *result.Trial
+	want  *Case
+	phase string // under way
+	done  bool
+}
+
+func (s *session) fail(status result.Status, code, format string, args ...any) {
+	if s.trial.Reason != nil {
+		return // the first reason is the cause of the others
+	}
+	s.trial.Status = status
+	s.trial.Reason = &result.Reason{Code: code, Phase: s.phase, Message: fmt.Sprintf(format, args...)}
+}
+
+func (s *session) run(ctx context.Context, executable, dir string, req worker.Request) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := time.AfterFunc(s.limit, func() { cancel(errTimeout) })
+	defer limit.Stop()
+
+	cmd := exec.CommandContext(ctx, executable)
+	cmd.Dir = dir
+	// SQLite's temporary files belong on the file system that is measured.
+	cmd.Env = append(os.Environ(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)
+	isolate(cmd)
+	cmd.WaitDelay = time.Second
+	stderr := &tail{max: 4 << 10}
+	cmd.Stderr = stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		s.fail(result.Failed, "start", "%v", err)
+		return
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		s.fail(result.Failed, "start", "%v", err)
+		return
+	}
+	if err := cmd.Start(); err != nil {
+		s.fail(result.Unavailable, "start", "the worker does not start: %v", err)
+		return
+	}
+	// A worker that exits without reading is noticed by its silence.
+	_ = json.NewEncoder(stdin).Encode(req)
+	if err := s.listen(stdout); err != nil {
+		cancel(err)
+	}
+	if s.done {
+		limit.Reset(exitGrace)
+	}
+	io.Copy(io.Discard, stdout)
+	stdin.Close()
+	err = cmd.Wait()
+	s.ended(err, cmd.ProcessState, context.Cause(ctx))
+	if s.trial.Reason != nil && s.trial.Reason.Detail == "" {
+		s.trial.Reason.Detail = stderr.String()
+	}
+}
+
+// ended judges how the process came to its end.
+func (s *session) ended(err error, state *os.ProcessState, cause error) {
+	switch {
+	case errors.Is(cause, errTimeout) && s.done:
+		s.fail(result.Failed, "timeout", "the worker did not exit within %v after its last answer", exitGrace)
+	case errors.Is(cause, errTimeout):
+		s.fail(result.Failed, "timeout", "no end within the trial's limit of %v", s.limit)
+	case err == nil && s.done, errors.Is(cause, errEnough):
+	case err == nil:
+		s.fail(result.Failed, "protocol", "the worker exited before it was done")
+	case killed(state):
+		s.fail(result.Failed, "killed", "the worker was killed (SIGKILL), as the kernel does when memory runs out")
+	default:
+		s.fail(result.Failed, "crash", "the worker crashed: %v", err)
+	}
+}
+
+// listen reads answers until the last one. An error means that the worker need
+// not go on.
+func (s *session) listen(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	for lines.Scan() {
+		var a worker.Response
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			s.fail(result.Failed, "protocol", "the worker's answer is not understood: %v: %.80q", err, lines.Text())
+			return errEnough
+		}
+		if err := s.answer(&a); err != nil || s.done {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
+		s.fail(result.Failed, "protocol", "reading the worker's answers: %v", err)
+		return errEnough
+	}
+	return nil
+}
+
+func (s *session) answer(a *worker.Response) error {
+	if s.trial.Proof == nil && a.Type != worker.TypeReady && a.Type != worker.TypeFailed {
+		s.fail(result.Failed, "protocol", "the worker answered %q before %q", a.Type, worker.TypeReady)
+		return errEnough
+	}
+	switch a.Type {
+	case worker.TypeReady:
+		return s.ready(a)
+	case worker.TypePhase:
+		s.phase = a.Phase
+	case worker.TypeSample:
+		return s.sample(a.Sample)
+	case worker.TypeDone:
+		s.done = true
+		if got, want := len(s.trial.Samples), len(s.want.Phases); got != want {
+			s.phase = ""
+			s.fail(result.Failed, "protocol", "the worker measured %d phases of %d", got, want)
+		}
+	case worker.TypeFailed:
+		s.done = true
+		if a.Reason == nil {
+			a.Reason = &result.Reason{Code: "protocol", Message: "the worker failed without a reason"}
+		}
+		s.fail(statusOf(a.Reason.Code), a.Reason.Code, "%s", a.Reason.Message)
+		s.trial.Reason.Phase, s.trial.Reason.Detail = a.Reason.Phase, a.Reason.Detail
+	default:
+		s.fail(result.Failed, "protocol", "the worker answered with the unknown type %q", a.Type)
+		return errEnough
+	}
+	return nil
+}
+
+// statusOf is the status that a worker's reason leads to.
+func statusOf(code string) result.Status {
+	switch code {
+	case "rows", "checksum", "integrity":
+		return result.Wrong
+	case "setting":
+		return result.Refused
+	}
+	return result.Failed
+}
+
+// ready holds the proof against what was asked for.
+func (s *session) ready(a *worker.Response) error {
+	if a.Protocol != worker.Protocol {
+		s.fail(result.Failed, "protocol", "the worker speaks protocol %d, sqlite3perf %d: rebuild one of them", a.Protocol, worker.Protocol)
+		return errEnough
+	}
+	if a.Proof == nil || len(a.Proof.Connections) == 0 {
+		s.fail(result.Failed, "protocol", "the worker is ready without a proof of settings")
+		return errEnough
+	}
+	s.trial.Proof = a.Proof
+	for i, got := range a.Proof.Connections {
+		bad := driver.Check(s.want.Settings, got)
+		if len(bad) == 0 {
+			continue
+		}
+		words := make([]string, len(bad))
+		for j, m := range bad {
+			words[j] = m.String()
+			if why, ok := s.want.Info.Limit(m.Setting, m.Wanted); ok {
+				words[j] += " (" + why + ")"
+			}
+		}
+		s.fail(result.Refused, "setting", "%s, on connection %d of %d", strings.Join(words, "; "), i+1, len(a.Proof.Connections))
+		return errEnough
+	}
+	return nil
+}
+
+// sample holds an answer against what is known of it.
+func (s *session) sample(m *result.Sample) error {
+	n := len(s.trial.Samples)
+	if m == nil || n >= len(s.want.Phases) || m.Phase != s.want.Phases[n] {
+		s.fail(result.Failed, "protocol", "a sample of another phase than the next one, of %s", strings.Join(s.want.Phases, ", "))
+		return errEnough
+	}
+	if m.WallNS <= 0 || m.Operations <= 0 {
+		s.fail(result.Failed, "protocol", "phase %s: a sample needs a wall time and operations above 0", m.Phase)
+		return errEnough
+	}
+	if e, ok := s.want.Expect[m.Phase]; ok {
+		if e.Rows >= 0 && m.Rows != e.Rows {
+			s.fail(result.Wrong, "rows", "%d rows, expected %d", m.Rows, e.Rows)
+			return errEnough
+		}
+		if e.Checksum != "" && m.Checksum != e.Checksum {
+			s.fail(result.Wrong, "checksum", "the values returned are not the expected ones: checksum %.12s, expected %.12s", m.Checksum, e.Checksum)
+			return errEnough
+		}
+	}
+	s.trial.Samples = append(s.trial.Samples, *m)
+	return nil
+}
+
+// tail keeps the last bytes that are written to it.
+type tail struct {
+	mu  sync.Mutex
+	max int
+	buf []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - t.max; over > 0 {
+		t.buf = slices.Delete(t.buf, 0, over)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf), "?"))
+}
+
+// Describe asks an executable that speaks the worker protocol who it is.
+func Describe(ctx context.Context, executable string) (driver.Info, result.Proof, error) {
+	fail := func(format string, args ...any) (driver.Info, result.Proof, error) {
+		return driver.Info{}, result.Proof{}, fmt.Errorf("%s does not answer as a worker: %s", executable, fmt.Sprintf(format, args...))
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, executable)
+	isolate(cmd)
+	line, err := json.Marshal(worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})
+	if err != nil {
+		return fail("%v", err)
+	}
+	cmd.Stdin = strings.NewReader(string(line) + "\n")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return fail("%v", err)
+	}
+	var a worker.Response
+	if err := json.Unmarshal(out, &a); err != nil {
+		return fail("%v", err)
+	}
+	if a.Type != worker.TypeInfo || a.Info == nil {
+		return fail("%q instead of %q", a.Type, worker.TypeInfo)
+	}
+	if a.Protocol != worker.Protocol {
+		return fail("it speaks protocol %d, this sqlite3perf %d", a.Protocol, worker.Protocol)
+	}
+	proof := result.Proof{}
+	if a.Proof != nil {
+		proof = *a.Proof
+	}
+	return *a.Info, proof, nil
+}

@@ -1,0 +1,22 @@
+//go:build unix
+
+package lab
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// isolate puts the process into a group of its own, so that Ctrl-C at the
+// terminal reaches only the lab, and so that its children end with it.
+func isolate(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
+
+// killed reports whether the process ended by SIGKILL.
+func killed(state *os.ProcessState) bool {
+	ws, ok := state.Sys().(syscall.WaitStatus)
+	return ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL
+}

@@ -1,0 +1,323 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// MinRounds is the least number of samples that have a 95 % interval for their
+// median, and so the least number of rounds.
+const MinRounds = 6
+
+// The reasons why a run stopped, as in [result.Run].
+const (
+	StoppedRounds      = "rounds"      // as many as were asked for
+	StoppedPrecise     = "precise"     // every interval is tight enough
+	StoppedTime        = "time"        // another round would not have fitted
+	StoppedInterrupted = "interrupted" // by the user
+	StoppedNothingLeft = "nothing-left"
+)
+
+// Executor runs one trial of a case.
+type Executor interface {
+	Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error)
+}
+
+// Recorder keeps what a run yields, as it comes: when AddTrial returns the
+// trial is safe.
+type Recorder interface {
+	AddTrial(ctx context.Context, runID int64, t *result.Trial) error
+	UpdateTrial(ctx context.Context, runID int64, t *result.Trial) error
+	AddWarning(ctx context.Context, runID int64, w result.Warning) error
+	Finish(ctx context.Context, runID int64, ended time.Time, rounds int, stopped string) error
+}
+
+// Noise observes the machine between trials.
+type Noise interface {
+	BeforeRun() []result.Warning
+	BeforeRound(round int)
+	AfterRun() []result.Warning
+}
+
+// Progress is told how a run goes on. Left is an estimate; it is 0 until the
+// first round has shown how long trials take.
+type Progress interface {
+	Trial(round, rounds, done, total int, left time.Duration, c *Case, t *result.Trial)
+}
+
+// Schedule says how long a run goes on.
+type Schedule struct {
+	Rounds    int           // so many; 0: at least MinRounds, until tight or out of time
+	Time      time.Duration // after which no round is begun that would not fit
+	Precision float64       // half-width of the 95 % interval over the median
+}
+
+// Laboratory runs the cases of one run.
+type Laboratory struct {
+	Run      *result.Run // what is known beforehand is filled in, ID included
+	Cases    []*Case
+	Schedule Schedule
+	Executor Executor
+	Recorder Recorder
+	Noise    Noise
+	Progress Progress
+	Now      func() time.Time
+
+	// Stop, when closed, ends the run after the trial under way.
+	Stop <-chan struct{}
+
+	began  time.Time
+	took   map[int]time.Duration // by case ID, the last trial's
+	failed map[int]bool          // cases that are not run again
+}
+
+// Measure runs rounds until the schedule is met. It fills in l.Run, and returns
+// an error only where the lab itself could not go on; what was measured until
+// then is in l.Run and recorded.
+func (l *Laboratory) Measure(ctx context.Context) error {
+	l.began = l.Now()
+	l.took, l.failed = map[int]time.Duration{}, map[int]bool{}
+	err := l.warn(ctx, l.Noise.BeforeRun())
+	stopped := ""
+	if err == nil {
+		err = l.recordUnavailable(ctx)
+	}
+	for round := 1; err == nil && stopped == ""; round++ {
+		stopped, err = l.round(ctx, round)
+	}
+	if stopped == "" && ctx.Err() != nil {
+		stopped, err = StoppedInterrupted, nil
+	}
+	// What comes after an interruption is still to be recorded.
+	ctx = context.WithoutCancel(ctx)
+	if werr := l.warn(ctx, l.Noise.AfterRun()); err == nil {
+		err = werr
+	}
+	l.Run.Ended, l.Run.Stopped = l.Now().UTC(), stopped
+	if ferr := l.Recorder.Finish(ctx, l.Run.ID, l.Run.Ended, l.Run.Rounds, stopped); err == nil {
+		err = ferr
+	}
+	return err
+}
+
+func (l *Laboratory) warn(ctx context.Context, list []result.Warning) error {
+	for _, w := range list {
+		l.Run.Warnings = append(l.Run.Warnings, w)
+		if err := l.Recorder.AddWarning(ctx, l.Run.ID, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordUnavailable records each case without a worker as a trial that did not
+// take place.
+func (l *Laboratory) recordUnavailable(ctx context.Context) error {
+	for _, c := range l.Cases {
+		if c.Unavailable == nil {
+			continue
+		}
+		l.failed[c.ID] = true
+		t := &result.Trial{Case: c.ID, Started: l.Now().UTC(), Status: result.Unavailable, Reason: c.Unavailable}
+		if err := l.record(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Laboratory) record(ctx context.Context, t *result.Trial) error {
+	t.Order = len(l.Run.Trials) + 1
+	l.Run.Trials = append(l.Run.Trials, *t)
+	return l.Recorder.AddTrial(ctx, l.Run.ID, t)
+}
+
+// active lists the cases that are still being measured.
+func (l *Laboratory) active() []*Case {
+	return slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool { return l.failed[c.ID] })
+}
+
+// round runs every active case once. It says why the run ends, if it does.
+func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err error) {
+	active := l.active()
+	if len(active) == 0 {
+		return StoppedNothingLeft, nil
+	}
+	l.Noise.BeforeRound(round)
+	begin := l.Now()
+	// A generator of its own for each round: the order does not depend on how
+	// many trials the rounds before have had.
+	order := rand.New(rand.NewPCG(l.Run.Seed, uint64(round))).Perm(len(active))
+	for i, at := range order {
+		if l.interrupted() {
+			return StoppedInterrupted, nil
+		}
+		c := active[at]
+		start := l.Now()
+		t, err := l.Executor.Trial(ctx, c, l.Run.Seed)
+		if err != nil {
+			return "", err
+		}
+		t.Round = round
+		if err := l.record(ctx, t); err != nil {
+			return "", err
+		}
+		l.took[c.ID] = l.Now().Sub(start)
+		if t.Status != result.OK {
+			l.failed[c.ID] = true
+		}
+		l.Progress.Trial(round, l.Schedule.Rounds, i+1, len(order), l.left(round, i+1, len(order)), c, t)
+	}
+	l.Run.Rounds = round
+	if err := l.agree(ctx, round); err != nil {
+		return "", err
+	}
+	return l.verdict(round, l.Now().Sub(begin)), nil
+}
+
+func (l *Laboratory) interrupted() bool {
+	select {
+	case <-l.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// left estimates the time until the run ends, from what trials have taken.
+func (l *Laboratory) left(round, done, total int) time.Duration {
+	if round == 1 && done < total {
+		return 0
+	}
+	var perRound time.Duration
+	for _, c := range l.active() {
+		perRound += l.took[c.ID]
+	}
+	rounds := l.Schedule.Rounds
+	if rounds == 0 {
+		rounds = MinRounds
+		if perRound > 0 {
+			rounds = max(rounds, round-1+int((l.Schedule.Time-l.Now().Sub(l.began))/perRound))
+		}
+	}
+	return time.Duration(rounds-round)*perRound + perRound*time.Duration(total-done)/time.Duration(total)
+}
+
+// verdict decides after a complete round whether the run ends.
+func (l *Laboratory) verdict(round int, took time.Duration) string {
+	switch {
+	case len(l.active()) == 0:
+		return StoppedNothingLeft
+	case l.Schedule.Rounds > 0:
+		if round >= l.Schedule.Rounds {
+			return StoppedRounds
+		}
+	case round < MinRounds:
+	case l.tight():
+		return StoppedPrecise
+	case l.Now().Add(took).Sub(l.began) > l.Schedule.Time:
+		return StoppedTime
+	}
+	return ""
+}
+
+// tight reports whether every cell's interval is as tight as is asked for.
+func (l *Laboratory) tight() bool {
+	type cell struct {
+		id    int
+		phase string
+	}
+	values := map[cell][]float64{}
+	for _, t := range l.Run.Trials {
+		if l.failed[t.Case] {
+			continue
+		}
+		for _, s := range t.Samples {
+			k := cell{t.Case, s.Phase}
+			values[k] = append(values[k], s.Value())
+		}
+	}
+	for _, v := range values {
+		if !stats.Tight(v, l.Schedule.Precision) {
+			return false
+		}
+	}
+	return true
+}
+
+// answer identifies what all drivers must agree on.
+type answer struct{ workload, scale, params, phase string }
+
+// agree has the drivers settle the answers that no generator gives. What more
+// than half of the cases have answered in this round becomes the expectation;
+// who answered otherwise is wrong, and where there is no such answer all are.
+func (l *Laboratory) agree(ctx context.Context, round int) error {
+	type vote struct {
+		trial  int // index in l.Run.Trials
+		sample *result.Sample
+	}
+	votes := map[answer][]vote{}
+	cases := map[int]*Case{}
+	for _, c := range l.Cases {
+		cases[c.ID] = c
+	}
+	for i := range l.Run.Trials {
+		t := &l.Run.Trials[i]
+		c := cases[t.Case]
+		if t.Round != round || t.Status != result.OK {
+			continue
+		}
+		for j := range t.Samples {
+			s := &t.Samples[j]
+			if s.Checksum == "" || c.Expect[s.Phase].Checksum != "" {
+				continue
+			}
+			a := answer{c.Workload, c.Scale, fmt.Sprint(c.Parameters), s.Phase}
+			votes[a] = append(votes[a], vote{i, s})
+		}
+	}
+	for _, a := range slices.SortedFunc(maps.Keys(votes), func(a, b answer) int { return votes[a][0].trial - votes[b][0].trial }) {
+		counts := map[string]int{}
+		agreed := ""
+		for _, v := range votes[a] {
+			counts[v.sample.Checksum]++
+			if 2*counts[v.sample.Checksum] > len(votes[a]) {
+				agreed = v.sample.Checksum
+			}
+		}
+		for _, c := range l.Cases {
+			if agreed != "" && (answer{c.Workload, c.Scale, fmt.Sprint(c.Parameters), a.phase}) == a {
+				e, ok := c.Expect[a.phase]
+				if !ok {
+					e.Rows = -1
+				}
+				e.Checksum = agreed
+				c.Expect[a.phase] = e
+			}
+		}
+		for _, v := range votes[a] {
+			if v.sample.Checksum == agreed {
+				continue
+			}
+			t := &l.Run.Trials[v.trial]
+			message := fmt.Sprintf("the values returned are not those of the other drivers: checksum %.12s, theirs %.12s", v.sample.Checksum, agreed)
+			if agreed == "" {
+				message = fmt.Sprintf("the drivers disagree on the values returned, with no majority: checksum %.12s", v.sample.Checksum)
+			}
+			t.Status = result.Wrong
+			t.Reason = &result.Reason{Code: "checksum", Phase: a.phase, Message: message}
+			l.failed[t.Case] = true
+			if err := l.Recorder.UpdateTrial(ctx, l.Run.ID, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

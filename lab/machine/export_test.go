@@ -1,0 +1,9 @@
+package machine
+
+// Parts that are tested on data.
+var (
+	MedianOf = medianOf
+	Short    = short
+	NewTable = newTable
+	Work     = work
+)

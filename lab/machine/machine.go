@@ -1,0 +1,62 @@
+// Package machine reads what there is to know of the machine that measures and
+// of its noise, and says what of it casts doubt on a result.
+package machine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/host"
+	"github.com/shirou/gopsutil/v4/load"
+	"github.com/shirou/gopsutil/v4/mem"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// Read describes this machine, and the file system of dir, where databases will
+// be made. What cannot be found out is left empty; the only error is a dir that
+// is none. Cores are logical ones.
+func Read(dir string) (result.Machine, error) {
+	m := result.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return m, fmt.Errorf("directory for databases: %w", err)
+	}
+	resolved, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return m, fmt.Errorf("directory for databases: %w", err)
+	}
+	if info, err := os.Stat(resolved); err != nil || !info.IsDir() {
+		return m, fmt.Errorf("directory for databases: %s is not a directory", dir)
+	}
+	m.Directory = abs
+	m.Hostname, _ = os.Hostname()
+	m.Kernel, _ = host.KernelVersion()
+	m.Cores = runtime.NumCPU()
+	if n, err := cpu.Counts(true); err == nil && n > 0 {
+		m.Cores = n
+	}
+	if list, err := cpu.Info(); err == nil && len(list) > 0 {
+		m.CPU = list[0].ModelName
+	}
+	if v, err := mem.VirtualMemory(); err == nil {
+		m.MemoryByte = int64(v.Total)
+	}
+	platform(&m, resolved)
+	return m, nil
+}
+
+// Load is the load average of the last minute: the processes that ran or wanted
+// to run. It is not known on Windows.
+func Load() (one float64, ok bool) {
+	if runtime.GOOS == "windows" {
+		return 0, false // gopsutil would begin to take an average of its own
+	}
+	avg, err := load.Avg()
+	if err != nil {
+		return 0, false
+	}
+	return avg.Load1, true
+}

@@ -1,0 +1,120 @@
+package machine
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// Reading is the machine's noise at one moment.
+type Reading struct {
+	Load  float64       // average of the last minute; negative: not known
+	Fsync time.Duration // of [FsyncLatency]; 0: not known
+}
+
+// Look takes a reading, with dir the directory where databases are made.
+func Look(dir string) (Reading, error) {
+	r := Reading{Load: -1}
+	if one, ok := Load(); ok {
+		r.Load = one
+	}
+	var err error
+	r.Fsync, err = FsyncLatency(dir, 25)
+	return r, err
+}
+
+// FsyncLatency is the median time of n times writing 4 KiB to a file in dir and
+// waiting until they are on the device, after one that is not counted. (On
+// macOS Go waits for the device's own cache as well, which SQLite does not do
+// unless told.)
+func FsyncLatency(dir string, n int) (median time.Duration, err error) {
+	if n < 1 {
+		return 0, fmt.Errorf("fsync latency: %d repetitions, want at least 1", n)
+	}
+	f, err := os.CreateTemp(dir, "sqlite3perf-fsync-*")
+	if err != nil {
+		return 0, fmt.Errorf("fsync latency: %w", err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	block := make([]byte, 4096)
+	times := make([]time.Duration, 0, n+1)
+	for i := range n + 1 {
+		block[0] = byte(i)
+		start := time.Now()
+		if _, err := f.WriteAt(block, 0); err != nil {
+			return 0, fmt.Errorf("fsync latency: %w", err)
+		}
+		if err := f.Sync(); err != nil {
+			return 0, fmt.Errorf("fsync latency: %w", err)
+		}
+		times = append(times, time.Since(start))
+	}
+	return medianOf(times[1:]), nil
+}
+
+// medianOf is the median of at least one duration.
+func medianOf(d []time.Duration) time.Duration {
+	s := slices.Sorted(slices.Values(d))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// Calibrate does a fixed amount of work in the CPU and in memory, some 10 ms in
+// all, and returns how long it took: the median of five passes, so that one
+// interruption does not count but a machine that has become slower does.
+func Calibrate() time.Duration {
+	table := newTable()
+	times := make([]time.Duration, 5)
+	for i := range times {
+		start := time.Now()
+		sink = work(table)
+		times[i] = time.Since(start)
+	}
+	return medianOf(times) * time.Duration(len(times))
+}
+
+// sink keeps the compiler from leaving out work whose result nobody reads.
+var sink uint64
+
+const (
+	tableLength = 1 << 19 // of 8 bytes: 4 MiB, more than a core's own cache
+	chases      = 1 << 16
+	mixes       = 1 << 19
+)
+
+// newTable links all its places into one random cycle, by Sattolo's algorithm.
+func newTable() []uint64 {
+	t := make([]uint64, tableLength)
+	for i := range t {
+		t[i] = uint64(i)
+	}
+	random := uint64(1)
+	for i := len(t) - 1; i > 0; i-- {
+		random = mix(random)
+		j := random % uint64(i)
+		t[i], t[j] = t[j], t[i]
+	}
+	return t
+}
+
+// work waits for memory, one place after the other, then for the CPU alone.
+func work(table []uint64) uint64 {
+	at := uint64(0)
+	for range chases {
+		at = table[at]
+	}
+	x := at + 1
+	for range mixes {
+		x = mix(x)
+	}
+	return x
+}
+
+// mix is a step of the generator xorshift64.
+func mix(x uint64) uint64 {
+	x ^= x << 13
+	x ^= x >> 7
+	x ^= x << 17
+	return x
+}

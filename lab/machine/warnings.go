@@ -1,0 +1,82 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// From where on noise is worth a warning.
+const (
+	maxLoadPerCore = 0.5
+	maxFsyncRatio  = 1.5
+	maxCalibration = 0.10                  // of the median
+	minFsync       = 10 * time.Microsecond // no device is so quick
+)
+
+// WarningsBefore says what of a machine, and of a reading before the first
+// trial, casts doubt on what will be measured.
+func WarningsBefore(m result.Machine, before Reading) []result.Warning {
+	var list []result.Warning
+	add := func(code, format string, args ...any) {
+		list = append(list, result.Warning{Code: code, Message: fmt.Sprintf(format, args...)})
+	}
+	if limit := float64(m.Cores) * maxLoadPerCore; m.Cores > 0 && before.Load > limit {
+		add("load", "the load average was %.2f on %d cores before the run: other processes took time from the trials", before.Load, m.Cores)
+	}
+	if m.Governor != "" && m.Governor != "performance" {
+		add("governor", "the CPU frequency governor is %s, not performance: the clock rate changes with what ran before", m.Governor)
+	}
+	if m.Virtual != "" {
+		add("virtual", "this is a virtual machine (%s): its neighbours take time that it cannot see, and its disk may only pretend to sync", m.Virtual)
+	}
+	switch {
+	case m.SyncFree:
+		add("sync", "databases are made on %s, where fsync reaches no device: writing is faster here than on a disk", m.FileSystem)
+	case before.Fsync > 0 && before.Fsync < minFsync:
+		add("sync", "fsync in %s took %s, too short to reach a device: writing is faster here than on a disk", m.Directory, short(before.Fsync))
+	}
+	return list
+}
+
+// WarningsAfter says what changed while a run lasted, by the readings before
+// and after it, and by the time that [Calibrate] gave in each round, 0 where
+// it was not called.
+func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warning {
+	var list []result.Warning
+	if b, a := before.Fsync, after.Fsync; b > 0 && a > 0 {
+		if ratio := float64(max(a, b)) / float64(min(a, b)); ratio > maxFsyncRatio {
+			list = append(list, result.Warning{Code: "fsync", Message: fmt.Sprintf(
+				"fsync took %s before the run and %s after it, %.1f times apart: rounds that waited for the disk are not alike",
+				short(b), short(a), ratio)})
+		}
+	}
+	var known []time.Duration
+	for _, r := range rounds {
+		if r > 0 {
+			known = append(known, r)
+		}
+	}
+	if len(known) < 3 { // which of two is off?
+		return list
+	}
+	median := medianOf(known)
+	for i, r := range rounds {
+		if off := float64(r-median) / float64(median); r > 0 && (off > maxCalibration || off < -maxCalibration) {
+			list = append(list, result.Warning{Code: "calibration", Round: i + 1, Message: fmt.Sprintf(
+				"the calibration loop took %s in round %d, %+.0f %% from the run's median of %s: the machine ran at another speed",
+				short(r), i+1, off*100, short(median))})
+		}
+	}
+	return list
+}
+
+// short rounds to three digits.
+func short(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}

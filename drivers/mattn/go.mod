@@ -1,0 +1,12 @@
+module github.com/sqlite3perf/sqlite3perf/drivers/mattn
+
+go 1.26
+
+require (
+	github.com/mattn/go-sqlite3 v1.14.52
+	github.com/sqlite3perf/sqlite3perf/worker v0.0.0
+)
+
+require github.com/agnivade/levenshtein v1.2.2 // indirect
+
+replace github.com/sqlite3perf/sqlite3perf/worker => ../../worker

@@ -1,0 +1,58 @@
+// Package mattn adapts github.com/mattn/go-sqlite3.
+package mattn
+
+import (
+	sql "database/sql/driver"
+	_ "embed"
+	"errors"
+	"net/url"
+
+	"github.com/mattn/go-sqlite3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
+)
+
+//go:embed driver.json
+var info []byte
+
+// New returns the driver.
+func New() driver.Driver {
+	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Code: code})
+}
+
+// options are the settings for which the library has an option in the data
+// source name; it is the setting's name with "_" in front.
+var options = map[string]bool{
+	"txlock": true, "busy_timeout": true, "auto_vacuum": true, "locking_mode": true, "journal_mode": true,
+	"synchronous": true, "foreign_keys": true, "cache_size": true, "secure_delete": true,
+}
+
+func connector(path string, s driver.Settings) (sql.Connector, error) {
+	_, pageSize := s["page_size"]
+	_, locking := s["locking_mode"]
+	query := url.Values{}
+	late := driver.Settings{}
+	for name, value := range s {
+		// The library sets journal_mode, which fixes the page size and how a
+		// WAL is locked, before what it has no option for and locking_mode.
+		tooEarly := name == "journal_mode" && (pageSize || locking)
+		if options[name] && !tooEarly {
+			query.Set("_"+name, value)
+		} else {
+			late[name] = value
+		}
+	}
+	return sqldriver.Connector(&sqlite3.SQLiteDriver{}, s.URI(path, query), late.Pragmas()), nil
+}
+
+func code(err error) int {
+	var e sqlite3.Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	if e.ExtendedCode != 0 {
+		return int(e.ExtendedCode)
+	}
+	return int(e.Code)
+}

@@ -1,0 +1,150 @@
+// Package drivertest is the conformance suite of the driver contract. A
+// driver's module runs it in a test of a few lines:
+//
+//	func TestConformance(t *testing.T) { drivertest.Run(t, mattn.New()) }
+//
+// The suite is a list of checks. A check that guards something that libraries
+// may be unable to do has a key, which a driver declares in the limits of its
+// driver.json; of such a check the suite demands that it fails, so that a
+// declaration that no longer holds is an error too.
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Check is one property that every driver must have.
+type Check struct {
+	Name string
+
+	// Key is what a driver declares in its limits if it lacks the property;
+	// "": every driver must have it. A declared "name" covers the keys
+	// "name=value" too.
+	Key string
+
+	// Test returns what is wrong. It makes its databases in dir, which is
+	// empty and the check's own.
+	Test func(ctx context.Context, d driver.Driver, dir string) error
+}
+
+// run ends a check that waits for what does not come.
+func (c Check) run(ctx context.Context, d driver.Driver, dir string) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	return c.Test(ctx, d, dir)
+}
+
+// Checks lists all checks.
+func Checks() []Check {
+	return slices.Concat(infoChecks(), valueChecks(), statementChecks(), settingChecks(), openChecks(),
+		poolChecks(), transactionChecks(), lockChecks(), errorChecks(), cancelChecks())
+}
+
+// Run checks d, each check in a subtest.
+func Run(t *testing.T, d driver.Driver) {
+	t.Helper()
+	l := newLimits(d.Info())
+	checks := Checks()
+	ran := 0
+	for _, c := range checks {
+		t.Run(c.Name, func(t *testing.T) {
+			ran++
+			if err := l.judge(c, c.run(t.Context(), d, t.TempDir())); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if ran < len(checks) {
+		return // go test -run chose among them
+	}
+	if err := l.unproven(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Failures runs all checks, each in a directory that newDir returns, and
+// returns what is wrong by the check's name; "limits" is the name for limits
+// that are declared without need.
+func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[string]error {
+	l := newLimits(d.Info())
+	failures := map[string]error{}
+	for _, c := range Checks() {
+		if err := l.judge(c, c.run(ctx, d, newDir())); err != nil {
+			failures[c.Name] = err
+		}
+	}
+	if err := l.unproven(); err != nil {
+		failures["limits"] = err
+	}
+	return failures
+}
+
+// limits follows which of the declared limits have been seen to be true.
+type limits struct {
+	declared map[string]string
+	proven   map[string]bool
+}
+
+func newLimits(i driver.Info) *limits {
+	return &limits{i.Limits, map[string]bool{}}
+}
+
+// key is the declared limit that covers a check's key, or "".
+func (l *limits) key(k string) string {
+	if _, ok := l.declared[k]; ok && k != "" {
+		return k
+	}
+	name, _, _ := strings.Cut(k, "=")
+	if _, ok := l.declared[name]; ok && name != "" {
+		return name
+	}
+	return ""
+}
+
+// judge turns the outcome of a check into the outcome for the driver.
+func (l *limits) judge(c Check, err error) error {
+	k := l.key(c.Key)
+	if k == "" {
+		return err
+	}
+	if err != nil {
+		l.proven[k] = true
+		return nil
+	}
+	if k == c.Key {
+		return fmt.Errorf("limit %q is declared, but the driver does it: remove it from driver.json", k)
+	}
+	return nil // a whole setting is limited, but not this value: its default, say
+}
+
+func (l *limits) unproven() error {
+	var errs []error
+	for _, k := range slices.Sorted(maps.Keys(l.declared)) {
+		if !l.proven[k] {
+			errs = append(errs, fmt.Errorf("limit %q is declared, but no check shows it: remove it from driver.json", k))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func infoChecks() []Check {
+	return []Check{{Name: "info", Test: func(_ context.Context, d driver.Driver, _ string) error {
+		i := d.Info()
+		if i.Name == "" || i.Module == "" || i.Kind == "" || i.Interface == "" {
+			return fmt.Errorf("name, module, kind and interface must be given: %+v", i)
+		}
+		if !strings.HasSuffix(i.About, ".") {
+			return fmt.Errorf("about must be a sentence: %q", i.About)
+		}
+		return nil
+	}}}
+}

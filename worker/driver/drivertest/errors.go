@@ -1,0 +1,181 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+func errorChecks() []Check {
+	list := []Check{{Name: "errors/bad SQL", Test: badSQL}}
+	for _, e := range []struct {
+		name, sql string
+		code      int
+	}{
+		{"SQLITE_CONSTRAINT_PRIMARYKEY", "INSERT INTO c (id, u, n) VALUES (1, 9, 9)", 1555},
+		{"SQLITE_CONSTRAINT_UNIQUE", "INSERT INTO c (id, u, n) VALUES (9, 1, 9)", 2067},
+		{"SQLITE_CONSTRAINT_NOTNULL", "INSERT INTO c (id, u, n) VALUES (9, 9, NULL)", 1299},
+		{"SQLITE_CONSTRAINT_FOREIGNKEY", "INSERT INTO c (id, u, n, f) VALUES (9, 9, 9, 99)", 787},
+		{"SQLITE_CONSTRAINT_CHECK", "INSERT INTO c (id, u, n) VALUES (9, 9, -9)", 275},
+	} {
+		list = append(list, Check{Name: "errors/" + e.name, Test: constraint(e.sql, e.code)})
+	}
+	return append(list, Check{Name: "errors/SQLITE_READONLY", Test: queryOnly})
+}
+
+const constraints = `CREATE TABLE c (
+	id INTEGER PRIMARY KEY, u INTEGER UNIQUE, n INTEGER NOT NULL CHECK (n > 0), f INTEGER REFERENCES c (id));
+	INSERT INTO c VALUES (1, 1, 1, 1)`
+
+func constraint(sql string, code int) func(context.Context, driver.Driver, string) error {
+	return func(ctx context.Context, d driver.Driver, dir string) error {
+		return with(ctx, d, dir, driver.Settings{"foreign_keys": "on"}, "CREATE TABLE v (v); "+constraints, func(x *db) error {
+			return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+				s, err := r.Prepare(ctx, driver.Statement{SQL: sql, AdHoc: adHoc})
+				if err != nil {
+					return err
+				}
+				err = wantCode("statement", s.Exec(ctx, nil, 0, 0), code)
+				if err := errors.Join(err, s.Close()); err != nil {
+					return err
+				}
+				if err := wantCode("script", r.Script(ctx, sql), code); err != nil {
+					return err
+				}
+				// The same as a query, which fails while stepping.
+				s, err = r.Prepare(ctx, driver.Statement{SQL: sql + " RETURNING id", Columns: columns(driver.Int), AdHoc: adHoc})
+				if err != nil {
+					return err
+				}
+				_, err = collect(ctx, s, columns(driver.Int), nil, 0)
+				return errors.Join(wantCode("query", err, code), s.Close())
+			})
+		})
+	}
+}
+
+func badSQL(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, "", func(x *db) error {
+		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+			for _, sql := range []string{"SELEC 1", "SELECT absent FROM sqlite_schema", "SELECT 'unterminated"} {
+				_, err := query(ctx, r, driver.Statement{SQL: sql, Columns: columns(driver.Int), AdHoc: adHoc}, nil, 0)
+				if err := wantCode(sql, err, 1); err != nil {
+					return err
+				}
+			}
+			return want(ctx, r, "SELECT 1", 1)
+		})
+	})
+}
+
+func queryOnly(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, intTable, func(x *db) error {
+		return withConn(ctx, x, func(c driver.Conn) error {
+			if err := c.Script(ctx, "PRAGMA query_only=1"); err != nil {
+				return err
+			}
+			return wantCode("writing", exec(ctx, c, "INSERT INTO t VALUES (1, 1)", nil), 8)
+		})
+	})
+}
+
+// endless would take minutes, so that only a cancellation ends it soon, and
+// yet ends, so that the check fails rather than hangs without one.
+const endless = 100_000_000
+
+func cancelChecks() []Check {
+	return []Check{
+		{Name: "cancel/before", Test: cancelBefore},
+		{Name: "cancel/a query that gives rows", Key: "context", Test: cancelQuery(numbers(endless), true)},
+		{Name: "cancel/a query that gives none", Key: "context", Test: cancelQuery("SELECT count(*) FROM ("+numbers(endless)+")", false)},
+		{Name: "cancel/a statement", Key: "context", Test: cancelExec},
+	}
+}
+
+// cancelled is an error unless err tells of a cancellation.
+func cancelled(what string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return wantCode(what, err, driver.CodeInterrupt)
+}
+
+func cancelBefore(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, intTable, func(x *db) error {
+		return withConn(ctx, x, func(c driver.Conn) error {
+			s, err := c.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (1, 1)"})
+			if err != nil {
+				return err
+			}
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			err = cancelled("a statement", s.Exec(ended, nil, 0, 0))
+			return errors.Join(err, s.Close(), want(ctx, c, "SELECT count(*) FROM t", 0))
+		})
+	})
+}
+
+// cancelQuery cancels a query on a connection, which must be of use after:
+// within the visit of a row, or while there are none.
+func cancelQuery(sql string, visited bool) func(context.Context, driver.Driver, string) error {
+	return func(ctx context.Context, d driver.Driver, dir string) error {
+		return onceCancelled(ctx, d, dir, driver.Statement{SQL: sql, Columns: columns(driver.Int)},
+			func(ctx context.Context, s driver.Stmt, cancel func()) error {
+				if !visited {
+					cancel()
+				}
+				return s.Query(ctx, nil, 0, func(driver.Row) error {
+					if visited {
+						cancel()
+					}
+					return nil
+				})
+			})
+	}
+}
+
+func cancelExec(ctx context.Context, d driver.Driver, dir string) error {
+	return onceCancelled(ctx, d, dir, driver.Statement{SQL: "INSERT INTO t (n) " + numbers(endless)},
+		func(ctx context.Context, s driver.Stmt, cancel func()) error {
+			cancel()
+			return s.Exec(ctx, nil, 0, 0)
+		})
+}
+
+// onceCancelled runs a statement through run, whose cancel ends the context a
+// little later, and then sees whether statement and connection are of use.
+func onceCancelled(ctx context.Context, d driver.Driver, dir string, st driver.Statement,
+	run func(ctx context.Context, s driver.Stmt, cancel func()) error,
+) error {
+	return with(ctx, d, dir, nil, intTable, func(x *db) error {
+		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+			st.AdHoc = adHoc
+			s, err := r.Prepare(ctx, st)
+			if err != nil {
+				return err
+			}
+			short, cancel := context.WithCancel(ctx)
+			var once sync.Once
+			err = cancelled("the cancelled statement", run(short, s, func() { once.Do(func() { go later(cancel) }) }))
+			cancel()
+			if err := errors.Join(err, s.Close()); err != nil {
+				return err
+			}
+			if err := r.Script(ctx, "DELETE FROM t; INSERT INTO t VALUES (1, 1)"); err != nil {
+				return fmt.Errorf("after the cancellation: %w", err)
+			}
+			return want(ctx, r, "SELECT count(*) FROM t", 1)
+		})
+	})
+}
+
+// later cancels when the statement has most likely started: one that has not
+// must not start any more, so that either way it ends.
+func later(cancel func()) {
+	time.Sleep(20 * time.Millisecond)
+	cancel()
+}

@@ -1,0 +1,126 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+func poolChecks() []Check {
+	return []Check{
+		{Name: "pool/holds its connections", Test: keepsConnections},
+		{Name: "pool/waits while all are taken", Test: waits},
+		{Name: "pool/one connection by default", Test: oneByDefault},
+		{Name: "close/leaves no file open", Test: closesFiles},
+	}
+}
+
+// keepsConnections marks each connection of the pool with a temporary table
+// and expects the marks, and no others, after the connections were idle.
+func keepsConnections(ctx context.Context, d driver.Driver, dir string) error {
+	const n = 4
+	return with(ctx, d, dir, driver.Settings{"pool_size": "4"}, intTable, func(x *db) error {
+		const mark = "CREATE TEMP TABLE mark (id INTEGER)" // fails where there is one
+		if err := onAll(ctx, x, n, func(c driver.Conn) error { return c.Script(ctx, mark) }); err != nil {
+			return fmt.Errorf("%d connections: %w", n, err)
+		}
+		for range n {
+			if err := want(ctx, x, "SELECT count(*) FROM t", 0); err != nil {
+				return err
+			}
+		}
+		err := onAll(ctx, x, n, func(c driver.Conn) error { return want(ctx, c, "SELECT count(*) FROM temp.mark", 0) })
+		if err != nil {
+			return fmt.Errorf("a connection was closed while idle: %w", err)
+		}
+		return nil
+	})
+}
+
+func waits(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, driver.Settings{"pool_size": "2"}, intTable, func(x *db) error {
+		first, err := x.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		second, err := x.Conn(ctx)
+		if err != nil {
+			return errors.Join(err, first.Close())
+		}
+		err = notAtOnce(ctx, x)
+		type taken struct {
+			c   driver.Conn
+			err error
+		}
+		third := make(chan taken)
+		go func() {
+			c, err := x.Conn(ctx)
+			third <- taken{c, err}
+		}()
+		err = errors.Join(err, second.Close())
+		got := <-third
+		if got.err != nil {
+			return errors.Join(err, fmt.Errorf("a connection was given back, but one who waits gets %w", got.err), first.Close())
+		}
+		err = errors.Join(err, want(ctx, got.c, "SELECT count(*) FROM t", 0))
+		return errors.Join(err, got.c.Close(), first.Close())
+	})
+}
+
+// notAtOnce expects no connection to be had of a pool all of whose are taken.
+func notAtOnce(ctx context.Context, x driver.DB) error {
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	c, err := x.Conn(short)
+	if err == nil {
+		return errors.Join(errors.New("the pool gave out more connections than pool_size"), c.Close())
+	}
+	if short.Err() == nil {
+		return fmt.Errorf("all connections taken: got %w, want to wait until the context ends", err)
+	}
+	return nil
+}
+
+func oneByDefault(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, intTable, func(x *db) error {
+		return withConn(ctx, x, func(driver.Conn) error { return notAtOnce(ctx, x) })
+	})
+}
+
+// closesFiles looks at the open files of the process, where the system lists
+// them, and at the files left beside the database.
+func closesFiles(ctx context.Context, d driver.Driver, dir string) error {
+	over := driver.Settings{"pool_size": "3", "journal_mode": "wal"}
+	err := with(ctx, d, dir, over, intTable, func(x *db) error {
+		return onAll(ctx, x, 3, func(c driver.Conn) error { return exec(ctx, c, "INSERT INTO t (n) VALUES (1)", nil) })
+	})
+	if err != nil {
+		return err
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range left {
+		if f.Name() != "test.db" {
+			return fmt.Errorf("%s is left after Close", f.Name())
+		}
+	}
+	const fds = "/proc/self/fd"
+	list, err := os.ReadDir(fds)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // no such list on this system
+	}
+	for _, fd := range list {
+		if target, err := os.Readlink(filepath.Join(fds, fd.Name())); err == nil && strings.HasPrefix(target, dir) {
+			return fmt.Errorf("%s is open after Close", target)
+		}
+	}
+	return err
+}

@@ -1,0 +1,265 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// samples are values of the settings that are no enums, none of which is
+// SQLite's default.
+var samples = map[string][]string{
+	"busy_timeout":       {"0", "1234"},
+	"page_size":          {"512", "8192", "65536"},
+	"cache_size":         {"100", "-3000"},
+	"mmap_size":          {"0", "1048576"},
+	"wal_autocheckpoint": {"0", "77"},
+}
+
+func settingChecks() []Check {
+	var list []Check
+	for _, def := range driver.Vocabulary {
+		if !def.Pragma {
+			continue
+		}
+		values := def.Values
+		if values == nil {
+			values = samples[def.Name]
+		}
+		for _, v := range values {
+			key := def.Name + "=" + v
+			list = append(list, Check{Name: "settings/" + key, Key: key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
+				return applied(ctx, d, dir, driver.Settings{def.Name: v})
+			}})
+		}
+	}
+	return append(list,
+		Check{Name: "settings/page size and auto-vacuum of a WAL database", Test: func(ctx context.Context, d driver.Driver, dir string) error {
+			return applied(ctx, d, dir, driver.Settings{
+				"page_size": "16384", "auto_vacuum": "incremental", "journal_mode": "wal", "synchronous": "full",
+			})
+		}},
+		Check{Name: "settings/exclusive WAL database", Test: exclusiveWAL},
+		Check{Name: "settings/all", Test: func(ctx context.Context, d driver.Driver, dir string) error {
+			all := driver.Settings{
+				"busy_timeout": "4321", "page_size": "2048", "auto_vacuum": "full", "locking_mode": "normal", "journal_mode": "wal",
+				"synchronous": "off", "foreign_keys": "on", "cache_size": "-5000", "mmap_size": "2097152", "temp_store": "memory",
+				"wal_autocheckpoint": "123", "secure_delete": "fast",
+			}
+			for name, value := range all {
+				if _, limited := d.Info().Limit(name, value); limited {
+					delete(all, name)
+				}
+			}
+			return applied(ctx, d, dir, all)
+		}},
+	)
+}
+
+// applied opens a database, which gets a table, and reads the settings back on
+// every connection of the pool at once; then once more as it finds it there.
+func applied(ctx context.Context, d driver.Driver, dir string, s driver.Settings) error {
+	over := s.With(driver.Settings{"pool_size": "3"})
+	if s["locking_mode"] == "exclusive" {
+		over["pool_size"] = "1" // the first keeps out the others
+	}
+	for i, script := range []string{intTable + "; INSERT INTO t VALUES (1, 1)", ""} {
+		err := with(ctx, d, dir, over, script, func(x *db) error {
+			return onAll(ctx, x, over.PoolSize(), func(c driver.Conn) error {
+				got, err := readBack(ctx, c, s)
+				if err != nil {
+					return err
+				}
+				var errs []error
+				for _, m := range driver.Check(s, got) {
+					errs = append(errs, errors.New(m.String()))
+				}
+				return errors.Join(errs...)
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("opening %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// onAll takes n connections, has f run on each, and gives them back.
+func onAll(ctx context.Context, x driver.DB, n int, f func(driver.Conn) error) error {
+	if n == 0 {
+		return nil
+	}
+	return withConn(ctx, x, func(c driver.Conn) error {
+		if err := onAll(ctx, x, n-1, f); err != nil {
+			return err
+		}
+		if err := f(c); err != nil {
+			return fmt.Errorf("connection %d: %w", n, err)
+		}
+		return nil
+	})
+}
+
+// readBack reads what a connection has of the settings in s.
+func readBack(ctx context.Context, c driver.Conn, s driver.Settings) (driver.Settings, error) {
+	got := driver.Settings{}
+	for _, def := range driver.Vocabulary {
+		if _, ok := s[def.Name]; !ok || !def.Pragma {
+			continue
+		}
+		t := driver.ColumnType{Type: driver.Int}
+		if def.Name == "journal_mode" || def.Name == "locking_mode" {
+			t.Type = driver.Text
+		}
+		list, err := rows(ctx, c, "PRAGMA "+def.Name, t)
+		if err != nil {
+			return nil, fmt.Errorf("PRAGMA %s: %w", def.Name, err)
+		}
+		if len(list) == 0 {
+			continue // a PRAGMA that the library is built without
+		}
+		if got[def.Name], err = def.Canonical(fmt.Sprint(list[0][0])); err != nil {
+			return nil, err
+		}
+	}
+	return got, nil
+}
+
+// exclusiveWAL has no -shm file, since locking_mode comes before journal_mode.
+func exclusiveWAL(ctx context.Context, d driver.Driver, dir string) error {
+	over := driver.Settings{"locking_mode": "exclusive", "journal_mode": "wal"}
+	return with(ctx, d, dir, over, intTable, func(x *db) error {
+		if _, err := os.Stat(x.path + "-wal"); err != nil {
+			return fmt.Errorf("no WAL: %w", err)
+		}
+		if _, err := os.Stat(x.path + "-shm"); err == nil {
+			return errors.New("the WAL index is in a file: locking_mode was set after journal_mode")
+		}
+		return nil
+	})
+}
+
+// openErr tries to open and use a database and returns the first error.
+func openErr(ctx context.Context, d driver.Driver, dir string, over driver.Settings, script string) error {
+	x, err := open(ctx, d, dir, over, script)
+	if err != nil {
+		return err
+	}
+	return x.Close()
+}
+
+func openChecks() []Check {
+	return []Check{
+		{Name: "open/mode=rwc", Key: "mode=rwc", Test: func(ctx context.Context, d driver.Driver, dir string) error {
+			return openErr(ctx, d, dir, driver.Settings{"mode": "rwc"}, intTable)
+		}},
+		{Name: "open/mode=rw", Key: "mode=rw", Test: func(ctx context.Context, d driver.Driver, dir string) error {
+			if err := wantCode("opening what is not there", openErr(ctx, d, dir, driver.Settings{"mode": "rw"}, intTable), 14); err != nil {
+				return err
+			}
+			if err := openErr(ctx, d, dir, nil, intTable); err != nil {
+				return err
+			}
+			return openErr(ctx, d, dir, driver.Settings{"mode": "rw"}, "INSERT INTO t VALUES (1, 1)")
+		}},
+		{Name: "open/mode=ro", Key: "mode=ro", Test: readOnly},
+		{Name: "open/mode=memory", Key: "mode=memory", Test: inMemory},
+		{Name: "open/cache=private", Key: "cache=private", Test: func(ctx context.Context, d driver.Driver, dir string) error {
+			return sharing(ctx, d, dir, driver.Settings{"cache": "private"}, 0)
+		}},
+		{Name: "open/cache=shared", Key: "cache=shared", Test: func(ctx context.Context, d driver.Driver, dir string) error {
+			return sharing(ctx, d, dir, driver.Settings{"cache": "shared"}, 1)
+		}},
+		{Name: "open/cache=shared in memory", Key: "cache=shared", Test: func(ctx context.Context, d driver.Driver, dir string) error {
+			return sharing(ctx, d, dir, driver.Settings{"cache": "shared", "mode": "memory"}, 1)
+		}},
+		{Name: "open/strange names", Test: strangeNames},
+		{Name: "open/not a database", Test: func(ctx context.Context, d driver.Driver, dir string) error {
+			if err := os.WriteFile(dir+"/test.db", []byte(strings.Repeat("not a database. ", 100)), 0o600); err != nil {
+				return err
+			}
+			return wantCode("opening a text file", openErr(ctx, d, dir, nil, intTable), 26)
+		}},
+		{Name: "open/no such directory", Test: func(ctx context.Context, d driver.Driver, dir string) error {
+			return wantCode("opening in a directory that is not there", openErr(ctx, d, dir+"/absent", nil, intTable), 14)
+		}},
+	}
+}
+
+func readOnly(ctx context.Context, d driver.Driver, dir string) error {
+	ro := driver.Settings{"mode": "ro"}
+	if err := wantCode("opening what is not there", openErr(ctx, d, dir, ro, "SELECT 1 FROM t"), 14); err != nil {
+		return err
+	}
+	if err := openErr(ctx, d, dir, nil, intTable+"; INSERT INTO t VALUES (1, 1)"); err != nil {
+		return err
+	}
+	return with(ctx, d, dir, ro, "", func(x *db) error {
+		if err := wantCode("writing", exec(ctx, x, "INSERT INTO t VALUES (2, 2)", nil), 8); err != nil {
+			return err
+		}
+		return want(ctx, x, "SELECT count(*) FROM t", 1)
+	})
+}
+
+func inMemory(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, driver.Settings{"mode": "memory"}, intTable+"; INSERT INTO t VALUES (1, 1)", func(x *db) error {
+		if err := want(ctx, x, "SELECT count(*) FROM t", 1); err != nil {
+			return err
+		}
+		if _, err := os.Stat(x.path); err == nil {
+			return errors.New("there is a file")
+		}
+		return nil
+	})
+}
+
+// sharing sees whether two connections have one page cache by whether one may
+// read what the other has not committed.
+func sharing(ctx context.Context, d driver.Driver, dir string, over driver.Settings, seen int64) error {
+	over = over.With(driver.Settings{"pool_size": "2"})
+	return with(ctx, d, dir, over, intTable, func(x *db) error {
+		return withConn(ctx, x, func(writer driver.Conn) error {
+			return withConn(ctx, x, func(reader driver.Conn) error {
+				if err := writer.Script(ctx, "BEGIN; INSERT INTO t VALUES (1, 1)"); err != nil {
+					return err
+				}
+				err := reader.Script(ctx, "PRAGMA read_uncommitted=1")
+				if err == nil {
+					err = want(ctx, reader, "SELECT count(*) FROM t", seen)
+				}
+				return errors.Join(err, writer.Script(ctx, "ROLLBACK"))
+			})
+		})
+	})
+}
+
+func strangeNames(ctx context.Context, d driver.Driver, dir string) error {
+	for _, name := range []string{"a b.db", "a?b=c&d.db", "a%20b.db", "a#b.db", "100%.db", "ü世.db", "a+b;c.db", "it's.db"} {
+		for _, s := range []driver.Settings{noWait, noWait.With(driver.Settings{"mode": "rwc", "journal_mode": "wal"})} {
+			path := dir + "/" + name
+			x, err := d.Open(ctx, path, s)
+			if err != nil {
+				return fmt.Errorf("%q: %w", name, err)
+			}
+			if err := errors.Join(x.Script(ctx, intTable), x.Close()); err != nil {
+				return fmt.Errorf("%q: %w", name, err)
+			}
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("a file of another name was made: %q", left[0].Name())
+	}
+	return nil
+}

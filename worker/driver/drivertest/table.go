@@ -1,0 +1,275 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// noWait is the settings of a check that is not about settings: no waiting
+// for locks, so that nothing hangs.
+var noWait = driver.Settings{"busy_timeout": "0"}
+
+// db is a database under check and where it is.
+type db struct {
+	driver.DB
+	driver driver.Driver
+	path   string
+}
+
+// open opens dir/test.db and runs the script on it.
+func open(ctx context.Context, d driver.Driver, dir string, over driver.Settings, script string) (*db, error) {
+	path := filepath.Join(dir, "test.db")
+	x, err := d.Open(ctx, path, noWait.With(over))
+	if err != nil {
+		return nil, fmt.Errorf("open with %v: %w", over, err)
+	}
+	if script != "" {
+		if err := x.Script(ctx, script); err != nil {
+			return nil, errors.Join(fmt.Errorf("script: %w", err), x.Close())
+		}
+	}
+	return &db{x, d, path}, nil
+}
+
+// with opens a database for f and closes it after.
+func with(ctx context.Context, d driver.Driver, dir string, over driver.Settings, script string, f func(*db) error) error {
+	x, err := open(ctx, d, dir, over, script)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(x), x.Close())
+}
+
+// withConn takes a connection for f and gives it back after.
+func withConn(ctx context.Context, x driver.DB, f func(driver.Conn) error) error {
+	c, err := x.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("take a connection: %w", err)
+	}
+	return errors.Join(f(c), c.Close())
+}
+
+// batch makes parameters of Go values: nil, int64, float64, string, []byte,
+// bool or time.Time by type.
+func batch(types []driver.Type, rows ...[]any) *driver.Batch {
+	b := &driver.Batch{Columns: make([]driver.Column, len(types)), PerExec: 1}
+	for i, t := range types {
+		c := &b.Columns[i]
+		c.Type = t
+		for _, row := range rows {
+			if row[i] == nil && c.Nulls == nil {
+				c.Nulls = make([]bool, len(rows))
+			}
+		}
+		for r, row := range rows {
+			add(c, r, row[i])
+		}
+	}
+	return b
+}
+
+func add(c *driver.Column, r int, v any) {
+	if v == nil {
+		c.Nulls[r] = true
+	}
+	switch c.Type {
+	case driver.Real:
+		f, _ := v.(float64)
+		c.Reals = append(c.Reals, f)
+	case driver.Text, driver.Blob:
+		s, ok := v.(string)
+		if !ok {
+			b, _ := v.([]byte)
+			s = string(b)
+		}
+		c.Spans = append(c.Spans, driver.Span{Off: uint32(len(c.Data)), Len: uint32(len(s))})
+		c.Data = append(c.Data, s...)
+	default:
+		var n int64
+		switch v := v.(type) {
+		case int64:
+			n = v
+		case bool:
+			if v {
+				n = 1
+			}
+		case time.Time:
+			n = v.UnixMilli()
+		}
+		c.Ints = append(c.Ints, n)
+	}
+}
+
+func columns(types ...driver.Type) []driver.ColumnType {
+	list := make([]driver.ColumnType, len(types))
+	for i, t := range types {
+		list[i].Type = t
+	}
+	return list
+}
+
+// exec prepares and runs a statement once, for all rows of b.
+func exec(ctx context.Context, r driver.Runner, sql string, b *driver.Batch) error {
+	st := driver.Statement{SQL: sql}
+	n := 0
+	if b != nil {
+		for range b.PerExec {
+			for i := range b.Columns {
+				st.Params = append(st.Params, b.Columns[i].Type)
+				n = rowCount(&b.Columns[i])
+			}
+		}
+	}
+	s, err := r.Prepare(ctx, st)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Exec(ctx, b, 0, n), s.Close())
+}
+
+func rowCount(c *driver.Column) int { return max(len(c.Ints), len(c.Reals), len(c.Spans)) }
+
+// rows runs a query without parameters and returns its result as Go values.
+func rows(ctx context.Context, r driver.Runner, sql string, types ...driver.ColumnType) ([][]any, error) {
+	s, err := r.Prepare(ctx, driver.Statement{SQL: sql, Columns: types})
+	if err != nil {
+		return nil, err
+	}
+	list, err := collect(ctx, s, types, nil, 0)
+	return list, errors.Join(err, s.Close())
+}
+
+func collect(ctx context.Context, s driver.Stmt, types []driver.ColumnType, b *driver.Batch, r int) ([][]any, error) {
+	var list [][]any
+	err := s.Query(ctx, b, r, func(row driver.Row) error {
+		values, err := unpack(row, types)
+		list = append(list, values)
+		return err
+	})
+	return list, err
+}
+
+// unpack takes a row's values out of their cells; it copies Blobs only.
+func unpack(row driver.Row, types []driver.ColumnType) ([]any, error) {
+	if len(row) != len(types) {
+		return nil, fmt.Errorf("row of %d columns, want %d", len(row), len(types))
+	}
+	values := make([]any, len(row))
+	for i, c := range row {
+		if c.Null {
+			if !types[i].Nullable {
+				return nil, fmt.Errorf("column %d: NULL in a column that cannot be NULL", i)
+			}
+			continue
+		}
+		switch types[i].Type {
+		case driver.Int:
+			values[i] = c.Int
+		case driver.Real:
+			values[i] = c.Real
+		case driver.Text:
+			values[i] = c.Text
+		case driver.Blob:
+			values[i] = append([]byte{}, c.Blob...)
+		case driver.Bool:
+			values[i] = c.Bool
+		case driver.Time:
+			values[i] = c.Time
+		}
+	}
+	return values, nil
+}
+
+// number runs a query that gives one integer.
+func number(ctx context.Context, r driver.Runner, sql string) (int64, error) {
+	list, err := rows(ctx, r, sql, driver.ColumnType{Type: driver.Int})
+	if err != nil {
+		return 0, err
+	}
+	if len(list) != 1 {
+		return 0, fmt.Errorf("%s: %d rows, want 1", sql, len(list))
+	}
+	return list[0][0].(int64), nil
+}
+
+// want is an error unless the query gives the number n.
+func want(ctx context.Context, r driver.Runner, sql string, n int64) error {
+	got, err := number(ctx, r, sql)
+	if err != nil {
+		return fmt.Errorf("%s: %w", sql, err)
+	}
+	if got != n {
+		return fmt.Errorf("%s: got %d, want %d", sql, got, n)
+	}
+	return nil
+}
+
+// diff says where two results differ.
+func diff(got, want [][]any) error {
+	if len(got) != len(want) {
+		return fmt.Errorf("%d rows, want %d", len(got), len(want))
+	}
+	for r := range want {
+		for c := range want[r] {
+			if !same(got[r][c], want[r][c]) {
+				return fmt.Errorf("row %d, column %d: got %s, want %s", r, c, show(got[r][c]), show(want[r][c]))
+			}
+		}
+	}
+	return nil
+}
+
+// same tells -0 from 0, and compares times as instants.
+func same(a, b any) bool {
+	switch b := b.(type) {
+	case float64:
+		a, ok := a.(float64)
+		return ok && math.Float64bits(a) == math.Float64bits(b)
+	case []byte:
+		a, ok := a.([]byte)
+		return ok && string(a) == string(b)
+	case time.Time:
+		a, ok := a.(time.Time)
+		return ok && a.Equal(b)
+	}
+	return a == b
+}
+
+func show(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case string:
+		if len(v) > 40 {
+			return strconv.Itoa(len(v)) + " bytes of text"
+		}
+		return strconv.Quote(v)
+	case []byte:
+		if len(v) > 20 {
+			return strconv.Itoa(len(v)) + " bytes"
+		}
+		return fmt.Sprintf("x'%x'", v)
+	}
+	return fmt.Sprintf("%T(%v)", v, v)
+}
+
+// wantCode is an error unless err has one of the extended result codes.
+func wantCode(what string, err error, codes ...int) error {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("%s: got %v, want an error with code %v", what, err, codes)
+	}
+	for _, c := range codes {
+		if e.Code == c {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: got code %d (%w), want %v", what, e.Code, err, codes)
+}

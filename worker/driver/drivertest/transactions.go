@@ -1,0 +1,169 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+func transactionChecks() []Check {
+	return []Check{
+		{Name: "transactions/commit", Test: inTransaction(func(ctx context.Context, x *db, r driver.Runner, t driver.Tx) error {
+			if err := t.Commit(ctx); err != nil {
+				return err
+			}
+			if err := t.Rollback(ctx); err != nil {
+				return fmt.Errorf("rollback after commit: %w", err)
+			}
+			return want(ctx, r, "SELECT count(*) FROM t", 2)
+		})},
+		{Name: "transactions/rollback", Test: inTransaction(func(ctx context.Context, x *db, r driver.Runner, t driver.Tx) error {
+			if err := t.Rollback(ctx); err != nil {
+				return err
+			}
+			if err := t.Rollback(ctx); err != nil {
+				return fmt.Errorf("rollback after rollback: %w", err)
+			}
+			return want(ctx, r, "SELECT count(*) FROM t", 0)
+		})},
+		{Name: "transactions/not seen before commit", Test: inTransaction(func(ctx context.Context, x *db, r driver.Runner, t driver.Tx) error {
+			seen := with(ctx, x.driver, filepath.Dir(x.path), nil, "", func(y *db) error { return want(ctx, y, "SELECT count(*) FROM t", 0) })
+			return errors.Join(seen, t.Rollback(ctx))
+		})},
+		{Name: "transactions/one after the other", Test: oneAfterTheOther},
+		{Name: "transactions/commit that fails", Test: failedCommit},
+	}
+}
+
+// inTransaction begins a transaction on the pool and on a connection, has
+// prepared and ad hoc statements insert and read two rows in it, and leaves
+// the end to f.
+func inTransaction(f func(context.Context, *db, driver.Runner, driver.Tx) error) func(context.Context, driver.Driver, string) error {
+	return func(ctx context.Context, d driver.Driver, dir string) error {
+		return with(ctx, d, dir, nil, intTable, func(x *db) error {
+			return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) (err error) {
+				if err := r.Script(ctx, "DELETE FROM t"); err != nil {
+					return err
+				}
+				insert, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair, AdHoc: adHoc})
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, insert.Close()) }()
+				cols := columns(intPair...)
+				all, err := r.Prepare(ctx, driver.Statement{SQL: "SELECT id, n FROM t ORDER BY id", Columns: cols, AdHoc: adHoc})
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, all.Close()) }()
+				t, err := r.Begin(ctx)
+				if err != nil {
+					return err
+				}
+				if err := write(ctx, t, insert, all, cols); err != nil {
+					return errors.Join(err, t.Rollback(ctx))
+				}
+				return f(ctx, x, r, t)
+			})
+		})
+	}
+}
+
+func write(ctx context.Context, t driver.Tx, insert, all driver.Stmt, cols []driver.ColumnType) error {
+	insert, err := t.Stmt(ctx, insert)
+	if err != nil {
+		return err
+	}
+	list := pairs(2)
+	if err := insert.Exec(ctx, batch(intPair, list...), 0, 2); err != nil {
+		return err
+	}
+	if all, err = t.Stmt(ctx, all); err != nil {
+		return err
+	}
+	got, err := collect(ctx, all, cols, nil, 0)
+	if err != nil {
+		return err
+	}
+	return diff(got, list)
+}
+
+func oneAfterTheOther(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, intTable, func(x *db) error {
+		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) (err error) {
+			if err := r.Script(ctx, "DELETE FROM t"); err != nil {
+				return err
+			}
+			s, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair, AdHoc: adHoc})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, s.Close()) }()
+			b := batch(intPair, pairs(10)...)
+			for i := range 10 {
+				t, err := r.Begin(ctx)
+				if err != nil {
+					return err
+				}
+				in, err := t.Stmt(ctx, s)
+				if err != nil {
+					return errors.Join(err, t.Rollback(ctx))
+				}
+				if err := in.Exec(ctx, b, i, i+1); err != nil {
+					return errors.Join(err, t.Rollback(ctx))
+				}
+				if i%2 == 0 {
+					err = t.Commit(ctx)
+				} else {
+					err = t.Rollback(ctx)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return want(ctx, r, "SELECT sum(id) FROM t", 0+2+4+6+8)
+		})
+	})
+}
+
+// failedCommit has a reader hinder a commit, in rollback mode, and expects the
+// transaction to be gone after Rollback and the connection to be of use.
+func failedCommit(ctx context.Context, d driver.Driver, dir string) error {
+	over := driver.Settings{"journal_mode": "delete"}
+	return with(ctx, d, dir, over, intTable, func(x *db) error {
+		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+			s, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (1, 1)", AdHoc: adHoc})
+			if err != nil {
+				return err
+			}
+			err = with(ctx, d, dir, over, "BEGIN; SELECT count(*) FROM t", func(reader *db) error {
+				t, err := r.Begin(ctx)
+				if err != nil {
+					return err
+				}
+				in, err := t.Stmt(ctx, s)
+				if err == nil {
+					err = in.Exec(ctx, nil, 0, 0)
+				}
+				if err == nil {
+					err = wantCode("commit while another reads", t.Commit(ctx), driver.CodeBusy)
+				}
+				return errors.Join(err, t.Rollback(ctx), reader.Script(ctx, "ROLLBACK"))
+			})
+			if err := errors.Join(err, s.Close()); err != nil {
+				return err
+			}
+			if err := want(ctx, r, "SELECT count(*) FROM t", 0); err != nil {
+				return fmt.Errorf("after the failed commit: %w", err)
+			}
+			t, err := r.Begin(ctx)
+			if err != nil {
+				return fmt.Errorf("after the failed commit: %w", err)
+			}
+			return t.Commit(ctx)
+		})
+	})
+}

@@ -1,0 +1,213 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+const valueTable = "CREATE TABLE v (id INTEGER PRIMARY KEY, v)"
+
+func valueChecks() []Check {
+	return []Check{
+		roundTrip("int", "int", driver.Int, "integer", int64(0), int64(1), int64(-1), int64(127), int64(1<<53+1),
+			int64(math.MaxInt64), int64(math.MinInt64)),
+		roundTrip("real", "real", driver.Real, "real", 0.0, 1.5, -2.25, 3.0, 1e-300, math.MaxFloat64, -math.MaxFloat64,
+			math.SmallestNonzeroFloat64, math.Inf(1), math.Inf(-1)),
+		roundTrip("text", "text", driver.Text, "text", "a", "Ünïcödé 世界 🎉", "'quoted' \"text\"; --", strings.Repeat("long ", 1000), " "),
+		roundTrip("empty text", "text=empty", driver.Text, "text", ""),
+		roundTrip("text with NUL", "text=nul", driver.Text, "text", "a\x00b", "\x00"),
+		roundTrip("blob", "blob", driver.Blob, "blob", []byte{0}, []byte{0xff, 0, 1}, bytes.Repeat([]byte{1, 2, 3, 0}, 1000)),
+		roundTrip("empty blob", "blob=empty", driver.Blob, "blob", []byte{}),
+		roundTrip("bool", "bool", driver.Bool, "integer", true, false),
+		roundTrip("time", "time", driver.Time, "integer", time.UnixMilli(0), time.UnixMilli(1700000000123),
+			time.UnixMilli(-1), time.UnixMilli(-62135596800000), time.UnixMilli(253402300799999)),
+		roundTrip("large text", "text=large", driver.Text, "text", strings.Repeat("0123456789abcdef", 1<<20)),
+		roundTrip("large blob", "blob=large", driver.Blob, "blob", bytes.Repeat([]byte("\x000123456789abcde"), 1<<20)),
+		{Name: "values/negative zero", Key: "real=-0", Test: negativeZero},
+		{Name: "values/NULL", Test: nulls},
+		{Name: "values/a row's cells are its own", Test: reusedCells},
+		{Name: "values/texts outlive the visit", Test: textsOutlive},
+	}
+}
+
+// roundTrip checks that values are stored as SQLite's type named stored and
+// come back as they went in, one by one and in one batch, over every way to
+// run a statement.
+func roundTrip(name, key string, t driver.Type, stored string, values ...any) Check {
+	return Check{Name: "values/" + name, Key: key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
+		list := make([][]any, len(values))
+		for i, v := range values {
+			list[i] = []any{int64(i), v}
+		}
+		return with(ctx, d, dir, nil, valueTable, func(x *db) error {
+			return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+				return storeAndLoad(ctx, r, adHoc, t, stored, list)
+			})
+		})
+	}}
+}
+
+// everyWay runs f on the pool and on a connection, ad hoc and prepared, with a
+// context that can be cancelled and with one that cannot.
+func everyWay(ctx context.Context, x *db, f func(ctx context.Context, r driver.Runner, adHoc bool) error) error {
+	for _, adHoc := range []bool{false, true} {
+		for _, ctx := range []context.Context{ctx, context.WithoutCancel(ctx)} {
+			if err := f(ctx, x.DB, adHoc); err != nil {
+				return fmt.Errorf("on the pool, ad hoc %v, cancellable %v: %w", adHoc, ctx.Done() != nil, err)
+			}
+			if err := withConn(ctx, x.DB, func(c driver.Conn) error { return f(ctx, c, adHoc) }); err != nil {
+				return fmt.Errorf("on a connection, ad hoc %v, cancellable %v: %w", adHoc, ctx.Done() != nil, err)
+			}
+		}
+	}
+	return nil
+}
+
+func storeAndLoad(ctx context.Context, r driver.Runner, adHoc bool, t driver.Type, stored string, list [][]any) (err error) {
+	if err := r.Script(ctx, "DELETE FROM v"); err != nil {
+		return err
+	}
+	types := []driver.Type{driver.Int, t}
+	b := batch(types, list...)
+	insert, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO v (id, v) VALUES (?, ?)", Params: types, AdHoc: adHoc})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, insert.Close()) }()
+	if err := insert.Exec(ctx, b, 0, len(list)); err != nil {
+		return fmt.Errorf("insert: %w", err)
+	}
+	if err := want(ctx, r, "SELECT count(*) FROM v WHERE typeof(v) = '"+stored+"'", int64(len(list))); err != nil {
+		return fmt.Errorf("stored as another type than %s: %w", stored, err)
+	}
+	for _, nullable := range []bool{false, true} {
+		cols := []driver.ColumnType{{Type: driver.Int}, {Type: t, Nullable: nullable}}
+		got, err := query(ctx, r, driver.Statement{SQL: "SELECT id, v FROM v ORDER BY id", Columns: cols, AdHoc: adHoc}, nil, 0)
+		if err != nil {
+			return fmt.Errorf("select as %v: %w", cols[1], err)
+		}
+		if err := diff(got, list); err != nil {
+			return fmt.Errorf("select as %v: %w", cols[1], err)
+		}
+		for i := range list {
+			got, err := query(ctx, r, driver.Statement{SQL: "SELECT ?, ?", Params: types, Columns: cols, AdHoc: adHoc}, b, i)
+			if err != nil {
+				return fmt.Errorf("echo as %v: %w", cols[1], err)
+			}
+			if err := diff(got, list[i:i+1]); err != nil {
+				return fmt.Errorf("echo as %v: %w", cols[1], err)
+			}
+		}
+	}
+	return nil
+}
+
+// query prepares, runs and closes a query.
+func query(ctx context.Context, r driver.Runner, st driver.Statement, b *driver.Batch, row int) ([][]any, error) {
+	s, err := r.Prepare(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	list, err := collect(ctx, s, st.Columns, b, row)
+	return list, errors.Join(err, s.Close())
+}
+
+// negativeZero is bound and read without being stored: SQLite stores it as 0.
+func negativeZero(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, "", func(x *db) error {
+		list := [][]any{{math.Copysign(0, -1)}}
+		types := []driver.Type{driver.Real}
+		got, err := query(ctx, x, driver.Statement{SQL: "SELECT ?", Params: types, Columns: columns(types...)}, batch(types, list...), 0)
+		if err != nil {
+			return err
+		}
+		return diff(got, list)
+	})
+}
+
+func allTypes() (types []driver.Type, nullable []driver.ColumnType) {
+	for t := driver.Int; t <= driver.Time; t++ {
+		types = append(types, t)
+		nullable = append(nullable, driver.ColumnType{Type: t, Nullable: true})
+	}
+	return types, nullable
+}
+
+const wideTable = "CREATE TABLE w (i, r, t, b, o, m)"
+
+func wideRow() []any {
+	return []any{int64(7), 1.25, "text", []byte("blob"), true, time.UnixMilli(1700000000456)}
+}
+
+func nulls(ctx context.Context, d driver.Driver, dir string) error {
+	types, nullable := allTypes()
+	return with(ctx, d, dir, nil, wideTable, func(x *db) error {
+		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+			list := [][]any{make([]any, len(types))}
+			for i := range types { // one NULL less in each row
+				row := wideRow()
+				clear(row[i+1:])
+				list = append(list, row)
+			}
+			if err := r.Script(ctx, "DELETE FROM w"); err != nil {
+				return err
+			}
+			s, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO w VALUES (?, ?, ?, ?, ?, ?)", Params: types, AdHoc: adHoc})
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(s.Exec(ctx, batch(types, list...), 0, len(list)), s.Close()); err != nil {
+				return err
+			}
+			if err := want(ctx, r, "SELECT sum((i IS NULL) + (r IS NULL) + (t IS NULL) + (b IS NULL) + (o IS NULL) + (m IS NULL)) FROM w", 21); err != nil {
+				return err
+			}
+			got, err := query(ctx, r, driver.Statement{SQL: "SELECT i, r, t, b, o, m FROM w ORDER BY rowid", Columns: nullable, AdHoc: adHoc}, nil, 0)
+			if err != nil {
+				return err
+			}
+			return diff(got, list)
+		})
+	})
+}
+
+// reusedCells reads full rows and NULL rows in turn: what one row leaves in a
+// Row must not show in the next.
+func reusedCells(ctx context.Context, d driver.Driver, dir string) error {
+	types, nullable := allTypes()
+	full, none := wideRow(), make([]any, len(types))
+	list := [][]any{full, none, full, none, full}
+	return with(ctx, d, dir, nil, wideTable, func(x *db) error {
+		if err := exec(ctx, x, "INSERT INTO w VALUES (?, ?, ?, ?, ?, ?)", batch(types, list...)); err != nil {
+			return err
+		}
+		got, err := rows(ctx, x, "SELECT i, r, t, b, o, m FROM w ORDER BY rowid", nullable...)
+		if err != nil {
+			return err
+		}
+		return diff(got, list)
+	})
+}
+
+func textsOutlive(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, "", func(x *db) error {
+		const sql = `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999)
+			SELECT 'text of row ' || i FROM n`
+		got, err := rows(ctx, x, sql, driver.ColumnType{Type: driver.Text})
+		if err != nil {
+			return err
+		}
+		list := make([][]any, 1000)
+		for i := range list {
+			list[i] = []any{fmt.Sprintf("text of row %d", i)}
+		}
+		return diff(got, list)
+	})
+}

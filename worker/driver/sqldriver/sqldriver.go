@@ -1,0 +1,186 @@
+// Package sqldriver adapts SQLite libraries that register with database/sql to
+// the contract of package driver, in the way in which a careful user of
+// database/sql would write the same loop by hand: prepared statements kept,
+// parameters boxed once per execution, one set of scan destinations per query.
+package sqldriver
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+
+	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Library is what the adapter has to know of one library.
+type Library struct {
+	Info contract.Info
+
+	// Connector returns what opens connections to the database at path with
+	// every setting of s applied; [Connector] makes one for most libraries.
+	// The adapter itself sees to pool_size.
+	Connector func(path string, s contract.Settings) (driver.Connector, error)
+
+	// Code returns SQLite's extended result code if err is or wraps an error
+	// of the library's own type, else 0.
+	Code func(err error) int
+
+	// Script runs many statements on one connection of the library, for a
+	// library whose ExecContext takes only one; nil otherwise.
+	Script func(ctx context.Context, conn driver.Conn, sql string) error
+
+	// Cancellable prepares a context that can end for a library that heeds
+	// only contexts that ask for it; nil otherwise.
+	Cancellable func(context.Context) context.Context
+
+	// DirtyCommit says that a Commit that fails leaves the transaction open
+	// on a connection that database/sql then takes for a clean one. The
+	// adapter begins such a library's transactions on a connection that it
+	// holds, so as to roll back.
+	DirtyCommit bool
+}
+
+// New returns the contract's driver for a library.
+func New(l Library) contract.Driver { return &sqlDriver{l} }
+
+type sqlDriver struct{ lib Library }
+
+func (d *sqlDriver) Info() contract.Info { return d.lib.Info }
+
+func (d *sqlDriver) Open(ctx context.Context, path string, s contract.Settings) (contract.DB, error) {
+	c, err := d.lib.Connector(path, s)
+	if err != nil {
+		return nil, d.lib.wrap(err)
+	}
+	db := sql.OpenDB(c)
+	db.SetMaxOpenConns(s.PoolSize())
+	db.SetMaxIdleConns(s.PoolSize())
+	if err := db.PingContext(ctx); err != nil {
+		return nil, d.lib.wrap(errors.Join(err, db.Close()))
+	}
+	return &pool{runner{&d.lib, db}, db}, nil
+}
+
+// wrap gives an error its result code, if it has one.
+func (l *Library) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	if code := l.Code(err); code != 0 {
+		return &contract.Error{Code: code, Err: err}
+	}
+	return err
+}
+
+func (l *Library) context(ctx context.Context) context.Context {
+	if l.Cancellable != nil && ctx.Done() != nil {
+		return l.Cancellable(ctx)
+	}
+	return ctx
+}
+
+// session is what *sql.DB and *sql.Conn have in common.
+type session interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}
+
+type runner struct {
+	lib *Library
+	sq  session
+}
+
+func (r *runner) Prepare(ctx context.Context, st contract.Statement) (contract.Stmt, error) {
+	s := newStmt(r.lib, st)
+	if st.AdHoc {
+		s.text = r.sq
+		return s, nil
+	}
+	var err error
+	s.prepared, err = r.sq.PrepareContext(r.lib.context(ctx), st.SQL)
+	if err != nil {
+		return nil, r.lib.wrap(err)
+	}
+	return s, nil
+}
+
+type pool struct {
+	runner
+	db *sql.DB
+}
+
+func (p *pool) take(ctx context.Context) (*conn, error) {
+	c, err := p.db.Conn(ctx)
+	if err != nil {
+		return nil, p.lib.wrap(err)
+	}
+	return &conn{runner{p.lib, c}, c}, nil
+}
+
+func (p *pool) Conn(ctx context.Context) (contract.Conn, error) {
+	c, err := p.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (p *pool) Script(ctx context.Context, sql string) error {
+	if p.lib.Script == nil {
+		_, err := p.db.ExecContext(p.lib.context(ctx), sql)
+		return p.lib.wrap(err)
+	}
+	c, err := p.take(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.Script(ctx, sql), c.Close())
+}
+
+func (p *pool) Begin(ctx context.Context) (contract.Tx, error) {
+	if p.lib.DirtyCommit {
+		c, err := p.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t, err := c.Begin(ctx)
+		if err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return &heldTx{t.(*tx), c}, nil
+	}
+	t, err := p.db.BeginTx(p.lib.context(ctx), nil)
+	if err != nil {
+		return nil, p.lib.wrap(err)
+	}
+	return &tx{lib: p.lib, tx: t, pooled: true}, nil
+}
+
+func (p *pool) Close() error { return p.lib.wrap(p.db.Close()) }
+
+type conn struct {
+	runner
+	c *sql.Conn
+}
+
+func (c *conn) Script(ctx context.Context, sql string) error {
+	if c.lib.Script == nil {
+		_, err := c.c.ExecContext(c.lib.context(ctx), sql)
+		return c.lib.wrap(err)
+	}
+	return c.lib.wrap(c.c.Raw(func(dc any) error {
+		return c.lib.Script(c.lib.context(ctx), dc.(driver.Conn), sql)
+	}))
+}
+
+func (c *conn) Begin(ctx context.Context) (contract.Tx, error) {
+	t, err := c.c.BeginTx(c.lib.context(ctx), nil)
+	if err != nil {
+		return nil, c.lib.wrap(err)
+	}
+	return &tx{lib: c.lib, tx: t, conn: c}, nil
+}
+
+func (c *conn) Close() error { return c.lib.wrap(c.c.Close()) }

@@ -1,0 +1,257 @@
+#include "native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Connections ---- */
+
+int native_open(const char *uri, native_conn **out) {
+  native_conn *c = *out = calloc(1, sizeof *c);
+  if (!c) return SQLITE_NOMEM;
+  /* A connection is used by one goroutine at a time, so it needs no mutex. */
+  int rc = sqlite3_open_v2(
+      uri, &c->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, 0);
+  if (rc != SQLITE_OK) return c->db ? sqlite3_extended_errcode(c->db) : rc;
+  return sqlite3_extended_result_codes(c->db, 1);
+}
+
+int native_close(native_conn *c) {
+  int rc = sqlite3_close(c->db);
+  if (rc != SQLITE_OK) sqlite3_close_v2(c->db);
+  free(c);
+  return rc;
+}
+
+int native_script(native_conn *c, const char *sql) { return sqlite3_exec(c->db, sql, 0, 0, 0); }
+
+const char *native_message(native_conn *c, int rc) {
+  /* SQLite has no message for an error that was found here. */
+  if (!c || !c->db || sqlite3_extended_errcode(c->db) != rc) return sqlite3_errstr(rc);
+  return sqlite3_errmsg(c->db);
+}
+
+static bool cancelled(native_conn *c) { return __atomic_load_n(&c->cancelled, __ATOMIC_RELAXED) != 0; }
+
+/* ---- Statements ---- */
+
+static int compile(native_stmt *s) {
+  int rc = sqlite3_prepare_v3(s->conn->db, s->sql, s->sql_size, s->ad_hoc ? 0 : SQLITE_PREPARE_PERSISTENT,
+                              &s->stmt, 0);
+  if (rc != SQLITE_OK) return rc;
+  /* An empty statement, or not the columns that cells have been declared for. */
+  if (!s->stmt || (s->columns > 0 && sqlite3_column_count(s->stmt) != s->columns)) {
+    sqlite3_finalize(s->stmt);
+    s->stmt = 0;
+    return SQLITE_MISUSE;
+  }
+  return SQLITE_OK;
+}
+
+/* Makes s ready for its next execution, or frees what an ad hoc one holds. */
+static void rewind(native_stmt *s) {
+  s->pending = false;
+  if (s->ad_hoc) {
+    sqlite3_finalize(s->stmt);
+    s->stmt = 0;
+  } else {
+    sqlite3_reset(s->stmt);
+  }
+}
+
+/* No binding may point to Go's memory once that is unpinned. */
+static void release(native_stmt *s) {
+  if (s->stmt) sqlite3_clear_bindings(s->stmt);
+}
+
+int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, int params, int columns,
+                   native_stmt **out) {
+  *out = 0;
+  native_stmt *s = calloc(1, sizeof *s);
+  if (!s) return SQLITE_NOMEM;
+  s->conn = c;
+  s->ad_hoc = ad_hoc;
+  s->columns = columns;
+  s->sql_size = sql_size;
+
+  int rc = SQLITE_NOMEM;
+  size_t copies = params < NATIVE_COPY_COLUMNS ? params : NATIVE_COPY_COLUMNS;
+  s->sql = malloc(sql_size + 1);
+  s->kinds = calloc(columns + 1, 1);
+  s->pinned = calloc(params + 1, sizeof *s->pinned);
+  s->copied = calloc(copies + 1, sizeof *s->copied);
+  if (!s->sql || !s->kinds || !s->pinned || !s->copied) goto failed;
+  memcpy(s->sql, sql, sql_size);
+  s->sql[sql_size] = 0;
+  if (copies > 0) {
+    /* Integers, reals and spans are 8 bytes each, and a column has but one of
+    ** them. The order keeps everything aligned. */
+    size_t values = copies * NATIVE_COPY_ROWS * 8, nulls = copies * NATIVE_COPY_ROWS;
+    char *room = calloc(1, values + nulls + NATIVE_COPY_BYTES);
+    if (!room) goto failed;
+    for (size_t i = 0; i < copies; i++) {
+      native_column *k = &s->copied[i];
+      char *v = room + i * NATIVE_COPY_ROWS * 8;
+      k->ints = (int64_t *)v;
+      k->reals = (double *)v;
+      k->spans = (native_span *)v;
+      k->nulls = (bool *)(room + values + i * NATIVE_COPY_ROWS);
+      k->data = room + values + nulls;
+      k->size = NATIVE_COPY_BYTES;
+    }
+  }
+  rc = ad_hoc ? SQLITE_OK : compile(s);
+  if (rc != SQLITE_OK) goto failed;
+  *out = s;
+  return SQLITE_OK;
+
+failed:
+  native_finalize(s);
+  return rc;
+}
+
+int native_finalize(native_stmt *s) {
+  int rc = sqlite3_finalize(s->stmt);
+  if (s->copied) free((void *)s->copied[0].ints);
+  free(s->copied);
+  free(s->pinned);
+  free(s->kinds);
+  free(s->sql);
+  free(s);
+  return rc;
+}
+
+/* SQLITE_STATIC is 0: the bytes stay where they are until the binding goes. */
+static int bind(sqlite3_stmt *stmt, int i, const native_column *k, int64_t r) {
+  if (k->nulls && k->nulls[r]) return sqlite3_bind_null(stmt, i);
+  switch (k->kind) {
+  case NATIVE_INT: return sqlite3_bind_int64(stmt, i, k->ints[r]);
+  case NATIVE_REAL: return sqlite3_bind_double(stmt, i, k->reals[r]);
+  }
+  native_span at = k->spans[r];
+  if ((uint64_t)at.off + at.len > k->size) return SQLITE_MISUSE;
+  const char *p = at.len ? k->data + at.off : ""; /* a null pointer would bind NULL */
+  if (k->kind == NATIVE_TEXT) return sqlite3_bind_text64(stmt, i, p, at.len, 0, SQLITE_UTF8);
+  return sqlite3_bind_blob64(stmt, i, p, at.len, 0);
+}
+
+/* Begins an execution: compiled if ad hoc, and bound from row r on. */
+static int start(native_stmt *s, const native_rows *in, int64_t r) {
+  if (cancelled(s->conn)) return SQLITE_INTERRUPT;
+  int rc = s->ad_hoc ? compile(s) : SQLITE_OK;
+  if (in->count == 0) return rc;
+  int param = 0;
+  for (int64_t end = r + in->per; r < end; r++) {
+    for (int i = 0; i < in->count && rc == SQLITE_OK; i++) rc = bind(s->stmt, ++param, &in->columns[i], r);
+  }
+  return rc;
+}
+
+int native_exec(native_stmt *s, native_rows in) {
+  int rc;
+  int64_t r = in.lo;
+  do {
+    rc = start(s, &in, r);
+    if (rc == SQLITE_OK) {
+      do rc = sqlite3_step(s->stmt);
+      while (rc == SQLITE_ROW);
+    }
+    rewind(s);
+    r += in.per;
+  } while (rc == SQLITE_DONE && r < in.hi);
+  if (in.count > 0) release(s);
+  return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* Packs the row at which SQLite stands behind those in the page. False if the
+** arena has no room for it; the cells are filled in all the same. */
+static bool pack(native_stmt *s, native_page *p, native_cell *cell, char *arena, int *rc) {
+  int32_t texts = p->texts, blobs = p->blobs;
+  bool fits = true;
+  for (int i = 0; i < s->columns; i++, cell++) {
+    /* Without a mutex, this value needs no protection: one look-up, and the
+    ** cheaper sqlite3_value functions from there. */
+    sqlite3_value *v = sqlite3_column_value(s->stmt, i);
+    cell->null = sqlite3_value_type(v) == SQLITE_NULL;
+    if (cell->null) continue;
+    const void *bytes;
+    switch (s->kinds[i]) {
+    case NATIVE_INT: cell->value = sqlite3_value_int64(v); continue;
+    case NATIVE_REAL: {
+      double d = sqlite3_value_double(v);
+      memcpy(&cell->value, &d, sizeof d);
+      continue;
+    }
+    case NATIVE_TEXT: bytes = sqlite3_value_text(v); break;
+    default: bytes = sqlite3_value_blob(v); break;
+    }
+    int32_t n = sqlite3_value_bytes(v);
+    cell->len = n;
+    if (!bytes && (n > 0 || s->kinds[i] == NATIVE_TEXT)) {
+      *rc = SQLITE_NOMEM;
+      return true;
+    }
+    fits = fits && n <= p->size - texts - blobs;
+    if (!fits) continue;
+    if (s->kinds[i] == NATIVE_TEXT) {
+      cell->value = texts;
+      memcpy(arena + texts, bytes, n);
+      texts += n;
+    } else {
+      blobs += n;
+      cell->value = p->size - blobs;
+      if (n > 0) memcpy(arena + cell->value, bytes, n);
+    }
+  }
+  if (fits) {
+    p->texts = texts;
+    p->blobs = blobs;
+  }
+  return fits;
+}
+
+int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena) {
+  p->rows = p->texts = p->blobs = 0;
+  p->done = p->full = p->large = false;
+  int rc = SQLITE_ROW;
+  while (p->rows < p->max_rows) {
+    if (cancelled(s->conn)) rc = SQLITE_INTERRUPT;
+    else if (!s->pending) rc = sqlite3_step(s->stmt);
+    s->pending = false;
+    if (rc != SQLITE_ROW) break;
+
+    bool fits = pack(s, p, cells + (int64_t)p->rows * s->columns, arena, &rc);
+    if (rc != SQLITE_ROW) break;
+    if (!fits) {
+      p->full = true;
+      if (p->rows > 0) {
+        s->pending = true; /* to be the first of the next page */
+      } else {
+        p->large = true;
+        p->rows = 1;
+      }
+      return SQLITE_OK;
+    }
+    p->rows++;
+  }
+  if (rc == SQLITE_ROW) return SQLITE_OK;
+  native_stop(s);
+  p->done = true;
+  return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int native_query(native_stmt *s, native_rows in, native_page *p, native_cell *cells, char *arena) {
+  int rc = start(s, &in, in.lo);
+  if (rc == SQLITE_OK) return native_next(s, p, cells, arena);
+  native_stop(s);
+  return rc;
+}
+
+const void *native_bytes(native_stmt *s, int column) {
+  sqlite3_value *v = sqlite3_column_value(s->stmt, column);
+  return s->kinds[column] == NATIVE_TEXT ? (const void *)sqlite3_value_text(v) : sqlite3_value_blob(v);
+}
+
+void native_stop(native_stmt *s) {
+  rewind(s);
+  release(s);
+}

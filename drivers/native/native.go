@@ -1,0 +1,157 @@
+// Package native reaches SQLite with as little between as Go allows: the floor
+// that every other driver's distance is measured from. Its own C (native.c)
+// binds and steps a whole range of rows in one crossing of cgo, and packs many
+// rows of a result into one page. SQLite itself is the amalgamation that
+// github.com/mattn/go-sqlite3 carries, with the flags that it is compiled with
+// there; of that module's Go code nothing is used.
+//
+// Connections are opened with SQLITE_OPEN_NOMUTEX, since each is used by one
+// goroutine at a time. Everything else that is not set is left as compiled.
+package native
+
+/*
+#cgo CFLAGS: -O2 -Wall -Wextra -std=gnu11
+#cgo noescape native_open
+#cgo nocallback native_open
+#cgo nocallback native_close
+#cgo nocallback native_script
+#include <stdlib.h>
+#include "native.h"
+*/
+import "C"
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	_ "github.com/mattn/go-sqlite3" // links the amalgamation
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
+)
+
+//go:embed driver.json
+var info []byte
+
+type native struct{ info driver.Info }
+
+// New returns the driver.
+func New() driver.Driver { return native{driver.MustInfo(info)} }
+
+func (n native) Info() driver.Info { return n.info }
+
+func (n native) Open(_ context.Context, path string, s driver.Settings) (driver.DB, error) {
+	pool, err := connpool.NewFixed(s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
+		return open(number, path, s)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connpool.New(pool, s.PoolSize(), s.Begin()), nil
+}
+
+// conn is one connection.
+type conn struct {
+	number int
+	c      *C.native_conn
+	run    map[string]*stmt // of Run
+	pooled []*stmt          // that nobody but Close closes
+}
+
+func open(number int, path string, s driver.Settings) (*conn, error) {
+	c := &conn{number: number, run: map[string]*stmt{}}
+	uri := C.CString(s.URI(path, nil))
+	defer C.free(unsafe.Pointer(uri))
+	if err := c.err(C.native_open(uri, &c.c)); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
+	}
+	for _, p := range s.Pragmas() {
+		if err := c.Script(p); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", p, err), c.Close())
+		}
+	}
+	return c, nil
+}
+
+// err is the error for a result code that the connection has just given.
+func (c *conn) err(rc C.int) error {
+	if rc == C.SQLITE_OK {
+		return nil
+	}
+	text := C.GoString(C.native_message(c.c, rc))
+	return &driver.Error{Code: int(rc), Err: fmt.Errorf("%s (%d)", text, int(rc))}
+}
+
+func (c *conn) Number() int { return c.number }
+
+// Guard interrupts SQLite, and the C loops between SQLite's statements.
+func (c *conn) Guard(ctx context.Context) (release func()) {
+	stop := connpool.Interrupt(ctx, c.interrupt)
+	if ctx.Done() == nil {
+		return stop
+	}
+	return func() {
+		stop()
+		atomic.StoreInt32((*int32)(&c.c.cancelled), 0)
+	}
+}
+
+func (c *conn) interrupt() {
+	atomic.StoreInt32((*int32)(&c.c.cancelled), 1)
+	C.sqlite3_interrupt(c.c.db)
+}
+
+func (c *conn) Script(sql string) error {
+	s := C.CString(sql)
+	defer C.free(unsafe.Pointer(s))
+	return c.err(C.native_script(c.c, s))
+}
+
+// Run keeps the statement for the next time.
+func (c *conn) Run(sql string) error {
+	s, ok := c.run[sql]
+	if !ok {
+		var err error
+		if s, err = prepare(c, driver.Statement{SQL: sql}); err != nil {
+			return err
+		}
+		c.run[sql] = s
+	}
+	return s.Exec(nil, 0, 0)
+}
+
+func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
+	s, err := prepare(c, st)
+	if err != nil {
+		return nil, err
+	}
+	if pooled {
+		c.pooled = append(c.pooled, s)
+	}
+	return s, nil
+}
+
+func (c *conn) InTransaction() bool { return C.sqlite3_get_autocommit(c.c.db) == 0 }
+
+func (c *conn) Close() error {
+	if c.c == nil {
+		return nil
+	}
+	var errs []error
+	for _, s := range c.run {
+		errs = append(errs, s.Close())
+	}
+	for _, s := range c.pooled {
+		errs = append(errs, s.Close())
+	}
+	rc := C.native_close(c.c)
+	c.c = nil
+	if rc != C.SQLITE_OK {
+		errs = append(errs, &driver.Error{Code: int(rc), Err: errors.New("closed with statements left open")})
+	}
+	return errors.Join(errs...)
+}

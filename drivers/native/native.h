@@ -1,0 +1,186 @@
+/*
+** What the Go side calls, and what of SQLite's interface the C side needs. The
+** prototypes are declared here because the amalgamation and its header belong
+** to another Go package, which is linked into the same binary.
+*/
+#ifndef NATIVE_H
+#define NATIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- SQLite: see https://www.sqlite.org/c3ref/funclist.html ---- */
+
+typedef struct sqlite3 sqlite3;
+typedef struct sqlite3_stmt sqlite3_stmt;
+typedef struct sqlite3_value sqlite3_value;
+
+enum {
+  SQLITE_OK = 0,
+  SQLITE_BUSY = 5,
+  SQLITE_NOMEM = 7,
+  SQLITE_INTERRUPT = 9,
+  SQLITE_MISUSE = 21,
+  SQLITE_RANGE = 25,
+  SQLITE_ROW = 100,
+  SQLITE_DONE = 101,
+
+  SQLITE_NULL = 5, /* a value's type */
+  SQLITE_UTF8 = 1,
+  SQLITE_PREPARE_PERSISTENT = 0x01,
+
+  SQLITE_OPEN_READWRITE = 0x02,
+  SQLITE_OPEN_CREATE = 0x04,
+  SQLITE_OPEN_URI = 0x40,
+  SQLITE_OPEN_NOMUTEX = 0x8000,
+};
+
+extern int sqlite3_open_v2(const char *, sqlite3 **, int flags, const char *vfs);
+extern int sqlite3_close(sqlite3 *);
+extern int sqlite3_close_v2(sqlite3 *);
+extern int sqlite3_extended_result_codes(sqlite3 *, int on);
+extern int sqlite3_extended_errcode(sqlite3 *);
+extern const char *sqlite3_errmsg(sqlite3 *);
+extern const char *sqlite3_errstr(int);
+extern int sqlite3_exec(sqlite3 *, const char *, int (*)(void *, int, char **, char **), void *, char **);
+extern void sqlite3_interrupt(sqlite3 *);
+extern int sqlite3_get_autocommit(sqlite3 *);
+
+extern int sqlite3_prepare_v3(sqlite3 *, const char *, int, unsigned flags, sqlite3_stmt **, const char **);
+extern int sqlite3_step(sqlite3_stmt *);
+extern int sqlite3_reset(sqlite3_stmt *);
+extern int sqlite3_finalize(sqlite3_stmt *);
+extern int sqlite3_clear_bindings(sqlite3_stmt *);
+extern int sqlite3_bind_null(sqlite3_stmt *, int);
+extern int sqlite3_bind_int64(sqlite3_stmt *, int, long long);
+extern int sqlite3_bind_double(sqlite3_stmt *, int, double);
+extern int sqlite3_bind_text64(sqlite3_stmt *, int, const char *, unsigned long long, void (*)(void *), unsigned char);
+extern int sqlite3_bind_blob64(sqlite3_stmt *, int, const void *, unsigned long long, void (*)(void *));
+extern int sqlite3_column_count(sqlite3_stmt *);
+extern sqlite3_value *sqlite3_column_value(sqlite3_stmt *, int);
+extern int sqlite3_value_type(sqlite3_value *);
+extern long long sqlite3_value_int64(sqlite3_value *);
+extern double sqlite3_value_double(sqlite3_value *);
+extern const unsigned char *sqlite3_value_text(sqlite3_value *);
+extern const void *sqlite3_value_blob(sqlite3_value *);
+extern int sqlite3_value_bytes(sqlite3_value *);
+
+/* ---- Connections ---- */
+
+typedef struct native_conn {
+  sqlite3 *db;
+
+  /* Not 0: stop at once. Go stores it atomically, before it interrupts SQLite,
+  ** because sqlite3_interrupt has no effect between two executions. */
+  int32_t cancelled;
+} native_conn;
+
+/* Opens a connection. *out is to be closed even where opening fails, unless it
+** is NULL: out of memory. */
+int native_open(const char *uri, native_conn **out);
+
+/* Closes a connection and frees c. With statements left open the result is
+** SQLITE_BUSY and SQLite closes when the last of them is. */
+int native_close(native_conn *c);
+
+/* Runs a script. */
+int native_script(native_conn *c, const char *sql);
+
+/* The message for the result code that the last call on c gave; valid until
+** the next one. */
+const char *native_message(native_conn *c, int rc);
+
+/* ---- Statements ---- */
+
+/* How a value is bound or packed. */
+enum { NATIVE_INT = 1, NATIVE_REAL, NATIVE_TEXT, NATIVE_BLOB };
+
+/* Where a text or blob lies; the same layout as Go's driver.Span. */
+typedef struct native_span {
+  uint32_t off, len;
+} native_span;
+
+/* One column of values to bind; nulls may be NULL. */
+typedef struct native_column {
+  int kind;
+  const int64_t *ints;
+  const double *reals;
+  const native_span *spans;
+  const char *data;
+  uint64_t size; /* of data */
+  const bool *nulls;
+} native_column;
+
+/* Room for a few small values in C's memory: copying these costs less than
+** pinning Go's. */
+enum { NATIVE_COPY_COLUMNS = 64, NATIVE_COPY_ROWS = 8, NATIVE_COPY_BYTES = 4096 };
+
+/* Rows to bind: lo <= r < hi of the columns, per of them to an execution. */
+typedef struct native_rows {
+  const native_column *columns;
+  int count; /* of columns; 0: one execution without parameters */
+  int64_t lo, hi, per;
+} native_rows;
+
+typedef struct native_stmt {
+  native_conn *conn;
+  sqlite3_stmt *stmt; /* of an ad hoc statement only while it runs */
+  bool ad_hoc;
+  bool pending; /* SQLite stands at a row that did not fit into the last page */
+
+  native_column *pinned; /* one per parameter; into Go's memory, pinned, during a call; NULL else */
+  native_column *copied; /* up to NATIVE_COPY_COLUMNS; into the room for copies, always */
+
+  int columns;          /* of the result, as declared */
+  unsigned char *kinds; /* of each, to be filled in by Go */
+
+  int sql_size;
+  char *sql;
+} native_stmt;
+
+/* Makes a statement, compiled unless it is ad hoc. The kinds of parameters and
+** columns are for the caller to fill in. */
+int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, int params, int columns,
+                   native_stmt **out);
+
+int native_finalize(native_stmt *s);
+
+/* Binds and executes until the rows are used up. Stops at the first error. No
+** binding survives the call. */
+int native_exec(native_stmt *s, native_rows in);
+
+/* One value of a result. */
+typedef struct native_cell {
+  int64_t value; /* the integer, the real's bits, or the offset into the arena */
+  uint32_t len;  /* of a text or blob */
+  uint32_t null;
+} native_cell;
+
+/* What one crossing brings. The cells come row by row. The arena holds texts
+** from its beginning upwards and blobs from its end downwards. */
+typedef struct native_page {
+  int32_t max_rows; /* in: that the cells have room for, 1 or more */
+  int32_t size;     /* in: of the arena */
+
+  int32_t rows;
+  int32_t texts; /* bytes of the arena in use at its beginning */
+  int32_t blobs; /* bytes of the arena in use at its end */
+  bool done;     /* there are no more rows; the statement is reset */
+  bool full;     /* the arena had no room for a further row */
+  bool large;    /* the one row is larger than the arena: get it by native_bytes */
+} native_page;
+
+/* Binds, begins one execution and packs its first page. What is bound must stay
+** where it is until a page is done, an error, or native_stop. */
+int native_query(native_stmt *s, native_rows in, native_page *p, native_cell *cells, char *arena);
+
+/* Packs the next page. */
+int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena);
+
+/* The text or blob in a column of a large row, valid until the next call. */
+const void *native_bytes(native_stmt *s, int column);
+
+/* Ends a query before its end. */
+void native_stop(native_stmt *s);
+
+#endif

@@ -1,0 +1,171 @@
+package native
+
+/*
+#include "native.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// parameters brings rows of a batch to where C finds them: a few small ones by
+// copying, more by pinning the batch's own memory.
+type parameters struct {
+	count  int               // of the statement's parameters
+	pinned []C.native_column // in C's memory
+	copied []C.native_column // likewise
+	pinner runtime.Pinner
+	pins   int // columns that hold pinned pointers
+
+	// What copied points to.
+	values [][]uint64
+	nulls  [][]bool
+	bytes  []byte
+}
+
+func (p *parameters) init(c *C.native_stmt, count int) {
+	p.count = count
+	if count == 0 {
+		return
+	}
+	p.pinned = unsafe.Slice(c.pinned, count)
+	p.copied = unsafe.Slice(c.copied, min(count, C.NATIVE_COPY_COLUMNS))
+	for _, k := range p.copied {
+		p.values = append(p.values, unsafe.Slice((*uint64)(unsafe.Pointer(k.ints)), C.NATIVE_COPY_ROWS))
+		p.nulls = append(p.nulls, unsafe.Slice((*bool)(k.nulls), C.NATIVE_COPY_ROWS))
+	}
+	p.bytes = unsafe.Slice((*byte)(unsafe.Pointer(p.copied[0].data)), C.NATIVE_COPY_BYTES)
+}
+
+// set makes the rows lo ≤ r < hi of b ready for one call. What it returns is
+// valid until unset.
+func (p *parameters) set(b *driver.Batch, lo, hi int) (C.native_rows, error) {
+	if b == nil {
+		if p.count > 0 {
+			return C.native_rows{}, fmt.Errorf("statement has %d parameters, but there are no values", p.count)
+		}
+		return C.native_rows{}, nil
+	}
+	n, per := len(b.Columns), b.PerExec
+	if per < 1 || n*per != p.count || (hi-lo)%per != 0 {
+		return C.native_rows{}, fmt.Errorf("statement has %d parameters, but there are %d rows of %d values, %d per execution",
+			p.count, hi-lo, n, per)
+	}
+	if n == 0 {
+		return C.native_rows{}, nil
+	}
+	in := C.native_rows{count: C.int(n), lo: C.int64_t(lo), hi: C.int64_t(hi), per: C.int64_t(per)}
+	if p.copy(b.Columns, lo, hi) {
+		in.columns, in.lo, in.hi = &p.copied[0], 0, C.int64_t(hi-lo)
+		return in, nil
+	}
+	in.columns = &p.pinned[0]
+	return in, p.pin(b.Columns, hi)
+}
+
+// copy reports whether there was room for the rows.
+func (p *parameters) copy(columns []driver.Column, lo, hi int) bool {
+	if hi-lo > C.NATIVE_COPY_ROWS || len(columns) > len(p.copied) {
+		return false
+	}
+	used := 0
+	for i := range columns {
+		c := &columns[i]
+		values, nulls := p.values[i], p.nulls[i]
+		for r := lo; r < hi; r++ {
+			nulls[r-lo] = c.Null(r)
+		}
+		switch c.Type {
+		case driver.Real:
+			p.copied[i].kind = C.NATIVE_REAL
+			for j, v := range c.Reals[lo:hi] {
+				*(*float64)(unsafe.Pointer(&values[j])) = v
+			}
+		case driver.Text, driver.Blob:
+			p.copied[i].kind = kind(c.Type)
+			for j := range c.Spans[lo:hi] {
+				v := c.Bytes(lo + j)
+				if len(v) > len(p.bytes)-used {
+					return false
+				}
+				copy(p.bytes[used:], v)
+				*(*driver.Span)(unsafe.Pointer(&values[j])) = driver.Span{Off: uint32(used), Len: uint32(len(v))}
+				used += len(v)
+			}
+		default:
+			p.copied[i].kind = C.NATIVE_INT
+			for j, v := range c.Ints[lo:hi] {
+				values[j] = uint64(v)
+			}
+		}
+	}
+	return true
+}
+
+// pin shows C the columns themselves.
+func (p *parameters) pin(columns []driver.Column, hi int) error {
+	for i := range columns {
+		c, k := &columns[i], &p.pinned[i]
+		p.pins = i + 1
+		k.kind = kind(c.Type)
+		var rows int
+		switch c.Type {
+		case driver.Real:
+			rows = len(c.Reals)
+			k.reals = (*C.double)(pin(&p.pinner, c.Reals))
+		case driver.Text, driver.Blob:
+			rows = len(c.Spans)
+			k.spans = (*C.native_span)(pin(&p.pinner, c.Spans))
+			k.data = (*C.char)(pin(&p.pinner, c.Data))
+			k.size = C.uint64_t(len(c.Data))
+		default:
+			rows = len(c.Ints)
+			k.ints = (*C.int64_t)(pin(&p.pinner, c.Ints))
+		}
+		if c.Nulls != nil {
+			rows = min(rows, len(c.Nulls))
+			k.nulls = (*C.bool)(pin(&p.pinner, c.Nulls))
+		}
+		if rows < hi {
+			return fmt.Errorf("column %d has %d rows, but row %d is asked for", i, rows, hi-1)
+		}
+	}
+	return nil
+}
+
+func pin[T any](p *runtime.Pinner, s []T) unsafe.Pointer {
+	if len(s) == 0 {
+		return nil
+	}
+	d := unsafe.SliceData(s)
+	p.Pin(d)
+	return unsafe.Pointer(d)
+}
+
+// unset takes the pinned pointers out of C's memory and unpins them.
+func (p *parameters) unset() {
+	if p.pins > 0 {
+		clear(p.pinned[:p.pins])
+		p.pins = 0
+		p.pinner.Unpin()
+	}
+}
+
+// kind is how C binds and packs a type.
+func kind(t driver.Type) C.int {
+	switch t {
+	case driver.Real:
+		return C.NATIVE_REAL
+	case driver.Text:
+		return C.NATIVE_TEXT
+	case driver.Blob:
+		return C.NATIVE_BLOB
+	default:
+		return C.NATIVE_INT
+	}
+}

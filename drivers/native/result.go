@@ -1,0 +1,194 @@
+package native
+
+/*
+#cgo noescape native_query
+#cgo nocallback native_query
+#cgo noescape native_next
+#cgo nocallback native_next
+#cgo nocallback native_bytes
+#cgo nocallback native_stop
+#include "native.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+	"unsafe"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// A page begins small, for a first row soon and a query of few rows cheaply,
+// and grows to what fits a processor's cache well.
+const (
+	firstRows, mostRows   = 16, 1024
+	firstBytes, mostBytes = 1 << 10, 64 << 10
+	growth                = 4
+)
+
+// result receives pages from C and decodes them.
+type result struct {
+	columns []driver.ColumnType
+	texts   bool // among the columns
+	page    C.native_page
+	cells   []C.native_cell
+	arena   []byte
+	row     driver.Row
+	busy    bool
+}
+
+func (o *result) init(c *C.native_stmt, columns []driver.ColumnType) {
+	o.columns = columns
+	if len(columns) == 0 {
+		return
+	}
+	kinds := unsafe.Slice((*byte)(unsafe.Pointer(c.kinds)), len(columns))
+	for i, t := range columns {
+		kinds[i] = byte(kind(t.Type))
+		o.texts = o.texts || t.Type == driver.Text
+	}
+	o.row = make(driver.Row, len(columns))
+	o.cells = make([]C.native_cell, firstRows*len(columns))
+	o.arena = make([]byte, firstBytes)
+}
+
+func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
+	o := &s.out
+	switch {
+	case s.c == nil:
+		return errClosed
+	case len(o.columns) == 0:
+		return fmt.Errorf("no columns are declared for the result of %s", s.st.SQL)
+	case o.busy:
+		return errors.New("statement is under way: its result is being visited")
+	}
+	in, err := s.in.set(b, r, r+1)
+	defer s.in.unset()
+	if err != nil {
+		return err
+	}
+	o.busy = true
+	defer func() { o.busy = false }()
+
+	rows := firstRows
+	o.page.max_rows, o.page.size = C.int32_t(rows), C.int32_t(len(o.arena))
+	rc := C.native_query(s.c, in, &o.page, &o.cells[0], (*C.char)(unsafe.Pointer(&o.arena[0])))
+	for {
+		if err := s.conn.err(rc); err != nil {
+			return err
+		}
+		if err := s.visit(visit); err != nil {
+			if !o.page.done {
+				C.native_stop(s.c)
+			}
+			return err
+		}
+		if o.page.done {
+			return nil
+		}
+		rows = min(rows*growth, mostRows)
+		o.grow(rows)
+		o.page.max_rows, o.page.size = C.int32_t(rows), C.int32_t(len(o.arena))
+		rc = C.native_next(s.c, &o.page, &o.cells[0], (*C.char)(unsafe.Pointer(&o.arena[0])))
+	}
+}
+
+// grow makes room for so many rows, and for more bytes if they were too few.
+func (o *result) grow(rows int) {
+	if n := rows * len(o.columns); n > len(o.cells) {
+		o.cells = make([]C.native_cell, n)
+	}
+	if o.page.full && len(o.arena) < mostBytes {
+		o.arena = make([]byte, len(o.arena)*growth)
+	}
+}
+
+// visit decodes the page, row by row. All its texts are parts of one string.
+func (s *stmt) visit(visit func(driver.Row) error) error {
+	o := &s.out
+	if o.page.large {
+		return s.visitLarge(visit)
+	}
+	var texts string
+	if o.texts {
+		texts = string(o.arena[:o.page.texts])
+	}
+	cells := o.cells
+	for range o.page.rows {
+		for i, t := range o.columns {
+			v, cell := &cells[i], &o.row[i]
+			if v.null != 0 {
+				if err := null(cell, i, t); err != nil {
+					return err
+				}
+				continue
+			}
+			cell.Null = false
+			switch t.Type {
+			case driver.Text:
+				cell.Text = texts[v.value:][:v.len]
+			case driver.Blob:
+				cell.Blob = o.arena[v.value:][:v.len:v.len]
+			default:
+				number(cell, t.Type, int64(v.value))
+			}
+		}
+		cells = cells[len(o.columns):]
+		if err := visit(o.row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visitLarge decodes the row at which SQLite stands, from SQLite's memory.
+func (s *stmt) visitLarge(visit func(driver.Row) error) error {
+	for i, t := range s.out.columns {
+		v, cell := &s.out.cells[i], &s.out.row[i]
+		if v.null != 0 {
+			if err := null(cell, i, t); err != nil {
+				return err
+			}
+			continue
+		}
+		cell.Null = false
+		if t.Type != driver.Text && t.Type != driver.Blob {
+			number(cell, t.Type, int64(v.value))
+			continue
+		}
+		value := []byte{}
+		if v.len > 0 {
+			value = unsafe.Slice((*byte)(C.native_bytes(s.c, C.int(i))), int(v.len))
+		}
+		if t.Type == driver.Text {
+			cell.Text = string(value)
+		} else {
+			cell.Blob = value
+		}
+	}
+	return visit(s.out.row)
+}
+
+func null(cell *driver.Cell, i int, t driver.ColumnType) error {
+	if !t.Nullable {
+		return fmt.Errorf("column %d is NULL, but is declared %v", i, t)
+	}
+	*cell = driver.Cell{Null: true}
+	return nil
+}
+
+func number(cell *driver.Cell, t driver.Type, v int64) {
+	switch t {
+	case driver.Int:
+		cell.Int = v
+	case driver.Real:
+		cell.Real = math.Float64frombits(uint64(v))
+	case driver.Bool:
+		cell.Bool = v != 0
+	case driver.Time:
+		cell.Time = time.UnixMilli(v)
+	}
+}

@@ -1,0 +1,72 @@
+package native
+
+/*
+#cgo noescape native_prepare
+#cgo nocallback native_prepare
+#cgo nocallback native_exec
+#cgo nocallback native_finalize
+#include "native.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+var errClosed = errors.New("statement is closed")
+
+// stmt is a statement on one connection.
+type stmt struct {
+	conn *conn
+	st   driver.Statement
+	c    *C.native_stmt
+	in   parameters
+	out  result
+}
+
+func prepare(c *conn, st driver.Statement) (*stmt, error) {
+	s := &stmt{conn: c, st: st}
+	sql := unsafe.StringData(st.SQL)
+	if len(st.SQL) == 0 {
+		sql = new(byte)
+	}
+	rc := C.native_prepare(c.c, (*C.char)(unsafe.Pointer(sql)), C.int(len(st.SQL)), C.bool(st.AdHoc),
+		C.int(len(st.Params)), C.int(len(st.Columns)), &s.c)
+	if rc == C.SQLITE_MISUSE {
+		return nil, fmt.Errorf("not a statement with the %d columns that are declared: %s", len(st.Columns), st.SQL)
+	}
+	if err := c.err(rc); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, st.SQL)
+	}
+	s.in.init(s.c, len(st.Params))
+	s.out.init(s.c, st.Columns)
+	return s, nil
+}
+
+func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
+	if s.c == nil {
+		return errClosed
+	}
+	if b != nil && lo == hi {
+		return nil
+	}
+	in, err := s.in.set(b, lo, hi)
+	if err == nil {
+		err = s.conn.err(C.native_exec(s.c, in))
+	}
+	s.in.unset()
+	return err
+}
+
+// Close drops the code that finalizing gives: it repeats the last execution's.
+func (s *stmt) Close() error {
+	if s.c != nil {
+		C.native_finalize(s.c)
+		s.c = nil
+	}
+	return nil
+}

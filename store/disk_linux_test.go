@@ -221,7 +221,7 @@ func TestUnwritableDirectory(t *testing.T) {
 	}
 	defer os.Chmod(dir, 0o755)
 	_, err := store.Open(path)
-	wantError(t, err, path, "make its directory writable")
+	wantError(t, err, path, "is read-only: make it and its directory writable")
 	_, err = store.Open(filepath.Join(dir, "other.db"))
 	wantError(t, err, filepath.Join(dir, "other.db"), "permission denied")
 }

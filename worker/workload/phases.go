@@ -238,10 +238,11 @@ func (l *loader) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *
 	if n := f.get("columns"); n != nil {
 		for _, n := range l.list(n) {
 			var t driver.ColumnType
-			if err := t.UnmarshalText([]byte(n.Value)); err != nil || n.Kind != yaml.ScalarNode {
-				name := strings.TrimSuffix(n.Value, "?")
+			name, nullable := strings.CutSuffix(n.Value, " or null")
+			if err := t.Type.UnmarshalText([]byte(name)); err != nil || n.Kind != yaml.ScalarNode {
 				l.errorf(n, "unknown type %s of a column: %s", describe(n), suggest(name, driver.TypeNames()))
 			}
+			t.Nullable = nullable
 			c.Columns = append(c.Columns, t)
 		}
 		if len(c.Columns) == 0 {
@@ -322,9 +323,9 @@ func (l *loader) returns(q *Query, n *yaml.Node, each *setInfo, inferRows bool) 
 		}
 		switch t := q.Columns[i]; {
 		case class(t.Type) != class(c.Type) && c.Generator.Kind != GenNull:
-			l.errorf(n, "column %d of the query is %s, but %s is %s: write %s", i+1, t, c.full, c.Type, c.Type)
+			l.errorf(n, "column %d of the query is %s, but %s is %s: write %s", i+1, t.Type, c.full, c.Type, c.Type)
 		case !t.Nullable && l.mayBeNull(c):
-			l.errorf(n, "column %d of the query is %s, but %s may be NULL: write %s?", i+1, t, c.full, t)
+			l.errorf(n, "column %d of the query is %s, but %s may be NULL: write %s or null", i+1, t, c.full, t)
 		}
 	}
 	q.Returns = r

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/perf/benchunit"
-
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
@@ -19,7 +17,7 @@ func build(a *stats.Analysis) document {
 	}
 	d = append(d, overall(a)...)
 	d = append(d, drivers(a)...)
-	return append(d, legend(a))
+	return append(d, space{}, legend())
 }
 
 func header(a *stats.Analysis) document {
@@ -41,7 +39,7 @@ func header(a *stats.Analysis) document {
 	if len(run.Command) > 0 {
 		l = append(l, item{label: "command", text: strings.Join(run.Command, " ")})
 	}
-	return append(document{heading{1, title}, l}, warnings(a.Warnings, nil)...)
+	return document{heading{1, title}, append(l, warnings(a.Warnings, nil)...)}
 }
 
 func machine(m result.Machine) string {
@@ -52,9 +50,11 @@ func machine(m result.Machine) string {
 		}
 	}
 	add(m.Hostname)
-	add(fmt.Sprintf("%d × %s", m.Cores, m.CPU))
+	if m.Cores > 0 {
+		add(fmt.Sprintf("%d × %s", m.Cores, m.CPU))
+	}
 	if m.MemoryByte > 0 {
-		add(benchunit.Scale(float64(m.MemoryByte), benchunit.Binary) + "B")
+		add(fmt.Sprintf("%.1f GiB", float64(m.MemoryByte)/(1<<30)))
 	}
 	add(m.OS + "/" + m.Arch + " " + m.Kernel)
 	if m.Governor != "" {
@@ -120,12 +120,15 @@ func group(g *stats.Group) document {
 	d := document{heading{2, title}}
 	c := g.Outcomes[0].Case
 	var fixed []string
-	for _, p := range sortedParameters(c) {
-		fixed = append(fixed, fmt.Sprintf("%s=%d", p, c.Parameters[p]))
+	for _, n := range sortedKeys(c.Parameters) {
+		fixed = append(fixed, fmt.Sprintf("%s=%d", n, c.Parameters[n]))
 	}
 	for _, n := range stats.SettingNames(c.Settings) {
 		fixed = append(fixed, n+"="+c.Settings[n])
 	}
+	fixed = slices.DeleteFunc(fixed, func(s string) bool { // what the title says
+		return slices.ContainsFunc(g.Varied, func(v stats.Variation) bool { return v.String() == s })
+	})
 	if len(fixed) > 0 {
 		d = append(d, paragraph{strings.Join(fixed, " "), true})
 	}
@@ -154,12 +157,15 @@ func phase(t *stats.Table) document {
 	var below list
 	if len(measured) == 2 {
 		if test, ok := t.Against(1, 0); ok {
-			verdict := "cannot be told apart"
-			if test.Significant() {
-				verdict = "differ"
+			verdict := "cannot be told from"
+			switch {
+			case test.Significant() && test.Delta > 0:
+				verdict = "is slower than"
+			case test.Significant():
+				verdict = "is faster than"
 			}
-			below = append(below, item{label: "compared", text: fmt.Sprintf("%s and %s %s: p=%s, Cliff's delta %+.2f",
-				name(measured[1].Outcome), name(measured[0].Outcome), verdict, probability(test.P), test.Delta)})
+			below = append(below, item{label: "compared", text: fmt.Sprintf("%s %s %s: p=%s, Cliff's delta %+.2f",
+				name(measured[1].Outcome), verdict, name(measured[0].Outcome), probability(test.P), test.Delta)})
 		}
 	}
 	for _, c := range measured {
@@ -183,7 +189,7 @@ func subject(cells []*stats.Cell) string {
 	case "time/op":
 		return "time per operation, in a fixed time"
 	case "latency":
-		return "99th percentile of latency, at a fixed rate"
+		return "99th percentile of the slowest operation's latency, at a fixed rate"
 	}
 	for _, c := range cells {
 		for _, s := range c.Samples {
@@ -194,11 +200,11 @@ func subject(cells []*stats.Cell) string {
 	}
 	switch {
 	case first.Operations == first.Rows:
-		return fmt.Sprintf("time for %s rows", thousands(first.Rows))
+		return "time for " + counted(first.Rows, "row")
 	case first.Rows == 0:
-		return fmt.Sprintf("time for %s operations", thousands(first.Operations))
+		return "time for " + counted(first.Operations, "operation")
 	}
-	return fmt.Sprintf("time for %s operations, %s rows", thousands(first.Operations), thousands(first.Rows))
+	return "time for " + counted(first.Operations, "operation") + ", " + counted(first.Rows, "row")
 }
 
 // name is a driver with the version that was measured.
@@ -219,10 +225,9 @@ func version(o *stats.Outcome) string {
 		return ""
 	}
 	v := p.ModuleVersion
-	// A pseudo-version's date and commit say all of it.
+	// A pseudo-version's commit is enough beside a driver's name.
 	if parts := strings.Split(v, "-"); len(parts) == 3 && len(parts[2]) == 12 && len(parts[1]) >= 14 {
-		date := parts[1][len(parts[1])-14:]
-		return date[:8] + "-" + parts[2][:7]
+		return parts[2][:7]
 	}
 	return v
 }
@@ -244,16 +249,7 @@ func sqliteVersion(o *stats.Outcome) string {
 	return absent
 }
 
-func sortedParameters(c *result.Case) []string {
-	var names []string
-	for n := range c.Parameters {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func legend(a *stats.Analysis) block {
+func legend() block {
 	return paragraph{fmt.Sprintf("Figures are medians over n trials, each in a fresh process on a fresh database; ± is the farther end of the %s confidence "+
 		"interval (order statistics). # is 1 + the drivers that are significantly faster (Mann-Whitney U, p adjusted by Benjamini-Hochberg "+
 		"over the table, below %g); = marks a tie. The column × is the median of the ratios round by round, p its comparison. "+

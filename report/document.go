@@ -8,8 +8,11 @@ import (
 // document is a report for people, before it becomes text or Markdown.
 type document []block
 
-// block is one of heading, paragraph, list and grid.
+// block is one of heading, paragraph, list, grid and space.
 type block interface{}
+
+// space sets what follows apart.
+type space struct{}
 
 type heading struct {
 	level int // from 1
@@ -94,6 +97,8 @@ func (d document) cleaned() document {
 					}, row[j])
 				}
 			}
+			out[i] = b
+		default:
 			out[i] = b
 		}
 	}

@@ -80,12 +80,12 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	add(column{title: "#"}, each(func(_ int, c *stats.Cell) string { return standing(c.Standing) }))
 	add(column{title: "driver"}, each(func(_ int, c *stats.Cell) string { return name(c.Outcome) }))
 
-	base := "s"
+	title, base := "median ", "s"
 	switch cells[0].Samples[0].Metric {
 	case "time/op":
 		base = "s/op"
 	case "latency":
-		base = "s p99"
+		title = "p99 "
 	}
 	medians := make([]float64, len(cells))
 	for i, c := range cells {
@@ -93,7 +93,7 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	}
 	words, unit := scaled(medians, benchunit.Decimal, base)
 	spreads := each(func(_ int, c *stats.Cell) string { return spread(c.Summary) })
-	add(column{title: "median " + unit}, besides(words, spreads))
+	add(column{title: title + unit}, besides(words, spreads))
 
 	_, rateUnit := rate(cells[0].Samples[0].Sample)
 	add(column{title: rateUnit, right: true, drop: 1}, each(func(_ int, c *stats.Cell) string {

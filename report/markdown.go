@@ -18,6 +18,9 @@ var escaper = strings.NewReplacer(
 func writeMarkdown(w io.Writer, a *stats.Analysis, _ Options) error {
 	var b strings.Builder
 	for i, blk := range build(a).cleaned() {
+		if _, ok := blk.(space); ok {
+			continue // all blocks are apart
+		}
 		if i > 0 {
 			b.WriteByte('\n')
 		}

@@ -12,7 +12,7 @@ func overall(a *stats.Analysis) document {
 	if len(o.Drivers) < 2 || len(o.Tables)+len(o.LeftOut) < 2 {
 		return nil
 	}
-	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", o.Base, tables(len(o.Tables)))}}
+	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", o.Base, counted(int64(len(o.Tables)), "table"))}}
 	g := grid{columns: []column{{title: "#"}, {title: "driver"}, {title: "× " + o.Base}, {title: "p", right: true, drop: 4},
 		{title: "rounds", right: true, drop: 3}, {title: "SQLite", drop: 2}, {title: "kind", drop: 5}, {title: "interface", drop: 6}}}
 	var ratios, spreads []string
@@ -62,13 +62,6 @@ func noFloor(floor string) string {
 		return "no floor was named"
 	}
 	return floor + " is not in every table"
-}
-
-func tables(n int) string {
-	if n == 1 {
-		return "1 table"
-	}
-	return fmt.Sprintf("%d tables", n)
 }
 
 // against is the p-value of i compared with base.

@@ -41,6 +41,8 @@ func writeText(w io.Writer, a *stats.Analysis, opts Options) error {
 			r.out.WriteByte('\n')
 		}
 		switch b := b.(type) {
+		case space:
+			r.out.WriteByte('\n')
 		case heading:
 			r.lines(b.text, "", bold)
 		case paragraph:
@@ -89,7 +91,7 @@ func wrap(s string, width int) []string {
 }
 
 func (r *textRenderer) list(l list) {
-	label := 0
+	label := len(stats.NotMeasured) // the longest of the usual labels: lists line up
 	for _, it := range l {
 		label = max(label, text.StringWidth(it.label))
 	}

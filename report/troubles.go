@@ -26,17 +26,17 @@ func troubles(g *stats.Group) document {
 			}
 		}
 	}
-	var d document
-	if len(l) > 0 {
-		d = append(d, l)
-	}
 	names := map[int]string{}
 	var w []result.Warning
 	for _, o := range g.Outcomes {
 		names[o.Case.ID] = name(o)
 		w = append(w, o.Warnings...)
 	}
-	return append(d, warnings(w, names)...)
+	l = append(l, warnings(w, names)...)
+	if l == nil {
+		return nil
+	}
+	return document{space{}, l}
 }
 
 // reason is one line that says why a case has no figures.
@@ -52,19 +52,26 @@ func reason(o *stats.Outcome) string {
 	if o.Status != result.Refused && o.Reason.Code != "" {
 		s += " [" + o.Reason.Code + "]"
 	}
-	if last := lastLine(o.Reason.Detail); last != "" && !strings.Contains(o.Reason.Message, last) {
-		s += " | " + last
+	if l := tellingLine(o.Reason.Detail); l != "" && !strings.Contains(o.Reason.Message, l) {
+		s += " | " + l
 	}
 	return s
 }
 
-func lastLine(s string) string {
+// tellingLine is the line of a program's standard error that says most: how a
+// panic begins, else the last.
+func tellingLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
+	for _, l := range lines {
+		if strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") {
+			return l
+		}
+	}
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 // warnings lists warnings, those of one kind about one thing in one line.
-func warnings(all []result.Warning, names map[int]string) document {
+func warnings(all []result.Warning, names map[int]string) list {
 	type key struct {
 		code, phase string
 		id          int
@@ -101,10 +108,7 @@ func warnings(all []result.Warning, names map[int]string) document {
 		}
 		l = append(l, item{label: "warning", text: s, alarm: true})
 	}
-	if l == nil {
-		return nil
-	}
-	return document{l}
+	return l
 }
 
 // joinInts writes ascending numbers, runs of them as 3-7.

@@ -28,6 +28,14 @@ func scaled(values []float64, class benchunit.Class, base string) (words []strin
 	return words, unit
 }
 
+// counted is a number of things.
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return thousands(n) + " " + what + "s"
+}
+
 // human formats a value with three significant digits and an SI prefix.
 func human(v float64) string {
 	if v != 0 && math.Abs(v) < 1 { // such as 0.02 allocations per operation
@@ -99,7 +107,8 @@ func probability(p float64) string {
 
 // duration formats nanoseconds with three significant digits.
 func duration(ns int64) string {
-	return benchunit.Scale(float64(ns)/1e9, benchunit.Decimal) + "s"
+	words, unit := scaled([]float64{float64(ns) / 1e9}, benchunit.Decimal, "s")
+	return words[0] + " " + unit
 }
 
 // elapsed formats how long something took, to the second.

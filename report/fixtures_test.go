@@ -1,0 +1,254 @@
+package report_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// fixtures are the runs that golden files are made of.
+var fixtures = map[string]func() *result.Run{
+	"full":        fullRun,
+	"matrix":      matrixRun,
+	"interrupted": interruptedRun,
+	"single":      singleRun,
+	"nofloor":     noFloorRun,
+	"empty":       emptyRun,
+}
+
+// library is a driver as fixtures have it.
+type library struct {
+	info                    driver.Info
+	version, sqlite         string
+	options                 []string
+	factor                  float64 // of the floor's time
+	allocs                  int64   // per operation
+	cacheSize, busyTimeout  string  // as read back, where not asked for
+	unavailable, noChecksum bool
+}
+
+var libraries = map[string]library{
+	"native": {driver.Info{Name: "native", Module: "github.com/mattn/go-sqlite3", Kind: driver.Cgo, Interface: driver.Direct},
+		"v1.14.52", "3.53.4", []string{"THREADSAFE=1", "DEFAULT_WAL_SYNCHRONOUS=1", "COMPILER=gcc-14"}, 1, 0, "-2000", "5000", false, false},
+	"mattn": {driver.Info{Name: "mattn", Module: "github.com/mattn/go-sqlite3", Kind: driver.Cgo, Interface: driver.DatabaseSQL},
+		"v1.14.52", "3.53.4", []string{"THREADSAFE=1", "DEFAULT_WAL_SYNCHRONOUS=1", "COMPILER=gcc-14"}, 1.83, 9, "-2000", "5000", false, false},
+	"tailscale": {driver.Info{Name: "tailscale", Module: "github.com/tailscale/sqlite", Kind: driver.Cgo, Interface: driver.DatabaseSQL},
+		"v0.0.0-20240816174256-9328d0478def", "3.46.1", []string{"THREADSAFE=2", "DQS=0", "DEFAULT_MEMSTATUS=0", "OMIT_DEPRECATED", "COMPILER=gcc-14"}, 1.835, 4, "-2000", "0", false, false},
+	"modernc": {driver.Info{Name: "modernc", Module: "modernc.org/sqlite", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
+		"v1.61.1", "3.54.1", []string{"THREADSAFE=1", "DEFAULT_MEMSTATUS=0", "COMPILER=ccgo"}, 4.2, 11, "-2000", "0", false, false},
+	"zombiezen": {driver.Info{Name: "zombiezen", Module: "zombiezen.com/go/sqlite", Kind: driver.Transpiled, Interface: driver.Direct},
+		"v1.4.2", "3.51.2", []string{"THREADSAFE=1", "DEFAULT_MEMSTATUS=0", "COMPILER=ccgo"}, 3.1, 1, "-2000", "0", false, false},
+	"ncruces": {driver.Info{Name: "ncruces", Module: "github.com/ncruces/go-sqlite3", Kind: driver.Wasm, Interface: driver.DatabaseSQL},
+		"v0.35.6", "3.53.4", []string{"THREADSAFE=0", "DQS=0", "OMIT_SHARED_CACHE", "COMPILER=clang-20"}, 3.4, 6, "-8000", "60000", false, false},
+	"crawshaw": {driver.Info{Name: "crawshaw", Module: "crawshaw.io/sqlite", Kind: driver.Cgo, Interface: driver.Direct},
+		"v0.3.2", "3.33.0", []string{"THREADSAFE=2", "COMPILER=gcc-14"}, 1.5, 0, "-2000", "10000", false, false},
+	"bvinc": {driver.Info{Name: "bvinc", Module: "github.com/bvinc/go-sqlite-lite", Kind: driver.Cgo, Interface: driver.Direct},
+		"v0.6.1", "3.29.0", []string{"THREADSAFE=2", "COMPILER=gcc-14"}, 1.6, 0, "-2000", "0", false, false},
+	"eatonphil": {driver.Info{Name: "eatonphil", Module: "github.com/eatonphil/gosqlite", Kind: driver.Cgo, Interface: driver.Direct},
+		"v0.10.0", "3.46.0", []string{"THREADSAFE=2", "COMPILER=gcc-14"}, 1.7, 0, "-2000", "0", false, false},
+	"python": {info: driver.Info{Name: "python", Kind: driver.OtherLanguage, Interface: driver.Direct}, factor: 2, unavailable: true},
+}
+
+// wobble is the noise of a round, rotated so that no two drivers share it.
+var wobble = []float64{1.000, 1.012, 0.991, 1.024, 0.985, 1.006, 0.997, 1.019, 1.003}
+
+var start = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+func newRun(rounds int) *result.Run {
+	return &result.Run{
+		ID: 12, Version: "v0.1.0", Started: start, Ended: start.Add(4*time.Minute + 12*time.Second),
+		Command: []string{"sqlite3perf", "run"}, Seed: 42, Scale: "quick", Rounds: rounds, Precision: 0.02, Stopped: "rounds",
+		Machine: result.Machine{Hostname: "lab1", OS: "linux", Arch: "amd64", Kernel: "6.1.0", CPU: "AMD EPYC 7763", Cores: 2,
+			MemoryByte: 8 << 30, Virtual: "kvm", Directory: "/var/bench", FileSystem: "ext4", Device: "/dev/vda1"},
+	}
+}
+
+// measure is one sample of a fixture: base is what the floor takes in ns.
+type measure func(l library, round int, noise float64) result.Sample
+
+func bulk(phase string, base, rows, operations int64) measure {
+	return func(l library, _ int, noise float64) result.Sample {
+		wall := int64(float64(base) * l.factor * noise)
+		s := result.Sample{
+			Phase: phase, Metric: "time", WallNS: wall, UserNS: wall * 8 / 10, SystemNS: wall * 15 / 100,
+			Operations: operations, Rows: rows, Allocs: l.allocs * rows, AllocBytes: 24 * l.allocs * rows,
+			PeakRSSBytes: 24<<20 + int64(l.factor*float64(4<<20)), DatabaseBytes: 64 << 20,
+		}
+		if !l.noChecksum && phase == "query" {
+			s.Checksum = strings.Repeat("3fa9", 16)
+		}
+		return s
+	}
+}
+
+func mix(phase, metric string, errors bool) measure {
+	return func(l library, round int, noise float64) result.Sample {
+		op := 20000 * l.factor * noise
+		const wall = 2_000_000_000
+		s := result.Sample{Phase: phase, Metric: metric, WallNS: wall, UserNS: wall, SystemNS: wall / 2, Operations: int64(wall / op),
+			Allocs: l.allocs * 1000, AllocBytes: l.allocs * 64000, PeakRSSBytes: 30 << 20, DatabaseBytes: 16 << 20, WALBytes: 4 << 20,
+			CheckpointNS: int64(3_000_000 * noise)}
+		for i, name := range []string{"read", "write"} {
+			x := int64(op) * int64(1+9*i)
+			s.Latency = append(s.Latency, result.Latency{Operation: name, Count: s.Operations * int64(9-8*i) / 10, MeanNS: x, P50NS: x,
+				P90NS: 2 * x, P99NS: 5 * x, P999NS: 9 * x, P9999NS: 20 * x, MaxNS: 40*x + int64(round), Histogram: "HISTFAAAAA=="})
+		}
+		if errors && l.info.Name == "mattn" {
+			s.Errors = []result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: int64(round), WaitNS: int64(round) * 5_000_000_000},
+				{Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 3, WaitNS: 60_000}}
+		}
+		return s
+	}
+}
+
+// add puts a workload into a run: each driver's case, and a trial per round.
+func add(run *result.Run, workload string, parameters map[string]int64, settings driver.Settings, drivers []string, measures ...measure) {
+	var phases []string
+	for _, m := range measures {
+		phases = append(phases, m(library{factor: 1}, 1, 1).Phase)
+	}
+	for _, d := range drivers {
+		name, version, _ := strings.Cut(d, "@")
+		l := libraries[name]
+		if version != "" {
+			l.version = version
+			l.factor *= 1.1
+		}
+		c := result.Case{ID: len(run.Cases) + 1, Workload: workload, Scale: run.Scale, Parameters: parameters, Driver: d, Info: l.info,
+			Settings: settings, Phases: phases, Worker: "0123abcd", Build: map[string]string{"go": "go1.26.8"}}
+		run.Cases = append(run.Cases, c)
+		for round := 1; round <= run.Rounds; round++ {
+			t := result.Trial{Case: c.ID, Round: round, Order: len(run.Trials) + 1, Status: result.OK, TookNS: 1e9,
+				Started: run.Started.Add(time.Duration(len(run.Trials)) * time.Second)}
+			if l.unavailable {
+				t.Status = result.Unavailable
+				t.Reason = &result.Reason{Code: "start", Message: "python3 is not installed: apt-get install python3"}
+				run.Trials = append(run.Trials, t)
+				break
+			}
+			t.Proof = &result.Proof{SQLiteVersion: l.sqlite, SQLiteSourceID: "2026-01-01 " + l.sqlite, CompileOptions: l.options,
+				Module: l.info.Module, ModuleVersion: l.version, Runtime: "go1.26.8",
+				Connections: []driver.Settings{settings.With(driver.Settings{"cache_size": l.cacheSize})}}
+			if settings["busy_timeout"] == "" {
+				t.Proof.Connections[0]["busy_timeout"] = l.busyTimeout
+			}
+			for i, m := range measures {
+				t.Samples = append(t.Samples, m(l, round, wobble[(round*2+c.ID*(i+1))%len(wobble)]))
+			}
+			run.Trials = append(run.Trials, t)
+		}
+	}
+}
+
+// spoil changes the trials of a driver's case in a workload.
+func spoil(run *result.Run, workload, driver string, f func(*result.Trial)) {
+	for _, c := range run.Cases {
+		if c.Workload == workload && c.Driver == driver {
+			for i := range run.Trials {
+				if run.Trials[i].Case == c.ID {
+					f(&run.Trials[i])
+				}
+			}
+		}
+	}
+}
+
+var (
+	rollback = driver.Settings{"journal_mode": "delete", "synchronous": "full", "foreign_keys": "on", "busy_timeout": "5000"}
+	wal      = driver.Settings{"journal_mode": "wal", "synchronous": "normal", "pool_size": "4"}
+)
+
+// fullRun has a bit of everything that can happen to a complete run.
+func fullRun() *result.Run {
+	run := newRun(6)
+	run.LeftOut = []string{"complex, large: at full scale only", "python needs --drivers python"}
+	all := []string{"native", "mattn", "tailscale", "modernc", "zombiezen", "ncruces", "crawshaw", "bvinc", "eatonphil", "python"}
+	add(run, "simple", nil, rollback, all, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1))
+	add(run, "read-write", nil, wal, all, mix("mix", "time/op", true))
+	spoil(run, "simple", "crawshaw", func(t *result.Trial) {
+		t.Status, t.Samples = result.Refused, nil
+		t.Reason = &result.Reason{Code: "setting", Message: "journal_mode: wanted delete, got wal"}
+	})
+	spoil(run, "simple", "bvinc", func(t *result.Trial) {
+		if t.Round == 4 {
+			t.Status, t.Samples = result.Failed, t.Samples[:1]
+			t.Reason = &result.Reason{Code: "crash", Phase: "query", Message: "the worker ended with exit status 2",
+				Detail: "panic: runtime error: \x1b[31mindex out of range [3] with length 3\n\ngoroutine 1 [running]:\nmain.main()\n\t/src/drivers/bvinc/main.go:17 +0x1d"}
+		}
+	})
+	spoil(run, "simple", "eatonphil", func(t *result.Trial) { t.Samples[1].Checksum = strings.Repeat("00c1", 16) })
+	spoil(run, "read-write", "ncruces", func(t *result.Trial) {
+		if t.Round > 3 {
+			t.Status, t.Samples = result.Failed, nil
+			t.Reason = &result.Reason{Code: "timeout", Phase: "mix", Message: "no answer within 30s; killed"}
+		}
+	})
+	run.Warnings = []result.Warning{
+		{Code: "virtual", Message: "a virtual machine (kvm): neighbours may take time from trials"},
+		{Code: "load", Message: "load average 2.1 on 2 cores when the run began"},
+		{Code: "calibration", Message: "the calibration loop took 9% longer than in the other rounds", Round: 4},
+		{Code: "spread", Message: "samples fall into two groups", Case: 4, Phase: "insert"},
+	}
+	spoil(run, "read-write", "mattn", func(t *result.Trial) {
+		if t.Round%2 == 0 {
+			t.Warnings = []result.Warning{{Code: "rss", Message: fmt.Sprintf("resident memory grew by %d MiB", 100+t.Round), Phase: "mix"}}
+		}
+	})
+	return run
+}
+
+// matrixRun varies a parameter of one workload and two settings of another.
+func matrixRun() *result.Run {
+	run := newRun(9)
+	run.Stopped = "precise"
+	run.Machine.FileSystem, run.Machine.SyncFree, run.Machine.Directory, run.Machine.Device = "tmpfs", true, "/dev/shm", ""
+	drivers := []string{"native", "mattn", "mattn@v1.14.22"}
+	for _, n := range []int64{10, 100} {
+		add(run, "many", map[string]int64{"users": n, "repeats": 1000}, rollback, drivers, bulk("query", 50_000*n, 1000*n, 1000))
+	}
+	for _, journal := range []string{"wal", "delete"} {
+		for _, sync := range []string{"normal", "full"} {
+			add(run, "point-read", nil, driver.Settings{"journal_mode": journal, "synchronous": sync}, drivers, mix("read", "latency", false))
+		}
+	}
+	return run
+}
+
+// interruptedRun has too few samples, and a case that was never begun.
+func interruptedRun() *result.Run {
+	run := newRun(3)
+	run.Stopped = "interrupted"
+	add(run, "simple", nil, rollback, []string{"native", "mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1))
+	run.Trials = run.Trials[:6] // modernc's were still to come
+	last := &run.Trials[5]
+	last.Samples = last.Samples[:1]
+	return run
+}
+
+// singleRun has one driver, and figures of zero.
+func singleRun() *result.Run {
+	run := newRun(6)
+	run.Stopped = "time"
+	run.Precision = 0.01
+	add(run, "simple", nil, nil, []string{"modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("nothing", 0, 0, 0))
+	return run
+}
+
+// noFloorRun compares two drivers; one lacks a workload.
+func noFloorRun() *result.Run {
+	run := newRun(6)
+	two := []string{"modernc", "mattn"}
+	add(run, "simple", nil, rollback, two, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1))
+	add(run, "group-by", nil, rollback, two, bulk("insert", 900_000_000, 500_000, 500_000), bulk("group", 90_000_000, 110, 1))
+	add(run, "analytics", nil, rollback, two, bulk("json", 90_000_000, 110, 1))
+	spoil(run, "analytics", "mattn", func(t *result.Trial) {
+		t.Status, t.Samples = result.Failed, nil
+		t.Reason = &result.Reason{Code: "sqlite", Phase: "json", Message: "no such function: json_extract | `x` <b>*y*</b>"}
+	})
+	return run
+}
+
+func emptyRun() *result.Run { return &result.Run{Version: "v0.1.0", Started: start} }

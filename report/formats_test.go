@@ -1,0 +1,185 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// What benchstat would read must be what was measured.
+func TestBenchfmtIsRead(t *testing.T) {
+	run := matrixRun()
+	run.Cases[1].Driver = "my-driver-9" // not to be taken for 9 cores
+	r := benchfmt.NewReader(strings.NewReader(write(t, "benchfmt", run, report.Options{})), "run")
+	counts := map[string]int{}
+	sum, config := map[string]float64{}, map[string]string{}
+	for r.Scan() {
+		switch rec := r.Result().(type) {
+		case *benchfmt.SyntaxError:
+			t.Error(rec)
+		case *benchfmt.Result:
+			name := rec.Name.String()
+			counts[name]++
+			v, _ := rec.Value("sec/op")
+			sum[name] += v
+			config[name] = rec.GetConfig("sqlite") + " " + rec.GetConfig("module-version") + " " + rec.GetConfig("goos") + " " + rec.GetConfig("cpu")
+		}
+	}
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	name := "Many/query/users=10/driver=my-driver-9-2"
+	if counts[name] != 9 {
+		t.Fatalf("%s has %d lines, want 9; all: %v", name, counts[name], slices.Sorted(maps.Keys(counts)))
+	}
+	var want float64
+	for _, trial := range run.Trials {
+		if run.Cases[trial.Case-1].Driver == "my-driver-9" && run.Cases[trial.Case-1].Parameters["users"] == 10 {
+			want += float64(trial.Samples[0].WallNS) / 1000 / 1e9
+		}
+	}
+	if got := sum[name]; math.Abs(got-want) > 1e-12 {
+		t.Errorf("sec/op adds up to %v, want %v", got, want)
+	}
+	if got, want := config["Many/query/users=100/driver=mattn@v1.14.22-2"], "3.53.4 v1.14.22 linux AMD EPYC 7763"; got != want {
+		t.Errorf("configuration %q, want %q", got, want)
+	}
+	if n := "PointRead/read/journal_mode=wal/synchronous=full/driver=native-2"; counts[n] != 9 {
+		t.Errorf("%s has %d lines, want 9", n, counts[n])
+	}
+}
+
+// One line per trial and phase, one more per operation with a latency, and one
+// for a trial that measured nothing.
+func TestCSVHasEverySample(t *testing.T) {
+	run := fullRun()
+	want := 0
+	for _, trial := range run.Trials {
+		if len(trial.Samples) == 0 {
+			want++
+		}
+		for _, s := range trial.Samples {
+			want += 1 + len(s.Latency)
+		}
+	}
+	lines, err := csv.NewReader(strings.NewReader(write(t, "csv", run, report.Options{}))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(lines) - 1; got != want {
+		t.Errorf("%d lines, want %d", got, want)
+	}
+	column := func(name string) int {
+		i := slices.Index(lines[0], name)
+		if i < 0 {
+			t.Fatalf("no column %s in %v", name, lines[0])
+		}
+		return i
+	}
+	var wall, wantWall int64
+	for _, l := range lines[1:] {
+		if l[column("wall_ns")] != "" {
+			var n int64
+			fmt.Sscan(l[column("wall_ns")], &n)
+			wall += n
+		}
+		if l[column("driver")] == "crawshaw" && l[column("workload")] == "simple" &&
+			(l[column("trial_status")] != "refused" || l[column("reason_code")] != "setting" || l[column("value_s")] != "") {
+			t.Errorf("a refused trial is %v", l)
+		}
+		if l[column("round")] == "4" && !strings.Contains(l[column("warnings")], "calibration") {
+			t.Errorf("round 4 lacks its warning: %v", l)
+		}
+	}
+	for _, trial := range run.Trials {
+		for _, s := range trial.Samples {
+			wantWall += s.WallNS
+		}
+	}
+	if wall != wantWall {
+		t.Errorf("wall_ns adds up to %d, want %d", wall, wantWall)
+	}
+}
+
+// A table never runs over the edge, nor commands the terminal.
+func TestTableFits(t *testing.T) {
+	for name, make := range fixtures {
+		for _, width := range []int{40, 60, 80, 100, 120, 200} {
+			for i, line := range strings.Split(write(t, "table", make(), report.Options{Floor: "native", Width: width}), "\n") {
+				if w := text.StringWidth(line); w > width {
+					t.Errorf("%s at %d: line %d is %d wide: %s", name, width, i+1, w, line)
+				}
+				if strings.ContainsRune(line, '\x1b') {
+					t.Errorf("%s at %d: line %d has an escape: %q", name, width, i+1, line)
+				}
+			}
+		}
+	}
+}
+
+func TestTies(t *testing.T) {
+	table := write(t, "table", fullRun(), report.Options{Floor: "native"})
+	insert := table[strings.Index(table, "insert:"):strings.Index(table, "query:")]
+	var ranks []string
+	for _, line := range strings.Split(insert, "\n")[2:] {
+		if f := strings.Fields(line); len(f) > 1 {
+			ranks = append(ranks, f[0]+" "+f[1])
+		}
+	}
+	want := []string{"1 native", "2= tailscale", "2= mattn", "4 zombiezen", "5 ncruces", "6 modernc"}
+	if !slices.Equal(ranks, want) {
+		t.Errorf("ranks %q, want %q", ranks, want)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestWriteError(t *testing.T) {
+	for _, format := range report.Formats() {
+		err := report.Write(full{}, format, fullRun(), report.Options{})
+		if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), format) {
+			t.Errorf("%s: error %v", format, err)
+		}
+	}
+}
+
+// A report must not panic, whatever the run holds: stores outlive versions.
+func FuzzWrite(f *testing.F) {
+	for _, make := range fixtures {
+		run := make()
+		run.Trials = run.Trials[:min(len(run.Trials), 60)]
+		data, err := json.Marshal(run)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data, "native", 80)
+	}
+	f.Add([]byte(`{"cases":[{"id":1,"driver":"x","phases":["a","a",""]},{"id":1,"driver":"x","phases":["a"]}],"trials":[{"case":1,"status":"ok","samples":[{"phase":"a","wall_ns":-5}]},{"case":7,"status":"?"}]}`), "x", 0)
+	f.Fuzz(func(t *testing.T, data []byte, floor string, width int) {
+		var run result.Run
+		if json.Unmarshal(data, &run) != nil {
+			t.Skip()
+		}
+		for _, format := range report.Formats() {
+			var b bytes.Buffer
+			if err := report.Write(&b, format, &run, report.Options{Floor: floor, Width: width % 300, Color: width%2 == 0}); err != nil {
+				t.Errorf("%s: %v", format, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,177 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+func schema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("report.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("report.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func validate(t *testing.T, s *jsonschema.Schema, text string) {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(doc); err != nil {
+		t.Errorf("%#v", err)
+	}
+}
+
+func TestJSONFulfilsSchema(t *testing.T) {
+	s := schema(t)
+	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
+		t.Run(name, func(t *testing.T) {
+			validate(t, s, write(t, "json", fixtures[name](), report.Options{Floor: "native"}))
+		})
+	}
+	// The schema names every field that a run can have, and no others.
+	t.Run("every field", func(t *testing.T) {
+		var run result.Run
+		fill(reflect.ValueOf(&run).Elem())
+		run.Stopped = "time"
+		run.Trials[0].Status = result.OK
+		validate(t, s, write(t, "json", &run, report.Options{Floor: "native"}))
+	})
+}
+
+// fill gives every field a value other than its zero.
+func fill(v reflect.Value) {
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(start))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(0.5)
+	case reflect.Uint64:
+		v.SetUint(1)
+	default:
+		v.SetInt(1)
+	}
+}
+
+// The report must carry the run itself, unchanged: samples, proofs, checksums.
+func TestJSONKeepsTheRun(t *testing.T) {
+	run := fullRun()
+	var got report.JSON
+	if err := json.Unmarshal([]byte(write(t, "json", run, report.Options{Floor: "native"})), &got); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(run, got.Run); d != "" {
+		t.Error(d)
+	}
+	if got.Version != report.JSONVersion {
+		t.Errorf("version %d, want %d", got.Version, report.JSONVersion)
+	}
+}
+
+func TestJSONFigures(t *testing.T) {
+	var got report.JSON
+	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), report.Options{Floor: "native"})), &got); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(got.Cells, func(c report.JSONCell) bool {
+		return c.Workload == "simple" && c.Phase == "insert" && c.Driver == "native"
+	})
+	c := got.Cells[i]
+	// Rounds 1 to 6 of case 1 take wobble[3], [5], [7], [0], [2], [4] of 812 ms.
+	if want := 0.812 * (1.000 + 1.006) / 2; !close(c.Median, want) {
+		t.Errorf("median %v, want %v", c.Median, want)
+	}
+	if c.Interval == nil || !close(c.Interval.Low, 0.812*0.985) || !close(c.Interval.High, 0.812*1.024) {
+		t.Errorf("interval %+v, want the least and greatest of 6", c.Interval)
+	}
+	if c.Rank != 1 || c.Tied || c.Unit != "s" || c.Ratio.To != "native" || c.Ratio.Median != 1 {
+		t.Errorf("the floor's cell is %+v", c)
+	}
+}
+
+func close(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
+
+// No format gives a figure to a case that is not OK.
+func TestNotOKHasNoFigure(t *testing.T) {
+	run := fullRun()
+	var got report.JSON
+	if err := json.Unmarshal([]byte(write(t, "json", run, report.Options{Floor: "native"})), &got); err != nil {
+		t.Fatal(err)
+	}
+	status := map[string]result.Status{}
+	for _, c := range got.Cells {
+		status[c.Workload+" "+c.Driver] = c.Status
+		if c.Status != result.OK && (c.Summary != nil || c.Ratio != nil || c.Rate != nil || c.Rank != 0 || c.Reason == nil) {
+			t.Errorf("%s %s is %s and has figures, or no reason: %+v", c.Driver, c.Phase, c.Status, c)
+		}
+	}
+	for cell, want := range map[string]result.Status{
+		"simple crawshaw": result.Refused, "simple bvinc": result.Failed, "simple eatonphil": result.Wrong,
+		"simple python": result.Unavailable, "read-write ncruces": result.Failed, "read-write bvinc": result.OK,
+	} {
+		if status[cell] != want {
+			t.Errorf("%s is %s, want %s", cell, status[cell], want)
+		}
+	}
+	for _, format := range []string{"table", "markdown"} {
+		text := write(t, format, run, report.Options{Floor: "native"})
+		simple := text[strings.Index(text, "insert: time for"):strings.Index(text, "refused")]
+		for _, d := range []string{"crawshaw", "bvinc", "eatonphil", "python"} {
+			if strings.Contains(simple, d) {
+				t.Errorf("%s has %s among the figures:\n%s", format, d, simple)
+			}
+		}
+	}
+	bench := write(t, "benchfmt", run, report.Options{Floor: "native"})
+	for _, line := range strings.Split(bench, "\n") {
+		if strings.HasPrefix(line, "BenchmarkSimple") && strings.Contains(line, "driver=bvinc") {
+			t.Errorf("benchfmt has a figure: %s", line)
+		}
+	}
+}

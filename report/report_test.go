@@ -1,0 +1,78 @@
+package report_test
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var extension = map[string]string{"table": "txt", "markdown": "md", "csv": "csv", "json": "json", "benchfmt": "bench"}
+
+// write is a run's report, or the end of the test.
+func write(t testing.TB, format string, run *result.Run, opts report.Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.Write(&b, format, run, opts); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s differs (go test ./report -update writes it anew):\n%s", path, d)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
+		for _, format := range report.Formats() {
+			t.Run(name+"/"+format, func(t *testing.T) {
+				golden(t, name+"."+extension[format], write(t, format, fixtures[name](), report.Options{Floor: "native"}))
+			})
+		}
+	}
+	t.Run("full/table/80", func(t *testing.T) {
+		golden(t, "full-80.txt", write(t, "table", fullRun(), report.Options{Floor: "native", Width: 80}))
+	})
+	t.Run("full/table/color", func(t *testing.T) {
+		golden(t, "full-color.txt", write(t, "table", fullRun(), report.Options{Floor: "native", Color: true}))
+	})
+}
+
+func TestUnknownFormat(t *testing.T) {
+	for format, want := range map[string]string{
+		"jsno":    `unknown format "jsno": did you mean "json"?`,
+		"":        `unknown format "": one of table, markdown, csv, json, benchfmt`,
+		"picture": `unknown format "picture": one of table, markdown, csv, json, benchfmt`,
+	} {
+		var b strings.Builder
+		err := report.Write(&b, format, fullRun(), report.Options{})
+		if err == nil || err.Error() != want || b.Len() > 0 {
+			t.Errorf("Write(%q) = %v, wrote %q; want %s", format, err, b.String(), want)
+		}
+	}
+}

@@ -89,9 +89,13 @@ type Column struct {
 func (c *Column) Null(r int) bool { return c.Nulls != nil && c.Nulls[r] }
 
 // Bytes is the Blob, or the Text's bytes, of row r: valid and unchanged until
-// the column is filled anew, not to be written to.
+// the column is filled anew, not to be written to. It is never nil, which many
+// libraries take for NULL.
 func (c *Column) Bytes(r int) []byte {
 	s := c.Spans[r]
+	if s.Len == 0 {
+		return []byte{}
+	}
 	return c.Data[s.Off : s.Off+s.Len : s.Off+s.Len]
 }
 

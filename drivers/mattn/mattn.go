@@ -34,9 +34,9 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 	query := url.Values{}
 	late := driver.Settings{}
 	for name, value := range s {
-		// The library sets journal_mode, which fixes the page size and how a
-		// WAL is locked, before what it has no option for and locking_mode.
-		tooEarly := name == "journal_mode" && (pageSize || locking)
+		// The library applies its options in an order of its own: journal_mode
+		// before locking_mode, and what has no option, such as page_size, last.
+		tooEarly := name == "auto_vacuum" && pageSize || name == "journal_mode" && (pageSize || locking)
 		if options[name] && !tooEarly {
 			query.Set("_"+name, value)
 		} else {

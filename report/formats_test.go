@@ -162,7 +162,7 @@ func TestWriteError(t *testing.T) {
 func FuzzWrite(f *testing.F) {
 	for _, make := range fixtures {
 		run := make()
-		run.Trials = run.Trials[:min(len(run.Trials), 60)]
+		run.Trials = run.Trials[:min(len(run.Trials), 12)]
 		data, err := json.Marshal(run)
 		if err != nil {
 			f.Fatal(err)

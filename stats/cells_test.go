@@ -1,0 +1,275 @@
+package stats_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// wave is the noise of six rounds.
+var wave = []int64{100, 101, 99, 102, 98, 103}
+
+// lab makes runs by hand.
+type lab struct{ run result.Run }
+
+// add puts in a case with a trial in each of six rounds; phases are "name=ms".
+func (l *lab) add(workload, driver string, settings driver.Settings, phases ...string) *result.Case {
+	c := result.Case{ID: len(l.run.Cases) + 1, Workload: workload, Driver: driver, Settings: settings}
+	var times []int64
+	for _, p := range phases {
+		name, ms, _ := strings.Cut(p, "=")
+		var n int64
+		fmt.Sscan(ms, &n)
+		c.Phases, times = append(c.Phases, name), append(times, n)
+	}
+	for round := 1; round <= 6; round++ {
+		t := result.Trial{Case: c.ID, Round: round, Order: len(l.run.Trials) + 1, Status: result.OK}
+		for i, p := range c.Phases {
+			t.Samples = append(t.Samples, result.Sample{Phase: p, Metric: "time", WallNS: times[i] * 10000 * wave[(round+c.ID)%6], Operations: 1})
+		}
+		l.run.Trials = append(l.run.Trials, t)
+	}
+	l.run.Cases = append(l.run.Cases, c)
+	return &l.run.Cases[len(l.run.Cases)-1]
+}
+
+// trial is the trial of a case in a round.
+func (l *lab) trial(id, round int) *result.Trial {
+	for i := range l.run.Trials {
+		if t := &l.run.Trials[i]; t.Case == id && t.Round == round {
+			return t
+		}
+	}
+	panic("no such trial")
+}
+
+func (l *lab) outcomes() map[string]*stats.Outcome {
+	m := map[string]*stats.Outcome{}
+	for _, g := range stats.Analyze(&l.run, "native").Groups {
+		for _, o := range g.Outcomes {
+			m[o.Case.Driver] = o
+		}
+	}
+	return m
+}
+
+func TestStatusOfCase(t *testing.T) {
+	var l lab
+	for _, d := range []string{"fine", "failed", "wrong", "refused", "unknown", "silent", "begun"} {
+		l.add("simple", d, nil, "insert=10")
+	}
+	set := func(id, round int, s result.Status, message string) {
+		l.trial(id, round).Status, l.trial(id, round).Reason = s, &result.Reason{Message: message}
+	}
+	set(2, 5, result.Failed, "second")
+	set(2, 3, result.Failed, "first")
+	set(3, 1, result.Failed, "crash")
+	set(3, 2, result.Refused, "setting")
+	set(3, 6, result.Wrong, "rows") // worse than what came before it
+	set(4, 1, result.Failed, "crash")
+	set(4, 2, result.Refused, "setting")
+	l.trial(5, 1).Status = "odd"
+	l.trial(6, 1).Status = result.Failed // without a reason
+	l.run.Trials = l.run.Trials[:36]
+	l.run.Cases[6].Phases = nil
+
+	got := map[string]string{}
+	for d, o := range l.outcomes() {
+		got[d] = fmt.Sprintf("%s %d/%d", o.Status, o.Bad, len(o.Trials))
+		if o.Reason != nil {
+			got[d] += " " + o.Reason.Message
+		}
+	}
+	want := map[string]string{
+		"fine": "ok 0/6", "failed": "failed 2/6 first", "wrong": "wrong 3/6 rows", "refused": "refused 2/6 setting",
+		"unknown": `failed 1/6 the trial ended with unknown status "odd"`, "silent": "failed 1/6 no reason was recorded",
+		"begun": "not measured 0/0 the run ended before its first trial",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if stats.Analyze(&l.run, "").Complete() {
+		t.Error("the run is called complete")
+	}
+}
+
+func TestNoOperationIsNoFigure(t *testing.T) {
+	var l lab
+	l.add("mix", "a", nil, "mix=10")
+	for i := range l.run.Trials {
+		s := &l.run.Trials[i].Samples[0]
+		s.Metric, s.Operations = "time/op", 0
+		s.Errors = []result.ErrorCount{{Name: "SQLITE_BUSY", Count: 7}}
+	}
+	if o := l.outcomes()["a"]; o.Status != result.Failed || o.Reason.Message != "no operation succeeded (7 × SQLITE_BUSY)" {
+		t.Errorf("%s: %+v", o.Status, o.Reason)
+	}
+}
+
+func TestChecksumsMustAgree(t *testing.T) {
+	sums := func(of ...string) map[string]*stats.Outcome {
+		var l lab
+		for i, sum := range of {
+			l.add("simple", fmt.Sprint("d", i), nil, "query=10", "other=10")
+			for round := 1; round <= 6; round++ {
+				l.trial(i+1, round).Samples[0].Checksum = sum
+			}
+		}
+		if of[0] == "x" {
+			l.trial(1, 4).Samples[0].Checksum = "y"
+		}
+		return l.outcomes()
+	}
+	check := func(name string, got map[string]*stats.Outcome, want ...result.Status) {
+		t.Helper()
+		for i, w := range want {
+			if o := got[fmt.Sprint("d", i)]; o.Status != w || (o.Reason != nil) != (w != result.OK) {
+				t.Errorf("%s: driver %d is %s (%+v), want %s", name, i, o.Status, o.Reason, w)
+			}
+		}
+	}
+	check("all agree", sums("a", "a", "a"), result.OK, result.OK, result.OK)
+	check("one differs", sums("a", "b", "a"), result.OK, result.Wrong, result.OK)
+	check("no majority", sums("a", "b"), result.Wrong, result.Wrong)
+	check("one has none", sums("a", "", "a"), result.OK, result.OK, result.OK)
+	check("one differs from itself", sums("x", "x", "x"), result.Wrong, result.OK, result.OK)
+}
+
+func TestGroupsAndVariants(t *testing.T) {
+	var l lab
+	for _, mode := range []string{"wal", "delete"} {
+		for _, d := range []string{"native", "mattn"} {
+			c := l.add("many", d, driver.Settings{"journal_mode": mode, "synchronous": "full"}, "query=10")
+			c.Parameters = map[string]int64{"users": 10, "repeats": 3}
+		}
+	}
+	l.add("many", "mattn", driver.Settings{"synchronous": "full"}, "query=10").Parameters = map[string]int64{"users": 100, "repeats": 3}
+	l.add("simple", "mattn", driver.Settings{"synchronous": "full"}, "query=10")
+	var got []string
+	for _, g := range stats.Analyze(&l.run, "native").Groups {
+		got = append(got, fmt.Sprintf("%s [%s] %d", g.Workload, g.Variant(), len(g.Outcomes)))
+	}
+	want := []string{
+		"many [users=10 journal_mode=wal] 2", "many [users=10 journal_mode=delete] 2",
+		"many [users=100 journal_mode not set] 1", "simple [] 1",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTableOrderAndBase(t *testing.T) {
+	var l lab
+	l.add("simple", "slow", nil, "insert=50")
+	l.add("simple", "native@v2", nil, "insert=20")
+	l.add("simple", "broken", nil, "insert=5")
+	l.add("simple", "fast", nil, "insert=10")
+	l.trial(3, 1).Status = result.Failed
+	order := func(floor string) (names []string, base string, isFloor bool) {
+		tab := stats.Analyze(&l.run, floor).Groups[0].Tables[0]
+		for _, c := range tab.Cells {
+			names = append(names, fmt.Sprint(c.Case.Driver, " ", c.Rank))
+		}
+		return names, tab.Cells[tab.Base].Case.Driver, tab.IsFloor
+	}
+	names, base, isFloor := order("native")
+	if d := cmp.Diff([]string{"fast 1", "native@v2 2", "slow 3", "broken 0"}, names); d != "" {
+		t.Error(d)
+	}
+	if base != "native@v2" || !isFloor {
+		t.Errorf("base %s, floor %v", base, isFloor)
+	}
+	if _, base, isFloor = order("broken"); base != "fast" || isFloor { // what has no figures is no floor
+		t.Errorf("base %s, floor %v", base, isFloor)
+	}
+	tab := stats.Analyze(&l.run, "native").Groups[0].Tables[0]
+	if r := tab.Cells[2].Ratio; r.N != 6 || r.Median < 2.4 || r.Median > 2.6 || r.Interval == nil {
+		t.Errorf("slow against native: %+v", r)
+	}
+	a, ok := tab.Against(0, 2)
+	b, ok2 := tab.Against(2, 0)
+	if !ok || !ok2 || a.Delta != -1 || b.Delta != 1 || a.Adjusted != b.Adjusted {
+		t.Errorf("against: %+v, %+v", a, b)
+	}
+}
+
+func TestOneDriverHasNothingToCompare(t *testing.T) {
+	var l lab
+	l.add("simple", "mattn", nil, "insert=50")
+	a := stats.Analyze(&l.run, "native")
+	tab := a.Groups[0].Tables[0]
+	if tab.Base != -1 || tab.Cells[0].Ratio != nil || tab.Cells[0].Rank != 1 || len(a.Overall.Drivers) != 0 {
+		t.Errorf("table %+v, cell %+v, overall %+v", tab, tab.Cells[0], a.Overall)
+	}
+}
+
+func TestOverall(t *testing.T) {
+	var l lab
+	l.add("a", "native", nil, "x=10", "y=10")
+	l.add("a", "mattn", nil, "x=20", "y=80")
+	l.add("a", "rare", nil, "x=20", "y=80")
+	l.add("b", "native", nil, "z=10")
+	l.add("b", "mattn", nil, "z=7")
+	l.add("b", "python", nil, "z=30")
+	// No noise, so that the means are exact.
+	for i := range l.run.Trials {
+		for j := range l.run.Trials[i].Samples {
+			s := &l.run.Trials[i].Samples[j]
+			s.WallNS = s.WallNS / wave[(l.run.Trials[i].Round+l.run.Trials[i].Case)%6] * 100
+		}
+	}
+	o := stats.Analyze(&l.run, "native").Overall
+	if o.Base != "native" || !o.IsFloor {
+		t.Errorf("base %s, floor %v", o.Base, o.IsFloor)
+	}
+	// python has 1 of 3 tables and takes no part; rare lacks b z, which is left out for all.
+	if d := cmp.Diff([]stats.LeftOut{{"python", "figures in 1 of 3 tables"}}, o.Absent); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]stats.LeftOut{{"b z", "no figures of rare"}}, o.LeftOut); d != "" {
+		t.Error(d)
+	}
+	got := map[string]float64{}
+	for _, d := range o.Drivers {
+		got[d.Case.Driver] = d.Ratio.Median
+	}
+	if d := cmp.Diff(map[string]float64{"native": 1, "mattn": 4, "rare": 4}, got, cmp.Comparer(near)); d != "" { // √(2·8)
+		t.Error(d)
+	}
+	if o.Drivers[0].Rank != 1 || o.Drivers[0].Tied || o.Drivers[1].Rank != 2 || !o.Drivers[1].Tied || !o.Drivers[2].Tied {
+		t.Errorf("standings %+v", o.Drivers)
+	}
+
+	// Rounds that a driver lacks in any table do not count.
+	l.trial(2, 3).Samples = l.trial(2, 3).Samples[:1]
+	o = stats.Analyze(&l.run, "native").Overall
+	for _, d := range o.Drivers {
+		if d.Case.Driver == "mattn" && (d.Ratio.N != 5 || d.Rank != 0 || d.Ratio.Interval != nil) {
+			t.Errorf("mattn with a round missing: %+v", d)
+		}
+	}
+	// Without the floor, ratios are to the fastest.
+	if o := stats.Analyze(&l.run, "sqinn").Overall; o.Base != "native" || o.IsFloor {
+		t.Errorf("base %s, floor %v", o.Base, o.IsFloor)
+	}
+}
+
+func TestWarningsFindTheirCase(t *testing.T) {
+	var l lab
+	l.add("a", "native", nil, "x=10")
+	l.run.Warnings = []result.Warning{{Code: "load"}, {Code: "spread", Case: 1}, {Code: "stray", Case: 9}}
+	l.trial(1, 2).Warnings = []result.Warning{{Code: "rss"}}
+	a := stats.Analyze(&l.run, "native")
+	if d := cmp.Diff([]result.Warning{{Code: "load"}, {Code: "stray", Case: 9}}, a.Warnings); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]result.Warning{{Code: "spread", Case: 1}, {Code: "rss", Case: 1, Round: 2}}, a.Groups[0].Outcomes[0].Warnings); d != "" {
+		t.Error(d)
+	}
+}

@@ -3,6 +3,7 @@ module github.com/sqlite3perf/sqlite3perf/drivers/native
 go 1.26
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/mattn/go-sqlite3 v1.14.52
 	github.com/sqlite3perf/sqlite3perf/worker v0.0.0
 )

@@ -1,0 +1,309 @@
+// Package floor_test compares the native driver with a plain C program over the
+// same amalgamation, compiled with the same flags: what the floor of every
+// table itself stands on.
+//
+//	go test -bench Floor ./floor
+package floor_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/native"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+var (
+	pairs = flag.Int("pairs", 15, "runs of each program in BenchmarkFloor")
+	rows  = flag.Int("rows", 1_000_000, "rows in BenchmarkFloor")
+)
+
+// report is the line that either program prints.
+type report struct {
+	SQLite   string `json:"sqlite"`
+	Rows     int64  `json:"rows"`
+	IDs      int64  `json:"ids"`   // their sum
+	Bytes    int64  `json:"bytes"` // of all texts
+	InsertNS int64  `json:"insert_ns"`
+	ScanNS   int64  `json:"scan_ns"`
+	Checksum string `json:"checksum"`
+}
+
+// asNative makes this test's executable the native side of the comparison: a
+// process of its own, as the C program is.
+const asNative = "FLOOR_NATIVE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asNative) == "" {
+		os.Exit(m.Run())
+	}
+	n, err := strconv.Atoi(os.Args[2])
+	if err == nil {
+		var r report
+		if r, err = runNative(os.Args[1], n); err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(r)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "native:", err)
+		os.Exit(1)
+	}
+}
+
+// runNative does what floor.c does, through the driver.
+func runNative(path string, n int) (r report, err error) {
+	ctx := context.Background()
+	b := batch(n)
+	db, err := native.New().Open(ctx, path, driver.Settings{"synchronous": "off"})
+	if err != nil {
+		return r, err
+	}
+	if err := db.Script(ctx, "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL)"); err != nil {
+		return r, err
+	}
+	types := []driver.Type{driver.Int, driver.Text, driver.Text}
+	insert, err := db.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (?, ?, ?)", Params: types})
+	if err != nil {
+		return r, err
+	}
+	runtime.GC()
+	start := time.Now()
+	tx, err := db.Begin(ctx)
+	if err != nil {
+		return r, err
+	}
+	inTx, err := tx.Stmt(ctx, insert)
+	if err != nil {
+		return r, err
+	}
+	if err := inTx.Exec(ctx, b, 0, n); err != nil {
+		return r, err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return r, err
+	}
+	r.InsertNS = time.Since(start).Nanoseconds()
+	if err := insert.Close(); err != nil {
+		return r, err
+	}
+
+	scan, err := db.Prepare(ctx, driver.Statement{SQL: "SELECT id, name, hash FROM t",
+		Columns: []driver.ColumnType{{Type: driver.Int}, {Type: driver.Text}, {Type: driver.Text}}})
+	if err != nil {
+		return r, err
+	}
+	runtime.GC()
+	start = time.Now()
+	err = scan.Query(ctx, nil, 0, func(row driver.Row) error {
+		r.Rows++
+		r.IDs += row[0].Int
+		r.Bytes += int64(len(row[1].Text) + len(row[2].Text))
+		return nil
+	})
+	r.ScanNS = time.Since(start).Nanoseconds()
+	if err != nil {
+		return r, err
+	}
+
+	sum := fnv.New64a()
+	err = scan.Query(ctx, nil, 0, func(row driver.Row) error {
+		binary.Write(sum, binary.LittleEndian, row[0].Int)
+		sum.Write([]byte(row[1].Text))
+		sum.Write([]byte(row[2].Text))
+		return nil
+	})
+	if err != nil {
+		return r, err
+	}
+	r.Checksum = fmt.Sprintf("%016x", sum.Sum64())
+	if err := scan.Close(); err != nil {
+		return r, err
+	}
+	version, err := db.Prepare(ctx, driver.Statement{SQL: "SELECT sqlite_version()", Columns: []driver.ColumnType{{Type: driver.Text}}})
+	if err != nil {
+		return r, err
+	}
+	err = version.Query(ctx, nil, 0, func(row driver.Row) error {
+		r.SQLite = row[0].Text
+		return nil
+	})
+	if err != nil {
+		return r, err
+	}
+	return r, db.Close()
+}
+
+// batch makes the rows that floor.c makes.
+func batch(n int) *driver.Batch {
+	id, name, hash := driver.Column{Type: driver.Int}, driver.Column{Type: driver.Text}, driver.Column{Type: driver.Text}
+	add := func(c *driver.Column, format string, args ...any) {
+		off := len(c.Data)
+		c.Data = fmt.Appendf(c.Data, format, args...)
+		c.Spans = append(c.Spans, driver.Span{Off: uint32(off), Len: uint32(len(c.Data) - off)})
+	}
+	for i := range uint64(n) {
+		id.Ints = append(id.Ints, int64(i)+1)
+		add(&name, "name%012d", i+1)
+		add(&hash, "%016x%016x%016x%016x", mix(4*i), mix(4*i+1), mix(4*i+2), mix(4*i+3))
+	}
+	return &driver.Batch{Columns: []driver.Column{id, name, hash}, PerExec: 1}
+}
+
+// mix is SplitMix64.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// build compiles floor.c as cgo compiles mattn's module: the same amalgamation,
+// that module's flags and cgo's own, with extra ones after them.
+func build(tb testing.TB, extra ...string) string {
+	tb.Helper()
+	command := func(name string, args ...string) string {
+		out, err := exec.Command(name, args...).CombinedOutput()
+		if err != nil {
+			tb.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	var module struct {
+		Dir                   string
+		CgoCFLAGS, CgoLDFLAGS []string
+	}
+	if err := json.Unmarshal([]byte(command("go", "list", "-json=Dir,CgoCFLAGS,CgoLDFLAGS", "github.com/mattn/go-sqlite3")), &module); err != nil {
+		tb.Fatal(err)
+	}
+	env := strings.Split(command("go", "env", "CC", "CGO_CFLAGS"), "\n")
+	out := filepath.Join(tb.TempDir(), "floor")
+	args := strings.Fields(env[0])
+	args = append(args, strings.Fields(env[1])...)
+	args = append(args, module.CgoCFLAGS...)
+	args = append(args, extra...)
+	args = append(args, "-pthread", "-o", out, filepath.Join("testdata", "floor.c"), filepath.Join(module.Dir, "sqlite3-binding.c"))
+	args = append(args, module.CgoLDFLAGS...)
+	args = append(args, "-lm")
+	command(args[0], args[1:]...)
+	return out
+}
+
+// run starts one of the programs on a fresh database and removes that.
+func run(tb testing.TB, program string, env []string, rows int) report {
+	tb.Helper()
+	dir, err := os.MkdirTemp(tb.TempDir(), "")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(program, filepath.Join(dir, "floor.db"), strconv.Itoa(rows))
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		tb.Fatalf("%s: %v\n%s", program, err, stderr.String())
+	}
+	var r report
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		tb.Fatalf("%s: %v: %q", program, err, stdout.String())
+	}
+	if r.InsertNS <= 0 || r.ScanNS <= 0 {
+		tb.Fatalf("%s: no times: %+v", program, r)
+	}
+	return r
+}
+
+func self(tb testing.TB) string {
+	tb.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+func same(tb testing.TB, c, native report) {
+	tb.Helper()
+	if diff := cmp.Diff(c, native, cmpopts.IgnoreFields(report{}, "InsertNS", "ScanNS")); diff != "" {
+		tb.Fatalf("C program and native differ (-C +native):\n%s", diff)
+	}
+}
+
+// TestSameRows compiles without optimisation, which takes a fraction of the
+// time.
+func TestSameRows(t *testing.T) {
+	const n = 1000
+	c := run(t, build(t, "-O0"), nil, n)
+	if c.Rows != n || c.IDs != n*(n+1)/2 || c.Bytes != n*80 {
+		t.Fatalf("C program: got %d rows with %d bytes, sum of ids %d", c.Rows, c.Bytes, c.IDs)
+	}
+	same(t, c, run(t, self(t), []string{asNative + "=1"}, n))
+}
+
+// BenchmarkFloor reports native's wall time over the C program's: the median of
+// the pairs, the least and the greatest. Each run is a fresh process on a fresh
+// database; the two of a pair follow each other in an order drawn at random.
+func BenchmarkFloor(b *testing.B) {
+	c, native := build(b), self(b)
+	env := []string{asNative + "=1"}
+	for b.Loop() {
+		random := rand.New(rand.NewPCG(1, 2))
+		var insert, scan comparison
+		for range *pairs {
+			var theirs, ours report
+			if random.IntN(2) == 0 {
+				theirs = run(b, c, nil, *rows)
+				ours = run(b, native, env, *rows)
+			} else {
+				ours = run(b, native, env, *rows)
+				theirs = run(b, c, nil, *rows)
+			}
+			same(b, theirs, ours)
+			insert.add(theirs.InsertNS, ours.InsertNS)
+			scan.add(theirs.ScanNS, ours.ScanNS)
+		}
+		insert.report(b, "insert")
+		scan.report(b, "scan")
+		b.ReportMetric(0, "ns/op") // of no meaning here
+	}
+}
+
+type comparison struct{ theirs, ours, ratios []float64 }
+
+func (c *comparison) add(theirs, ours int64) {
+	c.theirs = append(c.theirs, float64(theirs))
+	c.ours = append(c.ours, float64(ours))
+	c.ratios = append(c.ratios, float64(ours)/float64(theirs))
+}
+
+func (c *comparison) report(b *testing.B, what string) {
+	b.ReportMetric(median(c.theirs)/1e6, what+"-C-ms")
+	b.ReportMetric(median(c.ours)/1e6, what+"-native-ms")
+	b.ReportMetric(median(c.ratios), what+"-ratio")
+	b.ReportMetric(slices.Min(c.ratios), what+"-ratio-min")
+	b.ReportMetric(slices.Max(c.ratios), what+"-ratio-max")
+}
+
+func median(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	n := len(x)
+	return (x[(n-1)/2] + x[n/2]) / 2
+}

@@ -25,9 +25,10 @@ func lockChecks() []Check {
 func txlock(lock string, writing, reading int) Check {
 	key := "txlock=" + lock
 	return Check{Name: "locks/" + key, Key: key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
-		over := driver.Settings{"txlock": lock, "journal_mode": "delete"}
+		journal := driver.Settings{"journal_mode": "delete"} // both: some libraries' default is WAL
+		over := journal.With(driver.Settings{"txlock": lock})
 		return with(ctx, d, dir, over, intTable, func(x *db) error {
-			return with(ctx, d, dir, nil, "", func(other *db) error {
+			return with(ctx, d, dir, journal, "", func(other *db) error {
 				return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, _ bool) error {
 					t, err := r.Begin(ctx)
 					if err != nil {

@@ -46,6 +46,12 @@ var csvColumns = []struct {
 	{"interface", func(r csvRow) string { return string(r.outcome.Case.Info.Interface) }},
 	{"runtime", ofProof(func(p *result.Proof) string { return p.Runtime })},
 	{"case_status", func(r csvRow) string { return string(r.outcome.Status) }},
+	{"case_reason", func(r csvRow) string {
+		if r.outcome.Reason == nil {
+			return ""
+		}
+		return r.outcome.Reason.Message
+	}},
 	{"round", func(r csvRow) string { return strconv.Itoa(r.trial.Round) }},
 	{"order", func(r csvRow) string { return strconv.Itoa(r.trial.Order) }},
 	{"started", func(r csvRow) string { return r.trial.Started.UTC().Format(time.RFC3339Nano) }},

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -151,6 +153,9 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 
 func TestWriteError(t *testing.T) {
 	for _, format := range report.Formats() {
+		if err := report.Write(&bytes.Buffer{}, format, nil, report.Options{}); err == nil {
+			t.Errorf("%s: no run is no error", format)
+		}
 		err := report.Write(full{}, format, fullRun(), report.Options{})
 		if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), format) {
 			t.Errorf("%s: error %v", format, err)
@@ -182,4 +187,24 @@ func FuzzWrite(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Every column and every field is documented.
+func TestFormatsAreDocumented(t *testing.T) {
+	data, err := os.ReadFile("../docs/report-formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(data)
+	header, _, _ := strings.Cut(write(t, "csv", emptyRun(), report.Options{}), "\n")
+	words := strings.Split(header, ",")
+	for f := range reflect.TypeFor[report.JSON]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		words = append(words, name)
+	}
+	for _, w := range append(words, report.Formats()[2:]...) {
+		if !strings.Contains(doc, "`"+w+"`") {
+			t.Errorf("docs/report-formats.md lacks `%s`", w)
+		}
+	}
 }

@@ -18,7 +18,7 @@ import (
 // Options are how a report is made.
 type Options struct {
 	Color bool   // of table: ANSI colours
-	Width int    // of table: columns of the terminal; 0: 120
+	Width int    // of table: columns of the terminal, taken for at least 40; 0: 120
 	Floor string // the driver that distances are from, such as "native"
 }
 

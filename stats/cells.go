@@ -293,7 +293,11 @@ func (g *Group) table(phase, floor string) *Table {
 	for i, s := range Rank(measured, t.Pairs, func(i int) bool { return len(sets[i]) >= MinSamples }) {
 		t.Cells[i].Standing = s
 	}
-	if i := slices.IndexFunc(t.Cells[:measured], func(c *Cell) bool { return isFloor(c.Case, floor) }); i >= 0 {
+	cases := make([]*result.Case, measured)
+	for i, c := range t.Cells[:measured] {
+		cases[i] = c.Case
+	}
+	if i := floorOf(cases, floor); i >= 0 {
 		t.Base, t.IsFloor = i, true
 	} else if measured > 1 {
 		t.Base = 0
@@ -308,9 +312,19 @@ func (g *Group) table(phase, floor string) *Table {
 	return t
 }
 
-// isFloor reports whether a case is the floor's: asked for by that name, or by
-// that name at a version.
-func isFloor(c *result.Case, floor string) bool {
-	name, _, _ := strings.Cut(c.Driver, "@")
-	return floor != "" && (c.Driver == floor || name == floor)
+// floorOf returns the index of the floor's case: the driver asked for by that
+// name, else the run's first by that name at a version; -1 if there is none.
+func floorOf(cases []*result.Case, floor string) int {
+	best := -1
+	for i, c := range cases {
+		name, _, _ := strings.Cut(c.Driver, "@")
+		switch {
+		case floor == "":
+		case c.Driver == floor:
+			return i
+		case name == floor && (best < 0 || c.ID < cases[best].ID):
+			best = i
+		}
+	}
+	return best
 }

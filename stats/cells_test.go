@@ -188,6 +188,14 @@ func TestTableOrderAndBase(t *testing.T) {
 	if _, base, isFloor = order("broken"); base != "fast" || isFloor { // what has no figures is no floor
 		t.Errorf("base %s, floor %v", base, isFloor)
 	}
+	l.run.Cases[0].Driver = "native@v1" // the run's first, though slower
+	if _, base, isFloor = order("native"); base != "native@v1" || !isFloor {
+		t.Errorf("of two versions, base %s, floor %v", base, isFloor)
+	}
+	l.run.Cases[1].Driver = "native" // goes before any version
+	if _, base, isFloor = order("native"); base != "native" || !isFloor {
+		t.Errorf("beside a version, base %s, floor %v", base, isFloor)
+	}
 	tab := stats.Analyze(&l.run, "native").Groups[0].Tables[0]
 	if r := tab.Cells[2].Ratio; r.N != 6 || r.Median < 2.4 || r.Median > 2.6 || r.Interval == nil {
 		t.Errorf("slow against native: %+v", r)

@@ -97,7 +97,11 @@ func overall(groups []*Group, floor string) Overall {
 		return o
 	}
 
-	base := slices.IndexFunc(in, func(e *entry) bool { return isFloor(e.first, floor) })
+	cases := make([]*result.Case, len(in))
+	for i, e := range in {
+		cases[i] = e.first
+	}
+	base := floorOf(cases, floor)
 	o.IsFloor = base >= 0
 	if base < 0 {
 		for i, e := range in {

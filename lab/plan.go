@@ -24,8 +24,8 @@ type Case struct {
 	Unavailable *result.Reason         // why there is no worker
 }
 
-// Expectation is what a phase must return. It is known from the generators, or
-// settled by the drivers' agreement.
+// Expectation is what a phase must return, as far as the generators know it.
+// What they do not know, the drivers must agree on: package stats judges that.
 type Expectation struct {
 	Rows     int64  // read in the whole phase; -1: not known
 	Checksum string // "": not known
@@ -70,7 +70,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			}
 			for _, set := range combinations(m.Settings) {
 				for _, ref := range m.Drivers {
-					c := &Case{Ref: ref, Plan: plan, Expect: maps.Clone(expect)}
+					c := &Case{Ref: ref, Plan: plan, Expect: expect}
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, point.Parameters
 					c.Driver = ref.Name

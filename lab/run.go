@@ -2,8 +2,6 @@ package lab
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -34,7 +32,6 @@ type Executor interface {
 // trial is safe.
 type Recorder interface {
 	AddTrial(ctx context.Context, runID int64, t *result.Trial) error
-	UpdateTrial(ctx context.Context, runID int64, t *result.Trial) error
 	AddWarning(ctx context.Context, runID int64, w result.Warning) error
 	Finish(ctx context.Context, runID int64, ended time.Time, rounds int, stopped string) error
 }
@@ -176,9 +173,6 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 		l.Progress.Trial(round, l.Schedule.Rounds, i+1, len(order), l.left(round, i+1, len(order)), c, t)
 	}
 	l.Run.Rounds = round
-	if err := l.agree(ctx, round); err != nil {
-		return "", err
-	}
 	return l.verdict(round, l.Now().Sub(begin)), nil
 }
 
@@ -250,74 +244,4 @@ func (l *Laboratory) tight() bool {
 		}
 	}
 	return true
-}
-
-// answer identifies what all drivers must agree on.
-type answer struct{ workload, scale, params, phase string }
-
-// agree has the drivers settle the answers that no generator gives. What more
-// than half of the cases have answered in this round becomes the expectation;
-// who answered otherwise is wrong, and where there is no such answer all are.
-func (l *Laboratory) agree(ctx context.Context, round int) error {
-	type vote struct {
-		trial  int // index in l.Run.Trials
-		sample *result.Sample
-	}
-	votes := map[answer][]vote{}
-	cases := map[int]*Case{}
-	for _, c := range l.Cases {
-		cases[c.ID] = c
-	}
-	for i := range l.Run.Trials {
-		t := &l.Run.Trials[i]
-		c := cases[t.Case]
-		if t.Round != round || t.Status != result.OK {
-			continue
-		}
-		for j := range t.Samples {
-			s := &t.Samples[j]
-			if s.Checksum == "" || c.Expect[s.Phase].Checksum != "" {
-				continue
-			}
-			a := answer{c.Workload, c.Scale, fmt.Sprint(c.Parameters), s.Phase}
-			votes[a] = append(votes[a], vote{i, s})
-		}
-	}
-	for _, a := range slices.SortedFunc(maps.Keys(votes), func(a, b answer) int { return votes[a][0].trial - votes[b][0].trial }) {
-		counts := map[string]int{}
-		agreed := ""
-		for _, v := range votes[a] {
-			counts[v.sample.Checksum]++
-			if 2*counts[v.sample.Checksum] > len(votes[a]) {
-				agreed = v.sample.Checksum
-			}
-		}
-		for _, c := range l.Cases {
-			if agreed != "" && (answer{c.Workload, c.Scale, fmt.Sprint(c.Parameters), a.phase}) == a {
-				e, ok := c.Expect[a.phase]
-				if !ok {
-					e.Rows = -1
-				}
-				e.Checksum = agreed
-				c.Expect[a.phase] = e
-			}
-		}
-		for _, v := range votes[a] {
-			if v.sample.Checksum == agreed {
-				continue
-			}
-			t := &l.Run.Trials[v.trial]
-			message := fmt.Sprintf("the values returned are not those of the other drivers: checksum %.12s, theirs %.12s", v.sample.Checksum, agreed)
-			if agreed == "" {
-				message = fmt.Sprintf("the drivers disagree on the values returned, with no majority: checksum %.12s", v.sample.Checksum)
-			}
-			t.Status = result.Wrong
-			t.Reason = &result.Reason{Code: "checksum", Phase: a.phase, Message: message}
-			l.failed[t.Case] = true
-			if err := l.Recorder.UpdateTrial(ctx, l.Run.ID, t); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

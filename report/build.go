@@ -53,8 +53,8 @@ func machine(m result.Machine) string {
 	if m.Cores > 0 {
 		add(fmt.Sprintf("%d × %s", m.Cores, m.CPU))
 	}
-	if m.MemoryByte > 0 {
-		add(fmt.Sprintf("%.1f GiB", float64(m.MemoryByte)/(1<<30)))
+	if m.MemoryBytes > 0 {
+		add(fmt.Sprintf("%.1f GiB", float64(m.MemoryBytes)/(1<<30)))
 	}
 	add(m.OS + "/" + m.Arch + " " + m.Kernel)
 	if m.Governor != "" {

@@ -62,7 +62,7 @@ func newRun(rounds int) *result.Run {
 		ID: 12, Version: "v0.1.0", Started: start, Ended: start.Add(4*time.Minute + 12*time.Second),
 		Command: []string{"sqlite3perf", "run"}, Seed: 42, Scale: "quick", Rounds: rounds, Precision: 0.02, Stopped: "rounds",
 		Machine: result.Machine{Hostname: "lab1", OS: "linux", Arch: "amd64", Kernel: "6.1.0", CPU: "AMD EPYC 7763", Cores: 2,
-			MemoryByte: 8 << 30, Virtual: "kvm", Directory: "/var/bench", FileSystem: "ext4", Device: "/dev/vda1"},
+			MemoryBytes: 8 << 30, Virtual: "kvm", Directory: "/var/bench", FileSystem: "ext4", Device: "/dev/vda1"},
 	}
 }
 

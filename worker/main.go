@@ -61,15 +61,18 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 		if req.Plan == nil || req.Path == "" {
 			return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: "a trial needs a path and a plan"}})
 		}
+		t := &trial{req: &req, plan: req.Plan, drv: d}
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		go func() {
 			_, err := io.Copy(io.Discard, in)
 			cancel(fmt.Errorf("the lab has gone: %w", errors.Join(err, io.EOF)))
-			removeDatabase(req.Path)
-			abandon()
+			if t.owned.Swap(false) {
+				removeDatabase(req.Path)
+				abandon()
+			}
 		}()
-		return serveTrial(ctx, d, &req, out)
+		return t.serve(ctx, out)
 	default:
 		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: fmt.Sprintf("unknown request %q: known are %s and %s", req.Type, TypeDescribe, TypeTrial)}})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
@@ -19,22 +20,25 @@ type trial struct {
 	drv  driver.Driver
 	db   driver.DB
 	wal  bool
+
+	// owned says that the database is this trial's, and is in use.
+	owned atomic.Bool
 }
 
 // hasChildren says that the driver works through processes of its own, which
 // are charged to it. It is settled when the database has been opened.
 var hasChildren bool
 
-// serveTrial runs a trial and answers for it. Only an answer that cannot be
-// written is an error.
-func serveTrial(ctx context.Context, d driver.Driver, req *Request, out *answers) error {
-	t := &trial{req: req, plan: req.Plan, drv: d}
+// serve runs a trial and answers for it. Only an answer that cannot be written
+// is an error.
+func (t *trial) serve(ctx context.Context, out *answers) error {
 	phase, err := t.run(ctx, out)
 	if t.db != nil {
 		if cerr := t.db.Close(); err == nil && cerr != nil {
 			err = failf("close", "closing the database: %w", cerr)
 		}
 	}
+	t.owned.Store(false)
 	if gone := context.Cause(ctx); gone != nil {
 		return fmt.Errorf("worker: %w", gone)
 	}
@@ -48,6 +52,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if _, err := os.Stat(t.req.Path); err == nil {
 		return "", failf("path", "%s exists already: a trial makes its own database", t.req.Path)
 	}
+	t.owned.Store(true)
 	if t.gen, err = workload.NewGenerator(t.req.Seed, t.plan); err != nil {
 		return "", &failure{"plan", err}
 	}

@@ -112,8 +112,8 @@ func (o *runOptions) check(ctx context.Context) (*request, error) {
 }
 
 func (o *outputOptions) check() error {
-	if formats := report.Formats(); !slices.Contains(formats, o.format) {
-		return usagef("unknown format %q: one of %s", o.format, strings.Join(formats, ", "))
+	if err := report.Check(o.format); err != nil {
+		return usageError{err}
 	}
 	if o.file == "" {
 		return nil

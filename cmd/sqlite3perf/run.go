@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
@@ -66,6 +66,11 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 	}
 	defer os.RemoveAll(dir)
 
+	observer, err := machine.Observe(dir)
+	if err != nil {
+		return fmt.Errorf("%w: name another directory with --dir", err)
+	}
+
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	show := newProgress(env, o.quiet)
@@ -80,17 +85,14 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 	if interrupted(stop) {
 		return statusError(exitInterrupted)
 	}
-	measured, err := newRun(r, dir, env.now())
-	if err != nil {
-		return err
-	}
+	measured := newRun(r, observer.Machine, env.now())
 	if err := st.Begin(ctx, measured); err != nil {
 		return err
 	}
 	l := &lab.Laboratory{
 		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: st, Progress: show,
 		Executor: &lab.Processes{Dir: dir, Limit: o.trialLimit},
-		Noise:    machine.NewObserver(dir),
+		Noise:    observer,
 		Now:      env.now, Stop: stop,
 	}
 	failure := l.Measure(ctx)
@@ -107,12 +109,8 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 }
 
 // newRun is the run as it is known before its first trial.
-func newRun(r *request, dir string, now time.Time) (*result.Run, error) {
-	m, err := machine.Read(dir)
-	if err != nil {
-		return nil, err
-	}
-	m.Directory = filepath.Dir(dir)
+func newRun(r *request, m result.Machine, now time.Time) *result.Run {
+	m.Directory = r.dir // the run's own directory in it is gone when this is read
 	run := &result.Run{
 		Version: version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.schedule.Precision,
@@ -121,7 +119,7 @@ func newRun(r *request, dir string, now time.Time) (*result.Run, error) {
 	for _, c := range r.cases {
 		run.Cases = append(run.Cases, c.Case)
 	}
-	return run, nil
+	return run
 }
 
 // outcome is the exit status that a run's cells lead to.
@@ -129,11 +127,8 @@ func outcome(run *result.Run) error {
 	if run.Stopped == lab.StoppedInterrupted {
 		return statusError(exitInterrupted)
 	}
-	for _, t := range run.Trials {
-		// A driver that this machine cannot build was not asked for by name.
-		if t.Status != result.OK {
-			return statusError(exitIncomplete)
-		}
+	if !stats.Analyze(run, floorDriver).Complete() {
+		return statusError(exitIncomplete)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 				_, err := io.WriteString(env.stdout, workload.LanguageReference())
 				return err
 			case schema:
-				_, err := env.stdout.Write(workload.Schema())
+				_, err := env.stdout.Write(workload.Schema)
 				return err
 			case source && len(args) == 0:
 				return usagef("--yaml needs the name of a workload, such as: sqlite3perf workloads simple --yaml")

@@ -42,7 +42,7 @@ func Read(dir string) (result.Machine, error) {
 		m.CPU = list[0].ModelName
 	}
 	if v, err := mem.VirtualMemory(); err == nil {
-		m.MemoryByte = int64(v.Total)
+		m.MemoryBytes = int64(v.Total)
 	}
 	platform(&m, resolved)
 	return m, nil

@@ -23,7 +23,7 @@ func TestRead(t *testing.T) {
 	if m.Hostname != host || m.OS != runtime.GOOS || m.Arch != runtime.GOARCH {
 		t.Errorf("got %+v", m)
 	}
-	if m.Cores < 1 || m.MemoryByte < 1<<24 || m.Kernel == "" {
+	if m.Cores < 1 || m.MemoryBytes < 1<<24 || m.Kernel == "" {
 		t.Errorf("got %+v", m)
 	}
 	if wd, err := os.Getwd(); err != nil || m.Directory != wd {

@@ -160,7 +160,7 @@ type Machine struct {
 	Kernel     string `json:"kernel,omitempty"`
 	CPU        string `json:"cpu"`
 	Cores      int    `json:"cores"`
-	MemoryByte int64  `json:"memory_bytes"`
+	MemoryBytes int64  `json:"memory_bytes"`
 	Governor   string `json:"governor,omitempty"`
 	Virtual    string `json:"virtual,omitempty"` // hypervisor, "" where none is seen
 	Directory  string `json:"directory"`         // where databases are made

@@ -1,0 +1,41 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// Observer takes the readings of one run, in the pauses between its trials.
+type Observer struct {
+	Machine result.Machine
+
+	before Reading
+	rounds []time.Duration
+}
+
+// Observe reads the machine and its noise before anything is done, workers
+// built included. Databases are made in dir.
+func Observe(dir string) (*Observer, error) {
+	m, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	before, err := Look(dir)
+	return &Observer{Machine: m, before: before}, err
+}
+
+// BeforeRun says what of the machine casts doubt on what will be measured.
+func (o *Observer) BeforeRun() []result.Warning { return WarningsBefore(o.Machine, o.before) }
+
+// BeforeRound sees how fast the machine is.
+func (o *Observer) BeforeRound(int) { o.rounds = append(o.rounds, Calibrate()) }
+
+// AfterRun says what changed meanwhile.
+func (o *Observer) AfterRun() []result.Warning {
+	after, err := Look(o.Machine.Directory)
+	if err != nil {
+		after = Reading{} // a directory that is full by now has cells that say so
+	}
+	return WarningsAfter(o.before, after, o.rounds)
+}

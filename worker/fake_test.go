@@ -1,0 +1,224 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// fake is a driver that writes down what it is asked to do, answers PRAGMAs
+// from a map and queries from a function.
+type fake struct {
+	mu       sync.Mutex
+	log      []string
+	pragmas  map[string]string
+	answer   func(sql string, params []any) ([]driver.Row, error)
+	execFail func(sql string, row []any) error
+	open     int // connections out of the pool
+}
+
+func newFake() *fake {
+	return &fake{pragmas: map[string]string{"journal_mode": "delete", "synchronous": "2"}}
+}
+
+func (f *fake) note(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log = append(f.log, fmt.Sprintf(format, args...))
+}
+
+func (f *fake) Info() driver.Info {
+	return driver.Info{Name: "fake", Kind: driver.OtherLanguage, Interface: driver.Direct}
+}
+
+func (f *fake) Open(_ context.Context, path string, s driver.Settings) (driver.DB, error) {
+	return &fakeDB{f}, os.WriteFile(path, []byte("a database"), 0o644)
+}
+
+type fakeDB struct{ *fake }
+
+func (d *fakeDB) Conn(context.Context) (driver.Conn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open++
+	return &fakeConn{d}, nil
+}
+func (d *fakeDB) Close() error { d.note("close"); return nil }
+
+func (d *fakeDB) Script(_ context.Context, sql string) error {
+	d.note("script %s", sql)
+	if d.execFail != nil {
+		return d.execFail(sql, nil)
+	}
+	return nil
+}
+
+func (d *fakeDB) Prepare(_ context.Context, st driver.Statement) (driver.Stmt, error) {
+	return &fakeStmt{d.fake, st}, nil
+}
+
+func (d *fakeDB) Begin(context.Context) (driver.Tx, error) {
+	d.note("begin")
+	return fakeTx{d.fake}, nil
+}
+
+type fakeConn struct{ *fakeDB }
+
+func (c *fakeConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open--
+	return nil
+}
+
+type fakeTx struct{ *fake }
+
+func (t fakeTx) Stmt(_ context.Context, st driver.Stmt) (driver.Stmt, error) { return st, nil }
+func (t fakeTx) Commit(context.Context) error                                { t.note("commit"); return nil }
+func (t fakeTx) Rollback(context.Context) error                              { t.note("rollback"); return nil }
+
+type fakeStmt struct {
+	*fake
+	st driver.Statement
+}
+
+func (s *fakeStmt) Close() error { return nil }
+
+func params(b *driver.Batch, r int) []any {
+	if b == nil {
+		return nil
+	}
+	var list []any
+	for i := range b.Columns {
+		v := b.Columns[i].Any(r)
+		if text, ok := v.(string); ok {
+			v = strings.Clone(text)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+func (s *fakeStmt) Exec(_ context.Context, b *driver.Batch, lo, hi int) error {
+	if b == nil {
+		s.note("exec %s", s.st.SQL)
+		return nil
+	}
+	for r := lo; r < hi; r += b.PerExec {
+		var rows []string
+		for k := r; k < r+b.PerExec; k++ {
+			if s.execFail != nil {
+				if err := s.execFail(s.st.SQL, params(b, k)); err != nil {
+					return err
+				}
+			}
+			rows = append(rows, strings.Trim(fmt.Sprint(params(b, k)), "[]"))
+		}
+		if n := strings.Count(s.st.SQL, "?"); n != len(s.st.Params) || n != len(b.Columns)*b.PerExec {
+			return fmt.Errorf("%s: %d parameters declared, %d given", s.st.SQL, len(s.st.Params), len(b.Columns)*b.PerExec)
+		}
+		table := strings.Split(s.st.SQL, `"`)[1]
+		s.note("%s %s", table, strings.Join(rows, " | "))
+	}
+	return nil
+}
+
+func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
+	if name, ok := strings.CutPrefix(s.st.SQL, "PRAGMA "); ok {
+		switch name {
+		case "quick_check(1)":
+			return visit(driver.Row{{Text: "ok"}})
+		case "compile_options":
+			return visit(driver.Row{{Text: "THREADSAFE=1"}})
+		}
+		v, ok := s.pragmas[name]
+		if !ok {
+			return nil
+		}
+		var n int64
+		fmt.Sscan(v, &n)
+		return visit(driver.Row{{Text: v, Int: n}})
+	}
+	if strings.Contains(s.st.SQL, "sqlite_version") {
+		return visit(driver.Row{{Text: "3.0.0"}, {Text: "source"}})
+	}
+	if s.answer == nil {
+		return errors.New("no answer to " + s.st.SQL)
+	}
+	rows, err := s.answer(s.st.SQL, params(b, r))
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := visit(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve hands the worker a request and returns its answers.
+func serve(t *testing.T, d driver.Driver, req worker.Request) []worker.Response {
+	t.Helper()
+	line, err := json.Marshal(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The lab keeps its end open until the worker has exited.
+	r, w := io.Pipe()
+	defer w.Close()
+	go func() { _, _ = w.Write(append(line, '\n')) }() // the reader's end tells of a failure
+	var out bytes.Buffer
+	if err := worker.Serve(t.Context(), d, r, &out); err != nil {
+		t.Fatal(err)
+	}
+	return answers(t, &out)
+}
+
+func answers(t *testing.T, out io.Reader) []worker.Response {
+	t.Helper()
+	var list []worker.Response
+	dec := json.NewDecoder(out)
+	for dec.More() {
+		var a worker.Response
+		if err := dec.Decode(&a); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// blog is users with two articles each.
+func blog(users int64, phases ...workload.Phase) *workload.Plan {
+	id := workload.Column{Name: "id", Type: driver.Int, Generator: workload.Generator{Kind: workload.GenSerial, Low: 1, Step: 1}}
+	return &workload.Plan{
+		DataSets: []workload.DataSet{
+			{Name: "users", Table: "users", Count: users, Total: users, Columns: []workload.Column{id}},
+			{Name: "articles", Table: "articles", Parent: "users", Count: 2, Total: 2 * users, Columns: []workload.Column{
+				id,
+				{Name: "user", Type: driver.Int, Generator: workload.Generator{Kind: workload.GenRef, Of: []string{"users.id"}}},
+			}},
+		},
+		Phases: phases,
+	}
+}
+
+func trialOf(t *testing.T, p *workload.Plan, s driver.Settings) worker.Request {
+	return worker.Request{
+		Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: 1,
+		Path: filepath.Join(t.TempDir(), "test.db"), Settings: s, Plan: p,
+	}
+}

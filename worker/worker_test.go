@@ -1,0 +1,388 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// story is what the fake was asked to do in the phases: what follows the last
+// probe of its settings.
+func story(f *fake) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	start := slices.Index(f.log, "script PHASES")
+	return slices.DeleteFunc(slices.Clone(f.log[start+1:]), func(s string) bool { return s == "close" })
+}
+
+func insertPhase(in workload.Insert) workload.Phase {
+	return workload.Phase{Name: "insert", Insert: &in}
+}
+
+func TestInsert(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		in   workload.Insert
+		want string
+	}{
+		{"one transaction", workload.Insert{Sets: []string{"users", "articles"}, Transaction: "one", RowsPerStatement: 1},
+			"begin, users 1, users 2, users 3, articles 1 1, articles 2 1, articles 3 2, articles 4 2, articles 5 3, articles 6 3, commit"},
+		{"one per set", workload.Insert{Sets: []string{"users", "articles"}, Transaction: "set", RowsPerStatement: 4},
+			"begin, users 1 | 2 | 3, commit, begin, articles 1 1 | 2 1 | 3 2 | 4 2, articles 5 3 | 6 3, commit"},
+		{"each statement", workload.Insert{Sets: []string{"users"}, Transaction: "each", RowsPerStatement: 2},
+			"users 1 | 2, users 3"},
+		{"every two rows", workload.Insert{Sets: []string{"users"}, Transaction: "every", Every: 2, RowsPerStatement: 1},
+			"begin, users 1, users 2, commit, begin, users 3, commit"},
+		{"per user", workload.Insert{Sets: []string{"users", "articles"}, Transaction: "per", Per: "users", RowsPerStatement: 1},
+			"begin, users 1, articles 1 1, articles 2 1, commit, begin, users 2, articles 3 2, articles 4 2, commit, begin, users 3, articles 5 3, articles 6 3, commit"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFake()
+			p := blog(3, insertPhase(test.in))
+			p.Schema = "PHASES"
+			got := serve(t, f, trialOf(t, p, nil))
+			if diff := cmp.Diff(test.want, strings.Join(story(f), ", ")); diff != "" {
+				t.Error(diff)
+			}
+			last := got[len(got)-1]
+			if last.Type != worker.TypeDone {
+				t.Fatalf("ended with %+v", last.Reason)
+			}
+			rows := int64(3)
+			if len(test.in.Sets) == 2 {
+				rows = 9
+			}
+			if s := got[len(got)-2].Sample; s.Rows != rows || s.Operations != rows || s.Metric != "time" || s.WallNS <= 0 {
+				t.Errorf("sample %+v, want %d rows", s, rows)
+			}
+			if f.open != 0 {
+				t.Errorf("%d connections not given back", f.open)
+			}
+		})
+	}
+}
+
+func TestInsertStopsAtError(t *testing.T) {
+	f := newFake()
+	f.execFail = func(_ string, row []any) error {
+		if len(row) == 1 && row[0] == int64(2) {
+			return &driver.Error{Code: 1555, Err: errors.New("UNIQUE constraint failed")}
+		}
+		return nil
+	}
+	p := blog(3, insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}))
+	p.Schema = "PHASES"
+	got := serve(t, f, trialOf(t, p, nil))
+	last := got[len(got)-1]
+	if last.Type != worker.TypeFailed || last.Reason.Code != "sqlite" || last.Reason.Phase != "insert" ||
+		!strings.HasPrefix(last.Reason.Message, "SQLITE_CONSTRAINT_PRIMARYKEY: inserting into users, rows 0 to 2: UNIQUE") {
+		t.Errorf("answered %+v", last.Reason)
+	}
+	if s := strings.Join(story(f), ", "); s != "begin, users 1, rollback" {
+		t.Errorf("did %s", s)
+	}
+}
+
+func TestProof(t *testing.T) {
+	f := newFake()
+	f.pragmas = map[string]string{"journal_mode": "WAL", "synchronous": "1", "busy_timeout": "5000"}
+	got := serve(t, f, trialOf(t, blog(1), driver.Settings{"pool_size": "3"}))
+	ready := got[0]
+	if ready.Type != worker.TypeReady || ready.Protocol != worker.Protocol {
+		t.Fatalf("answered %+v", ready)
+	}
+	want := driver.Settings{
+		"journal_mode": "wal", "synchronous": "normal", "busy_timeout": "5000", "mmap_size": "0",
+		"pool_size": "3", "txlock": "deferred", "cache": "private",
+	}
+	if diff := cmp.Diff([]driver.Settings{want, want, want}, ready.Proof.Connections); diff != "" {
+		t.Error(diff)
+	}
+	if ready.Proof.SQLiteVersion != "3.0.0" || !slices.Contains(ready.Proof.CompileOptions, "THREADSAFE=1") {
+		t.Errorf("proof %+v", ready.Proof)
+	}
+}
+
+// selectUsers is a query phase that reads a user by its number.
+func selectUsers(rows int64) workload.Phase {
+	return workload.Phase{Name: "query", Query: &workload.Query{
+		Call: workload.Call{
+			SQL: "SELECT id FROM users WHERE id = ?", Rows: rows,
+			Parameters: []workload.Parameter{{Name: "id", Type: driver.Int, Column: "users.id"}},
+			Columns:    []driver.ColumnType{{Type: driver.Int}},
+		},
+		ForEach: "users", Repeat: 2, Clients: 2,
+		Returns: &workload.Returns{Set: "users", Columns: []string{"users.id"}},
+	}}
+}
+
+func TestQuery(t *testing.T) {
+	f := newFake()
+	f.answer = func(_ string, params []any) ([]driver.Row, error) {
+		return []driver.Row{{{Int: params[0].(int64)}}}, nil
+	}
+	p := blog(3, selectUsers(1))
+	got := serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "2"}))
+	s := got[len(got)-2].Sample
+	if s == nil {
+		t.Fatalf("ended with %+v", got[len(got)-1].Reason)
+	}
+	if s.Rows != 12 || s.Operations != 12 || len(s.Latency) != 1 || s.Latency[0].Count != 12 {
+		t.Errorf("3 users, twice, by 2 clients: %+v", s)
+	}
+	gen, err := workload.NewGenerator(1, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := gen.Expected(p.Phases[0].Query.Returns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Checksum != want {
+		t.Errorf("checksum %s, want %s", s.Checksum, want)
+	}
+}
+
+func TestQueryWrongRows(t *testing.T) {
+	f := newFake()
+	f.answer = func(string, []any) ([]driver.Row, error) { return []driver.Row{{{}}, {{}}}, nil }
+	got := serve(t, f, trialOf(t, blog(3, selectUsers(1)), driver.Settings{"pool_size": "2"}))
+	last := got[len(got)-1]
+	if last.Type != worker.TypeFailed || last.Reason.Code != "rows" || !strings.Contains(last.Reason.Message, "2 rows, expected 1") {
+		t.Errorf("answered %+v", last.Reason)
+	}
+}
+
+// mixOf is a mix of a read and a transaction that writes twice.
+func mixOf(m workload.Mix) workload.Phase {
+	id := workload.Parameter{Name: "id", Type: driver.Int, Generator: &workload.Generator{Kind: workload.GenSerial, Low: 100, Step: 1}}
+	m.Operations = []workload.Operation{
+		{Name: "read", Weight: 3, Calls: []workload.Call{{SQL: "SELECT 1", Rows: 1, Columns: []driver.ColumnType{{Type: driver.Int}}}}},
+		{Name: "write", Weight: 1, Transaction: true, Calls: []workload.Call{
+			{SQL: `INSERT INTO "a" VALUES (?)`, Parameters: []workload.Parameter{id}, Rows: -1},
+			{SQL: `INSERT INTO "b" VALUES (?)`, Parameters: []workload.Parameter{id}, Rows: -1},
+		}},
+	}
+	return workload.Phase{Name: "mix", Mix: &m}
+}
+
+func one(string, []any) ([]driver.Row, error) { return []driver.Row{{{Int: 1}}}, nil }
+
+func mixSample(t *testing.T, got []worker.Response) *result.Sample {
+	t.Helper()
+	if last := got[len(got)-1]; last.Type != worker.TypeDone {
+		t.Fatalf("ended with %+v", last.Reason)
+	}
+	return got[len(got)-2].Sample
+}
+
+func TestMix(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		t.Run(fmt.Sprintf("own connection %v", own), func(t *testing.T) {
+			f := newFake()
+			f.answer = one
+			p := blog(1, mixOf(workload.Mix{Clients: 3, Count: 1000, OwnConn: own}))
+			p.Schema = "PHASES"
+			s := mixSample(t, serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "3"})))
+			reads, writes := s.Latency[0].Count, s.Latency[1].Count
+			if s.Operations != 1000 || reads+writes != 1000 || s.Rows != reads || s.Metric != "time/op" {
+				t.Errorf("sample %+v", s)
+			}
+			if writes < 200 || writes > 300 {
+				t.Errorf("%d writes of 1000, at a weight of 1 in 4", writes)
+			}
+			if f.open != 0 {
+				t.Errorf("%d connections not given back", f.open)
+			}
+			// Behind the rollback of the pass that verifies, no two clients
+			// have inserted the same number, and the statements of one
+			// transaction have the same.
+			log := story(f)
+			log = log[slices.Index(log, "rollback")+1:]
+			seen := map[string]int{}
+			for _, line := range log {
+				seen[line]++
+			}
+			if int64(seen["begin"]) != writes || int64(seen["commit"]) != writes {
+				t.Errorf("%d begins and %d commits for %d writes", seen["begin"], seen["commit"], writes)
+			}
+			for line, n := range seen {
+				if table, id, ok := strings.Cut(line, " "); ok && len(table) == 1 && (n != 1 || seen["a "+id] != 1 || seen["b "+id] != 1) {
+					t.Errorf("%q %d times", line, n)
+				}
+			}
+		})
+	}
+}
+
+func TestMixSameWork(t *testing.T) {
+	run := func() []string {
+		f := newFake()
+		f.answer = one
+		p := blog(1, mixOf(workload.Mix{Clients: 1, Count: 500}))
+		p.Schema = "PHASES"
+		mixSample(t, serve(t, f, trialOf(t, p, nil)))
+		return story(f)
+	}
+	if diff := cmp.Diff(run(), run()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMixCountsLockErrors(t *testing.T) {
+	f := newFake()
+	f.answer = one
+	f.execFail = func(sql string, row []any) error {
+		if strings.Contains(sql, `"b"`) && row[0].(int64)%2 == 0 && slices.Contains(story(f), "rollback") {
+			return &driver.Error{Code: 517, Err: errors.New("database is locked")}
+		}
+		return nil
+	}
+	p := blog(1, mixOf(workload.Mix{Clients: 1, Count: 100}))
+	p.Schema = "PHASES"
+	s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
+	if len(s.Errors) != 1 || s.Errors[0].Code != 517 || s.Errors[0].Name != "SQLITE_BUSY_SNAPSHOT" || s.Errors[0].Count == 0 {
+		t.Fatalf("errors %+v", s.Errors)
+	}
+	if s.Operations+s.Errors[0].Count != 100 {
+		t.Errorf("%d operations succeeded and %d failed, of 100", s.Operations, s.Errors[0].Count)
+	}
+	rollbacks := int64(-1) // of the pass that verifies
+	for _, line := range story(f) {
+		if line == "rollback" {
+			rollbacks++
+		}
+	}
+	if rollbacks != s.Errors[0].Count {
+		t.Errorf("%d rollbacks for %d errors", rollbacks, s.Errors[0].Count)
+	}
+}
+
+func TestMixEndsAtOtherErrors(t *testing.T) {
+	f := newFake()
+	f.answer = one
+	f.execFail = func(sql string, _ []any) error {
+		if strings.HasPrefix(sql, "INSERT") {
+			return &driver.Error{Code: 13, Err: errors.New("database or disk is full")}
+		}
+		return nil
+	}
+	got := serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 2, Count: 100})), driver.Settings{"pool_size": "2"}))
+	if last := got[len(got)-1]; last.Type != worker.TypeFailed || last.Reason.Code != "disk-full" {
+		t.Errorf("answered %+v", last)
+	}
+}
+
+func TestMixDuration(t *testing.T) {
+	f := newFake()
+	f.answer = one
+	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 2, DurationMS: 20})), driver.Settings{"pool_size": "2"})))
+	if s.Operations < 1 || s.Metric != "time/op" {
+		t.Errorf("sample %+v", s)
+	}
+}
+
+func TestMixRate(t *testing.T) {
+	f := newFake()
+	f.answer = one
+	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 2, Count: 50, Rate: 5000})), driver.Settings{"pool_size": "2"})))
+	if s.Operations != 50 || s.Metric != "latency" || s.Value() <= 0 {
+		t.Errorf("sample %+v", s)
+	}
+}
+
+func TestUntimed(t *testing.T) {
+	f := newFake()
+	p := insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1})
+	p.Untimed = true
+	got := serve(t, f, trialOf(t, blog(2, p), nil))
+	for _, a := range got {
+		if a.Type == worker.TypeSample {
+			t.Errorf("a sample of an untimed phase: %+v", a.Sample)
+		}
+	}
+	if !slices.Contains(f.log, "users 2") {
+		t.Errorf("not inserted: %q", f.log)
+	}
+}
+
+func TestServeRefuses(t *testing.T) {
+	existing := trialOf(t, blog(1), nil)
+	if err := os.WriteFile(existing.Path, []byte("somebody's"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := trialOf(t, blog(1), nil)
+	old.Protocol = 99
+	for name, req := range map[string]worker.Request{
+		"protocol 99":         old,
+		"unknown request":     {Type: "dance", Protocol: worker.Protocol},
+		"path and a plan":     {Type: worker.TypeTrial, Protocol: worker.Protocol},
+		"exists already":      existing,
+		"no data set \"nil\"": trialOf(t, blog(1, insertPhase(workload.Insert{Sets: []string{"nil"}, Transaction: "one", RowsPerStatement: 1})), nil),
+	} {
+		got := serve(t, newFake(), req)
+		last := got[len(got)-1]
+		if last.Type != worker.TypeFailed || !strings.Contains(last.Reason.Message, name) {
+			t.Errorf("%s: answered %+v", name, last)
+		}
+	}
+	if data, err := os.ReadFile(existing.Path); err != nil || string(data) != "somebody's" {
+		t.Errorf("the file that existed is now %q, %v", data, err)
+	}
+}
+
+func TestServeGarbage(t *testing.T) {
+	var out bytes.Buffer
+	if err := worker.Serve(t.Context(), newFake(), strings.NewReader("hello\n"), &out); err != nil {
+		t.Fatal(err)
+	}
+	if got := answers(t, &out); got[0].Type != worker.TypeFailed || got[0].Reason.Code != "protocol" {
+		t.Errorf("answered %+v", got[0])
+	}
+	if err := worker.Serve(t.Context(), newFake(), strings.NewReader(""), &out); err == nil {
+		t.Error("no error without a request")
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	got := serve(t, newFake(), worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})
+	if got[0].Type != worker.TypeInfo || got[0].Info.Name != "fake" || got[0].Protocol != worker.Protocol {
+		t.Errorf("answered %+v", got[0])
+	}
+}
+
+// A worker whose lab has gone gives the trial up and leaves no database.
+func TestLabGone(t *testing.T) {
+	p := blog(1, workload.Phase{Name: "query", Context: "cancellable", Query: &workload.Query{
+		Call: workload.Call{SQL: "SELECT 1", Rows: -1, Columns: []driver.ColumnType{{Type: driver.Int}}}, Repeat: 1, Clients: 1}})
+	req := trialOf(t, p, nil)
+	lab, in := io.Pipe()
+	f := newFake()
+	f.answer = func(string, []any) ([]driver.Row, error) {
+		in.Close()
+		for {
+			if _, err := os.Stat(req.Path); err != nil {
+				return nil, context.Canceled
+			}
+		}
+	}
+	// The pipe takes the request when the worker reads it.
+	go func() { _ = json.NewEncoder(in).Encode(req) }()
+	if err := worker.Serve(t.Context(), f, lab, io.Discard); err == nil || !strings.Contains(err.Error(), "the lab has gone") {
+		t.Errorf("returned %v", err)
+	}
+}

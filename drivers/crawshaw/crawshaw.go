@@ -107,7 +107,20 @@ func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
 
 func (p *pool) Put(c connpool.Conn) { p.lib.Put(c.(*conn).Conn) }
 
-func (p *pool) Close() error { return wrap(p.lib.Close()) }
+// Close closes the connections one by one. The library's pool interrupts a
+// connection that it gets back, and SQLite does not checkpoint the WAL when it
+// closes a connection that is interrupted; another statement ends that state.
+func (p *pool) Close() error {
+	var errs []error
+	for range p.conns {
+		lib, err := p.get(context.Background())
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		errs = append(errs, p.conns[lib].Run("SELECT 1"), wrap(lib.Close()))
+	}
+	return errors.Join(errs...)
+}
 
 type conn struct {
 	*sqlite.Conn

@@ -4,6 +4,7 @@ go 1.26
 
 require (
 	crawshaw.io/sqlite v0.3.2
+	github.com/google/go-cmp v0.7.0
 	github.com/sqlite3perf/sqlite3perf/worker v0.0.0
 )
 

@@ -137,25 +137,27 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 // scan decodes the row that q stands at. NULL reads as zero, so only a zero is
 // asked whether it is NULL.
 func (s *stmt) scan(q *sqlite.Stmt) {
+	row := s.row[:len(s.st.Columns)]
 	for i, col := range s.st.Columns {
-		cell := &s.row[i]
+		cell := &row[i]
+		zero := false
 		switch col.Type {
 		case driver.Int:
 			cell.Int = q.ColumnInt64(i)
-			cell.Null = cell.Int == 0 && q.ColumnIsNull(i)
+			zero = cell.Int == 0
 		case driver.Bool:
 			cell.Bool = q.ColumnInt64(i) != 0
-			cell.Null = !cell.Bool && q.ColumnIsNull(i)
+			zero = !cell.Bool
 		case driver.Time:
 			ms := q.ColumnInt64(i)
-			cell.Null = ms == 0 && q.ColumnIsNull(i)
 			cell.Time = time.UnixMilli(ms).UTC()
+			zero = ms == 0
 		case driver.Real:
 			cell.Real = q.ColumnFloat(i)
-			cell.Null = cell.Real == 0 && q.ColumnIsNull(i)
+			zero = cell.Real == 0
 		case driver.Text:
 			cell.Text = q.ColumnText(i)
-			cell.Null = cell.Text == "" && q.ColumnIsNull(i)
+			zero = cell.Text == ""
 		case driver.Blob:
 			n := q.ColumnLen(i)
 			if cap(s.blobs[i]) < n {
@@ -163,9 +165,10 @@ func (s *stmt) scan(q *sqlite.Stmt) {
 			}
 			cell.Blob = s.blobs[i][:n]
 			q.ColumnBytes(i, cell.Blob)
-			cell.Null = n == 0 && q.ColumnIsNull(i)
+			zero = n == 0
 		}
-		if cell.Null {
+		cell.Null = false
+		if zero && q.ColumnIsNull(i) {
 			*cell = driver.Cell{Null: true}
 		}
 	}

@@ -22,6 +22,7 @@ type columnInfo struct {
 	siblings map[string]*columnInfo
 	of       []*yaml.Node // what Generator.Of came from
 	state    linkState
+	broken   bool // a problem has been noted, and its type is not to be relied on
 }
 
 // generator reads how a column is made. The type of ref and pick is that of
@@ -95,6 +96,9 @@ func (l *loader) shorthand(c *columnInfo) {
 		gen.Int, _ = l.number(n, c.full, math.MinInt64)
 	case n.Tag == "!!str" && strings.Contains(n.Value, ".") && !strings.ContainsAny(n.Value, " \t"):
 		gen.Kind, gen.Of, c.of, c.Type = GenRef, []string{n.Value}, []*yaml.Node{n}, 0
+	case n.Tag == "!!str" && driver.Nearest(n.Value, []string{GenSerial}) != "":
+		l.errorf(n, "%s is %q, which is no generator: did you mean serial?", c.full, n.Value)
+		gen.Kind = GenNull
 	case n.Tag == "!!str":
 		l.errorf(n, "%s is %q, which is no generator: want serial, set.column or a mapping such as {const: %s}", c.full, n.Value, n.Value)
 		gen.Kind = GenNull
@@ -343,17 +347,18 @@ func (l *loader) checkColumn(c *columnInfo) {
 	}
 	if c.state == linking {
 		l.errorf(c.node, "%s is made from itself: want a column that does not depend on it", c.full)
-		c.Generator = Generator{Kind: GenNull}
-		c.Type = driver.Int
+		c.broken = true
 		return
 	}
 	c.state = linking
+	before := l.found
 	switch c.Generator.Kind {
 	case GenRef, GenPick:
 		l.checkSource(c)
 	case GenFormat, GenSHA256:
 		l.checkSiblings(c)
 	}
+	c.broken = c.broken || l.found > before
 	c.state = linked
 }
 
@@ -364,15 +369,15 @@ func (l *loader) checkSource(c *columnInfo) {
 	if src != nil {
 		l.checkColumn(src)
 	}
-	if src == nil || gen.Kind == GenNull {
-		*gen, c.Type = Generator{Kind: GenNull}, driver.Int
+	if src == nil || src.broken || c.broken {
+		c.Type, c.broken = driver.Int, true
 		return
 	}
 	c.Type = src.Type
 	n := c.of[0]
 	switch {
 	case gen.Kind == GenRef && c.set == nil:
-		l.errorf(n, "parameter %s: there is no row to take %s from: write {pick: %s}, or for each: %s in a query", c.full, n.Value, n.Value, src.set.Name)
+		l.errorf(n, "%s: there is no row to take %s from: write {pick: %s}, or for each: %s in a query", c.full, n.Value, n.Value, src.set.Name)
 	case gen.Kind == GenRef && (c.set == src.set || !l.within(c.set, src.set)):
 		l.errorf(n, "%s is %s, but data set %s is not nested in %s: write per: %s, or {pick: %s}", c.full, n.Value, c.set.Name, src.set.Name, src.set.Name, n.Value)
 	case gen.Kind == GenPick && src.set.Total == 0:
@@ -419,7 +424,8 @@ func (l *loader) checkSiblings(c *columnInfo) {
 			return
 		}
 		l.checkColumn(s)
-		if gen.Kind == GenNull { // it was found to be made from itself
+		if s.broken || c.broken {
+			c.broken = true
 			return
 		}
 		types[i] = s.Type
@@ -443,6 +449,9 @@ func (l *loader) checkSiblings(c *columnInfo) {
 
 // mayBeNull reports whether a value of the column can be NULL.
 func (l *loader) mayBeNull(c *columnInfo) bool {
+	if c.broken {
+		return false
+	}
 	if c.Generator.Kind == GenNull || c.Generator.NullPermille > 0 {
 		return true
 	}

@@ -47,7 +47,7 @@ func walk(e ast.Expr, values map[string]int64) (constant.Value, error) {
 	case *ast.ParenExpr:
 		return walk(e.X, values)
 	case *ast.BasicLit:
-		if e.Kind == token.INT {
+		if e.Kind == token.INT && (len(e.Value) == 1 || e.Value[0] != '0') {
 			return constant.MakeFromLiteral(e.Value, token.INT, 0), nil
 		}
 	case *ast.Ident:

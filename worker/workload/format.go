@@ -72,7 +72,7 @@ func checkFormat(pieces []piece, names []string, types []driver.Type) error {
 			continue
 		}
 		if n == len(names) {
-			return fmt.Errorf("it has more verbs than the %d columns that it is of", len(names))
+			return fmt.Errorf("it has more verbs than columns: name one for each verb under of")
 		}
 		text := types[n] == driver.Text
 		integer := types[n] == driver.Int || types[n] == driver.Bool || types[n] == driver.Time
@@ -89,7 +89,7 @@ func checkFormat(pieces []piece, names []string, types []driver.Type) error {
 		n++
 	}
 	if n < len(names) {
-		return fmt.Errorf("it has %d verbs for %d columns", n, len(names))
+		return fmt.Errorf("it has fewer verbs than columns: name one for each verb under of")
 	}
 	return nil
 }

@@ -31,7 +31,9 @@ func (l *loader) parameters(n *yaml.Node, stream string, each *setInfo) *paramet
 		l.identifier(k, "a parameter")
 		c := &columnInfo{node: f.values[i], full: "parameter " + k.Value, siblings: p.columns}
 		c.Name = k.Value
+		before := l.found
 		l.generator(c)
+		c.broken = l.found > before
 		p.columns[k.Value] = c
 	}
 	for _, k := range f.keys {
@@ -50,9 +52,8 @@ func (l *loader) parameters(n *yaml.Node, stream string, each *setInfo) *paramet
 func (l *loader) rowColumn(c *columnInfo, each *setInfo) {
 	c.state = linked
 	src := l.column(c.of, c.Generator.Of, c.full)
-	if src == nil {
-		c.Generator = Generator{Kind: GenNull}
-		c.Type = driver.Int
+	if src == nil || src.broken {
+		c.Type, c.broken = driver.Int, true
 		return
 	}
 	c.Type = src.Type

@@ -108,7 +108,7 @@ func (l *loader) insert(f *fields) *Insert {
 		case slices.Contains(ins.Sets, name):
 			l.errorf(n, "insert: data set %s is there twice: leave one of them out", name)
 			continue
-		case !slices.ContainsFunc(s.Columns, func(c Column) bool { return !c.Hidden }):
+		case len(s.Columns) > 0 && !slices.ContainsFunc(s.Columns, func(c Column) bool { return !c.Hidden }):
 			l.errorf(n, "insert: every column of data set %s is hidden: want one that is not", name)
 			continue
 		}
@@ -240,7 +240,11 @@ func (l *loader) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *
 			var t driver.ColumnType
 			name, nullable := strings.CutSuffix(n.Value, " or null")
 			if err := t.Type.UnmarshalText([]byte(name)); err != nil || n.Kind != yaml.ScalarNode {
-				l.errorf(n, "unknown type %s of a column: %s", describe(n), suggest(name, driver.TypeNames()))
+				instead := suggest(name, driver.TypeNames())
+				if short, ok := strings.CutSuffix(name, "?"); ok {
+					instead = "write " + short + " or null"
+				}
+				l.errorf(n, "unknown type %s of a column: %s", describe(n), instead)
 			}
 			t.Nullable = nullable
 			c.Columns = append(c.Columns, t)
@@ -257,7 +261,7 @@ func (l *loader) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *
 		if e, ok := l.object(n, "expect", "{rows: 1}", known); ok {
 			c.Rows = l.numberOr(e.get("rows"), "expected rows", 0, -1)
 			if len(c.Columns) == 0 && f.get("columns") == nil && c.Rows > 0 {
-				l.errorf(e.get("rows"), "%d rows are expected of a statement without columns: write columns: [int]", c.Rows)
+				l.errorf(e.get("rows"), "expected rows is %d for a statement without columns: write columns: [int]", c.Rows)
 			}
 		}
 	}
@@ -322,6 +326,7 @@ func (l *loader) returns(q *Query, n *yaml.Node, each *setInfo, inferRows bool) 
 			continue
 		}
 		switch t := q.Columns[i]; {
+		case c.broken:
 		case class(t.Type) != class(c.Type) && c.Generator.Kind != GenNull:
 			l.errorf(n, "column %d of the query is %s, but %s is %s: write %s", i+1, t.Type, c.full, c.Type, c.Type)
 		case !t.Nullable && l.mayBeNull(c):
@@ -355,6 +360,12 @@ func class(t driver.Type) driver.Type {
 	return t
 }
 
+// The limits of a mix.
+const (
+	maxOperations = 100
+	maxWeight     = 1_000_000
+)
+
 func (l *loader) mix(f *fields, phase string) *Mix {
 	m := &Mix{}
 	if n := f.get("connection"); n != nil {
@@ -384,6 +395,9 @@ func (l *loader) mix(f *fields, phase string) *Mix {
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
 		l.errorf(n, "mix is %s: want a list of operations, such as - {name: read, sql: SELECT 1, columns: [int]}", describe(n))
 		return m
+	}
+	if len(n.Content) > maxOperations {
+		l.errorf(n, "mix has %d operations: want at most %d", len(n.Content), maxOperations)
 	}
 	for _, n := range l.list(n) {
 		if op, ok := l.operation(n, phase); ok {
@@ -420,7 +434,9 @@ func (l *loader) operation(n *yaml.Node, phase string) (op Operation, ok bool) {
 	} else if op.Name, ok = l.text(n, "name", "name: read"); ok {
 		l.name(n, "an operation")
 	}
-	op.Weight = l.numberOr(f.get("weight"), "weight", 1, 1)
+	if op.Weight = l.numberOr(f.get("weight"), "weight", 1, 1); op.Weight > maxWeight {
+		l.errorf(f.get("weight"), "weight is %d: want at most %d", op.Weight, maxWeight)
+	}
 	op.Transaction = l.flag(f.get("transaction"), "transaction")
 	p := l.parameters(f.get("parameters"), phase+"."+op.Name, nil)
 	one, many := f.get("sql"), f.get("statements")

@@ -40,6 +40,7 @@ func (p Problems) Error() string {
 type reader struct {
 	file     string
 	problems Problems
+	found    int    // with those seen before
 	note     string // appended to a problem that was not seen before
 }
 
@@ -57,6 +58,7 @@ func (r *reader) err() error {
 // errorf notes a problem at a node, once.
 func (r *reader) errorf(n *yaml.Node, format string, args ...any) {
 	p := Problem{File: r.file, Line: 1, Column: 1, Message: strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")}
+	r.found++
 	if n != nil && n.Line > 0 {
 		p.Line, p.Column = n.Line, n.Column
 	}
@@ -70,7 +72,12 @@ func (r *reader) errorf(n *yaml.Node, format string, args ...any) {
 	r.problems = append(r.problems, p)
 }
 
-var yamlLine = regexp.MustCompile(`line (\d+): `)
+var (
+	yamlLine = regexp.MustCompile(`line (\d+): `)
+
+	// The YAML package counts the lines of these from 0.
+	yamlGrammar = regexp.MustCompile(`^did not find expected (node content|key|',' or |'-' |<)`)
+)
 
 // syntax notes an error of the YAML parser, whose text carries the line only.
 func (r *reader) syntax(err error) {
@@ -79,6 +86,9 @@ func (r *reader) syntax(err error) {
 	if m := yamlLine.FindStringSubmatchIndex(message); m != nil {
 		n.Line, _ = strconv.Atoi(message[m[2]:m[3]])
 		message = message[:m[0]] + message[m[1]:]
+		if yamlGrammar.MatchString(message) {
+			n.Line++
+		}
 	}
 	r.errorf(n, "not YAML: %s", message)
 }
@@ -132,6 +142,8 @@ func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		return "a mapping"
+	case n.Kind == yaml.SequenceNode && len(n.Content) == 0:
+		return "an empty list"
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
 	case n.Tag == "!!null":

@@ -189,7 +189,9 @@ func (l *loader) dataSet(key, n *yaml.Node) *setInfo {
 		c := &columnInfo{node: cols.values[i], full: s.Name + "." + k.Value, set: s}
 		c.Name = k.Value
 		c.siblings = s.columns
+		before := l.found
 		l.generator(c)
+		c.broken = l.found > before
 		s.columns[k.Value] = c
 		s.order = append(s.order, c)
 	}

@@ -10,7 +10,7 @@ import (
 // identifiers and comments are left as they are.
 func positional(sql string) (rewritten string, names []string, err error) {
 	var out strings.Builder
-	ended := false
+	begun, ended := false, false
 	for i := 0; i < len(sql); {
 		n, kind, err := token1(sql[i:])
 		if err != nil {
@@ -25,9 +25,10 @@ func positional(sql string) (rewritten string, names []string, err error) {
 		if ended {
 			return "", nil, fmt.Errorf("more than one statement: write one here, or use a script phase")
 		}
+		begun = begun || kind != sqlEnd
 		switch kind {
 		case sqlEnd:
-			ended = true
+			ended = begun
 			continue
 		case sqlName:
 			names = append(names, word[1:])
@@ -37,11 +38,10 @@ func positional(sql string) (rewritten string, names []string, err error) {
 		}
 		out.WriteString(word)
 	}
-	rewritten = strings.TrimSpace(out.String())
-	if rewritten == "" {
+	if !begun {
 		return "", nil, fmt.Errorf("no SQL statement: want one, such as SELECT id FROM users")
 	}
-	return rewritten, names, nil
+	return strings.TrimSpace(out.String()), names, nil
 }
 
 type sqlKind int

@@ -71,10 +71,8 @@ type arenaKey struct {
 // arena returns random bytes, or letters, in which a value of any length up to
 // longest can begin at any of the first 2^arenaBits places.
 func arena(text bool, longest int64) []byte {
-	size := 2 << arenaBits
-	for int64(size) < longest+1<<arenaBits {
-		size *= 2
-	}
+	const once = 1 << arenaBits
+	size := once + max(1, int(longest+once-1)/once)*once
 	arenas.Lock()
 	defer arenas.Unlock()
 	key := arenaKey{text, size}
@@ -82,13 +80,13 @@ func arena(text bool, longest int64) []byte {
 		return a
 	}
 	a := make([]byte, size)
-	for j := 0; j < 1<<arenaBits; j += 8 {
+	for j := 0; j < once; j += 8 {
 		binary.LittleEndian.PutUint64(a[j:], mix(uint64(j/8+1)*gamma))
 	}
 	if text {
-		letters(a[:1<<arenaBits])
+		letters(a[:once])
 	}
-	for n := 1 << arenaBits; n < size; n *= 2 {
+	for n := once; n < size; n *= 2 {
 		copy(a[n:], a[:n])
 	}
 	a = a[:size:size]

@@ -1,0 +1,29 @@
+package workload
+
+import "slices"
+
+// Words lists every key and generator of the language.
+func Words() []string {
+	list := generatorKinds()
+	for _, k := range keys {
+		list = append(list, k...)
+	}
+	for _, d := range generatorDefs {
+		list = append(list, d.options...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// Keys are the keys of each kind of mapping, as the JSON Schema's definitions
+// must have them.
+func Keys() map[string][]string {
+	m := map[string][]string{}
+	for name, k := range keys {
+		m[name] = k
+	}
+	for _, d := range generatorDefs {
+		m["generator "+d.kind] = append([]string{d.kind}, options(d.kind)...)
+	}
+	return m
+}

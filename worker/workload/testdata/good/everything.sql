@@ -1,0 +1,1 @@
+CREATE TABLE people(id INTEGER);

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
@@ -150,7 +151,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (driver
 		return nil, fmt.Errorf("begin, to observe txlock: %w", err)
 	}
 	defer tx.Rollback(ctx)
-	code, err := lockCode(other.Script(ctx, "BEGIN IMMEDIATE"))
+	code, err := tryLock(ctx, other, "BEGIN IMMEDIATE")
 	if err != nil {
 		return nil, fmt.Errorf("observing txlock: %w", err)
 	}
@@ -165,7 +166,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (driver
 			seen["txlock"] = "exclusive"
 		}
 	default:
-		code, err = lockCode(other.Script(ctx, "SELECT count(*) FROM sqlite_master"))
+		code, err = tryLock(ctx, other, "SELECT count(*) FROM sqlite_master")
 		seen["txlock"] = "immediate"
 		if code != 0 {
 			seen["txlock"] = "exclusive"
@@ -185,7 +186,7 @@ func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, er
 	if err := holder.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return "", err
 	}
-	code, err := lockCode(other.Script(ctx, "BEGIN IMMEDIATE"))
+	code, err := tryLock(ctx, other, "BEGIN IMMEDIATE")
 	if err == nil {
 		err = holder.Script(ctx, "ROLLBACK")
 	}
@@ -193,6 +194,23 @@ func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, er
 		return "shared", err
 	}
 	return "private", err
+}
+
+// patience is how long a lock that is not granted is waited for. Some libraries
+// do not answer SQLITE_LOCKED, as between connections that share a cache, but
+// wait for the other connection to unlock.
+const patience = 250 * time.Millisecond
+
+// tryLock runs a statement that needs a lock. It returns the primary code of
+// the refusal, SQLITE_LOCKED where the library waits; 0 if it was granted.
+func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := c.Script(ctx, sql)
+	if err != nil && ctx.Err() != nil {
+		return driver.CodeLocked, nil
+	}
+	return lockCode(err)
 }
 
 // lockCode separates errors that a lock explains, as their primary code, from

@@ -54,18 +54,26 @@ func livingChildrenCPU() (user, system int64) {
 	return user, system
 }
 
-func livingChildrenRSS() int64 {
-	if !hasChildren {
-		return 0
-	}
-	var sum int64
-	for _, pid := range livingChildren() {
-		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		_, rest, ok := bytes.Cut(data, []byte("VmHWM:"))
-		if fields := bytes.Fields(rest); ok && len(fields) > 0 {
-			kib, _ := strconv.ParseInt(string(fields[0]), 10, 64)
-			sum += kib << 10
+// peakRSS is the most memory in bytes that the process and its living children
+// have held, each at its own peak. It is not getrusage's figure, which begins
+// at what the process that started this one held.
+func peakRSS() int64 {
+	sum := highWaterMark("self")
+	if hasChildren {
+		for _, pid := range livingChildren() {
+			sum += highWaterMark(strconv.Itoa(pid))
 		}
 	}
 	return sum
+}
+
+func highWaterMark(pid string) int64 {
+	data, _ := os.ReadFile("/proc/" + pid + "/status")
+	_, rest, ok := bytes.Cut(data, []byte("VmHWM:"))
+	fields := bytes.Fields(rest)
+	if !ok || len(fields) == 0 {
+		return 0
+	}
+	kib, _ := strconv.ParseInt(string(fields[0]), 10, 64)
+	return kib << 10
 }

@@ -5,5 +5,3 @@ package worker
 func livingChildren() []int { return nil }
 
 func livingChildrenCPU() (user, system int64) { return 0, 0 }
-
-func livingChildrenRSS() int64 { return 0 }

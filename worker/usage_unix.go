@@ -2,10 +2,7 @@
 
 package worker
 
-import (
-	"runtime"
-	"syscall"
-)
+import "syscall"
 
 // cpuTimes is the CPU time in nanoseconds that the process, its ended children
 // and, where they can be seen, its living children have used.
@@ -19,18 +16,4 @@ func cpuTimes() (user, system int64) {
 	}
 	u, s := livingChildrenCPU()
 	return user + u, system + s
-}
-
-// peakRSS is the most memory in bytes that the process and its living children
-// have held, each at its own peak.
-func peakRSS() int64 {
-	var ru syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) != nil {
-		return 0
-	}
-	rss := int64(ru.Maxrss)
-	if runtime.GOOS != "darwin" {
-		rss <<= 10 // KiB everywhere else
-	}
-	return rss + livingChildrenRSS()
 }

@@ -158,7 +158,7 @@ func openChecks() []Check {
 			return openErr(ctx, d, dir, driver.Settings{"mode": "rwc"}, intTable)
 		}},
 		{Name: "open/mode=rw", Key: "mode=rw", Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			if err := wantCode("opening what is not there", openErr(ctx, d, dir, driver.Settings{"mode": "rw"}, intTable), 14); err != nil {
+			if err := wantPrimary("opening what is not there", openErr(ctx, d, dir, driver.Settings{"mode": "rw"}, intTable), 14); err != nil {
 				return err
 			}
 			if err := openErr(ctx, d, dir, nil, intTable); err != nil {
@@ -185,14 +185,14 @@ func openChecks() []Check {
 			return wantCode("opening a text file", openErr(ctx, d, dir, nil, intTable), 26)
 		}},
 		{Name: "open/no such directory", Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			return wantCode("opening in a directory that is not there", openErr(ctx, d, dir+"/absent", nil, intTable), 14)
+			return wantPrimary("opening in a directory that is not there", openErr(ctx, d, dir+"/absent", nil, intTable), 14)
 		}},
 	}
 }
 
 func readOnly(ctx context.Context, d driver.Driver, dir string) error {
 	ro := driver.Settings{"mode": "ro"}
-	if err := wantCode("opening what is not there", openErr(ctx, d, dir, ro, "SELECT 1 FROM t"), 14); err != nil {
+	if err := wantPrimary("opening what is not there", openErr(ctx, d, dir, ro, "SELECT 1 FROM t"), 14); err != nil {
 		return err
 	}
 	if err := openErr(ctx, d, dir, nil, intTable+"; INSERT INTO t VALUES (1, 1)"); err != nil {

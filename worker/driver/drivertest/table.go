@@ -260,16 +260,23 @@ func show(v any) string {
 	return fmt.Sprintf("%T(%v)", v, v)
 }
 
-// wantCode is an error unless err has one of the extended result codes.
-func wantCode(what string, err error, codes ...int) error {
+// wantPrimary is an error unless err has the primary result code.
+func wantPrimary(what string, err error, code int) error {
+	var e *driver.Error
+	if !errors.As(err, &e) || e.Primary() != code {
+		return fmt.Errorf("%s: got %v, want an error with primary code %d", what, err, code)
+	}
+	return nil
+}
+
+// wantCode is an error unless err has the extended result code.
+func wantCode(what string, err error, code int) error {
 	var e *driver.Error
 	if !errors.As(err, &e) {
-		return fmt.Errorf("%s: got %v, want an error with code %v", what, err, codes)
+		return fmt.Errorf("%s: got %v, want an error with code %d", what, err, code)
 	}
-	for _, c := range codes {
-		if e.Code == c {
-			return nil
-		}
+	if e.Code != code {
+		return fmt.Errorf("%s: got code %d (%w), want %d", what, e.Code, err, code)
 	}
-	return fmt.Errorf("%s: got code %d (%w), want %v", what, e.Code, err, codes)
+	return nil
 }

@@ -30,6 +30,10 @@ type Library struct {
 	// library whose ExecContext takes only one; nil otherwise.
 	Script func(ctx context.Context, conn driver.Conn, sql string) error
 
+	// Prepared is what the context of a Prepare must pass through for a library
+	// that otherwise takes a prepared statement for one used once; nil if none.
+	Prepared func(context.Context) context.Context
+
 	// Cancellable prepares a context that can end for a library that heeds
 	// only contexts that ask for it; nil otherwise.
 	Cancellable func(context.Context) context.Context
@@ -98,8 +102,11 @@ func (r *runner) Prepare(ctx context.Context, st contract.Statement) (contract.S
 		s.text = r.sq
 		return s, nil
 	}
+	if r.lib.Prepared != nil {
+		ctx = r.lib.Prepared(ctx)
+	}
 	var err error
-	s.prepared, err = r.sq.PrepareContext(r.lib.context(ctx), st.SQL)
+	s.prepared, err = r.sq.PrepareContext(ctx, st.SQL)
 	if err != nil {
 		return nil, r.lib.wrap(err)
 	}
@@ -149,7 +156,9 @@ func (p *pool) Begin(ctx context.Context) (contract.Tx, error) {
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
-		return &heldTx{t.(*tx), c}, nil
+		held := t.(*tx)
+		held.pooled = true
+		return &heldTx{held, c}, nil
 	}
 	t, err := p.db.BeginTx(p.lib.context(ctx), nil)
 	if err != nil {

@@ -171,24 +171,30 @@ static bool pack(native_stmt *s, native_page *p, native_cell *cell, char *arena,
     /* Without a mutex, this value needs no protection: one look-up, and the
     ** cheaper sqlite3_value functions from there. */
     sqlite3_value *v = sqlite3_column_value(s->stmt, i);
-    cell->null = sqlite3_value_type(v) == SQLITE_NULL;
-    if (cell->null) continue;
+    cell->null = 0;
     const void *bytes;
     switch (s->kinds[i]) {
-    case NATIVE_INT: cell->value = sqlite3_value_int64(v); continue;
+    case NATIVE_INT:
+      cell->null = sqlite3_value_type(v) == SQLITE_NULL;
+      cell->value = sqlite3_value_int64(v);
+      continue;
     case NATIVE_REAL: {
       double d = sqlite3_value_double(v);
+      cell->null = sqlite3_value_type(v) == SQLITE_NULL;
       memcpy(&cell->value, &d, sizeof d);
       continue;
     }
     case NATIVE_TEXT: bytes = sqlite3_value_text(v); break;
     default: bytes = sqlite3_value_blob(v); break;
     }
-    int32_t n = sqlite3_value_bytes(v);
-    cell->len = n;
-    if (!bytes && (n > 0 || s->kinds[i] == NATIVE_TEXT)) {
-      *rc = SQLITE_NOMEM;
-      return true;
+    int32_t n = cell->len = sqlite3_value_bytes(v);
+    if (!bytes) { /* NULL, an empty blob, or no memory */
+      cell->null = sqlite3_value_type(v) == SQLITE_NULL;
+      if (cell->null) continue;
+      if (n > 0 || s->kinds[i] == NATIVE_TEXT) {
+        *rc = SQLITE_NOMEM;
+        return true;
+      }
     }
     fits = fits && n <= p->size - texts - blobs;
     if (!fits) continue;

@@ -90,15 +90,17 @@ func (c *conn) Number() int { return c.number }
 
 // Guard interrupts SQLite, and the C loops between SQLite's statements.
 func (c *conn) Guard(ctx context.Context) (release func()) {
-	stop := connpool.Interrupt(ctx, c.interrupt)
 	if ctx.Done() == nil {
-		return stop
+		return nothing
 	}
+	stop := connpool.Interrupt(ctx, c.interrupt)
 	return func() {
 		stop()
 		atomic.StoreInt32((*int32)(&c.c.cancelled), 0)
 	}
 }
+
+func nothing() {}
 
 func (c *conn) interrupt() {
 	atomic.StoreInt32((*int32)(&c.c.cancelled), 1)

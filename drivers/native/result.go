@@ -12,7 +12,6 @@ package native
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -37,33 +36,25 @@ type result struct {
 	cells   []C.native_cell
 	arena   []byte
 	row     driver.Row
-	busy    bool
+	busy    bool // between a query's beginning and its end
 }
 
 func (o *result) init(c *C.native_stmt, columns []driver.ColumnType) {
 	o.columns = columns
-	if len(columns) == 0 {
-		return
-	}
 	kinds := unsafe.Slice((*byte)(unsafe.Pointer(c.kinds)), len(columns))
 	for i, t := range columns {
 		kinds[i] = byte(kind(t.Type))
 		o.texts = o.texts || t.Type == driver.Text
 	}
 	o.row = make(driver.Row, len(columns))
-	o.cells = make([]C.native_cell, firstRows*len(columns))
+	o.cells = make([]C.native_cell, firstRows*max(len(columns), 1))
 	o.arena = make([]byte, firstBytes)
 }
 
 func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
 	o := &s.out
-	switch {
-	case s.c == nil:
-		return errClosed
-	case len(o.columns) == 0:
-		return fmt.Errorf("no columns are declared for the result of %s", s.st.SQL)
-	case o.busy:
-		return errors.New("statement is under way: its result is being visited")
+	if err := s.ready(); err != nil {
+		return err
 	}
 	in, err := s.in.set(b, r, r+1)
 	defer s.in.unset()
@@ -128,6 +119,8 @@ func (s *stmt) visit(visit func(driver.Row) error) error {
 			}
 			cell.Null = false
 			switch t.Type {
+			case driver.Int:
+				cell.Int = int64(v.value)
 			case driver.Text:
 				cell.Text = texts[v.value:][:v.len]
 			case driver.Blob:

@@ -17,8 +17,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-var errClosed = errors.New("statement is closed")
-
 // stmt is a statement on one connection.
 type stmt struct {
 	conn *conn
@@ -47,9 +45,20 @@ func prepare(c *conn, st driver.Statement) (*stmt, error) {
 	return s, nil
 }
 
+// ready is an error where a call would disturb another or find nothing.
+func (s *stmt) ready() error {
+	switch {
+	case s.c == nil:
+		return errors.New("statement is closed")
+	case s.out.busy:
+		return errors.New("statement is under way: its result is being visited")
+	}
+	return nil
+}
+
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
-	if s.c == nil {
-		return errClosed
+	if err := s.ready(); err != nil {
+		return err
 	}
 	if b != nil && lo == hi {
 		return nil

@@ -148,6 +148,7 @@ func runNative(path string, n int) (r report, err error) {
 	if err != nil {
 		return r, err
 	}
+	runtime.KeepAlive(b) // as the C program keeps its values
 	return r, db.Close()
 }
 

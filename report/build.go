@@ -187,7 +187,7 @@ func subject(cells []*stats.Cell) string {
 	first := cells[0].Samples[0]
 	switch first.Metric {
 	case "time/op":
-		return "time per operation, in a fixed time"
+		return "time per operation"
 	case "latency":
 		return "99th percentile of the slowest operation's latency, at a fixed rate"
 	}

@@ -44,9 +44,10 @@ type Sample struct {
 	Operations int64 `json:"operations"`
 	Rows       int64 `json:"rows"` // written or read
 
-	// Metric is what the phase is judged by: "time", the wall time of fixed
-	// work; "time/op", where the work is bounded by a duration; "latency",
-	// the 99th percentile from the intended start at a fixed rate.
+	// Metric is what the phase is judged by: "time", the wall time of a bulk
+	// phase, query or script; "time/op", the wall time per operation of a mix
+	// that succeeded; "latency", at a fixed rate, the 99th percentile from the
+	// intended start.
 	Metric string `json:"metric"`
 
 	Allocs     int64 `json:"allocs"`      // heap objects, Go's own; 0 where not known
@@ -154,19 +155,19 @@ type Warning struct {
 
 // Machine is where a run took place.
 type Machine struct {
-	Hostname   string `json:"hostname"`
-	OS         string `json:"os"`
-	Arch       string `json:"arch"`
-	Kernel     string `json:"kernel,omitempty"`
-	CPU        string `json:"cpu"`
-	Cores      int    `json:"cores"`
+	Hostname    string `json:"hostname"`
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+	Kernel      string `json:"kernel,omitempty"`
+	CPU         string `json:"cpu"`
+	Cores       int    `json:"cores"`
 	MemoryBytes int64  `json:"memory_bytes"`
-	Governor   string `json:"governor,omitempty"`
-	Virtual    string `json:"virtual,omitempty"` // hypervisor, "" where none is seen
-	Directory  string `json:"directory"`         // where databases are made
-	FileSystem string `json:"file_system"`
-	Device     string `json:"device"`
-	SyncFree   bool   `json:"sync_free"` // fsync reaches no device
+	Governor    string `json:"governor,omitempty"`
+	Virtual     string `json:"virtual,omitempty"` // hypervisor, "" where none is seen
+	Directory   string `json:"directory"`         // where databases are made
+	FileSystem  string `json:"file_system"`
+	Device      string `json:"device"`
+	SyncFree    bool   `json:"sync_free"` // fsync reaches no device
 }
 
 // Run is rounds of trials of cases, with all that is needed to judge them.

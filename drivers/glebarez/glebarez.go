@@ -1,0 +1,47 @@
+// Package glebarez adapts github.com/glebarez/go-sqlite.
+package glebarez
+
+import (
+	sql "database/sql/driver"
+	_ "embed"
+	"errors"
+	"net/url"
+
+	"github.com/glebarez/go-sqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
+)
+
+//go:embed driver.json
+var info []byte
+
+// New returns the driver.
+func New() driver.Driver {
+	return sqldriver.New(sqldriver.Library{
+		Info: driver.MustInfo(info), Connector: connector, Code: code, DirtyCommit: true,
+	})
+}
+
+// connector puts all settings into the data source name: the library applies
+// the values of _pragma in the order in which they stand there.
+func connector(path string, s driver.Settings) (sql.Connector, error) {
+	query := url.Values{}
+	if lock, ok := s["txlock"]; ok {
+		query.Set("_txlock", lock)
+	}
+	for _, d := range driver.Vocabulary {
+		if value, ok := s[d.Name]; ok && d.Pragma {
+			query.Add("_pragma", d.Name+"("+value+")")
+		}
+	}
+	return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, query), nil), nil
+}
+
+func code(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}

@@ -1,0 +1,46 @@
+// Package ncruces adapts the database/sql driver of github.com/ncruces/go-sqlite3.
+package ncruces
+
+import (
+	sql "database/sql/driver"
+	_ "embed"
+	"errors"
+	"net/url"
+
+	"github.com/ncruces/go-sqlite3"
+	sqlite "github.com/ncruces/go-sqlite3/driver"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
+)
+
+//go:embed driver.json
+var info []byte
+
+// New returns the driver.
+func New() driver.Driver {
+	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Code: code})
+}
+
+// connector puts all settings into the data source name: the library applies
+// the values of _pragma in the order in which they stand there.
+func connector(path string, s driver.Settings) (sql.Connector, error) {
+	query := url.Values{}
+	if lock, ok := s["txlock"]; ok {
+		query.Set("_txlock", lock)
+	}
+	for _, d := range driver.Vocabulary {
+		if value, ok := s[d.Name]; ok && d.Pragma {
+			query.Add("_pragma", d.Name+"("+value+")")
+		}
+	}
+	return sqldriver.Connector(&sqlite.SQLite{}, s.URI(path, query), nil), nil
+}
+
+func code(err error) int {
+	var e sqlite3.ExtendedErrorCode // what the library's errors convert to
+	if errors.As(err, &e) {
+		return int(e)
+	}
+	return 0
+}

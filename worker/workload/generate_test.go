@@ -2,7 +2,6 @@ package workload_test
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -79,6 +78,7 @@ const everyKind = `
       format: {format: "%s-%08d|%-4v|%4x|%x%%", of: [text, step, serial, step, text]}
       nulls: {int: [1, 9], nulls: 50%}
       null: null
+      wrap: {format: "<%s%-6s%6s>", of: [long, choice, const]}
   articles:
     per: users
     count: 3
@@ -90,6 +90,8 @@ const everyKind = `
       skew: {pick: users.serial, skew: 1.5}
       maybe: {format: "%d", of: nulls}
       nulls: users.nulls
+      real: users.real
+      long: users.long
 `
 
 // TestStream pins every generator's values. docs/generated-values.md defines
@@ -147,6 +149,9 @@ articles.pick	iqyr-00002536|848 | 9e8|69717972%	eqp-00001468|492 | 5bc|657170%	d
 articles.skew	1	1	1
 articles.maybe	8	8	8
 articles.nulls	8	8	8
+users.wrap	1771 bytes 902df899b72670c3451246f86ee34fac	1949 bytes 552641bee03ea8b13380d637358a44be	1251 bytes 3ab062f02805d165a03e7f51a4b16b16
+articles.real	1.930675012725077	1.930675012725077	1.3013981423676215
+articles.long	1757 bytes f4693fe048d4cdb59ab6653d7df5d7b9	1757 bytes f4693fe048d4cdb59ab6653d7df5d7b9	1162 bytes 411c2b355603cbf3266abae44c20dcae
 `
 
 // TestFirstRows pins a checksum over many rows of every column.
@@ -492,54 +497,28 @@ func TestBadPlans(t *testing.T) {
 	}
 }
 
-// TestChecksum compares the three ways to the same checksum: decoded rows,
-// generated values, and the definition by hand.
-func TestChecksum(t *testing.T) {
-	b := driver.Batch{Columns: []driver.Column{
-		{Type: driver.Int, Ints: []int64{-1, 0}, Nulls: []bool{false, true}},
-		{Type: driver.Real, Reals: []float64{1.5, 2}},
-		{Type: driver.Text, Spans: []driver.Span{{Off: 0, Len: 2}, {Off: 2, Len: 0}}, Data: []byte("hi")},
-		{Type: driver.Blob, Spans: []driver.Span{{Off: 1, Len: 1}, {Off: 0, Len: 1}}, Data: []byte{7, 8}},
-		{Type: driver.Bool, Ints: []int64{1, 0}},
-		{Type: driver.Time, Ints: []int64{1000, 256}},
-	}}
-	rows := []driver.Row{
-		{{Int: -1}, {Real: 1.5}, {Text: "hi"}, {Blob: []byte{8}}, {Bool: true}, {Time: time.UnixMilli(1000)}},
-		{{Null: true}, {Real: 2}, {}, {Blob: []byte{7}}, {}, {Time: time.UnixMilli(256)}},
+// TestOrder checks the shares of a mix's operations, and that clients make one
+// sequence together.
+func TestOrder(t *testing.T) {
+	g, _ := generate(t, 9, "  t: {count: 1, columns: {id: serial}}\n")
+	ops := []workload.Operation{{Name: "a", Weight: 90}, {Name: "b", Weight: 9}, {Name: "c", Weight: 1}}
+	const n = 30_000
+	all := g.Order(nil, "mix", ops, 0, 1, n)
+	counts := make([]int, len(ops))
+	for _, op := range all {
+		counts[op]++
 	}
-	var cols []driver.ColumnType
-	for _, c := range b.Columns {
-		cols = append(cols, driver.ColumnType{Type: c.Type, Nullable: true})
-	}
-	encoded, err := hex.DecodeString(strings.ReplaceAll(
-		"49 ffffffffffffffff 52 000000000000f83f 54 0200000000000000 6869 42 0100000000000000 08 49 0100000000000000 49 e803000000000000"+
-			"4e 52 0000000000000040 54 0000000000000000 42 0100000000000000 07 49 0000000000000000 49 0001000000000000", " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf("%x", sha256.Sum256(encoded))
-	var byRow, byBatch workload.Hash
-	for range 2 {
-		for _, r := range rows {
-			byRow.Row(r, cols)
+	for i, c := range counts {
+		if want := n * float64(ops[i].Weight) / 100; math.Abs(float64(c)-want) > 5*math.Sqrt(want) {
+			t.Errorf("operation %s is chosen %d times, want about %.0f", ops[i].Name, c, want)
 		}
-		byBatch.Batch(&b, 2)
-		if byRow.Sum() != want || byBatch.Sum() != want || byRow.Rows() != 2 || byBatch.Rows() != 2 {
-			t.Errorf("%d rows %s, %d rows %s, want %s", byRow.Rows(), byRow.Sum(), byBatch.Rows(), byBatch.Sum(), want)
+	}
+	for c := range 3 {
+		for k, op := range g.Order(nil, "mix", ops, int64(c), 3, 100) {
+			if op != all[c+3*k] {
+				t.Fatalf("client %d chooses %d for operation %d, want %d", c, op, c+3*k, all[c+3*k])
+			}
 		}
-		byRow.Reset()
-		byBatch.Reset()
-	}
-	long := driver.Row{{Text: strings.Repeat("x", 100_000)}}
-	for range 3 {
-		byRow.Row(long, []driver.ColumnType{{Type: driver.Text}})
-	}
-	h := sha256.New()
-	for range 3 {
-		fmt.Fprintf(h, "T\xa0\x86\x01\x00\x00\x00\x00\x00%s", long[0].Text)
-	}
-	if got, want := byRow.Sum(), fmt.Sprintf("%x", h.Sum(nil)); got != want {
-		t.Errorf("long rows: %s, want %s", got, want)
 	}
 }
 

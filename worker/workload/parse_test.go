@@ -101,6 +101,10 @@ func validate(t *testing.T, data []byte) error {
 	if err := yaml.Unmarshal(data, &n); err != nil {
 		return err
 	}
+	var decoded any
+	if err := n.Decode(&decoded); err != nil { // a key twice, an alias of itself
+		return err
+	}
 	return compiled.Validate(plain(&n))
 }
 

@@ -36,7 +36,7 @@ type Column struct {
 }
 
 // Generator says how a value is made from the seed, the names of the data set
-// and column, and the row's number; docs/worker-protocol.md defines each kind to
+// and column, and the row's number; docs/generated-values.md defines each kind to
 // the bit. Only the fields that its Kind names are set.
 type Generator struct {
 	Kind string `json:"kind"`
@@ -45,11 +45,11 @@ type Generator struct {
 	NullPermille int64 `json:"null_permille,omitempty"`
 
 	Low  int64   `json:"low,omitempty"`  // serial: the first; int, zipf: the least; text, blob, hex: least bytes; time: start in ms
-	High int64   `json:"high,omitempty"` // int, zipf: the greatest; text, blob, hex: most bytes; time: random within [Low, High)
+	High int64   `json:"high,omitempty"` // int, zipf: the greatest; text, blob, hex: most bytes; time: random within [Low, High), unless that is empty
 	Step int64   `json:"step,omitempty"` // serial, time: added per row
-	Skew float64 `json:"skew,omitempty"` // zipf, pick: the exponent s > 1; 0: uniform
+	Skew float64 `json:"skew,omitempty"` // zipf, pick: the exponent s > 0; pick: 0 is uniform
 
-	RealLow  float64 `json:"real_low,omitempty"`  // real: uniform in [RealLow, RealHigh)
+	RealLow  float64 `json:"real_low,omitempty"`  // real: uniform in [RealLow, RealHigh); const (real)
 	RealHigh float64 `json:"real_high,omitempty"` // real
 
 	Format string   `json:"format,omitempty"` // format: fmt verbs %d, %s, %v, %x with widths

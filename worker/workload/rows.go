@@ -203,27 +203,28 @@ func (l *loader) place(s *setInfo, path []string) {
 	if s.depth >= 0 {
 		return
 	}
-	s.depth, s.Total = 0, s.Count
-	if s.Parent == "" {
-		return
-	}
+	s.Total = s.Count
 	parent := l.sets[s.Parent]
-	if parent == nil {
+	switch {
+	case s.Parent == "":
+	case parent == nil:
 		l.errorf(s.node, "data set %s is per the unknown data set %q: %s", s.Name, s.Parent, suggest(s.Parent, others(l.sets, s.Name)))
 		s.Parent = ""
-		return
-	}
-	s.depth = -1
-	if slices.Contains(path, s.Name) {
+	case slices.Contains(path, s.Name):
 		l.errorf(s.node, "data set %s is nested in itself: want a parent that is not per %s", s.Name, s.Name)
-		s.depth, s.Parent = 0, ""
-		return
+		s.Parent = ""
+	default:
+		l.place(parent, append(path, s.Name))
 	}
-	l.place(parent, append(path, s.Name))
-	s.depth = parent.depth + 1
 	if s.Parent == "" {
+		s.depth = 0
+		if s.Count > maxRows {
+			l.errorf(s.node, "data set %s has %d rows: want at most %d", s.Name, s.Count, int64(maxRows))
+			s.Total = maxRows
+		}
 		return
 	}
+	s.depth = parent.depth + 1
 	if s.Count > 0 && parent.Total > maxRows/s.Count {
 		l.errorf(s.node, "data set %s has %d rows for each of %d: want at most %d in all", s.Name, s.Count, parent.Total, int64(maxRows))
 		return

@@ -89,6 +89,9 @@ func Load(nameOrPath string) (*Workload, error) {
 	ext := filepath.Ext(nameOrPath)
 	if strings.ContainsRune(nameOrPath, '/') || strings.ContainsRune(nameOrPath, filepath.Separator) || ext == ".yaml" || ext == ".yml" {
 		data, err := os.ReadFile(nameOrPath)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("no workload file %s: want a file that is there, or the name of a built-in workload, such as %s", nameOrPath, Builtins()[0])
+		}
 		if err != nil {
 			var pe *fs.PathError
 			if errors.As(err, &pe) {
@@ -164,9 +167,6 @@ func Parse(filename string, data []byte, fsys fs.FS) (*Workload, error) {
 
 // Source is the text of the workload file.
 func (w *Workload) Source() []byte { return w.source }
-
-// File is the name under which the workload was parsed.
-func (w *Workload) File() string { return w.file }
 
 // header reads what does not depend on the parameters.
 func (w *Workload) header(r *reader, n *yaml.Node) {

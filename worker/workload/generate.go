@@ -322,7 +322,7 @@ func (c *column) fillBytes(dst *driver.Column, at numbers, n int) error {
 		}
 		off := len(own)
 		own = base.append(own, c.row(at.at(k)))
-		if len(own) > math.MaxUint32 {
+		if int64(len(own)) > math.MaxUint32 {
 			return fmt.Errorf("column %s: more than 4 GiB of values in one batch: make fewer rows at once", c.name)
 		}
 		dst.Spans[k] = driver.Span{Off: uint32(off), Len: uint32(len(own) - off)}

@@ -12,7 +12,7 @@ func positional(sql string) (rewritten string, names []string, err error) {
 	var out strings.Builder
 	begun, ended := false, false
 	for i := 0; i < len(sql); {
-		n, kind, err := token1(sql[i:])
+		n, kind, err := nextToken(sql[i:])
 		if err != nil {
 			return "", nil, err
 		}
@@ -54,8 +54,8 @@ const (
 	sqlEnd                  // ;
 )
 
-// token1 measures the first token of s, which is not empty.
-func token1(s string) (n int, kind sqlKind, err error) {
+// nextToken measures the first token of s, which is not empty.
+func nextToken(s string) (n int, kind sqlKind, err error) {
 	switch c := s[0]; {
 	case strings.IndexByte(" \t\r\n\f", c) >= 0:
 		return 1, sqlSpace, nil

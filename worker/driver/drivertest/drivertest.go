@@ -3,10 +3,13 @@
 //
 //	func TestConformance(t *testing.T) { drivertest.Run(t, mattn.New()) }
 //
-// The suite is a list of checks. A check that guards something that libraries
-// may be unable to do has a key, which a driver declares in the limits of its
-// driver.json; of such a check the suite demands that it fails, so that a
-// declaration that no longer holds is an error too.
+// The suite is a list of checks. A check of what some libraries cannot do has a
+// key, which their driver.json declares among its limits. Of such a check the
+// suite demands that it fails, so that a declaration that no longer holds is an
+// error too. Beside settings ("cache=shared") and types ("blob=empty"), the keys
+// are "codes=extended", "context=rows", "context=query", "context=exec",
+// "script=trailing comment" and "close=failed transaction"; the checks that
+// carry them say what is meant.
 package drivertest
 
 import (

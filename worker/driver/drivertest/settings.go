@@ -44,6 +44,7 @@ func settingChecks() []Check {
 			})
 		}},
 		Check{Name: "settings/exclusive WAL database", Test: exclusiveWAL},
+		Check{Name: "settings/mmap_size maps the file", Key: "mmap_size=mapped", Test: mapsFile},
 		Check{Name: "settings/all", Test: func(ctx context.Context, d driver.Driver, dir string) error {
 			all := driver.Settings{
 				"busy_timeout": "4321", "page_size": "2048", "auto_vacuum": "full", "locking_mode": "normal", "journal_mode": "wal",
@@ -140,6 +141,25 @@ func exclusiveWAL(ctx context.Context, d driver.Driver, dir string) error {
 			return errors.New("the WAL index is in a file: locking_mode was set after journal_mode")
 		}
 		return nil
+	})
+}
+
+// mapsFile looks for the database among the files that the process has mapped,
+// where the system lists them.
+func mapsFile(ctx context.Context, d driver.Driver, dir string) error {
+	over := driver.Settings{"mmap_size": "1048576", "journal_mode": "delete"}
+	return with(ctx, d, dir, over, intTable+"; INSERT INTO t VALUES (1, 1)", func(x *db) error {
+		if err := want(ctx, x, "SELECT count(*) FROM t", 1); err != nil {
+			return err
+		}
+		maps, err := os.ReadFile("/proc/self/maps")
+		if errors.Is(err, os.ErrNotExist) {
+			return nil // no such list on this system
+		}
+		if err == nil && !strings.Contains(string(maps), x.path) {
+			err = errors.New("mmap_size is set, but the file is not mapped")
+		}
+		return err
 	})
 }
 

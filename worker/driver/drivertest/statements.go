@@ -14,6 +14,7 @@ const intTable = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)"
 func statementChecks() []Check {
 	return []Check{
 		{Name: "statements/script", Test: scripts},
+		{Name: "statements/script that ends in a comment", Key: "script=trailing comment", Test: trailingComment},
 		{Name: "statements/ranges of rows", Test: ranges},
 		{Name: "statements/many rows per execution", Test: manyRows},
 		{Name: "statements/no parameters", Test: noParameters},
@@ -32,7 +33,7 @@ func scripts(ctx context.Context, d driver.Driver, dir string) error {
 		CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
 		INSERT INTO t VALUES (1, 10);
 		SELECT * FROM t;
-		INSERT INTO t VALUES (2, 20), (3, 30); /* the last */
+		INSERT INTO t VALUES (2, 20), (3, 30);
 	`
 	return with(ctx, d, dir, nil, script, func(x *db) error {
 		if err := want(ctx, x, "SELECT sum(n) FROM t", 60); err != nil {
@@ -51,6 +52,12 @@ func scripts(ctx context.Context, d driver.Driver, dir string) error {
 			}
 			return want(ctx, c, "SELECT count(*) FROM t", 2)
 		})
+	})
+}
+
+func trailingComment(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, intTable+"; /* one */ -- two", func(x *db) error {
+		return want(ctx, x, "SELECT count(*) FROM t", 0)
 	})
 }
 
@@ -272,7 +279,7 @@ func reuseAfterError(ctx context.Context, d driver.Driver, dir string) error {
 			}
 			defer func() { err = errors.Join(err, s.Close()) }()
 			b := batch(intPair, pairs(6)...)
-			if err := wantCode("rows 0 to 5, of which 3 is there", s.Exec(ctx, b, 0, 6), 1555); err != nil {
+			if err := wantPrimary("rows 0 to 5, of which 3 is there", s.Exec(ctx, b, 0, 6), codeConstraint); err != nil {
 				return err
 			}
 			if err := want(ctx, r, "SELECT group_concat(id, '') = '0123' FROM (SELECT id FROM t ORDER BY id)", 1); err != nil {

@@ -35,6 +35,7 @@ func transactionChecks() []Check {
 		})},
 		{Name: "transactions/one after the other", Test: oneAfterTheOther},
 		{Name: "transactions/commit that fails", Test: failedCommit},
+		{Name: "transactions/close after a commit that failed", Key: closeAfterFailure, Test: closeAfterFailedCommit},
 	}
 }
 
@@ -140,18 +141,7 @@ func failedCommit(ctx context.Context, d driver.Driver, dir string) error {
 				return err
 			}
 			err = with(ctx, d, dir, over, "BEGIN; SELECT count(*) FROM t", func(reader *db) error {
-				t, err := r.Begin(ctx)
-				if err != nil {
-					return err
-				}
-				in, err := t.Stmt(ctx, s)
-				if err == nil {
-					err = in.Exec(ctx, nil, 0, 0)
-				}
-				if err == nil {
-					err = wantCode("commit while another reads", t.Commit(ctx), driver.CodeBusy)
-				}
-				return errors.Join(err, t.Rollback(ctx), reader.Script(ctx, "ROLLBACK"))
+				return errors.Join(failToCommit(ctx, r, s), reader.Script(ctx, "ROLLBACK"))
 			})
 			if err := errors.Join(err, s.Close()); err != nil {
 				return err
@@ -166,4 +156,39 @@ func failedCommit(ctx context.Context, d driver.Driver, dir string) error {
 			return t.Commit(ctx)
 		})
 	})
+}
+
+func closeAfterFailedCommit(ctx context.Context, d driver.Driver, dir string) error {
+	over := driver.Settings{"journal_mode": "delete"}
+	return with(ctx, d, dir, over, intTable, func(reader *db) error {
+		x, err := open(ctx, d, dir, over, "")
+		if err != nil {
+			return err
+		}
+		s, err := x.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (1, 1)"})
+		if err != nil {
+			return errors.Join(err, x.Close())
+		}
+		err = reader.Script(ctx, "BEGIN; SELECT count(*) FROM t")
+		if err == nil {
+			err = failToCommit(ctx, x, s)
+		}
+		return errors.Join(err, reader.Script(ctx, "ROLLBACK"), s.Close(), x.Close())
+	})
+}
+
+// failToCommit runs s in a transaction that a reader keeps from committing.
+func failToCommit(ctx context.Context, r driver.Runner, s driver.Stmt) error {
+	t, err := r.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	in, err := t.Stmt(ctx, s)
+	if err == nil {
+		err = in.Exec(ctx, nil, 0, 0)
+	}
+	if err == nil {
+		err = wantCode("commit while another reads", t.Commit(ctx), driver.CodeBusy)
+	}
+	return errors.Join(err, t.Rollback(ctx))
 }

@@ -133,4 +133,3 @@ func (s *stmt) Close() error {
 	}
 	return s.lib.wrap(s.prepared.Close())
 }
-

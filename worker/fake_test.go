@@ -176,10 +176,16 @@ func serve(t *testing.T, d driver.Driver, req worker.Request) []worker.Response 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveLine(t, d, string(line))
+}
+
+// serveLine does the same with a request as it stands.
+func serveLine(t *testing.T, d driver.Driver, line string) []worker.Response {
+	t.Helper()
 	// The lab keeps its end open until the worker has exited.
 	r, w := io.Pipe()
 	defer w.Close()
-	go func() { _, _ = w.Write(append(line, '\n')) }() // the reader's end tells of a failure
+	go func() { _, _ = io.WriteString(w, line+"\n") }() // the reader's end tells of a failure
 	var out bytes.Buffer
 	if err := worker.Serve(t.Context(), d, r, &out); err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ func (i *inserter) close(ctx context.Context) error {
 
 // bySet inserts one data set after the other.
 func (i *inserter) bySet(ctx context.Context) error {
-	for n, name := range i.in.Sets {
+	for _, name := range i.in.Sets {
 		set := i.sets[name]
 		step := i.chunkRows(set)
 		for lo := int64(0); lo < set.Total; lo += step {
@@ -91,8 +91,7 @@ func (i *inserter) bySet(ctx context.Context) error {
 			}
 			i.watch.start()
 			err := i.chunk(ctx, set, int(hi-lo))
-			last := hi == set.Total
-			if err == nil && last && (i.in.Transaction == "set" || n == len(i.in.Sets)-1) {
+			if err == nil && hi == set.Total && i.in.Transaction == "set" {
 				err = i.commit(ctx)
 			}
 			i.watch.stop()
@@ -101,7 +100,9 @@ func (i *inserter) bySet(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	i.watch.start()
+	defer i.watch.stop()
+	return i.commit(ctx)
 }
 
 // chunkRows is how many rows of the set are made at a time: whole statements'
@@ -148,7 +149,7 @@ func (i *inserter) perRow(ctx context.Context, root *insertSet) error {
 	shrink = func(set *insertSet, perRoot int64) {
 		step = min(step, max(i.t.gen.RowsFitting(set.Name)/perRoot, 1))
 		for _, c := range set.children {
-			shrink(c, perRoot*c.Count)
+			shrink(c, max(perRoot*c.Count, 1))
 		}
 	}
 	shrink(root, 1)

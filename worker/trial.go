@@ -49,6 +49,9 @@ func (t *trial) serve(ctx context.Context, out *answers) error {
 }
 
 func (t *trial) run(ctx context.Context, out *answers) (phase string, err error) {
+	if err := checkRequest(t.req); err != nil {
+		return "", err
+	}
 	if _, err := os.Stat(t.req.Path); err == nil {
 		return "", failf("path", "%s exists already: a trial makes its own database", t.req.Path)
 	}

@@ -1,0 +1,173 @@
+package worker_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// sound is a request that can be run; each test below spoils one field of it.
+func sound(t *testing.T) *worker.Request {
+	mix := mixOf(workload.Mix{Clients: 2, Count: 10, OwnConn: true})
+	req := trialOf(t, blog(3,
+		insertPhase(workload.Insert{Sets: []string{"users", "articles"}, Transaction: "per", Per: "users", RowsPerStatement: 1}),
+		selectUsers(1), mix), driver.Settings{"pool_size": "2"})
+	return &req
+}
+
+func TestSoundPlan(t *testing.T) {
+	f := newFake()
+	f.answer = func(sql string, params []any) ([]driver.Row, error) {
+		if len(params) == 1 {
+			return []driver.Row{{{Int: params[0].(int64)}}}, nil
+		}
+		return one(sql, params)
+	}
+	got := serve(t, f, *sound(t))
+	if last := got[len(got)-1]; last.Type != worker.TypeDone {
+		t.Errorf("ended with %+v", last.Reason)
+	}
+}
+
+// A plan that would make no sense, panic or never end is refused before
+// anything is opened, with the name of the field.
+func TestCheckPlan(t *testing.T) {
+	insert := func(p *workload.Plan) *workload.Insert { return p.Phases[0].Insert }
+	query := func(p *workload.Plan) *workload.Query { return p.Phases[1].Query }
+	mix := func(p *workload.Plan) *workload.Mix { return p.Phases[2].Mix }
+	for field, spoil := range map[string]func(*worker.Request, *workload.Plan){
+		"settings.sync cannot":           func(r *worker.Request, _ *workload.Plan) { r.Settings["sync"] = "0" },
+		"settings.busy_timeout is":       func(r *worker.Request, _ *workload.Plan) { r.Settings["busy_timeout"] = "5s" },
+		"settings.pool_size is":          func(r *worker.Request, _ *workload.Plan) { r.Settings["pool_size"] = "10001" },
+		"plan.data_sets[0].name":         func(_ *worker.Request, p *workload.Plan) { p.DataSets[0].Name = "a.b" },
+		"plan.data_sets[0].count":        func(_ *worker.Request, p *workload.Plan) { p.DataSets[0].Count = -1 },
+		"plan.data_sets[1].count":        func(_ *worker.Request, p *workload.Plan) { p.DataSets[1].Count = 1 << 40 },
+		"plan.data_sets[1].total":        func(_ *worker.Request, p *workload.Plan) { p.DataSets[1].Total = 7 },
+		"plan.data_sets[1].parent":       func(_ *worker.Request, p *workload.Plan) { p.DataSets[1].Parent = "nobody" },
+		"plan.data_sets[1].columns[0].n": func(_ *worker.Request, p *workload.Plan) { p.DataSets[1].Columns[0].Name = "" },
+		"plan.data_sets[1].columns[1].generator.skew": func(_ *worker.Request, p *workload.Plan) {
+			p.DataSets[1].Columns[1].Generator = workload.Generator{Kind: workload.GenPick, Of: []string{"users.id"}, Skew: 1e300}
+		},
+		"plan.phases[1].name":                        func(_ *worker.Request, p *workload.Plan) { p.Phases[1].Name = "insert" },
+		"plan.phases[2].name":                        func(_ *worker.Request, p *workload.Plan) { p.Phases[2].Name = "" },
+		"plan.phases[0].context":                     func(_ *worker.Request, p *workload.Plan) { p.Phases[0].Context = "todo" },
+		"plan.phases[0] has 2":                       func(_ *worker.Request, p *workload.Plan) { p.Phases[0].Script = "SELECT 1" },
+		"plan.phases[0] has 0":                       func(_ *worker.Request, p *workload.Plan) { p.Phases[0].Insert = nil },
+		"plan.phases[0].insert.sets is empty":        func(_ *worker.Request, p *workload.Plan) { insert(p).Sets = nil },
+		"plan.phases[0].insert.sets[1] names":        func(_ *worker.Request, p *workload.Plan) { insert(p).Sets[1] = "nobody" },
+		"plan.phases[0].insert.sets[1] is":           func(_ *worker.Request, p *workload.Plan) { insert(p).Sets[1] = "users" },
+		"plan.phases[0].insert.sets[0] is \"users\"": func(_ *worker.Request, p *workload.Plan) { p.DataSets[0].Columns[0].Hidden = true },
+		"plan.phases[0].insert.sets have no rows": func(_ *worker.Request, p *workload.Plan) {
+			p.DataSets[0].Count, p.DataSets[0].Total, p.DataSets[1].Total = 0, 0, 0
+		},
+		"plan.phases[0].insert.rows_per_statement is 0":   func(_ *worker.Request, p *workload.Plan) { insert(p).RowsPerStatement = 0 },
+		"plan.phases[0].insert.rows_per_statement is 125": func(_ *worker.Request, p *workload.Plan) { insert(p).RowsPerStatement = 125_001 },
+		"plan.phases[0].insert.transaction":               func(_ *worker.Request, p *workload.Plan) { insert(p).Transaction = "two" },
+		"plan.phases[0].insert.every":                     func(_ *worker.Request, p *workload.Plan) { insert(p).Transaction = "every" },
+		"plan.phases[0].insert.per":                       func(_ *worker.Request, p *workload.Plan) { insert(p).Per = "articles" },
+		"plan.phases[0].insert.sets[1] is \"articles\": want one that is nested": func(_ *worker.Request, p *workload.Plan) {
+			p.DataSets[1].Parent, p.DataSets[1].Total = "", 2
+		},
+		"plan.phases[0].insert.sets[1] is \"articles\" with": func(_ *worker.Request, p *workload.Plan) {
+			p.DataSets[1].Count, p.DataSets[1].Total = 1<<25, 3<<25
+		},
+		"plan.phases[1].query.sql":      func(_ *worker.Request, p *workload.Plan) { query(p).SQL = " " },
+		"plan.phases[1].query.rows":     func(_ *worker.Request, p *workload.Plan) { query(p).Rows = -2 },
+		"plan.phases[1].query.repeat":   func(_ *worker.Request, p *workload.Plan) { query(p).Repeat = 0 },
+		"plan.phases[1].query.columns ": func(_ *worker.Request, p *workload.Plan) { query(p).Columns = nil },
+		"plan.phases[1].query.clients is 0:": func(_ *worker.Request, p *workload.Plan) { query(p).Clients = 0 },
+		"plan.phases[1].query.clients is 3,": func(_ *worker.Request, p *workload.Plan) { query(p).Clients = 3 },
+		"plan.phases[1].query.for_each": func(_ *worker.Request, p *workload.Plan) {
+			p.DataSets[0].Count, p.DataSets[0].Total, p.DataSets[1].Total = 1<<25, 1<<25, 1<<26
+		},
+		"plan.phases[1].query.for_each names":       func(_ *worker.Request, p *workload.Plan) { query(p).ForEach = "nobody" },
+		"plan.phases[1].query.parameters[0].column": func(_ *worker.Request, p *workload.Plan) { query(p).ForEach = "" },
+		"plan.phases[1].query.parameters[0] has":    func(_ *worker.Request, p *workload.Plan) { query(p).Parameters[0].Column = "" },
+		"plan.phases[2].mix.clients is -1:":         func(_ *worker.Request, p *workload.Plan) { mix(p).Clients = -1 },
+		"plan.phases[2].mix.clients is 3,":          func(_ *worker.Request, p *workload.Plan) { mix(p).Clients = 3 },
+		"plan.phases[2].mix.count":                  func(_ *worker.Request, p *workload.Plan) { mix(p).Count = -1 },
+		"plan.phases[2].mix.duration_ms":            func(_ *worker.Request, p *workload.Plan) { mix(p).DurationMS = 1 << 60 },
+		"plan.phases[2].mix has both or none":       func(_ *worker.Request, p *workload.Plan) { mix(p).Count = 0 },
+		"plan.phases[2].mix.rate":                   func(_ *worker.Request, p *workload.Plan) { mix(p).Rate = 1e-300 },
+		"plan.phases[2].mix.operations has 0":       func(_ *worker.Request, p *workload.Plan) { mix(p).Operations = nil },
+		"plan.phases[2].mix.operations has 257": func(_ *worker.Request, p *workload.Plan) {
+			for len(mix(p).Operations) < 257 {
+				mix(p).Operations = append(mix(p).Operations, mix(p).Operations[0])
+			}
+		},
+		"plan.phases[2].mix.operations[0].name":               func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[0].Name = "" },
+		"plan.phases[2].mix.operations[0].weight":             func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[0].Weight = 0 },
+		"plan.phases[2].mix.operations[1].calls is":           func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[1].Calls = nil },
+		"plan.phases[2].mix.operations[1].calls[1].sql":       func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[1].Calls[1].SQL = "" },
+	} {
+		t.Run(field, func(t *testing.T) {
+			req := sound(t)
+			spoil(req, req.Plan)
+			got := serve(t, newFake(), *req)
+			last := got[len(got)-1]
+			if len(got) != 1 || last.Type != worker.TypeFailed || last.Reason.Code != "plan" || !strings.HasPrefix(last.Reason.Message, field) {
+				t.Errorf("answered %+v %+v", got[0], last.Reason)
+			}
+			if _, err := os.Stat(req.Path); err == nil {
+				t.Error("the database has been made")
+			}
+		})
+	}
+}
+
+// A type that is left out, as no Go program can send it.
+func TestCheckPlanTypes(t *testing.T) {
+	whole, err := json.Marshal(sound(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field, change := range map[string][2]string{
+		"plan.data_sets[0].columns[0].type":           {`"name":"id","type":"int"`, `"name":"id"`},
+		"plan.phases[1].query.columns[0].type":        {`"columns":["int"]`, `"columns":[null]`},
+		"plan.phases[1].query.parameters[0].type":     {`"name":"id","type":"int","column"`, `"name":"id","column"`},
+		"plan.phases[2].mix.operations[1].calls[0].p": {`"name":"id","type":"int","generator":{"kind":"serial","low":100`, `"name":"id","generator":{"kind":"serial","low":100`},
+	} {
+		line := strings.Replace(string(whole), change[0], change[1], 1)
+		if line == string(whole) {
+			t.Fatalf("%s does not occur", change[0])
+		}
+		got := serveLine(t, newFake(), line)[0]
+		if got.Type != worker.TypeFailed || got.Reason.Code != "plan" || !strings.HasPrefix(got.Reason.Message, field) {
+			t.Errorf("%s: answered %+v %+v", field, got, got.Reason)
+		}
+	}
+}
+
+// What has been inserted stays, although the last data sets are empty; and so
+// does a row whose children would have had children.
+func TestInsertEmptySets(t *testing.T) {
+	for _, transaction := range []string{"one", "per"} {
+		t.Run(transaction, func(t *testing.T) {
+			f := newFake()
+			p := blog(2, insertPhase(workload.Insert{Sets: []string{"users", "articles", "comments"}, Transaction: transaction, Per: "users", RowsPerStatement: 1}))
+			p.Schema = "PHASES"
+			comments := p.DataSets[1]
+			comments.Name, comments.Table, comments.Parent, comments.Count, comments.Total = "comments", "comments", "articles", 5, 0
+			p.DataSets[1].Count, p.DataSets[1].Total = 0, 0
+			p.DataSets = append(p.DataSets, comments)
+			got := serve(t, f, trialOf(t, p, nil))
+			if last := got[len(got)-1]; last.Type != worker.TypeDone {
+				t.Fatalf("ended with %+v", last.Reason)
+			}
+			want := map[string]string{
+				"one": "begin, users 1, users 2, commit",
+				"per": "begin, users 1, commit, begin, users 2, commit",
+			}[transaction]
+			if diff := cmp.Diff(want, strings.Join(story(f), ", ")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,342 @@
+package mattn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/mattn"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
+)
+
+// TestSuiteFinds breaks the driver in one way after the other and expects the
+// conformance suite to find it in the checks named.
+func TestSuiteFinds(t *testing.T) {
+	checks := map[string]drivertest.Check{}
+	for _, c := range drivertest.Checks() {
+		checks[c.Name] = c
+	}
+	for name, b := range breakages() {
+		for _, check := range b.found {
+			t.Run(name+"/"+check, func(t *testing.T) {
+				c, ok := checks[check]
+				if !ok {
+					t.Fatalf("no check %q", check)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := c.Test(ctx, mattn.New(), t.TempDir()); err != nil {
+					t.Fatalf("the driver as it is: %v", err)
+				}
+				err := c.Test(ctx, &broken{mattn.New(), b}, t.TempDir())
+				if err == nil {
+					t.Fatal("not found")
+				}
+				t.Log(err)
+			})
+		}
+	}
+}
+
+// TestLimitsAreProven expects a limit to be refused that no check knows, and
+// one for what the driver can do.
+func TestLimitsAreProven(t *testing.T) {
+	b := breakage{info: func(i *driver.Info) {
+		i.Limits = map[string]string{"temp_store=file": "untrue", "no such thing": "unknown", "page_size": "true"}
+	}, settings: func(s driver.Settings) { delete(s, "page_size") }}
+	got := drivertest.Failures(t.Context(), &broken{mattn.New(), b}, t.TempDir)
+	want := []string{"limits", "settings/page size and auto-vacuum of a WAL database", "settings/temp_store=file"}
+	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) {
+		t.Fatalf("failures %q, want %q: %v", names, want, got)
+	}
+	if err := got["limits"].Error(); !strings.Contains(err, "no such thing") || strings.Contains(err, "page_size") {
+		t.Errorf("limits: %v", err)
+	}
+}
+
+// breakage is one way in which a driver may be wrong.
+type breakage struct {
+	found    []string // by these checks
+	info     func(*driver.Info)
+	settings func(driver.Settings)
+	exec     func(ctx context.Context, s driver.Stmt, b *driver.Batch, lo, hi int) error
+	query    func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error
+	script   func(string) string
+	commit   func(ctx context.Context, t driver.Tx) error
+	rollback func(ctx context.Context, t driver.Tx) error
+	close    func(driver.DB) error
+}
+
+// without leaves a setting out.
+func without(name string, found ...string) breakage {
+	return breakage{found: found, settings: func(s driver.Settings) { delete(s, name) }}
+}
+
+// change has every visited row changed.
+func change(f func(driver.Row), found ...string) breakage {
+	return breakage{found: found, query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
+		return s.Query(ctx, b, r, func(row driver.Row) error {
+			f(row)
+			return visit(row)
+		})
+	}}
+}
+
+func breakages() map[string]breakage {
+	all := map[string]breakage{
+		"txlock ignored":    without("txlock", "locks/txlock=immediate", "locks/txlock=exclusive"),
+		"mode ignored":      without("mode", "open/mode=rw", "open/mode=ro", "open/mode=memory"),
+		"cache ignored":     without("cache", "open/cache=shared"),
+		"pool_size ignored": {found: []string{"pool/waits while all are taken"}, settings: func(s driver.Settings) { s["pool_size"] = "50" }},
+		"always a shared cache": {
+			found: []string{"open/cache=private"}, settings: func(s driver.Settings) { s["cache"] = "shared" },
+		},
+		"busy_timeout always long": {
+			found: []string{"settings/busy_timeout=0"}, settings: func(s driver.Settings) { s["busy_timeout"] = "5000" },
+		},
+		"integers off by one": change(func(r driver.Row) { r[len(r)-1].Int++ }, "values/int", "statements/100,000 rows", "statements/query with a row"),
+		"NULL forgotten":      change(func(r driver.Row) { r[0].Null = false }, "values/NULL", "values/a row's cells are its own"),
+		"NULL invented":       change(func(r driver.Row) { r[len(r)-1].Null = true }, "values/empty text", "values/empty blob"),
+		"seconds for milliseconds": change(func(r driver.Row) {
+			r[len(r)-1].Time = r[len(r)-1].Time.Truncate(time.Second)
+		}, "values/time"),
+		"text cut at NUL": change(func(r driver.Row) {
+			r[len(r)-1].Text, _, _ = strings.Cut(r[len(r)-1].Text, "\x00")
+		}, "values/text with NUL"),
+		"positive zero": change(func(r driver.Row) { r[0].Real += 0 }, "values/negative zero"),
+		"rows in excess": {
+			found: []string{"statements/ranges of rows"},
+			exec: func(ctx context.Context, s driver.Stmt, b *driver.Batch, _, hi int) error {
+				return s.Exec(ctx, b, 0, hi)
+			},
+		},
+		"context ignored": {
+			found: []string{"cancel/a query that gives none", "cancel/a query that gives rows", "cancel/a statement"},
+			exec: func(ctx context.Context, s driver.Stmt, b *driver.Batch, lo, hi int) error {
+				return s.Exec(context.WithoutCancel(ctx), b, lo, hi)
+			},
+			query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
+				return s.Query(context.WithoutCancel(ctx), b, r, visit)
+			},
+		},
+		"visit error wrapped": {
+			found: []string{"statements/visit error"},
+			query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
+				if err := s.Query(ctx, b, r, visit); err != nil {
+					return fmt.Errorf("query: %w", err)
+				}
+				return nil
+			},
+		},
+		"visit error ignored": {
+			found: []string{"statements/visit error"},
+			query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
+				var first error
+				err := s.Query(ctx, b, r, func(row driver.Row) error {
+					first = errors.Join(first, visit(row))
+					return nil
+				})
+				return errors.Join(err, first)
+			},
+		},
+		"not read to the end": {
+			found: []string{"statements/100,000 rows", "values/texts outlive the visit"},
+			query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
+				n := 0
+				return s.Query(ctx, b, r, func(row driver.Row) error {
+					if n++; n > 999 {
+						return nil
+					}
+					return visit(row)
+				})
+			},
+		},
+		"primary codes": {
+			found: []string{"errors/SQLITE_CONSTRAINT_UNIQUE", "errors/SQLITE_CONSTRAINT_NOTNULL", "locks/SQLITE_BUSY_SNAPSHOT"},
+			exec: func(ctx context.Context, s driver.Stmt, b *driver.Batch, lo, hi int) error {
+				err := s.Exec(ctx, b, lo, hi)
+				if e := (*driver.Error)(nil); errors.As(err, &e) {
+					return &driver.Error{Code: e.Primary(), Err: e.Err}
+				}
+				return err
+			},
+		},
+		"errors ignored": {
+			found: []string{"errors/SQLITE_READONLY", "statements/reuse after an error", "locks/busy_timeout=0"},
+			exec: func(ctx context.Context, s driver.Stmt, b *driver.Batch, lo, hi int) error {
+				_ = s.Exec(ctx, b, lo, hi)
+				return nil
+			},
+		},
+		"script of one statement": {
+			found: []string{"statements/script"},
+			script: func(sql string) string {
+				first, _, _ := strings.Cut(sql, ";\n")
+				return first
+			},
+		},
+		"texts that change": {
+			found: []string{"values/texts outlive the visit"},
+			query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
+				var held []driver.Row // each visited with the text of the row before
+				return s.Query(ctx, b, r, func(row driver.Row) error {
+					held = append(held, slices.Clone(row))
+					return visit(held[max(0, len(held)-2)])
+				})
+			},
+		},
+		"rollback that commits": {
+			found:    []string{"transactions/rollback", "transactions/one after the other"},
+			rollback: func(ctx context.Context, t driver.Tx) error { return t.Commit(ctx) },
+		},
+		"commit that rolls back": {
+			found:  []string{"transactions/commit", "transactions/one after the other"},
+			commit: func(ctx context.Context, t driver.Tx) error { return t.Rollback(ctx) },
+		},
+		"close that does nothing": {
+			found: []string{"close/leaves no file open"},
+			close: func(driver.DB) error { return nil },
+		},
+	}
+	for _, d := range driver.Vocabulary {
+		if d.Pragma {
+			all[d.Name+" ignored"] = without(d.Name, "settings/all")
+		}
+	}
+	all["busy_timeout ignored"] = without("busy_timeout", "settings/busy_timeout=0", "settings/all")
+	all["locking_mode ignored"] = without("locking_mode", "settings/locking_mode=exclusive", "settings/exclusive WAL database")
+	all["mmap_size ignored"] = without("mmap_size", "settings/mmap_size=1048576", "settings/mmap_size maps the file")
+	return all
+}
+
+type broken struct {
+	driver.Driver
+	how breakage
+}
+
+func (d *broken) Info() driver.Info {
+	i := d.Driver.Info()
+	if d.how.info != nil {
+		d.how.info(&i)
+	}
+	return i
+}
+
+func (d *broken) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	s = maps.Clone(s)
+	if d.how.settings != nil {
+		d.how.settings(s)
+	}
+	x, err := d.Driver.Open(ctx, path, s)
+	if err != nil {
+		return nil, err
+	}
+	return &brokenDB{brokenRunner{x, d.how}, x}, nil
+}
+
+type brokenRunner struct {
+	driver.Runner
+	how breakage
+}
+
+func (r *brokenRunner) Script(ctx context.Context, sql string) error {
+	if r.how.script != nil {
+		sql = r.how.script(sql)
+	}
+	return r.Runner.Script(ctx, sql)
+}
+
+func (r *brokenRunner) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
+	s, err := r.Runner.Prepare(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	return &brokenStmt{s, r.how}, nil
+}
+
+func (r *brokenRunner) Begin(ctx context.Context) (driver.Tx, error) {
+	t, err := r.Runner.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &brokenTx{t, r.how}, nil
+}
+
+type brokenDB struct {
+	brokenRunner
+	db driver.DB
+}
+
+func (x *brokenDB) Conn(ctx context.Context) (driver.Conn, error) {
+	c, err := x.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &brokenConn{brokenRunner{c, x.how}, c}, nil
+}
+
+func (x *brokenDB) Close() error {
+	if x.how.close != nil {
+		return x.how.close(x.db)
+	}
+	return x.db.Close()
+}
+
+type brokenConn struct {
+	brokenRunner
+	c driver.Conn
+}
+
+func (c *brokenConn) Close() error { return c.c.Close() }
+
+type brokenTx struct {
+	driver.Tx
+	how breakage
+}
+
+func (t *brokenTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, error) {
+	inside, err := t.Tx.Stmt(ctx, st.(*brokenStmt).Stmt)
+	if err != nil {
+		return nil, err
+	}
+	return &brokenStmt{inside, t.how}, nil
+}
+
+func (t *brokenTx) Commit(ctx context.Context) error {
+	if t.how.commit != nil {
+		return t.how.commit(ctx, t.Tx)
+	}
+	return t.Tx.Commit(ctx)
+}
+
+func (t *brokenTx) Rollback(ctx context.Context) error {
+	if t.how.rollback != nil {
+		return t.how.rollback(ctx, t.Tx)
+	}
+	return t.Tx.Rollback(ctx)
+}
+
+type brokenStmt struct {
+	driver.Stmt
+	how breakage
+}
+
+func (s *brokenStmt) Exec(ctx context.Context, b *driver.Batch, lo, hi int) error {
+	if s.how.exec != nil {
+		return s.how.exec(ctx, s.Stmt, b, lo, hi)
+	}
+	return s.Stmt.Exec(ctx, b, lo, hi)
+}
+
+func (s *brokenStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
+	if s.how.query != nil {
+		return s.how.query(ctx, s.Stmt, b, r, visit)
+	}
+	return s.Stmt.Query(ctx, b, r, visit)
+}

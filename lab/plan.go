@@ -83,10 +83,8 @@ func (m *Matrix) Cases() ([]*Case, error) {
 							c.Phases = append(c.Phases, p.Name)
 						}
 					}
-					if n := clients(plan); n > c.Settings.PoolSize() {
-						if _, given := c.Settings["pool_size"]; !given {
-							c.Settings["pool_size"] = fmt.Sprint(n)
-						}
+					if err := poolSize(c.Settings, plan); err != nil {
+						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 					}
 					cases = append(cases, c)
 				}
@@ -126,18 +124,28 @@ func parameterHint(name string, workloads []*workload.Workload) string {
 	return strings.Join(words, "; ")
 }
 
-// clients is the most connections that a phase of the plan uses at once.
-func clients(p *workload.Plan) int {
-	n := 1
+// poolSize gives every client of the plan a connection, unless pool_size is set.
+// A client that keeps a connection would wait for ever where there is none left.
+func poolSize(s driver.Settings, p *workload.Plan) error {
+	atOnce, kept := 1, 1
 	for i := range p.Phases {
 		if q := p.Phases[i].Query; q != nil {
-			n = max(n, q.Clients)
+			atOnce, kept = max(atOnce, q.Clients), max(kept, q.Clients)
 		}
 		if m := p.Phases[i].Mix; m != nil {
-			n = max(n, m.Clients)
+			atOnce = max(atOnce, m.Clients)
+			if m.OwnConn {
+				kept = max(kept, m.Clients)
+			}
 		}
 	}
-	return n
+	switch given, ok := s["pool_size"]; {
+	case !ok && atOnce > 1:
+		s["pool_size"] = fmt.Sprint(atOnce)
+	case ok && s.PoolSize() < kept:
+		return fmt.Errorf("setting pool_size=%s: its %d clients keep a connection each: want at least %d, or leave it out", given, kept, kept)
+	}
+	return nil
 }
 
 // combinations is every choice of one value per setting.

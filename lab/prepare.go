@@ -3,8 +3,6 @@ package lab
 import (
 	"context"
 	"errors"
-
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // Building is told how the building of workers goes on: the i-th of n, from 1.
@@ -41,8 +39,11 @@ func Prepare(ctx context.Context, cases []*Case, b *Builder, progress Building) 
 		}
 		info := byName[name][0].Info
 		if err == nil && ref.Path != "" {
-			if info, _, err = Describe(ctx, path); err != nil {
-				unavailable = &BuildError{result.Reason{Code: "start", Message: err.Error()}}
+			info, _, err = Describe(ctx, path)
+			if err != nil && !errors.As(err, &unavailable) {
+				return err
+			}
+			if err != nil {
 				progress.Built(i+1, len(names), name, err)
 			}
 		}

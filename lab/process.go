@@ -89,7 +89,7 @@ func (s *session) run(ctx context.Context, executable, dir string, req worker.Re
 	cmd.Env = append(os.Environ(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)
 	isolate(cmd)
 	cmd.WaitDelay = time.Second
-	stderr := &tail{max: 4 << 10}
+	stderr := &ends{max: 2 << 10}
 	cmd.Stderr = stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -113,9 +113,12 @@ func (s *session) run(ctx context.Context, executable, dir string, req worker.Re
 	if s.done {
 		limit.Reset(exitGrace)
 	}
-	io.Copy(io.Discard, stdout)
+	// What it still says is not waited for: a child that it left behind may
+	// hold the other end.
+	go func() { _, _ = io.Copy(io.Discard, stdout) }()
 	stdin.Close()
 	err = cmd.Wait()
+	endGroup(cmd.Process.Pid)
 	s.ended(err, cmd.ProcessState, context.Cause(ctx))
 	if s.trial.Reason != nil && s.trial.Reason.Detail == "" {
 		s.trial.Reason.Detail = stderr.String()
@@ -129,8 +132,8 @@ func (s *session) ended(err error, state *os.ProcessState, cause error) {
 		s.fail(result.Failed, "timeout", "the worker did not exit within %v after its last answer", exitGrace)
 	case errors.Is(cause, errTimeout):
 		s.fail(result.Failed, "timeout", "no end within the trial's limit of %v", s.limit)
-	case err == nil && s.done, errors.Is(cause, errEnough):
-	case err == nil:
+	case exitedWell(err) && s.done, errors.Is(cause, errEnough):
+	case exitedWell(err):
 		s.fail(result.Failed, "protocol", "the worker exited before it was done")
 	case killed(state):
 		s.fail(result.Failed, "killed", "the worker was killed (SIGKILL), as the kernel does when memory runs out")
@@ -138,6 +141,10 @@ func (s *session) ended(err error, state *os.ProcessState, cause error) {
 		s.fail(result.Failed, "crash", "the worker crashed: %v", err)
 	}
 }
+
+// exitedWell reports whether [exec.Cmd.Wait] saw exit status 0. A child left
+// behind with the worker's standard error is ended, and no fault of its answers.
+func exitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWaitDelay) }
 
 // listen reads answers until the last one. An error means that the worker need
 // not go on.
@@ -153,6 +160,10 @@ func (s *session) listen(r io.Reader) error {
 		if err := s.answer(&a); err != nil || s.done {
 			return err
 		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		s.fail(result.Failed, "protocol", "an answer of the worker is longer than %d MiB", maxLine>>20)
+		return errEnough
 	}
 	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
 		s.fail(result.Failed, "protocol", "reading the worker's answers: %v", err)
@@ -240,6 +251,7 @@ func (s *session) sample(m *result.Sample) error {
 		s.fail(result.Failed, "protocol", "a sample of another phase than the next one, of %s", strings.Join(s.want.Phases, ", "))
 		return errEnough
 	}
+	s.phase = m.Phase
 	if m.WallNS <= 0 || m.Operations <= 0 {
 		s.fail(result.Failed, "protocol", "phase %s: a sample needs a wall time and operations above 0", m.Phase)
 		return errEnough
@@ -258,61 +270,112 @@ func (s *session) sample(m *result.Sample) error {
 	return nil
 }
 
-// tail keeps the last bytes that are written to it.
-type tail struct {
-	mu  sync.Mutex
-	max int
-	buf []byte
+// ends keeps the first and the last bytes that are written to it: of a crash
+// the first lines say most, of a log the last.
+type ends struct {
+	mu    sync.Mutex
+	max   int // of each
+	first []byte
+	last  []byte
+	cut   bool
 }
 
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if over := len(t.buf) - t.max; over > 0 {
-		t.buf = slices.Delete(t.buf, 0, over)
+func (e *ends) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := min(len(p), e.max-len(e.first))
+	e.first = append(e.first, p[:n]...)
+	e.last = append(e.last, p[n:]...)
+	if over := len(e.last) - e.max; over > 0 {
+		e.last, e.cut = slices.Delete(e.last, 0, over), true
 	}
 	return len(p), nil
 }
 
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf), "?"))
+func (e *ends) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	between := ""
+	if e.cut {
+		between = "\n…\n"
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(e.first)+between+string(e.last), "?"))
 }
 
-// Describe asks an executable that speaks the worker protocol who it is.
+// describeLimit is how long an executable may take to say who it is.
+const describeLimit = 30 * time.Second
+
+// Describe asks an executable that speaks the worker protocol who it is. Where
+// it does not answer as it should, the error is a [*BuildError].
 func Describe(ctx context.Context, executable string) (driver.Info, result.Proof, error) {
-	fail := func(format string, args ...any) (driver.Info, result.Proof, error) {
-		return driver.Info{}, result.Proof{}, fmt.Errorf("%s does not answer as a worker: %s", executable, fmt.Sprintf(format, args...))
+	stderr := &ends{max: 2 << 10}
+	a, err := describe(ctx, executable, stderr)
+	switch {
+	case ctx.Err() != nil:
+		return driver.Info{}, result.Proof{}, ctx.Err()
+	case err != nil:
+	case a.Type == worker.TypeFailed && a.Reason != nil:
+		err = errors.New(a.Reason.Message)
+	case a.Type == worker.TypeInfo && a.Info == nil:
+		err = errors.New("its answer lacks the info")
+	case a.Type != worker.TypeInfo:
+		err = fmt.Errorf("it answers %q instead of %q", a.Type, worker.TypeInfo)
+	case a.Protocol != worker.Protocol:
+		err = fmt.Errorf("it speaks protocol %d, this sqlite3perf %d: rebuild one of them", a.Protocol, worker.Protocol)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, executable)
-	isolate(cmd)
-	line, err := json.Marshal(worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})
 	if err != nil {
-		return fail("%v", err)
-	}
-	cmd.Stdin = strings.NewReader(string(line) + "\n")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if err != nil {
-		return fail("%v", err)
-	}
-	var a worker.Response
-	if err := json.Unmarshal(out, &a); err != nil {
-		return fail("%v", err)
-	}
-	if a.Type != worker.TypeInfo || a.Info == nil {
-		return fail("%q instead of %q", a.Type, worker.TypeInfo)
-	}
-	if a.Protocol != worker.Protocol {
-		return fail("it speaks protocol %d, this sqlite3perf %d", a.Protocol, worker.Protocol)
+		return driver.Info{}, result.Proof{}, &BuildError{result.Reason{
+			Code: "start", Message: fmt.Sprintf("%s does not answer as a worker: %v", executable, err), Detail: stderr.String(),
+		}}
 	}
 	proof := result.Proof{}
 	if a.Proof != nil {
 		proof = *a.Proof
 	}
 	return *a.Info, proof, nil
+}
+
+// describe returns the first answer to the question.
+func describe(ctx context.Context, executable string, stderr io.Writer) (a worker.Response, err error) {
+	line, err := json.Marshal(worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})
+	if err != nil {
+		return a, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, describeLimit, fmt.Errorf("no answer within %v", describeLimit))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, executable)
+	isolate(cmd)
+	cmd.Stdin = strings.NewReader(string(line) + "\n")
+	cmd.Stderr = stderr
+	cmd.WaitDelay = time.Second
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return a, err
+	}
+	if err := cmd.Start(); err != nil {
+		return a, err
+	}
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, maxLine)
+	answered := lines.Scan()
+	late := context.Cause(ctx)
+	if answered || lines.Err() != nil {
+		cancel() // it has said all that is wanted
+	}
+	werr := cmd.Wait()
+	endGroup(cmd.Process.Pid)
+	switch {
+	case answered:
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			return a, fmt.Errorf("%w: %.80q", err, lines.Text())
+		}
+		return a, nil
+	case late != nil:
+		return a, late
+	case lines.Err() != nil:
+		return a, lines.Err()
+	case werr != nil:
+		return a, werr
+	}
+	return a, errors.New("it exits without a word")
 }

@@ -15,6 +15,11 @@ func isolate(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
+// endGroup ends what a process has left behind in its group.
+func endGroup(pid int) {
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // fails where nothing is left
+}
+
 // killed reports whether the process ended by SIGKILL.
 func killed(state *os.ProcessState) bool {
 	ws, ok := state.Sys().(syscall.WaitStatus)

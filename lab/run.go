@@ -130,10 +130,11 @@ func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 	return nil
 }
 
+// record keeps a trial that has ended, whether or not the run is cancelled now.
 func (l *Laboratory) record(ctx context.Context, t *result.Trial) error {
 	t.Order = len(l.Run.Trials) + 1
 	l.Run.Trials = append(l.Run.Trials, *t)
-	return l.Recorder.AddTrial(ctx, l.Run.ID, t)
+	return l.Recorder.AddTrial(context.WithoutCancel(ctx), l.Run.ID, t)
 }
 
 // active lists the cases that are still being measured.
@@ -194,14 +195,15 @@ func (l *Laboratory) left(round, done, total int) time.Duration {
 	for _, c := range l.active() {
 		perRound += l.took[c.ID]
 	}
-	rounds := l.Schedule.Rounds
-	if rounds == 0 {
-		rounds = MinRounds
+	left := perRound * time.Duration(total-done) / time.Duration(total) // of this round
+	more := l.Schedule.Rounds - round
+	if l.Schedule.Rounds == 0 {
+		more = MinRounds - round
 		if perRound > 0 {
-			rounds = max(rounds, round-1+int((l.Schedule.Time-l.Now().Sub(l.began))/perRound))
+			more = max(more, int((l.Schedule.Time-l.Now().Sub(l.began)-left)/perRound), 0)
 		}
 	}
-	return time.Duration(rounds-round)*perRound + perRound*time.Duration(total-done)/time.Duration(total)
+	return left + time.Duration(more)*perRound
 }
 
 // verdict decides after a complete round whether the run ends.

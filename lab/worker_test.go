@@ -1,0 +1,261 @@
+package lab_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// The test binary is a worker too, when it is started under the name
+// "worker.FAULT": one that answers as it should, but for that fault.
+func TestMain(m *testing.M) {
+	if fault, ok := strings.CutPrefix(filepath.Base(os.Args[0]), "worker."); ok {
+		pretend(fault)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// faulty returns an executable with a fault; "none" is one of them.
+func faulty(t *testing.T, fault string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "worker."+fault)
+	if err := os.Symlink(exe, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// tiny has a phase of each kind that the lab holds against an expectation.
+const tiny = `
+name: tiny
+settings: {journal_mode: wal, synchronous: normal, cache_size: -2000}
+scales: {full: {n: 10}, quick: {n: 3}}
+schema: CREATE TABLE t(id INTEGER PRIMARY KEY)
+rows:
+  t: {count: $n, columns: {id: serial}}
+phases:
+  - {name: insert, insert: t}
+  - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: $n, returns: t}}
+`
+
+func parse(t *testing.T, yaml string) *workload.Workload {
+	t.Helper()
+	w, err := workload.Parse("test.yaml", []byte(yaml), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// tinyCase is tiny's case for an executable.
+func tinyCase(t *testing.T, executable string) *lab.Case {
+	t.Helper()
+	m := lab.Matrix{
+		Drivers:   []lab.Ref{{Name: executable, Path: executable}},
+		Workloads: []*workload.Workload{parse(t, tiny)}, Scale: "full", Seed: 7,
+	}
+	cases, err := m.Cases()
+	if err != nil || len(cases) != 1 {
+		t.Fatalf("%d cases, %v", len(cases), err)
+	}
+	cases[0].Worker = executable
+	return cases[0]
+}
+
+func pretend(fault string) {
+	line, err := bufio.NewReader(os.Stdin).ReadBytes('\n')
+	if err != nil {
+		os.Exit(9)
+	}
+	var req worker.Request
+	if err := json.Unmarshal(line, &req); err != nil {
+		os.Exit(9)
+	}
+	if req.Type == worker.TypeDescribe {
+		pretendDescribe(fault)
+		return
+	}
+	enc := json.NewEncoder(os.Stdout)
+	say := func(r worker.Response) {
+		if err := enc.Encode(r); err != nil {
+			os.Exit(9)
+		}
+	}
+	if err := os.WriteFile(req.Path, []byte("a database"), 0o644); err != nil {
+		os.Exit(9)
+	}
+	switch fault {
+	case "silent":
+		return
+	case "garbage":
+		fmt.Println("Traceback (most recent call last):")
+		time.Sleep(time.Hour)
+	case "long-line":
+		fmt.Println(strings.Repeat("x", 17<<20))
+		time.Sleep(time.Hour)
+	case "unknown-answer":
+		say(worker.Response{Type: "hello"})
+	}
+	settings := driver.Settings{}.With(req.Settings)
+	protocol := worker.Protocol
+	switch fault {
+	case "newer":
+		protocol++
+	case "no-pragma":
+		settings["synchronous"] = "full"
+	case "lacks-pragma":
+		delete(settings, "cache_size")
+	case "no-ready":
+		say(worker.Response{Type: worker.TypePhase, Phase: "insert"})
+	}
+	connections := []driver.Settings{{}, settings}
+	connections[0] = connections[0].With(req.Settings)
+	if fault == "no-proof" {
+		connections = nil
+	}
+	say(worker.Response{Type: worker.TypeReady, Protocol: protocol, Proof: &result.Proof{Connections: connections, SQLiteVersion: "3.0.0"}})
+	if fault == "strange-type" {
+		say(worker.Response{Type: "hello"})
+	}
+
+	gen, err := workload.NewGenerator(req.Seed, req.Plan)
+	if err != nil {
+		os.Exit(9)
+	}
+	for _, p := range req.Plan.Phases {
+		say(worker.Response{Type: worker.TypePhase, Phase: p.Name})
+		s := &result.Sample{Phase: p.Name, WallNS: 1000, Operations: 10, Rows: 10, Metric: "time"}
+		if p.Query != nil {
+			if s.Checksum, s.Rows, err = gen.Expected(p.Query.Returns); err != nil {
+				os.Exit(9)
+			}
+			misbehave(fault, s)
+		}
+		say(worker.Response{Type: worker.TypeSample, Sample: s})
+		if fault == "phases-twice" {
+			say(worker.Response{Type: worker.TypeSample, Sample: s})
+		}
+		if fault == "leaves-early" {
+			break
+		}
+	}
+	switch fault {
+	case "failed":
+		say(worker.Response{Type: worker.TypeFailed, Reason: &result.Reason{Code: "disk-full", Phase: "query", Message: "database or disk is full", Detail: "df says so"}})
+		return
+	case "failed-integrity", "failed-setting":
+		code := strings.TrimPrefix(fault, "failed-")
+		say(worker.Response{Type: worker.TypeFailed, Reason: &result.Reason{Code: code, Message: "so it is"}})
+		return
+	case "failed-silently":
+		say(worker.Response{Type: worker.TypeFailed})
+		return
+	case "child":
+		// It outlives its parent, in its group and with its output.
+		cmd := exec.Command("sleep", "3600")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if err := cmd.Start(); err != nil {
+			os.Exit(9)
+		}
+		_ = os.WriteFile(os.Args[0]+".child", fmt.Append(nil, cmd.Process.Pid), 0o644) // whose absence the test notices
+	}
+	say(worker.Response{Type: worker.TypeDone})
+	switch fault {
+	case "stays":
+		time.Sleep(time.Hour)
+	case "crash-at-end":
+		os.Exit(3)
+	case "talkative":
+		for range 1 << 15 {
+			fmt.Println("one more thing: this worker goes on talking after it is done")
+		}
+	}
+}
+
+// misbehave does what a worker may do in the middle of a phase.
+func misbehave(fault string, s *result.Sample) {
+	switch fault {
+	case "killed":
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Kill()
+		}
+		fmt.Fprintln(os.Stderr, err)
+		time.Sleep(time.Hour)
+	case "sleeps":
+		time.Sleep(time.Hour)
+	case "panic":
+		fmt.Fprintln(os.Stderr, "about to fall")
+		var nothing map[string]int
+		nothing["x"]++
+	case "dies":
+		for range 1000 {
+			fmt.Fprintln(os.Stderr, "a log line that is of no use")
+		}
+		fmt.Fprintln(os.Stderr, "the last words")
+		os.Exit(3)
+	case "wrong-phase":
+		s.Phase = "mix"
+	case "no-time":
+		s.WallNS = 0
+	case "no-operations":
+		s.Operations = 0
+	case "rows":
+		s.Rows--
+	case "checksum":
+		s.Checksum = strings.Repeat("0", 64)
+	}
+}
+
+func pretendDescribe(fault string) {
+	answer := worker.Response{Type: worker.TypeInfo, Protocol: worker.Protocol, Info: &driver.Info{
+		Name: "pretender", Kind: driver.OtherLanguage, Interface: driver.Direct,
+		Limits: map[string]string{"synchronous=normal": "it knows only one way"},
+	}, Proof: &result.Proof{Module: "example.com/pretender", ModuleVersion: "v1.2.3"}}
+	switch fault {
+	case "silent":
+		return
+	case "dies":
+		fmt.Fprintln(os.Stderr, "no module named sqlite3")
+		os.Exit(3)
+	case "garbage":
+		for {
+			fmt.Println("usage: worker")
+		}
+	case "long-line":
+		for {
+			fmt.Print("usage: worker")
+		}
+	case "newer":
+		answer.Protocol++
+	case "no-info":
+		answer.Info = nil
+	case "other":
+		answer.Type = worker.TypeDone
+	case "failed":
+		answer = worker.Response{Type: worker.TypeFailed, Reason: &result.Reason{Message: "no licence"}}
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(answer); err != nil {
+		os.Exit(9)
+	}
+	if fault == "stays" {
+		time.Sleep(time.Hour)
+	}
+}

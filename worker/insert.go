@@ -17,7 +17,7 @@ type inserter struct {
 	in    *workload.Insert
 	conn  driver.Conn
 	sets  map[string]*insertSet
-	watch *stopwatch
+	watch *Stopwatch
 	tx    driver.Tx
 }
 
@@ -30,7 +30,7 @@ type insertSet struct {
 	base     int64 // number of the chunk's first row
 }
 
-func (t *trial) insert(ctx context.Context, in *workload.Insert, s *result.Sample, w *stopwatch) (err error) {
+func (t *trial) insert(ctx context.Context, in *workload.Insert, s *result.Sample, w *Stopwatch) (err error) {
 	conn, err := t.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -89,19 +89,19 @@ func (i *inserter) bySet(ctx context.Context) error {
 			if err := i.fill(set, lo, hi); err != nil {
 				return err
 			}
-			i.watch.start()
+			i.watch.Start()
 			err := i.chunk(ctx, set, int(hi-lo))
 			if err == nil && hi == set.Total && i.in.Transaction == "set" {
 				err = i.commit(ctx)
 			}
-			i.watch.stop()
+			i.watch.Stop()
 			if err != nil {
 				return err
 			}
 		}
 	}
-	i.watch.start()
-	defer i.watch.stop()
+	i.watch.Start()
+	defer i.watch.Stop()
 	return i.commit(ctx)
 }
 
@@ -158,9 +158,9 @@ func (i *inserter) perRow(ctx context.Context, root *insertSet) error {
 		if err := i.fillTree(root, lo, hi); err != nil {
 			return err
 		}
-		i.watch.start()
+		i.watch.Start()
 		err := i.rowTransactions(ctx, root, int(hi-lo))
-		i.watch.stop()
+		i.watch.Stop()
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ type mixCall struct {
 	batch *driver.Batch // nil: no parameters
 }
 
-func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w *stopwatch) (err error) {
+func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w *Stopwatch) (err error) {
 	m := p.Mix
 	if s.Checksum, err = t.verifyMix(ctx, p); err != nil {
 		return err
@@ -95,14 +95,14 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 	}
 
 	var wg sync.WaitGroup
-	w.start()
+	w.Start()
 	begin := now()
 	for _, c := range clients[1:] {
 		wg.Go(func() { c.err = c.run(ctx, begin) })
 	}
 	clients[0].err = clients[0].run(ctx, begin)
 	wg.Wait()
-	w.stop()
+	w.Stop()
 
 	s.Metric = "time/op"
 	if m.Rate > 0 {

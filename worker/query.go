@@ -29,7 +29,7 @@ func statement(c *workload.Call) driver.Statement {
 	return st
 }
 
-func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, w *stopwatch) (err error) {
+func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, w *Stopwatch) (err error) {
 	q := p.Query
 	batch, n, err := t.queryParameters(p)
 	if err != nil {
@@ -60,13 +60,13 @@ func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, 
 	}
 
 	var wg sync.WaitGroup
-	w.start()
+	w.Start()
 	for _, c := range clients[1:] {
 		wg.Go(func() { c.err = c.run(ctx, q, batch, n) })
 	}
 	clients[0].err = clients[0].run(ctx, q, batch, n)
 	wg.Wait()
-	w.stop()
+	w.Stop()
 
 	all := newLatency()
 	for _, c := range clients {

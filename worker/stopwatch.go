@@ -3,6 +3,8 @@ package worker
 import (
 	"runtime"
 	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // epoch anchors the monotonic clock: one reading is time.Since(epoch), which
@@ -12,21 +14,24 @@ var epoch = time.Now()
 // now is the monotonic time in nanoseconds.
 func now() int64 { return int64(time.Since(epoch)) }
 
-// stopwatch adds up what passes while it runs: it is stopped while values are
-// made, so that only the driver's work counts.
-type stopwatch struct {
+// Stopwatch adds up what passes while it runs: it is stopped while values are
+// made, so that only the driver's work counts. Package addedcost times with it
+// what the engine is compared with.
+type Stopwatch struct {
 	wall, user, system, allocs, allocBytes int64
 
 	wall0, user0, system0, allocs0, allocBytes0 int64
 }
 
-func (s *stopwatch) start() {
+// Start lets it run.
+func (s *Stopwatch) Start() {
 	s.allocs0, s.allocBytes0 = heapAllocs()
 	s.user0, s.system0 = cpuTimes()
 	s.wall0 = now()
 }
 
-func (s *stopwatch) stop() {
+// Stop ends what Start has begun.
+func (s *Stopwatch) Stop() {
 	s.wall += now() - s.wall0
 	user, system := cpuTimes()
 	s.user += user - s.user0
@@ -34,6 +39,12 @@ func (s *stopwatch) stop() {
 	allocs, bytes := heapAllocs()
 	s.allocs += allocs - s.allocs0
 	s.allocBytes += bytes - s.allocBytes0
+}
+
+// Read writes what has been added up to a sample.
+func (s *Stopwatch) Read(to *result.Sample) {
+	to.WallNS, to.UserNS, to.SystemNS = s.wall, s.user, s.system
+	to.Allocs, to.AllocBytes = s.allocs, s.allocBytes
 }
 
 // heapAllocs is the count and bytes of heap objects so far. It stops the world

@@ -105,7 +105,7 @@ func (t *trial) phase(ctx context.Context, p *workload.Phase) (*result.Sample, e
 		ctx = context.WithoutCancel(ctx)
 	}
 	s := &result.Sample{Phase: p.Name, Metric: "time"}
-	var w stopwatch
+	var w Stopwatch
 	var err error
 	runtime.GC()
 	switch {
@@ -116,16 +116,15 @@ func (t *trial) phase(ctx context.Context, p *workload.Phase) (*result.Sample, e
 	case p.Mix != nil:
 		err = t.mix(ctx, p, s, &w)
 	default:
-		w.start()
+		w.Start()
 		err = t.db.Script(ctx, p.Script)
-		w.stop()
+		w.Stop()
 		s.Operations = 1
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.WallNS, s.UserNS, s.SystemNS = w.wall, w.user, w.system
-	s.Allocs, s.AllocBytes = w.allocs, w.allocBytes
+	w.Read(s)
 	s.PeakRSSBytes = peakRSS()
 	s.WALBytes = fileSize(t.req.Path + "-wal")
 	if t.wal && s.WALBytes > 0 {
@@ -145,12 +144,12 @@ func (t *trial) phase(ctx context.Context, p *workload.Phase) (*result.Sample, e
 
 // checkpoint empties the write-ahead log and returns the time it took in ns.
 func (t *trial) checkpoint(ctx context.Context) (int64, error) {
-	var w stopwatch
+	var w Stopwatch
 	busy := int64(0)
 	st := driver.Statement{SQL: "PRAGMA wal_checkpoint(TRUNCATE)", Columns: ints(3)}
-	w.start()
+	w.Start()
 	err := query(ctx, t.db, st, func(r driver.Row) error { busy = r[0].Int; return nil })
-	w.stop()
+	w.Stop()
 	if err == nil && busy != 0 {
 		err = failf("checkpoint", "the checkpoint after the phase was blocked by a connection that still reads or writes")
 	}

@@ -260,7 +260,7 @@ func TestStopsWhenPrecise(t *testing.T) {
 		want  int
 	}{
 		{"at once", 0, 6},
-		{"later", 1, 9},
+		{"later", 1, 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)

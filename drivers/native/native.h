@@ -17,11 +17,9 @@ typedef struct sqlite3_value sqlite3_value;
 
 enum {
   SQLITE_OK = 0,
-  SQLITE_BUSY = 5,
   SQLITE_NOMEM = 7,
   SQLITE_INTERRUPT = 9,
   SQLITE_MISUSE = 21,
-  SQLITE_RANGE = 25,
   SQLITE_ROW = 100,
   SQLITE_DONE = 101,
 

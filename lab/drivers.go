@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -150,6 +151,11 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 		}
 		if at && !versionSyntax.MatchString(version) {
 			return Ref{}, fmt.Errorf("driver %s: bad version %q: want one such as %s@%s", name, version, base, known[i].Version)
+		}
+		if at {
+			if err := module.Check(known[i].Module, version); err != nil {
+				return Ref{}, fmt.Errorf("driver %s: %s has no such version: %w: pinned is %s", name, known[i].Module, err, known[i].Version)
+			}
 		}
 		return Ref{Name: name, Known: &known[i], Version: version}, nil
 	}

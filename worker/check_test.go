@@ -78,10 +78,10 @@ func TestCheckPlan(t *testing.T) {
 		"plan.phases[0].insert.sets[1] is \"articles\" with": func(_ *worker.Request, p *workload.Plan) {
 			p.DataSets[1].Count, p.DataSets[1].Total = 1<<25, 3<<25
 		},
-		"plan.phases[1].query.sql":      func(_ *worker.Request, p *workload.Plan) { query(p).SQL = " " },
-		"plan.phases[1].query.rows":     func(_ *worker.Request, p *workload.Plan) { query(p).Rows = -2 },
-		"plan.phases[1].query.repeat":   func(_ *worker.Request, p *workload.Plan) { query(p).Repeat = 0 },
-		"plan.phases[1].query.columns ": func(_ *worker.Request, p *workload.Plan) { query(p).Columns = nil },
+		"plan.phases[1].query.sql":           func(_ *worker.Request, p *workload.Plan) { query(p).SQL = " " },
+		"plan.phases[1].query.rows":          func(_ *worker.Request, p *workload.Plan) { query(p).Rows = -2 },
+		"plan.phases[1].query.repeat":        func(_ *worker.Request, p *workload.Plan) { query(p).Repeat = 0 },
+		"plan.phases[1].query.columns ":      func(_ *worker.Request, p *workload.Plan) { query(p).Columns = nil },
 		"plan.phases[1].query.clients is 0:": func(_ *worker.Request, p *workload.Plan) { query(p).Clients = 0 },
 		"plan.phases[1].query.clients is 3,": func(_ *worker.Request, p *workload.Plan) { query(p).Clients = 3 },
 		"plan.phases[1].query.for_each": func(_ *worker.Request, p *workload.Plan) {
@@ -102,10 +102,10 @@ func TestCheckPlan(t *testing.T) {
 				mix(p).Operations = append(mix(p).Operations, mix(p).Operations[0])
 			}
 		},
-		"plan.phases[2].mix.operations[0].name":               func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[0].Name = "" },
-		"plan.phases[2].mix.operations[0].weight":             func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[0].Weight = 0 },
-		"plan.phases[2].mix.operations[1].calls is":           func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[1].Calls = nil },
-		"plan.phases[2].mix.operations[1].calls[1].sql":       func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[1].Calls[1].SQL = "" },
+		"plan.phases[2].mix.operations[0].name":         func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[0].Name = "" },
+		"plan.phases[2].mix.operations[0].weight":       func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[0].Weight = 0 },
+		"plan.phases[2].mix.operations[1].calls is":     func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[1].Calls = nil },
+		"plan.phases[2].mix.operations[1].calls[1].sql": func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[1].Calls[1].SQL = "" },
 	} {
 		t.Run(field, func(t *testing.T) {
 			req := sound(t)

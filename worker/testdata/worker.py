@@ -1,0 +1,854 @@
+#!/usr/bin/env python3
+"""A sqlite3perf worker for Python's sqlite3 module.
+
+It is written from docs/worker-protocol.md and docs/generated-values.md, with the
+standard library alone, and shares no code with the workers in Go.  It runs
+insert, query and script phases; a mix it answers with the reason "unsupported".
+Python 3.11 or newer.
+"""
+
+import base64
+import binascii
+import datetime
+import gc
+import hashlib
+import json
+import math
+import os
+import re
+import sqlite3
+import struct
+import sys
+import threading
+import time
+import urllib.parse
+import zlib
+
+try:
+    import resource  # not on Windows
+except ImportError:
+    resource = None
+
+PROTOCOL = 1
+
+INFO = {
+    "name": "python",
+    "about": "Python's sqlite3 module, over the SQLite that the interpreter is linked with.",
+    "module": "sqlite3",
+    "kind": "other language",
+    "interface": "direct",
+}
+
+
+class Failure(Exception):
+    """The end of a trial, with the coded reason that the lab is told."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+# Generated values: docs/generated-values.md.
+
+M64 = (1 << 64) - 1
+GAMMA = 0x9E3779B97F4A7C15
+ARENA = 1 << 20
+
+
+def mix64(z):
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & M64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & M64
+    return z ^ z >> 31
+
+
+class Stream:
+    """A random sequence with a name."""
+
+    def __init__(self, seed, name):
+        h = 0xCBF29CE484222325
+        for b in name.encode():
+            h = (h ^ b) * 0x100000001B3 & M64
+        self.key = mix64(seed ^ h)
+
+    def draw(self, i, k=0):
+        r = mix64(self.key + (i + 1) * GAMMA & M64)
+        return r if k == 0 else mix64(r + k * GAMMA & M64)
+
+    def bytes(self, i, n):
+        words = b"".join(struct.pack("<Q", self.draw(i, k)) for k in range((n + 7) // 8))
+        return words[:n]
+
+
+def below(u, n):
+    return u * n >> 64
+
+
+def unit(u):
+    return (u >> 11) * 2.0**-53
+
+
+def signed(v):
+    """v as a 64-bit two's complement number."""
+    v &= M64
+    return v - (1 << 64) if v >> 63 else v
+
+
+def letters(b):
+    return bytes(97 + (x * 26 >> 8) for x in b).decode()
+
+
+arenas = {}
+
+
+def arena(text):
+    """The arena, twice in a row, so that it can be read over its end."""
+    if text not in arenas:
+        b = b"".join(struct.pack("<Q", mix64((j + 1) * GAMMA & M64)) for j in range(ARENA // 8))
+        arenas[text] = 2 * (letters(b) if text else b)
+    return arenas[text]
+
+
+def arena_slice(text, start, n):
+    a = arena(text)
+    if start + n <= len(a):
+        return a[start : start + n]
+    whole = a[start : start + ARENA]
+    return (whole * (n // ARENA + 1))[:n]
+
+
+def ln(x):
+    m, e = math.frexp(x)
+    if m < 0.7071067811865476:
+        m, e = 2 * m, e - 1
+    t = (m - 1) / (m + 1)
+    p = 0.0
+    for k in range(25, 0, -2):
+        p = p * (t * t) + 1 / k
+    return 2 * t * p + e * 0.6931471805599453
+
+
+def exp(x):
+    k = math.floor(x * 1.4426950408889634 + 0.5)
+    r = x - k * 0.6931471805599453
+    p = 1.0
+    for j in range(18, 0, -1):
+        p = 1 + p * r / j
+    return math.ldexp(p, k)
+
+
+def power(x, y):
+    return exp(y * ln(x))
+
+
+class Zipf:
+    def __init__(self, n, s):
+        self.n, self.s = n, s
+        self.first = self.area(1.5) - 1
+        self.last = self.area(n + 0.5)
+        self.close = 2 - self.inverse(self.area(2.5) - power(2, -s))
+
+    def area(self, x):
+        return ln(x) if self.s == 1 else (power(x, 1 - self.s) - 1) / (1 - self.s)
+
+    def inverse(self, a):
+        return exp(a) if self.s == 1 else power(1 + a * (1 - self.s), 1 / (1 - self.s))
+
+    def at(self, stream, i):
+        k = 0
+        while True:
+            u = self.last + unit(stream.draw(i, k)) * (self.first - self.last)
+            x = self.inverse(u)
+            z = max(1.0, min(float(math.floor(x + 0.5)), float(self.n)))
+            if z - x <= self.close or u >= self.area(z + 0.5) - power(z, -self.s):
+                return int(z)
+            k += 1
+
+
+VERB = re.compile(r"%(?:%|(-?)(0?)(\d*)([dsvx]))")
+
+
+class Column:
+    """One generated column, or parameter: at(i) is its value in row i."""
+
+    def __init__(self, gen, full, d, owner, siblings):
+        self.seed, self.sets, self.full, self.type = gen.seed, gen.sets, full, d["type"]
+        self.owner, self.siblings = owner, siblings
+        self.g = g = d["generator"]
+        self.low, self.high = g.get("low", 0), g.get("high", 0)
+        self.stream = Stream(self.seed, full)
+        self.nulls = Stream(self.seed, full + "#null")
+        self.lengths = Stream(self.seed, full + "#length")
+        self.permille = g.get("null_permille", 0)
+        kind = g["kind"]
+        self.make = getattr(self, kind, None)
+        if self.make is None or kind not in KINDS:
+            raise Failure("unsupported", f"{full}: no generator of kind {kind!r} here")
+        self.zipf_law = None
+        if kind == "zipf":
+            self.zipf_law = Zipf(self.high - self.low + 1, g["skew"])
+        if kind == "repeat":
+            self.repeated = g.get("text", "") * g.get("times", 0)
+
+    def at(self, i):
+        if self.permille and below(self.nulls.draw(i), 1000) < self.permille:
+            return None
+        return self.make(i)
+
+    def serial(self, i):
+        return signed(self.low + self.g.get("step", 0) * i)
+
+    def const(self, i):
+        if self.type == "text":
+            return self.g.get("text", "")
+        if self.type == "real":
+            return float(self.g.get("real_low", 0))
+        return self.g.get("int", 0)
+
+    def null(self, i):
+        return None
+
+    def int(self, i):
+        return signed(self.low + below(self.stream.draw(i), self.high - self.low + 1))
+
+    def zipf(self, i):
+        return signed(self.low + self.zipf_law.at(self.stream, i) - 1)
+
+    def real(self, i):
+        low, high = float(self.g.get("real_low", 0)), float(self.g.get("real_high", 0))
+        x = low + unit(self.stream.draw(i)) * (high - low)
+        return low if x >= high else x
+
+    def time(self, i):
+        if self.high > self.low:
+            return self.low + below(self.stream.draw(i), self.high - self.low)
+        return self.serial(i)
+
+    def choice(self, i):
+        c = self.g["choice"]
+        return c[below(self.stream.draw(i), len(c))]
+
+    def repeat(self, i):
+        return self.repeated
+
+    def length(self, i):
+        if self.low == self.high:
+            return self.low
+        return self.low + below(self.lengths.draw(i), self.high - self.low + 1)
+
+    def text(self, i):
+        if self.high > 256:
+            return arena_slice(True, self.stream.draw(i) >> 44, self.length(i))
+        return letters(self.stream.bytes(i, self.length(i)))
+
+    def blob(self, i):
+        if self.high > 256:
+            return arena_slice(False, self.stream.draw(i) >> 44, self.length(i))
+        return self.stream.bytes(i, self.length(i))
+
+    def hex(self, i):
+        return self.stream.bytes(i, self.length(i)).hex()
+
+    def sha256(self, i):
+        v = self.siblings[self.g["of"][0]].at(i)
+        if v is None:
+            return None
+        if self.g.get("hex"):
+            v = binascii.unhexlify(v)
+        return hashlib.sha256(v.encode() if isinstance(v, str) else v).hexdigest()
+
+    def format(self, i):
+        values = [self.siblings[name].at(i) for name in self.g.get("of") or []]
+        if None in values:
+            return None
+        values.reverse()
+
+        def verb(m):
+            if m[0] == "%%":
+                return "%"
+            v, width = values.pop(), int(m[3] or 0)
+            if m[4] == "x":
+                s = f"{v:x}" if isinstance(v, int) else v.encode().hex()
+            else:
+                s = str(v)
+            if m[1]:
+                return s.ljust(width)
+            return s.zfill(width) if m[2] else s.rjust(width)
+
+        return VERB.sub(verb, self.g.get("format", ""))
+
+    def ref(self, i):
+        name, _, column = self.g["of"][0].partition(".")
+        return self.sets[name].columns[column].at(i // self.owner.rows_per(name))
+
+    def pick(self, i):
+        name, _, column = self.g["of"][0].partition(".")
+        source = self.sets[name]
+        if not self.g.get("skew"):
+            return source.columns[column].at(below(self.stream.draw(i), source.total))
+        if self.zipf_law is None:
+            self.zipf_law = Zipf(source.total, self.g["skew"])
+        return source.columns[column].at(self.zipf_law.at(self.stream, i) - 1)
+
+
+KINDS = set("serial const null int zipf real time format text repeat blob choice hex sha256 ref pick".split())
+
+
+class DataSet:
+    def __init__(self, gen, d):
+        self.sets, self.name, self.table = gen.sets, d["name"], d["table"]
+        self.parent, self.count, self.total = d.get("parent"), d["count"], d["total"]
+        self.columns = {}
+        for c in d["columns"]:
+            self.columns[c["name"]] = Column(gen, f"{self.name}.{c['name']}", c, self, self.columns)
+        self.shown = [c["name"] for c in d["columns"] if not c.get("hidden")]
+
+    def rows_per(self, ancestor):
+        """How many rows of this set are nested in one row of ancestor."""
+        n, s = 1, self
+        while s.name != ancestor:
+            n, s = n * s.count, self.sets[s.parent]
+        return max(n, 1)
+
+    def rows(self, lo, hi):
+        columns = [self.columns[name] for name in self.shown]
+        return [tuple(c.at(i) for c in columns) for i in range(lo, hi)]
+
+
+class Generator:
+    def __init__(self, seed, plan):
+        self.seed, self.sets = seed, {}
+        for d in plan.get("data_sets") or []:
+            self.sets[d["name"]] = DataSet(self, d)
+
+    def parameters(self, phase, call, for_each, n):
+        """The parameters of n executions."""
+        own, makers = {}, []
+        for p in call.get("parameters") or []:
+            if "generator" in p:
+                c = own[p["name"]] = Column(self, f"{phase}.{p['name']}", p, None, own)
+                makers.append((c, 1))
+            else:
+                name, _, column = p["column"].partition(".")
+                makers.append((self.sets[name].columns[column], self.sets[for_each].rows_per(name)))
+        return [tuple(c.at(r // per) for c, per in makers) for r in range(n)]
+
+
+# Measuring.
+
+
+class Stopwatch:
+    """Adds up wall and CPU time while it runs."""
+
+    def __init__(self):
+        self.wall = self.user = self.system = 0
+
+    def __enter__(self):
+        self.cpu0 = cpu_times()
+        self.wall0 = time.perf_counter_ns()
+
+    def __exit__(self, *exc):
+        self.wall += time.perf_counter_ns() - self.wall0
+        user, system = cpu_times()
+        self.user += user - self.cpu0[0]
+        self.system += system - self.cpu0[1]
+
+
+def cpu_times():
+    if resource is None:
+        t = os.times()
+        return int(t.user * 1e9), int(t.system * 1e9)
+    r = resource.getrusage(resource.RUSAGE_SELF)
+    return int(r.ru_utime * 1e9), int(r.ru_stime * 1e9)
+
+
+def peak_rss():
+    try:
+        with open("/proc/self/status") as f:
+            return next(int(line.split()[1]) << 10 for line in f if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        pass
+    if resource is None:
+        return 0
+    rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return rss if sys.platform == "darwin" else rss << 10
+
+
+class Histogram:
+    """An HdrHistogram of nanoseconds, from 1 to 120 s, to three digits."""
+
+    HIGHEST = 120_000_000_000
+    HALF = 10  # logarithm of half the number of buckets of one width
+
+    def __init__(self):
+        self.counts, self.total, self.sum = {}, 0, 0
+
+    def record(self, ns):
+        ns = min(max(ns, 1), self.HIGHEST)
+        shift = max(ns.bit_length() - self.HALF - 1, 0)
+        i = (shift << self.HALF) + (ns >> shift)
+        self.counts[i] = self.counts.get(i, 0) + 1
+        self.total += 1
+        self.sum += ns
+
+    def merge(self, other):
+        for i, n in other.counts.items():
+            self.counts[i] = self.counts.get(i, 0) + n
+        self.total += other.total
+        self.sum += other.sum
+
+    def greatest(self, i):
+        """The greatest value that counts[i] stands for."""
+        shift = max((i >> self.HALF) - 1, 0)
+        return ((i - (shift << self.HALF) + 1) << shift) - 1
+
+    def quantile(self, percent):
+        rest = max(int(percent / 100 * self.total + 0.5), 1)
+        for i in sorted(self.counts):
+            rest -= self.counts[i]
+            if rest <= 0:
+                break
+        return self.greatest(i)
+
+    def encode(self):
+        body, last = bytearray(), -1
+        for i in sorted(self.counts):
+            zeros = i - last - 1
+            if zeros:
+                zigzag_leb128(body, -zeros)
+            zigzag_leb128(body, self.counts[i])
+            last = i
+        head = struct.pack(">iiiiqqd", 0x1C849313, len(body), 0, 3, 1, self.HIGHEST, 1.0)
+        packed = zlib.compress(head + bytes(body))
+        return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
+
+    def summary(self, operation):
+        s = {"operation": operation, "count": self.total, "mean_ns": self.sum // self.total}
+        for name, percent in ("p50", 50), ("p90", 90), ("p99", 99), ("p99_9", 99.9), ("p99_99", 99.99):
+            s[name + "_ns"] = self.quantile(percent)
+        s["max_ns"] = self.quantile(100)
+        s["histogram"] = self.encode()
+        return s
+
+
+def zigzag_leb128(out, v):
+    """LEB128, in which a ninth byte has eight bits."""
+    v = (v << 1 ^ v >> 63) & M64
+    for _ in range(8):
+        if v < 0x80:
+            out.append(v)
+            return
+        out.append(v & 0x7F | 0x80)
+        v >>= 7
+    out.append(v)
+
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+MILLISECOND = datetime.timedelta(milliseconds=1)
+
+
+def decoder(types):
+    """What makes a list of Python values of a row, each of its declared type."""
+    plain = all(t.rstrip("?") not in ("bool", "time") for t in types)
+    if plain:
+        return None
+    convert = []
+    for t in types:
+        t = t.rstrip("?")
+        if t == "bool":
+            convert.append(lambda v: None if v is None else v != 0)
+        elif t == "time":
+            convert.append(lambda v: None if v is None else EPOCH + v * MILLISECOND)
+        else:
+            convert.append(lambda v: v)
+    return lambda row: [f(v) for f, v in zip(convert, row)]
+
+
+def checksum_row(h, row, types):
+    for v, t in zip(row, types):
+        t = t.rstrip("?")
+        if v is None:
+            h.update(b"N")
+        elif t == "real":
+            h.update(b"R" + struct.pack("<d", v))
+        elif t in ("text", "blob"):
+            b = v.encode() if isinstance(v, str) else v
+            h.update((b"T" if t == "text" else b"B") + struct.pack("<Q", len(b)) + b)
+        else:
+            if t == "time":
+                v = (v - EPOCH) // MILLISECOND
+            h.update(b"I" + struct.pack("<q", int(v)))
+
+
+# Settings: the vocabulary of docs/worker-protocol.md, in order of application.
+
+PRAGMAS = {
+    "busy_timeout": None,
+    "page_size": None,
+    "auto_vacuum": ["none", "full", "incremental"],
+    "locking_mode": None,
+    "journal_mode": None,
+    "synchronous": ["off", "normal", "full", "extra"],
+    "foreign_keys": ["off", "on"],
+    "cache_size": None,
+    "mmap_size": None,
+    "temp_store": ["default", "file", "memory"],
+    "wal_autocheckpoint": None,
+    "secure_delete": ["off", "on", "fast"],
+}
+
+
+def connect(path, settings):
+    uri = "file:" + urllib.parse.quote(path)
+    query = {k: settings[k] for k in ("mode", "cache") if k in settings}
+    if query:
+        uri += "?" + urllib.parse.urlencode(query)
+    conn = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    for name in PRAGMAS:
+        if name in settings:
+            conn.execute(f"PRAGMA {name}={settings[name]}").fetchall()
+    return conn
+
+
+def read_settings(conn):
+    got = {}
+    for name, words in PRAGMAS.items():
+        row = conn.execute(f"PRAGMA {name}").fetchone()
+        if row is None:
+            if name == "mmap_size":
+                got[name] = "0"  # compiled without memory mapping
+            continue
+        v = row[0]
+        got[name] = words[v] if words and v in range(len(words)) else str(v).lower()
+    return got
+
+
+def refused(conn, sql):
+    """Whether a lock keeps the statement from running."""
+    try:
+        conn.execute(sql).fetchall()
+    except sqlite3.OperationalError as e:
+        if e.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise
+        return True
+    return False
+
+
+def quote(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Trial:
+    CHUNK = 20_000  # rows made at a time
+
+    def __init__(self, request):
+        self.path, self.settings = request["path"], request.get("settings") or {}
+        self.plan = request["plan"]
+        self.seed = request["seed"]
+        self.begin = ("BEGIN " + self.settings.get("txlock", "")).strip().upper()
+        self.phase = None
+        self.conns = []
+        self.owned = threading.Lock()
+
+    def run(self):
+        if os.path.exists(self.path):
+            raise Failure("path", f"{self.path} exists already: a trial makes its own database")
+        threading.Thread(target=self.watch, daemon=True).start()
+        self.gen = Generator(self.seed, self.plan)
+        for _ in range(int(self.settings.get("pool_size", 1))):
+            self.conns.append(connect(self.path, self.settings))
+        answer(type="ready", protocol=PROTOCOL, proof=self.proof())
+        conn = self.conns[0]
+        if self.plan.get("schema"):
+            conn.executescript(self.plan["schema"])
+        for p in self.plan.get("phases") or []:
+            self.phase = p["name"]
+            answer(type="phase", phase=p["name"])
+            sample = self.run_phase(p)
+            if not p.get("untimed"):
+                answer(type="sample", sample=sample)
+        self.phase = None
+
+    def close(self):
+        for conn in self.conns:
+            conn.close()
+        self.owned.acquire()  # from here on the database is the lab's
+
+    def watch(self):
+        """Gives the trial up when the lab has gone."""
+        while os.read(0, 1 << 16):
+            pass
+        if self.owned.acquire(blocking=False):
+            for suffix in "", "-wal", "-shm", "-journal":
+                try:
+                    os.remove(self.path + suffix)
+                except OSError:
+                    pass
+            os._exit(1)
+
+    def proof(self):
+        seen = self.observe()
+        seen["pool_size"] = str(len(self.conns))
+        conn = self.conns[0]
+        version, source = conn.execute("SELECT sqlite_version(), sqlite_source_id()").fetchone()
+        return {
+            "connections": [{**read_settings(c), **seen} for c in self.conns],
+            "sqlite_version": version,
+            "sqlite_source_id": source,
+            "compile_options": [o for (o,) in conn.execute("PRAGMA compile_options")],
+            "module": INFO["module"],
+            "module_version": "",
+            "runtime": "python" + sys.version.split()[0],
+        }
+
+    def observe(self):
+        """Finds txlock from how a second handle on the file fares."""
+        conn, got = self.conns[0], read_settings(self.conns[0])
+        if got.get("locking_mode") == "exclusive" or self.settings.get("mode") == "memory":
+            return {}
+        other = connect(self.path, {**self.settings, "busy_timeout": "0"})
+        try:
+            conn.execute(self.begin)
+            if not refused(other, "BEGIN IMMEDIATE"):
+                other.execute("ROLLBACK")
+                return {"txlock": "deferred"}
+            if got["journal_mode"] == "wal":  # where exclusive is immediate
+                return {"txlock": self.settings.get("txlock", "immediate")}
+            if refused(other, "SELECT count(*) FROM sqlite_master"):
+                return {"txlock": "exclusive"}
+            return {"txlock": "immediate"}
+        finally:
+            conn.execute("ROLLBACK")
+            other.close()
+
+    def run_phase(self, p):
+        watch = Stopwatch()
+        sample = {"phase": p["name"], "metric": "time", "rows": 0, "allocs": 0, "alloc_bytes": 0}
+        gc.collect()
+        if "insert" in p:
+            self.insert(p["insert"], sample, watch)
+        elif "query" in p:
+            self.query(p, sample, watch)
+        elif "mix" in p:
+            raise Failure("unsupported", "this worker does not run mixes")
+        else:
+            with watch:
+                self.conns[0].executescript(p["script"])
+            sample["operations"] = 1
+        sample.update(wall_ns=watch.wall, user_ns=watch.user, system_ns=watch.system, peak_rss_bytes=peak_rss())
+        sample["wal_bytes"] = file_size(self.path + "-wal")
+        if sample["wal_bytes"]:
+            checkpoint = Stopwatch()
+            with checkpoint:
+                busy = self.conns[0].execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if busy:
+                raise Failure("checkpoint", "the checkpoint after the phase was blocked")
+            sample["checkpoint_ns"] = checkpoint.wall
+        sample["database_bytes"] = file_size(self.path)
+        if "query" in p and not p.get("untimed"):
+            sample["checksum"] = self.checksum(p)
+        return sample
+
+    # Insert phases.
+
+    def insert(self, phase, sample, watch):
+        conn, sets = self.conns[0], [self.gen.sets[name] for name in phase["sets"]]
+        per, policy = phase["rows_per_statement"], phase["transaction"]
+        self.ad_hoc = phase.get("ad_hoc", False)
+        sample["rows"] = sample["operations"] = sum(s.total for s in sets)
+        if policy == "per":
+            return self.insert_nested(conn, sets, per, watch)
+        for s in sets:
+            step = phase["every"] if policy == "every" else per
+            step *= max(self.CHUNK // step, 1)
+            for lo in range(0, s.total, step):
+                rows = s.rows(lo, min(lo + step, s.total))
+                with watch:
+                    if policy == "every":
+                        for k in range(0, len(rows), phase["every"]):
+                            conn.execute(self.begin)
+                            self.write(conn, s, rows[k : k + phase["every"]], per)
+                            conn.execute("COMMIT")
+                        continue
+                    if policy != "each" and not conn.in_transaction:
+                        conn.execute(self.begin)
+                    self.write(conn, s, rows, per)
+            if policy == "set" and conn.in_transaction:
+                with watch:
+                    conn.execute("COMMIT")
+        if conn.in_transaction:
+            with watch:
+                conn.execute("COMMIT")
+
+    def insert_nested(self, conn, sets, per, watch):
+        root = sets[0]
+        children = {s.name: [c for c in sets[1:] if c.parent == s.name] for s in sets}
+        widest = max(s.rows_per(root.name) for s in sets)
+        step = max(self.CHUNK // widest, 1)
+        for lo in range(0, root.total, step):
+            hi = min(lo + step, root.total)
+            made, first = {}, {}
+
+            def make(s, lo, hi):
+                made[s.name], first[s.name] = s.rows(lo, hi), lo
+                for c in children[s.name]:
+                    make(c, lo * c.count, hi * c.count)
+
+            def tree(s, lo, hi):
+                rows, at = made[s.name], first[s.name]
+                if not children[s.name]:
+                    self.write(conn, s, rows[lo - at : hi - at], per)
+                    return
+                for r in range(lo, hi):
+                    self.write(conn, s, rows[r - at : r - at + 1], per)
+                    for c in children[s.name]:
+                        tree(c, r * c.count, (r + 1) * c.count)
+
+            make(root, lo, hi)
+            with watch:
+                for r in range(lo, hi):
+                    conn.execute(self.begin)
+                    tree(root, r, r + 1)
+                    conn.execute("COMMIT")
+
+    def write(self, conn, s, rows, per):
+        """Inserts rows, so many to a statement and the rest in a shorter one."""
+        whole = len(rows) // per * per
+        if per == 1 and not self.ad_hoc:
+            conn.executemany(self.statement(s, 1), rows)
+            return
+        for lo in range(0, whole, per):
+            conn.execute(self.statement(s, per), [v for row in rows[lo : lo + per] for v in row])
+        if whole < len(rows):
+            conn.execute(self.statement(s, len(rows) - whole), [v for row in rows[whole:] for v in row])
+
+    def statement(self, s, groups):
+        group = "(" + ",".join("?" * len(s.shown)) + ")"
+        columns = ",".join(map(quote, s.shown))
+        return f"INSERT INTO {quote(s.table)}({columns}) VALUES {','.join([group] * groups)}"
+
+    # Query phases.
+
+    def executions(self, p):
+        q = p["query"]
+        for_each = q.get("for_each")
+        return self.gen.parameters(p["name"], q, for_each, self.gen.sets[for_each].total if for_each else 1)
+
+    def query(self, p, sample, watch):
+        q, parameters = p["query"], self.executions(p)
+        if q["clients"] > len(self.conns):
+            raise Failure("plan", f"{q['clients']} clients, but {len(self.conns)} connections")
+        clients = [Client(conn, q, parameters) for conn in self.conns[: q["clients"]]]
+        threads = [threading.Thread(target=c.run) for c in clients[1:]]
+        with watch:
+            for t in threads:
+                t.start()
+            clients[0].run()
+            for t in threads:
+                t.join()
+        histogram = Histogram()
+        for c in clients:
+            if c.error:
+                raise c.error
+            sample["rows"] += c.rows
+            if c.histogram:
+                histogram.merge(c.histogram)
+        sample["operations"] = len(parameters) * q["repeat"] * len(clients)
+        if histogram.total:
+            sample["latency"] = [histogram.summary("query")]
+
+    def checksum(self, p):
+        q, h = p["query"], hashlib.sha256()
+        types = q["columns"]
+        decode = decoder(types) or (lambda row: row)
+        for values in self.executions(p):
+            for row in self.conns[0].execute(q["sql"], values):
+                checksum_row(h, decode(row), types)
+        return h.hexdigest()
+
+
+class Client:
+    """One thread of a query phase, on a connection of its own."""
+
+    def __init__(self, conn, query, parameters):
+        self.conn, self.query, self.parameters = conn, query, parameters
+        self.rows, self.error = 0, None
+        self.histogram = Histogram() if len(parameters) * query["repeat"] > 1 else None
+
+    def run(self):
+        try:
+            for _ in range(self.query["repeat"]):
+                self.once()
+        except Exception as e:
+            self.error = e
+
+    def once(self):
+        sql, wanted = self.query["sql"], self.query["rows"]
+        decode, histogram = decoder(self.query["columns"]), self.histogram
+        last = time.perf_counter_ns()
+        for r, values in enumerate(self.parameters):
+            n = 0
+            for row in self.conn.execute(sql, values):
+                if decode:
+                    decode(row)
+                n += 1
+            self.rows += n
+            if wanted >= 0 and n != wanted:
+                raise Failure("rows", f"execution {r} of the query returned {n} rows, expected {wanted}")
+            if histogram:
+                now = time.perf_counter_ns()
+                histogram.record(now - last)
+                last = now
+
+
+def file_size(path):
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def answer(**message):
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def reason(e, phase):
+    r = {"code": "error", "message": f"{type(e).__name__}: {e}".replace("\n", " ")}
+    if isinstance(e, Failure):
+        r["code"], r["message"] = e.code, str(e)
+    elif isinstance(e, sqlite3.Error) and hasattr(e, "sqlite_errorcode"):
+        full = e.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL
+        r["code"], r["message"] = "disk-full" if full else "sqlite", f"{e.sqlite_errorname}: {e}"
+    if phase:
+        r["phase"] = phase
+    return r
+
+
+def main():
+    line = sys.stdin.buffer.readline()
+    try:
+        request = json.loads(line)
+        if request["protocol"] != PROTOCOL:
+            raise ValueError(f"it speaks protocol {request['protocol']}, this worker {PROTOCOL}")
+        if request["type"] not in ("describe", "trial"):
+            raise ValueError(f"unknown type {request['type']!r}")
+    except (ValueError, KeyError, TypeError) as e:
+        answer(type="failed", reason={"code": "protocol", "message": f"request is not understood: {e}"})
+        return
+    if request["type"] == "describe":
+        answer(type="info", protocol=PROTOCOL, info=INFO)
+        return
+    trial = Trial(request)
+    try:
+        try:
+            trial.run()
+        finally:
+            trial.close()
+    except Exception as e:
+        answer(type="failed", reason=reason(e, trial.phase))
+    else:
+        answer(type="done")
+
+
+if __name__ == "__main__":
+    main()

@@ -49,44 +49,61 @@ func newStmt(lib *Library, st contract.Statement) *stmt {
 	return s
 }
 
-// args boxes the rows lo ≤ r < hi, one group of parameters after the other.
-func (s *shape) args(sc *scratch, b *contract.Batch, lo, hi int) ([]any, error) {
+// check is an error unless per rows of b are what the statement takes.
+func (s *shape) check(b *contract.Batch, per int) error {
 	n := 0
 	if b != nil {
-		n = (hi - lo) * len(b.Columns)
+		n = per * len(b.Columns)
 	}
-	if n != len(sc.args) {
-		return nil, fmt.Errorf("statement %q takes %d parameters, got %d", s.SQL, len(sc.args), n)
+	if n != len(s.Params) {
+		return fmt.Errorf("statement %q takes %d parameters, got %d", s.SQL, len(s.Params), n)
 	}
-	i := 0
-	for r := lo; i < n; r++ {
-		for c := range b.Columns {
-			sc.args[i] = b.Columns[c].Any(r)
+	return nil
+}
+
+// fill boxes the values of as many rows from r on as args has room for.
+func fill(args []any, columns []contract.Column, r int) {
+	for i := 0; i < len(args); r++ {
+		for c := range columns {
+			column := &columns[c]
+			switch {
+			case column.Null(r):
+				args[i] = nil
+			case column.Type == contract.Text:
+				args[i] = column.Text(r)
+			case column.Type == contract.Blob:
+				args[i] = column.Bytes(r)
+			case column.Type == contract.Real:
+				args[i] = column.Reals[r]
+			default:
+				args[i] = column.Ints[r]
+			}
 			i++
 		}
 	}
-	return sc.args, nil
 }
 
 func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 	per := 1
+	var columns []contract.Column
 	if b == nil {
 		lo, hi = 0, 1
 	} else {
-		per = max(1, b.PerExec)
+		per, columns = max(1, b.PerExec), b.Columns
+	}
+	if err := s.check(b, per); err != nil {
+		return err
 	}
 	ctx = s.lib.context(ctx)
 	sc := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(sc)
 	for ; lo < hi; lo += per {
-		args, err := s.args(sc, b, lo, lo+per)
-		if err != nil {
-			return err
-		}
+		fill(sc.args, columns, lo)
+		var err error
 		if s.prepared != nil {
-			_, err = s.prepared.ExecContext(ctx, args...)
+			_, err = s.prepared.ExecContext(ctx, sc.args...)
 		} else {
-			_, err = s.text.ExecContext(ctx, s.SQL, args...)
+			_, err = s.text.ExecContext(ctx, s.SQL, sc.args...)
 		}
 		if err != nil {
 			return s.lib.wrap(err)
@@ -96,18 +113,21 @@ func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 }
 
 func (s *stmt) Query(ctx context.Context, b *contract.Batch, r int, visit func(contract.Row) error) error {
+	if err := s.check(b, 1); err != nil {
+		return err
+	}
 	ctx = s.lib.context(ctx)
 	sc := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(sc)
-	args, err := s.args(sc, b, r, r+1)
-	if err != nil {
-		return err
+	if b != nil {
+		fill(sc.args, b.Columns, r)
 	}
 	var rows *sql.Rows
+	var err error
 	if s.prepared != nil {
-		rows, err = s.prepared.QueryContext(ctx, args...)
+		rows, err = s.prepared.QueryContext(ctx, sc.args...)
 	} else {
-		rows, err = s.text.QueryContext(ctx, s.SQL, args...)
+		rows, err = s.text.QueryContext(ctx, s.SQL, sc.args...)
 	}
 	if err != nil {
 		return s.lib.wrap(err)
@@ -121,10 +141,7 @@ func (s *stmt) Query(ctx context.Context, b *contract.Batch, r int, visit func(c
 			return err
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return s.lib.wrap(err)
-	}
-	return s.lib.wrap(rows.Close())
+	return s.lib.wrap(rows.Err())
 }
 
 func (s *stmt) Close() error {

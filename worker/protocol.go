@@ -5,10 +5,17 @@
 package worker
 
 import (
+	_ "embed"
+
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
+
+// Schema is the JSON Schema of every line of the protocol, in both directions.
+//
+//go:embed protocol.schema.json
+var Schema []byte
 
 // Protocol is the version of the worker protocol that this package speaks.
 const Protocol = 1

@@ -1,0 +1,262 @@
+package worker_test
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// schemaOf compiles a definition of the protocol's schema.
+func schemaOf(t *testing.T, def string) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(worker.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("protocol.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("protocol.schema.json#/$defs/" + def)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func validate(t *testing.T, s *jsonschema.Schema, message any) {
+	t.Helper()
+	line, err := json.Marshal(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(v); err != nil {
+		t.Errorf("%.300s: %v", line, err)
+	}
+}
+
+// Requests of every built-in workload and of one with all that the language has
+// are as the schema says.
+func TestSchemaRequests(t *testing.T) {
+	s := schemaOf(t, "request")
+	validate(t, s, worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})
+	for _, name := range append(workload.Builtins(), filepath.Join("workload", "testdata", "good", "everything.yaml")) {
+		w, err := workload.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := w.Cases(workload.Full, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list {
+			p, err := w.Plan(workload.Full, c.Parameters)
+			if err != nil {
+				t.Fatal(err)
+			}
+			validate(t, s, trialOf(t, p, c.Settings))
+		}
+	}
+}
+
+// What the engine answers is as the schema says.
+func TestSchemaResponses(t *testing.T) {
+	s := schemaOf(t, "response")
+	f := newFake()
+	f.answer = func(sql string, params []any) ([]driver.Row, error) {
+		if len(params) == 1 {
+			return []driver.Row{{{Int: params[0].(int64)}}}, nil
+		}
+		return one(sql, params)
+	}
+	failed := false
+	f.execFail = func(sql string, _ []any) error {
+		if !failed && strings.Contains(sql, `"b"`) && slices.Contains(story(f), "rollback") {
+			failed = true
+			return &driver.Error{Code: 517, Err: errors.New("database is locked")}
+		}
+		return nil
+	}
+	rate := mixOf(workload.Mix{Clients: 1, Count: 10, Rate: 1e6})
+	rate.Name = "rate"
+	untimed := insertPhase(workload.Insert{Sets: []string{"articles"}, Transaction: "one", RowsPerStatement: 1})
+	untimed.Name, untimed.Untimed = "untimed", true
+	p := blog(3,
+		insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}),
+		untimed, selectUsers(1), mixOf(workload.Mix{Clients: 1, Count: 100}), rate,
+		workload.Phase{Name: "script", Script: "VACUUM"})
+	p.Schema = "PHASES"
+	got := serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "2"}))
+	got = append(got, serve(t, newFake(), worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})...)
+	got = append(got, serve(t, newFake(), trialOf(t, blog(3, selectUsers(1)), driver.Settings{"pool_size": "2"}))...)
+	seen := map[string]int{}
+	errs := 0
+	for _, a := range got {
+		seen[a.Type]++
+		if a.Sample != nil {
+			errs += len(a.Sample.Errors)
+		}
+		validate(t, s, a)
+	}
+	want := map[string]int{"ready": 2, "phase": 7, "sample": 5, "done": 1, "info": 1, "failed": 1}
+	if diff := cmp.Diff(want, seen); diff != "" || errs == 0 {
+		t.Errorf("messages: %s; %d counts of errors", diff, errs)
+	}
+}
+
+// A field that the schema does not know is not of version 1.
+func TestSchemaIsClosed(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal(worker.Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	for name, def := range schema["$defs"].(map[string]any) {
+		d := def.(map[string]any)
+		if _, ok := d["properties"]; ok && d["additionalProperties"] != false {
+			t.Errorf("%s has room for other properties", name)
+		}
+	}
+}
+
+// Every field of the Go types is a property of the schema, and the other way
+// round.
+func TestSchemaFields(t *testing.T) {
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]struct {
+				Enum []string `json:"enum"`
+			} `json:"properties"`
+			Enum []string `json:"enum"`
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(worker.Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	properties := func(defs ...string) []string {
+		all := map[string]bool{}
+		for _, def := range defs {
+			if _, ok := schema.Defs[def]; !ok {
+				t.Errorf("the schema has no %s", def)
+			}
+			for name := range schema.Defs[def].Properties {
+				all[name] = true
+			}
+		}
+		return slices.Sorted(maps.Keys(all))
+	}
+	seen := map[reflect.Type]bool{}
+	for _, pair := range []struct {
+		of   any
+		defs []string
+	}{
+		{worker.Request{}, []string{"describe", "trial"}},
+		{worker.Response{}, []string{"info message", "ready", "phase message", "sample message", "done", "failed"}},
+		{driver.Info{}, []string{"info"}},
+		{result.Proof{}, []string{"proof"}},
+		{result.Sample{}, []string{"sample"}},
+		{result.ErrorCount{}, []string{"error count"}},
+		{result.Latency{}, []string{"latency"}},
+		{result.Reason{}, []string{"reason"}},
+		{workload.Plan{}, []string{"plan"}},
+		{workload.DataSet{}, []string{"data set"}},
+		{workload.Column{}, []string{"column"}},
+		{workload.Generator{}, []string{"generator"}},
+		{workload.Phase{}, []string{"phase"}},
+		{workload.Insert{}, []string{"insert"}},
+		{workload.Query{}, []string{"query"}},
+		{workload.Returns{}, []string{"returns"}},
+		{workload.Mix{}, []string{"mix"}},
+		{workload.Operation{}, []string{"operation"}},
+		{workload.Call{}, []string{"call"}},
+		{workload.Parameter{}, []string{"parameter"}},
+	} {
+		typ := reflect.TypeOf(pair.of)
+		seen[typ] = true
+		if diff := cmp.Diff(fieldNames(typ), properties(pair.defs...)); diff != "" {
+			t.Errorf("%v (-Go +schema):\n%s", typ, diff)
+		}
+	}
+	for _, top := range []any{worker.Request{}, worker.Response{}} {
+		for _, typ := range structsIn(reflect.TypeOf(top)) {
+			if !seen[typ] {
+				t.Errorf("%v is sent, but this test does not compare it with the schema", typ)
+			}
+		}
+	}
+
+	var settings []string
+	for _, d := range driver.Vocabulary {
+		settings = append(settings, d.Name)
+		if values := schema.Defs["settings"].Properties[d.Name].Enum; values != nil {
+			if diff := cmp.Diff(d.Values, values); diff != "" {
+				t.Errorf("setting %s: %s", d.Name, diff)
+			}
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(settings)), properties("settings")); diff != "" {
+		t.Errorf("settings: %s", diff)
+	}
+	if diff := cmp.Diff(driver.TypeNames(), schema.Defs["type"].Enum); diff != "" {
+		t.Errorf("types: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"cgo", "transpiled", "wasm", "subprocess", "other language"}, schema.Defs["info"].Properties["kind"].Enum); diff != "" {
+		t.Errorf("kinds: %s", diff)
+	}
+}
+
+// fieldNames lists the JSON names of a struct's fields, those of embedded
+// structs among them.
+func fieldNames(t reflect.Type) []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous {
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// structsIn lists the struct types that a type is made of, itself included,
+// but for those that have a text form of their own.
+func structsIn(t reflect.Type) []reflect.Type {
+	seen := map[reflect.Type]bool{}
+	var add func(reflect.Type)
+	add = func(t reflect.Type) {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			add(t.Elem())
+		case reflect.Struct:
+			if _, text := reflect.New(t).Interface().(encoding.TextMarshaler); text || seen[t] {
+				return
+			}
+			seen[t] = true
+			for _, f := range reflect.VisibleFields(t) {
+				add(f.Type)
+			}
+		}
+	}
+	add(t)
+	return slices.Collect(maps.Keys(seen))
+}

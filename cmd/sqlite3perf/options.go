@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
@@ -31,6 +30,7 @@ type runOptions struct {
 	param      []string
 	scale      string
 	rounds     int
+	exact      bool // rounds was given
 	time       time.Duration
 	precision  string
 	seed       string
@@ -41,19 +41,6 @@ type runOptions struct {
 	store      string
 	output     outputOptions
 	quiet      bool
-}
-
-// outputOptions are the flags of every command that prints a run.
-type outputOptions struct {
-	format  string
-	file    string
-	noColor bool
-}
-
-func (o *outputOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.format, "format", "table", "how results are printed: "+strings.Join(report.Formats(), ", "))
-	f.StringVarP(&o.file, "output", "o", "", "`file` that results are written to, instead of standard output")
-	f.BoolVar(&o.noColor, "no-color", false, "no colour, as with NO_COLOR set")
 }
 
 func addStoreFlag(f *pflag.FlagSet, value *string) {
@@ -111,45 +98,8 @@ func (o *runOptions) check(ctx context.Context) (*request, error) {
 	return r, nil
 }
 
-func (o *outputOptions) check() error {
-	if err := report.Check(o.format); err != nil {
-		return usageError{err}
-	}
-	if o.file == "" {
-		return nil
-	}
-	if err := notADatabase(o.file); err != nil {
-		return err
-	}
-	if fi, err := os.Stat(filepath.Dir(o.file)); err != nil || !fi.IsDir() {
-		return usagef("-o %s: there is no directory %s", o.file, filepath.Dir(o.file))
-	}
-	return nil
-}
-
-// notADatabase refuses to write results over somebody's data.
-func notADatabase(file string) error {
-	fi, err := os.Stat(file)
-	if err != nil {
-		return nil
-	}
-	if fi.IsDir() {
-		return usagef("-o %s is a directory: name a file in it", file)
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	head := make([]byte, 15)
-	if n, _ := f.Read(head); string(head[:n]) == "SQLite format 3" {
-		return usagef("-o %s is an SQLite database, which is not written over: name another file", file)
-	}
-	return nil
-}
-
 func (o *runOptions) checkSchedule(r *request) error {
-	if o.rounds != 0 && o.rounds < lab.MinRounds {
+	if o.exact && o.rounds < lab.MinRounds {
 		return usagef("--rounds %d: at least %d, the fewest that give a 95 %% interval", o.rounds, lab.MinRounds)
 	}
 	if o.time <= 0 {
@@ -302,6 +252,9 @@ func eachList(flag string, list []string, each func(name, value string) error) e
 func (o *runOptions) checkPlaces(r *request) (err error) {
 	if r.storePath, err = storePath(o.store); err != nil {
 		return err
+	}
+	if o.output.file != "" && sameFile(o.output.file, r.storePath) {
+		return usagef("-o %s is the store, which is not written over: name another file", o.output.file)
 	}
 	r.dir = o.dir
 	if r.dir == "" {

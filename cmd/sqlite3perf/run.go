@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,6 +40,7 @@ was measured; a second Ctrl-C ends it at once.`,
 			if err := configure(cmd); err != nil {
 				return err
 			}
+			o.exact = cmd.Flags().Changed("rounds")
 			return run(cmd.Context(), env, o)
 		},
 	}
@@ -52,19 +55,16 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 	if err != nil {
 		return err
 	}
+	dir, tidy, err := makeDirectory(r.dir)
+	if err != nil {
+		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
+	}
+	defer tidy()
 	st, err := store.Open(r.storePath)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	if err := os.MkdirAll(r.dir, 0o755); err != nil {
-		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
-	}
-	dir, err := os.MkdirTemp(r.dir, "run-")
-	if err != nil {
-		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
-	}
-	defer os.RemoveAll(dir)
 
 	observer, err := machine.Observe(dir)
 	if err != nil {
@@ -76,14 +76,12 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 	show := newProgress(env, o.quiet)
 	defer show.finish()
 	stop := watchInterrupts(env, show, cancel)
-	if err := lab.Prepare(ctx, r.cases, r.builder, show); err != nil {
-		if ctx.Err() != nil || interrupted(stop) {
-			return statusError(exitInterrupted)
-		}
-		return err
-	}
+	err = lab.Prepare(until(ctx, stop), r.cases, r.builder, show)
 	if interrupted(stop) {
 		return statusError(exitInterrupted)
+	}
+	if err != nil {
+		return err
 	}
 	measured := newRun(r, observer.Machine, env.now())
 	if err := st.Begin(ctx, measured); err != nil {
@@ -99,13 +97,43 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 	show.finish()
 	if len(measured.Trials) > 0 {
 		if err := write(env, &o.output, measured); err != nil {
-			return errors.Join(failure, err)
+			if failure != nil {
+				return fmt.Errorf("%w; and %w", failure, err)
+			}
+			return err
 		}
 	}
 	if failure != nil {
 		return failure
 	}
 	return outcome(measured)
+}
+
+// makeDirectory makes a directory of its own for a run in parent, and parent if
+// it is not there. Tidy removes what was made.
+func makeDirectory(parent string) (dir string, tidy func(), err error) {
+	var made []string
+	tidy = func() {
+		if dir != "" {
+			os.RemoveAll(dir)
+		}
+		for _, d := range made {
+			os.Remove(d) // fails, rightly, where another run is at work
+		}
+	}
+	for d := filepath.Clean(parent); ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
+			break
+		}
+		made = append(made, d)
+	}
+	if err = os.MkdirAll(parent, 0o755); err == nil {
+		dir, err = os.MkdirTemp(parent, "run-")
+	}
+	if err != nil {
+		tidy()
+	}
+	return dir, tidy, err
 }
 
 // newRun is the run as it is known before its first trial.
@@ -140,11 +168,24 @@ func watchInterrupts(env *environment, show *progress, cancel func()) <-chan str
 	go func() {
 		<-env.interrupts
 		close(stop)
-		show.say("stopping after the trial under way; Ctrl-C again stops at once")
+		show.say("stopping when the trial under way has ended; Ctrl-C again stops at once")
 		<-env.interrupts
 		cancel()
 	}()
 	return stop
+}
+
+// until is a context that ends when stop does.
+func until(ctx context.Context, stop <-chan struct{}) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-stop:
+		case <-ctx.Done():
+		}
+		cancel()
+	}()
+	return ctx
 }
 
 func interrupted(stop <-chan struct{}) bool {

@@ -1,15 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
-
 	"github.com/spf13/cobra"
 
-	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/store"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 func showCommand(env *environment) *cobra.Command {
@@ -51,38 +45,6 @@ func showCommand(env *environment) *cobra.Command {
 	addStoreFlag(cmd.Flags(), &storeFile)
 	o.addFlags(cmd.Flags())
 	return cmd
-}
-
-// write prints a run as the options ask.
-func write(env *environment, o *outputOptions, run *result.Run) error {
-	opts := report.Options{Floor: floorDriver, Width: env.stdoutWidth}
-	if o.file == "" {
-		opts.Color = env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
-		return report.Write(env.stdout, o.format, run, opts)
-	}
-	var buf bytes.Buffer
-	opts.Width = 0
-	if err := report.Write(&buf, o.format, run, opts); err != nil {
-		return err
-	}
-	// Under another name first: a disk that fills up leaves the old file whole.
-	temp, err := os.CreateTemp(filepath.Dir(o.file), ".sqlite3perf-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	if _, err := temp.Write(buf.Bytes()); err != nil {
-		temp.Close()
-		return err
-	}
-	if err := temp.Chmod(0o644); err != nil {
-		temp.Close()
-		return err
-	}
-	if err := temp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), o.file)
 }
 
 // floorDriver is the driver that every other's distance is measured from.

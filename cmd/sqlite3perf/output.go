@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// outputOptions are the flags of every command that prints a run.
+type outputOptions struct {
+	format  string
+	file    string
+	noColor bool
+}
+
+func (o *outputOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.format, "format", "table", "how results are printed: "+strings.Join(report.Formats(), ", "))
+	f.StringVarP(&o.file, "output", "o", "", "`file` that results are written to, instead of standard output")
+	f.BoolVar(&o.noColor, "no-color", false, "no colour, as with NO_COLOR set")
+}
+
+// check finds out before anything is measured whether the results can be
+// written where they are wanted.
+func (o *outputOptions) check() error {
+	if err := report.Check(o.format); err != nil {
+		return usageError{err}
+	}
+	if o.file == "" {
+		return nil
+	}
+	file, whole := o.target()
+	if err := notADatabase(file); err != nil {
+		return err
+	}
+	if !whole {
+		return nil
+	}
+	if fi, err := os.Stat(filepath.Dir(file)); err != nil || !fi.IsDir() {
+		return usagef("-o %s: there is no directory %s", o.file, filepath.Dir(file))
+	}
+	temp, err := besides(file)
+	if err != nil {
+		return usagef("-o %s: cannot write there: %w: name another file", o.file, reason(err))
+	}
+	temp.Close()
+	return os.Remove(temp.Name())
+}
+
+// target is the file that a link leads to, and whether it can be replaced as a
+// whole: not a device or a pipe.
+func (o *outputOptions) target() (file string, whole bool) {
+	file = o.file
+	if f, err := filepath.EvalSymlinks(file); err == nil {
+		file = f
+	}
+	fi, err := os.Stat(file)
+	return file, err != nil || fi.Mode().IsRegular() || fi.IsDir()
+}
+
+// besides makes a file that can take the place of another.
+func besides(file string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(file), ".sqlite3perf-*")
+}
+
+// reason is the error of a file's operation without the file's name.
+func reason(err error) error {
+	if pe, ok := err.(*os.PathError); ok { //nolint:errorlint // as package os returns it
+		return pe.Err
+	}
+	return err
+}
+
+// notADatabase refuses to write results over somebody's data.
+func notADatabase(file string) error {
+	fi, err := os.Stat(file)
+	if err != nil {
+		return nil
+	}
+	if fi.IsDir() {
+		return usagef("-o %s is a directory: name a file in it", file)
+	}
+	if !fi.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	head := make([]byte, 15)
+	if n, _ := f.Read(head); string(head[:n]) == "SQLite format 3" {
+		return usagef("-o %s is an SQLite database, which is not written over: name another file", file)
+	}
+	return nil
+}
+
+// sameFile reports whether two names are of one file, be it there yet or not.
+func sameFile(a, b string) bool {
+	fa, aerr := os.Stat(a)
+	fb, berr := os.Stat(b)
+	if aerr == nil && berr == nil {
+		return os.SameFile(fa, fb)
+	}
+	a, aerr = filepath.Abs(a)
+	b, berr = filepath.Abs(b)
+	return aerr == nil && berr == nil && a == b
+}
+
+// write prints a run as the options ask.
+func write(env *environment, o *outputOptions, run *result.Run) error {
+	opts := report.Options{Floor: floorDriver, Width: env.stdoutWidth}
+	if o.file == "" {
+		opts.Color = env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
+		return report.Write(env.stdout, o.format, run, opts)
+	}
+	var buf bytes.Buffer
+	opts.Width = 0
+	if err := report.Write(&buf, o.format, run, opts); err != nil {
+		return err
+	}
+	file, whole := o.target()
+	err := error(nil)
+	if whole {
+		err = replace(file, buf.Bytes())
+	} else {
+		err = os.WriteFile(file, buf.Bytes(), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the results to %s: %w: sqlite3perf show %d prints them again", o.file, reason(err), run.ID)
+	}
+	return nil
+}
+
+// replace writes a file under another name first: a disk that fills up leaves
+// the old one whole.
+func replace(file string, data []byte) error {
+	temp, err := besides(file)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	if _, err := temp.Write(data); err != nil {
+		temp.Close()
+		return err
+	}
+	if err := temp.Chmod(0o644); err != nil {
+		temp.Close()
+		return err
+	}
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), file)
+}

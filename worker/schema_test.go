@@ -22,7 +22,7 @@ import (
 )
 
 // schemaOf compiles a definition of the protocol's schema.
-func schemaOf(t *testing.T, def string) *jsonschema.Schema {
+func schemaOf(t testing.TB, def string) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(worker.Schema))
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ func (o *outputOptions) check() error {
 	}
 	file, whole := o.target()
 	if err := notADatabase(file); err != nil {
-		return err
+		return usagef("-o %s %w", o.file, err)
 	}
 	if !whole {
 		return nil
@@ -84,7 +85,7 @@ func notADatabase(file string) error {
 		return nil
 	}
 	if fi.IsDir() {
-		return usagef("-o %s is a directory: name a file in it", file)
+		return errors.New("is a directory: name a file in it")
 	}
 	if !fi.Mode().IsRegular() {
 		return nil
@@ -96,7 +97,7 @@ func notADatabase(file string) error {
 	defer f.Close()
 	head := make([]byte, 15)
 	if n, _ := f.Read(head); string(head[:n]) == "SQLite format 3" {
-		return usagef("-o %s is an SQLite database, which is not written over: name another file", file)
+		return errors.New("is an SQLite database, which is not written over: name another file")
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -39,7 +40,11 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 				return usageError{err}
 			}
 			if source {
-				_, err := env.stdout.Write(w.Source())
+				text, err := standalone(w)
+				if err != nil {
+					return err
+				}
+				_, err = io.WriteString(env.stdout, text)
 				return err
 			}
 			return explain(env.stdout, w)
@@ -62,6 +67,26 @@ func listWorkloads(out io.Writer) error {
 		fmt.Fprintf(w, "%s\t%s\n", name, first)
 	}
 	return w.Flush()
+}
+
+// schemaFile is the line of a workload that names a file with its schema.
+var schemaFile = regexp.MustCompile(`(?m)^schema: *\S+\.sql *$`)
+
+// standalone is a workload's file with its schema in it, so that it is complete
+// wherever it is put.
+func standalone(w *workload.Workload) (string, error) {
+	plan, err := w.Plan(workload.Full, nil)
+	if err != nil {
+		return "", err
+	}
+	schema := "schema: |\n"
+	for line := range strings.Lines(strings.TrimSpace(plan.Schema)) {
+		if strings.TrimSpace(line) != "" {
+			line = "  " + line
+		}
+		schema += line
+	}
+	return schemaFile.ReplaceAllLiteralString(string(w.Source()), schema), nil
 }
 
 // explain says what a workload does, in the terms of its file.

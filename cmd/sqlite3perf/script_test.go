@@ -1,0 +1,286 @@
+package main
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+func TestMain(m *testing.M) {
+	commands := maps.Clone(workers)
+	commands["sqlite3perf"] = main
+	testscript.Main(m, commands)
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		Setup:               setup,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		ContinueOnError:     true,
+		Condition: func(cond string) (bool, error) {
+			if cond == "mount" {
+				return mountNamespace() != nil, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": status, "fails": fails, "cells": cells, "trials": trials,
+		},
+	})
+}
+
+// setup gives a script directories of its own for all that the command keeps,
+// and the workers; Go's caches stay where they are.
+func setup(env *testscript.Env) error {
+	home, err := surroundings(env.WorkDir)
+	if err != nil {
+		return err
+	}
+	for _, v := range home {
+		name, value, _ := strings.Cut(v, "=")
+		env.Setenv(name, value)
+	}
+	tiny, err := os.ReadFile("testdata/tiny.yaml")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(env.WorkDir, "tiny.yaml"), tiny, 0o644); err != nil {
+		return err
+	}
+	// A database of somebody else's.
+	foreign := filepath.Join(env.WorkDir, "foreign.db")
+	db, err := sql.Open("sqlite", foreign)
+	if err != nil {
+		return err
+	}
+	if _, err := db.Exec("CREATE TABLE precious(x); INSERT INTO precious VALUES (1)"); err != nil {
+		return err
+	}
+	if err := db.Close(); err != nil {
+		return err
+	}
+	if err := os.Symlink(foreign, filepath.Join(env.WorkDir, "link.db")); err != nil {
+		return err
+	}
+	env.Setenv("UNSHARE", strings.Join(mountNamespace(), " "))
+	for name := range workers {
+		if err := link(name, env.WorkDir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func link(worker, dir string) error {
+	path, err := exec.LookPath(worker)
+	if err != nil {
+		return err
+	}
+	return os.Symlink(path, filepath.Join(dir, worker))
+}
+
+// surroundings are the environment variables under which all that the command
+// keeps for its user is in a directory.
+func surroundings(dir string) ([]string, error) {
+	vars := []string{"HOME=" + filepath.Join(dir, ".home")}
+	for _, name := range []string{"CACHE", "CONFIG", "DATA"} {
+		vars = append(vars, "XDG_"+name+"_HOME="+filepath.Join(dir, ".home", strings.ToLower(name)))
+	}
+	names := []string{"GOCACHE", "GOFLAGS", "GOMODCACHE", "GONOPROXY", "GONOSUMDB", "GOPATH", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN"}
+	out, err := exec.Command("go", append([]string{"env", "-json"}, names...)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	values := map[string]string{}
+	if err := json.Unmarshal(out, &values); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		vars = append(vars, name+"="+values[name])
+	}
+	return vars, nil
+}
+
+// mountNamespace is the command that runs another where it may mount a file
+// system, or nil where this system lets nobody.
+func mountNamespace() []string {
+	for _, c := range [][]string{{"unshare", "-m"}, {"unshare", "-r", "-m"}} {
+		if exec.Command(c[0], append(c[1:], "mount", "-t", "tmpfs", "none", os.TempDir())...).Run() == nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// status runs a command and expects an exit status: status 4 sqlite3perf run
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N command [argument...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := exitStatus(ts, args[1:]); got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+func exitStatus(ts *testscript.TestScript, command []string) int {
+	err := ts.Exec(command[0], command[1:]...)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	ts.Fatalf("%v", err)
+	return -1
+}
+
+// fails runs a command that is to fail with an exit status and one line that
+// matches, to print nothing else, and to leave all files as they were:
+// fails 2 'did you mean' sqlite3perf rnu
+func fails(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: fails N pattern command [argument...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	before := files(ts)
+	if got := exitStatus(ts, args[2:]); got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+	if d := cmp.Diff(before, files(ts)); d != "" {
+		ts.Fatalf("files changed: -before +after:\n%s", d)
+	}
+	if out := ts.ReadFile("stdout"); out != "" {
+		ts.Fatalf("standard output is not empty")
+	}
+	message := ts.ReadFile("stderr")
+	if strings.Count(message, "\n") != 1 || !strings.HasPrefix(message, "sqlite3perf: ") {
+		ts.Fatalf("want one line that begins with sqlite3perf: on standard error")
+	}
+	if ok, err := regexp.MatchString(args[1], message); !ok {
+		ts.Fatalf("no match of %q (%v)", args[1], err)
+	}
+}
+
+// files is what is in the script's directory, with a hash of its content.
+func files(ts *testscript.TestScript) map[string]string {
+	list := map[string]string{}
+	root := ts.Getenv("WORK")
+	ts.Check(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		list[path] = d.Type().String()
+		if d.Type().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			list[path] = fmt.Sprintf("%d bytes, %x", len(data), sha256.Sum256(data))
+		}
+		return nil
+	}))
+	return list
+}
+
+// load reads a report in JSON, and sees that what is OK in it is proven and
+// that the answers agree.
+func load(data []byte) (*report.JSON, error) {
+	j := &report.JSON{}
+	if err := json.Unmarshal(data, j); err != nil {
+		return nil, err
+	}
+	byID := map[int]result.Case{}
+	for _, c := range j.Run.Cases {
+		byID[c.ID] = c
+	}
+	sums := map[string]string{}
+	for _, t := range j.Run.Trials {
+		if t.Status != result.OK {
+			continue
+		}
+		c := byID[t.Case]
+		if t.Proof == nil || len(t.Proof.Connections) != c.Settings.PoolSize() {
+			return nil, fmt.Errorf("trial %d: no proof for each of %d connections", t.Order, c.Settings.PoolSize())
+		}
+		for _, got := range t.Proof.Connections {
+			if bad := driver.Check(c.Settings, got); len(bad) > 0 {
+				return nil, fmt.Errorf("trial %d: %v", t.Order, bad)
+			}
+		}
+		for _, s := range t.Samples {
+			key := fmt.Sprint(c.Workload, c.Parameters, c.Settings, s.Phase)
+			if old, ok := sums[key]; ok && old != s.Checksum {
+				return nil, fmt.Errorf("checksums of %s differ", key)
+			}
+			sums[key] = s.Checksum
+		}
+	}
+	return j, nil
+}
+
+// cells writes the cells of the report in JSON that was printed last into a
+// file, a line each: cells got.txt
+func cells(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: cells file")
+	}
+	j, err := load([]byte(ts.ReadFile("stdout")))
+	ts.Check(err)
+	var lines []string
+	for _, c := range j.Cells {
+		words := []string{c.Workload, c.Variant, c.Phase, c.Driver, string(c.Status)}
+		if c.Status == result.OK {
+			words = append(words, strconv.Itoa(c.N))
+		} else {
+			words = append(words, c.Reason.Code)
+		}
+		lines = append(lines, strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")+"\n")
+	}
+	slices.Sort(lines)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o644))
+}
+
+// trials writes the trials of the report in JSON that was printed last into a
+// file, with what must not depend on chance: trials got.txt
+func trials(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: trials file")
+	}
+	j, err := load([]byte(ts.ReadFile("stdout")))
+	ts.Check(err)
+	var b strings.Builder
+	for _, t := range j.Run.Trials {
+		c := j.Run.Cases[t.Case-1]
+		fmt.Fprintf(&b, "%d round %d %s %s", t.Order, t.Round, c.Workload, c.Driver)
+		for _, s := range t.Samples {
+			fmt.Fprintf(&b, " %s:%d:%d:%.8s", s.Phase, s.Operations, s.Rows, s.Checksum)
+		}
+		b.WriteByte('\n')
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(b.String()), 0o644))
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"os"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	adapter "github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
+)
+
+// workers are commands that the scripts find in their directory: true workers
+// over the SQLite of the store, spoiled in one way each.
+var workers = map[string]func(){}
+
+func init() {
+	for _, fault := range []string{"good", "better", "killed", "sleeps", "wrong", "ignores"} {
+		workers[fault] = func() { worker.Main(&spoiled{honest(), fault}) }
+	}
+	workers["dies"] = func() { os.Exit(3) }
+}
+
+// honest is a driver such as anyone may write.
+func honest() driver.Driver {
+	return adapter.New(adapter.Library{
+		Info: driver.Info{Name: "test", Module: "modernc.org/sqlite", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
+		Connector: func(path string, s driver.Settings) (sqldriver.Connector, error) {
+			dsn := s.URI(path, nil)
+			if v, ok := s["txlock"]; ok {
+				dsn = s.URI(path, map[string][]string{"_txlock": {v}})
+			}
+			return adapter.Connector(&sqlite.Driver{}, dsn, s.Pragmas()), nil
+		},
+		Code: func(err error) int {
+			var e *sqlite.Error
+			if errors.As(err, &e) {
+				return e.Code()
+			}
+			return 0
+		},
+	})
+}
+
+type spoiled struct {
+	driver.Driver
+	fault string
+}
+
+func (d *spoiled) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	if d.fault == "ignores" {
+		s = s.With(driver.Settings{"synchronous": "off"})
+	}
+	db, err := d.Driver.Open(ctx, path, s)
+	if err != nil {
+		return nil, err
+	}
+	return &spoiledDB{db, spoiledRunner{db, d.fault}}, nil
+}
+
+type spoiledRunner struct {
+	driver.Runner
+	fault string
+}
+
+func (r spoiledRunner) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
+	s, err := r.Runner.Prepare(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	return &spoiledStmt{s, st, r.fault}, nil
+}
+
+func (r spoiledRunner) Begin(ctx context.Context) (driver.Tx, error) {
+	tx, err := r.Runner.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &spoiledTx{tx}, nil
+}
+
+type spoiledDB struct {
+	db driver.DB
+	spoiledRunner
+}
+
+func (d *spoiledDB) Close() error { return d.db.Close() }
+
+func (d *spoiledDB) Conn(ctx context.Context) (driver.Conn, error) {
+	c, err := d.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &spoiledConn{c, spoiledRunner{c, d.fault}}, nil
+}
+
+type spoiledConn struct {
+	conn driver.Conn
+	spoiledRunner
+}
+
+func (c *spoiledConn) Close() error { return c.conn.Close() }
+
+type spoiledTx struct{ driver.Tx }
+
+func (t *spoiledTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, error) {
+	s := st.(*spoiledStmt)
+	inner, err := t.Tx.Stmt(ctx, s.Stmt)
+	return &spoiledStmt{inner, s.st, s.fault}, err
+}
+
+type spoiledStmt struct {
+	driver.Stmt
+	st    driver.Statement
+	fault string
+}
+
+// Query misbehaves where rows of the workload are read, which have two columns.
+func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
+	if len(s.st.Columns) == 2 && s.st.Columns[0].Type == driver.Int {
+		switch s.fault {
+		case "killed":
+			if self, err := os.FindProcess(os.Getpid()); err == nil {
+				_ = self.Kill() // the sleep shows where it fails
+			}
+			time.Sleep(time.Hour)
+		case "sleeps":
+			time.Sleep(time.Hour)
+		case "wrong":
+			spoil := visit
+			visit = func(row driver.Row) error {
+				if row[0].Int == 7 {
+					row[0].Int = 8
+				}
+				return spoil(row)
+			}
+		}
+	}
+	return s.Stmt.Query(ctx, b, r, visit)
+}

@@ -177,6 +177,10 @@ func (s *session) answer(a *worker.Response) error {
 		s.fail(result.Failed, "protocol", "the worker answered %q before %q", a.Type, worker.TypeReady)
 		return errEnough
 	}
+	if s.trial.Proof != nil && a.Type == worker.TypeReady {
+		s.fail(result.Failed, "protocol", "the worker answered %q twice", a.Type)
+		return errEnough
+	}
 	switch a.Type {
 	case worker.TypeReady:
 		return s.ready(a)
@@ -192,10 +196,10 @@ func (s *session) answer(a *worker.Response) error {
 		}
 	case worker.TypeFailed:
 		s.done = true
-		if a.Reason == nil {
+		if a.Reason == nil || a.Reason.Code == "" {
 			a.Reason = &result.Reason{Code: "protocol", Message: "the worker failed without a reason"}
 		}
-		s.fail(statusOf(a.Reason.Code), a.Reason.Code, "%s", a.Reason.Message)
+		s.fail(statusOf(a.Reason.Code), a.Reason.Code, "%.1000s", strings.Join(strings.Fields(a.Reason.Message), " "))
 		s.trial.Reason.Phase, s.trial.Reason.Detail = a.Reason.Phase, a.Reason.Detail
 	default:
 		s.fail(result.Failed, "protocol", "the worker answered with the unknown type %q", a.Type)
@@ -225,6 +229,10 @@ func (s *session) ready(a *worker.Response) error {
 		s.fail(result.Failed, "protocol", "the worker is ready without a proof of settings")
 		return errEnough
 	}
+	if got, want := len(a.Proof.Connections), s.want.Settings.PoolSize(); got < want {
+		s.fail(result.Failed, "protocol", "the worker proves the settings of %d connections, with a pool of %d", got, want)
+		return errEnough
+	}
 	s.trial.Proof = a.Proof
 	for i, got := range a.Proof.Connections {
 		bad := driver.Check(s.want.Settings, got)
@@ -244,6 +252,9 @@ func (s *session) ready(a *worker.Response) error {
 	return nil
 }
 
+// metrics are those that [result.Sample.Value] knows.
+var metrics = []string{"time", "time/op", "latency"}
+
 // sample holds an answer against what is known of it.
 func (s *session) sample(m *result.Sample) error {
 	n := len(s.trial.Samples)
@@ -254,6 +265,10 @@ func (s *session) sample(m *result.Sample) error {
 	s.phase = m.Phase
 	if m.WallNS <= 0 || m.Operations <= 0 {
 		s.fail(result.Failed, "protocol", "phase %s: a sample needs a wall time and operations above 0", m.Phase)
+		return errEnough
+	}
+	if !slices.Contains(metrics, m.Metric) || m.Value() <= 0 {
+		s.fail(result.Failed, "protocol", "phase %s: a sample needs a metric, one of %s, with a value above 0", m.Phase, strings.Join(metrics, ", "))
 		return errEnough
 	}
 	if e, ok := s.want.Expect[m.Phase]; ok {

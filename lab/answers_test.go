@@ -1,0 +1,94 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// hear has a session listen to what a worker might have said before it exited.
+func hear(said []byte) (*session, *Case) {
+	c := &Case{Expect: map[string]Expectation{"query": {Rows: 3, Checksum: strings.Repeat("0", 64)}}}
+	c.Phases = []string{"insert", "query"}
+	c.Settings = driver.Settings{"journal_mode": "wal", "pool_size": "2"}
+	s := &session{trial: &result.Trial{Status: result.OK}, want: c}
+	cause := s.listen(bytes.NewReader(said))
+	s.ended(nil, nil, cause)
+	return s, c
+}
+
+const (
+	saidReady  = `{"type":"ready","protocol":1,"proof":{"connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}}` + "\n"
+	saidInsert = `{"type":"phase","phase":"insert"}` + "\n" +
+		`{"type":"sample","sample":{"phase":"insert","wall_ns":5,"operations":3,"rows":3,"metric":"time"}}` + "\n"
+	saidQuery = `{"type":"phase","phase":"query"}` + "\n" +
+		`{"type":"sample","sample":{"phase":"query","wall_ns":5,"operations":1,"rows":3,"metric":"time","checksum":"0000000000000000000000000000000000000000000000000000000000000000"}}` + "\n"
+	saidDone   = `{"type":"done"}` + "\n"
+	saidFailed = `{"type":"failed","reason":{"code":"sqlite","phase":"insert","message":"SQLITE_IOERR: one\ntwo"}}` + "\n"
+)
+
+func TestAnswers(t *testing.T) {
+	for _, test := range []struct {
+		said, want string // of the message; "": OK
+	}{
+		{saidReady + saidInsert + saidQuery + saidDone, ""},
+		{saidReady + saidFailed, "SQLITE_IOERR: one two"},
+		{saidReady + `{"type":"failed","reason":{"message":"oh"}}`, "without a reason"},
+		{saidReady + saidReady, `"ready" twice`},
+		{saidReady + saidInsert + strings.Replace(saidQuery, `"rows":3,"metric":"time"`, `"rows":3`, 1), "one of time, time/op, latency"},
+		{saidReady + saidInsert + strings.Replace(saidQuery, `"metric":"time"`, `"metric":"latency"`, 1), "with a value above 0"},
+		{strings.Replace(saidReady, `,{"journal_mode":"wal"}`, "", 1), "1 connections, with a pool of 2"},
+	} {
+		s, _ := hear([]byte(test.said))
+		switch got := s.trial; {
+		case test.want == "":
+			if got.Status != result.OK || len(got.Samples) != 2 {
+				t.Errorf("%s %+v with %d samples", got.Status, got.Reason, len(got.Samples))
+			}
+		case got.Reason == nil || !strings.Contains(got.Reason.Message, test.want):
+			t.Errorf("%s %+v, want %q", got.Status, got.Reason, test.want)
+		}
+	}
+}
+
+// FuzzAnswers has a worker say anything: a trial that is then OK has everything
+// that the lab had asked for, and any other a reason.
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte(saidReady + saidInsert + saidQuery + saidDone))
+	f.Add([]byte(saidReady + saidFailed))
+	f.Add([]byte(saidReady + strings.Replace(saidInsert, `"time"`, `"latency","latency":[{"operation":"a","p99_ns":1}]`, 1) + saidDone))
+	f.Add([]byte("Traceback (most recent call last):\n"))
+	f.Add([]byte("{\"type\":\"ready\"}\n\x00\xff\n"))
+	f.Fuzz(func(t *testing.T, said []byte) {
+		s, c := hear(said)
+		got := s.trial
+		if (got.Status == result.OK) != (got.Reason == nil) {
+			t.Fatalf("%s with reason %+v", got.Status, got.Reason)
+		}
+		if got.Reason != nil && (got.Reason.Code == "" || strings.Contains(got.Reason.Message, "\n")) {
+			t.Errorf("reason %q: %q", got.Reason.Code, got.Reason.Message)
+		}
+		for i, m := range got.Samples {
+			if m.Phase != c.Phases[i] || m.Value() <= 0 || m.Operations <= 0 {
+				t.Errorf("sample %d is %+v", i, m)
+			}
+		}
+		if got.Status == result.OK {
+			if len(got.Samples) != len(c.Phases) || got.Samples[1].Rows != 3 || len(got.Proof.Connections) < 2 {
+				t.Errorf("OK with %+v", got)
+			}
+			for _, conn := range got.Proof.Connections {
+				if bad := driver.Check(c.Settings, conn); len(bad) > 0 {
+					t.Errorf("OK with %v", bad)
+				}
+			}
+		}
+		if _, err := json.Marshal(got); err != nil {
+			t.Errorf("cannot be stored: %v", err)
+		}
+	})
+}

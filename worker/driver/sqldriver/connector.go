@@ -3,12 +3,14 @@ package sqldriver
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 )
 
 // Connector opens each connection by a data source name and runs the
 // statements of init on it, in order: for the settings for which a library's
-// data source name has no option, or applies it out of order.
+// data source name has no option, or applies it out of order. With init, the
+// library's connections must implement [driver.ExecerContext].
 func Connector(d driver.Driver, dsn string, init []string) driver.Connector {
 	return &connector{d, dsn, init}
 }
@@ -27,9 +29,8 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	for _, sql := range c.init {
-		if err := run(ctx, conn, sql); err != nil {
-			_ = conn.Close()
-			return nil, fmt.Errorf("%s: %w", sql, err)
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, sql, nil); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", sql, err), conn.Close())
 		}
 	}
 	return conn, nil
@@ -45,19 +46,4 @@ func (c *connector) open(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	return connector.Connect(ctx)
-}
-
-// run executes a statement without parameters.
-func run(ctx context.Context, conn driver.Conn, sql string) error {
-	if e, ok := conn.(driver.ExecerContext); ok {
-		_, err := e.ExecContext(ctx, sql, nil)
-		return err
-	}
-	st, err := conn.Prepare(sql)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	_, err = st.Exec(nil) //nolint:staticcheck // what every library has
-	return err
 }

@@ -140,7 +140,7 @@ func poolSize(s driver.Settings, p *workload.Plan) error {
 		}
 	}
 	switch given, ok := s["pool_size"]; {
-	case !ok && atOnce > 1:
+	case !ok:
 		s["pool_size"] = fmt.Sprint(atOnce)
 	case ok && s.PoolSize() < kept:
 		return fmt.Errorf("setting pool_size=%s: its %d clients keep a connection each: want at least %d, or leave it out", given, kept, kept)

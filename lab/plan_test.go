@@ -77,17 +77,13 @@ func TestMatrix(t *testing.T) {
 	}
 	for _, mode := range []string{"wal", "delete"} {
 		for _, sync := range []string{"normal", "full"} {
-			add("tiny", "cache_size=-2000 journal_mode="+mode+" synchronous="+sync, "map[n:3]")
+			add("tiny", "cache_size=-2000 journal_mode="+mode+" pool_size=1 synchronous="+sync, "map[n:3]")
 		}
 	}
 	for _, clients := range []string{"1", "4"} {
 		for _, mode := range []string{"wal", "delete"} {
 			for _, sync := range []string{"normal", "full"} {
-				pool := ""
-				if clients == "4" {
-					pool = " pool_size=4" // one each
-				}
-				add("crowd", "journal_mode="+mode+pool+" synchronous="+sync, "map[clients:"+clients+" depth:1 n:3]")
+				add("crowd", "journal_mode="+mode+" pool_size="+clients+" synchronous="+sync, "map[clients:"+clients+" depth:1 n:3]")
 			}
 		}
 	}

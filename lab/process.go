@@ -41,7 +41,10 @@ var (
 // Trial runs one trial of a case and says how it ended. Only what keeps the
 // lab itself from working is an error, and so is a cancelled context.
 func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
-	dir, err := os.MkdirTemp(p.Dir, "trial-")
+	dir, err := filepath.Abs(p.Dir) // which a worker is started in
+	if err == nil {
+		dir, err = os.MkdirTemp(dir, "trial-")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("making a directory for the database: %w", err)
 	}

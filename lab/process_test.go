@@ -204,6 +204,17 @@ func TestCancelledTrial(t *testing.T) {
 	empty(t, dir)
 }
 
+// A worker is started in its trial's directory, whose name it is told.
+func TestRelativeDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	c := tinyCase(t, faulty(t, "none"))
+	got, err := (&lab.Processes{Dir: ".", Limit: time.Minute}).Trial(t.Context(), c, 7)
+	if err != nil || got.Status != result.OK {
+		t.Errorf("%+v, %v", got, err)
+	}
+	empty(t, ".")
+}
+
 func TestNoExecutable(t *testing.T) {
 	t.Parallel()
 	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}

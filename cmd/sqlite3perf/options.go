@@ -268,7 +268,8 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	if fi, err := os.Stat(r.dir); err == nil && !fi.IsDir() {
 		return usagef("--dir %s is not a directory: name one, databases are made and removed in it", r.dir)
 	}
-	return nil
+	r.dir, err = filepath.Abs(r.dir)
+	return err
 }
 
 func storePath(given string) (string, error) {

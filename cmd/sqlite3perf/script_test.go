@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,7 +84,17 @@ func setup(env *testscript.Env) error {
 	if err := os.Symlink(foreign, filepath.Join(env.WorkDir, "link.db")); err != nil {
 		return err
 	}
-	env.Setenv("UNSHARE", strings.Join(mountNamespace(), " "))
+	bin, err := exec.LookPath("sqlite3perf")
+	if err != nil {
+		return err
+	}
+	env.Setenv("BIN", filepath.Dir(bin))
+	if namespace := mountNamespace(); namespace != nil {
+		script := "#!/bin/sh\nexec " + strings.Join(namespace, " ") + " \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(env.WorkDir, "namespace"), []byte(script), 0o755); err != nil {
+			return err
+		}
+	}
 	for name := range workers {
 		if err := link(name, env.WorkDir); err != nil {
 			return err
@@ -124,14 +135,14 @@ func surroundings(dir string) ([]string, error) {
 
 // mountNamespace is the command that runs another where it may mount a file
 // system, or nil where this system lets nobody.
-func mountNamespace() []string {
+var mountNamespace = sync.OnceValue(func() []string {
 	for _, c := range [][]string{{"unshare", "-m"}, {"unshare", "-r", "-m"}} {
 		if exec.Command(c[0], append(c[1:], "mount", "-t", "tmpfs", "none", os.TempDir())...).Run() == nil {
 			return c
 		}
 	}
 	return nil
-}
+})
 
 // status runs a command and expects an exit status: status 4 sqlite3perf run
 func status(ts *testscript.TestScript, neg bool, args []string) {

@@ -43,8 +43,8 @@ type Info struct {
 	Interface Interface `json:"interface"`
 
 	// Limits names what the library cannot do, or does differently: the key
-	// is a setting, a setting and value ("cache=shared"), or a column type;
-	// the value is the reason.
+	// is a setting, a setting and value ("cache=shared"), a column type, or a
+	// behaviour that package drivertest lists; the value is the reason.
 	Limits map[string]string `json:"limits,omitempty"`
 }
 

@@ -2,6 +2,8 @@ package lab_test
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,8 +15,11 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
@@ -244,6 +249,66 @@ func TestPythonWorkerRefusals(t *testing.T) {
 		out, err := cmd.Output()
 		if err != nil || !strings.Contains(string(out), `"code": "protocol"`) {
 			t.Errorf("%s: answered %s, %v", line, out, err)
+		}
+	}
+}
+
+// Each of its answers is as the protocol's schema says.
+func TestPythonWorkerMessages(t *testing.T) {
+	python := pythonWorker(t)
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(worker.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("protocol.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("protocol.schema.json#/$defs/response")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := workload.Load("real")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.Plan(workload.Quick, map[string]int64{"users": 2, "articles": 2, "comments": 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := worker.Request{
+		Type: worker.TypeTrial, Protocol: worker.Protocol, Path: filepath.Join(t.TempDir(), "test.db"),
+		Settings: driver.Settings{"journal_mode": "wal", "pool_size": "2"}, Plan: p,
+	}
+	for _, req := range []worker.Request{trial, trial, {Type: worker.TypeDescribe, Protocol: worker.Protocol}} {
+		cmd := exec.Command(python)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.NewEncoder(in).Encode(req); err != nil {
+			t.Fatal(err)
+		}
+		answers := 0
+		for lines := bufio.NewScanner(out); lines.Scan(); answers++ {
+			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(lines.Bytes()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(v); err != nil {
+				t.Errorf("%.300s: %v", lines.Text(), err)
+			}
+		}
+		in.Close()
+		if err := cmd.Wait(); err != nil || answers == 0 {
+			t.Errorf("%s: %d answers, then %v", req.Type, answers, err)
 		}
 	}
 }

@@ -1,0 +1,132 @@
+package worker_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+const protocolDoc = "../docs/worker-protocol.md"
+
+func document(t *testing.T) string {
+	t.Helper()
+	doc, err := os.ReadFile(protocolDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(doc)
+}
+
+// blocks are the document's blocks of code in a language.
+func blocks(doc, language string) []string {
+	var list []string
+	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(doc, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// Every line of the document's examples is a message.
+func TestDocumentedMessages(t *testing.T) {
+	s := schemaOf(t, "request")
+	r := schemaOf(t, "response")
+	seen := 0
+	for _, block := range blocks(document(t), "json") {
+		for line := range strings.Lines(block) {
+			v, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Validate(v) != nil {
+				if err := r.Validate(v); err != nil {
+					t.Errorf("%.200s: %v", line, err)
+				}
+			}
+			seen++
+		}
+	}
+	if seen < 10 {
+		t.Errorf("%d messages in the document", seen)
+	}
+}
+
+// The document's example of a checksum is what package workload computes.
+func TestDocumentedChecksum(t *testing.T) {
+	doc := document(t)
+	list := blocks(doc, "hex")
+	if len(list) != 1 {
+		t.Fatalf("%d blocks of hex", len(list))
+	}
+	raw, err := hex.DecodeString(strings.Join(strings.Fields(list[0]), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(raw)
+	types := []driver.ColumnType{{Type: driver.Int}, {Type: driver.Text, Nullable: true}, {Type: driver.Time}, {Type: driver.Real}, {Type: driver.Blob}, {Type: driver.Bool}}
+	negativeZero := 0.0
+	negativeZero = -negativeZero
+	var h workload.Hash
+	h.Row(driver.Row{{Int: 1}, {Text: "é"}, {Time: time.Date(2023, 10, 1, 10, 0, 0, 0, time.UTC)}, {Real: 0.5}, {Blob: []byte{0, 255}}, {Bool: true}}, types)
+	h.Row(driver.Row{{Int: -2}, {Null: true}, {Time: time.Unix(0, 0)}, {Real: negativeZero}, {Blob: []byte{}}, {Bool: false}}, types)
+	if got := hex.EncodeToString(sum[:]); got != h.Sum() {
+		t.Errorf("the bytes have the checksum %s, the rows %s", got, h.Sum())
+	}
+	var none workload.Hash
+	for _, want := range []string{"and the checksum\n`" + h.Sum(), "SHA-256 of nothing,\n`" + none.Sum()} {
+		if !strings.Contains(doc, want) {
+			t.Errorf("the document lacks %s", want)
+		}
+	}
+}
+
+// Every setting, and every code that the worker answers with, is in the document.
+func TestDocumentedNames(t *testing.T) {
+	doc := document(t)
+	for _, d := range driver.Vocabulary {
+		if !strings.Contains(doc, "| `"+d.Name+"` |") {
+			t.Errorf("the document lacks the setting %s", d.Name)
+		}
+		for _, v := range d.Values {
+			if !strings.Contains(doc, "`"+v+"`") {
+				t.Errorf("the document lacks the value %s of %s", v, d.Name)
+			}
+		}
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := map[string]bool{}
+	pattern := regexp.MustCompile(`(?:failf\(|failure\{|Code: |Code = )"([a-z-]+)"`)
+	for _, f := range files {
+		if strings.HasSuffix(f, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range pattern.FindAllSubmatch(source, -1) {
+			codes[string(m[1])] = true
+		}
+	}
+	if !codes["plan"] || !codes["disk-full"] || !codes["protocol"] {
+		t.Fatalf("codes in the source: %v", codes)
+	}
+	for c := range codes {
+		if !bytes.Contains([]byte(doc), []byte("| `"+c+"` | ")) {
+			t.Errorf("the document lacks the code %s", c)
+		}
+	}
+}

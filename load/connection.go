@@ -1,0 +1,213 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// connection sends one request after the other. What it counts is its own, and
+// read when it has ended.
+type connection struct {
+	run *run
+
+	mu   sync.Mutex // held to change conn, and by others to use it
+	conn net.Conn   // nil: to be opened anew
+	in   response
+
+	sent atomic.Int64 // when the request under way began; 0: none is
+
+	begun, ok     int64
+	ok200         int64 // responses with that status
+	latency, late *hdrhistogram.Histogram
+	statuses      map[int]int64 // responses with any other
+	errors        [len(kinds)]Errors
+}
+
+func newConnection(r *run) *connection {
+	c := &connection{run: r, latency: newHistogram(), statuses: map[int]int64{}}
+	if r.Rate > 0 {
+		c.late = newHistogram()
+	}
+	return c
+}
+
+var dialer net.Dialer
+
+func (c *connection) dial() error {
+	conn, err := dialer.DialContext(c.run.ctx, "tcp", c.run.Address)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn = conn
+	c.in.reset(conn)
+	return c.run.ctx.Err()
+}
+
+func (c *connection) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
+}
+
+// past is a deadline that has passed.
+var past = time.Unix(1, 0)
+
+// abort ends a wait for the network.
+func (c *connection) abort() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn != nil {
+		_ = c.conn.SetDeadline(past)
+	}
+}
+
+// expire ends the request that began at sent, if it is still under way.
+func (c *connection) expire(sent int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn != nil && c.sent.Load() == sent {
+		_ = c.conn.SetDeadline(past)
+	}
+}
+
+// run sends requests until there are no more, or the server has gone.
+func (c *connection) send() {
+	r := c.run
+	defer c.close()
+	free := r.begin
+	for r.ctx.Err() == nil {
+		k, ok := r.number()
+		if !ok {
+			return
+		}
+		start := free
+		if r.Rate > 0 {
+			start = r.dueAt(k)
+			record(c.late, now()-max(start, free))
+		} else if start >= r.end {
+			return
+		}
+		c.begun++
+		why := c.reopen()
+		gone := why != nil
+		if why == nil {
+			c.sent.Store(now())
+			why = c.exchange(k)
+			c.sent.Store(0)
+		}
+		free = now()
+		switch {
+		case why == nil:
+			c.ok++
+			record(c.latency, free-start)
+			continue
+		case r.ctx.Err() != nil:
+			c.begun-- // broken off, and no fault of the server's
+			return
+		}
+		c.count(why, free-start)
+		if gone {
+			return
+		}
+	}
+}
+
+// reopen opens the connection anew if it was lost.
+func (c *connection) reopen() error {
+	if c.conn != nil {
+		return nil
+	}
+	var err error
+	for range redials {
+		if err = c.dial(); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(redialWait):
+		case <-c.run.ctx.Done():
+			return c.run.ctx.Err()
+		}
+	}
+	return &failure{Connect, err}
+}
+
+// failure is what a request came to, if not to the expected answer.
+type failure struct {
+	kind Kind
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+
+// exchange sends request k and reads its answer.
+func (c *connection) exchange(k int64) error {
+	i := k
+	if n := int64(len(c.run.texts)); i >= n {
+		i %= n
+	}
+	if _, err := c.conn.Write(c.run.texts[i]); err != nil {
+		return c.broken(err)
+	}
+	status, body, err := c.in.next()
+	if err != nil {
+		return c.broken(err)
+	}
+	if !c.in.keep {
+		c.close()
+	}
+	if status == http.StatusOK {
+		c.ok200++
+	} else {
+		c.statuses[status]++
+	}
+	want := &c.run.Requests[i]
+	if status != want.Status && (want.Status != 0 || status != http.StatusOK) {
+		return &failure{Status, fmt.Errorf("GET %s: status %d: %.200q", want.Target, status, body)}
+	}
+	if want.Body != nil && !bytes.Equal(body, want.Body) {
+		return &failure{Body, fmt.Errorf("GET %s: answer %.200q, expected %.200q", want.Target, body, want.Body)}
+	}
+	return nil
+}
+
+// broken gives up a connection after an error.
+func (c *connection) broken(err error) error {
+	c.close()
+	kind := Lost
+	var syntax *syntaxError
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		kind, err = Timeout, fmt.Errorf("no complete answer within %v", c.run.timeout)
+	case errors.As(err, &syntax):
+		kind = Malformed
+	}
+	return &failure{kind, err}
+}
+
+func (c *connection) count(err error, waited int64) {
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		return
+	}
+	e := &c.errors[slices.Index(kinds[:], f.kind)]
+	e.Count++
+	e.Waited += time.Duration(waited)
+	if e.First == "" {
+		e.First = f.Error()
+	}
+}

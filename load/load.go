@@ -1,0 +1,326 @@
+// Package load puts load on an HTTP/1.1 server and measures it: requests over
+// kept-alive connections, in closed loop or at a fixed rate, with the status and
+// the body of every answer checked. Its own cost per request is small, so that
+// it can stand on the machine of the server that it measures; what it reaches
+// against a server that does nothing is its ceiling.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Request is a GET request with what must be answered to it.
+type Request struct {
+	Target string // such as /?id=7
+	Status int    // 0: 200
+	Body   []byte // nil: not compared
+}
+
+// Load is requests to be sent to one server.
+type Load struct {
+	Address  string    // host:port
+	Requests []Request // sent in turn; after the last comes the first again
+
+	Connections int // kept alive, each with at most one request under way
+
+	// Either Count requests in all, or as many as begin within Duration.
+	Count    int64
+	Duration time.Duration
+
+	// Rate is the requests per second that fall due whether or not the ones
+	// before have been answered (open loop). Each is sent by the first
+	// connection that is free, and its latency counts from when it was due. 0:
+	// each connection sends the next when its last has been answered (closed
+	// loop), as hey does.
+	Rate float64
+
+	// Timeout is how long an answer may take; 0: 10 s.
+	Timeout time.Duration
+}
+
+// Kind tells apart what can go wrong with a request.
+type Kind string
+
+// The kinds of errors.
+const (
+	Connect   Kind = "connect"   // no connection to be had
+	Lost      Kind = "lost"      // the connection broke before the answer was complete
+	Timeout   Kind = "timeout"   // no complete answer in time
+	Malformed Kind = "malformed" // what came is no HTTP/1.1 response
+	Status    Kind = "status"    // another status than the expected one
+	Body      Kind = "body"      // another body than the expected one
+)
+
+var kinds = [...]Kind{Connect, Lost, Timeout, Malformed, Status, Body}
+
+// Errors counts the requests that failed in one way.
+type Errors struct {
+	Kind   Kind
+	Count  int64
+	Waited time.Duration // in all, from the start of each until it had failed
+	First  string        // one line of the first, as an example
+}
+
+// Outcome is what a load has met with.
+type Outcome struct {
+	Wall     time.Duration // from the first request's start to the end of the last
+	Sent     int64         // requests begun
+	OK       int64         // answered as expected
+	Statuses map[int]int64 // of all responses
+	Errors   []Errors      // by kind, without those that did not occur
+
+	// Unsent is how many of Count were not begun, because every connection was
+	// lost and the server took no new one.
+	Unsent int64
+
+	// Latency in ns of the requests that were answered as expected; at a fixed
+	// rate from when they were due.
+	Latency *hdrhistogram.Histogram
+
+	// Late is, at a fixed rate, how many ns after a request was due, or after a
+	// connection was free if that was later, it was sent: the part of the latency
+	// that is the generator's own.
+	Late *hdrhistogram.Histogram
+}
+
+// Rate is the requests per second that were answered as expected.
+func (o *Outcome) Rate() float64 {
+	if o.Wall <= 0 {
+		return 0
+	}
+	return float64(o.OK) / o.Wall.Seconds()
+}
+
+// Failed is the number of requests that failed.
+func (o *Outcome) Failed() int64 {
+	n := int64(0)
+	for _, e := range o.Errors {
+		n += e.Count
+	}
+	return n
+}
+
+const (
+	defaultTimeout = 10 * time.Second
+
+	// A server that has gone is asked for a new connection so many times, so far
+	// apart, by each connection before it gives up.
+	redials    = 3
+	redialWait = 20 * time.Millisecond
+
+	longest = int64(120e9) // the greatest latency in ns that is told from greater ones
+)
+
+// Check finds what in a load cannot be done.
+func (l *Load) Check() error {
+	switch {
+	case len(l.Requests) == 0:
+		return errors.New("load: no requests to send")
+	case l.Connections < 1:
+		return fmt.Errorf("load: %d connections: want at least 1", l.Connections)
+	case (l.Count > 0) == (l.Duration > 0) || l.Count < 0 || l.Duration < 0:
+		return errors.New("load: want either a count or a duration above 0")
+	case !(l.Rate >= 0 && l.Rate <= 1e9):
+		return fmt.Errorf("load: rate of %v requests per second: want one from 0 to 1e9", l.Rate)
+	}
+	return nil
+}
+
+// Run opens the connections, sends the requests and waits for their answers. A
+// server that fails is told by the outcome; an error means that the load could
+// not begin, or that ctx ended it, in which case there is an outcome as well.
+func (l *Load) Run(ctx context.Context) (*Outcome, error) {
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	r := &run{Load: l, texts: l.texts(), due: make(chan int64, 1024)}
+	if r.Timeout <= 0 {
+		r.timeout = defaultTimeout
+	} else {
+		r.timeout = r.Timeout
+	}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	defer r.cancel()
+	for range l.Connections {
+		c := newConnection(r)
+		if err := c.dial(); err != nil {
+			for _, c := range r.connections {
+				c.close()
+			}
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, fmt.Errorf("load: connection %d of %d: %w", len(r.connections)+1, l.Connections, err)
+		}
+		r.connections = append(r.connections, c)
+	}
+	defer context.AfterFunc(r.ctx, r.interrupt)()
+	go r.watch()
+	o := r.measure()
+	if ctx.Err() != nil {
+		return o, context.Cause(ctx)
+	}
+	return o, nil
+}
+
+// texts writes each request as it is sent.
+func (l *Load) texts() [][]byte {
+	list := make([][]byte, len(l.Requests))
+	var arena []byte
+	for i := range l.Requests {
+		from := len(arena)
+		arena = fmt.Appendf(arena, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", l.Requests[i].Target, l.Address)
+		list[i] = arena[from:len(arena):len(arena)]
+	}
+	return list
+}
+
+// run is a load under way.
+type run struct {
+	*Load
+	texts       [][]byte
+	timeout     time.Duration
+	ctx         context.Context
+	cancel      context.CancelFunc
+	connections []*connection
+	next        atomic.Int64 // number of the next request, in closed loop
+	due         chan int64   // numbers of requests that are due, at a fixed rate
+	begin       int64        // by the clock of now
+	end         int64        // when no further request is begun
+}
+
+var epoch = time.Now()
+
+// now is the monotonic time in ns.
+func now() int64 { return int64(time.Since(epoch)) }
+
+func (r *run) measure() *Outcome {
+	r.begin = now()
+	r.end = int64(1<<63 - 1)
+	if r.Duration > 0 {
+		r.end = r.begin + int64(r.Duration)
+	}
+	var pacing, sending sync.WaitGroup
+	if r.Rate > 0 {
+		pacing.Go(r.pace)
+	}
+	for _, c := range r.connections {
+		sending.Go(c.send)
+	}
+	sending.Wait()
+	end := now()
+	r.cancel()
+	pacing.Wait()
+	return r.outcome(end)
+}
+
+// number takes the number of the next request to send, waiting until it is due.
+func (r *run) number() (k int64, ok bool) {
+	if r.Rate > 0 {
+		k, ok = <-r.due
+		return k, ok
+	}
+	k = r.next.Add(1) - 1
+	return k, r.Count == 0 || k < r.Count
+}
+
+// dueAt is when request k falls due.
+func (r *run) dueAt(k int64) int64 { return r.begin + int64(float64(k)/r.Rate*1e9) }
+
+// pace hands out the requests of a fixed rate as they fall due.
+func (r *run) pace() {
+	defer close(r.due)
+	p := newPacer(r.ctx.Done())
+	for k := int64(0); r.Count == 0 || k < r.Count; k++ {
+		at := r.dueAt(k)
+		if at >= r.end {
+			return
+		}
+		p.until(at)
+		select {
+		case r.due <- k: // waits while all connections are busy and the queue is full
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+// interrupt ends every wait for the network.
+func (r *run) interrupt() {
+	for _, c := range r.connections {
+		c.abort()
+	}
+}
+
+// watch ends requests that take too long. A deadline set for each would cost
+// more than all else that the generator does for it.
+func (r *run) watch() {
+	t := time.NewTicker(max(r.timeout/10, time.Millisecond))
+	defer t.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-t.C:
+			before := now() - int64(r.timeout)
+			for _, c := range r.connections {
+				if sent := c.sent.Load(); sent != 0 && sent < before {
+					c.expire(sent)
+				}
+			}
+		}
+	}
+}
+
+func (r *run) outcome(end int64) *Outcome {
+	o := &Outcome{Wall: time.Duration(end - r.begin), Statuses: map[int]int64{}, Latency: newHistogram()}
+	if r.Rate > 0 {
+		o.Late = newHistogram()
+	}
+	var errs [len(kinds)]Errors
+	for _, c := range r.connections {
+		o.Sent += c.begun
+		o.OK += c.ok
+		o.Latency.Merge(c.latency)
+		if o.Late != nil {
+			o.Late.Merge(c.late)
+		}
+		if c.ok200 > 0 {
+			o.Statuses[http.StatusOK] += c.ok200
+		}
+		for status, n := range c.statuses {
+			o.Statuses[status] += n
+		}
+		for i, e := range c.errors {
+			errs[i].Count += e.Count
+			errs[i].Waited += e.Waited
+			if errs[i].First == "" {
+				errs[i].First = e.First
+			}
+		}
+	}
+	for i, e := range errs {
+		if e.Count > 0 {
+			e.Kind = kinds[i]
+			o.Errors = append(o.Errors, e)
+		}
+	}
+	if r.Count > 0 {
+		o.Unsent = r.Count - o.Sent
+	}
+	return o
+}
+
+func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, longest, 3) }
+
+func record(h *hdrhistogram.Histogram, ns int64) {
+	_ = h.RecordValue(min(max(ns, 1), longest)) // cannot fail within the bounds
+}

@@ -78,19 +78,22 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	if rounds > 0 {
 		of = fmt.Sprintf(" of %d", rounds)
 	}
-	remaining := "estimating the time left"
-	if left > 0 {
-		remaining = "about " + roughly(left) + " left"
+	remaining := ""
+	switch {
+	case left > 0:
+		remaining = ", about " + roughly(left) + " left"
+	case done < total:
+		remaining = ", estimating the time left"
 	}
 	if p.bar == nil {
 		if done == total {
-			p.say("round %d%s: %d trials, %s so far, %s", round, of, total, roughly(elapsed), remaining)
+			p.say("round %d%s: %d trials, %s so far%s", round, of, total, roughly(elapsed), remaining)
 		}
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bar.Describe(fmt.Sprintf("round %d%s, trial %d of %d, %s", round, of, done, total, remaining))
+	p.bar.Describe(fmt.Sprintf("round %d%s, trial %d of %d%s", round, of, done, total, remaining))
 	share := 0.0
 	if left > 0 {
 		share = float64(elapsed) / float64(elapsed+left)

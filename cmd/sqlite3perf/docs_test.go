@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+)
+
+// TestDocumentedCommands runs every command of the README and of docs/ that
+// stands in a console block as "$ sqlite3perf …": those of one document in one
+// directory, one after the other, at a small scale.
+func TestDocumentedCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds all workers")
+	}
+	source, err := lab.FindSource("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, err := filepath.Glob(filepath.Join(source.Root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := lab.DefaultCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(documents, filepath.Join(source.Root, "README.md")) {
+		name, err := filepath.Rel(source.Root, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.ToSlash(name), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := consoleCommands(string(text))
+			if len(list) == 0 && name == "README.md" {
+				t.Fatal("no command to run")
+			}
+			dir := t.TempDir()
+			env, err := surroundings(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			env = append(env, "SQLITE3PERF_SCALE=0.001", "SQLITE3PERF_ROUNDS=6", "SQLITE3PERF_WORKER_CACHE="+cache)
+			for _, line := range list {
+				cmd := exec.Command("sh", "-c", line)
+				cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+				out, err := cmd.CombinedOutput()
+				var exit *exec.ExitError
+				if errors.As(err, &exit) && exit.ExitCode() == exitIncomplete && strings.Contains(string(out), "needs a C compiler") {
+					t.Logf("%s: not complete, for want of a C compiler", line)
+					continue
+				}
+				if err != nil {
+					t.Errorf("%s: %v\n%s", line, err, out)
+				}
+			}
+			t.Logf("%d commands", len(list))
+		})
+	}
+}
+
+// consoleCommands are the lines "$ sqlite3perf …" of console blocks, without
+// the prompt.
+func consoleCommands(markdown string) []string {
+	var list []string
+	inside := false
+	for line := range strings.Lines(markdown) {
+		line = strings.TrimSpace(line)
+		if fence, ok := strings.CutPrefix(line, "```"); ok {
+			inside = !inside && fence == "console"
+			continue
+		}
+		if command, ok := strings.CutPrefix(line, "$ "); ok && inside && strings.HasPrefix(command, "sqlite3perf ") {
+			list = append(list, command)
+		}
+	}
+	return list
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// TestAllDrivers builds every driver from source and measures them on a tiny
+// workload: all are complete, proven and agree. Without a C compiler the
+// drivers that need one are unavailable for that reason, and the test says so.
+func TestAllDrivers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds all workers")
+	}
+	dir := t.TempDir()
+	env, err := surroundings(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tiny, err := filepath.Abs("testdata/tiny.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := lab.DefaultCache() // the user's: what is built once is built
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sqlite3perf", "run", "--workloads", tiny, "--scale", "full", "--param", "clients=2",
+		"--rounds", "6", "--seed", "1", "--format", "json", "--worker-cache", cache)
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), os.Stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == exitIncomplete) {
+		t.Fatal(err)
+	}
+	j, err := load(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := lab.FindSource("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := source.Drivers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, phase := range []string{"insert", "query", "mix"} {
+		for _, k := range known {
+			want = append(want, fmt.Sprintf("%s %s", phase, k.Name))
+		}
+	}
+	versions := map[string]string{}
+	for _, c := range j.Run.Cases {
+		versions[c.Driver] = c.Build["module_version"]
+	}
+	for _, phase := range []string{"insert", "query", "mix"} {
+		for _, k := range known {
+			for _, c := range j.Cells {
+				if c.Phase != phase || c.Driver != k.Name {
+					continue
+				}
+				got = append(got, fmt.Sprintf("%s %s", phase, c.Driver))
+				switch {
+				case c.Status == result.Unavailable && c.Reason.Code == "no-cc":
+					t.Logf("%s is not tested: %s", c.Driver, c.Reason.Message)
+				case c.Status != result.OK:
+					t.Errorf("%s on %s is %s: %+v", phase, c.Driver, c.Status, c.Reason)
+				case c.N != 6 || c.Interval == nil || c.Median <= 0:
+					t.Errorf("%s on %s: %+v", phase, c.Driver, c.Summary)
+				}
+			}
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("cells: -want +got:\n%s", d)
+	}
+	byDriver := map[string]int{}
+	for _, tr := range j.Run.Trials {
+		if tr.Status != result.OK {
+			continue
+		}
+		c := j.Run.Cases[tr.Case-1]
+		byDriver[c.Driver]++
+		if p := tr.Proof; p.Module != c.Info.Module || p.ModuleVersion != versions[c.Driver] || p.SQLiteVersion == "" || p.Runtime == "" {
+			t.Errorf("%s: proof %s %s, SQLite %q, %q; want %s %s", c.Driver, p.Module, p.ModuleVersion, p.SQLiteVersion, p.Runtime, c.Info.Module, versions[c.Driver])
+		}
+		for _, s := range tr.Samples {
+			if s.Phase == "query" && (s.Checksum == "" || s.Rows != 200) {
+				t.Errorf("%s: %d rows with the checksum %q", c.Driver, s.Rows, s.Checksum)
+			}
+			if len(s.Errors) > 0 {
+				t.Errorf("%s in %s: %+v", c.Driver, s.Phase, s.Errors)
+			}
+			if s.WallNS <= 0 || s.UserNS+s.SystemNS < 0 || s.PeakRSSBytes < 1<<20 || s.DatabaseBytes <= 0 {
+				t.Errorf("%s in %s: %+v", c.Driver, s.Phase, s)
+			}
+		}
+	}
+	t.Logf("trials by driver: %v", byDriver)
+}

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// place is a directory with the test's workers, and an environment in which all
+// that the command keeps is in it.
+type place struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	p := &place{t: t, dir: t.TempDir()}
+	env, err := surroundings(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.env = append(os.Environ(), env...)
+	for name := range workers {
+		if err := link(name, p.dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tiny, err := os.ReadFile("testdata/tiny.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("tiny.yaml", string(tiny), 0o644)
+	return p
+}
+
+func (p *place) write(name, content string, mode os.FileMode) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(content), mode); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *place) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("sqlite3perf", args...)
+	cmd.Dir, cmd.Env = p.dir, p.env
+	return cmd
+}
+
+// session is a command under way.
+type session struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdout bytes.Buffer
+	lines  chan string // of standard error
+	said   strings.Builder
+}
+
+func (p *place) start(args ...string) *session {
+	p.t.Helper()
+	s := &session{t: p.t, cmd: p.command(args...), lines: make(chan string, 1<<16)}
+	s.cmd.Stdout = &s.stdout
+	stderr, err := s.cmd.StderrPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = s.cmd.Process.Kill() }) // it has ended, if all is well
+	go func() {
+		defer close(s.lines)
+		for sc := bufio.NewScanner(stderr); sc.Scan(); {
+			s.lines <- sc.Text()
+		}
+	}()
+	return s
+}
+
+// until waits for a line on standard error.
+func (s *session) until(part string) {
+	s.t.Helper()
+	late := time.After(time.Minute)
+	for {
+		select {
+		case line, ok := <-s.lines:
+			if !ok {
+				s.t.Fatalf("the command ended without saying %q:\n%s", part, s.said.String())
+			}
+			s.said.WriteString(line + "\n")
+			if strings.Contains(line, part) {
+				return
+			}
+		case <-late:
+			s.t.Fatalf("the command does not say %q:\n%s", part, s.said.String())
+		}
+	}
+}
+
+func (s *session) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// wait returns the exit status, -1 where a signal ended the command.
+func (s *session) wait() int {
+	s.t.Helper()
+	for line := range s.lines {
+		s.said.WriteString(line + "\n")
+	}
+	var exit *exec.ExitError
+	if err := s.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// last is the last run of the store.
+func (p *place) last() *report.JSON {
+	p.t.Helper()
+	out, err := p.command("show", "last", "--format", "json").Output()
+	if err != nil {
+		p.t.Fatalf("show last: %v", err)
+	}
+	j, err := load(out)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return j
+}
+
+// alone sees that no worker is left and no database.
+func (p *place) alone() {
+	p.t.Helper()
+	var left []string
+	for range 500 {
+		left = left[:0]
+		procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, f := range procs {
+			line, err := os.ReadFile(f)
+			if err == nil && bytes.Contains(line, []byte(p.dir)) {
+				left = append(left, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+			}
+		}
+		_ = filepath.WalkDir(p.dir, func(path string, _ os.DirEntry, _ error) error { // it is being cleared meanwhile
+			if strings.HasPrefix(filepath.Base(path), "test.db") {
+				left = append(left, path)
+			}
+			return nil
+		})
+		if len(left) == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	p.t.Errorf("left behind: %v", left)
+}
+
+func TestInterruptedOnce(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			s := p.start("run", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--rounds", "100000")
+			s.until("round 3 of 100000")
+			s.signal(sig)
+			if code := s.wait(); code != 130 {
+				t.Errorf("exit status %d", code)
+			}
+			if !strings.Contains(s.said.String(), "Ctrl-C again stops at once") {
+				t.Errorf("it said:\n%s", s.said.String())
+			}
+			if out := s.stdout.String(); !strings.Contains(out, "./better") || !strings.Contains(out, "insert") {
+				t.Errorf("the table of what was measured:\n%s", out)
+			}
+			r := p.last().Run
+			if r.Stopped != lab.StoppedInterrupted || r.Rounds < 3 || len(r.Trials) < 6 || len(r.Trials) > 2*r.Rounds+1 || r.Ended.IsZero() {
+				t.Errorf("stopped %q after %d rounds and %d trials at %v", r.Stopped, r.Rounds, len(r.Trials), r.Ended)
+			}
+			for _, tr := range r.Trials {
+				if tr.Status != result.OK {
+					t.Errorf("trial %d: %+v", tr.Order, tr.Reason)
+				}
+			}
+			p.alone()
+			if _, err := os.Stat(filepath.Join(p.dir, ".home/cache/sqlite3perf/databases")); !os.IsNotExist(err) {
+				t.Errorf("the directory for databases: %v", err)
+			}
+		})
+	}
+}
+
+func TestInterruptedTwice(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.start("run", "--drivers", "./good,./sleeps", "--workloads", "./tiny.yaml", "--rounds", "6", "--seed", "1", "--dir", "databases")
+	p.asleep()
+	s.signal(os.Interrupt)
+	s.until("Ctrl-C again stops at once")
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != 130 {
+		t.Errorf("exit status %d", code)
+	}
+	p.alone()
+	if _, err := os.Stat(filepath.Join(p.dir, "databases")); !os.IsNotExist(err) {
+		t.Errorf("the directory for databases: %v", err)
+	}
+	r := p.last().Run
+	if r.Stopped != lab.StoppedInterrupted || r.Rounds != 0 || len(r.Trials) > 1 {
+		t.Errorf("stopped %q after %d rounds and %d trials", r.Stopped, r.Rounds, len(r.Trials))
+	}
+}
+
+// asleep waits until the worker that sleeps has its database.
+func (p *place) asleep() {
+	p.t.Helper()
+	for range 6000 {
+		procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, f := range procs {
+			line, err := os.ReadFile(f)
+			if err != nil || !bytes.HasPrefix(line, []byte(filepath.Join(p.dir, "sleeps"))) {
+				continue
+			}
+			cwd, err := os.Readlink(filepath.Join(filepath.Dir(f), "cwd"))
+			if err != nil {
+				continue
+			}
+			if fi, err := os.Stat(filepath.Join(cwd, "test.db")); err == nil && fi.Size() > 0 {
+				return
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	p.t.Fatal("the worker that sleeps does not appear")
+}
+
+// No chance to tidy up: the trials that were done are in the store, and the
+// worker notices by itself that nobody listens.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.start("run", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--rounds", "100000")
+	s.until("round 4 of 100000")
+	s.signal(os.Kill)
+	if code := s.wait(); code != -1 {
+		t.Errorf("exit status %d", code)
+	}
+	p.alone()
+	j := p.last()
+	if n := len(j.Run.Trials); n < 8 || j.Run.Stopped != "" {
+		t.Errorf("%d trials, stopped %q", n, j.Run.Stopped)
+	}
+	for _, c := range j.Cells {
+		if c.Status != result.OK || c.N < 4 {
+			t.Errorf("%s on %s: %s, %d samples", c.Phase, c.Driver, c.Status, c.N)
+		}
+	}
+	out, err := p.command("runs").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "unfinished") {
+		t.Errorf("runs: %v\n%s", err, out)
+	}
+	// The next run is as if nothing had been.
+	if out, err := p.command("run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestKilledWithAWorkerAsleep(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.start("run", "--drivers", "./sleeps", "--workloads", "./tiny.yaml", "--rounds", "6")
+	p.asleep()
+	s.signal(os.Kill)
+	s.wait()
+	p.alone()
+}
+
+// While workers are built there is no trial under way to wait for.
+func TestInterruptedBuild(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	gocmd, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(p.dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.write("bin/go", "#!/bin/sh\ncase $1 in build) touch "+p.dir+"/under-way; sleep 3600;; *) exec "+gocmd+" \"$@\";; esac\n", 0o755)
+	p.env = append(p.env, "PATH="+filepath.Join(p.dir, "bin")+":"+os.Getenv("PATH"))
+	s := p.start("run", "--drivers", "modernc", "--workloads", "./tiny.yaml", "--rounds", "6", "--worker-cache", "workers")
+	s.until("building the worker for modernc")
+	for range 6000 {
+		if _, err := os.Stat(filepath.Join(p.dir, "under-way")); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != 130 {
+		t.Errorf("exit status %d", code)
+	}
+	p.alone()
+	left, err := os.ReadDir(filepath.Join(p.dir, "workers"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("in the workers' cache: %v, %v", left, err)
+	}
+	if out, err := p.command("show", "last").CombinedOutput(); err == nil {
+		t.Errorf("there is a run:\n%s", out)
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// terminal runs the command in this process as it does on a terminal.
+func terminal(t *testing.T, args ...string) (stdout string) {
+	t.Helper()
+	var out, messages bytes.Buffer
+	env := &environment{stdout: &out, stderr: &messages, stdoutWidth: 100, stderrWidth: 100, now: time.Now}
+	if code := execute(t.Context(), env, args); code != exitOK {
+		t.Fatalf("exit status %d: %s", code, messages.String())
+	}
+	return out.String()
+}
+
+func TestColour(t *testing.T) {
+	here := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", here)
+	t.Setenv("NO_COLOR", "")
+	store := filepath.Join(here, "results.db")
+	worker := here
+	if err := link("good", worker); err != nil {
+		t.Fatal(err)
+	}
+	terminal(t, "run", "--drivers", filepath.Join(worker, "good"), "--workloads", "testdata/tiny.yaml", "--rounds", "6", "--store", store, "--dir", here)
+	const escape = "\x1b["
+	if out := terminal(t, "show", "last", "--store", store); !strings.Contains(out, escape) {
+		t.Errorf("no colour on a terminal:\n%s", out)
+	}
+	if out := terminal(t, "show", "last", "--store", store, "--no-color"); strings.Contains(out, escape) || !strings.Contains(out, "tiny") {
+		t.Errorf("--no-color:\n%q", out)
+	}
+	file := filepath.Join(here, "out.txt")
+	if out := terminal(t, "show", "last", "--store", store, "-o", file); out != "" {
+		t.Errorf("-o: %q on standard output", out)
+	}
+	if out := terminal(t, "show", "last", "--store", store, "--format", "markdown"); strings.Contains(out, escape) {
+		t.Errorf("colour in Markdown:\n%q", out)
+	}
+	t.Setenv("NO_COLOR", "1")
+	if out := terminal(t, "show", "last", "--store", store); strings.Contains(out, escape) {
+		t.Errorf("NO_COLOR:\n%q", out)
+	}
+}
+
+// shown is what progress prints of two rounds in which a case is lost.
+func shown(t *testing.T, width int, quiet bool) string {
+	t.Helper()
+	var out bytes.Buffer
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	p := newProgress(&environment{stderr: &out, stderrWidth: width, now: func() time.Time { return now }}, quiet)
+	c := &lab.Case{}
+	c.Driver, c.Workload = "mattn", "simple"
+	p.Building(1, 2, "mattn")
+	p.Built(1, 2, "mattn", nil)
+	p.Building(2, 2, "modernc")
+	p.Built(2, 2, "modernc", errors.New("no network"))
+	ok := &result.Trial{Status: result.OK, TookNS: int64(time.Second)}
+	for i, left := range []time.Duration{0, 30 * time.Second, 20 * time.Second, 0} {
+		now = now.Add(time.Second)
+		trial := ok
+		if i == 2 {
+			trial = &result.Trial{Status: result.Failed, Reason: &result.Reason{Message: "it fell"}}
+		}
+		p.Trial(i/2+1, 2, i%2+1, 2, left, c, trial)
+	}
+	p.finish()
+	return out.String()
+}
+
+func TestProgress(t *testing.T) {
+	if got := shown(t, 0, true); got != "" {
+		t.Errorf("quiet: %q", got)
+	}
+	if got := shown(t, 80, true); got != "" {
+		t.Errorf("quiet on a terminal: %q", got)
+	}
+	const want = `building the worker for mattn (1 of 2)
+building the worker for modernc (2 of 2)
+modernc is unavailable: no network
+round 1 of 2: 2 trials, 2s so far, about 30s left
+mattn on simple: failed: it fell
+round 2 of 2: 2 trials, 4s so far
+`
+	if got := shown(t, 0, false); got != want {
+		t.Errorf("plain lines:\n%s", got)
+	}
+	bar := shown(t, 80, false)
+	for _, part := range []string{
+		"building the worker for mattn (1 of 2)\n", "modernc is unavailable: no network\n", "mattn on simple: failed: it fell\n",
+		"round 1 of 2, trial 1 of 2, estimating the time left", "round 1 of 2, trial 2 of 2, about 30s left", "round 2 of 2, trial 2 of 2",
+	} {
+		if !strings.Contains(bar, part) {
+			t.Errorf("no %q beside the bar:\n%q", part, bar)
+		}
+	}
+}

@@ -3,23 +3,29 @@ package lab_test
 import (
 	"bufio"
 	"bytes"
+	sql "database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"modernc.org/sqlite"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
@@ -35,7 +41,7 @@ func pythonWorker(t *testing.T) string {
 	if err != nil {
 		t.Skipf("the documentation of the protocol is not proven here, for want of Python 3.11 or newer with sqlite3: %v %s", err, out)
 	}
-	path, err := filepath.Abs("../worker/testdata/worker.py")
+	path, err := filepath.Abs("../drivers/python/worker.py")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,22 +233,86 @@ func TestPythonWorkerKinds(t *testing.T) {
 	}
 }
 
-// What the worker cannot do it says with a reason; a request of another
-// protocol and one that is no JSON it refuses; and when the lab goes, it goes.
+// engine runs the same trial with the engine in Go, over the SQLite of the store.
+func engine(t *testing.T, c *lab.Case, seed uint64) []*result.Sample {
+	t.Helper()
+	d := sqldriver.New(sqldriver.Library{
+		Info: driver.Info{Name: "engine", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
+		Connector: func(path string, s driver.Settings) (sql.Connector, error) {
+			return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, nil), s.Pragmas()), nil
+		},
+		Code: func(error) int { return 0 },
+	})
+	r, w := io.Pipe()
+	defer w.Close()
+	go func() {
+		_ = json.NewEncoder(w).Encode(worker.Request{
+			Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: seed,
+			Path: filepath.Join(t.TempDir(), "test.db"), Settings: c.Settings, Plan: c.Plan,
+		}) // the trial fails without it
+	}()
+	var out bytes.Buffer
+	if err := worker.Serve(t.Context(), d, r, &out); err != nil {
+		t.Fatal(err)
+	}
+	var samples []*result.Sample
+	for dec := json.NewDecoder(&out); dec.More(); {
+		var a worker.Response
+		if err := dec.Decode(&a); err != nil {
+			t.Fatal(err)
+		}
+		if a.Type == worker.TypeFailed {
+			t.Fatalf("the engine failed: %+v", a.Reason)
+		}
+		if a.Sample != nil {
+			samples = append(samples, a.Sample)
+		}
+	}
+	return samples
+}
+
+// Where no generator knows what must come back, both come to the same; and so
+// they do the same work in the same order.
+func TestPythonWorkerAgrees(t *testing.T) {
+	python := pythonWorker(t)
+	for name, parameters := range map[string]map[string][]int64{
+		"read-write": {"users": {50}, "operations": {300}, "clients": {1}},
+		"point-read": nil,
+		"group-by":   nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := workload.Load(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			given := map[string][]int64{}
+			for _, p := range w.Parameters {
+				if slices.Contains(w.Factor, p.Name) {
+					given[p.Name] = []int64{100}
+				}
+			}
+			maps.Copy(given, parameters)
+			c := casesOf(t, python, 3, nil, given, w)[0]
+			got := runTrial(t, c, 3)
+			for i, want := range engine(t, c, 3) {
+				s := got.Samples[i]
+				if s.Checksum != want.Checksum || s.Rows != want.Rows || s.Operations != want.Operations || s.Metric != want.Metric {
+					t.Errorf("%s: Python has %.12s, %d rows, %d operations, %s; Go %.12s, %d, %d, %s", s.Phase,
+						s.Checksum, s.Rows, s.Operations, s.Metric, want.Checksum, want.Rows, want.Operations, want.Metric)
+				}
+				for j := range want.Latency {
+					if s.Latency[j].Operation != want.Latency[j].Operation || s.Latency[j].Count != want.Latency[j].Count {
+						t.Errorf("%s: Python has done %d of %s, Go %d of %s", s.Phase, s.Latency[j].Count, s.Latency[j].Operation, want.Latency[j].Count, want.Latency[j].Operation)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A request of another protocol and one that is no request it refuses.
 func TestPythonWorkerRefusals(t *testing.T) {
 	python := pythonWorker(t)
-	w, err := workload.Load("read-write")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
-	got, err := p.Trial(t.Context(), casesOf(t, python, 1, nil, map[string][]int64{"users": {10}, "operations": {10}}, w)[0], 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Status != result.Failed || got.Reason.Code != "unsupported" || got.Reason.Phase != "mix" {
-		t.Errorf("a mix: %s %+v", got.Status, got.Reason)
-	}
 	for _, line := range []string{"hello", "{}", `{"type":"trial","protocol":2}`, `{"type":"dance","protocol":1}`, "[]"} {
 		cmd := exec.Command(python)
 		cmd.Stdin = strings.NewReader(line + "\n")

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """A sqlite3perf worker for Python's sqlite3 module.
 
+    worker.py [--fetchall]
+
 It is written from docs/worker-protocol.md and docs/generated-values.md, with the
-standard library alone, and shares no code with the workers in Go.  It runs
-insert, query and script phases; a mix it answers with the reason "unsupported".
-Python 3.11 or newer.
+standard library alone, and shares no code with the workers in Go.  Results are
+read row by row as SQLite finds them or, with --fetchall, into a list first.
+Clients are threads.  Python 3.11 or newer, which is the first to tell SQLite's
+result codes.
 """
 
 import base64
@@ -15,8 +18,9 @@ import hashlib
 import json
 import math
 import os
+import platform
+import queue
 import re
-import sqlite3
 import struct
 import sys
 import threading
@@ -28,16 +32,27 @@ try:
     import resource  # not on Windows
 except ImportError:
     resource = None
+try:
+    import sqlite3  # not in every build
+except ImportError:
+    sqlite3 = None
 
 PROTOCOL = 1
+OLDEST = (3, 11)
+
+FETCHALL = sys.argv[1:] == ["--fetchall"]
 
 INFO = {
     "name": "python",
-    "about": "Python's sqlite3 module, over the SQLite that the interpreter is linked with.",
+    "about": "Python's sqlite3 module over the interpreter's SQLite; results are read row by row.",
     "module": "sqlite3",
     "kind": "other language",
     "interface": "direct",
+    "limits": {"context": "calls take no context: a cancellable phase is run as any other"},
 }
+if FETCHALL:
+    INFO["name"] = "python-fetchall"
+    INFO["about"] = "Python's sqlite3 module over the interpreter's SQLite; each result is fetched into a list first."
 
 
 class Failure(Exception):
@@ -320,17 +335,17 @@ class Generator:
         for d in plan.get("data_sets") or []:
             self.sets[d["name"]] = DataSet(self, d)
 
-    def parameters(self, phase, call, for_each, n):
-        """The parameters of n executions."""
+    def parameters(self, stream, call, for_each, rows):
+        """The parameters of one execution for each number in rows."""
         own, makers = {}, []
         for p in call.get("parameters") or []:
             if "generator" in p:
-                c = own[p["name"]] = Column(self, f"{phase}.{p['name']}", p, None, own)
+                c = own[p["name"]] = Column(self, f"{stream}.{p['name']}", p, None, own)
                 makers.append((c, 1))
             else:
                 name, _, column = p["column"].partition(".")
                 makers.append((self.sets[name].columns[column], self.sets[for_each].rows_per(name)))
-        return [tuple(c.at(r // per) for c, per in makers) for r in range(n)]
+        return [tuple(c.at(r // per) for c, per in makers) for r in rows]
 
 
 # Measuring.
@@ -402,6 +417,8 @@ class Histogram:
         return ((i - (shift << self.HALF) + 1) << shift) - 1
 
     def quantile(self, percent):
+        if not self.total:
+            return 0
         rest = max(int(percent / 100 * self.total + 0.5), 1)
         for i in sorted(self.counts):
             rest -= self.counts[i]
@@ -422,7 +439,7 @@ class Histogram:
         return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
 
     def summary(self, operation):
-        s = {"operation": operation, "count": self.total, "mean_ns": self.sum // self.total}
+        s = {"operation": operation, "count": self.total, "mean_ns": self.sum // max(self.total, 1)}
         for name, percent in ("p50", 50), ("p90", 90), ("p99", 99), ("p99_9", 99.9), ("p99_99", 99.99):
             s[name + "_ns"] = self.quantile(percent)
         s["max_ns"] = self.quantile(100)
@@ -522,15 +539,20 @@ def read_settings(conn):
     return got
 
 
-def refused(conn, sql):
-    """Whether a lock keeps the statement from running."""
+def is_lock(e):
+    """Whether a lock explains an error of SQLite's."""
+    return e.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def refusal(conn, sql):
+    """The primary code with which a lock keeps the statement from running, or 0."""
     try:
         conn.execute(sql).fetchall()
     except sqlite3.OperationalError as e:
-        if e.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if not is_lock(e):
             raise
-        return True
-    return False
+        return e.sqlite_errorcode & 0xFF
+    return 0
 
 
 def quote(name):
@@ -538,7 +560,8 @@ def quote(name):
 
 
 class Trial:
-    CHUNK = 20_000  # rows made at a time
+    CHUNK = 20_000  # rows, or a client's operations, made at a time
+    VERIFIED = 1000  # operations of a mix that are run to verify their answers
 
     def __init__(self, request):
         self.path, self.settings = request["path"], request.get("settings") or {}
@@ -553,7 +576,10 @@ class Trial:
         if os.path.exists(self.path):
             raise Failure("path", f"{self.path} exists already: a trial makes its own database")
         threading.Thread(target=self.watch, daemon=True).start()
-        self.gen = Generator(self.seed, self.plan)
+        try:
+            self.gen = Generator(self.seed, self.plan)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as e:
+            raise Failure("plan", f"the data sets cannot be made: {e!r}") from e
         for _ in range(int(self.settings.get("pool_size", 1))):
             self.conns.append(connect(self.path, self.settings))
         answer(type="ready", protocol=PROTOCOL, proof=self.proof())
@@ -596,28 +622,38 @@ class Trial:
             "sqlite_source_id": source,
             "compile_options": [o for (o,) in conn.execute("PRAGMA compile_options")],
             "module": INFO["module"],
-            "module_version": "",
-            "runtime": "python" + sys.version.split()[0],
+            **LINKED,
         }
 
     def observe(self):
-        """Finds txlock from how a second handle on the file fares."""
+        """Finds txlock and cache from how a second handle on the file fares, mode from the file."""
         conn, got = self.conns[0], read_settings(self.conns[0])
-        if got.get("locking_mode") == "exclusive" or self.settings.get("mode") == "memory":
+        if self.settings.get("mode") == "memory":
+            conn.executescript("CREATE TABLE sqlite3perf_probe(x); DROP TABLE sqlite3perf_probe")
+            return {"mode": "rwc" if file_size(self.path) else "memory"}
+        if got.get("locking_mode") == "exclusive":
             return {}
         other = connect(self.path, {**self.settings, "busy_timeout": "0"})
         try:
-            conn.execute(self.begin)
-            if not refused(other, "BEGIN IMMEDIATE"):
-                other.execute("ROLLBACK")
-                return {"txlock": "deferred"}
-            if got["journal_mode"] == "wal":  # where exclusive is immediate
-                return {"txlock": self.settings.get("txlock", "immediate")}
-            if refused(other, "SELECT count(*) FROM sqlite_master"):
-                return {"txlock": "exclusive"}
-            return {"txlock": "immediate"}
-        finally:
+            conn.execute("BEGIN IMMEDIATE")
+            shared = refusal(other, "BEGIN IMMEDIATE") == sqlite3.SQLITE_LOCKED
+            seen = {"cache": "shared" if shared else "private"}
             conn.execute("ROLLBACK")
+            conn.execute(self.begin)
+            if not refusal(other, "BEGIN IMMEDIATE"):
+                other.execute("ROLLBACK")
+                seen["txlock"] = "deferred"
+            elif got["journal_mode"] == "wal":  # where exclusive is immediate
+                wanted = self.settings.get("txlock")
+                seen["txlock"] = wanted if wanted == "exclusive" else "immediate"
+            elif refusal(other, "SELECT count(*) FROM sqlite_master"):
+                seen["txlock"] = "exclusive"
+            else:
+                seen["txlock"] = "immediate"
+            return seen
+        finally:
+            if conn.in_transaction:
+                conn.execute("ROLLBACK")
             other.close()
 
     def run_phase(self, p):
@@ -629,7 +665,7 @@ class Trial:
         elif "query" in p:
             self.query(p, sample, watch)
         elif "mix" in p:
-            raise Failure("unsupported", "this worker does not run mixes")
+            self.mix(p, sample, watch)
         else:
             with watch:
                 self.conns[0].executescript(p["script"])
@@ -646,6 +682,10 @@ class Trial:
         sample["database_bytes"] = file_size(self.path)
         if "query" in p and not p.get("untimed"):
             sample["checksum"] = self.checksum(p)
+        if "mix" in p:
+            found = self.conns[0].execute("PRAGMA quick_check(1)").fetchone()[0]
+            if found != "ok":
+                raise Failure("integrity", f"quick_check after the phase: {found}")
         return sample
 
     # Insert phases.
@@ -731,20 +771,15 @@ class Trial:
     def executions(self, p):
         q = p["query"]
         for_each = q.get("for_each")
-        return self.gen.parameters(p["name"], q, for_each, self.gen.sets[for_each].total if for_each else 1)
+        return self.gen.parameters(p["name"], q, for_each, range(self.gen.sets[for_each].total if for_each else 1))
 
     def query(self, p, sample, watch):
         q, parameters = p["query"], self.executions(p)
         if q["clients"] > len(self.conns):
             raise Failure("plan", f"{q['clients']} clients, but {len(self.conns)} connections")
         clients = [Client(conn, q, parameters) for conn in self.conns[: q["clients"]]]
-        threads = [threading.Thread(target=c.run) for c in clients[1:]]
         with watch:
-            for t in threads:
-                t.start()
-            clients[0].run()
-            for t in threads:
-                t.join()
+            at_once([c.run for c in clients])
         histogram = Histogram()
         for c in clients:
             if c.error:
@@ -764,6 +799,227 @@ class Trial:
             for row in self.conns[0].execute(q["sql"], values):
                 checksum_row(h, decode(row), types)
         return h.hexdigest()
+
+    # Mix phases.
+
+    def mix(self, p, sample, watch):
+        m = p["mix"]
+        clients = m["clients"]
+        if m.get("own_conn") and clients > len(self.conns):
+            raise Failure("plan", f"{clients} clients, but {len(self.conns)} connections")
+        sample["checksum"] = self.verify_mix(p)
+        pool = queue.SimpleQueue()
+        for conn in self.conns:
+            pool.put(conn)
+        clock = MixClock()
+        every = [MixClient(self, p, i, clients, clock, pool) for i in range(clients)]
+        for c in every:
+            c.make(m.get("count") or self.CHUNK)
+        while not all(c.ended for c in every):
+            # A thread that makes parameters would hold up the others, since one
+            # at a time runs Python: so all stop when one has none left.
+            clock.go()
+            with watch:
+                at_once([c.run for c in every])
+            clock.stand()
+            for c in every:
+                if c.error:
+                    raise c.error
+                c.make(self.CHUNK)
+        self.add_up(m, every, sample)
+
+    def add_up(self, m, clients, sample):
+        sample["metric"] = "latency" if m.get("rate") else "time/op"
+        errors = {}
+        for c in clients:
+            sample["rows"] += c.rows
+            for code, e in c.errors.items():
+                total = errors.setdefault(code, {**e, "count": 0, "wait_ns": 0})
+                total["count"] += e["count"]
+                total["wait_ns"] += e["wait_ns"]
+        sample["errors"] = [errors[code] for code in sorted(errors)]
+        sample["latency"] = []
+        for i, op in enumerate(m["operations"]):
+            histogram = Histogram()
+            for c in clients:
+                histogram.merge(c.histograms[i])
+            sample["latency"].append(histogram.summary(op["name"]))
+        sample["operations"] = sum(latency["count"] for latency in sample["latency"])
+        if not sample["operations"]:
+            raise Failure("no-operation", f"not one operation of the mix succeeded: {sample['errors']}")
+
+    def verify_mix(self, p):
+        m, conn, h = p["mix"], self.conns[0], hashlib.sha256()
+        client = MixClient(self, p, 0, 1, None, None)
+        client.make(min(m.get("count") or self.VERIFIED, self.VERIFIED))
+        conn.execute(self.begin)
+        try:
+            for i, parameters in client.todo:
+                for call, values in zip(m["operations"][i]["calls"], parameters):
+                    types, n = call.get("columns"), 0
+                    for row in conn.execute(call["sql"], values).fetchall():
+                        if types:
+                            checksum_row(h, (decoder(types) or list)(row), types)
+                            n += 1
+                    check_rows(call, n)
+        finally:
+            if conn.in_transaction:
+                conn.execute("ROLLBACK")
+        return h.hexdigest()
+
+
+def at_once(functions):
+    """Runs functions in threads, the first in this one."""
+    threads = [threading.Thread(target=f) for f in functions[1:]]
+    for t in threads:
+        t.start()
+    functions[0]()
+    for t in threads:
+        t.join()
+
+
+def result_of(conn, sql, values):
+    """What gives the rows of a query one by one."""
+    rows = conn.execute(sql, values)
+    return rows.fetchall() if FETCHALL else rows
+
+
+def check_rows(call, n):
+    if call.get("columns") and call["rows"] >= 0 and n != call["rows"]:
+        raise Failure("rows", f"{call['sql']} returned {n} rows, expected {call['rows']}")
+
+
+class MixClock:
+    """A clock in ns that stands still while parameters are made."""
+
+    def __init__(self):
+        self.at, self.since = 0, None
+        self.dry = False  # some client has no operation left
+
+    def go(self):
+        self.since, self.dry = time.perf_counter_ns(), False
+
+    def stand(self):
+        self.at, self.since = self.now(), None
+
+    def now(self):
+        return self.at + time.perf_counter_ns() - self.since
+
+
+class MixClient:
+    """One thread of a mix."""
+
+    def __init__(self, trial, p, number, clients, clock, pool):
+        self.mix, self.number, self.clients = p["mix"], number, clients
+        self.gen, self.name, self.begin = trial.gen, p["name"], trial.begin
+        self.clock, self.pool, self.own = clock, pool, None
+        if self.mix.get("own_conn") and pool:
+            self.own = trial.conns[number]
+        operations = self.mix["operations"]
+        self.order = Stream(self.gen.seed, self.name)
+        self.weights = sum(op["weight"] for op in operations)
+        self.made = [0] * len(operations)  # executions of each operation
+        self.chosen = 0  # operations in all
+        self.todo, self.next = [], 0
+        self.histograms = [Histogram() for _ in operations]
+        self.decoders = [[decoder(call.get("columns") or []) for call in op["calls"]] for op in operations]
+        self.rows, self.errors, self.error, self.ended = 0, {}, None, False
+        self.started = 0  # operations
+        self.last = 0  # when the last one ended
+
+    def make(self, n):
+        """Makes the parameters of the client's next operations, until n are at hand."""
+        self.todo, self.next = self.todo[self.next :], 0
+        n -= len(self.todo)
+        if self.mix.get("count"):
+            left = len(range(self.number + self.chosen * self.clients, self.mix["count"], self.clients))
+            n = min(n, left)
+        operations, order = self.mix["operations"], []
+        for _ in range(n):
+            u = below(self.order.draw(self.number + self.chosen * self.clients), self.weights)
+            self.chosen += 1
+            i = 0
+            while u >= operations[i]["weight"]:
+                u -= operations[i]["weight"]
+                i += 1
+            order.append(i)
+        made = []
+        for i, op in enumerate(operations):
+            k = order.count(i)
+            first = self.number + self.made[i] * self.clients
+            rows = range(first, first + k * self.clients, self.clients)
+            self.made[i] += k
+            stream = f"{self.name}.{op['name']}"
+            made.append(zip(*(self.gen.parameters(stream, call, None, rows) for call in op["calls"])))
+        self.todo += [(i, next(made[i])) for i in order]
+
+    def run(self):
+        try:
+            while not (self.clock.dry or self.ended):
+                self.once()
+        except Exception as e:
+            self.error, self.ended, self.clock.dry = e, True, True
+
+    def once(self):
+        if self.next == len(self.todo):
+            if self.mix.get("count"):
+                self.ended = True
+            else:
+                self.clock.dry = True
+            return
+        start = self.last
+        if self.mix.get("rate"):
+            start = int((self.number + self.started * self.clients) / self.mix["rate"] * 1e9)
+        if self.mix.get("duration_ms") and start >= self.mix["duration_ms"] * 1_000_000:
+            self.ended = True
+            return
+        wait = start - self.clock.now()
+        if wait > 0:
+            time.sleep(wait / 1e9)
+        i, parameters = self.todo[self.next]
+        self.next += 1
+        self.started += 1
+        conn = self.own or self.pool.get()
+        try:
+            self.do(conn, self.mix["operations"][i], parameters, self.decoders[i])
+        except sqlite3.OperationalError as e:
+            if not is_lock(e):
+                raise
+            self.last = self.clock.now()
+            count = self.errors.setdefault(
+                e.sqlite_errorcode, {"code": e.sqlite_errorcode, "name": e.sqlite_errorname, "count": 0, "wait_ns": 0}
+            )
+            count["count"] += 1
+            count["wait_ns"] += self.last - start
+        else:
+            self.last = self.clock.now()
+            self.histograms[i].record(self.last - start)
+        finally:
+            if not self.own:
+                self.pool.put(conn)
+
+    def do(self, conn, op, parameters, decoders):
+        transaction = op.get("transaction")
+        try:
+            if transaction:
+                conn.execute(self.begin)
+            for call, values, decode in zip(op["calls"], parameters, decoders):
+                if not call.get("columns"):
+                    conn.execute(call["sql"], values)
+                    continue
+                n = 0
+                for row in result_of(conn, call["sql"], values):
+                    if decode:
+                        decode(row)
+                    n += 1
+                self.rows += n
+                check_rows(call, n)
+            if transaction:
+                conn.execute("COMMIT")
+        except BaseException:
+            if conn.in_transaction:
+                conn.execute("ROLLBACK")
+            raise
 
 
 class Client:
@@ -787,7 +1043,7 @@ class Client:
         last = time.perf_counter_ns()
         for r, values in enumerate(self.parameters):
             n = 0
-            for row in self.conn.execute(sql, values):
+            for row in result_of(self.conn, sql, values):
                 if decode:
                     decode(row)
                 n += 1
@@ -824,28 +1080,57 @@ def reason(e, phase):
     return r
 
 
-def main():
-    line = sys.stdin.buffer.readline()
+def unable():
+    """Why this interpreter cannot run the worker, or None."""
+    here = f"this is {LINKED['runtime']}, {sys.executable}"
+    if sys.version_info < OLDEST:
+        return f"Python {OLDEST[0]}.{OLDEST[1]} or newer is needed, and {here}"
+    if sqlite3 is None:
+        return f"Python's sqlite3 module is needed, and {here}, which was built without it"
+    return None
+
+
+def understood(line):
+    """The request in a line; what cannot be one is a Failure."""
     try:
         request = json.loads(line)
-        if request["protocol"] != PROTOCOL:
-            raise ValueError(f"it speaks protocol {request['protocol']}, this worker {PROTOCOL}")
-        if request["type"] not in ("describe", "trial"):
-            raise ValueError(f"unknown type {request['type']!r}")
-    except (ValueError, KeyError, TypeError) as e:
-        answer(type="failed", reason={"code": "protocol", "message": f"request is not understood: {e}"})
-        return
-    if request["type"] == "describe":
-        answer(type="info", protocol=PROTOCOL, info=INFO)
-        return
-    trial = Trial(request)
+        kind, protocol = request["type"], request["protocol"]
+    except (ValueError, LookupError, TypeError) as e:
+        raise Failure("protocol", f"request is not understood: {e!r}") from e
+    if protocol != PROTOCOL:
+        raise Failure("protocol", f"request speaks protocol {protocol}, this worker {PROTOCOL}")
+    if kind not in ("describe", "trial"):
+        raise Failure("protocol", f"unknown request {kind!r}: known are describe and trial")
+    if kind == "trial" and not (request.get("path") and request.get("plan") and "seed" in request):
+        raise Failure("protocol", "a trial needs a path, a seed and a plan")
+    return request
+
+
+LINKED = {
+    "module": INFO["module"],
+    "module_version": platform.python_version(),  # it comes with the interpreter
+    "runtime": f"{platform.python_implementation()} {platform.python_version()}",
+}
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--fetchall"]):
+        sys.exit(f"usage: {sys.argv[0]} [--fetchall]: it speaks the worker protocol on standard input and output")
+    trial = None
     try:
+        request = understood(sys.stdin.buffer.readline())
+        if unable():
+            raise Failure("unsupported", unable())
+        if request["type"] == "describe":
+            answer(type="info", protocol=PROTOCOL, info=INFO, proof=LINKED)
+            return
+        trial = Trial(request)
         try:
             trial.run()
         finally:
             trial.close()
     except Exception as e:
-        answer(type="failed", reason=reason(e, trial.phase))
+        answer(type="failed", reason=reason(e, trial and trial.phase))
     else:
         answer(type="done")
 

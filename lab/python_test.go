@@ -241,7 +241,13 @@ func engine(t *testing.T, c *lab.Case, seed uint64) []*result.Sample {
 		Connector: func(path string, s driver.Settings) (sql.Connector, error) {
 			return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, nil), s.Pragmas()), nil
 		},
-		Code: func(error) int { return 0 },
+		Code: func(err error) int {
+			var e *sqlite.Error
+			if errors.As(err, &e) {
+				return e.Code()
+			}
+			return 0
+		},
 	})
 	r, w := io.Pipe()
 	defer w.Close()
@@ -276,9 +282,10 @@ func engine(t *testing.T, c *lab.Case, seed uint64) []*result.Sample {
 func TestPythonWorkerAgrees(t *testing.T) {
 	python := pythonWorker(t)
 	for name, parameters := range map[string]map[string][]int64{
-		"read-write": {"users": {50}, "operations": {300}, "clients": {1}},
+		"read-write": {"users": {50}, "operations": {300}, "clients": {2}},
 		"point-read": nil,
-		"group-by":   nil,
+		"group-by":   {"people": {3_000}},
+		"analytics":  {"users": {20}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := workload.Load(name)

@@ -39,6 +39,7 @@ type mixClient struct {
 	order []uint8 // of the chunk: indexes of ops
 	next  int64   // number, among the client's own, of the operation after the chunk
 
+	elapsed    int64 // time in ns from the beginning to the last operation, less what making parameters took
 	done, rows int64
 	count      func(driver.Row) error // made once: a closure per operation would be an allocation
 	errors     map[int]*result.ErrorCount
@@ -103,6 +104,10 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 	clients[0].err = clients[0].run(ctx, begin)
 	wg.Wait()
 	w.Stop()
+	w.wall = 0
+	for _, c := range clients {
+		w.wall = max(w.wall, c.elapsed)
+	}
 
 	s.Metric = "time/op"
 	if m.Rate > 0 {
@@ -219,7 +224,8 @@ func (c *mixClient) fill() error {
 	return nil
 }
 
-// run does the client's operations, beginning at the time begin.
+// run does the client's operations, beginning at the time begin. While it makes
+// parameters its time stands still: begin and what follows from it move on.
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {
@@ -241,6 +247,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			op := &c.ops[i]
 			err := c.do(ctx, op, op.row)
 			end := now()
+			c.elapsed = end - begin
 			op.row++
 			j++
 			if err == nil {
@@ -254,7 +261,12 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 		if err := c.fill(); err != nil {
 			return err
 		}
-		start = now()
+		pause := now() - start
+		start += pause
+		begin += pause
+		if c.mix.DurationMS > 0 {
+			deadline += pause
+		}
 	}
 	return nil
 }

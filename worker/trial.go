@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"sync/atomic"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -107,7 +106,6 @@ func (t *trial) phase(ctx context.Context, p *workload.Phase) (*result.Sample, e
 	s := &result.Sample{Phase: p.Name, Metric: "time"}
 	var w Stopwatch
 	var err error
-	runtime.GC()
 	switch {
 	case p.Insert != nil:
 		err = t.insert(ctx, p.Insert, s, &w)

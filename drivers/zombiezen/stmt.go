@@ -134,30 +134,26 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// scan decodes the row that q stands at. NULL reads as zero, so only a zero is
-// asked whether it is NULL.
+// scan decodes the row that q stands at.
 func (s *stmt) scan(q *sqlite.Stmt) {
 	row := s.row[:len(s.st.Columns)]
-	for i, col := range s.st.Columns {
-		cell := &row[i]
-		zero := false
+	for i := range row {
+		cell, col := &row[i], s.st.Columns[i]
+		cell.Null = col.Nullable && q.ColumnIsNull(i)
+		if cell.Null {
+			continue
+		}
 		switch col.Type {
 		case driver.Int:
 			cell.Int = q.ColumnInt64(i)
-			zero = cell.Int == 0
 		case driver.Bool:
 			cell.Bool = q.ColumnInt64(i) != 0
-			zero = !cell.Bool
 		case driver.Time:
-			ms := q.ColumnInt64(i)
-			cell.Time = time.UnixMilli(ms).UTC()
-			zero = ms == 0
+			cell.Time = time.UnixMilli(q.ColumnInt64(i))
 		case driver.Real:
 			cell.Real = q.ColumnFloat(i)
-			zero = cell.Real == 0
 		case driver.Text:
 			cell.Text = q.ColumnText(i)
-			zero = cell.Text == ""
 		case driver.Blob:
 			n := q.ColumnLen(i)
 			if cap(s.blobs[i]) < n {
@@ -165,11 +161,6 @@ func (s *stmt) scan(q *sqlite.Stmt) {
 			}
 			cell.Blob = s.blobs[i][:n]
 			q.ColumnBytes(i, cell.Blob)
-			zero = n == 0
-		}
-		cell.Null = false
-		if zero && q.ColumnIsNull(i) {
-			*cell = driver.Cell{Null: true}
 		}
 	}
 }

@@ -180,8 +180,10 @@ func (s *stmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(dri
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	defer s.c.Guard(ctx)()
-	return s.Stmt.Query(b, r, visit)
+	release := s.c.Guard(ctx)
+	err := s.Stmt.Query(b, r, visit)
+	release()
+	return err
 }
 
 // pooledStmt is a statement on any connection. Whoever has taken connection i

@@ -1,0 +1,189 @@
+// Package addedcost measures what the engine and a driver's adapter add to the
+// time of a library: the same work is done once by [worker.Serve] and once by a
+// loop written by hand against the library, and the times are compared.
+//
+// The work is four phases on a table of users: an insert of all of them with
+// a prepared statement in one transaction; a query that reads them all, every
+// column decoded into its Go type; a mix of reads by key with a prepared
+// statement on a connection that is kept; and a mix of transactions of a read
+// and an update, each on a connection from the pool.
+//
+// Both sides have the same values, made before the clock starts, the same
+// settings, read every result to its end, and are timed by the same
+// [worker.Stopwatch] over the same extent: of the insert from the beginning of
+// the transaction over the preparation to the commit, of the query from its
+// execution to its end, of a mix all operations. The engine's side of a mix
+// includes a reading of the clock and a record in the histogram for each
+// operation, and making the parameters of all but the first 8192. The hand's
+// side does nothing but the work.
+//
+// Nothing waits for the disk (journal in memory, synchronous off, a page cache
+// that holds the database), since that would hide what is looked for.
+//
+// The two sides make a pair, in one process, each on a fresh database file.
+// Which goes first alternates. A driver's module has the hand's side and runs
+//
+//	func TestAddedCost(t *testing.T)      { addedcost.Test(t, library) }
+//	func BenchmarkAddedCost(b *testing.B) { addedcost.Benchmark(b, library) }
+//
+// where the benchmark makes as many pairs as -benchtime says:
+//
+//	go test -run '^$' -bench AddedCost -benchtime 20x
+package addedcost
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// Settings are what both sides open their databases with.
+var Settings = driver.Settings{
+	"locking_mode": "exclusive", "journal_mode": "memory", "synchronous": "off", "cache_size": "-65536",
+	"txlock": "deferred", "pool_size": "1",
+}
+
+// The statements of both sides.
+const (
+	Schema = "CREATE TABLE users (id INTEGER PRIMARY KEY, created INTEGER NOT NULL, email TEXT NOT NULL, active INTEGER NOT NULL)"
+	Insert = `INSERT INTO "users"("id","created","email","active") VALUES (?,?,?,?)`
+	Scan   = "SELECT id, created, email, active FROM users ORDER BY id"
+	Read   = "SELECT id, created, email, active FROM users WHERE id = ?"
+	Update = "UPDATE users SET active = 1 - active WHERE id = ?"
+)
+
+// Stored is a user as it is inserted: values as SQLite takes them.
+type Stored struct {
+	ID      int64
+	Created int64 // milliseconds since the Unix epoch
+	Email   string
+	Active  int64 // 0 or 1
+}
+
+// User is a user as it is read: every column decoded.
+type User struct {
+	ID      int64
+	Created time.Time
+	Email   string
+	Active  bool
+}
+
+// Library is one library with both of its sides.
+type Library struct {
+	Driver driver.Driver                   // the engine's
+	Open   func(path string) (Hand, error) // opens and creates a database with [Settings], by hand
+}
+
+// Hand is the work as an experienced user of a library writes it. Each method
+// starts and stops the watch over the extent that the package comment names,
+// returns how many rows it read, and hands them to see, unless that is nil.
+type Hand interface {
+	Setting(name string) (string, error) // reads a PRAGMA back
+	Create() error                       // runs [Schema]
+	Insert(w *worker.Stopwatch, users []Stored) error
+	Query(w *worker.Stopwatch, see func(User)) (rows int64, err error)
+	Mix(w *worker.Stopwatch, ids []int64, see func(User)) (rows int64, err error)          // [Read] for each
+	Transactions(w *worker.Stopwatch, ids []int64, see func(User)) (rows int64, err error) // [Read] and [Update] for each
+	Close() error
+}
+
+// size is how much work the phases have.
+type size struct{ users, reads, transactions int64 }
+
+// The phases. What the transactions have left is read for its checksum only.
+const (
+	insertPhase = "insert"
+	queryPhase  = "query"
+	mixPhase    = "mix"
+	txPhase     = "tx"
+	leftPhase   = "left"
+)
+
+var columns = []driver.ColumnType{{Type: driver.Int}, {Type: driver.Time}, {Type: driver.Text}, {Type: driver.Bool}}
+
+// work is what both sides do.
+type work struct {
+	seed  uint64
+	plan  *workload.Plan
+	users []Stored
+	mix   []int64 // ids
+	tx    []int64
+}
+
+func newWork(n size) (*work, error) {
+	id := workload.Parameter{Name: "id", Type: driver.Int, Generator: &workload.Generator{Kind: workload.GenInt, Low: 1, High: n.users}}
+	read := workload.Call{SQL: Read, Parameters: []workload.Parameter{id}, Columns: columns, Rows: 1}
+	update := workload.Call{SQL: Update, Parameters: []workload.Parameter{id}, Rows: -1}
+	scan := workload.Query{Call: workload.Call{SQL: Scan, Columns: columns, Rows: n.users}, Repeat: 1, Clients: 1}
+	w := &work{seed: 1, plan: &workload.Plan{
+		Schema: Schema,
+		DataSets: []workload.DataSet{{Name: "users", Table: "users", Count: n.users, Total: n.users, Columns: []workload.Column{
+			{Name: "id", Type: driver.Int, Generator: workload.Generator{Kind: workload.GenSerial, Low: 1, Step: 1}},
+			{Name: "created", Type: driver.Time, Generator: workload.Generator{Kind: workload.GenTime, Low: 1_700_000_000_000, Step: 60_000}},
+			{Name: "email", Type: driver.Text, Generator: workload.Generator{Kind: workload.GenFormat, Format: "user%08d@example.com", Of: []string{"id"}}},
+			{Name: "active", Type: driver.Bool, Generator: workload.Generator{Kind: workload.GenInt, Low: 0, High: 1}},
+		}}},
+		Phases: []workload.Phase{
+			{Name: insertPhase, Insert: &workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}},
+			{Name: queryPhase, Query: &scan},
+			{Name: mixPhase, Mix: &workload.Mix{Clients: 1, OwnConn: true, Count: n.reads, Operations: []workload.Operation{
+				{Name: "read", Weight: 1, Calls: []workload.Call{read}},
+			}}},
+			{Name: txPhase, Mix: &workload.Mix{Clients: 1, Count: n.transactions, Operations: []workload.Operation{
+				{Name: "flip", Weight: 1, Transaction: true, Calls: []workload.Call{read, update}},
+			}}},
+			{Name: leftPhase, Query: &scan},
+		},
+	}}
+	return w, w.values(id, n)
+}
+
+// values makes for the hand what the engine makes for itself.
+func (w *work) values(id workload.Parameter, n size) error {
+	gen, err := workload.NewGenerator(w.seed, w.plan)
+	if err != nil {
+		return err
+	}
+	var b driver.Batch
+	if err := gen.Fill(&b, "users", 0, n.users); err != nil {
+		return err
+	}
+	c := b.Columns
+	for r := range c[0].Ints {
+		w.users = append(w.users, Stored{c[0].Ints[r], c[1].Ints[r], c[2].Text(r), c[3].Ints[r]})
+	}
+	draw := func(operation string, n int64) ([]int64, error) {
+		var b driver.Batch
+		err := gen.FillParameters(&b, operation, []workload.Parameter{id}, "", 0, 1, int(n))
+		return b.Columns[0].Ints, err
+	}
+	if w.mix, err = draw(mixPhase+".read", n.reads); err != nil {
+		return err
+	}
+	w.tx, err = draw(txPhase+".flip", n.transactions)
+	return err
+}
+
+// side is what one of the two measured, by phase.
+type side map[string]*result.Sample
+
+// agree compares what the two sides read and left behind.
+func agree(engine, hand side) error {
+	for _, phase := range []string{insertPhase, queryPhase, mixPhase, txPhase, leftPhase} {
+		e, h := engine[phase], hand[phase]
+		if e == nil || h == nil {
+			return fmt.Errorf("phase %s: no sample", phase)
+		}
+		if e.Rows != h.Rows {
+			return fmt.Errorf("phase %s: %d rows by the engine, %d by hand", phase, e.Rows, h.Rows)
+		}
+		if e.Checksum != h.Checksum && h.Checksum != "" {
+			return fmt.Errorf("phase %s: checksum %s by the engine, %s by hand", phase, e.Checksum, h.Checksum)
+		}
+	}
+	return nil
+}

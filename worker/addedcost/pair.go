@@ -1,0 +1,173 @@
+package addedcost
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// verified is how many operations of a mix the engine runs to verify them.
+const verified = 1000
+
+// pair does the work by the engine and by hand, on new databases in dir. With
+// seeAll the hand's side sees what its transactions read, which takes time.
+func (l Library) pair(ctx context.Context, w *work, dir string, handFirst, seeAll bool) (engine, hand side, err error) {
+	if handFirst {
+		hand, err = l.hand(w, filepath.Join(dir, "hand.db"), seeAll)
+	}
+	if err == nil {
+		engine, err = l.engine(ctx, w, filepath.Join(dir, "engine.db"))
+	}
+	if err == nil && !handFirst {
+		hand, err = l.hand(w, filepath.Join(dir, "hand.db"), seeAll)
+	}
+	if err == nil {
+		err = agree(engine, hand)
+	}
+	return engine, hand, err
+}
+
+// engine has a worker do the work, in this process.
+func (l Library) engine(ctx context.Context, w *work, path string) (side, error) {
+	request, err := json.Marshal(worker.Request{
+		Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: w.seed, Path: path, Settings: Settings, Plan: w.plan,
+	})
+	if err != nil {
+		return nil, err
+	}
+	in, lab := io.Pipe()
+	defer lab.Close() // not before: a worker whose lab has gone gives up
+	go func() { _, _ = lab.Write(append(request, '\n')) }()
+	var answers bytes.Buffer
+	if err := worker.Serve(ctx, l.Driver, in, &answers); err != nil {
+		return nil, err
+	}
+	s := side{}
+	for dec := json.NewDecoder(&answers); dec.More(); {
+		var a worker.Response
+		if err := dec.Decode(&a); err != nil {
+			return nil, err
+		}
+		switch {
+		case a.Reason != nil:
+			return nil, fmt.Errorf("engine: phase %s: %s", a.Reason.Phase, a.Reason.Message)
+		case a.Sample != nil:
+			s[a.Sample.Phase] = a.Sample
+		}
+	}
+	return s, nil
+}
+
+// hand does the work by hand. It verifies where the engine does, so that both
+// come to a phase with the same pages in memory.
+func (l Library) hand(w *work, path string, seeAll bool) (s side, err error) {
+	h, err := l.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("hand: %w", err)
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	if err := proven(h); err != nil {
+		return nil, err
+	}
+	if err := h.Create(); err != nil {
+		return nil, fmt.Errorf("hand: schema: %w", err)
+	}
+	s = side{}
+	var sum hash
+	for _, p := range []struct {
+		name string
+		run  func(*result.Sample, *worker.Stopwatch) error
+	}{
+		{insertPhase, func(r *result.Sample, watch *worker.Stopwatch) error {
+			r.Rows = int64(len(w.users))
+			return h.Insert(watch, w.users)
+		}},
+		{queryPhase, func(r *result.Sample, watch *worker.Stopwatch) (err error) {
+			if r.Rows, err = h.Query(watch, nil); err != nil {
+				return err
+			}
+			_, err = h.Query(&worker.Stopwatch{}, sum.add)
+			return err
+		}},
+		{mixPhase, func(r *result.Sample, watch *worker.Stopwatch) (err error) {
+			if _, err = h.Mix(&worker.Stopwatch{}, w.mix[:min(verified, len(w.mix))], sum.add); err != nil {
+				return err
+			}
+			r.Rows, err = h.Mix(watch, w.mix, nil)
+			return err
+		}},
+		{txPhase, func(r *result.Sample, watch *worker.Stopwatch) (err error) {
+			var see func(User)
+			if seeAll {
+				see = sum.add
+			}
+			r.Rows, err = h.Transactions(watch, w.tx, see)
+			return err
+		}},
+		{leftPhase, func(r *result.Sample, watch *worker.Stopwatch) (err error) {
+			r.Rows, err = h.Query(watch, sum.add)
+			return err
+		}},
+	} {
+		r := &result.Sample{Phase: p.name}
+		var watch worker.Stopwatch
+		if err := p.run(r, &watch); err != nil {
+			return nil, fmt.Errorf("hand: phase %s: %w", p.name, err)
+		}
+		watch.Read(r)
+		r.Checksum = sum.take()
+		s[p.name] = r
+	}
+	return s, nil
+}
+
+// proven holds the hand's side to [Settings], as the engine holds the driver.
+func proven(h Hand) error {
+	got := driver.Settings{}
+	for name := range Settings {
+		def, _ := driver.LookupSetting(name)
+		if !def.Pragma {
+			continue
+		}
+		value, err := h.Setting(name)
+		if err == nil {
+			got[name], err = def.Canonical(value)
+		}
+		if err != nil {
+			return fmt.Errorf("hand: %s: %w", name, err)
+		}
+	}
+	if wrong := driver.Check(Settings, got); len(wrong) > 0 {
+		return fmt.Errorf("hand: %v", wrong)
+	}
+	return nil
+}
+
+// hash is the engine's checksum of what the hand's side reads.
+type hash struct {
+	sum workload.Hash
+	row [4]driver.Cell
+}
+
+func (h *hash) add(u User) {
+	h.row[0].Int, h.row[1].Time, h.row[2].Text, h.row[3].Bool = u.ID, u.Created, u.Email, u.Active
+	h.sum.Row(h.row[:], columns)
+}
+
+// take returns the checksum and begins a new one; "" where nothing was added.
+func (h *hash) take() string {
+	if h.sum.Rows() == 0 {
+		return ""
+	}
+	defer h.sum.Reset()
+	return h.sum.Sum()
+}

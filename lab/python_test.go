@@ -250,7 +250,7 @@ func engine(t *testing.T, c *lab.Case, seed uint64) []*result.Sample {
 		},
 	})
 	r, w := io.Pipe()
-	defer w.Close()
+	defer func() { _ = w.Close() }()
 	go func() {
 		_ = json.NewEncoder(w).Encode(worker.Request{
 			Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: seed,
@@ -405,7 +405,7 @@ func TestPythonWorkerLabGone(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer cmd.Process.Kill() // where it has not exited
+	defer func() { _ = cmd.Process.Kill() }() // where it has not exited
 	endless := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO t SELECT i FROM n"
 	fmt.Fprintf(in, `{"type":"trial","protocol":1,"seed":1,"path":%q,"plan":{"schema":"CREATE TABLE t(i)","data_sets":null,"phases":[{"name":"endless","script":%q}]}}`+"\n", path, endless)
 	for lines := bufio.NewScanner(out); lines.Scan(); {

@@ -156,7 +156,7 @@ func FuzzServe(f *testing.F) {
 			return
 		}
 		r, w := io.Pipe()
-		defer w.Close()
+		defer func() { _ = w.Close() }()
 		go func() { _, _ = w.Write(append(line, '\n')) }()
 		var out bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

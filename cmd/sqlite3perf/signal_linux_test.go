@@ -211,7 +211,7 @@ func TestInterruptedTwice(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	s := p.start("run", "--drivers", "./good,./sleeps", "--workloads", "./tiny.yaml", "--rounds", "6", "--seed", "1", "--dir", "databases")
-	p.asleep()
+	p.asleep(s)
 	s.signal(os.Interrupt)
 	s.until("Ctrl-C again stops at once")
 	s.signal(os.Interrupt)
@@ -229,9 +229,9 @@ func TestInterruptedTwice(t *testing.T) {
 }
 
 // asleep waits until the worker that sleeps has its database.
-func (p *place) asleep() {
+func (p *place) asleep(s *session) {
 	p.t.Helper()
-	for range 6000 {
+	for range 3000 {
 		procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
 			p.t.Fatal(err)
@@ -249,9 +249,16 @@ func (p *place) asleep() {
 				return
 			}
 		}
-		time.Sleep(10 * time.Millisecond)
+		select {
+		case line, ok := <-s.lines:
+			s.said.WriteString(line + "\n")
+			if !ok {
+				p.t.Fatalf("the command has ended:\n%s", s.said.String())
+			}
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
-	p.t.Fatal("the worker that sleeps does not appear")
+	p.t.Fatalf("the worker that sleeps does not appear:\n%s", s.said.String())
 }
 
 // No chance to tidy up: the trials that were done are in the store, and the
@@ -289,7 +296,7 @@ func TestKilledWithAWorkerAsleep(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	s := p.start("run", "--drivers", "./sleeps", "--workloads", "./tiny.yaml", "--rounds", "6")
-	p.asleep()
+	p.asleep(s)
 	s.signal(os.Kill)
 	s.wait()
 	p.alone()

@@ -90,10 +90,17 @@ func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // Worker returns the executable for a driver, and what it was built with. It
 // builds it if the cache has none, calling building first. Where there is no
-// worker to be had the error is a [*BuildError].
+// worker to be had the error is a [*BuildError]. The executable is to be started
+// with ref.Args().
 func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path string, with map[string]string, err error) {
 	if ref.Path != "" {
 		return ref.Path, nil, nil
+	}
+	if err := ref.Known.ready(); err != nil {
+		return "", nil, err
+	}
+	if len(ref.Known.Command) > 0 {
+		return foundWorker(ctx, ref)
 	}
 	path, err = b.path(ctx, ref)
 	if err != nil {
@@ -118,9 +125,16 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 	return path, with, b.build(ctx, ref, path)
 }
 
-// Built reports whether the cache has the driver's worker. The error is a
-// [*BuildError] where it cannot be built.
+// Built reports whether the driver's worker is there, without building it. The
+// error is a [*BuildError] where it cannot be built, or could not run.
 func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
+	if err := ref.Known.ready(); err != nil {
+		return false, err
+	}
+	if len(ref.Known.Command) > 0 {
+		_, _, err := foundWorker(ctx, ref)
+		return err == nil, err
+	}
 	path, err := b.path(ctx, ref)
 	return err == nil && isFile(path), err
 }

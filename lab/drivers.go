@@ -59,8 +59,11 @@ func isRoot(dir string) bool {
 // Known is a driver of the source tree.
 type Known struct {
 	driver.Info
-	Dir     string // of its module
-	Version string // pinned in its go.mod
+	Dir      string   // of its module
+	Version  string   // pinned in its go.mod; "" of a driver that is not built
+	Optional bool     // measured only where it is named
+	Command  []string // what runs the worker of a driver that is not built: an executable and its arguments
+	Needs    *Need    // nil: nothing
 }
 
 // Drivers lists the drivers of the source tree, by name.
@@ -75,13 +78,16 @@ func (s Source) Drivers() ([]Known, error) {
 		if err != nil {
 			return nil, err
 		}
-		info, err := driver.ParseInfo(data)
+		dir := filepath.Dir(f)
+		m, err := parseManifest(data, dir)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
-		k := Known{Info: info, Dir: filepath.Dir(f)}
-		if k.Version, err = pinned(filepath.Join(k.Dir, "go.mod"), info.Module); err != nil {
-			return nil, err
+		k := Known{Info: m.Info, Dir: dir, Optional: m.Optional, Command: m.Command, Needs: m.Needs}
+		if len(k.Command) == 0 {
+			if k.Version, err = pinned(filepath.Join(dir, "go.mod"), m.Module); err != nil {
+				return nil, err
+			}
 		}
 		list = append(list, k)
 	}
@@ -124,6 +130,15 @@ func (r Ref) version() string {
 	return r.Known.Version
 }
 
+// Args are the arguments with which a worker is started: those of a driver that
+// is not built, none of any other.
+func (r Ref) Args() []string {
+	if r.Known == nil || len(r.Known.Command) == 0 {
+		return nil
+	}
+	return r.Known.Command[1:]
+}
+
 var versionSyntax = regexp.MustCompile(`^v\d+\.\d+\.\d+([-+.][0-9A-Za-z.+-]*)?$`)
 
 // ParseRef finds what a user's name of a driver means.
@@ -148,6 +163,9 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 		names[i] = known[i].Name
 		if known[i].Name != base {
 			continue
+		}
+		if at && len(known[i].Command) > 0 {
+			return Ref{}, fmt.Errorf("driver %s: %s is not built, so it is measured in the version that is installed: leave out @%s", name, base, version)
 		}
 		if at && !versionSyntax.MatchString(version) {
 			return Ref{}, fmt.Errorf("driver %s: bad version %q: want one such as %s@%s", name, version, base, known[i].Version)

@@ -39,10 +39,13 @@ func find(t *testing.T, name string) lab.Ref {
 }
 
 func TestDrivers(t *testing.T) {
-	var names []string
+	var names, optional []string
 	for _, k := range known(t) {
 		names = append(names, k.Name)
-		if k.Module == "" || k.About == "" || !strings.HasPrefix(k.Version, "v") || filepath.Base(k.Dir) != k.Name {
+		if k.Optional {
+			optional = append(optional, k.Name)
+		}
+		if k.Module == "" || k.About == "" || strings.HasPrefix(k.Version, "v") != (k.Command == nil) || filepath.Base(k.Dir) != k.Name {
 			t.Errorf("%+v", k)
 		}
 		for what := range k.Limits {
@@ -54,9 +57,12 @@ func TestDrivers(t *testing.T) {
 			}
 		}
 	}
-	const want = "bvinc crawshaw eatonphil glebarez mattn modernc native ncruces tailscale zombiezen"
+	const want = "bvinc crawshaw eatonphil glebarez mattn modernc native ncruces python python-fetchall tailscale zombiezen"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := strings.Join(optional, " "); got != "python python-fetchall" {
+		t.Errorf("optional are %s", got)
 	}
 }
 
@@ -103,6 +109,7 @@ func TestParseRef(t *testing.T) {
 		"mattn@1.14":   `driver mattn@1.14: bad version "1.14": want one such as mattn@v1.`,
 		"mattn@latest": `bad version "latest"`,
 		"mattn@v1":     `bad version "v1"`,
+		"python@3.11":  `driver python@3.11: python is not built, so it is measured in the version that is installed: leave out @3.11`,
 		"./absent":     `driver ./absent: no such executable`,
 		"./text":       `driver ./text is not an executable`,
 		"./":           `driver ./ is not an executable`,
@@ -150,11 +157,13 @@ func TestFindSource(t *testing.T) {
 
 func TestBrokenDriver(t *testing.T) {
 	for name, c := range map[string]struct{ json, mod, want string }{
-		"no kind":     {`{"name": "x"}`, "module x\n", "driver.json: name, kind and interface are required"},
-		"not JSON":    {`name: x`, "module x\n", "driver.json: invalid character"},
-		"no version":  {`{"name": "x", "module": "example.com/x", "kind": "cgo", "interface": "direct"}`, "module x\n", "does not require example.com/x"},
-		"bad go.mod":  {`{"name": "x", "module": "example.com/x", "kind": "cgo", "interface": "direct"}`, "require (\n", "go.mod:"},
-		"only a json": {`{"name": "x", "module": "example.com/x", "kind": "cgo", "interface": "direct"}`, "", "go.mod: no such file"},
+		"no kind":       {`{"name": "x"}`, "module x\n", "driver.json: name, kind and interface are required"},
+		"not JSON":      {`name: x`, "module x\n", "driver.json: invalid character"},
+		"no version":    {`{"name": "x", "module": "example.com/x", "kind": "cgo", "interface": "direct"}`, "module x\n", "does not require example.com/x"},
+		"bad go.mod":    {`{"name": "x", "module": "example.com/x", "kind": "cgo", "interface": "direct"}`, "require (\n", "go.mod:"},
+		"unknown field": {`{"name": "x", "module": "example.com/x", "kind": "cgo", "interface": "direct", "optinal": true}`, "module x\n", `unknown field "optinal"`},
+		"need unnamed":  {`{"name": "x", "kind": "cgo", "interface": "direct", "needs": {"executable": "x"}}`, "module x\n", "needs: executable and hint are required"},
+		"only a json":   {`{"name": "x", "module": "example.com/x", "kind": "cgo", "interface": "direct"}`, "", "go.mod: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -52,7 +52,7 @@ func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
 	begin := time.Now()
 	s := &session{limit: p.Limit, trial: t, want: c}
-	s.run(ctx, c.Worker, dir, worker.Request{
+	s.run(ctx, dir, worker.Request{
 		Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: seed,
 		Path: filepath.Join(dir, "test.db"), Settings: c.Settings, Plan: c.Plan,
 	})
@@ -80,13 +80,13 @@ func (s *session) fail(status result.Status, code, format string, args ...any) {
 	s.trial.Reason = &result.Reason{Code: code, Phase: s.phase, Message: fmt.Sprintf(format, args...)}
 }
 
-func (s *session) run(ctx context.Context, executable, dir string, req worker.Request) {
+func (s *session) run(ctx context.Context, dir string, req worker.Request) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := time.AfterFunc(s.limit, func() { cancel(errTimeout) })
 	defer limit.Stop()
 
-	cmd := exec.CommandContext(ctx, executable)
+	cmd := exec.CommandContext(ctx, s.want.Worker, s.want.Ref.Args()...)
 	cmd.Dir = dir
 	// SQLite's temporary files belong on the file system that is measured.
 	cmd.Env = append(os.Environ(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)
@@ -325,9 +325,9 @@ const describeLimit = 30 * time.Second
 
 // Describe asks an executable that speaks the worker protocol who it is. Where
 // it does not answer as it should, the error is a [*BuildError].
-func Describe(ctx context.Context, executable string) (driver.Info, result.Proof, error) {
+func Describe(ctx context.Context, executable string, args ...string) (driver.Info, result.Proof, error) {
 	stderr := &ends{max: 2 << 10}
-	a, err := describe(ctx, executable, stderr)
+	a, err := describe(ctx, executable, args, stderr)
 	switch {
 	case ctx.Err() != nil:
 		return driver.Info{}, result.Proof{}, ctx.Err()
@@ -343,7 +343,7 @@ func Describe(ctx context.Context, executable string) (driver.Info, result.Proof
 	}
 	if err != nil {
 		return driver.Info{}, result.Proof{}, &BuildError{result.Reason{
-			Code: "start", Message: fmt.Sprintf("%s does not answer as a worker: %v", executable, err), Detail: stderr.String(),
+			Code: "start", Message: fmt.Sprintf("%s does not answer as a worker: %v", strings.Join(append([]string{executable}, args...), " "), err), Detail: stderr.String(),
 		}}
 	}
 	proof := result.Proof{}
@@ -354,14 +354,14 @@ func Describe(ctx context.Context, executable string) (driver.Info, result.Proof
 }
 
 // describe returns the first answer to the question.
-func describe(ctx context.Context, executable string, stderr io.Writer) (a worker.Response, err error) {
+func describe(ctx context.Context, executable string, args []string, stderr io.Writer) (a worker.Response, err error) {
 	line, err := json.Marshal(worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})
 	if err != nil {
 		return a, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, describeLimit, fmt.Errorf("no answer within %v", describeLimit))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, executable)
+	cmd := exec.CommandContext(ctx, executable, args...)
 	isolate(cmd)
 	cmd.Stdin = strings.NewReader(string(line) + "\n")
 	cmd.Stderr = stderr

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -45,18 +47,11 @@ machine, and what the library cannot do or does differently.`,
 			fmt.Fprintln(w, "DRIVER\tVERSION\tKIND\tINTERFACE\tWORKER")
 			for i := range known {
 				k := &known[i]
-				state := "not built yet"
-				var unavailable *lab.BuildError
-				built, err := b.Built(cmd.Context(), lab.Ref{Name: k.Name, Known: k})
-				switch {
-				case errors.As(err, &unavailable):
-					state = "unavailable: " + unavailable.Error()
-				case err != nil:
+				version, state, err := workerState(cmd.Context(), b, lab.Ref{Name: k.Name, Known: k})
+				if err != nil {
 					return err
-				case built:
-					state = "built"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.Name, k.Version, k.Kind, k.Interface, state)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.Name, version, k.Kind, k.Interface, state)
 			}
 			if err := w.Flush(); err != nil {
 				return err
@@ -67,6 +62,9 @@ machine, and what the library cannot do or does differently.`,
 				for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
 					fmt.Fprintf(env.stdout, "  %s: %s\n", what, strings.TrimSpace(k.Limits[what]))
 				}
+				if k.Optional {
+					fmt.Fprintf(env.stdout, "  optional: measured only where it is named, as in --drivers mattn,%s\n", k.Name)
+				}
 			}
 			return nil
 		},
@@ -74,4 +72,24 @@ machine, and what the library cannot do or does differently.`,
 	cmd.Flags().StringVar(&source, "source", "", "`directory` of sqlite3perf's source tree (default: found)")
 	cmd.Flags().StringVar(&cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	return cmd
+}
+
+// workerState says which version of a driver would be measured, and whether its
+// worker is there.
+func workerState(ctx context.Context, b *lab.Builder, ref lab.Ref) (version, state string, err error) {
+	version, state = cmp.Or(ref.Known.Version, "-"), "not built yet"
+	built, err := b.Built(ctx, ref)
+	var unavailable *lab.BuildError
+	switch {
+	case errors.As(err, &unavailable):
+		return version, "unavailable: " + unavailable.Error(), nil
+	case err != nil:
+		return "", "", err
+	case len(ref.Known.Command) > 0:
+		_, with, err := b.Worker(ctx, ref, nil)
+		return with["module_version"], "found", err
+	case built:
+		state = "built"
+	}
+	return version, state, nil
 }

@@ -48,7 +48,7 @@ func addStoreFlag(f *pflag.FlagSet, value *string) {
 }
 
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, ./my-worker (default: all)")
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, ./my-worker (default: all that are not optional)")
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ",")+")")
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value…]`; several values make a matrix (repeatable)")
 	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
@@ -143,7 +143,9 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
 	names := o.drivers
 	if len(names) == 0 {
 		for _, k := range r.known {
-			names = append(names, k.Name)
+			if !k.Optional {
+				names = append(names, k.Name)
+			}
 		}
 	}
 	seen := map[string]bool{}

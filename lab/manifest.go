@@ -1,0 +1,106 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// manifest is a driver.json: what the driver is, and what only the lab needs to
+// know of it.
+type manifest struct {
+	driver.Info
+
+	// Optional drivers are measured only where they are named.
+	Optional bool `json:"optional"`
+
+	// Command runs the worker of a driver that is not built with Go: an
+	// executable in PATH and its arguments. What begins with ./ or ../ is
+	// beside the driver.json.
+	Command []string `json:"command"`
+
+	Needs *Need `json:"needs"`
+}
+
+// Need is a program that a driver uses and that does not come with it.
+type Need struct {
+	Executable string `json:"executable"` // its name in PATH
+	Env        string `json:"env"`        // variable that may name it instead, by an absolute path
+	Hint       string `json:"hint"`       // how to get it
+}
+
+func parseManifest(data []byte, dir string) (m manifest, err error) {
+	if _, err := driver.ParseInfo(data); err != nil {
+		return m, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return m, fmt.Errorf("driver.json: %w", err)
+	}
+	if m.Needs != nil && (m.Needs.Executable == "" || m.Needs.Hint == "") {
+		return m, fmt.Errorf("driver.json: needs: executable and hint are required")
+	}
+	for i, arg := range m.Command {
+		if strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") {
+			m.Command[i] = filepath.Join(dir, filepath.FromSlash(arg))
+		}
+	}
+	return m, nil
+}
+
+// lack says why what a driver needs is not to be had, or is "".
+func (n *Need) lack() string {
+	if n == nil {
+		return ""
+	}
+	if path := os.Getenv(n.Env); n.Env != "" && path != "" {
+		if !filepath.IsAbs(path) {
+			return fmt.Sprintf("%s=%s is not an absolute path: a worker runs in a directory of its own", n.Env, path)
+		}
+		if _, err := exec.LookPath(path); err != nil {
+			return fmt.Sprintf("%s=%s is no executable: %s", n.Env, path, n.Hint)
+		}
+		return ""
+	}
+	if _, err := exec.LookPath(n.Executable); err != nil {
+		return fmt.Sprintf("it needs %s, which is not in PATH: %s", n.Executable, n.Hint)
+	}
+	return ""
+}
+
+// ready says why a driver's worker could not run here, as a [*BuildError], or
+// nil.
+func (k *Known) ready() error {
+	if why := k.Needs.lack(); why != "" {
+		return &BuildError{result.Reason{Code: "no-executable", Message: k.Name + " cannot be measured: " + why}}
+	}
+	return nil
+}
+
+// foundWorker finds the worker of a driver that is not built, and asks it who
+// it is.
+func foundWorker(ctx context.Context, ref Ref) (path string, with map[string]string, err error) {
+	k := ref.Known
+	if path, err = exec.LookPath(k.Command[0]); err != nil {
+		return "", nil, &BuildError{result.Reason{Code: "no-executable", Message: fmt.Sprintf("%s cannot be measured: %v", k.Name, err)}}
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", nil, err
+	}
+	_, proof, err := Describe(ctx, path, ref.Args()...)
+	if err != nil {
+		return "", nil, err
+	}
+	return path, map[string]string{
+		"command": strings.Join(append([]string{path}, ref.Args()...), " "), "module_version": proof.ModuleVersion,
+	}, nil
+}

@@ -73,7 +73,7 @@ func TestFaults(t *testing.T) {
 		parts  []string // of message and detail
 	}{
 		{"killed", result.Failed, "killed", "query", []string{"SIGKILL", "memory"}},
-		{"panic", result.Failed, "crash", "query", []string{"about to fall", "panic: assignment to entry in nil map", "goroutine 1"}},
+		{"panic", result.Failed, "crash", "query", []string{"about to fall", "panic: a fault of the driver", "goroutine 1"}},
 		{"dies", result.Failed, "crash", "query", []string{"exit status 3", "the last words"}},
 		{"crash-at-end", result.Failed, "crash", "query", []string{"exit status 3"}},
 		{"silent", result.Failed, "protocol", "", []string{"exited before it was done"}},

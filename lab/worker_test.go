@@ -203,8 +203,7 @@ func misbehave(fault string, s *result.Sample) {
 		time.Sleep(time.Hour)
 	case "panic":
 		fmt.Fprintln(os.Stderr, "about to fall")
-		var nothing map[string]int
-		nothing["x"]++
+		panic("a fault of the driver")
 	case "dies":
 		for range 1000 {
 			fmt.Fprintln(os.Stderr, "a log line that is of no use")

@@ -39,7 +39,10 @@ func TestAllDrivers(t *testing.T) {
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), os.Stderr
 	out, err := cmd.Output()
 	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == exitIncomplete) {
+	if errors.As(err, &exit) && exit.ExitCode() == exitIncomplete {
+		err = nil // the cells say why
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	j, err := load(out)

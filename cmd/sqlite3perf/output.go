@@ -126,14 +126,12 @@ func write(env *environment, o *outputOptions, run *result.Run) error {
 	if err := report.Write(&buf, o.format, run, opts); err != nil {
 		return err
 	}
+	put := replace
 	file, whole := o.target()
-	err := error(nil)
-	if whole {
-		err = replace(file, buf.Bytes())
-	} else {
-		err = os.WriteFile(file, buf.Bytes(), 0o644)
+	if !whole {
+		put = func(file string, data []byte) error { return os.WriteFile(file, data, 0o644) }
 	}
-	if err != nil {
+	if err := put(file, buf.Bytes()); err != nil {
 		return fmt.Errorf("writing the results to %s: %w: sqlite3perf show %d prints them again", o.file, reason(err), run.ID)
 	}
 	return nil

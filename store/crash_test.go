@@ -85,7 +85,7 @@ func TestKilled(t *testing.T) {
 		// After some reports, at no moment in particular.
 		reports, wait := rand.IntN(8), time.Duration(rand.IntN(20_000))*time.Microsecond
 		if reports == 0 {
-			time.AfterFunc(wait, func() { cmd.Process.Kill() })
+			time.AfterFunc(wait, func() { _ = cmd.Process.Kill() }) // it may have ended
 		}
 		lines := bufio.NewScanner(out)
 		for n := 1; lines.Scan(); n++ {
@@ -97,7 +97,7 @@ func TestKilled(t *testing.T) {
 			}
 			stored[run] = last
 			if n == reports {
-				time.AfterFunc(wait, func() { cmd.Process.Kill() })
+				time.AfterFunc(wait, func() { _ = cmd.Process.Kill() }) // it may have ended
 			}
 		}
 		if err := cmd.Wait(); cmd.ProcessState.ExitCode() >= 0 && err != nil {

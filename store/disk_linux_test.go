@@ -219,7 +219,7 @@ func TestUnwritableDirectory(t *testing.T) {
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Chmod(dir, 0o755)
+	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) }) // so that the directory can be removed
 	_, err := store.Open(path)
 	wantError(t, err, path, "is read-only: make it and its directory writable")
 	_, err = store.Open(filepath.Join(dir, "other.db"))

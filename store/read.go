@@ -241,10 +241,10 @@ func ranges(ids []int64) string {
 		for j+1 < len(ids) && ids[j+1] == ids[j]+1 {
 			j++
 		}
-		switch part := strconv.FormatInt(ids[i], 10); {
-		case j == i:
+		switch part := strconv.FormatInt(ids[i], 10); j {
+		case i:
 			parts = append(parts, part)
-		case j == i+1:
+		case i + 1:
 			parts = append(parts, part, strconv.FormatInt(ids[j], 10))
 		default:
 			parts = append(parts, part+" to "+strconv.FormatInt(ids[j], 10))

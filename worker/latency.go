@@ -1,41 +1,14 @@
 package worker
 
 import (
-	"github.com/HdrHistogram/hdrhistogram-go"
-
+	lat "github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
-// longest is the greatest latency in ns that is told from greater ones.
-const longest = int64(120e9)
+// latency is the distribution of an operation's latency.
+type latency struct{ h *lat.Histogram }
 
-// latency is the distribution of an operation's latency, to three digits.
-type latency struct{ h *hdrhistogram.Histogram }
-
-func newLatency() *latency { return &latency{hdrhistogram.New(1, longest, 3)} }
-
-func (l *latency) record(ns int64) {
-	_ = l.h.RecordValue(min(max(ns, 1), longest)) // cannot fail within the bounds
-}
-
-func (l *latency) merge(other *latency) { l.h.Merge(other.h) }
-
-func (l *latency) summary(operation string) result.Latency {
-	r := result.Latency{
-		Operation: operation,
-		Count:     l.h.TotalCount(),
-		MeanNS:    int64(l.h.Mean()),
-		P50NS:     l.h.ValueAtQuantile(50),
-		P90NS:     l.h.ValueAtQuantile(90),
-		P99NS:     l.h.ValueAtQuantile(99),
-		P999NS:    l.h.ValueAtQuantile(99.9),
-		P9999NS:   l.h.ValueAtQuantile(99.99),
-		MaxNS:     l.h.Max(),
-	}
-	// Encoding in memory fails only by a bug of the library's, and then the
-	// figures above still stand.
-	if enc, err := l.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase); err == nil {
-		r.Histogram = string(enc)
-	}
-	return r
-}
+func newLatency() *latency                                 { return &latency{lat.New()} }
+func (l *latency) record(ns int64)                         { l.h.Record(ns) }
+func (l *latency) merge(other *latency)                    { l.h.Merge(other.h) }
+func (l *latency) summary(operation string) result.Latency { return l.h.Summary(operation) }

@@ -84,10 +84,11 @@ type Driver interface {
 	Info() Info
 
 	// Open opens, and creates if the mode allows, the database at path, as a
-	// pool of at most s.PoolSize() connections, none of which is closed while
-	// idle. Every connection has every setting of s applied before first use.
-	// A setting that the library cannot apply is left alone: the worker reads
-	// the settings back and says so.
+	// pool of at most s.PoolSize() connections, s.PoolIdle() of which are not
+	// closed while idle: that is all of them, unless pool_idle is set. Every
+	// connection has every setting of s applied before first use. A setting that
+	// the library cannot apply is left alone: the worker reads the settings back
+	// and says so.
 	Open(ctx context.Context, path string, s Settings) (DB, error)
 }
 
@@ -166,6 +167,14 @@ type Stmt interface {
 	Close() error
 }
 
+// QueryStarter is a [Stmt] whose library has a call of its own that begins a
+// query, such as database/sql's Query.
+type QueryStarter interface {
+	// QueryStarted is [Stmt].Query that calls started when the library's call
+	// has returned, before the first row is asked for.
+	QueryStarted(ctx context.Context, b *Batch, r int, started func(), visit func(Row) error) error
+}
+
 // Error is an error with SQLite's extended result code.
 type Error struct {
 	Code int // extended result code, as sqlite3_extended_errcode gives it
@@ -181,8 +190,9 @@ func (e *Error) Primary() int { return e.Code & 0xff }
 // Result codes that the worker tells apart.
 // See https://www.sqlite.org/rescode.html.
 const (
-	CodeBusy      = 5
-	CodeLocked    = 6
-	CodeInterrupt = 9
-	CodeFull      = 13
+	CodeBusy       = 5
+	CodeLocked     = 6
+	CodeInterrupt  = 9
+	CodeFull       = 13
+	CodeConstraint = 19
 )

@@ -113,6 +113,12 @@ func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 }
 
 func (s *stmt) Query(ctx context.Context, b *contract.Batch, r int, visit func(contract.Row) error) error {
+	return s.QueryStarted(ctx, b, r, nil, visit)
+}
+
+// QueryStarted is Query that calls started, unless it is nil, when database/sql's
+// has returned.
+func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, started func(), visit func(contract.Row) error) error {
 	if err := s.check(b, 1); err != nil {
 		return err
 	}
@@ -133,6 +139,9 @@ func (s *stmt) Query(ctx context.Context, b *contract.Batch, r int, visit func(c
 		return s.lib.wrap(err)
 	}
 	defer rows.Close()
+	if started != nil {
+		started()
+	}
 	for rows.Next() {
 		if err := rows.Scan(sc.dest...); err != nil {
 			return s.lib.wrap(err)

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// databaseOptions are the flags that the original program's commands share.
+type databaseOptions struct {
+	db     string
+	driver string
+	table  string
+	seed   string
+	format string
+	source string
+	cache  string
+	quiet  bool
+}
+
+func (o *databaseOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.db, "db", "sqlite3perf.db", "the database: `PATH[?options]`, with options in mattn's or modernc's spelling: 'a.db?_journal=wal&_sync=0'")
+	f.StringVar(&o.driver, "driver", "mattn", "driver to use: mattn, mattn@v1.14.22, ./my-worker")
+	f.StringVar(&o.source, "source", "", "`directory` of sqlite3perf's source tree, which workers are built from (default: found)")
+	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
+	f.StringVar(&o.format, "format", "table", "table or json")
+	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+}
+
+func (o *databaseOptions) addTableFlag(f *pflag.FlagSet) {
+	f.StringVar(&o.table, "table", "bench", "`name` of the table")
+}
+
+func (o *databaseOptions) addSeedFlag(f *pflag.FlagSet) {
+	f.StringVar(&o.seed, "seed", "", "`number` that all values are made from (default: random, and reported)")
+}
+
+// formerNames are the names by which the original program knew its drivers:
+// those that they register with database/sql.
+var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
+
+// task is a job with all that it needs, checked: nothing has been made yet.
+type task struct {
+	env     *environment
+	options *databaseOptions
+	builder *lab.Builder
+	known   []lab.Known
+	ref     lab.Ref
+	request lab.JobRequest
+
+	proof *result.Proof // once the database is open
+}
+
+// use is what a job does with the file.
+type use int
+
+const (
+	reads   use = iota // it must be there
+	creates            // it is made if need be
+)
+
+// check turns the options into a task, without making or changing anything.
+func (o *databaseOptions) check(ctx context.Context, env *environment, j job.Job, u use) (*task, error) {
+	t := &task{env: env, options: o}
+	t.request.Job = j
+	if o.format != "table" && o.format != "json" {
+		return nil, usagef("unknown format %q%s: want table or json", o.format, suggestion(o.format, []string{"table", "json"}))
+	}
+	if err := t.request.Job.Check(); err != nil {
+		return nil, usageError{err}
+	}
+	t.request.Seed = rand.Uint64() >> 1
+	if o.seed != "" {
+		var err error
+		if t.request.Seed, err = strconv.ParseUint(o.seed, 0, 64); err != nil {
+			return nil, usagef("--seed %s: want a number from 0 to %d", o.seed, uint64(math.MaxUint64))
+		}
+	}
+	if err := t.checkDatabase(u); err != nil {
+		return nil, err
+	}
+	return t, t.checkDriver(ctx)
+}
+
+func (t *task) checkDatabase(u use) (err error) {
+	path, _, _ := strings.Cut(t.options.db, "?")
+	path = strings.TrimPrefix(path, "file:")
+	if t.request.Settings, err = driver.ParseDSN(t.options.db); err != nil {
+		return usagef("--db: %w", err)
+	}
+	if path == ":memory:" {
+		path, t.request.Settings["mode"] = "memory.db", "memory"
+	}
+	if path == "" {
+		return usagef("--db %q names no file: want PATH[?options], such as 'a.db?_journal=wal'", t.options.db)
+	}
+	t.request.Path = path
+	mode := t.request.Settings["mode"]
+	if mode == "memory" {
+		if u == reads {
+			return usagef("--db %s: a database in memory is empty: want a file", t.options.db)
+		}
+		return nil
+	}
+	fi, err := os.Stat(path)
+	switch {
+	case err == nil && fi.IsDir():
+		return usagef("--db %s is a directory: want a file", path)
+	case err == nil && !fi.Mode().IsRegular():
+		return usagef("--db %s is not a regular file", path)
+	case errors.Is(err, fs.ErrNotExist):
+		if u == reads || mode == "rw" || mode == "ro" {
+			return fmt.Errorf("there is no database %s: sqlite3perf generate --db %s makes one", path, path)
+		}
+		if dir := filepath.Dir(path); !isDirectory(dir) {
+			return usagef("--db %s: there is no directory %s", path, dir)
+		}
+	case err != nil:
+		return fmt.Errorf("--db: %w", err)
+	}
+	if u == reads && mode == "" {
+		t.request.Settings["mode"] = "rw" // never made, though it should vanish now
+	}
+	return nil
+}
+
+func isDirectory(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
+func (t *task) checkDriver(ctx context.Context) error {
+	o := t.options
+	source, err := lab.FindSource(o.source)
+	if err != nil {
+		return usageError{err}
+	}
+	if t.known, err = source.Drivers(); err != nil {
+		return err
+	}
+	if o.cache == "" {
+		if o.cache, err = lab.DefaultCache(); err != nil {
+			return err
+		}
+	}
+	t.builder = &lab.Builder{Source: source, Cache: o.cache}
+	name := o.driver
+	if n, ok := formerNames[name]; ok {
+		name = n
+	}
+	if t.ref, err = lab.ParseRef(ctx, name, t.known); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// run has the driver's worker do the job. The first Ctrl-C stops it in good
+// order, the second kills it.
+func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-t.env.interrupts:
+		case <-done:
+			return
+		}
+		close(stop)
+		w.say("stopping; Ctrl-C again stops at once")
+		select {
+		case <-t.env.interrupts:
+			cancel()
+		case <-done:
+		}
+	}()
+	executable, _, err := t.builder.Worker(until(ctx, stop), t.ref, func() {
+		w.say("building the worker for %s", t.ref.Name)
+	})
+	if interrupted(stop) {
+		return nil, statusError(exitInterrupted)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("driver %s: %w", t.ref.Name, err)
+	}
+	t.request.Ready = func(p *result.Proof) { t.proof = p }
+	t.request.Progress = w.progress
+	res, err := lab.RunJob(ctx, executable, t.request, stop)
+	w.finish()
+	var told *lab.JobError
+	switch {
+	case err == nil:
+		return res, nil
+	case interrupted(stop) && ctx.Err() != nil:
+		return nil, statusError(exitInterrupted)
+	case errors.As(err, &told):
+		err = fmt.Errorf("%s on %s: %s%s", t.request.Path, t.ref.Name, told.Reason.Message, hint(told.Reason.Message))
+		if told.Reason.Code == job.CodeUsage {
+			return nil, usageError{err}
+		}
+		return nil, err
+	}
+	return nil, fmt.Errorf("driver %s: %w", t.ref.Name, err)
+}
+
+// hint is what to do about an error of SQLite's.
+func hint(message string) string {
+	for name, what := range map[string]string{
+		"SQLITE_NOTADB":   "name an SQLite database with --db",
+		"SQLITE_BUSY":     "another process has it locked: end that, or wait longer with '?_busy_timeout=60s'",
+		"SQLITE_FULL":     "make room on its file system",
+		"SQLITE_READONLY": "make it writable, or name another with --db",
+		"SQLITE_CANTOPEN": "is its directory writable?",
+	} {
+		if strings.Contains(message, name) {
+			return ": " + what
+		}
+	}
+	return ""
+}
+
+// where says on what a job was done.
+func (t *task) where() string {
+	name := t.ref.Name
+	if p := t.proof; p != nil {
+		if p.ModuleVersion != "" && t.ref.Version == "" {
+			name += " " + p.ModuleVersion
+		}
+		name += ", SQLite " + p.SQLiteVersion
+	}
+	return fmt.Sprintf("%s (%s)", t.request.Path, name)
+}
+
+// document is what every command prints as JSON.
+type document struct {
+	Command       string          `json:"command"`
+	Database      string          `json:"database"`
+	Driver        string          `json:"driver"`
+	ModuleVersion string          `json:"module_version,omitempty"`
+	SQLiteVersion string          `json:"sqlite_version,omitempty"`
+	Settings      driver.Settings `json:"settings"`
+	Seed          uint64          `json:"seed,omitempty"`
+	Job           job.Job         `json:"job"`
+	Result        *job.Result     `json:"result"`
+}
+
+func (t *task) document(command string, r *job.Result) *document {
+	d := &document{
+		Command: command, Database: t.request.Path, Driver: t.ref.Name, Settings: t.request.Settings,
+		Job: t.request.Job, Result: r,
+	}
+	if t.proof != nil {
+		d.ModuleVersion, d.SQLiteVersion = t.proof.ModuleVersion, t.proof.SQLiteVersion
+	}
+	return d
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+)
+
+func generateCommand(env *environment) *cobra.Command {
+	o := &databaseOptions{}
+	g := &job.Generate{}
+	var interval int
+	cmd := &cobra.Command{
+		Use:   "generate",
+		Short: "Fill a table with random values and their hashes, and time it",
+		Long: `Generate drops the table, makes it anew and fills it: ID counts from 0, rand is 8
+random bytes in hex, hash the SHA-256 of those bytes. Each INSERT of --batch rows
+is a transaction of its own, on one connection. Values are made ahead of the
+INSERTs on another core, from --seed.
+
+It drops nothing in a database that sqlite3perf did not make, unless --force says
+so. Ctrl-C ends it behind the INSERT under way, and says how many rows there are.`,
+		Example: `  sqlite3perf generate -r 1000000 -b 100 -p --db 'a.db?_journal=wal&_sync=0'
+  sqlite3perf generate -r 50000 --db a.db --driver modernc -v`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := configure(cmd); err != nil {
+				return err
+			}
+			if interval < 0 {
+				return usagef("-i %d: want seconds between progress lines, or 0 for none", interval)
+			}
+			return generate(cmd.Context(), env, o, g, interval)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Int64VarP(&g.Rows, "records", "r", 1000, "`rows` to insert")
+	f.IntVarP(&g.Batch, "batch", "b", 100, "`rows` per INSERT")
+	f.IntVarP(&interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
+	f.BoolVarP(&g.Vacuum, "vacuum", "v", false, "VACUUM afterwards")
+	f.BoolVarP(&g.Prepared, "prepared", "p", false, "prepare the INSERT once, instead of running it as SQL text each time")
+	f.BoolVar(&g.Force, "force", false, "drop the table even where sqlite3perf did not make it")
+	o.addFlags(f)
+	o.addTableFlag(f)
+	o.addSeedFlag(f)
+	return cmd
+}
+
+func generate(ctx context.Context, env *environment, o *databaseOptions, g *job.Generate, interval int) error {
+	g.Table = o.table
+	w := newWatcher(env, o, g.Rows, func(p *job.Progress) string {
+		switch {
+		case p.Stage == "vacuum":
+			return "VACUUM"
+		case p.Rows > 0:
+			return written(p.Rows, g.Rows, time.Duration(p.ElapsedNS))
+		}
+		return ""
+	})
+	g.EveryMS = w.every(int64(interval) * 1000)
+	t, err := o.check(ctx, env, job.Job{Generate: g}, creates)
+	if err != nil {
+		return err
+	}
+	res, err := t.run(ctx, w)
+	if err != nil {
+		return err
+	}
+	if o.format == "json" {
+		d := t.document("generate", res)
+		d.Seed = t.request.Seed
+		err = writeJSON(env.stdout, d)
+	} else {
+		err = t.printGenerated(g, res)
+	}
+	if err == nil && res.Interrupted {
+		return statusError(exitInterrupted)
+	}
+	return err
+}
+
+func (t *task) printGenerated(g *job.Generate, r *job.Result) error {
+	if r.Generate == nil {
+		_, err := fmt.Fprintf(t.env.stdout, "interrupted before the table %s was made anew\n", g.Table)
+		return err
+	}
+	done := r.Generate
+	fmt.Fprintf(t.env.stdout, "table %s of %s, seed %d\n", g.Table, t.where(), t.request.Seed)
+	_, err := fmt.Fprintln(t.env.stdout, written(done.Rows, g.Rows, time.Duration(done.WallNS)))
+	if done.VacuumNS > 0 {
+		_, err = fmt.Fprintf(t.env.stdout, "VACUUM took %s\n", time.Duration(done.VacuumNS))
+	}
+	if r.Interrupted {
+		_, err = fmt.Fprintf(t.env.stdout, "interrupted: %d rows of %d are in the table\n", done.Rows, g.Rows)
+	}
+	return err
+}
+
+// written is a progress line in the original program's wording.
+func written(rows, of int64, took time.Duration) string {
+	width := len(fmt.Sprint(of))
+	return fmt.Sprintf("%*d/%d (%6.2f%%) written in %s, avg: %s/record, %.2f records/s",
+		width, rows, of, 100*float64(rows)/float64(of), took, took/time.Duration(max(rows, 1)), float64(rows)/max(took.Seconds(), 1e-9))
+}

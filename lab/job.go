@@ -1,0 +1,156 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// JobRequest is a job for a worker on a database of the user's.
+type JobRequest struct {
+	Job      job.Job
+	Path     string
+	Settings driver.Settings
+	Seed     uint64
+
+	Ready    func(*result.Proof)   // the database is open, the settings hold; may be nil
+	Progress func(p *job.Progress) // may be nil
+}
+
+// JobError says why a worker has not done a job.
+type JobError struct{ Reason result.Reason }
+
+func (e *JobError) Error() string { return e.Reason.Message }
+
+// RunJob has a worker do a job. When stop is closed the worker is asked to stop
+// in good order, and what it has done until then is the result; when ctx ends it
+// is killed. Where the worker gives a reason the error is a [*JobError].
+func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan struct{}) (*job.Result, error) {
+	path, err := filepath.Abs(r.Path)
+	if err != nil {
+		return nil, err
+	}
+	given := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, executable)
+	isolate(cmd)
+	cmd.WaitDelay = time.Second
+	stderr := &ends{max: 2 << 10}
+	cmd.Stderr = stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("the worker does not start: %w", err)
+	}
+	// A worker that exits without reading is noticed by its silence.
+	_ = json.NewEncoder(stdin).Encode(worker.Request{
+		Type: worker.TypeJob, Protocol: worker.Protocol, Seed: r.Seed, Path: path, Settings: r.Settings, Job: &r.Job,
+	})
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-stop:
+		case <-ended:
+		}
+		stdin.Close()
+	}()
+	res, err := hearJob(stdout, &r)
+	close(ended)
+	var told *JobError
+	if errors.As(err, &told) && told.Reason.Code == "protocol" {
+		cancel() // it need not go on
+	}
+	exit := time.AfterFunc(exitGrace, cancel)
+	go func() { _, _ = io.Copy(io.Discard, stdout) }()
+	werr := cmd.Wait()
+	exit.Stop()
+	endGroup(cmd.Process.Pid)
+	switch {
+	case err == nil && res != nil:
+		return res, nil
+	case err != nil:
+		return nil, err
+	case given.Err() != nil:
+		return nil, given.Err()
+	}
+	message := "the worker exited before it had answered"
+	if killed(cmd.ProcessState) {
+		message = "the worker was killed (SIGKILL), as the kernel does when memory runs out"
+	} else if werr != nil {
+		message = fmt.Sprintf("the worker crashed: %v", werr)
+	}
+	return nil, &JobError{result.Reason{Code: "crash", Message: message, Detail: stderr.String()}}
+}
+
+// hearJob reads a worker's answers until the last one. Nothing at all is no
+// error yet: the worker's exit says more.
+func hearJob(stdout io.Reader, r *JobRequest) (*job.Result, error) {
+	protocol := func(format string, args ...any) error {
+		return &JobError{result.Reason{Code: "protocol", Message: fmt.Sprintf(format, args...)}}
+	}
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	for lines.Scan() {
+		var a worker.Response
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			return nil, protocol("the worker's answer is not understood: %v: %.80q", err, lines.Text())
+		}
+		switch {
+		case a.Type == worker.TypeReady && a.Proof != nil:
+			if bad := mismatches(r.Settings, a.Proof); bad != "" {
+				return nil, protocol("%s: and the worker has taken no notice of it", bad)
+			}
+			if r.Ready != nil {
+				r.Ready(a.Proof)
+			}
+		case a.Type == worker.TypeProgress && a.Progress != nil:
+			if r.Progress != nil {
+				r.Progress(a.Progress)
+			}
+		case a.Type == worker.TypeResult && a.Result != nil:
+			return a.Result, nil
+		case a.Type == worker.TypeFailed && a.Reason != nil:
+			return nil, &JobError{*a.Reason}
+		default:
+			return nil, protocol("the worker answered a job with %.80q", lines.Text())
+		}
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return nil, protocol("reading the worker's answers: %v", err)
+	}
+	return nil, nil
+}
+
+// mismatches says which settings do not hold.
+func mismatches(wanted driver.Settings, p *result.Proof) string {
+	for i, got := range p.Connections {
+		if bad := driver.Check(wanted, got); len(bad) > 0 {
+			words := make([]string, len(bad))
+			for j, m := range bad {
+				words[j] = m.String()
+			}
+			return fmt.Sprintf("%s, on connection %d of %d", strings.Join(words, "; "), i+1, len(p.Connections))
+		}
+	}
+	return ""
+}

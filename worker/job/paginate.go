@@ -1,0 +1,214 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Paginate reads pages of the table, in the order of ID, at several depths: by
+// OFFSET, and from the ID before the page on (keyset).
+type Paginate struct {
+	Table       string  `json:"table"`
+	Depths      []int64 `json:"depths,omitempty"` // rows before the page; none: chosen by the size of the table
+	Limit       int     `json:"limit"`            // rows to a page
+	Repetitions int     `json:"repetitions"`
+	EveryMS     int64   `json:"every_ms,omitempty"`
+}
+
+// Paginated is what Paginate has measured.
+type Paginated struct {
+	Rows   int64  `json:"rows"` // of the table
+	Depths []Page `json:"depths"`
+}
+
+// Page is one page's times, one for each repetition.
+type Page struct {
+	Depth    int64   `json:"depth"`
+	OffsetNS []int64 `json:"offset_ns"`
+	KeysetNS []int64 `json:"keyset_ns"`
+}
+
+// MinRepetitions is the fewest that have a 95 % interval.
+const MinRepetitions = 6
+
+func (p *Paginate) check() error {
+	switch {
+	case p.Limit < 1:
+		return fmt.Errorf("--limit %d: want at least 1 row to a page", p.Limit)
+	case p.Repetitions < MinRepetitions:
+		return fmt.Errorf("--repetitions %d: at least %d, the fewest that give a 95 %% interval", p.Repetitions, MinRepetitions)
+	case p.EveryMS < 0:
+		return fmt.Errorf("progress every %d ms: want 0 or more", p.EveryMS)
+	}
+	for _, d := range p.Depths {
+		if d < 0 {
+			return fmt.Errorf("--depths %d: want the number of rows before a page, 0 or more", d)
+		}
+	}
+	return checkTable(p.Table)
+}
+
+// page is one depth with the two statements' parameters.
+type page struct {
+	Page
+	offset, keyset driver.Batch
+	ids            []int64 // on the page
+}
+
+func integers(values ...int64) driver.Batch {
+	b := driver.Batch{PerExec: 1}
+	for _, v := range values {
+		b.Columns = append(b.Columns, driver.Column{Type: driver.Int, Ints: []int64{v}})
+	}
+	return b
+}
+
+func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r *Result) (err error) {
+	conn, err := d.DB.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := ready(ctx, conn, d, p.Table); err != nil {
+		return err
+	}
+	out := &Paginated{}
+	if out.Rows, err = number(ctx, conn, "SELECT count(*) FROM "+quote(p.Table)); err != nil {
+		return err
+	}
+	if nulls, err := number(ctx, conn, "SELECT count(*) FROM (SELECT 1 FROM "+quote(p.Table)+" WHERE ID IS NULL LIMIT 1)"); err != nil {
+		return err
+	} else if nulls > 0 {
+		return errorf(CodeDatabase, "table %s has a row whose ID is NULL, which no keyset comes past: delete such rows", p.Table)
+	}
+	if out.Rows < int64(p.Limit)+1 {
+		return errorf(CodeDatabase, "table %s has %d rows, too few for a page of %d behind another row: sqlite3perf generate makes more", p.Table, out.Rows, p.Limit)
+	}
+	depths, err := p.depths(out.Rows)
+	if err != nil {
+		return err
+	}
+
+	columns := []driver.ColumnType{{Type: driver.Int}, {Type: driver.Text, Nullable: true}, {Type: driver.Text, Nullable: true}}
+	from := "SELECT ID, rand, hash FROM " + quote(p.Table)
+	var stmts [2]driver.Stmt
+	for i, sql := range []string{from + " ORDER BY ID LIMIT ? OFFSET ?", from + " WHERE ID > ? ORDER BY ID LIMIT ?"} {
+		stmts[i], err = conn.Prepare(ctx, driver.Statement{SQL: sql, Params: []driver.Type{driver.Int, driver.Int}, Columns: columns})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stmts[i].Close()) }()
+	}
+
+	var pages []*page
+	for _, depth := range depths {
+		g := &page{Page: Page{Depth: depth}, offset: integers(int64(p.Limit), depth)}
+		// The ID before the page is what an application has kept from the page
+		// before: finding it is no part of a keyset's time.
+		before := []int64{-1 << 63}
+		if depth > 0 {
+			b := integers(1, depth-1)
+			if before, err = read(ctx, stmts[0], &b); err != nil {
+				return err
+			}
+		}
+		g.keyset = integers(before[0], int64(p.Limit))
+		// This also brings both into the cache.
+		if g.ids, err = read(ctx, stmts[0], &g.offset); err != nil {
+			return err
+		}
+		other, err := read(ctx, stmts[1], &g.keyset)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(g.ids, other) {
+			return errorf(CodeDatabase, "at depth %d OFFSET gives the IDs %v and keyset %v: the table has duplicate IDs or is being written to", depth, g.ids, other)
+		}
+		pages = append(pages, g)
+	}
+
+	// Every page both ways in each repetition, in shuffled order, so that drift
+	// hits all alike.
+	random := rand.New(rand.NewPCG(d.Seed, 0))
+	begin, last := time.Now(), time.Now()
+	complete := 0
+	defer func() {
+		for _, g := range pages {
+			g.OffsetNS, g.KeysetNS = g.OffsetNS[:complete], g.KeysetNS[:complete]
+			out.Depths = append(out.Depths, g.Page)
+		}
+		r.Paginate = out
+	}()
+	for rep := range p.Repetitions {
+		for _, k := range random.Perm(2 * len(pages)) {
+			if err := pages[k/2].measure(ctx, stmts, k%2); err != nil {
+				return err
+			}
+		}
+		complete++
+		if p.EveryMS > 0 && time.Since(last).Milliseconds() >= p.EveryMS {
+			last = time.Now()
+			tell(Progress{Stage: "repetitions", ElapsedNS: int64(time.Since(begin)), Rows: int64(rep + 1)})
+		}
+	}
+	return nil
+}
+
+// depths are those asked for, or from 0 to the end of the table by powers of ten
+// with the quarters of the whole.
+func (p *Paginate) depths(rows int64) ([]int64, error) {
+	last := rows - int64(p.Limit)
+	list := slices.Clone(p.Depths)
+	for _, d := range list {
+		if d > last {
+			return nil, errorf(CodeUsage, "--depths %d: table %s has %d rows, so the last whole page of %d begins at depth %d", d, p.Table, rows, p.Limit, last)
+		}
+	}
+	if len(list) == 0 {
+		list = []int64{0, last / 4, last / 2, last / 4 * 3, last}
+		for d := int64(100); d < last/4; d *= 10 {
+			list = append(list, d)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}
+
+func read(ctx context.Context, s driver.Stmt, b *driver.Batch) (ids []int64, err error) {
+	err = s.Query(ctx, b, 0, func(row driver.Row) error {
+		ids = append(ids, row[0].Int)
+		return nil
+	})
+	return ids, err
+}
+
+// measure reads the page once: way 0 by OFFSET, 1 by keyset.
+func (g *page) measure(ctx context.Context, stmts [2]driver.Stmt, way int) error {
+	b, times := &g.offset, &g.OffsetNS
+	if way == 1 {
+		b, times = &g.keyset, &g.KeysetNS
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	n := 0
+	work := context.WithoutCancel(ctx)
+	begin := time.Now()
+	err := stmts[way].Query(work, b, 0, func(row driver.Row) error {
+		if n < len(g.ids) && row[0].Int == g.ids[n] {
+			n++
+		}
+		return nil
+	})
+	*times = append(*times, int64(time.Since(begin)))
+	if err == nil && n != len(g.ids) {
+		err = errorf(CodeDatabase, "at depth %d the page has changed while it was measured: is the table being written to?", g.Depth)
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// ApplicationID marks a database as made by generate, in its header: "S3pb".
+const ApplicationID = 0x53337062
+
+// columnNames are the columns of the table, in the original program's order.
+var columnNames = []string{"ID", "rand", "hash"}
+
+// schema is the table as the original program made it. ID is no alias of the
+// rowid, for its type is not INTEGER: its index is a second b-tree.
+func schema(table string) string {
+	return "CREATE TABLE " + quote(table) + "(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)"
+}
+
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+func checkTable(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("--table is empty: want a name such as bench")
+	case strings.ContainsRune(name, 0):
+		return fmt.Errorf("--table %q has a NUL in it: want a name such as bench", name)
+	case strings.HasPrefix(strings.ToLower(name), "sqlite_"):
+		return fmt.Errorf("--table %s: names that begin with sqlite_ are SQLite's own: want one such as bench", name)
+	}
+	return nil
+}
+
+// object is what the schema has under a name.
+type object struct {
+	kind    string // "table", "view", "" for nothing
+	columns []string
+}
+
+// lookUp finds a table of the main database.
+func lookUp(ctx context.Context, r driver.Runner, table string) (o object, err error) {
+	text := driver.ColumnType{Type: driver.Text}
+	literal := "'" + strings.ReplaceAll(table, "'", "''") + "'"
+	err = query(ctx, r, "SELECT type FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = "+literal+" COLLATE NOCASE",
+		[]driver.ColumnType{text}, func(row driver.Row) error {
+			o.kind = row[0].Text
+			return nil
+		})
+	if err != nil || o.kind == "" {
+		return o, err
+	}
+	err = query(ctx, r, "SELECT name FROM pragma_table_info("+literal+")", []driver.ColumnType{text}, func(row driver.Row) error {
+		o.columns = append(o.columns, row[0].Text)
+		return nil
+	})
+	return o, err
+}
+
+// lacking is the first of the columns that the object has not.
+func (o object) lacking() string {
+	for _, want := range columnNames {
+		if !slices.ContainsFunc(o.columns, func(c string) bool { return strings.EqualFold(c, want) }) {
+			return want
+		}
+	}
+	return ""
+}
+
+// ready is an error unless the table can be read as one of generate's.
+func ready(ctx context.Context, r driver.Runner, d *Database, table string) error {
+	o, err := lookUp(ctx, r, table)
+	switch {
+	case err != nil:
+		return err
+	case o.kind == "":
+		return errorf(CodeDatabase, "there is no table %s: sqlite3perf generate makes it, or name another with --table", table)
+	case o.lacking() != "":
+		return errorf(CodeDatabase, "table %s has no column %s (it has %s): want one with ID, rand and hash, as sqlite3perf generate makes it", table, o.lacking(), strings.Join(o.columns, ", "))
+	}
+	return nil
+}
+
+// dataSet names the rows of the table for the generators: its columns are the
+// streams bench.rand and bench.hash of docs/generated-values.md, whatever the
+// table is called.
+const dataSet = "bench"
+
+// newGenerator makes the values of the table from a seed.
+func newGenerator(seed uint64) (*workload.Gen, error) {
+	const rows = 1<<63 - 1
+	return workload.NewGenerator(seed, &workload.Plan{DataSets: []workload.DataSet{{
+		Name: dataSet, Count: rows, Total: rows, Table: dataSet,
+		Columns: []workload.Column{
+			{Name: "ID", Type: driver.Int, Generator: workload.Generator{Kind: workload.GenSerial, Step: 1}},
+			{Name: "rand", Type: driver.Text, Generator: workload.Generator{Kind: workload.GenHex, Low: 8, High: 8}},
+			{Name: "hash", Type: driver.Text, Generator: workload.Generator{Kind: workload.GenSHA256, Of: []string{"rand"}, Hex: true}},
+		},
+	}}})
+}
+
+// insert is the INSERT of so many rows.
+func insert(table string, rows int, adHoc bool) driver.Statement {
+	st := driver.Statement{AdHoc: adHoc}
+	st.SQL = "INSERT INTO " + quote(table) + "(ID, rand, hash) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", rows-1)
+	for range rows {
+		st.Params = append(st.Params, driver.Int, driver.Text, driver.Text)
+	}
+	return st
+}

@@ -1,0 +1,133 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// serveJob does a job and answers for it. Only an answer that cannot be written
+// is an error.
+func serveJob(ctx context.Context, d driver.Driver, req *Request, out *answers) error {
+	res, err := runJob(ctx, d, req, out)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return out.send(Response{Type: TypeResult, Result: &job.Result{Interrupted: true}})
+	case err != nil:
+		return out.send(Response{Type: TypeFailed, Reason: reasonOf(err, "")})
+	}
+	return out.send(Response{Type: TypeResult, Result: res})
+}
+
+func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (res *job.Result, err error) {
+	if err := req.Job.Check(); err != nil {
+		return nil, &job.Error{Code: job.CodeUsage, Err: err}
+	}
+	db := &job.Database{Path: req.Path, Settings: req.Settings, Seed: req.Seed}
+	db.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
+		return d.Open(ctx, req.Path, req.Settings.With(over))
+	}
+	if db.DB, err = db.Open(ctx, nil); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if c := req.Job.Concurrent; c != nil && c.KeepOpen && err == nil {
+			return
+		}
+		if cerr := db.DB.Close(); err == nil && cerr != nil {
+			err = failf("close", "closing the database: %w", cerr)
+		}
+	}()
+	if db.Proof, err = readBack(ctx, db.DB, req.Settings.PoolSize(), d.Info().Module); err != nil {
+		return nil, err
+	}
+	if err := checkSettings(ctx, d, db); err != nil {
+		return nil, err
+	}
+	if err := out.send(Response{Type: TypeReady, Protocol: Protocol, Proof: db.Proof}); err != nil {
+		return nil, err
+	}
+	var unsent error
+	res, err = req.Job.Run(ctx, db, func(p job.Progress) {
+		if err := out.send(Response{Type: TypeProgress, Progress: &p}); err != nil {
+			unsent = err
+		}
+	})
+	return res, errors.Join(err, unsent)
+}
+
+// readBack takes all n connections of a pool at once and reads from each every
+// setting that a PRAGMA tells, and from the first which SQLite this is.
+func readBack(ctx context.Context, db driver.DB, n int, module string) (*result.Proof, error) {
+	proof := linked(module)
+	conns := make([]driver.Conn, 0, n)
+	release := func() error {
+		var errs []error
+		for _, c := range conns {
+			errs = append(errs, c.Close())
+		}
+		conns = nil
+		return errors.Join(errs...)
+	}
+	defer release()
+	for range n {
+		c, err := db.Conn(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("taking connection %d of %d: %w", len(conns)+1, n, err)
+		}
+		conns = append(conns, c)
+	}
+	for _, c := range conns {
+		got, err := readSettings(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		got["pool_size"] = strconv.Itoa(n) // all were held at once
+		proof.Connections = append(proof.Connections, got)
+	}
+	if err := readLibrary(ctx, conns[0], &proof); err != nil {
+		return nil, err
+	}
+	return &proof, release()
+}
+
+// checkSettings holds what was read back against what was asked for. Unlike
+// before a trial nothing is probed, since others may be using the database: of
+// the settings that are no PRAGMA only mode=memory is seen.
+func checkSettings(ctx context.Context, d driver.Driver, db *job.Database) error {
+	wanted := db.Settings
+	if wanted["mode"] == "memory" {
+		text := driver.ColumnType{Type: driver.Text, Nullable: true}
+		st := driver.Statement{SQL: "PRAGMA database_list", Columns: []driver.ColumnType{{Type: driver.Int}, text, text}}
+		err := query(ctx, db.DB, st, func(r driver.Row) error {
+			if r[1].Text == "main" && r[2].Text != "" {
+				db.Proof.Connections[0]["mode"] = "rwc"
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for i, got := range db.Proof.Connections {
+		bad := driver.Check(wanted, got)
+		if len(bad) == 0 {
+			continue
+		}
+		words := make([]string, len(bad))
+		for j, m := range bad {
+			words[j] = m.String()
+			if why, ok := d.Info().Limit(m.Setting, m.Wanted); ok {
+				words[j] += " (" + why + ")"
+			}
+		}
+		return failf("setting", "%s, on connection %d of %d", strings.Join(words, "; "), i+1, len(db.Proof.Connections))
+	}
+	return nil
+}

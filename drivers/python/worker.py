@@ -514,6 +514,19 @@ PRAGMAS = {
 }
 
 
+OPENING = ["mode", "cache", "pool_size", "pool_idle", "txlock"]
+
+
+def check_settings(settings):
+    """Refuses what could not be proven to have been left undone."""
+    for name in settings:
+        if name not in PRAGMAS and name not in OPENING:
+            raise Failure("setting", f"{name}: this worker does not know the setting")
+    size = int(settings.get("pool_size", 1))
+    if int(settings.get("pool_idle", size)) < size:
+        raise Failure("setting", f"pool_idle: wanted {settings['pool_idle']}, but all {size} connections stay open")
+
+
 def connect(path, settings):
     uri = "file:" + urllib.parse.quote(path)
     query = {k: settings[k] for k in ("mode", "cache") if k in settings}
@@ -559,6 +572,9 @@ def quote(name):
     return '"' + name.replace('"', '""') + '"'
 
 
+PHASE = {"name", "untimed", "context"}  # what a phase has beside its kind
+
+
 class Trial:
     CHUNK = 20_000  # rows, or a client's operations, made at a time
     VERIFIED = 1000  # operations of a mix that are run to verify their answers
@@ -576,6 +592,7 @@ class Trial:
         if os.path.exists(self.path):
             raise Failure("path", f"{self.path} exists already: a trial makes its own database")
         threading.Thread(target=self.watch, daemon=True).start()
+        check_settings(self.settings)
         try:
             self.gen = Generator(self.seed, self.plan)
         except (ArithmeticError, LookupError, TypeError, ValueError) as e:
@@ -666,10 +683,12 @@ class Trial:
             self.query(p, sample, watch)
         elif "mix" in p:
             self.mix(p, sample, watch)
-        else:
+        elif "script" in p:
             with watch:
                 self.conns[0].executescript(p["script"])
             sample["operations"] = 1
+        else:
+            raise Failure("unsupported", f"this worker runs no {' or '.join(p.keys() - PHASE)} phases")
         sample.update(wall_ns=watch.wall, user_ns=watch.user, system_ns=watch.system, peak_rss_bytes=peak_rss())
         sample["wal_bytes"] = file_size(self.path + "-wal")
         if sample["wal_bytes"]:

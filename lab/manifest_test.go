@@ -1,0 +1,167 @@
+package lab_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// scripted is a source tree with one driver, toy, whose worker is a script for
+// the interpreter sh, and what has to be in PATH for it to be found.
+func scripted(t *testing.T, needs, script string) (lab.Source, lab.Ref) {
+	t.Helper()
+	root := t.TempDir()
+	write(t, root, map[string]string{
+		"go.mod": "module github.com/sqlite3perf/sqlite3perf\n",
+		"drivers/toy/driver.json": `{"name": "toy", "kind": "other language", "interface": "direct", "optional": true,
+			"command": ["sh", "./worker.sh", "--loud"], "needs": ` + needs + `}`,
+		"drivers/toy/worker.sh": script,
+	})
+	s := lab.Source{Root: root}
+	list, err := s.Drivers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := lab.ParseRef(t.Context(), "toy", list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, ref
+}
+
+const toyAnswer = `read request
+if [ "$1" != --loud ]; then exit 3; fi
+echo '{"type":"info","protocol":1,"info":{"name":"toy","kind":"other language","interface":"direct"},"proof":{"module_version":"7.8"}}'
+`
+
+func TestScriptedDriver(t *testing.T) {
+	s, ref := scripted(t, `null`, toyAnswer)
+	if !ref.Known.Optional {
+		t.Error("it is not optional")
+	}
+	script := filepath.Join(s.Root, "drivers", "toy", "worker.sh")
+	if diff := cmp.Diff([]string{script, "--loud"}, ref.Args()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	b := &lab.Builder{Source: s, Cache: filepath.Join(t.TempDir(), "cache")}
+	path, with, err := b.Worker(t.Context(), ref, func() { t.Error("something is built") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path != sh || with["module_version"] != "7.8" || with["command"] != sh+" "+script+" --loud" {
+		t.Errorf("%s, %v", path, with)
+	}
+	if found, err := b.Built(t.Context(), ref); !found || err != nil {
+		t.Errorf("Built: %v, %v", found, err)
+	}
+	if _, err := os.Stat(b.Cache); err == nil {
+		t.Error("a cache was made")
+	}
+}
+
+// What a driver lacks is said with what to do about it, and nothing is built.
+func TestDriverLacks(t *testing.T) {
+	here := t.TempDir()
+	write(t, here, map[string]string{"text": "", "tool": "#!/bin/sh\n"})
+	if err := os.Chmod(filepath.Join(here, "tool"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const tool = `{"executable": "tool", "env": "TOY_TOOL", "hint": "get it from example.com"}`
+	for name, c := range map[string]struct {
+		needs, env, path string
+		script           string
+		want             string // "" where nothing is lacking
+	}{
+		"not in PATH":      {needs: tool, want: "toy cannot be measured: it needs tool, which is not in PATH: get it from example.com"},
+		"in PATH":          {needs: tool, path: here},
+		"named":            {needs: tool, env: filepath.Join(here, "tool")},
+		"named, not there": {needs: tool, env: filepath.Join(here, "absent"), path: here, want: "/absent is no executable: get it from example.com"},
+		"named, text":      {needs: tool, env: filepath.Join(here, "text"), want: "/text is no executable: get it from example.com"},
+		"named, relative":  {needs: tool, env: "tool", want: "TOY_TOOL=tool is not an absolute path"},
+		"no interpreter":   {needs: "null", path: "/nonexistent", want: `toy cannot be measured: exec: "sh": executable file not found`},
+		"too old": {needs: "null", script: `echo '{"type":"failed","reason":{"code":"unsupported","message":"sh 9 or newer is needed"}}'`,
+			want: "worker.sh --loud does not answer as a worker: sh 9 or newer is needed"},
+		"silent": {needs: "null", script: "exit 7\n", want: "does not answer as a worker: exit status 7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.script == "" {
+				c.script = toyAnswer
+			}
+			s, ref := scripted(t, c.needs, c.script)
+			switch c.path {
+			case "/nonexistent":
+				t.Setenv("PATH", c.path)
+			case "":
+			default:
+				t.Setenv("PATH", c.path+string(os.PathListSeparator)+os.Getenv("PATH"))
+			}
+			t.Setenv("TOY_TOOL", c.env)
+			b := &lab.Builder{Source: s, Cache: t.TempDir()}
+			found, err := b.Built(t.Context(), ref)
+			_, _, werr := b.Worker(t.Context(), ref, nil)
+			if c.want == "" {
+				if !found || err != nil || werr != nil {
+					t.Errorf("%v, %v, %v", found, err, werr)
+				}
+				return
+			}
+			var unavailable *lab.BuildError
+			if found || !errors.As(err, &unavailable) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("Built: %v, %v; want %s", found, err, c.want)
+			}
+			if werr == nil || werr.Error() != err.Error() {
+				t.Errorf("Worker: %v; Built: %v", werr, err)
+			}
+		})
+	}
+}
+
+// Python's drivers are what they say that they are, and one measures as the
+// other does.
+func TestPythonDrivers(t *testing.T) {
+	pythonWorker(t)
+	w, err := workload.Load("real")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &lab.Builder{Source: source(t), Cache: t.TempDir()}
+	for _, name := range []string{"python", "python-fetchall"} {
+		ref := find(t, name)
+		m := lab.Matrix{
+			Drivers: []lab.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: workload.Quick, Seed: 5,
+			Parameters: map[string][]int64{"users": {3}, "articles": {2}, "comments": {2}},
+		}
+		cases, err := m.Cases()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told builds
+		if err := lab.Prepare(t.Context(), cases, b, &told); err != nil || told.lines != nil {
+			t.Fatalf("%v, told %v", err, told.lines)
+		}
+		info, proof, err := lab.Describe(t.Context(), cases[0].Worker, ref.Args()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(ref.Known.Info, info); diff != "" {
+			t.Errorf("its driver.json says -, it says +\n%s", diff)
+		}
+		got := runTrial(t, cases[0], 5)
+		checkSamples(t, cases[0], got)
+		if proof.ModuleVersion == "" || got.Proof.ModuleVersion != proof.ModuleVersion || cases[0].Build["module_version"] != proof.ModuleVersion {
+			t.Errorf("versions: %q described, %q proven, built with %v", proof.ModuleVersion, got.Proof.ModuleVersion, cases[0].Build)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package lab_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// mixes has a mix of each way to end, to begin operations and to have
+// connections; move reads, then writes.
+const mixes = `
+name: mixes
+settings: {journal_mode: wal, synchronous: "off", busy_timeout: BUSY, txlock: TXLOCK, pool_size: POOL}
+schema: CREATE TABLE t(id INTEGER PRIMARY KEY, n INTEGER NOT NULL)
+rows:
+  t: {count: 100, columns: {id: serial, n: {int: [0, 9]}}}
+phases:
+  - {name: load, insert: t, untimed: true}
+  - name: mix
+    mix:
+      - {name: get, weight: 3, sql: "SELECT id, n FROM t WHERE id = :id", columns: [int, int], parameters: {id: {pick: t.id}}, expect: {rows: 1}}
+      - name: move
+        weight: 2
+        transaction: true
+        statements:
+          - {sql: "SELECT n FROM t WHERE id = :id", columns: [int], expect: {rows: 1}}
+          - UPDATE t SET n = n + 1 WHERE id = :id
+        parameters: {id: {pick: t.id}}
+    clients: 4
+    connection: CONNECTION
+    END
+  - name: sum
+    query: SELECT count(*), min(id) FROM t
+    columns: [int, int]
+    expect: {rows: 1}
+`
+
+func mixSample(t *testing.T, words ...string) (*lab.Case, *result.Sample) {
+	t.Helper()
+	c := casesOf(t, pythonWorker(t), 9, nil, nil, parse(t, strings.NewReplacer(words...).Replace(mixes)))[0]
+	got := runTrial(t, c, 9)
+	if len(got.Samples) != 2 {
+		t.Fatalf("%d samples", len(got.Samples))
+	}
+	s := &got.Samples[0]
+	n := int64(0)
+	for _, l := range s.Latency {
+		n += l.Count
+	}
+	if s.Checksum == "" || n != s.Operations || len(s.Latency) != 2 {
+		t.Errorf("%+v", s)
+	}
+	return c, s
+}
+
+// As many operations as are asked for, whether they succeed or not, and each
+// that does not is counted by its extended code.
+func TestPythonMixCount(t *testing.T) {
+	for _, c := range []struct{ lock, connection, pool string }{
+		{"immediate", "own", "4"},
+		{"immediate", "pool", "2"},
+	} {
+		_, s := mixSample(t, "BUSY", "60s", "TXLOCK", c.lock, "POOL", c.pool, "CONNECTION", c.connection, "END", "count: 401")
+		if s.Operations != 401 || len(s.Errors) > 0 || s.Metric != "time/op" || s.Rows != 401 {
+			t.Errorf("%v: %d operations, %d rows, %+v, %s", c, s.Operations, s.Rows, s.Errors, s.Metric)
+		}
+	}
+	// A deferred transaction that has read is refused at once where another
+	// writes, or has written meanwhile, however long it would wait.
+	_, s := mixSample(t, "BUSY", "60s", "TXLOCK", "deferred", "POOL", "4", "CONNECTION", "own", "END", "count: 4001")
+	failed := int64(0)
+	for _, e := range s.Errors {
+		failed += e.Count
+		if want := map[int]string{5: "SQLITE_BUSY", 517: "SQLITE_BUSY_SNAPSHOT"}[e.Code]; e.Name != want || e.WaitNS <= 0 {
+			t.Errorf("%+v", e)
+		}
+	}
+	if s.Operations+failed != 4001 || failed == 0 {
+		t.Errorf("%d operations and %d errors", s.Operations, failed)
+	}
+}
+
+// Operations go on until the time is over, also beyond those whose parameters
+// were made before the clock started; at a rate, until the last is due.
+func TestPythonMixDuration(t *testing.T) {
+	_, s := mixSample(t, "BUSY", "5s", "TXLOCK", "immediate", "POOL", "4", "CONNECTION", "own", "END", "duration: 3s")
+	if s.WallNS < int64(3*time.Second) || s.Operations < 1 {
+		t.Errorf("%d operations in %v", s.Operations, time.Duration(s.WallNS))
+	}
+	_, s = mixSample(t, "BUSY", "60s", "TXLOCK", "immediate", "POOL", "4", "CONNECTION", "own", "END", "duration: 1s\n    rate: 200")
+	if s.Operations != 200 || s.Metric != "latency" || s.Value() <= 0 {
+		t.Errorf("%d operations, %s", s.Operations, s.Metric)
+	}
+}
+
+// refusal is how a trial that is given to Python's worker ends.
+func refusal(t *testing.T, req worker.Request) *result.Reason {
+	t.Helper()
+	cmd := exec.Command(pythonWorker(t))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer worker.Response
+	cmd.Stdout = writer(func(p []byte) {
+		for line := range strings.Lines(string(p)) {
+			if err := json.Unmarshal([]byte(line), &answer); err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+		}
+	})
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewEncoder(in).Encode(req); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil || answer.Reason == nil {
+		t.Fatalf("%v, %+v", err, answer)
+	}
+	return answer.Reason
+}
+
+type writer func([]byte)
+
+func (w writer) Write(p []byte) (int, error) {
+	w(p)
+	return len(p), nil
+}
+
+// What the worker cannot do it says, and a file that is there it leaves alone.
+func TestPythonWorkerCannot(t *testing.T) {
+	there := filepath.Join(t.TempDir(), "there.db")
+	if err := os.WriteFile(there, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := casesOf(t, pythonWorker(t), 1, nil, nil, parse(t, tiny))[0]
+	bad := *c.Plan
+	bad.DataSets = append(bad.DataSets[:0:0], bad.DataSets...)
+	bad.DataSets[0].Columns = append(bad.DataSets[0].Columns[:0:0], bad.DataSets[0].Columns...)
+	bad.DataSets[0].Columns[0].Generator.Kind = "oracle"
+	empty := *c.Plan
+	empty.Phases = append(empty.Phases[:0:0], empty.Phases...)
+	empty.Phases[0].Insert = nil
+	for name, r := range map[string]struct {
+		change func(*worker.Request)
+		code   string
+		want   string
+	}{
+		"there":        {func(r *worker.Request) { r.Path = there }, "path", "there.db exists already"},
+		"generator":    {func(r *worker.Request) { r.Plan = &bad }, "unsupported", `no generator of kind 'oracle'`},
+		"phase":        {func(r *worker.Request) { r.Plan = &empty }, "unsupported", "runs no"},
+		"setting":      {func(r *worker.Request) { r.Settings = driver.Settings{"shape": "round"} }, "setting", "shape"},
+		"no path":      {func(r *worker.Request) { r.Path = "" }, "protocol", "needs a path"},
+		"no plan":      {func(r *worker.Request) { r.Plan = nil }, "protocol", "needs a path"},
+		"no directory": {func(r *worker.Request) { r.Path = filepath.Join(filepath.Dir(there), "no", "x.db") }, "sqlite", "SQLITE_CANTOPEN: unable to open database file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := worker.Request{Type: worker.TypeTrial, Protocol: worker.Protocol, Path: filepath.Join(t.TempDir(), "test.db"), Plan: c.Plan}
+			r.change(&req)
+			got := refusal(t, req)
+			if got.Code != r.code || !strings.Contains(got.Message, r.want) {
+				t.Errorf("%+v; want %s, %s", got, r.code, r.want)
+			}
+		})
+	}
+	if data, err := os.ReadFile(there); err != nil || string(data) != "precious" {
+		t.Errorf("the file that was there: %q, %v", data, err)
+	}
+}
+
+// Where there is an interpreter that lacks something, the worker says what, and
+// arguments that it does not know it refuses.
+func TestPythonInterpreter(t *testing.T) {
+	script := pythonWorker(t)
+	for name, c := range map[string]struct{ before, want string }{
+		"old":       {"import sys; sys.version_info = (3, 9, 2)", "Python 3.11 or newer is needed, and this is CPython"},
+		"no module": {"import sys; sys.modules['sqlite3'] = None", "Python's sqlite3 module is needed, and this is CPython"},
+	} {
+		code := fmt.Sprintf("%s; import runpy; sys.argv = ['worker.py']; runpy.run_path(%q, run_name='__main__')", c.before, script)
+		cmd := exec.Command("python3", "-c", code)
+		cmd.Stdin = strings.NewReader(`{"type":"describe","protocol":1}` + "\n")
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), c.want) || !strings.Contains(string(out), `"unsupported"`) {
+			t.Errorf("%s: %s, %v", name, out, err)
+		}
+	}
+	out, err := exec.Command(script, "--fetchsome").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "usage: ") {
+		t.Errorf("--fetchsome: %s, %v", out, err)
+	}
+}

@@ -138,6 +138,9 @@ func poolSize(s driver.Settings, p *workload.Plan) error {
 				kept = max(kept, m.Clients)
 			}
 		}
+		if h := p.Phases[i].HTTP; h != nil {
+			atOnce = max(atOnce, h.Clients)
+		}
 	}
 	switch given, ok := s["pool_size"]; {
 	case !ok:

@@ -25,6 +25,8 @@ import (
 type Processes struct {
 	Dir   string        // on the file system that is measured
 	Limit time.Duration // of one trial
+
+	ceilings map[int]float64 // requests per second of a server that does nothing, by clients
 }
 
 // exitGrace is how long a worker may take to exit after its last answer.
@@ -41,6 +43,13 @@ var (
 // Trial runs one trial of a case and says how it ended. Only what keeps the
 // lab itself from working is an error, and so is a cancelled context.
 func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
+	if err := p.ceiling(ctx, c, seed); err != nil {
+		return nil, err
+	}
+	return p.trial(ctx, c, seed)
+}
+
+func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
 	dir, err := filepath.Abs(p.Dir) // which a worker is started in
 	if err == nil {
 		dir, err = os.MkdirTemp(dir, "trial-")
@@ -51,9 +60,9 @@ func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	defer os.RemoveAll(dir)
 	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
 	begin := time.Now()
-	s := &session{limit: p.Limit, trial: t, want: c}
+	s := &session{limit: p.Limit, trial: t, want: c, seed: seed, ceilings: p.ceilings}
 	s.run(ctx, dir, worker.Request{
-		Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: seed,
+		Type: requestType(c.Plan), Protocol: worker.Protocol, Seed: seed,
 		Path: filepath.Join(dir, "test.db"), Settings: c.Settings, Plan: c.Plan,
 	})
 	t.TookNS = int64(time.Since(begin))
@@ -70,6 +79,13 @@ type session struct {
 	want  *Case
 	phase string // under way
 	done  bool
+
+	// Of a server:
+	seed     uint64
+	ceilings map[int]float64
+	ctx      context.Context // of the load
+	orders   io.Writer       // what the worker is told to do
+	traffic  *traffic        // under way
 }
 
 func (s *session) fail(status result.Status, code, format string, args ...any) {
@@ -109,6 +125,7 @@ func (s *session) run(ctx context.Context, dir string, req worker.Request) {
 		return
 	}
 	// A worker that exits without reading is noticed by its silence.
+	s.ctx, s.orders = ctx, stdin
 	_ = json.NewEncoder(stdin).Encode(req)
 	if err := s.listen(stdout); err != nil {
 		cancel(err)
@@ -123,6 +140,9 @@ func (s *session) run(ctx context.Context, dir string, req worker.Request) {
 	err = cmd.Wait()
 	endGroup(cmd.Process.Pid)
 	s.ended(err, cmd.ProcessState, context.Cause(ctx))
+	if t := s.traffic; t != nil && t.outcome != nil && s.trial.Reason != nil {
+		s.trial.Reason.Message += ": " + troubles(t.outcome)
+	}
 	if s.trial.Reason != nil && s.trial.Reason.Detail == "" {
 		s.trial.Reason.Detail = stderr.String()
 	}
@@ -191,6 +211,12 @@ func (s *session) answer(a *worker.Response) error {
 		s.phase = a.Phase
 	case worker.TypeSample:
 		return s.sample(a.Sample)
+	case worker.TypeListening:
+		return s.listening(a)
+	case worker.TypeBegun:
+		return s.begun()
+	case worker.TypeServed:
+		return s.served(a.Sample)
 	case worker.TypeDone:
 		s.done = true
 		if got, want := len(s.trial.Samples), len(s.want.Phases); got != want {

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
 // connection sends one request after the other. What it counts is its own, and
@@ -28,15 +28,15 @@ type connection struct {
 
 	begun, ok     int64
 	ok200         int64 // responses with that status
-	latency, late *hdrhistogram.Histogram
+	latency, late *latency.Histogram
 	statuses      map[int]int64 // responses with any other
 	errors        [len(kinds)]Errors
 }
 
 func newConnection(r *run) *connection {
-	c := &connection{run: r, latency: newHistogram(), statuses: map[int]int64{}}
+	c := &connection{run: r, latency: latency.New(), statuses: map[int]int64{}}
 	if r.Rate > 0 {
-		c.late = newHistogram()
+		c.late = latency.New()
 	}
 	return c
 }
@@ -98,7 +98,7 @@ func (c *connection) send() {
 		start := free
 		if r.Rate > 0 {
 			start = r.dueAt(k)
-			record(c.late, now()-max(start, free))
+			c.late.Record(now() - max(start, free))
 		} else if start >= r.end {
 			return
 		}
@@ -114,7 +114,7 @@ func (c *connection) send() {
 		switch {
 		case why == nil:
 			c.ok++
-			record(c.latency, free-start)
+			c.latency.Record(free - start)
 			continue
 		case r.ctx.Err() != nil:
 			c.begun-- // broken off, and no fault of the server's
@@ -181,6 +181,11 @@ func (c *connection) exchange(k int64) error {
 	}
 	if want.Body != nil && !bytes.Equal(body, want.Body) {
 		return &failure{Body, fmt.Errorf("GET %s: answer %.200q, expected %.200q", want.Target, body, want.Body)}
+	}
+	if c.run.Check != nil {
+		if err := c.run.Check(k, body); err != nil {
+			return &failure{Body, fmt.Errorf("GET %s: %w", want.Target, err)}
+		}
 	}
 	return nil
 }

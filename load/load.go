@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
 // Request is a GET request with what must be answered to it.
@@ -44,6 +44,11 @@ type Load struct {
 
 	// Timeout is how long an answer may take; 0: 10 s.
 	Timeout time.Duration
+
+	// Check, unless nil, is shown each answer, with the number of its request,
+	// after its status has been found to be the expected one. It must not keep the
+	// body, and is called by all connections at once. Its error is of kind Body.
+	Check func(request int64, body []byte) error
 }
 
 // Kind tells apart what can go wrong with a request.
@@ -83,12 +88,12 @@ type Outcome struct {
 
 	// Latency in ns of the requests that were answered as expected; at a fixed
 	// rate from when they were due.
-	Latency *hdrhistogram.Histogram
+	Latency *latency.Histogram
 
 	// Late is, at a fixed rate, how many ns after a request was due, or after a
 	// connection was free if that was later, it was sent: the part of the latency
 	// that is the generator's own.
-	Late *hdrhistogram.Histogram
+	Late *latency.Histogram
 }
 
 // Rate is the requests per second that were answered as expected.
@@ -115,12 +120,10 @@ const (
 	// apart, by each connection before it gives up.
 	redials    = 3
 	redialWait = 20 * time.Millisecond
-
-	longest = int64(120e9) // the greatest latency in ns that is told from greater ones
 )
 
-// Check finds what in a load cannot be done.
-func (l *Load) Check() error {
+// possible finds what in a load cannot be done.
+func (l *Load) possible() error {
 	switch {
 	case len(l.Requests) == 0:
 		return errors.New("load: no requests to send")
@@ -138,7 +141,7 @@ func (l *Load) Check() error {
 // server that fails is told by the outcome; an error means that the load could
 // not begin, or that ctx ended it, in which case there is an outcome as well.
 func (l *Load) Run(ctx context.Context) (*Outcome, error) {
-	if err := l.Check(); err != nil {
+	if err := l.possible(); err != nil {
 		return nil, err
 	}
 	r := &run{Load: l, texts: l.texts(), due: make(chan int64, 1024)}
@@ -281,9 +284,9 @@ func (r *run) watch() {
 }
 
 func (r *run) outcome(end int64) *Outcome {
-	o := &Outcome{Wall: time.Duration(end - r.begin), Statuses: map[int]int64{}, Latency: newHistogram()}
+	o := &Outcome{Wall: time.Duration(end - r.begin), Statuses: map[int]int64{}, Latency: latency.New()}
 	if r.Rate > 0 {
-		o.Late = newHistogram()
+		o.Late = latency.New()
 	}
 	var errs [len(kinds)]Errors
 	for _, c := range r.connections {
@@ -317,10 +320,4 @@ func (r *run) outcome(end int64) *Outcome {
 		o.Unsent = r.Count - o.Sent
 	}
 	return o
-}
-
-func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, longest, 3) }
-
-func record(h *hdrhistogram.Histogram, ns int64) {
-	_ = h.RecordValue(min(max(ns, 1), longest)) // cannot fail within the bounds
 }

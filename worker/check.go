@@ -30,7 +30,7 @@ const (
 // refused before anything is opened. The error, of code "plan", names the field
 // by its path in the request.
 func checkRequest(req *Request) error {
-	c := &checker{sets: map[string]*workload.DataSet{}, pool: int64(req.Settings.PoolSize())}
+	c := &checker{sets: map[string]*workload.DataSet{}, pool: int64(req.Settings.PoolSize()), serving: req.Type == TypeServe}
 	c.settings(req.Settings)
 	for i := range req.Plan.DataSets {
 		c.dataSet(fmt.Sprintf("plan.data_sets[%d]", i), &req.Plan.DataSets[i])
@@ -52,7 +52,9 @@ func checkRequest(req *Request) error {
 type checker struct {
 	sets map[string]*workload.DataSet
 	pool int64
-	err  error
+
+	serving bool // http phases can be put under load
+	err     error
 }
 
 func (c *checker) bad(field, format string, args ...any) {
@@ -139,11 +141,15 @@ func (c *checker) phase(at string, p *workload.Phase) {
 		kinds++
 		c.mix(at+".mix", p.Mix)
 	}
+	if p.HTTP != nil {
+		kinds++
+		c.http(at+".http", p)
+	}
 	if p.Script != "" {
 		kinds++
 	}
 	if kinds != 1 {
-		c.bad(at, "has %d of insert, query, mix and script: want exactly one", kinds)
+		c.bad(at, "has %d of insert, query, mix, http and script: want exactly one", kinds)
 	}
 }
 
@@ -272,14 +278,7 @@ func (c *checker) call(at string, call *workload.Call, forEach string) {
 
 func (c *checker) mix(at string, m *workload.Mix) {
 	c.clients(at, m.Clients, m.OwnConn)
-	c.within(at+".count", m.Count, 0, maxCount)
-	c.within(at+".duration_ms", m.DurationMS, 0, maxCount)
-	if (m.Count > 0) == (m.DurationMS > 0) {
-		c.bad(at, "has both or none of count and duration_ms: want exactly one above 0")
-	}
-	if m.Rate != 0 && !(m.Rate >= minRate && m.Rate <= maxRate) {
-		c.bad(at+".rate", "is %v: want operations per second from %v to %v, or 0", m.Rate, minRate, maxRate)
-	}
+	c.extent(at, m.Count, m.DurationMS, m.Rate)
 	if n := len(m.Operations); n < 1 || n > maxOperations {
 		c.bad(at+".operations", "has %d operations: want from 1 to %d", n, maxOperations)
 	}
@@ -295,6 +294,50 @@ func (c *checker) mix(at string, m *workload.Mix) {
 		}
 		for j := range o.Calls {
 			c.call(fmt.Sprintf("%s.calls[%d]", at, j), &o.Calls[j], "")
+		}
+	}
+}
+
+// extent checks how long a phase lasts, and its rate.
+func (c *checker) extent(at string, count, durationMS int64, rate float64) {
+	c.within(at+".count", count, 0, maxCount)
+	c.within(at+".duration_ms", durationMS, 0, maxCount)
+	if (count > 0) == (durationMS > 0) {
+		c.bad(at, "has both or none of count and duration_ms: want exactly one above 0")
+	}
+	if rate != 0 && !(rate >= minRate && rate <= maxRate) {
+		c.bad(at+".rate", "is %v: want operations per second from %v to %v, or 0", rate, minRate, maxRate)
+	}
+}
+
+func (c *checker) http(at string, p *workload.Phase) {
+	h := p.HTTP
+	if !c.serving {
+		c.bad(at, "needs a load from outside: send the plan in a request of type %s", TypeServe)
+	}
+	if p.Untimed {
+		c.bad(at, "is in an untimed phase: want a timed one")
+	}
+	c.clients(at, h.Clients, false)
+	c.extent(at, h.Count, h.DurationMS, h.Rate)
+	if len(h.Names) != len(h.Columns) {
+		c.bad(at+".names", "has %d names for %d columns: want one for each", len(h.Names), len(h.Columns))
+	}
+	if h.SQL == "" && len(h.Columns) == 0 && len(h.Parameters) == 0 && h.Returns == nil {
+		return // the server that does nothing
+	}
+	c.call(at, &h.Call, "")
+	if len(h.Columns) == 0 {
+		c.bad(at+".columns", "is empty: want the type of each column")
+	}
+	for i, t := range h.Columns {
+		if t.Type == driver.Blob || t.Type == driver.Real {
+			c.bad(fmt.Sprintf("%s.columns[%d]", at, i), "is %s: want int, text, bool or time", t.Type)
+		}
+	}
+	for i, q := range h.Parameters {
+		if q.Type == driver.Blob {
+			c.bad(fmt.Sprintf("%s.parameters[%d].type", at, i), "is blob: want one that a URL can carry")
 		}
 	}
 }

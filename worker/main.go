@@ -73,8 +73,10 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 			}
 		}()
 		return t.serve(ctx, out)
+	case TypeServe:
+		return serveRequest(ctx, d, &req, in, out, abandon)
 	default:
-		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: fmt.Sprintf("unknown request %q: known are %s and %s", req.Type, TypeDescribe, TypeTrial)}})
+		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: fmt.Sprintf("unknown request %q: known are %s, %s and %s", req.Type, TypeDescribe, TypeTrial, TypeServe)}})
 	}
 }
 

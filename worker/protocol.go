@@ -22,14 +22,20 @@ const Protocol = 1
 
 // The types of messages, in the field "type" of each line.
 const (
-	TypeDescribe = "describe" // lab → worker: who are you?
-	TypeTrial    = "trial"    // lab → worker: do this
-	TypeInfo     = "info"     // worker → lab: answer to describe
-	TypeReady    = "ready"    // worker → lab: opened, with the proof
-	TypePhase    = "phase"    // worker → lab: a phase begins
-	TypeSample   = "sample"   // worker → lab: a timed phase has ended
-	TypeDone     = "done"     // worker → lab: all phases have ended
-	TypeFailed   = "failed"   // worker → lab: given up, with the reason
+	TypeDescribe  = "describe"  // lab → worker: who are you?
+	TypeTrial     = "trial"     // lab → worker: do this
+	TypeServe     = "serve"     // lab → worker: the same, with http phases, which the lab puts load on
+	TypeBegin     = "begin"     // lab → worker: the load begins now
+	TypeStop      = "stop"      // lab → worker: the load has ended
+	TypeInfo      = "info"      // worker → lab: answer to describe
+	TypeReady     = "ready"     // worker → lab: opened, with the proof
+	TypePhase     = "phase"     // worker → lab: a phase begins
+	TypeSample    = "sample"    // worker → lab: a timed phase has ended
+	TypeListening = "listening" // worker → lab: an http phase can be put under load
+	TypeBegun     = "begun"     // worker → lab: answer to begin: what the server uses is measured from now on
+	TypeServed    = "served"    // worker → lab: answer to stop, with what the server has used
+	TypeDone      = "done"      // worker → lab: all phases have ended
+	TypeFailed    = "failed"    // worker → lab: given up, with the reason
 )
 
 // Request is a line from the lab.
@@ -37,11 +43,14 @@ type Request struct {
 	Type     string `json:"type"`
 	Protocol int    `json:"protocol"`
 
-	// Of a trial:
+	// Of a trial and of a server:
 	Seed     uint64          `json:"seed"`
 	Path     string          `json:"path,omitempty"` // of the database, which does not exist yet
 	Settings driver.Settings `json:"settings,omitempty"`
 	Plan     *workload.Plan  `json:"plan,omitempty"`
+
+	// Of a server: host:port; "": a port that is free, on 127.0.0.1.
+	Listen string `json:"listen,omitempty"`
 }
 
 // Response is a line from the worker.
@@ -50,7 +59,8 @@ type Response struct {
 	Protocol int            `json:"protocol,omitempty"` // info, ready
 	Info     *driver.Info   `json:"info,omitempty"`     // info
 	Proof    *result.Proof  `json:"proof,omitempty"`    // info (without connections), ready
-	Phase    string         `json:"phase,omitempty"`    // phase
-	Sample   *result.Sample `json:"sample,omitempty"`   // sample
+	Phase    string         `json:"phase,omitempty"`    // phase, listening, begun
+	Address  string         `json:"address,omitempty"`  // listening: host:port
+	Sample   *result.Sample `json:"sample,omitempty"`   // sample, served
 	Reason   *result.Reason `json:"reason,omitempty"`   // failed
 }

@@ -43,7 +43,7 @@ func (t *trial) prove(ctx context.Context) (*result.Proof, error) {
 	if err := readLibrary(ctx, conns[0], &proof); err != nil {
 		return nil, err
 	}
-	if err := release(); err != nil {
+	if err := t.proveIdle(ctx, conns, release, &proof); err != nil {
 		return nil, err
 	}
 	observed, err := t.observeOpening(ctx, proof.Connections[0])
@@ -116,8 +116,8 @@ func readLibrary(ctx context.Context, c driver.Conn, proof *result.Proof) error 
 // observeOpening finds out, from how a second handle on the same file fares,
 // the settings that no PRAGMA tells: txlock and cache. What cannot be observed
 // is left out.
-func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (driver.Settings, error) {
-	seen := driver.Settings{}
+func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen driver.Settings, err error) {
+	seen = driver.Settings{}
 	if fileSize(t.req.Path) == 0 && t.req.Settings["mode"] == "memory" {
 		// A file of this name would have been made by whoever took no notice
 		// of the mode, at the latest by a transaction that writes.

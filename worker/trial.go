@@ -20,6 +20,9 @@ type trial struct {
 	db   driver.DB
 	wal  bool
 
+	orders <-chan string // of a lab that puts load on the server; nil: none may come
+	out    *answers
+
 	// owned says that the database is this trial's, and is in use.
 	owned atomic.Bool
 }
@@ -87,7 +90,11 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 		if p.Untimed {
 			continue
 		}
-		if err := out.send(Response{Type: TypeSample, Sample: sample}); err != nil {
+		answer := Response{Type: TypeSample, Sample: sample}
+		if p.HTTP != nil {
+			answer.Type = TypeServed
+		}
+		if err := out.send(answer); err != nil {
 			return p.Name, err
 		}
 	}
@@ -113,6 +120,8 @@ func (t *trial) phase(ctx context.Context, p *workload.Phase) (*result.Sample, e
 		err = t.query(ctx, p, s, &w)
 	case p.Mix != nil:
 		err = t.mix(ctx, p, s, &w)
+	case p.HTTP != nil:
+		err = t.http(ctx, p, s, &w)
 	default:
 		w.Start()
 		err = t.db.Script(ctx, p.Script)

@@ -43,7 +43,8 @@ type SettingDef struct {
 var Vocabulary = []SettingDef{
 	{Name: "mode", About: "how the file is opened", Values: []string{"rwc", "rw", "ro", "memory"}},
 	{Name: "cache", About: "page cache, shared between connections or not", Values: []string{"private", "shared"}},
-	{Name: "pool_size", About: "connections in the pool, all kept open", Kind: integerValue, Min: 1},
+	{Name: "pool_size", About: "connections in the pool", Kind: integerValue, Min: 1},
+	{Name: "pool_idle", About: "connections of the pool that stay open while idle; default: all", Kind: integerValue},
 	{Name: "txlock", About: "how a transaction begins", Values: []string{"deferred", "immediate", "exclusive"}},
 	{Name: "busy_timeout", About: "wait for a lock, in ms or as 5s", Kind: durationValue, Pragma: true},
 	{Name: "page_size", About: "bytes per page", Kind: sizeValue, Min: 512, Pragma: true},
@@ -190,6 +191,16 @@ func (s Settings) PoolSize() int {
 		return n
 	}
 	return 1
+}
+
+// PoolIdle is how many connections of the pool stay open while they are idle: the
+// setting pool_idle, all where it is not set or greater.
+func (s Settings) PoolIdle() int {
+	size := s.PoolSize()
+	if n, err := strconv.Atoi(s["pool_idle"]); err == nil && n >= 0 {
+		return min(n, size)
+	}
+	return size
 }
 
 // BusyTimeout is the setting busy_timeout; ok is false where it is not set.

@@ -62,6 +62,7 @@ type Sample struct {
 	Checksum string       `json:"checksum,omitempty"` // SHA-256 over every value of the untimed pass
 	Errors   []ErrorCount `json:"errors,omitempty"`
 	Latency  []Latency    `json:"latency,omitempty"` // by operation
+	Load     *Load        `json:"load,omitempty"`    // of an http phase
 }
 
 // Value is the phase's metric: seconds, or seconds per operation.
@@ -78,6 +79,15 @@ func (s *Sample) Value() float64 {
 	default:
 		return float64(s.WallNS) / 1e9
 	}
+}
+
+// Load is what clients in another process did to a server. The sample's wall time,
+// operations and latencies are theirs; all else is the server's own.
+type Load struct {
+	Clients   int     `json:"clients"`                 // connections
+	Rate      float64 `json:"rate,omitempty"`          // requests per second that fell due; 0: closed loop
+	LateP99NS int64   `json:"late_p99_ns,omitempty"`   // at a fixed rate: how late the load generator itself sent
+	Ceiling   float64 `json:"ceiling_per_s,omitempty"` // requests per second that as many clients reach, in closed loop, of a server that does nothing
 }
 
 // ErrorCount counts the operations of a phase that failed with one code.

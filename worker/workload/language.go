@@ -21,6 +21,7 @@ var keys = map[string][]string{
 	"insert":    {"name", "insert", "about", "untimed", "context", "transaction", "rows per statement", "statement"},
 	"query":     {"name", "query", "about", "untimed", "context", "for each", "repeat", "clients", "statement", "parameters", "columns", "expect"},
 	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate"},
+	"http":      {"name", "http", "about", "context", "clients", "count", "duration", "rate", "statement", "parameters", "columns", "expect"},
 	"script":    {"name", "script", "about", "untimed", "context"},
 	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect"},
 	"statement": {"sql", "statement", "columns", "expect"},
@@ -28,7 +29,7 @@ var keys = map[string][]string{
 }
 
 // phaseKinds are the keys that say what a phase does.
-var phaseKinds = []string{"insert", "query", "mix", "script"}
+var phaseKinds = []string{"insert", "query", "mix", "http", "script"}
 
 // generatorDef documents a generator for the loader's checks and for users.
 type generatorDef struct {
@@ -99,7 +100,7 @@ func LanguageReference() string {
 		b.WriteString("\n")
 	}
 	var rows [][2]string
-	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "script", "operation", "statement", "expect"} {
+	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "http", "script", "operation", "statement", "expect"} {
 		what := k
 		if slices.Contains(phaseKinds, k) {
 			what += " phase"

@@ -62,6 +62,8 @@ func (l *loader) phase(n *yaml.Node) {
 		p.Query = l.query(f, p.Name)
 	case "mix":
 		p.Mix = l.mix(f, p.Name)
+	case "http":
+		p.HTTP = l.http(f, p.Name)
 	case "script":
 		p.Script, _ = l.sql(f.get("script"), "script", "VACUUM")
 		if strings.TrimSpace(p.Script) == "" {
@@ -237,17 +239,7 @@ func (l *loader) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *
 	}
 	if n := f.get("columns"); n != nil {
 		for _, n := range l.list(n) {
-			var t driver.ColumnType
-			name, nullable := strings.CutSuffix(n.Value, " or null")
-			if err := t.Type.UnmarshalText([]byte(name)); err != nil || n.Kind != yaml.ScalarNode {
-				instead := suggest(name, driver.TypeNames())
-				if short, ok := strings.CutSuffix(name, "?"); ok {
-					instead = "write " + short + " or null"
-				}
-				l.errorf(n, "unknown type %s of a column: %s", describe(n), instead)
-			}
-			t.Nullable = nullable
-			c.Columns = append(c.Columns, t)
+			c.Columns = append(c.Columns, l.columnType(n))
 		}
 		if len(c.Columns) == 0 {
 			l.errorf(n, "columns is empty: want the type of each, such as [int, text]")
@@ -268,29 +260,55 @@ func (l *loader) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *
 	return c
 }
 
+// columnType reads the type of a column of a result.
+func (l *loader) columnType(n *yaml.Node) driver.ColumnType {
+	var t driver.ColumnType
+	name, nullable := strings.CutSuffix(n.Value, " or null")
+	if err := t.Type.UnmarshalText([]byte(name)); err != nil || n.Kind != yaml.ScalarNode {
+		instead := suggest(name, driver.TypeNames())
+		if short, ok := strings.CutSuffix(name, "?"); ok {
+			instead = "write " + short + " or null"
+		}
+		l.errorf(n, "unknown type %s of a column: %s", describe(n), instead)
+	}
+	t.Nullable = nullable
+	return t
+}
+
 // returns reads which generated rows a query returns.
 func (l *loader) returns(q *Query, n *yaml.Node, each *setInfo, inferRows bool) {
+	r, s := l.returned(n, q.Columns)
+	if r == nil {
+		return
+	}
+	q.Returns = r
+	l.returnedRows(q, s, n, each, inferRows)
+}
+
+// returned reads the columns of generated rows that a result with columns of
+// these types consists of; nil if they do not fit.
+func (l *loader) returned(n *yaml.Node, types []driver.ColumnType) (*Returns, *setInfo) {
 	r := &Returns{}
 	at := n
 	var names []*yaml.Node
 	if n.Kind == yaml.MappingNode {
 		f, ok := l.mapping(n, "returns", "{users: [id]}")
 		if !ok {
-			return
+			return nil, nil
 		}
 		if len(f.keys) != 1 {
 			l.errorf(n, "returns names %d data sets: want one, such as {users: [id]}", len(f.keys))
-			return
+			return nil, nil
 		}
 		at, names = f.keys[0], l.list(f.values[0])
 		r.Set = at.Value
 	} else if r.Set, _ = l.text(n, "returns", "users"); r.Set == "" {
-		return
+		return nil, nil
 	}
 	s := l.sets[r.Set]
 	if s == nil {
 		l.errorf(at, "returns: unknown data set %q: %s", r.Set, suggest(r.Set, others(l.sets, "")))
-		return
+		return nil, nil
 	}
 	var cols []*columnInfo
 	for _, c := range s.order {
@@ -301,31 +319,31 @@ func (l *loader) returns(q *Query, n *yaml.Node, each *setInfo, inferRows bool) 
 	for _, n := range names {
 		name, ok := l.text(n, "a column of returns", "users.id")
 		if !ok {
-			return
+			return nil, nil
 		}
 		if !strings.Contains(name, ".") {
 			name = r.Set + "." + name
 		}
 		c := l.column([]*yaml.Node{n}, []string{name}, "returns")
 		if c == nil {
-			return
+			return nil, nil
 		}
 		if !l.within(s, c.set) {
 			l.errorf(n, "returns: data set %s is not nested in %s: want columns of %s and of what it is nested in", r.Set, c.set.Name, r.Set)
-			return
+			return nil, nil
 		}
 		cols = append(cols, c)
 	}
-	if len(cols) != len(q.Columns) && len(q.Columns) > 0 {
-		l.errorf(n, "returns has %d columns, but the query %d: want one for each", len(cols), len(q.Columns))
-		return
+	if len(cols) != len(types) && len(types) > 0 {
+		l.errorf(n, "returns has %d columns, but the query %d: want one for each", len(cols), len(types))
+		return nil, nil
 	}
 	for i, c := range cols {
 		r.Columns = append(r.Columns, c.full)
-		if i >= len(q.Columns) {
+		if i >= len(types) {
 			continue
 		}
-		switch t := q.Columns[i]; {
+		switch t := types[i]; {
 		case c.broken:
 		case class(t.Type) != class(c.Type) && c.Generator.Kind != GenNull:
 			l.errorf(n, "column %d of the query is %s, but %s is %s: write %s", i+1, t.Type, c.full, c.Type, c.Type)
@@ -333,10 +351,14 @@ func (l *loader) returns(q *Query, n *yaml.Node, each *setInfo, inferRows bool) 
 			l.errorf(n, "column %d of the query is %s, but %s may be NULL: write %s or null", i+1, t, c.full, t)
 		}
 	}
-	q.Returns = r
+	return r, s
+}
+
+// returnedRows works out how many rows of data set s each execution returns.
+func (l *loader) returnedRows(q *Query, s *setInfo, n *yaml.Node, each *setInfo, inferRows bool) {
 	switch {
 	case each != nil && !l.within(s, each):
-		l.errorf(n, "returns: data set %s is not nested in %s, which the query runs for each of: leave one of them out", r.Set, each.Name)
+		l.errorf(n, "returns: data set %s is not nested in %s, which the query runs for each of: leave one of them out", s.Name, each.Name)
 	case !inferRows:
 	case each == nil:
 		q.Rows = s.Total
@@ -348,7 +370,7 @@ func (l *loader) returns(q *Query, n *yaml.Node, each *setInfo, inferRows bool) 
 		rows *= each.Total
 	}
 	if !inferRows && q.Rows >= 0 && rows != s.Total {
-		l.errorf(n, "%d rows are expected in all, but data set %s has %d: leave rows out", rows, r.Set, s.Total)
+		l.errorf(n, "%d rows are expected in all, but data set %s has %d: leave rows out", rows, s.Name, s.Total)
 	}
 }
 
@@ -373,21 +395,7 @@ func (l *loader) mix(f *fields, phase string) *Mix {
 		m.OwnConn = w == "own"
 	}
 	m.Clients = l.clients(f.get("clients"), m.OwnConn)
-	count, duration := f.get("count"), f.get("duration")
-	switch {
-	case count != nil && duration != nil:
-		l.errorf(f.key("duration"), "the mix has both count and duration: leave one of them out")
-	case count != nil:
-		m.Count, _ = l.number(count, "count", 1)
-	case duration != nil:
-		d, err := time.ParseDuration(duration.Value)
-		if duration.Kind != yaml.ScalarNode || err != nil || d < time.Millisecond {
-			l.errorf(duration, "duration is %s: want one such as 10s", describe(duration))
-		}
-		m.DurationMS = d.Milliseconds()
-	default:
-		l.errorf(f.node, "the mix has no end: write count: 10000 or duration: 10s")
-	}
+	m.Count, m.DurationMS = l.end(f, "mix")
 	if n := f.get("rate"); n != nil {
 		m.Rate = l.rate(n)
 	}
@@ -408,6 +416,27 @@ func (l *loader) mix(f *fields, phase string) *Mix {
 		}
 	}
 	return m
+}
+
+// end reads when a phase of a kind is over: after so many operations or so much
+// time.
+func (l *loader) end(f *fields, kind string) (count, durationMS int64) {
+	n, duration := f.get("count"), f.get("duration")
+	switch {
+	case n != nil && duration != nil:
+		l.errorf(f.key("duration"), "the %s has both count and duration: leave one of them out", kind)
+	case n != nil:
+		count, _ = l.number(n, "count", 1)
+	case duration != nil:
+		d, err := time.ParseDuration(duration.Value)
+		if duration.Kind != yaml.ScalarNode || err != nil || d < time.Millisecond {
+			l.errorf(duration, "duration is %s: want one such as 10s", describe(duration))
+		}
+		durationMS = d.Milliseconds()
+	default:
+		l.errorf(f.node, "the %s has no end: write count: 10000 or duration: 10s", kind)
+	}
+	return count, durationMS
 }
 
 // rate reads operations per second.

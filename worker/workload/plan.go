@@ -4,6 +4,8 @@
 package workload
 
 import (
+	"strings"
+
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -82,8 +84,8 @@ const (
 	GenPick   = "pick" // the column of a row of the set drawn at random
 )
 
-// Phase is one named piece of a workload. Exactly one of Insert, Query, Mix and
-// Script is set.
+// Phase is one named piece of a workload. Exactly one of Insert, Query, Mix, HTTP
+// and Script is set.
 type Phase struct {
 	Name    string  `json:"name"`
 	Untimed bool    `json:"untimed,omitempty"` // done, but yields no sample
@@ -91,6 +93,7 @@ type Phase struct {
 	Insert  *Insert `json:"insert,omitempty"`
 	Query   *Query  `json:"query,omitempty"`
 	Mix     *Mix    `json:"mix,omitempty"`
+	HTTP    *HTTP   `json:"http,omitempty"`
 	Script  string  `json:"script,omitempty"`
 }
 
@@ -172,4 +175,44 @@ type Operation struct {
 	Weight      int64  `json:"weight"`
 	Transaction bool   `json:"transaction,omitempty"`
 	Calls       []Call `json:"calls"`
+}
+
+// HTTP serves one statement to clients in another process: the worker is the
+// server, the lab puts the load on it. A request GET /?name=value&… runs the
+// statement on a connection of the pool, with a value for each parameter, and is
+// answered with its one row as a JSON object. The parameters of the load's
+// request number i are made as those of execution i of a query.
+type HTTP struct {
+	Call // without SQL the server does nothing, and answers each request with {}
+
+	Names   []string `json:"names"`   // of Columns: the keys of the answer
+	Clients int      `json:"clients"` // connections of the load, each kept alive
+
+	// Either Count requests in all, or for DurationMS.
+	Count      int64 `json:"count,omitempty"`
+	DurationMS int64 `json:"duration_ms,omitempty"`
+
+	// Rate is the requests per second that fall due whether or not the ones
+	// before have been answered (open loop); 0: each client sends the next when
+	// its last has been answered (closed loop).
+	Rate float64 `json:"rate,omitempty"`
+
+	// Returns names the generated values that each answer must equal: of the row
+	// of Set that the parameter picks, the only one that picks from it; nil: the
+	// drivers must agree.
+	Returns *Returns `json:"returns,omitempty"`
+}
+
+// Picked is the parameter that picks the row which Returns is of.
+func (h *HTTP) Picked() (Parameter, bool) {
+	var found []Parameter
+	for _, p := range h.Parameters {
+		if g := p.Generator; h.Returns != nil && g != nil && g.Kind == GenPick && g.NullPermille == 0 && len(g.Of) == 1 && strings.HasPrefix(g.Of[0], h.Returns.Set+".") {
+			found = append(found, p)
+		}
+	}
+	if len(found) != 1 {
+		return Parameter{}, false
+	}
+	return found[0], true
 }

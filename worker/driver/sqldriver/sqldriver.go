@@ -19,7 +19,7 @@ type Library struct {
 
 	// Connector returns what opens connections to the database at path with
 	// every setting of s applied; [Connector] makes one for most libraries.
-	// The adapter itself sees to pool_size.
+	// The adapter itself sees to pool_size and pool_idle.
 	Connector func(path string, s contract.Settings) (driver.Connector, error)
 
 	// Code returns SQLite's extended result code if err is or wraps an error
@@ -59,7 +59,7 @@ func (d *sqlDriver) Open(ctx context.Context, path string, s contract.Settings) 
 	}
 	db := sql.OpenDB(c)
 	db.SetMaxOpenConns(s.PoolSize())
-	db.SetMaxIdleConns(s.PoolSize())
+	db.SetMaxIdleConns(s.PoolIdle())
 	if err := db.PingContext(ctx); err != nil {
 		return nil, d.lib.wrap(errors.Join(err, db.Close()))
 	}

@@ -1,0 +1,325 @@
+package lab
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/load"
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/httpserver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+const (
+	// maxRequests is how many different requests a load consists of. One that
+	// goes on for longer begins with the first again.
+	maxRequests = 100_000
+
+	// maxVerified is how many requests are sent, one after the other, before the
+	// clock starts, to verify their answers.
+	maxVerified = 1000
+
+	// nearCeiling is the share of the ceiling from which on a figure says as much
+	// of the load generator as of the server.
+	nearCeiling = 0.8
+
+	// missedRate is the share of a fixed rate below which it was not met.
+	missedRate = 0.99
+
+	ceilingPhases = 3 // the ceiling is the median of so many, each of
+	ceilingLasts  = 500 * time.Millisecond
+)
+
+// httpPhase finds the http phase of that name.
+func httpPhase(p *workload.Plan, name string) *workload.HTTP {
+	for i := range p.Phases {
+		if p.Phases[i].Name == name {
+			return p.Phases[i].HTTP
+		}
+	}
+	return nil
+}
+
+// requestType is the request that asks for a plan to be run.
+func requestType(p *workload.Plan) string {
+	if slices.ContainsFunc(p.Phases, func(p workload.Phase) bool { return p.HTTP != nil }) {
+		return worker.TypeServe
+	}
+	return worker.TypeTrial
+}
+
+// traffic is the load on the server of one http phase, and what came of it.
+type traffic struct {
+	def      *workload.HTTP
+	load     load.Load
+	checksum string
+	outcome  *load.Outcome
+}
+
+// requests makes the load of a phase: its requests, and the answers to them as far
+// as the generators know these.
+func requests(plan *workload.Plan, phase string, h *workload.HTTP, seed uint64) ([]load.Request, error) {
+	n := int64(maxRequests)
+	if h.Count > 0 {
+		n = min(n, h.Count)
+	}
+	if len(h.Parameters) == 0 {
+		n = 1
+	}
+	list := make([]load.Request, n)
+	gen, err := workload.NewGenerator(seed, plan)
+	if err != nil {
+		return nil, err
+	}
+	var b driver.Batch
+	if err := gen.FillParameters(&b, phase, h.Parameters, "", 0, 1, int(n)); err != nil {
+		return nil, err
+	}
+	for r := range list {
+		list[r].Target = httpserver.Target(h.Parameters, &b, r)
+	}
+	picked, ok := h.Picked()
+	if !ok {
+		return list, nil
+	}
+	// The same draws, of other columns.
+	columns := make([]driver.Batch, len(h.Returns.Columns))
+	for i, name := range h.Returns.Columns {
+		p := picked
+		g := *picked.Generator
+		g.Of = []string{name}
+		p.Generator, p.Type = &g, columnType(plan, name)
+		if err := gen.FillParameters(&columns[i], phase, []workload.Parameter{p}, "", 0, 1, int(n)); err != nil {
+			return nil, err
+		}
+	}
+	row := make(driver.Row, len(columns))
+	var arena []byte
+	for r := range list {
+		for i := range columns {
+			row[i] = cell(&columns[i].Columns[0], r, h.Columns[i].Type)
+		}
+		from := len(arena)
+		arena = httpserver.AppendRow(arena, h.Names, h.Columns, row)
+		list[r].Body = arena[from:len(arena):len(arena)]
+	}
+	return list, nil
+}
+
+func columnType(p *workload.Plan, name string) driver.Type {
+	set, column, _ := strings.Cut(name, ".")
+	if d := p.DataSet(set); d != nil {
+		for _, c := range d.Columns {
+			if c.Name == column {
+				return c.Type
+			}
+		}
+	}
+	return 0
+}
+
+// cell is a generated value as a driver would have decoded it.
+func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
+	if c.Null(r) {
+		return driver.Cell{Null: true}
+	}
+	switch as {
+	case driver.Text:
+		return driver.Cell{Text: c.Text(r)}
+	case driver.Bool:
+		return driver.Cell{Bool: c.Ints[r] != 0}
+	case driver.Time:
+		return driver.Cell{Time: time.UnixMilli(c.Ints[r])}
+	}
+	return driver.Cell{Int: c.Ints[r]}
+}
+
+// listening verifies a server's answers and has the load begin.
+func (s *session) listening(a *worker.Response) error {
+	h := httpPhase(s.want.Plan, a.Phase)
+	if h == nil || a.Address == "" {
+		s.fail(result.Failed, "protocol", "the worker listens at %q for %q, which is no http phase", a.Address, a.Phase)
+		return errEnough
+	}
+	s.phase = a.Phase
+	list, err := requests(s.want.Plan, a.Phase, h, s.seed)
+	if err != nil {
+		s.fail(result.Failed, "plan", "making requests: %v", err)
+		return errEnough
+	}
+	t := &traffic{def: h, load: load.Load{
+		Address: a.Address, Requests: list, Connections: h.Clients,
+		Count: h.Count, Duration: time.Duration(h.DurationMS) * time.Millisecond, Rate: h.Rate,
+	}}
+	if err := t.verify(s.ctx); err != nil {
+		s.fail(result.Wrong, "answer", "before the load: %v", err)
+		return errEnough
+	}
+	s.traffic = t
+	return s.send(worker.TypeBegin)
+}
+
+// verify sends the first requests one after the other, and hashes what is
+// answered. Answers that the generators do not know must be the same again under
+// load.
+func (t *traffic) verify(ctx context.Context) error {
+	sum := sha256.New()
+	l := t.load
+	n := min(len(l.Requests), maxVerified)
+	l.Requests, l.Connections, l.Rate, l.Duration, l.Count = l.Requests[:n], 1, 0, 0, int64(n)
+	bodies := make([][]byte, n)
+	l.Check = func(k int64, body []byte) error {
+		fmt.Fprintf(sum, "%d:", len(body))
+		sum.Write(body)
+		bodies[k] = slices.Clone(body)
+		return nil
+	}
+	o, err := l.Run(ctx)
+	if err != nil {
+		return err
+	}
+	if o.OK < int64(n) {
+		return errors.New(troubles(o))
+	}
+	for i := range bodies {
+		t.load.Requests[i].Body = bodies[i]
+	}
+	t.checksum = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// begun puts the load on the server.
+func (s *session) begun() error {
+	if s.traffic == nil || s.traffic.outcome != nil {
+		s.fail(result.Failed, "protocol", "the worker answered %q to no order to begin", worker.TypeBegun)
+		return errEnough
+	}
+	o, err := s.traffic.load.Run(s.ctx)
+	if o == nil {
+		s.fail(result.Failed, "http", "%v", err)
+		return errEnough
+	}
+	s.traffic.outcome = o
+	return s.send(worker.TypeStop)
+}
+
+func (s *session) send(order string) error {
+	// A worker that has gone is noticed by its silence.
+	_ = json.NewEncoder(s.orders).Encode(worker.Request{Type: order, Protocol: worker.Protocol})
+	return nil
+}
+
+// served makes the sample of a phase from what the server and what the load has
+// measured.
+func (s *session) served(m *result.Sample) error {
+	t := s.traffic
+	if t == nil || t.outcome == nil || m == nil {
+		s.fail(result.Failed, "protocol", "the worker answered %q to no order to stop", worker.TypeServed)
+		return errEnough
+	}
+	s.traffic = nil
+	o, h := t.outcome, t.def
+	// Errors that a lock explains were counted by the server, with their codes.
+	var locked int64
+	for _, e := range m.Errors {
+		locked += e.Count
+	}
+	failed := o.Failed() - min(locked, o.Statuses[http.StatusServiceUnavailable])
+	for _, e := range o.Errors {
+		if e.Kind == load.Body {
+			s.fail(result.Wrong, "answer", "%d of %d answers are not the expected ones: %s", e.Count, o.Sent, e.First)
+			return errEnough
+		}
+	}
+	switch {
+	case failed > 0 || o.Unsent > 0:
+		s.fail(result.Failed, "http", "%s", troubles(o))
+		return errEnough
+	case o.OK == 0:
+		s.fail(result.Failed, "no-operation", "not one request succeeded: %s", troubles(o))
+		return errEnough
+	}
+	m.WallNS, m.Operations, m.Rows = int64(o.Wall), o.OK, o.OK
+	m.Metric = "time/op"
+	m.Checksum = t.checksum
+	m.Latency = []result.Latency{o.Latency.Summary(m.Phase)}
+	m.Load = &result.Load{Clients: h.Clients, Rate: h.Rate, Ceiling: s.ceilings[h.Clients]}
+	if h.Rate > 0 {
+		m.Metric = "latency"
+		m.Load.LateP99NS = o.Late.Summary("").P99NS
+		if o.Rate() < missedRate*h.Rate {
+			s.warn("rate", m.Phase, "%.0f requests/s instead of %.0f: the server cannot keep up, and its latencies grow with the length of the phase", o.Rate(), h.Rate)
+		}
+	}
+	if c := m.Load.Ceiling; c > 0 && o.Rate() > nearCeiling*c {
+		s.warn("ceiling", m.Phase, "%.0f requests/s is %.0f %% of what the load generator reaches here with %d connections to a server that does nothing, %.0f: drivers that are faster would not show it",
+			o.Rate(), 100*o.Rate()/c, h.Clients, c)
+	}
+	return s.sample(m)
+}
+
+func (s *session) warn(code, phase, format string, args ...any) {
+	s.trial.Warnings = append(s.trial.Warnings, result.Warning{Code: code, Phase: phase, Message: fmt.Sprintf(format, args...)})
+}
+
+// troubles says in one line what a load has met with.
+func troubles(o *load.Outcome) string {
+	words := []string{fmt.Sprintf("%d of %d requests were answered as expected", o.OK, o.Sent+o.Unsent)}
+	for _, e := range o.Errors {
+		words = append(words, fmt.Sprintf("%s %d (%s)", e.Kind, e.Count, e.First))
+	}
+	if o.Unsent > 0 {
+		words = append(words, fmt.Sprintf("%d not sent since the server was gone", o.Unsent))
+	}
+	return strings.Join(words, "; ")
+}
+
+// ceiling measures, once for each number of clients, how many requests per second
+// the load generator reaches of a server that does nothing, in the executable of
+// the case.
+func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
+	for i := range c.Plan.Phases {
+		h := c.Plan.Phases[i].HTTP
+		if h == nil || h.SQL == "" || p.ceilings[h.Clients] > 0 {
+			continue
+		}
+		plan := &workload.Plan{}
+		for i := range ceilingPhases {
+			plan.Phases = append(plan.Phases, workload.Phase{Name: fmt.Sprint("ceiling ", i+1), HTTP: &workload.HTTP{
+				Clients: h.Clients, DurationMS: ceilingLasts.Milliseconds(), Call: workload.Call{Rows: 1},
+			}})
+		}
+		nothing := &Case{Plan: plan, Ref: c.Ref}
+		nothing.Case = result.Case{Worker: c.Worker, Info: c.Info}
+		for _, ph := range plan.Phases {
+			nothing.Phases = append(nothing.Phases, ph.Name)
+		}
+		t, err := p.trial(ctx, nothing, seed)
+		if err != nil {
+			return err
+		}
+		if t.Status != result.OK {
+			return nil // the trial itself will fail, with the reason
+		}
+		var rates []float64
+		for _, m := range t.Samples {
+			rates = append(rates, 1/m.Value())
+		}
+		slices.Sort(rates)
+		if p.ceilings == nil {
+			p.ceilings = map[int]float64{}
+		}
+		p.ceilings[h.Clients] = rates[len(rates)/2]
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+// Package httpserver answers HTTP requests from a database, in the way of a small
+// web service in Go: net/http, one prepared statement, the driver's pool. It is
+// the server whose load the lab measures.
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// Anywhere is the address on which a server takes any port that is free, for
+// clients on the same machine.
+const Anywhere = "127.0.0.1:0"
+
+// Listen takes an address. A port that is in use is an error that says so.
+func Listen(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("the port of %s is in use: name another one, or %s for any that is free", address, Anywhere)
+	}
+	return l, err
+}
+
+// Handler answers requests by a statement. The answers are
+//
+//	200  the row, as a JSON object
+//	400  a parameter is missing or is not of its type
+//	404  no row
+//	500  an error of the driver's
+//	503  an error that a lock explains; it is counted
+type Handler struct {
+	def     *workload.HTTP
+	stmt    driver.Stmt // nil: nothing is done
+	ctx     context.Context
+	scratch sync.Pool
+
+	requests, rows atomic.Int64
+
+	mu     sync.Mutex
+	locked map[int]Locked
+}
+
+// Locked counts the requests that met with one error that a lock explains.
+type Locked struct {
+	Count  int64
+	Waited time.Duration // in all
+}
+
+// New returns a handler for a statement, which def describes. A nil ctx hands
+// the library the context of each request, which ends when the client goes away.
+func New(ctx context.Context, def *workload.HTTP, stmt driver.Stmt) *Handler {
+	h := &Handler{def: def, stmt: stmt, ctx: ctx, locked: map[int]Locked{}}
+	h.scratch.New = func() any { return newScratch(def) }
+	return h
+}
+
+// Reset begins the counts anew.
+func (h *Handler) Reset() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.requests.Store(0)
+	h.rows.Store(0)
+	clear(h.locked)
+}
+
+// Counts tells how many requests were answered, how many of them with a row, and
+// how many met with a lock, by SQLite's extended result code.
+func (h *Handler) Counts() (requests, rows int64, locked map[int]Locked) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	locked = make(map[int]Locked, len(h.locked))
+	for code, n := range h.locked {
+		locked[code] = n
+	}
+	return h.requests.Load(), h.rows.Load(), locked
+}
+
+// scratch is what answering one request needs.
+type scratch struct {
+	batch driver.Batch
+	body  []byte
+	rows  int
+	visit func(driver.Row) error
+}
+
+func newScratch(def *workload.HTTP) *scratch {
+	s := &scratch{batch: driver.Batch{PerExec: 1, Columns: make([]driver.Column, len(def.Parameters))}}
+	for i, p := range def.Parameters {
+		s.batch.Columns[i].Type = p.Type
+	}
+	s.visit = func(r driver.Row) error {
+		if s.rows++; s.rows == 1 {
+			s.body = AppendRow(s.body[:0], def.Names, def.Columns, r)
+		}
+		return nil
+	}
+	return s
+}
+
+// contentType is shared by all answers: setting it anew would be an allocation.
+var contentType = []string{"application/json"}
+
+var nothing = []byte("{}")
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.requests.Add(1)
+	switch {
+	case r.URL.Path != "/":
+		http.Error(w, "no such page: want /", http.StatusNotFound)
+		return
+	case r.Method != http.MethodGet:
+		http.Error(w, "want GET", http.StatusMethodNotAllowed)
+		return
+	case h.stmt == nil:
+		w.Header()["Content-Type"] = contentType
+		_, _ = w.Write(nothing)
+		return
+	}
+	s := h.scratch.Get().(*scratch)
+	defer h.scratch.Put(s)
+	if err := s.parameters(r, h.def.Parameters); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	ctx := h.ctx
+	if ctx == nil {
+		ctx = r.Context()
+	}
+	batch := &s.batch
+	if len(batch.Columns) == 0 {
+		batch = nil
+	}
+	s.rows = 0
+	begin := time.Now()
+	switch err := h.stmt.Query(ctx, batch, 0, s.visit); {
+	case err != nil:
+		h.failed(w, err, time.Since(begin))
+	case s.rows == 0:
+		http.Error(w, "no row", http.StatusNotFound)
+	case s.rows > 1:
+		http.Error(w, fmt.Sprintf("%d rows, expected 1", s.rows), http.StatusInternalServerError)
+	default:
+		h.rows.Add(1)
+		w.Header()["Content-Type"] = contentType
+		_, _ = w.Write(s.body) // a client that has gone is not the server's to mend
+	}
+}
+
+func (h *Handler) failed(w http.ResponseWriter, err error, waited time.Duration) {
+	var e *driver.Error
+	if !errors.As(err, &e) || e.Primary() != driver.CodeBusy && e.Primary() != driver.CodeLocked {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	h.mu.Lock()
+	n := h.locked[e.Code]
+	n.Count++
+	n.Waited += waited
+	h.locked[e.Code] = n
+	h.mu.Unlock()
+	http.Error(w, err.Error(), http.StatusServiceUnavailable)
+}
+
+// parameters takes the values of the statement's parameters from the URL.
+func (s *scratch) parameters(r *http.Request, params []workload.Parameter) error {
+	if len(params) == 0 {
+		return nil
+	}
+	query := r.URL.Query()
+	for i, p := range params {
+		c := &s.batch.Columns[i]
+		if !query.Has(p.Name) {
+			return fmt.Errorf("no parameter %s: want /?%s=…", p.Name, p.Name)
+		}
+		if err := setValue(c, query.Get(p.Name)); err != nil {
+			return fmt.Errorf("parameter %s: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+// setValue makes text the one value of a column.
+func setValue(c *driver.Column, text string) error {
+	switch c.Type {
+	case driver.Text:
+		c.Data = append(c.Data[:0], text...)
+		c.Spans = append(c.Spans[:0], driver.Span{Len: uint32(len(text))})
+		return nil
+	case driver.Real:
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("bad number %q", text)
+		}
+		c.Reals = append(c.Reals[:0], x)
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("bad whole number %q", text)
+	}
+	c.Ints = append(c.Ints[:0], n)
+	return nil
+}

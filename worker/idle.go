@@ -1,0 +1,77 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// proveIdle gives the pool's connections back, all of which are held, and, where
+// pool_idle is set, sees how many of them the pool keeps.
+func (t *trial) proveIdle(ctx context.Context, conns []driver.Conn, release func() error, proof *result.Proof) error {
+	if _, set := t.req.Settings["pool_idle"]; !set {
+		return release()
+	}
+	n := len(conns)
+	if err := mark(ctx, conns, true); err != nil {
+		return err
+	}
+	if err := release(); err != nil {
+		return err
+	}
+	kept, err := t.observeIdle(ctx, n)
+	if err != nil {
+		return fmt.Errorf("observing pool_idle: %w", err)
+	}
+	for _, got := range proof.Connections {
+		got["pool_idle"] = kept
+	}
+	return nil
+}
+
+// marker is a PRAGMA of a connection's own that nothing else sets. It tells the
+// connections that a pool has kept from those that it has opened anew.
+const marker = "cell_size_check"
+
+func mark(ctx context.Context, conns []driver.Conn, on bool) error {
+	for _, c := range conns {
+		if err := c.Script(ctx, fmt.Sprintf("PRAGMA %s=%t", marker, on)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// observeIdle counts the connections that the pool has kept while none of its n
+// was in use. They must have been marked; the marks are taken away.
+func (t *trial) observeIdle(ctx context.Context, n int) (kept string, err error) {
+	var conns []driver.Conn
+	defer func() {
+		for _, c := range conns {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	marked := 0
+	for range n {
+		c, err := t.db.Conn(ctx)
+		if err != nil {
+			return "", err
+		}
+		conns = append(conns, c)
+		st := driver.Statement{SQL: "PRAGMA " + marker, Columns: ints(1)}
+		if err := query(ctx, c, st, func(r driver.Row) error { marked += int(r[0].Int); return nil }); err != nil {
+			return "", err
+		}
+	}
+	if err := mark(ctx, conns, false); err != nil {
+		return "", err
+	}
+	if marked == t.req.Settings.PoolIdle() {
+		return t.req.Settings["pool_idle"], nil // which may be more than there are connections
+	}
+	return strconv.Itoa(marked), nil
+}

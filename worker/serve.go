@@ -1,0 +1,146 @@
+package worker
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/httpserver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// errGone says that nobody listens any more.
+var errGone = errors.New("the lab has gone")
+
+// shutdownGrace is how long requests under way may take when a server stops.
+const shutdownGrace = 5 * time.Second
+
+// serveRequest runs a trial whose http phases are under load from outside. The
+// lab's orders come as lines; when they end the trial does.
+func serveRequest(ctx context.Context, d driver.Driver, req *Request, in *bufio.Reader, out *answers, abandon func()) error {
+	if req.Plan == nil || req.Path == "" {
+		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: "a server needs a path and a plan"}})
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	orders := make(chan string)
+	t := &trial{req: req, plan: req.Plan, drv: d, orders: orders, out: out}
+	go func() {
+		defer close(orders)
+		for {
+			line, err := in.ReadBytes('\n')
+			if err != nil {
+				cancel(fmt.Errorf("%w: %w", errGone, errors.Join(err, io.EOF)))
+				return
+			}
+			var req Request
+			if err := json.Unmarshal(line, &req); err != nil {
+				req.Type = string(line)
+			}
+			select {
+			case orders <- req.Type:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	err := t.serve(ctx, out)
+	if errors.Is(err, errGone) {
+		removeDatabase(t.req.Path)
+		abandon()
+	}
+	return err
+}
+
+// order waits for the order that comes next.
+func (t *trial) order(ctx context.Context, want string) error {
+	select {
+	case got, ok := <-t.orders:
+		switch {
+		case !ok:
+			return errGone
+		case got != want:
+			return failf("protocol", "order %.40q: want %s", got, want)
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// http serves one phase: from the order to begin until the order to stop what
+// the server uses is measured. What the clients meet with, they measure.
+func (t *trial) http(ctx context.Context, p *workload.Phase, s *result.Sample, w *Stopwatch) (err error) {
+	def := p.HTTP
+	var stmt driver.Stmt
+	if def.SQL != "" {
+		if stmt, err = t.db.Prepare(ctx, statement(&def.Call)); err != nil {
+			return fmt.Errorf("preparing: %w", err)
+		}
+		defer func() { err = errors.Join(err, stmt.Close()) }()
+	}
+	own := context.WithoutCancel(ctx)
+	if p.Context == "cancellable" {
+		own = nil
+	}
+	handler := httpserver.New(own, def, stmt)
+	l, err := httpserver.Listen(cmp.Or(t.req.Listen, httpserver.Anywhere))
+	if err != nil {
+		return failf("listen", "%w", err)
+	}
+	server := &http.Server{Handler: handler}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), shutdownGrace)
+		defer cancel()
+		if serr := server.Shutdown(ctx); serr != nil {
+			server.Close()
+			if err == nil {
+				err = failf("http", "requests under way %v after the load had ended", shutdownGrace)
+			}
+		}
+		if serr := <-served; !errors.Is(serr, http.ErrServerClosed) && err == nil {
+			err = failf("http", "%w", serr)
+		}
+	}()
+	if err := t.out.send(Response{Type: TypeListening, Phase: p.Name, Address: l.Addr().String()}); err != nil {
+		return err
+	}
+	if err := t.order(ctx, TypeBegin); err != nil {
+		return err
+	}
+	handler.Reset()
+	w.Start()
+	if err := t.out.send(Response{Type: TypeBegun, Phase: p.Name}); err != nil {
+		return err
+	}
+	if err := t.order(ctx, TypeStop); err != nil {
+		return err
+	}
+	w.Stop()
+	s.Metric = "time/op"
+	if def.Rate > 0 {
+		s.Metric = "latency"
+	}
+	var locked map[int]httpserver.Locked
+	s.Operations, s.Rows, locked = handler.Counts()
+	for _, code := range slices.Sorted(maps.Keys(locked)) {
+		n := locked[code]
+		s.Errors = append(s.Errors, result.ErrorCount{Code: code, Name: CodeName(code), Count: n.Count, WaitNS: int64(n.Waited)})
+	}
+	if s.Operations == 0 {
+		return failf("no-operation", "no request came between the orders to begin and to stop")
+	}
+	return nil
+}

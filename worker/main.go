@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
@@ -73,10 +74,22 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 			}
 		}()
 		return t.serve(ctx, out)
+	case TypeJob:
+		if req.Job == nil || req.Path == "" {
+			return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: "a job needs a path and says what to do"}})
+		}
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		// The end of the requests stops a job, in good order.
+		go func() {
+			_, _ = io.Copy(io.Discard, in)
+			stop()
+		}()
+		return serveJob(ctx, d, &req, out)
 	case TypeServe:
 		return serveRequest(ctx, d, &req, in, out, abandon)
 	default:
-		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: fmt.Sprintf("unknown request %q: known are %s, %s and %s", req.Type, TypeDescribe, TypeTrial, TypeServe)}})
+		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: fmt.Sprintf("unknown request %q: known are %s, %s, %s and %s", req.Type, TypeDescribe, TypeTrial, TypeServe, TypeJob)}})
 	}
 }
 
@@ -134,9 +147,15 @@ func reasonOf(err error, phase string) *result.Reason {
 	r := &result.Reason{Code: "error", Phase: phase, Message: err.Error()}
 	var f *failure
 	var e *driver.Error
+	var j *job.Error
 	switch {
 	case errors.As(err, &f):
 		r.Code = f.code
+	case errors.As(err, &j):
+		r.Code = j.Code
+		if errors.As(err, &e) {
+			r.Message = fmt.Sprintf("%s (%s)", err, CodeName(e.Code))
+		}
 	case errors.As(err, &e):
 		r.Code = "sqlite"
 		r.Message = fmt.Sprintf("%s: %s", CodeName(e.Code), err)

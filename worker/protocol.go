@@ -8,6 +8,7 @@ import (
 	_ "embed"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
@@ -24,6 +25,7 @@ const Protocol = 1
 const (
 	TypeDescribe  = "describe"  // lab → worker: who are you?
 	TypeTrial     = "trial"     // lab → worker: do this
+	TypeJob       = "job"       // lab → worker: do this on a user's database
 	TypeServe     = "serve"     // lab → worker: the same, with http phases, which the lab puts load on
 	TypeBegin     = "begin"     // lab → worker: the load begins now
 	TypeStop      = "stop"      // lab → worker: the load has ended
@@ -34,6 +36,8 @@ const (
 	TypeListening = "listening" // worker → lab: an http phase can be put under load
 	TypeBegun     = "begun"     // worker → lab: answer to begin: what the server uses is measured from now on
 	TypeServed    = "served"    // worker → lab: answer to stop, with what the server has used
+	TypeProgress  = "progress"  // worker → lab: how a job goes on
+	TypeResult    = "result"    // worker → lab: a job has ended
 	TypeDone      = "done"      // worker → lab: all phases have ended
 	TypeFailed    = "failed"    // worker → lab: given up, with the reason
 )
@@ -43,11 +47,14 @@ type Request struct {
 	Type     string `json:"type"`
 	Protocol int    `json:"protocol"`
 
-	// Of a trial and of a server:
+	// Of a trial, of a server and of a job:
 	Seed     uint64          `json:"seed"`
-	Path     string          `json:"path,omitempty"` // of the database, which does not exist yet
+	Path     string          `json:"path,omitempty"` // of the database, which does not exist yet, except for a job
 	Settings driver.Settings `json:"settings,omitempty"`
 	Plan     *workload.Plan  `json:"plan,omitempty"`
+
+	// Of a job:
+	Job *job.Job `json:"job,omitempty"`
 
 	// Of a server: host:port; "": a port that is free, on 127.0.0.1.
 	Listen string `json:"listen,omitempty"`
@@ -62,5 +69,7 @@ type Response struct {
 	Phase    string         `json:"phase,omitempty"`    // phase, listening, begun
 	Address  string         `json:"address,omitempty"`  // listening: host:port
 	Sample   *result.Sample `json:"sample,omitempty"`   // sample, served
+	Progress *job.Progress  `json:"progress,omitempty"` // progress
+	Result   *job.Result    `json:"result,omitempty"`   // result
 	Reason   *result.Reason `json:"reason,omitempty"`   // failed
 }

@@ -6,11 +6,15 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // build puts a run into words.
 func build(a *stats.Analysis) document {
+	if r := study.Evaluate(a); r != nil {
+		return studyDocument(a, r)
+	}
 	d := header(a)
 	for _, g := range a.Groups {
 		d = append(d, group(g)...)

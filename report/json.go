@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
@@ -26,6 +27,7 @@ type JSON struct {
 	Cells       []JSONCell       `json:"cells"`
 	Comparisons []JSONComparison `json:"comparisons"`
 	Summary     []JSONSummary    `json:"summary"` // one, or none where there is nothing to compare
+	Study       *study.Report    `json:"study,omitempty"`
 }
 
 // JSONCell is one case and phase. What a cell that is not ok lacks is absent.
@@ -130,6 +132,7 @@ func writeJSON(w io.Writer, a *stats.Analysis, _ Options) error {
 	if o := a.Overall; len(o.Drivers) > 0 {
 		out.Summary = append(out.Summary, jsonSummary(o))
 	}
+	out.Study = study.Evaluate(a)
 	run := *a.Run // null is no list
 	if run.Cases == nil {
 		run.Cases = []result.Case{}

@@ -18,6 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
@@ -53,11 +54,21 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value…]`; several values make a matrix (repeatable)")
 	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
 	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value…]`; several values make a matrix (repeatable)")
+	o.addScheduleFlags(f)
+	o.addPlaceFlags(f)
+}
+
+// addScheduleFlags adds the flags that say how much work is done and how often.
+func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1")
 	f.IntVar(&o.rounds, "rounds", 0, "exactly so many rounds, at least 6 (default: 6 or more, until --precision or --time is met)")
 	f.DurationVar(&o.time, "time", 5*time.Minute, "begin no round after the sixth that would not end within this time")
 	f.StringVar(&o.precision, "precision", "2%", "stop when every 95 % interval is within this share of its median")
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, and reported)")
+}
+
+// addPlaceFlags adds the flags that say where things are and go to.
+func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure, where databases are made and removed (default: in the user's cache directory)")
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended and its cell failed")
 	f.StringVar(&o.source, "source", "", "`directory` of sqlite3perf's source tree, which workers are built from (default: found)")
@@ -75,6 +86,7 @@ type request struct {
 	known     []lab.Known
 	builder   *lab.Builder
 	leftOut   []string
+	study     *result.Study // nil: of no study
 	dir       string
 	storePath string
 }

@@ -55,6 +55,11 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 	if err != nil {
 		return err
 	}
+	return measure(ctx, env, o, r)
+}
+
+// measure measures what is requested and prints the results.
+func measure(ctx context.Context, env *environment, o *runOptions, r *request) error {
 	dir, tidy, err := makeDirectory(r.dir)
 	if err != nil {
 		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
@@ -142,7 +147,7 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	run := &result.Run{
 		Version: version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.schedule.Precision,
-		LeftOut: r.leftOut, Machine: m,
+		LeftOut: r.leftOut, Study: r.study, Machine: m,
 	}
 	for _, c := range r.cases {
 		run.Cases = append(run.Cases, c.Case)

@@ -180,6 +180,12 @@ type Machine struct {
 	SyncFree    bool   `json:"sync_free"` // fsync reaches no device
 }
 
+// Study is the published study that a run measures again.
+type Study struct {
+	Name        string `json:"name"`
+	AsPublished bool   `json:"as_published,omitempty"` // with the faults that are known of it
+}
+
 // Run is rounds of trials of cases, with all that is needed to judge them.
 type Run struct {
 	ID        int64     `json:"id"`
@@ -193,6 +199,7 @@ type Run struct {
 	Precision float64   `json:"precision"`
 	Stopped   string    `json:"stopped"` // "rounds", "precise", "time", "interrupted", "" while it runs
 	LeftOut   []string  `json:"left_out,omitempty"`
+	Study     *Study    `json:"study,omitempty"` // nil: of no study
 	Machine   Machine   `json:"machine"`
 	Cases     []Case    `json:"cases"`
 	Trials    []Trial   `json:"trials"`

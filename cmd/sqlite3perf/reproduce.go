@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/study"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+func reproduceCommand(env *environment) *cobra.Command {
+	o := &reproduceOptions{}
+	cmd := &cobra.Command{
+		Use:   "reproduce [STUDY]",
+		Short: "Measure a published study again, and judge its claims",
+		Long: `Reproduce measures a published benchmark of SQLite from Go here and prints its own
+tables, with the published figures beside the measured ones, and then its claims,
+each with a verdict: holds, does not hold, or cannot be told.
+
+What was wrong with the study is measured correctly, and said below the tables;
+--as-published measures it with its faults. Without a name it lists the studies.
+
+The scale quick ends within five minutes on two cores, full is the published one.
+A study has a fixed number of rounds, unless --rounds, --time or --precision is
+given: with the last two, rounds go on as in run.`,
+		Example: `  sqlite3perf reproduce cgo-or-not
+  sqlite3perf reproduce writers --drivers mattn,modernc --scale full
+  sqlite3perf reproduce driver-comparison --as-published --format markdown -o report.md`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := configure(cmd); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return listStudies(env)
+			}
+			s, err := study.Find(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			f := cmd.Flags()
+			o.exact = f.Changed("rounds") || !f.Changed("time") && !f.Changed("precision")
+			if !f.Changed("rounds") && o.exact {
+				o.rounds = s.Rounds
+			}
+			return reproduce(cmd.Context(), env, o, s)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// reproduceOptions are the flags of reproduce: those of run that do not say what
+// is measured.
+type reproduceOptions struct {
+	runOptions
+	asPublished bool
+}
+
+func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, ./my-worker (default: the study's)")
+	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, faults included")
+	o.addScheduleFlags(f)
+	o.addPlaceFlags(f)
+}
+
+// listStudies prints each study with what it asks.
+func listStudies(env *environment) error {
+	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "STUDY\tASKS")
+	for _, s := range study.All() {
+		fmt.Fprintf(w, "%s\t%s\n", s.Name, s.Asks)
+	}
+	return w.Flush()
+}
+
+func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *study.Study) error {
+	r, err := o.check(ctx, s)
+	if err != nil {
+		return err
+	}
+	return measure(ctx, env, &o.runOptions, r)
+}
+
+// check turns the options into a request, without making or changing anything.
+func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request, error) {
+	r := &request{study: &result.Study{Name: s.Name, AsPublished: o.asPublished}}
+	steps := []func() error{
+		o.output.check,
+		func() error { return o.checkSchedule(r) },
+		func() error { return o.checkStudyDrivers(ctx, s, r) },
+		func() error {
+			r.matrix.Scale = o.scale
+			var err error
+			if r.cases, err = s.Cases(o.scale, o.asPublished, r.matrix.Drivers, r.matrix.Seed); err != nil {
+				return usageError{err}
+			}
+			return nil
+		},
+		func() error { return o.checkPlaces(r) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// checkStudyDrivers takes the study's drivers where the user names none.
+func (o *reproduceOptions) checkStudyDrivers(ctx context.Context, s *study.Study, r *request) error {
+	few := len(o.drivers) == 0 && o.scale == workload.Quick && s.QuickDrivers != nil
+	if few {
+		o.drivers = s.QuickDrivers
+	}
+	if err := o.checkDrivers(ctx, r); err != nil || !few {
+		return err
+	}
+	for _, k := range r.known {
+		if !k.Optional && !slices.Contains(s.QuickDrivers, k.Name) {
+			r.leftOut = append(r.leftOut, k.Name)
+		}
+	}
+	if len(r.leftOut) > 0 {
+		r.leftOut = append(r.leftOut, s.Why)
+	}
+	return nil
+}

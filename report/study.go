@@ -1,0 +1,147 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/study"
+)
+
+// studyDocument is the report of a run that measured a study again: in the
+// study's own tables, with its claims.
+func studyDocument(a *stats.Analysis, r *study.Report) document {
+	d := header(a)
+	title, corrected := "Study "+r.Name+", corrected", "corrected"
+	if r.AsPublished {
+		title, corrected = "Study "+r.Name+", AS PUBLISHED, faults included", "fault"
+	}
+	d = append(d, heading{2, title}, paragraph{text: "published: " + r.Published})
+	for i := range r.Tables {
+		d = append(d, studyTable(&r.Tables[i])...)
+		var below list
+		for _, n := range r.Tables[i].Notes {
+			below = append(below, item{label: "note", text: n})
+		}
+		for _, c := range r.Tables[i].Corrected {
+			below = append(below, item{label: corrected, text: c, alarm: r.AsPublished})
+		}
+		if len(below) > 0 {
+			d = append(d, below)
+		}
+	}
+	d = append(d, claims(r)...)
+	for _, g := range a.Groups {
+		if t := troubles(g); len(t) > 0 {
+			title := g.Workload
+			if v := g.Variant(); v != "" {
+				title += " · " + v
+			}
+			d = append(d, heading{3, title}, t[len(t)-1])
+		}
+	}
+	d = append(d, drivers(a)...)
+	return append(d, space{}, paragraph{fmt.Sprintf("Published figures are the study's own, of its machine and its versions. Measured ones are medians over n trials, each in a "+
+		"fresh process on a fresh database; ± is the farther end of the %s confidence interval. A claim's figure is the median of the rounds' "+
+		"ratios; p is of the Mann-Whitney U test, adjusted by Benjamini-Hochberg over all claims.", percent(stats.Confidence)), true})
+}
+
+// studyTable is a table with its heading.
+func studyTable(t *study.Table) document {
+	g := grid{rows: make([][]string, len(t.Rows)), leaders: make([]bool, len(t.Rows))}
+	for i, l := range t.Labels {
+		g.columns = append(g.columns, column{title: l})
+		for j := range t.Rows {
+			g.rows[j] = append(g.rows[j], t.Rows[j].Labels[i])
+		}
+	}
+	for i, c := range t.Columns {
+		figures := make([]study.Figure, len(t.Rows))
+		for j := range t.Rows {
+			figures[j] = t.Rows[j].Figures[i]
+		}
+		g.columns = append(g.columns, column{title: strings.TrimSpace(c.Title + " " + c.Unit), right: true})
+		for j, w := range studyFigures(figures, c) {
+			g.rows[j] = append(g.rows[j], w)
+		}
+	}
+	return document{heading{3, t.Title}, g}
+}
+
+// studyFigures formats a column.
+func studyFigures(figures []study.Figure, c study.Column) []string {
+	words, spreads := make([]string, len(figures)), make([]string, len(figures))
+	for i, f := range figures {
+		switch {
+		case f.Value != nil:
+			words[i] = significant(*f.Value)
+		case f.Text == "":
+			words[i] = absent
+		}
+		words[i] = strings.TrimSpace(words[i] + " " + f.Text)
+		if f.Value != nil && !c.Published && c.Statistic == "median" {
+			spreads[i] = spread(stats.Summary{N: f.N, Median: *f.Value, Interval: f.Interval})
+		}
+	}
+	return besides(words, spreads)
+}
+
+// significant formats a figure with four significant digits, whole numbers from
+// 1000 on with all of theirs.
+func significant(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 999.95 || v == math.Trunc(v):
+		return thousands(int64(math.Round(v)))
+	default:
+		return strconv.FormatFloat(v, 'f', min(3-int(math.Floor(math.Log10(a))), 9), 64)
+	}
+}
+
+// claims lists the claims with their verdicts, and below them what they rest on.
+func claims(r *study.Report) document {
+	if len(r.Claims) == 0 {
+		return nil
+	}
+	g := grid{columns: []column{{title: "claim", right: true}, {title: "compared"}, {title: "claimed"}, {title: "here"}, {title: "95% interval"}, {title: "p", right: true}, {title: "verdict"}}}
+	var l, missing list
+	for i, c := range r.Claims {
+		number := fmt.Sprint(i + 1)
+		how := ""
+		if c.AnyOf {
+			how = " (one of the comparisons is enough)"
+		}
+		l = append(l, item{label: string(c.Verdict), text: number + ". " + c.Claim + how, alarm: c.Verdict == study.DoesNotHold})
+		for j := range c.Comparisons {
+			x := &c.Comparisons[j]
+			here, interval, p := absent, absent, absent
+			if x.Summary != nil {
+				here = claimFigure(x.Median, x.Unit)
+				if x.Interval != nil {
+					interval = claimFigure(x.Interval.Low, x.Unit) + " to " + claimFigure(x.Interval.High, x.Unit)
+				}
+			}
+			if x.Test != nil {
+				p = probability(x.Test.Adjusted)
+			}
+			if x.Summary == nil {
+				missing = append(missing, item{label: "claim " + number, text: x.What + ": " + x.Why})
+			}
+			g.rows = append(g.rows, []string{number, x.What, x.Wanted(), here, interval, p, string(x.Verdict)})
+			g.leaders = append(g.leaders, x.Verdict == study.Holds)
+		}
+	}
+	d := document{heading{2, "Claims"}, l, space{}, g}
+	if len(missing) > 0 {
+		d = append(d, missing)
+	}
+	return d
+}
+
+func claimFigure(v float64, unit string) string {
+	if unit == "" {
+		return times(v)
+	}
+	return human(v) + " " + unit
+}

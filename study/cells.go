@@ -1,0 +1,253 @@
+package study
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// key names a cell of a run: a phase of a workload on a driver, at these
+// parameters and settings. What it does not name may have any value.
+type key struct {
+	workload, phase, driver string
+
+	parameters map[string]int64
+	nth        map[string]int    // of a parameter that the scale changes: which of its values, from 0, ascending
+	settings   map[string]string // "": not set
+}
+
+// on is the key for another driver.
+func (k key) on(driver string) key {
+	k.driver = driver
+	return k
+}
+
+// at is the key for another value of a parameter.
+func (k key) at(name string, value int64) key {
+	p := maps.Clone(k.parameters)
+	if p == nil {
+		p = map[string]int64{}
+	}
+	p[name] = value
+	k.parameters = p
+	return k
+}
+
+// of is the key for another phase.
+func (k key) of(phase string) key {
+	k.phase = phase
+	return k
+}
+
+// measure is one of the figures of a sample.
+type measure struct {
+	name, unit string
+	of         func(*result.Sample) float64
+}
+
+func (m measure) values(c *stats.Cell) []stats.Point {
+	var p []stats.Point
+	for _, s := range c.Samples {
+		if v := m.of(s.Sample); !math.IsNaN(v) && !math.IsInf(v, 0) {
+			p = append(p, stats.Point{Round: s.Round, Value: v})
+		}
+	}
+	return p
+}
+
+// The measures.
+var (
+	seconds      = measure{"time", "s", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e9 }}
+	milliseconds = measure{"time", "ms", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e6 }}
+	nsPerOp      = measure{"time", "ns/op", func(s *result.Sample) float64 { return float64(s.WallNS) / float64(s.Operations) }}
+	rowsPerS     = measure{"rate", "rows/s", func(s *result.Sample) float64 { return float64(s.Rows) / (float64(s.WallNS) / 1e9) }}
+	opsPerS      = measure{"rate", "op/s", func(s *result.Sample) float64 { return float64(s.Operations) / (float64(s.WallNS) / 1e9) }}
+	operations   = measure{"operations", "", func(s *result.Sample) float64 { return float64(s.Operations) }}
+	lockErrors   = measure{"errors", "", func(s *result.Sample) float64 {
+		var n int64
+		for _, e := range s.Errors {
+			n += e.Count
+		}
+		return float64(n)
+	}}
+	lockWait = measure{"wait", "s", func(s *result.Sample) float64 {
+		var n int64
+		for _, e := range s.Errors {
+			n += e.WaitNS
+		}
+		return float64(n) / 1e9
+	}}
+	p99 = measure{"99th percentile", "ms", func(s *result.Sample) float64 {
+		var worst int64
+		for _, l := range s.Latency {
+			worst = max(worst, l.P99NS)
+		}
+		return float64(worst) / 1e6
+	}}
+)
+
+// cell is a cell of a run with the phase that it is of.
+type cell struct {
+	*stats.Cell
+	phase string
+}
+
+// cells finds the cells of a run.
+type cells struct {
+	run         *result.Run
+	list        []cell
+	asPublished bool
+	drivers     []string // in the order of the run
+}
+
+func newCells(a *stats.Analysis) *cells {
+	c := &cells{run: a.Run, asPublished: a.Run.Study.AsPublished}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, x := range t.Cells {
+				c.list = append(c.list, cell{x, t.Phase})
+			}
+		}
+	}
+	for i := range a.Run.Cases {
+		if d := a.Run.Cases[i].Driver; !slices.Contains(c.drivers, d) {
+			c.drivers = append(c.drivers, d)
+		}
+	}
+	return c
+}
+
+// driversOf lists the drivers that the workload was to be measured on: first the
+// ones named, as they were asked for, then the others in the order of the run.
+func (c *cells) driversOf(workload string, first ...string) []string {
+	var own []string
+	for i := range c.run.Cases {
+		if k := &c.run.Cases[i]; k.Workload == workload && !slices.Contains(own, k.Driver) {
+			own = append(own, k.Driver)
+		}
+	}
+	list := slices.Clone(first)
+	for _, d := range own {
+		if !slices.ContainsFunc(list, func(l string) bool { return sameDriver(l, d) }) {
+			list = append(list, d)
+		}
+	}
+	for i, l := range list[:len(first)] {
+		if j := slices.IndexFunc(own, func(d string) bool { return d == l }); j >= 0 {
+			continue
+		}
+		if j := slices.IndexFunc(own, func(d string) bool { return sameDriver(l, d) }); j >= 0 {
+			list[i] = own[j]
+		}
+	}
+	// A second version of a driver has a place of its own.
+	for _, d := range own {
+		if !slices.Contains(list, d) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// sameDriver says that the second is the first, perhaps at a version.
+func sameDriver(name, driver string) bool {
+	base, _, _ := strings.Cut(driver, "@")
+	return driver == name || base == name
+}
+
+// values are the values of a parameter among the cases of a workload, ascending.
+func (c *cells) values(workload, parameter string) []int64 {
+	var list []int64
+	for i := range c.run.Cases {
+		if k := &c.run.Cases[i]; k.Workload == workload {
+			if v, ok := k.Parameters[parameter]; ok {
+				list = append(list, v)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// nth is the value that a parameter takes in n-th place; ok is false where the
+// run has not so many.
+func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
+	v := c.values(workload, parameter)
+	if n >= len(v) {
+		return 0, false
+	}
+	return v[n], true
+}
+
+// find returns the cell of a key, or says why there are no figures.
+func (c *cells) find(k key) (found *stats.Cell, why string) {
+	for name, n := range k.nth {
+		v, ok := c.nth(k.workload, name, n)
+		if !ok {
+			return nil, "not measured at this scale"
+		}
+		k = k.at(name, v)
+	}
+	driver, workload := false, false
+	for _, d := range c.drivers {
+		driver = driver || sameDriver(k.driver, d)
+	}
+	for _, x := range c.list {
+		if x.Case.Workload != k.workload {
+			continue
+		}
+		workload = true
+		if x.Case.Driver == k.driver && k.matches(x) {
+			found = x.Cell
+			break
+		}
+		if found == nil && sameDriver(k.driver, x.Case.Driver) && k.matches(x) {
+			found = x.Cell
+		}
+	}
+	switch {
+	case found != nil && found.Status == result.OK:
+		return found, ""
+	case found != nil && found.Reason != nil:
+		return found, fmt.Sprintf("%s is %s: %s", found.Case.Driver, found.Status, found.Reason.Message)
+	case found != nil:
+		return found, fmt.Sprintf("%s is %s", found.Case.Driver, found.Status)
+	case !driver:
+		return nil, k.driver + " is not among the drivers of this run"
+	case !workload:
+		return nil, "not measured in this form of the study"
+	}
+	return nil, "not measured in this run"
+}
+
+// matches says that the key, but for its driver, is that of the cell.
+func (k key) matches(x cell) bool {
+	c := x.Case
+	if c.Workload != k.workload || x.phase != k.phase {
+		return false
+	}
+	for name, v := range k.parameters {
+		if got, ok := c.Parameters[name]; !ok || got != v {
+			return false
+		}
+	}
+	for name, v := range k.settings {
+		if c.Settings[name] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// either is the first in the corrected form, the second as published.
+func (c *cells) either(corrected, published []string) []string {
+	if c.asPublished {
+		return published
+	}
+	return corrected
+}

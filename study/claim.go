@@ -1,0 +1,292 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// Verdict is what a run says of a claim.
+type Verdict string
+
+// The verdicts.
+const (
+	Holds        Verdict = "holds"
+	DoesNotHold  Verdict = "does not hold"
+	CannotBeTold Verdict = "cannot be told"
+)
+
+// Claim is what a study claimed, with what this run says of it.
+type Claim struct {
+	Claim   string  `json:"claim"`
+	Verdict Verdict `json:"verdict"`
+
+	// AnyOf says that the claim holds where one of the comparisons does; else all
+	// must.
+	AnyOf       bool         `json:"any_of,omitempty"`
+	Comparisons []Comparison `json:"comparisons"`
+}
+
+// Comparison is a figure that a claim puts into a range.
+type Comparison struct {
+	What    string   `json:"what"`
+	Unit    string   `json:"unit,omitempty"` // "": a ratio
+	AtLeast *float64 `json:"at_least,omitempty"`
+	AtMost  *float64 `json:"at_most,omitempty"`
+
+	// Summary is the median over the rounds, with its interval; of a count, all
+	// trials together, without one. Nil: not measured.
+	*stats.Summary
+
+	// Test compares what a ratio is of, its p-value adjusted over all comparisons
+	// of the study's claims.
+	Test    *stats.Test `json:"test,omitempty"`
+	Verdict Verdict     `json:"verdict"`
+	Why     string      `json:"why,omitempty"` // why it cannot be told
+}
+
+// Wanted is the range in words.
+func (c *Comparison) Wanted() string {
+	n := func(v float64) string {
+		s := strconv.FormatFloat(v, 'g', 6, 64)
+		if c.Unit == "" {
+			return s + "x"
+		}
+		if v >= 1e5 {
+			s = strconv.FormatFloat(v, 'f', 0, 64)
+		}
+		return s
+	}
+	switch {
+	case c.AtLeast != nil && c.AtMost != nil && *c.AtLeast == *c.AtMost:
+		return n(*c.AtLeast)
+	case c.AtLeast != nil && c.AtMost != nil:
+		return n(*c.AtLeast) + " to " + n(*c.AtMost)
+	case c.AtLeast != nil:
+		return "at least " + n(*c.AtLeast)
+	case c.AtMost != nil:
+		return "at most " + n(*c.AtMost)
+	}
+	return ""
+}
+
+// claim is a claim before there is a run.
+type claim struct {
+	text  string
+	anyOf bool
+	over  func(*cells) []comparison
+}
+
+// comparison is a comparison before there is a run: the median over the rounds of
+// x / y, or of x alone, must lie in a range.
+type comparison struct {
+	what    string
+	m       measure
+	x, y    operand // y nil: x alone
+	atLeast float64 // 0: any
+	atMost  float64 // 0: any
+	count   bool    // of all trials together, which must be in the range to the last
+}
+
+// operand is a figure of each round: the geometric mean of the quotients.
+type operand []quotient
+
+// quotient is a figure of each round, perhaps divided by another.
+type quotient struct {
+	over  key
+	under *key
+}
+
+// only is the figure of one cell.
+func only(k key) operand { return operand{{over: k}} }
+
+// per is the figure of a cell divided by that of another.
+func per(over, under key) operand { return operand{{over, &under}} }
+
+// The margins of claims that name no bound of their own.
+const (
+	margin = 0.25 // of "about twice"
+	equal  = 0.10 // of "equal"
+)
+
+// about bounds a ratio that is claimed to be about so much.
+func about(ratio float64) (atLeast, atMost float64) {
+	return ratio * (1 - margin), ratio * (1 + margin)
+}
+
+// points are the operand's figures by round, or why there are none.
+func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
+	logs := map[int]float64{}
+	counts := map[int]int{}
+	var rounds []int
+	for _, q := range o {
+		x, why := c.find(q.over)
+		if why != "" {
+			return nil, why
+		}
+		p := m.values(x)
+		if q.under != nil {
+			y, why := c.find(*q.under)
+			if why != "" {
+				return nil, why
+			}
+			p, _ = stats.Ratios(p, m.values(y))
+		}
+		if len(o) == 1 {
+			return p, ""
+		}
+		for _, v := range p {
+			if counts[v.Round] == 0 {
+				rounds = append(rounds, v.Round)
+			}
+			counts[v.Round]++
+			logs[v.Round] += math.Log(v.Value)
+		}
+	}
+	for _, r := range rounds {
+		if counts[r] == len(o) {
+			points = append(points, stats.Point{Round: r, Value: math.Exp(logs[r] / float64(len(o)))})
+		}
+	}
+	return points, ""
+}
+
+// measure makes the figures of a comparison; its verdict waits for the p-values
+// of the others.
+func (c *comparison) measure(in *cells) Comparison {
+	out := Comparison{What: c.what, Verdict: CannotBeTold}
+	if c.y == nil {
+		out.Unit = c.m.unit
+		if c.count {
+			out.Unit = c.m.name
+		}
+	}
+	if c.atLeast != 0 {
+		out.AtLeast = &c.atLeast
+	}
+	if c.atMost != 0 || c.count && c.atLeast == 0 {
+		out.AtMost = &c.atMost
+	}
+	x, why := c.x.points(in, c.m)
+	if why != "" {
+		out.Why = why
+		return out
+	}
+	if c.count {
+		total := 0.0
+		for _, p := range x {
+			total += p.Value
+		}
+		out.Summary = &stats.Summary{N: len(x), Median: total}
+		return out
+	}
+	if c.y == nil {
+		s := stats.Summarize(stats.Values(x))
+		out.Summary = &s
+		return out
+	}
+	y, why := c.y.points(in, c.m)
+	if why != "" {
+		out.Why = why
+		return out
+	}
+	ratios, _ := stats.Ratios(x, y)
+	s := stats.Summarize(stats.Values(ratios))
+	out.Summary = &s
+	if len(x) >= stats.MinSamples && len(y) >= stats.MinSamples {
+		t := stats.Compare(stats.Values(x), stats.Values(y))
+		out.Test = &t
+	}
+	return out
+}
+
+// decide gives the comparison its verdict. It holds where the interval lies in
+// the range, and, if the range leaves out 1, the two are told apart as well; it
+// does not where the interval lies outside.
+func (c *Comparison) decide(count bool) {
+	if c.Summary == nil {
+		return
+	}
+	low, high := math.Inf(-1), math.Inf(1)
+	if c.AtLeast != nil {
+		low = *c.AtLeast
+	}
+	if c.AtMost != nil {
+		high = *c.AtMost
+	}
+	if count {
+		c.Verdict = DoesNotHold
+		if v := c.Summary.Median; v >= low && v <= high {
+			c.Verdict = Holds
+		}
+		return
+	}
+	i := c.Interval
+	switch {
+	case i == nil:
+		c.Why = fmt.Sprintf("%d rounds, of at least %d", c.N, stats.MinSamples)
+	case i.High < low || i.Low > high:
+		c.Verdict = DoesNotHold
+	case i.Low < low || i.High > high:
+		c.Why = "the interval reaches across the bound"
+	case c.Unit == "" && (low >= 1 || high <= 1) && !(c.Test != nil && c.Test.Significant()):
+		c.Why = "the two are not told apart"
+	default:
+		c.Verdict = Holds
+	}
+}
+
+// judge decides the claims of a study together, since their p-values are one
+// family.
+func judge(claims []claim, in *cells) []Claim {
+	list := []Claim{}
+	var counts []bool
+	var family []*stats.Test
+	for i := range claims {
+		c := &claims[i]
+		out := Claim{Claim: c.text, AnyOf: c.anyOf, Comparisons: []Comparison{}}
+		for _, cmp := range c.over(in) {
+			m := cmp.measure(in)
+			if m.Test != nil {
+				family = append(family, m.Test)
+			}
+			counts = append(counts, cmp.count)
+			out.Comparisons = append(out.Comparisons, m)
+		}
+		list = append(list, out)
+	}
+	stats.Adjust(family)
+	for i := range list {
+		var verdicts []Verdict
+		for j := range list[i].Comparisons {
+			list[i].Comparisons[j].decide(counts[0])
+			counts = counts[1:]
+			verdicts = append(verdicts, list[i].Comparisons[j].Verdict)
+		}
+		list[i].Verdict = combine(verdicts, list[i].AnyOf)
+	}
+	return list
+}
+
+// combine is the verdict on a claim of several comparisons.
+func combine(verdicts []Verdict, anyOf bool) Verdict {
+	decisive, otherwise := DoesNotHold, Holds
+	if anyOf {
+		decisive, otherwise = Holds, DoesNotHold
+	}
+	out := otherwise
+	for _, v := range verdicts {
+		switch v {
+		case decisive:
+			return decisive
+		case CannotBeTold:
+			out = CannotBeTold
+		}
+	}
+	if len(verdicts) == 0 {
+		return CannotBeTold
+	}
+	return out
+}

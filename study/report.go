@@ -1,0 +1,133 @@
+package study
+
+import (
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// Report is a run of a study in the study's own tables, with its claims.
+type Report struct {
+	Name        string  `json:"name"`
+	AsPublished bool    `json:"as_published"`
+	Published   string  `json:"published"`
+	Tables      []Table `json:"tables"`
+	Claims      []Claim `json:"claims"`
+}
+
+// Table is a table as the study had it.
+type Table struct {
+	Title   string   `json:"title"`
+	Labels  []string `json:"labels"` // heads of the columns that name a row
+	Columns []Column `json:"columns"`
+	Rows    []Row    `json:"rows"`
+
+	// Corrected is what is measured otherwise than it was published; in the form
+	// as published, the faults that are measured with it.
+	Corrected []string `json:"corrected"`
+	Notes     []string `json:"notes"` // what the figures cannot say
+}
+
+// Column is a column of figures.
+type Column struct {
+	Title     string `json:"title"`
+	Unit      string `json:"unit,omitempty"`
+	Published bool   `json:"published"` // else measured in this run
+	Statistic string `json:"statistic,omitempty"`
+}
+
+// Row is a row of a table: a label for each of the table's, a figure for each
+// column.
+type Row struct {
+	Labels  []string `json:"labels"`
+	Figures []Figure `json:"figures"`
+}
+
+// Figure is one figure of a table, or why there is none.
+type Figure struct {
+	Value    *float64        `json:"value,omitempty"`
+	Interval *stats.Interval `json:"interval,omitempty"`
+	N        int             `json:"n,omitempty"`    // samples
+	Text     string          `json:"text,omitempty"` // in place of the value, or of what is missing
+	Case     int             `json:"case,omitempty"` // id, in run.cases, of what was measured
+	Phase    string          `json:"phase,omitempty"`
+}
+
+// Evaluate puts a run of a study into the study's words; nil where the run is of
+// no study, or of one that is not known here.
+func Evaluate(a *stats.Analysis) *Report {
+	if a.Run.Study == nil {
+		return nil
+	}
+	s, err := Find(a.Run.Study.Name)
+	if err != nil {
+		return nil
+	}
+	c := newCells(a)
+	r := &Report{Name: s.Name, AsPublished: c.asPublished, Published: s.Published,
+		Tables: s.tables(c), Claims: judge(s.claims, c)}
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		t.Notes = append(c.reduced(), t.Notes...)
+		if t.Corrected == nil {
+			t.Corrected = []string{}
+		}
+	}
+	return r
+}
+
+// given is a published figure.
+func given(v *float64) Figure { return Figure{Value: v} }
+
+// statistic makes one number of a cell's samples.
+type statistic func([]stats.Point) Figure
+
+func median(p []stats.Point) Figure {
+	s := stats.Summarize(stats.Values(p))
+	return Figure{Value: &s.Median, Interval: s.Interval, N: s.N}
+}
+
+func mean(p []stats.Point) Figure {
+	v := stats.Mean(stats.Values(p))
+	return Figure{Value: &v, N: len(p)}
+}
+
+func deviation(p []stats.Point) Figure {
+	f := Figure{N: len(p)}
+	if v, ok := stats.StdDev(stats.Values(p)); ok {
+		f.Value = &v
+	}
+	return f
+}
+
+func total(p []stats.Point) Figure {
+	v := 0.0
+	for _, x := range p {
+		v += x.Value
+	}
+	return Figure{Value: &v, N: len(p)}
+}
+
+// figure is what a statistic makes of a cell.
+func (c *cells) figure(k key, m measure, f statistic) Figure {
+	x, why := c.find(k)
+	if why != "" {
+		out := Figure{Text: "not measured", Phase: k.phase}
+		if x != nil {
+			out.Text, out.Case = string(x.Status), x.Case.ID
+		}
+		return out
+	}
+	out := Figure{Text: "not measured"}
+	if p := m.values(x); len(p) > 0 {
+		out = f(p)
+	}
+	out.Case, out.Phase = x.Case.ID, k.phase
+	return out
+}
+
+// reduced is the note of a table whose sizes are not the published ones.
+func (c *cells) reduced() []string {
+	if c.run.Scale == "full" {
+		return []string{}
+	}
+	return []string{"scale " + c.run.Scale + ": sizes are not the published ones, so figures stand beside each other for their proportions only"}
+}

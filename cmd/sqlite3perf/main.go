@@ -98,6 +98,7 @@ kept.`,
 	})
 	root.AddCommand(
 		runCommand(env),
+		reproduceCommand(env),
 		showCommand(env),
 		runsCommand(env),
 		driversCommand(env),

@@ -240,7 +240,7 @@ func (s *session) answer(a *worker.Response) error {
 // statusOf is the status that a worker's reason leads to.
 func statusOf(code string) result.Status {
 	switch code {
-	case "rows", "checksum", "integrity":
+	case "rows", "checksum", "integrity", "answer":
 		return result.Wrong
 	case "setting":
 		return result.Refused

@@ -58,7 +58,9 @@ func validate(t *testing.T, s *jsonschema.Schema, message any) {
 // are as the schema says.
 func TestSchemaRequests(t *testing.T) {
 	s := schemaOf(t, "request")
-	validate(t, s, worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})
+	for _, typ := range []string{worker.TypeDescribe, worker.TypeBegin, worker.TypeStop} {
+		validate(t, s, worker.Request{Type: typ, Protocol: worker.Protocol})
+	}
 	for _, name := range append(workload.Builtins(), filepath.Join("workload", "testdata", "good", "everything.yaml")) {
 		w, err := workload.Load(name)
 		if err != nil {
@@ -73,7 +75,10 @@ func TestSchemaRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			validate(t, s, trialOf(t, p, c.Settings))
+			req := trialOf(t, p, c.Settings)
+			validate(t, s, req)
+			req.Type, req.Listen = worker.TypeServe, "127.0.0.1:8080"
+			validate(t, s, req)
 		}
 	}
 }
@@ -168,13 +173,14 @@ func TestSchemaFields(t *testing.T) {
 		of   any
 		defs []string
 	}{
-		{worker.Request{}, []string{"describe", "trial"}},
-		{worker.Response{}, []string{"info message", "ready", "phase message", "sample message", "done", "failed"}},
+		{worker.Request{}, []string{"describe", "trial", "serve", "order"}},
+		{worker.Response{}, []string{"info message", "ready", "phase message", "sample message", "listening", "begun", "served", "done", "failed"}},
 		{driver.Info{}, []string{"info"}},
 		{result.Proof{}, []string{"proof"}},
 		{result.Sample{}, []string{"sample"}},
 		{result.ErrorCount{}, []string{"error count"}},
 		{result.Latency{}, []string{"latency"}},
+		{result.Load{}, []string{"load"}},
 		{result.Reason{}, []string{"reason"}},
 		{workload.Plan{}, []string{"plan"}},
 		{workload.DataSet{}, []string{"data set"}},
@@ -185,6 +191,7 @@ func TestSchemaFields(t *testing.T) {
 		{workload.Query{}, []string{"query"}},
 		{workload.Returns{}, []string{"returns"}},
 		{workload.Mix{}, []string{"mix"}},
+		{workload.HTTP{}, []string{"http"}},
 		{workload.Operation{}, []string{"operation"}},
 		{workload.Call{}, []string{"call"}},
 		{workload.Parameter{}, []string{"parameter"}},

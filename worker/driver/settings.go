@@ -35,6 +35,7 @@ type SettingDef struct {
 	Values []string // of an enum; the index is SQLite's number for it
 	Min    int64    // of the other kinds
 	Pragma bool     // set and read back by PRAGMA Name; otherwise set at opening
+	Shown  bool     // no PRAGMA, but every worker that knows it can show that it took effect
 }
 
 // Vocabulary lists every setting, in the order in which they are applied:
@@ -44,7 +45,7 @@ var Vocabulary = []SettingDef{
 	{Name: "mode", About: "how the file is opened", Values: []string{"rwc", "rw", "ro", "memory"}},
 	{Name: "cache", About: "page cache, shared between connections or not", Values: []string{"private", "shared"}},
 	{Name: "pool_size", About: "connections in the pool", Kind: integerValue, Min: 1},
-	{Name: "pool_idle", About: "connections of the pool that stay open while idle; default: all", Kind: integerValue},
+	{Name: "pool_idle", About: "connections of the pool that stay open while idle; default: all", Kind: integerValue, Shown: true},
 	{Name: "txlock", About: "how a transaction begins", Values: []string{"deferred", "immediate", "exclusive"}},
 	{Name: "busy_timeout", About: "wait for a lock, in ms or as 5s", Kind: durationValue, Pragma: true},
 	{Name: "page_size", About: "bytes per page", Kind: sizeValue, Min: 512, Pragma: true},
@@ -259,7 +260,7 @@ func (m Mismatch) String() string {
 
 // Check compares what was wanted with what was read back from one connection
 // (names to values in canonical form). A setting that cannot be read back, and
-// so is absent from got, is not a mismatch where it is no PRAGMA.
+// so is absent from got, is not a mismatch where it is neither a PRAGMA nor Shown.
 func Check(wanted, got Settings) []Mismatch {
 	var list []Mismatch
 	for _, d := range Vocabulary {
@@ -268,7 +269,7 @@ func Check(wanted, got Settings) []Mismatch {
 			continue
 		}
 		g, read := got[d.Name]
-		if !read && !d.Pragma {
+		if !read && !d.Pragma && !d.Shown {
 			continue
 		}
 		if !read {

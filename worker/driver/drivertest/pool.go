@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 func poolChecks() []Check {
 	return []Check{
 		{Name: "pool/holds its connections", Test: keepsConnections},
+		{Name: "pool/closes idle connections", Key: "pool_idle", Test: closesIdle},
 		{Name: "pool/waits while all are taken", Test: waits},
 		{Name: "pool/one connection by default", Test: oneByDefault},
 		{Name: "close/leaves no file open", Test: closesFiles},
@@ -41,6 +43,40 @@ func keepsConnections(ctx context.Context, d driver.Driver, dir string) error {
 		}
 		return nil
 	})
+}
+
+// closesIdle marks each connection in the same way, and expects the marks of as
+// many as pool_idle has stay open.
+func closesIdle(ctx context.Context, d driver.Driver, dir string) error {
+	const n = 4
+	for idle := range n + 2 {
+		dir := filepath.Join(dir, strconv.Itoa(idle))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		err := with(ctx, d, dir, driver.Settings{"pool_size": "4", "pool_idle": strconv.Itoa(idle)}, "", func(x *db) error {
+			err := onAll(ctx, x, n, func(c driver.Conn) error { return c.Script(ctx, "CREATE TEMP TABLE mark (id INTEGER)") })
+			if err != nil {
+				return err
+			}
+			kept := int64(0)
+			err = onAll(ctx, x, n, func(c driver.Conn) error {
+				list, err := rows(ctx, c, "SELECT count(*) FROM sqlite_temp_master WHERE name = 'mark'", driver.ColumnType{Type: driver.Int})
+				if err == nil {
+					kept += list[0][0].(int64)
+				}
+				return err
+			})
+			if err == nil && kept != int64(min(idle, n)) {
+				err = fmt.Errorf("%d of %d connections stayed open", kept, n)
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("pool_idle=%d: %w", idle, err)
+		}
+	}
+	return nil
 }
 
 func waits(ctx context.Context, d driver.Driver, dir string) error {

@@ -195,6 +195,9 @@ func (p *response) chunks() ([]byte, error) {
 		if err != nil || len(line) == 0 {
 			return p.body, err
 		}
+		if err := new(head).field(line); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -217,7 +220,7 @@ func parseHead(b []byte) (head, error) {
 	n := bytes.Index(b, crlf)
 	line := b[:n]
 	// HTTP/1.1 200 OK
-	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
+	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' || broken(line) {
 		return h, malformed("bad status line")
 	}
 	status, ok := number(line[9:12], 10)
@@ -243,8 +246,13 @@ func parseHead(b []byte) (head, error) {
 
 func (h *head) field(line []byte) error {
 	name, value, ok := bytes.Cut(line, []byte{':'})
-	if !ok || len(name) == 0 || bytes.IndexByte(name, ' ') >= 0 || bytes.IndexByte(name, '\t') >= 0 {
+	if !ok || len(name) == 0 || broken(value) {
 		return malformed("bad field")
+	}
+	for _, c := range name {
+		if !token[c] {
+			return malformed("bad name of a field")
+		}
 	}
 	switch len(name) {
 	case len("Content-Length"):
@@ -279,6 +287,25 @@ func (h *head) field(line []byte) error {
 	}
 	return nil
 }
+
+// broken reports whether a line has control characters in it, such as half of an
+// end of line.
+func broken(line []byte) bool {
+	for _, c := range line {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return true
+		}
+	}
+	return false
+}
+
+// token has the bytes that the name of a field may consist of (RFC 9110, 5.6.2).
+var token = func() (t [256]bool) {
+	for _, c := range "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
+		t[c] = true
+	}
+	return t
+}()
 
 // equalFold compares b with a word in lower case.
 func equalFold(b []byte, lower string) bool {

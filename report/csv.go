@@ -78,6 +78,7 @@ var csvColumns = []struct {
 	{"checkpoint_ns", ofSample(func(s *result.Sample) string { return integer(s.CheckpointNS) })},
 	{"checksum", ofSample(func(s *result.Sample) string { return s.Checksum })},
 	{"errors", ofSample(errorList)},
+	{"retries", ofSample(func(s *result.Sample) string { return integer(s.Retries) })},
 	{"latency_count", ofLatency(func(l *result.Latency) string { return integer(l.Count) })},
 	{"mean_ns", ofLatency(func(l *result.Latency) string { return integer(l.MeanNS) })},
 	{"p50_ns", ofLatency(func(l *result.Latency) string { return integer(l.P50NS) })},

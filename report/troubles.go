@@ -134,9 +134,10 @@ func joinInts(n []int) string {
 func errorCounts(c *stats.Cell) string {
 	counts := map[string]*result.ErrorCount{}
 	var order []string
-	var operations int64
+	var operations, retries int64
 	for _, s := range c.Samples {
 		operations += s.Operations
+		retries += s.Retries
 		for _, e := range s.Errors {
 			n := cmp.Or(e.Name, fmt.Sprintf("code %d", e.Code))
 			if counts[n] == nil {
@@ -151,6 +152,9 @@ func errorCounts(c *stats.Cell) string {
 	for _, n := range order {
 		e := counts[n]
 		words = append(words, fmt.Sprintf("%s %s, %s spent waiting", thousands(e.Count), n, duration(e.WaitNS)))
+	}
+	if retries > 0 {
+		words = append(words, counted(retries, "repeated attempt"))
 	}
 	if words == nil {
 		return ""

@@ -19,7 +19,8 @@ const (
 	maxClients    = 10_000    // and connections
 	maxBound      = 250_000   // parameters of one statement
 	maxOperations = 256       // kinds of operations in a mix
-	maxWeight     = 1_000_000 // of an operation
+	maxWeight     = 1_000_000 // of an operation; and attempts at one
+	maxBackoff    = 3600e6    // an hour, in µs
 	minRate       = 0.001     // operations per second
 	maxRate       = 1e9
 	minSkew       = 0.01
@@ -278,6 +279,11 @@ func (c *checker) call(at string, call *workload.Call, forEach string) {
 
 func (c *checker) mix(at string, m *workload.Mix) {
 	c.clients(at, m.Clients, m.OwnConn)
+	c.within(at+".gomaxprocs", int64(m.GOMAXPROCS), 0, maxClients)
+	if r := m.Retry; r != nil {
+		c.within(at+".retry.attempts", r.Attempts, 2, maxWeight)
+		c.within(at+".retry.backoff_us", r.BackoffUS, 0, maxBackoff)
+	}
 	c.extent(at, m.Count, m.DurationMS, m.Rate)
 	if n := len(m.Operations); n < 1 || n > maxOperations {
 		c.bad(at+".operations", "has %d operations: want from 1 to %d", n, maxOperations)

@@ -94,9 +94,14 @@ func TestCheckPlan(t *testing.T) {
 		"plan.phases[2].mix.clients is 3,":          func(_ *worker.Request, p *workload.Plan) { mix(p).Clients = 3 },
 		"plan.phases[2].mix.count":                  func(_ *worker.Request, p *workload.Plan) { mix(p).Count = -1 },
 		"plan.phases[2].mix.duration_ms":            func(_ *worker.Request, p *workload.Plan) { mix(p).DurationMS = 1 << 60 },
-		"plan.phases[2].mix has both or none":       func(_ *worker.Request, p *workload.Plan) { mix(p).Count = 0 },
-		"plan.phases[2].mix.rate":                   func(_ *worker.Request, p *workload.Plan) { mix(p).Rate = 1e-300 },
-		"plan.phases[2].mix.operations has 0":       func(_ *worker.Request, p *workload.Plan) { mix(p).Operations = nil },
+		"plan.phases[2].mix.gomaxprocs":             func(_ *worker.Request, p *workload.Plan) { mix(p).GOMAXPROCS = -1 },
+		"plan.phases[2].mix.retry.attempts":         func(_ *worker.Request, p *workload.Plan) { mix(p).Retry = &workload.Retry{Attempts: 1} },
+		"plan.phases[2].mix.retry.backoff_us": func(_ *worker.Request, p *workload.Plan) {
+			mix(p).Retry = &workload.Retry{Attempts: 2, BackoffUS: -1}
+		},
+		"plan.phases[2].mix has both or none": func(_ *worker.Request, p *workload.Plan) { mix(p).Count = 0 },
+		"plan.phases[2].mix.rate":             func(_ *worker.Request, p *workload.Plan) { mix(p).Rate = 1e-300 },
+		"plan.phases[2].mix.operations has 0": func(_ *worker.Request, p *workload.Plan) { mix(p).Operations = nil },
 		"plan.phases[2].mix.operations has 257": func(_ *worker.Request, p *workload.Plan) {
 			for len(mix(p).Operations) < 257 {
 				mix(p).Operations = append(mix(p).Operations, mix(p).Operations[0])

@@ -214,8 +214,13 @@ func (i *inserter) fillTree(set *insertSet, lo, hi int64) error {
 	return nil
 }
 
+// fill makes rows lo ≤ r < hi of a set.
 func (i *inserter) fill(set *insertSet, lo, hi int64) error {
 	set.base = lo
+	if i.in.TimedValues {
+		i.watch.Start()
+		defer i.watch.Stop()
+	}
 	if err := i.t.gen.Fill(&set.batch, set.Name, lo, hi); err != nil {
 		return &failure{"plan", err}
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
@@ -39,6 +41,9 @@ type mixClient struct {
 	order []uint8 // of the chunk: indexes of ops
 	next  int64   // number, among the client's own, of the operation after the chunk
 
+	mutex   *sync.Mutex // around each attempt; nil: none
+	retries int64
+
 	elapsed    int64 // time in ns from the beginning to the last operation, less what making parameters took
 	done, rows int64
 	count      func(driver.Row) error // made once: a closure per operation would be an allocation
@@ -50,16 +55,20 @@ type mixClient struct {
 type mixOp struct {
 	*workload.Operation
 	calls   []mixCall
-	made    int64 // executions whose parameters have been made, this chunk's included
-	chunk   int   // executions in the chunk
-	row     int   // of the next execution within the chunk
+	row     int // of the next execution within the chunk
+	chunk   int // executions in the chunk
 	latency *latency
+	made    int64 // executions whose parameters have been made, this chunk's included
 }
 
+// mixCall has what an execution needs side by side: after SQLite has run, the
+// nearest cache holds little else, and every line of it counts.
 type mixCall struct {
-	*workload.Call
 	stmt  driver.Stmt
 	batch *driver.Batch // nil: no parameters
+	reads bool          // has columns
+	want  int64         // rows; -1: not known
+	*workload.Call
 }
 
 func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w *Stopwatch) (err error) {
@@ -73,9 +82,13 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 			err = errors.Join(err, c.close())
 		}
 	}()
+	var mutex *sync.Mutex
+	if m.Mutex {
+		mutex = &sync.Mutex{}
+	}
 	var shared []mixOp
 	for id := range m.Clients {
-		c := &mixClient{gen: t.gen, mix: m, stream: p.Name, id: int64(id), clients: int64(m.Clients), runner: t.db, errors: map[int]*result.ErrorCount{}}
+		c := &mixClient{gen: t.gen, mix: m, stream: p.Name, id: int64(id), clients: int64(m.Clients), runner: t.db, mutex: mutex, errors: map[int]*result.ErrorCount{}}
 		c.count = func(driver.Row) error { c.rows++; return nil }
 		clients = append(clients, c)
 		if m.OwnConn {
@@ -95,6 +108,9 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 		}
 	}
 
+	if m.GOMAXPROCS > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(m.GOMAXPROCS))
+	}
 	var wg sync.WaitGroup
 	w.Start()
 	begin := now()
@@ -125,6 +141,7 @@ func collect(clients []*mixClient, s *result.Sample) error {
 		}
 		s.Operations += c.done
 		s.Rows += c.rows
+		s.Retries += c.retries
 		for code, e := range c.errors {
 			if counts[code] == nil {
 				counts[code] = &result.ErrorCount{Code: code, Name: CodeName(code)}
@@ -155,7 +172,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp) error {
 		o := &c.mix.Operations[i]
 		op := mixOp{Operation: o, latency: newLatency()}
 		for j := range o.Calls {
-			call := mixCall{Call: &o.Calls[j]}
+			call := mixCall{Call: &o.Calls[j], reads: len(o.Calls[j].Columns) > 0, want: o.Calls[j].Rows}
 			if len(call.Parameters) > 0 {
 				call.batch = &driver.Batch{PerExec: 1}
 			}
@@ -231,12 +248,12 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	if c.mix.DurationMS > 0 {
 		deadline = begin + c.mix.DurationMS*1e6
 	}
-	j := int64(0)
+	rate, j := c.mix.Rate, int64(0)
 	start := begin
 	for len(c.order) > 0 {
 		for _, i := range c.order {
-			if c.mix.Rate > 0 {
-				start = begin + int64(float64(c.number(j))/c.mix.Rate*1e9)
+			if rate > 0 {
+				start = begin + int64(float64(c.number(j))/rate*1e9)
 				if start < deadline {
 					waitUntil(start)
 				}
@@ -245,7 +262,10 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 				return nil
 			}
 			op := &c.ops[i]
-			err := c.do(ctx, op, op.row)
+			err := c.attempt(ctx, op, op.row)
+			if err != nil && c.mix.Retry != nil {
+				err = c.retry(ctx, op, op.row, err)
+			}
 			end := now()
 			c.elapsed = end - begin
 			op.row++
@@ -271,6 +291,33 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	return nil
 }
 
+// attempt does an operation, under the mutex if there is one.
+func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) error {
+	if c.mutex != nil {
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+	}
+	return c.do(ctx, op, r)
+}
+
+// retry repeats an operation for as long as a lock fails it and the policy has
+// attempts left.
+func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) error {
+	backoff := time.Duration(c.mix.Retry.BackoffUS) * time.Microsecond
+	for range c.mix.Retry.Attempts - 1 {
+		if code, _ := lockCode(err); code == 0 {
+			return err
+		}
+		time.Sleep(backoff)
+		backoff = min(2*backoff, time.Hour)
+		c.retries++
+		if err = c.attempt(ctx, op, r); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // lockError counts an error that a lock explains; any other is returned.
 func (c *mixClient) lockError(err error, waited int64) error {
 	if code, other := lockCode(err); code == 0 {
@@ -290,15 +337,32 @@ func (c *mixClient) lockError(err error, waited int64) error {
 
 // do does one operation with row r of its parameters.
 func (c *mixClient) do(ctx context.Context, op *mixOp, r int) error {
-	if !op.Transaction {
-		return c.calls(ctx, op, nil, r)
+	if op.Transaction {
+		return c.transaction(ctx, op, r)
 	}
+	for i := range op.calls {
+		call := &op.calls[i]
+		if err := c.call(ctx, call, call.stmt, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) error {
 	tx, err := c.runner.Begin(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.calls(ctx, op, tx, r); err != nil {
-		return errors.Join(err, tx.Rollback(ctx))
+	for i := range op.calls {
+		call := &op.calls[i]
+		stmt, err := tx.Stmt(ctx, call.stmt)
+		if err == nil {
+			err = c.call(ctx, call, stmt, r)
+		}
+		if err != nil {
+			return errors.Join(err, tx.Rollback(ctx))
+		}
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return errors.Join(err, tx.Rollback(ctx))
@@ -306,29 +370,16 @@ func (c *mixClient) do(ctx context.Context, op *mixOp, r int) error {
 	return nil
 }
 
-func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) error {
-	for i := range op.calls {
-		call := &op.calls[i]
-		stmt := call.stmt
-		if tx != nil {
-			var err error
-			if stmt, err = tx.Stmt(ctx, stmt); err != nil {
-				return err
-			}
-		}
-		if len(call.Columns) == 0 {
-			if err := stmt.Exec(ctx, call.batch, r, r+1); err != nil {
-				return err
-			}
-			continue
-		}
-		before := c.rows
-		if err := stmt.Query(ctx, call.batch, r, c.count); err != nil {
-			return err
-		}
-		if call.Rows >= 0 && c.rows-before != call.Rows {
-			return failf("rows", "%s returned %d rows, expected %d", call.SQL, c.rows-before, call.Rows)
-		}
+func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r int) error {
+	if !call.reads {
+		return stmt.Exec(ctx, call.batch, r, r+1)
+	}
+	before := c.rows
+	if err := stmt.Query(ctx, call.batch, r, c.count); err != nil {
+		return err
+	}
+	if call.want >= 0 && c.rows-before != call.want {
+		return failf("rows", "%s returned %d rows, expected %d", call.SQL, c.rows-before, call.want)
 	}
 	return nil
 }

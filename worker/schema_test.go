@@ -191,6 +191,7 @@ func TestSchemaFields(t *testing.T) {
 		{workload.Query{}, []string{"query"}},
 		{workload.Returns{}, []string{"returns"}},
 		{workload.Mix{}, []string{"mix"}},
+		{workload.Retry{}, []string{"retry"}},
 		{workload.HTTP{}, []string{"http"}},
 		{workload.Operation{}, []string{"operation"}},
 		{workload.Call{}, []string{"call"}},

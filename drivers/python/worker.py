@@ -12,6 +12,7 @@ result codes.
 
 import base64
 import binascii
+import contextlib
 import datetime
 import gc
 import hashlib
@@ -709,18 +710,25 @@ class Trial:
 
     # Insert phases.
 
+    def rows(self, s, lo, hi, phase, watch):
+        """Rows of a data set, made while the clock stands still unless they count."""
+        if not phase.get("timed_values"):
+            return s.rows(lo, hi)
+        with watch:
+            return s.rows(lo, hi)
+
     def insert(self, phase, sample, watch):
         conn, sets = self.conns[0], [self.gen.sets[name] for name in phase["sets"]]
         per, policy = phase["rows_per_statement"], phase["transaction"]
         self.ad_hoc = phase.get("ad_hoc", False)
         sample["rows"] = sample["operations"] = sum(s.total for s in sets)
         if policy == "per":
-            return self.insert_nested(conn, sets, per, watch)
+            return self.insert_nested(conn, sets, per, phase, watch)
         for s in sets:
             step = phase["every"] if policy == "every" else per
             step *= max(self.CHUNK // step, 1)
             for lo in range(0, s.total, step):
-                rows = s.rows(lo, min(lo + step, s.total))
+                rows = self.rows(s, lo, min(lo + step, s.total), phase, watch)
                 with watch:
                     if policy == "every":
                         for k in range(0, len(rows), phase["every"]):
@@ -738,7 +746,7 @@ class Trial:
             with watch:
                 conn.execute("COMMIT")
 
-    def insert_nested(self, conn, sets, per, watch):
+    def insert_nested(self, conn, sets, per, phase, watch):
         root = sets[0]
         children = {s.name: [c for c in sets[1:] if c.parent == s.name] for s in sets}
         widest = max(s.rows_per(root.name) for s in sets)
@@ -748,7 +756,7 @@ class Trial:
             made, first = {}, {}
 
             def make(s, lo, hi):
-                made[s.name], first[s.name] = s.rows(lo, hi), lo
+                made[s.name], first[s.name] = self.rows(s, lo, hi, phase, watch), lo
                 for c in children[s.name]:
                     make(c, lo * c.count, hi * c.count)
 
@@ -830,8 +838,8 @@ class Trial:
         pool = queue.SimpleQueue()
         for conn in self.conns:
             pool.put(conn)
-        clock = MixClock()
-        every = [MixClient(self, p, i, clients, clock, pool) for i in range(clients)]
+        clock, mutex = MixClock(), threading.Lock() if m.get("mutex") else None
+        every = [MixClient(self, p, i, clients, clock, pool, mutex) for i in range(clients)]
         for c in every:
             c.make(m.get("count") or self.CHUNK)
         while not all(c.ended for c in every):
@@ -852,6 +860,7 @@ class Trial:
         errors = {}
         for c in clients:
             sample["rows"] += c.rows
+            sample["retries"] = sample.get("retries", 0) + c.retries
             for code, e in c.errors.items():
                 total = errors.setdefault(code, {**e, "count": 0, "wait_ns": 0})
                 total["count"] += e["count"]
@@ -869,7 +878,7 @@ class Trial:
 
     def verify_mix(self, p):
         m, conn, h = p["mix"], self.conns[0], hashlib.sha256()
-        client = MixClient(self, p, 0, 1, None, None)
+        client = MixClient(self, p, 0, 1, None, None, None)
         client.make(min(m.get("count") or self.VERIFIED, self.VERIFIED))
         conn.execute(self.begin)
         try:
@@ -928,10 +937,11 @@ class MixClock:
 class MixClient:
     """One thread of a mix."""
 
-    def __init__(self, trial, p, number, clients, clock, pool):
+    def __init__(self, trial, p, number, clients, clock, pool, mutex):
         self.mix, self.number, self.clients = p["mix"], number, clients
         self.gen, self.name, self.begin = trial.gen, p["name"], trial.begin
         self.clock, self.pool, self.own = clock, pool, None
+        self.mutex = mutex or contextlib.nullcontext()
         if self.mix.get("own_conn") and pool:
             self.own = trial.conns[number]
         operations = self.mix["operations"]
@@ -943,6 +953,7 @@ class MixClient:
         self.histograms = [Histogram() for _ in operations]
         self.decoders = [[decoder(call.get("columns") or []) for call in op["calls"]] for op in operations]
         self.rows, self.errors, self.error, self.ended = 0, {}, None, False
+        self.retries = 0
         self.started = 0  # operations
         self.last = 0  # when the last one ended
 
@@ -1000,7 +1011,7 @@ class MixClient:
         self.started += 1
         conn = self.own or self.pool.get()
         try:
-            self.do(conn, self.mix["operations"][i], parameters, self.decoders[i])
+            self.attempts(conn, self.mix["operations"][i], parameters, self.decoders[i])
         except sqlite3.OperationalError as e:
             if not is_lock(e):
                 raise
@@ -1016,6 +1027,20 @@ class MixClient:
         finally:
             if not self.own:
                 self.pool.put(conn)
+
+    def attempts(self, conn, *operation):
+        policy = self.mix.get("retry") or {"attempts": 1}
+        backoff = policy.get("backoff_us", 0) / 1e6
+        for left in reversed(range(policy["attempts"])):
+            try:
+                with self.mutex:
+                    return self.do(conn, *operation)
+            except sqlite3.OperationalError as e:
+                if not left or not is_lock(e):
+                    raise
+            time.sleep(backoff)
+            backoff *= 2
+            self.retries += 1
 
     def do(self, conn, op, parameters, decoders):
         transaction = op.get("transaction")

@@ -61,6 +61,7 @@ type Sample struct {
 
 	Checksum string       `json:"checksum,omitempty"` // SHA-256 over every value of the untimed pass
 	Errors   []ErrorCount `json:"errors,omitempty"`
+	Retries  int64        `json:"retries,omitempty"` // attempts at operations after the first of each
 	Latency  []Latency    `json:"latency,omitempty"` // by operation
 	Load     *Load        `json:"load,omitempty"`    // of an http phase
 }

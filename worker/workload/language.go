@@ -18,9 +18,10 @@ var keys = map[string][]string{
 	"workload":  {"name", "about", "settings", "parameters", "scales", "schema", "rows", "phases"},
 	"scales":    {"full", "quick", "factor"},
 	"rows":      {"count", "per", "table", "columns"},
-	"insert":    {"name", "insert", "about", "untimed", "context", "transaction", "rows per statement", "statement"},
+	"insert":    {"name", "insert", "about", "untimed", "context", "transaction", "rows per statement", "statement", "values"},
 	"query":     {"name", "query", "about", "untimed", "context", "for each", "repeat", "clients", "statement", "parameters", "columns", "expect"},
-	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate"},
+	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate", "gomaxprocs", "mutex", "retry"},
+	"retry":     {"attempts", "backoff"},
 	"http":      {"name", "http", "about", "context", "clients", "count", "duration", "rate", "statement", "parameters", "columns", "expect"},
 	"script":    {"name", "script", "about", "untimed", "context"},
 	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect"},
@@ -100,7 +101,7 @@ func LanguageReference() string {
 		b.WriteString("\n")
 	}
 	var rows [][2]string
-	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "http", "script", "operation", "statement", "expect"} {
+	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "retry", "http", "script", "operation", "statement", "expect"} {
 		what := k
 		if slices.Contains(phaseKinds, k) {
 			what += " phase"

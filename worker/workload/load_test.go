@@ -195,7 +195,7 @@ func TestEverything(t *testing.T) {
 	}
 	wantInserts := map[string]*workload.Insert{
 		"users":  {Sets: []string{"users"}, Transaction: "every", Every: 2, RowsPerStatement: 2},
-		"rest":   {Sets: []string{"articles"}, Transaction: "each", RowsPerStatement: 1, AdHoc: true},
+		"rest":   {Sets: []string{"articles"}, Transaction: "each", RowsPerStatement: 1, AdHoc: true, TimedValues: true},
 		"sets":   {Sets: []string{"users", "articles"}, Transaction: "set", RowsPerStatement: 1},
 		"nested": {Sets: []string{"users", "articles"}, Transaction: "per", Per: "users", RowsPerStatement: 1},
 	}
@@ -237,6 +237,9 @@ func TestEverything(t *testing.T) {
 	mix := phases["closed"].Mix
 	if mix.Clients != 3 || !mix.OwnConn || mix.Count != 300 || mix.Operations[0].Weight != 9 || mix.Operations[1].Weight != 1 {
 		t.Errorf("mix %+v", mix)
+	}
+	if mix.GOMAXPROCS != 6 || !mix.Mutex || cmp.Diff(mix.Retry, &workload.Retry{Attempts: 10, BackoffUS: 1000}) != "" {
+		t.Errorf("mix %+v, retry %+v", mix, mix.Retry)
 	}
 	write := mix.Operations[1]
 	if !write.Transaction || len(write.Calls) != 2 || len(write.Calls[0].Parameters) != 2 || !write.Calls[1].AdHoc || write.Calls[1].Rows != 1 || write.Calls[0].Rows != -1 {

@@ -120,6 +120,10 @@ func (l *loader) insert(f *fields) *Insert {
 	if len(ins.Sets) == 0 && len(l.list(f.get("insert"))) == 0 {
 		l.errorf(f.get("insert"), "insert of nothing: want a data set, such as insert: users")
 	}
+	if n := f.get("values"); n != nil {
+		w, _ := l.oneOf(n, "values", "untimed", "timed")
+		ins.TimedValues = w == "timed"
+	}
 	n := f.get("transaction")
 	if n == nil {
 		return ins
@@ -386,6 +390,8 @@ func class(t driver.Type) driver.Type {
 const (
 	maxOperations = 100
 	maxWeight     = 1_000_000
+	maxProcs      = 10_000
+	maxAttempts   = 1_000_000
 )
 
 func (l *loader) mix(f *fields, phase string) *Mix {
@@ -398,6 +404,17 @@ func (l *loader) mix(f *fields, phase string) *Mix {
 	m.Count, m.DurationMS = l.end(f, "mix")
 	if n := f.get("rate"); n != nil {
 		m.Rate = l.rate(n)
+	}
+	if n := f.get("gomaxprocs"); n != nil {
+		procs, _ := l.number(n, "gomaxprocs", 1)
+		m.GOMAXPROCS = int(min(procs, maxProcs))
+		if procs > maxProcs {
+			l.errorf(n, "gomaxprocs is %d: want at most %d", procs, maxProcs)
+		}
+	}
+	m.Mutex = l.flag(f.get("mutex"), "mutex")
+	if n := f.get("retry"); n != nil {
+		m.Retry = l.retry(n)
 	}
 	n := f.get("mix")
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
@@ -416,6 +433,28 @@ func (l *loader) mix(f *fields, phase string) *Mix {
 		}
 	}
 	return m
+}
+
+// retry reads how operations are repeated.
+func (l *loader) retry(n *yaml.Node) *Retry {
+	r := &Retry{Attempts: 2}
+	f, ok := l.object(n, "retry", "{attempts: 10, backoff: 1ms}", keys["retry"])
+	if !ok {
+		return r
+	}
+	if n := f.get("attempts"); n == nil {
+		l.errorf(f.node, "retry has no attempts: write attempts: 10")
+	} else if r.Attempts, ok = l.number(n, "attempts", 2); ok && r.Attempts > maxAttempts {
+		l.errorf(n, "attempts is %d: want at most %d", r.Attempts, maxAttempts)
+	}
+	if n := f.get("backoff"); n != nil {
+		d, err := time.ParseDuration(n.Value)
+		if n.Kind != yaml.ScalarNode || err != nil || d < 0 || d > time.Hour {
+			l.errorf(n, "backoff is %s: want a time such as 1ms", describe(n))
+		}
+		r.BackoffUS = d.Microseconds()
+	}
+	return r
 }
 
 // end reads when a phase of a kind is over: after so many operations or so much

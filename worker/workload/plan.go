@@ -111,6 +111,7 @@ type Insert struct {
 
 	RowsPerStatement int64 `json:"rows_per_statement"` // groups in one VALUES
 	AdHoc            bool  `json:"ad_hoc,omitempty"`
+	TimedValues      bool  `json:"timed_values,omitempty"` // rows are made while the clock runs
 }
 
 // Parameter is where the value of one "?" comes from. Either Column, "set.column"
@@ -167,6 +168,23 @@ type Mix struct {
 	// ones before have ended (open loop); 0: each client starts the next when
 	// its last has ended (closed loop).
 	Rate float64 `json:"rate,omitempty"`
+
+	// GOMAXPROCS is how many threads run Go code at once during the phase; 0: as
+	// many as there are cores. Workers in other languages pay it no heed.
+	GOMAXPROCS int `json:"gomaxprocs,omitempty"`
+
+	// Mutex holds a mutex of the application around each operation, so that one
+	// is under way at a time.
+	Mutex bool `json:"mutex,omitempty"`
+
+	Retry *Retry `json:"retry,omitempty"` // nil: an operation that a lock has failed is not repeated
+}
+
+// Retry says how an operation is repeated that SQLITE_BUSY or SQLITE_LOCKED has
+// failed. Its latency is that of all its attempts.
+type Retry struct {
+	Attempts  int64 `json:"attempts"`             // in all
+	BackoffUS int64 `json:"backoff_us,omitempty"` // waited before the second attempt, twice as long before each further one
 }
 
 // Operation is one statement or a transaction of several.

@@ -1,0 +1,146 @@
+package worker_test
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// lockedAtFirst fails the first attempts at each INSERT into b, after the pass
+// that verifies.
+func lockedAtFirst(f *fake, attempts int) {
+	var mu sync.Mutex
+	begun, seen := false, map[int64]int{}
+	f.answer = one
+	f.execFail = func(sql string, row []any) error {
+		mu.Lock()
+		defer mu.Unlock()
+		begun = begun || sql == "PHASES"
+		if !strings.Contains(sql, `"b"`) {
+			return nil
+		}
+		id := row[0].(int64)
+		if seen[id]++; seen[id] > 1 && seen[id] <= 1+attempts { // the first is the pass that verifies
+			return &driver.Error{Code: 5, Err: errors.New("database is locked")}
+		}
+		return nil
+	}
+}
+
+func TestMixRetries(t *testing.T) {
+	for _, test := range []struct {
+		attempts        int64
+		retries, failed int64 // of each write
+	}{
+		{attempts: 2, retries: 1, failed: 1},
+		{attempts: 3, retries: 2},
+		{attempts: 9, retries: 2},
+	} {
+		f := newFake()
+		lockedAtFirst(f, 2)
+		p := blog(1, mixOf(workload.Mix{Clients: 1, Count: 100, Retry: &workload.Retry{Attempts: test.attempts, BackoffUS: 1}}))
+		s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
+		failed := int64(0)
+		for _, e := range s.Errors {
+			failed += e.Count
+		}
+		writes := s.Latency[1].Count + failed
+		if s.Retries != writes*test.retries || failed != writes*test.failed || writes == 0 || s.Operations+failed != 100 {
+			t.Errorf("%d attempts: %d retries, %d of %d writes failed, %d operations", test.attempts, s.Retries, failed, writes, s.Operations)
+		}
+	}
+}
+
+// Nothing is repeated without a policy.
+func TestMixWithoutRetry(t *testing.T) {
+	f := newFake()
+	lockedAtFirst(f, 1)
+	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 1, Count: 100})), nil)))
+	if s.Retries != 0 || len(s.Errors) != 1 || s.Errors[0].Count == 0 {
+		t.Errorf("%d retries, errors %+v", s.Retries, s.Errors)
+	}
+}
+
+// An error that no lock explains is not tried again.
+func TestMixRetriesLocksOnly(t *testing.T) {
+	f := newFake()
+	f.answer = one
+	var tries atomic.Int64
+	f.execFail = func(sql string, _ []any) error {
+		if !strings.Contains(sql, `"b"`) || tries.Add(1) <= 30 { // the pass that verifies
+			return nil
+		}
+		return &driver.Error{Code: 13, Err: errors.New("database or disk is full")}
+	}
+	p := blog(1, mixOf(workload.Mix{Clients: 1, Count: 100, Retry: &workload.Retry{Attempts: 5}}))
+	got := serve(t, f, trialOf(t, p, nil))
+	if last := got[len(got)-1]; last.Type != worker.TypeFailed || last.Reason.Code != "disk-full" || tries.Load() != 31 {
+		t.Errorf("after %d tries: %+v", tries.Load(), last)
+	}
+}
+
+func TestMixMutex(t *testing.T) {
+	most := func(mutex bool) int64 {
+		f := newFake()
+		var now, most atomic.Int64
+		f.answer = func(string, []any) ([]driver.Row, error) {
+			n := now.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			time.Sleep(100 * time.Microsecond) // long enough for others to come
+			now.Add(-1)
+			return []driver.Row{{{Int: 1}}}, nil
+		}
+		mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 8, Count: 200, Mutex: mutex})), driver.Settings{"pool_size": "8"})))
+		return most.Load()
+	}
+	if n := most(true); n != 1 {
+		t.Errorf("%d operations at once under the mutex", n)
+	}
+	if n := most(false); n < 2 {
+		t.Errorf("%d operations at once without a mutex: the test says nothing", n)
+	}
+}
+
+func TestMixGOMAXPROCS(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	f := newFake()
+	var seen sync.Map
+	f.answer = func(string, []any) ([]driver.Row, error) {
+		seen.Store(runtime.GOMAXPROCS(0), true)
+		return []driver.Row{{{Int: 1}}}, nil
+	}
+	mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 2, Count: 50, GOMAXPROCS: before + 3})), driver.Settings{"pool_size": "2"})))
+	if _, ok := seen.Load(before + 3); !ok {
+		t.Error("the phase did not have as many threads as it asks for")
+	}
+	if now := runtime.GOMAXPROCS(0); now != before {
+		t.Errorf("%d threads after the phase, %d before", now, before)
+	}
+}
+
+// Values that are made while the clock runs show in what is measured then.
+func TestInsertTimedValues(t *testing.T) {
+	bytes := func(timed bool) int64 {
+		p := blog(1, insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1, TimedValues: timed}))
+		p.DataSets[0].Count, p.DataSets[0].Total, p.DataSets[1].Total = 20_000, 20_000, 20_000*p.DataSets[1].Count
+		f := newFake()
+		got := serve(t, f, trialOf(t, p, nil))
+		if last := got[len(got)-1]; last.Type != worker.TypeDone {
+			t.Fatalf("ended with %+v", last.Reason)
+		}
+		return got[len(got)-2].Sample.AllocBytes
+	}
+	timed, untimed := bytes(true), bytes(false)
+	if timed < untimed+8*20_000 {
+		t.Errorf("%d bytes with the values, %d without", timed, untimed)
+	}
+}

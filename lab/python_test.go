@@ -3,7 +3,6 @@ package lab_test
 import (
 	"bufio"
 	"bytes"
-	sql "database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,12 +19,10 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"modernc.org/sqlite"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
@@ -236,19 +233,7 @@ func TestPythonWorkerKinds(t *testing.T) {
 // engine runs the same trial with the engine in Go, over the SQLite of the store.
 func engine(t *testing.T, c *lab.Case, seed uint64) []*result.Sample {
 	t.Helper()
-	d := sqldriver.New(sqldriver.Library{
-		Info: driver.Info{Name: "engine", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
-		Connector: func(path string, s driver.Settings) (sql.Connector, error) {
-			return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, nil), s.Pragmas()), nil
-		},
-		Code: func(err error) int {
-			var e *sqlite.Error
-			if errors.As(err, &e) {
-				return e.Code()
-			}
-			return 0
-		},
-	})
+	d := storesSQLite()
 	r, w := io.Pipe()
 	defer func() { _ = w.Close() }()
 	go func() {

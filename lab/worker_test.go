@@ -22,6 +22,9 @@ import (
 // "worker.FAULT": one that answers as it should, but for that fault.
 func TestMain(m *testing.M) {
 	if fault, ok := strings.CutPrefix(filepath.Base(os.Args[0]), "worker."); ok {
+		if fault, ok := strings.CutPrefix(fault, "server-"); ok {
+			server(fault)
+		}
 		pretend(fault)
 		os.Exit(0)
 	}
@@ -90,6 +93,10 @@ func pretend(fault string) {
 	}
 	if req.Type == worker.TypeDescribe {
 		pretendDescribe(fault)
+		return
+	}
+	if fault == "no-server" {
+		fmt.Printf(`{"type":"failed","reason":{"code":"protocol","message":"unknown request \"%s\""}}`+"\n", req.Type)
 		return
 	}
 	enc := json.NewEncoder(os.Stdout)

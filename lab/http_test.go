@@ -1,0 +1,305 @@
+package lab_test
+
+import (
+	"context"
+	sql "database/sql/driver"
+	"errors"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"modernc.org/sqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// storesSQLite is a driver over the SQLite of the store.
+func storesSQLite() driver.Driver {
+	return sqldriver.New(sqldriver.Library{
+		Info: driver.Info{Name: "engine", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
+		Connector: func(path string, s driver.Settings) (sql.Connector, error) {
+			return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, nil), s.Pragmas()), nil
+		},
+		Code: func(err error) int {
+			var e *sqlite.Error
+			if errors.As(err, &e) {
+				return e.Code()
+			}
+			return 0
+		},
+	})
+}
+
+// server is a real worker with a driver that has a fault in the query number
+// that its name ends with, and in those that follow.
+func server(fault string) {
+	d := &faultyDriver{Driver: storesSQLite()}
+	switch fault {
+	case "wrong-at-once":
+		d.from, d.fault = 10, wrongValue
+	case "wrong":
+		d.from, d.fault = 400, wrongValue
+	case "error":
+		d.from, d.fault = 400, func(driver.Row) error { return &driver.Error{Code: 10, Err: errors.New("disk I/O error")} }
+	case "locked":
+		d.from, d.fault = 590, func(driver.Row) error { return &driver.Error{Code: 261, Err: errors.New("database is locked")} }
+	case "always-locked":
+		d.from, d.fault = 301, func(driver.Row) error { return &driver.Error{Code: 5, Err: errors.New("database is locked")} }
+	case "dies":
+		d.from, d.fault = 400, func(driver.Row) error { println("the last words"); os.Exit(3); return nil }
+	case "hangs":
+		d.from, d.fault = 400, func(driver.Row) error { select {} }
+	case "panics":
+		d.from, d.fault = 400, func(driver.Row) error { panic("out of sorts") }
+	}
+	worker.Main(d)
+	os.Exit(0)
+}
+
+func wrongValue(r driver.Row) error { r[1].Int++; return nil }
+
+type faultyDriver struct {
+	driver.Driver
+	from    int64
+	fault   func(driver.Row) error
+	queries atomic.Int64
+}
+
+func (d *faultyDriver) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	db, err := d.Driver.Open(ctx, path, s)
+	return faultyDB{db, d}, err
+}
+
+type faultyDB struct {
+	driver.DB
+	d *faultyDriver
+}
+
+func (x faultyDB) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
+	s, err := x.DB.Prepare(ctx, st)
+	if strings.HasPrefix(st.SQL, "SELECT * FROM foo") {
+		s = faultyStmt{s, x.d}
+	}
+	return s, err
+}
+
+type faultyStmt struct {
+	driver.Stmt
+	d *faultyDriver
+}
+
+func (x faultyStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
+	n := x.d.queries.Add(1)
+	return x.Stmt.Query(ctx, b, r, func(row driver.Row) error {
+		if x.d.fault != nil && n >= x.d.from {
+			if err := x.d.fault(row); err != nil {
+				return err
+			}
+		}
+		return visit(row)
+	})
+}
+
+// httpCase is the built-in http-server, or another workload, on a worker with a
+// fault: 300 requests are verified, and then sent again by four clients.
+func httpCase(t *testing.T, fault, yaml string, settings map[string][]string) *lab.Case {
+	t.Helper()
+	w, err := workload.Load("http-server")
+	if yaml != "" {
+		w, err = workload.Parse("test.yaml", []byte(yaml), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	executable := faulty(t, "server-"+fault)
+	var parameters map[string][]int64
+	if yaml == "" {
+		parameters = map[string][]int64{"rows": {100}, "requests": {300}, "connections": {4}, "pool": {3}}
+	}
+	return casesOf(t, executable, 7, settings, parameters, w)[0]
+}
+
+func httpTrial(t *testing.T, c *lab.Case, limit time.Duration, ceiling float64) *result.Trial {
+	t.Helper()
+	dir := t.TempDir()
+	p := &lab.Processes{Dir: dir, Limit: limit}
+	if ceiling > 0 {
+		p.SetCeiling(4, ceiling)
+	}
+	got, err := p.Trial(t.Context(), c, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty(t, dir)
+	return got
+}
+
+func TestHTTPTrial(t *testing.T) {
+	t.Parallel()
+	got := httpTrial(t, httpCase(t, "none", "", map[string][]string{"pool_idle": {"2"}}), time.Minute, 0)
+	if got.Status != result.OK {
+		t.Fatalf("%s: %+v", got.Status, got.Reason)
+	}
+	if c := got.Proof.Connections; len(c) != 3 || c[2]["pool_idle"] != "2" || c[2]["journal_mode"] != "wal" {
+		t.Errorf("proof %v", c)
+	}
+	if len(got.Samples) != 1 {
+		t.Fatalf("%d samples", len(got.Samples))
+	}
+	s := got.Samples[0]
+	if s.Phase != "requests" || s.Metric != "time/op" || s.Operations != 300 || s.Rows != 300 || s.WallNS <= 0 || len(s.Checksum) != 64 {
+		t.Errorf("%+v", s)
+	}
+	if len(s.Latency) != 1 || s.Latency[0].Count != 300 || s.Latency[0].Operation != "requests" || s.Latency[0].Histogram == "" {
+		t.Errorf("latency %+v", s.Latency)
+	}
+	if s.UserNS+s.SystemNS <= 0 || s.PeakRSSBytes <= 0 || s.Allocs <= 0 || s.DatabaseBytes <= 0 {
+		t.Errorf("the server's own figures: %+v", s)
+	}
+	if s.Load == nil || s.Load.Clients != 4 || s.Load.Rate != 0 || s.Load.Ceiling <= 0 {
+		t.Errorf("load %+v", s.Load)
+	}
+	if again := httpTrial(t, httpCase(t, "none", "", nil), time.Minute, 1); again.Samples[0].Checksum != s.Checksum {
+		t.Error("another checksum in another trial of the same seed")
+	}
+}
+
+func TestCeiling(t *testing.T) {
+	t.Parallel()
+	for ceiling, near := range map[float64]bool{1: true, 1e9: false} {
+		got := httpTrial(t, httpCase(t, "none", "", nil), time.Minute, ceiling)
+		if got.Status != result.OK || got.Samples[0].Load.Ceiling != ceiling {
+			t.Fatalf("%+v", got)
+		}
+		warned := len(got.Warnings) == 1 && got.Warnings[0].Code == "ceiling" && got.Warnings[0].Phase == "requests" &&
+			strings.Contains(got.Warnings[0].Message, "with 4 connections to a server that does nothing")
+		if warned != near {
+			t.Errorf("ceiling %v: warnings %+v", ceiling, got.Warnings)
+		}
+	}
+}
+
+const fixedRate = `
+name: fixed-rate
+settings: {pool_size: 2}
+schema: CREATE TABLE foo (id INTEGER PRIMARY KEY, value TEXT, at INTEGER)
+rows:
+  foo: {count: 50, columns: {id: serial, value: {text: [0, 9], nulls: 20%}, at: {time: 2024-01-01T00:00:00Z, step: 1s}}}
+phases:
+  - {name: load, untimed: true, insert: foo}
+  - name: requests
+    http: SELECT * FROM foo WHERE id = :id
+    parameters: {id: {pick: foo.id}}
+    columns: {id: int, "the value": text or null, at: time}
+    expect: {returns: foo}
+    clients: 4
+    count: 100
+    rate: RATE
+  - name: again
+    http: SELECT * FROM foo WHERE id = :id
+    parameters: {id: {int: [1, 50]}}
+    columns: {id: int, value: text or null, at: time}
+    duration: 50ms
+`
+
+func TestHTTPRate(t *testing.T) {
+	t.Parallel()
+	got := httpTrial(t, httpCase(t, "none", strings.Replace(fixedRate, "RATE", "2_000", 1), nil), time.Minute, 1e9)
+	if got.Status != result.OK || len(got.Samples) != 2 {
+		t.Fatalf("%s: %+v", got.Status, got.Reason)
+	}
+	s := got.Samples[0]
+	if s.Metric != "latency" || s.Load.Rate != 2000 || s.Load.LateP99NS <= 0 || s.Operations != 100 || s.Value() <= 0 {
+		t.Errorf("%+v, load %+v", s, s.Load)
+	}
+	if s := got.Samples[1]; s.Metric != "time/op" || s.Operations == 0 || s.Load.Clients != 1 || s.Load.Ceiling <= 0 {
+		t.Errorf("%+v, load %+v", s, s.Load)
+	}
+	// No server answers a million requests a second here.
+	got = httpTrial(t, httpCase(t, "none", strings.Replace(fixedRate, "RATE", "10_000_000", 1), nil), time.Minute, 1e9)
+	if got.Status != result.OK || len(got.Warnings) == 0 || got.Warnings[0].Code != "rate" || !strings.Contains(got.Warnings[0].Message, "instead of 10000000") {
+		t.Errorf("%s: %+v, warnings %+v", got.Status, got.Reason, got.Warnings)
+	}
+}
+
+func TestHTTPFaults(t *testing.T) {
+	t.Parallel()
+	unknown := strings.Replace(strings.Replace(fixedRate, "RATE", "100_000", 1), "    expect: {returns: foo}\n", "", 1)
+	unknown = strings.Replace(strings.Replace(unknown, "count: 100", "count: 300", 1), "text or null", "int", 2)
+	unknown = strings.ReplaceAll(unknown, "{text: [0, 9], nulls: 20%}", "{int: [1, 9]}")
+	for _, c := range []struct {
+		fault, yaml string
+		status      result.Status
+		code        string
+		parts       []string // of message and detail
+	}{
+		{"wrong-at-once", "", result.Wrong, "answer", []string{"before the load", "of 300 requests were answered as expected", "GET /?id=", "expected"}},
+		{"wrong", "", result.Wrong, "answer", []string{"of 300 answers are not the expected ones", "GET /?id="}},
+		{"wrong", unknown, result.Wrong, "answer", []string{"of 300 answers are not the expected ones"}},
+		{"error", "", result.Failed, "http", []string{"status", "500", "disk I/O error"}},
+		{"panics", "", result.Failed, "http", []string{"lost", "EOF", "out of sorts"}},
+		{"dies", "", result.Failed, "crash", []string{"exit status 3", "of 300 requests were answered as expected", "lost", "connect", "connection refused", "not sent", "the last words"}},
+		{"always-locked", "", result.Failed, "no-operation", []string{"status 300", "database is locked"}},
+	} {
+		t.Run(c.fault+" "+c.code, func(t *testing.T) {
+			t.Parallel()
+			got := httpTrial(t, httpCase(t, c.fault, c.yaml, nil), time.Minute, 1e9)
+			if got.Status != c.status || got.Reason == nil || got.Reason.Code != c.code || got.Reason.Phase != "requests" {
+				t.Fatalf("%s: %+v", got.Status, got.Reason)
+			}
+			if strings.Contains(got.Reason.Message, "\n") {
+				t.Errorf("more than a line: %q", got.Reason.Message)
+			}
+			for _, p := range c.parts {
+				if !strings.Contains(got.Reason.Message+"\n"+got.Reason.Detail, p) {
+					t.Errorf("no %q in %q\n%s", p, got.Reason.Message, got.Reason.Detail)
+				}
+			}
+		})
+	}
+}
+
+// Requests that met with a lock are counted by SQLite's code, and no fault.
+func TestHTTPLocked(t *testing.T) {
+	t.Parallel()
+	got := httpTrial(t, httpCase(t, "locked", "", nil), time.Minute, 1e9)
+	if got.Status != result.OK {
+		t.Fatalf("%s: %+v", got.Status, got.Reason)
+	}
+	s := got.Samples[0]
+	if len(s.Errors) != 1 || s.Operations != 289 {
+		t.Fatalf("%+v", s)
+	}
+	e := s.Errors[0]
+	e.WaitNS = 0
+	if diff := cmp.Diff(result.ErrorCount{Code: 261, Name: "SQLITE_BUSY_RECOVERY", Count: 11}, e); diff != "" || s.Errors[0].WaitNS <= 0 {
+		t.Errorf("%s, %+v", diff, s.Errors[0])
+	}
+}
+
+func TestHTTPHangs(t *testing.T) {
+	t.Parallel()
+	got := httpTrial(t, httpCase(t, "hangs", "", nil), 2*time.Second, 1e9)
+	if got.Status != result.Failed || got.Reason == nil || got.Reason.Code != "timeout" || got.Reason.Phase != "requests" {
+		t.Fatalf("%s: %+v", got.Status, got.Reason)
+	}
+}
+
+// A worker that knows only trials says so.
+func TestHTTPOldWorker(t *testing.T) {
+	t.Parallel()
+	c := httpCase(t, "none", "", nil)
+	c.Worker = faulty(t, "no-server")
+	got := httpTrial(t, c, time.Minute, 0)
+	if got.Status != result.Failed || got.Reason == nil || got.Reason.Code != "protocol" || !strings.Contains(got.Reason.Message, `unknown request "serve"`) {
+		t.Fatalf("%s: %+v", got.Status, got.Reason)
+	}
+}

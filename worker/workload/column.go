@@ -3,7 +3,6 @@ package workload
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -332,16 +331,23 @@ func (c *column) random(b []byte, i, n int64) []byte {
 	return b
 }
 
+// hexPairs is the two hex digits of each byte, as they lie in memory.
+var hexPairs = func() (pairs [256]uint16) {
+	const digits = "0123456789abcdef"
+	for x := range pairs {
+		pairs[x] = uint16(digits[x>>4]) | uint16(digits[x&15])<<8
+	}
+	return pairs
+}()
+
 // hexInPlace turns the bytes from start on into hex digits, from the last on,
 // so that no byte is overwritten before it is read.
 func hexInPlace(b []byte, start int) []byte {
-	const digits = "0123456789abcdef"
 	n := len(b) - start
 	b = append(b, b[start:]...)
-	for j := n - 1; j >= 0; j-- {
-		x := b[start+j]
-		b[start+2*j+1] = digits[x&15]
-		b[start+2*j] = digits[x>>4]
+	for v := b[start:]; n > 0; {
+		n--
+		binary.LittleEndian.PutUint16(v[2*n:], hexPairs[v[n]])
 	}
 	return b
 }
@@ -370,15 +376,13 @@ func (c *column) append(b []byte, i int64) []byte {
 		b = c.random(b, i, c.length(i))
 		b = hexInPlace(b, start)
 	case GenSHA256:
-		b = c.sources[0].append(b, i)
-		var sum [sha256.Size]byte
-		if c.gen.Hex {
-			n, _ := hex.Decode(b[start:], b[start:]) // made by hex
-			sum = sha256.Sum256(b[start : start+n])
+		if source := c.sources[0]; c.gen.Hex {
+			b = source.random(b, i, source.length(i)) // what its hex digits stand for
 		} else {
-			sum = sha256.Sum256(b[start:])
+			b = source.append(b, i)
 		}
-		b = hex.AppendEncode(b[:start], sum[:])
+		sum := sha256.Sum256(b[start:])
+		b = hexInPlace(append(b[:start], sum[:]...), start)
 	case GenFormat:
 		b = c.format(b, i)
 	}

@@ -140,7 +140,7 @@ func TestTimeLimit(t *testing.T) {
 // A worker that answers all and then does not exit would disturb the next one.
 func TestStays(t *testing.T) {
 	t.Parallel()
-	got, _ := trial(t, "stays", time.Minute)
+	got, _ := trial(t, "stays", time.Hour)
 	if got.Status != result.Failed || got.Reason == nil || got.Reason.Code != "timeout" || !strings.Contains(got.Reason.Message, "did not exit") {
 		t.Errorf("%s: %+v", got.Status, got.Reason)
 	}

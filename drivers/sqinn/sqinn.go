@@ -1,0 +1,151 @@
+// Package sqinn adapts github.com/cvilsmeier/sqinn-go: SQLite in a child process
+// for each connection of a pool of ours, driven by the library's Exec, which takes
+// many rows in one request, and Query, which fetches a whole result.
+package sqinn
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/cvilsmeier/sqinn-go/sqinn"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
+)
+
+//go:embed driver.json
+var info []byte
+
+// New returns the driver. The executable is the one that the environment
+// variable SQINN_PATH names, or sqinn in PATH.
+func New() driver.Driver { return lib{driver.MustInfo(info)} }
+
+type lib struct{ info driver.Info }
+
+func (l lib) Info() driver.Info { return l.info }
+
+func (l lib) Open(_ context.Context, path string, s driver.Settings) (driver.DB, error) {
+	if s["mode"] == "memory" {
+		path = ":memory:"
+	}
+	p, err := connpool.NewFixed(s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
+		return open(path, s.Pragmas(), number)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connpool.New(p, s.PoolSize(), s.Begin()), nil
+}
+
+func open(path string, pragmas []string, number int) (*conn, error) {
+	child, err := launch()
+	if err != nil {
+		return nil, err
+	}
+	if err := child.Open(path); err != nil {
+		return nil, errors.Join(wrap(err), child.Terminate())
+	}
+	c := &conn{Sqinn: child, number: number}
+	for _, pragma := range pragmas {
+		if err := c.Script(pragma); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", pragma, err), c.Close())
+		}
+	}
+	return c, nil
+}
+
+// launch starts the executable, and sees that it speaks the library's protocol:
+// that of another major version is another.
+func launch() (*sqinn.Sqinn, error) {
+	child, err := sqinn.Launch(sqinn.Options{SqinnPath: os.Getenv("SQINN_PATH")})
+	if err != nil {
+		return nil, fmt.Errorf("starting sqinn, as SQINN_PATH or PATH names it: %w", err)
+	}
+	version, err := child.SqinnVersion()
+	if err != nil {
+		// What is no sqinn might not heed Terminate: it goes when its input ends.
+		return nil, fmt.Errorf("the sqinn that SQINN_PATH or PATH names does not answer as version 1 does: %w", err)
+	}
+	if !strings.HasPrefix(version, "1.") {
+		return nil, errors.Join(fmt.Errorf("the sqinn that SQINN_PATH or PATH names is version %s: want 1.x", version), child.Terminate())
+	}
+	return child, nil
+}
+
+// coded is how sqinn words an error of SQLite's.
+var coded = regexp.MustCompile(`^sqinn: \w+: err=(\d+), msg=`)
+
+// wrap gives an error its result code, a primary one, where sqinn tells it.
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	m := coded.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	code, cerr := strconv.Atoi(m[1])
+	if cerr != nil {
+		return err
+	}
+	return &driver.Error{Code: code, Err: err}
+}
+
+type conn struct {
+	*sqinn.Sqinn
+	number int
+	begun  bool // as far as Run knows: sqinn does not tell of a transaction
+}
+
+func nothing() {}
+
+func (c *conn) Number() int         { return c.number }
+func (c *conn) InTransaction() bool { return c.begun }
+
+// Guard does nothing: a request cannot be interrupted.
+func (c *conn) Guard(context.Context) (release func()) { return nothing }
+
+// Script runs each statement as a query, which unlike Exec is stepped to its
+// end.
+func (c *conn) Script(sql string) error {
+	for sql = connpool.TrimScript(sql); sql != ""; sql = connpool.TrimScript(sql) {
+		n := statement(sql)
+		if _, err := c.Sqinn.Query(sql[:n], nil, nil); err != nil {
+			return wrap(err)
+		}
+		sql = sql[n:]
+	}
+	return nil
+}
+
+func (c *conn) Run(sql string) error {
+	_, err := c.ExecOne(sql)
+	err = wrap(err)
+	var e *driver.Error
+	if sql == "ROLLBACK" && errors.As(err, &e) && e.Code == 1 {
+		err = nil // there is no transaction: SQLite has rolled back by itself
+	}
+	if err == nil {
+		c.begun = strings.HasPrefix(sql, "BEGIN")
+	}
+	return err
+}
+
+func (c *conn) Prepare(st driver.Statement, _ bool) (connpool.Stmt, error) {
+	s := &stmt{conn: c.Sqinn, st: st, row: make(driver.Row, len(st.Columns))}
+	for _, col := range st.Columns {
+		s.types = append(s.types, valueTypes[col.Type])
+	}
+	return s, nil
+}
+
+// Close closes the database and ends the child.
+func (c *conn) Close() error {
+	return errors.Join(wrap(c.Sqinn.Close()), c.Terminate())
+}

@@ -1,0 +1,108 @@
+package sqinn
+
+import (
+	"time"
+
+	"github.com/cvilsmeier/sqinn-go/sqinn"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// valueTypes is what a column of a type is asked for as.
+var valueTypes = [...]byte{
+	driver.Int: sqinn.ValInt64, driver.Bool: sqinn.ValInt64, driver.Time: sqinn.ValInt64,
+	driver.Real: sqinn.ValDouble, driver.Text: sqinn.ValText, driver.Blob: sqinn.ValBlob,
+}
+
+// stmt is SQL and types: sqinn has one statement at a time, from request to
+// response, so there is nothing to keep.
+type stmt struct {
+	conn  *sqinn.Sqinn
+	st    driver.Statement
+	types []byte // of the columns
+	args  []any
+	row   driver.Row
+}
+
+// Exec sends all rows in one request; one request for each execution of an ad
+// hoc statement.
+func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
+	if b == nil {
+		_, err := s.conn.ExecOne(s.st.SQL)
+		return wrap(err)
+	}
+	step := hi - lo
+	if s.st.AdHoc {
+		step = b.PerExec
+	}
+	for ; lo < hi; lo += step {
+		s.bind(b, lo, lo+step)
+		_, err := s.conn.Exec(s.st.SQL, step/b.PerExec, b.PerExec*len(b.Columns), s.args)
+		if err != nil {
+			return wrap(err)
+		}
+	}
+	return nil
+}
+
+// bind makes the library's values of rows lo ≤ r < hi.
+func (s *stmt) bind(b *driver.Batch, lo, hi int) {
+	s.args = s.args[:0]
+	for r := lo; r < hi; r++ {
+		for i := range b.Columns {
+			c := &b.Columns[i]
+			switch {
+			case c.Null(r):
+				s.args = append(s.args, nil)
+			case c.Type == driver.Text:
+				s.args = append(s.args, c.Text(r))
+			case c.Type == driver.Blob:
+				s.args = append(s.args, c.Bytes(r))
+			case c.Type == driver.Real:
+				s.args = append(s.args, c.Reals[r])
+			default:
+				s.args = append(s.args, c.Ints[r])
+			}
+		}
+	}
+}
+
+func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
+	s.args = s.args[:0]
+	if b != nil {
+		s.bind(b, r, r+1)
+	}
+	rows, err := s.conn.Query(s.st.SQL, s.args, s.types)
+	if err != nil {
+		return wrap(err)
+	}
+	for i := range rows {
+		s.scan(rows[i].Values)
+		if err := visit(s.row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stmt) scan(values []sqinn.AnyValue) {
+	for i, col := range s.st.Columns {
+		v, cell := &values[i], &s.row[i]
+		switch col.Type {
+		case driver.Int:
+			cell.Int, cell.Null = v.Int64.Value, !v.Int64.Set
+		case driver.Bool:
+			cell.Bool, cell.Null = v.Int64.Value != 0, !v.Int64.Set
+		case driver.Time:
+			cell.Time, cell.Null = time.UnixMilli(v.Int64.Value).UTC(), !v.Int64.Set
+		case driver.Real:
+			cell.Real, cell.Null = v.Double.Value, !v.Double.Set
+		case driver.Text:
+			cell.Text, cell.Null = v.String.Value, !v.String.Set
+		case driver.Blob:
+			cell.Blob, cell.Null = v.Blob.Value, !v.Blob.Set
+		}
+	}
+}
+
+func (s *stmt) Close() error { return nil }

@@ -291,13 +291,21 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	return nil
 }
 
-// attempt does an operation, under the mutex if there is one.
-func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) error {
+// attempt does an operation with row r of its parameters, under the mutex if
+// there is one.
+func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (err error) {
 	if c.mutex != nil {
 		c.mutex.Lock()
-		defer c.mutex.Unlock()
 	}
-	return c.do(ctx, op, r)
+	if op.Transaction {
+		err = c.transaction(ctx, op, r)
+	} else {
+		err = c.calls(ctx, op, nil, r)
+	}
+	if c.mutex != nil {
+		c.mutex.Unlock()
+	}
+	return err
 }
 
 // retry repeats an operation for as long as a lock fails it and the policy has
@@ -335,34 +343,13 @@ func (c *mixClient) lockError(err error, waited int64) error {
 	return nil
 }
 
-// do does one operation with row r of its parameters.
-func (c *mixClient) do(ctx context.Context, op *mixOp, r int) error {
-	if op.Transaction {
-		return c.transaction(ctx, op, r)
-	}
-	for i := range op.calls {
-		call := &op.calls[i]
-		if err := c.call(ctx, call, call.stmt, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) error {
 	tx, err := c.runner.Begin(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range op.calls {
-		call := &op.calls[i]
-		stmt, err := tx.Stmt(ctx, call.stmt)
-		if err == nil {
-			err = c.call(ctx, call, stmt, r)
-		}
-		if err != nil {
-			return errors.Join(err, tx.Rollback(ctx))
-		}
+	if err := c.calls(ctx, op, tx, r); err != nil {
+		return errors.Join(err, tx.Rollback(ctx))
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return errors.Join(err, tx.Rollback(ctx))
@@ -370,16 +357,30 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) error {
 	return nil
 }
 
-func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r int) error {
-	if !call.reads {
-		return stmt.Exec(ctx, call.batch, r, r+1)
-	}
-	before := c.rows
-	if err := stmt.Query(ctx, call.batch, r, c.count); err != nil {
-		return err
-	}
-	if call.want >= 0 && c.rows-before != call.want {
-		return failf("rows", "%s returned %d rows, expected %d", call.SQL, c.rows-before, call.want)
+// calls runs an operation's statements, within tx unless that is nil.
+func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) error {
+	for i := range op.calls {
+		call := &op.calls[i]
+		stmt := call.stmt
+		if tx != nil {
+			var err error
+			if stmt, err = tx.Stmt(ctx, stmt); err != nil {
+				return err
+			}
+		}
+		if !call.reads {
+			if err := stmt.Exec(ctx, call.batch, r, r+1); err != nil {
+				return err
+			}
+			continue
+		}
+		before := c.rows
+		if err := stmt.Query(ctx, call.batch, r, c.count); err != nil {
+			return err
+		}
+		if call.want >= 0 && c.rows-before != call.want {
+			return failf("rows", "%s returned %d rows, expected %d", call.SQL, c.rows-before, call.want)
+		}
 	}
 	return nil
 }

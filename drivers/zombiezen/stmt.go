@@ -136,12 +136,13 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 
 // scan decodes the row that q stands at.
 func (s *stmt) scan(q *sqlite.Stmt) {
-	row := s.row[:len(s.st.Columns)]
-	for i := range row {
-		cell, col := &row[i], s.st.Columns[i]
-		cell.Null = col.Nullable && q.ColumnIsNull(i)
-		if cell.Null {
-			continue
+	row := s.row
+	for i, col := range s.st.Columns {
+		cell := &row[i]
+		if col.Nullable {
+			if cell.Null = q.ColumnIsNull(i); cell.Null {
+				continue
+			}
 		}
 		switch col.Type {
 		case driver.Int:

@@ -4,6 +4,7 @@ go 1.26
 
 require (
 	github.com/cvilsmeier/sqinn-go v1.2.0
+	github.com/google/go-cmp v0.7.0
 	github.com/sqlite3perf/sqlite3perf/worker v0.0.0
 	zombiezen.com/go/sqlite v1.4.2
 )

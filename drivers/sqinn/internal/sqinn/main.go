@@ -3,7 +3,8 @@
 // sqinn 1.x, over a real SQLite, with the same limits: primary result codes, texts
 // that end at a NUL, empty BLOBs read as NULL, one statement of what it is given.
 //
-// Told by SQINN_VERSION, it says that it is another version.
+// Told by SQINN_VERSION, it says that it is another version. To the file that
+// SQINN_TRACE names it appends a line for each request that executes.
 package main
 
 import (
@@ -167,6 +168,9 @@ func (d *database) exec(req *request) (resp []byte, err error) {
 	}
 	defer func() { _ = stmt.Finalize() }() // it repeats the error of the step
 	times, params := req.int(), req.int()
+	if err := trace(times, params); err != nil {
+		return nil, err
+	}
 	for range times {
 		if err := bind(stmt, req, params); err != nil {
 			return nil, err
@@ -180,6 +184,19 @@ func (d *database) exec(req *request) (resp []byte, err error) {
 		}
 	}
 	return resp, nil
+}
+
+func trace(times, params int) error {
+	name := os.Getenv("SQINN_TRACE")
+	if name == "" {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "%d times, %d parameters\n", times, params)
+	return errors.Join(err, f.Close())
 }
 
 func (d *database) query(req *request) (resp []byte, err error) {

@@ -172,6 +172,10 @@ func phase(t *stats.Table) document {
 				name(measured[1].Outcome), verdict, name(measured[0].Outcome), probability(test.P), test.Delta)})
 		}
 	}
+	if perSecond := ceiling(measured); perSecond > 0 {
+		below = append(below, item{label: "ceiling", text: fmt.Sprintf("%s req/s is what the load generator reaches here, in closed loop with %s, of a server that does nothing",
+			human(perSecond), counted(int64(measured[0].Samples[0].Load.Clients), "connection"))})
+	}
 	for _, c := range measured {
 		if e := errorCounts(c); e != "" {
 			below = append(below, item{label: "errors", text: name(c.Outcome) + ": " + e, alarm: true})
@@ -189,6 +193,12 @@ func phase(t *stats.Table) document {
 // subject says what a table's figures are of.
 func subject(cells []*stats.Cell) string {
 	first := cells[0].Samples[0]
+	switch l := first.Load; {
+	case l != nil && l.Rate > 0:
+		return fmt.Sprintf("99th percentile of the latency, at %s requests per second", human(l.Rate))
+	case l != nil:
+		return "time per request, with " + counted(int64(l.Clients), "connection")
+	}
 	switch first.Metric {
 	case "time/op":
 		return "time per operation"

@@ -30,6 +30,9 @@ func rate(s *result.Sample) (perSecond float64, unit string) {
 	if s.Rows <= 0 || len(s.Latency) > 0 || s.Metric == "time/op" || s.Metric == "latency" {
 		n, unit = s.Operations, "op/s"
 	}
+	if s.Load != nil {
+		unit = "req/s"
+	}
 	if s.WallNS <= 0 {
 		return 0, unit
 	}
@@ -100,6 +103,18 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 		return human(median(c, func(s stats.Sample) float64 { r, _ := rate(s.Sample); return r }))
 	}))
 
+	if ceiling(cells) > 0 {
+		add(column{title: "of ceiling", right: true, drop: 6}, each(func(_ int, c *stats.Cell) string {
+			return percent(median(c, func(s stats.Sample) float64 {
+				if s.Load == nil || s.Load.Ceiling <= 0 {
+					return 0
+				}
+				perSecond, _ := rate(s.Sample)
+				return perSecond / s.Load.Ceiling
+			}))
+		}))
+	}
+
 	if slices.ContainsFunc(cells, func(c *stats.Cell) bool { return errorTotal(c) > 0 }) {
 		add(column{title: "errors", right: true}, each(func(_ int, c *stats.Cell) string {
 			n := errorTotal(c)
@@ -160,6 +175,15 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	return g
 }
 
+// ceiling is what the load generator reaches of a server that does nothing, in
+// requests per second; 0: the cells are of no server.
+func ceiling(cells []*stats.Cell) float64 {
+	if l := cells[0].Samples[0].Load; l != nil {
+		return l.Ceiling
+	}
+	return 0
+}
+
 func errorTotal(c *stats.Cell) int64 {
 	var n int64
 	for _, s := range c.Samples {
@@ -184,8 +208,21 @@ func latencies(cells []*stats.Cell) grid {
 		cell      *stats.Cell
 		operation string
 		count     int64
-		p50, p99  float64
-		max       float64
+		figures   []float64 // in seconds
+	}
+	type figure struct {
+		title string
+		of    func(*result.Latency) int64
+	}
+	figureList := []figure{
+		{"p50", func(l *result.Latency) int64 { return l.P50NS }},
+		{"p99", func(l *result.Latency) int64 { return l.P99NS }},
+		{"max", func(l *result.Latency) int64 { return l.MaxNS }},
+	}
+	if cells[0].Samples[0].Load != nil { // the only thing in its table, so there is room
+		figureList = slices.Insert(figureList, 2,
+			figure{"p99.9", func(l *result.Latency) int64 { return l.P999NS }},
+			figure{"p99.99", func(l *result.Latency) int64 { return l.P9999NS }})
 	}
 	var rows []row
 	var operations []string
@@ -201,34 +238,41 @@ func latencies(cells []*stats.Cell) grid {
 	for _, op := range operations {
 		for _, c := range cells {
 			r := row{cell: c, operation: op}
-			var p50, p99 []float64
+			values := make([][]float64, len(figureList))
 			for _, s := range c.Samples {
 				for _, l := range s.Latency {
 					if l.Operation == op {
 						r.count += l.Count
-						p50 = append(p50, float64(l.P50NS)/1e9)
-						p99 = append(p99, float64(l.P99NS)/1e9)
-						r.max = max(r.max, float64(l.MaxNS)/1e9)
+						for i, f := range figureList {
+							values[i] = append(values[i], float64(f.of(&l))/1e9)
+						}
 					}
 				}
 			}
-			if len(p50) > 0 {
-				r.p50, r.p99 = stats.Summarize(p50).Median, stats.Summarize(p99).Median
-				rows = append(rows, r)
+			if len(values[0]) == 0 {
+				continue
 			}
+			for i, v := range values {
+				if figureList[i].title == "max" {
+					r.figures = append(r.figures, slices.Max(v))
+				} else {
+					r.figures = append(r.figures, stats.Summarize(v).Median)
+				}
+			}
+			rows = append(rows, r)
 		}
 	}
 	g := grid{columns: []column{{title: "operation"}, {title: "driver"}, {title: "count", right: true, drop: 1}}}
-	columns := make([][]float64, 3)
+	columns := make([][]float64, len(figureList))
 	for _, r := range rows {
 		g.rows = append(g.rows, []string{r.operation, name(r.cell.Outcome), thousands(r.count)})
-		for i, v := range []float64{r.p50, r.p99, r.max} {
+		for i, v := range r.figures {
 			columns[i] = append(columns[i], v)
 		}
 	}
-	for i, title := range []string{"p50", "p99", "max"} {
+	for i, f := range figureList {
 		words, unit := scaled(columns[i], benchunit.Decimal, "s")
-		g.columns = append(g.columns, column{title: title + " " + unit, right: true})
+		g.columns = append(g.columns, column{title: f.title + " " + unit, right: true})
 		for j, w := range words {
 			g.rows[j] = append(g.rows[j], w)
 		}

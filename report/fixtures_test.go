@@ -14,6 +14,7 @@ var fixtures = map[string]func() *result.Run{
 	"full":        fullRun,
 	"matrix":      matrixRun,
 	"interrupted": interruptedRun,
+	"server":      serverRun,
 	"single":      singleRun,
 	"nofloor":     noFloorRun,
 	"empty":       emptyRun,
@@ -99,6 +100,20 @@ func mix(phase, metric string, errors bool) measure {
 		if errors && l.info.Name == "mattn" {
 			s.Errors = []result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: int64(round), WaitNS: int64(round) * 5_000_000_000},
 				{Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 3, WaitNS: 60_000}}
+		}
+		return s
+	}
+}
+
+// server is an http phase, in closed loop or at a rate.
+func server(phase string, rate float64) measure {
+	return func(l library, round int, noise float64) result.Sample {
+		s := mix(phase, "time/op", false)(l, round, noise)
+		s.Latency = s.Latency[:1]
+		s.Latency[0].Operation = phase
+		s.Load = &result.Load{Clients: 50, Ceiling: 61_000, Rate: rate}
+		if rate > 0 {
+			s.Metric, s.Operations, s.Load.LateP99NS = "latency", 20_000, 70_000
 		}
 		return s
 	}
@@ -214,6 +229,18 @@ func matrixRun() *result.Run {
 			add(run, "point-read", nil, driver.Settings{"journal_mode": journal, "synchronous": sync}, drivers, mix("read", "latency", false))
 		}
 	}
+	return run
+}
+
+// serverRun puts load on servers.
+func serverRun() *result.Run {
+	run := newRun(6)
+	for _, pool := range []int64{1, 50} {
+		add(run, "http-server", map[string]int64{"pool": pool, "connections": 50}, wal, []string{"native", "mattn"}, server("requests", 0), server("steady", 10_000))
+	}
+	spoil(run, "http-server", "native", func(t *result.Trial) {
+		t.Warnings = []result.Warning{{Code: "ceiling", Phase: "requests", Message: "50000 requests/s is 82 % of the ceiling"}}
+	})
 	return run
 }
 

@@ -128,7 +128,7 @@ func middle(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// BenchmarkRate sends for two seconds at half of what closed loop reaches and
+// BenchmarkRate sends for four seconds at half of what closed loop reaches and
 // reports by how much the rate was missed, at worst, and the latency.
 func BenchmarkRate(b *testing.B) {
 	addr := nothing(b)
@@ -137,7 +137,7 @@ func BenchmarkRate(b *testing.B) {
 		rate := closedLoop(b, addr) / 2
 		o := run(b, load.Load{
 			Address: addr, Requests: []load.Request{{Target: "/?id=1", Body: []byte("{}")}},
-			Connections: clients, Rate: rate, Duration: 2 * time.Second,
+			Connections: clients, Rate: rate, Duration: 4 * time.Second,
 		})
 		s := o.Latency.Summary("")
 		errs = append(errs, 100*max(1-o.Rate()/rate, o.Rate()/rate-1))

@@ -66,7 +66,7 @@ type JSONDistance struct {
 // JSONRate is the median rate.
 type JSONRate struct {
 	Median float64 `json:"median"`
-	Unit   string  `json:"unit"` // "rows/s" or "op/s"
+	Unit   string  `json:"unit"` // "rows/s", "op/s" or "req/s"
 }
 
 // JSONComparison is the comparison of two cells of one table.

@@ -103,6 +103,11 @@ kept.`,
 		runsCommand(env),
 		driversCommand(env),
 		workloadsCommand(env),
+		generateCommand(env),
+		benchCommand(env),
+		pragmaCommand(env),
+		concurrentCommand(env),
+		paginateCommand(env),
 	)
 	for _, c := range root.Commands() {
 		if c.Args != nil {

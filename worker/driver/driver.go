@@ -141,7 +141,7 @@ type Tx interface {
 // Statement is one SQL statement with the types that it takes and gives.
 type Statement struct {
 	SQL     string       // parameters are plain "?"
-	Params  []Type       // one per "?", in order; PerExec groups where many rows go into one execution
+	Params  []Type       // one per "?", in order ("?1" names the first once more); PerExec groups where many rows go into one execution
 	Columns []ColumnType // of its result; empty for one that returns no rows
 
 	// AdHoc asks for the library's way to run SQL text: compiled anew, or
@@ -165,6 +165,14 @@ type Stmt interface {
 	Query(ctx context.Context, b *Batch, r int, visit func(Row) error) error
 
 	Close() error
+}
+
+// Boxer is a [Stmt] whose library takes values in another form than a Batch has
+// them in.
+type Boxer interface {
+	// Box brings all rows of b into that form, as b.Ready, so that Exec need not.
+	// It may run while Exec does, with another batch.
+	Box(b *Batch)
 }
 
 // QueryStarter is a [Stmt] whose library has a call of its own that begins a

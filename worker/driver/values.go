@@ -131,6 +131,10 @@ func (c *Column) Any(r int) any {
 type Batch struct {
 	Columns []Column
 	PerExec int // rows that one execution binds: 1, or the groups of a multi-row VALUES
+
+	// Ready is what a [Boxer] has made of the rows. Whoever changes them sets it
+	// to nil.
+	Ready any
 }
 
 // Cell is one decoded value. Only the field that its column's type names is

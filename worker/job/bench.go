@@ -21,10 +21,6 @@ type Bench struct {
 	Table    string `json:"table"`
 	Pipeline bool   `json:"pipeline,omitempty"` // hash on other cores than the one that reads
 	EveryMS  int64  `json:"every_ms,omitempty"`
-
-	// FetchAll has all rows read into memory before the first is looked at, as
-	// the original program's Python does. Only a worker in Python knows it.
-	FetchAll bool `json:"fetch_all,omitempty"`
 }
 
 // Benched is what Bench has found.
@@ -50,9 +46,6 @@ const listed = 10
 func (b *Bench) check() error {
 	if b.EveryMS < 0 {
 		return fmt.Errorf("progress every %d ms: want 0 or more", b.EveryMS)
-	}
-	if b.FetchAll {
-		return fmt.Errorf("this worker reads rows as they come, and cannot fetch all of them first")
 	}
 	return checkTable(b.Table)
 }

@@ -241,14 +241,20 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
 	last := begin
+	report := func() {
+		now := time.Now()
+		a := &Activity{WallNS: int64(now.Sub(last)), Readers: readers.collect(), Writers: writers.collect()}
+		last = now
+		tell(Progress{Stage: "second", ElapsedNS: int64(now.Sub(begin)), Second: a})
+	}
 	for {
 		select {
 		case <-second.C:
-			now := time.Now()
-			a := &Activity{WallNS: int64(now.Sub(last)), Readers: readers.collect(), Writers: writers.collect()}
-			last = now
-			tell(Progress{Stage: "second", ElapsedNS: int64(now.Sub(begin)), Second: a})
+			report()
 		case <-end.C:
+			if time.Since(last) > time.Second/2 {
+				report() // the last one, which the ticker has not come to
+			}
 			return nil
 		case err := <-failed:
 			return err
@@ -262,13 +268,11 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 func (c *Concurrent) prepare(ctx context.Context, d *Database) error {
 	if !c.Clear {
 		o, err := lookUp(ctx, d.DB, c.Table)
-		if err != nil || o.kind != "" {
-			return errors.Join(err, func() error {
-				if o.kind == "" {
-					return nil
-				}
-				return ready(ctx, d.DB, d, c.Table)
-			}())
+		switch {
+		case err != nil:
+			return err
+		case o.kind != "":
+			return ready(ctx, d.DB, d, c.Table)
 		}
 	}
 	conn, err := d.DB.Conn(ctx)

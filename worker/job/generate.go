@@ -49,9 +49,9 @@ func (g *Generate) check() error {
 func (g *Generate) batch() int { return int(min(int64(g.Batch), g.Rows)) }
 
 func (g *Generate) run(ctx context.Context, d *Database, tell func(Progress), r *Result) (err error) {
-	if most := mostParameters(d); 3*int64(g.batch()) > int64(most) {
+	if n, most := len(insert(g.Table, g.batch(), false).Params), mostParameters(d); n > most {
 		return errorf(CodeUsage, "-b %d: its INSERT of %d rows has %d parameters, and this driver's SQLite takes at most %d: want -b %d or less",
-			g.Batch, g.batch(), 3*g.batch(), most, most/3)
+			g.Batch, g.batch(), n, most, (most-1)/2)
 	}
 	gen, err := newGenerator(d.Seed)
 	if err != nil {
@@ -165,10 +165,35 @@ const (
 	shortCall, longCall = 10 * time.Millisecond, 40 * time.Millisecond
 )
 
-// chunk is rows that have been made.
+// chunk is rows that have been made, and how the INSERTs take them.
 type chunk struct {
-	batch driver.Batch
-	rows  int
+	made    driver.Batch // a row to a row
+	inserts driver.Batch // an INSERT to a row
+	count   int          // of INSERTs
+}
+
+// arrange lays out the rows for INSERTs of per rows each. All but ID are bound
+// one by one; that is counted on by SQLite from the first of an INSERT.
+func (k *chunk) arrange(per int) {
+	ids, columns := k.made.Columns[0].Ints, k.made.Columns[1:]
+	k.count = len(ids) / per
+	b := &k.inserts
+	b.PerExec, b.Ready = 1, nil
+	if n := 1 + len(columns)*per; len(b.Columns) != n {
+		b.Columns = make([]driver.Column, n)
+	}
+	first := &b.Columns[0]
+	first.Type, first.Ints = driver.Int, first.Ints[:0]
+	for i := 0; i < len(ids); i += per {
+		first.Ints = append(first.Ints, ids[i])
+	}
+	for j := range b.Columns[1:] {
+		to, from := &b.Columns[1+j], &columns[j%len(columns)]
+		to.Type, to.Data, to.Spans = driver.Text, from.Data, to.Spans[:0]
+		for r := j / len(columns); r < len(ids); r += per {
+			to.Spans = append(to.Spans, from.Spans[r])
+		}
+	}
 }
 
 // fill inserts the rows. The values are made ahead of it, on another core.
@@ -192,7 +217,10 @@ func (g *Generate) fill(ctx context.Context, c driver.Conn, gen *workload.Gen, t
 	defer wg.Wait()
 	defer stop()
 	var makeErr error
-	wg.Go(func() { makeErr = g.make(making, gen, per, made, used) })
+	wg.Go(func() {
+		defer close(made)
+		makeErr = g.make(making, gen, per, stmt, made, used)
+	})
 
 	var inserted atomic.Int64
 	begin := time.Now()
@@ -201,64 +229,70 @@ func (g *Generate) fill(ctx context.Context, c driver.Conn, gen *workload.Gen, t
 	})()
 	// Also what was inserted before an interruption is reported.
 	defer func() { out.Rows, out.WallNS = inserted.Load(), int64(time.Since(begin)) }()
-	step := per // rows per call
+	step := 1 // INSERTs per call
 	for k := range made {
-		whole := k.rows - k.rows%per
-		k.batch.PerExec = per
-		for lo := 0; lo < whole; {
+		for lo := 0; lo < k.count; {
 			if ctx.Err() != nil {
 				return nil
 			}
-			hi := min(lo+step, whole)
+			hi := min(lo+step, k.count)
 			start := time.Now()
-			if err := stmt.Exec(work, &k.batch, lo, hi); err != nil {
+			if err := stmt.Exec(work, &k.inserts, lo, hi); err != nil {
 				return err
 			}
-			inserted.Add(int64(hi - lo))
+			inserted.Add(int64((hi - lo) * per))
 			switch took := time.Since(start); {
 			case took < shortCall:
-				step = min(2*step, chunkRows/per*per+per)
-			case took > longCall && step > per:
-				step = step / 2 / per * per
+				step = min(2*step, chunkRows)
+			case took > longCall:
+				step = max(step/2, 1)
 			}
 			lo = hi
 		}
-		if rest := k.rows - whole; rest > 0 {
-			if err := g.rest(work, c, k, whole); err != nil {
-				return err
-			}
-			inserted.Add(int64(rest))
-		}
 		used <- k
 	}
-	return makeErr
+	if makeErr != nil || ctx.Err() != nil {
+		return makeErr
+	}
+	if rest := g.Rows % int64(per); rest > 0 {
+		if err := g.rest(work, c, gen, int(rest)); err != nil {
+			return err
+		}
+		inserted.Add(rest)
+	}
+	return nil
 }
 
-// rest inserts the rows that are fewer than an INSERT takes.
-func (g *Generate) rest(ctx context.Context, c driver.Conn, k *chunk, from int) error {
-	n := k.rows - from
+// rest inserts the last rows, which are fewer than an INSERT takes.
+func (g *Generate) rest(ctx context.Context, c driver.Conn, gen *workload.Gen, n int) error {
+	k := &chunk{}
+	if err := gen.Fill(&k.made, dataSet, g.Rows-int64(n), g.Rows); err != nil {
+		return err
+	}
+	k.arrange(n)
 	stmt, err := c.Prepare(ctx, insert(g.Table, n, !g.Prepared))
 	if err != nil {
 		return err
 	}
-	k.batch.PerExec = n
-	return errors.Join(stmt.Exec(ctx, &k.batch, from, k.rows), stmt.Close())
+	return errors.Join(stmt.Exec(ctx, &k.inserts, 0, 1), stmt.Close())
 }
 
-// make makes all rows, in chunks of whole INSERTs, and closes made.
-func (g *Generate) make(ctx context.Context, gen *workload.Gen, per int, made chan<- *chunk, used <-chan *chunk) error {
-	defer close(made)
-	size := int64(max(1, chunkRows/per) * per)
-	for lo := int64(0); lo < g.Rows; lo += size {
+// make makes the rows of all whole INSERTs.
+func (g *Generate) make(ctx context.Context, gen *workload.Gen, per int, stmt driver.Stmt, made chan<- *chunk, used <-chan *chunk) error {
+	size, end := int64(max(1, chunkRows/per)*per), g.Rows/int64(per)*int64(per)
+	box, _ := stmt.(driver.Boxer)
+	for lo := int64(0); lo < end; lo += size {
 		select {
 		case <-ctx.Done():
 			return nil
 		case k := <-used:
-			hi := min(lo+size, g.Rows)
-			if err := gen.Fill(&k.batch, dataSet, lo, hi); err != nil {
+			if err := gen.Fill(&k.made, dataSet, lo, min(lo+size, end)); err != nil {
 				return err
 			}
-			k.rows = int(hi - lo)
+			k.arrange(per)
+			if box != nil {
+				box.Box(&k.inserts)
+			}
 			made <- k
 		}
 	}

@@ -103,12 +103,16 @@ func newGenerator(seed uint64) (*workload.Gen, error) {
 	}}})
 }
 
-// insert is the INSERT of so many rows.
+// insert is the INSERT of so many rows: its parameters are the first row's ID,
+// and then each row's rand and hash.
 func insert(table string, rows int, adHoc bool) driver.Statement {
-	st := driver.Statement{AdHoc: adHoc}
-	st.SQL = "INSERT INTO " + quote(table) + "(ID, rand, hash) VALUES (?, ?, ?)" + strings.Repeat(", (?, ?, ?)", rows-1)
-	for range rows {
-		st.Params = append(st.Params, driver.Int, driver.Text, driver.Text)
+	st := driver.Statement{AdHoc: adHoc, Params: []driver.Type{driver.Int, driver.Text, driver.Text}}
+	var sql strings.Builder
+	sql.WriteString("INSERT INTO " + quote(table) + "(ID, rand, hash) VALUES (?, ?, ?)")
+	for i := 1; i < rows; i++ {
+		fmt.Fprintf(&sql, ", (?1+%d, ?, ?)", i)
+		st.Params = append(st.Params, driver.Text, driver.Text)
 	}
+	st.SQL = sql.String()
 	return st
 }

@@ -83,6 +83,31 @@ func fill(args []any, columns []contract.Column, r int) {
 	}
 }
 
+// Box boxes all values, in the order in which they are bound.
+func (s *stmt) Box(b *contract.Batch) {
+	n := rowsOf(b)
+	args := make([]any, n*len(b.Columns))
+	fill(args, b.Columns, 0)
+	b.Ready = args
+}
+
+// rowsOf is how many rows a batch has.
+func rowsOf(b *contract.Batch) int {
+	if len(b.Columns) == 0 {
+		return 0
+	}
+	c := &b.Columns[0]
+	return max(len(c.Ints), len(c.Reals), len(c.Spans))
+}
+
+func ready(b *contract.Batch) ([]any, bool) {
+	if b == nil {
+		return nil, false
+	}
+	boxed, ok := b.Ready.([]any)
+	return boxed, ok
+}
+
 func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 	per := 1
 	var columns []contract.Column
@@ -98,12 +123,17 @@ func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 	sc := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(sc)
 	for ; lo < hi; lo += per {
-		fill(sc.args, columns, lo)
+		args := sc.args
+		if boxed, ok := ready(b); ok {
+			args = boxed[lo*len(columns):][:len(args)]
+		} else {
+			fill(args, columns, lo)
+		}
 		var err error
 		if s.prepared != nil {
-			_, err = s.prepared.ExecContext(ctx, sc.args...)
+			_, err = s.prepared.ExecContext(ctx, args...)
 		} else {
-			_, err = s.text.ExecContext(ctx, s.SQL, sc.args...)
+			_, err = s.text.ExecContext(ctx, s.SQL, args...)
 		}
 		if err != nil {
 			return s.lib.wrap(err)

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+)
+
+// benchOptions are the flags of bench.
+type benchOptions struct {
+	databaseOptions
+	pipeline bool
+	python   bool
+	interval int
+}
+
+func benchCommand(env *environment) *cobra.Command {
+	o := &benchOptions{}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Read every row of the table, hash and compare, and time it",
+		Long: `Bench reads the table that generate made and verifies that hash is the SHA-256 of
+what rand stands for. Times count from the query on, on a connection that is open.
+"After query" is when the library has taken the query: with database/sql when
+Query has returned, with others when the statement is prepared.
+
+Every row that does not match is counted, the first ten are shown, and the exit
+status is 1.`,
+		Example: `  sqlite3perf bench --db a.db
+  sqlite3perf bench --db a.db --driver native --pipeline
+  sqlite3perf bench --db a.db --python`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := configure(cmd); err != nil {
+				return err
+			}
+			if o.interval < 0 {
+				return usagef("-i %d: want seconds between progress lines, or 0 for none", o.interval)
+			}
+			return bench(cmd.Context(), env, o)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVar(&o.pipeline, "pipeline", false, "hash on other cores than the one that reads")
+	f.BoolVar(&o.python, "python", false, "have Python read the same file too: all rows fetched first, as the original did, and as they come")
+	f.IntVarP(&o.interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
+	o.addFlags(f)
+	o.addTableFlag(f)
+	return cmd
+}
+
+// benched is one reading of the table.
+type benched struct {
+	*document
+	how    string
+	where  string
+	result *job.Benched
+}
+
+func bench(ctx context.Context, env *environment, o *benchOptions) error {
+	type reading struct {
+		how string
+		job.Bench
+		driver string
+	}
+	list := []reading{{"", job.Bench{Pipeline: o.pipeline}, o.driver}}
+	if o.pipeline {
+		list[0].how = "pipeline"
+	}
+	if o.python {
+		list = append(list, reading{"", job.Bench{}, "python-fetchall"}, reading{"", job.Bench{}, "python"})
+	}
+	var tasks []*task
+	var watchers []*watcher
+	for i := range list {
+		own := o.databaseOptions
+		own.driver = list[i].driver
+		w := newWatcher(env, &own, 0, benchLine(list[i].how, list[i].driver, len(list) > 1))
+		b := list[i].Bench
+		b.Table, b.EveryMS = o.table, w.every(int64(o.interval)*1000)
+		t, err := own.check(ctx, env, job.Job{Bench: &b}, reads)
+		if err != nil {
+			return err
+		}
+		tasks, watchers = append(tasks, t), append(watchers, w)
+	}
+	var done []benched
+	stopped := false
+	for i, t := range tasks {
+		res, err := t.run(ctx, watchers[i])
+		if err != nil {
+			return err
+		}
+		if res.Bench != nil {
+			done = append(done, benched{t.document("bench", res), list[i].how, t.where(), res.Bench})
+		}
+		if stopped = res.Interrupted; stopped {
+			break
+		}
+	}
+	if err := printBenched(env.stdout, &o.databaseOptions, done, stopped); err != nil {
+		return err
+	}
+	for _, b := range done {
+		if b.result.Mismatches > 0 {
+			return statusError(exitFailed)
+		}
+	}
+	if stopped {
+		return statusError(exitInterrupted)
+	}
+	return nil
+}
+
+// benchLine words progress, with the driver's name where there are several.
+func benchLine(how, driver string, named bool) func(*job.Progress) string {
+	prefix := ""
+	if named {
+		prefix = strings.TrimSpace(driver+" "+how) + ": "
+	}
+	return func(p *job.Progress) string {
+		switch {
+		case p.Stage == "first-row" && len(p.FirstRow) == 3:
+			return fmt.Sprintf("%sfirst row after %s: ID %s, rand %s, hash %s", prefix, time.Duration(p.ElapsedNS), p.FirstRow[0], p.FirstRow[1], p.FirstRow[2])
+		case p.Stage == "rows":
+			return fmt.Sprintf("%s%d rows in %s, %.2f rows/s", prefix, p.Rows, time.Duration(p.ElapsedNS), perSecond(p.Rows, p.ElapsedNS))
+		}
+		return ""
+	}
+}
+
+func perSecond(n, ns int64) float64 { return float64(n) / max(float64(ns)/1e9, 1e-9) }
+
+func printBenched(out io.Writer, o *databaseOptions, list []benched, stopped bool) error {
+	if o.format == "json" {
+		var documents []*document
+		for _, b := range list {
+			documents = append(documents, b.document)
+		}
+		return writeJSON(out, documents)
+	}
+	for i, b := range list {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		r := b.result
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(w, "table %s of %s", o.table, b.where)
+		if b.how != "" {
+			fmt.Fprintf(w, ", %s", b.how)
+		}
+		fmt.Fprintln(w)
+		fmt.Fprintf(w, "time after query\t%s\n", time.Duration(r.AfterQueryNS))
+		if r.Rows > 0 {
+			fmt.Fprintf(w, "time to first row\t%s\n", time.Duration(r.FirstRowNS))
+		}
+		fmt.Fprintf(w, "rows\t%d\n", r.Rows)
+		if r.Rows > 0 {
+			fmt.Fprintf(w, "average\t%s per record, %.2f records/s\n", time.Duration(r.WallNS/r.Rows), perSecond(r.Rows, r.WallNS))
+		}
+		fmt.Fprintf(w, "overall\t%s\n", time.Duration(r.WallNS))
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		if r.Mismatches > 0 {
+			fmt.Fprintf(out, "%d rows of %d do not match:\n", r.Mismatches, r.Rows)
+			for _, m := range r.First {
+				fmt.Fprintf(out, "  ID %s: %s\n", m.ID, m.Why)
+			}
+			if more := r.Mismatches - int64(len(r.First)); more > 0 {
+				fmt.Fprintf(out, "  and %d more\n", more)
+			}
+		}
+	}
+	if stopped {
+		_, err := fmt.Fprintln(out, "interrupted")
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+)
+
+// concurrentOptions are the flags of concurrent.
+type concurrentOptions struct {
+	databaseOptions
+	job.Concurrent
+	maxConns int
+	duration time.Duration
+	close    bool
+	txlock   string
+	pool     string
+}
+
+func concurrentCommand(env *environment) *cobra.Command {
+	o := &concurrentOptions{}
+	cmd := &cobra.Command{
+		Use:   "concurrent",
+		Short: "Have readers and writers use the table at once",
+		Long: `Concurrent has writers insert single rows with ascending IDs, and readers read the
+three rows with the greatest, each as fast as it can (closed loop). Each second, and
+in total, it reports rates, latency, and errors by SQLite's extended code: those
+that a lock or an ID that is taken explains are counted, any other ends the run.
+
+Two of them may run on one file at once:
+  sqlite3perf concurrent --clear --db 'a.db?_journal=wal&_busy_timeout=10000'
+  sqlite3perf concurrent --from=99999999 --db 'a.db?_journal=wal&_busy_timeout=10000'`,
+		Example: `  sqlite3perf concurrent -r 10 -w 10 -m 4 -d 10s --clear --db 'a.db?_journal=wal'
+  sqlite3perf concurrent -w 100 --pool own --txlock immediate --db 'a.db?_journal=wal'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := configure(cmd); err != nil {
+				return err
+			}
+			if o.pool != "pinned" && o.pool != "go" && cmd.Flags().Changed("maxConns") {
+				return usagef("--pool %s and -m %d both say how many connections there are: leave one out", o.pool, o.maxConns)
+			}
+			return concurrent(cmd.Context(), env, o)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.IntVarP(&o.Readers, "reads", "r", 100, "`number` of readers")
+	f.IntVarP(&o.Writers, "writes", "w", 100, "`number` of writers")
+	f.IntVarP(&o.maxConns, "maxConns", "m", 1, "`connections` in the pool that all of them share")
+	f.DurationVarP(&o.duration, "duration", "d", time.Minute, "how long")
+	f.Int64Var(&o.From, "from", 0, "first `ID` to write")
+	f.BoolVar(&o.Clear, "clear", false, "drop the table first and make it anew")
+	f.BoolVar(&o.close, "close", true, "close the database at the end; --close=false exits without, leaving the WAL as it is")
+	f.StringVar(&o.txlock, "txlock", "", "write in explicit transactions that begin deferred, immediate or exclusive (default: the INSERT alone)")
+	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections stay open; go: but 2 are closed when idle, as Go's default is; own: one for each reader and writer; or a number, as -m")
+	f.BoolVar(&o.Force, "force", false, "drop or make the table even in a database that sqlite3perf did not make")
+	o.addFlags(f)
+	o.addTableFlag(f)
+	o.addSeedFlag(f)
+	return cmd
+}
+
+// settings adds what the flags ask for to what --db does.
+func (o *concurrentOptions) settings(s driver.Settings) error {
+	set := func(flag, name, value string) error {
+		v, err := driver.ParseSetting(name, value)
+		if err != nil {
+			return usagef("%s: %w", flag, err)
+		}
+		if old, ok := s[name]; ok && old != v {
+			return usagef("%s %s: --db says %s=%s: leave one out", flag, value, name, old)
+		}
+		s[name] = v
+		return nil
+	}
+	if o.txlock != "" {
+		if err := set("--txlock", "txlock", o.txlock); err != nil {
+			return err
+		}
+	}
+	size := strconv.Itoa(o.maxConns)
+	switch o.pool {
+	case "pinned":
+	case "go":
+		if err := set("--pool", "pool_idle", strconv.Itoa(min(2, o.maxConns))); err != nil {
+			return err
+		}
+	case "own":
+		o.Own = true
+		size = strconv.Itoa(max(o.Readers+o.Writers, 1))
+	default:
+		if n, err := strconv.Atoi(o.pool); err != nil || n < 1 {
+			return usagef("--pool %s: want pinned, go, own, or a number of connections", o.pool)
+		}
+		size = o.pool
+	}
+	return set("-m", "pool_size", size)
+}
+
+func concurrent(ctx context.Context, env *environment, o *concurrentOptions) error {
+	o.Table, o.DurationMS, o.KeepOpen = o.table, o.duration.Milliseconds(), !o.close
+	w := newWatcher(env, &o.databaseOptions, 0, activityLine)
+	t, err := o.check(ctx, env, job.Job{Concurrent: &o.Concurrent}, creates)
+	if err != nil {
+		return err
+	}
+	if err := o.settings(t.request.Settings); err != nil {
+		return err
+	}
+	res, err := t.run(ctx, w)
+	if err != nil {
+		return err
+	}
+	if o.format == "json" {
+		d := t.document("concurrent", res)
+		d.Seed = t.request.Seed
+		err = writeJSON(env.stdout, d)
+	} else if res.Concurrent != nil {
+		err = t.printConcurred(&o.Concurrent, res.Concurrent)
+	}
+	if err == nil && res.Interrupted {
+		fmt.Fprintln(env.stderr, "interrupted")
+		return statusError(exitInterrupted)
+	}
+	return err
+}
+
+// activityLine is what went on in a second.
+func activityLine(p *job.Progress) string {
+	a := p.Second
+	if a == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s  %s  |  %s", time.Duration(p.ElapsedNS).Round(time.Second),
+		groupLine("reads", &a.Readers, a.WallNS), groupLine("writes", &a.Writers, a.WallNS))
+}
+
+func groupLine(what string, g *job.Group, ns int64) string {
+	l := &g.Latency
+	s := fmt.Sprintf("%.0f %s/s", perSecond(g.Operations, ns), what)
+	if g.Operations > 0 {
+		s += fmt.Sprintf(", p50 %s, p99 %s, max %s", short(l.P50NS), short(l.P99NS), short(l.MaxNS))
+	}
+	for _, e := range g.Errors {
+		s += fmt.Sprintf(", %d %s", e.Count, e.Name)
+	}
+	return s
+}
+
+// short is a latency in three digits or so.
+func short(ns int64) string {
+	d := time.Duration(ns)
+	for unit := time.Second; unit > time.Nanosecond; unit /= 10 {
+		if d >= unit {
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.String()
+}
+
+func (t *task) printConcurred(c *job.Concurrent, r *job.Concurred) error {
+	out := t.env.stdout
+	fmt.Fprintf(out, "table %s of %s, for %s, closed loop\n", c.Table, t.where(), time.Duration(r.WallNS).Round(time.Millisecond))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "\tclients\toperations\tper second\tmean\tp50\tp90\tp99\tp99.9\tmax\terrors\t")
+	for _, g := range []struct {
+		name    string
+		clients int
+		*job.Group
+	}{{"readers", c.Readers, &r.Readers}, {"writers", c.Writers, &r.Writers}} {
+		l := &g.Latency
+		errs := int64(0)
+		for _, e := range g.Errors {
+			errs += e.Count
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t\n", g.name, g.clients, g.Operations, perSecond(g.Operations, r.WallNS),
+			short(l.MeanNS), short(l.P50NS), short(l.P90NS), short(l.P99NS), short(l.P999NS), short(l.MaxNS), errs)
+	}
+	err := w.Flush()
+	for _, g := range []struct {
+		name string
+		*job.Group
+	}{{"readers", &r.Readers}, {"writers", &r.Writers}} {
+		for _, e := range g.Errors {
+			_, perr := fmt.Fprintf(out, "%s: %d %s (%d), after %s of waiting in all\n", g.name, e.Count, e.Name, e.Code, short(e.WaitNS))
+			err = errors.Join(err, perr)
+		}
+	}
+	if c.Writers > 0 {
+		_, perr := fmt.Fprintf(out, "IDs from %d to %d were tried\n", c.From, r.LastID)
+		err = errors.Join(err, perr)
+	}
+	return err
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+)
+
+func paginateCommand(env *environment) *cobra.Command {
+	o := &databaseOptions{}
+	p := &job.Paginate{}
+	cmd := &cobra.Command{
+		Use:   "paginate",
+		Short: "Compare OFFSET with keyset pagination at several depths",
+		Long: `Paginate reads a page of the table in the order of ID at several depths, in two ways:
+  OFFSET  SELECT ID, rand, hash FROM bench ORDER BY ID LIMIT 5 OFFSET 2850001
+  keyset  SELECT ID, rand, hash FROM bench WHERE ID > 2850000 ORDER BY ID LIMIT 5
+Both must give the same rows. Each page is read both ways in every repetition, in
+shuffled order, on one connection, after it has been read once; shown are the
+median and its 95 % interval over the repetitions.`,
+		Example: `  sqlite3perf paginate --db a.db
+  sqlite3perf paginate --db a.db --depths 0,1000,100000 --limit 20 --repetitions 30`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := configure(cmd); err != nil {
+				return err
+			}
+			return paginate(cmd.Context(), env, o, p)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Int64SliceVar(&p.Depths, "depths", nil, "`rows` before the page, several (default: by the size of the table)")
+	f.IntVar(&p.Limit, "limit", 5, "`rows` to a page")
+	f.IntVar(&p.Repetitions, "repetitions", 10, "`times` that each page is read in each way, at least 6")
+	o.addFlags(f)
+	o.addTableFlag(f)
+	o.addSeedFlag(f)
+	return cmd
+}
+
+func paginate(ctx context.Context, env *environment, o *databaseOptions, p *job.Paginate) error {
+	p.Table = o.table
+	w := newWatcher(env, o, 0, func(g *job.Progress) string {
+		if g.Stage != "repetitions" {
+			return ""
+		}
+		return fmt.Sprintf("repetition %d of %d", g.Rows, p.Repetitions)
+	})
+	p.EveryMS = w.every(2000)
+	t, err := o.check(ctx, env, job.Job{Paginate: p}, reads)
+	if err != nil {
+		return err
+	}
+	res, err := t.run(ctx, w)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.format == "json":
+		d := t.document("paginate", res)
+		d.Seed = t.request.Seed
+		err = writeJSON(env.stdout, d)
+	case res.Paginate != nil && len(res.Paginate.Depths) > 0 && len(res.Paginate.Depths[0].OffsetNS) > 0:
+		fmt.Fprintf(env.stdout, "table %s of %s: %d rows, pages of %d in the order of ID\n", p.Table, t.where(), res.Paginate.Rows, p.Limit)
+		err = printPaginated(env.stdout, res.Paginate.Depths)
+	}
+	if err == nil && res.Interrupted {
+		fmt.Fprintln(env.stderr, "interrupted")
+		return statusError(exitInterrupted)
+	}
+	return err
+}
+
+// depth is one depth's times, summed up.
+type depth struct {
+	rows                  int64
+	offset, keyset, ratio stats.Summary // seconds, seconds, 1
+}
+
+func summed(pages []job.Page) (list []depth) {
+	for _, g := range pages {
+		var offset, keyset, ratio []float64
+		for i, ns := range g.OffsetNS {
+			offset = append(offset, float64(ns)/1e9)
+			keyset = append(keyset, float64(g.KeysetNS[i])/1e9)
+			ratio = append(ratio, offset[i]/keyset[i])
+		}
+		list = append(list, depth{g.Depth, stats.Summarize(offset), stats.Summarize(keyset), stats.Summarize(ratio)})
+	}
+	return list
+}
+
+func printPaginated(out io.Writer, pages []job.Page) error {
+	list := summed(pages)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "depth\tOFFSET\t[95 % interval]\tkeyset\t[95 % interval]\tOFFSET ÷ keyset\t[95 % interval]\t")
+	for _, d := range list {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%.1f\t%s\t\n", d.rows,
+			seconds(d.offset.Median), interval(d.offset, seconds), seconds(d.keyset.Median), interval(d.keyset, seconds),
+			d.ratio.Median, interval(d.ratio, func(x float64) string { return fmt.Sprintf("%.1f", x) }))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "n = %d each, interleaved in one process; closed loop\n\n", list[0].offset.N)
+	return printCurve(out, list)
+}
+
+func seconds(s float64) string { return short(int64(math.Round(s * 1e9))) }
+
+func interval(s stats.Summary, word func(float64) string) string {
+	if s.Interval == nil {
+		return "n<6"
+	}
+	return fmt.Sprintf("[%s, %s]", word(s.Interval.Low), word(s.Interval.High))
+}
+
+// curveWidth is how many characters the decades of the curve share.
+const curveWidth = 60
+
+// printCurve draws the medians on a logarithmic scale: o for OFFSET, k for
+// keyset, x where they meet.
+func printCurve(out io.Writer, list []depth) error {
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, d := range list {
+		for _, s := range []float64{d.offset.Median, d.keyset.Median} {
+			least, most = min(least, math.Log10(s)), max(most, math.Log10(s))
+		}
+	}
+	low, high := math.Floor(least), math.Ceil(most)
+	if high == low {
+		high++
+	}
+	at := func(s float64) int { return int(math.Round((math.Log10(s) - low) / (high - low) * curveWidth)) }
+	width := len(fmt.Sprint(list[len(list)-1].rows))
+	for _, d := range list {
+		line := []byte(strings.Repeat(" ", curveWidth+1))
+		for decade := low; decade <= high; decade++ {
+			line[at(math.Pow(10, decade))] = '.'
+		}
+		k, o := at(d.keyset.Median), at(d.offset.Median)
+		line[k], line[o] = 'k', 'o'
+		if k == o {
+			line[k] = 'x'
+		}
+		fmt.Fprintf(out, "%*d |%s\n", width, d.rows, strings.TrimRight(string(line), " "))
+	}
+	var scale strings.Builder
+	for decade := low; decade <= high; decade++ {
+		fmt.Fprintf(&scale, "%s", strings.Repeat(" ", max(at(math.Pow(10, decade))-scale.Len(), 0)))
+		scale.WriteString(strings.ReplaceAll(time.Duration(math.Pow(10, decade+9)).String(), "µs", "us"))
+	}
+	_, err := fmt.Fprintf(out, "%*s  %s\n%*s  o OFFSET, k keyset, x both; logarithmic\n", width, "", scale.String(), width, "")
+	return err
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+)
+
+func pragmaCommand(env *environment) *cobra.Command {
+	o := &databaseOptions{}
+	cmd := &cobra.Command{
+		Use:   "pragma NAME[=VALUE]...",
+		Short: "Read pragmas, or set them and say what has become of it",
+		Long: `Pragma reads each pragma that is named, or sets it and reads it back. What was set
+is read once more on a connection that is opened afterwards, since most pragmas
+hold for one connection only: setting synchronous here changes nothing for anyone
+else. Give those where the database is opened: --db 'a.db?_synchronous=off'.
+
+A pragma that does not read as it was set makes the exit status 1.`,
+		Example: `  sqlite3perf pragma journal_mode synchronous --db a.db
+  sqlite3perf pragma journal_mode=wal --db a.db --driver modernc`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := configure(cmd); err != nil {
+				return err
+			}
+			return pragma(cmd.Context(), env, o, args)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func pragma(ctx context.Context, env *environment, o *databaseOptions, args []string) error {
+	p := &job.Pragma{}
+	for _, s := range args {
+		a, err := job.ParsePragma(s)
+		if err != nil {
+			return usageError{err}
+		}
+		p.Pragmas = append(p.Pragmas, a)
+	}
+	t, err := o.check(ctx, env, job.Job{Pragma: p}, reads)
+	if err != nil {
+		return err
+	}
+	res, err := t.run(ctx, newWatcher(env, o, 0, func(*job.Progress) string { return "" }))
+	if err != nil {
+		return err
+	}
+	if o.format == "json" {
+		err = writeJSON(env.stdout, t.document("pragma", res))
+	} else {
+		err = t.printPragmas(res.Pragma)
+	}
+	switch {
+	case err != nil:
+		return err
+	case res.Interrupted:
+		return statusError(exitInterrupted)
+	}
+	for _, r := range res.Pragma {
+		if r.Set != nil && !r.Took {
+			return statusError(exitFailed)
+		}
+	}
+	return nil
+}
+
+func (t *task) printPragmas(list []job.PragmaRead) error {
+	fmt.Fprintln(t.env.stdout, t.where())
+	w := tabwriter.NewWriter(t.env.stdout, 0, 0, 2, ' ', 0)
+	for _, r := range list {
+		if r.Set == nil {
+			fmt.Fprintf(w, "%s\t%s\n", r.Name, answer(r.Before))
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s → %s\t%s\n", r.Name, answer(r.Before), answer(r.Got), verdict(&r))
+	}
+	return w.Flush()
+}
+
+func answer(rows []string) string {
+	if len(rows) == 0 {
+		return "(no answer)"
+	}
+	return strings.Join(rows, " ")
+}
+
+// verdict says what setting a pragma was good for.
+func verdict(r *job.PragmaRead) string {
+	switch {
+	case !r.Took:
+		return fmt.Sprintf("did not take %s", *r.Set)
+	case r.Later == nil:
+		return "set; the database in memory is gone with its connection"
+	case !r.Outlives:
+		return fmt.Sprintf("set, but for that connection only: a new one has %s", answer(r.Later))
+	case answer(r.Before) == answer(r.Got):
+		return "it was so before, on a new connection too"
+	}
+	return "set, and a new connection has it too"
+}

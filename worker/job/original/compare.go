@@ -1,0 +1,205 @@
+package original
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+var (
+	pairs = flag.Int("job-pairs", 7, "pairs of loops in the benchmarks of jobs")
+	rows  = flag.Int("job-rows", 0, "rows in the benchmarks of jobs (default: as each says)")
+)
+
+// Comparison holds a driver's jobs against the original's loops over mattn,
+// which is registered with database/sql as sqlite3.
+type Comparison struct{ Driver driver.Driver }
+
+// settings are those of '?_journal=wal&_sync=0'.
+var settings = driver.Settings{"journal_mode": "wal", "synchronous": "off"}
+
+const options = "?_journal=wal&_sync=0"
+
+func rowsOr(n int) int {
+	if *rows > 0 {
+		return *rows
+	}
+	return n
+}
+
+// Run does a job on a database.
+func (c Comparison) Run(ctx context.Context, path string, j job.Job, s driver.Settings) (r *job.Result, err error) {
+	db, err := c.Driver.Open(ctx, path, s)
+	if err != nil {
+		return nil, err
+	}
+	d := &job.Database{DB: db, Path: path, Settings: s, Seed: 1, Proof: &result.Proof{}}
+	r, err = j.Run(ctx, d, func(job.Progress) {})
+	return r, errors.Join(err, db.Close())
+}
+
+// BenchmarkGenerate fills a table of a million rows on new databases, prepared,
+// in pairs that follow each other, and reports rows per second of the job over
+// the loop's: the median of the pairs, the least and the greatest.
+func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
+	n := rowsOr(1_000_000)
+	for b.Loop() {
+		var p pairing
+		for i := range *pairs {
+			p.run(b, i, func() float64 {
+				db, err := sql.Open("sqlite3", filepath.Join(b.TempDir(), "original.db")+options)
+				check(b, err)
+				took, err := Generate(db, n, batch)
+				check(b, errors.Join(err, db.Close()))
+				return float64(n) / took.Seconds()
+			}, func() float64 {
+				r, err := c.Run(b.Context(), filepath.Join(b.TempDir(), "job.db"), job.Job{Generate: &job.Generate{
+					Table: "bench", Rows: int64(n), Batch: batch, Prepared: true,
+				}}, settings)
+				check(b, err)
+				if r.Generate.Rows != int64(n) {
+					b.Fatalf("%d rows of %d", r.Generate.Rows, n)
+				}
+				return float64(n) / (float64(r.Generate.WallNS) / 1e9)
+			})
+		}
+		p.report(b, "rows/s")
+	}
+}
+
+// BenchmarkBench verifies a table of 1.5 million rows, likewise: time per row
+// of the job over the loop's, and the greatest time to the job's first row.
+func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
+	n := rowsOr(1_500_000)
+	path := filepath.Join(b.TempDir(), "bench.db")
+	_, err := c.Run(b.Context(), path, job.Job{Generate: &job.Generate{Table: "bench", Rows: int64(n), Batch: 100, Prepared: true}}, settings)
+	check(b, err)
+	for b.Loop() {
+		var p pairing
+		first := int64(0)
+		for i := range *pairs {
+			p.run(b, i, func() float64 {
+				db, err := sql.Open("sqlite3", path)
+				check(b, err)
+				check(b, db.Ping())
+				got, took, err := Verify(db)
+				check(b, errors.Join(err, db.Close()))
+				if got != int64(n) {
+					b.Fatalf("%d rows of %d", got, n)
+				}
+				return float64(took) / float64(n)
+			}, func() float64 {
+				r, err := c.Run(b.Context(), path, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}, nil)
+				check(b, err)
+				if r.Bench.Rows != int64(n) || r.Bench.Mismatches != 0 {
+					b.Fatalf("%d rows of %d, %d mismatches", r.Bench.Rows, n, r.Bench.Mismatches)
+				}
+				first = max(first, r.Bench.FirstRowNS)
+				return float64(r.Bench.WallNS) / float64(n)
+			})
+		}
+		p.report(b, "ns/row")
+		b.ReportMetric(float64(first)/1e6, "first-row-max-ms")
+	}
+}
+
+func check(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// pairing is the figures of both sides.
+type pairing struct{ original, job, ratios []float64 }
+
+// run has the two sides follow each other, the first of them in turn.
+func (p *pairing) run(b *testing.B, i int, original, job func() float64) {
+	var o, j float64
+	for k := range 2 {
+		runtime.GC()
+		if (i+k)%2 == 0 {
+			o = original()
+		} else {
+			j = job()
+		}
+	}
+	p.original, p.job, p.ratios = append(p.original, o), append(p.job, j), append(p.ratios, j/o)
+	b.Logf("original %.0f, job %.0f, ratio %.3f", o, j, j/o)
+}
+
+func (p *pairing) report(b *testing.B, unit string) {
+	b.ReportMetric(median(p.original), "original-"+unit)
+	b.ReportMetric(median(p.job), "job-"+unit)
+	b.ReportMetric(median(p.ratios), "ratio")
+	b.ReportMetric(slices.Min(p.ratios), "ratio-min")
+	b.ReportMetric(slices.Max(p.ratios), "ratio-max")
+	b.ReportMetric(0, "ns/op") // of no meaning here
+}
+
+func median(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	n := len(x)
+	return (x[(n-1)/2] + x[n/2]) / 2
+}
+
+// inChild makes a test's executable the process whose memory is measured.
+const inChild = "SQLITE3PERF_GENERATE_ROWS"
+
+// Child does the work of [Comparison.BenchmarkMemory] where this process was
+// started for it. A TestMain calls it before all else.
+func (c Comparison) Child() {
+	n, err := strconv.ParseInt(os.Getenv(inChild), 10, 64)
+	if err != nil {
+		return
+	}
+	_, err = c.Run(context.Background(), os.Args[1], job.Job{Generate: &job.Generate{
+		Table: "bench", Rows: n, Batch: 100, Prepared: true,
+	}}, settings)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	data, _ := os.ReadFile("/proc/self/status")
+	_, data, _ = bytes.Cut(data, []byte("VmHWM:"))
+	fmt.Println(string(bytes.Fields(data)[0]))
+	os.Exit(0)
+}
+
+// BenchmarkMemory reports the most memory that a process holds which fills a
+// table of ten million rows.
+func (c Comparison) BenchmarkMemory(b *testing.B) {
+	if runtime.GOOS != "linux" {
+		b.Skip("the peak of a process's memory is read from /proc")
+	}
+	self, err := os.Executable()
+	check(b, err)
+	for b.Loop() {
+		n := rowsOr(10_000_000)
+		cmd := exec.Command(self, filepath.Join(b.TempDir(), "memory.db"))
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", inChild, n))
+		begin := time.Now()
+		out, err := cmd.Output()
+		check(b, err)
+		kib, err := strconv.ParseFloat(string(bytes.TrimSpace(out)), 64)
+		check(b, err)
+		b.ReportMetric(kib/1024, "peak-MiB")
+		b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "rows/s")
+		b.ReportMetric(0, "ns/op") // of no meaning here
+	}
+}

@@ -1,0 +1,80 @@
+// Package original is what the jobs are held against: the loops of the program
+// that sqlite3perf grew out of, written anew over database/sql, and the
+// comparison of the two. It is for benchmarks in the drivers' modules.
+package original
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Generate makes the table and fills it in one goroutine: random bytes, hash,
+// hex and INSERT, one after the other. It returns the time of the loop.
+func Generate(db *sql.DB, rows, batch int) (took time.Duration, err error) {
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec("CREATE TABLE bench(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)"); err != nil {
+		return 0, err
+	}
+	stmt, err := db.Prepare("INSERT INTO bench(ID, rand, hash) VALUES " + strings.Repeat(",(?,?,?)", batch)[1:])
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, stmt.Close()) }()
+	begin := time.Now()
+	value, h := make([]byte, 8), sha256.New()
+	args := make([]any, 0, 3*batch)
+	for id := range rows {
+		if _, err := rand.Read(value); err != nil {
+			return 0, err
+		}
+		h.Reset()
+		h.Write(value)
+		args = append(args, id, hex.EncodeToString(value), hex.EncodeToString(h.Sum(nil)))
+		if len(args) == cap(args) {
+			if _, err := stmt.Exec(args...); err != nil {
+				return 0, err
+			}
+			args = args[:0]
+		}
+	}
+	if len(args) > 0 {
+		return 0, fmt.Errorf("%d rows are no multiple of %d", rows, batch)
+	}
+	return time.Since(begin), nil
+}
+
+// Verify reads every row, hashes and compares, in one goroutine. It returns the
+// number of rows and the time from the query on.
+func Verify(db *sql.DB) (n int64, took time.Duration, err error) {
+	begin := time.Now()
+	rows, err := db.Query("SELECT * FROM bench")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer rows.Close()
+	var id int64
+	var value, hash string
+	h := sha256.New()
+	for rows.Next() {
+		if err := rows.Scan(&id, &value, &hash); err != nil {
+			return n, 0, err
+		}
+		h.Reset()
+		v, err := hex.DecodeString(value)
+		if err != nil {
+			return n, 0, err
+		}
+		h.Write(v)
+		if hex.EncodeToString(h.Sum(nil)) != hash {
+			return n, 0, fmt.Errorf("row %d does not match", id)
+		}
+		n++
+	}
+	return n, time.Since(begin), rows.Err()
+}

@@ -298,6 +298,12 @@ func (c *checker) mix(at string, m *workload.Mix) {
 		if len(o.Calls) == 0 {
 			c.bad(at+".calls", "is empty: want statements")
 		}
+		for _, j := range o.Mutex {
+			if m.Mutex {
+				c.bad(at+".mutex", "would be waited for for ever: the mix holds it around the operation")
+			}
+			c.within(at+".mutex", int64(j), 0, int64(len(o.Calls)-1))
+		}
 		for j := range o.Calls {
 			c.call(fmt.Sprintf("%s.calls[%d]", at, j), &o.Calls[j], "")
 		}

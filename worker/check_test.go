@@ -95,7 +95,11 @@ func TestCheckPlan(t *testing.T) {
 		"plan.phases[2].mix.count":                  func(_ *worker.Request, p *workload.Plan) { mix(p).Count = -1 },
 		"plan.phases[2].mix.duration_ms":            func(_ *worker.Request, p *workload.Plan) { mix(p).DurationMS = 1 << 60 },
 		"plan.phases[2].mix.gomaxprocs":             func(_ *worker.Request, p *workload.Plan) { mix(p).GOMAXPROCS = -1 },
-		"plan.phases[2].mix.retry.attempts":         func(_ *worker.Request, p *workload.Plan) { mix(p).Retry = &workload.Retry{Attempts: 1} },
+		"plan.phases[2].mix.operations[1].mutex would": func(_ *worker.Request, p *workload.Plan) {
+			mix(p).Mutex, mix(p).Operations[1].Mutex = true, []int{1}
+		},
+		"plan.phases[2].mix.operations[1].mutex is 2": func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[1].Mutex = []int{2} },
+		"plan.phases[2].mix.retry.attempts":           func(_ *worker.Request, p *workload.Plan) { mix(p).Retry = &workload.Retry{Attempts: 1} },
 		"plan.phases[2].mix.retry.backoff_us": func(_ *worker.Request, p *workload.Plan) {
 			mix(p).Retry = &workload.Retry{Attempts: 2, BackoffUS: -1}
 		},

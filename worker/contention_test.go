@@ -88,7 +88,7 @@ func TestMixRetriesLocksOnly(t *testing.T) {
 }
 
 func TestMixMutex(t *testing.T) {
-	most := func(mutex bool) int64 {
+	most := func(around, within bool) int64 {
 		f := newFake()
 		var now, most atomic.Int64
 		f.answer = func(string, []any) ([]driver.Row, error) {
@@ -99,13 +99,20 @@ func TestMixMutex(t *testing.T) {
 			now.Add(-1)
 			return []driver.Row{{{Int: 1}}}, nil
 		}
-		mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 8, Count: 200, Mutex: mutex})), driver.Settings{"pool_size": "8"})))
+		phase := mixOf(workload.Mix{Clients: 8, Count: 200, Mutex: around})
+		if within {
+			phase.Mix.Operations[0].Mutex = []int{0}
+		}
+		mixSample(t, serve(t, f, trialOf(t, blog(1, phase), driver.Settings{"pool_size": "8"})))
 		return most.Load()
 	}
-	if n := most(true); n != 1 {
+	if n := most(true, false); n != 1 {
 		t.Errorf("%d operations at once under the mutex", n)
 	}
-	if n := most(false); n < 2 {
+	if n := most(false, true); n != 1 {
+		t.Errorf("%d statements at once under the mutex", n)
+	}
+	if n := most(false, false); n < 2 {
 		t.Errorf("%d operations at once without a mutex: the test says nothing", n)
 	}
 }

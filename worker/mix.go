@@ -41,7 +41,7 @@ type mixClient struct {
 	order []uint8 // of the chunk: indexes of ops
 	next  int64   // number, among the client's own, of the operation after the chunk
 
-	mutex   *sync.Mutex // around each attempt; nil: none
+	mutex   *sync.Mutex // of the application, common to all clients
 	retries int64
 
 	elapsed    int64 // time in ns from the beginning to the last operation, less what making parameters took
@@ -64,10 +64,11 @@ type mixOp struct {
 // mixCall has what an execution needs side by side: after SQLite has run, the
 // nearest cache holds little else, and every line of it counts.
 type mixCall struct {
-	stmt  driver.Stmt
-	batch *driver.Batch // nil: no parameters
-	reads bool          // has columns
-	want  int64         // rows; -1: not known
+	stmt      driver.Stmt
+	batch     *driver.Batch // nil: no parameters
+	reads     bool          // has columns
+	exclusive bool          // under the mutex
+	want      int64         // rows; -1: not known
 	*workload.Call
 }
 
@@ -82,13 +83,10 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 			err = errors.Join(err, c.close())
 		}
 	}()
-	var mutex *sync.Mutex
-	if m.Mutex {
-		mutex = &sync.Mutex{}
-	}
+	var mutex sync.Mutex
 	var shared []mixOp
 	for id := range m.Clients {
-		c := &mixClient{gen: t.gen, mix: m, stream: p.Name, id: int64(id), clients: int64(m.Clients), runner: t.db, mutex: mutex, errors: map[int]*result.ErrorCount{}}
+		c := &mixClient{gen: t.gen, mix: m, stream: p.Name, id: int64(id), clients: int64(m.Clients), runner: t.db, mutex: &mutex, errors: map[int]*result.ErrorCount{}}
 		c.count = func(driver.Row) error { c.rows++; return nil }
 		clients = append(clients, c)
 		if m.OwnConn {
@@ -172,7 +170,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp) error {
 		o := &c.mix.Operations[i]
 		op := mixOp{Operation: o, latency: newLatency()}
 		for j := range o.Calls {
-			call := mixCall{Call: &o.Calls[j], reads: len(o.Calls[j].Columns) > 0, want: o.Calls[j].Rows}
+			call := mixCall{Call: &o.Calls[j], reads: len(o.Calls[j].Columns) > 0, want: o.Calls[j].Rows, exclusive: slices.Contains(o.Mutex, j)}
 			if len(call.Parameters) > 0 {
 				call.batch = &driver.Batch{PerExec: 1}
 			}
@@ -291,10 +289,10 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	return nil
 }
 
-// attempt does an operation with row r of its parameters, under the mutex if
-// there is one.
+// attempt does an operation with row r of its parameters, under the mutex if the
+// mix asks for it.
 func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (err error) {
-	if c.mutex != nil {
+	if c.mix.Mutex {
 		c.mutex.Lock()
 	}
 	if op.Transaction {
@@ -302,7 +300,7 @@ func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (err error) {
 	} else {
 		err = c.calls(ctx, op, nil, r)
 	}
-	if c.mutex != nil {
+	if c.mix.Mutex {
 		c.mutex.Unlock()
 	}
 	return err
@@ -368,18 +366,24 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) e
 				return err
 			}
 		}
+		if call.exclusive {
+			c.mutex.Lock()
+		}
+		var err error
 		if !call.reads {
-			if err := stmt.Exec(ctx, call.batch, r, r+1); err != nil {
-				return err
+			err = stmt.Exec(ctx, call.batch, r, r+1)
+		} else {
+			before := c.rows
+			err = stmt.Query(ctx, call.batch, r, c.count)
+			if err == nil && call.want >= 0 && c.rows-before != call.want {
+				err = failf("rows", "%s returned %d rows, expected %d", call.SQL, c.rows-before, call.want)
 			}
-			continue
 		}
-		before := c.rows
-		if err := stmt.Query(ctx, call.batch, r, c.count); err != nil {
+		if call.exclusive {
+			c.mutex.Unlock()
+		}
+		if err != nil {
 			return err
-		}
-		if call.want >= 0 && c.rows-before != call.want {
-			return failf("rows", "%s returned %d rows, expected %d", call.SQL, c.rows-before, call.want)
 		}
 	}
 	return nil

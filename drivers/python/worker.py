@@ -840,7 +840,7 @@ class Trial:
         pool = queue.SimpleQueue()
         for conn in self.conns:
             pool.put(conn)
-        clock, mutex = MixClock(), threading.Lock() if m.get("mutex") else None
+        clock, mutex = MixClock(), threading.Lock()
         every = [MixClient(self, p, i, clients, clock, pool, mutex) for i in range(clients)]
         for c in every:
             c.make(m.get("count") or self.CHUNK)
@@ -936,6 +936,9 @@ class MixClock:
         return self.at + time.perf_counter_ns() - self.since
 
 
+NO_MUTEX = contextlib.nullcontext()
+
+
 class MixClient:
     """One thread of a mix."""
 
@@ -943,7 +946,7 @@ class MixClient:
         self.mix, self.number, self.clients = p["mix"], number, clients
         self.gen, self.name, self.begin = trial.gen, p["name"], trial.begin
         self.clock, self.pool, self.own = clock, pool, None
-        self.mutex = mutex or contextlib.nullcontext()
+        self.mutex = mutex
         if self.mix.get("own_conn") and pool:
             self.own = trial.conns[number]
         operations = self.mix["operations"]
@@ -1035,7 +1038,7 @@ class MixClient:
         backoff = policy.get("backoff_us", 0) / 1e6
         for left in reversed(range(policy["attempts"])):
             try:
-                with self.mutex:
+                with self.mutex if self.mix.get("mutex") else NO_MUTEX:
                     return self.do(conn, *operation)
             except sqlite3.OperationalError as e:
                 if not left or not is_lock(e):
@@ -1044,22 +1047,26 @@ class MixClient:
             backoff *= 2
             self.retries += 1
 
+    def call(self, conn, call, values, decode):
+        if not call.get("columns"):
+            conn.execute(call["sql"], values)
+            return
+        n = 0
+        for row in result_of(conn, call["sql"], values):
+            if decode:
+                decode(row)
+            n += 1
+        self.rows += n
+        check_rows(call, n)
+
     def do(self, conn, op, parameters, decoders):
         transaction = op.get("transaction")
         try:
             if transaction:
                 conn.execute(self.begin)
-            for call, values, decode in zip(op["calls"], parameters, decoders):
-                if not call.get("columns"):
-                    conn.execute(call["sql"], values)
-                    continue
-                n = 0
-                for row in result_of(conn, call["sql"], values):
-                    if decode:
-                        decode(row)
-                    n += 1
-                self.rows += n
-                check_rows(call, n)
+            for j, (call, values, decode) in enumerate(zip(op["calls"], parameters, decoders)):
+                with self.mutex if j in op.get("mutex", ()) else NO_MUTEX:
+                    self.call(conn, call, values, decode)
             if transaction:
                 conn.execute("COMMIT")
         except BaseException:

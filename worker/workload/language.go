@@ -25,7 +25,7 @@ var keys = map[string][]string{
 	"http":      {"name", "http", "about", "context", "clients", "count", "duration", "rate", "statement", "parameters", "columns", "expect"},
 	"script":    {"name", "script", "about", "untimed", "context"},
 	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect"},
-	"statement": {"sql", "statement", "columns", "expect"},
+	"statement": {"sql", "statement", "columns", "expect", "mutex"},
 	"expect":    {"rows", "returns"},
 }
 

@@ -425,7 +425,7 @@ func (l *loader) mix(f *fields, phase string) *Mix {
 		l.errorf(n, "mix has %d operations: want at most %d", len(n.Content), maxOperations)
 	}
 	for _, n := range l.list(n) {
-		if op, ok := l.operation(n, phase); ok {
+		if op, ok := l.operation(n, phase, m.Mutex); ok {
 			if slices.ContainsFunc(m.Operations, func(o Operation) bool { return o.Name == op.Name }) {
 				l.errorf(n, "two operations are called %q: write another name", op.Name)
 			}
@@ -467,15 +467,31 @@ func (l *loader) end(f *fields, kind string) (count, durationMS int64) {
 	case n != nil:
 		count, _ = l.number(n, "count", 1)
 	case duration != nil:
-		d, err := time.ParseDuration(duration.Value)
-		if duration.Kind != yaml.ScalarNode || err != nil || d < time.Millisecond {
-			l.errorf(duration, "duration is %s: want one such as 10s", describe(duration))
-		}
-		durationMS = d.Milliseconds()
+		durationMS = l.duration(duration)
 	default:
 		l.errorf(f.node, "the %s has no end: write count: 10000 or duration: 10s", kind)
 	}
 	return count, durationMS
+}
+
+// duration reads a time in milliseconds: 10s, or a number with a parameter in it
+// before its unit, such as $time ms.
+func (l *loader) duration(n *yaml.Node) int64 {
+	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "$") {
+		expr, perUnit := strings.TrimSuffix(n.Value, "ms"), int64(1)
+		if expr == n.Value {
+			expr, perUnit = strings.TrimSuffix(n.Value, "s"), 1000
+		}
+		if expr != n.Value {
+			v, _ := l.number(&yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(expr), Line: n.Line, Column: n.Column}, "duration", 1)
+			return min(v, 1<<40) * perUnit
+		}
+	}
+	d, err := time.ParseDuration(n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil || d < time.Millisecond {
+		l.errorf(n, "duration is %s: want one such as 10s, or $time ms", describe(n))
+	}
+	return d.Milliseconds()
 }
 
 // rate reads operations per second.
@@ -492,7 +508,7 @@ func (l *loader) rate(n *yaml.Node) float64 {
 	return x
 }
 
-func (l *loader) operation(n *yaml.Node, phase string) (op Operation, ok bool) {
+func (l *loader) operation(n *yaml.Node, phase string, mutex bool) (op Operation, ok bool) {
 	f, ok := l.object(n, "an operation", "{name: read, sql: SELECT 1, columns: [int]}", keys["operation"])
 	if !ok {
 		return op, false
@@ -532,7 +548,14 @@ func (l *loader) operation(n *yaml.Node, phase string) (op Operation, ok bool) {
 				l.errorf(f.node, "the statement has no sql: write sql: SELECT 1")
 				continue
 			}
-			op.Calls = append(op.Calls, l.call(n, f.get("sql"), f, p, nil, false))
+			c := l.call(n, f.get("sql"), f, p, nil, false)
+			switch held := l.flag(f.get("mutex"), "mutex"); {
+			case held && mutex:
+				l.errorf(f.key("mutex"), "the mutex is held around the whole operation: leave it out here or in the phase")
+			case held:
+				op.Mutex = append(op.Mutex, len(op.Calls))
+			}
+			op.Calls = append(op.Calls, c)
 		}
 		if len(many.Content) == 0 && many.Kind == yaml.SequenceNode {
 			l.errorf(many, "statements is empty: want SQL")

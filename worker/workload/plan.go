@@ -193,6 +193,10 @@ type Operation struct {
 	Weight      int64  `json:"weight"`
 	Transaction bool   `json:"transaction,omitempty"`
 	Calls       []Call `json:"calls"`
+
+	// Mutex lists the calls, by their index, that the mix's mutex is held around,
+	// where it is not held around whole operations.
+	Mutex []int `json:"mutex,omitempty"`
 }
 
 // HTTP serves one statement to clients in another process: the worker is the

@@ -25,6 +25,7 @@ type JobRequest struct {
 	Path     string
 	Settings driver.Settings
 	Seed     uint64
+	Args     []string // that the executable is started with, as [Ref.Args] names them
 
 	Ready    func(*result.Proof)   // the database is open, the settings hold; may be nil
 	Progress func(p *job.Progress) // may be nil
@@ -46,7 +47,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	given := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, executable)
+	cmd := exec.CommandContext(ctx, executable, r.Args...)
 	isolate(cmd)
 	cmd.WaitDelay = time.Second
 	stderr := &ends{max: 2 << 10}

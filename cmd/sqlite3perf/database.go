@@ -201,6 +201,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("driver %s: %w", t.ref.Name, err)
 	}
+	t.request.Args = t.ref.Args()
 	t.request.Ready = func(p *result.Proof) { t.proof = p }
 	t.request.Progress = w.progress
 	res, err := lab.RunJob(ctx, executable, t.request, stop)

@@ -880,6 +880,8 @@ class Trial:
 
     def verify_mix(self, p):
         m, conn, h = p["mix"], self.conns[0], hashlib.sha256()
+        if not any(call.get("columns") for op in m["operations"] for call in op["calls"]):
+            return h.hexdigest()  # nothing is returned
         client = MixClient(self, p, 0, 1, None, None, None)
         client.make(min(m.get("count") or self.VERIFIED, self.VERIFIED))
         conn.execute(self.begin)
@@ -1109,6 +1111,114 @@ class Client:
                 last = now
 
 
+class Bench:
+    """The job bench: reads every row of a table, hashes and compares."""
+
+    COUNTED = 1024  # rows between two looks at the clock
+    LISTED = 10  # mismatches that are described
+
+    def __init__(self, request):
+        self.path, self.settings = request["path"], request.get("settings") or {}
+        self.job = request["job"]["bench"]
+        self.stopped = threading.Event()
+        self.mismatches, self.first = 0, []
+
+    def watch(self):
+        """The end of the requests stops the job."""
+        while os.read(0, 1 << 16):
+            pass
+        self.stopped.set()
+
+    def run(self):
+        threading.Thread(target=self.watch, daemon=True).start()
+        check_settings(self.settings)
+        conn = connect(self.path, self.settings)
+        try:
+            self.prove(conn)
+            name = self.job["table"].replace('"', '""')
+            have = [c for _, c, *_ in conn.execute(f'PRAGMA table_info("{name}")')]
+            if not have:
+                raise Failure("database", f"there is no table {self.job['table']}: sqlite3perf generate makes it, or name another with --table")
+            for want in "ID", "rand", "hash":
+                if want.lower() not in (c.lower() for c in have):
+                    raise Failure("database", f"table {self.job['table']} has no column {want} (it has {', '.join(have)}): want one with ID, rand and hash, as sqlite3perf generate makes it")
+            return self.read(conn, f'SELECT ID, rand, hash FROM "{name}"')
+        finally:
+            conn.close()
+
+    def prove(self, conn):
+        got = {**read_settings(conn), "pool_size": "1"}
+        wrong = [f"{k}: wanted {v}, got {got[k]}" for k, v in self.settings.items() if k in got and got[k] != v]
+        if wrong:
+            raise Failure("setting", "; ".join(wrong) + ", on connection 1 of 1")
+        version, source = conn.execute("SELECT sqlite_version(), sqlite_source_id()").fetchone()
+        proof = {
+            "connections": [got],
+            "sqlite_version": version,
+            "sqlite_source_id": source,
+            "compile_options": [o for (o,) in conn.execute("PRAGMA compile_options")],
+            **LINKED,
+        }
+        answer(type="ready", protocol=PROTOCOL, proof=proof)
+
+    def read(self, conn, sql):
+        every = self.job.get("every_ms", 0) * 1_000_000
+        n, first_row, interrupted = 0, 0, False
+        begin = time.monotonic_ns()
+        rows = conn.execute(sql)
+        after_query = time.monotonic_ns() - begin
+        if FETCHALL:
+            rows = rows.fetchall()
+        told = begin
+        for row in rows:
+            if n == 0:
+                first_row = time.monotonic_ns() - begin
+                shown = ["NULL" if v is None else str(v) for v in row]
+                answer(type="progress", progress={"stage": "first-row", "elapsed_ns": first_row, "first_row": shown})
+            self.check(n, *row)
+            n += 1
+            if n % self.COUNTED == 0:
+                now = time.monotonic_ns()
+                if every and now - told >= every:
+                    told = now
+                    answer(type="progress", progress={"stage": "rows", "elapsed_ns": now - begin, "rows": n})
+                if self.stopped.is_set():
+                    interrupted = True
+                    break
+        found = {
+            "rows": n,
+            "after_query_ns": after_query,
+            "first_row_ns": first_row,
+            "wall_ns": time.monotonic_ns() - begin,
+            "mismatches": self.mismatches,
+            "first_mismatches": self.first,
+        }
+        return {"interrupted": interrupted, "bench": found}
+
+    def check(self, n, ident, rand, digest):
+        try:
+            if hashlib.sha256(bytes.fromhex(rand)).hexdigest() == digest and ident is not None:
+                return
+        except (TypeError, ValueError):
+            pass
+        self.mismatches += 1
+        if len(self.first) < self.LISTED:
+            shown = "NULL" if ident is None else str(ident)
+            self.first.append({"row": n, "id": shown, "why": self.why(ident, rand, digest)})
+
+    @staticmethod
+    def why(ident, rand, digest):
+        if rand is None or digest is None or ident is None:
+            return f"{'rand' if rand is None else 'hash' if digest is None else 'ID'} is NULL"
+        try:
+            value = bytes.fromhex(rand)
+        except (TypeError, ValueError):
+            return f"rand {rand!r:.40} is not hexadecimal"
+        if len(digest) != 64:
+            return f"hash {digest!r:.80} has {len(digest)} digits, a SHA-256 has 64"
+        return f"hash is {digest}, but the SHA-256 of rand {rand} is {hashlib.sha256(value).hexdigest()}"
+
+
 def file_size(path):
     try:
         return os.path.getsize(path)
@@ -1152,10 +1262,14 @@ def understood(line):
         raise Failure("protocol", f"request is not understood: {e!r}") from e
     if protocol != PROTOCOL:
         raise Failure("protocol", f"request speaks protocol {protocol}, this worker {PROTOCOL}")
-    if kind not in ("describe", "trial"):
-        raise Failure("protocol", f"unknown request {kind!r}: known are describe and trial")
+    if kind == "serve":
+        raise Failure("unsupported", "this worker serves no HTTP")
+    if kind not in ("describe", "trial", "job"):
+        raise Failure("protocol", f"unknown request {kind!r}: known are describe, trial and job")
     if kind == "trial" and not (request.get("path") and request.get("plan") and "seed" in request):
         raise Failure("protocol", "a trial needs a path, a seed and a plan")
+    if kind == "job" and not (request.get("path") and request.get("job")):
+        raise Failure("protocol", "a job needs a path and says what to do")
     return request
 
 
@@ -1176,6 +1290,11 @@ def main():
             raise Failure("unsupported", unable())
         if request["type"] == "describe":
             answer(type="info", protocol=PROTOCOL, info=INFO, proof=LINKED)
+            return
+        if request["type"] == "job":
+            if "bench" not in request["job"]:
+                raise Failure("usage", f"this worker does the job bench only, not {', '.join(request['job'])}")
+            answer(type="result", result=Bench(request).run())
             return
         trial = Trial(request)
         try:

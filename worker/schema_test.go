@@ -17,6 +17,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
@@ -173,8 +174,8 @@ func TestSchemaFields(t *testing.T) {
 		of   any
 		defs []string
 	}{
-		{worker.Request{}, []string{"describe", "trial", "serve", "order"}},
-		{worker.Response{}, []string{"info message", "ready", "phase message", "sample message", "listening", "begun", "served", "done", "failed"}},
+		{worker.Request{}, []string{"describe", "trial", "serve", "order", "job message"}},
+		{worker.Response{}, []string{"info message", "ready", "phase message", "sample message", "listening", "begun", "served", "done", "progress message", "result message", "failed"}},
 		{driver.Info{}, []string{"info"}},
 		{result.Proof{}, []string{"proof"}},
 		{result.Sample{}, []string{"sample"}},
@@ -196,6 +197,24 @@ func TestSchemaFields(t *testing.T) {
 		{workload.Operation{}, []string{"operation"}},
 		{workload.Call{}, []string{"call"}},
 		{workload.Parameter{}, []string{"parameter"}},
+		{job.Job{}, []string{"job"}},
+		{job.Generate{}, []string{"job generate"}},
+		{job.Bench{}, []string{"job bench"}},
+		{job.Pragma{}, []string{"job pragma"}},
+		{job.PragmaArgument{}, []string{"pragma argument"}},
+		{job.Concurrent{}, []string{"job concurrent"}},
+		{job.Paginate{}, []string{"job paginate"}},
+		{job.Progress{}, []string{"progress"}},
+		{job.Activity{}, []string{"activity"}},
+		{job.Group{}, []string{"group"}},
+		{job.Result{}, []string{"result"}},
+		{job.Generated{}, []string{"generated"}},
+		{job.Benched{}, []string{"benched"}},
+		{job.Mismatch{}, []string{"row mismatch"}},
+		{job.PragmaRead{}, []string{"pragma read"}},
+		{job.Concurred{}, []string{"concurred"}},
+		{job.Paginated{}, []string{"paginated"}},
+		{job.Page{}, []string{"page"}},
 	} {
 		typ := reflect.TypeOf(pair.of)
 		seen[typ] = true

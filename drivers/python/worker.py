@@ -51,6 +51,7 @@ INFO = {
     "interface": "direct",
     "limits": {
         "context": "calls take no context: a cancellable phase is run as any other",
+        "http": "its worker serves no HTTP",
         "pool_idle": "its worker keeps every connection open",
     },
 }

@@ -161,6 +161,7 @@ func TestPythonWorkerCannot(t *testing.T) {
 		"generator":    {func(r *worker.Request) { r.Plan = &bad }, "unsupported", `no generator of kind 'oracle'`},
 		"phase":        {func(r *worker.Request) { r.Plan = &empty }, "unsupported", "runs no"},
 		"setting":      {func(r *worker.Request) { r.Settings = driver.Settings{"shape": "round"} }, "setting", "shape"},
+		"serving":      {func(r *worker.Request) { r.Type = worker.TypeServe }, "unsupported", "serves no HTTP"},
 		"no path":      {func(r *worker.Request) { r.Path = "" }, "protocol", "needs a path"},
 		"no plan":      {func(r *worker.Request) { r.Plan = nil }, "protocol", "needs a path"},
 		"no directory": {func(r *worker.Request) { r.Path = filepath.Join(filepath.Dir(there), "no", "x.db") }, "sqlite", "SQLITE_CANTOPEN: unable to open database file"},

@@ -36,8 +36,10 @@ const (
 	// missedRate is the share of a fixed rate below which it was not met.
 	missedRate = 0.99
 
-	ceilingPhases = 3 // the ceiling is the median of so many, each of
-	ceilingLasts  = 500 * time.Millisecond
+	// The ceiling is the best of so many loads, each of so long: whatever else the
+	// machine does can only lower it.
+	ceilingPhases = 5
+	ceilingLasts  = 300 * time.Millisecond
 )
 
 // httpPhase finds the http phase of that name.
@@ -311,15 +313,12 @@ func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 		if t.Status != result.OK {
 			return nil // the trial itself will fail, with the reason
 		}
-		var rates []float64
-		for _, m := range t.Samples {
-			rates = append(rates, 1/m.Value())
-		}
-		slices.Sort(rates)
 		if p.ceilings == nil {
 			p.ceilings = map[int]float64{}
 		}
-		p.ceilings[h.Clients] = rates[len(rates)/2]
+		for _, m := range t.Samples {
+			p.ceilings[h.Clients] = max(p.ceilings[h.Clients], 1/m.Value())
+		}
 	}
 	return nil
 }

@@ -50,21 +50,8 @@ func FuzzResponse(f *testing.F) {
 		}
 		in := bufio.NewReader(bytes.NewReader(data))
 		for i, got := range list {
-			var r *http.Response
-			for {
-				var err error
-				if r, err = http.ReadResponse(in, nil); err != nil {
-					t.Fatalf("response %d: %+v; net/http: %v", i, got, err)
-				}
-				if r.StatusCode >= 200 {
-					break
-				}
-			}
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Fatalf("response %d: %+v; net/http: %v", i, got, err)
-			}
-			want := answer{r.StatusCode, string(body), !r.Close && (r.ContentLength >= 0 || len(r.TransferEncoding) > 0)}
+			r, body := final(t, in, got)
+			want := answer{r.StatusCode, body, !r.Close && (r.ContentLength >= 0 || len(r.TransferEncoding) > 0)}
 			if strings.EqualFold(r.Header.Get("Connection"), "keep-alive") && r.ProtoMinor == 0 {
 				want.keep = got.keep
 			}
@@ -73,4 +60,22 @@ func FuzzResponse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// final reads with net/http the next response that is not interim, and its body.
+func final(t *testing.T, in *bufio.Reader, got answer) (*http.Response, string) {
+	for {
+		r, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatalf("%+v; net/http: %v", got, err)
+		}
+		body, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil {
+			t.Fatalf("%+v; net/http: %v", got, err)
+		}
+		if r.StatusCode >= 200 {
+			return r, string(body)
+		}
+	}
 }

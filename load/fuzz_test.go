@@ -50,7 +50,7 @@ func FuzzResponse(f *testing.F) {
 		}
 		in := bufio.NewReader(bytes.NewReader(data))
 		for i, got := range list {
-			r, body := final(t, in, got)
+			r, body := final(t, in, got) //nolint:bodyclose // final does
 			want := answer{r.StatusCode, body, !r.Close && (r.ContentLength >= 0 || len(r.TransferEncoding) > 0)}
 			if strings.EqualFold(r.Header.Get("Connection"), "keep-alive") && r.ProtoMinor == 0 {
 				want.keep = got.keep

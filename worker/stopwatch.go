@@ -51,8 +51,22 @@ func (s *Stopwatch) Stop() {
 
 // Read writes what has been added up to a sample.
 func (s *Stopwatch) Read(to *result.Sample) {
-	to.WallNS, to.UserNS, to.SystemNS = s.wall, s.user, s.system
+	to.WallNS = s.wall
+	to.UserNS, to.SystemNS = shares(s.user, s.system)
 	to.Allocs, to.AllocBytes = s.allocs, s.allocBytes
+}
+
+// shares keeps a share from being below zero. How a child's time is shared out
+// may change, in the course of a short phase, by more than the phase has used:
+// only the sum is exact.
+func shares(user, system int64) (int64, int64) {
+	switch {
+	case user < 0:
+		return 0, user + system
+	case system < 0:
+		return user + system, 0
+	}
+	return user, system
 }
 
 // heapAllocs is the count and bytes of heap objects so far. It stops the world

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"syscall"
+	"unsafe"
 )
 
 // clockTick is what /proc counts CPU time in: USER_HZ, 100 a second on every
@@ -48,10 +50,34 @@ func livingChildrenCPU() (user, system int64) {
 		}
 		u, _ := strconv.ParseInt(string(fields[11]), 10, 64)
 		s, _ := strconv.ParseInt(string(fields[12]), 10, 64)
-		user += u * clockTick
-		system += s * clockTick
+		u, s = u*clockTick, s*clockTick
+		// A phase may be shorter than a tick: the sum is known to the
+		// nanosecond, and is shared out as the ticks are.
+		if total := cpuClock(pid); total > 0 {
+			part := 0.0
+			if u+s > 0 {
+				part = float64(s) / float64(u+s)
+			}
+			s = int64(part * float64(total))
+			u = total - s
+		}
+		user += u
+		system += s
 	}
 	return user, system
+}
+
+// cpuClock is the CPU time in nanoseconds that a process has used, 0 where it
+// cannot be told.
+func cpuClock(pid int) int64 {
+	// The number of a process's clock, as clock_getcpuclockid(3) makes it.
+	const sched = 2
+	clock := int32(^pid<<3 | sched)
+	var ts syscall.Timespec
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+		return 0
+	}
+	return ts.Nano()
 }
 
 // peakRSS is the most memory in bytes that the process and its living children

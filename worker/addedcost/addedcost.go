@@ -14,21 +14,23 @@
 // the transaction over the preparation to the commit, of the query from its
 // execution to its end, of a mix all operations. The engine's side of a mix
 // includes a reading of the clock and a record in the histogram for each
-// operation, and making the parameters of all but the first 8192. The hand's
-// side does nothing but the work.
+// operation. The hand's side does nothing but the work.
 //
-// Nothing waits for the disk (journal in memory, synchronous off, a page cache
-// that holds the database), since that would hide what is looked for.
+// Nothing waits for the disk or asks for a file lock (journal in memory,
+// synchronous off, exclusive locking, a page cache that holds the database),
+// since that would hide what is looked for.
 //
 // The two sides make a pair, in one process, each on a fresh database file.
-// Which goes first alternates. A driver's module has the hand's side and runs
+// Which goes first alternates. A phase lasts some tens of milliseconds, so that
+// whatever else the machine does spoils few of many pairs instead of a part of
+// each. A driver's module has the hand's side and runs
 //
 //	func TestAddedCost(t *testing.T)      { addedcost.Test(t, library) }
 //	func BenchmarkAddedCost(b *testing.B) { addedcost.Benchmark(b, library) }
 //
 // where the benchmark makes as many pairs as -benchtime says:
 //
-//	go test -run '^$' -bench AddedCost -benchtime 20x
+//	go test -run '^$' -bench AddedCost -benchtime 100x
 package addedcost
 
 import (

@@ -42,7 +42,7 @@ func Test(t *testing.T, l Library) {
 // its interval. Its log has the same for CPU time, which is steadier where
 // other processes want the CPU too.
 func Benchmark(b *testing.B, l Library) {
-	n := size{users: 50_000, reads: 50_000, transactions: 5_000}
+	n := size{users: 50_000, reads: 50_000, transactions: 20_000}
 	w, err := newWork(n)
 	if err != nil {
 		b.Fatal(err)

@@ -1,0 +1,27 @@
+package worker_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// The time of a closed loop is that of its operations: what making parameters
+// takes, chunk by chunk, is not in it.
+func TestMixTimeIsOfItsOperations(t *testing.T) {
+	call := workload.Call{SQL: `INSERT INTO "a" VALUES (?,?,?,?)`, Rows: -1}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		call.Parameters = append(call.Parameters, workload.Parameter{Name: name, Type: driver.Int,
+			Generator: &workload.Generator{Kind: workload.GenZipf, Low: 1, High: 1 << 30, Skew: 1.1}})
+	}
+	f := newFake()
+	p := blog(1, workload.Phase{Name: "mix", Mix: &workload.Mix{Clients: 1, Count: 40_000,
+		Operations: []workload.Operation{{Name: "write", Weight: 1, Calls: []workload.Call{call}}}}})
+	s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
+	wall, sum := float64(s.WallNS), float64(s.Latency[0].MeanNS*s.Latency[0].Count)
+	if math.Abs(wall-sum) > wall/100 {
+		t.Errorf("%d operations of %d ns on average, but %d ns in all", s.Latency[0].Count, s.Latency[0].MeanNS, s.WallNS)
+	}
+}

@@ -31,7 +31,7 @@ cross: ## the lab and the pure-Go workers build for other platforms
 	@set -e; for p in $(PLATFORMS); do echo "== $$p"; \
 		export CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/}; \
 		$(GO) vet ./... ; \
-		for d in modernc ncruces glebarez zombiezen; do (cd drivers/$$d && $(GO) build -o /dev/null ./worker); done; done
+		for d in modernc ncruces glebarez zombiezen sqinn; do (cd drivers/$$d && $(GO) build -o /dev/null ./worker); done; done
 
 clean:
 	rm -rf bin

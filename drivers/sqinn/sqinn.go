@@ -116,7 +116,7 @@ func (c *conn) Guard(context.Context) (release func()) { return nothing }
 func (c *conn) Script(sql string) error {
 	for sql = connpool.TrimScript(sql); sql != ""; sql = connpool.TrimScript(sql) {
 		n := statement(sql)
-		if _, err := c.Sqinn.Query(sql[:n], nil, nil); err != nil {
+		if _, err := c.Query(sql[:n], nil, nil); err != nil {
 			return wrap(err)
 		}
 		sql = sql[n:]

@@ -13,6 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
@@ -157,10 +158,13 @@ func TestPythonWorkerCannot(t *testing.T) {
 		code   string
 		want   string
 	}{
-		"there":        {func(r *worker.Request) { r.Path = there }, "path", "there.db exists already"},
-		"generator":    {func(r *worker.Request) { r.Plan = &bad }, "unsupported", `no generator of kind 'oracle'`},
-		"phase":        {func(r *worker.Request) { r.Plan = &empty }, "unsupported", "runs no"},
-		"setting":      {func(r *worker.Request) { r.Settings = driver.Settings{"shape": "round"} }, "setting", "shape"},
+		"there":     {func(r *worker.Request) { r.Path = there }, "path", "there.db exists already"},
+		"generator": {func(r *worker.Request) { r.Plan = &bad }, "unsupported", `no generator of kind 'oracle'`},
+		"phase":     {func(r *worker.Request) { r.Plan = &empty }, "unsupported", "runs no"},
+		"setting":   {func(r *worker.Request) { r.Settings = driver.Settings{"shape": "round"} }, "setting", "shape"},
+		"pipeline": {func(r *worker.Request) {
+			r.Type, r.Path, r.Job = worker.TypeJob, there, &job.Job{Bench: &job.Bench{Table: "t", Pipeline: true}}
+		}, "usage", "leave out --pipeline"},
 		"serving":      {func(r *worker.Request) { r.Type = worker.TypeServe }, "unsupported", "serves no HTTP"},
 		"no path":      {func(r *worker.Request) { r.Path = "" }, "protocol", "needs a path"},
 		"no plan":      {func(r *worker.Request) { r.Plan = nil }, "protocol", "needs a path"},

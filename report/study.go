@@ -19,14 +19,17 @@ func studyDocument(a *stats.Analysis, r *study.Report) document {
 		title, corrected = "Study "+r.Name+", AS PUBLISHED, faults included", "fault"
 	}
 	d = append(d, heading{2, title}, paragraph{text: "published: " + r.Published})
+	for _, n := range r.Notes {
+		d = append(d, paragraph{text: n})
+	}
 	for i := range r.Tables {
 		d = append(d, studyTable(&r.Tables[i])...)
 		var below list
-		for _, n := range r.Tables[i].Notes {
-			below = append(below, item{label: "note", text: n})
+		if c := r.Tables[i].Corrected; len(c) > 0 {
+			below = append(below, item{label: corrected, text: strings.Join(c, "; "), alarm: r.AsPublished})
 		}
-		for _, c := range r.Tables[i].Corrected {
-			below = append(below, item{label: corrected, text: c, alarm: r.AsPublished})
+		if n := r.Tables[i].Notes; len(n) > 0 {
+			below = append(below, item{label: "note", text: strings.Join(n, "; ")})
 		}
 		if len(below) > 0 {
 			d = append(d, below)
@@ -51,6 +54,12 @@ func studyDocument(a *stats.Analysis, r *study.Report) document {
 // studyTable is a table with its heading.
 func studyTable(t *study.Table) document {
 	g := grid{rows: make([][]string, len(t.Rows)), leaders: make([]bool, len(t.Rows))}
+	unit := t.Columns[0].Unit // that of all columns stands in the heading
+	for _, c := range t.Columns {
+		if c.Unit != unit {
+			unit = ""
+		}
+	}
 	for i, l := range t.Labels {
 		g.columns = append(g.columns, column{title: l})
 		for j := range t.Rows {
@@ -62,12 +71,20 @@ func studyTable(t *study.Table) document {
 		for j := range t.Rows {
 			figures[j] = t.Rows[j].Figures[i]
 		}
-		g.columns = append(g.columns, column{title: strings.TrimSpace(c.Title + " " + c.Unit), right: true})
+		title := c.Title
+		if unit == "" {
+			title = strings.TrimSpace(title + " " + c.Unit)
+		}
+		g.columns = append(g.columns, column{title: title, right: true})
 		for j, w := range studyFigures(figures, c) {
 			g.rows[j] = append(g.rows[j], w)
 		}
 	}
-	return document{heading{3, t.Title}, g}
+	title := t.Title
+	if unit != "" {
+		title += ", " + unit
+	}
+	return document{heading{3, title}, g}
 }
 
 // studyFigures formats a column.
@@ -81,7 +98,7 @@ func studyFigures(figures []study.Figure, c study.Column) []string {
 			words[i] = absent
 		}
 		words[i] = strings.TrimSpace(words[i] + " " + f.Text)
-		if f.Value != nil && !c.Published && c.Statistic == "median" {
+		if f.Value != nil && !c.Published && c.Statistic == "median" && (f.Interval != nil || f.N < stats.MinSamples) {
 			spreads[i] = spread(stats.Summary{N: f.N, Median: *f.Value, Interval: f.Interval})
 		}
 	}

@@ -17,7 +17,7 @@ type key struct {
 	workload, phase, driver string
 
 	parameters map[string]int64
-	nth        map[string]int    // of a parameter that the scale changes: which of its values, from 0, ascending
+	nth        map[string]int    // of a parameter that the scale changes: which of its values, ascending from 0, or from the end -1
 	settings   map[string]string // "": not set
 }
 
@@ -67,7 +67,9 @@ var (
 	nsPerOp      = measure{"time", "ns/op", func(s *result.Sample) float64 { return float64(s.WallNS) / float64(s.Operations) }}
 	rowsPerS     = measure{"rate", "rows/s", func(s *result.Sample) float64 { return float64(s.Rows) / (float64(s.WallNS) / 1e9) }}
 	opsPerS      = measure{"rate", "op/s", func(s *result.Sample) float64 { return float64(s.Operations) / (float64(s.WallNS) / 1e9) }}
-	operations   = measure{"operations", "", func(s *result.Sample) float64 { return float64(s.Operations) }}
+	secondsPerOp = measure{"time", "s", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e9 / float64(s.Operations) }}
+	usPerRow     = measure{"time", "µs/row", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e3 / float64(s.Rows) }}
+	retries      = measure{"retries", "", func(s *result.Sample) float64 { return float64(s.Retries) }}
 	lockErrors   = measure{"errors", "", func(s *result.Sample) float64 {
 		var n int64
 		for _, e := range s.Errors {
@@ -178,7 +180,10 @@ func (c *cells) values(workload, parameter string) []int64 {
 // run has not so many.
 func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
 	v := c.values(workload, parameter)
-	if n >= len(v) {
+	if n < 0 {
+		n += len(v)
+	}
+	if n < 0 || n >= len(v) {
 		return 0, false
 	}
 	return v[n], true

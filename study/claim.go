@@ -87,7 +87,12 @@ type comparison struct {
 	x, y    operand // y nil: x alone
 	atLeast float64 // 0: any
 	atMost  float64 // 0: any
-	count   bool    // of all trials together, which must be in the range to the last
+	count   bool    // of all trials together
+
+	// A figure that is no measure of cells has a value, or a reason for having
+	// none, and no operands.
+	value *float64
+	why   string
 }
 
 // operand is a figure of each round: the geometric mean of the quotients.
@@ -168,6 +173,13 @@ func (c *comparison) measure(in *cells) Comparison {
 	}
 	if c.atMost != 0 || c.count && c.atLeast == 0 {
 		out.AtMost = &c.atMost
+	}
+	if c.x == nil {
+		if c.value != nil {
+			out.Summary = &stats.Summary{N: 1, Median: *c.value}
+		}
+		out.Why = c.why
+		return out
 	}
 	x, why := c.x.points(in, c.m)
 	if why != "" {

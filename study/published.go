@@ -55,6 +55,15 @@ func (f figures) where(pairs ...string) figures {
 	return list
 }
 
+// number reads a whole number of a published table.
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic(fmt.Errorf("published figures: %w", err))
+	}
+	return n
+}
+
 // number returns a column of the first row, nil where there is none or it is
 // empty.
 func (f figures) number(column string) *float64 {

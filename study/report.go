@@ -6,11 +6,12 @@ import (
 
 // Report is a run of a study in the study's own tables, with its claims.
 type Report struct {
-	Name        string  `json:"name"`
-	AsPublished bool    `json:"as_published"`
-	Published   string  `json:"published"`
-	Tables      []Table `json:"tables"`
-	Claims      []Claim `json:"claims"`
+	Name        string   `json:"name"`
+	AsPublished bool     `json:"as_published"`
+	Published   string   `json:"published"`
+	Notes       []string `json:"notes"` // what the figures of all tables cannot say
+	Tables      []Table  `json:"tables"`
+	Claims      []Claim  `json:"claims"`
 }
 
 // Table is a table as the study had it.
@@ -62,11 +63,13 @@ func Evaluate(a *stats.Analysis) *Report {
 		return nil
 	}
 	c := newCells(a)
-	r := &Report{Name: s.Name, AsPublished: c.asPublished, Published: s.Published,
+	r := &Report{Name: s.Name, AsPublished: c.asPublished, Published: s.Published, Notes: c.reduced(),
 		Tables: s.tables(c), Claims: judge(s.claims, c)}
 	for i := range r.Tables {
 		t := &r.Tables[i]
-		t.Notes = append(c.reduced(), t.Notes...)
+		if t.Notes == nil {
+			t.Notes = []string{}
+		}
 		if t.Corrected == nil {
 			t.Corrected = []string{}
 		}
@@ -83,6 +86,14 @@ type statistic func([]stats.Point) Figure
 func median(p []stats.Point) Figure {
 	s := stats.Summarize(stats.Values(p))
 	return Figure{Value: &s.Median, Interval: s.Interval, N: s.N}
+}
+
+// justMedian is the median for a figure that explains another, whose interval
+// would tell nothing more.
+func justMedian(p []stats.Point) Figure {
+	f := median(p)
+	f.Interval = nil
+	return f
 }
 
 func mean(p []stats.Point) Figure {
@@ -110,11 +121,10 @@ func total(p []stats.Point) Figure {
 func (c *cells) figure(k key, m measure, f statistic) Figure {
 	x, why := c.find(k)
 	if why != "" {
-		out := Figure{Text: "not measured", Phase: k.phase}
-		if x != nil {
-			out.Text, out.Case = string(x.Status), x.Case.ID
+		if x == nil {
+			return Figure{Phase: k.phase}
 		}
-		return out
+		return Figure{Text: string(x.Status), Case: x.Case.ID, Phase: k.phase}
 	}
 	out := Figure{Text: "not measured"}
 	if p := m.values(x); len(p) > 0 {
@@ -124,7 +134,7 @@ func (c *cells) figure(k key, m measure, f statistic) Figure {
 	return out
 }
 
-// reduced is the note of a table whose sizes are not the published ones.
+// reduced is the note of a run whose sizes are not the published ones.
 func (c *cells) reduced() []string {
 	if c.run.Scale == "full" {
 		return []string{}

@@ -7,7 +7,9 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
@@ -43,10 +45,10 @@ type Study struct {
 type leg struct {
 	workload  string // a file of the study's directory, or the name of a built-in workload
 	published string // the same for --as-published; "": no different
-	only      []string
 	form      form
+	on        func(lab.Ref) bool // the drivers that it is for; nil: all
 
-	parameters map[string][]int64 // at any scale
+	parameters map[string][]int64 // at every scale
 	quick      map[string][]int64 // at the scale quick
 	settings   map[string]string
 }
@@ -60,7 +62,7 @@ const (
 	publishedOnly
 )
 
-var studies = []*Study{cgoOrNot}
+var studies = []*Study{cgoOrNot, driverComparison, httpServer, inserts, writers}
 
 // All lists the studies, by name.
 func All() []*Study {
@@ -120,7 +122,7 @@ func (s *Study) Cases(scale string, asPublished bool, drivers []lab.Ref, seed ui
 		m := lab.Matrix{Drivers: l.drivers(drivers), Workloads: []*workload.Workload{w}, Scale: scale, Seed: seed,
 			Parameters: map[string][]int64{}, Settings: map[string][]string{}}
 		for name, v := range l.parameters {
-			m.Parameters[name] = v
+			m.Parameters[name] = scaled(w, name, v, scale)
 		}
 		if scale == workload.Quick {
 			for name, v := range l.quick {
@@ -147,13 +149,40 @@ func (s *Study) Cases(scale string, asPublished bool, drivers []lab.Ref, seed ui
 	return all, nil
 }
 
-// drivers are those of the run that the leg is measured on.
+// scaled multiplies values of a parameter where the scale is a number, as the
+// workload does with its own.
+func scaled(w *workload.Workload, name string, values []int64, scale string) []int64 {
+	factor, err := strconv.ParseFloat(scale, 64)
+	if err != nil || !slices.Contains(w.Factor, name) {
+		return values
+	}
+	var list []int64
+	for _, v := range values {
+		if x := max(1, int64(math.Round(float64(v)*factor))); !slices.Contains(list, x) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// drivers are those of the run that the leg is for.
 func (l *leg) drivers(refs []lab.Ref) []lab.Ref {
-	if l.only == nil {
+	if l.on == nil {
 		return refs
 	}
-	return slices.DeleteFunc(slices.Clone(refs), func(r lab.Ref) bool {
-		name, _, _ := strings.Cut(r.Name, "@")
-		return !slices.Contains(l.only, name)
-	})
+	return slices.DeleteFunc(slices.Clone(refs), func(r lab.Ref) bool { return !l.on(r) })
 }
+
+// databaseSQL are the drivers whose pool is database/sql's.
+func databaseSQL(r lab.Ref) bool {
+	return r.Known != nil && r.Known.Interface == driver.DatabaseSQL
+}
+
+// direct are those whose pool is not.
+func direct(r lab.Ref) bool { return !databaseSQL(r) }
+
+// python is the interpreter, which takes part in some of a study only.
+func python(r lab.Ref) bool { return strings.HasPrefix(r.Name, "python") }
+
+// library are all drivers but python.
+func library(r lab.Ref) bool { return !python(r) }

@@ -1,0 +1,224 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+var driverComparison = &Study{
+	Name:      "driver-comparison",
+	Asks:      "which driver is the fastest on six workloads, in 2023 and in 2026",
+	Published: "2023-10-08 and 2026-03-23, milliseconds, the better of two runs",
+	Rounds:    6,
+	legs: []leg{
+		{workload: "simple", quick: map[string][]int64{"users": {20_000}}},
+		{workload: "real", quick: map[string][]int64{"users": {5}}},
+		{workload: "complex", quick: map[string][]int64{"users": {5}}},
+		{workload: "many", quick: map[string][]int64{"n": {10, 100, 1000}, "repeats": {20}}},
+		{workload: "large", quick: map[string][]int64{"n": {50_000, 100_000, 200_000}, "users": {100}}},
+		{workload: "concurrent", quick: map[string][]int64{"n": {2, 4, 8}, "users": {5_000}}},
+	},
+	tables: comparisonTables,
+	claims: []claim{
+		{text: "2023: sqinn is the slowest in large", over: func(*cells) []comparison {
+			var list []comparison
+			for _, d := range []string{"crawshaw", "modernc", "mattn"} {
+				list = append(list, comparison{what: "large: sqinn / " + d, m: milliseconds,
+					x: overall("sqinn", large...), y: overall(d, large...), atLeast: 1})
+			}
+			return list
+		}},
+		{text: "2023: sqinn and crawshaw are the fastest elsewhere", over: func(*cells) []comparison {
+			var list []comparison
+			for _, a := range []string{"sqinn", "crawshaw"} {
+				for _, b := range []string{"mattn", "modernc"} {
+					list = append(list, comparison{what: fmt.Sprintf("all but large: %s / %s", a, b), m: milliseconds,
+						x: overall(a, elsewhere...), y: overall(b, elsewhere...), atMost: 1})
+				}
+			}
+			return list
+		}},
+		{text: "2023: mattn is a bit slower than crawshaw (up to twice)", over: func(*cells) []comparison {
+			return []comparison{{what: "all but large: mattn / crawshaw", m: milliseconds,
+				x: overall("mattn", elsewhere...), y: overall("crawshaw", elsewhere...), atLeast: 1, atMost: 2}}
+		}},
+		{text: "2023: modernc is much slower than mattn (at least 1.5 times)", over: func(*cells) []comparison {
+			return []comparison{{what: "all but large: modernc / mattn", m: milliseconds,
+				x: overall("modernc", elsewhere...), y: overall("mattn", elsewhere...), atLeast: 1.5}}
+		}},
+		{text: "2023: modernc is the further behind mattn where queries run concurrently", over: func(*cells) []comparison {
+			return []comparison{{what: "modernc / mattn: concurrent / other queries", m: milliseconds,
+				x: overall2("modernc", "mattn", concurrently...), y: overall2("modernc", "mattn", alone...), atLeast: 1}}
+		}},
+		{text: "2026: there is no clear winner (no driver is alone in the first rank of more than half of the phases)", over: noWinner},
+		{text: "2026: SQLite without cgo is practical (at most twice the time of mattn, over all phases)", over: func(*cells) []comparison {
+			var list []comparison
+			for _, d := range []string{"modernc", "ncruces", "zombiezen"} {
+				list = append(list, comparison{what: "all phases: " + d + " / mattn", m: milliseconds,
+					x: overall(d, slices.Concat(elsewhere, large)...), y: overall("mattn", slices.Concat(elsewhere, large)...), atMost: 2})
+			}
+			return list
+		}},
+	},
+}
+
+// part is a phase of one of the six workloads, as the study called it.
+type part struct {
+	workload, phase, published string
+	n                          int64 // 0: the workload has no such parameter
+}
+
+func (p part) key(driver string) key {
+	k := key{workload: p.workload, phase: p.phase, driver: driver}
+	if p.n > 0 {
+		k = k.at("n", p.n)
+	}
+	return k
+}
+
+// parts are the phases of a workload, one for each n.
+func parts(workload string, n ...int64) []part {
+	var list []part
+	for _, n := range n {
+		list = append(list, part{workload, "query", fmt.Sprintf("query/N=%d", n), n})
+	}
+	return list
+}
+
+// The phases, as the claims divide them.
+var (
+	inserting    = []part{{"simple", "insert", "insert", 0}, {"real", "insert", "insert", 0}, {"complex", "insert", "insert", 0}}
+	alone        = append([]part{{"simple", "query", "query", 0}, {"real", "query", "query", 0}, {"complex", "query", "query", 0}}, parts("many", 10, 100, 1000)...)
+	concurrently = parts("concurrent", 2, 4, 8)
+	large        = parts("large", 50_000, 100_000, 200_000)
+	elsewhere    = slices.Concat(inserting, alone, concurrently)
+)
+
+// overall is the geometric mean of a driver's times over phases.
+func overall(driver string, list ...part) operand {
+	var o operand
+	for _, p := range list {
+		o = append(o, quotient{over: p.key(driver)})
+	}
+	return o
+}
+
+// overall2 is the geometric mean of the ratios of two drivers.
+func overall2(driver, to string, list ...part) operand {
+	var o operand
+	for _, p := range list {
+		under := p.key(to)
+		o = append(o, quotient{p.key(driver), &under})
+	}
+	return o
+}
+
+// noWinner counts in how many phases the most frequent winner is alone in the
+// first rank.
+func noWinner(c *cells) []comparison {
+	wins, phases := map[string]int{}, 0
+	for _, p := range slices.Concat(elsewhere, large) {
+		any := false
+		for _, d := range c.drivers {
+			x, why := c.find(p.key(d))
+			if why != "" {
+				continue
+			}
+			any = true
+			if x.Rank == 1 && !x.Tied {
+				wins[d]++
+			}
+		}
+		if any {
+			phases++
+		}
+	}
+	out := comparison{what: "phases won alone by the one who wins most", m: measure{name: fmt.Sprintf("of %d phases", phases)}, count: true, atMost: float64(phases / 2)}
+	if phases == 0 || c.run.Rounds < stats.MinSamples {
+		out.why = fmt.Sprintf("%d rounds, of at least %d", c.run.Rounds, stats.MinSamples)
+		return []comparison{out}
+	}
+	most := 0
+	for _, d := range c.drivers {
+		if wins[d] > most {
+			most = wins[d]
+			out.what = "phases won alone by " + d + ", who wins most"
+		}
+	}
+	v := float64(most)
+	out.value = &v
+	return []comparison{out}
+}
+
+func comparisonTables(c *cells) []Table {
+	published := publishedFigures("driver-comparison")
+	var tables []Table
+	for _, w := range []string{"simple", "real", "complex", "many", "large", "concurrent"} {
+		t := Table{Title: w, Labels: []string{"driver"}, Corrected: c.either([]string{
+			"every figure is the median of at least 6 rounds with its interval, where the study had the better of two runs",
+			"settings are applied to every connection and proven on each, on a pool of as many connections as there are clients",
+		}, []string{
+			"the better of two runs: best is the better one of the first two rounds, of which nothing says how far they vary",
+		})}
+		if w == "concurrent" && !c.asPublished {
+			t.Corrected = append(t.Corrected, "opening connections and verifying the answers is not timed, and no two goroutines write one variable")
+		}
+		if c.asPublished {
+			t.Notes = append(t.Notes, "not brought back: settings on one connection of many, opening inside the time, the data race: none of them leaves a figure that could be told from noise")
+		}
+		var list []part
+		for _, p := range slices.Concat(elsewhere, large) {
+			if p.workload == w {
+				list = append(list, p)
+			}
+		}
+		for _, p := range list {
+			title := strings.TrimPrefix(p.published, "query/")
+			for _, year := range []string{"2023-10-08", "2026-03-23"} {
+				if len(published.where("published", year, "workload", w)) > 0 {
+					t.Columns = append(t.Columns, Column{Title: year[:4] + " " + title, Unit: "ms", Published: true, Statistic: "best of two"})
+				}
+			}
+			if c.asPublished {
+				t.Columns = append(t.Columns, Column{Title: "best " + title, Unit: "ms", Statistic: "best of two"})
+			}
+			t.Columns = append(t.Columns, Column{Title: title, Unit: "ms", Statistic: "median"})
+		}
+		first := []string{}
+		for _, row := range published.where("workload", w) {
+			if !slices.Contains(first, row["driver"]) {
+				first = append(first, row["driver"])
+			}
+		}
+		slices.Sort(first)
+		for _, d := range c.driversOf(w, first...) {
+			row := Row{Labels: []string{d}}
+			for _, p := range list {
+				for _, year := range []string{"2023-10-08", "2026-03-23"} {
+					if len(published.where("published", year, "workload", w)) > 0 {
+						row.Figures = append(row.Figures, given(published.where("published", year, "workload", w, "phase", p.published, "driver", d).number("ms")))
+					}
+				}
+				if c.asPublished {
+					row.Figures = append(row.Figures, c.figure(p.key(d), milliseconds, bestOfTwo))
+				}
+				row.Figures = append(row.Figures, c.figure(p.key(d), milliseconds, median))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		tables = append(tables, t)
+	}
+	return tables
+}
+
+// bestOfTwo is the lesser figure of the first two rounds.
+func bestOfTwo(p []stats.Point) Figure {
+	best := p[0].Value
+	if len(p) > 1 {
+		best = min(best, p[1].Value)
+	}
+	return Figure{Value: &best, N: min(len(p), 2)}
+}

@@ -1,0 +1,292 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+)
+
+var inserts = &Study{
+	Name:         "sqlite3perf",
+	Asks:         "batches, prepared statements, connect options, verification, pagination, readers beside writers",
+	Published:    "one run each of a command-line program, with mattn",
+	Rounds:       6,
+	legs:         insertLegs(),
+	QuickDrivers: []string{"mattn", "modernc", "native", "python-fetchall"},
+	Why:          "at the scale quick the published driver, one without cgo, the floor, and Python: --drivers names others",
+	tables:       insertTables,
+	claims: []claim{
+		{text: "larger batches are faster, up to 1000 rows", over: func(*cells) []comparison {
+			var list []comparison
+			for _, b := range [][2]int64{{100, 10}, {500, 100}, {1000, 500}} {
+				list = append(list, comparison{what: fmt.Sprintf("batch %d / %d", b[0], b[1]), m: rowsPerS,
+					x: only(batched(b[0])), y: only(batched(b[1])), atLeast: 1})
+			}
+			return list
+		}},
+		{text: "prepared beats not prepared", over: func(*cells) []comparison {
+			return []comparison{{what: "30,000 rows, batch 100: prepared / not", m: rowsPerS,
+				x: only(prepared(true)), y: only(prepared(false)), atLeast: 1}}
+		}},
+		{text: "_sync=0&_journal=wal with prepared statements is the fastest of the options", over: func(c *cells) []comparison {
+			var list []comparison
+			for _, o := range connectOptions {
+				if o.dsn != fastest {
+					list = append(list, comparison{what: "wal and _sync=0 / " + o.corrected, m: rowsPerS,
+						x: only(c.connected(optionOf(fastest), true)), y: only(c.connected(o, true)), atLeast: 1})
+				}
+			}
+			return list
+		}},
+		{text: "WAL is much faster than the rollback journal (at least 1.5 times)", over: func(c *cells) []comparison {
+			return []comparison{{what: "prepared: _journal=wal / no options", m: rowsPerS,
+				x: only(c.connected(optionOf("a.db?_journal=wal"), true)), y: only(c.connected(optionOf("a.db"), true)), atLeast: 1.5}}
+		}},
+		{text: "keyset pagination beats OFFSET at depth", over: func(*cells) []comparison {
+			return []comparison{{what: "keyset / OFFSET", m: nsPerOp, x: only(paged("keyset")), y: only(paged("offset")), atMost: 1}}
+		}},
+		{text: "Go verifies about twice as fast per row as Python (here: reads and decodes, without hashing)", over: func(*cells) []comparison {
+			low, high := about(2)
+			return []comparison{{what: "time per row: python-fetchall / mattn", m: usPerRow,
+				x: only(verified("python-fetchall")), y: only(verified("mattn")), atLeast: low, atMost: high}}
+		}},
+		{text: "Python returns from the query sooner, but reaches the first row later", over: func(*cells) []comparison {
+			return []comparison{{what: "time after query, time to first row", m: seconds, atMost: 1,
+				why: "a query phase does not time its first row: sqlite3perf bench --python does, on one file"}}
+		}},
+		{text: "WAL lets readers and writers run side by side without \"database is locked\"", over: func(*cells) []comparison {
+			return []comparison{{what: "operations that a lock failed, in WAL", m: lockErrors, x: only(beside("wal")), count: true}}
+		}},
+	},
+}
+
+// option is a connect string, with what it was meant to do and what it did.
+type option struct {
+	dsn, corrected string
+	meant, did     map[string]string
+}
+
+const fastest = "a.db?_journal=wal&sync=0"
+
+// connectOptions are those of the two published tables. Of mattn's plain paths
+// everything behind "?" but _options is cut off, and unknown options are ignored.
+var connectOptions = []option{
+	{"a.db?_sync=0&mode=memory&cache=shared", "file:a.db?_sync=0&mode=memory&cache=shared",
+		map[string]string{"synchronous": "off", "mode": "memory", "cache": "shared", "journal_mode": "memory"}, map[string]string{"synchronous": "off", "journal_mode": "delete"}},
+	{"a.db?_sync=0&mode=memory", "file:a.db?_sync=0&mode=memory",
+		map[string]string{"synchronous": "off", "mode": "memory", "journal_mode": "memory"}, map[string]string{"synchronous": "off", "journal_mode": "delete"}},
+	{"a.db?_sync=0", "a.db?_sync=0",
+		map[string]string{"synchronous": "off", "journal_mode": "delete"}, map[string]string{"synchronous": "off", "journal_mode": "delete"}},
+	{"a.db", "a.db",
+		map[string]string{"synchronous": "full", "journal_mode": "delete"}, map[string]string{"synchronous": "full", "journal_mode": "delete"}},
+	{"a.db?_journal=wal&mode=memory&sync=0", "file:a.db?_sync=0&mode=memory (a database in memory has no WAL)",
+		map[string]string{"synchronous": "off", "mode": "memory", "journal_mode": "memory"}, map[string]string{"synchronous": "full", "journal_mode": "wal"}},
+	{fastest, "a.db?_journal=wal&_sync=0",
+		map[string]string{"synchronous": "off", "journal_mode": "wal"}, map[string]string{"synchronous": "full", "journal_mode": "wal"}},
+	{"a.db?_journal=wal", "a.db?_journal=wal",
+		map[string]string{"synchronous": "full", "journal_mode": "wal"}, map[string]string{"synchronous": "full", "journal_mode": "wal"}},
+}
+
+func optionOf(dsn string) option {
+	return connectOptions[slices.IndexFunc(connectOptions, func(o option) bool { return o.dsn == dsn })]
+}
+
+// insertLegs are the parts of the study.
+func insertLegs() []leg {
+	const generate, adHoc, published = "generate", "generate-ad-hoc", "-as-published"
+	legs := []leg{
+		insertLeg(generate, 5_000, 10_000, 10, 100, 500, 1000),
+		insertLeg(generate, 10_000, 30_000, 100),
+		insertLeg(adHoc, 10_000, 30_000, 100),
+		{workload: "paginate.yaml", on: library},
+		{workload: "verify.yaml", on: func(r lab.Ref) bool { return python(r) || sameDriver("mattn", r.Name) || sameDriver("native", r.Name) }},
+		{workload: "concurrent.yaml", on: library, settings: map[string]string{"journal_mode": "wal"}},
+		{workload: "concurrent.yaml", on: library, settings: map[string]string{"journal_mode": "delete"}},
+	}
+	bulk := insertLeg(generate, 100_000, 10_000_000, 2000)
+	bulk.settings = map[string]string{"synchronous": "off"}
+	legs = append(legs, bulk)
+	for _, o := range connectOptions {
+		for _, w := range []string{generate, adHoc} {
+			corrected, published := insertLeg(w, 15_000, 50_000, 100), insertLeg(w, 15_000, 50_000, 100)
+			corrected.form, corrected.settings = correctedOnly, o.meant
+			published.form, published.settings = publishedOnly, o.did
+			legs = append(legs, corrected, published)
+		}
+	}
+	return legs
+}
+
+// insertLeg inserts so many rows at the scales quick and full.
+func insertLeg(workload string, quick, full int64, batches ...int64) leg {
+	return leg{workload: workload + ".yaml", published: workload + "-as-published.yaml", on: library,
+		parameters: map[string][]int64{"rows": {full}, "batch": batches},
+		quick:      map[string][]int64{"rows": {quick}}}
+}
+
+// The tables by their place among the numbers of rows, ascending.
+const (
+	batchRows = iota
+	preparedRows
+	optionRows
+	bulkRows
+)
+
+func generated(prepared bool, rows int) key {
+	k := key{workload: "sqlite3perf-generate", phase: "insert", driver: "mattn"}
+	if !prepared {
+		k.workload = "sqlite3perf-generate-ad-hoc"
+		rows -= preparedRows // it has no table of batches
+	}
+	k.nth = map[string]int{"rows": rows}
+	return k
+}
+
+func batched(n int64) key        { return generated(true, batchRows).at("batch", n) }
+func prepared(prepared bool) key { return generated(prepared, preparedRows) }
+func bulk() key                  { return generated(true, bulkRows) }
+
+// connected is a cell of the tables of options.
+func (c *cells) connected(o option, prepared bool) key {
+	k := generated(prepared, optionRows)
+	k.settings = map[string]string{"mode": "", "cache": ""}
+	settings := o.meant
+	if c.asPublished {
+		settings = o.did
+	}
+	for name, v := range settings {
+		k.settings[name] = v
+	}
+	return k
+}
+
+func paged(phase string) key {
+	return key{workload: "sqlite3perf-paginate", phase: phase, driver: "mattn"}
+}
+
+func verified(driver string) key {
+	return key{workload: "sqlite3perf-verify", phase: "read", driver: driver}
+}
+
+func beside(journal string) key {
+	return key{workload: "sqlite3perf-concurrent", phase: "mix", driver: "mattn", settings: map[string]string{"journal_mode": journal}}
+}
+
+func insertTables(c *cells) []Table {
+	published := publishedFigures("sqlite3perf")
+	values := c.either([]string{"making random bytes and their hashes is not timed"}, []string{"making random bytes and their hashes is timed, on the goroutine that inserts"})
+	rate := func(title string, labels []string, rows []insertRow, corrected ...string) Table {
+		t := Table{Title: title, Labels: append(labels, "driver"), Corrected: append(corrected, values...),
+			Columns: []Column{{Title: "published", Unit: "rows/s", Published: true}, {Title: "here", Unit: "rows/s", Statistic: "median"}}}
+		for _, r := range rows {
+			for _, d := range c.driversOf(r.key.workload, "mattn") {
+				f := Figure{Text: "-"}
+				if sameDriver("mattn", d) {
+					f = given(published.where("table", r.table, "case", r.published).number("value"))
+				}
+				t.Rows = append(t.Rows, Row{Labels: append(slices.Clone(r.labels), d), Figures: []Figure{f, c.figure(r.key.on(d), rowsPerS, median)}})
+			}
+		}
+		return t
+	}
+
+	var batches, ways, options, retest []insertRow
+	for _, n := range []int64{10, 100, 500, 1000} {
+		batches = append(batches, insertRow{"batch", fmt.Sprintf("batch=%d", n), []string{fmt.Sprint(n)}, batched(n)})
+	}
+	for _, w := range []string{"yes", "no"} {
+		ways = append(ways, insertRow{"prepared", "prepared=" + w, []string{w}, prepared(w == "yes")})
+		for i, o := range connectOptions {
+			label := o.corrected
+			if c.asPublished {
+				label = o.dsn
+			}
+			switch r := (insertRow{"options", o.dsn + " prepared=" + w, []string{label, w}, c.connected(o, w == "yes")}); {
+			case i < 4:
+				options = append(options, r)
+			case w == "yes":
+				r.table = "retest"
+				retest = append(retest, r)
+			}
+		}
+	}
+	retest = append(retest, insertRow{"retest", "a.db?_sync=0 prepared=yes", []string{"a.db?_sync=0", "yes"}, c.connected(optionOf("a.db?_sync=0"), true)})
+	applied := c.either([]string{"options are applied and proven: mode and cache by way of a file: URI, synchronous by its right name; published were three rows of one and the same disk file"},
+		[]string{"mode and cache are cut off a plain path, and sync=0 is no option: what they were to do is not done"})
+	return []Table{
+		rate("Size of batches, 10,000 rows, prepared", []string{"batch"}, batches),
+		rate("Prepared or not, 30,000 rows, batches of 100", []string{"prepared"}, ways),
+		rate("Connect options, 50,000 rows, batches of 100", []string{"options", "prepared"}, options, applied...),
+		rate("Connect options, tested again", []string{"options", "prepared"}, retest, applied...),
+		rate("10,000,000 rows, batches of 2000, _sync=0, prepared", []string{"options"}, []insertRow{
+			{"bulk", "rows=10000000 batch=2000 a.db?_sync=0 prepared=yes", []string{"a.db?_sync=0"}, bulk()}}),
+		c.paginationTable(published),
+		c.verificationTable(published),
+		c.besideTable(),
+	}
+}
+
+// insertRow is a row of a table of rates: of a published table and case.
+type insertRow struct {
+	table, published string
+	labels           []string
+	key              key
+}
+
+func (c *cells) paginationTable(published figures) Table {
+	t := Table{Title: "Five rows at row 2,850,001 of 10,000,000", Labels: []string{"query", "driver"},
+		Columns:   []Column{{Title: "published", Unit: "s", Published: true, Statistic: "elapsed"}, {Title: "here", Unit: "s", Statistic: "median"}},
+		Corrected: []string{"the query alone is timed, in the driver; the sqlite3 shell's time includes starting it"}}
+	for _, q := range [][2]string{{"offset", "limit 5 offset 2850001 of 10000000"}, {"keyset", "where id > 2850000 limit 5 of 10000000"}} {
+		for _, d := range c.driversOf("sqlite3perf-paginate", "sqlite3-shell") {
+			r := Row{Labels: []string{q[1], d}, Figures: []Figure{given(published.where("case", q[1], "driver", d).number("value")), {Text: "-"}}}
+			if d != "sqlite3-shell" {
+				r.Figures[1] = c.figure(paged(q[0]).on(d), secondsPerOp, median)
+			}
+			t.Rows = append(t.Rows, r)
+		}
+	}
+	return t
+}
+
+func (c *cells) verificationTable(published figures) Table {
+	t := Table{Title: "Verification of 1,500,000 rows", Labels: []string{"driver"},
+		Corrected: []string{"reading and decoding alone is measured, not the hashing, and not the first row: sqlite3perf bench --python times all of it"}}
+	measures := []struct{ name, title, unit string }{
+		{"time_after_query", "after query", "ms"}, {"time_to_first_row", "first row", "ms"}, {"per_row", "per row", "us"}, {"overall", "overall", "s"},
+	}
+	for _, m := range measures {
+		t.Columns = append(t.Columns, Column{Title: "published " + m.title, Unit: strings.Replace(m.unit, "us", "µs", 1), Published: true})
+	}
+	t.Columns = append(t.Columns, Column{Title: "reading, per row", Unit: "µs", Statistic: "median"}, Column{Title: "reading, overall", Unit: "s", Statistic: "median"})
+	for _, d := range c.driversOf("sqlite3perf-verify", "mattn", "python-fetchall") {
+		name := d
+		if sameDriver("mattn", d) {
+			name = "mattn"
+		} else if sameDriver("python-fetchall", d) {
+			name = "python"
+		}
+		row := Row{Labels: []string{d}}
+		for _, m := range measures {
+			row.Figures = append(row.Figures, given(published.where("table", "verify", "driver", name, "measure", m.name).number("value")))
+		}
+		row.Figures = append(row.Figures, c.figure(verified(d), usPerRow, median), c.figure(verified(d), seconds, median))
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func (c *cells) besideTable() Table {
+	t := Table{Title: "Readers and writers side by side, 8 connections", Labels: []string{"journal", "driver"},
+		Columns:   []Column{{Title: "here", Unit: "op/s", Statistic: "median"}, {Title: "p99", Unit: "ms", Statistic: "median"}, {Title: "locked", Statistic: "total"}, {Title: "waited", Unit: "s", Statistic: "total"}},
+		Corrected: []string{"rates, latency and errors are measured, where the study had neither and slept inside its loops; one process, not two"}}
+	for _, j := range []string{"wal", "delete"} {
+		for _, d := range c.driversOf("sqlite3perf-concurrent", "mattn") {
+			k := beside(j).on(d)
+			t.Rows = append(t.Rows, Row{Labels: []string{j, d}, Figures: []Figure{c.figure(k, opsPerS, median), c.figure(k, p99, justMedian), c.figure(k, lockErrors, total), c.figure(k, lockWait, total)}})
+		}
+	}
+	return t
+}

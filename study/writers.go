@@ -1,0 +1,249 @@
+package study
+
+import (
+	"fmt"
+	"strings"
+)
+
+var writers = &Study{
+	Name:      "writers",
+	Asks:      "concurrent writes and \"database is locked\": sizes of rows, writers, a mutex",
+	Published: "Go benchmarks of mattn of 1 s or 10 s each, once",
+	Rounds:    6,
+	legs: []leg{
+		{workload: "sizes.yaml", settings: full, form: correctedOnly, quick: quickSizes},
+		{workload: "sizes.yaml", settings: normal, form: correctedOnly, quick: quickSizes},
+		{workload: "parallel.yaml", settings: normal, form: correctedOnly},
+		{workload: "parallel.yaml", settings: map[string]string{"synchronous": "normal", "pool_idle": "2"}, form: correctedOnly, on: databaseSQL,
+			parameters: map[string][]int64{"writers": {32, 256}, "time": {10_000}}, quick: map[string][]int64{"writers": {32, 256}, "time": {100}}},
+		{workload: "concurrent.yaml", settings: normal, form: correctedOnly},
+		{workload: "parallel-mutex.yaml", settings: full, form: correctedOnly},
+		{workload: "parallel-mutex.yaml", settings: normal, form: correctedOnly},
+		{workload: "concurrent-mutex.yaml", settings: full, form: correctedOnly},
+		{workload: "concurrent-mutex.yaml", settings: normal, form: correctedOnly},
+		{workload: "read-write.yaml", settings: normal, form: correctedOnly},
+		{workload: "parallel-retry.yaml", settings: normal, form: correctedOnly},
+
+		{workload: "sizes.yaml", settings: idle("full"), form: publishedOnly, on: databaseSQL, quick: quickSizes},
+		{workload: "sizes.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL, quick: quickSizes},
+		{workload: "parallel.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL},
+		{workload: "concurrent.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL},
+		{workload: "parallel-mutex.yaml", settings: idle("full"), form: publishedOnly, on: databaseSQL},
+		{workload: "parallel-mutex.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL},
+		{workload: "concurrent-mutex.yaml", settings: idle("full"), form: publishedOnly, on: databaseSQL},
+		{workload: "concurrent-mutex.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL},
+		{workload: "read-write.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL},
+	},
+	QuickDrivers: []string{"mattn"},
+	Why:          "at the scale quick the published driver alone, so that it ends within 5 minutes: --drivers names others",
+	tables:       writersTables,
+	claims: []claim{
+		{text: "synchronous=normal is about 3 times faster than full for small rows", over: func(*cells) []comparison {
+			return bySync([]int64{10, 100, 1000}, 3*(1-margin), 3*(1+margin))
+		}},
+		{text: "full and normal are equal for rows of 1 MB and more", over: func(*cells) []comparison {
+			return bySync([]int64{1_000_000, 10_000_000}, 1-equal, 1+equal)
+		}},
+		{text: "70,000 to 100,000 write transactions a second for typical rows at normal", over: func(*cells) []comparison {
+			return []comparison{{what: "one writer, 1000 bytes, normal", m: opsPerS, x: only(sized("normal", 1000)), atLeast: 70_000, atMost: 100_000}}
+		}},
+		{text: "at 100 and more writers without a mutex there is either a sharp drop or \"database is locked\"", anyOf: true, over: func(*cells) []comparison {
+			var list []comparison
+			for _, w := range []string{"parallel", "concurrent"} {
+				list = append(list, comparison{what: w + ": time per write, 256 writers / 1", m: nsPerOp,
+					x: only(writing(w, "normal", 256)), y: only(writing(w, "normal", 1)), atLeast: 2},
+					comparison{what: w + ", 256 writers: operations that a lock failed", m: lockErrors, x: only(writing(w, "normal", 256)), count: true, atLeast: 1})
+			}
+			return list
+		}},
+		{text: "a mutex keeps the rate flat to 256 writers", over: func(*cells) []comparison {
+			low, high := about(1)
+			var list []comparison
+			for _, w := range []string{"parallel-mutex", "concurrent-mutex"} {
+				list = append(list, comparison{what: w + ", normal: time per write, 256 writers / 1", m: nsPerOp,
+					x: only(writing(w, "normal", 256)), y: only(writing(w, "normal", 1)), atLeast: low, atMost: high})
+			}
+			return list
+		}},
+		{text: "a mutex ends the errors", over: func(*cells) []comparison {
+			var list []comparison
+			for _, w := range []string{"parallel-mutex", "concurrent-mutex"} {
+				for _, sync := range []string{"full", "normal"} {
+					list = append(list, comparison{what: fmt.Sprintf("%s, %s, 256 writers: operations that a lock failed", w, sync), m: lockErrors,
+						x: only(writing(w, sync, 256)), count: true})
+				}
+			}
+			return list
+		}},
+		{text: "a read before each write costs little (at most 1.5 times the write under the mutex alone)", over: func(*cells) []comparison {
+			var list []comparison
+			for _, n := range []int64{1, 32, 256} {
+				list = append(list, comparison{what: fmt.Sprintf("%d writers: read and write / write", n), m: nsPerOp,
+					x: only(writing("read-write", "normal", n)), y: only(writing("concurrent-mutex", "normal", n)), atMost: 1.5})
+			}
+			return list
+		}},
+	},
+}
+
+var (
+	full       = map[string]string{"synchronous": "full"}
+	normal     = map[string]string{"synchronous": "normal"}
+	quickSizes = map[string][]int64{"size": {10, 1_000, 100_000, 1_000_000, 10_000_000}}
+)
+
+// idle has the settings of the study as it was published.
+func idle(sync string) map[string]string {
+	return map[string]string{"synchronous": sync, "pool_idle": "2"}
+}
+
+func sized(sync string, size int64) key {
+	return key{workload: "writers-sizes", phase: "write", driver: "mattn", settings: map[string]string{"synchronous": sync}}.at("size", size)
+}
+
+// writing is a cell with all connections kept, or, as published, with two.
+func writing(workload, sync string, writers int64) key {
+	return key{workload: "writers-" + workload, phase: "write", driver: "mattn", nth: map[string]int{"time": -1},
+		settings: map[string]string{"synchronous": sync}}.at("writers", writers)
+}
+
+// pooled is the key for a number of idle connections; "" keeps all.
+func (k key) pooled(idle string) key {
+	s := map[string]string{"pool_idle": idle}
+	for name, v := range k.settings {
+		s[name] = v
+	}
+	k.settings = s
+	return k
+}
+
+// bySync compares one writer at full and at normal.
+func bySync(sizes []int64, atLeast, atMost float64) []comparison {
+	var list []comparison
+	for _, n := range sizes {
+		list = append(list, comparison{what: fmt.Sprintf("%d bytes: full / normal", n), m: nsPerOp,
+			x: only(sized("full", n)), y: only(sized("normal", n)), atLeast: atLeast, atMost: atMost})
+	}
+	return list
+}
+
+// benchmarks are the published ones with the workloads that measure them again.
+var benchmarks = []struct{ name, workload string }{
+	{"BenchmarkWriteDifferentSizes", "sizes"},
+	{"BenchmarkWriteParallelWithoutMutex", "parallel"},
+	{"BenchmarkWriteConcurrentWithoutMutex", "concurrent"},
+	{"BenchmarkWriteParallelWithMutex", "parallel-mutex"},
+	{"BenchmarkWriteConcurrentWithMutex", "concurrent-mutex"},
+	{"BenchmarkReadAndWriteConcurrentWithoutMutex", "read-write"},
+}
+
+// writersColumns are what is measured of every benchmark.
+func writersColumns(published bool) []Column {
+	var list []Column
+	if published {
+		list = []Column{
+			{Title: "published", Published: true},
+			{Title: "published", Unit: "ns/op", Published: true},
+		}
+	}
+	return append(list,
+		Column{Title: "here", Unit: "ns/op", Statistic: "median"},
+		Column{Title: "here", Unit: "op/s", Statistic: "median"},
+		Column{Title: "p99", Unit: "ms", Statistic: "median"},
+		Column{Title: "locked", Statistic: "total"},
+		Column{Title: "waited", Unit: "s", Statistic: "total"})
+}
+
+func (c *cells) writersFigures(k key) []Figure {
+	return []Figure{c.figure(k, nsPerOp, median), c.figure(k, opsPerS, justMedian), c.figure(k, p99, justMedian),
+		c.figure(k, lockErrors, total), c.figure(k, lockWait, total)}
+}
+
+func writersTables(c *cells) []Table {
+	kept := ""
+	if c.asPublished {
+		kept = "2"
+	}
+	var tables []Table
+	for _, b := range benchmarks {
+		t := Table{Title: b.name, Labels: []string{"benchmark", "driver"}, Columns: writersColumns(true),
+			Corrected: c.either([]string{
+				"every connection of the pool stays open while it is idle",
+				"an operation that a lock fails is counted by its extended code, with the time it took, and ends nothing",
+			}, []string{
+				"the pool keeps Go's default of 2 idle connections",
+			})}
+		if c.asPublished {
+			t.Notes = append(t.Notes, "not brought back: that the first lock error ends the benchmark, since that leaves no figure")
+		}
+		if b.workload == "read-write" {
+			t.Corrected = append(t.Corrected, c.either([]string{"the row that is read is decoded"}, nil)...)
+		}
+		for _, row := range publishedFigures("writers").where("benchmark", b.name) {
+			f := figures{row}
+			sync := row["synchronous"]
+			k := key{workload: "writers-" + b.workload, phase: "write", settings: map[string]string{"synchronous": sync}}.pooled(kept)
+			name := sync
+			switch {
+			case row["size"] != "":
+				n := number(strings.TrimSuffix(row["size"], "b"))
+				k, name = k.at("size", n), name+"/"+row["size"]
+			default:
+				n := row["gomaxprocs"] + row["concurrency"] // one of them
+				k, name = k.at("writers", number(n)), name+"/"+n
+			}
+			k.nth = map[string]int{"time": -1}
+			if row["benchtime"] == "1s" {
+				k.nth, name = map[string]int{"time": 0}, name+" (1s)"
+			}
+			for _, d := range c.driversOf("writers-"+b.workload, "mattn") {
+				r := Row{Labels: []string{name, d}, Figures: []Figure{{Text: "-"}, {Text: "-"}}}
+				if sameDriver("mattn", d) {
+					r.Figures = []Figure{given(f.number("iterations")), given(f.number("ns_per_op"))}
+					if row["error"] != "" {
+						r.Figures[1] = Figure{Text: row["error"]}
+					}
+				}
+				r.Figures = append(r.Figures, c.writersFigures(k.on(d))...)
+				t.Rows = append(t.Rows, r)
+			}
+		}
+		tables = append(tables, t)
+	}
+	if c.asPublished {
+		return tables
+	}
+	return append(tables, c.idleTable(), c.retryTable())
+}
+
+// idleTable shows what a pool costs that closes connections.
+func (c *cells) idleTable() Table {
+	t := Table{Title: "What two idle connections cost: parallel, without mutex, normal", Labels: []string{"writers", "idle connections", "driver"},
+		Columns: writersColumns(false), Corrected: []string{}}
+	for _, n := range []int64{32, 256} {
+		for _, keep := range []string{"", "2"} {
+			name := keep
+			if keep == "" {
+				name = "all"
+			}
+			for _, d := range c.driversOf("writers-parallel", "mattn") {
+				t.Rows = append(t.Rows, Row{Labels: []string{fmt.Sprint(n), name, d},
+					Figures: c.writersFigures(writing("parallel", "normal", n).pooled(keep).on(d))})
+			}
+		}
+	}
+	return t
+}
+
+// retryTable shows what a policy of retries does in place of a busy timeout.
+func (c *cells) retryTable() Table {
+	t := Table{Title: "Ten attempts 1, 2, 4 … ms apart, without a busy timeout: parallel, normal", Labels: []string{"writers", "driver"},
+		Columns: append(writersColumns(false), Column{Title: "retries", Statistic: "total"}), Corrected: []string{}}
+	for _, n := range c.values("writers-parallel-retry", "writers") {
+		for _, d := range c.driversOf("writers-parallel-retry", "mattn") {
+			k := writing("parallel-retry", "normal", n).on(d)
+			t.Rows = append(t.Rows, Row{Labels: []string{fmt.Sprint(n), d}, Figures: append(c.writersFigures(k), c.figure(k, retries, total))})
+		}
+	}
+	return t
+}

@@ -24,7 +24,7 @@ func (t *trial) prove(ctx context.Context) (*result.Proof, error) {
 		conns = nil
 		return errors.Join(errs...)
 	}
-	defer release()
+	defer func() { _ = release() }() // beside another error
 	for range n {
 		c, err := t.db.Conn(ctx)
 		if err != nil {
@@ -150,7 +150,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	if err != nil {
 		return nil, fmt.Errorf("begin, to observe txlock: %w", err)
 	}
-	defer tx.Rollback(ctx)
+	defer func() { err = errors.Join(err, tx.Rollback(ctx)) }()
 	code, err := tryLock(ctx, other, "BEGIN IMMEDIATE")
 	if err != nil {
 		return nil, fmt.Errorf("observing txlock: %w", err)

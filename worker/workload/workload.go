@@ -121,7 +121,7 @@ func Parse(filename string, data []byte, fsys fs.FS) (*Workload, error) {
 	var doc yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	switch err := dec.Decode(&doc); {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		r.errorf(nil, "the file is empty: want a workload, such as: name: mine")
 		return nil, r.err()
 	case err != nil:
@@ -133,7 +133,7 @@ func Parse(filename string, data []byte, fsys fs.FS) (*Workload, error) {
 	case err == nil:
 		r.errorf(&second, "a second document in the file: want one workload in a file")
 		return nil, r.err()
-	case err != io.EOF:
+	case !errors.Is(err, io.EOF):
 		r.syntax(err)
 		return nil, r.err()
 	}

@@ -146,7 +146,7 @@ func unasked(a *stats.Analysis) list {
 	for _, note := range notes {
 		name, text, _ := strings.Cut(note, "\x00")
 		if len(where[note]) < groups {
-			text += " (" + strings.Join(where[note], "; ") + ")"
+			text += " (" + someOf(where[note]) + ")"
 		}
 		l = append(l, item{label: name, text: text})
 	}
@@ -185,4 +185,13 @@ func sortedKeys[V any](m map[string]V) []string {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// someOf joins the first of many words.
+func someOf(words []string) string {
+	const most = 6
+	if len(words) > most {
+		return strings.Join(words[:most], "; ") + fmt.Sprintf(" and %d more", len(words)-most)
+	}
+	return strings.Join(words, "; ")
 }

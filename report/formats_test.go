@@ -5,12 +5,12 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -94,8 +94,10 @@ func TestCSVHasEverySample(t *testing.T) {
 	var wall, wantWall int64
 	for _, l := range lines[1:] {
 		if l[column("wall_ns")] != "" {
-			var n int64
-			fmt.Sscan(l[column("wall_ns")], &n)
+			n, err := strconv.ParseInt(l[column("wall_ns")], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
 			wall += n
 		}
 		if l[column("driver")] == "crawshaw" && l[column("workload")] == "simple" &&

@@ -121,7 +121,7 @@ func claims(r *study.Report) document {
 	if len(r.Claims) == 0 {
 		return nil
 	}
-	g := grid{columns: []column{{title: "claim", right: true}, {title: "compared"}, {title: "claimed"}, {title: "here"}, {title: "95% interval"}, {title: "p", right: true}, {title: "verdict"}}}
+	g := grid{columns: []column{{title: "claim", right: true}, {title: "verdict"}, {title: "here"}, {title: "95% interval"}, {title: "claimed"}, {title: "p", right: true}, {title: "compared"}}}
 	var l, missing list
 	for i, c := range r.Claims {
 		number := fmt.Sprint(i + 1)
@@ -145,7 +145,7 @@ func claims(r *study.Report) document {
 			if x.Summary == nil {
 				missing = append(missing, item{label: "claim " + number, text: x.What + ": " + x.Why})
 			}
-			g.rows = append(g.rows, []string{number, x.What, x.Wanted(), here, interval, p, string(x.Verdict)})
+			g.rows = append(g.rows, []string{number, string(x.Verdict), here, interval, x.Wanted(), p, x.What})
 			g.leaders = append(g.leaders, x.Verdict == study.Holds)
 		}
 	}

@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,8 +25,10 @@ func (l *lab) add(workload, driver string, settings driver.Settings, phases ...s
 	var times []int64
 	for _, p := range phases {
 		name, ms, _ := strings.Cut(p, "=")
-		var n int64
-		fmt.Sscan(ms, &n)
+		n, err := strconv.ParseInt(ms, 10, 64)
+		if err != nil {
+			panic(err) // a slip in the test
+		}
 		c.Phases, times = append(c.Phases, name), append(times, n)
 	}
 	for round := 1; round <= 6; round++ {

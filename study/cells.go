@@ -38,12 +38,6 @@ func (k key) at(name string, value int64) key {
 	return k
 }
 
-// of is the key for another phase.
-func (k key) of(phase string) key {
-	k.phase = phase
-	return k
-}
-
 // measure is one of the figures of a sample.
 type measure struct {
 	name, unit string

@@ -50,14 +50,10 @@ type Comparison struct {
 // Wanted is the range in words.
 func (c *Comparison) Wanted() string {
 	n := func(v float64) string {
-		s := strconv.FormatFloat(v, 'g', 6, 64)
 		if c.Unit == "" {
-			return s + "x"
+			return strconv.FormatFloat(v, 'g', 3, 64) + "x"
 		}
-		if v >= 1e5 {
-			s = strconv.FormatFloat(v, 'f', 0, 64)
-		}
-		return s
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	switch {
 	case c.AtLeast != nil && c.AtMost != nil && *c.AtLeast == *c.AtMost:
@@ -230,7 +226,7 @@ func (c *Comparison) decide(count bool) {
 	}
 	if count {
 		c.Verdict = DoesNotHold
-		if v := c.Summary.Median; v >= low && v <= high {
+		if v := c.Median; v >= low && v <= high {
 			c.Verdict = Holds
 		}
 		return
@@ -243,7 +239,7 @@ func (c *Comparison) decide(count bool) {
 		c.Verdict = DoesNotHold
 	case i.Low < low || i.High > high:
 		c.Why = "the interval reaches across the bound"
-	case c.Unit == "" && (low >= 1 || high <= 1) && !(c.Test != nil && c.Test.Significant()):
+	case c.Unit == "" && (low >= 1 || high <= 1) && (c.Test == nil || !c.Test.Significant()):
 		c.Why = "the two are not told apart"
 	default:
 		c.Verdict = Holds

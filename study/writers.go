@@ -11,8 +11,8 @@ var writers = &Study{
 	Published: "Go benchmarks of mattn of 1 s or 10 s each, once",
 	Rounds:    6,
 	legs: []leg{
-		{workload: "sizes.yaml", settings: full, form: correctedOnly, quick: quickSizes},
-		{workload: "sizes.yaml", settings: normal, form: correctedOnly, quick: quickSizes},
+		{workload: "sizes.yaml", settings: full, form: correctedOnly},
+		{workload: "sizes.yaml", settings: normal, form: correctedOnly},
 		{workload: "parallel.yaml", settings: normal, form: correctedOnly},
 		{workload: "parallel.yaml", settings: map[string]string{"synchronous": "normal", "pool_idle": "2"}, form: correctedOnly, on: databaseSQL,
 			parameters: map[string][]int64{"writers": {32, 256}, "time": {10_000}}, quick: map[string][]int64{"writers": {32, 256}, "time": {100}}},
@@ -24,8 +24,8 @@ var writers = &Study{
 		{workload: "read-write.yaml", settings: normal, form: correctedOnly},
 		{workload: "parallel-retry.yaml", settings: normal, form: correctedOnly},
 
-		{workload: "sizes.yaml", settings: idle("full"), form: publishedOnly, on: databaseSQL, quick: quickSizes},
-		{workload: "sizes.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL, quick: quickSizes},
+		{workload: "sizes.yaml", settings: idle("full"), form: publishedOnly, on: databaseSQL},
+		{workload: "sizes.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL},
 		{workload: "parallel.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL},
 		{workload: "concurrent.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL},
 		{workload: "parallel-mutex.yaml", settings: idle("full"), form: publishedOnly, on: databaseSQL},
@@ -34,8 +34,8 @@ var writers = &Study{
 		{workload: "concurrent-mutex.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL},
 		{workload: "read-write.yaml", settings: idle("normal"), form: publishedOnly, on: databaseSQL},
 	},
-	QuickDrivers: []string{"mattn"},
-	Why:          "at the scale quick the published driver alone, so that it ends within 5 minutes: --drivers names others",
+	QuickDrivers: []string{"mattn", "modernc"},
+	Why:          "at the scale quick the published driver and one without cgo, so that it ends within 5 minutes: --drivers names others",
 	tables:       writersTables,
 	claims: []claim{
 		{text: "synchronous=normal is about 3 times faster than full for small rows", over: func(*cells) []comparison {
@@ -87,9 +87,8 @@ var writers = &Study{
 }
 
 var (
-	full       = map[string]string{"synchronous": "full"}
-	normal     = map[string]string{"synchronous": "normal"}
-	quickSizes = map[string][]int64{"size": {10, 1_000, 100_000, 1_000_000, 10_000_000}}
+	full   = map[string]string{"synchronous": "full"}
+	normal = map[string]string{"synchronous": "normal"}
 )
 
 // idle has the settings of the study as it was published.
@@ -148,8 +147,8 @@ func writersColumns(published bool) []Column {
 	}
 	return append(list,
 		Column{Title: "here", Unit: "ns/op", Statistic: "median"},
-		Column{Title: "here", Unit: "op/s", Statistic: "median"},
-		Column{Title: "p99", Unit: "ms", Statistic: "median"},
+		Column{Title: "here", Unit: "op/s", Statistic: "median alone"},
+		Column{Title: "p99", Unit: "ms", Statistic: "median alone"},
 		Column{Title: "locked", Statistic: "total"},
 		Column{Title: "waited", Unit: "s", Statistic: "total"})
 }

@@ -75,7 +75,7 @@ func readBack(ctx context.Context, db driver.DB, n int, module string) (*result.
 		conns = nil
 		return errors.Join(errs...)
 	}
-	defer release()
+	defer func() { _ = release() }() // beside another error
 	for range n {
 		c, err := db.Conn(ctx)
 		if err != nil {

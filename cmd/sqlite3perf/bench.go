@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -49,7 +51,7 @@ status is 1.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVar(&o.pipeline, "pipeline", false, "hash on other cores than the one that reads")
+	f.BoolVar(&o.pipeline, "pipeline", false, "read and hash on all cores, each with ranges of the table and a connection of its own")
 	f.BoolVar(&o.python, "python", false, "have Python read the same file too: all rows fetched first, as the original did, and as they come")
 	f.IntVarP(&o.interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
 	o.addFlags(f)
@@ -89,6 +91,9 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 		t, err := own.check(ctx, env, job.Job{Bench: &b}, reads)
 		if err != nil {
 			return err
+		}
+		if s := t.request.Settings; b.Pipeline && s["locking_mode"] != "exclusive" {
+			s["pool_size"] = strconv.Itoa(runtime.NumCPU())
 		}
 		tasks, watchers = append(tasks, t), append(watchers, w)
 	}

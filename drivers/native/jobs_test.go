@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/native"
+	"github.com/sqlite3perf/sqlite3perf/worker/job/jobtest"
 	"github.com/sqlite3perf/sqlite3perf/worker/job/original"
 )
 
@@ -14,6 +15,8 @@ func TestMain(m *testing.M) {
 	jobs.Child()
 	os.Exit(m.Run())
 }
+
+func TestJobs(t *testing.T) { jobtest.Run(t, native.New()) }
 
 func BenchmarkGenerate(b *testing.B) {
 	b.Run("batch=100", func(b *testing.B) { jobs.BenchmarkGenerate(b, 100) })

@@ -198,6 +198,7 @@ func (e *Error) Primary() int { return e.Code & 0xff }
 // Result codes that the worker tells apart.
 // See https://www.sqlite.org/rescode.html.
 const (
+	CodeError      = 1
 	CodeBusy       = 5
 	CodeLocked     = 6
 	CodeInterrupt  = 9

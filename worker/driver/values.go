@@ -132,8 +132,8 @@ type Batch struct {
 	Columns []Column
 	PerExec int // rows that one execution binds: 1, or the groups of a multi-row VALUES
 
-	// Ready is what a [Boxer] has made of the rows. Whoever changes them sets it
-	// to nil.
+	// Ready is what a [Boxer] has made of the rows. Whoever changes them has them
+	// boxed again, or sets it to nil.
 	Ready any
 }
 

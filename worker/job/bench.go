@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // what rand stands for.
 type Bench struct {
 	Table    string `json:"table"`
-	Pipeline bool   `json:"pipeline,omitempty"` // hash on other cores than the one that reads
+	Pipeline bool   `json:"pipeline,omitempty"` // on all cores, as far as there are connections
 	EveryMS  int64  `json:"every_ms,omitempty"`
 }
 
@@ -50,229 +51,298 @@ func (b *Bench) check() error {
 	return checkTable(b.Table)
 }
 
-// record is a row as it was read. Its texts are Go's own, so they outlive the
-// visit.
-type record struct {
-	id         int64
-	rand, hash string
-	null       uint8 // of the columns, a bit each
-}
-
 func (b *Bench) run(ctx context.Context, d *Database, tell func(Progress), r *Result) error {
-	if err := ready(ctx, d.DB, d, b.Table); err != nil {
+	if err := ready(ctx, d.DB, b.Table); err != nil {
 		return err
 	}
-	v := newVerifier(b.Pipeline)
-	out := &Benched{}
-	r.Bench = out
-	var rows atomic.Int64
-	begin := time.Now()
-	defer watch(b.EveryMS, func() {
-		tell(Progress{Stage: "rows", ElapsedNS: int64(time.Since(begin)), Rows: rows.Load()})
-	})()
-	err := b.read(ctx, d, begin, v, &rows, tell, out)
-	mismatches, first := v.finish()
-	out.WallNS = int64(time.Since(begin))
-	out.Rows, out.Mismatches, out.First = rows.Load(), mismatches, first
+	n := 1
+	if b.Pipeline {
+		n = min(runtime.GOMAXPROCS(0), d.Settings.PoolSize())
+	}
+	// Columns may hold NULL, for the table's definition does not forbid it. That
+	// is what a table is read for once more, since decoding costs more then.
+	err := b.read(ctx, d, n, false, tell, r)
+	var e *driver.Error
+	if err != nil && ctx.Err() == nil && !errors.As(err, &e) {
+		err = b.read(ctx, d, n, true, tell, r)
+	}
 	return err
 }
 
-// counted is how many rows are read between two looks at the context.
-const counted = 1024
+const (
+	// counted is how many rows are read between two looks at the context.
+	counted = 1024
 
-func (b *Bench) read(ctx context.Context, d *Database, begin time.Time, v *verifier, rows *atomic.Int64, tell func(Progress), out *Benched) (err error) {
-	// Columns may hold NULL, also ID: the table's definition does not forbid it.
-	stmt, err := d.DB.Prepare(ctx, driver.Statement{
-		SQL: "SELECT ID, rand, hash FROM " + quote(b.Table),
-		Columns: []driver.ColumnType{
-			{Type: driver.Int, Nullable: true}, {Type: driver.Text, Nullable: true}, {Type: driver.Text, Nullable: true},
-		},
-	})
-	if err != nil {
+	// rangesEach is how many ranges of the table there are for each reader, so
+	// that none has to wait long for the others at the end.
+	rangesEach = 32
+)
+
+// reading is one pass over the table.
+type reading struct {
+	*Bench
+	db    driver.DB
+	nulls bool // columns may hold NULL; else it is an error if they do
+	tell  func(Progress)
+	begin time.Time
+
+	ranges []span
+	next   atomic.Int64 // of ranges
+	rows   atomic.Int64 // about how many have been read
+	stop   atomic.Bool
+
+	first      sync.Once
+	afterQuery time.Duration
+	firstRow   time.Duration
+}
+
+// span is a range of rowids; both ends are in it.
+type span struct {
+	low, high int64
+	count     int64 // rows in it, once it has been read
+}
+
+// read reads the table once, with n readers at the same time.
+func (b *Bench) read(ctx context.Context, d *Database, n int, nulls bool, tell func(Progress), r *Result) (err error) {
+	out := &Benched{}
+	r.Bench = out
+	p := &reading{Bench: b, db: d.DB, nulls: nulls, tell: tell, begin: time.Now()}
+	if n > 1 {
+		if err := p.split(ctx, rangesEach*n); err != nil {
+			return err
+		}
+	}
+	if len(p.ranges) == 0 {
+		n, p.ranges = 1, make([]span, 1) // all of it
+	}
+	defer watch(b.EveryMS, func() {
+		tell(Progress{Stage: "rows", ElapsedNS: int64(time.Since(p.begin)), Rows: p.rows.Load()})
+	})()
+	readers := make([]reader, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range readers[1:] {
+		wg.Go(func() { errs[i+1] = readers[i+1].run(ctx, p, true) })
+	}
+	errs[0] = readers[0].run(ctx, p, n > 1)
+	wg.Wait()
+	out.WallNS = int64(time.Since(p.begin))
+	out.AfterQueryNS, out.FirstRowNS = int64(p.afterQuery), int64(p.firstRow)
+	before := make([]int64, len(p.ranges)) // rows in the ranges before
+	for i := range p.ranges {
+		before[i] = out.Rows
+		out.Rows += p.ranges[i].count
+	}
+	for i := range readers {
+		out.Mismatches += readers[i].mismatches
+		for _, m := range readers[i].first {
+			m.Row += before[m.at]
+			out.First = append(out.First, m.Mismatch)
+		}
+	}
+	slices.SortFunc(out.First, func(a, b Mismatch) int { return cmp.Compare(a.Row, b.Row) })
+	out.First = out.First[:min(len(out.First), listed)]
+	for _, e := range errs {
+		err = cmp.Or(err, e)
+	}
+	return err
+}
+
+// split divides the table into ranges of rowids, unless it has none.
+func (p *reading) split(ctx context.Context, n int) error {
+	o, err := lookUp(ctx, p.db, p.Table)
+	if err != nil || o.kind != "table" || contains(o.columns, "_rowid_") {
 		return err
 	}
-	defer func() {
-		if cerr := stmt.Close(); err == nil {
-			err = cerr
+	var ends []int64
+	for _, f := range []string{"min", "max"} {
+		err := query(ctx, p.db, "SELECT "+f+"(_rowid_) FROM "+quote(p.Table), []driver.ColumnType{{Type: driver.Int, Nullable: true}}, func(row driver.Row) error {
+			if !row[0].Null {
+				ends = append(ends, row[0].Int)
+			}
+			return nil
+		})
+		if err != nil {
+			var e *driver.Error
+			if errors.As(err, &e) && e.Primary() == driver.CodeError {
+				return nil // there is no such column WITHOUT ROWID
+			}
+			return err
 		}
-	}()
-	afterQuery := func() { out.AfterQueryNS = int64(time.Since(begin)) }
-	afterQuery()
-	n := int64(0)
-	defer func() { rows.Store(n) }()
-	visit := func(row driver.Row) error {
-		if n == 0 {
-			out.FirstRowNS = int64(time.Since(begin))
-			tell(Progress{Stage: "first-row", ElapsedNS: out.FirstRowNS, FirstRow: shown(row)})
-		}
-		v.add(n, row)
-		if n++; n%counted == 0 {
-			rows.Store(n)
-			return ctx.Err()
-		}
+	}
+	if len(ends) < 2 {
 		return nil
 	}
-	work := context.WithoutCancel(ctx)
-	if s, ok := stmt.(driver.QueryStarter); ok {
-		return s.QueryStarted(work, nil, 0, afterQuery, visit)
-	}
-	return stmt.Query(work, nil, 0, visit)
-}
-
-// shown is a row for a person.
-func shown(row driver.Row) []string {
-	list := []string{fmt.Sprint(row[0].Int), row[1].Text, row[2].Text}
-	for i := range row {
-		if row[i].Null {
-			list[i] = "NULL"
+	// Unsigned, since the two may lie further apart than an int64 reaches.
+	step := max((uint64(ends[1])-uint64(ends[0]))/uint64(n)+1, counted)
+	for low := ends[0]; ; low += int64(step) {
+		if uint64(ends[1])-uint64(low) < step {
+			p.ranges = append(p.ranges, span{low: low, high: ends[1]})
+			return nil
 		}
-	}
-	return list
-}
-
-// verifier checks rows: as they are added, or on other goroutines.
-type verifier struct {
-	checkers []*checker
-	block    *block
-	full     chan *block
-	empty    chan *block
-	wg       sync.WaitGroup
-}
-
-// block is rows on their way to a checker.
-type block struct {
-	first   int64 // number of its first row
-	records []record
-}
-
-// blockRows is how many rows go to a checker at once.
-const blockRows = 1024
-
-func newVerifier(pipeline bool) *verifier {
-	v := &verifier{block: &block{records: make([]record, 0, blockRows)}}
-	if !pipeline {
-		v.checkers = []*checker{{}}
-		return v
-	}
-	n := max(1, runtime.GOMAXPROCS(0)-1)
-	v.full, v.empty = make(chan *block, 2*n), make(chan *block, 3*n+1)
-	for range 3 * n {
-		v.empty <- &block{records: make([]record, 0, blockRows)}
-	}
-	for range n {
-		c := &checker{}
-		v.checkers = append(v.checkers, c)
-		v.wg.Go(func() {
-			for b := range v.full {
-				c.checkAll(b)
-				v.empty <- b
-			}
-		})
-	}
-	return v
-}
-
-// add takes row number n.
-func (v *verifier) add(n int64, row driver.Row) {
-	if v.full == nil {
-		var r record
-		r.set(row)
-		v.checkers[0].check(n, &r)
-		return
-	}
-	b := v.block
-	b.records = b.records[:len(b.records)+1]
-	b.records[len(b.records)-1].set(row)
-	if len(b.records) == cap(b.records) {
-		v.full <- b
-		v.block = <-v.empty
-		v.block.first, v.block.records = n+1, v.block.records[:0]
+		p.ranges = append(p.ranges, span{low: low, high: low + int64(step) - 1})
 	}
 }
 
-func (r *record) set(row driver.Row) {
-	r.id, r.rand, r.hash, r.null = row[0].Int, row[1].Text, row[2].Text, 0
-	for i := range row {
-		if row[i].Null {
-			r.null |= 1 << i
-		}
-	}
-}
-
-// finish waits for the checkers and adds up what they have found.
-func (v *verifier) finish() (mismatches int64, first []Mismatch) {
-	if v.full != nil {
-		v.full <- v.block
-		close(v.full)
-		v.wg.Wait()
-	}
-	for _, c := range v.checkers {
-		mismatches += c.mismatches
-		first = append(first, c.first...)
-	}
-	slices.SortFunc(first, func(a, b Mismatch) int { return cmp.Compare(a.Row, b.Row) })
-	return mismatches, first[:min(len(first), listed)]
-}
-
-// checker verifies rows. It sees blocks in ascending order, so the first
-// mismatches that it meets are the first that it is to describe.
-type checker struct {
+// reader reads ranges and verifies their rows. Each takes them in ascending
+// order, so the first mismatches that it meets are the first that it has.
+type reader struct {
 	mismatches int64
-	first      []Mismatch
+	first      []located
 	buf        [64]byte // what rand stands for
 	digits     [2 * sha256.Size]byte
 }
 
-func (c *checker) checkAll(b *block) {
-	for i := range b.records {
-		c.check(b.first+int64(i), &b.records[i])
+// located is a mismatch whose Row counts from the beginning of a range.
+type located struct {
+	Mismatch
+	at int
+}
+
+func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
+	defer func() {
+		if err != nil {
+			p.stop.Store(true)
+		}
+	}()
+	conn, err := p.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, conn.Close()) }()
+	text := driver.ColumnType{Type: driver.Text, Nullable: p.nulls}
+	st := driver.Statement{
+		SQL: "SELECT ID, rand, hash FROM " + quote(p.Table),
+		// For ID the two ways cost the same.
+		Columns: []driver.ColumnType{{Type: driver.Int, Nullable: true}, text, text},
+	}
+	var b *driver.Batch
+	if ranged {
+		st.SQL += " WHERE _rowid_ BETWEEN ? AND ?"
+		st.Params = []driver.Type{driver.Int, driver.Int}
+		ends := integers(0, 0)
+		b = &ends
+	}
+	stmt, err := conn.Prepare(ctx, st)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, stmt.Close()) }()
+	for {
+		at := int(p.next.Add(1)) - 1
+		if at >= len(p.ranges) {
+			return nil
+		}
+		if ranged {
+			b.Columns[0].Ints[0], b.Columns[1].Ints[0] = p.ranges[at].low, p.ranges[at].high
+		}
+		if err := r.scan(ctx, p, at, stmt, b); err != nil {
+			return err
+		}
 	}
 }
 
-func (c *checker) check(n int64, r *record) {
-	if r.null == 0 && c.matches(r) {
-		return
+// errMayBeNull ends a pass for which no column may hold NULL: there are
+// libraries that decode it as an empty text then.
+var errMayBeNull = errors.New("an empty text, which may be NULL")
+
+// scan reads one range.
+func (r *reader) scan(ctx context.Context, p *reading, at int, stmt driver.Stmt, b *driver.Batch) error {
+	if p.stop.Load() {
+		return nil
 	}
-	c.mismatches++
-	if len(c.first) < listed {
-		c.first = append(c.first, r.mismatch(n))
+	n := int64(0)
+	visit := func(row driver.Row) error {
+		if n == 0 {
+			p.first.Do(func() { p.seen(row) })
+		}
+		if !r.matches(row) {
+			if !p.nulls && (row[1].Text == "" || row[2].Text == "") {
+				return errMayBeNull
+			}
+			r.note(at, n, row)
+		}
+		if n++; n%counted == 0 {
+			p.rows.Add(counted)
+			return ctx.Err()
+		}
+		return nil
 	}
+	// A context that can end costs some libraries a goroutine for each row.
+	work := context.WithoutCancel(ctx)
+	started := func() {}
+	if at == 0 {
+		started = func() { p.afterQuery = time.Since(p.begin) }
+		started()
+	}
+	var err error
+	if s, ok := stmt.(driver.QueryStarter); ok {
+		err = s.QueryStarted(work, b, 0, started, visit)
+	} else {
+		err = stmt.Query(work, b, 0, visit)
+	}
+	p.ranges[at].count = n
+	p.rows.Add(n % counted)
+	return err
 }
 
-func (c *checker) matches(r *record) bool {
-	value := c.buf[:]
-	if hex.DecodedLen(len(r.rand)) > len(value) {
-		value = make([]byte, hex.DecodedLen(len(r.rand)))
+// seen is told of the first row of all.
+func (p *reading) seen(row driver.Row) {
+	p.firstRow = time.Since(p.begin)
+	shown := []string{fmt.Sprint(row[0].Int), row[1].Text, row[2].Text}
+	for i := range row {
+		if row[i].Null {
+			shown[i] = "NULL"
+		}
 	}
-	k, err := hex.Decode(value, []byte(r.rand))
+	p.tell(Progress{Stage: "first-row", ElapsedNS: int64(p.firstRow), FirstRow: shown})
+}
+
+func (r *reader) matches(row driver.Row) bool {
+	if row[0].Null || row[1].Null || row[2].Null {
+		return false
+	}
+	value := r.buf[:]
+	if n := hex.DecodedLen(len(row[1].Text)); n > len(value) {
+		value = make([]byte, n)
+	}
+	n, err := hex.Decode(value, []byte(row[1].Text))
 	if err != nil {
 		return false
 	}
-	sum := sha256.Sum256(value[:k])
-	hex.Encode(c.digits[:], sum[:])
-	return string(c.digits[:]) == r.hash
+	sum := sha256.Sum256(value[:n])
+	hex.Encode(r.digits[:], sum[:])
+	return string(r.digits[:]) == row[2].Text
+}
+
+// note takes down a row, number n of its range, that does not match.
+func (r *reader) note(at int, n int64, row driver.Row) {
+	if r.mismatches++; r.mismatches <= listed {
+		r.first = append(r.first, located{mismatch(n, row), at})
+	}
 }
 
 // mismatch says what is wrong with a row that does not match.
-func (r *record) mismatch(n int64) Mismatch {
-	m := Mismatch{Row: n, ID: fmt.Sprint(r.id)}
-	if r.null&1 != 0 {
+func mismatch(n int64, row driver.Row) Mismatch {
+	m := Mismatch{Row: n, ID: fmt.Sprint(row[0].Int)}
+	if row[0].Null {
 		m.ID = "NULL"
 	}
-	value, err := hex.DecodeString(r.rand)
+	rand, hash := row[1].Text, row[2].Text
+	value, err := hex.DecodeString(rand)
 	switch {
-	case r.null&2 != 0:
+	case row[1].Null:
 		m.Why = "rand is NULL"
-	case r.null&4 != 0:
+	case row[2].Null:
 		m.Why = "hash is NULL"
-	case r.null != 0:
+	case row[0].Null:
 		m.Why = "ID is NULL"
 	case err != nil:
-		m.Why = fmt.Sprintf("rand %.40q is not hexadecimal", r.rand)
-	case len(r.hash) != 2*sha256.Size:
-		m.Why = fmt.Sprintf("hash %.80q has %d digits, a SHA-256 has %d", r.hash, len(r.hash), 2*sha256.Size)
+		m.Why = fmt.Sprintf("rand %.40q is not hexadecimal", rand)
+	case len(hash) != 2*sha256.Size:
+		m.Why = fmt.Sprintf("hash %.80q has %d digits, a SHA-256 has %d", hash, len(hash), 2*sha256.Size)
 	default:
-		m.Why = fmt.Sprintf("hash is %s, but the SHA-256 of rand %s is %x", r.hash, r.rand, sha256.Sum256(value))
+		m.Why = fmt.Sprintf("hash is %s, but the SHA-256 of rand %s is %x", hash, rand, sha256.Sum256(value))
 	}
 	return m
 }

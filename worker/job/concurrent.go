@@ -272,7 +272,7 @@ func (c *Concurrent) prepare(ctx context.Context, d *Database) error {
 		case err != nil:
 			return err
 		case o.kind != "":
-			return ready(ctx, d.DB, d, c.Table)
+			return ready(ctx, d.DB, c.Table)
 		}
 	}
 	conn, err := d.DB.Conn(ctx)

@@ -118,7 +118,7 @@ func (g *Generate) create(ctx context.Context, c driver.Conn) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback(context.WithoutCancel(ctx))
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // of one that is committed it does nothing
 	objects, err := number(ctx, c, "SELECT count(*) FROM main.sqlite_master")
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (k *chunk) arrange(per int) {
 	ids, columns := k.made.Columns[0].Ints, k.made.Columns[1:]
 	k.count = len(ids) / per
 	b := &k.inserts
-	b.PerExec, b.Ready = 1, nil
+	b.PerExec = 1
 	if n := 1 + len(columns)*per; len(b.Columns) != n {
 		b.Columns = make([]driver.Column, n)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
@@ -127,7 +128,13 @@ func (j *Job) Run(ctx context.Context, d *Database, tell func(Progress)) (*Resul
 		return nil, err
 	}
 	res := &Result{}
-	if err := r.run(ctx, d, tell, res); err != nil {
+	var one sync.Mutex
+	told := func(p Progress) {
+		one.Lock()
+		defer one.Unlock()
+		tell(p)
+	}
+	if err := r.run(ctx, d, told, res); err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) || ctx.Err() != nil && interruptedBySQLite(err) {
 			res.Interrupted = true
 			return res, nil

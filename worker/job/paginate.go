@@ -75,7 +75,7 @@ func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r 
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := ready(ctx, conn, d, p.Table); err != nil {
+	if err := ready(ctx, conn, p.Table); err != nil {
 		return err
 	}
 	out := &Paginated{}

@@ -72,7 +72,7 @@ func (o object) lacking() string {
 }
 
 // ready is an error unless the table can be read as one of generate's.
-func ready(ctx context.Context, r driver.Runner, d *Database, table string) error {
+func ready(ctx context.Context, r driver.Runner, table string) error {
 	o, err := lookUp(ctx, r, table)
 	switch {
 	case err != nil:

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"sync"
+	"unsafe"
 
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -83,12 +84,31 @@ func fill(args []any, columns []contract.Column, r int) {
 	}
 }
 
-// Box boxes all values, in the order in which they are bound.
+// Box boxes all values, in the order in which they are bound. A text that lies
+// where it lay the last time is in its box already.
 func (s *stmt) Box(b *contract.Batch) {
 	n := rowsOf(b)
-	args := make([]any, n*len(b.Columns))
-	fill(args, b.Columns, 0)
+	args, _ := b.Ready.([]any)
+	if len(args) != n*len(b.Columns) {
+		args = make([]any, n*len(b.Columns))
+	}
+	i := 0
+	for r := range n {
+		for c := range b.Columns {
+			column := &b.Columns[c]
+			if column.Type != contract.Text || column.Null(r) || !boxed(args[i], column.Text(r)) {
+				args[i] = column.Any(r)
+			}
+			i++
+		}
+	}
 	b.Ready = args
+}
+
+// boxed reports whether a box has the very bytes of a text.
+func boxed(box any, text string) bool {
+	s, ok := box.(string)
+	return ok && len(s) == len(text) && unsafe.StringData(s) == unsafe.StringData(text)
 }
 
 // rowsOf is how many rows a batch has.
@@ -100,12 +120,12 @@ func rowsOf(b *contract.Batch) int {
 	return max(len(c.Ints), len(c.Reals), len(c.Spans))
 }
 
-func ready(b *contract.Batch) ([]any, bool) {
-	if b == nil {
-		return nil, false
+// ready is what Box has made of a batch.
+func ready(b *contract.Batch) (args []any, ok bool) {
+	if b != nil {
+		args, ok = b.Ready.([]any)
 	}
-	boxed, ok := b.Ready.([]any)
-	return boxed, ok
+	return args, ok
 }
 
 func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
@@ -124,8 +144,8 @@ func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 	defer s.scratch.Put(sc)
 	for ; lo < hi; lo += per {
 		args := sc.args
-		if boxed, ok := ready(b); ok {
-			args = boxed[lo*len(columns):][:len(args)]
+		if all, ok := ready(b); ok {
+			args = all[lo*len(columns):][:len(args)]
 		} else {
 			fill(args, columns, lo)
 		}

@@ -30,6 +30,9 @@ var (
 // which is registered with database/sql as sqlite3.
 type Comparison struct{ Driver driver.Driver }
 
+// cores gives each core a connection.
+var cores = driver.Settings{"pool_size": strconv.Itoa(runtime.NumCPU())}
+
 // settings are those of '?_journal=wal&_sync=0'.
 var settings = driver.Settings{"journal_mode": "wal", "synchronous": "off"}
 
@@ -104,7 +107,7 @@ func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 				}
 				return float64(took) / float64(n)
 			}, func() float64 {
-				r, err := c.Run(b.Context(), path, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}, nil)
+				r, err := c.Run(b.Context(), path, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}, cores)
 				check(b, err)
 				if r.Bench.Rows != int64(n) || r.Bench.Mismatches != 0 {
 					b.Fatalf("%d rows of %d, %d mismatches", r.Bench.Rows, n, r.Bench.Mismatches)

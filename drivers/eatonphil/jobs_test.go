@@ -1,0 +1,10 @@
+package eatonphil_test
+
+import (
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/eatonphil"
+	"github.com/sqlite3perf/sqlite3perf/worker/job/jobtest"
+)
+
+func TestJobs(t *testing.T) { jobtest.Run(t, eatonphil.New()) }

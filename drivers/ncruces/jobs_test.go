@@ -1,0 +1,10 @@
+package ncruces_test
+
+import (
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/ncruces"
+	"github.com/sqlite3perf/sqlite3perf/worker/job/jobtest"
+)
+
+func TestJobs(t *testing.T) { jobtest.Run(t, ncruces.New()) }

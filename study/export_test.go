@@ -1,0 +1,21 @@
+package study
+
+// Decide gives a comparison its verdict, as [Evaluate] does.
+func Decide(c *Comparison, count bool) { c.decide(count) }
+
+// Combine is the verdict on a claim of several comparisons.
+var Combine = combine
+
+// PublishedRows counts the rows of a study's published figures.
+func PublishedRows(name string) int { return len(publishedFigures(name)) }
+
+// PublishedNumbers lists the figures of a column, as they stand in the file.
+func PublishedNumbers(name, column string) []float64 {
+	var list []float64
+	for _, row := range publishedFigures(name) {
+		if v := (figures{row}).number(column); v != nil {
+			list = append(list, *v)
+		}
+	}
+	return list
+}

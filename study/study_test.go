@@ -1,0 +1,379 @@
+package study_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/study"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// refs are drivers as the lab knows them.
+func refs(names ...string) []lab.Ref {
+	var list []lab.Ref
+	for _, n := range names {
+		i := driver.Info{Name: n, Kind: driver.Cgo, Interface: driver.DatabaseSQL}
+		if slices.Contains([]string{"bvinc", "crawshaw", "eatonphil", "zombiezen", "native", "sqinn"}, n) {
+			i.Interface = driver.Direct
+		}
+		list = append(list, lab.Ref{Name: n, Known: &lab.Known{Info: i}})
+	}
+	return list
+}
+
+var everyone = refs("bvinc", "crawshaw", "eatonphil", "glebarez", "mattn", "modernc", "native", "ncruces", "python-fetchall", "sqinn", "zombiezen")
+
+// wall says how long a phase of a case takes in a round, in ns.
+type wall func(c *result.Case, phase string, round int) int64
+
+// made is a run of a study with figures that are made up.
+func made(t *testing.T, name, scale string, asPublished bool, drivers []lab.Ref, rounds int, took wall) *result.Run {
+	t.Helper()
+	s, err := study.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := s.Cases(scale, asPublished, drivers, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &result.Run{ID: 1, Scale: scale, Rounds: rounds, Stopped: "rounds", Study: &result.Study{Name: name, AsPublished: asPublished}}
+	for _, c := range cases {
+		run.Cases = append(run.Cases, c.Case)
+	}
+	for round := 1; round <= rounds; round++ {
+		for i := range run.Cases {
+			c := &run.Cases[i]
+			tr := result.Trial{Case: c.ID, Round: round, Order: len(run.Trials) + 1, Status: result.OK}
+			for _, p := range c.Phases {
+				tr.Samples = append(tr.Samples, result.Sample{Phase: p, Metric: "time", WallNS: took(c, p, round), Operations: 1000, Rows: 1000})
+			}
+			run.Trials = append(run.Trials, tr)
+		}
+	}
+	return run
+}
+
+func evaluate(t *testing.T, run *result.Run) *study.Report {
+	t.Helper()
+	r := study.Evaluate(stats.Analyze(run, "native"))
+	if r == nil {
+		t.Fatal("no report")
+	}
+	return r
+}
+
+// scaleOf is small, and leaves sizes that differ apart.
+var scaleOf = map[string]string{"cgo-or-not": "0.001", "driver-comparison": "0.001", "http-server": "0.01", "sqlite3perf": "0.001", "writers": "0.01"}
+
+// Every published figure stands in a table of its study, and beside each is one
+// that was measured, but where what was published cannot be measured again.
+func TestPublishedFiguresAreMeasured(t *testing.T) {
+	columns := map[string][]string{
+		"cgo-or-not": {"mean_s", "stddev_s"}, "driver-comparison": {"ms"}, "http-server": {"requests_per_s"},
+		"sqlite3perf": {"value"}, "writers": {"iterations", "ns_per_op"},
+	}
+	notMeasured := map[string]string{
+		"sqlite3-shell": "the shell is no driver: the drivers' own times stand below",
+	}
+	for _, s := range study.All() {
+		for _, asPublished := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s as published %v", s.Name, asPublished), func(t *testing.T) {
+				r := evaluate(t, made(t, s.Name, scaleOf[s.Name], asPublished, everyone, 6, func(*result.Case, string, int) int64 { return 1e6 }))
+				var got, want []float64
+				rows := 0
+				for _, table := range r.Tables {
+					for _, row := range table.Rows {
+						if len(row.Labels) != len(table.Labels) || len(row.Figures) != len(table.Columns) {
+							t.Fatalf("%s: row %q has %d figures for %d columns", table.Title, row.Labels, len(row.Figures), len(table.Columns))
+						}
+						published, measured := false, false
+						for i, f := range row.Figures {
+							if table.Columns[i].Published {
+								if f.Value != nil {
+									got = append(got, *f.Value)
+								}
+								published = published || f.Value != nil || f.Text != "" && f.Text != "-"
+								continue
+							}
+							measured = measured || f.Value != nil
+						}
+						if published {
+							rows++
+						}
+						if published && !measured && !slices.ContainsFunc(row.Labels, func(l string) bool { return notMeasured[l] != "" }) {
+							t.Errorf("%s: %q is not measured", table.Title, row.Labels)
+						}
+					}
+				}
+				for _, c := range columns[s.Name] {
+					want = append(want, study.PublishedNumbers(s.Name, c)...)
+				}
+				slices.Sort(got)
+				slices.Sort(want)
+				if d := cmp.Diff(want, got); d != "" {
+					t.Errorf("published figures (-file +tables):\n%s", d)
+				}
+				t.Logf("%d tables, %d rows with published figures of %d lines", len(r.Tables), rows, study.PublishedRows(s.Name))
+			})
+		}
+	}
+}
+
+// Every comparison of every claim finds what it compares at every scale, where
+// the drivers that it names are measured; but for the claims that say why not.
+func TestClaimsFindTheirCells(t *testing.T) {
+	for _, s := range study.All() {
+		for _, scale := range []string{"quick", scaleOf[s.Name]} {
+			for _, asPublished := range []bool{false, true} {
+				r := evaluate(t, made(t, s.Name, scale, asPublished, everyone, 6, func(*result.Case, string, int) int64 { return 1e6 }))
+				if len(r.Claims) == 0 {
+					t.Errorf("%s has no claims", s.Name)
+				}
+				for _, c := range r.Claims {
+					if len(c.Comparisons) == 0 {
+						t.Errorf("%s: %q compares nothing", s.Name, c.Claim)
+					}
+					for _, x := range c.Comparisons {
+						if x.Summary == nil && !strings.Contains(x.Why, "bench --python") {
+							t.Errorf("%s at %s: %q: %s: %s", s.Name, scale, c.Claim, x.What, x.Why)
+						}
+						if strings.Contains(x.What, "%!") || x.Wanted() == "" {
+							t.Errorf("%s: comparison %q, claimed %q", s.Name, x.What, x.Wanted())
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// What is measured quickly is a published size, or smaller.
+func TestQuickIsSmaller(t *testing.T) {
+	for _, s := range study.All() {
+		t.Run(s.Name, func(t *testing.T) {
+			cases, err := s.Cases("quick", false, everyone[:1], 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{}
+			for i, c := range cases {
+				key := fmt.Sprint(c.Workload, c.Parameters, c.Settings, c.Driver)
+				if c.ID != i+1 || seen[key] {
+					t.Errorf("case %d: %s", c.ID, key)
+				}
+				seen[key] = true
+				if c.Parameters["rows"] > 100_000 || c.Parameters["people"] > 50_000 || c.Parameters["users"] > 20_000 || c.Parameters["time"] > 200 {
+					t.Errorf("%s at quick: %v", c.Workload, c.Parameters)
+				}
+			}
+		})
+	}
+}
+
+// groups takes exactly twice as long with modernc to insert; to group 1.6, 1.3
+// and 1.15 times as long, as the table grows.
+func groups(c *result.Case, phase string, round int) int64 {
+	size := slices.Index([]int64{10, 480, 4798}, c.Parameters["people"])
+	base := 1_000_000 * math.Pow(10, float64(size)) * (1 + float64(round)/1000)
+	switch {
+	case c.Driver == "modernc" && phase == "insert":
+		base *= 2
+	case c.Driver == "modernc":
+		base *= []float64{1.6, 1.3, 1.15}[size]
+	}
+	return int64(base)
+}
+
+func TestClaimsOfCgoOrNot(t *testing.T) {
+	r := evaluate(t, made(t, "cgo-or-not", "0.001", false, refs("mattn", "modernc"), 10, groups))
+	type line struct {
+		Verdict study.Verdict
+		Ratio   string
+	}
+	var got []line
+	for _, c := range r.Claims {
+		for _, x := range c.Comparisons {
+			got = append(got, line{x.Verdict, fmt.Sprintf("%.3f", x.Median)})
+		}
+	}
+	want := []line{
+		{holds, "2.000"}, {holds, "2.000"}, {holds, "2.000"},
+		{holds, "1.600"}, {holds, "1.300"}, {holds, "1.150"},
+		{holds, "0.719"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for _, c := range r.Claims {
+		if c.Verdict != holds {
+			t.Errorf("%q: %s", c.Claim, c.Verdict)
+		}
+	}
+	// Seven comparisons are one family.
+	if x := r.Claims[0].Comparisons[0].Test; x == nil || x.Adjusted < x.P || x.N1 != 10 {
+		t.Errorf("test %+v", x)
+	}
+	row := r.Tables[0].Rows[1]
+	if d := cmp.Diff([]string{"insert", "10000", "10", "modernc"}, row.Labels); d != "" {
+		t.Error(d)
+	}
+	mean, sd, median := row.Figures[2], row.Figures[3], row.Figures[4]
+	if math.Abs(*mean.Value-0.002011) > 1e-9 || math.Abs(*sd.Value-6.0553e-6) > 1e-9 || math.Abs(*median.Value-0.002011) > 1e-9 || median.Interval == nil {
+		t.Errorf("mean %v, standard deviation %v, median %v %v", *mean.Value, *sd.Value, *median.Value, median.Interval)
+	}
+}
+
+// The claims are refuted by figures that say the opposite, and left open where a
+// driver is missing or there are too few rounds.
+func TestClaimsOtherwise(t *testing.T) {
+	equal := func(*result.Case, string, int) int64 { return 1e6 }
+	for _, test := range []struct {
+		drivers []lab.Ref
+		rounds  int
+		want    study.Verdict
+		why     string
+	}{
+		{refs("mattn", "modernc"), 6, fails, ""},
+		{refs("mattn", "modernc"), 5, unknown, "5 rounds, of at least 6"},
+		{refs("mattn", "native"), 6, unknown, "modernc is not among the drivers of this run"},
+	} {
+		r := evaluate(t, made(t, "cgo-or-not", "0.001", false, test.drivers, test.rounds, equal))
+		c := r.Claims[0]
+		if c.Verdict != test.want || c.Comparisons[0].Why != test.why {
+			t.Errorf("%s: %s, want %s: %s", c.Verdict, c.Comparisons[0].Why, test.want, test.why)
+		}
+	}
+}
+
+// A driver that failed has its status in place of a figure, and claims on it
+// cannot be told.
+func TestFailedDriver(t *testing.T) {
+	run := made(t, "cgo-or-not", "0.001", false, refs("mattn", "modernc"), 6, groups)
+	for i := range run.Trials {
+		if run.Cases[run.Trials[i].Case-1].Driver == "modernc" {
+			run.Trials[i].Status, run.Trials[i].Samples = result.Failed, nil
+			run.Trials[i].Reason = &result.Reason{Code: "crash", Message: "it crashed"}
+		}
+	}
+	r := evaluate(t, run)
+	if f := r.Tables[0].Rows[1].Figures[4]; f.Value != nil || f.Text != "failed" {
+		t.Errorf("figure %+v", f)
+	}
+	if c := r.Claims[0]; c.Verdict != unknown || c.Comparisons[0].Why != "modernc is failed: it crashed" {
+		t.Errorf("%s: %+v", c.Verdict, c.Comparisons[0])
+	}
+}
+
+// A version of a driver stands for the driver, and two versions both have rows.
+func TestVersions(t *testing.T) {
+	drivers := refs("mattn", "modernc")
+	drivers[1].Name = "modernc@v1.30.0"
+	r := evaluate(t, made(t, "cgo-or-not", "0.001", false, drivers, 6, groups2))
+	if c := r.Claims[0]; c.Verdict != holds {
+		t.Errorf("%s: %+v", c.Verdict, c.Comparisons)
+	}
+	drivers = append(drivers, refs("modernc")...)
+	r = evaluate(t, made(t, "cgo-or-not", "0.001", false, drivers, 6, groups2))
+	var got []string
+	for _, row := range r.Tables[0].Rows[:3] {
+		got = append(got, row.Labels[3])
+	}
+	if d := cmp.Diff([]string{"mattn", "modernc", "modernc@v1.30.0"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// groups2 is groups for any version of modernc.
+func groups2(c *result.Case, phase string, round int) int64 {
+	d := *c
+	d.Driver, _, _ = strings.Cut(c.Driver, "@")
+	return groups(&d, phase, round)
+}
+
+// Lock errors are counted over all trials.
+func TestCountsOfLockErrors(t *testing.T) {
+	run := made(t, "writers", "0.01", false, refs("mattn"), 6, func(*result.Case, string, int) int64 { return 1e6 })
+	verdict := func(text string) study.Verdict {
+		for _, c := range evaluate(t, run).Claims {
+			if strings.Contains(c.Claim, text) {
+				return c.Verdict
+			}
+		}
+		t.Fatalf("no claim %q", text)
+		return ""
+	}
+	if v := verdict("ends the errors"); v != holds {
+		t.Errorf("without an error: %s", v)
+	}
+	if v := verdict("sharp drop"); v != fails {
+		t.Errorf("without an error: %s", v)
+	}
+	for i := range run.Trials { // one in all of the trials
+		c := run.Cases[run.Trials[i].Case-1]
+		if (c.Workload == "writers-parallel" || c.Workload == "writers-parallel-mutex") && c.Parameters["writers"] == 256 && run.Trials[i].Round == 3 {
+			run.Trials[i].Samples[0].Errors = []result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 1, WaitNS: 5e9}}
+		}
+	}
+	if v := verdict("ends the errors"); v != fails {
+		t.Errorf("with an error: %s", v)
+	}
+	if v := verdict("sharp drop"); v != holds {
+		t.Errorf("with an error: %s", v)
+	}
+}
+
+// The most frequent winner of the six workloads is counted.
+func TestNoClearWinner(t *testing.T) {
+	claim := func(took wall) study.Claim {
+		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs("mattn", "modernc", "zombiezen"), 6, took))
+		for _, c := range r.Claims {
+			if strings.Contains(c.Claim, "no clear winner") {
+				return c
+			}
+		}
+		t.Fatal("no such claim")
+		return study.Claim{}
+	}
+	c := claim(func(c *result.Case, _ string, round int) int64 {
+		if c.Driver == "zombiezen" {
+			return int64(1e6 + round)
+		}
+		return int64(2e6 + round)
+	})
+	if x := c.Comparisons[0]; c.Verdict != fails || x.Median != 15 || *x.AtMost != 7 || !strings.Contains(x.What, "zombiezen") {
+		t.Errorf("%s: %+v", c.Verdict, x)
+	}
+	if c := claim(func(*result.Case, string, int) int64 { return 1e6 }); c.Verdict != holds || c.Comparisons[0].Median != 0 {
+		t.Errorf("%s: %+v", c.Verdict, c.Comparisons[0])
+	}
+}
+
+func TestFind(t *testing.T) {
+	for name, want := range map[string]string{
+		"cgo-or-no": `unknown study "cgo-or-no": did you mean "cgo-or-not"?`,
+		"writer":    `unknown study "writer": did you mean "writers"?`,
+		"zzzzzzzzz": `unknown study "zzzzzzzzz": one of cgo-or-not, driver-comparison, http-server, sqlite3perf, writers`,
+	} {
+		if _, err := study.Find(name); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// A run of no study, or of one that this version does not know, has no report.
+func TestEvaluateNone(t *testing.T) {
+	for _, s := range []*result.Study{nil, {Name: "of another version"}} {
+		if r := study.Evaluate(stats.Analyze(&result.Run{Study: s}, "native")); r != nil {
+			t.Errorf("%+v", r)
+		}
+	}
+}

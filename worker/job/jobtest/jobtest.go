@@ -1,0 +1,438 @@
+// Package jobtest tests that a driver does every job.
+package jobtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// Run runs every test on the driver.
+func Run(t *testing.T, d driver.Driver) {
+	for _, test := range []struct {
+		name string
+		f    func(*testing.T, *base)
+	}{
+		{"generate", generate}, {"generate/refuses", refuses}, {"generate/stopped", stopped}, {"generate/fails half-way", full},
+		{"bench", bench}, {"bench/mismatches", mismatches}, {"bench/not a table of ours", lacking},
+		{"pragma", pragma}, {"pragma/unknown", unknownPragma},
+		{"concurrent", concurrent}, {"concurrent/errors", taken},
+		{"paginate", paginate}, {"paginate/refuses", notPaged},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.f(t, &base{t, d, filepath.Join(t.TempDir(), "test.db"), nil}) })
+	}
+}
+
+// base is what a test works on.
+type base struct {
+	t        *testing.T
+	driver   driver.Driver
+	path     string
+	progress []job.Progress
+}
+
+// do has the driver do a job as a worker does.
+func (b *base) do(ctx context.Context, s driver.Settings, j job.Job, tell func(job.Progress)) (r *job.Result, err error) {
+	b.t.Helper()
+	db, err := b.driver.Open(ctx, b.path, s)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	d := &job.Database{DB: db, Path: b.path, Settings: s, Seed: 42, Proof: &result.Proof{SQLiteVersion: "3.32.0"}}
+	d.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
+		return b.driver.Open(ctx, b.path, s.With(over))
+	}
+	r, err = j.Run(ctx, d, func(p job.Progress) {
+		b.progress = append(b.progress, p)
+		if tell != nil {
+			tell(p)
+		}
+	})
+	if cerr := d.DB.Close(); cerr != nil {
+		b.t.Error(cerr)
+	}
+	return r, err
+}
+
+func (b *base) must(s driver.Settings, j job.Job) *job.Result {
+	b.t.Helper()
+	r, err := b.do(b.t.Context(), s, j, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
+// fails expects a job to fail with a code and a message that has all words.
+func (b *base) fails(s driver.Settings, j job.Job, code string, words ...string) {
+	b.t.Helper()
+	_, err := b.do(b.t.Context(), s, j, nil)
+	var e *job.Error
+	if !errors.As(err, &e) || e.Code != code {
+		b.t.Errorf("got error %v, want one with code %s", err, code)
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			b.t.Errorf("error %q does not say %q", err, w)
+		}
+	}
+}
+
+// script runs SQL on the database.
+func (b *base) script(sql string) {
+	b.t.Helper()
+	db, err := b.driver.Open(b.t.Context(), b.path, driver.Settings{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := errors.Join(db.Script(b.t.Context(), sql), db.Close()); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// texts runs a query for one column of text and joins what it gives.
+func (b *base) texts(sql string) string {
+	b.t.Helper()
+	ctx := b.t.Context()
+	db, err := b.driver.Open(ctx, b.path, driver.Settings{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var list []string
+	stmt, err := db.Prepare(ctx, driver.Statement{SQL: sql, Columns: []driver.ColumnType{{Type: driver.Text}}})
+	if err == nil {
+		err = errors.Join(stmt.Query(ctx, nil, 0, func(r driver.Row) error {
+			list = append(list, r[0].Text)
+			return nil
+		}), stmt.Close())
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		b.t.Fatal(err)
+	}
+	return strings.Join(list, " ")
+}
+
+func (b *base) want(sql, want string) {
+	b.t.Helper()
+	if got := b.texts(sql); got != want {
+		b.t.Errorf("%s: got %q, want %q", sql, got, want)
+	}
+}
+
+func rows(n int64, batch int) job.Job {
+	return job.Job{Generate: &job.Generate{Table: "bench", Rows: n, Batch: batch, Prepared: true}}
+}
+
+// generate makes the same rows whatever the batches, prepared or not.
+func generate(t *testing.T, b *base) {
+	const schema = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'bench'"
+	const sums = "SELECT count(*) || ' ' || sum(ID) || ' ' || min(ID) || ' ' || max(ID) || ' ' || min(rand) || ' ' || max(hash) || ' ' || sum(length(rand)) || ' ' || sum(length(hash)) FROM bench"
+	b.must(nil, rows(10_003, 100))
+	b.want(schema, `CREATE TABLE "bench"(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)`)
+	b.want("SELECT application_id FROM pragma_application_id", fmt.Sprint(job.ApplicationID))
+	// The first two rows of data set bench for seed 42, by generated-values.md.
+	first := b.texts("SELECT ID || ' ' || rand || ' ' || hash FROM bench WHERE ID < 2 ORDER BY ID")
+	if want := firstRows(); first != want {
+		t.Errorf("first rows: got %s, want %s", first, want)
+	}
+	all := b.texts(sums)
+	if !strings.HasPrefix(all, fmt.Sprintf("10003 %d 0 10002 ", 10_003*10_002/2)) || !strings.HasSuffix(all, fmt.Sprintf(" %d %d", 10_003*16, 10_003*64)) {
+		t.Errorf("rows: %s", all)
+	}
+	for _, g := range []job.Generate{{Batch: 1, Prepared: true}, {Batch: 7}, {Batch: 333, Vacuum: true}, {Batch: 5000}, {Batch: 20_000, Prepared: true}} {
+		if g.Batch == 20_000 {
+			g.Batch = 16_000 // more than there are rows, and all that SQLite takes
+		}
+		g.Table, g.Rows = "bench", 10_003
+		r := b.must(driver.Settings{"synchronous": "off"}, job.Job{Generate: &g}).Generate
+		if r.Rows != g.Rows || r.WallNS <= 0 || g.Vacuum != (r.VacuumNS > 0) {
+			t.Errorf("batch %d: result %+v", g.Batch, r)
+		}
+		if got := b.texts(sums); got != all {
+			t.Errorf("batch %d: rows %s, want %s", g.Batch, got, all)
+		}
+	}
+	b.want("PRAGMA integrity_check", "ok")
+}
+
+func refuses(t *testing.T, b *base) {
+	b.script("CREATE TABLE bench(precious); INSERT INTO bench VALUES (1)")
+	b.fails(nil, rows(10, 1), job.CodeForeign, "did not make this database", "--force")
+	b.want("SELECT CAST(precious AS TEXT) FROM bench", "1")
+	force := rows(10, 1)
+	force.Generate.Force = true
+	b.must(nil, force)
+	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", "10")
+
+	b.script("CREATE TABLE other(precious); INSERT INTO other VALUES (1); CREATE VIEW seen AS SELECT * FROM other")
+	other := rows(10, 1)
+	other.Generate.Table = "other"
+	b.fails(nil, other, job.CodeForeign, "table other", "it has precious")
+	other.Generate.Table, other.Generate.Force = "seen", true
+	b.fails(nil, other, job.CodeForeign, "is a view")
+	b.want("SELECT CAST(precious AS TEXT) FROM other", "1")
+
+	many := rows(100_000, 16_383)
+	b.fails(nil, many, job.CodeUsage, "-b 16383", "32767 parameters", "at most 32766", "-b 16382")
+	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", "10")
+
+	// A database of somebody else's is not marked, even by force.
+	b.path += "2"
+	b.script("CREATE TABLE precious(x)")
+	b.must(nil, force)
+	b.want("SELECT application_id FROM pragma_application_id", "0")
+}
+
+// stopped ends a job at its first report.
+func stopped(t *testing.T, b *base) {
+	ctx, stop := context.WithCancel(t.Context())
+	j := rows(1<<40, 10)
+	j.Generate.EveryMS = 1
+	r, err := b.do(ctx, nil, j, func(p job.Progress) {
+		if p.Rows > 100 {
+			stop()
+		}
+	})
+	if err != nil || !r.Interrupted || r.Generate.Rows <= 100 {
+		t.Fatalf("result %+v, error %v", r, err)
+	}
+	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", fmt.Sprint(r.Generate.Rows))
+	b.want("PRAGMA integrity_check", "ok")
+}
+
+// full lets the database grow to so many pages only.
+func full(t *testing.T, b *base) {
+	db, err := b.driver.Open(t.Context(), b.path, driver.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Script(t.Context(), "PRAGMA max_page_count = 50"); err != nil {
+		t.Fatal(err)
+	}
+	d := &job.Database{DB: db, Path: b.path, Seed: 42, Proof: &result.Proof{SQLiteVersion: "3.32.0"}}
+	j := rows(100_000, 10)
+	_, err = j.Run(t.Context(), d, func(job.Progress) {})
+	if cerr := db.Close(); cerr != nil {
+		t.Error(cerr)
+	}
+	var e *driver.Error
+	var partial *job.Error
+	if !errors.As(err, &e) || e.Primary() != driver.CodeFull || !errors.As(err, &partial) || partial.Code != job.CodePartial {
+		t.Fatalf("got error %v, want SQLITE_FULL", err)
+	}
+	n := b.texts("SELECT CAST(count(*) AS TEXT) FROM bench")
+	if want := fmt.Sprintf("after %s of 100000 rows", n); n == "0" || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %q does not say %q", err, want)
+	}
+}
+
+func bench(t *testing.T, b *base) {
+	const n = 70_001
+	b.must(driver.Settings{"synchronous": "off"}, rows(n, 1000))
+	for _, pipeline := range []bool{false, true} {
+		b.progress = nil
+		r := b.must(driver.Settings{"pool_size": "3"}, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}).Bench
+		if r.Rows != n || r.Mismatches != 0 || r.AfterQueryNS <= 0 || r.FirstRowNS < r.AfterQueryNS && !pipeline || r.WallNS < r.FirstRowNS {
+			t.Errorf("pipeline %v: %+v", pipeline, r)
+		}
+		if len(b.progress) != 1 || b.progress[0].Stage != "first-row" || len(b.progress[0].FirstRow) != 3 {
+			t.Errorf("pipeline %v: progress %+v", pipeline, b.progress)
+		}
+	}
+}
+
+func mismatches(t *testing.T, b *base) {
+	b.must(driver.Settings{"synchronous": "off"}, rows(20_000, 1000))
+	b.script(`UPDATE bench SET hash = NULL WHERE ID = 5;
+		UPDATE bench SET hash = substr(hash, 1, 10) WHERE ID = 7;
+		UPDATE bench SET rand = 'zz' WHERE ID BETWEEN 15000 AND 15010;
+		UPDATE bench SET rand = NULL WHERE ID = 9;
+		UPDATE bench SET hash = replace(hash, substr(hash, 1, 1), 'x') WHERE ID = 19999;
+		UPDATE bench SET ID = NULL WHERE ID = 11`)
+	why := []string{"5: hash is NULL", "7: hash", "9: rand is NULL", "NULL: ID is NULL"}
+	for id := 15000; id < 15006; id++ {
+		why = append(why, fmt.Sprintf(`%d: rand "zz" is not hexadecimal`, id))
+	}
+	for _, pipeline := range []bool{false, true} {
+		r := b.must(driver.Settings{"pool_size": "3"}, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}).Bench
+		if r.Rows != 20_000 || r.Mismatches != 16 || len(r.First) != len(why) {
+			t.Fatalf("pipeline %v: %+v", pipeline, r)
+		}
+		for i, m := range r.First {
+			if got := m.ID + ": " + m.Why; !strings.HasPrefix(got, why[i]) {
+				t.Errorf("pipeline %v: mismatch %d: got %q, want %q", pipeline, i, got, why[i])
+			}
+		}
+		if r.First[4].Row != 15000 {
+			t.Errorf("pipeline %v: row number %d, want 15000", pipeline, r.First[4].Row)
+		}
+	}
+	b.script("DELETE FROM bench WHERE ID <> 19999 OR ID IS NULL")
+	r := b.must(nil, job.Job{Bench: &job.Bench{Table: "bench"}}).Bench
+	if r.Mismatches != 1 || !strings.Contains(r.First[0].Why, "but the SHA-256 of rand") {
+		t.Errorf("%+v", r)
+	}
+	b.script("DELETE FROM bench")
+	for _, pipeline := range []bool{false, true} {
+		r = b.must(driver.Settings{"pool_size": "2"}, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}).Bench
+		if r.Rows != 0 || r.Mismatches != 0 {
+			t.Errorf("empty table: %+v", r)
+		}
+	}
+}
+
+func lacking(t *testing.T, b *base) {
+	b.script(`CREATE TABLE bench(ID int, rand TEXT);
+		CREATE TABLE "without rowid"(ID INTEGER PRIMARY KEY, rand TEXT, hash TEXT) WITHOUT ROWID;
+		INSERT INTO "without rowid" VALUES (1, '00', '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d');
+		CREATE TABLE hidden(ID INT, rand TEXT, hash TEXT, _rowid_ TEXT);
+		INSERT INTO hidden SELECT *, 'x' FROM "without rowid"`)
+	b.fails(nil, job.Job{Bench: &job.Bench{Table: "nosuch"}}, job.CodeDatabase, "no table nosuch", "generate makes it")
+	b.fails(nil, job.Job{Bench: &job.Bench{Table: "bench"}}, job.CodeDatabase, "has no column hash", "ID, rand")
+	for _, table := range []string{"without rowid", "hidden"} {
+		r := b.must(driver.Settings{"pool_size": "3"}, job.Job{Bench: &job.Bench{Table: table, Pipeline: true}}).Bench
+		if r.Rows != 1 || r.Mismatches != 0 {
+			t.Errorf("%s: %+v", table, r)
+		}
+	}
+}
+
+func pragma(t *testing.T, b *base) {
+	b.script("CREATE TABLE t(x)")
+	p := &job.Pragma{}
+	for _, s := range []string{"user_version", "user_version=7", "cache_size=-500", "journal_mode=WAL", "case_sensitive_like"} {
+		a, err := job.ParsePragma(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Pragmas = append(p.Pragmas, a)
+	}
+	p.Pragmas = p.Pragmas[:4]
+	r := b.must(nil, job.Job{Pragma: p}).Pragma
+	var got []string
+	for _, x := range r {
+		got = append(got, fmt.Sprintf("%s %v %v %v %v", x.Name, x.Got, x.Took, x.Outlives, x.Set != nil && strings.Join(x.Later, "") == strings.Join(x.Got, "")))
+	}
+	want := []string{
+		"user_version [] false false false", "user_version [7] true true true",
+		"cache_size [-500] true false false", "journal_mode [wal] true true true",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if strings.Join(r[0].Before, "") != "0" {
+		t.Errorf("user_version was %v", r[0].Before)
+	}
+	a, err := job.ParsePragma("journal_mode=nonsense")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = b.must(nil, job.Job{Pragma: &job.Pragma{Pragmas: []job.PragmaArgument{a}}}).Pragma
+	if r[0].Took || strings.Join(r[0].Got, "") != "wal" {
+		t.Errorf("journal_mode=nonsense: %+v", r[0])
+	}
+}
+
+func unknownPragma(t *testing.T, b *base) {
+	b.script("CREATE TABLE t(x)")
+	if b.texts("SELECT CAST(count(*) AS TEXT) FROM pragma_function_list WHERE name = 'none'"); t.Failed() {
+		return
+	}
+	seven := "7"
+	b.fails(nil, job.Job{Pragma: &job.Pragma{Pragmas: []job.PragmaArgument{{Name: "user_version", Value: &seven}, {Name: "synchronus"}}}},
+		job.CodeUsage, "no pragma \"synchronus\"", "synchronous")
+	b.want("PRAGMA user_version", "0") // nothing is set where one is wrong
+}
+
+func concurrent(t *testing.T, b *base) {
+	settings := driver.Settings{"journal_mode": "wal", "busy_timeout": "10000", "pool_size": "3"}
+	c := &job.Concurrent{Table: "bench", Readers: 3, Writers: 3, From: 1000, DurationMS: 1200, Clear: true}
+	r := b.must(settings, job.Job{Concurrent: c}).Concurrent
+	if r.Writers.Operations == 0 || r.Readers.Operations == 0 || len(r.Writers.Errors) != 0 || len(r.Readers.Errors) != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if r.Writers.Latency.Count != r.Writers.Operations || r.Writers.Latency.P99NS <= 0 || r.Readers.Latency.Count != r.Readers.Operations {
+		t.Errorf("latencies: %+v, %+v", r.Writers, r.Readers)
+	}
+	b.want("SELECT count(*) || ' ' || min(ID) || ' ' || max(ID) FROM bench", fmt.Sprintf("%d 1000 %d", r.Writers.Operations, r.LastID))
+	seconds := int64(0)
+	for _, p := range b.progress {
+		if p.Second != nil {
+			seconds += p.Second.Writers.Operations
+		}
+	}
+	if seconds == 0 || seconds > r.Writers.Operations {
+		t.Errorf("%d writes in the reports of seconds, %d in all", seconds, r.Writers.Operations)
+	}
+	if v := b.must(nil, job.Job{Bench: &job.Bench{Table: "bench"}}).Bench; v.Mismatches != 0 {
+		t.Errorf("what was written: %+v", v)
+	}
+	// Once more behind these rows, in explicit transactions, each with a
+	// connection of its own.
+	settings["txlock"], settings["pool_size"] = "immediate", "2"
+	c = &job.Concurrent{Table: "bench", Readers: 1, Writers: 1, From: r.LastID + 1, DurationMS: 100, Own: true}
+	more := b.must(settings, job.Job{Concurrent: c}).Concurrent
+	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", fmt.Sprint(r.Writers.Operations+more.Writers.Operations))
+}
+
+// taken has writers meet IDs that are there.
+func taken(t *testing.T, b *base) {
+	b.must(driver.Settings{"synchronous": "off"}, rows(100, 100))
+	c := &job.Concurrent{Table: "bench", Writers: 1, DurationMS: 300}
+	r := b.must(driver.Settings{"synchronous": "off"}, job.Job{Concurrent: c}).Concurrent
+	if len(r.Writers.Errors) != 1 || r.Writers.Errors[0].Count != 100 || r.Writers.Errors[0].Name != "SQLITE_CONSTRAINT_PRIMARYKEY" {
+		t.Errorf("errors: %+v", r.Writers.Errors)
+	}
+	// Other errors are not counted, but end it.
+	b.script("CREATE TRIGGER never BEFORE INSERT ON bench BEGIN SELECT nosuch(); END")
+	c.From = 1 << 30
+	_, err := b.do(t.Context(), nil, job.Job{Concurrent: c}, nil)
+	if err == nil || !strings.Contains(err.Error(), "nosuch") {
+		t.Errorf("got error %v, want one about nosuch", err)
+	}
+}
+
+func paginate(t *testing.T, b *base) {
+	b.must(driver.Settings{"synchronous": "off"}, rows(5000, 1000))
+	b.script("DELETE FROM bench WHERE ID % 3 = 0") // a keyset is no count of rows
+	r := b.must(nil, job.Job{Paginate: &job.Paginate{Table: "bench", Limit: 5, Repetitions: 6}}).Paginate
+	var depths []int64
+	for _, g := range r.Depths {
+		depths = append(depths, g.Depth)
+		if len(g.OffsetNS) != 6 || len(g.KeysetNS) != 6 {
+			t.Errorf("depth %d: %d and %d repetitions", g.Depth, len(g.OffsetNS), len(g.KeysetNS))
+		}
+	}
+	if got, want := fmt.Sprint(depths), "[0 100 832 1664 2496 3328]"; r.Rows != 3333 || got != want {
+		t.Errorf("%d rows, depths %s, want 3333, %s", r.Rows, got, want)
+	}
+	r = b.must(nil, job.Job{Paginate: &job.Paginate{Table: "bench", Limit: 100, Repetitions: 7, Depths: []int64{3000, 1}}}).Paginate
+	if len(r.Depths) != 2 || r.Depths[0].Depth != 1 || len(r.Depths[0].OffsetNS) != 7 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func notPaged(t *testing.T, b *base) {
+	b.must(driver.Settings{"synchronous": "off"}, rows(10, 10))
+	p := &job.Paginate{Table: "bench", Limit: 5, Repetitions: 6, Depths: []int64{6}}
+	b.fails(nil, job.Job{Paginate: p}, job.CodeUsage, "--depths 6", "has 10 rows", "depth 5")
+	p.Limit, p.Depths = 10, nil
+	b.fails(nil, job.Job{Paginate: p}, job.CodeDatabase, "too few")
+	p.Limit = 5
+	b.script("UPDATE bench SET ID = NULL WHERE ID = 3")
+	b.fails(nil, job.Job{Paginate: p}, job.CodeDatabase, "ID is NULL")
+	p.Repetitions = 5
+	b.fails(nil, job.Job{Paginate: p}, job.CodeUsage, "--repetitions 5", "at least 6")
+	if _, err := os.Stat(b.path); err != nil {
+		t.Error(err)
+	}
+}

@@ -48,7 +48,7 @@ func (h *hand) Insert(w *worker.Stopwatch, users []addedcost.Stored) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer func() { _ = tx.Rollback() }() // of one that is committed it does nothing
 	stmt, err := tx.Prepare(addedcost.Insert)
 	if err != nil {
 		return err
@@ -147,12 +147,12 @@ func (h *hand) flip(readStmt, update *sql.Stmt, id int64, see func(addedcost.Use
 	if err != nil {
 		return 0, err
 	}
-	defer tx.Rollback()
+	defer func() { _ = tx.Rollback() }() // of one that is committed it does nothing
 	n, err := read(tx.Stmt(readStmt), see, id)
 	if err != nil {
 		return n, err
 	}
-	if _, err := tx.Stmt(update).Exec(id); err != nil {
+	if _, err := tx.Stmt(update).Exec(id); err != nil { //nolint:sqlclosecheck // the transaction closes it
 		return n, err
 	}
 	return n, tx.Commit()

@@ -142,6 +142,7 @@ func TestInsertTimedValues(t *testing.T) {
 		p := blog(1, insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1, TimedValues: timed}))
 		p.DataSets[0].Count, p.DataSets[0].Total, p.DataSets[1].Total = 20_000, 20_000, 20_000*p.DataSets[1].Count
 		f := newFake()
+		f.quiet = true
 		got := serve(t, f, trialOf(t, p, nil))
 		if last := got[len(got)-1]; last.Type != worker.TypeDone {
 			t.Fatalf("ended with %+v", last.Reason)

@@ -95,7 +95,7 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 			}
 			c.runner = c.conn
 		}
-		if err = c.prepare(ctx, shared); err != nil {
+		if err = c.prepare(ctx, shared, statement); err != nil {
 			return err
 		}
 		if !m.OwnConn {
@@ -165,7 +165,7 @@ func collect(clients []*mixClient, s *result.Sample) error {
 
 // prepare prepares the statements, or takes them over from a client that uses
 // the same pool.
-func (c *mixClient) prepare(ctx context.Context, shared []mixOp) error {
+func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*workload.Call) driver.Statement) error {
 	for i := range c.mix.Operations {
 		o := &c.mix.Operations[i]
 		op := mixOp{Operation: o, latency: newLatency()}
@@ -178,7 +178,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp) error {
 				call.stmt = shared[i].calls[j].stmt
 			} else {
 				var err error
-				if call.stmt, err = c.runner.Prepare(ctx, statement(call.Call)); err != nil {
+				if call.stmt, err = c.runner.Prepare(ctx, as(call.Call)); err != nil {
 					return fmt.Errorf("preparing operation %s: %w", o.Name, err)
 				}
 			}
@@ -410,7 +410,7 @@ func (t *trial) verifyMix(ctx context.Context, p *workload.Phase) (sum string, e
 	}
 	c := &mixClient{gen: t.gen, mix: &once, stream: p.Name, clients: 1, runner: conn, conn: conn}
 	defer func() { err = errors.Join(err, c.close()) }()
-	if err := c.prepare(ctx, nil); err != nil {
+	if err := c.prepare(ctx, nil, verified); err != nil {
 		return "", err
 	}
 	if err := c.fill(); err != nil {

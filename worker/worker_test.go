@@ -157,6 +157,28 @@ func TestQuery(t *testing.T) {
 	}
 }
 
+// A NULL in a column that is declared without one is not taken for a zero.
+func TestUndeclaredNull(t *testing.T) {
+	sum := func(null bool) []string {
+		f := newFake()
+		f.answer = func(string, []any) ([]driver.Row, error) { return []driver.Row{{{Null: null}}}, nil }
+		query := workload.Phase{Name: "query", Query: &workload.Query{Repeat: 1, Clients: 1, Call: workload.Call{
+			SQL: "SELECT 1", Rows: 1, Columns: []driver.ColumnType{{Type: driver.Int}}}}}
+		got := serve(t, f, trialOf(t, blog(1, query, mixOf(workload.Mix{Clients: 1, Count: 10})), nil))
+		var sums []string
+		for _, a := range got {
+			if a.Sample != nil {
+				sums = append(sums, a.Sample.Checksum)
+			}
+		}
+		return sums
+	}
+	null, zero := sum(true), sum(false)
+	if len(null) != 2 || len(zero) != 2 || null[0] == zero[0] || null[1] == zero[1] {
+		t.Errorf("checksums with NULL %q, with zero %q", null, zero)
+	}
+}
+
 func TestQueryWrongRows(t *testing.T) {
 	f := newFake()
 	f.answer = func(string, []any) ([]driver.Row, error) { return []driver.Row{{{}}, {{}}}, nil }

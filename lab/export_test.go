@@ -1,12 +1,23 @@
 package lab
 
+import "time"
+
 // VersionMod writes the go.mod of another version, as a build does.
 var VersionMod = versionMod
 
 // SetCeiling gives the ceiling for a number of clients, instead of measuring it.
 func (p *Processes) SetCeiling(clients int, perSecond float64) {
-	p.ceilings = map[int]float64{clients: perSecond}
-	if perSecond > 0 && clients != 1 {
-		p.ceilings[1] = perSecond
+	c := ceiling{perSecond, time.Now().Add(time.Hour)}
+	p.ceilings = map[int]ceiling{clients: c, 1: c}
+}
+
+// CeilingsEnd has every ceiling measured again at the next trial.
+func (p *Processes) CeilingsEnd() {
+	for clients, c := range p.ceilings {
+		c.until = time.Now()
+		p.ceilings[clients] = c
 	}
 }
+
+// Late says that a latency is the load generator's own.
+var Late = late

@@ -36,11 +36,23 @@ const (
 	// missedRate is the share of a fixed rate below which it was not met.
 	missedRate = 0.99
 
+	// lateShare is the share of a latency from which on the load generator's own
+	// lateness is what was measured.
+	lateShare = 0.5
+
 	// The ceiling is the best of so many loads, each of so long: whatever else the
-	// machine does can only lower it.
-	ceilingPhases = 5
+	// machine does can only lower it. After so long it is measured again, since it
+	// is to be held against servers on the machine as it then is.
+	ceilingPhases = 3
 	ceilingLasts  = 300 * time.Millisecond
+	ceilingHolds  = 20 * time.Second
 )
+
+// ceiling is what the load generator reaches of a server that does nothing.
+type ceiling struct {
+	perSecond float64
+	until     time.Time // measured again after
+}
 
 // httpPhase finds the http phase of that name.
 func httpPhase(p *workload.Plan, name string) *workload.HTTP {
@@ -255,12 +267,16 @@ func (s *session) served(m *result.Sample) error {
 	m.Metric = "time/op"
 	m.Checksum = t.checksum
 	m.Latency = []result.Latency{o.Latency.Summary(m.Phase)}
-	m.Load = &result.Load{Clients: h.Clients, Rate: h.Rate, Ceiling: s.ceilings[h.Clients]}
+	m.Load = &result.Load{Clients: h.Clients, Rate: h.Rate, Ceiling: s.ceilings[h.Clients].perSecond}
 	if h.Rate > 0 {
 		m.Metric = "latency"
 		m.Load.LateP99NS = o.Late.Summary("").P99NS
 		if o.Rate() < missedRate*h.Rate {
 			s.warn("rate", m.Phase, "%.0f requests/s instead of %.0f: the server cannot keep up, and its latencies grow with the length of the phase", o.Rate(), h.Rate)
+		}
+		if late(m) {
+			s.warn("late", m.Phase, "the load generator itself sent up to %v late (99th percentile), of a latency of %v: the latency says more of the machine than of the server",
+				time.Duration(m.Load.LateP99NS).Round(time.Microsecond), time.Duration(m.Latency[0].P99NS).Round(time.Microsecond))
 		}
 	}
 	if c := m.Load.Ceiling; c > 0 && o.Rate() > nearCeiling*c {
@@ -268,6 +284,12 @@ func (s *session) served(m *result.Sample) error {
 			o.Rate(), 100*o.Rate()/c, h.Clients, c)
 	}
 	return s.sample(m)
+}
+
+// late says that at a fixed rate the load generator's own lateness is much of the
+// latency.
+func late(m *result.Sample) bool {
+	return float64(m.Load.LateP99NS) > lateShare*float64(m.Latency[0].P99NS)
 }
 
 func (s *session) warn(code, phase, format string, args ...any) {
@@ -286,13 +308,13 @@ func troubles(o *load.Outcome) string {
 	return strings.Join(words, "; ")
 }
 
-// ceiling measures, once for each number of clients, how many requests per second
+// ceiling measures, for each number of clients, how many requests per second
 // the load generator reaches of a server that does nothing, in the executable of
 // the case.
 func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 	for i := range c.Plan.Phases {
 		h := c.Plan.Phases[i].HTTP
-		if h == nil || h.SQL == "" || p.ceilings[h.Clients] > 0 {
+		if h == nil || h.SQL == "" || time.Now().Before(p.ceilings[h.Clients].until) {
 			continue
 		}
 		plan := &workload.Plan{}
@@ -314,11 +336,13 @@ func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 			return nil // the trial itself will fail, with the reason
 		}
 		if p.ceilings == nil {
-			p.ceilings = map[int]float64{}
+			p.ceilings = map[int]ceiling{}
 		}
+		best := 0.0
 		for _, m := range t.Samples {
-			p.ceilings[h.Clients] = max(p.ceilings[h.Clients], 1/m.Value())
+			best = max(best, 1/m.Value())
 		}
+		p.ceilings[h.Clients] = ceiling{best, time.Now().Add(ceilingHolds)}
 	}
 	return nil
 }

@@ -187,6 +187,38 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
+// A ceiling that is no longer of now is measured again.
+func TestCeilingAgain(t *testing.T) {
+	t.Parallel()
+	c := httpCase(t, "none", "", nil)
+	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
+	p.SetCeiling(4, 7)
+	for _, again := range []bool{false, true} {
+		if again {
+			p.CeilingsEnd()
+		}
+		got, err := p.Trial(t.Context(), c, 7)
+		if err != nil || got.Status != result.OK {
+			t.Fatalf("%v, %+v", err, got)
+		}
+		if ceiling := got.Samples[0].Load.Ceiling; (ceiling != 7) != again || ceiling <= 0 {
+			t.Errorf("ceiling %v, measured again: %v", ceiling, again)
+		}
+	}
+}
+
+func TestLate(t *testing.T) {
+	for _, test := range []struct {
+		late, p99 int64
+		want      bool
+	}{{0, 1000, false}, {500, 1000, false}, {501, 1000, true}, {2000, 1000, true}} {
+		m := &result.Sample{Load: &result.Load{Rate: 100, LateP99NS: test.late}, Latency: []result.Latency{{P99NS: test.p99}}}
+		if got := lab.Late(m); got != test.want {
+			t.Errorf("%d ns late of %d: %v", test.late, test.p99, got)
+		}
+	}
+}
+
 const fixedRate = `
 name: fixed-rate
 settings: {pool_size: 2}

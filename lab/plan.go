@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
@@ -22,6 +23,8 @@ type Case struct {
 	Plan        *workload.Plan
 	Expect      map[string]Expectation // by phase
 	Unavailable *result.Reason         // why there is no worker
+
+	bench *job.Bench // done after the plan; nil: none
 }
 
 // Expectation is what a phase must return, as far as the generators know it.

@@ -26,7 +26,7 @@ type Processes struct {
 	Dir   string        // on the file system that is measured
 	Limit time.Duration // of one trial
 
-	ceilings map[int]float64 // requests per second of a server that does nothing, by clients
+	ceilings map[int]ceiling // by clients
 }
 
 // exitGrace is how long a worker may take to exit after its last answer.
@@ -60,11 +60,14 @@ func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	defer os.RemoveAll(dir)
 	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
 	begin := time.Now()
-	s := &session{limit: p.Limit, trial: t, want: c, seed: seed, ceilings: p.ceilings}
+	s := &session{limit: p.Limit, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings}
+	path := filepath.Join(dir, "test.db")
 	s.run(ctx, dir, worker.Request{
-		Type: requestType(c.Plan), Protocol: worker.Protocol, Seed: seed,
-		Path: filepath.Join(dir, "test.db"), Settings: c.Settings, Plan: c.Plan,
+		Type: requestType(c.Plan), Protocol: worker.Protocol, Seed: seed, Path: path, Settings: c.Settings, Plan: c.Plan,
 	})
+	if c.bench != nil && t.Status == result.OK && ctx.Err() == nil {
+		s.bench(ctx, c, path)
+	}
 	t.TookNS = int64(time.Since(begin))
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -82,7 +85,7 @@ type session struct {
 
 	// Of a server:
 	seed     uint64
-	ceilings map[int]float64
+	ceilings map[int]ceiling
 	ctx      context.Context // of the load
 	orders   io.Writer       // what the worker is told to do
 	traffic  *traffic        // under way

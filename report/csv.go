@@ -79,6 +79,10 @@ var csvColumns = []struct {
 	{"checksum", ofSample(func(s *result.Sample) string { return s.Checksum })},
 	{"errors", ofSample(errorList)},
 	{"retries", ofSample(func(s *result.Sample) string { return integer(s.Retries) })},
+	{"load_clients", ofLoad(func(l *result.Load) string { return strconv.Itoa(l.Clients) })},
+	{"load_rate_per_s", ofLoad(func(l *result.Load) string { return perSecond(l.Rate) })},
+	{"load_late_p99_ns", ofLoad(func(l *result.Load) string { return integer(l.LateP99NS) })},
+	{"load_ceiling_per_s", ofLoad(func(l *result.Load) string { return perSecond(l.Ceiling) })},
 	{"latency_count", ofLatency(func(l *result.Latency) string { return integer(l.Count) })},
 	{"mean_ns", ofLatency(func(l *result.Latency) string { return integer(l.MeanNS) })},
 	{"p50_ns", ofLatency(func(l *result.Latency) string { return integer(l.P50NS) })},
@@ -119,6 +123,18 @@ func ofSample(f func(*result.Sample) string) func(csvRow) string {
 		return f(r.sample)
 	}
 }
+
+// ofLoad is empty in the lines of all but http phases.
+func ofLoad(f func(*result.Load) string) func(csvRow) string {
+	return ofSample(func(s *result.Sample) string {
+		if s.Load == nil {
+			return ""
+		}
+		return f(s.Load)
+	})
+}
+
+func perSecond(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func ofLatency(f func(*result.Latency) string) func(csvRow) string {
 	return func(r csvRow) string {

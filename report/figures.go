@@ -176,12 +176,21 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 }
 
 // ceiling is what the load generator reaches of a server that does nothing, in
-// requests per second; 0: the cells are of no server.
+// requests per second, the median of what it was beside each sample; 0: the cells
+// are of no server.
 func ceiling(cells []*stats.Cell) float64 {
-	if l := cells[0].Samples[0].Load; l != nil {
-		return l.Ceiling
+	var list []float64
+	for _, c := range cells {
+		for _, s := range c.Samples {
+			if s.Load != nil && s.Load.Ceiling > 0 {
+				list = append(list, s.Load.Ceiling)
+			}
+		}
 	}
-	return 0
+	if len(list) == 0 {
+		return 0
+	}
+	return stats.Summarize(list).Median
 }
 
 func errorTotal(c *stats.Cell) int64 {

@@ -1,0 +1,80 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// BenchPhases are the phases that the job bench adds to a case: from its start
+// until the library has taken the query, until the first row is there, and until
+// the last is verified.
+var BenchPhases = []string{"after-query", "first-row", "verify"}
+
+// AddBench has each trial of the case, when its plan is done, verify a table of
+// the database by the job bench, in a process of its own.
+func (c *Case) AddBench(table string) {
+	c.bench = &job.Bench{Table: table}
+	c.Phases = append(c.Phases, BenchPhases...)
+}
+
+// planned is the case without its job.
+func (c *Case) planned() *Case {
+	if c.bench == nil {
+		return c
+	}
+	p := *c
+	p.Phases = c.Phases[:len(c.Phases)-len(BenchPhases)]
+	return &p
+}
+
+// bench does the job of a case on the database that its plan has left.
+func (s *session) bench(ctx context.Context, c *Case, path string) {
+	s.want, s.phase = c, BenchPhases[0]
+	limited, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	r, err := RunJob(limited, c.Worker, JobRequest{
+		Job: job.Job{Bench: c.bench}, Path: path, Settings: c.Settings, Seed: s.seed, Args: c.Ref.Args(),
+	}, nil)
+	var told *JobError
+	switch {
+	case errors.As(err, &told):
+		s.fail(statusOf(told.Reason.Code), told.Reason.Code, "%s", told.Reason.Message)
+		s.trial.Reason.Detail = told.Reason.Detail
+		return
+	case err != nil && ctx.Err() == nil && limited.Err() != nil:
+		s.fail(result.Failed, "timeout", "no end within the trial's limit of %v", s.limit)
+		return
+	case err != nil:
+		s.fail(result.Failed, "start", "%v", err)
+		return
+	}
+	s.benched(r.Bench)
+}
+
+// benched makes the samples of what the job has found.
+func (s *session) benched(b *job.Benched) {
+	switch want := s.want.Plan.DataSet(s.want.bench.Table).Total; {
+	case b == nil:
+		s.fail(result.Failed, "protocol", "the worker answered the job bench with the result of another")
+		return
+	case b.Mismatches > 0:
+		s.fail(result.Wrong, "answer", "%d of %d rows do not have the hash of what is in them, the first of them ID %s: %s", b.Mismatches, b.Rows, b.First[0].ID, b.First[0].Why)
+		return
+	case b.Rows != want:
+		s.fail(result.Wrong, "rows", "%d rows, expected %d", b.Rows, want)
+		return
+	}
+	for i, ns := range []int64{b.AfterQueryNS, b.FirstRowNS, b.WallNS} {
+		m := &result.Sample{Phase: BenchPhases[i], Metric: "time", WallNS: max(ns, int64(time.Nanosecond)), Operations: 1}
+		if i == len(BenchPhases)-1 {
+			m.Rows = b.Rows
+		}
+		if s.sample(m) != nil {
+			return
+		}
+	}
+}

@@ -78,14 +78,43 @@ var (
 		}
 		return float64(n) / 1e9
 	}}
-	p99 = measure{"99th percentile", "ms", func(s *result.Sample) float64 {
+	p50   = percentile("median latency", func(l *result.Latency) int64 { return l.P50NS })
+	p99   = percentile("99th percentile", func(l *result.Latency) int64 { return l.P99NS })
+	p999  = percentile("99.9th percentile", func(l *result.Latency) int64 { return l.P999NS })
+	p9999 = percentile("99.99th percentile", func(l *result.Latency) int64 { return l.P9999NS })
+
+	cpu = measure{"CPU", "%", func(s *result.Sample) float64 {
+		return 100 * float64(s.UserNS+s.SystemNS) / float64(s.WallNS)
+	}}
+	rss = measure{"peak RSS", "MiB", func(s *result.Sample) float64 { return float64(s.PeakRSSBytes) / (1 << 20) }}
+
+	ceiling   = ofLoad("ceiling", "req/s", func(_ *result.Sample, l *result.Load) float64 { return l.Ceiling })
+	ofCeiling = ofLoad("share of the ceiling", "%", func(s *result.Sample, l *result.Load) float64 {
+		return 100 * opsPerS.of(s) / l.Ceiling
+	})
+	lateness = ofLoad("lateness", "ms", func(_ *result.Sample, l *result.Load) float64 { return float64(l.LateP99NS) / 1e6 })
+)
+
+// percentile is that of the slowest operation of a sample.
+func percentile(name string, of func(*result.Latency) int64) measure {
+	return measure{name, "ms", func(s *result.Sample) float64 {
 		var worst int64
-		for _, l := range s.Latency {
-			worst = max(worst, l.P99NS)
+		for i := range s.Latency {
+			worst = max(worst, of(&s.Latency[i]))
 		}
 		return float64(worst) / 1e6
 	}}
-)
+}
+
+// ofLoad is a measure that only the samples of servers have.
+func ofLoad(name, unit string, of func(*result.Sample, *result.Load) float64) measure {
+	return measure{name, unit, func(s *result.Sample) float64 {
+		if s.Load == nil {
+			return math.NaN()
+		}
+		return of(s, s.Load)
+	}}
+}
 
 // cell is a cell of a run with the phase that it is of.
 type cell struct {
@@ -183,6 +212,12 @@ func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
 	return v[n], true
 }
 
+// one is the least value of a parameter of a workload; 0 where it was not measured.
+func (c *cells) one(workload, parameter string) int64 {
+	v, _ := c.nth(workload, parameter, 0)
+	return v
+}
+
 // find returns the cell of a key, or says why there are no figures.
 func (c *cells) find(k key) (found *stats.Cell, why string) {
 	for name, n := range k.nth {
@@ -222,6 +257,12 @@ func (c *cells) find(k key) (found *stats.Cell, why string) {
 		return nil, "not measured in this form of the study"
 	}
 	return nil, "not measured in this run"
+}
+
+// planned says that the run has a case of the key, whatever came of it.
+func (c *cells) planned(k key) bool {
+	x, _ := c.find(k)
+	return x != nil
 }
 
 // matches says that the key, but for its driver, is that of the cell.

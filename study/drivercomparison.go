@@ -13,13 +13,18 @@ var driverComparison = &Study{
 	Asks:      "which driver is the fastest on six workloads, in 2023 and in 2026",
 	Published: "2023-10-08 and 2026-03-23, milliseconds, the better of two runs",
 	Rounds:    6,
+	Extra:     []string{"sqinn"},
+	quick: func(c *cells) string {
+		return fmt.Sprintf("simple with %s users instead of 1,000,000; real with %d instead of 100; complex with %d instead of 200; many with %d repeats instead of 1,000; large with %d users instead of 10,000; concurrent with %s instead of 1,000,000",
+			counted(c.one("simple", "users")), c.one("real", "users"), c.one("complex", "users"), c.one("many", "repeats"), c.one("large", "users"), counted(c.one("concurrent", "users")))
+	},
 	legs: []leg{
-		{workload: "simple", quick: map[string][]int64{"users": {20_000}}},
-		{workload: "real", quick: map[string][]int64{"users": {5}}},
-		{workload: "complex", quick: map[string][]int64{"users": {5}}},
-		{workload: "many", quick: map[string][]int64{"n": {10, 100, 1000}, "repeats": {20}}},
-		{workload: "large", quick: map[string][]int64{"n": {50_000, 100_000, 200_000}, "users": {100}}},
-		{workload: "concurrent", quick: map[string][]int64{"n": {2, 4, 8}, "users": {5_000}}},
+		{workload: "simple", quick: map[string][]int64{"users": {60_000}}},
+		{workload: "real", quick: map[string][]int64{"users": {15}}},
+		{workload: "complex", quick: map[string][]int64{"users": {10}}},
+		{workload: "many", quick: map[string][]int64{"n": {10, 100, 1000}, "repeats": {50}}},
+		{workload: "large", quick: map[string][]int64{"n": {50_000, 100_000, 200_000}, "users": {200}}},
+		{workload: "concurrent", quick: map[string][]int64{"n": {2, 4, 8}, "users": {15_000}}},
 	},
 	tables: comparisonTables,
 	claims: []claim{

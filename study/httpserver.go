@@ -1,6 +1,13 @@
 package study
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
 
 // The drivers and pools that were published.
 var (
@@ -16,39 +23,17 @@ var httpServer = &Study{
 	Asks:      "one SELECT per request: which driver and which size of its pool serve most",
 	Published: "requests per second of 100,000 requests, 50 at a time, once",
 	Rounds:    6,
+	had:       servers,
+	quick: func(c *cells) string {
+		return fmt.Sprintf("%s requests instead of 100,000, to a table of %s rows instead of 100,000", counted(c.one("http-server", "requests")), counted(c.one("http-server", "rows")))
+	},
 	legs: []leg{
-		{workload: "http-server", form: correctedOnly, quick: serverQuick},
-		{workload: "http-server", form: publishedOnly, quick: serverQuick, on: direct},
+		{workload: "http-server", form: correctedOnly, quick: serverQuick, on: serves},
+		{workload: "steady.yaml", on: serves},
+		{workload: "http-server", form: publishedOnly, quick: serverQuick, on: func(r lab.Ref) bool { return serves(r) && !databaseSQL(r) }},
 		{workload: "http-server", form: publishedOnly, quick: serverQuick, on: databaseSQL, settings: map[string]string{"pool_idle": "2"}},
 	},
-	QuickDrivers: []string{"crawshaw", "mattn", "modernc", "zombiezen", "native"},
-	Why:          "at the scale quick the published drivers and the floor, so that it ends within 5 minutes: --drivers names others",
-	tables: func(c *cells) []Table {
-		t := Table{Title: "Requests per second, by driver and size of its pool", Labels: []string{"driver", "pool"},
-			Columns: []Column{
-				{Title: "published", Unit: "req/s", Published: true},
-				{Title: "here", Unit: "req/s", Statistic: "median"},
-				{Title: "p99", Unit: "ms", Statistic: "median alone"},
-				{Title: "errors", Statistic: "total"},
-			},
-			Corrected: c.either([]string{
-				"every connection of the pool stays open while it is idle, with every driver alike",
-				"6 rounds, each with a server of its own, and every answer verified",
-			}, []string{
-				"database/sql keeps 2 idle connections: larger pools measure how fast connections open and close; direct drivers keep all",
-			}),
-			Notes: []string{"closed loop, as published: a request that waits is not sent, so that its waiting is not seen; a workload with a rate shows it"},
-		}
-		for _, d := range c.driversOf("http-server", servers...) {
-			for _, n := range pools {
-				p := publishedFigures("http-server").where("driver", d, "pool_size", fmt.Sprint(n))
-				k := served(d, n)
-				t.Rows = append(t.Rows, Row{Labels: []string{d, fmt.Sprint(n)},
-					Figures: []Figure{given(p.number("requests_per_s")), c.figure(k, opsPerS, median), c.figure(k, p99, justMedian), c.figure(k, lockErrors, total)}})
-			}
-		}
-		return []Table{t}
-	},
+	tables: func(c *cells) []Table { return []Table{c.closedLoopTable(), c.steadyTable()} },
 	claims: []claim{
 		{text: "the packages do not differ much (within 1.5 times of mattn, at a pool of about the number of cores)", over: func(*cells) []comparison {
 			var list []comparison
@@ -87,4 +72,101 @@ var serverQuick = map[string][]int64{"pool": pools, "requests": {4_000}, "rows":
 
 func served(driver string, pool int64) key {
 	return key{workload: "http-server", phase: "requests", driver: driver}.at("pool", pool)
+}
+
+// nearCeiling is the share of the ceiling, in percent, from which on a figure says
+// as much of the load generator as of the server.
+const nearCeiling = 80
+
+func (c *cells) closedLoopTable() Table {
+	t := Table{Title: "Requests per second, by driver and size of its pool", Labels: []string{"driver", "pool"},
+		Columns: []Column{
+			{Title: "published", Unit: "req/s", Published: true},
+			{Title: "here", Unit: "req/s", Statistic: "median"},
+			{Title: "of ceiling", Unit: "%", Statistic: "median alone"},
+		},
+		Corrected: c.either([]string{
+			"every connection of the pool stays open while it is idle, with every driver alike",
+			fmt.Sprintf("%d rounds, each with a server of its own, and every answer verified", c.run.Rounds),
+		}, []string{
+			"database/sql keeps 2 idle connections: larger pools measure how fast connections open and close; direct drivers keep all",
+		}),
+	}
+	t.Columns = slices.Concat(t.Columns, latencyColumns, serverColumns)
+	var near []string
+	var reached []stats.Point
+	for _, d := range c.driversOf("http-server", servers...) {
+		for _, n := range pools {
+			p := publishedFigures("http-server").where("driver", d, "pool_size", fmt.Sprint(n))
+			k := served(d, n)
+			if x, why := c.find(k); why == "" {
+				reached = append(reached, ceiling.values(x)...)
+			}
+			share := c.figure(k, ofCeiling, justMedian)
+			if share.Value != nil && *share.Value > nearCeiling {
+				near = append(near, fmt.Sprintf("%s with %d", d, n))
+			}
+			t.Rows = append(t.Rows, Row{Labels: []string{d, fmt.Sprint(n)},
+				Figures: slices.Concat([]Figure{given(p.number("requests_per_s")), c.figure(k, opsPerS, median), share}, c.latencyFigures(k), c.serverFigures(k))})
+		}
+	}
+	if len(reached) > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("ceiling: %s req/s is what the load generator reaches here, at the median of the run, over as many connections, of a server that does nothing",
+			counted(int64(stats.Summarize(stats.Values(reached)).Median))))
+	}
+	if len(near) > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("WARNING: at more than %d %% of the ceiling, where a faster driver would not show it: %s", nearCeiling, strings.Join(near, ", ")))
+	}
+	t.Notes = append(t.Notes, "CPU and RSS are the server's own; server and load generator share the machine",
+		"closed loop, as published: a request that waits is not sent, so that its waiting is not seen; the next table shows it")
+	return t
+}
+
+// The figures of a server: latencies, and after them the rest.
+var (
+	latencyColumns = []Column{
+		{Title: "p50", Unit: "ms", Statistic: "median alone"},
+		{Title: "p99", Unit: "ms", Statistic: "median alone"},
+		{Title: "p99.9", Unit: "ms", Statistic: "median alone"},
+		{Title: "p99.99", Unit: "ms", Statistic: "median alone"},
+	}
+	serverColumns = []Column{
+		{Title: "errors", Statistic: "total"},
+		{Title: "CPU", Unit: "%", Statistic: "median alone"},
+		{Title: "RSS", Unit: "MiB", Statistic: "median alone"},
+	}
+)
+
+func (c *cells) latencyFigures(k key) []Figure {
+	return []Figure{c.figure(k, p50, justMedian), c.figure(k, p99, justMedian), c.figure(k, p999, justMedian), c.figure(k, p9999, justMedian)}
+}
+
+func (c *cells) serverFigures(k key) []Figure {
+	return []Figure{c.locks(k), c.figure(k, cpu, justMedian), c.figure(k, rss, justMedian)}
+}
+
+// steadyTable is at a fixed rate, which the study had not.
+func (c *cells) steadyTable() Table {
+	t := Table{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", counted(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
+		Corrected: []string{"latency counts from when a request was due, whether or not a connection was free; the study had closed loop only"}}
+	latencies := slices.Clone(latencyColumns)
+	latencies[1].Statistic = "median" // what the table is about
+	t.Columns = slices.Concat(latencies, []Column{{Title: "late p99", Unit: "ms", Statistic: "median alone"}}, serverColumns)
+	var late []string
+	for _, d := range c.driversOf("http-steady", servers...) {
+		for _, n := range c.values("http-steady", "pool") {
+			k := key{workload: "http-steady", phase: "steady", driver: d}.at("pool", n)
+			latencies, own := c.latencyFigures(k), c.figure(k, lateness, justMedian)
+			latencies[1] = c.figure(k, p99, median)
+			if p := latencies[1].Value; p != nil && own.Value != nil && *own.Value > *p/2 {
+				late = append(late, fmt.Sprintf("%s with %d", d, n))
+			}
+			t.Rows = append(t.Rows, Row{Labels: []string{d, fmt.Sprint(n)}, Figures: slices.Concat(latencies, []Figure{own}, c.serverFigures(k))})
+		}
+	}
+	t.Notes = []string{"late p99: by how much the load generator itself sent late, which is in the latency"}
+	if len(late) > 0 {
+		t.Notes = append(t.Notes, "WARNING: more than half of the latency is the load generator's own lateness, so that it says more of the machine than of the server: "+strings.Join(late, ", "))
+	}
+	return t
 }

@@ -1,7 +1,14 @@
 package study
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
 // Report is a run of a study in the study's own tables, with its claims.
@@ -63,7 +70,7 @@ func Evaluate(a *stats.Analysis) *Report {
 		return nil
 	}
 	c := newCells(a)
-	r := &Report{Name: s.Name, AsPublished: c.asPublished, Published: s.Published, Notes: c.reduced(),
+	r := &Report{Name: s.Name, AsPublished: c.asPublished, Published: s.Published, Notes: s.reduced(c),
 		Tables: s.tables(c), Claims: judge(s.claims, c)}
 	for i := range r.Tables {
 		t := &r.Tables[i]
@@ -117,6 +124,30 @@ func total(p []stats.Point) Figure {
 	return Figure{Value: &v, N: len(p)}
 }
 
+// locks are the operations that a lock failed, over all trials, with the names of
+// SQLite's extended codes, each with its count if there are several.
+func (c *cells) locks(k key) Figure {
+	f := c.figure(k, lockErrors, total)
+	x, _ := c.find(k)
+	if f.Value == nil || *f.Value == 0 {
+		return f
+	}
+	counts := map[string]int64{}
+	for _, s := range x.Samples {
+		for _, e := range s.Errors {
+			counts[e.Name] += e.Count
+		}
+	}
+	names := slices.Sorted(maps.Keys(counts))
+	if len(names) > 1 {
+		for i, n := range names {
+			names[i] = fmt.Sprintf("%s %s", n, counted(counts[n]))
+		}
+	}
+	f.Text = strings.Join(names, ", ")
+	return f
+}
+
 // figure is what a statistic makes of a cell.
 func (c *cells) figure(k key, m measure, f statistic) Figure {
 	x, why := c.find(k)
@@ -135,9 +166,22 @@ func (c *cells) figure(k key, m measure, f statistic) Figure {
 }
 
 // reduced is the note of a run whose sizes are not the published ones.
-func (c *cells) reduced() []string {
-	if c.run.Scale == "full" {
+func (s *Study) reduced(c *cells) []string {
+	const proportions = "figures stand beside the published ones for their proportions only"
+	switch c.run.Scale {
+	case workload.Full:
 		return []string{}
+	case workload.Quick:
+		return []string{"quick form: " + s.quick(c) + "; " + proportions + " (--scale full measures the published sizes)"}
 	}
-	return []string{"scale " + c.run.Scale + ": sizes are not the published ones, so figures stand beside each other for their proportions only"}
+	return []string{"scale " + c.run.Scale + ": sizes are not the published ones, and " + proportions}
+}
+
+// counted writes a number with its thousands apart.
+func counted(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

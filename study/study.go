@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -30,12 +31,14 @@ type Study struct {
 	// Rounds is how many are made unless the user says how long to go on.
 	Rounds int
 
-	// QuickDrivers are measured at the scale quick unless the user names others;
-	// nil: all. Why says why so few.
-	QuickDrivers []string
-	Why          string
+	// Extra are optional drivers that the study had, which take part where they
+	// are installed.
+	Extra []string
 
+	had    []string // the drivers that it published figures of
+	timed  bool     // it consists of phases of fixed duration, which the quick form plans
 	legs   []leg
+	quick  func(*cells) string // what the quick form leaves out
 	tables func(*cells) []Table
 	claims []claim
 }
@@ -51,6 +54,13 @@ type leg struct {
 	parameters map[string][]int64 // at every scale
 	quick      map[string][]int64 // at the scale quick
 	settings   map[string]string
+
+	// fewer takes the place of quick, parameter by parameter, on drivers that the
+	// study had no figures of, where the quick form would take too long; with no
+	// values the leg is left out.
+	fewer map[string][]int64
+
+	bench string // table that is verified as by the command bench, in a further process; "": none
 }
 
 // form says in which of its forms a study has a leg.
@@ -106,33 +116,39 @@ func (s *Study) load(l *leg, asPublished bool) (*workload.Workload, error) {
 }
 
 // Cases is what the study measures at a scale on these drivers, in its corrected
-// form or as it was published.
+// form or as it was published. At the scale quick it is planned to end in time.
 func (s *Study) Cases(scale string, asPublished bool, drivers []lab.Ref, seed uint64) ([]*lab.Case, error) {
+	p := plan{study: s, scale: scale, asPublished: asPublished, drivers: drivers, seed: seed}
+	if scale != workload.Quick || !s.timed {
+		return p.cases()
+	}
+	return p.inTime()
+}
+
+// plan is what the cases of a study follow from.
+type plan struct {
+	study       *Study
+	scale       string
+	asPublished bool
+	drivers     []lab.Ref
+	seed        uint64
+	fewer       bool  // the legs' fewer values
+	time        int64 // of a phase of fixed duration in ms; 0: as the workload has it
+}
+
+func (p *plan) cases() ([]*lab.Case, error) {
 	var all []*lab.Case
 	seen := map[string]bool{}
-	for i := range s.legs {
-		l := &s.legs[i]
-		if l.form == correctedOnly && asPublished || l.form == publishedOnly && !asPublished {
+	for i := range p.study.legs {
+		l := &p.study.legs[i]
+		if l.form == correctedOnly && p.asPublished || l.form == publishedOnly && !p.asPublished {
 			continue
 		}
-		w, err := s.load(l, asPublished)
+		w, err := p.study.load(l, p.asPublished)
 		if err != nil {
 			return nil, err
 		}
-		m := lab.Matrix{Drivers: l.drivers(drivers), Workloads: []*workload.Workload{w}, Scale: scale, Seed: seed,
-			Parameters: map[string][]int64{}, Settings: map[string][]string{}}
-		for name, v := range l.parameters {
-			m.Parameters[name] = scaled(w, name, v, scale)
-		}
-		if scale == workload.Quick {
-			for name, v := range l.quick {
-				m.Parameters[name] = v
-			}
-		}
-		for name, v := range l.settings {
-			m.Settings[name] = []string{v}
-		}
-		cases, err := m.Cases()
+		cases, err := p.ofLeg(l, w)
 		if err != nil {
 			return nil, err
 		}
@@ -143,10 +159,57 @@ func (s *Study) Cases(scale string, asPublished bool, drivers []lab.Ref, seed ui
 			}
 			seen[key] = true
 			c.ID = len(all) + 1
+			if l.bench != "" {
+				c.AddBench(l.bench)
+			}
 			all = append(all, c)
 		}
 	}
 	return all, nil
+}
+
+// ofLeg are the cases of a leg.
+func (p *plan) ofLeg(l *leg, w *workload.Workload) ([]*lab.Case, error) {
+	parameters := map[string][]int64{}
+	for name, v := range l.parameters {
+		parameters[name] = scaled(w, name, v, p.scale)
+	}
+	if p.scale == workload.Quick {
+		maps.Copy(parameters, l.quick)
+		if p.time > 0 && slices.Contains(w.Factor, duration) {
+			parameters[duration] = []int64{p.time}
+		}
+	}
+	drivers := l.drivers(p.drivers)
+	if !p.fewer || l.fewer == nil {
+		return p.matrix(l, w, drivers, parameters)
+	}
+	had := func(r lab.Ref) bool {
+		return slices.ContainsFunc(p.study.had, func(d string) bool { return sameDriver(d, r.Name) })
+	}
+	cases, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), func(r lab.Ref) bool { return !had(r) }), parameters)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(parameters, l.fewer)
+	for _, v := range l.fewer {
+		if len(v) == 0 {
+			return cases, nil
+		}
+	}
+	others, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), had), parameters)
+	return append(cases, others...), err
+}
+
+func (p *plan) matrix(l *leg, w *workload.Workload, drivers []lab.Ref, parameters map[string][]int64) ([]*lab.Case, error) {
+	if len(drivers) == 0 {
+		return nil, nil
+	}
+	m := lab.Matrix{Drivers: drivers, Workloads: []*workload.Workload{w}, Scale: p.scale, Seed: p.seed, Parameters: parameters, Settings: map[string][]string{}}
+	for name, v := range l.settings {
+		m.Settings[name] = []string{v}
+	}
+	return m.Cases()
 }
 
 // scaled multiplies values of a parameter where the scale is a number, as the
@@ -178,8 +241,14 @@ func databaseSQL(r lab.Ref) bool {
 	return r.Known != nil && r.Known.Interface == driver.DatabaseSQL
 }
 
-// direct are those whose pool is not.
-func direct(r lab.Ref) bool { return !databaseSQL(r) }
+// serves says that the worker of a driver has an HTTP server.
+func serves(r lab.Ref) bool {
+	if r.Known == nil {
+		return true // it says so itself if it has not
+	}
+	_, limited := r.Known.Limit("http", "")
+	return !limited
+}
 
 // python is the interpreter, which takes part in some of a study only.
 func python(r lab.Ref) bool { return strings.HasPrefix(r.Name, "python") }

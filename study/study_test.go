@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -143,7 +144,7 @@ func TestClaimsFindTheirCells(t *testing.T) {
 						t.Errorf("%s: %q compares nothing", s.Name, c.Claim)
 					}
 					for _, x := range c.Comparisons {
-						if x.Summary == nil && !strings.Contains(x.Why, "bench --python") {
+						if x.Summary == nil {
 							t.Errorf("%s at %s: %q: %s: %s", s.Name, scale, c.Claim, x.What, x.Why)
 						}
 						if strings.Contains(x.What, "%!") || x.Wanted() == "" {
@@ -171,11 +172,70 @@ func TestQuickIsSmaller(t *testing.T) {
 					t.Errorf("case %d: %s", c.ID, key)
 				}
 				seen[key] = true
-				if c.Parameters["rows"] > 100_000 || c.Parameters["people"] > 50_000 || c.Parameters["users"] > 20_000 || c.Parameters["time"] > 200 {
+				if c.Parameters["rows"] > 100_000 || c.Parameters["people"] > 240_000 || c.Parameters["users"] > 60_000 || c.Parameters["time"] > 500 {
 					t.Errorf("%s at quick: %v", c.Workload, c.Parameters)
 				}
 			}
 		})
+	}
+}
+
+// However many drivers there are, the quick form leaves time for what does not
+// last a fixed time; phases that do share what there is, and the drivers that the
+// study had keep every point.
+func TestQuickIsPlanned(t *testing.T) {
+	s, err := study.Find("writers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drivers := refs("bvinc", "crawshaw", "eatonphil", "glebarez", "mattn", "modernc", "native", "ncruces", "tailscale", "zombiezen")
+	last := int64(0)
+	for n := len(drivers); n >= 1; n-- {
+		some := slices.Clone(drivers[:n])
+		some[0] = drivers[4]
+		if n > 4 {
+			some[4] = drivers[0]
+		}
+		for _, asPublished := range []bool{false, true} {
+			cases, err := s.Cases("quick", asPublished, some, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if least := study.Least(cases, s.Rounds); least > 4*time.Minute {
+				t.Errorf("%d drivers: at least %v", n, least)
+			}
+			points, each := map[string]int{}, cases[0].Parameters["time"]
+			for _, c := range cases {
+				points[c.Driver]++
+				if c.Parameters["time"] != each {
+					t.Errorf("%d drivers: %s lasts %d ms, another %d", n, c.Workload, c.Parameters["time"], each)
+				}
+			}
+			if want := 46; !asPublished && points["mattn"] != want {
+				t.Errorf("%d drivers: mattn is measured at %d points, want %d", n, points["mattn"], want)
+			}
+			if asPublished {
+				continue
+			}
+			if each < 50 || each > 500 || n < 5 && each < last {
+				t.Errorf("%d drivers: %d ms, and %d ms with one more", n, each, last)
+			}
+			if all := points["native"]; n == 10 && (all == 0 || all >= 46) {
+				t.Errorf("native is measured at %d points", all)
+			}
+			last = each
+		}
+	}
+}
+
+// What lasts a fixed time, processes and connections are counted.
+func TestLeast(t *testing.T) {
+	var few, slow lab.Case
+	few.Settings = driver.Settings{"pool_size": "1"}
+	slow.Settings, slow.Parameters = driver.Settings{"pool_size": "256"}, map[string]int64{"time": 1000}
+	a, b := study.Least([]*lab.Case{&few}, 6), study.Least([]*lab.Case{&few, &slow}, 6)
+	if a <= 0 || b-a != 6*(a/6+255*time.Millisecond+time.Second) {
+		t.Errorf("%v, %v", a, b)
 	}
 }
 

@@ -2,16 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
 func reproduceCommand(env *environment) *cobra.Command {
@@ -26,7 +28,8 @@ each with a verdict: holds, does not hold, or cannot be told.
 What was wrong with the study is measured correctly, and said below the tables;
 --as-published measures it with its faults. Without a name it lists the studies.
 
-The scale quick ends within five minutes on two cores, full is the published one.
+The scale quick, with all drivers, ends within five minutes on two cores, building
+not counted; full is the published one. What quick leaves out stands in the report.
 A study has a fixed number of rounds, unless --rounds, --time or --precision is
 given: with the last two, rounds go on as in run.`,
 		Example: `  sqlite3perf reproduce cgo-or-not
@@ -65,7 +68,7 @@ type reproduceOptions struct {
 }
 
 func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, ./my-worker (default: the study's)")
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, ./my-worker (default: all that are not optional, and those of the study's that are installed)")
 	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, faults included")
 	o.addScheduleFlags(f)
 	o.addPlaceFlags(f)
@@ -85,6 +88,10 @@ func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *st
 	r, err := o.check(ctx, s)
 	if err != nil {
 		return err
+	}
+	if rounds := r.schedule.Rounds; rounds > 0 && !o.quiet {
+		fmt.Fprintf(env.stderr, "%d trials, %d in each of %d rounds: at least %s\n",
+			len(r.cases)*rounds, len(r.cases), rounds, study.Least(r.cases, rounds).Round(time.Second))
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }
@@ -114,22 +121,28 @@ func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request,
 	return r, nil
 }
 
-// checkStudyDrivers takes the study's drivers where the user names none.
+// checkStudyDrivers takes, where the user names no drivers, all that are not
+// optional, and of the others those that the study had and that are installed.
 func (o *reproduceOptions) checkStudyDrivers(ctx context.Context, s *study.Study, r *request) error {
-	few := len(o.drivers) == 0 && o.scale == workload.Quick && s.QuickDrivers != nil
-	if few {
-		o.drivers = s.QuickDrivers
-	}
-	if err := o.checkDrivers(ctx, r); err != nil || !few {
+	named := len(o.drivers) > 0
+	if err := o.checkDrivers(ctx, r); err != nil || named {
 		return err
 	}
-	for _, k := range r.known {
-		if !k.Optional && !slices.Contains(s.QuickDrivers, k.Name) {
-			r.leftOut = append(r.leftOut, k.Name)
+	for i := range r.known {
+		k := &r.known[i]
+		if !slices.Contains(s.Extra, k.Name) {
+			continue
 		}
-	}
-	if len(r.leftOut) > 0 {
-		r.leftOut = append(r.leftOut, s.Why)
+		ref := lab.Ref{Name: k.Name, Known: k}
+		var unavailable *lab.BuildError
+		switch _, err := r.builder.Built(ctx, ref); {
+		case errors.As(err, &unavailable):
+			r.leftOut = append(r.leftOut, unavailable.Error())
+		case err != nil:
+			return err
+		default:
+			r.matrix.Drivers = append(r.matrix.Drivers, ref)
+		}
 	}
 	return nil
 }

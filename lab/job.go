@@ -89,10 +89,10 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	switch {
 	case err == nil && res != nil:
 		return res, nil
+	case given.Err() != nil:
+		return nil, given.Err() // what a worker says while it is killed is of no account
 	case err != nil:
 		return nil, err
-	case given.Err() != nil:
-		return nil, given.Err()
 	}
 	message := "the worker exited before it had answered"
 	if killed(cmd.ProcessState) {
@@ -117,6 +117,8 @@ func hearJob(stdout io.Reader, r *JobRequest) (*job.Result, error) {
 			return nil, protocol("the worker's answer is not understood: %v: %.80q", err, lines.Text())
 		}
 		switch {
+		case a.Type == worker.TypeReady && a.Protocol != worker.Protocol:
+			return nil, protocol("the worker speaks protocol %d, this sqlite3perf %d: rebuild the worker", a.Protocol, worker.Protocol)
 		case a.Type == worker.TypeReady && a.Proof != nil:
 			if bad := mismatches(r.Settings, a.Proof); bad != "" {
 				return nil, protocol("%s: and the worker has taken no notice of it", bad)
@@ -129,6 +131,9 @@ func hearJob(stdout io.Reader, r *JobRequest) (*job.Result, error) {
 				r.Progress(a.Progress)
 			}
 		case a.Type == worker.TypeResult && a.Result != nil:
+			if !a.Result.Interrupted && !answered(&r.Job, a.Result) {
+				return nil, protocol("the worker's result is not of the job that it was given: %.80q", lines.Text())
+			}
 			return a.Result, nil
 		case a.Type == worker.TypeFailed && a.Reason != nil:
 			return nil, &JobError{*a.Reason}
@@ -140,6 +145,21 @@ func hearJob(stdout io.Reader, r *JobRequest) (*job.Result, error) {
 		return nil, protocol("reading the worker's answers: %v", err)
 	}
 	return nil, nil
+}
+
+// answered reports whether a result has what the job was to find out.
+func answered(j *job.Job, r *job.Result) bool {
+	switch {
+	case j.Generate != nil:
+		return r.Generate != nil
+	case j.Bench != nil:
+		return r.Bench != nil
+	case j.Pragma != nil:
+		return len(r.Pragma) == len(j.Pragma.Pragmas)
+	case j.Concurrent != nil:
+		return r.Concurrent != nil
+	}
+	return r.Paginate != nil
 }
 
 // mismatches says which settings do not hold.

@@ -95,6 +95,10 @@ func pretend(fault string) {
 		pretendDescribe(fault)
 		return
 	}
+	if req.Type == worker.TypeJob {
+		pretendJob(fault, &req)
+		return
+	}
 	if fault == "no-server" {
 		fmt.Printf(`{"type":"failed","reason":{"code":"protocol","message":"unknown request \"%s\""}}`+"\n", req.Type)
 		return

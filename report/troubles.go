@@ -52,15 +52,15 @@ func reason(o *stats.Outcome) string {
 	if o.Status != result.Refused && o.Reason.Code != "" {
 		s += " [" + o.Reason.Code + "]"
 	}
-	if l := tellingLine(o.Reason.Detail); l != "" && !strings.Contains(o.Reason.Message, l) {
+	if l := TellingLine(o.Reason.Detail); l != "" && !strings.Contains(o.Reason.Message, l) {
 		s += " | " + l
 	}
 	return s
 }
 
-// tellingLine is the line of a program's standard error that says most: how a
+// TellingLine is the line of a program's standard error that says most: how a
 // panic begins, else the last.
-func tellingLine(s string) string {
+func TellingLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	for _, l := range lines {
 		if strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") {

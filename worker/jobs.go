@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strconv"
 	"strings"
 
@@ -31,7 +33,7 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 	}
 	db := &job.Database{Path: req.Path, Settings: req.Settings, Seed: req.Seed}
 	db.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
-		return d.Open(ctx, req.Path, req.Settings.With(over))
+		return d.Open(ctx, req.Path, ownJournal(req.Path, req.Settings.With(over)))
 	}
 	if db.DB, err = db.Open(ctx, nil); err != nil {
 		return nil, err
@@ -60,6 +62,29 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 		}
 	})
 	return res, errors.Join(err, unsent)
+}
+
+// ownJournal has a database that is there keep its rollback journal, unless the
+// settings say otherwise: there are libraries that turn to WAL every file that
+// they open, even one that is only to be read.
+func ownJournal(path string, s driver.Settings) driver.Settings {
+	if _, asked := s["journal_mode"]; asked || s["mode"] == "memory" || !rollsBack(path) {
+		return s
+	}
+	return s.With(driver.Settings{"journal_mode": "delete"})
+}
+
+// rollsBack reports whether a file is a database that is not in WAL mode, which
+// byte 18 of its header tells (https://www.sqlite.org/fileformat2.html).
+func rollsBack(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var header [19]byte
+	_, err = io.ReadFull(f, header[:])
+	return err == nil && string(header[:16]) == "SQLite format 3\x00" && header[18] == 1
 }
 
 // readBack takes all n connections of a pool at once and reads from each every

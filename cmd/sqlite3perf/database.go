@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
@@ -213,7 +214,11 @@ func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 	case interrupted(stop) && ctx.Err() != nil:
 		return nil, statusError(exitInterrupted)
 	case errors.As(err, &told):
-		err = fmt.Errorf("%s on %s: %s%s", t.request.Path, t.ref.Name, told.Reason.Message, hint(told.Reason.Message))
+		said := ""
+		if l := report.TellingLine(told.Reason.Detail); l != "" {
+			said = " | " + l
+		}
+		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, told.Reason.Message, said, hint(told.Reason.Message))
 		if told.Reason.Code == job.CodeUsage {
 			return nil, usageError{err}
 		}
@@ -232,7 +237,7 @@ func hint(message string) string {
 		"SQLITE_CANTOPEN": "is its directory writable?",
 	} {
 		if strings.Contains(message, name) {
-			return ": " + what
+			return "; " + what
 		}
 	}
 	return ""

@@ -7,7 +7,7 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
-	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -155,11 +155,10 @@ func printCurve(out io.Writer, list []depth) error {
 		}
 		fmt.Fprintf(out, "%*d |%s\n", width, d.rows, strings.TrimRight(string(line), " "))
 	}
-	var scale strings.Builder
+	scale := ""
 	for decade := low; decade <= high; decade++ {
-		fmt.Fprintf(&scale, "%s", strings.Repeat(" ", max(at(math.Pow(10, decade))-scale.Len(), 0)))
-		scale.WriteString(strings.ReplaceAll(time.Duration(math.Pow(10, decade+9)).String(), "µs", "us"))
+		scale += strings.Repeat(" ", max(at(math.Pow(10, decade))-utf8.RuneCountInString(scale), 0)) + seconds(math.Pow(10, decade))
 	}
-	_, err := fmt.Fprintf(out, "%*s  %s\n%*s  o OFFSET, k keyset, x both; logarithmic\n", width, "", scale.String(), width, "")
+	_, err := fmt.Fprintf(out, "%*s  %s\n%*s  o OFFSET, k keyset, x both; logarithmic\n", width, "", scale, width, "")
 	return err
 }

@@ -7,7 +7,7 @@ var VersionMod = versionMod
 
 // SetCeiling gives the ceiling for a number of clients, instead of measuring it.
 func (p *Processes) SetCeiling(clients int, perSecond float64) {
-	c := ceiling{perSecond, time.Now().Add(time.Hour)}
+	c := ceiling{perSecond: perSecond, until: time.Now().Add(time.Hour)}
 	p.ceilings = map[int]ceiling{clients: c, 1: c}
 }
 

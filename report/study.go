@@ -31,13 +31,16 @@ func studyDocument(a *stats.Analysis, r *study.Report) document {
 		if n := r.Tables[i].Notes; len(n) > 0 {
 			below = append(below, item{label: "note", text: strings.Join(n, "; ")})
 		}
+		for _, w := range r.Tables[i].Warnings {
+			below = append(below, item{label: "warning", text: w, alarm: true})
+		}
 		if len(below) > 0 {
 			d = append(d, below)
 		}
 	}
 	d = append(d, claims(r)...)
 	for _, g := range a.Groups {
-		if t := troubles(g); len(t) > 0 {
+		if t := troubles(g, "ceiling", "late"); len(t) > 0 { // these stand below the tables
 			title := g.Workload
 			if v := g.Variant(); v != "" {
 				title += " · " + v
@@ -121,7 +124,7 @@ func claims(r *study.Report) document {
 	if len(r.Claims) == 0 {
 		return nil
 	}
-	g := grid{columns: []column{{title: "claim", right: true}, {title: "verdict"}, {title: "here"}, {title: "95% interval"}, {title: "claimed"}, {title: "p", right: true}, {title: "compared"}}}
+	g := grid{columns: []column{{title: "#", right: true}, {title: "verdict"}, {title: "here"}, {title: "95% interval"}, {title: "claimed"}, {title: "p", right: true}, {title: "compared"}}}
 	var l, missing list
 	for i, c := range r.Claims {
 		number := fmt.Sprint(i + 1)
@@ -136,13 +139,13 @@ func claims(r *study.Report) document {
 			if x.Summary != nil {
 				here = claimFigure(x.Median, x.Unit)
 				if x.Interval != nil {
-					interval = claimFigure(x.Interval.Low, x.Unit) + " to " + claimFigure(x.Interval.High, x.Unit)
+					interval = claimBound(x.Interval.Low, x.Unit) + " to " + claimBound(x.Interval.High, x.Unit)
 				}
 			}
 			if x.Test != nil {
 				p = probability(x.Test.Adjusted)
 			}
-			if x.Summary == nil {
+			if x.Summary == nil || x.Unit != "" && x.Interval == nil && x.Why != "" {
 				missing = append(missing, item{label: "claim " + number, text: x.What + ": " + x.Why})
 			}
 			g.rows = append(g.rows, []string{number, string(x.Verdict), here, interval, x.Wanted(), p, x.What})
@@ -161,4 +164,12 @@ func claimFigure(v float64, unit string) string {
 		return times(v)
 	}
 	return human(v) + " " + unit
+}
+
+// claimBound is an end of an interval, whose unit stands beside the figure.
+func claimBound(v float64, unit string) string {
+	if unit == "" {
+		return times(v)
+	}
+	return human(v)
 }

@@ -109,6 +109,37 @@ func (r *textRenderer) list(l list) {
 
 func (r *textRenderer) grid(g grid) {
 	keep := r.fit(g)
+	g = r.wrapLast(g, keep)
+	for _, part := range r.parts(g, keep) {
+		r.table(g, part)
+	}
+}
+
+// parts divides the columns of a grid that is too wide among several, each of
+// which begins with the columns that name its rows.
+func (r *textRenderer) parts(g grid, keep []int) [][]int {
+	names := 0
+	for names < len(keep) && !g.columns[keep[names]].right {
+		names++
+	}
+	room := r.width
+	for _, k := range keep[:names] {
+		room -= g.width(k) + gap
+	}
+	part, left := slices.Clone(keep[:names]), room
+	var list [][]int
+	for _, k := range keep[names:] {
+		if g.width(k) > left && len(part) > names {
+			list = append(list, part)
+			part, left = slices.Clone(keep[:names]), room
+		}
+		part = append(part, k)
+		left -= g.width(k) + gap
+	}
+	return append(list, part)
+}
+
+func (r *textRenderer) table(g grid, keep []int) {
 	t := table.NewWriter()
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
@@ -147,16 +178,53 @@ func (r *textRenderer) grid(g grid) {
 	}
 }
 
+// leastLast is how narrow the last column may become before a grid is cut instead.
+const leastLast = 16
+
+// wrapLast breaks the text of the last column into further rows where there is no
+// room for it.
+func (r *textRenderer) wrapLast(g grid, keep []int) grid {
+	last := keep[len(keep)-1]
+	if g.columns[last].right {
+		return g
+	}
+	room := r.width
+	for _, k := range keep[:len(keep)-1] {
+		room -= g.width(k) + gap
+	}
+	if room < leastLast || g.width(last) <= room {
+		return g
+	}
+	out := grid{columns: g.columns}
+	for i, row := range g.rows {
+		for j, line := range wrap(row[last], room) {
+			next := make([]string, len(row))
+			if j == 0 {
+				next = slices.Clone(row)
+			}
+			next[last] = line
+			out.rows, out.leaders = append(out.rows, next), append(out.leaders, i < len(g.leaders) && g.leaders[i])
+		}
+	}
+	return out
+}
+
+// width is that of a column.
+func (g *grid) width(column int) int {
+	w := text.StringWidth(g.columns[column].title)
+	for _, row := range g.rows {
+		w = max(w, text.StringWidth(row[column]))
+	}
+	return w
+}
+
 // fit returns the indexes of the columns that there is room for.
 func (r *textRenderer) fit(g grid) []int {
 	var keep []int
 	widths := make([]int, len(g.columns))
 	total := -gap
-	for i, c := range g.columns {
-		widths[i] = text.StringWidth(c.title)
-		for _, row := range g.rows {
-			widths[i] = max(widths[i], text.StringWidth(row[i]))
-		}
+	for i := range g.columns {
+		widths[i] = g.width(i)
 		total += widths[i] + gap
 		keep = append(keep, i)
 	}

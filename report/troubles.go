@@ -11,8 +11,8 @@ import (
 )
 
 // troubles lists the cases of a group that have no figures, with the reasons,
-// and the warnings.
-func troubles(g *stats.Group) document {
+// and the warnings, but for those with codes that are told elsewhere.
+func troubles(g *stats.Group, told ...string) document {
 	var l list
 	for _, o := range g.Outcomes {
 		if o.Status != result.OK {
@@ -30,7 +30,11 @@ func troubles(g *stats.Group) document {
 	var w []result.Warning
 	for _, o := range g.Outcomes {
 		names[o.Case.ID] = name(o)
-		w = append(w, o.Warnings...)
+		for _, x := range o.Warnings {
+			if !slices.Contains(told, x.Code) {
+				w = append(w, x)
+			}
+		}
 	}
 	l = append(l, warnings(w, names)...)
 	if l == nil {

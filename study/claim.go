@@ -188,6 +188,9 @@ func (c *comparison) measure(in *cells) Comparison {
 			total += p.Value
 		}
 		out.Summary = &stats.Summary{N: len(x), Median: total}
+		if total == 0 {
+			out.Why = in.tooShort(c.x[0].over)
+		}
 		return out
 	}
 	if c.y == nil {
@@ -210,6 +213,20 @@ func (c *comparison) measure(in *cells) Comparison {
 	return out
 }
 
+// tooShort says why a phase of fixed duration cannot have met with a lock error:
+// SQLite waits for a lock until the busy timeout is over.
+func (c *cells) tooShort(k key) string {
+	x, why := c.find(k)
+	if why != "" {
+		return why
+	}
+	ms, err := strconv.ParseInt(x.Case.Settings["busy_timeout"], 10, 64)
+	if lasted := x.Case.Parameters[duration]; err == nil && lasted <= ms {
+		return fmt.Sprintf("no error, but the phase lasts %d ms, and a lock is waited for %d ms before it is one", lasted, ms)
+	}
+	return ""
+}
+
 // decide gives the comparison its verdict. It holds where the interval lies in
 // the range, and, if the range leaves out 1, the two are told apart as well; it
 // does not where the interval lies outside.
@@ -225,6 +242,9 @@ func (c *Comparison) decide(count bool) {
 		high = *c.AtMost
 	}
 	if count {
+		if c.Why != "" {
+			return
+		}
 		c.Verdict = DoesNotHold
 		if v := c.Median; v >= low && v <= high {
 			c.Verdict = Holds

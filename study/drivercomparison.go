@@ -158,11 +158,21 @@ func noWinner(c *cells) []comparison {
 	return []comparison{out}
 }
 
+// comparisonTitles say what the columns of a table are.
+var comparisonTitles = map[string]string{
+	"simple":     "simple: users inserted, and queried",
+	"real":       "real: users with articles and comments, inserted and queried",
+	"complex":    "complex: users, articles and comments, inserted and joined",
+	"many":       "many: all of N users queried many times, by N",
+	"large":      "large: users with N bytes of content queried, by N",
+	"concurrent": "concurrent: all users queried by N goroutines, by N",
+}
+
 func comparisonTables(c *cells) []Table {
 	published := publishedFigures("driver-comparison")
 	var tables []Table
 	for _, w := range []string{"simple", "real", "complex", "many", "large", "concurrent"} {
-		t := Table{Title: w, Labels: []string{"driver"}, Corrected: c.either([]string{
+		t := Table{Title: comparisonTitles[w], Labels: []string{"driver"}, Corrected: c.either([]string{
 			"every figure is the median of at least 6 rounds with its interval, where the study had the better of two runs",
 			"settings are applied to every connection and proven on each, on a pool of as many connections as there are clients",
 		}, []string{
@@ -181,16 +191,19 @@ func comparisonTables(c *cells) []Table {
 			}
 		}
 		for _, p := range list {
-			title := strings.TrimPrefix(p.published, "query/")
+			title := strings.TrimPrefix(p.published, "query/N=")
+			if n, ok := strings.CutSuffix(title, "000"); ok && w == "large" {
+				title = n + "k"
+			}
 			for _, year := range []string{"2023-10-08", "2026-03-23"} {
 				if len(published.where("published", year, "workload", w)) > 0 {
-					t.Columns = append(t.Columns, Column{Title: year[:4] + " " + title, Unit: "ms", Published: true, Statistic: "best of two"})
+					t.Columns = append(t.Columns, Column{Title: title + " " + year[:4], Unit: "ms", Published: true, Statistic: "best of two"})
 				}
 			}
 			if c.asPublished {
-				t.Columns = append(t.Columns, Column{Title: "best " + title, Unit: "ms", Statistic: "best of two"})
+				t.Columns = append(t.Columns, Column{Title: title + " best", Unit: "ms", Statistic: "best of two"})
 			}
-			t.Columns = append(t.Columns, Column{Title: title, Unit: "ms", Statistic: "median"})
+			t.Columns = append(t.Columns, Column{Title: title + " here", Unit: "ms", Statistic: "median"})
 		}
 		first := []string{}
 		for _, row := range published.where("workload", w) {

@@ -81,9 +81,9 @@ const nearCeiling = 80
 func (c *cells) closedLoopTable() Table {
 	t := Table{Title: "Requests per second, by driver and size of its pool", Labels: []string{"driver", "pool"},
 		Columns: []Column{
-			{Title: "published", Unit: "req/s", Published: true},
+			{Title: "pub.", Unit: "req/s", Published: true},
 			{Title: "here", Unit: "req/s", Statistic: "median"},
-			{Title: "of ceiling", Unit: "%", Statistic: "median alone"},
+			{Title: "ceiling", Unit: "%", Statistic: "median alone"},
 		},
 		Corrected: c.either([]string{
 			"every connection of the pool stays open while it is idle, with every driver alike",
@@ -95,10 +95,12 @@ func (c *cells) closedLoopTable() Table {
 	t.Columns = slices.Concat(t.Columns, latencyColumns, serverColumns)
 	var near []string
 	var reached []stats.Point
+	var keys []key
 	for _, d := range c.driversOf("http-server", servers...) {
 		for _, n := range pools {
 			p := publishedFigures("http-server").where("driver", d, "pool_size", fmt.Sprint(n))
 			k := served(d, n)
+			keys = append(keys, k)
 			if x, why := c.find(k); why == "" {
 				reached = append(reached, ceiling.values(x)...)
 			}
@@ -111,12 +113,13 @@ func (c *cells) closedLoopTable() Table {
 		}
 	}
 	if len(reached) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("ceiling: %s req/s is what the load generator reaches here, at the median of the run, over as many connections, of a server that does nothing",
+		t.Notes = append(t.Notes, fmt.Sprintf("ceiling %%: share of the %s req/s that the load generator reaches here, at the median of the run, over as many connections, of a server that does nothing; each server is held against what it was just before",
 			counted(int64(stats.Summarize(stats.Values(reached)).Median))))
 	}
 	if len(near) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("WARNING: at more than %d %% of the ceiling, where a faster driver would not show it: %s", nearCeiling, strings.Join(near, ", ")))
+		t.Warnings = append(t.Warnings, fmt.Sprintf("at more than %d %% of the ceiling, where a faster driver would not show it: %s", nearCeiling, strings.Join(near, ", ")))
 	}
+	c.lockNote(&t, keys)
 	t.Notes = append(t.Notes, "CPU and RSS are the server's own; server and load generator share the machine",
 		"closed loop, as published: a request that waits is not sent, so that its waiting is not seen; the next table shows it")
 	return t
@@ -142,7 +145,7 @@ func (c *cells) latencyFigures(k key) []Figure {
 }
 
 func (c *cells) serverFigures(k key) []Figure {
-	return []Figure{c.locks(k), c.figure(k, cpu, justMedian), c.figure(k, rss, justMedian)}
+	return []Figure{c.figure(k, lockErrors, total), c.figure(k, cpu, justMedian), c.figure(k, rss, justMedian)}
 }
 
 // steadyTable is at a fixed rate, which the study had not.
@@ -166,7 +169,7 @@ func (c *cells) steadyTable() Table {
 	}
 	t.Notes = []string{"late p99: by how much the load generator itself sent late, which is in the latency"}
 	if len(late) > 0 {
-		t.Notes = append(t.Notes, "WARNING: more than half of the latency is the load generator's own lateness, so that it says more of the machine than of the server: "+strings.Join(late, ", "))
+		t.Warnings = append(t.Warnings, "more than half of the latency is the load generator's own lateness, so that it says more of the machine than of the server: "+strings.Join(late, ", "))
 	}
 	return t
 }

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -31,7 +30,8 @@ type Table struct {
 	// Corrected is what is measured otherwise than it was published; in the form
 	// as published, the faults that are measured with it.
 	Corrected []string `json:"corrected"`
-	Notes     []string `json:"notes"` // what the figures cannot say
+	Notes     []string `json:"notes"`              // what the figures cannot say
+	Warnings  []string `json:"warnings,omitempty"` // what makes some of them doubtful
 }
 
 // Column is a column of figures.
@@ -124,13 +124,12 @@ func total(p []stats.Point) Figure {
 	return Figure{Value: &v, N: len(p)}
 }
 
-// locks are the operations that a lock failed, over all trials, with the names of
-// SQLite's extended codes, each with its count if there are several.
-func (c *cells) locks(k key) Figure {
-	f := c.figure(k, lockErrors, total)
-	x, _ := c.find(k)
-	if f.Value == nil || *f.Value == 0 {
-		return f
+// lockCodes counts by SQLite's extended code the operations that a lock failed,
+// over all trials; "" where none did.
+func (c *cells) lockCodes(k key) string {
+	x, why := c.find(k)
+	if why != "" {
+		return ""
 	}
 	counts := map[string]int64{}
 	for _, s := range x.Samples {
@@ -139,13 +138,24 @@ func (c *cells) locks(k key) Figure {
 		}
 	}
 	names := slices.Sorted(maps.Keys(counts))
-	if len(names) > 1 {
-		for i, n := range names {
-			names[i] = fmt.Sprintf("%s %s", n, counted(counts[n]))
+	for i, n := range names {
+		names[i] = counted(counts[n]) + " " + n
+	}
+	return strings.Join(names, ", ")
+}
+
+// lockNote says of the rows of a table with which codes locks failed operations.
+// Keys are those of the rows.
+func (c *cells) lockNote(t *Table, keys []key) {
+	var list []string
+	for i, k := range keys {
+		if codes := c.lockCodes(k); codes != "" {
+			list = append(list, strings.Join(t.Rows[i].Labels, " ")+": "+codes)
 		}
 	}
-	f.Text = strings.Join(names, ", ")
-	return f
+	if len(list) > 0 {
+		t.Notes = append(t.Notes, "locked: "+strings.Join(list, "; "))
+	}
 }
 
 // figure is what a statistic makes of a cell.

@@ -281,7 +281,10 @@ func (c *cells) paginationTable(published figures) Table {
 	t := Table{Title: "Five rows at row 2,850,001 of 10,000,000", Labels: []string{"query", "driver"},
 		Columns:   []Column{{Title: "published", Unit: "s", Published: true, Statistic: "elapsed"}, {Title: "here", Unit: "s", Statistic: "median"}},
 		Corrected: []string{"the query alone is timed, in the driver; the sqlite3 shell's time includes starting it"},
-		Notes:     c.hereRows(paged("offset"))}
+	}
+	for _, n := range c.hereRows(paged("offset")) {
+		t.Notes = append(t.Notes, n+", and the offset in proportion")
+	}
 	for _, q := range [][2]string{{"offset", "limit 5 offset 2850001 of 10000000"}, {"keyset", "where id > 2850000 limit 5 of 10000000"}} {
 		for _, d := range c.driversOf("sqlite3perf-paginate", "sqlite3-shell") {
 			r := Row{Labels: []string{q[1], d}, Figures: []Figure{given(published.where("case", q[1], "driver", d).number("value")), {Text: "-"}}}
@@ -295,39 +298,31 @@ func (c *cells) paginationTable(published figures) Table {
 }
 
 func (c *cells) verificationTable(published figures) Table {
-	t := Table{Title: "Verification of 1,500,000 rows", Labels: []string{"driver"},
+	t := Table{Title: "Verification of 1,500,000 rows", Labels: []string{"measure", "driver"},
+		Columns:   []Column{{Title: "published", Published: true}, {Title: "here", Statistic: "median"}},
 		Corrected: []string{"each round verifies a file of its own, in a process of its own"},
 		Notes: append(c.hereRows(verified("mattn", all)), "of drivers without a call that begins a query, time after query is that until they are asked for rows",
 			"reading is a query of its own, without hashing",
-			"python is python-fetchall, which fetches all rows before it looks at the first, as the study's program did")}
-	measures := []struct {
-		name, title, unit, phase string
-		m                        measure
+			"python-fetchall has all rows fetched before it looks at the first, as the study's program in Python did")}
+	for _, r := range []struct {
+		published, label, phase string
+		m                       measure
 	}{
-		{"time_after_query", "after query", "ms", afterQuery, milliseconds},
-		{"time_to_first_row", "first row", "ms", firstRow, milliseconds},
-		{"per_row", "per row", "µs", all, usPerRow},
-		{"overall", "overall", "s", all, seconds},
-	}
-	for _, m := range measures {
-		t.Columns = append(t.Columns, Column{Title: "pub. " + m.title, Unit: m.unit, Published: true},
-			Column{Title: m.title, Unit: m.unit, Statistic: "median"})
-	}
-	t.Columns = append(t.Columns, Column{Title: "of it reading", Unit: "µs", Statistic: "median alone"})
-	for _, d := range c.driversOf("sqlite3perf-verify", "mattn", "python-fetchall") {
-		name := d
-		if sameDriver("mattn", d) {
-			name = "mattn"
-		} else if sameDriver("python-fetchall", d) {
-			name = "python"
+		{"time_after_query", "time after query, ms", afterQuery, milliseconds},
+		{"time_to_first_row", "time to first row, ms", firstRow, milliseconds},
+		{"per_row", "time per row, µs", all, usPerRow},
+		{"overall", "overall, s", all, seconds},
+		{"", "reading alone, µs per row", "read", usPerRow},
+	} {
+		for _, d := range c.driversOf("sqlite3perf-verify", "mattn", "python-fetchall") {
+			name, _, _ := strings.Cut(d, "@")
+			if name == "python-fetchall" {
+				name = "python"
+			}
+			t.Rows = append(t.Rows, Row{Labels: []string{r.label, d}, Figures: []Figure{
+				given(published.where("table", "verify", "driver", name, "measure", r.published).number("value")),
+				c.figure(verified(d, r.phase), r.m, median)}})
 		}
-		row := Row{Labels: []string{d}}
-		for _, m := range measures {
-			row.Figures = append(row.Figures, given(published.where("table", "verify", "driver", name, "measure", m.name).number("value")),
-				c.figure(verified(d, m.phase), m.m, median))
-		}
-		row.Figures = append(row.Figures, c.figure(verified(d, "read"), usPerRow, justMedian))
-		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
@@ -336,11 +331,14 @@ func (c *cells) besideTable() Table {
 	t := Table{Title: "Readers and writers side by side, 8 connections", Labels: []string{"journal", "driver"},
 		Columns:   []Column{{Title: "here", Unit: "op/s", Statistic: "median"}, {Title: "p99", Unit: "ms", Statistic: "median alone"}, {Title: "locked", Statistic: "total"}, {Title: "waited", Unit: "s", Statistic: "total"}},
 		Corrected: []string{"rates, latency and errors are measured, where the study had none of them and slept inside its loops; 8 clients in one process, each of which reads and writes, not 200 in each of two"}}
+	var keys []key
 	for _, j := range []string{"wal", "delete"} {
 		for _, d := range c.driversOf("sqlite3perf-concurrent", "mattn") {
 			k := beside(j).on(d)
-			t.Rows = append(t.Rows, Row{Labels: []string{j, d}, Figures: []Figure{c.figure(k, opsPerS, median), c.figure(k, p99, justMedian), c.locks(k), c.figure(k, lockWait, total)}})
+			keys = append(keys, k)
+			t.Rows = append(t.Rows, Row{Labels: []string{j, d}, Figures: []Figure{c.figure(k, opsPerS, median), c.figure(k, p99, justMedian), c.figure(k, lockErrors, total), c.figure(k, lockWait, total)}})
 		}
 	}
+	c.lockNote(&t, keys)
 	return t
 }

@@ -33,7 +33,7 @@ var writers = &Study{
 			for _, w := range []string{"parallel", "concurrent"} {
 				list = append(list, comparison{what: w + ": time per write, 256 writers / 1", m: nsPerOp,
 					x: only(writing(w, "normal", 256)), y: only(writing(w, "normal", 1)), atLeast: 2},
-					comparison{what: w + ", 256 writers: operations that a lock failed", m: lockErrors, x: only(writing(w, "normal", 256)), count: true, atLeast: 1})
+					comparison{what: w + ", 256 writers: lock errors", m: lockErrors, x: only(writing(w, "normal", 256)), count: true, atLeast: 1})
 			}
 			return list
 		}},
@@ -50,7 +50,7 @@ var writers = &Study{
 			var list []comparison
 			for _, w := range []string{"parallel-mutex", "concurrent-mutex"} {
 				for _, sync := range []string{"full", "normal"} {
-					list = append(list, comparison{what: fmt.Sprintf("%s, %s, 256 writers: operations that a lock failed", w, sync), m: lockErrors,
+					list = append(list, comparison{what: fmt.Sprintf("%s, %s, 256 writers: lock errors", w, sync), m: lockErrors,
 						x: only(writing(w, sync, 256)), count: true})
 				}
 			}
@@ -162,7 +162,7 @@ func writersColumns(published bool) []Column {
 
 func (c *cells) writersFigures(k key) []Figure {
 	return []Figure{c.figure(k, nsPerOp, median), c.figure(k, opsPerS, justMedian), c.figure(k, p99, justMedian),
-		c.locks(k), c.figure(k, lockWait, total)}
+		c.figure(k, lockErrors, total), c.figure(k, lockWait, total)}
 }
 
 func writersTables(c *cells) []Table {
@@ -185,6 +185,7 @@ func writersTables(c *cells) []Table {
 		if b.workload == "read-write" {
 			t.Corrected = append(t.Corrected, c.either([]string{"the row that is read is decoded"}, nil)...)
 		}
+		var keys []key
 		for _, row := range publishedFigures("writers").where("benchmark", b.name) {
 			f := figures{row}
 			sync := row["synchronous"]
@@ -217,9 +218,10 @@ func writersTables(c *cells) []Table {
 					}
 				}
 				r.Figures = append(r.Figures, c.writersFigures(k.on(d))...)
-				t.Rows = append(t.Rows, r)
+				t.Rows, keys = append(t.Rows, r), append(keys, k.on(d))
 			}
 		}
+		c.lockNote(&t, keys)
 		tables = append(tables, t)
 	}
 	if c.asPublished {
@@ -230,8 +232,9 @@ func writersTables(c *cells) []Table {
 
 // idleTable shows what a pool costs that closes connections.
 func (c *cells) idleTable() Table {
-	t := Table{Title: "What two idle connections cost: parallel, without mutex, normal", Labels: []string{"writers", "idle connections", "driver"},
-		Columns: writersColumns(false), Corrected: []string{}}
+	t := Table{Title: "What two idle connections cost, Go's default: parallel, without mutex, normal", Labels: []string{"writers", "idle connections", "driver"},
+		Columns: writersColumns(false)}
+	var keys []key
 	for _, n := range []int64{32, 256} {
 		for _, keep := range []string{"", "2"} {
 			name := keep
@@ -239,25 +242,33 @@ func (c *cells) idleTable() Table {
 				name = "all"
 			}
 			for _, d := range c.driversOf("writers-parallel", "mattn") {
+				if !c.planned(writing("parallel", "normal", n).pooled("2").on(d)) {
+					continue
+				}
 				if k := writing("parallel", "normal", n).pooled(keep).on(d); c.planned(k) {
+					keys = append(keys, k)
 					t.Rows = append(t.Rows, Row{Labels: []string{fmt.Sprint(n), name, d}, Figures: c.writersFigures(k)})
 				}
 			}
 		}
 	}
+	c.lockNote(&t, keys)
 	return t
 }
 
 // retryTable shows what a policy of retries does in place of a busy timeout.
 func (c *cells) retryTable() Table {
 	t := Table{Title: "Ten attempts 1, 2, 4 … ms apart, without a busy timeout: parallel, normal", Labels: []string{"writers", "driver"},
-		Columns: append(writersColumns(false), Column{Title: "retries", Statistic: "total"}), Corrected: []string{}}
+		Columns: append(writersColumns(false), Column{Title: "retries", Statistic: "total"})}
+	var keys []key
 	for _, n := range c.values("writers-parallel-retry", "writers") {
 		for _, d := range c.driversOf("writers-parallel-retry", "mattn") {
 			if k := writing("parallel-retry", "normal", n).on(d); c.planned(k) {
+				keys = append(keys, k)
 				t.Rows = append(t.Rows, Row{Labels: []string{fmt.Sprint(n), d}, Figures: append(c.writersFigures(k), c.figure(k, retries, total))})
 			}
 		}
 	}
+	c.lockNote(&t, keys)
 	return t
 }

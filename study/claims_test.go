@@ -1,0 +1,160 @@
+package study_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/study"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// world makes up how long a phase of a case takes, in ms for 1000 operations or
+// rows, and whether a lock failed some of them.
+type world func(c *result.Case, phase string) (ms float64, locked bool)
+
+// claimed are worlds in which every claim of a study is true, or none.
+var claimed = map[string]func(is bool) world{
+	"cgo-or-not": func(is bool) world {
+		return func(c *result.Case, phase string) (float64, bool) {
+			nth := slices.Index([]int64{10_000, 479_827, 4_798_270}, c.Parameters["people"])
+			switch {
+			case c.Driver != "modernc":
+				return 10, false
+			case is && phase == "insert":
+				return 20, false
+			case is:
+				return []float64{18, 15, 12}[nth], false
+			case phase == "insert":
+				return 10, false
+			}
+			return []float64{21, 22, 23}[nth], false
+		}
+	},
+	"driver-comparison": func(is bool) world {
+		return func(c *result.Case, phase string) (float64, bool) {
+			times := map[string]float64{"mattn": 15, "crawshaw": 10, "sqinn": 11, "modernc": 24, "ncruces": 24, "zombiezen": 24}
+			switch {
+			case !is && c.Workload == "large":
+				times = map[string]float64{"mattn": 10, "crawshaw": 12, "sqinn": 8, "modernc": 12, "ncruces": 50, "zombiezen": 50}
+			case !is && c.Workload == "concurrent":
+				times = map[string]float64{"mattn": 10, "crawshaw": 20, "sqinn": 20, "modernc": 10.5, "ncruces": 50, "zombiezen": 50}
+			case !is:
+				times = map[string]float64{"mattn": 10, "crawshaw": 20, "sqinn": 20, "modernc": 12, "ncruces": 50, "zombiezen": 50}
+			case c.Workload == "large":
+				times = map[string]float64{"mattn": 10, "crawshaw": 11, "sqinn": 20, "modernc": 14, "ncruces": 14, "zombiezen": 14}
+			case c.Workload == "concurrent":
+				times["modernc"] = 28
+			case phase == "query":
+				times["sqinn"] = 9
+			}
+			return times[c.Driver], false
+		}
+	},
+	"http-server": func(is bool) world {
+		return func(c *result.Case, _ string) (float64, bool) {
+			ms, pool := 10.0, c.Parameters["pool"]
+			if is {
+				if pool != 4 {
+					ms *= 2
+				}
+				if c.Driver == "modernc" && pool >= 50 {
+					ms *= 2
+				}
+				return ms, false
+			}
+			if pool == 4 {
+				ms *= 2
+			}
+			if c.Driver == "modernc" {
+				ms *= 3
+				if pool >= 50 {
+					ms /= 2
+				}
+			}
+			return ms, false
+		}
+	},
+	"sqlite3perf": func(is bool) world {
+		return func(c *result.Case, phase string) (float64, bool) {
+			ms := 10.0
+			switch s := c.Settings; {
+			case phase != "insert":
+			case s["mode"] == "memory":
+				ms *= 1.5
+			case s["journal_mode"] == "wal" && s["synchronous"] == "full", s["journal_mode"] == "delete" && s["synchronous"] == "off":
+				ms *= 2
+			case s["journal_mode"] == "delete":
+				ms *= 4
+			}
+			ms *= map[int64]float64{10: 8, 100: 4, 500: 3}[c.Parameters["batch"]] + 1
+			if c.Workload == "sqlite3perf-generate-ad-hoc" || phase == "offset" {
+				ms *= 2
+			}
+			if c.Driver == "python-fetchall" {
+				ms *= map[string]float64{"after-query": 0.5, "first-row": 10, "verify": 2, "read": 1}[phase]
+			}
+			if !is {
+				ms = 1000 / ms
+			}
+			return ms, !is && c.Workload == "sqlite3perf-concurrent"
+		}
+	},
+	"writers": func(is bool) world {
+		return func(c *result.Case, _ string) (float64, bool) {
+			ms, writers, mutex := 12.5, c.Parameters["writers"], c.Workload == "writers-parallel-mutex" || c.Workload == "writers-concurrent-mutex"
+			if !is {
+				ms = 50
+			}
+			switch size := c.Parameters["size"]; {
+			case size > 0 && (size <= 1000) == is && c.Settings["synchronous"] == "full":
+				ms *= 3
+			case writers == 256 && mutex != is && c.Workload != "writers-read-write":
+				ms *= 3
+			case c.Workload == "writers-read-write" && is:
+				ms *= 1.2
+			case c.Workload == "writers-read-write":
+				ms *= 10
+			}
+			return ms, !is && writers == 256 && mutex
+		}
+	},
+}
+
+// Every claim holds where the figures say so, and does not where they say the
+// opposite.
+func TestEveryClaimBothWays(t *testing.T) {
+	drivers := refs("crawshaw", "mattn", "modernc", "ncruces", "sqinn", "zombiezen")
+	for _, s := range study.All() {
+		drivers, scale := drivers, "full"
+		switch s.Name {
+		case "sqlite3perf":
+			drivers = refs("mattn", "python-fetchall")
+		case "driver-comparison", "http-server": // whose claims are not about sizes
+			scale = "quick"
+		}
+		for _, want := range []study.Verdict{holds, fails} {
+			w := claimed[s.Name](want == holds)
+			run := made(t, s.Name, scale, false, drivers, 8, func(c *result.Case, phase string, round int) int64 {
+				ms, _ := w(c, phase)
+				return int64(ms * 1e6 * (1 + float64(round)/10_000))
+			})
+			for i := range run.Trials {
+				for j := range run.Trials[i].Samples {
+					m := &run.Trials[i].Samples[j]
+					if _, locked := w(&run.Cases[run.Trials[i].Case-1], m.Phase); locked {
+						m.Errors = []result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 1, WaitNS: 5e9}}
+					}
+				}
+			}
+			for _, c := range evaluate(t, run).Claims {
+				if c.Verdict == want {
+					continue
+				}
+				t.Errorf("%s: %q: %s, want %s", s.Name, c.Claim, c.Verdict, want)
+				for _, x := range c.Comparisons {
+					t.Logf("  %s: %s %+v, wanted %s, %+v %s", x.What, x.Verdict, x.Summary, x.Wanted(), x.Test, x.Why)
+				}
+			}
+		}
+	}
+}

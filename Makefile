@@ -3,7 +3,7 @@ MODULES := . worker $(sort $(dir $(wildcard drivers/*/go.mod)))
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build test race lint cross clean
+.PHONY: all build test race lint cross studies clean
 
 all: build
 
@@ -32,6 +32,10 @@ cross: ## the lab and the pure-Go workers build for other platforms
 		export CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/}; \
 		$(GO) vet ./... ; \
 		for d in modernc ncruces glebarez zombiezen sqinn; do (cd drivers/$$d && $(GO) build -o /dev/null ./worker); done; done
+
+# Each takes up to five minutes, the last of them more; STUDIES="writers cgo" for some.
+studies: build ## the outputs in docs/studies.md, by this machine
+	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/studies.md $(STUDIES)
 
 clean:
 	rm -rf bin

@@ -61,7 +61,7 @@ var (
 	nsPerOp      = measure{"time", "ns/op", func(s *result.Sample) float64 { return float64(s.WallNS) / float64(s.Operations) }}
 	rowsPerS     = measure{"rate", "rows/s", func(s *result.Sample) float64 { return float64(s.Rows) / (float64(s.WallNS) / 1e9) }}
 	opsPerS      = measure{"rate", "op/s", func(s *result.Sample) float64 { return float64(s.Operations) / (float64(s.WallNS) / 1e9) }}
-	secondsPerOp = measure{"time", "s", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e9 / float64(s.Operations) }}
+	msPerOp      = measure{"time", "ms", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e6 / float64(s.Operations) }}
 	usPerRow     = measure{"time", "µs/row", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e3 / float64(s.Rows) }}
 	retries      = measure{"retries", "", func(s *result.Sample) float64 { return float64(s.Retries) }}
 	lockErrors   = measure{"errors", "", func(s *result.Sample) float64 {

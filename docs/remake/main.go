@@ -1,0 +1,117 @@
+// Remake runs the commands whose outputs stand in a document, and puts what they
+// print into it, so that no output is edited by hand:
+//
+//	go run ./docs/remake -tool bin/sqlite3perf docs/studies.md [WORD …]
+//
+// An output is a fenced block below a line such as
+//
+//	<!-- output of: sqlite3perf reproduce writers -->
+//
+// With words only the outputs are made anew whose command contains one of them.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func main() {
+	tool := flag.String("tool", "bin/sqlite3perf", "`executable` that is run for sqlite3perf")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "remake: name a document, such as docs/studies.md")
+		os.Exit(2)
+	}
+	if err := remake(*tool, flag.Arg(0), flag.Args()[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "remake:", err)
+		os.Exit(1)
+	}
+}
+
+func remake(tool, file string, words []string) error {
+	dir, err := os.MkdirTemp("", "remake-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	for _, command := range commands(string(text)) {
+		if len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(command, w) }) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "$", command)
+		out, err := run(tool, command, filepath.Join(dir, "results.db"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", command, err)
+		}
+		// Read again: what took minutes to make must not undo an edit.
+		if text, err = os.ReadFile(file); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(replaced(string(text), command, out)), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var output = regexp.MustCompile("(?ms)^<!-- output of: (sqlite3perf [^\n]*) -->\n```text\n(.*?)^```$")
+
+// commands lists the commands of a document's outputs.
+func commands(text string) []string {
+	var list []string
+	for _, m := range output.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// replaced is the document with another output of a command.
+func replaced(text, command, out string) string {
+	return output.ReplaceAllStringFunc(text, func(block string) string {
+		if output.FindStringSubmatch(block)[1] != command {
+			return block
+		}
+		return "<!-- output of: " + command + " -->\n```text\n" + out + "```"
+	})
+}
+
+// notComplete is the exit status of a run that is printed though some of its cells
+// have no figures.
+const notComplete = 4
+
+func run(tool, command, store string) (string, error) {
+	args := append(strings.Fields(command)[1:], "--store", store, "--no-color")
+	cmd := exec.Command(tool, args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == notComplete) {
+		return "", err
+	}
+	return published(out.String()), nil
+}
+
+// published is a report without the lines that are about this machine's
+// directories.
+func published(report string) string {
+	var b strings.Builder
+	for line := range strings.Lines(report) {
+		if !strings.HasPrefix(line, "databases ") && !strings.HasPrefix(line, "command ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const document = "# Title\n\n<!-- output of: sqlite3perf reproduce a -->\n```text\nold\n$1\n```\n\nBetween.\n\n" +
+	"<!-- output of: sqlite3perf reproduce b --drivers mattn -->\n```text\n```\n\n```text\nno output\n```\n"
+
+func TestReplaced(t *testing.T) {
+	if d := cmp.Diff([]string{"sqlite3perf reproduce a", "sqlite3perf reproduce b --drivers mattn"}, commands(document)); d != "" {
+		t.Error(d)
+	}
+	got := replaced(replaced(document, "sqlite3perf reproduce a", "new\n"), "sqlite3perf reproduce b --drivers mattn", "$0\n")
+	want := strings.Replace(strings.Replace(document, "old\n$1\n", "new\n", 1), "```text\n```", "```text\n$0\n```", 1)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestPublished(t *testing.T) {
+	const report = "sqlite3perf v1\nmachine       lab\ndatabases     /home/me on ext4\ncommand       reproduce a --store /tmp/x\n\nThe command is kept.\n"
+	if d := cmp.Diff("sqlite3perf v1\nmachine       lab\n\nThe command is kept.\n", published(report)); d != "" {
+		t.Error(d)
+	}
+}
+
+// The document of studies has an output of each.
+func TestStudies(t *testing.T) {
+	text, err := os.ReadFile("../studies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{"cgo-or-not", "driver-comparison", "http-server", "sqlite3perf", "writers"} {
+		if !slices.Contains(commands(string(text)), "sqlite3perf reproduce "+s) {
+			t.Errorf("no output of %s", s)
+		}
+	}
+}

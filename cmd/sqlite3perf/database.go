@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,7 +82,7 @@ func (o *databaseOptions) check(ctx context.Context, env *environment, j job.Job
 	t := &task{env: env, options: o}
 	t.request.Job = j
 	if o.format != "table" && o.format != "json" {
-		return nil, usagef("unknown format %q%s: want table or json", o.format, suggestion(o.format, []string{"table", "json"}))
+		return nil, usagef("unknown format %q%s", o.format, cmp.Or(suggestion(o.format, []string{"table", "json"}), ": want table or json"))
 	}
 	if err := t.request.Job.Check(); err != nil {
 		return nil, usageError{err}

@@ -19,7 +19,7 @@ import (
 var workers = map[string]func(){}
 
 func init() {
-	for _, fault := range []string{"good", "better", "killed", "sleeps", "wrong", "ignores"} {
+	for _, fault := range []string{"good", "better", "killed", "sleeps", "wrong", "ignores", "wal"} {
 		workers[fault] = func() { worker.Main(&spoiled{honest(), fault}) }
 	}
 	workers["dies"] = func() { os.Exit(3) }
@@ -54,6 +54,9 @@ type spoiled struct {
 func (d *spoiled) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	if d.fault == "ignores" {
 		s = s.With(driver.Settings{"synchronous": "off"})
+	}
+	if _, asked := s["journal_mode"]; d.fault == "wal" && !asked {
+		s = s.With(driver.Settings{"journal_mode": "wal"}) // as zombiezen and crawshaw do
 	}
 	db, err := d.Driver.Open(ctx, path, s)
 	if err != nil {
@@ -119,9 +122,10 @@ type spoiledStmt struct {
 	fault string
 }
 
-// Query misbehaves where rows of the workload are read, which have two columns.
+// Query misbehaves where rows of the workload, which have two columns, or of a
+// job's table, which have three, are read.
 func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
-	if len(s.st.Columns) == 2 && s.st.Columns[0].Type == driver.Int {
+	if len(s.st.Columns) > 1 && s.st.Columns[0].Type == driver.Int {
 		switch s.fault {
 		case "killed":
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
@@ -129,6 +133,7 @@ func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit f
 			}
 			time.Sleep(time.Hour)
 		case "sleeps":
+			_ = os.WriteFile("asleep", nil, 0o644) // whose absence the test notices
 			time.Sleep(time.Hour)
 		case "wrong":
 			spoil := visit

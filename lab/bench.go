@@ -33,7 +33,7 @@ func (c *Case) planned() *Case {
 
 // bench does the job of a case on the database that its plan has left.
 func (s *session) bench(ctx context.Context, c *Case, path string) {
-	s.want, s.phase = c, BenchPhases[0]
+	s.want, s.phase = c, BenchPhases[len(BenchPhases)-1]
 	limited, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	r, err := RunJob(limited, c.Worker, JobRequest{

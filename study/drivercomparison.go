@@ -19,12 +19,12 @@ var driverComparison = &Study{
 			counted(c.one("simple", "users")), c.one("real", "users"), c.one("complex", "users"), c.one("many", "repeats"), c.one("large", "users"), counted(c.one("concurrent", "users")))
 	},
 	legs: []leg{
-		{workload: "simple", quick: map[string][]int64{"users": {60_000}}},
-		{workload: "real", quick: map[string][]int64{"users": {15}}},
-		{workload: "complex", quick: map[string][]int64{"users": {10}}},
-		{workload: "many", quick: map[string][]int64{"n": {10, 100, 1000}, "repeats": {50}}},
-		{workload: "large", quick: map[string][]int64{"n": {50_000, 100_000, 200_000}, "users": {200}}},
-		{workload: "concurrent", quick: map[string][]int64{"n": {2, 4, 8}, "users": {15_000}}},
+		{workload: "simple", quick: map[string][]int64{"users": {100_000}}},
+		{workload: "real", quick: map[string][]int64{"users": {20}}},
+		{workload: "complex", quick: map[string][]int64{"users": {20}}},
+		{workload: "many", quick: map[string][]int64{"n": {10, 100, 1000}, "repeats": {100}}},
+		{workload: "large", quick: map[string][]int64{"n": {50_000, 100_000, 200_000}, "users": {300}}},
+		{workload: "concurrent", quick: map[string][]int64{"n": {2, 4, 8}, "users": {20_000}}},
 	},
 	tables: comparisonTables,
 	claims: []claim{

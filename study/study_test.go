@@ -172,7 +172,7 @@ func TestQuickIsSmaller(t *testing.T) {
 					t.Errorf("case %d: %s", c.ID, key)
 				}
 				seen[key] = true
-				if c.Parameters["rows"] > 100_000 || c.Parameters["people"] > 240_000 || c.Parameters["users"] > 60_000 || c.Parameters["time"] > 500 {
+				if c.Parameters["rows"] > 100_000 || c.Parameters["people"] > 240_000 || c.Parameters["users"] > 100_000 || c.Parameters["time"] > 500 {
 					t.Errorf("%s at quick: %v", c.Workload, c.Parameters)
 				}
 			}

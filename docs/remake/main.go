@@ -98,7 +98,7 @@ func run(tool, command, store string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == notComplete) {
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != notComplete) {
 		return "", err
 	}
 	return published(out.String()), nil

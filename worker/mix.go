@@ -39,6 +39,7 @@ type mixClient struct {
 	ops     []mixOp
 
 	order []uint8 // of the chunk: indexes of ops
+	took  []int64 // of the chunk, by operation so far: latency in ns; -1: failed
 	next  int64   // number, among the client's own, of the operation after the chunk
 
 	mutex   *sync.Mutex // of the application, common to all clients
@@ -54,6 +55,7 @@ type mixClient struct {
 // mixOp is one of the weighted operations with the parameters of a chunk.
 type mixOp struct {
 	*workload.Operation
+	only    *mixCall // where the operation is this statement and nothing around it
 	calls   []mixCall
 	row     int // of the next execution within the chunk
 	chunk   int // executions in the chunk
@@ -184,6 +186,9 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*worklo
 			}
 			op.calls = append(op.calls, call)
 		}
+		if len(op.calls) == 1 && !op.Transaction && !c.mix.Mutex && !op.calls[0].exclusive {
+			op.only = &op.calls[0]
+		}
 		c.ops = append(c.ops, op)
 	}
 	return nil
@@ -216,6 +221,7 @@ func (c *mixClient) fill() error {
 	}
 	c.order = c.gen.Order(c.order[:0], c.stream, c.mix.Operations, c.number(c.next), c.clients, int(n))
 	c.next += n
+	c.took = slices.Grow(c.took, len(c.order))
 	for i := range c.ops {
 		c.ops[i].chunk, c.ops[i].row = 0, 0
 	}
@@ -257,10 +263,16 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 				}
 			}
 			if start >= deadline {
+				c.record()
 				return nil
 			}
 			op := &c.ops[i]
-			err := c.attempt(ctx, op, op.row)
+			var err error
+			if op.only != nil {
+				err = c.call(ctx, op.only, op.only.stmt, op.row)
+			} else {
+				err = c.attempt(ctx, op, op.row)
+			}
 			if err != nil && c.mix.Retry != nil {
 				err = c.retry(ctx, op, op.row, err)
 			}
@@ -268,14 +280,17 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			c.elapsed = end - begin
 			op.row++
 			j++
-			if err == nil {
-				op.latency.record(end - start)
-				c.done++
-			} else if err := c.lockError(err, end-start); err != nil {
-				return fmt.Errorf("operation %s: %w", op.Name, err)
+			took := end - start
+			if err != nil {
+				if err := c.lockError(err, took); err != nil {
+					return fmt.Errorf("operation %s: %w", op.Name, err)
+				}
+				took = -1
 			}
+			c.took = append(c.took, took)
 			start = end
 		}
+		c.record()
 		if err := c.fill(); err != nil {
 			return err
 		}
@@ -287,6 +302,18 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 		}
 	}
 	return nil
+}
+
+// record moves the latencies of the chunk to the histograms, while the client's
+// time stands still.
+func (c *mixClient) record() {
+	for i, ns := range c.took {
+		if ns >= 0 {
+			c.ops[c.order[i]].latency.record(ns)
+			c.done++
+		}
+	}
+	c.took = c.took[:0]
 }
 
 // attempt does an operation with row r of its parameters, under the mutex if the
@@ -369,16 +396,7 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) e
 		if call.exclusive {
 			c.mutex.Lock()
 		}
-		var err error
-		if !call.reads {
-			err = stmt.Exec(ctx, call.batch, r, r+1)
-		} else {
-			before := c.rows
-			err = stmt.Query(ctx, call.batch, r, c.count)
-			if err == nil && call.want >= 0 && c.rows-before != call.want {
-				err = failf("rows", "%s returned %d rows, expected %d", call.SQL, c.rows-before, call.want)
-			}
-		}
+		err := c.call(ctx, call, stmt, r)
 		if call.exclusive {
 			c.mutex.Unlock()
 		}
@@ -387,6 +405,20 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) e
 		}
 	}
 	return nil
+}
+
+// call runs one statement, which is stmt where it is run, with row r of its
+// parameters.
+func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r int) error {
+	if !call.reads {
+		return stmt.Exec(ctx, call.batch, r, r+1)
+	}
+	before := c.rows
+	err := stmt.Query(ctx, call.batch, r, c.count)
+	if err == nil && call.want >= 0 && c.rows-before != call.want {
+		err = failf("rows", "%s returned %d rows, expected %d", call.SQL, c.rows-before, call.want)
+	}
+	return err
 }
 
 // verifyMix runs the first operations one after the other, hashes every value

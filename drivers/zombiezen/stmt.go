@@ -8,32 +8,37 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
+// stmt has first what every execution needs: after SQLite has run, the nearest
+// cache holds little else.
 type stmt struct {
-	conn  *sqlite.Conn
-	st    driver.Statement
 	held  *sqlite.Stmt // nil: asked of the connection's cache, or compiled, at each execution
 	row   driver.Row
+	st    driver.Statement
+	conn  *sqlite.Conn
 	blobs [][]byte // a buffer per column
 }
 
 // acquire returns the library's statement, to be given back by release.
 func (s *stmt) acquire() (*sqlite.Stmt, error) {
-	switch {
-	case s.held != nil:
+	if s.held != nil {
 		return s.held, nil
-	case s.st.AdHoc:
+	}
+	return s.prepare()
+}
+
+func (s *stmt) prepare() (*sqlite.Stmt, error) {
+	if s.st.AdHoc {
 		q, _, err := s.conn.PrepareTransient(s.st.SQL)
 		return q, err
-	default:
-		return s.conn.Prepare(s.st.SQL)
 	}
+	return s.conn.Prepare(s.st.SQL)
 }
 
 func (s *stmt) release(q *sqlite.Stmt) {
-	if s.st.AdHoc {
-		q.Finalize()
-	} else {
+	if s.held != nil || !s.st.AdHoc {
 		q.Reset()
+	} else {
+		q.Finalize()
 	}
 }
 
@@ -115,20 +120,18 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	if err != nil {
 		return wrap(err)
 	}
-	defer s.release(q)
 	if b != nil {
 		bind(q, b, r, 1)
 	}
 	for {
 		row, err := q.Step()
-		if err != nil {
+		if !row || err != nil {
+			s.release(q)
 			return wrap(err)
-		}
-		if !row {
-			return nil
 		}
 		s.scan(q)
 		if err := visit(s.row); err != nil {
+			s.release(q)
 			return err
 		}
 	}
@@ -136,7 +139,7 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 
 // scan decodes the row that q stands at.
 func (s *stmt) scan(q *sqlite.Stmt) {
-	row := s.row
+	row := s.row[:len(s.st.Columns)]
 	for i, col := range s.st.Columns {
 		cell := &row[i]
 		if col.Nullable {

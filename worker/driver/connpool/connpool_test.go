@@ -20,15 +20,20 @@ import (
 type fake struct {
 	number int
 	log    []string
+	guards []string         // whose contexts
 	fail   map[string]error // what a statement returns
 	inTx   bool
 }
 
-func (f *fake) Number() int                  { return f.number }
-func (f *fake) InTransaction() bool          { return f.inTx }
-func (f *fake) Close() error                 { return f.do("close") }
-func (f *fake) Script(sql string) error      { return f.do("script " + sql) }
-func (f *fake) Guard(context.Context) func() { return func() {} }
+func (f *fake) Number() int             { return f.number }
+func (f *fake) InTransaction() bool     { return f.inTx }
+func (f *fake) Close() error            { return f.do("close") }
+func (f *fake) Script(sql string) error { return f.do("script " + sql) }
+
+func (f *fake) Guard(ctx context.Context) func() {
+	f.guards = append(f.guards, fmt.Sprint("guard ", ctx.Value(name{})))
+	return func() { f.guards = append(f.guards, fmt.Sprint("release ", ctx.Value(name{}))) }
+}
 
 func (f *fake) do(what string) error {
 	f.log = append(f.log, what)
@@ -228,6 +233,51 @@ func TestCancelledContextRunsNothing(t *testing.T) {
 	}
 	if err := tx.Rollback(ctx); err != nil || fakes[0].inTx {
 		t.Errorf("Rollback: %v, still in a transaction: %v", err, fakes[0].inTx)
+	}
+}
+
+// name is the key of a context's name.
+type name struct{}
+
+func TestGuard(t *testing.T) {
+	p, fakes := open(t, 1)
+	db := connpool.New(p, 1, "BEGIN")
+	named := func(s string) context.Context {
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), name{}, s))
+		t.Cleanup(cancel)
+		return ctx
+	}
+	a, b, endless := named("a"), named("b"), context.WithoutCancel(named("endless"))
+	for _, step := range []struct {
+		what  string
+		ctxs  []context.Context // of which the first takes the connection
+		wants []string
+	}{
+		{"one context", []context.Context{a, a, a}, []string{"guard a", "release a"}},
+		{"another", []context.Context{a, b}, []string{"guard a", "release a", "guard b", "release b"}},
+		{"one that cannot end", []context.Context{endless, endless}, nil},
+		{"one that cannot end after one that can", []context.Context{a, endless, endless}, []string{"guard a", "release a", "guard endless", "release endless"}},
+	} {
+		fakes[0].guards = nil
+		c, err := db.Conn(step.ctxs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := c.Prepare(step.ctxs[0], driver.Statement{SQL: "Q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ctx := range step.ctxs {
+			if err := s.Exec(ctx, nil, 0, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.wants, fakes[0].guards); diff != "" {
+			t.Errorf("%s: -want +got\n%s", step.what, diff)
+		}
 	}
 }
 

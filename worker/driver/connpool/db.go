@@ -20,7 +20,8 @@ type Conn interface {
 	Number() int
 
 	// Guard lets the end of ctx interrupt what runs on the connection, at
-	// least until release is called and at most until the next Guard.
+	// least until release is called, at most until the next Guard or until the
+	// pool has the connection back. A ctx that cannot end interrupts nothing.
 	Guard(ctx context.Context) (release func())
 
 	// Script runs the statements of sql one after the other, discarding rows.
@@ -59,64 +60,128 @@ type Pool interface {
 // New returns the database that pool, of the given size, has its connections
 // to. Transactions begin with the statement begin.
 func New(pool Pool, size int, begin string) driver.DB {
-	return &db{pool, size, begin}
+	d := &db{pool, begin, make([]session, size)}
+	for i := range d.sessions {
+		d.sessions[i].number = i
+	}
+	return d
 }
 
 type db struct {
-	pool  Pool
-	size  int
-	begin string
+	pool     Pool
+	begin    string
+	sessions []session // by the connection's number
 }
 
-// with runs f on a connection of the pool.
-func (d *db) with(ctx context.Context, f func(Conn) error) error {
-	c, err := d.pool.Take(ctx)
-	if err != nil {
-		return err
+// session is a connection that has been taken out of the pool, with what may
+// interrupt it. A context that spans many executions is paid for once.
+type session struct {
+	Conn
+	number  int
+	done    <-chan struct{} // of the context that was guarded against last
+	release func()          // nil: before the first
+}
+
+// guard has ctx, and no other context, interrupt what runs on the connection
+// from now on. The error is that of a ctx that has ended.
+func (s *session) guard(ctx context.Context) error {
+	if done := ctx.Done(); done != nil || s.done != nil {
+		return s.guardAnew(ctx, done)
 	}
-	defer d.pool.Put(c)
-	return guarded(ctx, c, func() error { return f(c) })
+	return nil
 }
 
-// guarded runs f while the end of ctx interrupts c.
-func guarded(ctx context.Context, c Conn, f func() error) error {
+func (s *session) guardAnew(ctx context.Context, done <-chan struct{}) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	defer c.Guard(ctx)()
-	return f()
+	if done != s.done {
+		s.unguard()
+		s.release, s.done = s.Guard(ctx), done
+	}
+	return nil
+}
+
+func (s *session) unguard() {
+	if s.release != nil {
+		s.release()
+		s.release, s.done = nil, nil
+	}
+}
+
+// take takes a connection, guarded by ctx.
+func (d *db) take(ctx context.Context) (*session, error) {
+	c, err := d.pool.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &d.sessions[c.Number()]
+	s.Conn = c
+	if err := s.guard(ctx); err != nil {
+		d.put(s)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (d *db) put(s *session) {
+	s.unguard()
+	d.pool.Put(s.Conn)
+}
+
+// with runs f on a connection of the pool.
+func (d *db) with(ctx context.Context, f func(*session) error) error {
+	s, err := d.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.put(s)
+	return f(s)
 }
 
 func (d *db) Script(ctx context.Context, sql string) error {
-	return d.with(ctx, func(c Conn) error { return c.Script(sql) })
+	return d.with(ctx, func(s *session) error { return s.Script(sql) })
 }
 
 func (d *db) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
-	s := &pooledStmt{db: d, st: st, on: make([]*stmt, d.size)}
-	return s, d.with(ctx, func(c Conn) error {
-		_, err := s.find(c)
+	p := &pooledStmt{db: d, st: st, on: make([]*stmt, len(d.sessions))}
+	return p, d.with(ctx, func(s *session) error {
+		_, err := p.find(s)
 		return err
 	})
 }
 
 func (d *db) Begin(ctx context.Context) (driver.Tx, error) {
-	c, err := d.pool.Take(ctx)
+	s, err := d.take(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := guarded(ctx, c, func() error { return c.Run(d.begin) }); err != nil {
-		d.pool.Put(c)
+	t, err := d.start(ctx, s, true)
+	if err != nil {
+		d.put(s)
 		return nil, err
 	}
-	return &tx{db: d, c: c, owned: true}, nil
+	return t, nil
+}
+
+// start begins a transaction on s, which then owns s or leaves it to its owner.
+func (d *db) start(ctx context.Context, s *session, owned bool) (driver.Tx, error) {
+	err := s.guard(ctx)
+	if err == nil {
+		err = s.Run(d.begin)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &tx{db: d, on: s, owned: owned}, nil
 }
 
 func (d *db) Conn(ctx context.Context) (driver.Conn, error) {
-	c, err := d.pool.Take(ctx)
+	s, err := d.take(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &conn{db: d, c: c}, nil
+	return &conn{db: d, on: s}, nil
 }
 
 func (d *db) Close() error { return d.pool.Close() }
@@ -124,66 +189,57 @@ func (d *db) Close() error { return d.pool.Close() }
 // conn is a connection out of its pool.
 type conn struct {
 	db     *db
-	c      Conn
+	on     *session
 	closed bool
 }
 
 func (c *conn) Script(ctx context.Context, sql string) error {
-	return guarded(ctx, c.c, func() error { return c.c.Script(sql) })
+	if err := c.on.guard(ctx); err != nil {
+		return err
+	}
+	return c.on.Script(sql)
 }
 
 func (c *conn) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
-	s := &stmt{c: c.c}
-	err := guarded(ctx, c.c, func() (err error) {
-		s.Stmt, err = c.c.Prepare(st, false)
-		return err
-	})
+	if err := c.on.guard(ctx); err != nil {
+		return nil, err
+	}
+	inner, err := c.on.Prepare(st, false)
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return &stmt{inner, c.on}, nil
 }
 
-func (c *conn) Begin(ctx context.Context) (driver.Tx, error) {
-	if err := guarded(ctx, c.c, func() error { return c.c.Run(c.db.begin) }); err != nil {
-		return nil, err
-	}
-	return &tx{db: c.db, c: c.c}, nil
-}
+func (c *conn) Begin(ctx context.Context) (driver.Tx, error) { return c.db.start(ctx, c.on, false) }
 
 func (c *conn) Close() error {
 	if c.closed {
 		return errors.New("connection is already back in its pool")
 	}
 	c.closed = true
-	c.db.pool.Put(c.c)
+	c.db.put(c.on)
 	return nil
 }
 
 // stmt is a statement on one connection.
 type stmt struct {
 	Stmt
-	c Conn
+	on *session
 }
 
 func (s *stmt) Exec(ctx context.Context, b *driver.Batch, lo, hi int) error {
-	if err := ctx.Err(); err != nil {
+	if err := s.on.guard(ctx); err != nil {
 		return err
 	}
-	release := s.c.Guard(ctx)
-	err := s.Stmt.Exec(b, lo, hi)
-	release()
-	return err
+	return s.Stmt.Exec(b, lo, hi)
 }
 
 func (s *stmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
-	if err := ctx.Err(); err != nil {
+	if err := s.on.guard(ctx); err != nil {
 		return err
 	}
-	release := s.c.Guard(ctx)
-	err := s.Stmt.Query(b, r, visit)
-	release()
-	return err
+	return s.Stmt.Query(b, r, visit)
 }
 
 // pooledStmt is a statement on any connection. Whoever has taken connection i
@@ -195,8 +251,8 @@ type pooledStmt struct {
 }
 
 // find returns the statement on c, made ready there at its first use.
-func (s *pooledStmt) find(c Conn) (*stmt, error) {
-	if st := s.on[c.Number()]; st != nil {
+func (s *pooledStmt) find(c *session) (*stmt, error) {
+	if st := s.on[c.number]; st != nil {
 		return st, nil
 	}
 	inner, err := c.Prepare(s.st, true)
@@ -204,34 +260,34 @@ func (s *pooledStmt) find(c Conn) (*stmt, error) {
 		return nil, err
 	}
 	st := &stmt{inner, c}
-	s.on[c.Number()] = st
+	s.on[c.number] = st
 	return st, nil
 }
 
 func (s *pooledStmt) Exec(ctx context.Context, b *driver.Batch, lo, hi int) error {
-	c, err := s.db.pool.Take(ctx)
+	c, err := s.db.take(ctx)
 	if err != nil {
 		return err
 	}
 	st, err := s.find(c)
 	if err == nil {
-		err = st.Exec(ctx, b, lo, hi)
+		err = st.Stmt.Exec(b, lo, hi)
 	}
-	s.db.pool.Put(c)
+	s.db.put(c)
 	return err
 }
 
 func (s *pooledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
-	c, err := s.db.pool.Take(ctx)
+	c, err := s.db.take(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.db.pool.Put(c)
+	defer s.db.put(c)
 	st, err := s.find(c)
 	if err != nil {
 		return err
 	}
-	return st.Query(ctx, b, r, visit)
+	return st.Stmt.Query(b, r, visit)
 }
 
 func (s *pooledStmt) Close() error { return nil }
@@ -239,7 +295,7 @@ func (s *pooledStmt) Close() error { return nil }
 // tx is a transaction; one that was begun on the pool owns its connection.
 type tx struct {
 	db    *db
-	c     Conn
+	on    *session
 	owned bool
 	ended bool
 }
@@ -247,12 +303,12 @@ type tx struct {
 func (t *tx) Stmt(_ context.Context, st driver.Stmt) (driver.Stmt, error) {
 	switch s := st.(type) {
 	case *stmt:
-		if s.c == t.c {
+		if s.on == t.on {
 			return s, nil
 		}
 	case *pooledStmt:
 		if s.db == t.db {
-			return s.find(t.c)
+			return s.find(t.on)
 		}
 	}
 	return nil, errors.New("statement was not prepared by what began the transaction")
@@ -262,8 +318,11 @@ func (t *tx) Commit(ctx context.Context) error {
 	if t.ended {
 		return errors.New("transaction has already ended")
 	}
-	err := guarded(ctx, t.c, func() error { return t.c.Run("COMMIT") })
-	if err == nil || !t.c.InTransaction() {
+	if err := t.on.guard(ctx); err != nil {
+		return err
+	}
+	err := t.on.Run("COMMIT")
+	if err == nil || !t.on.InTransaction() {
 		t.end()
 	}
 	return err
@@ -276,15 +335,18 @@ func (t *tx) Rollback(context.Context) error {
 		return nil
 	}
 	defer t.end()
-	if !t.c.InTransaction() {
+	if !t.on.InTransaction() {
 		return nil // SQLite has rolled back by itself
 	}
-	return guarded(context.Background(), t.c, func() error { return t.c.Run("ROLLBACK") })
+	if err := t.on.guard(context.Background()); err != nil {
+		return err
+	}
+	return t.on.Run("ROLLBACK")
 }
 
 func (t *tx) end() {
 	t.ended = true
 	if t.owned {
-		t.db.pool.Put(t.c)
+		t.db.put(t.on)
 	}
 }

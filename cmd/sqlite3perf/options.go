@@ -87,6 +87,7 @@ type request struct {
 	builder   *lab.Builder
 	leftOut   []string
 	study     *result.Study // nil: of no study
+	ahead     string        // how much there is to measure, said before it begins; "": nothing
 	dir       string
 	storePath string
 }

@@ -90,7 +90,7 @@ func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *st
 		return err
 	}
 	if rounds := r.schedule.Rounds; rounds > 0 && !o.quiet {
-		fmt.Fprintf(env.stderr, "%d trials, %d in each of %d rounds: at least %s\n",
+		r.ahead = fmt.Sprintf("%d trials, %d in each of %d rounds: at least %s",
 			len(r.cases)*rounds, len(r.cases), rounds, study.Least(r.cases, rounds).Round(time.Second))
 	}
 	return measure(ctx, env, &o.runOptions, r)

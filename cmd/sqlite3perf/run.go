@@ -88,6 +88,9 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	if err != nil {
 		return err
 	}
+	if r.ahead != "" {
+		show.say("%s", r.ahead)
+	}
 	measured := newRun(r, observer.Machine, env.now())
 	if err := st.Begin(ctx, measured); err != nil {
 		return err

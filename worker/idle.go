@@ -12,15 +12,12 @@ import (
 
 // proveIdle gives the pool's connections back, all of which are held, and, where
 // pool_idle is set, sees how many of them the pool keeps.
-func (t *trial) proveIdle(ctx context.Context, conns []driver.Conn, release func() error, proof *result.Proof) error {
+func (t *trial) proveIdle(ctx context.Context, conns []driver.Conn, proof *result.Proof) error {
 	if _, set := t.req.Settings["pool_idle"]; !set {
-		return release()
+		return giveBack(conns)
 	}
 	n := len(conns)
-	if err := mark(ctx, conns, true); err != nil {
-		return err
-	}
-	if err := release(); err != nil {
+	if err := errors.Join(mark(ctx, conns, true), giveBack(conns)); err != nil {
 		return err
 	}
 	kept, err := t.observeIdle(ctx, n)

@@ -3,15 +3,12 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // serveJob does a job and answers for it. Only an answer that cannot be written
@@ -46,7 +43,12 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 			err = failf("close", "closing the database: %w", cerr)
 		}
 	}()
-	if db.Proof, err = readBack(ctx, db.DB, req.Settings.PoolSize(), d.Info().Module); err != nil {
+	conns, err := takeAll(ctx, db.DB, req.Settings.PoolSize())
+	if err != nil {
+		return nil, err
+	}
+	db.Proof, err = readBack(ctx, conns, d.Info().Module)
+	if err := errors.Join(err, giveBack(conns)); err != nil {
 		return nil, err
 	}
 	if err := checkSettings(ctx, d, db); err != nil {
@@ -85,41 +87,6 @@ func rollsBack(path string) bool {
 	var header [19]byte
 	_, err = io.ReadFull(f, header[:])
 	return err == nil && string(header[:16]) == "SQLite format 3\x00" && header[18] == 1
-}
-
-// readBack takes all n connections of a pool at once and reads from each every
-// setting that a PRAGMA tells, and from the first which SQLite this is.
-func readBack(ctx context.Context, db driver.DB, n int, module string) (*result.Proof, error) {
-	proof := linked(module)
-	conns := make([]driver.Conn, 0, n)
-	release := func() error {
-		var errs []error
-		for _, c := range conns {
-			errs = append(errs, c.Close())
-		}
-		conns = nil
-		return errors.Join(errs...)
-	}
-	defer func() { _ = release() }() // beside another error
-	for range n {
-		c, err := db.Conn(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("taking connection %d of %d: %w", len(conns)+1, n, err)
-		}
-		conns = append(conns, c)
-	}
-	for _, c := range conns {
-		got, err := readSettings(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		got["pool_size"] = strconv.Itoa(n) // all were held at once
-		proof.Connections = append(proof.Connections, got)
-	}
-	if err := readLibrary(ctx, conns[0], &proof); err != nil {
-		return nil, err
-	}
-	return &proof, release()
 }
 
 // checkSettings holds what was read back against what was asked for. Unlike

@@ -154,11 +154,11 @@ func reasonOf(err error, phase string) *result.Reason {
 	case errors.As(err, &j):
 		r.Code = j.Code
 		if errors.As(err, &e) {
-			r.Message = fmt.Sprintf("%s (%s)", err, CodeName(e.Code))
+			r.Message = fmt.Sprintf("%s (%s)", err, driver.CodeName(e.Code))
 		}
 	case errors.As(err, &e):
 		r.Code = "sqlite"
-		r.Message = fmt.Sprintf("%s: %s", CodeName(e.Code), err)
+		r.Message = fmt.Sprintf("%s: %s", driver.CodeName(e.Code), err)
 		if e.Primary() == driver.CodeFull {
 			r.Code = "disk-full"
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
@@ -59,7 +60,7 @@ type mixOp struct {
 	calls   []mixCall
 	row     int // of the next execution within the chunk
 	chunk   int // executions in the chunk
-	latency *latency
+	latency *latency.Histogram
 	made    int64 // executions whose parameters have been made, this chunk's included
 }
 
@@ -144,7 +145,7 @@ func collect(clients []*mixClient, s *result.Sample) error {
 		s.Retries += c.retries
 		for code, e := range c.errors {
 			if counts[code] == nil {
-				counts[code] = &result.ErrorCount{Code: code, Name: CodeName(code)}
+				counts[code] = &result.ErrorCount{Code: code, Name: driver.CodeName(code)}
 			}
 			counts[code].Count += e.Count
 			counts[code].WaitNS += e.WaitNS
@@ -155,9 +156,9 @@ func collect(clients []*mixClient, s *result.Sample) error {
 	}
 	for i, op := range clients[0].ops {
 		for _, c := range clients[1:] {
-			op.latency.merge(c.ops[i].latency)
+			op.latency.Merge(c.ops[i].latency)
 		}
-		s.Latency = append(s.Latency, op.latency.summary(op.Name))
+		s.Latency = append(s.Latency, op.latency.Summary(op.Name))
 	}
 	if s.Operations == 0 {
 		return failf("no-operation", "not one operation of the mix succeeded: %v", s.Errors)
@@ -170,7 +171,7 @@ func collect(clients []*mixClient, s *result.Sample) error {
 func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*workload.Call) driver.Statement) error {
 	for i := range c.mix.Operations {
 		o := &c.mix.Operations[i]
-		op := mixOp{Operation: o, latency: newLatency()}
+		op := mixOp{Operation: o, latency: latency.New()}
 		for j := range o.Calls {
 			call := mixCall{Call: &o.Calls[j], reads: len(o.Calls[j].Columns) > 0, want: o.Calls[j].Rows, exclusive: slices.Contains(o.Mutex, j)}
 			if len(call.Parameters) > 0 {
@@ -309,7 +310,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 func (c *mixClient) record() {
 	for i, ns := range c.took {
 		if ns >= 0 {
-			c.ops[c.order[i]].latency.record(ns)
+			c.ops[c.order[i]].latency.Record(ns)
 			c.done++
 		}
 	}

@@ -13,37 +13,15 @@ import (
 
 // prove reads back, on every pooled connection, every setting that can be read.
 func (t *trial) prove(ctx context.Context) (*result.Proof, error) {
-	proof := linked(t.drv.Info().Module)
-	n := t.req.Settings.PoolSize()
-	conns := make([]driver.Conn, 0, n)
-	release := func() error {
-		var errs []error
-		for _, c := range conns {
-			errs = append(errs, c.Close())
-		}
-		conns = nil
-		return errors.Join(errs...)
-	}
-	defer func() { _ = release() }() // beside another error
-	for range n {
-		c, err := t.db.Conn(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("taking connection %d of %d: %w", len(conns)+1, n, err)
-		}
-		conns = append(conns, c)
-	}
-	for _, c := range conns {
-		got, err := readSettings(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		got["pool_size"] = strconv.Itoa(n) // all were held at once
-		proof.Connections = append(proof.Connections, got)
-	}
-	if err := readLibrary(ctx, conns[0], &proof); err != nil {
+	conns, err := takeAll(ctx, t.db, t.req.Settings.PoolSize())
+	if err != nil {
 		return nil, err
 	}
-	if err := t.proveIdle(ctx, conns, release, &proof); err != nil {
+	proof, err := readBack(ctx, conns, t.drv.Info().Module)
+	if err != nil {
+		return nil, errors.Join(err, giveBack(conns))
+	}
+	if err := t.proveIdle(ctx, conns, proof); err != nil {
 		return nil, err
 	}
 	observed, err := t.observeOpening(ctx, proof.Connections[0])
@@ -53,7 +31,44 @@ func (t *trial) prove(ctx context.Context) (*result.Proof, error) {
 	for i := range proof.Connections {
 		proof.Connections[i] = proof.Connections[i].With(observed)
 	}
-	return &proof, nil
+	return proof, nil
+}
+
+// takeAll takes all n connections of a pool, to be held at once.
+func takeAll(ctx context.Context, db driver.DB, n int) ([]driver.Conn, error) {
+	conns := make([]driver.Conn, 0, n)
+	for range n {
+		c, err := db.Conn(ctx)
+		if err != nil {
+			err = fmt.Errorf("taking connection %d of %d: %w", len(conns)+1, n, err)
+			return nil, errors.Join(err, giveBack(conns))
+		}
+		conns = append(conns, c)
+	}
+	return conns, nil
+}
+
+func giveBack(conns []driver.Conn) error {
+	var errs []error
+	for _, c := range conns {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// readBack reads from every connection of a pool every setting that a PRAGMA
+// tells, and from the first which SQLite this is.
+func readBack(ctx context.Context, conns []driver.Conn, module string) (*result.Proof, error) {
+	proof := linked(module)
+	for _, c := range conns {
+		got, err := readSettings(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		got["pool_size"] = strconv.Itoa(len(conns)) // all are held at once
+		proof.Connections = append(proof.Connections, got)
+	}
+	return &proof, readLibrary(ctx, conns[0], &proof)
 }
 
 // readSettings asks a connection for every PRAGMA of the vocabulary.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
@@ -17,7 +18,7 @@ type queryClient struct {
 	conn    driver.Conn
 	stmt    driver.Stmt
 	rows    int64
-	latency *latency // nil where there is one execution only
+	latency *latency.Histogram // nil where there is one execution only
 	err     error
 }
 
@@ -67,7 +68,7 @@ func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, 
 			return fmt.Errorf("preparing the query: %w", err)
 		}
 		if int64(n)*q.Repeat > 1 {
-			c.latency = newLatency()
+			c.latency = latency.New()
 		}
 	}
 
@@ -80,19 +81,19 @@ func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, 
 	wg.Wait()
 	w.Stop()
 
-	all := newLatency()
+	all := latency.New()
 	for _, c := range clients {
 		if c.err != nil {
 			return c.err
 		}
 		s.Rows += c.rows
 		if c.latency != nil {
-			all.merge(c.latency)
+			all.Merge(c.latency)
 		}
 	}
 	s.Operations = int64(n) * q.Repeat * int64(q.Clients)
 	if clients[0].latency != nil {
-		s.Latency = []result.Latency{all.summary("query")}
+		s.Latency = []result.Latency{all.Summary("query")}
 	}
 	return nil
 }
@@ -136,7 +137,7 @@ func (c *queryClient) run(ctx context.Context, q *workload.Query, b *driver.Batc
 			}
 			if c.latency != nil {
 				t := now()
-				c.latency.record(t - last)
+				c.latency.Record(t - last)
 				last = t
 			}
 		}

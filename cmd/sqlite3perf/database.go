@@ -195,7 +195,9 @@ func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 		}
 	}()
 	executable, _, err := t.builder.Worker(until(ctx, stop), t.ref, func() {
-		w.say("building the worker for %s", t.ref.Name)
+		if !t.options.quiet {
+			w.say("building the worker for %s", t.ref.Name)
+		}
 	})
 	if interrupted(stop) {
 		return nil, statusError(exitInterrupted)

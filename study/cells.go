@@ -284,6 +284,14 @@ func (k key) matches(x cell) bool {
 	return true
 }
 
+// only is the text in the corrected form, and nothing as published.
+func (c *cells) only(corrected string) string {
+	if c.asPublished {
+		return ""
+	}
+	return corrected
+}
+
 // either is the first in the corrected form, the second as published.
 func (c *cells) either(corrected, published []string) []string {
 	if c.asPublished {

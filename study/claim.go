@@ -229,7 +229,8 @@ func (c *cells) tooShort(k key) string {
 
 // decide gives the comparison its verdict. It holds where the interval lies in
 // the range, and, if the range leaves out 1, the two are told apart as well; it
-// does not where the interval lies outside.
+// does not where the interval lies outside, and, if that is the other side of 1,
+// the two are told apart.
 func (c *Comparison) decide(count bool) {
 	if c.Summary == nil {
 		return
@@ -255,16 +256,20 @@ func (c *Comparison) decide(count bool) {
 	switch {
 	case i == nil:
 		c.Why = fmt.Sprintf("%d rounds, of at least %d", c.N, stats.MinSamples)
+	case (i.High < low && low == 1 || i.Low > high && high == 1) && c.Unit == "" && !c.toldApart():
+		c.Why = "the two are not told apart"
 	case i.High < low || i.Low > high:
 		c.Verdict = DoesNotHold
 	case i.Low < low || i.High > high:
 		c.Why = "the interval reaches across the bound"
-	case c.Unit == "" && (low >= 1 || high <= 1) && (c.Test == nil || !c.Test.Significant()):
+	case c.Unit == "" && (low >= 1 || high <= 1) && !c.toldApart():
 		c.Why = "the two are not told apart"
 	default:
 		c.Verdict = Holds
 	}
 }
+
+func (c *Comparison) toldApart() bool { return c.Test != nil && c.Test.Significant() }
 
 // judge decides the claims of a study together, since their p-values are one
 // family.

@@ -36,6 +36,8 @@ func TestDecide(t *testing.T) {
 		{"faster", 1, any, 1.1, 1.2, 0.01, "", holds},
 		{"faster, by an interval that leaves out 1, but not told apart", 1, any, 1.1, 1.2, 0.06, "", unknown},
 		{"not faster", 1, any, 0.8, 0.9, 0.01, "", fails},
+		{"not faster, by an interval that leaves out 1, but not told apart", 1, any, 0.8, 0.9, 0.06, "", unknown},
+		{"not slower, likewise", any, 1, 1.1, 1.2, 0.06, "", unknown},
 		{"not faster for certain", 1, any, 0.9, 1.1, 0.5, "", unknown},
 		{"slower", any, 1, 0.5, 0.9, 0.01, "", holds},
 		{"not slower", any, 1, 1.1, 1.2, 0.01, "", fails},

@@ -140,18 +140,18 @@ func activityLine(p *job.Progress) string {
 	if a == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s  %s  |  %s", time.Duration(p.ElapsedNS).Round(time.Second),
+	return fmt.Sprintf("%s  %s | %s", time.Duration(p.ElapsedNS).Round(time.Second),
 		groupLine("reads", &a.Readers, a.WallNS), groupLine("writes", &a.Writers, a.WallNS))
 }
 
 func groupLine(what string, g *job.Group, ns int64) string {
 	l := &g.Latency
-	s := fmt.Sprintf("%.0f %s/s", perSecond(g.Operations, ns), what)
+	s := fmt.Sprintf("%s %.0f/s", what, perSecond(g.Operations, ns))
 	if g.Operations > 0 {
-		s += fmt.Sprintf(", p50 %s, p99 %s, max %s", short(l.P50NS), short(l.P99NS), short(l.MaxNS))
+		s += fmt.Sprintf(" p50 %s p99 %s max %s", short(l.P50NS), short(l.P99NS), short(l.MaxNS))
 	}
 	for _, e := range g.Errors {
-		s += fmt.Sprintf(", %d %s", e.Count, e.Name)
+		s += fmt.Sprintf(" %d %s", e.Count, e.Name)
 	}
 	return s
 }

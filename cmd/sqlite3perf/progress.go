@@ -35,6 +35,7 @@ func newProgress(env *environment, quiet bool) *progress {
 			progressbar.OptionSetPredictTime(false),
 			progressbar.OptionSetElapsedTime(false),
 			progressbar.OptionClearOnFinish(),
+			progressbar.OptionUseANSICodes(true), // clears the ^C too that a terminal echoes behind the bar
 			progressbar.OptionSetRenderBlankState(false),
 		)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
@@ -103,5 +104,28 @@ round 2 of 2: 2 trials, 4s so far
 		if !strings.Contains(bar, part) {
 			t.Errorf("no %q beside the bar:\n%q", part, bar)
 		}
+	}
+}
+
+// watched is what a watcher prints of a job of 200 rows.
+func watched(width int, quiet bool) string {
+	var out bytes.Buffer
+	w := newWatcher(&environment{stderr: &out, stderrWidth: width}, &databaseOptions{quiet: quiet}, 200, func(p *job.Progress) string {
+		return written(p.Rows, 200, time.Duration(p.ElapsedNS))
+	})
+	w.progress(&job.Progress{Rows: 100, ElapsedNS: int64(time.Second)})
+	w.finish()
+	return out.String()
+}
+
+func TestWatcher(t *testing.T) {
+	if got := watched(100, true); got != "" {
+		t.Errorf("quiet: %q", got)
+	}
+	if got, want := watched(0, false), "100/200 ( 50.00%) written in 1s, avg: 10ms/record, 100.00 records/s\n"; got != want {
+		t.Errorf("plain: %q, want %q", got, want)
+	}
+	if got := watched(100, false); !strings.Contains(got, " 50% |") || !strings.Contains(got, "(100/200") || strings.Contains(got, "written in") || !strings.HasSuffix(got, "\x1b[2K\r") {
+		t.Errorf("on a terminal: %q", got)
 	}
 }

@@ -31,6 +31,7 @@ func newWatcher(env *environment, o *databaseOptions, of int64, line func(*job.P
 			progressbar.OptionShowIts(),
 			progressbar.OptionSetItsString("rows"),
 			progressbar.OptionClearOnFinish(),
+			progressbar.OptionUseANSICodes(true), // clears the ^C too that a terminal echoes behind the bar
 			progressbar.OptionSetRenderBlankState(false),
 		)
 	}

@@ -52,6 +52,7 @@ INFO = {
     "limits": {
         "context": "calls take no context: a cancellable phase is run as any other",
         "http": "its worker serves no HTTP",
+        "job": "its worker does the job bench only",
         "pool_idle": "its worker keeps every connection open",
     },
 }

@@ -136,6 +136,16 @@ func (p *Pragma) set(ctx context.Context, conn driver.Conn, r *Result) error {
 			}
 			return errorf(CodeUsage, "this driver's SQLite has no pragma %q: %s", a.Name, hint)
 		}
+		if len(known) == 0 {
+			// Before anything is set; one that SQLite does not know answers nothing.
+			answer, err := readPragma(ctx, conn, a.Name)
+			if err == nil && len(answer) == 0 {
+				err = unreadable(a.Name)
+			}
+			if err != nil {
+				return err
+			}
+		}
 	}
 	for _, a := range p.Pragmas {
 		read := PragmaRead{Name: a.Name, Set: a.Value}
@@ -187,9 +197,27 @@ func readPragma(ctx context.Context, r driver.Runner, name string) (list []strin
 	})
 	var e *driver.Error
 	if err != nil && !errors.As(err, &e) {
-		return nil, errorf(CodeUsage, "pragma %s cannot be read here: only those that answer with one column can (%v)", name, err)
+		return nil, unreadable(name)
 	}
 	return list, err
+}
+
+func unreadable(pragma string) error {
+	hint := "only those that answer with one column can"
+	if n := driver.Nearest(pragma, settings()); n != "" && n != strings.ToLower(pragma) {
+		hint += fmt.Sprintf("; did you mean %q?", n)
+	}
+	return errorf(CodeUsage, "pragma %q cannot be read here: %s", pragma, hint)
+}
+
+// settings are the names of the vocabulary that are pragmas.
+func settings() (names []string) {
+	for _, d := range driver.Vocabulary {
+		if d.Pragma {
+			names = append(names, d.Name)
+		}
+	}
+	return names
 }
 
 // same reports whether a pragma that was set to a value reads as if it were.

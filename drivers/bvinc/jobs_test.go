@@ -1,0 +1,10 @@
+package bvinc_test
+
+import (
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/bvinc"
+	"github.com/sqlite3perf/sqlite3perf/worker/job/jobtest"
+)
+
+func TestJobs(t *testing.T) { jobtest.Run(t, bvinc.New()) }

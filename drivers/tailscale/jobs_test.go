@@ -1,0 +1,10 @@
+package tailscale_test
+
+import (
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/tailscale"
+	"github.com/sqlite3perf/sqlite3perf/worker/job/jobtest"
+)
+
+func TestJobs(t *testing.T) { jobtest.Run(t, tailscale.New()) }

@@ -18,6 +18,8 @@ func TestMain(m *testing.M) {
 
 func TestJobs(t *testing.T) { jobtest.Run(t, native.New()) }
 
+func TestMemoryOfGenerate(t *testing.T) { jobs.TestMemory(t) }
+
 func BenchmarkGenerate(b *testing.B) {
 	b.Run("batch=100", func(b *testing.B) { jobs.BenchmarkGenerate(b, 100) })
 	b.Run("batch=1000", func(b *testing.B) { jobs.BenchmarkGenerate(b, 1000) })

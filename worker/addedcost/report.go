@@ -2,12 +2,11 @@ package addedcost
 
 import (
 	"fmt"
-	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
@@ -75,39 +74,39 @@ func Benchmark(b *testing.B, l Library) {
 		{insertPhase, n.users, false}, {queryPhase, n.users, false}, {mixPhase, n.reads, true}, {txPhase, n.transactions, true},
 	} {
 		c := compare(p.name, p.ops, engine, hand)
-		fmt.Fprintf(&table, "%-7s %6.0f ns  %-22v %-22v %-22v %-22v\n", p.name, c.hand.median, c.wallRatio, c.cpuRatio, c.wallAdded, c.cpuAdded)
+		fmt.Fprintf(&table, "%-7s %6.0f ns  %-22v %-22v %-22v %-22v\n", p.name, c.hand.Median, c.wallRatio, c.cpuRatio, c.wallAdded, c.cpuAdded)
 		e, unit := c.wallRatio, p.name+"-ratio"
 		if p.added {
 			e, unit = c.wallAdded, p.name+"-ns/op-added"
 		}
-		b.ReportMetric(e.median, unit)
-		b.ReportMetric(e.low, unit+"-lo")
-		b.ReportMetric(e.high, unit+"-hi")
+		b.ReportMetric(e.Median, unit)
+		b.ReportMetric(e.Low, unit+"-lo")
+		b.ReportMetric(e.High, unit+"-hi")
 	}
 	b.Log(table.String())
 }
 
 // comparison is one phase of all pairs.
 type comparison struct {
-	hand                estimate // wall time in ns per operation
-	wallRatio, cpuRatio estimate // engine ÷ hand
-	wallAdded, cpuAdded estimate // engine - hand, in ns per operation
+	hand                estimate.Estimate // wall time in ns per operation
+	wallRatio, cpuRatio estimate.Estimate // engine ÷ hand
+	wallAdded, cpuAdded estimate.Estimate // engine - hand, in ns per operation
 }
 
 func compare(phase string, ops int64, engine, hand []side) comparison {
 	wall := func(s *result.Sample) float64 { return float64(s.WallNS) }
 	cpu := func(s *result.Sample) float64 { return float64(s.UserNS + s.SystemNS) }
-	over := func(f func(e, h *result.Sample) float64) estimate {
+	over := func(f func(e, h *result.Sample) float64) estimate.Estimate {
 		values := make([]float64, len(hand))
 		for i := range hand {
 			values[i] = f(engine[i][phase], hand[i][phase])
 		}
-		return estimated(values)
+		return estimate.Of(values)
 	}
-	ratio := func(of func(*result.Sample) float64) estimate {
+	ratio := func(of func(*result.Sample) float64) estimate.Estimate {
 		return over(func(e, h *result.Sample) float64 { return of(e) / of(h) })
 	}
-	added := func(of func(*result.Sample) float64) estimate {
+	added := func(of func(*result.Sample) float64) estimate.Estimate {
 		return over(func(e, h *result.Sample) float64 { return (of(e) - of(h)) / float64(ops) })
 	}
 	return comparison{
@@ -115,34 +114,4 @@ func compare(phase string, ops int64, engine, hand []side) comparison {
 		wallRatio: ratio(wall), cpuRatio: ratio(cpu),
 		wallAdded: added(wall), cpuAdded: added(cpu),
 	}
-}
-
-// estimate is a median with its interval.
-type estimate struct{ median, low, high float64 }
-
-func (e estimate) String() string {
-	if math.Abs(e.median) < 10 {
-		return fmt.Sprintf("%.3f [%.3f, %.3f]", e.median, e.low, e.high)
-	}
-	return fmt.Sprintf("%.0f [%.0f, %.0f]", e.median, e.low, e.high)
-}
-
-// estimated is the median with its 95 % confidence interval by order
-// statistics: the k-th least and the k-th greatest value, with the greatest k
-// for which less than k of n values lie on one side of the true median with a
-// probability of at most 2.5 %. See W. J. Conover, Practical Nonparametric
-// Statistics, section 3.2. Below 6 values the interval is their range, and its
-// level is lower.
-func estimated(values []float64) estimate {
-	x := slices.Sorted(slices.Values(values))
-	n := len(x)
-	k := 0
-	for below, p := 0.0, math.Pow(0.5, float64(n)); k < n/2; k++ {
-		if below += p; below > 0.025 { // of at most k values
-			break
-		}
-		p *= float64(n-k) / float64(k+1)
-	}
-	k = max(k, 1)
-	return estimate{(x[(n-1)/2] + x[n/2]) / 2, x[k-1], x[n-k]}
 }

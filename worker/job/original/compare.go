@@ -11,18 +11,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 var (
-	pairs = flag.Int("job-pairs", 7, "pairs of loops in the benchmarks of jobs")
+	pairs = flag.Int("job-pairs", 15, "pairs in the benchmarks of jobs")
 	rows  = flag.Int("job-rows", 0, "rows in the benchmarks of jobs (default: as each says)")
 )
 
@@ -56,22 +57,22 @@ func (c Comparison) Run(ctx context.Context, path string, j job.Job, s driver.Se
 	return r, errors.Join(err, db.Close())
 }
 
-// BenchmarkGenerate fills a table of a million rows on new databases, prepared,
+// BenchmarkGenerate fills a table of a million rows, prepared, on new databases
 // in pairs that follow each other, and reports rows per second of the job over
-// the loop's: the median of the pairs, the least and the greatest.
+// the loop's.
 func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 	n := rowsOr(1_000_000)
 	for b.Loop() {
 		var p pairing
 		for i := range *pairs {
-			p.run(b, i, func() float64 {
-				db, err := sql.Open("sqlite3", filepath.Join(b.TempDir(), "original.db")+options)
+			p.run(b, i, func(path string) float64 {
+				db, err := sql.Open("sqlite3", path+options)
 				check(b, err)
 				took, err := Generate(db, n, batch)
 				check(b, errors.Join(err, db.Close()))
 				return float64(n) / took.Seconds()
-			}, func() float64 {
-				r, err := c.Run(b.Context(), filepath.Join(b.TempDir(), "job.db"), job.Job{Generate: &job.Generate{
+			}, func(path string) float64 {
+				r, err := c.Run(b.Context(), path, job.Job{Generate: &job.Generate{
 					Table: "bench", Rows: int64(n), Batch: batch, Prepared: true,
 				}}, settings)
 				check(b, err)
@@ -96,7 +97,7 @@ func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 		var p pairing
 		first := int64(0)
 		for i := range *pairs {
-			p.run(b, i, func() float64 {
+			p.run(b, i, func(string) float64 {
 				db, err := sql.Open("sqlite3", path)
 				check(b, err)
 				check(b, db.Ping())
@@ -106,7 +107,7 @@ func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 					b.Fatalf("%d rows of %d", got, n)
 				}
 				return float64(took) / float64(n)
-			}, func() float64 {
+			}, func(string) float64 {
 				r, err := c.Run(b.Context(), path, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}, cores)
 				check(b, err)
 				if r.Bench.Rows != int64(n) || r.Bench.Mismatches != 0 {
@@ -128,43 +129,53 @@ func check(b *testing.B, err error) {
 	}
 }
 
-// pairing is the figures of both sides.
-type pairing struct{ original, job, ratios []float64 }
+// pairing is the figures of both sides, and their CPU times, opening and
+// closing included.
+type pairing struct{ original, job, originalCPU, jobCPU []float64 }
 
-// run has the two sides follow each other, the first of them in turn.
-func (p *pairing) run(b *testing.B, i int, original, job func() float64) {
-	var o, j float64
+// run has the two sides follow each other, the first of them in turn, each with
+// a path that is new to it.
+func (p *pairing) run(b *testing.B, i int, original, job func(path string) float64) {
+	side := func(f func(path string) float64, figures, cpu *[]float64) {
+		dir, err := os.MkdirTemp(b.TempDir(), "")
+		check(b, err)
+		var watch worker.Stopwatch
+		watch.Start()
+		*figures = append(*figures, f(filepath.Join(dir, "test.db")))
+		watch.Stop()
+		var used result.Sample
+		watch.Read(&used)
+		*cpu = append(*cpu, float64(used.UserNS+used.SystemNS))
+		check(b, os.RemoveAll(dir)) // lest the system be writing it out while the next one runs
+	}
 	for k := range 2 {
-		runtime.GC()
 		if (i+k)%2 == 0 {
-			o = original()
+			side(original, &p.original, &p.originalCPU)
 		} else {
-			j = job()
+			side(job, &p.job, &p.jobCPU)
 		}
 	}
-	p.original, p.job, p.ratios = append(p.original, o), append(p.job, j), append(p.ratios, j/o)
-	b.Logf("original %.0f, job %.0f, ratio %.3f", o, j, j/o)
 }
 
+// report gives the median of the pairs' ratios with its 95 % interval, for what
+// is measured and for CPU time.
 func (p *pairing) report(b *testing.B, unit string) {
-	b.ReportMetric(median(p.original), "original-"+unit)
-	b.ReportMetric(median(p.job), "job-"+unit)
-	b.ReportMetric(median(p.ratios), "ratio")
-	b.ReportMetric(slices.Min(p.ratios), "ratio-min")
-	b.ReportMetric(slices.Max(p.ratios), "ratio-max")
+	ratio, cpu := estimate.Ratios(p.job, p.original), estimate.Ratios(p.jobCPU, p.originalCPU)
+	b.Logf("%d pairs; original %v, job %v %s; ratio %v; CPU time, ratio %v", len(p.job),
+		estimate.Of(p.original), estimate.Of(p.job), unit, ratio, cpu)
+	b.ReportMetric(estimate.Of(p.original).Median, "original-"+unit)
+	b.ReportMetric(estimate.Of(p.job).Median, "job-"+unit)
+	b.ReportMetric(ratio.Median, "ratio")
+	b.ReportMetric(ratio.Low, "ratio-lo")
+	b.ReportMetric(ratio.High, "ratio-hi")
+	b.ReportMetric(cpu.Median, "cpu-ratio")
 	b.ReportMetric(0, "ns/op") // of no meaning here
-}
-
-func median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	n := len(x)
-	return (x[(n-1)/2] + x[n/2]) / 2
 }
 
 // inChild makes a test's executable the process whose memory is measured.
 const inChild = "SQLITE3PERF_GENERATE_ROWS"
 
-// Child does the work of [Comparison.BenchmarkMemory] where this process was
+// Child does the work whose memory is measured where this process was
 // started for it. A TestMain calls it before all else.
 func (c Comparison) Child() {
 	n, err := strconv.ParseInt(os.Getenv(inChild), 10, 64)
@@ -184,24 +195,51 @@ func (c Comparison) Child() {
 	os.Exit(0)
 }
 
+// peak is the most memory, in MiB, that a process held which filled a table.
+func peak(tb testing.TB, rows int) float64 {
+	tb.Helper()
+	if runtime.GOOS != "linux" {
+		tb.Skip("the peak of a process's memory is read from /proc")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(tb.TempDir(), "")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command(self, filepath.Join(dir, "memory.db"))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", inChild, rows))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	kib, err := strconv.ParseFloat(string(bytes.TrimSpace(out)), 64)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return kib / 1024
+}
+
+// TestMemory holds that memory does not grow with the rows: eight times as many
+// of them, which take 70 MB more as text, may take 8 MiB more.
+func (c Comparison) TestMemory(t *testing.T) {
+	few, many := peak(t, 100_000), peak(t, 800_000)
+	if many-few > 8 {
+		t.Errorf("100,000 rows: %.1f MiB at most, 800,000: %.1f MiB", few, many)
+	}
+}
+
 // BenchmarkMemory reports the most memory that a process holds which fills a
 // table of ten million rows.
 func (c Comparison) BenchmarkMemory(b *testing.B) {
-	if runtime.GOOS != "linux" {
-		b.Skip("the peak of a process's memory is read from /proc")
-	}
-	self, err := os.Executable()
-	check(b, err)
 	for b.Loop() {
 		n := rowsOr(10_000_000)
-		cmd := exec.Command(self, filepath.Join(b.TempDir(), "memory.db"))
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", inChild, n))
 		begin := time.Now()
-		out, err := cmd.Output()
-		check(b, err)
-		kib, err := strconv.ParseFloat(string(bytes.TrimSpace(out)), 64)
-		check(b, err)
-		b.ReportMetric(kib/1024, "peak-MiB")
+		b.ReportMetric(peak(b, n), "peak-MiB")
 		b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "rows/s")
 		b.ReportMetric(0, "ns/op") // of no meaning here
 	}

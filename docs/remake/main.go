@@ -108,8 +108,10 @@ func run(tool, command, store string) (string, error) {
 // directories.
 func published(report string) string {
 	var b strings.Builder
+	dropped := false // and so are the lines that it is continued in
 	for line := range strings.Lines(report) {
-		if !strings.HasPrefix(line, "databases ") && !strings.HasPrefix(line, "command ") {
+		dropped = strings.HasPrefix(line, "databases ") || strings.HasPrefix(line, "command ") || dropped && strings.HasPrefix(line, "  ")
+		if !dropped {
 			b.WriteString(line)
 		}
 	}

@@ -1,8 +1,8 @@
-// Package floor_test compares the native driver with a plain C program over the
+// Package floor_test compares the native driver with plain C programs over the
 // same amalgamation, compiled with the same flags: what the floor of every
-// table itself stands on.
+// table itself stands on, and the command generate through it.
 //
-//	go test -bench Floor ./floor
+//	go test -bench . ./floor
 package floor_test
 
 import (
@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -18,7 +19,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,11 +29,12 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/native"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
 var (
-	pairs = flag.Int("pairs", 15, "runs of each program in BenchmarkFloor")
-	rows  = flag.Int("rows", 1_000_000, "rows in BenchmarkFloor")
+	pairs = flag.Int("pairs", 15, "runs of each program in a benchmark")
+	rows  = flag.Int("rows", 1_000_000, "rows in a benchmark")
 )
 
 // report is the line that either program prints.
@@ -47,20 +48,23 @@ type report struct {
 	Checksum string `json:"checksum"`
 }
 
-// asNative makes this test's executable the native side of the comparison: a
-// process of its own, as the C program is.
+// asNative makes this test's executable the native side of a comparison, the
+// one that it names: a process of its own, as the C program is.
 const asNative = "FLOOR_NATIVE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asNative) == "" {
+	var r report
+	var err error
+	switch os.Getenv(asNative) {
+	case "floor":
+		r, err = runNative(os.Args[1], os.Args[2])
+	case "generate":
+		r, err = runGenerate(os.Args[1], os.Args[2], os.Args[3])
+	default:
 		os.Exit(m.Run())
 	}
-	n, err := strconv.Atoi(os.Args[2])
 	if err == nil {
-		var r report
-		if r, err = runNative(os.Args[1], n); err == nil {
-			err = json.NewEncoder(os.Stdout).Encode(r)
-		}
+		err = json.NewEncoder(os.Stdout).Encode(r)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "native:", err)
@@ -69,8 +73,12 @@ func TestMain(m *testing.M) {
 }
 
 // runNative does what floor.c does, through the driver.
-func runNative(path string, n int) (r report, err error) {
+func runNative(path, rows string) (r report, err error) {
 	ctx := context.Background()
+	n, err := strconv.Atoi(rows)
+	if err != nil {
+		return r, err
+	}
 	b := batch(n)
 	db, err := native.New().Open(ctx, path, driver.Settings{"synchronous": "off"})
 	if err != nil {
@@ -123,33 +131,52 @@ func runNative(path string, n int) (r report, err error) {
 		return r, err
 	}
 
+	if err := scan.Close(); err != nil {
+		return r, err
+	}
+	all, err := readAll(ctx, db, "SELECT id, name, hash FROM t")
+	if err != nil {
+		return r, err
+	}
+	r.SQLite, r.Checksum = all.SQLite, all.Checksum
+	runtime.KeepAlive(b) // as the C program keeps its values
+	return r, db.Close()
+}
+
+// readAll does what read_all of plain.h does.
+func readAll(ctx context.Context, db driver.DB, query string) (r report, err error) {
 	sum := fnv.New64a()
-	err = scan.Query(ctx, nil, 0, func(row driver.Row) error {
+	err = visit(ctx, db, query, []driver.Type{driver.Int, driver.Text, driver.Text}, func(row driver.Row) error {
 		_ = binary.Write(sum, binary.LittleEndian, row[0].Int) // a hash takes everything
 		sum.Write([]byte(row[1].Text))
 		sum.Write([]byte(row[2].Text))
+		r.Rows++
+		r.IDs += row[0].Int
+		r.Bytes += int64(len(row[1].Text) + len(row[2].Text))
 		return nil
 	})
 	if err != nil {
 		return r, err
 	}
 	r.Checksum = fmt.Sprintf("%016x", sum.Sum64())
-	if err := scan.Close(); err != nil {
-		return r, err
-	}
-	version, err := db.Prepare(ctx, driver.Statement{SQL: "SELECT sqlite_version()", Columns: []driver.ColumnType{{Type: driver.Text}}})
-	if err != nil {
-		return r, err
-	}
-	err = version.Query(ctx, nil, 0, func(row driver.Row) error {
+	err = visit(ctx, db, "SELECT sqlite_version()", []driver.Type{driver.Text}, func(row driver.Row) error {
 		r.SQLite = row[0].Text
 		return nil
 	})
-	if err != nil {
-		return r, err
+	return r, err
+}
+
+// visit runs a query whose columns are of these types.
+func visit(ctx context.Context, db driver.DB, query string, types []driver.Type, f func(driver.Row) error) error {
+	st := driver.Statement{SQL: query}
+	for _, t := range types {
+		st.Columns = append(st.Columns, driver.ColumnType{Type: t})
 	}
-	runtime.KeepAlive(b) // as the C program keeps its values
-	return r, db.Close()
+	stmt, err := db.Prepare(ctx, st)
+	if err != nil {
+		return err
+	}
+	return errors.Join(stmt.Query(ctx, nil, 0, f), stmt.Close())
 }
 
 // batch makes the rows that floor.c makes.
@@ -176,9 +203,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// build compiles floor.c as cgo compiles mattn's module: the same amalgamation,
-// that module's flags and cgo's own, with extra ones after them.
-func build(tb testing.TB, extra ...string) string {
+// build compiles a C program as cgo compiles mattn's module: the same
+// amalgamation, that module's flags and cgo's own, with extra ones after them.
+func build(tb testing.TB, source string, extra ...string) string {
 	tb.Helper()
 	command := func(name string, args ...string) string {
 		out, err := exec.Command(name, args...).CombinedOutput()
@@ -200,7 +227,7 @@ func build(tb testing.TB, extra ...string) string {
 	args = append(args, strings.Fields(env[1])...)
 	args = append(args, module.CgoCFLAGS...)
 	args = append(args, extra...)
-	args = append(args, "-pthread", "-o", out, filepath.Join("testdata", "floor.c"), filepath.Join(module.Dir, "sqlite3-binding.c"))
+	args = append(args, "-pthread", "-o", out, filepath.Join("testdata", source), filepath.Join(module.Dir, "sqlite3-binding.c"))
 	args = append(args, module.CgoLDFLAGS...)
 	args = append(args, "-lm")
 	command(args[0], args[1:]...)
@@ -208,7 +235,7 @@ func build(tb testing.TB, extra ...string) string {
 }
 
 // run starts one of the programs on a fresh database and removes that.
-func run(tb testing.TB, program string, env []string, rows int) report {
+func run(tb testing.TB, program string, env []string, args ...string) report {
 	tb.Helper()
 	dir, err := os.MkdirTemp(tb.TempDir(), "")
 	if err != nil {
@@ -216,7 +243,7 @@ func run(tb testing.TB, program string, env []string, rows int) report {
 	}
 	defer os.RemoveAll(dir)
 	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(program, filepath.Join(dir, "floor.db"), strconv.Itoa(rows))
+	cmd := exec.Command(program, append([]string{filepath.Join(dir, "floor.db")}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -226,8 +253,8 @@ func run(tb testing.TB, program string, env []string, rows int) report {
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 		tb.Fatalf("%s: %v: %q", program, err, stdout.String())
 	}
-	if r.InsertNS <= 0 || r.ScanNS <= 0 {
-		tb.Fatalf("%s: no times: %+v", program, r)
+	if r.InsertNS <= 0 {
+		tb.Fatalf("%s: no time: %+v", program, r)
 	}
 	return r
 }
@@ -252,59 +279,56 @@ func same(tb testing.TB, c, native report) {
 // time.
 func TestSameRows(t *testing.T) {
 	const n = 1000
-	c := run(t, build(t, "-O0"), nil, n)
+	c := run(t, build(t, "floor.c", "-O0"), nil, strconv.Itoa(n))
 	if c.Rows != n || c.IDs != n*(n+1)/2 || c.Bytes != n*80 {
 		t.Fatalf("C program: got %d rows with %d bytes, sum of ids %d", c.Rows, c.Bytes, c.IDs)
 	}
-	same(t, c, run(t, self(t), []string{asNative + "=1"}, n))
+	ours := run(t, self(t), []string{asNative + "=floor"}, strconv.Itoa(n))
+	same(t, c, ours)
+	if c.ScanNS <= 0 || ours.ScanNS <= 0 {
+		t.Errorf("not timed: C program %+v, native %+v", c, ours)
+	}
 }
 
-// BenchmarkFloor reports native's wall time over the C program's: the median of
-// the pairs, the least and the greatest. Each run is a fresh process on a fresh
-// database; the two of a pair follow each other in an order drawn at random.
+// BenchmarkFloor reports native's wall time over the C program's.
 func BenchmarkFloor(b *testing.B) {
-	c, native := build(b), self(b)
-	env := []string{asNative + "=1"}
+	c, n := build(b, "floor.c"), strconv.Itoa(*rows)
 	for b.Loop() {
-		random := rand.New(rand.NewPCG(1, 2))
-		var insert, scan comparison
-		for range *pairs {
-			var theirs, ours report
-			if random.IntN(2) == 0 {
-				theirs = run(b, c, nil, *rows)
-				ours = run(b, native, env, *rows)
-			} else {
-				ours = run(b, native, env, *rows)
-				theirs = run(b, c, nil, *rows)
-			}
-			same(b, theirs, ours)
-			insert.add(theirs.InsertNS, ours.InsertNS)
-			scan.add(theirs.ScanNS, ours.ScanNS)
-		}
-		insert.report(b, "insert")
-		scan.report(b, "scan")
+		theirs, ours := compare(b, c, "floor", n)
+		ratio(b, "insert", theirs, ours, func(r report) int64 { return r.InsertNS })
+		ratio(b, "scan", theirs, ours, func(r report) int64 { return r.ScanNS })
 		b.ReportMetric(0, "ns/op") // of no meaning here
 	}
 }
 
-type comparison struct{ theirs, ours, ratios []float64 }
-
-func (c *comparison) add(theirs, ours int64) {
-	c.theirs = append(c.theirs, float64(theirs))
-	c.ours = append(c.ours, float64(ours))
-	c.ratios = append(c.ratios, float64(ours)/float64(theirs))
+// compare runs the C program and the native side in pairs. Each run is a fresh
+// process on a fresh database; the two of a pair follow each other in an order
+// drawn at random.
+func compare(b *testing.B, program, native string, args ...string) (theirs, ours []report) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range *pairs {
+		sides := []func(){
+			func() { theirs = append(theirs, run(b, program, nil, args...)) },
+			func() { ours = append(ours, run(b, self(b), []string{asNative + "=" + native}, args...)) },
+		}
+		first := random.IntN(2)
+		sides[first]()
+		sides[1-first]()
+		same(b, theirs[len(theirs)-1], ours[len(ours)-1])
+	}
+	return theirs, ours
 }
 
-func (c *comparison) report(b *testing.B, what string) {
-	b.ReportMetric(median(c.theirs)/1e6, what+"-C-ms")
-	b.ReportMetric(median(c.ours)/1e6, what+"-native-ms")
-	b.ReportMetric(median(c.ratios), what+"-ratio")
-	b.ReportMetric(slices.Min(c.ratios), what+"-ratio-min")
-	b.ReportMetric(slices.Max(c.ratios), what+"-ratio-max")
-}
-
-func median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	n := len(x)
-	return (x[(n-1)/2] + x[n/2]) / 2
+// ratio reports the median of the pairs' ratios, native's time over the C
+// program's, with its 95 % interval.
+func ratio(b *testing.B, what string, theirs, ours []report, ns func(report) int64) {
+	var c, native []float64
+	for i := range theirs {
+		c, native = append(c, float64(ns(theirs[i]))/1e6), append(native, float64(ns(ours[i]))/1e6)
+	}
+	r := estimate.Ratios(native, c)
+	b.Logf("%s: %d pairs; C program %v ms, native %v ms; ratio %v", what, len(c), estimate.Of(c), estimate.Of(native), r)
+	b.ReportMetric(r.Median, what+"-ratio")
+	b.ReportMetric(r.Low, what+"-ratio-lo")
+	b.ReportMetric(r.High, what+"-ratio-hi")
 }

@@ -10,29 +10,9 @@
 ** part in nanoseconds, and a checksum of the rows from an untimed pass.
 ** floor_test.go does the same through the driver.
 */
-#include <inttypes.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "sqlite3-binding.h"
+#include "plain.h"
 
 enum { NAME = 16, HASH = 64 };
-
-static sqlite3 *db;
-
-static void fail(const char *what) {
-  fprintf(stderr, "floor: %s: %s\n", what, db ? sqlite3_errmsg(db) : "out of memory");
-  exit(1);
-}
-
-static int64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* SplitMix64: the digits of the hash column. */
 static uint64_t mix(uint64_t x) {
@@ -40,23 +20,6 @@ static uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
   x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
   return x ^ (x >> 31);
-}
-
-/* FNV-1a, 64 bits. */
-static uint64_t hash(uint64_t h, const void *p, size_t n) {
-  const unsigned char *b = p;
-  while (n--) h = (h ^ *b++) * UINT64_C(1099511628211);
-  return h;
-}
-
-static void run(const char *sql) {
-  if (sqlite3_exec(db, sql, 0, 0, 0) != SQLITE_OK) fail(sql);
-}
-
-static sqlite3_stmt *prepare(const char *sql) {
-  sqlite3_stmt *stmt;
-  if (sqlite3_prepare_v2(db, sql, -1, &stmt, 0) != SQLITE_OK) fail(sql);
-  return stmt;
 }
 
 int main(int argc, char **argv) {
@@ -124,20 +87,9 @@ int main(int argc, char **argv) {
   if (rc != SQLITE_DONE) fail("scan");
   sqlite3_reset(select);
   int64_t scan_ns = now() - start;
-
-  uint64_t sum = UINT64_C(14695981039346656037);
-  while ((rc = sqlite3_step(select)) == SQLITE_ROW) {
-    int64_t id = sqlite3_column_int64(select, 0);
-    unsigned char le[8];
-    for (int j = 0; j < 8; j++) le[j] = (unsigned char)((uint64_t)id >> (8 * j));
-    sum = hash(sum, le, sizeof le);
-    const unsigned char *name = sqlite3_column_text(select, 1);
-    sum = hash(sum, name, sqlite3_column_bytes(select, 1));
-    const unsigned char *hex = sqlite3_column_text(select, 2);
-    sum = hash(sum, hex, sqlite3_column_bytes(select, 2));
-  }
-  if (rc != SQLITE_DONE) fail("checksum");
   sqlite3_finalize(select);
+
+  uint64_t sum = read_all("SELECT id, name, hash FROM t").sum;
   if (sqlite3_close(db) != SQLITE_OK) fail("close");
 
   printf("{\"sqlite\":\"%s\",\"rows\":%" PRId64 ",\"ids\":%" PRId64 ",\"bytes\":%" PRId64

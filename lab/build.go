@@ -152,7 +152,11 @@ func (b *Builder) path(ctx context.Context, ref Ref) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(b.Cache, fmt.Sprintf("%s-%s-%.16s", ref.Known.Name, ref.version(), key))
+	cache, err := filepath.Abs(b.Cache) // builds and workers run in other directories
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(cache, fmt.Sprintf("%s-%s-%.16s", ref.Known.Name, ref.version(), key))
 	if runtime.GOOS == "windows" {
 		path += ".exe"
 	}
@@ -217,7 +221,7 @@ func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
 
 // build makes the executable, under another name until it is whole.
 func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
-	temp, err := os.MkdirTemp(b.Cache, "building-")
+	temp, err := os.MkdirTemp(filepath.Dir(path), "building-")
 	if err != nil {
 		return fmt.Errorf("making the cache for workers: %w", err)
 	}

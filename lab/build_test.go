@@ -150,6 +150,22 @@ func TestCache(t *testing.T) {
 	}
 }
 
+func TestRelativeCache(t *testing.T) {
+	s, ref := clone(t)
+	here := t.TempDir()
+	t.Chdir(here)
+	path, built := made(t, s, "cache", ref)
+	if dir := filepath.Join(here, "cache"); !built || filepath.Dir(path) != dir {
+		t.Errorf("built %v: %s, want it in %s", built, path, dir)
+	}
+	if again, built := made(t, s, "./cache", ref); again != path || built {
+		t.Errorf("asked again: %s, built anew: %v", again, built)
+	}
+	if out, err := exec.Command(path).CombinedOutput(); string(out) != "one\n" {
+		t.Errorf("the worker says %q, %v", out, err)
+	}
+}
+
 func TestBroken(t *testing.T) {
 	s, ref := clone(t)
 	write(t, s.Root, map[string]string{"drivers/toy/worker/main.go": "package main\n\nfunc main() { nonsense() }\n"})

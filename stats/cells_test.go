@@ -256,6 +256,11 @@ func TestOverall(t *testing.T) {
 	if o.Drivers[0].Rank != 1 || o.Drivers[0].Tied || o.Drivers[1].Rank != 2 || !o.Drivers[1].Tied || !o.Drivers[2].Tied {
 		t.Errorf("standings %+v", o.Drivers)
 	}
+	for _, p := range o.Pairs {
+		if p.First == 0 && (!near(p.P, 2./64) || p.Delta != -1) { // six rounds of one base, not 36 pairs
+			t.Errorf("against the base: %+v", p)
+		}
+	}
 
 	// Rounds that a driver lacks in any table do not count.
 	l.trial(2, 3).Samples = l.trial(2, 3).Samples[:1]

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	mstats "github.com/aclements/go-moremath/stats"
 	"golang.org/x/perf/benchmath"
 )
 
@@ -29,8 +30,9 @@ type Test struct {
 	N2 int `json:"n2"`
 
 	// P is the p-value of the two-sided Mann-Whitney U test, whose null
-	// hypothesis is that both come from one distribution. Adjusted is P as
-	// [Adjust] makes it over all comparisons of a family.
+	// hypothesis is that both come from one distribution, or of the sign test
+	// that [CompareToBase] makes. Adjusted is P as [Adjust] makes it over all
+	// comparisons of a family.
 	P        float64 `json:"p"`
 	Adjusted float64 `json:"p_adjusted"`
 
@@ -52,6 +54,33 @@ func Compare(a, b []float64) Test {
 		Delta:    delta(a, b),
 		Warnings: messages(c.Warnings),
 	}
+}
+
+// CompareToBase tests whether ratios to a base differ from 1, by the two-sided
+// sign test; ratios of exactly 1 count for neither side. It takes the place of
+// [Compare] where the second set would be the base's own ratios: these are 1 in
+// every round, so no sample of anything, and its p-value would be far too small.
+// The sign test's agrees with the interval of the ratios' median, which is its
+// inversion. See W. J. Conover, Practical Nonparametric Statistics, 3.4.
+func CompareToBase(ratios []float64) Test {
+	less, greater := 0, 0
+	for _, r := range ratios {
+		switch {
+		case r < 1:
+			less++
+		case r > 1:
+			greater++
+		}
+	}
+	p := 1.0
+	if n := less + greater; n > 0 {
+		p = min(1, 2*mstats.BinomialDist{N: n, P: 0.5}.CDF(float64(min(less, greater))))
+	}
+	t := Test{N1: len(ratios), N2: len(ratios), P: p, Adjusted: p}
+	if len(ratios) > 0 {
+		t.Delta = float64(greater-less) / float64(len(ratios))
+	}
+	return t
 }
 
 func delta(a, b []float64) float64 {
@@ -117,11 +146,15 @@ type Pair struct {
 // adjusted over all of these pairs. Sets of fewer than [MinSamples] take no
 // part.
 func CompareAll(sets [][]Point) []Pair {
+	return compareAll(sets, func(i, j int) Test { return Compare(Values(sets[i]), Values(sets[j])) })
+}
+
+func compareAll(sets [][]Point, compare func(i, j int) Test) []Pair {
 	var pairs []Pair
 	for i := range sets {
 		for j := i + 1; j < len(sets); j++ {
 			if len(sets[i]) >= MinSamples && len(sets[j]) >= MinSamples {
-				pairs = append(pairs, Pair{i, j, Compare(Values(sets[i]), Values(sets[j]))})
+				pairs = append(pairs, Pair{i, j, compare(i, j)})
 			}
 		}
 	}

@@ -15,8 +15,9 @@ import (
 //
 // For each round, a driver's figure is the geometric mean, over the tables, of
 // its ratio to the base in that round; the driver is then judged by these
-// figures as a cell is by its samples. Every table counts once. All drivers
-// are measured by the same tables: those in which each of them has figures.
+// figures as a cell is by its samples, but against the base by [CompareToBase].
+// Every table counts once. All drivers are measured by the same tables: those in
+// which each of them has figures.
 type Overall struct {
 	Base    string // driver; "" where there is nothing to compare
 	IsFloor bool
@@ -123,7 +124,17 @@ func overall(groups []*Group, floor string) Overall {
 	for i, d := range o.Drivers {
 		sets[i] = d.Points
 	}
-	o.Pairs = CompareAll(sets)
+	o.Pairs = compareAll(sets, func(i, j int) Test {
+		switch o.Base {
+		case o.Drivers[i].Case.Driver:
+			t := CompareToBase(Values(sets[j]))
+			t.Delta = -t.Delta // the base comes first
+			return t
+		case o.Drivers[j].Case.Driver:
+			return CompareToBase(Values(sets[i]))
+		}
+		return Compare(Values(sets[i]), Values(sets[j]))
+	})
 	for i, s := range Rank(len(sets), o.Pairs, func(i int) bool { return len(sets[i]) >= MinSamples }) {
 		o.Drivers[i].Standing = s
 	}

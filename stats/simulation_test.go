@@ -82,3 +82,44 @@ func TestSharesToldApart(t *testing.T) {
 		}
 	}
 }
+
+// Two equal drivers: one is told from the base no more often than promised,
+// though the base's own ratio is the same in every round.
+func TestCompareToBaseSharesToldApart(t *testing.T) {
+	const runs = 4000
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{6, 8, 12, 20} {
+		apart := 0
+		for range runs {
+			ratios := make([]float64, n)
+			for i := range ratios {
+				ratios[i] = math.Exp(0.01 * (r.NormFloat64() - r.NormFloat64()))
+			}
+			if stats.CompareToBase(ratios).Significant() {
+				apart++
+			}
+		}
+		if share := float64(apart) / runs; share > 0.05 {
+			t.Errorf("n=%d: told apart in %.1f%% of runs, want at most 5%%", n, 100*share)
+		}
+	}
+}
+
+func TestCompareToBase(t *testing.T) {
+	for _, tc := range []struct {
+		ratios   []float64
+		p, delta float64
+	}{
+		{nil, 1, 0},
+		{[]float64{1, 1, 1, 1, 1, 1}, 1, 0},
+		{[]float64{1.1, 1.2, 1.3, 1.1, 1.2, 1.3}, 2. / 64, 1},
+		{[]float64{0.9, 0.8, 0.7, 0.9, 0.8, 0.7}, 2. / 64, -1},
+		{[]float64{1.1, 1.2, 1.3, 1.1, 1.2, 0.9}, 14. / 64, 4. / 6},
+		{[]float64{1, 1.2, 1.3, 1.1, 1.2, 1.4, 1.1}, 2. / 64, 6. / 7},
+	} {
+		got := stats.CompareToBase(tc.ratios)
+		if math.Abs(got.P-tc.p) > 1e-12 || got.Adjusted != got.P || math.Abs(got.Delta-tc.delta) > 1e-12 {
+			t.Errorf("%v: p %v, delta %v, want %v and %v", tc.ratios, got.P, got.Delta, tc.p, tc.delta)
+		}
+	}
+}

@@ -148,6 +148,9 @@ func (b *Builder) path(ctx context.Context, ref Ref) (string, error) {
 	if err := env.serves(ref); err != nil {
 		return "", err
 	}
+	if ref.Known.Kind != driver.Cgo {
+		env = env.withoutC()
+	}
 	key, err := b.key(ref, env)
 	if err != nil {
 		return "", err
@@ -183,6 +186,12 @@ func (env *toolchain) serves(ref Ref) error {
 		return noCC("%s needs a C compiler, and there is no %q in PATH: install gcc or clang (Debian: apt-get install gcc libc6-dev), or name yours with CC", ref.Name, env.CC)
 	}
 	return nil
+}
+
+// withoutC is the toolchain as it serves a driver that needs no C: no change of
+// compiler makes another worker.
+func (env *toolchain) withoutC() *toolchain {
+	return &toolchain{GOVERSION: env.GOVERSION, GOOS: env.GOOS, GOARCH: env.GOARCH, GOFLAGS: env.GOFLAGS, CGO_ENABLED: "0"}
 }
 
 // key hashes all that decides what the executable will be.
@@ -237,6 +246,9 @@ func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 	}
 	cmd := b.command(ctx, append(args, "./worker")...)
 	cmd.Dir = ref.Known.Dir
+	if ref.Known.Kind != driver.Cgo {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
+	}
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &output
 	if err := cmd.Run(); err != nil {

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -163,6 +165,30 @@ func TestRelativeCache(t *testing.T) {
 	}
 	if out, err := exec.Command(path).CombinedOutput(); string(out) != "one\n" {
 		t.Errorf("the worker says %q, %v", out, err)
+	}
+}
+
+// A driver that needs no C is built without, though net could have it, and is
+// the same whatever the compiler.
+func TestBuiltWithoutC(t *testing.T) {
+	s, ref := clone(t)
+	write(t, s.Root, map[string]string{"worker/a.go": "package worker\n\nimport _ \"net\"\n\nconst Name = \"one\"\n"})
+	cache := t.TempDir()
+	first, _ := made(t, s, cache, ref)
+	info, err := buildinfo.ReadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"}) {
+		t.Errorf("built with %v", info.Settings)
+	}
+	t.Setenv("CC", "/nonexistent/cc")
+	t.Setenv("CGO_CFLAGS", "-O0")
+	if path, built := made(t, s, cache, ref); path != first || built {
+		t.Errorf("another compiler: %s, built anew: %v", path, built)
+	}
+	if path, built := made(t, s, t.TempDir(), ref); filepath.Base(path) != filepath.Base(first) || !built {
+		t.Errorf("without a compiler: %s, built: %v", path, built)
 	}
 }
 

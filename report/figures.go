@@ -23,16 +23,34 @@ func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
 	return func(s stats.Sample) float64 { return float64(f(s)) / float64(max(s.Operations, 1)) }
 }
 
-// rate is a sample's rate and what it counts: rows where the phase is about
-// rows, else operations.
-func rate(s *result.Sample) (perSecond float64, unit string) {
-	n, unit := s.Rows, "rows/s"
+// work is what a sample's rate counts: rows where the phase is about rows, else
+// operations.
+func work(s *result.Sample) (n int64, unit string) {
+	n, unit = s.Rows, "rows/s"
 	if s.Rows <= 0 || len(s.Latency) > 0 || s.Metric == "time/op" || s.Metric == "latency" {
 		n, unit = s.Operations, "op/s"
 	}
 	if s.Load != nil {
 		unit = "req/s"
 	}
+	return n, unit
+}
+
+// cellRate is a cell's rate: the work divided by its median time.
+func cellRate(c *stats.Cell) (perSecond float64, unit string) {
+	_, unit = work(c.Samples[0].Sample)
+	var each []float64 // seconds per row or operation
+	for _, s := range c.Samples {
+		if n, _ := work(s.Sample); n > 0 {
+			each = append(each, float64(s.WallNS)/1e9/float64(n))
+		}
+	}
+	return stats.Summarize(each).Inverse().Median, unit
+}
+
+// rate is a sample's own rate.
+func rate(s *result.Sample) (perSecond float64, unit string) {
+	n, unit := work(s)
 	if s.WallNS <= 0 {
 		return 0, unit
 	}
@@ -98,9 +116,10 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	spreads := each(func(_ int, c *stats.Cell) string { return spread(c.Summary) })
 	add(column{title: title + unit}, besides(words, spreads))
 
-	_, rateUnit := rate(cells[0].Samples[0].Sample)
+	_, rateUnit := work(cells[0].Samples[0].Sample)
 	add(column{title: rateUnit, right: true, drop: 1}, each(func(_ int, c *stats.Cell) string {
-		return human(median(c, func(s stats.Sample) float64 { r, _ := rate(s.Sample); return r }))
+		perSecond, _ := cellRate(c)
+		return human(perSecond)
 	}))
 
 	if ceiling(cells) > 0 {

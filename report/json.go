@@ -63,7 +63,7 @@ type JSONDistance struct {
 	Delta     *float64 `json:"delta,omitempty"` // Cliff's
 }
 
-// JSONRate is the median rate.
+// JSONRate is the rate at the median time: work divided by it.
 type JSONRate struct {
 	Median float64 `json:"median"`
 	Unit   string  `json:"unit"` // "rows/s", "op/s" or "req/s"
@@ -164,8 +164,8 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 	if s, ok := c.Summary.Spread(); ok {
 		j.Spread = &s
 	}
-	_, unit := rate(first.Sample)
-	j.Rate = &JSONRate{median(c, func(s stats.Sample) float64 { r, _ := rate(s.Sample); return r }), unit}
+	perSecond, unit := cellRate(c)
+	j.Rate = &JSONRate{perSecond, unit}
 	if c.Ratio != nil && c.Ratio.N > 0 {
 		j.Ratio = &JSONDistance{To: t.Cells[t.Base].Case.Driver, IsFloor: t.IsFloor, Summary: *c.Ratio, Skipped: c.Skipped}
 		if test, ok := t.Against(i, t.Base); ok {

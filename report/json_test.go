@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -173,5 +174,30 @@ func TestNotOKHasNoFigure(t *testing.T) {
 		if strings.HasPrefix(line, "BenchmarkSimple") && strings.Contains(line, "driver=bvinc") {
 			t.Errorf("benchfmt has a figure: %s", line)
 		}
+	}
+}
+
+// A rate never contradicts the median beside it.
+func TestRateIsOfTheMedian(t *testing.T) {
+	var r report.JSON
+	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), report.Options{Floor: "native"})), &r); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, c := range r.Cells {
+		if c.Rate == nil {
+			continue
+		}
+		work := 1.0
+		if c.Metric == "time" {
+			work = 1_000_000
+		}
+		seen[c.Rate.Unit]++
+		if got := c.Rate.Median * c.Median; math.Abs(got-work) > 1e-6*work {
+			t.Errorf("%s %s of %s: %v %s × %v %s = %v, want %v", c.Workload, c.Phase, c.Driver, c.Rate.Median, c.Rate.Unit, c.Median, c.Unit, got, work)
+		}
+	}
+	if seen["rows/s"] == 0 || seen["op/s"] == 0 {
+		t.Errorf("cells by unit: %v", seen)
 	}
 }

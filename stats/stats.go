@@ -78,6 +78,28 @@ func (s Summary) Spread() (spread float64, ok bool) {
 	return half / math.Abs(s.Median), true
 }
 
+// Inverse is the summary of the same samples as rates: of seconds per row it makes
+// rows per second. Its median is 1 ÷ the median, which with an even number of samples
+// the median of their reciprocals is not.
+func (s Summary) Inverse() Summary {
+	s.Median = reciprocal(s.Median)
+	if i := s.Interval; i != nil {
+		s.Interval = nil
+		if i.Low > 0 {
+			s.Interval = &Interval{Low: reciprocal(i.High), High: reciprocal(i.Low), Confidence: i.Confidence}
+		}
+	}
+	return s
+}
+
+// reciprocal is 1/v, or 0 where there is none.
+func reciprocal(v float64) float64 {
+	if v == 0 || math.IsNaN(v) {
+		return 0
+	}
+	return 1 / v
+}
+
 // Summarize returns the median of samples with its interval.
 func Summarize(samples []float64) Summary {
 	if len(samples) == 0 {

@@ -192,3 +192,17 @@ func TestTenDriversCanBeToldApart(t *testing.T) {
 		}
 	}
 }
+
+// Between two middle samples the median of rates is not the rate of the median.
+func TestInverse(t *testing.T) {
+	times := []float64{1, 1, 1, 3, 4, 4}
+	got := stats.Summarize(times).Inverse()
+	if got.N != 6 || got.Median != 0.5 || got.Interval.Low != 0.25 || got.Interval.High != 1 {
+		t.Errorf("the inverse of %v is %+v", times, got)
+	}
+	for _, times := range [][]float64{nil, {0, 0, 0, 0, 0, 0}} {
+		if got := stats.Summarize(times).Inverse(); got.Median != 0 || got.Interval != nil {
+			t.Errorf("the inverse of %v is %+v", times, got)
+		}
+	}
+}

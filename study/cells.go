@@ -44,6 +44,19 @@ type measure struct {
 	of         func(*result.Sample) float64
 }
 
+// summarize is the median of values with its interval; of rates, that of the times
+// that they stand for, so that a rate never contradicts the time beside it.
+func (m measure) summarize(p []stats.Point) stats.Summary {
+	values := stats.Values(p)
+	if m.name != rateName {
+		return stats.Summarize(values)
+	}
+	for i, v := range values {
+		values[i] = 1 / v
+	}
+	return stats.Summarize(values).Inverse()
+}
+
 func (m measure) values(c *stats.Cell) []stats.Point {
 	var p []stats.Point
 	for _, s := range c.Samples {
@@ -54,13 +67,15 @@ func (m measure) values(c *stats.Cell) []stats.Point {
 	return p
 }
 
+const rateName = "rate" // of the measures that are one
+
 // The measures.
 var (
 	seconds      = measure{"time", "s", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e9 }}
 	milliseconds = measure{"time", "ms", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e6 }}
 	nsPerOp      = measure{"time", "ns/op", func(s *result.Sample) float64 { return float64(s.WallNS) / float64(s.Operations) }}
-	rowsPerS     = measure{"rate", "rows/s", func(s *result.Sample) float64 { return float64(s.Rows) / (float64(s.WallNS) / 1e9) }}
-	opsPerS      = measure{"rate", "op/s", func(s *result.Sample) float64 { return float64(s.Operations) / (float64(s.WallNS) / 1e9) }}
+	rowsPerS     = measure{rateName, "rows/s", func(s *result.Sample) float64 { return float64(s.Rows) / (float64(s.WallNS) / 1e9) }}
+	opsPerS      = measure{rateName, "op/s", func(s *result.Sample) float64 { return float64(s.Operations) / (float64(s.WallNS) / 1e9) }}
 	msPerOp      = measure{"time", "ms", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e6 / float64(s.Operations) }}
 	usPerRow     = measure{"time", "µs/row", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e3 / float64(s.Rows) }}
 	retries      = measure{"retries", "", func(s *result.Sample) float64 { return float64(s.Retries) }}

@@ -194,7 +194,7 @@ func (c *comparison) measure(in *cells) Comparison {
 		return out
 	}
 	if c.y == nil {
-		s := stats.Summarize(stats.Values(x))
+		s := c.m.summarize(x)
 		out.Summary = &s
 		return out
 	}

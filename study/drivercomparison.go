@@ -233,7 +233,7 @@ func comparisonTables(c *cells) []Table {
 }
 
 // bestOfTwo is the lesser figure of the first two rounds.
-func bestOfTwo(p []stats.Point) Figure {
+func bestOfTwo(_ measure, p []stats.Point) Figure {
 	best := p[0].Value
 	if len(p) > 1 {
 		best = min(best, p[1].Value)

@@ -88,27 +88,27 @@ func Evaluate(a *stats.Analysis) *Report {
 func given(v *float64) Figure { return Figure{Value: v} }
 
 // statistic makes one number of a cell's samples.
-type statistic func([]stats.Point) Figure
+type statistic func(measure, []stats.Point) Figure
 
-func median(p []stats.Point) Figure {
-	s := stats.Summarize(stats.Values(p))
+func median(m measure, p []stats.Point) Figure {
+	s := m.summarize(p)
 	return Figure{Value: &s.Median, Interval: s.Interval, N: s.N}
 }
 
 // justMedian is the median for a figure that explains another, whose interval
 // would tell nothing more.
-func justMedian(p []stats.Point) Figure {
-	f := median(p)
+func justMedian(m measure, p []stats.Point) Figure {
+	f := median(m, p)
 	f.Interval = nil
 	return f
 }
 
-func mean(p []stats.Point) Figure {
+func mean(_ measure, p []stats.Point) Figure {
 	v := stats.Mean(stats.Values(p))
 	return Figure{Value: &v, N: len(p)}
 }
 
-func deviation(p []stats.Point) Figure {
+func deviation(_ measure, p []stats.Point) Figure {
 	f := Figure{N: len(p)}
 	if v, ok := stats.StdDev(stats.Values(p)); ok {
 		f.Value = &v
@@ -116,7 +116,7 @@ func deviation(p []stats.Point) Figure {
 	return f
 }
 
-func total(p []stats.Point) Figure {
+func total(_ measure, p []stats.Point) Figure {
 	v := 0.0
 	for _, x := range p {
 		v += x.Value
@@ -169,7 +169,7 @@ func (c *cells) figure(k key, m measure, f statistic) Figure {
 	}
 	out := Figure{Text: "not measured"}
 	if p := m.values(x); len(p) > 0 {
-		out = f(p)
+		out = f(m, p)
 	}
 	out.Case, out.Phase = x.Case.ID, k.phase
 	return out

@@ -443,3 +443,30 @@ func TestEvaluateNone(t *testing.T) {
 		}
 	}
 }
+
+// The time and the rate of one cell say the same, though half of the rounds were slow.
+func TestRateIsOfTheMedianTime(t *testing.T) {
+	run := made(t, "writers", "quick", false, refs("mattn"), 6, func(_ *result.Case, _ string, round int) int64 {
+		return int64(1+round/4) * 1e6
+	})
+	r := study.Evaluate(stats.Analyze(run, "native"))
+	seen := 0
+	for _, table := range r.Tables {
+		ns := slices.IndexFunc(table.Columns, func(c study.Column) bool { return c.Unit == "ns/op" && !c.Published })
+		rate := slices.IndexFunc(table.Columns, func(c study.Column) bool { return c.Unit == "op/s" })
+		if ns < 0 || rate < 0 {
+			continue
+		}
+		for _, row := range table.Rows {
+			if x, y := row.Figures[ns].Value, row.Figures[rate].Value; x != nil && y != nil {
+				seen++
+				if got := *x * *y; math.Abs(got-1e9) > 1 {
+					t.Errorf("%s %v: %v ns/op × %v op/s = %v", table.Title, row.Labels, *x, *y, got)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no row has both")
+	}
+}

@@ -24,6 +24,7 @@ import (
 
 // runOptions are the flags of run as they were typed.
 type runOptions struct {
+	flags      *pflag.FlagSet
 	drivers    []string
 	workloads  []string
 	set        []string
@@ -60,6 +61,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 
 // addScheduleFlags adds the flags that say how much work is done and how often.
 func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
+	o.flags = f
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1")
 	f.IntVar(&o.rounds, "rounds", 0, "exactly so many rounds, at least 6 (default: 6 or more, until --precision or --time is met)")
 	f.DurationVar(&o.time, "time", 5*time.Minute, "begin no round after the sixth that would not end within this time")
@@ -203,7 +205,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 
 func (o *runOptions) checkMatrix(r *request) error {
 	r.matrix.Scale = o.scale
-	settings, err := driver.ParseDSN(o.dsn)
+	settings, err := o.dsnSettings()
 	if err != nil {
 		return usageError{err}
 	}
@@ -246,6 +248,22 @@ func (o *runOptions) checkMatrix(r *request) error {
 		return usageError{err}
 	}
 	return nil
+}
+
+// dsnSettings reads --dsn. Its path means nothing here, so that without options
+// all of it would be dropped.
+func (o *runOptions) dsnSettings() (driver.Settings, error) {
+	settings, err := driver.ParseDSN(o.dsn)
+	if err != nil || len(settings) > 0 || !o.flags.Changed("dsn") {
+		return settings, err
+	}
+	if !strings.Contains(o.dsn, "=") {
+		return nil, fmt.Errorf("--dsn %q has no options: want such as '?_journal=wal&_sync=1'", o.dsn)
+	}
+	if _, err := driver.ParseDSN("?" + o.dsn); err != nil {
+		return nil, fmt.Errorf("--dsn %s: options begin with ?, and then: %w", o.dsn, err)
+	}
+	return nil, fmt.Errorf("--dsn %s: options begin with ?: want '?%[1]s'", o.dsn)
 }
 
 // eachList takes apart "name=value,value…" and hands out each value.

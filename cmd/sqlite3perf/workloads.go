@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
@@ -46,6 +47,13 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 				}
 				_, err = io.WriteString(env.stdout, text)
 				return err
+			}
+			plan, err := w.Plan(workload.Quick, nil)
+			if err == nil {
+				err = lab.CheckSQL(cmd.Context(), plan)
+			}
+			if err != nil {
+				return usagef("workload %s: %w", w.Name, err)
 			}
 			return explain(env.stdout, w)
 		},

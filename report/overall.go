@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
@@ -49,7 +50,7 @@ func overall(a *stats.Analysis) document {
 		l = append(l, item{label: "left out", text: x.Name + ": " + x.Why})
 	}
 	if !o.IsFloor {
-		l = append(l, item{label: "note", text: noFloor(a.Floor) + ": ratios are to " + o.Base + ", the fastest"})
+		l = append(l, item{label: "note", text: noFloor(a) + ": " + baseOf(o)})
 	}
 	if l != nil {
 		d = append(d, l)
@@ -57,11 +58,26 @@ func overall(a *stats.Analysis) document {
 	return d
 }
 
-func noFloor(floor string) string {
-	if floor == "" {
+// noFloor says why ratios are not to the floor.
+func noFloor(a *stats.Analysis) string {
+	if a.Floor == "" {
 		return "no floor was named"
 	}
-	return floor + " is not in every table"
+	for _, c := range a.Run.Cases {
+		if d, _, _ := strings.Cut(c.Driver, "@"); a.Floor == c.Driver || a.Floor == d {
+			return a.Floor + " has figures in less than half of the tables"
+		}
+	}
+	return a.Floor + " is not in this run"
+}
+
+// baseOf says why ratios are to the base, where that is not the floor.
+func baseOf(o stats.Overall) string {
+	s := "ratios are to " + o.Base + ", whose medians have the least geometric mean over these tables"
+	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {
+		s += fmt.Sprintf("; round by round %s is at %s", first.Case.Driver, times(first.Ratio.Median))
+	}
+	return s
 }
 
 // against is the p-value of i compared with base.

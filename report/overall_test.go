@@ -1,0 +1,44 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// The note says what the base is, and why, also where it is not the first.
+func TestBaseOfSummary(t *testing.T) {
+	two := []string{"modernc", "mattn"}
+	// The median of modernc is 10 ms, that of mattn 11 ms, but in four of six rounds
+	// mattn is the faster.
+	walls := map[string][]int64{"modernc": {8, 9, 10, 10, 12, 13}, "mattn": {7, 8, 11, 11, 11, 12}}
+	overtaken := newRun(6)
+	for _, workload := range []string{"simple", "real"} {
+		add(overtaken, workload, nil, nil, two, bulk("insert", 1, 1, 1))
+		for d, w := range walls {
+			spoil(overtaken, workload, d, func(t *result.Trial) { t.Samples[0].WallNS = w[t.Round-1] * 1e6 })
+		}
+	}
+	few := newRun(6)
+	for i, workload := range []string{"simple", "real", "many"} {
+		add(few, workload, nil, nil, append([]string{"native"}, two...), bulk("insert", 1_000_000, 1, 1))
+		if i > 0 {
+			spoil(few, workload, "native", func(t *result.Trial) { t.Status, t.Samples = result.Failed, nil })
+		}
+	}
+	for _, tc := range []struct {
+		name, floor, want string
+		run               *result.Run
+	}{
+		{"overtaken", "native", "native is not in this run: ratios are to modernc, whose medians have the least geometric mean over these tables; round by round mattn is at 0.92x\n", overtaken},
+		{"no floor", "", "no floor was named: ratios are to modernc", overtaken},
+		{"few", "native", "native has figures in less than half of the tables: ratios are to mattn, whose medians have the least geometric mean over these tables\n", few},
+	} {
+		got := write(t, "table", tc.run, report.Options{Floor: tc.floor, Width: 300})
+		if !strings.Contains(got, "note          "+tc.want) {
+			t.Errorf("%s: no note %q in\n%s", tc.name, tc.want, got)
+		}
+	}
+}

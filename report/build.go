@@ -83,12 +83,12 @@ func storage(m result.Machine) string {
 
 // stopped says how many rounds were made and why no more.
 func stopped(a *stats.Analysis) string {
-	n := fmt.Sprintf("%d complete", a.Run.Rounds)
+	rounds := fmt.Sprintf("%d complete", a.Run.Rounds)
 	intervals, wide := 0, 0
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
 			for _, c := range t.Cells {
-				if c.Status == result.OK {
+				if c.Status == result.OK && c.Summary.Interval != nil {
 					intervals++
 					if s, ok := c.Summary.Spread(); !ok || s > a.Run.Precision {
 						wide++
@@ -98,22 +98,58 @@ func stopped(a *stats.Analysis) string {
 		}
 	}
 	missed := ""
-	if a.Run.Precision > 0 && wide > 0 {
-		missed = fmt.Sprintf("; %d of %d intervals wider than ±%s", wide, intervals, percent(a.Run.Precision))
+	switch {
+	case a.Run.Precision <= 0:
+	case wide > 0:
+		missed = fmt.Sprintf("; %d of %s wider than ±%s", wide, counted(int64(intervals), "interval"), percent(a.Run.Precision))
+	case intervals == 0 && len(a.Run.Trials) > 0:
+		missed = fmt.Sprintf("; no interval, since each takes %d samples", stats.MinSamples)
 	}
 	switch a.Run.Stopped {
 	case "rounds":
-		return n + ", as many as were asked for" + missed
+		return rounds + ", as many as were asked for" + missed
 	case "precise":
-		return fmt.Sprintf("%s: every interval is within ±%s%s", n, percent(a.Run.Precision), missed)
+		return fmt.Sprintf("%s: every interval is within ±%s%s", rounds, percent(a.Run.Precision), missed)
 	case "time":
-		return n + ": the time was spent" + missed
+		return rounds + ": the time was spent" + missed
 	case "interrupted":
-		return n + ": interrupted" + missed
-	case "":
-		return n + ": the run has not ended, or was killed" + missed
+		return rounds + ": interrupted" + missed
+	case "nothing-left":
+		return rounds + ": no case was left that could be measured" + missed
+	case "": // the run's own count is made when it ends
+		whole, trials := wholeRounds(a.Run)
+		return fmt.Sprintf("%d complete, %s: the run has not ended, or was killed%s", whole, counted(int64(trials), "trial"), missed)
 	}
-	return n + ": " + a.Run.Stopped + missed
+	return rounds + ": " + a.Run.Stopped + missed
+}
+
+// wholeRounds counts the rounds in which every case that had not failed before has
+// a trial, and the trials of all rounds.
+func wholeRounds(run *result.Run) (rounds, trials int) {
+	byRound := map[int]map[int]bool{} // cases
+	ended := map[int]int{}            // case: the round in which it failed; 0: before the first
+	for i := range run.Trials {
+		t := &run.Trials[i]
+		if byRound[t.Round] == nil {
+			byRound[t.Round] = map[int]bool{}
+		}
+		byRound[t.Round][t.Case] = true
+		if t.Round > 0 {
+			trials++
+		}
+		if t.Status != result.OK {
+			ended[t.Case] = t.Round
+		}
+	}
+	for len(byRound[rounds+1]) > 0 {
+		for _, c := range run.Cases {
+			if last, ok := ended[c.ID]; !byRound[rounds+1][c.ID] && (!ok || last > rounds) {
+				return rounds, trials
+			}
+		}
+		rounds++
+	}
+	return rounds, trials
 }
 
 func group(g *stats.Group) document {

@@ -3,7 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -96,29 +99,75 @@ func warnings(all []result.Warning, names map[int]string) list {
 		if about != "" {
 			about += ": "
 		}
-		var rounds []int
-		for _, w := range ws {
-			if w.Round > 0 && !slices.Contains(rounds, w.Round) {
-				rounds = append(rounds, w.Round)
-			}
-		}
-		slices.Sort(rounds)
-		s := about + ws[0].Message
-		switch {
-		case len(rounds) == 1:
-			s += fmt.Sprintf(" (round %d)", rounds[0])
-		case len(rounds) > 1:
-			s += fmt.Sprintf(" (and like it, rounds %s)", joinInts(rounds))
-		}
-		l = append(l, item{label: "warning", text: s, alarm: true})
+		l = append(l, item{label: "warning", text: about + likened(ws), alarm: true})
 	}
 	return l
 }
 
-// joinInts writes ascending numbers, runs of them as 3-7.
+// deviation is how far off a warning says that something was. Stored runs have it
+// in the message alone.
+var deviation = regexp.MustCompile(`[+-]\d+(\.\d+)? %`)
+
+// likened is the message of the worst of warnings of one kind, and in which rounds
+// the others were.
+func likened(ws []result.Warning) string {
+	worst, most := ws[0], 0.0
+	var others, above, below []int
+	for _, w := range ws {
+		if v := math.Abs(deviationOf(w)); v > most {
+			worst, most = w, v
+		}
+	}
+	for _, w := range ws {
+		if w.Round == worst.Round || w.Round == 0 {
+			continue
+		}
+		switch v := deviationOf(w); {
+		case w.Code == "calibration" && v > 0: // it took longer
+			above = append(above, w.Round)
+		case w.Code == "calibration" && v < 0:
+			below = append(below, w.Round)
+		default:
+			others = append(others, w.Round)
+		}
+	}
+	s := worst.Message
+	if r := fmt.Sprintf("round %d", worst.Round); worst.Round > 0 && !regexp.MustCompile(`\b`+r+`\b`).MatchString(s) {
+		s += " (" + r + ")"
+	}
+	var like []string
+	for _, x := range []struct {
+		word   string
+		rounds []int
+	}{{"the like", others}, {"slower", above}, {"faster", below}} {
+		slices.Sort(x.rounds)
+		if r := slices.Compact(x.rounds); len(r) > 0 {
+			like = append(like, fmt.Sprintf("%s in %s (%s)", x.word, counted(int64(len(r)), "other round"), joinInts(r)))
+		}
+	}
+	if like != nil {
+		s += "; " + strings.Join(like, ", ")
+	}
+	return s
+}
+
+// deviationOf is in percent, 0 where the warning tells none.
+func deviationOf(w result.Warning) float64 {
+	v, _ := strconv.ParseFloat(strings.TrimSuffix(deviation.FindString(w.Message), " %"), 64)
+	return v
+}
+
+// maxInts is how many numbers or ranges of them are worth reading.
+const maxInts = 10
+
+// joinInts writes ascending numbers, runs of them as 3-7, the first [maxInts].
 func joinInts(n []int) string {
 	var words []string
 	for i := 0; i < len(n); {
+		if len(words) == maxInts {
+			words = append(words, "…")
+			break
+		}
 		j := i
 		for j+1 < len(n) && n[j+1] == n[j]+1 {
 			j++

@@ -1,0 +1,74 @@
+package report_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// warning is the one line of warning in a run's report.
+func warning(t *testing.T, warnings []result.Warning) string {
+	t.Helper()
+	run := singleRun()
+	run.Warnings = warnings
+	var found []string
+	for line := range strings.Lines(write(t, "table", run, report.Options{Width: 300})) {
+		if s, ok := strings.CutPrefix(line, "warning "); ok {
+			found = append(found, strings.TrimSpace(s))
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d warnings, want 1: %q", len(found), found)
+	}
+	return found[0]
+}
+
+// Of rounds at another speed the worst is told, and how many there were.
+func TestCalibrationWarnings(t *testing.T) {
+	const ms = time.Millisecond
+	loop := func(off map[int]time.Duration, rounds int) []result.Warning {
+		took := make([]time.Duration, rounds)
+		for i := range took {
+			took[i] = 10 * ms
+			if d, ok := off[i+1]; ok {
+				took[i] = d
+			}
+		}
+		return machine.WarningsAfter(machine.Reading{}, machine.Reading{}, took)
+	}
+	many := map[int]time.Duration{7: 20 * ms}
+	for r := 9; r <= 900; r += 3 {
+		many[r] = 12 * ms
+	}
+	for _, tc := range []struct {
+		warnings []result.Warning
+		want     string
+	}{
+		{loop(map[int]time.Duration{4: 12 * ms}, 6), "the calibration loop took 12ms in round 4, +20 % from the run's median of 10ms: the machine ran at another speed"},
+		{loop(map[int]time.Duration{1: 12 * ms, 2: 5 * ms, 3: 12 * ms, 4: 12 * ms, 6: 8 * ms}, 12),
+			"the calibration loop took 5ms in round 2, -50 % from the run's median of 10ms: the machine ran at another speed; " +
+				"slower in 3 other rounds (1, 3, 4), faster in 1 other round (6)"},
+		{loop(many, 900), "the calibration loop took 20ms in round 7, +100 % from the run's median of 10ms: the machine ran at another speed; " +
+			"slower in 298 other rounds (9, 12, 15, 18, 21, 24, 27, 30, 33, 36, …)"},
+	} {
+		if got := warning(t, tc.warnings); got != tc.want {
+			t.Errorf("got  %s\nwant %s", got, tc.want)
+		}
+	}
+}
+
+// Warnings of one kind about one thing are one line.
+func TestWarningsOfOneKind(t *testing.T) {
+	var list []result.Warning
+	for _, r := range []int{9, 2, 3, 4, 2} {
+		list = append(list, result.Warning{Code: "rss", Round: r, Message: fmt.Sprintf("memory grew by %d MiB", 10*r)})
+	}
+	if got, want := warning(t, list), "memory grew by 90 MiB (round 9); the like in 3 other rounds (2-4)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -5,6 +5,8 @@
 package lab
 
 import (
+	"errors"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,6 +61,10 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			}
 		}
 		points, err := w.Cases(m.Scale, own)
+		var problems workload.Problems
+		if errors.As(err, &problems) && len(own) > 0 { // the file alone has none
+			return nil, fmt.Errorf("workload %s does not take these parameters: %w", w.Name, problems[0])
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -66,6 +72,12 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			plan, err := w.Plan(m.Scale, point.Parameters)
 			if err != nil {
 				return nil, err
+			}
+			if err := CheckSQL(context.Background(), plan); err != nil {
+				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+			}
+			if why := nothingToTime(plan); why != "" {
+				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(point.Parameters), why)
 			}
 			expect, err := expectations(plan, m.Seed)
 			if err != nil {
@@ -100,6 +112,35 @@ func (m *Matrix) Cases() ([]*Case, error) {
 		}
 	}
 	return cases, nil
+}
+
+// nothingToTime says why a plan would measure nothing, or is "".
+func nothingToTime(p *workload.Plan) string {
+	if len(p.DataSets) > 0 && !slices.ContainsFunc(p.DataSets, func(d workload.DataSet) bool { return d.Total > 0 }) {
+		return "no table has a row"
+	}
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		if ph.Untimed {
+			continue
+		}
+		if in := ph.Insert; in != nil && !slices.ContainsFunc(in.Sets, func(name string) bool { return p.DataSet(name).Total > 0 }) {
+			return fmt.Sprintf("the phase %s would insert no row", ph.Name)
+		}
+		if q := ph.Query; q != nil && q.ForEach != "" && p.DataSet(q.ForEach).Total == 0 {
+			return fmt.Sprintf("the phase %s would run for each of no %s", ph.Name, q.ForEach)
+		}
+	}
+	return ""
+}
+
+// assignments words parameters as the flag --param takes them.
+func assignments(parameters map[string]int64) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		list = append(list, fmt.Sprintf("%s=%d", name, parameters[name]))
+	}
+	return strings.Join(list, " ")
 }
 
 func hasParameter(w *workload.Workload, name string) bool {

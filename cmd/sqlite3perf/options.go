@@ -156,6 +156,9 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
 	}
 	r.builder = &lab.Builder{Source: source, Cache: o.cache}
 	names := o.drivers
+	if len(names) == 0 && o.flags.Changed("drivers") {
+		return usagef("--drivers names none: want such as mattn,modernc, or leave it out")
+	}
 	if len(names) == 0 {
 		for _, k := range r.known {
 			if !k.Optional {
@@ -180,6 +183,9 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
 
 func (o *runOptions) checkWorkloads(r *request) error {
 	names := o.workloads
+	if len(names) == 0 && o.flags.Changed("workloads") {
+		return usagef("--workloads names none: want such as simple,complex, or leave it out")
+	}
 	if len(names) == 0 {
 		names = lab.DefaultWorkloads
 		for _, name := range workload.Builtins() {

@@ -117,13 +117,13 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	add(column{title: title + unit}, besides(words, spreads))
 
 	_, rateUnit := work(cells[0].Samples[0].Sample)
-	add(column{title: rateUnit, right: true, drop: 1}, each(func(_ int, c *stats.Cell) string {
+	add(column{title: rateUnit, right: true, drop: 2}, each(func(_ int, c *stats.Cell) string {
 		perSecond, _ := cellRate(c)
 		return human(perSecond)
 	}))
 
 	if ceiling(cells) > 0 {
-		add(column{title: "of ceiling", right: true, drop: 6}, each(func(_ int, c *stats.Cell) string {
+		add(column{title: "of ceiling", right: true, drop: 5}, each(func(_ int, c *stats.Cell) string {
 			return percent(median(c, func(s stats.Sample) float64 {
 				if s.Load == nil || s.Load.Ceiling <= 0 {
 					return 0
@@ -166,11 +166,11 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 			return spread(*c.Ratio)
 		})
 		add(column{title: title}, besides(ratios, spreads))
-		add(column{title: "p", right: true, drop: 7}, each(func(i int, _ *stats.Cell) string { return against(t.Pairs, i, t.Base) }))
+		add(column{title: "p", right: true, drop: 1}, each(func(i int, _ *stats.Cell) string { return against(t.Pairs, i, t.Base) }))
 	}
 	add(column{title: "n", right: true}, each(func(_ int, c *stats.Cell) string { return fmt.Sprint(c.Summary.N) }))
 
-	scale("checkpoint", benchunit.Decimal, "s", 3, func(s stats.Sample) float64 { return float64(s.CheckpointNS) / 1e9 })
+	scale("checkpoint", benchunit.Decimal, "s", 4, func(s stats.Sample) float64 { return float64(s.CheckpointNS) / 1e9 })
 	add(column{title: "CPU", right: true, drop: 8}, each(func(_ int, c *stats.Cell) string {
 		share := median(c, func(s stats.Sample) float64 { return float64(s.UserNS+s.SystemNS) / float64(max(s.WallNS, 1)) })
 		if share <= 0 {
@@ -188,9 +188,9 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	}
 	scale("alloc", benchunit.Binary, "B/op", 11, perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
 	scale("RSS", benchunit.Binary, "B", 9, func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
-	add(column{title: "SQLite", drop: 2}, each(func(_ int, c *stats.Cell) string { return sqliteVersion(c.Outcome) }))
-	add(column{title: "kind", drop: 4}, each(func(_ int, c *stats.Cell) string { return string(c.Case.Info.Kind) }))
-	add(column{title: "interface", drop: 5}, each(func(_ int, c *stats.Cell) string { return string(c.Case.Info.Interface) }))
+	add(column{title: "SQLite", drop: 3}, each(func(_ int, c *stats.Cell) string { return sqliteVersion(c.Outcome) }))
+	add(column{title: "kind", drop: 6}, each(func(_ int, c *stats.Cell) string { return string(c.Case.Info.Kind) }))
+	add(column{title: "interface", drop: 7}, each(func(_ int, c *stats.Cell) string { return string(c.Case.Info.Interface) }))
 	return g
 }
 

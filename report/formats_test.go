@@ -210,3 +210,21 @@ func TestFormatsAreDocumented(t *testing.T) {
 		}
 	}
 }
+
+// Where there is no room, what a comparison rests on is the last to go.
+func TestPValuesStay(t *testing.T) {
+	table := write(t, "table", fullRun(), report.Options{Floor: "native", Width: 80})
+	for _, heading := range []string{"insert: ", "mix: ", "Summary: "} {
+		_, after, ok := strings.Cut(table, "\n"+heading)
+		lines := strings.SplitN(after, "\n", 3)
+		if !ok || len(lines) < 3 || !slices.Contains(strings.Fields(lines[1]), "p") {
+			t.Errorf("%s has no column p at 80: %q", heading, lines)
+		}
+	}
+	_, dropped, _ := strings.Cut(table, "No room in 80 columns for: ")
+	for _, w := range []string{"RSS MiB", "CPU", "interface"} {
+		if !strings.Contains(dropped, w) {
+			t.Errorf("%s is not among what was dropped: %s", w, dropped)
+		}
+	}
+}

@@ -14,7 +14,7 @@ func overall(a *stats.Analysis) document {
 		return nil
 	}
 	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", o.Base, counted(int64(len(o.Tables)), "table"))}}
-	g := grid{columns: []column{{title: "#"}, {title: "driver"}, {title: "× " + o.Base}, {title: "p", right: true, drop: 4},
+	g := grid{columns: []column{{title: "#"}, {title: "driver"}, {title: "× " + o.Base}, {title: "p", right: true, drop: 1},
 		{title: "rounds", right: true, drop: 3}, {title: "SQLite", drop: 2}, {title: "kind", drop: 5}, {title: "interface", drop: 6}}}
 	var ratios, spreads []string
 	base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base })

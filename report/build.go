@@ -2,12 +2,14 @@ package report
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
 // build puts a run into words.
@@ -38,12 +40,44 @@ func header(a *stats.Analysis) document {
 		{label: "rounds", text: stopped(a), alarm: run.Stopped == "interrupted" || run.Stopped == ""},
 	}
 	if len(run.LeftOut) > 0 {
-		l = append(l, item{label: "left out", text: strings.Join(run.LeftOut, "; ")})
+		l = append(l, item{label: "left out", text: leftOut(run.LeftOut)})
 	}
 	if len(run.Command) > 0 {
-		l = append(l, item{label: "command", text: strings.Join(run.Command, " ")})
+		l = append(l, item{label: "command", text: commandLine(run.Command)})
 	}
 	return document{heading{1, title}, append(l, warnings(a.Warnings, nil)...)}
+}
+
+// leftOut says what was not measured: workloads, by their names, with how to have
+// them measured, and whatever else, in its own words.
+func leftOut(list []string) string {
+	var workloads, words []string
+	for _, s := range list {
+		if slices.Contains(workload.Builtins(), s) {
+			workloads = append(workloads, s)
+		} else {
+			words = append(words, s)
+		}
+	}
+	if len(workloads) > 0 {
+		words = slices.Insert(words, 0, fmt.Sprintf("%s, for which the default time is too short: --workloads %s measures them",
+			strings.Join(workloads, ", "), strings.Join(workloads, ",")))
+	}
+	return strings.Join(words, "; ")
+}
+
+// plainWord is an argument that no shell takes for anything else.
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// commandLine is a command as it can be typed into a POSIX shell.
+func commandLine(arguments []string) string {
+	words := slices.Clone(arguments)
+	for i, w := range words {
+		if !plainWord.MatchString(w) {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 func machine(m result.Machine) string {
@@ -217,7 +251,7 @@ func phase(t *stats.Table) document {
 			below = append(below, item{label: "errors", text: name(c.Outcome) + ": " + e, alarm: true})
 		}
 		if c.Skipped > 0 {
-			below = append(below, item{label: "warning", text: fmt.Sprintf("%s: %d rounds have no ratio, since the base measured zero", name(c.Outcome), c.Skipped), alarm: true})
+			below = append(below, item{label: "warning", text: fmt.Sprintf("%s: no ratio of %s, since the base measured zero", name(c.Outcome), counted(int64(c.Skipped), "round")), alarm: true})
 		}
 	}
 	if len(below) > 0 {

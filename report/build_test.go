@@ -1,24 +1,15 @@
 package report_test
 
 import (
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
-
-// rounds is the line of a report that says how many rounds there were.
-func rounds(t *testing.T, run *result.Run) string {
-	t.Helper()
-	for line := range strings.Lines(write(t, "table", run, report.Options{Floor: "native", Width: 300})) {
-		if s, ok := strings.CutPrefix(line, "rounds "); ok {
-			return strings.TrimSpace(s)
-		}
-	}
-	t.Fatal("no line of rounds")
-	return ""
-}
 
 // killed is a run of three cases of which only the trials up to the last are
 // stored: python's was never to be had, and bvinc's failed in the third round.
@@ -59,7 +50,7 @@ func TestRoundsOfAKilledRun(t *testing.T) {
 		11: "4 complete, 11 trials" + why,
 		14: "5 complete, 14 trials" + why,
 	} {
-		if got := rounds(t, killed(last)); !strings.HasPrefix(got, want) {
+		if got := line(t, killed(last), "rounds"); !strings.HasPrefix(got, want) {
 			t.Errorf("after %d trials: %q, want %q", last, got, want)
 		}
 	}
@@ -74,7 +65,7 @@ func TestIntervalsAreCounted(t *testing.T) {
 	} {
 		run := killed(last)
 		run.Precision = 0.001
-		if got := rounds(t, run); !strings.HasSuffix(got, want) {
+		if got := line(t, run, "rounds"); !strings.HasSuffix(got, want) {
 			t.Errorf("after %d trials: %q, want %q", last, got, want)
 		}
 	}
@@ -83,7 +74,50 @@ func TestIntervalsAreCounted(t *testing.T) {
 func TestNothingLeft(t *testing.T) {
 	run := killed(9)
 	run.Stopped, run.Rounds = "nothing-left", 3
-	if got, want := rounds(t, run), "3 complete: no case was left that could be measured"; !strings.HasPrefix(got, want) {
+	if got, want := line(t, run, "rounds"), "3 complete: no case was left that could be measured"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// line is what a report's header says under a label.
+func line(t *testing.T, run *result.Run, label string) string {
+	t.Helper()
+	_, after, ok := strings.Cut(write(t, "table", run, report.Options{Width: 300}), "\n"+label+" ")
+	if !ok {
+		t.Fatalf("no line %s", label)
+	}
+	s, _, _ := strings.Cut(after, "\n")
+	return strings.TrimSpace(s)
+}
+
+// What was not measured can be had, by the words that say so.
+func TestLeftOutWorkloads(t *testing.T) {
+	run := singleRun()
+	run.LeftOut = []string{"complex", "python is not installed", "large"}
+	const want = "complex, large, for which the default time is too short: --workloads complex,large measures them; python is not installed"
+	if got := line(t, run, "left out"); got != want {
+		t.Errorf("left out %q, want %q", got, want)
+	}
+	for _, w := range []string{"complex", "large"} {
+		if _, err := workload.Load(w); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The command can be typed again as it stands.
+func TestCommandLine(t *testing.T) {
+	run := singleRun()
+	run.Command = []string{"run", "--drivers", "mattn@v1.14.22", "--set", "", "--dsn", "?_journal=wal&_sync=1", "-o", "it's mine.txt", "$HOME/ä"}
+	got := line(t, run, "command")
+	if want := `run --drivers mattn@v1.14.22 --set '' --dsn '?_journal=wal&_sync=1' -o 'it'\''s mine.txt' '$HOME/ä'`; got != want {
+		t.Errorf("command %s, want %s", got, want)
+	}
+	out, err := exec.Command("sh", "-c", "printf '%s\\n' "+got).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"); !slices.Equal(words, run.Command) {
+		t.Errorf("the shell reads %q, want %q", words, run.Command)
 	}
 }

@@ -179,7 +179,7 @@ var (
 // fullRun has a bit of everything that can happen to a complete run.
 func fullRun() *result.Run {
 	run := newRun(6)
-	run.LeftOut = []string{"complex, large: at full scale only", "python needs --drivers python"}
+	run.LeftOut = []string{"complex", "large", "python needs --drivers python"}
 	all := []string{"native", "mattn", "tailscale", "modernc", "zombiezen", "ncruces", "crawshaw", "bvinc", "eatonphil", "python"}
 	add(run, "simple", nil, rollback, all, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1))
 	add(run, "read-write", nil, wal, all, mix("mix", "time/op", true))

@@ -50,7 +50,7 @@ func troubles(g *stats.Group, told ...string) document {
 func reason(o *stats.Outcome) string {
 	var s string
 	if o.Bad < len(o.Trials) {
-		s = fmt.Sprintf("%d of %d trials: ", o.Bad, len(o.Trials))
+		s = fmt.Sprintf("%d of %s: ", o.Bad, counted(int64(len(o.Trials)), "trial"))
 	}
 	if o.Reason.Phase != "" {
 		s += o.Reason.Phase + ": "

@@ -6,7 +6,6 @@ package lab
 
 import (
 	"errors"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -72,9 +71,6 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			plan, err := w.Plan(m.Scale, point.Parameters)
 			if err != nil {
 				return nil, err
-			}
-			if err := CheckSQL(context.Background(), plan); err != nil {
-				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 			}
 			if why := nothingToTime(plan); why != "" {
 				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(point.Parameters), why)

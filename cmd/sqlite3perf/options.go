@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -292,6 +294,11 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	if r.storePath, err = storePath(o.store); err != nil {
 		return err
 	}
+	if o.store != "" {
+		if err := leads("--store", filepath.Dir(o.store)); err != nil {
+			return err
+		}
+	}
 	if o.output.file != "" && sameFile(o.output.file, r.storePath) {
 		return usagef("-o %s is the store, which is not written over: name another file", o.output.file)
 	}
@@ -307,8 +314,27 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	if fi, err := os.Stat(r.dir); err == nil && !fi.IsDir() {
 		return usagef("--dir %s is not a directory: name one, databases are made and removed in it", r.dir)
 	}
+	if err := leads("--dir", r.dir); err != nil {
+		return err
+	}
 	r.dir, err = filepath.Abs(r.dir)
 	return err
+}
+
+// leads sees that of a directory that the user typed at most the last part is
+// missing: that is made, while more would be a mistake in typing.
+func leads(flag, dir string) error {
+	absent := ""
+	for d := filepath.Dir(filepath.Clean(dir)); ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
+			break
+		}
+		absent = d
+	}
+	if absent == "" {
+		return nil
+	}
+	return usagef("%s: there is no directory %s: make it, or name another place", flag, absent)
 }
 
 func storePath(given string) (string, error) {

@@ -65,16 +65,16 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
 	defer tidy()
+	observer, err := machine.Observe(dir)
+	if err != nil {
+		return fmt.Errorf("%w: name another directory with --dir", err)
+	}
 	st, err := store.Open(r.storePath)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
 
-	observer, err := machine.Observe(dir)
-	if err != nil {
-		return fmt.Errorf("%w: name another directory with --dir", err)
-	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -17,7 +17,7 @@ func killed(last int) *result.Run {
 	run := newRun(8)
 	add(run, "simple", nil, nil, []string{"native", "mattn", "bvinc", "python"}, bulk("insert", 1_000_000, 1, 1))
 	var trials []result.Trial
-	for round := 0; round <= 8; round++ {
+	for round := range 9 {
 		for _, t := range run.Trials {
 			c := run.Cases[t.Case-1].Driver
 			switch {
@@ -119,5 +119,13 @@ func TestCommandLine(t *testing.T) {
 	}
 	if words := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"); !slices.Equal(words, run.Command) {
 		t.Errorf("the shell reads %q, want %q", words, run.Command)
+	}
+}
+
+func TestShortRun(t *testing.T) {
+	run := singleRun()
+	run.Ended = run.Started.Add(41_300_000)
+	if first, _, _ := strings.Cut(write(t, "table", run, report.Options{}), "\n"); !strings.HasSuffix(first, " · 41ms") {
+		t.Errorf("a run of 41 ms begins %q", first)
 	}
 }

@@ -111,8 +111,14 @@ func duration(ns int64) string {
 	return words[0] + " " + unit
 }
 
-// elapsed formats how long something took, to the second.
-func elapsed(d time.Duration) string { return d.Round(time.Second).String() }
+// elapsed formats how long something took, to the second, or what is shorter to the
+// millisecond.
+func elapsed(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
 
 // besides joins a figure and its spread so that both line up in their column.
 func besides(figures, spreads []string) []string {

@@ -88,7 +88,11 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	}
 	if p.bar == nil {
 		if done == total {
-			p.say("round %d%s: %d trials, %s so far%s", round, of, total, roughly(elapsed), remaining)
+			trials := "1 trial"
+			if total != 1 {
+				trials = fmt.Sprintf("%d trials", total)
+			}
+			p.say("round %d%s: %s, %s so far%s", round, of, trials, roughly(elapsed), remaining)
 		}
 		return
 	}
@@ -114,6 +118,9 @@ func (p *progress) finish() {
 
 // roughly is a duration as a person says it.
 func roughly(d time.Duration) string {
+	if d < time.Second {
+		return max(d.Round(time.Millisecond), time.Millisecond).String()
+	}
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond).String()
 	}

@@ -107,6 +107,17 @@ round 2 of 2: 2 trials, 4s so far
 	}
 }
 
+// A round of one trial that took next to no time.
+func TestProgressOfLittle(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	p := newProgress(&environment{stderr: &out, now: func() time.Time { return now }}, false)
+	p.Trial(1, 6, 1, 1, 20*time.Microsecond, &lab.Case{}, &result.Trial{Status: result.OK, TookNS: 31_400_000})
+	if got, want := out.String(), "round 1 of 6: 1 trial, 31ms so far, about 1ms left\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // watched is what a watcher prints of a job of 200 rows.
 func watched(width int, quiet bool) string {
 	var out bytes.Buffer

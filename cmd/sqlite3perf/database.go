@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -50,7 +49,7 @@ func (o *databaseOptions) addTableFlag(f *pflag.FlagSet) {
 }
 
 func (o *databaseOptions) addSeedFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.seed, "seed", "", "`number` that all values are made from (default: random, and reported)")
+	f.StringVar(&o.seed, "seed", "", "`number` that all values are made from (default: random, below 2⁵³, and reported)")
 }
 
 // formerNames are the names by which the original program knew its drivers:
@@ -87,7 +86,7 @@ func (o *databaseOptions) check(ctx context.Context, env *environment, j job.Job
 	if err := t.request.Job.Check(); err != nil {
 		return nil, usageError{err}
 	}
-	t.request.Seed = rand.Uint64() >> 1
+	t.request.Seed = randomSeed()
 	if o.seed != "" {
 		var err error
 		if t.request.Seed, err = strconv.ParseUint(o.seed, 0, 64); err != nil {

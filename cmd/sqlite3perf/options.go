@@ -68,7 +68,7 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.rounds, "rounds", 0, "exactly so many rounds, at least 6 (default: 6 or more, until --precision or --time is met)")
 	f.DurationVar(&o.time, "time", 5*time.Minute, "begin no round after the sixth that would not end within this time")
 	f.StringVar(&o.precision, "precision", "2%", "stop when every 95 % interval is within this share of its median")
-	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, and reported)")
+	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
 }
 
 // addPlaceFlags adds the flags that say where things are and go to.
@@ -134,7 +134,7 @@ func (o *runOptions) checkSchedule(r *request) error {
 		return usagef("--precision %s: want a share such as 2%%, above 0 and below 100%%", o.precision)
 	}
 	r.schedule = lab.Schedule{Rounds: o.rounds, Time: o.time, Precision: p}
-	r.matrix.Seed = rand.Uint64() >> 1
+	r.matrix.Seed = randomSeed()
 	if o.seed != "" {
 		if r.matrix.Seed, err = strconv.ParseUint(o.seed, 0, 64); err != nil {
 			return usagef("--seed %s: want a number from 0 to %d", o.seed, uint64(math.MaxUint64))
@@ -142,6 +142,10 @@ func (o *runOptions) checkSchedule(r *request) error {
 	}
 	return nil
 }
+
+// randomSeed is below 2⁵³: readers of JSON that keep numbers as doubles have it
+// exactly.
+func randomSeed() uint64 { return rand.Uint64N(1 << 53) }
 
 func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
 	source, err := lab.FindSource(o.source)

@@ -1,0 +1,11 @@
+package main
+
+import "testing"
+
+func TestRandomSeed(t *testing.T) {
+	for range 100 {
+		if s := randomSeed(); uint64(float64(s)) != s {
+			t.Fatalf("%d is not kept by a double", s)
+		}
+	}
+}

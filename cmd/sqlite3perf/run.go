@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,7 +76,6 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	}
 	defer st.Close()
 
-
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	show := newProgress(env, o.quiet)
@@ -135,6 +135,7 @@ func makeDirectory(parent string) (dir string, tidy func(), err error) {
 		}
 		made = append(made, d)
 	}
+	sweep(parent, time.Now().Add(-time.Hour))
 	if err = os.MkdirAll(parent, 0o755); err == nil {
 		dir, err = os.MkdirTemp(parent, "run-")
 	}
@@ -142,6 +143,35 @@ func makeDirectory(parent string) (dir string, tidy func(), err error) {
 		tidy()
 	}
 	return dir, tidy, err
+}
+
+// sweep removes the directories that runs which were killed left in parent
+// before then and that hold no file.
+func sweep(parent string, then time.Time) {
+	entries, _ := os.ReadDir(parent)
+	for _, e := range entries {
+		if ours, _ := filepath.Match("run-[0-9]*", e.Name()); !ours {
+			continue
+		}
+		dir := filepath.Join(parent, e.Name())
+		var tree []string
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			fi, err := d.Info()
+			if err != nil || !d.IsDir() || fi.ModTime().After(then) {
+				return errors.Join(err, fs.ErrExist) // in use, or not ours
+			}
+			tree = append(tree, path)
+			return nil
+		})
+		for _, d := range slices.Backward(tree) {
+			if err == nil {
+				err = os.Remove(d) // never what has come into it meanwhile
+			}
+		}
+	}
 }
 
 // newRun is the run as it is known before its first trial.

@@ -147,7 +147,8 @@ func stopped(a *stats.Analysis) string {
 	case "time":
 		return rounds + ": the time was spent" + missed
 	case "interrupted":
-		return rounds + ": interrupted" + missed
+		_, trials := wholeRounds(a.Run)
+		return fmt.Sprintf("%s, %s: interrupted%s", rounds, counted(int64(trials), "trial"), missed)
 	case "nothing-left":
 		return rounds + ": no case was left that could be measured" + missed
 	case "": // the run's own count is made when it ends

@@ -276,6 +276,8 @@ func (s *session) ready(a *worker.Response) error {
 			words[j] = m.String()
 			if why, ok := s.want.Info.Limit(m.Setting, m.Wanted); ok {
 				words[j] += " (" + why + ")"
+			} else if m.Setting == "journal_mode" && s.want.Settings["mode"] == "memory" {
+				words[j] += " (a database in memory has no other: add --set journal_mode=memory)"
 			}
 		}
 		s.fail(result.Refused, "setting", "%s, on connection %d of %d", strings.Join(words, "; "), i+1, len(a.Proof.Connections))

@@ -5,6 +5,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -71,6 +72,9 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			plan, err := w.Plan(m.Scale, point.Parameters)
 			if err != nil {
 				return nil, err
+			}
+			if err := CheckSQL(context.Background(), plan); err != nil {
+				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 			}
 			if why := nothingToTime(plan); why != "" {
 				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(point.Parameters), why)

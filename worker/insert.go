@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
@@ -292,23 +291,6 @@ func (i *inserter) stmt(ctx context.Context, set *insertSet, groups int) (driver
 
 // insertStatement is the INSERT of so many rows into a data set's table.
 func insertStatement(ds *workload.DataSet, groups int, adHoc bool) driver.Statement {
-	st := driver.Statement{AdHoc: adHoc}
-	var names []string
-	var types []driver.Type
-	for _, c := range ds.Columns {
-		if !c.Hidden {
-			names = append(names, quote(c.Name))
-			types = append(types, c.Type)
-		}
-	}
-	group := "(?" + strings.Repeat(",?", len(names)-1) + ")"
-	st.SQL = "INSERT INTO " + quote(ds.Table) + "(" + strings.Join(names, ",") + ") VALUES " +
-		group + strings.Repeat(","+group, groups-1)
-	for range groups {
-		st.Params = append(st.Params, types...)
-	}
-	return st
+	sql, types := ds.InsertSQL(groups)
+	return driver.Statement{SQL: sql, Params: types, AdHoc: adHoc}
 }
-
-// quote makes an SQL identifier of any name.
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -28,6 +29,24 @@ type DataSet struct {
 	Table   string   `json:"table"` // inserted into
 	Columns []Column `json:"columns"`
 }
+
+// InsertSQL is the INSERT of so many rows into the set's table, with a "?" for
+// each value, and the types of these.
+func (s *DataSet) InsertSQL(rows int) (sql string, parameters []driver.Type) {
+	var names []string
+	for _, c := range s.Columns {
+		if !c.Hidden {
+			names = append(names, quote(c.Name))
+			parameters = append(parameters, c.Type)
+		}
+	}
+	group := "(?" + strings.Repeat(",?", len(names)-1) + ")"
+	sql = "INSERT INTO " + quote(s.Table) + "(" + strings.Join(names, ",") + ") VALUES " + group + strings.Repeat(","+group, rows-1)
+	return sql, slices.Repeat(parameters, rows)
+}
+
+// quote makes an SQL identifier of any name.
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // Column is one generated column.
 type Column struct {

@@ -1,0 +1,90 @@
+package lab
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strings"
+
+	_ "modernc.org/sqlite" // "sqlite", as the store has it
+
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// CheckSQL has SQLite compile every statement of a plan, on an empty database in
+// memory with the plan's schema, so that a slip in a user's SQL is found before
+// any worker is started. What another SQLite may know that this one does not (a
+// function, a module, a collation) is left to the drivers.
+func CheckSQL(ctx context.Context, p *workload.Plan) error {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1) // each connection has a database of its own
+	if p.Schema != "" {
+		if _, err := db.ExecContext(ctx, p.Schema); foreign(err) {
+			return nil // without its schema nothing else can be checked
+		} else if err != nil {
+			return fmt.Errorf("schema: %w", err)
+		}
+	}
+	compile := func(statement string, parameters int) error {
+		rows, err := db.QueryContext(ctx, "EXPLAIN "+statement, make([]any, parameters)...)
+		if err == nil {
+			err = rows.Close()
+		}
+		if err == nil || foreign(err) {
+			return nil
+		}
+		return err
+	}
+	call := func(c *workload.Call) error {
+		if c.SQL == "" {
+			return nil
+		}
+		return compile(c.SQL, len(c.Parameters))
+	}
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		var err error
+		switch {
+		case ph.Insert != nil:
+			for _, name := range ph.Insert.Sets {
+				if err == nil {
+					statement, parameters := p.DataSet(name).InsertSQL(1)
+					err = compile(statement, len(parameters))
+				}
+			}
+		case ph.Query != nil:
+			err = call(&ph.Query.Call)
+		case ph.HTTP != nil:
+			err = call(&ph.HTTP.Call)
+		case ph.Mix != nil:
+			for j := range ph.Mix.Operations {
+				o := &ph.Mix.Operations[j]
+				for k := range o.Calls {
+					if e := call(&o.Calls[k]); err == nil && e != nil {
+						err = fmt.Errorf("operation %s: %w", o.Name, e)
+					}
+				}
+			}
+		default: // what comes after it may need what it makes
+			if _, err = db.ExecContext(ctx, ph.Script); foreign(err) {
+				return nil
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("phase %s: %w", ph.Name, err)
+		}
+	}
+	return nil
+}
+
+var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)`)
+
+// foreign says that an error may be of this SQLite only.
+func foreign(err error) bool {
+	return err != nil && (unknown.MatchString(err.Error()) || strings.Contains(err.Error(), "unsupported"))
+}

@@ -1,0 +1,85 @@
+package lab_test
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// peopleFile is a workload without a mistake in its SQL.
+const peopleFile = `name: people
+schema: |
+  CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+rows:
+  people:
+    count: 5
+    columns:
+      id: serial
+      name: {text: 10}
+phases:
+  - name: fill
+    insert: people
+    transaction: one
+  - name: index
+    script: CREATE INDEX by_name ON people(name)
+  - name: read
+    query: SELECT id, name FROM people INDEXED BY by_name WHERE id > 2
+    columns: [int, text]
+`
+
+func TestCheckSQL(t *testing.T) {
+	for name, tc := range map[string]struct{ old, new, want string }{
+		"right":     {},
+		"schema":    {"CREATE TABLE", "CREAT TABLE", `schema: .*near "CREAT": syntax error`},
+		"table":     {"TABLE people", "TABLE person", "phase fill: .*no such table: people"},
+		"column":    {"SELECT id, name", "SELECT id, nam", "phase read: .*no such column: nam"},
+		"generated": {"name TEXT", "nom TEXT", "phase fill: .*table people has no column named name"},
+		"script":    {"CREATE INDEX", "CREATE INDX", "phase index: .*syntax error"},
+		"index":     {"by_name ON", "by_nome ON", "phase read: .*no such index: by_name"},
+		"function":  {"SELECT id, name", "SELECT id, ours(name)", ""}, // which a driver may have
+		"module":    {"CREATE TABLE people (", "CREATE VIRTUAL TABLE people USING ours(", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := workload.Parse("people.yaml", []byte(strings.Replace(peopleFile, tc.old, tc.new, 1)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := w.Plan(workload.Quick, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, lab.CheckSQL(t.Context(), plan), tc.want)
+		})
+	}
+}
+
+func TestCheckSQLOfBuiltins(t *testing.T) {
+	for _, name := range workload.Builtins() {
+		w, err := workload.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := w.Plan(workload.Quick, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lab.CheckSQL(t.Context(), plan); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// check holds an error to a regular expression; "": no error.
+func check(t *testing.T, err error, want string) {
+	t.Helper()
+	switch {
+	case err == nil && want != "":
+		t.Errorf("no error, want %s", want)
+	case err != nil && (want == "" || !regexp.MustCompile(want).MatchString(err.Error())):
+		t.Errorf("%v, want %s", err, cmp.Or(want, "no error"))
+	}
+}

@@ -338,6 +338,6 @@ func legend() block {
 	return paragraph{fmt.Sprintf("Figures are medians over n trials, each in a fresh process on a fresh database; ± is the farther end of the %s confidence "+
 		"interval (order statistics). Rows go by median; # is 1 + the drivers that are significantly faster (Mann-Whitney U, p adjusted by "+
 		"Benjamini-Hochberg over the table, below %g): 2= is a tie behind one driver, and a row may have a lower # than the one above it, "+
-		"from which it cannot be told. The column × is the median of the ratios round by round, p its comparison. "+
+		"from which it cannot be told. The column × is the median of the ratios round by round, p its comparison (in the summary a sign test). "+
 		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(stats.Confidence), stats.Alpha), true}
 }

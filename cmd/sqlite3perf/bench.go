@@ -38,7 +38,7 @@ status is 1.`,
 		Example: `  sqlite3perf bench --db a.db
   sqlite3perf bench --db a.db --driver native --pipeline
   sqlite3perf bench --db a.db --python`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := configure(cmd); err != nil {
 				return err

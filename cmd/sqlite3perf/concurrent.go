@@ -40,7 +40,7 @@ Two of them may run on one file at once:
   sqlite3perf concurrent --from=99999999 --db 'a.db?_journal=wal&_busy_timeout=10000'`,
 		Example: `  sqlite3perf concurrent -r 10 -w 10 -m 4 -d 10s --clear --db 'a.db?_journal=wal'
   sqlite3perf concurrent -w 100 --pool own --txlock immediate --db 'a.db?_journal=wal'`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := configure(cmd); err != nil {
 				return err

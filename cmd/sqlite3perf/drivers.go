@@ -24,7 +24,7 @@ func driversCommand(env *environment) *cobra.Command {
 named (mattn@v1.14.22), whether their worker is built or can be built on this
 machine, and what the library cannot do or does differently.`,
 		Example: "  sqlite3perf drivers",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := configure(cmd); err != nil {
 				return err

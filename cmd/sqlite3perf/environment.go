@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
@@ -100,7 +102,7 @@ func configure(cmd *cobra.Command) error {
 		}
 		for _, value := range values {
 			if e := cmd.Flags().Set(f.Name, value); e != nil {
-				err = usagef("%s from the configuration: %w", f.Name, e)
+				err = usagef("%s from the configuration: %w", f.Name, flagError(cmd, e))
 			}
 		}
 	})
@@ -137,17 +139,50 @@ func suggestion(name string, known []string) string {
 	return ""
 }
 
-// nearestFlag finds the flag that pflag's error about an unknown one may have
-// meant.
-func nearestFlag(cmd *cobra.Command, err error) string {
-	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
-	if !ok {
-		return ""
+// flagError words pflag's error about a flag as what to type instead.
+func flagError(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		f := value.GetFlag()
+		if want, ok := flagValues[f.Value.Type()]; ok {
+			return usagef("--%s %s: want %s", f.Name, value.GetValue(), want)
+		}
 	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if n := driver.Nearest(name, names); n != "" {
-		return fmt.Sprintf("; did you mean --%s?", n)
+	hint := ""
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		name := unknown.GetSpecifiedName()
+		n := driver.Nearest(name, names)
+		if n != "" && levenshtein.ComputeDistance(name, n) <= max(1, len(name)/3) {
+			hint = fmt.Sprintf("; did you mean --%s?", n)
+		}
 	}
-	return ""
+	return usagef("%w: %s --help lists the flags%s", err, cmd.CommandPath(), hint)
+}
+
+// flagValues says what flags of a type take.
+var flagValues = map[string]string{
+	"duration":   "a duration such as 30s or 5m",
+	"int":        "a whole number such as 10",
+	"int64":      "a whole number such as 10",
+	"int64Slice": "whole numbers such as 0,1000",
+	"bool":       "true or false",
+}
+
+// arguments sees that a command has as many as it takes, most being -1 for no
+// bound.
+func arguments(least, most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("%s is missing", what)
+		case most == 0 && len(args) > 0:
+			return fmt.Errorf("unexpected argument %q", args[0])
+		case most >= 0 && len(args) > most:
+			return fmt.Errorf("unexpected argument %q after %s", args[most], what)
+		}
+		return nil
+	}
 }

@@ -26,7 +26,7 @@ It drops nothing in a database that sqlite3perf did not make, unless --force say
 so. Ctrl-C ends it behind the INSERT under way, and says how many rows there are.`,
 		Example: `  sqlite3perf generate -r 1000000 -b 100 -p --db 'a.db?_journal=wal&_sync=0'
   sqlite3perf generate -r 50000 --db a.db --driver modernc -v`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := configure(cmd); err != nil {
 				return err

@@ -93,9 +93,7 @@ kept.`,
 	}
 	root.SetVersionTemplate("sqlite3perf {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w: %s --help lists the flags%s", err, cmd.CommandPath(), nearestFlag(cmd, err))
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		runCommand(env),
 		reproduceCommand(env),

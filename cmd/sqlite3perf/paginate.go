@@ -29,7 +29,7 @@ shuffled order, on one connection, after it has been read once; shown are the
 median and its 95 % interval over the repetitions.`,
 		Example: `  sqlite3perf paginate --db a.db
   sqlite3perf paginate --db a.db --depths 0,1000,100000 --limit 20 --repetitions 30`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := configure(cmd); err != nil {
 				return err

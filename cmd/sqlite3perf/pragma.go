@@ -24,7 +24,7 @@ else. Give those where the database is opened: --db 'a.db?_synchronous=off'.
 A pragma that does not read as it was set makes the exit status 1.`,
 		Example: `  sqlite3perf pragma journal_mode synchronous --db a.db
   sqlite3perf pragma journal_mode=wal --db a.db --driver modernc`,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, -1, "the pragma"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := configure(cmd); err != nil {
 				return err

@@ -35,7 +35,7 @@ given: with the last two, rounds go on as in run.`,
 		Example: `  sqlite3perf reproduce cgo-or-not
   sqlite3perf reproduce writers --drivers mattn,modernc --scale full
   sqlite3perf reproduce driver-comparison --as-published --format markdown -o report.md`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1, "the study"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := configure(cmd); err != nil {
 				return err

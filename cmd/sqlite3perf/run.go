@@ -36,7 +36,7 @@ was measured; a second Ctrl-C ends it at once.`,
   sqlite3perf run --drivers mattn,modernc,native --workloads simple --rounds 10
   sqlite3perf run --drivers mattn,mattn@v1.14.22 --workloads ./mine.yaml
   sqlite3perf run --set journal_mode=wal,delete --set synchronous=normal,full`,
-		Args: cobra.NoArgs,
+		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := configure(cmd); err != nil {
 				return err

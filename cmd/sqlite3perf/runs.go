@@ -17,7 +17,7 @@ func runsCommand(env *environment) *cobra.Command {
 		Use:     "runs",
 		Short:   "List the stored runs",
 		Example: "  sqlite3perf runs",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := configure(cmd); err != nil {
 				return err

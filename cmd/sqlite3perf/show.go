@@ -14,7 +14,7 @@ func showCommand(env *environment) *cobra.Command {
 		Short:   "Print the results of a stored run",
 		Long:    `Show prints a run of the store: by its number, as runs lists them, or "last".`,
 		Example: "  sqlite3perf show last\n  sqlite3perf show 3 --format csv -o run3.csv",
-		Args:    cobra.ExactArgs(1),
+		Args:    arguments(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := configure(cmd); err != nil {
 				return err

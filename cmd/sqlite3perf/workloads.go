@@ -22,7 +22,7 @@ func workloadsCommand(env *environment) *cobra.Command {
 the path of a YAML file it checks the file and explains what it would do. To
 write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 		Example: "  sqlite3perf workloads simple\n  sqlite3perf workloads ./mine.yaml\n  sqlite3perf workloads --language",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    arguments(0, 1, "the workload"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case language:

@@ -2,6 +2,7 @@ package lab_test
 
 import (
 	"cmp"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -54,6 +55,26 @@ func TestCheckSQL(t *testing.T) {
 			}
 			check(t, lab.CheckSQL(t.Context(), plan), tc.want)
 		})
+	}
+}
+
+func TestCheckSQLWritesNoFile(t *testing.T) {
+	for _, script := range []string{"ATTACH 'other.db' AS other", "VACUUM INTO 'other.db'"} {
+		t.Chdir(t.TempDir())
+		w, err := workload.Parse("people.yaml", []byte(strings.Replace(peopleFile, "CREATE INDEX by_name ON people(name)", script, 1)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := w.Plan(workload.Quick, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lab.CheckSQL(t.Context(), plan); err != nil {
+			t.Errorf("%s: %v", script, err)
+		}
+		if _, err := os.Stat("other.db"); err == nil {
+			t.Errorf("%s made its file", script)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 type stmt struct {
 	held  *sqlite.Stmt // nil: asked of the connection's cache, or compiled, at each execution
 	row   driver.Row
+	kinds []driver.Type // of the row's columns: the type, or orNull + the type
 	st    driver.Statement
 	conn  *sqlite.Conn
 	blobs [][]byte // a buffer per column
@@ -121,7 +122,11 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 		return wrap(err)
 	}
 	if b != nil {
-		bind(q, b, r, 1)
+		if c := b.Columns; len(c) == 1 && c[0].Type == driver.Int && c[0].Nulls == nil {
+			q.BindInt64(1, c[0].Ints[r]) // a key, as most queries have
+		} else {
+			bind(q, b, r, 1)
+		}
 	}
 	for {
 		row, err := q.Step()
@@ -137,23 +142,20 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// scan decodes the row that q stands at.
+// orNull is added to the type of a column that may be NULL.
+const orNull = driver.Time
+
+// scan decodes the row that q stands at. All kinds of column are cases of one
+// switch, which the compiler makes a jump table of: after SQLite has run, the
+// processor has forgotten how branches went, and every one of them costs.
 func (s *stmt) scan(q *sqlite.Stmt) {
-	row := s.row[:len(s.st.Columns)]
-	for i, col := range s.st.Columns {
+	row := s.row[:len(s.kinds)]
+	for i, kind := range s.kinds {
 		cell := &row[i]
-		if col.Nullable {
-			if cell.Null = q.ColumnIsNull(i); cell.Null {
-				continue
-			}
-		}
-		switch col.Type {
+	decode:
+		switch kind {
 		case driver.Int:
 			cell.Int = q.ColumnInt64(i)
-		case driver.Bool:
-			cell.Bool = q.ColumnInt64(i) != 0
-		case driver.Time:
-			cell.Time = time.UnixMilli(q.ColumnInt64(i))
 		case driver.Real:
 			cell.Real = q.ColumnFloat(i)
 		case driver.Text:
@@ -165,6 +167,15 @@ func (s *stmt) scan(q *sqlite.Stmt) {
 			}
 			cell.Blob = s.blobs[i][:n]
 			q.ColumnBytes(i, cell.Blob)
+		case driver.Bool:
+			cell.Bool = q.ColumnInt64(i) != 0
+		case driver.Time:
+			cell.Time = time.UnixMilli(q.ColumnInt64(i))
+		case orNull + driver.Int, orNull + driver.Real, orNull + driver.Text, orNull + driver.Blob, orNull + driver.Bool, orNull + driver.Time:
+			if cell.Null = q.ColumnIsNull(i); !cell.Null {
+				kind -= orNull
+				goto decode
+			}
 		}
 	}
 }

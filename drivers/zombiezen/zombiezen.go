@@ -138,7 +138,14 @@ func (c *conn) Run(sql string) error {
 }
 
 func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
-	s := &stmt{conn: c.Conn, st: st, row: make(driver.Row, len(st.Columns)), blobs: make([][]byte, len(st.Columns))}
+	n := len(st.Columns)
+	s := &stmt{conn: c.Conn, st: st, row: make(driver.Row, n), kinds: make([]driver.Type, n), blobs: make([][]byte, n)}
+	for i, col := range st.Columns {
+		s.kinds[i] = col.Type
+		if col.Nullable {
+			s.kinds[i] += orNull
+		}
+	}
 	if st.AdHoc {
 		return s, nil
 	}

@@ -75,14 +75,15 @@ func (c *ColumnType) UnmarshalText(b []byte) error {
 type Span struct{ Off, Len uint32 }
 
 // Column is one typed column of values to bind. It holds no pointers per
-// value, so that the garbage collector passes over it.
+// value, so that the garbage collector passes over it. What binding a key needs
+// lies in one line of the processor's cache.
 type Column struct {
 	Type  Type
+	Nulls []bool    // nil where no value is NULL
 	Ints  []int64   // Int; Bool as 0 or 1; Time as milliseconds since the Unix epoch
-	Reals []float64 // Real
 	Spans []Span    // Text and Blob
 	Data  []byte    // what Spans point into; values may share bytes
-	Nulls []bool    // nil where no value is NULL
+	Reals []float64 // Real
 }
 
 // Null reports whether the value of row r is NULL.

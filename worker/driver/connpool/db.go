@@ -85,20 +85,15 @@ type session struct {
 // guard has ctx, and no other context, interrupt what runs on the connection
 // from now on. The error is that of a ctx that has ended.
 func (s *session) guard(ctx context.Context) error {
-	if done := ctx.Done(); done != nil || s.done != nil {
-		return s.guardAnew(ctx, done)
+	done := ctx.Done()
+	if done == s.done {
+		return ctx.Err()
 	}
-	return nil
-}
-
-func (s *session) guardAnew(ctx context.Context, done <-chan struct{}) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if done != s.done {
-		s.unguard()
-		s.release, s.done = s.Guard(ctx), done
-	}
+	s.unguard()
+	s.release, s.done = s.Guard(ctx), done
 	return nil
 }
 

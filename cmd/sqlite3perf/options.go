@@ -54,9 +54,9 @@ func addStoreFlag(f *pflag.FlagSet, value *string) {
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, ./my-worker (default: all that are not optional)")
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ",")+")")
-	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value…]`; several values make a matrix (repeatable)")
+	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value...]`; several values make a matrix (repeatable)")
 	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
-	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value…]`; several values make a matrix (repeatable)")
+	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value...]`; several values make a matrix (repeatable)")
 	o.addScheduleFlags(f)
 	o.addPlaceFlags(f)
 }
@@ -278,7 +278,7 @@ func (o *runOptions) dsnSettings() (driver.Settings, error) {
 	return nil, fmt.Errorf("--dsn %s: options begin with ?: want '?%[1]s'", o.dsn)
 }
 
-// eachList takes apart "name=value,value…" and hands out each value.
+// eachList takes apart "name=value,value..." and hands out each value.
 func eachList(flag string, list []string, each func(name, value string) error) error {
 	for _, entry := range list {
 		name, values, ok := strings.Cut(entry, "=")

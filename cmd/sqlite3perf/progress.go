@@ -20,18 +20,24 @@ type progress struct {
 	quiet bool
 	now   func() time.Time
 	began time.Time // of the first trial
+	told  time.Time // when the last plain line was
 	bar   *progressbar.ProgressBar
+	text  int // columns that the text before the bar may take
 }
 
-// barSteps is how finely the bar moves.
-const barSteps = 1000
+const (
+	barSteps = 1000            // how finely the bar moves
+	between  = 5 * time.Second // from one plain line to the next, at least
+)
 
 func newProgress(env *environment, quiet bool) *progress {
 	p := &progress{w: env.stderr, quiet: quiet, now: env.now}
 	if env.stderrWidth > 0 && !quiet {
+		width := max(5, min(30, env.stderrWidth-64))
+		p.text = max(0, env.stderrWidth-width-len(" 100% ||  ")-1)
 		p.bar = progressbar.NewOptions(barSteps,
 			progressbar.OptionSetWriter(env.stderr),
-			progressbar.OptionSetWidth(30),
+			progressbar.OptionSetWidth(width),
 			progressbar.OptionSetPredictTime(false),
 			progressbar.OptionSetElapsedTime(false),
 			progressbar.OptionClearOnFinish(),
@@ -87,7 +93,9 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		remaining = ", estimating the time left"
 	}
 	if p.bar == nil {
-		if done == total {
+		last := round == rounds
+		if done == total && (last || p.told.IsZero() || p.now().Sub(p.told) >= between) {
+			p.told = p.now()
 			trials := "1 trial"
 			if total != 1 {
 				trials = fmt.Sprintf("%d trials", total)
@@ -98,7 +106,8 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bar.Describe(fmt.Sprintf("round %d%s, trial %d of %d%s", round, of, done, total, remaining))
+	text := fmt.Sprintf("round %d%s, trial %d of %d%s", round, of, done, total, remaining)
+	p.bar.Describe(text[:min(len(text), p.text)])
 	share := 0.0
 	if left > 0 {
 		share = float64(elapsed) / float64(elapsed+left)

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
@@ -103,6 +107,40 @@ round 2 of 2: 2 trials, 4s so far
 	} {
 		if !strings.Contains(bar, part) {
 			t.Errorf("no %q beside the bar:\n%q", part, bar)
+		}
+	}
+}
+
+// Rounds that take a second each: a line every five, and one for the last.
+func TestProgressOfManyRounds(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	p := newProgress(&environment{stderr: &out, now: func() time.Time { return now }}, false)
+	for round := 1; round <= 13; round++ {
+		now = now.Add(time.Second)
+		p.Trial(round, 13, 1, 1, time.Minute, &lab.Case{}, &result.Trial{Status: result.OK, TookNS: int64(time.Second)})
+	}
+	got := regexp.MustCompile(`round \d+`).FindAllString(out.String(), -1)
+	if diff := cmp.Diff([]string{"round 1", "round 6", "round 11", "round 13"}, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// A line that is longer than the terminal is wide would stay when the next is
+// drawn.
+func TestProgressFitsTheTerminal(t *testing.T) {
+	escapes := regexp.MustCompile(`\x1b\[\d*[A-Z]`)
+	for _, width := range []int{20, 40, 60, 80, 100} {
+		var out bytes.Buffer
+		p := newProgress(&environment{stderr: &out, stderrWidth: width, now: time.Now}, false)
+		for i := range 100 {
+			p.Trial(1000, 1000, i+1, 100, 10*time.Hour+time.Duration(i)*time.Second, &lab.Case{}, &result.Trial{Status: result.OK})
+		}
+		for line := range strings.FieldsFuncSeq(out.String(), func(r rune) bool { return r == '\r' || r == '\n' }) {
+			if n := utf8.RuneCountInString(escapes.ReplaceAllString(line, "")); n >= width {
+				t.Errorf("%d columns on a terminal of %d: %q", n, width, line)
+				break
+			}
 		}
 	}
 }

@@ -20,13 +20,18 @@ type parameters struct {
 	pinned []C.native_column // in C's memory
 	copied []C.native_column // likewise
 	pinner runtime.Pinner
-	pins   int // columns that hold pinned pointers
+	pins   int       // columns that hold pinned pointers
+	recent [4]memory // the last that have been pinned, in turn
+	turn   int
 
 	// What copied points to.
 	values [][]uint64
 	nulls  [][]bool
 	bytes  []byte
 }
+
+// memory is of one object: from its first byte to behind its last.
+type memory struct{ first, end uintptr }
 
 func (p *parameters) init(c *C.native_stmt, count int) {
 	p.count = count
@@ -117,19 +122,19 @@ func (p *parameters) pin(columns []driver.Column, hi int) error {
 		switch c.Type {
 		case driver.Real:
 			rows = len(c.Reals)
-			k.reals = (*C.double)(pin(&p.pinner, c.Reals))
+			k.reals = (*C.double)(pin(p, c.Reals))
 		case driver.Text, driver.Blob:
 			rows = len(c.Spans)
-			k.spans = (*C.native_span)(pin(&p.pinner, c.Spans))
-			k.data = (*C.char)(pin(&p.pinner, c.Data))
+			k.spans = (*C.native_span)(pin(p, c.Spans))
+			k.data = (*C.char)(pin(p, c.Data))
 			k.size = C.uint64_t(len(c.Data))
 		default:
 			rows = len(c.Ints)
-			k.ints = (*C.int64_t)(pin(&p.pinner, c.Ints))
+			k.ints = (*C.int64_t)(pin(p, c.Ints))
 		}
 		if c.Nulls != nil {
 			rows = min(rows, len(c.Nulls))
-			k.nulls = (*C.bool)(pin(&p.pinner, c.Nulls))
+			k.nulls = (*C.bool)(pin(p, c.Nulls))
 		}
 		if rows < hi {
 			return fmt.Errorf("column %d has %d rows, but row %d is asked for", i, rows, hi-1)
@@ -138,12 +143,23 @@ func (p *parameters) pin(columns []driver.Column, hi int) error {
 	return nil
 }
 
-func pin[T any](p *runtime.Pinner, s []T) unsafe.Pointer {
-	if len(s) == 0 {
+// pin pins the object that s lies in, unless it is one of the last that were:
+// the columns of an INSERT of many rows share theirs, and to pin an object once
+// more takes the runtime longer than a parameter takes SQLite.
+func pin[T any](p *parameters, s []T) unsafe.Pointer {
+	if cap(s) == 0 {
 		return nil
 	}
 	d := unsafe.SliceData(s)
-	p.Pin(d)
+	first := uintptr(unsafe.Pointer(d))
+	for _, m := range p.recent {
+		if m.first <= first && first < m.end {
+			return unsafe.Pointer(d)
+		}
+	}
+	p.pinner.Pin(d)
+	p.recent[p.turn%len(p.recent)] = memory{first, first + uintptr(cap(s))*unsafe.Sizeof(*d)}
+	p.turn++
 	return unsafe.Pointer(d)
 }
 
@@ -153,6 +169,7 @@ func (p *parameters) unset() {
 		clear(p.pinned[:p.pins])
 		p.pins = 0
 		p.pinner.Unpin()
+		clear(p.recent[:])
 	}
 }
 

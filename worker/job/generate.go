@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -167,9 +168,10 @@ const (
 
 // chunk is rows that have been made, and how the INSERTs take them.
 type chunk struct {
-	made    driver.Batch // a row to a row
-	inserts driver.Batch // an INSERT to a row
-	count   int          // of INSERTs
+	made    driver.Batch  // a row to a row
+	inserts driver.Batch  // an INSERT to a row
+	spans   []driver.Span // of all its columns, side by side
+	count   int           // of INSERTs
 }
 
 // arrange lays out the rows for INSERTs of per rows each. All but ID are bound
@@ -187,9 +189,10 @@ func (k *chunk) arrange(per int) {
 	for i := 0; i < len(ids); i += per {
 		first.Ints = append(first.Ints, ids[i])
 	}
+	k.spans = slices.Grow(k.spans[:0], (len(b.Columns)-1)*k.count)
 	for j := range b.Columns[1:] {
 		to, from := &b.Columns[1+j], &columns[j%len(columns)]
-		to.Type, to.Data, to.Spans = driver.Text, from.Data, to.Spans[:0]
+		to.Type, to.Data, to.Spans = driver.Text, from.Data, k.spans[j*k.count:j*k.count]
 		for r := j / len(columns); r < len(ids); r += per {
 			to.Spans = append(to.Spans, from.Spans[r])
 		}

@@ -120,7 +120,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 		building()
 	}
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
-		return "", nil, fmt.Errorf("making the cache for workers: %w", err)
+		return "", nil, fmt.Errorf("making the cache for workers: %w: name another directory with --worker-cache", err)
 	}
 	return path, with, b.build(ctx, ref, path)
 }
@@ -232,7 +232,7 @@ func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
 func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 	temp, err := os.MkdirTemp(filepath.Dir(path), "building-")
 	if err != nil {
-		return fmt.Errorf("making the cache for workers: %w", err)
+		return fmt.Errorf("making the cache for workers: %w: name another directory with --worker-cache", err)
 	}
 	defer os.RemoveAll(temp)
 	out := filepath.Join(temp, filepath.Base(path))

@@ -45,10 +45,15 @@ machine, and what the library cannot do or does differently.`,
 			b := &lab.Builder{Source: src, Cache: cache}
 			w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "DRIVER\tVERSION\tKIND\tINTERFACE\tWORKER")
+			missing := map[string]error{}
 			for i := range known {
 				k := &known[i]
 				version, state, err := workerState(cmd.Context(), b, lab.Ref{Name: k.Name, Known: k})
-				if err != nil {
+				var unavailable *lab.BuildError
+				switch {
+				case errors.As(err, &unavailable):
+					missing[k.Name] = unavailable
+				case err != nil:
 					return err
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.Name, version, k.Kind, k.Interface, state)
@@ -59,6 +64,9 @@ machine, and what the library cannot do or does differently.`,
 			fmt.Fprintln(env.stdout)
 			for _, k := range known {
 				fmt.Fprintf(env.stdout, "%s (%s): %s\n", k.Name, k.Module, k.About)
+				if err := missing[k.Name]; err != nil {
+					fmt.Fprintf(env.stdout, "  unavailable: %v\n", err)
+				}
 				for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
 					fmt.Fprintf(env.stdout, "  %s: %s\n", what, strings.TrimSpace(k.Limits[what]))
 				}
@@ -75,21 +83,21 @@ machine, and what the library cannot do or does differently.`,
 }
 
 // workerState says which version of a driver would be measured, and whether its
-// worker is there.
+// worker is there. The error is a [*lab.BuildError] where it cannot be.
 func workerState(ctx context.Context, b *lab.Builder, ref lab.Ref) (version, state string, err error) {
-	version, state = cmp.Or(ref.Known.Version, "-"), "not built yet"
+	version = cmp.Or(ref.Known.Version, "-")
 	built, err := b.Built(ctx, ref)
-	var unavailable *lab.BuildError
 	switch {
-	case errors.As(err, &unavailable):
-		return version, "unavailable: " + unavailable.Error(), nil
 	case err != nil:
-		return "", "", err
+		return version, "unavailable", err
 	case len(ref.Known.Command) > 0:
 		_, with, err := b.Worker(ctx, ref, nil)
-		return with["module_version"], "found", err
+		if err != nil {
+			return version, "unavailable", err
+		}
+		return with["module_version"], "found", nil
 	case built:
-		state = "built"
+		return version, "built", nil
 	}
-	return version, state, nil
+	return version, "not built yet", nil
 }

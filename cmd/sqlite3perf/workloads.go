@@ -71,8 +71,8 @@ func listWorkloads(out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		first, _, _ := strings.Cut(l.About, "\n")
-		fmt.Fprintf(w, "%s\t%s\n", name, first)
+		first, _, _ := strings.Cut(strings.Join(strings.Fields(l.About), " "), ". ")
+		fmt.Fprintf(w, "%s\t%s.\n", name, strings.TrimSuffix(first, "."))
 	}
 	return w.Flush()
 }

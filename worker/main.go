@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"sync"
+	"syscall"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
@@ -23,6 +25,9 @@ func Main(d driver.Driver) {
 		fmt.Fprintf(os.Stderr, "%s is the sqlite3perf worker for %s: it takes no arguments and speaks the worker protocol on standard input and output; sqlite3perf run --drivers %s starts it\n", os.Args[0], d.Info().Name, d.Info().Name)
 		os.Exit(2)
 	}
+	// A lab that has gone takes no answers: then the database is removed, which
+	// the signal would prevent.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// A phase may run for long on a context that cannot be cancelled, as its
 	// workload asks: so when the lab has gone the whole process goes.
 	abandon := func() { os.Exit(1) }

@@ -40,14 +40,20 @@ func (t *trial) serve(ctx context.Context, out *answers) error {
 			err = failf("close", "closing the database: %w", cerr)
 		}
 	}
-	t.owned.Store(false)
-	if gone := context.Cause(ctx); gone != nil {
-		return fmt.Errorf("worker: %w", gone)
-	}
+	answer := Response{Type: TypeDone}
 	if err != nil {
-		return out.send(Response{Type: TypeFailed, Reason: reasonOf(err, phase)})
+		answer = Response{Type: TypeFailed, Reason: reasonOf(err, phase)}
 	}
-	return out.send(Response{Type: TypeDone})
+	owned := t.owned.Swap(false)
+	if gone := context.Cause(ctx); gone != nil {
+		err = fmt.Errorf("worker: %w", gone)
+	} else {
+		err = out.send(answer)
+	}
+	if err != nil && owned {
+		removeDatabase(t.req.Path)
+	}
+	return err
 }
 
 func (t *trial) run(ctx context.Context, out *answers) (phase string, err error) {

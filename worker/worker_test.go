@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -384,6 +385,33 @@ func TestDescribe(t *testing.T) {
 	got := serve(t, newFake(), worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})
 	if got[0].Type != worker.TypeInfo || got[0].Info.Name != "fake" || got[0].Protocol != worker.Protocol {
 		t.Errorf("answered %+v", got[0])
+	}
+}
+
+// unread takes a number of answers and no more.
+type unread int
+
+func (n *unread) Write(b []byte) (int, error) {
+	if *n--; *n < 0 {
+		return 0, syscall.EPIPE
+	}
+	return len(b), nil
+}
+
+// A worker whose answers are not taken leaves no database.
+func TestAnswersNotTaken(t *testing.T) {
+	for taken := range 4 { // ready, phase, sample, done
+		req := trialOf(t, blog(1, insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1})), nil)
+		requests, in := io.Pipe()
+		go func() { _ = json.NewEncoder(in).Encode(req) }()
+		left := unread(taken)
+		if err := worker.Serve(t.Context(), newFake(), requests, &left); !errors.Is(err, syscall.EPIPE) {
+			t.Errorf("after %d answers: returned %v", taken, err)
+		}
+		if _, err := os.Stat(req.Path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("after %d answers the database is left: %v", taken, err)
+		}
+		in.Close()
 	}
 }
 

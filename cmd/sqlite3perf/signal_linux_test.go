@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +16,9 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
 // place is a directory with the test's workers, and an environment in which all
@@ -312,6 +315,47 @@ func TestKilledWithAWorkerAsleep(t *testing.T) {
 	p.asleep(s)
 	s.signal(os.Kill)
 	s.wait()
+	p.alone()
+}
+
+// A worker whose lab ends between two answers is not ended by the signal that
+// comes of writing to nobody, which would leave its database.
+func TestWorkerThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	w, err := workload.Load(filepath.Join(p.dir, "tiny.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := w.Plan(workload.Quick, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	cmd := exec.Command(filepath.Join(p.dir, "good"))
+	cmd.Env, cmd.Stdout = p.env, write
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	err = json.NewEncoder(in).Encode(worker.Request{
+		Type: worker.TypeTrial, Protocol: worker.Protocol, Path: filepath.Join(p.dir, "test.db"), Settings: w.Settings, Plan: plan,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("it ended with %v, want exit status 1", err)
+	}
 	p.alone()
 }
 

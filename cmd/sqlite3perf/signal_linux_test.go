@@ -321,9 +321,7 @@ func TestKilledWithAWorkerAsleep(t *testing.T) {
 // A worker whose lab ends between two answers is not ended by the signal that
 // comes of writing to nobody, which would leave its database.
 func TestWorkerThatNobodyReads(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t)
-	w, err := workload.Load(filepath.Join(p.dir, "tiny.yaml"))
+	w, err := workload.Load("testdata/tiny.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,32 +329,45 @@ func TestWorkerThatNobodyReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, write, err := os.Pipe()
+	python, err := filepath.Abs("../../drivers/python/worker.py")
 	if err != nil {
 		t.Fatal(err)
 	}
-	read.Close()
-	cmd := exec.Command(filepath.Join(p.dir, "good"))
-	cmd.Env, cmd.Stdout = p.env, write
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	for name, command := range map[string][]string{"Go": {"./good"}, "Python": {"python3", python}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(command[0]); err != nil && name == "Python" {
+				t.Skip("no python3 in PATH")
+			}
+			p := newPlace(t)
+			read, write, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			read.Close()
+			cmd := exec.Command(command[0], command[1:]...)
+			cmd.Dir, cmd.Env, cmd.Stdout = p.dir, p.env, write
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			write.Close()
+			err = json.NewEncoder(in).Encode(worker.Request{
+				Type: worker.TypeTrial, Protocol: worker.Protocol, Path: filepath.Join(p.dir, "test.db"), Settings: w.Settings, Plan: plan,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var exit *exec.ExitError
+			if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+				t.Errorf("it ended with %v, want exit status 1", err)
+			}
+			p.alone()
+		})
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	write.Close()
-	err = json.NewEncoder(in).Encode(worker.Request{
-		Type: worker.TypeTrial, Protocol: worker.Protocol, Path: filepath.Join(p.dir, "test.db"), Settings: w.Settings, Plan: plan,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("it ended with %v, want exit status 1", err)
-	}
-	p.alone()
 }
 
 // While workers are built there is no trial under way to wait for.

@@ -590,10 +590,12 @@ class Trial:
         self.phase = None
         self.conns = []
         self.owned = threading.Lock()
+        self.begun = False  # the database is this trial's
 
     def run(self):
         if os.path.exists(self.path):
             raise Failure("path", f"{self.path} exists already: a trial makes its own database")
+        self.begun = True
         threading.Thread(target=self.watch, daemon=True).start()
         check_settings(self.settings)
         try:
@@ -624,12 +626,17 @@ class Trial:
         while os.read(0, 1 << 16):
             pass
         if self.owned.acquire(blocking=False):
+            self.abandon()
+
+    def abandon(self):
+        """Leaves no database, and ends the process."""
+        if self.begun:
             for suffix in "", "-wal", "-shm", "-journal":
                 try:
                     os.remove(self.path + suffix)
                 except OSError:
                     pass
-            os._exit(1)
+        os._exit(1)
 
     def proof(self):
         seen = self.observe()
@@ -1306,9 +1313,15 @@ def main():
         finally:
             trial.close()
     except Exception as e:
-        answer(type="failed", reason=reason(e, trial and trial.phase))
+        last = {"type": "failed", "reason": reason(e, trial and trial.phase)}
     else:
-        answer(type="done")
+        last = {"type": "done"}
+    try:
+        answer(**last)
+    except BrokenPipeError:  # the lab has gone
+        if trial:
+            trial.abandon()
+        raise
 
 
 if __name__ == "__main__":

@@ -38,7 +38,8 @@ func (e *JobError) Error() string { return e.Reason.Message }
 
 // RunJob has a worker do a job. When stop is closed the worker is asked to stop
 // in good order, and what it has done until then is the result; when ctx ends it
-// is killed. Where the worker gives a reason the error is a [*JobError].
+// is killed. Where the worker gives a reason the error is a [*JobError], and what
+// it did until then may be there beside it.
 func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan struct{}) (*job.Result, error) {
 	path, err := filepath.Abs(r.Path)
 	if err != nil {
@@ -92,7 +93,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	case given.Err() != nil:
 		return nil, given.Err() // what a worker says while it is killed is of no account
 	case err != nil:
-		return nil, err
+		return res, err
 	}
 	message := "the worker exited before it had answered"
 	if killed(cmd.ProcessState) {
@@ -136,7 +137,7 @@ func hearJob(stdout io.Reader, r *JobRequest) (*job.Result, error) {
 			}
 			return a.Result, nil
 		case a.Type == worker.TypeFailed && a.Reason != nil:
-			return nil, &JobError{*a.Reason}
+			return a.Result, &JobError{*a.Reason}
 		default:
 			return nil, protocol("the worker answered a job with %.80q", lines.Text())
 		}

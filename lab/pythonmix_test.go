@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,6 +150,15 @@ func TestPythonWorkerCannot(t *testing.T) {
 	bad.DataSets = append(bad.DataSets[:0:0], bad.DataSets...)
 	bad.DataSets[0].Columns = append(bad.DataSets[0].Columns[:0:0], bad.DataSets[0].Columns...)
 	bad.DataSets[0].Columns[0].Generator.Kind = "oracle"
+	narrow := *c.Plan
+	narrow.Phases = slices.Clone(narrow.Phases)
+	for i := range narrow.Phases {
+		if q := narrow.Phases[i].Query; q != nil {
+			fewer := *q
+			fewer.Columns = append(slices.Clone(fewer.Columns), fewer.Columns[0])
+			narrow.Phases[i].Query = &fewer
+		}
+	}
 	empty := *c.Plan
 	empty.Phases = append(empty.Phases[:0:0], empty.Phases...)
 	empty.Phases[0].Insert = nil
@@ -159,6 +169,7 @@ func TestPythonWorkerCannot(t *testing.T) {
 	}{
 		"there":     {func(r *worker.Request) { r.Path = there }, "path", "there.db exists already"},
 		"generator": {func(r *worker.Request) { r.Plan = &bad }, "unsupported", `no generator of kind 'oracle'`},
+		"columns":   {func(r *worker.Request) { r.Plan = &narrow }, "error", "declared: SELECT"},
 		"phase":     {func(r *worker.Request) { r.Plan = &empty }, "unsupported", "runs no"},
 		"setting":   {func(r *worker.Request) { r.Settings = driver.Settings{"shape": "round"} }, "setting", "shape"},
 		"pipeline": {func(r *worker.Request) {

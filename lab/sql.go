@@ -38,18 +38,23 @@ func CheckSQL(ctx context.Context, p *workload.Plan) error {
 			return fmt.Errorf("schema: %w", err)
 		}
 	}
-	compile := func(statement string, parameters int) error {
-		_, err := db.ExecContext(ctx, "EXPLAIN "+statement, make([]any, parameters)...)
+	// compile returns how many columns the statement's rows have; 0: it is not known.
+	compile := func(statement string, parameters int) (columns int, err error) {
+		columns, err = explain(ctx, db, statement, parameters)
 		if foreign(err) {
-			return nil
+			return 0, nil
 		}
-		return err
+		return columns, err
 	}
 	call := func(c *workload.Call) error {
 		if c.SQL == "" {
 			return nil
 		}
-		return compile(c.SQL, len(c.Parameters))
+		n, err := compile(c.SQL, len(c.Parameters))
+		if err != nil || n == 0 || n == len(c.Columns) {
+			return err
+		}
+		return fmt.Errorf("its rows have %d columns, and columns lists %d: write one type for each", n, len(c.Columns))
 	}
 	for i := range p.Phases {
 		ph := &p.Phases[i]
@@ -59,7 +64,7 @@ func CheckSQL(ctx context.Context, p *workload.Plan) error {
 			for _, name := range ph.Insert.Sets {
 				if err == nil {
 					statement, parameters := p.DataSet(name).InsertSQL(1)
-					err = compile(statement, len(parameters))
+					_, err = compile(statement, len(parameters))
 				}
 			}
 		case ph.Query != nil:
@@ -85,6 +90,29 @@ func CheckSQL(ctx context.Context, p *workload.Plan) error {
 		}
 	}
 	return nil
+}
+
+// explain compiles a statement and returns how many columns its rows have, which
+// the program of SQLite's virtual machine tells (https://www.sqlite.org/opcode.html);
+// 0: it gives no rows.
+func explain(ctx context.Context, db *sql.Conn, statement string, parameters int) (columns int, err error) {
+	rows, err := db.QueryContext(ctx, "EXPLAIN "+statement, make([]any, parameters)...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var opcode string
+		var p2 int
+		var other any
+		if err := rows.Scan(&other, &opcode, &other, &p2, &other, &other, &other, &other); err != nil {
+			return 0, err
+		}
+		if opcode == "ResultRow" {
+			columns = p2
+		}
+	}
+	return columns, rows.Err()
 }
 
 var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|unsupported`)

@@ -41,6 +41,7 @@ func TestCheckSQL(t *testing.T) {
 		"generated": {"name TEXT", "nom TEXT", "phase fill: .*table people has no column named name"},
 		"script":    {"CREATE INDEX", "CREATE INDX", "phase index: .*syntax error"},
 		"index":     {"by_name ON", "by_nome ON", "phase read: .*no such index: by_name"},
+		"columns":   {"SELECT id, name", "SELECT id, name, 3", "phase read: its rows have 3 columns, and columns lists 2"},
 		"function":  {"SELECT id, name", "SELECT id, ours(name)", ""}, // which a driver may have
 		"module":    {"CREATE TABLE people (", "CREATE VIRTUAL TABLE people USING ours(", ""},
 	} {

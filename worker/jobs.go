@@ -19,7 +19,7 @@ func serveJob(ctx context.Context, d driver.Driver, req *Request, out *answers) 
 	case err != nil && ctx.Err() != nil:
 		return out.send(Response{Type: TypeResult, Result: &job.Result{Interrupted: true}})
 	case err != nil:
-		return out.send(Response{Type: TypeFailed, Reason: reasonOf(err, "")})
+		return out.send(Response{Type: TypeFailed, Reason: reasonOf(err, ""), Result: res})
 	}
 	return out.send(Response{Type: TypeResult, Result: res})
 }

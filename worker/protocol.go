@@ -70,6 +70,6 @@ type Response struct {
 	Address  string         `json:"address,omitempty"`  // listening: host:port
 	Sample   *result.Sample `json:"sample,omitempty"`   // sample, served
 	Progress *job.Progress  `json:"progress,omitempty"` // progress
-	Result   *job.Result    `json:"result,omitempty"`   // result
+	Result   *job.Result    `json:"result,omitempty"`   // result, failed
 	Reason   *result.Reason `json:"reason,omitempty"`   // failed
 }

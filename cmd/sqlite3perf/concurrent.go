@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,9 +117,9 @@ func concurrent(ctx context.Context, env *environment, o *concurrentOptions) err
 	if err := o.settings(t.request.Settings); err != nil {
 		return err
 	}
-	res, err := t.run(ctx, w)
-	if err != nil {
-		return err
+	res, failed := t.run(ctx, w)
+	if failed != nil && (res == nil || res.Concurrent == nil || res.Concurrent.Readers.Operations+res.Concurrent.Writers.Operations == 0) {
+		return failed
 	}
 	if o.format == "json" {
 		d := t.document("concurrent", res)
@@ -127,11 +128,14 @@ func concurrent(ctx context.Context, env *environment, o *concurrentOptions) err
 	} else if res.Concurrent != nil {
 		err = t.printConcurred(&o.Concurrent, res.Concurrent)
 	}
-	if err == nil && res.Interrupted {
+	switch {
+	case err != nil || failed != nil:
+		return cmp.Or(failed, err)
+	case res.Interrupted:
 		fmt.Fprintln(env.stderr, "interrupted")
 		return statusError(exitInterrupted)
 	}
-	return err
+	return nil
 }
 
 // activityLine is what went on in a second.

@@ -172,7 +172,8 @@ func (t *task) checkDriver(ctx context.Context) error {
 }
 
 // run has the driver's worker do the job. The first Ctrl-C stops it in good
-// order, the second kills it.
+// order, the second kills it. What a job that fails has done until then is
+// there beside the error, where the worker tells.
 func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -224,7 +225,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 		if told.Reason.Code == job.CodeUsage {
 			return nil, usageError{err}
 		}
-		return nil, err
+		return res, err
 	}
 	return nil, fmt.Errorf("driver %s: %w", t.ref.Name, err)
 }

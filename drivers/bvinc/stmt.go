@@ -16,6 +16,8 @@ type stmt struct {
 	args  []any
 	row   driver.Row
 	blobs [][]byte // a buffer per column
+
+	checked bool // compiled at each execution: the columns are as declared
 }
 
 func compile(c *sqlite3.Conn, sql string) (*sqlite3.Stmt, error) {
@@ -81,6 +83,12 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 			return err
 		}
 		defer q.Close()
+		if !s.checked {
+			if err := s.st.CheckColumns(q.ColumnCount()); err != nil {
+				return err
+			}
+			s.checked = true
+		}
 	} else {
 		defer q.Reset()
 	}

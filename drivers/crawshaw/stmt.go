@@ -14,6 +14,8 @@ type stmt struct {
 	held  *sqlite.Stmt // nil: asked of the connection's cache, or compiled, at each execution
 	row   driver.Row
 	blobs [][]byte // a buffer per column
+
+	checked bool // ad hoc: the columns are as declared
 }
 
 // acquire returns the library's statement, to be given back by release.
@@ -23,6 +25,13 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 		return s.held, nil
 	case s.st.AdHoc:
 		q, _, err := s.conn.PrepareTransient(s.st.SQL)
+		if err == nil && !s.checked {
+			if err := s.st.CheckColumns(q.ColumnCount()); err != nil {
+				q.Finalize()
+				return nil, err
+			}
+			s.checked = true
+		}
 		return q, err
 	default:
 		return s.conn.Prepare(s.st.SQL)

@@ -38,8 +38,9 @@ static int compile(native_stmt *s) {
   int rc = sqlite3_prepare_v3(s->conn->db, s->sql, s->sql_size, s->ad_hoc ? 0 : SQLITE_PREPARE_PERSISTENT,
                               &s->stmt, 0);
   if (rc != SQLITE_OK) return rc;
+  const int has = sqlite3_column_count(s->stmt); /* of no statement: 0 */
   /* An empty statement, or not the columns that cells have been declared for. */
-  if (!s->stmt || (s->columns > 0 && sqlite3_column_count(s->stmt) != s->columns)) {
+  if (!s->stmt || (has > 0 && s->columns > 0 && has != s->columns)) {
     sqlite3_finalize(s->stmt);
     s->stmt = 0;
     return SQLITE_MISUSE;

@@ -835,6 +835,7 @@ class Trial:
         decode = decoder(types) or (lambda row: row)
         for values in self.executions(p):
             for row in self.conns[0].execute(q["sql"], values):
+                check_columns(q, row)
                 checksum_row(h, decode(row), types)
         return h.hexdigest()
 
@@ -900,6 +901,7 @@ class Trial:
                     types, n = call.get("columns"), 0
                     for row in conn.execute(call["sql"], values).fetchall():
                         if types:
+                            check_columns(call, row)
                             checksum_row(h, (decoder(types) or list)(row), types)
                             n += 1
                     check_rows(call, n)
@@ -928,6 +930,11 @@ def result_of(conn, sql, values):
 def check_rows(call, n):
     if call.get("columns") and call["rows"] >= 0 and n != call["rows"]:
         raise Failure("rows", f"{call['sql']} returned {n} rows, expected {call['rows']}")
+
+
+def check_columns(call, row):
+    if len(row) != len(call["columns"]):
+        raise Failure("error", f"the result has {len(row)} columns, and {len(call['columns'])} are declared: {call['sql']}")
 
 
 class MixClock:

@@ -17,6 +17,8 @@ type stmt struct {
 	st    driver.Statement
 	conn  *sqlite.Conn
 	blobs [][]byte // a buffer per column
+
+	checked bool // ad hoc: the columns are as declared
 }
 
 // acquire returns the library's statement, to be given back by release.
@@ -30,6 +32,13 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	if s.st.AdHoc {
 		q, _, err := s.conn.PrepareTransient(s.st.SQL)
+		if err == nil && !s.checked {
+			if err := s.st.CheckColumns(q.ColumnCount()); err != nil {
+				q.Finalize()
+				return nil, err
+			}
+			s.checked = true
+		}
 		return q, err
 	}
 	return s.conn.Prepare(s.st.SQL)

@@ -153,6 +153,9 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 	if err != nil {
 		return nil, wrap(err)
 	}
+	if err := st.CheckColumns(q.ColumnCount()); err != nil {
+		return nil, err
+	}
 	if !pooled {
 		s.held = q
 	}

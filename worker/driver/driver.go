@@ -149,6 +149,16 @@ type Statement struct {
 	AdHoc bool
 }
 
+// CheckColumns returns an error unless a result of n columns is the one that is
+// declared: libraries that read columns by their number do not notice. Without
+// columns there are no rows to be misread.
+func (s *Statement) CheckColumns(n int) error {
+	if n > 0 && len(s.Columns) > 0 && len(s.Columns) != n {
+		return fmt.Errorf("the result has %d columns, and %d are declared: %s", n, len(s.Columns), s.SQL)
+	}
+	return nil
+}
+
 // Stmt is a statement made ready.
 type Stmt interface {
 	// Exec runs the statement for the rows lo ≤ r < hi of b, b.PerExec rows
@@ -161,7 +171,9 @@ type Stmt interface {
 	// hands every row of the result to visit, each column decoded into the
 	// Go value of its declared type. The Row and its Blobs are valid only
 	// during the call; its Texts are strings of Go's own. It reads to the
-	// end, unless visit returns an error, which it then returns.
+	// end, unless visit returns an error, which it then returns. That a result
+	// with rows has another number of columns than is declared is an error, of
+	// Prepare or of Query.
 	Query(ctx context.Context, b *Batch, r int, visit func(Row) error) error
 
 	Close() error

@@ -117,8 +117,9 @@ func (j *Job) Check() error {
 }
 
 // Run does the job. When ctx ends it stops in good order, leaving the database
-// consistent, and returns what it has done. Tell is called from one goroutine
-// at a time.
+// consistent, and returns what it has done. When it fails, so does Concurrent,
+// beside the error; the others say in words how far they have come. Tell is
+// called from one goroutine at a time.
 func (j *Job) Run(ctx context.Context, d *Database, tell func(Progress)) (*Result, error) {
 	if err := j.Check(); err != nil {
 		return nil, &Error{CodeUsage, err}
@@ -139,7 +140,10 @@ func (j *Job) Run(ctx context.Context, d *Database, tell func(Progress)) (*Resul
 			res.Interrupted = true
 			return res, nil
 		}
-		return nil, err
+		if res.Concurrent == nil {
+			return nil, err
+		}
+		return res, err
 	}
 	return res, nil
 }

@@ -136,15 +136,17 @@ func (p *Pragma) set(ctx context.Context, conn driver.Conn, r *Result) error {
 			}
 			return errorf(CodeUsage, "this driver's SQLite has no pragma %q: %s", a.Name, hint)
 		}
-		if len(known) == 0 {
-			// Before anything is set; one that SQLite does not know answers nothing.
-			answer, err := readPragma(ctx, conn, a.Name)
-			if err == nil && len(answer) == 0 {
-				err = unreadable(a.Name)
-			}
-			if err != nil {
-				return err
-			}
+		if len(known) > 0 && !p.sets() {
+			continue
+		}
+		// What cannot be read is told before anything is set. One that SQLite does
+		// not know answers nothing.
+		answer, err := readPragma(ctx, conn, a.Name)
+		if err == nil && len(answer) == 0 && len(known) == 0 {
+			err = unreadable(a.Name)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	for _, a := range p.Pragmas {

@@ -7,9 +7,9 @@
 // key, which their driver.json declares among its limits. Of such a check the
 // suite demands that it fails, so that a declaration that no longer holds is an
 // error too. Beside settings ("cache=shared") and types ("blob=empty"), the keys
-// are "codes=extended", "context=rows", "context=query", "context=exec",
-// "script=trailing comment" and "close=failed transaction"; the checks that
-// carry them say what is meant.
+// are "codes=extended", "columns=count", "context=rows", "context=query",
+// "context=exec", "script=trailing comment" and "close=failed transaction"; the
+// checks that carry them say what is meant.
 package drivertest
 
 import (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -20,6 +21,7 @@ func statementChecks() []Check {
 		{Name: "statements/no parameters", Test: noParameters},
 		{Name: "statements/query with a row", Test: queryRow},
 		{Name: "statements/result without rows", Test: noRows},
+		{Name: "statements/columns that are not declared", Key: "columns=count", Test: undeclaredColumns},
 		{Name: "statements/100,000 rows", Test: readToEnd},
 		{Name: "statements/visit error", Test: visitError},
 		{Name: "statements/reuse after an error", Test: reuseAfterError},
@@ -183,6 +185,21 @@ func noRows(ctx context.Context, d driver.Driver, dir string) error {
 				return err
 			}
 			return diff(got, nil)
+		})
+	})
+}
+
+func undeclaredColumns(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, intTable+"; INSERT INTO t VALUES (1, 2)", func(x *db) error {
+		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+			for n := 1; n <= 3; n += 2 {
+				cols := columns(slices.Repeat([]driver.Type{driver.Int}, n)...)
+				got, err := query(ctx, r, driver.Statement{SQL: "SELECT id, n FROM t", Columns: cols, AdHoc: adHoc}, nil, 0)
+				if err == nil {
+					return fmt.Errorf("two columns where %d are declared: got %v, want an error", n, got)
+				}
+			}
+			return want(ctx, r, "SELECT count(*) FROM t", 1)
 		})
 	})
 }

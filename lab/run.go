@@ -148,6 +148,9 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 	if len(active) == 0 {
 		return StoppedNothingLeft, nil
 	}
+	if l.interrupted() {
+		return StoppedInterrupted, nil
+	}
 	l.Noise.BeforeRound(round)
 	begin := l.Now()
 	// A generator of its own for each round: the order does not depend on how

@@ -16,7 +16,7 @@ import (
 func serveJob(ctx context.Context, d driver.Driver, req *Request, out *answers) error {
 	res, err := runJob(ctx, d, req, out)
 	switch {
-	case err != nil && ctx.Err() != nil:
+	case err != nil && job.Interrupted(ctx, err): // before it began, or behind its end
 		return out.send(Response{Type: TypeResult, Result: &job.Result{Interrupted: true}})
 	case err != nil:
 		return out.send(Response{Type: TypeFailed, Reason: reasonOf(err, ""), Result: res})

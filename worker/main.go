@@ -72,11 +72,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 		defer cancel(nil)
 		go func() {
 			_, err := io.Copy(io.Discard, in)
-			cancel(fmt.Errorf("the lab has gone: %w", errors.Join(err, io.EOF)))
-			if t.owned.Swap(false) {
-				removeDatabase(req.Path)
-				abandon()
-			}
+			t.giveUp(err, cancel, abandon)
 		}()
 		return t.serve(ctx, out)
 	case TypeJob:

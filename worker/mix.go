@@ -171,7 +171,8 @@ func collect(clients []*mixClient, s *result.Sample) error {
 func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*workload.Call) driver.Statement) error {
 	for i := range c.mix.Operations {
 		o := &c.mix.Operations[i]
-		op := mixOp{Operation: o, latency: latency.New()}
+		c.ops = append(c.ops, mixOp{Operation: o, latency: latency.New()})
+		op := &c.ops[i]
 		for j := range o.Calls {
 			call := mixCall{Call: &o.Calls[j], reads: len(o.Calls[j].Columns) > 0, want: o.Calls[j].Rows, exclusive: slices.Contains(o.Mutex, j)}
 			if len(call.Parameters) > 0 {
@@ -190,7 +191,6 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*worklo
 		if len(op.calls) == 1 && op.calls[0].reads && !op.Transaction && !c.mix.Mutex && !op.calls[0].exclusive {
 			op.query = &op.calls[0]
 		}
-		c.ops = append(c.ops, op)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func serveRequest(ctx context.Context, d driver.Driver, req *Request, in *bufio.
 		for {
 			line, err := in.ReadBytes('\n')
 			if err != nil {
-				cancel(fmt.Errorf("%w: %w", errGone, errors.Join(err, io.EOF)))
+				t.giveUp(err, cancel, abandon)
 				return
 			}
 			var req Request
@@ -54,12 +54,16 @@ func serveRequest(ctx context.Context, d driver.Driver, req *Request, in *bufio.
 			}
 		}
 	}()
-	err := t.serve(ctx, out)
-	if errors.Is(err, errGone) {
+	return t.serve(ctx, out)
+}
+
+// giveUp ends a trial because its requests have ended: the lab has gone.
+func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()) {
+	cancel(fmt.Errorf("%w: %w", errGone, errors.Join(err, io.EOF)))
+	if t.owned.Swap(false) {
 		removeDatabase(t.req.Path)
 		abandon()
 	}
-	return err
 }
 
 // order waits for the order that comes next.

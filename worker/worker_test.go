@@ -118,6 +118,14 @@ func TestProof(t *testing.T) {
 	}
 }
 
+// A driver that has a file where memory was asked for is found out.
+func TestProofOfMemory(t *testing.T) {
+	got := serve(t, newFake(), trialOf(t, blog(1), driver.Settings{"mode": "memory"}))
+	if r := got[0]; r.Type != worker.TypeReady || r.Proof.Connections[0]["mode"] != "rwc" {
+		t.Errorf("answered %+v, proof %+v; want mode=rwc", r, r.Proof)
+	}
+}
+
 // selectUsers is a query phase that reads a user by its number.
 func selectUsers(rows int64) workload.Phase {
 	return workload.Phase{Name: "query", Query: &workload.Query{
@@ -365,6 +373,26 @@ func TestServeRefuses(t *testing.T) {
 	}
 	if data, err := os.ReadFile(existing.Path); err != nil || string(data) != "somebody's" {
 		t.Errorf("the file that existed is now %q, %v", data, err)
+	}
+}
+
+// A request that is refused harms no file, though nobody waits for the answer.
+func TestRefusedAndGone(t *testing.T) {
+	req := trialOf(t, blog(3, httpPhase()), nil)
+	if err := os.WriteFile(req.Path, []byte("somebody's"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, req.Type = range []string{worker.TypeServe, worker.TypeTrial} {
+		line, err := json.Marshal(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 500 { // the refusal and the end of the requests race
+			_ = worker.Serve(t.Context(), newFake(), bytes.NewReader(append(line, '\n')), io.Discard)
+			if data, err := os.ReadFile(req.Path); err != nil || string(data) != "somebody's" {
+				t.Fatalf("%s: the file that existed is now %q, %v", req.Type, data, err)
+			}
+		}
 	}
 }
 

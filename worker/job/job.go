@@ -37,7 +37,7 @@ type Result struct {
 
 // Progress tells how a job goes on.
 type Progress struct {
-	Stage     string    `json:"stage,omitempty"`      // begun with this: create, insert, vacuum, query, first-row, rows
+	Stage     string    `json:"stage,omitempty"`      // create, insert, vacuum, first-row, rows, second, repetitions
 	ElapsedNS int64     `json:"elapsed_ns,omitempty"` // of the stage; first-row: since the query
 	Rows      int64     `json:"rows,omitempty"`       // so far
 	Second    *Activity `json:"second,omitempty"`     // concurrent: since the one before
@@ -136,7 +136,7 @@ func (j *Job) Run(ctx context.Context, d *Database, tell func(Progress)) (*Resul
 		tell(p)
 	}
 	if err := r.run(ctx, d, told, res); err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) || ctx.Err() != nil && interruptedBySQLite(err) {
+		if Interrupted(ctx, err) {
 			res.Interrupted = true
 			return res, nil
 		}
@@ -148,9 +148,10 @@ func (j *Job) Run(ctx context.Context, d *Database, tell func(Progress)) (*Resul
 	return res, nil
 }
 
-func interruptedBySQLite(err error) bool {
+// Interrupted reports whether err is what the end of ctx has led to.
+func Interrupted(ctx context.Context, err error) bool {
 	var e *driver.Error
-	return errors.As(err, &e) && e.Primary() == driver.CodeInterrupt
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.As(err, &e) && e.Primary() == driver.CodeInterrupt)
 }
 
 // query prepares, runs and closes one statement without parameters.

@@ -117,6 +117,9 @@ func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r 
 			if before, err = read(ctx, stmts[0], &b); err != nil {
 				return err
 			}
+			if len(before) == 0 {
+				return errorf(CodeDatabase, "table %s had %d rows, and now has none at depth %d: it is being written to", p.Table, out.Rows, depth-1)
+			}
 		}
 		g.keyset = integers(before[0], int64(p.Limit))
 		// This also brings both into the cache.

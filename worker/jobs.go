@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -28,6 +29,8 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 	if err := req.Job.Check(); err != nil {
 		return nil, &job.Error{Code: job.CodeUsage, Err: err}
 	}
+	_, serr := os.Stat(req.Path)
+	absent := errors.Is(serr, fs.ErrNotExist)
 	db := &job.Database{Path: req.Path, Settings: req.Settings, Seed: req.Seed}
 	db.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
 		return d.Open(ctx, req.Path, ownJournal(req.Path, req.Settings.With(over)))
@@ -41,6 +44,10 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 		}
 		if cerr := db.DB.Close(); err == nil && cerr != nil {
 			err = failf("close", "closing the database: %w", cerr)
+		}
+		// SQLite makes an empty file where it looks for a database.
+		if absent && refused(err) && fileSize(req.Path) == 0 {
+			err = errors.Join(err, os.Remove(req.Path))
 		}
 	}()
 	conns, err := takeAll(ctx, db.DB, req.Settings.PoolSize())
@@ -64,6 +71,12 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 		}
 	})
 	return res, errors.Join(err, unsent)
+}
+
+// refused reports whether a job has found that it cannot be done as it was asked.
+func refused(err error) bool {
+	var e *job.Error
+	return errors.As(err, &e) && e.Code == job.CodeUsage
 }
 
 // ownJournal has a database that is there keep its rollback journal, unless the

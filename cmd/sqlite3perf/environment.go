@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,7 +87,8 @@ func configure(cmd *cobra.Command) error {
 			c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		}
 		for _, key := range v.AllKeys() {
-			if !contains(names, key) {
+			// viper has them in lower case.
+			if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, key) }) {
 				return usagef("configuration file %s: unknown key %q%s", file, key, suggestion(key, names))
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,9 +66,11 @@ func (o *outputOptions) target() (file string, whole bool) {
 	return file, err != nil || fi.Mode().IsRegular() || fi.IsDir()
 }
 
-// besides makes a file that can take the place of another.
+// besides makes a file that can take the place of another, with the permissions
+// that a new one has.
 func besides(file string) (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(file), ".sqlite3perf-*")
+	name := fmt.Sprintf(".sqlite3perf-%016x", rand.Uint64())
+	return os.OpenFile(filepath.Join(filepath.Dir(file), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
 // reason is the error of a file's operation without the file's name.
@@ -149,9 +152,11 @@ func replace(file string, data []byte) error {
 		temp.Close()
 		return err
 	}
-	if err := temp.Chmod(0o644); err != nil {
-		temp.Close()
-		return err
+	if old, err := os.Stat(file); err == nil {
+		if err := temp.Chmod(old.Mode().Perm()); err != nil {
+			temp.Close()
+			return err
+		}
 	}
 	if err := temp.Close(); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -137,7 +138,7 @@ func makeDirectory(parent string) (dir string, tidy func(), err error) {
 	}
 	sweep(parent, time.Now().Add(-time.Hour))
 	if err = os.MkdirAll(parent, 0o755); err == nil {
-		dir, err = os.MkdirTemp(parent, "run-")
+		dir, err = os.MkdirTemp(parent, runDirectory+"*")
 	}
 	if err != nil {
 		tidy()
@@ -145,12 +146,16 @@ func makeDirectory(parent string) (dir string, tidy func(), err error) {
 	return dir, tidy, err
 }
 
+// runDirectory begins the name of the directory that a run has for its databases;
+// a number follows.
+const runDirectory = "sqlite3perf-run-"
+
 // sweep removes the directories that runs which were killed left in parent
 // before then and that hold no file.
 func sweep(parent string, then time.Time) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
-		if ours, _ := filepath.Match("run-[0-9]*", e.Name()); !ours {
+		if number, ours := strings.CutPrefix(e.Name(), runDirectory); !ours || strings.Trim(number, "0123456789") != "" {
 			continue
 		}
 		dir := filepath.Join(parent, e.Name())

@@ -13,17 +13,17 @@ import (
 
 func TestSweep(t *testing.T) {
 	parent := t.TempDir()
-	for _, dir := range []string{"run-1/trial-1", "run-1/trial-2", "run-2/trial-1", "run-3", "run-4/trial-1", "mine", "run-6"} {
+	for _, dir := range []string{"sqlite3perf-run-1/trial-1", "sqlite3perf-run-1/trial-2", "sqlite3perf-run-2/trial-1", "sqlite3perf-run-3", "sqlite3perf-run-4/trial-1", "mine", "sqlite3perf-run-6", "sqlite3perf-run-x"} {
 		if err := os.MkdirAll(filepath.Join(parent, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{"run-2/trial-1/a.db", "run-5"} {
+	for _, file := range []string{"sqlite3perf-run-2/trial-1/a.db", "sqlite3perf-run-5"} {
 		if err := os.WriteFile(filepath.Join(parent, file), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("mine", filepath.Join(parent, "run-7")); err != nil {
+	if err := os.Symlink("mine", filepath.Join(parent, "sqlite3perf-run-7")); err != nil {
 		t.Fatal(err)
 	}
 	then := time.Now().Add(-time.Hour)
@@ -44,14 +44,14 @@ func TestSweep(t *testing.T) {
 		t.Errorf("young ones were removed: %s", d)
 	}
 	for _, path := range slices.Backward(all) {
-		if path != "run-4/trial-1" && path != "run-7" {
+		if path != "sqlite3perf-run-4/trial-1" && path != "sqlite3perf-run-7" {
 			if err := os.Chtimes(filepath.Join(parent, path), then, then.Add(-time.Second)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	sweep(parent, then)
-	want := []string{".", "mine", "run-2", "run-2/trial-1", "run-2/trial-1/a.db", "run-4", "run-4/trial-1", "run-5", "run-7"}
+	want := []string{".", "mine", "sqlite3perf-run-2", "sqlite3perf-run-2/trial-1", "sqlite3perf-run-2/trial-1/a.db", "sqlite3perf-run-4", "sqlite3perf-run-4/trial-1", "sqlite3perf-run-5", "sqlite3perf-run-7", "sqlite3perf-run-x"}
 	if d := cmp.Diff(want, list()); d != "" {
 		t.Errorf("-want +got: %s", d)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,7 +27,7 @@ type Concurrent struct {
 	From       int64  `json:"from"` // the first ID
 	DurationMS int64  `json:"duration_ms"`
 	Clear      bool   `json:"clear,omitempty"` // drop the table and make it anew
-	Force      bool   `json:"force,omitempty"` // as for Generate
+	Force      bool   `json:"force,omitempty"` // in a database that sqlite3perf did not make, too
 
 	// Own gives each reader and writer a connection of its own, instead of one
 	// out of the pool for each operation.
@@ -68,6 +69,8 @@ func (c *Concurrent) check() error {
 		return fmt.Errorf("-w %d: want 0 writers or more", c.Writers)
 	case c.Readers+c.Writers == 0:
 		return fmt.Errorf("-r 0 -w 0: want at least one reader or writer")
+	case c.From > math.MaxInt64/2:
+		return fmt.Errorf("--from %d: want at most %d, which leaves writers IDs above it", c.From, math.MaxInt64/2)
 	case c.DurationMS < 1:
 		return fmt.Errorf("-d %v: want a duration above 0, such as 60s", time.Duration(c.DurationMS)*time.Millisecond)
 	}
@@ -272,7 +275,10 @@ func (c *Concurrent) prepare(ctx context.Context, d *Database) error {
 		case err != nil:
 			return err
 		case o.kind != "":
-			return ready(ctx, d.DB, c.Table)
+			if err := ready(ctx, d.DB, c.Table); err != nil {
+				return err
+			}
+			return c.mayWrite(ctx, d.DB)
 		}
 	}
 	conn, err := d.DB.Conn(ctx)
@@ -281,6 +287,18 @@ func (c *Concurrent) prepare(ctx context.Context, d *Database) error {
 	}
 	g := &Generate{Table: c.Table, Force: c.Force}
 	return errors.Join(g.create(ctx, conn), conn.Close())
+}
+
+// mayWrite refuses to put rows into a table of somebody else's.
+func (c *Concurrent) mayWrite(ctx context.Context, db driver.DB) error {
+	if c.Writers == 0 || c.Force {
+		return nil
+	}
+	id, err := number(ctx, db, "PRAGMA application_id")
+	if err == nil && id != ApplicationID {
+		err = errorf(CodeForeign, "sqlite3perf did not make this database: name another file, have no writers (-w 0), or have rows written to its table %s with --force", c.Table)
+	}
+	return err
 }
 
 // client runs one reader or writer, on its own connection or on the pool.

@@ -50,9 +50,10 @@ func (g *Generate) check() error {
 func (g *Generate) batch() int { return int(min(int64(g.Batch), g.Rows)) }
 
 func (g *Generate) run(ctx context.Context, d *Database, tell func(Progress), r *Result) (err error) {
-	if n, most := len(insert(g.Table, g.batch(), false).Params), mostParameters(d); n > most {
+	// Each row adds two to the first ID.
+	if most := mostParameters(d); g.batch() > (most-1)/2 {
 		return errorf(CodeUsage, "-b %d: its INSERT of %d rows has %d parameters, and this driver's SQLite takes at most %d: want -b %d or less",
-			g.Batch, g.batch(), n, most, (most-1)/2)
+			g.Batch, g.batch(), 2*uint64(g.batch())+1, most, (most-1)/2)
 	}
 	gen, err := newGenerator(d.Seed)
 	if err != nil {
@@ -115,6 +116,10 @@ func (g *Generate) create(ctx context.Context, c driver.Conn) error {
 	if err != nil {
 		return err
 	}
+	version, err := number(ctx, c, "PRAGMA user_version")
+	if err != nil {
+		return err
+	}
 	tx, err := c.Begin(ctx)
 	if err != nil {
 		return err
@@ -131,7 +136,7 @@ func (g *Generate) create(ctx context.Context, c driver.Conn) error {
 	switch {
 	case old.kind == "view":
 		return errorf(CodeForeign, "%s is a view, which generate does not replace: name a table with --table", g.Table)
-	case g.Force || objects == 0:
+	case g.Force || objects == 0 && id == 0 && version == 0:
 	case id != ApplicationID:
 		return errorf(CodeForeign, "sqlite3perf did not make this database: name another file, or have its table %s dropped and made anew with --force", g.Table)
 	case old.kind != "" && (len(old.columns) != len(columnNames) || old.lacking() != ""):
@@ -143,7 +148,7 @@ func (g *Generate) create(ctx context.Context, c driver.Conn) error {
 	if objects, err = number(ctx, c, "SELECT count(*) FROM main.sqlite_master"); err != nil {
 		return err
 	}
-	if objects == 0 {
+	if objects == 0 && id == 0 {
 		if err := c.Script(ctx, fmt.Sprintf("PRAGMA application_id = %d", ApplicationID)); err != nil {
 			return err
 		}

@@ -63,6 +63,9 @@ func (p PragmaArgument) check() error {
 	return nil
 }
 
+// bare is the name without a schema's before it.
+func (p PragmaArgument) bare() string { return p.Name[strings.LastIndexByte(p.Name, '.')+1:] }
+
 func (p *Pragma) check() error {
 	if len(p.Pragmas) == 0 {
 		return fmt.Errorf("no pragma is named: want one such as synchronous, or synchronous=normal")
@@ -107,7 +110,7 @@ func (p *Pragma) run(ctx context.Context, d *Database, _ func(Progress), r *Resu
 		if read.Later, err = readPragma(ctx, d.DB, read.Name); err != nil {
 			return err
 		}
-		read.Outlives = same(read.Name, *read.Set, read.Later)
+		read.Outlives = same(p.Pragmas[i].bare(), *read.Set, read.Later)
 	}
 	return nil
 }
@@ -128,8 +131,7 @@ func (p *Pragma) set(ctx context.Context, conn driver.Conn, r *Result) error {
 		return err
 	}
 	for _, a := range p.Pragmas {
-		name := a.Name[strings.LastIndexByte(a.Name, '.')+1:]
-		if len(known) > 0 && !contains(known, name) {
+		if name := a.bare(); len(known) > 0 && !contains(known, name) {
 			hint := "PRAGMA pragma_list names all"
 			if n := driver.Nearest(name, known); n != "" {
 				hint = fmt.Sprintf("did you mean %q?", n)
@@ -161,7 +163,7 @@ func (p *Pragma) set(ctx context.Context, conn driver.Conn, r *Result) error {
 			if read.Got, err = readPragma(ctx, conn, a.Name); err != nil {
 				return err
 			}
-			read.Took = same(a.Name, *a.Value, read.Got)
+			read.Took = same(a.bare(), *a.Value, read.Got)
 		}
 		r.Pragma = append(r.Pragma, read)
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +34,15 @@ type Builder struct {
 
 // toolchain is what of the Go toolchain decides what a build results in.
 type toolchain struct {
-	GOVERSION, GOOS, GOARCH, GOFLAGS, CGO_ENABLED, CC, CGO_CFLAGS, CGO_LDFLAGS string
+	GOVERSION, GOOS, GOARCH, GOFLAGS, GOEXPERIMENT, GOFIPS140    string
+	GO386, GOAMD64, GOARM, GOARM64, GOMIPS64, GOPPC64, GORISCV64 string // empty but for that of GOARCH
+	CGO_ENABLED                                                  string
+	compiler
+}
+
+// compiler is what matters to a driver that needs C.
+type compiler struct {
+	CC, CGO_CFLAGS, CGO_CPPFLAGS, CGO_LDFLAGS string
 
 	ccPath, ccVersion string
 }
@@ -106,13 +115,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 	if err != nil {
 		return "", nil, err
 	}
-	with = map[string]string{"go": b.env.GOVERSION, "module_version": ref.version()}
-	if b.env.GOFLAGS != "" {
-		with["GOFLAGS"] = b.env.GOFLAGS
-	}
-	if ref.Known.Kind == driver.Cgo {
-		with["cc"], with["CGO_CFLAGS"] = b.env.ccVersion, b.env.CGO_CFLAGS
-	}
+	with = b.env.with(ref)
 	if isFile(path) {
 		return path, with, nil
 	}
@@ -191,7 +194,22 @@ func (env *toolchain) serves(ref Ref) error {
 // withoutC is the toolchain as it serves a driver that needs no C: no change of
 // compiler makes another worker.
 func (env *toolchain) withoutC() *toolchain {
-	return &toolchain{GOVERSION: env.GOVERSION, GOOS: env.GOOS, GOARCH: env.GOARCH, GOFLAGS: env.GOFLAGS, CGO_ENABLED: "0"}
+	without := *env
+	without.CGO_ENABLED, without.compiler = "0", compiler{}
+	return &without
+}
+
+// with is what a reader of results is told of a worker's build.
+func (env *toolchain) with(ref Ref) map[string]string {
+	m := map[string]string{
+		"go": env.GOVERSION, "module_version": ref.version(), "GOFLAGS": env.GOFLAGS, "GOEXPERIMENT": env.GOEXPERIMENT,
+		"GOAMD64": env.GOAMD64, "GOARM64": env.GOARM64,
+	}
+	if ref.Known.Kind == driver.Cgo {
+		m["cc"], m["CGO_CFLAGS"], m["CGO_CPPFLAGS"] = env.ccVersion, env.CGO_CFLAGS, env.CGO_CPPFLAGS
+	}
+	maps.DeleteFunc(m, func(_, v string) bool { return v == "" })
+	return m
 }
 
 // key hashes all that decides what the executable will be.

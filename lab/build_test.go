@@ -136,6 +136,10 @@ func TestCache(t *testing.T) {
 	other("other flags", ref)
 	t.Setenv("GOFLAGS", "")
 	same("the flags again")
+	t.Setenv("GOEXPERIMENT", "nogreenteagc")
+	other("another experiment", ref)
+	t.Setenv("GOEXPERIMENT", "")
+	same("no experiment again")
 
 	write(t, s.Root, map[string]string{"worker/a.go": "package worker\n\nconst Name = \"two\"\n"})
 	second := other("the engine has changed", ref)

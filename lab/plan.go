@@ -5,7 +5,6 @@
 package lab
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -73,7 +72,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := CheckSQL(context.Background(), plan); err != nil {
+			if err := CheckSQL(plan); err != nil {
 				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 			}
 			if why := nothingToTime(plan); why != "" {

@@ -3,8 +3,10 @@ package lab
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"regexp"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -15,8 +17,11 @@ import (
 // CheckSQL has SQLite compile every statement of a plan, on an empty database in
 // memory with the plan's schema, so that a slip in a user's SQL is found before
 // any worker is started. What another SQLite may know that this one does not (a
-// function, a module, a collation) and other databases are left to the drivers.
-func CheckSQL(ctx context.Context, p *workload.Plan) error {
+// function, a module, a collation), other databases, what fails for want of rows
+// and what a script does for longer than checkLimit are left to the drivers.
+func CheckSQL(p *workload.Plan) error {
+	ctx, cancel := context.WithTimeout(context.Background(), checkLimit)
+	defer cancel()
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return err
@@ -51,7 +56,7 @@ func CheckSQL(ctx context.Context, p *workload.Plan) error {
 			return nil
 		}
 		n, err := compile(c.SQL, len(c.Parameters))
-		if err != nil || n == 0 || n == len(c.Columns) {
+		if err != nil || n == 0 || len(c.Columns) == 0 || n == len(c.Columns) {
 			return err
 		}
 		return fmt.Errorf("its rows have %d columns, and columns lists %d: write one type for each", n, len(c.Columns))
@@ -117,7 +122,12 @@ func explain(ctx context.Context, db *sql.Conn, statement string, parameters int
 
 var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|unsupported`)
 
-// foreign says that an error may be of this SQLite, or of this check, only.
+// checkLimit is how long the scripts of a plan may run, which have tables to fill.
+const checkLimit = time.Second
+
+// foreign says that an error may be of this SQLite, or of this check, only: a
+// statement that SQLite does not understand is SQLITE_ERROR.
 func foreign(err error) bool {
-	return err != nil && unknown.MatchString(err.Error())
+	var e *sqlite.Error
+	return err != nil && (!errors.As(err, &e) || e.Code() != sqlite3.SQLITE_ERROR || unknown.MatchString(err.Error()))
 }

@@ -180,16 +180,17 @@ func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	defer close(done)
+	interrupts := t.env.catch()
 	go func() {
 		select {
-		case <-t.env.interrupts:
+		case <-interrupts:
 		case <-done:
 			return
 		}
 		close(stop)
 		w.say("stopping; Ctrl-C again stops at once")
 		select {
-		case <-t.env.interrupts:
+		case <-interrupts:
 			cancel()
 		case <-done:
 		}
@@ -200,6 +201,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 		}
 	})
 	if interrupted(stop) {
+		w.say("interrupted: nothing has been done")
 		return nil, statusError(exitInterrupted)
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agnivade/levenshtein"
@@ -28,17 +29,23 @@ type environment struct {
 	// width is of the terminal that a stream is; 0 where it is none.
 	stdoutWidth, stderrWidth int
 
-	now        func() time.Time
-	interrupts <-chan os.Signal // each Ctrl-C
+	now func() time.Time
+
+	// catch returns where each Ctrl-C comes from then on. Until it is called, one
+	// ends the process.
+	catch func() <-chan os.Signal
 }
 
 func processEnvironment() *environment {
-	interrupts := make(chan os.Signal, 2)
-	signal.Notify(interrupts, interruptSignals...)
+	catch := func() <-chan os.Signal {
+		interrupts := make(chan os.Signal, 2)
+		signal.Notify(interrupts, interruptSignals...)
+		return interrupts
+	}
 	return &environment{
 		stdout: os.Stdout, stderr: os.Stderr,
 		stdoutWidth: terminalWidth(os.Stdout), stderrWidth: terminalWidth(os.Stderr),
-		now: time.Now, interrupts: interrupts,
+		now: time.Now, catch: sync.OnceValue(catch),
 	}
 }
 

@@ -62,6 +62,7 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 
 // measure measures what is requested and prints the results.
 func measure(ctx context.Context, env *environment, o *runOptions, r *request) error {
+	interrupts := env.catch() // what is made from here on is removed
 	dir, tidy, err := makeDirectory(r.dir)
 	if err != nil {
 		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
@@ -81,7 +82,7 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	defer cancel()
 	show := newProgress(env, o.quiet)
 	defer show.finish()
-	stop := watchInterrupts(env, show, cancel)
+	stop := watchInterrupts(interrupts, show, cancel)
 	err = lab.Prepare(until(ctx, stop), r.cases, r.builder, show)
 	if interrupted(stop) {
 		return statusError(exitInterrupted)
@@ -206,13 +207,13 @@ func outcome(run *result.Run) error {
 
 // watchInterrupts closes the returned channel at the first Ctrl-C and cancels
 // at the second.
-func watchInterrupts(env *environment, show *progress, cancel func()) <-chan struct{} {
+func watchInterrupts(interrupts <-chan os.Signal, show *progress, cancel func()) <-chan struct{} {
 	stop := make(chan struct{})
 	go func() {
-		<-env.interrupts
+		<-interrupts
 		close(stop)
 		show.say("stopping when the trial under way has ended; Ctrl-C again stops at once")
-		<-env.interrupts
+		<-interrupts
 		cancel()
 	}()
 	return stop

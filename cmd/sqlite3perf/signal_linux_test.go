@@ -189,6 +189,25 @@ func (p *place) alone() {
 	p.t.Errorf("left behind: %v", left)
 }
 
+// Before anything has been made there is nothing to end in good order.
+func TestInterruptedBeforeItBegins(t *testing.T) {
+	p := newPlace(t)
+	pipe := filepath.Join(p.dir, "slow.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := p.start("run", "--drivers", "./good", "--workloads", "./slow.yaml")
+	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // once the command waits for what is in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != -1 {
+		t.Errorf("exit status %d, want an end by the signal\n%s", code, s.said.String())
+	}
+}
+
 func TestInterruptedOnce(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {

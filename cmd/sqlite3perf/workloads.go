@@ -50,7 +50,7 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 			}
 			plan, err := w.Plan(workload.Quick, nil)
 			if err == nil {
-				err = lab.CheckSQL(cmd.Context(), plan)
+				err = lab.CheckSQL(plan)
 			}
 			if err != nil {
 				return usagef("workload %s: %w", w.Name, err)

@@ -12,20 +12,23 @@ import (
 
 // proveIdle gives the pool's connections back, all of which are held, and, where
 // pool_idle is set, sees how many of them the pool keeps.
-func (t *trial) proveIdle(ctx context.Context, conns []driver.Conn, proof *result.Proof) error {
-	if _, set := t.req.Settings["pool_idle"]; !set {
+func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []driver.Conn, proof *result.Proof) error {
+	if _, set := s["pool_idle"]; !set {
 		return giveBack(conns)
 	}
 	n := len(conns)
 	if err := errors.Join(mark(ctx, conns, true), giveBack(conns)); err != nil {
 		return err
 	}
-	kept, err := t.observeIdle(ctx, n)
+	kept, err := observeIdle(ctx, db, n)
 	if err != nil {
 		return fmt.Errorf("observing pool_idle: %w", err)
 	}
+	if kept == s.PoolIdle() {
+		kept, _ = strconv.Atoi(s["pool_idle"]) // which may be more than there are connections
+	}
 	for _, got := range proof.Connections {
-		got["pool_idle"] = kept
+		got["pool_idle"] = strconv.Itoa(kept)
 	}
 	return nil
 }
@@ -45,30 +48,23 @@ func mark(ctx context.Context, conns []driver.Conn, on bool) error {
 
 // observeIdle counts the connections that the pool has kept while none of its n
 // was in use. They must have been marked; the marks are taken away.
-func (t *trial) observeIdle(ctx context.Context, n int) (kept string, err error) {
+func observeIdle(ctx context.Context, db driver.DB, n int) (kept int, err error) {
 	var conns []driver.Conn
 	defer func() {
 		for _, c := range conns {
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	marked := 0
 	for range n {
-		c, err := t.db.Conn(ctx)
+		c, err := db.Conn(ctx)
 		if err != nil {
-			return "", err
+			return 0, err
 		}
 		conns = append(conns, c)
 		st := driver.Statement{SQL: "PRAGMA " + marker, Columns: ints(1)}
-		if err := query(ctx, c, st, func(r driver.Row) error { marked += int(r[0].Int); return nil }); err != nil {
-			return "", err
+		if err := query(ctx, c, st, func(r driver.Row) error { kept += int(r[0].Int); return nil }); err != nil {
+			return 0, err
 		}
 	}
-	if err := mark(ctx, conns, false); err != nil {
-		return "", err
-	}
-	if marked == t.req.Settings.PoolIdle() {
-		return t.req.Settings["pool_idle"], nil // which may be more than there are connections
-	}
-	return strconv.Itoa(marked), nil
+	return kept, mark(ctx, conns, false)
 }

@@ -2,10 +2,12 @@ package worker
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -29,11 +31,19 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 	if err := req.Job.Check(); err != nil {
 		return nil, &job.Error{Code: job.CodeUsage, Err: err}
 	}
+	if err := withinLimits(d.Info(), req.Settings); err != nil {
+		return nil, err
+	}
 	_, serr := os.Stat(req.Path)
 	absent := errors.Is(serr, fs.ErrNotExist)
 	db := &job.Database{Path: req.Path, Settings: req.Settings, Seed: req.Seed}
 	db.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
 		return d.Open(ctx, req.Path, ownJournal(req.Path, req.Settings.With(over)))
+	}
+	if !absent {
+		if err := mayWrite(ctx, d, req); err != nil {
+			return nil, err
+		}
 	}
 	if db.DB, err = db.Open(ctx, nil); err != nil {
 		return nil, err
@@ -45,17 +55,18 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 		if cerr := db.DB.Close(); err == nil && cerr != nil {
 			err = failf("close", "closing the database: %w", cerr)
 		}
-		// SQLite makes an empty file where it looks for a database.
-		if absent && refused(err) && fileSize(req.Path) == 0 {
-			err = errors.Join(err, os.Remove(req.Path))
+		if absent && refused(err) && blank(req.Path) {
+			removeDatabase(req.Path)
 		}
 	}()
 	conns, err := takeAll(ctx, db.DB, req.Settings.PoolSize())
 	if err != nil {
 		return nil, err
 	}
-	db.Proof, err = readBack(ctx, conns, d.Info().Module)
-	if err := errors.Join(err, giveBack(conns)); err != nil {
+	if db.Proof, err = readBack(ctx, conns, d.Info().Module); err != nil {
+		return nil, errors.Join(err, giveBack(conns))
+	}
+	if err := proveIdle(ctx, db.DB, req.Settings, conns, db.Proof); err != nil {
 		return nil, err
 	}
 	if err := checkSettings(ctx, d, db); err != nil {
@@ -79,6 +90,34 @@ func refused(err error) bool {
 	return errors.As(err, &e) && e.Code == job.CodeUsage
 }
 
+// lasting are the settings that stay in a database.
+var lasting = []string{"journal_mode", "auto_vacuum", "page_size"}
+
+// mayWrite refuses a job that would write to what is not sqlite3perf's, before
+// the database is opened with settings that stay in it.
+func mayWrite(ctx context.Context, d driver.Driver, req *Request) (err error) {
+	if !slices.ContainsFunc(lasting, func(name string) bool { return req.Settings[name] != "" }) {
+		return nil // the job itself will see
+	}
+	s := req.Settings.With(driver.Settings{"pool_size": "1"})
+	for _, name := range lasting {
+		delete(s, name)
+	}
+	db, err := d.Open(ctx, req.Path, ownJournal(req.Path, s))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return req.Job.MayWrite(ctx, db)
+}
+
+// blank reports whether a file has at most a header: SQLite makes an empty file
+// where it looks for a database, and a page where that is to be in WAL mode.
+func blank(path string) bool {
+	h, err := header(path)
+	return err == nil && (h == nil || binary.BigEndian.Uint32(h[28:]) <= 1) && fileSize(path+"-wal") == 0
+}
+
 // ownJournal has a database that is there keep its rollback journal, unless the
 // settings say otherwise: there are libraries that turn to WAL every file that
 // they open, even one that is only to be read.
@@ -89,22 +128,48 @@ func ownJournal(path string, s driver.Settings) driver.Settings {
 	return s.With(driver.Settings{"journal_mode": "delete"})
 }
 
-// rollsBack reports whether a file is a database that is not in WAL mode, which
-// byte 18 of its header tells (https://www.sqlite.org/fileformat2.html).
+// rollsBack reports whether a file is there, and is no database in WAL mode,
+// which byte 18 of its header tells.
 func rollsBack(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	var header [19]byte
-	_, err = io.ReadFull(f, header[:])
-	return err == nil && string(header[:16]) == "SQLite format 3\x00" && header[18] == 1
+	h, err := header(path)
+	return err == nil && (h == nil || string(h[:16]) == "SQLite format 3\x00" && h[18] == 1)
 }
 
-// checkSettings holds what was read back against what was asked for. Unlike
-// before a trial nothing is probed, since others may be using the database: of
-// the settings that are no PRAGMA only mode=memory is seen.
+// header is that of a database (https://www.sqlite.org/fileformat2.html); nil
+// where the file is empty.
+func header(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h := make([]byte, 100)
+	if _, err := io.ReadFull(f, h); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// withinLimits refuses the settings that no PRAGMA tells of and that the driver
+// declares it cannot honour. Unlike before a trial they are not probed, since
+// others may be using the database.
+func withinLimits(info driver.Info, s driver.Settings) error {
+	for _, name := range []string{"cache", "mode", "txlock"} {
+		value, set := s[name]
+		if !set || name == "mode" && value == "rw" { // which the lab asks for, when it has seen the file
+			continue
+		}
+		if why, ok := info.Limit(name, value); ok {
+			return failf("setting", "%s=%s: %s", name, value, why)
+		}
+	}
+	return nil
+}
+
+// checkSettings holds what was read back against what was asked for; of the
+// settings that are no PRAGMA only mode=memory is seen.
 func checkSettings(ctx context.Context, d driver.Driver, db *job.Database) error {
 	wanted := db.Settings
 	if wanted["mode"] == "memory" {

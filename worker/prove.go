@@ -21,7 +21,7 @@ func (t *trial) prove(ctx context.Context) (*result.Proof, error) {
 	if err != nil {
 		return nil, errors.Join(err, giveBack(conns))
 	}
-	if err := t.proveIdle(ctx, conns, proof); err != nil {
+	if err := proveIdle(ctx, t.db, t.req.Settings, conns, proof); err != nil {
 		return nil, err
 	}
 	observed, err := t.observeOpening(ctx, proof.Connections[0])

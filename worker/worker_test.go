@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
@@ -462,5 +464,28 @@ func TestLabGone(t *testing.T) {
 	go func() { _ = json.NewEncoder(in).Encode(req) }()
 	if err := worker.Serve(t.Context(), f, lab, io.Discard); err == nil || !strings.Contains(err.Error(), "the lab has gone") {
 		t.Errorf("returned %v", err)
+	}
+}
+
+// limited cannot share a cache.
+type limited struct{ *fake }
+
+func (limited) Info() driver.Info {
+	return driver.Info{Name: "limited", Limits: map[string]string{"cache=shared": "it has none"}}
+}
+
+// What no PRAGMA tells of is refused by what the driver declares, before the
+// database is opened.
+func TestJobBeyondLimits(t *testing.T) {
+	req := worker.Request{
+		Type: worker.TypeJob, Protocol: worker.Protocol, Path: filepath.Join(t.TempDir(), "a.db"), Settings: driver.Settings{"cache": "shared"},
+		Job: &job.Job{Generate: &job.Generate{Table: "bench", Rows: 1, Batch: 1}},
+	}
+	got := serve(t, limited{newFake()}, req)
+	if r := got[0].Reason; r == nil || r.Code != "setting" || r.Message != "cache=shared: it has none" {
+		t.Errorf("answered %+v, reason %+v", got[0], r)
+	}
+	if _, err := os.Stat(req.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the database is there: %v", err)
 	}
 }

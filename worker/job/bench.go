@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,8 +60,9 @@ func (b *Bench) run(ctx context.Context, d *Database, tell func(Progress), r *Re
 	if b.Pipeline {
 		n = min(runtime.GOMAXPROCS(0), d.Settings.PoolSize())
 	}
-	// Columns may hold NULL, for the table's definition does not forbid it. That
-	// is what a table is read for once more, since decoding costs more then.
+	// Columns may hold NULL, or anything, for the table's definition does not
+	// forbid it. That is what a table is read for once more, since decoding costs
+	// more then.
 	err := b.read(ctx, d, n, false, tell, r)
 	var e *driver.Error
 	if err != nil && ctx.Err() == nil && !errors.As(err, &e) {
@@ -82,7 +84,7 @@ const (
 type reading struct {
 	*Bench
 	db    driver.DB
-	nulls bool // columns may hold NULL; else it is an error if they do
+	loose bool // columns may hold NULL or what is no integer and no text; else it is an error if they do
 	tell  func(Progress)
 	begin time.Time
 
@@ -103,10 +105,10 @@ type span struct {
 }
 
 // read reads the table once, with n readers at the same time.
-func (b *Bench) read(ctx context.Context, d *Database, n int, nulls bool, tell func(Progress), r *Result) (err error) {
+func (b *Bench) read(ctx context.Context, d *Database, n int, loose bool, tell func(Progress), r *Result) (err error) {
 	out := &Benched{}
 	r.Bench = out
-	p := &reading{Bench: b, db: d.DB, nulls: nulls, tell: tell, begin: time.Now()}
+	p := &reading{Bench: b, db: d.DB, loose: loose, tell: tell, begin: time.Now()}
 	if n > 1 {
 		if err := p.split(ctx, rangesEach*n); err != nil {
 			return err
@@ -210,11 +212,16 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, conn.Close()) }()
-	text := driver.ColumnType{Type: driver.Text, Nullable: p.nulls}
+	text := driver.ColumnType{Type: driver.Text}
 	st := driver.Statement{
 		SQL: "SELECT ID, rand, hash FROM " + quote(p.Table),
-		// For ID the two ways cost the same.
+		// For ID it costs nothing that it may be NULL.
 		Columns: []driver.ColumnType{{Type: driver.Int, Nullable: true}, text, text},
+	}
+	if p.loose {
+		text.Nullable = true
+		st.SQL = "SELECT CAST(ID AS TEXT), CAST(rand AS TEXT), CAST(hash AS TEXT) FROM " + quote(p.Table)
+		st.Columns = []driver.ColumnType{text, text, text}
 	}
 	var b *driver.Batch
 	if ranged {
@@ -257,10 +264,10 @@ func (r *reader) scan(ctx context.Context, p *reading, at int, stmt driver.Stmt,
 			p.first.Do(func() { p.seen(row) })
 		}
 		if !r.matches(row) {
-			if !p.nulls && (row[1].Text == "" || row[2].Text == "") {
+			if !p.loose && (row[1].Text == "" || row[2].Text == "") {
 				return errMayBeNull
 			}
-			r.note(at, n, row)
+			r.note(at, n, p.id(row), row)
 		}
 		if n++; n%counted == 0 {
 			p.rows.Add(counted)
@@ -289,13 +296,24 @@ func (r *reader) scan(ctx context.Context, p *reading, at int, stmt driver.Stmt,
 // seen is told of the first row of all.
 func (p *reading) seen(row driver.Row) {
 	p.firstRow = time.Since(p.begin)
-	shown := []string{fmt.Sprint(row[0].Int), row[1].Text, row[2].Text}
-	for i := range row {
-		if row[i].Null {
-			shown[i] = "NULL"
+	shown := []string{p.id(row), row[1].Text, row[2].Text}
+	for i := range row[1:] {
+		if row[1+i].Null {
+			shown[1+i] = "NULL"
 		}
 	}
 	p.tell(Progress{Stage: "first-row", ElapsedNS: int64(p.firstRow), FirstRow: shown})
+}
+
+// id names a row.
+func (p *reading) id(row driver.Row) string {
+	switch {
+	case row[0].Null:
+		return "NULL"
+	case p.loose:
+		return row[0].Text
+	}
+	return strconv.FormatInt(row[0].Int, 10)
 }
 
 func (r *reader) matches(row driver.Row) bool {
@@ -316,33 +334,27 @@ func (r *reader) matches(row driver.Row) bool {
 }
 
 // note takes down a row, number n of its range, that does not match.
-func (r *reader) note(at int, n int64, row driver.Row) {
+func (r *reader) note(at int, n int64, id string, row driver.Row) {
 	if r.mismatches++; r.mismatches <= listed {
-		r.first = append(r.first, located{mismatch(n, row), at})
+		r.first = append(r.first, located{Mismatch{Row: n, ID: id, Why: why(row)}, at})
 	}
 }
 
-// mismatch says what is wrong with a row that does not match.
-func mismatch(n int64, row driver.Row) Mismatch {
-	m := Mismatch{Row: n, ID: fmt.Sprint(row[0].Int)}
-	if row[0].Null {
-		m.ID = "NULL"
-	}
+// why says what is wrong with a row that does not match.
+func why(row driver.Row) string {
 	rand, hash := row[1].Text, row[2].Text
 	value, err := hex.DecodeString(rand)
 	switch {
 	case row[1].Null:
-		m.Why = "rand is NULL"
+		return "rand is NULL"
 	case row[2].Null:
-		m.Why = "hash is NULL"
+		return "hash is NULL"
 	case row[0].Null:
-		m.Why = "ID is NULL"
+		return "ID is NULL"
 	case err != nil:
-		m.Why = fmt.Sprintf("rand %.40q is not hexadecimal", rand)
+		return fmt.Sprintf("rand %.40q is not hexadecimal", rand)
 	case len(hash) != 2*sha256.Size:
-		m.Why = fmt.Sprintf("hash %.80q has %d digits, a SHA-256 has %d", hash, len(hash), 2*sha256.Size)
-	default:
-		m.Why = fmt.Sprintf("hash is %s, but the SHA-256 of rand %s is %x", hash, rand, sha256.Sum256(value))
+		return fmt.Sprintf("hash %.80q has %d digits, a SHA-256 has %d", hash, len(hash), 2*sha256.Size)
 	}
-	return m
+	return fmt.Sprintf("hash is %s, but the SHA-256 of rand %s is %x", hash, rand, sha256.Sum256(value))
 }

@@ -269,36 +269,41 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 
 // prepare makes the table, where it is to be cleared or is not there.
 func (c *Concurrent) prepare(ctx context.Context, d *Database) error {
-	if !c.Clear {
-		o, err := lookUp(ctx, d.DB, c.Table)
-		switch {
-		case err != nil:
-			return err
-		case o.kind != "":
-			if err := ready(ctx, d.DB, c.Table); err != nil {
-				return err
-			}
-			return c.mayWrite(ctx, d.DB)
-		}
+	there, err := c.mayWrite(ctx, d.DB)
+	if there || err != nil {
+		return err
 	}
 	conn, err := d.DB.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	g := &Generate{Table: c.Table, Force: c.Force}
-	return errors.Join(g.create(ctx, conn), conn.Close())
+	return errors.Join(c.table().create(ctx, conn), conn.Close())
 }
 
-// mayWrite refuses to put rows into a table of somebody else's.
-func (c *Concurrent) mayWrite(ctx context.Context, db driver.DB) error {
-	if c.Writers == 0 || c.Force {
-		return nil
+// table makes the table.
+func (c *Concurrent) table() *Generate { return &Generate{Table: c.Table, Force: c.Force} }
+
+// mayWrite refuses to put rows, or a table, into a database of somebody else's.
+// It reports whether the table is there and to be used as it is.
+func (c *Concurrent) mayWrite(ctx context.Context, db driver.DB) (there bool, err error) {
+	if !c.Clear {
+		o, err := lookUp(ctx, db, c.Table)
+		if err != nil {
+			return false, err
+		}
+		there = o.kind != ""
+	}
+	if !there {
+		return false, c.table().mayMake(ctx, db)
+	}
+	if err := ready(ctx, db, c.Table); err != nil || c.Writers == 0 || c.Force {
+		return true, err
 	}
 	id, err := number(ctx, db, "PRAGMA application_id")
 	if err == nil && id != ApplicationID {
 		err = errorf(CodeForeign, "sqlite3perf did not make this database: name another file, have no writers (-w 0), or have rows written to its table %s with --force", c.Table)
 	}
-	return err
+	return true, err
 }
 
 // client runs one reader or writer, on its own connection or on the pool.

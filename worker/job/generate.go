@@ -112,40 +112,23 @@ func mostParameters(d *Database) int {
 // something away from somebody. It marks a database in which there is nothing
 // else.
 func (g *Generate) create(ctx context.Context, c driver.Conn) error {
-	id, err := number(ctx, c, "PRAGMA application_id")
-	if err != nil {
-		return err
-	}
-	version, err := number(ctx, c, "PRAGMA user_version")
-	if err != nil {
-		return err
-	}
 	tx, err := c.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // of one that is committed it does nothing
-	objects, err := number(ctx, c, "SELECT count(*) FROM main.sqlite_master")
-	if err != nil {
+	if err := g.mayMake(ctx, c); err != nil {
 		return err
-	}
-	old, err := lookUp(ctx, c, g.Table)
-	if err != nil {
-		return err
-	}
-	switch {
-	case old.kind == "view":
-		return errorf(CodeForeign, "%s is a view, which generate does not replace: name a table with --table", g.Table)
-	case g.Force || objects == 0 && id == 0 && version == 0:
-	case id != ApplicationID:
-		return errorf(CodeForeign, "sqlite3perf did not make this database: name another file, or have its table %s dropped and made anew with --force", g.Table)
-	case old.kind != "" && (len(old.columns) != len(columnNames) || old.lacking() != ""):
-		return errorf(CodeForeign, "table %s is not one that sqlite3perf made (it has %s): name another with --table, or have it dropped with --force", g.Table, strings.Join(old.columns, ", "))
 	}
 	if err := c.Script(ctx, "DROP TABLE IF EXISTS "+quote(g.Table)); err != nil {
 		return err
 	}
-	if objects, err = number(ctx, c, "SELECT count(*) FROM main.sqlite_master"); err != nil {
+	objects, err := number(ctx, c, "SELECT count(*) FROM main.sqlite_master")
+	if err != nil {
+		return err
+	}
+	id, err := number(ctx, c, "PRAGMA application_id")
+	if err != nil {
 		return err
 	}
 	if objects == 0 && id == 0 {
@@ -157,6 +140,36 @@ func (g *Generate) create(ctx context.Context, c driver.Conn) error {
 		return err
 	}
 	return tx.Commit(ctx)
+}
+
+// mayMake refuses to take something away from somebody, or to put a table into
+// a database of somebody's.
+func (g *Generate) mayMake(ctx context.Context, r driver.Runner) error {
+	old, err := lookUp(ctx, r, g.Table)
+	if err != nil {
+		return err
+	}
+	var objects, id, version int64
+	for _, n := range []struct {
+		of  *int64
+		sql string
+	}{{&objects, "SELECT count(*) FROM main.sqlite_master"}, {&id, "PRAGMA application_id"}, {&version, "PRAGMA user_version"}} {
+		if *n.of, err = number(ctx, r, n.sql); err != nil {
+			return err
+		}
+	}
+	switch {
+	case old.kind == "view":
+		return errorf(CodeForeign, "%s is a view, which generate does not replace: name a table with --table", g.Table)
+	case g.Force || objects == 0 && id == 0 && version == 0:
+	case id != ApplicationID && old.kind == "":
+		return errorf(CodeForeign, "sqlite3perf did not make this database: name another file, or have a table %s made in it with --force", g.Table)
+	case id != ApplicationID:
+		return errorf(CodeForeign, "sqlite3perf did not make this database: name another file, or have its table %s dropped and made anew with --force", g.Table)
+	case old.kind != "" && (len(old.columns) != len(columnNames) || old.lacking() != ""):
+		return errorf(CodeForeign, "table %s is not one that sqlite3perf made (it has %s): name another with --table, or have it dropped with --force", g.Table, strings.Join(old.columns, ", "))
+	}
+	return nil
 }
 
 const (

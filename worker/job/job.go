@@ -116,6 +116,19 @@ func (j *Job) Check() error {
 	return r.check()
 }
 
+// MayWrite refuses a job that would write to what is not sqlite3perf's, or not
+// of the form that it needs. It writes nothing.
+func (j *Job) MayWrite(ctx context.Context, db driver.DB) error {
+	switch {
+	case j.Generate != nil:
+		return j.Generate.mayMake(ctx, db)
+	case j.Concurrent != nil:
+		_, err := j.Concurrent.mayWrite(ctx, db)
+		return err
+	}
+	return nil
+}
+
 // Run does the job. When ctx ends it stops in good order, leaving the database
 // consistent, and returns what it has done. When it fails, so does Concurrent,
 // beside the error; the others say in words how far they have come. Tell is

@@ -82,10 +82,10 @@ func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r 
 	if out.Rows, err = number(ctx, conn, "SELECT count(*) FROM "+quote(p.Table)); err != nil {
 		return err
 	}
-	if nulls, err := number(ctx, conn, "SELECT count(*) FROM (SELECT 1 FROM "+quote(p.Table)+" WHERE ID IS NULL LIMIT 1)"); err != nil {
+	if odd, err := number(ctx, conn, "SELECT count(*) FROM (SELECT 1 FROM "+quote(p.Table)+" WHERE ID IS NULL OR ID >= '' LIMIT 1)"); err != nil {
 		return err
-	} else if nulls > 0 {
-		return errorf(CodeDatabase, "table %s has a row whose ID is NULL, which no keyset comes past: delete such rows", p.Table)
+	} else if odd > 0 {
+		return errorf(CodeDatabase, "table %s has a row whose ID is NULL or a text, which no keyset comes past: delete such rows", p.Table)
 	}
 	if out.Rows < int64(p.Limit)+1 {
 		return errorf(CodeDatabase, "table %s has %d rows, too few for a page of %d behind another row: sqlite3perf generate makes more", p.Table, out.Rows, p.Limit)

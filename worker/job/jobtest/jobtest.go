@@ -310,14 +310,15 @@ func mismatches(t *testing.T, b *base) {
 		UPDATE bench SET rand = 'zz' WHERE ID BETWEEN 15000 AND 15010;
 		UPDATE bench SET rand = NULL WHERE ID = 9;
 		UPDATE bench SET hash = replace(hash, substr(hash, 1, 1), 'x') WHERE ID = 19999;
-		UPDATE bench SET ID = NULL WHERE ID = 11`)
-	why := []string{"5: hash is NULL", "7: hash", "9: rand is NULL", "NULL: ID is NULL"}
-	for id := 15000; id < 15006; id++ {
+		UPDATE bench SET ID = NULL WHERE ID = 11;
+		UPDATE bench SET ID = 'twelve', hash = NULL WHERE ID = 12`)
+	why := []string{"5: hash is NULL", "7: hash", "9: rand is NULL", "NULL: ID is NULL", "twelve: hash is NULL"}
+	for id := 15000; id < 15005; id++ {
 		why = append(why, fmt.Sprintf(`%d: rand "zz" is not hexadecimal`, id))
 	}
 	for _, pipeline := range []bool{false, true} {
 		r := b.must(driver.Settings{"pool_size": "3"}, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}).Bench
-		if r.Rows != 20_000 || r.Mismatches != 16 || len(r.First) != len(why) {
+		if r.Rows != 20_000 || r.Mismatches != 17 || len(r.First) != len(why) {
 			t.Fatalf("pipeline %v: %+v", pipeline, r)
 		}
 		for i, m := range r.First {
@@ -325,14 +326,18 @@ func mismatches(t *testing.T, b *base) {
 				t.Errorf("pipeline %v: mismatch %d: got %q, want %q", pipeline, i, got, why[i])
 			}
 		}
-		if r.First[4].Row != 15000 {
-			t.Errorf("pipeline %v: row number %d, want 15000", pipeline, r.First[4].Row)
+		if r.First[5].Row != 15000 {
+			t.Errorf("pipeline %v: row number %d, want 15000", pipeline, r.First[5].Row)
 		}
 	}
 	b.script("DELETE FROM bench WHERE ID <> 19999 OR ID IS NULL")
-	r := b.must(nil, job.Job{Bench: &job.Bench{Table: "bench"}}).Bench
-	if r.Mismatches != 1 || !strings.Contains(r.First[0].Why, "but the SHA-256 of rand") {
-		t.Errorf("%+v", r)
+	var r *job.Benched
+	for range 2 {
+		r = b.must(nil, job.Job{Bench: &job.Bench{Table: "bench"}}).Bench
+		if r.Mismatches != 1 || !strings.Contains(r.First[0].Why, "but the SHA-256 of rand") {
+			t.Errorf("%+v", r)
+		}
+		b.script("UPDATE bench SET ID = 'a text'")
 	}
 	b.script("DELETE FROM bench")
 	for _, pipeline := range []bool{false, true} {
@@ -492,8 +497,10 @@ func notPaged(t *testing.T, b *base) {
 	p.Limit, p.Depths = 10, nil
 	b.fails(nil, job.Job{Paginate: p}, job.CodeDatabase, "too few")
 	p.Limit = 5
-	b.script("UPDATE bench SET ID = NULL WHERE ID = 3")
-	b.fails(nil, job.Job{Paginate: p}, job.CodeDatabase, "ID is NULL")
+	for _, id := range []string{"NULL", "'three'"} {
+		b.script("UPDATE bench SET ID = " + id + " WHERE rowid = 4")
+		b.fails(nil, job.Job{Paginate: p}, job.CodeDatabase, "ID is NULL or a text")
+	}
 	p.Repetitions = 5
 	b.fails(nil, job.Job{Paginate: p}, job.CodeUsage, "--repetitions 5", "at least 6")
 	if _, err := os.Stat(b.path); err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -164,5 +165,16 @@ func reasonOf(err error, phase string) *result.Reason {
 			r.Code = "disk-full"
 		}
 	}
+	r.Message = shorten(r.Message)
 	return r
+}
+
+// shorten takes the middle out of a long message: there are libraries that put
+// the whole statement into it.
+func shorten(s string) string {
+	const most, end = 600, 200
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most-end], "") + " … " + strings.ToValidUTF8(s[len(s)-end:], "")
 }

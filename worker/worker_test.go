@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -487,5 +488,16 @@ func TestJobBeyondLimits(t *testing.T) {
 	}
 	if _, err := os.Stat(req.Path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the database is there: %v", err)
+	}
+}
+
+// Some libraries put the whole statement into an error.
+func TestLongMessage(t *testing.T) {
+	f := newFake()
+	f.execFail = func(string, []any) error { return fmt.Errorf("INSERT %s: full", strings.Repeat("é", 10_000)) }
+	got := serve(t, f, trialOf(t, blog(1), nil))
+	m := got[len(got)-1].Reason.Message
+	if len(m) > 610 || !strings.Contains(m, "INSERT é") || !strings.HasSuffix(m, "é: full") || !utf8.ValidString(m) {
+		t.Errorf("%d bytes: %s", len(m), m)
 	}
 }

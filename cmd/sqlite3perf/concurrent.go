@@ -104,6 +104,9 @@ func (o *concurrentOptions) settings(s driver.Settings) error {
 		}
 		size = o.pool
 	}
+	if s["mode"] == "memory" && s["cache"] != "shared" && size != "1" {
+		return usagef("--db %s: each of %s connections would have a database in memory of its own: add cache=shared, or want -m 1", o.db, size)
+	}
 	return set("-m", "pool_size", size)
 }
 

@@ -257,7 +257,11 @@ func (t *task) where() string {
 		}
 		name += ", SQLite " + p.SQLiteVersion
 	}
-	return fmt.Sprintf("%s (%s)", t.request.Path, name)
+	path := t.request.Path
+	if strings.HasPrefix(t.options.db, ":memory:") {
+		path = "the database in memory"
+	}
+	return fmt.Sprintf("%s (%s)", path, name)
 }
 
 // document is what every command prints as JSON.

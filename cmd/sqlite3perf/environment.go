@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -153,6 +154,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
 		f := value.GetFlag()
+		if errors.Is(err, strconv.ErrRange) {
+			return usagef("--%s %s: want a smaller number", f.Name, value.GetValue())
+		}
 		if want, ok := flagValues[f.Value.Type()]; ok {
 			return usagef("--%s %s: want %s", f.Name, value.GetValue(), want)
 		}

@@ -44,7 +44,8 @@ median and its 95 % interval over the repetitions.`,
 	f.IntVar(&p.Repetitions, "repetitions", 10, "`times` that each page is read in each way, at least 6")
 	o.addFlags(f)
 	o.addTableFlag(f)
-	o.addSeedFlag(f)
+	f.StringVar(&o.seed, "seed", "", "`number` that the order of reading is made from (default: random, and reported in JSON)")
+	f.Lookup("depths").DefValue = "" // which says more than []
 	return cmd
 }
 

@@ -63,6 +63,10 @@ func (w *watcher) progress(p *job.Progress) {
 	if w.quiet {
 		return
 	}
+	if w.bar != nil && p.Rows == 0 && p.Stage == "insert" {
+		_ = w.bar.RenderBlank() // its clock starts
+		return
+	}
 	if w.bar != nil && p.Rows > 0 {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -73,7 +73,7 @@ func LookupSetting(name string) (SettingDef, bool) {
 // Nearest returns the candidate with the fewest edits from name, or "" where
 // none is near.
 func Nearest(name string, candidates []string) string {
-	best, least := "", len(name)/2+2
+	best, least := "", (len(name)+1)/2+1
 	for _, c := range candidates {
 		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c)); d < least {
 			best, least = c, d

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -70,10 +71,15 @@ func (p *Pragma) check() error {
 	if len(p.Pragmas) == 0 {
 		return fmt.Errorf("no pragma is named: want one such as synchronous, or synchronous=normal")
 	}
+	given := map[string]bool{}
 	for _, a := range p.Pragmas {
 		if err := a.check(); err != nil {
 			return err
 		}
+		if a.Value != nil && given[a.Name] {
+			return fmt.Errorf("pragma %s has two values: leave one out", a.Name)
+		}
+		given[a.Name] = given[a.Name] || a.Value != nil
 	}
 	return nil
 }
@@ -237,6 +243,9 @@ func same(name, set string, got []string) bool {
 		w, werr := d.Canonical(set)
 		g, gerr := d.Canonical(got[0])
 		return werr == nil && gerr == nil && w == g
+	}
+	if n, err := strconv.ParseInt(set, 0, 64); err == nil && strconv.FormatInt(n, 10) == got[0] {
+		return true // hexadecimal
 	}
 	return boolean[strings.ToLower(set)] != "" && boolean[strings.ToLower(set)] == boolean[got[0]]
 }

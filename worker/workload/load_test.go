@@ -313,7 +313,7 @@ func TestRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
-		{plan("fast", nil), `unknown scale "fast": did you mean "full"? (or a number, such as 0.5, that multiplies the full scale)`},
+		{plan("fast", nil), `unknown scale "fast": known are full, quick (or a number, such as 0.5, that multiplies the full scale)`},
 		{plan("-1", nil), `bad scale "-1": want full, quick or a number above 0`},
 		{plan("NaN", nil), `bad scale "NaN": want full, quick or a number above 0`},
 		{plan("1e300", nil), `bad scale "1e300": users would be 1e+303: want a smaller number`},

@@ -180,8 +180,12 @@ func (s *session) listening(a *worker.Response) error {
 		Address: a.Address, Requests: list, Connections: h.Clients,
 		Count: h.Count, Duration: time.Duration(h.DurationMS) * time.Millisecond, Rate: h.Rate,
 	}}
-	if err := t.verify(s.ctx); err != nil {
-		s.fail(result.Wrong, "answer", "before the load: %v", err)
+	status, code, err := t.verify(s.ctx)
+	if s.ctx.Err() != nil {
+		return errEnough // its end says why
+	}
+	if err != nil {
+		s.fail(status, code, "before the load: %v", err)
 		return errEnough
 	}
 	s.traffic = t
@@ -190,8 +194,8 @@ func (s *session) listening(a *worker.Response) error {
 
 // verify sends the first requests one after the other, and hashes what is
 // answered. Answers that the generators do not know must be the same again under
-// load.
-func (t *traffic) verify(ctx context.Context) error {
+// load. Where there is an error it says what that makes of the trial.
+func (t *traffic) verify(ctx context.Context) (status result.Status, code string, err error) {
 	sum := sha256.New()
 	l := t.load
 	n := min(len(l.Requests), maxVerified)
@@ -205,16 +209,21 @@ func (t *traffic) verify(ctx context.Context) error {
 	}
 	o, err := l.Run(ctx)
 	if err != nil {
-		return err
+		return result.Failed, "http", err
 	}
 	if o.OK < int64(n) {
-		return errors.New(troubles(o))
+		err = errors.New(troubles(o))
+		missing := o.Statuses[http.StatusNotFound] > 0 // no row
+		if missing || slices.ContainsFunc(o.Errors, func(e load.Errors) bool { return e.Kind == load.Body }) {
+			return result.Wrong, "answer", err
+		}
+		return result.Failed, "http", err
 	}
 	for i := range bodies {
 		t.load.Requests[i].Body = bodies[i]
 	}
 	t.checksum = hex.EncodeToString(sum.Sum(nil))
-	return nil
+	return "", "", nil
 }
 
 // begun puts the load on the server.
@@ -224,6 +233,9 @@ func (s *session) begun() error {
 		return errEnough
 	}
 	o, err := s.traffic.load.Run(s.ctx)
+	if s.ctx.Err() != nil {
+		return errEnough
+	}
 	if o == nil {
 		s.fail(result.Failed, "http", "%v", err)
 		return errEnough

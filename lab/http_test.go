@@ -39,26 +39,28 @@ func storesSQLite() driver.Driver {
 }
 
 // server is a real worker with a driver that has a fault in the query number
-// that its name ends with, and in those that follow.
+// 400, or 10, and in those that follow.
 func server(fault string) {
-	d := &faultyDriver{Driver: storesSQLite()}
+	d := &faultyDriver{Driver: storesSQLite(), from: 400}
+	fault, atOnce := strings.CutSuffix(fault, "-at-once")
+	if atOnce {
+		d.from = 10
+	}
 	switch fault {
-	case "wrong-at-once":
-		d.from, d.fault = 10, wrongValue
 	case "wrong":
-		d.from, d.fault = 400, wrongValue
+		d.fault = wrongValue
 	case "error":
-		d.from, d.fault = 400, func(driver.Row) error { return &driver.Error{Code: 10, Err: errors.New("disk I/O error")} }
+		d.fault = func(driver.Row) error { return &driver.Error{Code: 10, Err: errors.New("disk I/O error")} }
 	case "locked":
 		d.from, d.fault = 590, func(driver.Row) error { return &driver.Error{Code: 261, Err: errors.New("database is locked")} }
 	case "always-locked":
 		d.from, d.fault = 301, func(driver.Row) error { return &driver.Error{Code: 5, Err: errors.New("database is locked")} }
 	case "dies":
-		d.from, d.fault = 400, func(driver.Row) error { println("the last words"); os.Exit(3); return nil }
+		d.fault = func(driver.Row) error { println("the last words"); os.Exit(3); return nil }
 	case "hangs":
-		d.from, d.fault = 400, func(driver.Row) error { select {} }
+		d.fault = func(driver.Row) error { select {} }
 	case "panics":
-		d.from, d.fault = 400, func(driver.Row) error { panic("out of sorts") }
+		d.fault = func(driver.Row) error { panic("out of sorts") }
 	}
 	worker.Main(d)
 	os.Exit(0)
@@ -277,6 +279,8 @@ func TestHTTPFaults(t *testing.T) {
 		{"wrong", "", result.Wrong, "answer", []string{"of 300 answers are not the expected ones", "GET /?id="}},
 		{"wrong", unknown, result.Wrong, "answer", []string{"of 300 answers are not the expected ones"}},
 		{"error", "", result.Failed, "http", []string{"status", "500", "disk I/O error"}},
+		{"error-at-once", "", result.Failed, "http", []string{"before the load", "status 291", "disk I/O error"}},
+		{"dies-at-once", "", result.Failed, "http", []string{"before the load", "lost", "the last words"}},
 		{"panics", "", result.Failed, "http", []string{"lost", "EOF", "out of sorts"}},
 		{"dies", "", result.Failed, "crash", []string{"exit status 3", "of 300 requests were answered as expected", "lost", "connect", "connection refused", "not sent", "the last words"}},
 		{"always-locked", "", result.Failed, "no-operation", []string{"status 300", "database is locked"}},
@@ -319,9 +323,11 @@ func TestHTTPLocked(t *testing.T) {
 
 func TestHTTPHangs(t *testing.T) {
 	t.Parallel()
-	got := httpTrial(t, httpCase(t, "hangs", "", nil), 2*time.Second, 1e9)
-	if got.Status != result.Failed || got.Reason == nil || got.Reason.Code != "timeout" || got.Reason.Phase != "requests" {
-		t.Fatalf("%s: %+v", got.Status, got.Reason)
+	for _, fault := range []string{"hangs", "hangs-at-once"} {
+		got := httpTrial(t, httpCase(t, fault, "", nil), 2*time.Second, 1e9)
+		if got.Status != result.Failed || got.Reason == nil || got.Reason.Code != "timeout" || got.Reason.Phase != "requests" {
+			t.Fatalf("%s: %s: %+v", fault, got.Status, got.Reason)
+		}
 	}
 }
 

@@ -48,9 +48,11 @@ type mixClient struct {
 
 	elapsed    int64 // time in ns from the beginning to the last operation, less what making parameters took
 	done, rows int64
-	count      func(driver.Row) error // made once: a closure per operation would be an allocation
-	errors     map[int]*result.ErrorCount
-	err        error
+
+	user, system int64                  // CPU time in ns that making parameters has taken meanwhile
+	count        func(driver.Row) error // made once: a closure per operation would be an allocation
+	errors       map[int]*result.ErrorCount
+	err          error
 }
 
 // mixOp is one of the weighted operations with the parameters of a chunk.
@@ -124,6 +126,8 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 	w.wall = 0
 	for _, c := range clients {
 		w.wall = max(w.wall, c.elapsed)
+		w.user -= c.user
+		w.system -= c.system
 	}
 
 	s.Metric = "time/op"
@@ -294,8 +298,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			c.took = append(c.took, took)
 			start = end
 		}
-		c.record()
-		if err := c.fill(); err != nil {
+		if err := c.refill(); err != nil {
 			return err
 		}
 		pause := now() - start
@@ -306,6 +309,20 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 		}
 	}
 	return nil
+}
+
+// refill is what a client does between two chunks. What CPU time it takes is
+// noted, as far as the system tells.
+func (c *mixClient) refill() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	user, system := threadCPU()
+	c.record()
+	err := c.fill()
+	u, s := threadCPU()
+	c.user += u - user
+	c.system += s - system
+	return err
 }
 
 // record moves the latencies of the chunk to the histograms, while the client's

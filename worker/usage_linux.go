@@ -34,6 +34,16 @@ func livingChildren() []int {
 	return list
 }
 
+// threadCPU is the CPU time in nanoseconds that the calling thread has used.
+func threadCPU() (user, system int64) {
+	const thread = 1 // RUSAGE_THREAD
+	var ru syscall.Rusage
+	if syscall.Getrusage(thread, &ru) != nil {
+		return 0, 0
+	}
+	return ru.Utime.Nano(), ru.Stime.Nano()
+}
+
 func livingChildrenCPU() (user, system int64) {
 	if !hasChildren {
 		return 0, 0

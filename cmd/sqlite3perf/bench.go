@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -97,10 +98,18 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 		}
 		tasks, watchers = append(tasks, t), append(watchers, w)
 	}
+	for i, t := range tasks {
+		if err := t.prepare(ctx, watchers[i]); err != nil {
+			return err
+		}
+	}
 	var done []benched
 	stopped := false
 	for i, t := range tasks {
 		res, err := t.run(ctx, watchers[i])
+		if err != nil && len(done) > 0 {
+			err = errors.Join(err, printBenched(env.stdout, &o.databaseOptions, done, false))
+		}
 		if err != nil {
 			return err
 		}

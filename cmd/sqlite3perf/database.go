@@ -63,6 +63,7 @@ type task struct {
 	builder *lab.Builder
 	known   []lab.Known
 	ref     lab.Ref
+	worker  string // the executable, once it has been built or found
 	request lab.JobRequest
 
 	proof *result.Proof // once the database is open
@@ -171,46 +172,64 @@ func (t *task) checkDriver(ctx context.Context) error {
 	return nil
 }
 
-// run has the driver's worker do the job. The first Ctrl-C stops it in good
-// order, the second kills it. What a job that fails has done until then is
-// there beside the error, where the worker tells.
-func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stop := make(chan struct{})
-	done := make(chan struct{})
-	defer close(done)
-	interrupts := t.env.catch()
-	go func() {
-		select {
-		case <-interrupts:
-		case <-done:
-			return
-		}
-		close(stop)
-		w.say("stopping; Ctrl-C again stops at once")
-		select {
-		case <-interrupts:
-			cancel()
-		case <-done:
-		}
-	}()
-	executable, _, err := t.builder.Worker(until(ctx, stop), t.ref, func() {
+// prepare finds the driver's worker, or builds it.
+func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
+	if t.worker != "" {
+		return nil
+	}
+	ctx, stop, release := t.interruptible(ctx, w)
+	defer release()
+	t.worker, _, err = t.builder.Worker(until(ctx, stop), t.ref, func() {
 		if !t.options.quiet {
 			w.say("building the worker for %s", t.ref.Name)
 		}
 	})
-	if interrupted(stop) {
+	switch {
+	case interrupted(stop):
 		w.say("interrupted: nothing has been done")
-		return nil, statusError(exitInterrupted)
+		return statusError(exitInterrupted)
+	case err != nil:
+		return fmt.Errorf("driver %s: %w", t.ref.Name, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("driver %s: %w", t.ref.Name, err)
+	return nil
+}
+
+// interruptible catches Ctrl-C: the first closes stop, the second ends the
+// context. Release ends that.
+func (t *task) interruptible(ctx context.Context, w *watcher) (_ context.Context, stop <-chan struct{}, release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	interrupts := t.env.catch()
+	go func() {
+		select {
+		case <-interrupts:
+		case <-ctx.Done():
+			return
+		}
+		close(stopped)
+		w.say("stopping; Ctrl-C again stops at once")
+		select {
+		case <-interrupts:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, stopped, cancel
+}
+
+// run has the driver's worker do the job. The first Ctrl-C stops it in good
+// order, the second kills it. What a job that fails has done until then is
+// there beside the error, where the worker tells.
+func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
+	if err := t.prepare(ctx, w); err != nil {
+		return nil, err
 	}
+	ctx, stop, release := t.interruptible(ctx, w)
+	defer release()
 	t.request.Args = t.ref.Args()
 	t.request.Ready = func(p *result.Proof) { t.proof = p }
 	t.request.Progress = w.progress
-	res, err := lab.RunJob(ctx, executable, t.request, stop)
+	res, err := lab.RunJob(ctx, t.worker, t.request, stop)
 	w.finish()
 	var told *lab.JobError
 	switch {

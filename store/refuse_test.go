@@ -238,7 +238,7 @@ func TestFull(t *testing.T) {
 	if _, err := s.DB().Exec(`PRAGMA max_page_count = 1`); err != nil {
 		t.Fatal(err)
 	}
-	kept := fill(t, s, r.ID)
+	kept := fill(t, s, path, r.ID)
 	if got, err := s.Load(ctx, r.ID); err != nil || len(got.Trials) != kept {
 		t.Errorf("Load: %d trials, %v; want %d", len(got.Trials), err, kept)
 	}
@@ -246,13 +246,13 @@ func TestFull(t *testing.T) {
 }
 
 // fill adds large trials until the store is full, and returns how many it took.
-func fill(t *testing.T, s *store.Store, runID int64) int {
+func fill(t *testing.T, s *store.Store, path string, runID int64) int {
 	t.Helper()
 	for n := range 1000 {
 		large := trial(n + 1)
 		large.Samples[0].Checksum = strings.Repeat("x", 20_000)
 		if err := s.AddTrial(context.Background(), runID, large); err != nil {
-			wantError(t, err, s.Path(), "no space left", "--store FILE")
+			wantError(t, err, path, "no space left", "--store FILE")
 			return n
 		}
 	}

@@ -55,9 +55,6 @@ func OpenReadOnly(path string) (*Store, error) {
 	return open(path, true, migrations, busyTimeout)
 }
 
-// Path is the file's name, as it was given to [Open].
-func (s *Store) Path() string { return s.path }
-
 // Close closes the file.
 func (s *Store) Close() error {
 	return s.explain(s.db.Close())

@@ -40,7 +40,7 @@ func TestRoundTrip(t *testing.T) {
 		want := fullRun(t)
 		r := *want
 		r.Ended, r.Rounds, r.Stopped = time.Time{}, 0, ""
-		r.Cases, r.Trials, r.Warnings = want.Cases[:1], nil, nil
+		r.Trials, r.Warnings = nil, nil
 		check := func(err error) {
 			t.Helper()
 			if err != nil {
@@ -53,10 +53,6 @@ func TestRoundTrip(t *testing.T) {
 		if d := cmp.Diff(&r, early, cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("before the first trial: -stored +loaded:\n%s", d)
 		}
-		unbuilt := want.Cases[1]
-		unbuilt.Build, unbuilt.Worker = nil, ""
-		check(s.AddCases(ctx, r.ID, []result.Case{unbuilt}))
-		check(s.UpdateCase(ctx, r.ID, want.Cases[1]))
 		for i := range want.Trials {
 			check(s.AddTrial(ctx, r.ID, &want.Trials[i]))
 		}
@@ -188,9 +184,10 @@ func TestList(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	ctx := context.Background()
-	s := mustOpen(t, newPath(t))
+	path := newPath(t)
+	s := mustOpen(t, path)
 	_, err := s.Resolve(ctx, "last")
-	wantError(t, err, s.Path(), "it has none yet")
+	wantError(t, err, path, "it has none yet")
 	for range 3 {
 		if err := s.Begin(ctx, smallRun()); err != nil {
 			t.Fatal(err)
@@ -202,14 +199,14 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	_, err = s.Resolve(ctx, "4")
-	wantError(t, err, s.Path(), "no such run as 4", "it has 1 to 3")
+	wantError(t, err, path, "no such run as 4", "it has 1 to 3")
 	if !errors.Is(err, store.ErrNoRun) {
 		t.Errorf("%v is not ErrNoRun", err)
 	}
 	_, err = s.Resolve(ctx, "first")
 	wantError(t, err, `run "first"`, "or last")
 	_, err = s.Load(ctx, 9)
-	wantError(t, err, s.Path(), "no such run as 9", "it has 1 to 3")
+	wantError(t, err, path, "no such run as 9", "it has 1 to 3")
 	if !errors.Is(err, store.ErrNoRun) {
 		t.Errorf("%v is not ErrNoRun", err)
 	}
@@ -251,7 +248,6 @@ func TestDeletedRun(t *testing.T) {
 	}
 	wantError(t, s.AddTrial(ctx, 1, trial(9)), path, "no such run")
 	wantError(t, s.Finish(ctx, 1, time.Now(), 1, "time"), path, "no run 1")
-	wantError(t, s.UpdateCase(ctx, 1, result.Case{ID: 1}), path, "run 1 has no case 1")
 	if err := s.Begin(ctx, r); err != nil || r.ID != 2 {
 		t.Errorf("Begin gave run %d, %v; want 2", r.ID, err)
 	}
@@ -259,7 +255,8 @@ func TestDeletedRun(t *testing.T) {
 
 func TestMisuse(t *testing.T) {
 	ctx := context.Background()
-	s := mustOpen(t, newPath(t))
+	path := newPath(t)
+	s := mustOpen(t, path)
 	r := smallRun()
 	if err := s.Begin(ctx, r); err != nil {
 		t.Fatal(err)
@@ -267,12 +264,11 @@ func TestMisuse(t *testing.T) {
 	if err := s.AddTrial(ctx, r.ID, trial(1)); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, s.AddTrial(ctx, r.ID, trial(1)), s.Path(), "has that already", "trial 1 of run 1")
+	wantError(t, s.AddTrial(ctx, r.ID, trial(1)), path, "has that already", "trial 1 of run 1")
 	stray := trial(2)
 	stray.Case = 5
-	wantError(t, s.AddTrial(ctx, r.ID, stray), s.Path(), "no such case", "trial 2 of run 1")
-	wantError(t, s.AddCases(ctx, r.ID, r.Cases), s.Path(), "has that already", "case 1 of run 1")
-	wantError(t, s.AddTrial(ctx, r.ID, trial(0)), s.Path(), "trial 0 of run 1")
+	wantError(t, s.AddTrial(ctx, r.ID, stray), path, "no such case", "trial 2 of run 1")
+	wantError(t, s.AddTrial(ctx, r.ID, trial(0)), path, "trial 0 of run 1")
 	// What failed has left nothing behind and blocks nothing.
 	if err := s.AddTrial(ctx, r.ID, trial(2)); err != nil {
 		t.Fatal(err)

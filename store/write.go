@@ -65,23 +65,6 @@ func (s *Store) Begin(ctx context.Context, r *result.Run) error {
 	return err
 }
 
-// AddCases adds cases to a run; their IDs are not 0 and new to it.
-func (s *Store) AddCases(ctx context.Context, runID int64, cases []result.Case) error {
-	return s.write(ctx, func(c *sql.Conn) error { return addCases(ctx, c, runID, cases) })
-}
-
-// UpdateCase replaces what is known of a case of a run, such as its build.
-func (s *Store) UpdateCase(ctx context.Context, runID int64, k result.Case) error {
-	return s.write(ctx, func(c *sql.Conn) error {
-		record, err := encode(k)
-		if err != nil {
-			return err
-		}
-		res, err := c.ExecContext(ctx, `UPDATE cases SET json = ? WHERE run_id = ? AND case_id = ?`, record, runID, k.ID)
-		return s.changed(res, err, "run %d has no case %d", runID, k.ID)
-	})
-}
-
 // AddTrial adds a trial to a run that has its case. When it returns without
 // error the trial is on the disk: it outlives the process and the machine.
 func (s *Store) AddTrial(ctx context.Context, runID int64, t *result.Trial) error {
@@ -101,19 +84,14 @@ func (s *Store) Finish(ctx context.Context, runID int64, ended time.Time, rounds
 		res, err := c.ExecContext(ctx,
 			`UPDATE runs SET json = json_set(json, '$.ended', ?, '$.rounds', ?, '$.stopped', ?) WHERE run_id = ?`,
 			ended.Format(time.RFC3339Nano), rounds, stopped, runID)
-		return s.changed(res, err, "no run %d", runID)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n > 0 {
+			return err
+		}
+		return fmt.Errorf("store %s: no run %d", s.path, runID)
 	})
-}
-
-// changed is an error of the given message where nothing was updated.
-func (s *Store) changed(res sql.Result, err error, format string, args ...any) error {
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n > 0 {
-		return err
-	}
-	return fmt.Errorf("store %s: "+format, append([]any{s.path}, args...)...)
 }
 
 func addCases(ctx context.Context, c *sql.Conn, runID int64, cases []result.Case) error {

@@ -204,12 +204,6 @@ func (s Settings) PoolIdle() int {
 	return size
 }
 
-// BusyTimeout is the setting busy_timeout; ok is false where it is not set.
-func (s Settings) BusyTimeout() (d time.Duration, ok bool) {
-	ms, err := strconv.Atoi(s["busy_timeout"])
-	return time.Duration(ms) * time.Millisecond, err == nil
-}
-
 // Begin is the statement that begins a transaction as txlock asks.
 func (s Settings) Begin() string {
 	if l := s["txlock"]; l != "" {

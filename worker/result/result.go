@@ -198,7 +198,7 @@ type Run struct {
 	Scale     string    `json:"scale"`
 	Rounds    int       `json:"rounds"` // complete ones
 	Precision float64   `json:"precision"`
-	Stopped   string    `json:"stopped"` // "rounds", "precise", "time", "interrupted", "" while it runs
+	Stopped   string    `json:"stopped"` // "rounds", "precise", "time", "interrupted", "nothing-left", "" while it runs
 	LeftOut   []string  `json:"left_out,omitempty"`
 	Study     *Study    `json:"study,omitempty"` // nil: of no study
 	Machine   Machine   `json:"machine"`

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -255,16 +254,15 @@ func TestCases(t *testing.T) {
 	tests := []struct {
 		scale string
 		given map[string][]int64
-		named []string
 		want  []map[string]int64
 	}{
-		{"full", nil, []string{"batch"}, []map[string]int64{
+		{"full", nil, []map[string]int64{
 			{"clients": 2, "batch": 1, "users": 1000, "size": 100},
 			{"clients": 2, "batch": 10, "users": 1000, "size": 100},
 		}},
-		{"quick", nil, nil, []map[string]int64{{"clients": 2, "batch": 2, "users": 10, "size": 100}}},
-		{"0.5", map[string][]int64{"batch": {5}}, []string{"batch"}, []map[string]int64{{"clients": 2, "batch": 5, "users": 500, "size": 100}}},
-		{"0.0001", map[string][]int64{"batch": {1}, "clients": {2, 4}}, []string{"clients", "batch"}, []map[string]int64{
+		{"quick", nil, []map[string]int64{{"clients": 2, "batch": 2, "users": 10, "size": 100}}},
+		{"0.5", map[string][]int64{"batch": {5}}, []map[string]int64{{"clients": 2, "batch": 5, "users": 500, "size": 100}}},
+		{"0.0001", map[string][]int64{"batch": {1}, "clients": {2, 4}}, []map[string]int64{
 			{"clients": 2, "batch": 1, "users": 1, "size": 100},
 			{"clients": 4, "batch": 1, "users": 1, "size": 100},
 		}},
@@ -277,9 +275,6 @@ func TestCases(t *testing.T) {
 		var got []map[string]int64
 		for _, c := range cases {
 			got = append(got, c.Parameters)
-			if !slices.Equal(c.Named, tt.named) {
-				t.Errorf("scale %s: named %v, want %v", tt.scale, c.Named, tt.named)
-			}
 			if want := map[int64]string{2: "2", 4: "4"}[c.Parameters["clients"]]; c.Settings["pool_size"] != want {
 				t.Errorf("pool_size %s, want %s", c.Settings["pool_size"], want)
 			}

@@ -58,7 +58,7 @@ type Values struct {
 // PhaseInfo describes a phase to the user.
 type PhaseInfo struct {
 	Name    string
-	Kind    string // "insert", "query", "mix" or "script"
+	Kind    string // "insert", "query", "mix", "http" or "script"
 	About   string // what the file says of it
 	Untimed bool
 }
@@ -66,7 +66,6 @@ type PhaseInfo struct {
 // Case is one set of values for a workload's parameters.
 type Case struct {
 	Parameters map[string]int64 // of every parameter
-	Named      []string         // those that differ between cases, or were given by the user
 	Settings   driver.Settings  // of the workload, with its parameters filled in
 }
 
@@ -355,21 +354,13 @@ func (w *Workload) Cases(scale string, params map[string][]int64) ([]Case, error
 	if err != nil {
 		return nil, err
 	}
-	var named []string
-	for _, name := range w.names() {
-		_, given := params[name]
-		differs := func(c map[string]int64) bool { return c[name] != all[0][name] }
-		if given || slices.ContainsFunc(all, differs) {
-			named = append(named, name)
-		}
-	}
 	cases := make([]Case, len(all))
 	for i, values := range all {
 		l, err := w.check(values)
 		if err != nil {
 			return nil, err
 		}
-		cases[i] = Case{Parameters: values, Named: named, Settings: l.settings}
+		cases[i] = Case{Parameters: values, Settings: l.settings}
 	}
 	return cases, nil
 }

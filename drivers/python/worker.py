@@ -1032,9 +1032,8 @@ class MixClient:
         i, parameters = self.todo[self.next]
         self.next += 1
         self.started += 1
-        conn = self.own or self.pool.get()
         try:
-            self.attempts(conn, self.mix["operations"][i], parameters, self.decoders[i])
+            self.attempts(self.mix["operations"][i], parameters, self.decoders[i])
         except sqlite3.OperationalError as e:
             if not is_lock(e):
                 raise
@@ -1047,17 +1046,14 @@ class MixClient:
         else:
             self.last = self.clock.now()
             self.histograms[i].record(self.last - start)
-        finally:
-            if not self.own:
-                self.pool.put(conn)
 
-    def attempts(self, conn, *operation):
+    def attempts(self, *operation):
         policy = self.mix.get("retry") or {"attempts": 1}
         backoff = policy.get("backoff_us", 0) / 1e6
         for left in reversed(range(policy["attempts"])):
             try:
                 with self.mutex if self.mix.get("mutex") else NO_MUTEX:
-                    return self.do(conn, *operation)
+                    return self.do(*operation)
             except sqlite3.OperationalError as e:
                 if not left or not is_lock(e):
                     raise
@@ -1077,20 +1073,38 @@ class MixClient:
         self.rows += n
         check_rows(call, n)
 
-    def do(self, conn, op, parameters, decoders):
-        transaction = op.get("transaction")
+    def do(self, op, *calls):
+        if not op.get("transaction"):
+            self.calls(None, op, *calls)
+            return
+        conn = self.take()
         try:
-            if transaction:
-                conn.execute(self.begin)
-            for j, (call, values, decode) in enumerate(zip(op["calls"], parameters, decoders)):
-                with self.mutex if j in op.get("mutex", ()) else NO_MUTEX:
-                    self.call(conn, call, values, decode)
-            if transaction:
-                conn.execute("COMMIT")
+            conn.execute(self.begin)
+            self.calls(conn, op, *calls)
+            conn.execute("COMMIT")
         except BaseException:
             if conn.in_transaction:
                 conn.execute("ROLLBACK")
             raise
+        finally:
+            self.give(conn)
+
+    def calls(self, held, op, parameters, decoders):
+        for j, (call, values, decode) in enumerate(zip(op["calls"], parameters, decoders)):
+            with self.mutex if j in op.get("mutex", ()) else NO_MUTEX:
+                conn = held or self.take()
+                try:
+                    self.call(conn, call, values, decode)
+                finally:
+                    if not held:
+                        self.give(conn)
+
+    def take(self):
+        return self.own or self.pool.get()
+
+    def give(self, conn):
+        if not self.own:
+            self.pool.put(conn)
 
 
 class Client:

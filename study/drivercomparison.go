@@ -122,9 +122,10 @@ func overall2(driver, to string, list ...part) operand {
 }
 
 // noWinner counts in how many phases the most frequent winner is alone in the
-// first rank.
+// first rank. Where that is few, but a driver shares that rank in so many more
+// that it could be the winner, the run cannot tell.
 func noWinner(c *cells) []comparison {
-	wins, phases := map[string]int{}, 0
+	wins, shared, phases := map[string]int{}, map[string]int{}, 0
 	for _, p := range slices.Concat(elsewhere, large) {
 		any := false
 		for _, d := range c.drivers {
@@ -133,8 +134,11 @@ func noWinner(c *cells) []comparison {
 				continue
 			}
 			any = true
-			if x.Rank == 1 && !x.Tied {
+			switch {
+			case x.Rank == 1 && !x.Tied:
 				wins[d]++
+			case x.Rank == 1:
+				shared[d]++
 			}
 		}
 		if any {
@@ -155,6 +159,11 @@ func noWinner(c *cells) []comparison {
 	}
 	v := float64(most)
 	out.value = &v
+	for _, d := range c.drivers {
+		if v <= out.atMost && float64(wins[d]+shared[d]) > out.atMost {
+			out.why = fmt.Sprintf("%s shares the first rank, with drivers that it is not told apart from, in %d more", d, shared[d])
+		}
+	}
 	return []comparison{out}
 }
 

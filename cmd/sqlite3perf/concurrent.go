@@ -63,7 +63,7 @@ Two of them may run on one file at once:
 	f.BoolVar(&o.close, "close", true, "close the database at the end; --close=false exits without, leaving the WAL as it is")
 	f.StringVar(&o.txlock, "txlock", "", "write in explicit transactions that begin deferred, immediate or exclusive (default: the INSERT alone)")
 	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections stay open; go: but 2 are closed when idle, as Go's default is; own: one for each reader and writer; or a number, as -m")
-	f.BoolVar(&o.Force, "force", false, "drop or make the table even in a database that sqlite3perf did not make")
+	f.BoolVar(&o.Force, "force", false, "write to a database that sqlite3perf did not make, and drop or make its table")
 	o.addFlags(f)
 	o.addTableFlag(f)
 	o.addSeedFlag(f)

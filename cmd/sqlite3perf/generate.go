@@ -44,7 +44,7 @@ so. Ctrl-C ends it behind the INSERT under way, and says how many rows there are
 	f.IntVarP(&interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
 	f.BoolVarP(&g.Vacuum, "vacuum", "v", false, "VACUUM afterwards")
 	f.BoolVarP(&g.Prepared, "prepared", "p", false, "prepare the INSERT once, instead of running it as SQL text each time")
-	f.BoolVar(&g.Force, "force", false, "drop the table even where sqlite3perf did not make it")
+	f.BoolVar(&g.Force, "force", false, "drop or make the table even in a database that sqlite3perf did not make")
 	o.addFlags(f)
 	o.addTableFlag(f)
 	o.addSeedFlag(f)

@@ -39,8 +39,12 @@ func studyDocument(a *stats.Analysis, r *study.Report) document {
 		}
 	}
 	d = append(d, claims(r)...)
+	if n := unbegun(a); n > 0 {
+		d = append(d, space{}, list{{label: string(stats.NotMeasured), text: fmt.Sprintf("%s: the run ended before their first trial", counted(int64(n), "case")), alarm: true}})
+	}
 	for _, g := range a.Groups {
-		if t := troubles(g, "ceiling", "late"); len(t) > 0 { // these stand below the tables
+		// The first two stand below the tables.
+		if t := troubles(g, "ceiling", "late", stats.NoTrial); len(t) > 0 {
 			title := g.Workload
 			if v := g.Variant(); v != "" {
 				title += " · " + v
@@ -52,6 +56,18 @@ func studyDocument(a *stats.Analysis, r *study.Report) document {
 	return append(d, space{}, paragraph{fmt.Sprintf("Published figures are the study's own, of its machine and its versions. Measured ones are medians over n trials, each in a "+
 		"fresh process on a fresh database; ± is the farther end of the %s confidence interval. A claim's figure is the median of the rounds' "+
 		"ratios; p is of the Mann-Whitney U test, adjusted by Benjamini-Hochberg over all claims.", percent(stats.Confidence)), true})
+}
+
+// unbegun counts the cases that the run has not come to.
+func unbegun(a *stats.Analysis) (n int) {
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if o.Reason != nil && o.Reason.Code == stats.NoTrial {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // studyTable is a table with its heading.

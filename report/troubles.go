@@ -17,10 +17,18 @@ import (
 // and the warnings, but for those with codes that are told elsewhere.
 func troubles(g *stats.Group, told ...string) document {
 	var l list
+	at := map[string]int{} // of what befell several cases alike
 	for _, o := range g.Outcomes {
-		if o.Status != result.OK {
-			l = append(l, item{label: string(o.Status), text: name(o) + ": " + reason(o), alarm: true})
+		if o.Status == result.OK || slices.Contains(told, o.Reason.Code) {
+			continue
 		}
+		why := reason(o)
+		if i, ok := at[why]; ok && l[i].label == string(o.Status) {
+			l[i].text = strings.TrimSuffix(l[i].text, ": "+why) + ", " + name(o) + ": " + why
+			continue
+		}
+		at[why] = len(l)
+		l = append(l, item{label: string(o.Status), text: name(o) + ": " + why, alarm: true})
 	}
 	for _, t := range g.Tables {
 		for _, c := range t.Cells {

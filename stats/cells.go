@@ -13,6 +13,9 @@ import (
 // has reached.
 const NotMeasured result.Status = "not measured"
 
+// NoTrial is the reason's code where a run ended before a case's first trial.
+const NoTrial = "no-trial"
+
 // Analysis is a run, judged.
 type Analysis struct {
 	Run      *result.Run
@@ -181,7 +184,7 @@ func (o *Outcome) judge() {
 	o.Status = result.OK
 	if len(o.Trials) == 0 {
 		o.Status = NotMeasured
-		o.Reason = &result.Reason{Code: "no-trial", Message: "the run ended before its first trial"}
+		o.Reason = &result.Reason{Code: NoTrial, Message: "the run ended before its first trial"}
 	}
 	worst := len(severity)
 	for _, t := range o.Trials {

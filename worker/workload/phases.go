@@ -348,7 +348,7 @@ func (l *loader) returned(n *yaml.Node, types []driver.ColumnType) (*Returns, *s
 			continue
 		}
 		switch t := types[i]; {
-		case c.broken:
+		case c.broken, t.Type == 0: // which has been told
 		case class(t.Type) != class(c.Type) && c.Generator.Kind != GenNull:
 			l.errorf(n, "column %d of the query is %s, but %s is %s: write %s", i+1, t.Type, c.full, c.Type, c.Type)
 		case !t.Nullable && l.mayBeNull(c):

@@ -18,10 +18,9 @@ import (
 // memory with the plan's schema, so that a slip in a user's SQL is found before
 // any worker is started. What another SQLite may know that this one does not (a
 // function, a module, a collation), other databases, what fails for want of rows
-// and what a script does for longer than checkLimit are left to the drivers.
+// and a script that takes longer than checkLimit are left to the drivers.
 func CheckSQL(p *workload.Plan) error {
-	ctx, cancel := context.WithTimeout(context.Background(), checkLimit)
-	defer cancel()
+	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return err
@@ -36,8 +35,14 @@ func CheckSQL(p *workload.Plan) error {
 	if _, err := sqlite.Limit(db, sqlite3.SQLITE_LIMIT_ATTACHED, 0); err != nil {
 		return err
 	}
+	run := func(script string) error {
+		ctx, cancel := context.WithTimeout(ctx, checkLimit)
+		defer cancel()
+		_, err := db.ExecContext(ctx, script)
+		return err
+	}
 	if p.Schema != "" {
-		if _, err := db.ExecContext(ctx, p.Schema); foreign(err) {
+		if err := run(p.Schema); foreign(err) {
 			return nil // without its schema nothing else can be checked
 		} else if err != nil {
 			return fmt.Errorf("schema: %w", err)
@@ -86,7 +91,7 @@ func CheckSQL(p *workload.Plan) error {
 				}
 			}
 		default: // what comes after it may need what it makes
-			if _, err = db.ExecContext(ctx, ph.Script); foreign(err) {
+			if err = run(ph.Script); foreign(err) {
 				return nil
 			}
 		}
@@ -122,7 +127,7 @@ func explain(ctx context.Context, db *sql.Conn, statement string, parameters int
 
 var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|unsupported`)
 
-// checkLimit is how long the scripts of a plan may run, which have tables to fill.
+// checkLimit is how long each script may run, which may have tables to fill.
 const checkLimit = time.Second
 
 // foreign says that an error may be of this SQLite, or of this check, only: a

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -488,6 +489,34 @@ func TestJobBeyondLimits(t *testing.T) {
 	}
 	if _, err := os.Stat(req.Path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the database is there: %v", err)
+	}
+}
+
+// A job that fails while it is being stopped has failed.
+func TestJobFailsWhileStopped(t *testing.T) {
+	requests, in := io.Pipe()
+	f := newFake()
+	f.answer = func(string, []any) ([]driver.Row, error) { return []driver.Row{{{}}}, nil }
+	f.execFail = func(sql string, _ []any) error {
+		if !strings.HasPrefix(sql, "INSERT") {
+			return nil
+		}
+		in.Close()
+		time.Sleep(50 * time.Millisecond) // by then the worker has most likely noticed
+		return &driver.Error{Code: 5, Err: errors.New("database is locked")}
+	}
+	req := worker.Request{
+		Type: worker.TypeJob, Protocol: worker.Protocol, Path: filepath.Join(t.TempDir(), "a.db"),
+		Job: &job.Job{Generate: &job.Generate{Table: "bench", Rows: 1, Batch: 1}},
+	}
+	go func() { _ = json.NewEncoder(in).Encode(req) }()
+	var out bytes.Buffer
+	if err := worker.Serve(t.Context(), f, requests, &out); err != nil {
+		t.Fatal(err)
+	}
+	list := answers(t, &out)
+	if last := list[len(list)-1]; last.Type != worker.TypeFailed || !strings.Contains(last.Reason.Message, "database is locked") {
+		t.Errorf("answered %+v, result %+v, reason %+v", last, last.Result, last.Reason)
 	}
 }
 

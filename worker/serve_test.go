@@ -262,6 +262,30 @@ func TestServeAbandoned(t *testing.T) {
 	}
 }
 
+// A phase that cannot be stopped does not keep the process of a server alive
+// when the lab has gone.
+func TestServeAbandonedInPhase(t *testing.T) {
+	req := serving(t, blog(3, insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}), httpPhase()))
+	requests, in := io.Pipe()
+	gone := make(chan struct{})
+	f := newFake()
+	f.execFail = func(sql string, _ []any) error {
+		if strings.HasPrefix(sql, "INSERT") {
+			in.Close()
+			<-gone
+		}
+		return nil
+	}
+	go func() { _ = json.NewEncoder(in).Encode(req) }()
+	err := worker.ServeUntil(t.Context(), f, requests, io.Discard, func() { close(gone) })
+	if err == nil || !strings.Contains(err.Error(), "the lab has gone") {
+		t.Errorf("returned %v", err)
+	}
+	if _, err := os.Stat(req.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the database is left: %v", err)
+	}
+}
+
 func TestServeCheck(t *testing.T) {
 	for _, c := range []struct {
 		change func(*workload.Phase)

@@ -1,0 +1,4 @@
+package worker
+
+// ServeUntil is Serve with what ends the process when the lab has gone.
+var ServeUntil = serve

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,7 +22,8 @@ import (
 func terminal(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
 	var out, messages bytes.Buffer
-	env := &environment{stdout: &out, stderr: &messages, stdoutWidth: 100, stderrWidth: 100, now: time.Now}
+	env := &environment{stdout: &out, stderr: &messages, stdoutWidth: 100, stderrWidth: 100, now: time.Now,
+		catch: func() <-chan os.Signal { return nil }}
 	if code := execute(t.Context(), env, args); code != exitOK {
 		t.Fatalf("exit status %d: %s", code, messages.String())
 	}

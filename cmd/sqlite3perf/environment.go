@@ -132,15 +132,6 @@ func configFile() string {
 	return ""
 }
 
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
-}
-
 // suggestion ends an error about an unknown name.
 func suggestion(name string, known []string) string {
 	if n := driver.Nearest(name, known); n != "" {

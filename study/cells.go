@@ -5,10 +5,12 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
 // key names a cell of a run: a phase of a workload on a driver, at these
@@ -195,9 +197,12 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 }
 
 // sameDriver says that the second is the first, perhaps at a version.
-func sameDriver(name, driver string) bool {
-	base, _, _ := strings.Cut(driver, "@")
-	return driver == name || base == name
+func sameDriver(name, driver string) bool { return driver == name || base(driver) == name }
+
+// base is a driver's name without its version.
+func base(driver string) string {
+	name, _, _ := strings.Cut(driver, "@")
+	return name
 }
 
 // values are the values of a parameter among the cases of a workload, ascending.
@@ -305,6 +310,12 @@ func (c *cells) only(corrected string) string {
 		return ""
 	}
 	return corrected
+}
+
+// published says that the run is of the published sizes.
+func (c *cells) published() bool {
+	factor, err := strconv.ParseFloat(c.run.Scale, 64)
+	return c.run.Scale == workload.Full || err == nil && factor == 1
 }
 
 // either is the first in the corrected form, the second as published.

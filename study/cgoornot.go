@@ -44,7 +44,7 @@ var cgoOrNot = &Study{
 			}
 			for _, phase := range []string{"insert", "group_by"} {
 				for _, d := range c.driversOf("cgo-or-not", "mattn", "modernc") {
-					p := publishedFigures("cgo-or-not").where("category", phase, "rows", rows, "driver", d)
+					p := publishedFigures("cgo-or-not").where("category", phase, "rows", rows, "driver", base(d))
 					k := persons(phase, d, nth)
 					t.Rows = append(t.Rows, Row{
 						Labels: []string{phase, rows, here, d},

@@ -15,8 +15,19 @@ var (
 	pools   = []int64{1, 4, 8, 50, 100}
 )
 
-// corePool is the pool that is nearest to the number of cores of those published.
-const corePool = 4
+// corePool is the pool, of those published, that is nearest to the machine's
+// number of cores: by ratio, and rather more than fewer.
+func (c *cells) corePool() int64 {
+	cores := float64(max(c.run.Machine.Cores, 1))
+	off := func(n int64) float64 { return max(float64(n)/cores, cores/float64(n)) }
+	best := pools[0]
+	for _, n := range pools {
+		if off(n) <= off(best) {
+			best = n
+		}
+	}
+	return best
+}
 
 var httpServer = &Study{
 	Name:      "http-server",
@@ -40,31 +51,40 @@ var httpServer = &Study{
 		return []Table{c.closedLoopTable(), c.steadyTable()}
 	},
 	claims: []claim{
-		{text: "the packages do not differ much (within 1.5 times of mattn, at a pool of about the number of cores)", over: func(*cells) []comparison {
+		{text: "the packages do not differ much (within 1.5 times of mattn, at a pool of about the number of cores)", over: func(c *cells) []comparison {
 			var list []comparison
+			cores := c.corePool()
 			for _, d := range []string{"crawshaw", "modernc", "zombiezen"} {
-				list = append(list, comparison{what: fmt.Sprintf("pool %d: %s / mattn", corePool, d), m: opsPerS,
-					x: only(served(d, corePool)), y: only(served("mattn", corePool)), atLeast: 1 / 1.5, atMost: 1.5})
+				list = append(list, comparison{what: fmt.Sprintf("pool %d: %s / mattn", cores, d), m: opsPerS,
+					x: only(served(d, cores)), y: only(served("mattn", cores)), atLeast: 1 / 1.5, atMost: 1.5})
 			}
 			return list
 		}},
-		{text: "a pool of about the number of cores is best", over: func(*cells) []comparison {
+		{text: "a pool of about the number of cores is best", over: func(c *cells) []comparison {
 			var list []comparison
-			for _, n := range []int64{1, 50, 100} {
-				c := comparison{what: fmt.Sprintf("the four drivers: pool %d / pool %d", corePool, n), m: opsPerS, atLeast: 1}
-				for _, d := range servers {
-					c.x, c.y = append(c.x, quotient{over: served(d, corePool)}), append(c.y, quotient{over: served(d, n)})
+			cores := c.corePool()
+			for _, n := range pools {
+				if n < 4*cores && cores < 4*n {
+					continue // which is about as many
 				}
-				list = append(list, c)
+				best := comparison{what: fmt.Sprintf("the four drivers: pool %d / pool %d", cores, n), m: opsPerS, atLeast: 1}
+				for _, d := range servers {
+					best.x, best.y = append(best.x, quotient{over: served(d, cores)}), append(best.y, quotient{over: served(d, n)})
+				}
+				list = append(list, best)
 			}
 			return list
 		}},
-		{text: "modernc loses most at pools of 50 and 100", over: func(*cells) []comparison {
+		{text: "modernc loses most at pools of 50 and 100", over: func(c *cells) []comparison {
 			var list []comparison
+			cores := c.corePool()
 			for _, n := range []int64{50, 100} {
+				if n <= cores {
+					continue
+				}
 				for _, d := range []string{"crawshaw", "mattn", "zombiezen"} {
-					list = append(list, comparison{what: fmt.Sprintf("pool %d / pool %d: modernc / %s", n, corePool, d), m: opsPerS,
-						x: per(served("modernc", n), served("modernc", corePool)), y: per(served(d, n), served(d, corePool)), atMost: 1})
+					list = append(list, comparison{what: fmt.Sprintf("pool %d / pool %d: modernc / %s", n, cores, d), m: opsPerS,
+						x: per(served("modernc", n), served("modernc", cores)), y: per(served(d, n), served(d, cores)), atMost: 1})
 				}
 			}
 			return list
@@ -103,7 +123,7 @@ func (c *cells) closedLoopTable() Table {
 	var keys []key
 	for _, d := range c.driversOf("http-server", servers...) {
 		for _, n := range pools {
-			p := publishedFigures("http-server").where("driver", d, "pool_size", fmt.Sprint(n))
+			p := publishedFigures("http-server").where("driver", base(d), "pool_size", fmt.Sprint(n))
 			k := served(d, n)
 			keys = append(keys, k)
 			if x, why := c.find(k); why == "" {

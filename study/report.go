@@ -178,10 +178,10 @@ func (c *cells) figure(k key, m measure, f statistic) Figure {
 // reduced is the note of a run whose sizes are not the published ones.
 func (s *Study) reduced(c *cells) []string {
 	const proportions = "figures stand beside the published ones for their proportions only"
-	switch c.run.Scale {
-	case workload.Full:
+	switch {
+	case c.published():
 		return []string{}
-	case workload.Quick:
+	case c.run.Scale == workload.Quick:
 		return []string{"quick form: " + s.quick(c) + "; " + proportions + " (--scale full measures the published sizes)"}
 	}
 	return []string{"scale " + c.run.Scale + ": sizes are not the published ones, and " + proportions}

@@ -2,11 +2,11 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
 var inserts = &Study{
@@ -36,11 +36,16 @@ var inserts = &Study{
 		}},
 		{text: "_sync=0&_journal=wal with prepared statements is the fastest of the options", over: func(c *cells) []comparison {
 			var list []comparison
+			first := optionOf(fastest)
+			seen := []map[string]string{c.applied(first)} // as published, several did the same
 			for _, o := range connectOptions {
-				if o.dsn != fastest && o.dsn != noWAL {
-					list = append(list, comparison{what: "_journal=wal&_sync=0 / " + strings.TrimPrefix(o.corrected, "file:"), m: rowsPerS,
-						x: only(c.connected(optionOf(fastest), true)), y: only(c.connected(o, true)), atLeast: 1})
+				alike := func(s map[string]string) bool { return maps.Equal(s, c.applied(o)) }
+				if o.dsn == noWAL || slices.ContainsFunc(seen, alike) {
+					continue
 				}
+				seen = append(seen, c.applied(o))
+				list = append(list, comparison{what: c.label(first) + " / " + c.label(o), m: rowsPerS,
+					x: only(c.connected(first, true)), y: only(c.connected(o, true)), atLeast: 1})
 			}
 			return list
 		}},
@@ -83,7 +88,8 @@ const (
 )
 
 // connectOptions are those of the two published tables. Of mattn's plain paths
-// everything behind "?" but _options is cut off, and unknown options are ignored.
+// everything behind "?" but _options is cut off, and unknown options are ignored;
+// synchronous is NORMAL unless an option says otherwise.
 var connectOptions = []option{
 	{"a.db?_sync=0&mode=memory&cache=shared", "file:a.db?_sync=0&mode=memory&cache=shared",
 		map[string]string{"synchronous": "off", "mode": "memory", "cache": "shared", "journal_mode": "memory"}, map[string]string{"synchronous": "off", "journal_mode": "delete"}},
@@ -92,13 +98,13 @@ var connectOptions = []option{
 	{"a.db?_sync=0", "a.db?_sync=0",
 		map[string]string{"synchronous": "off", "journal_mode": "delete"}, map[string]string{"synchronous": "off", "journal_mode": "delete"}},
 	{"a.db", "a.db",
-		map[string]string{"synchronous": "full", "journal_mode": "delete"}, map[string]string{"synchronous": "full", "journal_mode": "delete"}},
+		map[string]string{"synchronous": "normal", "journal_mode": "delete"}, map[string]string{"synchronous": "normal", "journal_mode": "delete"}},
 	{noWAL, "file:a.db?_sync=0&mode=memory (a database in memory has no WAL)",
-		map[string]string{"synchronous": "off", "mode": "memory", "journal_mode": "memory"}, map[string]string{"synchronous": "full", "journal_mode": "wal"}},
+		map[string]string{"synchronous": "off", "mode": "memory", "journal_mode": "memory"}, map[string]string{"synchronous": "normal", "journal_mode": "wal"}},
 	{fastest, "a.db?_journal=wal&_sync=0",
-		map[string]string{"synchronous": "off", "journal_mode": "wal"}, map[string]string{"synchronous": "full", "journal_mode": "wal"}},
+		map[string]string{"synchronous": "off", "journal_mode": "wal"}, map[string]string{"synchronous": "normal", "journal_mode": "wal"}},
 	{"a.db?_journal=wal", "a.db?_journal=wal",
-		map[string]string{"synchronous": "full", "journal_mode": "wal"}, map[string]string{"synchronous": "full", "journal_mode": "wal"}},
+		map[string]string{"synchronous": "normal", "journal_mode": "wal"}, map[string]string{"synchronous": "normal", "journal_mode": "wal"}},
 }
 
 func optionOf(dsn string) option {
@@ -167,21 +173,32 @@ func generated(prepared bool, rows int) key {
 }
 
 func batched(n int64) key        { return generated(true, batchRows).at("batch", n) }
-func prepared(prepared bool) key { return generated(prepared, preparedRows) }
-func bulk() key                  { return generated(true, bulkRows) }
+func prepared(prepared bool) key { return generated(prepared, preparedRows).at("batch", 100) }
+func bulk() key                  { return generated(true, bulkRows).at("batch", 2000) }
 
 // connected is a cell of the tables of options.
 func (c *cells) connected(o option, prepared bool) key {
 	k := generated(prepared, optionRows)
+	k = k.at("batch", 100)
 	k.settings = map[string]string{"mode": "", "cache": ""}
-	settings := o.meant
-	if c.asPublished {
-		settings = o.did
-	}
-	for name, v := range settings {
-		k.settings[name] = v
-	}
+	maps.Copy(k.settings, c.applied(o))
 	return k
+}
+
+// applied are the settings that a connect string stands for.
+func (c *cells) applied(o option) map[string]string {
+	if c.asPublished {
+		return o.did
+	}
+	return o.meant
+}
+
+// label names a connect string.
+func (c *cells) label(o option) string {
+	if c.asPublished {
+		return strings.TrimPrefix(o.dsn, "a.db?")
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(o.corrected, "file:"), "a.db?")
 }
 
 func paged(phase string) key {
@@ -201,7 +218,9 @@ func beside(journal string) key {
 
 func insertTables(c *cells) []Table {
 	published := publishedFigures("sqlite3perf")
-	values := c.either([]string{"making random bytes and their hashes is not timed"}, []string{"making random bytes and their hashes is timed, on the goroutine that inserts"})
+	values := c.either([]string{
+		"synchronous is NORMAL where no option says otherwise, as mattn has it, with every driver", "making random bytes and their hashes is not timed",
+	}, []string{"making random bytes and their hashes is timed, on the goroutine that inserts"})
 	rate := func(title string, labels []string, rows []insertRow, corrected ...string) Table {
 		t := Table{Title: title, Labels: append(labels, "driver"), Corrected: append(corrected, values...),
 			Columns: []Column{{Title: "published", Unit: "rows/s", Published: true}, {Title: "here", Unit: "rows/s", Statistic: "median"}},
@@ -264,7 +283,7 @@ func insertTables(c *cells) []Table {
 // published ones.
 func (c *cells) hereRows(k key) []string {
 	n, ok := c.nth(k.workload, "rows", k.nth["rows"])
-	if !ok || c.run.Scale == workload.Full {
+	if !ok || c.published() {
 		return nil
 	}
 	return []string{"here: " + counted(n) + " rows"}
@@ -335,7 +354,7 @@ func (c *cells) besideTable() Table {
 		Columns:   []Column{{Title: "here", Unit: "op/s", Statistic: "median"}, {Title: "p99", Unit: "ms", Statistic: "median alone"}, {Title: "locked", Statistic: "total"}, {Title: "waited", Unit: "s", Statistic: "total"}},
 		Corrected: c.either([]string{"rates, latency and errors are measured, where the study had none of them and slept inside its loops; 8 clients in one process, each of which reads and writes, not 200 in each of two"}, nil)}
 	if c.asPublished {
-		t.Notes = append(t.Notes, "not brought back: sleeping inside the loops, which leaves no rate")
+		t.Notes = append(t.Notes, "not brought back: sleeping inside the loops, which leaves no rate, and two processes of 100 readers and 100 writers on one connection; 8 clients in one process read and write")
 	}
 	var keys []key
 	for _, j := range []string{"wal", "delete"} {

@@ -46,7 +46,7 @@ func made(t *testing.T, name, scale string, asPublished bool, drivers []lab.Ref,
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := &result.Run{ID: 1, Scale: scale, Rounds: rounds, Stopped: "rounds", Study: &result.Study{Name: name, AsPublished: asPublished}}
+	run := &result.Run{ID: 1, Scale: scale, Rounds: rounds, Stopped: "rounds", Machine: result.Machine{Cores: 4}, Study: &result.Study{Name: name, AsPublished: asPublished}}
 	for _, c := range cases {
 		run.Cases = append(run.Cases, c.Case)
 	}
@@ -352,6 +352,36 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// The published figures stand beside any version of their driver.
+func TestPublishedBesideVersions(t *testing.T) {
+	for _, name := range []string{"cgo-or-not", "http-server", "driver-comparison", "writers", "sqlite3perf"} {
+		drivers := refs("mattn")
+		drivers[0].Name = "mattn@v1.14.22"
+		r := evaluate(t, made(t, name, "0.001", false, drivers, 6, func(*result.Case, string, int) int64 { return 1e6 }))
+		found := false
+		for _, table := range r.Tables {
+			for _, row := range table.Rows {
+				i := slices.IndexFunc(table.Columns, func(c study.Column) bool { return c.Published })
+				found = found || i >= 0 && slices.Contains(row.Labels, "mattn@v1.14.22") && row.Figures[i].Value != nil
+			}
+		}
+		if !found {
+			t.Errorf("%s: no published figure beside mattn@v1.14.22", name)
+		}
+	}
+}
+
+// A pool of about the number of cores is one of those published.
+func TestPoolOfCores(t *testing.T) {
+	for cores, want := range map[int]string{1: "pool 1:", 2: "pool 4:", 6: "pool 8:", 16: "pool 8:", 64: "pool 50:"} {
+		run := made(t, "http-server", "quick", false, refs("crawshaw", "mattn", "modernc", "zombiezen"), 6, func(*result.Case, string, int) int64 { return 1e6 })
+		run.Machine.Cores = cores
+		if got := evaluate(t, run).Claims[0].Comparisons[0].What; !strings.HasPrefix(got, want) {
+			t.Errorf("%d cores: %s, want %s", cores, got, want)
+		}
+	}
+}
+
 // groups2 is groups for any version of modernc.
 func groups2(c *result.Case, phase string, round int) int64 {
 	d := *c
@@ -362,7 +392,7 @@ func groups2(c *result.Case, phase string, round int) int64 {
 // Lock errors are counted over all trials; none says nothing where the phase was
 // shorter than SQLite waits for a lock.
 func TestCountsOfLockErrors(t *testing.T) {
-	const ends, drop = "ends the errors", "sharp drop"
+	const ends, drop = "ends the errors", "parallel, there is either a sharp drop"
 	verdicts := func(run *result.Run) (v [2]study.Verdict) {
 		for _, c := range evaluate(t, run).Claims {
 			for i, text := range []string{ends, drop} {
@@ -433,6 +463,46 @@ func TestNoClearWinner(t *testing.T) {
 	})
 	if x := c.Comparisons[0]; c.Verdict != holds || x.Median == 0 {
 		t.Errorf("%s: %+v", c.Verdict, x)
+	}
+}
+
+// Only drivers that the study had decide whether there was a winner, and a driver
+// alone wins nothing.
+func TestNoClearWinnerAmongWhom(t *testing.T) {
+	for _, test := range []struct{ drivers, want string }{
+		{"mattn", "no phase has figures of two drivers of the study"},
+		{"native mattn modernc", "shares the first rank"},
+	} {
+		took := func(c *result.Case, _ string, round int) int64 {
+			if c.Driver == "native" {
+				return int64(1e5 + round)
+			}
+			return int64(1e6 + round)
+		}
+		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs(strings.Fields(test.drivers)...), 6, took))
+		for _, c := range r.Claims {
+			if strings.Contains(c.Claim, "no clear winner") && (c.Verdict != unknown || !strings.Contains(c.Comparisons[0].Why, test.want)) {
+				t.Errorf("%s: %s: %+v", test.drivers, c.Verdict, c.Comparisons[0])
+			}
+		}
+	}
+}
+
+// The claims of 2023 are about the workloads of 2023.
+func TestClaimsOf2023(t *testing.T) {
+	took := func(c *result.Case, _ string, round int) int64 {
+		switch {
+		case c.Driver != "modernc":
+			return int64(1e6 + round)
+		case c.Workload == "real":
+			return int64(0.5e6 + round)
+		}
+		return int64(1.6e6 + round)
+	}
+	for _, c := range evaluate(t, made(t, "driver-comparison", "0.001", false, refs("mattn", "modernc"), 6, took)).Claims {
+		if strings.Contains(c.Claim, "modernc is much slower") && c.Verdict != holds {
+			t.Errorf("%s: %+v", c.Verdict, c.Comparisons[0])
+		}
 	}
 }
 

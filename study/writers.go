@@ -28,14 +28,11 @@ var writers = &Study{
 		{text: "70,000 to 100,000 write transactions a second for typical rows at normal", over: func(*cells) []comparison {
 			return []comparison{{what: "one writer, 1000 bytes, normal", m: opsPerS, x: only(sized("normal", 1000)), atLeast: 70_000, atMost: 100_000}}
 		}},
-		{text: "at 100 and more writers without a mutex there is either a sharp drop or \"database is locked\"", anyOf: true, over: func(*cells) []comparison {
-			var list []comparison
-			for _, w := range []string{"parallel", "concurrent"} {
-				list = append(list, comparison{what: w + ": time per write, 256 writers / 1", m: nsPerOp,
-					x: only(writing(w, "normal", 256)), y: only(writing(w, "normal", 1)), atLeast: 2},
-					comparison{what: w + ", 256 writers: lock errors", m: lockErrors, x: only(writing(w, "normal", 256)), count: true, atLeast: 1})
-			}
-			return list
+		{text: "at 100 and more writers without a mutex, parallel, there is either a sharp drop or \"database is locked\"", anyOf: true, over: func(c *cells) []comparison {
+			return collapse(c, "parallel")
+		}},
+		{text: "at 100 and more writers without a mutex, concurrent, there is either a sharp drop or \"database is locked\"", anyOf: true, over: func(c *cells) []comparison {
+			return collapse(c, "concurrent")
 		}},
 		{text: "a mutex keeps the rate flat to 256 writers", over: func(*cells) []comparison {
 			low, high := about(1)
@@ -121,6 +118,20 @@ func (k key) pooled(idle string) key {
 	}
 	k.settings = s
 	return k
+}
+
+// collapse looks for a sharp drop, to half the rate or less, or for lock errors.
+func collapse(c *cells, workload string) []comparison {
+	var list []comparison
+	for _, n := range c.values("writers-"+workload, "writers") {
+		if n < 100 {
+			continue
+		}
+		list = append(list, comparison{what: fmt.Sprintf("%s: time per write, %d writers / 1", workload, n), m: nsPerOp,
+			x: only(writing(workload, "normal", n)), y: only(writing(workload, "normal", 1)), atLeast: 2},
+			comparison{what: fmt.Sprintf("%s, %d writers: lock errors", workload, n), m: lockErrors, x: only(writing(workload, "normal", n)), count: true, atLeast: 1})
+	}
+	return list
 }
 
 // bySync compares one writer at full and at normal.

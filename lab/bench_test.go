@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
@@ -65,16 +66,24 @@ func TestAddBench(t *testing.T) {
 		if len(got.Samples) != 4 {
 			t.Fatalf("%+v", got.Samples)
 		}
-		last := int64(0)
 		for i, name := range lab.BenchPhases {
-			s := got.Samples[i+1]
-			if s.Phase != name || s.Metric != "time" || s.Operations != 1 || s.WallNS < last || s.WallNS <= 0 {
-				t.Errorf("%s after %d ns: %+v", name, last, s)
+			if s := got.Samples[i+1]; s.Phase != name || s.Metric != "time" || s.Operations != 1 || s.WallNS <= 0 {
+				t.Errorf("%s: %+v", name, s)
 			}
-			last = s.WallNS
+		}
+		if s := got.Samples; s[1].WallNS+s[2].WallNS > s[3].WallNS {
+			t.Errorf("the query took %d ns, the first row %d, all %d", s[1].WallNS, s[2].WallNS, s[3].WallNS)
 		}
 		if n := got.Samples[3].Rows; n != 50 {
 			t.Errorf("%d rows, want 50", n)
 		}
+	}
+}
+
+// The time to the first row begins when the library has taken the query.
+func TestBenchTimes(t *testing.T) {
+	got := lab.BenchTimes(&job.Benched{AfterQueryNS: 5, FirstRowNS: 7, WallNS: 100})
+	if d := cmp.Diff([]int64{5, 2, 100}, got); d != "" {
+		t.Error(d)
 	}
 }

@@ -21,3 +21,6 @@ func (p *Processes) CeilingsEnd() {
 
 // Late says that a latency is the load generator's own.
 var Late = late
+
+// BenchTimes are the samples of a job bench.
+var BenchTimes = benchTimes

@@ -24,7 +24,7 @@ type connection struct {
 	conn net.Conn   // nil: to be opened anew
 	in   response
 
-	sent atomic.Int64 // when the request under way began; 0: none is
+	sent atomic.Int64 // when the request under way began; 0: none is; or expired
 
 	begun, ok     int64
 	ok200         int64 // responses with that status
@@ -50,9 +50,13 @@ func (c *connection) dial() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.run.ctx.Err(); err != nil { // nobody will end its waits
+		conn.Close()
+		return err
+	}
 	c.conn = conn
 	c.in.reset(conn)
-	return c.run.ctx.Err()
+	return nil
 }
 
 func (c *connection) close() {
@@ -76,12 +80,23 @@ func (c *connection) abort() {
 	}
 }
 
+// expired stands for the beginning of a request that has taken too long.
+const expired = -1
+
 // expire ends the request that began at sent, if it is still under way.
 func (c *connection) expire(sent int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.conn != nil && c.sent.Load() == sent {
+	if c.sent.CompareAndSwap(sent, expired) && c.conn != nil {
 		_ = c.conn.SetDeadline(past)
+	}
+}
+
+// answered ends a request. A deadline that came too late for it is not to meet
+// the next one.
+func (c *connection) answered() {
+	if c.sent.Swap(0) == expired {
+		c.close()
 	}
 }
 
@@ -108,7 +123,7 @@ func (c *connection) send() {
 		if why == nil {
 			c.sent.Store(now())
 			why = c.exchange(k)
-			c.sent.Store(0)
+			c.answered()
 		}
 		free = now()
 		switch {

@@ -275,7 +275,7 @@ func (r *run) watch() {
 		case <-t.C:
 			before := now() - int64(r.timeout)
 			for _, c := range r.connections {
-				if sent := c.sent.Load(); sent != 0 && sent < before {
+				if sent := c.sent.Load(); sent > 0 && sent < before {
 					c.expire(sent)
 				}
 			}

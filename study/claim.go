@@ -229,8 +229,8 @@ func (c *cells) tooShort(k key) string {
 
 // decide gives the comparison its verdict. It holds where the interval lies in
 // the range, and, if the range leaves out 1, the two are told apart as well; it
-// does not where the interval lies outside, and, if that is the other side of 1,
-// the two are told apart.
+// does not where the interval lies outside, and, if the bound there is 1, the two
+// are told apart.
 func (c *Comparison) decide(count bool) {
 	if c.Summary == nil {
 		return

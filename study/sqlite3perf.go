@@ -331,7 +331,7 @@ func (c *cells) verificationTable(published figures) Table {
 		m                       measure
 	}{
 		{"time_after_query", "time after query, ms", afterQuery, milliseconds},
-		{"time_to_first_row", "time to first row, ms", firstRow, milliseconds},
+		{"time_to_first_row", "time to first row, from then on, ms", firstRow, milliseconds},
 		{"per_row", "time per row, µs", all, usPerRow},
 		{"overall", "overall, s", all, seconds},
 		{"", "reading alone, µs per row", "read", usPerRow},

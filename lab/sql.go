@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"modernc.org/sqlite"
@@ -48,11 +49,11 @@ func CheckSQL(p *workload.Plan) error {
 			return fmt.Errorf("schema: %w", err)
 		}
 	}
-	// compile returns how many columns the statement's rows have; 0: it is not known.
+	// compile returns how many columns the statement's rows have; -1: it is not known.
 	compile := func(statement string, parameters int) (columns int, err error) {
 		columns, err = explain(ctx, db, statement, parameters)
 		if foreign(err) {
-			return 0, nil
+			return -1, nil
 		}
 		return columns, err
 	}
@@ -61,8 +62,11 @@ func CheckSQL(p *workload.Plan) error {
 			return nil
 		}
 		n, err := compile(c.SQL, len(c.Parameters))
-		if err != nil || n == 0 || len(c.Columns) == 0 || n == len(c.Columns) {
+		switch {
+		case err != nil, n < 0, len(c.Columns) == 0, n == len(c.Columns):
 			return err
+		case n == 0:
+			return fmt.Errorf("it returns no rows, and columns lists %d: write it as a script, or in a mix without columns", len(c.Columns))
 		}
 		return fmt.Errorf("its rows have %d columns, and columns lists %d: write one type for each", n, len(c.Columns))
 	}
@@ -104,7 +108,7 @@ func CheckSQL(p *workload.Plan) error {
 
 // explain compiles a statement and returns how many columns its rows have, which
 // the program of SQLite's virtual machine tells (https://www.sqlite.org/opcode.html);
-// 0: it gives no rows.
+// 0: it gives no rows; -1, of a PRAGMA: it does not tell.
 func explain(ctx context.Context, db *sql.Conn, statement string, parameters int) (columns int, err error) {
 	rows, err := db.QueryContext(ctx, "EXPLAIN "+statement, make([]any, parameters)...)
 	if err != nil {
@@ -121,6 +125,9 @@ func explain(ctx context.Context, db *sql.Conn, statement string, parameters int
 		if opcode == "ResultRow" {
 			columns = p2
 		}
+	}
+	if columns == 0 && strings.EqualFold(statement[:min(len(statement), len("PRAGMA"))], "PRAGMA") {
+		columns = -1
 	}
 	return columns, rows.Err()
 }

@@ -42,6 +42,8 @@ func TestCheckSQL(t *testing.T) {
 		"script":    {"CREATE INDEX", "CREATE INDX", "phase index: .*syntax error"},
 		"index":     {"by_name ON", "by_nome ON", "phase read: .*no such index: by_name"},
 		"columns":   {"SELECT id, name", "SELECT id, name, 3", "phase read: its rows have 3 columns, and columns lists 2"},
+		"no rows":   {"SELECT id, name FROM people INDEXED BY by_name WHERE id > 2", "DELETE FROM people", "phase read: it returns no rows, and columns lists 2: write it as a script"},
+		"pragma":    {"SELECT id, name FROM people INDEXED BY by_name WHERE id > 2", "PRAGMA optimize", ""},
 		"rows":      {"CREATE INDEX by_name ON people(name)", "CREATE INDEX by_name ON people(name); INSERT INTO people(name) SELECT max(name) FROM people", ""}, // there are none yet
 		"long":      {"CREATE INDEX by_name ON people(name)", "CREATE INDEX by_name ON people(name); WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c) SELECT max(n) FROM c", ""},
 		"function":  {"SELECT id, name", "SELECT id, ours(name)", ""}, // which a driver may have

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
@@ -38,7 +40,7 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 	absent := errors.Is(serr, fs.ErrNotExist)
 	db := &job.Database{Path: req.Path, Settings: req.Settings, Seed: req.Seed}
 	db.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
-		return d.Open(ctx, req.Path, ownJournal(req.Path, req.Settings.With(over)))
+		return openPatiently(ctx, d, req.Path, req.Settings.With(over))
 	}
 	if !absent {
 		if err := mayWrite(ctx, d, req); err != nil {
@@ -48,6 +50,7 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 	if db.DB, err = db.Open(ctx, nil); err != nil {
 		return nil, err
 	}
+	began := false
 	defer func() {
 		if c := req.Job.Concurrent; c != nil && c.KeepOpen && err == nil {
 			return
@@ -55,7 +58,7 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 		if cerr := db.DB.Close(); err == nil && cerr != nil {
 			err = failf("close", "closing the database: %w", cerr)
 		}
-		if absent && refused(err) && blank(req.Path) {
+		if absent && err != nil && (!began || refused(err)) && blank(req.Path) {
 			removeDatabase(req.Path)
 		}
 	}()
@@ -76,6 +79,7 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 		return nil, err
 	}
 	var unsent error
+	began = true
 	res, err = req.Job.Run(ctx, db, func(p job.Progress) {
 		if err := out.send(Response{Type: TypeProgress, Progress: &p}); err != nil {
 			unsent = err
@@ -90,6 +94,28 @@ func refused(err error) bool {
 	return errors.As(err, &e) && e.Code == job.CodeUsage
 }
 
+// openPatiently opens a database, and waits as long as busy_timeout says for what
+// SQLite itself does not wait for: that another process lets go of the file while
+// its journal mode is set.
+func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.Settings) (driver.DB, error) {
+	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // not set: 0
+	for begin := now(); ; {
+		db, err := d.Open(ctx, path, ownJournal(path, s))
+		var e *driver.Error
+		if err == nil || !errors.As(err, &e) || e.Primary() != driver.CodeBusy || now()-begin >= ms*1e6 {
+			return db, err
+		}
+		select {
+		case <-time.After(openAgain):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// openAgain is how long it waits between two attempts.
+const openAgain = 10 * time.Millisecond
+
 // lasting are the settings that stay in a database.
 var lasting = []string{"journal_mode", "auto_vacuum", "page_size"}
 
@@ -103,7 +129,10 @@ func mayWrite(ctx context.Context, d driver.Driver, req *Request) (err error) {
 	for _, name := range lasting {
 		delete(s, name)
 	}
-	db, err := d.Open(ctx, req.Path, ownJournal(req.Path, s))
+	if h, err := header(req.Path); err == nil && h == nil {
+		return nil // an empty file is nobody's
+	}
+	db, err := openPatiently(ctx, d, req.Path, s)
 	if err != nil {
 		return err
 	}

@@ -112,11 +112,24 @@ func mostParameters(d *Database) int {
 // something away from somebody. It marks a database in which there is nothing
 // else.
 func (g *Generate) create(ctx context.Context, c driver.Conn) error {
-	tx, err := c.Begin(ctx)
-	if err != nil {
+	// It reads before it writes: others may write meanwhile, unless they are shut
+	// out from the beginning.
+	if err := c.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // of one that is committed it does nothing
+	err := g.remake(ctx, c)
+	if err == nil {
+		err = c.Script(ctx, "COMMIT")
+	}
+	if err != nil {
+		// The error that matters is the first.
+		_ = c.Script(context.WithoutCancel(ctx), "ROLLBACK")
+	}
+	return err
+}
+
+// remake does so in a transaction under way.
+func (g *Generate) remake(ctx context.Context, c driver.Conn) error {
 	if err := g.mayMake(ctx, c); err != nil {
 		return err
 	}
@@ -136,10 +149,7 @@ func (g *Generate) create(ctx context.Context, c driver.Conn) error {
 			return err
 		}
 	}
-	if err := c.Script(ctx, schema(g.Table)); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
+	return c.Script(ctx, schema(g.Table))
 }
 
 // mayMake refuses to take something away from somebody, or to put a table into

@@ -15,6 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
+// checkLimit is how long each script may run, which may have tables to fill.
+const checkLimit = time.Second
+
 // CheckSQL has SQLite compile every statement of a plan, on an empty database in
 // memory with the plan's schema, so that a slip in a user's SQL is found before
 // any worker is started. What another SQLite may know that this one does not (a
@@ -133,9 +136,6 @@ func explain(ctx context.Context, db *sql.Conn, statement string, parameters int
 }
 
 var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|unsupported`)
-
-// checkLimit is how long each script may run, which may have tables to fill.
-const checkLimit = time.Second
 
 // foreign says that an error may be of this SQLite, or of this check, only: a
 // statement that SQLite does not understand is SQLITE_ERROR.

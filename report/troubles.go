@@ -16,19 +16,22 @@ import (
 // troubles lists the cases of a group that have no figures, with the reasons,
 // and the warnings, but for those with codes that are told elsewhere.
 func troubles(g *stats.Group, told ...string) document {
-	var l list
-	at := map[string]int{} // of what befell several cases alike
+	type trouble struct{ status, why string }
+	var order []trouble
+	whose := map[trouble][]string{}
 	for _, o := range g.Outcomes {
 		if o.Status == result.OK || slices.Contains(told, o.Reason.Code) {
 			continue
 		}
-		why := reason(o)
-		if i, ok := at[why]; ok && l[i].label == string(o.Status) {
-			l[i].text = strings.TrimSuffix(l[i].text, ": "+why) + ", " + name(o) + ": " + why
-			continue
+		t := trouble{string(o.Status), reason(o)}
+		if whose[t] == nil {
+			order = append(order, t)
 		}
-		at[why] = len(l)
-		l = append(l, item{label: string(o.Status), text: name(o) + ": " + why, alarm: true})
+		whose[t] = append(whose[t], name(o))
+	}
+	var l list
+	for _, t := range order {
+		l = append(l, item{label: t.status, text: strings.Join(whose[t], ", ") + ": " + t.why, alarm: true})
 	}
 	for _, t := range g.Tables {
 		for _, c := range t.Cells {

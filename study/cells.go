@@ -312,8 +312,8 @@ func (c *cells) only(corrected string) string {
 	return corrected
 }
 
-// published says that the run is of the published sizes.
-func (c *cells) published() bool {
+// fullSize says that the run is of the published sizes.
+func (c *cells) fullSize() bool {
 	factor, err := strconv.ParseFloat(c.run.Scale, 64)
 	return c.run.Scale == workload.Full || err == nil && factor == 1
 }

@@ -63,7 +63,7 @@ var driverComparison = &Study{
 			var list []comparison
 			for _, d := range []string{"glebarez", "modernc", "ncruces", "zombiezen"} {
 				list = append(list, comparison{what: "all phases: " + d + " / mattn", m: milliseconds,
-					x: overall(d, phases...), y: overall("mattn", phases...), atMost: 2})
+					x: overall(d, everyPhase...), y: overall("mattn", everyPhase...), atMost: 2})
 			}
 			return list
 		}},
@@ -100,7 +100,7 @@ var (
 	concurrently = parts("concurrent", 2, 4, 8)
 	large        = parts("large", 50_000, 100_000, 200_000)
 	elsewhere    = slices.Concat(inserting, alone, concurrently)
-	phases       = slices.Concat(elsewhere, large, []part{{"real", "insert", "insert", 0}, {"real", "query", "query", 0}})
+	everyPhase   = slices.Concat(elsewhere, large, []part{{"real", "insert", "insert", 0}, {"real", "query", "query", 0}})
 )
 
 // overall is the geometric mean of a driver's times over phases.
@@ -133,8 +133,8 @@ func noWinner(c *cells) []comparison {
 			drivers = append(drivers, d)
 		}
 	}
-	wins, shared, counted := map[string]int{}, map[string]int{}, 0
-	for _, p := range phases {
+	wins, shared, judged := map[string]int{}, map[string]int{}, 0
+	for _, p := range everyPhase {
 		var sets [][]stats.Point
 		var of []string
 		for _, d := range drivers {
@@ -145,7 +145,7 @@ func noWinner(c *cells) []comparison {
 		if len(sets) < 2 {
 			continue
 		}
-		counted++
+		judged++
 		for i, s := range stats.Rank(len(sets), stats.CompareAll(sets), func(int) bool { return true }) {
 			switch {
 			case s.Rank == 1 && !s.Tied:
@@ -155,12 +155,12 @@ func noWinner(c *cells) []comparison {
 			}
 		}
 	}
-	out := comparison{what: "phases won alone by the one who wins most", m: measure{name: fmt.Sprintf("of %d phases", counted)}, count: true, atMost: float64(counted / 2)}
+	out := comparison{what: "phases won alone by the one who wins most", m: measure{name: fmt.Sprintf("of %d phases", judged)}, count: true, atMost: float64(judged / 2)}
 	switch {
 	case c.run.Rounds < stats.MinSamples:
 		out.why = fmt.Sprintf("%d rounds, of at least %d", c.run.Rounds, stats.MinSamples)
 		return []comparison{out}
-	case counted == 0:
+	case judged == 0:
 		out.why = "no phase has figures of two drivers of the study"
 		return []comparison{out}
 	}
@@ -208,7 +208,7 @@ func comparisonTables(c *cells) []Table {
 			t.Notes = append(t.Notes, "not brought back: settings on one connection of many, opening inside the time, the data race: none of them leaves a figure that could be told from noise")
 		}
 		var list []part
-		for _, p := range phases {
+		for _, p := range everyPhase {
 			if p.workload == w {
 				list = append(list, p)
 			}

@@ -53,23 +53,23 @@ var httpServer = &Study{
 	claims: []claim{
 		{text: "the packages do not differ much (within 1.5 times of mattn, at a pool of about the number of cores)", over: func(c *cells) []comparison {
 			var list []comparison
-			cores := c.corePool()
+			pool := c.corePool()
 			for _, d := range []string{"crawshaw", "modernc", "zombiezen"} {
-				list = append(list, comparison{what: fmt.Sprintf("pool %d: %s / mattn", cores, d), m: opsPerS,
-					x: only(served(d, cores)), y: only(served("mattn", cores)), atLeast: 1 / 1.5, atMost: 1.5})
+				list = append(list, comparison{what: fmt.Sprintf("pool %d: %s / mattn", pool, d), m: opsPerS,
+					x: only(served(d, pool)), y: only(served("mattn", pool)), atLeast: 1 / 1.5, atMost: 1.5})
 			}
 			return list
 		}},
 		{text: "a pool of about the number of cores is best", over: func(c *cells) []comparison {
 			var list []comparison
-			cores := c.corePool()
+			pool := c.corePool()
 			for _, n := range pools {
-				if n < 4*cores && cores < 4*n {
+				if n < 4*pool && pool < 4*n {
 					continue // which is about as many
 				}
-				best := comparison{what: fmt.Sprintf("the four drivers: pool %d / pool %d", cores, n), m: opsPerS, atLeast: 1}
+				best := comparison{what: fmt.Sprintf("the four drivers: pool %d / pool %d", pool, n), m: opsPerS, atLeast: 1}
 				for _, d := range servers {
-					best.x, best.y = append(best.x, quotient{over: served(d, cores)}), append(best.y, quotient{over: served(d, n)})
+					best.x, best.y = append(best.x, quotient{over: served(d, pool)}), append(best.y, quotient{over: served(d, n)})
 				}
 				list = append(list, best)
 			}
@@ -77,14 +77,14 @@ var httpServer = &Study{
 		}},
 		{text: "modernc loses most at pools of 50 and 100", over: func(c *cells) []comparison {
 			var list []comparison
-			cores := c.corePool()
+			pool := c.corePool()
 			for _, n := range []int64{50, 100} {
-				if n <= cores {
+				if n <= pool {
 					continue
 				}
 				for _, d := range []string{"crawshaw", "mattn", "zombiezen"} {
-					list = append(list, comparison{what: fmt.Sprintf("pool %d / pool %d: modernc / %s", n, cores, d), m: opsPerS,
-						x: per(served("modernc", n), served("modernc", cores)), y: per(served(d, n), served(d, cores)), atMost: 1})
+					list = append(list, comparison{what: fmt.Sprintf("pool %d / pool %d: modernc / %s", n, pool, d), m: opsPerS,
+						x: per(served("modernc", n), served("modernc", pool)), y: per(served(d, n), served(d, pool)), atMost: 1})
 				}
 			}
 			return list

@@ -179,7 +179,7 @@ func (c *cells) figure(k key, m measure, f statistic) Figure {
 func (s *Study) reduced(c *cells) []string {
 	const proportions = "figures stand beside the published ones for their proportions only"
 	switch {
-	case c.published():
+	case c.fullSize():
 		return []string{}
 	case c.run.Scale == workload.Quick:
 		return []string{"quick form: " + s.quick(c) + "; " + proportions + " (--scale full measures the published sizes)"}

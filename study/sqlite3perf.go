@@ -283,7 +283,7 @@ func insertTables(c *cells) []Table {
 // published ones.
 func (c *cells) hereRows(k key) []string {
 	n, ok := c.nth(k.workload, "rows", k.nth["rows"])
-	if !ok || c.published() {
+	if !ok || c.fullSize() {
 		return nil
 	}
 	return []string{"here: " + counted(n) + " rows"}

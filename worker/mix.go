@@ -47,12 +47,12 @@ type mixClient struct {
 	retries int64
 
 	elapsed    int64 // time in ns from the beginning to the last operation, less what making parameters took
+	user       int64 // CPU time in ns that making parameters has taken meanwhile
+	system     int64 // likewise
 	done, rows int64
-
-	user, system int64                  // CPU time in ns that making parameters has taken meanwhile
-	count        func(driver.Row) error // made once: a closure per operation would be an allocation
-	errors       map[int]*result.ErrorCount
-	err          error
+	count      func(driver.Row) error // made once: a closure per operation would be an allocation
+	errors     map[int]*result.ErrorCount
+	err        error
 }
 
 // mixOp is one of the weighted operations with the parameters of a chunk.

@@ -177,7 +177,7 @@ func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
 	if t.worker != "" {
 		return nil
 	}
-	ctx, stop, release := t.interruptible(ctx, w)
+	ctx, stop, release := t.env.interruptible(ctx, w.say, "stopping")
 	defer release()
 	t.worker, _, err = t.builder.Worker(until(ctx, stop), t.ref, func() {
 		if !t.options.quiet {
@@ -194,29 +194,6 @@ func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
 	return nil
 }
 
-// interruptible catches Ctrl-C: the first closes stop, the second ends the
-// context. Release ends that.
-func (t *task) interruptible(ctx context.Context, w *watcher) (_ context.Context, stop <-chan struct{}, release func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	stopped := make(chan struct{})
-	interrupts := t.env.catch()
-	go func() {
-		select {
-		case <-interrupts:
-		case <-ctx.Done():
-			return
-		}
-		close(stopped)
-		w.say("stopping; Ctrl-C again stops at once")
-		select {
-		case <-interrupts:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, stopped, cancel
-}
-
 // run has the driver's worker do the job. The first Ctrl-C stops it in good
 // order, the second kills it. What a job that fails has done until then is
 // there beside the error, where the worker tells.
@@ -224,7 +201,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 	if err := t.prepare(ctx, w); err != nil {
 		return nil, err
 	}
-	ctx, stop, release := t.interruptible(ctx, w)
+	ctx, stop, release := t.env.interruptible(ctx, w.say, "stopping")
 	defer release()
 	t.request.Args = t.ref.Args()
 	t.request.Ready = func(p *result.Proof) { t.proof = p }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -38,15 +37,10 @@ type environment struct {
 }
 
 func processEnvironment() *environment {
-	catch := func() <-chan os.Signal {
-		interrupts := make(chan os.Signal, 2)
-		signal.Notify(interrupts, interruptSignals...)
-		return interrupts
-	}
 	return &environment{
 		stdout: os.Stdout, stderr: os.Stderr,
 		stdoutWidth: terminalWidth(os.Stdout), stderrWidth: terminalWidth(os.Stderr),
-		now: time.Now, catch: sync.OnceValue(catch),
+		now: time.Now, catch: sync.OnceValue(catchInterrupts),
 	}
 }
 
@@ -146,7 +140,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &value) {
 		f := value.GetFlag()
 		if errors.Is(err, strconv.ErrRange) {
-			return usagef("--%s %s: want a smaller number", f.Name, value.GetValue())
+			return usagef("--%s %s is out of range: want a number such as 10", f.Name, value.GetValue())
 		}
 		if want, ok := flagValues[f.Value.Type()]; ok {
 			return usagef("--%s %s: want %s", f.Name, value.GetValue(), want)

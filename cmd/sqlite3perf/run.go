@@ -62,7 +62,11 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 
 // measure measures what is requested and prints the results.
 func measure(ctx context.Context, env *environment, o *runOptions, r *request) error {
-	interrupts := env.catch() // what is made from here on is removed
+	show := newProgress(env, o.quiet)
+	defer show.finish()
+	// What is made from here on is removed.
+	ctx, stop, release := env.interruptible(ctx, show.say, "stopping when the trial under way has ended")
+	defer release()
 	dir, tidy, err := makeDirectory(r.dir)
 	if err != nil {
 		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
@@ -78,11 +82,6 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	}
 	defer st.Close()
 
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	stop := watchInterrupts(interrupts, show, cancel)
 	err = lab.Prepare(until(ctx, stop), r.cases, r.builder, show)
 	if interrupted(stop) {
 		return statusError(exitInterrupted)
@@ -203,40 +202,4 @@ func outcome(run *result.Run) error {
 		return statusError(exitIncomplete)
 	}
 	return nil
-}
-
-// watchInterrupts closes the returned channel at the first Ctrl-C and cancels
-// at the second.
-func watchInterrupts(interrupts <-chan os.Signal, show *progress, cancel func()) <-chan struct{} {
-	stop := make(chan struct{})
-	go func() {
-		<-interrupts
-		close(stop)
-		show.say("stopping when the trial under way has ended; Ctrl-C again stops at once")
-		<-interrupts
-		cancel()
-	}()
-	return stop
-}
-
-// until is a context that ends when stop does.
-func until(ctx context.Context, stop <-chan struct{}) context.Context {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-stop:
-		case <-ctx.Done():
-		}
-		cancel()
-	}()
-	return ctx
-}
-
-func interrupted(stop <-chan struct{}) bool {
-	select {
-	case <-stop:
-		return true
-	default:
-		return false
-	}
 }

@@ -269,9 +269,12 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 
 // prepare makes the table, where it is to be cleared or is not there.
 func (c *Concurrent) prepare(ctx context.Context, d *Database) error {
-	there, err := c.mayWrite(ctx, d.DB)
-	if there || err != nil {
+	kept, err := c.kept(ctx, d.DB)
+	switch {
+	case err != nil:
 		return err
+	case kept:
+		return c.mayUse(ctx, d.DB)
 	}
 	conn, err := d.DB.Conn(ctx)
 	if err != nil {
@@ -280,30 +283,41 @@ func (c *Concurrent) prepare(ctx context.Context, d *Database) error {
 	return errors.Join(c.table().create(ctx, conn), conn.Close())
 }
 
+// mayWrite refuses to put rows, or a table, into a database of somebody else's.
+func (c *Concurrent) mayWrite(ctx context.Context, db driver.DB) error {
+	kept, err := c.kept(ctx, db)
+	switch {
+	case err != nil:
+		return err
+	case kept:
+		return c.mayUse(ctx, db)
+	}
+	return c.table().mayMake(ctx, db)
+}
+
 // table makes the table.
 func (c *Concurrent) table() *Generate { return &Generate{Table: c.Table, Force: c.Force} }
 
-// mayWrite refuses to put rows, or a table, into a database of somebody else's.
-// It reports whether the table is there and to be used as it is.
-func (c *Concurrent) mayWrite(ctx context.Context, db driver.DB) (there bool, err error) {
-	if !c.Clear {
-		o, err := lookUp(ctx, db, c.Table)
-		if err != nil {
-			return false, err
-		}
-		there = o.kind != ""
+// kept reports whether the table is there and to be used as it is.
+func (c *Concurrent) kept(ctx context.Context, db driver.DB) (bool, error) {
+	if c.Clear {
+		return false, nil
 	}
-	if !there {
-		return false, c.table().mayMake(ctx, db)
-	}
+	o, err := lookUp(ctx, db, c.Table)
+	return o.kind != "", err
+}
+
+// mayUse refuses a table that is kept and lacks a column, or that rows are to be
+// put into and is somebody else's.
+func (c *Concurrent) mayUse(ctx context.Context, db driver.DB) error {
 	if err := ready(ctx, db, c.Table); err != nil || c.Writers == 0 || c.Force {
-		return true, err
+		return err
 	}
 	id, err := number(ctx, db, "PRAGMA application_id")
 	if err == nil && id != ApplicationID {
 		err = errorf(CodeForeign, "sqlite3perf did not make this database: name another file, have no writers (-w 0), or have rows written to its table %s with --force", c.Table)
 	}
-	return true, err
+	return err
 }
 
 // client runs one reader or writer, on its own connection or on the pool.

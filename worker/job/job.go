@@ -123,8 +123,7 @@ func (j *Job) MayWrite(ctx context.Context, db driver.DB) error {
 	case j.Generate != nil:
 		return j.Generate.mayMake(ctx, db)
 	case j.Concurrent != nil:
-		_, err := j.Concurrent.mayWrite(ctx, db)
-		return err
+		return j.Concurrent.mayWrite(ctx, db)
 	}
 	return nil
 }

@@ -60,8 +60,7 @@ func serveRequest(ctx context.Context, d driver.Driver, req *Request, in *bufio.
 // giveUp ends a trial because its requests have ended: the lab has gone.
 func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()) {
 	cancel(fmt.Errorf("%w: %w", errGone, errors.Join(err, io.EOF)))
-	if t.owned.Swap(false) {
-		removeDatabase(t.req.Path)
+	if t.disown(true) {
 		abandon()
 	}
 }

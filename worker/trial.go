@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync/atomic"
+	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
@@ -23,8 +23,8 @@ type trial struct {
 	orders <-chan string // of a lab that puts load on the server; nil: none may come
 	out    *answers
 
-	// owned says that the database is this trial's, and is in use.
-	owned atomic.Bool
+	mu    sync.Mutex
+	owned bool // the database is this trial's, and is in use
 }
 
 // hasChildren says that the driver works through processes of its own, which
@@ -44,7 +44,7 @@ func (t *trial) serve(ctx context.Context, out *answers) error {
 	if err != nil {
 		answer = Response{Type: TypeFailed, Reason: reasonOf(err, phase)}
 	}
-	owned := t.owned.Swap(false)
+	owned := t.disown(false)
 	if gone := context.Cause(ctx); gone != nil {
 		err = fmt.Errorf("worker: %w", gone)
 	} else {
@@ -56,6 +56,18 @@ func (t *trial) serve(ctx context.Context, out *answers) error {
 	return err
 }
 
+// disown ends the trial's hold on its database, and may remove it. Who comes
+// second waits until the first is done, so that the process does not end before.
+func (t *trial) disown(remove bool) (owned bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	owned, t.owned = t.owned, false
+	if owned && remove {
+		removeDatabase(t.req.Path)
+	}
+	return owned
+}
+
 func (t *trial) run(ctx context.Context, out *answers) (phase string, err error) {
 	if err := checkRequest(t.req); err != nil {
 		return "", err
@@ -63,7 +75,9 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if _, err := os.Stat(t.req.Path); err == nil {
 		return "", failf("path", "%s exists already: a trial makes its own database", t.req.Path)
 	}
-	t.owned.Store(true)
+	t.mu.Lock()
+	t.owned = true
+	t.mu.Unlock()
 	if t.gen, err = workload.NewGenerator(t.req.Seed, t.plan); err != nil {
 		return "", &failure{"plan", err}
 	}

@@ -451,21 +451,30 @@ func TestAnswersNotTaken(t *testing.T) {
 func TestLabGone(t *testing.T) {
 	p := blog(1, workload.Phase{Name: "query", Context: "cancellable", Query: &workload.Query{
 		Call: workload.Call{SQL: "SELECT 1", Rows: -1, Columns: []driver.ColumnType{{Type: driver.Int}}}, Repeat: 1, Clients: 1}})
-	req := trialOf(t, p, nil)
-	lab, in := io.Pipe()
-	f := newFake()
-	f.answer = func(string, []any) ([]driver.Row, error) {
-		in.Close()
-		for {
-			if _, err := os.Stat(req.Path); err != nil {
-				return nil, context.Canceled
+	for range 200 { // the end of the trial and the removal race
+		req := trialOf(t, p, nil)
+		log := req.Path + "-journal"
+		lab, in := io.Pipe()
+		f := newFake()
+		f.answer = func(string, []any) ([]driver.Row, error) {
+			if err := os.WriteFile(log, nil, 0o600); err != nil {
+				t.Error(err)
+			}
+			in.Close()
+			for {
+				if _, err := os.Stat(req.Path); err != nil {
+					return nil, context.Canceled
+				}
 			}
 		}
-	}
-	// The pipe takes the request when the worker reads it.
-	go func() { _ = json.NewEncoder(in).Encode(req) }()
-	if err := worker.Serve(t.Context(), f, lab, io.Discard); err == nil || !strings.Contains(err.Error(), "the lab has gone") {
-		t.Errorf("returned %v", err)
+		// The pipe takes the request when the worker reads it.
+		go func() { _ = json.NewEncoder(in).Encode(req) }()
+		if err := worker.Serve(t.Context(), f, lab, io.Discard); err == nil || !strings.Contains(err.Error(), "the lab has gone") {
+			t.Errorf("returned %v", err)
+		}
+		if _, err := os.Stat(log); !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("its journal is left: %v", err)
+		}
 	}
 }
 

@@ -86,8 +86,8 @@ func TestPythonMixCount(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	if s.Operations+failed != 4001 || failed == 0 {
-		t.Errorf("%d operations and %d errors", s.Operations, failed)
+	if s.Operations != 4001 || failed == 0 || s.Failed != failed {
+		t.Errorf("%d operations, %d failed, %d errors", s.Operations, s.Failed, failed)
 	}
 }
 

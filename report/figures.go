@@ -144,7 +144,7 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 			if n == 0 {
 				return "0"
 			}
-			return fmt.Sprintf("%s (%s)", thousands(n), percent(float64(n)/float64(n+operations)))
+			return fmt.Sprintf("%s (%s)", thousands(n), percent(float64(n)/float64(max(operations, 1))))
 		}))
 	}
 

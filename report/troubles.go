@@ -200,7 +200,7 @@ func errorCounts(c *stats.Cell) string {
 	var order []string
 	var operations, retries int64
 	for _, s := range c.Samples {
-		operations += s.Operations
+		operations += s.Operations - s.Failed
 		retries += s.Retries
 		for _, e := range s.Errors {
 			n := cmp.Or(e.Name, fmt.Sprintf("code %d", e.Code))

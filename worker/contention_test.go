@@ -54,8 +54,8 @@ func TestMixRetries(t *testing.T) {
 		for _, e := range s.Errors {
 			failed += e.Count
 		}
-		writes := s.Latency[1].Count + failed
-		if s.Retries != writes*test.retries || failed != writes*test.failed || writes == 0 || s.Operations+failed != 100 {
+		writes := s.Latency[1].Count
+		if s.Retries != writes*test.retries || failed != writes*test.failed || writes == 0 || s.Operations != 100 || s.Failed != failed || s.Latency[1].Failed != failed {
 			t.Errorf("%d attempts: %d retries, %d of %d writes failed, %d operations", test.attempts, s.Retries, failed, writes, s.Operations)
 		}
 	}

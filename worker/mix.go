@@ -40,19 +40,19 @@ type mixClient struct {
 	ops     []mixOp
 
 	order []uint8 // of the chunk: indexes of ops
-	took  []int64 // of the chunk, by operation so far: latency in ns; -1: failed
+	took  []int64 // of the chunk, by operation so far: latency in ns; less than 0: of one that failed
 	next  int64   // number, among the client's own, of the operation after the chunk
 
 	mutex   *sync.Mutex // of the application, common to all clients
 	retries int64
 
-	elapsed    int64 // time in ns from the beginning to the last operation, less what making parameters took
-	user       int64 // CPU time in ns that making parameters has taken meanwhile
-	system     int64 // likewise
-	done, rows int64
-	count      func(driver.Row) error // made once: a closure per operation would be an allocation
-	errors     map[int]*result.ErrorCount
-	err        error
+	elapsed int64 // time in ns from the beginning to the last operation, less what making parameters took
+	user    int64 // CPU time in ns that making parameters has taken meanwhile
+	system  int64 // likewise
+	rows    int64
+	count   func(driver.Row) error // made once: a closure per operation would be an allocation
+	errors  map[int]*result.ErrorCount
+	err     error
 }
 
 // mixOp is one of the weighted operations with the parameters of a chunk.
@@ -63,6 +63,7 @@ type mixOp struct {
 	row     int // of the next execution within the chunk
 	chunk   int // executions in the chunk
 	latency *latency.Histogram
+	failed  int64
 	made    int64 // executions whose parameters have been made, this chunk's included
 }
 
@@ -144,7 +145,6 @@ func collect(clients []*mixClient, s *result.Sample) error {
 		if c.err != nil {
 			return c.err
 		}
-		s.Operations += c.done
 		s.Rows += c.rows
 		s.Retries += c.retries
 		for code, e := range c.errors {
@@ -161,10 +161,15 @@ func collect(clients []*mixClient, s *result.Sample) error {
 	for i, op := range clients[0].ops {
 		for _, c := range clients[1:] {
 			op.latency.Merge(c.ops[i].latency)
+			op.failed += c.ops[i].failed
 		}
-		s.Latency = append(s.Latency, op.latency.Summary(op.Name))
+		l := op.latency.Summary(op.Name)
+		l.Failed = op.failed
+		s.Latency = append(s.Latency, l)
+		s.Operations += l.Count
+		s.Failed += l.Failed
 	}
-	if s.Operations == 0 {
+	if s.Operations == s.Failed {
 		return failf("no-operation", "not one operation of the mix succeeded: %v", s.Errors)
 	}
 	return nil
@@ -293,7 +298,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 				if err := c.lockError(err, took); err != nil {
 					return fmt.Errorf("operation %s: %w", op.Name, err)
 				}
-				took = -1
+				took = -max(took, 1)
 			}
 			c.took = append(c.took, took)
 			start = end
@@ -329,10 +334,12 @@ func (c *mixClient) refill() error {
 // time stands still.
 func (c *mixClient) record() {
 	for i, ns := range c.took {
-		if ns >= 0 {
-			c.ops[c.order[i]].latency.Record(ns)
-			c.done++
+		op := &c.ops[c.order[i]]
+		if ns < 0 {
+			op.failed++
+			ns = -ns
 		}
+		op.latency.Record(ns)
 	}
 	c.took = c.took[:0]
 }

@@ -293,8 +293,8 @@ func TestMixCountsLockErrors(t *testing.T) {
 	if len(s.Errors) != 1 || s.Errors[0].Code != 517 || s.Errors[0].Name != "SQLITE_BUSY_SNAPSHOT" || s.Errors[0].Count == 0 {
 		t.Fatalf("errors %+v", s.Errors)
 	}
-	if s.Operations+s.Errors[0].Count != 100 {
-		t.Errorf("%d operations succeeded and %d failed, of 100", s.Operations, s.Errors[0].Count)
+	if s.Operations != 100 || s.Failed != s.Errors[0].Count || s.Latency[1].Failed != s.Failed || s.Latency[0].Count+s.Latency[1].Count != 100 {
+		t.Errorf("%d operations, %d failed, errors %+v, latency %+v", s.Operations, s.Failed, s.Errors, s.Latency)
 	}
 	rollbacks := int64(-1) // of the pass that verifies
 	for _, line := range story(f) {

@@ -883,9 +883,11 @@ class Trial:
             histogram = Histogram()
             for c in clients:
                 histogram.merge(c.histograms[i])
-            sample["latency"].append(histogram.summary(op["name"]))
+            failed = sum(c.failed[i] for c in clients)
+            sample["latency"].append({**histogram.summary(op["name"]), "failed": failed})
         sample["operations"] = sum(latency["count"] for latency in sample["latency"])
-        if not sample["operations"]:
+        sample["failed"] = sum(latency["failed"] for latency in sample["latency"])
+        if sample["operations"] == sample["failed"]:
             raise Failure("no-operation", f"not one operation of the mix succeeded: {sample['errors']}")
 
     def verify_mix(self, p):
@@ -974,6 +976,7 @@ class MixClient:
         self.chosen = 0  # operations in all
         self.todo, self.next = [], 0
         self.histograms = [Histogram() for _ in operations]
+        self.failed = [0] * len(operations)
         self.decoders = [[decoder(call.get("columns") or []) for call in op["calls"]] for op in operations]
         self.rows, self.errors, self.error, self.ended = 0, {}, None, False
         self.retries = 0
@@ -1038,6 +1041,7 @@ class MixClient:
             if not is_lock(e):
                 raise
             self.last = self.clock.now()
+            self.failed[i] += 1
             count = self.errors.setdefault(
                 e.sqlite_errorcode, {"code": e.sqlite_errorcode, "name": e.sqlite_errorname, "count": 0, "wait_ns": 0}
             )
@@ -1045,7 +1049,7 @@ class MixClient:
             count["wait_ns"] += self.last - start
         else:
             self.last = self.clock.now()
-            self.histograms[i].record(self.last - start)
+        self.histograms[i].record(self.last - start)
 
     def attempts(self, *operation):
         policy = self.mix.get("retry") or {"attempts": 1}

@@ -40,14 +40,14 @@ type Sample struct {
 	SystemNS int64 `json:"system_ns"` // likewise
 
 	// Operations is what WallNS is divided by: rows of a bulk phase, executions
-	// of a query, operations of a mix that succeeded.
+	// of a query, all operations of a mix or requests, those that failed included.
 	Operations int64 `json:"operations"`
-	Rows       int64 `json:"rows"` // written or read
+	Failed     int64 `json:"failed,omitempty"` // of Operations
+	Rows       int64 `json:"rows"`             // written or read
 
 	// Metric is what the phase is judged by: "time", the wall time of a bulk
-	// phase, query or script; "time/op", the wall time per operation of a mix
-	// that succeeded; "latency", at a fixed rate, the 99th percentile from the
-	// intended start.
+	// phase, query or script; "time/op", the wall time per operation of a
+	// mix; "latency", at a fixed rate, the 99th percentile from the intended start.
 	Metric string `json:"metric"`
 
 	Allocs     int64 `json:"allocs"`      // heap objects, Go's own; 0 where not known
@@ -60,10 +60,11 @@ type Sample struct {
 	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // of a phase that wrote, in WAL mode
 
 	Checksum string       `json:"checksum,omitempty"` // SHA-256 over every value of the untimed pass
-	Errors   []ErrorCount `json:"errors,omitempty"`
-	Retries  int64        `json:"retries,omitempty"` // attempts at operations after the first of each
-	Latency  []Latency    `json:"latency,omitempty"` // by operation
-	Load     *Load        `json:"load,omitempty"`    // of an http phase
+	Errors   []ErrorCount `json:"errors,omitempty"`   // of the operations that failed
+	Results  []ErrorCount `json:"results,omitempty"`  // errors that operations declare as results: these succeeded
+	Retries  int64        `json:"retries,omitempty"`  // attempts at operations after the first of each
+	Latency  []Latency    `json:"latency,omitempty"`  // by operation
+	Load     *Load        `json:"load,omitempty"`     // of an http phase
 }
 
 // Value is the phase's metric: seconds, or seconds per operation.
@@ -91,25 +92,28 @@ type Load struct {
 	Ceiling   float64 `json:"ceiling_per_s,omitempty"` // requests per second that as many clients reach, in closed loop, of a server that does nothing
 }
 
-// ErrorCount counts the operations of a phase that failed with one code.
+// ErrorCount counts the operations of a phase that ended with one code.
 type ErrorCount struct {
 	Code   int    `json:"code"` // SQLite's extended result code
 	Name   string `json:"name"` // such as SQLITE_BUSY_SNAPSHOT
 	Count  int64  `json:"count"`
-	WaitNS int64  `json:"wait_ns"` // spent in the operations that failed
+	WaitNS int64  `json:"wait_ns"` // spent in these operations
 }
 
-// Latency is the distribution of one operation's latency.
+// Latency is the distribution of one operation's latency. It holds every
+// execution, however it ended.
 type Latency struct {
-	Operation string `json:"operation"`
-	Count     int64  `json:"count"`
-	MeanNS    int64  `json:"mean_ns"`
-	P50NS     int64  `json:"p50_ns"`
-	P90NS     int64  `json:"p90_ns"`
-	P99NS     int64  `json:"p99_ns"`
-	P999NS    int64  `json:"p99_9_ns"`
-	P9999NS   int64  `json:"p99_99_ns"`
-	MaxNS     int64  `json:"max_ns"`
+	Operation  string `json:"operation"`
+	Count      int64  `json:"count"`
+	Failed     int64  `json:"failed,omitempty"`      // of Count
+	EndedEarly int64  `json:"ended_early,omitempty"` // of Count: a statement that must return a row did not
+	MeanNS     int64  `json:"mean_ns"`
+	P50NS      int64  `json:"p50_ns"`
+	P90NS      int64  `json:"p90_ns"`
+	P99NS      int64  `json:"p99_ns"`
+	P999NS     int64  `json:"p99_9_ns"`
+	P9999NS    int64  `json:"p99_99_ns"`
+	MaxNS      int64  `json:"max_ns"`
 
 	// Histogram is the whole distribution, in HdrHistogram's V2 compressed
 	// encoding, base64, in nanoseconds.

@@ -23,8 +23,9 @@ const modulePath = "github.com/sqlite3perf/sqlite3perf"
 // Source is the source tree of sqlite3perf, which workers are built from.
 type Source struct{ Root string }
 
-// FindSource finds the source tree: the directory given, else the one that the
-// working directory is in, else the one that this executable was built from.
+// FindSource finds the source tree: the directory given, else the one that this
+// executable was built from. One that the working directory is in is not taken
+// unasked, since what is in it is run.
 func FindSource(given string) (Source, error) {
 	if given != "" {
 		if !isRoot(given) {
@@ -33,22 +34,28 @@ func FindSource(given string) (Source, error) {
 		abs, err := filepath.Abs(given)
 		return Source{abs}, err
 	}
+	if root := builtFrom(); filepath.IsAbs(root) && isRoot(root) { // -trimpath makes it relative
+		return Source{root}, nil
+	}
+	const missing = "the source tree of sqlite3perf, which workers are built from, is not where this executable was built"
 	if wd, err := os.Getwd(); err == nil {
 		for dir := wd; ; dir = filepath.Dir(dir) {
 			if isRoot(dir) {
-				return Source{dir}, nil
+				return Source{}, fmt.Errorf("%s: to run the code of the one here, give --source %s", missing, dir)
 			}
 			if dir == filepath.Dir(dir) {
 				break
 			}
 		}
 	}
-	if _, file, _, ok := runtime.Caller(0); ok {
-		if dir := filepath.Dir(filepath.Dir(file)); isRoot(dir) {
-			return Source{dir}, nil
-		}
-	}
-	return Source{}, errors.New("the source tree of sqlite3perf, which workers are built from, is not here: run inside a clone of it, or name one with --source DIR")
+	return Source{}, errors.New(missing + ": name a clone of it with --source DIR")
+}
+
+// builtFrom is the root of the tree that this executable was built from, where it
+// was then.
+var builtFrom = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(filepath.Dir(file))
 }
 
 func isRoot(dir string) bool {

@@ -138,7 +138,7 @@ func TestFindSource(t *testing.T) {
 	if got := source(t).Root; got != root {
 		t.Errorf("from elsewhere: %s, want %s", got, root)
 	}
-	// A clone that the user stands in goes first.
+	// A tree that the user stands in, perhaps somebody else's, is not run unasked.
 	if err := os.WriteFile("go.mod", []byte("module github.com/sqlite3perf/sqlite3perf\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +150,14 @@ func TestFindSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir("sub")
-	if got := source(t).Root; got != clone {
-		t.Errorf("within a clone: %s, want %s", got, clone)
+	if got := source(t).Root; got != root {
+		t.Errorf("within another tree: %s, want %s", got, root)
+	}
+	for _, built := range []string{"..", filepath.Join(clone, "gone")} { // with -trimpath; removed since
+		lab.SetBuiltFrom(t, built)
+		if got, err := lab.FindSource(""); err == nil || !strings.Contains(err.Error(), "to run the code of the one here, give --source "+clone) {
+			t.Errorf("built from %s: %s, %v", built, got.Root, err)
+		}
 	}
 	if got, err := lab.FindSource(root); err != nil || got.Root != root {
 		t.Errorf("named: %s, %v", got.Root, err)

@@ -1,6 +1,9 @@
 package lab
 
-import "time"
+import (
+	"testing"
+	"time"
+)
 
 // VersionMod writes the go.mod of another version, as a build does.
 var VersionMod = versionMod
@@ -24,3 +27,10 @@ var Late = late
 
 // BenchTimes are the samples of a job bench.
 var BenchTimes = benchTimes
+
+// SetBuiltFrom has the executable be built from another tree for a test.
+func SetBuiltFrom(t *testing.T, dir string) {
+	was := builtFrom
+	builtFrom = func() string { return dir }
+	t.Cleanup(func() { builtFrom = was })
+}

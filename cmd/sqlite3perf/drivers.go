@@ -77,7 +77,7 @@ machine, and what the library cannot do or does differently.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&source, "source", "", "`directory` of sqlite3perf's source tree (default: found)")
+	cmd.Flags().StringVar(&source, "source", "", "`directory` of sqlite3perf's source tree (default: what sqlite3perf was built from)")
 	cmd.Flags().StringVar(&cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	return cmd
 }

@@ -6,16 +6,13 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
 	"golang.org/x/term"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -69,61 +66,6 @@ func version() string {
 		}
 	}
 	return "devel"
-}
-
-// configure gives the flags that were not on the command line the values that
-// the environment (SQLITE3PERF_ROUNDS=8) or a configuration file has for them:
-// sqlite3perf.yaml here, or config.yaml in the user's configuration directory.
-func configure(cmd *cobra.Command) error {
-	v := viper.New()
-	v.SetEnvPrefix("SQLITE3PERF")
-	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
-	v.AutomaticEnv()
-	if file := configFile(); file != "" {
-		v.SetConfigFile(file)
-		if err := v.ReadInConfig(); err != nil {
-			return usagef("configuration file %s: %w", file, err)
-		}
-		var names []string
-		for _, c := range cmd.Root().Commands() {
-			c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		}
-		for _, key := range v.AllKeys() {
-			// viper has them in lower case.
-			if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, key) }) {
-				return usagef("configuration file %s: unknown key %q%s", file, key, suggestion(key, names))
-			}
-		}
-	}
-	var err error
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "help" || !v.IsSet(f.Name) || err != nil {
-			return
-		}
-		values := []string{v.GetString(f.Name)}
-		if _, list := v.Get(f.Name).([]any); list {
-			values = v.GetStringSlice(f.Name)
-		}
-		for _, value := range values {
-			if e := cmd.Flags().Set(f.Name, value); e != nil {
-				err = usagef("%s from the configuration: %w", f.Name, flagError(cmd, e))
-			}
-		}
-	})
-	return err
-}
-
-func configFile() string {
-	candidates := []string{"sqlite3perf.yaml"}
-	if dir, err := os.UserConfigDir(); err == nil {
-		candidates = append(candidates, dir+"/sqlite3perf/config.yaml")
-	}
-	for _, f := range candidates {
-		if fi, err := os.Stat(f); err == nil && fi.Mode().IsRegular() {
-			return f
-		}
-	}
-	return ""
 }
 
 // suggestion ends an error about an unknown name.

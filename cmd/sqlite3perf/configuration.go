@@ -1,0 +1,283 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// localConfig is the configuration file that is read from the working directory,
+// which may be somebody else's.
+const localConfig = "sqlite3perf.yaml"
+
+// maxConfig is the most bytes of a configuration file.
+const maxConfig = 1 << 20
+
+// reach is what the value of a flag can do beyond the figures of a run.
+type reach string
+
+// A flag that reaches beyond a run is not taken from the working directory.
+const (
+	harmless   reach = ""
+	executes   reach = "runs code that it names"
+	writes     reach = "names what is written to"
+	overwrites reach = "lets data be overwritten"
+)
+
+// reaches classifies every flag of every command. A flag that is missing here is
+// taken for one that reaches beyond.
+var reaches = map[string]reach{
+	"driver":       executes,
+	"drivers":      executes,
+	"python":       executes,
+	"source":       executes,
+	"worker-cache": executes,
+
+	"db":     writes,
+	"dir":    writes,
+	"output": writes,
+	"store":  writes,
+	"table":  writes,
+
+	"clear": overwrites,
+	"force": overwrites,
+
+	"as-published": harmless,
+	"batch":        harmless,
+	"close":        harmless,
+	"depths":       harmless,
+	"dsn":          harmless, // its path is not opened
+	"duration":     harmless,
+	"format":       harmless,
+	"from":         harmless,
+	"interval":     harmless,
+	"language":     harmless,
+	"limit":        harmless,
+	"maxConns":     harmless,
+	"no-color":     harmless,
+	"param":        harmless,
+	"pipeline":     harmless,
+	"pool":         harmless,
+	"precision":    harmless,
+	"prepared":     harmless,
+	"quiet":        harmless,
+	"reads":        harmless,
+	"records":      harmless,
+	"repetitions":  harmless,
+	"rounds":       harmless,
+	"scale":        harmless,
+	"schema":       harmless,
+	"seed":         harmless,
+	"set":          harmless,
+	"time":         harmless,
+	"trial-limit":  harmless,
+	"txlock":       harmless,
+	"vacuum":       harmless,
+	"workloads":    harmless, // whose SQL is kept to its own database
+	"writes":       harmless,
+	"yaml":         harmless,
+}
+
+// reachOf is what a flag can do.
+func reachOf(flag string) reach {
+	if r, ok := reaches[flag]; ok {
+		return r
+	}
+	return executes
+}
+
+// configure gives the flags that were not on the command line the values that
+// they have elsewhere: in the environment (SQLITE3PERF_ROUNDS=8), in the working
+// directory's sqlite3perf.yaml, or in config.yaml in the user's configuration
+// directory. The first that has a flag counts. Standard error says which file was
+// used, and for what.
+func configure(cmd *cobra.Command) error {
+	var files []*configFile
+	for _, place := range configPlaces() {
+		f, err := readConfig(cmd.Root(), place.path, place.local)
+		if err != nil {
+			return usageError{err}
+		}
+		if f != nil {
+			files = append(files, f)
+		}
+	}
+	var err error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if err == nil && !f.Changed && f.Name != "help" {
+			err = setDefault(cmd, f, files)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if slices.Sort(f.used); len(f.used) > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "configuration file %s sets %s\n", f.path, strings.Join(f.used, ", "))
+		}
+	}
+	return nil
+}
+
+// setDefault sets a flag from the environment or the first file that has it.
+func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
+	variable := "SQLITE3PERF_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+	if v := os.Getenv(variable); v != "" {
+		if err := cmd.Flags().Set(f.Name, v); err != nil {
+			return usagef("environment variable %s: %w", variable, flagError(cmd, err))
+		}
+		return nil
+	}
+	for _, file := range files {
+		e, ok := file.entries[f.Name]
+		if !ok {
+			continue
+		}
+		for _, v := range e.values {
+			if err := cmd.Flags().Set(f.Name, v); err != nil {
+				return usagef("configuration file %s:%d: %w", file.path, e.line, flagError(cmd, err))
+			}
+		}
+		file.used = append(file.used, f.Name)
+		return nil
+	}
+	return nil
+}
+
+// configPlace is where a configuration file may be.
+type configPlace struct {
+	path  string
+	local bool // in the working directory
+}
+
+func configPlaces() []configPlace {
+	places := []configPlace{{localConfig, true}}
+	if dir, err := os.UserConfigDir(); err == nil {
+		places = append(places, configPlace{filepath.Join(dir, "sqlite3perf", "config.yaml"), false})
+	}
+	return places
+}
+
+// configFile is a configuration file that was read and checked.
+type configFile struct {
+	path    string
+	entries map[string]configEntry // by flag
+	used    []string               // flags that were set from it
+}
+
+// configEntry is the value of one flag: several of a flag that takes a list.
+type configEntry struct {
+	line   int
+	values []string
+}
+
+// readConfig reads a configuration file, nil where there is none.
+func readConfig(root *cobra.Command, path string, local bool) (*configFile, error) {
+	data, err := readRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("configuration file %s: %w", path, reason(err))
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("configuration file %s: %w", path, err)
+	}
+	f := &configFile{path: path, entries: map[string]configEntry{}}
+	if len(doc.Content) == 0 {
+		return f, nil
+	}
+	top := doc.Content[0]
+	if top.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("configuration file %s:%d: want a line for each flag, such as rounds: 8", path, top.Line)
+	}
+	names := flagNames(root)
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		if err := f.entry(names, top.Content[i], top.Content[i+1], local); err != nil {
+			return nil, fmt.Errorf("configuration file %s:%d: %w", path, top.Content[i].Line, err)
+		}
+	}
+	return f, nil
+}
+
+// entry reads one key and its value.
+func (f *configFile) entry(names []string, key, value *yaml.Node, local bool) error {
+	i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, key.Value) })
+	if i < 0 {
+		return fmt.Errorf("unknown key %q%s", key.Value, suggestion(key.Value, names))
+	}
+	name := names[i]
+	if r := reachOf(name); local && r != harmless {
+		return fmt.Errorf("%s is not taken from the working directory, since it %s: "+
+			"give --%s on the command line, or put the line into your own configuration file or the variable SQLITE3PERF_%s",
+			name, r, name, strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+	}
+	if _, twice := f.entries[name]; twice {
+		return fmt.Errorf("%s is there twice: leave one of them out", name)
+	}
+	for value.Kind == yaml.AliasNode {
+		value = value.Alias
+	}
+	e := configEntry{line: key.Line}
+	switch {
+	case value.Tag == "!!null":
+		return nil
+	case value.Kind == yaml.ScalarNode:
+		e.values = []string{value.Value}
+	case value.Kind == yaml.SequenceNode:
+		for _, v := range value.Content {
+			if v.Kind != yaml.ScalarNode {
+				return fmt.Errorf("%s: want words or numbers in the list", name)
+			}
+			e.values = append(e.values, v.Value)
+		}
+	default:
+		return fmt.Errorf("%s is a mapping: want a word, a number or a list of them", name)
+	}
+	f.entries[name] = e
+	return nil
+}
+
+// flagNames lists the flags of all commands.
+func flagNames(root *cobra.Command) []string {
+	var names []string
+	for _, c := range root.Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != "help" && !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
+		})
+	}
+	return names
+}
+
+// readRegular reads a file that is not a device or a pipe, up to maxConfig.
+func readRegular(path string) ([]byte, error) {
+	fi, err := os.Stat(path) // opening a pipe would wait
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, errors.New("is not a regular file")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
+	if err == nil && len(data) > maxConfig {
+		err = fmt.Errorf("is larger than %d bytes", maxConfig)
+	}
+	return data, err
+}

@@ -95,6 +95,9 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	value(float64(s.WallNS)/n, "ns/op")
 	perSecond, unit := rate(s.Sample)
 	value(perSecond, unit)
+	if len(s.Latency) > 0 && s.Metric != "time" {
+		value(float64(s.Failed)/n, "failed/op")
+	}
 	value(float64(s.UserNS)/n, "user-ns/op")
 	value(float64(s.SystemNS)/n, "system-ns/op")
 	if s.Allocs > 0 || s.AllocBytes > 0 { // else not known
@@ -110,9 +113,15 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 		value(float64(l.P50NS), op+"-p50-ns")
 		value(float64(l.P99NS), op+"-p99-ns")
 		value(float64(l.MaxNS), op+"-max-ns")
+		if s.Failed > 0 {
+			value(float64(l.Failed)/float64(max(l.Count, 1)), op+"-failed/op")
+		}
 	}
 	for _, e := range s.Errors {
 		value(float64(e.Count), benchWord(cmp.Or(e.Name, fmt.Sprintf("code-%d", e.Code))))
+	}
+	for _, e := range s.Results {
+		value(float64(e.Count), "result-"+benchWord(cmp.Or(e.Name, fmt.Sprintf("code-%d", e.Code))))
 	}
 	return r
 }

@@ -251,6 +251,9 @@ func phase(t *stats.Table) document {
 		if e := errorCounts(c); e != "" {
 			below = append(below, item{label: "errors", text: name(c.Outcome) + ": " + e, alarm: true})
 		}
+		if r := resultCounts(c); r != "" {
+			below = append(below, item{label: "results", text: name(c.Outcome) + ": " + r})
+		}
 		if c.Skipped > 0 {
 			below = append(below, item{label: "warning", text: fmt.Sprintf("%s: no ratio of %s, since the base measured zero", name(c.Outcome), counted(int64(c.Skipped), "round")), alarm: true})
 		}
@@ -272,6 +275,9 @@ func subject(cells []*stats.Cell) string {
 	}
 	switch first.Metric {
 	case "time/op":
+		if slices.ContainsFunc(cells, func(c *stats.Cell) bool { return failures(c) > 0 }) {
+			return "time per operation, failed ones included"
+		}
 		return "time per operation"
 	case "latency":
 		return "99th percentile of the slowest operation's latency, at a fixed rate"

@@ -69,6 +69,7 @@ var csvColumns = []struct {
 	{"user_ns", ofSample(func(s *result.Sample) string { return integer(s.UserNS) })},
 	{"system_ns", ofSample(func(s *result.Sample) string { return integer(s.SystemNS) })},
 	{"operations", ofSample(func(s *result.Sample) string { return integer(s.Operations) })},
+	{"failed", ofSample(func(s *result.Sample) string { return integer(s.Failed) })},
 	{"rows", ofSample(func(s *result.Sample) string { return integer(s.Rows) })},
 	{"allocs", ofSample(func(s *result.Sample) string { return integer(s.Allocs) })},
 	{"alloc_bytes", ofSample(func(s *result.Sample) string { return integer(s.AllocBytes) })},
@@ -77,13 +78,16 @@ var csvColumns = []struct {
 	{"wal_bytes", ofSample(func(s *result.Sample) string { return integer(s.WALBytes) })},
 	{"checkpoint_ns", ofSample(func(s *result.Sample) string { return integer(s.CheckpointNS) })},
 	{"checksum", ofSample(func(s *result.Sample) string { return s.Checksum })},
-	{"errors", ofSample(errorList)},
+	{"errors", ofSample(func(s *result.Sample) string { return errorList(s.Errors) })},
+	{"results", ofSample(func(s *result.Sample) string { return errorList(s.Results) })},
 	{"retries", ofSample(func(s *result.Sample) string { return integer(s.Retries) })},
 	{"load_clients", ofLoad(func(l *result.Load) string { return strconv.Itoa(l.Clients) })},
 	{"load_rate_per_s", ofLoad(func(l *result.Load) string { return perSecond(l.Rate) })},
 	{"load_late_p99_ns", ofLoad(func(l *result.Load) string { return integer(l.LateP99NS) })},
 	{"load_ceiling_per_s", ofLoad(func(l *result.Load) string { return perSecond(l.Ceiling) })},
 	{"latency_count", ofLatency(func(l *result.Latency) string { return integer(l.Count) })},
+	{"latency_failed", ofLatency(func(l *result.Latency) string { return integer(l.Failed) })},
+	{"latency_ended_early", ofLatency(func(l *result.Latency) string { return integer(l.EndedEarly) })},
 	{"mean_ns", ofLatency(func(l *result.Latency) string { return integer(l.MeanNS) })},
 	{"p50_ns", ofLatency(func(l *result.Latency) string { return integer(l.P50NS) })},
 	{"p90_ns", ofLatency(func(l *result.Latency) string { return integer(l.P90NS) })},
@@ -145,9 +149,9 @@ func ofLatency(f func(*result.Latency) string) func(csvRow) string {
 	}
 }
 
-func errorList(s *result.Sample) string {
+func errorList(list []result.ErrorCount) string {
 	var words []string
-	for _, e := range s.Errors {
+	for _, e := range list {
 		words = append(words, fmt.Sprintf("%s=%d/%dns", e.Name, e.Count, e.WaitNS))
 	}
 	return strings.Join(words, ";")

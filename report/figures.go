@@ -117,6 +117,12 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	add(column{title: title + unit}, besides(words, spreads))
 
 	_, rateUnit := work(cells[0].Samples[0].Sample)
+	if slices.ContainsFunc(cells, func(c *stats.Cell) bool { return failures(c) > 0 }) {
+		add(column{title: "ok", right: true}, each(func(_ int, c *stats.Cell) string {
+			return percentOK(failures(c), operations(c))
+		}))
+		rateUnit += " (all)" // as the median does, it counts those that failed
+	}
 	add(column{title: rateUnit, right: true, drop: 2}, each(func(_ int, c *stats.Cell) string {
 		perSecond, _ := cellRate(c)
 		return human(perSecond)
@@ -131,20 +137,6 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 				perSecond, _ := rate(s.Sample)
 				return perSecond / s.Load.Ceiling
 			}))
-		}))
-	}
-
-	if slices.ContainsFunc(cells, func(c *stats.Cell) bool { return errorTotal(c) > 0 }) {
-		add(column{title: "errors", right: true}, each(func(_ int, c *stats.Cell) string {
-			n := errorTotal(c)
-			var operations int64
-			for _, s := range c.Samples {
-				operations += s.Operations
-			}
-			if n == 0 {
-				return "0"
-			}
-			return fmt.Sprintf("%s (%s)", thousands(n), percent(float64(n)/float64(max(operations, 1))))
 		}))
 	}
 
@@ -212,12 +204,19 @@ func ceiling(cells []*stats.Cell) float64 {
 	return stats.Summarize(list).Median
 }
 
-func errorTotal(c *stats.Cell) int64 {
-	var n int64
+// operations is how many operations a cell's samples have in all, failed ones
+// included.
+func operations(c *stats.Cell) (n int64) {
 	for _, s := range c.Samples {
-		for _, e := range s.Errors {
-			n += e.Count
-		}
+		n += s.Operations
+	}
+	return n
+}
+
+// failures is how many of a cell's operations failed.
+func failures(c *stats.Cell) (n int64) {
+	for _, s := range c.Samples {
+		n += s.Failed
 	}
 	return n
 }
@@ -233,10 +232,10 @@ func latencyTitle(cells []*stats.Cell) string {
 // latencies is the grid of the latency of each operation of a mix.
 func latencies(cells []*stats.Cell) grid {
 	type row struct {
-		cell      *stats.Cell
-		operation string
-		count     int64
-		figures   []float64 // in seconds
+		cell                 *stats.Cell
+		operation            string
+		count, failed, early int64
+		figures              []float64 // in seconds
 	}
 	type figure struct {
 		title string
@@ -271,6 +270,8 @@ func latencies(cells []*stats.Cell) grid {
 				for _, l := range s.Latency {
 					if l.Operation == op {
 						r.count += l.Count
+						r.failed += l.Failed
+						r.early += l.EndedEarly
 						for i, f := range figureList {
 							values[i] = append(values[i], float64(f.of(&l))/1e9)
 						}
@@ -290,10 +291,25 @@ func latencies(cells []*stats.Cell) grid {
 			rows = append(rows, r)
 		}
 	}
+	someFailed := slices.ContainsFunc(rows, func(r row) bool { return r.failed > 0 })
+	someEarly := slices.ContainsFunc(rows, func(r row) bool { return r.early > 0 })
 	g := grid{columns: []column{{title: "operation"}, {title: "driver"}, {title: "count", right: true, drop: 1}}}
+	if someFailed {
+		g.columns = append(g.columns, column{title: "ok", right: true})
+	}
+	if someEarly {
+		g.columns = append(g.columns, column{title: "ended early", right: true})
+	}
 	columns := make([][]float64, len(figureList))
 	for _, r := range rows {
-		g.rows = append(g.rows, []string{r.operation, name(r.cell.Outcome), thousands(r.count)})
+		words := []string{r.operation, name(r.cell.Outcome), thousands(r.count)}
+		if someFailed {
+			words = append(words, fmt.Sprintf("%s (%s)", thousands(r.count-r.failed), percentOK(r.failed, r.count)))
+		}
+		if someEarly {
+			words = append(words, thousands(r.early))
+		}
+		g.rows = append(g.rows, words)
 		for i, v := range r.figures {
 			columns[i] = append(columns[i], v)
 		}

@@ -100,6 +100,9 @@ func mix(phase, metric string, errors bool) measure {
 		if errors && l.info.Name == "mattn" {
 			s.Errors = []result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: int64(round), WaitNS: int64(round) * 5_000_000_000},
 				{Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 3, WaitNS: 60_000}}
+			s.Results = []result.ErrorCount{{Code: 2067, Name: "SQLITE_CONSTRAINT_UNIQUE", Count: 12, WaitNS: 70_000}}
+			s.Failed = int64(round) + 3
+			s.Latency[1].Failed, s.Latency[1].EndedEarly = s.Failed, 40
 		}
 		return s
 	}

@@ -50,6 +50,11 @@ type JSONCell struct {
 	Tied   bool          `json:"tied,omitempty"`
 	Ratio  *JSONDistance `json:"ratio,omitempty"`
 	Rate   *JSONRate     `json:"rate,omitempty"`
+
+	// Of mixes and http phases, all trials together.
+	Operations int64    `json:"operations,omitempty"`
+	Failed     int64    `json:"failed,omitempty"`
+	Succeeded  *float64 `json:"succeeded,omitempty"` // share of operations
 }
 
 // JSONDistance is the ratio to another driver, round by round.
@@ -65,8 +70,8 @@ type JSONDistance struct {
 
 // JSONRate is the rate at the median time: work divided by it.
 type JSONRate struct {
-	Median float64 `json:"median"`
-	Unit   string  `json:"unit"` // "rows/s", "op/s" or "req/s"
+	Median float64 `json:"median"` // those that failed included
+	Unit   string  `json:"unit"`   // "rows/s", "op/s" or "req/s"
 }
 
 // JSONComparison is the comparison of two cells of one table.
@@ -166,6 +171,11 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 	}
 	perSecond, unit := cellRate(c)
 	j.Rate = &JSONRate{perSecond, unit}
+	if j.Metric != "time" {
+		j.Operations, j.Failed = operations(c), failures(c)
+		share := float64(j.Operations-j.Failed) / float64(max(j.Operations, 1))
+		j.Succeeded = &share
+	}
 	if c.Ratio != nil && c.Ratio.N > 0 {
 		j.Ratio = &JSONDistance{To: t.Cells[t.Base].Case.Driver, IsFloor: t.IsFloor, Summary: *c.Ratio, Skipped: c.Skipped}
 		if test, ok := t.Against(i, t.Base); ok {

@@ -195,27 +195,34 @@ func joinInts(n []int) string {
 	return strings.Join(words, ", ")
 }
 
-func errorCounts(c *stats.Cell) string {
-	counts := map[string]*result.ErrorCount{}
-	var order []string
-	var operations, retries int64
+// totals adds up the counts of a cell's samples by name.
+func totals(c *stats.Cell, of func(stats.Sample) []result.ErrorCount) []result.ErrorCount {
+	var list []result.ErrorCount
 	for _, s := range c.Samples {
-		operations += s.Operations - s.Failed
-		retries += s.Retries
-		for _, e := range s.Errors {
+		for _, e := range of(s) {
 			n := cmp.Or(e.Name, fmt.Sprintf("code %d", e.Code))
-			if counts[n] == nil {
-				counts[n] = &result.ErrorCount{}
-				order = append(order, n)
+			i := slices.IndexFunc(list, func(t result.ErrorCount) bool { return t.Name == n })
+			if i < 0 {
+				i = len(list)
+				list = append(list, result.ErrorCount{Name: n})
 			}
-			counts[n].Count += e.Count
-			counts[n].WaitNS += e.WaitNS
+			list[i].Count += e.Count
+			list[i].WaitNS += e.WaitNS
 		}
 	}
+	return list
+}
+
+// errorCounts says with which errors a cell's operations failed, and how many of
+// its operations succeeded.
+func errorCounts(c *stats.Cell) string {
+	var retries int64
+	for _, s := range c.Samples {
+		retries += s.Retries
+	}
 	var words []string
-	for _, n := range order {
-		e := counts[n]
-		words = append(words, fmt.Sprintf("%s %s, %s spent waiting", thousands(e.Count), n, duration(e.WaitNS)))
+	for _, e := range totals(c, func(s stats.Sample) []result.ErrorCount { return s.Errors }) {
+		words = append(words, fmt.Sprintf("%s %s, %s spent waiting", thousands(e.Count), e.Name, duration(e.WaitNS)))
 	}
 	if retries > 0 {
 		words = append(words, counted(retries, "repeated attempt"))
@@ -223,5 +230,19 @@ func errorCounts(c *stats.Cell) string {
 	if words == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s; %s operations succeeded, all trials together", strings.Join(words, "; "), thousands(operations))
+	return fmt.Sprintf("%s; %s of %s operations succeeded, all trials together", strings.Join(words, "; "),
+		thousands(operations(c)-failures(c)), thousands(operations(c)))
+}
+
+// resultCounts says with which errors a cell's operations ended that declare them
+// as their results.
+func resultCounts(c *stats.Cell) string {
+	var words []string
+	for _, e := range totals(c, func(s stats.Sample) []result.ErrorCount { return s.Results }) {
+		words = append(words, thousands(e.Count)+" "+e.Name)
+	}
+	if words == nil {
+		return ""
+	}
+	return strings.Join(words, ", ") + ", which the workload declares as results, all trials together"
 }

@@ -74,6 +74,22 @@ func percent(v float64) string {
 	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
 }
 
+// percentOK formats the share of operations that succeeded. It is 100% only where
+// none failed, and 0% only where all did.
+func percentOK(failed, operations int64) string {
+	switch {
+	case failed == 0:
+		return "100%"
+	case failed >= operations:
+		return "0%"
+	}
+	permille := (operations - failed) * 1000 / operations
+	if permille == 0 {
+		return "<0.1%"
+	}
+	return fmt.Sprintf("%d.%d%%", permille/10, permille%10)
+}
+
 // spread is the interval of a summary in words.
 func spread(s stats.Summary) string {
 	if s.Interval == nil {

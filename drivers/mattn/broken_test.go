@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,46 @@ func TestSuiteFinds(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestBusyWaitsBesideReader holds a reader's lock as a transaction commits, as
+// one does for a moment that tries to write at the same time.
+func TestBusyWaitsBesideReader(t *testing.T) {
+	for _, c := range drivertest.Checks() {
+		if c.Name != "locks/busy_timeout waits" {
+			continue
+		}
+		dir := t.TempDir()
+		how := breakage{script: func(sql string) string {
+			if sql == "COMMIT" {
+				readForAWhile(t, filepath.Join(dir, "test.db"))
+			}
+			return sql
+		}}
+		if err := c.Test(t.Context(), &broken{mattn.New(), how}, dir); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatal("no such check")
+}
+
+// readForAWhile returns as soon as it holds the lock.
+func readForAWhile(t *testing.T, path string) {
+	db, err := mattn.New().Open(t.Context(), path, driver.Settings{"busy_timeout": "0"})
+	if err == nil {
+		err = db.Script(t.Context(), "BEGIN; SELECT count(*) FROM t")
+	}
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	go func() {
+		time.Sleep(50 * time.Millisecond)
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 }
 
 // TestLimitsAreProven expects a limit to be refused that no check knows, and

@@ -16,6 +16,8 @@ func lockChecks() []Check {
 		txlock("exclusive", driver.CodeBusy, driver.CodeBusy),
 		{Name: "locks/busy_timeout=0", Key: "busy_timeout=0", Test: busyAtOnce},
 		{Name: "locks/busy_timeout waits", Key: "busy_timeout=60000", Test: busyWaits},
+		{Name: "locks/COMMIT beside a reader", Test: commitAtOnce},
+		{Name: "locks/COMMIT waits for a reader", Key: "busy_timeout=60000", Test: commitWaits},
 		{Name: "locks/SQLITE_BUSY_SNAPSHOT", Key: "codes=extended", Test: busySnapshot},
 	}
 }
@@ -56,9 +58,11 @@ func locked(what string, err error, code int) error {
 }
 
 // besideWriter runs f while another database's transaction has written, then
-// ends that transaction unless f has.
+// ends that transaction unless f has. Without a write-ahead log a COMMIT waits
+// for readers too, and a connection that tries again and again to write is a
+// reader for a moment each time: so the writer's busy timeout is long.
 func besideWriter(ctx context.Context, d driver.Driver, dir string, over driver.Settings, f func(x *db, commit func() error) error) error {
-	return with(ctx, d, dir, nil, intTable, func(writer *db) error {
+	return with(ctx, d, dir, longWait, intTable, func(writer *db) error {
 		return with(ctx, d, dir, over, "", func(x *db) error {
 			if err := writer.Script(ctx, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1, 1)"); err != nil {
 				return err
@@ -66,7 +70,11 @@ func besideWriter(ctx context.Context, d driver.Driver, dir string, over driver.
 			done := false
 			commit := func() error {
 				done = true
-				return writer.Script(ctx, "COMMIT")
+				err := writer.Script(ctx, "COMMIT")
+				if err != nil { // whoever waits for it should not wait in vain
+					err = errors.Join(fmt.Errorf("COMMIT: %w", err), writer.Script(ctx, "ROLLBACK"))
+				}
+				return err
 			}
 			err := f(x, commit)
 			if !done {
@@ -74,6 +82,51 @@ func besideWriter(ctx context.Context, d driver.Driver, dir string, over driver.
 			}
 			return err
 		})
+	})
+}
+
+var longWait = driver.Settings{"busy_timeout": "60000"}
+
+// besideReader runs f while x has written in a transaction, and another
+// database reads in one, until f calls stop.
+func besideReader(ctx context.Context, d driver.Driver, dir string, over driver.Settings, f func(x *db, stop func() error) error) error {
+	journal := driver.Settings{"journal_mode": "delete"}
+	return with(ctx, d, dir, journal.With(over), intTable, func(x *db) error {
+		return with(ctx, d, dir, journal, "", func(reader *db) error {
+			err := errors.Join(
+				x.Script(ctx, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1, 1)"),
+				reader.Script(ctx, "BEGIN; SELECT count(*) FROM t"),
+			)
+			if err != nil {
+				return err
+			}
+			if err := f(x, func() error { return reader.Script(ctx, "ROLLBACK") }); err != nil {
+				return err
+			}
+			return want(ctx, reader, "SELECT count(*) FROM t", 1)
+		})
+	})
+}
+
+// commitAtOnce sees that a COMMIT that found a reader leaves its transaction
+// open, and succeeds once the reader has gone.
+func commitAtOnce(ctx context.Context, d driver.Driver, dir string) error {
+	return besideReader(ctx, d, dir, nil, func(x *db, stop func() error) error {
+		err := wantCode("COMMIT beside a reader", x.Script(ctx, "COMMIT"), driver.CodeBusy)
+		return errors.Join(err, stop(), x.Script(ctx, "COMMIT"))
+	})
+}
+
+func commitWaits(ctx context.Context, d driver.Driver, dir string) error {
+	return besideReader(ctx, d, dir, longWait, func(x *db, stop func() error) error {
+		got := make(chan error)
+		go func() { got <- x.Script(ctx, "COMMIT") }()
+		select {
+		case err := <-got:
+			return errors.Join(fmt.Errorf("COMMIT beside a reader did not wait: %w", err), stop())
+		case <-time.After(100 * time.Millisecond):
+		}
+		return errors.Join(stop(), <-got)
 	})
 }
 
@@ -97,7 +150,7 @@ func busyAtOnce(ctx context.Context, d driver.Driver, dir string) error {
 
 // busyWaits ends the lock a little after the waiter has started.
 func busyWaits(ctx context.Context, d driver.Driver, dir string) error {
-	return besideWriter(ctx, d, dir, driver.Settings{"busy_timeout": "60000"}, func(x *db, commit func() error) error {
+	return besideWriter(ctx, d, dir, longWait, func(x *db, commit func() error) error {
 		got := make(chan error)
 		started := make(chan struct{})
 		go func() {

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMakeGoesOn has a go command that fails in one of three modules: all are
+// tested, and what failed is named in the end.
+func TestMakeGoesOn(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("make is not installed")
+	}
+	tool := filepath.Join(t.TempDir(), "go")
+	script := "#!/bin/sh\ncase $PWD in */lab) exit 1;; esac\necho \"$1 in ${PWD##*/}\"\n"
+	if err := os.WriteFile(tool, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{"test", "race", "lint"} {
+		cmd := exec.Command("make", "-C", "../..", target, "MODULES=stats lab load", "GO="+tool)
+		if target == "lint" { // the linter it would have built
+			cmd.Args = append(cmd.Args, "LINTER="+tool)
+		}
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			t.Errorf("make %s succeeds:\n%s", target, out)
+		}
+		for _, want := range []string{" in stats\n", " in load\n", target + " failed in: lab\n"} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("make %s: no %q in\n%s", target, want, out)
+			}
+		}
+	}
+}

@@ -265,7 +265,8 @@ func (s *session) served(m *result.Sample) error {
 	for _, e := range m.Errors {
 		locked += e.Count
 	}
-	failed := o.Failed() - min(locked, o.Statuses[http.StatusServiceUnavailable])
+	unavailable := o.Statuses[http.StatusServiceUnavailable]
+	failed := o.Failed() - min(locked, unavailable)
 	for _, e := range o.Errors {
 		if e.Kind == load.Body {
 			s.fail(result.Wrong, "answer", "%d of %d answers are not the expected ones: %s", e.Count, o.Sent, e.First)
@@ -273,6 +274,9 @@ func (s *session) served(m *result.Sample) error {
 		}
 	}
 	switch {
+	case locked > unavailable:
+		s.fail(result.Failed, "protocol", "the worker counts %d requests that a lock made fail, but answered %d with status 503", locked, unavailable)
+		return errEnough
 	case failed > 0 || o.Unsent > 0:
 		s.fail(result.Failed, "http", "%s", troubles(o))
 		return errEnough
@@ -280,10 +284,11 @@ func (s *session) served(m *result.Sample) error {
 		s.fail(result.Failed, "no-operation", "not one request succeeded: %s", troubles(o))
 		return errEnough
 	}
-	m.WallNS, m.Operations, m.Rows = int64(o.Wall), o.OK, o.OK
+	m.WallNS, m.Operations, m.Failed, m.Rows = int64(o.Wall), o.Sent, o.Failed(), o.OK
 	m.Metric = "time/op"
 	m.Checksum = t.checksum
 	m.Latency = []result.Latency{o.Latency.Summary(m.Phase)}
+	m.Latency[0].Failed = m.Failed
 	m.Load = &result.Load{Clients: h.Clients, Rate: h.Rate, Ceiling: s.ceilings[h.Clients].perSecond}
 	if h.Rate > 0 {
 		m.Metric = "latency"

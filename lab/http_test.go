@@ -311,7 +311,7 @@ func TestHTTPLocked(t *testing.T) {
 		t.Fatalf("%s: %+v", got.Status, got.Reason)
 	}
 	s := got.Samples[0]
-	if len(s.Errors) != 1 || s.Operations != 289 {
+	if len(s.Errors) != 1 || s.Operations != 300 || s.Failed != 11 || s.Rows != 289 || s.Latency[0].Count != 300 || s.Latency[0].Failed != 11 {
 		t.Fatalf("%+v", s)
 	}
 	e := s.Errors[0]

@@ -135,6 +135,7 @@ func (c *connection) send() {
 			c.begun-- // broken off, and no fault of the server's
 			return
 		}
+		c.latency.Record(free - start) // failing does not make faster
 		c.count(why, free-start)
 		if gone {
 			return

@@ -86,8 +86,8 @@ type Outcome struct {
 	// lost and the server took no new one.
 	Unsent int64
 
-	// Latency in ns of the requests that were answered as expected; at a fixed
-	// rate from when they were due.
+	// Latency in ns of all requests, those that failed included; at a fixed rate
+	// from when they were due.
 	Latency *latency.Histogram
 
 	// Late is, at a fixed rate, how many ns after a request was due, or after a
@@ -96,12 +96,12 @@ type Outcome struct {
 	Late *latency.Histogram
 }
 
-// Rate is the requests per second that were answered as expected.
+// Rate is the requests per second, those that failed included.
 func (o *Outcome) Rate() float64 {
 	if o.Wall <= 0 {
 		return 0
 	}
-	return float64(o.OK) / o.Wall.Seconds()
+	return float64(o.Sent) / o.Wall.Seconds()
 }
 
 // Failed is the number of requests that failed.

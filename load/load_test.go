@@ -172,7 +172,7 @@ func TestAnswersAreChecked(t *testing.T) {
 			if len(o.Errors) > 0 && (o.Errors[0].First != c.first || o.Errors[0].Waited <= 0) {
 				t.Errorf("%+v, want %s", o.Errors[0], c.first)
 			}
-			if o.OK+o.Failed() != 6 || o.Latency.Summary("").Count != o.OK {
+			if o.OK+o.Failed() != 6 || o.Latency.Summary("").Count != 6 || o.Rate() != 6/o.Wall.Seconds() {
 				t.Errorf("%+v", o)
 			}
 		})

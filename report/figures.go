@@ -119,7 +119,7 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	_, rateUnit := work(cells[0].Samples[0].Sample)
 	if slices.ContainsFunc(cells, func(c *stats.Cell) bool { return failures(c) > 0 }) {
 		add(column{title: "ok", right: true}, each(func(_ int, c *stats.Cell) string {
-			return percentOK(failures(c), operations(c))
+			return PercentOK(failures(c), operations(c))
 		}))
 		rateUnit += " (all)" // as the median does, it counts those that failed
 	}
@@ -304,7 +304,7 @@ func latencies(cells []*stats.Cell) grid {
 	for _, r := range rows {
 		words := []string{r.operation, name(r.cell.Outcome), thousands(r.count)}
 		if someFailed {
-			words = append(words, fmt.Sprintf("%s (%s)", thousands(r.count-r.failed), percentOK(r.failed, r.count)))
+			words = append(words, fmt.Sprintf("%s (%s)", thousands(r.count-r.failed), PercentOK(r.failed, r.count)))
 		}
 		if someEarly {
 			words = append(words, thousands(r.early))

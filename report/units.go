@@ -74,9 +74,9 @@ func percent(v float64) string {
 	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
 }
 
-// percentOK formats the share of operations that succeeded. It is 100% only where
+// PercentOK formats the share of operations that succeeded. It is 100% only where
 // none failed, and 0% only where all did.
-func percentOK(failed, operations int64) string {
+func PercentOK(failed, operations int64) string {
 	switch {
 	case failed == 0:
 		return "100%"

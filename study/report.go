@@ -1,6 +1,7 @@
 package study
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -125,14 +126,17 @@ func total(_ measure, p []stats.Point) Figure {
 }
 
 // lockCodes counts by SQLite's extended code the operations that a lock failed,
-// over all trials; "" where none did.
+// over all trials, and says which share of all succeeded; "" where none failed.
 func (c *cells) lockCodes(k key) string {
 	x, why := c.find(k)
 	if why != "" {
 		return ""
 	}
 	counts := map[string]int64{}
+	var operations, failed int64
 	for _, s := range x.Samples {
+		operations += s.Operations
+		failed += s.Failed
 		for _, e := range s.Errors {
 			counts[e.Name] += e.Count
 		}
@@ -141,7 +145,11 @@ func (c *cells) lockCodes(k key) string {
 	for i, n := range names {
 		names[i] = counted(counts[n]) + " " + n
 	}
-	return strings.Join(names, ", ")
+	if len(names) == 0 {
+		return ""
+	}
+	permille := (operations - failed) * 1000 / max(operations, 1) // rounded down, so that it is not 100%
+	return fmt.Sprintf("%s, %d.%d%% of the operations succeeded", strings.Join(names, ", "), permille/10, permille%10)
 }
 
 // lockNote says of the rows of a table with which codes locks failed operations.

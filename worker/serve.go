@@ -141,6 +141,7 @@ func (t *trial) http(ctx context.Context, p *workload.Phase, s *result.Sample, w
 	for _, code := range slices.Sorted(maps.Keys(locked)) {
 		n := locked[code]
 		s.Errors = append(s.Errors, result.ErrorCount{Code: code, Name: driver.CodeName(code), Count: n.Count, WaitNS: int64(n.Waited)})
+		s.Failed += n.Count
 	}
 	if s.Operations == 0 {
 		return failf("no-operation", "no request came between the orders to begin and to stop")

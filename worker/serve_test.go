@@ -161,7 +161,7 @@ func TestServe(t *testing.T) {
 	if s.Operations != 9 || s.Rows != 2 || s.Metric != "time/op" || s.WallNS <= 0 || s.Phase != "requests" {
 		t.Errorf("%+v", s)
 	}
-	if len(s.Errors) != 1 || s.Errors[0].Code != 261 || s.Errors[0].Name != "SQLITE_BUSY_RECOVERY" || s.Errors[0].Count != 1 {
+	if s.Failed != 1 || len(s.Errors) != 1 || s.Errors[0].Code != 261 || s.Errors[0].Name != "SQLITE_BUSY_RECOVERY" || s.Errors[0].Count != 1 {
 		t.Errorf("errors %+v", s.Errors)
 	}
 	x.hear(worker.TypeDone)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
 )
@@ -35,6 +36,7 @@ func concurrentCommand(env *environment) *cobra.Command {
 three rows with the greatest, each as fast as it can (closed loop). Each second, and
 in total, it reports rates, latency, and errors by SQLite's extended code: those
 that a lock or an ID that is taken explains are counted, any other ends the run.
+Rates and latencies are of all operations; ok is the share that succeeded.
 
 Two of them may run on one file at once:
   sqlite3perf concurrent --clear --db 'a.db?_journal=wal&_busy_timeout=10000'
@@ -157,6 +159,9 @@ func groupLine(what string, g *job.Group, ns int64) string {
 	if g.Operations > 0 {
 		s += fmt.Sprintf(" p50 %s p99 %s max %s", short(l.P50NS), short(l.P99NS), short(l.MaxNS))
 	}
+	if g.Failed > 0 {
+		s += " ok " + report.PercentOK(g.Failed, g.Operations)
+	}
 	for _, e := range g.Errors {
 		s += fmt.Sprintf(" %d %s", e.Count, e.Name)
 	}
@@ -178,19 +183,15 @@ func (t *task) printConcurred(c *job.Concurrent, r *job.Concurred) error {
 	out := t.env.stdout
 	fmt.Fprintf(out, "table %s of %s, for %s, closed loop\n", c.Table, t.where(), time.Duration(r.WallNS).Round(time.Millisecond))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\tclients\toperations\tper second\tmean\tp50\tp90\tp99\tp99.9\tmax\terrors\t")
+	fmt.Fprintln(w, "\tclients\toperations\tper second\tmean\tp50\tp90\tp99\tp99.9\tmax\tok\t")
 	for _, g := range []struct {
 		name    string
 		clients int
 		*job.Group
 	}{{"readers", c.Readers, &r.Readers}, {"writers", c.Writers, &r.Writers}} {
 		l := &g.Latency
-		errs := int64(0)
-		for _, e := range g.Errors {
-			errs += e.Count
-		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t\n", g.name, g.clients, g.Operations, perSecond(g.Operations, r.WallNS),
-			short(l.MeanNS), short(l.P50NS), short(l.P90NS), short(l.P99NS), short(l.P999NS), short(l.MaxNS), errs)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", g.name, g.clients, g.Operations, perSecond(g.Operations, r.WallNS),
+			short(l.MeanNS), short(l.P50NS), short(l.P90NS), short(l.P99NS), short(l.P999NS), short(l.MaxNS), report.PercentOK(g.Failed, g.Operations))
 	}
 	err := w.Flush()
 	for _, g := range []struct {

@@ -52,11 +52,11 @@ type Activity struct {
 	Writers Group `json:"writers"`
 }
 
-// Group is what readers, or writers, have done. Operations that failed are not
-// among the latencies.
+// Group is what readers, or writers, have done.
 type Group struct {
-	Operations int64               `json:"operations"` // that succeeded
-	Rows       int64               `json:"rows"`       // read or written
+	Operations int64               `json:"operations"` // those that failed included
+	Failed     int64               `json:"failed,omitempty"`
+	Rows       int64               `json:"rows"` // read or written
 	Errors     []result.ErrorCount `json:"errors,omitempty"`
 	Latency    result.Latency      `json:"latency"`
 }
@@ -91,6 +91,7 @@ type shard struct {
 	mu         sync.Mutex
 	hist       *latency.Histogram
 	operations int64
+	failed     int64
 	rows       int64
 	errors     map[int]*result.ErrorCount
 }
@@ -115,6 +116,7 @@ func (s *shard) note(ns, rows int64, err error) error {
 		s.hist.Record(ns)
 		return nil
 	}
+	// One that fails counts like all others: failing does not make faster.
 	var e *driver.Error
 	if !errors.As(err, &e) {
 		return err
@@ -129,6 +131,9 @@ func (s *shard) note(ns, rows int64, err error) error {
 	}
 	s.errors[e.Code].Count++
 	s.errors[e.Code].WaitNS += ns
+	s.operations++
+	s.failed++
+	s.hist.Record(ns)
 	return nil
 }
 
@@ -139,10 +144,11 @@ func (g *group) collect() Group {
 	for _, s := range g.shards {
 		s.mu.Lock()
 		now.Operations += s.operations
+		now.Failed += s.failed
 		now.Rows += s.rows
 		hist.Merge(s.hist)
 		add(counts, s.errors)
-		s.operations, s.rows = 0, 0
+		s.operations, s.failed, s.rows = 0, 0, 0
 		s.hist.Reset()
 		clear(s.errors)
 		s.mu.Unlock()
@@ -150,14 +156,17 @@ func (g *group) collect() Group {
 	g.hist.Merge(hist)
 	add(g.errors, counts)
 	g.total.Operations += now.Operations
+	g.total.Failed += now.Failed
 	g.total.Rows += now.Rows
 	now.Errors, now.Latency = listErrors(counts), hist.Summary("")
+	now.Latency.Failed = now.Failed
 	now.Latency.Histogram = "" // of the total only
 	return now
 }
 
 func (g *group) sum(operation string) Group {
 	g.total.Errors, g.total.Latency = listErrors(g.errors), g.hist.Summary(operation)
+	g.total.Latency.Failed = g.total.Failed
 	return g.total
 }
 

@@ -457,6 +457,9 @@ func taken(t *testing.T, b *base) {
 	if e := r.Concurrent.Writers.Errors; len(e) != 1 || e[0].Count != 100 || e[0].Name != want {
 		t.Errorf("errors: %+v", e)
 	}
+	if w := r.Concurrent.Writers; w.Failed != 100 || w.Operations != w.Rows+100 || w.Latency.Count != w.Operations || w.Latency.Failed != 100 {
+		t.Errorf("operations that failed: %+v", w)
+	}
 	// Other errors are not counted, but end it.
 	b.script(fmt.Sprintf("CREATE TRIGGER second BEFORE INSERT ON bench BEGIN SELECT abs(%d + %d - NEW.ID); END", math.MinInt64, 1<<30+1))
 	c.From = 1 << 30

@@ -23,9 +23,12 @@ func hear(said []byte) (*session, *Case) {
 
 const (
 	saidReady  = `{"type":"ready","protocol":1,"proof":{"connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}}` + "\n"
+	saidSchema = `{"type":"settings","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n"
 	saidInsert = `{"type":"phase","phase":"insert"}` + "\n" +
+		`{"type":"settings","phase":"insert","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n" +
 		`{"type":"sample","sample":{"phase":"insert","wall_ns":5,"operations":3,"rows":3,"metric":"time"}}` + "\n"
 	saidQuery = `{"type":"phase","phase":"query"}` + "\n" +
+		`{"type":"settings","phase":"query","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n" +
 		`{"type":"sample","sample":{"phase":"query","wall_ns":5,"operations":1,"rows":3,"metric":"time","checksum":"0000000000000000000000000000000000000000000000000000000000000000"}}` + "\n"
 	saidDone   = `{"type":"done"}` + "\n"
 	saidFailed = `{"type":"failed","reason":{"code":"sqlite","phase":"insert","message":"SQLITE_IOERR: one\ntwo"}}` + "\n"
@@ -35,12 +38,13 @@ func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
 		said, want string // of the message; "": OK
 	}{
-		{saidReady + saidInsert + saidQuery + saidDone, ""},
+		{saidReady + saidSchema + saidInsert + saidQuery + saidDone, ""},
 		{saidReady + saidFailed, "SQLITE_IOERR: one two"},
 		{saidReady + `{"type":"failed","reason":{"message":"oh"}}`, "without a reason"},
 		{saidReady + saidReady, `"ready" twice`},
-		{saidReady + saidInsert + strings.Replace(saidQuery, `"rows":3,"metric":"time"`, `"rows":3`, 1), "one of time, time/op, latency"},
-		{saidReady + saidInsert + strings.Replace(saidQuery, `"metric":"time"`, `"metric":"latency"`, 1), "with a value above 0"},
+		{saidReady + strings.Replace(saidSchema, `,{"journal_mode":"wal"}`, "", 1), "settings of 1 connections after the schema, with a pool of 2"},
+		{saidReady + saidSchema + saidInsert + strings.Replace(saidQuery, `"rows":3,"metric":"time"`, `"rows":3`, 1), "one of time, time/op, latency"},
+		{saidReady + saidSchema + saidInsert + strings.Replace(saidQuery, `"metric":"time"`, `"metric":"latency"`, 1), "with a value above 0"},
 		{strings.Replace(saidReady, `,{"journal_mode":"wal"}`, "", 1), "1 connections, with a pool of 2"},
 	} {
 		s, _ := hear([]byte(test.said))
@@ -58,9 +62,9 @@ func TestAnswers(t *testing.T) {
 // FuzzAnswers has a worker say anything: a trial that is then OK has everything
 // that the lab had asked for, and any other a reason.
 func FuzzAnswers(f *testing.F) {
-	f.Add([]byte(saidReady + saidInsert + saidQuery + saidDone))
+	f.Add([]byte(saidReady + saidSchema + saidInsert + saidQuery + saidDone))
 	f.Add([]byte(saidReady + saidFailed))
-	f.Add([]byte(saidReady + strings.Replace(saidInsert, `"time"`, `"latency","latency":[{"operation":"a","p99_ns":1}]`, 1) + saidDone))
+	f.Add([]byte(saidReady + saidSchema + strings.Replace(saidInsert, `"time"`, `"latency","latency":[{"operation":"a","p99_ns":1}]`, 1) + saidDone))
 	f.Add([]byte("Traceback (most recent call last):\n"))
 	f.Add([]byte("{\"type\":\"ready\"}\n\x00\xff\n"))
 	f.Fuzz(func(t *testing.T, said []byte) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	sql "database/sql/driver"
 	"errors"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -26,7 +27,11 @@ func storesSQLite() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
 		Info: driver.Info{Name: "engine", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
 		Connector: func(path string, s driver.Settings) (sql.Connector, error) {
-			return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, nil), s.Pragmas()), nil
+			own := url.Values{}
+			if l := s["txlock"]; l != "" {
+				own.Set("_txlock", l)
+			}
+			return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, own), s.Pragmas()), nil
 		},
 		Code: func(err error) int {
 			var e *sqlite.Error

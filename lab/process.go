@@ -83,6 +83,9 @@ type session struct {
 	phase string // under way
 	done  bool
 
+	unread  string          // what ran last, if the settings have not been read back since
+	changed driver.Settings // by what ran so far, as the workload declares
+
 	// Of a server:
 	seed     uint64
 	ceilings map[int]ceiling
@@ -207,11 +210,16 @@ func (s *session) answer(a *worker.Response) error {
 		s.fail(result.Failed, "protocol", "the worker answered %q twice", a.Type)
 		return errEnough
 	}
+	if err := s.readBack(a.Type); err != nil {
+		return err
+	}
 	switch a.Type {
 	case worker.TypeReady:
 		return s.ready(a)
+	case worker.TypeSettings:
+		return s.settings(a)
 	case worker.TypePhase:
-		s.phase = a.Phase
+		s.phase, s.unread = a.Phase, "phase "+a.Phase
 	case worker.TypeSample:
 		return s.sample(a.Sample)
 	case worker.TypeListening:
@@ -266,6 +274,7 @@ func (s *session) ready(a *worker.Response) error {
 		return errEnough
 	}
 	s.trial.Proof = a.Proof
+	s.unread = afterSchema
 	for i, got := range a.Proof.Connections {
 		bad := driver.Check(s.want.Settings, got)
 		if len(bad) == 0 {

@@ -146,6 +146,15 @@ func pretend(fault string) {
 		say(worker.Response{Type: "hello"})
 	}
 
+	sayAgain := func(phase string) {
+		if fault != "never-reads-again" && (fault != "reads-no-phase" || phase == "") {
+			say(worker.Response{Type: worker.TypeSettings, Phase: phase, Connections: readAgain(fault, phase, settings)})
+		}
+		if fault == "reads-twice" {
+			say(worker.Response{Type: worker.TypeSettings, Phase: phase, Connections: readAgain(fault, phase, settings)})
+		}
+	}
+	sayAgain("")
 	gen, err := workload.NewGenerator(req.Seed, req.Plan)
 	if err != nil {
 		os.Exit(9)
@@ -159,6 +168,7 @@ func pretend(fault string) {
 			}
 			misbehave(fault, s)
 		}
+		sayAgain(p.Name)
 		say(worker.Response{Type: worker.TypeSample, Sample: s})
 		if fault == "phases-twice" {
 			say(worker.Response{Type: worker.TypeSample, Sample: s})
@@ -198,6 +208,24 @@ func pretend(fault string) {
 			fmt.Println("one more thing: this worker goes on talking after it is done")
 		}
 	}
+}
+
+// readAgain is what two connections answer after the schema or a phase.
+func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
+	other := s.With(nil)
+	switch {
+	case fault == "schema-changes" && phase == "":
+		s = s.With(driver.Settings{"synchronous": "off", "journal_mode": "delete"})
+	case fault == "phase-changes" && phase == "insert":
+		other["synchronous"] = "off"
+	case fault == "phase-forgets" && phase == "query":
+		delete(other, "cache_size")
+	case fault == "changes-own" && phase == "query":
+		s["foreign_keys"], other["foreign_keys"] = "on", "on"
+	case fault == "reads-one":
+		return nil
+	}
+	return []driver.Settings{s, other}
 }
 
 // misbehave does what a worker may do in the middle of a phase.

@@ -31,6 +31,7 @@ const (
 	TypeStop      = "stop"      // lab → worker: the load has ended
 	TypeInfo      = "info"      // worker → lab: answer to describe
 	TypeReady     = "ready"     // worker → lab: opened, with the proof
+	TypeSettings  = "settings"  // worker → lab: what is in force after the schema, or after a phase
 	TypePhase     = "phase"     // worker → lab: a phase begins
 	TypeSample    = "sample"    // worker → lab: a timed phase has ended
 	TypeListening = "listening" // worker → lab: an http phase can be put under load
@@ -62,12 +63,16 @@ type Request struct {
 
 // Response is a line from the worker.
 type Response struct {
-	Type     string         `json:"type"`
-	Protocol int            `json:"protocol,omitempty"` // info, ready
-	Info     *driver.Info   `json:"info,omitempty"`     // info
-	Proof    *result.Proof  `json:"proof,omitempty"`    // info (without connections), ready
-	Phase    string         `json:"phase,omitempty"`    // phase, listening, begun
-	Address  string         `json:"address,omitempty"`  // listening: host:port
+	Type     string        `json:"type"`
+	Protocol int           `json:"protocol,omitempty"` // info, ready
+	Info     *driver.Info  `json:"info,omitempty"`     // info
+	Proof    *result.Proof `json:"proof,omitempty"`    // info (without connections), ready
+	Phase    string        `json:"phase,omitempty"`    // phase, listening, begun; settings: after which, "": after the schema
+	Address  string        `json:"address,omitempty"`  // listening: host:port
+
+	// Of settings: every PRAGMA of the vocabulary, read from each connection of the pool.
+	Connections []driver.Settings `json:"connections,omitempty"`
+
 	Sample   *result.Sample `json:"sample,omitempty"`   // sample, served
 	Progress *job.Progress  `json:"progress,omitempty"` // progress
 	Result   *job.Result    `json:"result,omitempty"`   // result, failed

@@ -71,6 +71,43 @@ func readBack(ctx context.Context, conns []driver.Conn, module string) (*result.
 	return &proof, readLibrary(ctx, conns[0], &proof)
 }
 
+// readAgain tells the lab which settings are in force after the schema, or after a
+// phase. It leaves every connection with the schema read, so that the first
+// statement of the next phase does not have to, which a lock would keep it from:
+// SQLite then answers with what it knew of the schema when there was no table.
+func (t *trial) readAgain(ctx context.Context, out *answers, phase string) error {
+	after := "the schema"
+	if phase != "" {
+		after = "phase " + phase
+	}
+	conns, err := takeAll(ctx, t.db, t.req.Settings.PoolSize())
+	if err != nil {
+		return fmt.Errorf("reading the settings after %s: %w", after, err)
+	}
+	answer := Response{Type: TypeSettings, Phase: phase}
+	for _, c := range conns {
+		if err = readSchema(ctx, c); err != nil {
+			break
+		}
+		var got driver.Settings
+		if got, err = readSettings(ctx, c); err != nil {
+			break
+		}
+		answer.Connections = append(answer.Connections, got)
+	}
+	if err = errors.Join(err, giveBack(conns)); err != nil {
+		return fmt.Errorf("reading the settings after %s: %w", after, err)
+	}
+	t.wal = answer.Connections[0]["journal_mode"] == "wal"
+	return out.send(answer)
+}
+
+// readSchema has a connection read the schema as it is now.
+func readSchema(ctx context.Context, c driver.Runner) error {
+	st := driver.Statement{SQL: "SELECT count(*) FROM sqlite_master", Columns: ints(1)}
+	return query(ctx, c, st, func(driver.Row) error { return nil })
+}
+
 // readSettings asks a connection for every PRAGMA of the vocabulary.
 func readSettings(ctx context.Context, c driver.Conn) (driver.Settings, error) {
 	got := driver.Settings{}

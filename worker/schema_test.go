@@ -123,7 +123,7 @@ func TestSchemaResponses(t *testing.T) {
 		}
 		validate(t, s, a)
 	}
-	want := map[string]int{"ready": 2, "phase": 7, "sample": 5, "done": 1, "info": 1, "failed": 1}
+	want := map[string]int{"ready": 2, "settings": 8, "phase": 7, "sample": 5, "done": 1, "info": 1, "failed": 1}
 	if diff := cmp.Diff(want, seen); diff != "" || errs == 0 {
 		t.Errorf("messages: %s; %d counts of errors", diff, errs)
 	}
@@ -175,7 +175,7 @@ func TestSchemaFields(t *testing.T) {
 		defs []string
 	}{
 		{worker.Request{}, []string{"describe", "trial", "serve", "order", "job message"}},
-		{worker.Response{}, []string{"info message", "ready", "phase message", "sample message", "listening", "begun", "served", "done", "progress message", "result message", "failed"}},
+		{worker.Response{}, []string{"info message", "ready", "settings message", "phase message", "sample message", "listening", "begun", "served", "done", "progress message", "result message", "failed"}},
 		{driver.Info{}, []string{"info"}},
 		{result.Proof{}, []string{"proof"}},
 		{result.Sample{}, []string{"sample"}},

@@ -128,6 +128,7 @@ func TestServe(t *testing.T) {
 	f.answer = users
 	x := converse(t, f, serving(t, blog(3, httpPhase())))
 	x.hear(worker.TypeReady)
+	x.hear(worker.TypeSettings)
 	x.hear(worker.TypePhase)
 	l := x.hear(worker.TypeListening)
 	if l.Phase != "requests" || !strings.HasPrefix(l.Address, "127.0.0.1:") {
@@ -157,6 +158,7 @@ func TestServe(t *testing.T) {
 		}
 	}
 	x.order(worker.TypeStop)
+	x.hear(worker.TypeSettings)
 	s := x.hear(worker.TypeServed).Sample
 	if s.Operations != 9 || s.Rows != 2 || s.Metric != "time/op" || s.WallNS <= 0 || s.Phase != "requests" {
 		t.Errorf("%+v", s)
@@ -180,6 +182,7 @@ func TestServeNothing(t *testing.T) {
 	validate(t, schemaOf(t, "request"), serving(t, p))
 	x := converse(t, f, serving(t, p))
 	x.hear(worker.TypeReady)
+	x.hear(worker.TypeSettings)
 	x.hear(worker.TypePhase)
 	l := x.hear(worker.TypeListening)
 	x.order(worker.TypeBegin)
@@ -188,6 +191,7 @@ func TestServeNothing(t *testing.T) {
 		t.Errorf("%d %q", status, body)
 	}
 	x.order(worker.TypeStop)
+	x.hear(worker.TypeSettings)
 	x.hear(worker.TypeServed)
 	x.hear(worker.TypeDone)
 }
@@ -214,6 +218,7 @@ func TestServeFailures(t *testing.T) {
 			req.Listen = c.listen
 			x := converse(t, newFake(), req)
 			x.hear(worker.TypeReady)
+			x.hear(worker.TypeSettings)
 			x.hear(worker.TypePhase)
 			if c.orders != nil {
 				x.hear(worker.TypeListening)
@@ -246,6 +251,7 @@ func TestServeAbandoned(t *testing.T) {
 	req := serving(t, blog(3, httpPhase()))
 	x := converse(t, newFake(), req)
 	x.hear(worker.TypeReady)
+	x.hear(worker.TypeSettings)
 	x.hear(worker.TypePhase)
 	l := x.hear(worker.TypeListening)
 	x.order(worker.TypeBegin)

@@ -98,6 +98,9 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 			return "", fmt.Errorf("schema: %w", err)
 		}
 	}
+	if err := t.readAgain(ctx, out, ""); err != nil {
+		return "", err
+	}
 	for i := range t.plan.Phases {
 		p := &t.plan.Phases[i]
 		if err := out.send(Response{Type: TypePhase, Phase: p.Name}); err != nil {
@@ -105,6 +108,9 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 		}
 		sample, err := t.phase(ctx, p)
 		if err != nil {
+			return p.Name, err
+		}
+		if err := t.readAgain(ctx, out, p.Name); err != nil {
 			return p.Name, err
 		}
 		if p.Untimed {

@@ -608,10 +608,12 @@ class Trial:
         conn = self.conns[0]
         if self.plan.get("schema"):
             conn.executescript(self.plan["schema"])
+        self.read_again()
         for p in self.plan.get("phases") or []:
             self.phase = p["name"]
             answer(type="phase", phase=p["name"])
             sample = self.run_phase(p)
+            self.read_again(phase=p["name"])
             if not p.get("untimed"):
                 answer(type="sample", sample=sample)
         self.phase = None
@@ -624,7 +626,7 @@ class Trial:
     def watch(self):
         """Gives the trial up when the lab has gone."""
         while os.read(0, 1 << 16):
-            pass
+            conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
         if self.owned.acquire(blocking=False):
             self.abandon()
 
@@ -637,6 +639,14 @@ class Trial:
                 except OSError:
                     pass
         os._exit(1)
+
+    def read_again(self, **after):
+        """Tells which settings are in force; every connection has then read the schema."""
+        connections = []
+        for conn in self.conns:
+            conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            connections.append(read_settings(conn))
+        answer(type="settings", connections=connections, **after)
 
     def proof(self):
         seen = self.observe()
@@ -1160,7 +1170,7 @@ class Bench:
     def watch(self):
         """The end of the requests stops the job."""
         while os.read(0, 1 << 16):
-            pass
+            conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
         self.stopped.set()
 
     def run(self):
@@ -1236,7 +1246,7 @@ class Bench:
             if hashlib.sha256(binascii.unhexlify(rand)).hexdigest() == digest and ident is not None:
                 return
         except (TypeError, ValueError):
-            pass
+            conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
         self.mismatches += 1
         if len(self.first) < self.LISTED:
             shown = "NULL" if ident is None else str(ident)

@@ -1,0 +1,109 @@
+package lab_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// realWorkers are workers with a real SQLite: the engine, and one that shares no code
+// with it.
+func realWorkers(t *testing.T) map[string]string {
+	t.Helper()
+	return map[string]string{"engine": faulty(t, "server-none"), "python": pythonWorker(t)}
+}
+
+func trialOf(t *testing.T, c *lab.Case) *result.Trial {
+	t.Helper()
+	got, err := (&lab.Processes{Dir: t.TempDir(), Limit: time.Minute}).Trial(t.Context(), c, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// A PRAGMA in a schema or in a phase changes what the figures are of.
+func TestSettingsInForce(t *testing.T) {
+	t.Parallel()
+	const head = `
+name: changing
+settings: {journal_mode: delete, synchronous: full, pool_size: 4}
+rows: {t: {count: 5, columns: {id: serial}}}
+`
+	const table, insert = "CREATE TABLE t(id INTEGER PRIMARY KEY)", "{name: insert, insert: t}"
+	for _, test := range []struct{ name, yaml, phase, want string }{
+		{"one connection in the schema",
+			head + "schema: PRAGMA synchronous=OFF; " + table + "\nphases: [" + insert + "]", "",
+			"synchronous: wanted full, got off, on connection "},
+		{"the file in the schema",
+			head + "schema: PRAGMA journal_mode=WAL; " + table + "\nphases: [" + insert + "]", "",
+			"journal_mode: wanted delete, got wal, on all 4 connections, after the schema: "},
+		{"what is wanted",
+			head + "schema: PRAGMA journal_mode=DELETE; PRAGMA synchronous=2; " + table + "\nphases: [" + insert + "]", "", ""},
+		{"an untimed phase",
+			head + "schema: " + table + "\nphases: [{name: load, untimed: true, script: PRAGMA synchronous=0}, " + insert + "]", "load",
+			"of 4 alone, after phase load: "},
+		{"the last phase",
+			head + "schema: " + table + "\nphases: [" + insert + ", {name: odd, query: PRAGMA journal_mode=WAL, columns: text}]", "odd",
+			"journal_mode: wanted delete, got wal, on all 4 connections, after phase odd: "},
+		{"a mix",
+			head + "schema: " + table + "\nphases: [{name: odd, count: 10, mix: [{name: a, sql: PRAGMA foreign_keys=ON}]}]", "odd",
+			"foreign_keys: off when it was opened, now on, on "},
+		{"a setting that was not asked for",
+			head + "schema: PRAGMA cache_size=77; " + table + "\nphases: [" + insert + "]", "",
+			"now 77, on connection "},
+	} {
+		for name, executable := range realWorkers(t) {
+			t.Run(test.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				got := trialOf(t, casesOf(t, executable, 7, nil, nil, parse(t, test.yaml))[0])
+				if test.want == "" {
+					if got.Status != result.OK {
+						t.Errorf("%s: %+v", got.Status, got.Reason)
+					}
+					return
+				}
+				if got.Status != result.Refused || got.Reason.Code != "setting" || got.Reason.Phase != test.phase || !strings.Contains(got.Reason.Message, test.want) {
+					t.Errorf("%s: %+v, want %q", got.Status, got.Reason, test.want)
+				}
+			})
+		}
+	}
+}
+
+// A connection that was opened before there was a table, and first looks for it while
+// another one writes, must find it: with a rollback journal and no patience it could
+// not read the schema then.
+func TestSchemaIsReadBeforeTheClock(t *testing.T) {
+	t.Parallel()
+	const yaml = `
+name: impatient
+settings: {journal_mode: delete, synchronous: "off", busy_timeout: 0, txlock: exclusive, pool_size: 8}
+schema: CREATE TABLE events(id INTEGER PRIMARY KEY, at INTEGER)
+rows: {events: {count: 50, columns: {id: serial, at: 1}}}
+phases:
+  - {name: load, untimed: true, insert: events}
+  - {name: index, script: "CREATE TABLE later(id INTEGER PRIMARY KEY, at INTEGER)"}
+  - name: mix
+    clients: 8
+    count: 400
+    mix:
+      - name: write
+        weight: 4
+        transaction: true
+        statements: ["INSERT INTO later(at) WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i+1 FROM n WHERE i < 1000) SELECT i FROM n"]
+      - {name: read, sql: SELECT min(id) FROM events, columns: int or null}
+      - {name: late, sql: SELECT min(id) FROM later, columns: int or null}
+`
+	for name, executable := range realWorkers(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := trialOf(t, casesOf(t, executable, 7, nil, nil, parse(t, yaml))[0]); got.Status != result.OK {
+				t.Errorf("%s: %+v", got.Status, got.Reason)
+			}
+		})
+	}
+}

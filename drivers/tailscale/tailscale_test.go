@@ -1,10 +1,52 @@
 package tailscale_test
 
 import (
+	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/tailscale"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
 
 func TestConformance(t *testing.T) { drivertest.Run(t, tailscale.New()) }
+
+// BenchmarkRead reads a row by its key with a pool's prepared statement, on the
+// connection that it was prepared on and on another, which cost the same.
+func BenchmarkRead(b *testing.B) {
+	ctx := context.Background() // one that can end costs more than the rest
+	for _, on := range []string{"first connection", "second connection"} {
+		b.Run(on, func(b *testing.B) {
+			db, err := tailscale.New().Open(ctx, filepath.Join(b.TempDir(), "test.db"), driver.Settings{"pool_size": "2"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer db.Close()
+			if err := db.Script(ctx, "CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT); INSERT INTO t VALUES (1, 'one')"); err != nil {
+				b.Fatal(err)
+			}
+			st, err := db.Prepare(ctx, driver.Statement{
+				SQL: "SELECT id, s FROM t WHERE id = ?", Params: []driver.Type{driver.Int},
+				Columns: []driver.ColumnType{{Type: driver.Int}, {Type: driver.Text}},
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer st.Close()
+			if on == "second connection" { // the first stays out of the pool
+				c, err := db.Conn(ctx)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer c.Close()
+			}
+			row := &driver.Batch{Columns: []driver.Column{{Type: driver.Int, Ints: []int64{1}}}, PerExec: 1}
+			for b.Loop() {
+				if err := st.Query(ctx, row, 0, func(driver.Row) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

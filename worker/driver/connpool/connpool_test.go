@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -101,6 +103,147 @@ func TestFixedTakeWaits(t *testing.T) {
 	})
 }
 
+func take(t *testing.T, p *connpool.Fixed) connpool.Conn {
+	t.Helper()
+	c, err := p.Take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestFixedLendsTheLatest expects what database/sql does: one caller at a time
+// always gets the connection that it gave back.
+func TestFixedLendsTheLatest(t *testing.T) {
+	p, _ := open(t, 3)
+	a, b, c := take(t, p), take(t, p), take(t, p)
+	p.Put(a)
+	p.Put(c)
+	p.Put(b)
+	for range 3 {
+		got := take(t, p)
+		if got != b {
+			t.Errorf("connection %d, want the one that came back last, %d", got.Number(), b.Number())
+		}
+		p.Put(got)
+	}
+	for i, want := range []connpool.Conn{b, c, a} {
+		if got := take(t, p); got != want {
+			t.Errorf("take %d: connection %d, want %d", i+1, got.Number(), want.Number())
+		}
+	}
+}
+
+// TestFixedIsFair has callers wait for one connection; they get it in the order
+// of their arrival, except the one whose context ends, and nobody gets ahead.
+func TestFixedIsFair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := open(t, 1)
+		c := take(t, p)
+		ending, cancel := context.WithCancel(t.Context())
+		var got []int
+		for i := range 5 {
+			go func() {
+				ctx := t.Context()
+				if i == 1 {
+					ctx = ending
+				}
+				c, err := p.Take(ctx)
+				if i == 1 {
+					if !errors.Is(err, context.Canceled) {
+						t.Errorf("Take with a context that ended: %v, %v", c, err)
+					}
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got = append(got, i)
+				p.Put(c)
+			}()
+			synctest.Wait()
+		}
+		cancel()
+		synctest.Wait()
+		p.Put(c)
+		synctest.Wait()
+		if diff := cmp.Diff([]int{0, 2, 3, 4}, got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestFixedContextEndsAsItIsGiven has contexts end while the connection is being
+// handed over: it is never lost, and never in two hands.
+func TestFixedContextEndsAsItIsGiven(t *testing.T) {
+	p, _ := open(t, 2)
+	var inUse [2]atomic.Bool
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 2000 {
+				ctx, cancel := context.WithCancel(t.Context())
+				go cancel()
+				c, err := p.Take(ctx)
+				if err != nil {
+					continue
+				}
+				if inUse[c.Number()].Swap(true) {
+					t.Errorf("connection %d is in two hands", c.Number())
+				}
+				runtime.Gosched()
+				inUse[c.Number()].Store(false)
+				p.Put(c)
+			}
+		})
+	}
+	wg.Wait()
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFixedTakeAllocatesNothing(t *testing.T) {
+	p, _ := open(t, 2)
+	if n := testing.AllocsPerRun(100, func() { p.Put(take(t, p)) }); n != 0 {
+		t.Errorf("%v allocations for a Take and a Put", n)
+	}
+}
+
+// BenchmarkFixed takes and gives back a connection of a pool of so many.
+func BenchmarkFixed(b *testing.B) {
+	for _, size := range []int{1, 64} {
+		p, err := connpool.NewFixed(size, func(n int) (connpool.ClosingConn, error) { return &fake{number: n}, nil })
+		if err != nil {
+			b.Fatal(err)
+		}
+		take := func() {
+			c, err := p.Take(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			p.Put(c)
+		}
+		b.Run(fmt.Sprintf("%d connections, one caller", size), func(b *testing.B) {
+			for b.Loop() {
+				take()
+			}
+		})
+		b.Run(fmt.Sprintf("%d connections, many callers", size), func(b *testing.B) {
+			b.SetParallelism(8)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					take()
+				}
+			})
+		})
+	}
+}
+
 func TestFixedClose(t *testing.T) {
 	p, fakes := open(t, 2)
 	broken := errors.New("broken")
@@ -153,9 +296,21 @@ func TestPooledStatementIsPreparedOncePerConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	visit := func(driver.Row) error { return nil }
-	for range 4 { // the pool hands out its connections in turn
-		if err := errors.Join(s.Exec(t.Context(), nil, 0, 0), s.Query(t.Context(), nil, 0, visit)); err != nil {
-			t.Fatal(err)
+	run := func() error {
+		return errors.Join(s.Exec(t.Context(), nil, 0, 0), s.Query(t.Context(), nil, 0, visit))
+	}
+	for _, held := range []bool{false, true} {
+		if held { // the connection that comes back last, so that the other one runs
+			c, err := db.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+		}
+		for range 2 {
+			if err := run(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	for _, f := range fakes {

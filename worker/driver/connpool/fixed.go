@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 )
 
 // ClosingConn is a connection that its pool closes.
@@ -13,57 +15,113 @@ type ClosingConn interface {
 	io.Closer
 }
 
-// Fixed is a pool of a fixed number of connections, for a library that has no
-// pool of its own. All are open from first to last.
+// Fixed is a pool of a fixed number of connections, for a library without a
+// pool. All are open from first to last. As database/sql does, it
+// lends out the connection that came back last, whose caches are warm, and
+// hands a connection that comes back straight to the caller that waits longest.
 type Fixed struct {
 	size int
-	free chan ClosingConn
+
+	mu      sync.Mutex
+	closed  bool
+	idle    []ClosingConn      // the last one goes out first
+	waiting []chan ClosingConn // in order of arrival
+	spare   []chan ClosingConn // empty, for callers that have to wait
 }
 
 // NewFixed opens a pool of size connections, one after the other.
 func NewFixed(size int, open func(number int) (ClosingConn, error)) (*Fixed, error) {
-	p := &Fixed{size, make(chan ClosingConn, size)}
+	p := &Fixed{size: size, idle: make([]ClosingConn, 0, size)}
 	for i := range size {
 		c, err := open(i)
 		if err != nil {
 			p.size = i
 			return nil, errors.Join(fmt.Errorf("connection %d of %d: %w", i+1, size, err), p.Close())
 		}
-		p.free <- c
+		p.idle = append(p.idle, c)
 	}
 	return p, nil
 }
 
 // Take takes a connection, waiting while all are taken.
 func (p *Fixed) Take(ctx context.Context) (Conn, error) {
-	select {
-	case c, ok := <-p.free:
-		if !ok {
-			return nil, errors.New("pool is closed")
-		}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, errors.New("pool is closed")
+	}
+	if last := len(p.idle) - 1; last >= 0 {
+		c := p.idle[last]
+		p.idle = p.idle[:last]
+		p.mu.Unlock()
 		return c, nil
+	}
+	return p.wait(ctx)
+}
+
+// wait is Take while all are taken. It begins with p.mu locked.
+func (p *Fixed) wait(ctx context.Context) (Conn, error) {
+	var given chan ClosingConn
+	if last := len(p.spare) - 1; last >= 0 {
+		given, p.spare = p.spare[last], p.spare[:last]
+	} else {
+		given = make(chan ClosingConn, 1)
+	}
+	p.waiting = append(p.waiting, given)
+	p.mu.Unlock()
+
+	var c ClosingConn
+	select {
+	case c = <-given:
 	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c == nil {
+		if i := slices.Index(p.waiting, given); i >= 0 {
+			p.waiting = slices.Delete(p.waiting, i, i+1)
+		} else {
+			p.put(<-given) // it was given while ctx ended
+		}
+	}
+	p.spare = append(p.spare, given)
+	if c == nil {
 		return nil, ctx.Err()
 	}
+	return c, nil
 }
 
 // Put gives a connection back.
-func (p *Fixed) Put(c Conn) { p.free <- c.(ClosingConn) }
+func (p *Fixed) Put(c Conn) {
+	p.mu.Lock()
+	p.put(c.(ClosingConn))
+	p.mu.Unlock()
+}
+
+func (p *Fixed) put(c ClosingConn) {
+	if len(p.waiting) == 0 {
+		p.idle = append(p.idle, c)
+		return
+	}
+	given := p.waiting[0]
+	p.waiting = p.waiting[1:]
+	given <- c
+}
 
 // Close closes all connections, which must have been given back.
 func (p *Fixed) Close() error {
-	var errs []error
-	for i := range p.size {
-		select {
-		case c, ok := <-p.free:
-			if !ok {
-				return errors.New("pool is already closed")
-			}
-			errs = append(errs, c.Close())
-		default:
-			return errors.Join(append(errs, fmt.Errorf("%d of %d connections are still in use", p.size-i, p.size))...)
-		}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errors.New("pool is already closed")
 	}
-	close(p.free)
+	var errs []error
+	for _, c := range p.idle {
+		errs = append(errs, c.Close())
+	}
+	if n := p.size - len(p.idle); n > 0 {
+		errs = append(errs, fmt.Errorf("%d of %d connections are still in use", n, p.size))
+	}
+	p.closed = true
 	return errors.Join(errs...)
 }

@@ -30,8 +30,10 @@ type Library struct {
 	// library whose ExecContext takes only one; nil otherwise.
 	Script func(ctx context.Context, conn driver.Conn, sql string) error
 
-	// Prepared is what the context of a Prepare must pass through for a library
-	// that otherwise takes a prepared statement for one used once; nil if none.
+	// Prepared is what the context of a prepared statement must pass through for
+	// a library that otherwise takes it for one used once; nil if none. It is
+	// applied to executions too, since database/sql prepares a pool's statement
+	// on each connection where it is first executed.
 	Prepared func(context.Context) context.Context
 
 	// Cancellable prepares a context that can end for a library that heeds
@@ -40,8 +42,8 @@ type Library struct {
 
 	// DirtyCommit says that a Commit that fails leaves the transaction open
 	// on a connection that database/sql then takes for a clean one. The
-	// adapter begins such a library's transactions on a connection that it
-	// holds, so as to roll back.
+	// adapter wraps such a library's connections to roll back where a Commit
+	// fails.
 	DirtyCommit bool
 }
 
@@ -56,6 +58,9 @@ func (d *sqlDriver) Open(ctx context.Context, path string, s contract.Settings) 
 	c, err := d.lib.Connector(path, s)
 	if err != nil {
 		return nil, d.lib.wrap(err)
+	}
+	if d.lib.DirtyCommit {
+		c = &cleanConnector{c}
 	}
 	db := sql.OpenDB(c)
 	db.SetMaxOpenConns(s.PoolSize())
@@ -84,6 +89,14 @@ func (l *Library) context(ctx context.Context) context.Context {
 	return ctx
 }
 
+// prepared is context for a prepared statement.
+func (l *Library) prepared(ctx context.Context) context.Context {
+	if l.Prepared != nil {
+		ctx = l.Prepared(ctx)
+	}
+	return l.context(ctx)
+}
+
 // session is what *sql.DB and *sql.Conn have in common.
 type session interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
@@ -102,11 +115,8 @@ func (r *runner) Prepare(ctx context.Context, st contract.Statement) (contract.S
 		s.text = r.sq
 		return s, nil
 	}
-	if r.lib.Prepared != nil {
-		ctx = r.lib.Prepared(ctx)
-	}
 	var err error
-	s.prepared, err = r.sq.PrepareContext(ctx, st.SQL)
+	s.prepared, err = r.sq.PrepareContext(r.lib.prepared(ctx), st.SQL)
 	if err != nil {
 		return nil, r.lib.wrap(err)
 	}
@@ -147,19 +157,6 @@ func (p *pool) Script(ctx context.Context, sql string) error {
 }
 
 func (p *pool) Begin(ctx context.Context) (contract.Tx, error) {
-	if p.lib.DirtyCommit {
-		c, err := p.take(ctx)
-		if err != nil {
-			return nil, err
-		}
-		t, err := c.Begin(ctx)
-		if err != nil {
-			return nil, errors.Join(err, c.Close())
-		}
-		held := t.(*tx)
-		held.pooled = true
-		return &heldTx{held, c}, nil
-	}
 	t, err := p.db.BeginTx(p.lib.context(ctx), nil)
 	if err != nil {
 		return nil, p.lib.wrap(err)
@@ -180,7 +177,7 @@ func (c *conn) Script(ctx context.Context, sql string) error {
 		return c.lib.wrap(err)
 	}
 	return c.lib.wrap(c.c.Raw(func(dc any) error {
-		return c.lib.Script(c.lib.context(ctx), dc.(driver.Conn), sql)
+		return c.lib.Script(c.lib.context(ctx), unwrap(dc.(driver.Conn)), sql)
 	}))
 }
 
@@ -189,7 +186,7 @@ func (c *conn) Begin(ctx context.Context) (contract.Tx, error) {
 	if err != nil {
 		return nil, c.lib.wrap(err)
 	}
-	return &tx{lib: c.lib, tx: t, conn: c}, nil
+	return &tx{lib: c.lib, tx: t}, nil
 }
 
 func (c *conn) Close() error { return c.lib.wrap(c.c.Close()) }

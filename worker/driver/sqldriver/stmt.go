@@ -35,6 +35,26 @@ type scratch struct {
 	args []any
 	row  contract.Row
 	dest []any // pointers into row
+
+	done <-chan struct{} // of the context that ctx was made of
+	ctx  context.Context // nil: before the first
+}
+
+// context is ctx as the library wants it. One that spans many executions is
+// made only once.
+func (s *stmt) context(ctx context.Context, sc *scratch) context.Context {
+	if s.lib.Cancellable == nil && s.lib.Prepared == nil {
+		return ctx
+	}
+	if done := ctx.Done(); sc.ctx == nil || done != sc.done {
+		sc.done = done
+		if s.prepared != nil {
+			sc.ctx = s.lib.prepared(ctx)
+		} else {
+			sc.ctx = s.lib.context(ctx)
+		}
+	}
+	return sc.ctx
 }
 
 func newStmt(lib *Library, st contract.Statement) *stmt {
@@ -45,7 +65,7 @@ func newStmt(lib *Library, st contract.Statement) *stmt {
 		for i, c := range st.Columns {
 			dest[i] = destination(&row[i], c)
 		}
-		return &scratch{make([]any, len(st.Params)), row, dest}
+		return &scratch{args: make([]any, len(st.Params)), row: row, dest: dest}
 	}
 	return s
 }
@@ -139,9 +159,9 @@ func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 	if err := s.check(b, per); err != nil {
 		return err
 	}
-	ctx = s.lib.context(ctx)
 	sc := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(sc)
+	ctx = s.context(ctx, sc)
 	for ; lo < hi; lo += per {
 		args := sc.args
 		if all, ok := ready(b); ok {
@@ -172,9 +192,9 @@ func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, start
 	if err := s.check(b, 1); err != nil {
 		return err
 	}
-	ctx = s.lib.context(ctx)
 	sc := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(sc)
+	ctx = s.context(ctx, sc)
 	if b != nil {
 		fill(sc.args, b.Columns, r)
 	}

@@ -15,6 +15,7 @@ var (
 	ErrNoStore = errors.New("no runs yet")    // there is no file to read
 	ErrRefused = errors.New("cannot be used") // the file is not a store, or not one for this version
 	ErrNoRun   = errors.New("no such run")    // the store has no run of that number
+	ErrDamaged = errors.New("is damaged")     // what is in the store contradicts itself
 )
 
 // refuse says that path cannot be the store.
@@ -33,7 +34,18 @@ func (s *Store) explain(err error) error {
 	if err == nil || !errors.As(err, &e) {
 		return err
 	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return s.broken(err)
+	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH: // its tables are not those that it was made with
+		return s.broken(err)
+	}
 	return fmt.Errorf("store %s: %s (SQLite: %w)", s.path, meaning(e.Code()), err)
+}
+
+// broken says that the whole file is damaged.
+func (s *Store) broken(err error) error {
+	return fmt.Errorf("store %s %w: move it away, or name another file with --store FILE (SQLite: %w)", s.path, ErrDamaged, err)
 }
 
 func meaning(code int) string {
@@ -54,8 +66,6 @@ func meaning(code int) string {
 		return "it or its journal cannot be opened: make its directory writable, or name another file with --store FILE"
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return "is locked by another process: end that, or name another file with --store FILE"
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return "is damaged: move it away, or name another file with --store FILE"
 	case sqlite3.SQLITE_IOERR:
 		return "its disk cannot be read or written: name another file with --store FILE"
 	case sqlite3.SQLITE_INTERRUPT:

@@ -28,6 +28,12 @@ func fullRun(t *testing.T) *result.Run {
 	for i := range r.Trials {
 		r.Trials[i].Case = i%len(r.Cases) + 1
 		r.Trials[i].Order = i + 1
+		r.Trials[i].Status = []result.Status{result.OK, result.Wrong}[i%2]
+		for j := range r.Trials[i].Samples {
+			m := &r.Trials[i].Samples[j]
+			m.Phase = r.Cases[r.Trials[i].Case-1].Phases[j]
+			m.Metric = []string{"time", "latency"}[j%2]
+		}
 	}
 	return r
 }
@@ -95,8 +101,8 @@ func trial(order int) *result.Trial {
 	return &result.Trial{
 		Case: 1, Round: 1, Order: order, Status: result.OK,
 		Samples: []result.Sample{
-			{Phase: "insert", Metric: "time", WallNS: int64(order) * 1000},
-			{Phase: "query", Metric: "time", WallNS: int64(order) * 2000, Checksum: "abc"},
+			{Phase: "insert", Metric: "time", WallNS: int64(order) * 1000, Operations: 1},
+			{Phase: "query", Metric: "time", WallNS: int64(order) * 2000, Operations: 1, Checksum: "abc"},
 		},
 	}
 }

@@ -1,15 +1,19 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"modernc.org/sqlite"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
@@ -19,7 +23,7 @@ import (
 func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 	r := &result.Run{Cases: []result.Case{}, Trials: []result.Trial{}}
 	err := s.read(ctx, func(c *sql.Conn) error {
-		var seed, record string
+		var seed, record sql.NullString
 		err := c.QueryRowContext(ctx, `SELECT seed, json FROM runs WHERE run_id = ?`, id).Scan(&seed, &record)
 		if errors.Is(err, sql.ErrNoRows) {
 			return s.noRun(ctx, c, id)
@@ -27,14 +31,24 @@ func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 		if err != nil {
 			return err
 		}
-		if err := json.Unmarshal([]byte(record), &runRecord{Run: r}); err != nil {
-			return fmt.Errorf("store %s: run %d: %w", s.path, id, err)
-		}
-		if r.Seed, err = strconv.ParseUint(seed, 10, 64); err != nil {
-			return fmt.Errorf("store %s: run %d: seed: %w", s.path, id, err)
-		}
 		r.ID = id
-		return s.loadParts(ctx, c, r)
+		err = decode([]byte(record.String), &runRecord{Run: r})
+		if err == nil && r.Rounds < 0 {
+			err = errors.New("a number is below 0")
+		}
+		if err == nil {
+			if r.Seed, err = strconv.ParseUint(seed.String, 10, 64); err != nil {
+				err = fmt.Errorf("its seed is %q", seed.String)
+			}
+		}
+		if err == nil {
+			err = s.loadParts(ctx, c, r)
+		}
+		var e *sqlite.Error
+		if err != nil && !errors.As(err, &e) && ctx.Err() == nil {
+			return s.damaged(id, err)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -42,60 +56,147 @@ func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 	return r, nil
 }
 
-func (s *Store) loadParts(ctx context.Context, c *sql.Conn, r *result.Run) error {
-	err := each(ctx, s, c, `SELECT case_id, json FROM cases WHERE run_id = ? ORDER BY case_id`, r.ID,
-		func(_ int64, k result.Case) { r.Cases = append(r.Cases, k) })
-	if err != nil {
-		return err
-	}
-	at := map[int64]int{} // trial_id to index
-	err = each(ctx, s, c, `SELECT trial_id, json FROM trials WHERE run_id = ? ORDER BY trial_id`, r.ID,
-		func(id int64, t result.Trial) {
-			at[id] = len(r.Trials)
-			r.Trials = append(r.Trials, t)
-		})
-	if err != nil {
-		return err
-	}
-	err = each(ctx, s, c, `SELECT trial_id, json FROM samples WHERE run_id = ? ORDER BY trial_id, sample_id`, r.ID,
-		func(id int64, m result.Sample) {
-			t := &r.Trials[at[id]]
-			t.Samples = append(t.Samples, m)
-		})
-	if err != nil {
-		return err
-	}
-	return each(ctx, s, c, `SELECT coalesce(trial_id, 0), json FROM warnings WHERE run_id = ? ORDER BY warning_id`, r.ID,
-		func(id int64, w result.Warning) {
-			if id == 0 {
-				r.Warnings = append(r.Warnings, w)
-				return
-			}
-			t := &r.Trials[at[id]]
-			t.Warnings = append(t.Warnings, w)
-		})
+// parts are the rows that belong to a run, as they are read.
+type parts struct {
+	run    *result.Run
+	cases  map[int64]*result.Case
+	trials map[int64]int // ID to index
+	left   map[string]int
 }
 
-// each hands over the key and the decoded record of every row of a query.
-func each[T any](ctx context.Context, s *Store, c *sql.Conn, query string, runID int64, visit func(int64, T)) error {
+// loadParts reads what belongs to a run. What belongs to nothing is left out,
+// with a warning.
+func (s *Store) loadParts(ctx context.Context, c *sql.Conn, r *result.Run) error {
+	p := &parts{run: r, cases: map[int64]*result.Case{}, trials: map[int64]int{}, left: map[string]int{}}
+	for _, step := range []func() error{
+		func() error {
+			return each(ctx, c, `SELECT case_id, 0, json FROM cases WHERE run_id = ? ORDER BY case_id`, r.ID, p.addCase)
+		},
+		func() error {
+			return each(ctx, c, `SELECT trial_id, case_id, json FROM trials WHERE run_id = ? ORDER BY trial_id`, r.ID, p.addTrial)
+		},
+		func() error {
+			return each(ctx, c, `SELECT trial_id, sample_id, json FROM samples WHERE run_id = ? ORDER BY trial_id, sample_id`, r.ID, p.addSample)
+		},
+		func() error {
+			return each(ctx, c, `SELECT coalesce(trial_id, 0), 0, json FROM warnings WHERE run_id = ? ORDER BY warning_id`, r.ID, p.addWarning)
+		},
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	p.warn()
+	return nil
+}
+
+func (p *parts) addCase(id, _ int64, c result.Case) error {
+	if p.cases[id] != nil {
+		return fmt.Errorf("it has two cases %d", id)
+	}
+	p.cases[id] = &c
+	p.run.Cases = append(p.run.Cases, c)
+	return checkCase(id, &c)
+}
+
+func (p *parts) addTrial(id, caseID int64, t result.Trial) error {
+	if _, ok := p.trials[id]; ok {
+		return fmt.Errorf("it has two trials %d", id)
+	}
+	if p.cases[caseID] == nil {
+		p.left["trials"]++
+		return nil
+	}
+	p.trials[id] = len(p.run.Trials)
+	t.Samples, t.Warnings = nil, nil // they have their own tables
+	p.run.Trials = append(p.run.Trials, t)
+	return checkTrial(id, caseID, &t)
+}
+
+func (p *parts) addSample(trialID, _ int64, m result.Sample) error {
+	at, ok := p.trials[trialID]
+	if !ok {
+		p.left["samples"]++
+		return nil
+	}
+	t := &p.run.Trials[at]
+	if err := checkSample(p.cases[int64(t.Case)], t, &m); err != nil {
+		return err
+	}
+	t.Samples = append(t.Samples, m)
+	return nil
+}
+
+func (p *parts) addWarning(trialID, _ int64, w result.Warning) error {
+	if w.Code == "" || w.Message == "" {
+		return errors.New("a warning has no code or no message")
+	}
+	if trialID == 0 {
+		p.run.Warnings = append(p.run.Warnings, w)
+		return nil
+	}
+	at, ok := p.trials[trialID]
+	if !ok {
+		p.left["warnings"]++
+		return nil
+	}
+	t := &p.run.Trials[at]
+	t.Warnings = append(t.Warnings, w)
+	return nil
+}
+
+// warn adds a warning of what is left out, and of what is missing.
+func (p *parts) warn() {
+	var list []Orphans
+	for _, table := range slices.Sorted(maps.Keys(p.left)) {
+		list = append(list, Orphans{table, p.left[table]})
+	}
+	if text := OrphansText(list); text != "" {
+		p.run.Warnings = append(p.run.Warnings, result.Warning{Code: WarningStore, Message: text})
+	}
+	lacking := 0
+	for i := range p.run.Trials {
+		t := &p.run.Trials[i]
+		if t.Status == result.OK && len(t.Samples) < len(p.cases[int64(t.Case)].Phases) {
+			lacking++
+		}
+	}
+	if lacking > 0 {
+		p.run.Warnings = append(p.run.Warnings, result.Warning{Code: WarningStore,
+			Message: fmt.Sprintf("%d of %d trials lack the sample of a phase: somebody has deleted it", lacking, len(p.run.Trials))})
+	}
+}
+
+// each hands over the keys and the decoded record of every row of a query.
+func each[T any](ctx context.Context, c *sql.Conn, query string, runID int64, visit func(key, second int64, record T) error) error {
 	rows, err := c.QueryContext(ctx, query, runID)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var key int64
+		var key, second int64
 		var record sql.RawBytes
-		if err := rows.Scan(&key, &record); err != nil {
+		if err := rows.Scan(&key, &second, &record); err != nil {
 			return err
 		}
 		var v T
-		if err := json.Unmarshal(record, &v); err != nil {
-			return fmt.Errorf("store %s: run %d: %w", s.path, runID, err)
+		if err := decode(record, &v); err != nil {
+			return fmt.Errorf("row %d: %w", key, err)
 		}
-		visit(key, v)
+		if err := visit(key, second, v); err != nil {
+			return err
+		}
 	}
 	return rows.Err()
+}
+
+// decode reads a record, which null is not.
+func decode(record []byte, v any) error {
+	if text := bytes.TrimSpace(record); len(text) == 0 || text[0] != '{' {
+		return errors.New("its record is not a JSON object")
+	}
+	return json.Unmarshal(record, v)
 }
 
 // Entry is a run in a list.
@@ -110,61 +211,49 @@ type Entry struct {
 	Workloads []string              `json:"workloads"` // likewise
 	Trials    int                   `json:"trials"`
 	Statuses  map[result.Status]int `json:"statuses"` // of the trials
+	Damaged   string                `json:"damaged,omitempty"`
 }
 
-// List lists all runs, the oldest first.
+// List lists all runs, the oldest first. A run whose record makes no sense is
+// listed as damaged.
 func (s *Store) List(ctx context.Context) ([]Entry, error) {
 	list := []Entry{}
-	at := map[int64]int{} // run_id to index
 	err := s.read(ctx, func(c *sql.Conn) error {
 		err := scan(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id`, func(rows *sql.Rows) error {
+			e, err := entry(rows)
+			list = append(list, e)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		at := map[int64]*Entry{}
+		for i := range list {
+			at[list[i].ID] = &list[i]
+		}
+		err = scan(ctx, c, `SELECT run_id, `+text("driver")+`, `+text("workload")+`
+			FROM cases WHERE run_id IN (SELECT run_id FROM runs) ORDER BY run_id, case_id`, func(rows *sql.Rows) error {
 			var id int64
-			var record sql.RawBytes
-			if err := rows.Scan(&id, &record); err != nil {
+			var driver, workload sql.NullString
+			if err := rows.Scan(&id, &driver, &workload); err != nil || at[id] == nil {
 				return err
 			}
-			var r result.Run
-			if err := json.Unmarshal(record, &r); err != nil {
-				return fmt.Errorf("store %s: run %d: %w", s.path, id, err)
-			}
-			at[id] = len(list)
-			list = append(list, Entry{
-				ID: id, Version: r.Version, Started: r.Started, Ended: r.Ended, Stopped: r.Stopped,
-				Command: r.Command, Drivers: []string{}, Workloads: []string{}, Statuses: map[result.Status]int{},
-			})
+			at[id].addCase(driver, workload)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		err = scan(ctx, c, `SELECT run_id, driver, workload FROM cases ORDER BY run_id, case_id`, func(rows *sql.Rows) error {
+		return scan(ctx, c, `SELECT run_id, `+text("status")+` AS status, count(*)
+			FROM trials WHERE (run_id, case_id) IN (SELECT run_id, case_id FROM cases JOIN runs USING (run_id))
+			GROUP BY 1, 2`, func(rows *sql.Rows) error {
 			var id int64
-			var driver, workload string
-			if err := rows.Scan(&id, &driver, &workload); err != nil {
-				return err
-			}
-			e := &list[at[id]]
-			if !slices.Contains(e.Drivers, driver) {
-				e.Drivers = append(e.Drivers, driver)
-			}
-			if !slices.Contains(e.Workloads, workload) {
-				e.Workloads = append(e.Workloads, workload)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		return scan(ctx, c, `SELECT run_id, status, count(*) FROM trials GROUP BY run_id, status`, func(rows *sql.Rows) error {
-			var id int64
-			var status result.Status
+			var status sql.NullString
 			var n int
-			if err := rows.Scan(&id, &status, &n); err != nil {
+			if err := rows.Scan(&id, &status, &n); err != nil || at[id] == nil {
 				return err
 			}
-			e := &list[at[id]]
-			e.Statuses[status] = n
-			e.Trials += n
+			at[id].addTrials(result.Status(status.String), n)
 			return nil
 		})
 	})
@@ -172,6 +261,47 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 		return nil, err
 	}
 	return list, nil
+}
+
+// text is an expression for a text in a record; NULL where there is none.
+func text(name string) string {
+	return `CASE WHEN json_valid(json) AND json_type(json, '$.` + name + `') = 'text' THEN json_extract(json, '$.` + name + `') END`
+}
+
+func entry(rows *sql.Rows) (Entry, error) {
+	var id int64
+	var record sql.RawBytes
+	if err := rows.Scan(&id, &record); err != nil {
+		return Entry{}, err
+	}
+	e := Entry{ID: id, Drivers: []string{}, Workloads: []string{}, Statuses: map[result.Status]int{}}
+	var r result.Run
+	if err := decode(record, &r); err != nil {
+		e.Damaged = err.Error()
+	}
+	e.Version, e.Started, e.Ended, e.Stopped, e.Command = r.Version, r.Started, r.Ended, r.Stopped, r.Command
+	return e, nil
+}
+
+func (e *Entry) addCase(driver, workload sql.NullString) {
+	if !driver.Valid || !workload.Valid {
+		e.Damaged = "a case has no driver or workload"
+		return
+	}
+	if !slices.Contains(e.Drivers, driver.String) {
+		e.Drivers = append(e.Drivers, driver.String)
+	}
+	if !slices.Contains(e.Workloads, workload.String) {
+		e.Workloads = append(e.Workloads, workload.String)
+	}
+}
+
+func (e *Entry) addTrials(status result.Status, n int) {
+	if !slices.Contains(statuses, status) {
+		e.Damaged = fmt.Sprintf("a trial has the status %q", status)
+	}
+	e.Statuses[status] += n
+	e.Trials += n
 }
 
 func scan(ctx context.Context, c *sql.Conn, query string, visit func(*sql.Rows) error) error {

@@ -220,6 +220,9 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 			if err := ours(id, version, len(migrations)); err != nil {
 				return refuse(s.path, err)
 			}
+			if err := s.quickCheck(ctx, c); err != nil {
+				return err
+			}
 		}
 		if readOnly {
 			return nil
@@ -237,6 +240,20 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 	}
 	if errors.Is(err, errRollback) {
 		return nil
+	}
+	return err
+}
+
+// quickCheck has SQLite look at the file's structure. Constraints are left to the
+// loading of a run: a bad record spoils no other run.
+func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
+	var verdict string
+	err := c.QueryRowContext(ctx, `PRAGMA ignore_check_constraints = on; PRAGMA quick_check(1)`).Scan(&verdict)
+	if _, e := c.ExecContext(ctx, `PRAGMA ignore_check_constraints = off`); err == nil {
+		err = e
+	}
+	if err == nil && verdict != "ok" {
+		err = s.broken(errors.New(strings.Join(strings.Fields(verdict), " ")))
 	}
 	return err
 }

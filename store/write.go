@@ -41,12 +41,9 @@ func (s *Store) Begin(ctx context.Context, r *result.Run) error {
 		if err != nil {
 			return err
 		}
-		res, err := c.ExecContext(ctx, `INSERT INTO runs (seed, json) VALUES (?, ?)`,
-			strconv.FormatUint(r.Seed, 10), record)
+		err = c.QueryRowContext(ctx, freeID+` INSERT INTO runs (run_id, seed, json) SELECT n + 1, ?, ? FROM free RETURNING run_id`,
+			strconv.FormatUint(r.Seed, 10), record).Scan(&id)
 		if err != nil {
-			return err
-		}
-		if id, err = res.LastInsertId(); err != nil {
 			return err
 		}
 		if err := addCases(ctx, c, id, r.Cases); err != nil {
@@ -64,6 +61,14 @@ func (s *Store) Begin(ctx context.Context, r *result.Run) error {
 	}
 	return err
 }
+
+// freeID finds the greatest number that a run ever had, be it that only orphans
+// of that run are left: a new run must not adopt them.
+const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
+	SELECT seq AS n FROM sqlite_sequence WHERE name = 'runs'
+	UNION ALL SELECT max(run_id) FROM runs UNION ALL SELECT max(run_id) FROM cases
+	UNION ALL SELECT max(run_id) FROM trials UNION ALL SELECT max(run_id) FROM samples
+	UNION ALL SELECT max(run_id) FROM warnings) WHERE typeof(n) = 'integer')`
 
 // AddTrial adds a trial to a run that has its case. When it returns without
 // error the trial is on the disk: it outlives the process and the machine.

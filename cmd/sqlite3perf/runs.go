@@ -41,15 +41,38 @@ func runsCommand(env *environment) *cobra.Command {
 				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\n", e.ID, e.Started.UTC().Format("2006-01-02 15:04:05"),
 					e.Trials, ending(e), shortened(e.Drivers), shortened(e.Workloads))
 			}
-			return w.Flush()
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			orphans, err := st.Orphans(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if text := store.OrphansText(orphans); text != "" {
+				fmt.Fprintf(env.stderr, "store %s: %s\n", path, text)
+			}
+			return damagedRuns(path, list)
 		},
 	}
 	addStoreFlag(cmd.Flags(), &storeFile)
 	return cmd
 }
 
+// damagedRuns is the error about the first run of a list that is damaged.
+func damagedRuns(path string, list []store.Entry) error {
+	for _, e := range list {
+		if e.Damaged != "" {
+			return fmt.Errorf("store %s: run %d %w: %s: use a copy of the file that is whole, or delete the run as docs/store.md says", path, e.ID, store.ErrDamaged, e.Damaged)
+		}
+	}
+	return nil
+}
+
 // ending says in a word or two how a run ended.
 func ending(e store.Entry) string {
+	if e.Damaged != "" {
+		return "damaged"
+	}
 	word := e.Stopped
 	if word == "" {
 		word = "unfinished"

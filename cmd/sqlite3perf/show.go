@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/store"
@@ -38,6 +40,11 @@ func showCommand(env *environment) *cobra.Command {
 			run, err := st.Load(cmd.Context(), id)
 			if err != nil {
 				return err
+			}
+			for _, w := range run.Warnings {
+				if w.Code == store.WarningStore {
+					fmt.Fprintf(env.stderr, "store %s: run %d: %s\n", path, id, w.Message)
+				}
 			}
 			return write(env, o, run)
 		},

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// Orphans counts the rows of one table that belong to nothing: their run, case
+// or trial was deleted without them, by a program that had foreign keys off.
+type Orphans struct {
+	Table string `json:"table"`
+	Rows  int    `json:"rows"`
+}
+
+// orphans counts, of the whole store, what no run can be told to have.
+const orphans = `
+WITH c AS (SELECT run_id, case_id FROM cases JOIN runs USING (run_id)),
+     t AS (SELECT trials.run_id, trial_id FROM trials JOIN c USING (run_id, case_id))
+SELECT 'cases', (SELECT count(*) FROM cases) - (SELECT count(*) FROM c)
+UNION ALL SELECT 'trials', (SELECT count(*) FROM trials) - (SELECT count(*) FROM t)
+UNION ALL SELECT 'samples', count(*) FROM samples WHERE NOT EXISTS
+  (SELECT 1 FROM t WHERE t.run_id = samples.run_id AND t.trial_id = samples.trial_id)
+UNION ALL SELECT 'warnings', count(*) FROM warnings WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run_id = warnings.run_id)
+  OR trial_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM t WHERE t.run_id = warnings.run_id AND t.trial_id = warnings.trial_id)`
+
+// Orphans lists the tables that have orphans. List and Load leave them out.
+func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
+	var list []Orphans
+	err := s.read(ctx, func(c *sql.Conn) error {
+		return scan(ctx, c, orphans, func(rows *sql.Rows) error {
+			var o Orphans
+			if err := rows.Scan(&o.Table, &o.Rows); err != nil {
+				return err
+			}
+			if o.Rows > 0 {
+				list = append(list, o)
+			}
+			return nil
+		})
+	})
+	return list, err
+}
+
+// OrphansText words what is left out, "" for nothing.
+func OrphansText(list []Orphans) string {
+	var parts []string
+	for _, o := range list {
+		rows := "rows"
+		if o.Rows == 1 {
+			rows = "row"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s of the table %s", o.Rows, rows, o.Table))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, ", ") + " left out: the run, case or trial that they belong to is not in the store; somebody has deleted it without them"
+}
+
+// WarningStore is the code of the warnings that Load adds to a run.
+const WarningStore = "store"
+
+// damaged says that the record of a run contradicts itself.
+func (s *Store) damaged(runID int64, err error) error {
+	return fmt.Errorf("store %s: run %d %w: %w: use a copy of the file that is whole, or delete the run as docs/store.md says", s.path, runID, ErrDamaged, err)
+}
+
+var statuses = []result.Status{result.OK, result.Wrong, result.Refused, result.Failed, result.Unavailable}
+
+func checkCase(id int64, c *result.Case) error {
+	if int64(c.ID) != id {
+		return fmt.Errorf("case %d: its record says that it is case %d", id, c.ID)
+	}
+	for i, p := range c.Phases {
+		if slices.Contains(c.Phases[:i], p) {
+			return fmt.Errorf("case %d: it has the phase %q twice", id, p)
+		}
+	}
+	return nil
+}
+
+func checkTrial(id, caseID int64, t *result.Trial) error {
+	switch {
+	case int64(t.Order) != id || int64(t.Case) != caseID:
+		return fmt.Errorf("trial %d of case %d: its record says that it is trial %d of case %d", id, caseID, t.Order, t.Case)
+	case !slices.Contains(statuses, t.Status):
+		return fmt.Errorf("trial %d: there is no status %q", id, t.Status)
+	case t.Status != result.OK && t.Reason == nil:
+		return fmt.Errorf("trial %d: it is %s without a reason", id, t.Status)
+	case t.Round < 0 || t.TookNS < 0:
+		return fmt.Errorf("trial %d: a number is below 0", id)
+	}
+	return nil
+}
+
+// checkSample holds a sample against its case and against those before it.
+func checkSample(c *result.Case, t *result.Trial, m *result.Sample) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("trial %d, phase %q: %s", t.Order, m.Phase, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case !slices.Contains(c.Phases, m.Phase):
+		return bad("its case has no such phase")
+	case slices.ContainsFunc(t.Samples, func(o result.Sample) bool { return o.Phase == m.Phase }):
+		return bad("it has two samples")
+	case !slices.Contains([]string{"time", "time/op", "latency"}, m.Metric):
+		return bad("there is no metric %q", m.Metric)
+	case m.WallNS <= 0 || m.Operations <= 0:
+		return bad("it took %d ns for %d operations", m.WallNS, m.Operations)
+	}
+	numbers := []int64{m.UserNS, m.SystemNS, m.Rows, m.Allocs, m.AllocBytes, m.PeakRSSBytes, m.DatabaseBytes, m.WALBytes, m.CheckpointNS, m.Failed, m.Retries}
+	for _, e := range m.Errors {
+		numbers = append(numbers, e.Count, e.WaitNS)
+	}
+	for _, l := range m.Latency {
+		numbers = append(numbers, l.Count, l.Failed, l.MeanNS, l.P50NS, l.P90NS, l.P99NS, l.P999NS, l.P9999NS, l.MaxNS)
+	}
+	if slices.Min(numbers) < 0 {
+		return bad("a number is below 0")
+	}
+	if m.Failed > m.Operations {
+		return bad("%d operations of %d failed", m.Failed, m.Operations)
+	}
+	return nil
+}

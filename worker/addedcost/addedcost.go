@@ -23,14 +23,17 @@
 // The two sides make a pair, in one process, each on a fresh database file.
 // Which goes first alternates. A phase lasts some tens of milliseconds, so that
 // whatever else the machine does spoils few of many pairs instead of a part of
-// each. A driver's module has the hand's side and runs
+// each. A driver's module has the hand's side ([SQL] is that of the libraries
+// for database/sql) and runs
 //
 //	func TestAddedCost(t *testing.T)      { addedcost.Test(t, library) }
 //	func BenchmarkAddedCost(b *testing.B) { addedcost.Benchmark(b, library) }
 //
-// where the benchmark makes as many pairs as -benchtime says:
+// where the benchmark makes as many pairs as -benchtime says, and with -record
+// writes their figures to added-cost.json beside the driver's driver.json:
 //
 //	go test -run '^$' -bench AddedCost -benchtime 100x
+//	go test -run '^$' -bench AddedCost -benchtime 70s . -args -record
 package addedcost
 
 import (
@@ -78,6 +81,7 @@ type User struct {
 type Library struct {
 	Driver driver.Driver                   // the engine's
 	Open   func(path string) (Hand, error) // opens and creates a database with [Settings], by hand
+	Slow   bool                            // a benchmark has a tenth of the work
 }
 
 // Hand is the work as an experienced user of a library writes it. Each method

@@ -1,10 +1,17 @@
 package addedcost
 
 import (
+	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
@@ -39,9 +46,13 @@ func Test(t *testing.T, l Library) {
 // Benchmark measures pairs and reports, of each phase, the median of the pairs'
 // ratios of wall time, or of what the engine adds per operation of a mix, with
 // its interval. Its log has the same for CPU time, which is steadier where
-// other processes want the CPU too.
+// other processes want the CPU too. With -record it writes all to
+// [result.AddedCostFile] in the working directory, which is the driver's.
 func Benchmark(b *testing.B, l Library) {
 	n := size{users: 50_000, reads: 50_000, transactions: 20_000}
+	if l.Slow {
+		n = size{n.users / 10, n.reads / 10, n.transactions / 10}
+	}
 	w, err := newWork(n)
 	if err != nil {
 		b.Fatal(err)
@@ -63,55 +74,97 @@ func Benchmark(b *testing.B, l Library) {
 		engine, hand = append(engine, e), append(hand, h)
 	}
 	b.ReportMetric(0, "ns/op") // of a pair: says nothing
+	phases := compareAll(n, engine, hand)
 	var table strings.Builder
 	fmt.Fprintf(&table, "%d pairs; per row or operation: median [95 %% interval]\n", len(hand))
 	fmt.Fprintf(&table, "%-7s %9s  %-22s %-22s %-22s %-22s\n", "phase", "hand", "wall ratio", "CPU ratio", "wall added ns", "CPU added ns")
-	for _, p := range []struct {
-		name  string
-		ops   int64
-		added bool // judged by what is added per operation, not by the ratio
-	}{
-		{insertPhase, n.users, false}, {queryPhase, n.users, false}, {mixPhase, n.reads, true}, {txPhase, n.transactions, true},
-	} {
-		c := compare(p.name, p.ops, engine, hand)
-		fmt.Fprintf(&table, "%-7s %6.0f ns  %-22v %-22v %-22v %-22v\n", p.name, c.hand.Median, c.wallRatio, c.cpuRatio, c.wallAdded, c.cpuAdded)
-		e, unit := c.wallRatio, p.name+"-ratio"
-		if p.added {
-			e, unit = c.wallAdded, p.name+"-ns/op-added"
+	for _, p := range phases {
+		fmt.Fprintf(&table, "%-7s %6.0f ns  %-22v %-22v %-22v %-22v\n", p.Phase, p.Hand, p.WallRatio, p.CPURatio, p.WallAdded, p.CPUAdded)
+		e, unit := p.WallRatio, p.Phase+"-ratio"
+		if p.Phase == mixPhase || p.Phase == txPhase {
+			e, unit = p.WallAdded, p.Phase+"-ns/op-added"
 		}
 		b.ReportMetric(e.Median, unit)
 		b.ReportMetric(e.Low, unit+"-lo")
 		b.ReportMetric(e.High, unit+"-hi")
 	}
 	b.Log(table.String())
+	if *record {
+		c := result.AddedCost{
+			Measured: time.Now().UTC().Format(time.DateOnly), Machine: machine(), Runtime: runtime.Version(),
+			Pairs: len(hand), Phases: phases,
+		}
+		if err := write(result.AddedCostFile, c); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
-// comparison is one phase of all pairs.
-type comparison struct {
-	hand                estimate.Estimate // wall time in ns per operation
-	wallRatio, cpuRatio estimate.Estimate // engine ÷ hand
-	wallAdded, cpuAdded estimate.Estimate // engine - hand, in ns per operation
+var record = flag.Bool("record", false, "of the benchmark of added cost: write the figures to "+result.AddedCostFile)
+
+// write writes a driver's figures; the causes that the file has stay.
+func write(file string, c result.AddedCost) error {
+	var old result.AddedCost
+	switch data, err := os.ReadFile(file); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if err := json.Unmarshal(data, &old); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	c.Causes = old.Causes
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(data, '\n'), 0o644)
 }
 
-func compare(phase string, ops int64, engine, hand []side) comparison {
+// machine is the processor, as far as Linux tells.
+func machine() string {
+	words := fmt.Sprintf("%d cores, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	info, _ := os.ReadFile("/proc/cpuinfo") // elsewhere it is not there
+	for line := range strings.Lines(string(info)) {
+		if name, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return words + ", " + strings.TrimSpace(model)
+		}
+	}
+	return words
+}
+
+func compareAll(n size, engine, hand []side) []result.AddedPhase {
+	return []result.AddedPhase{
+		compare(insertPhase, n.users, engine, hand), compare(queryPhase, n.users, engine, hand),
+		compare(mixPhase, n.reads, engine, hand), compare(txPhase, n.transactions, engine, hand),
+	}
+}
+
+// compare is one phase of all pairs.
+func compare(phase string, ops int64, engine, hand []side) result.AddedPhase {
 	wall := func(s *result.Sample) float64 { return float64(s.WallNS) }
 	cpu := func(s *result.Sample) float64 { return float64(s.UserNS + s.SystemNS) }
-	over := func(f func(e, h *result.Sample) float64) estimate.Estimate {
+	over := func(unit float64, f func(e, h *result.Sample) float64) estimate.Estimate {
 		values := make([]float64, len(hand))
 		for i := range hand {
 			values[i] = f(engine[i][phase], hand[i][phase])
 		}
-		return estimate.Of(values)
+		e := estimate.Of(values)
+		for _, v := range []*float64{&e.Median, &e.Low, &e.High} {
+			*v = math.Round(*v*unit) / unit // digits that say nothing
+		}
+		return e
 	}
 	ratio := func(of func(*result.Sample) float64) estimate.Estimate {
-		return over(func(e, h *result.Sample) float64 { return of(e) / of(h) })
+		return over(1e4, func(e, h *result.Sample) float64 { return of(e) / of(h) })
 	}
 	added := func(of func(*result.Sample) float64) estimate.Estimate {
-		return over(func(e, h *result.Sample) float64 { return (of(e) - of(h)) / float64(ops) })
+		return over(10, func(e, h *result.Sample) float64 { return (of(e) - of(h)) / float64(ops) })
 	}
-	return comparison{
-		hand:      over(func(_, h *result.Sample) float64 { return wall(h) / float64(ops) }),
-		wallRatio: ratio(wall), cpuRatio: ratio(cpu),
-		wallAdded: added(wall), cpuAdded: added(cpu),
+	return result.AddedPhase{
+		Phase: phase, Hand: over(10, func(_, h *result.Sample) float64 { return wall(h) / float64(ops) }).Median,
+		WallRatio: ratio(wall), CPURatio: ratio(cpu),
+		WallAdded: added(wall), CPUAdded: added(cpu),
 	}
 }

@@ -9,7 +9,11 @@ import (
 )
 
 // Estimate is a median with its 95 % confidence interval.
-type Estimate struct{ Median, Low, High float64 }
+type Estimate struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+}
 
 func (e Estimate) String() string {
 	if math.Abs(e.Median) < 10 {

@@ -1,0 +1,195 @@
+package crawshaw_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"crawshaw.io/sqlite"
+	"crawshaw.io/sqlite/sqlitex"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/crawshaw"
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+)
+
+var library = addedcost.Library{Driver: crawshaw.New(), Open: openByHand}
+
+func TestAddedCost(t *testing.T)      { addedcost.Test(t, library) }
+func BenchmarkAddedCost(b *testing.B) { addedcost.Benchmark(b, library) }
+
+// hand uses the library's pool, its connections' statement caches, and the
+// typed Bind and Column calls.
+type hand struct{ pool *sqlitex.Pool }
+
+func openByHand(path string) (addedcost.Hand, error) {
+	pool, err := sqlitex.Open(path, sqlite.SQLITE_OPEN_READWRITE|sqlite.SQLITE_OPEN_CREATE|sqlite.SQLITE_OPEN_NOMUTEX, 1)
+	if err != nil {
+		return nil, err
+	}
+	h := &hand{pool}
+	err = h.on(func(c *sqlite.Conn) error {
+		for _, pragma := range []string{"PRAGMA locking_mode=exclusive", "PRAGMA journal_mode=memory", "PRAGMA synchronous=off", "PRAGMA cache_size=-65536"} {
+			if err := sqlitex.ExecTransient(c, pragma, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return h, nil
+}
+
+func (h *hand) Close() error { return h.pool.Close() }
+
+// on runs f on a connection of the pool.
+func (h *hand) on(f func(*sqlite.Conn) error) error {
+	c := h.pool.Get(nil) //nolint:staticcheck // nil: the library's word for a context that does not end
+	defer h.pool.Put(c)
+	return f(c)
+}
+
+// transaction runs f in a transaction. The library's own Save asks the runtime
+// for its caller's name each time.
+func transaction(c *sqlite.Conn, f func() error) error {
+	if err := sqlitex.Exec(c, "BEGIN", nil); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return errors.Join(err, sqlitex.Exec(c, "ROLLBACK", nil))
+	}
+	return sqlitex.Exec(c, "COMMIT", nil)
+}
+
+func (h *hand) Setting(name string) (value string, err error) {
+	err = h.on(func(c *sqlite.Conn) error {
+		return sqlitex.ExecTransient(c, "PRAGMA "+name, func(s *sqlite.Stmt) error { value = s.ColumnText(0); return nil })
+	})
+	return value, err
+}
+
+func (h *hand) Create() error {
+	return h.on(func(c *sqlite.Conn) error { return sqlitex.ExecTransient(c, addedcost.Schema, nil) })
+}
+
+func (h *hand) Insert(w *worker.Stopwatch, users []addedcost.Stored) error {
+	return h.on(func(c *sqlite.Conn) error {
+		w.Start()
+		defer w.Stop()
+		return transaction(c, func() error {
+			stmt, err := c.Prepare(addedcost.Insert)
+			if err != nil {
+				return err
+			}
+			for i := range users {
+				u := &users[i]
+				stmt.BindInt64(1, u.ID)
+				stmt.BindInt64(2, u.Created)
+				stmt.BindText(3, u.Email)
+				stmt.BindInt64(4, u.Active)
+				if _, err := stmt.Step(); err != nil {
+					return err
+				}
+				if err := stmt.Reset(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func (h *hand) Query(w *worker.Stopwatch, see func(addedcost.User)) (n int64, err error) {
+	err = h.on(func(c *sqlite.Conn) error {
+		stmt, err := c.Prepare(addedcost.Scan)
+		if err != nil {
+			return err
+		}
+		w.Start()
+		defer w.Stop()
+		n, err = read(stmt, see)
+		return err
+	})
+	return n, err
+}
+
+func read(stmt *sqlite.Stmt, see func(addedcost.User)) (n int64, err error) {
+	var u addedcost.User
+	for {
+		row, err := stmt.Step()
+		if err != nil {
+			return n, err
+		}
+		if !row {
+			return n, stmt.Reset()
+		}
+		u.ID = stmt.ColumnInt64(0)
+		u.Created = time.UnixMilli(stmt.ColumnInt64(1))
+		u.Email = stmt.ColumnText(2)
+		u.Active = stmt.ColumnInt64(3) != 0
+		n++
+		if see != nil {
+			see(u)
+		}
+	}
+}
+
+func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+	err = h.on(func(c *sqlite.Conn) error {
+		stmt, err := c.Prepare(addedcost.Read)
+		if err != nil {
+			return err
+		}
+		w.Start()
+		defer w.Stop()
+		for _, id := range ids {
+			stmt.BindInt64(1, id)
+			rows, err := read(stmt, see)
+			if err != nil {
+				return err
+			}
+			n += rows
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (h *hand) Transactions(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+	w.Start()
+	defer w.Stop()
+	for _, id := range ids {
+		err := h.on(func(c *sqlite.Conn) error {
+			return transaction(c, func() error {
+				rows, err := flip(c, id, see)
+				n += rows
+				return err
+			})
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func flip(c *sqlite.Conn, id int64, see func(addedcost.User)) (n int64, err error) {
+	stmt, err := c.Prepare(addedcost.Read)
+	if err != nil {
+		return 0, err
+	}
+	stmt.BindInt64(1, id)
+	if n, err = read(stmt, see); err != nil {
+		return n, err
+	}
+	if stmt, err = c.Prepare(addedcost.Update); err != nil {
+		return n, err
+	}
+	stmt.BindInt64(1, id)
+	if _, err = stmt.Step(); err != nil {
+		return n, err
+	}
+	return n, stmt.Reset()
+}

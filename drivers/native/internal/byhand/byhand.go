@@ -1,0 +1,265 @@
+// Package byhand is the hand's side of the driver's added cost (package
+// addedcost): C for one table, called from Go once for many rows, in place of the
+// driver's C for any. It is not in a test file, since these have no cgo.
+package byhand
+
+/*
+#cgo CFLAGS: -O2 -Wall -Wextra -std=gnu11
+#cgo noescape byhand_insert
+#cgo nocallback byhand_insert
+#cgo noescape byhand_page
+#cgo nocallback byhand_page
+#cgo noescape byhand_read
+#cgo nocallback byhand_read
+#cgo noescape byhand_run
+#cgo nocallback byhand_run
+#include <stdlib.h>
+#include "byhand.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	_ "github.com/mattn/go-sqlite3" // links the amalgamation
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
+)
+
+const (
+	pageRows   = 1024
+	emailBytes = 64 // at most, of one email
+)
+
+// hand keeps a connection with its statements in a channel, as a pool.
+type hand struct{ free chan *conn }
+
+type conn struct {
+	db                          *C.sqlite3
+	begin, commit, read, update *C.sqlite3_stmt
+	users                       [pageRows]C.byhand_user
+	emails                      [pageRows * emailBytes]byte
+}
+
+// Open opens a database.
+func Open(path string) (addedcost.Hand, error) {
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	c := &conn{}
+	if err := c.err(C.byhand_open(name, &c.db)); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	if err := c.exec("PRAGMA locking_mode=exclusive; PRAGMA journal_mode=memory; PRAGMA synchronous=off; PRAGMA cache_size=-65536"); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	h := &hand{make(chan *conn, 1)}
+	h.free <- c
+	return h, nil
+}
+
+// err is the error for a result code.
+func (c *conn) err(rc C.int) error {
+	switch rc {
+	case C.SQLITE_OK, C.SQLITE_ROW, C.SQLITE_DONE:
+		return nil
+	}
+	return fmt.Errorf("%s (%d)", C.GoString(C.sqlite3_errmsg(c.db)), int(rc))
+}
+
+func (c *conn) exec(sql string) error {
+	text := C.CString(sql)
+	defer C.free(unsafe.Pointer(text))
+	return c.err(C.byhand_exec(c.db, text))
+}
+
+func (c *conn) prepare(sql string) (stmt *C.sqlite3_stmt, err error) {
+	text := C.CString(sql)
+	defer C.free(unsafe.Pointer(text))
+	err = c.err(C.byhand_prepare(c.db, text, &stmt))
+	return stmt, err
+}
+
+func (c *conn) close() error {
+	for _, stmt := range []*C.sqlite3_stmt{c.begin, c.commit, c.read, c.update} {
+		C.sqlite3_finalize(stmt)
+	}
+	return c.err(C.sqlite3_close(c.db))
+}
+
+// on runs f on a connection of the pool.
+func (h *hand) on(f func(*conn) error) error {
+	c := <-h.free
+	defer func() { h.free <- c }()
+	return f(c)
+}
+
+func (h *hand) Close() error { return h.on((*conn).close) }
+
+func (h *hand) Setting(name string) (value string, err error) {
+	err = h.on(func(c *conn) error {
+		stmt, err := c.prepare("PRAGMA " + name)
+		if err != nil {
+			return err
+		}
+		defer C.sqlite3_finalize(stmt)
+		if rc := C.sqlite3_step(stmt); rc != C.SQLITE_ROW {
+			return fmt.Errorf("PRAGMA %s: no row (%d)", name, int(rc))
+		}
+		text := C.sqlite3_value_text(C.sqlite3_column_value(stmt, 0))
+		value = C.GoString((*C.char)(unsafe.Pointer(text)))
+		return nil
+	})
+	return value, err
+}
+
+func (h *hand) Create() error {
+	return h.on(func(c *conn) error {
+		if err := c.exec(addedcost.Schema); err != nil {
+			return err
+		}
+		for _, s := range []struct {
+			stmt **C.sqlite3_stmt
+			sql  string
+		}{{&c.begin, "BEGIN"}, {&c.commit, "COMMIT"}, {&c.read, addedcost.Read}, {&c.update, addedcost.Update}} {
+			var err error
+			if *s.stmt, err = c.prepare(s.sql); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// transaction runs f in a transaction.
+func (c *conn) transaction(f func() error) error {
+	if err := c.err(C.byhand_run(c.begin, 0)); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return errors.Join(err, c.exec("ROLLBACK"))
+	}
+	return c.err(C.byhand_run(c.commit, 0))
+}
+
+// Insert has its values in the form that C takes before the clock starts, as the
+// engine's are.
+func (h *hand) Insert(w *worker.Stopwatch, users []addedcost.Stored) error {
+	flat := make([]C.byhand_user, len(users))
+	var emails []byte
+	for i, u := range users {
+		flat[i] = C.byhand_user{
+			id: C.int64_t(u.ID), created: C.int64_t(u.Created), active: C.int64_t(u.Active),
+			off: C.uint32_t(len(emails)), len: C.uint32_t(len(u.Email)),
+		}
+		emails = append(emails, u.Email...)
+	}
+	return h.on(func(c *conn) error {
+		w.Start()
+		defer w.Stop()
+		return c.transaction(func() error {
+			stmt, err := c.prepare(addedcost.Insert)
+			if err != nil {
+				return err
+			}
+			defer C.sqlite3_finalize(stmt)
+			return c.err(C.byhand_insert(stmt, &flat[0], C.int64_t(len(flat)), (*C.char)(unsafe.Pointer(&emails[0]))))
+		})
+	})
+}
+
+func (h *hand) Query(w *worker.Stopwatch, see func(addedcost.User)) (n int64, err error) {
+	err = h.on(func(c *conn) error {
+		stmt, err := c.prepare(addedcost.Scan)
+		if err != nil {
+			return err
+		}
+		defer C.sqlite3_finalize(stmt)
+		w.Start()
+		defer w.Stop()
+		for {
+			var rows C.int
+			rc := C.byhand_page(stmt, &c.users[0], pageRows, (*C.char)(unsafe.Pointer(&c.emails[0])), &rows)
+			if err := c.err(rc); err != nil {
+				return err
+			}
+			c.visit(int(rows), see)
+			n += int64(rows)
+			if rc == C.SQLITE_DONE {
+				return nil
+			}
+		}
+	})
+	return n, err
+}
+
+// visit makes users of the first n that C has left. Their emails are parts of one
+// string.
+func (c *conn) visit(n int, see func(addedcost.User)) {
+	if n == 0 {
+		return
+	}
+	last := &c.users[n-1]
+	emails := string(c.emails[:last.off+last.len])
+	var u addedcost.User
+	for i := range c.users[:n] {
+		r := &c.users[i]
+		u.ID = int64(r.id)
+		u.Created = time.UnixMilli(int64(r.created))
+		u.Email = emails[r.off:][:r.len]
+		u.Active = r.active != 0
+		if see != nil {
+			see(u)
+		}
+	}
+}
+
+func (c *conn) readKey(id int64, see func(addedcost.User)) (int64, error) {
+	var n C.int
+	rc := C.byhand_read(c.read, C.int64_t(id), &c.users[0], (*C.char)(unsafe.Pointer(&c.emails[0])), &n)
+	if err := c.err(rc); err != nil {
+		return 0, err
+	}
+	c.visit(int(n), see)
+	return int64(n), nil
+}
+
+func (h *hand) Mix(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+	err = h.on(func(c *conn) error {
+		w.Start()
+		defer w.Stop()
+		for _, id := range ids {
+			rows, err := c.readKey(id, see)
+			if err != nil {
+				return err
+			}
+			n += rows
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (h *hand) Transactions(w *worker.Stopwatch, ids []int64, see func(addedcost.User)) (n int64, err error) {
+	w.Start()
+	defer w.Stop()
+	for _, id := range ids {
+		err := h.on(func(c *conn) error {
+			return c.transaction(func() error {
+				rows, err := c.readKey(id, see)
+				if err != nil {
+					return err
+				}
+				n += rows
+				return c.err(C.byhand_run(c.update, C.int64_t(id)))
+			})
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}

@@ -2,12 +2,14 @@ package lab
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
 // afterSchema is what has run before the first phase, as messages have it.
@@ -35,6 +37,7 @@ func (s *session) settings(a *worker.Response) error {
 		return errEnough
 	}
 	s.unread = ""
+	scripted := s.declared(a.Phase)
 	n := len(a.Connections)
 	if want := s.want.Settings.PoolSize(); n < want {
 		s.fail(result.Failed, "protocol", "the worker read back the settings of %d connections after %s, with a pool of %d", n, after, want)
@@ -56,43 +59,105 @@ func (s *session) settings(a *worker.Response) error {
 	for i, c := range first {
 		words[i] = c.String()
 	}
-	s.fail(result.Refused, "setting", "%s, on %s, after %s: %s", strings.Join(words, "; "), which(bad, n), after, remedy(first))
+	s.fail(result.Refused, "setting", "%s, on %s, after %s: %s", strings.Join(words, "; "), which(bad, n), after, remedy(first, len(bad) == n, scripted))
 	return errEnough
+}
+
+// declared takes note of what the schema, or a phase, changes as the workload
+// declares, and says where that can be declared: "" if not there.
+func (s *session) declared(phase string) string {
+	p := s.want.Plan
+	if p == nil {
+		return ""
+	}
+	if phase == "" {
+		s.changed = s.changed.With(p.Changes)
+		return "the workload"
+	}
+	i := slices.IndexFunc(p.Phases, func(p workload.Phase) bool { return p.Name == phase })
+	if i < 0 || p.Phases[i].Script == "" {
+		return ""
+	}
+	s.changed = s.changed.With(p.Phases[i].Changes)
+	return "the phase"
+}
+
+// inForce lists the settings of each timed phase that differ from those asked for
+// because the workload changes them.
+func inForce(asked driver.Settings, p *workload.Plan) map[string]driver.Settings {
+	var list map[string]driver.Settings
+	now := asked.With(p.Changes)
+	for i := range p.Phases {
+		ph := &p.Phases[i]
+		now = now.With(ph.Changes)
+		if !ph.Untimed && !maps.Equal(now, asked) {
+			if list == nil {
+				list = map[string]driver.Settings{}
+			}
+			list[ph.Name] = now
+		}
+	}
+	return list
+}
+
+// everInForce is an error where a setting that the user gives is changed by the
+// workload before anything is timed.
+func everInForce(c *Case, given driver.Settings) error {
+	for _, d := range driver.Vocabulary {
+		want, ok := given[d.Name]
+		if ok && !slices.ContainsFunc(c.Phases, func(p string) bool { return c.SettingsIn(p)[d.Name] == want }) {
+			return fmt.Errorf("setting %s=%s: it would never be timed, since the workload changes it to %s: leave it out",
+				d.Name, want, c.SettingsIn(c.Phases[0])[d.Name])
+		}
+	}
+	return nil
 }
 
 // change is a PRAGMA whose value is no longer the one that must be in force.
 type change struct {
 	driver.Mismatch
-	asked bool // otherwise it is the library's own that has changed
+	from string // where Wanted is from
 }
 
+// Where a wanted value is from.
+const (
+	fromUser     = "user"     // asked for
+	fromWorkload = "workload" // which declares that it changes it
+	fromLibrary  = "library"  // nobody asked: what it was when the database was opened
+)
+
 func (c change) String() string {
-	if c.asked {
-		return c.Mismatch.String()
+	switch c.from {
+	case fromWorkload:
+		return fmt.Sprintf("%s: wanted %s, as the workload declares, got %s", c.Setting, c.Wanted, c.Got)
+	case fromLibrary:
+		return fmt.Sprintf("%s: %s when it was opened, now %s", c.Setting, c.Wanted, c.Got)
 	}
-	return fmt.Sprintf("%s: %s when it was opened, now %s", c.Setting, c.Wanted, c.Got)
+	return c.Mismatch.String()
 }
 
 // changes lists what is in force on one connection and should not be: another value
 // than was asked for, or, where none was, than any connection had at first.
 func (s *session) changes(got driver.Settings) []change {
-	wanted := s.want.Settings.With(s.changed)
 	var list []change
 	for _, d := range driver.Vocabulary {
 		if !d.Pragma {
 			continue
 		}
-		var before []string
-		w, asked := wanted[d.Name]
-		if asked {
-			before = []string{w}
+		var wanted []string
+		from := fromUser
+		if w, ok := s.changed[d.Name]; ok {
+			wanted, from = []string{w}, fromWorkload
+		} else if w, ok := s.want.Settings[d.Name]; ok {
+			wanted = []string{w}
 		} else {
+			from = fromLibrary
 			for _, c := range s.trial.Proof.Connections {
-				before = append(before, c[d.Name])
+				wanted = append(wanted, c[d.Name])
 			}
 		}
-		if g := got[d.Name]; !slices.Contains(before, g) {
-			list = append(list, change{driver.Mismatch{Setting: d.Name, Wanted: orNothing(before[0]), Got: orNothing(g)}, asked})
+		if g := got[d.Name]; !slices.Contains(wanted, g) {
+			list = append(list, change{driver.Mismatch{Setting: d.Name, Wanted: orNothing(wanted[0]), Got: orNothing(g)}, from})
 		}
 	}
 	return list
@@ -118,11 +183,30 @@ func which(bad []int, n int) string {
 	return fmt.Sprintf("%d connections of %d, first on connection %d", len(bad), n, bad[0])
 }
 
-// remedy says what to do about settings that have changed.
-func remedy(list []change) string {
-	var flags []string
+// remedy says what to do about settings that have changed, on all connections or on
+// some. Declared names what can declare that it changes them, "" if nothing can.
+func remedy(list []change, all bool, declared string) string {
+	var flags, values []string
 	for _, c := range list {
+		if c.from == fromWorkload {
+			if all {
+				return "no PRAGMA changes it so: leave it out of changes settings"
+			}
+			return "a PRAGMA changes the connection that runs it alone: write it under settings, for every connection, and leave it out of changes settings"
+		}
 		flags = append(flags, "--set "+c.Setting+"="+c.Got)
+		values = append(values, c.Setting+": "+c.Got)
 	}
-	return fmt.Sprintf("remove the PRAGMA that changes it, or ask for it on every connection with %s", strings.Join(flags, " "))
+	words := "remove the PRAGMA"
+	if !all {
+		words += ", which changes the connection that runs it alone"
+	}
+	words += ", or have the setting from the start with " + strings.Join(flags, " ")
+	switch {
+	case all && declared != "":
+		words += fmt.Sprintf(", or, if %s means it, add to it changes settings: {%s}", declared, strings.Join(values, ", "))
+	case all:
+		words += ", or write it in a script phase that declares it with changes settings"
+	}
+	return words
 }

@@ -5,8 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
 // realWorkers are workers with a real SQLite: the engine, and one that shares no code
@@ -55,6 +59,16 @@ rows: {t: {count: 5, columns: {id: serial}}}
 		{"a setting that was not asked for",
 			head + "schema: PRAGMA cache_size=77; " + table + "\nphases: [" + insert + "]", "",
 			"now 77, on connection "},
+		{"declared for the file",
+			head + "schema: PRAGMA journal_mode=WAL; " + table + "\nchanges settings: {journal_mode: wal}\nphases: [" + insert + "]", "", ""},
+		{"declared and not done",
+			head + "schema: " + table + "\nchanges settings: {journal_mode: wal}\nphases: [" + insert + "]", "",
+			"journal_mode: wanted wal, as the workload declares, got delete, on all 4 connections, after the schema: no PRAGMA changes it so"},
+		{"declared for one connection of four",
+			head + "schema: " + table + "\nphases: [{name: fast, script: PRAGMA synchronous=0, changes settings: {synchronous: off}}]", "fast",
+			"synchronous: wanted off, as the workload declares, got full, on 3 connections of 4"},
+		{"declared for one connection of one",
+			strings.Replace(head, "pool_size: 4", "pool_size: 1", 1) + "schema: " + table + "\nphases: [{name: fast, script: PRAGMA synchronous=0, changes settings: {synchronous: off}}, " + insert + "]", "", ""},
 	} {
 		for name, executable := range realWorkers(t) {
 			t.Run(test.name+"/"+name, func(t *testing.T) {
@@ -105,5 +119,39 @@ phases:
 				t.Errorf("%s: %+v", got.Status, got.Reason)
 			}
 		})
+	}
+}
+
+// The settings of each phase are those that the workload has changed by its end.
+func TestInForce(t *testing.T) {
+	const yaml = `
+name: changing
+settings: {journal_mode: delete}
+schema: PRAGMA journal_mode=WAL; CREATE TABLE t(id INTEGER PRIMARY KEY)
+changes settings: {journal_mode: wal}
+rows: {t: {count: 5, columns: {id: serial}}}
+phases:
+  - {name: before, query: SELECT id FROM t, columns: int}
+  - {name: change, script: PRAGMA synchronous=OFF, untimed: true, changes settings: {synchronous: 0}}
+  - {name: after, query: SELECT id FROM t, columns: int}
+`
+	cases := func(settings map[string][]string) ([]*lab.Case, error) {
+		m := lab.Matrix{Drivers: []lab.Ref{{Name: "x", Path: "x"}}, Workloads: []*workload.Workload{parse(t, yaml)}, Scale: "full", Settings: settings}
+		return m.Cases()
+	}
+	list, err := cases(map[string][]string{"synchronous": {"full"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]driver.Settings{
+		"before": {"journal_mode": "wal", "synchronous": "full", "pool_size": "1"},
+		"after":  {"journal_mode": "wal", "synchronous": "off", "pool_size": "1"},
+	}
+	if diff := cmp.Diff(want, list[0].InForce); diff != "" || list[0].Settings["journal_mode"] != "delete" {
+		t.Error(diff, list[0].Settings)
+	}
+	if _, err := cases(map[string][]string{"journal_mode": {"wal", "delete"}}); err == nil ||
+		err.Error() != "workload changing: setting journal_mode=delete: it would never be timed, since the workload changes it to wal: leave it out" {
+		t.Errorf("a setting that is never in force: %v", err)
 	}
 }

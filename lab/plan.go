@@ -100,6 +100,10 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					if err := poolSize(c.Settings, plan); err != nil {
 						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 					}
+					c.InForce = inForce(c.Settings, plan)
+					if err := everInForce(c, set); err != nil {
+						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+					}
 					cases = append(cases, c)
 				}
 			}

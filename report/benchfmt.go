@@ -10,6 +10,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
@@ -69,6 +70,9 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	config("pkg", "github.com/sqlite3perf/sqlite3perf")
 	config("filesystem", run.Machine.FileSystem)
 	config("scale", c.Case.Scale)
+	if s, ok := c.Case.InForce[t.Phase]; ok {
+		config("in-force", assignments(s))
+	}
 	config("kind", string(c.Case.Info.Kind))
 	config("interface", string(c.Case.Info.Interface))
 	if p := proof(c.Outcome); p != nil {
@@ -124,6 +128,15 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 		value(float64(e.Count), "result-"+benchWord(cmp.Or(e.Name, fmt.Sprintf("code-%d", e.Code))))
 	}
 	return r
+}
+
+// assignments are settings as a line has them.
+func assignments(s driver.Settings) string {
+	var words []string
+	for _, n := range stats.SettingNames(s) {
+		words = append(words, n+"="+s[n])
+	}
+	return strings.Join(words, " ")
 }
 
 // camel writes a workload's name as a benchmark's: point-read as PointRead.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/study"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
@@ -198,20 +200,74 @@ func group(g *stats.Group) document {
 	for _, n := range sortedKeys(c.Parameters) {
 		fixed = append(fixed, fmt.Sprintf("%s=%d", n, c.Parameters[n]))
 	}
-	for _, n := range stats.SettingNames(c.Settings) {
-		fixed = append(fixed, n+"="+c.Settings[n])
-	}
+	fixed = append(fixed, settings(c)...)
 	fixed = slices.DeleteFunc(fixed, func(s string) bool { // what the title says
 		return slices.ContainsFunc(g.Varied, func(v stats.Variation) bool { return v.String() == s })
 	})
 	if len(fixed) > 0 {
 		d = append(d, paragraph{strings.Join(fixed, " "), true})
 	}
+	if note := changed(c); note != "" {
+		d = append(d, list{item{label: "settings", text: note}})
+	}
 	for _, t := range g.Tables {
 		d = append(d, phase(t)...)
 	}
 	d = append(d, troubles(g)...)
 	return d
+}
+
+// settings words what was in force: where the workload changes a setting between
+// phases, with the phases.
+func settings(c *result.Case) []string {
+	all := c.Settings
+	for _, s := range c.InForce {
+		all = all.With(s)
+	}
+	var words []string
+	for _, n := range stats.SettingNames(all) {
+		var values []string
+		phases := map[string][]string{} // by value
+		for _, p := range c.Phases {
+			v := cmp.Or(c.SettingsIn(p)[n], "not set")
+			if phases[v] == nil {
+				values = append(values, v)
+			}
+			phases[v] = append(phases[v], p)
+		}
+		switch {
+		case len(values) == 0:
+			words = append(words, n+"="+all[n])
+		case len(values) == 1:
+			words = append(words, n+"="+values[0])
+		default:
+			for i, v := range values {
+				values[i] = v + " in " + strings.Join(phases[v], ", ")
+			}
+			words = append(words, n+"=("+strings.Join(values, "; ")+")")
+		}
+	}
+	return words
+}
+
+// changed says which settings the workload itself changes, "" if none.
+func changed(c *result.Case) string {
+	var words []string
+	for _, d := range driver.Vocabulary {
+		n := d.Name
+		if !changes(c, n) {
+			continue
+		}
+		if v, asked := c.Settings[n]; asked {
+			words = append(words, n+" ("+v+" was asked for)")
+		} else {
+			words = append(words, n)
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "the workload itself changes " + strings.Join(words, ", ") + ", as it declares"
 }
 
 // phase is a table with what belongs right below it.

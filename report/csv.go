@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -182,8 +183,8 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 		for n := range c.Parameters {
 			parameters[n] = true
 		}
-		for n := range c.Settings {
-			settings[n] = ""
+		for _, s := range append(slices.Collect(maps.Values(c.InForce)), c.Settings) {
+			settings = settings.With(s)
 		}
 	}
 	var head []string
@@ -214,8 +215,12 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 				fields = append(fields, "")
 			}
 		}
+		inForce := r.outcome.Case.Settings
+		if r.sample != nil {
+			inForce = r.outcome.Case.SettingsIn(r.sample.Phase)
+		}
 		for _, n := range settingNames {
-			fields = append(fields, r.outcome.Case.Settings[n])
+			fields = append(fields, inForce[n])
 		}
 		return out.Write(fields)
 	}

@@ -114,7 +114,7 @@ func unasked(a *stats.Analysis) list {
 				continue
 			}
 			for name, value := range readBack(p) {
-				if _, asked := o.Case.Settings[name]; asked {
+				if _, asked := o.Case.Settings[name]; asked || changes(o.Case, name) {
 					continue
 				}
 				if got[name] == nil {
@@ -151,6 +151,16 @@ func unasked(a *stats.Analysis) list {
 		l = append(l, item{label: name, text: text})
 	}
 	return l
+}
+
+// changes reports whether the workload itself changes a setting.
+func changes(c *result.Case, name string) bool {
+	for _, s := range c.InForce {
+		if s[name] != c.Settings[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // readBack is what the connections of a pool read back; a setting that is not

@@ -101,6 +101,9 @@ func standalone(w *workload.Workload) (string, error) {
 func explain(out io.Writer, w *workload.Workload) error {
 	fmt.Fprintf(out, "%s: %s\n\n", w.Name, strings.TrimSpace(w.About))
 	fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))
+	if len(w.Changes) > 0 {
+		fmt.Fprintf(out, "changed to: %s (by the schema)\n", words(w.Changes))
+	}
 	for _, p := range w.Parameters {
 		line := fmt.Sprintf("%s = %s", p.Name, strings.Trim(fmt.Sprint(p.Values), "[]"))
 		if q, ok := w.Quick[p.Name]; ok {
@@ -113,6 +116,9 @@ func explain(out io.Writer, w *workload.Workload) error {
 		timed := "timed"
 		if p.Untimed {
 			timed = "not timed"
+		}
+		if len(p.Changes) > 0 {
+			timed += ", changes " + words(p.Changes)
 		}
 		fmt.Fprintf(t, "phase:\t%s\t%s, %s\t%s\n", p.Name, p.Kind, timed, p.About)
 	}

@@ -575,7 +575,7 @@ def quote(name):
     return '"' + name.replace('"', '""') + '"'
 
 
-PHASE = {"name", "untimed", "context"}  # what a phase has beside its kind
+PHASE = {"name", "untimed", "context", "changes_settings"}  # what a phase has beside its kind
 
 
 class Trial:

@@ -139,10 +139,22 @@ type Case struct {
 	Parameters map[string]int64  `json:"parameters,omitempty"`
 	Driver     string            `json:"driver"` // as asked for: "mattn@v1.14.22"
 	Info       driver.Info       `json:"info"`
-	Settings   driver.Settings   `json:"settings"`
-	Phases     []string          `json:"phases"` // timed, in order
+	Settings   driver.Settings   `json:"settings"` // as asked for
+	Phases     []string          `json:"phases"`   // timed, in order
 	Worker     string            `json:"worker,omitempty"`
 	Build      map[string]string `json:"build,omitempty"` // go version, flags, cc
+
+	// InForce has the settings of each timed phase in which others were in force than
+	// those asked for, because the workload itself changes them, as it declares.
+	InForce map[string]driver.Settings `json:"in_force,omitempty"`
+}
+
+// SettingsIn is what was in force at the end of a timed phase.
+func (c *Case) SettingsIn(phase string) driver.Settings {
+	if s, ok := c.InForce[phase]; ok {
+		return s
+	}
+	return c.Settings
 }
 
 // Trial is one process, one database file, one case.

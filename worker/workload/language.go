@@ -15,7 +15,7 @@ var Schema []byte
 
 // keys are the keys of each kind of mapping in a workload file.
 var keys = map[string][]string{
-	"workload":  {"name", "about", "settings", "parameters", "scales", "schema", "rows", "phases"},
+	"workload":  {"name", "about", "settings", "parameters", "scales", "schema", "changes settings", "rows", "phases"},
 	"scales":    {"full", "quick", "factor"},
 	"rows":      {"count", "per", "table", "columns"},
 	"insert":    {"name", "insert", "about", "untimed", "context", "transaction", "rows per statement", "statement", "values"},
@@ -23,7 +23,7 @@ var keys = map[string][]string{
 	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate", "gomaxprocs", "mutex", "retry"},
 	"retry":     {"attempts", "backoff"},
 	"http":      {"name", "http", "about", "context", "clients", "count", "duration", "rate", "statement", "parameters", "columns", "expect"},
-	"script":    {"name", "script", "about", "untimed", "context"},
+	"script":    {"name", "script", "about", "untimed", "context", "changes settings"},
 	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect"},
 	"statement": {"sql", "statement", "columns", "expect", "mutex"},
 	"expect":    {"rows", "returns"},

@@ -69,7 +69,11 @@ func (l *loader) phase(n *yaml.Node) {
 		if strings.TrimSpace(p.Script) == "" {
 			l.errorf(f.get("script"), "script is empty: want SQL, such as VACUUM")
 		}
+		if n := f.get("changes settings"); n != nil {
+			p.Changes = l.changes(n)
+		}
 	}
+	info.Changes = p.Changes
 	l.plan.Phases = append(l.plan.Phases, p)
 	l.infos = append(l.infos, info)
 }

@@ -16,6 +16,9 @@ type Plan struct {
 	Schema   string    `json:"schema"` // SQL script, run before the first phase
 	DataSets []DataSet `json:"data_sets"`
 	Phases   []Phase   `json:"phases"`
+
+	// Changes are the settings that the schema changes, and means to.
+	Changes driver.Settings `json:"changes_settings,omitempty"`
 }
 
 // DataSet is rows made by generators. Rows are numbered from 0 through the
@@ -114,6 +117,9 @@ type Phase struct {
 	Mix     *Mix    `json:"mix,omitempty"`
 	HTTP    *HTTP   `json:"http,omitempty"`
 	Script  string  `json:"script,omitempty"`
+
+	// Changes are the settings that a script changes, and means to.
+	Changes driver.Settings `json:"changes_settings,omitempty"`
 }
 
 // Insert writes the rows of data sets, on one connection.

@@ -43,10 +43,15 @@ func (w *Workload) loader(r *reader, values map[string]int64) *loader {
 func (l *loader) resolve() {
 	f := l.w.root
 	if n := f.get("settings"); n != nil {
-		l.readSettings(n)
+		l.settings = l.readSettings(n, "settings")
 	}
 	if n := f.get("schema"); n != nil {
 		l.plan.Schema, _ = l.sql(n, "schema", "CREATE TABLE users(id INTEGER PRIMARY KEY)")
+	}
+	if n := f.get("changes settings"); n != nil {
+		if l.plan.Changes = l.changes(n); f.get("schema") == nil {
+			l.errorf(n, "changes settings without a schema that would: write the settings under settings, or changes settings in a script phase")
+		}
 	}
 	if n := f.get("rows"); n != nil {
 		if f, ok := l.mapping(n, "rows", "rows: {users: {count: 10, columns: {id: serial}}}"); ok {
@@ -70,10 +75,12 @@ func (l *loader) resolve() {
 	}
 }
 
-func (l *loader) readSettings(n *yaml.Node) {
-	f, ok := l.mapping(n, "settings", "settings: {journal_mode: wal}")
+// readSettings reads settings and brings them into canonical form.
+func (l *loader) readSettings(n *yaml.Node, what string) driver.Settings {
+	settings := driver.Settings{}
+	f, ok := l.mapping(n, what, what+": {journal_mode: wal}")
 	if !ok {
-		return
+		return settings
 	}
 	for i, k := range f.keys {
 		v := f.values[i]
@@ -95,8 +102,26 @@ func (l *loader) readSettings(n *yaml.Node) {
 			l.errorf(v, "%v", err)
 			continue
 		}
-		l.settings[k.Value] = value
+		settings[k.Value] = value
 	}
+	return settings
+}
+
+// changes reads the settings that a script changes: of those that a PRAGMA sets.
+func (l *loader) changes(n *yaml.Node) driver.Settings {
+	s := l.readSettings(n, "changes settings")
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		if d, known := driver.LookupSetting(n.Content[i].Value); known && !d.Pragma {
+			l.errorf(n.Content[i], "no SQL changes %s: write it under settings", d.Name)
+		}
+	}
+	if len(s) == 0 {
+		return nil // which has been told, or there is none
+	}
+	return s
 }
 
 // sql reads SQL, or the name of a file with SQL in it.

@@ -42,6 +42,7 @@ type Workload struct {
 	Quick      map[string][]int64
 	Factor     []string // the parameters that a scale given as a number multiplies
 	Phases     []PhaseInfo
+	Changes    driver.Settings // that the schema changes, as it declares
 
 	file   string
 	fsys   fs.FS
@@ -61,6 +62,7 @@ type PhaseInfo struct {
 	Kind    string // "insert", "query", "mix", "http" or "script"
 	About   string // what the file says of it
 	Untimed bool
+	Changes driver.Settings // that it changes, as it declares
 }
 
 // Case is one set of values for a workload's parameters.
@@ -154,7 +156,7 @@ func Parse(filename string, data []byte, fsys fs.FS) (*Workload, error) {
 			l := w.loader(r, values)
 			l.resolve()
 			if i == 0 && scale == Full {
-				w.Settings, w.Phases = l.settings, l.infos
+				w.Settings, w.Phases, w.Changes = l.settings, l.infos, l.plan.Changes
 			}
 		}
 	}

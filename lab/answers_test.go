@@ -5,17 +5,25 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
 // hear has a session listen to what a worker might have said before it exited.
 func hear(said []byte) (*session, *Case) {
-	c := &Case{Expect: map[string]Expectation{"query": {Rows: 3, Checksum: strings.Repeat("0", 64)}}}
+	c := &Case{
+		Plan: &workload.Plan{Phases: []workload.Phase{{Name: "insert", Insert: &workload.Insert{}}, {Name: "query", Query: &workload.Query{Clients: 1}}}},
+		Expect: map[string]Expectation{
+			"insert": {Operations: 3, Rows: 3},
+			"query":  {Operations: 1, Rows: 3, Checksum: strings.Repeat("0", 64)},
+		},
+	}
 	c.Phases = []string{"insert", "query"}
 	c.Settings = driver.Settings{"journal_mode": "wal", "pool_size": "2"}
-	s := &session{trial: &result.Trial{Status: result.OK}, want: c}
+	s := &session{trial: &result.Trial{Status: result.OK}, want: c, started: time.Now()}
 	cause := s.listen(bytes.NewReader(said))
 	s.ended(nil, nil, cause)
 	return s, c
@@ -26,10 +34,10 @@ const (
 	saidSchema = `{"type":"settings","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n"
 	saidInsert = `{"type":"phase","phase":"insert"}` + "\n" +
 		`{"type":"settings","phase":"insert","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n" +
-		`{"type":"sample","sample":{"phase":"insert","wall_ns":5,"operations":3,"rows":3,"metric":"time"}}` + "\n"
+		`{"type":"sample","sample":{"phase":"insert","wall_ns":50,"operations":3,"rows":3}}` + "\n"
 	saidQuery = `{"type":"phase","phase":"query"}` + "\n" +
 		`{"type":"settings","phase":"query","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n" +
-		`{"type":"sample","sample":{"phase":"query","wall_ns":5,"operations":1,"rows":3,"metric":"time","checksum":"0000000000000000000000000000000000000000000000000000000000000000"}}` + "\n"
+		`{"type":"sample","sample":{"phase":"query","wall_ns":50,"operations":1,"rows":3,"checksum":"0000000000000000000000000000000000000000000000000000000000000000"}}` + "\n"
 	saidDone   = `{"type":"done"}` + "\n"
 	saidFailed = `{"type":"failed","reason":{"code":"sqlite","phase":"insert","message":"SQLITE_IOERR: one\ntwo"}}` + "\n"
 )
@@ -43,8 +51,12 @@ func TestAnswers(t *testing.T) {
 		{saidReady + `{"type":"failed","reason":{"message":"oh"}}`, "without a reason"},
 		{saidReady + saidReady, `"ready" twice`},
 		{saidReady + strings.Replace(saidSchema, `,{"journal_mode":"wal"}`, "", 1), "settings of 1 connections after the schema, with a pool of 2"},
-		{saidReady + saidSchema + saidInsert + strings.Replace(saidQuery, `"rows":3,"metric":"time"`, `"rows":3`, 1), "one of time, time/op, latency"},
-		{saidReady + saidSchema + saidInsert + strings.Replace(saidQuery, `"metric":"time"`, `"metric":"latency"`, 1), "with a value above 0"},
+		{saidReady + saidSchema + saidQuery + saidDone, `began phase "query": want "insert"`},
+		{saidReady + saidSchema + strings.SplitAfter(saidInsert, "\n")[2], "before it had begun it"},
+		{saidReady + saidSchema + strings.Join(strings.SplitAfter(saidInsert, "\n")[:2], "") + saidQuery, `before it sent the sample of "insert"`},
+		{saidReady + saidSchema + saidInsert + saidQuery + saidQuery, `began phase "query" after the last one`},
+		{saidReady + saidSchema + saidInsert + strings.Replace(saidQuery, `"operations":1`, `"operations":7`, 1), "operations is 7: want 1"},
+		{saidReady + saidSchema + strings.Replace(saidInsert, `"wall_ns":50`, `"wall_ns":3600000000000`, 1), "all the time that has gone by since the request"},
 		{strings.Replace(saidReady, `,{"journal_mode":"wal"}`, "", 1), "1 connections, with a pool of 2"},
 	} {
 		s, _ := hear([]byte(test.said))
@@ -64,7 +76,7 @@ func TestAnswers(t *testing.T) {
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(saidReady + saidSchema + saidInsert + saidQuery + saidDone))
 	f.Add([]byte(saidReady + saidFailed))
-	f.Add([]byte(saidReady + saidSchema + strings.Replace(saidInsert, `"time"`, `"latency","latency":[{"operation":"a","p99_ns":1}]`, 1) + saidDone))
+	f.Add([]byte(saidReady + saidSchema + strings.Replace(saidInsert, `"rows":3`, `"rows":3,"latency":[{"operation":"a","histogram":"HISTEg=="}]`, 1) + saidDone))
 	f.Add([]byte("Traceback (most recent call last):\n"))
 	f.Add([]byte("{\"type\":\"ready\"}\n\x00\xff\n"))
 	f.Fuzz(func(t *testing.T, said []byte) {

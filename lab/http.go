@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -166,11 +167,10 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 // listening verifies a server's answers and has the load begin.
 func (s *session) listening(a *worker.Response) error {
 	h := httpPhase(s.want.Plan, a.Phase)
-	if h == nil || a.Address == "" {
-		s.fail(result.Failed, "protocol", "the worker listens at %q for %q, which is no http phase", a.Address, a.Phase)
+	if h == nil || a.Address == "" || a.Phase != s.phase {
+		s.fail(result.Failed, "protocol", "the worker listens at %q for %q, which is not the http phase under way", a.Address, a.Phase)
 		return errEnough
 	}
-	s.phase = a.Phase
 	list, err := requests(s.want.Plan, a.Phase, h, s.seed)
 	if err != nil {
 		s.fail(result.Failed, "plan", "making requests: %v", err)
@@ -252,13 +252,18 @@ func (s *session) send(order string) error {
 
 // served makes the sample of a phase from what the server and what the load has
 // measured.
-func (s *session) served(m *result.Sample) error {
+func (s *session) served(said *worker.Sample) error {
 	t := s.traffic
-	if t == nil || t.outcome == nil || m == nil {
+	if t == nil || t.outcome == nil {
 		s.fail(result.Failed, "protocol", "the worker answered %q to no order to stop", worker.TypeServed)
 		return errEnough
 	}
+	p, err := s.due(said)
+	if err != nil {
+		return err
+	}
 	s.traffic = nil
+	m, doubts, faults := CheckServed(p, said, t.outcome, runtime.NumCPU())
 	o, h := t.outcome, t.def
 	// Errors that a lock explains were counted by the server, with their codes.
 	var locked int64
@@ -274,9 +279,6 @@ func (s *session) served(m *result.Sample) error {
 		}
 	}
 	switch {
-	case locked > unavailable:
-		s.fail(result.Failed, "protocol", "the worker counts %d requests that a lock made fail, but answered %d with status 503", locked, unavailable)
-		return errEnough
 	case failed > 0 || o.Unsent > 0:
 		s.fail(result.Failed, "http", "%s", troubles(o))
 		return errEnough
@@ -284,14 +286,15 @@ func (s *session) served(m *result.Sample) error {
 		s.fail(result.Failed, "no-operation", "not one request succeeded: %s", troubles(o))
 		return errEnough
 	}
+	if err := s.judge(doubts, faults); err != nil {
+		return err
+	}
 	m.WallNS, m.Operations, m.Failed, m.Rows = int64(o.Wall), o.Sent, o.Failed(), o.OK
-	m.Metric = "time/op"
 	m.Checksum = t.checksum
 	m.Latency = []result.Latency{o.Latency.Summary(m.Phase)}
 	m.Latency[0].Failed = m.Failed
 	m.Load = &result.Load{Clients: h.Clients, Rate: h.Rate, Ceiling: s.ceilings[h.Clients].perSecond}
 	if h.Rate > 0 {
-		m.Metric = "latency"
 		m.Load.LateP99NS = o.Late.Summary("").P99NS
 		if o.Rate() < missedRate*h.Rate {
 			s.warn("rate", m.Phase, "%.0f requests/s instead of %.0f: the server cannot keep up, and its latencies grow with the length of the phase", o.Rate(), h.Rate)
@@ -309,7 +312,8 @@ func (s *session) served(m *result.Sample) error {
 		s.warn("ceiling", m.Phase, "%.0f requests/s is %.0f %% of what the load generator reaches here with %d connections to a server that does nothing, %.0f: drivers that are faster would not show it",
 			o.Rate(), 100*o.Rate()/c, h.Clients, c)
 	}
-	return s.sample(m)
+	s.trial.Samples = append(s.trial.Samples, *m)
+	return nil
 }
 
 // late says that at a fixed rate the load generator's own lateness is much of the

@@ -48,7 +48,7 @@ func pretendJob(fault string, req *worker.Request) {
 	}
 	say(worker.Response{Type: worker.TypeReady, Protocol: protocol, Proof: &result.Proof{Connections: []driver.Settings{settings}, SQLiteVersion: "3.0.0"}})
 	say(worker.Response{Type: worker.TypeProgress, Progress: &job.Progress{Stage: "rows", Rows: 5}})
-	misbehave(fault, &result.Sample{})
+	misbehave(fault, &worker.Sample{})
 	done := &job.Result{Bench: &job.Benched{Rows: 10}}
 	switch fault {
 	case "failed":

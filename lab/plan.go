@@ -28,11 +28,14 @@ type Case struct {
 	bench *job.Bench // done after the plan; nil: none
 }
 
-// Expectation is what a phase must return, as far as the generators know it.
-// What they do not know, the drivers must agree on: package stats judges that.
+// Expectation is what a timed phase must do and return, as far as the plan and the
+// generators know it. What they do not know, the drivers must agree on: package
+// stats judges that.
 type Expectation struct {
-	Rows     int64  // read in the whole phase; -1: not known
-	Checksum string // "": not known
+	Operations int64   // -1: as many as there is time for
+	Executions []int64 // of each operation of a mix; nil: not known
+	Rows       int64   // written or read in the whole phase; -1: not known
+	Checksum   string  // "": not known
 }
 
 // Matrix is what a user asks to have measured: every workload at every
@@ -213,7 +216,11 @@ func combinations(settings map[string][]string) []driver.Settings {
 	return list
 }
 
-// expectations computes from the generators what the phases must return.
+// maxChosen is how many choices of a mix the lab makes again to count them.
+const maxChosen = 10_000_000
+
+// expectations computes from the plan and its generators what the phases must do
+// and return.
 func expectations(p *workload.Plan, seed uint64) (map[string]Expectation, error) {
 	gen, err := workload.NewGenerator(seed, p)
 	if err != nil {
@@ -222,26 +229,66 @@ func expectations(p *workload.Plan, seed uint64) (map[string]Expectation, error)
 	expect := map[string]Expectation{}
 	for i := range p.Phases {
 		ph := &p.Phases[i]
-		q := ph.Query
-		if q == nil || ph.Untimed {
+		if ph.Untimed || ph.HTTP != nil {
 			continue
 		}
-		e := Expectation{Rows: -1}
-		times := q.Repeat * int64(max(q.Clients, 1))
-		if q.Rows >= 0 {
-			e.Rows = q.Rows * times
-			if q.ForEach != "" {
-				e.Rows *= p.DataSet(q.ForEach).Total
+		e := Expectation{Operations: -1, Rows: -1}
+		switch {
+		case ph.Insert != nil:
+			e.Rows = 0
+			for _, name := range ph.Insert.Sets {
+				e.Rows += p.DataSet(name).Total
 			}
-		}
-		if q.Returns != nil {
-			sum, rows, err := gen.Expected(q.Returns)
-			if err != nil {
+			e.Operations = e.Rows
+		case ph.Query != nil:
+			if e, err = expectedOfQuery(gen, p, ph.Query); err != nil {
 				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)
 			}
-			e.Checksum, e.Rows = sum, rows*times
+		case ph.Mix != nil:
+			if n := ph.Mix.Count; n > 0 {
+				e.Operations = n
+				e.Executions = executions(gen, ph)
+			}
+		default:
+			e.Operations, e.Rows = 1, 0
 		}
 		expect[ph.Name] = e
 	}
 	return expect, nil
+}
+
+func expectedOfQuery(gen *workload.Gen, p *workload.Plan, q *workload.Query) (Expectation, error) {
+	times := q.Repeat * int64(max(q.Clients, 1))
+	e := Expectation{Operations: times, Rows: -1}
+	if q.ForEach != "" {
+		e.Operations *= p.DataSet(q.ForEach).Total
+	}
+	if q.Rows >= 0 {
+		e.Rows = q.Rows * e.Operations
+	}
+	if q.Returns != nil {
+		sum, rows, err := gen.Expected(q.Returns)
+		if err != nil {
+			return e, err
+		}
+		e.Checksum, e.Rows = sum, rows*times
+	}
+	return e, nil
+}
+
+// executions counts how often the seed chooses each operation of a mix with a
+// count; nil where there are too many choices to make them again.
+func executions(gen *workload.Gen, p *workload.Phase) []int64 {
+	if p.Mix.Count > maxChosen {
+		return nil
+	}
+	counts := make([]int64, len(p.Mix.Operations))
+	var order []uint8
+	for first := int64(0); first < p.Mix.Count; first += int64(len(order)) {
+		order = gen.Order(order[:0], p.Name, p.Mix.Operations, first, 1, int(min(p.Mix.Count-first, 1<<16)))
+		for _, i := range order {
+			counts[i]++
+		}
+	}
+	return counts
 }

@@ -122,9 +122,10 @@ func TestExpectations(t *testing.T) {
 		all.Checksum = ""
 		got["all"] = all
 		want := map[string]lab.Expectation{
-			"all":  {Rows: 50}, // 10 rows, 5 times
-			"each": {Rows: 10}, // a row for each of 10
-			"open": {Rows: -1},
+			"all":  {Operations: 5, Rows: 50},  // 10 rows, 5 times
+			"each": {Operations: 10, Rows: 10}, // a row for each of 10
+			"open": {Operations: 1, Rows: -1},
+			"mix":  {Operations: 10, Executions: []int64{10}, Rows: -1},
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("-want +got:\n%s", d)

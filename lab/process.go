@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
 // Processes runs trials as real processes: a fresh one, in a fresh directory,
@@ -81,7 +83,12 @@ type session struct {
 	trial *result.Trial
 	want  *Case
 	phase string // under way
+	next  int    // of the plan's phases
 	done  bool
+
+	started time.Time     // the request was sent
+	began   time.Time     // the phase under way
+	claimed time.Duration // by the worker's clocks so far
 
 	unread  string          // what ran last, if the settings have not been read back since
 	changed driver.Settings // by what ran so far, as the workload declares
@@ -132,6 +139,7 @@ func (s *session) run(ctx context.Context, dir string, req worker.Request) {
 	}
 	// A worker that exits without reading is noticed by its silence.
 	s.ctx, s.orders = ctx, stdin
+	s.started = time.Now()
 	_ = json.NewEncoder(stdin).Encode(req)
 	if err := s.listen(stdout); err != nil {
 		cancel(err)
@@ -219,7 +227,7 @@ func (s *session) answer(a *worker.Response) error {
 	case worker.TypeSettings:
 		return s.settings(a)
 	case worker.TypePhase:
-		s.phase, s.unread = a.Phase, "phase "+a.Phase
+		return s.begin(a.Phase)
 	case worker.TypeSample:
 		return s.sample(a.Sample)
 	case worker.TypeListening:
@@ -295,37 +303,85 @@ func (s *session) ready(a *worker.Response) error {
 	return nil
 }
 
-// metrics are those that [result.Sample.Value] knows.
-var metrics = []string{"time", "time/op", "latency"}
+// begin notes that a phase is under way, which must be the plan's next.
+func (s *session) begin(name string) error {
+	phases := s.want.Plan.Phases
+	switch {
+	case s.next >= len(phases):
+		s.fail(result.Failed, "protocol", "the worker began phase %.80q after the last one", name)
+	case name != phases[s.next].Name:
+		s.fail(result.Failed, "protocol", "the worker began phase %.80q: want %q, the next one", name, phases[s.next].Name)
+	case s.next > 0 && !phases[s.next-1].Untimed && s.lastSample() != phases[s.next-1].Name:
+		s.fail(result.Failed, "protocol", "the worker began phase %.80q before it sent the sample of %q", name, phases[s.next-1].Name)
+	default:
+		s.next++
+		s.phase, s.began = name, time.Now()
+		s.unread = "phase " + name
+		return nil
+	}
+	return errEnough
+}
 
-// sample holds an answer against what is known of it.
-func (s *session) sample(m *result.Sample) error {
+// lastSample is the phase of the last sample, or "".
+func (s *session) lastSample() string {
+	if n := len(s.trial.Samples); n > 0 {
+		return s.trial.Samples[n-1].Phase
+	}
+	return ""
+}
+
+// due finds the phase that the next sample must be of. It is under way.
+func (s *session) due(said *worker.Sample) (*workload.Phase, error) {
 	n := len(s.trial.Samples)
-	if m == nil || n >= len(s.want.Phases) || m.Phase != s.want.Phases[n] {
+	if said == nil || n >= len(s.want.Phases) || said.Phase != s.want.Phases[n] {
 		s.fail(result.Failed, "protocol", "a sample of another phase than the next one, of %s", strings.Join(s.want.Phases, ", "))
+		return nil, errEnough
+	}
+	if s.next == 0 || s.want.Plan.Phases[s.next-1].Name != said.Phase {
+		s.fail(result.Failed, "protocol", "the worker sent the sample of phase %s before it had begun it", said.Phase)
+		return nil, errEnough
+	}
+	return &s.want.Plan.Phases[s.next-1], nil
+}
+
+// sample checks what the worker says of a phase.
+func (s *session) sample(said *worker.Sample) error {
+	p, err := s.due(said)
+	if err != nil {
+		return err
+	}
+	if p.HTTP != nil {
+		s.fail(result.Failed, "protocol", "the worker answered an http phase with %q: want %q", worker.TypeSample, worker.TypeServed)
 		return errEnough
 	}
-	s.phase = m.Phase
-	if m.WallNS <= 0 || m.Operations <= 0 {
-		s.fail(result.Failed, "protocol", "phase %s: a sample needs a wall time and operations above 0", m.Phase)
-		return errEnough
+	now := time.Now()
+	saw := Seen{Possible: now.Sub(s.started) - s.claimed, Between: now.Sub(s.began), Cores: runtime.NumCPU()}
+	want, ok := s.want.Expect[p.Name]
+	if !ok {
+		want = Expectation{Operations: -1, Rows: -1}
 	}
-	if !slices.Contains(metrics, m.Metric) || m.Value() <= 0 {
-		s.fail(result.Failed, "protocol", "phase %s: a sample needs a metric, one of %s, with a value above 0", m.Phase, strings.Join(metrics, ", "))
-		return errEnough
+	m, doubts, faults := CheckSample(p, want, saw, said)
+	if err := s.judge(doubts, faults); err != nil {
+		return err
 	}
-	if e, ok := s.want.Expect[m.Phase]; ok {
-		if e.Rows >= 0 && m.Rows != e.Rows {
-			s.fail(result.Wrong, "rows", "%d rows, expected %d", m.Rows, e.Rows)
-			return errEnough
-		}
-		if e.Checksum != "" && m.Checksum != e.Checksum {
-			s.fail(result.Wrong, "checksum", "the values returned are not the expected ones: checksum %.12s, expected %.12s", m.Checksum, e.Checksum)
-			return errEnough
-		}
-	}
+	s.claimed += time.Duration(m.WallNS + m.CheckpointNS)
 	s.trial.Samples = append(s.trial.Samples, *m)
 	return nil
+}
+
+// judge ends the trial if there is a fault, and keeps the doubts.
+func (s *session) judge(doubts []result.Warning, faults []Fault) error {
+	s.trial.Warnings = append(s.trial.Warnings, doubts...)
+	if len(faults) == 0 {
+		return nil
+	}
+	s.fail(statusOf(faults[0].Code), faults[0].Code, "%s", faults[0].Message)
+	var more []string
+	for _, f := range faults[1:] {
+		more = append(more, f.Message)
+	}
+	s.trial.Reason.Detail = strings.Join(more, "\n")
+	return errEnough
 }
 
 // ends keeps the first and the last bytes that are written to it: of a crash

@@ -161,8 +161,9 @@ func pretend(fault string) {
 	}
 	for _, p := range req.Plan.Phases {
 		say(worker.Response{Type: worker.TypePhase, Phase: p.Name})
-		s := &result.Sample{Phase: p.Name, WallNS: 1000, Operations: 10, Rows: 10, Metric: "time"}
+		s := &worker.Sample{Phase: p.Name, WallNS: 1000, Operations: 10, Rows: 10}
 		if p.Query != nil {
+			s.Operations = 1
 			if s.Checksum, s.Rows, err = gen.Expected(p.Query.Returns); err != nil {
 				os.Exit(9)
 			}
@@ -229,7 +230,7 @@ func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 }
 
 // misbehave does what a worker may do in the middle of a phase.
-func misbehave(fault string, s *result.Sample) {
+func misbehave(fault string, s *worker.Sample) {
 	switch fault {
 	case "killed":
 		self, err := os.FindProcess(os.Getpid())

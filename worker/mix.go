@@ -131,10 +131,6 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 		w.system -= c.system
 	}
 
-	s.Metric = "time/op"
-	if m.Rate > 0 {
-		s.Metric = "latency"
-	}
 	return collect(clients, s)
 }
 

@@ -73,8 +73,55 @@ type Response struct {
 	// Of settings: every PRAGMA of the vocabulary, read from each connection of the pool.
 	Connections []driver.Settings `json:"connections,omitempty"`
 
-	Sample   *result.Sample `json:"sample,omitempty"`   // sample, served
+	Sample   *Sample        `json:"sample,omitempty"`   // sample, served
 	Progress *job.Progress  `json:"progress,omitempty"` // progress
 	Result   *job.Result    `json:"result,omitempty"`   // result, failed
 	Reason   *result.Reason `json:"reason,omitempty"`   // failed
+}
+
+// Sample is what a worker says of one phase. The lab checks it, and makes a
+// [result.Sample] of it: what can be computed is not asked for.
+type Sample struct {
+	Phase         string              `json:"phase"`
+	WallNS        int64               `json:"wall_ns"`
+	UserNS        int64               `json:"user_ns"`
+	SystemNS      int64               `json:"system_ns"`
+	Operations    int64               `json:"operations"`
+	Failed        int64               `json:"failed,omitempty"`
+	Rows          int64               `json:"rows"`
+	Allocs        int64               `json:"allocs"`
+	AllocBytes    int64               `json:"alloc_bytes"`
+	PeakRSSBytes  int64               `json:"peak_rss_bytes"`
+	DatabaseBytes int64               `json:"database_bytes"`
+	WALBytes      int64               `json:"wal_bytes"`
+	CheckpointNS  int64               `json:"checkpoint_ns,omitempty"`
+	Checksum      string              `json:"checksum,omitempty"`
+	Errors        []result.ErrorCount `json:"errors,omitempty"`
+	Results       []result.ErrorCount `json:"results,omitempty"`
+	Retries       int64               `json:"retries,omitempty"`
+	Latency       []Latency           `json:"latency,omitempty"`
+}
+
+// Latency is the distribution of one operation's latency. Mean and percentiles
+// are the lab's to compute.
+type Latency struct {
+	Operation  string `json:"operation"`
+	Count      int64  `json:"count"`
+	Failed     int64  `json:"failed,omitempty"`
+	EndedEarly int64  `json:"ended_early,omitempty"`
+	Histogram  string `json:"histogram"`
+}
+
+// said is a sample in the form in which it is sent.
+func said(s *result.Sample) *Sample {
+	m := &Sample{
+		Phase: s.Phase, WallNS: s.WallNS, UserNS: s.UserNS, SystemNS: s.SystemNS,
+		Operations: s.Operations, Failed: s.Failed, Rows: s.Rows, Allocs: s.Allocs, AllocBytes: s.AllocBytes,
+		PeakRSSBytes: s.PeakRSSBytes, DatabaseBytes: s.DatabaseBytes, WALBytes: s.WALBytes, CheckpointNS: s.CheckpointNS,
+		Checksum: s.Checksum, Errors: s.Errors, Results: s.Results, Retries: s.Retries,
+	}
+	for _, l := range s.Latency {
+		m.Latency = append(m.Latency, Latency{l.Operation, l.Count, l.Failed, l.EndedEarly, l.Histogram})
+	}
+	return m
 }

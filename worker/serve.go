@@ -132,10 +132,6 @@ func (t *trial) http(ctx context.Context, p *workload.Phase, s *result.Sample, w
 		return err
 	}
 	w.Stop()
-	s.Metric = "time/op"
-	if def.Rate > 0 {
-		s.Metric = "latency"
-	}
 	var locked map[int]httpserver.Locked
 	s.Operations, s.Rows, locked = handler.Counts()
 	for _, code := range slices.Sorted(maps.Keys(locked)) {

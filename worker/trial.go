@@ -116,7 +116,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 		if p.Untimed {
 			continue
 		}
-		answer := Response{Type: TypeSample, Sample: sample}
+		answer := Response{Type: TypeSample, Sample: said(sample)}
 		if p.HTTP != nil {
 			answer.Type = TypeServed
 		}
@@ -136,7 +136,7 @@ func (t *trial) phase(ctx context.Context, p *workload.Phase) (*result.Sample, e
 	} else {
 		ctx = context.WithoutCancel(ctx)
 	}
-	s := &result.Sample{Phase: p.Name, Metric: "time"}
+	s := &result.Sample{Phase: p.Name}
 	var w Stopwatch
 	var err error
 	switch {

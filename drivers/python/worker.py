@@ -401,7 +401,7 @@ class Histogram:
     HALF = 10  # logarithm of half the number of buckets of one width
 
     def __init__(self):
-        self.counts, self.total, self.sum = {}, 0, 0
+        self.counts, self.total = {}, 0
 
     def record(self, ns):
         ns = min(max(ns, 1), self.HIGHEST)
@@ -409,28 +409,11 @@ class Histogram:
         i = (shift << self.HALF) + (ns >> shift)
         self.counts[i] = self.counts.get(i, 0) + 1
         self.total += 1
-        self.sum += ns
 
     def merge(self, other):
         for i, n in other.counts.items():
             self.counts[i] = self.counts.get(i, 0) + n
         self.total += other.total
-        self.sum += other.sum
-
-    def greatest(self, i):
-        """The greatest value that counts[i] stands for."""
-        shift = max((i >> self.HALF) - 1, 0)
-        return ((i - (shift << self.HALF) + 1) << shift) - 1
-
-    def quantile(self, percent):
-        if not self.total:
-            return 0
-        rest = max(int(percent / 100 * self.total + 0.5), 1)
-        for i in sorted(self.counts):
-            rest -= self.counts[i]
-            if rest <= 0:
-                break
-        return self.greatest(i)
 
     def encode(self):
         body, last = bytearray(), -1
@@ -445,12 +428,7 @@ class Histogram:
         return base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
 
     def summary(self, operation):
-        s = {"operation": operation, "count": self.total, "mean_ns": self.sum // max(self.total, 1)}
-        for name, percent in ("p50", 50), ("p90", 90), ("p99", 99), ("p99_9", 99.9), ("p99_99", 99.99):
-            s[name + "_ns"] = self.quantile(percent)
-        s["max_ns"] = self.quantile(100)
-        s["histogram"] = self.encode()
-        return s
+        return {"operation": operation, "count": self.total, "histogram": self.encode()}
 
 
 def zigzag_leb128(out, v):
@@ -697,7 +675,7 @@ class Trial:
 
     def run_phase(self, p):
         watch = Stopwatch()
-        sample = {"phase": p["name"], "metric": "time", "rows": 0, "allocs": 0, "alloc_bytes": 0}
+        sample = {"phase": p["name"], "rows": 0, "allocs": 0, "alloc_bytes": 0}
         gc.collect()
         if "insert" in p:
             self.insert(p["insert"], sample, watch)
@@ -867,10 +845,10 @@ class Trial:
         while not all(c.ended for c in every):
             # A thread that makes parameters would hold up the others, since one
             # at a time runs Python: so all stop when one has none left.
-            clock.go()
             with watch:
+                clock.go()
                 at_once([c.run for c in every])
-            clock.stand()
+                clock.stand()
             for c in every:
                 if c.error:
                     raise c.error
@@ -878,7 +856,6 @@ class Trial:
         self.add_up(m, every, sample)
 
     def add_up(self, m, clients, sample):
-        sample["metric"] = "latency" if m.get("rate") else "time/op"
         errors = {}
         for c in clients:
             sample["rows"] += c.rows

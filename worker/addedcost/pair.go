@@ -61,7 +61,8 @@ func (l Library) engine(ctx context.Context, w *work, path string) (side, error)
 		case a.Reason != nil:
 			return nil, fmt.Errorf("engine: phase %s: %s", a.Reason.Phase, a.Reason.Message)
 		case a.Sample != nil:
-			s[a.Sample.Phase] = a.Sample
+			m := a.Sample
+			s[m.Phase] = &result.Sample{Phase: m.Phase, WallNS: m.WallNS, UserNS: m.UserNS, SystemNS: m.SystemNS, Rows: m.Rows, Checksum: m.Checksum}
 		}
 	}
 	return s, nil

@@ -2,6 +2,9 @@
 package latency
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
@@ -47,4 +50,34 @@ func (l *Histogram) Summary(operation string) result.Latency {
 		r.Histogram = string(enc)
 	}
 	return r
+}
+
+// Decode reads a histogram as [Histogram.Summary] encodes it. Another range or
+// precision is an error: its counts would stand for other values.
+func Decode(encoded string) (*Histogram, error) {
+	if encoded == "" {
+		return nil, errors.New("it is empty")
+	}
+	h, err := hdrhistogram.Decode([]byte(encoded))
+	if err != nil {
+		return nil, err
+	}
+	if h.LowestTrackableValue() != 1 || h.HighestTrackableValue() != longest || h.SignificantFigures() != 3 {
+		return nil, fmt.Errorf("it is of values from %d to %d to %d digits: want 1 to %d to 3 digits",
+			h.LowestTrackableValue(), h.HighestTrackableValue(), h.SignificantFigures(), longest)
+	}
+	return &Histogram{h}, nil
+}
+
+// Least is the least that the latencies can add up to, and the least that the
+// greatest of them can be: each may be any that its count stands for, down to 0
+// for the first.
+func (l *Histogram) Least() (sum float64, greatest int64) {
+	for _, bar := range l.h.Distribution() {
+		if bar.Count > 0 {
+			greatest = bar.From
+			sum += float64(bar.Count) * float64(bar.From-1)
+		}
+	}
+	return sum, greatest
 }

@@ -1,0 +1,489 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/load"
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// Fault is one way in which a worker's answer is not what the plan allows.
+type Fault struct {
+	Code    string // of the trial's reason: "protocol", "rows", "checksum", "no-operation"
+	Key     string // in the sample's JSON, such as "latency[0].count"
+	Message string // names the phase, the key and what was wanted
+}
+
+// Seen is what the lab itself saw of a phase. A zero field is not known.
+type Seen struct {
+	// Possible is the most time that the worker's clock can have run: from the
+	// request to this answer, less what earlier phases claim.
+	Possible time.Duration
+
+	Between time.Duration // from the answer phase to the answer sample
+	Cores   int           // that the worker may use
+}
+
+const (
+	// most is the greatest count or size that is believed. Doubles, in which
+	// statistics are made, hold every integer up to it.
+	most = 1 << 53
+
+	// fastest is less than any SQLite needs to step to one row, or to execute one
+	// statement, on one core.
+	fastest = 5 * time.Nanosecond
+
+	// Clocks are read one after the other: this much, and this share, may lie
+	// between two of them.
+	clockSlack = 100 * time.Microsecond
+	clockShare = 0.01
+
+	// From this much time, or this share, on the lab doubts what it did not see.
+	doubtAfter = 100 * time.Millisecond
+	doubtShare = 0.05
+
+	// unlikely is how many standard deviations the number of executions of an
+	// operation may be from what its weight has it.
+	unlikely = 8
+)
+
+// Metric is what a phase is judged by; see [result.Sample].
+func Metric(p *workload.Phase) string {
+	switch {
+	case p.Mix != nil && p.Mix.Rate > 0, p.HTTP != nil && p.HTTP.Rate > 0:
+		return "latency"
+	case p.Mix != nil, p.HTTP != nil:
+		return "time/op"
+	}
+	return "time"
+}
+
+// CheckSample holds what a worker says of a phase against the plan, against
+// itself, and against what the lab saw. It returns the sample with what the lab
+// computes, doubts that are no proof, and every fault in the order of the checks.
+func CheckSample(p *workload.Phase, want Expectation, saw Seen, said *worker.Sample) (*result.Sample, []result.Warning, []Fault) {
+	c := &conformance{phase: p, want: want, said: said}
+	c.naturals()
+	c.wall(saw)
+	c.operations()
+	c.errors()
+	c.latencies()
+	c.rows()
+	c.checksum()
+	c.time()
+	c.cpu(saw)
+	return c.sample(), c.doubts, c.faults
+}
+
+// CheckServed holds what a server says of a phase against what the load generator
+// met with. The sample has the server's own figures only.
+func CheckServed(p *workload.Phase, said *worker.Sample, o *load.Outcome, cores int) (*result.Sample, []result.Warning, []Fault) {
+	c := &conformance{phase: p, said: said}
+	c.naturals()
+	c.errorCounts()
+	if len(said.Latency) > 0 {
+		c.protocol("latency", "has %d entries: want none, the lab measures it", len(said.Latency))
+	}
+	if said.Checksum != "" {
+		c.protocol("checksum", "is set: want none, the lab makes it")
+	}
+	answers := int64(0)
+	for _, n := range o.Statuses {
+		answers += n
+	}
+	if answers == o.Sent { // no answer was lost on its way
+		if said.Operations != answers {
+			c.protocol("operations", "is %d: want %d, the requests that were answered", said.Operations, answers)
+		}
+		if locked := o.Statuses[503]; said.Failed != locked {
+			c.protocol("failed", "is %d: want %d, the answers with status 503", said.Failed, locked)
+		}
+	}
+	seen := Seen{Cores: cores}
+	c.cpuWithin(seen, o.Wall)
+	return c.sample(), c.doubts, c.faults
+}
+
+// conformance is the check of one sample.
+type conformance struct {
+	phase  *workload.Phase
+	want   Expectation
+	said   *worker.Sample
+	made   []result.Latency
+	least  float64 // sum of all latencies in ns, at least
+	doubts []result.Warning
+	faults []Fault
+}
+
+func (c *conformance) fault(code, key, format string, args ...any) {
+	c.faults = append(c.faults, Fault{code, key, fmt.Sprintf("phase %s: %s %s", c.phase.Name, key, fmt.Sprintf(format, args...))})
+}
+
+func (c *conformance) protocol(key, format string, args ...any) {
+	c.fault("protocol", key, format, args...)
+}
+
+func (c *conformance) doubt(code, format string, args ...any) {
+	c.doubts = append(c.doubts, result.Warning{Code: code, Phase: c.phase.Name, Message: fmt.Sprintf(format, args...)})
+}
+
+// natural finds a number that nothing can be counted or measured as.
+func (c *conformance) natural(key string, v int64) {
+	if v < 0 || v > most {
+		c.protocol(key, "is %d: want a number from 0 to 2^53", v)
+	}
+}
+
+func (c *conformance) naturals() {
+	m := c.said
+	for _, n := range []struct {
+		key string
+		v   int64
+	}{
+		{"wall_ns", m.WallNS}, {"user_ns", m.UserNS}, {"system_ns", m.SystemNS},
+		{"operations", m.Operations}, {"failed", m.Failed}, {"rows", m.Rows}, {"retries", m.Retries},
+		{"allocs", m.Allocs}, {"alloc_bytes", m.AllocBytes},
+		{"peak_rss_bytes", m.PeakRSSBytes}, {"database_bytes", m.DatabaseBytes}, {"wal_bytes", m.WALBytes},
+		{"checkpoint_ns", m.CheckpointNS},
+	} {
+		c.natural(n.key, n.v)
+	}
+}
+
+// wall holds the wall time against what the lab saw.
+func (c *conformance) wall(saw Seen) {
+	wall := time.Duration(c.said.WallNS)
+	switch {
+	case wall <= 0:
+		c.protocol("wall_ns", "is %d: want the wall time inside the clock, above 0", c.said.WallNS)
+	case saw.Possible > 0 && wall > within(saw.Possible, clockSlack, clockShare):
+		c.protocol("wall_ns", "is %d, %v: want at most %v, which is all the time that has gone by since the request", c.said.WallNS, wall, saw.Possible)
+	case saw.Between > 0 && wall > within(saw.Between, doubtAfter, doubtShare):
+		c.doubt("clock", "the worker claims %v of wall time, but sent its sample %v after it had begun the phase", wall, saw.Between)
+	}
+}
+
+// within is d with some slack.
+func within(d, slack time.Duration, share float64) time.Duration {
+	return d + slack + time.Duration(share*float64(d))
+}
+
+// operations are held against the plan.
+func (c *conformance) operations() {
+	m, got := c.phase.Mix, c.said.Operations
+	switch {
+	case c.want.Operations >= 0 && got != c.want.Operations:
+		c.protocol("operations", "is %d: want %d, %s", got, c.want.Operations, c.counted())
+	case got <= 0:
+		c.protocol("operations", "is %d: want a number above 0", got)
+	case m != nil && m.Rate > 0 && m.DurationMS > 0:
+		if due := int64(math.Ceil(m.Rate * float64(m.DurationMS) / 1e3)); got > due+1 {
+			c.protocol("operations", "is %d: want at most %d, which is all that fall due in %v at %v per second",
+				got, due, time.Duration(m.DurationMS)*time.Millisecond, m.Rate)
+		}
+	}
+	switch {
+	case c.said.Failed < 0 || c.said.Failed > max(got, 0):
+		c.protocol("failed", "is %d: want at most %d, all operations", c.said.Failed, got)
+	case m == nil && c.said.Failed > 0:
+		c.protocol("failed", "is %d: want 0, an operation that fails ends this kind of phase", c.said.Failed)
+	case m != nil && got > 0 && c.said.Failed == got:
+		c.fault("no-operation", "failed", "is %d: not one operation of the mix succeeded", got)
+	}
+}
+
+// counted says what the number of operations is.
+func (c *conformance) counted() string {
+	switch {
+	case c.phase.Insert != nil:
+		return "the rows of its data sets"
+	case c.phase.Query != nil:
+		return "its executions by all clients"
+	case c.phase.Mix != nil:
+		return "its count"
+	}
+	return "the script"
+}
+
+// errors are held against failed, and retries against the mix.
+func (c *conformance) errors() {
+	c.errorCounts()
+	m, most := c.phase.Mix, int64(0)
+	if m == nil && len(c.said.Results) > 0 {
+		c.protocol("results", "has %d entries: want none but for a mix", len(c.said.Results))
+	}
+	if m != nil && m.Retry != nil && c.said.Operations > 0 {
+		most = math.MaxInt64
+		if c.said.Operations <= math.MaxInt64/m.Retry.Attempts {
+			most = c.said.Operations * (m.Retry.Attempts - 1)
+		}
+	}
+	if c.said.Retries > most {
+		c.protocol("retries", "is %d: want at most %d, as the mix allows", c.said.Retries, most)
+	}
+}
+
+func (c *conformance) errorCounts() {
+	sum := c.errorList("errors", c.said.Errors)
+	if sum != c.said.Failed {
+		c.protocol("errors", "counts %d in all: want %d, as failed says", sum, c.said.Failed)
+	}
+	c.errorList("results", c.said.Results)
+}
+
+// errorList adds up a list of errors. Their names are the lab's.
+func (c *conformance) errorList(key string, list []result.ErrorCount) (sum int64) {
+	seen := map[int]bool{}
+	for i, e := range list {
+		at := fmt.Sprintf("%s[%d]", key, i)
+		switch {
+		case e.Code <= 0:
+			c.protocol(at+".code", "is %d: want an extended result code of SQLite", e.Code)
+		case seen[e.Code]:
+			c.protocol(at+".code", "is %d, as of an entry before: want one entry for each code", e.Code)
+		}
+		seen[e.Code] = true
+		if e.Count <= 0 || e.Count > most {
+			c.protocol(at+".count", "is %d: want a number above 0", e.Count)
+			continue
+		}
+		c.natural(at+".wait_ns", e.WaitNS)
+		sum += e.Count
+	}
+	return sum
+}
+
+// latencies are held against the plan and each other, and summed up.
+func (c *conformance) latencies() {
+	var names []string
+	switch {
+	case c.phase.Mix != nil:
+		for _, o := range c.phase.Mix.Operations {
+			names = append(names, o.Name)
+		}
+	case c.phase.Query != nil && c.want.Operations > int64(max(c.phase.Query.Clients, 1)):
+		names = []string{"query"}
+	}
+	if len(c.said.Latency) != len(names) {
+		c.protocol("latency", "has %d entries: want %d%s", len(c.said.Latency), len(names), listed(names))
+		return
+	}
+	if names == nil {
+		return
+	}
+	var count, failed int64
+	for i := range c.said.Latency {
+		c.latency(i, names[i])
+		count += c.said.Latency[i].Count
+		failed += c.said.Latency[i].Failed
+	}
+	if count != c.said.Operations {
+		c.protocol("latency", "counts %d in all: want %d, as operations says", count, c.said.Operations)
+	}
+	if failed != c.said.Failed {
+		c.protocol("latency", "has %d failed in all: want %d, as failed says", failed, c.said.Failed)
+	}
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return ", of " + strings.Join(names, ", ")
+}
+
+// latency checks the i-th and computes what the histogram says.
+func (c *conformance) latency(i int, name string) {
+	l, at := &c.said.Latency[i], fmt.Sprintf("latency[%d]", i)
+	if l.Operation != name {
+		c.protocol(at+".operation", "is %q: want %q, in the order of the plan", l.Operation, name)
+	}
+	c.natural(at+".count", l.Count)
+	if l.Failed < 0 || l.Failed > max(l.Count, 0) {
+		c.protocol(at+".failed", "is %d: want at most %d, its count", l.Failed, l.Count)
+	}
+	if l.EndedEarly < 0 || l.EndedEarly > max(l.Count-l.Failed, 0) {
+		c.protocol(at+".ended_early", "is %d: want at most %d, those that did not fail", l.EndedEarly, l.Count-l.Failed)
+	}
+	c.share(i, at)
+	h, err := latency.Decode(l.Histogram)
+	if err != nil {
+		c.protocol(at+".histogram", "cannot be read: %v: want an HdrHistogram in its V2 compressed encoding", err)
+		return
+	}
+	s := h.Summary(name)
+	if s.Count != l.Count {
+		c.protocol(at+".histogram", "holds %d latencies: want %d, as count says", s.Count, l.Count)
+	}
+	least, greatest := h.Least()
+	c.least += least
+	if wall := time.Duration(c.said.WallNS); time.Duration(greatest) > within(wall, clockSlack, clockShare) {
+		c.protocol(at+".histogram", "has a latency of %v: want at most the wall time, %v", time.Duration(greatest), wall)
+	}
+	s.Failed, s.EndedEarly, s.Histogram = l.Failed, l.EndedEarly, l.Histogram
+	c.made = append(c.made, s)
+}
+
+// share holds the executions of the i-th operation of a mix against the seed or,
+// where how many there are depends on time, against its weight.
+func (c *conformance) share(i int, at string) {
+	m, l := c.phase.Mix, &c.said.Latency[i]
+	if m == nil {
+		return
+	}
+	if c.want.Executions != nil {
+		if l.Count != c.want.Executions[i] {
+			c.protocol(at+".count", "is %d: want %d, as the seed chooses", l.Count, c.want.Executions[i])
+		}
+		return
+	}
+	weights := int64(0)
+	for _, o := range m.Operations {
+		weights += o.Weight
+	}
+	n, p := float64(c.said.Operations), float64(m.Operations[i].Weight)/float64(weights)
+	if off := math.Abs(float64(l.Count) - n*p); off > unlikely*math.Sqrt(n*p*(1-p))+float64(m.Clients) {
+		c.protocol(at+".count", "is %d of %d operations: want some %.0f, as its weight of %d in %d has it",
+			l.Count, c.said.Operations, n*p, m.Operations[i].Weight, weights)
+	}
+}
+
+// rows are held against the generators and the plan.
+func (c *conformance) rows() {
+	got, want := c.said.Rows, c.want.Rows
+	if m := c.phase.Mix; m != nil {
+		want = c.mixRows(m)
+	}
+	if want >= 0 && got != want {
+		c.fault("rows", "rows", "is %d: expected %d", got, want)
+	}
+}
+
+// mixRows is how many rows the executions of a mix must have read, or -1 where a
+// statement does not say, or some did not run to their end.
+func (c *conformance) mixRows(m *workload.Mix) int64 {
+	if c.said.Failed > 0 || c.said.Retries > 0 || len(c.said.Results) > 0 || len(c.said.Latency) != len(m.Operations) {
+		return -1
+	}
+	sum := int64(0)
+	for i, o := range m.Operations {
+		per := int64(0)
+		for _, call := range o.Calls {
+			switch {
+			case len(call.Columns) == 0:
+			case call.Rows < 0:
+				return -1
+			default:
+				per += call.Rows
+			}
+		}
+		if c.said.Latency[i].EndedEarly > 0 {
+			return -1
+		}
+		sum += per * c.said.Latency[i].Count
+	}
+	return sum
+}
+
+// checksum is held against the generators where they know the answer. Where they
+// do not, package stats compares the drivers.
+func (c *conformance) checksum() {
+	got, wanted := c.said.Checksum, c.phase.Query != nil || c.phase.Mix != nil
+	switch {
+	case !wanted && got != "":
+		c.protocol("checksum", "is set: want none of this kind of phase")
+	case !wanted:
+	case got == "":
+		c.protocol("checksum", "is missing: want 64 lower-case hexadecimal digits, the SHA-256 of what the phase returns")
+	case !isChecksum(got):
+		c.protocol("checksum", "is %.80q, of %d characters: want 64 lower-case hexadecimal digits", got, len(got))
+	case c.want.Checksum != "" && got != c.want.Checksum:
+		c.fault("checksum", "checksum", "is %s: expected %s: the values returned are not the expected ones", short(got), short(c.want.Checksum))
+	}
+}
+
+func isChecksum(s string) bool {
+	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// short is enough of a checksum to tell it from another. Both are whole here, so
+// that what differs is not cut off but by a chance of 1 in 2^48.
+func short(checksum string) string { return checksum[:12] + "…" }
+
+// time finds a wall time that is too short for what was done.
+func (c *conformance) time() {
+	wall := within(time.Duration(c.said.WallNS), clockSlack, clockShare)
+	clients, least := int64(1), time.Duration(0)
+	switch m, q := c.phase.Mix, c.phase.Query; {
+	case q != nil:
+		clients = int64(max(q.Clients, 1))
+	case m != nil:
+		clients = int64(m.Clients)
+		switch {
+		case m.Rate > 0:
+			least = time.Duration(float64(c.said.Operations-1) / m.Rate * 1e9)
+			if wall < least {
+				c.protocol("wall_ns", "is %d: want at least %v, when the last of %d operations fell due", c.said.WallNS, least, c.said.Operations)
+			}
+		case m.DurationMS > 0:
+			least = time.Duration(m.DurationMS) * time.Millisecond
+			if wall < least {
+				c.protocol("wall_ns", "is %d: want at least %v, the duration of the phase", c.said.WallNS, least)
+			}
+		}
+	}
+	if wall < least {
+		return
+	}
+	// In closed loop a client's latencies follow one another.
+	if sum := time.Duration(c.least / float64(clients)); wall < sum && (c.phase.Mix == nil || c.phase.Mix.Rate == 0) {
+		c.protocol("wall_ns", "is %d: want at least %v, the sum of the latencies by the number of clients, %d", c.said.WallNS, sum, clients)
+		return
+	}
+	work := max(c.said.Operations, c.said.Rows, 0)
+	if need := time.Duration(float64(work) / float64(clients) * float64(fastest)); time.Duration(c.said.WallNS) < need {
+		c.protocol("wall_ns", "is %d: want at least %v: no SQLite does this much in less", c.said.WallNS, need)
+	}
+}
+
+func (c *conformance) cpu(saw Seen) { c.cpuWithin(saw, time.Duration(c.said.WallNS)) }
+
+// cpuWithin doubts CPU time that the cores cannot have given.
+func (c *conformance) cpuWithin(saw Seen, wall time.Duration) {
+	if saw.Cores <= 0 || wall <= 0 {
+		return
+	}
+	used, had := time.Duration(c.said.UserNS+c.said.SystemNS), time.Duration(saw.Cores)*wall
+	if used > within(had, doubtAfter, doubtShare) {
+		c.doubt("cpu", "user_ns and system_ns are %v in all, but %d cores have only %v in the wall time of %v", used, saw.Cores, had, wall)
+	}
+}
+
+// sample is what the worker says with what the lab computes.
+func (c *conformance) sample() *result.Sample {
+	m := c.said
+	return &result.Sample{
+		Phase: m.Phase, WallNS: m.WallNS, UserNS: m.UserNS, SystemNS: m.SystemNS,
+		Operations: m.Operations, Failed: m.Failed, Rows: m.Rows, Metric: Metric(c.phase),
+		Allocs: m.Allocs, AllocBytes: m.AllocBytes, PeakRSSBytes: m.PeakRSSBytes,
+		DatabaseBytes: m.DatabaseBytes, WALBytes: m.WALBytes, CheckpointNS: m.CheckpointNS,
+		Checksum: m.Checksum, Errors: named(m.Errors), Results: named(m.Results), Retries: m.Retries, Latency: c.made,
+	}
+}
+
+// named gives errors the names that SQLite has for their codes.
+func named(list []result.ErrorCount) []result.ErrorCount {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Name = driver.CodeName(list[i].Code)
+	}
+	return list
+}

@@ -457,39 +457,25 @@ func describe(ctx context.Context, executable string, args []string, stderr io.W
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, describeLimit, fmt.Errorf("no answer within %v", describeLimit))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, executable, args...)
-	isolate(cmd)
-	cmd.Stdin = strings.NewReader(string(line) + "\n")
-	cmd.Stderr = stderr
-	cmd.WaitDelay = time.Second
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return a, err
-	}
-	if err := cmd.Start(); err != nil {
-		return a, err
-	}
-	lines := bufio.NewScanner(stdout)
-	lines.Buffer(nil, maxLine)
-	answered := lines.Scan()
-	late := context.Cause(ctx)
-	if answered || lines.Err() != nil {
-		cancel() // it has said all that is wanted
-	}
-	werr := cmd.Wait()
-	endGroup(cmd.Process.Pid)
+	answered := false
+	var misunderstood error
+	c := Conversation{Executable: executable, Args: args, Hear: func(line []byte) bool {
+		if !answered {
+			answered = true
+			if err := json.Unmarshal(line, &a); err != nil {
+				misunderstood = fmt.Errorf("%w: %.80q", err, line)
+			}
+			cancel() // it has said all that is wanted
+		}
+		return false
+	}}
+	err = c.Run(ctx, line)
+	_, _ = io.WriteString(stderr, c.Stderr)
 	switch {
 	case answered:
-		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			return a, fmt.Errorf("%w: %.80q", err, lines.Text())
-		}
-		return a, nil
-	case late != nil:
-		return a, late
-	case lines.Err() != nil:
-		return a, lines.Err()
-	case werr != nil:
-		return a, werr
+		return a, misunderstood
+	case err != nil:
+		return a, err
 	}
 	return a, errors.New("it exits without a word")
 }

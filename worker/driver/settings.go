@@ -61,6 +61,25 @@ var Vocabulary = []SettingDef{
 	{Name: "secure_delete", About: "overwrite deleted content with zeros", Values: []string{"off", "on", "fast"}, Pragma: true},
 }
 
+// examples are values of the settings that are not enums, none of which is
+// SQLite's default.
+var examples = map[string][]string{
+	"busy_timeout":       {"0", "1234"},
+	"page_size":          {"512", "8192", "65536"},
+	"cache_size":         {"100", "-3000"},
+	"mmap_size":          {"0", "1048576"},
+	"wal_autocheckpoint": {"0", "77"},
+}
+
+// Examples returns canonical values to try a setting with: all those of an
+// enum, some of a number that is set by PRAGMA.
+func (d SettingDef) Examples() []string {
+	if d.Values != nil {
+		return d.Values
+	}
+	return examples[d.Name]
+}
+
 // LookupSetting finds a setting of the vocabulary by its name.
 func LookupSetting(name string) (SettingDef, bool) {
 	i := slices.IndexFunc(Vocabulary, func(d SettingDef) bool { return d.Name == name })

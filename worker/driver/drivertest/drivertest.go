@@ -14,9 +14,7 @@ package drivertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -52,16 +50,20 @@ func Checks() []Check {
 		poolChecks(), transactionChecks(), lockChecks(), errorChecks(), cancelChecks())
 }
 
-// Run checks d, each check in a subtest.
+// Run checks d, each check in a subtest. Where a database cannot be opened and
+// used at all, which every check needs, it says that alone.
 func Run(t *testing.T, d driver.Driver) {
 	t.Helper()
-	l := newLimits(d.Info())
+	if err := opens(t.Context(), d, t.TempDir()); err != nil {
+		t.Fatalf("no check can be made: %v", err)
+	}
+	l := driver.NewLimits(d.Info())
 	checks := Checks()
 	ran := 0
 	for _, c := range checks {
 		t.Run(c.Name, func(t *testing.T) {
 			ran++
-			if err := l.judge(c, c.run(t.Context(), d, t.TempDir())); err != nil {
+			if err := l.Judge(c.Key, c.run(t.Context(), d, t.TempDir())); err != nil {
 				t.Error(err)
 			}
 		})
@@ -69,74 +71,37 @@ func Run(t *testing.T, d driver.Driver) {
 	if ran < len(checks) {
 		return // go test -run chose among them
 	}
-	if err := l.unproven(); err != nil {
+	if err := l.Unproven(); err != nil {
 		t.Error(err)
 	}
 }
 
 // Failures runs all checks, each in a directory that newDir returns, and
 // returns what is wrong by the check's name; "limits" is the name for limits
-// that are declared without need.
+// that are declared without need, and "open" the only one where a database
+// cannot be opened.
 func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[string]error {
-	l := newLimits(d.Info())
+	if err := opens(ctx, d, newDir()); err != nil {
+		return map[string]error{"open": err}
+	}
+	l := driver.NewLimits(d.Info())
 	failures := map[string]error{}
 	for _, c := range Checks() {
-		if err := l.judge(c, c.run(ctx, d, newDir())); err != nil {
+		if err := l.Judge(c.Key, c.run(ctx, d, newDir())); err != nil {
 			failures[c.Name] = err
 		}
 	}
-	if err := l.unproven(); err != nil {
+	if err := l.Unproven(); err != nil {
 		failures["limits"] = err
 	}
 	return failures
 }
 
-// limits follows which of the declared limits have been seen to be true.
-type limits struct {
-	declared map[string]string
-	proven   map[string]bool
-}
-
-func newLimits(i driver.Info) *limits {
-	return &limits{i.Limits, map[string]bool{}}
-}
-
-// key is the declared limit that covers a check's key, or "".
-func (l *limits) key(k string) string {
-	if _, ok := l.declared[k]; ok && k != "" {
-		return k
-	}
-	name, _, _ := strings.Cut(k, "=")
-	if _, ok := l.declared[name]; ok && name != "" {
-		return name
-	}
-	return ""
-}
-
-// judge turns the outcome of a check into the outcome for the driver.
-func (l *limits) judge(c Check, err error) error {
-	k := l.key(c.Key)
-	if k == "" {
-		return err
-	}
-	if err != nil {
-		l.proven[k] = true
-		return nil
-	}
-	if k == c.Key {
-		return fmt.Errorf("limit %q is declared, but the driver does it: remove it from driver.json", k)
-	}
-	return nil // a whole setting is limited, but not this value: its default, say
-}
-
-func (l *limits) unproven() error {
-	var errs []error
-	for _, k := range slices.Sorted(maps.Keys(l.declared)) {
-		if !l.proven[k] {
-			errs = append(errs, fmt.Errorf("limit %q is declared, but no check shows it: remove it from driver.json", k))
-		}
-	}
-	return errors.Join(errs...)
+// opens makes a database with a table in it.
+func opens(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, intTable, func(x *db) error {
+		return want(ctx, x, "SELECT count(*) FROM t", 0)
+	})
 }
 
 func infoChecks() []Check {

@@ -10,27 +10,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// samples are values of the settings that are no enums, none of which is
-// SQLite's default.
-var samples = map[string][]string{
-	"busy_timeout":       {"0", "1234"},
-	"page_size":          {"512", "8192", "65536"},
-	"cache_size":         {"100", "-3000"},
-	"mmap_size":          {"0", "1048576"},
-	"wal_autocheckpoint": {"0", "77"},
-}
-
 func settingChecks() []Check {
 	var list []Check
 	for _, def := range driver.Vocabulary {
 		if !def.Pragma {
 			continue
 		}
-		values := def.Values
-		if values == nil {
-			values = samples[def.Name]
-		}
-		for _, v := range values {
+		for _, v := range def.Examples() {
 			key := def.Name + "=" + v
 			list = append(list, Check{Name: "settings/" + key, Key: key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
 				return applied(ctx, d, dir, driver.Settings{def.Name: v})

@@ -1,0 +1,68 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Limits follows which of a driver's declared limits have been shown to be
+// true. A declared limit turns the failure of the check that carries its key
+// into the expected outcome; that such a check succeeds, or that none shows a
+// limit, is an error.
+type Limits struct {
+	declared map[string]string
+	proven   map[string]bool
+}
+
+// NewLimits begins with the limits that the driver declares.
+func NewLimits(i Info) *Limits {
+	return &Limits{i.Limits, map[string]bool{}}
+}
+
+// covering returns the declared limit that covers a check's key, or "". A
+// declared "name" covers the keys "name=value" too.
+func (l *Limits) covering(key string) string {
+	if _, ok := l.declared[key]; ok && key != "" {
+		return key
+	}
+	name, _, _ := strings.Cut(key, "=")
+	if _, ok := l.declared[name]; ok && name != "" {
+		return name
+	}
+	return ""
+}
+
+// Judge turns what a check found (nil: nothing wrong) into what is wrong with
+// the driver. The error says which limit to declare, or that none can be.
+func (l *Limits) Judge(key string, found error) error {
+	k := l.covering(key)
+	switch {
+	case k == "" && found == nil:
+		return nil
+	case k == "" && key == "":
+		return fmt.Errorf("%w (every driver must do this: it cannot be declared as a limit)", found)
+	case k == "":
+		return fmt.Errorf("%w (if the library cannot do it, declare %q with the reason under limits in driver.json)", found, key)
+	case found != nil:
+		l.proven[k] = true
+		return nil
+	case k == key:
+		return fmt.Errorf("limit %q is declared, but the driver does it: remove it from driver.json", k)
+	}
+	return nil // all of a setting is limited, but not this value, which may be its default
+}
+
+// Unproven returns an error that names each declared limit that no check has
+// shown, or nil.
+func (l *Limits) Unproven() error {
+	var errs []error
+	for _, k := range slices.Sorted(maps.Keys(l.declared)) {
+		if !l.proven[k] {
+			errs = append(errs, fmt.Errorf("limit %q is declared, but no check shows it: remove it from driver.json", k))
+		}
+	}
+	return errors.Join(errs...)
+}

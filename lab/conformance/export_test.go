@@ -1,0 +1,46 @@
+package conformance
+
+import (
+	"context"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// Answers is what a worker answers where no generator makes the result: the
+// content of answers.json, if it is the engine in Go.
+func Answers(ctx context.Context, s *Subject) (map[string]answer, error) {
+	all := map[string]answer{}
+	for _, text := range []string{queries, mixed, during, rated, scripted} {
+		own := *s
+		c, t, err := own.trial(ctx, text, driver.Settings{})
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range t.Samples {
+			if c.Expect[m.Phase].Checksum != "" || m.Checksum == "" {
+				continue
+			}
+			a := answer{Checksum: m.Checksum}
+			for _, l := range m.Latency {
+				if mix(c.Plan, m.Phase) && c.Workload != "during" { // whose number is the machine's
+					if a.Operations == nil {
+						a.Operations = map[string]int64{}
+					}
+					a.Operations[l.Operation] = l.Count
+				}
+			}
+			all[c.Workload+"/"+m.Phase] = a
+		}
+	}
+	return all, nil
+}
+
+func mix(p *workload.Plan, phase string) bool {
+	for i := range p.Phases {
+		if p.Phases[i].Name == phase {
+			return p.Phases[i].Mix != nil
+		}
+	}
+	return false
+}

@@ -1,0 +1,83 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+)
+
+// failureChecks are of trials that a worker must give up, with a reason.
+func failureChecks() []Check {
+	const table = `
+name: failing
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)
+rows:
+  t: {count: 5, columns: {id: serial, word: {text: 3}}}
+phases:
+  - {name: load, untimed: true, insert: t}
+`
+	return []Check{
+		{Name: "failures/too few rows", test: gives("rows", "query", table+"  - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: 6}}\n")},
+		{Name: "failures/too many rows", test: gives("rows", "query", table+"  - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: 4}}\n")},
+		{Name: "failures/an error of SQLite", test: gives("sqlite", "fails", table+"  - {name: fails, script: INSERT INTO t (id) VALUES (1)}\n")},
+		{Name: "failures/a plan that cannot be run", test: refusesPlan},
+	}
+}
+
+// gives expects a trial to end with a reason of the code, in the phase.
+func gives(code, phase, text string) func(context.Context, *Subject) error {
+	return func(ctx context.Context, s *Subject) error {
+		line, err := s.request(text, "test.db")
+		if err != nil {
+			return err
+		}
+		h, err := s.ask(ctx, line, nil)
+		switch a := h.last(); {
+		case err != nil:
+			return fmt.Errorf("%w: want the answer failed with the code %s, and exit status 0", err, code)
+		case a.Type != worker.TypeFailed || a.Reason == nil || a.Reason.Code != code:
+			return fmt.Errorf("the last answer is %s, %s: want failed with reason.code %s", a.Type, codeOf(a.Reason), code)
+		case a.Reason.Phase != phase:
+			return fmt.Errorf("failed with reason.phase %q: want %s", a.Reason.Phase, phase)
+		case code == "sqlite" && !strings.HasPrefix(a.Reason.Message, "SQLITE_CONSTRAINT"):
+			return fmt.Errorf("failed with reason.message %q: want one that begins with the name of the extended code, SQLITE_CONSTRAINT_PRIMARYKEY", a.Reason.Message)
+		}
+		return nil
+	}
+}
+
+// refusesPlan sends plans that no loader would make.
+func refusesPlan(ctx context.Context, s *Subject) error {
+	for field, change := range map[string][2]string{
+		"plan.phases[0].insert.sets":                {`"sets":["t"]`, `"sets":["nobody"]`},
+		"plan.phases[1].query.clients":              {`"clients":1`, `"clients":0`},
+		"plan.phases[0].insert.transaction":         {`"transaction":"one"`, `"transaction":"sometimes"`},
+		"plan.data_sets[0].columns[0].generator":    {`"kind":"serial"`, `"kind":"magic"`},
+		"plan.phases[0].insert.rows_per_statement":  {`"rows_per_statement":1`, `"rows_per_statement":0`},
+		"plan.data_sets[0].total, beside its count": {`"total":10`, `"total":11`},
+	} {
+		line, err := s.request(simplest, "test.db")
+		if err != nil {
+			return err
+		}
+		text := strings.Replace(string(line), change[0], change[1], 1)
+		if text == string(line) {
+			return fmt.Errorf("the request has no %s to change", change[0])
+		}
+		h, err := s.ask(ctx, []byte(text), nil)
+		switch a := h.last(); {
+		case err != nil:
+			return fmt.Errorf("%s is wrong: %w", field, err)
+		case a.Type != worker.TypeFailed || a.Reason == nil || a.Reason.Code != "plan":
+			return fmt.Errorf("%s is wrong (%s), and the last answer is %s, %s: want failed with reason.code plan before the database is opened", field, change[1], a.Type, codeOf(a.Reason))
+		}
+		for _, a := range h.answers {
+			if a.Type == worker.TypeReady {
+				return fmt.Errorf("%s is wrong (%s), and the database was opened first: look at the plan before", field, change[1])
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package conformance
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// generator is a column that every worker must make alike.
+type generator struct {
+	name   string // of the kind, and what is special
+	column string // as the workload language writes it
+	typ    string // that the column is read as
+}
+
+// generators has every kind, with the cases in which kinds differ inside.
+var generators = []generator{
+	{"serial", "{serial: 9, step: -3}", "int"},
+	{"const/int", "7", "int"},
+	{"const/real", "0.5", "real"},
+	{"const/text", "{const: grün}", "text"},
+	{"const/bool", "true", "bool"},
+	{"const/time", "{time: 2023-10-01T10:00:00Z}", "time"},
+	{"null", "null", "int or null"},
+	{"int/all 64 bits", "{int: [-9223372036854775808, 9223372036854775807]}", "int"},
+	{"int/few", "{int: [-5, 5]}", "int"},
+	{"int/bool", "{int: [0, 1], type: bool}", "bool"},
+	{"int/nulls", "{int: [0, 99], nulls: 10%}", "int or null"},
+	{"zipf/skew 0.8", "{zipf: [10, 100_000], skew: 0.8}", "int"},
+	{"zipf/skew 1", "{zipf: [1, 7], skew: 1.0}", "int"},
+	{"zipf/skew 2.5", "{zipf: [1, 1_000_000], skew: 2.5}", "int"},
+	{"real", "{real: [-1.5, 10000.25]}", "real"},
+	{"real/nulls", "{real: [0, 1], nulls: 20%}", "real or null"},
+	{"time/step", "{time: 2023-10-01T10:00:00Z, step: 1m}", "time"},
+	{"time/random", "{time: [1969-10-01T10:00:00Z, 2023-10-02T10:00:00Z]}", "time"},
+	{"choice", `{choice: [red, "grün", ""]}`, "text"},
+	{"repeat", `{repeat: "ab ", times: 3}`, "text"},
+	{"text/one length", "{text: 20}", "text"},
+	{"text/lengths and nulls", "{text: [0, 30], nulls: 5%}", "text or null"},
+	{"text/from the arena", "{text: [200, 3_000]}", "text"},
+	{"blob", "{blob: [0, 40]}", "blob"},
+	{"blob/from the arena", "{blob: 5_000}", "blob"},
+	{"hex", "{hex: 13}", "text"},
+	{"hex/lengths", "{hex: [0, 9]}", "text"},
+	{"sha256/text", "{sha256: word}", "text"},
+	{"sha256/bytes", "{sha256: raw}", "text"},
+	{"sha256/decoded", "{sha256: digits, decode: hex}", "text"},
+	{"format", `{format: "%%%08d|%-6s|%5v|%x|%x", of: [number, word, word, number, word]}`, "text"},
+	{"format/nulls", `{format: "%05d", of: maybe}`, "text or null"},
+	{"ref", "parents.word", "text or null"},
+	{"pick", "{pick: parents.id}", "int"},
+	{"pick/skew", "{pick: parents.word, skew: 1.2}", "text or null"},
+}
+
+// The rows of the data sets: t is nested, so that a ref has something to refer to.
+const (
+	parents = 71
+	nested  = 3
+)
+
+// key is the name of the column that the generator makes.
+func (g generator) key() string {
+	return "v_" + strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, g.name)
+}
+
+// workloadOf is a data set t with a column for each generator, which is
+// inserted, and with what they are made from.
+func workloadOf(list ...generator) string {
+	var names, types, columns strings.Builder
+	for i, g := range list {
+		if i > 0 {
+			names.WriteString(", ")
+			types.WriteString(", ")
+		}
+		names.WriteString(g.key())
+		types.WriteString(g.typ)
+		fmt.Fprintf(&columns, "      %s: %s\n", g.key(), g.column)
+	}
+	return fmt.Sprintf(`
+name: generator
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY, %[1]s)
+rows:
+  parents: {count: %[4]d, columns: {id: serial, word: {text: [0, 9], nulls: 10%%}}}
+  t:
+    per: parents
+    count: %[5]d
+    columns:
+      id: serial
+      word: {choice: [red, "grün", ""], hidden: true}
+      raw: {blob: [0, 30], hidden: true}
+      digits: {hex: 6, hidden: true}
+      number: {int: [-99, 99], hidden: true}
+      maybe: {int: [0, 9], nulls: 30%%, hidden: true}
+%[3]sphases:
+  - {name: insert, insert: t, untimed: true}
+  - {name: query, query: "SELECT %[1]s FROM t ORDER BY id", columns: [%[2]s], expect: {returns: {t: [%[1]s]}}}
+`, &names, &types, &columns, parents, nested)
+}
+
+func generatorChecks() []Check {
+	var list []Check
+	for _, g := range generators {
+		list = append(list, Check{Name: "generators/" + g.name, test: func(ctx context.Context, s *Subject) error {
+			if _, _, err := s.trial(ctx, workloadOf(g), nil); err != nil {
+				return fmt.Errorf("%w: the right values are those of t.%s in docs/generated-values.json", err, g.key())
+			}
+			return nil
+		}})
+	}
+	return list
+}
+
+// vectors are the beginnings of what the generators make, so that a worker's
+// own tests can find the first value in which it differs.
+type vectors struct {
+	Seed     uint64             `json:"seed"`
+	DataSets []workload.DataSet `json:"data_sets"` // as in a plan
+
+	// Values are those of rows 0, 1, 2, …, by "set.column": blobs in
+	// hexadecimal digits; of a text or blob the first 48 bytes.
+	Values map[string][]any `json:"values"`
+}
+
+const (
+	vectorRows  = 12
+	vectorBytes = 48
+)
+
+// WriteVectors writes docs/generated-values.json: what the generators of the
+// checks make.
+func WriteVectors(out io.Writer) error {
+	w, err := workload.Parse("check.yaml", []byte(workloadOf(generators...)), nil)
+	if err != nil {
+		return err
+	}
+	plan, err := w.Plan(workload.Full, nil)
+	if err != nil {
+		return err
+	}
+	gen, err := workload.NewGenerator(Seed, plan)
+	if err != nil {
+		return err
+	}
+	v := vectors{Seed: Seed, DataSets: plan.DataSets, Values: map[string][]any{}}
+	for i := range plan.DataSets {
+		set := &plan.DataSets[i]
+		for j := range set.Columns {
+			name := set.Name + "." + set.Columns[j].Name
+			var b driver.Batch
+			if err := gen.FillColumns(&b, []string{name}, set.Name, 0, vectorRows); err != nil {
+				return err
+			}
+			for r := range vectorRows {
+				v.Values[name] = append(v.Values[name], plain(&b.Columns[0], set.Columns[j].Type, r))
+			}
+		}
+	}
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(v)
+}
+
+// plain is a value as JSON has it.
+func plain(c *driver.Column, t driver.Type, r int) any {
+	switch {
+	case c.Null(r):
+		return nil
+	case t == driver.Real:
+		return c.Reals[r]
+	case t == driver.Text:
+		return string(beginning(c.Bytes(r)))
+	case t == driver.Blob:
+		return hex.EncodeToString(beginning(c.Bytes(r)))
+	case t == driver.Bool:
+		return c.Ints[r] != 0
+	}
+	return c.Ints[r]
+}
+
+func beginning(b []byte) []byte { return b[:min(len(b), vectorBytes)] }

@@ -1,0 +1,298 @@
+package conformance
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// simplest is what every worker must be able to do.
+const simplest = `
+name: simplest
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY)
+rows:
+  t: {count: 10, columns: {id: serial}}
+phases:
+  - {name: insert, insert: t}
+  - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: 10, returns: t}}
+`
+
+// everything has a phase of each kind that a trial may have.
+const everything = `
+name: everything
+settings: {journal_mode: wal, synchronous: normal, busy_timeout: 5s, pool_size: 2}
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT NOT NULL, note TEXT)
+rows:
+  t: {count: 300, columns: {id: serial, word: {text: [1, 9]}, note: {text: [0, 30], nulls: 20%}}}
+phases:
+  - {name: load, untimed: true, insert: t, transaction: every 100 rows, rows per statement: 10}
+  - name: query
+    query: SELECT id, word, note FROM t ORDER BY id
+    columns: [int, text, text or null]
+    expect: {returns: t}
+  - name: point
+    query: SELECT word FROM t WHERE id = :id
+    for each: t
+    columns: [text]
+    clients: 2
+    expect: {returns: {t: [word]}}
+  - name: mix
+    mix:
+      - name: read
+        weight: 3
+        sql: SELECT word, note FROM t WHERE id = :id
+        parameters: {id: {pick: t.id}}
+        columns: [text, text or null]
+        expect: {rows: 1}
+      - name: write
+        transaction: true
+        parameters: {id: {pick: t.id}, note: {text: 12}}
+        statements:
+          - UPDATE t SET note = :note WHERE id = :id
+          - {sql: SELECT note FROM t WHERE id = :id, columns: [text or null], expect: {rows: 1}}
+    clients: 2
+    count: 200
+  - {name: shrink, script: VACUUM}
+`
+
+// trial runs one trial as the lab does. The error says how it ended if not well.
+func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) (*lab.Case, *result.Trial, error) {
+	w, err := workload.Parse("check.yaml", []byte(text), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings := map[string][]string{}
+	for name, value := range over {
+		settings[name] = []string{value}
+	}
+	m := lab.Matrix{Drivers: []lab.Ref{s.Ref}, Workloads: []*workload.Workload{w}, Scale: workload.Full, Seed: Seed, Settings: settings}
+	cases, err := m.Cases()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := cases[0]
+	c.Worker, c.Info = s.Worker, s.Info
+	p := &lab.Processes{Dir: s.Dir, Limit: trialLimit}
+	t, err := p.Trial(ctx, c, Seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.Status != result.OK {
+		return nil, nil, ended(t)
+	}
+	return c, t, nil
+}
+
+// ended words a trial that is not OK.
+func ended(t *result.Trial) error {
+	words := t.Reason.Message
+	if p := t.Reason.Phase; p != "" && !strings.Contains(words, "phase "+p) {
+		words = "phase " + p + ": " + words
+	}
+	err := fmt.Errorf("%s, %s: %s", t.Status, t.Reason.Code, words)
+	if t.Reason.Detail != "" {
+		err = fmt.Errorf("%w\n%s", err, t.Reason.Detail)
+	}
+	return err
+}
+
+func smoke(ctx context.Context, s *Subject) error {
+	_, _, err := s.trial(ctx, simplest, nil)
+	return err
+}
+
+// answer is what a phase must come to where no generator makes its result.
+type answer struct {
+	Checksum   string           `json:"checksum"`
+	Operations map[string]int64 `json:"operations,omitempty"` // of a mix: how many of each
+}
+
+// answersJSON is what the engine in Go answers; a test holds it to that.
+//
+//go:embed answers.json
+var answersJSON []byte
+
+// answers is by workload and phase, "workload/phase".
+func answers() (map[string]answer, error) {
+	var a map[string]answer
+	err := json.Unmarshal(answersJSON, &a)
+	return a, err
+}
+
+// verified runs a trial and holds what the lab could not verify against the
+// known answers.
+func verified(text string) func(context.Context, *Subject) error {
+	return func(ctx context.Context, s *Subject) error {
+		c, t, err := s.trial(ctx, text, nil)
+		if err != nil {
+			return err
+		}
+		known, err := answers()
+		if err != nil {
+			return err
+		}
+		for i := range t.Samples {
+			m := &t.Samples[i]
+			want, ok := known[c.Workload+"/"+m.Phase]
+			if !ok {
+				continue
+			}
+			if m.Checksum != want.Checksum {
+				return fmt.Errorf("phase %s: sample.checksum is %s, want %s: see Verification and Checksums in docs/worker-protocol.md", m.Phase, m.Checksum, want.Checksum)
+			}
+			for _, l := range m.Latency {
+				if n, ok := want.Operations[l.Operation]; ok && l.Count != n {
+					return fmt.Errorf("phase %s: sample.latency: %d operations %s, want %d: the seed decides which operation is the next", m.Phase, l.Count, l.Operation, n)
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// oneOfEach inserts into nested tables with a policy that is filled in.
+const oneOfEach = `
+name: insert
+schema: |
+  CREATE TABLE a (id INTEGER PRIMARY KEY, word TEXT);
+  CREATE TABLE b (id INTEGER PRIMARY KEY, aid INTEGER, note TEXT);
+  CREATE TABLE c (id INTEGER PRIMARY KEY, word TEXT);
+rows:
+  a: {count: 101, columns: {id: serial, word: {text: [0, 12]}}}
+  b: {per: a, count: 3, columns: {id: serial, aid: a.id, note: {text: 5, nulls: 30%}}}
+  c: {per: b, count: 2, columns: {id: serial, word: a.word}}
+phases:
+  - {name: insert, insert: [a, b, c], POLICY}
+  - {name: a, query: "SELECT id, word FROM a ORDER BY id", columns: [int, text], expect: {returns: a}}
+  - {name: b, query: "SELECT id, aid, note FROM b ORDER BY id", columns: [int, int, text or null], expect: {returns: b}}
+  - {name: c, query: "SELECT id, word FROM c ORDER BY rowid", columns: [int, text], expect: {returns: c}}
+`
+
+var policies = []string{
+	"transaction: one",
+	"transaction: one, rows per statement: 7",
+	"transaction: per set",
+	"transaction: per statement, rows per statement: 50",
+	"transaction: every 40 rows, rows per statement: 8",
+	"transaction: per a",
+	"transaction: per a, rows per statement: 5",
+	"statement: ad hoc",
+	"context: cancellable",
+	"values: timed",
+}
+
+func trialChecks() []Check {
+	var list []Check
+	for _, p := range policies {
+		list = append(list, Check{Name: "insert/" + p, test: verified(strings.Replace(oneOfEach, "POLICY", p, 1))})
+	}
+	return append(list,
+		Check{Name: "query/each way", test: verified(queries)},
+		Check{Name: "mix/operations and their order", test: verified(mixed)},
+		Check{Name: "mix/own connections", test: verified(strings.Replace(mixed, "count: 500", "count: 500\n    connection: own", 1))},
+		Check{Name: "mix/fixed rate", test: verified(rated)},
+		Check{Name: "mix/duration", test: verified(during)},
+		Check{Name: "mix/mutex and retry", test: verified(strings.Replace(mixed, "count: 500", "count: 500\n    mutex: true\n    retry: {attempts: 3, backoff: 1ms}", 1))},
+		Check{Name: "script/each statement", test: verified(scripted)},
+		Check{Name: "http/answers and load", Key: "http", test: verified(served)},
+	)
+}
+
+const queries = `
+name: queries
+settings: {pool_size: 2}
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY, k INTEGER, word TEXT)
+rows:
+  t: {count: 120, columns: {id: serial, k: {int: [0, 9]}, word: {text: [0, 20]}}}
+phases:
+  - {name: load, untimed: true, insert: t}
+  - {name: once, query: "SELECT id, k, word FROM t ORDER BY id", columns: [int, int, text], repeat: 3, expect: {returns: t}}
+  - {name: for-each, query: "SELECT word FROM t WHERE id = :id", for each: t, columns: [text], expect: {returns: {t: [word]}}}
+  - {name: clients, query: "SELECT k FROM t WHERE id = :id", for each: t, columns: [int], clients: 2, repeat: 2, expect: {returns: {t: [k]}}}
+  - {name: ad-hoc, query: "SELECT k FROM t WHERE id = :id", for each: t, columns: [int], statement: ad hoc, expect: {returns: {t: [k]}}}
+  - name: generated
+    query: SELECT id, word FROM t WHERE k = :k AND id > :low ORDER BY id LIMIT :n
+    for each: t
+    parameters: {k: {int: [0, 9]}, low: {pick: t.id, skew: 1.1}, n: 3}
+    columns: [int, text]
+  - {name: empty, query: SELECT word FROM t WHERE id < 0, columns: [text], expect: {rows: 0}}
+`
+
+const mixed = `
+name: mixed
+settings: {pool_size: 3, busy_timeout: 10s, txlock: immediate}
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER NOT NULL, word TEXT)
+rows:
+  t: {count: 200, columns: {id: serial, n: 0, word: {text: 8}}}
+phases:
+  - {name: load, untimed: true, insert: t}
+  - name: mix
+    mix:
+      - {name: read, weight: 7, sql: "SELECT n, word FROM t WHERE id = :id", parameters: {id: {pick: t.id}}, columns: [int, text], expect: {rows: 1}}
+      - {name: add, weight: 2, sql: "INSERT INTO t (id, n, word) VALUES (:id, :n, 'new')", parameters: {id: {serial: 1_000}, n: {int: [1, 9]}}}
+      - name: move
+        transaction: true
+        parameters: {from: {pick: t.id}, to: {pick: t.id}, sum: {int: [1, 100]}}
+        statements:
+          - UPDATE t SET n = n - :sum WHERE id = :from
+          - UPDATE t SET n = n + :sum WHERE id = :to
+          - {sql: "SELECT sum(n) FROM t WHERE id IN (:from, :to)", columns: [int], expect: {rows: 1}}
+    clients: 3
+    count: 500
+`
+
+// during is mixed for as long as it says, so that more of it is verified.
+var during = strings.NewReplacer("name: mixed", "name: during", "count: 500", "duration: 100ms").Replace(mixed)
+
+const rated = `
+name: rated
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)
+rows:
+  t: {count: 100, columns: {id: serial, word: {text: 8}}}
+phases:
+  - {name: load, untimed: true, insert: t}
+  - name: mix
+    mix:
+      - {name: read, sql: "SELECT word FROM t WHERE id = :id", parameters: {id: {pick: t.id}}, columns: [text], expect: {rows: 1}}
+    count: 100
+    rate: 1_000
+`
+
+const scripted = `
+name: scripted
+schema: |
+  CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT);
+  CREATE TABLE log (word TEXT);
+  CREATE TRIGGER kept AFTER INSERT ON t BEGIN INSERT INTO log VALUES (new.word); SELECT 1; END;
+phases:
+  - name: script
+    script: |
+      INSERT INTO t (word) VALUES ('a;b'), ('it''s'); -- two; rows
+      /* not; this */ INSERT INTO t (word) VALUES ('c');
+      UPDATE t SET word = word || '!' WHERE id = 1; -- the end
+  - {name: query, query: SELECT t.word || log.word FROM t JOIN log ON log.rowid = t.id ORDER BY t.id, columns: [text], expect: {rows: 3}}
+`
+
+const served = `
+name: served
+settings: {pool_size: 2}
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT NOT NULL, yes INTEGER NOT NULL, note TEXT)
+rows:
+  t: {count: 100, columns: {id: serial, word: {text: [3, 14]}, yes: true, note: {text: 4, nulls: 50%}}}
+phases:
+  - {name: load, untimed: true, insert: t}
+  - name: requests
+    http: SELECT id, word, yes, note FROM t WHERE id = :id
+    parameters: {id: {pick: t.id}}
+    columns: {id: int, word: text, yes: bool, note: text or null}
+    expect: {returns: t}
+    clients: 2
+    count: 400
+`

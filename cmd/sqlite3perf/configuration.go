@@ -64,6 +64,7 @@ var reaches = map[string]reach{
 	"limit":        harmless,
 	"maxConns":     harmless,
 	"no-color":     harmless,
+	"only":         harmless,
 	"param":        harmless,
 	"pipeline":     harmless,
 	"pool":         harmless,

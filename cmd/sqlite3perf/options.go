@@ -306,23 +306,27 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	if o.output.file != "" && sameFile(o.output.file, r.storePath) {
 		return usagef("-o %s is the store, which is not written over: name another file", o.output.file)
 	}
-	r.dir = o.dir
-	if r.dir == "" {
+	r.dir, err = databasesDirectory(o.dir)
+	return err
+}
+
+// databasesDirectory is where databases are made: the directory that --dir names,
+// or one in the user's cache. Nothing is made yet.
+func databasesDirectory(given string) (string, error) {
+	if given == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return fmt.Errorf("no directory for databases, name one with --dir: %w", err)
+			return "", fmt.Errorf("no directory for databases, name one with --dir: %w", err)
 		}
-		r.dir = filepath.Join(cache, "sqlite3perf", "databases")
-		return nil
+		return filepath.Join(cache, "sqlite3perf", "databases"), nil
 	}
-	if fi, err := os.Stat(r.dir); err == nil && !fi.IsDir() {
-		return usagef("--dir %s is not a directory: name one, databases are made and removed in it", r.dir)
+	if fi, err := os.Stat(given); err == nil && !fi.IsDir() {
+		return "", usagef("--dir %s is not a directory: name one, databases are made and removed in it", given)
 	}
-	if err := leads("--dir", r.dir); err != nil {
-		return err
+	if err := leads("--dir", given); err != nil {
+		return "", err
 	}
-	r.dir, err = filepath.Abs(r.dir)
-	return err
+	return filepath.Abs(given)
 }
 
 // leads sees that of a directory that the user typed at most the last part is

@@ -554,6 +554,41 @@ def quote(name):
 
 
 PHASE = {"name", "untimed", "context", "changes_settings"}  # what a phase has beside its kind
+WORK = ("insert", "query", "mix", "script", "http")  # what a phase does
+
+
+def check_plan(plan, pool):
+    """Refuses a plan that cannot be run, naming the field, before anything is opened."""
+
+    def want(right, field, value, wanted):
+        if not right:
+            raise Failure("plan", f"plan.{field} is {value!r}: want {wanted}")
+
+    sets = {}
+    for i, d in enumerate(plan.get("data_sets") or []):
+        at = f"data_sets[{i}]"
+        parent = d.get("parent")
+        want(not parent or parent in sets, f"{at}.parent", parent, "a data set that comes before")
+        total = d["count"] * (sets[parent]["total"] if parent else 1)
+        want(d["total"] == total >= 0, f"{at}.total", d["total"], f"{total}, as the counts multiply")
+        sets[d["name"]] = d
+    for i, p in enumerate(plan.get("phases") or []):
+        at = f"phases[{i}]"
+        kinds = [k for k in WORK if k in p]
+        want(len(kinds) == 1, at, kinds, "exactly one of " + ", ".join(WORK))
+        at += "." + kinds[0]
+        work = p[kinds[0]]
+        if kinds == ["insert"]:
+            for name in work["sets"]:
+                want(name in sets, f"{at}.sets", name, "data sets of the plan")
+            want(work["transaction"] in ("one", "set", "each", "every", "per"), f"{at}.transaction", work["transaction"],
+                 "one, set, each, every or per")
+            want(work["rows_per_statement"] >= 1, f"{at}.rows_per_statement", work["rows_per_statement"], "1 or more")
+        elif kinds in (["query"], ["mix"]):
+            held = kinds == ["query"] or work.get("own_conn")
+            want(work["clients"] >= 1, f"{at}.clients", work["clients"], "1 or more")
+            want(not held or work["clients"] <= pool, f"{at}.clients", work["clients"],
+                 f"at most {pool}, settings.pool_size, since each keeps a connection")
 
 
 class Trial:
@@ -576,6 +611,7 @@ class Trial:
         self.begun = True
         threading.Thread(target=self.watch, daemon=True).start()
         check_settings(self.settings)
+        check_plan(self.plan, int(self.settings.get("pool_size", 1)))
         try:
             self.gen = Generator(self.seed, self.plan)
         except (ArithmeticError, LookupError, TypeError, ValueError) as e:
@@ -801,8 +837,6 @@ class Trial:
 
     def query(self, p, sample, watch):
         q, parameters = p["query"], self.executions(p)
-        if q["clients"] > len(self.conns):
-            raise Failure("plan", f"{q['clients']} clients, but {len(self.conns)} connections")
         clients = [Client(conn, q, parameters) for conn in self.conns[: q["clients"]]]
         with watch:
             at_once([c.run for c in clients])
@@ -832,8 +866,6 @@ class Trial:
     def mix(self, p, sample, watch):
         m = p["mix"]
         clients = m["clients"]
-        if m.get("own_conn") and clients > len(self.conns):
-            raise Failure("plan", f"{clients} clients, but {len(self.conns)} connections")
         sample["checksum"] = self.verify_mix(p)
         pool = queue.SimpleQueue()
         for conn in self.conns:

@@ -54,7 +54,6 @@ func refusesPlan(ctx context.Context, s *Subject) error {
 		"plan.phases[0].insert.sets":                {`"sets":["t"]`, `"sets":["nobody"]`},
 		"plan.phases[1].query.clients":              {`"clients":1`, `"clients":0`},
 		"plan.phases[0].insert.transaction":         {`"transaction":"one"`, `"transaction":"sometimes"`},
-		"plan.data_sets[0].columns[0].generator":    {`"kind":"serial"`, `"kind":"magic"`},
 		"plan.phases[0].insert.rows_per_statement":  {`"rows_per_statement":1`, `"rows_per_statement":0`},
 		"plan.data_sets[0].total, beside its count": {`"total":10`, `"total":11`},
 	} {

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/lab/conformance"
+)
+
+// checkOptions are the flags of check as they were typed.
+type checkOptions struct {
+	source, cache, dir, only string
+	quiet                    bool
+}
+
+func checkCommand(env *environment) *cobra.Command {
+	o := &checkOptions{}
+	cmd := &cobra.Command{
+		Use:   "check WORKER",
+		Short: "Hold a worker, in any language, to the worker protocol",
+		Long: `Check speaks to a worker as a run does and says of each promise of the worker
+protocol whether it is kept: messages, generated values, settings, phases,
+failures, jobs. A promise that is not kept is told with the phase, the key and what
+was wanted, and with the limit to declare where there is one. WORKER is the path
+of an executable, or a driver's name. See docs/worker-protocol.md.
+
+Exit status: 0 every promise is kept; 4 some are not; 1 or 2 as ever.`,
+		Example: "  sqlite3perf check ./my-worker\n  sqlite3perf check mattn --only generators",
+		Args:    arguments(1, 1, "the worker"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := configure(cmd); err != nil {
+				return err
+			}
+			return check(cmd.Context(), env, o, args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.only, "only", "", "make the checks whose name matches this regular `expression`")
+	f.StringVar(&o.dir, "dir", "", "`directory` where databases are made and removed (default: in the user's cache directory)")
+	f.StringVar(&o.source, "source", "", "`directory` of sqlite3perf's source tree, which workers are built from (default: found)")
+	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
+	f.BoolVar(&o.quiet, "quiet", false, "print only the checks that fail")
+	return cmd
+}
+
+func check(ctx context.Context, env *environment, o *checkOptions, name string) error {
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return usagef("--only %q: %v: want a name or the beginning of one, such as generators", o.only, err)
+	}
+	if !anyCheck(only) {
+		return usagef("--only %s matches no check: want messages, process, generators, settings, insert, query, mix, script, http, failures or jobs", o.only)
+	}
+	parent, err := databasesDirectory(o.dir)
+	if err != nil {
+		return err
+	}
+	show := newProgress(env, o.quiet)
+	defer show.finish()
+	ctx, stop, release := env.interruptible(ctx, show.say, "stopping")
+	defer release()
+	ctx = until(ctx, stop)
+	s, err := o.subject(ctx, name, show)
+	if interrupted(stop) {
+		return statusError(exitInterrupted)
+	}
+	if err != nil {
+		return err
+	}
+	dir, tidy, err := makeDirectory(parent)
+	if err != nil {
+		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
+	}
+	defer tidy()
+	s.Dir = dir
+	show.finish()
+	fmt.Fprintf(env.stdout, "%s (%s): %s, %s\n", s.Info.Name, name, s.Info.Kind, s.Info.Interface)
+	passed, failed := 0, 0
+	err = conformance.Run(ctx, s, only.MatchString, func(check string, err error) {
+		switch {
+		case err != nil:
+			failed++
+			fmt.Fprintf(env.stdout, "FAIL  %s: %s\n", check, strings.ReplaceAll(err.Error(), "\n", "\n      "))
+		default:
+			passed++
+			if !o.quiet {
+				fmt.Fprintf(env.stdout, "ok    %s\n", check)
+			}
+		}
+	})
+	switch {
+	case interrupted(stop):
+		return statusError(exitInterrupted)
+	case errors.Is(err, conformance.ErrUnusable):
+		fmt.Fprintf(env.stdout, "FAIL  %v\n", err)
+		return statusError(exitIncomplete)
+	case err != nil:
+		return err
+	}
+	for _, limit := range conformance.NotShown(s.Info) {
+		fmt.Fprintf(env.stdout, "limit %q is declared: the protocol has no way to show it\n", limit)
+	}
+	fmt.Fprintf(env.stdout, "%d of %d checks passed\n", passed, passed+failed)
+	if failed > 0 {
+		return statusError(exitIncomplete)
+	}
+	return nil
+}
+
+func anyCheck(only *regexp.Regexp) bool {
+	for _, c := range conformance.Checks() {
+		if only.MatchString(c.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// subject finds or builds the worker.
+func (o *checkOptions) subject(ctx context.Context, name string, show *progress) (*conformance.Subject, error) {
+	b := &lab.Builder{Cache: o.cache}
+	var known []lab.Known
+	if !strings.ContainsAny(name, `/\`) {
+		src, err := lab.FindSource(o.source)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		if known, err = src.Drivers(); err != nil {
+			return nil, err
+		}
+		b.Source = src
+	}
+	if b.Cache == "" {
+		var err error
+		if b.Cache, err = lab.DefaultCache(); err != nil {
+			return nil, err
+		}
+	}
+	ref, err := lab.ParseRef(ctx, name, known)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	path, _, err := b.Worker(ctx, ref, func() { show.say("building %s", name) })
+	if err != nil {
+		return nil, err
+	}
+	info, _, err := lab.Describe(ctx, path, ref.Args()...)
+	if err != nil {
+		return nil, err
+	}
+	return &conformance.Subject{Ref: ref, Worker: path, Info: info}, nil
+}

@@ -127,6 +127,9 @@ type Ref struct {
 	Known   *Known // nil for an executable
 	Version string // "" for the pinned one
 	Path    string // of an executable
+
+	// Beside is what the driver.json beside an executable says; nil: there is none.
+	Beside *driver.Info
 }
 
 // version is the version of the library that the driver is built with.
@@ -162,7 +165,11 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 		case fi.IsDir() || runtime.GOOS != "windows" && fi.Mode()&0o111 == 0:
 			return Ref{}, fmt.Errorf("driver %s is not an executable: want one that speaks the worker protocol (docs/worker-protocol.md)", name)
 		}
-		return Ref{Name: name, Path: path}, nil
+		beside, err := besideExecutable(path)
+		if err != nil {
+			return Ref{}, fmt.Errorf("driver %s: %w", name, err)
+		}
+		return Ref{Name: name, Path: path, Beside: beside}, nil
 	}
 	base, version, at := strings.Cut(name, "@")
 	names := make([]string, len(known))

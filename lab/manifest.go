@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -55,6 +58,28 @@ func parseManifest(data []byte, dir string) (m manifest, err error) {
 		}
 	}
 	return m, nil
+}
+
+// besideExecutable reads the driver.json in an executable's directory, if there
+// is one that is not of another executable.
+func besideExecutable(path string) (*driver.Info, error) {
+	dir := filepath.Dir(path)
+	file := filepath.Join(dir, "driver.json")
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseManifest(data, dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(m.Command) > 0 && !slices.Contains(m.Command, path) {
+		return nil, nil
+	}
+	return &m.Info, nil
 }
 
 // lack says why what a driver needs is not to be had, or is "".

@@ -39,7 +39,7 @@ func Prepare(ctx context.Context, cases []*Case, b *Builder, progress Building) 
 		}
 		info := byName[name][0].Info
 		if err == nil && ref.Path != "" {
-			info, _, err = Describe(ctx, path)
+			info, _, err = DescribeRef(ctx, path, ref)
 			if err != nil && !errors.As(err, &unavailable) {
 				return err
 			}

@@ -449,6 +449,16 @@ func Describe(ctx context.Context, executable string, args ...string) (driver.In
 	return *a.Info, proof, nil
 }
 
+// DescribeRef is [Describe] for a driver as a user named it: where a driver.json
+// beside its executable tells what it is, that is taken.
+func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, result.Proof, error) {
+	info, proof, err := Describe(ctx, executable, ref.Args()...)
+	if err == nil && ref.Beside != nil {
+		info = *ref.Beside
+	}
+	return info, proof, err
+}
+
 // describe returns the first answer to the question.
 func describe(ctx context.Context, executable string, args []string, stderr io.Writer) (a worker.Response, err error) {
 	line, err := json.Marshal(worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})

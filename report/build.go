@@ -354,9 +354,18 @@ func subject(cells []*stats.Cell) string {
 	return "time for " + counted(first.Operations, "operation") + ", " + counted(first.Rows, "row")
 }
 
-// name is a driver with the version that was measured.
+// name is a driver with the version that was measured. One that was named by the
+// path of an executable has the name that it gives itself, with the path where
+// that is not the name.
 func name(o *stats.Outcome) string {
 	d := o.Case.Driver
+	if own := o.Case.Info.Name; own != "" && strings.ContainsAny(d, `/\`) {
+		if d == "./"+own {
+			d = own
+		} else {
+			d = own + " (" + d + ")"
+		}
+	}
 	if _, v, ok := strings.Cut(d, "@"); ok && v != "" {
 		return d
 	}

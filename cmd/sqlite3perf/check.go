@@ -151,7 +151,7 @@ func (o *checkOptions) subject(ctx context.Context, name string, show *progress)
 	if err != nil {
 		return nil, err
 	}
-	info, _, err := lab.Describe(ctx, path, ref.Args()...)
+	info, _, err := lab.DescribeRef(ctx, path, ref)
 	if err != nil {
 		return nil, err
 	}

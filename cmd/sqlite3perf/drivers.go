@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -18,14 +19,15 @@ import (
 func driversCommand(env *environment) *cobra.Command {
 	var source, cache string
 	cmd := &cobra.Command{
-		Use:   "drivers",
+		Use:   "drivers [WORKER]...",
 		Short: "List the drivers, whether they can be built here, and their limits",
 		Long: `Drivers lists the drivers with the version that is measured unless another is
 named (mattn@v1.14.22), whether their worker is built or can be built on this
-machine, and what the library cannot do or does differently.`,
-		Example: "  sqlite3perf drivers",
-		Args:    arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+machine, and what the library cannot do or does differently. With the paths of
+workers it lists these too.`,
+		Example: "  sqlite3perf drivers\n  sqlite3perf drivers ./my-worker",
+		Args:    arguments(0, -1, "the worker"),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := configure(cmd); err != nil {
 				return err
 			}
@@ -58,11 +60,15 @@ machine, and what the library cannot do or does differently.`,
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.Name, version, k.Kind, k.Interface, state)
 			}
+			own, err := external(cmd.Context(), args, w)
+			if err != nil {
+				return err
+			}
 			if err := w.Flush(); err != nil {
 				return err
 			}
 			fmt.Fprintln(env.stdout)
-			for _, k := range known {
+			for _, k := range append(known, own...) {
 				fmt.Fprintf(env.stdout, "%s (%s): %s\n", k.Name, k.Module, k.About)
 				if err := missing[k.Name]; err != nil {
 					fmt.Fprintf(env.stdout, "  unavailable: %v\n", err)
@@ -80,6 +86,27 @@ machine, and what the library cannot do or does differently.`,
 	cmd.Flags().StringVar(&source, "source", "", "`directory` of sqlite3perf's source tree (default: what sqlite3perf was built from)")
 	cmd.Flags().StringVar(&cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	return cmd
+}
+
+// external lists the workers that are named by their paths.
+func external(ctx context.Context, paths []string, out io.Writer) ([]lab.Known, error) {
+	var list []lab.Known
+	for _, path := range paths {
+		if !strings.ContainsAny(path, `/\`) {
+			return nil, usagef("drivers %s: want the path of a worker, such as ./%s: the others are listed anyway", path, path)
+		}
+		ref, err := lab.ParseRef(ctx, path, nil)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		info, proof, err := lab.DescribeRef(ctx, ref.Path, ref)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, lab.Known{Info: info})
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", info.Name, cmp.Or(proof.ModuleVersion, "-"), info.Kind, info.Interface, path)
+	}
+	return list, nil
 }
 
 // workerState says which version of a driver would be measured, and whether its

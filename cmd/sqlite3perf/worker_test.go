@@ -28,7 +28,7 @@ func init() {
 // honest is a driver such as anyone may write.
 func honest() driver.Driver {
 	return adapter.New(adapter.Library{
-		Info: driver.Info{Name: "test", Module: "modernc.org/sqlite", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
+		Info: driver.Info{Name: "test", About: "A driver for tests.", Module: "modernc.org/sqlite", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
 		Connector: func(path string, s driver.Settings) (sqldriver.Connector, error) {
 			dsn := s.URI(path, nil)
 			if v, ok := s["txlock"]; ok {

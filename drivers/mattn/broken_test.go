@@ -101,6 +101,42 @@ func TestLimitsAreProven(t *testing.T) {
 	}
 }
 
+// TestUnopenable expects a driver that opens nothing to be told so once.
+func TestUnopenable(t *testing.T) {
+	b := breakage{script: func(string) string { return "out of order" }}
+	got := drivertest.Failures(t.Context(), &broken{mattn.New(), b}, t.TempDir)
+	if len(got) != 1 || got["open"] == nil || !strings.Contains(got["open"].Error(), "syntax error") {
+		t.Errorf("failures: %v", got)
+	}
+}
+
+// TestFailuresNameTheLimit expects each failure to say which limit to declare, or
+// that none can be.
+func TestFailuresNameTheLimit(t *testing.T) {
+	b := breakage{settings: func(s driver.Settings) { delete(s, "cache_size") }, query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
+		return s.Query(ctx, b, r, func(row driver.Row) error {
+			row[0].Null = false
+			return visit(row)
+		})
+	}}
+	d := &broken{mattn.New(), b}
+	wanted := map[string]string{
+		"settings/cache_size=100": `declare "cache_size=100" with the reason under limits in driver.json`,
+		"values/NULL":             "every driver must do this: it cannot be declared as a limit",
+	}
+	for _, c := range drivertest.Checks() {
+		if want, ok := wanted[c.Name]; ok {
+			delete(wanted, c.Name)
+			if err := driver.NewLimits(d.Info()).Judge(c.Key, c.Test(t.Context(), d, t.TempDir())); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v: want %q", c.Name, err, want)
+			}
+		}
+	}
+	if len(wanted) > 0 {
+		t.Errorf("no checks %v", wanted)
+	}
+}
+
 // breakage is one way in which a driver may be wrong.
 type breakage struct {
 	found    []string // by these checks

@@ -8,3 +8,4 @@ import (
 )
 
 func TestConformance(t *testing.T) { drivertest.Run(t, bvinc.New()) }
+func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, bvinc.New()) }

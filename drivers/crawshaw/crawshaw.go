@@ -147,7 +147,7 @@ func (c *conn) Guard(ctx context.Context) (release func()) {
 // whole and steps each statement only once: journal_mode, VACUUM and BEGIN do
 // not go with that.
 func (c *conn) Script(sql string) error {
-	for sql = connpool.TrimScript(sql); sql != ""; sql = connpool.TrimScript(sql) {
+	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		q, trailing, err := c.PrepareTransient(sql)
 		if err != nil {
 			return wrap(err)

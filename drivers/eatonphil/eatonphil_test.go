@@ -8,3 +8,4 @@ import (
 )
 
 func TestConformance(t *testing.T) { drivertest.Run(t, eatonphil.New()) }
+func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, eatonphil.New()) }

@@ -1,7 +1,4 @@
 package sqinn
 
-// What the tests see of the adapter.
-var (
-	Statement = statement
-	Wrap      = wrap
-)
+// Wrap is what the tests see of the adapter.
+var Wrap = wrap

@@ -111,11 +111,11 @@ func (c *conn) InTransaction() bool { return c.begun }
 // Guard does nothing: a request cannot be interrupted.
 func (c *conn) Guard(context.Context) (release func()) { return nothing }
 
-// Script runs each statement as a query, which unlike Exec is stepped to its
-// end.
+// Script runs each statement by itself, since the library ignores what follows
+// the first one, and as a query, which unlike Exec is stepped to its end.
 func (c *conn) Script(sql string) error {
-	for sql = connpool.TrimScript(sql); sql != ""; sql = connpool.TrimScript(sql) {
-		n := statement(sql)
+	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
+		n := driver.StatementLen(sql)
 		if _, err := c.Query(sql[:n], nil, nil); err != nil {
 			return wrap(err)
 		}

@@ -11,6 +11,7 @@ import (
 )
 
 func TestConformance(t *testing.T) { drivertest.Run(t, tailscale.New()) }
+func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, tailscale.New()) }
 
 // BenchmarkRead reads a row by its key with a pool's prepared statement, on the
 // connection that it was prepared on and on another, which cost the same.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,12 +26,18 @@ type fake struct {
 	guards []string         // whose contexts
 	fail   map[string]error // what a statement returns
 	inTx   bool
+	copied int // bytes of scripts
 }
 
-func (f *fake) Number() int             { return f.number }
-func (f *fake) InTransaction() bool     { return f.inTx }
-func (f *fake) Close() error            { return f.do("close") }
-func (f *fake) Script(sql string) error { return f.do("script " + sql) }
+func (f *fake) Number() int         { return f.number }
+func (f *fake) InTransaction() bool { return f.inTx }
+func (f *fake) Close() error        { return f.do("close") }
+
+// Script copies the rest of the script for each statement, as libraries do.
+func (f *fake) Script(sql string) error {
+	f.copied += len(sql) * strings.Count(sql, ";") / 2
+	return f.do("script " + sql)
+}
 
 func (f *fake) Guard(ctx context.Context) func() {
 	f.guards = append(f.guards, fmt.Sprint("guard ", ctx.Value(name{})))
@@ -530,6 +537,56 @@ func TestTxStmt(t *testing.T) {
 	}
 }
 
+// TestScriptIsLinear counts what a library copies that copies the rest of a
+// script for each statement: four times as much for one four times as long.
+func TestScriptIsLinear(t *testing.T) {
+	copied := func(statements int) int {
+		p, fakes := open(t, 1)
+		db := connpool.New(p, 1, "BEGIN")
+		c, err := db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		script := strings.Repeat("INSERT INTO t VALUES (1, 'a; b');\n", statements)
+		if err := c.Script(t.Context(), script); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Script(t.Context(), script); err != nil {
+			t.Fatal(err)
+		}
+		var ran string
+		for _, s := range fakes[0].log {
+			ran += strings.TrimPrefix(s, "script ")
+		}
+		if ran != script+script {
+			t.Errorf("%d statements: what ran is not the script, twice", statements)
+		}
+		return fakes[0].copied
+	}
+	short, long := copied(1000), copied(4000)
+	if growth := float64(long) / float64(short); growth > 4.5 {
+		t.Errorf("4 times the statements: %.1f times the bytes copied", growth)
+	}
+}
+
+// TestScriptStopsAtAnError expects nothing to run after a piece that failed.
+func TestScriptStopsAtAnError(t *testing.T) {
+	p, fakes := open(t, 1)
+	db := connpool.New(p, 1, "BEGIN")
+	broken := errors.New("broken")
+	first := strings.Repeat("x", 5000) + ";"
+	fakes[0].fail["script "+first] = broken
+	if err := db.Script(t.Context(), first+"SELECT 2;"); !errors.Is(err, broken) {
+		t.Errorf("Script: %v, want the error of its first piece", err)
+	}
+	if len(fakes[0].log) != 1 {
+		t.Errorf("%d pieces ran, want only the one that failed", len(fakes[0].log))
+	}
+}
+
 func TestInterrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -570,23 +627,5 @@ func TestInterruptBackgroundIsFree(t *testing.T) {
 	interrupt := func() { t.Error("interrupted") }
 	if n := testing.AllocsPerRun(100, func() { connpool.Interrupt(context.Background(), interrupt)() }); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-func TestTrimScript(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                          "",
-		" \n;; ":                    "",
-		"SELECT 1; ":                "SELECT 1; ",
-		"-- a; b\n  SELECT 1":       "SELECT 1",
-		"/* a\n; b */;\tSELECT '/*": "SELECT '/*",
-		"-- only a comment":         "",
-		"/* never closed":           "",
-		"/*/ SELECT 1 */ SELECT 2":  "SELECT 2",
-		"-1":                        "-1",
-	} {
-		if got := connpool.TrimScript(in); got != want {
-			t.Errorf("TrimScript(%q) = %q, want %q", in, got, want)
-		}
 	}
 }

@@ -25,6 +25,7 @@ type Conn interface {
 	Guard(ctx context.Context) (release func())
 
 	// Script runs the statements of sql one after the other, discarding rows.
+	// A long script comes in pieces: see [driver.ScriptPieces].
 	Script(sql string) error
 
 	// Run runs one statement that takes nothing, gives nothing and comes
@@ -104,6 +105,15 @@ func (s *session) unguard() {
 	}
 }
 
+func (s *session) script(sql string) error {
+	for piece := range driver.ScriptPieces(sql) {
+		if err := s.Script(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // take takes a connection, guarded by ctx.
 func (d *db) take(ctx context.Context) (*session, error) {
 	c, err := d.pool.Take(ctx)
@@ -135,7 +145,7 @@ func (d *db) with(ctx context.Context, f func(*session) error) error {
 }
 
 func (d *db) Script(ctx context.Context, sql string) error {
-	return d.with(ctx, func(s *session) error { return s.Script(sql) })
+	return d.with(ctx, func(s *session) error { return s.script(sql) })
 }
 
 func (d *db) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
@@ -192,7 +202,7 @@ func (c *conn) Script(ctx context.Context, sql string) error {
 	if err := c.on.guard(ctx); err != nil {
 		return err
 	}
-	return c.on.Script(sql)
+	return c.on.script(sql)
 }
 
 func (c *conn) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {

@@ -15,6 +15,7 @@ const intTable = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)"
 func statementChecks() []Check {
 	return []Check{
 		{Name: "statements/script", Test: scripts},
+		{Name: "statements/long script", Test: longScript},
 		{Name: "statements/script that ends in a comment", Key: "script=trailing comment", Test: trailingComment},
 		{Name: "statements/ranges of rows", Test: ranges},
 		{Name: "statements/many rows per execution", Test: manyRows},

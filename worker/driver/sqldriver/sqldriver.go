@@ -27,7 +27,8 @@ type Library struct {
 	Code func(err error) int
 
 	// Script runs many statements on one connection of the library, for a
-	// library whose ExecContext takes only one; nil otherwise.
+	// library whose ExecContext takes only one; nil otherwise. A long script
+	// comes in pieces: see [contract.ScriptPieces].
 	Script func(ctx context.Context, conn driver.Conn, sql string) error
 
 	// Prepared is what the context of a prepared statement must pass through for
@@ -144,11 +145,9 @@ func (p *pool) Conn(ctx context.Context) (contract.Conn, error) {
 	return c, nil
 }
 
+// Script takes a connection, since a script may begin a transaction in one piece
+// and end it in another.
 func (p *pool) Script(ctx context.Context, sql string) error {
-	if p.lib.Script == nil {
-		_, err := p.db.ExecContext(p.lib.context(ctx), sql)
-		return p.lib.wrap(err)
-	}
 	c, err := p.take(ctx)
 	if err != nil {
 		return err
@@ -172,13 +171,21 @@ type conn struct {
 }
 
 func (c *conn) Script(ctx context.Context, sql string) error {
-	if c.lib.Script == nil {
-		_, err := c.c.ExecContext(c.lib.context(ctx), sql)
-		return c.lib.wrap(err)
+	ctx = c.lib.context(ctx)
+	for piece := range contract.ScriptPieces(sql) {
+		if err := c.script(ctx, piece); err != nil {
+			return c.lib.wrap(err)
+		}
 	}
-	return c.lib.wrap(c.c.Raw(func(dc any) error {
-		return c.lib.Script(c.lib.context(ctx), unwrap(dc.(driver.Conn)), sql)
-	}))
+	return nil
+}
+
+func (c *conn) script(ctx context.Context, sql string) error {
+	if c.lib.Script == nil {
+		_, err := c.c.ExecContext(ctx, sql)
+		return err
+	}
+	return c.c.Raw(func(dc any) error { return c.lib.Script(ctx, unwrap(dc.(driver.Conn)), sql) })
 }
 
 func (c *conn) Begin(ctx context.Context) (contract.Tx, error) {

@@ -1,0 +1,78 @@
+package drivertest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// dump is a script as of a dump: a transaction of n INSERTs, each with what
+// could be taken for the end of a statement, and a trigger.
+func dump(n int) string {
+	var s strings.Builder
+	s.WriteString("CREATE TABLE d (id INTEGER PRIMARY KEY, s TEXT);\nCREATE TABLE log (n INTEGER);\nBEGIN;\n")
+	for i := range n {
+		fmt.Fprintf(&s, "INSERT INTO d VALUES (%d, 'a;''b'); -- row; %d\n/* ; */", i, i)
+		if i == n/2 {
+			s.WriteString("CREATE TRIGGER tr AFTER INSERT ON d BEGIN INSERT INTO log VALUES (CASE new.id WHEN -1 THEN 0 ELSE new.id END); END;\n")
+		}
+	}
+	s.WriteString("COMMIT;")
+	return s.String()
+}
+
+// longScript runs scripts of some 60 and 240 KB: every statement once, in one
+// transaction, and with memory in proportion. Libraries that copy the rest of a
+// script for each of its statements need 16 times as much for the second one.
+func longScript(ctx context.Context, d driver.Driver, dir string) error {
+	const n, times = 1000, 4
+	run := func(n int) (allocated uint64, err error) {
+		err = with(ctx, d, dir, nil, "DROP TABLE IF EXISTS d; DROP TABLE IF EXISTS log", func(x *db) error {
+			script := dump(n)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if err := x.Script(ctx, script); err != nil {
+				return err
+			}
+			runtime.ReadMemStats(&after)
+			allocated = after.TotalAlloc - before.TotalAlloc
+			got, err := rows(ctx, x, "SELECT count(*), sum(id), (SELECT count(*) FROM log) FROM d WHERE s = 'a;''b'", columns(driver.Int, driver.Int, driver.Int)...)
+			if err != nil {
+				return err
+			}
+			return diff(got, [][]any{{int64(n), int64(n) * int64(n-1) / 2, int64(n/2 - 1)}})
+		})
+		return allocated, err
+	}
+	short, err := run(n)
+	if err != nil {
+		return err
+	}
+	long, err := run(times * n)
+	if err != nil {
+		return err
+	}
+	if long > 2*times*short+1<<20 {
+		return fmt.Errorf("a script %d times as long: %d bytes allocated instead of %d, %.1f times as many", times, long, short, float64(long)/float64(short))
+	}
+	return nil
+}
+
+// BenchmarkScript runs scripts of which each is four times as long as the last.
+func BenchmarkScript(b *testing.B, d driver.Driver) {
+	for _, n := range []int{1000, 4000, 16000} {
+		script := dump(n)
+		b.Run(fmt.Sprintf("%d KB", len(script)/1000), func(b *testing.B) {
+			b.SetBytes(int64(len(script)))
+			for b.Loop() {
+				if err := with(b.Context(), d, b.TempDir(), driver.Settings{"journal_mode": "memory", "synchronous": "off"}, script, func(*db) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

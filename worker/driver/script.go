@@ -1,0 +1,154 @@
+package driver
+
+import (
+	"iter"
+	"strings"
+)
+
+// scriptPiece is how much of a script a library is given at once. Some copy the
+// rest of what they are given for each statement.
+const scriptPiece = 4 << 10
+
+// ScriptPieces cuts a script into pieces of whole statements, in order: as many
+// as fit into 4 KiB, at least one. A library that copies the rest of a script for
+// each of its statements then takes time in proportion to the script's length, not
+// to its square. What follows the last statement, a comment say, goes with it.
+func ScriptPieces(sql string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(sql) > scriptPiece {
+			n := StatementLen(sql)
+			for n < len(sql) {
+				next := StatementLen(sql[n:])
+				if n+next > scriptPiece && TrimScript(sql[n:]) != "" {
+					break
+				}
+				n += next
+			}
+			if !yield(sql[:n]) {
+				return
+			}
+			sql = sql[n:]
+		}
+		if sql != "" {
+			yield(sql)
+		}
+	}
+}
+
+// TrimScript cuts white space, comments and empty statements off the front of
+// sql. What is left begins with a statement or is empty, so that a library that
+// prepares one statement after the other never meets an empty one.
+func TrimScript(sql string) string {
+	for sql != "" {
+		n, kind := token(sql)
+		if kind == other {
+			break
+		}
+		sql = sql[n:]
+	}
+	return sql
+}
+
+// StatementLen is the length of the first statement of a script, its semicolon
+// included. Where a statement ends is decided as by
+// https://www.sqlite.org/c3ref/complete.html: at a semicolon; of a CREATE TRIGGER,
+// at one that follows on a semicolon and END.
+func StatementLen(sql string) int {
+	var words [6]string // the first ones, which tell a trigger
+	head := words[:0]
+	end := 0 // tokens seen of the end of a trigger's body: semicolon, END
+	for i := 0; i < len(sql); {
+		n, kind := token(sql[i:])
+		word := sql[i : i+n]
+		i += n
+		switch {
+		case kind == space:
+		case kind == semicolon && (end == 2 || !isTrigger(head)):
+			return i
+		case kind == semicolon:
+			end = 1
+		case end == 1 && strings.EqualFold(word, "END"):
+			end = 2
+		default:
+			end = 0
+			if len(head) < len(words) {
+				head = append(head, word)
+			}
+		}
+	}
+	return len(sql)
+}
+
+// isTrigger reports whether a statement that begins with these words is a
+// CREATE TRIGGER, perhaps explained.
+func isTrigger(head []string) bool {
+	skip := func(words ...string) bool {
+		for _, w := range words {
+			if len(head) > 0 && strings.EqualFold(head[0], w) {
+				head = head[1:]
+				return true
+			}
+		}
+		return false
+	}
+	if skip("EXPLAIN") && skip("QUERY") {
+		skip("PLAN")
+	}
+	if !skip("CREATE") {
+		return false
+	}
+	skip("TEMP", "TEMPORARY")
+	return skip("TRIGGER")
+}
+
+// The kinds of tokens.
+const (
+	space = iota // and comments
+	semicolon
+	other
+)
+
+// token is the length of the token that sql begins with.
+func token(sql string) (n, kind int) {
+	switch c := sql[0]; {
+	case c == ';':
+		return 1, semicolon
+	case isSpace(c):
+		for n < len(sql) && isSpace(sql[n]) {
+			n++
+		}
+		return n, space
+	case strings.HasPrefix(sql, byteOrderMark):
+		return len(byteOrderMark), space
+	case strings.HasPrefix(sql, "--"):
+		return until(sql, 2, "\n"), space
+	case strings.HasPrefix(sql, "/*"):
+		return until(sql, 2, "*/"), space
+	case c == '\'' || c == '"' || c == '`':
+		return until(sql, 1, string(c)), other // a doubled quote is two tokens, to the same end
+	case c == '[':
+		return until(sql, 1, "]"), other
+	case !inWord(c):
+		return 1, other
+	}
+	for n < len(sql) && inWord(sql[n]) {
+		n++
+	}
+	return n, other
+}
+
+// until is the length of sql up to the end of what stop closes.
+func until(sql string, from int, stop string) int {
+	if i := strings.Index(sql[from:], stop); i >= 0 {
+		return from + i + len(stop)
+	}
+	return len(sql)
+}
+
+const byteOrderMark = "\xef\xbb\xbf"
+
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+func inWord(c byte) bool {
+	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}

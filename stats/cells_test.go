@@ -121,11 +121,11 @@ func TestChecksumsMustAgree(t *testing.T) {
 		for i, sum := range of {
 			l.add("simple", fmt.Sprint("d", i), nil, "query=10", "other=10")
 			for round := 1; round <= 6; round++ {
-				l.trial(i+1, round).Samples[0].Checksum = sum
+				l.trial(i+1, round).Samples[0].Checksum = strings.Repeat(sum, 64)
 			}
 		}
-		if of[0] == "x" {
-			l.trial(1, 4).Samples[0].Checksum = "y"
+		if of[0] == "e" {
+			l.trial(1, 4).Samples[0].Checksum = strings.Repeat("f", 64)
 		}
 		return l.outcomes()
 	}
@@ -141,7 +141,39 @@ func TestChecksumsMustAgree(t *testing.T) {
 	check("one differs", sums("a", "b", "a"), result.OK, result.Wrong, result.OK)
 	check("no majority", sums("a", "b"), result.Wrong, result.Wrong)
 	check("one has none", sums("a", "", "a"), result.OK, result.OK, result.OK)
-	check("one differs from itself", sums("x", "x", "x"), result.Wrong, result.OK, result.OK)
+	check("one differs from itself", sums("e", "e", "e"), result.Wrong, result.OK, result.OK)
+}
+
+// A wrong driver beside one right one takes both with it, and the reader is told
+// why and what to do.
+func TestChecksumWords(t *testing.T) {
+	long := func(of string) string { return of + strings.Repeat("0", 64-len(of)) }
+	for _, test := range []struct {
+		drivers, sums []string
+		want          string // of the first driver
+	}{
+		{[]string{"mattn", "modernc"}, []string{long("a"), long("b")},
+			"answer differs from that of modernc, and which of the two is wrong cannot be told from two: add native to the run; checksum a0000000…, b0000000… of modernc"},
+		{[]string{"native@v2", "modernc"}, []string{long("a"), long("b")},
+			"answer differs from that of modernc, and which of the two is wrong cannot be told from two: add ncruces to the run; checksum a0000000…, b0000000… of modernc"},
+		{[]string{"a", "b", "c"}, []string{long("a"), long("b"), long("c")},
+			"answer differs from that of b and c, and no answer is that of more than half of the drivers: add native to the run; checksum a0000000…, b0000000… of b, c0000000… of c"},
+		{[]string{"a", "b", "c"}, []string{long("123456789a"), long("123456789b"), long("123456789b")},
+			"answer differs from that of 2 drivers: checksum 123456789a… instead of 123456789b…"},
+		{[]string{"a", "b"}, []string{"123456789abc", long("123456789abc")},
+			`checksum "123456789abc" is not 64 lower-case hexadecimal digits`},
+	} {
+		var l lab
+		for i, d := range test.drivers {
+			l.add("simple", d, nil, "query=10")
+			for round := 1; round <= 6; round++ {
+				l.trial(i+1, round).Samples[0].Checksum = test.sums[i]
+			}
+		}
+		if o := l.outcomes()[test.drivers[0]]; o.Reason == nil || o.Reason.Message != test.want {
+			t.Errorf("got %+v, want %q", o.Reason, test.want)
+		}
+	}
 }
 
 func TestGroupsAndVariants(t *testing.T) {

@@ -8,58 +8,123 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
-// verifyChecksums makes wrong the cases whose answers are not those of the
-// others. The drivers did the same work, so that their checksums must agree:
-// those of more than half of the drivers are taken for right, and if there are
-// no such, nobody's are.
+// verifyChecksums makes wrong the cases whose answers differ from those of the
+// others. The drivers did the same work, so their checksums must agree: those of
+// more than half of the drivers are taken to be right. If there is no such
+// majority, nobody's are: which driver is wrong cannot be told.
 func (g *Group) verifyChecksums() {
 	for _, phase := range g.phases() {
 		by := map[string][]*Outcome{}
 		var sums []string // in the order of appearance
-		total := 0
 		for _, o := range g.Outcomes {
 			if o.Status != result.OK {
 				continue
 			}
-			var own []string
-			for _, s := range o.samples(phase) {
-				if s.Checksum != "" && !slices.Contains(own, s.Checksum) {
-					own = append(own, s.Checksum)
-				}
-			}
+			own, bad := o.checksums(phase)
 			switch {
+			case bad != "":
+				o.wrong(phase, fmt.Sprintf("checksum %.70q is not 64 lower-case hexadecimal digits", bad))
 			case len(own) > 1:
-				o.wrong(phase, fmt.Sprintf("answers differ from trial to trial: checksums %s and %s", short(own[0]), short(own[1])))
+				o.wrong(phase, fmt.Sprintf("answers differ from trial to trial: checksums %s and %s", short(own[0], own), short(own[1], own)))
 			case len(own) == 1:
-				total++
 				if by[own[0]] == nil {
 					sums = append(sums, own[0])
 				}
 				by[own[0]] = append(by[own[0]], o)
 			}
 		}
-		if len(sums) < 2 {
-			continue
+		if len(sums) > 1 {
+			blame(phase, sums, by)
 		}
-		right := ""
-		for _, s := range sums {
-			if 2*len(by[s]) > total {
-				right = s
-			}
+	}
+}
+
+// checksums lists the different ones of a phase, or returns one that cannot be.
+func (o *Outcome) checksums(phase string) (own []string, bad string) {
+	for _, s := range o.samples(phase) {
+		switch {
+		case s.Checksum == "":
+		case len(s.Checksum) != 64 || strings.Trim(s.Checksum, "0123456789abcdef") != "":
+			return nil, s.Checksum
+		case !slices.Contains(own, s.Checksum):
+			own = append(own, s.Checksum)
 		}
-		for _, s := range sums {
-			for _, o := range by[s] {
-				switch {
-				case right == "":
-					o.wrong(phase, fmt.Sprintf("answers of the drivers differ and none is in the majority: checksum %s of %s, others %s",
-						short(s), count(len(by[s]), "driver"), shortOthers(sums, s)))
-				case s != right:
-					o.wrong(phase, fmt.Sprintf("answer differs from that of %s: checksum %s instead of %s",
-						count(len(by[right]), "driver"), short(s), short(right)))
-				}
+	}
+	return own, ""
+}
+
+// blame makes wrong the drivers that are not in the majority, or all of them.
+func blame(phase string, sums []string, by map[string][]*Outcome) {
+	right, total := "", 0
+	for _, s := range sums {
+		total += len(by[s])
+	}
+	for _, s := range sums {
+		if 2*len(by[s]) > total {
+			right = s
+		}
+	}
+	for _, s := range sums {
+		for _, o := range by[s] {
+			switch {
+			case right == "":
+				o.wrong(phase, undecided(o, sums, by))
+			case s != right:
+				o.wrong(phase, fmt.Sprintf("answer differs from that of %s: checksum %s instead of %s",
+					count(len(by[right]), "driver"), short(s, sums), short(right, sums)))
 			}
 		}
 	}
+}
+
+// undecided says that either of them may be right, and how to find out.
+func undecided(o *Outcome, sums []string, by map[string][]*Outcome) string {
+	own := ""
+	for _, s := range sums {
+		if slices.Contains(by[s], o) {
+			own = s
+		}
+	}
+	var others []*Outcome
+	var present, theirs []string
+	for _, s := range sums {
+		for _, other := range by[s] {
+			present = append(present, other.Case.Driver)
+		}
+		if s != own {
+			others = append(others, by[s]...)
+			theirs = append(theirs, fmt.Sprintf("%s of %s", short(s, sums), drivers(by[s])))
+		}
+	}
+	why := "no answer is that of more than half of the drivers"
+	if len(present) == 2 {
+		why = "which of the two is wrong cannot be told from two"
+	}
+	return fmt.Sprintf("answer differs from that of %s, and %s: add %s to the run; checksum %s, %s",
+		drivers(others), why, another(present), short(own, sums), strings.Join(theirs, ", "))
+}
+
+// drivers names a few, and counts many.
+func drivers(list []*Outcome) string {
+	if len(list) > 3 {
+		return count(len(list), "driver")
+	}
+	var names []string
+	for _, o := range list {
+		names = append(names, o.Case.Driver)
+	}
+	return strings.Join(names, " and ")
+}
+
+// another is a driver that can decide: of those that share no code with each
+// other, the first that is not there.
+func another(present []string) string {
+	for _, name := range []string{"native", "modernc", "ncruces"} {
+		if !slices.ContainsFunc(present, func(p string) bool { return p == name || strings.HasPrefix(p, name+"@") }) {
+			return name
+		}
+	}
+	return "another driver"
 }
 
 func (o *Outcome) wrong(phase, message string) {
@@ -75,19 +140,12 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func short(checksum string) string {
-	if len(checksum) > 8 {
-		return checksum[:8] + "…"
-	}
-	return checksum
-}
-
-func shortOthers(sums []string, own string) string {
-	var list []string
-	for _, s := range sums {
-		if s != own {
-			list = append(list, short(s))
+// short is as much of a checksum as tells it from the others: at least 8 digits.
+func short(checksum string, among []string) string {
+	for n := 8; n < len(checksum); n++ {
+		if !slices.ContainsFunc(among, func(s string) bool { return s != checksum && strings.HasPrefix(s, checksum[:n]) }) {
+			return checksum[:n] + "…"
 		}
 	}
-	return strings.Join(list, ", ")
+	return checksum
 }

@@ -50,7 +50,7 @@ func TestCheckSQL(t *testing.T) {
 		"module":    {"CREATE TABLE people (", "CREATE VIRTUAL TABLE people USING ours(", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := workload.Parse("people.yaml", []byte(strings.Replace(peopleFile, tc.old, tc.new, 1)), nil)
+			w, err := workload.Parse("people.yaml", []byte(strings.Replace(peopleFile, tc.old, tc.new, 1)), nil, workload.AllowFiles)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestCheckSQL(t *testing.T) {
 func TestCheckSQLWritesNoFile(t *testing.T) {
 	for _, script := range []string{"ATTACH 'other.db' AS other", "VACUUM INTO 'other.db'"} {
 		t.Chdir(t.TempDir())
-		w, err := workload.Parse("people.yaml", []byte(strings.Replace(peopleFile, "CREATE INDEX by_name ON people(name)", script, 1)), nil)
+		w, err := workload.Parse("people.yaml", []byte(strings.Replace(peopleFile, "CREATE INDEX by_name ON people(name)", script, 1)), nil, workload.AllowFiles)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,6 +31,7 @@ const (
 	executes   reach = "runs code that it names"
 	writes     reach = "names what is written to"
 	overwrites reach = "lets data be overwritten"
+	reachesOut reach = "lets a workload reach other files"
 )
 
 // reaches classifies every flag of every command. A flag that is missing here is
@@ -50,6 +51,8 @@ var reaches = map[string]reach{
 
 	"clear": overwrites,
 	"force": overwrites,
+
+	"allow-files": reachesOut,
 
 	"as-published": harmless,
 	"batch":        harmless,
@@ -83,7 +86,7 @@ var reaches = map[string]reach{
 	"trial-limit":  harmless,
 	"txlock":       harmless,
 	"vacuum":       harmless,
-	"workloads":    harmless, // whose SQL is kept to its own database
+	"workloads":    harmless, // their SQL is kept to its own database
 	"writes":       harmless,
 	"yaml":         harmless,
 }

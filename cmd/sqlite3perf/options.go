@@ -29,6 +29,7 @@ type runOptions struct {
 	flags      *pflag.FlagSet
 	drivers    []string
 	workloads  []string
+	allowFiles bool
 	set        []string
 	dsn        string
 	param      []string
@@ -54,6 +55,7 @@ func addStoreFlag(f *pflag.FlagSet, value *string) {
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, ./my-worker (default: all that are not optional)")
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ",")+")")
+	addAllowFilesFlag(f, &o.allowFiles)
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value...]`; several values make a matrix (repeatable)")
 	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
 	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value...]`; several values make a matrix (repeatable)")
@@ -202,9 +204,9 @@ func (o *runOptions) checkWorkloads(r *request) error {
 	}
 	seen := map[string]bool{}
 	for _, name := range names {
-		w, err := workload.Load(name)
+		w, err := loadWorkload(name, o.allowFiles)
 		if err != nil {
-			return usageError{err}
+			return err
 		}
 		if seen[w.Name] {
 			return usagef("workload %s is named twice", w.Name)

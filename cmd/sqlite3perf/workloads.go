@@ -1,20 +1,23 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
 func workloadsCommand(env *environment) *cobra.Command {
-	var language, schema, source bool
+	var language, schema, source, allowFiles bool
 	cmd := &cobra.Command{
 		Use:   "workloads [NAME or FILE]",
 		Short: "List the built-in workloads, or explain and check one",
@@ -36,9 +39,9 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 			case len(args) == 0:
 				return listWorkloads(env.stdout)
 			}
-			w, err := workload.Load(args[0])
+			w, err := loadWorkload(args[0], allowFiles)
 			if err != nil {
-				return usageError{err}
+				return err
 			}
 			if source {
 				text, err := standalone(w)
@@ -61,7 +64,29 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 	cmd.Flags().BoolVar(&language, "language", false, "list what a workload file may say: generators, checks, phases")
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of workload files, for an editor")
 	cmd.Flags().BoolVar(&source, "yaml", false, "print the workload's file")
+	addAllowFilesFlag(cmd.Flags(), &allowFiles)
 	return cmd
+}
+
+func addAllowFilesFlag(f *pflag.FlagSet, value *bool) {
+	f.BoolVar(value, "allow-files", false, "let the SQL of workload files reach other files than its own database: ATTACH, VACUUM INTO, …")
+}
+
+// loadWorkload reads a built-in workload or a file.
+func loadWorkload(name string, allowFiles bool) (*workload.Workload, error) {
+	var options []workload.Option
+	if allowFiles {
+		options = append(options, workload.AllowFiles)
+	}
+	w, err := workload.Load(name, options...)
+	var problems workload.Problems
+	if errors.As(err, &problems) && slices.ContainsFunc(problems, func(p workload.Problem) bool { return p.Outside }) {
+		return nil, usagef("%w, or give --allow-files if you trust the workload", err)
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return w, nil
 }
 
 func listWorkloads(out io.Writer) error {

@@ -65,8 +65,8 @@ func (l *loader) phase(n *yaml.Node) {
 	case "http":
 		p.HTTP = l.http(f, p.Name)
 	case "script":
-		p.Script, _ = l.sql(f.get("script"), "script", "VACUUM")
-		if strings.TrimSpace(p.Script) == "" {
+		p.Script, ok = l.sql(f.get("script"), "script", "VACUUM")
+		if ok && strings.TrimSpace(p.Script) == "" {
 			l.errorf(f.get("script"), "script is empty: want SQL, such as VACUUM")
 		}
 		if n := f.get("changes settings"); n != nil {

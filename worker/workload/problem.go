@@ -18,6 +18,9 @@ type Problem struct {
 	File         string
 	Line, Column int    // from 1
 	Message      string // what is wrong, and what to write instead
+
+	// Outside says that SQL reaches other files, which [AllowFiles] lets it.
+	Outside bool
 }
 
 func (p Problem) Error() string {
@@ -42,6 +45,7 @@ type reader struct {
 	problems Problems
 	found    int    // with those seen before
 	note     string // appended to a problem that was not seen before
+	outside  bool   // of the problems that are noted
 }
 
 // err returns the problems as an error, nil if there are none.
@@ -57,7 +61,7 @@ func (r *reader) err() error {
 
 // errorf notes a problem at a node, once.
 func (r *reader) errorf(n *yaml.Node, format string, args ...any) {
-	p := Problem{File: r.file, Line: 1, Column: 1, Message: strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")}
+	p := Problem{File: r.file, Line: 1, Column: 1, Outside: r.outside, Message: strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")}
 	r.found++
 	if n != nil && n.Line > 0 {
 		p.Line, p.Column = n.Line, n.Column

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -122,28 +121,6 @@ func (l *loader) changes(n *yaml.Node) driver.Settings {
 		return nil // which has been told, or there is none
 	}
 	return s
-}
-
-// sql reads SQL, or the name of a file with SQL in it.
-func (l *loader) sql(n *yaml.Node, what, example string) (string, bool) {
-	text, ok := l.text(n, what, example)
-	if !ok {
-		return "", false
-	}
-	name := strings.TrimSpace(text)
-	if !strings.HasSuffix(name, ".sql") || strings.ContainsAny(name, " \t\n;") {
-		return text, true
-	}
-	if l.w.fsys == nil || !fs.ValidPath(name) {
-		l.errorf(n, "%s: cannot open the file %q: want a file beside the workload's, or below", what, name)
-		return "", false
-	}
-	data, err := fs.ReadFile(l.w.fsys, name)
-	if err != nil {
-		l.errorf(n, "%s: cannot read the file %q: want a file beside the workload's, or below", what, name)
-		return "", false
-	}
-	return string(data), true
 }
 
 // readRows reads the data sets, parents first.

@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +46,9 @@ type Workload struct {
 	fsys   fs.FS
 	source []byte
 	root   *fields
+
+	files   bool                  // SQL may reach other files than its own database
+	scripts map[*yaml.Node]script // SQL that has been read
 }
 
 // Values are the values that a parameter takes, one case for each.
@@ -84,41 +85,15 @@ func Builtins() []string {
 	return names
 }
 
-// Load reads a built-in workload by its name, or a file: an argument with a
-// path separator in it, or ending in .yaml or .yml.
-func Load(nameOrPath string) (*Workload, error) {
-	ext := filepath.Ext(nameOrPath)
-	if strings.ContainsRune(nameOrPath, '/') || strings.ContainsRune(nameOrPath, filepath.Separator) || ext == ".yaml" || ext == ".yml" {
-		data, err := os.ReadFile(nameOrPath)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("no workload file %s: want a file that is there, or the name of a built-in workload, such as %s", nameOrPath, Builtins()[0])
-		}
-		if err != nil {
-			var pe *fs.PathError
-			if errors.As(err, &pe) {
-				err = pe.Err
-			}
-			return nil, fmt.Errorf("workload file %s: %w", nameOrPath, err)
-		}
-		return Parse(nameOrPath, data, os.DirFS(filepath.Dir(nameOrPath)))
-	}
-	file := "builtin/" + nameOrPath + ".yaml"
-	data, err := builtin.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("unknown workload %q: %s (a file is given as ./%s.yaml)", nameOrPath, suggest(nameOrPath, Builtins()), nameOrPath)
-	}
-	sub, err := fs.Sub(builtin, "builtin")
-	if err != nil {
-		return nil, err
-	}
-	return Parse(file, data, sub)
-}
-
 // Parse reads and checks a workload. The .sql files that it names are found in
 // fsys; without one there are none. Its error is a [Problems] with everything
 // found to be wrong.
-func Parse(filename string, data []byte, fsys fs.FS) (*Workload, error) {
+func Parse(filename string, data []byte, fsys fs.FS, options ...Option) (*Workload, error) {
 	r := &reader{file: filename}
+	if len(data) > MaxFile {
+		r.errorf(nil, "the file has %d bytes: want at most %d; a long schema goes into a .sql file", len(data), MaxFile)
+		return nil, r.err()
+	}
 	var doc yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	switch err := dec.Decode(&doc); {
@@ -138,7 +113,10 @@ func Parse(filename string, data []byte, fsys fs.FS) (*Workload, error) {
 		r.syntax(err)
 		return nil, r.err()
 	}
-	w := &Workload{file: filename, fsys: fsys, source: data}
+	w := &Workload{file: filename, fsys: fsys, source: data, scripts: map[*yaml.Node]script{}}
+	for _, option := range options {
+		option(w)
+	}
 	w.header(r, doc.Content[0])
 	if w.root == nil {
 		return nil, r.err()

@@ -1,0 +1,113 @@
+package lab_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// reached is what SQLite's authorizer sees a script do outside its database. It
+// denies all of it.
+func reached(t *testing.T, script string) (what []string) {
+	pool, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	pragmas := []string{"temp_store_directory", "data_store_directory", "lock_proxy_file", "writable_schema"}
+	modules := []string{"fts3", "fts4", "fts5", "fts4aux", "fts3tokenize", "fts5vocab", "rtree", "rtree_i32", "geopoly", "dbstat", "vec0"}
+	functions := []string{"load_extension", "readfile", "writefile", "fts3_tokenizer"}
+	err = conn.Raw(func(c any) error {
+		return c.(sqlite.AuthorizerRegisterer).RegisterAuthorizer(func(action sqlite.AuthorizerActionCode, arg1, arg2, _, _ string) sqlite.AuthorizerReturnCode {
+			word := func(list []string, s string) bool { return slices.Contains(list, strings.ToLower(s)) }
+			switch {
+			case action == sqlite3.SQLITE_ATTACH && arg1 != "" && arg1 != ":memory:",
+				action == sqlite3.SQLITE_PRAGMA && word(pragmas, arg1),
+				action == sqlite3.SQLITE_CREATE_VTABLE && !word(modules, arg2),
+				action == sqlite3.SQLITE_FUNCTION && word(functions, arg2):
+				what = append(what, arg1+" "+arg2)
+				return sqlite.AuthorizerDeny
+			case action == sqlite3.SQLITE_RECURSIVE: // which may have no end
+				return sqlite.AuthorizerDeny
+			}
+			return sqlite.AuthorizerOK
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = conn.ExecContext(ctx, script)
+	return what
+}
+
+// FuzzReach holds the loader, which reads SQL by its tokens, against SQLite: what
+// SQLite is asked to do outside of the database, the loader has refused.
+func FuzzReach(f *testing.F) {
+	for _, s := range []string{
+		"SELECT $a('); ATTACH 'x' AS y; --')", "SELECT 1;\v \vATTACH 'x' AS y", "\uFEFFATTACH 'x' AS y",
+		"/*/ */ATTACH 'x' AS y", "SELECT x'00'';ATTACH'x'AS y", "PRAGMA\"main\".'temp_store_directory'='x'",
+		"VACUUM main INTO 'x'", "CREATE VIRTUAL TABLE [a] USING\"csv\"(b)", "SELECT[load_extension]('x')",
+		"SELECT 1--\r;\nATTACH 'x' AS y", "SELECT 1e;ATTACH 'x' AS y", "CREATE TABLE t(a);CREATE TRIGGER u AFTER INSERT ON t BEGIN SELECT ';'; END;ATTACH 'x' AS y",
+		"SELECT \";ATTACH 'x' AS y;\"", "SELECT `;ATTACH 'x' AS y;`", "SELECT #a; ATTACH 'x' AS y", "EXPLAIN ATTACH 'x' AS y; VACUUM",
+		"SELECT 1 /* ATTACH 'x' AS y", "SELECT 1 -> '$.a'; ATTACH DATABASE 'x' AS y", "ATTACH ':memory:' AS a; ATTACH '' AS b",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, script string) {
+		holdAgainstSQLite(t, script)
+	})
+}
+
+// holdAgainstSQLite reports whether the script reaches out, as SQLite sees it.
+func holdAgainstSQLite(t *testing.T, script string) bool {
+	what := reached(t, script)
+	_, err := workload.Parse("x.yaml", []byte("name: x\nphases: [{name: p, script: x.sql}]\n"), fstest.MapFS{"x.sql": {Data: []byte(script)}})
+	var problems workload.Problems
+	refused := errors.As(err, &problems) && slices.ContainsFunc(problems, func(p workload.Problem) bool { return p.Outside })
+	if len(what) > 0 && !refused && !strings.Contains(strings.ToUpper(script), "EXPLAIN") { // which executes nothing
+		t.Errorf("%q does %q and is let through (%v)", script, what, err)
+	}
+	return len(what) > 0
+}
+
+// TestReach does what FuzzReach does with scripts made of pieces at which readers
+// of SQL differ.
+func TestReach(t *testing.T) {
+	pieces := []string{
+		"ATTACH 'x' AS y", "attach database\"x\"as y", "VACUUM INTO 'x'", "PRAGMA temp_store_directory='x'", "SELECT load_extension('x')",
+		"CREATE VIRTUAL TABLE v USING csv(a)", "SELECT 1", "SELECT", "'", "\"", "`", "[", "]", "--", "/*", "*/", "/", "*", ";", ";", ";", "\n", "\r",
+		"\v", "\f", " ", " ", "x'00'", "x'", "$a(", ")", "$a", ":a", "@a::b", "#", "?1", "?", "\uFEFF", "\u00a0", "\x00", "\\", "1e", "0x", "1.", "->", "||", "a", "''",
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	reaching := 0
+	for range 3000 {
+		var script strings.Builder
+		for range 1 + random.IntN(8) {
+			script.WriteString(pieces[random.IntN(len(pieces))])
+		}
+		if holdAgainstSQLite(t, script.String()) {
+			reaching++
+		}
+	}
+	if reaching < 100 {
+		t.Errorf("%d scripts reach out: too few to show anything", reaching)
+	}
+}

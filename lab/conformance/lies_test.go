@@ -2,23 +2,214 @@ package conformance_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"os"
+	"strings"
+	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// told runs a true worker and passes its answers on, changed by the lie.
-func told(lie string, d driver.Driver) {
-	r, w := io.Pipe()
-	go func() {
-		lines := bufio.NewScanner(r)
-		lines.Buffer(nil, 16<<20)
-		for lines.Scan() {
-			_, _ = os.Stdout.Write(append(lines.Bytes(), '\n'))
+// answer is one line of a worker, as JSON has it.
+type answer map[string]any
+
+func (a answer) is(typ, phase string) bool {
+	if a["type"] != typ {
+		return false
+	}
+	s, _ := a["sample"].(map[string]any)
+	return s == nil || phase == "" || s["phase"] == phase
+}
+
+// lie is what a worker says otherwise than it is, and what names it.
+type lie struct {
+	check string                         // that finds it
+	words string                         // of the check's failure
+	tell  func(a answer) (told []answer) // nil: the answer is left out
+	exit  int                            // status of the process
+	junk  string                         // written before the first answer
+}
+
+// sample changes a key of a phase's sample. A nil value takes it away.
+func sample(phase, key string, change func(old any) any) func(answer) []answer {
+	return func(a answer) []answer {
+		if a.is("sample", phase) && a["sample"] != nil {
+			s := a["sample"].(map[string]any)
+			if v := change(s[key]); v == nil {
+				delete(s, key)
+			} else {
+				s[key] = v
+			}
 		}
+		return []answer{a}
+	}
+}
+
+// to is a value whatever it was.
+func to(v any) func(any) any { return func(any) any { return v } }
+
+// times multiplies a number.
+func times(n float64) func(any) any { return func(old any) any { return int64(old.(float64) * n) } }
+
+// latencyOf changes a key of the first operation's latency in the mix.
+func latencyOf(key string, change func(any) any) func(answer) []answer {
+	return sample("mix", "latency", func(old any) any {
+		list := old.([]any)
+		l := list[0].(map[string]any)
+		if v := change(l[key]); v == nil {
+			delete(l, key)
+		} else {
+			l[key] = v
+		}
+		return list
+	})
+}
+
+// without leaves out answers of a type.
+func without(typ, phase string) func(answer) []answer {
+	return func(a answer) []answer {
+		if a.is(typ, phase) {
+			return nil
+		}
+		return []answer{a}
+	}
+}
+
+// connections changes the connections of a proof.
+func connections(change func([]any) []any) func(answer) []answer {
+	return func(a answer) []answer {
+		if p, ok := a["proof"].(map[string]any); ok && a["type"] == "ready" {
+			p["connections"] = change(p["connections"].([]any))
+		}
+		return []answer{a}
+	}
+}
+
+const (
+	aMix     = "mix/operations and their order"
+	anInsert = "insert/transaction: one"
+	aQuery   = "query/each way"
+)
+
+var lies = map[string]lie{
+	"thousand times the operations":  {check: aMix, words: "phase mix: operations is 500000: want 500, its count", tell: sample("mix", "operations", times(1000))},
+	"fewer operations":               {check: aMix, words: "phase mix: operations is 250: want 500", tell: sample("mix", "operations", times(0.5))},
+	"operations of an insert":        {check: anInsert, words: "phase insert: operations is", tell: sample("insert", "operations", to(1))},
+	"seven rows":                     {check: anInsert, words: "phase insert: rows is 7: expected 1010", tell: sample("insert", "rows", to(7))},
+	"rows of a query":                {check: aQuery, words: "phase once: rows is", tell: sample("once", "rows", times(2))},
+	"a nanosecond":                   {check: aMix, words: "phase mix: wall_ns is 1: want at least", tell: sample("mix", "wall_ns", to(1))},
+	"a nanosecond for an insert":     {check: anInsert, words: "phase insert: wall_ns is 1: want at least", tell: sample("insert", "wall_ns", to(1))},
+	"an hour":                        {check: aMix, words: "phase mix: wall_ns is 3600000000000", tell: sample("mix", "wall_ns", to(int64(3600e9)))},
+	"less than the duration":         {check: "mix/duration", words: "phase mix: wall_ns is", tell: sample("mix", "wall_ns", times(0.01))},
+	"negative time":                  {check: aMix, words: "phase mix: wall_ns is -5", tell: sample("mix", "wall_ns", to(-5))},
+	"negative allocations":           {check: aMix, words: "phase mix: allocs is -1: want a number from 0", tell: sample("mix", "allocs", to(-1))},
+	"memory without end":             {check: aMix, words: "phase mix: peak_rss_bytes is", tell: sample("mix", "peak_rss_bytes", to(int64(1)<<60))},
+	"failures without errors":        {check: aMix, words: "phase mix: errors counts 0 in all: want 3", tell: sample("mix", "failed", to(3))},
+	"errors without failures":        {check: aMix, words: "phase mix: errors counts 2 in all: want 0", tell: sample("mix", "errors", to([]any{map[string]any{"code": 5, "name": "SQLITE_BUSY", "count": 2, "wait_ns": 1}}))},
+	"retries that are not asked for": {check: aMix, words: "phase mix: retries is 9: want at most 0", tell: sample("mix", "retries", to(9))},
+	"no latency":                     {check: aMix, words: "phase mix: latency has 0 entries: want 3, of read, add, move", tell: sample("mix", "latency", to(nil))},
+	"no histogram":                   {check: aMix, words: "phase mix: latency[0].histogram", tell: latencyOf("histogram", to(nil))},
+	"a broken histogram":             {check: aMix, words: "phase mix: latency[0].histogram cannot be read", tell: latencyOf("histogram", to("HISTFAAAAA"))},
+	"a truncated histogram":          {check: aMix, words: "phase mix: latency[0].histogram", tell: latencyOf("histogram", func(h any) any { return h.(string)[:len(h.(string))/2] })},
+	"another count":                  {check: aMix, words: "phase mix: latency[0].count is 342: want 341, as the seed chooses", tell: latencyOf("count", func(n any) any { return n.(float64) + 1 })},
+	"another operation":              {check: aMix, words: `phase mix: latency[0].operation is "write": want "read"`, tell: latencyOf("operation", to("write"))},
+	"no checksum":                    {check: aQuery, words: "phase once: checksum is missing: want 64 lower-case hexadecimal digits", tell: sample("once", "checksum", to(nil))},
+	"no checksum of a mix":           {check: aMix, words: "phase mix: checksum is missing", tell: sample("mix", "checksum", to(nil))},
+	"a truncated checksum":           {check: aQuery, words: "of 12 characters: want 64 lower-case hexadecimal digits", tell: sample("once", "checksum", func(s any) any { return s.(string)[:12] })},
+	"an upper-case checksum":         {check: aQuery, words: "want 64 lower-case hexadecimal digits", tell: sample("once", "checksum", func(s any) any { return strings.ToUpper(s.(string)) })},
+	"another checksum":               {check: aQuery, words: "phase once: checksum is", tell: sample("once", "checksum", to(strings.Repeat("0", 64)))},
+	"another checksum of a mix":      {check: aMix, words: "phase mix: sample.checksum is 000", tell: sample("mix", "checksum", to(strings.Repeat("0", 64)))},
+	"CPU time of a hundred cores":    {check: aMix, words: "user_ns and system_ns are", tell: sample("mix", "user_ns", to(int64(900e9)))},
+	"another phase":                  {check: aQuery, words: "a sample of another phase", tell: sample("once", "phase", to("twice"))},
+	"a phase too few":                {check: aQuery, words: `began phase "for-each" before it sent the sample of "once"`, tell: without("sample", "once")},
+	"the last phase is left out":     {check: aQuery, words: "measured", tell: without("sample", "empty")},
+	"ready twice": {check: aQuery, words: `answered "ready" twice`, tell: func(a answer) []answer {
+		if a["type"] == "ready" {
+			return []answer{a, a}
+		}
+		return []answer{a}
+	}},
+	"no settings after the phases": {check: aQuery, words: "settings", tell: without("settings", "")},
+	"a proof too few":              {check: "settings/pool_size=4", words: "proves the settings of 3 connections, with a pool of 4", tell: connections(func(c []any) []any { return c[:3] })},
+	"a proof without a setting": {check: "settings/synchronous=off", words: "synchronous", tell: connections(func(c []any) []any {
+		delete(c[0].(map[string]any), "synchronous")
+		return c
+	})},
+	"another type":             {check: aQuery, words: `answered "hello" before "ready"`, tell: func(a answer) []answer { return []answer{{"type": "hello"}} }},
+	"exits badly":              {check: aQuery, words: "exit status 3", exit: 3},
+	"a line that is no answer": {check: aQuery, words: "not understood", junk: "Loading …"},
+}
+
+// A worker that lies is found out, in words that name the lie.
+func TestLies(t *testing.T) {
+	for name, l := range lies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := as(t, "none")
+			s.Worker = as(t, name).Worker
+			got := failures(t, s, func(check string) bool { return check == l.check })
+			if words := got[l.check]; !strings.Contains(words, l.words) {
+				t.Errorf("%s: %q: want %q", l.check, words, l.words)
+			}
+		})
+	}
+}
+
+// told runs a true worker and passes its answers on, changed by the lie. What is
+// said before the first check is left as it is.
+func told(name string, d driver.Driver) {
+	l, ok := lies[name]
+	if !ok {
+		panic("no lie " + name)
+	}
+	request, err := bufio.NewReader(os.Stdin).ReadBytes('\n')
+	if err != nil {
+		os.Exit(9)
+	}
+	first := bytes.Contains(request, []byte(`"smoke"`)) || bytes.Contains(request, []byte(`"describe"`))
+	r, w := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pass(r, l, first)
 	}()
-	_ = worker.Serve(context.Background(), d, os.Stdin, w)
+	stays, _ := io.Pipe() // the lab is there to the end
+	err = worker.Serve(context.Background(), d, io.MultiReader(bytes.NewReader(request), stays), w)
+	w.Close()
+	<-done
+	if err != nil {
+		os.Exit(9)
+	}
+	if !first {
+		os.Exit(l.exit)
+	}
+}
+
+// pass copies answers, with the lie unless they are to be true.
+func pass(r io.Reader, l lie, honest bool) {
+	out := json.NewEncoder(os.Stdout)
+	if l.junk != "" && !honest {
+		_, _ = os.Stdout.WriteString(l.junk + "\n")
+	}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var a answer
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			os.Exit(9)
+		}
+		list := []answer{a}
+		if !honest && l.tell != nil {
+			list = l.tell(a)
+		}
+		for _, a := range list {
+			if err := out.Encode(a); err != nil {
+				os.Exit(9)
+			}
+		}
+	}
 }

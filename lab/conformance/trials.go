@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
-// simplest is what every worker must be able to do.
+// simplest is little work, for checks that are not about the work.
 const simplest = `
 name: simplest
 schema: CREATE TABLE t (id INTEGER PRIMARY KEY)
@@ -87,6 +87,11 @@ func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) 
 	if t.Status != result.OK {
 		return nil, nil, ended(t)
 	}
+	// A run goes on in spite of doubts; a worker that gives rise to them does not
+	// keep its promises.
+	for _, w := range t.Warnings {
+		return nil, nil, fmt.Errorf("phase %s: %s", w.Phase, w.Message)
+	}
 	return c, t, nil
 }
 
@@ -103,8 +108,16 @@ func ended(t *result.Trial) error {
 	return err
 }
 
+// smoke is run before all checks, since none can be made without it.
 func smoke(ctx context.Context, s *Subject) error {
-	_, _, err := s.trial(ctx, simplest, nil)
+	_, _, err := s.trial(ctx, `
+name: smoke
+schema: CREATE TABLE smoke (id INTEGER PRIMARY KEY)
+rows:
+  smoke: {count: 1, columns: {id: serial}}
+phases:
+  - {name: insert, insert: smoke}
+`, nil)
 	return err
 }
 

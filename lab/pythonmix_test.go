@@ -170,7 +170,7 @@ func TestPythonWorkerCannot(t *testing.T) {
 		"there":     {func(r *worker.Request) { r.Path = there }, "path", "there.db exists already"},
 		"generator": {func(r *worker.Request) { r.Plan = &bad }, "unsupported", `no generator of kind 'oracle'`},
 		"columns":   {func(r *worker.Request) { r.Plan = &narrow }, "error", "declared: SELECT"},
-		"phase":     {func(r *worker.Request) { r.Plan = &empty }, "unsupported", "runs no"},
+		"phase":     {func(r *worker.Request) { r.Plan = &empty }, "plan", "want exactly one of insert"},
 		"setting":   {func(r *worker.Request) { r.Settings = driver.Settings{"shape": "round"} }, "setting", "shape"},
 		"pipeline": {func(r *worker.Request) {
 			r.Type, r.Path, r.Job = worker.TypeJob, there, &job.Job{Bench: &job.Bench{Table: "t", Pipeline: true}}

@@ -237,6 +237,17 @@ func (c *conformance) errorCounts() {
 		c.protocol("errors", "counts %d in all: want %d, as failed says", sum, c.said.Failed)
 	}
 	c.errorList("results", c.said.Results)
+	for i, e := range c.said.Errors {
+		if p := e.Code & 0xff; p != driver.CodeBusy && p != driver.CodeLocked {
+			c.protocol(fmt.Sprintf("errors[%d].code", i), "is %d: want one of a lock, any other error ends the trial", e.Code)
+		}
+	}
+	for i, e := range c.said.Results {
+		declared := func(o workload.Operation) bool { return o.IsResult(e.Code, true) }
+		if c.phase.Mix != nil && !slices.ContainsFunc(c.phase.Mix.Operations, declared) {
+			c.protocol(fmt.Sprintf("results[%d].code", i), "is %d: want one that an operation declares", e.Code)
+		}
+	}
 }
 
 // errorList adds up a list of errors. Their names are the lab's.
@@ -312,6 +323,10 @@ func (c *conformance) latency(i int, name string) {
 	}
 	if l.EndedEarly < 0 || l.EndedEarly > max(l.Count-l.Failed, 0) {
 		c.protocol(at+".ended_early", "is %d: want at most %d, those that did not fail", l.EndedEarly, l.Count-l.Failed)
+	}
+	if m := c.phase.Mix; m != nil && l.EndedEarly > 0 &&
+		!slices.ContainsFunc(m.Operations[i].Calls, func(call workload.MixCall) bool { return call.IfEmpty != "" }) {
+		c.protocol(at+".ended_early", "is %d: want 0, as no statement of %s has if_empty", l.EndedEarly, name)
 	}
 	c.share(i, at)
 	h, err := latency.Decode(l.Histogram)

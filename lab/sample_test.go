@@ -37,8 +37,8 @@ func samplesOfAll() map[string]struct {
 } {
 	reads := workload.Call{Columns: []driver.ColumnType{{Type: driver.Int}}, Rows: 2}
 	mix := workload.Mix{Clients: 4, Count: 100, Operations: []workload.Operation{
-		{Name: "read", Weight: 9, Calls: []workload.Call{reads}},
-		{Name: "write", Weight: 1, Calls: []workload.Call{{Rows: -1}}},
+		{Name: "read", Weight: 9, Calls: []workload.MixCall{{Call: reads}}},
+		{Name: "write", Weight: 1, Calls: []workload.MixCall{{Call: workload.Call{Rows: -1}}}},
 	}}
 	lasts, rated := mix, mix
 	lasts.Count, lasts.DurationMS = 0, 20
@@ -154,6 +154,9 @@ func TestLies(t *testing.T) {
 		{"mix", func(m *worker.Sample) { m.Failed = -3 }, "protocol", "failed is -3"},
 		{"mix", func(m *worker.Sample) { m.Errors[1].Code = 5 }, "protocol", "errors[1].code is 5, as of an entry before"},
 		{"mix", func(m *worker.Sample) { m.Errors[1].Code = 0 }, "protocol", "errors[1].code is 0"},
+		{"mix", func(m *worker.Sample) { m.Errors[1].Code = 2067 }, "protocol", "errors[1].code is 2067: want one of a lock"},
+		{"mix", func(m *worker.Sample) { m.Results = []result.ErrorCount{{Code: 2067, Count: 1}} }, "protocol", "results[0].code is 2067: want one that an operation declares"},
+		{"mix", func(m *worker.Sample) { m.Latency[0].EndedEarly = 1 }, "protocol", "latency[0].ended_early is 1: want 0, as no statement of read has if_empty"},
 		{"mix", func(m *worker.Sample) { m.Errors[1].Count = -1 }, "protocol", "errors[1].count is -1"},
 		{"mix", func(m *worker.Sample) { m.Errors[1].WaitNS = -1 }, "protocol", "errors[1].wait_ns is -1"},
 		{"mix", func(m *worker.Sample) { m.Retries = 3 }, "protocol", "retries is 3: want at most 0"},

@@ -92,7 +92,7 @@ func CheckSQL(p *workload.Plan) error {
 			for j := range ph.Mix.Operations {
 				o := &ph.Mix.Operations[j]
 				for k := range o.Calls {
-					if e := call(&o.Calls[k]); err == nil && e != nil {
+					if e := call(&o.Calls[k].Call); err == nil && e != nil {
 						err = fmt.Errorf("operation %s: %w", o.Name, e)
 					}
 				}

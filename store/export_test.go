@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Migrations are those there are.
-var Migrations = migrations
+// Schema1 is the first migration.
+var Schema1 = schema1
 
 // Ranges and DataDir are tested with what a test cannot bring about.
 var (

@@ -298,15 +298,38 @@ func (c *checker) mix(at string, m *workload.Mix) {
 		if len(o.Calls) == 0 {
 			c.bad(at+".calls", "is empty: want statements")
 		}
-		for _, j := range o.Mutex {
-			if m.Mutex {
-				c.bad(at+".mutex", "would be waited for for ever: the mix holds it around the operation")
+		if o.Mutex && m.Mutex {
+			c.bad(at+".mutex", "would be waited for forever: the mix holds it around each operation")
+		}
+		for j, code := range o.Results {
+			if !driver.MayBeResult(code) {
+				c.bad(fmt.Sprintf("%s.results[%d]", at, j), "is %d: want a result code that says something about a statement and its data", code)
 			}
-			c.within(at+".mutex", int64(j), 0, int64(len(o.Calls)-1))
 		}
 		for j := range o.Calls {
-			c.call(fmt.Sprintf("%s.calls[%d]", at, j), &o.Calls[j], "")
+			call := &o.Calls[j]
+			at := fmt.Sprintf("%s.calls[%d]", at, j)
+			c.call(at, &call.Call, "")
+			if call.Mutex && (m.Mutex || o.Mutex) {
+				c.bad(at+".mutex", "would be waited for forever: it is held around the operation")
+			}
+			c.ifEmpty(at+".if_empty", call, o.Transaction)
 		}
+	}
+}
+
+// ifEmpty checks how an operation ends where a statement returns no row.
+func (c *checker) ifEmpty(at string, call *workload.MixCall, transaction bool) {
+	words := []string{workload.EmptyStop}
+	if transaction {
+		words = []string{workload.EmptyCommit, workload.EmptyRollback}
+	}
+	switch {
+	case call.IfEmpty == "":
+	case !slices.Contains(words, call.IfEmpty):
+		c.bad(at, "is %q: want %s", call.IfEmpty, strings.Join(words, " or "))
+	case len(call.Columns) == 0:
+		c.bad(at, "is for a statement without columns: want one that returns rows")
 	}
 }
 

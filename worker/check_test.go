@@ -96,10 +96,21 @@ func TestCheckPlan(t *testing.T) {
 		"plan.phases[2].mix.duration_ms":            func(_ *worker.Request, p *workload.Plan) { mix(p).DurationMS = 1 << 60 },
 		"plan.phases[2].mix.gomaxprocs":             func(_ *worker.Request, p *workload.Plan) { mix(p).GOMAXPROCS = -1 },
 		"plan.phases[2].mix.operations[1].mutex would": func(_ *worker.Request, p *workload.Plan) {
-			mix(p).Mutex, mix(p).Operations[1].Mutex = true, []int{1}
+			mix(p).Mutex, mix(p).Operations[1].Mutex = true, true
 		},
-		"plan.phases[2].mix.operations[1].mutex is 2": func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[1].Mutex = []int{2} },
-		"plan.phases[2].mix.retry.attempts":           func(_ *worker.Request, p *workload.Plan) { mix(p).Retry = &workload.Retry{Attempts: 1} },
+		"plan.phases[2].mix.operations[1].calls[1].mutex would be waited for forever": func(_ *worker.Request, p *workload.Plan) {
+			mix(p).Operations[1].Mutex, mix(p).Operations[1].Calls[1].Mutex = true, true
+		},
+		"plan.phases[2].mix.operations[1].results[1] is 5": func(_ *worker.Request, p *workload.Plan) {
+			mix(p).Operations[1].Results = []int{2067, 5}
+		},
+		"plan.phases[2].mix.operations[0].calls[0].if_empty is \"commit\": want stop": func(_ *worker.Request, p *workload.Plan) {
+			mix(p).Operations[0].Calls[0].IfEmpty = workload.EmptyCommit
+		},
+		"plan.phases[2].mix.operations[1].calls[0].if_empty is for a statement without columns": func(_ *worker.Request, p *workload.Plan) {
+			mix(p).Operations[1].Calls[0].IfEmpty = workload.EmptyRollback
+		},
+		"plan.phases[2].mix.retry.attempts": func(_ *worker.Request, p *workload.Plan) { mix(p).Retry = &workload.Retry{Attempts: 1} },
 		"plan.phases[2].mix.retry.backoff_us": func(_ *worker.Request, p *workload.Plan) {
 			mix(p).Retry = &workload.Retry{Attempts: 2, BackoffUS: -1}
 		},

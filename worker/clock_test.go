@@ -19,7 +19,7 @@ func TestMixTimeIsOfItsOperations(t *testing.T) {
 	}
 	f := newFake()
 	p := blog(1, workload.Phase{Name: "mix", Mix: &workload.Mix{Clients: 1, Count: 40_000,
-		Operations: []workload.Operation{{Name: "write", Weight: 1, Calls: []workload.Call{call}}}}})
+		Operations: []workload.Operation{{Name: "write", Weight: 1, Calls: []workload.MixCall{{Call: call}}}}}})
 	s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
 	h, err := latency.Decode(s.Latency[0].Histogram)
 	if err != nil {

@@ -103,7 +103,7 @@ func TestMixMutex(t *testing.T) {
 		}
 		phase := mixOf(workload.Mix{Clients: 8, Count: 200, Mutex: around})
 		if within {
-			phase.Mix.Operations[0].Mutex = []int{0}
+			phase.Mix.Operations[0].Calls[0].Mutex = true
 		}
 		mixSample(t, serve(t, f, trialOf(t, blog(1, phase), driver.Settings{"pool_size": "8"})))
 		return most.Load()

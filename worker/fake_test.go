@@ -26,8 +26,10 @@ type fake struct {
 	pragmas  map[string]string
 	answer   func(sql string, params []any) ([]driver.Row, error)
 	execFail func(sql string, row []any) error
-	open     int  // connections out of the pool
-	quiet    bool // rows to be inserted are not written down
+	limits   map[string]string
+	onTx     func(int) // called with +1 at BEGIN, -1 at the end
+	open     int       // connections out of the pool
+	quiet    bool      // rows to be inserted are not written down
 }
 
 func newFake() *fake {
@@ -41,7 +43,7 @@ func (f *fake) note(format string, args ...any) {
 }
 
 func (f *fake) Info() driver.Info {
-	return driver.Info{Name: "fake", Kind: driver.OtherLanguage, Interface: driver.Direct}
+	return driver.Info{Name: "fake", Kind: driver.OtherLanguage, Interface: driver.Direct, Limits: f.limits}
 }
 
 func (f *fake) Open(_ context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -72,6 +74,9 @@ func (d *fakeDB) Prepare(_ context.Context, st driver.Statement) (driver.Stmt, e
 
 func (d *fakeDB) Begin(context.Context) (driver.Tx, error) {
 	d.note("begin")
+	if d.onTx != nil {
+		d.onTx(1)
+	}
 	return fakeTx{d.fake}, nil
 }
 
@@ -87,8 +92,16 @@ func (c *fakeConn) Close() error {
 type fakeTx struct{ *fake }
 
 func (t fakeTx) Stmt(_ context.Context, st driver.Stmt) (driver.Stmt, error) { return st, nil }
-func (t fakeTx) Commit(context.Context) error                                { t.note("commit"); return nil }
-func (t fakeTx) Rollback(context.Context) error                              { t.note("rollback"); return nil }
+func (t fakeTx) Commit(context.Context) error                                { return t.end("commit") }
+
+func (t fakeTx) end(how string) error {
+	t.note("%s", how)
+	if t.onTx != nil {
+		t.onTx(-1)
+	}
+	return nil
+}
+func (t fakeTx) Rollback(context.Context) error { return t.end("rollback") }
 
 type fakeStmt struct {
 	*fake

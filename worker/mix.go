@@ -16,15 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
-const (
-	// mixChunk is how many operations a client has the parameters of made at
-	// a time.
-	mixChunk = 1 << 13
-
-	// mixVerified is how many operations are run, before the clock starts, to
-	// verify their answers.
-	mixVerified = 1000
-)
+// mixChunk is how many operations a client has the parameters of made at a time.
+const mixChunk = 1 << 13
 
 // mixClient is one client of a mix. Operation number k of the phase is done by
 // client k mod clients, and the client's i-th execution of an operation has the
@@ -40,7 +33,7 @@ type mixClient struct {
 	ops     []mixOp
 
 	order []uint8 // of the chunk: indexes of ops
-	took  []int64 // of the chunk, by operation so far: latency in ns; less than 0: of one that failed
+	took  []int64 // of the chunk, by operation so far: latency in ns
 	next  int64   // number, among the client's own, of the operation after the chunk
 
 	mutex   *sync.Mutex // of the application, common to all clients
@@ -51,8 +44,36 @@ type mixClient struct {
 	system  int64 // likewise
 	rows    int64
 	count   func(driver.Row) error // made once: a closure per operation would be an allocation
-	errors  map[int]*result.ErrorCount
 	err     error
+
+	// Of operations that ended with an error, by its code: those that failed, and
+	// those that declare the error as their result.
+	errors, results errorCounts
+	primaryOnly     bool // the driver reports primary codes only
+}
+
+// errorCounts counts operations by the result code that they ended with.
+type errorCounts map[int]*result.ErrorCount
+
+func (m errorCounts) add(code int, count, waitNS int64) {
+	if m[code] == nil {
+		m[code] = &result.ErrorCount{Code: code, Name: driver.CodeName(code)}
+	}
+	m[code].Count += count
+	m[code].WaitNS += waitNS
+}
+
+func (m errorCounts) merge(other errorCounts) {
+	for code, e := range other {
+		m.add(code, e.Count, e.WaitNS)
+	}
+}
+
+func (m errorCounts) list() (list []result.ErrorCount) {
+	for _, code := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, *m[code])
+	}
+	return list
 }
 
 // mixOp is one of the weighted operations with the parameters of a chunk.
@@ -64,6 +85,7 @@ type mixOp struct {
 	chunk   int // executions in the chunk
 	latency *latency.Histogram
 	failed  int64
+	early   int64 // executions that a statement without rows ended
 	made    int64 // executions whose parameters have been made, this chunk's included
 }
 
@@ -74,8 +96,15 @@ type mixCall struct {
 	batch     *driver.Batch // nil: no parameters
 	reads     bool          // has columns
 	exclusive bool          // under the mutex
+	ends      bool          // the operation, where it returns no row
 	want      int64         // rows; -1: not known
-	*workload.Call
+	*workload.MixCall
+}
+
+// mixClient is a client without connection, statements and operations.
+func (t *trial) mixClient(p *workload.Phase, m *workload.Mix) *mixClient {
+	_, primaryOnly := t.drv.Info().Limit("codes", "extended")
+	return &mixClient{gen: t.gen, mix: m, stream: p.Name, clients: 1, errors: errorCounts{}, results: errorCounts{}, primaryOnly: primaryOnly}
 }
 
 func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w *Stopwatch) (err error) {
@@ -92,7 +121,8 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 	var mutex sync.Mutex
 	var shared []mixOp
 	for id := range m.Clients {
-		c := &mixClient{gen: t.gen, mix: m, stream: p.Name, id: int64(id), clients: int64(m.Clients), runner: t.db, mutex: &mutex, errors: map[int]*result.ErrorCount{}}
+		c := t.mixClient(p, m)
+		c.id, c.clients, c.runner, c.mutex = int64(id), int64(m.Clients), t.db, &mutex
 		c.count = func(driver.Row) error { c.rows++; return nil }
 		clients = append(clients, c)
 		if m.OwnConn {
@@ -136,31 +166,25 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 
 // collect adds up what the clients have seen.
 func collect(clients []*mixClient, s *result.Sample) error {
-	counts := map[int]*result.ErrorCount{}
+	failed, results := errorCounts{}, errorCounts{}
 	for _, c := range clients {
 		if c.err != nil {
 			return c.err
 		}
 		s.Rows += c.rows
 		s.Retries += c.retries
-		for code, e := range c.errors {
-			if counts[code] == nil {
-				counts[code] = &result.ErrorCount{Code: code, Name: driver.CodeName(code)}
-			}
-			counts[code].Count += e.Count
-			counts[code].WaitNS += e.WaitNS
-		}
+		failed.merge(c.errors)
+		results.merge(c.results)
 	}
-	for _, code := range slices.Sorted(maps.Keys(counts)) {
-		s.Errors = append(s.Errors, *counts[code])
-	}
+	s.Errors, s.Results = failed.list(), results.list()
 	for i, op := range clients[0].ops {
 		for _, c := range clients[1:] {
 			op.latency.Merge(c.ops[i].latency)
 			op.failed += c.ops[i].failed
+			op.early += c.ops[i].early
 		}
 		l := op.latency.Summary(op.Name)
-		l.Failed = op.failed
+		l.Failed, l.EndedEarly = op.failed, op.early
 		s.Latency = append(s.Latency, l)
 		s.Operations += l.Count
 		s.Failed += l.Failed
@@ -179,7 +203,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*worklo
 		c.ops = append(c.ops, mixOp{Operation: o, latency: latency.New()})
 		op := &c.ops[i]
 		for j := range o.Calls {
-			call := mixCall{Call: &o.Calls[j], reads: len(o.Calls[j].Columns) > 0, want: o.Calls[j].Rows, exclusive: slices.Contains(o.Mutex, j)}
+			call := mixCall{MixCall: &o.Calls[j], reads: len(o.Calls[j].Columns) > 0, want: o.Calls[j].Rows, exclusive: o.Calls[j].Mutex, ends: o.Calls[j].IfEmpty != ""}
 			if len(call.Parameters) > 0 {
 				call.batch = &driver.Batch{PerExec: 1}
 			}
@@ -187,14 +211,14 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*worklo
 				call.stmt = shared[i].calls[j].stmt
 			} else {
 				var err error
-				if call.stmt, err = c.runner.Prepare(ctx, as(call.Call)); err != nil {
+				if call.stmt, err = c.runner.Prepare(ctx, as(&call.Call)); err != nil {
 					return fmt.Errorf("preparing operation %s: %w", o.Name, err)
 				}
 			}
 			op.calls = append(op.calls, call)
 		}
-		if len(op.calls) == 1 && op.calls[0].reads && !op.Transaction && !c.mix.Mutex && !op.calls[0].exclusive {
-			op.query = &op.calls[0]
+		if call := &op.calls[0]; len(op.calls) == 1 && call.reads && !call.ends && !op.Transaction && !c.mix.Mutex && !op.Mutex && !call.exclusive {
+			op.query = call
 		}
 	}
 	return nil
@@ -274,27 +298,30 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			}
 			op := &c.ops[i]
 			var err error
+			var early bool
 			if q := op.query; q != nil { // without a frame around it that is cold again when SQLite returns
 				before := c.rows
 				if err = q.stmt.Query(ctx, q.batch, op.row, c.count); err == nil && q.want >= 0 && c.rows-before != q.want {
 					err = q.mismatch(c.rows - before)
 				}
 			} else {
-				err = c.attempt(ctx, op, op.row)
+				early, err = c.attempt(ctx, op, op.row)
 			}
 			if err != nil && c.mix.Retry != nil {
-				err = c.retry(ctx, op, op.row, err)
+				early, err = c.retry(ctx, op, op.row, err)
 			}
 			end := now()
 			c.elapsed = end - begin
 			op.row++
 			j++
 			took := end - start
-			if err != nil {
-				if err := c.lockError(err, took); err != nil {
+			switch {
+			case err != nil:
+				if err := c.ended(op, err, took); err != nil {
 					return fmt.Errorf("operation %s: %w", op.Name, err)
 				}
-				took = -max(took, 1)
+			case early:
+				op.early++
 			}
 			c.took = append(c.took, took)
 			start = end
@@ -330,93 +357,110 @@ func (c *mixClient) refill() error {
 // time stands still.
 func (c *mixClient) record() {
 	for i, ns := range c.took {
-		op := &c.ops[c.order[i]]
-		if ns < 0 {
-			op.failed++
-			ns = -ns
-		}
-		op.latency.Record(ns)
+		c.ops[c.order[i]].latency.Record(ns)
 	}
 	c.took = c.took[:0]
 }
 
 // attempt does an operation with row r of its parameters, under the mutex if the
-// mix asks for it.
-func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (err error) {
-	if c.mix.Mutex {
+// mix or the operation asks for it. It tells whether a statement without rows
+// ended the operation.
+func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, err error) {
+	held := c.mix.Mutex || op.Mutex
+	if held {
 		c.mutex.Lock()
 	}
 	if op.Transaction {
-		err = c.transaction(ctx, op, r)
+		early, err = c.transaction(ctx, op, r)
 	} else {
-		err = c.calls(ctx, op, nil, r)
+		var last *mixCall
+		last, err = c.calls(ctx, op, nil, r)
+		early = last != nil
 	}
-	if c.mix.Mutex {
+	if held {
 		c.mutex.Unlock()
 	}
-	return err
+	return early, err
 }
 
 // retry repeats an operation for as long as a lock fails it and the policy has
 // attempts left.
-func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) error {
+func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (early bool, _ error) {
 	backoff := time.Duration(c.mix.Retry.BackoffUS) * time.Microsecond
 	for range c.mix.Retry.Attempts - 1 {
 		if code, _ := lockCode(err); code == 0 {
-			return err
+			return false, err
 		}
 		time.Sleep(backoff)
 		backoff = min(2*backoff, time.Hour)
 		c.retries++
-		if err = c.attempt(ctx, op, r); err == nil {
-			return nil
+		if early, err = c.attempt(ctx, op, r); err == nil {
+			return early, nil
 		}
+	}
+	return false, err
+}
+
+// ended counts an operation that ended with an error: as failed, where a lock
+// explains it, or as a success with a result that it declares. Any other error is
+// returned.
+func (c *mixClient) ended(op *mixOp, err error, took int64) error {
+	var e *driver.Error
+	switch code, _ := lockCode(err); {
+	case !errors.As(err, &e):
+		return err
+	case code != 0:
+		op.failed++
+		c.errors.add(e.Code, 1, took)
+	case op.IsResult(e.Code, c.primaryOnly):
+		c.results.add(e.Code, 1, took)
+	default:
+		return undeclared(err)
+	}
+	return nil
+}
+
+// undeclared adds to an error that could be a result of an operation how it is
+// declared.
+func undeclared(err error) error {
+	var e *driver.Error
+	if errors.As(err, &e) && driver.MayBeResult(e.Code) {
+		return fmt.Errorf("%w (an operation that may end so declares it: results: [%s])", err, driver.CodeName(e.Code))
 	}
 	return err
 }
 
-// lockError counts an error that a lock explains; any other is returned.
-func (c *mixClient) lockError(err error, waited int64) error {
-	if code, other := lockCode(err); code == 0 {
-		return other
-	}
-	var e *driver.Error
-	errors.As(err, &e)
-	count := c.errors[e.Code]
-	if count == nil {
-		count = &result.ErrorCount{}
-		c.errors[e.Code] = count
-	}
-	count.Count++
-	count.WaitNS += waited
-	return nil
-}
-
-func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) error {
+func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bool, err error) {
 	tx, err := c.runner.Begin(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if err := c.calls(ctx, op, tx, r); err != nil {
-		return errors.Join(err, tx.Rollback(ctx))
+	last, err := c.calls(ctx, op, tx, r)
+	switch {
+	case err != nil:
+		return false, errors.Join(err, tx.Rollback(ctx))
+	case last != nil && last.IfEmpty == workload.EmptyRollback:
+		return true, tx.Rollback(ctx)
 	}
 	if err := tx.Commit(ctx); err != nil {
-		return errors.Join(err, tx.Rollback(ctx))
+		return false, errors.Join(err, tx.Rollback(ctx))
 	}
-	return nil
+	return last != nil, nil
 }
 
-// calls runs an operation's statements, within tx unless that is nil.
-func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) error {
+// calls runs an operation's statements, within tx unless that is nil. It returns
+// the one that ended it before the others, because it returned no row.
+func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (last *mixCall, err error) {
 	for i := range op.calls {
 		call := &op.calls[i]
 		stmt := call.stmt
 		if tx != nil {
 			var err error
 			if stmt, err = tx.Stmt(ctx, stmt); err != nil {
-				return err
+				return nil, err
 			}
 		}
+		before := c.rows
 		if call.exclusive {
 			c.mutex.Lock()
 		}
@@ -425,10 +469,13 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) e
 			c.mutex.Unlock()
 		}
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if call.ends && c.rows == before {
+			return call, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // call runs one statement, which is stmt where it is run, with row r of its
@@ -439,77 +486,21 @@ func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r
 	}
 	before := c.rows
 	err := stmt.Query(ctx, call.batch, r, c.count)
-	if err == nil && call.want >= 0 && c.rows-before != call.want {
-		err = call.mismatch(c.rows - before)
+	if err == nil {
+		err = call.check(c.rows - before)
 	}
 	return err
+}
+
+// check compares the number of rows with the expected one. None is well where it
+// ends the operation.
+func (c *mixCall) check(rows int64) error {
+	if c.want < 0 || rows == c.want || c.ends && rows == 0 {
+		return nil
+	}
+	return c.mismatch(rows)
 }
 
 func (c *mixCall) mismatch(rows int64) error {
 	return failf("rows", "%s returned %d rows, expected %d", c.SQL, rows, c.Rows)
-}
-
-// verifyMix runs the first operations one after the other, hashes every value
-// that they return, and rolls back what they have done.
-func (t *trial) verifyMix(ctx context.Context, p *workload.Phase) (sum string, err error) {
-	n := int64(mixVerified)
-	if p.Mix.Count > 0 {
-		n = min(n, p.Mix.Count)
-	}
-	if !slices.ContainsFunc(p.Mix.Operations, func(o workload.Operation) bool {
-		return slices.ContainsFunc(o.Calls, func(c workload.Call) bool { return len(c.Columns) > 0 })
-	}) {
-		var h workload.Hash
-		return h.Sum(), nil // nothing is returned
-	}
-	once := *p.Mix
-	once.Count = n
-	conn, err := t.db.Conn(ctx)
-	if err != nil {
-		return "", err
-	}
-	c := &mixClient{gen: t.gen, mix: &once, stream: p.Name, clients: 1, runner: conn, conn: conn}
-	defer func() { err = errors.Join(err, c.close()) }()
-	if err := c.prepare(ctx, nil, verified); err != nil {
-		return "", err
-	}
-	if err := c.fill(); err != nil {
-		return "", err
-	}
-	tx, err := conn.Begin(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, tx.Rollback(ctx)) }()
-	var h workload.Hash
-	for _, i := range c.order {
-		op := &c.ops[i]
-		for j := range op.calls {
-			if err := op.calls[j].verify(ctx, tx, op.row, &h); err != nil {
-				return "", fmt.Errorf("verifying operation %s: %w", op.Name, err)
-			}
-		}
-		op.row++
-	}
-	return h.Sum(), nil
-}
-
-func (c *mixCall) verify(ctx context.Context, tx driver.Tx, r int, h *workload.Hash) error {
-	stmt, err := tx.Stmt(ctx, c.stmt)
-	if err != nil {
-		return err
-	}
-	if len(c.Columns) == 0 {
-		return stmt.Exec(ctx, c.batch, r, r+1)
-	}
-	rows := int64(0)
-	err = stmt.Query(ctx, c.batch, r, func(row driver.Row) error {
-		rows++
-		h.Row(row, c.Columns)
-		return nil
-	})
-	if err == nil && c.Rows >= 0 && rows != c.Rows {
-		err = c.mismatch(rows)
-	}
-	return err
 }

@@ -195,7 +195,7 @@ func TestSchemaFields(t *testing.T) {
 		{workload.Retry{}, []string{"retry"}},
 		{workload.HTTP{}, []string{"http"}},
 		{workload.Operation{}, []string{"operation"}},
-		{workload.Call{}, []string{"call"}},
+		{workload.MixCall{}, []string{"call"}},
 		{workload.Parameter{}, []string{"parameter"}},
 		{job.Job{}, []string{"job"}},
 		{job.Generate{}, []string{"job generate"}},
@@ -280,7 +280,9 @@ func structsIn(t reflect.Type) []reflect.Type {
 			}
 			seen[t] = true
 			for _, f := range reflect.VisibleFields(t) {
-				add(f.Type)
+				if !f.Anonymous { // its fields are among the others
+					add(f.Type)
+				}
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func TestMixCPUIsOfItsOperations(t *testing.T) {
 	f := newFake()
 	f.quiet = true
 	p := blog(1, workload.Phase{Name: "mix", Mix: &workload.Mix{Clients: 1, Count: 40_000,
-		Operations: []workload.Operation{{Name: "write", Weight: 1, Calls: []workload.Call{call}}}}})
+		Operations: []workload.Operation{{Name: "write", Weight: 1, Calls: []workload.MixCall{{Call: call}}}}}})
 	s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
 	if cpu := s.UserNS + s.SystemNS; cpu > 20*s.WallNS {
 		t.Errorf("CPU time of %d ns in %d ns, on one thread", cpu, s.WallNS)

@@ -205,10 +205,10 @@ func TestQueryWrongRows(t *testing.T) {
 func mixOf(m workload.Mix) workload.Phase {
 	id := workload.Parameter{Name: "id", Type: driver.Int, Generator: &workload.Generator{Kind: workload.GenSerial, Low: 100, Step: 1}}
 	m.Operations = []workload.Operation{
-		{Name: "read", Weight: 3, Calls: []workload.Call{{SQL: "SELECT 1", Rows: 1, Columns: []driver.ColumnType{{Type: driver.Int}}}}},
-		{Name: "write", Weight: 1, Transaction: true, Calls: []workload.Call{
-			{SQL: `INSERT INTO "a" VALUES (?)`, Parameters: []workload.Parameter{id}, Rows: -1},
-			{SQL: `INSERT INTO "b" VALUES (?)`, Parameters: []workload.Parameter{id}, Rows: -1},
+		{Name: "read", Weight: 3, Calls: []workload.MixCall{{Call: workload.Call{SQL: "SELECT 1", Rows: 1, Columns: []driver.ColumnType{{Type: driver.Int}}}}}},
+		{Name: "write", Weight: 1, Transaction: true, Calls: []workload.MixCall{
+			{Call: workload.Call{SQL: `INSERT INTO "a" VALUES (?)`, Parameters: []workload.Parameter{id}, Rows: -1}},
+			{Call: workload.Call{SQL: `INSERT INTO "b" VALUES (?)`, Parameters: []workload.Parameter{id}, Rows: -1}},
 		}},
 	}
 	return workload.Phase{Name: "mix", Mix: &m}

@@ -535,7 +535,26 @@ def read_settings(conn):
 
 def is_lock(e):
     """Whether a lock explains an error of SQLite's."""
-    return e.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return getattr(e, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def is_result(op, e):
+    """Whether an operation declares an error of SQLite's as its result."""
+    code = getattr(e, "sqlite_errorcode", 0)
+    return any(code == r or r <= 0xFF and code & 0xFF == r for r in op.get("results") or ())
+
+
+# What says something about a statement and its data: these can be results.
+RESULTS = (1, 18, 19, 20)  # SQLITE_ERROR, TOOBIG, CONSTRAINT, MISMATCH
+
+
+def undeclared(op, e):
+    """An error that ends the trial, with how an operation declares it as its result."""
+    if getattr(e, "sqlite_errorcode", 0) & 0xFF not in RESULTS:
+        return e
+    name = e.sqlite_errorname
+    how = f"an operation that may end so declares it: results: [{name}]"
+    return Failure("sqlite", f"{name}: operation {op['name']}: {e} ({how})")
 
 
 def refusal(conn, sql):
@@ -640,7 +659,7 @@ class Trial:
     def watch(self):
         """Gives the trial up when the lab has gone."""
         while os.read(0, 1 << 16):
-            conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            pass
         if self.owned.acquire(blocking=False):
             self.abandon()
 
@@ -888,22 +907,25 @@ class Trial:
         self.add_up(m, every, sample)
 
     def add_up(self, m, clients, sample):
-        errors = {}
+        errors, results = {}, {}
         for c in clients:
             sample["rows"] += c.rows
             sample["retries"] = sample.get("retries", 0) + c.retries
-            for code, e in c.errors.items():
-                total = errors.setdefault(code, {**e, "count": 0, "wait_ns": 0})
-                total["count"] += e["count"]
-                total["wait_ns"] += e["wait_ns"]
+            for totals, counts in (errors, c.errors), (results, c.results):
+                for code, e in counts.items():
+                    total = totals.setdefault(code, {**e, "count": 0, "wait_ns": 0})
+                    total["count"] += e["count"]
+                    total["wait_ns"] += e["wait_ns"]
         sample["errors"] = [errors[code] for code in sorted(errors)]
+        sample["results"] = [results[code] for code in sorted(results)]
         sample["latency"] = []
         for i, op in enumerate(m["operations"]):
             histogram = Histogram()
             for c in clients:
                 histogram.merge(c.histograms[i])
             failed = sum(c.failed[i] for c in clients)
-            sample["latency"].append({**histogram.summary(op["name"]), "failed": failed})
+            early = sum(c.early[i] for c in clients)
+            sample["latency"].append({**histogram.summary(op["name"]), "failed": failed, "ended_early": early})
         sample["operations"] = sum(latency["count"] for latency in sample["latency"])
         sample["failed"] = sum(latency["failed"] for latency in sample["latency"])
         if sample["operations"] == sample["failed"]:
@@ -911,25 +933,55 @@ class Trial:
 
     def verify_mix(self, p):
         m, conn, h = p["mix"], self.conns[0], hashlib.sha256()
-        if not any(call.get("columns") for op in m["operations"] for call in op["calls"]):
+        if not any(op.get("results") or any(call.get("columns") for call in op["calls"]) for op in m["operations"]):
             return h.hexdigest()  # nothing is returned
         client = MixClient(self, p, 0, 1, None, None, None)
         client.make(min(m.get("count") or self.VERIFIED, self.VERIFIED))
         conn.execute(self.begin)
         try:
             for i, parameters in client.todo:
-                for call, values in zip(m["operations"][i]["calls"], parameters):
-                    types, n = call.get("columns"), 0
-                    for row in conn.execute(call["sql"], values).fetchall():
-                        if types:
-                            check_columns(call, row)
-                            checksum_row(h, (decoder(types) or list)(row), types)
-                            n += 1
-                    check_rows(call, n)
+                self.verify_operation(conn, m["operations"][i], parameters, h)
         finally:
             if conn.in_transaction:
                 conn.execute("ROLLBACK")
         return h.hexdigest()
+
+    def verify_operation(self, conn, op, parameters, h):
+        """Runs an operation; what its own transaction would roll back, to a savepoint."""
+        may_roll_back = op.get("results") or any(call.get("if_empty") == "rollback" for call in op["calls"])
+        within = op.get("transaction") and may_roll_back
+        if within:
+            conn.execute("SAVEPOINT sqlite3perf")
+        back = False
+        try:
+            last = self.verify_calls(conn, op, parameters, h)
+        except sqlite3.Error as e:
+            if not is_result(op, e):
+                raise undeclared(op, e) from e
+            h.update(b"E" + struct.pack("<q", e.sqlite_errorcode & 0xFF))
+            back = True
+        else:
+            if last:
+                h.update(b"S")
+                back = last["if_empty"] == "rollback"
+        if within:
+            if back:
+                conn.execute("ROLLBACK TO sqlite3perf")
+            conn.execute("RELEASE sqlite3perf")
+
+    def verify_calls(self, conn, op, parameters, h):
+        """Hashes what the calls return; the result is the one that ended the operation, if any."""
+        for call, values in zip(op["calls"], parameters):
+            types, n = call.get("columns"), 0
+            for row in conn.execute(call["sql"], values).fetchall():
+                if types:
+                    check_columns(call, row)
+                    checksum_row(h, (decoder(types) or list)(row), types)
+                    n += 1
+            if not n and call.get("if_empty"):
+                return call
+            check_rows(call, n)
+        return None
 
 
 def at_once(functions):
@@ -996,8 +1048,9 @@ class MixClient:
         self.todo, self.next = [], 0
         self.histograms = [Histogram() for _ in operations]
         self.failed = [0] * len(operations)
+        self.early = [0] * len(operations)  # ended by a statement without rows
         self.decoders = [[decoder(call.get("columns") or []) for call in op["calls"]] for op in operations]
-        self.rows, self.errors, self.error, self.ended = 0, {}, None, False
+        self.rows, self.errors, self.results, self.error, self.ended = 0, {}, {}, None, False
         self.retries = 0
         self.started = 0  # operations
         self.last = 0  # when the last one ended
@@ -1054,14 +1107,19 @@ class MixClient:
         i, parameters = self.todo[self.next]
         self.next += 1
         self.started += 1
+        op = self.mix["operations"][i]
         try:
-            self.attempts(self.mix["operations"][i], parameters, self.decoders[i])
-        except sqlite3.OperationalError as e:
-            if not is_lock(e):
-                raise
+            self.early[i] += self.attempts(op, parameters, self.decoders[i])
+        except sqlite3.Error as e:
             self.last = self.clock.now()
-            self.failed[i] += 1
-            count = self.errors.setdefault(
+            if is_lock(e):
+                self.failed[i] += 1
+                counts = self.errors
+            elif is_result(op, e):
+                counts = self.results
+            else:
+                raise undeclared(op, e) from e
+            count = counts.setdefault(
                 e.sqlite_errorcode, {"code": e.sqlite_errorcode, "name": e.sqlite_errorname, "count": 0, "wait_ns": 0}
             )
             count["count"] += 1
@@ -1070,14 +1128,15 @@ class MixClient:
             self.last = self.clock.now()
         self.histograms[i].record(self.last - start)
 
-    def attempts(self, *operation):
+    def attempts(self, op, *work):
+        """Does an operation until no lock fails it; whether a statement without rows ended it."""
         policy = self.mix.get("retry") or {"attempts": 1}
         backoff = policy.get("backoff_us", 0) / 1e6
         for left in reversed(range(policy["attempts"])):
             try:
-                with self.mutex if self.mix.get("mutex") else NO_MUTEX:
-                    return self.do(*operation)
-            except sqlite3.OperationalError as e:
+                with self.mutex if self.mix.get("mutex") or op.get("mutex") else NO_MUTEX:
+                    return self.do(op, *work)
+            except sqlite3.Error as e:
                 if not left or not is_lock(e):
                     raise
             time.sleep(backoff)
@@ -1085,26 +1144,30 @@ class MixClient:
             self.retries += 1
 
     def call(self, conn, call, values, decode):
+        """Runs one call; whether it ends the operation, because it returned no row."""
         if not call.get("columns"):
             conn.execute(call["sql"], values)
-            return
+            return False
         n = 0
         for row in result_of(conn, call["sql"], values):
             if decode:
                 decode(row)
             n += 1
         self.rows += n
+        if not n and call.get("if_empty"):
+            return True
         check_rows(call, n)
+        return False
 
     def do(self, op, *calls):
         if not op.get("transaction"):
-            self.calls(None, op, *calls)
-            return
+            return self.calls(None, op, *calls) is not None
         conn = self.take()
         try:
             conn.execute(self.begin)
-            self.calls(conn, op, *calls)
-            conn.execute("COMMIT")
+            last = self.calls(conn, op, *calls)
+            conn.execute("ROLLBACK" if last and last["if_empty"] == "rollback" else "COMMIT")
+            return last is not None
         except BaseException:
             if conn.in_transaction:
                 conn.execute("ROLLBACK")
@@ -1113,14 +1176,17 @@ class MixClient:
             self.give(conn)
 
     def calls(self, held, op, parameters, decoders):
-        for j, (call, values, decode) in enumerate(zip(op["calls"], parameters, decoders)):
-            with self.mutex if j in op.get("mutex", ()) else NO_MUTEX:
+        """Runs the calls; the result is the one that ended the operation, because it returned no row."""
+        for call, values, decode in zip(op["calls"], parameters, decoders):
+            with self.mutex if call.get("mutex") else NO_MUTEX:
                 conn = held or self.take()
                 try:
-                    self.call(conn, call, values, decode)
+                    if self.call(conn, call, values, decode):
+                        return call
                 finally:
                     if not held:
                         self.give(conn)
+        return None
 
     def take(self):
         return self.own or self.pool.get()
@@ -1179,7 +1245,7 @@ class Bench:
     def watch(self):
         """The end of the requests stops the job."""
         while os.read(0, 1 << 16):
-            conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            pass
         self.stopped.set()
 
     def run(self):

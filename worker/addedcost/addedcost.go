@@ -137,10 +137,10 @@ func newWork(n size) (*work, error) {
 			{Name: insertPhase, Insert: &workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}},
 			{Name: queryPhase, Query: &scan},
 			{Name: mixPhase, Mix: &workload.Mix{Clients: 1, OwnConn: true, Count: n.reads, Operations: []workload.Operation{
-				{Name: "read", Weight: 1, Calls: []workload.Call{read}},
+				{Name: "read", Weight: 1, Calls: []workload.MixCall{{Call: read}}},
 			}}},
 			{Name: txPhase, Mix: &workload.Mix{Clients: 1, Count: n.transactions, Operations: []workload.Operation{
-				{Name: "flip", Weight: 1, Transaction: true, Calls: []workload.Call{read, update}},
+				{Name: "flip", Weight: 1, Transaction: true, Calls: []workload.MixCall{{Call: read}, {Call: update}}},
 			}}},
 			{Name: leftPhase, Query: &scan},
 		},

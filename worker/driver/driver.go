@@ -216,4 +216,7 @@ const (
 	CodeInterrupt  = 9
 	CodeFull       = 13
 	CodeConstraint = 19
+
+	codeTooBig   = 18
+	codeMismatch = 20
 )

@@ -20,6 +20,12 @@ import (
 //	'T'  text: the number of bytes, 8 bytes, little-endian, and the UTF-8 bytes
 //	'B'  blob: likewise
 //
+// An operation of a mix that ends before its last statement has returned its rows
+// leaves a mark:
+//
+//	'E'  with an error that is its result: the primary code as an int's 8 bytes
+//	'S'  stopped by a statement that returned no row
+//
 // The zero Hash is ready for use.
 type Hash struct {
 	sum  hash.Hash
@@ -67,6 +73,15 @@ func (h *Hash) Row(row driver.Row, cols []driver.ColumnType) {
 		h.flush(flushAt)
 	}
 }
+
+// Result adds the mark of an operation that ended with an error that is its
+// result. Of its code the primary part counts: some drivers report no more.
+func (h *Hash) Result(code int) {
+	h.buf = binary.LittleEndian.AppendUint64(append(h.buf, 'E'), uint64(code&0xff))
+}
+
+// Stopped adds the mark of an operation that a statement without rows ended.
+func (h *Hash) Stopped() { h.buf = append(h.buf, 'S') }
 
 // Batch adds the first n rows of a batch of generated values.
 func (h *Hash) Batch(b *driver.Batch, n int) {

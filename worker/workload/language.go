@@ -24,8 +24,8 @@ var keys = map[string][]string{
 	"retry":     {"attempts", "backoff"},
 	"http":      {"name", "http", "about", "context", "clients", "count", "duration", "rate", "statement", "parameters", "columns", "expect"},
 	"script":    {"name", "script", "about", "untimed", "context", "changes settings"},
-	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect"},
-	"statement": {"sql", "statement", "columns", "expect", "mutex"},
+	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect", "results", "mutex"},
+	"statement": {"sql", "statement", "columns", "expect", "if empty", "mutex"},
 	"expect":    {"rows", "returns"},
 }
 

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -526,13 +527,19 @@ func (l *loader) operation(n *yaml.Node, phase string, mutex bool) (op Operation
 		l.errorf(f.get("weight"), "weight is %d: want at most %d", op.Weight, maxWeight)
 	}
 	op.Transaction = l.flag(f.get("transaction"), "transaction")
+	if op.Mutex = l.flag(f.get("mutex"), "mutex"); op.Mutex && mutex {
+		l.errorf(f.key("mutex"), "the mutex is held around every operation: leave it out here or in the phase")
+	}
+	if n := f.get("results"); n != nil {
+		op.Results = l.results(n)
+	}
 	p := l.parameters(f.get("parameters"), phase+"."+op.Name, nil)
 	one, many := f.get("sql"), f.get("statements")
 	switch {
 	case one != nil && many != nil:
 		l.errorf(f.key("statements"), "the operation has both sql and statements: leave one of them out")
 	case one != nil:
-		op.Calls = []Call{l.call(f.node, one, f, p, nil, false)}
+		op.Calls = []MixCall{{Call: l.call(f.node, one, f, p, nil, false)}}
 	case many != nil:
 		for _, k := range []string{"columns", "expect", "statement"} {
 			if f.get(k) != nil {
@@ -540,26 +547,9 @@ func (l *loader) operation(n *yaml.Node, phase string, mutex bool) (op Operation
 			}
 		}
 		for _, n := range l.list(many) {
-			if n.Kind == yaml.ScalarNode {
-				op.Calls = append(op.Calls, l.call(n, n, &fields{node: n}, p, nil, false))
-				continue
+			if c, ok := l.statement(n, p, &op, mutex); ok {
+				op.Calls = append(op.Calls, c)
 			}
-			f, ok := l.object(n, "a statement", "{sql: SELECT 1, columns: [int]}", keys["statement"])
-			if !ok {
-				continue
-			}
-			if f.get("sql") == nil {
-				l.errorf(f.node, "the statement has no sql: write sql: SELECT 1")
-				continue
-			}
-			c := l.call(n, f.get("sql"), f, p, nil, false)
-			switch held := l.flag(f.get("mutex"), "mutex"); {
-			case held && mutex:
-				l.errorf(f.key("mutex"), "the mutex is held around the whole operation: leave it out here or in the phase")
-			case held:
-				op.Mutex = append(op.Mutex, len(op.Calls))
-			}
-			op.Calls = append(op.Calls, c)
 		}
 		if len(many.Content) == 0 && many.Kind == yaml.SequenceNode {
 			l.errorf(many, "statements is empty: want SQL")
@@ -569,4 +559,107 @@ func (l *loader) operation(n *yaml.Node, phase string, mutex bool) (op Operation
 	}
 	p.unused(l)
 	return op, true
+}
+
+// statement reads one statement of an operation.
+func (l *loader) statement(n *yaml.Node, p *parameterSet, op *Operation, mutex bool) (c MixCall, ok bool) {
+	if n.Kind == yaml.ScalarNode {
+		return MixCall{Call: l.call(n, n, &fields{node: n}, p, nil, false)}, true
+	}
+	f, ok := l.object(n, "a statement", "{sql: SELECT 1, columns: [int]}", keys["statement"])
+	if !ok {
+		return c, false
+	}
+	if f.get("sql") == nil {
+		l.errorf(f.node, "the statement has no sql: write sql: SELECT 1")
+		return c, false
+	}
+	c.Call = l.call(n, f.get("sql"), f, p, nil, false)
+	if c.Mutex = l.flag(f.get("mutex"), "mutex"); c.Mutex && (mutex || op.Mutex) {
+		l.errorf(f.key("mutex"), "the mutex is held around the whole operation: leave it out here or in the %s", map[bool]string{true: "phase", false: "operation"}[mutex])
+	}
+	if n := f.get("if empty"); n != nil {
+		l.ifEmpty(n, f, &c, op.Transaction)
+	}
+	return c, true
+}
+
+// ifEmpty reads how an operation ends where a statement returns no row.
+func (l *loader) ifEmpty(n *yaml.Node, f *fields, c *MixCall, transaction bool) {
+	word, ok := l.oneOf(n, "if empty", EmptyCommit, EmptyRollback, EmptyStop)
+	switch {
+	case !ok:
+		return
+	case transaction && word == EmptyStop:
+		l.errorf(n, "if empty is stop, but the operation is a transaction: want commit or rollback")
+	case !transaction && word != EmptyStop:
+		l.errorf(n, "if empty is %s, but the operation is no transaction: write transaction: true there, or stop here", word)
+	case f.get("columns") == nil:
+		l.errorf(n, "if empty is %s for a statement without columns: write columns: [int], with the type of each", word)
+	case c.Rows == 0:
+		l.errorf(f.get("expect"), "no row is expected of a statement with if empty: leave one of them out")
+	}
+	c.IfEmpty = word
+}
+
+// results reads which errors are results of an operation.
+func (l *loader) results(n *yaml.Node) []int {
+	var codes []int
+	for _, n := range l.list(n) {
+		code, ok := l.resultCode(n)
+		switch {
+		case !ok:
+		case slices.Contains(codes, code):
+			l.errorf(n, "results: %s is there twice: leave one of them out", driver.CodeName(code))
+		default:
+			codes = append(codes, code)
+		}
+	}
+	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+		l.errorf(n, "results is empty: want result codes of SQLite, such as [SQLITE_CONSTRAINT_UNIQUE]")
+	}
+	return codes
+}
+
+func (l *loader) resultCode(n *yaml.Node) (code int, ok bool) {
+	name, ok := l.text(n, "results", "SQLITE_CONSTRAINT_UNIQUE")
+	if !ok {
+		return 0, false
+	}
+	if code, err := strconv.Atoi(name); err == nil {
+		if !driver.MayBeResult(code) {
+			l.notResult(n, code)
+			return 0, false
+		}
+		return code, true
+	}
+	code, ok = driver.CodeByName(name)
+	switch {
+	case !ok:
+		const prefix = "SQLITE_" // without it, since names that share it look alike
+		var names []string
+		for _, known := range driver.CodeNames() {
+			names = append(names, strings.TrimPrefix(known, prefix))
+		}
+		instead := "want one of SQLite's, such as SQLITE_CONSTRAINT_UNIQUE or 2067"
+		if near := driver.Nearest(strings.TrimPrefix(strings.ToUpper(name), prefix), names); near != "" {
+			instead = fmt.Sprintf("did you mean %q?", prefix+near)
+		}
+		l.errorf(n, "results: unknown result code %q: %s", name, instead)
+		return 0, false
+	case !driver.MayBeResult(code):
+		l.notResult(n, code)
+		return 0, false
+	}
+	return code, true
+}
+
+// notResult says why a code is no result of an operation.
+func (l *loader) notResult(n *yaml.Node, code int) {
+	switch code & 0xff {
+	case driver.CodeBusy, driver.CodeLocked:
+		l.errorf(n, "results: %s says that a lock was in the way: such an operation has failed, and is counted; retry: {attempts: 10} repeats it", driver.CodeName(code))
+	default:
+		l.errorf(n, "results: %s cannot be a result of an operation: want a code that says something about its statements and data, such as SQLITE_CONSTRAINT_UNIQUE or 2067", driver.CodeName(code))
+	}
 }

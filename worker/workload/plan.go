@@ -160,6 +160,26 @@ type Call struct {
 	Rows int64 `json:"rows"`
 }
 
+// MixCall is one statement of an operation of a mix.
+type MixCall struct {
+	Call
+
+	// IfEmpty ends the operation when the statement returns no row, whatever Rows
+	// says: the calls after it are not executed. A transaction ends as it says,
+	// EmptyCommit or EmptyRollback; without one it is EmptyStop.
+	IfEmpty string `json:"if_empty,omitempty"`
+
+	// Mutex holds the mix's mutex around the statement.
+	Mutex bool `json:"mutex,omitempty"`
+}
+
+// How an operation ends when a statement returns no row.
+const (
+	EmptyCommit   = "commit"
+	EmptyRollback = "rollback"
+	EmptyStop     = "stop"
+)
+
 // Query runs one statement and reads its result to the end.
 type Query struct {
 	Call
@@ -214,14 +234,27 @@ type Retry struct {
 
 // Operation is one statement or a transaction of several.
 type Operation struct {
-	Name        string `json:"name"`
-	Weight      int64  `json:"weight"`
-	Transaction bool   `json:"transaction,omitempty"`
-	Calls       []Call `json:"calls"`
+	Name        string    `json:"name"`
+	Weight      int64     `json:"weight"`
+	Transaction bool      `json:"transaction,omitempty"`
+	Calls       []MixCall `json:"calls"`
 
-	// Mutex lists the calls, by their index, that the mix's mutex is held around,
-	// where it is not held around whole operations.
-	Mutex []int `json:"mutex,omitempty"`
+	// Results are the result codes of SQLite, extended or primary, that the
+	// operation may end with and has succeeded. A transaction is rolled back then.
+	Results []int `json:"results,omitempty"`
+
+	// Mutex holds the mix's mutex around each attempt, from before BEGIN until
+	// after COMMIT, where the mix does not hold it around all operations.
+	Mutex bool `json:"mutex,omitempty"`
+}
+
+// IsResult reports whether an error's code is one of the operation's results. A
+// primary code stands for all its extended ones; with a driver that reports
+// primary codes only, an extended one stands for its primary one.
+func (o *Operation) IsResult(code int, primaryOnly bool) bool {
+	return slices.ContainsFunc(o.Results, func(r int) bool {
+		return code == r || r <= 0xff && code&0xff == r || primaryOnly && code == r&0xff
+	})
 }
 
 // HTTP serves one statement to clients in another process: the worker is the

@@ -1,0 +1,175 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// mixVerified is how many operations are run, before the clock starts, to verify
+// their answers.
+const mixVerified = 1000
+
+// verifyMix runs the first operations one after the other, hashes every value
+// that they return and how they end, and rolls back what they have done.
+func (t *trial) verifyMix(ctx context.Context, p *workload.Phase) (sum string, err error) {
+	var h workload.Hash
+	if !slices.ContainsFunc(p.Mix.Operations, tells) {
+		return h.Sum(), nil
+	}
+	once := *p.Mix
+	once.Count = mixVerified
+	if p.Mix.Count > 0 {
+		once.Count = min(once.Count, p.Mix.Count)
+	}
+	conn, err := t.db.Conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	c := t.mixClient(p, &once)
+	c.runner, c.conn = conn, conn
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.prepare(ctx, nil, verified); err != nil {
+		return "", err
+	}
+	if err := c.fill(); err != nil {
+		return "", err
+	}
+	save := &savepoint{}
+	if slices.ContainsFunc(c.ops, undone) {
+		if err := save.prepare(ctx, conn); err != nil {
+			return "", err
+		}
+		defer func() { err = errors.Join(err, save.close()) }()
+	}
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, tx.Rollback(ctx)) }()
+	for _, i := range c.order {
+		op := &c.ops[i]
+		if err := c.verify(ctx, tx, save, op, &h); err != nil {
+			return "", fmt.Errorf("verifying operation %s: %w", op.Name, err)
+		}
+		op.row++
+	}
+	return h.Sum(), nil
+}
+
+// tells reports whether there is anything to verify of an operation: rows, or
+// whether it ends with an error.
+func tells(o workload.Operation) bool {
+	return len(o.Results) > 0 || slices.ContainsFunc(o.Calls, func(c workload.MixCall) bool { return len(c.Columns) > 0 })
+}
+
+// undone reports whether an operation may end with its transaction rolled back.
+func undone(op mixOp) bool {
+	return op.Transaction && (len(op.Results) > 0 ||
+		slices.ContainsFunc(op.calls, func(c mixCall) bool { return c.IfEmpty == workload.EmptyRollback }))
+}
+
+// verify runs an operation within the transaction tx of all of them. What a
+// transaction of its own would roll back is rolled back to a savepoint.
+func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, op *mixOp, h *workload.Hash) error {
+	within := undone(*op)
+	if within {
+		if err := save.run(ctx, tx, save.begin); err != nil {
+			return err
+		}
+	}
+	back := false
+	last, err := op.verify(ctx, tx, h)
+	var e *driver.Error
+	switch {
+	case errors.As(err, &e) && op.IsResult(e.Code, c.primaryOnly):
+		h.Result(e.Code)
+		back = true
+	case err != nil:
+		return undeclared(err)
+	case last != nil:
+		h.Stopped()
+		back = last.IfEmpty == workload.EmptyRollback
+	}
+	if !within {
+		return nil
+	}
+	if back {
+		if err := save.run(ctx, tx, save.back); err != nil {
+			return err
+		}
+	}
+	return save.run(ctx, tx, save.end)
+}
+
+// verify runs the statements of an operation and hashes what they return. It
+// returns the one that ended the operation, because it returned no row.
+func (op *mixOp) verify(ctx context.Context, tx driver.Tx, h *workload.Hash) (last *mixCall, err error) {
+	for j := range op.calls {
+		call := &op.calls[j]
+		rows, err := call.verify(ctx, tx, op.row, h)
+		if err != nil {
+			return nil, err
+		}
+		if call.ends && rows == 0 {
+			return call, nil
+		}
+	}
+	return nil, nil
+}
+
+func (c *mixCall) verify(ctx context.Context, tx driver.Tx, r int, h *workload.Hash) (rows int64, err error) {
+	stmt, err := tx.Stmt(ctx, c.stmt)
+	if err != nil {
+		return 0, err
+	}
+	if !c.reads {
+		return 0, stmt.Exec(ctx, c.batch, r, r+1)
+	}
+	err = stmt.Query(ctx, c.batch, r, func(row driver.Row) error {
+		rows++
+		h.Row(row, c.Columns)
+		return nil
+	})
+	if err == nil {
+		err = c.check(rows)
+	}
+	return rows, err
+}
+
+// savepoint has the statements of a savepoint.
+type savepoint struct{ begin, back, end driver.Stmt }
+
+func (s *savepoint) prepare(ctx context.Context, conn driver.Conn) error {
+	for _, x := range []struct {
+		stmt *driver.Stmt
+		sql  string
+	}{{&s.begin, "SAVEPOINT sqlite3perf"}, {&s.back, "ROLLBACK TO sqlite3perf"}, {&s.end, "RELEASE sqlite3perf"}} {
+		var err error
+		if *x.stmt, err = conn.Prepare(ctx, driver.Statement{SQL: x.sql}); err != nil {
+			return errors.Join(err, s.close())
+		}
+	}
+	return nil
+}
+
+func (s *savepoint) run(ctx context.Context, tx driver.Tx, stmt driver.Stmt) error {
+	stmt, err := tx.Stmt(ctx, stmt)
+	if err != nil {
+		return err
+	}
+	return stmt.Exec(ctx, nil, 0, 1)
+}
+
+func (s *savepoint) close() (err error) {
+	for _, stmt := range []driver.Stmt{s.begin, s.back, s.end} {
+		if stmt != nil {
+			err = errors.Join(err, stmt.Close())
+		}
+	}
+	return err
+}

@@ -21,6 +21,7 @@ import (
 type Case struct {
 	result.Case
 	Ref         Ref
+	Source      *workload.Workload // that the plan is of
 	Plan        *workload.Plan
 	Expect      map[string]Expectation // by phase
 	Unavailable *result.Reason         // why there is no worker
@@ -56,6 +57,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 	var cases []*Case
 	used := map[string]bool{}
 	for _, w := range m.Workloads {
+		hash := w.SHA256()
 		own := map[string][]int64{}
 		for name, values := range m.Parameters {
 			if hasParameter(w, name) {
@@ -87,9 +89,10 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			}
 			for _, set := range combinations(m.Settings) {
 				for _, ref := range m.Drivers {
-					c := &Case{Ref: ref, Plan: plan, Expect: expect}
+					c := &Case{Ref: ref, Source: w, Plan: plan, Expect: expect}
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, point.Parameters
+					c.WorkloadSHA256 = hash
 					c.Driver = ref.Name
 					c.Settings = point.Settings.With(set)
 					if ref.Known != nil {
@@ -118,6 +121,22 @@ func (m *Matrix) Cases() ([]*Case, error) {
 		}
 	}
 	return cases, nil
+}
+
+// Texts are the workloads that cases are of, each once, in the order of the cases.
+func Texts(cases []*Case) []result.Workload {
+	var list []result.Workload
+	for _, c := range cases {
+		if c.Source == nil || slices.ContainsFunc(list, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 }) {
+			continue
+		}
+		w := result.Workload{Name: c.Workload, Text: string(c.Source.Source()), SHA256: c.WorkloadSHA256}
+		for _, f := range c.Source.Includes() {
+			w.Includes = append(w.Includes, result.TextFile(f))
+		}
+		list = append(list, w)
+	}
+	return list
 }
 
 // nothingToTime says why a plan would measure nothing, or is "".

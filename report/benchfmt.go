@@ -70,6 +70,7 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	config("pkg", "github.com/sqlite3perf/sqlite3perf")
 	config("filesystem", run.Machine.FileSystem)
 	config("scale", c.Case.Scale)
+	config("workload-sha256", c.Case.WorkloadSHA256)
 	if s, ok := c.Case.InForce[t.Phase]; ok {
 		config("in-force", assignments(s))
 	}

@@ -37,6 +37,7 @@ var csvColumns = []struct {
 	{"hostname", func(r csvRow) string { return r.run.Machine.Hostname }},
 	{"case", func(r csvRow) string { return strconv.Itoa(r.outcome.Case.ID) }},
 	{"workload", func(r csvRow) string { return r.outcome.Case.Workload }},
+	{"workload_sha256", func(r csvRow) string { return r.outcome.Case.WorkloadSHA256 }},
 	{"scale", func(r csvRow) string { return r.outcome.Case.Scale }},
 	{"variant", func(r csvRow) string { return r.variant }},
 	{"driver", func(r csvRow) string { return r.outcome.Case.Driver }},

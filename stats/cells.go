@@ -233,7 +233,7 @@ func firstError(s *result.Sample) string {
 }
 
 func groupKey(c *result.Case) string {
-	return fmt.Sprintf("%q %q %v %q", c.Workload, c.Scale, c.Parameters, c.Settings)
+	return fmt.Sprintf("%q %s %q %v %q", c.Workload, c.WorkloadSHA256, c.Scale, c.Parameters, c.Settings)
 }
 
 func (g *Group) phases() []string {

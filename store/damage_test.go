@@ -183,7 +183,7 @@ func TestOrphansAreNotAdopted(t *testing.T) {
 }
 
 func TestContradictions(t *testing.T) {
-	const noView = "DROP VIEW results; DROP VIEW latencies; DROP VIEW errors; " // they would keep their tables as they are
+	const noView = "DROP VIEW workloads; DROP VIEW results; DROP VIEW latencies; DROP VIEW errors; " // they would keep their tables as they are
 	path := tellingStore(t)
 	for query, want := range map[string]string{
 		"UPDATE trials SET case_id = 2 WHERE run_id = 1 AND trial_id = 2":                                                                                                                       "its record says that it is trial 2 of case 1",

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Schema1 is the first migration.
-var Schema1 = schema1
+// Migrations are those there are.
+var Migrations = migrations
 
 // Ranges and DataDir are tested with what a test cannot bring about.
 var (

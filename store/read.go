@@ -207,8 +207,9 @@ type Entry struct {
 	Ended     time.Time             `json:"ended,omitzero"` // zero: unfinished
 	Stopped   string                `json:"stopped"`        // why it ended, "" where it has not
 	Command   []string              `json:"command"`
-	Drivers   []string              `json:"drivers"`   // in the order of the cases
-	Workloads []string              `json:"workloads"` // likewise
+	Drivers   []string              `json:"drivers"`          // in the order of the cases
+	Workloads []string              `json:"workloads"`        // likewise
+	Hashes    map[string]string     `json:"hashes,omitempty"` // SHA-256 of workloads, by name; older runs have none
 	Trials    int                   `json:"trials"`
 	Statuses  map[result.Status]int `json:"statuses"` // of the trials
 	Damaged   string                `json:"damaged,omitempty"`
@@ -278,6 +279,12 @@ func entry(rows *sql.Rows) (Entry, error) {
 	var r result.Run
 	if err := decode(record, &r); err != nil {
 		e.Damaged = err.Error()
+	}
+	for _, w := range r.Workloads {
+		if e.Hashes == nil {
+			e.Hashes = map[string]string{}
+		}
+		e.Hashes[w.Name] = w.SHA256
 	}
 	e.Version, e.Started, e.Ended, e.Stopped, e.Command = r.Version, r.Started, r.Ended, r.Stopped, r.Command
 	return e, nil

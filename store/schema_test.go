@@ -7,9 +7,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
@@ -98,7 +100,7 @@ func schema(t *testing.T, path string) map[string][]string {
 		}
 		tables[table] = append(tables[table], column)
 	}
-	if err := rows.Err(); err != nil || len(tables) != 8 {
+	if err := rows.Err(); err != nil || len(tables) != 9 {
 		t.Fatalf("schema: %v, %v", tables, err)
 	}
 	return tables
@@ -135,5 +137,38 @@ func TestDocumentation(t *testing.T) {
 	}
 	if list, err := s.List(ctx); err != nil || len(list) != 0 {
 		t.Errorf("the last query left %v, %v; want none", list, err)
+	}
+}
+
+// A store of the version before gets what it lacks, and its runs have no texts.
+func TestFirstVersion(t *testing.T) {
+	ctx, path := context.Background(), newPath(t)
+	old, err := store.OpenWith(path, false, store.Migrations[:1], time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Begin(ctx, smallRun()); err != nil {
+		t.Fatal(err)
+	}
+	old.Close()
+	s := mustOpen(t, path)
+	second := smallRun()
+	second.Workloads = []result.Workload{{Name: "w", Text: "name: w\n", SHA256: "5a"}}
+	if err := s.Begin(ctx, second); err != nil {
+		t.Fatal(err)
+	}
+	var run, n int
+	var text string
+	err = plain(t, path).QueryRow(`SELECT count(*), run_id, text FROM workloads`).Scan(&n, &run, &text)
+	if err != nil || n != 1 || run != 2 || text != "name: w\n" {
+		t.Errorf("%d workloads, of run %d: %q, %v", n, run, text, err)
+	}
+	first, err := s.Load(ctx, 1)
+	if err != nil || len(first.Workloads) != 0 {
+		t.Errorf("Load: %+v, %v", first, err)
+	}
+	list, err := s.List(ctx)
+	if err != nil || len(list) != 2 || list[0].Hashes != nil || list[1].Hashes["w"] != "5a" {
+		t.Errorf("List: %+v, %v", list, err)
 	}
 }

@@ -28,9 +28,12 @@ const ApplicationID = 0x53337066
 //go:embed schema1.sql
 var schema1 string
 
+//go:embed schema2.sql
+var schema2 string
+
 // migrations[i] brings a store of version i to version i+1. One that has been
 // released is never edited.
-var migrations = []string{schema1}
+var migrations = []string{schema1, schema2}
 
 // busyTimeout is how long to wait for another process to finish writing.
 const busyTimeout = 30 * time.Second

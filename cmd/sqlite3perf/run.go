@@ -190,6 +190,7 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	for _, c := range r.cases {
 		run.Cases = append(run.Cases, c.Case)
 	}
+	run.Workloads = lab.Texts(r.cases)
 	return run
 }
 

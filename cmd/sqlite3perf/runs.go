@@ -39,7 +39,7 @@ func runsCommand(env *environment) *cobra.Command {
 			fmt.Fprintln(w, "RUN\tSTARTED (UTC)\tTRIALS\tENDED\tDRIVERS\tWORKLOADS")
 			for _, e := range list {
 				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\n", e.ID, e.Started.UTC().Format("2006-01-02 15:04:05"),
-					e.Trials, ending(e), shortened(e.Drivers), shortened(e.Workloads))
+					e.Trials, ending(e), shortened(e.Drivers), shortened(hashed(e)))
 			}
 			if err := w.Flush(); err != nil {
 				return err
@@ -83,6 +83,19 @@ func ending(e store.Entry) string {
 		}
 	}
 	return word
+}
+
+// hashed are the workloads of a run, each with the first digits of its text's hash.
+func hashed(e store.Entry) []string {
+	const digits = 7
+	var list []string
+	for _, name := range e.Workloads {
+		if h := e.Hashes[name]; len(h) >= digits {
+			name += "@" + h[:digits]
+		}
+		list = append(list, name)
+	}
+	return list
 }
 
 // shortened lists the first of many names.

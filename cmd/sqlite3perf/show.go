@@ -2,24 +2,32 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 func showCommand(env *environment) *cobra.Command {
-	var storeFile string
+	var storeFile, text string
 	o := &outputOptions{}
 	cmd := &cobra.Command{
-		Use:     "show RUN",
-		Short:   "Print the results of a stored run",
-		Long:    `Show prints a run of the store: by its number, as runs lists them, or "last".`,
-		Example: "  sqlite3perf show last\n  sqlite3perf show 3 --format csv -o run3.csv",
+		Use:   "show RUN",
+		Short: "Print the results of a stored run",
+		Long: `Show prints a run of the store: by its number, as runs lists them, or "last". With
+--workload it prints the text of a workload as that run has read it instead.`,
+		Example: "  sqlite3perf show last\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 --format csv -o run3.csv",
 		Args:    arguments(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := configure(cmd); err != nil {
 				return err
+			}
+			if text != "" && (o.file != "" || cmd.Flags().Changed("format")) {
+				return usagef("--workload prints a text to standard output: leave out --output and --format")
 			}
 			if err := o.check(); err != nil {
 				return err
@@ -46,12 +54,56 @@ func showCommand(env *environment) *cobra.Command {
 					fmt.Fprintf(env.stderr, "store %s: run %d: %s\n", path, id, w.Message)
 				}
 			}
+			if text != "" {
+				return writeWorkload(env, run, text)
+			}
 			return write(env, o, run)
 		},
 	}
+	cmd.Flags().StringVar(&text, "workload", "", "print the text of the workload of that `name`, as the run has read it")
 	addStoreFlag(cmd.Flags(), &storeFile)
 	o.addFlags(cmd.Flags())
 	return cmd
+}
+
+// writeWorkload prints a workload as a run has read it: byte for byte, unless it names
+// SQL files, which then follow, each under a line with its name.
+func writeWorkload(env *environment, run *result.Run, name string) error {
+	var names []string
+	found := false
+	for _, w := range run.Workloads {
+		if names = append(names, w.Name); w.Name != name {
+			continue
+		}
+		found = true
+		text := w.Text
+		for _, f := range w.Includes {
+			text += fmt.Sprintf("\n# %s\n%s", f.Name, f.Text)
+		}
+		if env.stdoutWidth > 0 {
+			text = printable(text)
+		}
+		if _, err := io.WriteString(env.stdout, text); err != nil {
+			return err
+		}
+	}
+	switch {
+	case found:
+		return nil
+	case len(names) == 0:
+		return fmt.Errorf("run %d is of a sqlite3perf that did not keep the texts of workloads", run.ID)
+	}
+	return usagef("run %d has no workload %q: it has %s", run.ID, name, strings.Join(names, ", "))
+}
+
+// printable is text that cannot command a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
 }
 
 // floorDriver is the driver that every other's distance is measured from.

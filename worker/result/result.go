@@ -133,8 +133,12 @@ type Proof struct {
 
 // Case is workload × driver × settings × parameters.
 type Case struct {
-	ID         int               `json:"id"` // within its run, from 1
-	Workload   string            `json:"workload"`
+	ID       int    `json:"id"` // within its run, from 1
+	Workload string `json:"workload"`
+
+	// WorkloadSHA256 is the hash of the workload's text; older runs have none.
+	WorkloadSHA256 string `json:"workload_sha256,omitempty"`
+
 	Scale      string            `json:"scale"`
 	Parameters map[string]int64  `json:"parameters,omitempty"`
 	Driver     string            `json:"driver"` // as asked for: "mattn@v1.14.22"
@@ -203,6 +207,20 @@ type Study struct {
 	AsPublished bool   `json:"as_published,omitempty"` // with the faults that are known of it
 }
 
+// Workload is the text of a workload, so that it can be told what was measured.
+type Workload struct {
+	Name     string     `json:"name"`
+	Text     string     `json:"text"`               // of the YAML file
+	Includes []TextFile `json:"includes,omitempty"` // SQL files that it names, by name
+	SHA256   string     `json:"sha256"`             // hex, of all of it
+}
+
+// TextFile is a file with its name.
+type TextFile struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
 // Run is rounds of trials of cases, with all that is needed to judge them.
 type Run struct {
 	ID        int64     `json:"id"`
@@ -218,7 +236,11 @@ type Run struct {
 	LeftOut   []string  `json:"left_out,omitempty"`
 	Study     *Study    `json:"study,omitempty"` // nil: of no study
 	Machine   Machine   `json:"machine"`
-	Cases     []Case    `json:"cases"`
-	Trials    []Trial   `json:"trials"`
-	Warnings  []Warning `json:"warnings,omitempty"`
+
+	// Workloads has the text of each workload; older runs have none.
+	Workloads []Workload `json:"workloads,omitempty"`
+
+	Cases    []Case    `json:"cases"`
+	Trials   []Trial   `json:"trials"`
+	Warnings []Warning `json:"warnings,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -126,8 +127,12 @@ func (w *Workload) script(text string) script {
 	return s
 }
 
-// readSQL reads a .sql file beside the workload's or below.
+// readSQL reads a .sql file beside the workload's or below, once: all cases are made
+// of the same text, which is the one that [Workload.Includes] gives.
 func (w *Workload) readSQL(name string) (string, error) {
+	if i := slices.IndexFunc(w.includes, func(f File) bool { return f.Name == name }); i >= 0 {
+		return w.includes[i].Text, nil
+	}
 	const want = "want a file beside the workload's, or below"
 	if w.fsys == nil || !fs.ValidPath(name) {
 		return "", fmt.Errorf("cannot open the file %q: %s", name, want)
@@ -144,6 +149,7 @@ func (w *Workload) readSQL(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot read the file %q: %w", name, reasonOf(err))
 	}
+	w.includes = append(w.includes, File{name, string(data)})
 	return string(data), nil
 }
 

@@ -49,6 +49,8 @@ type Workload struct {
 
 	files   bool                  // SQL may reach other files than its own database
 	scripts map[*yaml.Node]script // SQL that has been read
+
+	includes []File // .sql files, as far as they have been read
 }
 
 // Values are the values that a parameter takes, one case for each.
@@ -143,9 +145,6 @@ func Parse(filename string, data []byte, fsys fs.FS, options ...Option) (*Worklo
 	}
 	return w, nil
 }
-
-// Source is the text of the workload file.
-func (w *Workload) Source() []byte { return w.source }
 
 // header reads what does not depend on the parameters.
 func (w *Workload) header(r *reader, n *yaml.Node) {

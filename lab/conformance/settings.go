@@ -2,6 +2,9 @@ package conformance
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -33,5 +36,41 @@ func settingChecks() []Check {
 	add(driver.Settings{
 		"page_size": "16384", "auto_vacuum": "incremental", "journal_mode": "wal", "synchronous": "full", "pool_size": "2",
 	}, "page_size and auto_vacuum of a WAL database", "")
-	return list
+	return append(list,
+		Check{Name: "settings/changed as declared", test: verified(changing)},
+		Check{Name: "settings/changed by the schema", test: tellsChange("the schema", strings.Replace(changing, "changes settings: {journal_mode: wal}\n", "", 1))},
+		Check{Name: "settings/changed by a phase", test: tellsChange("phase relax", strings.Replace(changing, ", changes settings: {synchronous: off}", "", 1))},
+	)
+}
+
+// changing has SQL that changes settings.
+const changing = `
+name: changing
+settings: {journal_mode: delete, synchronous: full}
+schema: |
+  PRAGMA journal_mode = WAL;
+  CREATE TABLE t (id INTEGER PRIMARY KEY);
+changes settings: {journal_mode: wal}
+rows:
+  t: {count: 10, columns: {id: serial}}
+phases:
+  - {name: load, untimed: true, insert: t}
+  - {name: relax, untimed: true, script: PRAGMA synchronous = OFF, changes settings: {synchronous: off}}
+  - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: 10, returns: t}}
+`
+
+// tellsChange expects the worker to tell of a setting that was changed without
+// being declared, so that the lab refuses the trial.
+func tellsChange(after, text string) func(context.Context, *Subject) error {
+	return func(ctx context.Context, s *Subject) error {
+		_, _, err := s.trial(ctx, text, nil)
+		var bad *trialError
+		switch {
+		case err == nil:
+			return fmt.Errorf("a PRAGMA in %s changed a setting, and the answers settings do not show it: read each connection back after %s", after, after)
+		case errors.As(err, &bad) && bad.trial.Reason.Code == "setting" && strings.Contains(err.Error(), "after "+after):
+			return nil
+		}
+		return err
+	}
 }

@@ -85,7 +85,7 @@ func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) 
 		return nil, nil, err
 	}
 	if t.Status != result.OK {
-		return nil, nil, ended(t)
+		return nil, nil, &trialError{t}
 	}
 	// A run goes on in spite of doubts; a worker that gives rise to them does not
 	// keep its promises.
@@ -95,17 +95,20 @@ func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) 
 	return c, t, nil
 }
 
-// ended words a trial that is not OK.
-func ended(t *result.Trial) error {
-	words := t.Reason.Message
-	if p := t.Reason.Phase; p != "" && !strings.Contains(words, "phase "+p) {
-		words = "phase " + p + ": " + words
+// trialError is a trial that did not end well.
+type trialError struct{ trial *result.Trial }
+
+func (e *trialError) Error() string {
+	r := e.trial.Reason
+	words := r.Message
+	if r.Phase != "" && !strings.Contains(words, "phase "+r.Phase) {
+		words = "phase " + r.Phase + ": " + words
 	}
-	err := fmt.Errorf("%s, %s: %s", t.Status, t.Reason.Code, words)
-	if t.Reason.Detail != "" {
-		err = fmt.Errorf("%w\n%s", err, t.Reason.Detail)
+	words = fmt.Sprintf("%s, %s: %s", e.trial.Status, r.Code, words)
+	if r.Detail != "" {
+		words += "\n" + r.Detail
 	}
-	return err
+	return words
 }
 
 // smoke is run before all checks, since none can be made without it.

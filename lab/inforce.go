@@ -43,6 +43,7 @@ func (s *session) settings(a *worker.Response) error {
 		s.fail(result.Failed, "protocol", "the worker read back the settings of %d connections after %s, with a pool of %d", n, after, want)
 		return errEnough
 	}
+	s.inForce = a.Connections[0]
 	var first []change
 	var bad []int
 	for i, got := range a.Connections {

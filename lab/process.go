@@ -67,6 +67,7 @@ func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	s.run(ctx, dir, worker.Request{
 		Type: requestType(c.Plan), Protocol: worker.Protocol, Seed: seed, Path: path, Settings: c.Settings, Plan: c.Plan,
 	})
+	s.header(path)
 	if c.bench != nil && t.Status == result.OK && ctx.Err() == nil {
 		s.bench(ctx, c, path)
 	}
@@ -85,6 +86,8 @@ type session struct {
 	phase string // under way
 	next  int    // of the plan's phases
 	done  bool
+
+	inForce driver.Settings // as the first connection was last read back
 
 	started time.Time     // the request was sent
 	began   time.Time     // the phase under way
@@ -282,6 +285,7 @@ func (s *session) ready(a *worker.Response) error {
 		return errEnough
 	}
 	s.trial.Proof = a.Proof
+	s.inForce = a.Proof.Connections[0]
 	s.unread = afterSchema
 	for i, got := range a.Proof.Connections {
 		bad := driver.Check(s.want.Settings, got)

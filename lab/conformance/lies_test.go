@@ -30,6 +30,7 @@ type lie struct {
 	check string                         // that finds it
 	words string                         // of the check's failure
 	tell  func(a answer) (told []answer) // nil: the answer is left out
+	open  func(driver.Settings) error    // changes what the database is opened with
 	exit  int                            // status of the process
 	junk  string                         // written before the first answer
 }
@@ -89,6 +90,25 @@ func connections(change func([]any) []any) func(answer) []answer {
 	}
 }
 
+// readBack has every connection say that a setting is in force.
+func readBack(name, value string) func(answer) []answer {
+	return func(a answer) []answer {
+		list, _ := a["connections"].([]any)
+		if p, ok := a["proof"].(map[string]any); ok {
+			list, _ = p["connections"].([]any)
+		}
+		for _, c := range list {
+			c.(map[string]any)[name] = value
+		}
+		return []answer{a}
+	}
+}
+
+// not leaves a setting out.
+func not(name string) func(driver.Settings) error {
+	return func(s driver.Settings) error { delete(s, name); return nil }
+}
+
 const (
 	aMix     = "mix/operations and their order"
 	anInsert = "insert/transaction: one"
@@ -139,9 +159,11 @@ var lies = map[string]lie{
 		delete(c[0].(map[string]any), "synchronous")
 		return c
 	})},
-	"another type":             {check: aQuery, words: `answered "hello" before "ready"`, tell: func(a answer) []answer { return []answer{{"type": "hello"}} }},
-	"exits badly":              {check: aQuery, words: "exit status 3", exit: 3},
-	"a line that is no answer": {check: aQuery, words: "not understood", junk: "Loading …"},
+	"a journal mode that is not in force": {check: "settings/journal_mode=wal", words: "journal_mode: the worker read back wal, and the header of the database says not wal", tell: readBack("journal_mode", "wal"), open: not("journal_mode")},
+	"a page size that is not in force":    {check: "settings/page_size=8192", words: "page_size: the worker read back 8192, and the header of the database says 4096", tell: readBack("page_size", "8192"), open: not("page_size")},
+	"another type":                        {check: aQuery, words: `answered "hello" before "ready"`, tell: func(a answer) []answer { return []answer{{"type": "hello"}} }},
+	"exits badly":                         {check: aQuery, words: "exit status 3", exit: 3},
+	"a line that is no answer":            {check: aQuery, words: "not understood", junk: "Loading …"},
 }
 
 // A worker that lies is found out, in words that name the lie.
@@ -177,6 +199,9 @@ func told(name string, d driver.Driver) {
 		defer close(done)
 		pass(r, l, first)
 	}()
+	if l.open != nil {
+		d = &changed{d, l.open}
+	}
 	stays, _ := io.Pipe() // the lab is there to the end
 	err = worker.Serve(context.Background(), d, io.MultiReader(bytes.NewReader(request), stays), w)
 	w.Close()

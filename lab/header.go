@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// header holds what the worker last read back against the header of the database
+// that it has left, which tells three of the settings
+// (https://www.sqlite.org/fileformat2.html, section 1.3).
+func (s *session) header(path string) {
+	if s.trial.Status != result.OK || s.inForce == nil {
+		return
+	}
+	got, err := headerSettings(path)
+	if err != nil {
+		s.fail(result.Failed, "database", "the database that the worker has left: %v", err)
+		return
+	}
+	said := s.inForce["journal_mode"]
+	if said != "" && said != "wal" {
+		said = "not wal"
+	}
+	for _, c := range []struct{ name, said, got string }{
+		{"page_size", s.inForce["page_size"], got["page_size"]},
+		{"auto_vacuum", s.inForce["auto_vacuum"], got["auto_vacuum"]},
+		{"journal_mode", said, got["journal_mode"]},
+	} {
+		if c.got != "" && c.said != "" && c.got != c.said {
+			s.fail(result.Refused, "setting", "%s: the worker read back %s, and the header of the database says %s", c.name, s.inForce[c.name], c.got)
+			return
+		}
+	}
+}
+
+// headerSettings reads a database's header. Nothing is known of one that has not
+// been written, or is in memory.
+func headerSettings(path string) (driver.Settings, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var h [100]byte
+	if _, err := io.ReadFull(f, h[:]); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if string(h[:16]) != "SQLite format 3\x00" {
+		return nil, errors.New("it does not begin as a SQLite database")
+	}
+	size := int(binary.BigEndian.Uint16(h[16:]))
+	if size == 1 {
+		size = 65536
+	}
+	got := driver.Settings{"page_size": fmt.Sprint(size), "journal_mode": "not wal", "auto_vacuum": "none"}
+	if h[18] == 2 && h[19] == 2 {
+		got["journal_mode"] = "wal"
+	}
+	if binary.BigEndian.Uint32(h[52:]) != 0 {
+		got["auto_vacuum"] = "full"
+		if binary.BigEndian.Uint32(h[64:]) != 0 {
+			got["auto_vacuum"] = "incremental"
+		}
+	}
+	return got, nil
+}

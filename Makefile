@@ -3,7 +3,7 @@ MODULES := . worker $(sort $(dir $(wildcard drivers/*/go.mod)))
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build test race locks lint cross studies clean
+.PHONY: all build test race locks kills lint cross studies clean
 
 all: build
 
@@ -34,6 +34,10 @@ locks: ## the lock checks of every driver, 100 times, beside two busy processes
 	@trap 'kill $$busy' EXIT; trap 'exit 130' INT TERM; \
 	(while :; do :; done) & busy=$$!; (while :; do :; done) & busy="$$busy $$!"; \
 	$(call each,$(filter drivers/%,$(MODULES)),$(GO) test -count=$(LOCKS) -timeout 30m -run 'TestConformance/locks' .)
+
+TIMES := 100
+kills: ## lab, worker and both killed at random moments, and every signal, 100 times
+	SQLITE3PERF_TEST_TIMES=$(TIMES) $(GO) test -count=1 -timeout 60m -v -run 'TestKills|TestSignals' ./cmd/sqlite3perf
 
 LINTER := $(CURDIR)/bin/golangci-lint
 lint: ## golangci-lint, built from tools/go.mod

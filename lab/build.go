@@ -30,6 +30,7 @@ type Builder struct {
 	Source Source
 	Cache  string // directory; made when it is needed
 	env    *toolchain
+	swept  bool
 }
 
 // toolchain is what of the Go toolchain decides what a build results in.
@@ -116,6 +117,10 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 		return "", nil, err
 	}
 	with = b.env.with(ref)
+	if !b.swept {
+		Sweep(filepath.Dir(path), buildDirectory)
+		b.swept = true
+	}
 	if isFile(path) {
 		return path, with, nil
 	}
@@ -246,13 +251,17 @@ func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// buildDirectory begins the name of the directory that a worker is built in.
+const buildDirectory = "building-"
+
 // build makes the executable, under another name until it is whole.
 func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
-	temp, err := os.MkdirTemp(filepath.Dir(path), "building-")
+	scratch, err := NewScratch(filepath.Dir(path), buildDirectory)
 	if err != nil {
 		return fmt.Errorf("making the cache for workers: %w: name another directory with --worker-cache", err)
 	}
-	defer os.RemoveAll(temp)
+	defer scratch.Remove()
+	temp := scratch.Dir
 	out := filepath.Join(temp, filepath.Base(path))
 	args := []string{"build", "-o", out}
 	if ref.Version != "" {
@@ -267,6 +276,12 @@ func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 	if ref.Known.Kind != driver.Cgo {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	}
+	// What a killed build leaves is then in the directory that is swept. The C
+	// compiler's temporary files go by the other names.
+	for _, name := range []string{"GOTMPDIR", "TMPDIR", "TMP", "TEMP"} {
+		cmd.Env = append(cmd.Env, name+"="+temp)
+	}
+	mark(cmd, temp)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &output
 	if err := cmd.Run(); err != nil {

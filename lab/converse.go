@@ -36,6 +36,7 @@ func (c *Conversation) Run(ctx context.Context, line []byte) error {
 	cmd := exec.CommandContext(ctx, c.Executable, c.Args...)
 	isolate(cmd)
 	cmd.Dir = c.Dir
+	id := mark(cmd, newMark())
 	cmd.WaitDelay = time.Second
 	stderr := &ends{max: 2 << 10}
 	cmd.Stderr = stderr
@@ -66,6 +67,7 @@ func (c *Conversation) Run(ctx context.Context, line []byte) error {
 	closeInput()
 	err = cmd.Wait()
 	endGroup(cmd.Process.Pid)
+	endMarked(id)
 	c.Stderr = strings.TrimSpace(stderr.String())
 	switch {
 	case ctx.Err() != nil:

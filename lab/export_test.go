@@ -34,3 +34,9 @@ func SetBuiltFrom(t *testing.T, dir string) {
 	builtFrom = func() string { return dir }
 	t.Cleanup(func() { builtFrom = was })
 }
+
+// Marker is the text of the file that marks a directory.
+func Marker(dir string) string { return marker(dir, nil) }
+
+// Abandon gives up a directory as a process does that is killed.
+func Abandon(s *Scratch) { s.lock.Close() }

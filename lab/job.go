@@ -50,6 +50,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	defer cancel()
 	cmd := exec.CommandContext(ctx, executable, r.Args...)
 	isolate(cmd)
+	id := mark(cmd, newMark())
 	cmd.WaitDelay = time.Second
 	stderr := &ends{max: 2 << 10}
 	cmd.Stderr = stderr
@@ -87,6 +88,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	werr := cmd.Wait()
 	exit.Stop()
 	endGroup(cmd.Process.Pid)
+	endMarked(id)
 	switch {
 	case err == nil && res != nil:
 		return res, nil

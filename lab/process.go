@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -123,6 +124,7 @@ func (s *session) run(ctx context.Context, dir string, req worker.Request) {
 	// SQLite's temporary files belong on the file system that is measured.
 	cmd.Env = append(os.Environ(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)
 	isolate(cmd)
+	mark(cmd, dir)
 	cmd.WaitDelay = time.Second
 	stderr := &ends{max: 2 << 10}
 	cmd.Stderr = stderr
@@ -156,6 +158,7 @@ func (s *session) run(ctx context.Context, dir string, req worker.Request) {
 	stdin.Close()
 	err = cmd.Wait()
 	endGroup(cmd.Process.Pid)
+	endMarked(dir)
 	s.ended(err, cmd.ProcessState, context.Cause(ctx))
 	if t := s.traffic; t != nil && t.outcome != nil && s.trial.Reason != nil {
 		s.trial.Reason.Message += ": " + troubles(t.outcome)
@@ -181,6 +184,19 @@ func (s *session) ended(err error, state *os.ProcessState, cause error) {
 		s.fail(result.Failed, "crash", "the worker crashed: %v", err)
 	}
 }
+
+// markVariable is the environment variable by which what a process has started is
+// known, whatever group or session it has moved to.
+const markVariable = "SQLITE3PERF_MARK"
+
+// mark marks a process that is to be started.
+func mark(cmd *exec.Cmd, id string) string {
+	cmd.Env = append(cmd.Environ(), markVariable+"="+id)
+	return id
+}
+
+// newMark is a mark for a process that has no directory of ours.
+func newMark() string { return fmt.Sprintf("%d-%016x", os.Getpid(), rand.Uint64()) }
 
 // exitedWell reports whether [exec.Cmd.Wait] saw exit status 0. A child left
 // behind with the worker's standard error is ended, and no fault of its answers.

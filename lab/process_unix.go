@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// isolate puts the process into a group of its own, so that Ctrl-C at the
-// terminal reaches only the lab, and so that its children end with it.
+// isolate puts the process into its own group, so that Ctrl-C at the terminal
+// reaches only the lab, and so that its children end with it.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -74,12 +74,12 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 	if err != nil {
 		return err
 	}
-	dir, tidy, err := makeDirectory(parent)
+	scratch, err := lab.NewScratch(parent, runDirectory)
 	if err != nil {
 		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
-	defer tidy()
-	s.Dir = dir
+	defer scratch.Remove()
+	s.Dir = scratch.Dir
 	show.finish()
 	fmt.Fprintf(env.stdout, "%s (%s): %s, %s\n", s.Info.Name, name, s.Info.Kind, s.Info.Interface)
 	passed, failed := 0, 0

@@ -80,7 +80,7 @@ func TestInterruptedCommands(t *testing.T) {
 		t.Errorf("bench: %d rows, %v\n%s", rows, err, out)
 	}
 
-	out = p.interrupted("| writes ", "concurrent", "--driver", "./good", "--db", "c.db?_journal=wal", "-r", "2", "-w", "2", "-m", "2", "-d", "1h", "--clear")
+	out = p.interrupted("| writes ", "concurrent", "--driver", "./good", "--db", "c.db?_journal=wal&_busy_timeout=60000", "-r", "2", "-w", "2", "-m", "2", "-d", "1h", "--clear")
 	m := regexp.MustCompile(`writers +2 +(\d+) `).FindStringSubmatch(out)
 	if m == nil {
 		t.Fatalf("concurrent:\n%s", out)

@@ -75,7 +75,7 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 
 // addPlaceFlags adds the flags that say where things are and go to.
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure, where databases are made and removed, and directories of killed runs that are empty after an hour (default: in the user's cache directory)")
+	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure, where databases are made and removed, and what killed runs left there (default: in the user's cache directory)")
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended and its cell failed")
 	f.StringVar(&o.source, "source", "", "`directory` of sqlite3perf's source tree, which workers are built from (default: what sqlite3perf was built from)")
 	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")

@@ -2,13 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,12 +62,12 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	// What is made from here on is removed.
 	ctx, stop, release := env.interruptible(ctx, show.say, "stopping when the trial under way has ended")
 	defer release()
-	dir, tidy, err := makeDirectory(r.dir)
+	scratch, err := lab.NewScratch(r.dir, runDirectory)
 	if err != nil {
 		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
-	defer tidy()
-	observer, err := machine.Observe(dir)
+	defer scratch.Remove()
+	observer, err := machine.Observe(scratch.Dir)
 	if err != nil {
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
@@ -98,7 +93,7 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	}
 	l := &lab.Laboratory{
 		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: st, Progress: show,
-		Executor: &lab.Processes{Dir: dir, Limit: o.trialLimit},
+		Executor: &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit},
 		Noise:    observer,
 		Now:      env.now, Stop: stop,
 	}
@@ -118,66 +113,9 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	return outcome(measured)
 }
 
-// makeDirectory makes a directory of its own for a run in parent, and parent if
-// it is not there. Tidy removes what was made.
-func makeDirectory(parent string) (dir string, tidy func(), err error) {
-	var made []string
-	tidy = func() {
-		if dir != "" {
-			os.RemoveAll(dir)
-		}
-		for _, d := range made {
-			os.Remove(d) // fails, rightly, where another run is at work
-		}
-	}
-	for d := filepath.Clean(parent); ; d = filepath.Dir(d) {
-		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
-			break
-		}
-		made = append(made, d)
-	}
-	sweep(parent, time.Now().Add(-time.Hour))
-	if err = os.MkdirAll(parent, 0o755); err == nil {
-		dir, err = os.MkdirTemp(parent, runDirectory+"*")
-	}
-	if err != nil {
-		tidy()
-	}
-	return dir, tidy, err
-}
-
 // runDirectory begins the name of the directory that a run has for its databases;
 // a number follows.
 const runDirectory = "sqlite3perf-run-"
-
-// sweep removes the directories that runs which were killed left in parent
-// before then and that hold no file.
-func sweep(parent string, then time.Time) {
-	entries, _ := os.ReadDir(parent)
-	for _, e := range entries {
-		if number, ours := strings.CutPrefix(e.Name(), runDirectory); !ours || strings.Trim(number, "0123456789") != "" {
-			continue
-		}
-		dir := filepath.Join(parent, e.Name())
-		var tree []string
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			fi, err := d.Info()
-			if err != nil || !d.IsDir() || fi.ModTime().After(then) {
-				return errors.Join(err, fs.ErrExist) // in use, or not ours
-			}
-			tree = append(tree, path)
-			return nil
-		})
-		for _, d := range slices.Backward(tree) {
-			if err == nil {
-				err = os.Remove(d) // never what has come into it meanwhile
-			}
-		}
-	}
-}
 
 // newRun is the run as it is known before its first trial.
 func newRun(r *request, m result.Machine, now time.Time) *result.Run {

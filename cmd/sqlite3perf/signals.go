@@ -10,7 +10,13 @@ import (
 // the process.
 func catchInterrupts() <-chan os.Signal {
 	interrupts := make(chan os.Signal, 2)
-	signal.Notify(interrupts, interruptSignals...)
+	for _, sig := range interruptSignals {
+		// Under nohup a hangup is to be ignored. Ctrl-C is caught even where the
+		// shell that started us in the background has it ignored.
+		if sig == os.Interrupt || !signal.Ignored(sig) {
+			signal.Notify(interrupts, sig)
+		}
+	}
 	return interrupts
 }
 

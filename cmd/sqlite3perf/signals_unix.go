@@ -8,4 +8,4 @@ import (
 )
 
 // interruptSignals end a run in good order.
-var interruptSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
+var interruptSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+func init() {
+	workers["leaves"] = func() { worker.Main(&leaving{honest()}) }
+}
+
+// leaving starts a process in a session of its own, which it does not end.
+type leaving struct{ driver.Driver }
+
+func (d *leaving) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	cmd := exec.Command("sh", "-c", "sleep 3600; : "+path)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return d.Driver.Open(ctx, path, s)
+}
+
+// times is how often something is tried: few times, or as often as
+// SQLITE3PERF_TEST_TIMES says: make kills.
+func times(t *testing.T, few int) int {
+	t.Helper()
+	v := os.Getenv("SQLITE3PERF_TEST_TIMES")
+	if v == "" {
+		return few
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		t.Fatalf("SQLITE3PERF_TEST_TIMES=%s: %v", v, err)
+	}
+	return n
+}
+
+// ownTemp gives the place a directory for temporary files.
+func (p *place) ownTemp() {
+	p.t.Helper()
+	if err := os.Mkdir(filepath.Join(p.dir, "tmp"), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	p.env = append(p.env, "TMPDIR="+filepath.Join(p.dir, "tmp"))
+}
+
+// nothingLeft sees that after a run there is no process, no database and no
+// temporary file.
+func (p *place) nothingLeft() {
+	p.t.Helper()
+	p.alone()
+	for _, dir := range []string{"tmp", "databases", "workers"} {
+		_ = filepath.WalkDir(filepath.Join(p.dir, dir), func(path string, d fs.DirEntry, err error) error {
+			rel, _ := filepath.Rel(p.dir, path)
+			if err != nil || rel == "tmp" || rel == "workers" || strings.HasPrefix(rel, "workers/modernc-") {
+				return nil //nolint:nilerr // it is not there, as it should be
+			}
+			p.t.Errorf("left behind: %s", rel)
+			return nil
+		})
+	}
+}
+
+// stored counts the trials in the store, of all runs.
+func (p *place) stored() (n int) {
+	p.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(p.dir, ".home/data/sqlite3perf/results.db")+"?mode=ro&_pragma=busy_timeout(30000)")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRow(`SELECT count(*) FROM trials WHERE EXISTS
+		(SELECT 1 FROM samples WHERE samples.run_id = trials.run_id AND samples.trial_id = trials.trial_id)`).Scan(&n); err != nil {
+		return 0 // it is not there yet
+	}
+	return n
+}
+
+// workerPIDs are the workers of the place that run now.
+func (p *place) workerPIDs() (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		line, err := os.ReadFile(f)
+		if err != nil || !bytes.HasPrefix(line, []byte(p.dir+"/")) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Whoever is killed at any moment: no trial that was measured is lost, and
+// nothing is left after the next run.
+func TestKillsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ownTemp()
+	again := []string{"run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--dir", "databases", "--worker-cache", "workers"}
+	left := map[string]int{} // kills that left something for the next run
+	for k := range times(t, 6) {
+		kind := []string{"lab", "worker", "both"}[k%3]
+		s := p.start("run", "--drivers", "./good,./leaves", "--workloads", "./tiny.yaml", "--rounds", "30", "--dir", "databases", "--worker-cache", "workers")
+		s.until("round 1 of")
+		for range 1 + rand.IntN(4) {
+			time.Sleep(time.Duration(rand.IntN(60_000)) * time.Microsecond)
+		}
+		before := p.stored()
+		pids := p.workerPIDs()
+		if kind == "both" {
+			_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP) // so that it starts no other
+			pids = p.workerPIDs()
+		}
+		if kind != "worker" {
+			s.signal(os.Kill)
+		}
+		if kind != "lab" {
+			for _, pid := range pids {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			}
+		}
+		code := s.wait()
+		if kind == "worker" && code != exitOK && code != exitIncomplete || kind != "worker" && code != -1 {
+			t.Errorf("kill %d of %s: exit status %d\n%s", k, kind, code, s.said.String())
+		}
+		if entries, _ := os.ReadDir(filepath.Join(p.dir, "databases")); len(entries) > 0 {
+			left[kind]++
+		}
+		if now := p.stored(); now < before {
+			t.Errorf("kill %d of %s: %d trials of %d are in the store", k, kind, now, before)
+		}
+		if out, err := p.command(again...).CombinedOutput(); err != nil {
+			t.Fatalf("kill %d of %s: the next run: %v\n%s", k, kind, err, out)
+		}
+		p.nothingLeft()
+		if t.Failed() {
+			t.Fatalf("kill %d of %s", k, kind)
+		}
+	}
+	t.Logf("kills that left something for the next run: %v", left)
+}
+
+// A build that is killed leaves nothing either, in the cache for workers or among
+// the temporary files.
+func TestKillsWhileBuilding(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ownTemp()
+	args := []string{"run", "--drivers", "modernc", "--workloads", "./tiny.yaml", "--rounds", "6", "--dir", "databases", "--worker-cache", "workers"}
+	left := 0
+	for range (times(t, 1) + 9) / 10 {
+		os.RemoveAll(filepath.Join(p.dir, "workers"))
+		s := p.start(args...)
+		s.until("building the worker for modernc")
+		time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond)
+		s.signal(os.Kill)
+		s.wait()
+		if entries, _ := os.ReadDir(filepath.Join(p.dir, "workers")); len(entries) > 0 {
+			left++
+		}
+		if out, err := p.command(args...).CombinedOutput(); err != nil {
+			t.Fatalf("the next run: %v\n%s", err, out)
+		}
+		p.nothingLeft()
+	}
+	t.Logf("builds that left something for the next run: %d", left)
+}
+
+// What a worker starts in a session of its own ends with the trial.
+func TestWorkerThatLeavesAProcess(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ownTemp()
+	if out, err := p.command("run", "--drivers", "./leaves", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--dir", "databases").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	p.nothingLeft()
+	if out, err := p.command("generate", "--driver", "./leaves", "--db", "a.db", "--quiet").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	p.nothingLeft()
+	if _, err := os.Stat(filepath.Join(p.dir, "a.db")); err != nil {
+		t.Errorf("the user's database: %v", err)
+	}
+}
+
+// Each signal that asks for an end is answered alike, at any moment.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	// A hangup that is ignored, as under nohup, is inherited: one that is caught is not.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangups) })
+	p := newPlace(t)
+	p.ownTemp()
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		statuses := map[int]int{}
+		for k := range times(t, 2) {
+			s := p.start("run", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--rounds", "100000", "--dir", "databases")
+			s.until("round 1 of")
+			time.Sleep(time.Duration(rand.IntN(100_000)) * time.Microsecond)
+			before := p.stored()
+			s.signal(sig)
+			if k%2 == 1 {
+				s.signal(sig)
+			}
+			code := s.wait()
+			statuses[code]++
+			said := s.said.String()
+			if code != exitInterrupted || !strings.Contains(said, "stopping when the trial under way has ended; Ctrl-C again stops at once") {
+				t.Errorf("%v: exit status %d\n%s", sig, code, said)
+			}
+			if now := p.stored(); now < before {
+				t.Errorf("%v: %d trials of %d are in the store", sig, now, before)
+			}
+			r := p.last().Run
+			if r.Stopped != lab.StoppedInterrupted || r.Ended.IsZero() {
+				t.Errorf("%v: stopped %q at %v", sig, r.Stopped, r.Ended)
+			}
+			for _, tr := range r.Trials {
+				if tr.Status != result.OK {
+					t.Errorf("%v: trial %d: %+v", sig, tr.Order, tr.Reason)
+				}
+			}
+			p.nothingLeft()
+			if t.Failed() {
+				t.FailNow()
+			}
+		}
+		t.Logf("%v: exit statuses %v", sig, statuses)
+	}
+}

@@ -1,0 +1,182 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Scratch is a directory of our own. Whoever makes the next one beside it removes
+// it if the process that made it was killed.
+//
+// A file beside the directory says that it is ours. Its maker holds a lock on that
+// file, which the system gives up with the process. The file is there before the
+// directory is, and after it, so a kill at any moment leaves nothing that is not
+// marked.
+type Scratch struct {
+	Dir  string
+	made []string // directories that lead to it, the deepest first
+	lock *os.File
+}
+
+// lockSuffix ends the name of the file that marks a directory.
+const lockSuffix = ".lock"
+
+// NewScratch makes a directory in parent whose name begins with prefix, and parent
+// if it is not there. It removes what killed processes left there.
+func NewScratch(parent, prefix string) (*Scratch, error) {
+	parent, err := filepath.Abs(parent)
+	if err != nil {
+		return nil, err
+	}
+	s := &Scratch{made: Sweep(parent, prefix)}
+	for d := parent; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
+			break
+		}
+		s.made = append(s.made, d)
+	}
+	if err = os.MkdirAll(parent, 0o755); err == nil {
+		err = s.make(parent, prefix)
+	}
+	if err != nil {
+		s.Remove()
+		return nil, err
+	}
+	return s, nil
+}
+
+// make makes the directory under a name that is free.
+func (s *Scratch) make(parent, prefix string) error {
+	for {
+		dir := filepath.Join(parent, fmt.Sprintf("%s%010d", prefix, rand.Uint32()))
+		f, err := os.OpenFile(dir+lockSuffix, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		s.lock = f
+		// Somebody who sweeps may hold it for a moment, and remove it.
+		if err := lockFile(f, true); err != nil {
+			return err
+		}
+		if !isAt(f, dir+lockSuffix) {
+			f.Close()
+			continue
+		}
+		if _, err := f.WriteString(marker(dir, s.made)); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o700)
+		if err == nil {
+			s.Dir = dir
+			return nil
+		}
+		unmark(f)
+		s.lock = nil
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+}
+
+// Remove removes the directory, and the parents that were made for it unless
+// something else is in them.
+func (s *Scratch) Remove() {
+	if s.Dir != "" {
+		os.RemoveAll(s.Dir)
+	}
+	if s.lock != nil {
+		unmark(s.lock)
+	}
+	for _, d := range s.made {
+		os.Remove(d) // fails, rightly, where something is in it
+	}
+}
+
+// marker is the text of the file beside a directory, and of no other's.
+func marker(dir string, made []string) string {
+	text := fmt.Sprintf("sqlite3perf: the directory %s is removed by the next run if the process that made this file was killed\n", filepath.Base(dir))
+	for _, d := range made {
+		text += d + "\n"
+	}
+	return text
+}
+
+// unmark removes the file of a lock that is held, and gives up the lock.
+func unmark(f *os.File) {
+	err := os.Remove(f.Name())
+	f.Close()
+	if err != nil {
+		os.Remove(f.Name()) // not every system removes a file that is open
+	}
+}
+
+func isAt(f *os.File, path string) bool {
+	fi, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	at, err := os.Lstat(path)
+	return err == nil && os.SameFile(fi, at)
+}
+
+// Sweep removes the directories in parent that killed processes made with this
+// prefix, and ends what these processes left running where the system lets us
+// find it. It returns the parents that were made for them and are still there.
+func Sweep(parent, prefix string) (made []string) {
+	entries, _ := os.ReadDir(parent)
+	for _, e := range entries {
+		number, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockSuffix), prefix)
+		if !ours || number == "" || strings.Trim(number, "0123456789") != "" || !strings.HasSuffix(e.Name(), lockSuffix) || !e.Type().IsRegular() {
+			continue
+		}
+		for _, d := range sweepOne(filepath.Join(parent, e.Name())) {
+			if rel, err := filepath.Rel(d, parent); err == nil && filepath.IsLocal(rel) && !slices.Contains(made, d) {
+				made = append(made, d)
+			}
+		}
+	}
+	return made
+}
+
+// sweepOne removes the directory that a file marks, if nobody has it locked.
+func sweepOne(path string) (made []string) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	if err := lockFile(f, false); err != nil || !isAt(f, path) {
+		f.Close()
+		return nil
+	}
+	dir := strings.TrimSuffix(path, lockSuffix)
+	text, _ := io.ReadAll(io.LimitReader(f, 1<<16))
+	rest, ours := strings.CutPrefix(string(text), marker(dir, nil))
+	switch {
+	case len(text) == 0: // killed before the directory was made
+		unmark(f)
+		return nil
+	case !ours:
+		f.Close()
+		return nil
+	}
+	endMarked(dir)
+	if err := os.RemoveAll(dir); err != nil {
+		f.Close() // the next one tries again
+		return nil
+	}
+	unmark(f)
+	return strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
+}

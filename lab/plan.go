@@ -67,7 +67,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 		points, err := w.Cases(m.Scale, own)
 		var problems workload.Problems
 		if errors.As(err, &problems) && len(own) > 0 { // the file alone has none
-			return nil, fmt.Errorf("workload %s does not take these parameters: %w", w.Name, problems[0])
+			return nil, fmt.Errorf("workload %s does not take these parameters: %w", w.Name, problems[:1])
 		}
 		if err != nil {
 			return nil, err

@@ -10,19 +10,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
-// Bounds of a plan. They keep a request that was not made by the loader of
-// workload files from overflowing a number, or from being one that no machine
-// could finish.
+// Bounds that the loader of workload files has otherwise, or need not have.
 const (
-	maxCount      = 1 << 40   // rows, executions, operations, milliseconds
-	maxAtOnce     = 1 << 24   // rows whose values are made before the clock starts
-	maxClients    = 10_000    // and connections
-	maxBound      = 250_000   // parameters of one statement
-	maxOperations = 256       // kinds of operations in a mix
-	maxWeight     = 1_000_000 // of an operation; and attempts at one
-	maxBackoff    = 3600e6    // an hour, in µs
-	minRate       = 0.001     // operations per second
-	maxRate       = 1e9
+	maxOperations = 256    // kinds of operations in a mix
+	maxBackoff    = 3600e6 // an hour, in µs
 	minSkew       = 0.01
 	maxSkew       = 20
 )
@@ -80,18 +71,18 @@ func (c *checker) settings(s driver.Settings) {
 			c.bad(field, "is %q: want the canonical form, %q", s[name], want)
 		}
 	}
-	c.within("settings.pool_size", c.pool, 1, maxClients)
+	c.within("settings.pool_size", c.pool, 1, workload.MaxClients)
 }
 
 func (c *checker) dataSet(at string, d *workload.DataSet) {
 	if d.Name == "" || strings.Contains(d.Name, ".") {
 		c.bad(at+".name", "is %q: want a name without a point", d.Name)
 	}
-	c.within(at+".count", d.Count, 0, maxCount)
+	c.within(at+".count", d.Count, 0, workload.MaxCount)
 	total := d.Count
 	if parent := c.sets[d.Parent]; parent != nil {
-		if d.Count > 0 && parent.Total > maxCount/d.Count {
-			c.bad(at+".count", "is %d for each of %d rows: want at most %d in all", d.Count, parent.Total, int64(maxCount))
+		if d.Count > 0 && parent.Total > workload.MaxCount/d.Count {
+			c.bad(at+".count", "is %d for each of %d rows: want at most %d in all", d.Count, parent.Total, int64(workload.MaxCount))
 		}
 		total *= parent.Total
 	} else if d.Parent != "" {
@@ -193,11 +184,11 @@ func (c *checker) insert(at string, p *workload.Phase) {
 	if rows == 0 && !p.Untimed {
 		c.bad(at+".sets", "have no rows in all, so that there is nothing to time")
 	}
-	c.within(at+".rows_per_statement", in.RowsPerStatement, 1, maxBound/widest)
+	c.within(at+".rows_per_statement", in.RowsPerStatement, 1, workload.MaxBound/widest)
 	switch in.Transaction {
 	case "one", "set", "each":
 	case "every":
-		c.within(at+".every", in.Every, 1, maxAtOnce)
+		c.within(at+".every", in.Every, 1, workload.MaxAtOnce)
 	case "per":
 		c.nesting(at, in)
 	default:
@@ -220,8 +211,8 @@ func (c *checker) nesting(at string, in *workload.Insert) {
 			c.bad(fmt.Sprintf("%s.sets[%d]", at, i+1), "is %q: want one that is nested in a data set named before it", name)
 			return
 		}
-		if n > 0 && d.Count > maxAtOnce/n {
-			c.bad(fmt.Sprintf("%s.sets[%d]", at, i+1), "is %q with %d rows in one transaction: want at most %d", name, n*d.Count, maxAtOnce)
+		if n > 0 && d.Count > workload.MaxAtOnce/n {
+			c.bad(fmt.Sprintf("%s.sets[%d]", at, i+1), "is %q with %d rows in one transaction: want at most %d", name, n*d.Count, workload.MaxAtOnce)
 			return
 		}
 		perRow[name] = n * d.Count
@@ -236,19 +227,26 @@ func (c *checker) query(at string, p *workload.Phase) {
 	}
 	if q.ForEach != "" {
 		if d := c.set(at+".for_each", q.ForEach); d != nil {
-			if d.Total > maxAtOnce || d.Total == 0 && !p.Untimed {
-				c.bad(at+".for_each", "is %q with %d rows: want from 1 to %d", q.ForEach, d.Total, maxAtOnce)
+			if d.Total > workload.MaxAtOnce || d.Total == 0 && !p.Untimed {
+				c.bad(at+".for_each", "is %q with %d rows: want from 1 to %d", q.ForEach, d.Total, workload.MaxAtOnce)
 			}
 		}
 	}
-	c.within(at+".repeat", q.Repeat, 1, maxCount)
+	c.within(at+".repeat", q.Repeat, 1, workload.MaxCount)
 	c.clients(at, q.Clients, true)
+	times := int64(max(q.Clients, 1))
+	if d := c.sets[q.ForEach]; d != nil {
+		times *= max(d.Total, 1)
+	}
+	if q.Repeat > workload.MaxCount/times {
+		c.bad(at+".repeat", "is %d, of %d executions: want at most %d in all", q.Repeat, times, int64(workload.MaxCount))
+	}
 }
 
 // clients checks their number; held says that each keeps a connection, so that
 // with too few of them the phase would wait for ever.
 func (c *checker) clients(at string, n int, held bool) {
-	c.within(at+".clients", int64(n), 1, maxClients)
+	c.within(at+".clients", int64(n), 1, workload.MaxClients)
 	if held && int64(n) > c.pool {
 		c.bad(at+".clients", "is %d, each with a connection of its own, but settings.pool_size is %d: want at most as many clients", n, c.pool)
 	}
@@ -258,7 +256,7 @@ func (c *checker) call(at string, call *workload.Call, forEach string) {
 	if strings.TrimSpace(call.SQL) == "" {
 		c.bad(at+".sql", "is empty: want a statement")
 	}
-	c.within(at+".rows", call.Rows, -1, maxCount)
+	c.within(at+".rows", call.Rows, -1, workload.MaxCount)
 	for i, col := range call.Columns {
 		c.typed(fmt.Sprintf("%s.columns[%d]", at, i), col.Type)
 	}
@@ -279,9 +277,9 @@ func (c *checker) call(at string, call *workload.Call, forEach string) {
 
 func (c *checker) mix(at string, m *workload.Mix) {
 	c.clients(at, m.Clients, m.OwnConn)
-	c.within(at+".gomaxprocs", int64(m.GOMAXPROCS), 0, maxClients)
+	c.within(at+".gomaxprocs", int64(m.GOMAXPROCS), 0, workload.MaxClients)
 	if r := m.Retry; r != nil {
-		c.within(at+".retry.attempts", r.Attempts, 2, maxWeight)
+		c.within(at+".retry.attempts", r.Attempts, 2, workload.MaxWeight)
 		c.within(at+".retry.backoff_us", r.BackoffUS, 0, maxBackoff)
 	}
 	c.extent(at, m.Count, m.DurationMS, m.Rate)
@@ -294,7 +292,7 @@ func (c *checker) mix(at string, m *workload.Mix) {
 		if o.Name == "" {
 			c.bad(at+".name", "is empty: want a name")
 		}
-		c.within(at+".weight", o.Weight, 1, maxWeight)
+		c.within(at+".weight", o.Weight, 1, workload.MaxWeight)
 		if len(o.Calls) == 0 {
 			c.bad(at+".calls", "is empty: want statements")
 		}
@@ -335,13 +333,13 @@ func (c *checker) ifEmpty(at string, call *workload.MixCall, transaction bool) {
 
 // extent checks how long a phase lasts, and its rate.
 func (c *checker) extent(at string, count, durationMS int64, rate float64) {
-	c.within(at+".count", count, 0, maxCount)
-	c.within(at+".duration_ms", durationMS, 0, maxCount)
+	c.within(at+".count", count, 0, workload.MaxCount)
+	c.within(at+".duration_ms", durationMS, 0, workload.MaxCount)
 	if (count > 0) == (durationMS > 0) {
 		c.bad(at, "has both or none of count and duration_ms: want exactly one above 0")
 	}
-	if rate != 0 && !(rate >= minRate && rate <= maxRate) {
-		c.bad(at+".rate", "is %v: want operations per second from %v to %v, or 0", rate, minRate, maxRate)
+	if rate != 0 && !(rate >= workload.MinRate && rate <= workload.MaxRate) {
+		c.bad(at+".rate", "is %v: want operations per second from %v to %v, or 0", rate, workload.MinRate, workload.MaxRate)
 	}
 }
 

@@ -232,6 +232,9 @@ func (o *runOptions) checkMatrix(r *request) error {
 		if err != nil {
 			return err
 		}
+		if s := (driver.Settings{name: v}); s.PoolSize() > workload.MaxClients {
+			return fmt.Errorf("setting pool_size is %d: want at most %d", s.PoolSize(), workload.MaxClients)
+		}
 		if _, twice := settings[name]; twice {
 			return fmt.Errorf("setting %s is given by --set and by --dsn: leave one out", name)
 		}
@@ -259,9 +262,29 @@ func (o *runOptions) checkMatrix(r *request) error {
 		return usageError{err}
 	}
 	if r.cases, err = r.matrix.Cases(); err != nil {
-		return usageError{err}
+		return usageError{o.blame(err)}
 	}
 	return nil
+}
+
+// blame says which flags have led to problems in a workload that has none by
+// itself.
+func (o *runOptions) blame(err error) error {
+	var problems workload.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	var given []string
+	for _, p := range o.param {
+		given = append(given, "--param "+p)
+	}
+	if o.flags.Changed("scale") {
+		given = append(given, "--scale "+o.scale)
+	}
+	if len(given) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s: %w", strings.Join(given, " "), err)
 }
 
 // dsnSettings reads --dsn. Its path means nothing here, so that without options

@@ -102,6 +102,7 @@ func (l *loader) insert(f *fields) *Insert {
 	ins := &Insert{Transaction: "one", AdHoc: l.statementMode(f.get("statement"))}
 	ins.RowsPerStatement = l.numberOr(f.get("rows per statement"), "rows per statement", 1, 1)
 	nodes := map[string]*yaml.Node{}
+	defer func() { l.insertWithin(ins, f, nodes) }()
 	for _, n := range l.list(f.get("insert")) {
 		name, ok := l.text(n, "insert", "insert: users")
 		if !ok {
@@ -194,7 +195,7 @@ func (l *loader) checkPer(ins *Insert, n *yaml.Node, nodes map[string]*yaml.Node
 
 func (l *loader) query(f *fields, phase string) *Query {
 	q := &Query{Repeat: 1, Clients: 1}
-	q.Repeat = l.numberOr(f.get("repeat"), "repeat", 1, 1)
+	q.Repeat = l.numberWithin(f.get("repeat"), "repeat", 1, MaxCount, 1)
 	q.Clients = l.clients(f.get("clients"), true)
 	var each *setInfo
 	if n := f.get("for each"); n != nil {
@@ -206,6 +207,7 @@ func (l *loader) query(f *fields, phase string) *Query {
 			}
 		}
 	}
+	l.queryWithin(q, f)
 	broken := f.get("for each") != nil && each == nil
 	p := l.parameters(f.get("parameters"), phase, each)
 	q.Call = l.call(f.node, f.get("query"), f, p, each, broken)
@@ -223,11 +225,11 @@ func (l *loader) query(f *fields, phase string) *Query {
 
 // clients reads a number of clients; own says that each has a connection.
 func (l *loader) clients(n *yaml.Node, own bool) int {
-	c := l.numberOr(n, "clients", 1, 1)
+	c := l.numberWithin(n, "clients", 1, MaxClients, 1)
 	if pool := int64(l.settings.PoolSize()); own && c > pool {
 		l.errorf(n, "%d clients with a connection each, but pool_size is %d: write pool_size: %s under settings", c, pool, n.Value)
 	}
-	return int(min(c, 1<<20))
+	return int(c)
 }
 
 // call reads the keys that a query and a statement of a mix have in common.
@@ -260,7 +262,7 @@ func (l *loader) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *
 			known = []string{"rows"}
 		}
 		if e, ok := l.object(n, "expect", "{rows: 1}", known); ok {
-			c.Rows = l.numberOr(e.get("rows"), "expected rows", 0, -1)
+			c.Rows = l.numberWithin(e.get("rows"), "expected rows", 0, MaxCount, -1)
 			if len(c.Columns) == 0 && f.get("columns") == nil && c.Rows > 0 {
 				l.errorf(e.get("rows"), "expected rows is %d for a statement without columns: write columns: [int]", c.Rows)
 			}
@@ -394,9 +396,7 @@ func class(t driver.Type) driver.Type {
 // The limits of a mix.
 const (
 	maxOperations = 100
-	maxWeight     = 1_000_000
 	maxProcs      = 10_000
-	maxAttempts   = 1_000_000
 )
 
 func (l *loader) mix(f *fields, phase string) *Mix {
@@ -449,8 +449,8 @@ func (l *loader) retry(n *yaml.Node) *Retry {
 	}
 	if n := f.get("attempts"); n == nil {
 		l.errorf(f.node, "retry has no attempts: write attempts: 10")
-	} else if r.Attempts, ok = l.number(n, "attempts", 2); ok && r.Attempts > maxAttempts {
-		l.errorf(n, "attempts is %d: want at most %d", r.Attempts, maxAttempts)
+	} else if r.Attempts, ok = l.number(n, "attempts", 2); ok && r.Attempts > MaxWeight {
+		l.errorf(n, "attempts is %d: want at most %d", r.Attempts, MaxWeight)
 	}
 	if n := f.get("backoff"); n != nil {
 		d, err := time.ParseDuration(n.Value)
@@ -470,7 +470,7 @@ func (l *loader) end(f *fields, kind string) (count, durationMS int64) {
 	case n != nil && duration != nil:
 		l.errorf(f.key("duration"), "the %s has both count and duration: leave one of them out", kind)
 	case n != nil:
-		count, _ = l.number(n, "count", 1)
+		count = l.numberWithin(n, "count", 1, MaxCount, 0)
 	case duration != nil:
 		durationMS = l.duration(duration)
 	default:
@@ -488,13 +488,15 @@ func (l *loader) duration(n *yaml.Node) int64 {
 			expr, perUnit = strings.TrimSuffix(n.Value, "s"), 1000
 		}
 		if expr != n.Value {
-			v, _ := l.number(&yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(expr), Line: n.Line, Column: n.Column}, "duration", 1)
-			return min(v, 1<<40) * perUnit
+			at := &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(expr), Line: n.Line, Column: n.Column}
+			return l.numberWithin(at, "duration", 1, MaxCount/perUnit, 1) * perUnit
 		}
 	}
 	d, err := time.ParseDuration(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || d < time.Millisecond {
 		l.errorf(n, "duration is %s: want one such as 10s, or $time ms", describe(n))
+	} else if d.Milliseconds() > MaxCount {
+		l.errorf(n, "duration is %s: want at most %d ms", describe(n), int64(MaxCount))
 	}
 	return d.Milliseconds()
 }
@@ -502,12 +504,11 @@ func (l *loader) duration(n *yaml.Node) int64 {
 // rate reads operations per second.
 func (l *loader) rate(n *yaml.Node) float64 {
 	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "$") {
-		x, _ := l.number(n, "rate", 1)
-		return float64(x)
+		return float64(l.numberWithin(n, "rate", 1, MaxRate, 1))
 	}
 	x, err := strconv.ParseFloat(n.Value, 64)
-	if n.Kind != yaml.ScalarNode || err != nil || !(x > 0 && x <= 1e9) {
-		l.errorf(n, "rate is %s: want operations per second, above 0", describe(n))
+	if n.Kind != yaml.ScalarNode || err != nil || !(x >= MinRate && x <= MaxRate) {
+		l.errorf(n, "rate is %s: want operations per second, from %v to %.0f", describe(n), MinRate, MaxRate)
 		return 1
 	}
 	return x
@@ -523,8 +524,8 @@ func (l *loader) operation(n *yaml.Node, phase string, mutex bool) (op Operation
 	} else if op.Name, ok = l.text(n, "name", "name: read"); ok {
 		l.name(n, "an operation")
 	}
-	if op.Weight = l.numberOr(f.get("weight"), "weight", 1, 1); op.Weight > maxWeight {
-		l.errorf(f.get("weight"), "weight is %d: want at most %d", op.Weight, maxWeight)
+	if op.Weight = l.numberOr(f.get("weight"), "weight", 1, 1); op.Weight > MaxWeight {
+		l.errorf(f.get("weight"), "weight is %d: want at most %d", op.Weight, MaxWeight)
 	}
 	op.Transaction = l.flag(f.get("transaction"), "transaction")
 	if op.Mutex = l.flag(f.get("mutex"), "mutex"); op.Mutex && mutex {

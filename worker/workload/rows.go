@@ -31,9 +31,6 @@ type setInfo struct {
 	depth   int // -1 while not known
 }
 
-// maxRows is the most rows of a data set.
-const maxRows = 1 << 40
-
 func (w *Workload) loader(r *reader, values map[string]int64) *loader {
 	return &loader{reader: r, w: w, values: values, plan: &Plan{}, settings: driver.Settings{}, sets: map[string]*setInfo{}}
 }
@@ -102,6 +99,9 @@ func (l *loader) readSettings(n *yaml.Node, what string) driver.Settings {
 			continue
 		}
 		settings[k.Value] = value
+		if k.Value == "pool_size" {
+			l.poolWithin(v, settings)
+		}
 	}
 	return settings
 }
@@ -220,15 +220,15 @@ func (l *loader) place(s *setInfo, path []string) {
 	}
 	if s.Parent == "" {
 		s.depth = 0
-		if s.Count > maxRows {
-			l.errorf(s.node, "data set %s has %d rows: want at most %d", s.Name, s.Count, int64(maxRows))
-			s.Total = maxRows
+		if s.Count > MaxCount {
+			l.errorf(s.node, "data set %s has %d rows: want at most %d", s.Name, s.Count, int64(MaxCount))
+			s.Total = MaxCount
 		}
 		return
 	}
 	s.depth = parent.depth + 1
-	if s.Count > 0 && parent.Total > maxRows/s.Count {
-		l.errorf(s.node, "data set %s has %d rows for each of %d: want at most %d in all", s.Name, s.Count, parent.Total, int64(maxRows))
+	if s.Count > 0 && parent.Total > MaxCount/s.Count {
+		l.errorf(s.node, "data set %s has %d rows for each of %d: want at most %d in all", s.Name, s.Count, parent.Total, int64(MaxCount))
 		return
 	}
 	s.Total = parent.Total * s.Count

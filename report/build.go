@@ -25,7 +25,48 @@ func build(a *stats.Analysis) document {
 	}
 	d = append(d, overall(a)...)
 	d = append(d, drivers(a)...)
-	return append(d, space{}, legend())
+	d = append(d, space{})
+	if r := reliability(a.Reliability); r != "" {
+		d = append(d, paragraph{text: r})
+	}
+	return append(d, legend())
+}
+
+// reliability says how many false verdicts are to be expected in all tables together.
+func reliability(r stats.Reliability) string {
+	if r.Tables < 2 {
+		return ""
+	}
+	s := fmt.Sprintf("%s in %s: if all drivers were equal, the probability of telling any two of them apart anywhere in this run would be at most %g%%.",
+		counted(int64(r.Comparisons), "comparison"), counted(int64(r.Tables), "table"), 100*stats.Alpha)
+	if r.Telling > 0 {
+		s += fmt.Sprintf(" Of the %s that %s drivers apart, at most %.2g %s expected to tell equal ones apart.",
+			counted(int64(r.Telling), "table"), map[bool]string{true: "tells", false: "tell"}[r.Telling == 1], r.FalseTables(),
+			map[bool]string{true: "is", false: "are"}[r.FalseTables() <= 1])
+	}
+	return s
+}
+
+// floorNote says which drivers are faster than the floor because SQLite itself is
+// another: the floor is one for its own SQLite only.
+func floorNote(t *stats.Table, measured []*stats.Cell) string {
+	if !t.IsFloor {
+		return ""
+	}
+	floor := measured[t.Base]
+	var faster []string
+	for i, c := range measured {
+		test, ok := t.Against(i, t.Base)
+		own := sqliteVersion(c.Outcome)
+		if ok && test.Significant() && test.Sign() < 0 && own != absent && own != sqliteVersion(floor.Outcome) {
+			faster = append(faster, fmt.Sprintf("%s (SQLite %s)", name(c.Outcome), own))
+		}
+	}
+	if faster == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: faster than %s, which has SQLite %s. The floor is one for its own version of SQLite only; another may choose another plan, or do the same work faster",
+		strings.Join(faster, ", "), floor.Case.Driver, sqliteVersion(floor.Outcome))
 }
 
 func header(a *stats.Analysis) document {
@@ -272,12 +313,7 @@ func changed(c *result.Case) string {
 
 // phase is a table with what belongs right below it.
 func phase(t *stats.Table) document {
-	var measured []*stats.Cell
-	for _, c := range t.Cells {
-		if c.Status == result.OK {
-			measured = append(measured, c)
-		}
-	}
+	measured := t.Measured()
 	if len(measured) == 0 {
 		return nil
 	}
@@ -290,18 +326,26 @@ func phase(t *stats.Table) document {
 		if test, ok := t.Against(1, 0); ok {
 			verdict := "cannot be told from"
 			switch {
-			case test.Significant() && test.Delta > 0:
+			case test.Significant() && test.Sign() > 0:
 				verdict = "is slower than"
 			case test.Significant():
 				verdict = "is faster than"
 			}
-			below = append(below, item{label: "compared", text: fmt.Sprintf("%s %s %s: p=%s, Cliff's delta %+.2f",
-				name(measured[1].Outcome), verdict, name(measured[0].Outcome), probability(test.P), test.Delta)})
+			below = append(below, item{label: "compared", text: fmt.Sprintf("%s %s %s: p=%s; it took longer in %s of the rounds",
+				name(measured[1].Outcome), verdict, name(measured[0].Outcome), probability(test.Adjusted), percent((1+test.Delta)/2))})
 		}
 	}
 	if perSecond := ceiling(measured); perSecond > 0 {
 		below = append(below, item{label: "ceiling", text: fmt.Sprintf("%s req/s is what the load generator reaches here, in closed loop with %s, of a server that does nothing",
 			human(perSecond), counted(int64(measured[0].Samples[0].Load.Clients), "connection"))})
+	}
+	for _, c := range measured {
+		if failed, _ := c.Failures(); c.Unranked != "" && failed > 0 {
+			below = append(below, item{label: "not ranked", text: name(c.Outcome) + ": " + c.Unranked, alarm: true})
+		}
+	}
+	if f := floorNote(t, measured); f != "" {
+		below = append(below, item{label: "note", text: f})
 	}
 	for _, c := range measured {
 		if e := errorCounts(c); e != "" {
@@ -407,8 +451,8 @@ func sqliteVersion(o *stats.Outcome) string {
 
 func legend() block {
 	return paragraph{fmt.Sprintf("Figures are medians over n trials, each in a fresh process on a fresh database; ± is the farther end of the %s confidence "+
-		"interval (order statistics). Rows go by median; # is 1 + the drivers that are significantly faster (Mann-Whitney U, p adjusted by "+
-		"Benjamini-Hochberg over the table, below %g): 2= is a tie behind one driver, and a row may have a lower # than the one above it, "+
-		"from which it cannot be told. The column × is the median of the ratios round by round, p its comparison (in the summary a sign test). "+
+		"interval. Ratios are formed within rounds: the column × is their Hodges-Lehmann estimate. Two drivers are tied where the signed-rank test "+
+		"of their ratios, corrected for all comparisons of the table and the run, does not tell them apart (p of %g or more); p is that of the "+
+		"comparison with the base of the ratios. An interval holds for one ratio by itself, so that of a tie may leave out 1. "+
 		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(stats.Confidence), stats.Alpha), true}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -37,7 +38,16 @@ type item struct {
 type grid struct {
 	columns []column
 	rows    [][]string
-	leaders []bool // rows of the first rank
+	leaders []bool // rows than which none is told apart as faster
+}
+
+// dropColumn takes out a column that says nothing.
+func (g *grid) dropColumn(title string) {
+	i := slices.IndexFunc(g.columns, func(c column) bool { return c.title == title })
+	g.columns = slices.Delete(g.columns, i, i+1)
+	for j := range g.rows {
+		g.rows[j] = slices.Delete(g.rows[j], i, i+1)
+	}
 }
 
 type column struct {

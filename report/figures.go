@@ -96,10 +96,17 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	}
 
 	for i, c := range cells {
-		g.leaders[i] = c.Rank == 1
+		g.leaders[i] = leads(c.Standing)
 	}
-	add(column{title: "#"}, each(func(_ int, c *stats.Cell) string { return standing(c.Standing) }))
+	add(column{title: "#"}, each(func(_ int, c *stats.Cell) string { return rank(c.Standing) }))
 	add(column{title: "driver"}, each(func(_ int, c *stats.Cell) string { return name(c.Outcome) }))
+	standings := make([]stats.Standing, len(cells))
+	for i, c := range cells {
+		standings[i] = c.Standing
+	}
+	if tied := ties(standings); slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
+		add(column{title: tiedTitle}, tied)
+	}
 
 	title, base := "median ", "s"
 	switch cells[0].Samples[0].Metric {

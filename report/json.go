@@ -27,6 +27,7 @@ type JSON struct {
 	Cells       []JSONCell       `json:"cells"`
 	Comparisons []JSONComparison `json:"comparisons"`
 	Summary     []JSONSummary    `json:"summary"` // one, or none where there is nothing to compare
+	Reliability JSONReliability  `json:"reliability"`
 	Study       *study.Report    `json:"study,omitempty"`
 }
 
@@ -45,16 +46,26 @@ type JSONCell struct {
 	Metric string `json:"metric,omitempty"`
 	Unit   string `json:"unit,omitempty"` // of median and interval: "s" or "s/op"
 	*stats.Summary
-	Spread *float64      `json:"spread,omitempty"` // (farther end of the interval - median) / median
-	Rank   int           `json:"rank,omitempty"`
-	Tied   bool          `json:"tied,omitempty"`
-	Ratio  *JSONDistance `json:"ratio,omitempty"`
-	Rate   *JSONRate     `json:"rate,omitempty"`
+	Spread   *float64      `json:"spread,omitempty"`   // (farther end of the interval - median) / median
+	Rank     int           `json:"rank,omitempty"`     // place in the table, from 1
+	Tied     []int         `json:"tied_with,omitzero"` // cases that it is not told apart from
+	Unranked string        `json:"unranked,omitempty"` // why it has no rank
+	Ratio    *JSONDistance `json:"ratio,omitempty"`
+	Rate     *JSONRate     `json:"rate,omitempty"`
 
 	// Of mixes and http phases, all trials together.
 	Operations int64    `json:"operations,omitempty"`
 	Failed     int64    `json:"failed,omitempty"`
 	Succeeded  *float64 `json:"succeeded,omitempty"` // share of operations
+}
+
+// JSONReliability is how far the verdicts of all tables can be trusted together.
+type JSONReliability struct {
+	Alpha       float64 `json:"alpha"`        // the probability of any false difference in the run, at most, were all drivers equal
+	Tables      int     `json:"tables"`       // in which anything was compared, the summary included
+	Comparisons int     `json:"comparisons"`  // in all of them
+	Telling     int     `json:"telling"`      // tables that tell any two drivers apart
+	FalseTables float64 `json:"false_tables"` // of them, how many are expected to tell two apart that are equal, at most
 }
 
 // JSONDistance is the ratio to another driver, round by round.
@@ -65,7 +76,7 @@ type JSONDistance struct {
 	Skipped   int      `json:"skipped,omitempty"` // rounds in which To measured zero
 	P         *float64 `json:"p,omitempty"`
 	PAdjusted *float64 `json:"p_adjusted,omitempty"`
-	Delta     *float64 `json:"delta,omitempty"` // Cliff's
+	Delta     *float64 `json:"delta,omitempty"` // Cliff's, within rounds
 }
 
 // JSONRate is the rate at the median time: work divided by it.
@@ -103,8 +114,8 @@ type JSONSummary struct {
 type JSONSummaryDriver struct {
 	Driver string `json:"driver"`
 	stats.Summary
-	Rank int  `json:"rank,omitempty"`
-	Tied bool `json:"tied,omitempty"`
+	Rank int      `json:"rank,omitempty"`
+	Tied []string `json:"tied_with,omitzero"` // drivers
 }
 
 // JSONSummaryComparison compares two drivers' geometric means.
@@ -129,7 +140,7 @@ func writeJSON(w io.Writer, a *stats.Analysis, _ Options) error {
 				out.Comparisons = append(out.Comparisons, JSONComparison{
 					Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase,
 					First: x.Case.ID, Second: y.Case.ID, FirstDriver: x.Case.Driver, OtherDriver: y.Case.Driver,
-					Test: p.Test, Significant: p.Significant(), Ratio: stats.Summarize(stats.Values(ratios)),
+					Test: p.Test, Significant: p.Significant(), Ratio: stats.SummarizeRatios(stats.Values(ratios)),
 				})
 			}
 		}
@@ -137,6 +148,8 @@ func writeJSON(w io.Writer, a *stats.Analysis, _ Options) error {
 	if o := a.Overall; len(o.Drivers) > 0 {
 		out.Summary = append(out.Summary, jsonSummary(o))
 	}
+	r := a.Reliability
+	out.Reliability = JSONReliability{stats.Alpha, r.Tables, r.Comparisons, r.Telling, r.FalseTables()}
 	out.Study = study.Evaluate(a)
 	run := *a.Run // null is no list
 	if run.Cases == nil {
@@ -165,7 +178,13 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 	if first.Metric == "time/op" {
 		j.Unit = "s/op"
 	}
-	j.Summary, j.Rank, j.Tied = &c.Summary, c.Rank, c.Tied
+	j.Summary, j.Rank, j.Unranked = &c.Summary, c.Rank, c.Unranked
+	if c.Rank > 0 {
+		j.Tied = []int{}
+		for _, x := range c.Tied {
+			j.Tied = append(j.Tied, t.Cells[x].Case.ID)
+		}
+	}
 	if s, ok := c.Summary.Spread(); ok {
 		j.Spread = &s
 	}
@@ -190,7 +209,14 @@ func jsonSummary(o stats.Overall) JSONSummary {
 		LeftOut: append([]stats.LeftOut{}, o.LeftOut...), Absent: append([]stats.LeftOut{}, o.Absent...),
 		Drivers: []JSONSummaryDriver{}, Comparisons: []JSONSummaryComparison{}}
 	for _, d := range o.Drivers {
-		s.Drivers = append(s.Drivers, JSONSummaryDriver{d.Case.Driver, d.Ratio, d.Rank, d.Tied})
+		driver := JSONSummaryDriver{Driver: d.Case.Driver, Summary: d.Ratio, Rank: d.Rank}
+		if d.Rank > 0 {
+			driver.Tied = []string{}
+			for _, x := range d.Tied {
+				driver.Tied = append(driver.Tied, o.Drivers[x].Case.Driver)
+			}
+		}
+		s.Drivers = append(s.Drivers, driver)
 	}
 	for _, p := range o.Pairs {
 		s.Comparisons = append(s.Comparisons, JSONSummaryComparison{

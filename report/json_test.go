@@ -131,7 +131,7 @@ func TestJSONFigures(t *testing.T) {
 	if c.Interval == nil || !close(c.Interval.Low, 0.812*0.985) || !close(c.Interval.High, 0.812*1.024) {
 		t.Errorf("interval %+v, want the least and greatest of 6", c.Interval)
 	}
-	if c.Rank != 1 || c.Tied || c.Unit != "s" || c.Ratio.To != "native" || c.Ratio.Median != 1 {
+	if c.Rank != 1 || len(c.Tied) != 0 || c.Unit != "s" || c.Ratio.To != "native" || c.Ratio.Median != 1 {
 		t.Errorf("the floor's cell is %+v", c)
 	}
 }

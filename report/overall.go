@@ -14,7 +14,12 @@ func overall(a *stats.Analysis) document {
 		return nil
 	}
 	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", o.Base, counted(int64(len(o.Tables)), "table"))}}
-	g := grid{columns: []column{{title: "#"}, {title: "driver"}, {title: "× " + o.Base}, {title: "p", right: true, drop: 1},
+	standings := make([]stats.Standing, len(o.Drivers))
+	for i, od := range o.Drivers {
+		standings[i] = od.Standing
+	}
+	tied := ties(standings)
+	g := grid{columns: []column{{title: "#"}, {title: "driver"}, {title: tiedTitle}, {title: "× " + o.Base}, {title: "p", right: true, drop: 1},
 		{title: "rounds", right: true, drop: 3}, {title: "SQLite", drop: 2}, {title: "kind", drop: 5}, {title: "interface", drop: 6}}}
 	var ratios, spreads []string
 	base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base })
@@ -37,9 +42,12 @@ func overall(a *stats.Analysis) document {
 	joined := besides(ratios, spreads)
 	for i, od := range o.Drivers {
 		oc := outcomes[od.Case.ID]
-		g.rows = append(g.rows, []string{standing(od.Standing), name(oc), joined[i], against(o.Pairs, i, base),
+		g.rows = append(g.rows, []string{rank(od.Standing), name(oc), tied[i], joined[i], against(o.Pairs, i, base),
 			fmt.Sprint(od.Ratio.N), sqliteVersion(oc), string(od.Case.Info.Kind), string(od.Case.Info.Interface)})
-		g.leaders = append(g.leaders, od.Rank == 1)
+		g.leaders = append(g.leaders, leads(od.Standing))
+	}
+	if !slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
+		g.dropColumn(tiedTitle)
 	}
 	d = append(d, g)
 	var l list
@@ -90,12 +98,30 @@ func against(pairs []stats.Pair, i, base int) string {
 	return ""
 }
 
-func standing(s stats.Standing) string {
-	switch {
-	case s.Rank == 0:
+// tiedTitle heads the column that says which rows cannot be told apart.
+const tiedTitle = "tied with"
+
+func rank(s stats.Standing) string {
+	if s.Rank == 0 {
 		return absent
-	case s.Tied:
-		return fmt.Sprintf("%d=", s.Rank)
 	}
 	return fmt.Sprint(s.Rank)
+}
+
+// leads says that nothing is told apart as faster.
+func leads(s stats.Standing) bool { return s.Rank > 0 && !s.Beaten }
+
+// ties says of each row which others it cannot be told apart from, by their ranks.
+func ties(standings []stats.Standing) []string {
+	words := make([]string, len(standings))
+	for i, s := range standings {
+		var ranks []int
+		for _, j := range s.Tied {
+			ranks = append(ranks, standings[j].Rank)
+		}
+		if words[i] = joinInts(ranks); ranks == nil {
+			words[i] = absent
+		}
+	}
+	return words
 }

@@ -32,7 +32,7 @@ func TestBaseOfSummary(t *testing.T) {
 		name, floor, want string
 		run               *result.Run
 	}{
-		{"overtaken", "native", "native is not in this run: ratios are to modernc, whose medians have the least geometric mean over these tables; round by round mattn is at 0.92x\n", overtaken},
+		{"overtaken", "native", "native is not in this run: ratios are to modernc, whose medians have the least geometric mean over these tables; round by round mattn is at 0.98x\n", overtaken},
 		{"no floor", "", "no floor was named: ratios are to modernc", overtaken},
 		{"few", "native", "native has figures in less than half of the tables: ratios are to mattn, whose medians have the least geometric mean over these tables\n", few},
 	} {

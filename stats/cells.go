@@ -23,6 +23,8 @@ type Analysis struct {
 	Groups   []*Group
 	Overall  Overall
 	Warnings []result.Warning // of the run as a whole
+
+	Reliability Reliability
 }
 
 // Group is the cases of one workload with the same scale, parameters and
@@ -54,7 +56,7 @@ type Outcome struct {
 // Table is one phase of a group.
 type Table struct {
 	Phase string
-	Cells []*Cell // OK by median, then the others in the order of the run
+	Cells []*Cell // those that are ranked, the others that are OK, then the rest in the order of the run
 	Pairs []Pair  // of Cells, by index
 
 	// Base is the index of the cell that ratios are to: the floor's, or the
@@ -72,7 +74,12 @@ type Cell struct {
 	Summary Summary
 	Ratio   *Summary // to the table's base, round by round
 	Skipped int      // rounds without a ratio because the base's value was zero
+
+	// Unranked says why a cell with figures is not compared: "" where it is.
+	Unranked string
 	Standing
+
+	failuresDiffer bool // from those of the cell with the fewest
 }
 
 // Sample is a sample with the round that it was taken in.
@@ -99,10 +106,7 @@ func (t *Table) Against(i, j int) (test Test, ok bool) {
 		case p.First == i && p.Second == j:
 			return p.Test, true
 		case p.First == j && p.Second == i:
-			test = p.Test
-			test.N1, test.N2 = test.N2, test.N1
-			test.Delta = -test.Delta
-			return test, true
+			return p.inverse(), true
 		}
 	}
 	return Test{}, false
@@ -143,6 +147,19 @@ func Analyze(run *result.Run, floor string) *Analysis {
 		}
 	}
 	a.Overall = overall(a.Groups, floor)
+	families := [][]Pair{a.Overall.Pairs}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			families = append(families, t.Pairs)
+		}
+	}
+	a.Reliability = adjustRun(families)
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			t.rank()
+		}
+	}
+	a.Overall.rank()
 	return a
 }
 
@@ -212,7 +229,7 @@ func trialStatus(t *result.Trial) (result.Status, *result.Reason) {
 			if s.WallNS < 0 || s.Operations < 0 {
 				return result.Failed, &result.Reason{Code: "protocol", Phase: s.Phase, Message: "a time or count is negative"}
 			}
-			if s.Operations <= 0 && (s.Metric == "time/op" || s.Metric == "latency") {
+			if s.Operations <= s.Failed && (s.Metric == "time/op" || s.Metric == "latency") {
 				return result.Failed, &result.Reason{Code: "no-operation", Phase: s.Phase, Message: "no operation succeeded" + firstError(s)}
 			}
 		}
@@ -262,6 +279,7 @@ func (o *Outcome) samples(phase string) []Sample {
 	return list
 }
 
+// table makes the table of a phase. Its verdicts wait for those of the others.
 func (g *Group) table(phase, floor string) *Table {
 	t := &Table{Phase: phase, Base: -1}
 	for _, o := range g.Outcomes {
@@ -275,44 +293,67 @@ func (g *Group) table(phase, floor string) *Table {
 		}
 		t.Cells = append(t.Cells, c)
 	}
+	t.compareFailures()
 	slices.SortStableFunc(t.Cells, func(a, b *Cell) int {
-		if ok := a.Status == result.OK; ok != (b.Status == result.OK) {
-			if ok {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(a.Summary.Median, b.Summary.Median)
+		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(a.Summary.Median, b.Summary.Median))
 	})
-	measured := slices.IndexFunc(t.Cells, func(c *Cell) bool { return c.Status != result.OK })
-	if measured < 0 {
-		measured = len(t.Cells)
+	measured := t.Measured()
+	sets := make([][]Point, len(measured))
+	cases := make([]*result.Case, len(measured))
+	for i, c := range measured {
+		sets[i], cases[i] = c.Points(), c.Case
 	}
-	sets := make([][]Point, measured)
-	for i, c := range t.Cells[:measured] {
-		sets[i] = c.Points()
-	}
-	t.Pairs = CompareAll(sets)
-	for i, s := range Rank(measured, t.Pairs, func(i int) bool { return len(sets[i]) >= MinSamples }) {
-		t.Cells[i].Standing = s
-	}
-	cases := make([]*result.Case, measured)
-	for i, c := range t.Cells[:measured] {
-		cases[i] = c.Case
-	}
+	t.Pairs = CompareAll(sets, func(i int) bool { return measured[i].Unranked == "" })
 	if i := floorOf(cases, floor); i >= 0 {
 		t.Base, t.IsFloor = i, true
-	} else if measured > 1 {
+	} else if len(measured) > 1 {
 		t.Base = 0
 	}
 	if t.Base >= 0 {
-		for i, c := range t.Cells[:measured] {
+		for i, c := range measured {
 			ratios, skipped := Ratios(sets[i], sets[t.Base])
-			s := Summarize(Values(ratios))
+			s := SummarizeRatios(Values(ratios))
 			c.Ratio, c.Skipped = &s, skipped
 		}
 	}
 	return t
+}
+
+// class orders the cells of a table: ranked, with figures, without.
+func (c *Cell) class() int {
+	switch {
+	case c.Status != result.OK:
+		return 2
+	case c.Unranked != "":
+		return 1
+	}
+	return 0
+}
+
+// Measured are the cells that have figures.
+func (t *Table) Measured() []*Cell {
+	n := slices.IndexFunc(t.Cells, func(c *Cell) bool { return c.Status != result.OK })
+	if n < 0 {
+		n = len(t.Cells)
+	}
+	return t.Cells[:n]
+}
+
+// rank puts the cells into order, once the p-values are final.
+func (t *Table) rank() {
+	measured := t.Measured()
+	order := inOrder(len(measured), t.Pairs)
+	cells := slices.Clone(measured)
+	for i, old := range order {
+		t.Cells[i] = cells[old]
+	}
+	reorder(t.Pairs, order)
+	if t.Base >= 0 {
+		t.Base = slices.Index(order, t.Base)
+	}
+	for i, s := range Rank(len(measured), t.Pairs, func(i int) bool { return t.Cells[i].Unranked == "" }) {
+		t.Cells[i].Standing = s
+	}
 }
 
 // floorOf returns the index of the floor's case: the driver asked for by that

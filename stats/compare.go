@@ -1,12 +1,7 @@
 package stats
 
 import (
-	"cmp"
 	"math"
-	"slices"
-
-	mstats "github.com/aclements/go-moremath/stats"
-	"golang.org/x/perf/benchmath"
 )
 
 // Point is one sample with the round that it was taken in.
@@ -24,92 +19,62 @@ func Values(points []Point) []float64 {
 	return v
 }
 
-// Test is the outcome of comparing a first with a second set of samples.
+// Test is the outcome of comparing a first with a second set of samples, round by
+// round.
 type Test struct {
-	N1 int `json:"n1"`
-	N2 int `json:"n2"`
+	N int `json:"n"` // rounds that both have
 
-	// P is the p-value of the two-sided Mann-Whitney U test, whose null
-	// hypothesis is that both come from one distribution, or of the sign test
-	// that [CompareToBase] makes. Adjusted is P as [Adjust] makes it over all
-	// comparisons of a family.
+	// P is the p-value of the two-sided Wilcoxon signed-rank test of the logarithms
+	// of the ratios. Adjusted is P corrected for all comparisons of a family, never
+	// less than P.
 	P        float64 `json:"p"`
 	Adjusted float64 `json:"p_adjusted"`
 
-	// Delta is Cliff's delta: the share of pairs in which the first's sample
-	// is the greater, less the share in which the second's is. -1: every
-	// sample of the first is below every one of the second; 0: no tendency.
+	// Delta is Cliff's delta within rounds: the share of rounds in which the first
+	// is the greater, less the share in which the second is.
 	Delta float64 `json:"delta"`
 
-	Warnings []string `json:"warnings,omitempty"`
+	sign int     // -1: the first is less
+	fine float64 // the p-value that corrections start from
 }
 
-// Compare tests whether two sets of samples differ. The result's Adjusted is
-// its P until [Adjust] has seen its family.
-func Compare(a, b []float64) Test {
-	c := benchmath.AssumeNothing.Compare(sample(a), sample(b))
-	return Test{
-		N1: c.N1, N2: c.N2,
-		P: c.P, Adjusted: c.P,
-		Delta:    delta(a, b),
-		Warnings: messages(c.Warnings),
-	}
+// Compare tests whether two sets of samples differ, by their ratios within rounds.
+// The result's Adjusted is its P until its family is corrected.
+func Compare(a, b []Point) Test {
+	ratios, _ := Ratios(a, b)
+	return CompareRatios(Values(ratios))
 }
 
-// CompareToBase tests whether ratios to a base differ from 1, by the two-sided
-// sign test; ratios of exactly 1 count for neither side. It takes the place of
-// [Compare] where the second set would be the base's own ratios: these are 1 in
-// every round, so no sample of anything, and its p-value would be far too small.
-// The sign test's agrees with the interval of the ratios' median, which is its
-// inversion. See W. J. Conover, Practical Nonparametric Statistics, 3.4.
-func CompareToBase(ratios []float64) Test {
-	less, greater := 0, 0
-	for _, r := range ratios {
+// CompareRatios tests whether ratios that were formed round by round differ from 1.
+func CompareRatios(ratios []float64) Test {
+	d := logs(ratios)
+	p, sign := signedRank(d)
+	t := Test{N: len(d), P: p, Adjusted: p, sign: sign, fine: corrected(d, p)}
+	for _, v := range d {
 		switch {
-		case r < 1:
-			less++
-		case r > 1:
-			greater++
+		case v < 0:
+			t.Delta--
+		case v > 0:
+			t.Delta++
 		}
 	}
-	p := 1.0
-	if n := less + greater; n > 0 {
-		p = min(1, 2*mstats.BinomialDist{N: n, P: 0.5}.CDF(float64(min(less, greater))))
-	}
-	t := Test{N1: len(ratios), N2: len(ratios), P: p, Adjusted: p}
-	if len(ratios) > 0 {
-		t.Delta = float64(greater-less) / float64(len(ratios))
+	if t.N > 0 {
+		t.Delta /= float64(t.N)
 	}
 	return t
-}
-
-func delta(a, b []float64) float64 {
-	if len(a) == 0 || len(b) == 0 {
-		return 0
-	}
-	sum := 0
-	for _, x := range a {
-		for _, y := range b {
-			sum += cmp.Compare(x, y)
-		}
-	}
-	return float64(sum) / float64(len(a)*len(b))
 }
 
 // Significant reports whether the two are told apart.
 func (t Test) Significant() bool { return t.Adjusted < Alpha }
 
-// Adjust sets Adjusted of every test of a family by the step-up procedure of
-// Benjamini and Hochberg: the i-th smallest of m p-values becomes the least of
-// p(j)·m/j over j ≥ i. A family is what is read together: the pairs of a table.
-func Adjust(family []*Test) {
-	order := slices.Clone(family)
-	slices.SortStableFunc(order, func(a, b *Test) int { return cmp.Compare(a.P, b.P) })
-	least := 1.0
-	for i := len(order) - 1; i >= 0; i-- {
-		least = min(least, order[i].P*float64(len(order))/float64(i+1))
-		order[i].Adjusted = least
-	}
+// Sign is -1 where the first tends to be less than the second, 1 where it tends to
+// be greater.
+func (t Test) Sign() int { return t.sign }
+
+// inverse is the comparison of the second with the first.
+func (t Test) inverse() Test {
+	t.Delta, t.sign = -t.Delta, -t.sign
+	return t
 }
 
 // Ratios divides the points of a by the points of b of the same round.
@@ -142,60 +107,125 @@ type Pair struct {
 	Test
 }
 
-// CompareAll compares every two of sets, First < Second, with p-values
-// adjusted over all of these pairs. Sets of fewer than [MinSamples] take no
-// part.
-func CompareAll(sets [][]Point) []Pair {
-	return compareAll(sets, func(i, j int) Test { return Compare(Values(sets[i]), Values(sets[j])) })
-}
-
-func compareAll(sets [][]Point, compare func(i, j int) Test) []Pair {
-	var pairs []Pair
+// CompareAll compares every two of sets that take part, First < Second, with
+// p-values corrected over all of these pairs. Two that share fewer than
+// [MinSamples] rounds are not compared.
+func CompareAll(sets [][]Point, takesPart func(int) bool) []Pair {
+	place := make([]int, len(sets)) // among those that take part
+	k := 0
+	for i := range sets {
+		if place[i] = -1; takesPart(i) {
+			place[i] = k
+			k++
+		}
+	}
+	var pairs, placed []Pair
 	for i := range sets {
 		for j := i + 1; j < len(sets); j++ {
-			if len(sets[i]) >= MinSamples && len(sets[j]) >= MinSamples {
-				pairs = append(pairs, Pair{i, j, compare(i, j)})
+			if place[i] < 0 || place[j] < 0 {
+				continue
+			}
+			if t := Compare(sets[i], sets[j]); t.N >= MinSamples {
+				pairs = append(pairs, Pair{i, j, t})
+				placed = append(placed, Pair{place[i], place[j], t})
 			}
 		}
 	}
-	family := make([]*Test, len(pairs))
+	adjustPairs(k, placed)
 	for i := range pairs {
-		family[i] = &pairs[i].Test
+		pairs[i].Test = placed[i].Test
 	}
-	Adjust(family)
 	return pairs
 }
 
 // Standing is a place in a ranking.
 type Standing struct {
-	Rank int  `json:"rank"` // from 1; 0: not ranked, for want of samples
-	Tied bool `json:"tied"` // another has the same rank
+	Rank   int   // place in the order that was given, from 1; 0: not ranked
+	Tied   []int // indexes of those that it is not told apart from
+	Beaten bool  // another is significantly less
 }
 
-// Rank ranks n sets by the pairs that [CompareAll] made of them: 1 plus the
-// number of sets that are significantly less. ranked says which sets take part.
+// Rank ranks n sets that are in order, by the pairs that [CompareAll] made of them.
+// ranked says which sets take part. Two that were not compared are tied.
 func Rank(n int, pairs []Pair, ranked func(int) bool) []Standing {
 	s := make([]Standing, n)
-	for i := range s {
-		if ranked(i) {
-			s[i].Rank = 1
-		}
-	}
+	apart := map[[2]int]bool{}
 	for _, p := range pairs {
-		switch {
-		case !p.Significant():
-		case p.Delta < 0:
-			s[p.Second].Rank++
-		case p.Delta > 0:
-			s[p.First].Rank++
+		if !p.Significant() {
+			continue
+		}
+		apart[[2]int{p.First, p.Second}] = true
+		if p.Sign() < 0 {
+			s[p.Second].Beaten = true
+		} else {
+			s[p.First].Beaten = true
 		}
 	}
-	count := map[int]int{}
-	for _, x := range s {
-		count[x.Rank]++
-	}
+	rank := 0
 	for i := range s {
-		s[i].Tied = s[i].Rank > 0 && count[s[i].Rank] > 1
+		if !ranked(i) {
+			continue
+		}
+		rank++
+		s[i].Rank = rank
+		for j := range s {
+			if i != j && ranked(j) && !apart[[2]int{min(i, j), max(i, j)}] {
+				s[i].Tied = append(s[i].Tied, j)
+			}
+		}
 	}
 	return s
+}
+
+// inOrder returns the indexes of n sets in the order of a table: by median, but
+// never one above another that is significantly less. medians are ascending
+// already.
+func inOrder(n int, pairs []Pair) []int {
+	above := make([]map[int]bool, n) // what has to come before
+	for i := range above {
+		above[i] = map[int]bool{}
+	}
+	for _, p := range pairs {
+		if p.Significant() && p.Sign() < 0 {
+			above[p.Second][p.First] = true
+		} else if p.Significant() {
+			above[p.First][p.Second] = true
+		}
+	}
+	var order []int
+	left := make([]int, n)
+	for i := range left {
+		left[i] = i
+	}
+	for len(left) > 0 {
+		next := 0 // where each has another to come before it, the least median
+		for at, i := range left {
+			free := true
+			for _, j := range left {
+				free = free && !above[i][j]
+			}
+			if free {
+				next = at
+				break
+			}
+		}
+		order = append(order, left[next])
+		left = append(left[:next:next], left[next+1:]...)
+	}
+	return order
+}
+
+// reorder renames the sets that pairs refer to: order holds old indexes by new.
+func reorder(pairs []Pair, order []int) {
+	place := make([]int, len(order))
+	for i, old := range order {
+		place[old] = i
+	}
+	for i, p := range pairs {
+		p.First, p.Second = place[p.First], place[p.Second]
+		if p.First > p.Second {
+			p.First, p.Second, p.Test = p.Second, p.First, p.inverse()
+		}
+		pairs[i] = p
+	}
 }

@@ -14,10 +14,10 @@ import (
 // Overall sums up the drivers over all tables of a run.
 //
 // For each round, a driver's figure is the geometric mean, over the tables, of
-// its ratio to the base in that round; the driver is then judged by these
-// figures as a cell is by its samples, but against the base by [CompareToBase].
-// Every table counts once. All drivers are measured by the same tables: those in
-// which each of them has figures.
+// its ratio to the base in that round; two drivers are then compared by these
+// figures as two cells are by their samples, within rounds, so that it does not
+// matter which driver is the base. Every table counts once. All drivers are measured
+// by the same tables: those in which each of them has figures and is ranked.
 type Overall struct {
 	Base    string // driver; "" where there is nothing to compare
 	IsFloor bool
@@ -63,6 +63,9 @@ type entry struct {
 	have   int
 }
 
+// takesPart says that the driver has rounds enough.
+func (d *OverallDriver) takesPart() bool { return len(d.Points) >= MinSamples }
+
 func overall(groups []*Group, floor string) Overall {
 	var o Overall
 	names, entries := byDriver(groups)
@@ -81,17 +84,23 @@ func overall(groups []*Group, floor string) Overall {
 	}
 	var tables []int
 	for t, name := range names {
-		var missing []string
+		var missing, failing []string
 		for _, e := range in {
-			if e.cells[t] == nil {
+			switch c := e.cells[t]; {
+			case c == nil:
 				missing = append(missing, e.driver)
+			case c.failuresDiffer:
+				failing = append(failing, e.driver)
 			}
 		}
-		if missing == nil {
+		switch {
+		case missing != nil:
+			o.LeftOut = append(o.LeftOut, LeftOut{name.String(), "no figures of " + strings.Join(missing, ", ")})
+		case failing != nil:
+			o.LeftOut = append(o.LeftOut, LeftOut{name.String(), "more operations failed than of other drivers: " + strings.Join(failing, ", ")})
+		default:
 			tables = append(tables, t)
 			o.Tables = append(o.Tables, name)
-		} else {
-			o.LeftOut = append(o.LeftOut, LeftOut{name.String(), "no figures of " + strings.Join(missing, ", ")})
 		}
 	}
 	if len(tables) == 0 {
@@ -114,7 +123,7 @@ func overall(groups []*Group, floor string) Overall {
 	o.Base = in[base].driver
 	for _, e := range in {
 		points := e.means(in[base], tables)
-		o.Drivers = append(o.Drivers, OverallDriver{Case: e.first, Points: points, Ratio: Summarize(Values(points))})
+		o.Drivers = append(o.Drivers, OverallDriver{Case: e.first, Points: points, Ratio: SummarizeRatios(Values(points))})
 	}
 	slices.SortStableFunc(o.Drivers, func(a, b OverallDriver) int {
 		// No figure at all is not a figure of zero.
@@ -124,21 +133,21 @@ func overall(groups []*Group, floor string) Overall {
 	for i, d := range o.Drivers {
 		sets[i] = d.Points
 	}
-	o.Pairs = compareAll(sets, func(i, j int) Test {
-		switch o.Base {
-		case o.Drivers[i].Case.Driver:
-			t := CompareToBase(Values(sets[j]))
-			t.Delta = -t.Delta // the base comes first
-			return t
-		case o.Drivers[j].Case.Driver:
-			return CompareToBase(Values(sets[i]))
-		}
-		return Compare(Values(sets[i]), Values(sets[j]))
-	})
-	for i, s := range Rank(len(sets), o.Pairs, func(i int) bool { return len(sets[i]) >= MinSamples }) {
+	o.Pairs = CompareAll(sets, func(i int) bool { return o.Drivers[i].takesPart() })
+	return o
+}
+
+// rank puts the drivers into order, once the p-values are final.
+func (o *Overall) rank() {
+	order := inOrder(len(o.Drivers), o.Pairs)
+	drivers := slices.Clone(o.Drivers)
+	for i, old := range order {
+		o.Drivers[i] = drivers[old]
+	}
+	reorder(o.Pairs, order)
+	for i, s := range Rank(len(o.Drivers), o.Pairs, func(i int) bool { return o.Drivers[i].takesPart() }) {
 		o.Drivers[i].Standing = s
 	}
-	return o
 }
 
 // byDriver lists the tables of all groups, and each driver's cells in them.

@@ -2,28 +2,24 @@
 // their intervals, comparisons, ranks, distances and geometric means. It
 // prints nothing.
 //
-// The statistics are those of golang.org/x/perf/benchmath under its assumption
-// "nothing": no distribution is taken for granted, since times are skewed and
-// have outliers.
+// Times are skewed, have outliers and share what their round does to them, so no
+// distribution is taken for granted and comparisons are made within rounds.
+// docs/methodology.md explains the choices, with simulations.
 //
 //   - A sample's summary is its median, with the 95 % confidence interval given
 //     by its order statistics. Fewer than [MinSamples] samples have no interval.
-//   - Two cells are compared with the two-sided Mann-Whitney U test; the size of
-//     the effect is Cliff's delta (Cliff 1993, "Dominance statistics",
-//     Psychological Bulletin 114(3)).
-//   - Trials are interleaved, so a ratio is formed round by round from samples
-//     taken close together in time, which cancels drift; the ratio of two cells
-//     is the median of these, with its interval.
-//   - All pairs of a table are compared at once. Their p-values are adjusted by
-//     the procedure of Benjamini and Hochberg (1995, "Controlling the false
-//     discovery rate", Journal of the Royal Statistical Society B 57(1)): among
-//     the pairs that a table tells apart, at most 5 % are expected to be told
-//     apart by chance. A correction of the family-wise error rate, such as
-//     Holm's, would not do: with 6 samples each the least p-value that can come
-//     out is 2/C(12,6) = 0.0022, which times the 45 pairs of ten drivers is
-//     0.097, so that it could never tell any two drivers apart.
-//   - A driver's rank is 1 plus the number of drivers that are significantly
-//     faster. Equal ranks are ties.
+//   - A ratio is formed round by round and summed up by the Hodges-Lehmann
+//     estimate. Its interval inverts the Wilcoxon signed-rank test of the ratios'
+//     logarithms, by which two cells are compared (Hollander, Wolfe, Chicken,
+//     Nonparametric Statistical Methods, chapter 3).
+//   - All pairs of a table are compared at once, by a closed testing procedure
+//     (Marcus, Peritz, Gabriel 1976, Biometrika 63(3)): the probability of telling
+//     any two equal drivers apart is at most 5 %. With fewer than 16 rounds the
+//     signed-rank test's p-values are too coarse for that. The correction then
+//     starts from the paired t test's, and the signed-rank test has to agree.
+//   - The tables of a run are corrected together (Benjamini, Bogomolov 2014,
+//     Journal of the Royal Statistical Society B 76(1)).
+//   - Cells whose shares of failed operations differ are not compared.
 package stats
 
 import (

@@ -1,7 +1,6 @@
 package stats_test
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -64,60 +63,6 @@ func TestTight(t *testing.T) {
 	}
 }
 
-func TestCompare(t *testing.T) {
-	low, high := []float64{1, 2, 3, 4, 5, 6}, []float64{7, 8, 9, 10, 11, 12}
-	least := 2. / 924 // two of the C(12,6) arrangements are as extreme
-	for _, tc := range []struct {
-		name     string
-		a, b     []float64
-		p, delta float64
-	}{
-		{"apart", low, high, least, -1},
-		{"apart, the other way", high, low, least, 1},
-		{"the same", low, low, 1, 0},
-		{"all equal", []float64{1, 1, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 1, 1}, 1, 0},
-		{"none", nil, low, 1, 0},
-		// 7 is above 6 of 6, 1.5 above 1: (6+1-5)/12.
-		{"unequal numbers", []float64{7, 1.5}, low, 24. / 28, (6. + 1 - 5) / 12},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got := stats.Compare(tc.a, tc.b)
-			if !near(got.P, tc.p) || !near(got.Delta, tc.delta) || got.N1 != len(tc.a) || got.N2 != len(tc.b) {
-				t.Errorf("got %+v, want p %v, delta %v", got, tc.p, tc.delta)
-			}
-		})
-	}
-}
-
-// The 15 p-values of the first example of Benjamini and Hochberg (1995), whose
-// procedure rejects the four least at 0.05, where Bonferroni's rejects three.
-func TestAdjust(t *testing.T) {
-	p := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1}
-	var family []*stats.Test
-	for i := range p { // in any order
-		family = append(family, &stats.Test{P: p[(i*7)%len(p)]})
-	}
-	stats.Adjust(family)
-	rejected := 0
-	for _, x := range family {
-		if x.Significant() {
-			rejected++
-			if x.P > 0.0095 {
-				t.Errorf("p %v is significant", x.P)
-			}
-		}
-		if x.P == 0.0095 && !near(x.Adjusted, 0.0095*15/4) {
-			t.Errorf("p 0.0095 adjusted is %v", x.Adjusted)
-		}
-		if x.Adjusted < x.P || x.Adjusted > 1 {
-			t.Errorf("p %v adjusted is %v", x.P, x.Adjusted)
-		}
-	}
-	if rejected != 4 {
-		t.Errorf("%d rejected, want 4", rejected)
-	}
-}
-
 func points(values ...float64) []stats.Point {
 	var p []stats.Point
 	for i, v := range values {
@@ -146,50 +91,6 @@ func TestRatiosLeaveOut(t *testing.T) {
 	got, skipped := stats.Ratios(a, b)
 	if want := []stats.Point{{2, 2}, {3, 0}}; !slices.Equal(got, want) || skipped != 1 {
 		t.Errorf("got %v and %d skipped, want %v and 1", got, skipped, want)
-	}
-}
-
-// spaced makes six samples about a center.
-func spaced(center float64) []stats.Point {
-	return points(center*0.98, center*0.99, center, center*1.01, center*1.02, center*1.03)
-}
-
-func TestRank(t *testing.T) {
-	sets := [][]stats.Point{spaced(100), spaced(100.5), spaced(200), spaced(300), points(1, 2, 3), spaced(300.1)}
-	pairs := stats.CompareAll(sets)
-	got := fmt.Sprint(stats.Rank(len(sets), pairs, func(i int) bool { return len(sets[i]) >= stats.MinSamples }))
-	if want := "[{1 true} {1 true} {3 false} {4 true} {0 false} {4 true}]"; got != want {
-		t.Errorf("ranks %s, want %s", got, want)
-	}
-	for _, p := range pairs {
-		if p.First == 4 || p.Second == 4 {
-			t.Errorf("three samples were compared: %+v", p)
-		}
-	}
-}
-
-// What the package comment says of ten drivers and six samples.
-func TestTenDriversCanBeToldApart(t *testing.T) {
-	var sets [][]stats.Point
-	for i := range 10 {
-		sets = append(sets, spaced(math.Pow(2, float64(i))))
-	}
-	pairs := stats.CompareAll(sets)
-	if len(pairs) != 45 {
-		t.Fatalf("%d pairs", len(pairs))
-	}
-	for _, p := range pairs {
-		if holm := p.P * 45; holm < stats.Alpha {
-			t.Errorf("Holm would tell %v apart, and the comment is wrong: %v", p, holm)
-		}
-		if !p.Significant() {
-			t.Errorf("%v cannot be told apart", p)
-		}
-	}
-	for i, s := range stats.Rank(10, pairs, func(int) bool { return true }) {
-		if s.Rank != i+1 || s.Tied {
-			t.Errorf("driver %d: %+v", i, s)
-		}
 	}
 }
 

@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -204,13 +205,41 @@ func (c *comparison) measure(in *cells) Comparison {
 		return out
 	}
 	ratios, _ := stats.Ratios(x, y)
-	s := stats.Summarize(stats.Values(ratios))
+	s := stats.SummarizeRatios(stats.Values(ratios))
 	out.Summary = &s
-	if len(x) >= stats.MinSamples && len(y) >= stats.MinSamples {
-		t := stats.Compare(stats.Values(x), stats.Values(y))
+	if len(ratios) >= stats.MinSamples {
+		t := stats.CompareRatios(stats.Values(ratios))
 		out.Test = &t
 	}
+	out.Why = in.failuresDiffer(slices.Concat(c.x, c.y))
 	return out
+}
+
+// failuresDiffer says which cells of a comparison differ in the share of their
+// operations that failed, so that their figures are not of the same work.
+func (c *cells) failuresDiffer(list operand) string {
+	var first *stats.Cell
+	for _, q := range list {
+		for _, k := range []*key{&q.over, q.under} {
+			if k == nil {
+				continue
+			}
+			x, why := c.find(*k)
+			switch {
+			case why != "":
+			case first == nil:
+				first = x
+			case stats.FailuresDiffer(first, x):
+				return fmt.Sprintf("the shares of operations that failed differ: %s and %s", failed(first), failed(x))
+			}
+		}
+	}
+	return ""
+}
+
+func failed(c *stats.Cell) string {
+	failed, operations := c.Failures()
+	return fmt.Sprintf("%s of %s of %s", counted(failed), counted(operations), c.Case.Driver)
 }
 
 // tooShort says why a phase of fixed duration cannot have met with a lock error:
@@ -254,6 +283,7 @@ func (c *Comparison) decide(count bool) {
 	}
 	i := c.Interval
 	switch {
+	case c.Why != "":
 	case i == nil:
 		c.Why = fmt.Sprintf("%d rounds, of at least %d", c.N, stats.MinSamples)
 	case (i.High < low && low == 1 || i.Low > high && high == 1) && c.Unit == "" && !c.toldApart():

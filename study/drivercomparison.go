@@ -58,7 +58,7 @@ var driverComparison = &Study{
 			return []comparison{{what: "modernc / mattn: concurrent / other queries", m: milliseconds,
 				x: overall2("modernc", "mattn", concurrently...), y: overall2("modernc", "mattn", alone...), atLeast: 1}}
 		}},
-		{text: "2026: there is no clear winner (no driver is alone in the first rank of more than half of the phases)", over: noWinner},
+		{text: "2026: there is no clear winner (no driver is told apart from all others as the fastest in more than half of the phases)", over: noWinner},
 		{text: "2026: SQLite without cgo is practical (glebarez, modernc, ncruces and zombiezen take at most twice the time of mattn, over all phases)", over: func(*cells) []comparison {
 			var list []comparison
 			for _, d := range []string{"glebarez", "modernc", "ncruces", "zombiezen"} {
@@ -123,8 +123,9 @@ func overall2(driver, to string, list ...part) operand {
 }
 
 // noWinner counts in how many phases the most frequent winner among the drivers of
-// the study is alone in the first rank. Where that is few, but a driver shares that
-// rank in so many more that it could be the winner, the run cannot tell.
+// the study is told apart from all others as the fastest. Where that is few, but a
+// driver is tied for the first place in so many more that it could be the winner, the
+// run cannot tell.
 func noWinner(c *cells) []comparison {
 	published := publishedFigures("driver-comparison").where("published", "2026-03-23")
 	var drivers []string
@@ -146,11 +147,13 @@ func noWinner(c *cells) []comparison {
 			continue
 		}
 		judged++
-		for i, s := range stats.Rank(len(sets), stats.CompareAll(sets), func(int) bool { return true }) {
+		every := func(int) bool { return true }
+		for i, s := range stats.Rank(len(sets), stats.CompareAll(sets, every), every) {
 			switch {
-			case s.Rank == 1 && !s.Tied:
+			case s.Beaten:
+			case s.Tied == nil:
 				wins[of[i]]++
-			case s.Rank == 1:
+			default:
 				shared[of[i]]++
 			}
 		}
@@ -175,7 +178,7 @@ func noWinner(c *cells) []comparison {
 	out.value = &v
 	for _, d := range drivers {
 		if v <= out.atMost && float64(wins[d]+shared[d]) > out.atMost {
-			out.why = fmt.Sprintf("%s shares the first rank, with drivers that it is not told apart from, in %d more", d, shared[d])
+			out.why = fmt.Sprintf("%s is tied for the first place, with drivers that it is not told apart from, in %d more", d, shared[d])
 		}
 	}
 	return []comparison{out}

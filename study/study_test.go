@@ -279,7 +279,7 @@ func TestClaimsOfCgoOrNot(t *testing.T) {
 		}
 	}
 	// Seven comparisons are one family.
-	if x := r.Claims[0].Comparisons[0].Test; x == nil || x.Adjusted < x.P || x.N1 != 10 {
+	if x := r.Claims[0].Comparisons[0].Test; x == nil || x.Adjusted < x.P || x.N != 10 {
 		t.Errorf("test %+v", x)
 	}
 	row := r.Tables[0].Rows[1]
@@ -449,7 +449,7 @@ func TestNoClearWinner(t *testing.T) {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
 	c = claim(func(*result.Case, string, int) int64 { return 1e6 })
-	if x := c.Comparisons[0]; c.Verdict != unknown || x.Median != 0 || !strings.Contains(x.Why, "shares the first rank") || !strings.Contains(x.Why, "in 15 more") {
+	if x := c.Comparisons[0]; c.Verdict != unknown || x.Median != 0 || !strings.Contains(x.Why, "is tied for the first place") || !strings.Contains(x.Why, "in 15 more") {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
 	drivers := []string{"mattn", "modernc", "zombiezen"}
@@ -471,7 +471,7 @@ func TestNoClearWinner(t *testing.T) {
 func TestNoClearWinnerAmongWhom(t *testing.T) {
 	for _, test := range []struct{ drivers, want string }{
 		{"mattn", "no phase has figures of two drivers of the study"},
-		{"native mattn modernc", "shares the first rank"},
+		{"native mattn modernc", "is tied for the first place"},
 	} {
 		took := func(c *result.Case, _ string, round int) int64 {
 			if c.Driver == "native" {

@@ -1,0 +1,68 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// beaten is a run in which a driver is faster than the floor.
+func beaten(drivers ...string) *result.Run {
+	run := newRun(6)
+	add(run, "group-by", nil, nil, drivers, bulk("group", 90_000_000, 110, 1))
+	for _, d := range drivers[1:] {
+		spoil(run, "group-by", d, func(t *result.Trial) { t.Samples[0].WallNS = int64(71_000_000 + t.Round*100_000) })
+	}
+	return run
+}
+
+// Where a driver is faster than the floor and has another SQLite, that is said with
+// both versions.
+func TestFloorIsOneForItsSQLite(t *testing.T) {
+	const note = "modernc v1.61.1 (SQLite 3.54.1): faster than native, which has SQLite 3.53.4."
+	for _, tc := range []struct {
+		drivers []string
+		want    bool
+	}{
+		{[]string{"native", "modernc"}, true},
+		{[]string{"native", "modernc", "mattn"}, true},
+		{[]string{"native", "mattn"}, false},  // the same SQLite
+		{[]string{"mattn", "modernc"}, false}, // no floor
+	} {
+		got := write(t, "table", beaten(tc.drivers...), report.Options{Floor: "native", Width: 300})
+		if strings.Contains(got, note) != tc.want {
+			t.Errorf("%v: want the note: %v\n%s", tc.drivers, tc.want, got)
+		}
+		if tc.want && strings.Contains(got, "mattn v1.14.52 (SQLite") {
+			t.Errorf("mattn, which has the floor's SQLite, is in the note:\n%s", got)
+		}
+	}
+}
+
+// What failed is not ranked, and that is said.
+func TestFailingIsSaid(t *testing.T) {
+	run := newRun(6)
+	add(run, "read-write", nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
+	got := write(t, "table", run, report.Options{Floor: "native", Width: 300})
+	for _, want := range []string{"\n-  mattn v1.14.52", "not ranked    mattn v1.14.52: less than 0.1 % of its operations failed, and none of native's"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+// The number of false verdicts to be expected is that of the run.
+func TestReliabilityIsSaid(t *testing.T) {
+	run := newRun(6)
+	for _, w := range []string{"simple", "real", "many"} {
+		add(run, w, nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 1_000_000, 1, 1))
+	}
+	got := write(t, "markdown", run, report.Options{Floor: "native"})
+	const want = "12 comparisons in 4 tables: if all drivers were equal, the probability of telling any two of them apart anywhere in this run would be at most 5%. " +
+		"Of the 4 tables that tell drivers apart, at most 0.2 is expected to tell equal ones apart."
+	if !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+}

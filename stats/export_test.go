@@ -1,0 +1,4 @@
+package stats
+
+// WithP is a comparison with a p-value.
+func WithP(p float64) *Test { return &Test{P: p, Adjusted: p, fine: p} }

@@ -1,0 +1,100 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// sameShare is how far apart shares of failed operations may be at most for two
+// cells to be ranked together, where some of both failed.
+const sameShare = 0.01
+
+// Failures are how many of the cell's operations failed, all trials together.
+func (c *Cell) Failures() (failed, operations int64) {
+	for _, s := range c.Samples {
+		failed += s.Failed
+		operations += s.Operations
+	}
+	return failed, operations
+}
+
+func (c *Cell) shareFailed() float64 {
+	failed, operations := c.Failures()
+	return float64(failed) / float64(max(operations, 1))
+}
+
+// FailuresDiffer says whether two cells differ in the share of their operations
+// that failed, so that their times are not of the same work: where none of one
+// cell's failed and some of the other's, where the shares are more than one
+// percentage point apart, and where the signed-rank test tells them apart round by
+// round.
+func FailuresDiffer(a, b *Cell) bool {
+	x, y := a.shareFailed(), b.shareFailed()
+	switch {
+	case x == 0 && y == 0:
+		return false
+	case x == 0 || y == 0 || math.Abs(x-y) > sameShare:
+		return true
+	}
+	byRound := map[int]float64{}
+	share := func(s Sample) float64 { return float64(s.Failed) / float64(max(s.Operations, 1)) }
+	for _, s := range a.Samples {
+		byRound[s.Round] = share(s)
+	}
+	var differences []float64
+	for _, s := range b.Samples {
+		if v, ok := byRound[s.Round]; ok {
+			differences = append(differences, share(s)-v)
+		}
+	}
+	p, _ := signedRank(differences)
+	return p < Alpha
+}
+
+// compareFailures says of the cells which are not to be ranked: those of too few
+// samples, and those of which more operations failed than of the cell with the
+// least share of failed ones.
+func (t *Table) compareFailures() {
+	var measured []*Cell
+	for _, c := range t.Cells {
+		if c.Status == result.OK {
+			measured = append(measured, c)
+		}
+	}
+	if len(measured) == 0 {
+		return
+	}
+	least := slices.MinFunc(measured, func(a, b *Cell) int {
+		x, y := a.shareFailed(), b.shareFailed()
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	for _, c := range measured {
+		switch {
+		case FailuresDiffer(c, least):
+			c.failuresDiffer = true
+			c.Unranked = fmt.Sprintf("%s of its operations failed, and %s of %s's", shareInWords(c.shareFailed()),
+				shareInWords(least.shareFailed()), least.Case.Driver)
+		case len(c.Samples) < MinSamples:
+			c.Unranked = fmt.Sprintf("%d of at least %d samples", len(c.Samples), MinSamples)
+		}
+	}
+}
+
+func shareInWords(v float64) string {
+	switch {
+	case v == 0:
+		return "none"
+	case v < 0.0005:
+		return "less than 0.1 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100*v)
+}

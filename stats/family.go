@@ -1,0 +1,139 @@
+package stats
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// maxClosed is the most sets whose every subset is looked at.
+const maxClosed = 12
+
+// adjustPairs corrects comparisons of all pairs of k sets: the probability that
+// any two are told apart which are equal is at most [Alpha], whichever of the
+// others are equal.
+//
+// It is the closed testing procedure over all subsets: two sets are told apart
+// where each subset that holds both is found not to be all equal. A subset is
+// tested by Simes's inequality over its own pairs, at that share of the level which
+// it has of the k sets (Ryan 1960), since several groups of equals may exist side by
+// side. Of more than [maxClosed] sets there are too many subsets, and Holm's
+// procedure takes its place, which tells fewer apart.
+func adjustPairs(k int, pairs []Pair) {
+	if len(pairs) == 1 && k == 2 {
+		return // nothing to correct
+	}
+	order := make([]int, len(pairs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pairs[a].fine, pairs[b].fine) })
+	adjusted := make([]float64, len(pairs))
+	if k > maxClosed {
+		most := 0.0
+		for i, at := range order {
+			most = max(most, min(1, pairs[at].fine*float64(len(pairs)-i)))
+			adjusted[at] = most
+		}
+	} else {
+		closedTesting(k, pairs, order, adjusted)
+	}
+	for i := range pairs {
+		pairs[i].fine = adjusted[i]
+		pairs[i].Adjusted = max(pairs[i].P, adjusted[i])
+	}
+}
+
+func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
+	masks := make([]uint, len(pairs)) // by p-value, ascending
+	for i, at := range order {
+		masks[i] = 1<<pairs[at].First | 1<<pairs[at].Second
+	}
+	for subset := uint(1); subset < 1<<k; subset++ {
+		size := bits.OnesCount(subset)
+		if size < 2 {
+			continue
+		}
+		of := float64(size*(size-1)) / 2
+		if size < k-1 { // else what is left is no group
+			of *= float64(k) / float64(size)
+		}
+		least, found := 1.0, 0.0
+		for i, at := range order {
+			if masks[i]&^subset == 0 {
+				found++
+				least = min(least, pairs[at].fine*of/found)
+			}
+		}
+		for i, at := range order {
+			if masks[i]&^subset == 0 {
+				adjusted[at] = max(adjusted[at], least)
+			}
+		}
+	}
+}
+
+// Adjust corrects comparisons that are no pairs of a table, such as those of a
+// study's claims, by the step-up procedure of Benjamini and Hochberg: of those
+// that are told apart, at most 5 % are expected to be equal.
+func Adjust(family []*Test) {
+	order := slices.Clone(family)
+	slices.SortStableFunc(order, func(a, b *Test) int { return cmp.Compare(a.fine, b.fine) })
+	least := 1.0
+	for i := len(order) - 1; i >= 0; i-- {
+		least = min(least, order[i].fine*float64(len(order))/float64(i+1))
+		order[i].Adjusted = max(order[i].P, least)
+	}
+}
+
+// adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014):
+// of the tables, those that tell any two drivers apart are selected by the
+// procedure of Benjamini and Hochberg, and comparisons within them are made at the
+// level times the share of tables that was selected. Where all drivers of all
+// tables are equal, the probability that the run tells any two apart is at most
+// [Alpha]; where each table tells some apart, nothing is lost.
+func adjustRun(tables [][]Pair) Reliability {
+	var least []float64
+	var r Reliability
+	for _, pairs := range tables {
+		if len(pairs) == 0 {
+			continue
+		}
+		r.Tables++
+		r.Comparisons += len(pairs)
+		p := 1.0
+		for _, x := range pairs {
+			if x.P < Alpha {
+				p = min(p, x.fine)
+			}
+		}
+		least = append(least, p)
+	}
+	slices.Sort(least)
+	for i, p := range least {
+		if p*float64(r.Tables) < Alpha*float64(i+1) {
+			r.Telling = i + 1
+		}
+	}
+	factor := float64(r.Tables) / float64(max(r.Telling, 1))
+	if factor <= 1 {
+		return r
+	}
+	for _, pairs := range tables {
+		for i := range pairs {
+			pairs[i].Adjusted = max(pairs[i].Adjusted, min(1, pairs[i].fine*factor))
+		}
+	}
+	return r
+}
+
+// Reliability is how far the verdicts of a run can be trusted together.
+type Reliability struct {
+	Tables      int // in which anything was compared, the summary included
+	Comparisons int
+	Telling     int // tables that tell any two drivers apart
+}
+
+// FalseTables is how many of the tables that tell drivers apart are expected to
+// tell any two apart that are equal, at most.
+func (r Reliability) FalseTables() float64 { return Alpha * float64(r.Telling) }

@@ -1,0 +1,176 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	mstats "github.com/aclements/go-moremath/stats"
+)
+
+// SummarizeRatios sums up ratios that were formed round by round: the
+// Hodges-Lehmann estimate, which is the median of the geometric means of all
+// pairs of ratios (each with itself included), and the interval that inverts
+// the Wilcoxon signed-rank test of [CompareRatios]. It excludes 1 exactly where
+// that test's p-value is below 0.05.
+func SummarizeRatios(ratios []float64) Summary {
+	n := len(ratios)
+	if n == 0 {
+		return Summary{Warnings: []string{"no samples"}}
+	}
+	averages := walshAverages(logs(ratios))
+	slices.Sort(averages)
+	m := len(averages)
+	s := Summary{N: n, Median: math.Exp(middle(averages))}
+	if n < MinSamples {
+		return s
+	}
+	null := signedRankNull(n)
+	outside := 0 // how many averages each end leaves out
+	for 2*null(outside) <= 1-Confidence {
+		outside++
+	}
+	s.Interval = &Interval{
+		Low:        math.Exp(averages[outside-1]),
+		High:       math.Exp(averages[m-outside]),
+		Confidence: 1 - 2*null(outside-1),
+	}
+	return s
+}
+
+// middle is the median of sorted values. Two infinite ones in the middle have
+// the same sign.
+func middle(sorted []float64) float64 {
+	n := len(sorted)
+	if a, b := sorted[(n-1)/2], sorted[n/2]; a != b {
+		return a/2 + b/2
+	}
+	return sorted[n/2]
+}
+
+func logs(ratios []float64) []float64 {
+	d := make([]float64, len(ratios))
+	for i, r := range ratios {
+		d[i] = math.Log(r)
+	}
+	return d
+}
+
+// walshAverages are the means of all pairs, each value with itself included.
+func walshAverages(d []float64) []float64 {
+	list := make([]float64, 0, len(d)*(len(d)+1)/2)
+	for i, x := range d {
+		for _, y := range d[i:] {
+			list = append(list, x/2+y/2)
+		}
+	}
+	return list
+}
+
+// signedRank is the two-sided Wilcoxon signed-rank test of whether differences
+// are symmetric about 0. The rank sum of the positive ones is the number of
+// Walsh averages above 0 (Tukey 1949); an average of exactly 0 counts against
+// both sides, so ties and zeros can only make p greater. sign is the side that
+// the differences are on.
+func signedRank(d []float64) (p float64, sign int) {
+	if len(d) == 0 {
+		return 1, 0
+	}
+	negative, positive := 0, 0 // averages that are not above, not below 0
+	for i, x := range d {
+		for _, y := range d[i:] {
+			switch s := x + y; {
+			case s < 0:
+				negative++
+			case s > 0:
+				positive++
+			default:
+				negative++
+				positive++
+			}
+		}
+	}
+	switch {
+	case negative < positive:
+		sign = 1
+	case negative > positive:
+		sign = -1
+	}
+	return min(1, 2*signedRankNull(len(d))(min(negative, positive))), sign
+}
+
+// exactSignedRank is the most rounds for which the distribution of the
+// signed-rank statistic is computed; beyond it the normal one is as good.
+const exactSignedRank = 100
+
+var nulls = struct {
+	sync.Mutex
+	byN map[int][]float64
+}{byN: map[int][]float64{}}
+
+// signedRankNull is the distribution function of the signed-rank statistic of n
+// differences that are symmetric about 0: each rank is added or not, with equal
+// probability.
+func signedRankNull(n int) func(t int) float64 {
+	if n > exactSignedRank {
+		mean := float64(n) * float64(n+1) / 4
+		sd := math.Sqrt(mean * float64(2*n+1) / 6)
+		return func(t int) float64 {
+			return mstats.NormalDist{Mu: mean, Sigma: sd}.CDF(float64(t) + 0.5)
+		}
+	}
+	nulls.Lock()
+	defer nulls.Unlock()
+	cdf := nulls.byN[n]
+	if cdf == nil {
+		cdf = make([]float64, n*(n+1)/2+1)
+		cdf[0] = 1
+		for rank := 1; rank <= n; rank++ {
+			for t := rank * (rank + 1) / 2; t >= 0; t-- {
+				cdf[t] /= 2
+				if t >= rank {
+					cdf[t] += cdf[t-rank] / 2
+				}
+			}
+		}
+		for t := 1; t < len(cdf); t++ {
+			cdf[t] += cdf[t-1]
+		}
+		nulls.byN[n] = cdf
+	}
+	return func(t int) float64 {
+		if t < 0 {
+			return 0
+		}
+		return min(1, cdf[min(t, len(cdf)-1)])
+	}
+}
+
+// rankRounds is the least number of rounds with which the signed-rank test alone
+// is corrected for many comparisons. With fewer, its p-values are too coarse: of
+// six rounds the least is 2/64.
+const rankRounds = 16
+
+// corrected is the p-value that corrections for many comparisons start from: of few
+// rounds that of Student's paired t test, whose p-values have no least one. Under
+// symmetry it errs to the safe side where tails are long (Efron 1969), and whatever
+// it says, [signedRank] has to agree.
+func corrected(d []float64, rank float64) float64 {
+	n := len(d)
+	if n >= rankRounds || n < 2 {
+		return rank
+	}
+	mean := mstats.Mean(d)
+	if math.IsNaN(mean) || math.IsInf(mean, 0) { // a ratio of 0 has no distance from 1
+		return rank
+	}
+	sd := mstats.StdDev(d)
+	if sd == 0 {
+		if mean == 0 {
+			return 1
+		}
+		return 0
+	}
+	t := mean / sd * math.Sqrt(float64(n))
+	return min(1, 2*mstats.TDist{V: float64(n - 1)}.CDF(-math.Abs(t)))
+}

@@ -1,0 +1,201 @@
+package stats_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// made is a run of tables × drivers × rounds; seconds tells each sample's time.
+func made(tables, drivers, rounds int, seconds func(table, driver, round int) float64) *result.Run {
+	run := &result.Run{}
+	for t := range tables {
+		for d := range drivers {
+			c := result.Case{ID: len(run.Cases) + 1, Workload: fmt.Sprint("w", t), Driver: fmt.Sprint("d", d), Phases: []string{"p"}}
+			run.Cases = append(run.Cases, c)
+		}
+	}
+	for round := 1; round <= rounds; round++ {
+		for _, c := range run.Cases {
+			s := result.Sample{Phase: "p", Metric: "time/op", Operations: 1000, WallNS: int64(1e9 * seconds((c.ID-1)/drivers, (c.ID-1)%drivers, round))}
+			run.Trials = append(run.Trials, result.Trial{Case: c.ID, Round: round, Order: len(run.Trials) + 1, Status: result.OK, Samples: []result.Sample{s}})
+		}
+	}
+	return run
+}
+
+// A driver at twice the floor's time in every round of every table is told from it
+// in six rounds, in the tables and in the summary, whatever the rounds do.
+func TestTwiceInEveryRound(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 6))
+	for _, drivers := range []int{2, 4, 10} {
+		rounds := unsteady(r, 7)
+		a := stats.Analyze(made(3, drivers, 6, func(_, d, round int) float64 {
+			v := rounds[round] * math.Exp(0.03*r.NormFloat64())
+			if d == drivers-1 {
+				v *= 2
+			}
+			return v
+		}), "d0")
+		for _, d := range a.Overall.Drivers[:drivers-1] {
+			if d.Beaten {
+				t.Errorf("%d drivers: %s is beaten in the summary", drivers, d.Case.Driver)
+			}
+		}
+		last := a.Overall.Drivers[drivers-1]
+		if last.Case.Driver != fmt.Sprint("d", drivers-1) || last.Tied != nil {
+			t.Errorf("%d drivers: summary ties %s with %v", drivers, last.Case.Driver, last.Tied)
+		}
+		for _, g := range a.Groups {
+			if c := g.Tables[0].Cells[drivers-1]; c.Tied != nil || !c.Beaten {
+				t.Errorf("%d drivers: %s ties %s with %v", drivers, g.Workload, c.Case.Driver, c.Tied)
+			}
+		}
+	}
+}
+
+// Ties say what the tests say: two are tied where their comparison is not
+// significant, and the faster of two that are told apart comes first.
+func TestTiesAreTheTests(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 7))
+	for range 30 {
+		rounds := unsteady(r, 21)
+		a := stats.Analyze(made(2, 8, 20, func(_, d, round int) float64 {
+			return rounds[round] * (1 + 0.02*float64(d)) * math.Exp(0.03*r.NormFloat64()*r.ExpFloat64())
+		}), "d0")
+		for _, g := range a.Groups {
+			tab := g.Tables[0]
+			for i, c := range tab.Cells {
+				if c.Rank != i+1 {
+					t.Errorf("row %d has number %d", i+1, c.Rank)
+				}
+				tied := map[int]bool{}
+				for _, j := range c.Tied {
+					tied[j] = true
+				}
+				for j := range tab.Cells {
+					if test, ok := tab.Against(i, j); ok && (test.Significant() == tied[j] || test.Significant() && (test.Sign() < 0) != (i < j)) {
+						t.Errorf("%d and %d: %+v, tied with %v", i, j, test, c.Tied)
+					}
+				}
+			}
+			if tab.Cells[tab.Base].Case.Driver != "d0" {
+				t.Errorf("the base is %s", tab.Cells[tab.Base].Case.Driver)
+			}
+		}
+	}
+}
+
+// The tables of a run are corrected together; where all of them tell drivers
+// apart, nothing is.
+func TestRunIsCorrected(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 8))
+	adjusted := func(differ int) stats.Test {
+		a := stats.Analyze(made(10, 2, 20, func(table, d, _ int) float64 {
+			v := math.Exp(0.03 * r.NormFloat64())
+			if d == 1 && table < differ {
+				v *= 1.5
+			}
+			return v
+		}), "d0")
+		if want := differ; a.Reliability.Telling != want && a.Reliability.Telling != want+1 { // the summary
+			t.Errorf("%d tables tell drivers apart, want %d", a.Reliability.Telling, want)
+		}
+		if a.Reliability.Tables != 11 || a.Reliability.Comparisons != 11 {
+			t.Errorf("%+v", a.Reliability)
+		}
+		test, _ := a.Groups[0].Tables[0].Against(0, 1)
+		return test
+	}
+	if x := adjusted(10); x.Adjusted != x.P {
+		t.Errorf("all differ: %+v", x)
+	}
+	if x := adjusted(1); !near(x.Adjusted, x.P*11) && !near(x.Adjusted, x.P*11/2) {
+		t.Errorf("one differs: %+v", x)
+	}
+}
+
+// failing is a run in which shares of the operations of three drivers failed; the
+// more fail, the faster they are.
+func failing(shares ...float64) *stats.Analysis {
+	r := rand.New(rand.NewPCG(1, 9))
+	run := made(2, len(shares), 8, func(_, d, _ int) float64 { return (1 - shares[d]/2) * math.Exp(0.01*r.NormFloat64()) })
+	for i := range run.Trials {
+		s := &run.Trials[i].Samples[0]
+		s.Operations = 100_000
+		if share := shares[(run.Trials[i].Case-1)%len(shares)]; run.Trials[i].Case <= len(shares) && share > 0 {
+			s.Failed = int64(share*100_000) + r.Int64N(40)
+		}
+	}
+	return stats.Analyze(run, "d0")
+}
+
+func TestFailingIsNotRanked(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		shares []float64
+		want   []string
+	}{
+		{"none", []float64{0, 0, 0}, []string{"1", "2", "3"}},
+		{"one", []float64{0, 0.5, 0}, []string{"1", "-", "2"}},
+		{"one of a thousand", []float64{0, 0.001, 0}, []string{"1", "-", "2"}},
+		{"all alike", []float64{0.1, 0.1, 0.1}, []string{"1", "2", "3"}},
+		{"one more", []float64{0.1, 0.15, 0.1}, []string{"1", "-", "2"}},
+		{"one a little more", []float64{0.1, 0.105, 0.1}, []string{"1", "-", "2"}},
+		{"the base", []float64{0.5, 0, 0}, []string{"-", "1", "2"}},
+	} {
+		a := failing(tc.shares...)
+		tab := a.Groups[0].Tables[0]
+		left := false
+		for i, c := range tab.Cells {
+			unranked := tc.want[c.Case.ID-1] == "-"
+			left = left || unranked
+			if unranked != (c.Rank == 0) || unranked != (c.Unranked != "") || unranked && i != 2 {
+				t.Errorf("%s: row %d is %s with rank %d, unranked %q", tc.name, i+1, c.Case.Driver, c.Rank, c.Unranked)
+			}
+			for j := range tab.Cells {
+				if _, ok := tab.Against(i, j); ok && (c.Rank == 0 || tab.Cells[j].Rank == 0) {
+					t.Errorf("%s: %d and %d are compared", tc.name, i, j)
+				}
+			}
+		}
+		var want []stats.LeftOut
+		if left {
+			want = []stats.LeftOut{{"w0 p", "more operations failed than of other drivers: " + tab.Cells[2].Case.Driver}}
+		}
+		if d := cmp.Diff(want, a.Overall.LeftOut); d != "" {
+			t.Errorf("%s: the summary leaves out %s", tc.name, d)
+		}
+	}
+}
+
+func TestAllFailedIsNoFigure(t *testing.T) {
+	var l lab
+	l.add("mix", "a", nil, "mix=10")
+	for i := range l.run.Trials {
+		s := &l.run.Trials[i].Samples[0]
+		s.Metric, s.Operations, s.Failed = "time/op", 7, 7
+		s.Errors = []result.ErrorCount{{Name: "SQLITE_BUSY", Count: 7}}
+	}
+	if o := l.outcomes()["a"]; o.Status != result.Failed || o.Reason.Message != "no operation succeeded (7 × SQLITE_BUSY)" {
+		t.Errorf("%s: %+v", o.Status, o.Reason)
+	}
+}
+
+// BenchmarkAnalyze is a large run: 10 drivers, 15 tables, 60 rounds.
+func BenchmarkAnalyze(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 10))
+	run := made(15, 10, 60, func(_, d, _ int) float64 { return (1 + 0.1*float64(d)) * math.Exp(0.1*r.NormFloat64()) })
+	for b.Loop() {
+		began := time.Now()
+		stats.Analyze(run, "d0")
+		b.ReportMetric(time.Since(began).Seconds(), "s/run")
+	}
+}

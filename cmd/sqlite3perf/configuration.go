@@ -86,6 +86,7 @@ var reaches = map[string]reach{
 	"trial-limit":  harmless,
 	"txlock":       harmless,
 	"vacuum":       harmless,
+	"workload":     harmless,
 	"workloads":    harmless, // their SQL is kept to its own database
 	"writes":       harmless,
 	"yaml":         harmless,

@@ -271,6 +271,9 @@ func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 		}
 		args = append(args, "-mod=mod", "-modfile="+mod)
 	}
+	if tags := ref.tags(); tags != "" {
+		args = append(args, "-tags="+tags)
+	}
 	cmd := b.command(ctx, append(args, "./worker")...)
 	cmd.Dir = ref.Known.Dir
 	if ref.Known.Kind != driver.Cgo {

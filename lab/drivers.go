@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -66,11 +67,13 @@ func isRoot(dir string) bool {
 // Known is a driver of the source tree.
 type Known struct {
 	driver.Info
-	Dir      string   // of its module
-	Version  string   // pinned in its go.mod; "" of a driver that is not built
-	Optional bool     // measured only where it is named
-	Command  []string // what runs the worker of a driver that is not built: an executable and its arguments
-	Needs    *Need    // nil: nothing
+	Dir      string            // of its module
+	Version  string            // pinned in its go.mod; "" of a driver that is not built
+	Optional bool              // measured only where it is named
+	Command  []string          // what runs the worker of a driver that is not built: an executable and its arguments
+	Needs    *Need             // nil: nothing
+	Obtain   map[string]string // by feature that it lacks: how to get it
+	Before   []string          // versions before which the adapter is built with a tag
 }
 
 // Drivers lists the drivers of the source tree, by name.
@@ -90,7 +93,7 @@ func (s Source) Drivers() ([]Known, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
-		k := Known{Info: m.Info, Dir: dir, Optional: m.Optional, Command: m.Command, Needs: m.Needs}
+		k := Known{Info: m.Info, Dir: dir, Optional: m.Optional, Command: m.Command, Needs: m.Needs, Obtain: m.Obtain, Before: m.Before}
 		if len(k.Command) == 0 {
 			if k.Version, err = pinned(filepath.Join(dir, "go.mod"), m.Module); err != nil {
 				return nil, err
@@ -138,6 +141,17 @@ func (r Ref) version() string {
 		return r.Version
 	}
 	return r.Known.Version
+}
+
+// tags are the build tags of the driver's version.
+func (r Ref) tags() string {
+	var tags []string
+	for _, v := range r.Known.Before {
+		if semver.Compare(r.version(), v) < 0 {
+			tags = append(tags, "before_"+strings.ReplaceAll(v, ".", "_"))
+		}
+	}
+	return strings.Join(tags, ",")
 }
 
 // Args are the arguments with which a worker is started: those of a driver that

@@ -40,3 +40,6 @@ func Marker(dir string) string { return marker(dir, nil) }
 
 // Abandon gives up a directory as a process does that is killed.
 func Abandon(s *Scratch) { s.lock.Close() }
+
+// Tags are the build tags of a driver's version.
+func Tags(r Ref) string { return r.tags() }

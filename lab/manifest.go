@@ -31,6 +31,14 @@ type manifest struct {
 	Command []string `json:"command"`
 
 	Needs *Need `json:"needs"`
+
+	// Obtain says, by the key of a feature that the driver's SQLite lacks
+	// (driver.Features), how to get it.
+	Obtain map[string]string `json:"obtain"`
+
+	// Before lists versions of the library at which the adapter has to change:
+	// a worker with an older one is built with the tag before_v1_2_3.
+	Before []string `json:"before"`
 }
 
 // Need is a program that a driver uses and that does not come with it.
@@ -51,6 +59,16 @@ func parseManifest(data []byte, dir string) (m manifest, err error) {
 	}
 	if m.Needs != nil && (m.Needs.Executable == "" || m.Needs.Hint == "") {
 		return m, fmt.Errorf("driver.json: needs: executable and hint are required")
+	}
+	for key := range m.Obtain {
+		if !slices.ContainsFunc(driver.Features, func(f driver.Feature) bool { return f.Key == key }) {
+			return m, fmt.Errorf("driver.json: obtain: unknown feature %q", key)
+		}
+	}
+	for _, v := range m.Before {
+		if !versionSyntax.MatchString(v) {
+			return m, fmt.Errorf("driver.json: before: bad version %q: want one such as v1.2.3", v)
+		}
 	}
 	for i, arg := range m.Command {
 		if strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") {

@@ -268,6 +268,7 @@ func (s *session) answer(a *worker.Response) error {
 		}
 		s.fail(statusOf(a.Reason.Code), a.Reason.Code, "%.1000s", strings.Join(strings.Fields(a.Reason.Message), " "))
 		s.trial.Reason.Phase, s.trial.Reason.Detail = a.Reason.Phase, a.Reason.Detail
+		lacking(s.trial.Reason, s.want.Ref)
 	default:
 		s.fail(result.Failed, "protocol", "the worker answered with the unknown type %q", a.Type)
 		return errEnough

@@ -56,10 +56,13 @@ func matters(option string) bool {
 	switch name {
 	case "THREADSAFE", "DEFAULT_MEMSTATUS", "DQS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_SYNCHRONOUS",
 		"DEFAULT_CACHE_SIZE", "DEFAULT_PAGE_SIZE", "DEFAULT_LOOKASIDE", "LIKE_DOESNT_MATCH_BLOBS",
-		"USE_ALLOCA", "ENABLE_STAT4", "TEMP_STORE", "SECURE_DELETE", "DEBUG", "MUTEX_NOOP":
+		"USE_ALLOCA", "ENABLE_STAT4", "TEMP_STORE", "SECURE_DELETE", "DEBUG", "MUTEX_NOOP",
+		"ENABLE_FTS3", "ENABLE_FTS3_PARENTHESIS", "ENABLE_FTS4", "ENABLE_FTS5", "ENABLE_RTREE", "ENABLE_GEOPOLY",
+		"ENABLE_JSON1", "ENABLE_MATH_FUNCTIONS", "ENABLE_PERCENTILE", "ENABLE_ICU", "ENABLE_DBSTAT_VTAB",
+		"ENABLE_SESSION", "SOUNDEX":
 		return true
 	}
-	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP")
+	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP") || name == "SOUNDEX"
 }
 
 // compileOptions lists, by driver, the options that matter and that some other

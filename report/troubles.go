@@ -23,7 +23,7 @@ func troubles(g *stats.Group, told ...string) document {
 		if o.Status == result.OK || slices.Contains(told, o.Reason.Code) {
 			continue
 		}
-		t := trouble{string(o.Status), reason(o)}
+		t := trouble{string(o.Status), reason(o) + whoHas(g, o)}
 		if whose[t] == nil {
 			order = append(order, t)
 		}
@@ -55,6 +55,24 @@ func troubles(g *stats.Group, told ...string) document {
 		return nil
 	}
 	return document{space{}, l}
+}
+
+// whoHas says which drivers of the group have the feature for want of which a
+// case failed.
+func whoHas(g *stats.Group, o *stats.Outcome) string {
+	if o.Reason.Feature == "" {
+		return ""
+	}
+	var have []string
+	for _, other := range g.Outcomes {
+		if other.Status == result.OK {
+			have = append(have, name(other))
+		}
+	}
+	if have == nil {
+		return "; no driver of this run has it"
+	}
+	return "; here it works with " + strings.Join(have, ", ")
 }
 
 // reason is one line that says why a case has no figures.

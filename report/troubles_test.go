@@ -72,3 +72,17 @@ func TestWarningsOfOneKind(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// What fails for want of a feature says who has it.
+func TestFeatureReason(t *testing.T) {
+	run := noFloorRun()
+	for i := range run.Trials {
+		if r := run.Trials[i].Reason; r != nil {
+			r.Code, r.Feature, r.Message = "feature", "json", "no such function: json_extract"
+		}
+	}
+	out := write(t, "table", run, report.Options{Width: 300})
+	if want := "no such function: json_extract [feature]; here it works with modernc"; !strings.Contains(out, want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+}

@@ -7,17 +7,21 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 func driversCommand(env *environment) *cobra.Command {
 	var source, cache string
+	var features bool
 	cmd := &cobra.Command{
 		Use:   "drivers [WORKER]...",
 		Short: "List the drivers, whether they can be built here, and their limits",
@@ -45,6 +49,9 @@ workers it lists these too.`,
 				}
 			}
 			b := &lab.Builder{Source: src, Cache: cache}
+			if features {
+				return listFeatures(cmd.Context(), env, b, known)
+			}
 			w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "DRIVER\tVERSION\tKIND\tINTERFACE\tWORKER")
 			missing := map[string]error{}
@@ -83,6 +90,7 @@ workers it lists these too.`,
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&features, "features", false, "try which parts of SQLite each driver has")
 	cmd.Flags().StringVar(&source, "source", "", "`directory` of sqlite3perf's source tree (default: what sqlite3perf was built from)")
 	cmd.Flags().StringVar(&cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	return cmd
@@ -107,6 +115,58 @@ func external(ctx context.Context, paths []string, out io.Writer) ([]lab.Known, 
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", info.Name, cmp.Or(proof.ModuleVersion, "-"), info.Kind, info.Interface, path)
 	}
 	return list, nil
+}
+
+// listFeatures prints a line for each feature with a column for each driver whose
+// worker can be had.
+func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known) error {
+	dir, err := os.MkdirTemp("", "sqlite3perf-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p := &lab.Processes{Dir: dir, Limit: time.Minute}
+	var names []string
+	var has [][]bool
+	for i := range known {
+		ref := lab.Ref{Name: known[i].Name, Known: &known[i]}
+		path, _, err := b.Worker(ctx, ref, func() { fmt.Fprintf(env.stderr, "building %s\n", ref.Name) })
+		var unavailable *lab.BuildError
+		if errors.As(err, &unavailable) {
+			fmt.Fprintf(env.stderr, "%s is left out: %v\n", ref.Name, unavailable)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		answers, err := p.Features(ctx, ref, path)
+		if err != nil {
+			return err
+		}
+		names, has = append(names, ref.Name), append(has, answers)
+	}
+	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "FEATURE\t%s\n", strings.Join(names, "\t"))
+	for i, f := range driver.Features {
+		fmt.Fprint(w, f.Name)
+		for d := range names {
+			word := "-"
+			if has[d][i] {
+				word = "yes"
+			}
+			fmt.Fprint(w, "\t"+word)
+		}
+		fmt.Fprintln(w)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for i := range known {
+		for _, key := range slices.Sorted(maps.Keys(known[i].Obtain)) {
+			fmt.Fprintf(env.stdout, "%s, %s: %s\n", known[i].Name, key, known[i].Obtain[key])
+		}
+	}
+	return nil
 }
 
 // workerState says which version of a driver would be measured, and whether its

@@ -24,11 +24,15 @@ const (
 // Reason says why a trial is not OK.
 type Reason struct {
 	// Code is short and stable: "setting", "rows", "checksum", "sqlite",
-	// "crash", "killed", "timeout", "disk-full", "protocol", "build", "no-cc", …
+	// "feature", "crash", "killed", "timeout", "disk-full", "protocol", "build", "no-cc", …
 	Code    string `json:"code"`
 	Phase   string `json:"phase,omitempty"`
 	Message string `json:"message"`          // one line
 	Detail  string `json:"detail,omitempty"` // the end of standard error, build output
+
+	// Feature is, with the code "feature", the key of what the driver's SQLite
+	// lacks (see driver.Features), or the name of the module or function.
+	Feature string `json:"feature,omitempty"`
 }
 
 // Sample is what one trial measured of one phase.

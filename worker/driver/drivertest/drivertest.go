@@ -47,7 +47,7 @@ func (c Check) run(ctx context.Context, d driver.Driver, dir string) error {
 // Checks lists all checks.
 func Checks() []Check {
 	return slices.Concat(infoChecks(), valueChecks(), statementChecks(), settingChecks(), openChecks(),
-		poolChecks(), transactionChecks(), lockChecks(), errorChecks(), cancelChecks())
+		poolChecks(), transactionChecks(), lockChecks(), errorChecks(), cancelChecks(), featureChecks())
 }
 
 // Run checks d, each check in a subtest. Where a database cannot be opened and

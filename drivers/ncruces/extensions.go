@@ -1,0 +1,17 @@
+//go:build !before_v0_35_0
+
+package ncruces
+
+import (
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/ext/fts5"
+	"github.com/ncruces/go-sqlite3/ext/rtree"
+)
+
+// What other libraries compile into SQLite this one has as packages that its
+// user imports and registers. Its other extensions are not SQLite's own, or, as
+// unicode, change what SQL means.
+func init() {
+	sqlite3.AutoExtension(fts5.Register)
+	sqlite3.AutoExtension(rtree.Register)
+}

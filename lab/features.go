@@ -1,0 +1,52 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// Features asks a worker for each of [driver.Features]: a trial that makes a
+// schema of what needs the feature, and nothing more. The answers are in the
+// order of the list.
+func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([]bool, error) {
+	has := make([]bool, len(driver.Features))
+	for i, f := range driver.Features {
+		c := &Case{Ref: ref, Plan: &workload.Plan{Schema: f.Probe}}
+		c.Driver, c.Worker, c.Settings = ref.Name, executable, driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
+		t, err := p.trial(ctx, c, 1)
+		if err != nil {
+			return nil, err
+		}
+		message := ""
+		if t.Status != result.OK {
+			if t.Proof == nil && t.Reason.Code != "sqlite" && t.Reason.Code != "feature" {
+				return nil, fmt.Errorf("%s: %s [%s]", ref.Name, t.Reason.Message, t.Reason.Code)
+			}
+			message = t.Reason.Message
+		}
+		var ok bool
+		if has[i], ok = f.Has(message); !ok {
+			return nil, fmt.Errorf("%s: whether it has %s cannot be told: %s", ref.Name, f.Name, message)
+		}
+	}
+	return has, nil
+}
+
+// lacking makes a reason say for want of which feature a trial failed, and how
+// the driver's user gets it.
+func lacking(r *result.Reason, ref Ref) {
+	key, name := driver.Lacking(r.Message)
+	if key == "" {
+		return
+	}
+	r.Code, r.Feature = "feature", key
+	how := "sqlite3perf drivers --features shows which driver has what"
+	if ref.Known != nil && ref.Known.Obtain[key] != "" {
+		how = ref.Known.Obtain[key]
+	}
+	r.Message = fmt.Sprintf("%s: the driver's SQLite has no %s: %s", r.Message, name, how)
+}

@@ -1,0 +1,89 @@
+package drivertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// since is the version of SQLite from which on there is a feature, unless it is
+// compiled out.
+var since = map[string]string{
+	"json": "3.38.0", "jsonb": "3.45.0", "upsert": "3.24.0", "window": "3.25.0", "generated": "3.31.0",
+	"update_from": "3.33.0", "returning": "3.35.0", "strict": "3.37.0", "full_join": "3.39.0",
+}
+
+// option is the compile option that a feature comes with.
+var option = map[string]string{
+	"fts5": "ENABLE_FTS5", "fts4": "ENABLE_FTS4", "rtree": "ENABLE_RTREE", "geopoly": "ENABLE_GEOPOLY", "json": "ENABLE_JSON1",
+	"math": "ENABLE_MATH_FUNCTIONS", "percentile": "ENABLE_PERCENTILE", "soundex": "SOUNDEX", "icu": "ENABLE_ICU",
+	"dbstat": "ENABLE_DBSTAT_VTAB", "sessions": "ENABLE_SESSION", "stat4": "ENABLE_STAT4",
+} // not ENABLE_UPDATE_DELETE_LIMIT, which the amalgamation ignores
+
+func featureChecks() []Check {
+	list := make([]Check, len(driver.Features))
+	for i, f := range driver.Features {
+		list[i] = Check{Name: "features/" + f.Key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
+			return feature(ctx, d, dir, f)
+		}}
+	}
+	return list
+}
+
+// feature holds what a probe says against SQLite's version and compile options:
+// what these promise must be there, and an error must be the feature's own.
+func feature(ctx context.Context, d driver.Driver, dir string, f driver.Feature) error {
+	return with(ctx, d, dir, nil, "", func(x *db) error {
+		promised, err := promised(ctx, x, f.Key)
+		if err != nil {
+			return err
+		}
+		message := ""
+		if err := x.Script(ctx, f.Probe); err != nil {
+			message = err.Error()
+		}
+		has, ok := f.Has(message)
+		if !ok {
+			return fmt.Errorf("the probe fails with what does not tell of %s: %s", f.Name, message)
+		}
+		if promised && !has {
+			return fmt.Errorf("version and compile options promise %s, the probe says no: %s", f.Name, message)
+		}
+		return nil
+	})
+}
+
+func promised(ctx context.Context, x *db, key string) (bool, error) {
+	text := driver.ColumnType{Type: driver.Text}
+	version, err := rows(ctx, x, "SELECT sqlite_version()", text)
+	if err != nil {
+		return false, err
+	}
+	options, err := rows(ctx, x, "SELECT compile_options FROM pragma_compile_options", text)
+	if err != nil {
+		return false, err
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(options, func(row []any) bool { return row[0] == name })
+	}
+	if v := since[key]; v != "" && atLeast(version[0][0].(string), v) && !has("OMIT_"+strings.ToUpper(key)) {
+		return true, nil
+	}
+	return option[key] != "" && has(option[key]), nil
+}
+
+// atLeast compares versions such as 3.46.1.
+func atLeast(version, least string) bool {
+	numbers := func(s string) (list []int) {
+		for _, p := range strings.Split(s, ".") {
+			n, _ := strconv.Atoi(p)
+			list = append(list, n)
+		}
+		return list
+	}
+	return slices.Compare(numbers(version), numbers(least)) >= 0
+}

@@ -1,0 +1,107 @@
+package driver
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Feature is a part of SQLite that some libraries lack: compiled out, or not
+// there yet in their version of SQLite.
+type Feature struct {
+	Name string // as SQLite's documentation has it
+	Key  string // short, for commands and exports
+
+	// Probe is a script that fails where the feature is lacking. It runs on an
+	// empty database.
+	Probe string
+
+	lacking *regexp.Regexp // SQLite's error messages where it is lacking
+}
+
+// Features lists the features that are asked for.
+var Features = []Feature{
+	module("FTS5", "fts5", "x"),
+	module("FTS4", "fts4", "x"),
+	module("R*Tree", "rtree", "id, low, high"),
+	module("Geopoly", "geopoly", "x"),
+	function("JSON", "json", "json('{}')", `json|json_\w+`),
+	function("JSONB", "jsonb", "jsonb('{}')", `jsonb\w*`),
+	function("math functions", "math", "sin(1), log(10), pow(2, 3)",
+		`a?(cos|sin|tan)h?|atan2|ceil|ceiling|floor|trunc|exp|ln|log|log10|log2|mod|pi|pow|power|sqrt|degrees|radians`),
+	function("percentile functions", "percentile", "median(1), percentile(1, 50)", `median|percentile\w*`),
+	function("soundex", "soundex", "soundex('x')", "soundex"),
+	function("REGEXP", "regexp", "'x' REGEXP 'x'", "REGEXP"),
+	function("ICU", "icu", "icu_load_collation('en_US', 'english')", `icu_\w+`),
+	function("load_extension", "load_extension", "load_extension('/nonexistent')", "load_extension"),
+	module("dbstat", "dbstat", ""),
+	{Name: "generate_series", Key: "series", Probe: "SELECT * FROM generate_series(1, 2)", lacking: regexp.MustCompile(`no such (table|module): generate_series`)},
+	compiled("sessions", "sessions", "ENABLE_SESSION"),
+	compiled("sqlite_stat4", "stat4", "ENABLE_STAT4"),
+	syntax("UPSERT", "upsert", "CREATE TABLE t (a PRIMARY KEY); INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2", `near "ON": syntax error`),
+	syntax("window functions", "window", "SELECT row_number() OVER ()", `near "\(": syntax error|no such function: (row_number|rank|dense_rank|lag|lead|ntile)`),
+	syntax("generated columns", "generated", "CREATE TABLE t (a, b AS (a + 1))", `near "AS": syntax error`),
+	syntax("UPDATE FROM", "update_from", "CREATE TABLE t (a); UPDATE t SET a = u.a FROM (SELECT 1 AS a) AS u", `near "FROM": syntax error`),
+	syntax("RETURNING", "returning", "CREATE TABLE t (a); INSERT INTO t VALUES (1) RETURNING a", `near "RETURNING": syntax error`),
+	syntax("STRICT tables", "strict", "CREATE TABLE t (a INTEGER) STRICT", `unknown table option: STRICT|near "STRICT": syntax error`),
+	syntax("RIGHT and FULL JOIN", "full_join", "CREATE TABLE t (a); SELECT * FROM t FULL JOIN t AS u ON t.a = u.a", `RIGHT and FULL OUTER JOINs are not currently supported`),
+	syntax("DELETE LIMIT", "delete_limit", "CREATE TABLE t (a); DELETE FROM t LIMIT 1", `near "LIMIT": syntax error`),
+}
+
+func module(name, key, columns string) Feature {
+	probe := fmt.Sprintf("CREATE VIRTUAL TABLE t USING %s(%s)", key, columns)
+	if columns == "" {
+		probe = "SELECT count(*) FROM " + key
+	}
+	return Feature{name, key, probe, regexp.MustCompile(`(?i)no such (module|table): ` + key + `\b`)}
+}
+
+func function(name, key, call, names string) Feature {
+	return Feature{name, key, "SELECT " + call, regexp.MustCompile(`(?i)no such function: (` + names + `)\b`)}
+}
+
+// compiled is a feature of SQLite's C interface, which SQL shows by its compile
+// option alone: the probe overflows where that is not set. It is random because
+// old versions compute what is constant whether it is needed or not.
+func compiled(name, key, option string) Feature {
+	return Feature{
+		Name: name, Key: key,
+		Probe: fmt.Sprintf("SELECT CASE sqlite_compileoption_used('%s') WHEN 1 THEN 1 ELSE abs(-9223372036854775808 + 0 * random()) END", option),
+	}
+}
+
+func syntax(name, key, probe, messages string) Feature {
+	return Feature{name, key, probe, regexp.MustCompile(messages)}
+}
+
+// Has tells from the error message of a probe, "" where there was none, whether
+// there is the feature; ok is false where the message is about something else.
+// load_extension is there where it is not allowed.
+func (f Feature) Has(message string) (has, ok bool) {
+	switch {
+	case message == "":
+		return true, true
+	case f.lacking == nil:
+		return false, strings.Contains(message, "integer overflow")
+	case f.lacking.MatchString(message):
+		return false, true
+	}
+	return true, f.Key == "load_extension"
+}
+
+var noSuch = regexp.MustCompile(`no such (module|function): (\w+)`)
+
+// Lacking finds the feature for want of which SQLite gives an error: its key and
+// its name, or, where it is none of [Features], the name of the module or
+// function and what that is; "" where the error is another.
+func Lacking(message string) (key, name string) {
+	for _, f := range Features {
+		if f.lacking != nil && f.lacking.MatchString(message) {
+			return f.Key, f.Name
+		}
+	}
+	if m := noSuch.FindStringSubmatch(message); m != nil {
+		return strings.ToLower(m[2]), "the " + m[1] + " " + m[2]
+	}
+	return "", ""
+}

@@ -34,7 +34,7 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	out := benchfmt.NewWriter(w)
 	for _, u := range []struct{ unit, better string }{
 		{"ns/op", "lower"}, {"rows/s", "higher"}, {"op/s", "higher"}, {"req/s", "higher"}, {"user-ns/op", "lower"}, {"system-ns/op", "lower"},
-		{"B/op", "lower"}, {"allocs/op", "lower"}, {"peak-RSS-B", "lower"},
+		{"failed/op", "lower"}, {"B/op", "lower"}, {"allocs/op", "lower"}, {"peak-RSS-B", "lower"},
 	} {
 		if err := out.Write(&benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: u.unit, Key: "better"}, OrigUnit: u.unit, Value: u.better}); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 // content of answers.json, if it is the engine in Go.
 func Answers(ctx context.Context, s *Subject) (map[string]answer, error) {
 	all := map[string]answer{}
-	for _, text := range []string{queries, mixed, during, rated, scripted} {
+	for _, text := range []string{queries, mixed, during, rated, booking, guarded, scripted} {
 		own := *s
 		c, t, err := own.trial(ctx, text, driver.Settings{})
 		if err != nil {
@@ -22,12 +22,24 @@ func Answers(ctx context.Context, s *Subject) (map[string]answer, error) {
 				continue
 			}
 			a := answer{Checksum: m.Checksum}
+			for _, r := range m.Results {
+				if a.Results == nil {
+					a.Results = map[string]int64{}
+				}
+				a.Results[r.Name] = r.Count
+			}
 			for _, l := range m.Latency {
 				if mix(c.Plan, m.Phase) && c.Workload != "during" { // whose number is the machine's
 					if a.Operations == nil {
 						a.Operations = map[string]int64{}
 					}
 					a.Operations[l.Operation] = l.Count
+					if l.EndedEarly > 0 {
+						if a.EndedEarly == nil {
+							a.EndedEarly = map[string]int64{}
+						}
+						a.EndedEarly[l.Operation] = l.EndedEarly
+					}
 				}
 			}
 			all[c.Workload+"/"+m.Phase] = a

@@ -127,7 +127,9 @@ phases:
 // answer is what a phase must come to where no generator makes its result.
 type answer struct {
 	Checksum   string           `json:"checksum"`
-	Operations map[string]int64 `json:"operations,omitempty"` // of a mix: how many of each
+	Operations map[string]int64 `json:"operations,omitempty"`  // of a mix: how many of each
+	EndedEarly map[string]int64 `json:"ended_early,omitempty"` // likewise, with one client
+	Results    map[string]int64 `json:"results,omitempty"`     // likewise, by SQLite's name of the error
 }
 
 // answersJSON is what the engine in Go answers; a test holds it to that.
@@ -163,7 +165,18 @@ func verified(text string) func(context.Context, *Subject) error {
 			if m.Checksum != want.Checksum {
 				return fmt.Errorf("phase %s: sample.checksum is %s, want %s: see Verification and Checksums in docs/worker-protocol.md", m.Phase, m.Checksum, want.Checksum)
 			}
+			for _, r := range m.Results {
+				if n := want.Results[r.Name]; r.Count != n {
+					return fmt.Errorf("phase %s: sample.results: %d of %s, want %d", m.Phase, r.Count, r.Name, n)
+				}
+			}
+			if len(m.Results) != len(want.Results) {
+				return fmt.Errorf("phase %s: sample.results has %d entries, want %d: %v", m.Phase, len(m.Results), len(want.Results), want.Results)
+			}
 			for _, l := range m.Latency {
+				if n := want.EndedEarly[l.Operation]; l.EndedEarly != n {
+					return fmt.Errorf("phase %s: sample.latency: %d of %s ended early, want %d", m.Phase, l.EndedEarly, l.Operation, n)
+				}
 				if n, ok := want.Operations[l.Operation]; ok && l.Count != n {
 					return fmt.Errorf("phase %s: sample.latency: %d operations %s, want %d: the seed decides which operation is the next", m.Phase, l.Count, l.Operation, n)
 				}
@@ -216,6 +229,8 @@ func trialChecks() []Check {
 		Check{Name: "mix/fixed rate", test: verified(rated)},
 		Check{Name: "mix/duration", test: verified(during)},
 		Check{Name: "mix/mutex and retry", test: verified(strings.Replace(mixed, "count: 500", "count: 500\n    mutex: true\n    retry: {attempts: 3, backoff: 1ms}", 1))},
+		Check{Name: "mix/errors that are results, operations that end early", test: verified(booking)},
+		Check{Name: "mix/a mutex around an operation", test: verified(guarded)},
 		Check{Name: "script/each statement", test: verified(scripted)},
 		Check{Name: "http/answers and load", Key: "http", test: verified(served)},
 	)
@@ -262,6 +277,59 @@ phases:
           - {sql: "SELECT sum(n) FROM t WHERE id IN (:from, :to)", columns: [int], expect: {rows: 1}}
     clients: 3
     count: 500
+`
+
+// booking has operations whose errors are results, and some that end where a
+// statement returns no row. With one client the seed decides how many.
+const booking = `
+name: booking
+schema: |
+  CREATE TABLE seats (id INTEGER PRIMARY KEY, guest INTEGER);
+  CREATE TABLE guests (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+rows:
+  seats: {count: 60, columns: {id: serial, guest: null}}
+phases:
+  - {name: load, untimed: true, insert: seats}
+  - name: mix
+    mix:
+      - {name: register, weight: 2, results: [SQLITE_CONSTRAINT_UNIQUE], sql: "INSERT INTO guests (name) VALUES (:k)", parameters: {k: {int: [1, 40]}}}
+      - name: book
+        weight: 3
+        transaction: true
+        parameters: {seat: {pick: seats.id}, guest: serial}
+        statements:
+          - {sql: "SELECT id FROM seats WHERE id = :seat AND guest IS NULL", columns: int, if empty: rollback}
+          - UPDATE seats SET guest = :guest WHERE id = :seat
+      - name: look
+        parameters: {seat: {pick: seats.id}}
+        statements:
+          - {sql: "SELECT guest FROM seats WHERE id = :seat AND guest IS NOT NULL", columns: int, if empty: stop}
+          - {sql: "SELECT count(*) FROM guests WHERE id < :seat", columns: int}
+    clients: 1
+    count: 300
+`
+
+// guarded has no two operations at once that could meet a lock.
+const guarded = `
+name: guarded
+settings: {pool_size: 3, busy_timeout: 0, journal_mode: delete}
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)
+rows:
+  t: {count: 50, columns: {id: serial, n: 0}}
+phases:
+  - {name: load, untimed: true, insert: t}
+  - name: mix
+    mix:
+      - name: add
+        mutex: true
+        transaction: true
+        parameters: {id: {pick: t.id}}
+        statements:
+          - {sql: "SELECT n FROM t WHERE id = :id", columns: int, expect: {rows: 1}}
+          - UPDATE t SET n = n + 1 WHERE id = :id
+    clients: 3
+    count: 150
+  - {name: sum, query: SELECT sum(n) FROM t, columns: [int], expect: {rows: 1}}
 `
 
 // during is mixed for as long as it says, so that more of it is verified.

@@ -121,7 +121,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 		Sweep(filepath.Dir(path), buildDirectory)
 		b.swept = true
 	}
-	if isFile(path) {
+	if whole(path) {
 		return path, with, nil
 	}
 	if building != nil {
@@ -144,7 +144,7 @@ func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
 		return err == nil, err
 	}
 	path, err := b.path(ctx, ref)
-	return err == nil && isFile(path), err
+	return err == nil && whole(path), err
 }
 
 // path is where the executable for a driver is, or would be.
@@ -174,9 +174,36 @@ func (b *Builder) path(ctx context.Context, ref Ref) (string, error) {
 	return path, nil
 }
 
-func isFile(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.Mode().IsRegular()
+// sumSuffix ends the name of the file that has a worker's SHA-256.
+const sumSuffix = ".sha256"
+
+// whole reports whether an executable is there, and is what was built: a disk that
+// was full, a copy that broke off or a virus scanner may have left something else.
+func whole(path string) bool {
+	want, err := os.ReadFile(path + sumSuffix)
+	if err != nil {
+		return false
+	}
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() || runtime.GOOS != "windows" && fi.Mode().Perm()&0o100 == 0 {
+		return false
+	}
+	got, err := sum(path)
+	return err == nil && got == string(want)
+}
+
+// sum is the SHA-256 of a file, in hex.
+func sum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // serves says why the toolchain cannot build a driver, or nil.
@@ -297,7 +324,14 @@ func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 			Detail:  output.String(),
 		}}
 	}
-	return os.Rename(out, path)
+	built, err := sum(out)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out+sumSuffix, []byte(built), 0o644); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
 }
 
 // firstComplaint picks the line of the go command's output that says most.

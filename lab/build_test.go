@@ -156,6 +156,43 @@ func TestCache(t *testing.T) {
 	}
 }
 
+// What is in the place of a worker and is not what was built is built again.
+func TestSpoiledCache(t *testing.T) {
+	s, ref := clone(t)
+	cache := t.TempDir()
+	path, _ := made(t, s, cache, ref)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := slices.Clone(good)
+	flipped[len(flipped)/2] ^= 1
+	for name, spoil := range map[string]func() error{
+		"empty":          func() error { return os.Truncate(path, 0) },
+		"half":           func() error { return os.Truncate(path, int64(len(good)/2)) },
+		"garbage":        func() error { return os.WriteFile(path, []byte("garbage"), 0o755) },
+		"one bit":        func() error { return os.WriteFile(path, flipped, 0o755) },
+		"not executable": func() error { return os.Chmod(path, 0o644) },
+		"without a sum":  func() error { return os.Remove(path + ".sha256") },
+	} {
+		if name == "not executable" && runtime.GOOS == "windows" {
+			continue // which has no such mode
+		}
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if _, built := made(t, s, cache, ref); !built {
+			t.Errorf("%s: it was not built again", name)
+		}
+		if got, err := os.ReadFile(path); err != nil || !slices.Equal(got, good) {
+			t.Errorf("%s: the worker is not the one that was built, %v", name, err)
+		}
+		if _, built := made(t, s, cache, ref); built {
+			t.Errorf("%s: it was built twice", name)
+		}
+	}
+}
+
 func TestRelativeCache(t *testing.T) {
 	s, ref := clone(t)
 	here := t.TempDir()

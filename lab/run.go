@@ -29,7 +29,8 @@ type Executor interface {
 }
 
 // Recorder keeps what a run yields, as it comes: when AddTrial returns the
-// trial is safe.
+// trial is safe. The end of a context ends only the wait for others: what comes
+// after an interruption is still recorded.
 type Recorder interface {
 	AddTrial(ctx context.Context, runID int64, t *result.Trial) error
 	AddWarning(ctx context.Context, runID int64, w result.Warning) error
@@ -89,11 +90,11 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 	for round := 1; err == nil && stopped == ""; round++ {
 		stopped, err = l.round(ctx, round)
 	}
-	if stopped == "" && ctx.Err() != nil {
-		stopped, err = StoppedInterrupted, nil
+	if err != nil { // if it is for a lock, one wait was enough
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		cancel()
 	}
-	// What comes after an interruption is still to be recorded.
-	ctx = context.WithoutCancel(ctx)
 	if werr := l.warn(ctx, l.Noise.AfterRun()); err == nil {
 		err = werr
 	}
@@ -130,11 +131,11 @@ func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 	return nil
 }
 
-// record keeps a trial that has ended, whether or not the run is cancelled now.
+// record keeps a trial that has ended.
 func (l *Laboratory) record(ctx context.Context, t *result.Trial) error {
 	t.Order = len(l.Run.Trials) + 1
 	l.Run.Trials = append(l.Run.Trials, *t)
-	return l.Recorder.AddTrial(context.WithoutCancel(ctx), l.Run.ID, t)
+	return l.Recorder.AddTrial(ctx, l.Run.ID, t)
 }
 
 // active lists the cases that are still being measured.
@@ -163,6 +164,9 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 		c := active[at]
 		start := l.Now()
 		t, err := l.Executor.Trial(ctx, c, l.Run.Seed)
+		if err != nil && ctx.Err() != nil {
+			return StoppedInterrupted, nil
+		}
 		if err != nil {
 			return "", err
 		}

@@ -48,7 +48,7 @@ func child(t *testing.T, name string, args ...string) *exec.Cmd {
 // record adds trials to a new run of the store for ever, and prints "run trial"
 // for each once it is stored.
 func record(args []string) error {
-	s, err := store.Open(args[0])
+	s, err := store.Open(context.Background(), args[0])
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func TestKilled(t *testing.T) {
 		if _, err := os.Stat(path + "-journal"); err == nil {
 			journals++
 		}
-		s, err := store.Open(path)
+		s, err := store.Open(context.Background(), path)
 		if err != nil {
 			t.Fatalf("after kill %d: %v", k+1, err)
 		}
@@ -166,7 +166,7 @@ func TestOpenKeepsLocks(t *testing.T) {
 	opened := make(chan error)
 	err := s.Write(context.Background(), func(*sql.Conn) error {
 		go func() {
-			second, err := store.OpenReadOnly(path)
+			second, err := store.OpenReadOnly(context.Background(), path)
 			if err == nil {
 				err = second.Close()
 			}

@@ -31,7 +31,7 @@ UNION ALL SELECT 'warnings', count(*) FROM warnings WHERE NOT EXISTS (SELECT 1 F
 // Orphans lists the tables that have orphans. List and Load leave them out.
 func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	var list []Orphans
-	err := s.read(ctx, func(c *sql.Conn) error {
+	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		return scan(ctx, c, orphans, func(rows *sql.Rows) error {
 			var o Orphans
 			if err := rows.Scan(&o.Table, &o.Rows); err != nil {

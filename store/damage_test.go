@@ -75,7 +75,7 @@ func copyOf(t *testing.T, path string) string {
 func look(t *testing.T, path string) (runs map[int64]*result.Run, errs []error) {
 	t.Helper()
 	ctx := context.Background()
-	s, err := store.OpenReadOnly(path)
+	s, err := store.OpenReadOnly(context.Background(), path)
 	if err != nil {
 		return nil, []error{err}
 	}
@@ -138,7 +138,7 @@ func TestOrphans(t *testing.T) {
 		t.Run(c.query, func(t *testing.T) {
 			path := copyOf(t, path)
 			hurt(t, path, c.query)
-			s, err := store.OpenReadOnly(path)
+			s, err := store.OpenReadOnly(context.Background(), path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +216,7 @@ func TestContradictions(t *testing.T) {
 		t.Run(query, func(t *testing.T) {
 			path := copyOf(t, path)
 			hurt(t, path, query)
-			s, err := store.OpenReadOnly(path)
+			s, err := store.OpenReadOnly(context.Background(), path)
 			if err != nil {
 				t.Fatal(err)
 			}

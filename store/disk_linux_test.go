@@ -65,7 +65,7 @@ func smallDisk() error {
 		return err
 	}
 	path := filepath.Join(dir, "data", "results.db")
-	s, err := store.Open(path)
+	s, err := store.Open(context.Background(), path)
 	if err != nil {
 		return err
 	}
@@ -94,14 +94,14 @@ func smallDisk() error {
 		return fmt.Errorf("the disk is not full: %v", err)
 	}
 	second := filepath.Join(dir, "more", "data", "results.db")
-	_, err = store.Open(second)
+	_, err = store.Open(context.Background(), second)
 	if e := want(err, second, "no space left"); e != nil {
 		return e
 	}
 	if _, err := os.Stat(filepath.Join(dir, "more")); !os.IsNotExist(err) {
 		return fmt.Errorf("a directory is left of the store that could not be made: %v", err)
 	}
-	_, err = store.Open(path)
+	_, err = store.Open(context.Background(), path)
 	if e := want(err, path, "no space left"); e != nil {
 		return fmt.Errorf("opening a store on a full disk to write: %w", e)
 	}
@@ -126,7 +126,7 @@ func readOnlyDisk() error {
 		return err
 	}
 	path := filepath.Join(dir, "results.db")
-	s, err := store.Open(path)
+	s, err := store.Open(context.Background(), path)
 	if err != nil {
 		return err
 	}
@@ -139,23 +139,23 @@ func readOnlyDisk() error {
 	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		return err
 	}
-	if _, err = store.Open(path); err == nil {
+	if _, err = store.Open(context.Background(), path); err == nil {
 		return errors.New("a read-only store was opened to write")
 	}
 	if e := want(err, path, "is read-only", "--store FILE"); e != nil {
 		return e
 	}
 	second := filepath.Join(dir, "new", "results.db")
-	_, err = store.Open(second)
+	_, err = store.Open(context.Background(), second)
 	if e := want(err, second, "read-only file system", "--store FILE"); e != nil {
 		return e
 	}
 	third := filepath.Join(dir, "new.db")
-	_, err = store.Open(third)
+	_, err = store.Open(context.Background(), third)
 	if e := want(err, third, "read-only file system", "--store FILE"); e != nil {
 		return e
 	}
-	r, err := store.OpenReadOnly(path)
+	r, err := store.OpenReadOnly(context.Background(), path)
 	if err != nil {
 		return err
 	}
@@ -220,8 +220,8 @@ func TestUnwritableDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(dir, 0o755) }) // so that the directory can be removed
-	_, err := store.Open(path)
+	_, err := store.Open(context.Background(), path)
 	wantError(t, err, path, "is read-only: make it and its directory writable")
-	_, err = store.Open(filepath.Join(dir, "other.db"))
+	_, err = store.Open(context.Background(), filepath.Join(dir, "other.db"))
 	wantError(t, err, filepath.Join(dir, "other.db"), "permission denied")
 }

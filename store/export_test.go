@@ -17,11 +17,13 @@ var (
 
 // OpenWith opens a store with other migrations and patience.
 func OpenWith(path string, readOnly bool, migrations []string, busy time.Duration) (*Store, error) {
-	return open(path, readOnly, migrations, busy)
+	return open(context.Background(), path, readOnly, migrations, busy)
 }
 
 // DB is the connection pool of a store, to break it with.
 func (s *Store) DB() *sql.DB { return s.db }
 
 // Write runs do in a transaction that writes.
-func (s *Store) Write(ctx context.Context, do func(*sql.Conn) error) error { return s.write(ctx, do) }
+func (s *Store) Write(ctx context.Context, do func(*sql.Conn) error) error {
+	return s.write(ctx, func(_ context.Context, c *sql.Conn) error { return do(c) })
+}

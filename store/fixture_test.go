@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"database/sql"
 	"math"
 	"path/filepath"
@@ -114,7 +115,7 @@ func newPath(t *testing.T) string {
 
 func mustOpen(t *testing.T, path string) *store.Store {
 	t.Helper()
-	s, err := store.Open(path)
+	s, err := store.Open(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // there is none of that ID, the error is [ErrNoRun] and names those there are.
 func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 	r := &result.Run{Cases: []result.Case{}, Trials: []result.Trial{}}
-	err := s.read(ctx, func(c *sql.Conn) error {
+	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var seed, record sql.NullString
 		err := c.QueryRowContext(ctx, `SELECT seed, json FROM runs WHERE run_id = ?`, id).Scan(&seed, &record)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -219,7 +219,7 @@ type Entry struct {
 // listed as damaged.
 func (s *Store) List(ctx context.Context) ([]Entry, error) {
 	list := []Entry{}
-	err := s.read(ctx, func(c *sql.Conn) error {
+	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		err := scan(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id`, func(rows *sql.Rows) error {
 			e, err := entry(rows)
 			list = append(list, e)
@@ -333,7 +333,7 @@ func (s *Store) Resolve(ctx context.Context, ref string) (id int64, err error) {
 			return 0, fmt.Errorf("run %q: give the number of a run, as sqlite3perf runs lists them, or last", ref)
 		}
 	}
-	err = s.read(ctx, func(c *sql.Conn) error {
+	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		ids, err := runIDs(ctx, c)
 		switch {
 		case err != nil:

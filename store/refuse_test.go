@@ -85,8 +85,8 @@ func TestRefused(t *testing.T) {
 			dir := t.TempDir()
 			path := c.make(t, dir)
 			before := snapshot(t, dir)
-			for name, open := range map[string]func(string) (*store.Store, error){"Open": store.Open, "OpenReadOnly": store.OpenReadOnly} {
-				s, err := open(path)
+			for name, open := range map[string]func(context.Context, string) (*store.Store, error){"Open": store.Open, "OpenReadOnly": store.OpenReadOnly} {
+				s, err := open(context.Background(), path)
 				if err == nil {
 					s.Close()
 				}
@@ -171,7 +171,7 @@ func TestDamaged(t *testing.T) {
 	if _, err := f.WriteAt(make([]byte, info.Size()-100), 100); err != nil {
 		t.Fatal(err)
 	}
-	damaged, err := store.OpenReadOnly(path)
+	damaged, err := store.OpenReadOnly(context.Background(), path)
 	if err == nil {
 		_, err = damaged.Load(ctx, r.ID)
 		damaged.Close()

@@ -48,14 +48,15 @@ type Store struct {
 // Open opens the store at path to add runs to it. It is created, with its
 // directories, if there is none, and brought up to date if an older version of
 // the tool made it. A file that is not a store is refused and left as it is.
-func Open(path string) (*Store, error) {
-	return open(path, false, migrations, busyTimeout)
+// The end of ctx ends the wait for another process that has the file locked.
+func Open(ctx context.Context, path string) (*Store, error) {
+	return open(ctx, path, false, migrations, busyTimeout)
 }
 
 // OpenReadOnly opens the store at path to read runs. Where there is none, the
 // error is [ErrNoStore].
-func OpenReadOnly(path string) (*Store, error) {
-	return open(path, true, migrations, busyTimeout)
+func OpenReadOnly(ctx context.Context, path string) (*Store, error) {
+	return open(ctx, path, true, migrations, busyTimeout)
 }
 
 // Close closes the file.
@@ -68,7 +69,7 @@ func (s *Store) Close() error {
 // closing it then would drop the locks that SQLite has in this process.
 var transactions sync.RWMutex
 
-func open(path string, readOnly bool, migrations []string, busy time.Duration) (*Store, error) {
+func open(ctx context.Context, path string, readOnly bool, migrations []string, busy time.Duration) (*Store, error) {
 	undo := func() {}
 	info, err := os.Stat(path)
 	switch {
@@ -84,7 +85,7 @@ func open(path string, readOnly bool, migrations []string, busy time.Duration) (
 	}
 	s, err := connect(path, busy)
 	if err == nil {
-		if err = s.prepare(context.Background(), readOnly, migrations); err == nil {
+		if err = s.prepare(ctx, readOnly, migrations); err == nil {
 			s.readOnly = readOnly
 			return s, nil
 		}
@@ -202,12 +203,12 @@ func connect(path string, busy time.Duration) (*Store, error) {
 // prepare makes or migrates the schema. Of a store to write to, it shows that
 // it can be written to now, not only after the first trial has been measured.
 func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string) error {
-	begin := "BEGIN IMMEDIATE"
+	begin := "BEGIN EXCLUSIVE"
 	if readOnly {
 		begin = "BEGIN"
 	}
 	var version int64
-	err := s.transaction(ctx, begin, func(c *sql.Conn) error {
+	err := s.transaction(ctx, begin, func(ctx context.Context, c *sql.Conn) error {
 		var id, objects int64
 		err := c.QueryRowContext(ctx, `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
 			FROM pragma_application_id, pragma_user_version`).Scan(&id, &version, &objects)
@@ -275,33 +276,45 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 var errRollback = errors.New("rollback")
 
 // write runs do in a transaction that is durable when it returns without error.
-func (s *Store) write(ctx context.Context, do func(*sql.Conn) error) error {
+// It waits for other processes at its beginning only, and hardly longer than ctx
+// lasts; what need not wait is written even if ctx has ended.
+func (s *Store) write(ctx context.Context, do work) error {
 	if s.readOnly {
 		return fmt.Errorf("store %s: was opened for reading only", s.path)
 	}
-	return s.transaction(ctx, "BEGIN IMMEDIATE", do)
+	return s.transaction(ctx, "BEGIN EXCLUSIVE", do)
 }
 
 // read runs do on one state of the store.
-func (s *Store) read(ctx context.Context, do func(*sql.Conn) error) error {
+func (s *Store) read(ctx context.Context, do work) error {
 	return s.transaction(ctx, "BEGIN", do)
 }
 
-func (s *Store) transaction(ctx context.Context, begin string, do func(*sql.Conn) error) error {
-	c, err := s.db.Conn(ctx)
+// work is done in a transaction, with the context that it is given.
+type work func(context.Context, *sql.Conn) error
+
+// moment is how long a lock is still waited for when the context has ended: who
+// holds it may be about to let go.
+const moment = 200 * time.Millisecond
+
+func (s *Store) transaction(ctx context.Context, begin string, do work) error {
+	// To its end or not at all: a cancelled COMMIT or ROLLBACK would leave the
+	// transaction open for the connection's next user.
+	whole := context.WithoutCancel(ctx)
+	c, err := s.db.Conn(whole)
 	if err != nil {
 		return s.explain(err)
 	}
 	defer c.Close()
 	transactions.RLock()
 	defer transactions.RUnlock()
-	if _, err := c.ExecContext(ctx, begin); err != nil {
-		return s.explain(err)
+	if err := s.begin(ctx, c, begin); err != nil {
+		return err
 	}
-	// To its end or not at all: a cancelled COMMIT or ROLLBACK would leave the
-	// transaction open for the connection's next user.
-	whole := context.WithoutCancel(ctx)
-	if err = do(c); err == nil {
+	if begin != "BEGIN" {
+		ctx = whole
+	}
+	if err = do(ctx, c); err == nil {
 		_, err = c.ExecContext(whole, "COMMIT")
 	}
 	if err != nil {
@@ -310,6 +323,18 @@ func (s *Store) transaction(ctx context.Context, begin string, do func(*sql.Conn
 			// connection starts clean.
 			_ = c.Raw(func(any) error { return driver.ErrBadConn })
 		}
+	}
+	return s.explain(err)
+}
+
+// begin waits for the lock until a moment after ctx has ended.
+func (s *Store) begin(ctx context.Context, c *sql.Conn, begin string) error {
+	wait, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(moment, cancel) })()
+	_, err := c.ExecContext(wait, begin)
+	if err != nil && wait.Err() != nil {
+		return fmt.Errorf("store %s: is locked by another process, and the wait for it was interrupted: %w", s.path, ctx.Err())
 	}
 	return s.explain(err)
 }

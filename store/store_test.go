@@ -109,7 +109,7 @@ func TestOpenReadOnly(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	absent := func() {
 		t.Helper()
-		_, err := store.OpenReadOnly(path)
+		_, err := store.OpenReadOnly(context.Background(), path)
 		want := "no runs yet at " + path + ": sqlite3perf run makes one"
 		if !errors.Is(err, store.ErrNoStore) || err.Error() != want {
 			t.Errorf("got %v, want %q", err, want)
@@ -127,7 +127,7 @@ func TestOpenReadOnly(t *testing.T) {
 	if err := mustOpen(t, path).Begin(ctx, smallRun()); err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.OpenReadOnly(path)
+	s, err := store.OpenReadOnly(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,15 +294,20 @@ func TestPragmas(t *testing.T) {
 	}
 }
 
+// What was measured when the user interrupts the run is still to be kept.
 func TestCancelled(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := s.Begin(ctx, smallRun()); !errors.Is(err, context.Canceled) {
+	r := smallRun()
+	if err := s.Begin(ctx, r); err != nil {
 		t.Errorf("Begin: %v", err)
 	}
-	if err := s.Begin(context.Background(), smallRun()); err != nil {
-		t.Errorf("Begin after one that was cancelled: %v", err)
+	if err := s.AddTrial(ctx, r.ID, trial(1)); err != nil {
+		t.Errorf("AddTrial: %v", err)
+	}
+	if got, err := s.Load(context.Background(), r.ID); err != nil || len(got.Trials) != 1 {
+		t.Errorf("Load: %v, %v", got, err)
 	}
 }
 
@@ -331,7 +336,7 @@ func TestConcurrentWriters(t *testing.T) {
 	for w := range writers {
 		wg.Go(func() {
 			// Each with a store of its own; all create it at once.
-			s, err := store.Open(path)
+			s, err := store.Open(context.Background(), path)
 			if err != nil {
 				t.Error(err)
 				return
@@ -350,7 +355,7 @@ func TestConcurrentWriters(t *testing.T) {
 				}
 				// Opening reads the file's header, which must not let go of
 				// the locks that the other writers hold.
-				o, err := store.OpenReadOnly(path)
+				o, err := store.OpenReadOnly(context.Background(), path)
 				if err != nil {
 					t.Error(err)
 					return
@@ -416,8 +421,8 @@ func TestMigration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, open := range []func(string) (*store.Store, error){store.Open, store.OpenReadOnly} {
-		_, err = open(path)
+	for _, open := range []func(context.Context, string) (*store.Store, error){store.Open, store.OpenReadOnly} {
+		_, err = open(context.Background(), path)
 		wantError(t, err, path, "newer sqlite3perf", "--store FILE")
 	}
 	if after, err := os.ReadFile(path); err != nil || !cmp.Equal(before, after) {

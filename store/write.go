@@ -36,7 +36,7 @@ type (
 // sets its ID.
 func (s *Store) Begin(ctx context.Context, r *result.Run) error {
 	var id int64
-	err := s.write(ctx, func(c *sql.Conn) error {
+	err := s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		record, err := encode(runRecord{Run: r})
 		if err != nil {
 			return err
@@ -73,19 +73,19 @@ const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
 // AddTrial adds a trial to a run that has its case. When it returns without
 // error the trial is on the disk: it outlives the process and the machine.
 func (s *Store) AddTrial(ctx context.Context, runID int64, t *result.Trial) error {
-	return s.write(ctx, func(c *sql.Conn) error { return addTrial(ctx, c, runID, t) })
+	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error { return addTrial(ctx, c, runID, t) })
 }
 
 // AddWarning adds a warning to a run.
 func (s *Store) AddWarning(ctx context.Context, runID int64, w result.Warning) error {
-	return s.write(ctx, func(c *sql.Conn) error {
+	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		return addWarnings(ctx, c, runID, nil, []result.Warning{w})
 	})
 }
 
 // Finish records when and why a run ended, and how many rounds are complete.
 func (s *Store) Finish(ctx context.Context, runID int64, ended time.Time, rounds int, stopped string) error {
-	return s.write(ctx, func(c *sql.Conn) error {
+	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		res, err := c.ExecContext(ctx,
 			`UPDATE runs SET json = json_set(json, '$.ended', ?, '$.rounds', ?, '$.stopped', ?) WHERE run_id = ?`,
 			ended.Format(time.RFC3339Nano), rounds, stopped, runID)

@@ -36,7 +36,7 @@ func damageable(t *testing.T) []byte {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "results.db")
-	s, err := store.Open(path)
+	s, err := store.Open(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

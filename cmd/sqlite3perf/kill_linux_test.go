@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"database/sql"
@@ -247,5 +248,103 @@ func TestSignals(t *testing.T) {
 			}
 		}
 		t.Logf("%v: exit statuses %v", sig, statuses)
+	}
+}
+
+// locked has another process hold the store's lock until the test ends.
+func (p *place) locked() {
+	p.t.Helper()
+	for range 200 {
+		cmd := exec.Command("locker", "file:"+filepath.Join(p.dir, ".home/data/sqlite3perf/results.db")+"?_pragma=busy_timeout(60000)")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			p.t.Fatal(err)
+		}
+		said, _ := bufio.NewReader(out).ReadString('\n')
+		if strings.TrimSpace(said) == "locked <nil>" {
+			p.t.Cleanup(func() {
+				in.Close()
+				_ = cmd.Wait() // it may not have liked how it ended
+			})
+			return
+		}
+		in.Close()
+		_ = cmd.Wait() // the run under way had the lock: again
+	}
+	p.t.Fatal("the store cannot be locked")
+}
+
+// Who waits for a store that another process has locked hears Ctrl-C.
+func TestInterruptedWhileTheStoreIsLocked(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args := []string{"run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--dir", "databases", "--rounds"}
+	if out, err := p.command(append(args, "6")...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	before := p.stored()
+
+	// While trials are measured: the first waits for the lock, the second does not.
+	s := p.start(append(args, "100000")...)
+	s.until("round 1 of")
+	p.locked()
+	s.signal(os.Interrupt)
+	s.until("Ctrl-C again stops at once")
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != exitFailed || !strings.Contains(s.said.String(), "is locked by another process, and the wait for it was interrupted") {
+		t.Errorf("exit status %d\n%s", code, s.said.String())
+	}
+	if !strings.Contains(s.stdout.String(), "insert") {
+		t.Errorf("the table of what was measured:\n%s", s.stdout.String())
+	}
+
+	// Before anything is measured: the first is enough.
+	s = p.start(append(args, "6")...)
+	for range 6000 {
+		if list, _ := os.ReadDir(filepath.Join(p.dir, "databases")); len(list) > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != exitInterrupted {
+		t.Errorf("exit status %d\n%s", code, s.said.String())
+	}
+	if before == 0 {
+		t.Error("no trial was stored")
+	}
+}
+
+// Ctrl-C in the last trial is Ctrl-C.
+func TestInterruptedInTheLastTrial(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write("slow.yaml", `name: slow
+about: a phase that lasts
+phases:
+  - name: wait
+    script: |
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 1500000) SELECT sum(i) FROM n;
+`, 0o644)
+	s := p.start("run", "--drivers", "./good", "--workloads", "./slow.yaml", "--rounds", "6")
+	for range 60000 {
+		if p.stored() == 5 && len(p.workerPIDs()) > 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != exitInterrupted {
+		t.Errorf("exit status %d\n%s", code, s.said.String())
+	}
+	if r := p.last().Run; len(r.Trials) != 6 || r.Rounds != 6 || r.Stopped != lab.StoppedRounds {
+		t.Errorf("%d trials in %d rounds, stopped %q", len(r.Trials), r.Rounds, r.Stopped)
 	}
 }

@@ -71,7 +71,10 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	if err != nil {
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
-	st, err := store.Open(r.storePath)
+	st, err := store.Open(until(ctx, stop), r.storePath)
+	if interrupted(stop) {
+		return statusError(exitInterrupted)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,7 +91,11 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 		show.say("%s", r.ahead)
 	}
 	measured := newRun(r, observer.Machine, env.now())
-	if err := st.Begin(ctx, measured); err != nil {
+	err = st.Begin(until(ctx, stop), measured)
+	if interrupted(stop) && err != nil {
+		return statusError(exitInterrupted)
+	}
+	if err != nil {
 		return err
 	}
 	l := &lab.Laboratory{
@@ -109,6 +116,9 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	}
 	if failure != nil {
 		return failure
+	}
+	if interrupted(stop) {
+		return statusError(exitInterrupted) // even if the trial under way was the last
 	}
 	return outcome(measured)
 }

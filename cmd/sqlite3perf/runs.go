@@ -26,7 +26,7 @@ func runsCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			st, err := store.OpenReadOnly(path)
+			st, err := store.OpenReadOnly(cmd.Context(), path)
 			if err != nil {
 				return err
 			}

@@ -36,7 +36,7 @@ func showCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			st, err := store.OpenReadOnly(path)
+			st, err := store.OpenReadOnly(cmd.Context(), path)
 			if err != nil {
 				return err
 			}

@@ -52,6 +52,8 @@ func server(fault string) {
 		d.from = 10
 	}
 	switch fault {
+	case "drops", "doubles", "swaps":
+		d.insert = fault
 	case "wrong":
 		d.fault = wrongValue
 	case "error":
@@ -78,11 +80,66 @@ type faultyDriver struct {
 	from    int64
 	fault   func(driver.Row) error
 	queries atomic.Int64
+	insert  string // what goes wrong with the first row of every INSERT
 }
 
 func (d *faultyDriver) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	db, err := d.Driver.Open(ctx, path, s)
 	return faultyDB{db, d}, err
+}
+
+func (x faultyDB) Conn(ctx context.Context) (driver.Conn, error) {
+	c, err := x.DB.Conn(ctx)
+	if err != nil || x.d.insert == "" {
+		return c, err
+	}
+	return faultyConn{c, x.d}, nil
+}
+
+type faultyConn struct {
+	driver.Conn
+	d *faultyDriver
+}
+
+func (x faultyConn) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
+	s, err := x.Conn.Prepare(ctx, st)
+	return faultyInsert{s, x.d}, err
+}
+
+func (x faultyConn) Begin(ctx context.Context) (driver.Tx, error) {
+	tx, err := x.Conn.Begin(ctx)
+	return faultyTx{tx}, err
+}
+
+type faultyTx struct{ driver.Tx }
+
+func (x faultyTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, error) {
+	own := st.(faultyInsert)
+	s, err := x.Tx.Stmt(ctx, own.Stmt)
+	return faultyInsert{s, own.d}, err
+}
+
+// faultyInsert loses a row, inserts one twice, or another in its place.
+type faultyInsert struct {
+	driver.Stmt
+	d *faultyDriver
+}
+
+func (x faultyInsert) Exec(ctx context.Context, b *driver.Batch, lo, hi int) error {
+	switch x.d.insert {
+	case "drops":
+		lo += b.PerExec
+	case "doubles":
+		if err := x.Stmt.Exec(ctx, b, lo, lo+b.PerExec); err != nil {
+			return err
+		}
+	case "swaps":
+		if err := x.Stmt.Exec(ctx, b, lo+b.PerExec, lo+2*b.PerExec); err != nil {
+			return err
+		}
+		lo += b.PerExec
+	}
+	return x.Stmt.Exec(ctx, b, lo, hi)
 }
 
 type faultyDB struct {

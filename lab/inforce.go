@@ -18,6 +18,10 @@ const afterSchema = "the schema"
 // readBack sees that the settings have been read back since the schema or the last
 // phase, before an answer of this type.
 func (s *session) readBack(typ string) error {
+	if s.unanswered != "" && slices.Contains([]string{worker.TypePhase, worker.TypeSettings, worker.TypeSample, worker.TypeDone}, typ) {
+		s.fail(result.Failed, "protocol", "the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, worker.TypeInserted, s.unanswered)
+		return errEnough
+	}
 	if s.unread == "" || !slices.Contains([]string{worker.TypePhase, worker.TypeSample, worker.TypeServed, worker.TypeDone}, typ) {
 		return nil
 	}

@@ -5,6 +5,8 @@
 package lab
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,11 +27,12 @@ type Case struct {
 	Plan        *workload.Plan
 	Expect      map[string]Expectation // by phase
 	Unavailable *result.Reason         // why there is no worker
+	Unverified  []string               // what of the plan nobody can check
 
 	bench *job.Bench // done after the plan; nil: none
 }
 
-// Expectation is what a timed phase must do and return, as far as the plan and the
+// Expectation is what a phase must do and return, as far as the plan and the
 // generators know it. What they do not know, the drivers must agree on: package
 // stats judges that.
 type Expectation struct {
@@ -37,6 +40,7 @@ type Expectation struct {
 	Executions []int64 // of each operation of a mix; nil: not known
 	Rows       int64   // written or read in the whole phase; -1: not known
 	Checksum   string  // "": not known
+	Tables     []Table // that a phase, timed or not, inserts into
 }
 
 // Matrix is what a user asks to have measured: every workload at every
@@ -55,6 +59,7 @@ type Matrix struct {
 // compared stand together.
 func (m *Matrix) Cases() ([]*Case, error) {
 	var cases []*Case
+	sums := &hasher{seed: m.Seed, made: map[string]*workload.RowSum{}}
 	used := map[string]bool{}
 	for _, w := range m.Workloads {
 		hash := w.SHA256()
@@ -77,19 +82,20 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := CheckSQL(plan); err != nil {
+			back := &readable{map[string][]workload.Stored{}, map[string]string{}}
+			if err := checkSQL(plan, func(ctx context.Context, db *sql.Conn, p *workload.Phase) error { return back.look(ctx, db, plan, p) }); err != nil {
 				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 			}
 			if why := nothingToTime(plan); why != "" {
 				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(point.Parameters), why)
 			}
-			expect, err := expectations(plan, m.Seed)
+			expect, err := expectations(plan, m.Seed, back, sums)
 			if err != nil {
 				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 			}
 			for _, set := range combinations(m.Settings) {
 				for _, ref := range m.Drivers {
-					c := &Case{Ref: ref, Source: w, Plan: plan, Expect: expect}
+					c := &Case{Ref: ref, Source: w, Plan: plan, Expect: expect, Unverified: back.doubts(w.Name, plan)}
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, point.Parameters
 					c.WorkloadSHA256 = hash
@@ -240,15 +246,16 @@ const maxChosen = 10_000_000
 
 // expectations computes from the plan and its generators what the phases must do
 // and return.
-func expectations(p *workload.Plan, seed uint64) (map[string]Expectation, error) {
+func expectations(p *workload.Plan, seed uint64, back *readable, sums *hasher) (map[string]Expectation, error) {
 	gen, err := workload.NewGenerator(seed, p)
 	if err != nil {
 		return nil, err
 	}
 	expect := map[string]Expectation{}
+	sums.plan, sums.gen = p, gen
 	for i := range p.Phases {
 		ph := &p.Phases[i]
-		if ph.Untimed || ph.HTTP != nil {
+		if ph.Untimed && ph.Insert == nil || ph.HTTP != nil {
 			continue
 		}
 		e := Expectation{Operations: -1, Rows: -1}
@@ -259,6 +266,9 @@ func expectations(p *workload.Plan, seed uint64) (map[string]Expectation, error)
 				e.Rows += p.DataSet(name).Total
 			}
 			e.Operations = e.Rows
+			if e.Tables, err = sums.tables(back.tables[ph.Name], ph); err != nil {
+				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)
+			}
 		case ph.Query != nil:
 			if e, err = expectedOfQuery(gen, p, ph.Query); err != nil {
 				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)

@@ -30,6 +30,7 @@ type Processes struct {
 	Limit time.Duration // of one trial
 
 	ceilings map[int]ceiling // by clients
+	hashed   map[*Case]bool  // what it inserts has been verified to the last value
 }
 
 // exitGrace is how long a worker may take to exit after its last answer.
@@ -63,12 +64,18 @@ func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	defer os.RemoveAll(dir)
 	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
 	begin := time.Now()
-	s := &session{limit: p.Limit, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings}
+	s := &session{limit: p.Limit, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: !p.hashed[c]}
 	path := filepath.Join(dir, "test.db")
 	s.run(ctx, dir, worker.Request{
-		Type: requestType(c.Plan), Protocol: worker.Protocol, Seed: seed, Path: path, Settings: c.Settings, Plan: c.Plan,
+		Type: requestType(c.Plan), Protocol: worker.Protocol, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
 	})
 	s.header(path)
+	if t.Status == result.OK {
+		if p.hashed == nil {
+			p.hashed = map[*Case]bool{}
+		}
+		p.hashed[c] = true
+	}
 	if c.bench != nil && t.Status == result.OK && ctx.Err() == nil {
 		s.bench(ctx, c, path)
 	}
@@ -93,6 +100,9 @@ type session struct {
 	started time.Time     // the request was sent
 	began   time.Time     // the phase under way
 	claimed time.Duration // by the worker's clocks so far
+
+	hashed     bool   // the plan asks for checksums of what is inserted
+	unanswered string // the insert whose rows have not been read back
 
 	unread  string          // what ran last, if the settings have not been read back since
 	changed driver.Settings // by what ran so far, as the workload declares
@@ -243,6 +253,8 @@ func (s *session) answer(a *worker.Response) error {
 	switch a.Type {
 	case worker.TypeReady:
 		return s.ready(a)
+	case worker.TypeInserted:
+		return s.inserted(a)
 	case worker.TypeSettings:
 		return s.settings(a)
 	case worker.TypePhase:
@@ -338,6 +350,9 @@ func (s *session) begin(name string) error {
 		s.next++
 		s.phase, s.began = name, time.Now()
 		s.unread = "phase " + name
+		if p := phases[s.next-1]; len(s.want.Expect[name].Tables) > 0 && p.Insert != nil {
+			s.unanswered = name
+		}
 		return nil
 	}
 	return errEnough
@@ -349,6 +364,16 @@ func (s *session) lastSample() string {
 		return s.trial.Samples[n-1].Phase
 	}
 	return ""
+}
+
+// inserted checks what the worker has read back after an insert.
+func (s *session) inserted(a *worker.Response) error {
+	if s.unanswered == "" || a.Phase != s.unanswered {
+		s.fail(result.Failed, "protocol", "the worker answered %q of phase %.80q: it was not asked for, or has been answered", a.Type, a.Phase)
+		return errEnough
+	}
+	s.unanswered = ""
+	return s.judge(nil, CheckInserted(&s.want.Plan.Phases[s.next-1], s.want.Expect[a.Phase].Tables, s.hashed, a.Tables))
 }
 
 // due finds the phase that the next sample must be of. It is under way.

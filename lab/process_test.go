@@ -91,6 +91,9 @@ func TestFaults(t *testing.T) {
 		{"no-operations", result.Failed, "protocol", "query", []string{"phase query: operations is 0: want 1, its executions by all clients"}},
 		{"rows", result.Wrong, "rows", "query", []string{"phase query: rows is 9: expected 10"}},
 		{"checksum", result.Wrong, "checksum", "query", []string{"phase query: checksum is 000000000000…: expected"}},
+		{"tells-nothing", result.Failed, "protocol", "insert", []string{`without having answered "inserted" for phase insert`}},
+		{"loses-a-row", result.Wrong, "rows", "insert", []string{"phase insert: tables[0].rows is 9: expected 10"}},
+		{"alters-a-row", result.Wrong, "checksum", "insert", []string{"phase insert: tables[0].checksum is", "the rows inserted into t are not the generated ones"}},
 		{"no-pragma", result.Refused, "setting", "", []string{"synchronous: wanted normal, got full (it knows only one way)", "connection 2 of 2"}},
 		{"lacks-pragma", result.Refused, "setting", "", []string{"cache_size: wanted -2000, got nothing", "connection 2 of 2"}},
 		{"schema-changes", result.Refused, "setting", "", []string{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -85,6 +86,9 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 	err := l.warn(ctx, l.Noise.BeforeRun())
 	stopped := ""
 	if err == nil {
+		err = l.warn(ctx, unverified(l.Cases))
+	}
+	if err == nil {
 		err = l.recordUnavailable(ctx)
 	}
 	for round := 1; err == nil && stopped == ""; round++ {
@@ -103,6 +107,22 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 		err = ferr
 	}
 	return err
+}
+
+// unverified says once for all cases what nobody can check.
+func unverified(cases []*Case) []result.Warning {
+	var words []string
+	for _, c := range cases {
+		for _, w := range c.Unverified {
+			if !slices.Contains(words, w) {
+				words = append(words, w)
+			}
+		}
+	}
+	if words == nil {
+		return nil
+	}
+	return []result.Warning{{Code: "unverified", Message: "not verified: " + strings.Join(words, "; ")}}
 }
 
 func (l *Laboratory) warn(ctx context.Context, list []result.Warning) error {

@@ -23,7 +23,11 @@ const checkLimit = time.Second
 // any worker is started. What another SQLite may know that this one does not (a
 // function, a module, a collation), other databases, what fails for want of rows
 // and a script that takes longer than checkLimit are left to the drivers.
-func CheckSQL(p *workload.Plan) error {
+func CheckSQL(p *workload.Plan) error { return checkSQL(p, nil) }
+
+// checkSQL calls at, unless it is nil, before each insert, with the database as it
+// then is.
+func checkSQL(p *workload.Plan, at func(context.Context, *sql.Conn, *workload.Phase) error) error {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -83,6 +87,9 @@ func CheckSQL(p *workload.Plan) error {
 					statement, parameters := p.DataSet(name).InsertSQL(1)
 					_, err = compile(statement, len(parameters))
 				}
+			}
+			if err == nil && at != nil {
+				err = at(ctx, db, ph)
 			}
 		case ph.Query != nil:
 			err = call(&ph.Query.Call)

@@ -169,6 +169,9 @@ func pretend(fault string) {
 			}
 			misbehave(fault, s)
 		}
+		if p.Insert != nil && fault != "tells-nothing" {
+			say(worker.Response{Type: worker.TypeInserted, Phase: p.Name, Tables: insertedBy(fault, gen, p.Insert)})
+		}
 		sayAgain(p.Name)
 		say(worker.Response{Type: worker.TypeSample, Sample: s})
 		if fault == "phases-twice" {
@@ -227,6 +230,33 @@ func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 		return nil
 	}
 	return []driver.Settings{s, other}
+}
+
+// insertedBy is what a worker has read back of tiny's one table.
+func insertedBy(fault string, gen *workload.Gen, in *workload.Insert) []worker.Inserted {
+	var list []worker.Inserted
+	for _, s := range in.Verify {
+		var b driver.Batch
+		var sum workload.RowSum
+		if err := gen.FillColumns(&b, []string{"t.id"}, "t", 0, 10); err != nil {
+			os.Exit(9)
+		}
+		switch fault {
+		case "loses-a-row":
+			sum.Batch(&b, 9)
+		case "alters-a-row":
+			b.Columns[0].Ints[3]++
+			fallthrough
+		default:
+			sum.Batch(&b, 10)
+		}
+		t := worker.Inserted{Table: s.Table, Rows: sum.Rows}
+		if len(s.Columns) > 0 {
+			t.Checksum = sum.Sum()
+		}
+		list = append(list, t)
+	}
+	return list
 }
 
 // misbehave does what a worker may do in the middle of a phase.

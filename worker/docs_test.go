@@ -77,13 +77,20 @@ func TestDocumentedChecksum(t *testing.T) {
 	negativeZero := 0.0
 	negativeZero = -negativeZero
 	var h workload.Hash
-	h.Row(driver.Row{{Int: 1}, {Text: "é"}, {Time: time.Date(2023, 10, 1, 10, 0, 0, 0, time.UTC)}, {Real: 0.5}, {Blob: []byte{0, 255}}, {Bool: true}}, types)
-	h.Row(driver.Row{{Int: -2}, {Null: true}, {Time: time.Unix(0, 0)}, {Real: negativeZero}, {Blob: []byte{}}, {Bool: false}}, types)
+	rows := []driver.Row{
+		{{Int: 1}, {Text: "é"}, {Time: time.Date(2023, 10, 1, 10, 0, 0, 0, time.UTC)}, {Real: 0.5}, {Blob: []byte{0, 255}}, {Bool: true}},
+		{{Int: -2}, {Null: true}, {Time: time.Unix(0, 0)}, {Real: negativeZero}, {Blob: []byte{}}, {Bool: false}},
+	}
+	h.Row(rows[0], types)
+	h.Row(rows[1], types)
 	if got := hex.EncodeToString(sum[:]); got != h.Sum() {
 		t.Errorf("the bytes have the checksum %s, the rows %s", got, h.Sum())
 	}
+	var unordered workload.RowSum
+	unordered.Row(rows[0], types)
+	unordered.Row(rows[1], types)
 	var none workload.Hash
-	for _, want := range []string{"and the checksum\n`" + h.Sum(), "SHA-256 of nothing,\n`" + none.Sum()} {
+	for _, want := range []string{"and the checksum\n`" + h.Sum(), "SHA-256 of nothing,\n`" + none.Sum(), "example the checksum\n`" + unordered.Sum()} {
 		if !strings.Contains(doc, want) {
 			t.Errorf("the document lacks %s", want)
 		}

@@ -34,6 +34,7 @@ const (
 	TypeSettings  = "settings"  // worker → lab: what is in force after the schema, or after a phase
 	TypePhase     = "phase"     // worker → lab: a phase begins
 	TypeSample    = "sample"    // worker → lab: a timed phase has ended
+	TypeInserted  = "inserted"  // worker → lab: what an insert has left in its tables
 	TypeListening = "listening" // worker → lab: an http phase can be put under load
 	TypeBegun     = "begun"     // worker → lab: answer to begin: what the server uses is measured from now on
 	TypeServed    = "served"    // worker → lab: answer to stop, with what the server has used
@@ -67,12 +68,13 @@ type Response struct {
 	Protocol int           `json:"protocol,omitempty"` // info, ready
 	Info     *driver.Info  `json:"info,omitempty"`     // info
 	Proof    *result.Proof `json:"proof,omitempty"`    // info (without connections), ready
-	Phase    string        `json:"phase,omitempty"`    // phase, listening, begun; settings: after which, "": after the schema
+	Phase    string        `json:"phase,omitempty"`    // phase, inserted, listening, begun; settings: after which, "": after the schema
 	Address  string        `json:"address,omitempty"`  // listening: host:port
 
 	// Of settings: every PRAGMA of the vocabulary, read from each connection of the pool.
 	Connections []driver.Settings `json:"connections,omitempty"`
 
+	Tables   []Inserted     `json:"tables,omitempty"`   // inserted
 	Sample   *Sample        `json:"sample,omitempty"`   // sample, served
 	Progress *job.Progress  `json:"progress,omitempty"` // progress
 	Result   *job.Result    `json:"result,omitempty"`   // result, failed
@@ -110,6 +112,13 @@ type Latency struct {
 	Failed     int64  `json:"failed,omitempty"`
 	EndedEarly int64  `json:"ended_early,omitempty"`
 	Histogram  string `json:"histogram"`
+}
+
+// Inserted is what a phase has added to a table.
+type Inserted struct {
+	Table    string `json:"table"`
+	Rows     int64  `json:"rows"`
+	Checksum string `json:"checksum,omitempty"` // [workload.RowSum] of the columns that are asked for
 }
 
 // said is a sample in the form in which it is sent.

@@ -175,12 +175,14 @@ func TestSchemaFields(t *testing.T) {
 		defs []string
 	}{
 		{worker.Request{}, []string{"describe", "trial", "serve", "order", "job message"}},
-		{worker.Response{}, []string{"info message", "ready", "settings message", "phase message", "sample message", "listening", "begun", "served", "done", "progress message", "result message", "failed"}},
+		{worker.Response{}, []string{"info message", "ready", "settings message", "phase message", "sample message", "inserted", "listening", "begun", "served", "done", "progress message", "result message", "failed"}},
 		{driver.Info{}, []string{"info"}},
 		{result.Proof{}, []string{"proof"}},
 		{worker.Sample{}, []string{"sample"}},
 		{result.ErrorCount{}, []string{"error count"}},
 		{worker.Latency{}, []string{"latency"}},
+		{worker.Inserted{}, []string{"inserted table"}},
+		{workload.Stored{}, []string{"stored"}},
 		{result.Latency{}, []string{"job latency"}},
 		{result.Reason{}, []string{"reason"}},
 		{workload.Plan{}, []string{"plan"}},

@@ -106,9 +106,14 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 		if err := out.send(Response{Type: TypePhase, Phase: p.Name}); err != nil {
 			return p.Name, err
 		}
-		sample, err := t.phase(ctx, p)
+		sample, inserted, err := t.phase(ctx, p)
 		if err != nil {
 			return p.Name, err
+		}
+		if inserted != nil {
+			if err := out.send(Response{Type: TypeInserted, Phase: p.Name, Tables: inserted}); err != nil {
+				return p.Name, err
+			}
 		}
 		if err := t.readAgain(ctx, out, p.Name); err != nil {
 			return p.Name, err
@@ -128,7 +133,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 }
 
 // phase runs one phase with what belongs before and behind its clock.
-func (t *trial) phase(ctx context.Context, p *workload.Phase) (*result.Sample, error) {
+func (t *trial) phase(ctx context.Context, p *workload.Phase) (s *result.Sample, inserted []Inserted, err error) {
 	if p.Context == "cancellable" {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
@@ -136,11 +141,14 @@ func (t *trial) phase(ctx context.Context, p *workload.Phase) (*result.Sample, e
 	} else {
 		ctx = context.WithoutCancel(ctx)
 	}
-	s := &result.Sample{Phase: p.Name}
+	s = &result.Sample{Phase: p.Name}
 	var w Stopwatch
-	var err error
+	var before []workload.RowSum
 	switch {
 	case p.Insert != nil:
+		if before, err = t.stored(ctx, p.Insert.Verify); err != nil {
+			return nil, nil, err
+		}
 		err = t.insert(ctx, p.Insert, s, &w)
 	case p.Query != nil:
 		err = t.query(ctx, p, s, &w)
@@ -155,24 +163,26 @@ func (t *trial) phase(ctx context.Context, p *workload.Phase) (*result.Sample, e
 		s.Operations = 1
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	w.Read(s)
 	s.PeakRSSBytes = peakRSS()
 	s.WALBytes = fileSize(t.req.Path + "-wal")
 	if t.wal && s.WALBytes > 0 {
 		if s.CheckpointNS, err = t.checkpoint(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	s.DatabaseBytes = fileSize(t.req.Path)
 	switch {
+	case p.Insert != nil:
+		inserted, err = t.inserted(ctx, p.Insert.Verify, before)
 	case p.Query != nil && !p.Untimed:
 		s.Checksum, err = t.verifyQuery(ctx, p)
 	case p.Mix != nil:
 		err = t.checkIntegrity(ctx)
 	}
-	return s, err
+	return s, inserted, err
 }
 
 // checkpoint empties the write-ahead log and returns the time it took in ns.

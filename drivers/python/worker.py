@@ -731,6 +731,8 @@ class Trial:
     def run_phase(self, p):
         watch = Stopwatch()
         sample = {"phase": p["name"], "rows": 0, "allocs": 0, "alloc_bytes": 0}
+        verify = p.get("insert", {}).get("verify") or []
+        before = self.stored(verify)
         gc.collect()
         if "insert" in p:
             self.insert(p["insert"], sample, watch)
@@ -754,6 +756,8 @@ class Trial:
                 raise Failure("checkpoint", "the checkpoint after the phase was blocked")
             sample["checkpoint_ns"] = checkpoint.wall
         sample["database_bytes"] = file_size(self.path)
+        if verify:
+            self.inserted(verify, before)
         if "query" in p and not p.get("untimed"):
             sample["checksum"] = self.checksum(p)
         if "mix" in p:
@@ -846,6 +850,37 @@ class Trial:
         group = "(" + ",".join("?" * len(s.shown)) + ")"
         columns = ",".join(map(quote, s.shown))
         return f"INSERT INTO {quote(s.table)}({columns}) VALUES {','.join([group] * groups)}"
+
+    # What is read back.
+
+    def stored(self, tables):
+        """The number of rows of each table, and the sum of their hashes."""
+        found, conn = [], self.conns[0]
+        for t in tables:
+            columns, types = t.get("columns"), t.get("types")
+            if not columns:
+                rows = conn.execute(f"SELECT count(*) FROM {quote(t['table'])} NOT INDEXED").fetchone()[0]
+                found.append((rows, None))
+                continue
+            decode = decoder(types) or list
+            rows = total = 0
+            for row in conn.execute(f"SELECT {','.join(map(quote, columns))} FROM {quote(t['table'])} NOT INDEXED"):
+                h = hashlib.sha256()
+                checksum_row(h, decode(row), types)
+                total += int.from_bytes(h.digest(), "big")
+                rows += 1
+            found.append((rows, total))
+        return found
+
+    def inserted(self, tables, before):
+        """What the tables have now that they had not before."""
+        answers = []
+        for t, (rows, total), (rows0, total0) in zip(tables, self.stored(tables), before):
+            a = {"table": t["table"], "rows": rows - rows0}
+            if total is not None:
+                a["checksum"] = f"{(total - total0) % 2**256:064x}"
+            answers.append(a)
+        answer(type="inserted", phase=self.phase, tables=answers)
 
     # Query phases.
 

@@ -56,6 +56,16 @@ func to(v any) func(any) any { return func(any) any { return v } }
 // times multiplies a number.
 func times(n float64) func(any) any { return func(old any) any { return int64(old.(float64) * n) } }
 
+// tables changes what is said of the first table that was inserted into.
+func tables(change func(map[string]any)) func(answer) []answer {
+	return func(a answer) []answer {
+		if a.is("inserted", "") {
+			change(a["tables"].([]any)[0].(map[string]any))
+		}
+		return []answer{a}
+	}
+}
+
 // latencyOf changes a key of the first operation's latency in the mix.
 func latencyOf(key string, change func(any) any) func(answer) []answer {
 	return sample("mix", "latency", func(old any) any {
@@ -120,6 +130,10 @@ var lies = map[string]lie{
 	"fewer operations":               {check: aMix, words: "phase mix: operations is 250: want 500", tell: sample("mix", "operations", times(0.5))},
 	"operations of an insert":        {check: anInsert, words: "phase insert: operations is", tell: sample("insert", "operations", to(1))},
 	"seven rows":                     {check: anInsert, words: "phase insert: rows is 7: expected 1010", tell: sample("insert", "rows", to(7))},
+	"an insert that nobody counts":   {check: anInsert, words: `answered "settings" without having answered "inserted" for phase insert`, tell: without("inserted", "")},
+	"a row less in the table":        {check: anInsert, words: "phase insert: tables[0].rows is", tell: tables(func(t map[string]any) { t["rows"] = t["rows"].(float64) - 1 })},
+	"other rows in the table":        {check: anInsert, words: "phase insert: tables[0].checksum is 000000000000…: expected", tell: tables(func(t map[string]any) { t["checksum"] = strings.Repeat("0", 64) })},
+	"rows that are not hashed":       {check: anInsert, words: `phase insert: tables[0].checksum is "": want 64 lower-case`, tell: tables(func(t map[string]any) { delete(t, "checksum") })},
 	"rows of a query":                {check: aQuery, words: "phase once: rows is", tell: sample("once", "rows", times(2))},
 	"a nanosecond":                   {check: aMix, words: "phase mix: wall_ns is 1: want at least", tell: sample("mix", "wall_ns", to(1))},
 	"a nanosecond for an insert":     {check: anInsert, words: "phase insert: wall_ns is 1: want at least", tell: sample("insert", "wall_ns", to(1))},

@@ -50,6 +50,12 @@ func (h *Hash) flush(least int) {
 // Row adds a decoded row.
 func (h *Hash) Row(row driver.Row, cols []driver.ColumnType) {
 	h.rows++
+	h.row(row, cols)
+	h.flush(flushAt)
+}
+
+// row appends the values of a decoded row to the buffer.
+func (h *Hash) row(row driver.Row, cols []driver.ColumnType) {
 	for j := range row {
 		c := &row[j]
 		switch t := cols[j].Type; {
@@ -70,7 +76,6 @@ func (h *Hash) Row(row driver.Row, cols []driver.ColumnType) {
 		default:
 			h.int(c.Int)
 		}
-		h.flush(flushAt)
 	}
 }
 
@@ -87,23 +92,28 @@ func (h *Hash) Stopped() { h.buf = append(h.buf, 'S') }
 func (h *Hash) Batch(b *driver.Batch, n int) {
 	h.rows += int64(n)
 	for r := range n {
-		for j := range b.Columns {
-			c := &b.Columns[j]
-			switch {
-			case c.Null(r):
-				h.buf = append(h.buf, 'N')
-			case c.Type == driver.Real:
-				h.real(c.Reals[r])
-			case c.Type == driver.Text:
-				h.head('T', int(c.Spans[r].Len))
-				h.buf = append(h.buf, c.Bytes(r)...)
-			case c.Type == driver.Blob:
-				h.head('B', int(c.Spans[r].Len))
-				h.buf = append(h.buf, c.Bytes(r)...)
-			default:
-				h.int(c.Ints[r])
-			}
-			h.flush(flushAt)
+		h.generated(b, r)
+		h.flush(flushAt)
+	}
+}
+
+// generated appends the values of row r of a batch to the buffer.
+func (h *Hash) generated(b *driver.Batch, r int) {
+	for j := range b.Columns {
+		c := &b.Columns[j]
+		switch {
+		case c.Null(r):
+			h.buf = append(h.buf, 'N')
+		case c.Type == driver.Real:
+			h.real(c.Reals[r])
+		case c.Type == driver.Text:
+			h.head('T', int(c.Spans[r].Len))
+			h.buf = append(h.buf, c.Bytes(r)...)
+		case c.Type == driver.Blob:
+			h.head('B', int(c.Spans[r].Len))
+			h.buf = append(h.buf, c.Bytes(r)...)
+		default:
+			h.int(c.Ints[r])
 		}
 	}
 }

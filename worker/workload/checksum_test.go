@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -60,5 +61,44 @@ func TestChecksum(t *testing.T) {
 	}
 	if got, want := byRow.Sum(), fmt.Sprintf("%x", h.Sum(nil)); got != want {
 		t.Errorf("long rows: %s, want %s", got, want)
+	}
+}
+
+// The sum of rows is that of their hashes, whatever their order, and what is taken
+// away is as if it had never been there.
+func TestRowSum(t *testing.T) {
+	types := []driver.ColumnType{{Type: driver.Int}}
+	want := new(big.Int)
+	var forth, back, half workload.RowSum
+	for i := range int64(1000) {
+		h := sha256.Sum256([]byte{'I', byte(i), byte(i >> 8), 0, 0, 0, 0, 0, 0})
+		want.Add(want, new(big.Int).SetBytes(h[:]))
+		forth.Row(driver.Row{{Int: i}}, types)
+		back.Row(driver.Row{{Int: 999 - i}}, types)
+		if i < 500 {
+			half.Row(driver.Row{{Int: i}}, types)
+		}
+	}
+	want.Mod(want, new(big.Int).Lsh(big.NewInt(1), 256))
+	if got := fmt.Sprintf("%064x", want); forth.Sum() != got || back.Sum() != got || forth.Rows != 1000 {
+		t.Errorf("%d rows have the sums %s and %s, want %s", forth.Rows, forth.Sum(), back.Sum(), got)
+	}
+	b := driver.Batch{Columns: []driver.Column{{Type: driver.Int}}}
+	for i := range int64(500) {
+		b.Columns[0].Ints = append(b.Columns[0].Ints, 500+i)
+	}
+	var rest workload.RowSum
+	rest.Batch(&b, 500)
+	forth.Subtract(&half)
+	if forth.Sum() != rest.Sum() || forth.Rows != 500 {
+		t.Errorf("without the first 500: %d rows, %s, want %s", forth.Rows, forth.Sum(), rest.Sum())
+	}
+	rest.Add(&half)
+	if rest.Sum() != back.Sum() || rest.Rows != 1000 {
+		t.Errorf("both halves: %d rows, %s, want %s", rest.Rows, rest.Sum(), back.Sum())
+	}
+	rest.Subtract(&back)
+	if rest.Sum() != strings.Repeat("0", 64) {
+		t.Errorf("no row has the sum %s", rest.Sum())
 	}
 }

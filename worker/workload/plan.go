@@ -137,6 +137,9 @@ type Insert struct {
 	RowsPerStatement int64 `json:"rows_per_statement"` // groups in one VALUES
 	AdHoc            bool  `json:"ad_hoc,omitempty"`
 	TimedValues      bool  `json:"timed_values,omitempty"` // rows are made while the clock runs
+
+	// Verify is what the lab has read back after the phase.
+	Verify []Stored `json:"verify,omitempty"`
 }
 
 // Parameter is where the value of one "?" comes from. Either Column, "set.column"

@@ -1,0 +1,384 @@
+package lab
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// Table is what a phase must have inserted into a table.
+type Table struct {
+	workload.Stored
+	Rows     int64
+	Checksum string // [workload.RowSum] of Columns; "" where there are none
+}
+
+// maxHashed is how many bytes of generated values the lab hashes for one table.
+// The rows of a table with more are counted.
+const maxHashed = 1 << 30
+
+// CheckInserted holds what a worker has read back after an insert against what the
+// generators made. Checksums are looked at if they were asked for.
+func CheckInserted(p *workload.Phase, want []Table, hashed bool, said []worker.Inserted) []Fault {
+	c := &conformance{phase: p}
+	if len(said) != len(want) {
+		c.protocol("tables", "has %d entries: want %d, as verify of the phase has", len(said), len(want))
+		return c.faults
+	}
+	for i, got := range said {
+		want, at := &want[i], fmt.Sprintf("tables[%d]", i)
+		switch {
+		case got.Table != want.Table:
+			c.protocol(at+".table", "is %.80q: want %q, in the order of verify", got.Table, want.Table)
+			continue
+		case got.Rows != want.Rows:
+			c.fault("rows", at+".rows", "is %d: expected %d: so many more rows must %s have than before", got.Rows, want.Rows, want.Table)
+			continue
+		}
+		switch wanted := hashed && want.Checksum != ""; {
+		case !wanted && got.Checksum != "":
+			c.protocol(at+".checksum", "is set: want none, verify asks for no columns")
+		case !wanted:
+		case !isChecksum(got.Checksum):
+			c.protocol(at+".checksum", "is %.80q: want 64 lower-case hexadecimal digits", got.Checksum)
+		case got.Checksum != want.Checksum:
+			c.fault("checksum", at+".checksum", "is %s: expected %s: the rows inserted into %s are not the generated ones",
+				short(got.Checksum), short(want.Checksum), want.Table)
+		}
+	}
+	return c.faults
+}
+
+// asking is the plan with what is to be read back after each insert: all that is
+// known of the rows, or how many there are.
+func asking(p *workload.Plan, expect map[string]Expectation, hashed bool) *workload.Plan {
+	asked := *p
+	asked.Phases = slices.Clone(p.Phases)
+	for i := range asked.Phases {
+		ph := &asked.Phases[i]
+		if ph.Insert == nil {
+			continue
+		}
+		in := *ph.Insert
+		in.Verify = nil
+		for _, t := range expect[ph.Name].Tables {
+			if !hashed || t.Checksum == "" {
+				t.Columns, t.Types = nil, nil
+			}
+			in.Verify = append(in.Verify, t.Stored)
+		}
+		ph.Insert = &in
+	}
+	return &asked
+}
+
+// readable says what can be read back as it was inserted: of each phase's tables
+// the columns, and why nothing can be said of the others.
+type readable struct {
+	tables  map[string][]workload.Stored // by phase
+	doubted map[string]string            // reasons, by "phase\ntable"
+}
+
+var (
+	resolving = regexp.MustCompile(`(?i)\bon\s+conflict\s+(ignore|replace)\b`)
+	ignoring  = regexp.MustCompile(`(?i)\braise\s*\(\s*ignore\s*\)`)
+)
+
+// look finds what of an insert's tables can be read back, in a database that has
+// the schema as it is when the phase begins.
+func (r *readable) look(ctx context.Context, db *sql.Conn, plan *workload.Plan, p *workload.Phase) error {
+	for _, table := range tablesOf(plan, p.Insert) {
+		why, err := opaque(ctx, db, table)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			r.doubted[p.Name+"\n"+table] = why
+			continue
+		}
+		s := workload.Stored{Table: table}
+		affinities, err := columnsOf(ctx, db, table)
+		if err != nil {
+			return err
+		}
+		for _, c := range common(plan, p.Insert.Sets, table) {
+			if a, ok := affinities[strings.ToLower(c.Name)]; ok && a.keeps(&c) {
+				s.Columns = append(s.Columns, c.Name)
+				s.Types = append(s.Types, driver.ColumnType{Type: c.Type, Nullable: true})
+			}
+		}
+		r.tables[p.Name] = append(r.tables[p.Name], s)
+	}
+	return nil
+}
+
+// doubts says which inserted rows cannot be verified, and why.
+func (r *readable) doubts(name string, plan *workload.Plan) []string {
+	var list []string
+	for i := range plan.Phases {
+		p := &plan.Phases[i]
+		if p.Insert == nil {
+			continue
+		}
+		for _, table := range tablesOf(plan, p.Insert) {
+			if slices.ContainsFunc(r.tables[p.Name], func(s workload.Stored) bool { return s.Table == table }) {
+				continue
+			}
+			why := r.doubted[p.Name+"\n"+table]
+			if why == "" {
+				why = "needs what the lab's SQLite does not have"
+			}
+			list = append(list, fmt.Sprintf("the rows that phase %s of %s inserts into %s, which %s", p.Name, name, table, why))
+		}
+	}
+	return list
+}
+
+// tablesOf lists the tables that a phase inserts into.
+func tablesOf(plan *workload.Plan, in *workload.Insert) []string {
+	var list []string
+	for _, name := range in.Sets {
+		table := plan.DataSet(name).Table
+		if !slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, table) }) {
+			list = append(list, table)
+		}
+	}
+	return list
+}
+
+// opaque says why not even the number of a table's rows is known after an insert,
+// or is "".
+func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
+	var typ, text string
+	err := db.QueryRowContext(ctx, `SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')`, table).Scan(&typ, &text)
+	switch {
+	case err == sql.ErrNoRows:
+		return "is not in the main schema", nil
+	case err != nil:
+		return "", err
+	case typ == "view":
+		return "is a view", nil
+	case strings.HasPrefix(strings.ToUpper(strings.TrimSpace(text)), "CREATE VIRTUAL"):
+		return "is a virtual table", nil
+	case resolving.MatchString(text):
+		return "resolves conflicts by IGNORE or REPLACE", nil
+	}
+	name := regexp.QuoteMeta(table)
+	touches := regexp.MustCompile("(?i)\\b(into|update|from)\\s+(or\\s+\\w+\\s+)?[\"'`\\[]?" + name + "(\\b|[\"'`\\]])")
+	rows, err := db.QueryContext(ctx, `SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'trigger' UNION ALL SELECT name, tbl_name, sql FROM sqlite_temp_schema WHERE type = 'trigger'`)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var trigger, on, text string
+		if err := rows.Scan(&trigger, &on, &text); err != nil {
+			return "", err
+		}
+		if ignoring.MatchString(text) && strings.EqualFold(on, table) || touches.MatchString(text) {
+			return fmt.Sprintf("may be changed by the trigger %s", trigger), nil
+		}
+	}
+	return "", rows.Err()
+}
+
+// common lists the columns that all of the data sets insert into the table, of one
+// type.
+func common(plan *workload.Plan, sets []string, table string) []workload.Column {
+	var list []workload.Column
+	first := true
+	for _, name := range sets {
+		d := plan.DataSet(name)
+		if !strings.EqualFold(d.Table, table) {
+			continue
+		}
+		if first {
+			first = false
+			list = slices.DeleteFunc(slices.Clone(d.Columns), func(c workload.Column) bool { return c.Hidden })
+			continue
+		}
+		list = slices.DeleteFunc(list, func(c workload.Column) bool {
+			return !slices.ContainsFunc(d.Columns, func(o workload.Column) bool {
+				return !o.Hidden && o.Name == c.Name && o.Type == c.Type && mayBeNull(&o) == mayBeNull(&c)
+			})
+		})
+	}
+	return list
+}
+
+func mayBeNull(c *workload.Column) bool {
+	return c.Generator.Kind == workload.GenNull || c.Generator.NullPermille > 0 || len(c.Generator.Of) > 0
+}
+
+// affinity is what a column does to values, see https://www.sqlite.org/datatype3.html.
+type affinity struct {
+	integer, text, blob, real bool // none: NUMERIC
+	rowid                     bool // NULL becomes a number
+}
+
+func columnsOf(ctx context.Context, db *sql.Conn, table string) (map[string]affinity, error) {
+	rows, err := db.QueryContext(ctx, `SELECT name, upper(type), pk, hidden, (SELECT count(*) FROM pragma_table_xinfo(?1) WHERE pk > 0) FROM pragma_table_xinfo(?1)`, table)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns := map[string]affinity{}
+	for rows.Next() {
+		var name, typ string
+		var pk, hidden, keys int
+		if err := rows.Scan(&name, &typ, &pk, &hidden, &keys); err != nil {
+			return nil, err
+		}
+		if hidden != 0 {
+			continue
+		}
+		has := func(words ...string) bool {
+			return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(typ, w) })
+		}
+		a := affinity{rowid: pk > 0 && keys == 1 && typ == "INTEGER"}
+		switch {
+		case has("INT"):
+			a.integer = true
+		case has("CHAR", "CLOB", "TEXT"):
+			a.text = true
+		case typ == "" || has("BLOB"):
+			a.blob = true
+		case has("REAL", "FLOA", "DOUB"):
+			a.real = true
+		}
+		columns[strings.ToLower(name)] = a
+	}
+	return columns, rows.Err()
+}
+
+// keeps reports whether a value is read back as it was inserted: where SQLite
+// converts it, what comes back is the library's choice.
+func (a affinity) keeps(c *workload.Column) bool {
+	if a.rowid && mayBeNull(c) {
+		return false
+	}
+	switch c.Type {
+	case driver.Text:
+		return a.text || a.blob
+	case driver.Real:
+		negative := c.Generator.RealLow == 0 && math.Signbit(c.Generator.RealLow) // is stored as 0
+		return (a.real || a.blob) && !negative
+	case driver.Blob:
+		return true
+	}
+	return !a.text && !a.real // int, bool, time
+}
+
+// tables computes what the generators make of each.
+func (h *hasher) tables(stored []workload.Stored, p *workload.Phase) ([]Table, error) {
+	var list []Table
+	for _, s := range stored {
+		t := Table{Stored: s}
+		var sum workload.RowSum
+		bytes := int64(0)
+		for _, name := range p.Insert.Sets {
+			if d := h.plan.DataSet(name); strings.EqualFold(d.Table, s.Table) {
+				t.Rows += d.Total
+				bytes += d.Total * (chunkBytes / h.gen.RowsFitting(name))
+			}
+		}
+		if bytes > maxHashed {
+			t.Columns, t.Types = nil, nil
+		}
+		if len(t.Columns) > 0 {
+			for _, name := range p.Insert.Sets {
+				if d := h.plan.DataSet(name); strings.EqualFold(d.Table, s.Table) {
+					part, err := h.set(d, t.Columns)
+					if err != nil {
+						return nil, err
+					}
+					sum.Add(part)
+				}
+			}
+			t.Checksum = sum.Sum()
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// chunkBytes is about what a batch of [workload.Gen.RowsFitting] rows takes.
+const chunkBytes = 32 << 20
+
+// hasher adds up the hashes of generated rows. What it has once computed it keeps,
+// for other plans with the same data sets.
+type hasher struct {
+	plan *workload.Plan
+	gen  *workload.Gen
+	seed uint64
+	made map[string]*workload.RowSum
+}
+
+// set adds up the rows of a data set.
+func (h *hasher) set(d *workload.DataSet, columns []string) (*workload.RowSum, error) {
+	key, err := json.Marshal([]any{h.seed, h.plan.DataSets, d.Name, columns})
+	if err != nil {
+		return nil, err
+	}
+	if sum := h.made[string(key)]; sum != nil {
+		return sum, nil
+	}
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = d.Name + "." + c
+	}
+	total, err := h.parallel(d, names)
+	if err != nil {
+		return nil, err
+	}
+	h.made[string(key)] = total
+	return total, nil
+}
+
+// parallel adds up pieces of the rows on all cores: the order does not matter.
+func (h *hasher) parallel(d *workload.DataSet, names []string) (*workload.RowSum, error) {
+	step := max(h.gen.RowsFitting(d.Name, names...)/8, 1)
+	pieces := make(chan int64)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var total workload.RowSum
+	var failed error
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			var b driver.Batch
+			var sum workload.RowSum
+			var first error
+			for lo := range pieces {
+				hi := min(lo+step, d.Total)
+				if err := h.gen.FillColumns(&b, names, d.Name, lo, hi); err != nil {
+					first = err
+					continue
+				}
+				sum.Batch(&b, int(hi-lo))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			total.Add(&sum)
+			if failed == nil {
+				failed = first
+			}
+		})
+	}
+	for lo := int64(0); lo < d.Total; lo += step {
+		pieces <- lo
+	}
+	close(pieces)
+	wg.Wait()
+	return &total, failed
+}

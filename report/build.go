@@ -367,20 +367,21 @@ func phase(t *stats.Table) document {
 // subject says what a table's figures are of.
 func subject(cells []*stats.Cell) string {
 	first := cells[0].Samples[0]
+	included := ""
+	if someFailed(cells) {
+		included = ", failed ones included"
+	}
 	switch l := first.Load; {
 	case l != nil && l.Rate > 0:
-		return fmt.Sprintf("99th percentile of the latency, at %s requests per second", human(l.Rate))
+		return fmt.Sprintf("99th percentile of the latency, at %s requests per second%s", human(l.Rate), included)
 	case l != nil:
-		return "time per request, with " + counted(int64(l.Clients), "connection")
+		return "time per request, with " + counted(int64(l.Clients), "connection") + included
 	}
 	switch first.Metric {
 	case "time/op":
-		if slices.ContainsFunc(cells, func(c *stats.Cell) bool { return failures(c) > 0 }) {
-			return "time per operation, failed ones included"
-		}
-		return "time per operation"
+		return "time per operation" + included
 	case "latency":
-		return "99th percentile of the slowest operation's latency, at a fixed rate"
+		return "99th percentile of the slowest operation's latency, at a fixed rate" + included
 	}
 	for _, c := range cells {
 		for _, s := range c.Samples {

@@ -124,9 +124,9 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	add(column{title: title + unit}, besides(words, spreads))
 
 	_, rateUnit := work(cells[0].Samples[0].Sample)
-	if slices.ContainsFunc(cells, func(c *stats.Cell) bool { return failures(c) > 0 }) {
+	if someFailed(cells) {
 		add(column{title: "ok", right: true}, each(func(_ int, c *stats.Cell) string {
-			return PercentOK(failures(c), operations(c))
+			return PercentOK(c.Failures())
 		}))
 		rateUnit += " (all)" // as the median does, it counts those that failed
 	}
@@ -211,21 +211,12 @@ func ceiling(cells []*stats.Cell) float64 {
 	return stats.Summarize(list).Median
 }
 
-// operations is how many operations a cell's samples have in all, failed ones
-// included.
-func operations(c *stats.Cell) (n int64) {
-	for _, s := range c.Samples {
-		n += s.Operations
-	}
-	return n
-}
-
-// failures is how many of a cell's operations failed.
-func failures(c *stats.Cell) (n int64) {
-	for _, s := range c.Samples {
-		n += s.Failed
-	}
-	return n
+// someFailed reports whether any operation of the cells failed.
+func someFailed(cells []*stats.Cell) bool {
+	return slices.ContainsFunc(cells, func(c *stats.Cell) bool {
+		failed, _ := c.Failures()
+		return failed > 0
+	})
 }
 
 func latencyTitle(cells []*stats.Cell) string {
@@ -298,22 +289,22 @@ func latencies(cells []*stats.Cell) grid {
 			rows = append(rows, r)
 		}
 	}
-	someFailed := slices.ContainsFunc(rows, func(r row) bool { return r.failed > 0 })
-	someEarly := slices.ContainsFunc(rows, func(r row) bool { return r.early > 0 })
+	failed := slices.ContainsFunc(rows, func(r row) bool { return r.failed > 0 })
+	early := slices.ContainsFunc(rows, func(r row) bool { return r.early > 0 })
 	g := grid{columns: []column{{title: "operation"}, {title: "driver"}, {title: "count", right: true, drop: 1}}}
-	if someFailed {
+	if failed {
 		g.columns = append(g.columns, column{title: "ok", right: true})
 	}
-	if someEarly {
+	if early {
 		g.columns = append(g.columns, column{title: "ended early", right: true})
 	}
 	columns := make([][]float64, len(figureList))
 	for _, r := range rows {
 		words := []string{r.operation, name(r.cell.Outcome), thousands(r.count)}
-		if someFailed {
+		if failed {
 			words = append(words, fmt.Sprintf("%s (%s)", thousands(r.count-r.failed), PercentOK(r.failed, r.count)))
 		}
-		if someEarly {
+		if early {
 			words = append(words, thousands(r.early))
 		}
 		g.rows = append(g.rows, words)

@@ -113,10 +113,10 @@ func server(phase string, rate float64) measure {
 	return func(l library, round int, noise float64) result.Sample {
 		s := mix(phase, "time/op", false)(l, round, noise)
 		s.Latency = s.Latency[:1]
-		s.Latency[0].Operation = phase
+		s.Latency[0].Operation, s.Latency[0].Count = phase, s.Operations
 		s.Load = &result.Load{Clients: 50, Ceiling: 61_000, Rate: rate}
 		if rate > 0 {
-			s.Metric, s.Operations, s.Load.LateP99NS = "latency", 20_000, 70_000
+			s.Metric, s.Operations, s.Latency[0].Count, s.Load.LateP99NS = "latency", 20_000, 20_000, 70_000
 		}
 		return s
 	}
@@ -241,6 +241,13 @@ func serverRun() *result.Run {
 	for _, pool := range []int64{1, 50} {
 		add(run, "http-server", map[string]int64{"pool": pool, "connections": 50}, wal, []string{"native", "mattn"}, server("requests", 0), server("steady", 10_000))
 	}
+	spoil(run, "http-server", "mattn", func(t *result.Trial) {
+		for i := range t.Samples {
+			s := &t.Samples[i]
+			s.Failed, s.Latency[0].Failed = s.Operations/7, s.Operations/7
+			s.Errors = []result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: s.Failed, WaitNS: 1e9}}
+		}
+	})
 	spoil(run, "http-server", "native", func(t *result.Trial) {
 		t.Warnings = []result.Warning{{Code: "ceiling", Phase: "requests", Message: "50000 requests/s is 82 % of the ceiling"}}
 	})

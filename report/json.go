@@ -191,7 +191,7 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 	perSecond, unit := cellRate(c)
 	j.Rate = &JSONRate{perSecond, unit}
 	if j.Metric != "time" {
-		j.Operations, j.Failed = operations(c), failures(c)
+		j.Failed, j.Operations = c.Failures()
 		share := float64(j.Operations-j.Failed) / float64(max(j.Operations, 1))
 		j.Succeeded = &share
 	}

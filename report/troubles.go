@@ -248,8 +248,9 @@ func errorCounts(c *stats.Cell) string {
 	if words == nil {
 		return ""
 	}
+	failed, operations := c.Failures()
 	return fmt.Sprintf("%s; %s of %s operations succeeded, all trials together", strings.Join(words, "; "),
-		thousands(operations(c)-failures(c)), thousands(operations(c)))
+		thousands(operations-failed), thousands(operations))
 }
 
 // resultCounts says with which errors a cell's operations ended that declare them

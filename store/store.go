@@ -31,9 +31,12 @@ var schema1 string
 //go:embed schema2.sql
 var schema2 string
 
+//go:embed schema3.sql
+var schema3 string
+
 // migrations[i] brings a store of version i to version i+1. One that has been
 // released is never edited.
-var migrations = []string{schema1, schema2}
+var migrations = []string{schema1, schema2, schema3}
 
 // busyTimeout is how long to wait for another process to finish writing.
 const busyTimeout = 30 * time.Second

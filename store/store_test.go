@@ -284,7 +284,7 @@ func TestMisuse(t *testing.T) {
 func TestPragmas(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	for name, want := range map[string]string{
-		"application_id": fmt.Sprint(store.ApplicationID), "user_version": "2",
+		"application_id": fmt.Sprint(store.ApplicationID), "user_version": "3",
 		"journal_mode": "delete", "synchronous": "3", "foreign_keys": "1", "busy_timeout": "30000",
 	} {
 		var got string

@@ -108,6 +108,26 @@ func TestMixFailureHasAllAttempts(t *testing.T) {
 	})
 }
 
+// At a fixed rate the slowest tenth cannot leave the percentiles by failing.
+func TestMixFailuresAtARate(t *testing.T) {
+	const slow = 20 * time.Millisecond
+	f := newFake()
+	f.execFail = func(sql string, row []any) error {
+		if strings.Contains(sql, `"b"`) && row[0].(int64)%10 == 0 {
+			time.Sleep(slow)
+			return locked
+		}
+		return nil
+	}
+	p := phased(workload.Mix{Clients: 40, Count: 200, Rate: 1000})
+	p.Phases[0].Mix.Operations = p.Phases[0].Mix.Operations[1:] // returns nothing, so is not verified
+	s := mixSample(t, serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "40"})))
+	d := distribution(t, s.Latency[0])
+	if s.Failed != 20 || s.Operations != 200 || d.Count != 200 || d.P99NS < int64(slow) {
+		t.Errorf("%d of %d failed, p99 %v, want at least %v", s.Failed, s.Operations, time.Duration(d.P99NS), slow)
+	}
+}
+
 // unique fails every second write after the rows of the first table are written.
 func unique(f *fake) {
 	f.answer = one

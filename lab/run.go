@@ -55,7 +55,7 @@ type Progress interface {
 type Schedule struct {
 	Rounds    int           // so many; 0: at least MinRounds, until tight or out of time
 	Time      time.Duration // after which no round is begun that would not fit
-	Precision float64       // half-width of the 95 % interval over the median
+	Precision float64       // half-width of the interval over the median, see stats.Tight
 }
 
 // Laboratory runs the cases of one run.

@@ -259,8 +259,8 @@ func TestStopsWhenPrecise(t *testing.T) {
 		noisy int // rounds whose times lie apart
 		want  int
 	}{
-		{"at once", 0, 6},
-		{"later", 1, 8},
+		{"at once", 0, 7},
+		{"later", 1, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
@@ -354,7 +354,7 @@ func TestPreciseWithoutTheLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, lab.StoppedPrecise, 6)
+	b.ended(r, lab.StoppedPrecise, 7)
 }
 
 func TestUnavailable(t *testing.T) {

@@ -29,7 +29,7 @@ func build(a *stats.Analysis) document {
 	if r := reliability(a.Reliability); r != "" {
 		d = append(d, paragraph{text: r})
 	}
-	return append(d, legend())
+	return append(d, legend(a.Confidence))
 }
 
 // reliability says how many false verdicts are to be expected in all tables together.
@@ -186,7 +186,7 @@ func stopped(a *stats.Analysis) string {
 	case "rounds":
 		return rounds + ", as many as were asked for" + missed
 	case "precise":
-		return fmt.Sprintf("%s: every interval is within ±%s%s", rounds, percent(a.Run.Precision), missed)
+		return fmt.Sprintf("%s: every %s interval is within ±%s%s", rounds, percent(a.Confidence), percent(a.Run.Precision), missed)
 	case "time":
 		return rounds + ": the time was spent" + missed
 	case "interrupted":
@@ -450,10 +450,19 @@ func sqliteVersion(o *stats.Outcome) string {
 	return absent
 }
 
-func legend() block {
+// ofRatios says that ratios have another level than medians, where they do.
+func ofRatios(confidence float64) string {
+	if confidence == stats.Confidence {
+		return ""
+	}
+	return fmt.Sprintf(" (the run ended when these were narrow, so it takes %s to hold in at least %s; of ratios %s)",
+		percent(confidence), percent(stats.Confidence), percent(stats.Confidence))
+}
+
+func legend(confidence float64) block {
 	return paragraph{fmt.Sprintf("Figures are medians over n trials, each in a fresh process on a fresh database; ± is the farther end of the %s confidence "+
-		"interval. Ratios are formed within rounds: the column × is their Hodges-Lehmann estimate. Two drivers are tied where the signed-rank test "+
+		"interval%s. Ratios are formed within rounds: the column × is their Hodges-Lehmann estimate. Two drivers are tied where the signed-rank test "+
 		"of their ratios, corrected for all comparisons of the table and the run, does not tell them apart (p of %g or more); p is that of the "+
 		"comparison with the base of the ratios. An interval holds for one ratio by itself, so that of a tie may leave out 1. "+
-		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(stats.Confidence), stats.Alpha), true}
+		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(confidence), ofRatios(confidence), stats.Alpha), true}
 }

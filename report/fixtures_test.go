@@ -221,7 +221,7 @@ func fullRun() *result.Run {
 // matrixRun varies a parameter of one workload and two settings of another.
 func matrixRun() *result.Run {
 	run := newRun(9)
-	run.Stopped = "precise"
+	run.Stopped, run.Precision = "precise", 0.03
 	run.Machine.FileSystem, run.Machine.SyncFree, run.Machine.Directory, run.Machine.Device = "tmpfs", true, "/dev/shm", ""
 	drivers := []string{"native", "mattn", "mattn@v1.14.22"}
 	for _, n := range []int64{10, 100} {

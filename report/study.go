@@ -54,8 +54,8 @@ func studyDocument(a *stats.Analysis, r *study.Report) document {
 	}
 	d = append(d, drivers(a)...)
 	return append(d, space{}, paragraph{fmt.Sprintf("Published figures are the study's own, of its machine and its versions. Measured ones are medians over n trials, each in a "+
-		"fresh process on a fresh database; ± is the farther end of the %s confidence interval. A claim's figure is the Hodges-Lehmann estimate of the rounds' "+
-		"ratios; p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims.", percent(stats.Confidence)), true})
+		"fresh process on a fresh database; ± is the farther end of the %s confidence interval%s. A claim's figure is the Hodges-Lehmann estimate of the rounds' "+
+		"ratios; p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims.", percent(a.Confidence), ofRatios(a.Confidence)), true})
 }
 
 // unbegun counts the cases that the run has not come to.

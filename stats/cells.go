@@ -25,6 +25,7 @@ type Analysis struct {
 	Warnings []result.Warning // of the run as a whole
 
 	Reliability Reliability
+	Confidence  float64 // of the intervals of medians, not of ratios
 }
 
 // Group is the cases of one workload with the same scale, parameters and
@@ -126,7 +127,10 @@ func (a *Analysis) Complete() bool {
 
 // Analyze judges a run. Ratios are to the driver that is called floor.
 func Analyze(run *result.Run, floor string) *Analysis {
-	a := &Analysis{Run: run, Floor: floor}
+	a := &Analysis{Run: run, Floor: floor, Confidence: Confidence}
+	if run.Stopped == "precise" {
+		a.Confidence = Sequential
+	}
 	outcomes := a.outcomes()
 	byKey := map[string]*Group{}
 	for _, o := range outcomes {
@@ -143,7 +147,7 @@ func Analyze(run *result.Run, floor string) *Analysis {
 	for _, g := range a.Groups {
 		g.verifyChecksums()
 		for _, phase := range g.phases() {
-			g.Tables = append(g.Tables, g.table(phase, floor))
+			g.Tables = append(g.Tables, g.table(phase, floor, a.Confidence))
 		}
 	}
 	a.Overall = overall(a.Groups, floor)
@@ -280,13 +284,13 @@ func (o *Outcome) samples(phase string) []Sample {
 }
 
 // table makes the table of a phase. Its verdicts wait for those of the others.
-func (g *Group) table(phase, floor string) *Table {
+func (g *Group) table(phase, floor string, confidence float64) *Table {
 	t := &Table{Phase: phase, Base: -1}
 	for _, o := range g.Outcomes {
 		c := &Cell{Outcome: o, Status: o.Status}
 		if o.Status == result.OK {
 			c.Samples = o.samples(phase)
-			c.Summary = Summarize(Values(c.Points()))
+			c.Summary = SummarizeAt(Values(c.Points()), confidence)
 			if len(c.Samples) == 0 {
 				c.Status = NotMeasured
 			}

@@ -48,15 +48,15 @@ type measure struct {
 
 // summarize is the median of values with its interval; of rates, that of the times
 // that they stand for, so that a rate never contradicts the time beside it.
-func (m measure) summarize(p []stats.Point) stats.Summary {
+func (m measure) summarize(p []stats.Point, confidence float64) stats.Summary {
 	values := stats.Values(p)
 	if m.name != rateName {
-		return stats.Summarize(values)
+		return stats.SummarizeAt(values, confidence)
 	}
 	for i, v := range values {
 		values[i] = 1 / v
 	}
-	return stats.Summarize(values).Inverse()
+	return stats.SummarizeAt(values, confidence).Inverse()
 }
 
 func (m measure) values(c *stats.Cell) []stats.Point {
@@ -142,13 +142,14 @@ type cell struct {
 // cells finds the cells of a run.
 type cells struct {
 	run         *result.Run
+	confidence  float64 // of the intervals of medians
 	list        []cell
 	asPublished bool
 	drivers     []string // in the order of the run
 }
 
 func newCells(a *stats.Analysis) *cells {
-	c := &cells{run: a.Run, asPublished: a.Run.Study.AsPublished}
+	c := &cells{run: a.Run, confidence: a.Confidence, asPublished: a.Run.Study.AsPublished}
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
 			for _, x := range t.Cells {

@@ -195,7 +195,7 @@ func (c *comparison) measure(in *cells) Comparison {
 		return out
 	}
 	if c.y == nil {
-		s := c.m.summarize(x)
+		s := c.m.summarize(x, in.confidence)
 		out.Summary = &s
 		return out
 	}

@@ -92,7 +92,7 @@ func given(v *float64) Figure { return Figure{Value: v} }
 type statistic func(measure, []stats.Point) Figure
 
 func median(m measure, p []stats.Point) Figure {
-	s := m.summarize(p)
+	s := m.summarize(p, stats.Confidence)
 	return Figure{Value: &s.Median, Interval: s.Interval, N: s.N}
 }
 
@@ -177,7 +177,9 @@ func (c *cells) figure(k key, m measure, f statistic) Figure {
 	}
 	out := Figure{Text: "not measured"}
 	if p := m.values(x); len(p) > 0 {
-		out = f(m, p)
+		if out = f(m, p); out.Interval != nil {
+			out.Interval = m.summarize(p, c.confidence).Interval
+		}
 	}
 	out.Case, out.Phase = x.Case.ID, k.phase
 	return out

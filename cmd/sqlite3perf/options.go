@@ -69,7 +69,7 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1")
 	f.IntVar(&o.rounds, "rounds", 0, "exactly so many rounds, at least 6 (default: 6 or more, until --precision or --time is met)")
 	f.DurationVar(&o.time, "time", 5*time.Minute, "begin no round after the sixth that would not end within this time")
-	f.StringVar(&o.precision, "precision", "2%", "stop when every 95 % interval is within this share of its median")
+	f.StringVar(&o.precision, "precision", "2%", "stop when every interval is within this share of its median")
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
 }
 

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// A difference of 5 % at a spread of 3 % is told in 95 % of tables of 20 rounds that
+// vary by 10 %. The unpaired method must fail this, or the test would not notice if
+// it came back.
+func TestPower(t *testing.T) {
+	for _, drivers := range []int{2, 10} {
+		w := world{shape: "normal", drivers: drivers, rounds: 20, slower: 0.05}
+		now, before := w.power(paired, 300), w.power(unpaired, 300)
+		t.Logf("%d drivers: told apart in %s of tables, by the unpaired method in %s", drivers, percent(now), percent(before))
+		if now < 0.95 {
+			t.Errorf("%d drivers: told apart in %s of tables, want at least 95 %%", drivers, percent(now))
+		}
+		if before > 0.5 {
+			t.Errorf("%d drivers: the unpaired method tells them apart in %s of tables: the test does not tell it from the paired one", drivers, percent(before))
+		}
+	}
+}
+
+// Equal drivers are told apart in at most 5 % of tables. Of so few tables as here
+// chance makes up to 7 %.
+func TestLevel(t *testing.T) {
+	for _, s := range shapes {
+		for _, tc := range []struct{ drivers, rounds, tables int }{{2, 6, 2000}, {2, 8, 2000}, {2, 20, 2000}, {10, 6, 400}, {10, 15, 400}, {10, 16, 400}} {
+			t.Run(fmt.Sprint(s.name, tc.drivers, "x", tc.rounds), func(t *testing.T) {
+				v := world{shape: s.name, drivers: tc.drivers, rounds: tc.rounds}.anyFalse(paired, tc.tables)
+				if v > 0.07 {
+					t.Errorf("equal drivers are told apart in %s of tables", percent(v))
+				}
+			})
+		}
+	}
+}
+
+// Beside others that differ, equal drivers are told apart no more often.
+func TestLevelBesideOthers(t *testing.T) {
+	for _, n := range []int{6, 20} {
+		v := world{shape: "normal", drivers: 10, rounds: n, groups: 3, slower: 0.5}.anyFalse(paired, 400)
+		if v > 0.07 {
+			t.Errorf("n = %d: equal drivers are told apart in %s of tables", n, percent(v))
+		}
+	}
+}
+
+// Where a run ends because its intervals are narrow, 95 % of them hold the median.
+func TestStopping(t *testing.T) {
+	for _, cells := range []int{1, 2} {
+		if holds, _ := stopped("normal", cells, stats.Sequential, 1000); holds < 0.95 {
+			t.Errorf("%d cells: %s of intervals hold the median", cells, percent(holds))
+		}
+	}
+}
+
+// Of ten equal drivers in 15 tables hardly a run tells any two apart; by tables that
+// are not corrected together more would.
+func TestWholeRun(t *testing.T) {
+	equal := func(int) world { return world{shape: "normal", drivers: 10} }
+	if v := anyFalseInRun(equal, 16, 100); v > 0.12 {
+		t.Errorf("%s of runs hold a false verdict", percent(v))
+	}
+}

@@ -25,9 +25,21 @@ const checkLimit = time.Second
 // and a script that takes longer than checkLimit are left to the drivers.
 func CheckSQL(p *workload.Plan) error { return checkSQL(p, nil) }
 
+// maxSQLError is the most bytes of an error about SQL.
+const maxSQLError = 600
+
 // checkSQL calls at, unless it is nil, before each insert, with the database as it
 // then is.
 func checkSQL(p *workload.Plan, at func(context.Context, *sql.Conn, *workload.Phase) error) error {
+	err := compileAll(p, at)
+	if err == nil || len(err.Error()) <= maxSQLError {
+		return err
+	}
+	// SQLite quotes names however long they are.
+	return fmt.Errorf("%s…", strings.ToValidUTF8(err.Error()[:maxSQLError], ""))
+}
+
+func compileAll(p *workload.Plan, at func(context.Context, *sql.Conn, *workload.Phase) error) error {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {

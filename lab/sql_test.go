@@ -46,6 +46,7 @@ func TestCheckSQL(t *testing.T) {
 		"pragma":    {"SELECT id, name FROM people INDEXED BY by_name WHERE id > 2", "PRAGMA optimize", ""},
 		"rows":      {"CREATE INDEX by_name ON people(name)", "CREATE INDEX by_name ON people(name); INSERT INTO people(name) SELECT max(name) FROM people", ""}, // there are none yet
 		"long":      {"CREATE INDEX by_name ON people(name)", "CREATE INDEX by_name ON people(name); WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c) SELECT max(n) FROM c", ""},
+		"long name": {"SELECT id, name", "SELECT id, " + strings.Repeat("x", 200_000), "phase read: .*no such column: x{400,600}…"},
 		"function":  {"SELECT id, name", "SELECT id, ours(name)", ""}, // which a driver may have
 		"module":    {"CREATE TABLE people (", "CREATE VIRTUAL TABLE people USING ours(", ""},
 	} {

@@ -60,6 +60,7 @@ var reaches = map[string]reach{
 	"depths":       harmless,
 	"dsn":          harmless, // its path is not opened
 	"duration":     harmless,
+	"features":     harmless,
 	"format":       harmless,
 	"from":         harmless,
 	"interval":     harmless,

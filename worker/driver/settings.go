@@ -92,6 +92,9 @@ func LookupSetting(name string) (SettingDef, bool) {
 // Nearest returns the candidate with the fewest edits from name, or "" where
 // none is near.
 func Nearest(name string, candidates []string) string {
+	if len(name) > 100 { // nobody's slip
+		return ""
+	}
 	best, least := "", (len(name)+1)/2+1
 	for _, c := range candidates {
 		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c)); d < least {

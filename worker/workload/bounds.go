@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"strings"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -17,6 +19,103 @@ const (
 	MinRate    = 0.001     // operations per second
 	MaxRate    = 1e9
 )
+
+// Bounds of a workload file.
+const (
+	maxDataSets   = 1000
+	maxColumns    = 2000 // of a data set, as SQLite's default has it for tables
+	maxDepth      = 20   // of data sets nested in each other
+	maxPhases     = 1000
+	maxStatements = 1000 // of an operation
+	maxParameters = 1000 // named by an operation or query, or of the workload
+	maxMade       = 1000 // values that one value is made from
+	maxExpression = 1000 // bytes
+)
+
+// countWithin checks how many of something there are.
+func (l *loader) countWithin(n *yaml.Node, what string, count, most int) bool {
+	if count > most {
+		l.errorf(n, "%s: there are %d: want at most %d", what, count, most)
+	}
+	return count <= most
+}
+
+// columnWithin checks how much a column is made from, and how long its values can
+// be.
+func (l *loader) columnWithin(c *columnInfo) {
+	gen := &c.Generator
+	c.made, c.bytes = 1, 8
+	sources := make([]*columnInfo, 0, len(gen.Of))
+	for _, name := range gen.Of {
+		src := c.siblings[name]
+		if set, column, dotted := strings.Cut(name, "."); dotted && (gen.Kind == GenRef || gen.Kind == GenPick) {
+			src = l.sets[set].columns[column]
+		}
+		sources = append(sources, src)
+		c.made += src.made
+	}
+	switch gen.Kind {
+	case GenText, GenBlob:
+		c.bytes = gen.High
+	case GenHex:
+		c.bytes = 2 * gen.High
+	case GenSHA256:
+		c.bytes = 64
+	case GenRepeat:
+		c.bytes = int64(len(gen.Text)) * gen.Times
+	case GenConst:
+		c.bytes = max(c.bytes, int64(len(gen.Text)))
+	case GenChoice:
+		for _, s := range gen.Choice {
+			c.bytes = max(c.bytes, int64(len(s)))
+		}
+	case GenRef, GenPick:
+		c.bytes = sources[0].bytes
+	case GenFormat:
+		c.bytes = formatBytes(gen.Format, sources)
+	}
+	switch {
+	case c.made > maxMade:
+		l.errorf(c.node, "%s is made from more than %d values: want fewer columns that are made from others", c.full, maxMade)
+		c.broken = true
+	case c.bytes > maxValueBytes:
+		l.errorf(c.node, "%s has up to %d bytes: want at most %d", c.full, c.bytes, maxValueBytes)
+		c.broken = true
+	}
+}
+
+// formatBytes is the most bytes that a format makes.
+func formatBytes(format string, sources []*columnInfo) int64 {
+	pieces, err := parseFormat(format)
+	if err != nil {
+		return 0 // which has been told
+	}
+	bytes, n := int64(0), 0
+	for _, p := range pieces {
+		if bytes += int64(len(p.text)); p.verb == 0 || n == len(sources) {
+			continue
+		}
+		one := max(20, sources[n].bytes)
+		if p.verb == 'x' {
+			one *= 2
+		}
+		bytes += max(one, 4*int64(p.width))
+		n++
+	}
+	return bytes
+}
+
+// rowWithin checks how long the rows of a data set can be: SQLite's limit for a
+// value is one for a row too.
+func (l *loader) rowWithin(s *setInfo) {
+	bytes := int64(0)
+	for _, c := range s.order {
+		bytes += c.bytes
+	}
+	if bytes > maxValueBytes {
+		l.errorf(s.node, "data set %s has rows of up to %d bytes: want at most %d", s.Name, bytes, maxValueBytes)
+	}
+}
 
 // numberWithin reads an integer expression from least to most. It is missing where
 // there is none or it lies beyond.

@@ -22,7 +22,9 @@ type columnInfo struct {
 	siblings map[string]*columnInfo
 	of       []*yaml.Node // what Generator.Of came from
 	state    linkState
-	broken   bool // a problem has been noted, and its type is not to be relied on
+	broken   bool  // a problem has been noted, and its type is not to be relied on
+	made     int   // values that one value is made from, itself included
+	bytes    int64 // the most that a value has
 }
 
 // generator reads how a column is made. The type of ref and pick is that of
@@ -360,6 +362,9 @@ func (l *loader) checkColumn(c *columnInfo) {
 	}
 	c.broken = c.broken || l.found > before
 	c.state = linked
+	if !c.broken {
+		l.columnWithin(c)
+	}
 }
 
 // checkSource checks ref and pick.

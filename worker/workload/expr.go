@@ -23,6 +23,9 @@ func evaluate(expr string, values map[string]int64) (int64, error) {
 	if strings.Contains(expr, dollar) {
 		return 0, fmt.Errorf("bad number %q: %s", expr, want)
 	}
+	if len(expr) > maxExpression {
+		return 0, fmt.Errorf("%d bytes are too long for a number: %s", len(expr), want)
+	}
 	tree, err := parser.ParseExpr(strings.ReplaceAll(expr, "$", dollar))
 	if err != nil {
 		return 0, fmt.Errorf("bad number %q: %s", expr, want)

@@ -2,8 +2,11 @@ package workload_test
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -26,6 +29,11 @@ func FuzzParse(f *testing.F) {
 			f.Add(data)
 		}
 	}
+	for _, script := range append(slices.Collect(maps.Keys(reaching)), within...) {
+		f.Add(fmt.Appendf(nil, "name: x\nschema: %q\nphases: [{name: p, script: ANALYZE}]\n", script))
+	}
+	f.Add([]byte("name: x\nrows: {t: {count: 5, columns: {a0: {text: 9}" + doubled(12) + "}}}\nphases: [{name: p, insert: t}]\n"))
+	f.Add([]byte("name: x\nrows: {s0: {count: 1, columns: {a: 1}}" + nested(22) + "}\nphases: [{name: p, script: ANALYZE}]\n"))
 	fsys := os.DirFS("builtin")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w, err := workload.Parse("fuzz.yaml", data, fsys)
@@ -35,7 +43,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("error %v", err)
 			}
 			for _, p := range problems {
-				if p.File != "fuzz.yaml" || p.Line < 1 || p.Column < 1 || p.Message == "" {
+				if p.File != "fuzz.yaml" || p.Line < 1 || p.Column < 1 || p.Message == "" || len(p.Message) > 900 {
 					t.Errorf("problem %+v", p)
 				}
 			}

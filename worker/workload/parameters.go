@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -24,6 +25,9 @@ func (l *loader) parameters(n *yaml.Node, stream string, each *setInfo) *paramet
 	}
 	f, ok := l.mapping(n, "parameters", "parameters: {id: {int: [1, 100]}}")
 	if !ok {
+		return p
+	}
+	if !l.countWithin(n, "parameters", len(f.keys), maxParameters) {
 		return p
 	}
 	p.keys = f.keys
@@ -89,13 +93,17 @@ func (p *parameterSet) bind(l *loader, name string, at *yaml.Node, each *setInfo
 // together notes a parameter that is made from one that the same statement does
 // not have.
 func (p *parameterSet) together(l *loader, names []string, at *yaml.Node) {
+	have := map[string]bool{}
 	for _, name := range names {
+		have[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(have)) {
 		c := p.columns[name]
 		if c == nil || c.Generator.Kind != GenFormat && c.Generator.Kind != GenSHA256 {
 			continue
 		}
 		for _, of := range c.Generator.Of {
-			if p.columns[of] != nil && !slices.Contains(names, of) {
+			if p.columns[of] != nil && !have[of] {
 				l.errorf(at, ":%s is made from parameter %s, which the same statement does not have: write :%s there, or make :%s another way", name, of, of, name)
 			}
 		}

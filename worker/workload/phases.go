@@ -113,7 +113,7 @@ func (l *loader) insert(f *fields) *Insert {
 		case s == nil:
 			l.errorf(n, "insert: unknown data set %q: %s", name, suggest(name, others(l.sets, "")))
 			continue
-		case slices.Contains(ins.Sets, name):
+		case nodes[name] != nil:
 			l.errorf(n, "insert: data set %s is there twice: leave one of them out", name)
 			continue
 		case len(s.Columns) > 0 && !slices.ContainsFunc(s.Columns, func(c Column) bool { return !c.Hidden }):
@@ -428,6 +428,7 @@ func (l *loader) mix(f *fields, phase string) *Mix {
 	}
 	if len(n.Content) > maxOperations {
 		l.errorf(n, "mix has %d operations: want at most %d", len(n.Content), maxOperations)
+		return m
 	}
 	for _, n := range l.list(n) {
 		if op, ok := l.operation(n, phase, m.Mutex); ok {
@@ -546,6 +547,9 @@ func (l *loader) operation(n *yaml.Node, phase string, mutex bool) (op Operation
 			if f.get(k) != nil {
 				l.errorf(f.key(k), "%s stands beside statements: write it with the statement that it belongs to", k)
 			}
+		}
+		if !l.countWithin(many, "statements", len(many.Content), maxStatements) {
+			return op, false
 		}
 		for _, n := range l.list(many) {
 			if c, ok := l.statement(n, p, &op, mutex); ok {

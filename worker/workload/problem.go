@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -43,9 +44,12 @@ func (p Problems) Error() string {
 type reader struct {
 	file     string
 	problems Problems
-	found    int    // with those seen before
-	note     string // appended to a problem that was not seen before
-	outside  bool   // of the problems that are noted
+	seen     map[Problem]bool // without their notes
+	more     *Problem         // the first that is not listed, since there are too many
+	visited  int              // nodes, each as often as an alias or a case leads to it
+	found    int              // with those seen before
+	note     string           // appended to a problem that was not seen before
+	outside  bool             // of the problems that are noted
 }
 
 // err returns the problems as an error, nil if there are none.
@@ -56,24 +60,81 @@ func (r *reader) err() error {
 	slices.SortStableFunc(r.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
+	if r.more != nil {
+		r.more.Message = fmt.Sprintf("there are more problems than these %d", len(r.problems))
+		return append(r.problems, *r.more)
+	}
 	return r.problems
 }
 
 // errorf notes a problem at a node, once.
 func (r *reader) errorf(n *yaml.Node, format string, args ...any) {
-	p := Problem{File: r.file, Line: 1, Column: 1, Outside: r.outside, Message: strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")}
 	r.found++
+	p := Problem{File: r.file, Line: 1, Column: 1, Outside: r.outside}
 	if n != nil && n.Line > 0 {
 		p.Line, p.Column = n.Line, n.Column
 	}
-	seen := func(q Problem) bool {
-		return q.Line == p.Line && q.Column == p.Column && (q.Message == p.Message || strings.HasPrefix(q.Message, p.Message+" (at scale "))
-	}
-	if slices.ContainsFunc(r.problems, seen) {
+	if r.more != nil {
 		return
 	}
+	for i, a := range args {
+		switch a := a.(type) {
+		case string:
+			args[i] = shortened(a, maxArgument)
+		case error:
+			args[i] = shortened(a.Error(), maxArgument)
+		}
+	}
+	p.Message = shortened(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "), maxMessage)
+	if r.seen[p] {
+		return
+	}
+	if len(r.problems) == maxProblems {
+		r.more = &p
+		return
+	}
+	if r.seen == nil {
+		r.seen = map[Problem]bool{}
+	}
+	r.seen[p] = true
 	p.Message += r.note
 	r.problems = append(r.problems, p)
+}
+
+// Bounds of what is said: a line's worth of what the file has, however long it is.
+const (
+	maxProblems = 100
+	maxMessage  = 800 // bytes
+	maxArgument = 400
+	maxQuoted   = 80
+)
+
+// shortened cuts a text that is longer than most bytes.
+func shortened(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// maxVisits is how many nodes of a file are looked at, each as often as an alias
+// or a case leads to it: more than files for people have.
+const maxVisits = 5_000_000
+
+// visit counts nodes that are about to be looked at, and reports whether that is
+// still within bounds.
+func (r *reader) visit(n *yaml.Node) bool {
+	if r.visited > maxVisits {
+		return false
+	}
+	if r.visited += 1 + len(n.Content); r.visited > maxVisits {
+		r.errorf(n, "the file is too large to be checked: aliases and the lists of parameters multiply its values to more than %d: want fewer", maxVisits)
+		return false
+	}
+	return true
 }
 
 var (
@@ -105,7 +166,7 @@ func suggest(name string, known []string) string {
 	if len(known) == 0 {
 		return "there are none"
 	}
-	return "known are " + strings.Join(known, ", ")
+	return "known are " + strings.Join(known[:min(len(known), 20)], ", ")
 }
 
 // fields are the entries of a mapping, in order.
@@ -113,24 +174,34 @@ type fields struct {
 	node   *yaml.Node
 	keys   []*yaml.Node
 	values []*yaml.Node
+	index  map[string]int // of keys, where these are many
+}
+
+// at is the index of a key, below 0 where it is not there.
+func (f *fields) at(key string) int {
+	if f.index != nil {
+		if i, ok := f.index[key]; ok {
+			return i
+		}
+		return -1
+	}
+	return slices.IndexFunc(f.keys, func(n *yaml.Node) bool { return n.Value == key })
 }
 
 // get returns the value of a key, nil where the key is not there.
 func (f *fields) get(key string) *yaml.Node {
-	i := slices.IndexFunc(f.keys, func(n *yaml.Node) bool { return n.Value == key })
-	if i < 0 {
-		return nil
+	if i := f.at(key); i >= 0 {
+		return f.values[i]
 	}
-	return f.values[i]
+	return nil
 }
 
 // key returns the node of the key itself.
 func (f *fields) key(key string) *yaml.Node {
-	i := slices.IndexFunc(f.keys, func(n *yaml.Node) bool { return n.Value == key })
-	if i < 0 {
-		return f.node
+	if i := f.at(key); i >= 0 {
+		return f.keys[i]
 	}
-	return f.keys[i]
+	return f.node
 }
 
 // target follows an alias to what it stands for.
@@ -153,7 +224,7 @@ func describe(n *yaml.Node) string {
 	case n.Tag == "!!null":
 		return "nothing"
 	default:
-		return strconv.Quote(n.Value)
+		return strconv.Quote(shortened(n.Value, maxQuoted))
 	}
 }
 
@@ -164,7 +235,10 @@ func (r *reader) mapping(n *yaml.Node, what, example string) (*fields, bool) {
 		r.errorf(n, "%s is %s: want a mapping, such as %s", what, describe(n), example)
 		return nil, false
 	}
-	f := &fields{node: n}
+	if !r.visit(n) {
+		return nil, false
+	}
+	f := &fields{node: n, index: map[string]int{}}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := target(n.Content[i])
 		if k.Kind != yaml.ScalarNode {
@@ -175,6 +249,7 @@ func (r *reader) mapping(n *yaml.Node, what, example string) (*fields, bool) {
 			r.errorf(k, "%q is there twice in %s: leave one of them out", k.Value, what)
 			continue
 		}
+		f.index[k.Value] = len(f.keys)
 		f.keys = append(f.keys, k)
 		f.values = append(f.values, target(n.Content[i+1]))
 	}
@@ -202,6 +277,9 @@ func (r *reader) known(f *fields, what string, known []string) {
 func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		return []*yaml.Node{n}
+	}
+	if !r.visit(n) {
+		return nil
 	}
 	items := make([]*yaml.Node, len(n.Content))
 	for i, c := range n.Content {

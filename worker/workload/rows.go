@@ -63,6 +63,9 @@ func (l *loader) resolve() {
 		l.errorf(n, "phases is %s: want a list, such as - {name: insert, insert: users}", describe(n))
 		return
 	}
+	if !l.countWithin(n, "phases", len(n.Content), maxPhases) {
+		return
+	}
 	for _, p := range l.list(n) {
 		l.phase(p)
 	}
@@ -126,6 +129,9 @@ func (l *loader) changes(n *yaml.Node) driver.Settings {
 // readRows reads the data sets, parents first.
 func (l *loader) readRows(f *fields) {
 	var names []string
+	if !l.countWithin(f.node, "rows", len(f.keys), maxDataSets) {
+		return
+	}
 	for i, k := range f.keys {
 		s := l.dataSet(k, f.values[i])
 		l.sets[k.Value] = s
@@ -142,6 +148,7 @@ func (l *loader) readRows(f *fields) {
 	}
 	for _, name := range names {
 		s := l.sets[name]
+		l.rowWithin(s)
 		for _, c := range s.order {
 			s.Columns = append(s.Columns, c.Column)
 		}
@@ -181,6 +188,9 @@ func (l *loader) dataSet(key, n *yaml.Node) *setInfo {
 	}
 	cols, ok := l.mapping(n, "columns of "+what, "{id: serial}")
 	if !ok {
+		return s
+	}
+	if !l.countWithin(n, "columns of "+what, len(cols.keys), maxColumns) {
 		return s
 	}
 	if len(cols.keys) == 0 {
@@ -226,7 +236,9 @@ func (l *loader) place(s *setInfo, path []string) {
 		}
 		return
 	}
-	s.depth = parent.depth + 1
+	if s.depth = parent.depth + 1; s.depth == maxDepth+1 {
+		l.errorf(s.node, "data set %s is nested more than %d deep: want less", s.Name, maxDepth)
+	}
 	if s.Count > 0 && parent.Total > MaxCount/s.Count {
 		l.errorf(s.node, "data set %s has %d rows for each of %d: want at most %d in all", s.Name, s.Count, parent.Total, int64(MaxCount))
 		return

@@ -91,7 +91,10 @@ func Builtins() []string {
 // fsys; without one there are none. Its error is a [Problems] with everything
 // found to be wrong.
 func Parse(filename string, data []byte, fsys fs.FS, options ...Option) (*Workload, error) {
-	r := &reader{file: filename}
+	return (&reader{file: filename}).parse(data, fsys, options)
+}
+
+func (r *reader) parse(data []byte, fsys fs.FS, options []Option) (*Workload, error) {
 	if len(data) > MaxFile {
 		r.errorf(nil, "the file has %d bytes: want at most %d; a long schema goes into a .sql file", len(data), MaxFile)
 		return nil, r.err()
@@ -115,7 +118,7 @@ func Parse(filename string, data []byte, fsys fs.FS, options ...Option) (*Worklo
 		r.syntax(err)
 		return nil, r.err()
 	}
-	w := &Workload{file: filename, fsys: fsys, source: data, scripts: map[*yaml.Node]script{}}
+	w := &Workload{file: r.file, fsys: fsys, source: data, scripts: map[*yaml.Node]script{}}
 	for _, option := range options {
 		option(w)
 	}
@@ -177,11 +180,19 @@ func (w *Workload) header(r *reader, n *yaml.Node) {
 // values reads parameters with their values.
 func values(r *reader, f *fields) []Values {
 	var list []Values
+	if len(f.keys) > maxParameters {
+		r.errorf(f.node, "there are %d parameters: want at most %d", len(f.keys), maxParameters)
+		return nil
+	}
 	for i, k := range f.keys {
 		if !r.identifier(k, "a parameter") {
 			continue
 		}
 		v := Values{Name: k.Value}
+		if n := len(f.values[i].Content); n > maxCases {
+			r.errorf(f.values[i], "parameter %s has %d values: want at most %d, since each makes a case", k.Value, n, maxCases)
+			continue
+		}
 		for _, n := range r.list(f.values[i]) {
 			x, err := int64(1), error(nil)
 			if n.Kind != yaml.ScalarNode || n.Tag != "!!int" || n.Decode(&x) != nil {

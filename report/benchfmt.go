@@ -18,7 +18,7 @@ import (
 // format has no way to say that something was not measured but a comment.
 func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	run := a.Run
-	if _, err := fmt.Fprintf(w, "# sqlite3perf %s, run %d, seed %d, %s\n", clean(run.Version), run.ID, run.Seed, clean(stopped(a))); err != nil {
+	if _, err := fmt.Fprintf(w, "# sqlite3perf %s, run %d, seed %d, %s\n", Line(run.Version), run.ID, run.Seed, Line(stopped(a))); err != nil {
 		return err
 	}
 	for _, g := range a.Groups {
@@ -26,7 +26,7 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 			if o.Status == result.OK {
 				continue
 			}
-			if _, err := fmt.Fprintf(w, "# %s: %s: %s: %s\n", o.Status, clean(strings.TrimSpace(g.Workload+" "+g.Variant())), clean(name(o)), clean(reason(o))); err != nil {
+			if _, err := fmt.Fprintf(w, "# %s: %s: %s: %s\n", o.Status, Line(strings.TrimSpace(g.Workload+" "+g.Variant())), Line(name(o)), Line(reason(o))); err != nil {
 				return err
 			}
 		}
@@ -60,7 +60,7 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell, s stats.Sample) *benchfmt.Result {
 	r := &benchfmt.Result{Iters: int(max(s.Operations, 1))}
 	config := func(key, value string) {
-		if v := clean(value); v != "" {
+		if v := Line(value); v != "" {
 			r.Config = append(r.Config, benchfmt.Config{Key: key, Value: []byte(v), File: true})
 		}
 	}

@@ -200,7 +200,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 		head = append(head, "setting."+n)
 	}
 	out := csv.NewWriter(w)
-	if err := out.Write(head); err != nil {
+	if err := out.Write(csvFields(head)); err != nil {
 		return err
 	}
 	line := func(r csvRow) error {
@@ -223,7 +223,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 		for _, n := range settingNames {
 			fields = append(fields, inForce[n])
 		}
-		return out.Write(fields)
+		return out.Write(csvFields(fields))
 	}
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {

@@ -3,7 +3,6 @@ package report
 import (
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // document is a report for people, before it becomes text or Markdown.
@@ -59,52 +58,31 @@ type column struct {
 	drop int
 }
 
-// clean makes one printable line of text that others wrote: messages come
-// from databases, compilers and crashed programs, and must neither break the
-// layout nor command the terminal.
-func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-	return strings.Join(strings.Fields(s), " ")
-}
-
 // cleaned is the document with all its text made clean.
 func (d document) cleaned() document {
 	out := make(document, len(d))
 	for i, b := range d {
 		switch b := b.(type) {
 		case heading:
-			b.text = clean(b.text)
+			b.text = Line(b.text)
 			out[i] = b
 		case paragraph:
-			b.text = clean(b.text)
+			b.text = Line(b.text)
 			out[i] = b
 		case list:
 			l := make(list, len(b))
 			for j, it := range b {
-				l[j] = item{clean(it.label), clean(it.text), it.alarm}
+				l[j] = item{Line(it.label), Line(it.text), it.alarm}
 			}
 			out[i] = l
 		case grid:
 			for j := range b.columns {
-				b.columns[j].title = clean(b.columns[j].title)
+				b.columns[j].title = Line(b.columns[j].title)
 			}
 			for _, row := range b.rows {
 				for j := range row {
 					// Alignment within a column is made of spaces.
-					row[j] = strings.Map(func(r rune) rune {
-						if r != ' ' && !unicode.IsPrint(r) {
-							return '\uFFFD'
-						}
-						return r
-					}, row[j])
+					row[j] = strings.Map(printable, row[j])
 				}
 			}
 			out[i] = b

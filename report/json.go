@@ -159,7 +159,7 @@ func writeJSON(w io.Writer, a *stats.Analysis, _ Options) error {
 		run.Trials = []result.Trial{}
 	}
 	out.Run = &run
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(PrintableJSON(w))
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(out)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
 )
 
@@ -143,7 +144,7 @@ func benchLine(how, driver string, named bool) func(*job.Progress) string {
 	return func(p *job.Progress) string {
 		switch {
 		case p.Stage == "first-row" && len(p.FirstRow) == 3:
-			return fmt.Sprintf("%sfirst row after %s: ID %s, rand %s, hash %s", prefix, time.Duration(p.ElapsedNS), p.FirstRow[0], p.FirstRow[1], p.FirstRow[2])
+			return fmt.Sprintf("%sfirst row after %s: ID %s, rand %s, hash %s", prefix, time.Duration(p.ElapsedNS), report.Line(p.FirstRow[0]), report.Line(p.FirstRow[1]), report.Line(p.FirstRow[2]))
 		case p.Stage == "rows":
 			return fmt.Sprintf("%s%d rows in %s, %.2f rows/s", prefix, p.Rows, time.Duration(p.ElapsedNS), perSecond(p.Rows, p.ElapsedNS))
 		}
@@ -187,7 +188,7 @@ func printBenched(out io.Writer, o *databaseOptions, list []benched, stopped boo
 		if r.Mismatches > 0 {
 			fmt.Fprintf(out, "%d rows of %d do not match:\n", r.Mismatches, r.Rows)
 			for _, m := range r.First {
-				fmt.Fprintf(out, "  ID %s: %s\n", m.ID, m.Why)
+				fmt.Fprintf(out, "  ID %s: %s\n", report.Line(m.ID), report.Line(m.Why))
 			}
 			if more := r.Mismatches - int64(len(r.First)); more > 0 {
 				fmt.Fprintf(out, "  and %d more\n", more)

@@ -219,7 +219,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 		if l := report.TellingLine(told.Reason.Detail); l != "" {
 			said = " | " + l
 		}
-		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, told.Reason.Message, said, hint(told.Reason.Message))
+		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, report.Line(told.Reason.Message), said, hint(told.Reason.Message))
 		if told.Reason.Code == job.CodeUsage {
 			return nil, usageError{err}
 		}
@@ -285,7 +285,7 @@ func (t *task) document(command string, r *job.Result) *document {
 }
 
 func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(report.PrintableJSON(w))
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }

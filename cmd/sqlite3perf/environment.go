@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -22,6 +23,10 @@ import (
 // their place.
 type environment struct {
 	stdout, stderr io.Writer
+
+	// The same, for what is made printable already or moves the cursor. What goes
+	// to stdout and stderr is made printable on its way.
+	rawOut, rawErr io.Writer
 
 	// width is of the terminal that a stream is; 0 where it is none.
 	stdoutWidth, stderrWidth int
@@ -39,6 +44,14 @@ func processEnvironment() *environment {
 		stdoutWidth: terminalWidth(os.Stdout), stderrWidth: terminalWidth(os.Stderr),
 		now: time.Now, catch: sync.OnceValue(catchInterrupts),
 	}
+}
+
+// printing is the environment with its output made printable.
+func (env *environment) printing() *environment {
+	own := *env
+	own.rawOut, own.rawErr = env.stdout, env.stderr
+	own.stdout, own.stderr = report.Printable(env.stdout), report.Printable(env.stderr)
+	return &own
 }
 
 func terminalWidth(f *os.File) int {

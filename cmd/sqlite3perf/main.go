@@ -44,6 +44,7 @@ func command() int {
 }
 
 func execute(ctx context.Context, env *environment, args []string) int {
+	env = env.printing()
 	root := rootCommand(env)
 	root.SetArgs(args)
 	root.SetIn(strings.NewReader(""))

@@ -122,7 +122,7 @@ func write(env *environment, o *outputOptions, run *result.Run) error {
 	opts := report.Options{Floor: floorDriver, Width: env.stdoutWidth}
 	if o.file == "" {
 		opts.Color = env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
-		return report.Write(env.stdout, o.format, run, opts)
+		return report.Write(env.rawOut, o.format, run, opts)
 	}
 	var buf bytes.Buffer
 	opts.Width = 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
 )
 
@@ -78,10 +79,10 @@ func (t *task) printPragmas(list []job.PragmaRead) error {
 	w := tabwriter.NewWriter(t.env.stdout, 0, 0, 2, ' ', 0)
 	for _, r := range list {
 		if r.Set == nil {
-			fmt.Fprintf(w, "%s\t%s\n", r.Name, answer(r.Before))
+			fmt.Fprintf(w, "%s\t%s\n", report.Line(r.Name), answer(r.Before))
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s → %s\t%s\n", r.Name, answer(r.Before), answer(r.Got), verdict(&r))
+		fmt.Fprintf(w, "%s\t%s → %s\t%s\n", report.Line(r.Name), answer(r.Before), answer(r.Got), verdict(&r))
 	}
 	return w.Flush()
 }
@@ -90,14 +91,14 @@ func answer(rows []string) string {
 	if len(rows) == 0 {
 		return "(no answer)"
 	}
-	return strings.Join(rows, " ")
+	return report.Line(strings.Join(rows, " "))
 }
 
 // verdict says what setting a pragma was good for.
 func verdict(r *job.PragmaRead) string {
 	switch {
 	case !r.Took:
-		return fmt.Sprintf("did not take %s", *r.Set)
+		return "did not take " + report.Line(*r.Set)
 	case r.Later == nil:
 		return "set; the database in memory is gone with its connection"
 	case !r.Outlives:

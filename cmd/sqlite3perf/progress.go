@@ -36,7 +36,7 @@ func newProgress(env *environment, quiet bool) *progress {
 		width := max(5, min(30, env.stderrWidth-64))
 		p.text = max(0, env.stderrWidth-width-len(" 100% ||  ")-1)
 		p.bar = progressbar.NewOptions(barSteps,
-			progressbar.OptionSetWriter(env.stderr),
+			progressbar.OptionSetWriter(env.rawErr),
 			progressbar.OptionSetWidth(width),
 			progressbar.OptionSetPredictTime(false),
 			progressbar.OptionSetElapsedTime(false),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
@@ -39,7 +40,7 @@ func runsCommand(env *environment) *cobra.Command {
 			fmt.Fprintln(w, "RUN\tSTARTED (UTC)\tTRIALS\tENDED\tDRIVERS\tWORKLOADS")
 			for _, e := range list {
 				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\n", e.ID, e.Started.UTC().Format("2006-01-02 15:04:05"),
-					e.Trials, ending(e), shortened(e.Drivers), shortened(hashed(e)))
+					e.Trials, report.Line(ending(e)), report.Line(shortened(e.Drivers)), report.Line(shortened(hashed(e))))
 			}
 			if err := w.Flush(); err != nil {
 				return err

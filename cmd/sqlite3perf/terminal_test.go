@@ -65,7 +65,7 @@ func shown(t *testing.T, width int, quiet bool) string {
 	t.Helper()
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	p := newProgress(&environment{stderr: &out, stderrWidth: width, now: func() time.Time { return now }}, quiet)
+	p := newProgress(&environment{stderr: &out, rawErr: &out, stderrWidth: width, now: func() time.Time { return now }}, quiet)
 	c := &lab.Case{}
 	c.Driver, c.Workload = "mattn", "simple"
 	p.Building(1, 2, "mattn")
@@ -134,7 +134,7 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	escapes := regexp.MustCompile(`\x1b\[\d*[A-Z]`)
 	for _, width := range []int{20, 40, 60, 80, 100} {
 		var out bytes.Buffer
-		p := newProgress(&environment{stderr: &out, stderrWidth: width, now: time.Now}, false)
+		p := newProgress(&environment{stderr: &out, rawErr: &out, stderrWidth: width, now: time.Now}, false)
 		for i := range 100 {
 			p.Trial(1000, 1000, i+1, 100, 10*time.Hour+time.Duration(i)*time.Second, &lab.Case{}, &result.Trial{Status: result.OK})
 		}
@@ -161,7 +161,7 @@ func TestProgressOfLittle(t *testing.T) {
 // watched is what a watcher prints of a job of 200 rows.
 func watched(width int, quiet bool) string {
 	var out bytes.Buffer
-	w := newWatcher(&environment{stderr: &out, stderrWidth: width}, &databaseOptions{quiet: quiet}, 200, func(p *job.Progress) string {
+	w := newWatcher(&environment{stderr: &out, rawErr: &out, stderrWidth: width}, &databaseOptions{quiet: quiet}, 200, func(p *job.Progress) string {
 		return written(p.Rows, 200, time.Duration(p.ElapsedNS))
 	})
 	w.progress(&job.Progress{Rows: 100, ElapsedNS: int64(time.Second)})

@@ -25,7 +25,7 @@ func newWatcher(env *environment, o *databaseOptions, of int64, line func(*job.P
 	w := &watcher{w: env.stderr, quiet: o.quiet, of: of, line: line}
 	if env.stderrWidth > 0 && !o.quiet && of > 0 {
 		w.bar = progressbar.NewOptions64(of,
-			progressbar.OptionSetWriter(env.stderr),
+			progressbar.OptionSetWriter(env.rawErr),
 			progressbar.OptionSetWidth(30),
 			progressbar.OptionShowCount(),
 			progressbar.OptionShowIts(),

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
@@ -48,7 +49,11 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 				if err != nil {
 					return err
 				}
-				_, err = io.WriteString(env.stdout, text)
+				out := env.stdout
+				if env.stdoutWidth == 0 {
+					out = env.rawOut // into a file, byte for byte
+				}
+				_, err = io.WriteString(out, text)
 				return err
 			}
 			plan, err := w.Plan(workload.Quick, nil)
@@ -145,7 +150,7 @@ func explain(out io.Writer, w *workload.Workload) error {
 		if len(p.Changes) > 0 {
 			timed += ", changes " + words(p.Changes)
 		}
-		fmt.Fprintf(t, "phase:\t%s\t%s, %s\t%s\n", p.Name, p.Kind, timed, p.About)
+		fmt.Fprintf(t, "phase:\t%s\t%s, %s\t%s\n", p.Name, p.Kind, timed, report.Line(p.About))
 	}
 	return t.Flush()
 }

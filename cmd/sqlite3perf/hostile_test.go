@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// hostile commands a terminal, turns the direction of writing, begins a line of its
+// own and is a formula.
+const hostile = "=cmd|' /C calc'!A1\x1b]0;owned\a\x1b[31m\u009b31m\u202egnorw\u2066\r\nsqlite3perf: \t\x7f\x00\ufeff"
+
+// color is what we ourselves may send to a terminal.
+var color = regexp.MustCompile("\x1b\\[[0-9;]*[mK]|\r")
+
+// run1 runs the command in this process and returns all that it has printed, which
+// must be printable.
+func run1(t *testing.T, width int, args ...string) (stdout string, code int) {
+	t.Helper()
+	var out, messages bytes.Buffer
+	env := &environment{stdout: &out, stderr: &messages, stdoutWidth: width, stderrWidth: width, now: time.Now,
+		catch: func() <-chan os.Signal { return nil }}
+	code = execute(t.Context(), env, args)
+	for name, text := range map[string]string{"output": out.String(), "error": messages.String()} {
+		if width > 0 {
+			text = color.ReplaceAllString(text, "")
+		}
+		mustBePrintable(t, strings.Join(args, " ")+": standard "+name, text)
+	}
+	return out.String(), code
+}
+
+func mustBePrintable(t *testing.T, what, text string) {
+	t.Helper()
+	if !utf8.ValidString(text) {
+		t.Errorf("%q is not UTF-8: %q", what, text)
+	}
+	for i, r := range text {
+		if r != '\n' && r != '\t' && r != ' ' && !unicode.IsPrint(r) {
+			t.Errorf("%q has %U: …%q", what, r, text[max(0, i-40):min(len(text), i+40)])
+			return
+		}
+	}
+}
+
+// spoil puts the hostile text into every string of a value.
+func spoil(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			spoil(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && v.Type() != reflect.TypeFor[time.Time]() {
+				spoil(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			spoil(v.Index(i))
+		}
+	case reflect.Map:
+		if v.Type().Key().Kind() == reflect.String && v.Type().Elem().Kind() == reflect.String && !v.IsNil() {
+			v.SetMapIndex(reflect.ValueOf(hostile).Convert(v.Type().Key()), reflect.ValueOf(hostile).Convert(v.Type().Elem()))
+		}
+	case reflect.String:
+		v.SetString(hostile + v.String())
+	}
+}
+
+// hostileStore has a run in which every text is hostile.
+func hostileStore(t *testing.T) (path string) {
+	t.Helper()
+	r := &result.Run{Version: "test", Command: []string{"run"}, Started: time.Now(), LeftOut: []string{"x"}, Warnings: []result.Warning{{Code: "a", Message: "b"}}}
+	for i, d := range []string{"mattn", "modernc", "ncruces"} {
+		r.Cases = append(r.Cases, result.Case{ID: i + 1, Workload: "w", Driver: d, Settings: driver.Settings{"journal_mode": "wal"},
+			Parameters: map[string]int64{hostile: 1}, Build: map[string]string{"go": "1"}, Phases: []string{"mix"}})
+		for round := 1; round <= 6; round++ {
+			tr := result.Trial{
+				Case: i + 1, Round: round, Order: len(r.Trials) + 1, Status: result.OK,
+				Proof:    &result.Proof{SQLiteVersion: "3", Module: "m", Connections: []driver.Settings{{"journal_mode": "wal"}}},
+				Warnings: []result.Warning{{Code: "a", Message: "b"}},
+				Samples: []result.Sample{{Phase: "mix", WallNS: int64(1e6 + i), Operations: 10,
+					Latency: []result.Latency{{Operation: "op", Count: 10}}, Errors: []result.ErrorCount{{Name: "SQLITE_BUSY", Count: 1}}}},
+			}
+			if i == 2 {
+				tr.Reason = &result.Reason{Code: "c", Phase: "mix", Message: "m", Detail: "d"}
+			}
+			r.Trials = append(r.Trials, tr)
+		}
+	}
+	spoil(reflect.ValueOf(r).Elem())
+	for i := range r.Trials {
+		r.Trials[i].Status = result.OK
+		if r.Trials[i].Reason != nil {
+			r.Trials[i].Status = result.Failed
+		}
+		for j := range r.Trials[i].Samples {
+			r.Trials[i].Samples[j].Metric = "time/op"
+		}
+	}
+	path = filepath.Join(t.TempDir(), "results.db")
+	s, err := store.Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Begin(context.Background(), r); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestHostileRun(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	path := hostileStore(t)
+	for _, width := range []int{0, 100} {
+		run1(t, width, "runs", "--store", path)
+		for _, format := range report.Formats() {
+			file := filepath.Join(t.TempDir(), "out")
+			out, code := run1(t, width, "show", "1", "--store", path, "--format", format)
+			if _, c := run1(t, width, "show", "1", "--store", path, "--format", format, "-o", file); code != exitOK || c != exitOK {
+				t.Fatalf("%s: exit status %d, %d", format, code, c)
+			}
+			written, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustBePrintable(t, format+" in a file", string(written))
+			switch format {
+			case "json":
+				var j report.JSON
+				if err := json.Unmarshal([]byte(out), &j); err != nil || j.Run.Cases[0].Driver != hostile+"mattn" {
+					t.Errorf("a text has changed: %q, %v", j.Run.Cases[0].Driver, err)
+				}
+			case "csv":
+				records, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+				if err != nil || len(records) < 18 {
+					t.Fatalf("%d records, %v", len(records), err)
+				}
+				for _, record := range records {
+					for _, field := range record {
+						if field != "" && strings.ContainsAny(field[:1], "=+-@\t\r") {
+							t.Fatalf("a spreadsheet would take this for a formula: %q", field)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHostileArguments(t *testing.T) {
+	here := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", here)
+	t.Setenv("XDG_CACHE_HOME", here)
+	t.Setenv("XDG_DATA_HOME", here)
+	if err := link("good", here); err != nil {
+		t.Fatal(err)
+	}
+	good := filepath.Join(here, "good")
+	name := strings.Map(func(r rune) rune {
+		if r == '/' || r == 0 {
+			return -1
+		}
+		return r
+	}, hostile)
+	evil := filepath.Join(here, name+".db")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(here, "plain.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := `"` + strings.ReplaceAll(name, `"`, "") + `"`
+	if _, err := db.Exec(`CREATE TABLE bench (` + quoted + ` INT); CREATE TABLE ` + quoted + ` (ID INT PRIMARY KEY, rand TEXT, hash TEXT);
+		INSERT INTO ` + quoted + ` VALUES (1, '` + strings.ReplaceAll(name, "'", "") + `', 'x')`); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	data, err := os.ReadFile(filepath.Join(here, "plain.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(evil, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	workload := filepath.Join(here, name+".yaml")
+	text, err := json.Marshal(hostile) // which is YAML too
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string]string{
+		workload:                              "name: evil\nabout: " + string(text) + "\nphases:\n  - {name: a, about: " + string(text) + ", script: SELECT 1}\n",
+		filepath.Join(here, "name.yaml"):      "name: " + string(text) + "\nphases: []\n",
+		filepath.Join(here, "sql.yaml"):       "name: sql\nabout: x\nphases:\n  - {name: a, script: " + string(text) + "}\n",
+		filepath.Join(here, "column.yaml"):    "name: sql\nabout: x\nphases:\n  - {name: a, query: {sql: " + strings.Replace(string(text), "=", "SELECT \\\"x", 1) + "}}\n",
+		filepath.Join(here, "raw.yaml"):       hostile,
+		filepath.Join(here, "parameter.yaml"): "name: p\nabout: x\nparameters: {" + string(text) + ": 1}\nphases: []\n",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{hostile}, {"--" + hostile}, {"run", hostile}, {"run", "--drivers", hostile}, {"run", "--drivers", evil},
+		{"run", "--workloads", hostile}, {"run", "--set", hostile}, {"run", "--set", "journal_mode=" + hostile}, {"run", "--param", hostile + "=1"},
+		{"run", "--dsn", "?" + hostile}, {"run", "--rounds", hostile}, {"run", "--scale", hostile}, {"run", "--seed", hostile}, {"run", "--precision", hostile},
+		{"run", "--dir", hostile}, {"run", "--store", hostile + "/x/y/z"}, {"run", "-o", hostile + "/x"}, {"run", "--format", hostile},
+		{"run", "--source", hostile}, {"reproduce", hostile}, {"show", hostile}, {"show", "1", "--store", evil}, {"runs", "--store", evil},
+		{"drivers", "--source", hostile}, {"check", hostile}, {"check", evil},
+		{"workloads", hostile}, {"workloads", workload}, {"workloads", filepath.Join(here, "name.yaml")}, {"workloads", filepath.Join(here, "sql.yaml")},
+		{"workloads", filepath.Join(here, "column.yaml")}, {"workloads", filepath.Join(here, "raw.yaml")}, {"workloads", filepath.Join(here, "parameter.yaml")},
+		{"run", "--drivers", good, "--workloads", workload, "--rounds", "6", "--dir", filepath.Join(here, name)},
+		{"generate", "--driver", good, "--db", evil, "--table", hostile}, {"generate", "--driver", good, "--db", evil, "--force", "-r", "10", "--table", strings.ReplaceAll(name, `"`, "")},
+		{"bench", "--driver", good, "--db", evil}, {"bench", "--driver", good, "--db", evil, "--table", strings.ReplaceAll(name, `"`, "")}, {"bench", "--driver", good, "--db", evil, "--format", "json"},
+		{"bench", "--driver", good, "--db", hostile}, {"bench", "--driver", evil, "--db", evil},
+		{"pragma", "--driver", good, "--db", evil, hostile}, {"pragma", "--driver", good, "--db", evil, "user_version=" + hostile}, {"pragma", "--driver", good, "--db", evil, "journal_mode", "--format", "json"},
+		{"concurrent", "--driver", good, "--db", evil, "--table", hostile, "-d", "1s"}, {"paginate", "--driver", good, "--db", evil, "--table", hostile},
+	} {
+		run1(t, 0, args...)
+		run1(t, 100, args...)
+	}
+}

@@ -1,0 +1,108 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Text that others wrote (a workload, a database, a compiler, a worker that
+// crashed) may hold what a terminal takes for a command, or a spreadsheet for a
+// formula. Nothing of it reaches a terminal or a file but through this file.
+
+// Line makes one printable line of text that others wrote: it must neither break
+// the layout nor command the terminal.
+func Line(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return printable(r)
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// printable replaces what is not: control and format characters, among them those
+// that turn the direction of writing, and bytes that are not UTF-8.
+func printable(r rune) rune {
+	if r == ' ' || unicode.IsPrint(r) {
+		return r
+	}
+	return unicode.ReplacementChar
+}
+
+// Printable returns a writer to w of text of several lines, of which only line
+// feeds and tabs pass of what is not printable.
+func Printable(w io.Writer) io.Writer {
+	return &mapper{w: w, change: func(out []byte, r rune) []byte {
+		if r == '\n' || r == '\t' {
+			return append(out, byte(r))
+		}
+		return utf8.AppendRune(out, printable(r))
+	}}
+}
+
+// PrintableJSON returns a writer to w of JSON in which what is not printable is
+// escaped. No value changes by it.
+func PrintableJSON(w io.Writer) io.Writer {
+	return &mapper{w: w, change: func(out []byte, r rune) []byte {
+		if r == '\n' || printable(r) == r {
+			return utf8.AppendRune(out, r)
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+		return out
+	}}
+}
+
+// mapper changes what is written rune by rune.
+type mapper struct {
+	w       io.Writer
+	change  func(out []byte, r rune) []byte
+	partial []byte // the beginning of a rune whose end is still to come
+}
+
+func (m *mapper) Write(p []byte) (int, error) {
+	data := append(m.partial, p...)
+	var out bytes.Buffer
+	var b []byte
+	for len(data) > 0 && utf8.FullRune(data) {
+		r, size := utf8.DecodeRune(data)
+		b = m.change(b[:0], r)
+		out.Write(b)
+		data = data[size:]
+	}
+	m.partial = bytes.Clone(data)
+	if _, err := m.w.Write(out.Bytes()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// csvFields makes a line of CSV safe to open.
+func csvFields(fields []string) []string {
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		out[i] = csvText(f)
+	}
+	return out
+}
+
+// csvText is a text as a field of CSV: one printable line that no spreadsheet
+// takes for a formula. Numbers stay as they are.
+func csvText(s string) string {
+	s = Line(s)
+	if s == "" || !strings.ContainsRune("=+-@", rune(s[0])) {
+		return s
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return s
+	}
+	return "'" + s
+}

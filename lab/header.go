@@ -7,21 +7,26 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // header holds what the worker last read back against the header of the database
-// that it has left, which tells three of the settings
+// that it has left, which tells three of the settings and the version of SQLite
 // (https://www.sqlite.org/fileformat2.html, section 1.3).
 func (s *session) header(path string) {
 	if s.trial.Status != result.OK || s.inForce == nil {
 		return
 	}
-	got, err := headerSettings(path)
+	got, version, err := headerOf(path)
 	if err != nil {
 		s.fail(result.Failed, "database", "the database that the worker has left: %v", err)
+		return
+	}
+	if said := s.trial.Proof.SQLiteVersion; version != "" && said != version && !strings.HasPrefix(said, version+".") {
+		s.fail(result.Failed, "protocol", "sqlite_version of the proof is %q: want %q, which wrote the database as its header says", said, version)
 		return
 	}
 	said := s.inForce["journal_mode"]
@@ -40,31 +45,32 @@ func (s *session) header(path string) {
 	}
 }
 
-// headerSettings reads a database's header. Nothing is known of one that has not
-// been written, or is in memory.
-func headerSettings(path string) (driver.Settings, error) {
+// headerOf reads settings, and the version of the SQLite that wrote last, from a
+// database's header. Nothing is known of one that has not been written, or is in
+// memory.
+func headerOf(path string) (got driver.Settings, version string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, "", nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer f.Close()
 	var h [100]byte
 	if _, err := io.ReadFull(f, h[:]); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, nil
+		return nil, "", nil
 	} else if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if string(h[:16]) != "SQLite format 3\x00" {
-		return nil, errors.New("it does not begin as a SQLite database")
+		return nil, "", errors.New("it does not begin as a SQLite database")
 	}
 	size := int(binary.BigEndian.Uint16(h[16:]))
 	if size == 1 {
 		size = 65536
 	}
-	got := driver.Settings{"page_size": fmt.Sprint(size), "journal_mode": "not wal", "auto_vacuum": "none"}
+	got = driver.Settings{"page_size": fmt.Sprint(size), "journal_mode": "not wal", "auto_vacuum": "none"}
 	if h[18] == 2 && h[19] == 2 {
 		got["journal_mode"] = "wal"
 	}
@@ -74,5 +80,8 @@ func headerSettings(path string) (driver.Settings, error) {
 			got["auto_vacuum"] = "incremental"
 		}
 	}
-	return got, nil
+	if v := binary.BigEndian.Uint32(h[96:]); v > 0 {
+		version = fmt.Sprintf("%d.%d.%d", v/1e6, v/1e3%1e3, v%1e3)
+	}
+	return got, version, nil
 }

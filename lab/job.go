@@ -66,6 +66,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 		return nil, fmt.Errorf("the worker does not start: %w", err)
 	}
 	// A worker that exits without reading is noticed by its silence.
+	begin := time.Now()
 	_ = json.NewEncoder(stdin).Encode(worker.Request{
 		Type: worker.TypeJob, Protocol: worker.Protocol, Seed: r.Seed, Path: path, Settings: r.Settings, Job: &r.Job,
 	})
@@ -77,7 +78,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 		}
 		stdin.Close()
 	}()
-	res, err := hearJob(stdout, &r)
+	res, err := hearJob(stdout, &r, begin)
 	close(ended)
 	var told *JobError
 	if errors.As(err, &told) && told.Reason.Code == "protocol" {
@@ -106,9 +107,9 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	return nil, &JobError{result.Reason{Code: "crash", Message: message, Detail: stderr.String()}}
 }
 
-// hearJob reads a worker's answers until the last one. Nothing at all is no
-// error yet: the worker's exit says more.
-func hearJob(stdout io.Reader, r *JobRequest) (*job.Result, error) {
+// hearJob reads a worker's answers, until the last one, to a request that was sent
+// at the time begin. Nothing at all is no error yet: the worker's exit says more.
+func hearJob(stdout io.Reader, r *JobRequest, begin time.Time) (*job.Result, error) {
 	protocol := func(format string, args ...any) error {
 		return &JobError{result.Reason{Code: "protocol", Message: fmt.Sprintf(format, args...)}}
 	}
@@ -136,6 +137,11 @@ func hearJob(stdout io.Reader, r *JobRequest) (*job.Result, error) {
 		case a.Type == worker.TypeResult && a.Result != nil:
 			if !a.Result.Interrupted && !answered(&r.Job, a.Result) {
 				return nil, protocol("the worker's result is not of the job that it was given: %.80q", lines.Text())
+			}
+			if !a.Result.Interrupted {
+				if faults := CheckJob(&r.Job, a.Result, time.Since(begin)); len(faults) > 0 {
+					return nil, protocol("%s", faults[0].Message)
+				}
 			}
 			return a.Result, nil
 		case a.Type == worker.TypeFailed && a.Reason != nil:

@@ -49,8 +49,10 @@ func pretendJob(fault string, req *worker.Request) {
 	say(worker.Response{Type: worker.TypeReady, Protocol: protocol, Proof: &result.Proof{Connections: []driver.Settings{settings}, SQLiteVersion: "3.0.0"}})
 	say(worker.Response{Type: worker.TypeProgress, Progress: &job.Progress{Stage: "rows", Rows: 5}})
 	misbehave(fault, &worker.Sample{})
-	done := &job.Result{Bench: &job.Benched{Rows: 10}}
+	done := &job.Result{Bench: &job.Benched{Rows: 10, WallNS: 1000}}
 	switch fault {
+	case "unnamed-mismatch":
+		done.Bench.Mismatches = 1
 	case "failed":
 		say(worker.Response{Type: worker.TypeFailed, Reason: &result.Reason{Code: job.CodeDatabase, Message: "there is no table bench"}})
 		return
@@ -114,6 +116,7 @@ func TestJobFaults(t *testing.T) {
 		{"newer", "protocol", []string{"protocol 2", "sqlite3perf 1", "rebuild"}},
 		{"no-pragma", "protocol", []string{"synchronous: wanted normal, got full", "connection 1 of 1", "taken no notice"}},
 		{"other", "protocol", []string{"not of the job", "generate"}},
+		{"unnamed-mismatch", "protocol", []string{"result: bench.first_mismatches has 0 entries: want 1"}},
 		{"failed", job.CodeDatabase, []string{"there is no table bench"}},
 		{"failed-silently", "protocol", []string{"answered a job with", "failed"}},
 	} {

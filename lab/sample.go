@@ -167,7 +167,7 @@ func (c *conformance) wall(saw Seen) {
 	case saw.Possible > 0 && wall > within(saw.Possible, clockSlack, clockShare):
 		c.protocol("wall_ns", "is %d, %v: want at most %v, which is all the time that has gone by since the request", c.said.WallNS, wall, saw.Possible)
 	case saw.Between > 0 && wall > within(saw.Between, doubtAfter, doubtShare):
-		c.doubt("clock", "the worker claims %v of wall time, but sent its sample %v after it had begun the phase", wall, saw.Between)
+		c.doubt("clock", "the worker's clock ran for %v, but the lab saw only %v between phase and sample: the lab was held up, or the time is wrong", wall, saw.Between)
 	}
 }
 

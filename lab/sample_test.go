@@ -229,7 +229,7 @@ func TestDoubts(t *testing.T) {
 		t.Fatalf("%+v, %+v", doubts, faults)
 	}
 	for i, want := range []result.Warning{
-		{Code: "clock", Phase: "insert", Message: "the worker claims 1s of wall time, but sent its sample 700ms after it had begun the phase"},
+		{Code: "clock", Phase: "insert", Message: "the worker's clock ran for 1s, but the lab saw only 700ms between phase and sample: the lab was held up, or the time is wrong"},
 		{Code: "cpu", Phase: "insert", Message: "user_ns and system_ns are 5s in all, but 4 cores have only 4s in the wall time of 1s"},
 	} {
 		if doubts[i] != want {

@@ -126,14 +126,20 @@ const (
 )
 
 var lies = map[string]lie{
-	"thousand times the operations":  {check: aMix, words: "phase mix: operations is 500000: want 500, its count", tell: sample("mix", "operations", times(1000))},
-	"fewer operations":               {check: aMix, words: "phase mix: operations is 250: want 500", tell: sample("mix", "operations", times(0.5))},
-	"operations of an insert":        {check: anInsert, words: "phase insert: operations is", tell: sample("insert", "operations", to(1))},
-	"seven rows":                     {check: anInsert, words: "phase insert: rows is 7: expected 1010", tell: sample("insert", "rows", to(7))},
-	"an insert that nobody counts":   {check: anInsert, words: `answered "settings" without having answered "inserted" for phase insert`, tell: without("inserted", "")},
-	"a row less in the table":        {check: anInsert, words: "phase insert: tables[0].rows is", tell: tables(func(t map[string]any) { t["rows"] = t["rows"].(float64) - 1 })},
-	"other rows in the table":        {check: anInsert, words: "phase insert: tables[0].checksum is 000000000000…: expected", tell: tables(func(t map[string]any) { t["checksum"] = strings.Repeat("0", 64) })},
-	"rows that are not hashed":       {check: anInsert, words: `phase insert: tables[0].checksum is "": want 64 lower-case`, tell: tables(func(t map[string]any) { delete(t, "checksum") })},
+	"thousand times the operations": {check: aMix, words: "phase mix: operations is 500000: want 500, its count", tell: sample("mix", "operations", times(1000))},
+	"fewer operations":              {check: aMix, words: "phase mix: operations is 250: want 500", tell: sample("mix", "operations", times(0.5))},
+	"operations of an insert":       {check: anInsert, words: "phase insert: operations is", tell: sample("insert", "operations", to(1))},
+	"seven rows":                    {check: anInsert, words: "phase insert: rows is 7: expected 1010", tell: sample("insert", "rows", to(7))},
+	"an insert that nobody counts":  {check: anInsert, words: `answered "settings" without having answered "inserted" for phase insert`, tell: without("inserted", "")},
+	"a row less in the table":       {check: anInsert, words: "phase insert: tables[0].rows is", tell: tables(func(t map[string]any) { t["rows"] = t["rows"].(float64) - 1 })},
+	"other rows in the table":       {check: anInsert, words: "phase insert: tables[0].checksum is 000000000000…: expected", tell: tables(func(t map[string]any) { t["checksum"] = strings.Repeat("0", 64) })},
+	"rows that are not hashed":      {check: anInsert, words: `phase insert: tables[0].checksum is "": want 64 lower-case`, tell: tables(func(t map[string]any) { delete(t, "checksum") })},
+	"another SQLite": {check: anInsert, words: `sqlite_version of the proof is "3.99.0": want "3.`, tell: func(a answer) []answer {
+		if p, ok := a["proof"].(map[string]any); ok {
+			p["sqlite_version"] = "3.99.0"
+		}
+		return []answer{a}
+	}},
 	"rows of a query":                {check: aQuery, words: "phase once: rows is", tell: sample("once", "rows", times(2))},
 	"a nanosecond":                   {check: aMix, words: "phase mix: wall_ns is 1: want at least", tell: sample("mix", "wall_ns", to(1))},
 	"a nanosecond for an insert":     {check: anInsert, words: "phase insert: wall_ns is 1: want at least", tell: sample("insert", "wall_ns", to(1))},

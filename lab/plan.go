@@ -53,13 +53,26 @@ type Matrix struct {
 	Parameters map[string][]int64
 	Settings   map[string][]string // in canonical form
 	Seed       uint64
+
+	// Computing, unless nil, is told how far the rows are hashed that a workload
+	// must return or leave behind. It is called with 0 rows done first.
+	Computing func(workload string, done, total int64)
+}
+
+// point is a workload at one combination of its parameters, before what it must
+// return is known.
+type point struct {
+	workload string
+	plan     *workload.Plan
+	back     *readable
+	cases    []*Case
 }
 
 // Cases expands the matrix. Driver comes last, so that the cases that will be
 // compared stand together.
 func (m *Matrix) Cases() ([]*Case, error) {
 	var cases []*Case
-	sums := &hasher{seed: m.Seed, made: map[string]*workload.RowSum{}}
+	var todo []point
 	used := map[string]bool{}
 	for _, w := range m.Workloads {
 		hash := w.SHA256()
@@ -77,8 +90,8 @@ func (m *Matrix) Cases() ([]*Case, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, point := range points {
-			plan, err := w.Plan(m.Scale, point.Parameters)
+		for _, at := range points {
+			plan, err := w.Plan(m.Scale, at.Parameters)
 			if err != nil {
 				return nil, err
 			}
@@ -87,20 +100,17 @@ func (m *Matrix) Cases() ([]*Case, error) {
 				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 			}
 			if why := nothingToTime(plan); why != "" {
-				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(point.Parameters), why)
+				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(at.Parameters), why)
 			}
-			expect, err := expectations(plan, m.Seed, back, sums)
-			if err != nil {
-				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
-			}
+			first := len(cases)
 			for _, set := range combinations(m.Settings) {
 				for _, ref := range m.Drivers {
-					c := &Case{Ref: ref, Source: w, Plan: plan, Expect: expect, Unverified: back.doubts(w.Name, plan)}
+					c := &Case{Ref: ref, Source: w, Plan: plan, Unverified: back.doubts(w.Name, plan)}
 					c.ID = len(cases) + 1
-					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, point.Parameters
+					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 					c.WorkloadSHA256 = hash
 					c.Driver = ref.Name
-					c.Settings = point.Settings.With(set)
+					c.Settings = at.Settings.With(set)
 					if ref.Known != nil {
 						c.Info = ref.Known.Info
 					}
@@ -119,6 +129,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					cases = append(cases, c)
 				}
 			}
+			todo = append(todo, point{w.Name, plan, back, cases[first:]})
 		}
 	}
 	for name := range m.Parameters {
@@ -126,7 +137,28 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			return nil, fmt.Errorf("no chosen workload has the parameter %q: %s", name, parameterHint(name, m.Workloads))
 		}
 	}
-	return cases, nil
+	return cases, m.expect(todo)
+}
+
+// expect computes what the cases must do and return, which may take long: all
+// else has been checked before.
+func (m *Matrix) expect(todo []point) error {
+	sums := &hasher{seed: m.Seed, made: map[string]*workload.RowSum{}}
+	for _, at := range todo {
+		sums.tell = func(done, total int64) {
+			if m.Computing != nil {
+				m.Computing(at.workload, done, total)
+			}
+		}
+		expect, err := expectations(at.plan, m.Seed, at.back, sums)
+		if err != nil {
+			return fmt.Errorf("workload %s: %w", at.workload, err)
+		}
+		for _, c := range at.cases {
+			c.Expect = expect
+		}
+	}
+	return nil
 }
 
 // Texts are the workloads that cases are of, each once, in the order of the cases.
@@ -270,7 +302,7 @@ func expectations(p *workload.Plan, seed uint64, back *readable, sums *hasher) (
 				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)
 			}
 		case ph.Query != nil:
-			if e, err = expectedOfQuery(gen, p, ph.Query); err != nil {
+			if e, err = expectedOfQuery(gen, p, ph.Query, sums.tell); err != nil {
 				return nil, fmt.Errorf("phase %s: %w", ph.Name, err)
 			}
 		case ph.Mix != nil:
@@ -286,7 +318,7 @@ func expectations(p *workload.Plan, seed uint64, back *readable, sums *hasher) (
 	return expect, nil
 }
 
-func expectedOfQuery(gen *workload.Gen, p *workload.Plan, q *workload.Query) (Expectation, error) {
+func expectedOfQuery(gen *workload.Gen, p *workload.Plan, q *workload.Query, tell func(done, total int64)) (Expectation, error) {
 	times := q.Repeat * int64(max(q.Clients, 1))
 	e := Expectation{Operations: times, Rows: -1}
 	if q.ForEach != "" {
@@ -296,7 +328,7 @@ func expectedOfQuery(gen *workload.Gen, p *workload.Plan, q *workload.Query) (Ex
 		e.Rows = q.Rows * e.Operations
 	}
 	if q.Returns != nil {
-		sum, rows, err := gen.Expected(q.Returns)
+		sum, rows, err := gen.ExpectedAhead(q.Returns, tell)
 		if err != nil {
 			return e, err
 		}

@@ -55,6 +55,29 @@ func names(cases []*lab.Case) []string {
 	return list
 }
 
+// TestComputing expects to be told of every row that is hashed ahead, from 0 on.
+func TestComputing(t *testing.T) {
+	w := parse(t, tiny)
+	m := lab.Matrix{Drivers: []lab.Ref{{Name: "./b", Path: "/b"}}, Workloads: []*workload.Workload{w}, Scale: "full", Seed: 1}
+	begun, last := 0, int64(-1)
+	m.Computing = func(name string, done, total int64) {
+		if done == 0 {
+			begun++
+		} else if done <= last {
+			t.Errorf("%d rows after %d", done, last)
+		}
+		if last = done; name != "tiny" || done >= total {
+			t.Errorf("%s: %d of %d rows are done, and it goes on", name, done, total)
+		}
+	}
+	if _, err := m.Cases(); err != nil {
+		t.Fatal(err)
+	}
+	if begun == 0 {
+		t.Error("nothing is told")
+	}
+}
+
 func TestMatrix(t *testing.T) {
 	known := &lab.Known{Info: driver.Info{Name: "a", Kind: driver.Cgo}}
 	m := lab.Matrix{

@@ -319,6 +319,7 @@ const chunkBytes = 32 << 20
 // hasher adds up the hashes of generated rows. What it has once computed it keeps,
 // for other plans with the same data sets.
 type hasher struct {
+	tell func(done, total int64)
 	plan *workload.Plan
 	gen  *workload.Gen
 	seed uint64
@@ -376,6 +377,7 @@ func (h *hasher) parallel(d *workload.DataSet, names []string) (*workload.RowSum
 		})
 	}
 	for lo := int64(0); lo < d.Total; lo += step {
+		h.tell(lo, d.Total)
 		pieces <- lo
 	}
 	close(pieces)

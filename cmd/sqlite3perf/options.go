@@ -46,6 +46,7 @@ type runOptions struct {
 	store      string
 	output     outputOptions
 	quiet      bool
+	computing  func(workload string, done, total int64) // as in [lab.Matrix]
 }
 
 func addStoreFlag(f *pflag.FlagSet, value *string) {
@@ -105,9 +106,9 @@ func (o *runOptions) check(ctx context.Context) (*request, error) {
 		o.output.check,
 		func() error { return o.checkSchedule(r) },
 		func() error { return o.checkDrivers(ctx, r) },
+		func() error { return o.checkPlaces(r) },
 		func() error { return o.checkWorkloads(r) },
 		func() error { return o.checkMatrix(r) },
-		func() error { return o.checkPlaces(r) },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -261,6 +262,7 @@ func (o *runOptions) checkMatrix(r *request) error {
 	if err != nil {
 		return usageError{err}
 	}
+	r.matrix.Computing = o.computing
 	if r.cases, err = r.matrix.Cases(); err != nil {
 		return usageError{o.blame(err)}
 	}

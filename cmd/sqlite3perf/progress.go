@@ -70,6 +70,21 @@ func (p *progress) Built(i, n int, name string, err error) {
 	}
 }
 
+// tellRows is from how many rows on it takes long enough to be told.
+const tellRows = 50_000_000
+
+// Computing tells how far the rows are hashed that a workload must return or leave
+// behind.
+func (p *progress) Computing(workload string, done, total int64) {
+	if p.quiet || total < tellRows {
+		return
+	}
+	if now := p.now(); done == 0 || now.Sub(p.told) >= between {
+		p.told = now
+		p.say("computing what %s must return: %d of %d rows", workload, done, total)
+	}
+}
+
 func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
 	if p.quiet {
 		return

@@ -48,6 +48,7 @@ was measured; a second Ctrl-C ends it at once.`,
 
 // run measures what the options ask for and prints the results.
 func run(ctx context.Context, env *environment, o *runOptions) error {
+	o.computing = newProgress(env, o.quiet).Computing
 	r, err := o.check(ctx)
 	if err != nil {
 		return err

@@ -125,6 +125,23 @@ func (s *session) untilRound(n int) {
 	}
 }
 
+// Ctrl-C ends the computing of what a workload must return, which is told.
+func TestInterruptedComputing(t *testing.T) {
+	p := newPlace(t)
+	p.write("large.yaml", `
+name: large
+schema: CREATE TABLE t(id INTEGER PRIMARY KEY)
+rows: {t: {count: 1_000_000_000_000, columns: {id: serial}}}
+phases: [{name: q, query: SELECT id FROM t, columns: int, expect: {returns: t}}]
+`, 0o644)
+	s := p.start("run", "--drivers", "./good", "--workloads", "./large.yaml")
+	s.until("computing what large must return: 0 of 1000000000000 rows")
+	s.signal(os.Interrupt)
+	if status := s.wait(); status != -1 || s.stdout.Len() > 0 {
+		t.Errorf("status %d, output %q", status, s.stdout.String())
+	}
+}
+
 func (s *session) signal(sig os.Signal) {
 	s.t.Helper()
 	if err := s.cmd.Process.Signal(sig); err != nil {

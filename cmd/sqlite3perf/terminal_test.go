@@ -128,6 +128,27 @@ func TestProgressOfManyRounds(t *testing.T) {
 	}
 }
 
+// What takes long before the first trial is told every five seconds, what does not
+// is not.
+func TestProgressOfComputing(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	p := newProgress(&environment{stderr: &out, now: func() time.Time { return now }}, false)
+	for done := int64(0); done < 10; done++ {
+		p.Computing("small", done, 10)
+		p.Computing("large", done*1_000_000_000, 10_000_000_000)
+		now = now.Add(2 * time.Second)
+	}
+	const want = `computing what large must return: 0 of 10000000000 rows
+computing what large must return: 3000000000 of 10000000000 rows
+computing what large must return: 6000000000 of 10000000000 rows
+computing what large must return: 9000000000 of 10000000000 rows
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // A line that is longer than the terminal is wide would stay when the next is
 // drawn.
 func TestProgressFitsTheTerminal(t *testing.T) {

@@ -160,6 +160,12 @@ func (h *Hash) Reset() {
 // Expected is the checksum and the number of the rows that a query must return,
 // over the whole of its ForEach, once.
 func (g *Gen) Expected(r *Returns) (checksum string, rows int64, err error) {
+	return g.ExpectedAhead(r, func(int64, int64) {})
+}
+
+// ExpectedAhead is [Gen.Expected] that tells before each piece of the rows how
+// many of how many are done: there may be billions.
+func (g *Gen) ExpectedAhead(r *Returns, tell func(done, total int64)) (checksum string, rows int64, err error) {
 	s := g.sets[r.Set]
 	if s == nil {
 		return "", 0, fmt.Errorf("no data set %q", r.Set)
@@ -168,6 +174,7 @@ func (g *Gen) Expected(r *Returns) (checksum string, rows int64, err error) {
 	var b driver.Batch
 	step := g.RowsFitting(r.Set, r.Columns...)
 	for lo := int64(0); lo < s.def.Total; lo += step {
+		tell(lo, s.def.Total)
 		hi := min(lo+step, s.def.Total)
 		if err := g.FillColumns(&b, r.Columns, r.Set, lo, hi); err != nil {
 			return "", 0, err

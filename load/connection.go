@@ -28,17 +28,16 @@ type connection struct {
 
 	begun, ok     int64
 	ok200         int64 // responses with that status
-	latency, late *latency.Histogram
+	latency, late latency.Recorder
 	statuses      map[int]int64 // responses with any other
 	errors        [len(kinds)]Errors
 }
 
-func newConnection(r *run) *connection {
-	c := &connection{run: r, latency: latency.New(), statuses: map[int]int64{}}
-	if r.Rate > 0 {
-		c.late = latency.New()
+func newConnection(r *run, i int) *connection {
+	return &connection{
+		run: r, statuses: map[int]int64{},
+		latency: r.latency.Recorder(i, r.Connections), late: r.late.Recorder(i, r.Connections),
 	}
-	return c
 }
 
 var dialer net.Dialer

@@ -120,6 +120,9 @@ const (
 	// apart, by each connection before it gives up.
 	redials    = 3
 	redialWait = 20 * time.Millisecond
+
+	// histograms is how many connections have their own histogram; more share these.
+	histograms = 64
 )
 
 // possible finds what in a load cannot be done.
@@ -144,7 +147,7 @@ func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 	if err := l.possible(); err != nil {
 		return nil, err
 	}
-	r := &run{Load: l, texts: l.texts(), due: make(chan int64, 1024)}
+	r := newRun(l)
 	if r.Timeout <= 0 {
 		r.timeout = defaultTimeout
 	} else {
@@ -152,8 +155,8 @@ func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	defer r.cancel()
-	for range l.Connections {
-		c := newConnection(r)
+	for i := range l.Connections {
+		c := newConnection(r, i)
 		if err := c.dial(); err != nil {
 			for _, c := range r.connections {
 				c.close()
@@ -194,10 +197,23 @@ type run struct {
 	ctx         context.Context
 	cancel      context.CancelFunc
 	connections []*connection
+	latency     *latency.Shared
+	late        *latency.Shared
 	next        atomic.Int64 // number of the next request, in closed loop
 	due         chan int64   // numbers of requests that are due, at a fixed rate
 	begin       int64        // by the clock of now
 	end         int64        // when no further request is begun
+}
+
+func newRun(l *Load) *run {
+	r := &run{
+		Load: l, texts: l.texts(), due: make(chan int64, 1024),
+		latency: latency.NewShared(l.Connections, histograms), late: latency.NewShared(1, 1),
+	}
+	if l.Rate > 0 {
+		r.late = latency.NewShared(l.Connections, histograms)
+	}
+	return r
 }
 
 var epoch = time.Now()
@@ -284,18 +300,14 @@ func (r *run) watch() {
 }
 
 func (r *run) outcome(end int64) *Outcome {
-	o := &Outcome{Wall: time.Duration(end - r.begin), Statuses: map[int]int64{}, Latency: latency.New()}
+	o := &Outcome{Wall: time.Duration(end - r.begin), Statuses: map[int]int64{}, Latency: r.latency.Histogram()}
 	if r.Rate > 0 {
-		o.Late = latency.New()
+		o.Late = r.late.Histogram()
 	}
 	var errs [len(kinds)]Errors
 	for _, c := range r.connections {
 		o.Sent += c.begun
 		o.OK += c.ok
-		o.Latency.Merge(c.latency)
-		if o.Late != nil {
-			o.Late.Merge(c.late)
-		}
 		if c.ok200 > 0 {
 			o.Statuses[http.StatusOK] += c.ok200
 		}

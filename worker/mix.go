@@ -76,6 +76,9 @@ func (m errorCounts) list() (list []result.ErrorCount) {
 	return list
 }
 
+// maxHistograms is how many histograms the clients of a phase have in all.
+const maxHistograms = 256
+
 // mixOp is one of the weighted operations with the parameters of a chunk.
 type mixOp struct {
 	*workload.Operation
@@ -83,7 +86,7 @@ type mixOp struct {
 	calls   []mixCall
 	row     int // of the next execution within the chunk
 	chunk   int // executions in the chunk
-	latency *latency.Histogram
+	latency latency.Recorder
 	failed  int64
 	early   int64 // executions that a statement without rows ended
 	made    int64 // executions whose parameters have been made, this chunk's included
@@ -112,6 +115,10 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 	if s.Checksum, err = t.verifyMix(ctx, p); err != nil {
 		return err
 	}
+	latencies := make([]*latency.Shared, len(m.Operations))
+	for i := range latencies {
+		latencies[i] = latency.NewShared(m.Clients, max(1, maxHistograms/len(latencies)))
+	}
 	clients := make([]*mixClient, 0, m.Clients)
 	defer func() {
 		for _, c := range clients {
@@ -133,6 +140,9 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 		}
 		if err = c.prepare(ctx, shared, statement); err != nil {
 			return err
+		}
+		for j := range c.ops {
+			c.ops[j].latency = latencies[j].Recorder(id, m.Clients)
 		}
 		if !m.OwnConn {
 			shared = c.ops
@@ -161,11 +171,11 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 		w.system -= c.system
 	}
 
-	return collect(clients, s)
+	return collect(clients, latencies, s)
 }
 
 // collect adds up what the clients have seen.
-func collect(clients []*mixClient, s *result.Sample) error {
+func collect(clients []*mixClient, latencies []*latency.Shared, s *result.Sample) error {
 	failed, results := errorCounts{}, errorCounts{}
 	for _, c := range clients {
 		if c.err != nil {
@@ -179,11 +189,10 @@ func collect(clients []*mixClient, s *result.Sample) error {
 	s.Errors, s.Results = failed.list(), results.list()
 	for i, op := range clients[0].ops {
 		for _, c := range clients[1:] {
-			op.latency.Merge(c.ops[i].latency)
 			op.failed += c.ops[i].failed
 			op.early += c.ops[i].early
 		}
-		l := op.latency.Summary(op.Name)
+		l := latencies[i].Histogram().Summary(op.Name)
 		l.Failed, l.EndedEarly = op.failed, op.early
 		s.Latency = append(s.Latency, l)
 		s.Operations += l.Count
@@ -200,7 +209,7 @@ func collect(clients []*mixClient, s *result.Sample) error {
 func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*workload.Call) driver.Statement) error {
 	for i := range c.mix.Operations {
 		o := &c.mix.Operations[i]
-		c.ops = append(c.ops, mixOp{Operation: o, latency: latency.New()})
+		c.ops = append(c.ops, mixOp{Operation: o})
 		op := &c.ops[i]
 		for j := range o.Calls {
 			call := mixCall{MixCall: &o.Calls[j], reads: len(o.Calls[j].Columns) > 0, want: o.Calls[j].Rows, exclusive: o.Calls[j].Mutex, ends: o.Calls[j].IfEmpty != ""}

@@ -18,7 +18,7 @@ type queryClient struct {
 	conn    driver.Conn
 	stmt    driver.Stmt
 	rows    int64
-	latency *latency.Histogram // nil where there is one execution only
+	latency *latency.Recorder // nil where there is one execution only
 	err     error
 }
 
@@ -57,7 +57,8 @@ func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, 
 			err = errors.Join(err, c.conn.Close())
 		}
 	}()
-	for range q.Clients {
+	all := latency.NewShared(q.Clients, maxHistograms)
+	for i := range q.Clients {
 		conn, err := t.db.Conn(ctx)
 		if err != nil {
 			return err
@@ -68,7 +69,8 @@ func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, 
 			return fmt.Errorf("preparing the query: %w", err)
 		}
 		if int64(n)*q.Repeat > 1 {
-			c.latency = latency.New()
+			r := all.Recorder(i, q.Clients)
+			c.latency = &r
 		}
 	}
 
@@ -81,19 +83,15 @@ func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, 
 	wg.Wait()
 	w.Stop()
 
-	all := latency.New()
 	for _, c := range clients {
 		if c.err != nil {
 			return c.err
 		}
 		s.Rows += c.rows
-		if c.latency != nil {
-			all.Merge(c.latency)
-		}
 	}
 	s.Operations = int64(n) * q.Repeat * int64(q.Clients)
 	if clients[0].latency != nil {
-		s.Latency = []result.Latency{all.Summary("query")}
+		s.Latency = []result.Latency{all.Histogram().Summary("query")}
 	}
 	return nil
 }

@@ -1,0 +1,56 @@
+package latency
+
+import "sync"
+
+// Shared is a distribution that several goroutines record into at once, each by
+// its own Recorder. A histogram takes 230 KB, so that beyond a number of goroutines
+// some share one: ten thousand would take gigabytes.
+type Shared struct{ shards []shard }
+
+type shard struct {
+	mu sync.Mutex
+	h  *Histogram
+}
+
+// NewShared returns an empty one for so many goroutines, of at most so many
+// histograms.
+func NewShared(goroutines, histograms int) *Shared {
+	s := &Shared{shards: make([]shard, max(1, min(goroutines, histograms)))}
+	for i := range s.shards {
+		s.shards[i].h = New()
+	}
+	return s
+}
+
+// Recorder is for goroutine i of so many, counted from 0.
+func (s *Shared) Recorder(i, goroutines int) Recorder {
+	shard := &s.shards[i%len(s.shards)]
+	if goroutines <= len(s.shards) {
+		return Recorder{h: shard.h}
+	}
+	return Recorder{h: shard.h, mu: &shard.mu}
+}
+
+// Histogram adds up what was recorded, when no goroutine records any longer.
+func (s *Shared) Histogram() *Histogram {
+	all := New()
+	for i := range s.shards {
+		all.Merge(s.shards[i].h)
+	}
+	return all
+}
+
+// Recorder records latencies into a part of a Shared.
+type Recorder struct {
+	h  *Histogram
+	mu *sync.Mutex // nil: nobody else records into h
+}
+
+// Record adds one latency, in nanoseconds.
+func (r Recorder) Record(ns int64) {
+	if r.mu != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+	}
+	r.h.Record(ns)
+}

@@ -331,6 +331,7 @@ func TestHTTPFaults(t *testing.T) {
 	unknown := strings.Replace(strings.Replace(fixedRate, "RATE", "100_000", 1), "    expect: {returns: foo}\n", "", 1)
 	unknown = strings.Replace(strings.Replace(unknown, "count: 100", "count: 300", 1), "text or null", "int", 2)
 	unknown = strings.ReplaceAll(unknown, "{text: [0, 9], nulls: 20%}", "{int: [1, 9]}")
+	unknown = strings.Replace(unknown, "value TEXT", "value INTEGER", 1)
 	for _, c := range []struct {
 		fault, yaml string
 		status      result.Status

@@ -150,6 +150,7 @@ func reasonOf(err error, phase string) *result.Reason {
 	var f *failure
 	var e *driver.Error
 	var j *job.Error
+	var typ *driver.TypeError
 	switch {
 	case errors.As(err, &f):
 		r.Code = f.code
@@ -158,6 +159,8 @@ func reasonOf(err error, phase string) *result.Reason {
 		if errors.As(err, &e) {
 			r.Message = fmt.Sprintf("%s (%s)", err, driver.CodeName(e.Code))
 		}
+	case errors.As(err, &typ):
+		r.Code = "type"
 	case errors.As(err, &e):
 		r.Code = "sqlite"
 		r.Message = fmt.Sprintf("%s: %s", driver.CodeName(e.Code), err)

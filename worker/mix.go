@@ -96,11 +96,12 @@ type mixOp struct {
 // nearest cache holds little else, and every line of it counts.
 type mixCall struct {
 	stmt      driver.Stmt
-	batch     *driver.Batch // nil: no parameters
-	reads     bool          // has columns
-	exclusive bool          // under the mutex
-	ends      bool          // the operation, where it returns no row
-	want      int64         // rows; -1: not known
+	batch     *driver.Batch     // nil: no parameters
+	types     *driver.TypeCheck // while it is verified
+	reads     bool              // has columns
+	exclusive bool              // under the mutex
+	ends      bool              // the operation, where it returns no row
+	want      int64             // rows; -1: not known
 	*workload.MixCall
 }
 

@@ -85,7 +85,7 @@ func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, 
 
 	for _, c := range clients {
 		if c.err != nil {
-			return c.err
+			return typeError(ctx, c.conn, &q.Call, batch, n, c.err)
 		}
 		s.Rows += c.rows
 	}
@@ -128,7 +128,7 @@ func (c *queryClient) run(ctx context.Context, q *workload.Query, b *driver.Batc
 		for r := range n {
 			before := c.rows
 			if err := c.stmt.Query(ctx, b, r, count); err != nil {
-				return fmt.Errorf("execution %d of the query: %w", r, err)
+				return execution(r, n, inRow(err, c.rows-before+1))
 			}
 			if q.Rows >= 0 && c.rows-before != q.Rows {
 				return failf("rows", "execution %d of the query returned %d rows, expected %d", r, c.rows-before, q.Rows)
@@ -143,12 +143,60 @@ func (c *queryClient) run(ctx context.Context, q *workload.Query, b *driver.Batc
 	return nil
 }
 
-// verifyQuery runs every execution once more, untimed, and hashes every value
-// in order.
+// execution says in which execution of n there was an error.
+func execution(r, n int, err error) error {
+	if n > 1 {
+		return fmt.Errorf("execution %d of the query: %w", r, err)
+	}
+	return err
+}
+
+// inRow says of a value that its library could not convert in which row it was.
+func inRow(err error, row int64) error {
+	if e, ok := errors.AsType[*driver.TypeError](err); ok && e.Row == 0 {
+		e.Row = row
+	}
+	return err
+}
+
+// checkTypes has SQLite tell the class of every value that the executions of a call
+// return: one that is not of its column's type is converted by some libraries, and
+// refused by others.
+func checkTypes(ctx context.Context, on driver.Runner, c *workload.Call, b *driver.Batch, n int) (err error) {
+	check, err := driver.NewTypeCheck(ctx, on, statement(c))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, check.Close()) }()
+	for r := range n {
+		if err := check.Check(ctx, nil, b, r); err != nil {
+			return execution(r, n, err)
+		}
+	}
+	return nil
+}
+
+// typeError has SQLite itself say what is wrong where a library could not convert a
+// value: libraries do not tell all classes apart.
+func typeError(ctx context.Context, on driver.Runner, c *workload.Call, b *driver.Batch, n int, err error) error {
+	var told, found *driver.TypeError
+	if errors.As(err, &told) {
+		if checked := checkTypes(ctx, on, c, b, n); errors.As(checked, &found) {
+			return checked
+		}
+	}
+	return err
+}
+
+// verifyQuery checks the types, then runs every execution once more, untimed, and
+// hashes every value in order.
 func (t *trial) verifyQuery(ctx context.Context, p *workload.Phase) (sum string, err error) {
 	q := p.Query
 	batch, n, err := t.queryParameters(p)
 	if err != nil {
+		return "", err
+	}
+	if err := checkTypes(ctx, t.db, &q.Call, batch, n); err != nil {
 		return "", err
 	}
 	stmt, err := t.db.Prepare(ctx, verified(&q.Call))

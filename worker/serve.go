@@ -81,6 +81,26 @@ func (t *trial) order(ctx context.Context, want string) error {
 	}
 }
 
+// typedRequests is how many requests of an http phase have the types of their answers
+// checked before they come.
+const typedRequests = 1000
+
+// checkRequests checks the types of the answers to the first requests.
+func (t *trial) checkRequests(ctx context.Context, p *workload.Phase) error {
+	h, n := p.HTTP, typedRequests
+	if h.Count > 0 {
+		n = int(min(h.Count, typedRequests))
+	}
+	if len(h.Parameters) == 0 {
+		return checkTypes(ctx, t.db, &h.Call, nil, 1)
+	}
+	b := &driver.Batch{PerExec: 1}
+	if err := t.gen.FillParameters(b, p.Name, h.Parameters, "", 0, 1, n); err != nil {
+		return &failure{"plan", err}
+	}
+	return checkTypes(ctx, t.db, &h.Call, b, n)
+}
+
 // http serves one phase: from the order to begin until the order to stop what
 // the server uses is measured. What the clients meet with, they measure.
 func (t *trial) http(ctx context.Context, p *workload.Phase, s *result.Sample, w *Stopwatch) (err error) {
@@ -91,6 +111,9 @@ func (t *trial) http(ctx context.Context, p *workload.Phase, s *result.Sample, w
 			return fmt.Errorf("preparing: %w", err)
 		}
 		defer func() { err = errors.Join(err, stmt.Close()) }()
+		if err := t.checkRequests(ctx, p); err != nil {
+			return err
+		}
 	}
 	own := context.WithoutCancel(ctx)
 	if p.Context == "cancellable" {

@@ -46,6 +46,11 @@ func (t *trial) verifyMix(ctx context.Context, p *workload.Phase) (sum string, e
 		}
 		defer func() { err = errors.Join(err, save.close()) }()
 	}
+	closeChecks, err := c.checkTypes(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, closeChecks()) }()
 	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return "", err
@@ -59,6 +64,32 @@ func (t *trial) verifyMix(ctx context.Context, p *workload.Phase) (sum string, e
 		op.row++
 	}
 	return h.Sum(), nil
+}
+
+// checkTypes has the types of what the operations return checked as they are verified,
+// until done is called.
+func (c *mixClient) checkTypes(ctx context.Context) (done func() error, err error) {
+	var checks []*driver.TypeCheck
+	done = func() error {
+		var errs []error
+		for _, t := range checks {
+			errs = append(errs, t.Close())
+		}
+		return errors.Join(errs...)
+	}
+	for i := range c.ops {
+		for j := range c.ops[i].calls {
+			call := &c.ops[i].calls[j]
+			if !call.reads {
+				continue
+			}
+			if call.types, err = driver.NewTypeCheck(ctx, c.runner, statement(&call.Call)); err != nil {
+				return nil, errors.Join(err, done())
+			}
+			checks = append(checks, call.types)
+		}
+	}
+	return done, nil
 }
 
 // tells reports whether there is anything to verify of an operation: rows, or
@@ -129,6 +160,9 @@ func (c *mixCall) verify(ctx context.Context, tx driver.Tx, r int, h *workload.H
 	}
 	if !c.reads {
 		return 0, stmt.Exec(ctx, c.batch, r, r+1)
+	}
+	if err := c.types.Check(ctx, tx, c.batch, r); err != nil {
+		return 0, err
 	}
 	err = stmt.Query(ctx, c.batch, r, func(row driver.Row) error {
 		rows++

@@ -12,7 +12,6 @@ package native
 import "C"
 
 import (
-	"fmt"
 	"math"
 	"time"
 	"unsafe"
@@ -167,7 +166,7 @@ func (s *stmt) visitLarge(visit func(driver.Row) error) error {
 
 func null(cell *driver.Cell, i int, t driver.ColumnType) error {
 	if !t.Nullable {
-		return fmt.Errorf("column %d is NULL, but is declared %v", i, t)
+		return &driver.TypeError{Column: i + 1, Declared: t, Got: "null"}
 	}
 	*cell = driver.Cell{Null: true}
 	return nil

@@ -461,7 +461,36 @@ def decoder(types):
             convert.append(lambda v: None if v is None else EPOCH + v * MILLISECOND)
         else:
             convert.append(lambda v: v)
-    return lambda row: [f(v) for f, v in zip(convert, row)]
+
+    def decode(row):
+        try:
+            return [f(v) for f, v in zip(convert, row)]
+        except (OverflowError, TypeError):
+            check_types(types, row)
+            raise
+
+    return decode
+
+
+CLASSES = {type(None): "null", int: "integer", float: "real", str: "text", bytes: "blob"}
+WORDS = {"integer": "int"}  # of the workload language, where it has another
+
+
+def check_types(types, row, number=None):
+    """Refuses a value whose class in SQLite is not one that its column's type is for."""
+    for i, (v, t) in enumerate(zip(row, types)):
+        got, kind = CLASSES[type(v)], t.rstrip("?")
+        wanted = {"real": ("real", "integer"), "text": ("text",), "blob": ("blob",)}.get(kind, ("integer",))
+        if got in wanted or got == "null" and t.endswith("?"):
+            continue
+        declared = kind + " or null" if t.endswith("?") else kind
+        instead = kind + " or null" if got == "null" else WORDS.get(got, got)
+        where = f" in row {number}" if number else ""
+        raise Failure(
+            "type",
+            f"column {i + 1} is declared {declared} and holds {got.upper()}{where}: "
+            f"declare it {instead}, or convert it in the SQL",
+        )
 
 
 def checksum_row(h, row, types):
@@ -910,8 +939,9 @@ class Trial:
         types = q["columns"]
         decode = decoder(types) or (lambda row: row)
         for values in self.executions(p):
-            for row in self.conns[0].execute(q["sql"], values):
+            for n, row in enumerate(self.conns[0].execute(q["sql"], values), 1):
                 check_columns(q, row)
+                check_types(types, row, n)
                 checksum_row(h, decode(row), types)
         return h.hexdigest()
 
@@ -1010,9 +1040,10 @@ class Trial:
             types, n = call.get("columns"), 0
             for row in conn.execute(call["sql"], values).fetchall():
                 if types:
-                    check_columns(call, row)
-                    checksum_row(h, (decoder(types) or list)(row), types)
                     n += 1
+                    check_columns(call, row)
+                    check_types(types, row, n)
+                    checksum_row(h, (decoder(types) or list)(row), types)
             if not n and call.get("if_empty"):
                 return call
             check_rows(call, n)

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +36,8 @@ func valueChecks() []Check {
 		{Name: "values/NULL", Test: nulls},
 		{Name: "values/a row's cells are its own", Test: reusedCells},
 		{Name: "values/texts outlive the visit", Test: textsOutlive},
+		{Name: "values/of another class than declared", Test: otherClass},
+		{Name: "values/an integer is a real number", Test: integerAsReal},
 	}
 }
 
@@ -209,5 +213,81 @@ func textsOutlive(ctx context.Context, d driver.Driver, dir string) error {
 			list[i] = []any{fmt.Sprintf("text of row %d", i)}
 		}
 		return diff(got, list)
+	})
+}
+
+// otherClass reads values of each class as each type. The check of types must find
+// what is of another class than is declared, and say where. The query itself either
+// says so too or converts; nothing else may go wrong.
+func otherClass(ctx context.Context, d driver.Driver, dir string) error {
+	literals := map[string]string{"integer": "7", "real": "1.5", "text": "'abc'", "blob": "x'00ff'", "null": "NULL"}
+	return with(ctx, d, dir, nil, "", func(x *db) error {
+		var errs []error
+		for t := driver.Int; t <= driver.Time; t++ {
+			for _, nullable := range []bool{false, true} {
+				column := driver.ColumnType{Type: t, Nullable: nullable}
+				right := literals[column.Classes()[0]]
+				for _, class := range slices.Sorted(maps.Keys(literals)) {
+					sql := fmt.Sprintf("SELECT 1, %s UNION ALL SELECT ?, %s -- a comment", right, literals[class])
+					err := readOther(ctx, x, sql, class, driver.ColumnType{Type: driver.Int}, column)
+					if err != nil {
+						errs = append(errs, fmt.Errorf("%s declared %v: %w", literals[class], column, err))
+					}
+				}
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// readOther checks and reads a result whose second row has a value of a class in its
+// second column.
+func readOther(ctx context.Context, x *db, sql, class string, columns ...driver.ColumnType) (err error) {
+	st := driver.Statement{SQL: sql, Params: []driver.Type{driver.Int}, Columns: columns}
+	b := batch(st.Params, []any{int64(2)})
+	check, err := driver.NewTypeCheck(ctx, x, st)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, check.Close()) }()
+	var want error
+	if !slices.Contains(columns[1].Classes(), class) {
+		want = &driver.TypeError{Row: 2, Column: 2, Declared: columns[1], Got: class}
+	}
+	found := check.Check(ctx, nil, b, 0)
+	if fmt.Sprint(found) != fmt.Sprint(want) {
+		return fmt.Errorf("the check of types found %v, want %v", found, want)
+	}
+	if want == nil {
+		_, err := query(ctx, x, st, b, 0)
+		return err
+	}
+	s, err := x.Prepare(ctx, st)
+	if err == nil {
+		err = errors.Join(s.Query(ctx, b, 0, func(driver.Row) error { return nil }), s.Close())
+	}
+	var e *driver.TypeError
+	if err != nil && !errors.As(err, &e) {
+		return fmt.Errorf("the query returned %w, want the value converted, or a *driver.TypeError", err)
+	}
+	if e != nil && e.Column != 2 {
+		return fmt.Errorf("the query says %w, want column 2", err)
+	}
+	return nil
+}
+
+// integerAsReal reads integers as reals, which lose nothing: the sum of no rows is one.
+func integerAsReal(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, "", func(x *db) error {
+		for _, nullable := range []bool{false, true} {
+			got, err := rows(ctx, x, "SELECT total(1) UNION ALL SELECT 0 UNION ALL SELECT -7", driver.ColumnType{Type: driver.Real, Nullable: nullable})
+			if err != nil {
+				return err
+			}
+			if err := diff(got, [][]any{{1.0}, {0.0}, {-7.0}}); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

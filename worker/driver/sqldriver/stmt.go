@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -214,13 +215,50 @@ func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, start
 	}
 	for rows.Next() {
 		if err := rows.Scan(sc.dest...); err != nil {
-			return s.lib.wrap(err)
+			return s.scanError(rows, err)
 		}
 		if err := visit(sc.row); err != nil {
 			return err
 		}
 	}
 	return s.lib.wrap(rows.Err())
+}
+
+// scanError is what kept a row from being scanned: a value of another class than is
+// declared, if there is one.
+func (s *stmt) scanError(rows *sql.Rows, err error) error {
+	values := make([]any, len(s.Columns))
+	dest := make([]any, len(values))
+	for i := range values {
+		dest[i] = &values[i]
+	}
+	if rows.Scan(dest...) != nil {
+		return s.lib.wrap(err)
+	}
+	for i, v := range values {
+		if got := class(v); got != "" && !slices.Contains(s.Columns[i].Classes(), got) {
+			return &contract.TypeError{Column: i + 1, Declared: s.Columns[i], Got: got}
+		}
+	}
+	return s.lib.wrap(err)
+}
+
+// class is the class that SQLite has of a library's value, as typeof has it; "" where
+// it cannot be told.
+func class(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case int64, bool:
+		return "integer"
+	case float64:
+		return "real"
+	case string:
+		return "text"
+	case []byte:
+		return "blob"
+	}
+	return ""
 }
 
 func (s *stmt) Close() error {

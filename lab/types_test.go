@@ -1,0 +1,59 @@
+package lab_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// A value of another class than is declared is the same error with every worker, though
+// some libraries would convert it.
+func TestTypesOfResults(t *testing.T) {
+	t.Parallel()
+	const head = `
+name: typed
+schema: CREATE TABLE t(id INTEGER PRIMARY KEY, v); INSERT INTO t VALUES (1, 'a'), (2, 7), (3, NULL), (4, 1.5)
+phases:
+`
+	for _, test := range []struct{ name, phase, want string }{
+		{"an integer as text", "{name: p, query: SELECT v FROM t WHERE id < 3 ORDER BY id, columns: text}",
+			"column 1 is declared text and holds INTEGER in row 2: declare it int, or convert it in the SQL"},
+		{"a text as an integer", "{name: p, query: \"SELECT id, v FROM t WHERE id < 3 ORDER BY id\", columns: [int, int]}",
+			"column 2 is declared int and holds TEXT in row 1: declare it text, or convert it in the SQL"},
+		{"NULL", "{name: p, query: SELECT v FROM t WHERE id = 3, columns: text}",
+			"column 1 is declared text and holds NULL in row 1: declare it text or null, or convert it in the SQL"},
+		{"a real as an integer", "{name: p, query: SELECT v FROM t WHERE id > 2 ORDER BY id, columns: int or null}",
+			"column 1 is declared int or null and holds REAL in row 2: declare it real, or convert it in the SQL"},
+		{"an integer as a real", "{name: p, query: \"SELECT v FROM t WHERE id IN (2, 4)\", columns: real}", ""},
+		{"a mix", "{name: p, count: 20, mix: [{name: a, sql: SELECT v FROM t WHERE id = 2, columns: text}]}",
+			"column 1 is declared text and holds INTEGER in row 1: declare it int"},
+		{"a mix that returns what it writes", `{name: p, count: 20, mix: [{name: a, sql: "INSERT INTO t(v) VALUES (1) RETURNING v", columns: int}]}`, ""},
+		{"a PRAGMA", "{name: p, query: PRAGMA journal_mode, columns: text}", ""},
+		{"requests", "{name: p, count: 20, http: SELECT v FROM t WHERE id = 2, columns: {v: text}}",
+			"column 1 is declared text and holds INTEGER in row 1: declare it int"},
+	} {
+		for name, executable := range realWorkers(t) {
+			if name == "python" && test.name == "requests" {
+				continue // which it does not serve
+			}
+			t.Run(test.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				got := trialOf(t, casesOf(t, executable, 7, nil, nil, parse(t, head+"  - "+test.phase+"\n"))[0])
+				if test.want == "" {
+					if got.Status != result.OK {
+						t.Errorf("%s: %+v", got.Status, got.Reason)
+					}
+					return
+				}
+				if got.Status != result.Failed || got.Reason.Code != "type" || got.Reason.Phase != "p" {
+					t.Fatalf("%s: %+v", got.Status, got.Reason)
+				}
+				message := strings.TrimPrefix(got.Reason.Message, "verifying operation a: ")
+				if !strings.HasPrefix(message, test.want) {
+					t.Errorf("%s, want %s", got.Reason.Message, test.want)
+				}
+			})
+		}
+	}
+}

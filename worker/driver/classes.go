@@ -1,0 +1,218 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// TypeError is a value whose class in SQLite is not one that its column's declared
+// type is for. Libraries convert it, each in its own way, or refuse to.
+type TypeError struct {
+	Row      int64 // of the result, from 1; 0: not known
+	Column   int   // from 1
+	Declared ColumnType
+	Got      string // as SQLite's typeof has it: null, integer, real, text or blob
+}
+
+func (e *TypeError) Error() string {
+	declared := e.Declared.Type.String()
+	if e.Declared.Nullable {
+		declared += " or null"
+	}
+	got, instead := strings.ToUpper(e.Got), declared
+	switch e.Got {
+	case "null":
+		instead += " or null"
+	case "integer":
+		instead = Int.String()
+	default:
+		instead = e.Got
+	}
+	where := ""
+	if e.Row > 0 {
+		where = fmt.Sprintf(" in row %d", e.Row)
+	}
+	return fmt.Sprintf("column %d is declared %s and holds %s%s: declare it %s, or convert it in the SQL", e.Column, declared, got, where, instead)
+}
+
+// Classes lists the classes in SQLite that a value of the type may have: an integer
+// is a real number too, as in the sum of no rows.
+func (c ColumnType) Classes() []string {
+	var list []string
+	switch c.Type {
+	case Real:
+		list = []string{"real", "integer"}
+	case Text, Blob:
+		list = []string{c.Type.String()}
+	default:
+		list = []string{"integer"}
+	}
+	if c.Nullable {
+		list = append(list, "null")
+	}
+	return list
+}
+
+// TypeCheck has SQLite itself look at the class of each value that a query returns,
+// which libraries do not tell, or not all.
+type TypeCheck struct {
+	runner Runner
+	st     Statement
+	parts  []typePart
+}
+
+// typePart is some of a query's columns: as many as one expression can be of.
+type typePart struct {
+	first int // column, from 0
+	stmt  Stmt
+}
+
+const typePartColumns = 100
+
+// NewTypeCheck prepares the check of a query. There is none of what is no SELECT, and
+// cannot be asked within another query: then Check finds nothing.
+func NewTypeCheck(ctx context.Context, r Runner, st Statement) (*TypeCheck, error) {
+	c := &TypeCheck{runner: r, st: st}
+	if !selects(st.SQL) {
+		return c, nil
+	}
+	for first := 0; first < len(st.Columns); first += typePartColumns {
+		last := min(first+typePartColumns, len(st.Columns))
+		var bad []string
+		for i := first; i < last; i++ {
+			bad = append(bad, fmt.Sprintf("typeof(c%d) NOT IN ('%s')", i+1, strings.Join(st.Columns[i].Classes(), "','")))
+		}
+		s, err := r.Prepare(ctx, c.classes(first, last, " WHERE "+strings.Join(bad, " OR ")+" LIMIT 1"))
+		if unasked(err) {
+			return c, c.Close()
+		} else if err != nil {
+			return nil, errors.Join(fmt.Errorf("asking for the classes of the result: %w", err), c.Close())
+		}
+		c.parts = append(c.parts, typePart{first, s})
+	}
+	return c, nil
+}
+
+// classes is the query for the classes of the columns first ≤ i < last.
+func (c *TypeCheck) classes(first, last int, where string) Statement {
+	var names, list []string
+	for i := range c.st.Columns {
+		names = append(names, fmt.Sprint("c", i+1))
+	}
+	for _, n := range names[first:last] {
+		list = append(list, "typeof("+n+")")
+	}
+	return Statement{
+		SQL: "WITH sqlite3perf_result(" + strings.Join(names, ",") + ") AS (\n" + c.st.SQL + "\n) SELECT " +
+			strings.Join(list, ",") + " FROM sqlite3perf_result" + where,
+		Params:  c.st.Params,
+		Columns: slices.Repeat([]ColumnType{{Type: Text}}, last-first),
+	}
+}
+
+// Check looks at the result of the query with row r of b, within tx unless that is
+// nil. Its error is a [*TypeError] where a value's class is not one of its type's.
+func (c *TypeCheck) Check(ctx context.Context, tx Tx, b *Batch, r int) error {
+	for i := 0; i < len(c.parts); i++ {
+		p := c.parts[i]
+		var found *TypeError
+		err := queryIn(ctx, tx, p.stmt, b, r, func(row Row) error {
+			found = c.mismatch(p.first, row)
+			return nil
+		})
+		if unasked(err) {
+			return c.Close()
+		} else if err != nil {
+			return fmt.Errorf("asking for the classes of the result: %w", err)
+		}
+		if found != nil {
+			c.find(ctx, tx, p.first, found, b, r)
+			return found
+		}
+	}
+	return nil
+}
+
+// mismatch is the first of a row's classes that is not one of its column's type; first
+// is the column that they begin with.
+func (c *TypeCheck) mismatch(first int, row Row) *TypeError {
+	for i := range row {
+		t := c.st.Columns[first+i]
+		if !slices.Contains(t.Classes(), row[i].Text) {
+			return &TypeError{Column: first + i + 1, Declared: t, Got: row[i].Text}
+		}
+	}
+	return nil
+}
+
+// find fills in which row of the result it is that was found. If that fails it is not
+// known.
+func (c *TypeCheck) find(ctx context.Context, tx Tx, first int, e *TypeError, b *Batch, r int) {
+	s, err := c.runner.Prepare(ctx, c.classes(first, min(first+typePartColumns, len(c.st.Columns)), ""))
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	row, found := int64(0), false
+	_ = queryIn(ctx, tx, s, b, r, func(classes Row) error {
+		if row++; !found {
+			if m := c.mismatch(first, classes); m != nil {
+				found = true
+				m.Row = row
+				*e = *m
+			}
+		}
+		return nil
+	})
+}
+
+// Close gives up what was prepared.
+func (c *TypeCheck) Close() error {
+	var errs []error
+	for _, p := range c.parts {
+		errs = append(errs, p.stmt.Close())
+	}
+	c.parts = nil
+	return errors.Join(errs...)
+}
+
+func queryIn(ctx context.Context, tx Tx, s Stmt, b *Batch, r int, visit func(Row) error) error {
+	if tx != nil {
+		var err error
+		if s, err = tx.Stmt(ctx, s); err != nil {
+			return err
+		}
+	}
+	return s.Query(ctx, b, r, visit)
+}
+
+// unasked reports whether a query cannot be asked within another, as one that writes.
+func unasked(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Primary() == CodeError
+}
+
+// selects reports whether SQL begins as a SELECT does.
+func selects(sql string) bool {
+	for {
+		sql = strings.TrimLeft(sql, " \t\r\n\f;")
+		var end string
+		switch {
+		case strings.HasPrefix(sql, "--"):
+			end = "\n"
+		case strings.HasPrefix(sql, "/*"):
+			end = "*/"
+		default:
+			word := strings.ToUpper(sql[:len(sql)-len(strings.TrimLeft(strings.ToUpper(sql), "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))])
+			return word == "SELECT" || word == "WITH" || word == "VALUES"
+		}
+		_, rest, found := strings.Cut(sql, end)
+		if !found {
+			return false
+		}
+		sql = rest
+	}
+}

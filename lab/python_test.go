@@ -235,6 +235,22 @@ func TestPythonWorkerKinds(t *testing.T) {
 // engine runs the same trial with the engine in Go, over the SQLite of the store.
 func engine(t *testing.T, c *lab.Case, seed uint64) []*worker.Sample {
 	t.Helper()
+	samples, failed := engineTrial(t, c, seed)
+	if failed != nil {
+		t.Fatalf("the engine failed: %+v", failed)
+	}
+	return samples
+}
+
+// engineReason is why that trial fails.
+func engineReason(t *testing.T, c *lab.Case) *result.Reason {
+	t.Helper()
+	_, failed := engineTrial(t, c, 1)
+	return failed
+}
+
+func engineTrial(t *testing.T, c *lab.Case, seed uint64) (samples []*worker.Sample, failed *result.Reason) {
+	t.Helper()
 	d := storesSQLite()
 	r, w := io.Pipe()
 	defer func() { _ = w.Close() }()
@@ -248,20 +264,19 @@ func engine(t *testing.T, c *lab.Case, seed uint64) []*worker.Sample {
 	if err := worker.Serve(t.Context(), d, r, &out); err != nil {
 		t.Fatal(err)
 	}
-	var samples []*worker.Sample
 	for dec := json.NewDecoder(&out); dec.More(); {
 		var a worker.Response
 		if err := dec.Decode(&a); err != nil {
 			t.Fatal(err)
 		}
 		if a.Type == worker.TypeFailed {
-			t.Fatalf("the engine failed: %+v", a.Reason)
+			return nil, a.Reason
 		}
 		if a.Sample != nil {
 			samples = append(samples, a.Sample)
 		}
 	}
-	return samples
+	return samples, nil
 }
 
 // bookings has operations with each of the ways to end.

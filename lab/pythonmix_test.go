@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker"
@@ -88,6 +89,38 @@ func TestPythonMixCount(t *testing.T) {
 	}
 	if s.Operations != 4001 || failed == 0 || s.Failed != failed {
 		t.Errorf("%d operations, %d failed, %d errors", s.Operations, s.Failed, failed)
+	}
+}
+
+// An error that no operation declares ends the trial, and says how to declare it;
+// one that rolls back more than its statement cannot be a result. The worker in Go
+// says the same.
+func TestPythonMixUndeclared(t *testing.T) {
+	text := `name: taken
+about: A name is taken.
+schema: CREATE TABLE guests (name TEXT UNIQUE)
+phases:
+  - name: mix
+    mix: [{name: sign up, sql: INSERT HOW INTO guests VALUES (1), results: CODE}]
+    count: 10
+`
+	for _, c := range []struct{ how, code, want string }{
+		{"OR ABORT", "SQLITE_CONSTRAINT_CHECK", "(an operation that may end so declares it: results: [SQLITE_CONSTRAINT_UNIQUE])"},
+		{"OR ROLLBACK", "SQLITE_CONSTRAINT_UNIQUE", "a statement has rolled back more than itself, as OR ROLLBACK and RAISE(ROLLBACK) do: write OR ABORT or RAISE(ABORT)"},
+	} {
+		w := parse(t, strings.NewReplacer("HOW", c.how, "CODE", c.code).Replace(text))
+		python := casesOf(t, pythonWorker(t), 1, nil, nil, w)[0]
+		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
+		got, err := p.Trial(t.Context(), python, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Reason == nil || got.Reason.Code != "sqlite" || !strings.Contains(got.Reason.Message, c.want) {
+			t.Errorf("%s: Python: %+v, want %s", c.how, got.Reason, c.want)
+		}
+		if r := engineReason(t, python); r == nil || r.Code != "sqlite" || !strings.Contains(r.Message, c.want) {
+			t.Errorf("%s: Go: %+v, want %s", c.how, r, c.want)
+		}
 	}
 }
 

@@ -98,10 +98,10 @@ func tells(o workload.Operation) bool {
 	return len(o.Results) > 0 || slices.ContainsFunc(o.Calls, func(c workload.MixCall) bool { return len(c.Columns) > 0 })
 }
 
-// undone reports whether an operation may end with its transaction rolled back.
+// undone reports whether an operation needs a savepoint: it may end with its
+// transaction rolled back, or an error may roll back more than its statement.
 func undone(op mixOp) bool {
-	return op.Transaction && (len(op.Results) > 0 ||
-		slices.ContainsFunc(op.calls, func(c mixCall) bool { return c.IfEmpty == workload.EmptyRollback }))
+	return len(op.Results) > 0 || slices.ContainsFunc(op.calls, func(c mixCall) bool { return c.IfEmpty == workload.EmptyRollback })
 }
 
 // verify runs an operation within the transaction tx of all of them. What a
@@ -119,7 +119,7 @@ func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, o
 	switch {
 	case errors.As(err, &e) && op.IsResult(e.Code, c.primaryOnly):
 		h.Result(e.Code)
-		back = true
+		back = op.Transaction
 	case err != nil:
 		return undeclared(err)
 	case last != nil:
@@ -130,11 +130,17 @@ func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, o
 		return nil
 	}
 	if back {
-		if err := save.run(ctx, tx, save.back); err != nil {
-			return err
-		}
+		err = save.run(ctx, tx, save.back)
+	} else {
+		err = nil
 	}
-	return save.run(ctx, tx, save.end)
+	if err == nil {
+		err = save.run(ctx, tx, save.end)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: a statement has rolled back more than itself, as OR ROLLBACK and RAISE(ROLLBACK) do: write OR ABORT or RAISE(ABORT)", err)
+	}
+	return err
 }
 
 // verify runs the statements of an operation and hashes what they return. It

@@ -1013,8 +1013,7 @@ class Trial:
 
     def verify_operation(self, conn, op, parameters, h):
         """Runs an operation; what its own transaction would roll back, to a savepoint."""
-        may_roll_back = op.get("results") or any(call.get("if_empty") == "rollback" for call in op["calls"])
-        within = op.get("transaction") and may_roll_back
+        within = op.get("results") or any(call.get("if_empty") == "rollback" for call in op["calls"])
         if within:
             conn.execute("SAVEPOINT sqlite3perf")
         back = False
@@ -1024,15 +1023,19 @@ class Trial:
             if not is_result(op, e):
                 raise undeclared(op, e) from e
             h.update(b"E" + struct.pack("<q", e.sqlite_errorcode & 0xFF))
-            back = True
+            back = op.get("transaction", False)
         else:
             if last:
                 h.update(b"S")
                 back = last["if_empty"] == "rollback"
-        if within:
-            if back:
-                conn.execute("ROLLBACK TO sqlite3perf")
-            conn.execute("RELEASE sqlite3perf")
+        if not within:
+            return
+        if not conn.in_transaction:
+            raise Failure("sqlite", f"operation {op['name']}: a statement has rolled back more than itself, as OR ROLLBACK "
+                          "and RAISE(ROLLBACK) do: write OR ABORT or RAISE(ABORT)")
+        if back:
+            conn.execute("ROLLBACK TO sqlite3perf")
+        conn.execute("RELEASE sqlite3perf")
 
     def verify_calls(self, conn, op, parameters, h):
         """Hashes what the calls return; the result is the one that ended the operation, if any."""

@@ -34,8 +34,10 @@ func (c *Case) planned() *Case {
 // bench does the job of a case on the database that its plan has left.
 func (s *session) bench(ctx context.Context, c *Case, path string) {
 	s.want, s.phase = c, BenchPhases[len(BenchPhases)-1]
-	limited, cancel := context.WithTimeout(ctx, s.limit)
+	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
+	limit := newAlarm(s.limit, cancel)
+	defer func() { s.stopped += limit.stop() }()
 	r, err := RunJob(limited, c.Worker, JobRequest{
 		Job: job.Job{Bench: c.bench}, Path: path, Settings: c.Settings, Seed: s.seed, Args: c.Ref.Args(),
 	}, nil)

@@ -84,10 +84,10 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	if errors.As(err, &told) && told.Reason.Code == "protocol" {
 		cancel() // it need not go on
 	}
-	exit := time.AfterFunc(exitGrace, cancel)
+	exit := newAlarm(exitGrace, cancel)
 	go func() { _, _ = io.Copy(io.Discard, stdout) }()
 	werr := cmd.Wait()
-	exit.Stop()
+	exit.stop()
 	endGroup(cmd.Process.Pid)
 	endMarked(id)
 	switch {

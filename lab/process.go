@@ -53,13 +53,39 @@ func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	return p.trial(ctx, c, seed)
 }
 
+// WarningStopped is the code of the warning that a trial was discarded because
+// sqlite3perf had been stopped in it, and done again.
+const WarningStopped = "stopped"
+
+// mostDiscarded is how many trials in a row are discarded: a machine that is so
+// overloaded that it looks stopped must not keep a run from going on.
+const mostDiscarded = 5
+
+// trial runs one trial, and again if this process was stopped meanwhile.
 func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
+	var warnings []result.Warning
+	for {
+		t, stopped, err := p.once(ctx, c, seed)
+		if err != nil {
+			return nil, err
+		}
+		if stopped == 0 || len(warnings) == mostDiscarded {
+			t.Warnings = append(warnings, t.Warnings...)
+			return t, nil
+		}
+		warnings = append(warnings, result.Warning{Code: WarningStopped, Case: c.ID,
+			Message: fmt.Sprintf("sqlite3perf was stopped for %v in a trial of %s, which was discarded and done again", stopped.Round(100*time.Millisecond), c.Driver)})
+	}
+}
+
+// once runs one trial, and says how long this process was stopped meanwhile.
+func (p *Processes) once(ctx context.Context, c *Case, seed uint64) (_ *result.Trial, stopped time.Duration, _ error) {
 	dir, err := filepath.Abs(p.Dir) // which a worker is started in
 	if err == nil {
 		dir, err = os.MkdirTemp(dir, "trial-")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making a directory for the database: %w", err)
+		return nil, 0, fmt.Errorf("making a directory for the database: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
@@ -81,9 +107,9 @@ func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	}
 	t.TookNS = int64(time.Since(begin))
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return t, nil
+	return t, s.stopped, nil
 }
 
 // session is one worker process and what it has said so far.
@@ -94,6 +120,8 @@ type session struct {
 	phase string // under way
 	next  int    // of the plan's phases
 	done  bool
+
+	stopped time.Duration // in which this process did not run
 
 	inForce driver.Settings // as the first connection was last read back
 
@@ -126,8 +154,8 @@ func (s *session) fail(status result.Status, code, format string, args ...any) {
 func (s *session) run(ctx context.Context, dir string, req worker.Request) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	limit := time.AfterFunc(s.limit, func() { cancel(errTimeout) })
-	defer limit.Stop()
+	limit := newAlarm(s.limit, func() { cancel(errTimeout) })
+	defer func() { s.stopped += limit.stop() }()
 
 	cmd := exec.CommandContext(ctx, s.want.Worker, s.want.Ref.Args()...)
 	cmd.Dir = dir
@@ -160,7 +188,7 @@ func (s *session) run(ctx context.Context, dir string, req worker.Request) {
 		cancel(err)
 	}
 	if s.done {
-		limit.Reset(exitGrace)
+		limit.reset(exitGrace)
 	}
 	// What it still says is not waited for: a child that it left behind may
 	// hold the other end.
@@ -511,8 +539,11 @@ func describe(ctx context.Context, executable string, args []string, stderr io.W
 	if err != nil {
 		return a, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, describeLimit, fmt.Errorf("no answer within %v", describeLimit))
+	ctx, end := context.WithCancelCause(ctx)
+	cancel := func() { end(nil) }
 	defer cancel()
+	limit := newAlarm(describeLimit, func() { end(fmt.Errorf("no answer within %v", describeLimit)) })
+	defer limit.stop()
 	answered := false
 	var misunderstood error
 	c := Conversation{Executable: executable, Args: args, Hear: func(line []byte) bool {

@@ -191,6 +191,11 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 			return "", err
 		}
 		t.Round = round
+		for i := range t.Warnings {
+			if t.Warnings[i].Code == WarningStopped {
+				t.Warnings[i].Round = round
+			}
+		}
 		if err := l.record(ctx, t); err != nil {
 			return "", err
 		}

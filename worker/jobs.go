@@ -55,7 +55,7 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 		if c := req.Job.Concurrent; c != nil && c.KeepOpen && err == nil {
 			return
 		}
-		if cerr := db.DB.Close(); err == nil && cerr != nil {
+		if cerr := closePatiently(ctx, db.DB); err == nil && cerr != nil {
 			err = failf("close", "closing the database: %w", cerr)
 		}
 		if absent && err != nil && (!began || refused(err)) && blank(req.Path) {
@@ -87,6 +87,28 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 	})
 	return res, errors.Join(err, unsent)
 }
+
+// closePatiently closes a database; if the job is to stop it does not wait long for
+// that: SQLite takes half a minute for 20,000 connections. The end of the process
+// closes them too, and what is left in a WAL is safe there.
+func closePatiently(ctx context.Context, db driver.DB) error {
+	closed := make(chan error, 1)
+	go func() { closed <- db.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(closeGrace):
+		return nil
+	}
+}
+
+// closeGrace is how long a database may take to close when the job is to stop.
+const closeGrace = 3 * time.Second
 
 // refused reports whether a job has found that it cannot be done as it was asked.
 func refused(err error) bool {

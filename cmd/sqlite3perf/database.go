@@ -211,6 +211,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 	var told *lab.JobError
 	switch {
 	case err == nil:
+		res.Interrupted = res.Interrupted || interrupted(stop) // at the last moment too
 		return res, nil
 	case interrupted(stop) && ctx.Err() != nil:
 		return nil, statusError(exitInterrupted)

@@ -25,6 +25,7 @@ import (
 
 func init() {
 	workers["leaves"] = func() { worker.Main(&leaving{honest()}) }
+	workers["lingers"] = func() { worker.Main(&lingering{honest()}) }
 }
 
 // leaving starts a process in a session of its own, which it does not end.
@@ -37,6 +38,21 @@ func (d *leaving) Open(ctx context.Context, path string, s driver.Settings) (dri
 		return nil, err
 	}
 	return d.Driver.Open(ctx, path, s)
+}
+
+// lingering takes for ever to close a database, as one with very many connections.
+type lingering struct{ driver.Driver }
+
+func (d *lingering) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	db, err := d.Driver.Open(ctx, path, s)
+	return lingeringDB{db}, err
+}
+
+type lingeringDB struct{ driver.DB }
+
+func (lingeringDB) Close() error {
+	time.Sleep(time.Hour)
+	return nil
 }
 
 // times is how often something is tried: few times, or as often as
@@ -346,5 +362,63 @@ phases:
 	}
 	if r := p.last().Run; len(r.Trials) != 6 || r.Rounds != 6 || r.Stopped != lab.StoppedRounds {
 		t.Errorf("%d trials in %d rounds, stopped %q", len(r.Trials), r.Rounds, r.Stopped)
+	}
+}
+
+// A database that takes for ever to close does not keep Ctrl-C from being heard.
+func TestInterruptedWhileClosing(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, said := range []string{"1s  reads", "2s  reads"} {
+		out := p.interrupted(said, "concurrent", "--driver", "./lingers", "--db", "a.db?_busy_timeout=60000", "-r", "1", "-w", "1", "-d", "2s")
+		if !strings.Contains(out, "readers") {
+			t.Errorf("it printed:\n%s", out)
+		}
+	}
+}
+
+// A lab that was stopped and continued blames no worker for the time: the trial is
+// done again, and that is said.
+func TestStoppedAndContinued(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write("slow.yaml", `name: slow
+about: a phase that lasts
+phases:
+  - name: wait
+    script: |
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 500000) SELECT sum(i) FROM n;
+`, 0o644)
+	const limit = 10 * time.Second
+	s := p.start("run", "--drivers", "./good", "--workloads", "./slow.yaml", "--rounds", "6", "--trial-limit", limit.String())
+	for range 60000 {
+		if p.stored() == 2 && len(p.workerPIDs()) > 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.signal(syscall.SIGSTOP)
+	time.Sleep(limit + time.Second) // longer than a trial may take
+	s.signal(syscall.SIGCONT)
+	if code := s.wait(); code != exitOK || !strings.Contains(s.said.String(), "which was discarded and done again") {
+		t.Errorf("exit status %d\n%s", code, s.said.String())
+	}
+	if out := strings.Join(strings.Fields(s.stdout.String()), " "); !strings.Contains(out, "which was discarded and done again") {
+		t.Errorf("the report does not say it:\n%s", out)
+	}
+	r := p.last().Run
+	stopped := 0
+	for _, tr := range r.Trials {
+		for _, w := range tr.Warnings {
+			if w.Code == lab.WarningStopped && w.Round == tr.Round && tr.Order == 3 {
+				stopped++
+			}
+		}
+		if tr.Status != result.OK {
+			t.Errorf("trial %d: %+v", tr.Order, tr.Reason)
+		}
+	}
+	if len(r.Trials) != 6 || stopped != 1 {
+		t.Errorf("%d trials, %d of them done again", len(r.Trials), stopped)
 	}
 }

@@ -89,6 +89,11 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	if p.quiet {
 		return
 	}
+	for _, w := range t.Warnings {
+		if w.Code == lab.WarningStopped {
+			p.say("%s", w.Message)
+		}
+	}
 	if t.Status != result.OK {
 		p.say("%s on %s: %s: %s", c.Driver, c.Workload, t.Status, t.Reason.Message)
 	}

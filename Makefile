@@ -3,7 +3,7 @@ MODULES := . worker $(sort $(dir $(wildcard drivers/*/go.mod)))
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build test race locks kills lint cross studies clean
+.PHONY: all build test race locks kills lint cross added-cost studies clean
 
 all: build
 
@@ -51,6 +51,12 @@ cross: ## the lab and the pure-Go workers build for other platforms
 		export CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/}; \
 		$(GO) vet ./... ; \
 		for d in modernc ncruces glebarez zombiezen sqinn; do (cd drivers/$$d && $(GO) build -o /dev/null ./worker); done; done
+
+# For a quiet machine. ADDED is how long the pairs of a driver take.
+ADDED := 70s
+added-cost: build ## what the engine and the adapters add to each library, in 15 minutes: the figures beside the drivers, the table in docs/methodology.md
+	@$(call each,$(filter drivers/%,$(MODULES)),$(GO) test -run '^$$' -bench AddedCost -benchtime $(ADDED) . -args -record)
+	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/methodology.md 'drivers --added-cost'
 
 # Each takes up to five minutes, the last of them more; STUDIES="writers cgo" for some.
 studies: build ## the outputs in docs/studies.md, by this machine

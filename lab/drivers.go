@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // modulePath is the module that the source tree is recognised by.
@@ -67,13 +68,14 @@ func isRoot(dir string) bool {
 // Known is a driver of the source tree.
 type Known struct {
 	driver.Info
-	Dir      string            // of its module
-	Version  string            // pinned in its go.mod; "" of a driver that is not built
-	Optional bool              // measured only where it is named
-	Command  []string          // what runs the worker of a driver that is not built: an executable and its arguments
-	Needs    *Need             // nil: nothing
-	Obtain   map[string]string // by feature that it lacks: how to get it
-	Before   []string          // versions before which the adapter is built with a tag
+	Dir       string            // of its module
+	Version   string            // pinned in its go.mod; "" of a driver that is not built
+	Optional  bool              // measured only where it is named
+	Command   []string          // what runs the worker of a driver that is not built: an executable and its arguments
+	Needs     *Need             // nil: nothing
+	AddedCost *result.AddedCost // nil: not measured
+	Obtain    map[string]string // by feature that it lacks: how to get it
+	Before    []string          // versions before which the adapter is built with a tag
 }
 
 // Drivers lists the drivers of the source tree, by name.
@@ -94,6 +96,9 @@ func (s Source) Drivers() ([]Known, error) {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
 		k := Known{Info: m.Info, Dir: dir, Optional: m.Optional, Command: m.Command, Needs: m.Needs, Obtain: m.Obtain, Before: m.Before}
+		if k.AddedCost, err = addedCost(dir); err != nil {
+			return nil, err
+		}
 		if len(k.Command) == 0 {
 			if k.Version, err = pinned(filepath.Join(dir, "go.mod"), m.Module); err != nil {
 				return nil, err

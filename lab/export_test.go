@@ -43,3 +43,6 @@ func Abandon(s *Scratch) { s.lock.Close() }
 
 // Tags are the build tags of a driver's version.
 func Tags(r Ref) string { return r.tags() }
+
+// Added estimates what is added in the phases of a plan.
+var Added = added

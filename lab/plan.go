@@ -113,6 +113,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					c.Settings = at.Settings.With(set)
 					if ref.Known != nil {
 						c.Info = ref.Known.Info
+						c.Added = added(ref.Known.AddedCost, plan)
 					}
 					for _, p := range plan.Phases {
 						if !p.Untimed {

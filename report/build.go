@@ -347,6 +347,9 @@ func phase(t *stats.Table) document {
 	if f := floorNote(t, measured); f != "" {
 		below = append(below, item{label: "note", text: f})
 	}
+	if n := addedNote(t, measured); n != "" {
+		below = append(below, item{label: "note", text: n})
+	}
 	for _, c := range measured {
 		if e := errorCounts(c); e != "" {
 			below = append(below, item{label: "errors", text: name(c.Outcome) + ": " + e, alarm: true})

@@ -21,16 +21,25 @@ import (
 
 func driversCommand(env *environment) *cobra.Command {
 	var source, cache string
-	var features bool
+	var features, addedCost bool
 	cmd := &cobra.Command{
 		Use:   "drivers [WORKER]...",
 		Short: "List the drivers, whether they can be built here, and their limits",
 		Long: `Drivers lists the drivers with the version that is measured unless another is
 named (mattn@v1.14.22), whether their worker is built or can be built on this
 machine, and what the library cannot do or does differently. With the paths of
-workers it lists these too.`,
-		Example: "  sqlite3perf drivers\n  sqlite3perf drivers ./my-worker",
-		Args:    arguments(0, -1, "the worker"),
+workers it lists these too.
+
+With --features it builds the workers that are not built yet, and lists which
+parts of SQLite, such as FTS5, each driver's SQLite has, by trying them.
+
+With --added-cost it lists what sqlite3perf adds to the time of each library, as
+it was measured against loops written by hand (docs/methodology.md).`,
+		Example: `  sqlite3perf drivers
+  sqlite3perf drivers ./my-worker
+  sqlite3perf drivers --features
+  sqlite3perf drivers --added-cost`,
+		Args: arguments(0, -1, "the worker"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := configure(cmd); err != nil {
 				return err
@@ -42,6 +51,9 @@ workers it lists these too.`,
 			known, err := src.Drivers()
 			if err != nil {
 				return err
+			}
+			if addedCost {
+				return listAddedCost(env.stdout, known)
 			}
 			if cache == "" {
 				if cache, err = lab.DefaultCache(); err != nil {
@@ -83,6 +95,9 @@ workers it lists these too.`,
 				for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
 					fmt.Fprintf(env.stdout, "  %s: %s\n", what, strings.TrimSpace(k.Limits[what]))
 				}
+				for _, line := range addedCostLines(k.AddedCost) {
+					fmt.Fprintf(env.stdout, "  %s\n", line)
+				}
 				if k.Optional {
 					fmt.Fprintf(env.stdout, "  optional: measured only where it is named, as in --drivers mattn,%s\n", k.Name)
 				}
@@ -91,6 +106,8 @@ workers it lists these too.`,
 		},
 	}
 	cmd.Flags().BoolVar(&features, "features", false, "try which parts of SQLite each driver has")
+	cmd.Flags().BoolVar(&addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
+	cmd.MarkFlagsMutuallyExclusive("features", "added-cost")
 	cmd.Flags().StringVar(&source, "source", "", "`directory` of sqlite3perf's source tree (default: what sqlite3perf was built from)")
 	cmd.Flags().StringVar(&cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	return cmd

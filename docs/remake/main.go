@@ -92,7 +92,10 @@ func replaced(text, command, out string) string {
 const notComplete = 4
 
 func run(tool, command, store string) (string, error) {
-	args := append(strings.Fields(command)[1:], "--store", store, "--no-color")
+	args := strings.Fields(command)[1:]
+	if args[0] != "drivers" { // a report
+		args = append(args, "--store", store, "--no-color")
+	}
 	cmd := exec.Command(tool, args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr

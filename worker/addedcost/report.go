@@ -77,9 +77,10 @@ func Benchmark(b *testing.B, l Library) {
 	phases := compareAll(n, engine, hand)
 	var table strings.Builder
 	fmt.Fprintf(&table, "%d pairs; per row or operation: median [95 %% interval]\n", len(hand))
-	fmt.Fprintf(&table, "%-7s %9s  %-22s %-22s %-22s %-22s\n", "phase", "hand", "wall ratio", "CPU ratio", "wall added ns", "CPU added ns")
+	fmt.Fprintf(&table, "%-7s %9s  %-22s %-22s %-22s %-22s %s\n", "phase", "hand", "wall ratio", "CPU ratio", "wall added ns", "CPU added ns", "allocations")
 	for _, p := range phases {
-		fmt.Fprintf(&table, "%-7s %6.0f ns  %-22v %-22v %-22v %-22v\n", p.Phase, p.Hand, p.WallRatio, p.CPURatio, p.WallAdded, p.CPUAdded)
+		fmt.Fprintf(&table, "%-7s %6.0f ns  %-22v %-22v %-22v %-22v %s\n", p.Phase, p.Hand, p.WallRatio, p.CPURatio, p.WallAdded, p.CPUAdded,
+			allocations(p.Phase, n, engine[0], hand[0]))
 		e, unit := p.WallRatio, p.Phase+"-ratio"
 		if p.Phase == mixPhase || p.Phase == txPhase {
 			e, unit = p.WallAdded, p.Phase+"-ns/op-added"
@@ -132,6 +133,12 @@ func machine() string {
 		}
 	}
 	return words
+}
+
+// allocations are those of both sides, per row or operation; noise leaves them alone.
+func allocations(phase string, n size, engine, hand side) string {
+	ops := float64(map[string]int64{insertPhase: n.users, queryPhase: n.users, mixPhase: n.reads, txPhase: n.transactions}[phase])
+	return fmt.Sprintf("%.2f, by hand %.2f", float64(engine[phase].Allocs)/ops, float64(hand[phase].Allocs)/ops)
 }
 
 func compareAll(n size, engine, hand []side) []result.AddedPhase {

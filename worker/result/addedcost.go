@@ -20,6 +20,14 @@ type AddedCost struct {
 	Causes map[string]string `json:"causes,omitempty"`
 }
 
+// AddedTime is an estimate of what engine and adapter add to a timed phase of a
+// case, in nanoseconds: for each operation, and for each row.
+type AddedTime struct {
+	Phase     string            `json:"phase"`
+	Operation estimate.Estimate `json:"operation_ns"`
+	Row       estimate.Estimate `json:"row_ns"`
+}
+
 // AddedPhase is one kind of work: "insert" and "query", per row; "mix", a read by
 // key, and "tx", a transaction of a read and an update, per operation.
 type AddedPhase struct {

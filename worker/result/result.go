@@ -147,8 +147,9 @@ type Case struct {
 	Parameters map[string]int64  `json:"parameters,omitempty"`
 	Driver     string            `json:"driver"` // as asked for: "mattn@v1.14.22"
 	Info       driver.Info       `json:"info"`
-	Settings   driver.Settings   `json:"settings"` // as asked for
-	Phases     []string          `json:"phases"`   // timed, in order
+	Settings   driver.Settings   `json:"settings"`        // as asked for
+	Phases     []string          `json:"phases"`          // timed, in order
+	Added      []AddedTime       `json:"added,omitempty"` // by the engine and the driver's adapter, by phase
 	Worker     string            `json:"worker,omitempty"`
 	Build      map[string]string `json:"build,omitempty"` // go version, flags, cc
 

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
+)
+
+// listAddedCost prints the figures of every driver that has been measured, and the
+// causes of those that are above the bound.
+func listAddedCost(out io.Writer, known []lab.Known) error {
+	var lines, not []string
+	fmt.Fprintf(out, "%-10s %-7s %9s  %-21s  %-21s  %-25s  %s\n", "DRIVER", "PHASE", "BY HAND", "TIME, RATIO", "CPU, RATIO", "TIME ADDED", "CPU ADDED")
+	for _, k := range known {
+		c := k.AddedCost
+		if c == nil {
+			continue
+		}
+		for _, p := range c.Phases {
+			mark := ""
+			if lab.AddsTooMuch(p) {
+				mark = " *"
+				lines = append(lines, fmt.Sprintf("* %s, %s: %s", k.Name, p.Phase, c.Causes[p.Phase]))
+			}
+			fmt.Fprintf(out, "%-10s %-7s %6.0f ns  %s  %s  %-25s  %s\n",
+				k.Name, p.Phase, p.Hand, ratio(p.WallRatio), ratio(p.CPURatio), nanoseconds(p.WallAdded)+mark, nanoseconds(p.CPUAdded))
+		}
+	}
+	for _, k := range known {
+		c := k.AddedCost
+		switch {
+		case c != nil:
+			how := fmt.Sprintf("measured %s, %s, %s", c.Measured, c.Machine, c.Runtime)
+			if !slices.Contains(lines, how) {
+				lines = append(lines, how)
+			}
+		case len(k.Command) == 0:
+			not = append(not, k.Name)
+		}
+	}
+	if not != nil {
+		lines = append(lines, "not measured: "+strings.Join(not, ", "))
+	}
+	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
+	return err
+}
+
+func ratio(e estimate.Estimate) string {
+	return fmt.Sprintf("%.3f [%.3f, %.3f]", e.Median, e.Low, e.High)
+}
+
+func nanoseconds(e estimate.Estimate) string {
+	return fmt.Sprintf("%.0f ns [%.0f, %.0f]", e.Median, e.Low, e.High)
+}
+
+// addedCostLines is what the list of drivers says of one.
+func addedCostLines(c *result.AddedCost) []string {
+	if c == nil {
+		return nil
+	}
+	var words []string
+	for _, p := range c.Phases {
+		words = append(words, fmt.Sprintf("%s %+.0f ns (%+.1f %%)", p.Phase, p.WallAdded.Median, 100*(p.WallRatio.Median-1)))
+	}
+	lines := []string{"sqlite3perf adds, per row or operation: " + strings.Join(words, ", ")}
+	for _, phase := range slices.Sorted(maps.Keys(c.Causes)) {
+		if i := slices.IndexFunc(c.Phases, func(p result.AddedPhase) bool { return p.Phase == phase }); i >= 0 && lab.AddsTooMuch(c.Phases[i]) {
+			lines = append(lines, "  "+phase+": "+c.Causes[phase])
+		}
+	}
+	return lines
+}

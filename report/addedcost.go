@@ -1,0 +1,65 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
+)
+
+// addedTime is what engine and adapter add to a cell's figure, in its unit: seconds,
+// or seconds per operation. ok is false where it has not been measured.
+func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
+	for _, t := range c.Case.Added {
+		if t.Phase != phase {
+			continue
+		}
+		rows := median(c, func(s stats.Sample) float64 { return float64(s.Rows) })
+		operations := median(c, func(s stats.Sample) float64 { return float64(s.Operations) })
+		switch c.Samples[0].Metric {
+		case "time":
+		case "time/op":
+			rows, operations = rows/max(operations, 1), 1
+		default:
+			return e, false
+		}
+		return estimate.Estimate{
+			Low:  (t.Operation.Low*operations + t.Row.Low*rows) / 1e9,
+			High: (t.Operation.High*operations + t.Row.High*rows) / 1e9,
+		}, true
+	}
+	return e, false
+}
+
+// addedNote names the drivers of a table that are told apart, though by less than
+// what is added to the slower one may exceed what is added to the faster one.
+func addedNote(t *stats.Table, cells []*stats.Cell) string {
+	const most = 4
+	var words []string
+	for i, fast := range cells {
+		for j, slow := range cells {
+			test, ok := t.Against(j, i)
+			if i == j || !ok || !test.Significant() || test.Sign() <= 0 {
+				continue
+			}
+			less, ok1 := addedTime(fast, t.Phase)
+			more, ok2 := addedTime(slow, t.Phase)
+			difference, own := slow.Summary.Median-fast.Summary.Median, more.High-less.Low
+			if ok1 && ok2 && difference > 0 && difference <= own {
+				words = append(words, fmt.Sprintf("%s and %s (%s, up to %s added)",
+					name(fast.Outcome), name(slow.Outcome), duration(int64(difference*1e9)), duration(int64(own*1e9))))
+			}
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	more := ""
+	if len(words) > most {
+		more = fmt.Sprintf(" and %d more", len(words)-most)
+		words = words[:most]
+	}
+	return "what sqlite3perf itself adds (sqlite3perf drivers --added-cost) could explain the difference between " +
+		strings.Join(words, "; ") + more
+}

@@ -9,3 +9,4 @@ import (
 
 func TestConformance(t *testing.T) { drivertest.Run(t, bvinc.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, bvinc.New()) }
+func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, bvinc.New()) }

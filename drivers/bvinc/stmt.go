@@ -7,7 +7,10 @@ import (
 	"github.com/bvinc/go-sqlite-lite/sqlite3"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
+
+const orNull = connpool.OrNull
 
 type stmt struct {
 	conn  *sqlite3.Conn
@@ -15,7 +18,8 @@ type stmt struct {
 	held  *sqlite3.Stmt // nil: compiled at each execution
 	args  []any
 	row   driver.Row
-	blobs [][]byte // a buffer per column
+	kinds []driver.Type // see connpool.Kinds
+	blobs [][]byte      // a buffer per column
 
 	checked bool // compiled at each execution: the columns are as declared
 }
@@ -59,11 +63,7 @@ func (s *stmt) box(b *driver.Batch, r, n int) []any {
 			case c.Type == driver.Text:
 				args = append(args, c.Text(r))
 			case c.Type == driver.Blob:
-				v := c.Bytes(r)
-				if v == nil {
-					v = []byte{} // Bind takes nil for NULL
-				}
-				args = append(args, v)
+				args = append(args, c.Bytes(r))
 			case c.Type == driver.Real:
 				args = append(args, c.Reals[r])
 			default:
@@ -93,7 +93,13 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 		defer q.Reset()
 	}
 	if b != nil {
-		if err := q.Bind(s.box(b, r, 1)...); err != nil {
+		args := s.args[:0]
+		if key, ok := b.Key(r); ok {
+			args = append(args, key)
+		} else {
+			args = s.box(b, r, 1)
+		}
+		if err := q.Bind(args...); err != nil {
 			return wrap(err)
 		}
 	}
@@ -114,41 +120,39 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// scan decodes the row that q stands at.
+// scan decodes the row that q stands at. The library tells of each value
+// whether it is NULL.
 func (s *stmt) scan(q *sqlite3.Stmt) error {
-	for i, col := range s.st.Columns {
-		cell := &s.row[i]
+	row := s.row[:len(s.kinds)]
+	for i, kind := range s.kinds {
+		cell := &row[i]
 		ok := true // not NULL
+		var n int64
 		var err error
-		switch col.Type {
-		case driver.Int:
+		switch kind {
+		case driver.Int, orNull + driver.Int:
 			cell.Int, ok, err = q.ColumnInt64(i)
-		case driver.Bool:
-			var n int64
-			n, ok, err = q.ColumnInt64(i)
-			cell.Bool = n != 0
-		case driver.Time:
-			var ms int64
-			ms, ok, err = q.ColumnInt64(i)
-			cell.Time = time.UnixMilli(ms).UTC()
-		case driver.Real:
+		case driver.Real, orNull + driver.Real:
 			cell.Real, ok, err = q.ColumnDouble(i)
-		case driver.Text:
+		case driver.Text, orNull + driver.Text:
 			cell.Text, ok, err = q.ColumnText(i)
-		case driver.Blob:
+		case driver.Blob, orNull + driver.Blob:
 			var raw []byte // SQLite's own memory
 			raw, err = q.ColumnRawBytes(i)
 			ok = raw != nil
 			s.blobs[i] = append(s.blobs[i][:0], raw...)
 			cell.Blob = s.blobs[i]
+		case driver.Bool, orNull + driver.Bool:
+			n, ok, err = q.ColumnInt64(i)
+			cell.Bool = n != 0
+		case driver.Time, orNull + driver.Time:
+			n, ok, err = q.ColumnInt64(i)
+			cell.Time = time.UnixMilli(n)
 		}
 		if err != nil {
 			return err
 		}
 		cell.Null = !ok
-		if !ok {
-			*cell = driver.Cell{Null: true}
-		}
 	}
 	return nil
 }

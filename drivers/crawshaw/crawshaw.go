@@ -47,6 +47,9 @@ func (d crawshaw) Open(ctx context.Context, path string, s driver.Settings) (dri
 
 // wrap gives an error of the library its result code.
 func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
 	var e sqlite.Error
 	if errors.As(err, &e) {
 		return &driver.Error{Code: int(e.Code), Err: err}
@@ -171,15 +174,13 @@ func (c *conn) Run(sql string) error {
 }
 
 func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
-	s := &stmt{conn: c.Conn, st: st, row: make(driver.Row, len(st.Columns)), blobs: make([][]byte, len(st.Columns))}
+	n := len(st.Columns)
+	s := &stmt{conn: c.Conn, st: st, row: make(driver.Row, n), kinds: connpool.Kinds(st.Columns), blobs: make([][]byte, n)}
 	if st.AdHoc {
 		return s, nil
 	}
-	q, err := c.Conn.Prepare(st.SQL)
+	q, err := s.prepare()
 	if err != nil {
-		return nil, wrap(err)
-	}
-	if err := st.CheckColumns(q.ColumnCount()); err != nil {
 		return nil, err
 	}
 	if !pooled {

@@ -6,75 +6,62 @@ import (
 	"crawshaw.io/sqlite"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
+const orNull = connpool.OrNull
+
+// stmt has first what every execution needs: after SQLite has run, the nearest
+// cache holds little else.
 type stmt struct {
-	conn  *sqlite.Conn
-	st    driver.Statement
-	held  *sqlite.Stmt // nil: asked of the connection's cache, or compiled, at each execution
+	held  *sqlite.Stmt // nil: asked of the connection's cache at each execution
 	row   driver.Row
+	kinds []driver.Type // see connpool.Kinds
+	st    driver.Statement
+	conn  *sqlite.Conn
 	blobs [][]byte // a buffer per column
 
-	checked bool // ad hoc: the columns are as declared
+	checked bool // the columns are as declared
 }
 
-// acquire returns the library's statement, to be given back by release.
+// acquire returns the library's statement, to be reset after use.
 func (s *stmt) acquire() (*sqlite.Stmt, error) {
-	switch {
-	case s.held != nil:
+	if s.held != nil {
 		return s.held, nil
-	case s.st.AdHoc:
-		q, _, err := s.conn.PrepareTransient(s.st.SQL)
-		if err == nil && !s.checked {
-			if err := s.st.CheckColumns(q.ColumnCount()); err != nil {
-				q.Finalize()
-				return nil, err
-			}
-			s.checked = true
-		}
-		return q, err
-	default:
-		return s.conn.Prepare(s.st.SQL)
 	}
+	return s.prepare()
 }
 
-func (s *stmt) release(q *sqlite.Stmt) {
-	if s.st.AdHoc {
-		q.Finalize()
-	} else {
-		q.Reset()
+// prepare asks the connection's cache, as the library's Exec does: an ad hoc
+// statement is compiled at its first execution only.
+func (s *stmt) prepare() (*sqlite.Stmt, error) {
+	q, err := s.conn.Prepare(s.st.SQL)
+	if err != nil {
+		return nil, wrap(err)
 	}
+	if !s.checked {
+		if err := s.st.CheckColumns(q.ColumnCount()); err != nil {
+			return nil, err
+		}
+		s.checked = true
+	}
+	return q, nil
 }
 
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
-	if b == nil {
-		q, err := s.acquire()
-		if err != nil {
-			return wrap(err)
-		}
-		defer s.release(q)
-		return wrap(run(q))
-	}
-	if s.st.AdHoc {
-		for r := lo; r < hi; r += b.PerExec {
-			q, err := s.acquire()
-			if err != nil {
-				return wrap(err)
-			}
-			bind(q, b, r, b.PerExec)
-			err = run(q)
-			q.Finalize()
-			if err != nil {
-				return wrap(err)
-			}
-		}
-		return nil
-	}
 	q, err := s.acquire()
 	if err != nil {
-		return wrap(err)
+		return err
+	}
+	if b == nil {
+		return wrap(run(q))
 	}
 	for r := lo; r < hi; r += b.PerExec {
+		if s.st.AdHoc && r > lo {
+			if q, err = s.prepare(); err != nil {
+				return err
+			}
+		}
 		bind(q, b, r, b.PerExec)
 		if err := run(q); err != nil {
 			return wrap(err)
@@ -126,22 +113,24 @@ func bind(q *sqlite.Stmt, b *driver.Batch, r, n int) {
 func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
 	q, err := s.acquire()
 	if err != nil {
-		return wrap(err)
+		return err
 	}
-	defer s.release(q)
 	if b != nil {
-		bind(q, b, r, 1)
+		if key, ok := b.Key(r); ok {
+			q.BindInt64(1, key)
+		} else {
+			bind(q, b, r, 1)
+		}
 	}
 	for {
 		row, err := q.Step()
-		if err != nil {
+		if !row || err != nil {
+			q.Reset()
 			return wrap(err)
-		}
-		if !row {
-			return nil
 		}
 		s.scan(q)
 		if err := visit(s.row); err != nil {
+			q.Reset()
 			return err
 		}
 	}
@@ -150,41 +139,54 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 // scan decodes the row that q stands at. NULL reads as zero, so only a zero is
 // asked whether it is NULL.
 func (s *stmt) scan(q *sqlite.Stmt) {
-	row := s.row[:len(s.st.Columns)]
-	for i, col := range s.st.Columns {
+	row := s.row[:len(s.kinds)]
+	for i, kind := range s.kinds {
 		cell := &row[i]
-		zero := false
-		switch col.Type {
+		switch kind {
 		case driver.Int:
 			cell.Int = q.ColumnInt64(i)
-			zero = cell.Int == 0
-		case driver.Bool:
-			cell.Bool = q.ColumnInt64(i) != 0
-			zero = !cell.Bool
-		case driver.Time:
-			ms := q.ColumnInt64(i)
-			cell.Time = time.UnixMilli(ms).UTC()
-			zero = ms == 0
 		case driver.Real:
 			cell.Real = q.ColumnFloat(i)
-			zero = cell.Real == 0
 		case driver.Text:
 			cell.Text = q.ColumnText(i)
-			zero = cell.Text == ""
 		case driver.Blob:
-			n := q.ColumnLen(i)
-			if cap(s.blobs[i]) < n {
-				s.blobs[i] = make([]byte, n)
-			}
-			cell.Blob = s.blobs[i][:n]
-			q.ColumnBytes(i, cell.Blob)
-			zero = n == 0
-		}
-		cell.Null = false
-		if zero && isNull(q, i) {
-			*cell = driver.Cell{Null: true}
+			cell.Blob = s.blob(q, i)
+		case driver.Bool:
+			cell.Bool = q.ColumnInt64(i) != 0
+		case driver.Time:
+			cell.Time = time.UnixMilli(q.ColumnInt64(i))
+		case orNull + driver.Int:
+			cell.Int = q.ColumnInt64(i)
+			cell.Null = cell.Int == 0 && isNull(q, i)
+		case orNull + driver.Real:
+			cell.Real = q.ColumnFloat(i)
+			cell.Null = cell.Real == 0 && isNull(q, i)
+		case orNull + driver.Text:
+			cell.Text = q.ColumnText(i)
+			cell.Null = cell.Text == "" && isNull(q, i)
+		case orNull + driver.Blob:
+			cell.Blob = s.blob(q, i)
+			cell.Null = len(cell.Blob) == 0 && isNull(q, i)
+		case orNull + driver.Bool:
+			cell.Bool = q.ColumnInt64(i) != 0
+			cell.Null = !cell.Bool && isNull(q, i)
+		case orNull + driver.Time:
+			ms := q.ColumnInt64(i)
+			cell.Time = time.UnixMilli(ms)
+			cell.Null = ms == 0 && isNull(q, i)
 		}
 	}
+}
+
+// blob copies a column into its buffer.
+func (s *stmt) blob(q *sqlite.Stmt, col int) []byte {
+	n := q.ColumnLen(col)
+	if cap(s.blobs[col]) < n {
+		s.blobs[col] = make([]byte, n)
+	}
+	b := s.blobs[col][:n]
+	q.ColumnBytes(col, b)
+	return b
 }
 
 func isNull(q *sqlite.Stmt, col int) bool { return q.ColumnType(col) == sqlite.SQLITE_NULL }

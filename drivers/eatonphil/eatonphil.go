@@ -53,6 +53,9 @@ func open(ctx context.Context, uri string, pragmas []string, number int) (*conn,
 
 // wrap gives an error of the library its result code.
 func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
 	var e *gosqlite.Error
 	if errors.As(err, &e) {
 		return &driver.Error{Code: e.Code(), Err: err}
@@ -81,6 +84,7 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 		st:    st,
 		args:  make([]any, 0, len(st.Params)),
 		row:   make(driver.Row, len(st.Columns)),
+		kinds: connpool.Kinds(st.Columns),
 		blobs: make([][]byte, len(st.Columns)),
 	}
 	if st.AdHoc {

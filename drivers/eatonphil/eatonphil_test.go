@@ -9,3 +9,4 @@ import (
 
 func TestConformance(t *testing.T) { drivertest.Run(t, eatonphil.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, eatonphil.New()) }
+func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, eatonphil.New()) }

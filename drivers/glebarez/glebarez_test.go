@@ -9,3 +9,4 @@ import (
 
 func TestConformance(t *testing.T) { drivertest.Run(t, glebarez.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, glebarez.New()) }
+func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, glebarez.New()) }

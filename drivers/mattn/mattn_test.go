@@ -9,3 +9,4 @@ import (
 
 func TestConformance(t *testing.T) { drivertest.Run(t, mattn.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, mattn.New()) }
+func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, mattn.New()) }

@@ -9,3 +9,4 @@ import (
 
 func TestConformance(t *testing.T) { drivertest.Run(t, modernc.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, modernc.New()) }
+func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, modernc.New()) }

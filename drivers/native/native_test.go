@@ -18,6 +18,7 @@ import (
 
 func TestConformance(t *testing.T) { drivertest.Run(t, native.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, native.New()) }
+func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, native.New()) }
 
 // open returns a connection to a fresh database on which the script has run.
 func open(t *testing.T, script string) driver.Conn {

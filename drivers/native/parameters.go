@@ -64,6 +64,12 @@ func (p *parameters) set(b *driver.Batch, lo, hi int) (C.native_rows, error) {
 	if n == 0 {
 		return C.native_rows{}, nil
 	}
+	if hi == lo+1 {
+		if key, ok := b.Key(lo); ok {
+			p.copied[0].kind, p.values[0][0], p.nulls[0][0] = C.NATIVE_INT, uint64(key), false
+			return C.native_rows{columns: &p.copied[0], count: 1, hi: 1, per: 1}, nil
+		}
+	}
 	in := C.native_rows{count: C.int(n), lo: C.int64_t(lo), hi: C.int64_t(hi), per: C.int64_t(per)}
 	if p.copy(b.Columns, lo, hi) {
 		in.columns, in.lo, in.hi = &p.copied[0], 0, C.int64_t(hi-lo)

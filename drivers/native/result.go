@@ -17,7 +17,10 @@ import (
 	"unsafe"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
+
+const orNull = connpool.OrNull
 
 // A page begins small, for a first row soon and a query of few rows cheaply,
 // and grows to what fits a processor's cache well.
@@ -30,7 +33,8 @@ const (
 // result receives pages from C and decodes them.
 type result struct {
 	columns []driver.ColumnType
-	texts   bool // among the columns
+	decode  []driver.Type // see connpool.Kinds
+	texts   bool          // among the columns
 	page    C.native_page
 	cells   []C.native_cell
 	arena   []byte
@@ -39,7 +43,7 @@ type result struct {
 }
 
 func (o *result) init(c *C.native_stmt, columns []driver.ColumnType) {
-	o.columns = columns
+	o.columns, o.decode = columns, connpool.Kinds(columns)
 	kinds := unsafe.Slice((*byte)(unsafe.Pointer(c.kinds)), len(columns))
 	for i, t := range columns {
 		kinds[i] = byte(kind(t.Type))
@@ -107,25 +111,30 @@ func (s *stmt) visit(visit func(driver.Row) error) error {
 		texts = string(o.arena[:o.page.texts])
 	}
 	cells := o.cells
+	row := o.row[:len(o.decode)]
 	for range o.page.rows {
-		for i, t := range o.columns {
-			v, cell := &cells[i], &o.row[i]
+		for i, kind := range o.decode {
+			v, cell := &cells[i], &row[i]
 			if v.null != 0 {
-				if err := null(cell, i, t); err != nil {
+				if err := null(cell, i, o.columns[i]); err != nil {
 					return err
 				}
 				continue
 			}
 			cell.Null = false
-			switch t.Type {
-			case driver.Int:
+			switch kind {
+			case driver.Int, orNull + driver.Int:
 				cell.Int = int64(v.value)
-			case driver.Text:
+			case driver.Real, orNull + driver.Real:
+				cell.Real = math.Float64frombits(uint64(v.value))
+			case driver.Text, orNull + driver.Text:
 				cell.Text = texts[v.value:][:v.len]
-			case driver.Blob:
+			case driver.Blob, orNull + driver.Blob:
 				cell.Blob = o.arena[v.value:][:v.len:v.len]
-			default:
-				number(cell, t.Type, int64(v.value))
+			case driver.Bool, orNull + driver.Bool:
+				cell.Bool = v.value != 0
+			case driver.Time, orNull + driver.Time:
+				cell.Time = time.UnixMilli(int64(v.value))
 			}
 		}
 		cells = cells[len(o.columns):]
@@ -168,7 +177,7 @@ func null(cell *driver.Cell, i int, t driver.ColumnType) error {
 	if !t.Nullable {
 		return &driver.TypeError{Column: i + 1, Declared: t, Got: "null"}
 	}
-	*cell = driver.Cell{Null: true}
+	cell.Null = true
 	return nil
 }
 

@@ -9,3 +9,4 @@ import (
 
 func TestConformance(t *testing.T) { drivertest.Run(t, ncruces.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, ncruces.New()) }
+func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, ncruces.New()) }

@@ -138,7 +138,7 @@ func (c *conn) Run(sql string) error {
 }
 
 func (c *conn) Prepare(st driver.Statement, _ bool) (connpool.Stmt, error) {
-	s := &stmt{conn: c.Sqinn, st: st, row: make(driver.Row, len(st.Columns))}
+	s := &stmt{conn: c.Sqinn, st: st, row: make(driver.Row, len(st.Columns)), kinds: connpool.Kinds(st.Columns)}
 	for _, col := range st.Columns {
 		s.types = append(s.types, valueTypes[col.Type])
 	}

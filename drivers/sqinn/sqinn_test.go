@@ -34,6 +34,7 @@ func run(m *testing.M) int {
 
 func TestConformance(t *testing.T) { drivertest.Run(t, sqinn.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, sqinn.New()) }
+func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, sqinn.New()) }
 
 func open(t *testing.T, s driver.Settings) (driver.DB, error) {
 	t.Helper()

@@ -6,7 +6,10 @@ import (
 	"github.com/cvilsmeier/sqinn-go/sqinn"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
+
+const orNull = connpool.OrNull
 
 // valueTypes is what a column of a type is asked for as.
 var valueTypes = [...]byte{
@@ -22,6 +25,7 @@ type stmt struct {
 	types []byte // of the columns
 	args  []any
 	row   driver.Row
+	kinds []driver.Type // see connpool.Kinds
 }
 
 // Exec sends all rows in one request; one request for each execution of an ad
@@ -70,7 +74,11 @@ func (s *stmt) bind(b *driver.Batch, lo, hi int) {
 func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
 	s.args = s.args[:0]
 	if b != nil {
-		s.bind(b, r, r+1)
+		if key, ok := b.Key(r); ok {
+			s.args = append(s.args, key)
+		} else {
+			s.bind(b, r, r+1)
+		}
 	}
 	rows, err := s.conn.Query(s.st.SQL, s.args, s.types)
 	if err != nil {
@@ -86,20 +94,21 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 }
 
 func (s *stmt) scan(values []sqinn.AnyValue) {
-	for i, col := range s.st.Columns {
-		v, cell := &values[i], &s.row[i]
-		switch col.Type {
-		case driver.Int:
+	row := s.row[:len(s.kinds)]
+	for i, kind := range s.kinds {
+		v, cell := &values[i], &row[i]
+		switch kind {
+		case driver.Int, orNull + driver.Int:
 			cell.Int, cell.Null = v.Int64.Value, !v.Int64.Set
-		case driver.Bool:
+		case driver.Bool, orNull + driver.Bool:
 			cell.Bool, cell.Null = v.Int64.Value != 0, !v.Int64.Set
-		case driver.Time:
-			cell.Time, cell.Null = time.UnixMilli(v.Int64.Value).UTC(), !v.Int64.Set
-		case driver.Real:
+		case driver.Time, orNull + driver.Time:
+			cell.Time, cell.Null = time.UnixMilli(v.Int64.Value), !v.Int64.Set
+		case driver.Real, orNull + driver.Real:
 			cell.Real, cell.Null = v.Double.Value, !v.Double.Set
-		case driver.Text:
+		case driver.Text, orNull + driver.Text:
 			cell.Text, cell.Null = v.String.Value, !v.String.Set
-		case driver.Blob:
+		case driver.Blob, orNull + driver.Blob:
 			cell.Blob, cell.Null = v.Blob.Value, !v.Blob.Set
 		}
 	}

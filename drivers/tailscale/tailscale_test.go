@@ -12,10 +12,11 @@ import (
 
 func TestConformance(t *testing.T) { drivertest.Run(t, tailscale.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, tailscale.New()) }
+func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, tailscale.New()) }
 
-// BenchmarkRead reads a row by its key with a pool's prepared statement, on the
+// BenchmarkEachConnection reads a row by its key with a pool's prepared statement, on the
 // connection that it was prepared on and on another, which cost the same.
-func BenchmarkRead(b *testing.B) {
+func BenchmarkEachConnection(b *testing.B) {
 	ctx := context.Background() // one that can end costs more than the rest
 	for _, on := range []string{"first connection", "second connection"} {
 		b.Run(on, func(b *testing.B) {

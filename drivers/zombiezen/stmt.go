@@ -6,22 +6,25 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
+
+const orNull = connpool.OrNull
 
 // stmt has first what every execution needs: after SQLite has run, the nearest
 // cache holds little else.
 type stmt struct {
-	held  *sqlite.Stmt // nil: asked of the connection's cache, or compiled, at each execution
+	held  *sqlite.Stmt // nil: asked of the connection's cache at each execution
 	row   driver.Row
-	kinds []driver.Type // of the row's columns: the type, or orNull + the type
+	kinds []driver.Type // see connpool.Kinds
 	st    driver.Statement
 	conn  *sqlite.Conn
 	blobs [][]byte // a buffer per column
 
-	checked bool // ad hoc: the columns are as declared
+	checked bool // the columns are as declared
 }
 
-// acquire returns the library's statement, to be given back by release.
+// acquire returns the library's statement, to be reset after use.
 func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	if s.held != nil {
 		return s.held, nil
@@ -29,58 +32,36 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	return s.prepare()
 }
 
+// prepare asks the connection's cache, as the library's Execute does: an ad hoc
+// statement is compiled at its first execution only.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
-	if s.st.AdHoc {
-		q, _, err := s.conn.PrepareTransient(s.st.SQL)
-		if err == nil && !s.checked {
-			if err := s.st.CheckColumns(q.ColumnCount()); err != nil {
-				q.Finalize()
-				return nil, err
-			}
-			s.checked = true
+	q, err := s.conn.Prepare(s.st.SQL)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	if !s.checked {
+		if err := s.st.CheckColumns(q.ColumnCount()); err != nil {
+			return nil, err
 		}
-		return q, err
+		s.checked = true
 	}
-	return s.conn.Prepare(s.st.SQL)
-}
-
-func (s *stmt) release(q *sqlite.Stmt) {
-	if s.held != nil || !s.st.AdHoc {
-		q.Reset()
-	} else {
-		q.Finalize()
-	}
+	return q, nil
 }
 
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
-	if b == nil {
-		q, err := s.acquire()
-		if err != nil {
-			return wrap(err)
-		}
-		defer s.release(q)
-		return wrap(run(q))
-	}
-	if s.st.AdHoc {
-		for r := lo; r < hi; r += b.PerExec {
-			q, err := s.acquire()
-			if err != nil {
-				return wrap(err)
-			}
-			bind(q, b, r, b.PerExec)
-			err = run(q)
-			q.Finalize()
-			if err != nil {
-				return wrap(err)
-			}
-		}
-		return nil
-	}
 	q, err := s.acquire()
 	if err != nil {
-		return wrap(err)
+		return err
+	}
+	if b == nil {
+		return wrap(run(q))
 	}
 	for r := lo; r < hi; r += b.PerExec {
+		if s.st.AdHoc && r > lo {
+			if q, err = s.prepare(); err != nil {
+				return err
+			}
+		}
 		bind(q, b, r, b.PerExec)
 		if err := run(q); err != nil {
 			return wrap(err)
@@ -128,11 +109,11 @@ func bind(q *sqlite.Stmt, b *driver.Batch, r, n int) {
 func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
 	q, err := s.acquire()
 	if err != nil {
-		return wrap(err)
+		return err
 	}
 	if b != nil {
-		if c := b.Columns; len(c) == 1 && c[0].Type == driver.Int && c[0].Nulls == nil {
-			q.BindInt64(1, c[0].Ints[r]) // a key, as most queries have
+		if key, ok := b.Key(r); ok {
+			q.BindInt64(1, key)
 		} else {
 			bind(q, b, r, 1)
 		}
@@ -140,23 +121,18 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	for {
 		row, err := q.Step()
 		if !row || err != nil {
-			s.release(q)
+			q.Reset()
 			return wrap(err)
 		}
 		s.scan(q)
 		if err := visit(s.row); err != nil {
-			s.release(q)
+			q.Reset()
 			return err
 		}
 	}
 }
 
-// orNull is added to the type of a column that may be NULL.
-const orNull = driver.Time
-
-// scan decodes the row that q stands at. All kinds of column are cases of one
-// switch, which the compiler makes a jump table of: after SQLite has run, the
-// processor has forgotten how branches went, and every one of them costs.
+// scan decodes the row that q stands at.
 func (s *stmt) scan(q *sqlite.Stmt) {
 	row := s.row[:len(s.kinds)]
 	for i, kind := range s.kinds {

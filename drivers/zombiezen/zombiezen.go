@@ -139,21 +139,12 @@ func (c *conn) Run(sql string) error {
 
 func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
 	n := len(st.Columns)
-	s := &stmt{conn: c.Conn, st: st, row: make(driver.Row, n), kinds: make([]driver.Type, n), blobs: make([][]byte, n)}
-	for i, col := range st.Columns {
-		s.kinds[i] = col.Type
-		if col.Nullable {
-			s.kinds[i] += orNull
-		}
-	}
+	s := &stmt{conn: c.Conn, st: st, row: make(driver.Row, n), kinds: connpool.Kinds(st.Columns), blobs: make([][]byte, n)}
 	if st.AdHoc {
 		return s, nil
 	}
-	q, err := c.Conn.Prepare(st.SQL)
+	q, err := s.prepare()
 	if err != nil {
-		return nil, wrap(err)
-	}
-	if err := st.CheckColumns(q.ColumnCount()); err != nil {
 		return nil, err
 	}
 	if !pooled {

@@ -13,6 +13,7 @@ import (
 
 func TestConformance(t *testing.T) { drivertest.Run(t, zombiezen.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, zombiezen.New()) }
+func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, zombiezen.New()) }
 
 // TestDefaultJournal holds the adapter to the library's default, WAL, which
 // must not stand in the way of a page size.

@@ -144,8 +144,9 @@ type Statement struct {
 	Params  []Type       // one per "?", in order ("?1" names the first once more); PerExec groups where many rows go into one execution
 	Columns []ColumnType // of its result; empty for one that returns no rows
 
-	// AdHoc asks for the library's way to run SQL text: compiled anew, or
-	// found in the library's own cache, at each execution.
+	// AdHoc asks for what the library's users get who hand over SQL text at each
+	// execution: with the library's defaults it is compiled each time, or found
+	// in a cache that the library has.
 	AdHoc bool
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -60,19 +59,4 @@ func longScript(ctx context.Context, d driver.Driver, dir string) error {
 		return fmt.Errorf("a script %d times as long: %d bytes allocated instead of %d, %.1f times as many", times, long, short, float64(long)/float64(short))
 	}
 	return nil
-}
-
-// BenchmarkScript runs scripts of which each is four times as long as the last.
-func BenchmarkScript(b *testing.B, d driver.Driver) {
-	for _, n := range []int{1000, 4000, 16000} {
-		script := dump(n)
-		b.Run(fmt.Sprintf("%d KB", len(script)/1000), func(b *testing.B) {
-			b.SetBytes(int64(len(script)))
-			for b.Loop() {
-				if err := with(b.Context(), d, b.TempDir(), driver.Settings{"journal_mode": "memory", "synchronous": "off"}, script, func(*db) error { return nil }); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

@@ -38,6 +38,7 @@ func valueChecks() []Check {
 		{Name: "values/texts outlive the visit", Test: textsOutlive},
 		{Name: "values/of another class than declared", Test: otherClass},
 		{Name: "values/an integer is a real number", Test: integerAsReal},
+		{Name: "values/times are not converted to another zone", Test: localTimes},
 	}
 }
 
@@ -197,6 +198,31 @@ func reusedCells(ctx context.Context, d driver.Driver, dir string) error {
 			return err
 		}
 		return diff(got, list)
+	})
+}
+
+// localTimes expects times as time.UnixMilli gives them: converting each of them
+// is work that one driver is measured with and another is not.
+func localTimes(ctx context.Context, d driver.Driver, dir string) error {
+	return with(ctx, d, dir, nil, "", func(x *db) error {
+		for _, nullable := range []bool{false, true} {
+			s, err := x.Prepare(ctx, driver.Statement{
+				SQL: "SELECT 1700000000456", Columns: []driver.ColumnType{{Type: driver.Time, Nullable: nullable}},
+			})
+			if err != nil {
+				return err
+			}
+			err = s.Query(ctx, nil, 0, func(row driver.Row) error {
+				if got, want := row[0].Time.Location(), time.UnixMilli(0).Location(); got != want {
+					return fmt.Errorf("a time in the zone %v, want %v", got, want)
+				}
+				return nil
+			})
+			if err := errors.Join(err, s.Close()); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -197,7 +197,11 @@ func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, start
 	defer s.scratch.Put(sc)
 	ctx = s.context(ctx, sc)
 	if b != nil {
-		fill(sc.args, b.Columns, r)
+		if key, ok := b.Key(r); ok {
+			sc.args[0] = key
+		} else {
+			fill(sc.args, b.Columns, r)
+		}
 	}
 	var rows *sql.Rows
 	var err error

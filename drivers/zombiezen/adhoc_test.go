@@ -1,0 +1,42 @@
+package zombiezen
+
+import (
+	"testing"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// TestAdHocIsCached holds ad hoc statements to what sqlitex.Execute does: they are
+// compiled at their first execution, and found in the connection's cache after.
+func TestAdHocIsCached(t *testing.T) {
+	lib, err := sqlite.OpenConn(":memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lib.Close()
+	const sql = "SELECT 1"
+	c := &conn{Conn: lib}
+	prepared, err := c.Prepare(driver.Statement{SQL: sql, Columns: []driver.ColumnType{{Type: driver.Int}}, AdHoc: true}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	visit := func(driver.Row) error { return nil }
+	if err := prepared.Query(nil, 0, visit); err != nil {
+		t.Fatal(err)
+	}
+	cached, err := lib.Prepare(sql) // as sqlitex.Execute does
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used, err := prepared.(*stmt).acquire(); err != nil || used != cached {
+		t.Errorf("the second execution uses %p, %v; the connection's cache has %p", used, err, cached)
+	}
+	if err := prepared.Query(nil, 0, visit); err != nil {
+		t.Fatal(err)
+	}
+	if busy := lib.CheckReset(); busy != "" {
+		t.Errorf("%q is still under way after its execution", busy)
+	}
+}

@@ -1,0 +1,109 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// The benchmarks show what a change to an adapter does; they compare no drivers.
+
+// BenchmarkScript runs scripts of which each is four times as long as the last.
+func BenchmarkScript(b *testing.B, d driver.Driver) {
+	for _, n := range []int{1000, 4000, 16000} {
+		script := dump(n)
+		b.Run(fmt.Sprintf("%d KB", len(script)/1000), func(b *testing.B) {
+			b.SetBytes(int64(len(script)))
+			for b.Loop() {
+				if err := with(b.Context(), d, b.TempDir(), quick(1), script, func(*db) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func quick(poolSize int) driver.Settings {
+	return driver.Settings{"journal_mode": "wal", "synchronous": "off", "pool_size": strconv.Itoa(poolSize)}
+}
+
+// BenchmarkRead reads by key on a connection, with an ad hoc statement, and on
+// pools; and scans columns of every type.
+func BenchmarkRead(b *testing.B, d driver.Driver) {
+	const keys = 10_000
+	ctx := context.Background() // one that can end costs some libraries a goroutine
+	byKey := driver.Statement{
+		SQL: "SELECT id, created, email, active FROM users WHERE id = ?", Params: []driver.Type{driver.Int},
+		Columns: columns(driver.Int, driver.Time, driver.Text, driver.Bool),
+	}
+	scan := byKey
+	scan.SQL, scan.Params = "SELECT id, created, email, active FROM users", nil
+	orNull := scan
+	orNull.Columns = nil
+	for _, c := range scan.Columns {
+		orNull.Columns = append(orNull.Columns, driver.ColumnType{Type: c.Type, Nullable: true})
+	}
+	adHoc := byKey
+	adHoc.AdHoc = true
+	ids := driver.Column{Type: driver.Int, Ints: make([]int64, keys)}
+	for i := range ids.Ints {
+		ids.Ints[i] = int64(i*7919%keys) + 1
+	}
+	for _, bench := range []struct {
+		name     string
+		st       driver.Statement
+		poolSize int // 0: on a connection
+	}{
+		{"key", byKey, 0},
+		{"key, ad hoc", adHoc, 0},
+		{"key, pool of 1", byKey, 1},
+		{"key, pool of 64", byKey, 64},
+		{"scan", scan, 0},
+		{"scan, or null", orNull, 0},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			schema := fmt.Sprintf(`CREATE TABLE users (id INTEGER PRIMARY KEY, created INTEGER, email TEXT, active INTEGER);
+				WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+				INSERT INTO users SELECT i, 1700000000000 + i, 'user' || i || '@example.com', i %% 2 FROM n`, keys)
+			err := with(ctx, d, b.TempDir(), quick(max(bench.poolSize, 1)), schema, func(x *db) (err error) {
+				var r driver.Runner = x
+				if bench.poolSize == 0 {
+					c, err := x.Conn(ctx)
+					if err != nil {
+						return err
+					}
+					defer func() { err = errors.Join(err, c.Close()) }()
+					r = c
+				}
+				st, err := r.Prepare(ctx, bench.st)
+				if err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, st.Close()) }()
+				batch := &driver.Batch{Columns: []driver.Column{ids}, PerExec: 1}
+				if len(bench.st.Params) == 0 {
+					batch = nil
+				}
+				// Each connection once: a pool may prepare the statement at its first use.
+				for range bench.poolSize {
+					if err := st.Query(ctx, batch, 0, func(driver.Row) error { return nil }); err != nil {
+						return err
+					}
+				}
+				for i := 0; b.Loop(); i++ {
+					if err := st.Query(ctx, batch, i%keys, func(driver.Row) error { return nil }); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -136,13 +135,26 @@ func external(ctx context.Context, paths []string, out io.Writer) ([]lab.Known, 
 
 // listFeatures prints a line for each feature with a column for each driver whose
 // worker can be had.
-func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known) error {
-	dir, err := os.MkdirTemp("", "sqlite3perf-")
+func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known) (err error) {
+	parent, err := databasesDirectory("")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	p := &lab.Processes{Dir: dir, Limit: time.Minute}
+	say := func(format string, args ...any) { fmt.Fprintf(env.stderr, format+"\n", args...) }
+	ctx, stop, release := env.interruptible(ctx, say, "stopping")
+	defer release()
+	ctx = until(ctx, stop)
+	defer func() {
+		if interrupted(stop) {
+			err = statusError(exitInterrupted)
+		}
+	}()
+	scratch, err := lab.NewScratch(parent, runDirectory)
+	if err != nil {
+		return err
+	}
+	defer scratch.Remove()
+	p := &lab.Processes{Dir: scratch.Dir, Limit: time.Minute}
 	var names []string
 	var has [][]bool
 	for i := range known {

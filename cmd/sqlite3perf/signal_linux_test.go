@@ -409,34 +409,44 @@ func TestWorkerThatNobodyReads(t *testing.T) {
 // While workers are built there is no trial under way to wait for.
 func TestInterruptedBuild(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
 	gocmd, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(p.dir, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	p.write("bin/go", "#!/bin/sh\ncase $1 in build) touch "+p.dir+"/under-way; sleep 3600;; *) exec "+gocmd+" \"$@\";; esac\n", 0o755)
-	p.env = append(p.env, "PATH="+filepath.Join(p.dir, "bin")+":"+os.Getenv("PATH"))
-	s := p.start("run", "--drivers", "modernc", "--workloads", "./tiny.yaml", "--rounds", "6", "--worker-cache", "workers")
-	s.until("building the worker for modernc")
-	for range 6000 {
-		if _, err := os.Stat(filepath.Join(p.dir, "under-way")); err == nil {
-			break
+	for _, args := range [][]string{
+		{"run", "--drivers", "modernc", "--workloads", "./tiny.yaml", "--rounds", "6"},
+		{"check", "modernc"}, {"drivers", "--features"}, {"generate", "--driver", "modernc", "--db", "a.db"},
+	} {
+		p := newPlace(t)
+		if err := os.Mkdir(filepath.Join(p.dir, "bin"), 0o755); err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	s.signal(os.Interrupt)
-	if code := s.wait(); code != 130 {
-		t.Errorf("exit status %d", code)
-	}
-	p.alone()
-	left, err := os.ReadDir(filepath.Join(p.dir, "workers"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("in the workers' cache: %v, %v", left, err)
-	}
-	if out, err := p.command("show", "last").CombinedOutput(); err == nil {
-		t.Errorf("there is a run:\n%s", out)
+		p.write("bin/go", "#!/bin/sh\ncase $1 in build) touch "+p.dir+"/under-way; sleep 3600;; *) exec "+gocmd+" \"$@\";; esac\n", 0o755)
+		p.env = append(p.env, "PATH="+filepath.Join(p.dir, "bin")+":"+os.Getenv("PATH"))
+		s := p.start(append(args, "--worker-cache", "workers")...)
+		s.until("building ")
+		for range 6000 {
+			if _, err := os.Stat(filepath.Join(p.dir, "under-way")); err == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		s.signal(os.Interrupt)
+		if code := s.wait(); code != exitInterrupted || !strings.Contains(s.said.String(), "Ctrl-C again stops at once") {
+			t.Errorf("%v: exit status %d\n%s", args, code, s.said.String())
+		}
+		p.alone()
+		left, err := os.ReadDir(filepath.Join(p.dir, "workers"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("%v: in the workers' cache: %v, %v", args, left, err)
+		}
+		for _, dir := range []string{".home/cache/sqlite3perf/databases", "a.db"} {
+			if _, err := os.Stat(filepath.Join(p.dir, dir)); !os.IsNotExist(err) {
+				t.Errorf("%v: %s is there, %v", args, dir, err)
+			}
+		}
+		if out, err := p.command("show", "last").CombinedOutput(); err == nil {
+			t.Errorf("%v: there is a run:\n%s", args, out)
+		}
 	}
 }

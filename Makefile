@@ -3,7 +3,7 @@ MODULES := . worker $(sort $(dir $(wildcard drivers/*/go.mod)))
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build test race locks kills lint cross added-cost studies clean
+.PHONY: all build test race locks kills lint cross added-cost simulate studies clean
 
 all: build
 
@@ -57,6 +57,9 @@ ADDED := 70s
 added-cost: build ## what the engine and the adapters add to each library, in 15 minutes: the figures beside the drivers, the table in docs/methodology.md
 	@$(call each,$(filter drivers/%,$(MODULES)),$(GO) test -run '^$$' -bench AddedCost -benchtime $(ADDED) . -args -record)
 	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/methodology.md 'drivers --added-cost'
+
+simulate: ## how often verdicts are right and wrong, for docs/methodology.md: some minutes
+	$(GO) run ./stats/simulate
 
 # Each takes up to five minutes, the last of them more; STUDIES="writers cgo" for some.
 studies: build ## the outputs in docs/studies.md, by this machine

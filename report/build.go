@@ -47,8 +47,8 @@ func reliability(r stats.Reliability) string {
 	return s
 }
 
-// floorNote says which drivers are faster than the floor because SQLite itself is
-// another: the floor is one for its own SQLite only.
+// floorNote says which drivers are faster than the floor with another SQLite: the
+// floor is one for its own only.
 func floorNote(t *stats.Table, measured []*stats.Cell) string {
 	if !t.IsFloor {
 		return ""
@@ -57,16 +57,29 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 	var faster []string
 	for i, c := range measured {
 		test, ok := t.Against(i, t.Base)
-		own := sqliteVersion(c.Outcome)
-		if ok && test.Significant() && test.Sign() < 0 && own != absent && own != sqliteVersion(floor.Outcome) {
-			faster = append(faster, fmt.Sprintf("%s (SQLite %s)", name(c.Outcome), own))
+		if ok && test.Significant() && test.Sign() < 0 && sqliteBuild(c.Outcome) != sqliteBuild(floor.Outcome) {
+			faster = append(faster, fmt.Sprintf("%s (SQLite %s)", name(c.Outcome), sqliteBuild(c.Outcome)))
 		}
 	}
 	if faster == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s: faster than %s, which has SQLite %s. The floor is one for its own version of SQLite only; another may choose another plan, or do the same work faster",
-		strings.Join(faster, ", "), floor.Case.Driver, sqliteVersion(floor.Outcome))
+	return fmt.Sprintf("%s: faster than %s (SQLite %s). The floor is one for its own SQLite only, its version and its compile options: "+
+		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), floor.Case.Driver, sqliteBuild(floor.Outcome))
+}
+
+// sqliteBuild is a driver's version of SQLite with the compile options that make
+// all of it faster or slower.
+func sqliteBuild(o *stats.Outcome) string {
+	words := []string{sqliteVersion(o)}
+	if p := proof(o); p != nil {
+		for _, option := range p.CompileOptions {
+			if n, _, _ := strings.Cut(option, "="); n == "DEFAULT_MEMSTATUS" || n == "THREADSAFE" {
+				words = append(words, option)
+			}
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 func header(a *stats.Analysis) document {

@@ -21,7 +21,7 @@ func beaten(drivers ...string) *result.Run {
 // Where a driver is faster than the floor and has another SQLite, that is said with
 // both versions.
 func TestFloorIsOneForItsSQLite(t *testing.T) {
-	const note = "modernc v1.61.1 (SQLite 3.54.1): faster than native, which has SQLite 3.53.4."
+	const note = "modernc v1.61.1 (SQLite 3.54.1 THREADSAFE=1 DEFAULT_MEMSTATUS=0): faster than native (SQLite 3.53.4 THREADSAFE=1). "
 	for _, tc := range []struct {
 		drivers []string
 		want    bool

@@ -2,6 +2,7 @@ package study_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/study"
@@ -156,5 +157,33 @@ func TestEveryClaimBothWays(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What failed differently is not compared silently.
+func TestClaimsOfWhatFailed(t *testing.T) {
+	run := made(t, "http-server", "quick", false, refs("crawshaw", "mattn", "modernc"), 8, func(c *result.Case, _ string, round int) int64 {
+		return int64(1e6 * (1 + float64(round)/10_000))
+	})
+	for i := range run.Trials {
+		for j := range run.Trials[i].Samples {
+			if s := &run.Trials[i].Samples[j]; run.Cases[run.Trials[i].Case-1].Driver == "modernc" {
+				s.Failed = s.Operations / 10
+			}
+		}
+	}
+	found := 0
+	for _, c := range evaluate(t, run).Claims {
+		for _, x := range c.Comparisons {
+			if strings.Contains(x.Why, "the shares of operations that failed differ: ") {
+				found++
+				if x.Verdict != unknown || !strings.Contains(x.Why, " of modernc") {
+					t.Errorf("%s: %s, %s", x.What, x.Verdict, x.Why)
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no claim says that shares of failed operations differ")
 	}
 }

@@ -70,9 +70,11 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 		return nil, &BuildError{result.Reason{Code: "no-go", Message: "workers are built with the Go toolchain, and there is no go in PATH: install Go from https://go.dev/dl"}}
 	}
 	cmd := b.command(ctx, "env", "-json")
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go env: %w", err)
+		return nil, fmt.Errorf("go env: %s", firstComplaint(said.String(), err))
 	}
 	env := &toolchain{}
 	if err := json.Unmarshal(out, env); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -108,7 +109,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
 		n := driver.Nearest(name, names)
-		if n != "" && levenshtein.ComputeDistance(name, n) <= max(1, len(name)/3) {
+		if n != "" && (strings.HasPrefix(n, name) || levenshtein.ComputeDistance(name, n) <= max(1, len(name)/3)) {
 			hint = fmt.Sprintf("; did you mean --%s?", n)
 		}
 	}

@@ -99,7 +99,6 @@ kept.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("sqlite3perf {{.Version}}\n")
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		runCommand(env),

@@ -322,6 +322,7 @@ func eachList(flag string, list []string, each func(name, value string) error) e
 }
 
 func (o *runOptions) checkPlaces(r *request) (err error) {
+	o.output.store = o.store
 	if r.storePath, err = storePath(o.store); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type outputOptions struct {
 	format  string
 	file    string
 	noColor bool
+	store   string // as the user named it; "": the usual one
 }
 
 func (o *outputOptions) addFlags(f *pflag.FlagSet) {
@@ -135,9 +136,29 @@ func write(env *environment, o *outputOptions, run *result.Run) error {
 		put = func(file string, data []byte) error { return os.WriteFile(file, data, 0o644) }
 	}
 	if err := put(file, buf.Bytes()); err != nil {
-		return fmt.Errorf("writing the results to %s: %w: sqlite3perf show %d prints them again", o.file, reason(err), run.ID)
+		return fmt.Errorf("writing the results to %s: %w: %s prints them again", o.file, reason(err), o.again(run.ID))
 	}
 	return nil
+}
+
+// again is the command that prints a run again.
+func (o *outputOptions) again(run int64) string {
+	command := fmt.Sprintf("sqlite3perf show %d", run)
+	if o.format != "table" {
+		command += " --format " + o.format
+	}
+	if o.store != "" {
+		command += " --store " + shellWord(o.store)
+	}
+	return command
+}
+
+// shellWord is a word as a shell reads it back.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // replace writes a file under another name first: a disk that fills up leaves

@@ -32,6 +32,7 @@ func showCommand(env *environment) *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
+			o.store = storeFile
 			path, err := storePath(storeFile)
 			if err != nil {
 				return err

@@ -89,11 +89,14 @@ func LookupSetting(name string) (SettingDef, bool) {
 	return Vocabulary[i], true
 }
 
-// Nearest returns the candidate with the fewest edits from name, or "" where
-// none is near.
+// Nearest returns the one candidate that begins with name, else the one with the
+// fewest edits from it, or "" where none is near.
 func Nearest(name string, candidates []string) string {
 	if len(name) > 100 { // nobody's slip
 		return ""
+	}
+	if i := slices.IndexFunc(candidates, begins(name)); i >= 0 && len(name) > 1 && !slices.ContainsFunc(candidates[i+1:], begins(name)) {
+		return candidates[i]
 	}
 	best, least := "", (len(name)+1)/2+1
 	for _, c := range candidates {
@@ -102,6 +105,11 @@ func Nearest(name string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// begins reports of a word whether it begins with prefix.
+func begins(prefix string) func(string) bool {
+	return func(word string) bool { return strings.HasPrefix(strings.ToLower(word), strings.ToLower(prefix)) }
 }
 
 func didYouMean(name string, candidates []string) string {

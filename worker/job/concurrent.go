@@ -61,6 +61,9 @@ type Group struct {
 	Latency    result.Latency      `json:"latency"`
 }
 
+// maxMembers is the most readers, and writers: each is a goroutine.
+const maxMembers = 1_000_000
+
 func (c *Concurrent) check() error {
 	switch {
 	case c.Readers < 0:
@@ -69,6 +72,8 @@ func (c *Concurrent) check() error {
 		return fmt.Errorf("-w %d: want 0 writers or more", c.Writers)
 	case c.Readers+c.Writers == 0:
 		return fmt.Errorf("-r 0 -w 0: want at least one reader or writer")
+	case c.Readers > maxMembers || c.Writers > maxMembers:
+		return fmt.Errorf("-r %d -w %d: want at most %d readers and %d writers", c.Readers, c.Writers, maxMembers, maxMembers)
 	case c.From > math.MaxInt64/2:
 		return fmt.Errorf("--from %d: want at most %d, which leaves writers IDs above it", c.From, math.MaxInt64/2)
 	case c.DurationMS < 1:

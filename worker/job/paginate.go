@@ -87,7 +87,7 @@ func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r 
 	} else if odd > 0 {
 		return errorf(CodeDatabase, "table %s has a row whose ID is NULL or a text, which no keyset comes past: delete such rows", p.Table)
 	}
-	if out.Rows < int64(p.Limit)+1 {
+	if out.Rows <= int64(p.Limit) {
 		return errorf(CodeDatabase, "table %s has %d rows, too few for a page of %d behind another row: sqlite3perf generate makes more", p.Table, out.Rows, p.Limit)
 	}
 	depths, err := p.depths(out.Rows)

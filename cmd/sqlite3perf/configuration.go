@@ -54,6 +54,7 @@ var reaches = map[string]reach{
 
 	"allow-files": reachesOut,
 
+	"added-cost":   harmless,
 	"as-published": harmless,
 	"batch":        harmless,
 	"close":        harmless,

@@ -170,11 +170,12 @@ type Stmt interface {
 
 	// Query runs the statement with row r of b (nil: no parameters) and
 	// hands every row of the result to visit, each column decoded into the
-	// Go value of its declared type. The Row and its Blobs are valid only
-	// during the call; its Texts are strings of Go's own. It reads to the
-	// end, unless visit returns an error, which it then returns. That a result
-	// with rows has another number of columns than is declared is an error, of
-	// Prepare or of Query.
+	// Go value of its declared type. A value of another class than the type is
+	// for is converted as the library does it, or is a [*TypeError]. The Row and
+	// its Blobs are valid only during the call; its Texts are strings of Go's own.
+	// It reads to the end, unless visit returns an error, which it then returns.
+	// That a result with rows has another number of columns than is declared is
+	// an error, of Prepare or of Query.
 	Query(ctx context.Context, b *Batch, r int, visit func(Row) error) error
 
 	Close() error

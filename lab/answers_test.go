@@ -34,10 +34,10 @@ const (
 	saidSchema = `{"type":"settings","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n"
 	saidInsert = `{"type":"phase","phase":"insert"}` + "\n" +
 		`{"type":"settings","phase":"insert","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n" +
-		`{"type":"sample","sample":{"phase":"insert","wall_ns":50,"operations":3,"rows":3}}` + "\n"
+		`{"type":"sample","sample":{"phase":"insert","wall_ns":500,"operations":3,"rows":3}}` + "\n"
 	saidQuery = `{"type":"phase","phase":"query"}` + "\n" +
 		`{"type":"settings","phase":"query","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n" +
-		`{"type":"sample","sample":{"phase":"query","wall_ns":50,"operations":1,"rows":3,"checksum":"0000000000000000000000000000000000000000000000000000000000000000"}}` + "\n"
+		`{"type":"sample","sample":{"phase":"query","wall_ns":500,"operations":1,"rows":3,"checksum":"0000000000000000000000000000000000000000000000000000000000000000"}}` + "\n"
 	saidDone   = `{"type":"done"}` + "\n"
 	saidFailed = `{"type":"failed","reason":{"code":"sqlite","phase":"insert","message":"SQLITE_IOERR: one\ntwo"}}` + "\n"
 )
@@ -56,7 +56,7 @@ func TestAnswers(t *testing.T) {
 		{saidReady + saidSchema + strings.Join(strings.SplitAfter(saidInsert, "\n")[:2], "") + saidQuery, `before it sent the sample of "insert"`},
 		{saidReady + saidSchema + saidInsert + saidQuery + saidQuery, `began phase "query" after the last one`},
 		{saidReady + saidSchema + saidInsert + strings.Replace(saidQuery, `"operations":1`, `"operations":7`, 1), "operations is 7: want 1"},
-		{saidReady + saidSchema + strings.Replace(saidInsert, `"wall_ns":50`, `"wall_ns":3600000000000`, 1), "all the time that has gone by since the request"},
+		{saidReady + saidSchema + strings.Replace(saidInsert, `"wall_ns":500`, `"wall_ns":3600000000000`, 1), "all the time that has gone by since the request"},
 		{strings.Replace(saidReady, `,{"journal_mode":"wal"}`, "", 1), "1 connections, with a pool of 2"},
 	} {
 		s, _ := hear([]byte(test.said))

@@ -53,16 +53,16 @@ func (c *jobCheck) natural(key string, v int64) {
 	}
 }
 
-// atLeast is less than any SQLite needs for so many rows.
-func atLeast(rows int64) time.Duration {
-	return time.Duration(float64(min(max(rows, 1), most)) * float64(fastest))
+// atLeast is so many times what one takes at least, and above 0.
+func atLeast(rows int64, each time.Duration) time.Duration {
+	return time.Duration(float64(min(max(rows, 1), most)) * float64(each))
 }
 
 func (c *jobCheck) generated(j *job.Generate, r *job.Generated) {
 	if r.Rows != j.Rows {
 		c.fault("generate.rows", "is %d: want %d, as many as were to be generated", r.Rows, j.Rows)
 	}
-	c.span("generate.wall_ns", r.WallNS, atLeast(r.Rows))
+	c.span("generate.wall_ns", r.WallNS, atLeast(r.Rows, fastestExec))
 	c.span("generate.vacuum_ns", r.VacuumNS, 0)
 	if !j.Vacuum && r.VacuumNS > 0 {
 		c.fault("generate.vacuum_ns", "is %d: want 0, no VACUUM was asked for", r.VacuumNS)
@@ -71,7 +71,7 @@ func (c *jobCheck) generated(j *job.Generate, r *job.Generated) {
 
 func (c *jobCheck) benched(r *job.Benched) {
 	c.natural("bench.rows", r.Rows)
-	c.span("bench.wall_ns", r.WallNS, atLeast(r.Rows))
+	c.span("bench.wall_ns", r.WallNS, atLeast(r.Rows, 1))
 	for _, t := range []struct {
 		key string
 		ns  int64

@@ -55,11 +55,11 @@ func TestJobLies(t *testing.T) {
 		want string
 	}{
 		{"generate", func(r *job.Result) { r.Generate.Rows = 99 }, "generate.rows is 99: want 100"},
-		{"generate", func(r *job.Result) { r.Generate.WallNS = 1 }, "generate.wall_ns is 1: want at least 500"},
+		{"generate", func(r *job.Result) { r.Generate.WallNS = 1 }, "generate.wall_ns is 1: want at least 5000"},
 		{"generate", func(r *job.Result) { r.Generate.WallNS = 1e9 }, "generate.wall_ns is 1000000000, 1s: want at most 10ms"},
 		{"generate", func(r *job.Result) { r.Generate.VacuumNS = 5 }, "generate.vacuum_ns is 5: want 0"},
 		{"bench", func(r *job.Result) { r.Bench.Rows = -1 }, "bench.rows is -1"},
-		{"bench", func(r *job.Result) { r.Bench.WallNS = 100 }, "bench.wall_ns is 100: want at least 500"},
+		{"bench", func(r *job.Result) { r.Bench.WallNS = 50 }, "bench.wall_ns is 50: want at least 100"},
 		{"bench", func(r *job.Result) { r.Bench.AfterQueryNS = 6e6 }, "bench.after_query_ns is 6000000: want a number from 0 to 5000000"},
 		{"bench", func(r *job.Result) { r.Bench.FirstRowNS = -1 }, "bench.first_row_ns is -1"},
 		{"bench", func(r *job.Result) { r.Bench.Mismatches = 101 }, "bench.mismatches is 101: want at most 100"},

@@ -86,3 +86,17 @@ func TestFeatureReason(t *testing.T) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
 }
+
+// What SQL a driver understands is among the compile options that matter.
+func TestFeatureOptions(t *testing.T) {
+	run := noFloorRun()
+	for i := range run.Trials {
+		if p := run.Trials[i].Proof; p != nil && run.Cases[run.Trials[i].Case-1].Driver == "modernc" {
+			p.CompileOptions = append(p.CompileOptions, "ENABLE_FTS5", "ENABLE_API_ARMOR")
+		}
+	}
+	out := write(t, "table", run, report.Options{Width: 300})
+	if !strings.Contains(out, "ENABLE_FTS5") || strings.Contains(out, "ENABLE_API_ARMOR") {
+		t.Errorf("%s", out)
+	}
+}

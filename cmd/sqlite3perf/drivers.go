@@ -10,12 +10,10 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 func driversCommand(env *environment) *cobra.Command {
@@ -61,7 +59,7 @@ it was measured against loops written by hand (docs/methodology.md).`,
 			}
 			b := &lab.Builder{Source: src, Cache: cache}
 			if features {
-				return listFeatures(cmd.Context(), env, b, known)
+				return listFeatures(cmd.Context(), env, b, known, args)
 			}
 			w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "DRIVER\tVERSION\tKIND\tINTERFACE\tWORKER")
@@ -131,71 +129,6 @@ func external(ctx context.Context, paths []string, out io.Writer) ([]lab.Known, 
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", info.Name, cmp.Or(proof.ModuleVersion, "-"), info.Kind, info.Interface, path)
 	}
 	return list, nil
-}
-
-// listFeatures prints a line for each feature with a column for each driver whose
-// worker can be had.
-func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known) (err error) {
-	parent, err := databasesDirectory("")
-	if err != nil {
-		return err
-	}
-	say := func(format string, args ...any) { fmt.Fprintf(env.stderr, format+"\n", args...) }
-	ctx, stop, release := env.interruptible(ctx, say, "stopping")
-	defer release()
-	ctx = until(ctx, stop)
-	defer func() {
-		if interrupted(stop) {
-			err = statusError(exitInterrupted)
-		}
-	}()
-	scratch, err := lab.NewScratch(parent, runDirectory)
-	if err != nil {
-		return err
-	}
-	defer scratch.Remove()
-	p := &lab.Processes{Dir: scratch.Dir, Limit: time.Minute}
-	var names []string
-	var has [][]bool
-	for i := range known {
-		ref := lab.Ref{Name: known[i].Name, Known: &known[i]}
-		path, _, err := b.Worker(ctx, ref, func() { fmt.Fprintf(env.stderr, "building %s\n", ref.Name) })
-		var unavailable *lab.BuildError
-		if errors.As(err, &unavailable) {
-			fmt.Fprintf(env.stderr, "%s is left out: %v\n", ref.Name, unavailable)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		answers, err := p.Features(ctx, ref, path)
-		if err != nil {
-			return err
-		}
-		names, has = append(names, ref.Name), append(has, answers)
-	}
-	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "FEATURE\t%s\n", strings.Join(names, "\t"))
-	for i, f := range driver.Features {
-		fmt.Fprint(w, f.Name)
-		for d := range names {
-			word := "-"
-			if has[d][i] {
-				word = "yes"
-			}
-			fmt.Fprint(w, "\t"+word)
-		}
-		fmt.Fprintln(w)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for i := range known {
-		for _, key := range slices.Sorted(maps.Keys(known[i].Obtain)) {
-			fmt.Fprintf(env.stdout, "%s, %s: %s\n", known[i].Name, key, known[i].Obtain[key])
-		}
-	}
-	return nil
 }
 
 // workerState says which version of a driver would be measured, and whether its

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// listFeatures prints a line for each feature with a column for each driver whose
+// worker can be had, and for each of the workers at paths.
+func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, paths []string) error {
+	var refs []lab.Ref
+	for i := range known {
+		refs = append(refs, lab.Ref{Name: known[i].Name, Known: &known[i]})
+	}
+	for _, path := range paths {
+		ref, err := lab.ParseRef(ctx, path, known)
+		if err != nil {
+			return usageError{err}
+		}
+		refs = append(refs, ref)
+	}
+	show := newProgress(env, false)
+	defer show.finish()
+	ctx, stop, release := env.interruptible(ctx, show.say, "stopping")
+	defer release()
+	names, has, err := tryFeatures(until(ctx, stop), b, refs, show.say)
+	if interrupted(stop) {
+		return statusError(exitInterrupted)
+	}
+	if err != nil {
+		return err
+	}
+	show.finish()
+	if err := featureTable(env.stdout, names, has); err != nil {
+		return err
+	}
+	for i := range known {
+		for _, key := range slices.Sorted(maps.Keys(known[i].Obtain)) {
+			fmt.Fprintf(env.stdout, "%s, %s: %s\n", known[i].Name, key, known[i].Obtain[key])
+		}
+	}
+	return nil
+}
+
+// tryFeatures asks every driver whose worker can be had: names are theirs, and has
+// what they answer to [driver.Features].
+func tryFeatures(ctx context.Context, b *lab.Builder, refs []lab.Ref, say func(string, ...any)) (names []string, has [][]bool, err error) {
+	parent, err := databasesDirectory("")
+	if err != nil {
+		return nil, nil, err
+	}
+	scratch, err := lab.NewScratch(parent, runDirectory)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer scratch.Remove()
+	p := &lab.Processes{Dir: scratch.Dir, Limit: time.Minute}
+	for _, ref := range refs {
+		path, _, err := b.Worker(ctx, ref, func() { say("building the worker for %s", ref.Name) })
+		var unavailable *lab.BuildError
+		if errors.As(err, &unavailable) {
+			say("%s is left out: %v", ref.Name, unavailable)
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		answers, err := p.Features(ctx, ref, path)
+		if err != nil {
+			return nil, nil, err
+		}
+		names, has = append(names, ref.Name), append(has, answers)
+	}
+	return names, has, nil
+}
+
+func featureTable(out io.Writer, names []string, has [][]bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "FEATURE\t%s\n", strings.Join(names, "\t"))
+	for i, f := range driver.Features {
+		fmt.Fprint(w, f.Name)
+		for d := range names {
+			word := "-"
+			if has[d][i] {
+				word = "yes"
+			}
+			fmt.Fprint(w, "\t"+word)
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}

@@ -27,8 +27,8 @@ RACED := $(filter-out drivers/modernc/ drivers/glebarez/ drivers/ncruces/,$(MODU
 race: ## the tests with the race detector
 	@$(call each,$(RACED),$(GO) test -race ./...)
 
-# A race for a lock shows itself once in many runs, and rather where a process
-# loses the CPU while it holds one. LOCKS=20 for fewer runs.
+# A race for a lock shows once in many runs, and mostly where a process loses the
+# CPU while it holds a lock. LOCKS=20 for fewer runs.
 LOCKS := 100
 locks: ## the lock checks of every driver, 100 times, beside two busy processes
 	@trap 'kill $$busy' EXIT; trap 'exit 130' INT TERM; \

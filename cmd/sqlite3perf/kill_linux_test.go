@@ -133,16 +133,18 @@ func TestKillsLeaveNothing(t *testing.T) {
 	p := newPlace(t)
 	p.ownTemp()
 	again := []string{"run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--dir", "databases", "--worker-cache", "workers"}
-	left := map[string]int{} // kills that left something for the next run
+	left := map[string]int{}   // kills that left something for the next run
+	killed := map[string]int{} // workers, or those that ran when the lab was killed
 	for k := range times(t, 6) {
 		kind := []string{"lab", "worker", "both"}[k%3]
-		s := p.start("run", "--drivers", "./good,./leaves", "--workloads", "./tiny.yaml", "--rounds", "30", "--dir", "databases", "--worker-cache", "workers")
+		s := p.start("run", "--drivers", "./good,./leaves", "--workloads", "./tiny.yaml", "--rounds", "8", "--dir", "databases", "--worker-cache", "workers")
 		s.until("round 1 of")
-		for range 1 + rand.IntN(4) {
-			time.Sleep(time.Duration(rand.IntN(60_000)) * time.Microsecond)
-		}
+		time.Sleep(time.Duration(rand.IntN(200_000)) * time.Microsecond)
 		before := p.stored()
 		pids := p.workerPIDs()
+		for tries := 0; kind == "worker" && len(pids) == 0 && tries < 1000; tries++ {
+			pids = p.workerPIDs() // there is one most of the time
+		}
 		if kind == "both" {
 			_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP) // so that it starts no other
 			pids = p.workerPIDs()
@@ -150,6 +152,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 		if kind != "worker" {
 			s.signal(os.Kill)
 		}
+		killed[kind] += len(pids)
 		if kind != "lab" {
 			for _, pid := range pids {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
@@ -173,7 +176,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 			t.Fatalf("kill %d of %s", k, kind)
 		}
 	}
-	t.Logf("kills that left something for the next run: %v", left)
+	t.Logf("kills that left something for the next run: %v; workers under way: %v", left, killed)
 }
 
 // A build that is killed leaves nothing either, in the cache for workers or among

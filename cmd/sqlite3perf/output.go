@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
@@ -48,12 +48,12 @@ func (o *outputOptions) check() error {
 	if fi, err := os.Stat(filepath.Dir(file)); err != nil || !fi.IsDir() {
 		return usagef("-o %s: there is no directory %s", o.file, filepath.Dir(file))
 	}
-	temp, err := besides(file)
+	scratch, err := beside(file)
 	if err != nil {
 		return usagef("-o %s: cannot write there: %w: name another file", o.file, reason(err))
 	}
-	temp.Close()
-	return os.Remove(temp.Name())
+	scratch.Remove()
+	return nil
 }
 
 // target is the file that a link leads to, and whether it can be replaced as a
@@ -67,11 +67,10 @@ func (o *outputOptions) target() (file string, whole bool) {
 	return file, err != nil || fi.Mode().IsRegular() || fi.IsDir()
 }
 
-// besides makes a file that can take the place of another, with the permissions
-// that a new one has.
-func besides(file string) (*os.File, error) {
-	name := fmt.Sprintf(".sqlite3perf-%016x", rand.Uint64())
-	return os.OpenFile(filepath.Join(filepath.Dir(file), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+// beside makes a directory for a file that is to take the place of another. If we
+// are killed the next one that writes there removes it.
+func beside(file string) (*lab.Scratch, error) {
+	return lab.NewScratch(filepath.Dir(file), ".sqlite3perf-output-")
 }
 
 // reason is the error of a file's operation without the file's name.
@@ -164,23 +163,19 @@ func shellWord(s string) string {
 // replace writes a file under another name first: a disk that fills up leaves
 // the old one whole.
 func replace(file string, data []byte) error {
-	temp, err := besides(file)
+	scratch, err := beside(file)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name())
-	if _, err := temp.Write(data); err != nil {
-		temp.Close()
+	defer scratch.Remove()
+	temp := filepath.Join(scratch.Dir, "output")
+	if err := os.WriteFile(temp, data, 0o666); err != nil {
 		return err
 	}
 	if old, err := os.Stat(file); err == nil {
-		if err := temp.Chmod(old.Mode().Perm()); err != nil {
-			temp.Close()
+		if err := os.Chmod(temp, old.Mode().Perm()); err != nil {
 			return err
 		}
 	}
-	if err := temp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), file)
+	return os.Rename(temp, file)
 }

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"slices"
 )
 
 // Point is one sample with the round that it was taken in.
@@ -132,10 +133,27 @@ func CompareAll(sets [][]Point, takesPart func(int) bool) []Pair {
 		}
 	}
 	adjustPairs(k, placed)
+	if k > 2 && slices.ContainsFunc(placed, func(p Pair) bool { return p.Significant() && p.N < rankRounds }) {
+		var all [][]Point
+		for i := range sets {
+			if place[i] >= 0 {
+				all = append(all, sets[i])
+			}
+		}
+		atLeast(placed, permutationTest(all))
+	}
 	for i := range pairs {
 		pairs[i].Test = placed[i].Test
 	}
 	return pairs
+}
+
+// atLeast raises corrected p-values to that of the whole table.
+func atLeast(pairs []Pair, p float64) {
+	for i := range pairs {
+		pairs[i].fine = max(pairs[i].fine, p)
+		pairs[i].Adjusted = max(pairs[i].Adjusted, p)
+	}
 }
 
 // Standing is a place in a ranking.

@@ -64,7 +64,7 @@ func levels(tables int) string {
 			sum, of := 0.0, 0.0
 			for n := 6; n <= 60; n++ {
 				if !slices.Contains(rounds, n) {
-					sum += world{shape: s.name, drivers: k, rounds: n}.anyFalse(paired, tables/20+1)
+					sum += world{shape: s.name, drivers: k, rounds: n}.anyFalse(paired, tables/10+1)
 					of++
 				}
 			}
@@ -78,10 +78,13 @@ func levels(tables int) string {
 // partial is how often any two of equal drivers are told apart beside others that
 // differ: three groups of equal drivers.
 func partial(tables int) string {
-	rows := [][]string{{"n", "now", "unpaired"}, {"---:", "---:", "---:"}}
+	rows := [][]string{{"n", "normal", "drifting"}, {"---:", "---:", "---:"}}
 	for _, n := range rounds {
-		w := world{shape: "normal", drivers: 10, rounds: n, groups: 3, slower: 0.5}
-		rows = append(rows, []string{fmt.Sprint(n), percent(w.anyFalse(paired, tables)), percent(w.anyFalse(unpaired, tables))})
+		row := []string{fmt.Sprint(n)}
+		for _, s := range []string{"normal", drifting} {
+			row = append(row, percent(world{shape: s, drivers: 10, rounds: n, groups: 3, slower: 0.5}.anyFalse(paired, tables)))
+		}
+		rows = append(rows, row)
 	}
 	return "Any two of equal drivers are told apart, of ten in three groups, the groups 50 % apart:\n\n" + markdown(rows)
 }

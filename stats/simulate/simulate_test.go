@@ -28,7 +28,7 @@ func TestPower(t *testing.T) {
 // chance makes up to 7 %.
 func TestLevel(t *testing.T) {
 	for _, s := range shapes {
-		for _, tc := range []struct{ drivers, rounds, tables int }{{2, 6, 2000}, {2, 8, 2000}, {2, 20, 2000}, {10, 6, 400}, {10, 15, 400}, {10, 16, 400}} {
+		for _, tc := range []struct{ drivers, rounds, tables int }{{2, 6, 2000}, {2, 8, 2000}, {2, 20, 2000}, {4, 6, 400}, {10, 6, 400}, {10, 15, 400}, {10, 16, 400}} {
 			t.Run(fmt.Sprint(s.name, tc.drivers, "x", tc.rounds), func(t *testing.T) {
 				v := world{shape: s.name, drivers: tc.drivers, rounds: tc.rounds}.anyFalse(paired, tc.tables)
 				if v > 0.07 {

@@ -126,19 +126,19 @@ func unpaired(sets [][]stats.Point) (apart [][2]int) {
 
 // share is how many of the tables something is true of.
 func (w world) share(m method, tables int, is func(apart [][2]int) bool) float64 {
-	return shareOf(tables, func(r *rand.Rand) bool { return is(m(w.table(r))) })
+	return shareOf(tables, uint64(w.drivers<<8+w.rounds), func(r *rand.Rand) bool { return is(m(w.table(r))) })
 }
 
-// shareOf is in how many of n trials something is true, on all cores; each has its
-// own generator of random numbers.
-func shareOf(n int, is func(r *rand.Rand) bool) float64 {
+// shareOf is in how many of n trials something is true, on all cores; each trial of
+// each simulation has its own stream of random numbers.
+func shareOf(n int, stream uint64, is func(r *rand.Rand) bool) float64 {
 	var wg sync.WaitGroup
 	yes := make([]bool, n)
 	workers := runtime.GOMAXPROCS(0)
 	for w := range workers {
 		wg.Go(func() {
 			for i := w; i < n; i += workers {
-				yes[i] = is(rand.New(rand.NewPCG(seed, uint64(i))))
+				yes[i] = is(rand.New(rand.NewPCG(seed, stream<<32+uint64(i))))
 			}
 		})
 	}

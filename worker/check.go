@@ -194,6 +194,18 @@ func (c *checker) insert(at string, p *workload.Phase) {
 	default:
 		c.bad(at+".transaction", "is %q: want one, set, each, every or per", in.Transaction)
 	}
+	for i, v := range in.Verify {
+		at := fmt.Sprintf("%s.verify[%d]", at, i)
+		if v.Table == "" {
+			c.bad(at+".table", "is empty: want a table")
+		}
+		if len(v.Types) != len(v.Columns) {
+			c.bad(at+".types", "has %d entries: want %d, one for each of columns", len(v.Types), len(v.Columns))
+		}
+		for j, col := range v.Types {
+			c.typed(fmt.Sprintf("%s.types[%d]", at, j), col.Type)
+		}
+	}
 }
 
 // nesting checks the data sets of a phase with a transaction per row of the

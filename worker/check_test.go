@@ -71,8 +71,14 @@ func TestCheckPlan(t *testing.T) {
 		"plan.phases[0].insert.rows_per_statement is 0":   func(_ *worker.Request, p *workload.Plan) { insert(p).RowsPerStatement = 0 },
 		"plan.phases[0].insert.rows_per_statement is 125": func(_ *worker.Request, p *workload.Plan) { insert(p).RowsPerStatement = 125_001 },
 		"plan.phases[0].insert.transaction":               func(_ *worker.Request, p *workload.Plan) { insert(p).Transaction = "two" },
-		"plan.phases[0].insert.every":                     func(_ *worker.Request, p *workload.Plan) { insert(p).Transaction = "every" },
-		"plan.phases[0].insert.per":                       func(_ *worker.Request, p *workload.Plan) { insert(p).Per = "articles" },
+		"plan.phases[0].insert.verify[0].table": func(_ *worker.Request, p *workload.Plan) {
+			insert(p).Verify = []workload.Stored{{}}
+		},
+		"plan.phases[0].insert.verify[1].types has 0 entries: want 1": func(_ *worker.Request, p *workload.Plan) {
+			insert(p).Verify = []workload.Stored{{Table: "users"}, {Table: "users", Columns: []string{"id"}}}
+		},
+		"plan.phases[0].insert.every": func(_ *worker.Request, p *workload.Plan) { insert(p).Transaction = "every" },
+		"plan.phases[0].insert.per":   func(_ *worker.Request, p *workload.Plan) { insert(p).Per = "articles" },
 		"plan.phases[0].insert.sets[1] is \"articles\": want one that is nested": func(_ *worker.Request, p *workload.Plan) {
 			p.DataSets[1].Parent, p.DataSets[1].Total = "", 2
 		},

@@ -81,7 +81,9 @@ func CheckSample(p *workload.Phase, want Expectation, saw Seen, said *worker.Sam
 	c.checksum()
 	c.time()
 	c.cpu(saw)
-	return c.sample(), c.doubts, c.faults
+	m := c.sample()
+	m.SeenNS = int64(saw.Between)
+	return m, c.doubts, c.faults
 }
 
 // CheckServed holds what a server says of a phase against what the load generator

@@ -89,6 +89,9 @@ func TestHonestSamples(t *testing.T) {
 		if metrics[name] != "" {
 			want = metrics[name]
 		}
+		if got.SeenNS != 26e6 {
+			t.Errorf("%s: the lab saw %d ns", name, got.SeenNS)
+		}
 		if got.Metric != want || got.Value() <= 0 {
 			t.Errorf("%s: metric %q with the value %v, want %q", name, got.Metric, got.Value(), want)
 		}

@@ -63,6 +63,10 @@ type Sample struct {
 
 	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // of a phase that wrote, in WAL mode
 
+	// SeenNS is the lab's own time from the phase's beginning to its sample: the
+	// wall time, the checkpoint, and all that the worker does not time.
+	SeenNS int64 `json:"seen_ns,omitempty"`
+
 	Checksum string       `json:"checksum,omitempty"` // SHA-256 over every value of the untimed pass
 	Errors   []ErrorCount `json:"errors,omitempty"`   // of the operations that failed
 	Results  []ErrorCount `json:"results,omitempty"`  // errors that operations declare as results: these succeeded

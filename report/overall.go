@@ -10,7 +10,12 @@ import (
 
 func overall(a *stats.Analysis) document {
 	o := a.Overall
-	if len(o.Drivers) < 2 || len(o.Tables)+len(o.LeftOut) < 2 {
+	switch {
+	case len(o.Tables)+len(o.LeftOut) < 2:
+		return nil
+	case len(o.Tables) == 0:
+		return document{heading{2, "Summary: none, since no table has comparable figures of all drivers"}, leftOutOf(o)}
+	case len(o.Drivers) < 2:
 		return nil
 	}
 	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", o.Base, counted(int64(len(o.Tables)), "table"))}}
@@ -50,13 +55,7 @@ func overall(a *stats.Analysis) document {
 		g.dropColumn(tiedTitle)
 	}
 	d = append(d, g)
-	var l list
-	for _, x := range o.LeftOut {
-		l = append(l, item{label: "left out", text: x.Name + ": " + x.Why})
-	}
-	for _, x := range o.Absent {
-		l = append(l, item{label: "left out", text: x.Name + ": " + x.Why})
-	}
+	l := leftOutOf(o)
 	if !o.IsFloor {
 		l = append(l, item{label: "note", text: noFloor(a) + ": " + baseOf(o)})
 	}
@@ -64,6 +63,15 @@ func overall(a *stats.Analysis) document {
 		d = append(d, l)
 	}
 	return d
+}
+
+// leftOutOf lists the tables and drivers that do not count.
+func leftOutOf(o stats.Overall) list {
+	var l list
+	for _, x := range slices.Concat(o.LeftOut, o.Absent) {
+		l = append(l, item{label: "left out", text: x.Name + ": " + x.Why})
+	}
+	return l
 }
 
 // noFloor says why ratios are not to the floor.

@@ -53,6 +53,20 @@ func TestFailingIsSaid(t *testing.T) {
 	}
 }
 
+// A summary that no table counts in says why.
+func TestSummaryOfNothing(t *testing.T) {
+	run := newRun(6)
+	for _, w := range []string{"read-write", "point-read"} {
+		add(run, w, nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
+	}
+	got := write(t, "table", run, report.Options{Floor: "native", Width: 300})
+	for _, want := range []string{"\nSummary: none, since no table", "left out      point-read mix: more operations failed than of other drivers: mattn\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
 // The number of false verdicts to be expected is that of the run.
 func TestReliabilityIsSaid(t *testing.T) {
 	run := newRun(6)

@@ -30,7 +30,7 @@ type Processes struct {
 	Limit time.Duration // of one trial
 
 	ceilings map[int]ceiling // by clients
-	hashed   map[*Case]bool  // what it inserts has been verified to the last value
+	verified map[*Case]bool  // to the last value that it inserts, and type that it returns
 }
 
 // exitGrace is how long a worker may take to exit after its last answer.
@@ -90,17 +90,18 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64) (_ *result.T
 	defer os.RemoveAll(dir)
 	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
 	begin := time.Now()
-	s := &session{limit: p.Limit, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: !p.hashed[c]}
+	s := &session{limit: p.Limit, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: !p.verified[c]}
 	path := filepath.Join(dir, "test.db")
 	s.run(ctx, dir, worker.Request{
 		Type: requestType(c.Plan), Protocol: worker.Protocol, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
+		TypesKnown: p.verified[c],
 	})
 	s.header(path)
 	if t.Status == result.OK {
-		if p.hashed == nil {
-			p.hashed = map[*Case]bool{}
+		if p.verified == nil {
+			p.verified = map[*Case]bool{}
 		}
-		p.hashed[c] = true
+		p.verified[c] = true
 	}
 	if c.bench != nil && t.Status == result.OK && ctx.Err() == nil {
 		s.bench(ctx, c, path)

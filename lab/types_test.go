@@ -3,7 +3,9 @@ package lab_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
@@ -54,6 +56,22 @@ phases:
 					t.Errorf("%s, want %s", got.Reason.Message, test.want)
 				}
 			})
+		}
+	}
+}
+
+// After a trial in which all was well the types need not be checked again.
+func TestTypesAreCheckedOnce(t *testing.T) {
+	t.Parallel()
+	c := tinyCase(t, faulty(t, "types-known"))
+	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
+	for i, want := range []result.Status{result.OK, result.Failed} {
+		got, err := p.Trial(t.Context(), c, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Status != want {
+			t.Errorf("trial %d: %s: %+v, want %s", i+1, got.Status, got.Reason, want)
 		}
 	}
 }

@@ -112,6 +112,10 @@ func pretend(fault string) {
 	if err := os.WriteFile(req.Path, []byte("a database"), 0o644); err != nil {
 		os.Exit(9)
 	}
+	if fault == "types-known" && req.TypesKnown {
+		fmt.Println(`{"type":"failed","reason":{"code":"type","message":"the types are known"}}`)
+		return
+	}
 	switch fault {
 	case "silent":
 		return

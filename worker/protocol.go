@@ -55,6 +55,10 @@ type Request struct {
 	Settings driver.Settings `json:"settings,omitempty"`
 	Plan     *workload.Plan  `json:"plan,omitempty"`
 
+	// TypesKnown says that a trial with this plan, these settings and this seed has
+	// had its answers' types checked: they need not be checked again.
+	TypesKnown bool `json:"types_known,omitempty"`
+
 	// Of a job:
 	Job *job.Job `json:"job,omitempty"`
 

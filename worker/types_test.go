@@ -1,0 +1,41 @@
+package worker_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+)
+
+// What SQLite says of the classes of a result ends the trial, unless it is known already.
+func TestTypes(t *testing.T) {
+	for name, p := range map[string]workload.Phase{
+		"query": selectUsers(1),
+		"mix":   mixOf(workload.Mix{Clients: 1, Count: 100}),
+	} {
+		for _, known := range []bool{false, true} {
+			f := newFake()
+			f.answer = func(sql string, params []any) ([]driver.Row, error) {
+				if name == "query" {
+					return []driver.Row{{{Int: params[0].(int64)}}}, nil
+				}
+				return one(sql, params)
+			}
+			f.classes = driver.Row{{Text: "text"}}
+			plan := blog(3, p)
+			plan.Schema = "PHASES"
+			req := trialOf(t, plan, driver.Settings{"pool_size": "2"})
+			req.TypesKnown = known
+			got := serve(t, f, req)
+			last := got[len(got)-1]
+			switch {
+			case known && last.Type != worker.TypeDone:
+				t.Errorf("%s, known: %+v", name, last.Reason)
+			case !known && (last.Type != worker.TypeFailed || last.Reason.Code != "type" || !strings.Contains(last.Reason.Message, "column 1 is declared int and holds TEXT in row 1")):
+				t.Errorf("%s: %+v", name, last.Reason)
+			}
+		}
+	}
+}

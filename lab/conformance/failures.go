@@ -22,6 +22,10 @@ phases:
 		{Name: "failures/too few rows", test: gives("rows", "query", table+"  - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: 6}}\n")},
 		{Name: "failures/too many rows", test: gives("rows", "query", table+"  - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: 4}}\n")},
 		{Name: "failures/an error of SQLite", test: gives("sqlite", "fails", table+"  - {name: fails, script: INSERT INTO t (id) VALUES (1)}\n")},
+		{Name: "failures/an integer in a text column", test: gives("type", "query", table+"  - {name: query, query: SELECT id FROM t, columns: [text]}\n")},
+		{Name: "failures/a text in an int column", test: gives("type", "query", table+"  - {name: query, query: SELECT word FROM t, columns: [int]}\n")},
+		{Name: "failures/NULL in a column without", test: gives("type", "query", table+"  - {name: query, query: \"SELECT nullif(id, 3) FROM t\", columns: [int]}\n")},
+		{Name: "failures/another class in a mix", test: gives("type", "mix", table+"  - {name: mix, count: 10, mix: [{name: a, sql: SELECT id FROM t, columns: text}]}\n")},
 		{Name: "failures/a plan that cannot be run", test: refusesPlan},
 	}
 }

@@ -155,12 +155,18 @@ var lies = map[string]lie{
 		}
 		return []answer{a}
 	}},
-	"rows of a query":                {check: aQuery, words: "phase once: rows is", tell: sample("once", "rows", times(2))},
-	"a nanosecond":                   {check: aMix, words: "phase mix: wall_ns is 1: want at least", tell: sample("mix", "wall_ns", to(1))},
-	"a nanosecond for an insert":     {check: anInsert, words: "phase insert: wall_ns is 1: want at least", tell: sample("insert", "wall_ns", to(1))},
-	"an hour":                        {check: aMix, words: "phase mix: wall_ns is 3600000000000", tell: sample("mix", "wall_ns", to(int64(3600e9)))},
-	"less than the duration":         {check: "mix/duration", words: "phase mix: wall_ns is", tell: sample("mix", "wall_ns", times(0.01))},
-	"negative time":                  {check: aMix, words: "phase mix: wall_ns is -5", tell: sample("mix", "wall_ns", to(-5))},
+	"rows of a query":            {check: aQuery, words: "phase once: rows is", tell: sample("once", "rows", times(2))},
+	"a nanosecond":               {check: aMix, words: "phase mix: wall_ns is 1: want at least", tell: sample("mix", "wall_ns", to(1))},
+	"a nanosecond for an insert": {check: anInsert, words: "phase insert: wall_ns is 1: want at least", tell: sample("insert", "wall_ns", to(1))},
+	"an hour":                    {check: aMix, words: "phase mix: wall_ns is 3600000000000", tell: sample("mix", "wall_ns", to(int64(3600e9)))},
+	"less than the duration":     {check: "mix/duration", words: "phase mix: wall_ns is", tell: sample("mix", "wall_ns", times(0.01))},
+	"negative time":              {check: aMix, words: "phase mix: wall_ns is -5", tell: sample("mix", "wall_ns", to(-5))},
+	"a value of another class": {check: "failures/an integer in a text column", words: `the code "error" (column 1 is declared text and holds INTEGER in row 1`, tell: func(a answer) []answer {
+		if r, ok := a["reason"].(map[string]any); ok {
+			r["code"] = "error"
+		}
+		return []answer{a}
+	}},
 	"negative allocations":           {check: aMix, words: "phase mix: allocs is -1: want a number from 0", tell: sample("mix", "allocs", to(-1))},
 	"memory without end":             {check: aMix, words: "phase mix: peak_rss_bytes is", tell: sample("mix", "peak_rss_bytes", to(int64(1)<<60))},
 	"failures without errors":        {check: aMix, words: "phase mix: errors counts 0 in all: want 3", tell: sample("mix", "failed", to(3))},

@@ -73,6 +73,9 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("go env: %s", firstComplaint(said.String(), err))
 	}

@@ -285,7 +285,9 @@ func expectations(p *workload.Plan, seed uint64, back *readable, sums *hasher) (
 		return nil, err
 	}
 	expect := map[string]Expectation{}
-	sums.plan, sums.gen = p, gen
+	if err := sums.begin(p, gen); err != nil {
+		return nil, err
+	}
 	for i := range p.Phases {
 		ph := &p.Phases[i]
 		if ph.Untimed && ph.Insert == nil || ph.HTTP != nil {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -323,12 +324,24 @@ type hasher struct {
 	plan *workload.Plan
 	gen  *workload.Gen
 	seed uint64
+	sets []byte // plan.DataSets as a key
 	made map[string]*workload.RowSum
+}
+
+// begin makes the hasher ready for a plan.
+func (h *hasher) begin(p *workload.Plan, gen *workload.Gen) error {
+	sets, err := json.Marshal(p.DataSets)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(sets)
+	h.plan, h.gen, h.sets = p, gen, sum[:]
+	return nil
 }
 
 // set adds up the rows of a data set.
 func (h *hasher) set(d *workload.DataSet, columns []string) (*workload.RowSum, error) {
-	key, err := json.Marshal([]any{h.seed, h.plan.DataSets, d.Name, columns})
+	key, err := json.Marshal([]any{h.seed, h.sets, d.Name, columns})
 	if err != nil {
 		return nil, err
 	}

@@ -22,10 +22,10 @@ const (
 
 // Bounds of a workload file.
 const (
-	maxDataSets   = 1000
+	maxDataSets   = 200
 	maxColumns    = 2000 // of a data set, as SQLite's default has it for tables
 	maxDepth      = 20   // of data sets nested in each other
-	maxPhases     = 1000
+	maxPhases     = 200
 	maxStatements = 1000 // of an operation
 	maxParameters = 1000 // named by an operation or query, or of the workload
 	maxMade       = 1000 // values that one value is made from

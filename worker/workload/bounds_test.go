@@ -21,7 +21,7 @@ func each(bytes int, format string) string {
 // large are files in which something is there very often, with what must be said
 // of each.
 func large() map[string][2]string {
-	const size = 1 << 20
+	const size = 1 << 19
 	const phases = "\nphases: [{name: p, script: ANALYZE}]\n"
 	set := "rows: {t: {count: 5, columns: {id: serial%s}}}" + phases
 	return map[string][2]string{
@@ -109,11 +109,11 @@ func TestVisitsAreLinear(t *testing.T) {
 		},
 		"phases": func(n int) string { return "phases: [" + each(n, "{name: p%d, script: ANALYZE},") + "]" },
 	} {
-		short, err := workload.Visited([]byte("name: x\n" + file(5_000)))
+		short, err := workload.Visited([]byte("name: x\n" + file(1_200)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		long, err := workload.Visited([]byte("name: x\n" + file(20_000)))
+		long, err := workload.Visited([]byte("name: x\n" + file(4_800)))
 		if err != nil {
 			t.Fatal(err)
 		}

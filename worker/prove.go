@@ -61,6 +61,11 @@ func giveBack(conns []driver.Conn) error {
 func readBack(ctx context.Context, conns []driver.Conn, module string) (*result.Proof, error) {
 	proof := linked(module)
 	for _, c := range conns {
+		// SQLite takes DEFAULT_WAL_SYNCHRONOUS when it first looks into a database
+		// that has a WAL.
+		if err := readSchema(ctx, c); err != nil {
+			return nil, err
+		}
 		got, err := readSettings(ctx, c)
 		if err != nil {
 			return nil, err

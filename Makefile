@@ -19,13 +19,13 @@ if [ -n "$$failed" ]; then echo "$@ failed in:$$failed" >&2; exit 1; fi
 endef
 
 test: ## every test of every module, with go vet
-	@$(call each,$(MODULES),$(GO) vet ./... && $(GO) test ./...)
+	@$(call each,$(MODULES),$(GO) vet ./... && $(GO) test -timeout 30m ./...)
 
 # What the race detector would find in SQLite translated to Go is not ours, and
 # takes it minutes; the adapter that those drivers share runs with mattn too.
 RACED := $(filter-out drivers/modernc/ drivers/glebarez/ drivers/ncruces/,$(MODULES))
 race: ## the tests with the race detector
-	@$(call each,$(RACED),$(GO) test -race ./...)
+	@$(call each,$(RACED),$(GO) test -race -timeout 30m ./...)
 
 # A race for a lock shows once in many runs, and mostly where a process loses the
 # CPU while it holds a lock. LOCKS=20 for fewer runs.

@@ -134,7 +134,7 @@ func TestProgressOfComputing(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	p := newProgress(&environment{stderr: &out, now: func() time.Time { return now }}, false)
-	for done := int64(0); done < 10; done++ {
+	for done := range int64(10) {
 		p.Computing("small", done, 10)
 		p.Computing("large", done*1_000_000_000, 10_000_000_000)
 		now = now.Add(2 * time.Second)

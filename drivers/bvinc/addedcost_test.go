@@ -48,7 +48,7 @@ func (h *hand) on(f func(*conn) error) error {
 
 func (h *hand) Close() error {
 	return h.on(func(c *conn) error {
-		return errors.Join(c.read.Close(), c.update.Close(), c.Conn.Close())
+		return errors.Join(c.read.Close(), c.update.Close(), c.Close())
 	})
 }
 

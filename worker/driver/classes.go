@@ -116,8 +116,7 @@ func (c *TypeCheck) classes(first, last int, where string) Statement {
 // Check looks at the result of the query with row r of b, within tx unless that is
 // nil. Its error is a [*TypeError] where a value's class is not one of its type's.
 func (c *TypeCheck) Check(ctx context.Context, tx Tx, b *Batch, r int) error {
-	for i := 0; i < len(c.parts); i++ {
-		p := c.parts[i]
+	for _, p := range c.parts {
 		var found *TypeError
 		err := queryIn(ctx, tx, p.stmt, b, r, func(row Row) error {
 			found = c.mismatch(p.first, row)

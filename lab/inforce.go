@@ -122,6 +122,7 @@ func everInForce(c *Case, given driver.Settings) error {
 type change struct {
 	driver.Mismatch
 	from string // where Wanted is from
+	kept bool   // Got is what it was when the database was opened
 }
 
 // Where a wanted value is from.
@@ -162,7 +163,10 @@ func (s *session) changes(got driver.Settings) []change {
 			}
 		}
 		if g := got[d.Name]; !slices.Contains(wanted, g) {
-			list = append(list, change{driver.Mismatch{Setting: d.Name, Wanted: orNothing(wanted[0]), Got: orNothing(g)}, from})
+			list = append(list, change{
+				driver.Mismatch{Setting: d.Name, Wanted: orNothing(wanted[0]), Got: orNothing(g)},
+				from, g == s.trial.Proof.Connections[0][d.Name],
+			})
 		}
 	}
 	return list
@@ -194,8 +198,11 @@ func remedy(list []change, all bool, declared string) string {
 	var flags, values []string
 	for _, c := range list {
 		if c.from == fromWorkload {
-			if all {
-				return "no PRAGMA changes it so: leave it out of changes settings"
+			switch {
+			case all && c.kept:
+				return "no PRAGMA changes it: leave it out of changes settings"
+			case all:
+				return fmt.Sprintf("declare what the PRAGMA makes of it, changes settings: {%s: %s}, or correct the PRAGMA", c.Setting, c.Got)
 			}
 			return "a PRAGMA changes the connection that runs it alone: write it under settings, for every connection, and leave it out of changes settings"
 		}

@@ -139,7 +139,7 @@ func (r *readable) doubts(name string, plan *workload.Plan) []string {
 			}
 			why := r.doubted[p.Name+"\n"+table]
 			if why == "" {
-				why = "needs what the lab's SQLite does not have"
+				why = "needs what the lab's own SQLite does not have, or may not do"
 			}
 			list = append(list, fmt.Sprintf("the rows that phase %s of %s inserts into %s, which %s", p.Name, name, table, why))
 		}

@@ -134,7 +134,21 @@ func not(name string) func(driver.Settings) error {
 	return func(s driver.Settings) error { delete(s, name); return nil }
 }
 
+// unfailed says that nothing failed.
+func unfailed(a answer) []answer {
+	if a.is("sample", "mix") && a["sample"] != nil {
+		s := a["sample"].(map[string]any)
+		delete(s, "failed")
+		delete(s, "errors")
+		for _, l := range s["latency"].([]any) {
+			delete(l.(map[string]any), "failed")
+		}
+	}
+	return []answer{a}
+}
+
 const (
+	aLock    = "mix/failures and retries under a lock"
 	aMix     = "mix/operations and their order"
 	anInsert = "insert/transaction: one"
 	aQuery   = "query/each way"
@@ -206,6 +220,8 @@ var lies = map[string]lie{
 	"values that are not there":           {check: anInsert, words: "phase insert: tables[0].checksum is 0000", tell: inserted("checksum", to(strings.Repeat("0", 64)))},
 	"no checksum of an insert":            {check: anInsert, words: `tables[0].checksum is ""`, tell: inserted("checksum", to(nil))},
 	"nothing of an insert":                {check: anInsert, words: "inserted", tell: without("inserted", "")},
+	"nothing failed":                      {check: aLock, words: "phase mix: failed is 0: want more", tell: unfailed},
+	"nothing was repeated":                {check: aLock, words: "phase mix: retries is 0: want at least", tell: sample("mix", "retries", to(nil))},
 	"another type":                        {check: aQuery, words: `answered "hello" before "ready"`, tell: func(a answer) []answer { return []answer{{"type": "hello"}} }},
 	"exits badly":                         {check: aQuery, words: "exit status 3", exit: 3},
 	"a line that is no answer":            {check: aQuery, words: "not understood", junk: "Loading …"},

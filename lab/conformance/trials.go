@@ -2,12 +2,16 @@ package conformance
 
 import (
 	"context"
+	"database/sql"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
@@ -231,6 +235,7 @@ func trialChecks() []Check {
 		Check{Name: "mix/mutex and retry", test: verified(strings.Replace(mixed, "count: 500", "count: 500\n    mutex: true\n    retry: {attempts: 3, backoff: 1ms}", 1))},
 		Check{Name: "mix/errors that are results, operations that end early", test: verified(booking)},
 		Check{Name: "mix/a mutex around an operation", test: verified(guarded)},
+		Check{Name: "mix/failures and retries under a lock", test: tellsLocks},
 		Check{Name: "script/each statement", test: verified(scripted)},
 		Check{Name: "http/answers and load", Key: "http", test: verified(served)},
 	)
@@ -380,3 +385,98 @@ phases:
     clients: 2
     count: 400
 `
+
+// locked only writes, at a rate, for long enough to have its database locked.
+const locked = `
+name: locked
+settings: {busy_timeout: 0, journal_mode: delete, txlock: deferred}
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)
+rows:
+  t: {count: 1, columns: {id: serial, n: 0}}
+phases:
+  - {name: load, untimed: true, insert: t}
+  - name: mix
+    mix:
+      - {name: add, sql: UPDATE t SET n = n + 1}
+    duration: 2s
+    rate: 50
+    retry: {attempts: 3, backoff: 1ms}
+`
+
+// lockedFor is how long the database is locked from outside: for half of the
+// operations of the mix.
+const lockedFor = time.Second
+
+// tellsLocks has a writer elsewhere lock the database in the middle of a mix, and
+// expects the worker to say how many operations failed, and was repeated in vain.
+func tellsLocks(ctx context.Context, s *Subject) error {
+	line, err := s.request(locked, "test.db")
+	if err != nil {
+		return err
+	}
+	held := make(chan error, 1)
+	h, err := s.ask(ctx, line, func(a *worker.Response) bool {
+		if a.Type == worker.TypePhase && a.Phase == "mix" {
+			go func() { held <- s.lock(ctx) }()
+		}
+		return final(a.Type)
+	})
+	if err != nil {
+		return err
+	}
+	if a := h.last(); a.Type != worker.TypeDone {
+		return fmt.Errorf("%s, %s", a.Type, codeOf(a.Reason))
+	}
+	if err := <-held; err != nil {
+		return fmt.Errorf("locking the database from outside: %w", err)
+	}
+	var m *worker.Sample
+	for i := range h.answers {
+		if h.answers[i].Sample != nil {
+			m = h.answers[i].Sample
+		}
+	}
+	if m == nil {
+		return errors.New("phase mix: no sample")
+	}
+	busy := int64(0)
+	for _, e := range m.Errors {
+		if e.Code&0xff == codeBusy {
+			busy += e.Count
+		}
+	}
+	var written int64
+	err = s.withSQL(func(db *sql.DB) error { return db.QueryRowContext(ctx, "SELECT n FROM t").Scan(&written) })
+	switch {
+	case err != nil:
+		return err
+	case m.Failed == 0:
+		return fmt.Errorf("phase mix: failed is 0: want more, since another process held the database locked for %v", lockedFor)
+	case m.Operations-m.Failed != written:
+		return fmt.Errorf("phase mix: operations less failed is %d: want %d, the number of UPDATEs that are in the database", m.Operations-m.Failed, written)
+	case busy != m.Failed:
+		return fmt.Errorf("phase mix: errors counts %d SQLITE_BUSY: want %d, as failed says", busy, m.Failed)
+	case m.Retries < 2*m.Failed:
+		return fmt.Errorf("phase mix: retries is %d: want at least %d, since each of %d operations that failed has three attempts", m.Retries, 2*m.Failed, m.Failed)
+	}
+	return nil
+}
+
+const codeBusy = 5 // SQLITE_BUSY
+
+// lock holds the check's database locked for writing.
+func (s *Subject) lock(ctx context.Context) error {
+	return s.withSQL(func(db *sql.DB) error {
+		c, err := db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if _, err := c.ExecContext(ctx, "PRAGMA busy_timeout = 1000; BEGIN IMMEDIATE"); err != nil {
+			return err
+		}
+		time.Sleep(lockedFor)
+		_, err = c.ExecContext(ctx, "ROLLBACK")
+		return err
+	})
+}

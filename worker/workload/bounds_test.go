@@ -31,7 +31,7 @@ func large() map[string][2]string {
 		"made":        {fmt.Sprintf(set, ", a0: {text: 9}"+doubled(40)), "t.a9 is made from more than 1000 values"},
 		"wide":        {fmt.Sprintf(set, ", a: {text: 900_000_000}, b: {repeat: abc, times: 300_000_000}"), "data set t has rows of up to 1800000008 bytes"},
 		"long":        {fmt.Sprintf(set, `, a: {repeat: abc, times: 300_000_000}, b: {format: "%s%s", of: [a, a]}`), "t.b has up to 1800000000 bytes"},
-		"nested":      {"rows: {s0: {count: 1, columns: {a: 1}}" + nested(900) + "}" + phases, "data set s21 is nested more than 20 deep"},
+		"nested":      {"rows: {s0: {count: 1, columns: {a: 1}}" + nested(150) + "}" + phases, "data set s21 is nested more than 20 deep"},
 		"choice":      {fmt.Sprintf(set, ", a: {choice: ["+strings.Repeat("a,", size/2)+"]}"), ""},
 		"inserts":     {"rows: {t: {count: 5, columns: {id: serial}}}\nphases: [{name: p, insert: [" + strings.Repeat("t,", size/2) + "]}]", "insert: data set t is there twice"},
 		"unknown":     {"phases: [{name: p, insert: [" + each(size, "t%d,") + "]}]", "there are more problems than these 100"},

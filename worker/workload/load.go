@@ -37,7 +37,13 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 		if err != nil {
 			return nil, fmt.Errorf("workload file %s: %w", nameOrPath, reasonOf(err))
 		}
-		return Parse(nameOrPath, data, os.DirFS(filepath.Dir(nameOrPath)), options...)
+		// A link does not lead out of a root.
+		root, err := os.OpenRoot(filepath.Dir(nameOrPath))
+		if err != nil {
+			return nil, fmt.Errorf("workload file %s: %w", nameOrPath, reasonOf(err))
+		}
+		defer root.Close()
+		return Parse(nameOrPath, data, root.FS(), options...)
 	}
 	file := "builtin/" + nameOrPath + ".yaml"
 	data, err := builtin.ReadFile(file)

@@ -355,3 +355,29 @@ func TestDocumentation(t *testing.T) {
 		}
 	}
 }
+
+// A link beside a workload does not lead to a file elsewhere.
+func TestSQLFileThatIsALink(t *testing.T) {
+	dir := t.TempDir()
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere.sql")
+	if err := os.WriteFile(elsewhere, []byte("CREATE TABLE t (id INTEGER)"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "own.sql"), []byte("CREATE TABLE t (id INTEGER)"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"inside.sql": "own.sql", "outside.sql": elsewhere} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, link+".yaml")
+		text := "name: x\nschema: " + link + "\nphases: [{name: p, script: ANALYZE}]\n"
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := workload.Load(file)
+		if outside := link == "outside.sql"; outside != (err != nil) || outside && !strings.Contains(err.Error(), `cannot read the file "outside.sql": want a file beside the workload's, or below`) {
+			t.Errorf("%s: %v", link, err)
+		}
+	}
+}

@@ -341,24 +341,38 @@ func TestInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
+// inTrialAfter waits until a worker runs and so many trials are stored. It looks
+// for the worker first: reading the store takes longer.
+func (p *place) inTrialAfter(trials int) {
+	p.t.Helper()
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if len(p.workerPIDs()) == 0 {
+			continue
+		}
+		switch n := p.stored(); {
+		case n == trials:
+			return
+		case n > trials:
+			p.t.Fatalf("%d trials are stored: the moment with %d was missed", n, trials)
+		}
+	}
+	p.t.Fatalf("no worker runs after %d trials", trials)
+}
+
 // Ctrl-C in the last trial is Ctrl-C.
 func TestInterruptedInTheLastTrial(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("slow.yaml", `name: slow
-about: a phase that lasts
+about: a phase that lasts, however fast the machine is
 phases:
   - name: wait
-    script: |
-      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 1500000) SELECT sum(i) FROM n;
+    mix: [{name: one, sql: SELECT 1, columns: int, expect: {rows: 1}}]
+    rate: 100
+    duration: 1s
 `, 0o644)
 	s := p.start("run", "--drivers", "./good", "--workloads", "./slow.yaml", "--rounds", "6")
-	for range 60000 {
-		if p.stored() == 5 && len(p.workerPIDs()) > 0 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	p.inTrialAfter(5)
 	s.signal(os.Interrupt)
 	if code := s.wait(); code != exitInterrupted {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
@@ -386,20 +400,16 @@ func TestStoppedAndContinued(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.write("slow.yaml", `name: slow
-about: a phase that lasts
+about: a phase that lasts, however fast the machine is
 phases:
   - name: wait
-    script: |
-      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 500000) SELECT sum(i) FROM n;
+    mix: [{name: one, sql: SELECT 1, columns: int, expect: {rows: 1}}]
+    rate: 100
+    duration: 1s
 `, 0o644)
 	const limit = 10 * time.Second
 	s := p.start("run", "--drivers", "./good", "--workloads", "./slow.yaml", "--rounds", "6", "--trial-limit", limit.String())
-	for range 60000 {
-		if p.stored() == 2 && len(p.workerPIDs()) > 0 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	p.inTrialAfter(2)
 	s.signal(syscall.SIGSTOP)
 	time.Sleep(limit + time.Second) // longer than a trial may take
 	s.signal(syscall.SIGCONT)

@@ -16,10 +16,10 @@ const scriptPiece = 4 << 10
 func ScriptPieces(sql string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for len(sql) > scriptPiece {
-			n := StatementLen(sql)
+			n, _ := nextStatement(sql)
 			for n < len(sql) {
-				next := StatementLen(sql[n:])
-				if n+next > scriptPiece && TrimScript(sql[n:]) != "" {
+				next, last := nextStatement(sql[n:])
+				if n+next > scriptPiece && !last {
 					break
 				}
 				n += next
@@ -33,6 +33,13 @@ func ScriptPieces(sql string) iter.Seq[string] {
 			yield(sql)
 		}
 	}
+}
+
+// nextStatement is the length of the first statement of a script with all that
+// comes before it, and whether there is none.
+func nextStatement(sql string) (n int, none bool) {
+	rest := TrimScript(sql)
+	return len(sql) - len(rest) + StatementLen(rest), rest == ""
 }
 
 // TrimScript cuts white space, comments and empty statements off the front of

@@ -75,6 +75,8 @@ func TestScriptPieces(t *testing.T) {
 		"a comment at the end":      strings.Repeat(insert, 200) + "/* ; " + strings.Repeat(";", 2*size) + "*/ -- ;",
 		"only comments":             strings.Repeat("-- ;\n", size),
 		"empty statements":          strings.Repeat(" ;\n", size),
+		"empty ones in the middle":  insert + strings.Repeat(";\n", 4*size) + insert,
+		"empty ones in front":       strings.Repeat(";", 4*size) + insert + insert,
 		"a text that does not end":  strings.Repeat(insert, 200) + "SELECT 'a; SELECT 2;",
 		"as long as a piece at all": strings.Repeat("x", size-1) + ";" + strings.Repeat("y", size-1) + ";",
 	} {
@@ -83,10 +85,10 @@ func TestScriptPieces(t *testing.T) {
 			t.Errorf("%s: the pieces are not the script", name)
 		}
 		for i, piece := range got {
-			if i < len(got)-1 && len(piece) > size && driver.StatementLen(piece) < len(piece) {
+			if s := driver.TrimScript(piece); i < len(got)-1 && len(piece) > size && driver.StatementLen(s) < len(s) {
 				t.Errorf("%s: piece %d has %d bytes and more than one statement", name, i, len(piece))
 			}
-			if i > 0 && driver.TrimScript(piece) == "" {
+			if len(got) > 1 && driver.TrimScript(piece) == "" {
 				t.Errorf("%s: piece %d has no statement", name, i)
 			}
 			if i < len(got)-1 && !strings.HasSuffix(piece, ";") {

@@ -225,7 +225,7 @@ func (s *session) ended(err error, state *os.ProcessState, cause error) {
 }
 
 // markVariable is the environment variable by which what a process has started is
-// known, whatever group or session it has moved to.
+// known, whatever group it has moved to.
 const markVariable = "SQLITE3PERF_MARK"
 
 // mark marks a process that is to be started.

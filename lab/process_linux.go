@@ -9,7 +9,7 @@ import (
 )
 
 // endMarked ends every process with this mark, or one below it, in its environment:
-// what a worker has started has it too, be it in a session of its own.
+// what a worker has started has it too, though it has left the worker's group.
 func endMarked(mark string) {
 	for range 100 {
 		if !killMarked(mark) {

@@ -15,6 +15,10 @@ import (
 // median, and so the least number of rounds.
 const MinRounds = 6
 
+// MaxRounds is the most rounds that a run may ask for: more than any machine does in
+// a month, and few enough to be counted and kept.
+const MaxRounds = 1_000_000
+
 // The reasons why a run stopped, as in [result.Run].
 const (
 	StoppedRounds      = "rounds"      // as many as were asked for

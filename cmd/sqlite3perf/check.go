@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/lab/conformance"
+	"github.com/sqlite3perf/sqlite3perf/report"
 )
 
 // checkOptions are the flags of check as they were typed.
@@ -64,7 +65,7 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 	}
 	show := newProgress(env, o.quiet)
 	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, "stopping")
+	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
 	ctx = until(ctx, stop)
 	s, err := o.subject(ctx, name, show)
@@ -81,7 +82,7 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 	defer scratch.Remove()
 	s.Dir = scratch.Dir
 	show.finish()
-	fmt.Fprintf(env.stdout, "%s (%s): %s, %s\n", s.Info.Name, name, s.Info.Kind, s.Info.Interface)
+	fmt.Fprintf(env.stdout, "%s (%s): %s, %s\n", report.Line(s.Info.Name), name, report.Line(string(s.Info.Kind)), report.Line(string(s.Info.Interface)))
 	passed, failed := 0, 0
 	err = conformance.Run(ctx, s, only.MatchString, func(check string, err error) {
 		switch {

@@ -110,7 +110,7 @@ func reachOf(flag string) reach {
 func configure(cmd *cobra.Command) error {
 	var files []*configFile
 	for _, place := range configPlaces() {
-		f, err := readConfig(cmd.Root(), place.path, place.local)
+		f, err := readConfig(cmd, place.path, place.local)
 		if err != nil {
 			return usageError{err}
 		}
@@ -135,12 +135,16 @@ func configure(cmd *cobra.Command) error {
 	return nil
 }
 
+// variable is the environment variable of a flag.
+func variable(flag string) string {
+	return "SQLITE3PERF_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
 // setDefault sets a flag from the environment or the first file that has it.
 func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
-	variable := "SQLITE3PERF_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-	if v := os.Getenv(variable); v != "" {
+	if v := os.Getenv(variable(f.Name)); v != "" {
 		if err := cmd.Flags().Set(f.Name, v); err != nil {
-			return usagef("environment variable %s: %w", variable, flagError(cmd, err))
+			return usagef("environment variable %s: %w", variable(f.Name), flagError(cmd, err))
 		}
 		return nil
 	}
@@ -188,7 +192,7 @@ type configEntry struct {
 }
 
 // readConfig reads a configuration file, nil where there is none.
-func readConfig(root *cobra.Command, path string, local bool) (*configFile, error) {
+func readConfig(cmd *cobra.Command, path string, local bool) (*configFile, error) {
 	data, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -208,9 +212,8 @@ func readConfig(root *cobra.Command, path string, local bool) (*configFile, erro
 	if top.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("configuration file %s:%d: want a line for each flag, such as rounds: 8", path, top.Line)
 	}
-	names := flagNames(root)
 	for i := 0; i+1 < len(top.Content); i += 2 {
-		if err := f.entry(names, top.Content[i], top.Content[i+1], local); err != nil {
+		if err := f.entry(cmd, top.Content[i], top.Content[i+1], local); err != nil {
 			return nil, fmt.Errorf("configuration file %s:%d: %w", path, top.Content[i].Line, err)
 		}
 	}
@@ -218,16 +221,20 @@ func readConfig(root *cobra.Command, path string, local bool) (*configFile, erro
 }
 
 // entry reads one key and its value.
-func (f *configFile) entry(names []string, key, value *yaml.Node, local bool) error {
+func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node, local bool) error {
+	names := flagNames(cmd.Root())
 	i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, key.Value) })
 	if i < 0 {
 		return fmt.Errorf("unknown key %q%s", key.Value, suggestion(key.Value, names))
 	}
 	name := names[i]
 	if r := reachOf(name); local && r != harmless {
+		instead := ""
+		if cmd.Flags().Lookup(name) != nil { // the flag may be of other commands only
+			instead = fmt.Sprintf("give --%s on the command line, or ", name)
+		}
 		return fmt.Errorf("%s is not taken from the working directory, since it %s: "+
-			"give --%s on the command line, or put the line into your own configuration file or the variable SQLITE3PERF_%s",
-			name, r, name, strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
+			"%sput the line into your own configuration file or the variable %s", name, r, instead, variable(name))
 	}
 	if _, twice := f.entries[name]; twice {
 		return fmt.Errorf("%s is there twice: leave one of them out", name)

@@ -177,7 +177,7 @@ func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
 	if t.worker != "" {
 		return nil
 	}
-	ctx, stop, release := t.env.interruptible(ctx, w.say, "stopping")
+	ctx, stop, release := t.env.interruptible(ctx, w.say, stopping)
 	defer release()
 	t.worker, _, err = t.builder.Worker(until(ctx, stop), t.ref, func() {
 		if !t.options.quiet {
@@ -201,7 +201,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 	if err := t.prepare(ctx, w); err != nil {
 		return nil, err
 	}
-	ctx, stop, release := t.env.interruptible(ctx, w.say, "stopping")
+	ctx, stop, release := t.env.interruptible(ctx, w.say, stopping)
 	defer release()
 	t.request.Args = t.ref.Args()
 	t.request.Ready = func(p *result.Proof) { t.proof = p }
@@ -250,9 +250,9 @@ func (t *task) where() string {
 	name := t.ref.Name
 	if p := t.proof; p != nil {
 		if p.ModuleVersion != "" && t.ref.Version == "" {
-			name += " " + p.ModuleVersion
+			name += " " + report.Line(p.ModuleVersion)
 		}
-		name += ", SQLite " + p.SQLiteVersion
+		name += ", SQLite " + report.Line(p.SQLiteVersion)
 	}
 	path := t.request.Path
 	if strings.HasPrefix(t.options.db, ":memory:") {

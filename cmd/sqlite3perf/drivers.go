@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
 )
 
 func driversCommand(env *environment) *cobra.Command {
@@ -85,12 +86,12 @@ it was measured against loops written by hand (docs/methodology.md).`,
 			}
 			fmt.Fprintln(env.stdout)
 			for _, k := range append(known, own...) {
-				fmt.Fprintf(env.stdout, "%s (%s): %s\n", k.Name, k.Module, k.About)
+				fmt.Fprintf(env.stdout, "%s (%s): %s\n", report.Line(k.Name), report.Line(k.Module), report.Line(k.About))
 				if err := missing[k.Name]; err != nil {
 					fmt.Fprintf(env.stdout, "  unavailable: %v\n", err)
 				}
 				for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
-					fmt.Fprintf(env.stdout, "  %s: %s\n", what, strings.TrimSpace(k.Limits[what]))
+					fmt.Fprintf(env.stdout, "  %s: %s\n", report.Line(what), report.Line(k.Limits[what]))
 				}
 				for _, line := range addedCostLines(k.AddedCost) {
 					fmt.Fprintf(env.stdout, "  %s\n", line)
@@ -126,7 +127,7 @@ func external(ctx context.Context, paths []string, out io.Writer) ([]lab.Known, 
 			return nil, err
 		}
 		list = append(list, lab.Known{Info: info})
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", info.Name, cmp.Or(proof.ModuleVersion, "-"), info.Kind, info.Interface, path)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", report.Line(info.Name), cmp.Or(report.Line(proof.ModuleVersion), "-"), report.Line(string(info.Kind)), report.Line(string(info.Interface)), path)
 	}
 	return list, nil
 }

@@ -55,6 +55,15 @@ func (env *environment) printing() *environment {
 	return &own
 }
 
+// asItIs is standard output for a text that is to stay byte for byte what it is,
+// except on a terminal.
+func (env *environment) asItIs() io.Writer {
+	if env.stdoutWidth > 0 {
+		return env.stdout
+	}
+	return env.rawOut
+}
+
 func terminalWidth(f *os.File) int {
 	if !term.IsTerminal(int(f.Fd())) {
 		return 0

@@ -31,7 +31,7 @@ func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known [
 	}
 	show := newProgress(env, false)
 	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, "stopping")
+	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
 	names, has, err := tryFeatures(until(ctx, stop), b, refs, show.say)
 	if interrupted(stop) {

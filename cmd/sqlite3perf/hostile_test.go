@@ -182,6 +182,9 @@ func TestHostileArguments(t *testing.T) {
 		}
 		return r
 	}, hostile)
+	if err := os.Mkdir(filepath.Join(here, name), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	evil := filepath.Join(here, name+".db")
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(here, "plain.db"))
 	if err != nil {

@@ -28,7 +28,7 @@ func init() {
 	workers["lingers"] = func() { worker.Main(&lingering{honest()}) }
 }
 
-// leaving starts a process in a session of its own, which it does not end.
+// leaving starts a process that leaves its process group (setsid), and does not end it.
 type leaving struct{ driver.Driver }
 
 func (d *leaving) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -87,7 +87,7 @@ func (p *place) nothingLeft() {
 	for _, dir := range []string{"tmp", "databases", "workers"} {
 		_ = filepath.WalkDir(filepath.Join(p.dir, dir), func(path string, d fs.DirEntry, err error) error {
 			rel, _ := filepath.Rel(p.dir, path)
-			if err != nil || rel == "tmp" || rel == "workers" || strings.HasPrefix(rel, "workers/modernc-") {
+			if err != nil || rel == dir || strings.HasPrefix(rel, "workers/modernc-") {
 				return nil //nolint:nilerr // it is not there, as it should be
 			}
 			p.t.Errorf("left behind: %s", rel)
@@ -205,7 +205,7 @@ func TestKillsWhileBuilding(t *testing.T) {
 	t.Logf("builds that left something for the next run: %d", left)
 }
 
-// What a worker starts in a session of its own ends with the trial.
+// What a worker has started ends with the trial, though it has left its process group.
 func TestWorkerThatLeavesAProcess(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -268,6 +268,29 @@ func TestSignals(t *testing.T) {
 		}
 		t.Logf("%v: exit statuses %v", sig, statuses)
 	}
+}
+
+// Under nohup a hangup does not end a run: the rounds go on.
+func TestHangupUnderNohup(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	cmd := p.command("run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "100000", "--dir", "databases")
+	sh := exec.Command("sh", append([]string{"-c", `trap "" HUP; exec "$@"`, "sh", cmd.Path}, cmd.Args[1:]...)...)
+	sh.Dir, sh.Env = cmd.Dir, cmd.Env
+	s := p.started(sh)
+	s.until("round 1 of")
+	before := p.stored()
+	s.signal(syscall.SIGHUP)
+	for end := time.Now().Add(time.Minute); p.stored() < before+3; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no more trials are stored")
+		}
+	}
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != exitInterrupted || strings.Count(s.said.String(), "stopping") != 1 {
+		t.Errorf("exit status %d\n%s", code, s.said.String())
+	}
+	p.nothingLeft()
 }
 
 // locked has another process hold the store's lock until the test ends.

@@ -122,6 +122,9 @@ func (o *runOptions) checkSchedule(r *request) error {
 	if o.exact && o.rounds < lab.MinRounds {
 		return usagef("--rounds %d: at least %d, the fewest that give a 95 %% interval", o.rounds, lab.MinRounds)
 	}
+	if o.rounds > lab.MaxRounds {
+		return usagef("--rounds %d: at most %d", o.rounds, lab.MaxRounds)
+	}
 	if o.time <= 0 {
 		return usagef("--time %v: want a time above 0, such as 5m", o.time)
 	}
@@ -327,7 +330,7 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 		return err
 	}
 	if o.store != "" {
-		if err := leads("--store", filepath.Dir(o.store)); err != nil {
+		if err := storeLeads(filepath.Dir(o.store)); err != nil {
 			return err
 		}
 	}
@@ -339,7 +342,7 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 }
 
 // databasesDirectory is where databases are made: the directory that --dir names,
-// or one in the user's cache. Nothing is made yet.
+// which must be there, or one in the user's cache. Nothing is made yet.
 func databasesDirectory(given string) (string, error) {
 	if given == "" {
 		cache, err := os.UserCacheDir()
@@ -348,18 +351,20 @@ func databasesDirectory(given string) (string, error) {
 		}
 		return filepath.Join(cache, "sqlite3perf", "databases"), nil
 	}
-	if fi, err := os.Stat(given); err == nil && !fi.IsDir() {
+	// One that is not there is not made: it would be on another file system than the
+	// one that a mistyped name meant.
+	switch fi, err := os.Stat(given); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", usagef("--dir: there is no directory %s: make it, or name another: databases are made and removed in it", given)
+	case err == nil && !fi.IsDir():
 		return "", usagef("--dir %s is not a directory: name one, databases are made and removed in it", given)
-	}
-	if err := leads("--dir", given); err != nil {
-		return "", err
 	}
 	return filepath.Abs(given)
 }
 
-// leads sees that of a directory that the user typed at most the last part is
-// missing: that is made, while more would be a mistake in typing.
-func leads(flag, dir string) error {
+// storeLeads sees that of the directory of a store that the user typed at most the
+// last part is missing: that is made, while more would be a mistake in typing.
+func storeLeads(dir string) error {
 	absent := ""
 	for d := filepath.Dir(filepath.Clean(dir)); ; d = filepath.Dir(d) {
 		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
@@ -370,7 +375,7 @@ func leads(flag, dir string) error {
 	if absent == "" {
 		return nil
 	}
-	return usagef("%s: there is no directory %s: make it, or name another place", flag, absent)
+	return usagef("--store: there is no directory %s: make it, or name another place", absent)
 }
 
 func storePath(given string) (string, error) {

@@ -9,3 +9,17 @@ func TestRandomSeed(t *testing.T) {
 		}
 	}
 }
+
+// The command that prints a run again names all that it needs.
+func TestAgain(t *testing.T) {
+	for want, o := range map[string]outputOptions{
+		"sqlite3perf show 3": {format: "table"},
+		"sqlite3perf show 3 --format json --store 'my runs.db'": {format: "json", store: "my runs.db"},
+		"sqlite3perf show 3 --store ./a.db":                     {format: "table", store: "./a.db"},
+		`sqlite3perf show 3 --store 'it'\''s'`:                  {format: "table", store: "it's"},
+	} {
+		if got := o.again(3); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

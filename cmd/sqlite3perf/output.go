@@ -122,7 +122,10 @@ func write(env *environment, o *outputOptions, run *result.Run) error {
 	opts := report.Options{Floor: floorDriver, Width: env.stdoutWidth}
 	if o.file == "" {
 		opts.Color = env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
-		return report.Write(env.rawOut, o.format, run, opts)
+		if err := report.Write(env.rawOut, o.format, run, opts); err != nil {
+			return fmt.Errorf("%w: %s prints it again", err, o.again(run.ID))
+		}
+		return nil
 	}
 	var buf bytes.Buffer
 	opts.Width = 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,8 +61,15 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 func measure(ctx context.Context, env *environment, o *runOptions, r *request) error {
 	show := newProgress(env, o.quiet)
 	defer show.finish()
+	outliveReaders()
 	// What is made from here on is removed.
-	ctx, stop, release := env.interruptible(ctx, show.say, "stopping when the trial under way has ended")
+	var measuring atomic.Bool
+	ctx, stop, release := env.interruptible(ctx, show.say, func() string {
+		if measuring.Load() {
+			return "stopping when the trial under way has ended"
+		}
+		return stopping()
+	})
 	defer release()
 	scratch, err := lab.NewScratch(r.dir, runDirectory)
 	if err != nil {
@@ -105,6 +113,7 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 		Noise:    observer,
 		Now:      env.now, Stop: stop,
 	}
+	measuring.Store(true)
 	failure := l.Measure(ctx)
 	show.finish()
 	if len(measured.Trials) > 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -81,10 +80,7 @@ func writeWorkload(env *environment, run *result.Run, name string) error {
 		for _, f := range w.Includes {
 			text += fmt.Sprintf("\n# %s\n%s", f.Name, f.Text)
 		}
-		if env.stdoutWidth > 0 {
-			text = printable(text)
-		}
-		if _, err := io.WriteString(env.stdout, text); err != nil {
+		if _, err := io.WriteString(env.asItIs(), text); err != nil {
 			return err
 		}
 	}
@@ -95,16 +91,6 @@ func writeWorkload(env *environment, run *result.Run, name string) error {
 		return fmt.Errorf("run %d is of a sqlite3perf that did not keep the texts of workloads", run.ID)
 	}
 	return usagef("run %d has no workload %q: it has %s", run.ID, name, strings.Join(names, ", "))
-}
-
-// printable is text that cannot command a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, text)
 }
 
 // floorDriver is the driver that every other's distance is measured from.

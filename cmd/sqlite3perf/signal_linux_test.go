@@ -47,6 +47,9 @@ func newPlace(t *testing.T) *place {
 		t.Fatal(err)
 	}
 	p.write("tiny.yaml", string(tiny), 0o644)
+	if err := os.Mkdir(filepath.Join(p.dir, "databases"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 
@@ -74,7 +77,12 @@ type session struct {
 
 func (p *place) start(args ...string) *session {
 	p.t.Helper()
-	s := &session{t: p.t, cmd: p.command(args...), lines: make(chan string, 1<<16)}
+	return p.started(p.command(args...))
+}
+
+func (p *place) started(cmd *exec.Cmd) *session {
+	p.t.Helper()
+	s := &session{t: p.t, cmd: cmd, lines: make(chan string, 1<<16)}
 	s.cmd.Stdout = &s.stdout
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
@@ -271,8 +279,8 @@ func TestInterruptedTwice(t *testing.T) {
 		t.Errorf("exit status %d", code)
 	}
 	p.alone()
-	if _, err := os.Stat(filepath.Join(p.dir, "databases")); !os.IsNotExist(err) {
-		t.Errorf("the directory for databases: %v", err)
+	if list, err := os.ReadDir(filepath.Join(p.dir, "databases")); err != nil || len(list) > 0 {
+		t.Errorf("in the directory for databases: %v, %v", list, err)
 	}
 	r := p.last().Run
 	if r.Stopped != lab.StoppedInterrupted || r.Rounds != 0 || len(r.Trials) > 1 {
@@ -372,9 +380,6 @@ func TestWorkerThatNobodyReads(t *testing.T) {
 	for name, command := range map[string][]string{"Go": {"./good"}, "Python": {"python3", python}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(command[0]); err != nil && name == "Python" {
-				t.Skip("no python3 in PATH")
-			}
 			p := newPlace(t)
 			read, write, err := os.Pipe()
 			if err != nil {
@@ -406,6 +411,39 @@ func TestWorkerThatNobodyReads(t *testing.T) {
 	}
 }
 
+// A reader who goes away, as head does, ends no run: what was measured is kept, said
+// to be, and nothing is left behind.
+func TestReaderGoesAway(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ownTemp()
+	for i, both := range []bool{false, true} {
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read.Close()
+		cmd := p.command("run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "6", "--dir", "databases")
+		var said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = write, &said
+		if both {
+			cmd.Stderr = write
+		}
+		err = cmd.Run()
+		write.Close()
+		if code := cmd.ProcessState.ExitCode(); code != exitFailed {
+			t.Errorf("%v: exit status %d", err, code)
+		}
+		if want := fmt.Sprintf("broken pipe: sqlite3perf show %d prints it again\n", i+1); !both && !strings.HasSuffix(said.String(), want) {
+			t.Errorf("it said:\n%s", said.String())
+		}
+		if r := p.last().Run; r.ID != int64(i+1) || len(r.Trials) != 6 || r.Stopped != lab.StoppedRounds {
+			t.Errorf("run %d: %d trials, stopped %q", r.ID, len(r.Trials), r.Stopped)
+		}
+		p.nothingLeft()
+	}
+}
+
 // While workers are built there is no trial under way to wait for.
 func TestInterruptedBuild(t *testing.T) {
 	t.Parallel()
@@ -432,7 +470,7 @@ func TestInterruptedBuild(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		s.signal(os.Interrupt)
-		if code := s.wait(); code != exitInterrupted || !strings.Contains(s.said.String(), "Ctrl-C again stops at once") {
+		if code := s.wait(); code != exitInterrupted || !strings.Contains(s.said.String(), "\nstopping; Ctrl-C again stops at once\n") {
 			t.Errorf("%v: exit status %d\n%s", args, code, s.said.String())
 		}
 		p.alone()

@@ -20,9 +20,12 @@ func catchInterrupts() <-chan os.Signal {
 	return interrupts
 }
 
+// stopping is what comes of the first Ctrl-C where there is nothing to wait for.
+func stopping() string { return "stopping" }
+
 // interruptible catches Ctrl-C: the first closes stop, and is answered with what
-// comes of it; the second ends the context. Release ends that.
-func (env *environment) interruptible(ctx context.Context, say func(format string, args ...any), what string) (_ context.Context, stop <-chan struct{}, release func()) {
+// comes of it then; the second ends the context. Release ends that.
+func (env *environment) interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
 	interrupts := env.catch()
@@ -33,7 +36,7 @@ func (env *environment) interruptible(ctx context.Context, say func(format strin
 			return
 		}
 		close(stopped)
-		say("%s; Ctrl-C again stops at once", what)
+		say("%s; Ctrl-C again stops at once", what())
 		select {
 		case <-interrupts:
 			cancel()

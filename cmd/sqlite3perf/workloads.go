@@ -28,6 +28,9 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 		Example: "  sqlite3perf workloads simple\n  sqlite3perf workloads ./mine.yaml\n  sqlite3perf workloads --language",
 		Args:    arguments(0, 1, "the workload"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := configure(cmd); err != nil {
+				return err
+			}
 			switch {
 			case language:
 				_, err := io.WriteString(env.stdout, workload.LanguageReference())
@@ -49,11 +52,7 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 				if err != nil {
 					return err
 				}
-				out := env.stdout
-				if env.stdoutWidth == 0 {
-					out = env.rawOut // into a file, byte for byte
-				}
-				_, err = io.WriteString(out, text)
+				_, err = io.WriteString(env.asItIs(), text)
 				return err
 			}
 			plan, err := w.Plan(workload.Quick, nil)
@@ -129,7 +128,9 @@ func standalone(w *workload.Workload) (string, error) {
 
 // explain says what a workload does, in the terms of its file.
 func explain(out io.Writer, w *workload.Workload) error {
-	fmt.Fprintf(out, "%s: %s\n\n", w.Name, strings.TrimSpace(w.About))
+	// Lines of the file's are set in, so that none can be taken for one of ours.
+	about := strings.ReplaceAll(strings.TrimSpace(w.About), "\n", "\n  ")
+	fmt.Fprintf(out, "%s: %s\n\n", w.Name, about)
 	fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))
 	if len(w.Changes) > 0 {
 		fmt.Fprintf(out, "changed to: %s (by the schema)\n", words(w.Changes))

@@ -1,5 +1,5 @@
-// Simulate shows by simulation how often the verdicts of package stats are right
-// and wrong. docs/methodology.md has its output.
+// Simulate shows how often the verdicts of package stats are right and wrong.
+// docs/methodology.md has its output.
 //
 //	go run ./stats/simulate            # some minutes
 //	go run ./stats/simulate -tables 300 # quicker, coarser
@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	tables := flag.Int("tables", 4000, "tables that each figure is made of")
+	tables := flag.Int("tables", 4000, "number of tables for each figure")
 	flag.Parse()
 	if *tables < 1 || flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "simulate: want -tables N, at least 1, and no arguments")
@@ -25,13 +25,13 @@ func main() {
 	}
 }
 
-// seed is that of every simulation, so that its figures come out again.
+// seed is the same for every simulation, so that its figures can be reproduced.
 const seed = 8
 
-// rounds are the numbers of rounds that figures are given for.
+// rounds are the numbers of rounds for which figures are printed.
 var rounds = []int{6, 7, 8, 10, 12, 15, 16, 20, 30, 60}
 
-// powers is how often a driver that is 5 % slower is told from an equal one.
+// powers shows how often a driver that is 5 % slower is told apart from an equal one.
 func powers(tables int) string {
 	rows := [][]string{{"drivers", "n", "now", "unpaired"}, {"---:", "---:", "---:", "---:"}}
 	for _, k := range []int{2, 10} {
@@ -40,10 +40,10 @@ func powers(tables int) string {
 			rows = append(rows, []string{fmt.Sprint(k), fmt.Sprint(n), percent(w.power(paired, tables)), percent(w.power(unpaired, tables))})
 		}
 	}
-	return "A driver that is 5 % slower is told from an equal one; spread 3 %, rounds vary by 10 %:\n\n" + markdown(rows)
+	return "A driver that is 5 % slower is told apart from an equal one; spread 3 %, rounds vary by 10 %:\n\n" + markdown(rows)
 }
 
-// levels is how often any two of equal drivers are told apart.
+// levels shows how often any two of equal drivers are told apart.
 func levels(tables int) string {
 	head := []string{"drivers", "n"}
 	for _, s := range shapes {
@@ -75,8 +75,8 @@ func levels(tables int) string {
 	return "Any two of equal drivers are told apart, in a table:\n\n" + markdown(rows)
 }
 
-// partial is how often any two of equal drivers are told apart beside others that
-// differ: three groups of equal drivers.
+// partial shows how often any two equal drivers are told apart if other drivers
+// differ: there are three groups of equal drivers.
 func partial(tables int) string {
 	rows := [][]string{{"n", "normal", "drifting"}, {"---:", "---:", "---:"}}
 	for _, n := range rounds {

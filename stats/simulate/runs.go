@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
-// stopping is how often the interval of a median holds it where a run ended because
+// stopping shows how often the interval of a median holds it if a run ended because
 // its intervals were narrow, and how often two equal drivers are then told apart.
 func stopping(runs int) string {
 	rows := [][]string{{"times", "cells", "holds, now", "holds, 95 % intervals", "equal ones told apart"}, {"---", "---:", "---:", "---:", "---:"}}
@@ -26,19 +26,19 @@ func stopping(runs int) string {
 			rows = append(rows, []string{s, fmt.Sprint(cells), percent(now), percent(before), words})
 		}
 	}
-	return "Where a run ends because its intervals are within 2 % of their medians (of runs that do within 100 rounds; the rounds do not vary):\n\n" + markdown(rows)
+	return "Runs that end because their intervals are within 2 % of their medians (only those that do within 100 rounds; the rounds do not vary):\n\n" + markdown(rows)
 }
 
-// medians are those of the shapes, as far as they are used here.
+// medians are the medians of the shapes that are used here.
 var medians = map[string]float64{
 	"normal":    1,
 	"skewed":    math.Exp(0.03 * math.Ln2),
 	"long tail": math.Exp(0.03 * math.Ln2 * math.Ln2),
 }
 
-// stopped is the share of intervals that hold the median, in runs that end when all
-// are narrow at a level, and of runs in which any two equal drivers are then told
-// apart.
+// stopped simulates runs that end when all intervals are narrow at a level. It
+// returns the share of intervals that hold the median, and the share of runs in
+// which any two equal drivers are then told apart.
 func stopped(shape string, cells int, level float64, runs int) (holds, told float64) {
 	const precision, most = 0.02, 100
 	w := world{shape: shape, drivers: cells, rounds: most, steady: true}
@@ -75,7 +75,7 @@ func stopped(shape string, cells int, level float64, runs int) (holds, told floa
 	return float64(held.Load()) / float64(max(all.Load(), 1)), float64(apart.Load()) / float64(max(ended.Load(), 1))
 }
 
-// wholeRuns is how often a run of ten drivers and 15 tables holds a false verdict.
+// wholeRuns shows how often a run of ten drivers and 15 tables has a false verdict.
 func wholeRuns(tables int) string {
 	runs := max(tables/10, 10)
 	rows := [][]string{{"drivers", "n", "now", "unpaired"}, {"---", "---:", "---:", "---:"}}
@@ -115,8 +115,8 @@ func run(of func(table int) world, n int, r *rand.Rand) *result.Run {
 	return out
 }
 
-// wrong counts the tables of a run that tell any drivers apart, and those of them
-// that tell equal ones apart.
+// wrong counts the tables of a run that tell any drivers apart, and those among them
+// that tell equal drivers apart.
 func wrong(of func(table int) world, a *stats.Analysis) (telling, wrong int) {
 	for i, g := range a.Groups {
 		t, w := g.Tables[0], of(i)
@@ -142,8 +142,8 @@ func anyFalseInRun(of func(int) world, n, runs int) float64 {
 	})
 }
 
-// falseTables is the mean share of tables with a false verdict among those that
-// tell any drivers apart.
+// falseTables returns the mean share of tables with a false verdict among those
+// that tell any drivers apart.
 func falseTables(of func(int) world, n, runs int) float64 {
 	var sum atomic.Int64 // of millionths
 	shareOf(runs, 0, func(r *rand.Rand) bool {
@@ -155,7 +155,7 @@ func falseTables(of func(int) world, n, runs int) float64 {
 	return float64(sum.Load()) / 1e6 / float64(runs)
 }
 
-// anyFalseApart is that of the method of before, each table by itself.
+// anyFalseApart does the same with the previous method, each table by itself.
 func anyFalseApart(of func(int) world, n, runs int) float64 {
 	return shareOf(runs, 0, func(r *rand.Rand) bool {
 		for table := range 15 {

@@ -7,9 +7,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// A difference of 5 % at a spread of 3 % is told in 95 % of tables of 20 rounds that
-// vary by 10 %. The unpaired method must fail this, or the test would not notice if
-// it came back.
+// A difference of 5 % at a spread of 3 % is found in 95 % of tables of 20 rounds that
+// vary by 10 %. The unpaired method must fail this; otherwise the test would not
+// notice if it came back.
 func TestPower(t *testing.T) {
 	for _, drivers := range []int{2, 10} {
 		w := world{shape: "normal", drivers: drivers, rounds: 20, slower: 0.05}
@@ -19,13 +19,13 @@ func TestPower(t *testing.T) {
 			t.Errorf("%d drivers: told apart in %s of tables, want at least 95 %%", drivers, percent(now))
 		}
 		if before > 0.5 {
-			t.Errorf("%d drivers: the unpaired method tells them apart in %s of tables: the test does not tell it from the paired one", drivers, percent(before))
+			t.Errorf("%d drivers: the unpaired method tells them apart in %s of tables: the test does not distinguish it from the paired one", drivers, percent(before))
 		}
 	}
 }
 
-// Equal drivers are told apart in at most 5 % of tables. Of so few tables as here
-// chance makes up to 7 %.
+// Equal drivers are told apart in at most 5 % of tables. With as few tables as here,
+// it can be up to 7 % by chance.
 func TestLevel(t *testing.T) {
 	for _, s := range shapes {
 		for _, tc := range []struct{ drivers, rounds, tables int }{{2, 6, 2000}, {2, 8, 2000}, {2, 20, 2000}, {4, 6, 400}, {10, 6, 400}, {10, 15, 400}, {10, 16, 400}} {
@@ -39,7 +39,7 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// Beside others that differ, equal drivers are told apart no more often.
+// If other drivers differ, equal drivers are told apart no more often.
 func TestLevelBesideOthers(t *testing.T) {
 	for _, n := range []int{6, 20} {
 		v := world{shape: "normal", drivers: 10, rounds: n, groups: 3, slower: 0.5}.anyFalse(paired, 400)
@@ -49,7 +49,7 @@ func TestLevelBesideOthers(t *testing.T) {
 	}
 }
 
-// Where a run ends because its intervals are narrow, 95 % of them hold the median.
+// If a run ends because its intervals are narrow, 95 % of them hold the median.
 func TestStopping(t *testing.T) {
 	for _, cells := range []int{1, 2} {
 		if holds, _ := stopped("normal", cells, stats.Sequential, 1000); holds < 0.95 {
@@ -58,8 +58,8 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// Of ten equal drivers in 15 tables hardly a run tells any two apart; by tables that
-// are not corrected together more would.
+// With ten equal drivers in 15 tables, hardly any run tells two of them apart. If the
+// tables were not corrected together, more would.
 func TestWholeRun(t *testing.T) {
 	equal := func(int) world { return world{shape: "normal", drivers: 10} }
 	if v := anyFalseInRun(equal, 16, 100); v > 0.12 {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// shape is how a driver's times are distributed, as logarithms about its own time.
+// shape is the distribution of a driver's times, as logarithms about its own time.
 type shape struct {
 	name string
 	draw func(r *rand.Rand) float64
@@ -37,20 +37,21 @@ var shapes = []shape{
 	{drifting, func(r *rand.Rand) float64 { return 0.01 * r.NormFloat64() }},
 }
 
-// world is what tables are made of.
+// world describes how tables are made.
 type world struct {
 	shape           string
 	drivers, rounds int
 
-	// The last driver is slower by this share; with groups, drivers are in that
-	// many groups of equal ones, each slower by this than the one before.
+	// slower is the share by which the last driver is slower. If groups is set,
+	// there are that many groups of equal drivers, each slower by this share than
+	// the previous one.
 	slower float64
 	groups int
 
 	steady bool // the rounds do not vary
 }
 
-// time is a driver's own, as a logarithm.
+// time returns a driver's own time, as a logarithm.
 func (w world) time(driver int) float64 {
 	switch {
 	case w.groups > 0:
@@ -61,9 +62,9 @@ func (w world) time(driver int) float64 {
 	return 0
 }
 
-// table makes the samples of each driver. Rounds vary by 10 %; drifting ones grow
-// slower by half over the run and by 10 % within each round, in which the drivers
-// are run in shuffled order, as the laboratory does.
+// table makes the samples of each driver. Rounds vary by 10 %. Drifting times grow
+// by half over the run and by 10 % within each round. Within a round the drivers
+// run in shuffled order, as in the lab.
 func (w world) table(r *rand.Rand) [][]stats.Point {
 	draw := shapes[slices.IndexFunc(shapes, func(s shape) bool { return s.name == w.shape })].draw
 	sets := make([][]stats.Point, w.drivers)
@@ -84,7 +85,7 @@ func (w world) table(r *rand.Rand) [][]stats.Point {
 	return sets
 }
 
-// method tells the pairs of a table apart.
+// method returns the pairs of a table that it tells apart.
 type method func(sets [][]stats.Point) (apart [][2]int)
 
 // paired is the method of package stats.
@@ -97,8 +98,9 @@ func paired(sets [][]stats.Point) (apart [][2]int) {
 	return apart
 }
 
-// unpaired is the method that package stats had before: the Mann-Whitney U test of
-// the samples, whatever their rounds, with the correction of Benjamini and Hochberg.
+// unpaired is the method that package stats used before: the Mann-Whitney U test of
+// the samples, regardless of their rounds, with the correction of Benjamini and
+// Hochberg.
 func unpaired(sets [][]stats.Point) (apart [][2]int) {
 	type pair struct {
 		sets [2]int
@@ -124,13 +126,13 @@ func unpaired(sets [][]stats.Point) (apart [][2]int) {
 	return apart
 }
 
-// share is how many of the tables something is true of.
+// share returns the share of tables for which something is true.
 func (w world) share(m method, tables int, is func(apart [][2]int) bool) float64 {
 	return shareOf(tables, uint64(w.drivers<<8+w.rounds), func(r *rand.Rand) bool { return is(m(w.table(r))) })
 }
 
-// shareOf is in how many of n trials something is true, on all cores; each trial of
-// each simulation has its own stream of random numbers.
+// shareOf returns the share of n trials in which something is true. It uses all
+// cores. Each trial of each simulation has its own stream of random numbers.
 func shareOf(n int, stream uint64, is func(r *rand.Rand) bool) float64 {
 	var wg sync.WaitGroup
 	yes := make([]bool, n)
@@ -152,12 +154,12 @@ func shareOf(n int, stream uint64, is func(r *rand.Rand) bool) float64 {
 	return float64(count) / float64(n)
 }
 
-// power is how often the last driver is told from the first.
+// power returns how often the last driver is told apart from the first.
 func (w world) power(m method, tables int) float64 {
 	return w.share(m, tables, func(apart [][2]int) bool { return slices.Contains(apart, [2]int{0, w.drivers - 1}) })
 }
 
-// anyFalse is how often any two equal drivers are told apart.
+// anyFalse returns how often any two equal drivers are told apart.
 func (w world) anyFalse(m method, tables int) float64 {
 	return w.share(m, tables, func(apart [][2]int) bool {
 		return slices.ContainsFunc(apart, func(p [2]int) bool { return w.time(p[0]) == w.time(p[1]) })

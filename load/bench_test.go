@@ -22,8 +22,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
-// The test binary is a server that does nothing, the same that the ceiling is
-// measured with, when it is started as one.
+// The test binary can be started as a server that does nothing, the same one with
+// which the ceiling is measured.
 func TestMain(m *testing.M) {
 	if os.Getenv("LOAD_TEST_SERVER") == "" {
 		os.Exit(m.Run())
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// nothing starts the server that does nothing, in a process of its own.
+// nothing starts the server that does nothing, in its own process.
 func nothing(b *testing.B) string {
 	b.Helper()
 	exe, err := os.Executable()
@@ -89,7 +89,7 @@ func closedLoop(b *testing.B, addr string) float64 {
 
 var perSecond = regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`)
 
-// BenchmarkHey runs the load generator and hey by turns against one server that
+// BenchmarkHey runs the load generator and hey alternately against one server that
 // does nothing, and reports the median of their ratios. hey checks neither status
 // nor body.
 func BenchmarkHey(b *testing.B) {
@@ -128,8 +128,8 @@ func middle(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// BenchmarkRate sends for four seconds at half of what closed loop reaches and
-// reports by how much the rate was missed, at worst, and the latency.
+// BenchmarkRate sends for four seconds at half of the rate that a closed loop
+// reaches. It reports by how much the rate was missed, at worst, and the latency.
 func BenchmarkRate(b *testing.B) {
 	addr := nothing(b)
 	var errs, p50, p99, late []float64

@@ -15,21 +15,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// connection sends one request after the other. What it counts is its own, and
+// connection sends one request after the other. Its counts are its own, and are
 // read when it has ended.
 type connection struct {
 	run *run
 
 	mu   sync.Mutex // held to change conn, and by others to use it
-	conn net.Conn   // nil: to be opened anew
+	conn net.Conn   // nil: must be opened again
 	in   response
 
-	sent atomic.Int64 // when the request under way began; 0: none is; or expired
+	sent atomic.Int64 // when the current request began; 0: there is none; or expired
 
 	begun, ok     int64
 	ok200         int64 // responses with that status
 	latency, late latency.Recorder
-	statuses      map[int]int64 // responses with any other
+	statuses      map[int]int64 // responses with any other status
 	errors        [len(kinds)]Errors
 }
 
@@ -49,7 +49,7 @@ func (c *connection) dial() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.run.ctx.Err(); err != nil { // nobody will end its waits
+	if err := c.run.ctx.Err(); err != nil { // nobody would end its waits
 		conn.Close()
 		return err
 	}
@@ -79,10 +79,10 @@ func (c *connection) abort() {
 	}
 }
 
-// expired stands for the beginning of a request that has taken too long.
+// expired replaces the start of a request that has taken too long.
 const expired = -1
 
-// expire ends the request that began at sent, if it is still under way.
+// expire ends the request that began at sent, if it is still waiting.
 func (c *connection) expire(sent int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,15 +91,15 @@ func (c *connection) expire(sent int64) {
 	}
 }
 
-// answered ends a request. A deadline that came too late for it is not to meet
-// the next one.
+// answered ends a request. If its deadline came too late, the next request must not
+// be affected by it.
 func (c *connection) answered() {
 	if c.sent.Swap(0) == expired {
 		c.close()
 	}
 }
 
-// run sends requests until there are no more, or the server has gone.
+// send sends requests until there are no more, or the server has gone.
 func (c *connection) send() {
 	r := c.run
 	defer c.close()
@@ -131,10 +131,10 @@ func (c *connection) send() {
 			c.latency.Record(free - start)
 			continue
 		case r.ctx.Err() != nil:
-			c.begun-- // broken off, and no fault of the server's
+			c.begun-- // interrupted, which is not the server's fault
 			return
 		}
-		c.latency.Record(free - start) // failing does not make faster
+		c.latency.Record(free - start) // so failing is not faster
 		c.count(why, free-start)
 		if gone {
 			return
@@ -142,7 +142,7 @@ func (c *connection) send() {
 	}
 }
 
-// reopen opens the connection anew if it was lost.
+// reopen opens the connection again if it was lost.
 func (c *connection) reopen() error {
 	if c.conn != nil {
 		return nil
@@ -161,7 +161,7 @@ func (c *connection) reopen() error {
 	return &failure{Connect, err}
 }
 
-// failure is what a request came to, if not to the expected answer.
+// failure is the result of a request that did not get the expected answer.
 type failure struct {
 	kind Kind
 	err  error
@@ -205,7 +205,7 @@ func (c *connection) exchange(k int64) error {
 	return nil
 }
 
-// broken gives up a connection after an error.
+// broken closes a connection after an error.
 func (c *connection) broken(err error) error {
 	c.close()
 	kind := Lost

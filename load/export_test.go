@@ -2,7 +2,7 @@ package load
 
 import "io"
 
-// ReadResponses reads the responses that come from r, as a connection does.
+// ReadResponses reads the responses from r, as a connection does.
 func ReadResponses(r io.Reader, each func(status int, body []byte, keep bool)) error {
 	var p response
 	p.reset(r)

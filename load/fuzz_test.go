@@ -27,9 +27,9 @@ func read(r io.Reader) (list []answer, err error) {
 }
 
 // FuzzResponse compares the responses that are read with those that net/http
-// reads of the same bytes: what is accepted must mean the same. (Not the other way
-// round: net/http is more lenient with what no server should send.) And it must
-// not matter in which pieces the bytes come.
+// reads from the same bytes: a response that is accepted must mean the same. (The
+// reverse need not hold: net/http is more lenient with what no server should send.)
+// It must not matter in which pieces the bytes arrive.
 func FuzzResponse(f *testing.F) {
 	for _, s := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n16HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
@@ -62,7 +62,7 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// final reads with net/http the next response that is not interim, and its body.
+// final reads the next response that is not interim, and its body, with net/http.
 func final(t *testing.T, in *bufio.Reader, got answer) (*http.Response, string) {
 	for {
 		r, err := http.ReadResponse(in, nil)

@@ -1,8 +1,8 @@
-// Package load puts load on an HTTP/1.1 server and measures it: requests over
-// kept-alive connections, in closed loop or at a fixed rate, with the status and
-// the body of every answer checked. Its own cost per request is small, so that
-// it can stand on the machine of the server that it measures; what it reaches
-// against a server that does nothing is its ceiling.
+// Package load puts load on an HTTP/1.1 server and measures it. It sends requests
+// over connections that are kept alive, in closed loop or at a fixed rate, and
+// checks the status and the body of every answer. Its own cost per request is small,
+// so it can run on the same machine as the server that it measures. The rate that it
+// reaches with a server that does nothing is its ceiling.
 package load
 
 import (
@@ -17,49 +17,49 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// Request is a GET request with what must be answered to it.
+// Request is a GET request with its expected answer.
 type Request struct {
 	Target string // such as /?id=7
 	Status int    // 0: 200
 	Body   []byte // nil: not compared
 }
 
-// Load is requests to be sent to one server.
+// Load describes requests to be sent to one server.
 type Load struct {
 	Address  string    // host:port
-	Requests []Request // sent in turn; after the last comes the first again
+	Requests []Request // sent in turn; after the last, the first is sent again
 
-	Connections int // kept alive, each with at most one request under way
+	Connections int // kept alive, each with at most one request at a time
 
 	// Either Count requests in all, or as many as begin within Duration.
 	Count    int64
 	Duration time.Duration
 
-	// Rate is the requests per second that fall due whether or not the ones
-	// before have been answered (open loop). Each is sent by the first
-	// connection that is free, and its latency counts from when it was due. 0:
-	// each connection sends the next when its last has been answered (closed
-	// loop), as hey does.
+	// Rate is the number of requests per second that fall due whether or not
+	// earlier ones have been answered (open loop). Each is sent by the first
+	// connection that is free, and its latency counts from the time when it was
+	// due. If Rate is 0, each connection sends the next request when its last one
+	// has been answered (closed loop), as hey does.
 	Rate float64
 
 	// Timeout is how long an answer may take; 0: 10 s.
 	Timeout time.Duration
 
-	// Check, unless nil, is shown each answer, with the number of its request,
-	// after its status has been found to be the expected one. It must not keep the
-	// body, and is called by all connections at once. Its error is of kind Body.
+	// Check, if not nil, is called with each answer whose status is the expected
+	// one, and with the number of its request. It must not keep the body. All
+	// connections may call it at once. Its error is of kind Body.
 	Check func(request int64, body []byte) error
 }
 
-// Kind tells apart what can go wrong with a request.
+// Kind is the kind of error of a request.
 type Kind string
 
 // The kinds of errors.
 const (
-	Connect   Kind = "connect"   // no connection to be had
+	Connect   Kind = "connect"   // the server could not be connected to
 	Lost      Kind = "lost"      // the connection broke before the answer was complete
 	Timeout   Kind = "timeout"   // no complete answer in time
-	Malformed Kind = "malformed" // what came is no HTTP/1.1 response
+	Malformed Kind = "malformed" // the bytes received are not an HTTP/1.1 response
 	Status    Kind = "status"    // another status than the expected one
 	Body      Kind = "body"      // another body than the expected one
 )
@@ -70,11 +70,11 @@ var kinds = [...]Kind{Connect, Lost, Timeout, Malformed, Status, Body}
 type Errors struct {
 	Kind   Kind
 	Count  int64
-	Waited time.Duration // in all, from the start of each until it had failed
-	First  string        // one line of the first, as an example
+	Waited time.Duration // in total, from the start of each until it had failed
+	First  string        // one line about the first, as an example
 }
 
-// Outcome is what a load has met with.
+// Outcome is the result of a load.
 type Outcome struct {
 	Wall     time.Duration // from the first request's start to the end of the last
 	Sent     int64         // requests begun
@@ -83,20 +83,20 @@ type Outcome struct {
 	Errors   []Errors      // by kind, without those that did not occur
 
 	// Unsent is how many of Count were not begun, because every connection was
-	// lost and the server took no new one.
+	// lost and the server accepted no new one.
 	Unsent int64
 
-	// Latency in ns of all requests, those that failed included; at a fixed rate
-	// from when they were due.
+	// Latency holds the latencies in ns of all requests, including those that
+	// failed. At a fixed rate they count from the time when a request was due.
 	Latency *latency.Histogram
 
-	// Late is, at a fixed rate, how many ns after a request was due, or after a
-	// connection was free if that was later, it was sent: the part of the latency
-	// that is the generator's own.
+	// Late is the part of the latency that the generator itself causes at a fixed
+	// rate: how many ns after it was due a request was sent, or after a connection
+	// was free if that was later.
 	Late *latency.Histogram
 }
 
-// Rate is the requests per second, those that failed included.
+// Rate returns the requests per second, including those that failed.
 func (o *Outcome) Rate() float64 {
 	if o.Wall <= 0 {
 		return 0
@@ -104,7 +104,7 @@ func (o *Outcome) Rate() float64 {
 	return float64(o.Sent) / o.Wall.Seconds()
 }
 
-// Failed is the number of requests that failed.
+// Failed returns the number of requests that failed.
 func (o *Outcome) Failed() int64 {
 	n := int64(0)
 	for _, e := range o.Errors {
@@ -116,16 +116,17 @@ func (o *Outcome) Failed() int64 {
 const (
 	defaultTimeout = 10 * time.Second
 
-	// A server that has gone is asked for a new connection so many times, so far
-	// apart, by each connection before it gives up.
+	// If the server has gone, each connection dials again this many times, this far
+	// apart, before it gives up.
 	redials    = 3
 	redialWait = 20 * time.Millisecond
 
-	// histograms is how many connections have their own histogram; more share these.
+	// histograms is how many connections have their own histogram. More connections
+	// share these.
 	histograms = 64
 )
 
-// possible finds what in a load cannot be done.
+// possible returns an error if something in the load cannot be done.
 func (l *Load) possible() error {
 	switch {
 	case len(l.Requests) == 0:
@@ -140,9 +141,9 @@ func (l *Load) possible() error {
 	return nil
 }
 
-// Run opens the connections, sends the requests and waits for their answers. A
-// server that fails is told by the outcome; an error means that the load could
-// not begin, or that ctx ended it, in which case there is an outcome as well.
+// Run opens the connections, sends the requests and waits for their answers. If the
+// server fails, the outcome says so. An error means that the load could not begin,
+// or that ctx ended it; in that case there is an outcome as well.
 func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 	if err := l.possible(); err != nil {
 		return nil, err
@@ -177,7 +178,7 @@ func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 	return o, nil
 }
 
-// texts writes each request as it is sent.
+// texts returns the bytes of each request, as they are sent.
 func (l *Load) texts() [][]byte {
 	list := make([][]byte, len(l.Requests))
 	var arena []byte
@@ -189,7 +190,7 @@ func (l *Load) texts() [][]byte {
 	return list
 }
 
-// run is a load under way.
+// run is the state of a running load.
 type run struct {
 	*Load
 	texts       [][]byte
@@ -218,7 +219,7 @@ func newRun(l *Load) *run {
 
 var epoch = time.Now()
 
-// now is the monotonic time in ns.
+// now returns the monotonic time in ns.
 func now() int64 { return int64(time.Since(epoch)) }
 
 func (r *run) measure() *Outcome {
@@ -241,7 +242,8 @@ func (r *run) measure() *Outcome {
 	return r.outcome(end)
 }
 
-// number takes the number of the next request to send, waiting until it is due.
+// number returns the number of the next request to send, after waiting until it is
+// due.
 func (r *run) number() (k int64, ok bool) {
 	if r.Rate > 0 {
 		k, ok = <-r.due
@@ -251,7 +253,7 @@ func (r *run) number() (k int64, ok bool) {
 	return k, r.Count == 0 || k < r.Count
 }
 
-// dueAt is when request k falls due.
+// dueAt returns the time when request k falls due.
 func (r *run) dueAt(k int64) int64 { return r.begin + int64(float64(k)/r.Rate*1e9) }
 
 // pace hands out the requests of a fixed rate as they fall due.
@@ -279,8 +281,8 @@ func (r *run) interrupt() {
 	}
 }
 
-// watch ends requests that take too long. A deadline set for each would cost
-// more than all else that the generator does for it.
+// watch ends requests that take too long. Setting a deadline for each request would
+// cost more than everything else that the generator does for it.
 func (r *run) watch() {
 	t := time.NewTicker(max(r.timeout/10, time.Millisecond))
 	defer t.Stop()

@@ -56,7 +56,7 @@ func run(t testing.TB, l load.Load) *load.Outcome {
 	return o
 }
 
-// errorsOf is the number of errors by kind.
+// errorsOf returns the number of errors by kind.
 func errorsOf(o *load.Outcome) map[load.Kind]int64 {
 	m := map[load.Kind]int64{}
 	for _, e := range o.Errors {
@@ -115,7 +115,7 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// Every answer is held against what is expected.
+// Every answer is compared with the expected one.
 func TestAnswersAreChecked(t *testing.T) {
 	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -179,8 +179,8 @@ func TestAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// raw is a server that answers each request with the same bytes, and closes the
-// connection after so many of them, if that is not 0.
+// raw starts a server that answers each request with the same bytes. If closeAfter
+// is not 0, the server closes the connection after that many requests.
 func raw(t *testing.T, answer string, closeAfter int) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -235,8 +235,8 @@ func TestWhatIsNoResponse(t *testing.T) {
 			t.Errorf("%q: %s", c.answer, diff)
 		}
 	}
-	// An interim response, a body that ends with the connection, an unasked-for
-	// keep-alive of HTTP/1.0.
+	// An interim response, a body that ends with the connection, and a keep-alive of
+	// HTTP/1.0 that nobody asked for.
 	for _, c := range []struct {
 		answer string
 		close  int
@@ -252,7 +252,7 @@ func TestWhatIsNoResponse(t *testing.T) {
 	}
 }
 
-// A server that goes away under load is an outcome, and soon.
+// If the server goes away under load, Run returns soon, and the outcome says so.
 func TestServerDies(t *testing.T) {
 	for _, rate := range []float64{0, 1e6} {
 		t.Run(fmt.Sprint("rate ", rate), func(t *testing.T) {
@@ -310,9 +310,9 @@ func TestCancel(t *testing.T) {
 	close(release)
 }
 
-// At a fixed rate latency counts from when a request was due. In a server that
-// stalls, those that fall due meanwhile have waited, whether or not they could be
-// sent; in closed loop only those that were under way have.
+// At a fixed rate latency counts from the time when a request was due. If a server
+// stalls, requests that fall due meanwhile have waited, whether or not they could be
+// sent. In closed loop only those that had been sent have waited.
 func TestLatencyFromIntendedStart(t *testing.T) {
 	const stall = 200 * time.Millisecond
 	load1 := func(rate float64) *load.Outcome {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// pacer waits for moments. Timers of the Go runtime are up to a millisecond
-// late, so it has a thread of its own sleep, with the kernel's slack for that
-// thread taken away. It does not spin: the server may need the processor.
+// pacer waits for points in time. Timers of the Go runtime are up to a millisecond
+// late. So it sleeps in its own thread, and removes the kernel's timer slack for
+// that thread. It does not spin, since the server may need the processor.
 type pacer struct{ done <-chan struct{} }
 
-// newPacer locks its goroutine to a thread, which ends with it, so that its
-// slack serves nobody else. Waits end early when done is closed.
+// newPacer locks its goroutine to a thread, which ends with the goroutine, so that
+// no other goroutine gets its slack. Waits end early when done is closed.
 func newPacer(done <-chan struct{}) pacer {
 	runtime.LockOSThread()
 	const setTimerSlack = 29 // PR_SET_TIMERSLACK: by default 50 µs
@@ -36,7 +36,7 @@ func (p pacer) until(t int64) {
 			}
 		default:
 			ts := syscall.NsecToTimespec(left)
-			_ = syscall.Nanosleep(&ts, nil) // woken early by a signal: once more
+			_ = syscall.Nanosleep(&ts, nil) // a signal may end it early: then the loop sleeps again
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pacer waits for moments: by sleeping until shortly before them, and then by
-// yielding, since sleeps may be a millisecond late.
+// pacer waits for points in time. It sleeps until shortly before them, and then
+// yields, since sleeps may be a millisecond late.
 // Waits end early when done is closed.
 type pacer struct{ done <-chan struct{} }
 

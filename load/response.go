@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// The longest head of a response, and the longest body, that are taken in.
+// The longest head and the longest body of a response that are accepted.
 const (
 	maxHead = 64 << 10
 	maxBody = 64 << 20
 )
 
-// syntaxError says why what came is no response.
+// A syntaxError explains why the bytes received are not an HTTP response.
 type syntaxError struct{ why string }
 
 func (e *syntaxError) Error() string { return "malformed response: " + e.why }
@@ -24,7 +24,7 @@ func malformed(why string) error { return &syntaxError{why} }
 // other. See RFC 9112, sections 4 to 7.
 type response struct {
 	r    io.Reader
-	buf  []byte // what has been read and not yet handed out is buf[from:to]
+	buf  []byte // buf[from:to] has been read but not yet returned
 	from int
 	to   int
 	body []byte // of a chunked response, reused
@@ -38,8 +38,8 @@ func (p *response) reset(r io.Reader) {
 	}
 }
 
-// more reads at least one byte, where the connection has not ended. It moves
-// what is there to the front of the buffer if need be.
+// more reads at least one byte, unless the connection has ended. If necessary, it
+// moves the unread bytes to the front of the buffer.
 func (p *response) more() error {
 	if p.from > 0 && p.to == len(p.buf) {
 		p.to = copy(p.buf, p.buf[p.from:p.to])
@@ -59,8 +59,8 @@ func (p *response) more() error {
 	return err
 }
 
-// next reads the next final response, past those that are interim. The body is
-// good until it is called again.
+// next reads the next final response and skips interim ones. The body is valid
+// until next is called again.
 func (p *response) next() (status int, body []byte, err error) {
 	for {
 		if status, body, err = p.one(); err != nil || status >= 200 {
@@ -118,7 +118,7 @@ func (p *response) one() (status int, body []byte, err error) {
 	return h.status, body, err
 }
 
-// exactly takes the next n bytes.
+// exactly reads the next n bytes.
 func (p *response) exactly(n int) ([]byte, error) {
 	for p.to-p.from < n {
 		if err := p.more(); err != nil {
@@ -130,7 +130,7 @@ func (p *response) exactly(n int) ([]byte, error) {
 	return b, nil
 }
 
-// rest takes what comes until the server closes the connection.
+// rest reads until the server closes the connection.
 func (p *response) rest() ([]byte, error) {
 	for {
 		switch err := p.more(); {
@@ -144,7 +144,7 @@ func (p *response) rest() ([]byte, error) {
 	}
 }
 
-// line takes the next line, without its CRLF.
+// line reads the next line, without its CRLF.
 func (p *response) line() ([]byte, error) {
 	for seen := 0; ; {
 		if n := bytes.Index(p.buf[p.from+seen:p.to], crlf); n >= 0 {
@@ -165,7 +165,7 @@ func (p *response) exactlyLine(n int) ([]byte, error) {
 	return b, nil
 }
 
-// chunks takes a chunked body with its trailer.
+// chunks reads a chunked body with its trailer.
 func (p *response) chunks() ([]byte, error) {
 	p.body = p.body[:0]
 	for {
@@ -206,10 +206,10 @@ var (
 	blankLine = []byte("\r\n\r\n")
 )
 
-// head is what matters of a response's head.
+// head holds the relevant parts of a response's head.
 type head struct {
 	status  int
-	length  int64 // of the body; -1: not told
+	length  int64 // of the body; -1: not known
 	chunked bool
 	keep    bool // the connection is kept alive
 }
@@ -288,7 +288,7 @@ func (h *head) field(line []byte) error {
 	return nil
 }
 
-// broken reports whether a line has control characters in it, such as half of an
+// broken reports whether a line contains control characters, such as half of an
 // end of line.
 func broken(line []byte) bool {
 	for _, c := range line {
@@ -323,7 +323,7 @@ func equalFold(b []byte, lower string) bool {
 	return true
 }
 
-// number reads digits alone, at most 15 of them.
+// number parses digits only, at most 15 of them.
 func number(b []byte, base int64) (n int64, ok bool) {
 	if len(b) == 0 || len(b) > 15 {
 		return 0, false

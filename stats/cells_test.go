@@ -16,10 +16,10 @@ import (
 // wave is the noise of six rounds.
 var wave = []int64{100, 101, 99, 102, 98, 103}
 
-// lab makes runs by hand.
+// lab builds runs by hand.
 type lab struct{ run result.Run }
 
-// add puts in a case with a trial in each of six rounds; phases are "name=ms".
+// add adds a case with a trial in each of six rounds. Phases are "name=ms".
 func (l *lab) add(workload, driver string, settings driver.Settings, phases ...string) *result.Case {
 	c := result.Case{ID: len(l.run.Cases) + 1, Workload: workload, Driver: driver, Settings: settings}
 	var times []int64
@@ -27,7 +27,7 @@ func (l *lab) add(workload, driver string, settings driver.Settings, phases ...s
 		name, ms, _ := strings.Cut(p, "=")
 		n, err := strconv.ParseInt(ms, 10, 64)
 		if err != nil {
-			panic(err) // a slip in the test
+			panic(err) // a mistake in the test
 		}
 		c.Phases, times = append(c.Phases, name), append(times, n)
 	}
@@ -42,7 +42,7 @@ func (l *lab) add(workload, driver string, settings driver.Settings, phases ...s
 	return &l.run.Cases[len(l.run.Cases)-1]
 }
 
-// trial is the trial of a case in a round.
+// trial returns the trial of a case in a round.
 func (l *lab) trial(id, round int) *result.Trial {
 	for i := range l.run.Trials {
 		if t := &l.run.Trials[i]; t.Case == id && t.Round == round {
@@ -144,8 +144,8 @@ func TestChecksumsMustAgree(t *testing.T) {
 	check("one differs from itself", sums("e", "e", "e"), result.Wrong, result.OK, result.OK)
 }
 
-// A wrong driver beside one right one takes both with it, and the reader is told
-// why and what to do.
+// If there are one wrong and one right driver, both are marked wrong. The message
+// says why and what to do.
 func TestChecksumWords(t *testing.T) {
 	long := func(of string) string { return of + strings.Repeat("0", 64-len(of)) }
 	for _, test := range []struct {
@@ -220,7 +220,7 @@ func TestTableOrderAndBase(t *testing.T) {
 	if base != "native@v2" || !isFloor {
 		t.Errorf("base %s, floor %v", base, isFloor)
 	}
-	if _, base, isFloor = order("broken"); base != "fast" || isFloor { // what has no figures is no floor
+	if _, base, isFloor = order("broken"); base != "fast" || isFloor { // a driver without figures is not a floor
 		t.Errorf("base %s, floor %v", base, isFloor)
 	}
 	l.run.Cases[0].Driver = "native@v1" // the run's first, though slower
@@ -260,7 +260,7 @@ func TestOverall(t *testing.T) {
 	l.add("b", "native", nil, "z=10")
 	l.add("b", "mattn", nil, "z=7")
 	l.add("b", "python", nil, "z=30")
-	// No noise, so that the means are exact.
+	// There is no noise, so the means are exact.
 	for i := range l.run.Trials {
 		for j := range l.run.Trials[i].Samples {
 			s := &l.run.Trials[i].Samples[j]

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Point is one sample with the round that it was taken in.
+// Point is one sample with the round in which it was taken.
 type Point struct {
 	Round int
 	Value float64
@@ -20,7 +20,7 @@ func Values(points []Point) []float64 {
 	return v
 }
 
-// Test is the outcome of comparing a first with a second set of samples, round by
+// Test is the result of comparing a first set of samples with a second, round by
 // round.
 type Test struct {
 	N int `json:"n"` // rounds that both have
@@ -32,7 +32,7 @@ type Test struct {
 	Adjusted float64 `json:"p_adjusted"`
 
 	// Delta is Cliff's delta within rounds: the share of rounds in which the first
-	// is the greater, less the share in which the second is.
+	// is the greater, minus the share in which the second is.
 	Delta float64 `json:"delta"`
 
 	sign int     // -1: the first is less
@@ -40,7 +40,7 @@ type Test struct {
 }
 
 // Compare tests whether two sets of samples differ, by their ratios within rounds.
-// The result's Adjusted is its P until its family is corrected.
+// Until the result's family is corrected, its Adjusted equals its P.
 func Compare(a, b []Point) Test {
 	ratios, _ := Ratios(a, b)
 	return CompareRatios(Values(ratios))
@@ -68,19 +68,19 @@ func CompareRatios(ratios []float64) Test {
 // Significant reports whether the two are told apart.
 func (t Test) Significant() bool { return t.Adjusted < Alpha }
 
-// Sign is -1 where the first tends to be less than the second, 1 where it tends to
+// Sign returns -1 if the first tends to be less than the second, 1 if it tends to
 // be greater.
 func (t Test) Sign() int { return t.sign }
 
-// inverse is the comparison of the second with the first.
+// inverse returns the comparison of the second with the first.
 func (t Test) inverse() Test {
 	t.Delta, t.sign = -t.Delta, -t.sign
 	return t
 }
 
 // Ratios divides the points of a by the points of b of the same round.
-// skipped counts the rounds that both have and that yield no ratio because b's
-// value is zero. Rounds that only one of them has are passed over.
+// skipped counts the rounds that both have and that give no ratio because b's
+// value is zero. Rounds that only one of them has are ignored.
 func Ratios(a, b []Point) (ratios []Point, skipped int) {
 	base := make(map[int]float64, len(b))
 	for _, p := range b {
@@ -101,16 +101,16 @@ func Ratios(a, b []Point) (ratios []Point, skipped int) {
 	return ratios, skipped
 }
 
-// Pair is the comparison of two of the sets that [CompareAll] was given, by
-// their indexes.
+// Pair is the comparison of two of the sets passed to [CompareAll], by their
+// indexes.
 type Pair struct {
 	First, Second int
 	Test
 }
 
-// CompareAll compares every two of sets that take part, First < Second, with
-// p-values corrected over all of these pairs. Two that share fewer than
-// [MinSamples] rounds are not compared.
+// CompareAll compares every two of the sets that take part, with First < Second,
+// and corrects the p-values over all of these pairs. Two sets that share fewer
+// than [MinSamples] rounds are not compared.
 func CompareAll(sets [][]Point, takesPart func(int) bool) []Pair {
 	place := make([]int, len(sets)) // among those that take part
 	k := 0
@@ -158,13 +158,13 @@ func atLeast(pairs []Pair, p float64) {
 
 // Standing is a place in a ranking.
 type Standing struct {
-	Rank   int   // place in the order that was given, from 1; 0: not ranked
-	Tied   []int // indexes of those that it is not told apart from
+	Rank   int   // place in the given order, from 1; 0: not ranked
+	Tied   []int // indexes of the sets that it is not told apart from
 	Beaten bool  // another is significantly less
 }
 
-// Rank ranks n sets that are in order, by the pairs that [CompareAll] made of them.
-// ranked says which sets take part. Two that were not compared are tied.
+// Rank ranks n sets that are in order, by the pairs that [CompareAll] returned for
+// them. ranked reports which sets take part. Two that were not compared are tied.
 func Rank(n int, pairs []Pair, ranked func(int) bool) []Standing {
 	s := make([]Standing, n)
 	apart := map[[2]int]bool{}
@@ -196,10 +196,10 @@ func Rank(n int, pairs []Pair, ranked func(int) bool) []Standing {
 }
 
 // inOrder returns the indexes of n sets in the order of a table: by median, but
-// never one above another that is significantly less. medians are ascending
-// already.
+// a set is never above one that is significantly less. The sets' medians must
+// already be ascending.
 func inOrder(n int, pairs []Pair) []int {
-	above := make([]map[int]bool, n) // what has to come before
+	above := make([]map[int]bool, n) // the sets that must come before each set
 	for i := range above {
 		above[i] = map[int]bool{}
 	}
@@ -216,7 +216,7 @@ func inOrder(n int, pairs []Pair) []int {
 		left[i] = i
 	}
 	for len(left) > 0 {
-		next := 0 // where each has another to come before it, the least median
+		next := 0 // if each has another that must come before it: the least median
 		for at, i := range left {
 			free := true
 			for _, j := range left {
@@ -233,7 +233,8 @@ func inOrder(n int, pairs []Pair) []int {
 	return order
 }
 
-// reorder renames the sets that pairs refer to: order holds old indexes by new.
+// reorder renumbers the sets that pairs refer to. order holds the old index for
+// each new one.
 func reorder(pairs []Pair, order []int) {
 	place := make([]int, len(order))
 	for i, old := range order {

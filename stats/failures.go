@@ -8,11 +8,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
-// sameShare is how far apart shares of failed operations may be at most for two
-// cells to be ranked together, where some of both failed.
+// sameShare is the greatest difference between the shares of failed operations of
+// two cells that are ranked together, if some operations of both failed.
 const sameShare = 0.01
 
-// Failures are how many of the cell's operations failed, all trials together.
+// Failures returns how many of the cell's operations failed, in all trials together.
 func (c *Cell) Failures() (failed, operations int64) {
 	for _, s := range c.Samples {
 		failed += s.Failed
@@ -26,11 +26,11 @@ func (c *Cell) shareFailed() float64 {
 	return float64(failed) / float64(max(operations, 1))
 }
 
-// FailuresDiffer says whether two cells differ in the share of their operations
-// that failed, so that their times are not of the same work: where none of one
-// cell's failed and some of the other's, where the shares are more than one
-// percentage point apart, and where the signed-rank test tells them apart round by
-// round.
+// FailuresDiffer reports whether two cells differ in the share of their operations
+// that failed, so that their times are not of the same work. They differ if none of
+// one cell's operations failed and some of the other's did, if the shares are more
+// than one percentage point apart, or if the signed-rank test tells them apart round
+// by round.
 func FailuresDiffer(a, b *Cell) bool {
 	x, y := a.shareFailed(), b.shareFailed()
 	switch {
@@ -54,9 +54,9 @@ func FailuresDiffer(a, b *Cell) bool {
 	return p < Alpha
 }
 
-// compareFailures says of the cells which are not to be ranked: those of too few
-// samples, and those of which more operations failed than of the cell with the
-// least share of failed ones.
+// compareFailures marks the cells that are not ranked: those with too few samples,
+// and those in which more operations failed than in the cell with the least share
+// of failed operations.
 func (t *Table) compareFailures() {
 	var measured []*Cell
 	for _, c := range t.Cells {

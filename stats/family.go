@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// maxClosed is the most sets whose every subset is looked at.
+// maxClosed is the most sets of which every subset is tested.
 const maxClosed = 12
 
-// adjustPairs corrects comparisons of all pairs of k sets: the probability that
-// any two are told apart which are equal is at most [Alpha], whichever of the
+// adjustPairs corrects comparisons of all pairs of k sets. The probability that
+// any two equal sets are told apart is at most [Alpha], no matter which of the
 // others are equal.
 //
 // It is the closed testing procedure over all subsets: two sets are told apart
-// where each subset that holds both is found not to be all equal. A subset is
-// tested by Simes's inequality over its own pairs, at that share of the level which
-// it has of the k sets (Ryan 1960), since several groups of equals may exist side by
-// side. Of more than [maxClosed] sets there are too many subsets, and Holm's
-// procedure takes its place, which tells fewer apart.
+// if the test finds for each subset with both of them that its sets are not all
+// equal. A subset is tested by Simes's inequality over its own pairs. Its share of
+// the level is its share of the k sets (Ryan 1960), since there may be several
+// groups of equal sets. More than [maxClosed] sets have too many subsets. Then
+// Holm's procedure is used instead, which tells fewer apart.
 func adjustPairs(k int, pairs []Pair) {
 	if len(pairs) == 1 && k == 2 {
 		return // nothing to correct
@@ -55,7 +55,7 @@ func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
 			continue
 		}
 		of := float64(size*(size-1)) / 2
-		if size < k-1 { // else what is left is no group
+		if size < k-1 { // else the rest is not a group
 			of *= float64(k) / float64(size)
 		}
 		least, found := 1.0, 0.0
@@ -73,8 +73,8 @@ func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
 	}
 }
 
-// Adjust corrects comparisons that are no pairs of a table, such as those of a
-// study's claims, by the step-up procedure of Benjamini and Hochberg: of those
+// Adjust corrects comparisons that are not pairs of a table, such as those of a
+// study's claims, by the step-up procedure of Benjamini and Hochberg. Of those
 // that are told apart, at most 5 % are expected to be equal.
 func Adjust(family []*Test) {
 	order := slices.Clone(family)
@@ -86,12 +86,12 @@ func Adjust(family []*Test) {
 	}
 }
 
-// adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014):
-// of the tables, those that tell any two drivers apart are selected by the
-// procedure of Benjamini and Hochberg, and comparisons within them are made at the
-// level times the share of tables that was selected. Where all drivers of all
-// tables are equal, the probability that the run tells any two apart is at most
-// [Alpha]; where each table tells some apart, nothing is lost.
+// adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014).
+// The procedure of Benjamini and Hochberg selects the tables that tell any two
+// drivers apart. Comparisons within them are made at the level times the share of
+// tables that was selected. If all drivers of all tables are equal, the probability
+// that the run tells any two apart is at most [Alpha]. If each table tells some
+// apart, nothing is lost.
 func adjustRun(tables [][]Pair) Reliability {
 	var least []float64
 	var r Reliability
@@ -129,11 +129,11 @@ func adjustRun(tables [][]Pair) Reliability {
 
 // Reliability is how far the verdicts of a run can be trusted together.
 type Reliability struct {
-	Tables      int // in which anything was compared, the summary included
+	Tables      int // in which anything was compared, including the summary
 	Comparisons int
 	Telling     int // tables that tell any two drivers apart
 }
 
-// FalseTables is how many of the tables that tell drivers apart are expected to
-// tell any two apart that are equal, at most.
+// FalseTables returns how many of the tables that tell drivers apart are expected,
+// at most, to tell apart two that are equal.
 func (r Reliability) FalseTables() float64 { return Alpha * float64(r.Telling) }

@@ -11,22 +11,22 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
-// Overall sums up the drivers over all tables of a run.
+// Overall summarizes the drivers over all tables of a run.
 //
 // For each round, a driver's figure is the geometric mean, over the tables, of
-// its ratio to the base in that round; two drivers are then compared by these
-// figures as two cells are by their samples, within rounds, so that it does not
+// its ratio to the base in that round. Two drivers are then compared by these
+// figures within rounds, as two cells are by their samples, so it does not
 // matter which driver is the base. Every table counts once. All drivers are measured
 // by the same tables: those in which each of them has figures and is ranked.
 type Overall struct {
-	Base    string // driver; "" where there is nothing to compare
+	Base    string // driver; "" if there is nothing to compare
 	IsFloor bool
 
 	Drivers []OverallDriver // by median
 	Pairs   []Pair          // of Drivers, by index
 
 	Tables  []TableName // that count
-	LeftOut []LeftOut   // tables that do not, since a driver has no figures there
+	LeftOut []LeftOut   // tables that don't count, since a driver has no figures there
 	Absent  []LeftOut   // drivers that have figures in less than half of the tables
 }
 
@@ -55,22 +55,22 @@ type LeftOut struct {
 	Why  string `json:"why"`
 }
 
-// entry is a driver with its figures by table.
+// entry is a driver with its figures in each table.
 type entry struct {
 	driver string
 	first  *result.Case
-	cells  []*Cell // by table; nil where it has no figures
+	cells  []*Cell // by table; nil if it has no figures there
 	have   int
 }
 
-// takesPart says that the driver has rounds enough.
+// takesPart reports whether the driver has enough rounds.
 func (d *OverallDriver) takesPart() bool { return len(d.Points) >= MinSamples }
 
 func overall(groups []*Group, floor string) Overall {
 	var o Overall
 	names, entries := byDriver(groups)
 
-	// A driver with few figures would cost all the others most of the tables.
+	// Because of a driver with few figures, all the others would lose most tables.
 	var in []*entry
 	for _, e := range entries {
 		if 2*e.have >= len(names) && e.have > 0 {
@@ -126,7 +126,7 @@ func overall(groups []*Group, floor string) Overall {
 		o.Drivers = append(o.Drivers, OverallDriver{Case: e.first, Points: points, Ratio: SummarizeRatios(Values(points))})
 	}
 	slices.SortStableFunc(o.Drivers, func(a, b OverallDriver) int {
-		// No figure at all is not a figure of zero.
+		// Having no figure is not the same as a figure of zero.
 		return cmp.Or(cmp.Compare(min(b.Ratio.N, 1), min(a.Ratio.N, 1)), cmp.Compare(a.Ratio.Median, b.Ratio.Median))
 	})
 	sets := make([][]Point, len(o.Drivers))
@@ -137,7 +137,7 @@ func overall(groups []*Group, floor string) Overall {
 	return o
 }
 
-// rank puts the drivers into order, once the p-values are final.
+// rank sorts the drivers once the p-values are final.
 func (o *Overall) rank() {
 	order := inOrder(len(o.Drivers), o.Pairs)
 	drivers := slices.Clone(o.Drivers)
@@ -186,7 +186,7 @@ func (e *entry) medians(tables []int) float64 {
 	return geoMean(m)
 }
 
-// means returns the geometric means of e's ratios to base, by round: those
+// means returns the geometric means of e's ratios to base, by round, for the
 // rounds in which every table has a ratio.
 func (e *entry) means(base *entry, tables []int) []Point {
 	ratios := map[int][]float64{}
@@ -194,7 +194,7 @@ func (e *entry) means(base *entry, tables []int) []Point {
 	for i, t := range tables {
 		r, _ := Ratios(e.cells[t].Points(), base.cells[t].Points())
 		for _, p := range r {
-			if len(ratios[p.Round]) == i { // every table before has this round
+			if len(ratios[p.Round]) == i { // every earlier table has this round
 				ratios[p.Round] = append(ratios[p.Round], p.Value)
 				if i == 0 {
 					rounds = append(rounds, p.Round)
@@ -211,8 +211,8 @@ func (e *entry) means(base *entry, tables []int) []Point {
 	return points
 }
 
-// geoMean is the geometric mean of values that are not negative: zero if any
-// of them is.
+// geoMean returns the geometric mean of values that are not negative. It is zero
+// if any of them is zero.
 func geoMean(values []float64) float64 {
 	if slices.Contains(values, 0) {
 		return 0

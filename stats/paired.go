@@ -8,11 +8,11 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// SummarizeRatios sums up ratios that were formed round by round: the
-// Hodges-Lehmann estimate, which is the median of the geometric means of all
-// pairs of ratios (each with itself included), and the interval that inverts
-// the Wilcoxon signed-rank test of [CompareRatios]. It excludes 1 exactly where
-// that test's p-value is below 0.05.
+// SummarizeRatios summarizes ratios that were formed round by round. Its median is
+// the Hodges-Lehmann estimate: the median of the geometric means of all pairs of
+// ratios, including each ratio with itself. Its interval inverts the Wilcoxon
+// signed-rank test of [CompareRatios], and excludes 1 exactly if that test's
+// p-value is below 0.05.
 func SummarizeRatios(ratios []float64) Summary {
 	n := len(ratios)
 	if n == 0 {
@@ -38,8 +38,8 @@ func SummarizeRatios(ratios []float64) Summary {
 	return s
 }
 
-// middle is the median of sorted values. Two infinite ones in the middle have
-// the same sign.
+// middle returns the median of sorted values. If two infinite values are in the
+// middle, they have the same sign.
 func middle(sorted []float64) float64 {
 	n := len(sorted)
 	if a, b := sorted[(n-1)/2], sorted[n/2]; a != b {
@@ -56,7 +56,7 @@ func logs(ratios []float64) []float64 {
 	return d
 }
 
-// walshAverages are the means of all pairs, each value with itself included.
+// walshAverages returns the means of all pairs, including each value with itself.
 func walshAverages(d []float64) []float64 {
 	list := make([]float64, 0, len(d)*(len(d)+1)/2)
 	for i, x := range d {
@@ -69,14 +69,14 @@ func walshAverages(d []float64) []float64 {
 
 // signedRank is the two-sided Wilcoxon signed-rank test of whether differences
 // are symmetric about 0. The rank sum of the positive ones is the number of
-// Walsh averages above 0 (Tukey 1949); an average of exactly 0 counts against
-// both sides, so ties and zeros can only make p greater. sign is the side that
-// the differences are on.
+// Walsh averages above 0 (Tukey 1949). An average of exactly 0 counts against
+// both sides, so ties and zeros can only make p greater. sign says on which side
+// of 0 the differences are.
 func signedRank(d []float64) (p float64, sign int) {
 	if len(d) == 0 {
 		return 1, 0
 	}
-	negative, positive := 0, 0 // averages that are not above, not below 0
+	negative, positive := 0, 0 // averages that are not above 0, and not below 0
 	for i, x := range d {
 		for _, y := range d[i:] {
 			switch s := x + y; {
@@ -99,8 +99,8 @@ func signedRank(d []float64) (p float64, sign int) {
 	return min(1, 2*signedRankNull(len(d))(min(negative, positive))), sign
 }
 
-// exactSignedRank is the most rounds for which the distribution of the
-// signed-rank statistic is computed; beyond it the normal one is as good.
+// exactSignedRank is the most rounds for which the exact distribution of the
+// signed-rank statistic is computed. Beyond it the normal one is as good.
 const exactSignedRank = 100
 
 var nulls = struct {
@@ -108,8 +108,8 @@ var nulls = struct {
 	byN map[int][]float64
 }{byN: map[int][]float64{}}
 
-// signedRankNull is the distribution function of the signed-rank statistic of n
-// differences that are symmetric about 0: each rank is added or not, with equal
+// signedRankNull returns the distribution function of the signed-rank statistic of
+// n differences that are symmetric about 0. Each rank is added or not, with equal
 // probability.
 func signedRankNull(n int) func(t int) float64 {
 	if n > exactSignedRank {
@@ -146,19 +146,20 @@ func signedRankNull(n int) func(t int) float64 {
 	}
 }
 
-// rankRounds is the least number of rounds with which the signed-rank test alone
-// is corrected for many comparisons. With fewer, its p-values are too coarse: of
+// rankRounds is the least number of rounds at which the signed-rank test alone is
+// corrected for many comparisons. With fewer, its p-values are too coarse: with
 // six rounds the least is 2/64.
 const rankRounds = 16
 
-// shortTails is what the t test's p-values are multiplied by: where tails are
-// short, as those of times that drift within rounds, they are a little too small.
+// shortTails is the factor by which the t test's p-values are multiplied. If tails
+// are short, as for times that drift within rounds, the p-values are a little too
+// small.
 const shortTails = 1.25
 
-// corrected is the p-value that corrections for many comparisons start from: of few
-// rounds that of Student's paired t test, whose p-values have no least one. Under
-// symmetry it errs to the safe side where tails are long (Efron 1969), and whatever
-// it says, [signedRank] has to agree.
+// corrected returns the p-value that corrections for many comparisons start from.
+// For few rounds it is that of Student's paired t test, whose p-values have no
+// minimum. Under symmetry it errs to the safe side if tails are long (Efron 1969),
+// and whatever it says, [signedRank] has to agree.
 func corrected(d []float64, rank float64) float64 {
 	n := len(d)
 	if n >= rankRounds || n < 2 {

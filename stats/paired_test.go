@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// all lets every set take part that has samples enough.
+// all lets every set with enough samples take part.
 func all(sets [][]stats.Point) func(int) bool {
 	return func(i int) bool { return len(sets[i]) >= stats.MinSamples }
 }
@@ -26,7 +26,7 @@ func noisy(r *rand.Rand, rounds []float64, center, spread float64) []stats.Point
 	return p
 }
 
-// unsteady is how much slower or faster each of n rounds is.
+// unsteady returns how much slower or faster each of n rounds is.
 func unsteady(r *rand.Rand, n int) []float64 {
 	f := make([]float64, n)
 	for i := range f {
@@ -61,7 +61,7 @@ func TestCompareRatios(t *testing.T) {
 	}
 }
 
-// The test and the interval are one thing said twice.
+// The test and the interval always agree.
 func TestIntervalAgreesWithTest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	told := 0
@@ -114,7 +114,7 @@ func TestSummarizeRatios(t *testing.T) {
 	}
 }
 
-// Beyond the exact distribution the normal one must go on where it ends.
+// The normal distribution must continue where the exact one ends.
 func TestManyRounds(t *testing.T) {
 	width := func(n int) float64 {
 		ratios := make([]float64, n)
@@ -168,7 +168,7 @@ func TestTenDriversCanBeToldApart(t *testing.T) {
 	}
 }
 
-// Of more drivers than closed testing looks at, differences are told all the same.
+// Differences are found even with more drivers than closed testing handles.
 func TestManyDrivers(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 4))
 	for _, k := range []int{12, 13, 30} {
@@ -185,8 +185,8 @@ func TestManyDrivers(t *testing.T) {
 	}
 }
 
-// A correction never makes a p-value less, keeps the order, and is worked out by
-// hand for three sets: {0,1}, {0,2} and {1,2} with p-values a ≤ b ≤ c.
+// A correction never makes a p-value smaller, and keeps the order. For three sets it
+// is computed by hand: {0,1}, {0,2} and {1,2} with p-values a ≤ b ≤ c.
 func TestClosedTestingOfThree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 200 {

@@ -5,16 +5,17 @@ import (
 	"math/rand/v2"
 )
 
-// permutations is how many random ones the test of a table makes; their seed is
-// fixed, so that a run always has the same verdicts.
+// permutations is the number of random permutations in the test of a table. Their
+// seed is fixed, so that a run always has the same verdicts.
 const permutations = 1999
 
-// permutationTest is the p-value of the hypothesis that all sets of a table are
-// equal: in how many of random exchanges of the sets within each round the greatest
-// t statistic of any two is at least what it is. Where all are equal it is exact
-// for any distribution, and for times that drift within rounds, whose order is
-// shuffled. Rounds that any set lacks are passed over; with too few, nothing can be
-// said against the other tests, and the p-value is 0.
+// permutationTest returns the p-value of the hypothesis that all sets of a table are
+// equal. It exchanges the sets at random within each round, and counts how often the
+// greatest t statistic of any two is at least as great as without exchanges. If all
+// sets are equal, the test is exact for any distribution, even for times that drift
+// within rounds, since the order within a round is shuffled. Rounds that any set
+// lacks are ignored. If too few are left, the test cannot contradict the others, and
+// the p-value is 0.
 func permutationTest(sets [][]Point) float64 {
 	rows := completeRounds(sets)
 	if len(rows) < MinSamples {
@@ -30,14 +31,15 @@ func permutationTest(sets [][]Point) float64 {
 		if greatestT(rows, observed) >= observed {
 			reached++
 		}
-		if p := float64(reached) / (permutations + 1); p > 2*Alpha { // it will not get less
+		if p := float64(reached) / (permutations + 1); p > 2*Alpha { // it only grows
 			return p
 		}
 	}
 	return float64(reached) / (permutations + 1)
 }
 
-// completeRounds are the logarithms of the values of all sets, by round.
+// completeRounds returns the logarithms of the values of all sets, for each round
+// that all of them have.
 func completeRounds(sets [][]Point) (rows [][]float64) {
 	byRound := map[int][]float64{}
 	for i, set := range sets {
@@ -55,8 +57,8 @@ func completeRounds(sets [][]Point) (rows [][]float64) {
 	return rows
 }
 
-// greatestT is the greatest t statistic, squared and without its factor, of the
-// differences of any two columns, or the first that is at least enough.
+// greatestT returns the greatest t statistic, squared and without its factor, of the
+// differences of any two columns. It stops at the first that is at least enough.
 func greatestT(rows [][]float64, enough float64) float64 {
 	greatest := 0.0
 	for i := range rows[0] {
@@ -70,7 +72,7 @@ func greatestT(rows [][]float64, enough float64) float64 {
 			if squares == 0 {
 				continue
 			}
-			// t² grows with the share of the squares that the mean has.
+			// t² grows with the mean's share of the squares.
 			if share := sum * sum / squares; share > greatest {
 				if greatest = share; greatest >= enough {
 					return greatest

@@ -2,13 +2,13 @@
 // their intervals, comparisons, ranks, distances and geometric means. It
 // prints nothing.
 //
-// Times are skewed, have outliers and share what their round does to them, so no
-// distribution is taken for granted and comparisons are made within rounds.
+// Times are skewed, have outliers and share the effects of their round. So the
+// package assumes no distribution and compares within rounds.
 // docs/methodology.md explains the choices, with simulations.
 //
 //   - A sample's summary is its median, with the 95 % confidence interval given
 //     by its order statistics. Fewer than [MinSamples] samples have no interval.
-//   - A ratio is formed round by round and summed up by the Hodges-Lehmann
+//   - Ratios are formed round by round and combined by the Hodges-Lehmann
 //     estimate. Its interval inverts the Wilcoxon signed-rank test of the ratios'
 //     logarithms, by which two cells are compared (Hollander, Wolfe, Chicken,
 //     Nonparametric Statistical Methods, chapter 3).
@@ -35,17 +35,17 @@ const (
 	Confidence = 0.95
 
 	// Sequential is the level of the intervals of medians by which a run decides
-	// that it is precise, and of those that such a run reports. Intervals that are
-	// looked at after every round and reported once they are narrow hold the median
-	// less often than their level says; of these at least 95 % do
-	// (docs/methodology.md has the simulation).
+	// that it is precise, and of those that such a run reports. If intervals are
+	// looked at after every round and reported once they are narrow, they hold the
+	// median less often than their level says. With this level at least 95 % of them
+	// do (docs/methodology.md has the simulation).
 	Sequential = 0.98
 
 	// Alpha is the adjusted p-value below which two cells are told apart.
 	Alpha = 0.05
 
-	// MinSamples is the least number of samples that have an interval: the
-	// range of n samples holds the median with probability 1 - 2/2^n.
+	// MinSamples is the least number of samples that have an interval. The range
+	// of n samples holds the median with probability 1 - 2/2^n.
 	MinSamples = 6
 )
 
@@ -56,18 +56,17 @@ type Interval struct {
 	Confidence float64 `json:"confidence"` // the actual one, at least [Confidence]
 }
 
-// Summary is what is said of one set of samples.
+// Summary describes one set of samples.
 type Summary struct {
 	N        int       `json:"n"`
-	Median   float64   `json:"median"`             // 0 where N is 0
-	Interval *Interval `json:"interval,omitempty"` // nil where there are too few samples
+	Median   float64   `json:"median"`             // 0 if N is 0
+	Interval *Interval `json:"interval,omitempty"` // nil if there are too few samples
 	Warnings []string  `json:"warnings,omitempty"`
 }
 
 // Spread is the interval's relative half-width: the distance from the median
-// to its farther end, divided by the median. ok is false where there is no
-// interval, or where it cannot be told because the median is zero and the
-// interval is not.
+// to its farther end, divided by the median. ok is false if there is no
+// interval, or if the median is zero and the interval is not.
 func (s Summary) Spread() (spread float64, ok bool) {
 	if s.Interval == nil {
 		return 0, false
@@ -82,9 +81,9 @@ func (s Summary) Spread() (spread float64, ok bool) {
 	return half / math.Abs(s.Median), true
 }
 
-// Inverse is the summary of the same samples as rates: of seconds per row it makes
-// rows per second. Its median is 1 ÷ the median, which with an even number of samples
-// the median of their reciprocals is not.
+// Inverse returns the summary of the same samples as rates: it turns seconds per row
+// into rows per second. Its median is 1 ÷ the median. With an even number of samples
+// that is not the median of their reciprocals.
 func (s Summary) Inverse() Summary {
 	s.Median = reciprocal(s.Median)
 	if i := s.Interval; i != nil {
@@ -96,7 +95,7 @@ func (s Summary) Inverse() Summary {
 	return s
 }
 
-// reciprocal is 1/v, or 0 where there is none.
+// reciprocal returns 1/v, or 0 if there is no such number.
 func reciprocal(v float64) float64 {
 	if v == 0 || math.IsNaN(v) {
 		return 0
@@ -107,7 +106,7 @@ func reciprocal(v float64) float64 {
 // Summarize returns the median of samples with its interval.
 func Summarize(samples []float64) Summary { return SummarizeAt(samples, Confidence) }
 
-// SummarizeAt returns the median of samples with its interval at a level.
+// SummarizeAt returns the median of samples with its interval at the given level.
 func SummarizeAt(samples []float64, confidence float64) Summary {
 	if len(samples) == 0 {
 		return Summary{Warnings: []string{"no samples"}}
@@ -121,8 +120,8 @@ func SummarizeAt(samples []float64, confidence float64) Summary {
 }
 
 // Tight reports whether the interval of the samples' median, at the level
-// [Sequential], is within ±precision of it (0.02: 2 %). Too few samples are never
-// tight.
+// [Sequential], is within ±precision of the median (0.02: 2 %). Too few samples are
+// never tight.
 func Tight(samples []float64, precision float64) bool {
 	spread, ok := SummarizeAt(samples, Sequential).Spread()
 	return ok && spread <= precision

@@ -71,7 +71,7 @@ func points(values ...float64) []stats.Point {
 	return p
 }
 
-// Drift that hits both in a round must not widen the ratio's interval.
+// Drift that affects both in a round must not widen the ratio's interval.
 func TestRatiosCancelDrift(t *testing.T) {
 	var a, b []stats.Point
 	for round := 1; round <= 6; round++ {
@@ -94,7 +94,7 @@ func TestRatiosLeaveOut(t *testing.T) {
 	}
 }
 
-// Between two middle samples the median of rates is not the rate of the median.
+// If there are two middle samples, the median of rates is not the rate of the median.
 func TestInverse(t *testing.T) {
 	times := []float64{1, 1, 1, 3, 4, 4}
 	got := stats.Summarize(times).Inverse()

@@ -15,7 +15,7 @@ import (
 type Variation struct {
 	Name  string
 	Value string
-	Unset bool // the others name it, this group does not
+	Unset bool // this group does not set it, but others do
 }
 
 func (v Variation) String() string {
@@ -25,7 +25,7 @@ func (v Variation) String() string {
 	return v.Name + "=" + v.Value
 }
 
-// Variant is Varied in words: "rows=100 journal_mode=wal", or "".
+// Variant returns Varied in words: "rows=100 journal_mode=wal", or "".
 func (g *Group) Variant() string {
 	words := make([]string, len(g.Varied))
 	for i, v := range g.Varied {
@@ -34,7 +34,7 @@ func (g *Group) Variant() string {
 	return strings.Join(words, " ")
 }
 
-// nameVariants finds what the groups of each workload differ in.
+// nameVariants finds out in what the groups of each workload differ.
 func (a *Analysis) nameVariants() {
 	byWorkload := map[string][]*Group{}
 	for _, g := range a.Groups {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
-// made is a run of tables × drivers × rounds; seconds tells each sample's time.
+// made returns a run of tables × drivers × rounds. seconds returns each sample's time.
 func made(tables, drivers, rounds int, seconds func(table, driver, round int) float64) *result.Run {
 	run := &result.Run{}
 	for t := range tables {
@@ -31,8 +31,9 @@ func made(tables, drivers, rounds int, seconds func(table, driver, round int) fl
 	return run
 }
 
-// A driver at twice the floor's time in every round of every table is told from it
-// in six rounds, in the tables and in the summary, whatever the rounds do.
+// A driver that takes twice the floor's time in every round of every table is told
+// apart from it in six rounds, in the tables and in the summary, whatever the rounds
+// do.
 func TestTwiceInEveryRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	for _, drivers := range []int{2, 4, 10} {
@@ -61,7 +62,7 @@ func TestTwiceInEveryRound(t *testing.T) {
 	}
 }
 
-// Ties say what the tests say: two are tied where their comparison is not
+// Ties agree with the tests: two drivers are tied if their comparison is not
 // significant, and the faster of two that are told apart comes first.
 func TestTiesAreTheTests(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 7))
@@ -93,8 +94,8 @@ func TestTiesAreTheTests(t *testing.T) {
 	}
 }
 
-// The tables of a run are corrected together; where all of them tell drivers
-// apart, nothing is.
+// The tables of a run are corrected together. If all of them tell drivers apart,
+// nothing is corrected.
 func TestRunIsCorrected(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 8))
 	adjusted := func(differ int) stats.Test {
@@ -122,8 +123,8 @@ func TestRunIsCorrected(t *testing.T) {
 	}
 }
 
-// failing is a run in which shares of the operations of three drivers failed; the
-// more fail, the faster they are.
+// failing returns a run in which shares of the operations of three drivers failed.
+// The more fail, the faster they are.
 func failing(shares ...float64) *stats.Analysis {
 	r := rand.New(rand.NewPCG(1, 9))
 	run := made(2, len(shares), 8, func(_, d, _ int) float64 { return (1 - shares[d]/2) * math.Exp(0.01*r.NormFloat64()) })

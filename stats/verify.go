@@ -8,10 +8,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
-// verifyChecksums makes wrong the cases whose answers differ from those of the
-// others. The drivers did the same work, so their checksums must agree: those of
-// more than half of the drivers are taken to be right. If there is no such
-// majority, nobody's are: which driver is wrong cannot be told.
+// verifyChecksums sets the status wrong for cases whose answers differ from those
+// of the others. The drivers did the same work, so their checksums must agree. A
+// checksum of more than half of the drivers is taken to be right. If there is no
+// such majority, none is: nobody can tell which driver is wrong.
 func (g *Group) verifyChecksums() {
 	for _, phase := range g.phases() {
 		by := map[string][]*Outcome{}
@@ -39,7 +39,7 @@ func (g *Group) verifyChecksums() {
 	}
 }
 
-// checksums lists the different ones of a phase, or returns one that cannot be.
+// checksums returns the distinct checksums of a phase, or one that is malformed.
 func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	for _, s := range o.samples(phase) {
 		switch {
@@ -53,7 +53,8 @@ func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	return own, ""
 }
 
-// blame makes wrong the drivers that are not in the majority, or all of them.
+// blame sets the status wrong for the drivers that are not in the majority, or
+// for all of them if there is none.
 func blame(phase string, sums []string, by map[string][]*Outcome) {
 	right, total := "", 0
 	for _, s := range sums {
@@ -77,7 +78,7 @@ func blame(phase string, sums []string, by map[string][]*Outcome) {
 	}
 }
 
-// undecided says that either of them may be right, and how to find out.
+// undecided returns a message that any of them may be right, and how to find out.
 func undecided(o *Outcome, sums []string, by map[string][]*Outcome) string {
 	own := ""
 	for _, s := range sums {
@@ -116,8 +117,8 @@ func drivers(list []*Outcome) string {
 	return strings.Join(names, " and ")
 }
 
-// another is a driver that can decide: of those that share no code with each
-// other, the first that is not there.
+// another returns a driver that can decide: the first that is not present, of
+// drivers that share no code with each other.
 func another(present []string) string {
 	for _, name := range []string{"native", "modernc", "ncruces"} {
 		if !slices.ContainsFunc(present, func(p string) bool { return p == name || strings.HasPrefix(p, name+"@") }) {
@@ -140,7 +141,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// short is as much of a checksum as tells it from the others: at least 8 digits.
+// short returns the prefix of a checksum that distinguishes it from the others, of
+// at least 8 digits.
 func short(checksum string, among []string) string {
 	for n := 8; n < len(checksum); n++ {
 		if !slices.ContainsFunc(among, func(s string) bool { return s != checksum && strings.HasPrefix(s, checksum[:n]) }) {

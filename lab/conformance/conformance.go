@@ -1,8 +1,8 @@
-// Package conformance holds a worker, in any language, to the worker protocol:
-// it speaks to the executable as the lab does, and says of each promise in
-// docs/worker-protocol.md whether the worker keeps it. What the lab checks in
-// every trial it does not check again: a trial that the lab refuses is a check
-// that fails, with the lab's words.
+// Package conformance checks a worker, in any language, against the worker protocol.
+// It speaks to the executable as the lab does, and reports for each promise in
+// docs/worker-protocol.md whether the worker keeps it. It does not repeat what the
+// lab checks in every trial: if the lab refuses a trial, the check fails with the
+// lab's message.
 package conformance
 
 import (
@@ -24,7 +24,7 @@ type Subject struct {
 	Ref    lab.Ref
 	Worker string      // its executable
 	Info   driver.Info // with the limits that it declares
-	Dir    string      // where databases are made: one directory for each check, removed after it
+	Dir    string      // where databases are created: in one directory for each check, removed after it
 }
 
 // Check is one promise of the protocol.
@@ -32,13 +32,13 @@ type Check struct {
 	Name string
 
 	// Key is what a worker declares among its limits if it does not keep the
-	// promise; "": every worker must keep it.
+	// promise. If it is "", every worker must keep it.
 	Key string
 
 	test func(ctx context.Context, s *Subject) error
 }
 
-// limit is how long a check may take; a trial within it has less.
+// limit is how long a check may take. A trial within it must be shorter.
 const (
 	limit      = 3 * time.Minute
 	trialLimit = time.Minute
@@ -55,12 +55,12 @@ func Checks() []Check {
 // ErrUnusable is the error of a worker that cannot do what every check needs.
 var ErrUnusable = errors.New("no other check can be made")
 
-// Run makes the checks whose names chosen accepts, in order, and hands each
+// Run runs the checks whose names chosen accepts, in order, and passes each
 // outcome to report: nil, or what is wrong and what to do about it. The last
-// outcome, of the name "limits", is that of the declared limits which no check
-// has shown; it is left out where not all checks were made. Run returns an
-// error only where ctx ended, a directory could not be made, or, wrapping
-// [ErrUnusable], where the worker runs no trial at all.
+// outcome, named "limits", is about declared limits that no check has shown. It is
+// left out if not all checks were run. Run returns an error only if ctx ended, if a
+// directory could not be created, or, wrapping [ErrUnusable], if the worker cannot
+// run any trial.
 func Run(ctx context.Context, s *Subject, chosen func(name string) bool, report func(name string, err error)) error {
 	info := s.Info
 	info.Limits = map[string]string{}
@@ -94,13 +94,13 @@ func Run(ctx context.Context, s *Subject, chosen func(name string) bool, report 
 	return nil
 }
 
-// shows reports whether any check carries the key of a limit, or one below it.
+// shows reports whether any check has the key of a limit, or one below it.
 func shows(limit string) bool {
 	return slices.ContainsFunc(Checks(), func(c Check) bool { return c.Key == limit || strings.HasPrefix(c.Key, limit+"=") })
 }
 
-// NotShown lists the declared limits that the protocol has no way to show, such
-// as what becomes of a context.
+// NotShown returns the declared limits that the protocol has no way to show, such
+// as what happens to a context.
 func NotShown(i driver.Info) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(i.Limits)), shows)
 }

@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write answers.json and docs/generated-values.json")
 
-// The test binary is a worker too, when it is started under the name
-// "worker.LIE": a true one, whose answers pass through the lie of that name.
+// If the test binary is started under the name "worker.LIE", it is a worker: an
+// honest one whose answers are changed by the lie of that name.
 func TestMain(m *testing.M) {
 	if lie, ok := strings.CutPrefix(filepath.Base(os.Args[0]), "worker."); ok {
 		pretend(lie)
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// engine is a driver over the SQLite that the root module has.
+// engine returns a driver for the SQLite of the root module.
 func engine() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
 		Info: driver.Info{
@@ -58,7 +58,7 @@ func engine() driver.Driver {
 	})
 }
 
-// as returns an executable that is the test binary as that worker.
+// as returns the test binary as the worker that tells the lie.
 func as(t *testing.T, lie string) *conformance.Subject {
 	t.Helper()
 	exe, err := os.Executable()
@@ -120,7 +120,7 @@ func TestPythonConforms(t *testing.T) {
 	}
 }
 
-// updateAnswers runs the trials whose results no generator makes with the engine.
+// updateAnswers runs the trials whose results no generator makes, with the engine.
 func updateAnswers(t *testing.T) {
 	t.Helper()
 	got, err := conformance.Answers(t.Context(), as(t, "none"))
@@ -155,7 +155,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// A limit that is declared without need, and one that is missing, are found.
+// The checks find a limit that is declared without need, and one that is missing.
 func TestLimitsAreHeld(t *testing.T) {
 	s := as(t, "ignores cache_size")
 	chosen := func(name string) bool { return strings.HasPrefix(name, "settings/c") }
@@ -174,7 +174,7 @@ func TestLimitsAreHeld(t *testing.T) {
 	}
 }
 
-// A worker that cannot run any trial is told so once.
+// If a worker cannot run any trial, that is reported once.
 func TestUnusable(t *testing.T) {
 	err := conformance.Run(t.Context(), as(t, "opens nothing"), every, func(name string, _ error) {
 		t.Errorf("check %s was made", name)
@@ -189,7 +189,7 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// pretend is a worker that tells the lie.
+// pretend runs a worker that tells the lie.
 func pretend(lie string) {
 	d := engine()
 	switch {

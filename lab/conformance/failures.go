@@ -8,7 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker"
 )
 
-// failureChecks are of trials that a worker must give up, with a reason.
+// failureChecks returns the checks of trials that a worker must give up, with a
+// reason.
 func failureChecks() []Check {
 	const table = `
 name: failing
@@ -30,7 +31,7 @@ phases:
 	}
 }
 
-// gives expects a trial to end with a reason of the code, in the phase.
+// gives expects a trial to end with a reason that has this code and phase.
 func gives(code, phase, text string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		line, err := s.request(text, "test.db")
@@ -52,7 +53,7 @@ func gives(code, phase, text string) func(context.Context, *Subject) error {
 	}
 }
 
-// refusesPlan sends plans that no loader would make.
+// refusesPlan sends plans that no loader would produce.
 func refusesPlan(ctx context.Context, s *Subject) error {
 	for field, change := range map[string][2]string{
 		"plan.phases[0].insert.sets":                {`"sets":["t"]`, `"sets":["nobody"]`},

@@ -12,14 +12,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
-// generator is a column that every worker must make alike.
+// generator is a column whose values every worker must make in the same way.
 type generator struct {
-	name   string // of the kind, and what is special
+	name   string // of the kind, and what is special about it
 	column string // as the workload language writes it
-	typ    string // that the column is read as
+	typ    string // the type that the column is read as
 }
 
-// generators has every kind, with the cases in which kinds differ inside.
+// generators has every kind, with the cases that a kind handles differently.
 var generators = []generator{
 	{"serial", "{serial: 9, step: -3}", "int"},
 	{"const/int", "7", "int"},
@@ -58,13 +58,14 @@ var generators = []generator{
 	{"pick/skew", "{pick: parents.word, skew: 1.2}", "text or null"},
 }
 
-// The rows of the data sets: t is nested, so that a ref has something to refer to.
+// The numbers of rows of the data sets. t is nested, so that a ref has something to
+// refer to.
 const (
 	parents = 71
 	nested  = 3
 )
 
-// key is the name of the column that the generator makes.
+// key returns the name of the column that the generator makes.
 func (g generator) key() string {
 	return "v_" + strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -74,8 +75,8 @@ func (g generator) key() string {
 	}, g.name)
 }
 
-// workloadOf is a data set t with a column for each generator, which is
-// inserted, and with what they are made from.
+// workloadOf returns a workload with a data set t that is inserted. It has a column
+// for each generator, and the columns that these are made from.
 func workloadOf(list ...generator) string {
 	var names, types, columns strings.Builder
 	for i, g := range list {
@@ -121,14 +122,14 @@ func generatorChecks() []Check {
 	return list
 }
 
-// vectors are the beginnings of what the generators make, so that a worker's
-// own tests can find the first value in which it differs.
+// vectors are the first values that the generators make. With them a worker's own
+// tests can find the first value that differs.
 type vectors struct {
 	Seed     uint64             `json:"seed"`
 	DataSets []workload.DataSet `json:"data_sets"` // as in a plan
 
-	// Values are those of rows 0, 1, 2, …, by "set.column": blobs in
-	// hexadecimal digits; of a text or blob the first 48 bytes.
+	// Values are those of rows 0, 1, 2, …, by "set.column". Blobs are in
+	// hexadecimal digits. Of a text or blob it has the first 48 bytes.
 	Values map[string][]any `json:"values"`
 }
 
@@ -172,7 +173,7 @@ func WriteVectors(out io.Writer) error {
 	return e.Encode(v)
 }
 
-// plain is a value as JSON has it.
+// plain returns a value in its JSON form.
 func plain(c *driver.Column, t driver.Type, r int) any {
 	switch {
 	case c.Null(r):

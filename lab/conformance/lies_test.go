@@ -25,17 +25,17 @@ func (a answer) is(typ, phase string) bool {
 	return s == nil || phase == "" || s["phase"] == phase
 }
 
-// lie is what a worker says otherwise than it is, and what names it.
+// lie is a false answer of a worker, and the check that finds it.
 type lie struct {
-	check string                         // that finds it
-	words string                         // of the check's failure
-	tell  func(a answer) (told []answer) // nil: the answer is left out
-	open  func(driver.Settings) error    // changes what the database is opened with
+	check string                         // the check that finds it
+	words string                         // in the check's failure
+	tell  func(a answer) (told []answer) // if it returns nil, the answer is left out
+	open  func(driver.Settings) error    // changes the settings that the database is opened with
 	exit  int                            // status of the process
 	junk  string                         // written before the first answer
 }
 
-// sample changes a key of a phase's sample. A nil value takes it away.
+// sample changes a key of a phase's sample. A nil value removes it.
 func sample(phase, key string, change func(old any) any) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is("sample", phase) && a["sample"] != nil {
@@ -50,13 +50,13 @@ func sample(phase, key string, change func(old any) any) func(answer) []answer {
 	}
 }
 
-// to is a value whatever it was.
+// to replaces any value by v.
 func to(v any) func(any) any { return func(any) any { return v } }
 
 // times multiplies a number.
 func times(n float64) func(any) any { return func(old any) any { return int64(old.(float64) * n) } }
 
-// tables changes what is said of the first table that was inserted into.
+// tables changes the answer about the first table that was inserted into.
 func tables(change func(map[string]any)) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is("inserted", "") {
@@ -80,7 +80,7 @@ func latencyOf(key string, change func(any) any) func(answer) []answer {
 	})
 }
 
-// without leaves out answers of a type.
+// without removes answers of a type.
 func without(typ, phase string) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is(typ, phase) {
@@ -90,7 +90,7 @@ func without(typ, phase string) func(answer) []answer {
 	}
 }
 
-// inserted changes a key of the first table that an insert was read back from.
+// inserted changes a key of the first table that was read back after an insert.
 func inserted(key string, change func(any) any) func(answer) []answer {
 	return func(a answer) []answer {
 		if list, _ := a["tables"].([]any); a["type"] == "inserted" && len(list) > 0 {
@@ -115,7 +115,7 @@ func connections(change func([]any) []any) func(answer) []answer {
 	}
 }
 
-// readBack has every connection say that a setting is in force.
+// readBack has every connection answer that a setting is in force.
 func readBack(name, value string) func(answer) []answer {
 	return func(a answer) []answer {
 		list, _ := a["connections"].([]any)
@@ -129,12 +129,12 @@ func readBack(name, value string) func(answer) []answer {
 	}
 }
 
-// not leaves a setting out.
+// not removes a setting.
 func not(name string) func(driver.Settings) error {
 	return func(s driver.Settings) error { delete(s, name); return nil }
 }
 
-// unfailed says that nothing failed.
+// unfailed answers that nothing failed.
 func unfailed(a answer) []answer {
 	if a.is("sample", "mix") && a["sample"] != nil {
 		s := a["sample"].(map[string]any)
@@ -227,7 +227,7 @@ var lies = map[string]lie{
 	"a line that is no answer":            {check: aQuery, words: "not understood", junk: "Loading …"},
 }
 
-// A worker that lies is found out, in words that name the lie.
+// The checks find every lie of a worker, and their messages name it.
 func TestLies(t *testing.T) {
 	for name, l := range lies {
 		t.Run(name, func(t *testing.T) {
@@ -242,8 +242,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// told runs a true worker and passes its answers on, changed by the lie. What is
-// said before the first check is left as it is.
+// told runs an honest worker and passes its answers on, changed by the lie. Answers
+// before the first check are not changed.
 func told(name string, d driver.Driver) {
 	l, ok := lies[name]
 	if !ok {
@@ -263,7 +263,7 @@ func told(name string, d driver.Driver) {
 	if l.open != nil {
 		d = &changed{d, l.open}
 	}
-	stays, _ := io.Pipe() // the lab is there to the end
+	stays, _ := io.Pipe() // the lab stays to the end
 	err = worker.Serve(context.Background(), d, io.MultiReader(bytes.NewReader(request), stays), w)
 	w.Close()
 	<-done
@@ -275,7 +275,7 @@ func told(name string, d driver.Driver) {
 	}
 }
 
-// pass copies answers, with the lie unless they are to be true.
+// pass copies answers. It changes them by the lie, unless honest is set.
 func pass(r io.Reader, l lie, honest bool) {
 	out := json.NewEncoder(os.Stdout)
 	if l.junk != "" && !honest {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// settingChecks tries each setting that a PRAGMA shows with each of some values,
-// and those that opening a database takes.
+// settingChecks returns the checks of settings. They try each setting that a PRAGMA
+// reports with several values, and the settings that opening a database takes.
 func settingChecks() []Check {
 	var list []Check
 	add := func(settings driver.Settings, name, key string) {
@@ -59,7 +59,7 @@ phases:
   - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: 10, returns: t}}
 `
 
-// tellsChange expects the worker to tell of a setting that was changed without
+// tellsChange expects the worker to report a setting that was changed without
 // being declared, so that the lab refuses the trial.
 func tellsChange(after, text string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {

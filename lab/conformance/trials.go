@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
-// simplest is little work, for checks that are not about the work.
+// simplest does little work, for checks that are not about the work.
 const simplest = `
 name: simplest
 schema: CREATE TABLE t (id INTEGER PRIMARY KEY)
@@ -66,7 +66,8 @@ phases:
   - {name: shrink, script: VACUUM}
 `
 
-// trial runs one trial as the lab does. The error says how it ended if not well.
+// trial runs one trial as the lab does. If it did not end well, the error says how
+// it ended.
 func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) (*lab.Case, *result.Trial, error) {
 	w, err := workload.Parse("check.yaml", []byte(text), nil)
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) 
 	if t.Status != result.OK {
 		return nil, nil, &trialError{t}
 	}
-	// A run goes on in spite of doubts; a worker that gives rise to them does not
+	// A run continues in spite of warnings. But a worker that causes them does not
 	// keep its promises.
 	for _, w := range t.Warnings {
 		return nil, nil, fmt.Errorf("phase %s: %s", w.Phase, w.Message)
@@ -115,7 +116,7 @@ func (e *trialError) Error() string {
 	return words
 }
 
-// smoke is run before all checks, since none can be made without it.
+// smoke runs before all checks, since none of them can run if it fails.
 func smoke(ctx context.Context, s *Subject) error {
 	_, _, err := s.trial(ctx, `
 name: smoke
@@ -128,28 +129,28 @@ phases:
 	return err
 }
 
-// answer is what a phase must come to where no generator makes its result.
+// answer is what a phase must answer if no generator makes its result.
 type answer struct {
 	Checksum   string           `json:"checksum"`
 	Operations map[string]int64 `json:"operations,omitempty"`  // of a mix: how many of each
-	EndedEarly map[string]int64 `json:"ended_early,omitempty"` // likewise, with one client
-	Results    map[string]int64 `json:"results,omitempty"`     // likewise, by SQLite's name of the error
+	EndedEarly map[string]int64 `json:"ended_early,omitempty"` // the same, with one client
+	Results    map[string]int64 `json:"results,omitempty"`     // the same, by SQLite's name of the error
 }
 
-// answersJSON is what the engine in Go answers; a test holds it to that.
+// answersJSON is what the engine in Go answers; a test compares them.
 //
 //go:embed answers.json
 var answersJSON []byte
 
-// answers is by workload and phase, "workload/phase".
+// answers returns the known answers by workload and phase, "workload/phase".
 func answers() (map[string]answer, error) {
 	var a map[string]answer
 	err := json.Unmarshal(answersJSON, &a)
 	return a, err
 }
 
-// verified runs a trial and holds what the lab could not verify against the
-// known answers.
+// verified runs a trial and compares what the lab could not verify with the known
+// answers.
 func verified(text string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		c, t, err := s.trial(ctx, text, nil)
@@ -190,7 +191,7 @@ func verified(text string) func(context.Context, *Subject) error {
 	}
 }
 
-// oneOfEach inserts into nested tables with a policy that is filled in.
+// oneOfEach inserts into nested tables. The transaction policy is filled in.
 const oneOfEach = `
 name: insert
 schema: |
@@ -284,7 +285,7 @@ phases:
     count: 500
 `
 
-// booking has operations whose errors are results, and some that end where a
+// booking has operations whose errors are results, and some that end when a
 // statement returns no row. With one client the seed decides how many.
 const booking = `
 name: booking
@@ -314,7 +315,7 @@ phases:
     count: 300
 `
 
-// guarded has no two operations at once that could meet a lock.
+// guarded never has two operations at once that could wait for a lock.
 const guarded = `
 name: guarded
 settings: {pool_size: 3, busy_timeout: 0, journal_mode: delete}
@@ -337,7 +338,7 @@ phases:
   - {name: sum, query: SELECT sum(n) FROM t, columns: [int], expect: {rows: 1}}
 `
 
-// during is mixed for as long as it says, so that more of it is verified.
+// during is the workload mixed, for a fixed duration, so that more of it is verified.
 var during = strings.NewReplacer("name: mixed", "name: during", "count: 500", "duration: 100ms").Replace(mixed)
 
 const rated = `
@@ -386,7 +387,8 @@ phases:
     count: 400
 `
 
-// locked only writes, at a rate, for long enough to have its database locked.
+// locked only writes, at a fixed rate, for long enough to lock its database from
+// outside.
 const locked = `
 name: locked
 settings: {busy_timeout: 0, journal_mode: delete, txlock: deferred}
@@ -407,8 +409,9 @@ phases:
 // operations of the mix.
 const lockedFor = time.Second
 
-// tellsLocks has a writer elsewhere lock the database in the middle of a mix, and
-// expects the worker to say how many operations failed, and was repeated in vain.
+// tellsLocks has another writer lock the database in the middle of a mix. It expects
+// the worker to report how many operations failed, and how many were repeated in
+// vain.
 func tellsLocks(ctx context.Context, s *Subject) error {
 	line, err := s.request(locked, "test.db")
 	if err != nil {
@@ -464,7 +467,7 @@ func tellsLocks(ctx context.Context, s *Subject) error {
 
 const codeBusy = 5 // SQLITE_BUSY
 
-// lock holds the check's database locked for writing.
+// lock keeps the check's database locked for writing.
 func (s *Subject) lock(ctx context.Context) error {
 	return s.withSQL(func(db *sql.DB) error {
 		c, err := db.Conn(ctx)

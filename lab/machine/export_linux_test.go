@@ -6,7 +6,7 @@ var (
 	Virtual  = virtual
 )
 
-// FileSystem is what the text of a mountinfo says of a path.
+// FileSystem returns what the text of a mountinfo says about a path.
 func FileSystem(mountinfo, path string) (kind, device string, syncFree bool) {
 	list := parseMounts(mountinfo)
 	if m := list.of(path); m != nil {

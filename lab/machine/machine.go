@@ -1,5 +1,5 @@
-// Package machine reads what there is to know of the machine that measures and
-// of its noise, and says what of it casts doubt on a result.
+// Package machine describes the measuring machine and its noise, and warns if they
+// cast doubt on a result.
 package machine
 
 import (
@@ -16,8 +16,8 @@ import (
 )
 
 // Read describes this machine, and the file system of dir, where databases will
-// be made. What cannot be found out is left empty; the only error is a dir that
-// is none. Cores are logical ones.
+// be created. What cannot be found out is left empty. The only error is that dir is
+// not a directory. Cores are logical cores.
 func Read(dir string) (result.Machine, error) {
 	m := result.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH}
 	abs, err := filepath.Abs(dir)
@@ -48,11 +48,11 @@ func Read(dir string) (result.Machine, error) {
 	return m, nil
 }
 
-// Load is the load average of the last minute: the processes that ran or wanted
-// to run. It is not known on Windows.
+// Load returns the load average of the last minute: the number of processes that
+// ran or were ready to run. It is not known on Windows.
 func Load() (one float64, ok bool) {
 	if runtime.GOOS == "windows" {
-		return 0, false // gopsutil would begin to take an average of its own
+		return 0, false // gopsutil would start to compute its own average
 	}
 	avg, err := load.Avg()
 	if err != nil {

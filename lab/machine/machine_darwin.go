@@ -6,7 +6,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
-// platform adds what only macOS tells.
+// platform adds what only macOS reports.
 func platform(m *result.Machine, dir string) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
-// platform adds what only Linux tells; dir has no symbolic links in it.
+// platform adds what only Linux reports. dir has no symbolic links in it.
 func platform(m *result.Machine, dir string) {
 	root := os.DirFS("/")
 	m.Governor = governor(root)
@@ -22,7 +22,7 @@ func platform(m *result.Machine, dir string) {
 	}
 }
 
-// read is a file's text without the white space and NUL around it, or "".
+// read returns a file's text without the white space and NUL around it, or "".
 func read(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {
@@ -31,7 +31,8 @@ func read(root fs.FS, name string) string {
 	return strings.Trim(string(b), " \t\n\x00")
 }
 
-// governor names what sets the CPUs' frequency; several if they differ.
+// governor returns the name of the CPUs' frequency governor, or several names if
+// they differ.
 func governor(root fs.FS) string {
 	files, _ := fs.Glob(root, "sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
 	var names []string
@@ -44,15 +45,15 @@ func governor(root fs.FS) string {
 	return strings.Join(names, ", ")
 }
 
-// makers are found in the DMI names of virtual machines, by which those are
-// told whose processors have no flag for it.
+// makers are found in the DMI names of virtual machines. They identify those whose
+// processors have no flag for it.
 var makers = []string{
 	"KVM", "QEMU", "VMware", "VirtualBox", "Virtual Machine", "Xen", "Bochs", "Parallels", "BHYVE",
 	"Apple Virtualization", "Google Compute Engine", "OpenStack",
 }
 
-// virtual names the hypervisor, or is "" if none is seen. Containers do not
-// count: they share the machine's kernel and its clock.
+// virtual returns the name of the hypervisor, or "" if none is found. Containers do
+// not count: they share the machine's kernel and its clock.
 func virtual(root fs.FS) string {
 	name := strings.TrimSpace(read(root, "sys/class/dmi/id/sys_vendor") + " " + read(root, "sys/class/dmi/id/product_name"))
 	if slices.ContainsFunc(makers, func(m string) bool { return strings.Contains(name, m) }) {
@@ -96,11 +97,11 @@ func parseMounts(mountinfo string) mounts {
 	return list
 }
 
-// unescape turns back what the kernel escapes in a field.
+// unescape reverses the kernel's escapes in a field.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
 
-// of is the mount that an absolute path lies in: that of the longest mount
-// point, and of several there the last, which hides the others.
+// of returns the mount of an absolute path: the one with the longest mount point.
+// If there are several at that point, it is the last, which hides the others.
 func (list mounts) of(path string) *mount {
 	var best *mount
 	for i := range list {
@@ -113,7 +114,7 @@ func (list mounts) of(path string) *mount {
 	return best
 }
 
-// syncFree reports whether fsync on m certainly reaches no device.
+// syncFree reports whether it is certain that fsync on m reaches no device.
 func (list mounts) syncFree(m *mount) bool {
 	switch m.kind {
 	case "tmpfs", "ramfs", "devtmpfs", "rootfs":
@@ -123,8 +124,8 @@ func (list mounts) syncFree(m *mount) bool {
 			return true
 		}
 		for _, o := range m.options {
-			// In a container the upper directory is seldom in view: it then
-			// seems to lie in the overlay itself.
+			// In a container the upper directory is rarely visible. It then
+			// seems to be in the overlay itself.
 			if dir, ok := strings.CutPrefix(o, "upperdir="); ok {
 				upper := list.of(dir)
 				return upper != nil && upper.kind != "overlay" && list.syncFree(upper)

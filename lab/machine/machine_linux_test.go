@@ -55,7 +55,7 @@ func TestFileSystem(t *testing.T) {
 	}
 }
 
-// The kernel itself says what is tmpfs.
+// The kernel itself knows which file systems are tmpfs.
 func TestReadAgainstStatfs(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink("/dev/shm", link); err != nil {
@@ -64,7 +64,7 @@ func TestReadAgainstStatfs(t *testing.T) {
 	for _, dir := range []string{"/", "/dev", "/dev/shm", "/tmp", "/proc", t.TempDir(), link} {
 		var s unix.Statfs_t
 		if err := unix.Statfs(dir, &s); err != nil {
-			continue // not every system has every one
+			continue // not every system has all of them
 		}
 		m, err := machine.Read(dir)
 		if err != nil {

@@ -13,7 +13,7 @@ type Reading struct {
 	Fsync time.Duration // of [FsyncLatency]; 0: not known
 }
 
-// Look takes a reading, with dir the directory where databases are made.
+// Look takes a reading. dir is the directory where databases are created.
 func Look(dir string) (Reading, error) {
 	r := Reading{Load: -1}
 	if one, ok := Load(); ok {
@@ -24,10 +24,10 @@ func Look(dir string) (Reading, error) {
 	return r, err
 }
 
-// FsyncLatency is the median time of n times writing 4 KiB to a file in dir and
-// waiting until they are on the device, after one that is not counted. (On
-// macOS Go waits for the device's own cache as well, which SQLite does not do
-// unless told.)
+// FsyncLatency writes 4 KiB to a file in dir n times, each time waits until they are
+// on the device, and returns the median time. A first write is not counted. (On
+// macOS Go waits for the device's own cache as well, which SQLite does only if it is
+// asked to.)
 func FsyncLatency(dir string, n int) (median time.Duration, err error) {
 	if n < 1 {
 		return 0, fmt.Errorf("fsync latency: %d repetitions, want at least 1", n)
@@ -54,15 +54,15 @@ func FsyncLatency(dir string, n int) (median time.Duration, err error) {
 	return medianOf(times[1:]), nil
 }
 
-// medianOf is the median of at least one duration.
+// medianOf returns the median of at least one duration.
 func medianOf(d []time.Duration) time.Duration {
 	s := slices.Sorted(slices.Values(d))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }
 
 // Calibrate does a fixed amount of work in the CPU and in memory, some 10 ms in
-// all, and returns how long it took: the median of five passes, so that one
-// interruption does not count but a machine that has become slower does.
+// total, and returns how long it took. It returns the median of five passes, so one
+// interruption does not count, but a machine that has become slower does.
 func Calibrate() time.Duration {
 	table := newTable()
 	times := make([]time.Duration, 5)
@@ -74,8 +74,8 @@ func Calibrate() time.Duration {
 	return medianOf(times) * time.Duration(len(times))
 }
 
-// sink keeps the compiler from leaving out work whose result nobody reads.
-var sink uint64 //nolint:unused // that is its use
+// sink keeps the compiler from removing work whose result nobody reads.
+var sink uint64 //nolint:unused // that is its purpose
 
 const (
 	tableLength = 1 << 19 // of 8 bytes: 4 MiB, more than a core's own cache
@@ -83,7 +83,7 @@ const (
 	mixes       = 1 << 19
 )
 
-// newTable links all its places into one random cycle, by Sattolo's algorithm.
+// newTable links all elements into one random cycle, by Sattolo's algorithm.
 func newTable() []uint64 {
 	t := make([]uint64, tableLength)
 	for i := range t {
@@ -98,7 +98,7 @@ func newTable() []uint64 {
 	return t
 }
 
-// work waits for memory, one place after the other, then for the CPU alone.
+// work first waits for memory, one element after the other, then only for the CPU.
 func work(table []uint64) uint64 {
 	at := uint64(0)
 	for range chases {

@@ -52,8 +52,8 @@ func TestMedianOf(t *testing.T) {
 	}
 }
 
-// The work is the same everywhere and in every version, or its times could not
-// be compared.
+// The work is the same everywhere and in every version. Otherwise its times could
+// not be compared.
 func TestCalibrationWork(t *testing.T) {
 	table := machine.NewTable()
 	at, steps := table[0], 1

@@ -14,8 +14,8 @@ type Observer struct {
 	rounds []time.Duration
 }
 
-// Observe reads the machine and its noise before anything is done, workers
-// built included. Databases are made in dir.
+// Observe reads the machine and its noise before anything is done, even before
+// workers are built. Databases are created in dir.
 func Observe(dir string) (*Observer, error) {
 	m, err := Read(dir)
 	if err != nil {
@@ -25,17 +25,18 @@ func Observe(dir string) (*Observer, error) {
 	return &Observer{Machine: m, before: before}, err
 }
 
-// BeforeRun says what of the machine casts doubt on what will be measured.
+// BeforeRun returns warnings about the machine that cast doubt on what will be
+// measured.
 func (o *Observer) BeforeRun() []result.Warning { return WarningsBefore(o.Machine, o.before) }
 
-// BeforeRound sees how fast the machine is.
+// BeforeRound measures how fast the machine is.
 func (o *Observer) BeforeRound(int) { o.rounds = append(o.rounds, Calibrate()) }
 
-// AfterRun says what changed meanwhile.
+// AfterRun returns warnings about what changed during the run.
 func (o *Observer) AfterRun() []result.Warning {
 	after, err := Look(o.Machine.Directory)
 	if err != nil {
-		after = Reading{} // a directory that is full by now has cells that say so
+		after = Reading{} // if the directory is full by now, the cells say so
 	}
 	return WarningsAfter(o.before, after, o.rounds)
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
-// From where on noise is worth a warning.
+// Limits above (for minFsync: below) which noise is worth a warning.
 const (
 	maxLoadPerCore = 0.5
 	maxFsyncRatio  = 1.5
 	maxCalibration = 0.10                  // of the median
-	minFsync       = 10 * time.Microsecond // no device is so quick
+	minFsync       = 10 * time.Microsecond // no device is as fast
 )
 
-// WarningsBefore says what of a machine, and of a reading before the first
+// WarningsBefore returns warnings if the machine, or a reading before the first
 // trial, casts doubt on what will be measured.
 func WarningsBefore(m result.Machine, before Reading) []result.Warning {
 	var list []result.Warning
@@ -40,9 +40,9 @@ func WarningsBefore(m result.Machine, before Reading) []result.Warning {
 	return list
 }
 
-// WarningsAfter says what changed while a run lasted, by the readings before
-// and after it, and by the time that [Calibrate] gave in each round, 0 where
-// it was not called.
+// WarningsAfter returns warnings about what changed during a run. It compares the
+// readings before and after it, and the times that [Calibrate] returned in each
+// round, 0 if it was not called.
 func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warning {
 	var list []result.Warning
 	if b, a := before.Fsync, after.Fsync; b > 0 && a > 0 {
@@ -58,7 +58,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 			known = append(known, r)
 		}
 	}
-	if len(known) < 3 { // which of two is off?
+	if len(known) < 3 { // of two, nobody knows which one is off
 		return list
 	}
 	median := medianOf(known)

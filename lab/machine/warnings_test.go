@@ -12,8 +12,8 @@ import (
 
 const ms = time.Millisecond
 
-// short form of warnings: code, round where it has one, and what its message
-// must contain.
+// seen is the short form of a warning: its code, its round if it has one, and what
+// its message must contain.
 type seen struct {
 	Code  string
 	Round int

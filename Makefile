@@ -3,12 +3,17 @@ MODULES := . worker $(sort $(dir $(wildcard drivers/*/go.mod)))
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build test race locks kills lint cross added-cost simulate studies clean
+.PHONY: all build sources test race locks kills lint cross added-cost simulate studies clean
 
 all: build
 
-build: ## bin/sqlite3perf
+build: sources ## bin/sqlite3perf
 	$(GO) build -o bin/ ./cmd/sqlite3perf
+
+# Commit the archive with the change. This also resolves a conflict in it, after
+# those in worker/ and drivers/ are resolved.
+sources: ## sources/sources.txtar, the sources of worker/ and drivers/ inside the binary
+	$(GO) generate ./sources
 
 # $(call each,MODULES,COMMAND) runs the command in every module, even if it fails
 # in one, and names in the end those in which it failed.

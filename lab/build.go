@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
+	"github.com/sqlite3perf/sqlite3perf/sources"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
@@ -93,11 +94,11 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	return env, nil
 }
 
-// command is the go command, at work in the source tree and outside of any
-// workspace, which would move a driver's dependencies.
+// command is the go command, at work in the module of the workers' engine and outside
+// of any workspace, which would move a driver's dependencies.
 func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = b.Source.Root
+	cmd.Dir = filepath.Join(b.Source.Root, "worker") // not above: a go.mod there is somebody else's
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	isolate(cmd)
 	return cmd
@@ -253,32 +254,13 @@ func (env *toolchain) with(ref Ref) map[string]string {
 func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%+v\n%s\n", *env, ref.Version)
-	for _, dir := range []string{filepath.Join(b.Source.Root, "worker"), ref.Known.Dir} {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			if d.IsDir() {
-				if d.Name() == "testdata" {
-					return fs.SkipDir
-				}
-				return nil
-			}
-			if strings.HasSuffix(path, "_test.go") || !d.Type().IsRegular() {
-				return nil
-			}
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			rel, _ := filepath.Rel(b.Source.Root, path)
-			fmt.Fprintf(h, "%s %d\n", rel, len(data))
-			h.Write(data)
-			return nil
-		})
-		if err != nil {
-			return "", fmt.Errorf("reading the sources of the worker for %s: %w", ref.Name, err)
-		}
+	files, err := sources.Files(b.Source.Root, filepath.Join(b.Source.Root, "worker"), ref.Known.Dir)
+	if err != nil {
+		return "", fmt.Errorf("reading the sources of the worker for %s: %w", ref.Name, err)
+	}
+	for _, f := range files {
+		fmt.Fprintf(h, "%s %d\n", f.Name, len(f.Data))
+		h.Write(f.Data)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,12 +25,13 @@ const modulePath = "github.com/sqlite3perf/sqlite3perf"
 type Source struct{ Root string }
 
 // FindSource finds the source tree: the directory given, else the one that this
-// executable was built from. One that the working directory is in is not taken
-// unasked, since what is in it is run.
+// executable was built from, else the sources inside it. A tree that the working
+// directory is in is not taken unasked, because its code would be run. The error is
+// an [*UnpackError] if the sources inside cannot be used.
 func FindSource(given string) (Source, error) {
 	if given != "" {
 		if !isRoot(given) {
-			return Source{}, fmt.Errorf("%s is not the source tree of sqlite3perf: want the directory with its go.mod and drivers/", given)
+			return Source{}, fmt.Errorf("%s is not the source tree of sqlite3perf: want the directory with its worker/ and drivers/", given)
 		}
 		abs, err := filepath.Abs(given)
 		return Source{abs}, err
@@ -39,18 +39,7 @@ func FindSource(given string) (Source, error) {
 	if root := builtFrom(); filepath.IsAbs(root) && isRoot(root) { // -trimpath makes it relative
 		return Source{root}, nil
 	}
-	const missing = "the source tree of sqlite3perf, which workers are built from, is not where this executable was built"
-	if wd, err := os.Getwd(); err == nil {
-		for dir := wd; ; dir = filepath.Dir(dir) {
-			if isRoot(dir) {
-				return Source{}, fmt.Errorf("%s: to run the code of the one here, give --source %s", missing, dir)
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
-		}
-	}
-	return Source{}, errors.New(missing + ": name a clone of it with --source DIR")
+	return unpacked()
 }
 
 // builtFrom is the root of the tree that this executable was built from, where it
@@ -60,9 +49,15 @@ var builtFrom = func() string {
 	return filepath.Dir(filepath.Dir(file))
 }
 
+// isRoot reports whether a directory is a source tree. The module cache has the root
+// module alone, without the modules of the workers.
 func isRoot(dir string) bool {
-	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	return err == nil && modfile.ModulePath(data) == modulePath
+	data, err := os.ReadFile(filepath.Join(dir, "worker", "go.mod"))
+	if err != nil || modfile.ModulePath(data) != modulePath+"/worker" {
+		return false
+	}
+	fi, err := os.Stat(filepath.Join(dir, "drivers"))
+	return err == nil && fi.IsDir()
 }
 
 // Known is a driver of the source tree.

@@ -138,26 +138,32 @@ func TestFindSource(t *testing.T) {
 	if got := source(t).Root; got != root {
 		t.Errorf("from elsewhere: %s, want %s", got, root)
 	}
-	// A tree that the user stands in, perhaps somebody else's, is not run unasked.
-	if err := os.WriteFile("go.mod", []byte("module github.com/sqlite3perf/sqlite3perf\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	// A tree that the working directory is in, perhaps somebody else's, is not run
+	// unasked.
 	clone, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir("sub", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir("sub")
+	write(t, clone, map[string]string{
+		"go.mod": "module github.com/sqlite3perf/sqlite3perf\n", "worker/go.mod": "module github.com/sqlite3perf/sqlite3perf/worker\n",
+		"drivers/x/driver.json": "{}", "cached/go.mod": "module github.com/sqlite3perf/sqlite3perf\n",
+	})
+	t.Chdir("drivers")
 	if got := source(t).Root; got != root {
 		t.Errorf("within another tree: %s, want %s", got, root)
 	}
-	for _, built := range []string{"..", filepath.Join(clone, "gone")} { // with -trimpath; removed since
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
+	// With -trimpath; removed since; in the module cache.
+	for _, built := range []string{"..", filepath.Join(clone, "gone"), filepath.Join(clone, "cached")} {
 		lab.SetBuiltFrom(t, built)
-		if got, err := lab.FindSource(""); err == nil || !strings.Contains(err.Error(), "to run the code of the one here, give --source "+clone) {
-			t.Errorf("built from %s: %s, %v", built, got.Root, err)
+		if got := source(t).Root; !strings.HasPrefix(got, home) {
+			t.Errorf("built from %s: %s, want the sources inside the executable", built, got)
 		}
+	}
+	if got, err := lab.FindSource(clone); err != nil || got.Root != clone {
+		t.Errorf("another tree, named: %s, %v", got.Root, err)
 	}
 	if got, err := lab.FindSource(root); err != nil || got.Root != root {
 		t.Errorf("named: %s, %v", got.Root, err)

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -46,3 +47,6 @@ func Tags(r Ref) string { return r.tags() }
 
 // Added estimates what is added in the phases of a plan.
 var Added = added
+
+// WorkerPath is where the executable for a driver is, or would be.
+func (b *Builder) WorkerPath(ctx context.Context, ref Ref) (string, error) { return b.path(ctx, ref) }

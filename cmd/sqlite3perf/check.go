@@ -45,7 +45,7 @@ Exit status: 0 every promise is kept; 4 some are not; 1 or 2 as ever.`,
 	f.SortFlags = false
 	f.StringVar(&o.only, "only", "", "make the checks whose name matches this regular `expression`")
 	f.StringVar(&o.dir, "dir", "", "`directory` where databases are made and removed (default: in the user's cache directory)")
-	f.StringVar(&o.source, "source", "", "`directory` of sqlite3perf's source tree, which workers are built from (default: found)")
+	addSourceFlag(f, &o.source)
 	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	f.BoolVar(&o.quiet, "quiet", false, "print only the checks that fail")
 	return cmd
@@ -129,9 +129,9 @@ func (o *checkOptions) subject(ctx context.Context, name string, show *progress)
 	b := &lab.Builder{Cache: o.cache}
 	var known []lab.Known
 	if !strings.ContainsAny(name, `/\`) {
-		src, err := lab.FindSource(o.source)
+		src, err := findSource(o.source)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, err
 		}
 		if known, err = src.Drivers(); err != nil {
 			return nil, err

@@ -38,7 +38,7 @@ type databaseOptions struct {
 func (o *databaseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.db, "db", "sqlite3perf.db", "the database: `PATH[?options]`, with options in mattn's or modernc's spelling: 'a.db?_journal=wal&_sync=0'")
 	f.StringVar(&o.driver, "driver", "mattn", "driver to use: mattn, mattn@v1.14.22, ./my-worker")
-	f.StringVar(&o.source, "source", "", "`directory` of sqlite3perf's source tree, which workers are built from (default: what sqlite3perf was built from)")
+	addSourceFlag(f, &o.source)
 	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	f.StringVar(&o.format, "format", "table", "table or json")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
@@ -149,9 +149,9 @@ func isDirectory(path string) bool {
 
 func (t *task) checkDriver(ctx context.Context) error {
 	o := t.options
-	source, err := lab.FindSource(o.source)
+	source, err := findSource(o.source)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	if t.known, err = source.Drivers(); err != nil {
 		return err

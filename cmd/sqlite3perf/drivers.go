@@ -42,9 +42,9 @@ it was measured against loops written by hand (docs/methodology.md).`,
 			if err := configure(cmd); err != nil {
 				return err
 			}
-			src, err := lab.FindSource(source)
+			src, err := findSource(source)
 			if err != nil {
-				return usageError{err}
+				return err
 			}
 			known, err := src.Drivers()
 			if err != nil {
@@ -106,7 +106,7 @@ it was measured against loops written by hand (docs/methodology.md).`,
 	cmd.Flags().BoolVar(&features, "features", false, "try which parts of SQLite each driver has")
 	cmd.Flags().BoolVar(&addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
 	cmd.MarkFlagsMutuallyExclusive("features", "added-cost")
-	cmd.Flags().StringVar(&source, "source", "", "`directory` of sqlite3perf's source tree (default: what sqlite3perf was built from)")
+	addSourceFlag(cmd.Flags(), &source)
 	cmd.Flags().StringVar(&cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	return cmd
 }

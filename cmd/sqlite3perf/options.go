@@ -78,7 +78,7 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure, where databases are made and removed, and what killed runs left there (default: in the user's cache directory)")
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended and its cell failed")
-	f.StringVar(&o.source, "source", "", "`directory` of sqlite3perf's source tree, which workers are built from (default: what sqlite3perf was built from)")
+	addSourceFlag(f, &o.source)
 	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	addStoreFlag(f, &o.store)
@@ -154,9 +154,9 @@ func (o *runOptions) checkSchedule(r *request) error {
 func randomSeed() uint64 { return rand.Uint64N(1 << 53) }
 
 func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
-	source, err := lab.FindSource(o.source)
+	source, err := findSource(o.source)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	if r.known, err = source.Drivers(); err != nil {
 		return err

@@ -1,0 +1,104 @@
+package lab
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/sqlite3perf/sqlite3perf/sources"
+)
+
+// UnpackError says why the sources inside this executable cannot be used.
+type UnpackError struct {
+	Dir     string // where they are, or would be; "" if there is no such place
+	Changed string // file in Dir that is not as it was unpacked; "" if Err says why
+	Err     error
+}
+
+func (e *UnpackError) Error() string {
+	if e.Changed != "" {
+		return fmt.Sprintf("the unpacked sources of the workers in %s have been changed: %s", e.Dir, e.Changed)
+	}
+	return fmt.Sprintf("unpacking the sources of the workers: %v", e.Err)
+}
+
+func (e *UnpackError) Unwrap() error { return e.Err }
+
+// unpacked returns the sources inside this executable, in the user's cache directory.
+// The directory's name has their hash, so other versions of sqlite3perf have others.
+// It unpacks them if they are not there, and else checks every file.
+func unpacked() (Source, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return Source{}, &UnpackError{Err: err}
+	}
+	hash := sha256.Sum256([]byte(sources.Archive))
+	dir := filepath.Join(cache, "sqlite3perf", "sources", fmt.Sprintf("%x", hash[:8]))
+	want := txtar.Parse([]byte(sources.Archive)).Files
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := unpack(want, dir); err != nil {
+			return Source{}, &UnpackError{Dir: dir, Err: err}
+		}
+	}
+	var dirs []string
+	for _, d := range sources.Dirs {
+		dirs = append(dirs, filepath.Join(dir, d))
+	}
+	got, err := sources.Files(dir, dirs...)
+	if err != nil {
+		return Source{}, &UnpackError{Dir: dir, Err: err}
+	}
+	if name := difference(want, got); name != "" {
+		return Source{}, &UnpackError{Dir: dir, Changed: name}
+	}
+	return Source{dir}, nil
+}
+
+// unpack writes files to a new directory, which appears whole or not at all.
+func unpack(files []txtar.File, dir string) error {
+	scratch, err := NewScratch(filepath.Dir(dir), "unpacking-")
+	if err != nil {
+		return err
+	}
+	defer scratch.Remove()
+	tree := filepath.Join(scratch.Dir, "tree")
+	for _, f := range files {
+		path := filepath.Join(tree, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Data, 0o444); err != nil { // an editor warns before it changes one
+			return err
+		}
+	}
+	err = os.Rename(tree, dir)
+	if _, there := os.Lstat(dir); there == nil {
+		return nil // if not by us, by another process
+	}
+	return err
+}
+
+// difference names a file that is not the same in both lists, or returns "".
+func difference(want, got []txtar.File) string {
+	missing := map[string]string{}
+	for _, f := range want {
+		missing[f.Name] = string(f.Data)
+	}
+	for _, f := range got {
+		if data, wanted := missing[f.Name]; !wanted || data != string(f.Data) {
+			return f.Name
+		}
+		delete(missing, f.Name)
+	}
+	for _, f := range want {
+		if _, is := missing[f.Name]; is {
+			return f.Name
+		}
+	}
+	return ""
+}

@@ -35,8 +35,10 @@ type Test struct {
 	// is the greater, minus the share in which the second is.
 	Delta float64 `json:"delta"`
 
-	sign int     // -1: the first is less
-	fine float64 // the p-value that corrections start from
+	sign  int       // -1: the first is less
+	fine  float64   // the p-value that corrections start from
+	logs  []float64 // of the ratios
+	alone bool      // the only comparison of a table of two sets
 }
 
 // Compare tests whether two sets of samples differ, by their ratios within rounds.
@@ -50,7 +52,7 @@ func Compare(a, b []Point) Test {
 func CompareRatios(ratios []float64) Test {
 	d := logs(ratios)
 	p, sign := signedRank(d)
-	t := Test{N: len(d), P: p, Adjusted: p, sign: sign, fine: corrected(d, p)}
+	t := Test{N: len(d), P: p, Adjusted: p, sign: sign, fine: corrected(d, p), logs: d}
 	for _, v := range d {
 		switch {
 		case v < 0:

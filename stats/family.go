@@ -20,8 +20,11 @@ const maxClosed = 12
 // groups of equal sets. More than [maxClosed] sets have too many subsets. Then
 // Holm's procedure is used instead, which tells fewer apart.
 func adjustPairs(k int, pairs []Pair) {
-	if len(pairs) == 1 && k == 2 {
-		return // nothing to correct
+	if k == 2 {
+		for i := range pairs { // one at most: nothing to correct, and the run starts from the exact test
+			pairs[i].fine, pairs[i].alone = pairs[i].P, true
+		}
+		return
 	}
 	order := make([]int, len(pairs))
 	for i := range order {
@@ -91,7 +94,8 @@ func Adjust(family []*Test) {
 // drivers apart. Comparisons within them are made at the level times the share of
 // tables that was selected. If all drivers of all tables are equal, the probability
 // that the run tells any two apart is at most [Alpha]. If each table tells some
-// apart, nothing is lost.
+// apart, nothing is lost. With two drivers and few rounds no one table could be told
+// apart by itself. For these [exchangeRun] is used as well.
 func adjustRun(tables [][]Pair) Reliability {
 	var least []float64
 	var r Reliability
@@ -119,9 +123,21 @@ func adjustRun(tables [][]Pair) Reliability {
 	if factor <= 1 {
 		return r
 	}
+	var alone []*Test
 	for _, pairs := range tables {
 		for i := range pairs {
 			pairs[i].Adjusted = max(pairs[i].Adjusted, min(1, pairs[i].fine*factor))
+			least := 2 * signedRankNull(pairs[i].N)(0)
+			if x := &pairs[i].Test; x.alone && least*float64(r.Tables) >= Alpha {
+				alone = append(alone, x)
+			}
+		}
+	}
+	exchangeRun(alone)
+	r.Telling = 0
+	for _, pairs := range tables {
+		if slices.ContainsFunc(pairs, func(p Pair) bool { return p.Significant() }) {
+			r.Telling++
 		}
 	}
 	return r

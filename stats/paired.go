@@ -147,8 +147,8 @@ func signedRankNull(n int) func(t int) float64 {
 }
 
 // rankRounds is the least number of rounds at which the signed-rank test alone is
-// corrected for many comparisons. With fewer, its p-values are too coarse: with
-// six rounds the least is 2/64.
+// corrected for the comparisons of three sets or more. With fewer, its p-values are
+// too coarse: with six rounds the least is 2/64.
 const rankRounds = 16
 
 // shortTails is the factor by which the t test's p-values are multiplied. If tails

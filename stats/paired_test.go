@@ -168,6 +168,22 @@ func TestTenDriversCanBeToldApart(t *testing.T) {
 	}
 }
 
+// The p-value of a table is one, however great it is.
+func TestPermutationTest(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 12))
+	above := 0
+	for range 40 {
+		rounds := unsteady(r, 6)
+		sets := [][]stats.Point{noisy(r, rounds, 1, 0.03), noisy(r, rounds, 1, 0.03), noisy(r, rounds, 1, 0.03)}
+		if stats.PermutationTest(sets) > 0.5 {
+			above++
+		}
+	}
+	if above < 10 || above > 30 {
+		t.Errorf("of 40 tables of equal drivers %d have a p-value above a half", above)
+	}
+}
+
 // Differences are found even with more drivers than closed testing handles.
 func TestManyDrivers(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 4))

@@ -205,8 +205,8 @@ func selects(sql string) bool {
 		case strings.HasPrefix(sql, "/*"):
 			end = "*/"
 		default:
-			word := strings.ToUpper(sql[:len(sql)-len(strings.TrimLeft(strings.ToUpper(sql), "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))])
-			return word == "SELECT" || word == "WITH" || word == "VALUES"
+			word := sql[:len(sql)-len(strings.TrimLeft(sql, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))]
+			return strings.EqualFold(word, "SELECT") || strings.EqualFold(word, "WITH") || strings.EqualFold(word, "VALUES")
 		}
 		_, rest, found := strings.Cut(sql, end)
 		if !found {

@@ -1,0 +1,38 @@
+package driver_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// asked is a connection that prepares nothing.
+type asked struct{ driver.Runner }
+
+var errAsked = errors.New("asked")
+
+func (asked) Prepare(context.Context, driver.Statement) (driver.Stmt, error) { return nil, errAsked }
+
+// The types of every SELECT are checked, whatever letters are in it.
+func TestTypeCheckOf(t *testing.T) {
+	for sql, want := range map[string]error{
+		"SELECT 1":                              errAsked,
+		" ;/* a ; */ -- b\n\fselect(1)":         errAsked,
+		"With r AS (SELECT 1) SELECT":           errAsked,
+		"VALUES('ß')":                           errAsked,
+		"SELECT 'ııı'":                          errAsked, // shorter in upper case
+		"SELECT 'ɐɐɐɐɐɐɐɐ'":                     errAsked, // longer
+		"SELECTED":                              nil,
+		"PRAGMA journal_mode":                   nil,
+		"INSERT INTO t VALUES (1) RETURNING id": nil,
+		"-- nothing":                            nil,
+		"":                                      nil,
+	} {
+		st := driver.Statement{SQL: sql, Columns: []driver.ColumnType{{Type: driver.Int}}}
+		if _, err := driver.NewTypeCheck(t.Context(), asked{}, st); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", sql, err, want)
+		}
+	}
+}

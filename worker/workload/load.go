@@ -87,7 +87,8 @@ func readBounded(r io.Reader, limit int64) ([]byte, error) {
 type script struct {
 	text    string
 	problem string
-	outside bool // the problem is that it reaches other files
+	outside bool            // the problem is that it reaches other files
+	pragmas []pragmaSetting // what its PRAGMAs set
 }
 
 // sql reads SQL, or the name of a file with SQL in it.
@@ -107,6 +108,7 @@ func (l *loader) sql(n *yaml.Node, what, example string) (string, bool) {
 		l.outside = false
 		return s.text, s.outside // which may have more that is wrong
 	}
+	l.pragmas = append(l.pragmas, s.pragmas...)
 	return s.text, true
 }
 
@@ -123,6 +125,7 @@ func (w *Workload) script(text string) script {
 			return s
 		}
 	}
+	s.pragmas = pragmaSettings(s.text)
 	if w.files {
 		return s
 	}

@@ -39,6 +39,7 @@ func (l *loader) phase(n *yaml.Node) {
 		return
 	}
 	kind := kinds[0]
+	l.pragmas = nil
 	l.known(f, "a phase of kind "+kind, keys[kind])
 	p := Phase{Untimed: l.flag(f.get("untimed"), "untimed")}
 	if n := f.get("name"); n == nil {
@@ -73,6 +74,9 @@ func (l *loader) phase(n *yaml.Node) {
 		if n := f.get("changes settings"); n != nil {
 			p.Changes = l.changes(n)
 		}
+	}
+	if !p.Untimed {
+		l.steady(f.get(kind))
 	}
 	info.Changes = p.Changes
 	l.plan.Phases = append(l.plan.Phases, p)

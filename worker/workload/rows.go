@@ -20,6 +20,7 @@ type loader struct {
 	settings driver.Settings
 	infos    []PhaseInfo
 	sets     map[string]*setInfo
+	pragmas  []pragmaSetting // of the phase that is being read
 }
 
 // setInfo is a data set while it is being read.

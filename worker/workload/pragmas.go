@@ -1,0 +1,78 @@
+package workload
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// pragmaSetting is a setting that a PRAGMA gives a value.
+type pragmaSetting struct {
+	name, value string // in canonical form, if the value has one
+}
+
+// pragmaSettings lists what the PRAGMAs of a script set, in order, as far as these are
+// settings.
+func pragmaSettings(sql string) (list []pragmaSetting) {
+	t := &sqlTokens{rest: sql}
+	var words [8]string // PRAGMA schema . name = - value, and one more
+	statement := words[:0]
+	for {
+		token, ok := t.next()
+		switch {
+		case ok && token.text != ";":
+			if len(statement) < len(words) {
+				statement = append(statement, token.name())
+			}
+			continue
+		case len(statement) > 0 && strings.EqualFold(statement[0], "PRAGMA"):
+			if s, ok := pragmaSets(statement[1:]); ok {
+				list = append(list, s)
+			}
+		}
+		if !ok {
+			return list
+		}
+		statement = statement[:0]
+	}
+}
+
+// pragmaSets reads the words of a PRAGMA that sets: name = value, or name (value).
+func pragmaSets(words []string) (s pragmaSetting, ok bool) {
+	if len(words) > 2 && words[1] == "." {
+		words = words[2:]
+	}
+	if len(words) < 3 || words[1] != "=" && words[1] != "(" {
+		return s, false
+	}
+	def, known := driver.LookupSetting(strings.ToLower(words[0]))
+	if !known || !def.Pragma {
+		return s, false
+	}
+	s = pragmaSetting{def.Name, words[2]}
+	if len(words) > 3 && (words[2] == "-" || words[2] == "+") {
+		s.value = strings.TrimPrefix(words[2], "+") + words[3]
+	}
+	if v, err := def.Canonical(s.value); err == nil {
+		s.value = v
+	}
+	return s, true
+}
+
+// steady notes a setting that a timed phase gives two values: the first is in force
+// for a part of it, but only the last is read back.
+func (l *loader) steady(n *yaml.Node) {
+	first := map[string]string{}
+	for _, s := range l.pragmas {
+		switch v, before := first[s.name]; {
+		case !before:
+			first[s.name] = s.value
+		case v != s.value:
+			l.errorf(n, "PRAGMA %s makes it %s and %s while the phase is timed, which is then of neither: leave one out, or make it several phases",
+				s.name, v, s.value)
+			return
+		}
+	}
+}

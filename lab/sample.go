@@ -109,6 +109,9 @@ func CheckServed(p *workload.Phase, said *worker.Sample, o *load.Outcome, cores 
 		if locked := o.Statuses[503]; said.Failed != locked {
 			c.protocol("failed", "is %d: want %d, the answers with status 503", said.Failed, locked)
 		}
+		if found := o.Statuses[200]; p.HTTP.SQL != "" && said.Rows != found {
+			c.protocol("rows", "is %d: want %d, the answers with status 200", said.Rows, found)
+		}
 	}
 	seen := Seen{Cores: cores}
 	c.cpuWithin(seen, o.Wall)

@@ -242,7 +242,7 @@ func TestDoubts(t *testing.T) {
 }
 
 func TestServedLies(t *testing.T) {
-	p := &workload.Phase{Name: "requests", HTTP: &workload.HTTP{}}
+	p := &workload.Phase{Name: "requests", HTTP: &workload.HTTP{Call: workload.Call{SQL: "SELECT 1"}}}
 	o := &load.Outcome{Wall: time.Second, Sent: 300, OK: 290, Statuses: map[int]int64{200: 290, 503: 10}}
 	honest := worker.Sample{Phase: "requests", WallNS: 1e9, UserNS: 1e8, Operations: 300, Failed: 10, Rows: 290, Errors: []result.ErrorCount{{Code: 5, Count: 10}}}
 	if _, doubts, faults := lab.CheckServed(p, &honest, o, 1); len(doubts)+len(faults) > 0 {
@@ -251,6 +251,7 @@ func TestServedLies(t *testing.T) {
 	for want, lie := range map[string]func(*worker.Sample){
 		"phase requests: operations is 9: want 300, the requests that were answered": func(m *worker.Sample) { m.Operations = 9 },
 		"phase requests: failed is 4: want 10, the answers with status 503":          func(m *worker.Sample) { m.Failed = 4; m.Errors[0].Count = 4 },
+		"phase requests: rows is 300: want 290, the answers with status 200":         func(m *worker.Sample) { m.Rows = 300 },
 		"phase requests: errors counts 4 in all: want 10, as failed says":            func(m *worker.Sample) { m.Errors[0].Count = 4 },
 		"phase requests: latency has 1 entries: want none":                           func(m *worker.Sample) { m.Latency = []worker.Latency{{}} },
 		"phase requests: checksum is set":                                            func(m *worker.Sample) { m.Checksum = someChecksum },

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -111,6 +112,10 @@ func TestEngineConforms(t *testing.T) {
 // The Python worker was written from the documents alone.
 func TestPythonConforms(t *testing.T) {
 	t.Parallel()
+	out, err := exec.Command("python3", "-c", "import sqlite3, sys; assert sys.version_info >= (3, 11), sys.version").CombinedOutput()
+	if err != nil {
+		t.Skipf("no Python 3.11 or newer with sqlite3 to check here: %v %s", err, out)
+	}
 	path, err := filepath.Abs("../../drivers/python/worker.py")
 	if err != nil {
 		t.Fatal(err)
@@ -152,6 +157,35 @@ func TestVectors(t *testing.T) {
 	want, err := os.ReadFile(file)
 	if err != nil || !bytes.Equal(b.Bytes(), want) {
 		t.Errorf("%s is not what the generators make (%v): go test ./lab/conformance -run TestVectors -update", file, err)
+	}
+}
+
+// Every kind of generator is among the vectors, and so is checked.
+func TestVectorsOfEveryKind(t *testing.T) {
+	var schema struct {
+		Defs struct {
+			Generator struct {
+				Properties struct {
+					Kind struct{ Enum []string }
+				}
+			}
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(worker.Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := conformance.WriteVectors(&b); err != nil {
+		t.Fatal(err)
+	}
+	kinds := schema.Defs.Generator.Properties.Kind.Enum
+	if len(kinds) < 16 {
+		t.Errorf("the protocol's schema has the kinds %q", kinds)
+	}
+	for _, kind := range kinds {
+		if !bytes.Contains(b.Bytes(), []byte(`"kind": "`+kind+`"`)) {
+			t.Errorf("no column of the kind %s", kind)
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 		points, err := w.Cases(m.Scale, own)
 		var problems workload.Problems
 		if errors.As(err, &problems) && len(own) > 0 { // the file alone has none
-			return nil, fmt.Errorf("workload %s does not take these parameters: %w", w.Name, problems[:1])
+			return nil, fmt.Errorf("workload %s with the parameters given: %w", w.Name, problems[:1])
 		}
 		if err != nil {
 			return nil, err
@@ -96,8 +96,9 @@ func (m *Matrix) Cases() ([]*Case, error) {
 				return nil, err
 			}
 			back := &readable{map[string][]workload.Stored{}, map[string]string{}}
-			if err := checkSQL(plan, func(ctx context.Context, db *sql.Conn, p *workload.Phase) error { return back.look(ctx, db, plan, p) }); err != nil {
-				return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+			look := func(ctx context.Context, db *sql.Conn, p *workload.Phase) error { return back.look(ctx, db, plan, p) }
+			if err := checkSQL(w, plan, look); err != nil {
+				return nil, err
 			}
 			if why := nothingToTime(plan); why != "" {
 				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(at.Parameters), why)

@@ -97,6 +97,7 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64) (_ *result.T
 		TypesKnown: p.verified[c],
 	})
 	s.header(path)
+	nameColumn(t.Reason, c.Plan)
 	if t.Status == result.OK {
 		if p.verified == nil {
 			p.verified = map[*Case]bool{}

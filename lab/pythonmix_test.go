@@ -118,9 +118,30 @@ phases:
 		if got.Reason == nil || got.Reason.Code != "sqlite" || !strings.Contains(got.Reason.Message, c.want) {
 			t.Errorf("%s: Python: %+v, want %s", c.how, got.Reason, c.want)
 		}
-		if r := engineReason(t, python); r == nil || r.Code != "sqlite" || !strings.Contains(r.Message, c.want) {
+		r := engineReason(t, python)
+		if r == nil || r.Code != "sqlite" || !strings.Contains(r.Message, c.want) {
 			t.Errorf("%s: Go: %+v, want %s", c.how, r, c.want)
 		}
+		if r != nil && strings.Contains(r.Message, "cannot rollback") {
+			t.Errorf("%s: Go says two things: %s", c.how, r.Message)
+		}
+	}
+}
+
+// Where SQLite has rolled back, that there is no transaction left to roll back is not
+// said beside the cause.
+func TestMixRolledBack(t *testing.T) {
+	const text = `name: taken
+about: A name is taken.
+schema: CREATE TABLE guests (name TEXT UNIQUE)
+phases:
+  - name: mix
+    mix: [{name: sign up, transaction: true, statements: [INSERT OR ROLLBACK INTO guests VALUES (1)]}]
+    count: 10
+`
+	r := engineReason(t, casesOf(t, faulty(t, "none"), 1, nil, nil, parse(t, text))[0])
+	if r == nil || !strings.Contains(r.Message, "UNIQUE constraint failed: guests.name") || strings.Contains(r.Message, "cannot rollback") {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -23,37 +23,46 @@ const checkLimit = time.Second
 // any worker is started. What another SQLite may know that this one does not (a
 // function, a module, a collation), other databases, what fails for want of rows
 // and a script that takes longer than checkLimit are left to the drivers.
-func CheckSQL(p *workload.Plan) error { return checkSQL(p, nil) }
+//
+// The error says where in the workload's file the SQL is.
+func CheckSQL(w *workload.Workload, p *workload.Plan) error { return checkSQL(w, p, nil) }
 
 // maxSQLError is the most bytes of an error about SQL.
 const maxSQLError = 600
 
-// checkSQL calls at, unless it is nil, before each insert, with the database as it
-// then is.
-func checkSQL(p *workload.Plan, at func(context.Context, *sql.Conn, *workload.Phase) error) error {
-	err := compileAll(p, at)
-	if err == nil || len(err.Error()) <= maxSQLError {
-		return err
+// visitor is called for each phase whose SQL has been compiled, with the database as
+// it is when the phase begins, or, of a script, when it has run.
+type visitor func(context.Context, *sql.Conn, *workload.Phase) error
+
+// checkSQL is CheckSQL with a visitor, which may be nil.
+func checkSQL(w *workload.Workload, p *workload.Plan, visit visitor) error {
+	phase, err := compileAll(p, visit)
+	if err == nil {
+		return nil
 	}
-	// SQLite quotes names however long they are.
-	return fmt.Errorf("%s…", strings.ToValidUTF8(err.Error()[:maxSQLError], ""))
+	words := err.Error()
+	if len(words) > maxSQLError { // SQLite quotes names however long they are
+		words = strings.ToValidUTF8(words[:maxSQLError], "") + "…"
+	}
+	return fmt.Errorf("%s: %s", w.Place(phase), words)
 }
 
-func compileAll(p *workload.Plan, at func(context.Context, *sql.Conn, *workload.Phase) error) error {
+// compileAll says of which phase an error is, "" of the schema.
+func compileAll(p *workload.Plan, visit visitor) (phase string, err error) {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer pool.Close()
 	db, err := pool.Conn(ctx) // each has a database of its own
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer db.Close()
 	// The check writes no file: no ATTACH, no VACUUM INTO.
 	if _, err := sqlite.Limit(db, sqlite3.SQLITE_LIMIT_ATTACHED, 0); err != nil {
-		return err
+		return "", err
 	}
 	run := func(script string) error {
 		ctx, cancel := context.WithTimeout(ctx, checkLimit)
@@ -63,9 +72,9 @@ func compileAll(p *workload.Plan, at func(context.Context, *sql.Conn, *workload.
 	}
 	if p.Schema != "" {
 		if err := run(p.Schema); foreign(err) {
-			return nil // without its schema nothing else can be checked
+			return "", nil // without its schema nothing else can be checked
 		} else if err != nil {
-			return fmt.Errorf("schema: %w", err)
+			return "", fmt.Errorf("schema: %w", err)
 		}
 	}
 	// compile returns how many columns the statement's rows have; -1: it is not known.
@@ -100,9 +109,6 @@ func compileAll(p *workload.Plan, at func(context.Context, *sql.Conn, *workload.
 					_, err = compile(statement, len(parameters))
 				}
 			}
-			if err == nil && at != nil {
-				err = at(ctx, db, ph)
-			}
 		case ph.Query != nil:
 			err = call(&ph.Query.Call)
 		case ph.HTTP != nil:
@@ -118,14 +124,17 @@ func compileAll(p *workload.Plan, at func(context.Context, *sql.Conn, *workload.
 			}
 		default: // what comes after it may need what it makes
 			if err = run(ph.Script); foreign(err) {
-				return nil
+				return "", nil
 			}
 		}
+		if err == nil && visit != nil {
+			err = visit(ctx, db, ph)
+		}
 		if err != nil {
-			return fmt.Errorf("phase %s: %w", ph.Name, err)
+			return ph.Name, fmt.Errorf("phase %s: %w", ph.Name, err)
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // explain compiles a statement and returns how many columns its rows have, which

@@ -35,9 +35,9 @@ phases:
 func TestCheckSQL(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"right":     {},
-		"schema":    {"CREATE TABLE", "CREAT TABLE", `schema: .*near "CREAT": syntax error`},
-		"table":     {"TABLE people", "TABLE person", "phase fill: .*no such table: people"},
-		"column":    {"SELECT id, name", "SELECT id, nam", "phase read: .*no such column: nam"},
+		"schema":    {"CREATE TABLE", "CREAT TABLE", `^people.yaml:2:9: schema: .*near "CREAT": syntax error`},
+		"table":     {"TABLE people", "TABLE person", "^people.yaml:12:13: phase fill: .*no such table: people"},
+		"column":    {"SELECT id, name", "SELECT id, nam", "^people.yaml:17:12: phase read: .*no such column: nam"},
 		"generated": {"name TEXT", "nom TEXT", "phase fill: .*table people has no column named name"},
 		"script":    {"CREATE INDEX", "CREATE INDX", "phase index: .*syntax error"},
 		"index":     {"by_name ON", "by_nome ON", "phase read: .*no such index: by_name"},
@@ -59,9 +59,24 @@ func TestCheckSQL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			check(t, lab.CheckSQL(plan), tc.want)
+			check(t, lab.CheckSQL(w, plan), tc.want)
 		})
 	}
+}
+
+// What SQLite cannot parse is told with its place, however long it is.
+func TestCheckSQLOfParentheses(t *testing.T) {
+	const n = 100_000
+	text := strings.Replace(peopleFile, "WHERE id > 2", "WHERE id > "+strings.Repeat("(", n)+"2"+strings.Repeat(")", n), 1)
+	w, err := workload.Parse("people.yaml", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := w.Plan(workload.Quick, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, lab.CheckSQL(w, plan), "^people.yaml:17:12: phase read: SQL logic error: ")
 }
 
 func TestCheckSQLWritesNoFile(t *testing.T) {
@@ -75,7 +90,7 @@ func TestCheckSQLWritesNoFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := lab.CheckSQL(plan); err != nil {
+		if err := lab.CheckSQL(w, plan); err != nil {
 			t.Errorf("%s: %v", script, err)
 		}
 		if _, err := os.Stat("other.db"); err == nil {
@@ -94,7 +109,7 @@ func TestCheckSQLOfBuiltins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := lab.CheckSQL(plan); err != nil {
+		if err := lab.CheckSQL(w, plan); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

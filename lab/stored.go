@@ -97,9 +97,12 @@ var (
 	ignoring  = regexp.MustCompile(`(?i)\braise\s*\(\s*ignore\s*\)`)
 )
 
-// look finds what of an insert's tables can be read back, in a database that has
-// the schema as it is when the phase begins.
+// look finds what of the tables of an insert can be read back, in a database that
+// has the schema as it is when the phase begins.
 func (r *readable) look(ctx context.Context, db *sql.Conn, plan *workload.Plan, p *workload.Phase) error {
+	if p.Insert == nil {
+		return nil
+	}
 	for _, table := range tablesOf(plan, p.Insert) {
 		why, err := opaque(ctx, db, table)
 		if err != nil {

@@ -65,7 +65,7 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 		return ""
 	}
 	return fmt.Sprintf("%s: faster than %s (SQLite %s). The floor is one for its own SQLite only, its version and its compile options: "+
-		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), floor.Case.Driver, sqliteBuild(floor.Outcome))
+		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), label(floor.Case), sqliteBuild(floor.Outcome))
 }
 
 // sqliteBuild is a driver's version of SQLite with the compile options that make
@@ -415,18 +415,23 @@ func subject(cells []*stats.Cell) string {
 	return "time for " + counted(first.Operations, "operation") + ", " + counted(first.Rows, "row")
 }
 
-// name is a driver with the version that was measured. One that was named by the
-// path of an executable has the name that it gives itself, with the path where
-// that is not the name.
-func name(o *stats.Outcome) string {
-	d := o.Case.Driver
-	if own := o.Case.Info.Name; own != "" && strings.ContainsAny(d, `/\`) {
-		if d == "./"+own {
-			d = own
-		} else {
-			d = own + " (" + d + ")"
-		}
+// label is a driver as it was named. One that was named by the path of an
+// executable has the name that it gives itself, with the path where that is not the
+// name.
+func label(c *result.Case) string {
+	own, d := c.Info.Name, c.Driver
+	switch {
+	case own == "" || !strings.ContainsAny(d, `/\`):
+		return d
+	case d == "./"+own:
+		return own
 	}
+	return own + " (" + d + ")"
+}
+
+// name is a driver's label with the version that was measured.
+func name(o *stats.Outcome) string {
+	d := label(o.Case)
 	if _, v, ok := strings.Cut(d, "@"); ok && v != "" {
 		return d
 	}

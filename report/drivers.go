@@ -36,7 +36,7 @@ func drivers(a *stats.Analysis) document {
 		if p := proof(o); p != nil {
 			module, v, runtime = cmp.Or(p.Module, module), cmp.Or(p.ModuleVersion, absent), cmp.Or(p.Runtime, absent)
 		}
-		g.rows = append(g.rows, []string{o.Case.Driver, cmp.Or(module, absent), v, sqliteVersion(o),
+		g.rows = append(g.rows, []string{label(o.Case), cmp.Or(module, absent), v, sqliteVersion(o),
 			cmp.Or(string(o.Case.Info.Kind), absent), cmp.Or(string(o.Case.Info.Interface), absent), runtime})
 	}
 	d := document{heading{2, "Drivers"}, g}
@@ -95,7 +95,7 @@ func compileOptions(seen []*stats.Outcome) list {
 		if words == nil {
 			words = []string{"none of the others' options"}
 		}
-		l = append(l, item{label: o.Case.Driver, text: strings.Join(words, " ")})
+		l = append(l, item{label: label(o.Case), text: strings.Join(words, " ")})
 	}
 	if !differ {
 		return nil
@@ -123,7 +123,7 @@ func unasked(a *stats.Analysis) list {
 				if got[name] == nil {
 					got[name] = map[string][]string{}
 				}
-				got[name][value] = append(got[name][value], o.Case.Driver)
+				got[name][value] = append(got[name][value], label(o.Case))
 			}
 		}
 		if len(got) == 0 {

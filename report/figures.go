@@ -150,7 +150,7 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	if t.Base >= 0 && len(cells) > 1 {
 		title := "× fastest"
 		if t.IsFloor {
-			title = "× " + t.Cells[t.Base].Case.Driver
+			title = "× " + label(t.Cells[t.Base].Case)
 		}
 		ratios := each(func(_ int, c *stats.Cell) string {
 			if c.Ratio == nil || c.Ratio.N == 0 {
@@ -314,6 +314,11 @@ func latencies(cells []*stats.Cell) grid {
 	}
 	for i, f := range figureList {
 		words, unit := scaled(columns[i], benchunit.Decimal, "s")
+		if unit == "ns" { // less than which no latency is told apart
+			for j, v := range columns[i] {
+				words[j] = fmt.Sprintf("%.0f", 1e9*v)
+			}
+		}
 		g.columns = append(g.columns, column{title: f.title + " " + unit, right: true})
 		for j, w := range words {
 			g.rows[j] = append(g.rows[j], w)

@@ -18,16 +18,17 @@ func overall(a *stats.Analysis) document {
 	case len(o.Drivers) < 2:
 		return nil
 	}
-	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", o.Base, counted(int64(len(o.Tables)), "table"))}}
+	base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base })
+	to := label(o.Drivers[base].Case)
+	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, counted(int64(len(o.Tables)), "table"))}}
 	standings := make([]stats.Standing, len(o.Drivers))
 	for i, od := range o.Drivers {
 		standings[i] = od.Standing
 	}
 	tied := ties(standings)
-	g := grid{columns: []column{{title: "#"}, {title: "driver"}, {title: tiedTitle}, {title: "× " + o.Base}, {title: "p", right: true, drop: 1},
+	g := grid{columns: []column{{title: "#"}, {title: "driver"}, {title: tiedTitle}, {title: "× " + to}, {title: "p", right: true, drop: 1},
 		{title: "rounds", right: true, drop: 3}, {title: "SQLite", drop: 2}, {title: "kind", drop: 5}, {title: "interface", drop: 6}}}
 	var ratios, spreads []string
-	base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base })
 	for i, od := range o.Drivers {
 		r, s := absent, ""
 		if od.Ratio.N > 0 {
@@ -57,7 +58,7 @@ func overall(a *stats.Analysis) document {
 	d = append(d, g)
 	l := leftOutOf(o)
 	if !o.IsFloor {
-		l = append(l, item{label: "note", text: noFloor(a) + ": " + baseOf(o)})
+		l = append(l, item{label: "note", text: noFloor(a) + ": " + baseOf(o, to)})
 	}
 	if l != nil {
 		d = append(d, l)
@@ -88,10 +89,10 @@ func noFloor(a *stats.Analysis) string {
 }
 
 // baseOf says why ratios are to the base, where that is not the floor.
-func baseOf(o stats.Overall) string {
-	s := "ratios are to " + o.Base + ", whose medians have the least geometric mean over these tables"
+func baseOf(o stats.Overall, base string) string {
+	s := "ratios are to " + base + ", whose medians have the least geometric mean over these tables"
 	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {
-		s += fmt.Sprintf("; round by round %s is at %s", first.Case.Driver, times(first.Ratio.Median))
+		s += fmt.Sprintf("; round by round %s is at %s", label(first.Case), times(first.Ratio.Median))
 	}
 	return s
 }

@@ -448,12 +448,14 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	last, err := c.calls(ctx, op, tx, r)
 	switch {
 	case err != nil:
-		return false, errors.Join(err, tx.Rollback(ctx))
+		_ = tx.Rollback(ctx) // SQLite may have done so already: err says why
+		return false, err
 	case last != nil && last.IfEmpty == workload.EmptyRollback:
 		return true, tx.Rollback(ctx)
 	}
 	if err := tx.Commit(ctx); err != nil {
-		return false, errors.Join(err, tx.Rollback(ctx))
+		_ = tx.Rollback(ctx)
+		return false, err
 	}
 	return last != nil, nil
 }

@@ -57,7 +57,12 @@ func (t *trial) verifyMix(ctx context.Context, p *workload.Phase) (sum string, e
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, tx.Rollback(ctx)) }()
+	defer func() {
+		// After an error SQLite may have rolled back already.
+		if rerr := tx.Rollback(ctx); err == nil {
+			err = rerr
+		}
+	}()
 	for _, i := range c.order {
 		op := &c.ops[i]
 		if err := c.verify(ctx, tx, save, op, &h); err != nil {

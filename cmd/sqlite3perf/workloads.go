@@ -56,11 +56,11 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 				return err
 			}
 			plan, err := w.Plan(workload.Quick, nil)
-			if err == nil {
-				err = lab.CheckSQL(plan)
-			}
 			if err != nil {
 				return usagef("workload %s: %w", w.Name, err)
+			}
+			if err := lab.CheckSQL(w, plan); err != nil {
+				return usageError{err}
 			}
 			return explain(env.stdout, w)
 		},

@@ -57,8 +57,15 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 	return Parse(file, data, sub, options...)
 }
 
-// readFile reads a workload's file. A pipe will do, but not what has no end.
+// readFile reads a workload's file. A shell's pipe will do, but not what has no end,
+// nor a named pipe, which nobody may ever write to.
 func readFile(path string) ([]byte, error) {
+	// A shell's pipe is a link to a name that is not there.
+	if name, err := filepath.EvalSymlinks(path); err == nil {
+		if fi, err := os.Stat(name); err == nil && fi.Mode()&fs.ModeNamedPipe != 0 {
+			return nil, errors.New("it is a named pipe: want a file")
+		}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

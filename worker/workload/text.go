@@ -3,6 +3,7 @@ package workload
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -21,6 +22,26 @@ func (w *Workload) Source() []byte { return w.source }
 // read.
 func (w *Workload) Includes() []File {
 	return slices.SortedFunc(slices.Values(w.includes), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Place is where in the workload's file the SQL of a phase is, or of the schema, whose
+// phase is "": "mine.yaml:12:9".
+func (w *Workload) Place(phase string) string {
+	n := w.root.get("schema")
+	i := slices.IndexFunc(w.Phases, func(p PhaseInfo) bool { return p.Name == phase })
+	if i >= 0 {
+		n = target(w.root.get("phases").Content[i])
+		for j := 0; j+1 < len(n.Content); j += 2 {
+			if n.Content[j].Value == w.Phases[i].Kind {
+				n = target(n.Content[j+1])
+				break
+			}
+		}
+	}
+	if n == nil {
+		return w.file
+	}
+	return fmt.Sprintf("%s:%d:%d", w.file, n.Line, n.Column)
 }
 
 // SHA256 is the hash, in hexadecimal, of the workload file, followed by each included

@@ -27,7 +27,7 @@ type Case struct {
 	Plan        *workload.Plan
 	Expect      map[string]Expectation // by phase
 	Unavailable *result.Reason         // why there is no worker
-	Unverified  []string               // what of the plan nobody can check
+	Unverified  []result.Warning       // what of the plan nobody can check, by phase
 
 	bench *job.Bench // done after the plan; nil: none
 }
@@ -106,7 +106,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			first := len(cases)
 			for _, set := range combinations(m.Settings) {
 				for _, ref := range m.Drivers {
-					c := &Case{Ref: ref, Source: w, Plan: plan, Unverified: back.doubts(w.Name, plan)}
+					c := &Case{Ref: ref, Source: w, Plan: plan, Unverified: back.doubts(plan)}
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 					c.WorkloadSHA256 = hash

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -113,20 +112,16 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 	return err
 }
 
-// unverified says once for all cases what nobody can check.
+// unverified returns what nobody can check, for each case.
 func unverified(cases []*Case) []result.Warning {
-	var words []string
+	var list []result.Warning
 	for _, c := range cases {
 		for _, w := range c.Unverified {
-			if !slices.Contains(words, w) {
-				words = append(words, w)
-			}
+			w.Case = c.ID
+			list = append(list, w)
 		}
 	}
-	if words == nil {
-		return nil
-	}
-	return []result.Warning{{Code: "unverified", Message: "not verified: " + strings.Join(words, "; ")}}
+	return list
 }
 
 func (l *Laboratory) warn(ctx context.Context, list []result.Warning) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/workload"
 )
 
@@ -128,14 +129,15 @@ func (r *readable) look(ctx context.Context, db *sql.Conn, plan *workload.Plan, 
 	return nil
 }
 
-// doubts says which inserted rows cannot be verified, and why.
-func (r *readable) doubts(name string, plan *workload.Plan) []string {
-	var list []string
+// doubts says of each phase which inserted rows cannot be verified, and why.
+func (r *readable) doubts(plan *workload.Plan) []result.Warning {
+	var list []result.Warning
 	for i := range plan.Phases {
 		p := &plan.Phases[i]
 		if p.Insert == nil {
 			continue
 		}
+		var words []string
 		for _, table := range tablesOf(plan, p.Insert) {
 			if slices.ContainsFunc(r.tables[p.Name], func(s workload.Stored) bool { return s.Table == table }) {
 				continue
@@ -144,7 +146,10 @@ func (r *readable) doubts(name string, plan *workload.Plan) []string {
 			if why == "" {
 				why = "needs what the lab's own SQLite does not have, or may not do"
 			}
-			list = append(list, fmt.Sprintf("the rows that phase %s of %s inserts into %s, which %s", p.Name, name, table, why))
+			words = append(words, fmt.Sprintf("into %s, which %s", table, why))
+		}
+		if words != nil {
+			list = append(list, result.Warning{Code: "unverified", Phase: p.Name, Message: "nobody can check the rows inserted " + strings.Join(words, "; ")})
 		}
 	}
 	return list

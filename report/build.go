@@ -267,8 +267,24 @@ func group(g *stats.Group) document {
 	for _, t := range g.Tables {
 		d = append(d, phase(t)...)
 	}
-	d = append(d, troubles(g)...)
+	d = append(d, troubles(g, unverified)...)
 	return d
+}
+
+// unverified is the code of the warnings about answers that nobody can check.
+const unverified = "unverified"
+
+// unverifiedIn returns the warnings of a phase that some drivers have, each once.
+func unverifiedIn(outcomes []*stats.Outcome, phase string) []string {
+	var list []string
+	for _, o := range outcomes {
+		for _, w := range o.Warnings {
+			if w.Code == unverified && w.Phase == phase && !slices.Contains(list, w.Message) {
+				list = append(list, w.Message)
+			}
+		}
+	}
+	return list
 }
 
 // settings words what was in force: where the workload changes a setting between
@@ -356,6 +372,16 @@ func phase(t *stats.Table) document {
 		if failed, _ := c.Failures(); c.Unranked != "" && failed > 0 {
 			below = append(below, item{label: "not ranked", text: name(c.Outcome) + ": " + c.Unranked, alarm: true})
 		}
+	}
+	outcomes := make([]*stats.Outcome, len(measured))
+	for i, c := range measured {
+		outcomes[i] = c.Outcome
+	}
+	for _, w := range unverifiedIn(outcomes, t.Phase) {
+		if len(measured) > 1 {
+			w += ": these figures are compared on the drivers' word"
+		}
+		below = append(below, item{label: "not verified", text: w, alarm: true})
 	}
 	if f := floorNote(t, measured); f != "" {
 		below = append(below, item{label: "note", text: f})
@@ -482,8 +508,8 @@ func ofRatios(confidence float64) string {
 
 func legend(confidence float64) block {
 	return paragraph{fmt.Sprintf("Figures are medians over n trials, each in a fresh process on a fresh database; ± is the farther end of the %s confidence "+
-		"interval%s. Ratios are formed within rounds: the column × is their Hodges-Lehmann estimate. Two drivers are tied where the signed-rank test "+
-		"of their ratios, corrected for all comparisons of the table and the run, does not tell them apart (p of %g or more); p is that of the "+
-		"comparison with the base of the ratios. An interval holds for one ratio by itself, so that of a tie may leave out 1. "+
+		"interval%s. Ratios are formed within rounds: the column × is their Hodges-Lehmann estimate. Every two drivers are compared, and tied where the signed-rank test "+
+		"of their ratios, corrected for all comparisons of the table and the run, does not tell them apart (p of %g or more); the column p has "+
+		"only the comparisons with the base of the ratios. An interval holds for one ratio by itself, so that of a tie may leave out 1. "+
 		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(confidence), ofRatios(confidence), stats.Alpha), true}
 }

@@ -63,7 +63,12 @@ var csvColumns = []struct {
 	{"reason_phase", ofReason(func(x *result.Reason) string { return x.Phase })},
 	{"reason", ofReason(func(x *result.Reason) string { return x.Message })},
 	{"warnings", warningCodes},
-	{"phase", ofSample(func(s *result.Sample) string { return s.Phase })},
+	{"phase", func(r csvRow) string {
+		if r.sample == nil {
+			return ""
+		}
+		return r.sample.Phase
+	}},
 	{"operation", ofLatency(func(l *result.Latency) string { return l.Operation })},
 	{"metric", ofSample(func(s *result.Sample) string { return s.Metric })},
 	{"value_s", ofSample(func(s *result.Sample) string { return strconv.FormatFloat(s.Value(), 'g', -1, 64) })},
@@ -123,7 +128,7 @@ func ofReason(f func(*result.Reason) string) func(csvRow) string {
 // is counted twice.
 func ofSample(f func(*result.Sample) string) func(csvRow) string {
 	return func(r csvRow) string {
-		if r.sample == nil {
+		if r.sample == nil || r.latency != nil {
 			return ""
 		}
 		return f(r.sample)

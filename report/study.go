@@ -161,7 +161,8 @@ func claims(r *study.Report) document {
 			if x.Test != nil {
 				p = probability(x.Test.Adjusted)
 			}
-			if x.Summary == nil || x.Unit != "" && x.Interval == nil && x.Why != "" {
+			hidden := x.Why != "" && x.Why != study.NotToldApart && x.Why != study.AcrossBound
+			if x.Summary == nil || hidden && (x.Unit != "" || x.Interval != nil) {
 				missing = append(missing, item{label: "claim " + number, text: x.What + ": " + x.Why})
 			}
 			g.rows = append(g.rows, []string{number, string(x.Verdict), here, interval, x.Wanted(), p, x.What})

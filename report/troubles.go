@@ -45,7 +45,13 @@ func troubles(g *stats.Group, told ...string) document {
 	for _, o := range g.Outcomes {
 		names[o.Case.ID] = name(o)
 		for _, x := range o.Warnings {
-			if !slices.Contains(told, x.Code) {
+			switch {
+			case x.Code == unverified:
+				x.Case = 0 // it is the workload's, whatever the driver
+				if !slices.Contains(w, x) && !(slices.Contains(told, x.Code) && hasFigures(g, x.Phase)) {
+					w = append(w, x)
+				}
+			case !slices.Contains(told, x.Code):
 				w = append(w, x)
 			}
 		}
@@ -55,6 +61,11 @@ func troubles(g *stats.Group, told ...string) document {
 		return nil
 	}
 	return document{space{}, l}
+}
+
+// hasFigures reports whether a phase of the group has a table with figures.
+func hasFigures(g *stats.Group, phase string) bool {
+	return slices.ContainsFunc(g.Tables, func(t *stats.Table) bool { return t.Phase == phase && len(t.Measured()) > 0 })
 }
 
 // whoHas says which drivers of the group have the feature for want of which a

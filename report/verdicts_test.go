@@ -1,6 +1,8 @@
 package report_test
 
 import (
+	"encoding/csv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,5 +80,59 @@ func TestReliabilityIsSaid(t *testing.T) {
 		"Of the 4 tables that tell drivers apart, at most 0.2 is expected to tell equal ones apart."
 	if !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
+	}
+}
+
+// What nobody can check is compared on the drivers' word. The table says so once, and
+// so does the group about a phase that has no table.
+func TestUnverifiedIsSaid(t *testing.T) {
+	run := newRun(6)
+	add(run, "search", nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 1_000_000, 1, 1))
+	for _, c := range run.Cases {
+		for _, phase := range []string{"load", "insert"} {
+			run.Warnings = append(run.Warnings, result.Warning{Code: "unverified", Case: c.ID, Phase: phase, Message: "nobody can check the rows inserted into texts, which is a virtual table"})
+		}
+	}
+	got := write(t, "table", run, report.Options{Floor: "native", Width: 300})
+	for _, want := range []string{
+		"\nnot verified  nobody can check the rows inserted into texts, which is a virtual table: these figures are compared on the drivers' word\n",
+		"\nwarning       load: nobody can check the rows inserted into texts, which is a virtual table\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if n := strings.Count(got, "nobody can check"); n != 2 {
+		t.Errorf("said %d times, want 2:\n%s", n, got)
+	}
+}
+
+// In CSV the lines of operations have no figures of their phase, and no zeros either,
+// which would change its means.
+func TestOperationLinesHaveNoFigures(t *testing.T) {
+	run := newRun(6)
+	add(run, "read-write", nil, wal, []string{"native"}, mix("mix", "time/op", false))
+	lines, err := csv.NewReader(strings.NewReader(write(t, "csv", run, report.Options{Floor: "native"}))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := func(name string) int { return slices.Index(lines[0], name) }
+	operations := 0
+	for _, line := range lines[1:] {
+		if line[column("operation")] == "" {
+			continue
+		}
+		operations++
+		if line[column("phase")] != "mix" || line[column("p50_ns")] == "" {
+			t.Errorf("%q", line)
+		}
+		for _, name := range []string{"value_s", "wall_ns", "operations", "failed", "peak_rss_bytes", "retries"} {
+			if v := line[column(name)]; v != "" {
+				t.Errorf("%s is %q", name, v)
+			}
+		}
+	}
+	if operations != 12 {
+		t.Errorf("%d lines of operations, want 12", operations)
 	}
 }

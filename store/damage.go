@@ -114,11 +114,11 @@ func checkSample(c *result.Case, t *result.Trial, m *result.Sample) error {
 		return bad("it took %d ns for %d operations", m.WallNS, m.Operations)
 	}
 	numbers := []int64{m.UserNS, m.SystemNS, m.Rows, m.Allocs, m.AllocBytes, m.PeakRSSBytes, m.DatabaseBytes, m.WALBytes, m.CheckpointNS, m.Failed, m.Retries}
-	for _, e := range m.Errors {
+	for _, e := range slices.Concat(m.Errors, m.Results) {
 		numbers = append(numbers, e.Count, e.WaitNS)
 	}
 	for _, l := range m.Latency {
-		numbers = append(numbers, l.Count, l.Failed, l.MeanNS, l.P50NS, l.P90NS, l.P99NS, l.P999NS, l.P9999NS, l.MaxNS)
+		numbers = append(numbers, l.Count, l.Failed, l.EndedEarly, l.MeanNS, l.P50NS, l.P90NS, l.P99NS, l.P999NS, l.P9999NS, l.MaxNS)
 	}
 	if slices.Min(numbers) < 0 {
 		return bad("a number is below 0")

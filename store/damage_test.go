@@ -198,6 +198,8 @@ func TestContradictions(t *testing.T) {
 		"UPDATE samples SET json = json_set(json, '$.wall_ns', NULL) WHERE run_id = 1":                                                                                                          "it took 0 ns",
 		"UPDATE samples SET json = json_set(json, '$.wall_ns', 'long') WHERE run_id = 1":                                                                                                        "cannot unmarshal",
 		"UPDATE samples SET json = json_set(json, '$.operations', -1) WHERE run_id = 1":                                                                                                         "-1 operations",
+		`UPDATE samples SET json = json_set(json, '$.results', json('[{"code": 2067, "name": "x", "count": -1, "wait_ns": 0}]')) WHERE run_id = 1`:                                              "below 0",
+		`UPDATE samples SET json = json_set(json, '$.latency', json('[{"operation": "x", "count": 1, "ended_early": -1}]')) WHERE run_id = 1`:                                                   "below 0",
 		"UPDATE samples SET json = json_set(json, '$.rows', -1) WHERE run_id = 1":                                                                                                               "below 0",
 		"UPDATE samples SET json = json_set(json, '$.metric', 'weight') WHERE run_id = 1":                                                                                                       `no metric "weight"`,
 		"UPDATE samples SET json = json_set(json, '$.phase', 'x') WHERE run_id = 1 AND trial_id=1 AND sample_id=1":                                                                              "no such phase",

@@ -48,6 +48,12 @@ type Comparison struct {
 	Why     string      `json:"why,omitempty"` // why it cannot be told
 }
 
+// Why a comparison that has an interval cannot be told, where the figures show it.
+const (
+	NotToldApart = "the two are not told apart"
+	AcrossBound  = "the interval reaches across the bound"
+)
+
 // Wanted is the range in words.
 func (c *Comparison) Wanted() string {
 	n := func(v float64) string {
@@ -287,13 +293,13 @@ func (c *Comparison) decide(count bool) {
 	case i == nil:
 		c.Why = fmt.Sprintf("%d rounds, of at least %d", c.N, stats.MinSamples)
 	case (i.High < low && low == 1 || i.Low > high && high == 1) && c.Unit == "" && !c.toldApart():
-		c.Why = "the two are not told apart"
+		c.Why = NotToldApart
 	case i.High < low || i.Low > high:
 		c.Verdict = DoesNotHold
 	case i.Low < low || i.High > high:
-		c.Why = "the interval reaches across the bound"
+		c.Why = AcrossBound
 	case c.Unit == "" && (low >= 1 || high <= 1) && !c.toldApart():
-		c.Why = "the two are not told apart"
+		c.Why = NotToldApart
 	default:
 		c.Verdict = Holds
 	}

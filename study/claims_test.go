@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
@@ -185,5 +186,13 @@ func TestClaimsOfWhatFailed(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("no claim says that shares of failed operations differ")
+	}
+	// No figure beside the verdict shows it, so the report has to say it in words.
+	var b strings.Builder
+	if err := report.Write(&b, "markdown", run, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "the shares of operations that failed differ: "); n != found {
+		t.Errorf("the report says it %d times, want %d", n, found)
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // What the engine and an adapter may add to a library: by the one measure or the
@@ -22,8 +23,8 @@ const (
 )
 
 // addedCost reads what was measured of the driver in dir; nil: nothing.
-func addedCost(dir string) (*result.AddedCost, error) {
-	file := filepath.Join(dir, result.AddedCostFile)
+func addedCost(dir string) (*driver.AddedCost, error) {
+	file := filepath.Join(dir, driver.AddedCostFile)
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -31,7 +32,7 @@ func addedCost(dir string) (*result.AddedCost, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &result.AddedCost{}
+	c := &driver.AddedCost{}
 	if err := json.Unmarshal(data, c); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -43,7 +44,7 @@ func addedCost(dir string) (*result.AddedCost, error) {
 
 // AddsTooMuch reports whether more is added in a phase than 3 % and 100 ns per row
 // or operation, by the medians.
-func AddsTooMuch(p result.AddedPhase) bool {
+func AddsTooMuch(p driver.AddedPhase) bool {
 	return p.WallRatio.Median > mostAddedRatio && p.WallAdded.Median > mostAddedNS
 }
 
@@ -56,12 +57,12 @@ const measuredColumns = 4
 
 // added estimates from a driver's added cost what is added in each timed phase of a
 // plan. A row costs by its columns, an operation of a mix by its statements.
-func added(c *result.AddedCost, p *workload.Plan) []result.AddedTime {
+func added(c *driver.AddedCost, p *plan.Plan) []result.AddedTime {
 	if c == nil {
 		return nil
 	}
 	of := func(phase string) estimate.Estimate {
-		i := slices.IndexFunc(c.Phases, func(a result.AddedPhase) bool { return a.Phase == phase })
+		i := slices.IndexFunc(c.Phases, func(a driver.AddedPhase) bool { return a.Phase == phase })
 		if i < 0 {
 			return estimate.Estimate{}
 		}
@@ -91,7 +92,7 @@ func added(c *result.AddedCost, p *workload.Plan) []result.AddedTime {
 }
 
 // insertedColumns is how many columns a row of an insert has, on average.
-func insertedColumns(p *workload.Plan, in *workload.Insert) float64 {
+func insertedColumns(p *plan.Plan, in *plan.Insert) float64 {
 	var columns, rows float64
 	for _, name := range in.Sets {
 		set := p.DataSet(name)
@@ -103,7 +104,7 @@ func insertedColumns(p *workload.Plan, in *workload.Insert) float64 {
 
 // mixed is the average over the operations of a mix, by their weights, and what a
 // row of the widest result adds.
-func mixed(m *workload.Mix, of func(string) estimate.Estimate) (operation, row estimate.Estimate) {
+func mixed(m *plan.Mix, of func(string) estimate.Estimate) (operation, row estimate.Estimate) {
 	var weights float64
 	widest := 0
 	for i := range m.Operations {

@@ -7,8 +7,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	costs "github.com/sqlite3perf/sqlite3perf/worker/estimate"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // What has been measured has figures for each phase, and a cause for each that is
@@ -23,32 +22,32 @@ func TestAddedCosts(t *testing.T) {
 		}
 		for _, p := range k.AddedCost.Phases {
 			if lab.AddsTooMuch(p) && k.AddedCost.Causes[p.Phase] == "" {
-				t.Errorf("%s: %s adds %v ns, %v: state the cause under causes in its %s", k.Name, p.Phase, p.WallAdded, p.WallRatio, result.AddedCostFile)
+				t.Errorf("%s: %s adds %v ns, %v: state the cause under causes in its %s", k.Name, p.Phase, p.WallAdded, p.WallRatio, driver.AddedCostFile)
 			}
 		}
 	}
 }
 
 func TestAdded(t *testing.T) {
-	cost := &result.AddedCost{}
+	cost := &driver.AddedCost{}
 	for phase, ns := range map[string]float64{"insert": 40, "query": 8, "mix": 100, "tx": 400} {
-		cost.Phases = append(cost.Phases, result.AddedPhase{Phase: phase, WallAdded: costs.Estimate{Median: ns, Low: ns - 4, High: ns + 4}})
+		cost.Phases = append(cost.Phases, driver.AddedPhase{Phase: phase, WallAdded: costs.Estimate{Median: ns, Low: ns - 4, High: ns + 4}})
 	}
-	read := workload.MixCall{Call: workload.Call{Columns: make([]driver.ColumnType, 4)}}
-	plan := &workload.Plan{
-		DataSets: []workload.DataSet{{Name: "t", Total: 10, Columns: make([]workload.Column, 8)}},
-		Phases: []workload.Phase{
-			{Name: "untimed", Untimed: true, Insert: &workload.Insert{Sets: []string{"t"}}},
-			{Name: "insert", Insert: &workload.Insert{Sets: []string{"t"}}},
-			{Name: "query", Query: &workload.Query{Call: workload.Call{Columns: make([]driver.ColumnType, 2)}}},
-			{Name: "mix", Mix: &workload.Mix{Operations: []workload.Operation{
-				{Weight: 3, Calls: []workload.MixCall{read}}, {Weight: 1, Transaction: true, Calls: []workload.MixCall{{}, {}}},
+	read := plan.MixCall{Call: plan.Call{Columns: make([]driver.ColumnType, 4)}}
+	pl := &plan.Plan{
+		DataSets: []plan.DataSet{{Name: "t", Total: 10, Columns: make([]plan.Column, 8)}},
+		Phases: []plan.Phase{
+			{Name: "untimed", Untimed: true, Insert: &plan.Insert{Sets: []string{"t"}}},
+			{Name: "insert", Insert: &plan.Insert{Sets: []string{"t"}}},
+			{Name: "query", Query: &plan.Query{Call: plan.Call{Columns: make([]driver.ColumnType, 2)}}},
+			{Name: "mix", Mix: &plan.Mix{Operations: []plan.Operation{
+				{Weight: 3, Calls: []plan.MixCall{read}}, {Weight: 1, Transaction: true, Calls: []plan.MixCall{{}, {}}},
 			}}},
 			{Name: "script", Script: "VACUUM"},
-			{Name: "rate", Mix: &workload.Mix{Rate: 100}},
+			{Name: "rate", Mix: &plan.Mix{Rate: 100}},
 		},
 	}
-	got := lab.Added(cost, plan)
+	got := lab.Added(cost, pl)
 	if len(got) != 3 {
 		t.Fatalf("%d phases: %+v", len(got), got)
 	}
@@ -65,7 +64,7 @@ func TestAdded(t *testing.T) {
 			t.Errorf("%+v, want %+v", g, want)
 		}
 	}
-	if lab.Added(nil, plan) != nil {
+	if lab.Added(nil, pl) != nil {
 		t.Error("a driver without figures adds something")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // The files of the example in docs/adding-a-driver.md make a worker that

@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // hear has a session listen to what a worker might have said before it exited.
 func hear(said []byte) (*session, *Case) {
 	c := &Case{
-		Plan: &workload.Plan{Phases: []workload.Phase{{Name: "insert", Insert: &workload.Insert{}}, {Name: "query", Query: &workload.Query{Clients: 1}}}},
+		Plan: &plan.Plan{Phases: []plan.Phase{{Name: "insert", Insert: &plan.Insert{}}, {Name: "query", Query: &plan.Query{Clients: 1}}}},
 		Expect: map[string]Expectation{
 			"insert": {Operations: 3, Rows: 3},
 			"query":  {Operations: 1, Rows: 3, Checksum: strings.Repeat("0", 64)},

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // BenchPhases are the phases that the job bench adds to a case: from its start
@@ -17,7 +17,7 @@ var BenchPhases = []string{"after-query", "first-row", "verify"}
 // AddBench has each trial of the case, when its plan is done, verify a table of
 // the database by the job bench, in a process of its own.
 func (c *Case) AddBench(table string) {
-	c.bench = &job.Bench{Table: table}
+	c.bench = &protocol.Bench{Table: table}
 	c.Phases = append(c.Phases, BenchPhases...)
 }
 
@@ -39,7 +39,7 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	limit := newAlarm(s.limit, cancel)
 	defer func() { s.stopped += limit.stop() }()
 	r, err := RunJob(limited, c.Worker, JobRequest{
-		Job: job.Job{Bench: c.bench}, Path: path, Settings: c.Settings, Seed: s.seed, Args: c.Ref.Args(),
+		Job: protocol.Job{Bench: c.bench}, Path: path, Settings: c.Settings, Seed: s.seed, Args: c.Ref.Args(),
 	}, nil)
 	var told *JobError
 	switch {
@@ -58,7 +58,7 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 }
 
 // benched makes the samples of what the job has found.
-func (s *session) benched(b *job.Benched) {
+func (s *session) benched(b *protocol.Benched) {
 	switch want := s.want.Plan.DataSet(s.want.bench.Table).Total; {
 	case b == nil:
 		s.fail(result.Failed, "protocol", "the worker answered the job bench with the result of another")
@@ -80,6 +80,6 @@ func (s *session) benched(b *job.Benched) {
 }
 
 // benchTimes are those of [BenchPhases]; the job counts all of them from the query.
-func benchTimes(b *job.Benched) []int64 {
+func benchTimes(b *protocol.Benched) []int64 {
 	return []int64{b.AfterQueryNS, b.FirstRowNS - b.AfterQueryNS, b.WallNS}
 }

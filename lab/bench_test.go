@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 const verified = `
@@ -82,7 +82,7 @@ func TestAddBench(t *testing.T) {
 
 // The time to the first row begins when the library has taken the query.
 func TestBenchTimes(t *testing.T) {
-	got := lab.BenchTimes(&job.Benched{AfterQueryNS: 5, FirstRowNS: 7, WallNS: 100})
+	got := lab.BenchTimes(&protocol.Benched{AfterQueryNS: 5, FirstRowNS: 7, WallNS: 100})
 	if d := cmp.Diff([]int64{5, 2, 100}, got); d != "" {
 		t.Error(d)
 	}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/sources"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Builder builds workers with the Go toolchain, into a cache that is keyed by
@@ -50,7 +50,7 @@ type compiler struct {
 }
 
 // BuildError says why there is no worker.
-type BuildError struct{ Reason result.Reason }
+type BuildError struct{ Reason protocol.Reason }
 
 func (e *BuildError) Error() string { return e.Reason.Message }
 
@@ -68,7 +68,7 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 		return b.env, nil
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return nil, &BuildError{result.Reason{Code: "no-go", Message: "workers are built with the Go toolchain, and there is no go in PATH: install Go from https://go.dev/dl"}}
+		return nil, &BuildError{protocol.Reason{Code: "no-go", Message: "workers are built with the Go toolchain, and there is no go in PATH: install Go from https://go.dev/dl"}}
 	}
 	cmd := b.command(ctx, "env", "-json")
 	var said bytes.Buffer
@@ -218,7 +218,7 @@ func (env *toolchain) serves(ref Ref) error {
 		return nil
 	}
 	noCC := func(format string, args ...any) error {
-		return &BuildError{result.Reason{Code: "no-cc", Message: fmt.Sprintf(format, args...)}}
+		return &BuildError{protocol.Reason{Code: "no-cc", Message: fmt.Sprintf(format, args...)}}
 	}
 	switch {
 	case env.CGO_ENABLED != "1" && os.Getenv("CGO_ENABLED") == "0":
@@ -305,7 +305,7 @@ func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return &BuildError{result.Reason{
+		return &BuildError{protocol.Reason{
 			Code:    "build",
 			Message: fmt.Sprintf("%s cannot be built: %s", ref.Name, firstComplaint(output.String(), err)),
 			Detail:  output.String(),

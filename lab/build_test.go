@@ -17,7 +17,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // clone is a source tree with one driver, toy, that compiles in no time.
@@ -515,7 +515,7 @@ func TestPrepare(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range cases {
-		c.Unavailable = (*result.Reason)(nil)
+		c.Unavailable = (*protocol.Reason)(nil)
 		if err := lab.Prepare(ctx, []*lab.Case{c}, &lab.Builder{Source: s, Cache: t.TempDir()}, &told); !errors.Is(err, context.Canceled) || c.Unavailable != nil {
 			t.Errorf("%s when cancelled: %v, %+v", c.Driver, err, c.Unavailable)
 		}

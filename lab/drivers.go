@@ -15,7 +15,6 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // modulePath is the module that the source tree is recognised by.
@@ -68,7 +67,7 @@ type Known struct {
 	Optional  bool              // measured only where it is named
 	Command   []string          // what runs the worker of a driver that is not built: an executable and its arguments
 	Needs     *Need             // nil: nothing
-	AddedCost *result.AddedCost // nil: not measured
+	AddedCost *driver.AddedCost // nil: not measured
 	Obtain    map[string]string // by feature that it lacks: how to get it
 	Before    []string          // versions before which the adapter is built with a tag
 }

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Features asks a worker for each of [driver.Features]: a trial that makes a
@@ -15,7 +16,7 @@ import (
 func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([]bool, error) {
 	has := make([]bool, len(driver.Features))
 	for i, f := range driver.Features {
-		c := &Case{Ref: ref, Plan: &workload.Plan{Schema: f.Probe}}
+		c := &Case{Ref: ref, Plan: &plan.Plan{Schema: f.Probe}}
 		c.Driver, c.Worker, c.Settings = ref.Name, executable, driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
 		t, err := p.trial(ctx, c, 1)
 		if err != nil {
@@ -38,7 +39,7 @@ func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([
 
 // lacking makes a reason say for want of which feature a trial failed, and how
 // the driver's user gets it.
-func lacking(r *result.Reason, ref Ref) {
+func lacking(r *protocol.Reason, ref Ref) {
 	key, name := driver.Lacking(r.Message)
 	if key == "" {
 		return

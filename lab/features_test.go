@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // Two real libraries, neither of which needs C: one has FTS4, and both FTS5, which
@@ -46,7 +46,7 @@ func TestFeatures(t *testing.T) {
 		}
 
 		// A workload that needs what is not there is told so.
-		c := &lab.Case{Ref: ref, Plan: &workload.Plan{Schema: "CREATE VIRTUAL TABLE t USING fts4(x)"}}
+		c := &lab.Case{Ref: ref, Plan: &plan.Plan{Schema: "CREATE VIRTUAL TABLE t USING fts4(x)"}}
 		c.Driver, c.Worker = name, path
 		c.Settings = driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
 		for _, tc := range []struct{ hint, want string }{

@@ -9,8 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // header holds what the worker last read back against the header of the database

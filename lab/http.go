@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/load"
-	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/httpserver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 const (
@@ -61,7 +62,7 @@ type ceiling struct {
 const ceilingRecent = 4
 
 // httpPhase finds the http phase of that name.
-func httpPhase(p *workload.Plan, name string) *workload.HTTP {
+func httpPhase(p *plan.Plan, name string) *plan.HTTP {
 	for i := range p.Phases {
 		if p.Phases[i].Name == name {
 			return p.Phases[i].HTTP
@@ -71,16 +72,16 @@ func httpPhase(p *workload.Plan, name string) *workload.HTTP {
 }
 
 // requestType is the request that asks for a plan to be run.
-func requestType(p *workload.Plan) string {
-	if slices.ContainsFunc(p.Phases, func(p workload.Phase) bool { return p.HTTP != nil }) {
-		return worker.TypeServe
+func requestType(p *plan.Plan) string {
+	if slices.ContainsFunc(p.Phases, func(p plan.Phase) bool { return p.HTTP != nil }) {
+		return protocol.TypeServe
 	}
-	return worker.TypeTrial
+	return protocol.TypeTrial
 }
 
 // traffic is the load on the server of one http phase, and what came of it.
 type traffic struct {
-	def      *workload.HTTP
+	def      *plan.HTTP
 	load     load.Load
 	checksum string
 	outcome  *load.Outcome
@@ -88,7 +89,7 @@ type traffic struct {
 
 // requests makes the load of a phase: its requests, and the answers to them as far
 // as the generators know these.
-func requests(plan *workload.Plan, phase string, h *workload.HTTP, seed uint64) ([]load.Request, error) {
+func requests(pl *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]load.Request, error) {
 	n := int64(maxRequests)
 	if h.Count > 0 {
 		n = min(n, h.Count)
@@ -97,7 +98,7 @@ func requests(plan *workload.Plan, phase string, h *workload.HTTP, seed uint64) 
 		n = 1
 	}
 	list := make([]load.Request, n)
-	gen, err := workload.NewGenerator(seed, plan)
+	gen, err := plan.NewGenerator(seed, pl)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +119,8 @@ func requests(plan *workload.Plan, phase string, h *workload.HTTP, seed uint64) 
 		p := picked
 		g := *picked.Generator
 		g.Of = []string{name}
-		p.Generator, p.Type = &g, columnType(plan, name)
-		if err := gen.FillParameters(&columns[i], phase, []workload.Parameter{p}, "", 0, 1, int(n)); err != nil {
+		p.Generator, p.Type = &g, columnType(pl, name)
+		if err := gen.FillParameters(&columns[i], phase, []plan.Parameter{p}, "", 0, 1, int(n)); err != nil {
 			return nil, err
 		}
 	}
@@ -136,7 +137,7 @@ func requests(plan *workload.Plan, phase string, h *workload.HTTP, seed uint64) 
 	return list, nil
 }
 
-func columnType(p *workload.Plan, name string) driver.Type {
+func columnType(p *plan.Plan, name string) driver.Type {
 	set, column, _ := strings.Cut(name, ".")
 	if d := p.DataSet(set); d != nil {
 		for _, c := range d.Columns {
@@ -165,7 +166,7 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 }
 
 // listening verifies a server's answers and has the load begin.
-func (s *session) listening(a *worker.Response) error {
+func (s *session) listening(a *protocol.Response) error {
 	h := httpPhase(s.want.Plan, a.Phase)
 	if h == nil || a.Address == "" || a.Phase != s.phase {
 		s.fail(result.Failed, "protocol", "the worker listens at %q for %q, which is not the http phase under way", a.Address, a.Phase)
@@ -189,7 +190,7 @@ func (s *session) listening(a *worker.Response) error {
 		return errEnough
 	}
 	s.traffic = t
-	return s.send(worker.TypeBegin)
+	return s.send(protocol.TypeBegin)
 }
 
 // verify sends the first requests one after the other, and hashes what is
@@ -229,7 +230,7 @@ func (t *traffic) verify(ctx context.Context) (status result.Status, code string
 // begun puts the load on the server.
 func (s *session) begun() error {
 	if s.traffic == nil || s.traffic.outcome != nil {
-		s.fail(result.Failed, "protocol", "the worker answered %q to no order to begin", worker.TypeBegun)
+		s.fail(result.Failed, "protocol", "the worker answered %q to no order to begin", protocol.TypeBegun)
 		return errEnough
 	}
 	o, err := s.traffic.load.Run(s.ctx)
@@ -241,21 +242,21 @@ func (s *session) begun() error {
 		return errEnough
 	}
 	s.traffic.outcome = o
-	return s.send(worker.TypeStop)
+	return s.send(protocol.TypeStop)
 }
 
 func (s *session) send(order string) error {
 	// A worker that has gone is noticed by its silence.
-	_ = json.NewEncoder(s.orders).Encode(worker.Request{Type: order, Protocol: worker.Protocol})
+	_ = json.NewEncoder(s.orders).Encode(protocol.Request{Type: order, Protocol: protocol.Version})
 	return nil
 }
 
 // served makes the sample of a phase from what the server and what the load has
 // measured.
-func (s *session) served(said *worker.Sample) error {
+func (s *session) served(said *protocol.Sample) error {
 	t := s.traffic
 	if t == nil || t.outcome == nil {
-		s.fail(result.Failed, "protocol", "the worker answered %q to no order to stop", worker.TypeServed)
+		s.fail(result.Failed, "protocol", "the worker answered %q to no order to stop", protocol.TypeServed)
 		return errEnough
 	}
 	p, err := s.due(said)
@@ -291,7 +292,7 @@ func (s *session) served(said *worker.Sample) error {
 	}
 	m.WallNS, m.Operations, m.Failed, m.Rows = int64(o.Wall), o.Sent, o.Failed(), o.OK
 	m.Checksum = t.checksum
-	m.Latency = []result.Latency{o.Latency.Summary(m.Phase)}
+	m.Latency = []latency.Summary{o.Latency.Summary(m.Phase)}
 	m.Latency[0].Failed = m.Failed
 	m.Load = &result.Load{Clients: h.Clients, Rate: h.Rate, Ceiling: s.ceilings[h.Clients].perSecond}
 	if h.Rate > 0 {
@@ -347,15 +348,15 @@ func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 		if h == nil || h.SQL == "" || time.Now().Before(p.ceilings[h.Clients].until) {
 			continue
 		}
-		plan := &workload.Plan{}
+		pl := &plan.Plan{}
 		for i := range ceilingPhases {
-			plan.Phases = append(plan.Phases, workload.Phase{Name: fmt.Sprint("ceiling ", i+1), HTTP: &workload.HTTP{
-				Clients: h.Clients, DurationMS: ceilingLasts.Milliseconds(), Call: workload.Call{Rows: 1},
+			pl.Phases = append(pl.Phases, plan.Phase{Name: fmt.Sprint("ceiling ", i+1), HTTP: &plan.HTTP{
+				Clients: h.Clients, DurationMS: ceilingLasts.Milliseconds(), Call: plan.Call{Rows: 1},
 			}})
 		}
-		nothing := &Case{Plan: plan, Ref: c.Ref}
+		nothing := &Case{Plan: pl, Ref: c.Ref}
 		nothing.Case = result.Case{Worker: c.Worker, Info: c.Info}
-		for _, ph := range plan.Phases {
+		for _, ph := range pl.Phases {
 			nothing.Phases = append(nothing.Phases, ph.Name)
 		}
 		t, err := p.trial(ctx, nothing, seed)

@@ -15,11 +15,13 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // storesSQLite is a driver over the SQLite of the store.
@@ -276,7 +278,7 @@ func TestLate(t *testing.T) {
 		late, p99 int64
 		want      bool
 	}{{0, 1000, false}, {500, 1000, false}, {501, 1000, true}, {2000, 1000, true}} {
-		m := &result.Sample{Load: &result.Load{Rate: 100, LateP99NS: test.late}, Latency: []result.Latency{{P99NS: test.p99}}}
+		m := &result.Sample{Load: &result.Load{Rate: 100, LateP99NS: test.late}, Latency: []latency.Summary{{P99NS: test.p99}}}
 		if got := lab.Late(m); got != test.want {
 			t.Errorf("%d ns late of %d: %v", test.late, test.p99, got)
 		}
@@ -379,7 +381,7 @@ func TestHTTPLocked(t *testing.T) {
 	}
 	e := s.Errors[0]
 	e.WaitNS = 0
-	if diff := cmp.Diff(result.ErrorCount{Code: 261, Name: "SQLITE_BUSY_RECOVERY", Count: 11}, e); diff != "" || s.Errors[0].WaitNS <= 0 {
+	if diff := cmp.Diff(protocol.ErrorCount{Code: 261, Name: "SQLITE_BUSY_RECOVERY", Count: 11}, e); diff != "" || s.Errors[0].WaitNS <= 0 {
 		t.Errorf("%s, %+v", diff, s.Errors[0])
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // afterSchema is what has run before the first phase, as messages have it.
@@ -18,11 +18,11 @@ const afterSchema = "the schema"
 // readBack sees that the settings have been read back since the schema or the last
 // phase, before an answer of this type.
 func (s *session) readBack(typ string) error {
-	if s.unanswered != "" && slices.Contains([]string{worker.TypePhase, worker.TypeSettings, worker.TypeSample, worker.TypeDone}, typ) {
-		s.fail(result.Failed, "protocol", "the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, worker.TypeInserted, s.unanswered)
+	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
+		s.fail(result.Failed, "protocol", "the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
 		return errEnough
 	}
-	if s.unread == "" || !slices.Contains([]string{worker.TypePhase, worker.TypeSample, worker.TypeServed, worker.TypeDone}, typ) {
+	if s.unread == "" || !slices.Contains([]string{protocol.TypePhase, protocol.TypeSample, protocol.TypeServed, protocol.TypeDone}, typ) {
 		return nil
 	}
 	s.fail(result.Failed, "protocol", "the worker answered %q without having read the settings back after %s", typ, s.unread)
@@ -31,7 +31,7 @@ func (s *session) readBack(typ string) error {
 
 // settings holds what every connection answered after the schema, or after a phase,
 // against what must be in force.
-func (s *session) settings(a *worker.Response) error {
+func (s *session) settings(a *protocol.Response) error {
 	after := afterSchema
 	if a.Phase != "" {
 		after = "phase " + a.Phase
@@ -79,7 +79,7 @@ func (s *session) declared(phase string) string {
 		s.changed = s.changed.With(p.Changes)
 		return "the workload"
 	}
-	i := slices.IndexFunc(p.Phases, func(p workload.Phase) bool { return p.Name == phase })
+	i := slices.IndexFunc(p.Phases, func(p plan.Phase) bool { return p.Name == phase })
 	if i < 0 || p.Phases[i].Script == "" {
 		return ""
 	}
@@ -89,7 +89,7 @@ func (s *session) declared(phase string) string {
 
 // inForce lists the settings of each timed phase that differ from those asked for
 // because the workload changes them.
-func inForce(asked driver.Settings, p *workload.Plan) map[string]driver.Settings {
+func inForce(asked driver.Settings, p *plan.Plan) map[string]driver.Settings {
 	var list map[string]driver.Settings
 	now := asked.With(p.Changes)
 	for i := range p.Phases {

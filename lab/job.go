@@ -13,26 +13,24 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // JobRequest is a job for a worker on a database of the user's.
 type JobRequest struct {
-	Job      job.Job
+	Job      protocol.Job
 	Path     string
 	Settings driver.Settings
 	Seed     uint64
 	Args     []string // that the executable is started with, as [Ref.Args] names them
 
-	Ready    func(*result.Proof)   // the database is open, the settings hold; may be nil
-	Progress func(p *job.Progress) // may be nil
+	Ready    func(*protocol.Proof)      // the database is open, the settings hold; may be nil
+	Progress func(p *protocol.Progress) // may be nil
 }
 
 // JobError says why a worker has not done a job.
-type JobError struct{ Reason result.Reason }
+type JobError struct{ Reason protocol.Reason }
 
 func (e *JobError) Error() string { return e.Reason.Message }
 
@@ -40,7 +38,7 @@ func (e *JobError) Error() string { return e.Reason.Message }
 // in good order, and what it has done until then is the result; when ctx ends it
 // is killed. Where the worker gives a reason the error is a [*JobError], and what
 // it did until then may be there beside it.
-func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan struct{}) (*job.Result, error) {
+func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan struct{}) (*protocol.JobResult, error) {
 	path, err := filepath.Abs(r.Path)
 	if err != nil {
 		return nil, err
@@ -67,8 +65,8 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	}
 	// A worker that exits without reading is noticed by its silence.
 	begin := time.Now()
-	_ = json.NewEncoder(stdin).Encode(worker.Request{
-		Type: worker.TypeJob, Protocol: worker.Protocol, Seed: r.Seed, Path: path, Settings: r.Settings, Job: &r.Job,
+	_ = json.NewEncoder(stdin).Encode(protocol.Request{
+		Type: protocol.TypeJob, Protocol: protocol.Version, Seed: r.Seed, Path: path, Settings: r.Settings, Job: &r.Job,
 	})
 	ended := make(chan struct{})
 	go func() {
@@ -104,60 +102,60 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	} else if werr != nil {
 		message = fmt.Sprintf("the worker crashed: %v", werr)
 	}
-	return nil, &JobError{result.Reason{Code: "crash", Message: message, Detail: stderr.String()}}
+	return nil, &JobError{protocol.Reason{Code: "crash", Message: message, Detail: stderr.String()}}
 }
 
 // hearJob reads a worker's answers, until the last one, to a request that was sent
 // at the time begin. Nothing at all is no error yet: the worker's exit says more.
-func hearJob(stdout io.Reader, r *JobRequest, begin time.Time) (*job.Result, error) {
-	protocol := func(format string, args ...any) error {
-		return &JobError{result.Reason{Code: "protocol", Message: fmt.Sprintf(format, args...)}}
+func hearJob(stdout io.Reader, r *JobRequest, begin time.Time) (*protocol.JobResult, error) {
+	unusable := func(format string, args ...any) error {
+		return &JobError{protocol.Reason{Code: "protocol", Message: fmt.Sprintf(format, args...)}}
 	}
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
 	for lines.Scan() {
-		var a worker.Response
+		var a protocol.Response
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			return nil, protocol("the worker's answer is not understood: %v: %.80q", err, lines.Text())
+			return nil, unusable("the worker's answer is not understood: %v: %.80q", err, lines.Text())
 		}
 		switch {
-		case a.Type == worker.TypeReady && a.Protocol != worker.Protocol:
-			return nil, protocol("the worker speaks protocol %d, this sqlite3perf %d: rebuild the worker", a.Protocol, worker.Protocol)
-		case a.Type == worker.TypeReady && a.Proof != nil:
+		case a.Type == protocol.TypeReady && a.Protocol != protocol.Version:
+			return nil, unusable("the worker speaks protocol %d, this sqlite3perf %d: rebuild the worker", a.Protocol, protocol.Version)
+		case a.Type == protocol.TypeReady && a.Proof != nil:
 			if bad := mismatches(r.Settings, a.Proof); bad != "" {
-				return nil, protocol("%s: and the worker has taken no notice of it", bad)
+				return nil, unusable("%s: and the worker has taken no notice of it", bad)
 			}
 			if r.Ready != nil {
 				r.Ready(a.Proof)
 			}
-		case a.Type == worker.TypeProgress && a.Progress != nil:
+		case a.Type == protocol.TypeProgress && a.Progress != nil:
 			if r.Progress != nil {
 				r.Progress(a.Progress)
 			}
-		case a.Type == worker.TypeResult && a.Result != nil:
+		case a.Type == protocol.TypeResult && a.Result != nil:
 			if !a.Result.Interrupted && !answered(&r.Job, a.Result) {
-				return nil, protocol("the worker's result is not of the job that it was given: %.80q", lines.Text())
+				return nil, unusable("the worker's result is not of the job that it was given: %.80q", lines.Text())
 			}
 			if !a.Result.Interrupted {
 				if faults := CheckJob(&r.Job, a.Result, time.Since(begin)); len(faults) > 0 {
-					return nil, protocol("%s", faults[0].Message)
+					return nil, unusable("%s", faults[0].Message)
 				}
 			}
 			return a.Result, nil
-		case a.Type == worker.TypeFailed && a.Reason != nil:
+		case a.Type == protocol.TypeFailed && a.Reason != nil:
 			return a.Result, &JobError{*a.Reason}
 		default:
-			return nil, protocol("the worker answered a job with %.80q", lines.Text())
+			return nil, unusable("the worker answered a job with %.80q", lines.Text())
 		}
 	}
 	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return nil, protocol("reading the worker's answers: %v", err)
+		return nil, unusable("reading the worker's answers: %v", err)
 	}
 	return nil, nil
 }
 
 // answered reports whether a result has what the job was to find out.
-func answered(j *job.Job, r *job.Result) bool {
+func answered(j *protocol.Job, r *protocol.JobResult) bool {
 	switch {
 	case j.Generate != nil:
 		return r.Generate != nil
@@ -172,7 +170,7 @@ func answered(j *job.Job, r *job.Result) bool {
 }
 
 // mismatches says which settings do not hold.
-func mismatches(wanted driver.Settings, p *result.Proof) string {
+func mismatches(wanted driver.Settings, p *protocol.Proof) string {
 	for i, got := range p.Connections {
 		if bad := driver.Check(wanted, got); len(bad) > 0 {
 			words := make([]string, len(bad))

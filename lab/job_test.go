@@ -14,21 +14,19 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // pretendJob answers the job bench as it should, but for a fault.
-func pretendJob(fault string, req *worker.Request) {
+func pretendJob(fault string, req *protocol.Request) {
 	enc := json.NewEncoder(os.Stdout)
-	say := func(r worker.Response) {
+	say := func(r protocol.Response) {
 		if err := enc.Encode(r); err != nil {
 			os.Exit(9)
 		}
 	}
-	settings, protocol := driver.Settings{}.With(req.Settings), worker.Protocol
+	settings, version := driver.Settings{}.With(req.Settings), protocol.Version
 	switch fault {
 	case "silent":
 		return
@@ -36,31 +34,31 @@ func pretendJob(fault string, req *worker.Request) {
 		fmt.Println("Traceback (most recent call last):")
 		time.Sleep(time.Hour)
 	case "unknown-answer":
-		say(worker.Response{Type: "hello"})
+		say(protocol.Response{Type: "hello"})
 		time.Sleep(time.Hour)
 	case "no-proof":
-		say(worker.Response{Type: worker.TypeReady, Protocol: protocol})
+		say(protocol.Response{Type: protocol.TypeReady, Protocol: version})
 		time.Sleep(time.Hour)
 	case "newer":
-		protocol++
+		version++
 	case "no-pragma":
 		settings["synchronous"] = "full"
 	}
-	say(worker.Response{Type: worker.TypeReady, Protocol: protocol, Proof: &result.Proof{Connections: []driver.Settings{settings}, SQLiteVersion: "3.0.0"}})
-	say(worker.Response{Type: worker.TypeProgress, Progress: &job.Progress{Stage: "rows", Rows: 5}})
-	misbehave(fault, &worker.Sample{})
-	done := &job.Result{Bench: &job.Benched{Rows: 10, WallNS: 1000}}
+	say(protocol.Response{Type: protocol.TypeReady, Protocol: version, Proof: &protocol.Proof{Connections: []driver.Settings{settings}, SQLiteVersion: "3.0.0"}})
+	say(protocol.Response{Type: protocol.TypeProgress, Progress: &protocol.Progress{Stage: "rows", Rows: 5}})
+	misbehave(fault, &protocol.Sample{})
+	done := &protocol.JobResult{Bench: &protocol.Benched{Rows: 10, WallNS: 1000}}
 	switch fault {
 	case "unnamed-mismatch":
 		done.Bench.Mismatches = 1
 	case "failed":
-		say(worker.Response{Type: worker.TypeFailed, Reason: &result.Reason{Code: job.CodeDatabase, Message: "there is no table bench"}})
+		say(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: protocol.CodeDatabase, Message: "there is no table bench"}})
 		return
 	case "failed-silently":
-		say(worker.Response{Type: worker.TypeFailed})
+		say(protocol.Response{Type: protocol.TypeFailed})
 		return
 	case "other":
-		done = &job.Result{Generate: &job.Generated{}}
+		done = &protocol.JobResult{Generate: &protocol.Generated{}}
 	case "waits", "stays":
 		_, _ = io.Copy(io.Discard, os.Stdin) // until it is to stop
 		done.Interrupted = true
@@ -68,7 +66,7 @@ func pretendJob(fault string, req *worker.Request) {
 			time.Sleep(time.Hour)
 		}
 	}
-	say(worker.Response{Type: worker.TypeResult, Result: done})
+	say(protocol.Response{Type: protocol.TypeResult, Result: done})
 	if fault == "crash-at-end" {
 		os.Exit(3)
 	}
@@ -76,7 +74,7 @@ func pretendJob(fault string, req *worker.Request) {
 
 func benchRequest(t *testing.T) lab.JobRequest {
 	return lab.JobRequest{
-		Job:  job.Job{Bench: &job.Bench{Table: "bench"}},
+		Job:  protocol.Job{Bench: &protocol.Bench{Table: "bench"}},
 		Path: filepath.Join(t.TempDir(), "test.db"), Settings: driver.Settings{"synchronous": "normal"}, Seed: 7,
 	}
 }
@@ -85,10 +83,10 @@ func TestJob(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"none", "crash-at-end"} { // an answer that is complete counts
 		r := benchRequest(t)
-		var proof *result.Proof
+		var proof *protocol.Proof
 		var rows int64
-		r.Ready = func(p *result.Proof) { proof = p }
-		r.Progress = func(p *job.Progress) { rows = p.Rows }
+		r.Ready = func(p *protocol.Proof) { proof = p }
+		r.Progress = func(p *protocol.Progress) { rows = p.Rows }
 		got, err := lab.RunJob(t.Context(), faulty(t, fault), r, nil)
 		if err != nil || got.Bench == nil || got.Bench.Rows != 10 || got.Interrupted {
 			t.Fatalf("%s: %+v, %v", fault, got, err)
@@ -117,7 +115,7 @@ func TestJobFaults(t *testing.T) {
 		{"no-pragma", "protocol", []string{"synchronous: wanted normal, got full", "connection 1 of 1", "taken no notice"}},
 		{"other", "protocol", []string{"not of the job", "generate"}},
 		{"unnamed-mismatch", "protocol", []string{"result: bench.first_mismatches has 0 entries: want 1"}},
-		{"failed", job.CodeDatabase, []string{"there is no table bench"}},
+		{"failed", protocol.CodeDatabase, []string{"there is no table bench"}},
 		{"failed-silently", "protocol", []string{"answered a job with", "failed"}},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
@@ -146,7 +144,7 @@ func TestJobFaults(t *testing.T) {
 func TestJobStopped(t *testing.T) {
 	t.Parallel()
 	r, stop := benchRequest(t), make(chan struct{})
-	r.Progress = func(*job.Progress) { close(stop) }
+	r.Progress = func(*protocol.Progress) { close(stop) }
 	got, err := lab.RunJob(t.Context(), faulty(t, "waits"), r, stop)
 	if err != nil || !got.Interrupted || got.Bench.Rows != 10 {
 		t.Errorf("%+v, %v", got, err)
@@ -159,7 +157,7 @@ func TestJobCanceled(t *testing.T) {
 	for _, fault := range []string{"sleeps", "stays"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, stop := benchRequest(t), make(chan struct{})
-		r.Progress = func(*job.Progress) { close(stop); cancel() }
+		r.Progress = func(*protocol.Progress) { close(stop); cancel() }
 		got, err := lab.RunJob(ctx, faulty(t, fault), r, stop)
 		if got != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %+v, %v; want context.Canceled", fault, got, err)

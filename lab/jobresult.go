@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // CheckJob holds the result of a job that was not interrupted against what was
 // asked for, against itself, and against the time that the lab has seen go by. It
 // fills in what the lab computes.
-func CheckJob(j *job.Job, r *job.Result, took time.Duration) []Fault {
+func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{took: took}
 	switch {
 	case j.Generate != nil:
@@ -58,7 +58,7 @@ func atLeast(rows int64, each time.Duration) time.Duration {
 	return time.Duration(float64(min(max(rows, 1), most)) * float64(each))
 }
 
-func (c *jobCheck) generated(j *job.Generate, r *job.Generated) {
+func (c *jobCheck) generated(j *protocol.Generate, r *protocol.Generated) {
 	if r.Rows != j.Rows {
 		c.fault("generate.rows", "is %d: want %d, as many as were to be generated", r.Rows, j.Rows)
 	}
@@ -69,7 +69,7 @@ func (c *jobCheck) generated(j *job.Generate, r *job.Generated) {
 	}
 }
 
-func (c *jobCheck) benched(r *job.Benched) {
+func (c *jobCheck) benched(r *protocol.Benched) {
 	c.natural("bench.rows", r.Rows)
 	c.span("bench.wall_ns", r.WallNS, atLeast(r.Rows, 1))
 	for _, t := range []struct {
@@ -93,7 +93,7 @@ func (c *jobCheck) benched(r *job.Benched) {
 	}
 }
 
-func (c *jobCheck) pragmas(j *job.Pragma, r []job.PragmaRead) {
+func (c *jobCheck) pragmas(j *protocol.Pragma, r []protocol.PragmaRead) {
 	for i, want := range j.Pragmas {
 		at := fmt.Sprintf("pragma[%d]", i)
 		if i >= len(r) {
@@ -115,14 +115,14 @@ func (c *jobCheck) pragmas(j *job.Pragma, r []job.PragmaRead) {
 	}
 }
 
-func (c *jobCheck) concurred(j *job.Concurrent, r *job.Concurred) {
+func (c *jobCheck) concurred(j *protocol.Concurrent, r *protocol.Concurred) {
 	c.span("concurrent.wall_ns", r.WallNS, time.Duration(j.DurationMS)*time.Millisecond)
 	c.group("concurrent.readers", &r.Readers, j.Readers)
 	c.group("concurrent.writers", &r.Writers, j.Writers)
 }
 
 // group checks what readers or writers have done, and computes their latencies.
-func (c *jobCheck) group(key string, g *job.Group, members int) {
+func (c *jobCheck) group(key string, g *protocol.Group, members int) {
 	c.natural(key+".operations", g.Operations)
 	c.natural(key+".rows", g.Rows)
 	if members == 0 && g.Operations != 0 {
@@ -153,7 +153,7 @@ func (c *jobCheck) group(key string, g *job.Group, members int) {
 	g.Latency = s
 }
 
-func (c *jobCheck) paginated(j *job.Paginate, r *job.Paginated) {
+func (c *jobCheck) paginated(j *protocol.Paginate, r *protocol.Paginated) {
 	c.natural("paginate.rows", r.Rows)
 	var sum int64
 	for i, p := range r.Depths {

@@ -6,34 +6,34 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // jobsOfAll has, for each kind of job, what an honest worker answers.
 func jobsOfAll() map[string]struct {
-	job job.Job
-	got job.Result
+	job protocol.Job
+	got protocol.JobResult
 } {
-	group := func(n int) job.Group {
-		return job.Group{Operations: int64(n), Failed: 1, Rows: int64(n), Errors: []result.ErrorCount{{Code: 5, Count: 1}},
-			Latency: result.Latency{Operation: "x", Count: int64(n), Histogram: histogram(n, time.Millisecond)}}
+	group := func(n int) protocol.Group {
+		return protocol.Group{Operations: int64(n), Failed: 1, Rows: int64(n), Errors: []protocol.ErrorCount{{Code: 5, Count: 1}},
+			Latency: latency.Summary{Operation: "x", Count: int64(n), Histogram: histogram(n, time.Millisecond)}}
 	}
 	value := "wal"
 	type kind = struct {
-		job job.Job
-		got job.Result
+		job protocol.Job
+		got protocol.JobResult
 	}
 	return map[string]kind{
-		"generate": {job.Job{Generate: &job.Generate{Rows: 100}}, job.Result{Generate: &job.Generated{Rows: 100, WallNS: 5e6}}},
-		"bench": {job.Job{Bench: &job.Bench{}}, job.Result{Bench: &job.Benched{Rows: 100, AfterQueryNS: 10, FirstRowNS: 20, WallNS: 5e6, Mismatches: 1,
-			First: []job.Mismatch{{Row: 5, ID: "5", Why: "x"}}}}},
-		"pragma": {job.Job{Pragma: &job.Pragma{Pragmas: []job.PragmaArgument{{Name: "journal_mode", Value: &value}, {Name: "page_size"}}}},
-			job.Result{Pragma: []job.PragmaRead{{Name: "journal_mode", Set: &value, Got: []string{"wal"}, Took: true}, {Name: "page_size"}}}},
-		"concurrent": {job.Job{Concurrent: &job.Concurrent{Readers: 2, Writers: 1, DurationMS: 5}},
-			job.Result{Concurrent: &job.Concurred{WallNS: 6e6, Readers: group(10), Writers: group(3)}}},
-		"paginate": {job.Job{Paginate: &job.Paginate{Repetitions: 2}},
-			job.Result{Paginate: &job.Paginated{Rows: 50, Depths: []job.Page{{Depth: 10, OffsetNS: []int64{1, 2}, KeysetNS: []int64{3, 4}}}}}},
+		"generate": {protocol.Job{Generate: &protocol.Generate{Rows: 100}}, protocol.JobResult{Generate: &protocol.Generated{Rows: 100, WallNS: 5e6}}},
+		"bench": {protocol.Job{Bench: &protocol.Bench{}}, protocol.JobResult{Bench: &protocol.Benched{Rows: 100, AfterQueryNS: 10, FirstRowNS: 20, WallNS: 5e6, Mismatches: 1,
+			First: []protocol.Mismatch{{Row: 5, ID: "5", Why: "x"}}}}},
+		"pragma": {protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "journal_mode", Value: &value}, {Name: "page_size"}}}},
+			protocol.JobResult{Pragma: []protocol.PragmaRead{{Name: "journal_mode", Set: &value, Got: []string{"wal"}, Took: true}, {Name: "page_size"}}}},
+		"concurrent": {protocol.Job{Concurrent: &protocol.Concurrent{Readers: 2, Writers: 1, DurationMS: 5}},
+			protocol.JobResult{Concurrent: &protocol.Concurred{WallNS: 6e6, Readers: group(10), Writers: group(3)}}},
+		"paginate": {protocol.Job{Paginate: &protocol.Paginate{Repetitions: 2}},
+			protocol.JobResult{Paginate: &protocol.Paginated{Rows: 50, Depths: []protocol.Page{{Depth: 10, OffsetNS: []int64{1, 2}, KeysetNS: []int64{3, 4}}}}}},
 	}
 }
 
@@ -51,35 +51,35 @@ func TestHonestJobs(t *testing.T) {
 func TestJobLies(t *testing.T) {
 	for _, c := range []struct {
 		kind string
-		lie  func(*job.Result)
+		lie  func(*protocol.JobResult)
 		want string
 	}{
-		{"generate", func(r *job.Result) { r.Generate.Rows = 99 }, "generate.rows is 99: want 100"},
-		{"generate", func(r *job.Result) { r.Generate.WallNS = 1 }, "generate.wall_ns is 1: want at least 5000"},
-		{"generate", func(r *job.Result) { r.Generate.WallNS = 1e9 }, "generate.wall_ns is 1000000000, 1s: want at most 10ms"},
-		{"generate", func(r *job.Result) { r.Generate.VacuumNS = 5 }, "generate.vacuum_ns is 5: want 0"},
-		{"bench", func(r *job.Result) { r.Bench.Rows = -1 }, "bench.rows is -1"},
-		{"bench", func(r *job.Result) { r.Bench.WallNS = 50 }, "bench.wall_ns is 50: want at least 100"},
-		{"bench", func(r *job.Result) { r.Bench.AfterQueryNS = 6e6 }, "bench.after_query_ns is 6000000: want a number from 0 to 5000000"},
-		{"bench", func(r *job.Result) { r.Bench.FirstRowNS = -1 }, "bench.first_row_ns is -1"},
-		{"bench", func(r *job.Result) { r.Bench.Mismatches = 101 }, "bench.mismatches is 101: want at most 100"},
-		{"bench", func(r *job.Result) { r.Bench.First = nil }, "bench.first_mismatches has 0 entries: want 1"},
-		{"bench", func(r *job.Result) { r.Bench.First[0].Row = 100 }, "bench.first_mismatches[0].row is 100: want less than 100"},
-		{"pragma", func(r *job.Result) { r.Pragma = r.Pragma[:1] }, "pragma[1] is missing: want what page_size is"},
-		{"pragma", func(r *job.Result) { r.Pragma[0].Name = "synchronous" }, `pragma[0].name is "synchronous": want "journal_mode"`},
-		{"pragma", func(r *job.Result) { r.Pragma[0].Set = nil }, "pragma[0].set is not the value"},
-		{"pragma", func(r *job.Result) { r.Pragma[0].Got = nil }, "pragma[0].took is true, but nothing was read back"},
-		{"pragma", func(r *job.Result) { r.Pragma[1].Took = true }, "pragma[1].took is true: want false"},
-		{"concurrent", func(r *job.Result) { r.Concurrent.WallNS = 4e6 }, "concurrent.wall_ns is 4000000: want at least 5000000"},
-		{"concurrent", func(r *job.Result) { r.Concurrent.Readers.Operations = 1000 }, "concurrent.readers.latency.histogram holds 10 latencies: want 1000"},
-		{"concurrent", func(r *job.Result) { r.Concurrent.Writers.Latency.Histogram = "" }, "concurrent.writers.latency.histogram cannot be read"},
-		{"concurrent", func(r *job.Result) { r.Concurrent.Writers.Failed = 0 }, "concurrent.writers.errors counts 1 in all: want 0"},
-		{"concurrent", func(r *job.Result) { r.Concurrent.Writers.Failed = 9 }, "concurrent.writers.failed is 9: want at most 3"},
-		{"paginate", func(r *job.Result) { r.Paginate.Depths[0].OffsetNS = []int64{1} }, "paginate.depths[0].offset_ns has 1 times: want 2"},
-		{"paginate", func(r *job.Result) { r.Paginate.Depths[0].KeysetNS[1] = -3 }, "paginate.depths[0].keyset_ns has a time of -3"},
-		{"paginate", func(r *job.Result) { r.Paginate.Depths[0].KeysetNS[1] = 1e9 }, "paginate.depths is 1000000006, 1.000000006s: want at most 10ms"},
-		{"paginate", func(r *job.Result) { r.Paginate.Depths[0].Depth = 51 }, "paginate.depths[0].depth is 51: want at most 50"},
-		{"paginate", func(r *job.Result) { r.Paginate.Depths = nil }, "paginate.depths is empty"},
+		{"generate", func(r *protocol.JobResult) { r.Generate.Rows = 99 }, "generate.rows is 99: want 100"},
+		{"generate", func(r *protocol.JobResult) { r.Generate.WallNS = 1 }, "generate.wall_ns is 1: want at least 5000"},
+		{"generate", func(r *protocol.JobResult) { r.Generate.WallNS = 1e9 }, "generate.wall_ns is 1000000000, 1s: want at most 10ms"},
+		{"generate", func(r *protocol.JobResult) { r.Generate.VacuumNS = 5 }, "generate.vacuum_ns is 5: want 0"},
+		{"bench", func(r *protocol.JobResult) { r.Bench.Rows = -1 }, "bench.rows is -1"},
+		{"bench", func(r *protocol.JobResult) { r.Bench.WallNS = 50 }, "bench.wall_ns is 50: want at least 100"},
+		{"bench", func(r *protocol.JobResult) { r.Bench.AfterQueryNS = 6e6 }, "bench.after_query_ns is 6000000: want a number from 0 to 5000000"},
+		{"bench", func(r *protocol.JobResult) { r.Bench.FirstRowNS = -1 }, "bench.first_row_ns is -1"},
+		{"bench", func(r *protocol.JobResult) { r.Bench.Mismatches = 101 }, "bench.mismatches is 101: want at most 100"},
+		{"bench", func(r *protocol.JobResult) { r.Bench.First = nil }, "bench.first_mismatches has 0 entries: want 1"},
+		{"bench", func(r *protocol.JobResult) { r.Bench.First[0].Row = 100 }, "bench.first_mismatches[0].row is 100: want less than 100"},
+		{"pragma", func(r *protocol.JobResult) { r.Pragma = r.Pragma[:1] }, "pragma[1] is missing: want what page_size is"},
+		{"pragma", func(r *protocol.JobResult) { r.Pragma[0].Name = "synchronous" }, `pragma[0].name is "synchronous": want "journal_mode"`},
+		{"pragma", func(r *protocol.JobResult) { r.Pragma[0].Set = nil }, "pragma[0].set is not the value"},
+		{"pragma", func(r *protocol.JobResult) { r.Pragma[0].Got = nil }, "pragma[0].took is true, but nothing was read back"},
+		{"pragma", func(r *protocol.JobResult) { r.Pragma[1].Took = true }, "pragma[1].took is true: want false"},
+		{"concurrent", func(r *protocol.JobResult) { r.Concurrent.WallNS = 4e6 }, "concurrent.wall_ns is 4000000: want at least 5000000"},
+		{"concurrent", func(r *protocol.JobResult) { r.Concurrent.Readers.Operations = 1000 }, "concurrent.readers.latency.histogram holds 10 latencies: want 1000"},
+		{"concurrent", func(r *protocol.JobResult) { r.Concurrent.Writers.Latency.Histogram = "" }, "concurrent.writers.latency.histogram cannot be read"},
+		{"concurrent", func(r *protocol.JobResult) { r.Concurrent.Writers.Failed = 0 }, "concurrent.writers.errors counts 1 in all: want 0"},
+		{"concurrent", func(r *protocol.JobResult) { r.Concurrent.Writers.Failed = 9 }, "concurrent.writers.failed is 9: want at most 3"},
+		{"paginate", func(r *protocol.JobResult) { r.Paginate.Depths[0].OffsetNS = []int64{1} }, "paginate.depths[0].offset_ns has 1 times: want 2"},
+		{"paginate", func(r *protocol.JobResult) { r.Paginate.Depths[0].KeysetNS[1] = -3 }, "paginate.depths[0].keyset_ns has a time of -3"},
+		{"paginate", func(r *protocol.JobResult) { r.Paginate.Depths[0].KeysetNS[1] = 1e9 }, "paginate.depths is 1000000006, 1.000000006s: want at most 10ms"},
+		{"paginate", func(r *protocol.JobResult) { r.Paginate.Depths[0].Depth = 51 }, "paginate.depths[0].depth is 51: want at most 50"},
+		{"paginate", func(r *protocol.JobResult) { r.Paginate.Depths = nil }, "paginate.depths is empty"},
 	} {
 		k := jobsOfAll()[c.kind]
 		c.lie(&k.got)

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // manifest is a driver.json: what the driver is, and what only the lab needs to
@@ -124,7 +124,7 @@ func (n *Need) lack() string {
 // nil.
 func (k *Known) ready() error {
 	if why := k.Needs.lack(); why != "" {
-		return &BuildError{result.Reason{Code: "no-executable", Message: k.Name + " cannot be measured: " + why}}
+		return &BuildError{protocol.Reason{Code: "no-executable", Message: k.Name + " cannot be measured: " + why}}
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (k *Known) ready() error {
 func foundWorker(ctx context.Context, ref Ref) (path string, with map[string]string, err error) {
 	k := ref.Known
 	if path, err = exec.LookPath(k.Command[0]); err != nil {
-		return "", nil, &BuildError{result.Reason{Code: "no-executable", Message: fmt.Sprintf("%s cannot be measured: %v", k.Name, err)}}
+		return "", nil, &BuildError{protocol.Reason{Code: "no-executable", Message: fmt.Sprintf("%s cannot be measured: %v", k.Name, err)}}
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return "", nil, err

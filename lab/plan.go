@@ -13,10 +13,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // Case is a case of a run with what is needed to run its trials.
@@ -24,12 +25,12 @@ type Case struct {
 	result.Case
 	Ref         Ref
 	Source      *workload.Workload // that the plan is of
-	Plan        *workload.Plan
+	Plan        *plan.Plan
 	Expect      map[string]Expectation // by phase
-	Unavailable *result.Reason         // why there is no worker
+	Unavailable *protocol.Reason       // why there is no worker
 	Unverified  []result.Warning       // what of the plan nobody can check, by phase
 
-	bench *job.Bench // done after the plan; nil: none
+	bench *protocol.Bench // done after the plan; nil: none
 }
 
 // Expectation is what a phase must do and return, as far as the plan and the
@@ -63,7 +64,7 @@ type Matrix struct {
 // return is known.
 type point struct {
 	workload string
-	plan     *workload.Plan
+	plan     *plan.Plan
 	back     *readable
 	cases    []*Case
 }
@@ -91,22 +92,22 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			return nil, err
 		}
 		for _, at := range points {
-			plan, err := w.Plan(m.Scale, at.Parameters)
+			pl, err := w.Plan(m.Scale, at.Parameters)
 			if err != nil {
 				return nil, err
 			}
-			back := &readable{map[string][]workload.Stored{}, map[string]string{}}
-			look := func(ctx context.Context, db *sql.Conn, p *workload.Phase) error { return back.look(ctx, db, plan, p) }
-			if err := checkSQL(w, plan, look); err != nil {
+			back := &readable{map[string][]plan.Stored{}, map[string]string{}}
+			look := func(ctx context.Context, db *sql.Conn, p *plan.Phase) error { return back.look(ctx, db, pl, p) }
+			if err := checkSQL(w, pl, look); err != nil {
 				return nil, err
 			}
-			if why := nothingToTime(plan); why != "" {
+			if why := nothingToTime(pl); why != "" {
 				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(at.Parameters), why)
 			}
 			first := len(cases)
 			for _, set := range combinations(m.Settings) {
 				for _, ref := range m.Drivers {
-					c := &Case{Ref: ref, Source: w, Plan: plan, Unverified: back.doubts(plan)}
+					c := &Case{Ref: ref, Source: w, Plan: pl, Unverified: back.doubts(pl)}
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 					c.WorkloadSHA256 = hash
@@ -114,24 +115,24 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					c.Settings = at.Settings.With(set)
 					if ref.Known != nil {
 						c.Info = ref.Known.Info
-						c.Added = added(ref.Known.AddedCost, plan)
+						c.Added = added(ref.Known.AddedCost, pl)
 					}
-					for _, p := range plan.Phases {
+					for _, p := range pl.Phases {
 						if !p.Untimed {
 							c.Phases = append(c.Phases, p.Name)
 						}
 					}
-					if err := poolSize(c.Settings, plan); err != nil {
+					if err := poolSize(c.Settings, pl); err != nil {
 						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 					}
-					c.InForce = inForce(c.Settings, plan)
+					c.InForce = inForce(c.Settings, pl)
 					if err := everInForce(c, set); err != nil {
 						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 					}
 					cases = append(cases, c)
 				}
 			}
-			todo = append(todo, point{w.Name, plan, back, cases[first:]})
+			todo = append(todo, point{w.Name, pl, back, cases[first:]})
 		}
 	}
 	for name := range m.Parameters {
@@ -145,7 +146,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 // expect computes what the cases must do and return, which may take long: all
 // else has been checked before.
 func (m *Matrix) expect(todo []point) error {
-	sums := &hasher{seed: m.Seed, made: map[string]*workload.RowSum{}}
+	sums := &hasher{seed: m.Seed, made: map[string]*plan.RowSum{}}
 	for _, at := range todo {
 		sums.tell = func(done, total int64) {
 			if m.Computing != nil {
@@ -180,8 +181,8 @@ func Texts(cases []*Case) []result.Workload {
 }
 
 // nothingToTime says why a plan would measure nothing, or is "".
-func nothingToTime(p *workload.Plan) string {
-	if len(p.DataSets) > 0 && !slices.ContainsFunc(p.DataSets, func(d workload.DataSet) bool { return d.Total > 0 }) {
+func nothingToTime(p *plan.Plan) string {
+	if len(p.DataSets) > 0 && !slices.ContainsFunc(p.DataSets, func(d plan.DataSet) bool { return d.Total > 0 }) {
 		return "no table has a row"
 	}
 	for i := range p.Phases {
@@ -235,7 +236,7 @@ func parameterHint(name string, workloads []*workload.Workload) string {
 
 // poolSize gives every client of the plan a connection, unless pool_size is set.
 // A client that keeps a connection would wait for ever where there is none left.
-func poolSize(s driver.Settings, p *workload.Plan) error {
+func poolSize(s driver.Settings, p *plan.Plan) error {
 	atOnce, kept := 1, 1
 	for i := range p.Phases {
 		if q := p.Phases[i].Query; q != nil {
@@ -280,8 +281,8 @@ const maxChosen = 10_000_000
 
 // expectations computes from the plan and its generators what the phases must do
 // and return.
-func expectations(p *workload.Plan, seed uint64, back *readable, sums *hasher) (map[string]Expectation, error) {
-	gen, err := workload.NewGenerator(seed, p)
+func expectations(p *plan.Plan, seed uint64, back *readable, sums *hasher) (map[string]Expectation, error) {
+	gen, err := plan.NewGenerator(seed, p)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +323,7 @@ func expectations(p *workload.Plan, seed uint64, back *readable, sums *hasher) (
 	return expect, nil
 }
 
-func expectedOfQuery(gen *workload.Gen, p *workload.Plan, q *workload.Query, tell func(done, total int64)) (Expectation, error) {
+func expectedOfQuery(gen *plan.Gen, p *plan.Plan, q *plan.Query, tell func(done, total int64)) (Expectation, error) {
 	times := q.Repeat * int64(max(q.Clients, 1))
 	e := Expectation{Operations: times, Rows: -1}
 	if q.ForEach != "" {
@@ -343,7 +344,7 @@ func expectedOfQuery(gen *workload.Gen, p *workload.Plan, q *workload.Query, tel
 
 // executions counts how often the seed chooses each operation of a mix with a
 // count; nil where there are too many choices to make them again.
-func executions(gen *workload.Gen, p *workload.Phase) []int64 {
+func executions(gen *plan.Gen, p *plan.Phase) []int64 {
 	if p.Mix.Count > maxChosen {
 		return nil
 	}

@@ -17,10 +17,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Processes runs trials as real processes: a fresh one, in a fresh directory,
@@ -92,8 +92,8 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64) (_ *result.T
 	begin := time.Now()
 	s := &session{limit: p.Limit, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: !p.verified[c]}
 	path := filepath.Join(dir, "test.db")
-	s.run(ctx, dir, worker.Request{
-		Type: requestType(c.Plan), Protocol: worker.Protocol, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
+	s.run(ctx, dir, protocol.Request{
+		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
 		TypesKnown: p.verified[c],
 	})
 	s.header(path)
@@ -150,10 +150,10 @@ func (s *session) fail(status result.Status, code, format string, args ...any) {
 		return // the first reason is the cause of the others
 	}
 	s.trial.Status = status
-	s.trial.Reason = &result.Reason{Code: code, Phase: s.phase, Message: fmt.Sprintf(format, args...)}
+	s.trial.Reason = &protocol.Reason{Code: code, Phase: s.phase, Message: fmt.Sprintf(format, args...)}
 }
 
-func (s *session) run(ctx context.Context, dir string, req worker.Request) {
+func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := newAlarm(s.limit, func() { cancel(errTimeout) })
@@ -248,7 +248,7 @@ func (s *session) listen(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
 	for lines.Scan() {
-		var a worker.Response
+		var a protocol.Response
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
 			s.fail(result.Failed, "protocol", "the worker's answer is not understood: %v: %.80q", err, lines.Text())
 			return errEnough
@@ -268,12 +268,12 @@ func (s *session) listen(r io.Reader) error {
 	return nil
 }
 
-func (s *session) answer(a *worker.Response) error {
-	if s.trial.Proof == nil && a.Type != worker.TypeReady && a.Type != worker.TypeFailed {
-		s.fail(result.Failed, "protocol", "the worker answered %q before %q", a.Type, worker.TypeReady)
+func (s *session) answer(a *protocol.Response) error {
+	if s.trial.Proof == nil && a.Type != protocol.TypeReady && a.Type != protocol.TypeFailed {
+		s.fail(result.Failed, "protocol", "the worker answered %q before %q", a.Type, protocol.TypeReady)
 		return errEnough
 	}
-	if s.trial.Proof != nil && a.Type == worker.TypeReady {
+	if s.trial.Proof != nil && a.Type == protocol.TypeReady {
 		s.fail(result.Failed, "protocol", "the worker answered %q twice", a.Type)
 		return errEnough
 	}
@@ -281,32 +281,32 @@ func (s *session) answer(a *worker.Response) error {
 		return err
 	}
 	switch a.Type {
-	case worker.TypeReady:
+	case protocol.TypeReady:
 		return s.ready(a)
-	case worker.TypeInserted:
+	case protocol.TypeInserted:
 		return s.inserted(a)
-	case worker.TypeSettings:
+	case protocol.TypeSettings:
 		return s.settings(a)
-	case worker.TypePhase:
+	case protocol.TypePhase:
 		return s.begin(a.Phase)
-	case worker.TypeSample:
+	case protocol.TypeSample:
 		return s.sample(a.Sample)
-	case worker.TypeListening:
+	case protocol.TypeListening:
 		return s.listening(a)
-	case worker.TypeBegun:
+	case protocol.TypeBegun:
 		return s.begun()
-	case worker.TypeServed:
+	case protocol.TypeServed:
 		return s.served(a.Sample)
-	case worker.TypeDone:
+	case protocol.TypeDone:
 		s.done = true
 		if got, want := len(s.trial.Samples), len(s.want.Phases); got != want {
 			s.phase = ""
 			s.fail(result.Failed, "protocol", "the worker measured %d phases of %d", got, want)
 		}
-	case worker.TypeFailed:
+	case protocol.TypeFailed:
 		s.done = true
 		if a.Reason == nil || a.Reason.Code == "" {
-			a.Reason = &result.Reason{Code: "protocol", Message: "the worker failed without a reason"}
+			a.Reason = &protocol.Reason{Code: "protocol", Message: "the worker failed without a reason"}
 		}
 		s.fail(statusOf(a.Reason.Code), a.Reason.Code, "%.1000s", strings.Join(strings.Fields(a.Reason.Message), " "))
 		s.trial.Reason.Phase, s.trial.Reason.Detail = a.Reason.Phase, a.Reason.Detail
@@ -330,9 +330,9 @@ func statusOf(code string) result.Status {
 }
 
 // ready holds the proof against what was asked for.
-func (s *session) ready(a *worker.Response) error {
-	if a.Protocol != worker.Protocol {
-		s.fail(result.Failed, "protocol", "the worker speaks protocol %d, sqlite3perf %d: rebuild one of them", a.Protocol, worker.Protocol)
+func (s *session) ready(a *protocol.Response) error {
+	if a.Protocol != protocol.Version {
+		s.fail(result.Failed, "protocol", "the worker speaks protocol %d, sqlite3perf %d: rebuild one of them", a.Protocol, protocol.Version)
 		return errEnough
 	}
 	if a.Proof == nil || len(a.Proof.Connections) == 0 {
@@ -397,7 +397,7 @@ func (s *session) lastSample() string {
 }
 
 // inserted checks what the worker has read back after an insert.
-func (s *session) inserted(a *worker.Response) error {
+func (s *session) inserted(a *protocol.Response) error {
 	if s.unanswered == "" || a.Phase != s.unanswered {
 		s.fail(result.Failed, "protocol", "the worker answered %q of phase %.80q: it was not asked for, or has been answered", a.Type, a.Phase)
 		return errEnough
@@ -407,7 +407,7 @@ func (s *session) inserted(a *worker.Response) error {
 }
 
 // due finds the phase that the next sample must be of. It is under way.
-func (s *session) due(said *worker.Sample) (*workload.Phase, error) {
+func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	n := len(s.trial.Samples)
 	if said == nil || n >= len(s.want.Phases) || said.Phase != s.want.Phases[n] {
 		s.fail(result.Failed, "protocol", "a sample of another phase than the next one, of %s", strings.Join(s.want.Phases, ", "))
@@ -421,13 +421,13 @@ func (s *session) due(said *worker.Sample) (*workload.Phase, error) {
 }
 
 // sample checks what the worker says of a phase.
-func (s *session) sample(said *worker.Sample) error {
+func (s *session) sample(said *protocol.Sample) error {
 	p, err := s.due(said)
 	if err != nil {
 		return err
 	}
 	if p.HTTP != nil {
-		s.fail(result.Failed, "protocol", "the worker answered an http phase with %q: want %q", worker.TypeSample, worker.TypeServed)
+		s.fail(result.Failed, "protocol", "the worker answered an http phase with %q: want %q", protocol.TypeSample, protocol.TypeServed)
 		return errEnough
 	}
 	now := time.Now()
@@ -497,28 +497,28 @@ const describeLimit = 30 * time.Second
 
 // Describe asks an executable that speaks the worker protocol who it is. Where
 // it does not answer as it should, the error is a [*BuildError].
-func Describe(ctx context.Context, executable string, args ...string) (driver.Info, result.Proof, error) {
+func Describe(ctx context.Context, executable string, args ...string) (driver.Info, protocol.Proof, error) {
 	stderr := &ends{max: 2 << 10}
 	a, err := describe(ctx, executable, args, stderr)
 	switch {
 	case ctx.Err() != nil:
-		return driver.Info{}, result.Proof{}, ctx.Err()
+		return driver.Info{}, protocol.Proof{}, ctx.Err()
 	case err != nil:
-	case a.Type == worker.TypeFailed && a.Reason != nil:
+	case a.Type == protocol.TypeFailed && a.Reason != nil:
 		err = errors.New(a.Reason.Message)
-	case a.Type == worker.TypeInfo && a.Info == nil:
+	case a.Type == protocol.TypeInfo && a.Info == nil:
 		err = errors.New("its answer lacks the info")
-	case a.Type != worker.TypeInfo:
-		err = fmt.Errorf("it answers %q instead of %q", a.Type, worker.TypeInfo)
-	case a.Protocol != worker.Protocol:
-		err = fmt.Errorf("it speaks protocol %d, this sqlite3perf %d: rebuild one of them", a.Protocol, worker.Protocol)
+	case a.Type != protocol.TypeInfo:
+		err = fmt.Errorf("it answers %q instead of %q", a.Type, protocol.TypeInfo)
+	case a.Protocol != protocol.Version:
+		err = fmt.Errorf("it speaks protocol %d, this sqlite3perf %d: rebuild one of them", a.Protocol, protocol.Version)
 	}
 	if err != nil {
-		return driver.Info{}, result.Proof{}, &BuildError{result.Reason{
+		return driver.Info{}, protocol.Proof{}, &BuildError{protocol.Reason{
 			Code: "start", Message: fmt.Sprintf("%s does not answer as a worker: %v", strings.Join(append([]string{executable}, args...), " "), err), Detail: stderr.String(),
 		}}
 	}
-	proof := result.Proof{}
+	proof := protocol.Proof{}
 	if a.Proof != nil {
 		proof = *a.Proof
 	}
@@ -527,7 +527,7 @@ func Describe(ctx context.Context, executable string, args ...string) (driver.In
 
 // DescribeRef is [Describe] for a driver as a user named it: where a driver.json
 // beside its executable tells what it is, that is taken.
-func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, result.Proof, error) {
+func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, protocol.Proof, error) {
 	info, proof, err := Describe(ctx, executable, ref.Args()...)
 	if err == nil && ref.Beside != nil {
 		info = *ref.Beside
@@ -536,8 +536,8 @@ func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, 
 }
 
 // describe returns the first answer to the question.
-func describe(ctx context.Context, executable string, args []string, stderr io.Writer) (a worker.Response, err error) {
-	line, err := json.Marshal(worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})
+func describe(ctx context.Context, executable string, args []string, stderr io.Writer) (a protocol.Response, err error) {
+	line, err := json.Marshal(protocol.Request{Type: protocol.TypeDescribe, Protocol: protocol.Version})
 	if err != nil {
 		return a, err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // trial runs one trial of tiny with a worker of that fault, and sees that

@@ -23,10 +23,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // The tests below run a worker that was written in Python from
@@ -233,7 +234,7 @@ func TestPythonWorkerKinds(t *testing.T) {
 }
 
 // engine runs the same trial with the engine in Go, over the SQLite of the store.
-func engine(t *testing.T, c *lab.Case, seed uint64) []*worker.Sample {
+func engine(t *testing.T, c *lab.Case, seed uint64) []*protocol.Sample {
 	t.Helper()
 	samples, failed := engineTrial(t, c, seed)
 	if failed != nil {
@@ -243,20 +244,20 @@ func engine(t *testing.T, c *lab.Case, seed uint64) []*worker.Sample {
 }
 
 // engineReason is why that trial fails.
-func engineReason(t *testing.T, c *lab.Case) *result.Reason {
+func engineReason(t *testing.T, c *lab.Case) *protocol.Reason {
 	t.Helper()
 	_, failed := engineTrial(t, c, 1)
 	return failed
 }
 
-func engineTrial(t *testing.T, c *lab.Case, seed uint64) (samples []*worker.Sample, failed *result.Reason) {
+func engineTrial(t *testing.T, c *lab.Case, seed uint64) (samples []*protocol.Sample, failed *protocol.Reason) {
 	t.Helper()
 	d := storesSQLite()
 	r, w := io.Pipe()
 	defer func() { _ = w.Close() }()
 	go func() {
-		_ = json.NewEncoder(w).Encode(worker.Request{
-			Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: seed,
+		_ = json.NewEncoder(w).Encode(protocol.Request{
+			Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: seed,
 			Path: filepath.Join(t.TempDir(), "test.db"), Settings: c.Settings, Plan: c.Plan,
 		}) // the trial fails without it
 	}()
@@ -265,11 +266,11 @@ func engineTrial(t *testing.T, c *lab.Case, seed uint64) (samples []*worker.Samp
 		t.Fatal(err)
 	}
 	for dec := json.NewDecoder(&out); dec.More(); {
-		var a worker.Response
+		var a protocol.Response
 		if err := dec.Decode(&a); err != nil {
 			t.Fatal(err)
 		}
-		if a.Type == worker.TypeFailed {
+		if a.Type == protocol.TypeFailed {
 			return nil, a.Reason
 		}
 		if a.Sample != nil {
@@ -339,7 +340,7 @@ func bookingsOr(t *testing.T, name string) *workload.Workload {
 }
 
 // counts is how many operations ended with each code.
-func counts(list []result.ErrorCount) map[int]int64 {
+func counts(list []protocol.ErrorCount) map[int]int64 {
 	m := map[int]int64{}
 	for _, e := range list {
 		m[e.Code] = e.Count
@@ -410,7 +411,7 @@ func TestPythonWorkerRefusals(t *testing.T) {
 // Each of its answers is as the protocol's schema says.
 func TestPythonWorkerMessages(t *testing.T) {
 	python := pythonWorker(t)
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(worker.Schema))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(protocol.Schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -430,11 +431,11 @@ func TestPythonWorkerMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trial := worker.Request{
-		Type: worker.TypeTrial, Protocol: worker.Protocol, Path: filepath.Join(t.TempDir(), "test.db"),
+	trial := protocol.Request{
+		Type: protocol.TypeTrial, Protocol: protocol.Version, Path: filepath.Join(t.TempDir(), "test.db"),
 		Settings: driver.Settings{"journal_mode": "wal", "pool_size": "2"}, Plan: p,
 	}
-	for _, req := range []worker.Request{trial, trial, {Type: worker.TypeDescribe, Protocol: worker.Protocol}} {
+	for _, req := range []protocol.Request{trial, trial, {Type: protocol.TypeDescribe, Protocol: protocol.Version}} {
 		cmd := exec.Command(python)
 		in, err := cmd.StdinPipe()
 		if err != nil {

@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // mixes has a mix of each way to end, to begin operations and to have
@@ -159,14 +158,14 @@ func TestPythonMixDuration(t *testing.T) {
 }
 
 // refusal is how a trial that is given to Python's worker ends.
-func refusal(t *testing.T, req worker.Request) *result.Reason {
+func refusal(t *testing.T, req protocol.Request) *protocol.Reason {
 	t.Helper()
 	cmd := exec.Command(pythonWorker(t))
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var answer worker.Response
+	var answer protocol.Response
 	cmd.Stdout = writer(func(p []byte) {
 		for line := range strings.Lines(string(p)) {
 			if err := json.Unmarshal([]byte(line), &answer); err != nil {
@@ -217,25 +216,25 @@ func TestPythonWorkerCannot(t *testing.T) {
 	empty.Phases = append(empty.Phases[:0:0], empty.Phases...)
 	empty.Phases[0].Insert = nil
 	for name, r := range map[string]struct {
-		change func(*worker.Request)
+		change func(*protocol.Request)
 		code   string
 		want   string
 	}{
-		"there":     {func(r *worker.Request) { r.Path = there }, "path", "there.db exists already"},
-		"generator": {func(r *worker.Request) { r.Plan = &bad }, "unsupported", `no generator of kind 'oracle'`},
-		"columns":   {func(r *worker.Request) { r.Plan = &narrow }, "error", "declared: SELECT"},
-		"phase":     {func(r *worker.Request) { r.Plan = &empty }, "plan", "want exactly one of insert"},
-		"setting":   {func(r *worker.Request) { r.Settings = driver.Settings{"shape": "round"} }, "setting", "shape"},
-		"pipeline": {func(r *worker.Request) {
-			r.Type, r.Path, r.Job = worker.TypeJob, there, &job.Job{Bench: &job.Bench{Table: "t", Pipeline: true}}
+		"there":     {func(r *protocol.Request) { r.Path = there }, "path", "there.db exists already"},
+		"generator": {func(r *protocol.Request) { r.Plan = &bad }, "unsupported", `no generator of kind 'oracle'`},
+		"columns":   {func(r *protocol.Request) { r.Plan = &narrow }, "error", "declared: SELECT"},
+		"phase":     {func(r *protocol.Request) { r.Plan = &empty }, "plan", "want exactly one of insert"},
+		"setting":   {func(r *protocol.Request) { r.Settings = driver.Settings{"shape": "round"} }, "setting", "shape"},
+		"pipeline": {func(r *protocol.Request) {
+			r.Type, r.Path, r.Job = protocol.TypeJob, there, &protocol.Job{Bench: &protocol.Bench{Table: "t", Pipeline: true}}
 		}, "usage", "leave out --pipeline"},
-		"serving":      {func(r *worker.Request) { r.Type = worker.TypeServe }, "unsupported", "serves no HTTP"},
-		"no path":      {func(r *worker.Request) { r.Path = "" }, "protocol", "needs a path"},
-		"no plan":      {func(r *worker.Request) { r.Plan = nil }, "protocol", "needs a path"},
-		"no directory": {func(r *worker.Request) { r.Path = filepath.Join(filepath.Dir(there), "no", "x.db") }, "sqlite", "SQLITE_CANTOPEN: unable to open database file"},
+		"serving":      {func(r *protocol.Request) { r.Type = protocol.TypeServe }, "unsupported", "serves no HTTP"},
+		"no path":      {func(r *protocol.Request) { r.Path = "" }, "protocol", "needs a path"},
+		"no plan":      {func(r *protocol.Request) { r.Plan = nil }, "protocol", "needs a path"},
+		"no directory": {func(r *protocol.Request) { r.Path = filepath.Join(filepath.Dir(there), "no", "x.db") }, "sqlite", "SQLITE_CANTOPEN: unable to open database file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := worker.Request{Type: worker.TypeTrial, Protocol: worker.Protocol, Path: filepath.Join(t.TempDir(), "test.db"), Plan: c.Plan}
+			req := protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Path: filepath.Join(t.TempDir(), "test.db"), Plan: c.Plan}
 			r.change(&req)
 			got := refusal(t, req)
 			if got.Code != r.code || !strings.Contains(got.Message, r.want) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // MinRounds is the least number of samples that have a 95 % interval for their

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // bench is a laboratory in which a trial takes as long as it is told, on a
@@ -239,7 +240,7 @@ func TestOrderOfARoundIsItsOwn(t *testing.T) {
 		b := newBench(t)
 		b.outcome = func(id, round int) *result.Trial {
 			if id == 3 && round == lost {
-				return &result.Trial{Status: result.Failed, Reason: &result.Reason{Code: "crash"}}
+				return &result.Trial{Status: result.Failed, Reason: &protocol.Reason{Code: "crash"}}
 			}
 			return nil
 		}
@@ -319,7 +320,7 @@ func TestLossesAreNotRunAgain(t *testing.T) {
 			b := newBench(t)
 			b.outcome = func(id, round int) *result.Trial {
 				if id == 2 && round == 2 {
-					return &result.Trial{Status: status, Reason: &result.Reason{Code: "x", Message: "so"}}
+					return &result.Trial{Status: status, Reason: &protocol.Reason{Code: "x", Message: "so"}}
 				}
 				return nil
 			}
@@ -346,7 +347,7 @@ func TestPreciseWithoutTheLost(t *testing.T) {
 	}
 	b.outcome = func(id, round int) *result.Trial {
 		if id == 1 && round == 5 {
-			return &result.Trial{Status: result.Wrong, Reason: &result.Reason{Code: "rows"}}
+			return &result.Trial{Status: result.Wrong, Reason: &protocol.Reason{Code: "rows"}}
 		}
 		return nil
 	}
@@ -358,7 +359,7 @@ func TestPreciseWithoutTheLost(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	why := &result.Reason{Code: "no-cc", Message: "install gcc"}
+	why := &protocol.Reason{Code: "no-cc", Message: "install gcc"}
 	without := func(ids ...int) func(*lab.Laboratory) {
 		return func(l *lab.Laboratory) {
 			for _, c := range l.Cases {
@@ -395,7 +396,7 @@ func TestNothingLeft(t *testing.T) {
 	b := newBench(t)
 	b.outcome = func(_, round int) *result.Trial {
 		if round == 3 {
-			return &result.Trial{Status: result.Failed, Reason: &result.Reason{Code: "crash"}}
+			return &result.Trial{Status: result.Failed, Reason: &protocol.Reason{Code: "crash"}}
 		}
 		return nil
 	}
@@ -560,7 +561,7 @@ func TestTimeLeftAfterALoss(t *testing.T) {
 	b := newBench(t)
 	b.outcome = func(id, round int) *result.Trial {
 		if id == 1 && round == 2 {
-			return &result.Trial{Status: result.Failed, Reason: &result.Reason{Code: "timeout"}}
+			return &result.Trial{Status: result.Failed, Reason: &protocol.Reason{Code: "timeout"}}
 		}
 		return nil
 	}

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/load"
-	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Fault is one way in which a worker's answer is not what the plan allows.
@@ -57,7 +57,7 @@ const (
 )
 
 // Metric is what a phase is judged by; see [result.Sample].
-func Metric(p *workload.Phase) string {
+func Metric(p *plan.Phase) string {
 	switch {
 	case p.Mix != nil && p.Mix.Rate > 0, p.HTTP != nil && p.HTTP.Rate > 0:
 		return "latency"
@@ -70,7 +70,7 @@ func Metric(p *workload.Phase) string {
 // CheckSample holds what a worker says of a phase against the plan, against
 // itself, and against what the lab saw. It returns the sample with what the lab
 // computes, doubts that are no proof, and every fault in the order of the checks.
-func CheckSample(p *workload.Phase, want Expectation, saw Seen, said *worker.Sample) (*result.Sample, []result.Warning, []Fault) {
+func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sample) (*result.Sample, []result.Warning, []Fault) {
 	c := &conformance{phase: p, want: want, said: said}
 	c.naturals()
 	c.wall(saw)
@@ -88,7 +88,7 @@ func CheckSample(p *workload.Phase, want Expectation, saw Seen, said *worker.Sam
 
 // CheckServed holds what a server says of a phase against what the load generator
 // met with. The sample has the server's own figures only.
-func CheckServed(p *workload.Phase, said *worker.Sample, o *load.Outcome, cores int) (*result.Sample, []result.Warning, []Fault) {
+func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores int) (*result.Sample, []result.Warning, []Fault) {
 	c := &conformance{phase: p, said: said}
 	c.naturals()
 	c.errorCounts()
@@ -120,10 +120,10 @@ func CheckServed(p *workload.Phase, said *worker.Sample, o *load.Outcome, cores 
 
 // conformance is the check of one sample.
 type conformance struct {
-	phase  *workload.Phase
+	phase  *plan.Phase
 	want   Expectation
-	said   *worker.Sample
-	made   []result.Latency
+	said   *protocol.Sample
+	made   []latency.Summary
 	least  float64 // sum of all latencies in ns, at least
 	doubts []result.Warning
 	faults []Fault
@@ -249,7 +249,7 @@ func (c *conformance) errorCounts() {
 		}
 	}
 	for i, e := range c.said.Results {
-		declared := func(o workload.Operation) bool { return o.IsResult(e.Code, true) }
+		declared := func(o plan.Operation) bool { return o.IsResult(e.Code, true) }
 		if c.phase.Mix != nil && !slices.ContainsFunc(c.phase.Mix.Operations, declared) {
 			c.protocol(fmt.Sprintf("results[%d].code", i), "is %d: want one that an operation declares", e.Code)
 		}
@@ -257,7 +257,7 @@ func (c *conformance) errorCounts() {
 }
 
 // errorList adds up a list of errors. Their names are the lab's.
-func (c *conformance) errorList(key string, list []result.ErrorCount) (sum int64) {
+func (c *conformance) errorList(key string, list []protocol.ErrorCount) (sum int64) {
 	seen := map[int]bool{}
 	for i, e := range list {
 		at := fmt.Sprintf("%s[%d]", key, i)
@@ -331,7 +331,7 @@ func (c *conformance) latency(i int, name string) {
 		c.protocol(at+".ended_early", "is %d: want at most %d, those that did not fail", l.EndedEarly, l.Count-l.Failed)
 	}
 	if m := c.phase.Mix; m != nil && l.EndedEarly > 0 &&
-		!slices.ContainsFunc(m.Operations[i].Calls, func(call workload.MixCall) bool { return call.IfEmpty != "" }) {
+		!slices.ContainsFunc(m.Operations[i].Calls, func(call plan.MixCall) bool { return call.IfEmpty != "" }) {
 		c.protocol(at+".ended_early", "is %d: want 0, as no statement of %s has if_empty", l.EndedEarly, name)
 	}
 	c.share(i, at)
@@ -390,7 +390,7 @@ func (c *conformance) rows() {
 
 // mixRows is how many rows the executions of a mix must have read, or -1 where a
 // statement does not say, or some did not run to their end.
-func (c *conformance) mixRows(m *workload.Mix) int64 {
+func (c *conformance) mixRows(m *plan.Mix) int64 {
 	if c.said.Failed > 0 || c.said.Retries > 0 || len(c.said.Results) > 0 || len(c.said.Latency) != len(m.Operations) {
 		return -1
 	}
@@ -504,7 +504,7 @@ func (c *conformance) sample() *result.Sample {
 }
 
 // named gives errors the names that SQLite has for their codes.
-func named(list []result.ErrorCount) []result.ErrorCount {
+func named(list []protocol.ErrorCount) []protocol.ErrorCount {
 	list = slices.Clone(list)
 	for i := range list {
 		list[i].Name = driver.CodeName(list[i].Code)

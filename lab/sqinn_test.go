@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // A driver that needs a program of somebody else's is measured where that is

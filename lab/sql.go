@@ -12,7 +12,8 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // checkLimit is how long each script may run, which may have tables to fill.
@@ -25,17 +26,17 @@ const checkLimit = time.Second
 // and a script that takes longer than checkLimit are left to the drivers.
 //
 // The error says where in the workload's file the SQL is.
-func CheckSQL(w *workload.Workload, p *workload.Plan) error { return checkSQL(w, p, nil) }
+func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, nil) }
 
 // maxSQLError is the most bytes of an error about SQL.
 const maxSQLError = 600
 
 // visitor is called for each phase whose SQL has been compiled, with the database as
 // it is when the phase begins, or, of a script, when it has run.
-type visitor func(context.Context, *sql.Conn, *workload.Phase) error
+type visitor func(context.Context, *sql.Conn, *plan.Phase) error
 
 // checkSQL is CheckSQL with a visitor, which may be nil.
-func checkSQL(w *workload.Workload, p *workload.Plan, visit visitor) error {
+func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 	phase, err := compileAll(p, visit)
 	if err == nil {
 		return nil
@@ -48,7 +49,7 @@ func checkSQL(w *workload.Workload, p *workload.Plan, visit visitor) error {
 }
 
 // compileAll says of which phase an error is, "" of the schema.
-func compileAll(p *workload.Plan, visit visitor) (phase string, err error) {
+func compileAll(p *plan.Plan, visit visitor) (phase string, err error) {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -85,7 +86,7 @@ func compileAll(p *workload.Plan, visit visitor) (phase string, err error) {
 		}
 		return columns, err
 	}
-	call := func(c *workload.Call) error {
+	call := func(c *plan.Call) error {
 		if c.SQL == "" {
 			return nil
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // peopleFile is a workload without a mistake in its SQL.
@@ -55,11 +55,11 @@ func TestCheckSQL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := w.Plan(workload.Quick, nil)
+			pl, err := w.Plan(workload.Quick, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			check(t, lab.CheckSQL(w, plan), tc.want)
+			check(t, lab.CheckSQL(w, pl), tc.want)
 		})
 	}
 }
@@ -86,11 +86,11 @@ func TestCheckSQLWritesNoFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := w.Plan(workload.Quick, nil)
+		pl, err := w.Plan(workload.Quick, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := lab.CheckSQL(w, plan); err != nil {
+		if err := lab.CheckSQL(w, pl); err != nil {
 			t.Errorf("%s: %v", script, err)
 		}
 		if _, err := os.Stat("other.db"); err == nil {
@@ -105,11 +105,11 @@ func TestCheckSQLOfBuiltins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := w.Plan(workload.Quick, nil)
+		pl, err := w.Plan(workload.Quick, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := lab.CheckSQL(w, plan); err != nil {
+		if err := lab.CheckSQL(w, pl); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

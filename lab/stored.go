@@ -14,17 +14,17 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Table is what a phase must have inserted into a table.
 type Table struct {
-	workload.Stored
+	plan.Stored
 	Rows     int64
-	Checksum string // [workload.RowSum] of Columns; "" where there are none
+	Checksum string // [plan.RowSum] of Columns; "" where there are none
 }
 
 // maxHashed is how many bytes of generated values the lab hashes for one table.
@@ -33,7 +33,7 @@ const maxHashed = 1 << 30
 
 // CheckInserted holds what a worker has read back after an insert against what the
 // generators made. Checksums are looked at if they were asked for.
-func CheckInserted(p *workload.Phase, want []Table, hashed bool, said []worker.Inserted) []Fault {
+func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Inserted) []Fault {
 	c := &conformance{phase: p}
 	if len(said) != len(want) {
 		c.protocol("tables", "has %d entries: want %d, as verify of the phase has", len(said), len(want))
@@ -65,7 +65,7 @@ func CheckInserted(p *workload.Phase, want []Table, hashed bool, said []worker.I
 
 // asking is the plan with what is to be read back after each insert: all that is
 // known of the rows, or how many there are.
-func asking(p *workload.Plan, expect map[string]Expectation, hashed bool) *workload.Plan {
+func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan {
 	asked := *p
 	asked.Phases = slices.Clone(p.Phases)
 	for i := range asked.Phases {
@@ -89,8 +89,8 @@ func asking(p *workload.Plan, expect map[string]Expectation, hashed bool) *workl
 // readable says what can be read back as it was inserted: of each phase's tables
 // the columns, and why nothing can be said of the others.
 type readable struct {
-	tables  map[string][]workload.Stored // by phase
-	doubted map[string]string            // reasons, by "phase\ntable"
+	tables  map[string][]plan.Stored // by phase
+	doubted map[string]string        // reasons, by "phase\ntable"
 }
 
 var (
@@ -100,11 +100,11 @@ var (
 
 // look finds what of the tables of an insert can be read back, in a database that
 // has the schema as it is when the phase begins.
-func (r *readable) look(ctx context.Context, db *sql.Conn, plan *workload.Plan, p *workload.Phase) error {
+func (r *readable) look(ctx context.Context, db *sql.Conn, pl *plan.Plan, p *plan.Phase) error {
 	if p.Insert == nil {
 		return nil
 	}
-	for _, table := range tablesOf(plan, p.Insert) {
+	for _, table := range tablesOf(pl, p.Insert) {
 		why, err := opaque(ctx, db, table)
 		if err != nil {
 			return err
@@ -113,12 +113,12 @@ func (r *readable) look(ctx context.Context, db *sql.Conn, plan *workload.Plan, 
 			r.doubted[p.Name+"\n"+table] = why
 			continue
 		}
-		s := workload.Stored{Table: table}
+		s := plan.Stored{Table: table}
 		affinities, err := columnsOf(ctx, db, table)
 		if err != nil {
 			return err
 		}
-		for _, c := range common(plan, p.Insert.Sets, table) {
+		for _, c := range common(pl, p.Insert.Sets, table) {
 			if a, ok := affinities[strings.ToLower(c.Name)]; ok && a.keeps(&c) {
 				s.Columns = append(s.Columns, c.Name)
 				s.Types = append(s.Types, driver.ColumnType{Type: c.Type, Nullable: true})
@@ -130,16 +130,16 @@ func (r *readable) look(ctx context.Context, db *sql.Conn, plan *workload.Plan, 
 }
 
 // doubts says of each phase which inserted rows cannot be verified, and why.
-func (r *readable) doubts(plan *workload.Plan) []result.Warning {
+func (r *readable) doubts(pl *plan.Plan) []result.Warning {
 	var list []result.Warning
-	for i := range plan.Phases {
-		p := &plan.Phases[i]
+	for i := range pl.Phases {
+		p := &pl.Phases[i]
 		if p.Insert == nil {
 			continue
 		}
 		var words []string
-		for _, table := range tablesOf(plan, p.Insert) {
-			if slices.ContainsFunc(r.tables[p.Name], func(s workload.Stored) bool { return s.Table == table }) {
+		for _, table := range tablesOf(pl, p.Insert) {
+			if slices.ContainsFunc(r.tables[p.Name], func(s plan.Stored) bool { return s.Table == table }) {
 				continue
 			}
 			why := r.doubted[p.Name+"\n"+table]
@@ -156,10 +156,10 @@ func (r *readable) doubts(plan *workload.Plan) []result.Warning {
 }
 
 // tablesOf lists the tables that a phase inserts into.
-func tablesOf(plan *workload.Plan, in *workload.Insert) []string {
+func tablesOf(pl *plan.Plan, in *plan.Insert) []string {
 	var list []string
 	for _, name := range in.Sets {
-		table := plan.DataSet(name).Table
+		table := pl.DataSet(name).Table
 		if !slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, table) }) {
 			list = append(list, table)
 		}
@@ -205,21 +205,21 @@ func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
 
 // common lists the columns that all of the data sets insert into the table, of one
 // type.
-func common(plan *workload.Plan, sets []string, table string) []workload.Column {
-	var list []workload.Column
+func common(pl *plan.Plan, sets []string, table string) []plan.Column {
+	var list []plan.Column
 	first := true
 	for _, name := range sets {
-		d := plan.DataSet(name)
+		d := pl.DataSet(name)
 		if !strings.EqualFold(d.Table, table) {
 			continue
 		}
 		if first {
 			first = false
-			list = slices.DeleteFunc(slices.Clone(d.Columns), func(c workload.Column) bool { return c.Hidden })
+			list = slices.DeleteFunc(slices.Clone(d.Columns), func(c plan.Column) bool { return c.Hidden })
 			continue
 		}
-		list = slices.DeleteFunc(list, func(c workload.Column) bool {
-			return !slices.ContainsFunc(d.Columns, func(o workload.Column) bool {
+		list = slices.DeleteFunc(list, func(c plan.Column) bool {
+			return !slices.ContainsFunc(d.Columns, func(o plan.Column) bool {
 				return !o.Hidden && o.Name == c.Name && o.Type == c.Type && mayBeNull(&o) == mayBeNull(&c)
 			})
 		})
@@ -227,8 +227,8 @@ func common(plan *workload.Plan, sets []string, table string) []workload.Column 
 	return list
 }
 
-func mayBeNull(c *workload.Column) bool {
-	return c.Generator.Kind == workload.GenNull || c.Generator.NullPermille > 0 || len(c.Generator.Of) > 0
+func mayBeNull(c *plan.Column) bool {
+	return c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 || len(c.Generator.Of) > 0
 }
 
 // affinity is what a column does to values, see https://www.sqlite.org/datatype3.html.
@@ -274,7 +274,7 @@ func columnsOf(ctx context.Context, db *sql.Conn, table string) (map[string]affi
 
 // keeps reports whether a value is read back as it was inserted: where SQLite
 // converts it, what comes back is the library's choice.
-func (a affinity) keeps(c *workload.Column) bool {
+func (a affinity) keeps(c *plan.Column) bool {
 	if a.rowid && mayBeNull(c) {
 		return false
 	}
@@ -291,11 +291,11 @@ func (a affinity) keeps(c *workload.Column) bool {
 }
 
 // tables computes what the generators make of each.
-func (h *hasher) tables(stored []workload.Stored, p *workload.Phase) ([]Table, error) {
+func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 	var list []Table
 	for _, s := range stored {
 		t := Table{Stored: s}
-		var sum workload.RowSum
+		var sum plan.RowSum
 		bytes := int64(0)
 		for _, name := range p.Insert.Sets {
 			if d := h.plan.DataSet(name); strings.EqualFold(d.Table, s.Table) {
@@ -323,22 +323,22 @@ func (h *hasher) tables(stored []workload.Stored, p *workload.Phase) ([]Table, e
 	return list, nil
 }
 
-// chunkBytes is about what a batch of [workload.Gen.RowsFitting] rows takes.
+// chunkBytes is about what a batch of [plan.Gen.RowsFitting] rows takes.
 const chunkBytes = 32 << 20
 
 // hasher adds up the hashes of generated rows. What it has once computed it keeps,
 // for other plans with the same data sets.
 type hasher struct {
 	tell func(done, total int64)
-	plan *workload.Plan
-	gen  *workload.Gen
+	plan *plan.Plan
+	gen  *plan.Gen
 	seed uint64
 	sets []byte // plan.DataSets as a key
-	made map[string]*workload.RowSum
+	made map[string]*plan.RowSum
 }
 
 // begin makes the hasher ready for a plan.
-func (h *hasher) begin(p *workload.Plan, gen *workload.Gen) error {
+func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
 	sets, err := json.Marshal(p.DataSets)
 	if err != nil {
 		return err
@@ -349,7 +349,7 @@ func (h *hasher) begin(p *workload.Plan, gen *workload.Gen) error {
 }
 
 // set adds up the rows of a data set.
-func (h *hasher) set(d *workload.DataSet, columns []string) (*workload.RowSum, error) {
+func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
 	key, err := json.Marshal([]any{h.seed, h.sets, d.Name, columns})
 	if err != nil {
 		return nil, err
@@ -370,17 +370,17 @@ func (h *hasher) set(d *workload.DataSet, columns []string) (*workload.RowSum, e
 }
 
 // parallel adds up pieces of the rows on all cores: the order does not matter.
-func (h *hasher) parallel(d *workload.DataSet, names []string) (*workload.RowSum, error) {
+func (h *hasher) parallel(d *plan.DataSet, names []string) (*plan.RowSum, error) {
 	step := max(h.gen.RowsFitting(d.Name, names...)/8, 1)
 	pieces := make(chan int64)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	var total workload.RowSum
+	var total plan.RowSum
 	var failed error
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			var b driver.Batch
-			var sum workload.RowSum
+			var sum plan.RowSum
 			var first error
 			for lo := range pieces {
 				hi := min(lo+step, d.Total)

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // manyTables has what makes it hard to say which rows an insert has left.
@@ -118,28 +118,28 @@ phases:
 }
 
 func TestCheckInserted(t *testing.T) {
-	p := &workload.Phase{Name: "insert"}
+	p := &plan.Phase{Name: "insert"}
 	want := []lab.Table{
-		{Stored: workload.Stored{Table: "a", Columns: []string{"id"}}, Rows: 5, Checksum: someChecksum},
-		{Stored: workload.Stored{Table: "b"}, Rows: 6},
+		{Stored: plan.Stored{Table: "a", Columns: []string{"id"}}, Rows: 5, Checksum: someChecksum},
+		{Stored: plan.Stored{Table: "b"}, Rows: 6},
 	}
-	told := func(table string, rows int64, checksum string) worker.Inserted {
-		return worker.Inserted{Table: table, Rows: rows, Checksum: checksum}
+	told := func(table string, rows int64, checksum string) protocol.Inserted {
+		return protocol.Inserted{Table: table, Rows: rows, Checksum: checksum}
 	}
 	for _, c := range []struct {
 		hashed bool
-		said   []worker.Inserted
+		said   []protocol.Inserted
 		want   string // of the only fault
 	}{
-		{true, []worker.Inserted{told("a", 5, someChecksum), told("b", 6, "")}, ""},
-		{false, []worker.Inserted{told("a", 5, ""), told("b", 6, "")}, ""},
-		{false, []worker.Inserted{told("a", 5, "")}, "protocol phase insert: tables has 1 entries: want 2"},
-		{false, []worker.Inserted{told("a", 5, ""), told("c", 6, "")}, `protocol phase insert: tables[1].table is "c": want "b"`},
-		{false, []worker.Inserted{told("a", 5, ""), told("b", 7, "")}, "rows phase insert: tables[1].rows is 7: expected 6"},
-		{false, []worker.Inserted{told("a", 5, someChecksum), told("b", 6, "")}, "protocol phase insert: tables[0].checksum is set: want none"},
-		{true, []worker.Inserted{told("a", 5, ""), told("b", 6, "")}, `protocol phase insert: tables[0].checksum is "": want 64`},
-		{true, []worker.Inserted{told("a", 5, "f"+someChecksum[1:]), told("b", 6, "")}, "checksum phase insert: tables[0].checksum is f123456789ab…: expected 0123456789ab…"},
-		{true, []worker.Inserted{told("a", 5, someChecksum), told("b", 6, someChecksum)}, "protocol phase insert: tables[1].checksum is set: want none"},
+		{true, []protocol.Inserted{told("a", 5, someChecksum), told("b", 6, "")}, ""},
+		{false, []protocol.Inserted{told("a", 5, ""), told("b", 6, "")}, ""},
+		{false, []protocol.Inserted{told("a", 5, "")}, "protocol phase insert: tables has 1 entries: want 2"},
+		{false, []protocol.Inserted{told("a", 5, ""), told("c", 6, "")}, `protocol phase insert: tables[1].table is "c": want "b"`},
+		{false, []protocol.Inserted{told("a", 5, ""), told("b", 7, "")}, "rows phase insert: tables[1].rows is 7: expected 6"},
+		{false, []protocol.Inserted{told("a", 5, someChecksum), told("b", 6, "")}, "protocol phase insert: tables[0].checksum is set: want none"},
+		{true, []protocol.Inserted{told("a", 5, ""), told("b", 6, "")}, `protocol phase insert: tables[0].checksum is "": want 64`},
+		{true, []protocol.Inserted{told("a", 5, "f"+someChecksum[1:]), told("b", 6, "")}, "checksum phase insert: tables[0].checksum is f123456789ab…: expected 0123456789ab…"},
+		{true, []protocol.Inserted{told("a", 5, someChecksum), told("b", 6, someChecksum)}, "protocol phase insert: tables[1].checksum is set: want none"},
 	} {
 		got := ""
 		for _, f := range lab.CheckInserted(p, want, c.hashed, c.said) {

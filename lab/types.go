@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 var numberedColumn = regexp.MustCompile(`\bcolumn (\d+)( is declared)`)
@@ -19,7 +19,7 @@ var numberedColumn = regexp.MustCompile(`\bcolumn (\d+)( is declared)`)
 // nameColumn adds the column's name to a reason of the code type. A worker knows its
 // number alone; the lab asks its own SQLite. Where that cannot tell, the number is
 // left as it is.
-func nameColumn(r *result.Reason, p *workload.Plan) {
+func nameColumn(r *protocol.Reason, p *plan.Plan) {
 	if r == nil || r.Code != "type" {
 		return
 	}
@@ -33,7 +33,7 @@ func nameColumn(r *result.Reason, p *workload.Plan) {
 	}
 	found := errors.New("found")
 	name := ""
-	_, _ = compileAll(p, func(ctx context.Context, db *sql.Conn, ph *workload.Phase) error {
+	_, _ = compileAll(p, func(ctx context.Context, db *sql.Conn, ph *plan.Phase) error {
 		if ph.Name != r.Phase {
 			return nil
 		}
@@ -47,14 +47,14 @@ func nameColumn(r *result.Reason, p *workload.Plan) {
 
 // declaring lists the statements of a phase that a message about a column can mean:
 // in a mix those of the operation that it names, else all.
-func declaring(p *workload.Phase, message string) (list []*workload.Call) {
+func declaring(p *plan.Phase, message string) (list []*plan.Call) {
 	switch {
 	case p.Query != nil:
 		list = append(list, &p.Query.Call)
 	case p.HTTP != nil:
 		list = append(list, &p.HTTP.Call)
 	case p.Mix != nil:
-		named := func(o workload.Operation) bool { return strings.Contains(message, "operation "+o.Name+": ") }
+		named := func(o plan.Operation) bool { return strings.Contains(message, "operation "+o.Name+": ") }
 		all := !slices.ContainsFunc(p.Mix.Operations, named)
 		for _, o := range p.Mix.Operations {
 			for i := range o.Calls {
@@ -72,7 +72,7 @@ const maxColumnName = 60
 
 // columnName is the name that a column, counted from 1, has in the results of the
 // statements; "" where they do not have one in common.
-func columnName(ctx context.Context, db *sql.Conn, list []*workload.Call, number int) string {
+func columnName(ctx context.Context, db *sql.Conn, list []*plan.Call, number int) string {
 	common := ""
 	for _, c := range list {
 		name := ""
@@ -92,7 +92,7 @@ func columnName(ctx context.Context, db *sql.Conn, list []*workload.Call, number
 
 // columnNames are the names of a query's columns; none where it cannot be asked
 // within another.
-func columnNames(ctx context.Context, db *sql.Conn, c *workload.Call) []string {
+func columnNames(ctx context.Context, db *sql.Conn, c *plan.Call) []string {
 	rows, err := db.QueryContext(ctx, "SELECT * FROM (\n"+c.SQL+"\n) LIMIT 0", make([]any, len(c.Parameters))...)
 	if err != nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // A value of another class than is declared is the same error with every worker, though

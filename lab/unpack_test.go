@@ -90,6 +90,7 @@ const stale = "make sources, if sources.TestFresh fails too"
 // TestSameWorker has a worker built from a clone serve an installed executable of the
 // same sources, in any version of the library.
 func TestSameWorker(t *testing.T) {
+	t.Setenv("GOENV", "off") // what go env -w has set is in the home directory, which is another below
 	const cache = "/cache"
 	path := func(name string) string {
 		t.Helper()

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // The test binary is a worker too, when it is started under the name
@@ -87,15 +87,15 @@ func pretend(fault string) {
 	if err != nil {
 		os.Exit(9)
 	}
-	var req worker.Request
+	var req protocol.Request
 	if err := json.Unmarshal(line, &req); err != nil {
 		os.Exit(9)
 	}
-	if req.Type == worker.TypeDescribe {
+	if req.Type == protocol.TypeDescribe {
 		pretendDescribe(fault)
 		return
 	}
-	if req.Type == worker.TypeJob {
+	if req.Type == protocol.TypeJob {
 		pretendJob(fault, &req)
 		return
 	}
@@ -104,7 +104,7 @@ func pretend(fault string) {
 		return
 	}
 	enc := json.NewEncoder(os.Stdout)
-	say := func(r worker.Response) {
+	say := func(r protocol.Response) {
 		if err := enc.Encode(r); err != nil {
 			os.Exit(9)
 		}
@@ -126,46 +126,46 @@ func pretend(fault string) {
 		fmt.Println(strings.Repeat("x", 17<<20))
 		time.Sleep(time.Hour)
 	case "unknown-answer":
-		say(worker.Response{Type: "hello"})
+		say(protocol.Response{Type: "hello"})
 	}
 	settings := driver.Settings{}.With(req.Settings)
-	protocol := worker.Protocol
+	version := protocol.Version
 	switch fault {
 	case "newer":
-		protocol++
+		version++
 	case "no-pragma":
 		settings["synchronous"] = "full"
 	case "lacks-pragma":
 		delete(settings, "cache_size")
 	case "no-ready":
-		say(worker.Response{Type: worker.TypePhase, Phase: "insert"})
+		say(protocol.Response{Type: protocol.TypePhase, Phase: "insert"})
 	}
 	connections := []driver.Settings{{}, settings}
 	connections[0] = connections[0].With(req.Settings)
 	if fault == "no-proof" {
 		connections = nil
 	}
-	say(worker.Response{Type: worker.TypeReady, Protocol: protocol, Proof: &result.Proof{Connections: connections, SQLiteVersion: "3.0.0"}})
+	say(protocol.Response{Type: protocol.TypeReady, Protocol: version, Proof: &protocol.Proof{Connections: connections, SQLiteVersion: "3.0.0"}})
 	if fault == "strange-type" {
-		say(worker.Response{Type: "hello"})
+		say(protocol.Response{Type: "hello"})
 	}
 
 	sayAgain := func(phase string) {
 		if fault != "never-reads-again" && (fault != "reads-no-phase" || phase == "") {
-			say(worker.Response{Type: worker.TypeSettings, Phase: phase, Connections: readAgain(fault, phase, settings)})
+			say(protocol.Response{Type: protocol.TypeSettings, Phase: phase, Connections: readAgain(fault, phase, settings)})
 		}
 		if fault == "reads-twice" {
-			say(worker.Response{Type: worker.TypeSettings, Phase: phase, Connections: readAgain(fault, phase, settings)})
+			say(protocol.Response{Type: protocol.TypeSettings, Phase: phase, Connections: readAgain(fault, phase, settings)})
 		}
 	}
 	sayAgain("")
-	gen, err := workload.NewGenerator(req.Seed, req.Plan)
+	gen, err := plan.NewGenerator(req.Seed, req.Plan)
 	if err != nil {
 		os.Exit(9)
 	}
 	for _, p := range req.Plan.Phases {
-		say(worker.Response{Type: worker.TypePhase, Phase: p.Name})
-		s := &worker.Sample{Phase: p.Name, WallNS: 1000, Operations: 10, Rows: 10}
+		say(protocol.Response{Type: protocol.TypePhase, Phase: p.Name})
+		s := &protocol.Sample{Phase: p.Name, WallNS: 1000, Operations: 10, Rows: 10}
 		if p.Query != nil {
 			s.Operations = 1
 			if s.Checksum, s.Rows, err = gen.Expected(p.Query.Returns); err != nil {
@@ -174,12 +174,12 @@ func pretend(fault string) {
 			misbehave(fault, s)
 		}
 		if p.Insert != nil && fault != "tells-nothing" {
-			say(worker.Response{Type: worker.TypeInserted, Phase: p.Name, Tables: insertedBy(fault, gen, p.Insert)})
+			say(protocol.Response{Type: protocol.TypeInserted, Phase: p.Name, Tables: insertedBy(fault, gen, p.Insert)})
 		}
 		sayAgain(p.Name)
-		say(worker.Response{Type: worker.TypeSample, Sample: s})
+		say(protocol.Response{Type: protocol.TypeSample, Sample: s})
 		if fault == "phases-twice" {
-			say(worker.Response{Type: worker.TypeSample, Sample: s})
+			say(protocol.Response{Type: protocol.TypeSample, Sample: s})
 		}
 		if fault == "leaves-early" {
 			break
@@ -187,14 +187,14 @@ func pretend(fault string) {
 	}
 	switch fault {
 	case "failed":
-		say(worker.Response{Type: worker.TypeFailed, Reason: &result.Reason{Code: "disk-full", Phase: "query", Message: "database or disk is full", Detail: "df says so"}})
+		say(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "disk-full", Phase: "query", Message: "database or disk is full", Detail: "df says so"}})
 		return
 	case "failed-integrity", "failed-setting":
 		code := strings.TrimPrefix(fault, "failed-")
-		say(worker.Response{Type: worker.TypeFailed, Reason: &result.Reason{Code: code, Message: "so it is"}})
+		say(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: code, Message: "so it is"}})
 		return
 	case "failed-silently":
-		say(worker.Response{Type: worker.TypeFailed})
+		say(protocol.Response{Type: protocol.TypeFailed})
 		return
 	case "child":
 		// It outlives its parent, in its group and with its output.
@@ -205,7 +205,7 @@ func pretend(fault string) {
 		}
 		_ = os.WriteFile(os.Args[0]+".child", fmt.Append(nil, cmd.Process.Pid), 0o644) // whose absence the test notices
 	}
-	say(worker.Response{Type: worker.TypeDone})
+	say(protocol.Response{Type: protocol.TypeDone})
 	switch fault {
 	case "stays":
 		time.Sleep(time.Hour)
@@ -237,11 +237,11 @@ func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 }
 
 // insertedBy is what a worker has read back of tiny's one table.
-func insertedBy(fault string, gen *workload.Gen, in *workload.Insert) []worker.Inserted {
-	var list []worker.Inserted
+func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserted {
+	var list []protocol.Inserted
 	for _, s := range in.Verify {
 		var b driver.Batch
-		var sum workload.RowSum
+		var sum plan.RowSum
 		if err := gen.FillColumns(&b, []string{"t.id"}, "t", 0, 10); err != nil {
 			os.Exit(9)
 		}
@@ -254,7 +254,7 @@ func insertedBy(fault string, gen *workload.Gen, in *workload.Insert) []worker.I
 		default:
 			sum.Batch(&b, 10)
 		}
-		t := worker.Inserted{Table: s.Table, Rows: sum.Rows}
+		t := protocol.Inserted{Table: s.Table, Rows: sum.Rows}
 		if len(s.Columns) > 0 {
 			t.Checksum = sum.Sum()
 		}
@@ -264,7 +264,7 @@ func insertedBy(fault string, gen *workload.Gen, in *workload.Insert) []worker.I
 }
 
 // misbehave does what a worker may do in the middle of a phase.
-func misbehave(fault string, s *worker.Sample) {
+func misbehave(fault string, s *protocol.Sample) {
 	switch fault {
 	case "killed":
 		self, err := os.FindProcess(os.Getpid())
@@ -298,10 +298,10 @@ func misbehave(fault string, s *worker.Sample) {
 }
 
 func pretendDescribe(fault string) {
-	answer := worker.Response{Type: worker.TypeInfo, Protocol: worker.Protocol, Info: &driver.Info{
+	answer := protocol.Response{Type: protocol.TypeInfo, Protocol: protocol.Version, Info: &driver.Info{
 		Name: "pretender", Kind: driver.OtherLanguage, Interface: driver.Direct,
 		Limits: map[string]string{"synchronous=normal": "it knows only one way"},
-	}, Proof: &result.Proof{Module: "example.com/pretender", ModuleVersion: "v1.2.3"}}
+	}, Proof: &protocol.Proof{Module: "example.com/pretender", ModuleVersion: "v1.2.3"}}
 	switch fault {
 	case "silent":
 		return
@@ -321,9 +321,9 @@ func pretendDescribe(fault string) {
 	case "no-info":
 		answer.Info = nil
 	case "other":
-		answer.Type = worker.TypeDone
+		answer.Type = protocol.TypeDone
 	case "failed":
-		answer = worker.Response{Type: worker.TypeFailed, Reason: &result.Reason{Message: "no licence"}}
+		answer = protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Message: "no licence"}}
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(answer); err != nil {
 		os.Exit(9)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/load"
 	"github.com/sqlite3perf/sqlite3perf/worker/httpserver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // The test binary can be started as a server that does nothing, the same one with
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	fmt.Fprintln(os.Stderr, http.Serve(l, httpserver.New(context.Background(), &workload.HTTP{}, nil)))
+	fmt.Fprintln(os.Stderr, http.Serve(l, httpserver.New(context.Background(), &plan.HTTP{}, nil)))
 	os.Exit(1)
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // Of two drivers that are told apart, 1.03 s over a million rows, the slower has

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // writeBenchfmt writes one line per sample of the cases that are OK. The

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // build puts a run into words.
@@ -481,7 +482,7 @@ func version(o *stats.Outcome) string {
 }
 
 // proof is what the case's first trial to have any read back.
-func proof(o *stats.Outcome) *result.Proof {
+func proof(o *stats.Outcome) *protocol.Proof {
 	for _, t := range o.Trials {
 		if t.Proof != nil {
 			return t.Proof

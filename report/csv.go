@@ -10,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // csvRow is what one line of CSV is about. Sample is nil for a trial that
@@ -23,7 +25,7 @@ type csvRow struct {
 	outcome *stats.Outcome
 	trial   *result.Trial
 	sample  *result.Sample
-	latency *result.Latency
+	latency *latency.Summary
 }
 
 // csvColumns are the columns but for those of the parameters and settings.
@@ -41,12 +43,12 @@ var csvColumns = []struct {
 	{"scale", func(r csvRow) string { return r.outcome.Case.Scale }},
 	{"variant", func(r csvRow) string { return r.variant }},
 	{"driver", func(r csvRow) string { return r.outcome.Case.Driver }},
-	{"module", ofProof(func(p *result.Proof) string { return p.Module })},
-	{"module_version", ofProof(func(p *result.Proof) string { return p.ModuleVersion })},
-	{"sqlite_version", ofProof(func(p *result.Proof) string { return p.SQLiteVersion })},
+	{"module", ofProof(func(p *protocol.Proof) string { return p.Module })},
+	{"module_version", ofProof(func(p *protocol.Proof) string { return p.ModuleVersion })},
+	{"sqlite_version", ofProof(func(p *protocol.Proof) string { return p.SQLiteVersion })},
 	{"kind", func(r csvRow) string { return string(r.outcome.Case.Info.Kind) }},
 	{"interface", func(r csvRow) string { return string(r.outcome.Case.Info.Interface) }},
-	{"runtime", ofProof(func(p *result.Proof) string { return p.Runtime })},
+	{"runtime", ofProof(func(p *protocol.Proof) string { return p.Runtime })},
 	{"case_status", func(r csvRow) string { return string(r.outcome.Status) }},
 	{"case_reason", func(r csvRow) string {
 		if r.outcome.Reason == nil {
@@ -59,9 +61,9 @@ var csvColumns = []struct {
 	{"started", func(r csvRow) string { return r.trial.Started.UTC().Format(time.RFC3339Nano) }},
 	{"took_ns", func(r csvRow) string { return integer(r.trial.TookNS) }},
 	{"trial_status", func(r csvRow) string { return string(r.trial.Status) }},
-	{"reason_code", ofReason(func(x *result.Reason) string { return x.Code })},
-	{"reason_phase", ofReason(func(x *result.Reason) string { return x.Phase })},
-	{"reason", ofReason(func(x *result.Reason) string { return x.Message })},
+	{"reason_code", ofReason(func(x *protocol.Reason) string { return x.Code })},
+	{"reason_phase", ofReason(func(x *protocol.Reason) string { return x.Phase })},
+	{"reason", ofReason(func(x *protocol.Reason) string { return x.Message })},
 	{"warnings", warningCodes},
 	{"phase", func(r csvRow) string {
 		if r.sample == nil {
@@ -69,7 +71,7 @@ var csvColumns = []struct {
 		}
 		return r.sample.Phase
 	}},
-	{"operation", ofLatency(func(l *result.Latency) string { return l.Operation })},
+	{"operation", ofLatency(func(l *latency.Summary) string { return l.Operation })},
 	{"metric", ofSample(func(s *result.Sample) string { return s.Metric })},
 	{"value_s", ofSample(func(s *result.Sample) string { return strconv.FormatFloat(s.Value(), 'g', -1, 64) })},
 	{"wall_ns", ofSample(func(s *result.Sample) string { return integer(s.WallNS) })},
@@ -92,21 +94,21 @@ var csvColumns = []struct {
 	{"load_rate_per_s", ofLoad(func(l *result.Load) string { return perSecond(l.Rate) })},
 	{"load_late_p99_ns", ofLoad(func(l *result.Load) string { return integer(l.LateP99NS) })},
 	{"load_ceiling_per_s", ofLoad(func(l *result.Load) string { return perSecond(l.Ceiling) })},
-	{"latency_count", ofLatency(func(l *result.Latency) string { return integer(l.Count) })},
-	{"latency_failed", ofLatency(func(l *result.Latency) string { return integer(l.Failed) })},
-	{"latency_ended_early", ofLatency(func(l *result.Latency) string { return integer(l.EndedEarly) })},
-	{"mean_ns", ofLatency(func(l *result.Latency) string { return integer(l.MeanNS) })},
-	{"p50_ns", ofLatency(func(l *result.Latency) string { return integer(l.P50NS) })},
-	{"p90_ns", ofLatency(func(l *result.Latency) string { return integer(l.P90NS) })},
-	{"p99_ns", ofLatency(func(l *result.Latency) string { return integer(l.P99NS) })},
-	{"p99_9_ns", ofLatency(func(l *result.Latency) string { return integer(l.P999NS) })},
-	{"p99_99_ns", ofLatency(func(l *result.Latency) string { return integer(l.P9999NS) })},
-	{"max_ns", ofLatency(func(l *result.Latency) string { return integer(l.MaxNS) })},
+	{"latency_count", ofLatency(func(l *latency.Summary) string { return integer(l.Count) })},
+	{"latency_failed", ofLatency(func(l *latency.Summary) string { return integer(l.Failed) })},
+	{"latency_ended_early", ofLatency(func(l *latency.Summary) string { return integer(l.EndedEarly) })},
+	{"mean_ns", ofLatency(func(l *latency.Summary) string { return integer(l.MeanNS) })},
+	{"p50_ns", ofLatency(func(l *latency.Summary) string { return integer(l.P50NS) })},
+	{"p90_ns", ofLatency(func(l *latency.Summary) string { return integer(l.P90NS) })},
+	{"p99_ns", ofLatency(func(l *latency.Summary) string { return integer(l.P99NS) })},
+	{"p99_9_ns", ofLatency(func(l *latency.Summary) string { return integer(l.P999NS) })},
+	{"p99_99_ns", ofLatency(func(l *latency.Summary) string { return integer(l.P9999NS) })},
+	{"max_ns", ofLatency(func(l *latency.Summary) string { return integer(l.MaxNS) })},
 }
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
 
-func ofProof(f func(*result.Proof) string) func(csvRow) string {
+func ofProof(f func(*protocol.Proof) string) func(csvRow) string {
 	return func(r csvRow) string {
 		if r.trial.Proof == nil {
 			return ""
@@ -115,7 +117,7 @@ func ofProof(f func(*result.Proof) string) func(csvRow) string {
 	}
 }
 
-func ofReason(f func(*result.Reason) string) func(csvRow) string {
+func ofReason(f func(*protocol.Reason) string) func(csvRow) string {
 	return func(r csvRow) string {
 		if r.trial.Reason == nil {
 			return ""
@@ -147,7 +149,7 @@ func ofLoad(f func(*result.Load) string) func(csvRow) string {
 
 func perSecond(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-func ofLatency(f func(*result.Latency) string) func(csvRow) string {
+func ofLatency(f func(*latency.Summary) string) func(csvRow) string {
 	return func(r csvRow) string {
 		if r.latency == nil {
 			return ""
@@ -156,7 +158,7 @@ func ofLatency(f func(*result.Latency) string) func(csvRow) string {
 	}
 }
 
-func errorList(list []result.ErrorCount) string {
+func errorList(list []protocol.ErrorCount) string {
 	var words []string
 	for _, e := range list {
 		words = append(words, fmt.Sprintf("%s=%d/%dns", e.Name, e.Count, e.WaitNS))

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // drivers says what was measured and in what the drivers are unlike: versions,
@@ -168,7 +169,7 @@ func changes(c *result.Case, name string) bool {
 
 // readBack is what the connections of a pool read back; a setting that is not
 // the same on all of them has all its values.
-func readBack(p *result.Proof) driver.Settings {
+func readBack(p *protocol.Proof) driver.Settings {
 	all := driver.Settings{}
 	for _, c := range p.Connections {
 		for name, value := range c {

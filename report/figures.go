@@ -6,8 +6,9 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
 // median is the median over a cell's samples of any figure.
@@ -237,17 +238,17 @@ func latencies(cells []*stats.Cell) grid {
 	}
 	type figure struct {
 		title string
-		of    func(*result.Latency) int64
+		of    func(*latency.Summary) int64
 	}
 	figureList := []figure{
-		{"p50", func(l *result.Latency) int64 { return l.P50NS }},
-		{"p99", func(l *result.Latency) int64 { return l.P99NS }},
-		{"max", func(l *result.Latency) int64 { return l.MaxNS }},
+		{"p50", func(l *latency.Summary) int64 { return l.P50NS }},
+		{"p99", func(l *latency.Summary) int64 { return l.P99NS }},
+		{"max", func(l *latency.Summary) int64 { return l.MaxNS }},
 	}
 	if cells[0].Samples[0].Load != nil { // the only thing in its table, so there is room
 		figureList = slices.Insert(figureList, 2,
-			figure{"p99.9", func(l *result.Latency) int64 { return l.P999NS }},
-			figure{"p99.99", func(l *result.Latency) int64 { return l.P9999NS }})
+			figure{"p99.9", func(l *latency.Summary) int64 { return l.P999NS }},
+			figure{"p99.99", func(l *latency.Summary) int64 { return l.P9999NS }})
 	}
 	var rows []row
 	var operations []string

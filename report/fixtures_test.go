@@ -5,8 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // fixtures are the runs that golden files are made of.
@@ -94,13 +96,13 @@ func mix(phase, metric string, errors bool) measure {
 			CheckpointNS: int64(3_000_000 * noise)}
 		for i, name := range []string{"read", "write"} {
 			x := int64(op) * int64(1+9*i)
-			s.Latency = append(s.Latency, result.Latency{Operation: name, Count: s.Operations * int64(9-8*i) / 10, MeanNS: x, P50NS: x,
+			s.Latency = append(s.Latency, latency.Summary{Operation: name, Count: s.Operations * int64(9-8*i) / 10, MeanNS: x, P50NS: x,
 				P90NS: 2 * x, P99NS: 5 * x, P999NS: 9 * x, P9999NS: 20 * x, MaxNS: 40*x + int64(round), Histogram: "HISTFAAAAA=="})
 		}
 		if errors && l.info.Name == "mattn" {
-			s.Errors = []result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: int64(round), WaitNS: int64(round) * 5_000_000_000},
+			s.Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: int64(round), WaitNS: int64(round) * 5_000_000_000},
 				{Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 3, WaitNS: 60_000}}
-			s.Results = []result.ErrorCount{{Code: 2067, Name: "SQLITE_CONSTRAINT_UNIQUE", Count: 12, WaitNS: 70_000}}
+			s.Results = []protocol.ErrorCount{{Code: 2067, Name: "SQLITE_CONSTRAINT_UNIQUE", Count: 12, WaitNS: 70_000}}
 			s.Failed = int64(round) + 3
 			s.Latency[1].Failed, s.Latency[1].EndedEarly = s.Failed, 40
 		}
@@ -143,11 +145,11 @@ func add(run *result.Run, workload string, parameters map[string]int64, settings
 				Started: run.Started.Add(time.Duration(len(run.Trials)) * time.Second)}
 			if l.unavailable {
 				t.Status = result.Unavailable
-				t.Reason = &result.Reason{Code: "start", Message: "python3 is not installed: apt-get install python3"}
+				t.Reason = &protocol.Reason{Code: "start", Message: "python3 is not installed: apt-get install python3"}
 				run.Trials = append(run.Trials, t)
 				break
 			}
-			t.Proof = &result.Proof{SQLiteVersion: l.sqlite, SQLiteSourceID: "2026-01-01 " + l.sqlite, CompileOptions: l.options,
+			t.Proof = &protocol.Proof{SQLiteVersion: l.sqlite, SQLiteSourceID: "2026-01-01 " + l.sqlite, CompileOptions: l.options,
 				Module: l.info.Module, ModuleVersion: l.version, Runtime: "go1.26.8",
 				Connections: []driver.Settings{settings.With(driver.Settings{"cache_size": l.cacheSize})}}
 			if settings["busy_timeout"] == "" {
@@ -188,12 +190,12 @@ func fullRun() *result.Run {
 	add(run, "read-write", nil, wal, all, mix("mix", "time/op", true))
 	spoil(run, "simple", "crawshaw", func(t *result.Trial) {
 		t.Status, t.Samples = result.Refused, nil
-		t.Reason = &result.Reason{Code: "setting", Message: "journal_mode: wanted delete, got wal"}
+		t.Reason = &protocol.Reason{Code: "setting", Message: "journal_mode: wanted delete, got wal"}
 	})
 	spoil(run, "simple", "bvinc", func(t *result.Trial) {
 		if t.Round == 4 {
 			t.Status, t.Samples = result.Failed, t.Samples[:1]
-			t.Reason = &result.Reason{Code: "crash", Phase: "query", Message: "the worker ended with exit status 2",
+			t.Reason = &protocol.Reason{Code: "crash", Phase: "query", Message: "the worker ended with exit status 2",
 				Detail: "panic: runtime error: \x1b[31mindex out of range [3] with length 3\n\ngoroutine 1 [running]:\nmain.main()\n\t/src/drivers/bvinc/main.go:17 +0x1d"}
 		}
 	})
@@ -201,7 +203,7 @@ func fullRun() *result.Run {
 	spoil(run, "read-write", "ncruces", func(t *result.Trial) {
 		if t.Round > 3 {
 			t.Status, t.Samples = result.Failed, nil
-			t.Reason = &result.Reason{Code: "timeout", Phase: "mix", Message: "no answer within 30s; killed"}
+			t.Reason = &protocol.Reason{Code: "timeout", Phase: "mix", Message: "no answer within 30s; killed"}
 		}
 	})
 	run.Warnings = []result.Warning{
@@ -245,7 +247,7 @@ func serverRun() *result.Run {
 		for i := range t.Samples {
 			s := &t.Samples[i]
 			s.Failed, s.Latency[0].Failed = s.Operations/7, s.Operations/7
-			s.Errors = []result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: s.Failed, WaitNS: 1e9}}
+			s.Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: s.Failed, WaitNS: 1e9}}
 		}
 	})
 	spoil(run, "http-server", "native", func(t *result.Trial) {
@@ -287,7 +289,7 @@ func noFloorRun() *result.Run {
 	add(run, "analytics", nil, rollback, two, bulk("json", 90_000_000, 110, 1))
 	spoil(run, "analytics", "mattn", func(t *result.Trial) {
 		t.Status, t.Samples = result.Failed, nil
-		t.Reason = &result.Reason{Code: "sqlite", Phase: "json", Message: "no such function: json_extract | `x` <b>*y*</b>"}
+		t.Reason = &protocol.Reason{Code: "sqlite", Phase: "json", Message: "no such function: json_extract | `x` <b>*y*</b>"}
 	})
 	return run
 }

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // What benchstat would read must be what was measured.

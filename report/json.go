@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/study"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // JSONVersion is the version of the JSON report. Fields may be added under
@@ -33,15 +34,15 @@ type JSON struct {
 
 // JSONCell is one case and phase. What a cell that is not ok lacks is absent.
 type JSONCell struct {
-	Case      int            `json:"case"` // id, in run.cases
-	Workload  string         `json:"workload"`
-	Variant   string         `json:"variant,omitempty"`
-	Phase     string         `json:"phase"`
-	Driver    string         `json:"driver"`
-	Status    result.Status  `json:"status"`
-	Reason    *result.Reason `json:"reason,omitempty"`
-	Trials    int            `json:"trials"`
-	BadTrials int            `json:"bad_trials"`
+	Case      int              `json:"case"` // id, in run.cases
+	Workload  string           `json:"workload"`
+	Variant   string           `json:"variant,omitempty"`
+	Phase     string           `json:"phase"`
+	Driver    string           `json:"driver"`
+	Status    result.Status    `json:"status"`
+	Reason    *protocol.Reason `json:"reason,omitempty"`
+	Trials    int              `json:"trials"`
+	BadTrials int              `json:"bad_trials"`
 
 	Metric string `json:"metric,omitempty"`
 	Unit   string `json:"unit,omitempty"` // of median and interval: "s" or "s/op"

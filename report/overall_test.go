@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // The note says what the base is, and why, also where it is not the first.

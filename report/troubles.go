@@ -9,8 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // troubles lists the cases of a group that have no figures, with the reasons,
@@ -225,15 +226,15 @@ func joinInts(n []int) string {
 }
 
 // totals adds up the counts of a cell's samples by name.
-func totals(c *stats.Cell, of func(stats.Sample) []result.ErrorCount) []result.ErrorCount {
-	var list []result.ErrorCount
+func totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protocol.ErrorCount {
+	var list []protocol.ErrorCount
 	for _, s := range c.Samples {
 		for _, e := range of(s) {
 			n := cmp.Or(e.Name, fmt.Sprintf("code %d", e.Code))
-			i := slices.IndexFunc(list, func(t result.ErrorCount) bool { return t.Name == n })
+			i := slices.IndexFunc(list, func(t protocol.ErrorCount) bool { return t.Name == n })
 			if i < 0 {
 				i = len(list)
-				list = append(list, result.ErrorCount{Name: n})
+				list = append(list, protocol.ErrorCount{Name: n})
 			}
 			list[i].Count += e.Count
 			list[i].WaitNS += e.WaitNS
@@ -250,7 +251,7 @@ func errorCounts(c *stats.Cell) string {
 		retries += s.Retries
 	}
 	var words []string
-	for _, e := range totals(c, func(s stats.Sample) []result.ErrorCount { return s.Errors }) {
+	for _, e := range totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors }) {
 		words = append(words, fmt.Sprintf("%s %s, %s spent waiting", thousands(e.Count), e.Name, duration(e.WaitNS)))
 	}
 	if retries > 0 {
@@ -268,7 +269,7 @@ func errorCounts(c *stats.Cell) string {
 // as their results.
 func resultCounts(c *stats.Cell) string {
 	var words []string
-	for _, e := range totals(c, func(s stats.Sample) []result.ErrorCount { return s.Results }) {
+	for _, e := range totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Results }) {
 		words = append(words, thousands(e.Count)+" "+e.Name)
 	}
 	if words == nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/report"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // warning is the one line of warning in a run's report.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // beaten is a run in which a driver is faster than the floor.

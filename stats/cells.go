@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // NotMeasured is the status of a case, or of one phase of it, that no trial
@@ -48,7 +49,7 @@ type Outcome struct {
 	Status result.Status
 
 	// Reason is that of the first trial with this status; nil where OK.
-	Reason *result.Reason
+	Reason *protocol.Reason
 	Bad    int // trials that were not OK
 
 	Warnings []result.Warning // of the case and its trials
@@ -205,7 +206,7 @@ func (o *Outcome) judge() {
 	o.Status = result.OK
 	if len(o.Trials) == 0 {
 		o.Status = NotMeasured
-		o.Reason = &result.Reason{Code: NoTrial, Message: "the run ended before its first trial"}
+		o.Reason = &protocol.Reason{Code: NoTrial, Message: "the run ended before its first trial"}
 	}
 	worst := len(severity)
 	for _, t := range o.Trials {
@@ -225,23 +226,23 @@ func (o *Outcome) judge() {
 	}
 }
 
-func trialStatus(t *result.Trial) (result.Status, *result.Reason) {
+func trialStatus(t *result.Trial) (result.Status, *protocol.Reason) {
 	switch {
 	case t.Status == result.OK:
 		for i := range t.Samples {
 			s := &t.Samples[i]
 			if s.WallNS < 0 || s.Operations < 0 {
-				return result.Failed, &result.Reason{Code: "protocol", Phase: s.Phase, Message: "a time or count is negative"}
+				return result.Failed, &protocol.Reason{Code: "protocol", Phase: s.Phase, Message: "a time or count is negative"}
 			}
 			if s.Operations <= s.Failed && (s.Metric == "time/op" || s.Metric == "latency") {
-				return result.Failed, &result.Reason{Code: "no-operation", Phase: s.Phase, Message: "no operation succeeded" + firstError(s)}
+				return result.Failed, &protocol.Reason{Code: "no-operation", Phase: s.Phase, Message: "no operation succeeded" + firstError(s)}
 			}
 		}
 		return result.OK, nil
 	case !slices.Contains(severity, t.Status):
-		return result.Failed, &result.Reason{Code: "protocol", Message: fmt.Sprintf("the trial ended with unknown status %q", t.Status)}
+		return result.Failed, &protocol.Reason{Code: "protocol", Message: fmt.Sprintf("the trial ended with unknown status %q", t.Status)}
 	case t.Reason == nil:
-		return t.Status, &result.Reason{Code: string(t.Status), Message: "no reason was recorded"}
+		return t.Status, &protocol.Reason{Code: string(t.Status), Message: "no reason was recorded"}
 	}
 	return t.Status, t.Reason
 }

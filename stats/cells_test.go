@@ -8,9 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // wave is the noise of six rounds.
@@ -68,7 +69,7 @@ func TestStatusOfCase(t *testing.T) {
 		l.add("simple", d, nil, "insert=10")
 	}
 	set := func(id, round int, s result.Status, message string) {
-		l.trial(id, round).Status, l.trial(id, round).Reason = s, &result.Reason{Message: message}
+		l.trial(id, round).Status, l.trial(id, round).Reason = s, &protocol.Reason{Message: message}
 	}
 	set(2, 5, result.Failed, "second")
 	set(2, 3, result.Failed, "first")
@@ -108,7 +109,7 @@ func TestNoOperationIsNoFigure(t *testing.T) {
 	for i := range l.run.Trials {
 		s := &l.run.Trials[i].Samples[0]
 		s.Metric, s.Operations = "time/op", 0
-		s.Errors = []result.ErrorCount{{Name: "SQLITE_BUSY", Count: 7}}
+		s.Errors = []protocol.ErrorCount{{Name: "SQLITE_BUSY", Count: 7}}
 	}
 	if o := l.outcomes()["a"]; o.Status != result.Failed || o.Reason.Message != "no operation succeeded (7 × SQLITE_BUSY)" {
 		t.Errorf("%s: %+v", o.Status, o.Reason)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // sameShare is the greatest difference between the shares of failed operations of

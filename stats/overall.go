@@ -8,7 +8,7 @@ import (
 
 	mstats "github.com/aclements/go-moremath/stats"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // Overall summarizes the drivers over all tables of a run.

@@ -9,8 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // made returns a run of tables × drivers × rounds. seconds returns each sample's time.
@@ -213,7 +214,7 @@ func TestAllFailedIsNoFigure(t *testing.T) {
 	for i := range l.run.Trials {
 		s := &l.run.Trials[i].Samples[0]
 		s.Metric, s.Operations, s.Failed = "time/op", 7, 7
-		s.Errors = []result.ErrorCount{{Name: "SQLITE_BUSY", Count: 7}}
+		s.Errors = []protocol.ErrorCount{{Name: "SQLITE_BUSY", Count: 7}}
 	}
 	if o := l.outcomes()["a"]; o.Status != result.Failed || o.Reason.Message != "no operation succeeded (7 × SQLITE_BUSY)" {
 		t.Errorf("%s: %+v", o.Status, o.Reason)

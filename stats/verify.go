@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // verifyChecksums sets the status wrong for cases whose answers differ from those
@@ -131,7 +132,7 @@ func another(present []string) string {
 func (o *Outcome) wrong(phase, message string) {
 	o.Status = result.Wrong
 	o.Bad = len(o.Trials)
-	o.Reason = &result.Reason{Code: "checksum", Phase: phase, Message: message}
+	o.Reason = &protocol.Reason{Code: "checksum", Phase: phase, Message: message}
 }
 
 func count(n int, what string) string {

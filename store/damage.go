@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // Orphans counts the rows of one table that belong to nothing: their run, case

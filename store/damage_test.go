@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // told is a sample's wall time that tells where the sample belongs.

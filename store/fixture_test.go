@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // fullRun returns a run in which every field of every type has a value of its

@@ -15,7 +15,7 @@ import (
 
 	"modernc.org/sqlite"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // Load reads a run with all that was stored of it, trials in their order. Where

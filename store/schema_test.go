@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
 // The view computes what result.Sample.Value does.
@@ -23,7 +25,7 @@ func TestResultsView(t *testing.T) {
 		{Phase: "bulk", Metric: "time", WallNS: 1_234_567_891, Operations: 7},
 		{Phase: "none", Metric: "time/op", WallNS: 1_000_000},
 		{Phase: "mix", Metric: "time/op", WallNS: 2_000_000_000, Operations: 300_000},
-		{Phase: "open", Metric: "latency", WallNS: 5, Latency: []result.Latency{{P99NS: 17_000}, {P99NS: 19_001, MaxNS: 1 << 40}}},
+		{Phase: "open", Metric: "latency", WallNS: 5, Latency: []latency.Summary{{P99NS: 17_000}, {P99NS: 19_001, MaxNS: 1 << 40}}},
 		{Phase: "quiet", Metric: "latency", WallNS: 5},
 	}
 	ok, wrong := trial(1), trial(2)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 func TestRoundTrip(t *testing.T) {

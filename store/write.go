@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // Records are the types of package result without what has a place of its own:

@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // key names a cell of a run: a phase of a workload on a driver, at these
@@ -95,10 +96,10 @@ var (
 		}
 		return float64(n) / 1e9
 	}}
-	p50   = percentile("median latency", func(l *result.Latency) int64 { return l.P50NS })
-	p99   = percentile("99th percentile", func(l *result.Latency) int64 { return l.P99NS })
-	p999  = percentile("99.9th percentile", func(l *result.Latency) int64 { return l.P999NS })
-	p9999 = percentile("99.99th percentile", func(l *result.Latency) int64 { return l.P9999NS })
+	p50   = percentile("median latency", func(l *latency.Summary) int64 { return l.P50NS })
+	p99   = percentile("99th percentile", func(l *latency.Summary) int64 { return l.P99NS })
+	p999  = percentile("99.9th percentile", func(l *latency.Summary) int64 { return l.P999NS })
+	p9999 = percentile("99.99th percentile", func(l *latency.Summary) int64 { return l.P9999NS })
 
 	cpu = measure{"CPU", "%", func(s *result.Sample) float64 {
 		return 100 * float64(s.UserNS+s.SystemNS) / float64(s.WallNS)
@@ -113,7 +114,7 @@ var (
 )
 
 // percentile is that of the slowest operation of a sample.
-func percentile(name string, of func(*result.Latency) int64) measure {
+func percentile(name string, of func(*latency.Summary) int64) measure {
 	return measure{name, "ms", func(s *result.Sample) float64 {
 		var worst int64
 		for i := range s.Latency {

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/study"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // world makes up how long a phase of a case takes, in ms for 1000 operations or
@@ -144,7 +145,7 @@ func TestEveryClaimBothWays(t *testing.T) {
 				for j := range run.Trials[i].Samples {
 					m := &run.Trials[i].Samples[j]
 					if _, locked := w(&run.Cases[run.Trials[i].Case-1], m.Phase); locked {
-						m.Errors = []result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 1, WaitNS: 5e9}}
+						m.Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 1, WaitNS: 5e9}}
 					}
 				}
 			}

@@ -14,9 +14,11 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -54,14 +56,14 @@ func golden(t *testing.T, name string, asPublished bool, drivers []lab.Ref) *res
 	for i := range run.Trials {
 		tr := &run.Trials[i]
 		c := &run.Cases[tr.Case-1]
-		tr.Proof = &result.Proof{Connections: []driver.Settings{c.Settings}, SQLiteVersion: "3.53.4", Module: c.Info.Module, ModuleVersion: "v1.0.0", Runtime: "go1.26.0"}
+		tr.Proof = &protocol.Proof{Connections: []driver.Settings{c.Settings}, SQLiteVersion: "3.53.4", Module: c.Info.Module, ModuleVersion: "v1.0.0", Runtime: "go1.26.0"}
 		for j := range tr.Samples {
 			s := &tr.Samples[j]
 			s.UserNS, s.SystemNS, s.PeakRSSBytes = s.WallNS*7/10, s.WallNS/10, 20<<20
 			each := s.WallNS / 1000
-			s.Latency = []result.Latency{{Operation: s.Phase, Count: 1000, P50NS: each, P99NS: 5 * each, P999NS: 8 * each, P9999NS: 12 * each, MaxNS: 20 * each}}
+			s.Latency = []latency.Summary{{Operation: s.Phase, Count: 1000, P50NS: each, P99NS: 5 * each, P999NS: 8 * each, P9999NS: 12 * each, MaxNS: 20 * each}}
 			if w := c.Parameters["writers"]; w == 256 && c.Workload == "writers-parallel" && c.Driver == "modernc" {
-				s.Errors = []result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 3, WaitNS: 15e9}, {Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 1, WaitNS: 1e6}}
+				s.Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 3, WaitNS: 15e9}, {Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 1, WaitNS: 1e6}}
 				s.Failed = 4
 			}
 			switch s.Phase {

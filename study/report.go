@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // Report is a run of a study in the study's own tables, with its claims.

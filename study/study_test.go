@@ -11,10 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // refs are drivers as the lab knows them.
@@ -321,7 +322,7 @@ func TestFailedDriver(t *testing.T) {
 	for i := range run.Trials {
 		if run.Cases[run.Trials[i].Case-1].Driver == "modernc" {
 			run.Trials[i].Status, run.Trials[i].Samples = result.Failed, nil
-			run.Trials[i].Reason = &result.Reason{Code: "crash", Message: "it crashed"}
+			run.Trials[i].Reason = &protocol.Reason{Code: "crash", Message: "it crashed"}
 		}
 	}
 	r := evaluate(t, run)
@@ -418,7 +419,7 @@ func TestCountsOfLockErrors(t *testing.T) {
 		for i := range run.Trials { // one in all of the trials
 			c := run.Cases[run.Trials[i].Case-1]
 			if (c.Workload == "writers-parallel" || c.Workload == "writers-parallel-mutex") && c.Parameters["writers"] == 256 && run.Trials[i].Round == 3 {
-				run.Trials[i].Samples[0].Errors = []result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 1, WaitNS: 5e9}}
+				run.Trials[i].Samples[0].Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 1, WaitNS: 5e9}}
 			}
 		}
 		if got := verdicts(run); got != test.with {

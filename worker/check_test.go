@@ -3,22 +3,21 @@ package worker_test
 import (
 	"encoding/json"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // sound is a request that can be run; each test below spoils one field of it.
-func sound(t *testing.T) *worker.Request {
-	mix := mixOf(workload.Mix{Clients: 2, Count: 10, OwnConn: true})
+func sound(t *testing.T) *protocol.Request {
+	mix := mixOf(plan.Mix{Clients: 2, Count: 10, OwnConn: true})
 	req := trialOf(t, blog(3,
-		insertPhase(workload.Insert{Sets: []string{"users", "articles"}, Transaction: "per", Per: "users", RowsPerStatement: 1}),
+		insertPhase(plan.Insert{Sets: []string{"users", "articles"}, Transaction: "per", Per: "users", RowsPerStatement: 1}),
 		selectUsers(1), mix), driver.Settings{"pool_size": "2"})
 	return &req
 }
@@ -32,7 +31,7 @@ func TestSoundPlan(t *testing.T) {
 		return one(sql, params)
 	}
 	got := serve(t, f, *sound(t))
-	if last := got[len(got)-1]; last.Type != worker.TypeDone {
+	if last := got[len(got)-1]; last.Type != protocol.TypeDone {
 		t.Errorf("ended with %+v", last.Reason)
 	}
 }
@@ -40,106 +39,106 @@ func TestSoundPlan(t *testing.T) {
 // A plan that would make no sense, panic or never end is refused before
 // anything is opened, with the name of the field.
 func TestCheckPlan(t *testing.T) {
-	insert := func(p *workload.Plan) *workload.Insert { return p.Phases[0].Insert }
-	query := func(p *workload.Plan) *workload.Query { return p.Phases[1].Query }
-	mix := func(p *workload.Plan) *workload.Mix { return p.Phases[2].Mix }
-	for field, spoil := range map[string]func(*worker.Request, *workload.Plan){
-		"settings.sync cannot":           func(r *worker.Request, _ *workload.Plan) { r.Settings["sync"] = "0" },
-		"settings.busy_timeout is":       func(r *worker.Request, _ *workload.Plan) { r.Settings["busy_timeout"] = "5s" },
-		"settings.pool_size is":          func(r *worker.Request, _ *workload.Plan) { r.Settings["pool_size"] = "10001" },
-		"plan.data_sets[0].name":         func(_ *worker.Request, p *workload.Plan) { p.DataSets[0].Name = "a.b" },
-		"plan.data_sets[0].count":        func(_ *worker.Request, p *workload.Plan) { p.DataSets[0].Count = -1 },
-		"plan.data_sets[1].count":        func(_ *worker.Request, p *workload.Plan) { p.DataSets[1].Count = 1 << 40 },
-		"plan.data_sets[1].total":        func(_ *worker.Request, p *workload.Plan) { p.DataSets[1].Total = 7 },
-		"plan.data_sets[1].parent":       func(_ *worker.Request, p *workload.Plan) { p.DataSets[1].Parent = "nobody" },
-		"plan.data_sets[1].columns[0].n": func(_ *worker.Request, p *workload.Plan) { p.DataSets[1].Columns[0].Name = "" },
-		"plan.data_sets[1].columns[1].generator.skew": func(_ *worker.Request, p *workload.Plan) {
-			p.DataSets[1].Columns[1].Generator = workload.Generator{Kind: workload.GenPick, Of: []string{"users.id"}, Skew: 1e300}
+	insert := func(p *plan.Plan) *plan.Insert { return p.Phases[0].Insert }
+	query := func(p *plan.Plan) *plan.Query { return p.Phases[1].Query }
+	mix := func(p *plan.Plan) *plan.Mix { return p.Phases[2].Mix }
+	for field, spoil := range map[string]func(*protocol.Request, *plan.Plan){
+		"settings.sync cannot":           func(r *protocol.Request, _ *plan.Plan) { r.Settings["sync"] = "0" },
+		"settings.busy_timeout is":       func(r *protocol.Request, _ *plan.Plan) { r.Settings["busy_timeout"] = "5s" },
+		"settings.pool_size is":          func(r *protocol.Request, _ *plan.Plan) { r.Settings["pool_size"] = "10001" },
+		"plan.data_sets[0].name":         func(_ *protocol.Request, p *plan.Plan) { p.DataSets[0].Name = "a.b" },
+		"plan.data_sets[0].count":        func(_ *protocol.Request, p *plan.Plan) { p.DataSets[0].Count = -1 },
+		"plan.data_sets[1].count":        func(_ *protocol.Request, p *plan.Plan) { p.DataSets[1].Count = 1 << 40 },
+		"plan.data_sets[1].total":        func(_ *protocol.Request, p *plan.Plan) { p.DataSets[1].Total = 7 },
+		"plan.data_sets[1].parent":       func(_ *protocol.Request, p *plan.Plan) { p.DataSets[1].Parent = "nobody" },
+		"plan.data_sets[1].columns[0].n": func(_ *protocol.Request, p *plan.Plan) { p.DataSets[1].Columns[0].Name = "" },
+		"plan.data_sets[1].columns[1].generator.skew": func(_ *protocol.Request, p *plan.Plan) {
+			p.DataSets[1].Columns[1].Generator = plan.Generator{Kind: plan.GenPick, Of: []string{"users.id"}, Skew: 1e300}
 		},
-		"plan.phases[1].name":                        func(_ *worker.Request, p *workload.Plan) { p.Phases[1].Name = "insert" },
-		"plan.phases[2].name":                        func(_ *worker.Request, p *workload.Plan) { p.Phases[2].Name = "" },
-		"plan.phases[0].context":                     func(_ *worker.Request, p *workload.Plan) { p.Phases[0].Context = "todo" },
-		"plan.phases[0] has 2":                       func(_ *worker.Request, p *workload.Plan) { p.Phases[0].Script = "SELECT 1" },
-		"plan.phases[0] has 0":                       func(_ *worker.Request, p *workload.Plan) { p.Phases[0].Insert = nil },
-		"plan.phases[0].insert.sets is empty":        func(_ *worker.Request, p *workload.Plan) { insert(p).Sets = nil },
-		"plan.phases[0].insert.sets[1] names":        func(_ *worker.Request, p *workload.Plan) { insert(p).Sets[1] = "nobody" },
-		"plan.phases[0].insert.sets[1] is":           func(_ *worker.Request, p *workload.Plan) { insert(p).Sets[1] = "users" },
-		"plan.phases[0].insert.sets[0] is \"users\"": func(_ *worker.Request, p *workload.Plan) { p.DataSets[0].Columns[0].Hidden = true },
-		"plan.phases[0].insert.sets have no rows": func(_ *worker.Request, p *workload.Plan) {
+		"plan.phases[1].name":                        func(_ *protocol.Request, p *plan.Plan) { p.Phases[1].Name = "insert" },
+		"plan.phases[2].name":                        func(_ *protocol.Request, p *plan.Plan) { p.Phases[2].Name = "" },
+		"plan.phases[0].context":                     func(_ *protocol.Request, p *plan.Plan) { p.Phases[0].Context = "todo" },
+		"plan.phases[0] has 2":                       func(_ *protocol.Request, p *plan.Plan) { p.Phases[0].Script = "SELECT 1" },
+		"plan.phases[0] has 0":                       func(_ *protocol.Request, p *plan.Plan) { p.Phases[0].Insert = nil },
+		"plan.phases[0].insert.sets is empty":        func(_ *protocol.Request, p *plan.Plan) { insert(p).Sets = nil },
+		"plan.phases[0].insert.sets[1] names":        func(_ *protocol.Request, p *plan.Plan) { insert(p).Sets[1] = "nobody" },
+		"plan.phases[0].insert.sets[1] is":           func(_ *protocol.Request, p *plan.Plan) { insert(p).Sets[1] = "users" },
+		"plan.phases[0].insert.sets[0] is \"users\"": func(_ *protocol.Request, p *plan.Plan) { p.DataSets[0].Columns[0].Hidden = true },
+		"plan.phases[0].insert.sets have no rows": func(_ *protocol.Request, p *plan.Plan) {
 			p.DataSets[0].Count, p.DataSets[0].Total, p.DataSets[1].Total = 0, 0, 0
 		},
-		"plan.phases[0].insert.rows_per_statement is 0":   func(_ *worker.Request, p *workload.Plan) { insert(p).RowsPerStatement = 0 },
-		"plan.phases[0].insert.rows_per_statement is 125": func(_ *worker.Request, p *workload.Plan) { insert(p).RowsPerStatement = 125_001 },
-		"plan.phases[0].insert.transaction":               func(_ *worker.Request, p *workload.Plan) { insert(p).Transaction = "two" },
-		"plan.phases[0].insert.verify[0].table": func(_ *worker.Request, p *workload.Plan) {
-			insert(p).Verify = []workload.Stored{{}}
+		"plan.phases[0].insert.rows_per_statement is 0":   func(_ *protocol.Request, p *plan.Plan) { insert(p).RowsPerStatement = 0 },
+		"plan.phases[0].insert.rows_per_statement is 125": func(_ *protocol.Request, p *plan.Plan) { insert(p).RowsPerStatement = 125_001 },
+		"plan.phases[0].insert.transaction":               func(_ *protocol.Request, p *plan.Plan) { insert(p).Transaction = "two" },
+		"plan.phases[0].insert.verify[0].table": func(_ *protocol.Request, p *plan.Plan) {
+			insert(p).Verify = []plan.Stored{{}}
 		},
-		"plan.phases[0].insert.verify[1].types has 0 entries: want 1": func(_ *worker.Request, p *workload.Plan) {
-			insert(p).Verify = []workload.Stored{{Table: "users"}, {Table: "users", Columns: []string{"id"}}}
+		"plan.phases[0].insert.verify[1].types has 0 entries: want 1": func(_ *protocol.Request, p *plan.Plan) {
+			insert(p).Verify = []plan.Stored{{Table: "users"}, {Table: "users", Columns: []string{"id"}}}
 		},
-		"plan.phases[0].insert.every": func(_ *worker.Request, p *workload.Plan) { insert(p).Transaction = "every" },
-		"plan.phases[0].insert.per":   func(_ *worker.Request, p *workload.Plan) { insert(p).Per = "articles" },
-		"plan.phases[0].insert.sets[1] is \"articles\": want one that is nested": func(_ *worker.Request, p *workload.Plan) {
+		"plan.phases[0].insert.every": func(_ *protocol.Request, p *plan.Plan) { insert(p).Transaction = "every" },
+		"plan.phases[0].insert.per":   func(_ *protocol.Request, p *plan.Plan) { insert(p).Per = "articles" },
+		"plan.phases[0].insert.sets[1] is \"articles\": want one that is nested": func(_ *protocol.Request, p *plan.Plan) {
 			p.DataSets[1].Parent, p.DataSets[1].Total = "", 2
 		},
-		"plan.phases[0].insert.sets[1] is \"articles\" with": func(_ *worker.Request, p *workload.Plan) {
+		"plan.phases[0].insert.sets[1] is \"articles\" with": func(_ *protocol.Request, p *plan.Plan) {
 			p.DataSets[1].Count, p.DataSets[1].Total = 1<<25, 3<<25
 		},
-		"plan.phases[1].query.sql":           func(_ *worker.Request, p *workload.Plan) { query(p).SQL = " " },
-		"plan.phases[1].query.rows":          func(_ *worker.Request, p *workload.Plan) { query(p).Rows = -2 },
-		"plan.phases[1].query.repeat":        func(_ *worker.Request, p *workload.Plan) { query(p).Repeat = 0 },
-		"plan.phases[1].query.columns ":      func(_ *worker.Request, p *workload.Plan) { query(p).Columns = nil },
-		"plan.phases[1].query.clients is 0:": func(_ *worker.Request, p *workload.Plan) { query(p).Clients = 0 },
-		"plan.phases[1].query.clients is 3,": func(_ *worker.Request, p *workload.Plan) { query(p).Clients = 3 },
-		"plan.phases[1].query.for_each": func(_ *worker.Request, p *workload.Plan) {
+		"plan.phases[1].query.sql":           func(_ *protocol.Request, p *plan.Plan) { query(p).SQL = " " },
+		"plan.phases[1].query.rows":          func(_ *protocol.Request, p *plan.Plan) { query(p).Rows = -2 },
+		"plan.phases[1].query.repeat":        func(_ *protocol.Request, p *plan.Plan) { query(p).Repeat = 0 },
+		"plan.phases[1].query.columns ":      func(_ *protocol.Request, p *plan.Plan) { query(p).Columns = nil },
+		"plan.phases[1].query.clients is 0:": func(_ *protocol.Request, p *plan.Plan) { query(p).Clients = 0 },
+		"plan.phases[1].query.clients is 3,": func(_ *protocol.Request, p *plan.Plan) { query(p).Clients = 3 },
+		"plan.phases[1].query.for_each": func(_ *protocol.Request, p *plan.Plan) {
 			p.DataSets[0].Count, p.DataSets[0].Total, p.DataSets[1].Total = 1<<25, 1<<25, 1<<26
 		},
-		"plan.phases[1].query.for_each names":       func(_ *worker.Request, p *workload.Plan) { query(p).ForEach = "nobody" },
-		"plan.phases[1].query.parameters[0].column": func(_ *worker.Request, p *workload.Plan) { query(p).ForEach = "" },
-		"plan.phases[1].query.parameters[0] has":    func(_ *worker.Request, p *workload.Plan) { query(p).Parameters[0].Column = "" },
-		"plan.phases[2].mix.clients is -1:":         func(_ *worker.Request, p *workload.Plan) { mix(p).Clients = -1 },
-		"plan.phases[2].mix.clients is 3,":          func(_ *worker.Request, p *workload.Plan) { mix(p).Clients = 3 },
-		"plan.phases[2].mix.count":                  func(_ *worker.Request, p *workload.Plan) { mix(p).Count = -1 },
-		"plan.phases[2].mix.duration_ms":            func(_ *worker.Request, p *workload.Plan) { mix(p).DurationMS = 1 << 60 },
-		"plan.phases[2].mix.gomaxprocs":             func(_ *worker.Request, p *workload.Plan) { mix(p).GOMAXPROCS = -1 },
-		"plan.phases[2].mix.operations[1].mutex would": func(_ *worker.Request, p *workload.Plan) {
+		"plan.phases[1].query.for_each names":       func(_ *protocol.Request, p *plan.Plan) { query(p).ForEach = "nobody" },
+		"plan.phases[1].query.parameters[0].column": func(_ *protocol.Request, p *plan.Plan) { query(p).ForEach = "" },
+		"plan.phases[1].query.parameters[0] has":    func(_ *protocol.Request, p *plan.Plan) { query(p).Parameters[0].Column = "" },
+		"plan.phases[2].mix.clients is -1:":         func(_ *protocol.Request, p *plan.Plan) { mix(p).Clients = -1 },
+		"plan.phases[2].mix.clients is 3,":          func(_ *protocol.Request, p *plan.Plan) { mix(p).Clients = 3 },
+		"plan.phases[2].mix.count":                  func(_ *protocol.Request, p *plan.Plan) { mix(p).Count = -1 },
+		"plan.phases[2].mix.duration_ms":            func(_ *protocol.Request, p *plan.Plan) { mix(p).DurationMS = 1 << 60 },
+		"plan.phases[2].mix.gomaxprocs":             func(_ *protocol.Request, p *plan.Plan) { mix(p).GOMAXPROCS = -1 },
+		"plan.phases[2].mix.operations[1].mutex would": func(_ *protocol.Request, p *plan.Plan) {
 			mix(p).Mutex, mix(p).Operations[1].Mutex = true, true
 		},
-		"plan.phases[2].mix.operations[1].calls[1].mutex would be waited for forever": func(_ *worker.Request, p *workload.Plan) {
+		"plan.phases[2].mix.operations[1].calls[1].mutex would be waited for forever": func(_ *protocol.Request, p *plan.Plan) {
 			mix(p).Operations[1].Mutex, mix(p).Operations[1].Calls[1].Mutex = true, true
 		},
-		"plan.phases[2].mix.operations[1].results[1] is 5": func(_ *worker.Request, p *workload.Plan) {
+		"plan.phases[2].mix.operations[1].results[1] is 5": func(_ *protocol.Request, p *plan.Plan) {
 			mix(p).Operations[1].Results = []int{2067, 5}
 		},
-		"plan.phases[2].mix.operations[0].calls[0].if_empty is \"commit\": want stop": func(_ *worker.Request, p *workload.Plan) {
-			mix(p).Operations[0].Calls[0].IfEmpty = workload.EmptyCommit
+		"plan.phases[2].mix.operations[0].calls[0].if_empty is \"commit\": want stop": func(_ *protocol.Request, p *plan.Plan) {
+			mix(p).Operations[0].Calls[0].IfEmpty = plan.EmptyCommit
 		},
-		"plan.phases[2].mix.operations[1].calls[0].if_empty is for a statement without columns": func(_ *worker.Request, p *workload.Plan) {
-			mix(p).Operations[1].Calls[0].IfEmpty = workload.EmptyRollback
+		"plan.phases[2].mix.operations[1].calls[0].if_empty is for a statement without columns": func(_ *protocol.Request, p *plan.Plan) {
+			mix(p).Operations[1].Calls[0].IfEmpty = plan.EmptyRollback
 		},
-		"plan.phases[2].mix.retry.attempts": func(_ *worker.Request, p *workload.Plan) { mix(p).Retry = &workload.Retry{Attempts: 1} },
-		"plan.phases[2].mix.retry.backoff_us": func(_ *worker.Request, p *workload.Plan) {
-			mix(p).Retry = &workload.Retry{Attempts: 2, BackoffUS: -1}
+		"plan.phases[2].mix.retry.attempts": func(_ *protocol.Request, p *plan.Plan) { mix(p).Retry = &plan.Retry{Attempts: 1} },
+		"plan.phases[2].mix.retry.backoff_us": func(_ *protocol.Request, p *plan.Plan) {
+			mix(p).Retry = &plan.Retry{Attempts: 2, BackoffUS: -1}
 		},
-		"plan.phases[2].mix has both or none": func(_ *worker.Request, p *workload.Plan) { mix(p).Count = 0 },
-		"plan.phases[2].mix.rate":             func(_ *worker.Request, p *workload.Plan) { mix(p).Rate = 1e-300 },
-		"plan.phases[2].mix.operations has 0": func(_ *worker.Request, p *workload.Plan) { mix(p).Operations = nil },
-		"plan.phases[2].mix.operations has 257": func(_ *worker.Request, p *workload.Plan) {
+		"plan.phases[2].mix has both or none": func(_ *protocol.Request, p *plan.Plan) { mix(p).Count = 0 },
+		"plan.phases[2].mix.rate":             func(_ *protocol.Request, p *plan.Plan) { mix(p).Rate = 1e-300 },
+		"plan.phases[2].mix.operations has 0": func(_ *protocol.Request, p *plan.Plan) { mix(p).Operations = nil },
+		"plan.phases[2].mix.operations has 257": func(_ *protocol.Request, p *plan.Plan) {
 			for len(mix(p).Operations) < 257 {
 				mix(p).Operations = append(mix(p).Operations, mix(p).Operations[0])
 			}
 		},
-		"plan.phases[2].mix.operations[0].name":         func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[0].Name = "" },
-		"plan.phases[2].mix.operations[0].weight":       func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[0].Weight = 0 },
-		"plan.phases[2].mix.operations[1].calls is":     func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[1].Calls = nil },
-		"plan.phases[2].mix.operations[1].calls[1].sql": func(_ *worker.Request, p *workload.Plan) { mix(p).Operations[1].Calls[1].SQL = "" },
+		"plan.phases[2].mix.operations[0].name":         func(_ *protocol.Request, p *plan.Plan) { mix(p).Operations[0].Name = "" },
+		"plan.phases[2].mix.operations[0].weight":       func(_ *protocol.Request, p *plan.Plan) { mix(p).Operations[0].Weight = 0 },
+		"plan.phases[2].mix.operations[1].calls is":     func(_ *protocol.Request, p *plan.Plan) { mix(p).Operations[1].Calls = nil },
+		"plan.phases[2].mix.operations[1].calls[1].sql": func(_ *protocol.Request, p *plan.Plan) { mix(p).Operations[1].Calls[1].SQL = "" },
 	} {
 		t.Run(field, func(t *testing.T) {
 			req := sound(t)
 			spoil(req, req.Plan)
 			got := serve(t, newFake(), *req)
 			last := got[len(got)-1]
-			if len(got) != 1 || last.Type != worker.TypeFailed || last.Reason.Code != "plan" || !strings.HasPrefix(last.Reason.Message, field) {
+			if len(got) != 1 || last.Type != protocol.TypeFailed || last.Reason.Code != "plan" || !strings.HasPrefix(last.Reason.Message, field) {
 				t.Errorf("answered %+v %+v", got[0], last.Reason)
 			}
 			if _, err := os.Stat(req.Path); err == nil {
@@ -166,7 +165,7 @@ func TestCheckPlanTypes(t *testing.T) {
 			t.Fatalf("%s does not occur", change[0])
 		}
 		got := serveLine(t, newFake(), line)[0]
-		if got.Type != worker.TypeFailed || got.Reason.Code != "plan" || !strings.HasPrefix(got.Reason.Message, field) {
+		if got.Type != protocol.TypeFailed || got.Reason.Code != "plan" || !strings.HasPrefix(got.Reason.Message, field) {
 			t.Errorf("%s: answered %+v %+v", field, got, got.Reason)
 		}
 	}
@@ -178,14 +177,14 @@ func TestInsertEmptySets(t *testing.T) {
 	for _, transaction := range []string{"one", "per"} {
 		t.Run(transaction, func(t *testing.T) {
 			f := newFake()
-			p := blog(2, insertPhase(workload.Insert{Sets: []string{"users", "articles", "comments"}, Transaction: transaction, Per: "users", RowsPerStatement: 1}))
+			p := blog(2, insertPhase(plan.Insert{Sets: []string{"users", "articles", "comments"}, Transaction: transaction, Per: "users", RowsPerStatement: 1}))
 			p.Schema = "PHASES"
 			comments := p.DataSets[1]
 			comments.Name, comments.Table, comments.Parent, comments.Count, comments.Total = "comments", "comments", "articles", 5, 0
 			p.DataSets[1].Count, p.DataSets[1].Total = 0, 0
 			p.DataSets = append(p.DataSets, comments)
 			got := serve(t, f, trialOf(t, p, nil))
-			if last := got[len(got)-1]; last.Type != worker.TypeDone {
+			if last := got[len(got)-1]; last.Type != protocol.TypeDone {
 				t.Fatalf("ended with %+v", last.Reason)
 			}
 			want := map[string]string{
@@ -196,67 +195,5 @@ func TestInsertEmptySets(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-// The loader of workload files keeps to the worker's bounds: what it lets through
-// the worker can run. A number stands in every place, at and beyond each bound.
-func TestLoaderKeepsToBounds(t *testing.T) {
-	const file = `
-name: bounds
-settings: {pool_size: POOL}
-parameters: {n: N}
-rows:
-  users: {count: COUNT, columns: {id: serial, name: {text: 3}}}
-  cards: {per: users, count: PER, columns: {id: serial, user: users.id}}
-phases:
-  - {name: a, insert: [users, cards], rows per statement: GROUP, transaction: TRANSACTION}
-  - {name: b, query: SELECT id FROM users, columns: int, repeat: REPEAT, clients: CLIENTS, expect: {rows: ROWS}}
-  - {name: c, query: "SELECT :id", columns: int, for each: cards, repeat: REPEAT}
-  - {name: d, mix: [{name: o, sql: select 1, weight: WEIGHT}], LASTS, clients: CONNECTED, gomaxprocs: PROCS, retry: {attempts: ATTEMPTS, backoff: 1h}}
-  - {name: e, http: SELECT 1, columns: {a: int}, LASTS, clients: CONNECTED}
-`
-	numbers := []string{"1", "100", "10000", "10001", "83333", "125000", "125001", "250000", "250001", "1000000", "1000001",
-		"16777216", "16777217", "1000000000", "1099511627776", "1099511627777", "1000000000000000", "9000000000000000000"}
-	usual := []string{"POOL", "10", "N", "1", "COUNT", "5", "PER", "2", "GROUP", "1", "TRANSACTION", "one", "REPEAT", "1", "CLIENTS", "2",
-		"ROWS", "5", "WEIGHT", "1", "LASTS", "count: 5", "CONNECTED", "2", "PROCS", "1", "ATTEMPTS", "2"}
-	let, refused := 0, 0
-	try := func(place, number string) {
-		replace := slices.Clone(usual)
-		replace[slices.Index(usual, place)+1] = number
-		w, err := workload.Parse("bounds.yaml", []byte(strings.NewReplacer(replace...).Replace(file)), nil)
-		if err != nil {
-			refused++
-			return
-		}
-		let++
-		plan, err := w.Plan(workload.Quick, nil)
-		if err != nil {
-			t.Errorf("%s %s: %v", place, number, err)
-			return
-		}
-		req := worker.Request{Type: worker.TypeServe, Settings: w.Settings, Plan: plan}
-		if err := worker.CheckRequest(&req); err != nil {
-			t.Errorf("%s %s: the loader lets it through, and the worker says: %v", place, number, err)
-		}
-	}
-	for i := 0; i < len(usual); i += 2 {
-		for _, n := range numbers {
-			switch place := usual[i]; place {
-			case "TRANSACTION":
-				try(place, "every "+n+" rows")
-				try(place, "per users")
-			case "LASTS":
-				try(place, "count: "+n)
-				try(place, "duration: "+n+"ms")
-				try(place, "count: 5, rate: "+n)
-				try(place, "duration: $n s, rate: 0.001")
-			default:
-				try(place, n)
-			}
-		}
-	}
-	if let < 100 || refused < 80 {
-		t.Errorf("%d let through, %d refused: too few to show anything", let, refused)
 	}
 }

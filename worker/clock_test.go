@@ -6,20 +6,20 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // The time of a closed loop is that of its operations: what making parameters
 // takes, chunk by chunk, is not in it.
 func TestMixTimeIsOfItsOperations(t *testing.T) {
-	call := workload.Call{SQL: `INSERT INTO "a" VALUES (?,?,?,?)`, Rows: -1}
+	call := plan.Call{SQL: `INSERT INTO "a" VALUES (?,?,?,?)`, Rows: -1}
 	for _, name := range []string{"a", "b", "c", "d"} {
-		call.Parameters = append(call.Parameters, workload.Parameter{Name: name, Type: driver.Int,
-			Generator: &workload.Generator{Kind: workload.GenZipf, Low: 1, High: 1 << 30, Skew: 1.1}})
+		call.Parameters = append(call.Parameters, plan.Parameter{Name: name, Type: driver.Int,
+			Generator: &plan.Generator{Kind: plan.GenZipf, Low: 1, High: 1 << 30, Skew: 1.1}})
 	}
 	f := newFake()
-	p := blog(1, workload.Phase{Name: "mix", Mix: &workload.Mix{Clients: 1, Count: 40_000,
-		Operations: []workload.Operation{{Name: "write", Weight: 1, Calls: []workload.MixCall{{Call: call}}}}}})
+	p := blog(1, plan.Phase{Name: "mix", Mix: &plan.Mix{Clients: 1, Count: 40_000,
+		Operations: []plan.Operation{{Name: "write", Weight: 1, Calls: []plan.MixCall{{Call: call}}}}}})
 	s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
 	h, err := latency.Decode(s.Latency[0].Histogram)
 	if err != nil {

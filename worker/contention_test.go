@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // lockedAtFirst fails the first attempts at each INSERT into b, after the pass
@@ -48,7 +48,7 @@ func TestMixRetries(t *testing.T) {
 	} {
 		f := newFake()
 		lockedAtFirst(f, 2)
-		p := blog(1, mixOf(workload.Mix{Clients: 1, Count: 100, Retry: &workload.Retry{Attempts: test.attempts, BackoffUS: 1}}))
+		p := blog(1, mixOf(plan.Mix{Clients: 1, Count: 100, Retry: &plan.Retry{Attempts: test.attempts, BackoffUS: 1}}))
 		s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
 		failed := int64(0)
 		for _, e := range s.Errors {
@@ -65,7 +65,7 @@ func TestMixRetries(t *testing.T) {
 func TestMixWithoutRetry(t *testing.T) {
 	f := newFake()
 	lockedAtFirst(f, 1)
-	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 1, Count: 100})), nil)))
+	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 1, Count: 100})), nil)))
 	if s.Retries != 0 || len(s.Errors) != 1 || s.Errors[0].Count == 0 {
 		t.Errorf("%d retries, errors %+v", s.Retries, s.Errors)
 	}
@@ -82,9 +82,9 @@ func TestMixRetriesLocksOnly(t *testing.T) {
 		}
 		return &driver.Error{Code: 13, Err: errors.New("database or disk is full")}
 	}
-	p := blog(1, mixOf(workload.Mix{Clients: 1, Count: 100, Retry: &workload.Retry{Attempts: 5}}))
+	p := blog(1, mixOf(plan.Mix{Clients: 1, Count: 100, Retry: &plan.Retry{Attempts: 5}}))
 	got := serve(t, f, trialOf(t, p, nil))
-	if last := got[len(got)-1]; last.Type != worker.TypeFailed || last.Reason.Code != "disk-full" || tries.Load() != 31 {
+	if last := got[len(got)-1]; last.Type != protocol.TypeFailed || last.Reason.Code != "disk-full" || tries.Load() != 31 {
 		t.Errorf("after %d tries: %+v", tries.Load(), last)
 	}
 }
@@ -101,7 +101,7 @@ func TestMixMutex(t *testing.T) {
 			now.Add(-1)
 			return []driver.Row{{{Int: 1}}}, nil
 		}
-		phase := mixOf(workload.Mix{Clients: 8, Count: 200, Mutex: around})
+		phase := mixOf(plan.Mix{Clients: 8, Count: 200, Mutex: around})
 		if within {
 			phase.Mix.Operations[0].Calls[0].Mutex = true
 		}
@@ -127,7 +127,7 @@ func TestMixGOMAXPROCS(t *testing.T) {
 		seen.Store(runtime.GOMAXPROCS(0), true)
 		return []driver.Row{{{Int: 1}}}, nil
 	}
-	mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 2, Count: 50, GOMAXPROCS: before + 3})), driver.Settings{"pool_size": "2"})))
+	mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 2, Count: 50, GOMAXPROCS: before + 3})), driver.Settings{"pool_size": "2"})))
 	if _, ok := seen.Load(before + 3); !ok {
 		t.Error("the phase did not have as many threads as it asks for")
 	}
@@ -139,12 +139,12 @@ func TestMixGOMAXPROCS(t *testing.T) {
 // Values that are made while the clock runs show in what is measured then.
 func TestInsertTimedValues(t *testing.T) {
 	bytes := func(timed bool) int64 {
-		p := blog(1, insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1, TimedValues: timed}))
+		p := blog(1, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1, TimedValues: timed}))
 		p.DataSets[0].Count, p.DataSets[0].Total, p.DataSets[1].Total = 20_000, 20_000, 20_000*p.DataSets[1].Count
 		f := newFake()
 		f.quiet = true
 		got := serve(t, f, trialOf(t, p, nil))
-		if last := got[len(got)-1]; last.Type != worker.TypeDone {
+		if last := got[len(got)-1]; last.Type != protocol.TypeDone {
 			t.Fatalf("ended with %+v", last.Reason)
 		}
 		return got[len(got)-2].Sample.AllocBytes
@@ -159,7 +159,7 @@ func TestInsertTimedValues(t *testing.T) {
 // written for it.
 func TestMixWithoutRowsIsNotVerified(t *testing.T) {
 	f := newFake()
-	phase := mixOf(workload.Mix{Clients: 1, Count: 50})
+	phase := mixOf(plan.Mix{Clients: 1, Count: 50})
 	phase.Mix.Operations = phase.Mix.Operations[1:]
 	p := blog(1, phase)
 	p.Schema = "PHASES"

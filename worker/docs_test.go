@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 const protocolDoc = "../docs/worker-protocol.md"
@@ -76,7 +76,7 @@ func TestDocumentedChecksum(t *testing.T) {
 	types := []driver.ColumnType{{Type: driver.Int}, {Type: driver.Text, Nullable: true}, {Type: driver.Time}, {Type: driver.Real}, {Type: driver.Blob}, {Type: driver.Bool}}
 	negativeZero := 0.0
 	negativeZero = -negativeZero
-	var h workload.Hash
+	var h plan.Hash
 	rows := []driver.Row{
 		{{Int: 1}, {Text: "é"}, {Time: time.Date(2023, 10, 1, 10, 0, 0, 0, time.UTC)}, {Real: 0.5}, {Blob: []byte{0, 255}}, {Bool: true}},
 		{{Int: -2}, {Null: true}, {Time: time.Unix(0, 0)}, {Real: negativeZero}, {Blob: []byte{}}, {Bool: false}},
@@ -86,10 +86,10 @@ func TestDocumentedChecksum(t *testing.T) {
 	if got := hex.EncodeToString(sum[:]); got != h.Sum() {
 		t.Errorf("the bytes have the checksum %s, the rows %s", got, h.Sum())
 	}
-	var unordered workload.RowSum
+	var unordered plan.RowSum
 	unordered.Row(rows[0], types)
 	unordered.Row(rows[1], types)
-	var none workload.Hash
+	var none plan.Hash
 	for _, want := range []string{"and the checksum\n`" + h.Sum(), "SHA-256 of nothing,\n`" + none.Sum(), "example the checksum\n`" + unordered.Sum()} {
 		if !strings.Contains(doc, want) {
 			t.Errorf("the document lacks %s", want)

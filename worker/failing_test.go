@@ -12,18 +12,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // locked is what SQLite says of a lock.
 var locked = &driver.Error{Code: driver.CodeBusy, Err: errors.New("database is locked")}
 
 // distribution is what a latency's histogram says.
-func distribution(t *testing.T, l worker.Latency) result.Latency {
+func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 	t.Helper()
 	h, err := latency.Decode(l.Histogram)
 	if err != nil {
@@ -33,7 +32,7 @@ func distribution(t *testing.T, l worker.Latency) result.Latency {
 }
 
 // phased is a plan of one mix, in whose story "script PHASES" comes first.
-func phased(m workload.Mix) *workload.Plan {
+func phased(m plan.Mix) *plan.Plan {
 	p := blog(1, mixOf(m))
 	p.Schema = "PHASES"
 	return p
@@ -67,7 +66,7 @@ func TestMixFailuresCount(t *testing.T) {
 			time.Sleep(3 * time.Millisecond)
 			return locked
 		}
-		s := mixSample(t, serve(t, f, trialOf(t, phased(workload.Mix{Clients: 1, Count: 100}), nil)))
+		s := mixSample(t, serve(t, f, trialOf(t, phased(plan.Mix{Clients: 1, Count: 100}), nil)))
 		reads, writes := s.Latency[0], s.Latency[1]
 		if reads.Count+writes.Count != 100 || writes.Count == 0 || s.Operations != 100 || s.Failed != writes.Count || writes.Failed != writes.Count || reads.Failed != 0 {
 			t.Fatalf("%d operations, %d failed: %+v", s.Operations, s.Failed, s.Latency)
@@ -78,7 +77,7 @@ func TestMixFailuresCount(t *testing.T) {
 		if ms := time.Duration(distribution(t, writes).P50NS).Round(10 * time.Microsecond); ms != 3*time.Millisecond {
 			t.Errorf("a failed write took %v, want 3ms", ms)
 		}
-		if d := cmp.Diff([]result.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: writes.Count, WaitNS: writes.Count * 3e6}}, s.Errors); d != "" {
+		if d := cmp.Diff([]protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: writes.Count, WaitNS: writes.Count * 3e6}}, s.Errors); d != "" {
 			t.Error(d)
 		}
 	})
@@ -96,9 +95,9 @@ func TestMixFailureHasAllAttempts(t *testing.T) {
 			}
 			return nil
 		}
-		p := phased(workload.Mix{Clients: 1, Count: 50, Retry: &workload.Retry{Attempts: 3, BackoffUS: 2000}})
+		p := phased(plan.Mix{Clients: 1, Count: 50, Retry: &plan.Retry{Attempts: 3, BackoffUS: 2000}})
 		p.Phases[0].Mix.Operations = p.Phases[0].Mix.Operations[1:]
-		ok := workload.Operation{Name: "ok", Weight: 1, Calls: []workload.MixCall{p.Phases[0].Mix.Operations[0].Calls[0]}}
+		ok := plan.Operation{Name: "ok", Weight: 1, Calls: []plan.MixCall{p.Phases[0].Mix.Operations[0].Calls[0]}}
 		p.Phases[0].Mix.Operations = append(p.Phases[0].Mix.Operations, ok)
 		s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
 		// 1 ms + 2 ms + 1 ms + 4 ms + 1 ms
@@ -119,7 +118,7 @@ func TestMixFailuresAtARate(t *testing.T) {
 		}
 		return nil
 	}
-	p := phased(workload.Mix{Clients: 40, Count: 200, Rate: 1000})
+	p := phased(plan.Mix{Clients: 40, Count: 200, Rate: 1000})
 	p.Phases[0].Mix.Operations = p.Phases[0].Mix.Operations[1:] // returns nothing, so is not verified
 	s := mixSample(t, serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "40"})))
 	d := distribution(t, s.Latency[0])
@@ -162,7 +161,7 @@ func TestMixResults(t *testing.T) {
 			}
 			return nil
 		}
-		p := phased(workload.Mix{Clients: 1, Count: 100})
+		p := phased(plan.Mix{Clients: 1, Count: 100})
 		p.Phases[0].Mix.Operations[1].Results = c.declared
 		s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
 		writes := s.Latency[1].Count
@@ -196,13 +195,13 @@ func TestMixUndeclared(t *testing.T) {
 				}
 				return nil
 			}
-			p := phased(workload.Mix{Clients: 1, Count: 100})
+			p := phased(plan.Mix{Clients: 1, Count: 100})
 			p.Phases[0].Mix.Operations[1].Results = []int{275}
 			got := serve(t, f, trialOf(t, p, nil))
 			if later {
 				want = strings.Replace(want, "verifying ", "", 1)
 			}
-			if last := got[len(got)-1]; last.Type != worker.TypeFailed || last.Reason.Message != want {
+			if last := got[len(got)-1]; last.Type != protocol.TypeFailed || last.Reason.Message != want {
 				t.Errorf("code %d, later %v: %+v, want %s", code, later, last.Reason, want)
 			}
 		}
@@ -216,9 +215,9 @@ func TestMixIfEmpty(t *testing.T) {
 		transaction bool
 		log         []string // of the execution number 1, which finds nothing, and of number 2
 	}{
-		{workload.EmptyRollback, true, []string{"begin", "rollback", "begin", "a 2", "commit"}},
-		{workload.EmptyCommit, true, []string{"begin", "commit", "begin", "a 2", "commit"}},
-		{workload.EmptyStop, false, []string{"a 2"}},
+		{plan.EmptyRollback, true, []string{"begin", "rollback", "begin", "a 2", "commit"}},
+		{plan.EmptyCommit, true, []string{"begin", "commit", "begin", "a 2", "commit"}},
+		{plan.EmptyStop, false, []string{"a 2"}},
 	} {
 		f := newFake()
 		f.answer = func(_ string, params []any) ([]driver.Row, error) { // only even seats are free
@@ -227,12 +226,12 @@ func TestMixIfEmpty(t *testing.T) {
 			}
 			return []driver.Row{{{Int: params[0].(int64)}}}, nil
 		}
-		id := []workload.Parameter{{Name: "id", Type: driver.Int, Generator: &workload.Generator{Kind: workload.GenSerial, Low: 1, Step: 1}}}
-		op := workload.Operation{Name: "book", Weight: 1, Transaction: c.transaction, Calls: []workload.MixCall{
-			{Call: workload.Call{SQL: "SELECT id FROM seats WHERE id = ?", Parameters: id, Columns: []driver.ColumnType{{Type: driver.Int}}, Rows: 1}, IfEmpty: c.how},
-			{Call: workload.Call{SQL: `INSERT INTO "a" VALUES (?)`, Parameters: id, Rows: -1}},
+		id := []plan.Parameter{{Name: "id", Type: driver.Int, Generator: &plan.Generator{Kind: plan.GenSerial, Low: 1, Step: 1}}}
+		op := plan.Operation{Name: "book", Weight: 1, Transaction: c.transaction, Calls: []plan.MixCall{
+			{Call: plan.Call{SQL: "SELECT id FROM seats WHERE id = ?", Parameters: id, Columns: []driver.ColumnType{{Type: driver.Int}}, Rows: 1}, IfEmpty: c.how},
+			{Call: plan.Call{SQL: `INSERT INTO "a" VALUES (?)`, Parameters: id, Rows: -1}},
 		}}
-		p := blog(1, workload.Phase{Name: "mix", Mix: &workload.Mix{Clients: 1, Count: 100, Operations: []workload.Operation{op}}})
+		p := blog(1, plan.Phase{Name: "mix", Mix: &plan.Mix{Clients: 1, Count: 100, Operations: []plan.Operation{op}}})
 		p.Schema = "PHASES"
 		s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
 		l := s.Latency[0]
@@ -243,7 +242,7 @@ func TestMixIfEmpty(t *testing.T) {
 			t.Errorf("%s: %s", c.how, d)
 		}
 		// The checksum knows which ended early.
-		var h workload.Hash
+		var h plan.Hash
 		for n := range int64(100) {
 			if n%2 == 0 {
 				h.Stopped()
@@ -270,7 +269,7 @@ func TestMixMutexAroundOperation(t *testing.T) {
 			mu.Unlock()
 			time.Sleep(50 * time.Microsecond) // long enough for others to come
 		}
-		p := phased(workload.Mix{Clients: 8, Count: 200})
+		p := phased(plan.Mix{Clients: 8, Count: 200})
 		p.Phases[0].Mix.Operations = p.Phases[0].Mix.Operations[1:] // returns nothing, so is not verified
 		p.Phases[0].Mix.Operations[0].Mutex = held
 		mixSample(t, serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "8"})))
@@ -294,7 +293,7 @@ func TestMixMutexIsReleasedBetweenAttempts(t *testing.T) {
 			}
 			return nil
 		}
-		p := phased(workload.Mix{Clients: 2, Count: 2, Retry: &workload.Retry{Attempts: 2, BackoffUS: 1000}})
+		p := phased(plan.Mix{Clients: 2, Count: 2, Retry: &plan.Retry{Attempts: 2, BackoffUS: 1000}})
 		p.Phases[0].Mix.Operations = p.Phases[0].Mix.Operations[1:]
 		p.Phases[0].Mix.Operations[0].Mutex = true
 		s := mixSample(t, serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "2"})))

@@ -15,7 +15,8 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // fake is a driver that writes down what it is asked to do, answers PRAGMAs
@@ -201,7 +202,7 @@ func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(d
 }
 
 // serve hands the worker a request and returns its answers.
-func serve(t *testing.T, d driver.Driver, req worker.Request) []worker.Response {
+func serve(t *testing.T, d driver.Driver, req protocol.Request) []protocol.Response {
 	t.Helper()
 	line, err := json.Marshal(req)
 	if err != nil {
@@ -211,7 +212,7 @@ func serve(t *testing.T, d driver.Driver, req worker.Request) []worker.Response 
 }
 
 // serveLine does the same with a request as it stands.
-func serveLine(t *testing.T, d driver.Driver, line string) []worker.Response {
+func serveLine(t *testing.T, d driver.Driver, line string) []protocol.Response {
 	t.Helper()
 	// The lab keeps its end open until the worker has exited.
 	r, w := io.Pipe()
@@ -224,12 +225,12 @@ func serveLine(t *testing.T, d driver.Driver, line string) []worker.Response {
 	return answers(t, &out)
 }
 
-func answers(t *testing.T, out io.Reader) []worker.Response {
+func answers(t *testing.T, out io.Reader) []protocol.Response {
 	t.Helper()
-	var list []worker.Response
+	var list []protocol.Response
 	dec := json.NewDecoder(out)
 	for dec.More() {
-		var a worker.Response
+		var a protocol.Response
 		if err := dec.Decode(&a); err != nil {
 			t.Fatal(err)
 		}
@@ -239,23 +240,23 @@ func answers(t *testing.T, out io.Reader) []worker.Response {
 }
 
 // blog is users with two articles each.
-func blog(users int64, phases ...workload.Phase) *workload.Plan {
-	id := workload.Column{Name: "id", Type: driver.Int, Generator: workload.Generator{Kind: workload.GenSerial, Low: 1, Step: 1}}
-	return &workload.Plan{
-		DataSets: []workload.DataSet{
-			{Name: "users", Table: "users", Count: users, Total: users, Columns: []workload.Column{id}},
-			{Name: "articles", Table: "articles", Parent: "users", Count: 2, Total: 2 * users, Columns: []workload.Column{
+func blog(users int64, phases ...plan.Phase) *plan.Plan {
+	id := plan.Column{Name: "id", Type: driver.Int, Generator: plan.Generator{Kind: plan.GenSerial, Low: 1, Step: 1}}
+	return &plan.Plan{
+		DataSets: []plan.DataSet{
+			{Name: "users", Table: "users", Count: users, Total: users, Columns: []plan.Column{id}},
+			{Name: "articles", Table: "articles", Parent: "users", Count: 2, Total: 2 * users, Columns: []plan.Column{
 				id,
-				{Name: "user", Type: driver.Int, Generator: workload.Generator{Kind: workload.GenRef, Of: []string{"users.id"}}},
+				{Name: "user", Type: driver.Int, Generator: plan.Generator{Kind: plan.GenRef, Of: []string{"users.id"}}},
 			}},
 		},
 		Phases: phases,
 	}
 }
 
-func trialOf(t *testing.T, p *workload.Plan, s driver.Settings) worker.Request {
-	return worker.Request{
-		Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: 1,
+func trialOf(t *testing.T, p *plan.Plan, s driver.Settings) protocol.Request {
+	return protocol.Request{
+		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1,
 		Path: filepath.Join(t.TempDir(), "test.db"), Settings: s, Plan: p,
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // idle is a driver that does nothing and whose every query returns one row. It
@@ -110,22 +110,9 @@ func FuzzServe(f *testing.F) {
 	f.Add([]byte("hello"), uint16(0), int64(0))
 	f.Add([]byte(`{"type":"describe","protocol":1}`), uint16(0), int64(0))
 	f.Add([]byte(`{"type":"trial","protocol":1,"path":"x","plan":null}`), uint16(0), int64(0))
-	for _, name := range workload.Builtins() {
-		w, err := workload.Load(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		parameters := map[string]int64{}
-		for _, p := range w.Parameters {
-			parameters[p.Name] = 2
-		}
-		p, err := w.Plan(workload.Quick, parameters)
-		if err != nil {
-			f.Fatal(err)
-		}
-		line, err := json.Marshal(worker.Request{
-			Type: worker.TypeTrial, Protocol: worker.Protocol, Path: "x", Settings: w.Settings.With(driver.Settings{"pool_size": "4"}), Plan: p,
-		})
+	for _, req := range examples(f) {
+		req.Settings = req.Settings.With(driver.Settings{"pool_size": "4"})
+		line, err := json.Marshal(req)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -141,7 +128,7 @@ func FuzzServe(f *testing.F) {
 		if at > 0 && dec.Decode(&doc) == nil {
 			line, _ = json.Marshal(change(doc, at, number)) // it came from JSON
 		}
-		var req worker.Request
+		var req protocol.Request
 		if json.Unmarshal(line, &req) == nil && req.Plan != nil && !quick(&req) {
 			return
 		}
@@ -167,8 +154,8 @@ func FuzzServe(f *testing.F) {
 		got := answers(t, &out)
 		last := got[len(got)-1]
 		switch last.Type {
-		case worker.TypeDone, worker.TypeInfo:
-		case worker.TypeFailed:
+		case protocol.TypeDone, protocol.TypeInfo:
+		case protocol.TypeFailed:
 			if last.Reason == nil || last.Reason.Code == "" || strings.ContainsRune(last.Reason.Code, ' ') {
 				t.Errorf("failed with %+v", last.Reason)
 			}
@@ -183,7 +170,7 @@ func FuzzServe(f *testing.F) {
 
 // quick reports whether a trial is a matter of milliseconds: one may be right
 // and large.
-func quick(req *worker.Request) bool {
+func quick(req *protocol.Request) bool {
 	const rows, size = 1_000, 1 << 20
 	if req.Settings.PoolSize() > 100 {
 		return false

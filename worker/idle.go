@@ -7,12 +7,12 @@ import (
 	"strconv"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // proveIdle gives the pool's connections back, all of which are held, and, where
 // pool_idle is set, sees how many of them the pool keeps.
-func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []driver.Conn, proof *result.Proof) error {
+func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []driver.Conn, proof *protocol.Proof) error {
 	if _, set := s["pool_idle"]; !set {
 		return giveBack(conns)
 	}

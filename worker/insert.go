@@ -5,15 +5,15 @@ import (
 	"fmt"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // inserter is a bulk phase under way on one connection. Rows are made chunk by
 // chunk while the stopwatch stands still.
 type inserter struct {
 	t     *trial
-	in    *workload.Insert
+	in    *plan.Insert
 	conn  driver.Conn
 	sets  map[string]*insertSet
 	watch *Stopwatch
@@ -22,14 +22,14 @@ type inserter struct {
 
 // insertSet is one data set's statements and the chunk of its rows.
 type insertSet struct {
-	*workload.DataSet
+	*plan.DataSet
 	children []*insertSet // of the phase, nested in this one
 	stmts    map[int]driver.Stmt
 	batch    driver.Batch
 	base     int64 // number of the chunk's first row
 }
 
-func (t *trial) insert(ctx context.Context, in *workload.Insert, s *result.Sample, w *Stopwatch) (err error) {
+func (t *trial) insert(ctx context.Context, in *plan.Insert, s *protocol.Sample, w *Stopwatch) (err error) {
 	conn, err := t.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -290,7 +290,7 @@ func (i *inserter) stmt(ctx context.Context, set *insertSet, groups int) (driver
 }
 
 // insertStatement is the INSERT of so many rows into a data set's table.
-func insertStatement(ds *workload.DataSet, groups int, adHoc bool) driver.Statement {
+func insertStatement(ds *plan.DataSet, groups int, adHoc bool) driver.Statement {
 	sql, types := ds.InsertSQL(groups)
 	return driver.Statement{SQL: sql, Params: types, AdHoc: adHoc}
 }

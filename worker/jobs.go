@@ -14,24 +14,25 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // serveJob does a job and answers for it. Only an answer that cannot be written
 // is an error.
-func serveJob(ctx context.Context, d driver.Driver, req *Request, out *answers) error {
+func serveJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) error {
 	res, err := runJob(ctx, d, req, out)
 	switch {
 	case err != nil && job.Interrupted(ctx, err): // before it began, or behind its end
-		return out.send(Response{Type: TypeResult, Result: &job.Result{Interrupted: true}})
+		return out.send(protocol.Response{Type: protocol.TypeResult, Result: &protocol.JobResult{Interrupted: true}})
 	case err != nil:
-		return out.send(Response{Type: TypeFailed, Reason: reasonOf(err, ""), Result: res})
+		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: reasonOf(err, ""), Result: res})
 	}
-	return out.send(Response{Type: TypeResult, Result: res})
+	return out.send(protocol.Response{Type: protocol.TypeResult, Result: res})
 }
 
-func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (res *job.Result, err error) {
+func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) (res *protocol.JobResult, err error) {
 	if err := req.Job.Check(); err != nil {
-		return nil, &job.Error{Code: job.CodeUsage, Err: err}
+		return nil, &job.Error{Code: protocol.CodeUsage, Err: err}
 	}
 	if err := withinLimits(d.Info(), req.Settings); err != nil {
 		return nil, err
@@ -75,13 +76,13 @@ func runJob(ctx context.Context, d driver.Driver, req *Request, out *answers) (r
 	if err := checkSettings(ctx, d, db); err != nil {
 		return nil, err
 	}
-	if err := out.send(Response{Type: TypeReady, Protocol: Protocol, Proof: db.Proof}); err != nil {
+	if err := out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: db.Proof}); err != nil {
 		return nil, err
 	}
 	var unsent error
 	began = true
-	res, err = req.Job.Run(ctx, db, func(p job.Progress) {
-		if err := out.send(Response{Type: TypeProgress, Progress: &p}); err != nil {
+	res, err = job.Run(ctx, req.Job, db, func(p protocol.Progress) {
+		if err := out.send(protocol.Response{Type: protocol.TypeProgress, Progress: &p}); err != nil {
 			unsent = err
 		}
 	})
@@ -113,7 +114,7 @@ const closeGrace = 3 * time.Second
 // refused reports whether a job has found that it cannot be done as it was asked.
 func refused(err error) bool {
 	var e *job.Error
-	return errors.As(err, &e) && e.Code == job.CodeUsage
+	return errors.As(err, &e) && e.Code == protocol.CodeUsage
 }
 
 // openPatiently opens a database, and waits as long as busy_timeout says for what
@@ -143,7 +144,7 @@ var lasting = []string{"journal_mode", "auto_vacuum", "page_size"}
 
 // mayWrite refuses a job that would write to what is not sqlite3perf's, before
 // the database is opened with settings that stay in it.
-func mayWrite(ctx context.Context, d driver.Driver, req *Request) (err error) {
+func mayWrite(ctx context.Context, d driver.Driver, req *protocol.Request) (err error) {
 	if !slices.ContainsFunc(lasting, func(name string) bool { return req.Settings[name] != "" }) {
 		return nil // the job itself will see
 	}
@@ -159,7 +160,7 @@ func mayWrite(ctx context.Context, d driver.Driver, req *Request) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return req.Job.MayWrite(ctx, db)
+	return job.MayWrite(ctx, req.Job, db)
 }
 
 // blank reports whether a file has at most a header: SQLite makes an empty file

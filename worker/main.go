@@ -1,3 +1,7 @@
+// Package worker runs one trial of one driver: it proves the settings, runs the
+// phases, times only the driver, and verifies the answers. An executable with
+// exactly one driver in it calls [Main]; the lab speaks to it by the worker
+// protocol. The package repeats nothing and judges nothing.
 package worker
 
 import (
@@ -16,7 +20,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Main is a worker's whole main function: it serves one request of the worker
@@ -52,21 +56,21 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 		return fmt.Errorf("worker: no request: %w", err)
 	}
 	out := &answers{enc: json.NewEncoder(w)}
-	var req Request
+	var req protocol.Request
 	if err := json.Unmarshal(line, &req); err != nil {
-		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: fmt.Sprintf("request is not understood: %v", err)}})
+		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: fmt.Sprintf("request is not understood: %v", err)}})
 	}
-	if req.Protocol != Protocol {
-		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: fmt.Sprintf("request speaks protocol %d, this worker %d", req.Protocol, Protocol)}})
+	if req.Protocol != protocol.Version {
+		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: fmt.Sprintf("request speaks protocol %d, this worker %d", req.Protocol, protocol.Version)}})
 	}
 	switch req.Type {
-	case TypeDescribe:
+	case protocol.TypeDescribe:
 		info := d.Info()
 		proof := linked(info.Module)
-		return out.send(Response{Type: TypeInfo, Protocol: Protocol, Info: &info, Proof: &proof})
-	case TypeTrial:
+		return out.send(protocol.Response{Type: protocol.TypeInfo, Protocol: protocol.Version, Info: &info, Proof: &proof})
+	case protocol.TypeTrial:
 		if req.Plan == nil || req.Path == "" {
-			return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: "a trial needs a path and a plan"}})
+			return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: "a trial needs a path and a plan"}})
 		}
 		t := &trial{req: &req, plan: req.Plan, drv: d}
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -76,9 +80,9 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 			t.giveUp(err, cancel, abandon)
 		}()
 		return t.serve(ctx, out)
-	case TypeJob:
+	case protocol.TypeJob:
 		if req.Job == nil || req.Path == "" {
-			return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: "a job needs a path and says what to do"}})
+			return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: "a job needs a path and says what to do"}})
 		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
@@ -88,10 +92,10 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 			stop()
 		}()
 		return serveJob(ctx, d, &req, out)
-	case TypeServe:
+	case protocol.TypeServe:
 		return serveRequest(ctx, d, &req, in, out, abandon)
 	default:
-		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: fmt.Sprintf("unknown request %q: known are %s, %s, %s and %s", req.Type, TypeDescribe, TypeTrial, TypeServe, TypeJob)}})
+		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: fmt.Sprintf("unknown request %q: known are %s, %s, %s and %s", req.Type, protocol.TypeDescribe, protocol.TypeTrial, protocol.TypeServe, protocol.TypeJob)}})
 	}
 }
 
@@ -101,7 +105,7 @@ type answers struct {
 	enc *json.Encoder
 }
 
-func (a *answers) send(r Response) error {
+func (a *answers) send(r protocol.Response) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.enc.Encode(r); err != nil {
@@ -111,8 +115,8 @@ func (a *answers) send(r Response) error {
 }
 
 // linked tells the version of module that this executable was built with.
-func linked(module string) result.Proof {
-	p := result.Proof{Module: module}
+func linked(module string) protocol.Proof {
+	p := protocol.Proof{Module: module}
 	if bi, ok := debug.ReadBuildInfo(); ok {
 		p.Runtime = bi.GoVersion
 		for _, m := range bi.Deps {
@@ -145,8 +149,8 @@ func failf(code, format string, args ...any) error {
 }
 
 // reasonOf turns an error into the reason that the lab is told.
-func reasonOf(err error, phase string) *result.Reason {
-	r := &result.Reason{Code: "error", Phase: phase, Message: err.Error()}
+func reasonOf(err error, phase string) *protocol.Reason {
+	r := &protocol.Reason{Code: "error", Phase: phase, Message: err.Error()}
 	var f *failure
 	var e *driver.Error
 	var j *job.Error

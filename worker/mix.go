@@ -12,8 +12,8 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // mixChunk is how many operations a client has the parameters of made at a time.
@@ -23,8 +23,8 @@ const mixChunk = 1 << 13
 // client k mod clients, and the client's i-th execution of an operation has the
 // number id + i*clients, so that neither depends on timing.
 type mixClient struct {
-	gen     *workload.Gen
-	mix     *workload.Mix
+	gen     *plan.Gen
+	mix     *plan.Mix
 	stream  string
 	id      int64 // from 0
 	clients int64
@@ -53,11 +53,11 @@ type mixClient struct {
 }
 
 // errorCounts counts operations by the result code that they ended with.
-type errorCounts map[int]*result.ErrorCount
+type errorCounts map[int]*protocol.ErrorCount
 
 func (m errorCounts) add(code int, count, waitNS int64) {
 	if m[code] == nil {
-		m[code] = &result.ErrorCount{Code: code, Name: driver.CodeName(code)}
+		m[code] = &protocol.ErrorCount{Code: code, Name: driver.CodeName(code)}
 	}
 	m[code].Count += count
 	m[code].WaitNS += waitNS
@@ -69,7 +69,7 @@ func (m errorCounts) merge(other errorCounts) {
 	}
 }
 
-func (m errorCounts) list() (list []result.ErrorCount) {
+func (m errorCounts) list() (list []protocol.ErrorCount) {
 	for _, code := range slices.Sorted(maps.Keys(m)) {
 		list = append(list, *m[code])
 	}
@@ -81,7 +81,7 @@ const maxHistograms = 256
 
 // mixOp is one of the weighted operations with the parameters of a chunk.
 type mixOp struct {
-	*workload.Operation
+	*plan.Operation
 	query   *mixCall // where the operation is this query and nothing around it
 	calls   []mixCall
 	row     int // of the next execution within the chunk
@@ -102,16 +102,16 @@ type mixCall struct {
 	exclusive bool              // under the mutex
 	ends      bool              // the operation, where it returns no row
 	want      int64             // rows; -1: not known
-	*workload.MixCall
+	*plan.MixCall
 }
 
 // mixClient is a client without connection, statements and operations.
-func (t *trial) mixClient(p *workload.Phase, m *workload.Mix) *mixClient {
+func (t *trial) mixClient(p *plan.Phase, m *plan.Mix) *mixClient {
 	_, primaryOnly := t.drv.Info().Limit("codes", "extended")
 	return &mixClient{gen: t.gen, mix: m, stream: p.Name, clients: 1, errors: errorCounts{}, results: errorCounts{}, primaryOnly: primaryOnly}
 }
 
-func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w *Stopwatch) (err error) {
+func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
 	m := p.Mix
 	if s.Checksum, err = t.verifyMix(ctx, p); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (t *trial) mix(ctx context.Context, p *workload.Phase, s *result.Sample, w 
 }
 
 // collect adds up what the clients have seen.
-func collect(clients []*mixClient, latencies []*latency.Shared, s *result.Sample) error {
+func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Sample) error {
 	failed, results := errorCounts{}, errorCounts{}
 	for _, c := range clients {
 		if c.err != nil {
@@ -193,8 +193,8 @@ func collect(clients []*mixClient, latencies []*latency.Shared, s *result.Sample
 			op.failed += c.ops[i].failed
 			op.early += c.ops[i].early
 		}
-		l := latencies[i].Histogram().Summary(op.Name)
-		l.Failed, l.EndedEarly = op.failed, op.early
+		h := latencies[i].Histogram()
+		l := protocol.Latency{Operation: op.Name, Count: h.Count(), Failed: op.failed, EndedEarly: op.early, Histogram: h.Encode()}
 		s.Latency = append(s.Latency, l)
 		s.Operations += l.Count
 		s.Failed += l.Failed
@@ -207,7 +207,7 @@ func collect(clients []*mixClient, latencies []*latency.Shared, s *result.Sample
 
 // prepare prepares the statements, or takes them over from a client that uses
 // the same pool.
-func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*workload.Call) driver.Statement) error {
+func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.Call) driver.Statement) error {
 	for i := range c.mix.Operations {
 		o := &c.mix.Operations[i]
 		c.ops = append(c.ops, mixOp{Operation: o})
@@ -450,7 +450,7 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	case err != nil:
 		_ = tx.Rollback(ctx) // SQLite may have done so already: err says why
 		return false, err
-	case last != nil && last.IfEmpty == workload.EmptyRollback:
+	case last != nil && last.IfEmpty == plan.EmptyRollback:
 		return true, tx.Rollback(ctx)
 	}
 	if err := tx.Commit(ctx); err != nil {

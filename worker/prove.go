@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // prove reads back, on every pooled connection, every setting that can be read.
-func (t *trial) prove(ctx context.Context) (*result.Proof, error) {
+func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	conns, err := takeAll(ctx, t.db, t.req.Settings.PoolSize())
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func giveBack(conns []driver.Conn) error {
 
 // readBack reads from every connection of a pool every setting that a PRAGMA
 // tells, and from the first which SQLite this is.
-func readBack(ctx context.Context, conns []driver.Conn, module string) (*result.Proof, error) {
+func readBack(ctx context.Context, conns []driver.Conn, module string) (*protocol.Proof, error) {
 	proof := linked(module)
 	for _, c := range conns {
 		// SQLite takes DEFAULT_WAL_SYNCHRONOUS when it first looks into a database
@@ -89,7 +89,7 @@ func (t *trial) readAgain(ctx context.Context, out *answers, phase string) error
 	if err != nil {
 		return fmt.Errorf("reading the settings after %s: %w", after, err)
 	}
-	answer := Response{Type: TypeSettings, Phase: phase}
+	answer := protocol.Response{Type: protocol.TypeSettings, Phase: phase}
 	for _, c := range conns {
 		if err = readSchema(ctx, c); err != nil {
 			break
@@ -153,7 +153,7 @@ func readSettings(ctx context.Context, c driver.Conn) (driver.Settings, error) {
 }
 
 // readLibrary asks which SQLite this is and how it was compiled.
-func readLibrary(ctx context.Context, c driver.Conn, proof *result.Proof) error {
+func readLibrary(ctx context.Context, c driver.Conn, proof *protocol.Proof) error {
 	text := driver.ColumnType{Type: driver.Text}
 	st := driver.Statement{SQL: "SELECT sqlite_version(), sqlite_source_id()", Columns: []driver.ColumnType{text, text}}
 	err := query(ctx, c, st, func(r driver.Row) error {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // queryClient is one goroutine of a query phase, on a connection of its own.
@@ -23,7 +23,7 @@ type queryClient struct {
 }
 
 // statement is a call as the driver takes it.
-func statement(c *workload.Call) driver.Statement {
+func statement(c *plan.Call) driver.Statement {
 	st := driver.Statement{SQL: c.SQL, Columns: c.Columns, AdHoc: c.AdHoc}
 	for _, p := range c.Parameters {
 		st.Params = append(st.Params, p.Type)
@@ -33,7 +33,7 @@ func statement(c *workload.Call) driver.Statement {
 
 // verified is a call as it is prepared to be verified: a NULL in a column that
 // is declared without is an answer too, and not every driver looks for one.
-func verified(c *workload.Call) driver.Statement {
+func verified(c *plan.Call) driver.Statement {
 	st := statement(c)
 	st.Columns = slices.Clone(st.Columns)
 	for i := range st.Columns {
@@ -42,7 +42,7 @@ func verified(c *workload.Call) driver.Statement {
 	return st
 }
 
-func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, w *Stopwatch) (err error) {
+func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
 	q := p.Query
 	batch, n, err := t.queryParameters(p)
 	if err != nil {
@@ -91,13 +91,14 @@ func (t *trial) query(ctx context.Context, p *workload.Phase, s *result.Sample, 
 	}
 	s.Operations = int64(n) * q.Repeat * int64(q.Clients)
 	if clients[0].latency != nil {
-		s.Latency = []result.Latency{all.Histogram().Summary("query")}
+		h := all.Histogram()
+		s.Latency = []protocol.Latency{{Operation: "query", Count: h.Count(), Histogram: h.Encode()}}
 	}
 	return nil
 }
 
 // queryParameters makes the parameters of every execution, and counts them.
-func (t *trial) queryParameters(p *workload.Phase) (*driver.Batch, int, error) {
+func (t *trial) queryParameters(p *plan.Phase) (*driver.Batch, int, error) {
 	q, n := p.Query, 1
 	if q.ForEach != "" {
 		ds := t.plan.DataSet(q.ForEach)
@@ -118,7 +119,7 @@ func (t *trial) queryParameters(p *workload.Phase) (*driver.Batch, int, error) {
 
 // run executes the query for every row of parameters, so often as it is
 // repeated, and counts what comes back.
-func (c *queryClient) run(ctx context.Context, q *workload.Query, b *driver.Batch, n int) error {
+func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n int) error {
 	count := func(driver.Row) error { c.rows++; return nil }
 	var last int64
 	if c.latency != nil {
@@ -162,7 +163,7 @@ func inRow(err error, row int64) error {
 // checkTypes has SQLite tell the class of every value that the executions of a call
 // return: one that is not of its column's type is converted by some libraries, and
 // refused by others.
-func checkTypes(ctx context.Context, on driver.Runner, c *workload.Call, b *driver.Batch, n int) (err error) {
+func checkTypes(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int) (err error) {
 	check, err := driver.NewTypeCheck(ctx, on, statement(c))
 	if err != nil {
 		return err
@@ -178,7 +179,7 @@ func checkTypes(ctx context.Context, on driver.Runner, c *workload.Call, b *driv
 
 // typeError has SQLite itself say what is wrong where a library could not convert a
 // value: libraries do not tell all classes apart.
-func typeError(ctx context.Context, on driver.Runner, c *workload.Call, b *driver.Batch, n int, err error) error {
+func typeError(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int, err error) error {
 	var told, found *driver.TypeError
 	if errors.As(err, &told) {
 		if checked := checkTypes(ctx, on, c, b, n); errors.As(checked, &found) {
@@ -190,7 +191,7 @@ func typeError(ctx context.Context, on driver.Runner, c *workload.Call, b *drive
 
 // verifyQuery checks the types, then runs every execution once more, untimed, and
 // hashes every value in order.
-func (t *trial) verifyQuery(ctx context.Context, p *workload.Phase) (sum string, err error) {
+func (t *trial) verifyQuery(ctx context.Context, p *plan.Phase) (sum string, err error) {
 	q := p.Query
 	batch, n, err := t.queryParameters(p)
 	if err != nil {
@@ -206,7 +207,7 @@ func (t *trial) verifyQuery(ctx context.Context, p *workload.Phase) (sum string,
 		return "", fmt.Errorf("preparing the query: %w", err)
 	}
 	defer func() { err = errors.Join(err, stmt.Close()) }()
-	var h workload.Hash
+	var h plan.Hash
 	for r := range n {
 		if err := stmt.Query(ctx, batch, r, func(row driver.Row) error { h.Row(row, q.Columns); return nil }); err != nil {
 			return "", fmt.Errorf("verifying execution %d of the query: %w", r, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -15,17 +16,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // schemaOf compiles a definition of the protocol's schema.
 func schemaOf(t testing.TB, def string) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(worker.Schema))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(protocol.Schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,33 +55,42 @@ func validate(t *testing.T, s *jsonschema.Schema, message any) {
 	}
 }
 
-// Requests of every built-in workload and of one with all that the language has
-// are as the schema says.
+// Requests are as the schema says: of every built-in workload and of one with all
+// that the language has, as the tests of package workload keep them.
 func TestSchemaRequests(t *testing.T) {
 	s := schemaOf(t, "request")
-	for _, typ := range []string{worker.TypeDescribe, worker.TypeBegin, worker.TypeStop} {
-		validate(t, s, worker.Request{Type: typ, Protocol: worker.Protocol})
+	for _, typ := range []string{protocol.TypeDescribe, protocol.TypeBegin, protocol.TypeStop} {
+		validate(t, s, protocol.Request{Type: typ, Protocol: protocol.Version})
 	}
-	for _, name := range append(workload.Builtins(), filepath.Join("workload", "testdata", "good", "everything.yaml")) {
-		w, err := workload.Load(name)
+	for name, req := range examples(t) {
+		t.Run(name, func(t *testing.T) {
+			validate(t, s, req)
+			req.Type, req.Listen = protocol.TypeServe, "127.0.0.1:8080"
+			validate(t, s, req)
+		})
+	}
+}
+
+// examples are trials of the plans that are kept beside package plan.
+func examples(t testing.TB) map[string]protocol.Request {
+	t.Helper()
+	files, err := filepath.Glob("plan/testdata/*.json")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d plans: %v", len(files), err)
+	}
+	list := map[string]protocol.Request{}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		list, err := w.Cases(workload.Full, nil)
-		if err != nil {
-			t.Fatal(err)
+		req := protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Path: "x"}
+		if err := json.Unmarshal(data, &req); err != nil {
+			t.Fatalf("%s: %v", f, err)
 		}
-		for _, c := range list {
-			p, err := w.Plan(workload.Full, c.Parameters)
-			if err != nil {
-				t.Fatal(err)
-			}
-			req := trialOf(t, p, c.Settings)
-			validate(t, s, req)
-			req.Type, req.Listen = worker.TypeServe, "127.0.0.1:8080"
-			validate(t, s, req)
-		}
+		list[strings.TrimSuffix(filepath.Base(f), ".json")] = req
 	}
+	return list
 }
 
 // What the engine answers is as the schema says.
@@ -102,17 +111,17 @@ func TestSchemaResponses(t *testing.T) {
 		}
 		return nil
 	}
-	rate := mixOf(workload.Mix{Clients: 1, Count: 10, Rate: 1e6})
+	rate := mixOf(plan.Mix{Clients: 1, Count: 10, Rate: 1e6})
 	rate.Name = "rate"
-	untimed := insertPhase(workload.Insert{Sets: []string{"articles"}, Transaction: "one", RowsPerStatement: 1})
+	untimed := insertPhase(plan.Insert{Sets: []string{"articles"}, Transaction: "one", RowsPerStatement: 1})
 	untimed.Name, untimed.Untimed = "untimed", true
 	p := blog(3,
-		insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}),
-		untimed, selectUsers(1), mixOf(workload.Mix{Clients: 1, Count: 100}), rate,
-		workload.Phase{Name: "script", Script: "VACUUM"})
+		insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}),
+		untimed, selectUsers(1), mixOf(plan.Mix{Clients: 1, Count: 100}), rate,
+		plan.Phase{Name: "script", Script: "VACUUM"})
 	p.Schema = "PHASES"
 	got := serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "2"}))
-	got = append(got, serve(t, newFake(), worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})...)
+	got = append(got, serve(t, newFake(), protocol.Request{Type: protocol.TypeDescribe, Protocol: protocol.Version})...)
 	got = append(got, serve(t, newFake(), trialOf(t, blog(3, selectUsers(1)), driver.Settings{"pool_size": "2"}))...)
 	seen := map[string]int{}
 	errs := 0
@@ -132,7 +141,7 @@ func TestSchemaResponses(t *testing.T) {
 // A field that the schema does not know is not of version 1.
 func TestSchemaIsClosed(t *testing.T) {
 	var schema map[string]any
-	if err := json.Unmarshal(worker.Schema, &schema); err != nil {
+	if err := json.Unmarshal(protocol.Schema, &schema); err != nil {
 		t.Fatal(err)
 	}
 	for name, def := range schema["$defs"].(map[string]any) {
@@ -154,7 +163,7 @@ func TestSchemaFields(t *testing.T) {
 			Enum []string `json:"enum"`
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(worker.Schema, &schema); err != nil {
+	if err := json.Unmarshal(protocol.Schema, &schema); err != nil {
 		t.Fatal(err)
 	}
 	properties := func(defs ...string) []string {
@@ -174,49 +183,49 @@ func TestSchemaFields(t *testing.T) {
 		of   any
 		defs []string
 	}{
-		{worker.Request{}, []string{"describe", "trial", "serve", "order", "job message"}},
-		{worker.Response{}, []string{"info message", "ready", "settings message", "phase message", "sample message", "inserted", "listening", "begun", "served", "done", "progress message", "result message", "failed"}},
+		{protocol.Request{}, []string{"describe", "trial", "serve", "order", "job message"}},
+		{protocol.Response{}, []string{"info message", "ready", "settings message", "phase message", "sample message", "inserted", "listening", "begun", "served", "done", "progress message", "result message", "failed"}},
 		{driver.Info{}, []string{"info"}},
-		{result.Proof{}, []string{"proof"}},
-		{worker.Sample{}, []string{"sample"}},
-		{result.ErrorCount{}, []string{"error count"}},
-		{worker.Latency{}, []string{"latency"}},
-		{worker.Inserted{}, []string{"inserted table"}},
-		{workload.Stored{}, []string{"stored"}},
-		{result.Latency{}, []string{"job latency"}},
-		{result.Reason{}, []string{"reason"}},
-		{workload.Plan{}, []string{"plan"}},
-		{workload.DataSet{}, []string{"data set"}},
-		{workload.Column{}, []string{"column"}},
-		{workload.Generator{}, []string{"generator"}},
-		{workload.Phase{}, []string{"phase"}},
-		{workload.Insert{}, []string{"insert"}},
-		{workload.Query{}, []string{"query"}},
-		{workload.Returns{}, []string{"returns"}},
-		{workload.Mix{}, []string{"mix"}},
-		{workload.Retry{}, []string{"retry"}},
-		{workload.HTTP{}, []string{"http"}},
-		{workload.Operation{}, []string{"operation"}},
-		{workload.MixCall{}, []string{"call"}},
-		{workload.Parameter{}, []string{"parameter"}},
-		{job.Job{}, []string{"job"}},
-		{job.Generate{}, []string{"job generate"}},
-		{job.Bench{}, []string{"job bench"}},
-		{job.Pragma{}, []string{"job pragma"}},
-		{job.PragmaArgument{}, []string{"pragma argument"}},
-		{job.Concurrent{}, []string{"job concurrent"}},
-		{job.Paginate{}, []string{"job paginate"}},
-		{job.Progress{}, []string{"progress"}},
-		{job.Activity{}, []string{"activity"}},
-		{job.Group{}, []string{"group"}},
-		{job.Result{}, []string{"result"}},
-		{job.Generated{}, []string{"generated"}},
-		{job.Benched{}, []string{"benched"}},
-		{job.Mismatch{}, []string{"row mismatch"}},
-		{job.PragmaRead{}, []string{"pragma read"}},
-		{job.Concurred{}, []string{"concurred"}},
-		{job.Paginated{}, []string{"paginated"}},
-		{job.Page{}, []string{"page"}},
+		{protocol.Proof{}, []string{"proof"}},
+		{protocol.Sample{}, []string{"sample"}},
+		{protocol.ErrorCount{}, []string{"error count"}},
+		{protocol.Latency{}, []string{"latency"}},
+		{protocol.Inserted{}, []string{"inserted table"}},
+		{plan.Stored{}, []string{"stored"}},
+		{latency.Summary{}, []string{"job latency"}},
+		{protocol.Reason{}, []string{"reason"}},
+		{plan.Plan{}, []string{"plan"}},
+		{plan.DataSet{}, []string{"data set"}},
+		{plan.Column{}, []string{"column"}},
+		{plan.Generator{}, []string{"generator"}},
+		{plan.Phase{}, []string{"phase"}},
+		{plan.Insert{}, []string{"insert"}},
+		{plan.Query{}, []string{"query"}},
+		{plan.Returns{}, []string{"returns"}},
+		{plan.Mix{}, []string{"mix"}},
+		{plan.Retry{}, []string{"retry"}},
+		{plan.HTTP{}, []string{"http"}},
+		{plan.Operation{}, []string{"operation"}},
+		{plan.MixCall{}, []string{"call"}},
+		{plan.Parameter{}, []string{"parameter"}},
+		{protocol.Job{}, []string{"job"}},
+		{protocol.Generate{}, []string{"job generate"}},
+		{protocol.Bench{}, []string{"job bench"}},
+		{protocol.Pragma{}, []string{"job pragma"}},
+		{protocol.PragmaArgument{}, []string{"pragma argument"}},
+		{protocol.Concurrent{}, []string{"job concurrent"}},
+		{protocol.Paginate{}, []string{"job paginate"}},
+		{protocol.Progress{}, []string{"progress"}},
+		{protocol.Activity{}, []string{"activity"}},
+		{protocol.Group{}, []string{"group"}},
+		{protocol.JobResult{}, []string{"result"}},
+		{protocol.Generated{}, []string{"generated"}},
+		{protocol.Benched{}, []string{"benched"}},
+		{protocol.Mismatch{}, []string{"row mismatch"}},
+		{protocol.PragmaRead{}, []string{"pragma read"}},
+		{protocol.Concurred{}, []string{"concurred"}},
+		{protocol.Paginated{}, []string{"paginated"}},
+		{protocol.Page{}, []string{"page"}},
 	} {
 		typ := reflect.TypeOf(pair.of)
 		seen[typ] = true
@@ -224,7 +233,7 @@ func TestSchemaFields(t *testing.T) {
 			t.Errorf("%v (-Go +schema):\n%s", typ, diff)
 		}
 	}
-	for _, top := range []any{worker.Request{}, worker.Response{}} {
+	for _, top := range []any{protocol.Request{}, protocol.Response{}} {
 		for _, typ := range structsIn(reflect.TypeOf(top)) {
 			if !seen[typ] {
 				t.Errorf("%v is sent, but this test does not compare it with the schema", typ)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/httpserver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // errGone says that nobody listens any more.
@@ -27,9 +27,9 @@ const shutdownGrace = 5 * time.Second
 
 // serveRequest runs a trial whose http phases are under load from outside. The
 // lab's orders come as lines; when they end the trial does.
-func serveRequest(ctx context.Context, d driver.Driver, req *Request, in *bufio.Reader, out *answers, abandon func()) error {
+func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, in *bufio.Reader, out *answers, abandon func()) error {
 	if req.Plan == nil || req.Path == "" {
-		return out.send(Response{Type: TypeFailed, Reason: &result.Reason{Code: "protocol", Message: "a server needs a path and a plan"}})
+		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: "a server needs a path and a plan"}})
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -43,7 +43,7 @@ func serveRequest(ctx context.Context, d driver.Driver, req *Request, in *bufio.
 				t.giveUp(err, cancel, abandon)
 				return
 			}
-			var req Request
+			var req protocol.Request
 			if err := json.Unmarshal(line, &req); err != nil {
 				req.Type = string(line)
 			}
@@ -86,7 +86,7 @@ func (t *trial) order(ctx context.Context, want string) error {
 const typedRequests = 1000
 
 // checkRequests checks the types of the answers to the first requests.
-func (t *trial) checkRequests(ctx context.Context, p *workload.Phase) error {
+func (t *trial) checkRequests(ctx context.Context, p *plan.Phase) error {
 	h, n := p.HTTP, typedRequests
 	if h.Count > 0 {
 		n = int(min(h.Count, typedRequests))
@@ -106,7 +106,7 @@ func (t *trial) checkRequests(ctx context.Context, p *workload.Phase) error {
 
 // http serves one phase: from the order to begin until the order to stop what
 // the server uses is measured. What the clients meet with, they measure.
-func (t *trial) http(ctx context.Context, p *workload.Phase, s *result.Sample, w *Stopwatch) (err error) {
+func (t *trial) http(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
 	def := p.HTTP
 	var stmt driver.Stmt
 	if def.SQL != "" {
@@ -143,18 +143,18 @@ func (t *trial) http(ctx context.Context, p *workload.Phase, s *result.Sample, w
 			err = failf("http", "%w", serr)
 		}
 	}()
-	if err := t.out.send(Response{Type: TypeListening, Phase: p.Name, Address: l.Addr().String()}); err != nil {
+	if err := t.out.send(protocol.Response{Type: protocol.TypeListening, Phase: p.Name, Address: l.Addr().String()}); err != nil {
 		return err
 	}
-	if err := t.order(ctx, TypeBegin); err != nil {
+	if err := t.order(ctx, protocol.TypeBegin); err != nil {
 		return err
 	}
 	handler.Reset()
 	w.Start()
-	if err := t.out.send(Response{Type: TypeBegun, Phase: p.Name}); err != nil {
+	if err := t.out.send(protocol.Response{Type: protocol.TypeBegun, Phase: p.Name}); err != nil {
 		return err
 	}
-	if err := t.order(ctx, TypeStop); err != nil {
+	if err := t.order(ctx, protocol.TypeStop); err != nil {
 		return err
 	}
 	w.Stop()
@@ -162,7 +162,7 @@ func (t *trial) http(ctx context.Context, p *workload.Phase, s *result.Sample, w
 	s.Operations, s.Rows, locked = handler.Counts()
 	for _, code := range slices.Sorted(maps.Keys(locked)) {
 		n := locked[code]
-		s.Errors = append(s.Errors, result.ErrorCount{Code: code, Name: driver.CodeName(code), Count: n.Count, WaitNS: int64(n.Waited)})
+		s.Errors = append(s.Errors, protocol.ErrorCount{Code: code, Name: driver.CodeName(code), Count: n.Count, WaitNS: int64(n.Waited)})
 		s.Failed += n.Count
 	}
 	if s.Operations == 0 {

@@ -16,15 +16,16 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // httpPhase serves the name of a user.
-func httpPhase() workload.Phase {
-	return workload.Phase{Name: "requests", HTTP: &workload.HTTP{
-		Call: workload.Call{
+func httpPhase() plan.Phase {
+	return plan.Phase{Name: "requests", HTTP: &plan.HTTP{
+		Call: plan.Call{
 			SQL: "SELECT id, name FROM users WHERE id = ?", Rows: 1,
-			Parameters: []workload.Parameter{{Name: "id", Type: driver.Int, Generator: &workload.Generator{Kind: workload.GenPick, Of: []string{"users.id"}}}},
+			Parameters: []plan.Parameter{{Name: "id", Type: driver.Int, Generator: &plan.Generator{Kind: plan.GenPick, Of: []string{"users.id"}}}},
 			Columns:    []driver.ColumnType{{Type: driver.Int}, {Type: driver.Text, Nullable: true}},
 		},
 		Names: []string{"id", "name"}, Clients: 1, Count: 10,
@@ -58,7 +59,7 @@ type dialogue struct {
 	ended chan error
 }
 
-func converse(t *testing.T, d driver.Driver, req worker.Request) *dialogue {
+func converse(t *testing.T, d driver.Driver, req protocol.Request) *dialogue {
 	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
@@ -74,7 +75,7 @@ func converse(t *testing.T, d driver.Driver, req worker.Request) *dialogue {
 	return x
 }
 
-func (x *dialogue) say(req worker.Request) {
+func (x *dialogue) say(req protocol.Request) {
 	x.t.Helper()
 	if err := json.NewEncoder(x.in).Encode(req); err != nil {
 		x.t.Fatal(err)
@@ -83,13 +84,13 @@ func (x *dialogue) say(req worker.Request) {
 
 func (x *dialogue) order(typ string) {
 	x.t.Helper()
-	x.say(worker.Request{Type: typ, Protocol: worker.Protocol})
+	x.say(protocol.Request{Type: typ, Protocol: protocol.Version})
 }
 
 // hear returns the next answer, which must be of that type and in the schema.
-func (x *dialogue) hear(typ string) worker.Response {
+func (x *dialogue) hear(typ string) protocol.Response {
 	x.t.Helper()
-	var a worker.Response
+	var a protocol.Response
 	if !x.out.Scan() {
 		x.t.Fatalf("no answer, want %s", typ)
 	}
@@ -103,9 +104,9 @@ func (x *dialogue) hear(typ string) worker.Response {
 	return a
 }
 
-func serving(t *testing.T, p *workload.Plan) worker.Request {
+func serving(t *testing.T, p *plan.Plan) protocol.Request {
 	req := trialOf(t, p, nil)
-	req.Type = worker.TypeServe
+	req.Type = protocol.TypeServe
 	return req
 }
 
@@ -127,16 +128,16 @@ func TestServe(t *testing.T) {
 	f := newFake()
 	f.answer = users
 	x := converse(t, f, serving(t, blog(3, httpPhase())))
-	x.hear(worker.TypeReady)
-	x.hear(worker.TypeSettings)
-	x.hear(worker.TypePhase)
-	l := x.hear(worker.TypeListening)
+	x.hear(protocol.TypeReady)
+	x.hear(protocol.TypeSettings)
+	x.hear(protocol.TypePhase)
+	l := x.hear(protocol.TypeListening)
 	if l.Phase != "requests" || !strings.HasPrefix(l.Address, "127.0.0.1:") {
 		t.Fatalf("%+v", l)
 	}
 	get(t, l.Address, "/?id=5") // before the order to begin: not counted
-	x.order(worker.TypeBegin)
-	x.hear(worker.TypeBegun)
+	x.order(protocol.TypeBegin)
+	x.hear(protocol.TypeBegun)
 	for _, c := range []struct {
 		target string
 		status int
@@ -157,16 +158,16 @@ func TestServe(t *testing.T) {
 			t.Errorf("GET %s: %d %q, want %d %q", c.target, status, body, c.status, c.body)
 		}
 	}
-	x.order(worker.TypeStop)
-	x.hear(worker.TypeSettings)
-	s := x.hear(worker.TypeServed).Sample
+	x.order(protocol.TypeStop)
+	x.hear(protocol.TypeSettings)
+	s := x.hear(protocol.TypeServed).Sample
 	if s.Operations != 9 || s.Rows != 2 || s.WallNS <= 0 || s.Phase != "requests" {
 		t.Errorf("%+v", s)
 	}
 	if s.Failed != 1 || len(s.Errors) != 1 || s.Errors[0].Code != 261 || s.Errors[0].Name != "SQLITE_BUSY_RECOVERY" || s.Errors[0].Count != 1 {
 		t.Errorf("errors %+v", s.Errors)
 	}
-	x.hear(worker.TypeDone)
+	x.hear(protocol.TypeDone)
 	if err := <-x.ended; err != nil {
 		t.Error(err)
 	}
@@ -178,22 +179,22 @@ func TestServe(t *testing.T) {
 // A server that does nothing has no need of the driver.
 func TestServeNothing(t *testing.T) {
 	f := newFake()
-	p := blog(0, workload.Phase{Name: "ceiling", HTTP: &workload.HTTP{Clients: 1, DurationMS: 1, Call: workload.Call{Rows: 1}}})
+	p := blog(0, plan.Phase{Name: "ceiling", HTTP: &plan.HTTP{Clients: 1, DurationMS: 1, Call: plan.Call{Rows: 1}}})
 	validate(t, schemaOf(t, "request"), serving(t, p))
 	x := converse(t, f, serving(t, p))
-	x.hear(worker.TypeReady)
-	x.hear(worker.TypeSettings)
-	x.hear(worker.TypePhase)
-	l := x.hear(worker.TypeListening)
-	x.order(worker.TypeBegin)
-	x.hear(worker.TypeBegun)
+	x.hear(protocol.TypeReady)
+	x.hear(protocol.TypeSettings)
+	x.hear(protocol.TypePhase)
+	l := x.hear(protocol.TypeListening)
+	x.order(protocol.TypeBegin)
+	x.hear(protocol.TypeBegun)
 	if status, body := get(t, l.Address, "/"); status != 200 || body != "{}" {
 		t.Errorf("%d %q", status, body)
 	}
-	x.order(worker.TypeStop)
-	x.hear(worker.TypeSettings)
-	x.hear(worker.TypeServed)
-	x.hear(worker.TypeDone)
+	x.order(protocol.TypeStop)
+	x.hear(protocol.TypeSettings)
+	x.hear(protocol.TypeServed)
+	x.hear(protocol.TypeDone)
 }
 
 func TestServeFailures(t *testing.T) {
@@ -209,27 +210,27 @@ func TestServeFailures(t *testing.T) {
 	}{
 		{"port in use", taken.Addr().String(), nil, "listen", "the port of " + taken.Addr().String() + " is in use: name another one, or 127.0.0.1:0 for any that is free"},
 		{"no address", "nowhere", nil, "listen", "listen tcp: address nowhere: missing port in address"},
-		{"stop before begin", "", []string{worker.TypeStop}, "protocol", `order "stop": want begin`},
-		{"begin twice", "", []string{worker.TypeBegin, worker.TypeBegin}, "protocol", `order "begin": want stop`},
-		{"no request", "", []string{worker.TypeBegin, worker.TypeStop}, "no-operation", "no request came between the orders to begin and to stop"},
+		{"stop before begin", "", []string{protocol.TypeStop}, "protocol", `order "stop": want begin`},
+		{"begin twice", "", []string{protocol.TypeBegin, protocol.TypeBegin}, "protocol", `order "begin": want stop`},
+		{"no request", "", []string{protocol.TypeBegin, protocol.TypeStop}, "no-operation", "no request came between the orders to begin and to stop"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			req := serving(t, blog(3, httpPhase()))
 			req.Listen = c.listen
 			x := converse(t, newFake(), req)
-			x.hear(worker.TypeReady)
-			x.hear(worker.TypeSettings)
-			x.hear(worker.TypePhase)
+			x.hear(protocol.TypeReady)
+			x.hear(protocol.TypeSettings)
+			x.hear(protocol.TypePhase)
 			if c.orders != nil {
-				x.hear(worker.TypeListening)
+				x.hear(protocol.TypeListening)
 			}
 			for i, o := range c.orders {
 				x.order(o)
 				if i < len(c.orders)-1 {
-					x.hear(worker.TypeBegun)
+					x.hear(protocol.TypeBegun)
 				}
 			}
-			r := x.hear(worker.TypeFailed).Reason
+			r := x.hear(protocol.TypeFailed).Reason
 			if r.Code != c.code || r.Message != c.message || r.Phase != "requests" {
 				t.Errorf("%+v", r)
 			}
@@ -241,7 +242,7 @@ func TestServeFailures(t *testing.T) {
 func TestServeIsNoTrial(t *testing.T) {
 	got := serve(t, newFake(), trialOf(t, blog(3, httpPhase()), nil))
 	last := got[len(got)-1]
-	if last.Type != worker.TypeFailed || last.Reason.Code != "plan" || !strings.Contains(last.Reason.Message, "type serve") {
+	if last.Type != protocol.TypeFailed || last.Reason.Code != "plan" || !strings.Contains(last.Reason.Message, "type serve") {
 		t.Errorf("answered %+v", last.Reason)
 	}
 }
@@ -250,12 +251,12 @@ func TestServeIsNoTrial(t *testing.T) {
 func TestServeAbandoned(t *testing.T) {
 	req := serving(t, blog(3, httpPhase()))
 	x := converse(t, newFake(), req)
-	x.hear(worker.TypeReady)
-	x.hear(worker.TypeSettings)
-	x.hear(worker.TypePhase)
-	l := x.hear(worker.TypeListening)
-	x.order(worker.TypeBegin)
-	x.hear(worker.TypeBegun)
+	x.hear(protocol.TypeReady)
+	x.hear(protocol.TypeSettings)
+	x.hear(protocol.TypePhase)
+	l := x.hear(protocol.TypeListening)
+	x.order(protocol.TypeBegin)
+	x.hear(protocol.TypeBegun)
 	x.in.Close()
 	if err := <-x.ended; err == nil || !strings.Contains(err.Error(), "the lab has gone") {
 		t.Errorf("ended with %v", err)
@@ -271,7 +272,7 @@ func TestServeAbandoned(t *testing.T) {
 // A phase that cannot be stopped does not keep the process of a server alive
 // when the lab has gone.
 func TestServeAbandonedInPhase(t *testing.T) {
-	req := serving(t, blog(3, insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}), httpPhase()))
+	req := serving(t, blog(3, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}), httpPhase()))
 	requests, in := io.Pipe()
 	gone := make(chan struct{})
 	f := newFake()
@@ -294,24 +295,24 @@ func TestServeAbandonedInPhase(t *testing.T) {
 
 func TestServeCheck(t *testing.T) {
 	for _, c := range []struct {
-		change func(*workload.Phase)
+		change func(*plan.Phase)
 		want   string
 	}{
-		{func(p *workload.Phase) { p.Untimed = true }, "plan.phases[0].http is in an untimed phase"},
-		{func(p *workload.Phase) { p.HTTP.Clients = 0 }, "plan.phases[0].http.clients is 0"},
-		{func(p *workload.Phase) { p.HTTP.DurationMS = 5 }, "plan.phases[0].http has both or none of count and duration_ms"},
-		{func(p *workload.Phase) { p.HTTP.Rate = -1 }, "plan.phases[0].http.rate is -1"},
-		{func(p *workload.Phase) { p.HTTP.Names = p.HTTP.Names[:1] }, "plan.phases[0].http.names has 1 names for 2 columns"},
-		{func(p *workload.Phase) { p.HTTP.Columns[1].Type = driver.Blob }, "plan.phases[0].http.columns[1] is blob"},
-		{func(p *workload.Phase) { p.HTTP.Parameters[0].Type = driver.Blob }, "plan.phases[0].http.parameters[0].type is blob"},
-		{func(p *workload.Phase) { p.HTTP.SQL = "" }, "plan.phases[0].http.sql is empty"},
-		{func(p *workload.Phase) { p.HTTP.Columns, p.HTTP.Names = nil, nil }, "plan.phases[0].http.columns is empty"},
-		{func(p *workload.Phase) { p.Script = "VACUUM" }, "plan.phases[0] has 2 of insert, query, mix, http and script"},
+		{func(p *plan.Phase) { p.Untimed = true }, "plan.phases[0].http is in an untimed phase"},
+		{func(p *plan.Phase) { p.HTTP.Clients = 0 }, "plan.phases[0].http.clients is 0"},
+		{func(p *plan.Phase) { p.HTTP.DurationMS = 5 }, "plan.phases[0].http has both or none of count and duration_ms"},
+		{func(p *plan.Phase) { p.HTTP.Rate = -1 }, "plan.phases[0].http.rate is -1"},
+		{func(p *plan.Phase) { p.HTTP.Names = p.HTTP.Names[:1] }, "plan.phases[0].http.names has 1 names for 2 columns"},
+		{func(p *plan.Phase) { p.HTTP.Columns[1].Type = driver.Blob }, "plan.phases[0].http.columns[1] is blob"},
+		{func(p *plan.Phase) { p.HTTP.Parameters[0].Type = driver.Blob }, "plan.phases[0].http.parameters[0].type is blob"},
+		{func(p *plan.Phase) { p.HTTP.SQL = "" }, "plan.phases[0].http.sql is empty"},
+		{func(p *plan.Phase) { p.HTTP.Columns, p.HTTP.Names = nil, nil }, "plan.phases[0].http.columns is empty"},
+		{func(p *plan.Phase) { p.Script = "VACUUM" }, "plan.phases[0] has 2 of insert, query, mix, http and script"},
 	} {
 		p := httpPhase()
 		c.change(&p)
 		x := converse(t, newFake(), serving(t, blog(3, p)))
-		r := x.hear(worker.TypeFailed).Reason
+		r := x.hear(protocol.TypeFailed).Reason
 		if r.Code != "plan" || !strings.HasPrefix(r.Message, c.want) {
 			t.Errorf("%+v, want %s", r, c.want)
 		}

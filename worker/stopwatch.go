@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // epoch anchors the monotonic clock: one reading is time.Since(epoch), which
@@ -21,7 +21,9 @@ func now() int64 { return int64(time.Since(epoch)) }
 type Stopwatch struct {
 	wall, user, system, allocs, allocBytes int64
 
-	begun                                       bool
+	begun    bool
+	children bool // the driver works through child processes, whose CPU time counts
+
 	wall0, user0, system0, allocs0, allocBytes0 int64
 }
 
@@ -31,17 +33,18 @@ type Stopwatch struct {
 func (s *Stopwatch) Start() {
 	if !s.begun {
 		s.begun = true
+		s.children = len(livingChildren()) > 0
 		debug.FreeOSMemory()
 	}
 	s.allocs0, s.allocBytes0 = heapAllocs()
-	s.user0, s.system0 = cpuTimes()
+	s.user0, s.system0 = cpuTimes(s.children)
 	s.wall0 = now()
 }
 
 // Stop ends what Start has begun.
 func (s *Stopwatch) Stop() {
 	s.wall += now() - s.wall0
-	user, system := cpuTimes()
+	user, system := cpuTimes(s.children)
 	s.user += user - s.user0
 	s.system += system - s.system0
 	allocs, bytes := heapAllocs()
@@ -50,7 +53,7 @@ func (s *Stopwatch) Stop() {
 }
 
 // Read writes what has been added up to a sample.
-func (s *Stopwatch) Read(to *result.Sample) {
+func (s *Stopwatch) Read(to *protocol.Sample) {
 	to.WallNS = s.wall
 	to.UserNS, to.SystemNS = shares(s.user, s.system)
 	to.Allocs, to.AllocBytes = s.allocs, s.allocBytes

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // stored counts the rows of tables, and adds up the hashes of their columns where
 // these are asked for.
-func (t *trial) stored(ctx context.Context, tables []workload.Stored) ([]workload.RowSum, error) {
-	sums := make([]workload.RowSum, len(tables))
+func (t *trial) stored(ctx context.Context, tables []plan.Stored) ([]plan.RowSum, error) {
+	sums := make([]plan.RowSum, len(tables))
 	for i := range tables {
 		s, st := &sums[i], tables[i].Query()
 		visit := func(r driver.Row) error { s.Rows = r[0].Int; return nil }
@@ -26,15 +27,15 @@ func (t *trial) stored(ctx context.Context, tables []workload.Stored) ([]workloa
 }
 
 // inserted is what tables have now that they had not before.
-func (t *trial) inserted(ctx context.Context, tables []workload.Stored, before []workload.RowSum) ([]Inserted, error) {
+func (t *trial) inserted(ctx context.Context, tables []plan.Stored, before []plan.RowSum) ([]protocol.Inserted, error) {
 	after, err := t.stored(ctx, tables)
 	if err != nil {
 		return nil, err
 	}
-	var list []Inserted
+	var list []protocol.Inserted
 	for i := range tables {
 		after[i].Subtract(&before[i])
-		in := Inserted{Table: tables[i].Table, Rows: after[i].Rows}
+		in := protocol.Inserted{Table: tables[i].Table, Rows: after[i].Rows}
 		if len(tables[i].Columns) > 0 {
 			in.Checksum = after[i].Sum()
 		}

@@ -7,15 +7,15 @@ import (
 	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // trial is one request under way.
 type trial struct {
-	req  *Request
-	plan *workload.Plan
-	gen  *workload.Gen
+	req  *protocol.Request
+	plan *plan.Plan
+	gen  *plan.Gen
 	drv  driver.Driver
 	db   driver.DB
 	wal  bool
@@ -27,10 +27,6 @@ type trial struct {
 	owned bool // the database is this trial's, and is in use
 }
 
-// hasChildren says that the driver works through processes of its own, which
-// are charged to it. It is settled when the database has been opened.
-var hasChildren bool
-
 // serve runs a trial and answers for it. Only an answer that cannot be written
 // is an error.
 func (t *trial) serve(ctx context.Context, out *answers) error {
@@ -40,9 +36,9 @@ func (t *trial) serve(ctx context.Context, out *answers) error {
 			err = failf("close", "closing the database: %w", cerr)
 		}
 	}
-	answer := Response{Type: TypeDone}
+	answer := protocol.Response{Type: protocol.TypeDone}
 	if err != nil {
-		answer = Response{Type: TypeFailed, Reason: reasonOf(err, phase)}
+		answer = protocol.Response{Type: protocol.TypeFailed, Reason: reasonOf(err, phase)}
 	}
 	owned := t.disown(false)
 	if gone := context.Cause(ctx); gone != nil {
@@ -69,8 +65,8 @@ func (t *trial) disown(remove bool) (owned bool) {
 }
 
 func (t *trial) run(ctx context.Context, out *answers) (phase string, err error) {
-	if err := checkRequest(t.req); err != nil {
-		return "", err
+	if err := t.req.Check(); err != nil {
+		return "", &failure{"plan", err}
 	}
 	if _, err := os.Stat(t.req.Path); err == nil {
 		return "", failf("path", "%s exists already: a trial makes its own database", t.req.Path)
@@ -78,19 +74,18 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	t.mu.Lock()
 	t.owned = true
 	t.mu.Unlock()
-	if t.gen, err = workload.NewGenerator(t.req.Seed, t.plan); err != nil {
+	if t.gen, err = plan.NewGenerator(t.req.Seed, t.plan); err != nil {
 		return "", &failure{"plan", err}
 	}
 	if t.db, err = t.drv.Open(ctx, t.req.Path, t.req.Settings); err != nil {
 		return "", fmt.Errorf("open: %w", err)
 	}
-	hasChildren = len(livingChildren()) > 0
 	proof, err := t.prove(ctx)
 	if err != nil {
 		return "", err
 	}
 	t.wal = proof.Connections[0]["journal_mode"] == "wal"
-	if err := out.send(Response{Type: TypeReady, Protocol: Protocol, Proof: proof}); err != nil {
+	if err := out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
 		return "", err
 	}
 	if t.plan.Schema != "" {
@@ -103,7 +98,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	}
 	for i := range t.plan.Phases {
 		p := &t.plan.Phases[i]
-		if err := out.send(Response{Type: TypePhase, Phase: p.Name}); err != nil {
+		if err := out.send(protocol.Response{Type: protocol.TypePhase, Phase: p.Name}); err != nil {
 			return p.Name, err
 		}
 		sample, inserted, err := t.phase(ctx, p)
@@ -111,7 +106,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 			return p.Name, err
 		}
 		if inserted != nil {
-			if err := out.send(Response{Type: TypeInserted, Phase: p.Name, Tables: inserted}); err != nil {
+			if err := out.send(protocol.Response{Type: protocol.TypeInserted, Phase: p.Name, Tables: inserted}); err != nil {
 				return p.Name, err
 			}
 		}
@@ -121,9 +116,9 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 		if p.Untimed {
 			continue
 		}
-		answer := Response{Type: TypeSample, Sample: said(sample)}
+		answer := protocol.Response{Type: protocol.TypeSample, Sample: sample}
 		if p.HTTP != nil {
-			answer.Type = TypeServed
+			answer.Type = protocol.TypeServed
 		}
 		if err := out.send(answer); err != nil {
 			return p.Name, err
@@ -133,7 +128,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 }
 
 // phase runs one phase with what belongs before and behind its clock.
-func (t *trial) phase(ctx context.Context, p *workload.Phase) (s *result.Sample, inserted []Inserted, err error) {
+func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, inserted []protocol.Inserted, err error) {
 	if p.Context == "cancellable" {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
@@ -141,9 +136,9 @@ func (t *trial) phase(ctx context.Context, p *workload.Phase) (s *result.Sample,
 	} else {
 		ctx = context.WithoutCancel(ctx)
 	}
-	s = &result.Sample{Phase: p.Name}
+	s = &protocol.Sample{Phase: p.Name}
 	var w Stopwatch
-	var before []workload.RowSum
+	var before []plan.RowSum
 	switch {
 	case p.Insert != nil:
 		if before, err = t.stored(ctx, p.Insert.Verify); err != nil {

@@ -4,16 +4,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // What SQLite says of the classes of a result ends the trial, unless it is known already.
 func TestTypes(t *testing.T) {
-	for name, p := range map[string]workload.Phase{
+	for name, p := range map[string]plan.Phase{
 		"query": selectUsers(1),
-		"mix":   mixOf(workload.Mix{Clients: 1, Count: 100}),
+		"mix":   mixOf(plan.Mix{Clients: 1, Count: 100}),
 	} {
 		for _, known := range []bool{false, true} {
 			f := newFake()
@@ -31,9 +31,9 @@ func TestTypes(t *testing.T) {
 			got := serve(t, f, req)
 			last := got[len(got)-1]
 			switch {
-			case known && last.Type != worker.TypeDone:
+			case known && last.Type != protocol.TypeDone:
 				t.Errorf("%s, known: %+v", name, last.Reason)
-			case !known && (last.Type != worker.TypeFailed || last.Reason.Code != "type" || !strings.Contains(last.Reason.Message, "column 1 is declared int and holds TEXT in row 1")):
+			case !known && (last.Type != protocol.TypeFailed || last.Reason.Code != "type" || !strings.Contains(last.Reason.Message, "column 1 is declared int and holds TEXT in row 1")):
 				t.Errorf("%s: %+v", name, last.Reason)
 			}
 		}

@@ -44,10 +44,8 @@ func threadCPU() (user, system int64) {
 	return ru.Utime.Nano(), ru.Stime.Nano()
 }
 
+// livingChildrenCPU is the CPU time in nanoseconds that they have used.
 func livingChildrenCPU() (user, system int64) {
-	if !hasChildren {
-		return 0, 0
-	}
 	for _, pid := range livingChildren() {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
@@ -95,10 +93,8 @@ func cpuClock(pid int) int64 {
 // at what the process that started this one held.
 func peakRSS() int64 {
 	sum := highWaterMark("self")
-	if hasChildren {
-		for _, pid := range livingChildren() {
-			sum += highWaterMark(strconv.Itoa(pid))
-		}
+	for _, pid := range livingChildren() {
+		sum += highWaterMark(strconv.Itoa(pid))
 	}
 	return sum
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // What a living child uses is known to the nanosecond, not to the tick of 10 ms
@@ -53,15 +53,15 @@ func TestShares(t *testing.T) {
 // What making parameters takes between the chunks of a mix is no part of its CPU
 // time either: it takes most of it here.
 func TestMixCPUIsOfItsOperations(t *testing.T) {
-	call := workload.Call{SQL: `INSERT INTO "a" VALUES (?)`, Rows: -1}
+	call := plan.Call{SQL: `INSERT INTO "a" VALUES (?)`, Rows: -1}
 	for i := range 30 {
-		call.Parameters = append(call.Parameters, workload.Parameter{Name: fmt.Sprint("p", i), Type: driver.Int,
-			Generator: &workload.Generator{Kind: workload.GenZipf, Low: 1, High: 1 << 30, Skew: 1.1}})
+		call.Parameters = append(call.Parameters, plan.Parameter{Name: fmt.Sprint("p", i), Type: driver.Int,
+			Generator: &plan.Generator{Kind: plan.GenZipf, Low: 1, High: 1 << 30, Skew: 1.1}})
 	}
 	f := newFake()
 	f.quiet = true
-	p := blog(1, workload.Phase{Name: "mix", Mix: &workload.Mix{Clients: 1, Count: 40_000,
-		Operations: []workload.Operation{{Name: "write", Weight: 1, Calls: []workload.MixCall{{Call: call}}}}}})
+	p := blog(1, plan.Phase{Name: "mix", Mix: &plan.Mix{Clients: 1, Count: 40_000,
+		Operations: []plan.Operation{{Name: "write", Weight: 1, Calls: []plan.MixCall{{Call: call}}}}}})
 	s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
 	if cpu := s.UserNS + s.SystemNS; cpu > 20*s.WallNS {
 		t.Errorf("CPU time of %d ns in %d ns, on one thread", cpu, s.WallNS)

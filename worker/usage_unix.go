@@ -4,9 +4,9 @@ package worker
 
 import "syscall"
 
-// cpuTimes is the CPU time in nanoseconds that the process, its ended children
-// and, where they can be seen, its living children have used.
-func cpuTimes() (user, system int64) {
+// cpuTimes is the CPU time in nanoseconds that the process and its ended children
+// have used and, if they are wanted and can be seen, its living children.
+func cpuTimes(living bool) (user, system int64) {
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var ru syscall.Rusage
 		if syscall.Getrusage(who, &ru) == nil {
@@ -14,6 +14,9 @@ func cpuTimes() (user, system int64) {
 			system += ru.Stime.Nano()
 		}
 	}
-	u, s := livingChildrenCPU()
-	return user + u, system + s
+	if living {
+		u, s := livingChildrenCPU()
+		user, system = user+u, system+s
+	}
+	return user, system
 }

@@ -4,8 +4,9 @@ import (
 	"syscall"
 )
 
-// cpuTimes is the CPU time in nanoseconds that the process has used.
-func cpuTimes() (user, system int64) {
+// cpuTimes is the CPU time in nanoseconds that the process has used; that of
+// children is not read on Windows.
+func cpuTimes(bool) (user, system int64) {
 	h, err := syscall.GetCurrentProcess()
 	if err != nil {
 		return 0, 0

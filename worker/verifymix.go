@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // mixVerified is how many operations are run, before the clock starts, to verify
@@ -16,8 +16,8 @@ const mixVerified = 1000
 
 // verifyMix runs the first operations one after the other, hashes every value
 // that they return and how they end, and rolls back what they have done.
-func (t *trial) verifyMix(ctx context.Context, p *workload.Phase) (sum string, err error) {
-	var h workload.Hash
+func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err error) {
+	var h plan.Hash
 	if !slices.ContainsFunc(p.Mix.Operations, tells) {
 		return h.Sum(), nil
 	}
@@ -101,19 +101,19 @@ func (c *mixClient) checkTypes(ctx context.Context) (done func() error, err erro
 
 // tells reports whether there is anything to verify of an operation: rows, or
 // whether it ends with an error.
-func tells(o workload.Operation) bool {
-	return len(o.Results) > 0 || slices.ContainsFunc(o.Calls, func(c workload.MixCall) bool { return len(c.Columns) > 0 })
+func tells(o plan.Operation) bool {
+	return len(o.Results) > 0 || slices.ContainsFunc(o.Calls, func(c plan.MixCall) bool { return len(c.Columns) > 0 })
 }
 
 // undone reports whether an operation needs a savepoint: it may end with its
 // transaction rolled back, or an error may roll back more than its statement.
 func undone(op mixOp) bool {
-	return len(op.Results) > 0 || slices.ContainsFunc(op.calls, func(c mixCall) bool { return c.IfEmpty == workload.EmptyRollback })
+	return len(op.Results) > 0 || slices.ContainsFunc(op.calls, func(c mixCall) bool { return c.IfEmpty == plan.EmptyRollback })
 }
 
 // verify runs an operation within the transaction tx of all of them. What a
 // transaction of its own would roll back is rolled back to a savepoint.
-func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, op *mixOp, h *workload.Hash) error {
+func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, op *mixOp, h *plan.Hash) error {
 	within := undone(*op)
 	if within {
 		if err := save.run(ctx, tx, save.begin); err != nil {
@@ -131,7 +131,7 @@ func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, o
 		return undeclared(err)
 	case last != nil:
 		h.Stopped()
-		back = last.IfEmpty == workload.EmptyRollback
+		back = last.IfEmpty == plan.EmptyRollback
 	}
 	if !within {
 		return nil
@@ -152,7 +152,7 @@ func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, o
 
 // verify runs the statements of an operation and hashes what they return. It
 // returns the one that ended the operation, because it returned no row.
-func (op *mixOp) verify(ctx context.Context, tx driver.Tx, h *workload.Hash) (last *mixCall, err error) {
+func (op *mixOp) verify(ctx context.Context, tx driver.Tx, h *plan.Hash) (last *mixCall, err error) {
 	for j := range op.calls {
 		call := &op.calls[j]
 		rows, err := call.verify(ctx, tx, op.row, h)
@@ -166,7 +166,7 @@ func (op *mixOp) verify(ctx context.Context, tx driver.Tx, h *workload.Hash) (la
 	return nil, nil
 }
 
-func (c *mixCall) verify(ctx context.Context, tx driver.Tx, r int, h *workload.Hash) (rows int64, err error) {
+func (c *mixCall) verify(ctx context.Context, tx driver.Tx, r int, h *plan.Hash) (rows int64, err error) {
 	stmt, err := tx.Stmt(ctx, c.stmt)
 	if err != nil {
 		return 0, err

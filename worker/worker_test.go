@@ -20,8 +20,8 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // story is what the fake was asked to do in the phases: what follows the last
@@ -33,25 +33,25 @@ func story(f *fake) []string {
 	return slices.DeleteFunc(slices.Clone(f.log[start+1:]), func(s string) bool { return s == "close" })
 }
 
-func insertPhase(in workload.Insert) workload.Phase {
-	return workload.Phase{Name: "insert", Insert: &in}
+func insertPhase(in plan.Insert) plan.Phase {
+	return plan.Phase{Name: "insert", Insert: &in}
 }
 
 func TestInsert(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		in   workload.Insert
+		in   plan.Insert
 		want string
 	}{
-		{"one transaction", workload.Insert{Sets: []string{"users", "articles"}, Transaction: "one", RowsPerStatement: 1},
+		{"one transaction", plan.Insert{Sets: []string{"users", "articles"}, Transaction: "one", RowsPerStatement: 1},
 			"begin, users 1, users 2, users 3, articles 1 1, articles 2 1, articles 3 2, articles 4 2, articles 5 3, articles 6 3, commit"},
-		{"one per set", workload.Insert{Sets: []string{"users", "articles"}, Transaction: "set", RowsPerStatement: 4},
+		{"one per set", plan.Insert{Sets: []string{"users", "articles"}, Transaction: "set", RowsPerStatement: 4},
 			"begin, users 1 | 2 | 3, commit, begin, articles 1 1 | 2 1 | 3 2 | 4 2, articles 5 3 | 6 3, commit"},
-		{"each statement", workload.Insert{Sets: []string{"users"}, Transaction: "each", RowsPerStatement: 2},
+		{"each statement", plan.Insert{Sets: []string{"users"}, Transaction: "each", RowsPerStatement: 2},
 			"users 1 | 2, users 3"},
-		{"every two rows", workload.Insert{Sets: []string{"users"}, Transaction: "every", Every: 2, RowsPerStatement: 1},
+		{"every two rows", plan.Insert{Sets: []string{"users"}, Transaction: "every", Every: 2, RowsPerStatement: 1},
 			"begin, users 1, users 2, commit, begin, users 3, commit"},
-		{"per user", workload.Insert{Sets: []string{"users", "articles"}, Transaction: "per", Per: "users", RowsPerStatement: 1},
+		{"per user", plan.Insert{Sets: []string{"users", "articles"}, Transaction: "per", Per: "users", RowsPerStatement: 1},
 			"begin, users 1, articles 1 1, articles 2 1, commit, begin, users 2, articles 3 2, articles 4 2, commit, begin, users 3, articles 5 3, articles 6 3, commit"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestInsert(t *testing.T) {
 				t.Error(diff)
 			}
 			last := got[len(got)-1]
-			if last.Type != worker.TypeDone {
+			if last.Type != protocol.TypeDone {
 				t.Fatalf("ended with %+v", last.Reason)
 			}
 			rows := int64(3)
@@ -88,11 +88,11 @@ func TestInsertStopsAtError(t *testing.T) {
 		}
 		return nil
 	}
-	p := blog(3, insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}))
+	p := blog(3, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}))
 	p.Schema = "PHASES"
 	got := serve(t, f, trialOf(t, p, nil))
 	last := got[len(got)-1]
-	if last.Type != worker.TypeFailed || last.Reason.Code != "sqlite" || last.Reason.Phase != "insert" ||
+	if last.Type != protocol.TypeFailed || last.Reason.Code != "sqlite" || last.Reason.Phase != "insert" ||
 		!strings.HasPrefix(last.Reason.Message, "SQLITE_CONSTRAINT_PRIMARYKEY: inserting into users, rows 0 to 2: UNIQUE") {
 		t.Errorf("answered %+v", last.Reason)
 	}
@@ -106,7 +106,7 @@ func TestProof(t *testing.T) {
 	f.pragmas = map[string]string{"journal_mode": "WAL", "synchronous": "1", "busy_timeout": "5000"}
 	got := serve(t, f, trialOf(t, blog(1), driver.Settings{"pool_size": "3"}))
 	ready := got[0]
-	if ready.Type != worker.TypeReady || ready.Protocol != worker.Protocol {
+	if ready.Type != protocol.TypeReady || ready.Protocol != protocol.Version {
 		t.Fatalf("answered %+v", ready)
 	}
 	want := driver.Settings{
@@ -124,21 +124,21 @@ func TestProof(t *testing.T) {
 // A driver that has a file where memory was asked for is found out.
 func TestProofOfMemory(t *testing.T) {
 	got := serve(t, newFake(), trialOf(t, blog(1), driver.Settings{"mode": "memory"}))
-	if r := got[0]; r.Type != worker.TypeReady || r.Proof.Connections[0]["mode"] != "rwc" {
+	if r := got[0]; r.Type != protocol.TypeReady || r.Proof.Connections[0]["mode"] != "rwc" {
 		t.Errorf("answered %+v, proof %+v; want mode=rwc", r, r.Proof)
 	}
 }
 
 // selectUsers is a query phase that reads a user by its number.
-func selectUsers(rows int64) workload.Phase {
-	return workload.Phase{Name: "query", Query: &workload.Query{
-		Call: workload.Call{
+func selectUsers(rows int64) plan.Phase {
+	return plan.Phase{Name: "query", Query: &plan.Query{
+		Call: plan.Call{
 			SQL: "SELECT id FROM users WHERE id = ?", Rows: rows,
-			Parameters: []workload.Parameter{{Name: "id", Type: driver.Int, Column: "users.id"}},
+			Parameters: []plan.Parameter{{Name: "id", Type: driver.Int, Column: "users.id"}},
 			Columns:    []driver.ColumnType{{Type: driver.Int}},
 		},
 		ForEach: "users", Repeat: 2, Clients: 2,
-		Returns: &workload.Returns{Set: "users", Columns: []string{"users.id"}},
+		Returns: &plan.Returns{Set: "users", Columns: []string{"users.id"}},
 	}}
 }
 
@@ -156,7 +156,7 @@ func TestQuery(t *testing.T) {
 	if s.Rows != 12 || s.Operations != 12 || len(s.Latency) != 1 || s.Latency[0].Count != 12 {
 		t.Errorf("3 users, twice, by 2 clients: %+v", s)
 	}
-	gen, err := workload.NewGenerator(1, p)
+	gen, err := plan.NewGenerator(1, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +174,9 @@ func TestUndeclaredNull(t *testing.T) {
 	sum := func(null bool) []string {
 		f := newFake()
 		f.answer = func(string, []any) ([]driver.Row, error) { return []driver.Row{{{Null: null}}}, nil }
-		query := workload.Phase{Name: "query", Query: &workload.Query{Repeat: 1, Clients: 1, Call: workload.Call{
+		query := plan.Phase{Name: "query", Query: &plan.Query{Repeat: 1, Clients: 1, Call: plan.Call{
 			SQL: "SELECT 1", Rows: 1, Columns: []driver.ColumnType{{Type: driver.Int}}}}}
-		got := serve(t, f, trialOf(t, blog(1, query, mixOf(workload.Mix{Clients: 1, Count: 10})), nil))
+		got := serve(t, f, trialOf(t, blog(1, query, mixOf(plan.Mix{Clients: 1, Count: 10})), nil))
 		var sums []string
 		for _, a := range got {
 			if a.Sample != nil {
@@ -196,29 +196,29 @@ func TestQueryWrongRows(t *testing.T) {
 	f.answer = func(string, []any) ([]driver.Row, error) { return []driver.Row{{{}}, {{}}}, nil }
 	got := serve(t, f, trialOf(t, blog(3, selectUsers(1)), driver.Settings{"pool_size": "2"}))
 	last := got[len(got)-1]
-	if last.Type != worker.TypeFailed || last.Reason.Code != "rows" || !strings.Contains(last.Reason.Message, "2 rows, expected 1") {
+	if last.Type != protocol.TypeFailed || last.Reason.Code != "rows" || !strings.Contains(last.Reason.Message, "2 rows, expected 1") {
 		t.Errorf("answered %+v", last.Reason)
 	}
 }
 
 // mixOf is a mix of a read and a transaction that writes twice.
-func mixOf(m workload.Mix) workload.Phase {
-	id := workload.Parameter{Name: "id", Type: driver.Int, Generator: &workload.Generator{Kind: workload.GenSerial, Low: 100, Step: 1}}
-	m.Operations = []workload.Operation{
-		{Name: "read", Weight: 3, Calls: []workload.MixCall{{Call: workload.Call{SQL: "SELECT 1", Rows: 1, Columns: []driver.ColumnType{{Type: driver.Int}}}}}},
-		{Name: "write", Weight: 1, Transaction: true, Calls: []workload.MixCall{
-			{Call: workload.Call{SQL: `INSERT INTO "a" VALUES (?)`, Parameters: []workload.Parameter{id}, Rows: -1}},
-			{Call: workload.Call{SQL: `INSERT INTO "b" VALUES (?)`, Parameters: []workload.Parameter{id}, Rows: -1}},
+func mixOf(m plan.Mix) plan.Phase {
+	id := plan.Parameter{Name: "id", Type: driver.Int, Generator: &plan.Generator{Kind: plan.GenSerial, Low: 100, Step: 1}}
+	m.Operations = []plan.Operation{
+		{Name: "read", Weight: 3, Calls: []plan.MixCall{{Call: plan.Call{SQL: "SELECT 1", Rows: 1, Columns: []driver.ColumnType{{Type: driver.Int}}}}}},
+		{Name: "write", Weight: 1, Transaction: true, Calls: []plan.MixCall{
+			{Call: plan.Call{SQL: `INSERT INTO "a" VALUES (?)`, Parameters: []plan.Parameter{id}, Rows: -1}},
+			{Call: plan.Call{SQL: `INSERT INTO "b" VALUES (?)`, Parameters: []plan.Parameter{id}, Rows: -1}},
 		}},
 	}
-	return workload.Phase{Name: "mix", Mix: &m}
+	return plan.Phase{Name: "mix", Mix: &m}
 }
 
 func one(string, []any) ([]driver.Row, error) { return []driver.Row{{{Int: 1}}}, nil }
 
-func mixSample(t *testing.T, got []worker.Response) *worker.Sample {
+func mixSample(t *testing.T, got []protocol.Response) *protocol.Sample {
 	t.Helper()
-	if last := got[len(got)-1]; last.Type != worker.TypeDone {
+	if last := got[len(got)-1]; last.Type != protocol.TypeDone {
 		t.Fatalf("ended with %+v", last.Reason)
 	}
 	return got[len(got)-2].Sample
@@ -229,7 +229,7 @@ func TestMix(t *testing.T) {
 		t.Run(fmt.Sprintf("own connection %v", own), func(t *testing.T) {
 			f := newFake()
 			f.answer = one
-			p := blog(1, mixOf(workload.Mix{Clients: 3, Count: 1000, OwnConn: own}))
+			p := blog(1, mixOf(plan.Mix{Clients: 3, Count: 1000, OwnConn: own}))
 			p.Schema = "PHASES"
 			s := mixSample(t, serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "3"})))
 			reads, writes := s.Latency[0].Count, s.Latency[1].Count
@@ -267,7 +267,7 @@ func TestMixSameWork(t *testing.T) {
 	run := func() []string {
 		f := newFake()
 		f.answer = one
-		p := blog(1, mixOf(workload.Mix{Clients: 1, Count: 500}))
+		p := blog(1, mixOf(plan.Mix{Clients: 1, Count: 500}))
 		p.Schema = "PHASES"
 		mixSample(t, serve(t, f, trialOf(t, p, nil)))
 		return story(f)
@@ -286,7 +286,7 @@ func TestMixCountsLockErrors(t *testing.T) {
 		}
 		return nil
 	}
-	p := blog(1, mixOf(workload.Mix{Clients: 1, Count: 100}))
+	p := blog(1, mixOf(plan.Mix{Clients: 1, Count: 100}))
 	p.Schema = "PHASES"
 	s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
 	if len(s.Errors) != 1 || s.Errors[0].Code != 517 || s.Errors[0].Name != "SQLITE_BUSY_SNAPSHOT" || s.Errors[0].Count == 0 {
@@ -315,8 +315,8 @@ func TestMixEndsAtOtherErrors(t *testing.T) {
 		}
 		return nil
 	}
-	got := serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 2, Count: 100})), driver.Settings{"pool_size": "2"}))
-	if last := got[len(got)-1]; last.Type != worker.TypeFailed || last.Reason.Code != "disk-full" {
+	got := serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 2, Count: 100})), driver.Settings{"pool_size": "2"}))
+	if last := got[len(got)-1]; last.Type != protocol.TypeFailed || last.Reason.Code != "disk-full" {
 		t.Errorf("answered %+v", last)
 	}
 }
@@ -324,7 +324,7 @@ func TestMixEndsAtOtherErrors(t *testing.T) {
 func TestMixDuration(t *testing.T) {
 	f := newFake()
 	f.answer = one
-	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 2, DurationMS: 20})), driver.Settings{"pool_size": "2"})))
+	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 2, DurationMS: 20})), driver.Settings{"pool_size": "2"})))
 	if s.Operations < 1 {
 		t.Errorf("sample %+v", s)
 	}
@@ -333,7 +333,7 @@ func TestMixDuration(t *testing.T) {
 func TestMixRate(t *testing.T) {
 	f := newFake()
 	f.answer = one
-	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(workload.Mix{Clients: 2, Count: 50, Rate: 5000})), driver.Settings{"pool_size": "2"})))
+	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 2, Count: 50, Rate: 5000})), driver.Settings{"pool_size": "2"})))
 	if s.Operations != 50 {
 		t.Errorf("sample %+v", s)
 	}
@@ -341,11 +341,11 @@ func TestMixRate(t *testing.T) {
 
 func TestUntimed(t *testing.T) {
 	f := newFake()
-	p := insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1})
+	p := insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1})
 	p.Untimed = true
 	got := serve(t, f, trialOf(t, blog(2, p), nil))
 	for _, a := range got {
-		if a.Type == worker.TypeSample {
+		if a.Type == protocol.TypeSample {
 			t.Errorf("a sample of an untimed phase: %+v", a.Sample)
 		}
 	}
@@ -361,16 +361,16 @@ func TestServeRefuses(t *testing.T) {
 	}
 	old := trialOf(t, blog(1), nil)
 	old.Protocol = 99
-	for name, req := range map[string]worker.Request{
+	for name, req := range map[string]protocol.Request{
 		"protocol 99":         old,
-		"unknown request":     {Type: "dance", Protocol: worker.Protocol},
-		"path and a plan":     {Type: worker.TypeTrial, Protocol: worker.Protocol},
+		"unknown request":     {Type: "dance", Protocol: protocol.Version},
+		"path and a plan":     {Type: protocol.TypeTrial, Protocol: protocol.Version},
 		"exists already":      existing,
-		"no data set \"nil\"": trialOf(t, blog(1, insertPhase(workload.Insert{Sets: []string{"nil"}, Transaction: "one", RowsPerStatement: 1})), nil),
+		"no data set \"nil\"": trialOf(t, blog(1, insertPhase(plan.Insert{Sets: []string{"nil"}, Transaction: "one", RowsPerStatement: 1})), nil),
 	} {
 		got := serve(t, newFake(), req)
 		last := got[len(got)-1]
-		if last.Type != worker.TypeFailed || !strings.Contains(last.Reason.Message, name) {
+		if last.Type != protocol.TypeFailed || !strings.Contains(last.Reason.Message, name) {
 			t.Errorf("%s: answered %+v", name, last)
 		}
 	}
@@ -385,7 +385,7 @@ func TestRefusedAndGone(t *testing.T) {
 	if err := os.WriteFile(req.Path, []byte("somebody's"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, req.Type = range []string{worker.TypeServe, worker.TypeTrial} {
+	for _, req.Type = range []string{protocol.TypeServe, protocol.TypeTrial} {
 		line, err := json.Marshal(req)
 		if err != nil {
 			t.Fatal(err)
@@ -404,7 +404,7 @@ func TestServeGarbage(t *testing.T) {
 	if err := worker.Serve(t.Context(), newFake(), strings.NewReader("hello\n"), &out); err != nil {
 		t.Fatal(err)
 	}
-	if got := answers(t, &out); got[0].Type != worker.TypeFailed || got[0].Reason.Code != "protocol" {
+	if got := answers(t, &out); got[0].Type != protocol.TypeFailed || got[0].Reason.Code != "protocol" {
 		t.Errorf("answered %+v", got[0])
 	}
 	if err := worker.Serve(t.Context(), newFake(), strings.NewReader(""), &out); err == nil {
@@ -413,8 +413,8 @@ func TestServeGarbage(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	got := serve(t, newFake(), worker.Request{Type: worker.TypeDescribe, Protocol: worker.Protocol})
-	if got[0].Type != worker.TypeInfo || got[0].Info.Name != "fake" || got[0].Protocol != worker.Protocol {
+	got := serve(t, newFake(), protocol.Request{Type: protocol.TypeDescribe, Protocol: protocol.Version})
+	if got[0].Type != protocol.TypeInfo || got[0].Info.Name != "fake" || got[0].Protocol != protocol.Version {
 		t.Errorf("answered %+v", got[0])
 	}
 }
@@ -432,7 +432,7 @@ func (n *unread) Write(b []byte) (int, error) {
 // A worker whose answers are not taken leaves no database.
 func TestAnswersNotTaken(t *testing.T) {
 	for taken := range 4 { // ready, phase, sample, done
-		req := trialOf(t, blog(1, insertPhase(workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1})), nil)
+		req := trialOf(t, blog(1, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1})), nil)
 		requests, in := io.Pipe()
 		go func() { _ = json.NewEncoder(in).Encode(req) }()
 		left := unread(taken)
@@ -448,8 +448,8 @@ func TestAnswersNotTaken(t *testing.T) {
 
 // A worker whose lab has gone gives the trial up and leaves no database.
 func TestLabGone(t *testing.T) {
-	p := blog(1, workload.Phase{Name: "query", Context: "cancellable", Query: &workload.Query{
-		Call: workload.Call{SQL: "SELECT 1", Rows: -1, Columns: []driver.ColumnType{{Type: driver.Int}}}, Repeat: 1, Clients: 1}})
+	p := blog(1, plan.Phase{Name: "query", Context: "cancellable", Query: &plan.Query{
+		Call: plan.Call{SQL: "SELECT 1", Rows: -1, Columns: []driver.ColumnType{{Type: driver.Int}}}, Repeat: 1, Clients: 1}})
 	for range 200 { // the end of the trial and the removal race
 		req := trialOf(t, p, nil)
 		log := req.Path + "-journal"
@@ -487,9 +487,9 @@ func (limited) Info() driver.Info {
 // What no PRAGMA tells of is refused by what the driver declares, before the
 // database is opened.
 func TestJobBeyondLimits(t *testing.T) {
-	req := worker.Request{
-		Type: worker.TypeJob, Protocol: worker.Protocol, Path: filepath.Join(t.TempDir(), "a.db"), Settings: driver.Settings{"cache": "shared"},
-		Job: &job.Job{Generate: &job.Generate{Table: "bench", Rows: 1, Batch: 1}},
+	req := protocol.Request{
+		Type: protocol.TypeJob, Protocol: protocol.Version, Path: filepath.Join(t.TempDir(), "a.db"), Settings: driver.Settings{"cache": "shared"},
+		Job: &protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: 1, Batch: 1}},
 	}
 	got := serve(t, limited{newFake()}, req)
 	if r := got[0].Reason; r == nil || r.Code != "setting" || r.Message != "cache=shared: it has none" {
@@ -513,9 +513,9 @@ func TestJobFailsWhileStopped(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // by then the worker has most likely noticed
 		return &driver.Error{Code: 5, Err: errors.New("database is locked")}
 	}
-	req := worker.Request{
-		Type: worker.TypeJob, Protocol: worker.Protocol, Path: filepath.Join(t.TempDir(), "a.db"),
-		Job: &job.Job{Generate: &job.Generate{Table: "bench", Rows: 1, Batch: 1}},
+	req := protocol.Request{
+		Type: protocol.TypeJob, Protocol: protocol.Version, Path: filepath.Join(t.TempDir(), "a.db"),
+		Job: &protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: 1, Batch: 1}},
 	}
 	go func() { _ = json.NewEncoder(in).Encode(req) }()
 	var out bytes.Buffer
@@ -523,7 +523,7 @@ func TestJobFailsWhileStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := answers(t, &out)
-	if last := list[len(list)-1]; last.Type != worker.TypeFailed || !strings.Contains(last.Reason.Message, "database is locked") {
+	if last := list[len(list)-1]; last.Type != protocol.TypeFailed || !strings.Contains(last.Reason.Message, "database is locked") {
 		t.Errorf("answered %+v, result %+v, reason %+v", last, last.Result, last.Reason)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // listAddedCost prints the figures of every driver that has been measured, and the
@@ -60,7 +60,7 @@ func nanoseconds(e estimate.Estimate) string {
 }
 
 // addedCostLines is what the list of drivers says of one.
-func addedCostLines(c *result.AddedCost) []string {
+func addedCostLines(c *driver.AddedCost) []string {
 	if c == nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ func addedCostLines(c *result.AddedCost) []string {
 	}
 	lines := []string{"sqlite3perf adds, per row or operation: " + strings.Join(words, ", ")}
 	for _, phase := range slices.Sorted(maps.Keys(c.Causes)) {
-		if i := slices.IndexFunc(c.Phases, func(p result.AddedPhase) bool { return p.Phase == phase }); i >= 0 && lab.AddsTooMuch(c.Phases[i]) {
+		if i := slices.IndexFunc(c.Phases, func(p driver.AddedPhase) bool { return p.Phase == phase }); i >= 0 && lab.AddsTooMuch(c.Phases[i]) {
 			lines = append(lines, "  "+phase+": "+c.Causes[phase])
 		}
 	}

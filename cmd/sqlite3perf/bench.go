@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // benchOptions are the flags of bench.
@@ -66,21 +66,21 @@ type benched struct {
 	*document
 	how    string
 	where  string
-	result *job.Benched
+	result *protocol.Benched
 }
 
 func bench(ctx context.Context, env *environment, o *benchOptions) error {
 	type reading struct {
 		how string
-		job.Bench
+		protocol.Bench
 		driver string
 	}
-	list := []reading{{"", job.Bench{Pipeline: o.pipeline}, o.driver}}
+	list := []reading{{"", protocol.Bench{Pipeline: o.pipeline}, o.driver}}
 	if o.pipeline {
 		list[0].how = "pipeline"
 	}
 	if o.python {
-		list = append(list, reading{"", job.Bench{}, "python-fetchall"}, reading{"", job.Bench{}, "python"})
+		list = append(list, reading{"", protocol.Bench{}, "python-fetchall"}, reading{"", protocol.Bench{}, "python"})
 	}
 	var tasks []*task
 	var watchers []*watcher
@@ -90,7 +90,7 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 		w := newWatcher(env, &own, 0, benchLine(list[i].how, list[i].driver, len(list) > 1))
 		b := list[i].Bench
 		b.Table, b.EveryMS = o.table, w.every(int64(o.interval)*1000)
-		t, err := own.check(ctx, env, job.Job{Bench: &b}, reads)
+		t, err := own.check(ctx, env, protocol.Job{Bench: &b}, reads)
 		if err != nil {
 			return err
 		}
@@ -136,12 +136,12 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 }
 
 // benchLine words progress, with the driver's name where there are several.
-func benchLine(how, driver string, named bool) func(*job.Progress) string {
+func benchLine(how, driver string, named bool) func(*protocol.Progress) string {
 	prefix := ""
 	if named {
 		prefix = strings.TrimSpace(driver+" "+how) + ": "
 	}
-	return func(p *job.Progress) string {
+	return func(p *protocol.Progress) string {
 		switch {
 		case p.Stage == "first-row" && len(p.FirstRow) == 3:
 			return fmt.Sprintf("%sfirst row after %s: ID %s, rand %s, hash %s", prefix, time.Duration(p.ElapsedNS), report.Line(p.FirstRow[0]), report.Line(p.FirstRow[1]), report.Line(p.FirstRow[2]))

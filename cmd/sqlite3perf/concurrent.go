@@ -13,13 +13,13 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // concurrentOptions are the flags of concurrent.
 type concurrentOptions struct {
 	databaseOptions
-	job.Concurrent
+	protocol.Concurrent
 	maxConns int
 	duration time.Duration
 	close    bool
@@ -115,7 +115,7 @@ func (o *concurrentOptions) settings(s driver.Settings) error {
 func concurrent(ctx context.Context, env *environment, o *concurrentOptions) error {
 	o.Table, o.DurationMS, o.KeepOpen = o.table, o.duration.Milliseconds(), !o.close
 	w := newWatcher(env, &o.databaseOptions, 0, activityLine)
-	t, err := o.check(ctx, env, job.Job{Concurrent: &o.Concurrent}, creates)
+	t, err := o.check(ctx, env, protocol.Job{Concurrent: &o.Concurrent}, creates)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func concurrent(ctx context.Context, env *environment, o *concurrentOptions) err
 }
 
 // activityLine is what went on in a second.
-func activityLine(p *job.Progress) string {
+func activityLine(p *protocol.Progress) string {
 	a := p.Second
 	if a == nil {
 		return ""
@@ -153,7 +153,7 @@ func activityLine(p *job.Progress) string {
 		groupLine("reads", &a.Readers, a.WallNS), groupLine("writes", &a.Writers, a.WallNS))
 }
 
-func groupLine(what string, g *job.Group, ns int64) string {
+func groupLine(what string, g *protocol.Group, ns int64) string {
 	l := &g.Latency
 	s := fmt.Sprintf("%s %.0f/s", what, perSecond(g.Operations, ns))
 	if g.Operations > 0 {
@@ -179,7 +179,7 @@ func short(ns int64) string {
 	return d.String()
 }
 
-func (t *task) printConcurred(c *job.Concurrent, r *job.Concurred) error {
+func (t *task) printConcurred(c *protocol.Concurrent, r *protocol.Concurred) error {
 	out := t.env.stdout
 	fmt.Fprintf(out, "table %s of %s, for %s, closed loop\n", c.Table, t.where(), time.Duration(r.WallNS).Round(time.Millisecond))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -187,7 +187,7 @@ func (t *task) printConcurred(c *job.Concurrent, r *job.Concurred) error {
 	for _, g := range []struct {
 		name    string
 		clients int
-		*job.Group
+		*protocol.Group
 	}{{"readers", c.Readers, &r.Readers}, {"writers", c.Writers, &r.Writers}} {
 		l := &g.Latency
 		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", g.name, g.clients, g.Operations, perSecond(g.Operations, r.WallNS),
@@ -196,7 +196,7 @@ func (t *task) printConcurred(c *job.Concurrent, r *job.Concurred) error {
 	err := w.Flush()
 	for _, g := range []struct {
 		name string
-		*job.Group
+		*protocol.Group
 	}{{"readers", &r.Readers}, {"writers", &r.Writers}} {
 		for _, e := range g.Errors {
 			_, perr := fmt.Fprintf(out, "%s: %d %s (%d), after %s of waiting in all\n", g.name, e.Count, e.Name, e.Code, short(e.WaitNS))

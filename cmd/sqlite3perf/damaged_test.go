@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // damageable is a store with a run of two cases and eight rounds.
@@ -27,10 +29,10 @@ func damageable(t *testing.T) []byte {
 			ns := int64(1_000_000 + 1000*i + round)
 			r.Trials = append(r.Trials, result.Trial{
 				Case: i + 1, Round: round, Order: len(r.Trials) + 1, Status: result.OK,
-				Proof: &result.Proof{SQLiteVersion: "3.53.4"},
+				Proof: &protocol.Proof{SQLiteVersion: "3.53.4"},
 				Samples: []result.Sample{
 					{Phase: "insert", Metric: "time", WallNS: ns, Operations: 10, Rows: 10},
-					{Phase: "mix", Metric: "time/op", WallNS: ns, Operations: 10, Latency: []result.Latency{{Operation: "a", Count: 10}}},
+					{Phase: "mix", Metric: "time/op", WallNS: ns, Operations: 10, Latency: []latency.Summary{{Operation: "a", Count: 10}}},
 				},
 			})
 		}

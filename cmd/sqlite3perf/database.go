@@ -19,8 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // databaseOptions are the flags that the original program's commands share.
@@ -66,7 +65,7 @@ type task struct {
 	worker  string // the executable, once it has been built or found
 	request lab.JobRequest
 
-	proof *result.Proof // once the database is open
+	proof *protocol.Proof // once the database is open
 }
 
 // use is what a job does with the file.
@@ -78,7 +77,7 @@ const (
 )
 
 // check turns the options into a task, without making or changing anything.
-func (o *databaseOptions) check(ctx context.Context, env *environment, j job.Job, u use) (*task, error) {
+func (o *databaseOptions) check(ctx context.Context, env *environment, j protocol.Job, u use) (*task, error) {
 	t := &task{env: env, options: o}
 	t.request.Job = j
 	if o.format != "table" && o.format != "json" {
@@ -197,14 +196,14 @@ func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
 // run has the driver's worker do the job. The first Ctrl-C stops it in good
 // order, the second kills it. What a job that fails has done until then is
 // there beside the error, where the worker tells.
-func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
+func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error) {
 	if err := t.prepare(ctx, w); err != nil {
 		return nil, err
 	}
 	ctx, stop, release := t.env.interruptible(ctx, w.say, stopping)
 	defer release()
 	t.request.Args = t.ref.Args()
-	t.request.Ready = func(p *result.Proof) { t.proof = p }
+	t.request.Ready = func(p *protocol.Proof) { t.proof = p }
 	t.request.Progress = w.progress
 	res, err := lab.RunJob(ctx, t.worker, t.request, stop)
 	w.finish()
@@ -221,7 +220,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*job.Result, error) {
 			said = " | " + l
 		}
 		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, report.Line(told.Reason.Message), said, hint(told.Reason.Message))
-		if told.Reason.Code == job.CodeUsage {
+		if told.Reason.Code == protocol.CodeUsage {
 			return nil, usageError{err}
 		}
 		return res, err
@@ -263,18 +262,18 @@ func (t *task) where() string {
 
 // document is what every command prints as JSON.
 type document struct {
-	Command       string          `json:"command"`
-	Database      string          `json:"database"`
-	Driver        string          `json:"driver"`
-	ModuleVersion string          `json:"module_version,omitempty"`
-	SQLiteVersion string          `json:"sqlite_version,omitempty"`
-	Settings      driver.Settings `json:"settings"`
-	Seed          uint64          `json:"seed,omitempty"`
-	Job           job.Job         `json:"job"`
-	Result        *job.Result     `json:"result"`
+	Command       string              `json:"command"`
+	Database      string              `json:"database"`
+	Driver        string              `json:"driver"`
+	ModuleVersion string              `json:"module_version,omitempty"`
+	SQLiteVersion string              `json:"sqlite_version,omitempty"`
+	Settings      driver.Settings     `json:"settings"`
+	Seed          uint64              `json:"seed,omitempty"`
+	Job           protocol.Job        `json:"job"`
+	Result        *protocol.JobResult `json:"result"`
 }
 
-func (t *task) document(command string, r *job.Result) *document {
+func (t *task) document(command string, r *protocol.JobResult) *document {
 	d := &document{
 		Command: command, Database: t.request.Path, Driver: t.ref.Name, Settings: t.request.Settings,
 		Job: t.request.Job, Result: r,

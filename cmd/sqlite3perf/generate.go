@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func generateCommand(env *environment) *cobra.Command {
 	o := &databaseOptions{}
-	g := &job.Generate{}
+	g := &protocol.Generate{}
 	var interval int
 	cmd := &cobra.Command{
 		Use:   "generate",
@@ -51,9 +51,9 @@ so. Ctrl-C ends it behind the INSERT under way, and says how many rows there are
 	return cmd
 }
 
-func generate(ctx context.Context, env *environment, o *databaseOptions, g *job.Generate, interval int) error {
+func generate(ctx context.Context, env *environment, o *databaseOptions, g *protocol.Generate, interval int) error {
 	g.Table = o.table
-	w := newWatcher(env, o, g.Rows, func(p *job.Progress) string {
+	w := newWatcher(env, o, g.Rows, func(p *protocol.Progress) string {
 		switch {
 		case p.Stage == "vacuum":
 			return "VACUUM"
@@ -63,7 +63,7 @@ func generate(ctx context.Context, env *environment, o *databaseOptions, g *job.
 		return ""
 	})
 	g.EveryMS = w.every(int64(interval) * 1000)
-	t, err := o.check(ctx, env, job.Job{Generate: g}, creates)
+	t, err := o.check(ctx, env, protocol.Job{Generate: g}, creates)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func generate(ctx context.Context, env *environment, o *databaseOptions, g *job.
 	return err
 }
 
-func (t *task) printGenerated(g *job.Generate, r *job.Result) error {
+func (t *task) printGenerated(g *protocol.Generate, r *protocol.JobResult) error {
 	if r.Generate == nil {
 		_, err := fmt.Fprintf(t.env.stdout, "interrupted before the table %s was made anew\n", g.Table)
 		return err

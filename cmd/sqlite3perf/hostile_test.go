@@ -17,9 +17,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // hostile commands a terminal, turns the direction of writing, begins a line of its
@@ -95,13 +97,13 @@ func hostileStore(t *testing.T) (path string) {
 		for round := 1; round <= 6; round++ {
 			tr := result.Trial{
 				Case: i + 1, Round: round, Order: len(r.Trials) + 1, Status: result.OK,
-				Proof:    &result.Proof{SQLiteVersion: "3", Module: "m", Connections: []driver.Settings{{"journal_mode": "wal"}}},
+				Proof:    &protocol.Proof{SQLiteVersion: "3", Module: "m", Connections: []driver.Settings{{"journal_mode": "wal"}}},
 				Warnings: []result.Warning{{Code: "a", Message: "b"}},
 				Samples: []result.Sample{{Phase: "mix", WallNS: int64(1e6 + i), Operations: 10,
-					Latency: []result.Latency{{Operation: "op", Count: 10}}, Errors: []result.ErrorCount{{Name: "SQLITE_BUSY", Count: 1}}}},
+					Latency: []latency.Summary{{Operation: "op", Count: 10}}, Errors: []protocol.ErrorCount{{Name: "SQLITE_BUSY", Count: 1}}}},
 			}
 			if i == 2 {
-				tr.Reason = &result.Reason{Code: "c", Phase: "mix", Message: "m", Detail: "d"}
+				tr.Reason = &protocol.Reason{Code: "c", Phase: "mix", Message: "m", Detail: "d"}
 			}
 			r.Trials = append(r.Trials, tr)
 		}

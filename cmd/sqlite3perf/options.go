@@ -18,10 +18,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // runOptions are the flags of run as they were typed.
@@ -236,8 +237,8 @@ func (o *runOptions) checkMatrix(r *request) error {
 		if err != nil {
 			return err
 		}
-		if s := (driver.Settings{name: v}); s.PoolSize() > workload.MaxClients {
-			return fmt.Errorf("setting pool_size is %d: want at most %d", s.PoolSize(), workload.MaxClients)
+		if s := (driver.Settings{name: v}); s.PoolSize() > plan.MaxClients {
+			return fmt.Errorf("setting pool_size is %d: want at most %d", s.PoolSize(), plan.MaxClients)
 		}
 		if _, twice := settings[name]; twice {
 			return fmt.Errorf("setting %s is given by --set and by --dsn: leave one out", name)

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func paginateCommand(env *environment) *cobra.Command {
 	o := &databaseOptions{}
-	p := &job.Paginate{}
+	p := &protocol.Paginate{}
 	cmd := &cobra.Command{
 		Use:   "paginate",
 		Short: "Compare OFFSET with keyset pagination at several depths",
@@ -49,16 +49,16 @@ median and its 95 % interval over the repetitions.`,
 	return cmd
 }
 
-func paginate(ctx context.Context, env *environment, o *databaseOptions, p *job.Paginate) error {
+func paginate(ctx context.Context, env *environment, o *databaseOptions, p *protocol.Paginate) error {
 	p.Table = o.table
-	w := newWatcher(env, o, 0, func(g *job.Progress) string {
+	w := newWatcher(env, o, 0, func(g *protocol.Progress) string {
 		if g.Stage != "repetitions" {
 			return ""
 		}
 		return fmt.Sprintf("repetition %d of %d", g.Rows, p.Repetitions)
 	})
 	p.EveryMS = w.every(2000)
-	t, err := o.check(ctx, env, job.Job{Paginate: p}, reads)
+	t, err := o.check(ctx, env, protocol.Job{Paginate: p}, reads)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ type depth struct {
 	offset, keyset, ratio stats.Summary // seconds, seconds, 1
 }
 
-func summed(pages []job.Page) (list []depth) {
+func summed(pages []protocol.Page) (list []depth) {
 	for _, g := range pages {
 		var offset, keyset, ratio []float64
 		for i, ns := range g.OffsetNS {
@@ -101,7 +101,7 @@ func summed(pages []job.Page) (list []depth) {
 	return list
 }
 
-func printPaginated(out io.Writer, pages []job.Page) error {
+func printPaginated(out io.Writer, pages []protocol.Page) error {
 	list := summed(pages)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "depth\tOFFSET\t[95 % interval]\tkeyset\t[95 % interval]\tOFFSET ÷ keyset\t[95 % interval]\t")

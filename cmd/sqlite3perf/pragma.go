@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func pragmaCommand(env *environment) *cobra.Command {
@@ -39,19 +39,19 @@ A pragma that does not read as it was set makes the exit status 1.`,
 }
 
 func pragma(ctx context.Context, env *environment, o *databaseOptions, args []string) error {
-	p := &job.Pragma{}
+	p := &protocol.Pragma{}
 	for _, s := range args {
-		a, err := job.ParsePragma(s)
+		a, err := protocol.ParsePragma(s)
 		if err != nil {
 			return usageError{err}
 		}
 		p.Pragmas = append(p.Pragmas, a)
 	}
-	t, err := o.check(ctx, env, job.Job{Pragma: p}, reads)
+	t, err := o.check(ctx, env, protocol.Job{Pragma: p}, reads)
 	if err != nil {
 		return err
 	}
-	res, err := t.run(ctx, newWatcher(env, o, 0, func(*job.Progress) string { return "" }))
+	res, err := t.run(ctx, newWatcher(env, o, 0, func(*protocol.Progress) string { return "" }))
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func pragma(ctx context.Context, env *environment, o *databaseOptions, args []st
 	return nil
 }
 
-func (t *task) printPragmas(list []job.PragmaRead) error {
+func (t *task) printPragmas(list []protocol.PragmaRead) error {
 	fmt.Fprintln(t.env.stdout, t.where())
 	w := tabwriter.NewWriter(t.env.stdout, 0, 0, 2, ' ', 0)
 	for _, r := range list {
@@ -95,7 +95,7 @@ func answer(rows []string) string {
 }
 
 // verdict says what setting a pragma was good for.
-func verdict(r *job.PragmaRead) string {
+func verdict(r *protocol.PragmaRead) string {
 	switch {
 	case !r.Took:
 		return "did not take " + report.Line(*r.Set)

@@ -9,7 +9,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // progress tells on standard error how a run goes on: a bar with the time left

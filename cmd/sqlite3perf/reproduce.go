@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/study"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 func reproduceCommand(env *environment) *cobra.Command {

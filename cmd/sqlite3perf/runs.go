@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 func runsCommand(env *environment) *cobra.Command {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
-	"github.com/sqlite3perf/sqlite3perf/worker"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // place is a directory with the test's workers, and an environment in which all
@@ -369,7 +369,7 @@ func TestWorkerThatNobodyReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := w.Plan(workload.Quick, nil)
+	pl, err := w.Plan(workload.Quick, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,8 +396,8 @@ func TestWorkerThatNobodyReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			write.Close()
-			err = json.NewEncoder(in).Encode(worker.Request{
-				Type: worker.TypeTrial, Protocol: worker.Protocol, Path: filepath.Join(p.dir, "test.db"), Settings: w.Settings, Plan: plan,
+			err = json.NewEncoder(in).Encode(protocol.Request{
+				Type: protocol.TypeTrial, Protocol: protocol.Version, Path: filepath.Join(p.dir, "test.db"), Settings: w.Settings, Plan: pl,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // terminal runs the command in this process as it does on a terminal.
@@ -77,7 +77,7 @@ func shown(t *testing.T, width int, quiet bool) string {
 		now = now.Add(time.Second)
 		trial := ok
 		if i == 2 {
-			trial = &result.Trial{Status: result.Failed, Reason: &result.Reason{Message: "it fell"}}
+			trial = &result.Trial{Status: result.Failed, Reason: &protocol.Reason{Message: "it fell"}}
 		}
 		p.Trial(i/2+1, 2, i%2+1, 2, left, c, trial)
 	}
@@ -182,10 +182,10 @@ func TestProgressOfLittle(t *testing.T) {
 // watched is what a watcher prints of a job of 200 rows.
 func watched(width int, quiet bool) string {
 	var out bytes.Buffer
-	w := newWatcher(&environment{stderr: &out, rawErr: &out, stderrWidth: width}, &databaseOptions{quiet: quiet}, 200, func(p *job.Progress) string {
+	w := newWatcher(&environment{stderr: &out, rawErr: &out, stderrWidth: width}, &databaseOptions{quiet: quiet}, 200, func(p *protocol.Progress) string {
 		return written(p.Rows, 200, time.Duration(p.ElapsedNS))
 	})
-	w.progress(&job.Progress{Rows: 100, ElapsedNS: int64(time.Second)})
+	w.progress(&protocol.Progress{Rows: 100, ElapsedNS: int64(time.Second)})
 	w.finish()
 	return out.String()
 }

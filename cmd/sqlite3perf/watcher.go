@@ -7,7 +7,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // watcher tells on standard error how a job goes on: a bar where there is an
@@ -16,12 +16,12 @@ type watcher struct {
 	mu    sync.Mutex
 	w     io.Writer
 	quiet bool
-	of    int64                      // rows to come; 0: not known
-	line  func(*job.Progress) string // "" for nothing to say
+	of    int64                           // rows to come; 0: not known
+	line  func(*protocol.Progress) string // "" for nothing to say
 	bar   *progressbar.ProgressBar
 }
 
-func newWatcher(env *environment, o *databaseOptions, of int64, line func(*job.Progress) string) *watcher {
+func newWatcher(env *environment, o *databaseOptions, of int64, line func(*protocol.Progress) string) *watcher {
 	w := &watcher{w: env.stderr, quiet: o.quiet, of: of, line: line}
 	if env.stderrWidth > 0 && !o.quiet && of > 0 {
 		w.bar = progressbar.NewOptions64(of,
@@ -59,7 +59,7 @@ func (w *watcher) say(format string, args ...any) {
 	fmt.Fprintf(w.w, format+"\n", args...)
 }
 
-func (w *watcher) progress(p *job.Progress) {
+func (w *watcher) progress(p *protocol.Progress) {
 	if w.quiet {
 		return
 	}

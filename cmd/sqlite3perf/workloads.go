@@ -14,7 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 func workloadsCommand(env *environment) *cobra.Command {
@@ -55,11 +55,11 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 				_, err = io.WriteString(env.asItIs(), text)
 				return err
 			}
-			plan, err := w.Plan(workload.Quick, nil)
+			pl, err := w.Plan(workload.Quick, nil)
 			if err != nil {
 				return usagef("workload %s: %w", w.Name, err)
 			}
-			if err := lab.CheckSQL(w, plan); err != nil {
+			if err := lab.CheckSQL(w, pl); err != nil {
 				return usageError{err}
 			}
 			return explain(env.stdout, w)
@@ -112,12 +112,12 @@ var schemaFile = regexp.MustCompile(`(?m)^schema: *\S+\.sql *$`)
 // standalone is a workload's file with its schema in it, so that it is complete
 // wherever it is put.
 func standalone(w *workload.Workload) (string, error) {
-	plan, err := w.Plan(workload.Full, nil)
+	pl, err := w.Plan(workload.Full, nil)
 	if err != nil {
 		return "", err
 	}
 	schema := "schema: |\n"
-	for line := range strings.Lines(strings.TrimSpace(plan.Schema)) {
+	for line := range strings.Lines(strings.TrimSpace(pl.Schema)) {
 		if strings.TrimSpace(line) != "" {
 			line = "  " + line
 		}

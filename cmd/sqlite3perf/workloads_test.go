@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // What --yaml prints is a workload wherever it is put, and the same one.

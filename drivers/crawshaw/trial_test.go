@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/crawshaw"
 	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // A database that nobody asks settings of has a WAL, and the library's SQLite
@@ -29,11 +30,11 @@ func TestSettingsThatNobodyAskedFor(t *testing.T) {
 	var first string
 	readings := 0
 	for d := json.NewDecoder(&out); d.More(); {
-		var a worker.Response
+		var a protocol.Response
 		if err := d.Decode(&a); err != nil {
 			t.Fatal(err)
 		}
-		if a.Type == worker.TypeFailed {
+		if a.Type == protocol.TypeFailed {
 			t.Fatalf("failed: %+v", a.Reason)
 		}
 		list := a.Connections

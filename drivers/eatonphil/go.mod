@@ -10,7 +10,6 @@ require (
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/agnivade/levenshtein v1.2.2 // indirect
-	go.yaml.in/yaml/v3 v3.0.6 // indirect
 )
 
 replace github.com/sqlite3perf/sqlite3perf/worker => ../../worker

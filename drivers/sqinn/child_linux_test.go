@@ -13,32 +13,22 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/sqinn"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // busy has the child count and hold a good deal, and its parent next to
 // nothing.
-const busy = `
-name: busy
-settings: {cache_size: -65536}
-schema: CREATE TABLE t(b)
-rows:
-  one: {count: 1, columns: {id: serial}}
-phases:
-  - name: work
-    script: |
-      INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT zeroblob(100) FROM n;
-      SELECT count(*) FROM t a, (SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4) WHERE length(hex(a.b)) = 200
-`
+var busy = &plan.Plan{
+	Schema: "CREATE TABLE t(b)",
+	Phases: []plan.Phase{{Name: "work", Script: `
+		INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT zeroblob(100) FROM n;
+		SELECT count(*) FROM t a, (SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4) WHERE length(hex(a.b)) = 200`}},
+}
 
 // What the child uses is the driver's.
 func TestChildIsCharged(t *testing.T) {
-	w, err := workload.Parse("busy.yaml", []byte(busy), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	before := ownCPU(t)
-	_, answers := trial(t, w, nil, w.Settings.With(nil))
+	answers := trial(t, busy, driver.Settings{"cache_size": "-65536"})
 	own := ownCPU(t) - before
 	s := samples(t, answers)[0].Sample
 	if cpu := s.UserNS + s.SystemNS; cpu <= own {

@@ -4,7 +4,6 @@ go 1.26
 
 require (
 	github.com/cvilsmeier/sqinn-go v1.2.0
-	github.com/google/go-cmp v0.7.0
 	github.com/sqlite3perf/sqlite3perf/worker v0.0.0
 	zombiezen.com/go/sqlite v1.4.2
 )
@@ -17,7 +16,6 @@ require (
 	github.com/mattn/go-isatty v0.0.20 // indirect
 	github.com/ncruces/go-strftime v0.1.9 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	go.yaml.in/yaml/v3 v3.0.6 // indirect
 	golang.org/x/exp v0.0.0-20250408133849-7e4ce0ab07d0 // indirect
 	golang.org/x/sys v0.33.0 // indirect
 	modernc.org/libc v1.65.7 // indirect

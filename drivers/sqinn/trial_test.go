@@ -13,21 +13,18 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/drivers/sqinn"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // trial runs a trial in this process and returns what the worker answers.
-func trial(t *testing.T, w *workload.Workload, parameters map[string]int64, s driver.Settings) (*workload.Plan, []worker.Response) {
+func trial(t *testing.T, p *plan.Plan, s driver.Settings) []protocol.Response {
 	t.Helper()
-	plan, err := w.Plan(workload.Quick, parameters)
-	if err != nil {
-		t.Fatal(err)
-	}
 	in, request := io.Pipe()
 	go func() {
-		_ = json.NewEncoder(request).Encode(worker.Request{
-			Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: 3,
-			Path: filepath.Join(t.TempDir(), "test.db"), Settings: s, Plan: plan,
+		_ = json.NewEncoder(request).Encode(protocol.Request{
+			Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 3,
+			Path: filepath.Join(t.TempDir(), "test.db"), Settings: s, Plan: p,
 		}) // without it the trial fails
 	}()
 	defer func() { _ = request.Close() }()
@@ -35,29 +32,29 @@ func trial(t *testing.T, w *workload.Workload, parameters map[string]int64, s dr
 	if err := worker.Serve(t.Context(), sqinn.New(), in, &out); err != nil {
 		t.Fatal(err)
 	}
-	var answers []worker.Response
+	var answers []protocol.Response
 	for d := json.NewDecoder(&out); d.More(); {
-		var a worker.Response
+		var a protocol.Response
 		if err := d.Decode(&a); err != nil {
 			t.Fatal(err)
 		}
 		answers = append(answers, a)
 	}
-	return plan, answers
+	return answers
 }
 
 // samples are what a trial that was done to its end has measured.
-func samples(t *testing.T, answers []worker.Response) (list []worker.Response) {
+func samples(t *testing.T, answers []protocol.Response) (list []protocol.Response) {
 	t.Helper()
 	for _, a := range answers {
 		switch a.Type {
-		case worker.TypeFailed:
+		case protocol.TypeFailed:
 			t.Fatalf("%+v", a.Reason)
-		case worker.TypeSample:
+		case protocol.TypeSample:
 			list = append(list, a)
 		}
 	}
-	if answers[len(answers)-1].Type != worker.TypeDone || len(list) == 0 {
+	if answers[len(answers)-1].Type != protocol.TypeDone || len(list) == 0 {
 		t.Fatalf("%d samples, the last answer is %s", len(list), answers[len(answers)-1].Type)
 	}
 	return list
@@ -66,25 +63,24 @@ func samples(t *testing.T, answers []worker.Response) (list []worker.Response) {
 // The built-in workloads come to the values that the generators make, under
 // settings that are proven on each connection.
 func TestTrials(t *testing.T) {
-	for name, parameters := range map[string]map[string]int64{
-		"simple":     {"users": 200},
-		"real":       {"users": 3, "articles": 2, "comments": 2},
-		"complex":    {"users": 3, "articles": 2, "comments": 2},
-		"concurrent": {"n": 2, "users": 100},
-	} {
-		w, err := workload.Load(name)
+	for _, name := range []string{"simple", "real", "complex", "concurrent"} {
+		data, err := os.ReadFile("../../worker/plan/testdata/" + name + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
+		var of struct{ Plan *plan.Plan }
+		if err := json.Unmarshal(data, &of); err != nil {
+			t.Fatal(err)
+		}
 		s := driver.Settings{"pool_size": "2", "journal_mode": "wal", "synchronous": "normal", "busy_timeout": "5000", "txlock": "immediate", "cache": "private"}
-		plan, answers := trial(t, w, parameters, s)
-		gen, err := workload.NewGenerator(3, plan)
+		answers := trial(t, of.Plan, s)
+		gen, err := plan.NewGenerator(3, of.Plan)
 		if err != nil {
 			t.Fatal(err)
 		}
 		verified := 0
 		for _, a := range samples(t, answers) {
-			for _, p := range plan.Phases {
+			for _, p := range of.Plan.Phases {
 				if p.Name != a.Sample.Phase || p.Query == nil || p.Query.Returns == nil {
 					continue
 				}

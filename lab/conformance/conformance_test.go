@@ -22,6 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 var update = flag.Bool("update", false, "write answers.json and docs/generated-values.json")
@@ -171,7 +172,7 @@ func TestVectorsOfEveryKind(t *testing.T) {
 			}
 		} `json:"$defs"`
 	}
-	if err := json.Unmarshal(worker.Schema, &schema); err != nil {
+	if err := json.Unmarshal(protocol.Schema, &schema); err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // Answers returns what a worker answers if no generator makes the result. For the
@@ -48,7 +48,7 @@ func Answers(ctx context.Context, s *Subject) (map[string]answer, error) {
 	return all, nil
 }
 
-func mix(p *workload.Plan, phase string) bool {
+func mix(p *plan.Plan, phase string) bool {
 	for i := range p.Phases {
 		if p.Phases[i].Name == phase {
 			return p.Phases[i].Mix != nil

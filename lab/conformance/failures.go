@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // failureChecks returns the checks of trials that a worker must give up, with a
@@ -42,7 +42,7 @@ func gives(code, phase, text string) func(context.Context, *Subject) error {
 		switch a := h.last(); {
 		case err != nil:
 			return fmt.Errorf("%w: want the answer failed with the code %s, and exit status 0", err, code)
-		case a.Type != worker.TypeFailed || a.Reason == nil || a.Reason.Code != code:
+		case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != code:
 			return fmt.Errorf("the last answer is %s, %s: want failed with reason.code %s", a.Type, codeOf(a.Reason), code)
 		case a.Reason.Phase != phase:
 			return fmt.Errorf("failed with reason.phase %q: want %s", a.Reason.Phase, phase)
@@ -74,11 +74,11 @@ func refusesPlan(ctx context.Context, s *Subject) error {
 		switch a := h.last(); {
 		case err != nil:
 			return fmt.Errorf("%s is wrong: %w", field, err)
-		case a.Type != worker.TypeFailed || a.Reason == nil || a.Reason.Code != "plan":
+		case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != "plan":
 			return fmt.Errorf("%s is wrong (%s), and the last answer is %s, %s: want failed with reason.code plan before the database is opened", field, change[1], a.Type, codeOf(a.Reason))
 		}
 		for _, a := range h.answers {
-			if a.Type == worker.TypeReady {
+			if a.Type == protocol.TypeReady {
 				return fmt.Errorf("%s is wrong (%s), and the database was opened first: look at the plan before", field, change[1])
 			}
 		}

@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // generator is a column whose values every worker must make in the same way.
@@ -125,8 +126,8 @@ func generatorChecks() []Check {
 // vectors are the first values that the generators make. With them a worker's own
 // tests can find the first value that differs.
 type vectors struct {
-	Seed     uint64             `json:"seed"`
-	DataSets []workload.DataSet `json:"data_sets"` // as in a plan
+	Seed     uint64         `json:"seed"`
+	DataSets []plan.DataSet `json:"data_sets"` // as in a plan
 
 	// Values are those of rows 0, 1, 2, …, by "set.column". Blobs are in
 	// hexadecimal digits. Of a text or blob it has the first 48 bytes.
@@ -145,17 +146,17 @@ func WriteVectors(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	plan, err := w.Plan(workload.Full, nil)
+	pl, err := w.Plan(workload.Full, nil)
 	if err != nil {
 		return err
 	}
-	gen, err := workload.NewGenerator(Seed, plan)
+	gen, err := plan.NewGenerator(Seed, pl)
 	if err != nil {
 		return err
 	}
-	v := vectors{Seed: Seed, DataSets: plan.DataSets, Values: map[string][]any{}}
-	for i := range plan.DataSets {
-		set := &plan.DataSets[i]
+	v := vectors{Seed: Seed, DataSets: pl.DataSets, Values: map[string][]any{}}
+	for i := range pl.DataSets {
+		set := &pl.DataSets[i]
 		for j := range set.Columns {
 			name := set.Name + "." + set.Columns[j].Name
 			var b driver.Batch

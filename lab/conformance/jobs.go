@@ -13,7 +13,7 @@ import (
 	_ "modernc.org/sqlite" // the driver sqlite
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // jobChecks are of the work on databases of a user's. A worker that does none of
@@ -29,7 +29,7 @@ func jobChecks() []Check {
 const jobRows = 1000
 
 // job has the worker do one on dir's database.
-func (s *Subject) job(ctx context.Context, j job.Job) (*job.Result, error) {
+func (s *Subject) job(ctx context.Context, j protocol.Job) (*protocol.JobResult, error) {
 	r, err := lab.RunJob(ctx, s.Worker, lab.JobRequest{Job: j, Path: s.database(), Seed: Seed, Args: s.Ref.Args()}, nil)
 	if err == nil {
 		return r, nil
@@ -75,7 +75,7 @@ func benches(ctx context.Context, s *Subject) error {
 		return err
 	}
 	for _, wrong := range []int64{0, 1} {
-		r, err := s.job(ctx, job.Job{Bench: &job.Bench{Table: "bench"}})
+		r, err := s.job(ctx, protocol.Job{Bench: &protocol.Bench{Table: "bench"}})
 		switch {
 		case err != nil:
 			return err
@@ -101,7 +101,7 @@ func benches(ctx context.Context, s *Subject) error {
 
 // generates has a table made and looks at its rows.
 func generates(ctx context.Context, s *Subject) error {
-	r, err := s.job(ctx, job.Job{Generate: &job.Generate{Table: "bench", Rows: jobRows, Batch: 30, Prepared: true}})
+	r, err := s.job(ctx, protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: jobRows, Batch: 30, Prepared: true}})
 	switch {
 	case err != nil:
 		return err
@@ -140,7 +140,7 @@ func generates(ctx context.Context, s *Subject) error {
 // readsPragma sets one and has it read back.
 func readsPragma(ctx context.Context, s *Subject) error {
 	value := "-3000"
-	r, err := s.job(ctx, job.Job{Pragma: &job.Pragma{Pragmas: []job.PragmaArgument{{Name: "cache_size", Value: &value}}}})
+	r, err := s.job(ctx, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "cache_size", Value: &value}}}})
 	switch {
 	case err != nil:
 		return err

@@ -16,10 +16,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 func messageChecks() []Check {
@@ -38,28 +37,28 @@ func messageChecks() []Check {
 
 // heard is what a worker answered to one request.
 type heard struct {
-	answers []worker.Response
+	answers []protocol.Response
 	lines   [][]byte
 	stderr  string
 }
 
 // last is the last answer.
-func (h *heard) last() worker.Response {
+func (h *heard) last() protocol.Response {
 	if len(h.answers) == 0 {
-		return worker.Response{}
+		return protocol.Response{}
 	}
 	return h.answers[len(h.answers)-1]
 }
 
 // ask sends a line and hears all answers. hangUp, which may be nil, says after
 // which answer the worker's input is closed.
-func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*worker.Response) bool) (*heard, error) {
+func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Response) bool) (*heard, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialLimit, fmt.Errorf("no end within %v", trialLimit))
 	defer cancel()
 	h := &heard{}
 	var bad error
 	c := lab.Conversation{Executable: s.Worker, Args: s.Ref.Args(), Dir: s.Dir, Hear: func(line []byte) bool {
-		var a worker.Response
+		var a protocol.Response
 		if err := json.Unmarshal(line, &a); err != nil && bad == nil {
 			bad = fmt.Errorf("an answer is not understood: %w: %.80q: write one JSON object on each line of standard output, and nothing else", err, line)
 		}
@@ -77,7 +76,7 @@ func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*worker.Resp
 
 // final reports whether an answer is the last one.
 func final(answer string) bool {
-	return answer == worker.TypeInfo || answer == worker.TypeDone || answer == worker.TypeFailed || answer == worker.TypeResult
+	return answer == protocol.TypeInfo || answer == protocol.TypeDone || answer == protocol.TypeFailed || answer == protocol.TypeResult
 }
 
 // request is a trial of a workload.
@@ -91,8 +90,8 @@ func (s *Subject) request(text, database string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(worker.Request{
-		Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: Seed, Path: filepath.Join(s.Dir, database),
+	return json.Marshal(protocol.Request{
+		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: Seed, Path: filepath.Join(s.Dir, database),
 		Settings: cases[0].Settings, Plan: cases[0].Plan,
 	})
 }
@@ -121,7 +120,7 @@ func describes(ctx context.Context, s *Subject) error {
 
 // responseSchema is the JSON Schema of answers.
 var responseSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(worker.Schema))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(protocol.Schema))
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +155,7 @@ func followsSchema(ctx context.Context, s *Subject) error {
 			var invalid *jsonschema.ValidationError
 			switch err := schema.Validate(v); {
 			case errors.As(err, &invalid):
-				return fmt.Errorf("%s in the answer %.200s: see worker/protocol.schema.json", deepest(invalid), line)
+				return fmt.Errorf("%s in the answer %.200s: see worker/protocol/protocol.schema.json", deepest(invalid), line)
 			case err != nil:
 				return err
 			}
@@ -184,7 +183,7 @@ func refuses(line string) func(context.Context, *Subject) error {
 		switch a := h.last(); {
 		case err != nil:
 			return fmt.Errorf("%s: %w: want the answer failed with the code protocol, and exit status 0", line, err)
-		case a.Type != worker.TypeFailed:
+		case a.Type != protocol.TypeFailed:
 			return fmt.Errorf("%s: the last answer is %q: want failed with the code protocol", line, a.Type)
 		case a.Reason == nil || a.Reason.Code != "protocol":
 			return fmt.Errorf("%s: failed with %s: want reason.code protocol", line, codeOf(a.Reason))
@@ -193,7 +192,7 @@ func refuses(line string) func(context.Context, *Subject) error {
 	}
 }
 
-func codeOf(r *result.Reason) string {
+func codeOf(r *protocol.Reason) string {
 	if r == nil {
 		return "no reason"
 	}
@@ -211,7 +210,7 @@ func ignoresFields(ctx context.Context, s *Subject) error {
 	switch a := h.last(); {
 	case err != nil:
 		return err
-	case a.Type != worker.TypeDone:
+	case a.Type != protocol.TypeDone:
 		return fmt.Errorf("a request with a field that is not in the protocol: %s, %s: ignore fields that are not known", a.Type, codeOf(a.Reason))
 	}
 	return nil
@@ -240,8 +239,8 @@ func labGone(ctx context.Context, s *Subject) error {
 		return err
 	}
 	path := filepath.Join(s.Dir, "test.db")
-	line, err := json.Marshal(worker.Request{
-		Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: Seed, Path: path, Settings: driver.Settings{"pool_size": "1"}, Plan: plan,
+	line, err := json.Marshal(protocol.Request{
+		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: Seed, Path: path, Settings: driver.Settings{"pool_size": "1"}, Plan: plan,
 	})
 	if err != nil {
 		return err
@@ -250,8 +249,8 @@ func labGone(ctx context.Context, s *Subject) error {
 	defer cancel(nil)
 	late := fmt.Errorf("the worker does not end within %v after its standard input was closed in the phase endless: watch for the end of standard input in a thread", gone)
 	begun := false
-	h, err := s.ask(ctx, line, func(a *worker.Response) bool {
-		if a.Type == worker.TypePhase && !begun {
+	h, err := s.ask(ctx, line, func(a *protocol.Response) bool {
+		if a.Type == protocol.TypePhase && !begun {
 			begun = true
 			time.AfterFunc(gone, func() { cancel(late) })
 		}
@@ -291,7 +290,7 @@ func leavesFile(ctx context.Context, s *Subject) error {
 	switch a := h.last(); {
 	case err != nil:
 		return err
-	case a.Type != worker.TypeFailed || a.Reason == nil || a.Reason.Code != "path":
+	case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != "path":
 		return fmt.Errorf("the path of a trial names a file that is there already: %s, %s: want failed with the code path", a.Type, codeOf(a.Reason))
 	}
 	return nil

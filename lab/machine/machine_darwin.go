@@ -3,7 +3,7 @@ package machine
 import (
 	"golang.org/x/sys/unix"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // platform adds what only macOS reports.

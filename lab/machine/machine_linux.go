@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // platform adds what only Linux reports. dir has no symbolic links in it.

@@ -2,6 +2,6 @@
 
 package machine
 
-import "github.com/sqlite3perf/sqlite3perf/worker/result"
+import "github.com/sqlite3perf/sqlite3perf/result"
 
 func platform(*result.Machine, string) {}

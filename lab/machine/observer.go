@@ -3,7 +3,7 @@ package machine
 import (
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // Observer takes the readings of one run, in the pauses between its trials.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // Limits above (for minFsync: below) which noise is worth a warning.

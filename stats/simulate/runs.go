@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
 
 // stopping shows how often the interval of a median holds it if a run ended because

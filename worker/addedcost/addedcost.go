@@ -42,8 +42,8 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Settings are what both sides open their databases with.
@@ -114,33 +114,33 @@ var columns = []driver.ColumnType{{Type: driver.Int}, {Type: driver.Time}, {Type
 // work is what both sides do.
 type work struct {
 	seed  uint64
-	plan  *workload.Plan
+	plan  *plan.Plan
 	users []Stored
 	mix   []int64 // ids
 	tx    []int64
 }
 
 func newWork(n size) (*work, error) {
-	id := workload.Parameter{Name: "id", Type: driver.Int, Generator: &workload.Generator{Kind: workload.GenInt, Low: 1, High: n.users}}
-	read := workload.Call{SQL: Read, Parameters: []workload.Parameter{id}, Columns: columns, Rows: 1}
-	update := workload.Call{SQL: Update, Parameters: []workload.Parameter{id}, Rows: -1}
-	scan := workload.Query{Call: workload.Call{SQL: Scan, Columns: columns, Rows: n.users}, Repeat: 1, Clients: 1}
-	w := &work{seed: 1, plan: &workload.Plan{
+	id := plan.Parameter{Name: "id", Type: driver.Int, Generator: &plan.Generator{Kind: plan.GenInt, Low: 1, High: n.users}}
+	read := plan.Call{SQL: Read, Parameters: []plan.Parameter{id}, Columns: columns, Rows: 1}
+	update := plan.Call{SQL: Update, Parameters: []plan.Parameter{id}, Rows: -1}
+	scan := plan.Query{Call: plan.Call{SQL: Scan, Columns: columns, Rows: n.users}, Repeat: 1, Clients: 1}
+	w := &work{seed: 1, plan: &plan.Plan{
 		Schema: Schema,
-		DataSets: []workload.DataSet{{Name: "users", Table: "users", Count: n.users, Total: n.users, Columns: []workload.Column{
-			{Name: "id", Type: driver.Int, Generator: workload.Generator{Kind: workload.GenSerial, Low: 1, Step: 1}},
-			{Name: "created", Type: driver.Time, Generator: workload.Generator{Kind: workload.GenTime, Low: 1_700_000_000_000, Step: 60_000}},
-			{Name: "email", Type: driver.Text, Generator: workload.Generator{Kind: workload.GenFormat, Format: "user%08d@example.com", Of: []string{"id"}}},
-			{Name: "active", Type: driver.Bool, Generator: workload.Generator{Kind: workload.GenInt, Low: 0, High: 1}},
+		DataSets: []plan.DataSet{{Name: "users", Table: "users", Count: n.users, Total: n.users, Columns: []plan.Column{
+			{Name: "id", Type: driver.Int, Generator: plan.Generator{Kind: plan.GenSerial, Low: 1, Step: 1}},
+			{Name: "created", Type: driver.Time, Generator: plan.Generator{Kind: plan.GenTime, Low: 1_700_000_000_000, Step: 60_000}},
+			{Name: "email", Type: driver.Text, Generator: plan.Generator{Kind: plan.GenFormat, Format: "user%08d@example.com", Of: []string{"id"}}},
+			{Name: "active", Type: driver.Bool, Generator: plan.Generator{Kind: plan.GenInt, Low: 0, High: 1}},
 		}}},
-		Phases: []workload.Phase{
-			{Name: insertPhase, Insert: &workload.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}},
+		Phases: []plan.Phase{
+			{Name: insertPhase, Insert: &plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}},
 			{Name: queryPhase, Query: &scan},
-			{Name: mixPhase, Mix: &workload.Mix{Clients: 1, OwnConn: true, Count: n.reads, Operations: []workload.Operation{
-				{Name: "read", Weight: 1, Calls: []workload.MixCall{{Call: read}}},
+			{Name: mixPhase, Mix: &plan.Mix{Clients: 1, OwnConn: true, Count: n.reads, Operations: []plan.Operation{
+				{Name: "read", Weight: 1, Calls: []plan.MixCall{{Call: read}}},
 			}}},
-			{Name: txPhase, Mix: &workload.Mix{Clients: 1, Count: n.transactions, Operations: []workload.Operation{
-				{Name: "flip", Weight: 1, Transaction: true, Calls: []workload.MixCall{{Call: read}, {Call: update}}},
+			{Name: txPhase, Mix: &plan.Mix{Clients: 1, Count: n.transactions, Operations: []plan.Operation{
+				{Name: "flip", Weight: 1, Transaction: true, Calls: []plan.MixCall{{Call: read}, {Call: update}}},
 			}}},
 			{Name: leftPhase, Query: &scan},
 		},
@@ -149,8 +149,8 @@ func newWork(n size) (*work, error) {
 }
 
 // values makes for the hand what the engine makes for itself.
-func (w *work) values(id workload.Parameter, n size) error {
-	gen, err := workload.NewGenerator(w.seed, w.plan)
+func (w *work) values(id plan.Parameter, n size) error {
+	gen, err := plan.NewGenerator(w.seed, w.plan)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (w *work) values(id workload.Parameter, n size) error {
 	}
 	draw := func(operation string, n int64) ([]int64, error) {
 		var b driver.Batch
-		err := gen.FillParameters(&b, operation, []workload.Parameter{id}, "", 0, 1, int(n))
+		err := gen.FillParameters(&b, operation, []plan.Parameter{id}, "", 0, 1, int(n))
 		return b.Columns[0].Ints, err
 	}
 	if w.mix, err = draw(mixPhase+".read", n.reads); err != nil {
@@ -175,7 +175,7 @@ func (w *work) values(id workload.Parameter, n size) error {
 }
 
 // side is what one of the two measured, by phase.
-type side map[string]*result.Sample
+type side map[string]*protocol.Sample
 
 // agree compares what the two sides read and left behind.
 func agree(engine, hand side) error {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // verified is how many operations of a mix the engine runs to verify them.
@@ -38,8 +38,8 @@ func (l Library) pair(ctx context.Context, w *work, dir string, handFirst, seeAl
 
 // engine has a worker do the work, in this process.
 func (l Library) engine(ctx context.Context, w *work, path string) (side, error) {
-	request, err := json.Marshal(worker.Request{
-		Type: worker.TypeTrial, Protocol: worker.Protocol, Seed: w.seed, Path: path, Settings: Settings, Plan: w.plan,
+	request, err := json.Marshal(protocol.Request{
+		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: w.seed, Path: path, Settings: Settings, Plan: w.plan,
 	})
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (l Library) engine(ctx context.Context, w *work, path string) (side, error)
 	}
 	s := side{}
 	for dec := json.NewDecoder(&answers); dec.More(); {
-		var a worker.Response
+		var a protocol.Response
 		if err := dec.Decode(&a); err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (l Library) engine(ctx context.Context, w *work, path string) (side, error)
 			return nil, fmt.Errorf("engine: phase %s: %s", a.Reason.Phase, a.Reason.Message)
 		case a.Sample != nil:
 			m := a.Sample
-			s[m.Phase] = &result.Sample{Phase: m.Phase, WallNS: m.WallNS, UserNS: m.UserNS, SystemNS: m.SystemNS, Rows: m.Rows, Allocs: m.Allocs, Checksum: m.Checksum}
+			s[m.Phase] = &protocol.Sample{Phase: m.Phase, WallNS: m.WallNS, UserNS: m.UserNS, SystemNS: m.SystemNS, Rows: m.Rows, Allocs: m.Allocs, Checksum: m.Checksum}
 		}
 	}
 	return s, nil
@@ -86,27 +86,27 @@ func (l Library) hand(w *work, path string, seeAll bool) (s side, err error) {
 	var sum hash
 	for _, p := range []struct {
 		name string
-		run  func(*result.Sample, *worker.Stopwatch) error
+		run  func(*protocol.Sample, *worker.Stopwatch) error
 	}{
-		{insertPhase, func(r *result.Sample, watch *worker.Stopwatch) error {
+		{insertPhase, func(r *protocol.Sample, watch *worker.Stopwatch) error {
 			r.Rows = int64(len(w.users))
 			return h.Insert(watch, w.users)
 		}},
-		{queryPhase, func(r *result.Sample, watch *worker.Stopwatch) (err error) {
+		{queryPhase, func(r *protocol.Sample, watch *worker.Stopwatch) (err error) {
 			if r.Rows, err = h.Query(watch, nil); err != nil {
 				return err
 			}
 			_, err = h.Query(&worker.Stopwatch{}, sum.add)
 			return err
 		}},
-		{mixPhase, func(r *result.Sample, watch *worker.Stopwatch) (err error) {
+		{mixPhase, func(r *protocol.Sample, watch *worker.Stopwatch) (err error) {
 			if _, err = h.Mix(&worker.Stopwatch{}, w.mix[:min(verified, len(w.mix))], sum.add); err != nil {
 				return err
 			}
 			r.Rows, err = h.Mix(watch, w.mix, nil)
 			return err
 		}},
-		{txPhase, func(r *result.Sample, watch *worker.Stopwatch) (err error) {
+		{txPhase, func(r *protocol.Sample, watch *worker.Stopwatch) (err error) {
 			var see func(User)
 			if seeAll {
 				see = sum.add
@@ -114,12 +114,12 @@ func (l Library) hand(w *work, path string, seeAll bool) (s side, err error) {
 			r.Rows, err = h.Transactions(watch, w.tx, see)
 			return err
 		}},
-		{leftPhase, func(r *result.Sample, watch *worker.Stopwatch) (err error) {
+		{leftPhase, func(r *protocol.Sample, watch *worker.Stopwatch) (err error) {
 			r.Rows, err = h.Query(watch, sum.add)
 			return err
 		}},
 	} {
-		r := &result.Sample{Phase: p.name}
+		r := &protocol.Sample{Phase: p.name}
 		var watch worker.Stopwatch
 		if err := p.run(r, &watch); err != nil {
 			return nil, fmt.Errorf("hand: phase %s: %w", p.name, err)
@@ -155,7 +155,7 @@ func proven(h Hand) error {
 
 // hash is the engine's checksum of what the hand's side reads.
 type hash struct {
-	sum workload.Hash
+	sum plan.Hash
 	row [4]driver.Cell
 }
 

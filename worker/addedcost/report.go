@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Test does a little of the work on both sides and holds them to the same
@@ -47,7 +48,7 @@ func Test(t *testing.T, l Library) {
 // ratios of wall time, or of what the engine adds per operation of a mix, with
 // its interval. Its log has the same for CPU time, which is steadier where
 // other processes want the CPU too. With -record it writes all to
-// [result.AddedCostFile] in the working directory, which is the driver's.
+// [driver.AddedCostFile] in the working directory, which is the driver's.
 func Benchmark(b *testing.B, l Library) {
 	n := size{users: 50_000, reads: 50_000, transactions: 20_000}
 	if l.Slow {
@@ -91,21 +92,21 @@ func Benchmark(b *testing.B, l Library) {
 	}
 	b.Log(table.String())
 	if *record {
-		c := result.AddedCost{
+		c := driver.AddedCost{
 			Measured: time.Now().UTC().Format(time.DateOnly), Machine: machine(), Runtime: runtime.Version(),
 			Pairs: len(hand), Phases: phases,
 		}
-		if err := write(result.AddedCostFile, c); err != nil {
+		if err := write(driver.AddedCostFile, c); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-var record = flag.Bool("record", false, "of the benchmark of added cost: write the figures to "+result.AddedCostFile)
+var record = flag.Bool("record", false, "of the benchmark of added cost: write the figures to "+driver.AddedCostFile)
 
 // write writes a driver's figures; the causes that the file has stay.
-func write(file string, c result.AddedCost) error {
-	var old result.AddedCost
+func write(file string, c driver.AddedCost) error {
+	var old driver.AddedCost
 	switch data, err := os.ReadFile(file); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -141,18 +142,18 @@ func allocations(phase string, n size, engine, hand side) string {
 	return fmt.Sprintf("%.2f, by hand %.2f", float64(engine[phase].Allocs)/ops, float64(hand[phase].Allocs)/ops)
 }
 
-func compareAll(n size, engine, hand []side) []result.AddedPhase {
-	return []result.AddedPhase{
+func compareAll(n size, engine, hand []side) []driver.AddedPhase {
+	return []driver.AddedPhase{
 		compare(insertPhase, n.users, engine, hand), compare(queryPhase, n.users, engine, hand),
 		compare(mixPhase, n.reads, engine, hand), compare(txPhase, n.transactions, engine, hand),
 	}
 }
 
 // compare is one phase of all pairs.
-func compare(phase string, ops int64, engine, hand []side) result.AddedPhase {
-	wall := func(s *result.Sample) float64 { return float64(s.WallNS) }
-	cpu := func(s *result.Sample) float64 { return float64(s.UserNS + s.SystemNS) }
-	over := func(unit float64, f func(e, h *result.Sample) float64) estimate.Estimate {
+func compare(phase string, ops int64, engine, hand []side) driver.AddedPhase {
+	wall := func(s *protocol.Sample) float64 { return float64(s.WallNS) }
+	cpu := func(s *protocol.Sample) float64 { return float64(s.UserNS + s.SystemNS) }
+	over := func(unit float64, f func(e, h *protocol.Sample) float64) estimate.Estimate {
 		values := make([]float64, len(hand))
 		for i := range hand {
 			values[i] = f(engine[i][phase], hand[i][phase])
@@ -163,14 +164,14 @@ func compare(phase string, ops int64, engine, hand []side) result.AddedPhase {
 		}
 		return e
 	}
-	ratio := func(of func(*result.Sample) float64) estimate.Estimate {
-		return over(1e4, func(e, h *result.Sample) float64 { return of(e) / of(h) })
+	ratio := func(of func(*protocol.Sample) float64) estimate.Estimate {
+		return over(1e4, func(e, h *protocol.Sample) float64 { return of(e) / of(h) })
 	}
-	added := func(of func(*result.Sample) float64) estimate.Estimate {
-		return over(10, func(e, h *result.Sample) float64 { return (of(e) - of(h)) / float64(ops) })
+	added := func(of func(*protocol.Sample) float64) estimate.Estimate {
+		return over(10, func(e, h *protocol.Sample) float64 { return (of(e) - of(h)) / float64(ops) })
 	}
-	return result.AddedPhase{
-		Phase: phase, Hand: over(10, func(_, h *result.Sample) float64 { return wall(h) / float64(ops) }).Median,
+	return driver.AddedPhase{
+		Phase: phase, Hand: over(10, func(_, h *protocol.Sample) float64 { return wall(h) / float64(ops) }).Median,
 		WallRatio: ratio(wall), CPURatio: ratio(cpu),
 		WallAdded: added(wall), CPUAdded: added(cpu),
 	}

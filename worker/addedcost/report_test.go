@@ -6,14 +6,15 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func TestCompare(t *testing.T) {
 	sides := func(wall, cpu int64) side {
 		s := side{}
 		for _, p := range []string{insertPhase, queryPhase, mixPhase, txPhase} {
-			s[p] = &result.Sample{WallNS: wall, UserNS: cpu - 10, SystemNS: 10}
+			s[p] = &protocol.Sample{WallNS: wall, UserNS: cpu - 10, SystemNS: 10}
 		}
 		return s
 	}
@@ -31,21 +32,21 @@ func TestCompare(t *testing.T) {
 
 // TestWrite measures again: figures are replaced, causes kept.
 func TestWrite(t *testing.T) {
-	file := filepath.Join(t.TempDir(), result.AddedCostFile)
-	if err := write(file, result.AddedCost{Pairs: 1}); err != nil {
+	file := filepath.Join(t.TempDir(), driver.AddedCostFile)
+	if err := write(file, driver.AddedCost{Pairs: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(file, []byte(`{"pairs": 1, "causes": {"tx": "four statements"}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(file, result.AddedCost{Pairs: 2}); err != nil {
+	if err := write(file, driver.AddedCost{Pairs: 2}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c result.AddedCost
+	var c driver.AddedCost
 	if err := json.Unmarshal(data, &c); err != nil || c.Pairs != 2 || c.Causes["tx"] != "four statements" {
 		t.Errorf("%s (%v)", data, err)
 	}

@@ -159,3 +159,6 @@ func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 func inWord(c byte) bool {
 	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
+
+// Quote makes an SQL identifier of any name.
+func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // Anywhere is the address on which a server takes any port that is free, for
@@ -40,7 +40,7 @@ func Listen(address string) (net.Listener, error) {
 //	500  an error of the driver's
 //	503  an error that a lock explains; it is counted
 type Handler struct {
-	def     *workload.HTTP
+	def     *plan.HTTP
 	stmt    driver.Stmt // nil: nothing is done
 	ctx     context.Context
 	scratch sync.Pool
@@ -59,7 +59,7 @@ type Locked struct {
 
 // New returns a handler for a statement, which def describes. A nil ctx hands
 // the library the context of each request, which ends when the client goes away.
-func New(ctx context.Context, def *workload.HTTP, stmt driver.Stmt) *Handler {
+func New(ctx context.Context, def *plan.HTTP, stmt driver.Stmt) *Handler {
 	h := &Handler{def: def, stmt: stmt, ctx: ctx, locked: map[int]Locked{}}
 	h.scratch.New = func() any { return newScratch(def) }
 	return h
@@ -94,7 +94,7 @@ type scratch struct {
 	visit func(driver.Row) error
 }
 
-func newScratch(def *workload.HTTP) *scratch {
+func newScratch(def *plan.HTTP) *scratch {
 	s := &scratch{batch: driver.Batch{PerExec: 1, Columns: make([]driver.Column, len(def.Parameters))}}
 	for i, p := range def.Parameters {
 		s.batch.Columns[i].Type = p.Type
@@ -173,7 +173,7 @@ func (h *Handler) failed(w http.ResponseWriter, err error, waited time.Duration)
 }
 
 // parameters takes the values of the statement's parameters from the URL.
-func (s *scratch) parameters(r *http.Request, params []workload.Parameter) error {
+func (s *scratch) parameters(r *http.Request, params []plan.Parameter) error {
 	if len(params) == 0 {
 		return nil
 	}

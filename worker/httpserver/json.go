@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // AppendRow appends the answer for a row: a JSON object without spaces, with the
@@ -52,7 +52,7 @@ func appendText(b []byte, text string) []byte {
 }
 
 // Target is the request target with the parameters in row r of b.
-func Target(params []workload.Parameter, b *driver.Batch, r int) string {
+func Target(params []plan.Parameter, b *driver.Batch, r int) string {
 	t := []byte("/")
 	for i, p := range params {
 		sign := byte('&')

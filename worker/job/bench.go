@@ -15,44 +15,13 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
-
-// Bench reads every row of the table and verifies that hash is the SHA-256 of
-// what rand stands for.
-type Bench struct {
-	Table    string `json:"table"`
-	Pipeline bool   `json:"pipeline,omitempty"` // on all cores, as far as there are connections
-	EveryMS  int64  `json:"every_ms,omitempty"`
-}
-
-// Benched is what Bench has found.
-type Benched struct {
-	Rows         int64      `json:"rows"`
-	AfterQueryNS int64      `json:"after_query_ns"` // until the library has taken the query
-	FirstRowNS   int64      `json:"first_row_ns"`   // until the first row was there, 0 without rows
-	WallNS       int64      `json:"wall_ns"`        // until the last row was verified
-	Mismatches   int64      `json:"mismatches"`
-	First        []Mismatch `json:"first_mismatches,omitempty"` // the first ten
-}
-
-// Mismatch is a row that is not as generate made it.
-type Mismatch struct {
-	Row int64  `json:"row"` // its number in the order of reading, from 0
-	ID  string `json:"id"`
-	Why string `json:"why"`
-}
 
 // listed is how many mismatches are described.
 const listed = 10
 
-func (b *Bench) check() error {
-	if b.EveryMS < 0 {
-		return fmt.Errorf("progress every %d ms: want 0 or more", b.EveryMS)
-	}
-	return checkTable(b.Table)
-}
-
-func (b *Bench) run(ctx context.Context, d *Database, tell func(Progress), r *Result) error {
+func (b bench) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error {
 	if err := ready(ctx, d.DB, b.Table); err != nil {
 		return err
 	}
@@ -82,10 +51,10 @@ const (
 
 // reading is one pass over the table.
 type reading struct {
-	*Bench
+	bench
 	db    driver.DB
 	loose bool // columns may hold NULL or what is no integer and no text; else it is an error if they do
-	tell  func(Progress)
+	tell  func(protocol.Progress)
 	begin time.Time
 
 	ranges []span
@@ -105,10 +74,10 @@ type span struct {
 }
 
 // read reads the table once, with n readers at the same time.
-func (b *Bench) read(ctx context.Context, d *Database, n int, loose bool, tell func(Progress), r *Result) (err error) {
-	out := &Benched{}
+func (b bench) read(ctx context.Context, d *Database, n int, loose bool, tell func(protocol.Progress), r *protocol.JobResult) (err error) {
+	out := &protocol.Benched{}
 	r.Bench = out
-	p := &reading{Bench: b, db: d.DB, loose: loose, tell: tell, begin: time.Now()}
+	p := &reading{bench: b, db: d.DB, loose: loose, tell: tell, begin: time.Now()}
 	if n > 1 {
 		if err := p.split(ctx, rangesEach*n); err != nil {
 			return err
@@ -118,7 +87,7 @@ func (b *Bench) read(ctx context.Context, d *Database, n int, loose bool, tell f
 		n, p.ranges = 1, make([]span, 1) // all of it
 	}
 	defer watch(b.EveryMS, func() {
-		tell(Progress{Stage: "rows", ElapsedNS: int64(time.Since(p.begin)), Rows: p.rows.Load()})
+		tell(protocol.Progress{Stage: "rows", ElapsedNS: int64(time.Since(p.begin)), Rows: p.rows.Load()})
 	})()
 	readers := make([]reader, n)
 	errs := make([]error, n)
@@ -142,7 +111,7 @@ func (b *Bench) read(ctx context.Context, d *Database, n int, loose bool, tell f
 			out.First = append(out.First, m.Mismatch)
 		}
 	}
-	slices.SortFunc(out.First, func(a, b Mismatch) int { return cmp.Compare(a.Row, b.Row) })
+	slices.SortFunc(out.First, func(a, b protocol.Mismatch) int { return cmp.Compare(a.Row, b.Row) })
 	out.First = out.First[:min(len(out.First), listed)]
 	for _, e := range errs {
 		err = cmp.Or(err, e)
@@ -158,7 +127,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 	}
 	var ends []int64
 	for _, f := range []string{"min", "max"} {
-		err := query(ctx, p.db, "SELECT "+f+"(_rowid_) FROM "+quote(p.Table), []driver.ColumnType{{Type: driver.Int, Nullable: true}}, func(row driver.Row) error {
+		err := query(ctx, p.db, "SELECT "+f+"(_rowid_) FROM "+driver.Quote(p.Table), []driver.ColumnType{{Type: driver.Int, Nullable: true}}, func(row driver.Row) error {
 			if !row[0].Null {
 				ends = append(ends, row[0].Int)
 			}
@@ -197,7 +166,7 @@ type reader struct {
 
 // located is a mismatch whose Row counts from the beginning of a range.
 type located struct {
-	Mismatch
+	protocol.Mismatch
 	at int
 }
 
@@ -214,13 +183,13 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 	defer func() { err = cmp.Or(err, conn.Close()) }()
 	text := driver.ColumnType{Type: driver.Text}
 	st := driver.Statement{
-		SQL: "SELECT ID, rand, hash FROM " + quote(p.Table),
+		SQL: "SELECT ID, rand, hash FROM " + driver.Quote(p.Table),
 		// For ID it costs nothing that it may be NULL.
 		Columns: []driver.ColumnType{{Type: driver.Int, Nullable: true}, text, text},
 	}
 	if p.loose {
 		text.Nullable = true
-		st.SQL = "SELECT CAST(ID AS TEXT), CAST(rand AS TEXT), CAST(hash AS TEXT) FROM " + quote(p.Table)
+		st.SQL = "SELECT CAST(ID AS TEXT), CAST(rand AS TEXT), CAST(hash AS TEXT) FROM " + driver.Quote(p.Table)
 		st.Columns = []driver.ColumnType{text, text, text}
 	}
 	var b *driver.Batch
@@ -302,7 +271,7 @@ func (p *reading) seen(row driver.Row) {
 			shown[1+i] = "NULL"
 		}
 	}
-	p.tell(Progress{Stage: "first-row", ElapsedNS: int64(p.firstRow), FirstRow: shown})
+	p.tell(protocol.Progress{Stage: "first-row", ElapsedNS: int64(p.firstRow), FirstRow: shown})
 }
 
 // id names a row.
@@ -336,7 +305,7 @@ func (r *reader) matches(row driver.Row) bool {
 // note takes down a row, number n of its range, that does not match.
 func (r *reader) note(at int, n int64, id string, row driver.Row) {
 	if r.mismatches++; r.mismatches <= listed {
-		r.first = append(r.first, located{Mismatch{Row: n, ID: id, Why: why(row)}, at})
+		r.first = append(r.first, located{protocol.Mismatch{Row: n, ID: id, Why: why(row)}, at})
 	}
 }
 

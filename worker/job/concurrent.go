@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,81 +12,16 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
-
-// Concurrent has readers and writers use the table at once, each as fast as it
-// can. Writers insert single rows with ascending IDs; readers read the three
-// rows with the greatest.
-type Concurrent struct {
-	Table      string `json:"table"`
-	Readers    int    `json:"readers"`
-	Writers    int    `json:"writers"`
-	From       int64  `json:"from"` // the first ID
-	DurationMS int64  `json:"duration_ms"`
-	Clear      bool   `json:"clear,omitempty"` // drop the table and make it anew
-	Force      bool   `json:"force,omitempty"` // in a database that sqlite3perf did not make, too
-
-	// Own gives each reader and writer a connection of its own, instead of one
-	// out of the pool for each operation.
-	Own bool `json:"own,omitempty"`
-
-	// KeepOpen has the worker exit without closing the database.
-	KeepOpen bool `json:"keep_open,omitempty"`
-}
-
-// Concurred is what readers and writers have done in all.
-type Concurred struct {
-	WallNS  int64 `json:"wall_ns"`
-	Readers Group `json:"readers"`
-	Writers Group `json:"writers"`
-	LastID  int64 `json:"last_id"` // the greatest that was tried
-}
-
-// Activity is what went on in an interval.
-type Activity struct {
-	WallNS  int64 `json:"wall_ns"`
-	Readers Group `json:"readers"`
-	Writers Group `json:"writers"`
-}
-
-// Group is what readers, or writers, have done.
-type Group struct {
-	Operations int64               `json:"operations"` // those that failed included
-	Failed     int64               `json:"failed,omitempty"`
-	Rows       int64               `json:"rows"` // read or written
-	Errors     []result.ErrorCount `json:"errors,omitempty"`
-	Latency    result.Latency      `json:"latency"`
-}
-
-// maxMembers is the most readers, and writers: each is a goroutine.
-const maxMembers = 1_000_000
-
-func (c *Concurrent) check() error {
-	switch {
-	case c.Readers < 0:
-		return fmt.Errorf("-r %d: want 0 readers or more", c.Readers)
-	case c.Writers < 0:
-		return fmt.Errorf("-w %d: want 0 writers or more", c.Writers)
-	case c.Readers+c.Writers == 0:
-		return fmt.Errorf("-r 0 -w 0: want at least one reader or writer")
-	case c.Readers > maxMembers || c.Writers > maxMembers:
-		return fmt.Errorf("-r %d -w %d: want at most %d readers and %d writers", c.Readers, c.Writers, maxMembers, maxMembers)
-	case c.From > math.MaxInt64/2:
-		return fmt.Errorf("--from %d: want at most %d, which leaves writers IDs above it", c.From, math.MaxInt64/2)
-	case c.DurationMS < 1:
-		return fmt.Errorf("-d %v: want a duration above 0, such as 60s", time.Duration(c.DurationMS)*time.Millisecond)
-	}
-	return checkTable(c.Table)
-}
 
 // group is the readers or the writers.
 type group struct {
 	shards []*shard
-	total  Group
+	total  protocol.Group
 	hist   *latency.Histogram // of the total
-	errors map[int]*result.ErrorCount
+	errors map[int]*protocol.ErrorCount
 }
 
 // shard is where some of a group's members write down what they have done: few
@@ -98,16 +32,16 @@ type shard struct {
 	operations int64
 	failed     int64
 	rows       int64
-	errors     map[int]*result.ErrorCount
+	errors     map[int]*protocol.ErrorCount
 }
 
 // shardsOf is how many shards a group has.
 const shardsOf = 8
 
 func newGroup(members int) *group {
-	g := &group{hist: latency.New(), errors: map[int]*result.ErrorCount{}}
+	g := &group{hist: latency.New(), errors: map[int]*protocol.ErrorCount{}}
 	for range min(members, shardsOf) {
-		g.shards = append(g.shards, &shard{hist: latency.New(), errors: map[int]*result.ErrorCount{}})
+		g.shards = append(g.shards, &shard{hist: latency.New(), errors: map[int]*protocol.ErrorCount{}})
 	}
 	return g
 }
@@ -132,7 +66,7 @@ func (s *shard) note(ns, rows int64, err error) error {
 		return err
 	}
 	if s.errors[e.Code] == nil {
-		s.errors[e.Code] = &result.ErrorCount{Code: e.Code, Name: driver.CodeName(e.Code)}
+		s.errors[e.Code] = &protocol.ErrorCount{Code: e.Code, Name: driver.CodeName(e.Code)}
 	}
 	s.errors[e.Code].Count++
 	s.errors[e.Code].WaitNS += ns
@@ -143,9 +77,9 @@ func (s *shard) note(ns, rows int64, err error) error {
 }
 
 // collect empties the shards into the total and returns what was in them.
-func (g *group) collect() Group {
-	now := Group{}
-	hist, counts := latency.New(), map[int]*result.ErrorCount{}
+func (g *group) collect() protocol.Group {
+	now := protocol.Group{}
+	hist, counts := latency.New(), map[int]*protocol.ErrorCount{}
 	for _, s := range g.shards {
 		s.mu.Lock()
 		now.Operations += s.operations
@@ -169,23 +103,23 @@ func (g *group) collect() Group {
 	return now
 }
 
-func (g *group) sum(operation string) Group {
+func (g *group) sum(operation string) protocol.Group {
 	g.total.Errors, g.total.Latency = listErrors(g.errors), g.hist.Summary(operation)
 	g.total.Latency.Failed = g.total.Failed
 	return g.total
 }
 
-func add(to, from map[int]*result.ErrorCount) {
+func add(to, from map[int]*protocol.ErrorCount) {
 	for code, e := range from {
 		if to[code] == nil {
-			to[code] = &result.ErrorCount{Code: code, Name: e.Name}
+			to[code] = &protocol.ErrorCount{Code: code, Name: e.Name}
 		}
 		to[code].Count += e.Count
 		to[code].WaitNS += e.WaitNS
 	}
 }
 
-func listErrors(m map[int]*result.ErrorCount) (list []result.ErrorCount) {
+func listErrors(m map[int]*protocol.ErrorCount) (list []protocol.ErrorCount) {
 	for _, code := range slices.Sorted(maps.Keys(m)) {
 		list = append(list, *m[code])
 	}
@@ -194,16 +128,16 @@ func listErrors(m map[int]*result.ErrorCount) (list []result.ErrorCount) {
 
 // clients is what the readers and writers have in common.
 type clients struct {
-	*Concurrent
+	concurrent
 	db       driver.DB
-	gen      *workload.Gen
+	gen      *plan.Gen
 	explicit bool // each write in a transaction, begun as the setting txlock says
 	next     atomic.Int64
 	stop     atomic.Bool
 	started  chan struct{}
 }
 
-func (c *Concurrent) run(ctx context.Context, d *Database, tell func(Progress), r *Result) (err error) {
+func (c concurrent) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) (err error) {
 	gen, err := newGenerator(d.Seed)
 	if err != nil {
 		return err
@@ -212,7 +146,7 @@ func (c *Concurrent) run(ctx context.Context, d *Database, tell func(Progress), 
 		return err
 	}
 	_, explicit := d.Settings["txlock"]
-	cl := &clients{Concurrent: c, db: d.DB, gen: gen, explicit: explicit, started: make(chan struct{})}
+	cl := &clients{concurrent: c, db: d.DB, gen: gen, explicit: explicit, started: make(chan struct{})}
 	cl.next.Store(c.From)
 
 	readers, writers := newGroup(c.Readers), newGroup(c.Writers)
@@ -239,7 +173,7 @@ func (c *Concurrent) run(ctx context.Context, d *Database, tell func(Progress), 
 	err = cl.oversee(ctx, begin, failed, readers, writers, tell)
 	cl.stop.Store(true)
 	wg.Wait()
-	out := &Concurred{WallNS: int64(time.Since(begin)), LastID: cl.next.Load() - 1}
+	out := &protocol.Concurred{WallNS: int64(time.Since(begin)), LastID: cl.next.Load() - 1}
 	readers.collect()
 	writers.collect()
 	out.Readers, out.Writers = readers.sum("read"), writers.sum("write")
@@ -252,7 +186,7 @@ func (c *Concurrent) run(ctx context.Context, d *Database, tell func(Progress), 
 
 // oversee reports each second until the time is over, someone fails, or the job
 // is stopped.
-func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan error, readers, writers *group, tell func(Progress)) error {
+func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan error, readers, writers *group, tell func(protocol.Progress)) error {
 	end := time.NewTimer(time.Duration(cl.DurationMS) * time.Millisecond)
 	defer end.Stop()
 	second := time.NewTicker(time.Second)
@@ -260,9 +194,9 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 	last := begin
 	report := func() {
 		now := time.Now()
-		a := &Activity{WallNS: int64(now.Sub(last)), Readers: readers.collect(), Writers: writers.collect()}
+		a := &protocol.Activity{WallNS: int64(now.Sub(last)), Readers: readers.collect(), Writers: writers.collect()}
 		last = now
-		tell(Progress{Stage: "second", ElapsedNS: int64(now.Sub(begin)), Second: a})
+		tell(protocol.Progress{Stage: "second", ElapsedNS: int64(now.Sub(begin)), Second: a})
 	}
 	for {
 		select {
@@ -282,7 +216,7 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 }
 
 // prepare makes the table, where it is to be cleared or is not there.
-func (c *Concurrent) prepare(ctx context.Context, d *Database) error {
+func (c concurrent) prepare(ctx context.Context, d *Database) error {
 	kept, err := c.kept(ctx, d.DB)
 	switch {
 	case err != nil:
@@ -298,7 +232,7 @@ func (c *Concurrent) prepare(ctx context.Context, d *Database) error {
 }
 
 // mayWrite refuses to put rows, or a table, into a database of somebody else's.
-func (c *Concurrent) mayWrite(ctx context.Context, db driver.DB) error {
+func (c concurrent) mayWrite(ctx context.Context, db driver.DB) error {
 	kept, err := c.kept(ctx, db)
 	switch {
 	case err != nil:
@@ -310,10 +244,12 @@ func (c *Concurrent) mayWrite(ctx context.Context, db driver.DB) error {
 }
 
 // table makes the table.
-func (c *Concurrent) table() *Generate { return &Generate{Table: c.Table, Force: c.Force} }
+func (c concurrent) table() generate {
+	return generate{&protocol.Generate{Table: c.Table, Force: c.Force}}
+}
 
 // kept reports whether the table is there and to be used as it is.
-func (c *Concurrent) kept(ctx context.Context, db driver.DB) (bool, error) {
+func (c concurrent) kept(ctx context.Context, db driver.DB) (bool, error) {
 	if c.Clear {
 		return false, nil
 	}
@@ -323,13 +259,13 @@ func (c *Concurrent) kept(ctx context.Context, db driver.DB) (bool, error) {
 
 // mayUse refuses a table that is kept and lacks a column, or that rows are to be
 // put into and is somebody else's.
-func (c *Concurrent) mayUse(ctx context.Context, db driver.DB) error {
+func (c concurrent) mayUse(ctx context.Context, db driver.DB) error {
 	if err := ready(ctx, db, c.Table); err != nil || c.Writers == 0 || c.Force {
 		return err
 	}
 	id, err := number(ctx, db, "PRAGMA application_id")
 	if err == nil && id != ApplicationID {
-		err = errorf(CodeForeign, "sqlite3perf did not make this database: name another file, have no writers (-w 0), or have rows written to its table %s with --force", c.Table)
+		err = errorf(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, have no writers (-w 0), or have rows written to its table %s with --force", c.Table)
 	}
 	return err
 }
@@ -357,7 +293,7 @@ func (cl *clients) client(ctx context.Context, ready *sync.WaitGroup, s *shard, 
 func (cl *clients) read(r driver.Runner, s *shard) error {
 	ctx := context.Background()
 	stmt, err := r.Prepare(ctx, driver.Statement{
-		SQL:     "SELECT ID, rand, hash FROM " + quote(cl.Table) + " ORDER BY ID DESC LIMIT 3",
+		SQL:     "SELECT ID, rand, hash FROM " + driver.Quote(cl.Table) + " ORDER BY ID DESC LIMIT 3",
 		Columns: []driver.ColumnType{{Type: driver.Int, Nullable: true}, {Type: driver.Text, Nullable: true}, {Type: driver.Text, Nullable: true}},
 		AdHoc:   true,
 	})

@@ -12,47 +12,17 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Generate drops and makes anew the table, and fills it: Batch rows to an
-// INSERT, each INSERT a transaction of its own, on one connection.
-type Generate struct {
-	Table    string `json:"table"`
-	Rows     int64  `json:"rows"`
-	Batch    int    `json:"batch"`
-	Prepared bool   `json:"prepared,omitempty"` // else each INSERT is run as SQL text
-	Vacuum   bool   `json:"vacuum,omitempty"`
-	Force    bool   `json:"force,omitempty"` // in a database that sqlite3perf did not make, too
-	EveryMS  int64  `json:"every_ms,omitempty"`
-}
-
-// Generated is what Generate has done.
-type Generated struct {
-	Rows     int64 `json:"rows"`                // in the table
-	WallNS   int64 `json:"wall_ns"`             // of the INSERTs
-	VacuumNS int64 `json:"vacuum_ns,omitempty"` // of VACUUM
-}
-
-func (g *Generate) check() error {
-	switch {
-	case g.Rows < 1:
-		return fmt.Errorf("-r %d: want at least 1 row", g.Rows)
-	case g.Batch < 1:
-		return fmt.Errorf("-b %d: want at least 1 row per INSERT, such as 100", g.Batch)
-	case g.EveryMS < 0:
-		return fmt.Errorf("progress every %d ms: want 0 or more", g.EveryMS)
-	}
-	return checkTable(g.Table)
-}
-
 // batch is the rows of the largest INSERT.
-func (g *Generate) batch() int { return int(min(int64(g.Batch), g.Rows)) }
+func (g generate) batch() int { return int(min(int64(g.Batch), g.Rows)) }
 
-func (g *Generate) run(ctx context.Context, d *Database, tell func(Progress), r *Result) (err error) {
+func (g generate) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) (err error) {
 	// Each row adds two to the first ID.
 	if most := mostParameters(d); g.batch() > (most-1)/2 {
-		return errorf(CodeUsage, "-b %d: its INSERT of %d rows has %d parameters, and this driver's SQLite takes at most %d: want -b %d or less",
+		return errorf(protocol.CodeUsage, "-b %d: its INSERT of %d rows has %d parameters, and this driver's SQLite takes at most %d: want -b %d or less",
 			g.Batch, g.batch(), 2*uint64(g.batch())+1, most, (most-1)/2)
 	}
 	gen, err := newGenerator(d.Seed)
@@ -64,16 +34,16 @@ func (g *Generate) run(ctx context.Context, d *Database, tell func(Progress), r 
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	tell(Progress{Stage: "create"})
+	tell(protocol.Progress{Stage: "create"})
 	if err := g.create(ctx, conn); err != nil {
 		return err
 	}
-	out := &Generated{}
+	out := &protocol.Generated{}
 	r.Generate = out
-	tell(Progress{Stage: "insert"})
+	tell(protocol.Progress{Stage: "insert"})
 	if err := g.fill(ctx, conn, gen, tell, out); err != nil {
-		if n, cerr := number(context.WithoutCancel(ctx), conn, "SELECT count(*) FROM "+quote(g.Table)); cerr == nil {
-			err = &Error{CodePartial, fmt.Errorf("after %d of %d rows, which are in table %s: %w", n, g.Rows, g.Table, err)}
+		if n, cerr := number(context.WithoutCancel(ctx), conn, "SELECT count(*) FROM "+driver.Quote(g.Table)); cerr == nil {
+			err = &Error{protocol.CodePartial, fmt.Errorf("after %d of %d rows, which are in table %s: %w", n, g.Rows, g.Table, err)}
 		}
 		return err
 	}
@@ -81,7 +51,7 @@ func (g *Generate) run(ctx context.Context, d *Database, tell func(Progress), r 
 		return ctx.Err()
 	}
 	if g.Vacuum {
-		tell(Progress{Stage: "vacuum", Rows: out.Rows})
+		tell(protocol.Progress{Stage: "vacuum", Rows: out.Rows})
 		begin := time.Now()
 		if err := conn.Script(ctx, "VACUUM"); err != nil {
 			return fmt.Errorf("VACUUM: %w; all %d rows are in table %s", err, out.Rows, g.Table)
@@ -111,7 +81,7 @@ func mostParameters(d *Database) int {
 // create makes the table anew in one transaction, unless it would take
 // something away from somebody. It marks a database in which there is nothing
 // else.
-func (g *Generate) create(ctx context.Context, c driver.Conn) error {
+func (g generate) create(ctx context.Context, c driver.Conn) error {
 	// It reads before it writes: others may write meanwhile, unless they are shut
 	// out from the beginning.
 	if err := c.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -129,11 +99,11 @@ func (g *Generate) create(ctx context.Context, c driver.Conn) error {
 }
 
 // remake does so in a transaction under way.
-func (g *Generate) remake(ctx context.Context, c driver.Conn) error {
+func (g generate) remake(ctx context.Context, c driver.Conn) error {
 	if err := g.mayMake(ctx, c); err != nil {
 		return err
 	}
-	if err := c.Script(ctx, "DROP TABLE IF EXISTS "+quote(g.Table)); err != nil {
+	if err := c.Script(ctx, "DROP TABLE IF EXISTS "+driver.Quote(g.Table)); err != nil {
 		return err
 	}
 	objects, err := number(ctx, c, "SELECT count(*) FROM main.sqlite_master")
@@ -154,7 +124,7 @@ func (g *Generate) remake(ctx context.Context, c driver.Conn) error {
 
 // mayMake refuses to take something away from somebody, or to put a table into
 // a database of somebody's.
-func (g *Generate) mayMake(ctx context.Context, r driver.Runner) error {
+func (g generate) mayMake(ctx context.Context, r driver.Runner) error {
 	old, err := lookUp(ctx, r, g.Table)
 	if err != nil {
 		return err
@@ -170,14 +140,14 @@ func (g *Generate) mayMake(ctx context.Context, r driver.Runner) error {
 	}
 	switch {
 	case old.kind == "view":
-		return errorf(CodeForeign, "%s is a view, which generate does not replace: name a table with --table", g.Table)
+		return errorf(protocol.CodeForeign, "%s is a view, which generate does not replace: name a table with --table", g.Table)
 	case g.Force || objects == 0 && id == 0 && version == 0:
 	case id != ApplicationID && old.kind == "":
-		return errorf(CodeForeign, "sqlite3perf did not make this database: name another file, or have a table %s made in it with --force", g.Table)
+		return errorf(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, or have a table %s made in it with --force", g.Table)
 	case id != ApplicationID:
-		return errorf(CodeForeign, "sqlite3perf did not make this database: name another file, or have its table %s dropped and made anew with --force", g.Table)
+		return errorf(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, or have its table %s dropped and made anew with --force", g.Table)
 	case old.kind != "" && (len(old.columns) != len(columnNames) || old.lacking() != ""):
-		return errorf(CodeForeign, "table %s is not one that sqlite3perf made (it has %s): name another with --table, or have it dropped with --force", g.Table, strings.Join(old.columns, ", "))
+		return errorf(protocol.CodeForeign, "table %s is not one that sqlite3perf made (it has %s): name another with --table, or have it dropped with --force", g.Table, strings.Join(old.columns, ", "))
 	}
 	return nil
 }
@@ -228,7 +198,7 @@ func (k *chunk) arrange(per int) {
 }
 
 // fill inserts the rows. The values are made ahead of it, on another core.
-func (g *Generate) fill(ctx context.Context, c driver.Conn, gen *workload.Gen, tell func(Progress), out *Generated) (err error) {
+func (g generate) fill(ctx context.Context, c driver.Conn, gen *plan.Gen, tell func(protocol.Progress), out *protocol.Generated) (err error) {
 	per := g.batch()
 	// All of this is the driver's to see through: a statement that is under way
 	// is not broken off.
@@ -256,7 +226,7 @@ func (g *Generate) fill(ctx context.Context, c driver.Conn, gen *workload.Gen, t
 	var inserted atomic.Int64
 	begin := time.Now()
 	defer watch(g.EveryMS, func() {
-		tell(Progress{Stage: "insert", ElapsedNS: int64(time.Since(begin)), Rows: inserted.Load()})
+		tell(protocol.Progress{Stage: "insert", ElapsedNS: int64(time.Since(begin)), Rows: inserted.Load()})
 	})()
 	// Also what was inserted before an interruption is reported.
 	defer func() { out.Rows, out.WallNS = inserted.Load(), int64(time.Since(begin)) }()
@@ -295,7 +265,7 @@ func (g *Generate) fill(ctx context.Context, c driver.Conn, gen *workload.Gen, t
 }
 
 // rest inserts the last rows, which are fewer than an INSERT takes.
-func (g *Generate) rest(ctx context.Context, c driver.Conn, gen *workload.Gen, n int) error {
+func (g generate) rest(ctx context.Context, c driver.Conn, gen *plan.Gen, n int) error {
 	k := &chunk{}
 	if err := gen.Fill(&k.made, dataSet, g.Rows-int64(n), g.Rows); err != nil {
 		return err
@@ -309,7 +279,7 @@ func (g *Generate) rest(ctx context.Context, c driver.Conn, gen *workload.Gen, n
 }
 
 // make makes the rows of all whole INSERTs.
-func (g *Generate) make(ctx context.Context, gen *workload.Gen, per int, stmt driver.Stmt, made chan<- *chunk, used <-chan *chunk) error {
+func (g generate) make(ctx context.Context, gen *plan.Gen, per int, stmt driver.Stmt, made chan<- *chunk, used <-chan *chunk) error {
 	size, end := int64(max(1, chunkRows/per)*per), g.Rows/int64(per)*int64(per)
 	box, _ := stmt.(driver.Boxer)
 	for lo := int64(0); lo < end; lo += size {

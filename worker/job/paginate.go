@@ -3,60 +3,17 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
-
-// Paginate reads pages of the table, in the order of ID, at several depths: by
-// OFFSET, and from the ID before the page on (keyset).
-type Paginate struct {
-	Table       string  `json:"table"`
-	Depths      []int64 `json:"depths,omitempty"` // rows before the page; none: chosen by the size of the table
-	Limit       int     `json:"limit"`            // rows to a page
-	Repetitions int     `json:"repetitions"`
-	EveryMS     int64   `json:"every_ms,omitempty"`
-}
-
-// Paginated is what Paginate has measured.
-type Paginated struct {
-	Rows   int64  `json:"rows"` // of the table
-	Depths []Page `json:"depths"`
-}
-
-// Page is one page's times, one for each repetition.
-type Page struct {
-	Depth    int64   `json:"depth"`
-	OffsetNS []int64 `json:"offset_ns"`
-	KeysetNS []int64 `json:"keyset_ns"`
-}
-
-// MinRepetitions is the fewest that have a 95 % interval.
-const MinRepetitions = 6
-
-func (p *Paginate) check() error {
-	switch {
-	case p.Limit < 1:
-		return fmt.Errorf("--limit %d: want at least 1 row to a page", p.Limit)
-	case p.Repetitions < MinRepetitions:
-		return fmt.Errorf("--repetitions %d: at least %d, the fewest that give a 95 %% interval", p.Repetitions, MinRepetitions)
-	case p.EveryMS < 0:
-		return fmt.Errorf("progress every %d ms: want 0 or more", p.EveryMS)
-	}
-	for _, d := range p.Depths {
-		if d < 0 {
-			return fmt.Errorf("--depths %d: want the number of rows before a page, 0 or more", d)
-		}
-	}
-	return checkTable(p.Table)
-}
 
 // page is one depth with the two statements' parameters.
 type page struct {
-	Page
+	protocol.Page
 	offset, keyset driver.Batch
 	ids            []int64 // on the page
 }
@@ -69,7 +26,7 @@ func integers(values ...int64) driver.Batch {
 	return b
 }
 
-func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r *Result) (err error) {
+func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) (err error) {
 	conn, err := d.DB.Conn(ctx)
 	if err != nil {
 		return err
@@ -78,17 +35,17 @@ func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r 
 	if err := ready(ctx, conn, p.Table); err != nil {
 		return err
 	}
-	out := &Paginated{}
-	if out.Rows, err = number(ctx, conn, "SELECT count(*) FROM "+quote(p.Table)); err != nil {
+	out := &protocol.Paginated{}
+	if out.Rows, err = number(ctx, conn, "SELECT count(*) FROM "+driver.Quote(p.Table)); err != nil {
 		return err
 	}
-	if odd, err := number(ctx, conn, "SELECT count(*) FROM (SELECT 1 FROM "+quote(p.Table)+" WHERE ID IS NULL OR ID >= '' LIMIT 1)"); err != nil {
+	if odd, err := number(ctx, conn, "SELECT count(*) FROM (SELECT 1 FROM "+driver.Quote(p.Table)+" WHERE ID IS NULL OR ID >= '' LIMIT 1)"); err != nil {
 		return err
 	} else if odd > 0 {
-		return errorf(CodeDatabase, "table %s has a row whose ID is NULL or a text, which no keyset comes past: delete such rows", p.Table)
+		return errorf(protocol.CodeDatabase, "table %s has a row whose ID is NULL or a text, which no keyset comes past: delete such rows", p.Table)
 	}
 	if out.Rows <= int64(p.Limit) {
-		return errorf(CodeDatabase, "table %s has %d rows, too few for a page of %d behind another row: sqlite3perf generate makes more", p.Table, out.Rows, p.Limit)
+		return errorf(protocol.CodeDatabase, "table %s has %d rows, too few for a page of %d behind another row: sqlite3perf generate makes more", p.Table, out.Rows, p.Limit)
 	}
 	depths, err := p.depths(out.Rows)
 	if err != nil {
@@ -96,7 +53,7 @@ func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r 
 	}
 
 	columns := []driver.ColumnType{{Type: driver.Int}, {Type: driver.Text, Nullable: true}, {Type: driver.Text, Nullable: true}}
-	from := "SELECT ID, rand, hash FROM " + quote(p.Table)
+	from := "SELECT ID, rand, hash FROM " + driver.Quote(p.Table)
 	var stmts [2]driver.Stmt
 	for i, sql := range []string{from + " ORDER BY ID LIMIT ? OFFSET ?", from + " WHERE ID > ? ORDER BY ID LIMIT ?"} {
 		stmts[i], err = conn.Prepare(ctx, driver.Statement{SQL: sql, Params: []driver.Type{driver.Int, driver.Int}, Columns: columns})
@@ -108,7 +65,7 @@ func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r 
 
 	var pages []*page
 	for _, depth := range depths {
-		g := &page{Page: Page{Depth: depth}, offset: integers(int64(p.Limit), depth)}
+		g := &page{Page: protocol.Page{Depth: depth}, offset: integers(int64(p.Limit), depth)}
 		// The ID before the page is what an application has kept from the page
 		// before: finding it is no part of a keyset's time.
 		before := []int64{-1 << 63}
@@ -118,7 +75,7 @@ func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r 
 				return err
 			}
 			if len(before) == 0 {
-				return errorf(CodeDatabase, "table %s had %d rows, and now has none at depth %d: it is being written to", p.Table, out.Rows, depth-1)
+				return errorf(protocol.CodeDatabase, "table %s had %d rows, and now has none at depth %d: it is being written to", p.Table, out.Rows, depth-1)
 			}
 		}
 		g.keyset = integers(before[0], int64(p.Limit))
@@ -131,7 +88,7 @@ func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r 
 			return err
 		}
 		if !slices.Equal(g.ids, other) {
-			return errorf(CodeDatabase, "at depth %d OFFSET gives the IDs %v and keyset %v: the table has duplicate IDs or is being written to", depth, g.ids, other)
+			return errorf(protocol.CodeDatabase, "at depth %d OFFSET gives the IDs %v and keyset %v: the table has duplicate IDs or is being written to", depth, g.ids, other)
 		}
 		pages = append(pages, g)
 	}
@@ -157,7 +114,7 @@ func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r 
 		complete++
 		if p.EveryMS > 0 && time.Since(last).Milliseconds() >= p.EveryMS {
 			last = time.Now()
-			tell(Progress{Stage: "repetitions", ElapsedNS: int64(time.Since(begin)), Rows: int64(rep + 1)})
+			tell(protocol.Progress{Stage: "repetitions", ElapsedNS: int64(time.Since(begin)), Rows: int64(rep + 1)})
 		}
 	}
 	return nil
@@ -165,12 +122,12 @@ func (p *Paginate) run(ctx context.Context, d *Database, tell func(Progress), r 
 
 // depths are those asked for, or from 0 to the end of the table by powers of ten
 // with the quarters of the whole.
-func (p *Paginate) depths(rows int64) ([]int64, error) {
+func (p paginate) depths(rows int64) ([]int64, error) {
 	last := rows - int64(p.Limit)
 	list := slices.Clone(p.Depths)
 	for _, d := range list {
 		if d > last {
-			return nil, errorf(CodeUsage, "--depths %d: table %s has %d rows, so the last whole page of %d begins at depth %d", d, p.Table, rows, p.Limit, last)
+			return nil, errorf(protocol.CodeUsage, "--depths %d: table %s has %d rows, so the last whole page of %d begins at depth %d", d, p.Table, rows, p.Limit, last)
 		}
 	}
 	if len(list) == 0 {
@@ -211,7 +168,7 @@ func (g *page) measure(ctx context.Context, stmts [2]driver.Stmt, way int) error
 	})
 	*times = append(*times, int64(time.Since(begin)))
 	if err == nil && n != len(g.ids) {
-		err = errorf(CodeDatabase, "at depth %d the page has changed while it was measured: is the table being written to?", g.Depth)
+		err = errorf(protocol.CodeDatabase, "at depth %d the page has changed while it was measured: is the table being written to?", g.Depth)
 	}
 	return err
 }

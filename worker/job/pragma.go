@@ -4,87 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
-
-// Pragma reads pragmas, or sets them and reads them back: on the connection
-// that set them, and on one opened after it.
-type Pragma struct {
-	Pragmas []PragmaArgument `json:"pragmas"`
-}
-
-// PragmaArgument is one pragma to read, or to set where Value is not nil.
-type PragmaArgument struct {
-	Name  string  `json:"name"`
-	Value *string `json:"value,omitempty"`
-}
-
-// PragmaRead is what became of one pragma. Each reading has a line for each row
-// of the answer; most pragmas have one.
-type PragmaRead struct {
-	Name   string   `json:"name"`
-	Set    *string  `json:"set,omitempty"` // the value asked for; nil where it was only read
-	Before []string `json:"before"`        // what it was
-	Got    []string `json:"got,omitempty"` // read back on the same connection
-	Later  []string `json:"later,omitempty"`
-
-	// Took says that the pragma reads as it was set, Outlives that it also does
-	// so on a connection opened later.
-	Took     bool `json:"took,omitempty"`
-	Outlives bool `json:"outlives,omitempty"`
-}
-
-var (
-	pragmaName  = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*\.)?[A-Za-z_][A-Za-z0-9_]*$`)
-	pragmaValue = regexp.MustCompile(`^([-+]?[A-Za-z0-9_.]+|'[^']*')$`)
-)
-
-// ParsePragma reads "name" or "name=value".
-func ParsePragma(s string) (PragmaArgument, error) {
-	name, value, set := strings.Cut(s, "=")
-	p := PragmaArgument{Name: strings.ToLower(strings.TrimSpace(name))}
-	if set {
-		value = strings.TrimSpace(value)
-		p.Value = &value
-	}
-	return p, p.check()
-}
-
-func (p PragmaArgument) check() error {
-	if !pragmaName.MatchString(p.Name) {
-		return fmt.Errorf("%q is not the name of a pragma: want name or name=value, such as synchronous=normal", p.Name)
-	}
-	if p.Value != nil && !pragmaValue.MatchString(*p.Value) {
-		return fmt.Errorf("pragma %s: bad value %q: want a number, a word, or a text in single quotes", p.Name, *p.Value)
-	}
-	return nil
-}
 
 // bare is the name without a schema's before it.
-func (p PragmaArgument) bare() string { return p.Name[strings.LastIndexByte(p.Name, '.')+1:] }
+func bare(p protocol.PragmaArgument) string { return p.Name[strings.LastIndexByte(p.Name, '.')+1:] }
 
-func (p *Pragma) check() error {
-	if len(p.Pragmas) == 0 {
-		return fmt.Errorf("no pragma is named: want one such as synchronous, or synchronous=normal")
-	}
-	given := map[string]bool{}
-	for _, a := range p.Pragmas {
-		if err := a.check(); err != nil {
-			return err
-		}
-		if a.Value != nil && given[a.Name] {
-			return fmt.Errorf("pragma %s has two values: leave one out", a.Name)
-		}
-		given[a.Name] = given[a.Name] || a.Value != nil
-	}
-	return nil
-}
-
-func (p *Pragma) run(ctx context.Context, d *Database, _ func(Progress), r *Result) error {
+func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress), r *protocol.JobResult) error {
 	conn, err := d.DB.Conn(ctx)
 	if err != nil {
 		return err
@@ -116,12 +46,12 @@ func (p *Pragma) run(ctx context.Context, d *Database, _ func(Progress), r *Resu
 		if read.Later, err = readPragma(ctx, d.DB, read.Name); err != nil {
 			return err
 		}
-		read.Outlives = same(p.Pragmas[i].bare(), *read.Set, read.Later)
+		read.Outlives = same(bare(p.Pragmas[i]), *read.Set, read.Later)
 	}
 	return nil
 }
 
-func (p *Pragma) sets() bool {
+func (p pragma) sets() bool {
 	for _, a := range p.Pragmas {
 		if a.Value != nil {
 			return true
@@ -131,18 +61,18 @@ func (p *Pragma) sets() bool {
 }
 
 // set goes through the pragmas, in order, on one connection.
-func (p *Pragma) set(ctx context.Context, conn driver.Conn, r *Result) error {
+func (p pragma) set(ctx context.Context, conn driver.Conn, r *protocol.JobResult) error {
 	known, err := knownPragmas(ctx, conn)
 	if err != nil {
 		return err
 	}
 	for _, a := range p.Pragmas {
-		if name := a.bare(); len(known) > 0 && !contains(known, name) {
+		if name := bare(a); len(known) > 0 && !contains(known, name) {
 			hint := "PRAGMA pragma_list names all"
 			if n := driver.Nearest(name, known); n != "" {
 				hint = fmt.Sprintf("did you mean %q?", n)
 			}
-			return errorf(CodeUsage, "this driver's SQLite has no pragma %q: %s", a.Name, hint)
+			return errorf(protocol.CodeUsage, "this driver's SQLite has no pragma %q: %s", a.Name, hint)
 		}
 		if len(known) > 0 && !p.sets() {
 			continue
@@ -158,7 +88,7 @@ func (p *Pragma) set(ctx context.Context, conn driver.Conn, r *Result) error {
 		}
 	}
 	for _, a := range p.Pragmas {
-		read := PragmaRead{Name: a.Name, Set: a.Value}
+		read := protocol.PragmaRead{Name: a.Name, Set: a.Value}
 		if read.Before, err = readPragma(ctx, conn, a.Name); err != nil {
 			return err
 		}
@@ -169,7 +99,7 @@ func (p *Pragma) set(ctx context.Context, conn driver.Conn, r *Result) error {
 			if read.Got, err = readPragma(ctx, conn, a.Name); err != nil {
 				return err
 			}
-			read.Took = same(a.bare(), *a.Value, read.Got)
+			read.Took = same(bare(a), *a.Value, read.Got)
 		}
 		r.Pragma = append(r.Pragma, read)
 	}
@@ -217,7 +147,7 @@ func unreadable(pragma string) error {
 	if n := driver.Nearest(pragma, settings()); n != "" && n != strings.ToLower(pragma) {
 		hint += fmt.Sprintf("; did you mean %q?", n)
 	}
-	return errorf(CodeUsage, "pragma %q cannot be read here: %s", pragma, hint)
+	return errorf(protocol.CodeUsage, "pragma %q cannot be read here: %s", pragma, hint)
 }
 
 // settings are the names of the vocabulary that are pragmas.

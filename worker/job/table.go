@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // ApplicationID marks a database as made by generate, in its header: "S3pb".
@@ -19,21 +20,7 @@ var columnNames = []string{"ID", "rand", "hash"}
 // schema is the table as the original program made it. ID is no alias of the
 // rowid, for its type is not INTEGER: its index is a second b-tree.
 func schema(table string) string {
-	return "CREATE TABLE " + quote(table) + "(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)"
-}
-
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
-func checkTable(name string) error {
-	switch {
-	case name == "":
-		return fmt.Errorf("--table is empty: want a name such as bench")
-	case strings.ContainsRune(name, 0):
-		return fmt.Errorf("--table %q has a NUL in it: want a name such as bench", name)
-	case strings.HasPrefix(strings.ToLower(name), "sqlite_"):
-		return fmt.Errorf("--table %s: names that begin with sqlite_ are SQLite's own: want one such as bench", name)
-	}
-	return nil
+	return "CREATE TABLE " + driver.Quote(table) + "(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)"
 }
 
 // object is what the schema has under a name.
@@ -78,9 +65,9 @@ func ready(ctx context.Context, r driver.Runner, table string) error {
 	case err != nil:
 		return err
 	case o.kind == "":
-		return errorf(CodeDatabase, "there is no table %s: sqlite3perf generate makes it, or name another with --table", table)
+		return errorf(protocol.CodeDatabase, "there is no table %s: sqlite3perf generate makes it, or name another with --table", table)
 	case o.lacking() != "":
-		return errorf(CodeDatabase, "table %s has no column %s (it has %s): want one with ID, rand and hash, as sqlite3perf generate makes it", table, o.lacking(), strings.Join(o.columns, ", "))
+		return errorf(protocol.CodeDatabase, "table %s has no column %s (it has %s): want one with ID, rand and hash, as sqlite3perf generate makes it", table, o.lacking(), strings.Join(o.columns, ", "))
 	}
 	return nil
 }
@@ -91,14 +78,14 @@ func ready(ctx context.Context, r driver.Runner, table string) error {
 const dataSet = "bench"
 
 // newGenerator makes the values of the table from a seed.
-func newGenerator(seed uint64) (*workload.Gen, error) {
+func newGenerator(seed uint64) (*plan.Gen, error) {
 	const rows = 1<<63 - 1
-	return workload.NewGenerator(seed, &workload.Plan{DataSets: []workload.DataSet{{
+	return plan.NewGenerator(seed, &plan.Plan{DataSets: []plan.DataSet{{
 		Name: dataSet, Count: rows, Total: rows, Table: dataSet,
-		Columns: []workload.Column{
-			{Name: "ID", Type: driver.Int, Generator: workload.Generator{Kind: workload.GenSerial, Step: 1}},
-			{Name: "rand", Type: driver.Text, Generator: workload.Generator{Kind: workload.GenHex, Low: 8, High: 8}},
-			{Name: "hash", Type: driver.Text, Generator: workload.Generator{Kind: workload.GenSHA256, Of: []string{"rand"}, Hex: true}},
+		Columns: []plan.Column{
+			{Name: "ID", Type: driver.Int, Generator: plan.Generator{Kind: plan.GenSerial, Step: 1}},
+			{Name: "rand", Type: driver.Text, Generator: plan.Generator{Kind: plan.GenHex, Low: 8, High: 8}},
+			{Name: "hash", Type: driver.Text, Generator: plan.Generator{Kind: plan.GenSHA256, Of: []string{"rand"}, Hex: true}},
 		},
 	}}})
 }
@@ -108,7 +95,7 @@ func newGenerator(seed uint64) (*workload.Gen, error) {
 func insert(table string, rows int, adHoc bool) driver.Statement {
 	st := driver.Statement{AdHoc: adHoc, Params: []driver.Type{driver.Int, driver.Text, driver.Text}}
 	var sql strings.Builder
-	sql.WriteString("INSERT INTO " + quote(table) + "(ID, rand, hash) VALUES (?, ?, ?)")
+	sql.WriteString("INSERT INTO " + driver.Quote(table) + "(ID, rand, hash) VALUES (?, ?, ?)")
 	for i := 1; i < rows; i++ {
 		fmt.Fprintf(&sql, ", (?1+%d, ?, ?)", i)
 		st.Params = append(st.Params, driver.Text, driver.Text)

@@ -6,9 +6,27 @@ import (
 	"fmt"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
 )
+
+// Summary is the distribution of one operation's latency. It holds every
+// execution, however it ended.
+type Summary struct {
+	Operation  string `json:"operation"`
+	Count      int64  `json:"count"`
+	Failed     int64  `json:"failed,omitempty"`      // of Count
+	EndedEarly int64  `json:"ended_early,omitempty"` // of Count: a statement that must return a row did not
+	MeanNS     int64  `json:"mean_ns"`
+	P50NS      int64  `json:"p50_ns"`
+	P90NS      int64  `json:"p90_ns"`
+	P99NS      int64  `json:"p99_ns"`
+	P999NS     int64  `json:"p99_9_ns"`
+	P9999NS    int64  `json:"p99_99_ns"`
+	MaxNS      int64  `json:"max_ns"`
+
+	// Histogram is the whole distribution, in HdrHistogram's V2 compressed
+	// encoding, base64, in nanoseconds.
+	Histogram string `json:"histogram"`
+}
 
 // longest is the greatest latency in ns that is told from greater ones.
 const longest = int64(120e9)
@@ -32,10 +50,10 @@ func (l *Histogram) Merge(other *Histogram) { l.h.Merge(other.h) }
 func (l *Histogram) Reset() { l.h.Reset() }
 
 // Summary is the distribution under the operation's name.
-func (l *Histogram) Summary(operation string) result.Latency {
-	r := result.Latency{
+func (l *Histogram) Summary(operation string) Summary {
+	return Summary{
 		Operation: operation,
-		Count:     l.h.TotalCount(),
+		Count:     l.Count(),
 		MeanNS:    int64(l.h.Mean()),
 		P50NS:     l.h.ValueAtQuantile(50),
 		P90NS:     l.h.ValueAtQuantile(90),
@@ -43,16 +61,24 @@ func (l *Histogram) Summary(operation string) result.Latency {
 		P999NS:    l.h.ValueAtQuantile(99.9),
 		P9999NS:   l.h.ValueAtQuantile(99.99),
 		MaxNS:     l.h.Max(),
+		Histogram: l.Encode(),
 	}
-	// Encoding in memory fails only by a bug of the library's, and then the
-	// figures above still stand.
-	if enc, err := l.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase); err == nil {
-		r.Histogram = string(enc)
-	}
-	return r
 }
 
-// Decode reads a histogram as [Histogram.Summary] encodes it. Another range or
+// Count is how many latencies have been recorded.
+func (l *Histogram) Count() int64 { return l.h.TotalCount() }
+
+// Encode is the whole distribution in HdrHistogram's V2 compressed encoding,
+// base64.
+func (l *Histogram) Encode() string {
+	enc, err := l.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return "" // only a bug of the library's does that: encoding is in memory
+	}
+	return string(enc)
+}
+
+// Decode reads a histogram as [Histogram.Encode] encodes it. Another range or
 // precision is an error: its counts would stand for other values.
 func Decode(encoded string) (*Histogram, error) {
 	if encoded == "" {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/native"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/job"
 	"github.com/sqlite3perf/sqlite3perf/worker/job/original"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // sizeOfRow is how many bytes a row's texts have.
@@ -46,7 +46,7 @@ func runGenerate(path, values, batch string) (r report, err error) {
 
 // generate returns the time of the INSERTs.
 func generate(ctx context.Context, path string, rows int64, batch int) (ns int64, err error) {
-	r, err := original.Comparison{Driver: native.New()}.Run(ctx, path, job.Job{Generate: &job.Generate{
+	r, err := original.Comparison{Driver: native.New()}.Run(ctx, path, protocol.Job{Generate: &protocol.Generate{
 		Table: "bench", Rows: rows, Batch: batch, Prepared: true,
 	}}, driver.Settings{"journal_mode": "wal", "synchronous": "off"})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Run runs every test on the driver.
@@ -39,11 +39,11 @@ type base struct {
 	t        *testing.T
 	driver   driver.Driver
 	path     string
-	progress []job.Progress
+	progress []protocol.Progress
 }
 
 // do has the driver do a job as a worker does.
-func (b *base) do(ctx context.Context, s driver.Settings, j job.Job, tell func(job.Progress)) (r *job.Result, err error) {
+func (b *base) do(ctx context.Context, s driver.Settings, j protocol.Job, tell func(protocol.Progress)) (r *protocol.JobResult, err error) {
 	b.t.Helper()
 	db, err := b.driver.Open(ctx, b.path, s)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *base) do(ctx context.Context, s driver.Settings, j job.Job, tell func(j
 	d.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
 		return b.driver.Open(ctx, b.path, s.With(over))
 	}
-	r, err = j.Run(ctx, d, func(p job.Progress) {
+	r, err = job.Run(ctx, &j, d, func(p protocol.Progress) {
 		b.progress = append(b.progress, p)
 		if tell != nil {
 			tell(p)
@@ -65,7 +65,7 @@ func (b *base) do(ctx context.Context, s driver.Settings, j job.Job, tell func(j
 	return r, err
 }
 
-func (b *base) must(s driver.Settings, j job.Job) *job.Result {
+func (b *base) must(s driver.Settings, j protocol.Job) *protocol.JobResult {
 	b.t.Helper()
 	r, err := b.do(b.t.Context(), s, j, nil)
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *base) must(s driver.Settings, j job.Job) *job.Result {
 }
 
 // fails expects a job to fail with a code and a message that has all words.
-func (b *base) fails(s driver.Settings, j job.Job, code string, words ...string) {
+func (b *base) fails(s driver.Settings, j protocol.Job, code string, words ...string) {
 	b.t.Helper()
 	_, err := b.do(b.t.Context(), s, j, nil)
 	var e *job.Error
@@ -103,7 +103,7 @@ func (b *base) script(sql string) {
 }
 
 // proof is what a worker finds out about SQLite, as far as jobs ask for it.
-func (b *base) proof(db driver.DB) *result.Proof {
+func (b *base) proof(db driver.DB) *protocol.Proof {
 	b.t.Helper()
 	version, err := texts(b.t.Context(), db, "SELECT sqlite_version()")
 	if err != nil {
@@ -113,7 +113,7 @@ func (b *base) proof(db driver.DB) *result.Proof {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return &result.Proof{SQLiteVersion: version[0], CompileOptions: options}
+	return &protocol.Proof{SQLiteVersion: version[0], CompileOptions: options}
 }
 
 // parameters finds by trial how many parameters SQLite takes in a statement.
@@ -177,8 +177,8 @@ func (b *base) want(sql, want string) {
 	}
 }
 
-func rows(n int64, batch int) job.Job {
-	return job.Job{Generate: &job.Generate{Table: "bench", Rows: n, Batch: batch, Prepared: true}}
+func rows(n int64, batch int) protocol.Job {
+	return protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: n, Batch: batch, Prepared: true}}
 }
 
 // generate makes the same rows whatever the batches, prepared or not.
@@ -198,12 +198,12 @@ func generate(t *testing.T, b *base) {
 		t.Errorf("rows: %s", all)
 	}
 	most := (b.parameters() - 1) / 2
-	for _, g := range []job.Generate{
+	for _, g := range []protocol.Generate{
 		{Batch: 1, Prepared: true}, {Batch: 7}, {Batch: 333, Vacuum: true}, {Batch: min(5000, most)},
 		{Batch: min(16_000, most), Prepared: true}, // more than there are rows, unless SQLite takes fewer
 	} {
 		g.Table, g.Rows = "bench", 10_003
-		r := b.must(driver.Settings{"synchronous": "off"}, job.Job{Generate: &g}).Generate
+		r := b.must(driver.Settings{"synchronous": "off"}, protocol.Job{Generate: &g}).Generate
 		if r.Rows != g.Rows || r.WallNS <= 0 || g.Vacuum != (r.VacuumNS > 0) {
 			t.Errorf("batch %d: result %+v", g.Batch, r)
 		}
@@ -216,7 +216,7 @@ func generate(t *testing.T, b *base) {
 
 func refuses(t *testing.T, b *base) {
 	b.script("CREATE TABLE bench(precious); INSERT INTO bench VALUES (1)")
-	b.fails(nil, rows(10, 1), job.CodeForeign, "did not make this database", "--force")
+	b.fails(nil, rows(10, 1), protocol.CodeForeign, "did not make this database", "--force")
 	b.want("SELECT CAST(precious AS TEXT) FROM bench", "1")
 	force := rows(10, 1)
 	force.Generate.Force = true
@@ -226,15 +226,15 @@ func refuses(t *testing.T, b *base) {
 	b.script("CREATE TABLE other(precious); INSERT INTO other VALUES (1); CREATE VIEW seen AS SELECT * FROM other")
 	other := rows(10, 1)
 	other.Generate.Table = "other"
-	b.fails(nil, other, job.CodeForeign, "table other", "it has precious")
+	b.fails(nil, other, protocol.CodeForeign, "table other", "it has precious")
 	other.Generate.Table, other.Generate.Force = "seen", true
-	b.fails(nil, other, job.CodeForeign, "is a view")
+	b.fails(nil, other, protocol.CodeForeign, "is a view")
 	b.want("SELECT CAST(precious AS TEXT) FROM other", "1")
 
 	most := b.parameters()
 	fits := (most - 1) / 2
 	many := rows(1_000_000, fits+1)
-	b.fails(nil, many, job.CodeUsage, fmt.Sprintf("-b %d:", fits+1), fmt.Sprintf("%d parameters", 2*fits+3),
+	b.fails(nil, many, protocol.CodeUsage, fmt.Sprintf("-b %d:", fits+1), fmt.Sprintf("%d parameters", 2*fits+3),
 		fmt.Sprintf("at most %d", most), fmt.Sprintf("-b %d or less", fits))
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", "10")
 
@@ -250,7 +250,7 @@ func stopped(t *testing.T, b *base) {
 	ctx, stop := context.WithCancel(t.Context())
 	j := rows(1<<40, 10)
 	j.Generate.EveryMS = 1
-	r, err := b.do(ctx, nil, j, func(p job.Progress) {
+	r, err := b.do(ctx, nil, j, func(p protocol.Progress) {
 		if p.Rows > 100 {
 			stop()
 		}
@@ -273,13 +273,13 @@ func full(t *testing.T, b *base) {
 	}
 	d := &job.Database{DB: db, Path: b.path, Seed: 42, Proof: b.proof(db)}
 	j := rows(100_000, 10)
-	_, err = j.Run(t.Context(), d, func(job.Progress) {})
+	_, err = job.Run(t.Context(), &j, d, func(protocol.Progress) {})
 	if cerr := db.Close(); cerr != nil {
 		t.Error(cerr)
 	}
 	var e *driver.Error
 	var partial *job.Error
-	if !errors.As(err, &e) || e.Primary() != driver.CodeFull || !errors.As(err, &partial) || partial.Code != job.CodePartial {
+	if !errors.As(err, &e) || e.Primary() != driver.CodeFull || !errors.As(err, &partial) || partial.Code != protocol.CodePartial {
 		t.Fatalf("got error %v, want SQLITE_FULL", err)
 	}
 	n := b.texts("SELECT CAST(count(*) AS TEXT) FROM bench")
@@ -293,7 +293,7 @@ func bench(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(n, 400))
 	for _, pipeline := range []bool{false, true} {
 		b.progress = nil
-		r := b.must(driver.Settings{"pool_size": "3"}, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}).Bench
+		r := b.must(driver.Settings{"pool_size": "3"}, protocol.Job{Bench: &protocol.Bench{Table: "bench", Pipeline: pipeline}}).Bench
 		if r.Rows != n || r.Mismatches != 0 || r.AfterQueryNS <= 0 || r.FirstRowNS < r.AfterQueryNS && !pipeline || r.WallNS < r.FirstRowNS {
 			t.Errorf("pipeline %v: %+v", pipeline, r)
 		}
@@ -317,7 +317,7 @@ func mismatches(t *testing.T, b *base) {
 		why = append(why, fmt.Sprintf(`%d: rand "zz" is not hexadecimal`, id))
 	}
 	for _, pipeline := range []bool{false, true} {
-		r := b.must(driver.Settings{"pool_size": "3"}, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}).Bench
+		r := b.must(driver.Settings{"pool_size": "3"}, protocol.Job{Bench: &protocol.Bench{Table: "bench", Pipeline: pipeline}}).Bench
 		if r.Rows != 20_000 || r.Mismatches != 17 || len(r.First) != len(why) {
 			t.Fatalf("pipeline %v: %+v", pipeline, r)
 		}
@@ -331,9 +331,9 @@ func mismatches(t *testing.T, b *base) {
 		}
 	}
 	b.script("DELETE FROM bench WHERE ID <> 19999 OR ID IS NULL")
-	var r *job.Benched
+	var r *protocol.Benched
 	for range 2 {
-		r = b.must(nil, job.Job{Bench: &job.Bench{Table: "bench"}}).Bench
+		r = b.must(nil, protocol.Job{Bench: &protocol.Bench{Table: "bench"}}).Bench
 		if r.Mismatches != 1 || !strings.Contains(r.First[0].Why, "but the SHA-256 of rand") {
 			t.Errorf("%+v", r)
 		}
@@ -341,7 +341,7 @@ func mismatches(t *testing.T, b *base) {
 	}
 	b.script("DELETE FROM bench")
 	for _, pipeline := range []bool{false, true} {
-		r = b.must(driver.Settings{"pool_size": "2"}, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}).Bench
+		r = b.must(driver.Settings{"pool_size": "2"}, protocol.Job{Bench: &protocol.Bench{Table: "bench", Pipeline: pipeline}}).Bench
 		if r.Rows != 0 || r.Mismatches != 0 {
 			t.Errorf("empty table: %+v", r)
 		}
@@ -354,10 +354,10 @@ func lacking(t *testing.T, b *base) {
 		INSERT INTO "without rowid" VALUES (1, '00', '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d');
 		CREATE TABLE hidden(ID INT, rand TEXT, hash TEXT, _rowid_ TEXT);
 		INSERT INTO hidden SELECT *, 'x' FROM "without rowid"`)
-	b.fails(nil, job.Job{Bench: &job.Bench{Table: "nosuch"}}, job.CodeDatabase, "no table nosuch", "generate makes it")
-	b.fails(nil, job.Job{Bench: &job.Bench{Table: "bench"}}, job.CodeDatabase, "has no column hash", "ID, rand")
+	b.fails(nil, protocol.Job{Bench: &protocol.Bench{Table: "nosuch"}}, protocol.CodeDatabase, "no table nosuch", "generate makes it")
+	b.fails(nil, protocol.Job{Bench: &protocol.Bench{Table: "bench"}}, protocol.CodeDatabase, "has no column hash", "ID, rand")
 	for _, table := range []string{"without rowid", "hidden"} {
-		r := b.must(driver.Settings{"pool_size": "3"}, job.Job{Bench: &job.Bench{Table: table, Pipeline: true}}).Bench
+		r := b.must(driver.Settings{"pool_size": "3"}, protocol.Job{Bench: &protocol.Bench{Table: table, Pipeline: true}}).Bench
 		if r.Rows != 1 || r.Mismatches != 0 {
 			t.Errorf("%s: %+v", table, r)
 		}
@@ -366,16 +366,16 @@ func lacking(t *testing.T, b *base) {
 
 func pragma(t *testing.T, b *base) {
 	b.script("CREATE TABLE t(x)")
-	p := &job.Pragma{}
+	p := &protocol.Pragma{}
 	for _, s := range []string{"user_version", "user_version=7", "cache_size=-500", "journal_mode=WAL", "case_sensitive_like"} {
-		a, err := job.ParsePragma(s)
+		a, err := protocol.ParsePragma(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.Pragmas = append(p.Pragmas, a)
 	}
 	p.Pragmas = p.Pragmas[:4]
-	r := b.must(nil, job.Job{Pragma: p}).Pragma
+	r := b.must(nil, protocol.Job{Pragma: p}).Pragma
 	var got []string
 	for _, x := range r {
 		got = append(got, fmt.Sprintf("%s %v %v %v %v", x.Name, x.Got, x.Took, x.Outlives, x.Set != nil && strings.Join(x.Later, "") == strings.Join(x.Got, "")))
@@ -390,11 +390,11 @@ func pragma(t *testing.T, b *base) {
 	if strings.Join(r[0].Before, "") != "0" {
 		t.Errorf("user_version was %v", r[0].Before)
 	}
-	a, err := job.ParsePragma("journal_mode=nonsense")
+	a, err := protocol.ParsePragma("journal_mode=nonsense")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = b.must(nil, job.Job{Pragma: &job.Pragma{Pragmas: []job.PragmaArgument{a}}}).Pragma
+	r = b.must(nil, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{a}}}).Pragma
 	if r[0].Took || strings.Join(r[0].Got, "") != "wal" {
 		t.Errorf("journal_mode=nonsense: %+v", r[0])
 	}
@@ -403,21 +403,21 @@ func pragma(t *testing.T, b *base) {
 func unknownPragma(t *testing.T, b *base) {
 	b.script("CREATE TABLE t(x)")
 	seven := "7"
-	b.fails(nil, job.Job{Pragma: &job.Pragma{Pragmas: []job.PragmaArgument{{Name: "user_version", Value: &seven}, {Name: "synchronus"}}}},
-		job.CodeUsage, "pragma \"synchronus\"", "did you mean", "synchronous")
+	b.fails(nil, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "user_version", Value: &seven}, {Name: "synchronus"}}}},
+		protocol.CodeUsage, "pragma \"synchronus\"", "did you mean", "synchronous")
 	b.want("PRAGMA user_version", "0") // nothing is set where one is wrong
 	if _, blind := b.driver.Info().Limit("columns", "count"); blind {
 		return
 	}
-	b.fails(nil, job.Job{Pragma: &job.Pragma{Pragmas: []job.PragmaArgument{{Name: "user_version", Value: &seven}, {Name: "database_list"}}}},
-		job.CodeUsage, "pragma \"database_list\" cannot be read here")
+	b.fails(nil, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "user_version", Value: &seven}, {Name: "database_list"}}}},
+		protocol.CodeUsage, "pragma \"database_list\" cannot be read here")
 	b.want("PRAGMA user_version", "0")
 }
 
 func concurrent(t *testing.T, b *base) {
 	settings := driver.Settings{"journal_mode": "wal", "busy_timeout": "10000", "pool_size": "3"}
-	c := &job.Concurrent{Table: "bench", Readers: 3, Writers: 3, From: 1000, DurationMS: 1200, Clear: true}
-	r := b.must(settings, job.Job{Concurrent: c}).Concurrent
+	c := &protocol.Concurrent{Table: "bench", Readers: 3, Writers: 3, From: 1000, DurationMS: 1200, Clear: true}
+	r := b.must(settings, protocol.Job{Concurrent: c}).Concurrent
 	if r.Writers.Operations == 0 || r.Readers.Operations == 0 || len(r.Writers.Errors) != 0 || len(r.Readers.Errors) != 0 {
 		t.Fatalf("%+v", r)
 	}
@@ -434,22 +434,22 @@ func concurrent(t *testing.T, b *base) {
 	if seconds == 0 || seconds > r.Writers.Operations {
 		t.Errorf("%d writes in the reports of seconds, %d in all", seconds, r.Writers.Operations)
 	}
-	if v := b.must(nil, job.Job{Bench: &job.Bench{Table: "bench"}}).Bench; v.Mismatches != 0 {
+	if v := b.must(nil, protocol.Job{Bench: &protocol.Bench{Table: "bench"}}).Bench; v.Mismatches != 0 {
 		t.Errorf("what was written: %+v", v)
 	}
 	// Once more behind these rows, in explicit transactions, each with a
 	// connection of its own.
 	settings["txlock"], settings["pool_size"] = "immediate", "2"
-	c = &job.Concurrent{Table: "bench", Readers: 1, Writers: 1, From: r.LastID + 1, DurationMS: 100, Own: true}
-	more := b.must(settings, job.Job{Concurrent: c}).Concurrent
+	c = &protocol.Concurrent{Table: "bench", Readers: 1, Writers: 1, From: r.LastID + 1, DurationMS: 100, Own: true}
+	more := b.must(settings, protocol.Job{Concurrent: c}).Concurrent
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", fmt.Sprint(r.Writers.Operations+more.Writers.Operations))
 }
 
 // taken has writers meet IDs that are there.
 func taken(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(100, 100))
-	c := &job.Concurrent{Table: "bench", Writers: 1, DurationMS: 300}
-	r := b.must(driver.Settings{"synchronous": "off"}, job.Job{Concurrent: c})
+	c := &protocol.Concurrent{Table: "bench", Writers: 1, DurationMS: 300}
+	r := b.must(driver.Settings{"synchronous": "off"}, protocol.Job{Concurrent: c})
 	want := "SQLITE_CONSTRAINT_PRIMARYKEY"
 	if _, primaryOnly := b.driver.Info().Limit("codes", "extended"); primaryOnly {
 		want = "SQLITE_CONSTRAINT"
@@ -463,7 +463,7 @@ func taken(t *testing.T, b *base) {
 	// Other errors are not counted, but end it.
 	b.script(fmt.Sprintf("CREATE TRIGGER second BEFORE INSERT ON bench BEGIN SELECT abs(%d + %d - NEW.ID); END", math.MinInt64, 1<<30+1))
 	c.From = 1 << 30
-	r, err := b.do(t.Context(), nil, job.Job{Concurrent: c}, nil)
+	r, err := b.do(t.Context(), nil, protocol.Job{Concurrent: c}, nil)
 	var e *driver.Error
 	if !errors.As(err, &e) || e.Code != driver.CodeError {
 		t.Errorf("got error %v, want one of an overflow", err)
@@ -476,7 +476,7 @@ func taken(t *testing.T, b *base) {
 func paginate(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(5000, 400))
 	b.script("DELETE FROM bench WHERE ID % 3 = 0") // a keyset is no count of rows
-	r := b.must(nil, job.Job{Paginate: &job.Paginate{Table: "bench", Limit: 5, Repetitions: 6}}).Paginate
+	r := b.must(nil, protocol.Job{Paginate: &protocol.Paginate{Table: "bench", Limit: 5, Repetitions: 6}}).Paginate
 	var depths []int64
 	for _, g := range r.Depths {
 		depths = append(depths, g.Depth)
@@ -487,7 +487,7 @@ func paginate(t *testing.T, b *base) {
 	if got, want := fmt.Sprint(depths), "[0 100 832 1664 2496 3328]"; r.Rows != 3333 || got != want {
 		t.Errorf("%d rows, depths %s, want 3333, %s", r.Rows, got, want)
 	}
-	r = b.must(nil, job.Job{Paginate: &job.Paginate{Table: "bench", Limit: 100, Repetitions: 7, Depths: []int64{3000, 1}}}).Paginate
+	r = b.must(nil, protocol.Job{Paginate: &protocol.Paginate{Table: "bench", Limit: 100, Repetitions: 7, Depths: []int64{3000, 1}}}).Paginate
 	if len(r.Depths) != 2 || r.Depths[0].Depth != 1 || len(r.Depths[0].OffsetNS) != 7 {
 		t.Errorf("%+v", r)
 	}
@@ -495,17 +495,17 @@ func paginate(t *testing.T, b *base) {
 
 func notPaged(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(10, 10))
-	p := &job.Paginate{Table: "bench", Limit: 5, Repetitions: 6, Depths: []int64{6}}
-	b.fails(nil, job.Job{Paginate: p}, job.CodeUsage, "--depths 6", "has 10 rows", "depth 5")
+	p := &protocol.Paginate{Table: "bench", Limit: 5, Repetitions: 6, Depths: []int64{6}}
+	b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeUsage, "--depths 6", "has 10 rows", "depth 5")
 	p.Limit, p.Depths = 10, nil
-	b.fails(nil, job.Job{Paginate: p}, job.CodeDatabase, "too few")
+	b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeDatabase, "too few")
 	p.Limit = 5
 	for _, id := range []string{"NULL", "'three'"} {
 		b.script("UPDATE bench SET ID = " + id + " WHERE rowid = 4")
-		b.fails(nil, job.Job{Paginate: p}, job.CodeDatabase, "ID is NULL or a text")
+		b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeDatabase, "ID is NULL or a text")
 	}
 	p.Repetitions = 5
-	b.fails(nil, job.Job{Paginate: p}, job.CodeUsage, "--repetitions 5", "at least 6")
+	b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeUsage, "--repetitions 5", "at least 6")
 	if _, err := os.Stat(b.path); err != nil {
 		t.Error(err)
 	}

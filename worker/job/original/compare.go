@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
-	"github.com/sqlite3perf/sqlite3perf/worker/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 var (
@@ -47,13 +47,13 @@ func rowsOr(n int) int {
 }
 
 // Run does a job on a database.
-func (c Comparison) Run(ctx context.Context, path string, j job.Job, s driver.Settings) (r *job.Result, err error) {
+func (c Comparison) Run(ctx context.Context, path string, j protocol.Job, s driver.Settings) (r *protocol.JobResult, err error) {
 	db, err := c.Driver.Open(ctx, path, s)
 	if err != nil {
 		return nil, err
 	}
-	d := &job.Database{DB: db, Path: path, Settings: s, Seed: 1, Proof: &result.Proof{}}
-	r, err = j.Run(ctx, d, func(job.Progress) {})
+	d := &job.Database{DB: db, Path: path, Settings: s, Seed: 1, Proof: &protocol.Proof{}}
+	r, err = job.Run(ctx, &j, d, func(protocol.Progress) {})
 	return r, errors.Join(err, db.Close())
 }
 
@@ -72,7 +72,7 @@ func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 				check(b, errors.Join(err, db.Close()))
 				return float64(n) / took.Seconds()
 			}, func(path string) float64 {
-				r, err := c.Run(b.Context(), path, job.Job{Generate: &job.Generate{
+				r, err := c.Run(b.Context(), path, protocol.Job{Generate: &protocol.Generate{
 					Table: "bench", Rows: int64(n), Batch: batch, Prepared: true,
 				}}, settings)
 				check(b, err)
@@ -91,7 +91,7 @@ func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 	n := rowsOr(1_500_000)
 	path := filepath.Join(b.TempDir(), "bench.db")
-	_, err := c.Run(b.Context(), path, job.Job{Generate: &job.Generate{Table: "bench", Rows: int64(n), Batch: 100, Prepared: true}}, settings)
+	_, err := c.Run(b.Context(), path, protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: int64(n), Batch: 100, Prepared: true}}, settings)
 	check(b, err)
 	for b.Loop() {
 		var p pairing
@@ -108,7 +108,7 @@ func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 				}
 				return float64(took) / float64(n)
 			}, func(string) float64 {
-				r, err := c.Run(b.Context(), path, job.Job{Bench: &job.Bench{Table: "bench", Pipeline: pipeline}}, cores)
+				r, err := c.Run(b.Context(), path, protocol.Job{Bench: &protocol.Bench{Table: "bench", Pipeline: pipeline}}, cores)
 				check(b, err)
 				if r.Bench.Rows != int64(n) || r.Bench.Mismatches != 0 {
 					b.Fatalf("%d rows of %d, %d mismatches", r.Bench.Rows, n, r.Bench.Mismatches)
@@ -143,7 +143,7 @@ func (p *pairing) run(b *testing.B, i int, original, job func(path string) float
 		watch.Start()
 		*figures = append(*figures, f(filepath.Join(dir, "test.db")))
 		watch.Stop()
-		var used result.Sample
+		var used protocol.Sample
 		watch.Read(&used)
 		*cpu = append(*cpu, float64(used.UserNS+used.SystemNS))
 		check(b, os.RemoveAll(dir)) // lest the system be writing it out while the next one runs
@@ -182,7 +182,7 @@ func (c Comparison) Child() {
 	if err != nil {
 		return
 	}
-	_, err = c.Run(context.Background(), os.Args[1], job.Job{Generate: &job.Generate{
+	_, err = c.Run(context.Background(), os.Args[1], protocol.Job{Generate: &protocol.Generate{
 		Table: "bench", Rows: n, Batch: 100, Prepared: true,
 	}}, settings)
 	if err != nil {

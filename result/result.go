@@ -1,0 +1,213 @@
+// Package result holds the plain types in which measurements travel: from
+// worker to lab, into the store, into reports. Their JSON form is a documented
+// contract. The package computes nothing.
+package result
+
+import (
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Status is how a trial, or a cell made of trials, ended.
+type Status string
+
+// The statuses.
+const (
+	OK          Status = "ok"
+	Refused     Status = "refused"     // a setting did not take effect
+	Wrong       Status = "wrong"       // an answer was not the expected one
+	Failed      Status = "failed"      // error, crash, hang, out of memory or disk
+	Unavailable Status = "unavailable" // the worker could not be built or started
+)
+
+// Sample is what one trial measured of one phase.
+type Sample struct {
+	Phase string `json:"phase"`
+
+	WallNS   int64 `json:"wall_ns"`   // only the driver's work
+	UserNS   int64 `json:"user_ns"`   // CPU of the process and its children
+	SystemNS int64 `json:"system_ns"` // likewise
+
+	// Operations is what WallNS is divided by: rows of a bulk phase, executions
+	// of a query, all operations of a mix or requests, those that failed included.
+	Operations int64 `json:"operations"`
+	Failed     int64 `json:"failed,omitempty"` // of Operations
+	Rows       int64 `json:"rows"`             // written or read
+
+	// Metric is what the phase is judged by: "time", the wall time of a bulk
+	// phase, query or script; "time/op", the wall time per operation of a
+	// mix; "latency", at a fixed rate, the 99th percentile from the intended start.
+	Metric string `json:"metric"`
+
+	Allocs     int64 `json:"allocs"`      // heap objects, Go's own; 0 where not known
+	AllocBytes int64 `json:"alloc_bytes"` // likewise
+
+	PeakRSSBytes  int64 `json:"peak_rss_bytes"` // of the process tree, so far in the trial
+	DatabaseBytes int64 `json:"database_bytes"` // after the phase
+	WALBytes      int64 `json:"wal_bytes"`      // after the phase, before the checkpoint
+
+	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // of a phase that wrote, in WAL mode
+
+	// SeenNS is the lab's own time from the phase's beginning to its sample: the
+	// wall time, the checkpoint, and all that the worker does not time.
+	SeenNS int64 `json:"seen_ns,omitempty"`
+
+	Checksum string                `json:"checksum,omitempty"` // SHA-256 over every value of the untimed pass
+	Errors   []protocol.ErrorCount `json:"errors,omitempty"`   // of the operations that failed
+	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that operations declare as results: these succeeded
+	Retries  int64                 `json:"retries,omitempty"`  // attempts at operations after the first of each
+	Latency  []latency.Summary     `json:"latency,omitempty"`  // by operation
+	Load     *Load                 `json:"load,omitempty"`     // of an http phase
+}
+
+// Value is the phase's metric: seconds, or seconds per operation.
+func (s *Sample) Value() float64 {
+	switch s.Metric {
+	case "time/op":
+		return float64(s.WallNS) / 1e9 / float64(max(s.Operations, 1))
+	case "latency":
+		var worst int64
+		for _, l := range s.Latency {
+			worst = max(worst, l.P99NS)
+		}
+		return float64(worst) / 1e9
+	default:
+		return float64(s.WallNS) / 1e9
+	}
+}
+
+// Load is what clients in another process did to a server. The sample's wall time,
+// operations and latencies are theirs; all else is the server's own.
+type Load struct {
+	Clients   int     `json:"clients"`                 // connections
+	Rate      float64 `json:"rate,omitempty"`          // requests per second that fell due; 0: closed loop
+	LateP99NS int64   `json:"late_p99_ns,omitempty"`   // at a fixed rate: how late the load generator itself sent
+	Ceiling   float64 `json:"ceiling_per_s,omitempty"` // requests per second that as many clients reach, in closed loop, of a server that does nothing
+}
+
+// Case is workload × driver × settings × parameters.
+type Case struct {
+	ID       int    `json:"id"` // within its run, from 1
+	Workload string `json:"workload"`
+
+	// WorkloadSHA256 is the hash of the workload's text; older runs have none.
+	WorkloadSHA256 string `json:"workload_sha256,omitempty"`
+
+	Scale      string            `json:"scale"`
+	Parameters map[string]int64  `json:"parameters,omitempty"`
+	Driver     string            `json:"driver"` // as asked for: "mattn@v1.14.22"
+	Info       driver.Info       `json:"info"`
+	Settings   driver.Settings   `json:"settings"`        // as asked for
+	Phases     []string          `json:"phases"`          // timed, in order
+	Added      []AddedTime       `json:"added,omitempty"` // by the engine and the driver's adapter, by phase
+	Worker     string            `json:"worker,omitempty"`
+	Build      map[string]string `json:"build,omitempty"` // go version, flags, cc
+
+	// InForce has the settings of each timed phase in which others were in force than
+	// those asked for, because the workload itself changes them, as it declares.
+	InForce map[string]driver.Settings `json:"in_force,omitempty"`
+}
+
+// SettingsIn is what was in force at the end of a timed phase.
+func (c *Case) SettingsIn(phase string) driver.Settings {
+	if s, ok := c.InForce[phase]; ok {
+		return s
+	}
+	return c.Settings
+}
+
+// Trial is one process, one database file, one case.
+type Trial struct {
+	Case     int              `json:"case"`
+	Round    int              `json:"round"` // from 1
+	Order    int              `json:"order"` // within the run, from 1
+	Started  time.Time        `json:"started"`
+	TookNS   int64            `json:"took_ns"` // from start to end of the process
+	Status   Status           `json:"status"`
+	Reason   *protocol.Reason `json:"reason,omitempty"`
+	Proof    *protocol.Proof  `json:"proof,omitempty"`
+	Samples  []Sample         `json:"samples,omitempty"`
+	Warnings []Warning        `json:"warnings,omitempty"`
+}
+
+// Warning is noise or doubt, attached to what it concerns.
+type Warning struct {
+	Code    string `json:"code"` // such as "load", "virtual", "fsync", "calibration"
+	Message string `json:"message"`
+	Case    int    `json:"case,omitempty"`  // 0: the run
+	Phase   string `json:"phase,omitempty"` // "": all phases
+	Round   int    `json:"round,omitempty"` // 0: all rounds
+}
+
+// Machine is where a run took place.
+type Machine struct {
+	Hostname    string `json:"hostname"`
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+	Kernel      string `json:"kernel,omitempty"`
+	CPU         string `json:"cpu"`
+	Cores       int    `json:"cores"`
+	MemoryBytes int64  `json:"memory_bytes"`
+	Governor    string `json:"governor,omitempty"`
+	Virtual     string `json:"virtual,omitempty"` // hypervisor, "" where none is seen
+	Directory   string `json:"directory"`         // where databases are made
+	FileSystem  string `json:"file_system"`
+	Device      string `json:"device"`
+	SyncFree    bool   `json:"sync_free"` // fsync reaches no device
+}
+
+// Study is the published study that a run measures again.
+type Study struct {
+	Name        string `json:"name"`
+	AsPublished bool   `json:"as_published,omitempty"` // with the faults that are known of it
+}
+
+// Workload is the text of a workload, so that it can be told what was measured.
+type Workload struct {
+	Name     string     `json:"name"`
+	Text     string     `json:"text"`               // of the YAML file
+	Includes []TextFile `json:"includes,omitempty"` // SQL files that it names, by name
+	SHA256   string     `json:"sha256"`             // hex, of all of it
+}
+
+// TextFile is a file with its name.
+type TextFile struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// Run is rounds of trials of cases, with all that is needed to judge them.
+type Run struct {
+	ID        int64     `json:"id"`
+	Version   string    `json:"version"` // of sqlite3perf
+	Started   time.Time `json:"started"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Command   []string  `json:"command"`
+	Seed      uint64    `json:"seed"`
+	Scale     string    `json:"scale"`
+	Rounds    int       `json:"rounds"` // complete ones
+	Precision float64   `json:"precision"`
+	Stopped   string    `json:"stopped"` // "rounds", "precise", "time", "interrupted", "nothing-left", "" while it runs
+	LeftOut   []string  `json:"left_out,omitempty"`
+	Study     *Study    `json:"study,omitempty"` // nil: of no study
+	Machine   Machine   `json:"machine"`
+
+	// Workloads has the text of each workload; older runs have none.
+	Workloads []Workload `json:"workloads,omitempty"`
+
+	Cases    []Case    `json:"cases"`
+	Trials   []Trial   `json:"trials"`
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// AddedTime is an estimate of what engine and adapter add to a timed phase of a
+// case, in nanoseconds: for each operation, and for each row.
+type AddedTime struct {
+	Phase     string            `json:"phase"`
+	Operation estimate.Estimate `json:"operation_ns"`
+	Row       estimate.Estimate `json:"row_ns"`
+}

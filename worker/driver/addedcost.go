@@ -1,0 +1,33 @@
+package driver
+
+import "github.com/sqlite3perf/sqlite3perf/worker/estimate"
+
+// AddedCostFile is the name of the file beside a driver's driver.json that holds
+// its [AddedCost], as `make added-cost` writes it.
+const AddedCostFile = "added-cost.json"
+
+// AddedCost is what the engine and a driver's adapter add to the time of the
+// library, measured against the same work written by hand: see package addedcost.
+type AddedCost struct {
+	Measured string       `json:"measured"` // the day
+	Machine  string       `json:"machine"`
+	Runtime  string       `json:"runtime"` // such as go1.26.8
+	Pairs    int          `json:"pairs"`   // of engine and hand
+	Phases   []AddedPhase `json:"phases"`
+
+	// Causes says, by phase, why more is added than the aim allows. It is
+	// written by hand, and kept when the figures are measured again.
+	Causes map[string]string `json:"causes,omitempty"`
+}
+
+// AddedPhase is one kind of work: "insert" and "query", per row; "mix", a read by
+// key, and "tx", a transaction of a read and an update, per operation.
+type AddedPhase struct {
+	Phase string  `json:"phase"`
+	Hand  float64 `json:"hand_ns"` // wall time by hand, per row or operation
+
+	WallRatio estimate.Estimate `json:"wall_ratio"` // engine ÷ hand
+	CPURatio  estimate.Estimate `json:"cpu_ratio"`
+	WallAdded estimate.Estimate `json:"wall_added_ns"` // engine - hand, per row or operation
+	CPUAdded  estimate.Estimate `json:"cpu_added_ns"`
+}

@@ -1,0 +1,185 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"math"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Hash is the checksum of a result: SHA-256 over every value in order. Each
+// value is one byte that tells its class, and its content:
+//
+//	'N'  NULL
+//	'I'  int, bool (0 or 1), time (ms since the Unix epoch): 8 bytes, little-endian
+//	'R'  real: the bits of the IEEE 754 double, 8 bytes, little-endian
+//	'T'  text: the number of bytes, 8 bytes, little-endian, and the UTF-8 bytes
+//	'B'  blob: likewise
+//
+// An operation of a mix that ends before its last statement has returned its rows
+// leaves a mark:
+//
+//	'E'  with an error that is its result: the primary code as an int's 8 bytes
+//	'S'  stopped by a statement that returned no row
+//
+// The zero Hash is ready for use.
+type Hash struct {
+	sum  hash.Hash
+	buf  []byte
+	rows int64
+}
+
+// flushAt is the size at which the buffer goes into SHA-256.
+const flushAt = 32 << 10
+
+func (h *Hash) flush(least int) {
+	if len(h.buf) < least {
+		return
+	}
+	if h.sum == nil {
+		h.sum = sha256.New()
+	}
+	h.sum.Write(h.buf)
+	h.buf = h.buf[:0]
+}
+
+// Row adds a decoded row.
+func (h *Hash) Row(row driver.Row, cols []driver.ColumnType) {
+	h.rows++
+	h.row(row, cols)
+	h.flush(flushAt)
+}
+
+// row appends the values of a decoded row to the buffer.
+func (h *Hash) row(row driver.Row, cols []driver.ColumnType) {
+	for j := range row {
+		c := &row[j]
+		switch t := cols[j].Type; {
+		case c.Null:
+			h.buf = append(h.buf, 'N')
+		case t == driver.Real:
+			h.real(c.Real)
+		case t == driver.Text:
+			h.head('T', len(c.Text))
+			h.buf = append(h.buf, c.Text...)
+		case t == driver.Blob:
+			h.head('B', len(c.Blob))
+			h.buf = append(h.buf, c.Blob...)
+		case t == driver.Bool:
+			h.int(boolInt(c.Bool))
+		case t == driver.Time:
+			h.int(c.Time.UnixMilli())
+		default:
+			h.int(c.Int)
+		}
+	}
+}
+
+// Result adds the mark of an operation that ended with an error that is its
+// result. Of its code the primary part counts: some drivers report no more.
+func (h *Hash) Result(code int) {
+	h.buf = binary.LittleEndian.AppendUint64(append(h.buf, 'E'), uint64(code&0xff))
+}
+
+// Stopped adds the mark of an operation that a statement without rows ended.
+func (h *Hash) Stopped() { h.buf = append(h.buf, 'S') }
+
+// Batch adds the first n rows of a batch of generated values.
+func (h *Hash) Batch(b *driver.Batch, n int) {
+	h.rows += int64(n)
+	for r := range n {
+		h.generated(b, r)
+		h.flush(flushAt)
+	}
+}
+
+// generated appends the values of row r of a batch to the buffer.
+func (h *Hash) generated(b *driver.Batch, r int) {
+	for j := range b.Columns {
+		c := &b.Columns[j]
+		switch {
+		case c.Null(r):
+			h.buf = append(h.buf, 'N')
+		case c.Type == driver.Real:
+			h.real(c.Reals[r])
+		case c.Type == driver.Text:
+			h.head('T', int(c.Spans[r].Len))
+			h.buf = append(h.buf, c.Bytes(r)...)
+		case c.Type == driver.Blob:
+			h.head('B', int(c.Spans[r].Len))
+			h.buf = append(h.buf, c.Bytes(r)...)
+		default:
+			h.int(c.Ints[r])
+		}
+	}
+}
+
+func (h *Hash) head(tag byte, n int) {
+	h.buf = append(h.buf, tag)
+	h.buf = binary.LittleEndian.AppendUint64(h.buf, uint64(n))
+}
+
+func (h *Hash) int(v int64) {
+	h.buf = append(h.buf, 'I')
+	h.buf = binary.LittleEndian.AppendUint64(h.buf, uint64(v))
+}
+
+func (h *Hash) real(v float64) {
+	h.buf = append(h.buf, 'R')
+	h.buf = binary.LittleEndian.AppendUint64(h.buf, math.Float64bits(v))
+}
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Rows is how many rows have been added.
+func (h *Hash) Rows() int64 { return h.rows }
+
+// Sum is the checksum of what has been added, in hex.
+func (h *Hash) Sum() string {
+	h.flush(0)
+	return hex.EncodeToString(h.sum.Sum(nil))
+}
+
+// Reset makes the Hash as new, keeping its memory.
+func (h *Hash) Reset() {
+	h.buf, h.rows = h.buf[:0], 0
+	if h.sum != nil {
+		h.sum.Reset()
+	}
+}
+
+// Expected is the checksum and the number of the rows that a query must return,
+// over the whole of its ForEach, once.
+func (g *Gen) Expected(r *Returns) (checksum string, rows int64, err error) {
+	return g.ExpectedAhead(r, func(int64, int64) {})
+}
+
+// ExpectedAhead is [Gen.Expected] that tells before each piece of the rows how
+// many of how many are done: there may be billions.
+func (g *Gen) ExpectedAhead(r *Returns, tell func(done, total int64)) (checksum string, rows int64, err error) {
+	s := g.sets[r.Set]
+	if s == nil {
+		return "", 0, fmt.Errorf("no data set %q", r.Set)
+	}
+	var h Hash
+	var b driver.Batch
+	step := g.RowsFitting(r.Set, r.Columns...)
+	for lo := int64(0); lo < s.def.Total; lo += step {
+		tell(lo, s.def.Total)
+		hi := min(lo+step, s.def.Total)
+		if err := g.FillColumns(&b, r.Columns, r.Set, lo, hi); err != nil {
+			return "", 0, err
+		}
+		h.Batch(&b, int(hi-lo))
+	}
+	return h.Sum(), h.Rows(), nil
+}

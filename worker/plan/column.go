@@ -1,0 +1,435 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// column makes the values of one generated column or parameter.
+type column struct {
+	name string
+	typ  driver.Type
+	gen  *Generator
+
+	stream
+	nulls, lengths stream
+
+	linked  linkState
+	sources []*column // format, sha256: one per Of; ref, pick: one
+	per     int64     // ref: rows that share the source's row
+	total   uint64    // pick: rows of the source's set
+	zipf    *zipf     // zipf; pick with a skew
+	pieces  []Piece   // format
+
+	// base is the column that a chain of ref and pick ends at, else the
+	// column itself.
+	base  *column
+	arena []byte        // large text, blob
+	fixed []byte        // const, repeat, choice: the bytes of all values
+	spans []driver.Span // choice: where each is in fixed
+}
+
+type linkState uint8
+
+const (
+	unlinked linkState = iota
+	linking
+	linked
+)
+
+func newColumn(seed uint64, name string, typ driver.Type, gen *Generator) *column {
+	return &column{
+		name: name, typ: typ, gen: gen,
+		stream:  newStream(seed, name),
+		nulls:   newStream(seed, name+"#null"),
+		lengths: newStream(seed, name+"#length"),
+	}
+}
+
+// link checks the generator and finds what it draws on: siblings are the
+// columns of the same set, or the parameters of the same statement.
+func (c *column) link(g *Gen, set *genSet, siblings map[string]*column) error {
+	switch c.linked {
+	case linked:
+		return nil
+	case linking:
+		return fmt.Errorf("column %s is made from itself", c.name)
+	}
+	c.linked = linking
+	c.base = c
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("column %s: %s: %s", c.name, c.gen.Kind, fmt.Sprintf(format, args...))
+	}
+	gen := c.gen
+	if err := checkType(c.typ, gen); err != nil {
+		return bad("%v", err)
+	}
+	if gen.NullPermille < 0 || gen.NullPermille > 1000 {
+		return bad("%d of 1000 values NULL", gen.NullPermille)
+	}
+	switch gen.Kind {
+	case GenInt:
+		if gen.Low > gen.High {
+			return bad("from %d to %d", gen.Low, gen.High)
+		}
+	case GenZipf:
+		if gen.Low > gen.High || !(gen.Skew > 0) {
+			return bad("from %d to %d with skew %v", gen.Low, gen.High, gen.Skew)
+		}
+		c.zipf = newZipf(uint64(gen.High)-uint64(gen.Low)+1, gen.Skew)
+	case GenReal:
+		if !(gen.RealLow <= gen.RealHigh) {
+			return bad("from %v to %v", gen.RealLow, gen.RealHigh)
+		}
+	case GenText, GenBlob, GenHex:
+		if gen.Low < 0 || gen.Low > gen.High || gen.High > MaxValueBytes {
+			return bad("%d to %d bytes", gen.Low, gen.High)
+		}
+		if gen.Kind != GenHex && gen.High > drawnBytes {
+			c.arena = arena(gen.Kind == GenText, gen.High)
+		}
+	case GenConst:
+		if c.typ == driver.Text {
+			c.fixed = append([]byte{}, gen.Text...)
+		}
+	case GenRepeat:
+		if gen.Times < 0 || int64(len(gen.Text)) > 0 && gen.Times > MaxValueBytes/int64(len(gen.Text)) {
+			return bad("%d times", gen.Times)
+		}
+		c.fixed = []byte(strings.Repeat(gen.Text, int(gen.Times)))
+	case GenChoice:
+		if len(gen.Choice) == 0 {
+			return bad("from an empty list")
+		}
+		c.fixed = []byte{}
+		for _, t := range gen.Choice {
+			c.spans = append(c.spans, driver.Span{Off: uint32(len(c.fixed)), Len: uint32(len(t))})
+			c.fixed = append(c.fixed, t...)
+		}
+	case GenFormat, GenSHA256:
+		for _, name := range gen.Of {
+			s := siblings[name]
+			if s == nil {
+				return bad("no column %q beside it", name)
+			}
+			if err := s.link(g, set, siblings); err != nil {
+				return err
+			}
+			c.sources = append(c.sources, s)
+		}
+		if gen.Kind == GenSHA256 {
+			if len(c.sources) != 1 || c.sources[0].typ != driver.Text && c.sources[0].typ != driver.Blob {
+				return bad("it must be of one text or blob column")
+			}
+			if gen.Hex && c.sources[0].gen.Kind != GenHex {
+				return bad("%s is not made by hex", gen.Of[0])
+			}
+			break
+		}
+		var err error
+		if c.pieces, err = ParseFormat(gen.Format); err != nil {
+			return bad("%v", err)
+		}
+		types := make([]driver.Type, len(c.sources))
+		for j, s := range c.sources {
+			types[j] = s.typ
+		}
+		if err := CheckFormat(c.pieces, gen.Of, types); err != nil {
+			return bad("%v", err)
+		}
+	case GenRef, GenPick:
+		if len(gen.Of) != 1 {
+			return bad("it must be of one set.column")
+		}
+		from, src, err := g.lookup(gen.Of[0])
+		if err != nil {
+			return bad("%v", err)
+		}
+		if err := src.link(g, from, from.columns); err != nil {
+			return err
+		}
+		if src.typ != c.typ {
+			return bad("%s is %s, not %s", gen.Of[0], src.typ, c.typ)
+		}
+		c.sources, c.base = []*column{src}, src.base
+		if gen.Kind == GenRef {
+			var ok bool
+			if set != nil {
+				c.per, ok = set.rowsPer(from)
+			}
+			if !ok || from == set {
+				return bad("it is not nested in %q", from.def.Name)
+			}
+			break
+		}
+		if from.def.Total == 0 {
+			return bad("%q has no rows", from.def.Name)
+		}
+		c.total = uint64(from.def.Total)
+		if gen.Skew != 0 {
+			if !(gen.Skew > 0) {
+				return bad("skew %v", gen.Skew)
+			}
+			c.zipf = newZipf(c.total, gen.Skew)
+		}
+	}
+	c.linked = linked
+	return nil
+}
+
+// MaxValueBytes is the longest text or blob: SQLite's default limit.
+const MaxValueBytes = 1_000_000_000
+
+// checkType reports whether a generator can make values of a type.
+func checkType(t driver.Type, gen *Generator) error {
+	var ok bool
+	integer := t == driver.Int || t == driver.Bool || t == driver.Time
+	switch gen.Kind {
+	case GenSerial, GenInt, GenZipf:
+		ok = integer
+	case GenTime:
+		ok = t == driver.Time
+	case GenReal:
+		ok = t == driver.Real
+	case GenFormat, GenText, GenRepeat, GenChoice, GenHex, GenSHA256:
+		ok = t == driver.Text
+	case GenBlob:
+		ok = t == driver.Blob
+	case GenConst:
+		ok = integer || t == driver.Text || t == driver.Real
+	case GenNull, GenRef, GenPick:
+		ok = true
+	default:
+		return fmt.Errorf("no such generator")
+	}
+	if !ok {
+		return fmt.Errorf("it cannot make %s", t)
+	}
+	return nil
+}
+
+// steps reports whether the values are Low + Step*i.
+func (c *column) steps() bool {
+	return c.gen.Kind == GenSerial || c.gen.Kind == GenTime && c.gen.High <= c.gen.Low
+}
+
+func (c *column) mayBeNull() bool {
+	if c.gen.NullPermille > 0 || c.gen.Kind == GenNull {
+		return true
+	}
+	for _, s := range c.sources {
+		if s.mayBeNull() {
+			return true
+		}
+	}
+	return false
+}
+
+// null reports whether the value of row i is NULL: by itself, or because one
+// that it is made from is.
+func (c *column) null(i int64) bool {
+	if c.gen.Kind == GenNull {
+		return true
+	}
+	if c.gen.NullPermille > 0 && below(c.nulls.draw(i, 0), 1000) < uint64(c.gen.NullPermille) {
+		return true
+	}
+	for _, s := range c.sources {
+		if s.mayBeNull() && s.null(c.sourceRow(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// sourceRow is the row of the sources that row i is made from.
+func (c *column) sourceRow(i int64) int64 {
+	switch {
+	case c.gen.Kind == GenRef:
+		return i / c.per
+	case c.gen.Kind != GenPick:
+		return i
+	case c.zipf != nil:
+		return int64(c.zipf.at(c.stream, i) - 1)
+	default:
+		return int64(below(c.draw(i, 0), c.total))
+	}
+}
+
+// row is the row of base that row i takes its value from.
+func (c *column) row(i int64) int64 {
+	for c != c.base {
+		i, c = c.sourceRow(i), c.sources[0]
+	}
+	return i
+}
+
+// int is the value of row i of a column of integers, bools or times.
+func (c *column) int(i int64) int64 {
+	if c != c.base {
+		return c.base.int(c.row(i))
+	}
+	gen := c.gen
+	switch {
+	case c.steps():
+		return gen.Low + gen.Step*i
+	case gen.Kind == GenInt:
+		return gen.Low + int64(below(c.draw(i, 0), uint64(gen.High)-uint64(gen.Low)+1))
+	case gen.Kind == GenTime:
+		return gen.Low + int64(below(c.draw(i, 0), uint64(gen.High)-uint64(gen.Low)))
+	case gen.Kind == GenZipf:
+		return gen.Low + int64(c.zipf.at(c.stream, i)-1)
+	default: // const, null
+		return gen.Int
+	}
+}
+
+// real is the value of row i of a column of reals.
+func (c *column) real(i int64) float64 {
+	if c != c.base {
+		return c.base.real(c.row(i))
+	}
+	gen := c.gen
+	if gen.Kind != GenReal {
+		return gen.RealLow
+	}
+	x := gen.RealLow + float64(unit(c.draw(i, 0))*(gen.RealHigh-gen.RealLow))
+	if x >= gen.RealHigh { // rounded up
+		return gen.RealLow
+	}
+	return x
+}
+
+// length is the number of random bytes in the value of row i.
+func (c *column) length(i int64) int64 {
+	if c.gen.Low == c.gen.High {
+		return c.gen.Low
+	}
+	return c.gen.Low + int64(below(c.lengths.draw(i, 0), uint64(c.gen.High-c.gen.Low)+1))
+}
+
+// span is where the value of row i is in fixed.
+func (c *column) span(i int64) driver.Span {
+	if c.gen.Kind == GenChoice {
+		return c.spans[below(c.draw(i, 0), uint64(len(c.spans)))]
+	}
+	return driver.Span{Len: uint32(len(c.fixed))}
+}
+
+// random appends n random bytes.
+func (c *column) random(b []byte, i, n int64) []byte {
+	var word [8]byte
+	for k := uint64(0); n > 0; k++ {
+		binary.LittleEndian.PutUint64(word[:], c.draw(i, k))
+		b = append(b, word[:min(n, 8)]...)
+		n -= 8
+	}
+	return b
+}
+
+// hexPairs is the two hex digits of each byte, as they lie in memory.
+var hexPairs = func() (pairs [256]uint16) {
+	const digits = "0123456789abcdef"
+	for x := range pairs {
+		pairs[x] = uint16(digits[x>>4]) | uint16(digits[x&15])<<8
+	}
+	return pairs
+}()
+
+// hexInPlace turns the bytes from start on into hex digits, from the last on,
+// so that no byte is overwritten before it is read.
+func hexInPlace(b []byte, start int) []byte {
+	n := len(b) - start
+	b = append(b, b[start:]...)
+	for v := b[start:]; n > 0; {
+		n--
+		binary.LittleEndian.PutUint16(v[2*n:], hexPairs[v[n]])
+	}
+	return b
+}
+
+// append appends the value of row i of a column of texts or blobs.
+func (c *column) append(b []byte, i int64) []byte {
+	if c != c.base {
+		return c.base.append(b, c.row(i))
+	}
+	switch {
+	case c.arena != nil:
+		off := int64(c.draw(i, 0) >> (64 - arenaBits))
+		return append(b, c.arena[off:off+c.length(i)]...)
+	case c.fixed != nil:
+		s := c.span(i)
+		return append(b, c.fixed[s.Off:s.Off+s.Len]...)
+	}
+	start := len(b)
+	switch c.gen.Kind {
+	case GenText:
+		b = c.random(b, i, c.length(i))
+		letters(b[start:])
+	case GenBlob:
+		b = c.random(b, i, c.length(i))
+	case GenHex:
+		b = c.random(b, i, c.length(i))
+		b = hexInPlace(b, start)
+	case GenSHA256:
+		if source := c.sources[0]; c.gen.Hex {
+			b = source.random(b, i, source.length(i)) // what its hex digits stand for
+		} else {
+			b = source.append(b, i)
+		}
+		sum := sha256.Sum256(b[start:])
+		b = hexInPlace(append(b[:start], sum[:]...), start)
+	case GenFormat:
+		b = c.format(b, i)
+	}
+	return b
+}
+
+// rowBytes is about what a value takes in a batch.
+func (c *column) rowBytes() int64 {
+	if c.typ != driver.Text && c.typ != driver.Blob {
+		return 9
+	}
+	if c.base.arena != nil || c.base.fixed != nil {
+		return 9
+	}
+	return 9 + c.base.longest()
+}
+
+// longest is about the most bytes that a value has.
+func (c *column) longest() int64 {
+	if c != c.base {
+		return c.base.longest()
+	}
+	switch c.gen.Kind {
+	case GenText, GenBlob:
+		return c.gen.High
+	case GenHex:
+		return 2 * c.gen.High
+	case GenSHA256:
+		return 2 * sha256.Size
+	case GenFormat:
+		n := int64(len(c.gen.Format))
+		for _, p := range c.pieces {
+			n += int64(p.Width)
+		}
+		for _, s := range c.sources {
+			n += s.longest()
+		}
+		return n
+	case GenConst, GenRepeat:
+		return int64(max(len(c.fixed), 20))
+	case GenChoice:
+		n := int64(0)
+		for _, s := range c.spans {
+			n = max(n, int64(s.Len))
+		}
+		return n
+	default:
+		return 20
+	}
+}

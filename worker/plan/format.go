@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Piece is a stretch of a format: literal text, then a verb (0: none).
+type Piece struct {
+	Text  string
+	Verb  byte
+	Width int
+	zero  bool // pad with zeros
+	left  bool // pad on the right
+}
+
+// ParseFormat takes apart a format: %d, %s, %v and %x, each with an optional
+// width and the flag 0 or -, and %% for a per cent sign.
+func ParseFormat(format string) ([]Piece, error) {
+	var list []Piece
+	var text strings.Builder
+	for rest := format; rest != ""; {
+		before, after, found := strings.Cut(rest, "%")
+		text.WriteString(before)
+		if !found {
+			break
+		}
+		if strings.HasPrefix(after, "%") {
+			text.WriteByte('%')
+			rest = after[1:]
+			continue
+		}
+		p := Piece{Text: text.String()}
+		text.Reset()
+		verb := strings.TrimLeft(after, "0123456789-")
+		flags := after[:len(after)-len(verb)]
+		if verb == "" || !strings.Contains("dsvx", verb[:1]) {
+			_, n := utf8.DecodeRuneInString(verb)
+			return nil, fmt.Errorf("unknown verb %q: want %%d, %%s, %%v or %%x, or %%%% for a per cent sign", "%"+flags+verb[:n])
+		}
+		p.Verb, rest = verb[0], verb[1:]
+		switch {
+		case strings.HasPrefix(flags, "-"):
+			p.left = true
+		case strings.HasPrefix(flags, "0"):
+			p.zero = true
+		}
+		if flags != "" && flags != "-" {
+			w, err := strconv.Atoi(strings.TrimLeft(flags, "-"))
+			if err != nil || w < 0 || w > 1000 || strings.HasPrefix(flags, "--") {
+				return nil, fmt.Errorf("bad width in %q: want a number up to 1000, such as %%08d", "%"+flags+string(p.Verb))
+			}
+			p.Width = w
+		}
+		list = append(list, p)
+	}
+	if text.Len() > 0 {
+		list = append(list, Piece{Text: text.String()})
+	}
+	return list, nil
+}
+
+// CheckFormat compares the verbs of a format with the columns that it is of.
+func CheckFormat(pieces []Piece, names []string, types []driver.Type) error {
+	n := 0
+	for _, p := range pieces {
+		if p.Verb == 0 {
+			continue
+		}
+		if n == len(names) {
+			return fmt.Errorf("it has more verbs than columns: name one for each verb under of")
+		}
+		text := types[n] == driver.Text
+		integer := types[n] == driver.Int || types[n] == driver.Bool || types[n] == driver.Time
+		switch {
+		case !text && !integer:
+			return fmt.Errorf("%s is %s: it can be of integers and texts only", names[n], types[n])
+		case p.Verb == 'd' && !integer:
+			return fmt.Errorf("%%d wants an integer, but %s is %s: write %%s", names[n], types[n])
+		case p.Verb == 's' && !text:
+			return fmt.Errorf("%%s wants a text, but %s is %s: write %%d", names[n], types[n])
+		case p.zero && text:
+			return fmt.Errorf("%%0%d%c pads with zeros, but %s is text: leave out the 0", p.Width, p.Verb, names[n])
+		}
+		n++
+	}
+	if n < len(names) {
+		return fmt.Errorf("it has fewer verbs than columns: name one for each verb under of")
+	}
+	return nil
+}
+
+// format appends the value of row i of a format column.
+func (c *column) format(b []byte, i int64) []byte {
+	n := 0
+	for _, p := range c.pieces {
+		b = append(b, p.Text...)
+		if p.Verb == 0 {
+			continue
+		}
+		src := c.sources[n]
+		n++
+		start := len(b)
+		switch {
+		case src.typ != driver.Text && p.Verb == 'x':
+			b = strconv.AppendInt(b, src.int(i), 16)
+		case src.typ != driver.Text:
+			b = strconv.AppendInt(b, src.int(i), 10)
+		case p.Verb == 'x':
+			b = src.append(b, i)
+			b = hexInPlace(b, start)
+		default:
+			b = src.append(b, i)
+		}
+		if p.Width > 0 {
+			b = p.pad(b, start)
+		}
+	}
+	return b
+}
+
+// pad widens what b has from start on.
+func (p Piece) pad(b []byte, start int) []byte {
+	missing := p.Width - utf8.RuneCount(b[start:])
+	if missing <= 0 {
+		return b
+	}
+	fill := byte(' ')
+	if p.zero {
+		fill = '0'
+	}
+	end := len(b)
+	for range missing {
+		b = append(b, fill)
+	}
+	if p.left {
+		return b
+	}
+	if p.zero && b[start] == '-' {
+		start++
+	}
+	copy(b[start+missing:], b[start:end])
+	for k := range missing {
+		b[start+k] = fill
+	}
+	return b
+}

@@ -1,0 +1,332 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// chunkBytes is what [Gen.RowsFitting] lets a batch grow to.
+const chunkBytes = 32 << 20
+
+// Gen makes the values of a plan's data sets and parameters. Each value is
+// computed from the seed, its column's name and its row's number alone, so that
+// any row can be made without the ones before it; docs/generated-values.md
+// defines every value to the bit. A Gen may be used by many goroutines at once.
+type Gen struct {
+	seed uint64
+	sets map[string]*genSet
+}
+
+type genSet struct {
+	def     *DataSet
+	parent  *genSet
+	columns map[string]*column
+	order   []*column
+}
+
+// NewGenerator checks the generators of a plan and makes them ready.
+func NewGenerator(seed uint64, p *Plan) (*Gen, error) {
+	g := &Gen{seed: seed, sets: map[string]*genSet{}}
+	for i := range p.DataSets {
+		d := &p.DataSets[i]
+		if g.sets[d.Name] != nil {
+			return nil, fmt.Errorf("data set %q is there twice", d.Name)
+		}
+		if d.Count < 0 || d.Total < 0 {
+			return nil, fmt.Errorf("data set %q: negative count", d.Name)
+		}
+		s := &genSet{def: d, columns: map[string]*column{}}
+		if d.Parent != "" {
+			if s.parent = g.sets[d.Parent]; s.parent == nil {
+				return nil, fmt.Errorf("data set %q: its parent %q does not come before it", d.Name, d.Parent)
+			}
+		}
+		for j := range d.Columns {
+			c := &d.Columns[j]
+			if s.columns[c.Name] != nil {
+				return nil, fmt.Errorf("column %s.%s is there twice", d.Name, c.Name)
+			}
+			col := newColumn(seed, d.Name+"."+c.Name, c.Type, &c.Generator)
+			s.columns[c.Name] = col
+			s.order = append(s.order, col)
+		}
+		g.sets[d.Name] = s
+	}
+	for _, s := range g.sets {
+		for _, c := range s.order {
+			if err := c.link(g, s, s.columns); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return g, nil
+}
+
+// lookup finds "set.column".
+func (g *Gen) lookup(name string) (*genSet, *column, error) {
+	set, col, _ := strings.Cut(name, ".")
+	s := g.sets[set]
+	if s == nil {
+		return nil, nil, fmt.Errorf("no data set %q, wanted for %q", set, name)
+	}
+	c := s.columns[col]
+	if c == nil {
+		return nil, nil, fmt.Errorf("data set %q has no column %q", set, col)
+	}
+	return s, c, nil
+}
+
+// rowsPer is how many rows of s one row of ancestor has nested in it.
+func (s *genSet) rowsPer(ancestor *genSet) (int64, bool) {
+	n := int64(1)
+	for ; s != nil; s = s.parent {
+		if s == ancestor {
+			return max(n, 1), true
+		}
+		n *= s.def.Count
+	}
+	return 0, false
+}
+
+// nested finds a column of set or of what it is nested in, and how many rows of
+// set share one value of it.
+func (g *Gen) nested(set, name string) (*column, int64, error) {
+	s := g.sets[set]
+	if s == nil {
+		return nil, 0, fmt.Errorf("no data set %q", set)
+	}
+	from, c, err := g.lookup(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	per, ok := s.rowsPer(from)
+	if !ok {
+		return nil, 0, fmt.Errorf("column %q: data set %q is not nested in %q", name, set, from.def.Name)
+	}
+	return c, per, nil
+}
+
+// Fill makes the inserted columns of the rows lo ≤ i < hi of a data set, in the
+// order of the plan. It reuses dst's memory and leaves its PerExec alone,
+// unless that is 0.
+func (g *Gen) Fill(dst *driver.Batch, set string, lo, hi int64) error {
+	s := g.sets[set]
+	if s == nil {
+		return fmt.Errorf("no data set %q", set)
+	}
+	shape(dst, len(s.order))
+	n := 0
+	for j, c := range s.order {
+		if s.def.Columns[j].Hidden {
+			continue
+		}
+		if err := c.fill(&dst.Columns[n], numbers{lo, 1, 1}, int(hi-lo)); err != nil {
+			return err
+		}
+		n++
+	}
+	dst.Columns = dst.Columns[:n]
+	return nil
+}
+
+// FillColumns makes columns ("set.column", of set itself, hidden or not, or of
+// what it is nested in) for the rows lo ≤ i < hi of set.
+func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi int64) error {
+	shape(dst, len(cols))
+	for j, name := range cols {
+		c, per, err := g.nested(set, name)
+		if err != nil {
+			return err
+		}
+		if err := c.fill(&dst.Columns[j], numbers{lo, 1, per}, int(hi-lo)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FillParameters makes the parameters of the n executions numbered first,
+// first+stride, first+2*stride, …: what client c of C does in a mix has first c
+// and stride C. A parameter with a Column takes the value of the row of forEach
+// with the execution's number; one with a Generator draws from the stream that
+// is named prefix + "." + the parameter's name, where prefix is "phase" for a
+// query and "phase.operation" in a mix.
+func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Parameter, forEach string, first, stride int64, n int) error {
+	shape(dst, len(params))
+	var own map[string]*column
+	for j := range params {
+		p := &params[j]
+		if p.Generator == nil {
+			c, per, err := g.nested(forEach, p.Column)
+			if err != nil {
+				return fmt.Errorf("parameter %q: %w", p.Name, err)
+			}
+			if err := c.fill(&dst.Columns[j], numbers{first, stride, per}, n); err != nil {
+				return err
+			}
+			continue
+		}
+		if own == nil {
+			own = map[string]*column{}
+			for k := range params {
+				if q := &params[k]; q.Generator != nil {
+					own[q.Name] = newColumn(g.seed, prefix+"."+q.Name, q.Type, q.Generator)
+				}
+			}
+		}
+		c := own[p.Name]
+		if err := c.link(g, nil, own); err != nil {
+			return err
+		}
+		if err := c.fill(&dst.Columns[j], numbers{first, stride, 1}, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RowsFitting is the most rows of a data set that should be made at once: some
+// 32 MiB of memory, at least one row. Without cols it is about what Fill makes,
+// else about what FillColumns makes.
+func (g *Gen) RowsFitting(set string, cols ...string) int64 {
+	s := g.sets[set]
+	if s == nil {
+		return 1
+	}
+	bytes := int64(1)
+	if len(cols) == 0 {
+		for j, c := range s.order {
+			if !s.def.Columns[j].Hidden {
+				bytes += c.rowBytes()
+			}
+		}
+	}
+	for _, name := range cols {
+		if _, c, err := g.lookup(name); err == nil {
+			bytes += c.rowBytes()
+		}
+	}
+	return max(1, chunkBytes/bytes)
+}
+
+// shape gives dst n columns, keeping those that it has.
+func shape(dst *driver.Batch, n int) {
+	if dst.PerExec == 0 {
+		dst.PerExec = 1
+	}
+	dst.Columns = dst.Columns[:cap(dst.Columns)]
+	if len(dst.Columns) < n {
+		dst.Columns = append(dst.Columns, make([]driver.Column, n-len(dst.Columns))...)
+	}
+	dst.Columns = dst.Columns[:n]
+}
+
+// numbers are the rows (first + k*stride) / per, for k = 0, 1, 2, …
+type numbers struct{ first, stride, per int64 }
+
+func (r numbers) at(k int) int64 {
+	i := r.first + int64(k)*r.stride
+	if r.per == 1 {
+		return i
+	}
+	return i / r.per
+}
+
+// sized returns s with length n, keeping its memory if that is enough.
+func sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// fill makes n values of the column.
+func (c *column) fill(dst *driver.Column, at numbers, n int) error {
+	dst.Type = c.typ
+	dst.Ints, dst.Reals, dst.Spans = dst.Ints[:0], dst.Reals[:0], dst.Spans[:0]
+	nulls := dst.Nulls
+	dst.Nulls = nil
+	if c.mayBeNull() {
+		dst.Nulls = sized(nulls, n)
+		for k := range n {
+			dst.Nulls[k] = c.null(at.at(k))
+		}
+	}
+	switch c.typ {
+	case driver.Real:
+		dst.Reals = sized(dst.Reals, n)
+		for k := range n {
+			dst.Reals[k] = c.real(at.at(k))
+		}
+		return nil
+	case driver.Text, driver.Blob:
+		return c.fillBytes(dst, at, n)
+	}
+	dst.Ints = sized(dst.Ints, n)
+	gen := c.gen
+	switch {
+	case c.steps():
+		for k := range n {
+			dst.Ints[k] = gen.Low + gen.Step*at.at(k)
+		}
+	case gen.Kind == GenConst:
+		for k := range n {
+			dst.Ints[k] = gen.Int
+		}
+	default:
+		for k := range n {
+			dst.Ints[k] = c.int(at.at(k))
+		}
+	}
+	return nil
+}
+
+// fillBytes makes n texts or blobs. Equal values share their bytes where that
+// is known beforehand.
+//
+// An arena is clipped to its length, so that a column's Data with capacity to
+// spare is its own and may be written to.
+func (c *column) fillBytes(dst *driver.Column, at numbers, n int) error {
+	own := dst.Data[:0]
+	if cap(dst.Data) == len(dst.Data) {
+		own = nil
+	}
+	dst.Spans = sized(dst.Spans, n)
+	base := c.base
+	switch {
+	case base.arena != nil:
+		dst.Data = base.arena
+		for k := range n {
+			i := c.row(at.at(k))
+			dst.Spans[k] = driver.Span{Off: uint32(base.draw(i, 0) >> (64 - arenaBits)), Len: uint32(base.length(i))}
+		}
+		return nil
+	case base.fixed != nil:
+		dst.Data = append(own, base.fixed...)
+		for k := range n {
+			dst.Spans[k] = base.span(c.row(at.at(k)))
+		}
+		return nil
+	}
+	for k := range n {
+		if dst.Null(k) {
+			dst.Spans[k] = driver.Span{}
+			continue
+		}
+		if k > 0 && at.per > 1 && at.at(k) == at.at(k-1) {
+			dst.Spans[k] = dst.Spans[k-1]
+			continue
+		}
+		off := len(own)
+		own = base.append(own, c.row(at.at(k)))
+		if int64(len(own)) > math.MaxUint32 {
+			return fmt.Errorf("column %s: more than 4 GiB of values in one batch: make fewer rows at once", c.name)
+		}
+		dst.Spans[k] = driver.Span{Off: uint32(off), Len: uint32(len(own) - off)}
+	}
+	dst.Data = own
+	return nil
+}

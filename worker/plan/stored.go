@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math/bits"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Stored is what is read back of a table after rows have been inserted into it.
+type Stored struct {
+	Table   string              `json:"table"`
+	Columns []string            `json:"columns,omitempty"` // hashed; none: the rows are only counted
+	Types   []driver.ColumnType `json:"types,omitempty"`   // of Columns
+}
+
+// Query is the statement that reads it back. It reads the table itself and no
+// index, so that what it leaves in caches does not depend on what is asked for.
+func (s *Stored) Query() driver.Statement {
+	if len(s.Columns) == 0 {
+		return driver.Statement{
+			SQL:     "SELECT count(*) FROM " + driver.Quote(s.Table) + " NOT INDEXED",
+			Columns: []driver.ColumnType{{Type: driver.Int}},
+		}
+	}
+	names := make([]string, len(s.Columns))
+	for i, name := range s.Columns {
+		names[i] = driver.Quote(name)
+	}
+	return driver.Statement{SQL: "SELECT " + strings.Join(names, ",") + " FROM " + driver.Quote(s.Table) + " NOT INDEXED", Columns: s.Types}
+}
+
+// RowSum is a checksum of rows in no order: the sum of each row's SHA-256, read as
+// a number with the highest byte first, modulo 2^256. A row is hashed as by [Hash].
+// The zero RowSum is that of no row.
+type RowSum struct {
+	Rows int64
+	sum  [4]uint64 // lowest first
+	hash Hash
+}
+
+// Row adds a decoded row.
+func (s *RowSum) Row(row driver.Row, cols []driver.ColumnType) {
+	s.hash.row(row, cols)
+	s.take()
+}
+
+// Batch adds the first n rows of a batch of generated values.
+func (s *RowSum) Batch(b *driver.Batch, n int) {
+	for r := range n {
+		s.hash.generated(b, r)
+		s.take()
+	}
+}
+
+// take adds what is in the buffer, as one row.
+func (s *RowSum) take() {
+	d := sha256.Sum256(s.hash.buf)
+	s.hash.buf = s.hash.buf[:0]
+	s.Rows++
+	var carry uint64
+	for i := range s.sum {
+		s.sum[i], carry = bits.Add64(s.sum[i], binary.BigEndian.Uint64(d[24-8*i:]), carry)
+	}
+}
+
+// Add adds the rows of another sum.
+func (s *RowSum) Add(other *RowSum) {
+	s.Rows += other.Rows
+	var carry uint64
+	for i := range s.sum {
+		s.sum[i], carry = bits.Add64(s.sum[i], other.sum[i], carry)
+	}
+}
+
+// Subtract takes away the rows of another sum.
+func (s *RowSum) Subtract(other *RowSum) {
+	s.Rows -= other.Rows
+	var borrow uint64
+	for i := range s.sum {
+		s.sum[i], borrow = bits.Sub64(s.sum[i], other.sum[i], borrow)
+	}
+}
+
+// Sum is the checksum in hex, highest digit first.
+func (s *RowSum) Sum() string {
+	var b [32]byte
+	for i, word := range s.sum {
+		binary.BigEndian.PutUint64(b[24-8*i:], word)
+	}
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,387 @@
+package protocol
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// Bounds that the loader of workload files has otherwise, or need not have.
+const (
+	maxOperations = 256    // kinds of operations in a mix
+	maxBackoff    = 3600e6 // an hour, in µs
+	minSkew       = 0.01
+	maxSkew       = 20
+)
+
+// Check finds what in a trial's request cannot be run, so that it is refused
+// before anything is opened. The error names the field by its path in the request.
+func (req *Request) Check() error {
+	c := &checker{sets: map[string]*plan.DataSet{}, pool: int64(req.Settings.PoolSize()), serving: req.Type == TypeServe}
+	c.settings(req.Settings)
+	for i := range req.Plan.DataSets {
+		c.dataSet(fmt.Sprintf("plan.data_sets[%d]", i), &req.Plan.DataSets[i])
+	}
+	names := map[string]bool{}
+	for i := range req.Plan.Phases {
+		p := &req.Plan.Phases[i]
+		at := fmt.Sprintf("plan.phases[%d]", i)
+		if p.Name == "" || names[p.Name] {
+			c.bad(at+".name", "is %q: want a name that no other phase has", p.Name)
+		}
+		names[p.Name] = true
+		c.phase(at, p)
+	}
+	return c.err
+}
+
+// checker keeps the first thing that it finds to be wrong.
+type checker struct {
+	sets map[string]*plan.DataSet
+	pool int64
+
+	serving bool // http phases can be put under load
+	err     error
+}
+
+func (c *checker) bad(field, format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%s %s", field, fmt.Sprintf(format, args...))
+	}
+}
+
+func (c *checker) within(field string, v, least, most int64) {
+	if v < least || v > most {
+		c.bad(field, "is %d: want a number from %d to %d", v, least, most)
+	}
+}
+
+func (c *checker) settings(s driver.Settings) {
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		field := "settings." + name
+		switch want, err := driver.ParseSetting(name, s[name]); {
+		case err != nil:
+			c.bad(field, "cannot be: %v", err)
+		case want != s[name]:
+			c.bad(field, "is %q: want the canonical form, %q", s[name], want)
+		}
+	}
+	c.within("settings.pool_size", c.pool, 1, plan.MaxClients)
+}
+
+func (c *checker) dataSet(at string, d *plan.DataSet) {
+	if d.Name == "" || strings.Contains(d.Name, ".") {
+		c.bad(at+".name", "is %q: want a name without a point", d.Name)
+	}
+	c.within(at+".count", d.Count, 0, plan.MaxCount)
+	total := d.Count
+	if parent := c.sets[d.Parent]; parent != nil {
+		if d.Count > 0 && parent.Total > plan.MaxCount/d.Count {
+			c.bad(at+".count", "is %d for each of %d rows: want at most %d in all", d.Count, parent.Total, int64(plan.MaxCount))
+		}
+		total *= parent.Total
+	} else if d.Parent != "" {
+		c.bad(at+".parent", "is %q: want a data set that comes before", d.Parent)
+	}
+	if d.Total != total {
+		c.bad(at+".total", "is %d: want %d, as the counts multiply", d.Total, total)
+	}
+	for j := range d.Columns {
+		col := &d.Columns[j]
+		at := fmt.Sprintf("%s.columns[%d]", at, j)
+		if col.Name == "" {
+			c.bad(at+".name", "is empty: want a name")
+		}
+		c.typed(at, col.Type)
+		c.generator(at+".generator", &col.Generator)
+	}
+	c.sets[d.Name] = d
+}
+
+func (c *checker) typed(at string, t driver.Type) {
+	if t == 0 {
+		c.bad(at+".type", "is missing: want one of %s", strings.Join(driver.TypeNames(), ", "))
+	}
+}
+
+// generator checks what [plan.NewGenerator] does not.
+func (c *checker) generator(at string, g *plan.Generator) {
+	if g.Skew != 0 && !(g.Skew >= minSkew && g.Skew <= maxSkew) {
+		c.bad(at+".skew", "is %v: want a number from %v to %v", g.Skew, minSkew, float64(maxSkew))
+	}
+}
+
+func (c *checker) phase(at string, p *plan.Phase) {
+	if p.Context != "" && p.Context != "background" && p.Context != "cancellable" {
+		c.bad(at+".context", "is %q: want background or cancellable", p.Context)
+	}
+	kinds := 0
+	if p.Insert != nil {
+		kinds++
+		c.insert(at+".insert", p)
+	}
+	if p.Query != nil {
+		kinds++
+		c.query(at+".query", p)
+	}
+	if p.Mix != nil {
+		kinds++
+		c.mix(at+".mix", p.Mix)
+	}
+	if p.HTTP != nil {
+		kinds++
+		c.http(at+".http", p)
+	}
+	if p.Script != "" {
+		kinds++
+	}
+	if kinds != 1 {
+		c.bad(at, "has %d of insert, query, mix, http and script: want exactly one", kinds)
+	}
+}
+
+// set finds a data set that a phase names.
+func (c *checker) set(field, name string) *plan.DataSet {
+	d := c.sets[name]
+	if d == nil {
+		c.bad(field, "names what is not there: no data set %q", name)
+	}
+	return d
+}
+
+func (c *checker) insert(at string, p *plan.Phase) {
+	in := p.Insert
+	rows, widest := int64(0), int64(1)
+	for i, name := range in.Sets {
+		field := fmt.Sprintf("%s.sets[%d]", at, i)
+		d := c.set(field, name)
+		if d == nil {
+			return
+		}
+		if slices.Contains(in.Sets[:i], name) {
+			c.bad(field, "is %q for the second time: want each data set once", name)
+		}
+		columns := int64(0)
+		for j := range d.Columns {
+			if !d.Columns[j].Hidden {
+				columns++
+			}
+		}
+		if columns == 0 || d.Table == "" {
+			c.bad(field, "is %q, which has no table or no columns that are inserted", name)
+		}
+		rows += d.Total
+		widest = max(widest, columns)
+	}
+	if len(in.Sets) == 0 {
+		c.bad(at+".sets", "is empty: want the data sets to insert")
+	}
+	if rows == 0 && !p.Untimed {
+		c.bad(at+".sets", "have no rows in all, so that there is nothing to time")
+	}
+	c.within(at+".rows_per_statement", in.RowsPerStatement, 1, plan.MaxBound/widest)
+	switch in.Transaction {
+	case "one", "set", "each":
+	case "every":
+		c.within(at+".every", in.Every, 1, plan.MaxAtOnce)
+	case "per":
+		c.nesting(at, in)
+	default:
+		c.bad(at+".transaction", "is %q: want one, set, each, every or per", in.Transaction)
+	}
+	for i, v := range in.Verify {
+		at := fmt.Sprintf("%s.verify[%d]", at, i)
+		if v.Table == "" {
+			c.bad(at+".table", "is empty: want a table")
+		}
+		if len(v.Types) != len(v.Columns) {
+			c.bad(at+".types", "has %d entries: want %d, one for each of columns", len(v.Types), len(v.Columns))
+		}
+		for j, col := range v.Types {
+			c.typed(fmt.Sprintf("%s.types[%d]", at, j), col.Type)
+		}
+	}
+}
+
+// nesting checks the data sets of a phase with a transaction per row of the
+// first, which is made at once with all that is nested in it.
+func (c *checker) nesting(at string, in *plan.Insert) {
+	if len(in.Sets) == 0 || in.Sets[0] != in.Per {
+		c.bad(at+".per", "is %q: want the first of sets", in.Per)
+		return
+	}
+	perRow := map[string]int64{in.Per: 1}
+	for i, name := range in.Sets[1:] {
+		d := c.sets[name]
+		n, nested := perRow[d.Parent]
+		if !nested {
+			c.bad(fmt.Sprintf("%s.sets[%d]", at, i+1), "is %q: want one that is nested in a data set named before it", name)
+			return
+		}
+		if n > 0 && d.Count > plan.MaxAtOnce/n {
+			c.bad(fmt.Sprintf("%s.sets[%d]", at, i+1), "is %q with %d rows in one transaction: want at most %d", name, n*d.Count, plan.MaxAtOnce)
+			return
+		}
+		perRow[name] = n * d.Count
+	}
+}
+
+func (c *checker) query(at string, p *plan.Phase) {
+	q := p.Query
+	c.call(at, &q.Call, q.ForEach)
+	if len(q.Columns) == 0 {
+		c.bad(at+".columns", "is empty: want the type of each column")
+	}
+	if q.ForEach != "" {
+		if d := c.set(at+".for_each", q.ForEach); d != nil {
+			if d.Total > plan.MaxAtOnce || d.Total == 0 && !p.Untimed {
+				c.bad(at+".for_each", "is %q with %d rows: want from 1 to %d", q.ForEach, d.Total, plan.MaxAtOnce)
+			}
+		}
+	}
+	c.within(at+".repeat", q.Repeat, 1, plan.MaxCount)
+	c.clients(at, q.Clients, true)
+	times := int64(max(q.Clients, 1))
+	if d := c.sets[q.ForEach]; d != nil {
+		times *= max(d.Total, 1)
+	}
+	if q.Repeat > plan.MaxCount/times {
+		c.bad(at+".repeat", "is %d, of %d executions: want at most %d in all", q.Repeat, times, int64(plan.MaxCount))
+	}
+}
+
+// clients checks their number; held says that each keeps a connection, so that
+// with too few of them the phase would wait for ever.
+func (c *checker) clients(at string, n int, held bool) {
+	c.within(at+".clients", int64(n), 1, plan.MaxClients)
+	if held && int64(n) > c.pool {
+		c.bad(at+".clients", "is %d, each with a connection of its own, but settings.pool_size is %d: want at most as many clients", n, c.pool)
+	}
+}
+
+func (c *checker) call(at string, call *plan.Call, forEach string) {
+	if strings.TrimSpace(call.SQL) == "" {
+		c.bad(at+".sql", "is empty: want a statement")
+	}
+	c.within(at+".rows", call.Rows, -1, plan.MaxCount)
+	for i, col := range call.Columns {
+		c.typed(fmt.Sprintf("%s.columns[%d]", at, i), col.Type)
+	}
+	for i := range call.Parameters {
+		p := &call.Parameters[i]
+		at := fmt.Sprintf("%s.parameters[%d]", at, i)
+		c.typed(at, p.Type)
+		switch {
+		case (p.Column == "") == (p.Generator == nil):
+			c.bad(at, "has both or none of column and generator: want exactly one")
+		case p.Column != "" && forEach == "":
+			c.bad(at+".column", "is %q, but there is no row that it could be of: want a generator, or for_each", p.Column)
+		case p.Generator != nil:
+			c.generator(at+".generator", p.Generator)
+		}
+	}
+}
+
+func (c *checker) mix(at string, m *plan.Mix) {
+	c.clients(at, m.Clients, m.OwnConn)
+	c.within(at+".gomaxprocs", int64(m.GOMAXPROCS), 0, plan.MaxClients)
+	if r := m.Retry; r != nil {
+		c.within(at+".retry.attempts", r.Attempts, 2, plan.MaxWeight)
+		c.within(at+".retry.backoff_us", r.BackoffUS, 0, maxBackoff)
+	}
+	c.extent(at, m.Count, m.DurationMS, m.Rate)
+	if n := len(m.Operations); n < 1 || n > maxOperations {
+		c.bad(at+".operations", "has %d operations: want from 1 to %d", n, maxOperations)
+	}
+	for i := range m.Operations {
+		o := &m.Operations[i]
+		at := fmt.Sprintf("%s.operations[%d]", at, i)
+		if o.Name == "" {
+			c.bad(at+".name", "is empty: want a name")
+		}
+		c.within(at+".weight", o.Weight, 1, plan.MaxWeight)
+		if len(o.Calls) == 0 {
+			c.bad(at+".calls", "is empty: want statements")
+		}
+		if o.Mutex && m.Mutex {
+			c.bad(at+".mutex", "would be waited for forever: the mix holds it around each operation")
+		}
+		for j, code := range o.Results {
+			if !driver.MayBeResult(code) {
+				c.bad(fmt.Sprintf("%s.results[%d]", at, j), "is %d: want a result code that says something about a statement and its data", code)
+			}
+		}
+		for j := range o.Calls {
+			call := &o.Calls[j]
+			at := fmt.Sprintf("%s.calls[%d]", at, j)
+			c.call(at, &call.Call, "")
+			if call.Mutex && (m.Mutex || o.Mutex) {
+				c.bad(at+".mutex", "would be waited for forever: it is held around the operation")
+			}
+			c.ifEmpty(at+".if_empty", call, o.Transaction)
+		}
+	}
+}
+
+// ifEmpty checks how an operation ends where a statement returns no row.
+func (c *checker) ifEmpty(at string, call *plan.MixCall, transaction bool) {
+	words := []string{plan.EmptyStop}
+	if transaction {
+		words = []string{plan.EmptyCommit, plan.EmptyRollback}
+	}
+	switch {
+	case call.IfEmpty == "":
+	case !slices.Contains(words, call.IfEmpty):
+		c.bad(at, "is %q: want %s", call.IfEmpty, strings.Join(words, " or "))
+	case len(call.Columns) == 0:
+		c.bad(at, "is for a statement without columns: want one that returns rows")
+	}
+}
+
+// extent checks how long a phase lasts, and its rate.
+func (c *checker) extent(at string, count, durationMS int64, rate float64) {
+	c.within(at+".count", count, 0, plan.MaxCount)
+	c.within(at+".duration_ms", durationMS, 0, plan.MaxCount)
+	if (count > 0) == (durationMS > 0) {
+		c.bad(at, "has both or none of count and duration_ms: want exactly one above 0")
+	}
+	if rate != 0 && !(rate >= plan.MinRate && rate <= plan.MaxRate) {
+		c.bad(at+".rate", "is %v: want operations per second from %v to %v, or 0", rate, plan.MinRate, plan.MaxRate)
+	}
+}
+
+func (c *checker) http(at string, p *plan.Phase) {
+	h := p.HTTP
+	if !c.serving {
+		c.bad(at, "needs a load from outside: send the plan in a request of type %s", TypeServe)
+	}
+	if p.Untimed {
+		c.bad(at, "is in an untimed phase: want a timed one")
+	}
+	c.clients(at, h.Clients, false)
+	c.extent(at, h.Count, h.DurationMS, h.Rate)
+	if len(h.Names) != len(h.Columns) {
+		c.bad(at+".names", "has %d names for %d columns: want one for each", len(h.Names), len(h.Columns))
+	}
+	if h.SQL == "" && len(h.Columns) == 0 && len(h.Parameters) == 0 && h.Returns == nil {
+		return // the server that does nothing
+	}
+	c.call(at, &h.Call, "")
+	if len(h.Columns) == 0 {
+		c.bad(at+".columns", "is empty: want the type of each column")
+	}
+	for i, t := range h.Columns {
+		if t.Type == driver.Blob || t.Type == driver.Real {
+			c.bad(fmt.Sprintf("%s.columns[%d]", at, i), "is %s: want int, text, bool or time", t.Type)
+		}
+	}
+	for i, q := range h.Parameters {
+		if q.Type == driver.Blob {
+			c.bad(fmt.Sprintf("%s.parameters[%d].type", at, i), "is blob: want one that a URL can carry")
+		}
+	}
+}

@@ -1,0 +1,163 @@
+// Package protocol is what lab and worker say to each other: a JSON object per
+// line, described in docs/worker-protocol.md and, for each field, in [Schema].
+package protocol
+
+import (
+	_ "embed"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// Schema is the JSON Schema of every line of the protocol, in both directions.
+//
+//go:embed protocol.schema.json
+var Schema []byte
+
+// Version is the version of the protocol that this package describes.
+const Version = 1
+
+// The types of messages, in the field "type" of each line.
+const (
+	TypeDescribe  = "describe"  // lab → worker: who are you?
+	TypeTrial     = "trial"     // lab → worker: do this
+	TypeJob       = "job"       // lab → worker: do this on a user's database
+	TypeServe     = "serve"     // lab → worker: the same, with http phases, which the lab puts load on
+	TypeBegin     = "begin"     // lab → worker: the load begins now
+	TypeStop      = "stop"      // lab → worker: the load has ended
+	TypeInfo      = "info"      // worker → lab: answer to describe
+	TypeReady     = "ready"     // worker → lab: opened, with the proof
+	TypeSettings  = "settings"  // worker → lab: what is in force after the schema, or after a phase
+	TypePhase     = "phase"     // worker → lab: a phase begins
+	TypeSample    = "sample"    // worker → lab: a timed phase has ended
+	TypeInserted  = "inserted"  // worker → lab: what an insert has left in its tables
+	TypeListening = "listening" // worker → lab: an http phase can be put under load
+	TypeBegun     = "begun"     // worker → lab: answer to begin: what the server uses is measured from now on
+	TypeServed    = "served"    // worker → lab: answer to stop, with what the server has used
+	TypeProgress  = "progress"  // worker → lab: how a job goes on
+	TypeResult    = "result"    // worker → lab: a job has ended
+	TypeDone      = "done"      // worker → lab: all phases have ended
+	TypeFailed    = "failed"    // worker → lab: given up, with the reason
+)
+
+// Request is a line from the lab.
+type Request struct {
+	Type     string `json:"type"`
+	Protocol int    `json:"protocol"`
+
+	// Of a trial, of a server and of a job:
+	Seed     uint64          `json:"seed"`
+	Path     string          `json:"path,omitempty"` // of the database, which does not exist yet, except for a job
+	Settings driver.Settings `json:"settings,omitempty"`
+	Plan     *plan.Plan      `json:"plan,omitempty"`
+
+	// TypesKnown says that a trial with this plan, these settings and this seed has
+	// had its answers' types checked: they need not be checked again.
+	TypesKnown bool `json:"types_known,omitempty"`
+
+	// Of a job:
+	Job *Job `json:"job,omitempty"`
+
+	// Of a server: host:port; "": a port that is free, on 127.0.0.1.
+	Listen string `json:"listen,omitempty"`
+}
+
+// Response is a line from the worker.
+type Response struct {
+	Type     string       `json:"type"`
+	Protocol int          `json:"protocol,omitempty"` // info, ready
+	Info     *driver.Info `json:"info,omitempty"`     // info
+	Proof    *Proof       `json:"proof,omitempty"`    // info (without connections), ready
+	Phase    string       `json:"phase,omitempty"`    // phase, inserted, listening, begun; settings: after which, "": after the schema
+	Address  string       `json:"address,omitempty"`  // listening: host:port
+
+	// Of settings: every PRAGMA of the vocabulary, read from each connection of the pool.
+	Connections []driver.Settings `json:"connections,omitempty"`
+
+	Tables   []Inserted `json:"tables,omitempty"`   // inserted
+	Sample   *Sample    `json:"sample,omitempty"`   // sample, served
+	Progress *Progress  `json:"progress,omitempty"` // progress
+	Result   *JobResult `json:"result,omitempty"`   // result, failed
+	Reason   *Reason    `json:"reason,omitempty"`   // failed
+}
+
+// Sample is what a worker says of one phase. The lab checks it, and makes a
+// sample of its own of it: what can be computed is not asked for.
+type Sample struct {
+	Phase         string       `json:"phase"`
+	WallNS        int64        `json:"wall_ns"`
+	UserNS        int64        `json:"user_ns"`
+	SystemNS      int64        `json:"system_ns"`
+	Operations    int64        `json:"operations"`
+	Failed        int64        `json:"failed,omitempty"`
+	Rows          int64        `json:"rows"`
+	Allocs        int64        `json:"allocs"`
+	AllocBytes    int64        `json:"alloc_bytes"`
+	PeakRSSBytes  int64        `json:"peak_rss_bytes"`
+	DatabaseBytes int64        `json:"database_bytes"`
+	WALBytes      int64        `json:"wal_bytes"`
+	CheckpointNS  int64        `json:"checkpoint_ns,omitempty"`
+	Checksum      string       `json:"checksum,omitempty"`
+	Errors        []ErrorCount `json:"errors,omitempty"`
+	Results       []ErrorCount `json:"results,omitempty"`
+	Retries       int64        `json:"retries,omitempty"`
+	Latency       []Latency    `json:"latency,omitempty"`
+}
+
+// Latency is the distribution of one operation's latency. Mean and percentiles
+// are the lab's to compute.
+type Latency struct {
+	Operation  string `json:"operation"`
+	Count      int64  `json:"count"`
+	Failed     int64  `json:"failed,omitempty"`
+	EndedEarly int64  `json:"ended_early,omitempty"`
+	Histogram  string `json:"histogram"`
+}
+
+// Inserted is what a phase has added to a table.
+type Inserted struct {
+	Table    string `json:"table"`
+	Rows     int64  `json:"rows"`
+	Checksum string `json:"checksum,omitempty"` // [plan.RowSum] of the columns that are asked for
+}
+
+// ErrorCount counts the operations of a phase that ended with one code.
+type ErrorCount struct {
+	Code   int    `json:"code"` // SQLite's extended result code
+	Name   string `json:"name"` // such as SQLITE_BUSY_SNAPSHOT
+	Count  int64  `json:"count"`
+	WaitNS int64  `json:"wait_ns"` // spent in these operations
+}
+
+// Proof is what a worker read back before the first phase.
+type Proof struct {
+	Connections    []driver.Settings `json:"connections"` // of each pooled connection, all that can be read
+	SQLiteVersion  string            `json:"sqlite_version"`
+	SQLiteSourceID string            `json:"sqlite_source_id"`
+	CompileOptions []string          `json:"compile_options"`
+	Module         string            `json:"module"`         // the measured module, as linked
+	ModuleVersion  string            `json:"module_version"` // likewise
+	Runtime        string            `json:"runtime"`        // such as go1.26.8
+}
+
+// Reason says why a trial is not OK.
+type Reason struct {
+	// Code is short and stable: "setting", "rows", "checksum", "sqlite",
+	// "feature", "crash", "killed", "timeout", "disk-full", "protocol", "build", "no-cc", …
+	Code    string `json:"code"`
+	Phase   string `json:"phase,omitempty"`
+	Message string `json:"message"`          // one line
+	Detail  string `json:"detail,omitempty"` // the end of standard error, build output
+
+	// Feature is, with the code "feature", the key of what the driver's SQLite
+	// lacks (see driver.Features), or the name of the module or function.
+	Feature string `json:"feature,omitempty"`
+}
+
+// The codes of errors that are not SQLite's.
+const (
+	CodeUsage    = "usage"    // an option that this database or driver cannot serve
+	CodeForeign  = "foreign"  // a database that sqlite3perf did not make
+	CodeDatabase = "database" // one that lacks what the job needs
+	CodePartial  = "partial"  // a job that failed half-way; the message says how far it came
+)

@@ -1,0 +1,187 @@
+package workload
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// Bounds of a workload file.
+const (
+	maxDataSets   = 200
+	maxColumns    = 2000 // of a data set, as SQLite's default has it for tables
+	maxDepth      = 20   // of data sets nested in each other
+	maxPhases     = 200
+	maxStatements = 1000 // of an operation
+	maxParameters = 1000 // named by an operation or query, or of the workload
+	maxMade       = 1000 // values that one value is made from
+	maxExpression = 1000 // bytes
+)
+
+// countWithin checks how many of something there are.
+func (l *loader) countWithin(n *yaml.Node, what string, count, most int) bool {
+	if count > most {
+		l.errorf(n, "%s: there are %d: want at most %d", what, count, most)
+	}
+	return count <= most
+}
+
+// columnWithin checks how much a column is made from, and how long its values can
+// be.
+func (l *loader) columnWithin(c *columnInfo) {
+	gen := &c.Generator
+	c.made, c.bytes = 1, 8
+	sources := make([]*columnInfo, 0, len(gen.Of))
+	for _, name := range gen.Of {
+		src := c.siblings[name]
+		if set, column, dotted := strings.Cut(name, "."); dotted && (gen.Kind == plan.GenRef || gen.Kind == plan.GenPick) {
+			src = l.sets[set].columns[column]
+		}
+		sources = append(sources, src)
+		c.made += src.made
+	}
+	switch gen.Kind {
+	case plan.GenText, plan.GenBlob:
+		c.bytes = gen.High
+	case plan.GenHex:
+		c.bytes = 2 * gen.High
+	case plan.GenSHA256:
+		c.bytes = 64
+	case plan.GenRepeat:
+		c.bytes = int64(len(gen.Text)) * gen.Times
+	case plan.GenConst:
+		c.bytes = max(c.bytes, int64(len(gen.Text)))
+	case plan.GenChoice:
+		for _, s := range gen.Choice {
+			c.bytes = max(c.bytes, int64(len(s)))
+		}
+	case plan.GenRef, plan.GenPick:
+		c.bytes = sources[0].bytes
+	case plan.GenFormat:
+		c.bytes = formatBytes(gen.Format, sources)
+	}
+	switch {
+	case c.made > maxMade:
+		l.errorf(c.node, "%s is made from more than %d values: want fewer columns that are made from others", c.full, maxMade)
+		c.broken = true
+	case c.bytes > plan.MaxValueBytes:
+		l.errorf(c.node, "%s has up to %d bytes: want at most %d", c.full, c.bytes, plan.MaxValueBytes)
+		c.broken = true
+	}
+}
+
+// formatBytes is the most bytes that a format makes.
+func formatBytes(format string, sources []*columnInfo) int64 {
+	pieces, err := plan.ParseFormat(format)
+	if err != nil {
+		return 0 // which has been told
+	}
+	bytes, n := int64(0), 0
+	for _, p := range pieces {
+		if bytes += int64(len(p.Text)); p.Verb == 0 || n == len(sources) {
+			continue
+		}
+		one := max(20, sources[n].bytes)
+		if p.Verb == 'x' {
+			one *= 2
+		}
+		bytes += max(one, 4*int64(p.Width))
+		n++
+	}
+	return bytes
+}
+
+// rowWithin checks how long the rows of a data set can be: SQLite's limit for a
+// value is one for a row too.
+func (l *loader) rowWithin(s *setInfo) {
+	bytes := int64(0)
+	for _, c := range s.order {
+		bytes += c.bytes
+	}
+	if bytes > plan.MaxValueBytes {
+		l.errorf(s.node, "data set %s has rows of up to %d bytes: want at most %d", s.Name, bytes, plan.MaxValueBytes)
+	}
+}
+
+// numberWithin reads an integer expression from least to most. It is missing where
+// there is none or it lies beyond.
+func (l *loader) numberWithin(n *yaml.Node, what string, least, most, missing int64) int64 {
+	if n == nil {
+		return missing
+	}
+	v, ok := l.number(n, what, least)
+	if ok && v > most {
+		l.errorf(n, "%s is %d: want at most %d", what, v, most)
+		return missing
+	}
+	return v
+}
+
+// poolWithin checks the number of connections.
+func (l *loader) poolWithin(n *yaml.Node, s driver.Settings) {
+	if s.PoolSize() > plan.MaxClients {
+		l.errorf(n, "pool_size is %d: want at most %d", s.PoolSize(), plan.MaxClients)
+	}
+}
+
+// insertWithin checks how much is inserted at once. at has the nodes of the
+// phase's data sets.
+func (l *loader) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.Node) {
+	widest := int64(1)
+	for _, name := range ins.Sets {
+		columns := int64(0)
+		for _, c := range l.sets[name].Columns {
+			if !c.Hidden {
+				columns++
+			}
+		}
+		widest = max(widest, columns)
+	}
+	if n := f.get("rows per statement"); n != nil && ins.RowsPerStatement > plan.MaxBound/widest {
+		l.errorf(n, "rows per statement is %d, of %d columns: want at most %d, since a statement has at most %d parameters",
+			ins.RowsPerStatement, widest, plan.MaxBound/widest, plan.MaxBound)
+	}
+	if ins.Transaction == "every" && ins.Every > plan.MaxAtOnce {
+		l.errorf(f.get("transaction"), "transaction: every %d rows: want at most %d", ins.Every, plan.MaxAtOnce)
+	}
+	if ins.Transaction != "per" || len(ins.Sets) == 0 {
+		return
+	}
+	perRow := map[string]int64{ins.Per: 1}
+	for _, name := range ins.Sets[1:] {
+		s := l.sets[name]
+		n, nested := perRow[s.Parent]
+		if !nested {
+			return // which has been told
+		}
+		if n > 0 && s.Count > plan.MaxAtOnce/n {
+			l.errorf(at[name], "insert: data set %s has %d rows for each of %d in one transaction: want at most %d in all", name, s.Count, n, plan.MaxAtOnce)
+			return
+		}
+		perRow[name] = n * s.Count
+	}
+}
+
+// queryWithin checks how often a query is executed.
+func (l *loader) queryWithin(q *plan.Query, f *fields) {
+	if q.ForEach == "" {
+		l.timesWithin(f, q.Repeat, int64(q.Clients), 1)
+		return
+	}
+	total := l.sets[q.ForEach].Total
+	if total > plan.MaxAtOnce {
+		l.errorf(f.get("for each"), "for each: data set %s has %d rows: want at most %d", q.ForEach, total, plan.MaxAtOnce)
+		return
+	}
+	l.timesWithin(f, q.Repeat, int64(q.Clients), total)
+}
+
+// timesWithin checks a product.
+func (l *loader) timesWithin(f *fields, repeat, clients, rows int64) {
+	if n := f.get("repeat"); n != nil && repeat > plan.MaxCount/max(clients*rows, 1) {
+		l.errorf(n, "repeat is %d, with %d clients and %d executions each: want at most %d in all", repeat, clients, rows, int64(plan.MaxCount))
+	}
+}

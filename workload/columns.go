@@ -1,0 +1,494 @@
+package workload
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// columnInfo is a column, or a parameter of a statement, while it is being read.
+type columnInfo struct {
+	plan.Column
+	full     string // as errors name it: users.id
+	node     *yaml.Node
+	set      *setInfo // nil: a parameter
+	siblings map[string]*columnInfo
+	of       []*yaml.Node // what Generator.Of came from
+	state    checkState
+	broken   bool  // a problem has been noted, and its type is not to be relied on
+	made     int   // values that one value is made from, itself included
+	bytes    int64 // the most that a value has
+}
+
+type checkState uint8
+
+const (
+	unchecked checkState = iota
+	checking
+	checked
+)
+
+// generator reads how a column is made. The type of ref and pick is that of
+// their source, which checkColumn finds.
+func (l *loader) generator(c *columnInfo) {
+	n, gen := c.node, &c.Generator
+	c.Type = driver.Int
+	switch n.Kind {
+	case yaml.ScalarNode:
+		l.shorthand(c)
+		return
+	case yaml.SequenceNode:
+		l.errorf(n, "%s is a list: want a generator, such as {choice: [a, b]}", c.full)
+		gen.Kind = plan.GenNull
+		return
+	}
+	gen.Kind = plan.GenNull // while nothing better is known
+	f, ok := l.mapping(n, c.full, "{int: [1, 100]}")
+	if !ok {
+		return
+	}
+	var kinds []string
+	for _, k := range f.keys {
+		if slices.Contains(generatorKinds(), k.Value) {
+			kinds = append(kinds, k.Value)
+		}
+	}
+	switch len(kinds) {
+	case 0:
+		if len(f.keys) == 0 {
+			l.errorf(n, "%s has no generator: want one, such as {int: [1, 100]}", c.full)
+		} else {
+			l.errorf(f.keys[0], "%s has no generator, but %q: %s", c.full, f.keys[0].Value, suggest(f.keys[0].Value, generatorKinds()))
+		}
+		return
+	case 1:
+	default:
+		l.errorf(f.key(kinds[1]), "%s has two generators, %s and %s: leave one of them out", c.full, kinds[0], kinds[1])
+		return
+	}
+	kind := kinds[0]
+	known := append([]string{kind}, options(kind)...)
+	if c.set == nil {
+		known = slices.DeleteFunc(known, func(k string) bool { return k == "hidden" })
+	}
+	l.known(f, c.full, known)
+	gen.Kind = kind
+	l.kind(c, f, f.get(kind))
+	c.Hidden = l.flag(f.get("hidden"), "hidden")
+	if n := f.get("nulls"); n != nil {
+		gen.NullPermille = l.permille(n)
+	}
+	if n := f.get("type"); n != nil {
+		if w, _ := l.oneOf(n, "type", "int", "bool"); w == "bool" {
+			c.Type = driver.Bool
+			if gen.Low < 0 || gen.High > 1 {
+				l.errorf(n, "%s goes from %d to %d, which is no bool: want int: [0, 1]", c.full, gen.Low, gen.High)
+			}
+		}
+	}
+}
+
+// shorthand reads a generator that is written as one word.
+func (l *loader) shorthand(c *columnInfo) {
+	n, gen := c.node, &c.Generator
+	switch {
+	case n.Tag == "!!str" && n.Value == plan.GenSerial:
+		gen.Kind, gen.Low, gen.Step = plan.GenSerial, 1, 1
+	case n.Tag == "!!str" && strings.HasPrefix(n.Value, "$"):
+		gen.Kind = plan.GenConst
+		gen.Int, _ = l.number(n, c.full, math.MinInt64)
+	case n.Tag == "!!str" && strings.Contains(n.Value, ".") && !strings.ContainsAny(n.Value, " \t"):
+		gen.Kind, gen.Of, c.of, c.Type = plan.GenRef, []string{n.Value}, []*yaml.Node{n}, 0
+	case n.Tag == "!!str" && driver.Nearest(n.Value, []string{plan.GenSerial}) != "":
+		l.errorf(n, "%s is %q, which is no generator: did you mean serial?", c.full, n.Value)
+		gen.Kind = plan.GenNull
+	case n.Tag == "!!str":
+		l.errorf(n, "%s is %q, which is no generator: want serial, set.column or a mapping such as {const: %s}", c.full, n.Value, n.Value)
+		gen.Kind = plan.GenNull
+	default:
+		l.constant(c, n)
+	}
+}
+
+// constant reads one value for all rows; its type is that of the YAML.
+func (l *loader) constant(c *columnInfo, n *yaml.Node) {
+	gen := &c.Generator
+	gen.Kind = plan.GenConst
+	var err error
+	switch n.Tag {
+	case "!!null":
+		gen.Kind = plan.GenNull
+	case "!!bool":
+		var b bool
+		err = n.Decode(&b)
+		c.Type, gen.Int = driver.Bool, boolInt(b)
+	case "!!int":
+		err = n.Decode(&gen.Int)
+	case "!!float":
+		c.Type = driver.Real
+		if err = n.Decode(&gen.RealLow); err == nil && (math.IsNaN(gen.RealLow) || math.IsInf(gen.RealLow, 0)) {
+			l.errorf(n, "%s is %s: want a finite number", c.full, n.Value)
+			gen.RealLow = 0
+		}
+	case "!!timestamp":
+		c.Type, gen.Int = driver.Time, l.time(n, c.full)
+	case "!!str":
+		if strings.HasPrefix(n.Value, "$") && n.Style == 0 {
+			gen.Int, _ = l.number(n, c.full, math.MinInt64)
+			return
+		}
+		c.Type, gen.Text = driver.Text, n.Value
+		if !utf8.ValidString(n.Value) {
+			l.errorf(n, "%s is not UTF-8", c.full)
+		}
+	default:
+		l.errorf(n, "%s is %s: want a value, such as 1, 2.5, true, 2024-01-01 or a text", c.full, describe(n))
+	}
+	if err != nil {
+		l.errorf(n, "%s is %s, which does not fit into 64 bits: want a smaller number", c.full, describe(n))
+	}
+}
+
+// kind reads what stands behind the generator's name.
+func (l *loader) kind(c *columnInfo, f *fields, n *yaml.Node) {
+	gen := &c.Generator
+	switch gen.Kind {
+	case plan.GenSerial:
+		gen.Low, _ = l.number(n, c.full+": serial", math.MinInt64)
+		gen.Step = l.numberOr(f.get("step"), "step", math.MinInt64, 1)
+	case plan.GenConst:
+		l.constant(c, n)
+	case plan.GenInt:
+		gen.Low, gen.High = l.bounds(n, c.full+": int", "int: [1, 100]", math.MinInt64, false)
+	case plan.GenZipf:
+		gen.Low, gen.High = l.bounds(n, c.full+": zipf", "zipf: [1, 100]", math.MinInt64, false)
+		gen.Skew = l.skew(f.get("skew"), 1.1)
+	case plan.GenReal:
+		c.Type = driver.Real
+		gen.RealLow, gen.RealHigh = l.realBounds(n, c.full)
+	case plan.GenTime:
+		c.Type = driver.Time
+		l.times(c, f, n)
+	case plan.GenText, plan.GenBlob, plan.GenHex:
+		if c.Type = driver.Text; gen.Kind == plan.GenBlob {
+			c.Type = driver.Blob
+		}
+		gen.Low, gen.High = l.bounds(n, c.full+": "+gen.Kind, gen.Kind+": 100 or "+gen.Kind+": [10, 100]", 0, true)
+		if gen.High > plan.MaxValueBytes {
+			l.errorf(n, "%s has up to %d bytes: want at most %d", c.full, gen.High, int64(plan.MaxValueBytes))
+			gen.High = gen.Low
+		}
+	case plan.GenRepeat:
+		c.Type = driver.Text
+		gen.Text, _ = l.text(n, c.full+": repeat", `repeat: "text "`)
+		if f.get("times") == nil {
+			l.errorf(f.node, "%s: repeat without times: write times: 12", c.full)
+		}
+		gen.Times = l.numberOr(f.get("times"), "times", 0, 0)
+		if len(gen.Text) > 0 && gen.Times > plan.MaxValueBytes/int64(len(gen.Text)) {
+			l.errorf(n, "%s has %d times %d bytes: want at most %d", c.full, gen.Times, len(gen.Text), int64(plan.MaxValueBytes))
+			gen.Times = 0
+		}
+	case plan.GenChoice:
+		c.Type = driver.Text
+		for _, n := range l.list(n) {
+			if v, ok := l.text(n, c.full+": choice", "choice: [red, green]"); ok {
+				gen.Choice = append(gen.Choice, v)
+			}
+		}
+		if len(gen.Choice) == 0 {
+			l.errorf(n, "%s: choice from nothing: want a list, such as [red, green]", c.full)
+		}
+	case plan.GenFormat:
+		c.Type = driver.Text
+		gen.Format, _ = l.text(n, c.full+": format", `format: "user%08d"`)
+		if of := f.get("of"); of != nil {
+			l.readOf(c, l.list(of))
+		}
+	case plan.GenSHA256:
+		c.Type = driver.Text
+		l.readOf(c, []*yaml.Node{n})
+		if n := f.get("decode"); n != nil {
+			_, gen.Hex = l.oneOf(n, "decode", "hex")
+		}
+	case plan.GenRef, plan.GenPick:
+		c.Type = 0
+		l.readOf(c, []*yaml.Node{n})
+		if gen.Kind == plan.GenPick {
+			gen.Skew = l.skew(f.get("skew"), 0)
+		}
+	}
+}
+
+func (l *loader) readOf(c *columnInfo, nodes []*yaml.Node) {
+	for _, n := range nodes {
+		if v, ok := l.text(n, c.full+": "+c.Generator.Kind, "the name of a column"); ok {
+			c.Generator.Of = append(c.Generator.Of, v)
+			c.of = append(c.of, n)
+		}
+	}
+}
+
+// bounds reads [least, greatest]; where single is true, one number is both.
+func (l *loader) bounds(n *yaml.Node, what, example string, least int64, single bool) (low, high int64) {
+	if single && n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
+		low, _ = l.number(n, what, least)
+		return low, low
+	}
+	if n.Kind != yaml.SequenceNode || len(n.Content) != 2 {
+		l.errorf(n, "%s is %s: want the least and the greatest, such as %s", what, describe(n), example)
+		return max(least, 0), max(least, 0)
+	}
+	items := l.list(n)
+	low, ok := l.number(items[0], what, least)
+	high, ok2 := l.number(items[1], what, least)
+	if ok && ok2 && low > high {
+		l.errorf(n, "%s goes from %d to %d: want the least first", what, low, high)
+	}
+	return low, max(low, high)
+}
+
+func (l *loader) realBounds(n *yaml.Node, what string) (low, high float64) {
+	items := l.list(n)
+	if len(items) != 2 {
+		l.errorf(n, "%s: real is %s: want the least and the greatest, such as real: [0, 1]", what, describe(n))
+		return 0, 1
+	}
+	bound := func(n *yaml.Node) float64 {
+		x, err := strconv.ParseFloat(n.Value, 64)
+		if n.Kind != yaml.ScalarNode || err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			l.errorf(n, "%s: real: bad number %s: want one such as 0.5", what, describe(n))
+			return 0
+		}
+		return x
+	}
+	low, high = bound(items[0]), bound(items[1])
+	if low > high {
+		l.errorf(n, "%s: real goes from %v to %v: want the least first", what, low, high)
+		high = low
+	}
+	return low, high
+}
+
+// skew reads the exponent of a Zipf distribution.
+func (l *loader) skew(n *yaml.Node, missing float64) float64 {
+	if n == nil {
+		return missing
+	}
+	x, err := strconv.ParseFloat(n.Value, 64)
+	if n.Kind != yaml.ScalarNode || err != nil || !(x >= 0.01 && x <= 20) {
+		l.errorf(n, "skew is %s: want a number from 0.01 to 20, such as 1.1", describe(n))
+		return 1.1
+	}
+	if d := math.Abs(x - 1); d > 0 && d < 1e-6 {
+		return 1
+	}
+	return x
+}
+
+// permille reads a share, such as 5% or 0.1%.
+func (l *loader) permille(n *yaml.Node) int64 {
+	share, percent := strings.CutSuffix(n.Value, "%")
+	x, err := strconv.ParseFloat(share, 64)
+	p := math.Round(x * 10)
+	if n.Kind != yaml.ScalarNode || !percent || err != nil || !(p >= 0 && p <= 1000) || math.Abs(p-x*10) > 1e-9 {
+		l.errorf(n, "nulls is %s: want a share with at most one decimal, such as 5%%", describe(n))
+		return 0
+	}
+	return int64(p)
+}
+
+// times reads a time with a step, or the bounds of random times.
+func (l *loader) times(c *columnInfo, f *fields, n *yaml.Node) {
+	gen, step := &c.Generator, f.get("step")
+	if n.Kind == yaml.SequenceNode {
+		if len(n.Content) != 2 {
+			l.errorf(n, "%s: time is a list of %d: want the first and the last, such as time: [2024-01-01, 2025-01-01]", c.full, len(n.Content))
+			return
+		}
+		items := l.list(n)
+		gen.Low, gen.High = l.time(items[0], c.full), l.time(items[1], c.full)
+		if gen.Low >= gen.High {
+			l.errorf(n, "%s: time goes from %s to %s: want the earlier first", c.full, items[0].Value, items[1].Value)
+		}
+		if step != nil {
+			l.errorf(step, "%s: random times have no step: leave it out, or write one time", c.full)
+		}
+		return
+	}
+	gen.Low = l.time(n, c.full)
+	gen.High = gen.Low
+	if step == nil {
+		return
+	}
+	d, err := time.ParseDuration(step.Value)
+	if err != nil || step.Kind != yaml.ScalarNode || d%time.Millisecond != 0 {
+		l.errorf(step, "%s: step is %s: want a duration of whole milliseconds, such as 1m or 250ms", c.full, describe(step))
+		return
+	}
+	gen.Step = d.Milliseconds()
+}
+
+// time reads a point in time as milliseconds since the Unix epoch.
+func (l *loader) time(n *yaml.Node, what string) int64 {
+	if n.Kind == yaml.ScalarNode {
+		for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
+			if t, err := time.Parse(layout, n.Value); err == nil {
+				return t.UnixMilli()
+			}
+		}
+	}
+	l.errorf(n, "%s: bad time %s: want one such as 2023-10-01T10:00:00Z or 2023-10-01", what, describe(n))
+	return 0
+}
+
+// checkColumn checks what a column is made from, and finds the type of ref and
+// pick.
+func (l *loader) checkColumn(c *columnInfo) {
+	if c.state == checked {
+		return
+	}
+	if c.state == checking {
+		l.errorf(c.node, "%s is made from itself: want a column that does not depend on it", c.full)
+		c.broken = true
+		return
+	}
+	c.state = checking
+	before := l.found
+	switch c.Generator.Kind {
+	case plan.GenRef, plan.GenPick:
+		l.checkSource(c)
+	case plan.GenFormat, plan.GenSHA256:
+		l.checkSiblings(c)
+	}
+	c.broken = c.broken || l.found > before
+	c.state = checked
+	if !c.broken {
+		l.columnWithin(c)
+	}
+}
+
+// checkSource checks ref and pick.
+func (l *loader) checkSource(c *columnInfo) {
+	gen := &c.Generator
+	src := l.column(c.of, gen.Of, c.full)
+	if src != nil {
+		l.checkColumn(src)
+	}
+	if src == nil || src.broken || c.broken {
+		c.Type, c.broken = driver.Int, true
+		return
+	}
+	c.Type = src.Type
+	n := c.of[0]
+	switch {
+	case gen.Kind == plan.GenRef && c.set == nil:
+		l.errorf(n, "%s: there is no row to take %s from: write {pick: %s}, or for each: %s in a query", c.full, n.Value, n.Value, src.set.Name)
+	case gen.Kind == plan.GenRef && (c.set == src.set || !l.within(c.set, src.set)):
+		l.errorf(n, "%s is %s, but data set %s is not nested in %s: write per: %s, or {pick: %s}", c.full, n.Value, c.set.Name, src.set.Name, src.set.Name, n.Value)
+	case gen.Kind == plan.GenPick && src.set.Total == 0:
+		l.errorf(n, "%s: pick from data set %s, which has no rows: want a count of at least 1", c.full, src.set.Name)
+	}
+}
+
+// column finds "set.column".
+func (l *loader) column(nodes []*yaml.Node, names []string, what string) *columnInfo {
+	if len(names) == 0 {
+		return nil
+	}
+	set, col, ok := strings.Cut(names[0], ".")
+	s := l.sets[set]
+	switch {
+	case !ok:
+		l.errorf(nodes[0], "%s: bad column %q: want set.column, such as users.id", what, names[0])
+	case s == nil:
+		l.errorf(nodes[0], "%s: unknown data set %q: %s", what, set, suggest(set, others(l.sets, "")))
+	case s.columns[col] == nil:
+		l.errorf(nodes[0], "%s: data set %s has no column %q: %s", what, set, col, suggest(col, others(s.columns, "")))
+	default:
+		return s.columns[col]
+	}
+	return nil
+}
+
+// checkSiblings checks format and sha256.
+func (l *loader) checkSiblings(c *columnInfo) {
+	gen := &c.Generator
+	types := make([]driver.Type, len(gen.Of))
+	for i, name := range gen.Of {
+		s := c.siblings[name]
+		if s == nil {
+			where := "beside it"
+			if c.set != nil {
+				where = "in data set " + c.set.Name
+			}
+			l.errorf(c.of[i], "%s: there is no %q %s: %s", c.full, name, where, suggest(name, others(c.siblings, c.Name)))
+			return
+		}
+		if c.set == nil && s.Generator.Kind == plan.GenRef {
+			l.errorf(c.of[i], "%s is made from %s, which is taken from a row: make it a hidden column of the data set", c.full, name)
+			return
+		}
+		l.checkColumn(s)
+		if s.broken || c.broken {
+			c.broken = true
+			return
+		}
+		types[i] = s.Type
+	}
+	if gen.Kind == plan.GenSHA256 {
+		if len(types) != 1 || types[0] != driver.Text && types[0] != driver.Blob {
+			l.errorf(c.of[0], "%s: sha256 of %s, which is %s: want a column of text or blob", c.full, gen.Of[0], types[0])
+		} else if gen.Hex && c.siblings[gen.Of[0]].Generator.Kind != plan.GenHex {
+			l.errorf(c.of[0], "%s: decode: hex of %s, which is not made by hex: leave decode out", c.full, gen.Of[0])
+		}
+		return
+	}
+	pieces, err := plan.ParseFormat(gen.Format)
+	if err == nil {
+		err = plan.CheckFormat(pieces, gen.Of, types)
+	}
+	if err != nil {
+		l.errorf(c.node, "%s: format %q: %v", c.full, gen.Format, err)
+	}
+}
+
+// mayBeNull reports whether a value of the column can be NULL.
+func (l *loader) mayBeNull(c *columnInfo) bool {
+	if c.broken {
+		return false
+	}
+	if c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 {
+		return true
+	}
+	for _, name := range c.Generator.Of {
+		src := c.siblings[name]
+		if c.Generator.Kind == plan.GenRef || c.Generator.Kind == plan.GenPick {
+			set, col, _ := strings.Cut(name, ".")
+			if s := l.sets[set]; s != nil {
+				src = s.columns[col]
+			}
+		}
+		if src != nil && l.mayBeNull(src) {
+			return true
+		}
+	}
+	return false
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+func boolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

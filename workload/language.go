@@ -1,0 +1,122 @@
+package workload
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// Schema is the JSON Schema of workload files, for editors. The loader does not
+// use it: it has more to say, and better words for it.
+//
+//go:embed workload.schema.json
+var Schema []byte
+
+// keys are the keys of each kind of mapping in a workload file.
+var keys = map[string][]string{
+	"workload":  {"name", "about", "settings", "parameters", "scales", "schema", "changes settings", "rows", "phases"},
+	"scales":    {"full", "quick", "factor"},
+	"rows":      {"count", "per", "table", "columns"},
+	"insert":    {"name", "insert", "about", "untimed", "context", "transaction", "rows per statement", "statement", "values"},
+	"query":     {"name", "query", "about", "untimed", "context", "for each", "repeat", "clients", "statement", "parameters", "columns", "expect"},
+	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate", "gomaxprocs", "mutex", "retry"},
+	"retry":     {"attempts", "backoff"},
+	"http":      {"name", "http", "about", "context", "clients", "count", "duration", "rate", "statement", "parameters", "columns", "expect"},
+	"script":    {"name", "script", "about", "untimed", "context", "changes settings"},
+	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect", "results", "mutex"},
+	"statement": {"sql", "statement", "columns", "expect", "if empty", "mutex"},
+	"expect":    {"rows", "returns"},
+}
+
+// phaseKinds are the keys that say what a phase does.
+var phaseKinds = []string{"insert", "query", "mix", "http", "script"}
+
+// generatorDef documents a generator for the loader's checks and for users.
+type generatorDef struct {
+	kind    string
+	options []string // besides nulls and hidden
+	form    string
+	about   string
+}
+
+var generatorDefs = []generatorDef{
+	{plan.GenSerial, []string{"step"}, "serial, {serial: FIRST, step: N}", "FIRST, FIRST + N, FIRST + 2N, …; alone: 1, 2, 3, …"},
+	{plan.GenConst, nil, "7, 2.5, true, null, $n, {const: VALUE}", "the same value in every row"},
+	{plan.GenInt, []string{"type"}, "{int: [LOW, HIGH]}", "whole numbers, all equally likely; with type: bool from [0, 1]"},
+	{plan.GenZipf, []string{"skew"}, "{zipf: [LOW, HIGH], skew: S}", "whole numbers; the k-th with a probability proportional to k^-S (default 1.1)"},
+	{plan.GenReal, nil, "{real: [LOW, HIGH]}", "real numbers, LOW included, HIGH not"},
+	{plan.GenTime, []string{"step"}, "{time: START, step: 1m}, {time: [FROM, TO]}", "times at equal distances, or random ones; stored as ms since 1970"},
+	{plan.GenFormat, []string{"of"}, `{format: "user%08d", of: COLUMN}`, "text with columns of the same row in it: %d, %s, %v, %x, with a width and - or 0"},
+	{plan.GenText, nil, "{text: N}, {text: [MIN, MAX]}", "lower-case letters at random"},
+	{plan.GenRepeat, []string{"times"}, `{repeat: "text ", times: N}`, "the same text in every row"},
+	{plan.GenBlob, nil, "{blob: N}, {blob: [MIN, MAX]}", "bytes at random"},
+	{plan.GenChoice, nil, "{choice: [a, b, c]}", "one of the texts, all equally likely"},
+	{plan.GenHex, nil, "{hex: N}", "the hex digits of N random bytes"},
+	{plan.GenSHA256, []string{"decode"}, "{sha256: COLUMN}", "the hex SHA-256 of a text or blob of the same row; with decode: hex of the bytes that it stands for"},
+	{plan.GenRef, nil, "SET.COLUMN, {ref: SET.COLUMN}", "the column of the row that this one is nested in"},
+	{plan.GenPick, []string{"skew"}, "{pick: SET.COLUMN, skew: S}", "the column of a row of any data set, at random; with a skew, its first rows more often"},
+}
+
+func generatorKinds() []string {
+	list := make([]string, len(generatorDefs))
+	for i, d := range generatorDefs {
+		list[i] = d.kind
+	}
+	return list
+}
+
+// options are the keys that may stand beside a generator's name.
+func options(kind string) []string {
+	list := []string{"nulls", "hidden"}
+	for _, d := range generatorDefs {
+		if d.kind == kind {
+			list = append(list, d.options...)
+		}
+	}
+	return list
+}
+
+// checks documents what a result is compared with.
+var checks = [][2]string{
+	{"expect: {rows: N}", "each execution returns N rows"},
+	{"expect: {returns: SET}", "the rows are those of a data set, every inserted column, in order"},
+	{"expect: {returns: {SET: [COLUMN, SET.COLUMN]}}", "the same for these columns, of the set or of what it is nested in"},
+	{"(always)", "every value has its declared type, and all drivers agree on the checksum of every value in order"},
+}
+
+// LanguageReference lists the keys, generators and checks of the workload
+// language, for a terminal.
+func LanguageReference() string {
+	var b strings.Builder
+	table := func(title string, rows [][2]string) {
+		width := 0
+		for _, r := range rows {
+			width = max(width, len([]rune(r[0])))
+		}
+		fmt.Fprintf(&b, "%s\n", title)
+		for _, r := range rows {
+			fmt.Fprintf(&b, "  %-*s  %s\n", width, r[0], r[1])
+		}
+		b.WriteString("\n")
+	}
+	var rows [][2]string
+	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "retry", "http", "script", "operation", "statement", "expect"} {
+		what := k
+		if slices.Contains(phaseKinds, k) {
+			what += " phase"
+		}
+		rows = append(rows, [2]string{what, strings.Join(keys[k], ", ")})
+	}
+	table("Keys", rows)
+	rows = nil
+	for _, d := range generatorDefs {
+		rows = append(rows, [2]string{d.form, d.about})
+	}
+	rows = append(rows, [2]string{"nulls: 5%, hidden: true", "with any of them: NULL in that share of rows; made for other columns, not inserted"})
+	table("Generators of columns and parameters", rows)
+	table("Checks of results", checks)
+	return strings.TrimSuffix(b.String(), "\n")
+}

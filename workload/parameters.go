@@ -1,0 +1,121 @@
+package workload
+
+import (
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// parameterSet is the parameters of a query, or of an operation of a mix.
+type parameterSet struct {
+	columns map[string]*columnInfo
+	keys    []*yaml.Node
+	used    map[string]bool
+}
+
+// parameters reads where the values of ":name" come from; each is the data set
+// that a query runs for each row of, or nil.
+func (l *loader) parameters(n *yaml.Node, stream string, each *setInfo) *parameterSet {
+	p := &parameterSet{columns: map[string]*columnInfo{}, used: map[string]bool{}}
+	if n == nil {
+		return p
+	}
+	f, ok := l.mapping(n, "parameters", "parameters: {id: {int: [1, 100]}}")
+	if !ok {
+		return p
+	}
+	if !l.countWithin(n, "parameters", len(f.keys), maxParameters) {
+		return p
+	}
+	p.keys = f.keys
+	for i, k := range f.keys {
+		l.identifier(k, "a parameter")
+		c := &columnInfo{node: f.values[i], full: "parameter " + k.Value, siblings: p.columns}
+		c.Name = k.Value
+		before := l.found
+		l.generator(c)
+		c.broken = l.found > before
+		p.columns[k.Value] = c
+	}
+	for _, k := range f.keys {
+		c := p.columns[k.Value]
+		if c.Generator.Kind == plan.GenRef && each != nil {
+			l.rowColumn(c, each)
+			continue
+		}
+		l.checkColumn(c)
+	}
+	return p
+}
+
+// rowColumn checks a parameter that is a column of the row which a query stands
+// at.
+func (l *loader) rowColumn(c *columnInfo, each *setInfo) {
+	c.state = checked
+	src := l.column(c.of, c.Generator.Of, c.full)
+	if src == nil || src.broken {
+		c.Type, c.broken = driver.Int, true
+		return
+	}
+	c.Type = src.Type
+	if !l.within(each, src.set) {
+		l.errorf(c.node, "%s: data set %s is not nested in %s: want a column of %s or of what it is nested in, or {pick: %s}", c.full, each.Name, src.set.Name, each.Name, src.full)
+	}
+}
+
+// bind finds the value of ":name". Where the set to run for each row of is
+// broken, a name that is not found is no further problem.
+func (p *parameterSet) bind(l *loader, name string, at *yaml.Node, each *setInfo, broken bool) (plan.Parameter, bool) {
+	p.used[name] = true
+	c := p.columns[name]
+	switch {
+	case c == nil && each != nil && each.columns[name] != nil:
+		c = each.columns[name]
+		return plan.Parameter{Name: name, Type: c.Type, Column: c.full}, true
+	case c == nil && broken:
+		return plan.Parameter{}, false
+	case c == nil && each != nil:
+		l.errorf(at, ":%s is no column of %s and not in parameters: %s", name, each.Name, suggest(name, append(others(each.columns, ""), others(p.columns, "")...)))
+		return plan.Parameter{}, false
+	case c == nil:
+		l.errorf(at, ":%s has no value: write parameters: {%s: {int: [1, 100]}}", name, name)
+		return plan.Parameter{}, false
+	case c.Generator.Kind == plan.GenRef:
+		return plan.Parameter{Name: name, Type: c.Type, Column: c.Generator.Of[0]}, true
+	}
+	gen := c.Generator
+	return plan.Parameter{Name: name, Type: c.Type, Generator: &gen}, true
+}
+
+// together notes a parameter that is made from one that the same statement does
+// not have.
+func (p *parameterSet) together(l *loader, names []string, at *yaml.Node) {
+	have := map[string]bool{}
+	for _, name := range names {
+		have[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		c := p.columns[name]
+		if c == nil || c.Generator.Kind != plan.GenFormat && c.Generator.Kind != plan.GenSHA256 {
+			continue
+		}
+		for _, of := range c.Generator.Of {
+			if p.columns[of] != nil && !have[of] {
+				l.errorf(at, ":%s is made from parameter %s, which the same statement does not have: write :%s there, or make :%s another way", name, of, of, name)
+			}
+		}
+	}
+}
+
+// unused notes the parameters that no statement has.
+func (p *parameterSet) unused(l *loader) {
+	for _, k := range p.keys {
+		if !p.used[k.Value] {
+			l.errorf(k, "parameter %s does not occur in the SQL: write :%s there, or leave it out", k.Value, k.Value)
+		}
+	}
+}

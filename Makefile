@@ -23,8 +23,12 @@ failed=; for m in $(1); do \
 if [ -n "$$failed" ]; then echo "$@ failed in:$$failed" >&2; exit 1; fi
 endef
 
+# Python is no requirement: what is not tested without it is said at the end.
+PYTHON := python3 -c 'import sqlite3, sys; assert sys.version_info >= (3, 11)' 2>/dev/null
+
 test: ## every test of every module, with go vet
 	@$(call each,$(MODULES),$(GO) vet ./... && $(GO) test -timeout 30m ./...)
+	@$(PYTHON) || echo 'skipped: the tests of the Python worker, which need Python 3.11 or newer with sqlite3, as python3 in PATH'
 
 # What the race detector would find in SQLite translated to Go is not ours, and
 # takes it minutes; the adapter that those drivers share runs with mattn too.

@@ -10,17 +10,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// NotMeasured is the status of a case, or of one phase of it, that no trial
+// NotMeasured is the status of a case, or of one of its phases, that no trial
 // has reached.
 const NotMeasured result.Status = "not measured"
 
-// NoTrial is the reason's code where a run ended before a case's first trial.
+// NoTrial is the reason's code if a run ended before a case's first trial.
 const NoTrial = "no-trial"
 
 // Analysis is a run, judged.
 type Analysis struct {
 	Run      *result.Run
-	Floor    string // the driver that distances are wanted from
+	Floor    string // the driver that distances are measured from
 	Groups   []*Group
 	Overall  Overall
 	Warnings []result.Warning // of the run as a whole
@@ -35,7 +35,7 @@ type Group struct {
 	Workload string
 	Scale    string
 
-	// Varied is what tells the group from others of its workload.
+	// Varied is what distinguishes the group from others of its workload.
 	Varied []Variation
 
 	Outcomes []*Outcome // in the order of the run's cases
@@ -45,10 +45,10 @@ type Group struct {
 // Outcome is how a case ended.
 type Outcome struct {
 	Case   *result.Case
-	Trials []*result.Trial // in the order in which they were run
+	Trials []*result.Trial // in the order in which they ran
 	Status result.Status
 
-	// Reason is that of the first trial with this status; nil where OK.
+	// Reason is that of the first trial with this status; nil if OK.
 	Reason *protocol.Reason
 	Bad    int // trials that were not OK
 
@@ -58,17 +58,17 @@ type Outcome struct {
 // Table is one phase of a group.
 type Table struct {
 	Phase string
-	Cells []*Cell // those that are ranked, the others that are OK, then the rest in the order of the run
+	Cells []*Cell // first the ranked ones, then others that are OK, then the rest in the order of the run
 	Pairs []Pair  // of Cells, by index
 
-	// Base is the index of the cell that ratios are to: the floor's, or the
-	// fastest where the floor has none; -1 where there is nothing to compare.
+	// Base is the index of the cell that ratios are to: the floor's or, if the
+	// floor has none, the fastest. It is -1 if there is nothing to compare.
 	Base    int
 	IsFloor bool
 }
 
-// Cell is one case and phase. Its Status is the case's: what is not OK in one
-// phase has no figures in any.
+// Cell is one case and phase. Its Status is the case's: a case that is not OK in
+// one phase has no figures in any.
 type Cell struct {
 	*Outcome
 	Status  result.Status // the outcome's, or NotMeasured
@@ -77,20 +77,20 @@ type Cell struct {
 	Ratio   *Summary // to the table's base, round by round
 	Skipped int      // rounds without a ratio because the base's value was zero
 
-	// Unranked says why a cell with figures is not compared: "" where it is.
+	// Unranked says why a cell with figures is not compared; "" if it is.
 	Unranked string
 	Standing
 
 	failuresDiffer bool // from those of the cell with the fewest
 }
 
-// Sample is a sample with the round that it was taken in.
+// Sample is a sample with the round in which it was taken.
 type Sample struct {
 	Round int
 	*result.Sample
 }
 
-// Points are the cell's samples as the phase is judged: seconds, or seconds
+// Points returns the values that the phase is judged by, in seconds or seconds
 // per operation, by round.
 func (c *Cell) Points() []Point {
 	p := make([]Point, len(c.Samples))
@@ -100,8 +100,8 @@ func (c *Cell) Points() []Point {
 	return p
 }
 
-// Against returns the comparison of cell i with cell j of the table; ok is
-// false where they were not compared.
+// Against returns the comparison of cell i with cell j of the table. ok is
+// false if they were not compared.
 func (t *Table) Against(i, j int) (test Test, ok bool) {
 	for _, p := range t.Pairs {
 		switch {
@@ -126,7 +126,7 @@ func (a *Analysis) Complete() bool {
 	return true
 }
 
-// Analyze judges a run. Ratios are to the driver that is called floor.
+// Analyze judges a run. Ratios are to the driver named floor.
 func Analyze(run *result.Run, floor string) *Analysis {
 	a := &Analysis{Run: run, Floor: floor, Confidence: Confidence}
 	if run.Stopped == "precise" {
@@ -195,8 +195,8 @@ func (a *Analysis) outcomes() []*Outcome {
 	return list
 }
 
-// severity orders the statuses of trials: the first of them that any trial
-// has is the case's.
+// severity orders the statuses of trials. The first one that any trial has is
+// the case's.
 var severity = []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable}
 
 func (o *Outcome) judge() {
@@ -284,7 +284,8 @@ func (o *Outcome) samples(phase string) []Sample {
 	return list
 }
 
-// table makes the table of a phase. Its verdicts wait for those of the others.
+// table makes the table of a phase. Its verdicts are not final until those of the
+// other tables are known.
 func (g *Group) table(phase, floor string, confidence float64) *Table {
 	t := &Table{Phase: phase, Base: -1}
 	for _, o := range g.Outcomes {
@@ -324,7 +325,7 @@ func (g *Group) table(phase, floor string, confidence float64) *Table {
 	return t
 }
 
-// class orders the cells of a table: ranked, with figures, without.
+// class orders the cells of a table: ranked, with figures, without figures.
 func (c *Cell) class() int {
 	switch {
 	case c.Status != result.OK:
@@ -335,7 +336,7 @@ func (c *Cell) class() int {
 	return 0
 }
 
-// Measured are the cells that have figures.
+// Measured returns the cells that have figures.
 func (t *Table) Measured() []*Cell {
 	n := slices.IndexFunc(t.Cells, func(c *Cell) bool { return c.Status != result.OK })
 	if n < 0 {
@@ -344,7 +345,7 @@ func (t *Table) Measured() []*Cell {
 	return t.Cells[:n]
 }
 
-// rank puts the cells into order, once the p-values are final.
+// rank sorts the cells once the p-values are final.
 func (t *Table) rank() {
 	measured := t.Measured()
 	order := inOrder(len(measured), t.Pairs)
@@ -361,8 +362,9 @@ func (t *Table) rank() {
 	}
 }
 
-// floorOf returns the index of the floor's case: the driver asked for by that
-// name, else the run's first by that name at a version; -1 if there is none.
+// floorOf returns the index of the floor's case: the driver with exactly that
+// name, or else the run's first driver of that name at some version. It returns -1
+// if there is none.
 func floorOf(cases []*result.Case, floor string) int {
 	best := -1
 	for i, c := range cases {

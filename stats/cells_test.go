@@ -154,9 +154,9 @@ func TestChecksumWords(t *testing.T) {
 		want          string // of the first driver
 	}{
 		{[]string{"mattn", "modernc"}, []string{long("a"), long("b")},
-			"answer differs from that of modernc, and which of the two is wrong cannot be told from two: add native to the run; checksum a0000000…, b0000000… of modernc"},
+			"answer differs from that of modernc, and two drivers cannot show which of them is wrong: add native to the run; checksum a0000000…, b0000000… of modernc"},
 		{[]string{"native@v2", "modernc"}, []string{long("a"), long("b")},
-			"answer differs from that of modernc, and which of the two is wrong cannot be told from two: add ncruces to the run; checksum a0000000…, b0000000… of modernc"},
+			"answer differs from that of modernc, and two drivers cannot show which of them is wrong: add ncruces to the run; checksum a0000000…, b0000000… of modernc"},
 		{[]string{"a", "b", "c"}, []string{long("a"), long("b"), long("c")},
 			"answer differs from that of b and c, and no answer is that of more than half of the drivers: add native to the run; checksum a0000000…, b0000000… of b, c0000000… of c"},
 		{[]string{"a", "b", "c"}, []string{long("123456789a"), long("123456789b"), long("123456789b")},

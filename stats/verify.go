@@ -100,7 +100,7 @@ func undecided(o *Outcome, sums []string, by map[string][]*Outcome) string {
 	}
 	why := "no answer is that of more than half of the drivers"
 	if len(present) == 2 {
-		why = "which of the two is wrong cannot be told from two"
+		why = "two drivers cannot show which of them is wrong"
 	}
 	return fmt.Sprintf("answer differs from that of %s, and %s: add %s to the run; checksum %s, %s",
 		drivers(others), why, another(present), short(own, sums), strings.Join(theirs, ", "))

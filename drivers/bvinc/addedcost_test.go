@@ -146,7 +146,7 @@ func read(stmt *sqlite3.Stmt, see func(addedcost.User)) (n int64, err error) {
 	}
 }
 
-// readKey reads the user with a key.
+// readKey reads the user with the given key.
 func readKey(stmt *sqlite3.Stmt, id int64, see func(addedcost.User)) (int64, error) {
 	if err := stmt.Bind(id); err != nil {
 		return 0, err

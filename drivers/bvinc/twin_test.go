@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTwin holds this adapter to that of eatonphil, a fork of the library: a
-// difference between the two drivers is to be one between the libraries.
+// TestTwin compares this adapter with that of eatonphil, a fork of the library, so
+// that a difference between the two drivers is one between the libraries.
 func TestTwin(t *testing.T) {
 	names := strings.NewReplacer(
 		"github.com/eatonphil/gosqlite", "github.com/bvinc/go-sqlite-lite/sqlite3",

@@ -46,7 +46,7 @@ func (h *hand) Close() error { return h.pool.Close() }
 
 // on runs f on a connection of the pool.
 func (h *hand) on(f func(*sqlite.Conn) error) error {
-	c := h.pool.Get(nil) //nolint:staticcheck // nil: the library's word for a context that does not end
+	c := h.pool.Get(nil) //nolint:staticcheck // to the library, nil is a context that does not end
 	defer h.pool.Put(c)
 	return f(c)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestAdHocIsCached holds ad hoc statements to what sqlitex.Exec does: they are
-// compiled at their first execution, and found in the connection's cache after.
+// TestAdHocIsCached expects ad hoc statements to do what sqlitex.Exec does: they are
+// compiled at their first execution, and then found in the connection's cache.
 func TestAdHocIsCached(t *testing.T) {
 	lib, err := sqlite.OpenConn(":memory:", 0)
 	if err != nil {

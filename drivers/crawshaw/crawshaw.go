@@ -26,8 +26,8 @@ type crawshaw struct{ info driver.Info }
 func (d crawshaw) Info() driver.Info { return d.info }
 
 func (d crawshaw) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
-	// The library's default is WAL. Its flag for that would write the file's
-	// header before page_size and auto_vacuum are set, so the PRAGMA does it.
+	// The library's default is WAL. The library's flag for that would write the
+	// file's header before page_size and auto_vacuum are set. So use the PRAGMA.
 	if _, ok := s["journal_mode"]; !ok && s["mode"] != "ro" && s["mode"] != "memory" {
 		s = s.With(driver.Settings{"journal_mode": "wal"})
 	}
@@ -45,7 +45,7 @@ func (d crawshaw) Open(ctx context.Context, path string, s driver.Settings) (dri
 	return connpool.New(p, s.PoolSize(), s.Begin()), nil
 }
 
-// wrap gives an error of the library its result code.
+// wrap adds the result code to an error of the library.
 func wrap(err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +57,7 @@ func wrap(err error) error {
 	return err
 }
 
-// pool is the library's pool, whose connections it knows by number.
+// pool is the library's pool. It knows the connections by number.
 type pool struct {
 	lib   *sqlitex.Pool
 	conns map[*sqlite.Conn]*conn // not written to after prepare
@@ -82,8 +82,9 @@ func (p *pool) prepare(ctx context.Context, s driver.Settings) error {
 	return nil
 }
 
-// get hands the library's pool nil for a context that cannot end, as its
-// documentation does: any other makes a tracer's task of each statement.
+// get passes nil to the library's pool for a context that cannot end, as the
+// library's documentation does. With any other context, each statement becomes a
+// tracer's task.
 func (p *pool) get(ctx context.Context) (*sqlite.Conn, error) {
 	var end context.Context
 	if ctx.Done() != nil {
@@ -104,15 +105,15 @@ func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
 		return nil, err
 	}
 	c := p.conns[lib]
-	c.done = ctx.Done() // as the library's pool has seen to
+	c.done = ctx.Done() // which the library's pool has set
 	return c, nil
 }
 
 func (p *pool) Put(c connpool.Conn) { p.lib.Put(c.(*conn).Conn) }
 
 // Close closes the connections one by one. The library's pool interrupts a
-// connection that it gets back, and SQLite does not checkpoint the WAL when it
-// closes a connection that is interrupted; another statement ends that state.
+// connection that is returned to it, and SQLite does not checkpoint the WAL when it
+// closes an interrupted connection. Another statement ends that state.
 func (p *pool) Close() error {
 	var errs []error
 	for range p.conns {
@@ -136,8 +137,8 @@ func nothing() {}
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return !c.GetAutocommit() }
 
-// Guard leaves the interrupt in place until another is asked for: a context
-// that spans many executions is paid for once.
+// Guard leaves the interrupt in place until another one is needed, so that a context
+// of many executions is paid for once.
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	if done := ctx.Done(); done != c.done {
 		c.SetInterrupt(done)
@@ -146,9 +147,9 @@ func (c *conn) Guard(ctx context.Context) (release func()) {
 	return nothing
 }
 
-// Script does without sqlitex.ExecScript, which puts a savepoint around the
-// whole and steps each statement only once: journal_mode, VACUUM and BEGIN do
-// not go with that.
+// Script does not use sqlitex.ExecScript, which puts a savepoint around the whole
+// script and steps each statement only once. journal_mode, VACUUM and BEGIN do not
+// work with that.
 func (c *conn) Script(sql string) error {
 	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		q, trailing, err := c.PrepareTransient(sql)

@@ -13,16 +13,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// A database that nobody asks settings of has a WAL, and the library's SQLite
-// another synchronous once it has looked into it: that is proven from the start,
-// and is no change made by the workload.
+// If no settings are asked for, the database has a WAL, and the library's SQLite has
+// another synchronous once it has looked into the database. The proof shows that from
+// the start, so it is not taken for a change made by the workload.
 func TestSettingsThatNobodyAskedFor(t *testing.T) {
 	path, err := json.Marshal(filepath.Join(t.TempDir(), "test.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request := `{"type":"trial","protocol":1,"seed":1,"path":` + string(path) + `,"settings":{"pool_size":"2"},"plan":{"schema":"CREATE TABLE t (id INTEGER)","phases":[{"name":"write","script":"INSERT INTO t VALUES (1)"}]}}` + "\n"
-	lab, _ := io.Pipe() // is there to the end
+	lab, _ := io.Pipe() // stays open to the end
 	var out bytes.Buffer
 	if err := worker.Serve(t.Context(), crawshaw.New(), io.MultiReader(strings.NewReader(request), lab), &out); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package eatonphil adapts github.com/eatonphil/gosqlite: connections of a pool of ours,
-// each with statements prepared once, since the library has neither pool nor
-// statement cache; values are bound through its Bind and read by its typed
+// Package eatonphil adapts github.com/eatonphil/gosqlite: connections of our own pool,
+// each with statements prepared once, since the library has neither a pool nor a
+// statement cache. Values are bound through its Bind and read by its typed
 // Column calls.
 package eatonphil
 
@@ -51,7 +51,7 @@ func open(ctx context.Context, uri string, pragmas []string, number int) (*conn,
 	return c, nil
 }
 
-// wrap gives an error of the library its result code.
+// wrap adds the result code to an error of the library.
 func wrap(err error) error {
 	if err == nil {
 		return nil

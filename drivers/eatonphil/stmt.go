@@ -50,8 +50,8 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 
 func (s *stmt) execAdHoc(args ...any) error { return s.conn.Exec(s.st.SQL, args...) }
 
-// box returns n rows of b from row r on as Bind takes them: an interface is
-// all that it takes.
+// box returns n rows of b, starting at row r, as interfaces, which is all that Bind
+// takes.
 func (s *stmt) box(b *driver.Batch, r, n int) []any {
 	args := s.args[:0]
 	for end := r + n; r < end; r++ {
@@ -120,8 +120,8 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// scan decodes the row that q stands at. The library tells of each value
-// whether it is NULL.
+// scan decodes q's current row. The library reports for each value whether it is
+// NULL.
 func (s *stmt) scan(q *gosqlite.Stmt) error {
 	row := s.row[:len(s.kinds)]
 	for i, kind := range s.kinds {
@@ -157,7 +157,7 @@ func (s *stmt) scan(q *gosqlite.Stmt) error {
 	return nil
 }
 
-// Close finalizes a statement of its own.
+// Close finalizes the statement that s holds, if any.
 func (s *stmt) Close() error {
 	if s.held == nil {
 		return nil

@@ -45,8 +45,8 @@ func TestSuiteFinds(t *testing.T) {
 	}
 }
 
-// TestBusyWaitsBesideReader holds a reader's lock as a transaction commits, as
-// one does for a moment that tries to write at the same time.
+// TestBusyWaitsBesideReader holds a reader's lock while a transaction commits. A
+// connection that tries to write at the same time does so for a moment.
 func TestBusyWaitsBesideReader(t *testing.T) {
 	for _, c := range drivertest.Checks() {
 		if c.Name != "locks/busy_timeout waits" {
@@ -85,8 +85,8 @@ func readForAWhile(t *testing.T, path string) {
 	}()
 }
 
-// TestLimitsAreProven expects a limit to be refused that no check knows, and
-// one for what the driver can do.
+// TestLimitsAreProven expects that a limit is refused if no check knows it, or if
+// the driver can do what it denies.
 func TestLimitsAreProven(t *testing.T) {
 	b := breakage{info: func(i *driver.Info) {
 		i.Limits = map[string]string{"temp_store=file": "untrue", "no such thing": "unknown", "page_size": "true"}
@@ -101,7 +101,7 @@ func TestLimitsAreProven(t *testing.T) {
 	}
 }
 
-// TestUnopenable expects a driver that opens nothing to be told so once.
+// TestUnopenable expects only one failure for a driver that cannot open anything.
 func TestUnopenable(t *testing.T) {
 	b := breakage{script: func(string) string { return "out of order" }}
 	got := drivertest.Failures(t.Context(), &broken{mattn.New(), b}, t.TempDir)
@@ -139,7 +139,7 @@ func TestFailuresNameTheLimit(t *testing.T) {
 
 // breakage is one way in which a driver may be wrong.
 type breakage struct {
-	found    []string // by these checks
+	found    []string // the checks that find it
 	info     func(*driver.Info)
 	settings func(driver.Settings)
 	exec     func(ctx context.Context, s driver.Stmt, b *driver.Batch, lo, hi int) error
@@ -150,12 +150,12 @@ type breakage struct {
 	close    func(driver.DB) error
 }
 
-// without leaves a setting out.
+// without removes a setting.
 func without(name string, found ...string) breakage {
 	return breakage{found: found, settings: func(s driver.Settings) { delete(s, name) }}
 }
 
-// change has every visited row changed.
+// change changes every visited row.
 func change(f func(driver.Row), found ...string) breakage {
 	return breakage{found: found, query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
 		return s.Query(ctx, b, r, func(row driver.Row) error {

@@ -22,7 +22,7 @@ func New() driver.Driver {
 }
 
 // options are the settings for which the library has an option in the data
-// source name; it is the setting's name with "_" in front.
+// source name. The option is the setting's name with "_" in front.
 var options = map[string]bool{
 	"txlock": true, "busy_timeout": true, "auto_vacuum": true, "locking_mode": true, "journal_mode": true,
 	"synchronous": true, "foreign_keys": true, "cache_size": true, "secure_delete": true,
@@ -34,8 +34,8 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 	query := url.Values{}
 	late := driver.Settings{}
 	for name, value := range s {
-		// The library applies its options in an order of its own: journal_mode
-		// before locking_mode, and what has no option, such as page_size, last.
+		// The library applies its options in its own order: journal_mode before
+		// locking_mode, and settings without an option, such as page_size, last.
 		tooEarly := name == "auto_vacuum" && pageSize || name == "journal_mode" && (pageSize || locking)
 		if options[name] && !tooEarly {
 			query.Set("_"+name, value)

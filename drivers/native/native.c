@@ -25,7 +25,7 @@ int native_close(native_conn *c) {
 int native_script(native_conn *c, const char *sql) { return sqlite3_exec(c->db, sql, 0, 0, 0); }
 
 const char *native_message(native_conn *c, int rc) {
-  /* SQLite has no message for an error that was found here. */
+  /* SQLite has no message for an error that this code found. */
   if (!c || !c->db || sqlite3_extended_errcode(c->db) != rc) return sqlite3_errstr(rc);
   return sqlite3_errmsg(c->db);
 }
@@ -48,7 +48,7 @@ static int compile(native_stmt *s) {
   return SQLITE_OK;
 }
 
-/* Makes s ready for its next execution, or frees what an ad hoc one holds. */
+/* Prepares s for its next execution, or frees what an ad hoc one holds. */
 static void rewind(native_stmt *s) {
   s->pending = false;
   if (s->ad_hoc) {
@@ -59,7 +59,7 @@ static void rewind(native_stmt *s) {
   }
 }
 
-/* No binding may point to Go's memory once that is unpinned. */
+/* No binding may point to Go's memory after that is unpinned. */
 static void release(native_stmt *s) {
   if (s->stmt) sqlite3_clear_bindings(s->stmt);
 }
@@ -84,7 +84,7 @@ int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, i
   memcpy(s->sql, sql, sql_size);
   s->sql[sql_size] = 0;
   if (copies > 0) {
-    /* Integers, reals and spans are 8 bytes each, and a column has but one of
+    /* Integers, reals and spans are 8 bytes each, and a column has only one of
     ** them. The order keeps everything aligned. */
     size_t values = copies * NATIVE_COPY_ROWS * 8, nulls = copies * NATIVE_COPY_ROWS;
     char *room = calloc(1, values + nulls + NATIVE_COPY_BYTES);
@@ -121,7 +121,7 @@ int native_finalize(native_stmt *s) {
   return rc;
 }
 
-/* SQLITE_STATIC is 0: the bytes stay where they are until the binding goes. */
+/* SQLITE_STATIC is 0: the bytes stay where they are until the binding is removed. */
 static int bind(sqlite3_stmt *stmt, int i, const native_column *k, int64_t r) {
   if (k->nulls && k->nulls[r]) return sqlite3_bind_null(stmt, i);
   switch (k->kind) {
@@ -163,8 +163,8 @@ int native_exec(native_stmt *s, native_rows in) {
   return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Packs the row at which SQLite stands behind those in the page. False if the
-** arena has no room for it; the cells are filled in all the same. */
+/* Packs SQLite's current row after those in the page. Returns false if the
+** arena has no room for it; the cells are filled in even then. */
 static bool pack(native_stmt *s, native_page *p, native_cell *cell, char *arena, int *rc) {
   int32_t texts = p->texts, blobs = p->blobs;
   bool fits = true;
@@ -231,7 +231,7 @@ int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena)
     if (!fits) {
       p->full = true;
       if (p->rows > 0) {
-        s->pending = true; /* to be the first of the next page */
+        s->pending = true; /* it will be the first of the next page */
       } else {
         p->large = true;
         p->rows = 1;

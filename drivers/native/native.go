@@ -1,9 +1,9 @@
-// Package native reaches SQLite with as little between as Go allows: the floor
-// that every other driver's distance is measured from. Its own C (native.c)
-// binds and steps a whole range of rows in one crossing of cgo, and packs many
-// rows of a result into one page. SQLite itself is the amalgamation that
-// github.com/mattn/go-sqlite3 carries, with the flags that it is compiled with
-// there; of that module's Go code nothing is used.
+// Package native reaches SQLite with as little in between as Go allows. It is the
+// floor from which every other driver's distance is measured. Its own C (native.c)
+// binds and steps a whole range of rows in one cgo call, and packs many
+// rows of a result into one page. SQLite itself is the amalgamation in
+// github.com/mattn/go-sqlite3, compiled with the same flags as there. None of that
+// module's Go code is used.
 //
 // Connections are opened with SQLITE_OPEN_NOMUTEX, since each is used by one
 // goroutine at a time. Everything else that is not set is left as compiled.
@@ -59,7 +59,7 @@ type conn struct {
 	number int
 	c      *C.native_conn
 	run    map[string]*stmt // of Run
-	pooled []*stmt          // that nobody but Close closes
+	pooled []*stmt          // closed only by Close
 }
 
 func open(number int, path string, s driver.Settings) (*conn, error) {
@@ -77,7 +77,7 @@ func open(number int, path string, s driver.Settings) (*conn, error) {
 	return c, nil
 }
 
-// err is the error for a result code that the connection has just given.
+// err returns the error for a result code that the connection has just returned.
 func (c *conn) err(rc C.int) error {
 	if rc == C.SQLITE_OK {
 		return nil
@@ -113,7 +113,7 @@ func (c *conn) Script(sql string) error {
 	return c.err(C.native_script(c.c, s))
 }
 
-// Run keeps the statement for the next time.
+// Run keeps the statement for the next call.
 func (c *conn) Run(sql string) error {
 	s, ok := c.run[sql]
 	if !ok {

@@ -1,7 +1,7 @@
 /*
-** What the Go side calls, and what of SQLite's interface the C side needs. The
-** prototypes are declared here because the amalgamation and its header belong
-** to another Go package, which is linked into the same binary.
+** What the Go side calls, and the part of SQLite's interface that the C side
+** needs. The prototypes are declared here because the amalgamation and its header
+** belong to another Go package, which is linked into the same binary.
 */
 #ifndef NATIVE_H
 #define NATIVE_H
@@ -73,19 +73,19 @@ typedef struct native_conn {
   int32_t cancelled;
 } native_conn;
 
-/* Opens a connection. *out is to be closed even where opening fails, unless it
+/* Opens a connection. *out must be closed even if opening fails, unless it
 ** is NULL: out of memory. */
 int native_open(const char *uri, native_conn **out);
 
-/* Closes a connection and frees c. With statements left open the result is
-** SQLITE_BUSY and SQLite closes when the last of them is. */
+/* Closes a connection and frees c. If statements are still open, the result is
+** SQLITE_BUSY, and SQLite closes the connection when the last of them is closed. */
 int native_close(native_conn *c);
 
 /* Runs a script. */
 int native_script(native_conn *c, const char *sql);
 
-/* The message for the result code that the last call on c gave; valid until
-** the next one. */
+/* The message for the result code of the last call on c; valid until the next
+** call. */
 const char *native_message(native_conn *c, int rc);
 
 /* ---- Statements ---- */
@@ -93,7 +93,7 @@ const char *native_message(native_conn *c, int rc);
 /* How a value is bound or packed. */
 enum { NATIVE_INT = 1, NATIVE_REAL, NATIVE_TEXT, NATIVE_BLOB };
 
-/* Where a text or blob lies; the same layout as Go's driver.Span. */
+/* Where a text or blob is; the same layout as Go's driver.Span. */
 typedef struct native_span {
   uint32_t off, len;
 } native_span;
@@ -109,11 +109,11 @@ typedef struct native_column {
   const bool *nulls;
 } native_column;
 
-/* Room for a few small values in C's memory: copying these costs less than
-** pinning Go's. */
+/* Room for a few small values in C's memory. Copying these costs less than
+** pinning Go's memory. */
 enum { NATIVE_COPY_COLUMNS = 64, NATIVE_COPY_ROWS = 8, NATIVE_COPY_BYTES = 4096 };
 
-/* Rows to bind: lo <= r < hi of the columns, per of them to an execution. */
+/* Rows to bind: lo <= r < hi of the columns, with per rows in each execution. */
 typedef struct native_rows {
   const native_column *columns;
   int count; /* of columns; 0: one execution without parameters */
@@ -124,10 +124,10 @@ typedef struct native_stmt {
   native_conn *conn;
   sqlite3_stmt *stmt; /* of an ad hoc statement only while it runs */
   bool ad_hoc;
-  bool pending; /* SQLite stands at a row that did not fit into the last page */
+  bool pending; /* SQLite's current row did not fit into the last page */
 
-  native_column *pinned; /* one per parameter; into Go's memory, pinned, during a call; NULL else */
-  native_column *copied; /* up to NATIVE_COPY_COLUMNS; into the room for copies, always */
+  native_column *pinned; /* one per parameter; into Go's memory, pinned, during a call; otherwise NULL */
+  native_column *copied; /* up to NATIVE_COPY_COLUMNS; always into the room for copies */
 
   int columns;          /* of the result, as declared */
   unsigned char *kinds; /* of each, to be filled in by Go */
@@ -136,8 +136,8 @@ typedef struct native_stmt {
   char *sql;
 } native_stmt;
 
-/* Makes a statement, compiled unless it is ad hoc. The kinds of parameters and
-** columns are for the caller to fill in. */
+/* Makes a statement, compiled unless it is ad hoc. The caller fills in the kinds of
+** parameters and columns. */
 int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, int params, int columns,
                    native_stmt **out);
 
@@ -154,21 +154,21 @@ typedef struct native_cell {
   uint32_t null;
 } native_cell;
 
-/* What one crossing brings. The cells come row by row. The arena holds texts
+/* The result of one call. The cells come row by row. The arena holds texts
 ** from its beginning upwards and blobs from its end downwards. */
 typedef struct native_page {
-  int32_t max_rows; /* in: that the cells have room for, 1 or more */
+  int32_t max_rows; /* in: how many rows the cells have room for, 1 or more */
   int32_t size;     /* in: of the arena */
 
   int32_t rows;
   int32_t texts; /* bytes of the arena in use at its beginning */
   int32_t blobs; /* bytes of the arena in use at its end */
   bool done;     /* there are no more rows; the statement is reset */
-  bool full;     /* the arena had no room for a further row */
-  bool large;    /* the one row is larger than the arena: get it by native_bytes */
+  bool full;     /* the arena had no room for another row */
+  bool large;    /* the one row is larger than the arena: read it by native_bytes */
 } native_page;
 
-/* Binds, begins one execution and packs its first page. What is bound must stay
+/* Binds, begins one execution and packs its first page. The bound memory must stay
 ** where it is until a page is done, an error, or native_stop. */
 int native_query(native_stmt *s, native_rows in, native_page *p, native_cell *cells, char *arena);
 
@@ -178,7 +178,7 @@ int native_next(native_stmt *s, native_page *p, native_cell *cells, char *arena)
 /* The text or blob in a column of a large row, valid until the next call. */
 const void *native_bytes(native_stmt *s, int column);
 
-/* Ends a query before its end. */
+/* Stops a query before its end. */
 void native_stop(native_stmt *s);
 
 #endif

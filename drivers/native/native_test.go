@@ -99,8 +99,8 @@ func select1(t *testing.T, s driver.Stmt, b *driver.Batch, r int) (list []any) {
 	return list
 }
 
-// TestPages reads texts and blobs of sizes around those of a page, in every
-// mixture of small and large, so that rows end pages, open them and exceed
+// TestPages reads texts and blobs of about the size of a page, in every
+// mixture of small and large, so that rows end pages, begin them and exceed
 // them.
 func TestPages(t *testing.T) {
 	c := open(t, "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b BLOB)")
@@ -116,7 +116,7 @@ func TestPages(t *testing.T) {
 			blobs[i] = nil
 		}
 	}
-	for range 3000 { // many small ones fill pages by their number
+	for range 3000 { // so many small ones that their number fills pages
 		a, blobs = append(a, "x"), append(blobs, "yz")
 	}
 	b := texts(blobs...)
@@ -154,8 +154,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCopiedAndPinned binds the same rows in ranges and sizes that are copied
-// and that are not.
+// TestCopiedAndPinned binds the same rows in ranges and sizes that are copied,
+// and in others that are pinned.
 func TestCopiedAndPinned(t *testing.T) {
 	const sql = "INSERT INTO t VALUES (?)"
 	values := []any{"a", nil, "", strings.Repeat("b", 4096), strings.Repeat("c", 4097), "d", strings.Repeat("e", 3000), strings.Repeat("f", 3000)}
@@ -204,7 +204,7 @@ func TestManyParameters(t *testing.T) {
 	}
 }
 
-// TestMisuse hands over what C would run out of bounds on.
+// TestMisuse passes arguments with which C would access memory out of bounds.
 func TestMisuse(t *testing.T) {
 	c := open(t, "CREATE TABLE t (v TEXT)")
 	insert := prepare(t, c, driver.Statement{SQL: "INSERT INTO t VALUES (?)", Params: []driver.Type{driver.Text}})
@@ -248,8 +248,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestVisitUsesConnection runs statements from within a visit: others may run,
-// the one that is being visited may not.
+// TestVisitUsesConnection runs statements during a visit. Others may run; the one
+// that is being visited may not.
 func TestVisitUsesConnection(t *testing.T) {
 	c := open(t, "CREATE TABLE t (v TEXT)")
 	outer := prepare(t, c, driver.Statement{
@@ -283,8 +283,8 @@ func TestVisitUsesConnection(t *testing.T) {
 	}
 }
 
-// TestCancelBetweenExecutions cancels a range of executions in none of which
-// SQLite looks for an interrupt once it has begun.
+// TestCancelBetweenExecutions cancels a range of executions. Once it has begun, none
+// of them checks for an interrupt in SQLite.
 func TestCancelBetweenExecutions(t *testing.T) {
 	const n = 1000
 	c := open(t, "")

@@ -13,15 +13,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// parameters brings rows of a batch to where C finds them: a few small ones by
-// copying, more by pinning the batch's own memory.
+// parameters passes rows of a batch to C: a few small ones by copying them, more by
+// pinning the batch's own memory.
 type parameters struct {
 	count  int               // of the statement's parameters
 	pinned []C.native_column // in C's memory
-	copied []C.native_column // likewise
+	copied []C.native_column // the same
 	pinner runtime.Pinner
 	pins   int       // columns that hold pinned pointers
-	recent [4]memory // the last that have been pinned, in turn
+	recent [4]memory // the most recently pinned, reused in turn
 	turn   int
 
 	// What copied points to.
@@ -30,7 +30,7 @@ type parameters struct {
 	bytes  []byte
 }
 
-// memory is of one object: from its first byte to behind its last.
+// memory is the memory of one object: from its first byte to after its last.
 type memory struct{ first, end uintptr }
 
 func (p *parameters) init(c *C.native_stmt, count int) {
@@ -47,8 +47,8 @@ func (p *parameters) init(c *C.native_stmt, count int) {
 	p.bytes = unsafe.Slice((*byte)(unsafe.Pointer(p.copied[0].data)), C.NATIVE_COPY_BYTES)
 }
 
-// set makes the rows lo ≤ r < hi of b ready for one call. What it returns is
-// valid until unset.
+// set prepares the rows lo ≤ r < hi of b for one call. Its result is valid until
+// unset.
 func (p *parameters) set(b *driver.Batch, lo, hi int) (C.native_rows, error) {
 	if b == nil {
 		if p.count > 0 {
@@ -79,7 +79,7 @@ func (p *parameters) set(b *driver.Batch, lo, hi int) (C.native_rows, error) {
 	return in, p.pin(b.Columns, hi)
 }
 
-// copy reports whether there was room for the rows.
+// copy copies the rows. It reports whether there was room for them.
 func (p *parameters) copy(columns []driver.Column, lo, hi int) bool {
 	if hi-lo > C.NATIVE_COPY_ROWS || len(columns) > len(p.copied) {
 		return false
@@ -118,7 +118,7 @@ func (p *parameters) copy(columns []driver.Column, lo, hi int) bool {
 	return true
 }
 
-// pin shows C the columns themselves.
+// pin gives C access to the columns themselves.
 func (p *parameters) pin(columns []driver.Column, hi int) error {
 	for i := range columns {
 		c, k := &columns[i], &p.pinned[i]
@@ -149,9 +149,9 @@ func (p *parameters) pin(columns []driver.Column, hi int) error {
 	return nil
 }
 
-// pin pins the object that s lies in, unless it is one of the last that were:
-// the columns of an INSERT of many rows share theirs, and to pin an object once
-// more takes the runtime longer than a parameter takes SQLite.
+// pin pins the object that contains s, unless it is one of those most recently
+// pinned. The columns of an INSERT of many rows share one object, and the runtime
+// takes longer to pin an object again than SQLite takes for a parameter.
 func pin[T any](p *parameters, s []T) unsafe.Pointer {
 	if cap(s) == 0 {
 		return nil
@@ -169,7 +169,7 @@ func pin[T any](p *parameters, s []T) unsafe.Pointer {
 	return unsafe.Pointer(d)
 }
 
-// unset takes the pinned pointers out of C's memory and unpins them.
+// unset removes the pinned pointers from C's memory and unpins them.
 func (p *parameters) unset() {
 	if p.pins > 0 {
 		clear(p.pinned[:p.pins])
@@ -179,7 +179,7 @@ func (p *parameters) unset() {
 	}
 }
 
-// kind is how C binds and packs a type.
+// kind returns how C binds and packs a type.
 func kind(t driver.Type) C.int {
 	switch t {
 	case driver.Real:

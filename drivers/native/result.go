@@ -22,8 +22,8 @@ import (
 
 const orNull = connpool.OrNull
 
-// A page begins small, for a first row soon and a query of few rows cheaply,
-// and grows to what fits a processor's cache well.
+// A page begins small, so that the first row comes soon and a query of few rows is
+// cheap. It grows to a size that fits a processor's cache well.
 const (
 	firstRows, mostRows   = 16, 1024
 	firstBytes, mostBytes = 1 << 10, 64 << 10
@@ -34,12 +34,12 @@ const (
 type result struct {
 	columns []driver.ColumnType
 	decode  []driver.Type // see connpool.Kinds
-	texts   bool          // among the columns
+	texts   bool          // whether there are texts among the columns
 	page    C.native_page
 	cells   []C.native_cell
 	arena   []byte
 	row     driver.Row
-	busy    bool // between a query's beginning and its end
+	busy    bool // between a query's start and its end
 }
 
 func (o *result) init(c *C.native_stmt, columns []driver.ColumnType) {
@@ -90,7 +90,7 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// grow makes room for so many rows, and for more bytes if they were too few.
+// grow makes room for the number of rows, and for more bytes if there were too few.
 func (o *result) grow(rows int) {
 	if n := rows * len(o.columns); n > len(o.cells) {
 		o.cells = make([]C.native_cell, n)
@@ -145,7 +145,7 @@ func (s *stmt) visit(visit func(driver.Row) error) error {
 	return nil
 }
 
-// visitLarge decodes the row at which SQLite stands, from SQLite's memory.
+// visitLarge decodes SQLite's current row, from SQLite's memory.
 func (s *stmt) visitLarge(visit func(driver.Row) error) error {
 	for i, t := range s.out.columns {
 		v, cell := &s.out.cells[i], &s.out.row[i]

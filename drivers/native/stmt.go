@@ -45,13 +45,14 @@ func prepare(c *conn, st driver.Statement) (*stmt, error) {
 	return s, nil
 }
 
-// ready is an error where a call would disturb another or find nothing.
+// ready returns an error if a call would disturb another one, or if the statement is
+// closed.
 func (s *stmt) ready() error {
 	switch {
 	case s.c == nil:
 		return errors.New("statement is closed")
 	case s.out.busy:
-		return errors.New("statement is under way: its result is being visited")
+		return errors.New("statement is still running: its result is being visited")
 	}
 	return nil
 }
@@ -71,7 +72,8 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	return err
 }
 
-// Close drops the code that finalizing gives: it repeats the last execution's.
+// Close ignores the result code of finalizing, which repeats that of the last
+// execution.
 func (s *stmt) Close() error {
 	if s.c != nil {
 		C.native_finalize(s.c)

@@ -2,5 +2,5 @@
 
 package ncruces
 
-// SQLite itself, with FTS5 and R*Tree, was a package of its own.
+// SQLite itself, with FTS5 and R*Tree, was a separate package.
 import _ "github.com/ncruces/go-sqlite3/embed"

@@ -8,8 +8,8 @@ import (
 	"github.com/ncruces/go-sqlite3/ext/rtree"
 )
 
-// What other libraries compile into SQLite this one has as packages that its
-// user imports and registers. Its other extensions are not SQLite's own, or, as
+// This library has packages, which its user imports and registers, for what other
+// libraries compile into SQLite. Its other extensions are not SQLite's own or, like
 // unicode, change what SQL means.
 func init() {
 	sqlite3.AutoExtension(fts5.Register)

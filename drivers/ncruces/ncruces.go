@@ -22,8 +22,8 @@ func New() driver.Driver {
 	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Code: code})
 }
 
-// connector puts all settings into the data source name: the library applies
-// the values of _pragma in the order in which they stand there.
+// connector puts all settings into the data source name. The library applies
+// the values of _pragma in the order in which they appear there.
 func connector(path string, s driver.Settings) (sql.Connector, error) {
 	query := url.Values{}
 	if lock, ok := s["txlock"]; ok {
@@ -38,7 +38,7 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 }
 
 func code(err error) int {
-	var e sqlite3.ExtendedErrorCode // what the library's errors convert to
+	var e sqlite3.ExtendedErrorCode // the library's errors convert to it
 	if errors.As(err, &e) {
 		return int(e)
 	}

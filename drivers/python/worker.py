@@ -3,11 +3,11 @@
 
     worker.py [--fetchall]
 
-It is written from docs/worker-protocol.md and docs/generated-values.md, with the
+It was written from docs/worker-protocol.md and docs/generated-values.md, with the
 standard library alone, and shares no code with the workers in Go.  Results are
 read row by row as SQLite finds them or, with --fetchall, into a list first.
-Clients are threads.  Python 3.11 or newer, which is the first to tell SQLite's
-result codes.
+Clients are threads.  It needs Python 3.11 or newer, since older versions do not
+report SQLite's result codes.
 """
 
 import base64
@@ -62,7 +62,7 @@ if FETCHALL:
 
 
 class Failure(Exception):
-    """The end of a trial, with the coded reason that the lab is told."""
+    """The end of a trial, with the coded reason that the lab gets."""
 
     def __init__(self, code, message):
         super().__init__(message)
@@ -109,7 +109,7 @@ def unit(u):
 
 
 def signed(v):
-    """v as a 64-bit two's complement number."""
+    """Returns v as a 64-bit two's complement number."""
     v &= M64
     return v - (1 << 64) if v >> 63 else v
 
@@ -122,7 +122,7 @@ arenas = {}
 
 
 def arena(text):
-    """The arena, twice in a row, so that it can be read over its end."""
+    """Returns the arena, twice in a row, so that it can be read past its end."""
     if text not in arenas:
         b = b"".join(struct.pack("<Q", mix64((j + 1) * GAMMA & M64)) for j in range(ARENA // 8))
         arenas[text] = 2 * (letters(b) if text else b)
@@ -324,7 +324,7 @@ class DataSet:
         self.shown = [c["name"] for c in d["columns"] if not c.get("hidden")]
 
     def rows_per(self, ancestor):
-        """How many rows of this set are nested in one row of ancestor."""
+        """Returns how many rows of this set are nested in one row of ancestor."""
         n, s = 1, self
         while s.name != ancestor:
             n, s = n * s.count, self.sets[s.parent]
@@ -432,7 +432,7 @@ class Histogram:
 
 
 def zigzag_leb128(out, v):
-    """LEB128, in which a ninth byte has eight bits."""
+    """Writes a number in LEB128, in which a ninth byte has eight bits."""
     v = (v << 1 ^ v >> 63) & M64
     for _ in range(8):
         if v < 0x80:
@@ -448,7 +448,7 @@ MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 def decoder(types):
-    """What makes a list of Python values of a row, each of its declared type."""
+    """Returns a function that makes a list of Python values of a row, each of its declared type."""
     plain = all(t.rstrip("?") not in ("bool", "time") for t in types)
     if plain:
         return None
@@ -477,7 +477,7 @@ WORDS = {"integer": "int"}  # of the workload language, where it has another
 
 
 def check_types(types, row, number=None):
-    """Refuses a value whose class in SQLite is not one that its column's type is for."""
+    """Refuses a value whose class in SQLite does not match its column's type."""
     for i, (v, t) in enumerate(zip(row, types)):
         got, kind = CLASSES[type(v)], t.rstrip("?")
         wanted = {"real": ("real", "integer"), "text": ("text",), "blob": ("blob",)}.get(kind, ("integer",))
@@ -531,7 +531,7 @@ OPENING = ["mode", "cache", "pool_size", "pool_idle", "txlock"]
 
 
 def check_settings(settings):
-    """Refuses what could not be proven to have been left undone."""
+    """Refuses unknown settings: the lab could not see that they were not applied."""
     for name in settings:
         if name not in PRAGMAS and name not in OPENING:
             raise Failure("setting", f"{name}: this worker does not know the setting")
@@ -563,22 +563,22 @@ def read_settings(conn):
 
 
 def is_lock(e):
-    """Whether a lock explains an error of SQLite's."""
+    """Reports whether a lock explains an error from SQLite."""
     return getattr(e, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def is_result(op, e):
-    """Whether an operation declares an error of SQLite's as its result."""
+    """Reports whether an operation declares an error from SQLite as its result."""
     code = getattr(e, "sqlite_errorcode", 0)
     return any(code == r or r <= 0xFF and code & 0xFF == r for r in op.get("results") or ())
 
 
-# What says something about a statement and its data: these can be results.
+# Errors that say something about a statement and its data: these can be results.
 RESULTS = (1, 18, 19, 20)  # SQLITE_ERROR, TOOBIG, CONSTRAINT, MISMATCH
 
 
 def undeclared(op, e):
-    """An error that ends the trial, with how an operation declares it as its result."""
+    """Returns an error that ends the trial, and says how an operation declares it as its result."""
     if getattr(e, "sqlite_errorcode", 0) & 0xFF not in RESULTS:
         return e
     name = e.sqlite_errorname
@@ -587,7 +587,7 @@ def undeclared(op, e):
 
 
 def refusal(conn, sql):
-    """The primary code with which a lock keeps the statement from running, or 0."""
+    """Returns the primary code with which a lock prevents the statement, or 0."""
     try:
         conn.execute(sql).fetchall()
     except sqlite3.OperationalError as e:
@@ -601,7 +601,7 @@ def quote(name):
     return '"' + name.replace('"', '""') + '"'
 
 
-PHASE = {"name", "untimed", "context", "changes_settings"}  # what a phase has beside its kind
+PHASE = {"name", "untimed", "context", "changes_settings"}  # what a phase has besides its kind
 WORK = ("insert", "query", "mix", "script", "http")  # what a phase does
 
 
@@ -686,14 +686,14 @@ class Trial:
         self.owned.acquire()  # from here on the database is the lab's
 
     def watch(self):
-        """Gives the trial up when the lab has gone."""
+        """Gives up the trial when the lab has gone."""
         while os.read(0, 1 << 16):
             pass
         if self.owned.acquire(blocking=False):
             self.abandon()
 
     def abandon(self):
-        """Leaves no database, and ends the process."""
+        """Removes the database, and ends the process."""
         if self.begun:
             for suffix in "", "-wal", "-shm", "-journal":
                 try:
@@ -703,7 +703,7 @@ class Trial:
         os._exit(1)
 
     def read_again(self, **after):
-        """Tells which settings are in force; every connection has then read the schema."""
+        """Reports which settings are in force; every connection has then read the schema."""
         connections = []
         for conn in self.conns:
             conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
@@ -729,7 +729,7 @@ class Trial:
         }
 
     def observe(self):
-        """Finds txlock and cache from how a second handle on the file fares, mode from the file."""
+        """Finds txlock and cache by what a second handle on the file can do, and mode by the file."""
         conn, got = self.conns[0], read_settings(self.conns[0])
         if self.settings.get("mode") == "memory":
             conn.executescript("CREATE TABLE sqlite3perf_probe(x); DROP TABLE sqlite3perf_probe")
@@ -800,7 +800,7 @@ class Trial:
     # Insert phases.
 
     def rows(self, s, lo, hi, phase, watch):
-        """Rows of a data set, made while the clock stands still unless they count."""
+        """Returns rows of a data set, made while the clock is stopped unless they count."""
         if not phase.get("timed_values"):
             return s.rows(lo, hi)
         with watch:
@@ -867,7 +867,7 @@ class Trial:
                     conn.execute("COMMIT")
 
     def write(self, conn, s, rows, per):
-        """Inserts rows, so many to a statement and the rest in a shorter one."""
+        """Inserts rows, per of them in each statement and the rest in a shorter one."""
         whole = len(rows) // per * per
         if per == 1 and not self.ad_hoc:
             conn.executemany(self.statement(s, 1), rows)
@@ -885,7 +885,7 @@ class Trial:
     # What is read back.
 
     def stored(self, tables):
-        """The number of rows of each table, and the sum of their hashes."""
+        """Returns the number of rows of each table, and the sum of their hashes."""
         found, conn = [], self.conns[0]
         for t in tables:
             columns, types = t.get("columns"), t.get("types")
@@ -904,7 +904,7 @@ class Trial:
         return found
 
     def inserted(self, tables, before):
-        """What the tables have now that they had not before."""
+        """Returns what the tables have now that they did not have before."""
         answers = []
         for t, (rows, total), (rows0, total0) in zip(tables, self.stored(tables), before):
             a = {"table": t["table"], "rows": rows - rows0}
@@ -961,8 +961,8 @@ class Trial:
         for c in every:
             c.make(m.get("count") or self.CHUNK)
         while not all(c.ended for c in every):
-            # A thread that makes parameters would hold up the others, since one
-            # at a time runs Python: so all stop when one has none left.
+            # A thread that makes parameters would delay the others, since only one
+            # thread at a time runs Python. So all stop when one has none left.
             with watch:
                 clock.go()
                 at_once([c.run for c in every])
@@ -1014,7 +1014,7 @@ class Trial:
         return h.hexdigest()
 
     def verify_operation(self, conn, op, parameters, h):
-        """Runs an operation; what its own transaction would roll back, to a savepoint."""
+        """Runs an operation; rolls back to a savepoint what its own transaction would roll back."""
         within = op.get("results") or any(call.get("if_empty") == "rollback" for call in op["calls"])
         if within:
             conn.execute("SAVEPOINT sqlite3perf")
@@ -1040,7 +1040,7 @@ class Trial:
         conn.execute("RELEASE sqlite3perf")
 
     def verify_calls(self, conn, op, parameters, h):
-        """Hashes what the calls return; the result is the one that ended the operation, if any."""
+        """Hashes what the calls return; returns the call that ended the operation, if any."""
         for call, values in zip(op["calls"], parameters):
             types, n = call.get("columns"), 0
             for row in conn.execute(call["sql"], values).fetchall():
@@ -1066,7 +1066,7 @@ def at_once(functions):
 
 
 def result_of(conn, sql, values):
-    """What gives the rows of a query one by one."""
+    """Returns an iterable over the rows of a query."""
     rows = conn.execute(sql, values)
     return rows.fetchall() if FETCHALL else rows
 
@@ -1082,7 +1082,7 @@ def check_columns(call, row):
 
 
 class MixClock:
-    """A clock in ns that stands still while parameters are made."""
+    """A clock in ns that is stopped while parameters are made."""
 
     def __init__(self):
         self.at, self.since = 0, None
@@ -1127,7 +1127,7 @@ class MixClient:
         self.last = 0  # when the last one ended
 
     def make(self, n):
-        """Makes the parameters of the client's next operations, until n are at hand."""
+        """Makes the parameters of the client's next operations, until n are ready."""
         self.todo, self.next = self.todo[self.next :], 0
         n -= len(self.todo)
         if self.mix.get("count"):
@@ -1200,7 +1200,7 @@ class MixClient:
         self.histograms[i].record(self.last - start)
 
     def attempts(self, op, *work):
-        """Does an operation until no lock fails it; whether a statement without rows ended it."""
+        """Does an operation until no lock fails it; returns whether a statement without rows ended it."""
         policy = self.mix.get("retry") or {"attempts": 1}
         backoff = policy.get("backoff_us", 0) / 1e6
         for left in reversed(range(policy["attempts"])):
@@ -1215,7 +1215,7 @@ class MixClient:
             self.retries += 1
 
     def call(self, conn, call, values, decode):
-        """Runs one call; whether it ends the operation, because it returned no row."""
+        """Runs one call; returns whether it ends the operation, because it returned no row."""
         if not call.get("columns"):
             conn.execute(call["sql"], values)
             return False
@@ -1247,7 +1247,7 @@ class MixClient:
             self.give(conn)
 
     def calls(self, held, op, parameters, decoders):
-        """Runs the calls; the result is the one that ended the operation, because it returned no row."""
+        """Runs the calls; returns the one that ended the operation, because it returned no row."""
         for call, values, decode in zip(op["calls"], parameters, decoders):
             with self.mutex if call.get("mutex") else NO_MUTEX:
                 conn = held or self.take()
@@ -1268,7 +1268,7 @@ class MixClient:
 
 
 class Client:
-    """One thread of a query phase, on a connection of its own."""
+    """One thread of a query phase, on its own connection."""
 
     def __init__(self, conn, query, parameters):
         self.conn, self.query, self.parameters = conn, query, parameters
@@ -1436,7 +1436,7 @@ def reason(e, phase):
 
 
 def unable():
-    """Why this interpreter cannot run the worker, or None."""
+    """Returns why this interpreter cannot run the worker, or None."""
     here = f"this is {LINKED['runtime']}, {sys.executable}"
     if sys.version_info < OLDEST:
         return f"Python {OLDEST[0]}.{OLDEST[1]} or newer is needed, and {here}"
@@ -1446,7 +1446,7 @@ def unable():
 
 
 def understood(line):
-    """The request in a line; what cannot be one is a Failure."""
+    """Returns the request in a line; raises a Failure if it is not one."""
     try:
         request = json.loads(line)
         kind, protocol = request["type"], request["protocol"]

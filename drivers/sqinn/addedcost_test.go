@@ -14,14 +14,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/addedcost"
 )
 
-// library is measured with the counterpart of the executable.
+// library is measured with the replacement for the executable.
 var library = addedcost.Library{Driver: sqinn.New(), Open: openByHand, Slow: true}
 
 func TestAddedCost(t *testing.T)      { addedcost.Test(t, library) }
 func BenchmarkAddedCost(b *testing.B) { addedcost.Benchmark(b, library) }
 
 // hand keeps a child in a channel, since the library has no pool. An insert is
-// one request, as the library means it.
+// one request, as the library intends.
 type hand struct{ free chan *lib.Sqinn }
 
 var userTypes = []byte{lib.ValInt64, lib.ValInt64, lib.ValText, lib.ValInt64}

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// busy has the child count and hold a good deal, and its parent next to
-// nothing.
+// busy makes the child use much CPU time and memory, and its parent almost
+// none.
 var busy = &plan.Plan{
 	Schema: "CREATE TABLE t(b)",
 	Phases: []plan.Phase{{Name: "work", Script: `
@@ -25,7 +25,7 @@ var busy = &plan.Plan{
 		SELECT count(*) FROM t a, (SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4) WHERE length(hex(a.b)) = 200`}},
 }
 
-// What the child uses is the driver's.
+// What the child uses counts as the driver's.
 func TestChildIsCharged(t *testing.T) {
 	before := ownCPU(t)
 	answers := trial(t, busy, driver.Settings{"cache_size": "-65536"})
@@ -62,7 +62,7 @@ func ownPeak(t *testing.T) int64 {
 	return kib << 10
 }
 
-// children are the processes below this one.
+// children returns the processes below this one.
 func children(t *testing.T) (list []int) {
 	t.Helper()
 	tasks, err := os.ReadDir("/proc/self/task")
@@ -85,8 +85,8 @@ func children(t *testing.T) (list []int) {
 	return list
 }
 
-// A child for each connection, none left behind; and one that dies fails what
-// is run on it, and does not hang it.
+// There is a child for each connection, and none is left over. If a child dies, what
+// runs on it fails, and doesn't hang.
 func TestChildren(t *testing.T) {
 	others := children(t)
 	open := func(size string) (driver.DB, []int) {

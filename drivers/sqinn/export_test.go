@@ -1,4 +1,4 @@
 package sqinn
 
-// Wrap is what the tests see of the adapter.
+// Wrap exports wrap for the tests.
 var Wrap = wrap

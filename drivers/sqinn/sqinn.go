@@ -1,6 +1,6 @@
 // Package sqinn adapts github.com/cvilsmeier/sqinn-go: SQLite in a child process
-// for each connection of a pool of ours, driven by the library's Exec, which takes
-// many rows in one request, and Query, which fetches a whole result.
+// for each connection of our own pool. The adapter uses the library's Exec, which
+// takes many rows in one request, and Query, which fetches a whole result.
 package sqinn
 
 import (
@@ -60,8 +60,8 @@ func open(path string, pragmas []string, number int) (*conn, error) {
 	return c, nil
 }
 
-// launch starts the executable, and sees that it speaks the library's protocol:
-// that of another major version is another.
+// launch starts the executable, and checks that it speaks the library's protocol.
+// Another major version has another protocol.
 func launch() (*sqinn.Sqinn, error) {
 	child, err := sqinn.Launch(sqinn.Options{SqinnPath: os.Getenv("SQINN_PATH")})
 	if err != nil {
@@ -69,7 +69,8 @@ func launch() (*sqinn.Sqinn, error) {
 	}
 	version, err := child.SqinnVersion()
 	if err != nil {
-		// What is no sqinn might not heed Terminate: it goes when its input ends.
+		// If the program isn't sqinn it may ignore Terminate, but it exits when its
+		// input closes.
 		return nil, fmt.Errorf("the sqinn that SQINN_PATH or PATH names does not answer as version 1 does: %w", err)
 	}
 	if !strings.HasPrefix(version, "1.") {
@@ -78,10 +79,11 @@ func launch() (*sqinn.Sqinn, error) {
 	return child, nil
 }
 
-// coded is how sqinn words an error of SQLite's.
+// coded matches sqinn's message for an error from SQLite.
 var coded = regexp.MustCompile(`^sqinn: \w+: err=(\d+), msg=`)
 
-// wrap gives an error its result code, a primary one, where sqinn tells it.
+// wrap adds the result code to an error, if sqinn reports one. It is a primary
+// code.
 func wrap(err error) error {
 	if err == nil {
 		return nil
@@ -100,7 +102,7 @@ func wrap(err error) error {
 type conn struct {
 	*sqinn.Sqinn
 	number int
-	begun  bool // as far as Run knows: sqinn does not tell of a transaction
+	begun  bool // as far as Run knows: sqinn does not report transactions
 }
 
 func nothing() {}
@@ -111,8 +113,8 @@ func (c *conn) InTransaction() bool { return c.begun }
 // Guard does nothing: a request cannot be interrupted.
 func (c *conn) Guard(context.Context) (release func()) { return nothing }
 
-// Script runs each statement by itself, since the library ignores what follows
-// the first one, and as a query, which unlike Exec is stepped to its end.
+// Script runs each statement by itself, since the library ignores everything after
+// the first one. It runs it as a query, which unlike Exec is stepped to its end.
 func (c *conn) Script(sql string) error {
 	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		n := driver.StatementLen(sql)

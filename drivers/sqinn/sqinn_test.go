@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
 
-// TestMain builds the counterpart of the executable, since that itself can not
-// be had everywhere, and the tests are to be the same everywhere.
+// TestMain builds the replacement for the executable, since the executable itself is
+// not available everywhere, and the tests must be the same everywhere.
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
@@ -49,7 +49,7 @@ func open(t *testing.T, s driver.Settings) (driver.DB, error) {
 	return db, err
 }
 
-// What is no sqinn 1.x is said to be none.
+// A program that isn't sqinn 1.x is reported as such.
 func TestExecutable(t *testing.T) {
 	for name, c := range map[string]struct{ path, version, want string }{
 		"absent":        {"/nonexistent/sqinn", "", "starting sqinn, as SQINN_PATH or PATH names it: "},

@@ -11,14 +11,14 @@ import (
 
 const orNull = connpool.OrNull
 
-// valueTypes is what a column of a type is asked for as.
+// valueTypes is the type in which a column of a type is requested.
 var valueTypes = [...]byte{
 	driver.Int: sqinn.ValInt64, driver.Bool: sqinn.ValInt64, driver.Time: sqinn.ValInt64,
 	driver.Real: sqinn.ValDouble, driver.Text: sqinn.ValText, driver.Blob: sqinn.ValBlob,
 }
 
-// stmt is SQL and types: sqinn has one statement at a time, from request to
-// response, so there is nothing to keep.
+// stmt is SQL and types. sqinn has one statement at a time, from request to
+// response, so there is nothing else to keep.
 type stmt struct {
 	conn  *sqinn.Sqinn
 	st    driver.Statement
@@ -28,8 +28,8 @@ type stmt struct {
 	kinds []driver.Type // see connpool.Kinds
 }
 
-// Exec sends all rows in one request; one request for each execution of an ad
-// hoc statement.
+// Exec sends all rows in one request. For an ad hoc statement it sends one request
+// for each execution.
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	if b == nil {
 		_, err := s.conn.ExecOne(s.st.SQL)
@@ -49,7 +49,7 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	return nil
 }
 
-// bind makes the library's values of rows lo ≤ r < hi.
+// bind converts the rows lo ≤ r < hi to the library's values.
 func (s *stmt) bind(b *driver.Batch, lo, hi int) {
 	s.args = s.args[:0]
 	for r := lo; r < hi; r++ {

@@ -43,7 +43,7 @@ func trial(t *testing.T, p *plan.Plan, s driver.Settings) []protocol.Response {
 	return answers
 }
 
-// samples are what a trial that was done to its end has measured.
+// samples returns what a trial has measured that ran to its end.
 func samples(t *testing.T, answers []protocol.Response) (list []protocol.Response) {
 	t.Helper()
 	for _, a := range answers {
@@ -60,7 +60,7 @@ func samples(t *testing.T, answers []protocol.Response) (list []protocol.Respons
 	return list
 }
 
-// The built-in workloads come to the values that the generators make, under
+// The built-in workloads return the values that the generators make, with
 // settings that are proven on each connection.
 func TestTrials(t *testing.T) {
 	for _, name := range []string{"simple", "real", "complex", "concurrent"} {
@@ -106,8 +106,8 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// All rows of a batch go in one request, however many there are to a
-// statement; those of an ad hoc statement one by one.
+// All rows of a batch go in one request, no matter how many there are per
+// statement. Those of an ad hoc statement go one by one.
 func TestRequests(t *testing.T) {
 	for _, c := range []struct {
 		adHoc  bool

@@ -14,10 +14,10 @@ func TestConformance(t *testing.T) { drivertest.Run(t, tailscale.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, tailscale.New()) }
 func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, tailscale.New()) }
 
-// BenchmarkEachConnection reads a row by its key with a pool's prepared statement, on the
-// connection that it was prepared on and on another, which cost the same.
+// BenchmarkEachConnection reads a row by its key with a pool's prepared statement, on
+// the connection on which it was prepared and on another one. Both cost the same.
 func BenchmarkEachConnection(b *testing.B) {
-	ctx := context.Background() // one that can end costs more than the rest
+	ctx := context.Background() // a context that can end costs more than the rest
 	for _, on := range []string{"first connection", "second connection"} {
 		b.Run(on, func(b *testing.B) {
 			db, err := tailscale.New().Open(ctx, filepath.Join(b.TempDir(), "test.db"), driver.Settings{"pool_size": "2"})

@@ -11,10 +11,10 @@ import (
 
 const orNull = connpool.OrNull
 
-// stmt has first what every execution needs: after SQLite has run, the nearest
-// cache holds little else.
+// stmt has first the fields that every execution needs. After SQLite has run, the
+// processor's nearest cache holds little else.
 type stmt struct {
-	held  *sqlite.Stmt // nil: asked of the connection's cache at each execution
+	held  *sqlite.Stmt // nil: taken from the connection's cache at each execution
 	row   driver.Row
 	kinds []driver.Type // see connpool.Kinds
 	st    driver.Statement
@@ -24,7 +24,7 @@ type stmt struct {
 	checked bool // the columns are as declared
 }
 
-// acquire returns the library's statement, to be reset after use.
+// acquire returns the library's statement. The caller resets it after use.
 func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	if s.held != nil {
 		return s.held, nil
@@ -32,8 +32,8 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	return s.prepare()
 }
 
-// prepare asks the connection's cache, as the library's Execute does: an ad hoc
-// statement is compiled at its first execution only.
+// prepare asks the connection's cache, as the library's Execute does. So an ad hoc
+// statement is compiled only at its first execution.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)
 	if err != nil {
@@ -83,7 +83,7 @@ func run(q *sqlite.Stmt) error {
 	}
 }
 
-// bind binds n rows of b from row r on.
+// bind binds n rows of b, starting at row r.
 func bind(q *sqlite.Stmt, b *driver.Batch, r, n int) {
 	p := 1
 	for end := r + n; r < end; r++ {
@@ -132,7 +132,7 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// scan decodes the row that q stands at.
+// scan decodes q's current row.
 func (s *stmt) scan(q *sqlite.Stmt) {
 	row := s.row[:len(s.kinds)]
 	for i, kind := range s.kinds {
@@ -165,6 +165,5 @@ func (s *stmt) scan(q *sqlite.Stmt) {
 	}
 }
 
-// Close leaves the statement in the connection's cache, as the library means
-// it to be.
+// Close leaves the statement in the connection's cache, as the library intends.
 func (s *stmt) Close() error { return nil }

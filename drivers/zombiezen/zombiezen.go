@@ -25,8 +25,8 @@ type zombiezen struct{ info driver.Info }
 func (z zombiezen) Info() driver.Info { return z.info }
 
 func (z zombiezen) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
-	// The library's default is WAL. Its flag for that would write the file's
-	// header before page_size and auto_vacuum are set, so the PRAGMA does it.
+	// The library's default is WAL. The library's flag for that would write the
+	// file's header before page_size and auto_vacuum are set. So use the PRAGMA.
 	if _, ok := s["journal_mode"]; !ok && s["mode"] != "ro" && s["mode"] != "memory" {
 		s = s.With(driver.Settings{"journal_mode": "wal"})
 	}
@@ -45,7 +45,7 @@ func (z zombiezen) Open(ctx context.Context, path string, s driver.Settings) (dr
 	return connpool.New(p, s.PoolSize(), s.Begin()), nil
 }
 
-// wrap gives an error of the library its result code.
+// wrap adds the result code to an error of the library.
 func wrap(err error) error {
 	if err == nil {
 		return nil
@@ -53,7 +53,7 @@ func wrap(err error) error {
 	return &driver.Error{Code: int(sqlite.ErrCode(err)), Err: err}
 }
 
-// pool is the library's pool, whose connections it knows by number.
+// pool is the library's pool. It knows the connections by number.
 type pool struct {
 	*sqlitex.Pool
 	conns map[*sqlite.Conn]*conn // not written to after prepare
@@ -84,7 +84,7 @@ func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
 		return nil, err
 	}
 	c := p.conns[lib]
-	c.done = ctx.Done() // as the library's pool has seen to
+	c.done = ctx.Done() // which the library's pool has set
 	return c, nil
 }
 
@@ -101,8 +101,8 @@ func nothing() {}
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return !c.AutocommitEnabled() }
 
-// Guard leaves the interrupt in place until another is asked for: a context
-// that spans many executions is paid for once.
+// Guard leaves the interrupt in place until another one is needed, so that a context
+// of many executions is paid for once.
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	if done := ctx.Done(); done != c.done {
 		c.SetInterrupt(done)
@@ -111,8 +111,8 @@ func (c *conn) Guard(ctx context.Context) (release func()) {
 	return nothing
 }
 
-// Script does without sqlitex.ExecuteScript, which puts a savepoint around the
-// whole: journal_mode, VACUUM and BEGIN do not go with that.
+// Script does not use sqlitex.ExecuteScript, which puts a savepoint around the whole
+// script. journal_mode, VACUUM and BEGIN do not work with that.
 func (c *conn) Script(sql string) error {
 	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		q, trailing, err := c.PrepareTransient(sql)

@@ -15,8 +15,8 @@ func TestConformance(t *testing.T) { drivertest.Run(t, zombiezen.New()) }
 func BenchmarkScript(b *testing.B) { drivertest.BenchmarkScript(b, zombiezen.New()) }
 func BenchmarkRead(b *testing.B)   { drivertest.BenchmarkRead(b, zombiezen.New()) }
 
-// TestDefaultJournal holds the adapter to the library's default, WAL, which
-// must not stand in the way of a page size.
+// TestDefaultJournal expects the library's default, WAL, which must not prevent a
+// page size from being set.
 func TestDefaultJournal(t *testing.T) {
 	db, err := zombiezen.New().Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), driver.Settings{"page_size": "8192"})
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// jobChecks are of the work on databases of a user's. A worker that does none of
-// a kind declares "job=bench", say, or "job" for all.
+// jobChecks returns the checks of jobs on a user's own database. A worker that does
+// not support a kind of job declares, for example, "job=bench", or "job" for all.
 func jobChecks() []Check {
 	return []Check{
 		{Name: "jobs/bench", Key: "job=bench", test: benches},
@@ -28,7 +28,7 @@ func jobChecks() []Check {
 
 const jobRows = 1000
 
-// job has the worker do one on dir's database.
+// job has the worker do a job on the database in s.Dir.
 func (s *Subject) job(ctx context.Context, j protocol.Job) (*protocol.JobResult, error) {
 	r, err := lab.RunJob(ctx, s.Worker, lab.JobRequest{Job: j, Path: s.database(), Seed: Seed, Args: s.Ref.Args()}, nil)
 	if err == nil {
@@ -52,7 +52,7 @@ func (s *Subject) withSQL(f func(*sql.DB) error) error {
 	return errors.Join(f(db), db.Close())
 }
 
-// benches has a table verified that is right, and one with a row that is not.
+// benches has the worker verify a correct table, and one with a wrong row.
 func benches(ctx context.Context, s *Subject) error {
 	err := s.withSQL(func(db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, "CREATE TABLE bench (ID int PRIMARY KEY, rand TEXT, hash TEXT)"); err != nil {
@@ -99,7 +99,7 @@ func benches(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// generates has a table made and looks at its rows.
+// generates has the worker create a table, and checks its rows.
 func generates(ctx context.Context, s *Subject) error {
 	r, err := s.job(ctx, protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: jobRows, Batch: 30, Prepared: true}})
 	switch {
@@ -127,7 +127,7 @@ func generates(ctx context.Context, s *Subject) error {
 				return fmt.Errorf("row %d: rand is %q: want hexadecimal digits", n, random)
 			}
 			if want := sha256.Sum256(raw); sum != hex.EncodeToString(want[:]) {
-				return fmt.Errorf("row %d: hash is %q: want the SHA-256 of the bytes that rand stands for", n, sum)
+				return fmt.Errorf("row %d: hash is %q: want the SHA-256 of the bytes that rand encodes", n, sum)
 			}
 		}
 		if n != jobRows {
@@ -137,7 +137,7 @@ func generates(ctx context.Context, s *Subject) error {
 	})
 }
 
-// readsPragma sets one and has it read back.
+// readsPragma has the worker set a pragma and read it back.
 func readsPragma(ctx context.Context, s *Subject) error {
 	value := "-3000"
 	r, err := s.job(ctx, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "cache_size", Value: &value}}}})

@@ -50,8 +50,8 @@ func (h *heard) last() protocol.Response {
 	return h.answers[len(h.answers)-1]
 }
 
-// ask sends a line and hears all answers. hangUp, which may be nil, says after
-// which answer the worker's input is closed.
+// ask sends a line and collects all answers. hangUp, which may be nil, reports
+// after which answer the worker's input is closed.
 func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Response) bool) (*heard, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialLimit, fmt.Errorf("no end within %v", trialLimit))
 	defer cancel()
@@ -79,7 +79,7 @@ func final(answer string) bool {
 	return answer == protocol.TypeInfo || answer == protocol.TypeDone || answer == protocol.TypeFailed || answer == protocol.TypeResult
 }
 
-// request is a trial of a workload.
+// request returns the request for a trial of a workload.
 func (s *Subject) request(text, database string) ([]byte, error) {
 	w, err := workload.Parse("check.yaml", []byte(text), nil)
 	if err != nil {
@@ -131,7 +131,7 @@ var responseSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return c.Compile("protocol.schema.json#/$defs/response")
 })
 
-// followsSchema holds every answer to a describe and to a trial against the
+// followsSchema validates every answer to a describe and to a trial with the
 // protocol's JSON Schema.
 func followsSchema(ctx context.Context, s *Subject) error {
 	schema, err := responseSchema()
@@ -164,7 +164,7 @@ func followsSchema(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// deepest words the most specific reason why an answer does not fit the schema.
+// deepest returns the most specific reason why an answer does not match the schema.
 func deepest(e *jsonschema.ValidationError) string {
 	for len(e.Causes) > 0 {
 		e = e.Causes[len(e.Causes)-1]
@@ -176,7 +176,7 @@ func deepest(e *jsonschema.ValidationError) string {
 	return words
 }
 
-// refuses expects an answer failed of code protocol, and exit status 0.
+// refuses expects an answer failed with the code protocol, and exit status 0.
 func refuses(line string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		h, err := s.ask(ctx, []byte(line), nil)
@@ -199,7 +199,7 @@ func codeOf(r *protocol.Reason) string {
 	return fmt.Sprintf("the code %q (%s)", r.Code, r.Message)
 }
 
-// ignoresFields expects fields that the worker cannot know to change nothing.
+// ignoresFields expects that fields unknown to the worker change nothing.
 func ignoresFields(ctx context.Context, s *Subject) error {
 	line, err := s.request(simplest, "test.db")
 	if err != nil {
@@ -216,7 +216,7 @@ func ignoresFields(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// endless is a trial that ends only because the lab goes away.
+// endless is a trial that ends only when the lab goes away.
 const endless = `
 name: endless
 schema: CREATE TABLE t (i INTEGER)
@@ -225,7 +225,7 @@ phases:
     script: WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO t SELECT i FROM n
 `
 
-// gone is how long a worker may take to end when the lab has gone.
+// gone is how long a worker may take to exit after the lab has gone.
 const gone = 10 * time.Second
 
 // labGone closes the worker's input in the middle of a phase.
@@ -272,7 +272,7 @@ func labGone(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// leavesFile expects a trial on a file that exists to be refused.
+// leavesFile expects that a trial on an existing file is refused.
 func leavesFile(ctx context.Context, s *Subject) error {
 	const content = "not a database"
 	path := filepath.Join(s.Dir, "test.db")

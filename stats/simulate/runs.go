@@ -98,7 +98,7 @@ func wholeRuns(tables int) string {
 		rows = append(rows, []string{"five pairs of equal ones in ten tables, all equal in five: false tables among those that tell drivers apart", fmt.Sprint(n),
 			percent(falseTables(mixed, n, runs)), ""})
 	}
-	return "Runs of 15 tables, of 10 drivers where nothing else is said. The rounds do not vary, but for those that drift, so that the unpaired method is at its best:\n\n" + markdown(rows)
+	return "Runs of 15 tables, with 10 drivers unless stated otherwise. The rounds do not vary, except those that drift, so that the unpaired method is at its best:\n\n" + markdown(rows)
 }
 
 // twoDrifting makes tables of two equal drivers whose times drift within rounds. The

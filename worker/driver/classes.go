@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// TypeError is a value whose class in SQLite is not one that its column's declared
-// type is for. Libraries convert it, each in its own way, or refuse to.
+// TypeError reports a value whose class in SQLite does not match its column's
+// declared type. Libraries convert such a value, each in its own way, or refuse to.
 type TypeError struct {
 	Row      int64 // of the result, from 1; 0: not known
 	Column   int   // from 1
 	Declared ColumnType
-	Got      string // as SQLite's typeof has it: null, integer, real, text or blob
+	Got      string // as SQLite's typeof names it: null, integer, real, text or blob
 }
 
 func (e *TypeError) Error() string {
@@ -38,7 +38,7 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("column %d is declared %s and holds %s%s: declare it %s, or convert it in the SQL", e.Column, declared, got, where, instead)
 }
 
-// Classes lists the classes in SQLite that a value of the type may have: an integer
+// Classes returns the classes in SQLite that a value of the type may have. An integer
 // is a real number too, as in the sum of no rows.
 func (c ColumnType) Classes() []string {
 	var list []string
@@ -56,15 +56,15 @@ func (c ColumnType) Classes() []string {
 	return list
 }
 
-// TypeCheck has SQLite itself look at the class of each value that a query returns,
-// which libraries do not tell, or not all.
+// TypeCheck has SQLite itself check the class of each value that a query returns,
+// because not all libraries report it.
 type TypeCheck struct {
 	runner Runner
 	st     Statement
 	parts  []typePart
 }
 
-// typePart is some of a query's columns: as many as one expression can be of.
+// typePart is a part of a query's columns: as many as fit into one expression.
 type typePart struct {
 	first int // column, from 0
 	stmt  Stmt
@@ -72,8 +72,8 @@ type typePart struct {
 
 const typePartColumns = 100
 
-// NewTypeCheck prepares the check of a query. There is none of what is no SELECT, and
-// cannot be asked within another query: then Check finds nothing.
+// NewTypeCheck prepares the check of a query. A statement that is not a SELECT, and
+// cannot be inside another query, has no check: then Check finds nothing.
 func NewTypeCheck(ctx context.Context, r Runner, st Statement) (*TypeCheck, error) {
 	c := &TypeCheck{runner: r, st: st}
 	if !selects(st.SQL) {
@@ -96,7 +96,7 @@ func NewTypeCheck(ctx context.Context, r Runner, st Statement) (*TypeCheck, erro
 	return c, nil
 }
 
-// classes is the query for the classes of the columns first ≤ i < last.
+// classes returns the query for the classes of the columns first ≤ i < last.
 func (c *TypeCheck) classes(first, last int, where string) Statement {
 	var names, list []string
 	for i := range c.st.Columns {
@@ -113,8 +113,8 @@ func (c *TypeCheck) classes(first, last int, where string) Statement {
 	}
 }
 
-// Check looks at the result of the query with row r of b, within tx unless that is
-// nil. Its error is a [*TypeError] where a value's class is not one of its type's.
+// Check checks the result of the query with row r of b, within tx unless that is
+// nil. Its error is a [*TypeError] if a value's class does not match its type.
 func (c *TypeCheck) Check(ctx context.Context, tx Tx, b *Batch, r int) error {
 	for _, p := range c.parts {
 		var found *TypeError
@@ -135,8 +135,8 @@ func (c *TypeCheck) Check(ctx context.Context, tx Tx, b *Batch, r int) error {
 	return nil
 }
 
-// mismatch is the first of a row's classes that is not one of its column's type; first
-// is the column that they begin with.
+// mismatch returns an error for the first of a row's classes that does not match its
+// column's type. first is the column of the first class.
 func (c *TypeCheck) mismatch(first int, row Row) *TypeError {
 	for i := range row {
 		t := c.st.Columns[first+i]
@@ -147,8 +147,8 @@ func (c *TypeCheck) mismatch(first int, row Row) *TypeError {
 	return nil
 }
 
-// find fills in which row of the result it is that was found. If that fails it is not
-// known.
+// find sets the number of the result's row that was found. If it fails, the number is
+// not known.
 func (c *TypeCheck) find(ctx context.Context, tx Tx, first int, e *TypeError, b *Batch, r int) {
 	s, err := c.runner.Prepare(ctx, c.classes(first, min(first+typePartColumns, len(c.st.Columns)), ""))
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *TypeCheck) find(ctx context.Context, tx Tx, first int, e *TypeError, b 
 	})
 }
 
-// Close gives up what was prepared.
+// Close closes the prepared statements.
 func (c *TypeCheck) Close() error {
 	var errs []error
 	for _, p := range c.parts {
@@ -188,7 +188,8 @@ func queryIn(ctx context.Context, tx Tx, s Stmt, b *Batch, r int, visit func(Row
 	return s.Query(ctx, b, r, visit)
 }
 
-// unasked reports whether a query cannot be asked within another, as one that writes.
+// unasked reports whether a query cannot be inside another one, such as one that
+// writes.
 func unasked(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Primary() == CodeError

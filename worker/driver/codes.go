@@ -48,7 +48,7 @@ var codeNames = map[int]string{
 	284: "SQLITE_WARNING_AUTOINDEX",
 }
 
-// CodeName is the name of an extended result code, such as
+// CodeName returns the name of an extended result code, such as
 // SQLITE_BUSY_SNAPSHOT for 517.
 func CodeName(code int) string {
 	if n, ok := codeNames[code]; ok {
@@ -60,7 +60,7 @@ func CodeName(code int) string {
 	return fmt.Sprintf("SQLITE_%d", code)
 }
 
-// CodeByName is the result code of a name, such as 2067 for
+// CodeByName returns the result code with a name, such as 2067 for
 // SQLITE_CONSTRAINT_UNIQUE.
 func CodeByName(name string) (code int, ok bool) {
 	for code, n := range codeNames {
@@ -71,7 +71,7 @@ func CodeByName(name string) (code int, ok bool) {
 	return 0, false
 }
 
-// CodeNames lists the names of the codes that MayBeResult, in order.
+// CodeNames returns the names of the codes for which [MayBeResult] is true, in order.
 func CodeNames() []string {
 	var list []string
 	for _, code := range slices.Sorted(maps.Keys(codeNames)) {
@@ -84,7 +84,7 @@ func CodeNames() []string {
 
 // MayBeResult reports whether an error with this code says something about a
 // statement and its data, so that an operation may declare it as its result. The
-// others say that a lock, the file, the disk or the machine was in the way.
+// other codes mean that a lock, the file, the disk or the machine caused the error.
 func MayBeResult(code int) bool {
 	switch code & 0xff {
 	case CodeError, codeTooBig, CodeConstraint, codeMismatch:

@@ -15,7 +15,7 @@ import (
 // Kind says how a library reaches SQLite's C code.
 type Kind string
 
-// The kinds that are told apart in reports.
+// The kinds that reports distinguish.
 const (
 	Cgo           Kind = "cgo"
 	Transpiled    Kind = "transpiled"
@@ -24,17 +24,17 @@ const (
 	OtherLanguage Kind = "other language"
 )
 
-// Interface says what a user of the library programs against.
+// Interface is the interface that a user of the library programs against.
 type Interface string
 
-// The interfaces that are told apart in reports.
+// The interfaces that reports distinguish.
 const (
 	DatabaseSQL Interface = "database/sql"
 	Direct      Interface = "direct"
 )
 
-// Info is what is known of a driver without opening a database. It is read
-// from the driver.json beside the adapter, by the adapter and by the lab.
+// Info is what is known of a driver without opening a database. The adapter and the
+// lab read it from the driver.json in the adapter's directory.
 type Info struct {
 	Name      string    `json:"name"`
 	About     string    `json:"about"`
@@ -42,14 +42,14 @@ type Info struct {
 	Kind      Kind      `json:"kind"`
 	Interface Interface `json:"interface"`
 
-	// Limits names what the library cannot do, or does differently: the key
+	// Limits names what the library cannot do, or does differently. The key
 	// is a setting, a setting and value ("cache=shared"), a column type, or a
-	// behaviour that package drivertest lists; the value is the reason.
+	// behavior that package drivertest lists. The value is the reason.
 	Limits map[string]string `json:"limits,omitempty"`
 }
 
-// Limit returns the reason why a setting's value is out of the driver's
-// reach; ok is false where no limit is declared.
+// Limit returns the reason why the driver cannot apply a setting's value. ok is
+// false if no limit is declared.
 func (i Info) Limit(setting, value string) (reason string, ok bool) {
 	if r, ok := i.Limits[setting+"="+value]; ok {
 		return r, true
@@ -84,11 +84,11 @@ type Driver interface {
 	Info() Info
 
 	// Open opens, and creates if the mode allows, the database at path, as a
-	// pool of at most s.PoolSize() connections, s.PoolIdle() of which are not
+	// pool of at most s.PoolSize() connections. s.PoolIdle() of them are not
 	// closed while idle: that is all of them, unless pool_idle is set. Every
-	// connection has every setting of s applied before first use. A setting that
-	// the library cannot apply is left alone: the worker reads the settings back
-	// and says so.
+	// setting of s is applied to every connection before its first use. If the
+	// library cannot apply a setting, Open ignores it: the worker reads the
+	// settings back and reports it.
 	Open(ctx context.Context, path string, s Settings) (DB, error)
 }
 
@@ -98,8 +98,8 @@ type Runner interface {
 	// Script runs the statements of sql one after the other, discarding rows.
 	Script(ctx context.Context, sql string) error
 
-	// Prepare makes a statement ready. A DB's statement may be used by many
-	// goroutines at once, a Conn's by one.
+	// Prepare prepares a statement. Many goroutines may use a DB's statement at
+	// once, but only one a Conn's.
 	Prepare(ctx context.Context, st Statement) (Stmt, error)
 
 	// Begin starts a transaction, in the mode that the setting txlock names.
@@ -110,49 +110,49 @@ type Runner interface {
 type DB interface {
 	Runner
 
-	// Conn takes a connection out of the pool, waiting while all are taken.
+	// Conn takes a connection out of the pool. It waits while all are taken.
 	Conn(ctx context.Context) (Conn, error)
 
 	// Close closes every connection. Statements must have been closed and
-	// connections given back.
+	// connections returned.
 	Close() error
 }
 
-// Conn is one connection, out of its pool until Close gives it back.
+// Conn is one connection, taken out of its pool until Close returns it.
 type Conn interface {
 	Runner
 	Close() error
 }
 
-// Tx is a transaction under way on one connection.
+// Tx is an open transaction on one connection.
 type Tx interface {
-	// Stmt returns the statement as it is run within the transaction; st
-	// was prepared by the Runner that began the transaction. The result is
-	// not to be used after Commit or Rollback, nor closed.
+	// Stmt returns the statement for use within the transaction. The Runner that
+	// began the transaction must have prepared st. The result must not be
+	// closed, nor used after Commit or Rollback.
 	Stmt(ctx context.Context, st Stmt) (Stmt, error)
 
-	// Commit and Rollback end the transaction. A Commit that fails leaves
-	// the transaction under way, to be rolled back, unless SQLite ended it;
-	// Rollback of an ended transaction is not an error.
+	// Commit and Rollback end the transaction. If Commit fails, the transaction
+	// stays open and must be rolled back, unless SQLite ended it. Rollback of an
+	// ended transaction is not an error.
 	Commit(ctx context.Context) error
 	Rollback(ctx context.Context) error
 }
 
-// Statement is one SQL statement with the types that it takes and gives.
+// Statement is one SQL statement with the types of its parameters and result.
 type Statement struct {
 	SQL     string       // parameters are plain "?"
-	Params  []Type       // one per "?", in order ("?1" names the first once more); PerExec groups where many rows go into one execution
-	Columns []ColumnType // of its result; empty for one that returns no rows
+	Params  []Type       // one per "?", in order ("?1" refers to the first again); PerExec groups if many rows go into one execution
+	Columns []ColumnType // of its result; empty if it returns no rows
 
-	// AdHoc asks for what the library's users get who hand over SQL text at each
-	// execution: with the library's defaults it is compiled each time, or found
-	// in a cache that the library has.
+	// AdHoc asks for what the library does for users who pass SQL text at each
+	// execution. With the library's defaults the text is compiled each time, or
+	// found in the library's cache.
 	AdHoc bool
 }
 
-// CheckColumns returns an error unless a result of n columns is the one that is
-// declared: libraries that read columns by their number do not notice. Without
-// columns there are no rows to be misread.
+// CheckColumns returns an error unless n is the declared number of columns.
+// Libraries that read columns by their number do not notice a difference. If no
+// columns are declared, no rows can be misread.
 func (s *Statement) CheckColumns(n int) error {
 	if n > 0 && len(s.Columns) > 0 && len(s.Columns) != n {
 		return fmt.Errorf("the result has %d columns, and %d are declared: %s", n, len(s.Columns), s.SQL)
@@ -160,56 +160,56 @@ func (s *Statement) CheckColumns(n int) error {
 	return nil
 }
 
-// Stmt is a statement made ready.
+// Stmt is a prepared statement.
 type Stmt interface {
 	// Exec runs the statement for the rows lo ≤ r < hi of b, b.PerExec rows
 	// at a time; hi-lo is a multiple of PerExec. A nil b means no parameters
 	// and one execution. It stops at the first error, which is an [*Error]
-	// where SQLite gave a code.
+	// if SQLite gave a code.
 	Exec(ctx context.Context, b *Batch, lo, hi int) error
 
 	// Query runs the statement with row r of b (nil: no parameters) and
-	// hands every row of the result to visit, each column decoded into the
+	// passes every row of the result to visit, with each column decoded into the
 	// Go value of its declared type. A value of another class than the type is
 	// for is converted as the library does it, or is a [*TypeError]. The Row and
-	// its Blobs are valid only during the call; its Texts are strings of Go's own.
-	// It reads to the end, unless visit returns an error, which it then returns.
-	// That a result with rows has another number of columns than is declared is
-	// an error, of Prepare or of Query.
+	// its Blobs are valid only during the call; its Texts are ordinary Go strings.
+	// Query reads to the end, unless visit returns an error, which it then
+	// returns. If a result with rows has another number of columns than declared,
+	// that is an error, of Prepare or of Query.
 	Query(ctx context.Context, b *Batch, r int, visit func(Row) error) error
 
 	Close() error
 }
 
-// Boxer is a [Stmt] whose library takes values in another form than a Batch has
-// them in.
+// Boxer is a [Stmt] whose library takes values in another form than that of a
+// Batch.
 type Boxer interface {
-	// Box brings all rows of b into that form, as b.Ready, so that Exec need not.
-	// It may run while Exec does, with another batch.
+	// Box converts all rows of b to that form, as b.Ready, so that Exec need not.
+	// It may run at the same time as Exec with another batch.
 	Box(b *Batch)
 }
 
-// QueryStarter is a [Stmt] whose library has a call of its own that begins a
-// query, such as database/sql's Query.
+// QueryStarter is a [Stmt] whose library has its own call that begins a query, such
+// as database/sql's Query.
 type QueryStarter interface {
-	// QueryStarted is [Stmt].Query that calls started when the library's call
-	// has returned, before the first row is asked for.
+	// QueryStarted is like [Stmt].Query, but calls started when the library's call
+	// has returned, before the first row is requested.
 	QueryStarted(ctx context.Context, b *Batch, r int, started func(), visit func(Row) error) error
 }
 
 // Error is an error with SQLite's extended result code.
 type Error struct {
-	Code int // extended result code, as sqlite3_extended_errcode gives it
+	Code int // extended result code, as sqlite3_extended_errcode returns it
 	Err  error
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Primary is the primary result code: the low byte.
+// Primary returns the primary result code: the low byte.
 func (e *Error) Primary() int { return e.Code & 0xff }
 
-// Result codes that the worker tells apart.
+// Result codes that the worker distinguishes.
 // See https://www.sqlite.org/rescode.html.
 const (
 	CodeError      = 1

@@ -23,10 +23,10 @@ var dsnKeys = map[string]string{
 	"cache":          "cache",
 }
 
-// ParseDSN reads the settings out of a data source name in mattn's spelling
-// (_journal_mode=wal) or modernc's (_pragma=journal_mode(wal)); the path in
-// front of the question mark is not looked at. An option that it does not know
-// is an error that names the nearest one that it does.
+// ParseDSN returns the settings in a data source name in mattn's spelling
+// (_journal_mode=wal) or modernc's (_pragma=journal_mode(wal)). It ignores the path
+// before the question mark. For an unknown option, the error names the nearest known
+// one.
 func ParseDSN(dsn string) (Settings, error) {
 	s := Settings{}
 	_, query, ok := strings.Cut(dsn, "?")
@@ -73,7 +73,7 @@ func ParseDSN(dsn string) (Settings, error) {
 	return s, nil
 }
 
-// splitPragma takes apart "name(value)" and "name=value".
+// splitPragma splits "name(value)" and "name=value".
 func splitPragma(p string) (name, value string, err error) {
 	if n, rest, ok := strings.Cut(p, "("); ok && strings.HasSuffix(rest, ")") {
 		return strings.ToLower(strings.TrimSpace(n)), strings.Trim(rest[:len(rest)-1], ` '"`), nil

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Feature is a part of SQLite that some libraries lack: compiled out, or not
-// there yet in their version of SQLite.
+// Feature is a part of SQLite that some libraries lack. It is compiled out, or their
+// version of SQLite does not have it yet.
 type Feature struct {
-	Name string // as SQLite's documentation has it
+	Name string // as in SQLite's documentation
 	Key  string // short, for commands and exports
 
-	// Probe is a script that fails where the feature is lacking. It runs on an
+	// Probe is a script that fails if the feature is lacking. It runs on an
 	// empty database.
 	Probe string
 
-	lacking *regexp.Regexp // SQLite's error messages where it is lacking
+	lacking *regexp.Regexp // SQLite's error messages if it is lacking
 }
 
-// Features lists the features that are asked for.
+// Features lists the features that are probed.
 var Features = []Feature{
 	module("FTS5", "fts5", "x"),
 	module("FTS4", "fts4", "x"),
@@ -60,9 +60,9 @@ func function(name, key, call, names string) Feature {
 	return Feature{name, key, "SELECT " + call, regexp.MustCompile(`(?i)no such function: (` + names + `)\b`)}
 }
 
-// compiled is a feature of SQLite's C interface, which SQL shows by its compile
-// option alone: the probe overflows where that is not set. It is random because
-// old versions compute what is constant whether it is needed or not.
+// compiled returns a feature of SQLite's C interface, which SQL shows only by its
+// compile option. The probe overflows if that is not set. It contains a random number
+// because old versions compute constant expressions even if they are not needed.
 func compiled(name, key, option string) Feature {
 	return Feature{
 		Name: name, Key: key,
@@ -74,9 +74,9 @@ func syntax(name, key, probe, messages string) Feature {
 	return Feature{name, key, probe, regexp.MustCompile(messages)}
 }
 
-// Has tells from the error message of a probe, "" where there was none, whether
-// there is the feature; ok is false where the message is about something else.
-// load_extension is there where it is not allowed.
+// Has reports whether SQLite has the feature, by the error message of its probe, or
+// "" if there was no error. ok is false if the message is about something else. If
+// load_extension is not allowed, SQLite has it.
 func (f Feature) Has(message string) (has, ok bool) {
 	switch {
 	case message == "":
@@ -91,9 +91,9 @@ func (f Feature) Has(message string) (has, ok bool) {
 
 var noSuch = regexp.MustCompile(`no such (module|function): (\w+)`)
 
-// Lacking finds the feature for want of which SQLite gives an error: its key and
-// its name, or, where it is none of [Features], the name of the module or
-// function and what that is; "" where the error is another.
+// Lacking returns the key and the name of the feature whose absence caused an error
+// of SQLite. If it is not one of [Features], it returns the name of the module or
+// function and what that is. For any other error it returns "".
 func Lacking(message string) (key, name string) {
 	for _, f := range Features {
 		if f.lacking != nil && f.lacking.MatchString(message) {

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// Limits follows which of a driver's declared limits have been shown to be
-// true. A declared limit turns the failure of the check that carries its key
-// into the expected outcome; that such a check succeeds, or that none shows a
-// limit, is an error.
+// Limits keeps track of which of a driver's declared limits have been shown to be
+// true. If a limit is declared, the check with its key is expected to fail. It is an
+// error if such a check succeeds, or if no check shows a limit.
 type Limits struct {
 	declared map[string]string
 	proven   map[string]bool
 }
 
-// NewLimits begins with the limits that the driver declares.
+// NewLimits returns the limits that the driver declares, none of them shown yet.
 func NewLimits(i Info) *Limits {
 	return &Limits{i.Limits, map[string]bool{}}
 }
@@ -35,8 +34,8 @@ func (l *Limits) covering(key string) string {
 	return ""
 }
 
-// Judge turns what a check found (nil: nothing wrong) into what is wrong with
-// the driver. The error says which limit to declare, or that none can be.
+// Judge returns what is wrong with the driver, given what a check found (nil: nothing
+// wrong). The error says which limit to declare, or that none can be declared.
 func (l *Limits) Judge(key string, found error) error {
 	k := l.covering(key)
 	switch {
@@ -52,7 +51,7 @@ func (l *Limits) Judge(key string, found error) error {
 	case k == key:
 		return fmt.Errorf("limit %q is declared, but the driver does it: remove it from driver.json", k)
 	}
-	return nil // all of a setting is limited, but not this value, which may be its default
+	return nil // the whole setting is limited, but not this value, which may be its default
 }
 
 // Unproven returns an error that names each declared limit that no check has

@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// scriptPiece is how much of a script a library is given at once. Some copy the
-// rest of what they are given for each statement.
+// scriptPiece is how much of a script a library gets at once. Some libraries copy
+// the rest of what they get for each statement.
 const scriptPiece = 4 << 10
 
-// ScriptPieces cuts a script into pieces of whole statements, in order: as many
-// as fit into 4 KiB, at least one. A library that copies the rest of a script for
-// each of its statements then takes time in proportion to the script's length, not
-// to its square. What follows the last statement, a comment say, goes with it.
+// ScriptPieces cuts a script into pieces of whole statements, in order. Each piece has
+// as many statements as fit into 4 KiB, at least one. A library that copies the rest
+// of a script for each statement then takes time in proportion to the script's
+// length, not to its square. The last piece includes what follows the last
+// statement, such as a comment.
 func ScriptPieces(sql string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for len(sql) > scriptPiece {
@@ -35,16 +36,16 @@ func ScriptPieces(sql string) iter.Seq[string] {
 	}
 }
 
-// nextStatement is the length of the first statement of a script with all that
-// comes before it, and whether there is none.
+// nextStatement returns the length of the first statement of a script, including
+// everything before it, and whether there is no statement.
 func nextStatement(sql string) (n int, none bool) {
 	rest := TrimScript(sql)
 	return len(sql) - len(rest) + StatementLen(rest), rest == ""
 }
 
-// TrimScript cuts white space, comments and empty statements off the front of
-// sql. What is left begins with a statement or is empty, so that a library that
-// prepares one statement after the other never meets an empty one.
+// TrimScript removes white space, comments and empty statements from the front of
+// sql. The rest begins with a statement or is empty, so a library that prepares one
+// statement after the other never gets an empty one.
 func TrimScript(sql string) string {
 	for sql != "" {
 		n, kind := token(sql)
@@ -56,12 +57,11 @@ func TrimScript(sql string) string {
 	return sql
 }
 
-// StatementLen is the length of the first statement of a script, its semicolon
-// included. Where a statement ends is decided as by
-// https://www.sqlite.org/c3ref/complete.html: at a semicolon; of a CREATE TRIGGER,
-// at one that follows on a semicolon and END.
+// StatementLen returns the length of the first statement of a script, including its
+// semicolon. A statement ends as in https://www.sqlite.org/c3ref/complete.html: at a
+// semicolon or, for a CREATE TRIGGER, at one that follows a semicolon and END.
 func StatementLen(sql string) int {
-	var words [6]string // the first ones, which tell a trigger
+	var words [6]string // the first ones, which identify a trigger
 	head := words[:0]
 	end := 0 // tokens seen of the end of a trigger's body: semicolon, END
 	for i := 0; i < len(sql); {

@@ -35,7 +35,7 @@ type SettingDef struct {
 	Values []string // of an enum; the index is SQLite's number for it
 	Min    int64    // of the other kinds
 	Pragma bool     // set and read back by PRAGMA Name; otherwise set at opening
-	Shown  bool     // no PRAGMA, but every worker that knows it can show that it took effect
+	Shown  bool     // not a PRAGMA, but every worker that supports it can show that it took effect
 }
 
 // Vocabulary lists every setting, in the order in which they are applied:
@@ -61,8 +61,8 @@ var Vocabulary = []SettingDef{
 	{Name: "secure_delete", About: "overwrite deleted content with zeros", Values: []string{"off", "on", "fast"}, Pragma: true},
 }
 
-// examples are values of the settings that are not enums, none of which is
-// SQLite's default.
+// examples has values of the settings that are not enums. None of them is SQLite's
+// default.
 var examples = map[string][]string{
 	"busy_timeout":       {"0", "1234"},
 	"page_size":          {"512", "8192", "65536"},
@@ -71,7 +71,7 @@ var examples = map[string][]string{
 	"wal_autocheckpoint": {"0", "77"},
 }
 
-// Examples returns canonical values to try a setting with: all those of an
+// Examples returns canonical values with which to try a setting: all those of an
 // enum, some of a number that is set by PRAGMA.
 func (d SettingDef) Examples() []string {
 	if d.Values != nil {
@@ -89,10 +89,10 @@ func LookupSetting(name string) (SettingDef, bool) {
 	return Vocabulary[i], true
 }
 
-// Nearest returns the one candidate that begins with name, else the one with the
-// fewest edits from it, or "" where none is near.
+// Nearest returns the only candidate that begins with name, or else the candidate with
+// the fewest edits from it, or "" if none is near.
 func Nearest(name string, candidates []string) string {
-	if len(name) > 100 { // nobody's slip
+	if len(name) > 100 { // not a typing mistake
 		return ""
 	}
 	if i := slices.IndexFunc(candidates, begins(name)); i >= 0 && len(name) > 1 && !slices.ContainsFunc(candidates[i+1:], begins(name)) {
@@ -107,7 +107,7 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// begins reports of a word whether it begins with prefix.
+// begins returns a function that reports whether a word begins with prefix.
 func begins(prefix string) func(string) bool {
 	return func(word string) bool { return strings.HasPrefix(strings.ToLower(word), strings.ToLower(prefix)) }
 }
@@ -137,8 +137,8 @@ func ParseSetting(name, value string) (string, error) {
 	return d.Canonical(value)
 }
 
-// Canonical brings a value, as written by a user or as read back from SQLite,
-// into the one form in which values are compared.
+// Canonical returns a value, as written by a user or as read back from SQLite,
+// in the form in which values are compared.
 func (d SettingDef) Canonical(value string) (string, error) {
 	v := strings.ToLower(strings.TrimSpace(value))
 	bad := func(want string) error {
@@ -206,7 +206,7 @@ func ParseSize(s string) (int64, error) {
 	return n << shift, nil
 }
 
-// With returns the settings with those of over in place of its own.
+// With returns the settings, overridden by those in over.
 func (s Settings) With(over Settings) Settings {
 	r := maps.Clone(s)
 	if r == nil {
@@ -216,7 +216,7 @@ func (s Settings) With(over Settings) Settings {
 	return r
 }
 
-// PoolSize is the setting pool_size, 1 where it is not set.
+// PoolSize returns the setting pool_size, or 1 if it is not set.
 func (s Settings) PoolSize() int {
 	if n, err := strconv.Atoi(s["pool_size"]); err == nil && n > 0 {
 		return n
@@ -224,8 +224,8 @@ func (s Settings) PoolSize() int {
 	return 1
 }
 
-// PoolIdle is how many connections of the pool stay open while they are idle: the
-// setting pool_idle, all where it is not set or greater.
+// PoolIdle returns how many connections of the pool stay open while they are idle: the
+// setting pool_idle, or all if it is not set or greater.
 func (s Settings) PoolIdle() int {
 	size := s.PoolSize()
 	if n, err := strconv.Atoi(s["pool_idle"]); err == nil && n >= 0 {
@@ -234,7 +234,7 @@ func (s Settings) PoolIdle() int {
 	return size
 }
 
-// Begin is the statement that begins a transaction as txlock asks.
+// Begin returns the statement that begins a transaction as txlock says.
 func (s Settings) Begin() string {
 	if l := s["txlock"]; l != "" {
 		return "BEGIN " + strings.ToUpper(l)
@@ -254,8 +254,8 @@ func (s Settings) Pragmas() []string {
 	return list
 }
 
-// URI returns path as an SQLite URI file name that carries mode and cache, and
-// extra query parameters of the library's own.
+// URI returns path as an SQLite URI file name with mode and cache, and with the
+// library's own query parameters in extra.
 func (s Settings) URI(path string, extra url.Values) string {
 	q := url.Values{}
 	maps.Copy(q, extra)
@@ -283,8 +283,8 @@ func (m Mismatch) String() string {
 }
 
 // Check compares what was wanted with what was read back from one connection
-// (names to values in canonical form). A setting that cannot be read back, and
-// so is absent from got, is not a mismatch where it is neither a PRAGMA nor Shown.
+// (names to values in canonical form). A setting that cannot be read back is absent
+// from got. That is not a mismatch if it is neither a PRAGMA nor Shown.
 func Check(wanted, got Settings) []Mismatch {
 	var list []Mismatch
 	for _, d := range Vocabulary {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Type is the Go type that a parameter has and a column is decoded into.
+// Type is the Go type of a parameter, or the type that a column is decoded into.
 type Type uint8
 
 // The types. SQLite stores a Bool as the integer 0 or 1 and a Time as
@@ -23,7 +23,7 @@ const (
 
 var typeNames = [...]string{Int: "int", Real: "real", Text: "text", Blob: "blob", Bool: "bool", Time: "time"}
 
-// TypeNames lists the names of all types, in order.
+// TypeNames returns the names of all types, in order.
 func TypeNames() []string { return typeNames[1:] }
 
 func (t Type) String() string {
@@ -47,7 +47,7 @@ func (t *Type) UnmarshalText(b []byte) error {
 	return fmt.Errorf("unknown type %q: one of %s", b, strings.Join(typeNames[1:], ", "))
 }
 
-// ColumnType is the declared type of a result's column; "text?" is one that
+// ColumnType is the declared type of a result's column. "text?" is a text that
 // may be NULL.
 type ColumnType struct {
 	Type     Type
@@ -61,7 +61,7 @@ func (c ColumnType) String() string {
 	return c.Type.String()
 }
 
-// MarshalText writes the type's name, with "?" where it may be NULL.
+// MarshalText writes the type's name, with "?" if it may be NULL.
 func (c ColumnType) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
@@ -71,27 +71,27 @@ func (c *ColumnType) UnmarshalText(b []byte) error {
 	return c.Type.UnmarshalText([]byte(s))
 }
 
-// Span is where a Text or Blob lies in its column's Data.
+// Span is the position of a Text or Blob in its column's Data.
 type Span struct{ Off, Len uint32 }
 
 // Column is one typed column of values to bind. It holds no pointers per
-// value, so that the garbage collector passes over it. What binding a key needs
-// lies in one line of the processor's cache.
+// value, so the garbage collector does not scan it. The fields for binding a key
+// are in one line of the processor's cache.
 type Column struct {
 	Type  Type
-	Nulls []bool    // nil where no value is NULL
+	Nulls []bool    // nil if no value is NULL
 	Ints  []int64   // Int; Bool as 0 or 1; Time as milliseconds since the Unix epoch
 	Spans []Span    // Text and Blob
-	Data  []byte    // what Spans point into; values may share bytes
+	Data  []byte    // Spans point into it; values may share bytes
 	Reals []float64 // Real
 }
 
 // Null reports whether the value of row r is NULL.
 func (c *Column) Null(r int) bool { return c.Nulls != nil && c.Nulls[r] }
 
-// Bytes is the Blob, or the Text's bytes, of row r: valid and unchanged until
-// the column is filled anew, not to be written to. It is never nil, which many
-// libraries take for NULL.
+// Bytes returns the Blob, or the Text's bytes, of row r. They are valid and unchanged
+// until the column is filled again, and must not be written to. The result is never
+// nil, which many libraries take for NULL.
 func (c *Column) Bytes(r int) []byte {
 	s := c.Spans[r]
 	if s.Len == 0 {
@@ -100,8 +100,8 @@ func (c *Column) Bytes(r int) []byte {
 	return c.Data[s.Off : s.Off+s.Len : s.Off+s.Len]
 }
 
-// Text is the Text of row r, sharing the column's memory: valid until the
-// column is filled anew.
+// Text returns the Text of row r. It shares the column's memory, so it is valid until
+// the column is filled again.
 func (c *Column) Text(r int) string {
 	s := c.Spans[r]
 	if s.Len == 0 {
@@ -110,8 +110,8 @@ func (c *Column) Text(r int) string {
 	return unsafe.String(&c.Data[s.Off], s.Len)
 }
 
-// Any is the value of row r as database/sql takes it: nil, int64 (Int, Bool
-// and Time too), float64, string or []byte.
+// Any returns the value of row r as database/sql takes it: nil, int64 (also for Bool
+// and Time), float64, string or []byte.
 func (c *Column) Any(r int) any {
 	if c.Null(r) {
 		return nil
@@ -133,13 +133,13 @@ type Batch struct {
 	Columns []Column
 	PerExec int // rows that one execution binds: 1, or the groups of a multi-row VALUES
 
-	// Ready is what a [Boxer] has made of the rows. Whoever changes them has them
-	// boxed again, or sets it to nil.
+	// Ready is the form into which a [Boxer] has converted the rows. Code that changes
+	// the rows must box them again, or set it to nil.
 	Ready any
 }
 
-// Key returns the value of row r where it is one integer and no column may be
-// NULL: a key, as most queries have. It spares them the way that any row takes.
+// Key returns the value of row r if it is one integer and no column may be NULL: a
+// key, as in most queries. It spares them the general way for any row.
 func (b *Batch) Key(r int) (key int64, ok bool) {
 	if c := b.Columns; len(c) == 1 && c[0].Type == Int && c[0].Nulls == nil {
 		return c[0].Ints[r], true
@@ -147,8 +147,8 @@ func (b *Batch) Key(r int) (key int64, ok bool) {
 	return 0, false
 }
 
-// Cell is one decoded value. Only the field that its column's type names is
-// set, and only where Null is false.
+// Cell is one decoded value. Only the field for its column's type is set, and only
+// if Null is false.
 type Cell struct {
 	Null bool
 	Bool bool
@@ -156,7 +156,7 @@ type Cell struct {
 	Real float64
 	Text string
 	Blob []byte
-	Time time.Time // as time.UnixMilli gives it
+	Time time.Time // as time.UnixMilli returns it
 }
 
 // Row is one decoded row of a result.

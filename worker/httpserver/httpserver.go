@@ -1,6 +1,6 @@
-// Package httpserver answers HTTP requests from a database, in the way of a small
-// web service in Go: net/http, one prepared statement, the driver's pool. It is
-// the server whose load the lab measures.
+// Package httpserver answers HTTP requests from a database, like a small web service
+// in Go: with net/http, one prepared statement and the driver's pool. It is the server
+// that the lab measures under load.
 package httpserver
 
 import (
@@ -19,11 +19,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Anywhere is the address on which a server takes any port that is free, for
-// clients on the same machine.
+// Anywhere is the address for any free port, for clients on the same machine.
 const Anywhere = "127.0.0.1:0"
 
-// Listen takes an address. A port that is in use is an error that says so.
+// Listen listens at an address. If the port is in use, the error says so.
 func Listen(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -32,16 +31,16 @@ func Listen(address string) (net.Listener, error) {
 	return l, err
 }
 
-// Handler answers requests by a statement. The answers are
+// Handler answers requests with a statement. The answers are
 //
 //	200  the row, as a JSON object
 //	400  a parameter is missing or is not of its type
 //	404  no row
-//	500  an error of the driver's
+//	500  an error of the driver
 //	503  an error that a lock explains; it is counted
 type Handler struct {
 	def     *plan.HTTP
-	stmt    driver.Stmt // nil: nothing is done
+	stmt    driver.Stmt // nil: requests do nothing
 	ctx     context.Context
 	scratch sync.Pool
 
@@ -51,21 +50,21 @@ type Handler struct {
 	locked map[int]Locked
 }
 
-// Locked counts the requests that met with one error that a lock explains.
+// Locked counts the requests that failed with one error that a lock explains.
 type Locked struct {
 	Count  int64
-	Waited time.Duration // in all
+	Waited time.Duration // in total
 }
 
-// New returns a handler for a statement, which def describes. A nil ctx hands
-// the library the context of each request, which ends when the client goes away.
+// New returns a handler for a statement, which def describes. If ctx is nil, the
+// library gets the context of each request, which ends when the client goes away.
 func New(ctx context.Context, def *plan.HTTP, stmt driver.Stmt) *Handler {
 	h := &Handler{def: def, stmt: stmt, ctx: ctx, locked: map[int]Locked{}}
 	h.scratch.New = func() any { return newScratch(def) }
 	return h
 }
 
-// Reset begins the counts anew.
+// Reset sets the counts to zero.
 func (h *Handler) Reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,8 +73,8 @@ func (h *Handler) Reset() {
 	clear(h.locked)
 }
 
-// Counts tells how many requests were answered, how many of them with a row, and
-// how many met with a lock, by SQLite's extended result code.
+// Counts returns how many requests were answered, how many of them with a row, and
+// how many failed by a lock, by SQLite's extended result code.
 func (h *Handler) Counts() (requests, rows int64, locked map[int]Locked) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,7 +85,7 @@ func (h *Handler) Counts() (requests, rows int64, locked map[int]Locked) {
 	return h.requests.Load(), h.rows.Load(), locked
 }
 
-// scratch is what answering one request needs.
+// scratch holds the buffers for answering one request.
 type scratch struct {
 	batch driver.Batch
 	body  []byte
@@ -108,7 +107,7 @@ func newScratch(def *plan.HTTP) *scratch {
 	return s
 }
 
-// contentType is shared by all answers: setting it anew would be an allocation.
+// contentType is shared by all answers, because a new one would be an allocation.
 var contentType = []string{"application/json"}
 
 var nothing = []byte("{}")
@@ -153,7 +152,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		h.rows.Add(1)
 		w.Header()["Content-Type"] = contentType
-		_, _ = w.Write(s.body) // a client that has gone is not the server's to mend
+		_, _ = w.Write(s.body) // if the client has gone, there is nothing to do
 	}
 }
 
@@ -172,7 +171,7 @@ func (h *Handler) failed(w http.ResponseWriter, err error, waited time.Duration)
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// parameters takes the values of the statement's parameters from the URL.
+// parameters reads the values of the statement's parameters from the URL.
 func (s *scratch) parameters(r *http.Request, params []plan.Parameter) error {
 	if len(params) == 0 {
 		return nil
@@ -190,7 +189,7 @@ func (s *scratch) parameters(r *http.Request, params []plan.Parameter) error {
 	return nil
 }
 
-// setValue makes text the one value of a column.
+// setValue sets the only value of a column from text.
 func setValue(c *driver.Column, text string) error {
 	switch c.Type {
 	case driver.Text:

@@ -10,7 +10,7 @@ import (
 )
 
 // AppendRow appends the answer for a row: a JSON object without spaces, with the
-// columns in order. A bool is true or false, a time milliseconds since the Unix
+// columns in order. A bool is true or false, a time is in milliseconds since the Unix
 // epoch.
 func AppendRow(b []byte, names []string, types []driver.ColumnType, r driver.Row) []byte {
 	b = append(b, '{')
@@ -37,8 +37,8 @@ func AppendRow(b []byte, names []string, types []driver.ColumnType, r driver.Row
 	return append(b, '}')
 }
 
-// appendText appends a JSON string; plain texts, which most are, without the
-// detour over the encoder.
+// appendText appends a JSON string. For plain texts, which most are, it does not use
+// the encoder.
 func appendText(b []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
@@ -51,7 +51,7 @@ func appendText(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// Target is the request target with the parameters in row r of b.
+// Target returns the request target with the parameters in row r of b.
 func Target(params []plan.Parameter, b *driver.Batch, r int) string {
 	t := []byte("/")
 	for i, p := range params {

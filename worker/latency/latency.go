@@ -28,14 +28,14 @@ type Summary struct {
 	Histogram string `json:"histogram"`
 }
 
-// longest is the greatest latency in ns that is told from greater ones.
+// longest is the greatest latency in ns. Greater ones count as this.
 const longest = int64(120e9)
 
-// Histogram is the distribution of an operation's latency, to three digits. It
-// is to be used by one goroutine at a time.
+// Histogram is the distribution of an operation's latency, to three digits. Only
+// one goroutine at a time may use it.
 type Histogram struct{ h *hdrhistogram.Histogram }
 
-// New returns an empty one.
+// New returns an empty histogram.
 func New() *Histogram { return &Histogram{hdrhistogram.New(1, longest, 3)} }
 
 // Record adds one latency, in nanoseconds.
@@ -49,7 +49,7 @@ func (l *Histogram) Merge(other *Histogram) { l.h.Merge(other.h) }
 // Reset empties it.
 func (l *Histogram) Reset() { l.h.Reset() }
 
-// Summary is the distribution under the operation's name.
+// Summary returns the distribution under the operation's name.
 func (l *Histogram) Summary(operation string) Summary {
 	return Summary{
 		Operation: operation,
@@ -65,21 +65,21 @@ func (l *Histogram) Summary(operation string) Summary {
 	}
 }
 
-// Count is how many latencies have been recorded.
+// Count returns how many latencies have been recorded.
 func (l *Histogram) Count() int64 { return l.h.TotalCount() }
 
-// Encode is the whole distribution in HdrHistogram's V2 compressed encoding,
+// Encode returns the whole distribution in HdrHistogram's V2 compressed encoding,
 // base64.
 func (l *Histogram) Encode() string {
 	enc, err := l.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
-		return "" // only a bug of the library's does that: encoding is in memory
+		return "" // only a bug in the library can cause this: encoding is in memory
 	}
 	return string(enc)
 }
 
 // Decode reads a histogram as [Histogram.Encode] encodes it. Another range or
-// precision is an error: its counts would stand for other values.
+// precision is an error: its counts would mean other values.
 func Decode(encoded string) (*Histogram, error) {
 	if encoded == "" {
 		return nil, errors.New("it is empty")
@@ -95,9 +95,9 @@ func Decode(encoded string) (*Histogram, error) {
 	return &Histogram{h}, nil
 }
 
-// Least is the least that the latencies can add up to, and the least that the
-// greatest of them can be: each may be any that its count stands for, down to 0
-// for the first.
+// Least returns the least possible sum of the latencies, and the least possible value
+// of the greatest of them. Each may be any value that its count covers, down to 0 for
+// the first.
 func (l *Histogram) Least() (sum float64, greatest int64) {
 	for _, bar := range l.h.Distribution() {
 		if bar.Count > 0 {

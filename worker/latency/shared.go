@@ -2,9 +2,9 @@ package latency
 
 import "sync"
 
-// Shared is a distribution that several goroutines record into at once, each by
-// its own Recorder. A histogram takes 230 KB, so that beyond a number of goroutines
-// some share one: ten thousand would take gigabytes.
+// Shared is a distribution that several goroutines record into at once, each with
+// its own Recorder. A histogram takes 230 KB, so ten thousand of them would take
+// gigabytes. Above a certain number of goroutines, some share one.
 type Shared struct{ shards []shard }
 
 type shard struct {
@@ -12,8 +12,8 @@ type shard struct {
 	h  *Histogram
 }
 
-// NewShared returns an empty one for so many goroutines, of at most so many
-// histograms.
+// NewShared returns an empty distribution for a number of goroutines, with at most
+// the given number of histograms.
 func NewShared(goroutines, histograms int) *Shared {
 	s := &Shared{shards: make([]shard, max(1, min(goroutines, histograms)))}
 	for i := range s.shards {
@@ -22,7 +22,8 @@ func NewShared(goroutines, histograms int) *Shared {
 	return s
 }
 
-// Recorder is for goroutine i of so many, counted from 0.
+// Recorder returns the recorder for goroutine i, counted from 0, of a number of
+// goroutines.
 func (s *Shared) Recorder(i, goroutines int) Recorder {
 	shard := &s.shards[i%len(s.shards)]
 	if goroutines <= len(s.shards) {
@@ -31,7 +32,8 @@ func (s *Shared) Recorder(i, goroutines int) Recorder {
 	return Recorder{h: shard.h, mu: &shard.mu}
 }
 
-// Histogram adds up what was recorded, when no goroutine records any longer.
+// Histogram returns everything that was recorded. No goroutine may still be
+// recording.
 func (s *Shared) Histogram() *Histogram {
 	all := New()
 	for i := range s.shards {

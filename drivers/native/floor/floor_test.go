@@ -1,6 +1,6 @@
-// Package floor_test compares the native driver with plain C programs over the
-// same amalgamation, compiled with the same flags: what the floor of every
-// table itself stands on, and the command generate through it.
+// Package floor_test compares the native driver, which is the floor of every table,
+// with plain C programs over the same amalgamation, compiled with the same flags. It
+// also compares the command generate over native with such a program.
 //
 //	go test -bench . ./floor
 package floor_test
@@ -48,8 +48,8 @@ type report struct {
 	Checksum string `json:"checksum"`
 }
 
-// asNative makes this test's executable the native side of a comparison, the
-// one that it names: a process of its own, as the C program is.
+// asNative is a variable that turns this test's executable into the native side of
+// the comparison that it names: a separate process, like the C program.
 const asNative = "FLOOR_NATIVE"
 
 func TestMain(m *testing.M) {
@@ -147,7 +147,7 @@ func runNative(path, rows string) (r report, err error) {
 func readAll(ctx context.Context, db driver.DB, query string) (r report, err error) {
 	sum := fnv.New64a()
 	err = visit(ctx, db, query, []driver.Type{driver.Int, driver.Text, driver.Text}, func(row driver.Row) error {
-		_ = binary.Write(sum, binary.LittleEndian, row[0].Int) // a hash takes everything
+		_ = binary.Write(sum, binary.LittleEndian, row[0].Int) // writing to a hash never fails
 		sum.Write([]byte(row[1].Text))
 		sum.Write([]byte(row[2].Text))
 		r.Rows++
@@ -203,8 +203,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// build compiles a C program as cgo compiles mattn's module: the same
-// amalgamation, that module's flags and cgo's own, with extra ones after them.
+// build compiles a C program as cgo compiles mattn's module: with the same
+// amalgamation, that module's flags and cgo's own, and extra ones after them.
 func build(tb testing.TB, source string, extra ...string) string {
 	tb.Helper()
 	command := func(name string, args ...string) string {
@@ -234,7 +234,7 @@ func build(tb testing.TB, source string, extra ...string) string {
 	return out
 }
 
-// run starts one of the programs on a fresh database and removes that.
+// run starts one of the programs on a fresh database and then removes the database.
 func run(tb testing.TB, program string, env []string, args ...string) report {
 	tb.Helper()
 	dir, err := os.MkdirTemp(tb.TempDir(), "")
@@ -275,7 +275,7 @@ func same(tb testing.TB, c, native report) {
 	}
 }
 
-// TestSameRows compiles without optimisation, which takes a fraction of the
+// TestSameRows compiles without optimization, which takes a fraction of the
 // time.
 func TestSameRows(t *testing.T) {
 	const n = 1000
@@ -290,20 +290,20 @@ func TestSameRows(t *testing.T) {
 	}
 }
 
-// BenchmarkFloor reports native's wall time over the C program's.
+// BenchmarkFloor reports native's wall time divided by the C program's.
 func BenchmarkFloor(b *testing.B) {
 	c, n := build(b, "floor.c"), strconv.Itoa(*rows)
 	for b.Loop() {
 		theirs, ours := compare(b, c, "floor", n)
 		ratio(b, "insert", theirs, ours, func(r report) int64 { return r.InsertNS })
 		ratio(b, "scan", theirs, ours, func(r report) int64 { return r.ScanNS })
-		b.ReportMetric(0, "ns/op") // of no meaning here
+		b.ReportMetric(0, "ns/op") // has no meaning here
 	}
 }
 
 // compare runs the C program and the native side in pairs. Each run is a fresh
-// process on a fresh database; the two of a pair follow each other in an order
-// drawn at random.
+// process on a fresh database. The two of a pair follow each other in random
+// order.
 func compare(b *testing.B, program, native string, args ...string) (theirs, ours []report) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range *pairs {
@@ -319,7 +319,7 @@ func compare(b *testing.B, program, native string, args ...string) (theirs, ours
 	return theirs, ours
 }
 
-// ratio reports the median of the pairs' ratios, native's time over the C
+// ratio reports the median of the pairs' ratios, native's time divided by the C
 // program's, with its 95 % interval.
 func ratio(b *testing.B, what string, theirs, ours []report, ns func(report) int64) {
 	var c, native []float64

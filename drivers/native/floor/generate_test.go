@@ -20,7 +20,7 @@ import (
 const sizeOfRow = 16 + 64
 
 // runGenerate does what generate.c does, through the job, which makes its values
-// as it goes. Of the file of values it takes the number of rows only.
+// as it goes. From the file of values it takes only the number of rows.
 func runGenerate(path, values, batch string) (r report, err error) {
 	ctx := context.Background()
 	info, err := os.Stat(values)
@@ -55,7 +55,7 @@ func generate(ctx context.Context, path string, rows int64, batch int) (ns int64
 	return r.Generate.WallNS, nil
 }
 
-// values writes the texts of a table that generate has made to a file.
+// values writes the texts of a table made by generate to a file.
 func values(tb testing.TB, rows int) string {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -100,8 +100,8 @@ func TestSameGenerated(t *testing.T) {
 	}
 }
 
-// BenchmarkGenerate reports the wall time of generate's INSERTs over the C
-// program's, which has its values ready.
+// BenchmarkGenerate reports the wall time of generate's INSERTs divided by that of
+// the C program, which has its values ready.
 func BenchmarkGenerate(b *testing.B) {
 	c, file := build(b, "generate.c"), values(b, *rows)
 	for _, batch := range []string{"100", "1000"} {
@@ -109,7 +109,7 @@ func BenchmarkGenerate(b *testing.B) {
 			for b.Loop() {
 				theirs, ours := compare(b, c, "generate", file, batch)
 				ratio(b, "insert", theirs, ours, func(r report) int64 { return r.InsertNS })
-				b.ReportMetric(0, "ns/op") // of no meaning here
+				b.ReportMetric(0, "ns/op") // has no meaning here
 			}
 		})
 	}

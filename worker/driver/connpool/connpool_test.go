@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
-// fake is a connection that writes down what it is asked to do.
+// fake is a connection that records what it is asked to do.
 type fake struct {
 	number int
 	log    []string
@@ -119,8 +119,8 @@ func take(t *testing.T, p *connpool.Fixed) connpool.Conn {
 	return c
 }
 
-// TestFixedLendsTheLatest expects what database/sql does: one caller at a time
-// always gets the connection that it gave back.
+// TestFixedLendsTheLatest expects what database/sql does: a caller that is alone
+// always gets the connection that it returned.
 func TestFixedLendsTheLatest(t *testing.T) {
 	p, _ := open(t, 3)
 	a, b, c := take(t, p), take(t, p), take(t, p)
@@ -141,8 +141,9 @@ func TestFixedLendsTheLatest(t *testing.T) {
 	}
 }
 
-// TestFixedIsFair has callers wait for one connection; they get it in the order
-// of their arrival, except the one whose context ends, and nobody gets ahead.
+// TestFixedIsFair has callers wait for one connection. They get it in the order
+// of their arrival, except the one whose context ends, and no caller overtakes
+// another.
 func TestFixedIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := open(t, 1)
@@ -185,7 +186,7 @@ func TestFixedIsFair(t *testing.T) {
 }
 
 // TestFixedContextEndsAsItIsGiven has contexts end while the connection is being
-// handed over: it is never lost, and never in two hands.
+// passed to a caller. It is never lost, and two callers never have it.
 func TestFixedContextEndsAsItIsGiven(t *testing.T) {
 	p, _ := open(t, 2)
 	var inUse [2]atomic.Bool
@@ -221,7 +222,7 @@ func TestFixedTakeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkFixed takes and gives back a connection of a pool of so many.
+// BenchmarkFixed takes and returns a connection of pools of different sizes.
 func BenchmarkFixed(b *testing.B) {
 	for _, size := range []int{1, 64} {
 		p, err := connpool.NewFixed(size, func(n int) (connpool.ClosingConn, error) { return &fake{number: n}, nil })
@@ -307,7 +308,7 @@ func TestPooledStatementIsPreparedOncePerConnection(t *testing.T) {
 		return errors.Join(s.Exec(t.Context(), nil, 0, 0), s.Query(t.Context(), nil, 0, visit))
 	}
 	for _, held := range []bool{false, true} {
-		if held { // the connection that comes back last, so that the other one runs
+		if held { // the connection that was returned last, so that the other one runs
 			c, err := db.Conn(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -537,8 +538,8 @@ func TestTxStmt(t *testing.T) {
 	}
 }
 
-// TestScriptIsLinear counts what a library copies that copies the rest of a
-// script for each statement: four times as much for one four times as long.
+// TestScriptIsLinear counts the bytes that a library copies if it copies the rest of a
+// script for each statement: four times as many for a script four times as long.
 func TestScriptIsLinear(t *testing.T) {
 	copied := func(statements int) int {
 		p, fakes := open(t, 1)

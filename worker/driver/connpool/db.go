@@ -1,8 +1,8 @@
-// Package connpool makes a [driver.DB] of a library's own connections, for
-// libraries whose users hold connections themselves instead of going through
-// database/sql. An adapter brings its library's [Conn] and [Stmt], and the
-// library's [Pool] or, where it has none, a [Fixed] one; whatever a batch costs
-// is spent in the adapter, not here.
+// Package connpool makes a [driver.DB] from a library's own connections, for
+// libraries whose users hold connections themselves instead of using
+// database/sql. An adapter provides its library's [Conn] and [Stmt], and the
+// library's [Pool] or, if it has none, a [Fixed] pool. The cost of a batch is in the
+// adapter, not here.
 package connpool
 
 import (
@@ -13,53 +13,54 @@ import (
 )
 
 // Conn is one of a library's connections. One goroutine at a time uses it. Its
-// errors, and those of its statements, are a [*driver.Error] where SQLite gave
+// errors, and those of its statements, are a [*driver.Error] if SQLite gave
 // a code.
 type Conn interface {
-	// Number tells apart the connections of a pool: from 0, less than its size.
+	// Number identifies a connection of a pool: from 0, less than the pool's size.
 	Number() int
 
-	// Guard lets the end of ctx interrupt what runs on the connection, at
-	// least until release is called, at most until the next Guard or until the
-	// pool has the connection back. A ctx that cannot end interrupts nothing.
+	// Guard lets the end of ctx interrupt what runs on the connection. It does so
+	// at least until release is called, and at most until the next Guard or until
+	// the connection is returned to the pool. A ctx that cannot end interrupts
+	// nothing.
 	Guard(ctx context.Context) (release func())
 
 	// Script runs the statements of sql one after the other, discarding rows.
 	// A long script comes in pieces: see [driver.ScriptPieces].
 	Script(sql string) error
 
-	// Run runs one statement that takes nothing, gives nothing and comes
+	// Run runs one statement that has no parameters and no result, and that runs
 	// often, such as COMMIT.
 	Run(sql string) error
 
-	// Prepare makes a statement ready. A pooled one is run on whatever
-	// connection is at hand: one whose library caches statements asks the
-	// cache for it at each execution, as the library's users then do.
+	// Prepare prepares a statement. A pooled statement runs on whatever
+	// connection is free. If the library caches statements, the adapter asks the
+	// cache for it at each execution, as the library's users do.
 	Prepare(st driver.Statement, pooled bool) (Stmt, error)
 
-	// InTransaction reports whether a transaction is under way.
+	// InTransaction reports whether a transaction is open.
 	InTransaction() bool
 }
 
-// Stmt is a statement ready on one connection; its methods do what those of
-// [driver.Stmt] do. A Stmt of a pooled statement is not closed: what it holds
-// goes with the connection.
+// Stmt is a statement prepared on one connection. Its methods do what those of
+// [driver.Stmt] do. A Stmt of a pooled statement is not closed: its resources are
+// released with the connection.
 type Stmt interface {
 	Exec(b *driver.Batch, lo, hi int) error
 	Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	Close() error
 }
 
-// Pool lends connections out.
+// Pool lends connections.
 type Pool interface {
-	// Take takes a connection, waiting while all are taken.
+	// Take takes a connection. It waits while all are taken.
 	Take(ctx context.Context) (Conn, error)
 	Put(c Conn)
 	Close() error
 }
 
-// New returns the database that pool, of the given size, has its connections
-// to. Transactions begin with the statement begin.
+// New returns the database to which the connections of pool lead. size is the pool's
+// size. Transactions begin with the statement begin.
 func New(pool Pool, size int, begin string) driver.DB {
 	d := &db{pool, begin, make([]session, size)}
 	for i := range d.sessions {
@@ -74,17 +75,17 @@ type db struct {
 	sessions []session // by the connection's number
 }
 
-// session is a connection that has been taken out of the pool, with what may
-// interrupt it. A context that spans many executions is paid for once.
+// session is a connection that has been taken out of the pool, and what may
+// interrupt it. A context of many executions is paid for once.
 type session struct {
 	Conn
 	number  int
-	done    <-chan struct{} // of the context that was guarded against last
+	done    <-chan struct{} // of the context of the last guard
 	release func()          // nil: before the first
 }
 
-// guard has ctx, and no other context, interrupt what runs on the connection
-// from now on. The error is that of a ctx that has ended.
+// guard lets ctx, and no other context, interrupt what runs on the connection
+// from now on. If ctx has ended, it returns its error.
 func (s *session) guard(ctx context.Context) error {
 	done := ctx.Done()
 	if done == s.done {
@@ -169,7 +170,8 @@ func (d *db) Begin(ctx context.Context) (driver.Tx, error) {
 	return t, nil
 }
 
-// start begins a transaction on s, which then owns s or leaves it to its owner.
+// start begins a transaction on s. If owned is set, the transaction owns s; otherwise
+// s stays with its owner.
 func (d *db) start(ctx context.Context, s *session, owned bool) (driver.Tx, error) {
 	err := s.guard(ctx)
 	if err == nil {
@@ -191,7 +193,7 @@ func (d *db) Conn(ctx context.Context) (driver.Conn, error) {
 
 func (d *db) Close() error { return d.pool.Close() }
 
-// conn is a connection out of its pool.
+// conn is a connection that has been taken out of its pool.
 type conn struct {
 	db     *db
 	on     *session
@@ -247,15 +249,15 @@ func (s *stmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(dri
 	return s.Stmt.Query(b, r, visit)
 }
 
-// pooledStmt is a statement on any connection. Whoever has taken connection i
-// has on[i] to himself.
+// pooledStmt is a statement on any connection. Only the caller that has taken
+// connection i uses on[i].
 type pooledStmt struct {
 	db *db
 	st driver.Statement
 	on []*stmt
 }
 
-// find returns the statement on c, made ready there at its first use.
+// find returns the statement on c. It is prepared there at its first use.
 func (s *pooledStmt) find(c *session) (*stmt, error) {
 	if st := s.on[c.number]; st != nil {
 		return st, nil
@@ -297,7 +299,7 @@ func (s *pooledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 
 func (s *pooledStmt) Close() error { return nil }
 
-// tx is a transaction; one that was begun on the pool owns its connection.
+// tx is a transaction. If it was begun on the pool, it owns its connection.
 type tx struct {
 	db    *db
 	on    *session
@@ -333,8 +335,8 @@ func (t *tx) Commit(ctx context.Context) error {
 	return err
 }
 
-// Rollback goes through however ctx stands, so as to leave the connection fit
-// for use.
+// Rollback runs even if the context has ended, so that the connection can be used
+// again.
 func (t *tx) Rollback(context.Context) error {
 	if t.ended {
 		return nil

@@ -16,15 +16,15 @@ type ClosingConn interface {
 }
 
 // Fixed is a pool of a fixed number of connections, for a library without a
-// pool. All are open from first to last. As database/sql does, it
-// lends out the connection that came back last, whose caches are warm, and
-// hands a connection that comes back straight to the caller that waits longest.
+// pool. All stay open from beginning to end. As database/sql does, it
+// lends the connection that was returned last, whose caches are warm, and passes a
+// returned connection directly to the caller that has waited longest.
 type Fixed struct {
 	size int
 
 	mu      sync.Mutex
 	closed  bool
-	idle    []ClosingConn      // the last one goes out first
+	idle    []ClosingConn      // the last one is lent first
 	waiting []chan ClosingConn // in order of arrival
 	spare   []chan ClosingConn // empty, for callers that have to wait
 }
@@ -43,7 +43,7 @@ func NewFixed(size int, open func(number int) (ClosingConn, error)) (*Fixed, err
 	return p, nil
 }
 
-// Take takes a connection, waiting while all are taken.
+// Take takes a connection. It waits while all are taken.
 func (p *Fixed) Take(ctx context.Context) (Conn, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -81,7 +81,7 @@ func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 		if i := slices.Index(p.waiting, given); i >= 0 {
 			p.waiting = slices.Delete(p.waiting, i, i+1)
 		} else {
-			p.put(<-given) // it was given while ctx ended
+			p.put(<-given) // it arrived while ctx ended
 		}
 	}
 	p.spare = append(p.spare, given)
@@ -91,7 +91,7 @@ func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 	return c, nil
 }
 
-// Put gives a connection back.
+// Put returns a connection.
 func (p *Fixed) Put(c Conn) {
 	p.mu.Lock()
 	p.put(c.(ClosingConn))
@@ -108,7 +108,7 @@ func (p *Fixed) put(c ClosingConn) {
 	given <- c
 }
 
-// Close closes all connections, which must have been given back.
+// Close closes all connections. They must have been returned.
 func (p *Fixed) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

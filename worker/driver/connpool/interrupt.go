@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// between is the time from one interrupt to the next: short beside any wait
-// that a person notices, long beside the call.
+// between is the time from one interrupt to the next. It is short compared with any
+// wait that a person notices, and long compared with the call.
 const between = time.Millisecond
 
 func nothing() {}
 
-// Interrupt is a [Conn.Guard] for a library with nothing but a call that
-// interrupts. From the end of ctx it calls interrupt again and again until
-// release is called, since SQLite forgets an interrupt that comes while no
-// statement is being stepped. A ctx that cannot end costs nothing.
+// Interrupt is a [Conn.Guard] for a library that only has a call that interrupts.
+// When ctx has ended, it calls interrupt repeatedly until release is called, since
+// SQLite forgets an interrupt that comes while no statement is being stepped. A ctx
+// that cannot end costs nothing.
 func Interrupt(ctx context.Context, interrupt func()) (release func()) {
 	if ctx.Done() == nil {
 		return nothing

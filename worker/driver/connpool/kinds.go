@@ -5,11 +5,11 @@ import "github.com/sqlite3perf/sqlite3perf/worker/driver"
 // OrNull is added to the type of a column that may be NULL.
 const OrNull = driver.Time
 
-// Kinds says of each column how it is decoded: its type, or OrNull + its type.
-// Adapters decode with one switch over all kinds, which the compiler makes a
-// jump table of: after SQLite has run, the processor has forgotten how branches
-// went, and every one of them costs. A column that is not declared to be NULL is
-// not asked whether it is.
+// Kinds returns how each column is decoded: its type, or OrNull + its type if it may
+// be NULL. Adapters decode with one switch over all kinds, which the compiler turns
+// into a jump table. After SQLite has run, the processor's branch predictions are
+// lost, and every branch costs. If a column may not be NULL, adapters do not check
+// whether it is.
 func Kinds(columns []driver.ColumnType) []driver.Type {
 	kinds := make([]driver.Type, len(columns))
 	for i, c := range columns {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
-// TestKinds expects a kind of its own for each type, NULL or not, without gaps:
-// that is what makes a jump table of a switch.
+// TestKinds expects a separate kind for each type, NULL or not, without gaps.
+// Otherwise the compiler does not turn a switch into a jump table.
 func TestKinds(t *testing.T) {
 	var columns []driver.ColumnType
 	var want []driver.Type

@@ -10,9 +10,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// The benchmarks show what a change to an adapter does; they compare no drivers.
+// The benchmarks show the effect of a change to an adapter. They do not compare
+// drivers.
 
-// BenchmarkScript runs scripts of which each is four times as long as the last.
+// BenchmarkScript runs scripts, each four times as long as the previous one.
 func BenchmarkScript(b *testing.B, d driver.Driver) {
 	for _, n := range []int{1000, 4000, 16000} {
 		script := dump(n)
@@ -35,7 +36,7 @@ func quick(poolSize int) driver.Settings {
 // pools; and scans columns of every type.
 func BenchmarkRead(b *testing.B, d driver.Driver) {
 	const keys = 10_000
-	ctx := context.Background() // one that can end costs some libraries a goroutine
+	ctx := context.Background() // a context that can end costs some libraries a goroutine
 	byKey := driver.Statement{
 		SQL: "SELECT id, created, email, active FROM users WHERE id = ?", Params: []driver.Type{driver.Int},
 		Columns: columns(driver.Int, driver.Time, driver.Text, driver.Bool),

@@ -3,13 +3,13 @@
 //
 //	func TestConformance(t *testing.T) { drivertest.Run(t, mattn.New()) }
 //
-// The suite is a list of checks. A check of what some libraries cannot do has a
-// key, which their driver.json declares among its limits. Of such a check the
-// suite demands that it fails, so that a declaration that no longer holds is an
-// error too. Beside settings ("cache=shared") and types ("blob=empty"), the keys
+// The suite is a list of checks. If some libraries cannot do what a check requires,
+// the check has a key, which their driver.json declares among its limits. The suite
+// requires that such a check fails, so a declaration that is no longer true is an
+// error too. Besides settings ("cache=shared") and types ("blob=empty"), the keys
 // are "codes=extended", "columns=count", "context=rows", "context=query",
-// "context=exec", "script=trailing comment" and "close=failed transaction"; the
-// checks that carry them say what is meant.
+// "context=exec", "script=trailing comment" and "close=failed transaction". The
+// checks with these keys say what they mean.
 package drivertest
 
 import (
@@ -27,17 +27,17 @@ import (
 type Check struct {
 	Name string
 
-	// Key is what a driver declares in its limits if it lacks the property;
-	// "": every driver must have it. A declared "name" covers the keys
+	// Key is what a driver declares in its limits if it lacks the property. If it is
+	// "", every driver must have the property. A declared "name" covers the keys
 	// "name=value" too.
 	Key string
 
-	// Test returns what is wrong. It makes its databases in dir, which is
-	// empty and the check's own.
+	// Test returns what is wrong. It creates its databases in dir, which is
+	// empty and only for this check.
 	Test func(ctx context.Context, d driver.Driver, dir string) error
 }
 
-// run ends a check that waits for what does not come.
+// run runs the check, and ends it if it waits for something that does not come.
 func (c Check) run(ctx context.Context, d driver.Driver, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -50,8 +50,8 @@ func Checks() []Check {
 		poolChecks(), transactionChecks(), lockChecks(), errorChecks(), cancelChecks(), featureChecks())
 }
 
-// Run checks d, each check in a subtest. Where a database cannot be opened and
-// used at all, which every check needs, it says that alone.
+// Run checks d, with each check in a subtest. If a database cannot be opened and
+// used at all, which every check needs, it reports only that.
 func Run(t *testing.T, d driver.Driver) {
 	t.Helper()
 	if err := opens(t.Context(), d, t.TempDir()); err != nil {
@@ -69,17 +69,16 @@ func Run(t *testing.T, d driver.Driver) {
 		})
 	}
 	if ran < len(checks) {
-		return // go test -run chose among them
+		return // go test -run selected some of them
 	}
 	if err := l.Unproven(); err != nil {
 		t.Error(err)
 	}
 }
 
-// Failures runs all checks, each in a directory that newDir returns, and
-// returns what is wrong by the check's name; "limits" is the name for limits
-// that are declared without need, and "open" the only one where a database
-// cannot be opened.
+// Failures runs all checks, each in a directory that newDir returns. It returns what
+// is wrong by the check's name. "limits" is the name for limits that are declared
+// without need. If a database cannot be opened, "open" is the only name.
 func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[string]error {
 	if err := opens(ctx, d, newDir()); err != nil {
 		return map[string]error{"open": err}
@@ -97,7 +96,7 @@ func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[st
 	return failures
 }
 
-// opens makes a database with a table in it.
+// opens creates a database with a table in it.
 func opens(ctx context.Context, d driver.Driver, dir string) error {
 	return with(ctx, d, dir, nil, intTable, func(x *db) error {
 		return want(ctx, x, "SELECT count(*) FROM t", 0)

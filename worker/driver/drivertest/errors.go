@@ -45,8 +45,8 @@ func constraint(sql string, code int) func(context.Context, driver.Driver, strin
 				if err := wantCode("script", r.Script(ctx, sql), code); err != nil {
 					return err
 				}
-				// The same as a query, which fails while stepping. Not RETURNING,
-				// which SQLite has only since 3.35.
+				// The same as a query, which fails while stepping. It does not use
+				// RETURNING, which SQLite has only since 3.35.
 				s, err = r.Prepare(ctx, driver.Statement{SQL: sql, AdHoc: adHoc})
 				if err != nil {
 					return err
@@ -83,8 +83,8 @@ func queryOnly(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-// endless takes a good second at best, so that only a cancellation ends it
-// sooner, and yet ends, so that the check fails rather than hangs without one.
+// endless takes more than a second at best, so that only a cancellation ends it
+// sooner. It does end, so that without one the check fails instead of hanging.
 const endless = 5_000_000
 
 func cancelChecks() []Check {
@@ -95,7 +95,7 @@ func cancelChecks() []Check {
 	}
 }
 
-// cancelled is an error unless err tells of a cancellation.
+// cancelled returns an error unless err reports a cancellation.
 func cancelled(what string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -114,8 +114,8 @@ func cancelVisited(ctx context.Context, d driver.Driver, dir string) error {
 		})
 }
 
-// cancelSilent cancels what is run as a query but gives no rows: it inserts,
-// which shows whether it ran to its end nevertheless.
+// cancelSilent cancels a statement that runs as a query but returns no rows. The
+// statement inserts, which shows whether it ran to its end nevertheless.
 func cancelSilent(ctx context.Context, d driver.Driver, dir string) error {
 	return onceCancelled(ctx, d, dir, driver.Statement{SQL: "INSERT INTO t (n) " + numbers(endless)},
 		func(ctx context.Context, s driver.Stmt, cancel func()) error {
@@ -132,8 +132,8 @@ func cancelExec(ctx context.Context, d driver.Driver, dir string) error {
 		})
 }
 
-// onceCancelled runs a statement through run, which cancels, and then sees
-// whether statement and connection are of use.
+// onceCancelled runs a statement through run, which cancels it, and then checks
+// whether the statement and the connection can still be used.
 func onceCancelled(ctx context.Context, d driver.Driver, dir string, st driver.Statement,
 	run func(ctx context.Context, s driver.Stmt, cancel func()) error,
 ) error {
@@ -161,8 +161,8 @@ func onceCancelled(ctx context.Context, d driver.Driver, dir string, st driver.S
 	})
 }
 
-// later cancels when the statement has most likely started: SQLite knows no
-// interruption of what has not.
+// later cancels when the statement has most likely started. SQLite cannot interrupt
+// one that has not.
 func later(cancel func()) {
 	time.Sleep(100 * time.Millisecond)
 	cancel()

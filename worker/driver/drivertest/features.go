@@ -10,14 +10,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// since is the version of SQLite from which on there is a feature, unless it is
-// compiled out.
+// since has the version of SQLite that introduced a feature. Since then SQLite has it
+// unless it is compiled out.
 var since = map[string]string{
 	"json": "3.38.0", "jsonb": "3.45.0", "upsert": "3.24.0", "window": "3.25.0", "generated": "3.31.0",
 	"update_from": "3.33.0", "returning": "3.35.0", "strict": "3.37.0", "full_join": "3.39.0",
 }
 
-// option is the compile option that a feature comes with.
+// option has the compile option that enables a feature.
 var option = map[string]string{
 	"fts5": "ENABLE_FTS5", "fts4": "ENABLE_FTS4", "rtree": "ENABLE_RTREE", "geopoly": "ENABLE_GEOPOLY", "json": "ENABLE_JSON1",
 	"math": "ENABLE_MATH_FUNCTIONS", "percentile": "ENABLE_PERCENTILE", "soundex": "SOUNDEX", "icu": "ENABLE_ICU",
@@ -34,8 +34,9 @@ func featureChecks() []Check {
 	return list
 }
 
-// feature holds what a probe says against SQLite's version and compile options:
-// what these promise must be there, and an error must be the feature's own.
+// feature compares the result of a probe with SQLite's version and compile options.
+// A feature that these promise must be present, and an error must be that of the
+// feature.
 func feature(ctx context.Context, d driver.Driver, dir string, f driver.Feature) error {
 	return with(ctx, d, dir, nil, "", func(x *db) error {
 		promised, err := promised(ctx, x, f.Key)
@@ -48,7 +49,7 @@ func feature(ctx context.Context, d driver.Driver, dir string, f driver.Feature)
 		}
 		has, ok := f.Has(message)
 		if !ok {
-			return fmt.Errorf("the probe fails with what does not tell of %s: %s", f.Name, message)
+			return fmt.Errorf("the probe fails with an error that is not about %s: %s", f.Name, message)
 		}
 		if promised && !has {
 			return fmt.Errorf("version and compile options promise %s, the probe says no: %s", f.Name, message)
@@ -76,7 +77,7 @@ func promised(ctx context.Context, x *db, key string) (bool, error) {
 	return option[key] != "" && has(option[key]), nil
 }
 
-// atLeast compares versions such as 3.46.1.
+// atLeast reports whether version is least or newer. Versions are such as 3.46.1.
 func atLeast(version, least string) bool {
 	numbers := func(s string) (list []int) {
 		for _, p := range strings.Split(s, ".") {

@@ -22,12 +22,12 @@ func lockChecks() []Check {
 	}
 }
 
-// txlock begins a transaction and sees which locks it holds by the codes that
-// another database gets when it writes and reads; 0: none.
+// txlock begins a transaction, and checks which locks it holds by the result codes
+// that another database gets when it writes and reads; 0: no error.
 func txlock(lock string, writing, reading int) Check {
 	key := "txlock=" + lock
 	return Check{Name: "locks/" + key, Key: key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
-		journal := driver.Settings{"journal_mode": "delete"} // both: some libraries' default is WAL
+		journal := driver.Settings{"journal_mode": "delete"} // for both, since some libraries' default is WAL
 		over := journal.With(driver.Settings{"txlock": lock})
 		return with(ctx, d, dir, over, intTable, func(x *db) error {
 			return with(ctx, d, dir, journal, "", func(other *db) error {
@@ -59,8 +59,8 @@ func locked(what string, err error, code int) error {
 
 // besideWriter runs f while another database's transaction has written, then
 // ends that transaction unless f has. Without a write-ahead log a COMMIT waits
-// for readers too, and a connection that tries again and again to write is a
-// reader for a moment each time: so the writer's busy timeout is long.
+// for readers too. A connection that tries repeatedly to write is a reader for a
+// moment each time, so the writer's busy timeout is long.
 func besideWriter(ctx context.Context, d driver.Driver, dir string, over driver.Settings, f func(x *db, commit func() error) error) error {
 	return with(ctx, d, dir, longWait, intTable, func(writer *db) error {
 		return with(ctx, d, dir, over, "", func(x *db) error {
@@ -71,7 +71,7 @@ func besideWriter(ctx context.Context, d driver.Driver, dir string, over driver.
 			commit := func() error {
 				done = true
 				err := writer.Script(ctx, "COMMIT")
-				if err != nil { // whoever waits for it should not wait in vain
+				if err != nil { // otherwise somebody would wait for it in vain
 					err = errors.Join(fmt.Errorf("COMMIT: %w", err), writer.Script(ctx, "ROLLBACK"))
 				}
 				return err
@@ -88,7 +88,7 @@ func besideWriter(ctx context.Context, d driver.Driver, dir string, over driver.
 var longWait = driver.Settings{"busy_timeout": "60000"}
 
 // besideReader runs f while x has written in a transaction, and another
-// database reads in one, until f calls stop.
+// database reads in a transaction until f calls stop.
 func besideReader(ctx context.Context, d driver.Driver, dir string, over driver.Settings, f func(x *db, stop func() error) error) error {
 	journal := driver.Settings{"journal_mode": "delete"}
 	return with(ctx, d, dir, journal.With(over), intTable, func(x *db) error {
@@ -108,8 +108,8 @@ func besideReader(ctx context.Context, d driver.Driver, dir string, over driver.
 	})
 }
 
-// commitAtOnce sees that a COMMIT that found a reader leaves its transaction
-// open, and succeeds once the reader has gone.
+// commitAtOnce checks that a COMMIT that found a reader leaves its transaction
+// open, and that it succeeds after the reader has gone.
 func commitAtOnce(ctx context.Context, d driver.Driver, dir string) error {
 	return besideReader(ctx, d, dir, nil, func(x *db, stop func() error) error {
 		err := wantCode("COMMIT beside a reader", x.Script(ctx, "COMMIT"), driver.CodeBusy)
@@ -148,7 +148,7 @@ func busyAtOnce(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-// busyWaits ends the lock a little after the waiter has started.
+// busyWaits releases the lock a little after the other connection has started to wait.
 func busyWaits(ctx context.Context, d driver.Driver, dir string) error {
 	return besideWriter(ctx, d, dir, longWait, func(x *db, commit func() error) error {
 		got := make(chan error)

@@ -28,7 +28,7 @@ func poolChecks() []Check {
 func keepsConnections(ctx context.Context, d driver.Driver, dir string) error {
 	const n = 4
 	return with(ctx, d, dir, driver.Settings{"pool_size": "4"}, intTable, func(x *db) error {
-		const mark = "CREATE TEMP TABLE mark (id INTEGER)" // fails where there is one
+		const mark = "CREATE TEMP TABLE mark (id INTEGER)" // fails if there is one
 		if err := onAll(ctx, x, n, func(c driver.Conn) error { return c.Script(ctx, mark) }); err != nil {
 			return fmt.Errorf("%d connections: %w", n, err)
 		}
@@ -45,8 +45,8 @@ func keepsConnections(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-// closesIdle marks each connection in the same way, and expects the marks of as
-// many as pool_idle has stay open.
+// closesIdle marks each connection in the same way, and expects as many marks as
+// pool_idle keeps connections open.
 func closesIdle(ctx context.Context, d driver.Driver, dir string) error {
 	const n = 4
 	for idle := range n + 2 {
@@ -109,7 +109,7 @@ func waits(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-// notAtOnce expects no connection to be had of a pool all of whose are taken.
+// notAtOnce expects that a pool lends no connection while all are taken.
 func notAtOnce(ctx context.Context, x driver.DB) error {
 	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
@@ -129,8 +129,8 @@ func oneByDefault(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-// closesFiles looks at the open files of the process, where the system lists
-// them, and at the files left beside the database.
+// closesFiles checks the open files of the process, if the system lists them, and
+// the files that are left next to the database.
 func closesFiles(ctx context.Context, d driver.Driver, dir string) error {
 	over := driver.Settings{"pool_size": "3", "journal_mode": "wal"}
 	err := with(ctx, d, dir, over, intTable, func(x *db) error {
@@ -151,7 +151,7 @@ func closesFiles(ctx context.Context, d driver.Driver, dir string) error {
 	const fds = "/proc/self/fd"
 	list, err := os.ReadDir(fds)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // no such list on this system
+		return nil // this system has no such list
 	}
 	for _, fd := range list {
 		if target, err := os.Readlink(filepath.Join(fds, fd.Name())); err == nil && strings.HasPrefix(target, dir) {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// dump is a script as of a dump: a transaction of n INSERTs, each with what
-// could be taken for the end of a statement, and a trigger.
+// dump returns a script like that of a dump: a transaction of n INSERTs and a
+// trigger. Each INSERT contains text that could be taken for the end of a statement.
 func dump(n int) string {
 	var s strings.Builder
 	s.WriteString("CREATE TABLE d (id INTEGER PRIMARY KEY, s TEXT);\nCREATE TABLE log (n INTEGER);\nBEGIN;\n")
@@ -24,9 +24,9 @@ func dump(n int) string {
 	return s.String()
 }
 
-// longScript runs scripts of some 60 and 240 KB: every statement once, in one
-// transaction, and with memory in proportion. Libraries that copy the rest of a
-// script for each of its statements need 16 times as much for the second one.
+// longScript runs scripts of some 60 and 240 KB. It expects that every statement runs
+// once, in one transaction, and that memory grows in proportion. Libraries that copy
+// the rest of a script for each statement need 16 times as much for the second one.
 func longScript(ctx context.Context, d driver.Driver, dir string) error {
 	const n, times = 1000, 4
 	run := func(n int) (allocated uint64, err error) {

@@ -47,12 +47,13 @@ func settingChecks() []Check {
 	)
 }
 
-// applied opens a database, which gets a table, and reads the settings back on
-// every connection of the pool at once; then once more as it finds it there.
+// applied opens a new database, creates a table in it, and reads the settings back on
+// every connection of the pool at once. Then it does the same with the existing
+// database.
 func applied(ctx context.Context, d driver.Driver, dir string, s driver.Settings) error {
 	over := s.With(driver.Settings{"pool_size": "3"})
 	if s["locking_mode"] == "exclusive" {
-		over["pool_size"] = "1" // the first keeps out the others
+		over["pool_size"] = "1" // the first connection locks out the others
 	}
 	for i, script := range []string{intTable + "; INSERT INTO t VALUES (1, 1)", ""} {
 		err := with(ctx, d, dir, over, script, func(x *db) error {
@@ -75,7 +76,7 @@ func applied(ctx context.Context, d driver.Driver, dir string, s driver.Settings
 	return nil
 }
 
-// onAll takes n connections, has f run on each, and gives them back.
+// onAll takes n connections, runs f on each, and returns them to the pool.
 func onAll(ctx context.Context, x driver.DB, n int, f func(driver.Conn) error) error {
 	if n == 0 {
 		return nil
@@ -91,7 +92,7 @@ func onAll(ctx context.Context, x driver.DB, n int, f func(driver.Conn) error) e
 	})
 }
 
-// readBack reads what a connection has of the settings in s.
+// readBack reads the values that a connection has for the settings in s.
 func readBack(ctx context.Context, c driver.Conn, s driver.Settings) (driver.Settings, error) {
 	got := driver.Settings{}
 	for _, def := range driver.Vocabulary {
@@ -107,7 +108,7 @@ func readBack(ctx context.Context, c driver.Conn, s driver.Settings) (driver.Set
 			return nil, fmt.Errorf("PRAGMA %s: %w", def.Name, err)
 		}
 		if len(list) == 0 {
-			continue // a PRAGMA that the library is built without
+			continue // the library is built without this PRAGMA
 		}
 		if got[def.Name], err = def.Canonical(fmt.Sprint(list[0][0])); err != nil {
 			return nil, err
@@ -116,7 +117,7 @@ func readBack(ctx context.Context, c driver.Conn, s driver.Settings) (driver.Set
 	return got, nil
 }
 
-// exclusiveWAL has no -shm file, since locking_mode comes before journal_mode.
+// exclusiveWAL expects no -shm file, since locking_mode is set before journal_mode.
 func exclusiveWAL(ctx context.Context, d driver.Driver, dir string) error {
 	over := driver.Settings{"locking_mode": "exclusive", "journal_mode": "wal"}
 	return with(ctx, d, dir, over, intTable, func(x *db) error {
@@ -130,8 +131,8 @@ func exclusiveWAL(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-// mapsFile looks for the database among the files that the process has mapped,
-// where the system lists them.
+// mapsFile looks for the database among the files that the process has mapped, if
+// the system lists them.
 func mapsFile(ctx context.Context, d driver.Driver, dir string) error {
 	over := driver.Settings{"mmap_size": "1048576", "journal_mode": "delete"}
 	return with(ctx, d, dir, over, intTable+"; INSERT INTO t VALUES (1, 1)", func(x *db) error {
@@ -140,7 +141,7 @@ func mapsFile(ctx context.Context, d driver.Driver, dir string) error {
 		}
 		maps, err := os.ReadFile("/proc/self/maps")
 		if errors.Is(err, os.ErrNotExist) {
-			return nil // no such list on this system
+			return nil // this system has no such list
 		}
 		if err == nil && !strings.Contains(string(maps), x.path) {
 			err = errors.New("mmap_size is set, but the file is not mapped")
@@ -224,8 +225,8 @@ func inMemory(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-// sharing sees whether two connections have one page cache by whether one may
-// read what the other has not committed.
+// sharing checks whether two connections share one page cache: whether one can read
+// what the other has not committed.
 func sharing(ctx context.Context, d driver.Driver, dir string, over driver.Settings, seen int64) error {
 	over = over.With(driver.Settings{"pool_size": "2"})
 	return with(ctx, d, dir, over, intTable, func(x *db) error {

@@ -66,7 +66,7 @@ func trailingComment(ctx context.Context, d driver.Driver, dir string) error {
 
 var intPair = []driver.Type{driver.Int, driver.Int}
 
-// pairs are n rows (i, 10 i).
+// pairs returns n rows (i, 10 i).
 func pairs(n int) [][]any {
 	list := make([][]any, n)
 	for i := range list {
@@ -205,7 +205,7 @@ func undeclaredColumns(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-// numbers is a query that gives the integers from 0 to n-1.
+// numbers returns a query for the integers from 0 to n-1.
 func numbers(n int) string {
 	return fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n", n-1)
 }
@@ -269,7 +269,7 @@ func visitError(ctx context.Context, d driver.Driver, dir string) error {
 				}
 				return nil
 			})
-			if got != stop { //nolint:errorlint // the contract: that very error
+			if got != stop { //nolint:errorlint // the contract requires exactly that error
 				return fmt.Errorf("query returned %v, want the error that visit returned", got)
 			}
 			if visits != 3 {
@@ -279,7 +279,7 @@ func visitError(ctx context.Context, d driver.Driver, dir string) error {
 			if err != nil || len(again) != 1000 {
 				return fmt.Errorf("the statement again: %d rows, error %w", len(again), err)
 			}
-			// A statement still under way would keep its lock and hinder this.
+			// A statement that still runs would keep its lock and prevent this.
 			return r.Script(ctx, "DROP TABLE t; "+intTable)
 		})
 	})

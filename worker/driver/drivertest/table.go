@@ -12,11 +12,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// noWait is the settings of a check that is not about settings: no waiting
+// noWait has the settings of a check that is not about settings. It does not wait
 // for locks, so that nothing hangs.
 var noWait = driver.Settings{"busy_timeout": "0"}
 
-// db is a database under check and where it is.
+// db is a database in a check, and its path.
 type db struct {
 	driver.DB
 	driver driver.Driver
@@ -38,7 +38,7 @@ func open(ctx context.Context, d driver.Driver, dir string, over driver.Settings
 	return &db{x, d, path}, nil
 }
 
-// with opens a database for f and closes it after.
+// with opens a database for f and closes it afterward.
 func with(ctx context.Context, d driver.Driver, dir string, over driver.Settings, script string, f func(*db) error) error {
 	x, err := open(ctx, d, dir, over, script)
 	if err != nil {
@@ -47,7 +47,7 @@ func with(ctx context.Context, d driver.Driver, dir string, over driver.Settings
 	err = f(x)
 	closing := x.Close()
 	if _, limited := d.Info().Limits[closeAfterFailure]; limited {
-		closing = nil // a check of its own sees to it
+		closing = nil // a separate check is for that
 	}
 	return errors.Join(err, closing)
 }
@@ -57,7 +57,7 @@ const closeAfterFailure = "close=failed transaction"
 
 const codeConstraint = 19
 
-// withConn takes a connection for f and gives it back after.
+// withConn takes a connection for f and returns it afterward.
 func withConn(ctx context.Context, x driver.DB, f func(driver.Conn) error) error {
 	c, err := x.Conn(ctx)
 	if err != nil {
@@ -66,8 +66,8 @@ func withConn(ctx context.Context, x driver.DB, f func(driver.Conn) error) error
 	return errors.Join(f(c), c.Close())
 }
 
-// batch makes parameters of Go values: nil, int64, float64, string, []byte,
-// bool or time.Time by type.
+// batch makes parameters from Go values: nil, int64, float64, string, []byte,
+// bool or time.Time, depending on the type.
 func batch(types []driver.Type, rows ...[]any) *driver.Batch {
 	b := &driver.Batch{Columns: make([]driver.Column, len(types)), PerExec: 1}
 	for i, t := range types {
@@ -166,7 +166,7 @@ func collect(ctx context.Context, s driver.Stmt, types []driver.ColumnType, b *d
 	return list, err
 }
 
-// unpack takes a row's values out of their cells; it copies Blobs only.
+// unpack returns a row's values from their cells. It copies only Blobs.
 func unpack(row driver.Row, types []driver.ColumnType) ([]any, error) {
 	if len(row) != len(types) {
 		return nil, fmt.Errorf("row of %d columns, want %d", len(row), len(types))
@@ -197,7 +197,7 @@ func unpack(row driver.Row, types []driver.ColumnType) ([]any, error) {
 	return values, nil
 }
 
-// number runs a query that gives one integer.
+// number runs a query that returns one integer.
 func number(ctx context.Context, r driver.Runner, sql string) (int64, error) {
 	list, err := rows(ctx, r, sql, driver.ColumnType{Type: driver.Int})
 	if err != nil {
@@ -209,7 +209,7 @@ func number(ctx context.Context, r driver.Runner, sql string) (int64, error) {
 	return list[0][0].(int64), nil
 }
 
-// want is an error unless the query gives the number n.
+// want returns an error unless the query returns the number n.
 func want(ctx context.Context, r driver.Runner, sql string, n int64) error {
 	got, err := number(ctx, r, sql)
 	if err != nil {
@@ -221,7 +221,7 @@ func want(ctx context.Context, r driver.Runner, sql string, n int64) error {
 	return nil
 }
 
-// diff says where two results differ.
+// diff returns an error that says where two results differ.
 func diff(got, want [][]any) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d rows, want %d", len(got), len(want))
@@ -236,7 +236,8 @@ func diff(got, want [][]any) error {
 	return nil
 }
 
-// same tells -0 from 0, and compares times as instants.
+// same compares two values. It distinguishes -0 from 0, and compares times as
+// instants.
 func same(a, b any) bool {
 	switch b := b.(type) {
 	case float64:
@@ -270,7 +271,7 @@ func show(v any) string {
 	return fmt.Sprintf("%T(%v)", v, v)
 }
 
-// wantPrimary is an error unless err has the primary result code.
+// wantPrimary returns an error unless err has the primary result code.
 func wantPrimary(what string, err error, code int) error {
 	var e *driver.Error
 	if !errors.As(err, &e) || e.Primary() != code {
@@ -279,7 +280,7 @@ func wantPrimary(what string, err error, code int) error {
 	return nil
 }
 
-// wantCode is an error unless err has the extended result code.
+// wantCode returns an error unless err has the extended result code.
 func wantCode(what string, err error, code int) error {
 	var e *driver.Error
 	if !errors.As(err, &e) {

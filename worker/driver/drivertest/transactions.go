@@ -39,9 +39,8 @@ func transactionChecks() []Check {
 	}
 }
 
-// inTransaction begins a transaction on the pool and on a connection, has
-// prepared and ad hoc statements insert and read two rows in it, and leaves
-// the end to f.
+// inTransaction begins a transaction on the pool and on a connection. Prepared and
+// ad hoc statements insert and read two rows in it. f ends the transaction.
 func inTransaction(f func(context.Context, *db, driver.Runner, driver.Tx) error) func(context.Context, driver.Driver, string) error {
 	return func(ctx context.Context, d driver.Driver, dir string) error {
 		return with(ctx, d, dir, nil, intTable, func(x *db) error {
@@ -130,8 +129,8 @@ func oneAfterTheOther(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-// failedCommit has a reader hinder a commit, in rollback mode, and expects the
-// transaction to be gone after Rollback and the connection to be of use.
+// failedCommit has a reader prevent a commit, in rollback mode. It expects that after
+// Rollback the transaction is gone and the connection can be used.
 func failedCommit(ctx context.Context, d driver.Driver, dir string) error {
 	over := driver.Settings{"journal_mode": "delete"}
 	return with(ctx, d, dir, over, intTable, func(x *db) error {
@@ -177,7 +176,7 @@ func closeAfterFailedCommit(ctx context.Context, d driver.Driver, dir string) er
 	})
 }
 
-// failToCommit runs s in a transaction that a reader keeps from committing.
+// failToCommit runs s in a transaction that a reader prevents from committing.
 func failToCommit(ctx context.Context, r driver.Runner, s driver.Stmt) error {
 	t, err := r.Begin(ctx)
 	if err != nil {

@@ -42,9 +42,8 @@ func valueChecks() []Check {
 	}
 }
 
-// roundTrip checks that values are stored as SQLite's type named stored and
-// come back as they went in, one by one and in one batch, over every way to
-// run a statement.
+// roundTrip checks that values are stored as SQLite's type named stored and are read
+// back unchanged, one by one and in one batch, in every way to run a statement.
 func roundTrip(name, key string, t driver.Type, stored string, values ...any) Check {
 	return Check{Name: "values/" + name, Key: key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
 		list := make([][]any, len(values))
@@ -60,7 +59,7 @@ func roundTrip(name, key string, t driver.Type, stored string, values ...any) Ch
 }
 
 // everyWay runs f on the pool and on a connection, ad hoc and prepared, with a
-// context that can be cancelled and with one that cannot.
+// context that can be canceled and with one that cannot.
 func everyWay(ctx context.Context, x *db, f func(ctx context.Context, r driver.Runner, adHoc bool) error) error {
 	for _, adHoc := range []bool{false, true} {
 		for _, ctx := range []context.Context{ctx, context.WithoutCancel(ctx)} {
@@ -156,7 +155,7 @@ func nulls(ctx context.Context, d driver.Driver, dir string) error {
 	return with(ctx, d, dir, nil, wideTable, func(x *db) error {
 		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
 			list := [][]any{make([]any, len(types))}
-			for i := range types { // one NULL less in each row
+			for i := range types { // one NULL fewer in each row
 				row := wideRow()
 				clear(row[i+1:])
 				list = append(list, row)
@@ -201,8 +200,8 @@ func reusedCells(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-// localTimes expects times as time.UnixMilli gives them: converting each of them
-// is work that one driver is measured with and another is not.
+// localTimes expects times as time.UnixMilli returns them. Otherwise the work of
+// converting them would be measured with one driver and not with another.
 func localTimes(ctx context.Context, d driver.Driver, dir string) error {
 	return with(ctx, d, dir, nil, "", func(x *db) error {
 		for _, nullable := range []bool{false, true} {
@@ -243,8 +242,8 @@ func textsOutlive(ctx context.Context, d driver.Driver, dir string) error {
 }
 
 // otherClass reads values of each class as each type. The check of types must find
-// what is of another class than is declared, and say where. The query itself either
-// says so too or converts; nothing else may go wrong.
+// values of another class than declared, and say where they are. The query itself
+// either reports them too or converts them; nothing else may go wrong.
 func otherClass(ctx context.Context, d driver.Driver, dir string) error {
 	literals := map[string]string{"integer": "7", "real": "1.5", "text": "'abc'", "blob": "x'00ff'", "null": "NULL"}
 	return with(ctx, d, dir, nil, "", func(x *db) error {
@@ -302,7 +301,8 @@ func readOther(ctx context.Context, x *db, sql, class string, columns ...driver.
 	return nil
 }
 
-// integerAsReal reads integers as reals, which lose nothing: the sum of no rows is one.
+// integerAsReal reads integers as reals, which loses nothing. The sum of no rows is an
+// integer.
 func integerAsReal(ctx context.Context, d driver.Driver, dir string) error {
 	return with(ctx, d, dir, nil, "", func(x *db) error {
 		for _, nullable := range []bool{false, true} {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// cleanConnector opens connections on which no Commit that fails leaves its
+// cleanConnector opens connections on which a failed Commit never leaves its
 // transaction open.
 type cleanConnector struct{ driver.Connector }
 
@@ -23,8 +23,8 @@ func (c *cleanConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return clean, nil
 }
 
-// What a library's connection must have, and what it may have besides. To
-// database/sql a wrapped connection has to have the same.
+// The methods that a library's connection must have, and those that it may have. A
+// wrapped connection must have the same methods for database/sql.
 type (
 	requiredConn interface {
 		driver.Conn
@@ -39,8 +39,8 @@ type (
 	}
 )
 
-// wrapConn refuses a connection with a method for database/sql that the
-// wrapped one would hide.
+// wrapConn wraps a connection. It returns an error if the connection has a method for
+// database/sql that wrapping would hide.
 func wrapConn(c driver.Conn) (driver.Conn, error) {
 	required, ok := c.(requiredConn)
 	if !ok {
@@ -89,7 +89,7 @@ func (c *cleanExecutingConn) BeginTx(ctx context.Context, opts driver.TxOptions)
 	return c.tx.begin(ctx, c.executingConn, opts)
 }
 
-// cleanTx is the transaction of a connection, which has one at a time.
+// cleanTx is the transaction of a connection. A connection has one at a time.
 type cleanTx struct {
 	driver.Tx
 	conn requiredConn
@@ -109,8 +109,8 @@ func (t *cleanTx) Commit() error {
 	return err
 }
 
-// rollback runs the SQL, since the library holds the transaction for ended. Its
-// error is that SQLite had ended the transaction by itself.
+// rollback runs the SQL, since the library believes that the transaction has ended.
+// An error means that SQLite had ended the transaction by itself.
 func (t *cleanTx) rollback() {
 	ctx := context.Background()
 	s, err := t.conn.PrepareContext(ctx, "ROLLBACK")

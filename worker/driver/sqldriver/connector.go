@@ -8,9 +8,9 @@ import (
 )
 
 // Connector opens each connection by a data source name and runs the
-// statements of init on it, in order: for the settings for which a library's
-// data source name has no option, or applies it out of order. With init, the
-// library's connections must implement [driver.ExecerContext].
+// statements of init on it, in order. Use init for settings for which the library's
+// data source name has no option, or has one that is applied out of order. With init,
+// the library's connections must implement [driver.ExecerContext].
 func Connector(d driver.Driver, dsn string, init []string) driver.Connector {
 	return &connector{d, dsn, init}
 }

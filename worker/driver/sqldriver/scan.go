@@ -8,8 +8,9 @@ import (
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// destination is what Rows.Scan fills a cell through: a plain pointer for what
-// database/sql converts by itself, else a Scanner that writes to the cell.
+// destination returns what Rows.Scan needs to fill a cell: a plain pointer if
+// database/sql converts the value by itself, otherwise a Scanner that writes to the
+// cell.
 func destination(c *contract.Cell, t contract.ColumnType) any {
 	switch t {
 	case contract.ColumnType{Type: contract.Int}:
@@ -19,7 +20,7 @@ func destination(c *contract.Cell, t contract.ColumnType) any {
 	case contract.ColumnType{Type: contract.Text}:
 		return &c.Text
 	case contract.ColumnType{Type: contract.Blob}:
-		// Not copied: good until the next row, as a Row's Blob is.
+		// Not copied: valid until the next row, like a Row's Blob.
 		return (*sql.RawBytes)(&c.Blob)
 	case contract.ColumnType{Type: contract.Bool}:
 		return (*boolCell)(c)
@@ -41,9 +42,9 @@ func destination(c *contract.Cell, t contract.ColumnType) any {
 	return &unknown{t}
 }
 
-// The scanners are cells seen by another type. A library gives a bool or a
-// time.Time in place of an integer where the table declares BOOLEAN or
-// TIMESTAMP, and a []byte in place of a string.
+// The scanners are cells as other types. If a table declares BOOLEAN or TIMESTAMP, a
+// library returns a bool or a time.Time instead of an integer. It may return a []byte
+// instead of a string.
 type (
 	boolCell contract.Cell
 	timeCell contract.Cell
@@ -124,8 +125,8 @@ func (c *nullText) Scan(v any) error {
 	return nil
 }
 
-// Scan copies into the cell's own memory: unlike with RawBytes, database/sql
-// does not keep the library's bytes from changing once Scan has returned.
+// Scan copies into the cell's own memory. Unlike with RawBytes, database/sql does not
+// prevent the library's bytes from changing after Scan has returned.
 func (c *nullBlob) Scan(v any) error {
 	switch v := v.(type) {
 	case nil:

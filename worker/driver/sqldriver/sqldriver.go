@@ -1,7 +1,7 @@
 // Package sqldriver adapts SQLite libraries that register with database/sql to
-// the contract of package driver, in the way in which a careful user of
-// database/sql would write the same loop by hand: prepared statements kept,
-// parameters boxed once per execution, one set of scan destinations per query.
+// the contract of package driver. It does what a careful user of database/sql would
+// write by hand: it keeps prepared statements, boxes parameters once per execution,
+// and uses one set of scan destinations per query.
 package sqldriver
 
 import (
@@ -13,38 +13,37 @@ import (
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Library is what the adapter has to know of one library.
+// Library is what the adapter must know about one library.
 type Library struct {
 	Info contract.Info
 
-	// Connector returns what opens connections to the database at path with
-	// every setting of s applied; [Connector] makes one for most libraries.
-	// The adapter itself sees to pool_size and pool_idle.
+	// Connector returns a connector that opens connections to the database at path
+	// with every setting of s applied. For most libraries, use [Connector]. The
+	// adapter itself handles pool_size and pool_idle.
 	Connector func(path string, s contract.Settings) (driver.Connector, error)
 
 	// Code returns SQLite's extended result code if err is or wraps an error
-	// of the library's own type, else 0.
+	// of the library's own type, otherwise 0.
 	Code func(err error) int
 
-	// Script runs many statements on one connection of the library, for a
-	// library whose ExecContext takes only one; nil otherwise. A long script
+	// Script runs many statements on one connection of the library. It is for a
+	// library whose ExecContext takes only one, and is nil otherwise. A long script
 	// comes in pieces: see [contract.ScriptPieces].
 	Script func(ctx context.Context, conn driver.Conn, sql string) error
 
-	// Prepared is what the context of a prepared statement must pass through for
-	// a library that otherwise takes it for one used once; nil if none. It is
-	// applied to executions too, since database/sql prepares a pool's statement
-	// on each connection where it is first executed.
+	// Prepared converts the context of a prepared statement, for a library that
+	// otherwise takes the statement for one that is used once. It is nil if that is
+	// not needed. It is applied to executions too, since database/sql prepares a
+	// pool's statement on each connection when it first executes there.
 	Prepared func(context.Context) context.Context
 
-	// Cancellable prepares a context that can end for a library that heeds
-	// only contexts that ask for it; nil otherwise.
+	// Cancellable prepares a context that can end, for a library that ignores the
+	// end of contexts unless they ask for it. It is nil otherwise.
 	Cancellable func(context.Context) context.Context
 
-	// DirtyCommit says that a Commit that fails leaves the transaction open
-	// on a connection that database/sql then takes for a clean one. The
-	// adapter wraps such a library's connections to roll back where a Commit
-	// fails.
+	// DirtyCommit means that a failed Commit leaves the transaction open on a
+	// connection, which database/sql then takes for a clean one. The adapter wraps
+	// such a library's connections, to roll back if a Commit fails.
 	DirtyCommit bool
 }
 
@@ -72,7 +71,7 @@ func (d *sqlDriver) Open(ctx context.Context, path string, s contract.Settings) 
 	return &pool{runner{&d.lib, db}, db}, nil
 }
 
-// wrap gives an error its result code, if it has one.
+// wrap adds the result code to an error, if it has one.
 func (l *Library) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -90,7 +89,7 @@ func (l *Library) context(ctx context.Context) context.Context {
 	return ctx
 }
 
-// prepared is context for a prepared statement.
+// prepared returns the context for a prepared statement.
 func (l *Library) prepared(ctx context.Context) context.Context {
 	if l.Prepared != nil {
 		ctx = l.Prepared(ctx)

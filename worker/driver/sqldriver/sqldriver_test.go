@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
 )
 
-// library is a library for database/sql whose connections write down what they
-// are asked for.
+// library is a library for database/sql whose connections record what they are asked
+// to do.
 type library struct {
 	conns []*conn
 	wrap  func(*conn) driver.Conn
@@ -50,8 +50,8 @@ func (l *library) open(t testing.TB, s sqldriver.Library, size string) contract.
 	return db
 }
 
-// conn has the methods that a library must have; wholeConn has those besides
-// that sqldriver passes on.
+// conn has the methods that a library must have. wholeConn also has those that
+// sqldriver passes on.
 type conn struct {
 	lib      *library
 	prepared []string // with the context's mark, if it has one
@@ -129,8 +129,8 @@ func marks(ctx context.Context) string {
 
 func visit(contract.Row) error { return nil }
 
-// TestPreparedOnEveryConnection expects a pool's statement to be prepared alike
-// on each connection, whatever makes database/sql prepare it there.
+// TestPreparedOnEveryConnection expects a pool's statement to be prepared in the same
+// way on each connection, whatever makes database/sql prepare it there.
 func TestPreparedOnEveryConnection(t *testing.T) {
 	l := &library{}
 	db := l.open(t, sqldriver.Library{Prepared: withPersist}, "4")
@@ -157,7 +157,7 @@ func TestPreparedOnEveryConnection(t *testing.T) {
 		if err := use(); err != nil {
 			t.Fatal(err)
 		}
-		c, err := db.Conn(ctx) // the connection that was used, out of the next one's way
+		c, err := db.Conn(ctx) // takes the connection that was used, so that the next use gets another
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,8 +173,8 @@ func TestPreparedOnEveryConnection(t *testing.T) {
 	}
 }
 
-// TestAdHocIsNotPersisted is the other side: SQL text is prepared as the library
-// does for its users.
+// TestAdHocIsNotPersisted expects that SQL text, in contrast, is prepared as the
+// library does it for its users.
 func TestAdHocIsNotPersisted(t *testing.T) {
 	l := &library{}
 	db := l.open(t, sqldriver.Library{Prepared: withPersist}, "1")
@@ -192,8 +192,8 @@ func TestAdHocIsNotPersisted(t *testing.T) {
 	}
 }
 
-// TestContextIsMadeOnce expects a context that spans many executions to be
-// prepared for the library few times, and every other context to be prepared.
+// TestContextIsMadeOnce expects a context of many executions to be prepared for the
+// library only a few times, and every other context to be prepared.
 func TestContextIsMadeOnce(t *testing.T) {
 	var made atomic.Int64
 	lib := sqldriver.Library{Cancellable: func(ctx context.Context) context.Context { made.Add(1); return ctx }}
@@ -234,8 +234,8 @@ var conns = map[string]func(*conn) driver.Conn{
 	"all methods":      func(c *conn) driver.Conn { return wholeConn{c} },
 }
 
-// TestDirtyCommit expects a Commit that fails to be rolled back on the
-// connection where it failed, begun on the pool or on a connection.
+// TestDirtyCommit expects a failed Commit to be rolled back on the connection where
+// it failed, whether it was begun on the pool or on a connection.
 func TestDirtyCommit(t *testing.T) {
 	for shape, wrap := range conns {
 		for _, dirty := range []bool{false, true} {
@@ -277,8 +277,8 @@ func TestDirtyCommit(t *testing.T) {
 	}
 }
 
-// TestDirtyCommitHidesNothing expects database/sql to use of a wrapped
-// connection what it uses of the library's own.
+// TestDirtyCommitHidesNothing expects database/sql to use the same methods of a
+// wrapped connection as of the library's own.
 func TestDirtyCommitHidesNothing(t *testing.T) {
 	for shape, wrap := range conns {
 		var prepared [2]string
@@ -366,8 +366,8 @@ func TestScriptInPieces(t *testing.T) {
 	}
 }
 
-// TestDirtyCommitAllocatesNothing holds a transaction of a library with
-// DirtyCommit to what it costs with the others.
+// TestDirtyCommitAllocatesNothing expects a transaction of a library with
+// DirtyCommit to allocate no more than with the others.
 func TestDirtyCommitAllocatesNothing(t *testing.T) {
 	var allocs [2]float64
 	for i, dirty := range []bool{false, true} {

@@ -17,7 +17,7 @@ type textRunner interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// stmt is either prepared or, where that is nil, text for text to run.
+// stmt is a prepared statement or, if prepared is nil, SQL that text runs.
 type stmt struct {
 	lib *Library
 	*shape
@@ -41,8 +41,8 @@ type scratch struct {
 	ctx  context.Context // nil: before the first
 }
 
-// context is ctx as the library wants it. One that spans many executions is
-// made only once.
+// context returns ctx as the library needs it. For a context of many executions, that
+// is made only once.
 func (s *stmt) context(ctx context.Context, sc *scratch) context.Context {
 	if s.lib.Cancellable == nil && s.lib.Prepared == nil {
 		return ctx
@@ -71,7 +71,7 @@ func newStmt(lib *Library, st contract.Statement) *stmt {
 	return s
 }
 
-// check is an error unless per rows of b are what the statement takes.
+// check returns an error unless per rows of b match the statement's parameters.
 func (s *shape) check(b *contract.Batch, per int) error {
 	n := 0
 	if b != nil {
@@ -83,7 +83,7 @@ func (s *shape) check(b *contract.Batch, per int) error {
 	return nil
 }
 
-// fill boxes the values of as many rows from r on as args has room for.
+// fill boxes the values of as many rows as args has room for, starting at row r.
 func fill(args []any, columns []contract.Column, r int) {
 	for i := 0; i < len(args); r++ {
 		for c := range columns {
@@ -105,8 +105,8 @@ func fill(args []any, columns []contract.Column, r int) {
 	}
 }
 
-// Box boxes all values, in the order in which they are bound. A text that lies
-// where it lay the last time is in its box already.
+// Box boxes all values, in the order in which they are bound. If a text is in the same
+// place as the last time, its box is reused.
 func (s *stmt) Box(b *contract.Batch) {
 	n := rowsOf(b)
 	args, _ := b.Ready.([]any)
@@ -126,13 +126,13 @@ func (s *stmt) Box(b *contract.Batch) {
 	b.Ready = args
 }
 
-// boxed reports whether a box has the very bytes of a text.
+// boxed reports whether a box shares the bytes of a text.
 func boxed(box any, text string) bool {
 	s, ok := box.(string)
 	return ok && len(s) == len(text) && unsafe.StringData(s) == unsafe.StringData(text)
 }
 
-// rowsOf is how many rows a batch has.
+// rowsOf returns how many rows a batch has.
 func rowsOf(b *contract.Batch) int {
 	if len(b.Columns) == 0 {
 		return 0
@@ -141,7 +141,7 @@ func rowsOf(b *contract.Batch) int {
 	return max(len(c.Ints), len(c.Reals), len(c.Spans))
 }
 
-// ready is what Box has made of a batch.
+// ready returns what Box has made from a batch.
 func ready(b *contract.Batch) (args []any, ok bool) {
 	if b != nil {
 		args, ok = b.Ready.([]any)
@@ -187,8 +187,8 @@ func (s *stmt) Query(ctx context.Context, b *contract.Batch, r int, visit func(c
 	return s.QueryStarted(ctx, b, r, nil, visit)
 }
 
-// QueryStarted is Query that calls started, unless it is nil, when database/sql's
-// has returned.
+// QueryStarted is like Query, but calls started, unless it is nil, when database/sql's
+// Query has returned.
 func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, started func(), visit func(contract.Row) error) error {
 	if err := s.check(b, 1); err != nil {
 		return err
@@ -228,8 +228,8 @@ func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, start
 	return s.lib.wrap(rows.Err())
 }
 
-// scanError is what kept a row from being scanned: a value of another class than is
-// declared, if there is one.
+// scanError returns the reason why a row could not be scanned: a value of another
+// class than declared, if there is one.
 func (s *stmt) scanError(rows *sql.Rows, err error) error {
 	values := make([]any, len(s.Columns))
 	dest := make([]any, len(values))
@@ -247,8 +247,8 @@ func (s *stmt) scanError(rows *sql.Rows, err error) error {
 	return s.lib.wrap(err)
 }
 
-// class is the class that SQLite has of a library's value, as typeof has it; "" where
-// it cannot be told.
+// class returns the class in SQLite of a library's value, as typeof names it, or "" if
+// it is not known.
 func class(v any) string {
 	switch v.(type) {
 	case nil:

@@ -14,9 +14,8 @@ type tx struct {
 	pooled bool // statements come from the pool and must be bound to tx
 }
 
-// Stmt returns a statement of a Conn as it is: database/sql runs it on the
-// Conn, which is where the transaction is. To bind it with Tx.StmtContext
-// would prepare it anew.
+// Stmt returns a statement of a Conn unchanged: database/sql runs it on the
+// Conn, which has the transaction. Tx.StmtContext would prepare it again.
 func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) {
 	if !t.pooled {
 		return st, nil
@@ -30,8 +29,8 @@ func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) 
 
 func (t *tx) Commit(context.Context) error { return t.lib.wrap(t.tx.Commit()) }
 
-// Rollback after a Commit that failed has nothing left to do: database/sql
-// holds the transaction for ended then.
+// Rollback has nothing left to do after a failed Commit, because database/sql then
+// treats the transaction as ended.
 func (t *tx) Rollback(context.Context) error {
 	if err := t.tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
 		return t.lib.wrap(err)

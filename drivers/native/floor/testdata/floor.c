@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
     const unsigned char *hex = sqlite3_column_text(select, 2);
     row.hash_len = sqlite3_column_bytes(select, 2);
     memcpy(row.hash, hex, row.hash_len);
-    __asm__ volatile("" : : "g"(&row) : "memory"); /* the copies are not to be optimised away */
+    __asm__ volatile("" : : "g"(&row) : "memory"); /* keeps the copies from being optimized away */
     scanned++;
     ids_sum += row.id;
     bytes += row.name_len + row.hash_len;

@@ -3,8 +3,8 @@
 **
 **     generate DATABASE VALUES BATCH
 **
-** fills the table that generate makes, BATCH rows to an INSERT, each INSERT a
-** transaction of its own, with '?_journal=wal&_sync=0'. The values are ready
+** fills the table that generate makes, with BATCH rows per INSERT, each INSERT in
+** its own transaction, with '?_journal=wal&_sync=0'. The values are ready
 ** before the clock starts: VALUES is a file of 80 bytes for each row, the 16 of
 ** rand and the 64 of hash. It prints one line of JSON: the wall time of the
 ** INSERTs in nanoseconds, and a checksum of the rows from an untimed pass.

@@ -1,5 +1,5 @@
 /*
-** What the plain C programs beside it have in common.
+** What the plain C programs in this directory have in common.
 */
 #include <inttypes.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ static sqlite3_stmt *prepare(const char *sql) {
   return stmt;
 }
 
-/* What a query for an integer and two texts gives. */
+/* The result of a query for an integer and two texts. */
 typedef struct {
   int64_t rows, ids, bytes; /* how many, their sum, of all texts */
   uint64_t sum;

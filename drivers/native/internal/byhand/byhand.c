@@ -30,7 +30,7 @@ int byhand_insert(sqlite3_stmt *stmt, const byhand_user *users, int64_t n, const
   return SQLITE_OK;
 }
 
-/* Copies the row at which stmt stands; returns the end of its email. */
+/* Copies the current row of stmt; returns the end of its email. */
 static char *copy(sqlite3_stmt *stmt, byhand_user *u, char *start, char *at) {
   u->id = sqlite3_column_int64(stmt, 0);
   u->created = sqlite3_column_int64(stmt, 1);

@@ -1,6 +1,6 @@
-// Package byhand is the hand's side of the driver's added cost (package
-// addedcost): C for one table, called from Go once for many rows, in place of the
-// driver's C for any. It is not in a test file, since these have no cgo.
+// Package byhand is the code written by hand for the driver's added cost (package
+// addedcost): C for one table, called from Go once for many rows, instead of the
+// driver's C for any table. It is not in a test file, since these have no cgo.
 package byhand
 
 /*
@@ -32,7 +32,7 @@ import (
 
 const (
 	pageRows   = 1024
-	emailBytes = 64 // at most, of one email
+	emailBytes = 64 // maximum for one email
 )
 
 // hand keeps a connection with its statements in a channel, as a pool.
@@ -61,7 +61,7 @@ func Open(path string) (addedcost.Hand, error) {
 	return h, nil
 }
 
-// err is the error for a result code.
+// err returns the error for a result code.
 func (c *conn) err(rc C.int) error {
 	switch rc {
 	case C.SQLITE_OK, C.SQLITE_ROW, C.SQLITE_DONE:
@@ -145,8 +145,8 @@ func (c *conn) transaction(f func() error) error {
 	return c.err(C.byhand_run(c.commit, 0))
 }
 
-// Insert has its values in the form that C takes before the clock starts, as the
-// engine's are.
+// Insert converts its values to the form that C takes before the clock starts, as
+// the engine does.
 func (h *hand) Insert(w *worker.Stopwatch, users []addedcost.Stored) error {
 	flat := make([]C.byhand_user, len(users))
 	var emails []byte
@@ -196,8 +196,8 @@ func (h *hand) Query(w *worker.Stopwatch, see func(addedcost.User)) (n int64, er
 	return n, err
 }
 
-// visit makes users of the first n that C has left. Their emails are parts of one
-// string.
+// visit makes users of the first n that C has returned. Their emails are parts of
+// one string.
 func (c *conn) visit(n int, see func(addedcost.User)) {
 	if n == 0 {
 		return

@@ -1,6 +1,6 @@
 /*
-** What a C programmer would write for one table of users and be called from Go
-** for: an insert of many rows, a page of a scan, a read and an update by key,
+** What a C programmer would write for one table of users to be called from Go:
+** an insert of many rows, a page of a scan, a read and an update by key,
 ** each in one call.
 */
 #ifndef BYHAND_H
@@ -8,7 +8,7 @@
 
 #include "../../native.h"
 
-/* A user, with the email in another place. */
+/* A user, whose email is elsewhere. */
 typedef struct byhand_user {
   int64_t id, created, active;
   uint32_t off, len;
@@ -21,8 +21,9 @@ int byhand_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **out);
 /* Inserts n users. */
 int byhand_insert(sqlite3_stmt *stmt, const byhand_user *users, int64_t n, const char *emails);
 
-/* Steps through a scan: up to max users into users, their emails into emails,
-** which has room for max of 64 bytes. *n is how many; SQLITE_DONE: all. */
+/* Steps through a scan: writes up to max users into users, and their emails into
+** emails, which has room for max emails of 64 bytes. *n is how many it wrote;
+** SQLITE_DONE: all. */
 int byhand_page(sqlite3_stmt *stmt, byhand_user *users, int max, char *emails, int *n);
 
 /* Reads the user with a key, *n is 1 or 0. */

@@ -1,10 +1,10 @@
-// Command sqinn stands in for the executable of the same name in tests, where
-// that cannot be had: it speaks the protocol that sqinn-go v1.2.0 expects of
-// sqinn 1.x, over a real SQLite, with the same limits: primary result codes, texts
-// that end at a NUL, empty BLOBs read as NULL, one statement of what it is given.
+// Command sqinn replaces the executable of the same name in tests, in case that is
+// not available. It speaks the protocol that sqinn-go v1.2.0 expects of sqinn 1.x,
+// over a real SQLite. It has the same limits: primary result codes, texts that end
+// at a NUL, empty BLOBs that read as NULL, and only the first statement of a request.
 //
-// Told by SQINN_VERSION, it says that it is another version. To the file that
-// SQINN_TRACE names it appends a line for each request that executes.
+// If SQINN_VERSION is set, it says that it is that version. It appends a line for
+// each request that executes to the file that SQINN_TRACE names.
 package main
 
 import (
@@ -71,7 +71,7 @@ func main() {
 	}
 }
 
-// request is what is left to read of a request.
+// request is the unread rest of a request.
 type request []byte
 
 func (r *request) take(n int) []byte {
@@ -85,7 +85,7 @@ func (r *request) int() int     { return int(int32(binary.BigEndian.Uint32(r.tak
 func (r *request) long() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
 func (r *request) blob() []byte { return r.take(r.int()) }
 
-// text is a string up to its first NUL, the last byte at the latest.
+// text reads a string up to its first NUL, which is at the latest the last byte.
 func (r *request) text() string {
 	s, _, _ := strings.Cut(string(r.blob()), "\x00")
 	return s
@@ -98,7 +98,7 @@ func appendText(b []byte, s string) []byte {
 
 type database struct{ conn *sqlite.Conn }
 
-// failed words an error of SQLite's, of the C function named.
+// failed returns the message for an error from SQLite, in the named C function.
 func failed(function string, err error) error {
 	if err == nil {
 		return nil

@@ -27,7 +27,7 @@ type eatonphil struct{ info driver.Info }
 func (d eatonphil) Info() driver.Info { return d.info }
 
 func (d eatonphil) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
-	p, err := connpool.NewFixed(s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
+	p, err := connpool.NewFixed(ctx, s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
 		return open(ctx, s.URI(path, nil), s.Pragmas(), number)
 	})
 	if err != nil {

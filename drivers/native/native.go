@@ -44,8 +44,8 @@ func New() driver.Driver { return native{driver.MustInfo(info)} }
 
 func (n native) Info() driver.Info { return n.info }
 
-func (n native) Open(_ context.Context, path string, s driver.Settings) (driver.DB, error) {
-	pool, err := connpool.NewFixed(s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
+func (n native) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	pool, err := connpool.NewFixed(ctx, s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
 		return open(number, path, s)
 	})
 	if err != nil {

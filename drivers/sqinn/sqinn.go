@@ -30,11 +30,11 @@ type lib struct{ info driver.Info }
 
 func (l lib) Info() driver.Info { return l.info }
 
-func (l lib) Open(_ context.Context, path string, s driver.Settings) (driver.DB, error) {
+func (l lib) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	if s["mode"] == "memory" {
 		path = ":memory:"
 	}
-	p, err := connpool.NewFixed(s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
+	p, err := connpool.NewFixed(ctx, s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
 		return open(path, s.Pragmas(), number)
 	})
 	if err != nil {

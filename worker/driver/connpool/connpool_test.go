@@ -76,7 +76,7 @@ func (s *fakeStmt) Query(_ *driver.Batch, _ int, visit func(driver.Row) error) e
 func open(t *testing.T, size int) (*connpool.Fixed, []*fake) {
 	t.Helper()
 	var fakes []*fake
-	p, err := connpool.NewFixed(size, func(n int) (connpool.ClosingConn, error) {
+	p, err := connpool.NewFixed(t.Context(), size, func(n int) (connpool.ClosingConn, error) {
 		f := &fake{number: n, fail: map[string]error{}}
 		fakes = append(fakes, f)
 		return f, nil
@@ -225,7 +225,7 @@ func TestFixedTakeAllocatesNothing(t *testing.T) {
 // BenchmarkFixed takes and returns a connection of pools of different sizes.
 func BenchmarkFixed(b *testing.B) {
 	for _, size := range []int{1, 64} {
-		p, err := connpool.NewFixed(size, func(n int) (connpool.ClosingConn, error) { return &fake{number: n}, nil })
+		p, err := connpool.NewFixed(b.Context(), size, func(n int) (connpool.ClosingConn, error) { return &fake{number: n}, nil })
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestFixedCloseInUse(t *testing.T) {
 func TestFixedOpenFails(t *testing.T) {
 	broken := errors.New("broken")
 	first := &fake{}
-	_, err := connpool.NewFixed(2, func(n int) (connpool.ClosingConn, error) {
+	_, err := connpool.NewFixed(t.Context(), 2, func(n int) (connpool.ClosingConn, error) {
 		if n == 1 {
 			return nil, broken
 		}
@@ -628,5 +628,27 @@ func TestInterruptBackgroundIsFree(t *testing.T) {
 	interrupt := func() { t.Error("interrupted") }
 	if n := testing.AllocsPerRun(100, func() { connpool.Interrupt(context.Background(), interrupt)() }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// A pool whose context ends while it is being opened opens no further connection,
+// and closes those that it has.
+func TestFixedOpeningEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var fakes []*fake
+	_, err := connpool.NewFixed(ctx, 1000, func(n int) (connpool.ClosingConn, error) {
+		if n == 2 {
+			cancel()
+		}
+		fakes = append(fakes, &fake{number: n})
+		return fakes[n], nil
+	})
+	if !errors.Is(err, context.Canceled) || len(fakes) != 3 {
+		t.Errorf("%d connections were opened: %v, want 3 and the context's end", len(fakes), err)
+	}
+	for _, f := range fakes {
+		if !slices.Contains(f.log, "close") {
+			t.Errorf("connection %d is left open", f.number)
+		}
 	}
 }

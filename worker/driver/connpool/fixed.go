@@ -29,11 +29,16 @@ type Fixed struct {
 	spare   []chan ClosingConn // empty, for callers that have to wait
 }
 
-// NewFixed opens a pool of size connections, one after the other.
-func NewFixed(size int, open func(number int) (ClosingConn, error)) (*Fixed, error) {
+// NewFixed opens a pool of size connections, one after the other. If ctx ends
+// meanwhile it closes those that are open: there may be thousands.
+func NewFixed(ctx context.Context, size int, open func(number int) (ClosingConn, error)) (*Fixed, error) {
 	p := &Fixed{size: size, idle: make([]ClosingConn, 0, size)}
 	for i := range size {
-		c, err := open(i)
+		var c ClosingConn
+		err := ctx.Err()
+		if err == nil {
+			c, err = open(i)
+		}
 		if err != nil {
 			p.size = i
 			return nil, errors.Join(fmt.Errorf("connection %d of %d: %w", i+1, size, err), p.Close())

@@ -51,7 +51,7 @@ kills: ## lab, worker and both killed at random moments, and every signal, 100 t
 LINTER := $(CURDIR)/bin/golangci-lint
 lint: ## golangci-lint, built from tools/go.mod
 	@$(GO) -C tools build -o $(CURDIR)/bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-	@$(call each,$(MODULES),$(LINTER) run ./...)
+	@$(call each,$(MODULES),$(LINTER) run --allow-parallel-runners ./...)
 
 # GOOS/GOARCH of the lab and of the workers that need no C compiler.
 PLATFORMS := darwin/arm64 darwin/amd64 windows/amd64 linux/arm64

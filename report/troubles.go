@@ -49,7 +49,7 @@ func troubles(g *stats.Group, told ...string) document {
 			switch {
 			case x.Code == unverified:
 				x.Case = 0 // it is the workload's, whatever the driver
-				if !slices.Contains(w, x) && !(slices.Contains(told, x.Code) && hasFigures(g, x.Phase)) {
+				if !slices.Contains(w, x) && (!slices.Contains(told, x.Code) || !hasFigures(g, x.Phase)) {
 					w = append(w, x)
 				}
 			case !slices.Contains(told, x.Code):

@@ -24,10 +24,10 @@
 package stats
 
 import (
+	"fmt"
 	"math"
-	"slices"
 
-	"golang.org/x/perf/benchmath"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
 const (
@@ -111,11 +111,13 @@ func SummarizeAt(samples []float64, confidence float64) Summary {
 	if len(samples) == 0 {
 		return Summary{Warnings: []string{"no samples"}}
 	}
-	b := benchmath.AssumeNothing.Summary(sample(samples), confidence)
-	s := Summary{N: len(samples), Median: b.Center, Warnings: messages(b.Warnings)}
-	if !math.IsInf(b.Lo, 0) && !math.IsInf(b.Hi, 0) {
-		s.Interval = &Interval{Low: b.Lo, High: b.Hi, Confidence: b.Confidence}
+	e, actual := estimate.At(samples, confidence)
+	s := Summary{N: len(samples), Median: e.Median}
+	if actual == 0 {
+		s.Warnings = []string{fmt.Sprintf("need >= %d samples for confidence interval at level %v", least(confidence), confidence)}
+		return s
 	}
+	s.Interval = &Interval{Low: e.Low, High: e.High, Confidence: actual}
 	return s
 }
 
@@ -127,15 +129,7 @@ func Tight(samples []float64, precision float64) bool {
 	return ok && spread <= precision
 }
 
-// sample makes a benchmath sample of a copy, since benchmath sorts in place.
-func sample(values []float64) *benchmath.Sample {
-	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
-}
-
-func messages(errs []error) []string {
-	var list []string
-	for _, e := range errs {
-		list = append(list, e.Error())
-	}
-	return list
+// least is the least number of samples whose range is an interval at a level.
+func least(confidence float64) int {
+	return int(math.Ceil(1 - math.Log2(1-confidence)))
 }

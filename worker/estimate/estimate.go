@@ -1,5 +1,5 @@
-// Package estimate sums up the figures of this module's benchmarks. What a run
-// measures is judged by package stats of the root module, in the same way.
+// Package estimate is the median of samples with its confidence interval, for the
+// benchmarks of this module and for package stats of the root.
 package estimate
 
 import (
@@ -22,24 +22,72 @@ func (e Estimate) String() string {
 	return fmt.Sprintf("%.0f [%.0f, %.0f]", e.Median, e.Low, e.High)
 }
 
-// Of is the median with its interval by order statistics: the k-th least and
-// the k-th greatest value, with the greatest k for which less than k of n values
-// lie on one side of the true median with a probability of at most 2.5 %. See
-// W. J. Conover, Practical Nonparametric Statistics, section 3.2. Below 6 values
-// the interval is their range, and its level is lower. There is at least one
-// value.
+// Of is the median of values, of which there is at least one, with its 95 %
+// interval. Below 6 values the interval is their range, and its level is lower.
 func Of(values []float64) Estimate {
+	e, _ := At(values, 0.95)
+	return e
+}
+
+// At is the median of values, of which there is at least one, with an interval
+// whose level is confidence or more. confidence must be below 1. actual is the
+// level; it is 0 where there are too few values: the interval is then their range.
+//
+// The interval is made of order statistics: the number of values that are less than
+// the true median has a binomial distribution. See W. J. Conover, Practical
+// Nonparametric Statistics, section 3.2. The narrowest pair is taken, of two that
+// are equally good the lower one.
+func At(values []float64, confidence float64) (e Estimate, actual float64) {
 	x := slices.Sorted(slices.Values(values))
 	n := len(x)
-	k := 0
-	for below, p := 0.0, math.Pow(0.5, float64(n)); k < n/2; k++ {
-		if below += p; below > 0.025 { // of at most k values
-			break
-		}
-		p *= float64(n-k) / float64(k+1)
+	e = Estimate{(x[(n-1)/2] + x[n/2]) / 2, x[0], x[n-1]}
+	low, high, actual := ranks(n, confidence)
+	if low < 1 || high > n {
+		return e, 0
 	}
-	k = max(k, 1)
-	return Estimate{(x[(n-1)/2] + x[n/2]) / 2, x[k-1], x[n-k]}
+	e.Low, e.High = x[low-1], x[high-1]
+	return e, actual
+}
+
+// ranks are the ranks, from 1, of the order statistics between which the median
+// lies. 0 and n+1 stand for the infinities.
+func ranks(n int, confidence float64) (low, high int, actual float64) {
+	const exact = 30 // values; with more the normal approximation is good
+	if n > exact {
+		return approximateRanks(n, confidence)
+	}
+	// p[k] is the probability that k values are less than the median.
+	p := make([]float64, n+1)
+	p[0] = math.Pow(0.5, float64(n))
+	for k := range n {
+		p[k+1] = p[k] * float64(n-k) / float64(k+1)
+	}
+	low, high = n/2, n/2+1 // less than the median are low values at least, and high-1 at most
+	for actual = p[low]; actual < confidence && (low > 0 || high <= n); {
+		if low > 0 && (high > n || p[low-1] >= p[high]) {
+			low--
+			actual += p[low]
+		} else {
+			actual += p[high]
+			high++
+		}
+	}
+	return low, high, actual
+}
+
+// approximateRanks takes the normal distribution for the binomial.
+func approximateRanks(n int, confidence float64) (low, high int, actual float64) {
+	mean, sd := float64(n)/2, math.Sqrt(float64(n))/2
+	level := func(low, high int) float64 {
+		below := func(k int) float64 { return math.Erfc((mean-float64(k)+0.5)/(sd*math.Sqrt2)) / 2 }
+		return below(high) - below(low)
+	}
+	half := sd * math.Sqrt2 * math.Erfinv(confidence)
+	low, high = int(math.Floor(mean-half+0.5)), int(math.Ceil(mean+half+0.5))
+	if l := level(low, high-1); l >= confidence {
+		high--
+	}
+	return low, high, level(low, high)
 }
 
 // Ratios is the estimate of a[i] ÷ b[i].

@@ -10,7 +10,7 @@ func TestOf(t *testing.T) {
 		want Estimate
 	}{
 		{1, Estimate{1, 1, 1}}, {2, Estimate{1.5, 1, 2}}, {5, Estimate{3, 1, 5}}, {6, Estimate{3.5, 1, 6}},
-		{8, Estimate{4.5, 1, 8}}, {9, Estimate{5, 2, 8}}, {15, Estimate{8, 4, 12}}, {20, Estimate{10.5, 6, 15}},
+		{8, Estimate{4.5, 1, 7}}, {9, Estimate{5, 2, 8}}, {15, Estimate{8, 4, 12}}, {20, Estimate{10.5, 6, 15}},
 	} {
 		values := make([]float64, c.n)
 		for i := range values {

@@ -24,7 +24,7 @@ func hear(said []byte) (*session, *Case) {
 	c.Phases = []string{"insert", "query"}
 	c.Settings = driver.Settings{"journal_mode": "wal", "pool_size": "2"}
 	s := &session{trial: &result.Trial{Status: result.OK}, want: c, started: time.Now()}
-	cause := s.listen(bytes.NewReader(said))
+	cause := s.listen(answers(bytes.NewReader(said)))
 	s.ended(nil, nil, cause)
 	return s, c
 }

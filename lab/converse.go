@@ -4,10 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"os/exec"
 	"strings"
-	"sync"
-	"time"
 )
 
 // Conversation is one worker process that is spoken to line by line, without
@@ -33,42 +30,22 @@ type Conversation struct {
 func (c *Conversation) Run(ctx context.Context, line []byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	cmd := exec.CommandContext(ctx, c.Executable, c.Args...)
-	isolate(cmd)
-	cmd.Dir = c.Dir
-	id := mark(cmd, newMark())
-	cmd.WaitDelay = time.Second
-	stderr := &ends{max: 2 << 10}
-	cmd.Stderr = stderr
-	stdin, err := cmd.StdinPipe()
+	w, err := startChild(ctx, c.Executable, c.Args, c.Dir, newMark())
 	if err != nil {
 		return err
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	closeInput := sync.OnceFunc(func() { stdin.Close() })
-	// A worker that exits without reading is noticed by its silence.
-	_, _ = stdin.Write(append(line, '\n'))
-	lines := bufio.NewScanner(stdout)
-	lines.Buffer(nil, maxLine)
+	_, _ = w.stdin.Write(append(line, '\n'))
+	lines := answers(w.stdout)
 	for lines.Scan() {
 		if !c.Hear(lines.Bytes()) {
-			closeInput()
+			w.stdin.Close()
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		cancel(err)
 	}
-	closeInput()
-	err = cmd.Wait()
-	endGroup(cmd.Process.Pid)
-	endMarked(id)
-	c.Stderr = strings.TrimSpace(stderr.String())
+	err = w.end()
+	c.Stderr = strings.TrimSpace(w.stderr.String())
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

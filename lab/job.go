@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -46,48 +44,31 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	given := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, executable, r.Args...)
-	isolate(cmd)
-	id := mark(cmd, newMark())
-	cmd.WaitDelay = time.Second
-	stderr := &ends{max: 2 << 10}
-	cmd.Stderr = stderr
-	stdin, err := cmd.StdinPipe()
+	w, err := startChild(ctx, executable, r.Args, "", newMark())
 	if err != nil {
-		return nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("the worker does not start: %w", err)
 	}
-	// A worker that exits without reading is noticed by its silence.
 	begin := time.Now()
-	_ = json.NewEncoder(stdin).Encode(protocol.Request{
+	w.send(protocol.Request{
 		Type: protocol.TypeJob, Protocol: protocol.Version, Seed: r.Seed, Path: path, Settings: r.Settings, Job: &r.Job,
 	})
 	ended := make(chan struct{})
 	go func() {
 		select {
 		case <-stop:
+			w.stdin.Close()
 		case <-ended:
 		}
-		stdin.Close()
 	}()
-	res, err := hearJob(stdout, &r, begin)
+	res, err := hearJob(answers(w.stdout), &r, begin)
 	close(ended)
 	var told *JobError
 	if errors.As(err, &told) && told.Reason.Code == "protocol" {
 		cancel() // it need not go on
 	}
 	exit := newAlarm(exitGrace, cancel)
-	go func() { _, _ = io.Copy(io.Discard, stdout) }()
-	werr := cmd.Wait()
+	werr := w.end()
 	exit.stop()
-	endGroup(cmd.Process.Pid)
-	endMarked(id)
 	switch {
 	case err == nil && res != nil:
 		return res, nil
@@ -97,22 +78,18 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 		return res, err
 	}
 	message := "the worker exited before it had answered"
-	if killed(cmd.ProcessState) {
-		message = "the worker was killed (SIGKILL), as the kernel does when memory runs out"
-	} else if werr != nil {
-		message = fmt.Sprintf("the worker crashed: %v", werr)
+	if werr != nil {
+		message = w.death(werr)
 	}
-	return nil, &JobError{protocol.Reason{Code: "crash", Message: message, Detail: stderr.String()}}
+	return nil, &JobError{protocol.Reason{Code: "crash", Message: message, Detail: w.stderr.String()}}
 }
 
 // hearJob reads a worker's answers, until the last one, to a request that was sent
 // at the time begin. Nothing at all is no error yet: the worker's exit says more.
-func hearJob(stdout io.Reader, r *JobRequest, begin time.Time) (*protocol.JobResult, error) {
+func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.JobResult, error) {
 	unusable := func(format string, args ...any) error {
 		return &JobError{protocol.Reason{Code: "protocol", Message: fmt.Sprintf(format, args...)}}
 	}
-	lines := bufio.NewScanner(stdout)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
 	for lines.Scan() {
 		var a protocol.Response
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {

@@ -7,14 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -32,12 +28,6 @@ type Processes struct {
 	ceilings map[int]ceiling // by clients
 	verified map[*Case]bool  // to the last value that it inserts, and type that it returns
 }
-
-// exitGrace is how long a worker may take to exit after its last answer.
-const exitGrace = 10 * time.Second
-
-// maxLine is the longest answer that is accepted from a worker.
-const maxLine = 16 << 20
 
 var (
 	errTimeout = errors.New("time limit of the trial")
@@ -159,57 +149,33 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	limit := newAlarm(s.limit, func() { cancel(errTimeout) })
 	defer func() { s.stopped += limit.stop() }()
 
-	cmd := exec.CommandContext(ctx, s.want.Worker, s.want.Ref.Args()...)
-	cmd.Dir = dir
 	// SQLite's temporary files belong on the file system that is measured.
-	cmd.Env = append(os.Environ(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)
-	isolate(cmd)
-	mark(cmd, dir)
-	cmd.WaitDelay = time.Second
-	stderr := &ends{max: 2 << 10}
-	cmd.Stderr = stderr
-	stdin, err := cmd.StdinPipe()
+	w, err := startChild(ctx, s.want.Worker, s.want.Ref.Args(), dir, dir, "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)
 	if err != nil {
-		s.fail(result.Failed, "start", "%v", err)
-		return
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		s.fail(result.Failed, "start", "%v", err)
-		return
-	}
-	if err := cmd.Start(); err != nil {
 		s.fail(result.Unavailable, "start", "the worker does not start: %v", err)
 		return
 	}
-	// A worker that exits without reading is noticed by its silence.
-	s.ctx, s.orders = ctx, stdin
+	s.ctx, s.orders = ctx, w.stdin
 	s.started = time.Now()
-	_ = json.NewEncoder(stdin).Encode(req)
-	if err := s.listen(stdout); err != nil {
+	w.send(req)
+	if err := s.listen(answers(w.stdout)); err != nil {
 		cancel(err)
 	}
 	if s.done {
 		limit.reset(exitGrace)
 	}
-	// What it still says is not waited for: a child that it left behind may
-	// hold the other end.
-	go func() { _, _ = io.Copy(io.Discard, stdout) }()
-	stdin.Close()
-	err = cmd.Wait()
-	endGroup(cmd.Process.Pid)
-	endMarked(dir)
-	s.ended(err, cmd.ProcessState, context.Cause(ctx))
+	err = w.end()
+	s.ended(err, w, context.Cause(ctx))
 	if t := s.traffic; t != nil && t.outcome != nil && s.trial.Reason != nil {
 		s.trial.Reason.Message += ": " + troubles(t.outcome)
 	}
 	if s.trial.Reason != nil && s.trial.Reason.Detail == "" {
-		s.trial.Reason.Detail = stderr.String()
+		s.trial.Reason.Detail = w.stderr.String()
 	}
 }
 
 // ended judges how the process came to its end.
-func (s *session) ended(err error, state *os.ProcessState, cause error) {
+func (s *session) ended(err error, w *child, cause error) {
 	switch {
 	case errors.Is(cause, errTimeout) && s.done:
 		s.fail(result.Failed, "timeout", "the worker did not exit within %v after its last answer", exitGrace)
@@ -218,35 +184,18 @@ func (s *session) ended(err error, state *os.ProcessState, cause error) {
 	case exitedWell(err) && s.done, errors.Is(cause, errEnough):
 	case exitedWell(err):
 		s.fail(result.Failed, "protocol", "the worker exited before it was done")
-	case killed(state):
-		s.fail(result.Failed, "killed", "the worker was killed (SIGKILL), as the kernel does when memory runs out")
 	default:
-		s.fail(result.Failed, "crash", "the worker crashed: %v", err)
+		code := "crash"
+		if killed(w.ProcessState) {
+			code = "killed"
+		}
+		s.fail(result.Failed, code, "%s", w.death(err))
 	}
 }
 
-// markVariable is the environment variable by which what a process has started is
-// known, whatever group it has moved to.
-const markVariable = "SQLITE3PERF_MARK"
-
-// mark marks a process that is to be started.
-func mark(cmd *exec.Cmd, id string) string {
-	cmd.Env = append(cmd.Environ(), markVariable+"="+id)
-	return id
-}
-
-// newMark is a mark for a process that has no directory of ours.
-func newMark() string { return fmt.Sprintf("%d-%016x", os.Getpid(), rand.Uint64()) }
-
-// exitedWell reports whether [exec.Cmd.Wait] saw exit status 0. A child left
-// behind with the worker's standard error is ended, and no fault of its answers.
-func exitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWaitDelay) }
-
 // listen reads answers until the last one. An error means that the worker need
 // not go on.
-func (s *session) listen(r io.Reader) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
+func (s *session) listen(lines *bufio.Scanner) error {
 	for lines.Scan() {
 		var a protocol.Response
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
@@ -458,38 +407,6 @@ func (s *session) judge(doubts []result.Warning, faults []Fault) error {
 	}
 	s.trial.Reason.Detail = strings.Join(more, "\n")
 	return errEnough
-}
-
-// ends keeps the first and the last bytes that are written to it: of a crash
-// the first lines say most, of a log the last.
-type ends struct {
-	mu    sync.Mutex
-	max   int // of each
-	first []byte
-	last  []byte
-	cut   bool
-}
-
-func (e *ends) Write(p []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n := min(len(p), e.max-len(e.first))
-	e.first = append(e.first, p[:n]...)
-	e.last = append(e.last, p[n:]...)
-	if over := len(e.last) - e.max; over > 0 {
-		e.last, e.cut = slices.Delete(e.last, 0, over), true
-	}
-	return len(p), nil
-}
-
-func (e *ends) String() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	between := ""
-	if e.cut {
-		between = "\n…\n"
-	}
-	return strings.TrimSpace(strings.ToValidUTF8(string(e.first)+between+string(e.last), "?"))
 }
 
 // describeLimit is how long an executable may take to say who it is.

@@ -26,7 +26,7 @@ func TestAddedNote(t *testing.T) {
 		for i, row := range []estimate.Estimate{tc.fast, tc.slow} {
 			run.Cases[i].Added = []result.AddedTime{{Phase: "insert", Row: row}}
 		}
-		out := write(t, "table", run, report.Options{Width: 300})
+		out := write(t, "table", run, "", report.Options{Width: 300})
 		if strings.Contains(out, note) != tc.want {
 			t.Errorf("added %v and %v, want a note: %v\n%s", tc.fast, tc.slow, tc.want, out)
 		}

@@ -9,16 +9,15 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // build puts a run into words.
-func build(a *stats.Analysis) document {
-	if r := study.Evaluate(a); r != nil {
-		return studyDocument(a, r)
+func build(a *stats.Analysis, s *Study) document {
+	if s != nil {
+		return studyDocument(a, s)
 	}
 	d := header(a)
 	for _, g := range a.Groups {

@@ -82,7 +82,7 @@ func TestNothingLeft(t *testing.T) {
 // line is what a report's header says under a label.
 func line(t *testing.T, run *result.Run, label string) string {
 	t.Helper()
-	_, after, ok := strings.Cut(write(t, "table", run, report.Options{Width: 300}), "\n"+label+" ")
+	_, after, ok := strings.Cut(write(t, "table", run, "", report.Options{Width: 300}), "\n"+label+" ")
 	if !ok {
 		t.Fatalf("no line %s", label)
 	}
@@ -125,7 +125,7 @@ func TestCommandLine(t *testing.T) {
 func TestShortRun(t *testing.T) {
 	run := singleRun()
 	run.Ended = run.Started.Add(41_300_000)
-	if first, _, _ := strings.Cut(write(t, "table", run, report.Options{}), "\n"); !strings.HasSuffix(first, " · 41ms") {
+	if first, _, _ := strings.Cut(write(t, "table", run, "", report.Options{}), "\n"); !strings.HasSuffix(first, " · 41ms") {
 		t.Errorf("a run of 41 ms begins %q", first)
 	}
 }

@@ -19,13 +19,14 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
 // What benchstat would read must be what was measured.
 func TestBenchfmtIsRead(t *testing.T) {
 	run := matrixRun()
 	run.Cases[1].Driver = "my-driver-9" // not to be taken for 9 cores
-	r := benchfmt.NewReader(strings.NewReader(write(t, "benchfmt", run, report.Options{})), "run")
+	r := benchfmt.NewReader(strings.NewReader(write(t, "benchfmt", run, "", report.Options{})), "run")
 	counts := map[string]int{}
 	sum, config := map[string]float64{}, map[string]string{}
 	for r.Scan() {
@@ -77,7 +78,7 @@ func TestCSVHasEverySample(t *testing.T) {
 			want += 1 + len(s.Latency)
 		}
 	}
-	lines, err := csv.NewReader(strings.NewReader(write(t, "csv", run, report.Options{}))).ReadAll()
+	lines, err := csv.NewReader(strings.NewReader(write(t, "csv", run, "", report.Options{}))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestCSVHasEverySample(t *testing.T) {
 func TestTableFits(t *testing.T) {
 	for name, make := range fixtures {
 		for _, width := range []int{40, 60, 80, 100, 120, 200} {
-			for i, line := range strings.Split(write(t, "table", make(), report.Options{Floor: "native", Width: width}), "\n") {
+			for i, line := range strings.Split(write(t, "table", make(), "native", report.Options{Width: width}), "\n") {
 				if w := text.StringWidth(line); w > width {
 					t.Errorf("%s at %d: line %d is %d wide: %s", name, width, i+1, w, line)
 				}
@@ -135,7 +136,7 @@ func TestTableFits(t *testing.T) {
 }
 
 func TestTies(t *testing.T) {
-	table := write(t, "table", fullRun(), report.Options{Floor: "native"})
+	table := write(t, "table", fullRun(), "native", report.Options{})
 	insert := table[strings.Index(table, "insert:"):strings.Index(table, "query:")]
 	var ranks []string
 	for _, line := range strings.Split(insert, "\n")[2:] {
@@ -158,7 +159,7 @@ func TestWriteError(t *testing.T) {
 		if err := report.Write(&bytes.Buffer{}, format, nil, report.Options{}); err == nil {
 			t.Errorf("%s: no run is no error", format)
 		}
-		err := report.Write(full{}, format, fullRun(), report.Options{})
+		err := report.Write(full{}, format, stats.Analyze(fullRun(), ""), report.Options{})
 		if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), format) {
 			t.Errorf("%s: error %v", format, err)
 		}
@@ -184,7 +185,7 @@ func FuzzWrite(f *testing.F) {
 		}
 		for _, format := range report.Formats() {
 			var b bytes.Buffer
-			if err := report.Write(&b, format, &run, report.Options{Floor: floor, Width: width % 300, Color: width%2 == 0}); err != nil {
+			if err := report.Write(&b, format, stats.Analyze(&run, floor), report.Options{Width: width % 300, Color: width%2 == 0}); err != nil {
 				t.Errorf("%s: %v", format, err)
 			}
 		}
@@ -198,7 +199,7 @@ func TestFormatsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(data)
-	header, _, _ := strings.Cut(write(t, "csv", emptyRun(), report.Options{}), "\n")
+	header, _, _ := strings.Cut(write(t, "csv", emptyRun(), "", report.Options{}), "\n")
 	words := strings.Split(header, ",")
 	for f := range reflect.TypeFor[report.JSON]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -213,7 +214,7 @@ func TestFormatsAreDocumented(t *testing.T) {
 
 // Where there is no room, what a comparison rests on is the last to go.
 func TestPValuesStay(t *testing.T) {
-	table := write(t, "table", fullRun(), report.Options{Floor: "native", Width: 80})
+	table := write(t, "table", fullRun(), "native", report.Options{Width: 80})
 	for _, heading := range []string{"insert: ", "mix: ", "Summary: "} {
 		_, after, ok := strings.Cut(table, "\n"+heading)
 		lines := strings.SplitN(after, "\n", 3)

@@ -29,7 +29,7 @@ func TestSettingsInForce(t *testing.T) {
 		"benchfmt": {"in-force: journal_mode=wal synchronous=full\n", "in-force: journal_mode=wal synchronous=off cache_size=77\n"},
 		"json":     {`"in_force": {`},
 	} {
-		got := write(t, format, run, report.Options{Width: 300})
+		got := write(t, format, run, "", report.Options{Width: 300})
 		for _, p := range parts {
 			if !strings.Contains(got, p) {
 				t.Errorf("%s lacks %q:\n%.1000s", format, p, got)

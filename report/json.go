@@ -7,7 +7,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -29,7 +28,7 @@ type JSON struct {
 	Comparisons []JSONComparison `json:"comparisons"`
 	Summary     []JSONSummary    `json:"summary"` // one, or none where there is nothing to compare
 	Reliability JSONReliability  `json:"reliability"`
-	Study       *study.Report    `json:"study,omitempty"`
+	Study       *Study    `json:"study,omitempty"`
 }
 
 // JSONCell is one case and phase. What a cell that is not ok lacks is absent.
@@ -127,7 +126,7 @@ type JSONSummaryComparison struct {
 	Significant bool `json:"significant"`
 }
 
-func writeJSON(w io.Writer, a *stats.Analysis, _ Options) error {
+func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	out := JSON{Version: JSONVersion, Run: a.Run, Floor: a.Floor,
 		Cells: []JSONCell{}, Comparisons: []JSONComparison{}, Summary: []JSONSummary{}}
 	for _, g := range a.Groups {
@@ -137,11 +136,10 @@ func writeJSON(w io.Writer, a *stats.Analysis, _ Options) error {
 			}
 			for _, p := range t.Pairs {
 				x, y := t.Cells[p.First], t.Cells[p.Second]
-				ratios, _ := stats.Ratios(x.Points(), y.Points())
 				out.Comparisons = append(out.Comparisons, JSONComparison{
 					Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase,
 					First: x.Case.ID, Second: y.Case.ID, FirstDriver: x.Case.Driver, OtherDriver: y.Case.Driver,
-					Test: p.Test, Significant: p.Significant(), Ratio: stats.SummarizeRatios(stats.Values(ratios)),
+					Test: p.Test, Significant: p.Significant(), Ratio: t.Ratio(p),
 				})
 			}
 		}
@@ -151,7 +149,7 @@ func writeJSON(w io.Writer, a *stats.Analysis, _ Options) error {
 	}
 	r := a.Reliability
 	out.Reliability = JSONReliability{stats.Alpha, r.Tables, r.Comparisons, r.Telling, r.FalseTables()}
-	out.Study = study.Evaluate(a)
+	out.Study = opts.Study
 	run := *a.Run // null is no list
 	if run.Cases == nil {
 		run.Cases = []result.Case{}

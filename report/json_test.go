@@ -51,7 +51,7 @@ func TestJSONFulfilsSchema(t *testing.T) {
 	s := schema(t)
 	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
 		t.Run(name, func(t *testing.T) {
-			validate(t, s, write(t, "json", fixtures[name](), report.Options{Floor: "native"}))
+			validate(t, s, write(t, "json", fixtures[name](), "native", report.Options{}))
 		})
 	}
 	// The schema names every field that a run can have, and no others.
@@ -60,7 +60,7 @@ func TestJSONFulfilsSchema(t *testing.T) {
 		fill(reflect.ValueOf(&run).Elem())
 		run.Stopped = "time"
 		run.Trials[0].Status = result.OK
-		validate(t, s, write(t, "json", &run, report.Options{Floor: "native"}))
+		validate(t, s, write(t, "json", &run, "native", report.Options{}))
 	})
 }
 
@@ -104,7 +104,7 @@ func fill(v reflect.Value) {
 func TestJSONKeepsTheRun(t *testing.T) {
 	run := fullRun()
 	var got report.JSON
-	if err := json.Unmarshal([]byte(write(t, "json", run, report.Options{Floor: "native"})), &got); err != nil {
+	if err := json.Unmarshal([]byte(write(t, "json", run, "native", report.Options{})), &got); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(run, got.Run); d != "" {
@@ -117,7 +117,7 @@ func TestJSONKeepsTheRun(t *testing.T) {
 
 func TestJSONFigures(t *testing.T) {
 	var got report.JSON
-	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), report.Options{Floor: "native"})), &got); err != nil {
+	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), "native", report.Options{})), &got); err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(got.Cells, func(c report.JSONCell) bool {
@@ -142,7 +142,7 @@ func close(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 func TestNotOKHasNoFigure(t *testing.T) {
 	run := fullRun()
 	var got report.JSON
-	if err := json.Unmarshal([]byte(write(t, "json", run, report.Options{Floor: "native"})), &got); err != nil {
+	if err := json.Unmarshal([]byte(write(t, "json", run, "native", report.Options{})), &got); err != nil {
 		t.Fatal(err)
 	}
 	status := map[string]result.Status{}
@@ -161,7 +161,7 @@ func TestNotOKHasNoFigure(t *testing.T) {
 		}
 	}
 	for _, format := range []string{"table", "markdown"} {
-		text := write(t, format, run, report.Options{Floor: "native"})
+		text := write(t, format, run, "native", report.Options{})
 		simple := text[strings.Index(text, "insert: time for"):strings.Index(text, "refused")]
 		for _, d := range []string{"crawshaw", "bvinc", "eatonphil", "python"} {
 			if strings.Contains(simple, d) {
@@ -169,7 +169,7 @@ func TestNotOKHasNoFigure(t *testing.T) {
 			}
 		}
 	}
-	bench := write(t, "benchfmt", run, report.Options{Floor: "native"})
+	bench := write(t, "benchfmt", run, "native", report.Options{})
 	for _, line := range strings.Split(bench, "\n") {
 		if strings.HasPrefix(line, "BenchmarkSimple") && strings.Contains(line, "driver=bvinc") {
 			t.Errorf("benchfmt has a figure: %s", line)
@@ -180,7 +180,7 @@ func TestNotOKHasNoFigure(t *testing.T) {
 // A rate never contradicts the median beside it.
 func TestRateIsOfTheMedian(t *testing.T) {
 	var r report.JSON
-	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), report.Options{Floor: "native"})), &r); err != nil {
+	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), "native", report.Options{})), &r); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]int{}

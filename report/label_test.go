@@ -20,7 +20,7 @@ func TestOneName(t *testing.T) {
 		}
 	}
 	for _, format := range []string{"table", "markdown"} {
-		got := strings.ReplaceAll(write(t, format, run, report.Options{Width: 300, Floor: "../mine/w"}), "\\", "")
+		got := strings.ReplaceAll(write(t, format, run, "../mine/w", report.Options{Width: 300}), "\\", "")
 		if strings.Count(got, "× my-own (../mine/w)") != 3 || !strings.Contains(got, "the ratios to my-own (../mine/w) over 2 tables") {
 			t.Errorf("%s: not the name that rows have:\n%s", format, got)
 		}
@@ -38,7 +38,7 @@ func TestNanoseconds(t *testing.T) {
 		l := run.Trials[i].Samples[0].Latency
 		l[0].P50NS, l[1].P50NS = 479, 5479
 	}
-	got := write(t, "table", run, report.Options{Width: 300})
+	got := write(t, "table", run, "", report.Options{Width: 300})
 	if !strings.Contains(got, "p50 ns") || !strings.Contains(got, " 5479 ") || strings.Contains(got, "479.0") {
 		t.Errorf("%s", got)
 	}

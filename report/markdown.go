@@ -15,9 +15,9 @@ var escaper = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `<`, `&lt;`, `>`, `&gt;`, `[`, `\[`, `]`, `\]`, `&`, `&amp;`, `~`, `\~`,
 )
 
-func writeMarkdown(w io.Writer, a *stats.Analysis, _ Options) error {
+func writeMarkdown(w io.Writer, a *stats.Analysis, opts Options) error {
 	var b strings.Builder
-	for i, blk := range build(a).cleaned() {
+	for i, blk := range build(a, opts.Study).cleaned() {
 		if _, ok := blk.(space); ok {
 			continue // all blocks are apart
 		}

@@ -36,7 +36,7 @@ func TestBaseOfSummary(t *testing.T) {
 		{"no floor", "", "no floor was named: ratios are to modernc", overtaken},
 		{"few", "native", "native has figures in less than half of the tables: ratios are to mattn, whose medians have the least geometric mean over these tables\n", few},
 	} {
-		got := write(t, "table", tc.run, report.Options{Floor: tc.floor, Width: 300})
+		got := write(t, "table", tc.run, tc.floor, report.Options{Width: 300})
 		if !strings.Contains(got, "note          "+tc.want) {
 			t.Errorf("%s: no note %q in\n%s", tc.name, tc.want, got)
 		}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -19,7 +18,7 @@ import (
 type Options struct {
 	Color bool   // of table: ANSI colours
 	Width int    // of table: columns of the terminal, taken for at least 40; 0: 120
-	Floor string // the driver that distances are from, such as "native"
+	Study *Study // what the run says of the published study that it measured; nil: it measured none
 }
 
 type writer func(io.Writer, *stats.Analysis, Options) error
@@ -56,15 +55,14 @@ func Check(format string) error {
 	return fmt.Errorf("unknown format %q: one of %s", format, strings.Join(Formats(), ", "))
 }
 
-// Write writes the report of a run in a format.
-func Write(w io.Writer, format string, run *result.Run, opts Options) error {
+// Write writes the report of an analyzed run in a format.
+func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
 	if err := Check(format); err != nil {
 		return err
 	}
-	if run == nil {
+	if a == nil {
 		return errors.New("report: no run")
 	}
-	a := stats.Analyze(run, opts.Floor)
 	for _, f := range formats {
 		if f.name == format {
 			if err := f.write(w, a, opts); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -21,10 +22,10 @@ var update = flag.Bool("update", false, "write the golden files anew")
 var extension = map[string]string{"table": "txt", "markdown": "md", "csv": "csv", "json": "json", "benchfmt": "bench"}
 
 // write is a run's report, or the end of the test.
-func write(t testing.TB, format string, run *result.Run, opts report.Options) string {
+func write(t testing.TB, format string, run *result.Run, floor string, opts report.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.Write(&b, format, run, opts); err != nil {
+	if err := report.Write(&b, format, stats.Analyze(run, floor), opts); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -51,15 +52,15 @@ func TestGolden(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
 		for _, format := range report.Formats() {
 			t.Run(name+"/"+format, func(t *testing.T) {
-				golden(t, name+"."+extension[format], write(t, format, fixtures[name](), report.Options{Floor: "native"}))
+				golden(t, name+"."+extension[format], write(t, format, fixtures[name](), "native", report.Options{}))
 			})
 		}
 	}
 	t.Run("full/table/80", func(t *testing.T) {
-		golden(t, "full-80.txt", write(t, "table", fullRun(), report.Options{Floor: "native", Width: 80}))
+		golden(t, "full-80.txt", write(t, "table", fullRun(), "native", report.Options{Width: 80}))
 	})
 	t.Run("full/table/color", func(t *testing.T) {
-		golden(t, "full-color.txt", write(t, "table", fullRun(), report.Options{Floor: "native", Color: true}))
+		golden(t, "full-color.txt", write(t, "table", fullRun(), "native", report.Options{Color: true}))
 	})
 }
 
@@ -70,7 +71,7 @@ func TestUnknownFormat(t *testing.T) {
 		"picture": `unknown format "picture": one of table, markdown, csv, json, benchfmt`,
 	} {
 		var b strings.Builder
-		err := report.Write(&b, format, fullRun(), report.Options{})
+		err := report.Write(&b, format, stats.Analyze(fullRun(), ""), report.Options{})
 		if err == nil || err.Error() != want || b.Len() > 0 {
 			t.Errorf("Write(%q) = %v, wrote %q; want %s", format, err, b.String(), want)
 		}

@@ -7,12 +7,126 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
-	"github.com/sqlite3perf/sqlite3perf/study"
 )
+
+// Study is a run of a study in the study's own tables, with its claims.
+type Study struct {
+	Name        string       `json:"name"`
+	AsPublished bool         `json:"as_published"`
+	Published   string       `json:"published"`
+	Notes       []string     `json:"notes"` // what the figures of all tables cannot say
+	Tables      []StudyTable `json:"tables"`
+	Claims      []Claim      `json:"claims"`
+}
+
+// StudyTable is a table as the study had it.
+type StudyTable struct {
+	Title   string        `json:"title"`
+	Labels  []string      `json:"labels"` // heads of the columns that name a row
+	Columns []StudyColumn `json:"columns"`
+	Rows    []StudyRow    `json:"rows"`
+
+	// Corrected is what is measured otherwise than it was published; in the form
+	// as published, the faults that are measured with it.
+	Corrected []string `json:"corrected"`
+	Notes     []string `json:"notes"`              // what the figures cannot say
+	Warnings  []string `json:"warnings,omitempty"` // what makes some of them doubtful
+}
+
+// StudyColumn is a column of figures.
+type StudyColumn struct {
+	Title     string `json:"title"`
+	Unit      string `json:"unit,omitempty"`
+	Published bool   `json:"published"` // else measured in this run
+	Statistic string `json:"statistic,omitempty"`
+}
+
+// StudyRow is a row of a table: a label for each of the table's, a figure for each
+// column.
+type StudyRow struct {
+	Labels  []string      `json:"labels"`
+	Figures []StudyFigure `json:"figures"`
+}
+
+// StudyFigure is one figure of a table, or why there is none.
+type StudyFigure struct {
+	Value    *float64        `json:"value,omitempty"`
+	Interval *stats.Interval `json:"interval,omitempty"`
+	N        int             `json:"n,omitempty"`    // samples
+	Text     string          `json:"text,omitempty"` // in place of the value, or of what is missing
+	Case     int             `json:"case,omitempty"` // id, in run.cases, of what was measured
+	Phase    string          `json:"phase,omitempty"`
+}
+
+// Verdict is what a run says of a claim.
+type Verdict string
+
+// The verdicts.
+const (
+	Holds        Verdict = "holds"
+	DoesNotHold  Verdict = "does not hold"
+	CannotBeTold Verdict = "cannot be told"
+)
+
+// Claim is what a study claimed, with what this run says of it.
+type Claim struct {
+	Claim   string  `json:"claim"`
+	Verdict Verdict `json:"verdict"`
+
+	// AnyOf says that the claim holds where one of the comparisons does; else all
+	// must.
+	AnyOf       bool         `json:"any_of,omitempty"`
+	Comparisons []Comparison `json:"comparisons"`
+}
+
+// Comparison is a figure that a claim puts into a range.
+type Comparison struct {
+	What    string   `json:"what"`
+	Unit    string   `json:"unit,omitempty"` // "": a ratio
+	AtLeast *float64 `json:"at_least,omitempty"`
+	AtMost  *float64 `json:"at_most,omitempty"`
+
+	// Summary is the median over the rounds, with its interval; of a count, all
+	// trials together, without one. Nil: not measured.
+	*stats.Summary
+
+	// Test compares what a ratio is of, its p-value adjusted over all comparisons
+	// of the study's claims.
+	Test    *stats.Test `json:"test,omitempty"`
+	Verdict Verdict     `json:"verdict"`
+	Why     string      `json:"why,omitempty"` // why it cannot be told
+}
+
+// Why a comparison that has an interval cannot be told, where the figures show it.
+const (
+	NotToldApart = "the two are not told apart"
+	AcrossBound  = "the interval reaches across the bound"
+)
+
+// Wanted is the range in words.
+func (c *Comparison) Wanted() string {
+	n := func(v float64) string {
+		if c.Unit == "" {
+			return strconv.FormatFloat(v, 'g', 3, 64) + "x"
+		}
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	switch {
+	case c.AtLeast != nil && c.AtMost != nil && *c.AtLeast == *c.AtMost:
+		return n(*c.AtLeast)
+	case c.AtLeast != nil && c.AtMost != nil:
+		return n(*c.AtLeast) + " to " + n(*c.AtMost)
+	case c.AtLeast != nil:
+		return "at least " + n(*c.AtLeast)
+	case c.AtMost != nil:
+		return "at most " + n(*c.AtMost)
+	}
+	return ""
+}
 
 // studyDocument is the report of a run that measured a study again: in the
 // study's own tables, with its claims.
-func studyDocument(a *stats.Analysis, r *study.Report) document {
+func studyDocument(a *stats.Analysis, r *Study) document {
 	d := header(a)
 	title, corrected := "Study "+r.Name+", corrected", "corrected"
 	if r.AsPublished {
@@ -71,7 +185,7 @@ func unbegun(a *stats.Analysis) (n int) {
 }
 
 // studyTable is a table with its heading.
-func studyTable(t *study.Table) document {
+func studyTable(t *StudyTable) document {
 	g := grid{rows: make([][]string, len(t.Rows)), leaders: make([]bool, len(t.Rows))}
 	unit := t.Columns[0].Unit // that of all columns stands in the heading
 	for _, c := range t.Columns {
@@ -86,7 +200,7 @@ func studyTable(t *study.Table) document {
 		}
 	}
 	for i, c := range t.Columns {
-		figures := make([]study.Figure, len(t.Rows))
+		figures := make([]StudyFigure, len(t.Rows))
 		for j := range t.Rows {
 			figures[j] = t.Rows[j].Figures[i]
 		}
@@ -107,7 +221,7 @@ func studyTable(t *study.Table) document {
 }
 
 // studyFigures formats a column.
-func studyFigures(figures []study.Figure, c study.Column) []string {
+func studyFigures(figures []StudyFigure, c StudyColumn) []string {
 	words, spreads := make([]string, len(figures)), make([]string, len(figures))
 	for i, f := range figures {
 		switch {
@@ -136,7 +250,7 @@ func significant(v float64) string {
 }
 
 // claims lists the claims with their verdicts, and below them what they rest on.
-func claims(r *study.Report) document {
+func claims(r *Study) document {
 	if len(r.Claims) == 0 {
 		return nil
 	}
@@ -148,7 +262,7 @@ func claims(r *study.Report) document {
 		if c.AnyOf {
 			how = " (one of the comparisons is enough)"
 		}
-		l = append(l, item{label: string(c.Verdict), text: number + ". " + c.Claim + how, alarm: c.Verdict == study.DoesNotHold})
+		l = append(l, item{label: string(c.Verdict), text: number + ". " + c.Claim + how, alarm: c.Verdict == DoesNotHold})
 		for j := range c.Comparisons {
 			x := &c.Comparisons[j]
 			here, interval, p := absent, absent, absent
@@ -161,12 +275,12 @@ func claims(r *study.Report) document {
 			if x.Test != nil {
 				p = probability(x.Test.Adjusted)
 			}
-			hidden := x.Why != "" && x.Why != study.NotToldApart && x.Why != study.AcrossBound
+			hidden := x.Why != "" && x.Why != NotToldApart && x.Why != AcrossBound
 			if x.Summary == nil || hidden && (x.Unit != "" || x.Interval != nil) {
 				missing = append(missing, item{label: "claim " + number, text: x.What + ": " + x.Why})
 			}
 			g.rows = append(g.rows, []string{number, string(x.Verdict), here, interval, x.Wanted(), p, x.What})
-			g.leaders = append(g.leaders, x.Verdict == study.Holds)
+			g.leaders = append(g.leaders, x.Verdict == Holds)
 		}
 	}
 	d := document{heading{2, "Claims"}, l, space{}, g}

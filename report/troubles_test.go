@@ -17,7 +17,7 @@ func warning(t *testing.T, warnings []result.Warning) string {
 	run := singleRun()
 	run.Warnings = warnings
 	var found []string
-	for line := range strings.Lines(write(t, "table", run, report.Options{Width: 300})) {
+	for line := range strings.Lines(write(t, "table", run, "", report.Options{Width: 300})) {
 		if s, ok := strings.CutPrefix(line, "warning "); ok {
 			found = append(found, strings.TrimSpace(s))
 		}
@@ -81,7 +81,7 @@ func TestFeatureReason(t *testing.T) {
 			r.Code, r.Feature, r.Message = "feature", "json", "no such function: json_extract"
 		}
 	}
-	out := write(t, "table", run, report.Options{Width: 300})
+	out := write(t, "table", run, "", report.Options{Width: 300})
 	if want := "no such function: json_extract [feature]; here it works with modernc"; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
@@ -95,7 +95,7 @@ func TestFeatureOptions(t *testing.T) {
 			p.CompileOptions = append(p.CompileOptions, "ENABLE_FTS5", "ENABLE_API_ARMOR")
 		}
 	}
-	out := write(t, "table", run, report.Options{Width: 300})
+	out := write(t, "table", run, "", report.Options{Width: 300})
 	if !strings.Contains(out, "ENABLE_FTS5") || strings.Contains(out, "ENABLE_API_ARMOR") {
 		t.Errorf("%s", out)
 	}

@@ -33,7 +33,7 @@ func TestFloorIsOneForItsSQLite(t *testing.T) {
 		{[]string{"native", "mattn"}, false},  // the same SQLite
 		{[]string{"mattn", "modernc"}, false}, // no floor
 	} {
-		got := write(t, "table", beaten(tc.drivers...), report.Options{Floor: "native", Width: 300})
+		got := write(t, "table", beaten(tc.drivers...), "native", report.Options{Width: 300})
 		if strings.Contains(got, note) != tc.want {
 			t.Errorf("%v: want the note: %v\n%s", tc.drivers, tc.want, got)
 		}
@@ -47,7 +47,7 @@ func TestFloorIsOneForItsSQLite(t *testing.T) {
 func TestFailingIsSaid(t *testing.T) {
 	run := newRun(6)
 	add(run, "read-write", nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
-	got := write(t, "table", run, report.Options{Floor: "native", Width: 300})
+	got := write(t, "table", run, "native", report.Options{Width: 300})
 	for _, want := range []string{"\n-  mattn v1.14.52", "not ranked    mattn v1.14.52: less than 0.1 % of its operations failed, and none of native's"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -61,7 +61,7 @@ func TestSummaryOfNothing(t *testing.T) {
 	for _, w := range []string{"read-write", "point-read"} {
 		add(run, w, nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
 	}
-	got := write(t, "table", run, report.Options{Floor: "native", Width: 300})
+	got := write(t, "table", run, "native", report.Options{Width: 300})
 	for _, want := range []string{"\nSummary: none, since no table", "left out      point-read mix: more operations failed than of other drivers: mattn\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -75,7 +75,7 @@ func TestReliabilityIsSaid(t *testing.T) {
 	for _, w := range []string{"simple", "real", "many"} {
 		add(run, w, nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 1_000_000, 1, 1))
 	}
-	got := write(t, "markdown", run, report.Options{Floor: "native"})
+	got := write(t, "markdown", run, "native", report.Options{})
 	const want = "12 comparisons in 4 tables: if all drivers were equal, the probability of telling any two of them apart anywhere in this run would be at most 5%. " +
 		"Of the 4 tables that tell drivers apart, at most 0.2 is expected to tell equal ones apart."
 	if !strings.Contains(got, want) {
@@ -93,7 +93,7 @@ func TestUnverifiedIsSaid(t *testing.T) {
 			run.Warnings = append(run.Warnings, result.Warning{Code: "unverified", Case: c.ID, Phase: phase, Message: "nobody can check the rows inserted into texts, which is a virtual table"})
 		}
 	}
-	got := write(t, "table", run, report.Options{Floor: "native", Width: 300})
+	got := write(t, "table", run, "native", report.Options{Width: 300})
 	for _, want := range []string{
 		"\nnot verified  nobody can check the rows inserted into texts, which is a virtual table: these figures are compared on the drivers' word\n",
 		"\nwarning       load: nobody can check the rows inserted into texts, which is a virtual table\n",
@@ -112,7 +112,7 @@ func TestUnverifiedIsSaid(t *testing.T) {
 func TestOperationLinesHaveNoFigures(t *testing.T) {
 	run := newRun(6)
 	add(run, "read-write", nil, wal, []string{"native"}, mix("mix", "time/op", false))
-	lines, err := csv.NewReader(strings.NewReader(write(t, "csv", run, report.Options{Floor: "native"}))).ReadAll()
+	lines, err := csv.NewReader(strings.NewReader(write(t, "csv", run, "native", report.Options{}))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,6 +114,12 @@ func (t *Table) Against(i, j int) (test Test, ok bool) {
 	return Test{}, false
 }
 
+// Ratio is the first of a pair of cells divided by the second, round by round.
+func (t *Table) Ratio(p Pair) Summary {
+	ratios, _ := Ratios(t.Cells[p.First].Points(), t.Cells[p.Second].Points())
+	return SummarizeRatios(Values(ratios))
+}
+
 // Complete reports whether every case is OK.
 func (a *Analysis) Complete() bool {
 	for _, g := range a.Groups {

@@ -1,6 +1,10 @@
 package study
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+)
 
 var cgoOrNot = &Study{
 	Name:      "cgo-or-not",
@@ -12,11 +16,11 @@ var cgoOrNot = &Study{
 		return "tables of 10,000, 47,983 and 239,914 people instead of 10,000, 479,827 and 4,798,270"
 	},
 	legs: []leg{{workload: "people.yaml", published: "people-as-published.yaml"}},
-	tables: func(c *cells) []Table {
-		t := Table{
+	tables: func(c *cells) []report.StudyTable {
+		t := report.StudyTable{
 			Title:  "Mean and standard deviation of the rounds",
 			Labels: []string{"category", "rows published", "rows here", "driver"},
-			Columns: []Column{
+			Columns: []report.StudyColumn{
 				{Title: "published mean", Unit: "s", Published: true, Statistic: "mean"},
 				{Title: "published sd", Unit: "s", Published: true, Statistic: "standard deviation"},
 				{Title: "mean", Unit: "s", Statistic: "mean"},
@@ -46,15 +50,15 @@ var cgoOrNot = &Study{
 				for _, d := range c.driversOf("cgo-or-not", "mattn", "modernc") {
 					p := publishedFigures("cgo-or-not").where("category", phase, "rows", rows, "driver", base(d))
 					k := persons(phase, d, nth)
-					t.Rows = append(t.Rows, Row{
+					t.Rows = append(t.Rows, report.StudyRow{
 						Labels: []string{phase, rows, here, d},
-						Figures: []Figure{given(p.number("mean_s")), given(p.number("stddev_s")),
+						Figures: []report.StudyFigure{given(p.number("mean_s")), given(p.number("stddev_s")),
 							c.figure(k, seconds, mean), c.figure(k, seconds, deviation), c.figure(k, seconds, median)},
 					})
 				}
 			}
 		}
-		return []Table{t}
+		return []report.StudyTable{t}
 	},
 	claims: []claim{
 		{text: "modernc takes about twice as long to insert", over: func(c *cells) []comparison {

@@ -6,74 +6,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
-
-// Verdict is what a run says of a claim.
-type Verdict string
-
-// The verdicts.
-const (
-	Holds        Verdict = "holds"
-	DoesNotHold  Verdict = "does not hold"
-	CannotBeTold Verdict = "cannot be told"
-)
-
-// Claim is what a study claimed, with what this run says of it.
-type Claim struct {
-	Claim   string  `json:"claim"`
-	Verdict Verdict `json:"verdict"`
-
-	// AnyOf says that the claim holds where one of the comparisons does; else all
-	// must.
-	AnyOf       bool         `json:"any_of,omitempty"`
-	Comparisons []Comparison `json:"comparisons"`
-}
-
-// Comparison is a figure that a claim puts into a range.
-type Comparison struct {
-	What    string   `json:"what"`
-	Unit    string   `json:"unit,omitempty"` // "": a ratio
-	AtLeast *float64 `json:"at_least,omitempty"`
-	AtMost  *float64 `json:"at_most,omitempty"`
-
-	// Summary is the median over the rounds, with its interval; of a count, all
-	// trials together, without one. Nil: not measured.
-	*stats.Summary
-
-	// Test compares what a ratio is of, its p-value adjusted over all comparisons
-	// of the study's claims.
-	Test    *stats.Test `json:"test,omitempty"`
-	Verdict Verdict     `json:"verdict"`
-	Why     string      `json:"why,omitempty"` // why it cannot be told
-}
-
-// Why a comparison that has an interval cannot be told, where the figures show it.
-const (
-	NotToldApart = "the two are not told apart"
-	AcrossBound  = "the interval reaches across the bound"
-)
-
-// Wanted is the range in words.
-func (c *Comparison) Wanted() string {
-	n := func(v float64) string {
-		if c.Unit == "" {
-			return strconv.FormatFloat(v, 'g', 3, 64) + "x"
-		}
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	}
-	switch {
-	case c.AtLeast != nil && c.AtMost != nil && *c.AtLeast == *c.AtMost:
-		return n(*c.AtLeast)
-	case c.AtLeast != nil && c.AtMost != nil:
-		return n(*c.AtLeast) + " to " + n(*c.AtMost)
-	case c.AtLeast != nil:
-		return "at least " + n(*c.AtLeast)
-	case c.AtMost != nil:
-		return "at most " + n(*c.AtMost)
-	}
-	return ""
-}
 
 // claim is a claim before there is a run.
 type claim struct {
@@ -163,8 +98,8 @@ func (o operand) points(c *cells, m measure) (points []stats.Point, why string) 
 
 // measure makes the figures of a comparison; its verdict waits for the p-values
 // of the others.
-func (c *comparison) measure(in *cells) Comparison {
-	out := Comparison{What: c.what, Verdict: CannotBeTold}
+func (c *comparison) measure(in *cells) report.Comparison {
+	out := report.Comparison{What: c.what, Verdict: report.CannotBeTold}
 	if c.y == nil {
 		out.Unit = c.m.unit
 		if c.count {
@@ -266,7 +201,7 @@ func (c *cells) tooShort(k key) string {
 // the range, and, if the range leaves out 1, the two are told apart as well; it
 // does not where the interval lies outside, and, if the bound there is 1, the two
 // are told apart.
-func (c *Comparison) decide(count bool) {
+func decide(c *report.Comparison, count bool) {
 	if c.Summary == nil {
 		return
 	}
@@ -281,9 +216,9 @@ func (c *Comparison) decide(count bool) {
 		if c.Why != "" {
 			return
 		}
-		c.Verdict = DoesNotHold
+		c.Verdict = report.DoesNotHold
 		if v := c.Median; v >= low && v <= high {
-			c.Verdict = Holds
+			c.Verdict = report.Holds
 		}
 		return
 	}
@@ -292,30 +227,30 @@ func (c *Comparison) decide(count bool) {
 	case c.Why != "":
 	case i == nil:
 		c.Why = fmt.Sprintf("%d rounds, of at least %d", c.N, stats.MinSamples)
-	case (i.High < low && low == 1 || i.Low > high && high == 1) && c.Unit == "" && !c.toldApart():
-		c.Why = NotToldApart
+	case (i.High < low && low == 1 || i.Low > high && high == 1) && c.Unit == "" && !toldApart(c):
+		c.Why = report.NotToldApart
 	case i.High < low || i.Low > high:
-		c.Verdict = DoesNotHold
+		c.Verdict = report.DoesNotHold
 	case i.Low < low || i.High > high:
-		c.Why = AcrossBound
-	case c.Unit == "" && (low >= 1 || high <= 1) && !c.toldApart():
-		c.Why = NotToldApart
+		c.Why = report.AcrossBound
+	case c.Unit == "" && (low >= 1 || high <= 1) && !toldApart(c):
+		c.Why = report.NotToldApart
 	default:
-		c.Verdict = Holds
+		c.Verdict = report.Holds
 	}
 }
 
-func (c *Comparison) toldApart() bool { return c.Test != nil && c.Test.Significant() }
+func toldApart(c *report.Comparison) bool { return c.Test != nil && c.Test.Significant() }
 
 // judge decides the claims of a study together, since their p-values are one
 // family.
-func judge(claims []claim, in *cells) []Claim {
-	list := []Claim{}
+func judge(claims []claim, in *cells) []report.Claim {
+	list := []report.Claim{}
 	var counts []bool
 	var family []*stats.Test
 	for i := range claims {
 		c := &claims[i]
-		out := Claim{Claim: c.text, AnyOf: c.anyOf, Comparisons: []Comparison{}}
+		out := report.Claim{Claim: c.text, AnyOf: c.anyOf, Comparisons: []report.Comparison{}}
 		for _, cmp := range c.over(in) {
 			m := cmp.measure(in)
 			if m.Test != nil {
@@ -328,9 +263,9 @@ func judge(claims []claim, in *cells) []Claim {
 	}
 	stats.Adjust(family)
 	for i := range list {
-		var verdicts []Verdict
+		var verdicts []report.Verdict
 		for j := range list[i].Comparisons {
-			list[i].Comparisons[j].decide(counts[0])
+			decide(&list[i].Comparisons[j], counts[0])
 			counts = counts[1:]
 			verdicts = append(verdicts, list[i].Comparisons[j].Verdict)
 		}
@@ -340,22 +275,22 @@ func judge(claims []claim, in *cells) []Claim {
 }
 
 // combine is the verdict on a claim of several comparisons.
-func combine(verdicts []Verdict, anyOf bool) Verdict {
-	decisive, otherwise := DoesNotHold, Holds
+func combine(verdicts []report.Verdict, anyOf bool) report.Verdict {
+	decisive, otherwise := report.DoesNotHold, report.Holds
 	if anyOf {
-		decisive, otherwise = Holds, DoesNotHold
+		decisive, otherwise = report.Holds, report.DoesNotHold
 	}
 	out := otherwise
 	for _, v := range verdicts {
 		switch v {
 		case decisive:
 			return decisive
-		case CannotBeTold:
-			out = CannotBeTold
+		case report.CannotBeTold:
+			out = report.CannotBeTold
 		}
 	}
 	if len(verdicts) == 0 {
-		return CannotBeTold
+		return report.CannotBeTold
 	}
 	return out
 }

@@ -4,14 +4,15 @@ import (
 	"math"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/study"
 )
 
 const (
-	holds   = study.Holds
-	fails   = study.DoesNotHold
-	unknown = study.CannotBeTold
+	holds   = report.Holds
+	fails   = report.DoesNotHold
+	unknown = report.CannotBeTold
 )
 
 func TestDecide(t *testing.T) {
@@ -22,7 +23,7 @@ func TestDecide(t *testing.T) {
 		low, high       float64 // of the interval; low NaN: too few rounds
 		p               float64 // adjusted
 		unit            string
-		want            study.Verdict
+		want            report.Verdict
 	}{
 		{"within a range that leaves out 1", 1.5, 2.5, 1.9, 2.1, 0.01, "", holds},
 		{"within, to the bounds", 1.5, 2.5, 1.5, 2.5, 0.01, "", holds},
@@ -50,7 +51,7 @@ func TestDecide(t *testing.T) {
 		{"a rate out of its range", 70_000, 100_000, 10_000, 20_000, 1, "op/s", fails},
 		{"a rate across a bound", 70_000, 100_000, 60_000, 80_000, 1, "op/s", unknown},
 	} {
-		c := &study.Comparison{Unit: test.unit, Verdict: unknown, Summary: &stats.Summary{N: 6}}
+		c := &report.Comparison{Unit: test.unit, Verdict: unknown, Summary: &stats.Summary{N: 6}}
 		if !math.IsNaN(test.atLeast) {
 			c.AtLeast = &test.atLeast
 		}
@@ -73,14 +74,14 @@ func TestDecide(t *testing.T) {
 func TestDecideCounts(t *testing.T) {
 	for _, test := range []struct {
 		atLeast, atMost, total float64
-		want                   study.Verdict
+		want                   report.Verdict
 	}{
 		{0, 0, 0, holds},
 		{0, 0, 1, fails},
 		{1, math.Inf(1), 0, fails},
 		{1, math.Inf(1), 1, holds},
 	} {
-		c := &study.Comparison{Unit: "errors", AtLeast: &test.atLeast, AtMost: &test.atMost, Summary: &stats.Summary{N: 6, Median: test.total}}
+		c := &report.Comparison{Unit: "errors", AtLeast: &test.atLeast, AtMost: &test.atMost, Summary: &stats.Summary{N: 6, Median: test.total}}
 		study.Decide(c, true)
 		if c.Verdict != test.want {
 			t.Errorf("%v in [%v, %v]: %s, want %s", test.total, test.atLeast, test.atMost, c.Verdict, test.want)
@@ -89,7 +90,7 @@ func TestDecideCounts(t *testing.T) {
 }
 
 func TestDecideNotMeasured(t *testing.T) {
-	c := &study.Comparison{Verdict: unknown, Why: "sqinn is not among the drivers of this run"}
+	c := &report.Comparison{Verdict: unknown, Why: "sqinn is not among the drivers of this run"}
 	study.Decide(c, false)
 	if c.Verdict != unknown || c.Why != "sqinn is not among the drivers of this run" {
 		t.Errorf("%+v", c)
@@ -98,18 +99,18 @@ func TestDecideNotMeasured(t *testing.T) {
 
 func TestCombine(t *testing.T) {
 	for _, test := range []struct {
-		verdicts   []study.Verdict
-		all, anyOf study.Verdict
+		verdicts   []report.Verdict
+		all, anyOf report.Verdict
 	}{
 		{nil, unknown, unknown},
-		{[]study.Verdict{holds}, holds, holds},
-		{[]study.Verdict{fails}, fails, fails},
-		{[]study.Verdict{unknown}, unknown, unknown},
-		{[]study.Verdict{holds, holds}, holds, holds},
-		{[]study.Verdict{holds, fails}, fails, holds},
-		{[]study.Verdict{holds, unknown}, unknown, holds},
-		{[]study.Verdict{unknown, fails}, fails, unknown},
-		{[]study.Verdict{unknown, fails, holds}, fails, holds},
+		{[]report.Verdict{holds}, holds, holds},
+		{[]report.Verdict{fails}, fails, fails},
+		{[]report.Verdict{unknown}, unknown, unknown},
+		{[]report.Verdict{holds, holds}, holds, holds},
+		{[]report.Verdict{holds, fails}, fails, holds},
+		{[]report.Verdict{holds, unknown}, unknown, holds},
+		{[]report.Verdict{unknown, fails}, fails, unknown},
+		{[]report.Verdict{unknown, fails, holds}, fails, holds},
 	} {
 		if got := study.Combine(test.verdicts, false); got != test.all {
 			t.Errorf("all of %v: %s, want %s", test.verdicts, got, test.all)
@@ -123,15 +124,15 @@ func TestCombine(t *testing.T) {
 func TestWanted(t *testing.T) {
 	n := func(v float64) *float64 { return &v }
 	for _, test := range []struct {
-		c    study.Comparison
+		c    report.Comparison
 		want string
 	}{
-		{study.Comparison{AtLeast: n(1.5), AtMost: n(2.5)}, "1.5x to 2.5x"},
-		{study.Comparison{AtLeast: n(2.0 / 3), AtMost: n(1.5)}, "0.667x to 1.5x"},
-		{study.Comparison{AtLeast: n(1)}, "at least 1x"},
-		{study.Comparison{AtMost: n(0.5)}, "at most 0.5x"},
-		{study.Comparison{Unit: "errors", AtMost: n(0)}, "at most 0"},
-		{study.Comparison{Unit: "op/s", AtLeast: n(70_000), AtMost: n(100_000)}, "70000 to 100000"},
+		{report.Comparison{AtLeast: n(1.5), AtMost: n(2.5)}, "1.5x to 2.5x"},
+		{report.Comparison{AtLeast: n(2.0 / 3), AtMost: n(1.5)}, "0.667x to 1.5x"},
+		{report.Comparison{AtLeast: n(1)}, "at least 1x"},
+		{report.Comparison{AtMost: n(0.5)}, "at most 0.5x"},
+		{report.Comparison{Unit: "errors", AtMost: n(0)}, "at most 0"},
+		{report.Comparison{Unit: "op/s", AtLeast: n(70_000), AtMost: n(100_000)}, "70000 to 100000"},
 	} {
 		if got := test.c.Wanted(); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -135,7 +136,7 @@ func TestEveryClaimBothWays(t *testing.T) {
 		case "driver-comparison", "http-server": // whose claims are not about sizes
 			scale = "quick"
 		}
-		for _, want := range []study.Verdict{holds, fails} {
+		for _, want := range []report.Verdict{holds, fails} {
 			w := claimed[s.Name](want == holds)
 			run := made(t, s.Name, scale, false, drivers, 8, func(c *result.Case, phase string, round int) int64 {
 				ms, _ := w(c, phase)
@@ -190,7 +191,8 @@ func TestClaimsOfWhatFailed(t *testing.T) {
 	}
 	// No figure beside the verdict shows it, so the report has to say it in words.
 	var b strings.Builder
-	if err := report.Write(&b, "markdown", run, report.Options{}); err != nil {
+	a := stats.Analyze(run, "")
+	if err := report.Write(&b, "markdown", a, report.Options{Study: study.Evaluate(a)}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "the shares of operations that failed differ: "); n != found {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
@@ -194,11 +195,11 @@ var comparisonTitles = map[string]string{
 	"concurrent": "concurrent: all users queried by N goroutines, by N",
 }
 
-func comparisonTables(c *cells) []Table {
+func comparisonTables(c *cells) []report.StudyTable {
 	published := publishedFigures("driver-comparison")
-	var tables []Table
+	var tables []report.StudyTable
 	for _, w := range []string{"simple", "real", "complex", "many", "large", "concurrent"} {
-		t := Table{Title: comparisonTitles[w], Labels: []string{"driver"}, Corrected: c.either([]string{
+		t := report.StudyTable{Title: comparisonTitles[w], Labels: []string{"driver"}, Corrected: c.either([]string{
 			"every figure is the median of at least 6 rounds with its interval, where the study had the better of two runs",
 			"settings are applied to every connection and proven on each, on a pool of as many connections as there are clients",
 		}, []string{
@@ -223,13 +224,13 @@ func comparisonTables(c *cells) []Table {
 			}
 			for _, year := range []string{"2023-10-08", "2026-03-23"} {
 				if len(published.where("published", year, "workload", w)) > 0 {
-					t.Columns = append(t.Columns, Column{Title: title + " " + year[:4], Unit: "ms", Published: true, Statistic: "best of two"})
+					t.Columns = append(t.Columns, report.StudyColumn{Title: title + " " + year[:4], Unit: "ms", Published: true, Statistic: "best of two"})
 				}
 			}
 			if c.asPublished {
-				t.Columns = append(t.Columns, Column{Title: title + " best", Unit: "ms", Statistic: "best of two"})
+				t.Columns = append(t.Columns, report.StudyColumn{Title: title + " best", Unit: "ms", Statistic: "best of two"})
 			}
-			t.Columns = append(t.Columns, Column{Title: title + " here", Unit: "ms", Statistic: "median"})
+			t.Columns = append(t.Columns, report.StudyColumn{Title: title + " here", Unit: "ms", Statistic: "median"})
 		}
 		first := []string{}
 		for _, row := range published.where("workload", w) {
@@ -239,7 +240,7 @@ func comparisonTables(c *cells) []Table {
 		}
 		slices.Sort(first)
 		for _, d := range c.driversOf(w, first...) {
-			row := Row{Labels: []string{d}}
+			row := report.StudyRow{Labels: []string{d}}
 			for _, p := range list {
 				for _, year := range []string{"2023-10-08", "2026-03-23"} {
 					if len(published.where("published", year, "workload", w)) > 0 {
@@ -259,10 +260,10 @@ func comparisonTables(c *cells) []Table {
 }
 
 // bestOfTwo is the lesser figure of the first two rounds.
-func bestOfTwo(_ measure, p []stats.Point) Figure {
+func bestOfTwo(_ measure, p []stats.Point) report.StudyFigure {
 	best := p[0].Value
 	if len(p) > 1 {
 		best = min(best, p[1].Value)
 	}
-	return Figure{Value: &best, N: min(len(p), 2)}
+	return report.StudyFigure{Value: &best, N: min(len(p), 2)}
 }

@@ -1,7 +1,9 @@
 package study
 
+import "github.com/sqlite3perf/sqlite3perf/report"
+
 // Decide gives a comparison its verdict, as [Evaluate] does.
-func Decide(c *Comparison, count bool) { c.decide(count) }
+func Decide(c *report.Comparison, count bool) { decide(c, count) }
 
 // Combine is the verdict on a claim of several comparisons.
 var Combine = combine

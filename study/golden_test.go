@@ -15,6 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -100,7 +101,8 @@ func TestGolden(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				var b bytes.Buffer
-				if err := report.Write(&b, "table", golden(t, s.Name, asPublished, own), report.Options{Floor: "native"}); err != nil {
+				a := stats.Analyze(golden(t, s.Name, asPublished, own), "native")
+				if err := report.Write(&b, "table", a, report.Options{Study: study.Evaluate(a)}); err != nil {
 					t.Fatal(err)
 				}
 				path := filepath.Join("testdata", name+".txt")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
@@ -44,11 +45,11 @@ var httpServer = &Study{
 		{workload: "http-server", form: publishedOnly, quick: serverQuick, on: func(r lab.Ref) bool { return serves(r) && !databaseSQL(r) }},
 		{workload: "http-server", form: publishedOnly, quick: serverQuick, on: databaseSQL, settings: map[string]string{"pool_idle": "2"}},
 	},
-	tables: func(c *cells) []Table {
+	tables: func(c *cells) []report.StudyTable {
 		if c.asPublished {
-			return []Table{c.closedLoopTable()}
+			return []report.StudyTable{c.closedLoopTable()}
 		}
-		return []Table{c.closedLoopTable(), c.steadyTable()}
+		return []report.StudyTable{c.closedLoopTable(), c.steadyTable()}
 	},
 	claims: []claim{
 		{text: "the packages do not differ much (within 1.5 times of mattn, at a pool of about the number of cores)", over: func(c *cells) []comparison {
@@ -103,9 +104,9 @@ func served(driver string, pool int64) key {
 // as much of the load generator as of the server.
 const nearCeiling = 80
 
-func (c *cells) closedLoopTable() Table {
-	t := Table{Title: "Requests per second, by driver and size of its pool", Labels: []string{"driver", "pool"},
-		Columns: []Column{
+func (c *cells) closedLoopTable() report.StudyTable {
+	t := report.StudyTable{Title: "Requests per second, by driver and size of its pool", Labels: []string{"driver", "pool"},
+		Columns: []report.StudyColumn{
 			{Title: "pub.", Unit: "req/s", Published: true},
 			{Title: "here", Unit: "req/s", Statistic: "median"},
 			{Title: "ceiling", Unit: "%", Statistic: "median alone"},
@@ -133,8 +134,8 @@ func (c *cells) closedLoopTable() Table {
 			if share.Value != nil && *share.Value > nearCeiling {
 				near = append(near, fmt.Sprintf("%s with %d", d, n))
 			}
-			t.Rows = append(t.Rows, Row{Labels: []string{d, fmt.Sprint(n)},
-				Figures: slices.Concat([]Figure{given(p.number("requests_per_s")), c.figure(k, opsPerS, median), share}, c.latencyFigures(k), c.serverFigures(k))})
+			t.Rows = append(t.Rows, report.StudyRow{Labels: []string{d, fmt.Sprint(n)},
+				Figures: slices.Concat([]report.StudyFigure{given(p.number("requests_per_s")), c.figure(k, opsPerS, median), share}, c.latencyFigures(k), c.serverFigures(k))})
 		}
 	}
 	if len(reached) > 0 {
@@ -152,34 +153,34 @@ func (c *cells) closedLoopTable() Table {
 
 // The figures of a server: latencies, and after them the rest.
 var (
-	latencyColumns = []Column{
+	latencyColumns = []report.StudyColumn{
 		{Title: "p50", Unit: "ms", Statistic: "median alone"},
 		{Title: "p99", Unit: "ms", Statistic: "median alone"},
 		{Title: "p99.9", Unit: "ms", Statistic: "median alone"},
 		{Title: "p99.99", Unit: "ms", Statistic: "median alone"},
 	}
-	serverColumns = []Column{
+	serverColumns = []report.StudyColumn{
 		{Title: "errors", Statistic: "total"},
 		{Title: "CPU", Unit: "%", Statistic: "median alone"},
 		{Title: "RSS", Unit: "MiB", Statistic: "median alone"},
 	}
 )
 
-func (c *cells) latencyFigures(k key) []Figure {
-	return []Figure{c.figure(k, p50, justMedian), c.figure(k, p99, justMedian), c.figure(k, p999, justMedian), c.figure(k, p9999, justMedian)}
+func (c *cells) latencyFigures(k key) []report.StudyFigure {
+	return []report.StudyFigure{c.figure(k, p50, justMedian), c.figure(k, p99, justMedian), c.figure(k, p999, justMedian), c.figure(k, p9999, justMedian)}
 }
 
-func (c *cells) serverFigures(k key) []Figure {
-	return []Figure{c.figure(k, lockErrors, total), c.figure(k, cpu, justMedian), c.figure(k, rss, justMedian)}
+func (c *cells) serverFigures(k key) []report.StudyFigure {
+	return []report.StudyFigure{c.figure(k, lockErrors, total), c.figure(k, cpu, justMedian), c.figure(k, rss, justMedian)}
 }
 
 // steadyTable is at a fixed rate, which the study had not.
-func (c *cells) steadyTable() Table {
-	t := Table{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", counted(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
+func (c *cells) steadyTable() report.StudyTable {
+	t := report.StudyTable{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", counted(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
 		Corrected: []string{"latency counts from when a request was due, whether or not a connection was free; the study had closed loop only"}}
 	latencies := slices.Clone(latencyColumns)
 	latencies[1].Statistic = "median" // what the table is about
-	t.Columns = slices.Concat(latencies, []Column{{Title: "late p99", Unit: "ms", Statistic: "median alone"}}, serverColumns)
+	t.Columns = slices.Concat(latencies, []report.StudyColumn{{Title: "late p99", Unit: "ms", Statistic: "median alone"}}, serverColumns)
 	var late []string
 	for _, d := range c.driversOf("http-steady", servers...) {
 		for _, n := range c.values("http-steady", "pool") {
@@ -189,7 +190,7 @@ func (c *cells) steadyTable() Table {
 			if p := latencies[1].Value; p != nil && own.Value != nil && *own.Value > *p/2 {
 				late = append(late, fmt.Sprintf("%s with %d", d, n))
 			}
-			t.Rows = append(t.Rows, Row{Labels: []string{d, fmt.Sprint(n)}, Figures: slices.Concat(latencies, []Figure{own}, c.serverFigures(k))})
+			t.Rows = append(t.Rows, report.StudyRow{Labels: []string{d, fmt.Sprint(n)}, Figures: slices.Concat(latencies, []report.StudyFigure{own}, c.serverFigures(k))})
 		}
 	}
 	t.Notes = []string{"late p99: by how much the load generator itself sent late, which is in the latency"}

@@ -7,62 +7,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// Report is a run of a study in the study's own tables, with its claims.
-type Report struct {
-	Name        string   `json:"name"`
-	AsPublished bool     `json:"as_published"`
-	Published   string   `json:"published"`
-	Notes       []string `json:"notes"` // what the figures of all tables cannot say
-	Tables      []Table  `json:"tables"`
-	Claims      []Claim  `json:"claims"`
-}
-
-// Table is a table as the study had it.
-type Table struct {
-	Title   string   `json:"title"`
-	Labels  []string `json:"labels"` // heads of the columns that name a row
-	Columns []Column `json:"columns"`
-	Rows    []Row    `json:"rows"`
-
-	// Corrected is what is measured otherwise than it was published; in the form
-	// as published, the faults that are measured with it.
-	Corrected []string `json:"corrected"`
-	Notes     []string `json:"notes"`              // what the figures cannot say
-	Warnings  []string `json:"warnings,omitempty"` // what makes some of them doubtful
-}
-
-// Column is a column of figures.
-type Column struct {
-	Title     string `json:"title"`
-	Unit      string `json:"unit,omitempty"`
-	Published bool   `json:"published"` // else measured in this run
-	Statistic string `json:"statistic,omitempty"`
-}
-
-// Row is a row of a table: a label for each of the table's, a figure for each
-// column.
-type Row struct {
-	Labels  []string `json:"labels"`
-	Figures []Figure `json:"figures"`
-}
-
-// Figure is one figure of a table, or why there is none.
-type Figure struct {
-	Value    *float64        `json:"value,omitempty"`
-	Interval *stats.Interval `json:"interval,omitempty"`
-	N        int             `json:"n,omitempty"`    // samples
-	Text     string          `json:"text,omitempty"` // in place of the value, or of what is missing
-	Case     int             `json:"case,omitempty"` // id, in run.cases, of what was measured
-	Phase    string          `json:"phase,omitempty"`
-}
-
 // Evaluate puts a run of a study into the study's words; nil where the run is of
 // no study, or of one that is not known here.
-func Evaluate(a *stats.Analysis) *Report {
+func Evaluate(a *stats.Analysis) *report.Study {
 	if a.Run.Study == nil {
 		return nil
 	}
@@ -71,7 +23,7 @@ func Evaluate(a *stats.Analysis) *Report {
 		return nil
 	}
 	c := newCells(a)
-	r := &Report{Name: s.Name, AsPublished: c.asPublished, Published: s.Published, Notes: s.reduced(c),
+	r := &report.Study{Name: s.Name, AsPublished: c.asPublished, Published: s.Published, Notes: s.reduced(c),
 		Tables: s.tables(c), Claims: judge(s.claims, c)}
 	for i := range r.Tables {
 		t := &r.Tables[i]
@@ -86,43 +38,43 @@ func Evaluate(a *stats.Analysis) *Report {
 }
 
 // given is a published figure.
-func given(v *float64) Figure { return Figure{Value: v} }
+func given(v *float64) report.StudyFigure { return report.StudyFigure{Value: v} }
 
 // statistic makes one number of a cell's samples.
-type statistic func(measure, []stats.Point) Figure
+type statistic func(measure, []stats.Point) report.StudyFigure
 
-func median(m measure, p []stats.Point) Figure {
+func median(m measure, p []stats.Point) report.StudyFigure {
 	s := m.summarize(p, stats.Confidence)
-	return Figure{Value: &s.Median, Interval: s.Interval, N: s.N}
+	return report.StudyFigure{Value: &s.Median, Interval: s.Interval, N: s.N}
 }
 
 // justMedian is the median for a figure that explains another, whose interval
 // would tell nothing more.
-func justMedian(m measure, p []stats.Point) Figure {
+func justMedian(m measure, p []stats.Point) report.StudyFigure {
 	f := median(m, p)
 	f.Interval = nil
 	return f
 }
 
-func mean(_ measure, p []stats.Point) Figure {
+func mean(_ measure, p []stats.Point) report.StudyFigure {
 	v := stats.Mean(stats.Values(p))
-	return Figure{Value: &v, N: len(p)}
+	return report.StudyFigure{Value: &v, N: len(p)}
 }
 
-func deviation(_ measure, p []stats.Point) Figure {
-	f := Figure{N: len(p)}
+func deviation(_ measure, p []stats.Point) report.StudyFigure {
+	f := report.StudyFigure{N: len(p)}
 	if v, ok := stats.StdDev(stats.Values(p)); ok {
 		f.Value = &v
 	}
 	return f
 }
 
-func total(_ measure, p []stats.Point) Figure {
+func total(_ measure, p []stats.Point) report.StudyFigure {
 	v := 0.0
 	for _, x := range p {
 		v += x.Value
 	}
-	return Figure{Value: &v, N: len(p)}
+	return report.StudyFigure{Value: &v, N: len(p)}
 }
 
 // lockCodes counts by SQLite's extended code the operations that a lock failed,
@@ -154,7 +106,7 @@ func (c *cells) lockCodes(k key) string {
 
 // lockNote says of the rows of a table with which codes locks failed operations.
 // Keys are those of the rows.
-func (c *cells) lockNote(t *Table, keys []key) {
+func (c *cells) lockNote(t *report.StudyTable, keys []key) {
 	var list []string
 	for i, k := range keys {
 		if codes := c.lockCodes(k); codes != "" {
@@ -167,15 +119,15 @@ func (c *cells) lockNote(t *Table, keys []key) {
 }
 
 // figure is what a statistic makes of a cell.
-func (c *cells) figure(k key, m measure, f statistic) Figure {
+func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {
 	x, why := c.find(k)
 	if why != "" {
 		if x == nil {
-			return Figure{Phase: k.phase}
+			return report.StudyFigure{Phase: k.phase}
 		}
-		return Figure{Text: string(x.Status), Case: x.Case.ID, Phase: k.phase}
+		return report.StudyFigure{Text: string(x.Status), Case: x.Case.ID, Phase: k.phase}
 	}
-	out := Figure{Text: "not measured"}
+	out := report.StudyFigure{Text: "not measured"}
 	if p := m.values(x); len(p) > 0 {
 		if out = f(m, p); out.Interval != nil {
 			out.Interval = m.summarize(p, c.confidence).Interval

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
 )
 
 var inserts = &Study{
@@ -216,22 +217,22 @@ func beside(journal string) key {
 	return key{workload: "sqlite3perf-concurrent", phase: "mix", driver: "mattn", settings: map[string]string{"journal_mode": journal}}
 }
 
-func insertTables(c *cells) []Table {
+func insertTables(c *cells) []report.StudyTable {
 	published := publishedFigures("sqlite3perf")
 	values := c.either([]string{
 		"synchronous is NORMAL where no option says otherwise, as mattn has it, with every driver", "making random bytes and their hashes is not timed",
 	}, []string{"making random bytes and their hashes is timed, on the goroutine that inserts"})
-	rate := func(title string, labels []string, rows []insertRow, corrected ...string) Table {
-		t := Table{Title: title, Labels: append(labels, "driver"), Corrected: append(corrected, values...),
-			Columns: []Column{{Title: "published", Unit: "rows/s", Published: true}, {Title: "here", Unit: "rows/s", Statistic: "median"}},
+	rate := func(title string, labels []string, rows []insertRow, corrected ...string) report.StudyTable {
+		t := report.StudyTable{Title: title, Labels: append(labels, "driver"), Corrected: append(corrected, values...),
+			Columns: []report.StudyColumn{{Title: "published", Unit: "rows/s", Published: true}, {Title: "here", Unit: "rows/s", Statistic: "median"}},
 			Notes:   c.hereRows(rows[0].key)}
 		for _, r := range rows {
 			for _, d := range c.driversOf(r.key.workload, "mattn") {
-				f := Figure{Text: "-"}
+				f := report.StudyFigure{Text: "-"}
 				if sameDriver("mattn", d) {
 					f = given(published.where("table", r.table, "case", r.published).number("value"))
 				}
-				t.Rows = append(t.Rows, Row{Labels: append(slices.Clone(r.labels), d), Figures: []Figure{f, c.figure(r.key.on(d), rowsPerS, median)}})
+				t.Rows = append(t.Rows, report.StudyRow{Labels: append(slices.Clone(r.labels), d), Figures: []report.StudyFigure{f, c.figure(r.key.on(d), rowsPerS, median)}})
 			}
 		}
 		return t
@@ -260,7 +261,7 @@ func insertTables(c *cells) []Table {
 	retest = append(retest, insertRow{"retest", "a.db?_sync=0 prepared=yes", []string{"a.db?_sync=0", "yes"}, c.connected(optionOf("a.db?_sync=0"), true)})
 	applied := c.either([]string{"options are applied and proven: mode and cache by way of a file: URI, synchronous by its right name; published were three rows of one and the same disk file"},
 		[]string{"mode and cache are cut off a plain path, and sync=0 is no option: what they were to do is not done"})
-	tables := []Table{
+	tables := []report.StudyTable{
 		rate("Size of batches, 10,000 rows, prepared", []string{"batch"}, batches),
 		rate("Prepared or not, 30,000 rows, batches of 100", []string{"prepared"}, ways),
 		rate("Connect options, 50,000 rows, batches of 100", []string{"options", "prepared"}, options, applied...),
@@ -296,9 +297,9 @@ type insertRow struct {
 	key              key
 }
 
-func (c *cells) paginationTable(published figures) Table {
-	t := Table{Title: "Five rows at row 2,850,001 of 10,000,000", Labels: []string{"query", "driver"},
-		Columns:   []Column{{Title: "published", Unit: "s", Published: true, Statistic: "elapsed"}, {Title: "here", Unit: "ms", Statistic: "median"}},
+func (c *cells) paginationTable(published figures) report.StudyTable {
+	t := report.StudyTable{Title: "Five rows at row 2,850,001 of 10,000,000", Labels: []string{"query", "driver"},
+		Columns:   []report.StudyColumn{{Title: "published", Unit: "s", Published: true, Statistic: "elapsed"}, {Title: "here", Unit: "ms", Statistic: "median"}},
 		Corrected: c.either([]string{"the query alone is timed, in the driver; the sqlite3 shell's time includes starting it"}, nil),
 	}
 	if c.asPublished {
@@ -309,7 +310,7 @@ func (c *cells) paginationTable(published figures) Table {
 	}
 	for _, q := range [][2]string{{"offset", "limit 5 offset 2850001 of 10000000"}, {"keyset", "where id > 2850000 limit 5 of 10000000"}} {
 		for _, d := range c.driversOf("sqlite3perf-paginate", "sqlite3-shell") {
-			r := Row{Labels: []string{q[1], d}, Figures: []Figure{given(published.where("case", q[1], "driver", d).number("value")), {Text: "-"}}}
+			r := report.StudyRow{Labels: []string{q[1], d}, Figures: []report.StudyFigure{given(published.where("case", q[1], "driver", d).number("value")), {Text: "-"}}}
 			if d != "sqlite3-shell" {
 				r.Figures[1] = c.figure(paged(q[0]).on(d), msPerOp, median)
 			}
@@ -319,9 +320,9 @@ func (c *cells) paginationTable(published figures) Table {
 	return t
 }
 
-func (c *cells) verificationTable(published figures) Table {
-	t := Table{Title: "Verification of 1,500,000 rows", Labels: []string{"measure", "driver"},
-		Columns:   []Column{{Title: "published", Published: true}, {Title: "here", Statistic: "median"}},
+func (c *cells) verificationTable(published figures) report.StudyTable {
+	t := report.StudyTable{Title: "Verification of 1,500,000 rows", Labels: []string{"measure", "driver"},
+		Columns:   []report.StudyColumn{{Title: "published", Published: true}, {Title: "here", Statistic: "median"}},
 		Corrected: c.either([]string{"each round verifies a file of its own, in a process of its own"}, nil),
 		Notes: append(c.hereRows(verified("mattn", all)), "of drivers without a call that begins a query, time after query is that until they are asked for rows",
 			"reading is a query of its own, without hashing",
@@ -341,7 +342,7 @@ func (c *cells) verificationTable(published figures) Table {
 			if name == "python-fetchall" {
 				name = "python"
 			}
-			t.Rows = append(t.Rows, Row{Labels: []string{r.label, d}, Figures: []Figure{
+			t.Rows = append(t.Rows, report.StudyRow{Labels: []string{r.label, d}, Figures: []report.StudyFigure{
 				given(published.where("table", "verify", "driver", name, "measure", r.published).number("value")),
 				c.figure(verified(d, r.phase), r.m, median)}})
 		}
@@ -349,9 +350,9 @@ func (c *cells) verificationTable(published figures) Table {
 	return t
 }
 
-func (c *cells) besideTable() Table {
-	t := Table{Title: "Readers and writers side by side, 8 connections", Labels: []string{"journal", "driver"},
-		Columns:   []Column{{Title: "here", Unit: "op/s", Statistic: "median"}, {Title: "p99", Unit: "ms", Statistic: "median alone"}, {Title: "locked", Statistic: "total"}, {Title: "waited", Unit: "s", Statistic: "total"}},
+func (c *cells) besideTable() report.StudyTable {
+	t := report.StudyTable{Title: "Readers and writers side by side, 8 connections", Labels: []string{"journal", "driver"},
+		Columns:   []report.StudyColumn{{Title: "here", Unit: "op/s", Statistic: "median"}, {Title: "p99", Unit: "ms", Statistic: "median alone"}, {Title: "locked", Statistic: "total"}, {Title: "waited", Unit: "s", Statistic: "total"}},
 		Corrected: c.either([]string{"rates, latency and errors are measured, where the study had none of them and slept inside its loops; 8 clients in one process, each of which reads and writes, not 200 in each of two"}, nil)}
 	if c.asPublished {
 		t.Notes = append(t.Notes, "not brought back: sleeping inside the loops, which leaves no rate, and two processes of 100 readers and 100 writers on one connection; 8 clients in one process read and write")
@@ -361,7 +362,7 @@ func (c *cells) besideTable() Table {
 		for _, d := range c.driversOf("sqlite3perf-concurrent", "mattn") {
 			k := beside(j).on(d)
 			keys = append(keys, k)
-			t.Rows = append(t.Rows, Row{Labels: []string{j, d}, Figures: []Figure{c.figure(k, opsPerS, median), c.figure(k, p99, justMedian), c.figure(k, lockErrors, total), c.figure(k, lockWait, total)}})
+			t.Rows = append(t.Rows, report.StudyRow{Labels: []string{j, d}, Figures: []report.StudyFigure{c.figure(k, opsPerS, median), c.figure(k, p99, justMedian), c.figure(k, lockErrors, total), c.figure(k, lockWait, total)}})
 		}
 	}
 	c.lockNote(&t, keys)

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
@@ -39,7 +40,7 @@ type Study struct {
 	timed  bool     // it consists of phases of fixed duration, which the quick form plans
 	legs   []leg
 	quick  func(*cells) string // what the quick form leaves out
-	tables func(*cells) []Table
+	tables func(*cells) []report.StudyTable
 	claims []claim
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/study"
@@ -64,7 +65,7 @@ func made(t *testing.T, name, scale string, asPublished bool, drivers []lab.Ref,
 	return run
 }
 
-func evaluate(t *testing.T, run *result.Run) *study.Report {
+func evaluate(t *testing.T, run *result.Run) *report.Study {
 	t.Helper()
 	r := study.Evaluate(stats.Analyze(run, "native"))
 	if r == nil {
@@ -257,7 +258,7 @@ func groups(c *result.Case, phase string, round int) int64 {
 func TestClaimsOfCgoOrNot(t *testing.T) {
 	r := evaluate(t, made(t, "cgo-or-not", "0.001", false, refs("mattn", "modernc"), 10, groups))
 	type line struct {
-		Verdict study.Verdict
+		Verdict report.Verdict
 		Ratio   string
 	}
 	var got []line
@@ -300,7 +301,7 @@ func TestClaimsOtherwise(t *testing.T) {
 	for _, test := range []struct {
 		drivers []lab.Ref
 		rounds  int
-		want    study.Verdict
+		want    report.Verdict
 		why     string
 	}{
 		{refs("mattn", "modernc"), 6, fails, ""},
@@ -362,7 +363,7 @@ func TestPublishedBesideVersions(t *testing.T) {
 		found := false
 		for _, table := range r.Tables {
 			for _, row := range table.Rows {
-				i := slices.IndexFunc(table.Columns, func(c study.Column) bool { return c.Published })
+				i := slices.IndexFunc(table.Columns, func(c report.StudyColumn) bool { return c.Published })
 				found = found || i >= 0 && slices.Contains(row.Labels, "mattn@v1.14.22") && row.Figures[i].Value != nil
 			}
 		}
@@ -394,7 +395,7 @@ func groups2(c *result.Case, phase string, round int) int64 {
 // shorter than SQLite waits for a lock.
 func TestCountsOfLockErrors(t *testing.T) {
 	const ends, drop = "ends the errors", "parallel, there is either a sharp drop"
-	verdicts := func(run *result.Run) (v [2]study.Verdict) {
+	verdicts := func(run *result.Run) (v [2]report.Verdict) {
 		for _, c := range evaluate(t, run).Claims {
 			for i, text := range []string{ends, drop} {
 				if strings.Contains(c.Claim, text) {
@@ -406,11 +407,11 @@ func TestCountsOfLockErrors(t *testing.T) {
 	}
 	for _, test := range []struct {
 		scale   string
-		without [2]study.Verdict
-		with    [2]study.Verdict
+		without [2]report.Verdict
+		with    [2]report.Verdict
 	}{
-		{"full", [2]study.Verdict{holds, fails}, [2]study.Verdict{fails, holds}},
-		{"quick", [2]study.Verdict{unknown, unknown}, [2]study.Verdict{fails, holds}},
+		{"full", [2]report.Verdict{holds, fails}, [2]report.Verdict{fails, holds}},
+		{"quick", [2]report.Verdict{unknown, unknown}, [2]report.Verdict{fails, holds}},
 	} {
 		run := made(t, "writers", test.scale, false, refs("mattn"), 6, func(*result.Case, string, int) int64 { return 1e6 })
 		if got := verdicts(run); got != test.without {
@@ -430,7 +431,7 @@ func TestCountsOfLockErrors(t *testing.T) {
 
 // The most frequent winner of the six workloads is counted.
 func TestNoClearWinner(t *testing.T) {
-	claim := func(took wall) study.Claim {
+	claim := func(took wall) report.Claim {
 		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs("mattn", "modernc", "zombiezen"), 6, took))
 		for _, c := range r.Claims {
 			if strings.Contains(c.Claim, "no clear winner") {
@@ -438,7 +439,7 @@ func TestNoClearWinner(t *testing.T) {
 			}
 		}
 		t.Fatal("no such claim")
-		return study.Claim{}
+		return report.Claim{}
 	}
 	c := claim(func(c *result.Case, _ string, round int) int64 {
 		if c.Driver == "zombiezen" {
@@ -536,8 +537,8 @@ func TestRateIsOfTheMedianTime(t *testing.T) {
 	r := study.Evaluate(stats.Analyze(run, "native"))
 	seen := 0
 	for _, table := range r.Tables {
-		ns := slices.IndexFunc(table.Columns, func(c study.Column) bool { return c.Unit == "ns/op" && !c.Published })
-		rate := slices.IndexFunc(table.Columns, func(c study.Column) bool { return c.Unit == "op/s" })
+		ns := slices.IndexFunc(table.Columns, func(c report.StudyColumn) bool { return c.Unit == "ns/op" && !c.Published })
+		rate := slices.IndexFunc(table.Columns, func(c report.StudyColumn) bool { return c.Unit == "op/s" })
 		if ns < 0 || rate < 0 {
 			continue
 		}

@@ -3,6 +3,8 @@ package study
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
 )
 
 var writers = &Study{
@@ -155,35 +157,35 @@ var benchmarks = []struct{ name, workload string }{
 }
 
 // writersColumns are what is measured of every benchmark.
-func writersColumns(published bool) []Column {
-	var list []Column
+func writersColumns(published bool) []report.StudyColumn {
+	var list []report.StudyColumn
 	if published {
-		list = []Column{
+		list = []report.StudyColumn{
 			{Title: "published n", Published: true},
 			{Title: "published", Unit: "ns/op", Published: true},
 		}
 	}
 	return append(list,
-		Column{Title: "here", Unit: "ns/op", Statistic: "median"},
-		Column{Title: "here", Unit: "op/s", Statistic: "median alone"},
-		Column{Title: "p99", Unit: "ms", Statistic: "median alone"},
-		Column{Title: "locked", Statistic: "total"},
-		Column{Title: "waited", Unit: "s", Statistic: "total"})
+		report.StudyColumn{Title: "here", Unit: "ns/op", Statistic: "median"},
+		report.StudyColumn{Title: "here", Unit: "op/s", Statistic: "median alone"},
+		report.StudyColumn{Title: "p99", Unit: "ms", Statistic: "median alone"},
+		report.StudyColumn{Title: "locked", Statistic: "total"},
+		report.StudyColumn{Title: "waited", Unit: "s", Statistic: "total"})
 }
 
-func (c *cells) writersFigures(k key) []Figure {
-	return []Figure{c.figure(k, nsPerOp, median), c.figure(k, opsPerS, justMedian), c.figure(k, p99, justMedian),
+func (c *cells) writersFigures(k key) []report.StudyFigure {
+	return []report.StudyFigure{c.figure(k, nsPerOp, median), c.figure(k, opsPerS, justMedian), c.figure(k, p99, justMedian),
 		c.figure(k, lockErrors, total), c.figure(k, lockWait, total)}
 }
 
-func writersTables(c *cells) []Table {
+func writersTables(c *cells) []report.StudyTable {
 	kept := ""
 	if c.asPublished {
 		kept = "2"
 	}
-	var tables []Table
+	var tables []report.StudyTable
 	for _, b := range benchmarks {
-		t := Table{Title: b.name, Labels: []string{"benchmark", "driver"}, Columns: writersColumns(true),
+		t := report.StudyTable{Title: b.name, Labels: []string{"benchmark", "driver"}, Columns: writersColumns(true),
 			Corrected: c.either([]string{
 				"every connection of the pool stays open while it is idle",
 				"an operation that a lock fails is counted by its extended code, with the time it took, and ends nothing",
@@ -224,11 +226,11 @@ func writersTables(c *cells) []Table {
 				if !sameDriver("mattn", d) && !c.planned(k.on(d)) {
 					continue
 				}
-				r := Row{Labels: []string{name, d}, Figures: []Figure{{Text: "-"}, {Text: "-"}}}
+				r := report.StudyRow{Labels: []string{name, d}, Figures: []report.StudyFigure{{Text: "-"}, {Text: "-"}}}
 				if sameDriver("mattn", d) {
-					r.Figures = []Figure{given(f.number("iterations")), given(f.number("ns_per_op"))}
+					r.Figures = []report.StudyFigure{given(f.number("iterations")), given(f.number("ns_per_op"))}
 					if row["error"] != "" {
-						r.Figures[1] = Figure{Text: row["error"]}
+						r.Figures[1] = report.StudyFigure{Text: row["error"]}
 					}
 				}
 				r.Figures = append(r.Figures, c.writersFigures(k.on(d))...)
@@ -245,8 +247,8 @@ func writersTables(c *cells) []Table {
 }
 
 // idleTable shows what a pool costs that closes connections.
-func (c *cells) idleTable() Table {
-	t := Table{Title: "What two idle connections cost, Go's default: parallel, without mutex, normal", Labels: []string{"writers", "idle connections", "driver"},
+func (c *cells) idleTable() report.StudyTable {
+	t := report.StudyTable{Title: "What two idle connections cost, Go's default: parallel, without mutex, normal", Labels: []string{"writers", "idle connections", "driver"},
 		Columns: writersColumns(false)}
 	var keys []key
 	for _, n := range []int64{32, 256} {
@@ -261,7 +263,7 @@ func (c *cells) idleTable() Table {
 				}
 				if k := writing("parallel", "normal", n).pooled(keep).on(d); c.planned(k) {
 					keys = append(keys, k)
-					t.Rows = append(t.Rows, Row{Labels: []string{fmt.Sprint(n), name, d}, Figures: c.writersFigures(k)})
+					t.Rows = append(t.Rows, report.StudyRow{Labels: []string{fmt.Sprint(n), name, d}, Figures: c.writersFigures(k)})
 				}
 			}
 		}
@@ -271,15 +273,15 @@ func (c *cells) idleTable() Table {
 }
 
 // retryTable shows what a policy of retries does in place of a busy timeout.
-func (c *cells) retryTable() Table {
-	t := Table{Title: "Ten attempts 1, 2, 4 … ms apart, without a busy timeout: parallel, normal", Labels: []string{"writers", "driver"},
-		Columns: append(writersColumns(false), Column{Title: "retries", Statistic: "total"})}
+func (c *cells) retryTable() report.StudyTable {
+	t := report.StudyTable{Title: "Ten attempts 1, 2, 4 … ms apart, without a busy timeout: parallel, normal", Labels: []string{"writers", "driver"},
+		Columns: append(writersColumns(false), report.StudyColumn{Title: "retries", Statistic: "total"})}
 	var keys []key
 	for _, n := range c.values("writers-parallel-retry", "writers") {
 		for _, d := range c.driversOf("writers-parallel-retry", "mattn") {
 			if k := writing("parallel-retry", "normal", n).on(d); c.planned(k) {
 				keys = append(keys, k)
-				t.Rows = append(t.Rows, Row{Labels: []string{fmt.Sprint(n), d}, Figures: append(c.writersFigures(k), c.figure(k, retries, total))})
+				t.Rows = append(t.Rows, report.StudyRow{Labels: []string{fmt.Sprint(n), d}, Figures: append(c.writersFigures(k), c.figure(k, retries, total))})
 			}
 		}
 	}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
-	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/study"
 )
 
 // outputOptions are the flags of every command that prints a run.
@@ -117,19 +118,19 @@ func sameFile(a, b string) bool {
 	return aerr == nil && berr == nil && a == b
 }
 
-// write prints a run as the options ask.
-func write(env *environment, o *outputOptions, run *result.Run) error {
-	opts := report.Options{Floor: floorDriver, Width: env.stdoutWidth}
+// write prints an analyzed run as the options ask.
+func write(env *environment, o *outputOptions, a *stats.Analysis) error {
+	opts := report.Options{Width: env.stdoutWidth, Study: study.Evaluate(a)}
 	if o.file == "" {
 		opts.Color = env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
-		if err := report.Write(env.rawOut, o.format, run, opts); err != nil {
-			return fmt.Errorf("%w: %s prints it again", err, o.again(run.ID))
+		if err := report.Write(env.rawOut, o.format, a, opts); err != nil {
+			return fmt.Errorf("%w: %s prints it again", err, o.again(a.Run.ID))
 		}
 		return nil
 	}
 	var buf bytes.Buffer
 	opts.Width = 0
-	if err := report.Write(&buf, o.format, run, opts); err != nil {
+	if err := report.Write(&buf, o.format, a, opts); err != nil {
 		return err
 	}
 	put := replace
@@ -138,7 +139,7 @@ func write(env *environment, o *outputOptions, run *result.Run) error {
 		put = func(file string, data []byte) error { return os.WriteFile(file, data, 0o644) }
 	}
 	if err := put(file, buf.Bytes()); err != nil {
-		return fmt.Errorf("writing the results to %s: %w: %s prints them again", o.file, reason(err), o.again(run.ID))
+		return fmt.Errorf("writing the results to %s: %w: %s prints them again", o.file, reason(err), o.again(a.Run.ID))
 	}
 	return nil
 }

@@ -116,8 +116,9 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	measuring.Store(true)
 	failure := l.Measure(ctx)
 	show.finish()
+	judged := stats.Analyze(measured, floorDriver)
 	if len(measured.Trials) > 0 {
-		if err := write(env, &o.output, measured); err != nil {
+		if err := write(env, &o.output, judged); err != nil {
 			if failure != nil {
 				return fmt.Errorf("%w; and %w", failure, err)
 			}
@@ -130,7 +131,7 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	if interrupted(stop) {
 		return statusError(exitInterrupted) // even if the trial under way was the last
 	}
-	return outcome(measured)
+	return outcome(judged)
 }
 
 // runDirectory begins the name of the directory that a run has for its databases;
@@ -153,11 +154,11 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 }
 
 // outcome is the exit status that a run's cells lead to.
-func outcome(run *result.Run) error {
-	if run.Stopped == lab.StoppedInterrupted {
+func outcome(a *stats.Analysis) error {
+	if a.Run.Stopped == lab.StoppedInterrupted {
 		return statusError(exitInterrupted)
 	}
-	if !stats.Analyze(run, floorDriver).Complete() {
+	if !a.Complete() {
 		return statusError(exitIncomplete)
 	}
 	return nil

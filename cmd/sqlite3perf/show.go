@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/store"
 )
 
@@ -57,7 +58,7 @@ func showCommand(env *environment) *cobra.Command {
 			if text != "" {
 				return writeWorkload(env, run, text)
 			}
-			return write(env, o, run)
+			return write(env, o, stats.Analyze(run, floorDriver))
 		},
 	}
 	cmd.Flags().StringVar(&text, "workload", "", "print the text of the workload of that `name`, as the run has read it")

@@ -3,6 +3,8 @@ package main
 import (
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/doc"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -296,6 +298,42 @@ func TestLinked(t *testing.T) {
 			if c.none(p) {
 				t.Errorf("%s in %s links %s", c.pkg, c.dir, p)
 			}
+		}
+	}
+}
+
+// TestExamples holds that each package of the root and of the worker module has a
+// runnable example, but commands and what is for tests.
+func TestExamples(t *testing.T) {
+	root := os.DirFS("../..")
+	list, err := rooms(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range list {
+		names, err := fs.Glob(root, r.pattern+"/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		needed, found := len(names) > 0, false
+		for _, name := range names {
+			data, err := fs.ReadFile(root, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, data, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(name, "_test.go") {
+				found = found || slices.ContainsFunc(doc.Examples(file), func(e *doc.Example) bool { return e.Output != "" })
+				continue
+			}
+			forTests := slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing"` })
+			needed = needed && file.Name.Name != "main" && !forTests
+		}
+		if needed && !found {
+			t.Errorf("%s has no example with an output", r.pattern)
 		}
 	}
 }

@@ -1,0 +1,26 @@
+package sources_test
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/sqlite3perf/sqlite3perf/sources"
+)
+
+// The archive has what a driver's worker is built from.
+func Example() {
+	for _, f := range txtar.Parse([]byte(sources.Archive)).Files {
+		if strings.HasPrefix(f.Name, "drivers/modernc/") {
+			fmt.Println(f.Name)
+		}
+	}
+	// Output:
+	// drivers/modernc/added-cost.json
+	// drivers/modernc/driver.json
+	// drivers/modernc/go.mod
+	// drivers/modernc/go.sum
+	// drivers/modernc/modernc.go
+	// drivers/modernc/worker/main.go
+}

@@ -1,0 +1,21 @@
+package job_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+)
+
+// A library says in its own words that the end of a context has interrupted it.
+func ExampleInterrupted() {
+	ctx, cancel := context.WithCancel(context.Background())
+	err := error(&driver.Error{Code: driver.CodeInterrupt})
+	fmt.Println(job.Interrupted(ctx, err))
+	cancel()
+	fmt.Println(job.Interrupted(ctx, err))
+	// Output:
+	// false
+	// true
+}

@@ -58,140 +58,173 @@ func rate(s *result.Sample) (perSecond float64, unit string) {
 	return float64(n) / (float64(s.WallNS) / 1e9), unit
 }
 
+// cellGrid is a grid with a row for each of a table's cells, to which columns are
+// added.
+type cellGrid struct {
+	grid
+	table *stats.Table
+	cells []*stats.Cell
+}
+
+// add adds a column of which the words are there.
+func (g *cellGrid) add(c column, words []string) {
+	g.columns = append(g.columns, c)
+	for i, w := range words {
+		g.rows[i] = append(g.rows[i], w)
+	}
+}
+
+// words are what f says of each cell.
+func (g *cellGrid) words(f func(*stats.Cell) string) []string {
+	var list []string
+	for _, c := range g.cells {
+		list = append(list, f(c))
+	}
+	return list
+}
+
+// each adds a column of what f says of each cell.
+func (g *cellGrid) each(c column, f func(*stats.Cell) string) { g.add(c, g.words(f)) }
+
+// scale adds a column of the medians of f, in one unit, or none if they are all
+// zero: a figure of zero is not known.
+func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop int, f func(stats.Sample) float64) {
+	var values []float64
+	for _, c := range g.cells {
+		values = append(values, median(c, f))
+	}
+	if slices.Max(values) <= 0 {
+		return
+	}
+	words, unit := scaled(values, class, base)
+	for i, v := range values {
+		if v <= 0 {
+			words[i] = absent
+		}
+	}
+	g.add(column{title + " " + unit, true, drop}, words)
+}
+
 // figures is the grid of a table's cells that have figures.
 func figures(t *stats.Table, cells []*stats.Cell) grid {
-	g := grid{rows: make([][]string, len(cells)), leaders: make([]bool, len(cells))}
-	add := func(c column, words []string) {
-		g.columns = append(g.columns, c)
-		for i, w := range words {
-			g.rows[i] = append(g.rows[i], w)
-		}
+	g := &cellGrid{grid{rows: make([][]string, len(cells))}, t, cells}
+	g.addStandings()
+	g.addMedians()
+	g.addRates()
+	if t.Base >= 0 && len(cells) > 1 {
+		g.addRatios()
 	}
-	each := func(f func(int, *stats.Cell) string) []string {
-		words := make([]string, len(cells))
-		for i, c := range cells {
-			words[i] = f(i, c)
-		}
-		return words
-	}
-	numbers := func(f func(stats.Sample) float64) []float64 {
-		list := make([]float64, len(cells))
-		for i, c := range cells {
-			list[i] = median(c, f)
-		}
-		return list
-	}
-	// scale makes a column of one unit; a figure of zero is not known.
-	scale := func(title string, class benchunit.Class, base string, drop int, f func(stats.Sample) float64) {
-		values := numbers(f)
-		if !slices.ContainsFunc(values, func(v float64) bool { return v > 0 }) {
-			return
-		}
-		words, unit := scaled(values, class, base)
-		for i, v := range values {
-			if v <= 0 {
-				words[i] = absent
-			}
-		}
-		add(column{title + " " + unit, true, drop}, words)
-	}
+	g.each(column{title: "n", right: true}, func(c *stats.Cell) string { return fmt.Sprint(c.Summary.N) })
+	g.addCosts()
+	g.each(column{title: "SQLite", drop: 3}, func(c *stats.Cell) string { return sqliteVersion(c.Outcome) })
+	g.each(column{title: "kind", drop: 6}, func(c *stats.Cell) string { return string(c.Case.Info.Kind) })
+	g.each(column{title: "interface", drop: 7}, func(c *stats.Cell) string { return string(c.Case.Info.Interface) })
+	return g.grid
+}
 
-	for i, c := range cells {
-		g.leaders[i] = leads(c.Standing)
+// addStandings adds each cell's place, its driver, and those that it is tied with.
+func (g *cellGrid) addStandings() {
+	var standings []stats.Standing
+	for _, c := range g.cells {
+		g.leaders = append(g.leaders, leads(c.Standing))
+		standings = append(standings, c.Standing)
 	}
-	add(column{title: "#"}, each(func(_ int, c *stats.Cell) string { return rank(c.Standing) }))
-	add(column{title: "driver"}, each(func(_ int, c *stats.Cell) string { return name(c.Outcome) }))
-	standings := make([]stats.Standing, len(cells))
-	for i, c := range cells {
-		standings[i] = c.Standing
-	}
+	g.each(column{title: "#"}, func(c *stats.Cell) string { return rank(c.Standing) })
+	g.each(column{title: "driver"}, func(c *stats.Cell) string { return name(c.Outcome) })
 	if tied := ties(standings); slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
-		add(column{title: tiedTitle}, tied)
+		g.add(column{title: tiedTitle}, tied)
 	}
+}
 
+// addMedians adds what the table is ordered by.
+func (g *cellGrid) addMedians() {
 	title, base := "median ", "s"
-	switch cells[0].Samples[0].Metric {
+	switch g.cells[0].Samples[0].Metric {
 	case "time/op":
 		base = "s/op"
 	case "latency":
 		title = "p99 "
 	}
-	medians := make([]float64, len(cells))
-	for i, c := range cells {
-		medians[i] = c.Summary.Median
+	var medians []float64
+	for _, c := range g.cells {
+		medians = append(medians, c.Summary.Median)
 	}
 	words, unit := scaled(medians, benchunit.Decimal, base)
-	spreads := each(func(_ int, c *stats.Cell) string { return spread(c.Summary) })
-	add(column{title: title + unit}, besides(words, spreads))
+	spreads := g.words(func(c *stats.Cell) string { return spread(c.Summary) })
+	g.add(column{title: title + unit}, withSpreads(words, spreads))
+}
 
-	_, rateUnit := work(cells[0].Samples[0].Sample)
-	if someFailed(cells) {
-		add(column{title: "ok", right: true}, each(func(_ int, c *stats.Cell) string {
-			return PercentOK(c.Failures())
-		}))
-		rateUnit += " (all)" // as the median does, it counts those that failed
+// addRates adds the share of operations that succeeded, if any failed, and the
+// rate, of servers also as a share of what the load generator reaches.
+func (g *cellGrid) addRates() {
+	_, unit := work(g.cells[0].Samples[0].Sample)
+	if someFailed(g.cells) {
+		g.each(column{title: "ok", right: true}, func(c *stats.Cell) string { return PercentOK(c.Failures()) })
+		unit += " (all)" // as the median does, it counts those that failed
 	}
-	add(column{title: rateUnit, right: true, drop: 2}, each(func(_ int, c *stats.Cell) string {
+	g.each(column{title: unit, right: true, drop: 2}, func(c *stats.Cell) string {
 		perSecond, _ := cellRate(c)
 		return human(perSecond)
-	}))
-
-	if ceiling(cells) > 0 {
-		add(column{title: "of ceiling", right: true, drop: 5}, each(func(_ int, c *stats.Cell) string {
-			return percent(median(c, func(s stats.Sample) float64 {
-				if s.Load == nil || s.Load.Ceiling <= 0 {
-					return 0
-				}
-				perSecond, _ := rate(s.Sample)
-				return perSecond / s.Load.Ceiling
-			}))
-		}))
+	})
+	if ceiling(g.cells) > 0 {
+		g.each(column{title: "of ceiling", right: true, drop: 5}, func(c *stats.Cell) string { return percent(median(c, ofCeiling)) })
 	}
+}
 
-	if t.Base >= 0 && len(cells) > 1 {
-		title := "× fastest"
-		if t.IsFloor {
-			title = "× " + label(t.Cells[t.Base].Case)
+// ofCeiling is a sample's rate as a share of what the load generator reaches.
+func ofCeiling(s stats.Sample) float64 {
+	if s.Load == nil || s.Load.Ceiling <= 0 {
+		return 0
+	}
+	perSecond, _ := rate(s.Sample)
+	return perSecond / s.Load.Ceiling
+}
+
+// addRatios adds the ratios to the table's base, with their p-values.
+func (g *cellGrid) addRatios() {
+	t := g.table
+	title := "× fastest"
+	if t.IsFloor {
+		title = "× " + label(t.Cells[t.Base].Case)
+	}
+	var ratios, spreads, p []string
+	for i, c := range g.cells {
+		r, s := absent, ""
+		if c.Ratio != nil && c.Ratio.N > 0 {
+			r = times(c.Ratio.Median)
+			if i != t.Base {
+				s = spread(*c.Ratio)
+			}
 		}
-		ratios := each(func(_ int, c *stats.Cell) string {
-			if c.Ratio == nil || c.Ratio.N == 0 {
-				return absent
-			}
-			return times(c.Ratio.Median)
-		})
-		spreads := each(func(i int, c *stats.Cell) string {
-			if i == t.Base || c.Ratio == nil || c.Ratio.N == 0 {
-				return ""
-			}
-			return spread(*c.Ratio)
-		})
-		add(column{title: title}, besides(ratios, spreads))
-		add(column{title: "p", right: true, drop: 1}, each(func(i int, _ *stats.Cell) string { return against(t.Pairs, i, t.Base) }))
+		ratios, spreads, p = append(ratios, r), append(spreads, s), append(p, against(t.Pairs, i, t.Base))
 	}
-	add(column{title: "n", right: true}, each(func(_ int, c *stats.Cell) string { return fmt.Sprint(c.Summary.N) }))
+	g.add(column{title: title}, withSpreads(ratios, spreads))
+	g.add(column{title: "p", right: true, drop: 1}, p)
+}
 
-	scale("checkpoint", benchunit.Decimal, "s", 4, func(s stats.Sample) float64 { return float64(s.CheckpointNS) / 1e9 })
-	add(column{title: "CPU", right: true, drop: 8}, each(func(_ int, c *stats.Cell) string {
+// addCosts adds what the figures took: of the disk, the processor and the memory.
+func (g *cellGrid) addCosts() {
+	g.scale("checkpoint", benchunit.Decimal, "s", 4, func(s stats.Sample) float64 { return float64(s.CheckpointNS) / 1e9 })
+	g.each(column{title: "CPU", right: true, drop: 8}, func(c *stats.Cell) string {
 		share := median(c, func(s stats.Sample) float64 { return float64(s.UserNS+s.SystemNS) / float64(max(s.WallNS, 1)) })
 		if share <= 0 {
 			return absent
 		}
 		return fmt.Sprintf("%.0f%%", 100*share)
-	}))
-	if allocs := numbers(perOperation(func(s stats.Sample) int64 { return s.Allocs })); slices.Max(allocs) > 0 {
-		add(column{title: "allocs/op", right: true, drop: 10}, each(func(i int, _ *stats.Cell) string {
-			if allocs[i] <= 0 {
-				return absent
-			}
-			return human(allocs[i])
-		}))
+	})
+	allocs := func(c *stats.Cell) float64 {
+		return median(c, perOperation(func(s stats.Sample) int64 { return s.Allocs }))
 	}
-	scale("alloc", benchunit.Binary, "B/op", 11, perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
-	scale("RSS", benchunit.Binary, "B", 9, func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
-	add(column{title: "SQLite", drop: 3}, each(func(_ int, c *stats.Cell) string { return sqliteVersion(c.Outcome) }))
-	add(column{title: "kind", drop: 6}, each(func(_ int, c *stats.Cell) string { return string(c.Case.Info.Kind) }))
-	add(column{title: "interface", drop: 7}, each(func(_ int, c *stats.Cell) string { return string(c.Case.Info.Interface) }))
-	return g
+	if slices.ContainsFunc(g.cells, func(c *stats.Cell) bool { return allocs(c) > 0 }) {
+		g.each(column{title: "allocs/op", right: true, drop: 10}, func(c *stats.Cell) string {
+			if n := allocs(c); n > 0 {
+				return human(n)
+			}
+			return absent
+		})
+	}
+	g.scale("alloc", benchunit.Binary, "B/op", 11, perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
+	g.scale("RSS", benchunit.Binary, "B", 9, func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
 }
 
 // ceiling is what the load generator reaches of a server that does nothing, in
@@ -228,29 +261,53 @@ func latencyTitle(cells []*stats.Cell) string {
 	return "latency of " + from + "; percentiles: median over trials, max: of all trials"
 }
 
-// latencies is the grid of the latency of each operation of a mix.
-func latencies(cells []*stats.Cell) grid {
-	type row struct {
-		cell                 *stats.Cell
-		operation            string
-		count, failed, early int64
-		figures              []float64 // in seconds
+// latencyFigure is one of the figures that are shown of a latency.
+type latencyFigure struct {
+	title string
+	of    func(*latency.Summary) int64
+}
+
+// latencyRow is the latency of one operation of a cell, over all of its trials.
+type latencyRow struct {
+	cell                 *stats.Cell
+	operation            string
+	count, failed, early int64
+	figures              []float64 // in seconds
+}
+
+// latencyRowOf gathers an operation of a cell; ok is false if the cell has none of
+// that name.
+func latencyRowOf(c *stats.Cell, operation string, figures []latencyFigure) (r latencyRow, ok bool) {
+	r = latencyRow{cell: c, operation: operation}
+	values := make([][]float64, len(figures))
+	for _, s := range c.Samples {
+		for _, l := range s.Latency {
+			if l.Operation != operation {
+				continue
+			}
+			r.count += l.Count
+			r.failed += l.Failed
+			r.early += l.EndedEarly
+			for i, f := range figures {
+				values[i] = append(values[i], float64(f.of(&l))/1e9)
+			}
+		}
 	}
-	type figure struct {
-		title string
-		of    func(*latency.Summary) int64
+	if len(values[0]) == 0 {
+		return r, false
 	}
-	figureList := []figure{
-		{"p50", func(l *latency.Summary) int64 { return l.P50NS }},
-		{"p99", func(l *latency.Summary) int64 { return l.P99NS }},
-		{"max", func(l *latency.Summary) int64 { return l.MaxNS }},
+	for i, v := range values {
+		if figures[i].title == "max" {
+			r.figures = append(r.figures, slices.Max(v))
+		} else {
+			r.figures = append(r.figures, stats.Summarize(v).Median)
+		}
 	}
-	if cells[0].Samples[0].Load != nil { // the only thing in its table, so there is room
-		figureList = slices.Insert(figureList, 2,
-			figure{"p99.9", func(l *latency.Summary) int64 { return l.P999NS }},
-			figure{"p99.99", func(l *latency.Summary) int64 { return l.P9999NS }})
-	}
-	var rows []row
+	return r, true
+}
+
+// latencyRows are those of all cells, operation by operation.
+func latencyRows(cells []*stats.Cell, figures []latencyFigure) []latencyRow {
 	var operations []string
 	for _, c := range cells {
 		for _, s := range c.Samples {
@@ -261,37 +318,32 @@ func latencies(cells []*stats.Cell) grid {
 			}
 		}
 	}
+	var rows []latencyRow
 	for _, op := range operations {
 		for _, c := range cells {
-			r := row{cell: c, operation: op}
-			values := make([][]float64, len(figureList))
-			for _, s := range c.Samples {
-				for _, l := range s.Latency {
-					if l.Operation == op {
-						r.count += l.Count
-						r.failed += l.Failed
-						r.early += l.EndedEarly
-						for i, f := range figureList {
-							values[i] = append(values[i], float64(f.of(&l))/1e9)
-						}
-					}
-				}
+			if r, ok := latencyRowOf(c, op, figures); ok {
+				rows = append(rows, r)
 			}
-			if len(values[0]) == 0 {
-				continue
-			}
-			for i, v := range values {
-				if figureList[i].title == "max" {
-					r.figures = append(r.figures, slices.Max(v))
-				} else {
-					r.figures = append(r.figures, stats.Summarize(v).Median)
-				}
-			}
-			rows = append(rows, r)
 		}
 	}
-	failed := slices.ContainsFunc(rows, func(r row) bool { return r.failed > 0 })
-	early := slices.ContainsFunc(rows, func(r row) bool { return r.early > 0 })
+	return rows
+}
+
+// latencies is the grid of the latency of each operation of a mix.
+func latencies(cells []*stats.Cell) grid {
+	figures := []latencyFigure{
+		{"p50", func(l *latency.Summary) int64 { return l.P50NS }},
+		{"p99", func(l *latency.Summary) int64 { return l.P99NS }},
+		{"max", func(l *latency.Summary) int64 { return l.MaxNS }},
+	}
+	if cells[0].Samples[0].Load != nil { // the only thing in its table, so there is room
+		figures = slices.Insert(figures, 2,
+			latencyFigure{"p99.9", func(l *latency.Summary) int64 { return l.P999NS }},
+			latencyFigure{"p99.99", func(l *latency.Summary) int64 { return l.P9999NS }})
+	}
+	rows := latencyRows(cells, figures)
+	failed := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.failed > 0 })
+	early := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.early > 0 })
 	g := grid{columns: []column{{title: "operation"}, {title: "driver"}, {title: "count", right: true, drop: 1}}}
 	if failed {
 		g.columns = append(g.columns, column{title: "ok", right: true})
@@ -299,7 +351,7 @@ func latencies(cells []*stats.Cell) grid {
 	if early {
 		g.columns = append(g.columns, column{title: "ended early", right: true})
 	}
-	columns := make([][]float64, len(figureList))
+	columns := make([][]float64, len(figures))
 	for _, r := range rows {
 		words := []string{r.operation, name(r.cell.Outcome), thousands(r.count)}
 		if failed {
@@ -313,7 +365,7 @@ func latencies(cells []*stats.Cell) grid {
 			columns[i] = append(columns[i], v)
 		}
 	}
-	for i, f := range figureList {
+	for i, f := range figures {
 		words, unit := scaled(columns[i], benchunit.Decimal, "s")
 		if unit == "ns" { // less than which no latency is told apart
 			for j, v := range columns[i] {

@@ -28,7 +28,7 @@ type JSON struct {
 	Comparisons []JSONComparison `json:"comparisons"`
 	Summary     []JSONSummary    `json:"summary"` // one, or none where there is nothing to compare
 	Reliability JSONReliability  `json:"reliability"`
-	Study       *Study    `json:"study,omitempty"`
+	Study       *Study           `json:"study,omitempty"`
 }
 
 // JSONCell is one case and phase. What a cell that is not ok lacks is absent.

@@ -45,7 +45,7 @@ func overall(a *stats.Analysis) document {
 			outcomes[oc.Case.ID] = oc
 		}
 	}
-	joined := besides(ratios, spreads)
+	joined := withSpreads(ratios, spreads)
 	for i, od := range o.Drivers {
 		oc := outcomes[od.Case.ID]
 		g.rows = append(g.rows, []string{rank(od.Standing), name(oc), tied[i], joined[i], against(o.Pairs, i, base),

@@ -235,7 +235,7 @@ func studyFigures(figures []StudyFigure, c StudyColumn) []string {
 			spreads[i] = spread(stats.Summary{N: f.N, Median: *f.Value, Interval: f.Interval})
 		}
 	}
-	return besides(words, spreads)
+	return withSpreads(words, spreads)
 }
 
 // significant formats a figure with four significant digits, whole numbers from

@@ -136,8 +136,8 @@ func elapsed(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// besides joins a figure and its spread so that both line up in their column.
-func besides(figures, spreads []string) []string {
+// withSpreads joins a figure and its spread so that both line up in their column.
+func withSpreads(figures, spreads []string) []string {
 	left, right := 0, 0
 	for i := range figures {
 		left = max(left, text.StringWidth(figures[i]))

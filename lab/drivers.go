@@ -204,9 +204,5 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 		}
 		return Ref{Name: name, Known: &known[i], Version: version}, nil
 	}
-	hint := "known are " + strings.Join(names, ", ")
-	if n := driver.Nearest(base, names); n != "" {
-		hint = fmt.Sprintf("did you mean %q? (sqlite3perf drivers lists them)", n)
-	}
-	return Ref{}, fmt.Errorf("unknown driver %q: %s", base, hint)
+	return Ref{}, fmt.Errorf("unknown driver %q: %s (sqlite3perf drivers lists them)", base, driver.Suggest(base, names))
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -99,7 +98,7 @@ func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.Jo
 		case a.Type == protocol.TypeReady && a.Protocol != protocol.Version:
 			return nil, unusable("the worker speaks protocol %d, this sqlite3perf %d: rebuild the worker", a.Protocol, protocol.Version)
 		case a.Type == protocol.TypeReady && a.Proof != nil:
-			if bad := mismatches(r.Settings, a.Proof); bad != "" {
+			if bad := driver.Differences(r.Settings, a.Proof.Connections, nil); bad != "" {
 				return nil, unusable("%s: and the worker has taken no notice of it", bad)
 			}
 			if r.Ready != nil {
@@ -144,18 +143,4 @@ func answered(j *protocol.Job, r *protocol.JobResult) bool {
 		return r.Concurrent != nil
 	}
 	return r.Paginate != nil
-}
-
-// mismatches says which settings do not hold.
-func mismatches(wanted driver.Settings, p *protocol.Proof) string {
-	for i, got := range p.Connections {
-		if bad := driver.Check(wanted, got); len(bad) > 0 {
-			words := make([]string, len(bad))
-			for j, m := range bad {
-				words[j] = m.String()
-			}
-			return fmt.Sprintf("%s, on connection %d of %d", strings.Join(words, "; "), i+1, len(p.Connections))
-		}
-	}
-	return ""
 }

@@ -5,6 +5,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -225,13 +226,7 @@ func parameterHint(name string, workloads []*workload.Workload) string {
 			words = append(words, w.Name+" has "+strings.Join(own, ", "))
 		}
 	}
-	if n := driver.Nearest(name, names); n != "" {
-		return fmt.Sprintf("did you mean %q?", n)
-	}
-	if len(words) == 0 {
-		return "they have none"
-	}
-	return strings.Join(words, "; ")
+	return cmp.Or(driver.DidYouMean(name, names), strings.Join(words, "; "), "they have none")
 }
 
 // poolSize gives every client of the plan a connection, unless pool_size is set.

@@ -295,21 +295,14 @@ func (s *session) ready(a *protocol.Response) error {
 	s.trial.Proof = a.Proof
 	s.inForce = a.Proof.Connections[0]
 	s.unread = afterSchema
-	for i, got := range a.Proof.Connections {
-		bad := driver.Check(s.want.Settings, got)
-		if len(bad) == 0 {
-			continue
+	limit := func(setting, value string) (string, bool) {
+		if why, ok := s.want.Info.Limit(setting, value); ok {
+			return why, true
 		}
-		words := make([]string, len(bad))
-		for j, m := range bad {
-			words[j] = m.String()
-			if why, ok := s.want.Info.Limit(m.Setting, m.Wanted); ok {
-				words[j] += " (" + why + ")"
-			} else if m.Setting == "journal_mode" && s.want.Settings["mode"] == "memory" {
-				words[j] += " (a database in memory has no other: add --set journal_mode=memory)"
-			}
-		}
-		s.fail(result.Refused, "setting", "%s, on connection %d of %d", strings.Join(words, "; "), i+1, len(a.Proof.Connections))
+		return "a database in memory has no other: set journal_mode=memory", setting == "journal_mode" && s.want.Settings["mode"] == "memory"
+	}
+	if bad := driver.Differences(s.want.Settings, a.Proof.Connections, limit); bad != "" {
+		s.fail(result.Refused, "setting", "%s", bad)
 		return errEnough
 	}
 	return nil

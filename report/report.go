@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -49,10 +48,7 @@ func Check(format string) error {
 	if slices.Contains(Formats(), format) {
 		return nil
 	}
-	if n := driver.Nearest(format, Formats()); n != "" {
-		return fmt.Errorf("unknown format %q: did you mean %q?", format, n)
-	}
-	return fmt.Errorf("unknown format %q: one of %s", format, strings.Join(Formats(), ", "))
+	return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, Formats()))
 }
 
 // Write writes the report of an analyzed run in a format.

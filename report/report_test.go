@@ -67,8 +67,8 @@ func TestGolden(t *testing.T) {
 func TestUnknownFormat(t *testing.T) {
 	for format, want := range map[string]string{
 		"jsno":    `unknown format "jsno": did you mean "json"?`,
-		"":        `unknown format "": one of table, markdown, csv, json, benchfmt`,
-		"picture": `unknown format "picture": one of table, markdown, csv, json, benchfmt`,
+		"":        `unknown format "": known are table, markdown, csv, json, benchfmt`,
+		"picture": `unknown format "picture": known are table, markdown, csv, json, benchfmt`,
 	} {
 		var b strings.Builder
 		err := report.Write(&b, format, stats.Analyze(fullRun(), ""), report.Options{})

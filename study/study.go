@@ -90,10 +90,7 @@ func Find(name string) (*Study, error) {
 		}
 		names = append(names, s.Name)
 	}
-	if n := driver.Nearest(name, names); n != "" {
-		return nil, fmt.Errorf("unknown study %q: did you mean %q?", name, n)
-	}
-	return nil, fmt.Errorf("unknown study %q: one of %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown study %q: %s", name, driver.Suggest(name, names))
 }
 
 // load reads a leg's workload.

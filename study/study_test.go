@@ -512,7 +512,7 @@ func TestFind(t *testing.T) {
 	for name, want := range map[string]string{
 		"cgo-or-no": `unknown study "cgo-or-no": did you mean "cgo-or-not"?`,
 		"writer":    `unknown study "writer": did you mean "writers"?`,
-		"zzzzzzzzz": `unknown study "zzzzzzzzz": one of cgo-or-not, driver-comparison, http-server, sqlite3perf, writers`,
+		"zzzzzzzzz": `unknown study "zzzzzzzzz": known are cgo-or-not, driver-comparison, http-server, sqlite3perf, writers`,
 	} {
 		if _, err := study.Find(name); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

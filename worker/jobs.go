@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -237,19 +236,8 @@ func checkSettings(ctx context.Context, d driver.Driver, db *job.Database) error
 			return err
 		}
 	}
-	for i, got := range db.Proof.Connections {
-		bad := driver.Check(wanted, got)
-		if len(bad) == 0 {
-			continue
-		}
-		words := make([]string, len(bad))
-		for j, m := range bad {
-			words[j] = m.String()
-			if why, ok := d.Info().Limit(m.Setting, m.Wanted); ok {
-				words[j] += " (" + why + ")"
-			}
-		}
-		return failf("setting", "%s, on connection %d of %d", strings.Join(words, "; "), i+1, len(db.Proof.Connections))
+	if bad := driver.Differences(wanted, db.Proof.Connections, d.Info().Limit); bad != "" {
+		return failf("setting", "%s", bad)
 	}
 	return nil
 }

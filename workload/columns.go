@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -66,7 +68,7 @@ func (l *loader) generator(c *columnInfo) {
 		if len(f.keys) == 0 {
 			l.errorf(n, "%s has no generator: want one, such as {int: [1, 100]}", c.full)
 		} else {
-			l.errorf(f.keys[0], "%s has no generator, but %q: %s", c.full, f.keys[0].Value, suggest(f.keys[0].Value, generatorKinds()))
+			l.errorf(f.keys[0], "%s has no generator, but %q: %s", c.full, f.keys[0].Value, driver.Suggest(f.keys[0].Value, generatorKinds()))
 		}
 		return
 	case 1:
@@ -107,11 +109,9 @@ func (l *loader) shorthand(c *columnInfo) {
 		gen.Int, _ = l.number(n, c.full, math.MinInt64)
 	case n.Tag == "!!str" && strings.Contains(n.Value, ".") && !strings.ContainsAny(n.Value, " \t"):
 		gen.Kind, gen.Of, c.of, c.Type = plan.GenRef, []string{n.Value}, []*yaml.Node{n}, 0
-	case n.Tag == "!!str" && driver.Nearest(n.Value, []string{plan.GenSerial}) != "":
-		l.errorf(n, "%s is %q, which is no generator: did you mean serial?", c.full, n.Value)
-		gen.Kind = plan.GenNull
 	case n.Tag == "!!str":
-		l.errorf(n, "%s is %q, which is no generator: want serial, set.column or a mapping such as {const: %s}", c.full, n.Value, n.Value)
+		l.errorf(n, "%s is %q, which is no generator: %s", c.full, n.Value, cmp.Or(driver.DidYouMean(n.Value, []string{plan.GenSerial}),
+			fmt.Sprintf("want serial, set.column or a mapping such as {const: %s}", n.Value)))
 		gen.Kind = plan.GenNull
 	default:
 		l.constant(c, n)
@@ -410,9 +410,9 @@ func (l *loader) column(nodes []*yaml.Node, names []string, what string) *column
 	case !ok:
 		l.errorf(nodes[0], "%s: bad column %q: want set.column, such as users.id", what, names[0])
 	case s == nil:
-		l.errorf(nodes[0], "%s: unknown data set %q: %s", what, set, suggest(set, others(l.sets, "")))
+		l.errorf(nodes[0], "%s: unknown data set %q: %s", what, set, driver.Suggest(set, others(l.sets, "")))
 	case s.columns[col] == nil:
-		l.errorf(nodes[0], "%s: data set %s has no column %q: %s", what, set, col, suggest(col, others(s.columns, "")))
+		l.errorf(nodes[0], "%s: data set %s has no column %q: %s", what, set, col, driver.Suggest(col, others(s.columns, "")))
 	default:
 		return s.columns[col]
 	}
@@ -430,7 +430,7 @@ func (l *loader) checkSiblings(c *columnInfo) {
 			if c.set != nil {
 				where = "in data set " + c.set.Name
 			}
-			l.errorf(c.of[i], "%s: there is no %q %s: %s", c.full, name, where, suggest(name, others(c.siblings, c.Name)))
+			l.errorf(c.of[i], "%s: there is no %q %s: %s", c.full, name, where, driver.Suggest(name, others(c.siblings, c.Name)))
 			return
 		}
 		if c.set == nil && s.Generator.Kind == plan.GenRef {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // dollar stands for the "$" of a parameter's name where Go's parser reads it.
@@ -63,7 +65,7 @@ func walk(e ast.Expr, values map[string]int64) (constant.Value, error) {
 		}
 		v, ok := values[name]
 		if !ok {
-			return nil, fmt.Errorf("unknown parameter $%s: %s", name, suggest(name, slices.Sorted(maps.Keys(values))))
+			return nil, fmt.Errorf("unknown parameter $%s: %s", name, driver.Suggest(name, slices.Sorted(maps.Keys(values))))
 		}
 		return constant.MakeInt64(v), nil
 	case *ast.UnaryExpr:

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // The most bytes of the files that a workload consists of.
@@ -48,7 +50,7 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 	file := "builtin/" + nameOrPath + ".yaml"
 	data, err := builtin.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("unknown workload %q: %s (a file is given as ./%s.yaml)", nameOrPath, suggest(nameOrPath, Builtins()), nameOrPath)
+		return nil, fmt.Errorf("unknown workload %q: %s (a file is given as ./%s.yaml)", nameOrPath, driver.Suggest(nameOrPath, Builtins()), nameOrPath)
 	}
 	sub, err := fs.Sub(builtin, "builtin")
 	if err != nil {

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,8 +27,8 @@ func (l *loader) phase(n *yaml.Node) {
 	switch {
 	case len(kinds) == 0:
 		for _, k := range f.keys {
-			if near := driver.Nearest(k.Value, phaseKinds); near != "" && !slices.Contains(slices.Concat(keys["query"], keys["mix"]), k.Value) {
-				l.errorf(k, "unknown key %q in a phase: did you mean %q?", k.Value, near)
+			if meant := driver.DidYouMean(k.Value, phaseKinds); meant != "" && !slices.Contains(slices.Concat(keys["query"], keys["mix"]), k.Value) {
+				l.errorf(k, "unknown key %q in a phase: %s", k.Value, meant)
 				return
 			}
 		}
@@ -116,7 +115,7 @@ func (l *loader) insert(f *fields) *plan.Insert {
 		s := l.sets[name]
 		switch {
 		case s == nil:
-			l.errorf(n, "insert: unknown data set %q: %s", name, suggest(name, others(l.sets, "")))
+			l.errorf(n, "insert: unknown data set %q: %s", name, driver.Suggest(name, others(l.sets, "")))
 			continue
 		case nodes[name] != nil:
 			l.errorf(n, "insert: data set %s is there twice: leave one of them out", name)
@@ -180,7 +179,7 @@ func firstOr(list []string, other string) string {
 func (l *loader) checkPer(ins *plan.Insert, n *yaml.Node, nodes map[string]*yaml.Node) {
 	top := l.sets[ins.Per]
 	if top == nil {
-		l.errorf(n, "transaction per unknown data set %q: %s", ins.Per, suggest(ins.Per, append([]string{"set", "statement"}, others(l.sets, "")...)))
+		l.errorf(n, "transaction per unknown data set %q: %s", ins.Per, driver.Suggest(ins.Per, append([]string{"set", "statement"}, others(l.sets, "")...)))
 		return
 	}
 	if len(ins.Sets) > 0 && ins.Sets[0] != ins.Per {
@@ -206,7 +205,7 @@ func (l *loader) query(f *fields, phase string) *plan.Query {
 	if n := f.get("for each"); n != nil {
 		if name, ok := l.text(n, "for each", "for each: users"); ok {
 			if each = l.sets[name]; each == nil {
-				l.errorf(n, "for each unknown data set %q: %s", name, suggest(name, others(l.sets, "")))
+				l.errorf(n, "for each unknown data set %q: %s", name, driver.Suggest(name, others(l.sets, "")))
 			} else {
 				q.ForEach = name
 			}
@@ -281,7 +280,7 @@ func (l *loader) columnType(n *yaml.Node) driver.ColumnType {
 	var t driver.ColumnType
 	name, nullable := strings.CutSuffix(n.Value, " or null")
 	if err := t.Type.UnmarshalText([]byte(name)); err != nil || n.Kind != yaml.ScalarNode {
-		instead := suggest(name, driver.TypeNames())
+		instead := driver.Suggest(name, driver.TypeNames())
 		if short, ok := strings.CutSuffix(name, "?"); ok {
 			instead = "write " + short + " or null"
 		}
@@ -323,7 +322,7 @@ func (l *loader) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Return
 	}
 	s := l.sets[r.Set]
 	if s == nil {
-		l.errorf(at, "returns: unknown data set %q: %s", r.Set, suggest(r.Set, others(l.sets, "")))
+		l.errorf(at, "returns: unknown data set %q: %s", r.Set, driver.Suggest(r.Set, others(l.sets, "")))
 		return nil, nil
 	}
 	var cols []*columnInfo
@@ -646,14 +645,14 @@ func (l *loader) resultCode(n *yaml.Node) (code int, ok bool) {
 	code, ok = driver.CodeByName(name)
 	switch {
 	case !ok:
+		instead := "want one of SQLite's, such as SQLITE_CONSTRAINT_UNIQUE or 2067"
 		const prefix = "SQLITE_" // without it, since names that share it look alike
 		var names []string
 		for _, known := range driver.CodeNames() {
 			names = append(names, strings.TrimPrefix(known, prefix))
 		}
-		instead := "want one of SQLite's, such as SQLITE_CONSTRAINT_UNIQUE or 2067"
 		if near := driver.Nearest(strings.TrimPrefix(strings.ToUpper(name), prefix), names); near != "" {
-			instead = fmt.Sprintf("did you mean %q?", prefix+near)
+			instead = driver.DidYouMean(prefix+near, driver.CodeNames())
 		}
 		l.errorf(n, "results: unknown result code %q: %s", name, instead)
 		return 0, false

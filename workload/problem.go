@@ -158,17 +158,6 @@ func (r *reader) syntax(err error) {
 	r.errorf(n, "not YAML: %s", message)
 }
 
-// suggest ends an error about an unknown name.
-func suggest(name string, known []string) string {
-	if n := driver.Nearest(name, known); n != "" {
-		return fmt.Sprintf("did you mean %q?", n)
-	}
-	if len(known) == 0 {
-		return "there are none"
-	}
-	return "known are " + strings.Join(known[:min(len(known), 20)], ", ")
-}
-
 // fields are the entries of a mapping, in order.
 type fields struct {
 	node   *yaml.Node
@@ -268,7 +257,7 @@ func (r *reader) object(n *yaml.Node, what, example string, known []string) (*fi
 func (r *reader) known(f *fields, what string, known []string) {
 	for _, k := range f.keys {
 		if !slices.Contains(known, k.Value) {
-			r.errorf(k, "unknown key %q in %s: %s", k.Value, what, suggest(k.Value, known))
+			r.errorf(k, "unknown key %q in %s: %s", k.Value, what, driver.Suggest(k.Value, known))
 		}
 	}
 }

@@ -222,7 +222,7 @@ func (l *loader) place(s *setInfo, path []string) {
 	switch {
 	case s.Parent == "":
 	case parent == nil:
-		l.errorf(s.node, "data set %s is per the unknown data set %q: %s", s.Name, s.Parent, suggest(s.Parent, others(l.sets, s.Name)))
+		l.errorf(s.node, "data set %s is per the unknown data set %q: %s", s.Name, s.Parent, driver.Suggest(s.Parent, others(l.sets, s.Name)))
 		s.Parent = ""
 	case slices.Contains(path, s.Name):
 		l.errorf(s.node, "data set %s is nested in itself: want a parent that is not per %s", s.Name, s.Name)

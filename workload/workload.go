@@ -241,7 +241,7 @@ func (w *Workload) scales(r *reader, n *yaml.Node) {
 		if f, ok := r.mapping(n, "scale quick", "quick: {rows: 10}"); ok {
 			for _, v := range values(r, f) {
 				if !slices.Contains(names, v.Name) {
-					r.errorf(f.key(v.Name), "scale quick sets the unknown parameter %q: %s", v.Name, suggest(v.Name, names))
+					r.errorf(f.key(v.Name), "scale quick sets the unknown parameter %q: %s", v.Name, driver.Suggest(v.Name, names))
 				}
 				w.Quick[v.Name] = v.Values
 			}
@@ -251,7 +251,7 @@ func (w *Workload) scales(r *reader, n *yaml.Node) {
 		for _, n := range r.list(n) {
 			if v, ok := r.text(n, "factor", "factor: [rows]"); ok {
 				if !slices.Contains(names, v) {
-					r.errorf(n, "factor names the unknown parameter %q: %s", v, suggest(v, names))
+					r.errorf(n, "factor names the unknown parameter %q: %s", v, driver.Suggest(v, names))
 				}
 				w.Factor = append(w.Factor, v)
 			}
@@ -283,7 +283,7 @@ func (w *Workload) at(scale string) ([]Values, error) {
 	}
 	factor, err := strconv.ParseFloat(scale, 64)
 	if err != nil {
-		return nil, fmt.Errorf("unknown scale %q: %s (or a number, such as 0.5, that multiplies the full scale)", scale, suggest(scale, []string{Full, Quick}))
+		return nil, fmt.Errorf("unknown scale %q: %s (or a number, such as 0.5, that multiplies the full scale)", scale, driver.Suggest(scale, []string{Full, Quick}))
 	}
 	if !(factor > 0) || math.IsInf(factor, 0) {
 		return nil, fmt.Errorf("bad scale %q: want full, quick or a number above 0", scale)
@@ -316,7 +316,7 @@ func (w *Workload) expand(scale string, given map[string][]int64) ([]map[string]
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		i := slices.Index(w.names(), name)
 		if i < 0 {
-			return nil, fmt.Errorf("workload %s has no parameter %q: %s", w.Name, name, suggest(name, w.names()))
+			return nil, fmt.Errorf("workload %s has no parameter %q: %s", w.Name, name, driver.Suggest(name, w.names()))
 		}
 		if len(given[name]) == 0 {
 			return nil, fmt.Errorf("parameter %s is given without a value: want a whole number", name)

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // localConfig is the configuration file that is read from the working directory,
@@ -225,7 +227,7 @@ func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node, local bool
 	names := flagNames(cmd.Root())
 	i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, key.Value) })
 	if i < 0 {
-		return fmt.Errorf("unknown key %q%s", key.Value, suggestion(key.Value, names))
+		return fmt.Errorf("unknown key %q: %s", key.Value, driver.Suggest(key.Value, names))
 	}
 	name := names[i]
 	if r := reachOf(name); local && r != harmless {

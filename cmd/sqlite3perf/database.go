@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,7 +80,7 @@ func (o *databaseOptions) check(ctx context.Context, env *environment, j protoco
 	t := &task{env: env, options: o}
 	t.request.Job = j
 	if o.format != "table" && o.format != "json" {
-		return nil, usagef("unknown format %q%s", o.format, cmp.Or(suggestion(o.format, []string{"table", "json"}), ": want table or json"))
+		return nil, usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, []string{"table", "json"}))
 	}
 	if err := t.request.Job.Check(); err != nil {
 		return nil, usageError{err}

@@ -91,14 +91,6 @@ func version() string {
 	return "devel"
 }
 
-// suggestion ends an error about an unknown name.
-func suggestion(name string, known []string) string {
-	if n := driver.Nearest(name, known); n != "" {
-		return fmt.Sprintf(": did you mean %q?", n)
-	}
-	return ""
-}
-
 // flagError words pflag's error about a flag as what to type instead.
 func flagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
@@ -115,11 +107,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
-		n := driver.Nearest(name, names)
-		if n != "" && (strings.HasPrefix(n, name) || levenshtein.ComputeDistance(name, n) <= max(1, len(name)/3)) {
-			hint = fmt.Sprintf("; did you mean --%s?", n)
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if strings.HasPrefix(f.Name, name) || levenshtein.ComputeDistance(name, f.Name) <= max(1, len(name)/3) {
+				names = append(names, "--"+f.Name)
+			}
+		})
+		if meant := driver.DidYouMean("--"+name, names); meant != "" {
+			hint = "; " + meant
 		}
 	}
 	return usagef("%w: %s --help lists the flags%s", err, cmd.CommandPath(), hint)

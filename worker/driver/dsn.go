@@ -63,7 +63,7 @@ func ParseDSN(dsn string) (Settings, error) {
 			name, known := dsnKeys[key]
 			if !known {
 				candidates := append(slices.Sorted(maps.Keys(dsnKeys)), "_pragma")
-				return nil, fmt.Errorf("unknown DSN option %q: %s", key, didYouMean(key, candidates))
+				return nil, fmt.Errorf("unknown DSN option %q: %s", key, Suggest(key, candidates))
 			}
 			if err := set(name, value, key); err != nil {
 				return nil, err

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -112,11 +113,21 @@ func begins(prefix string) func(string) bool {
 	return func(word string) bool { return strings.HasPrefix(strings.ToLower(word), strings.ToLower(prefix)) }
 }
 
-func didYouMean(name string, candidates []string) string {
+// DidYouMean asks whether the candidate nearest to name was meant; "" if none is near.
+func DidYouMean(name string, candidates []string) string {
 	if n := Nearest(name, candidates); n != "" {
 		return fmt.Sprintf("did you mean %q?", n)
 	}
-	return "known are " + strings.Join(candidates, ", ")
+	return ""
+}
+
+// Suggest ends an error about an unknown name: with the nearest candidate, else with
+// the candidates, the first 20 of many.
+func Suggest(name string, candidates []string) string {
+	if len(candidates) == 0 {
+		return "there are none"
+	}
+	return cmp.Or(DidYouMean(name, candidates), "known are "+strings.Join(candidates[:min(len(candidates), 20)], ", "))
 }
 
 func settingNames() []string {
@@ -132,7 +143,7 @@ func settingNames() []string {
 func ParseSetting(name, value string) (string, error) {
 	d, ok := LookupSetting(name)
 	if !ok {
-		return "", fmt.Errorf("unknown setting %q: %s", name, didYouMean(name, settingNames()))
+		return "", fmt.Errorf("unknown setting %q: %s", name, Suggest(name, settingNames()))
 	}
 	return d.Canonical(value)
 }
@@ -280,6 +291,28 @@ type Mismatch struct {
 
 func (m Mismatch) String() string {
 	return fmt.Sprintf("%s: wanted %s, got %s", m.Setting, m.Wanted, m.Got)
+}
+
+// Differences says which settings are not as wanted on the first of the connections
+// where any is not; "" if all are. Why gives a reason why a driver cannot have a value,
+// as [Info.Limit] does; it may be nil.
+func Differences(wanted Settings, connections []Settings, why func(setting, value string) (string, bool)) string {
+	for i, got := range connections {
+		var words []string
+		for _, m := range Check(wanted, got) {
+			words = append(words, m.String())
+			if why == nil {
+				continue
+			}
+			if reason, ok := why(m.Setting, m.Wanted); ok {
+				words[len(words)-1] += " (" + reason + ")"
+			}
+		}
+		if words != nil {
+			return fmt.Sprintf("%s, on connection %d of %d", strings.Join(words, "; "), i+1, len(connections))
+		}
+	}
+	return ""
 }
 
 // Check compares what was wanted with what was read back from one connection

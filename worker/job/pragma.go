@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,11 +69,8 @@ func (p pragma) set(ctx context.Context, conn driver.Conn, r *protocol.JobResult
 	}
 	for _, a := range p.Pragmas {
 		if name := bare(a); len(known) > 0 && !contains(known, name) {
-			hint := "PRAGMA pragma_list names all"
-			if n := driver.Nearest(name, known); n != "" {
-				hint = fmt.Sprintf("did you mean %q?", n)
-			}
-			return errorf(protocol.CodeUsage, "this driver's SQLite has no pragma %q: %s", a.Name, hint)
+			return errorf(protocol.CodeUsage, "this driver's SQLite has no pragma %q: %s", a.Name,
+				cmp.Or(driver.DidYouMean(name, known), "PRAGMA pragma_list names all"))
 		}
 		if len(known) > 0 && !p.sets() {
 			continue
@@ -144,8 +142,8 @@ func readPragma(ctx context.Context, r driver.Runner, name string) (list []strin
 
 func unreadable(pragma string) error {
 	hint := "only those that answer with one column can"
-	if n := driver.Nearest(pragma, settings()); n != "" && n != strings.ToLower(pragma) {
-		hint += fmt.Sprintf("; did you mean %q?", n)
+	if meant := driver.DidYouMean(pragma, settings()); meant != "" && !contains(settings(), pragma) {
+		hint += "; " + meant
 	}
 	return errorf(protocol.CodeUsage, "pragma %q cannot be read here: %s", pragma, hint)
 }

@@ -45,13 +45,13 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	switch {
 	case errors.As(err, &told):
 		s.fail(statusOf(told.Reason.Code), told.Reason.Code, "%s", told.Reason.Message)
-		s.trial.Reason.Detail = told.Reason.Detail
+		s.trial.Reason.Detail, s.trial.Reason.SQLite = told.Reason.Detail, told.Reason.SQLite
 		return
 	case err != nil && ctx.Err() == nil && limited.Err() != nil:
-		s.fail(result.Failed, "timeout", "no end within the trial's limit of %v", s.limit)
+		s.fail(result.Failed, protocol.CodeTimeout, "no end within the trial's limit of %v", s.limit)
 		return
 	case err != nil:
-		s.fail(result.Failed, "start", "%v", err)
+		s.fail(result.Failed, protocol.CodeStart, "%v", err)
 		return
 	}
 	s.benched(r.Bench)
@@ -61,17 +61,17 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 func (s *session) benched(b *protocol.Benched) {
 	switch want := s.want.Plan.DataSet(s.want.bench.Table).Total; {
 	case b == nil:
-		s.fail(result.Failed, "protocol", "the worker answered the job bench with the result of another")
+		s.fail(result.Failed, protocol.CodeProtocol, "the worker answered the job bench with the result of another")
 		return
 	case b.Mismatches > 0:
-		s.fail(result.Wrong, "answer", "%d of %d rows do not have the hash of what is in them, the first of them ID %s: %s", b.Mismatches, b.Rows, b.First[0].ID, b.First[0].Why)
+		s.fail(result.Wrong, protocol.CodeAnswer, "%d of %d rows do not have the hash of what is in them, the first of them ID %s: %s", b.Mismatches, b.Rows, b.First[0].ID, b.First[0].Why)
 		return
 	case b.Rows != want:
-		s.fail(result.Wrong, "rows", "%d rows, expected %d", b.Rows, want)
+		s.fail(result.Wrong, protocol.CodeRows, "%d rows, expected %d", b.Rows, want)
 		return
 	}
 	for i, ns := range benchTimes(b) {
-		m := result.Sample{Phase: BenchPhases[i], Metric: "time", WallNS: max(ns, int64(time.Nanosecond)), Operations: 1}
+		m := result.Sample{Phase: BenchPhases[i], Metric: result.MetricTime, WallNS: max(ns, int64(time.Nanosecond)), Operations: 1}
 		if i == len(BenchPhases)-1 {
 			m.Rows = b.Rows
 		}

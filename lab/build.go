@@ -68,7 +68,7 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 		return b.env, nil
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return nil, &BuildError{protocol.Reason{Code: "no-go", Message: "workers are built with the Go toolchain, and there is no go in PATH: install Go from https://go.dev/dl"}}
+		return nil, &BuildError{protocol.Reason{Code: protocol.CodeNoGo, Message: "workers are built with the Go toolchain, and there is no go in PATH: install Go from https://go.dev/dl"}}
 	}
 	cmd := b.command(ctx, "env", "-json")
 	var said bytes.Buffer
@@ -218,7 +218,7 @@ func (env *toolchain) serves(ref Ref) error {
 		return nil
 	}
 	noCC := func(format string, args ...any) error {
-		return &BuildError{protocol.Reason{Code: "no-cc", Message: fmt.Sprintf(format, args...)}}
+		return &BuildError{protocol.Reason{Code: protocol.CodeNoCC, Message: fmt.Sprintf(format, args...)}}
 	}
 	switch {
 	case env.CGO_ENABLED != "1" && os.Getenv("CGO_ENABLED") == "0":
@@ -306,7 +306,7 @@ func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 			return ctx.Err()
 		}
 		return &BuildError{protocol.Reason{
-			Code:    "build",
+			Code:    protocol.CodeBuild,
 			Message: fmt.Sprintf("%s cannot be built: %s", ref.Name, firstComplaint(output.String(), err)),
 			Detail:  output.String(),
 		}}

@@ -24,7 +24,7 @@ func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([
 		}
 		message := ""
 		if t.Status != result.OK {
-			if t.Proof == nil && t.Reason.Code != "sqlite" && t.Reason.Code != "feature" {
+			if t.Proof == nil && t.Reason.Code != protocol.CodeSQLite && t.Reason.Code != protocol.CodeFeature {
 				return nil, fmt.Errorf("%s: %s [%s]", ref.Name, t.Reason.Message, t.Reason.Code)
 			}
 			message = t.Reason.Message
@@ -44,7 +44,7 @@ func lacking(r *protocol.Reason, ref Ref) {
 	if key == "" {
 		return
 	}
-	r.Code, r.Feature = "feature", key
+	r.Code, r.Feature = protocol.CodeFeature, key
 	how := "sqlite3perf drivers --features shows which driver has what"
 	if ref.Known != nil && ref.Known.Obtain[key] != "" {
 		how = ref.Known.Obtain[key]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // header holds what the worker last read back against the header of the database
@@ -22,11 +23,11 @@ func (s *session) header(path string) {
 	}
 	got, version, err := headerOf(path)
 	if err != nil {
-		s.fail(result.Failed, "database", "the database that the worker has left: %v", err)
+		s.fail(result.Failed, protocol.CodeDatabase, "the database that the worker has left: %v", err)
 		return
 	}
 	if said := s.trial.Proof.SQLiteVersion; version != "" && said != version && !strings.HasPrefix(said, version+".") {
-		s.fail(result.Failed, "protocol", "sqlite_version of the proof is %q: want %q, which wrote the database as its header says", said, version)
+		s.fail(result.Failed, protocol.CodeProtocol, "sqlite_version of the proof is %q: want %q, which wrote the database as its header says", said, version)
 		return
 	}
 	said := s.inForce["journal_mode"]
@@ -39,7 +40,7 @@ func (s *session) header(path string) {
 		{"journal_mode", said, got["journal_mode"]},
 	} {
 		if c.got != "" && c.said != "" && c.got != c.said {
-			s.fail(result.Refused, "setting", "%s: the worker read back %s, and the header of the database says %s", c.name, s.inForce[c.name], c.got)
+			s.fail(result.Refused, protocol.CodeSetting, "%s: the worker read back %s, and the header of the database says %s", c.name, s.inForce[c.name], c.got)
 			return
 		}
 	}

@@ -169,12 +169,11 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 func (s *session) listening(a *protocol.Response) error {
 	h := httpPhase(s.want.Plan, a.Phase)
 	if h == nil || a.Address == "" || a.Phase != s.phase {
-		s.fail(result.Failed, "protocol", "the worker listens at %q for %q, which is not the http phase under way", a.Address, a.Phase)
-		return errEnough
+		return s.broken("the worker listens at %q for %q, which is not the http phase under way", a.Address, a.Phase)
 	}
 	list, err := requests(s.want.Plan, a.Phase, h, s.seed)
 	if err != nil {
-		s.fail(result.Failed, "plan", "making requests: %v", err)
+		s.fail(result.Failed, protocol.CodePlan, "making requests: %v", err)
 		return errEnough
 	}
 	t := &traffic{def: h, load: load.Load{
@@ -210,15 +209,15 @@ func (t *traffic) verify(ctx context.Context) (status result.Status, code string
 	}
 	o, err := l.Run(ctx)
 	if err != nil {
-		return result.Failed, "http", err
+		return result.Failed, protocol.CodeHTTP, err
 	}
 	if o.OK < int64(n) {
 		err = errors.New(troubles(o))
 		missing := o.Statuses[http.StatusNotFound] > 0 // no row
 		if missing || slices.ContainsFunc(o.Errors, func(e load.Errors) bool { return e.Kind == load.Body }) {
-			return result.Wrong, "answer", err
+			return result.Wrong, protocol.CodeAnswer, err
 		}
-		return result.Failed, "http", err
+		return result.Failed, protocol.CodeHTTP, err
 	}
 	for i := range bodies {
 		t.load.Requests[i].Body = bodies[i]
@@ -230,15 +229,14 @@ func (t *traffic) verify(ctx context.Context) (status result.Status, code string
 // begun puts the load on the server.
 func (s *session) begun() error {
 	if s.traffic == nil || s.traffic.outcome != nil {
-		s.fail(result.Failed, "protocol", "the worker answered %q to no order to begin", protocol.TypeBegun)
-		return errEnough
+		return s.broken("the worker answered %q to no order to begin", protocol.TypeBegun)
 	}
 	o, err := s.traffic.load.Run(s.ctx)
 	if s.ctx.Err() != nil {
 		return errEnough
 	}
 	if o == nil {
-		s.fail(result.Failed, "http", "%v", err)
+		s.fail(result.Failed, protocol.CodeHTTP, "%v", err)
 		return errEnough
 	}
 	s.traffic.outcome = o
@@ -256,8 +254,7 @@ func (s *session) send(order string) error {
 func (s *session) served(said *protocol.Sample) error {
 	t := s.traffic
 	if t == nil || t.outcome == nil {
-		s.fail(result.Failed, "protocol", "the worker answered %q to no order to stop", protocol.TypeServed)
-		return errEnough
+		return s.broken("the worker answered %q to no order to stop", protocol.TypeServed)
 	}
 	p, err := s.due(said)
 	if err != nil {
@@ -275,16 +272,16 @@ func (s *session) served(said *protocol.Sample) error {
 	failed := o.Failed() - min(locked, unavailable)
 	for _, e := range o.Errors {
 		if e.Kind == load.Body {
-			s.fail(result.Wrong, "answer", "%d of %d answers are not the expected ones: %s", e.Count, o.Sent, e.First)
+			s.fail(result.Wrong, protocol.CodeAnswer, "%d of %d answers are not the expected ones: %s", e.Count, o.Sent, e.First)
 			return errEnough
 		}
 	}
 	switch {
 	case failed > 0 || o.Unsent > 0:
-		s.fail(result.Failed, "http", "%s", troubles(o))
+		s.fail(result.Failed, protocol.CodeHTTP, "%s", troubles(o))
 		return errEnough
 	case o.OK == 0:
-		s.fail(result.Failed, "no-operation", "not one request succeeded: %s", troubles(o))
+		s.fail(result.Failed, protocol.CodeNoOperation, "not one request succeeded: %s", troubles(o))
 		return errEnough
 	}
 	if err := s.judge(doubts, faults); err != nil {
@@ -298,10 +295,10 @@ func (s *session) served(said *protocol.Sample) error {
 	if h.Rate > 0 {
 		m.Load.LateP99NS = o.Late.Summary("").P99NS
 		if o.Rate() < missedRate*h.Rate {
-			s.warn("rate", m.Phase, "%.0f requests/s instead of %.0f: the server cannot keep up, and its latencies grow with the length of the phase", o.Rate(), h.Rate)
+			s.warn(result.WarningRate, m.Phase, "%.0f requests/s instead of %.0f: the server cannot keep up, and its latencies grow with the length of the phase", o.Rate(), h.Rate)
 		}
 		if late(m) {
-			s.warn("late", m.Phase, "the load generator itself sent up to %v late (99th percentile), of a latency of %v: the latency says more of the machine than of the server",
+			s.warn(result.WarningLate, m.Phase, "the load generator itself sent up to %v late (99th percentile), of a latency of %v: the latency says more of the machine than of the server",
 				time.Duration(m.Load.LateP99NS).Round(time.Microsecond), time.Duration(m.Latency[0].P99NS).Round(time.Microsecond))
 		}
 	}
@@ -310,7 +307,7 @@ func (s *session) served(said *protocol.Sample) error {
 		s.ceilings[h.Clients] = c
 	}
 	if c := m.Load.Ceiling; c > 0 && o.Rate() > nearCeiling*c {
-		s.warn("ceiling", m.Phase, "%.0f requests/s is %.0f %% of what the load generator reaches here with %d connections to a server that does nothing, %.0f: drivers that are faster would not show it",
+		s.warn(result.WarningCeiling, m.Phase, "%.0f requests/s is %.0f %% of what the load generator reaches here with %d connections to a server that does nothing, %.0f: drivers that are faster would not show it",
 			o.Rate(), 100*o.Rate()/c, h.Clients, c)
 	}
 	s.trial.Samples = append(s.trial.Samples, *m)

@@ -19,14 +19,12 @@ const afterSchema = "the schema"
 // phase, before an answer of this type.
 func (s *session) readBack(typ string) error {
 	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
-		s.fail(result.Failed, "protocol", "the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
-		return errEnough
+		return s.broken("the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
 	}
 	if s.unread == "" || !slices.Contains([]string{protocol.TypePhase, protocol.TypeSample, protocol.TypeServed, protocol.TypeDone}, typ) {
 		return nil
 	}
-	s.fail(result.Failed, "protocol", "the worker answered %q without having read the settings back after %s", typ, s.unread)
-	return errEnough
+	return s.broken("the worker answered %q without having read the settings back after %s", typ, s.unread)
 }
 
 // settings holds what every connection answered after the schema, or after a phase,
@@ -37,15 +35,13 @@ func (s *session) settings(a *protocol.Response) error {
 		after = "phase " + a.Phase
 	}
 	if after != s.unread {
-		s.fail(result.Failed, "protocol", "the worker read the settings back after %s, which has not run or was read back before", after)
-		return errEnough
+		return s.broken("the worker read the settings back after %s, which has not run or was read back before", after)
 	}
 	s.unread = ""
 	scripted := s.declared(a.Phase)
 	n := len(a.Connections)
 	if want := s.want.Settings.PoolSize(); n < want {
-		s.fail(result.Failed, "protocol", "the worker read back the settings of %d connections after %s, with a pool of %d", n, after, want)
-		return errEnough
+		return s.broken("the worker read back the settings of %d connections after %s, with a pool of %d", n, after, want)
 	}
 	s.inForce = a.Connections[0]
 	var first []change
@@ -64,7 +60,7 @@ func (s *session) settings(a *protocol.Response) error {
 	for i, c := range first {
 		words[i] = c.String()
 	}
-	s.fail(result.Refused, "setting", "%s, on %s, after %s: %s", strings.Join(words, "; "), which(bad, n), after, remedy(first, len(bad) == n, scripted))
+	s.fail(result.Refused, protocol.CodeSetting, "%s, on %s, after %s: %s", strings.Join(words, "; "), which(bad, n), after, remedy(first, len(bad) == n, scripted))
 	return errEnough
 }
 

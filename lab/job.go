@@ -62,7 +62,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	res, err := hearJob(answers(w.stdout), &r, begin)
 	close(ended)
 	var told *JobError
-	if errors.As(err, &told) && told.Reason.Code == "protocol" {
+	if errors.As(err, &told) && told.Reason.Code == protocol.CodeProtocol {
 		cancel() // it need not go on
 	}
 	exit := newAlarm(exitGrace, cancel)
@@ -80,14 +80,14 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	if werr != nil {
 		message = w.death(werr)
 	}
-	return nil, &JobError{protocol.Reason{Code: "crash", Message: message, Detail: w.stderr.String()}}
+	return nil, &JobError{protocol.Reason{Code: protocol.CodeCrash, Message: message, Detail: w.stderr.String()}}
 }
 
 // hearJob reads a worker's answers, until the last one, to a request that was sent
 // at the time begin. Nothing at all is no error yet: the worker's exit says more.
 func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.JobResult, error) {
 	unusable := func(format string, args ...any) error {
-		return &JobError{protocol.Reason{Code: "protocol", Message: fmt.Sprintf(format, args...)}}
+		return &JobError{protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}}
 	}
 	for lines.Scan() {
 		var a protocol.Response

@@ -34,7 +34,7 @@ type jobCheck struct {
 }
 
 func (c *jobCheck) fault(key, format string, args ...any) {
-	c.faults = append(c.faults, Fault{"protocol", key, fmt.Sprintf("result: %s %s", key, fmt.Sprintf(format, args...))})
+	c.faults = append(c.faults, Fault{protocol.CodeProtocol, key, fmt.Sprintf("result: %s %s", key, fmt.Sprintf(format, args...))})
 }
 
 // span holds a time against the whole job's.

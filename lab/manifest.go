@@ -124,7 +124,7 @@ func (n *Need) lack() string {
 // nil.
 func (k *Known) ready() error {
 	if why := k.Needs.lack(); why != "" {
-		return &BuildError{protocol.Reason{Code: "no-executable", Message: k.Name + " cannot be measured: " + why}}
+		return &BuildError{protocol.Reason{Code: protocol.CodeNoExecutable, Message: k.Name + " cannot be measured: " + why}}
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (k *Known) ready() error {
 func foundWorker(ctx context.Context, ref Ref) (path string, with map[string]string, err error) {
 	k := ref.Known
 	if path, err = exec.LookPath(k.Command[0]); err != nil {
-		return "", nil, &BuildError{protocol.Reason{Code: "no-executable", Message: fmt.Sprintf("%s cannot be measured: %v", k.Name, err)}}
+		return "", nil, &BuildError{protocol.Reason{Code: protocol.CodeNoExecutable, Message: fmt.Sprintf("%s cannot be measured: %v", k.Name, err)}}
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return "", nil, err

@@ -43,10 +43,6 @@ func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	return p.trial(ctx, c, seed)
 }
 
-// WarningStopped is the code of the warning that a trial was discarded because
-// sqlite3perf had been stopped in it, and done again.
-const WarningStopped = "stopped"
-
 // mostDiscarded is how many trials in a row are discarded: a machine that is so
 // overloaded that it looks stopped must not keep a run from going on.
 const mostDiscarded = 5
@@ -63,7 +59,7 @@ func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 			t.Warnings = append(warnings, t.Warnings...)
 			return t, nil
 		}
-		warnings = append(warnings, result.Warning{Code: WarningStopped, Case: c.ID,
+		warnings = append(warnings, result.Warning{Code: result.WarningStopped, Case: c.ID,
 			Message: fmt.Sprintf("sqlite3perf was stopped for %v in a trial of %s, which was discarded and done again", stopped.Round(100*time.Millisecond), c.Driver)})
 	}
 }
@@ -143,6 +139,13 @@ func (s *session) fail(status result.Status, code, format string, args ...any) {
 	s.trial.Reason = &protocol.Reason{Code: code, Phase: s.phase, Message: fmt.Sprintf(format, args...)}
 }
 
+// broken fails the trial for a message that breaks the protocol. The worker need not
+// go on.
+func (s *session) broken(format string, args ...any) error {
+	s.fail(result.Failed, protocol.CodeProtocol, format, args...)
+	return errEnough
+}
+
 func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -152,7 +155,7 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	// SQLite's temporary files belong on the file system that is measured.
 	w, err := startChild(ctx, s.want.Worker, s.want.Ref.Args(), dir, dir, "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)
 	if err != nil {
-		s.fail(result.Unavailable, "start", "the worker does not start: %v", err)
+		s.fail(result.Unavailable, protocol.CodeStart, "the worker does not start: %v", err)
 		return
 	}
 	s.ctx, s.orders = ctx, w.stdin
@@ -178,16 +181,16 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 func (s *session) ended(err error, w *child, cause error) {
 	switch {
 	case errors.Is(cause, errTimeout) && s.done:
-		s.fail(result.Failed, "timeout", "the worker did not exit within %v after its last answer", exitGrace)
+		s.fail(result.Failed, protocol.CodeTimeout, "the worker did not exit within %v after its last answer", exitGrace)
 	case errors.Is(cause, errTimeout):
-		s.fail(result.Failed, "timeout", "no end within the trial's limit of %v", s.limit)
+		s.fail(result.Failed, protocol.CodeTimeout, "no end within the trial's limit of %v", s.limit)
 	case exitedWell(err) && s.done, errors.Is(cause, errEnough):
 	case exitedWell(err):
-		s.fail(result.Failed, "protocol", "the worker exited before it was done")
+		s.fail(result.Failed, protocol.CodeProtocol, "the worker exited before it was done")
 	default:
-		code := "crash"
+		code := protocol.CodeCrash
 		if killed(w.ProcessState) {
-			code = "killed"
+			code = protocol.CodeKilled
 		}
 		s.fail(result.Failed, code, "%s", w.death(err))
 	}
@@ -199,32 +202,27 @@ func (s *session) listen(lines *bufio.Scanner) error {
 	for lines.Scan() {
 		var a protocol.Response
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			s.fail(result.Failed, "protocol", "the worker's answer is not understood: %v: %.80q", err, lines.Text())
-			return errEnough
+			return s.broken("the worker's answer is not understood: %v: %.80q", err, lines.Text())
 		}
 		if err := s.answer(&a); err != nil || s.done {
 			return err
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		s.fail(result.Failed, "protocol", "an answer of the worker is longer than %d MiB", maxLine>>20)
-		return errEnough
+		return s.broken("an answer of the worker is longer than %d MiB", maxLine>>20)
 	}
 	if err := lines.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
-		s.fail(result.Failed, "protocol", "reading the worker's answers: %v", err)
-		return errEnough
+		return s.broken("reading the worker's answers: %v", err)
 	}
 	return nil
 }
 
 func (s *session) answer(a *protocol.Response) error {
 	if s.trial.Proof == nil && a.Type != protocol.TypeReady && a.Type != protocol.TypeFailed {
-		s.fail(result.Failed, "protocol", "the worker answered %q before %q", a.Type, protocol.TypeReady)
-		return errEnough
+		return s.broken("the worker answered %q before %q", a.Type, protocol.TypeReady)
 	}
 	if s.trial.Proof != nil && a.Type == protocol.TypeReady {
-		s.fail(result.Failed, "protocol", "the worker answered %q twice", a.Type)
-		return errEnough
+		return s.broken("the worker answered %q twice", a.Type)
 	}
 	if err := s.readBack(a.Type); err != nil {
 		return err
@@ -250,19 +248,19 @@ func (s *session) answer(a *protocol.Response) error {
 		s.done = true
 		if got, want := len(s.trial.Samples), len(s.want.Phases); got != want {
 			s.phase = ""
-			s.fail(result.Failed, "protocol", "the worker measured %d phases of %d", got, want)
+			s.fail(result.Failed, protocol.CodeProtocol, "the worker measured %d phases of %d", got, want)
 		}
 	case protocol.TypeFailed:
 		s.done = true
 		if a.Reason == nil || a.Reason.Code == "" {
-			a.Reason = &protocol.Reason{Code: "protocol", Message: "the worker failed without a reason"}
+			a.Reason = &protocol.Reason{Code: protocol.CodeProtocol, Message: "the worker failed without a reason"}
 		}
 		s.fail(statusOf(a.Reason.Code), a.Reason.Code, "%.1000s", strings.Join(strings.Fields(a.Reason.Message), " "))
-		s.trial.Reason.Phase, s.trial.Reason.Detail = a.Reason.Phase, a.Reason.Detail
+		a.Reason.Message, a.Reason.Feature = s.trial.Reason.Message, ""
+		s.trial.Reason = a.Reason
 		lacking(s.trial.Reason, s.want.Ref)
 	default:
-		s.fail(result.Failed, "protocol", "the worker answered with the unknown type %q", a.Type)
-		return errEnough
+		return s.broken("the worker answered with the unknown type %q", a.Type)
 	}
 	return nil
 }
@@ -270,9 +268,9 @@ func (s *session) answer(a *protocol.Response) error {
 // statusOf is the status that a worker's reason leads to.
 func statusOf(code string) result.Status {
 	switch code {
-	case "rows", "checksum", "integrity", "answer":
+	case protocol.CodeRows, protocol.CodeChecksum, protocol.CodeIntegrity, protocol.CodeAnswer:
 		return result.Wrong
-	case "setting":
+	case protocol.CodeSetting:
 		return result.Refused
 	}
 	return result.Failed
@@ -281,16 +279,13 @@ func statusOf(code string) result.Status {
 // ready holds the proof against what was asked for.
 func (s *session) ready(a *protocol.Response) error {
 	if a.Protocol != protocol.Version {
-		s.fail(result.Failed, "protocol", "the worker speaks protocol %d, sqlite3perf %d: rebuild one of them", a.Protocol, protocol.Version)
-		return errEnough
+		return s.broken("the worker speaks protocol %d, sqlite3perf %d: rebuild one of them", a.Protocol, protocol.Version)
 	}
 	if a.Proof == nil || len(a.Proof.Connections) == 0 {
-		s.fail(result.Failed, "protocol", "the worker is ready without a proof of settings")
-		return errEnough
+		return s.broken("the worker is ready without a proof of settings")
 	}
 	if got, want := len(a.Proof.Connections), s.want.Settings.PoolSize(); got < want {
-		s.fail(result.Failed, "protocol", "the worker proves the settings of %d connections, with a pool of %d", got, want)
-		return errEnough
+		return s.broken("the worker proves the settings of %d connections, with a pool of %d", got, want)
 	}
 	s.trial.Proof = a.Proof
 	s.inForce = a.Proof.Connections[0]
@@ -302,7 +297,7 @@ func (s *session) ready(a *protocol.Response) error {
 		return "a database in memory has no other: set journal_mode=memory", setting == "journal_mode" && s.want.Settings["mode"] == "memory"
 	}
 	if bad := driver.Differences(s.want.Settings, a.Proof.Connections, limit); bad != "" {
-		s.fail(result.Refused, "setting", "%s", bad)
+		s.fail(result.Refused, protocol.CodeSetting, "%s", bad)
 		return errEnough
 	}
 	return nil
@@ -313,21 +308,19 @@ func (s *session) begin(name string) error {
 	phases := s.want.Plan.Phases
 	switch {
 	case s.next >= len(phases):
-		s.fail(result.Failed, "protocol", "the worker began phase %.80q after the last one", name)
+		return s.broken("the worker began phase %.80q after the last one", name)
 	case name != phases[s.next].Name:
-		s.fail(result.Failed, "protocol", "the worker began phase %.80q: want %q, the next one", name, phases[s.next].Name)
+		return s.broken("the worker began phase %.80q: want %q, the next one", name, phases[s.next].Name)
 	case s.next > 0 && !phases[s.next-1].Untimed && s.lastSample() != phases[s.next-1].Name:
-		s.fail(result.Failed, "protocol", "the worker began phase %.80q before it sent the sample of %q", name, phases[s.next-1].Name)
-	default:
-		s.next++
-		s.phase, s.began = name, time.Now()
-		s.unread = "phase " + name
-		if p := phases[s.next-1]; len(s.want.Expect[name].Tables) > 0 && p.Insert != nil {
-			s.unanswered = name
-		}
-		return nil
+		return s.broken("the worker began phase %.80q before it sent the sample of %q", name, phases[s.next-1].Name)
 	}
-	return errEnough
+	s.next++
+	s.phase, s.began = name, time.Now()
+	s.unread = "phase " + name
+	if p := phases[s.next-1]; len(s.want.Expect[name].Tables) > 0 && p.Insert != nil {
+		s.unanswered = name
+	}
+	return nil
 }
 
 // lastSample is the phase of the last sample, or "".
@@ -341,8 +334,7 @@ func (s *session) lastSample() string {
 // inserted checks what the worker has read back after an insert.
 func (s *session) inserted(a *protocol.Response) error {
 	if s.unanswered == "" || a.Phase != s.unanswered {
-		s.fail(result.Failed, "protocol", "the worker answered %q of phase %.80q: it was not asked for, or has been answered", a.Type, a.Phase)
-		return errEnough
+		return s.broken("the worker answered %q of phase %.80q: it was not asked for, or has been answered", a.Type, a.Phase)
 	}
 	s.unanswered = ""
 	return s.judge(nil, CheckInserted(&s.want.Plan.Phases[s.next-1], s.want.Expect[a.Phase].Tables, s.hashed, a.Tables))
@@ -352,12 +344,10 @@ func (s *session) inserted(a *protocol.Response) error {
 func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	n := len(s.trial.Samples)
 	if said == nil || n >= len(s.want.Phases) || said.Phase != s.want.Phases[n] {
-		s.fail(result.Failed, "protocol", "a sample of another phase than the next one, of %s", strings.Join(s.want.Phases, ", "))
-		return nil, errEnough
+		return nil, s.broken("a sample of another phase than the next one, of %s", strings.Join(s.want.Phases, ", "))
 	}
 	if s.next == 0 || s.want.Plan.Phases[s.next-1].Name != said.Phase {
-		s.fail(result.Failed, "protocol", "the worker sent the sample of phase %s before it had begun it", said.Phase)
-		return nil, errEnough
+		return nil, s.broken("the worker sent the sample of phase %s before it had begun it", said.Phase)
 	}
 	return &s.want.Plan.Phases[s.next-1], nil
 }
@@ -369,8 +359,7 @@ func (s *session) sample(said *protocol.Sample) error {
 		return err
 	}
 	if p.HTTP != nil {
-		s.fail(result.Failed, "protocol", "the worker answered an http phase with %q: want %q", protocol.TypeSample, protocol.TypeServed)
-		return errEnough
+		return s.broken("the worker answered an http phase with %q: want %q", protocol.TypeSample, protocol.TypeServed)
 	}
 	now := time.Now()
 	saw := Seen{Possible: now.Sub(s.started) - s.claimed, Between: now.Sub(s.began), Cores: runtime.NumCPU()}
@@ -425,7 +414,7 @@ func Describe(ctx context.Context, executable string, args ...string) (driver.In
 	}
 	if err != nil {
 		return driver.Info{}, protocol.Proof{}, &BuildError{protocol.Reason{
-			Code: "start", Message: fmt.Sprintf("%s does not answer as a worker: %v", strings.Join(append([]string{executable}, args...), " "), err), Detail: stderr.String(),
+			Code: protocol.CodeStart, Message: fmt.Sprintf("%s does not answer as a worker: %v", strings.Join(append([]string{executable}, args...), " "), err), Detail: stderr.String(),
 		}}
 	}
 	proof := protocol.Proof{}

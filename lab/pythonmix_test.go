@@ -124,6 +124,9 @@ phases:
 		if r != nil && strings.Contains(r.Message, "cannot rollback") {
 			t.Errorf("%s: Go says two things: %s", c.how, r.Message)
 		}
+		if c.how == "OR ABORT" && got.Reason.SQLite != 2067 {
+			t.Errorf("Python: SQLite's code %d, want 2067", got.Reason.SQLite)
+		}
 	}
 }
 

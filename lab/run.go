@@ -18,15 +18,6 @@ const MinRounds = 6
 // a month, and few enough to be counted and kept.
 const MaxRounds = 1_000_000
 
-// The reasons why a run stopped, as in [result.Run].
-const (
-	StoppedRounds      = "rounds"      // as many as were asked for
-	StoppedPrecise     = "precise"     // every interval is tight enough
-	StoppedTime        = "time"        // another round would not have fitted
-	StoppedInterrupted = "interrupted" // by the user
-	StoppedNothingLeft = "nothing-left"
-)
-
 // Executor runs one trial of a case.
 type Executor interface {
 	Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error)
@@ -166,10 +157,10 @@ func (l *Laboratory) active() []*Case {
 func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err error) {
 	active := l.active()
 	if len(active) == 0 {
-		return StoppedNothingLeft, nil
+		return result.StoppedNothingLeft, nil
 	}
 	if l.interrupted() {
-		return StoppedInterrupted, nil
+		return result.StoppedInterrupted, nil
 	}
 	l.Noise.BeforeRound(round)
 	begin := l.Now()
@@ -178,20 +169,20 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 	order := rand.New(rand.NewPCG(l.Run.Seed, uint64(round))).Perm(len(active))
 	for i, at := range order {
 		if l.interrupted() {
-			return StoppedInterrupted, nil
+			return result.StoppedInterrupted, nil
 		}
 		c := active[at]
 		start := l.Now()
 		t, err := l.Executor.Trial(ctx, c, l.Run.Seed)
 		if err != nil && ctx.Err() != nil {
-			return StoppedInterrupted, nil
+			return result.StoppedInterrupted, nil
 		}
 		if err != nil {
 			return "", err
 		}
 		t.Round = round
 		for i := range t.Warnings {
-			if t.Warnings[i].Code == WarningStopped {
+			if t.Warnings[i].Code == result.WarningStopped {
 				t.Warnings[i].Round = round
 			}
 		}
@@ -241,16 +232,16 @@ func (l *Laboratory) left(round, done, total int) time.Duration {
 func (l *Laboratory) verdict(round int, took time.Duration) string {
 	switch {
 	case len(l.active()) == 0:
-		return StoppedNothingLeft
+		return result.StoppedNothingLeft
 	case l.Schedule.Rounds > 0:
 		if round >= l.Schedule.Rounds {
-			return StoppedRounds
+			return result.StoppedRounds
 		}
 	case round < MinRounds:
 	case l.tight():
-		return StoppedPrecise
+		return result.StoppedPrecise
 	case l.Now().Add(took).Sub(l.began) > l.Schedule.Time:
-		return StoppedTime
+		return result.StoppedTime
 	}
 	return ""
 }

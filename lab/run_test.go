@@ -189,7 +189,7 @@ func TestEveryCaseOncePerRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, lab.StoppedRounds, 8)
+	b.ended(r, result.StoppedRounds, 8)
 	if len(r.Trials) != 40 || len(b.orders) != 8 {
 		t.Fatalf("%d trials in %d rounds, want 40 in 8", len(r.Trials), len(b.orders))
 	}
@@ -275,7 +275,7 @@ func TestStopsWhenPrecise(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.ended(r, lab.StoppedPrecise, c.want)
+			b.ended(r, result.StoppedPrecise, c.want)
 		})
 	}
 }
@@ -289,7 +289,7 @@ func TestRoundsAreExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, lab.StoppedRounds, 9)
+	b.ended(r, result.StoppedRounds, 9)
 }
 
 func TestStopsForTime(t *testing.T) {
@@ -308,7 +308,7 @@ func TestStopsForTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.ended(r, lab.StoppedTime, c.want)
+			b.ended(r, result.StoppedTime, c.want)
 		})
 	}
 }
@@ -328,7 +328,7 @@ func TestLossesAreNotRunAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.ended(r, lab.StoppedRounds, 7)
+			b.ended(r, result.StoppedRounds, 7)
 			if d := cmp.Diff(map[int]int{1: 7, 2: 2, 3: 7}, b.runs); d != "" {
 				t.Errorf("trials by case: -want +got:\n%s", d)
 			}
@@ -355,7 +355,7 @@ func TestPreciseWithoutTheLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, lab.StoppedPrecise, 7)
+	b.ended(r, result.StoppedPrecise, 7)
 }
 
 func TestUnavailable(t *testing.T) {
@@ -374,7 +374,7 @@ func TestUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, lab.StoppedRounds, 6)
+	b.ended(r, result.StoppedRounds, 6)
 	if first := r.Trials[0]; first.Case != 2 || first.Status != result.Unavailable || first.Reason != why || first.Started.IsZero() {
 		t.Errorf("first trial %+v", first)
 	}
@@ -386,7 +386,7 @@ func TestUnavailable(t *testing.T) {
 	if r, err = b.measure(2, lab.Schedule{Rounds: 6}, without(1, 2)); err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, lab.StoppedNothingLeft, 0)
+	b.ended(r, result.StoppedNothingLeft, 0)
 	if len(r.Trials) != 2 || len(b.runs) != 0 {
 		t.Errorf("%d trials, %v run", len(r.Trials), b.runs)
 	}
@@ -404,7 +404,7 @@ func TestNothingLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, lab.StoppedNothingLeft, 3)
+	b.ended(r, result.StoppedNothingLeft, 3)
 }
 
 func TestRecordedBeforeTheNext(t *testing.T) {
@@ -433,7 +433,7 @@ func TestInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, lab.StoppedInterrupted, 2)
+	b.ended(r, result.StoppedInterrupted, 2)
 	if len(r.Trials) != 8 {
 		t.Errorf("%d trials, want the one under way to be the last: 8", len(r.Trials))
 	}
@@ -451,7 +451,7 @@ func TestInterruptedAtTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, lab.StoppedRounds, 6)
+	b.ended(r, result.StoppedRounds, 6)
 }
 
 func TestCancelled(t *testing.T) {
@@ -465,7 +465,7 @@ func TestCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, lab.StoppedInterrupted, 1)
+	b.ended(r, result.StoppedInterrupted, 1)
 	if len(r.Trials) != 3 {
 		t.Errorf("%d trials, want the one under way to be lost: 3", len(r.Trials))
 	}
@@ -484,7 +484,7 @@ func TestCancelledAfterTheTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, lab.StoppedInterrupted, 1)
+	b.ended(r, result.StoppedInterrupted, 1)
 	if len(r.Trials) != 3 {
 		t.Errorf("%d trials, want 3", len(r.Trials))
 	}

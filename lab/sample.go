@@ -17,7 +17,7 @@ import (
 
 // Fault is one way in which a worker's answer is not what the plan allows.
 type Fault struct {
-	Code    string // of the trial's reason: "protocol", "rows", "checksum", "no-operation"
+	Code    string // of the trial's reason, such as [protocol.CodeRows]
 	Key     string // in the sample's JSON, such as "latency[0].count"
 	Message string // names the phase, the key and what was wanted
 }
@@ -60,18 +60,18 @@ const (
 func Metric(p *plan.Phase) string {
 	switch {
 	case p.Mix != nil && p.Mix.Rate > 0, p.HTTP != nil && p.HTTP.Rate > 0:
-		return "latency"
+		return result.MetricLatency
 	case p.Mix != nil, p.HTTP != nil:
-		return "time/op"
+		return result.MetricTimePerOp
 	}
-	return "time"
+	return result.MetricTime
 }
 
 // CheckSample holds what a worker says of a phase against the plan, against
 // itself, and against what the lab saw. It returns the sample with what the lab
 // computes, doubts that are no proof, and every fault in the order of the checks.
 func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sample) (*result.Sample, []result.Warning, []Fault) {
-	c := &conformance{phase: p, want: want, said: said}
+	c := &sampleCheck{phase: p, want: want, said: said}
 	c.naturals()
 	c.wall(saw)
 	c.operations()
@@ -89,7 +89,7 @@ func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sampl
 // CheckServed holds what a server says of a phase against what the load generator
 // met with. The sample has the server's own figures only.
 func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores int) (*result.Sample, []result.Warning, []Fault) {
-	c := &conformance{phase: p, said: said}
+	c := &sampleCheck{phase: p, said: said}
 	c.naturals()
 	c.errorCounts()
 	if len(said.Latency) > 0 {
@@ -118,8 +118,8 @@ func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores in
 	return c.sample(), c.doubts, c.faults
 }
 
-// conformance is the check of one sample.
-type conformance struct {
+// sampleCheck is the check of one sample.
+type sampleCheck struct {
 	phase  *plan.Phase
 	want   Expectation
 	said   *protocol.Sample
@@ -129,26 +129,26 @@ type conformance struct {
 	faults []Fault
 }
 
-func (c *conformance) fault(code, key, format string, args ...any) {
+func (c *sampleCheck) fault(code, key, format string, args ...any) {
 	c.faults = append(c.faults, Fault{code, key, fmt.Sprintf("phase %s: %s %s", c.phase.Name, key, fmt.Sprintf(format, args...))})
 }
 
-func (c *conformance) protocol(key, format string, args ...any) {
-	c.fault("protocol", key, format, args...)
+func (c *sampleCheck) protocol(key, format string, args ...any) {
+	c.fault(protocol.CodeProtocol, key, format, args...)
 }
 
-func (c *conformance) doubt(code, format string, args ...any) {
+func (c *sampleCheck) doubt(code, format string, args ...any) {
 	c.doubts = append(c.doubts, result.Warning{Code: code, Phase: c.phase.Name, Message: fmt.Sprintf(format, args...)})
 }
 
 // natural finds a number that nothing can be counted or measured as.
-func (c *conformance) natural(key string, v int64) {
+func (c *sampleCheck) natural(key string, v int64) {
 	if v < 0 || v > most {
 		c.protocol(key, "is %d: want a number from 0 to 2^53", v)
 	}
 }
 
-func (c *conformance) naturals() {
+func (c *sampleCheck) naturals() {
 	m := c.said
 	for _, n := range []struct {
 		key string
@@ -165,7 +165,7 @@ func (c *conformance) naturals() {
 }
 
 // wall holds the wall time against what the lab saw.
-func (c *conformance) wall(saw Seen) {
+func (c *sampleCheck) wall(saw Seen) {
 	wall := time.Duration(c.said.WallNS)
 	switch {
 	case wall <= 0:
@@ -173,7 +173,7 @@ func (c *conformance) wall(saw Seen) {
 	case saw.Possible > 0 && wall > within(saw.Possible, clockSlack, clockShare):
 		c.protocol("wall_ns", "is %d, %v: want at most %v, which is all the time that has gone by since the request", c.said.WallNS, wall, saw.Possible)
 	case saw.Between > 0 && wall > within(saw.Between, doubtAfter, doubtShare):
-		c.doubt("clock", "the worker's clock ran for %v, but the lab saw only %v between phase and sample: the lab was held up, or the time is wrong", wall, saw.Between)
+		c.doubt(result.WarningClock, "the worker's clock ran for %v, but the lab saw only %v between phase and sample: the lab was held up, or the time is wrong", wall, saw.Between)
 	}
 }
 
@@ -183,7 +183,7 @@ func within(d, slack time.Duration, share float64) time.Duration {
 }
 
 // operations are held against the plan.
-func (c *conformance) operations() {
+func (c *sampleCheck) operations() {
 	m, got := c.phase.Mix, c.said.Operations
 	switch {
 	case c.want.Operations >= 0 && got != c.want.Operations:
@@ -202,12 +202,12 @@ func (c *conformance) operations() {
 	case m == nil && c.said.Failed > 0:
 		c.protocol("failed", "is %d: want 0, an operation that fails ends this kind of phase", c.said.Failed)
 	case m != nil && got > 0 && c.said.Failed == got:
-		c.fault("no-operation", "failed", "is %d: not one operation of the mix succeeded", got)
+		c.fault(protocol.CodeNoOperation, "failed", "is %d: not one operation of the mix succeeded", got)
 	}
 }
 
 // counted says what the number of operations is.
-func (c *conformance) counted() string {
+func (c *sampleCheck) counted() string {
 	switch {
 	case c.phase.Insert != nil:
 		return "the rows of its data sets"
@@ -220,7 +220,7 @@ func (c *conformance) counted() string {
 }
 
 // errors are held against failed, and retries against the mix.
-func (c *conformance) errors() {
+func (c *sampleCheck) errors() {
 	c.errorCounts()
 	m, most := c.phase.Mix, int64(0)
 	if m == nil && len(c.said.Results) > 0 {
@@ -237,7 +237,7 @@ func (c *conformance) errors() {
 	}
 }
 
-func (c *conformance) errorCounts() {
+func (c *sampleCheck) errorCounts() {
 	sum := c.errorList("errors", c.said.Errors)
 	if sum != c.said.Failed {
 		c.protocol("errors", "counts %d in all: want %d, as failed says", sum, c.said.Failed)
@@ -257,7 +257,7 @@ func (c *conformance) errorCounts() {
 }
 
 // errorList adds up a list of errors. Their names are the lab's.
-func (c *conformance) errorList(key string, list []protocol.ErrorCount) (sum int64) {
+func (c *sampleCheck) errorList(key string, list []protocol.ErrorCount) (sum int64) {
 	seen := map[int]bool{}
 	for i, e := range list {
 		at := fmt.Sprintf("%s[%d]", key, i)
@@ -279,7 +279,7 @@ func (c *conformance) errorList(key string, list []protocol.ErrorCount) (sum int
 }
 
 // latencies are held against the plan and each other, and summed up.
-func (c *conformance) latencies() {
+func (c *sampleCheck) latencies() {
 	var names []string
 	switch {
 	case c.phase.Mix != nil:
@@ -318,7 +318,7 @@ func listed(names []string) string {
 }
 
 // latency checks the i-th and computes what the histogram says.
-func (c *conformance) latency(i int, name string) {
+func (c *sampleCheck) latency(i int, name string) {
 	l, at := &c.said.Latency[i], fmt.Sprintf("latency[%d]", i)
 	if l.Operation != name {
 		c.protocol(at+".operation", "is %q: want %q, in the order of the plan", l.Operation, name)
@@ -355,7 +355,7 @@ func (c *conformance) latency(i int, name string) {
 
 // share holds the executions of the i-th operation of a mix against the seed or,
 // where how many there are depends on time, against its weight.
-func (c *conformance) share(i int, at string) {
+func (c *sampleCheck) share(i int, at string) {
 	m, l := c.phase.Mix, &c.said.Latency[i]
 	if m == nil {
 		return
@@ -378,19 +378,19 @@ func (c *conformance) share(i int, at string) {
 }
 
 // rows are held against the generators and the plan.
-func (c *conformance) rows() {
+func (c *sampleCheck) rows() {
 	got, want := c.said.Rows, c.want.Rows
 	if m := c.phase.Mix; m != nil {
 		want = c.mixRows(m)
 	}
 	if want >= 0 && got != want {
-		c.fault("rows", "rows", "is %d: expected %d", got, want)
+		c.fault(protocol.CodeRows, "rows", "is %d: expected %d", got, want)
 	}
 }
 
 // mixRows is how many rows the executions of a mix must have read, or -1 where a
 // statement does not say, or some did not run to their end.
-func (c *conformance) mixRows(m *plan.Mix) int64 {
+func (c *sampleCheck) mixRows(m *plan.Mix) int64 {
 	if c.said.Failed > 0 || c.said.Retries > 0 || len(c.said.Results) > 0 || len(c.said.Latency) != len(m.Operations) {
 		return -1
 	}
@@ -416,7 +416,7 @@ func (c *conformance) mixRows(m *plan.Mix) int64 {
 
 // checksum is held against the generators where they know the answer. Where they
 // do not, package stats compares the drivers.
-func (c *conformance) checksum() {
+func (c *sampleCheck) checksum() {
 	got, wanted := c.said.Checksum, c.phase.Query != nil || c.phase.Mix != nil
 	switch {
 	case !wanted && got != "":
@@ -427,7 +427,7 @@ func (c *conformance) checksum() {
 	case !isChecksum(got):
 		c.protocol("checksum", "is %.80q, of %d characters: want 64 lower-case hexadecimal digits", got, len(got))
 	case c.want.Checksum != "" && got != c.want.Checksum:
-		c.fault("checksum", "checksum", "is %s: expected %s: the values returned are not the expected ones", short(got), short(c.want.Checksum))
+		c.fault(protocol.CodeChecksum, "checksum", "is %s: expected %s: the values returned are not the expected ones", short(got), short(c.want.Checksum))
 	}
 }
 
@@ -440,7 +440,7 @@ func isChecksum(s string) bool {
 func short(checksum string) string { return checksum[:12] + "…" }
 
 // time finds a wall time that is too short for what was done.
-func (c *conformance) time() {
+func (c *sampleCheck) time() {
 	wall := within(time.Duration(c.said.WallNS), clockSlack, clockShare)
 	clients, least := int64(1), time.Duration(0)
 	switch m, q := c.phase.Mix, c.phase.Query; {
@@ -478,21 +478,21 @@ func (c *conformance) time() {
 	}
 }
 
-func (c *conformance) cpu(saw Seen) { c.cpuWithin(saw, time.Duration(c.said.WallNS)) }
+func (c *sampleCheck) cpu(saw Seen) { c.cpuWithin(saw, time.Duration(c.said.WallNS)) }
 
 // cpuWithin doubts CPU time that the cores cannot have given.
-func (c *conformance) cpuWithin(saw Seen, wall time.Duration) {
+func (c *sampleCheck) cpuWithin(saw Seen, wall time.Duration) {
 	if saw.Cores <= 0 || wall <= 0 {
 		return
 	}
 	used, had := time.Duration(c.said.UserNS+c.said.SystemNS), time.Duration(saw.Cores)*wall
 	if used > within(had, doubtAfter, doubtShare) {
-		c.doubt("cpu", "user_ns and system_ns are %v in all, but %d cores have only %v in the wall time of %v", used, saw.Cores, had, wall)
+		c.doubt(result.WarningCPU, "user_ns and system_ns are %v in all, but %d cores have only %v in the wall time of %v", used, saw.Cores, had, wall)
 	}
 }
 
 // sample is what the worker says with what the lab computes.
-func (c *conformance) sample() *result.Sample {
+func (c *sampleCheck) sample() *result.Sample {
 	m := c.said
 	return &result.Sample{
 		Phase: m.Phase, WallNS: m.WallNS, UserNS: m.UserNS, SystemNS: m.SystemNS,

@@ -34,7 +34,7 @@ const maxHashed = 1 << 30
 // CheckInserted holds what a worker has read back after an insert against what the
 // generators made. Checksums are looked at if they were asked for.
 func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Inserted) []Fault {
-	c := &conformance{phase: p}
+	c := &sampleCheck{phase: p}
 	if len(said) != len(want) {
 		c.protocol("tables", "has %d entries: want %d, as verify of the phase has", len(said), len(want))
 		return c.faults
@@ -46,7 +46,7 @@ func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Ins
 			c.protocol(at+".table", "is %.80q: want %q, in the order of verify", got.Table, want.Table)
 			continue
 		case got.Rows != want.Rows:
-			c.fault("rows", at+".rows", "is %d: expected %d: so many more rows must %s have than before", got.Rows, want.Rows, want.Table)
+			c.fault(protocol.CodeRows, at+".rows", "is %d: expected %d: so many more rows must %s have than before", got.Rows, want.Rows, want.Table)
 			continue
 		}
 		switch wanted := hashed && want.Checksum != ""; {
@@ -56,7 +56,7 @@ func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Ins
 		case !isChecksum(got.Checksum):
 			c.protocol(at+".checksum", "is %.80q: want 64 lower-case hexadecimal digits", got.Checksum)
 		case got.Checksum != want.Checksum:
-			c.fault("checksum", at+".checksum", "is %s: expected %s: the rows inserted into %s are not the generated ones",
+			c.fault(protocol.CodeChecksum, at+".checksum", "is %s: expected %s: the rows inserted into %s are not the generated ones",
 				short(got.Checksum), short(want.Checksum), want.Table)
 		}
 	}
@@ -149,7 +149,7 @@ func (r *readable) doubts(pl *plan.Plan) []result.Warning {
 			words = append(words, fmt.Sprintf("into %s, which %s", table, why))
 		}
 		if words != nil {
-			list = append(list, result.Warning{Code: "unverified", Phase: p.Name, Message: "nobody can check the rows inserted " + strings.Join(words, "; ")})
+			list = append(list, result.Warning{Code: result.WarningUnverified, Phase: p.Name, Message: "nobody can check the rows inserted " + strings.Join(words, "; ")})
 		}
 	}
 	return list

@@ -4,9 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"regexp"
-	"slices"
-	"strconv"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -14,21 +12,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-var numberedColumn = regexp.MustCompile(`\bcolumn (\d+)( is declared)`)
-
 // nameColumn adds the column's name to a reason of the code type. A worker knows its
 // number alone; the lab asks its own SQLite. Where that cannot tell, the number is
 // left as it is.
 func nameColumn(r *protocol.Reason, p *plan.Plan) {
-	if r == nil || r.Code != "type" {
-		return
-	}
-	m := numberedColumn.FindStringSubmatchIndex(r.Message)
-	if m == nil {
-		return
-	}
-	number, err := strconv.Atoi(r.Message[m[2]:m[3]])
-	if err != nil {
+	if r == nil || r.Code != protocol.CodeType || r.Column == 0 {
 		return
 	}
 	found := errors.New("found")
@@ -37,28 +25,27 @@ func nameColumn(r *protocol.Reason, p *plan.Plan) {
 		if ph.Name != r.Phase {
 			return nil
 		}
-		name = columnName(ctx, db, declaring(ph, r.Message), number)
+		name = columnName(ctx, db, declaring(ph, r.Operation), r.Column)
 		return found
 	})
 	if name != "" {
-		r.Message = r.Message[:m[3]] + " (" + name + ")" + r.Message[m[3]:]
+		words := "column %d%s is declared"
+		r.Message = strings.Replace(r.Message, fmt.Sprintf(words, r.Column, ""), fmt.Sprintf(words, r.Column, " ("+name+")"), 1)
 	}
 }
 
-// declaring lists the statements of a phase that a message about a column can mean:
-// in a mix those of the operation that it names, else all.
-func declaring(p *plan.Phase, message string) (list []*plan.Call) {
+// declaring lists the statements of a phase that a reason about a column can mean:
+// in a mix those of the operation, or of all where it is not known.
+func declaring(p *plan.Phase, operation string) (list []*plan.Call) {
 	switch {
 	case p.Query != nil:
 		list = append(list, &p.Query.Call)
 	case p.HTTP != nil:
 		list = append(list, &p.HTTP.Call)
 	case p.Mix != nil:
-		named := func(o plan.Operation) bool { return strings.Contains(message, "operation "+o.Name+": ") }
-		all := !slices.ContainsFunc(p.Mix.Operations, named)
 		for _, o := range p.Mix.Operations {
 			for i := range o.Calls {
-				if len(o.Calls[i].Columns) > 0 && (all || named(o)) {
+				if len(o.Calls[i].Columns) > 0 && (operation == "" || operation == o.Name) {
 					list = append(list, &o.Calls[i].Call)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
@@ -18,8 +19,8 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 		rows := median(c, func(s stats.Sample) float64 { return float64(s.Rows) })
 		operations := median(c, func(s stats.Sample) float64 { return float64(s.Operations) })
 		switch c.Samples[0].Metric {
-		case "time":
-		case "time/op":
+		case result.MetricTime:
+		case result.MetricTimePerOp:
 			rows, operations = rows/max(operations, 1), 1
 		default:
 			return e, false

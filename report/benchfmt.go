@@ -100,7 +100,7 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	value(float64(s.WallNS)/n, "ns/op")
 	perSecond, unit := rate(s.Sample)
 	value(perSecond, unit)
-	if len(s.Latency) > 0 && s.Metric != "time" {
+	if len(s.Latency) > 0 && s.Metric != result.MetricTime {
 		value(float64(s.Failed)/n, "failed/op")
 	}
 	value(float64(s.UserNS)/n, "user-ns/op")

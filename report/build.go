@@ -11,7 +11,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
-	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // build puts a run into words.
@@ -93,7 +92,7 @@ func header(a *stats.Analysis) document {
 		{label: "machine", text: machine(run.Machine)},
 		{label: "databases", text: storage(run.Machine), alarm: run.Machine.SyncFree},
 		{label: "work", text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
-		{label: "rounds", text: stopped(a), alarm: run.Stopped == "interrupted" || run.Stopped == ""},
+		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}
 	if len(run.LeftOut) > 0 {
 		l = append(l, item{label: "left out", text: leftOut(run.LeftOut)})
@@ -105,14 +104,14 @@ func header(a *stats.Analysis) document {
 }
 
 // leftOut says what was not measured: workloads, by their names, with how to have
-// them measured, and whatever else, in its own words.
-func leftOut(list []string) string {
+// them measured, and drivers, in the words of the reason.
+func leftOut(list []result.LeftOut) string {
 	var workloads, words []string
-	for _, s := range list {
-		if slices.Contains(workload.Builtins(), s) {
-			workloads = append(workloads, s)
+	for _, x := range list {
+		if x.Code == result.LeftOutTime {
+			workloads = append(workloads, x.Workload)
 		} else {
-			words = append(words, s)
+			words = append(words, x.Message)
 		}
 	}
 	if len(workloads) > 0 {
@@ -196,16 +195,16 @@ func stopped(a *stats.Analysis) string {
 		missed = fmt.Sprintf("; no interval, since each takes %d samples", stats.MinSamples)
 	}
 	switch a.Run.Stopped {
-	case "rounds":
+	case result.StoppedRounds:
 		return rounds + ", as many as were asked for" + missed
-	case "precise":
+	case result.StoppedPrecise:
 		return fmt.Sprintf("%s: every %s interval is within ±%s%s", rounds, percent(a.Confidence), percent(a.Run.Precision), missed)
-	case "time":
+	case result.StoppedTime:
 		return rounds + ": the time was spent" + missed
-	case "interrupted":
+	case result.StoppedInterrupted:
 		_, trials := wholeRounds(a.Run)
 		return fmt.Sprintf("%s, %s: interrupted%s", rounds, counted(int64(trials), "trial"), missed)
-	case "nothing-left":
+	case result.StoppedNothingLeft:
 		return rounds + ": no case was left that could be measured" + missed
 	case "": // the run's own count is made when it ends
 		whole, trials := wholeRounds(a.Run)
@@ -267,19 +266,16 @@ func group(g *stats.Group) document {
 	for _, t := range g.Tables {
 		d = append(d, phase(t)...)
 	}
-	d = append(d, troubles(g, unverified)...)
+	d = append(d, troubles(g, result.WarningUnverified)...)
 	return d
 }
-
-// unverified is the code of the warnings about answers that nobody can check.
-const unverified = "unverified"
 
 // unverifiedIn returns the warnings of a phase that some drivers have, each once.
 func unverifiedIn(outcomes []*stats.Outcome, phase string) []string {
 	var list []string
 	for _, o := range outcomes {
 		for _, w := range o.Warnings {
-			if w.Code == unverified && w.Phase == phase && !slices.Contains(list, w.Message) {
+			if w.Code == result.WarningUnverified && w.Phase == phase && !slices.Contains(list, w.Message) {
 				list = append(list, w.Message)
 			}
 		}
@@ -420,9 +416,9 @@ func subject(cells []*stats.Cell) string {
 		return "time per request, with " + counted(int64(l.Clients), "connection") + included
 	}
 	switch first.Metric {
-	case "time/op":
+	case result.MetricTimePerOp:
 		return "time per operation" + included
-	case "latency":
+	case result.MetricLatency:
 		return "99th percentile of the slowest operation's latency, at a fixed rate" + included
 	}
 	for _, c := range cells {

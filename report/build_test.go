@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
@@ -93,7 +94,8 @@ func line(t *testing.T, run *result.Run, label string) string {
 // What was not measured can be had, by the words that say so.
 func TestLeftOutWorkloads(t *testing.T) {
 	run := singleRun()
-	run.LeftOut = []string{"complex", "python is not installed", "large"}
+	run.LeftOut = []result.LeftOut{{Workload: "complex", Code: result.LeftOutTime},
+		{Driver: "python", Code: protocol.CodeNoExecutable, Message: "python is not installed"}, {Workload: "large", Code: result.LeftOutTime}}
 	const want = "complex, large, for which the default time is too short: --workloads complex,large measures them; python is not installed"
 	if got := line(t, run, "left out"); got != want {
 		t.Errorf("left out %q, want %q", got, want)

@@ -28,7 +28,7 @@ func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
 // operations.
 func work(s *result.Sample) (n int64, unit string) {
 	n, unit = s.Rows, "rows/s"
-	if s.Rows <= 0 || len(s.Latency) > 0 || s.Metric == "time/op" || s.Metric == "latency" {
+	if s.Rows <= 0 || len(s.Latency) > 0 || s.Metric == result.MetricTimePerOp || s.Metric == result.MetricLatency {
 		n, unit = s.Operations, "op/s"
 	}
 	if s.Load != nil {
@@ -140,9 +140,9 @@ func (g *cellGrid) addStandings() {
 func (g *cellGrid) addMedians() {
 	title, base := "median ", "s"
 	switch g.cells[0].Samples[0].Metric {
-	case "time/op":
+	case result.MetricTimePerOp:
 		base = "s/op"
-	case "latency":
+	case result.MetricLatency:
 		title = "p99 "
 	}
 	var medians []float64
@@ -255,7 +255,7 @@ func someFailed(cells []*stats.Cell) bool {
 
 func latencyTitle(cells []*stats.Cell) string {
 	from := "each operation from its start (closed loop: an operation waits for the one before)"
-	if cells[0].Samples[0].Metric == "latency" {
+	if cells[0].Samples[0].Metric == result.MetricLatency {
 		from = "each operation from its intended start (open loop: a fixed rate)"
 	}
 	return "latency of " + from + "; percentiles: median over trials, max: of all trials"

@@ -12,7 +12,7 @@ import (
 
 // JSONVersion is the version of the JSON report. Fields may be added under
 // one version; what a field means changes only with it.
-const JSONVersion = 1
+const JSONVersion = 2
 
 // Schema is the JSON Schema (draft 2020-12) of the JSON report.
 //
@@ -174,7 +174,7 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 	}
 	first := c.Samples[0]
 	j.Metric, j.Unit = first.Metric, "s"
-	if first.Metric == "time/op" {
+	if first.Metric == result.MetricTimePerOp {
 		j.Unit = "s/op"
 	}
 	j.Summary, j.Rank, j.Unranked = &c.Summary, c.Rank, c.Unranked
@@ -189,7 +189,7 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 	}
 	perSecond, unit := cellRate(c)
 	j.Rate = &JSONRate{perSecond, unit}
-	if j.Metric != "time" {
+	if j.Metric != result.MetricTime {
 		j.Failed, j.Operations = c.Failures()
 		share := float64(j.Operations-j.Failed) / float64(max(j.Operations, 1))
 		j.Succeeded = &share

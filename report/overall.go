@@ -70,7 +70,16 @@ func overall(a *stats.Analysis) document {
 func leftOutOf(o stats.Overall) list {
 	var l list
 	for _, x := range slices.Concat(o.LeftOut, o.Absent) {
-		l = append(l, item{label: "left out", text: x.Name + ": " + x.Why})
+		var text string
+		switch drivers := strings.Join(x.Drivers, ", "); x.Code {
+		case stats.NoFigures:
+			text = fmt.Sprintf("%s: no figures of %s", x.Table, drivers)
+		case stats.MoreFailed:
+			text = fmt.Sprintf("%s: more operations failed than of other drivers: %s", x.Table, drivers)
+		case stats.FewFigures:
+			text = fmt.Sprintf("%s: figures in %d of %s", x.Driver, x.Figures, counted(int64(x.Tables), "table"))
+		}
+		l = append(l, item{label: "left out", text: text})
 	}
 	return l
 }

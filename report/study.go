@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Study is a run of a study in the study's own tables, with its claims.
@@ -158,7 +160,7 @@ func studyDocument(a *stats.Analysis, r *Study) document {
 	}
 	for _, g := range a.Groups {
 		// The first two stand below the tables.
-		if t := troubles(g, "ceiling", "late", stats.NoTrial); len(t) > 0 {
+		if t := troubles(g, result.WarningCeiling, result.WarningLate, protocol.CodeNoTrial); len(t) > 0 {
 			title := g.Workload
 			if v := g.Variant(); v != "" {
 				title += " · " + v
@@ -176,7 +178,7 @@ func studyDocument(a *stats.Analysis, r *Study) document {
 func unbegun(a *stats.Analysis) (n int) {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
-			if o.Reason != nil && o.Reason.Code == stats.NoTrial {
+			if o.Reason != nil && o.Reason.Code == protocol.CodeNoTrial {
 				n++
 			}
 		}

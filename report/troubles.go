@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -47,7 +45,7 @@ func troubles(g *stats.Group, told ...string) document {
 		names[o.Case.ID] = name(o)
 		for _, x := range o.Warnings {
 			switch {
-			case x.Code == unverified:
+			case x.Code == result.WarningUnverified:
 				x.Case = 0 // it is the workload's, whatever the driver
 				if !slices.Contains(w, x) && (!slices.Contains(told, x.Code) || !hasFigures(g, x.Phase)) {
 					w = append(w, x)
@@ -145,17 +143,13 @@ func warnings(all []result.Warning, names map[int]string) list {
 	return l
 }
 
-// deviation is how far off a warning says that something was. Stored runs have it
-// in the message alone.
-var deviation = regexp.MustCompile(`[+-]\d+(\.\d+)? %`)
-
 // likened is the message of the worst of warnings of one kind, and in which rounds
 // the others were.
 func likened(ws []result.Warning) string {
 	worst, most := ws[0], 0.0
 	var others, above, below []int
 	for _, w := range ws {
-		if v := math.Abs(deviationOf(w)); v > most {
+		if v := math.Abs(w.Deviation); v > most {
 			worst, most = w, v
 		}
 	}
@@ -163,18 +157,18 @@ func likened(ws []result.Warning) string {
 		if w.Round == worst.Round || w.Round == 0 {
 			continue
 		}
-		switch v := deviationOf(w); {
-		case w.Code == "calibration" && v > 0: // it took longer
+		switch {
+		case w.Deviation > 0: // it took longer
 			above = append(above, w.Round)
-		case w.Code == "calibration" && v < 0:
+		case w.Deviation < 0:
 			below = append(below, w.Round)
 		default:
 			others = append(others, w.Round)
 		}
 	}
 	s := worst.Message
-	if r := fmt.Sprintf("round %d", worst.Round); worst.Round > 0 && !regexp.MustCompile(`\b`+r+`\b`).MatchString(s) {
-		s += " (" + r + ")"
+	if worst.Round > 0 && worst.Code != result.WarningCalibration { // whose message names it
+		s += fmt.Sprintf(" (round %d)", worst.Round)
 	}
 	var like []string
 	for _, x := range []struct {
@@ -190,12 +184,6 @@ func likened(ws []result.Warning) string {
 		s += "; " + strings.Join(like, ", ")
 	}
 	return s
-}
-
-// deviationOf is in percent, 0 where the warning tells none.
-func deviationOf(w result.Warning) float64 {
-	v, _ := strconv.ParseFloat(strings.TrimSuffix(deviation.FindString(w.Message), " %"), 64)
-	return v
 }
 
 // maxInts is how many numbers or ranges of them are worth reading.

@@ -62,6 +62,17 @@ func TestCalibrationWarnings(t *testing.T) {
 	}
 }
 
+// The messages of an older run, which has no figures beside them, are not read.
+func TestOlderWarnings(t *testing.T) {
+	var list []result.Warning
+	for _, r := range []int{2, 4} {
+		list = append(list, result.Warning{Code: result.WarningCalibration, Round: r, Message: fmt.Sprintf("the loop took %dms in round %d, +%d0 %% from the median", r, r, r)})
+	}
+	if got, want := warning(t, list), "the loop took 2ms in round 2, +20 % from the median; the like in 1 other round (4)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // Warnings of one kind about one thing are one line.
 func TestWarningsOfOneKind(t *testing.T) {
 	var list []result.Warning

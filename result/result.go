@@ -4,6 +4,8 @@
 package result
 
 import (
+	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -38,10 +40,7 @@ type Sample struct {
 	Failed     int64 `json:"failed,omitempty"` // of Operations
 	Rows       int64 `json:"rows"`             // written or read
 
-	// Metric is what the phase is judged by: "time", the wall time of a bulk
-	// phase, query or script; "time/op", the wall time per operation of a
-	// mix; "latency", at a fixed rate, the 99th percentile from the intended start.
-	Metric string `json:"metric"`
+	Metric string `json:"metric"` // what the phase is judged by, such as [MetricTime]
 
 	Allocs     int64 `json:"allocs"`      // heap objects, Go's own; 0 where not known
 	AllocBytes int64 `json:"alloc_bytes"` // likewise
@@ -67,9 +66,9 @@ type Sample struct {
 // Value is the phase's metric: seconds, or seconds per operation.
 func (s *Sample) Value() float64 {
 	switch s.Metric {
-	case "time/op":
+	case MetricTimePerOp:
 		return float64(s.WallNS) / 1e9 / float64(max(s.Operations, 1))
-	case "latency":
+	case MetricLatency:
 		var worst int64
 		for _, l := range s.Latency {
 			worst = max(worst, l.P99NS)
@@ -136,11 +135,15 @@ type Trial struct {
 
 // Warning is noise or doubt, attached to what it concerns.
 type Warning struct {
-	Code    string `json:"code"` // such as "load", "virtual", "fsync", "calibration"
+	Code    string `json:"code"` // such as [WarningLoad]
 	Message string `json:"message"`
 	Case    int    `json:"case,omitempty"`  // 0: the run
 	Phase   string `json:"phase,omitempty"` // "": all phases
 	Round   int    `json:"round,omitempty"` // 0: all rounds
+
+	// Deviation is how far off a time was, as a share of what it should have been:
+	// above 0 it took longer. It is 0 for other warnings, and in older runs.
+	Deviation float64 `json:"deviation,omitempty"`
 }
 
 // Machine is where a run took place.
@@ -158,6 +161,31 @@ type Machine struct {
 	FileSystem  string `json:"file_system"`
 	Device      string `json:"device"`
 	SyncFree    bool   `json:"sync_free"` // fsync reaches no device
+}
+
+// LeftOut is a workload or a driver that was not measured, and why. In older runs
+// the reason for leaving out a driver is in the message alone.
+type LeftOut struct {
+	Workload string `json:"workload,omitempty"`
+	Driver   string `json:"driver,omitempty"`
+	Code     string `json:"code,omitempty"`    // such as [LeftOutTime]
+	Message  string `json:"message,omitempty"` // of the reason why a driver has no worker
+}
+
+// UnmarshalJSON also reads the text that older versions stored: the name of a
+// workload, or a sentence about a driver.
+func (l *LeftOut) UnmarshalJSON(b []byte) error {
+	var text string
+	switch err := json.Unmarshal(b, &text); {
+	case err != nil:
+		type fields LeftOut
+		return json.Unmarshal(b, (*fields)(l))
+	case strings.Contains(text, " "):
+		*l = LeftOut{Message: text}
+	default:
+		*l = LeftOut{Workload: text, Code: LeftOutTime}
+	}
+	return nil
 }
 
 // Study is the published study that a run measures again.
@@ -191,8 +219,8 @@ type Run struct {
 	Scale     string    `json:"scale"`
 	Rounds    int       `json:"rounds"` // complete ones
 	Precision float64   `json:"precision"`
-	Stopped   string    `json:"stopped"` // "rounds", "precise", "time", "interrupted", "nothing-left", "" while it runs
-	LeftOut   []string  `json:"left_out,omitempty"`
+	Stopped   string    `json:"stopped"` // such as [StoppedRounds]; "" while it runs
+	LeftOut   []LeftOut `json:"left_out,omitempty"`
 	Study     *Study    `json:"study,omitempty"` // nil: of no study
 	Machine   Machine   `json:"machine"`
 

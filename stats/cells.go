@@ -14,9 +14,6 @@ import (
 // has reached.
 const NotMeasured result.Status = "not measured"
 
-// NoTrial is the reason's code if a run ended before a case's first trial.
-const NoTrial = "no-trial"
-
 // Analysis is a run, judged.
 type Analysis struct {
 	Run      *result.Run
@@ -135,7 +132,7 @@ func (a *Analysis) Complete() bool {
 // Analyze judges a run. Ratios are to the driver named floor.
 func Analyze(run *result.Run, floor string) *Analysis {
 	a := &Analysis{Run: run, Floor: floor, Confidence: Confidence}
-	if run.Stopped == "precise" {
+	if run.Stopped == result.StoppedPrecise {
 		a.Confidence = Sequential
 	}
 	outcomes := a.outcomes()
@@ -212,7 +209,7 @@ func (o *Outcome) judge() {
 	o.Status = result.OK
 	if len(o.Trials) == 0 {
 		o.Status = NotMeasured
-		o.Reason = &protocol.Reason{Code: NoTrial, Message: "the run ended before its first trial"}
+		o.Reason = &protocol.Reason{Code: protocol.CodeNoTrial, Message: "the run ended before its first trial"}
 	}
 	worst := len(severity)
 	for _, t := range o.Trials {
@@ -238,15 +235,15 @@ func trialStatus(t *result.Trial) (result.Status, *protocol.Reason) {
 		for i := range t.Samples {
 			s := &t.Samples[i]
 			if s.WallNS < 0 || s.Operations < 0 {
-				return result.Failed, &protocol.Reason{Code: "protocol", Phase: s.Phase, Message: "a time or count is negative"}
+				return result.Failed, &protocol.Reason{Code: protocol.CodeProtocol, Phase: s.Phase, Message: "a time or count is negative"}
 			}
-			if s.Operations <= s.Failed && (s.Metric == "time/op" || s.Metric == "latency") {
-				return result.Failed, &protocol.Reason{Code: "no-operation", Phase: s.Phase, Message: "no operation succeeded" + firstError(s)}
+			if s.Operations <= s.Failed && (s.Metric == result.MetricTimePerOp || s.Metric == result.MetricLatency) {
+				return result.Failed, &protocol.Reason{Code: protocol.CodeNoOperation, Phase: s.Phase, Message: "no operation succeeded" + firstError(s)}
 			}
 		}
 		return result.OK, nil
 	case !slices.Contains(severity, t.Status):
-		return result.Failed, &protocol.Reason{Code: "protocol", Message: fmt.Sprintf("the trial ended with unknown status %q", t.Status)}
+		return result.Failed, &protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf("the trial ended with unknown status %q", t.Status)}
 	case t.Reason == nil:
 		return t.Status, &protocol.Reason{Code: string(t.Status), Message: "no reason was recorded"}
 	}

@@ -273,10 +273,10 @@ func TestOverall(t *testing.T) {
 		t.Errorf("base %s, floor %v", o.Base, o.IsFloor)
 	}
 	// python has 1 of 3 tables and takes no part; rare lacks b z, which is left out for all.
-	if d := cmp.Diff([]stats.LeftOut{{"python", "figures in 1 of 3 tables"}}, o.Absent); d != "" {
+	if d := cmp.Diff([]stats.LeftOut{{Driver: "python", Code: stats.FewFigures, Figures: 1, Tables: 3}}, o.Absent); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]stats.LeftOut{{"b z", "no figures of rare"}}, o.LeftOut); d != "" {
+	if d := cmp.Diff([]stats.LeftOut{{Table: &stats.TableName{Workload: "b", Phase: "z"}, Code: stats.NoFigures, Drivers: []string{"rare"}}}, o.LeftOut); d != "" {
 		t.Error(d)
 	}
 	got := map[string]float64{}

@@ -2,7 +2,6 @@ package stats
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -51,9 +50,20 @@ func (n TableName) String() string {
 
 // LeftOut is a table or a driver that does not count, and why.
 type LeftOut struct {
-	Name string `json:"name"`
-	Why  string `json:"why"`
+	Table   *TableName `json:"table,omitempty"`
+	Driver  string     `json:"driver,omitempty"`
+	Code    string     `json:"code"`              // such as [NoFigures]
+	Drivers []string   `json:"drivers,omitempty"` // on account of which a table does not count
+	Figures int        `json:"figures,omitempty"` // of [FewFigures]: the tables in which the driver has figures
+	Tables  int        `json:"tables,omitempty"`  // out of so many
 }
+
+// The codes of [LeftOut].
+const (
+	NoFigures  = "no-figures"  // drivers have no figures in the table
+	MoreFailed = "more-failed" // more of the drivers' operations failed in the table than of others
+	FewFigures = "few-figures" // the driver has figures in less than half of the tables
+)
 
 // entry is a driver with its figures in each table.
 type entry struct {
@@ -76,7 +86,7 @@ func overall(groups []*Group, floor string) Overall {
 		if 2*e.have >= len(names) && e.have > 0 {
 			in = append(in, e)
 		} else {
-			o.Absent = append(o.Absent, LeftOut{e.driver, fmt.Sprintf("figures in %d of %s", e.have, count(len(names), "table"))})
+			o.Absent = append(o.Absent, LeftOut{Driver: e.driver, Code: FewFigures, Figures: e.have, Tables: len(names)})
 		}
 	}
 	if len(in) < 2 {
@@ -95,9 +105,9 @@ func overall(groups []*Group, floor string) Overall {
 		}
 		switch {
 		case missing != nil:
-			o.LeftOut = append(o.LeftOut, LeftOut{name.String(), "no figures of " + strings.Join(missing, ", ")})
+			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: NoFigures, Drivers: missing})
 		case failing != nil:
-			o.LeftOut = append(o.LeftOut, LeftOut{name.String(), "more operations failed than of other drivers: " + strings.Join(failing, ", ")})
+			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: MoreFailed, Drivers: failing})
 		default:
 			tables = append(tables, t)
 			o.Tables = append(o.Tables, name)

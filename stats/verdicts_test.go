@@ -200,7 +200,7 @@ func TestFailingIsNotRanked(t *testing.T) {
 		}
 		var want []stats.LeftOut
 		if left {
-			want = []stats.LeftOut{{"w0 p", "more operations failed than of other drivers: " + tab.Cells[2].Case.Driver}}
+			want = []stats.LeftOut{{Table: &stats.TableName{Workload: "w0", Phase: "p"}, Code: stats.MoreFailed, Drivers: []string{tab.Cells[2].Case.Driver}}}
 		}
 		if d := cmp.Diff(want, a.Overall.LeftOut); d != "" {
 			t.Errorf("%s: the summary leaves out %s", tc.name, d)

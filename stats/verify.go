@@ -132,7 +132,7 @@ func another(present []string) string {
 func (o *Outcome) wrong(phase, message string) {
 	o.Status = result.Wrong
 	o.Bad = len(o.Trials)
-	o.Reason = &protocol.Reason{Code: "checksum", Phase: phase, Message: message}
+	o.Reason = &protocol.Reason{Code: protocol.CodeChecksum, Phase: phase, Message: message}
 }
 
 func count(n int, what string) string {

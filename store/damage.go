@@ -62,13 +62,12 @@ func OrphansText(list []Orphans) string {
 	return strings.Join(parts, ", ") + " left out: the run, case or trial that they belong to is not in the store; somebody has deleted it without them"
 }
 
-// WarningStore is the code of the warnings that Load adds to a run.
-const WarningStore = "store"
-
 // damaged says that the record of a run contradicts itself.
 func (s *Store) damaged(runID int64, err error) error {
 	return fmt.Errorf("store %s: run %d %w: %w: use a copy of the file that is whole, or delete the run as docs/store.md says", s.path, runID, ErrDamaged, err)
 }
+
+var metrics = []string{result.MetricTime, result.MetricTimePerOp, result.MetricLatency}
 
 var statuses = []result.Status{result.OK, result.Wrong, result.Refused, result.Failed, result.Unavailable}
 
@@ -108,7 +107,7 @@ func checkSample(c *result.Case, t *result.Trial, m *result.Sample) error {
 		return bad("its case has no such phase")
 	case slices.ContainsFunc(t.Samples, func(o result.Sample) bool { return o.Phase == m.Phase }):
 		return bad("it has two samples")
-	case !slices.Contains([]string{"time", "time/op", "latency"}, m.Metric):
+	case !slices.Contains(metrics, m.Metric):
 		return bad("there is no metric %q", m.Metric)
 	case m.WallNS <= 0 || m.Operations <= 0:
 		return bad("it took %d ns for %d operations", m.WallNS, m.Operations)

@@ -156,7 +156,7 @@ func TestOrphans(t *testing.T) {
 			for id, r := range runs {
 				said := ""
 				for _, w := range r.Warnings {
-					if w.Code == store.WarningStore {
+					if w.Code == result.WarningStore {
 						said = w.Message
 					}
 				}

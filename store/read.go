@@ -152,7 +152,7 @@ func (p *parts) warn() {
 		list = append(list, Orphans{table, p.left[table]})
 	}
 	if text := OrphansText(list); text != "" {
-		p.run.Warnings = append(p.run.Warnings, result.Warning{Code: WarningStore, Message: text})
+		p.run.Warnings = append(p.run.Warnings, result.Warning{Code: result.WarningStore, Message: text})
 	}
 	lacking := 0
 	for i := range p.run.Trials {
@@ -162,7 +162,7 @@ func (p *parts) warn() {
 		}
 	}
 	if lacking > 0 {
-		p.run.Warnings = append(p.run.Warnings, result.Warning{Code: WarningStore,
+		p.run.Warnings = append(p.run.Warnings, result.Warning{Code: result.WarningStore,
 			Message: fmt.Sprintf("%d of %d trials lack the sample of a phase: somebody has deleted it", lacking, len(p.run.Trials))})
 	}
 }

@@ -43,7 +43,7 @@ func (t *trial) insert(ctx context.Context, in *plan.Insert, s *protocol.Sample,
 	for _, name := range in.Sets {
 		ds := t.plan.DataSet(name)
 		if ds == nil {
-			return failf("plan", "no data set %q", name)
+			return failf(protocol.CodePlan, "no data set %q", name)
 		}
 		set := &insertSet{DataSet: ds, stmts: map[int]driver.Stmt{}}
 		i.sets[name] = set
@@ -221,7 +221,7 @@ func (i *inserter) fill(set *insertSet, lo, hi int64) error {
 		defer i.watch.Stop()
 	}
 	if err := i.t.gen.Fill(&set.batch, set.Name, lo, hi); err != nil {
-		return &failure{"plan", err}
+		return &failure{protocol.CodePlan, err}
 	}
 	return nil
 }

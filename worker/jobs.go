@@ -56,7 +56,7 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 			return
 		}
 		if cerr := closePatiently(ctx, db.DB); err == nil && cerr != nil {
-			err = failf("close", "closing the database: %w", cerr)
+			err = failf(protocol.CodeClose, "closing the database: %w", cerr)
 		}
 		if absent && err != nil && (!began || refused(err)) && blank(req.Path) {
 			removeDatabase(req.Path)
@@ -213,7 +213,7 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 			continue
 		}
 		if why, ok := info.Limit(name, value); ok {
-			return failf("setting", "%s=%s: %s", name, value, why)
+			return failf(protocol.CodeSetting, "%s=%s: %s", name, value, why)
 		}
 	}
 	return nil
@@ -237,7 +237,7 @@ func checkSettings(ctx context.Context, d driver.Driver, db *job.Database) error
 		}
 	}
 	if bad := driver.Differences(wanted, db.Proof.Connections, d.Info().Limit); bad != "" {
-		return failf("setting", "%s", bad)
+		return failf(protocol.CodeSetting, "%s", bad)
 	}
 	return nil
 }

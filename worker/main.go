@@ -58,10 +58,10 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 	out := &answers{enc: json.NewEncoder(w)}
 	var req protocol.Request
 	if err := json.Unmarshal(line, &req); err != nil {
-		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: fmt.Sprintf("request is not understood: %v", err)}})
+		return out.refuse("request is not understood: %v", err)
 	}
 	if req.Protocol != protocol.Version {
-		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: fmt.Sprintf("request speaks protocol %d, this worker %d", req.Protocol, protocol.Version)}})
+		return out.refuse("request speaks protocol %d, this worker %d", req.Protocol, protocol.Version)
 	}
 	switch req.Type {
 	case protocol.TypeDescribe:
@@ -70,7 +70,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 		return out.send(protocol.Response{Type: protocol.TypeInfo, Protocol: protocol.Version, Info: &info, Proof: &proof})
 	case protocol.TypeTrial:
 		if req.Plan == nil || req.Path == "" {
-			return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: "a trial needs a path and a plan"}})
+			return out.refuse("a trial needs a path and a plan")
 		}
 		t := &trial{req: &req, plan: req.Plan, drv: d}
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -82,7 +82,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 		return t.serve(ctx, out)
 	case protocol.TypeJob:
 		if req.Job == nil || req.Path == "" {
-			return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: "a job needs a path and says what to do"}})
+			return out.refuse("a job needs a path and says what to do")
 		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
@@ -95,7 +95,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 	case protocol.TypeServe:
 		return serveRequest(ctx, d, &req, in, out, abandon)
 	default:
-		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: fmt.Sprintf("unknown request %q: known are %s, %s, %s and %s", req.Type, protocol.TypeDescribe, protocol.TypeTrial, protocol.TypeServe, protocol.TypeJob)}})
+		return out.refuse("unknown request %q: known are %s, %s, %s and %s", req.Type, protocol.TypeDescribe, protocol.TypeTrial, protocol.TypeServe, protocol.TypeJob)
 	}
 }
 
@@ -112,6 +112,11 @@ func (a *answers) send(r protocol.Response) error {
 		return fmt.Errorf("worker: cannot answer: %w", err)
 	}
 	return nil
+}
+
+// refuse answers that a request breaks the protocol.
+func (a *answers) refuse(format string, args ...any) error {
+	return a.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}})
 }
 
 // linked tells the version of module that this executable was built with.
@@ -148,28 +153,44 @@ func failf(code, format string, args ...any) error {
 	return &failure{code, fmt.Errorf(format, args...)}
 }
 
+// operationError is an error of an operation of a mix.
+type operationError struct {
+	name string
+	err  error
+}
+
+func (o *operationError) Error() string { return "operation " + o.name + ": " + o.err.Error() }
+func (o *operationError) Unwrap() error { return o.err }
+
 // reasonOf turns an error into the reason that the lab is told.
 func reasonOf(err error, phase string) *protocol.Reason {
-	r := &protocol.Reason{Code: "error", Phase: phase, Message: err.Error()}
+	r := &protocol.Reason{Code: protocol.CodeError, Phase: phase, Message: err.Error()}
 	var f *failure
 	var e *driver.Error
 	var j *job.Error
 	var typ *driver.TypeError
+	var op *operationError
+	if errors.As(err, &e) {
+		r.SQLite = e.Code
+	}
+	if errors.As(err, &op) {
+		r.Operation = op.name
+	}
 	switch {
 	case errors.As(err, &f):
 		r.Code = f.code
 	case errors.As(err, &j):
 		r.Code = j.Code
-		if errors.As(err, &e) {
+		if e != nil {
 			r.Message = fmt.Sprintf("%s (%s)", err, driver.CodeName(e.Code))
 		}
 	case errors.As(err, &typ):
-		r.Code = "type"
-	case errors.As(err, &e):
-		r.Code = "sqlite"
+		r.Code, r.Column = protocol.CodeType, typ.Column
+	case e != nil:
+		r.Code = protocol.CodeSQLite
 		r.Message = fmt.Sprintf("%s: %s", driver.CodeName(e.Code), err)
 		if e.Primary() == driver.CodeFull {
-			r.Code = "disk-full"
+			r.Code = protocol.CodeDiskFull
 		}
 	}
 	r.Message = shorten(r.Message)

@@ -200,7 +200,7 @@ func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Samp
 		s.Failed += l.Failed
 	}
 	if s.Operations == s.Failed {
-		return failf("no-operation", "not one operation of the mix succeeded: %v", s.Errors)
+		return failf(protocol.CodeNoOperation, "not one operation of the mix succeeded: %v", s.Errors)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.C
 			} else {
 				var err error
 				if call.stmt, err = c.runner.Prepare(ctx, as(&call.Call)); err != nil {
-					return fmt.Errorf("preparing operation %s: %w", o.Name, err)
+					return fmt.Errorf("preparing %w", &operationError{o.Name, err})
 				}
 			}
 			op.calls = append(op.calls, call)
@@ -278,7 +278,7 @@ func (c *mixClient) fill() error {
 				continue
 			}
 			if err := c.gen.FillParameters(call.batch, c.stream+"."+op.Name, call.Parameters, "", first, c.clients, op.chunk); err != nil {
-				return &failure{"plan", err}
+				return &failure{protocol.CodePlan, err}
 			}
 		}
 	}
@@ -328,7 +328,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			switch {
 			case err != nil:
 				if err := c.ended(op, err, took); err != nil {
-					return fmt.Errorf("operation %s: %w", op.Name, err)
+					return &operationError{op.Name, err}
 				}
 			case early:
 				op.early++
@@ -514,5 +514,5 @@ func (c *mixCall) check(rows int64) error {
 }
 
 func (c *mixCall) mismatch(rows int64) error {
-	return failf("rows", "%s returned %d rows, expected %d", c.SQL, rows, c.Rows)
+	return failf(protocol.CodeRows, "%s returned %d rows, expected %d", c.SQL, rows, c.Rows)
 }

@@ -103,7 +103,7 @@ func (t *trial) queryParameters(p *plan.Phase) (*driver.Batch, int, error) {
 	if q.ForEach != "" {
 		ds := t.plan.DataSet(q.ForEach)
 		if ds == nil {
-			return nil, 0, failf("plan", "no data set %q", q.ForEach)
+			return nil, 0, failf(protocol.CodePlan, "no data set %q", q.ForEach)
 		}
 		n = int(ds.Total)
 	}
@@ -112,7 +112,7 @@ func (t *trial) queryParameters(p *plan.Phase) (*driver.Batch, int, error) {
 	}
 	b := &driver.Batch{PerExec: 1}
 	if err := t.gen.FillParameters(b, p.Name, q.Parameters, q.ForEach, 0, 1, n); err != nil {
-		return nil, 0, &failure{"plan", err}
+		return nil, 0, &failure{protocol.CodePlan, err}
 	}
 	return b, n, nil
 }
@@ -132,7 +132,7 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 				return execution(r, n, inRow(err, c.rows-before+1))
 			}
 			if q.Rows >= 0 && c.rows-before != q.Rows {
-				return failf("rows", "execution %d of the query returned %d rows, expected %d", r, c.rows-before, q.Rows)
+				return failf(protocol.CodeRows, "execution %d of the query returned %d rows, expected %d", r, c.rows-before, q.Rows)
 			}
 			if c.latency != nil {
 				t := now()

@@ -29,7 +29,7 @@ const shutdownGrace = 5 * time.Second
 // lab's orders come as lines; when they end the trial does.
 func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, in *bufio.Reader, out *answers, abandon func()) error {
 	if req.Plan == nil || req.Path == "" {
-		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "protocol", Message: "a server needs a path and a plan"}})
+		return out.refuse("a server needs a path and a plan")
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -73,7 +73,7 @@ func (t *trial) order(ctx context.Context, want string) error {
 		case !ok:
 			return errGone
 		case got != want:
-			return failf("protocol", "order %.40q: want %s", got, want)
+			return failf(protocol.CodeProtocol, "order %.40q: want %s", got, want)
 		}
 		return nil
 	case <-ctx.Done():
@@ -99,7 +99,7 @@ func (t *trial) checkRequests(ctx context.Context, p *plan.Phase) error {
 	}
 	b := &driver.Batch{PerExec: 1}
 	if err := t.gen.FillParameters(b, p.Name, h.Parameters, "", 0, 1, n); err != nil {
-		return &failure{"plan", err}
+		return &failure{protocol.CodePlan, err}
 	}
 	return checkTypes(ctx, t.db, &h.Call, b, n)
 }
@@ -125,7 +125,7 @@ func (t *trial) http(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *
 	handler := httpserver.New(own, def, stmt)
 	l, err := httpserver.Listen(cmp.Or(t.req.Listen, httpserver.Anywhere))
 	if err != nil {
-		return failf("listen", "%w", err)
+		return failf(protocol.CodeListen, "%w", err)
 	}
 	server := &http.Server{Handler: handler}
 	served := make(chan error, 1)
@@ -136,11 +136,11 @@ func (t *trial) http(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *
 		if serr := server.Shutdown(ctx); serr != nil {
 			server.Close()
 			if err == nil {
-				err = failf("http", "requests under way %v after the load had ended", shutdownGrace)
+				err = failf(protocol.CodeHTTP, "requests under way %v after the load had ended", shutdownGrace)
 			}
 		}
 		if serr := <-served; !errors.Is(serr, http.ErrServerClosed) && err == nil {
-			err = failf("http", "%w", serr)
+			err = failf(protocol.CodeHTTP, "%w", serr)
 		}
 	}()
 	if err := t.out.send(protocol.Response{Type: protocol.TypeListening, Phase: p.Name, Address: l.Addr().String()}); err != nil {
@@ -166,7 +166,7 @@ func (t *trial) http(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *
 		s.Failed += n.Count
 	}
 	if s.Operations == 0 {
-		return failf("no-operation", "no request came between the orders to begin and to stop")
+		return failf(protocol.CodeNoOperation, "no request came between the orders to begin and to stop")
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (t *trial) serve(ctx context.Context, out *answers) error {
 	phase, err := t.run(ctx, out)
 	if t.db != nil {
 		if cerr := t.db.Close(); err == nil && cerr != nil {
-			err = failf("close", "closing the database: %w", cerr)
+			err = failf(protocol.CodeClose, "closing the database: %w", cerr)
 		}
 	}
 	answer := protocol.Response{Type: protocol.TypeDone}
@@ -66,16 +66,16 @@ func (t *trial) disown(remove bool) (owned bool) {
 
 func (t *trial) run(ctx context.Context, out *answers) (phase string, err error) {
 	if err := t.req.Check(); err != nil {
-		return "", &failure{"plan", err}
+		return "", &failure{protocol.CodePlan, err}
 	}
 	if _, err := os.Stat(t.req.Path); err == nil {
-		return "", failf("path", "%s exists already: a trial makes its own database", t.req.Path)
+		return "", failf(protocol.CodePath, "%s exists already: a trial makes its own database", t.req.Path)
 	}
 	t.mu.Lock()
 	t.owned = true
 	t.mu.Unlock()
 	if t.gen, err = plan.NewGenerator(t.req.Seed, t.plan); err != nil {
-		return "", &failure{"plan", err}
+		return "", &failure{protocol.CodePlan, err}
 	}
 	if t.db, err = t.drv.Open(ctx, t.req.Path, t.req.Settings); err != nil {
 		return "", fmt.Errorf("open: %w", err)
@@ -189,7 +189,7 @@ func (t *trial) checkpoint(ctx context.Context) (int64, error) {
 	err := query(ctx, t.db, st, func(r driver.Row) error { busy = r[0].Int; return nil })
 	w.Stop()
 	if err == nil && busy != 0 {
-		err = failf("checkpoint", "the checkpoint after the phase was blocked by a connection that still reads or writes")
+		err = failf(protocol.CodeCheckpoint, "the checkpoint after the phase was blocked by a connection that still reads or writes")
 	}
 	return w.wall, err
 }
@@ -199,7 +199,7 @@ func (t *trial) checkIntegrity(ctx context.Context) error {
 	st := driver.Statement{SQL: "PRAGMA quick_check(1)", Columns: []driver.ColumnType{{Type: driver.Text}}}
 	return query(ctx, t.db, st, func(r driver.Row) error {
 		if r[0].Text != "ok" {
-			return failf("integrity", "quick_check after the phase: %s", r[0].Text)
+			return failf(protocol.CodeIntegrity, "quick_check after the phase: %s", r[0].Text)
 		}
 		return nil
 	})

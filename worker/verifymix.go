@@ -66,7 +66,7 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	for _, i := range c.order {
 		op := &c.ops[i]
 		if err := c.verify(ctx, tx, save, op, &h); err != nil {
-			return "", fmt.Errorf("verifying operation %s: %w", op.Name, err)
+			return "", fmt.Errorf("verifying %w", &operationError{op.Name, err})
 		}
 		op.row++
 	}

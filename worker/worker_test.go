@@ -92,7 +92,7 @@ func TestInsertStopsAtError(t *testing.T) {
 	p.Schema = "PHASES"
 	got := serve(t, f, trialOf(t, p, nil))
 	last := got[len(got)-1]
-	if last.Type != protocol.TypeFailed || last.Reason.Code != "sqlite" || last.Reason.Phase != "insert" ||
+	if last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeSQLite || last.Reason.SQLite != 1555 || last.Reason.Phase != "insert" ||
 		!strings.HasPrefix(last.Reason.Message, "SQLITE_CONSTRAINT_PRIMARYKEY: inserting into users, rows 0 to 2: UNIQUE") {
 		t.Errorf("answered %+v", last.Reason)
 	}

@@ -218,7 +218,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error)
 		if l := report.TellingLine(told.Reason.Detail); l != "" {
 			said = " | " + l
 		}
-		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, report.Line(told.Reason.Message), said, hint(told.Reason.Message))
+		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, report.Line(told.Reason.Message), said, hints[told.Reason.SQLite&0xff])
 		if told.Reason.Code == protocol.CodeUsage {
 			return nil, usageError{err}
 		}
@@ -227,20 +227,13 @@ func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error)
 	return nil, fmt.Errorf("driver %s: %w", t.ref.Name, err)
 }
 
-// hint is what to do about an error of SQLite's.
-func hint(message string) string {
-	for name, what := range map[string]string{
-		"SQLITE_NOTADB":   "name an SQLite database with --db",
-		"SQLITE_BUSY":     "another process has it locked: end that, or wait longer with '?_busy_timeout=60s'",
-		"SQLITE_FULL":     "make room on its file system",
-		"SQLITE_READONLY": "make it writable, or name another with --db",
-		"SQLITE_CANTOPEN": "is its directory writable?",
-	} {
-		if strings.Contains(message, name) {
-			return "; " + what
-		}
-	}
-	return ""
+// hints say what to do about errors of SQLite, by primary result code.
+var hints = map[int]string{
+	driver.CodeNotADB:   "; name an SQLite database with --db",
+	driver.CodeBusy:     "; another process has it locked: end that, or wait longer with '?_busy_timeout=60s'",
+	driver.CodeFull:     "; make room on its file system",
+	driver.CodeReadonly: "; make it writable, or name another with --db",
+	driver.CodeCantOpen: "; is its directory writable?",
 }
 
 // where says on what a job was done.

@@ -90,7 +90,7 @@ func spoil(v reflect.Value) {
 // hostileStore has a run in which every text is hostile.
 func hostileStore(t *testing.T) (path string) {
 	t.Helper()
-	r := &result.Run{Version: "test", Command: []string{"run"}, Started: time.Now(), LeftOut: []string{"x"}, Warnings: []result.Warning{{Code: "a", Message: "b"}}}
+	r := &result.Run{Version: "test", Command: []string{"run"}, Started: time.Now(), LeftOut: []result.LeftOut{{Workload: "x", Code: result.LeftOutTime}, {Driver: "x", Code: "x", Message: "x"}}, Warnings: []result.Warning{{Code: "a", Message: "b"}}}
 	for i, d := range []string{"mattn", "modernc", "ncruces"} {
 		r.Cases = append(r.Cases, result.Case{ID: i + 1, Workload: "w", Driver: d, Settings: driver.Settings{"journal_mode": "wal"},
 			Parameters: map[string]int64{hostile: 1}, Build: map[string]string{"go": "1"}, Phases: []string{"mix"}})

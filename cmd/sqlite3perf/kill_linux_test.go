@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -253,7 +252,7 @@ func TestSignals(t *testing.T) {
 				t.Errorf("%v: %d trials of %d are in the store", sig, now, before)
 			}
 			r := p.last().Run
-			if r.Stopped != lab.StoppedInterrupted || r.Ended.IsZero() {
+			if r.Stopped != result.StoppedInterrupted || r.Ended.IsZero() {
 				t.Errorf("%v: stopped %q at %v", sig, r.Stopped, r.Ended)
 			}
 			for _, tr := range r.Trials {
@@ -400,7 +399,7 @@ phases:
 	if code := s.wait(); code != exitInterrupted {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
-	if r := p.last().Run; len(r.Trials) != 6 || r.Rounds != 6 || r.Stopped != lab.StoppedRounds {
+	if r := p.last().Run; len(r.Trials) != 6 || r.Rounds != 6 || r.Stopped != result.StoppedRounds {
 		t.Errorf("%d trials in %d rounds, stopped %q", len(r.Trials), r.Rounds, r.Stopped)
 	}
 }
@@ -446,7 +445,7 @@ phases:
 	stopped := 0
 	for _, tr := range r.Trials {
 		for _, w := range tr.Warnings {
-			if w.Code == lab.WarningStopped && w.Round == tr.Round && tr.Order == 3 {
+			if w.Code == result.WarningStopped && w.Round == tr.Round && tr.Order == 3 {
 				stopped++
 			}
 		}

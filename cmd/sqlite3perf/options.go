@@ -93,7 +93,7 @@ type request struct {
 	schedule  lab.Schedule
 	known     []lab.Known
 	builder   *lab.Builder
-	leftOut   []string
+	leftOut   []result.LeftOut
 	study     *result.Study // nil: of no study
 	ahead     string        // how much there is to measure, said before it begins; "": nothing
 	dir       string
@@ -203,7 +203,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 		names = lab.DefaultWorkloads
 		for _, name := range workload.Builtins() {
 			if !slices.Contains(names, name) {
-				r.leftOut = append(r.leftOut, name)
+				r.leftOut = append(r.leftOut, result.LeftOut{Workload: name, Code: result.LeftOutTime})
 			}
 		}
 	}

@@ -90,7 +90,7 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		return
 	}
 	for _, w := range t.Warnings {
-		if w.Code == lab.WarningStopped {
+		if w.Code == result.WarningStopped {
 			p.say("%s", w.Message)
 		}
 	}

@@ -137,7 +137,7 @@ func (o *reproduceOptions) checkStudyDrivers(ctx context.Context, s *study.Study
 		var unavailable *lab.BuildError
 		switch _, err := r.builder.Built(ctx, ref); {
 		case errors.As(err, &unavailable):
-			r.leftOut = append(r.leftOut, unavailable.Error())
+			r.leftOut = append(r.leftOut, result.LeftOut{Driver: k.Name, Code: unavailable.Reason.Code, Message: unavailable.Reason.Message})
 		case err != nil:
 			return err
 		default:

@@ -155,7 +155,7 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 
 // outcome is the exit status that a run's cells lead to.
 func outcome(a *stats.Analysis) error {
-	if a.Run.Stopped == lab.StoppedInterrupted {
+	if a.Run.Stopped == result.StoppedInterrupted {
 		return statusError(exitInterrupted)
 	}
 	if !a.Complete() {

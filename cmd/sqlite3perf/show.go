@@ -51,7 +51,7 @@ func showCommand(env *environment) *cobra.Command {
 				return err
 			}
 			for _, w := range run.Warnings {
-				if w.Code == store.WarningStore {
+				if w.Code == result.WarningStore {
 					fmt.Fprintf(env.stderr, "store %s: run %d: %s\n", path, id, w.Message)
 				}
 			}

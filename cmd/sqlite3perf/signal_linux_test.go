@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -251,7 +250,7 @@ func TestInterruptedOnce(t *testing.T) {
 				t.Errorf("the table of what was measured:\n%s", out)
 			}
 			r := p.last().Run
-			if r.Stopped != lab.StoppedInterrupted || r.Rounds < 3 || len(r.Trials) < 6 || len(r.Trials) > 2*r.Rounds+1 || r.Ended.IsZero() {
+			if r.Stopped != result.StoppedInterrupted || r.Rounds < 3 || len(r.Trials) < 6 || len(r.Trials) > 2*r.Rounds+1 || r.Ended.IsZero() {
 				t.Errorf("stopped %q after %d rounds and %d trials at %v", r.Stopped, r.Rounds, len(r.Trials), r.Ended)
 			}
 			for _, tr := range r.Trials {
@@ -283,7 +282,7 @@ func TestInterruptedTwice(t *testing.T) {
 		t.Errorf("in the directory for databases: %v, %v", list, err)
 	}
 	r := p.last().Run
-	if r.Stopped != lab.StoppedInterrupted || r.Rounds != 0 || len(r.Trials) > 1 {
+	if r.Stopped != result.StoppedInterrupted || r.Rounds != 0 || len(r.Trials) > 1 {
 		t.Errorf("stopped %q after %d rounds and %d trials", r.Stopped, r.Rounds, len(r.Trials))
 	}
 }
@@ -437,7 +436,7 @@ func TestReaderGoesAway(t *testing.T) {
 		if want := fmt.Sprintf("broken pipe: sqlite3perf show %d prints it again\n", i+1); !both && !strings.HasSuffix(said.String(), want) {
 			t.Errorf("it said:\n%s", said.String())
 		}
-		if r := p.last().Run; r.ID != int64(i+1) || len(r.Trials) != 6 || r.Stopped != lab.StoppedRounds {
+		if r := p.last().Run; r.ID != int64(i+1) || len(r.Trials) != 6 || r.Stopped != result.StoppedRounds {
 			t.Errorf("run %d: %d trials, stopped %q", r.ID, len(r.Trials), r.Stopped)
 		}
 		p.nothingLeft()

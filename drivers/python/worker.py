@@ -64,9 +64,10 @@ if FETCHALL:
 class Failure(Exception):
     """The end of a trial, with the coded reason that the lab gets."""
 
-    def __init__(self, code, message):
+    def __init__(self, code, message, **subject):
         super().__init__(message)
         self.code = code
+        self.subject = subject  # other fields of the reason
 
 
 # Generated values: docs/generated-values.md.
@@ -476,7 +477,7 @@ CLASSES = {type(None): "null", int: "integer", float: "real", str: "text", bytes
 WORDS = {"integer": "int"}  # of the workload language, where it has another
 
 
-def check_types(types, row, number=None):
+def check_types(types, row, number=None, **subject):
     """Refuses a value whose class in SQLite does not match its column's type."""
     for i, (v, t) in enumerate(zip(row, types)):
         got, kind = CLASSES[type(v)], t.rstrip("?")
@@ -490,6 +491,8 @@ def check_types(types, row, number=None):
             "type",
             f"column {i + 1} is declared {declared} and holds {got.upper()}{where}: "
             f"declare it {instead}, or convert it in the SQL",
+            column=i + 1,
+            **subject,
         )
 
 
@@ -583,7 +586,7 @@ def undeclared(op, e):
         return e
     name = e.sqlite_errorname
     how = f"an operation that may end so declares it: results: [{name}]"
-    return Failure("sqlite", f"{name}: operation {op['name']}: {e} ({how})")
+    return Failure("sqlite", f"{name}: operation {op['name']}: {e} ({how})", sqlite=e.sqlite_errorcode, operation=op["name"])
 
 
 def refusal(conn, sql):
@@ -1047,7 +1050,7 @@ class Trial:
                 if types:
                     n += 1
                     check_columns(call, row)
-                    check_types(types, row, n)
+                    check_types(types, row, n, operation=op["name"])
                     checksum_row(h, (decoder(types) or list)(row), types)
             if not n and call.get("if_empty"):
                 return call
@@ -1426,10 +1429,10 @@ def answer(**message):
 def reason(e, phase):
     r = {"code": "error", "message": f"{type(e).__name__}: {e}".replace("\n", " ")}
     if isinstance(e, Failure):
-        r["code"], r["message"] = e.code, str(e)
+        r.update(e.subject, code=e.code, message=str(e))
     elif isinstance(e, sqlite3.Error) and hasattr(e, "sqlite_errorcode"):
         full = e.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL
-        r["code"], r["message"] = "disk-full" if full else "sqlite", f"{e.sqlite_errorname}: {e}"
+        r["code"], r["message"], r["sqlite"] = "disk-full" if full else "sqlite", f"{e.sqlite_errorname}: {e}", e.sqlite_errorcode
     if phase:
         r["phase"] = phase
     return r

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -20,13 +21,13 @@ phases:
   - {name: load, untimed: true, insert: t}
 `
 	return []Check{
-		{Name: "failures/too few rows", test: gives("rows", "query", table+"  - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: 6}}\n")},
-		{Name: "failures/too many rows", test: gives("rows", "query", table+"  - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: 4}}\n")},
-		{Name: "failures/an error of SQLite", test: gives("sqlite", "fails", table+"  - {name: fails, script: INSERT INTO t (id) VALUES (1)}\n")},
-		{Name: "failures/an integer in a text column", test: gives("type", "query", table+"  - {name: query, query: SELECT id FROM t, columns: [text]}\n")},
-		{Name: "failures/a text in an int column", test: gives("type", "query", table+"  - {name: query, query: SELECT word FROM t, columns: [int]}\n")},
-		{Name: "failures/NULL in a column without", test: gives("type", "query", table+"  - {name: query, query: \"SELECT nullif(id, 3) FROM t\", columns: [int]}\n")},
-		{Name: "failures/another class in a mix", test: gives("type", "mix", table+"  - {name: mix, count: 10, mix: [{name: a, sql: SELECT id FROM t, columns: text}]}\n")},
+		{Name: "failures/too few rows", test: gives(protocol.CodeRows, "query", table+"  - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: 6}}\n")},
+		{Name: "failures/too many rows", test: gives(protocol.CodeRows, "query", table+"  - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: 4}}\n")},
+		{Name: "failures/an error of SQLite", test: gives(protocol.CodeSQLite, "fails", table+"  - {name: fails, script: INSERT INTO t (id) VALUES (1)}\n")},
+		{Name: "failures/an integer in a text column", test: gives(protocol.CodeType, "query", table+"  - {name: query, query: SELECT id FROM t, columns: [text]}\n")},
+		{Name: "failures/a text in an int column", test: gives(protocol.CodeType, "query", table+"  - {name: query, query: SELECT word FROM t, columns: [int]}\n")},
+		{Name: "failures/NULL in a column without", test: gives(protocol.CodeType, "query", table+"  - {name: query, query: \"SELECT nullif(id, 3) FROM t\", columns: [int]}\n")},
+		{Name: "failures/another class in a mix", test: gives(protocol.CodeType, "mix", table+"  - {name: mix, count: 10, mix: [{name: a, sql: SELECT id FROM t, columns: text}]}\n")},
 		{Name: "failures/a plan that cannot be run", test: refusesPlan},
 	}
 }
@@ -46,8 +47,12 @@ func gives(code, phase, text string) func(context.Context, *Subject) error {
 			return fmt.Errorf("the last answer is %s, %s: want failed with reason.code %s", a.Type, codeOf(a.Reason), code)
 		case a.Reason.Phase != phase:
 			return fmt.Errorf("failed with reason.phase %q: want %s", a.Reason.Phase, phase)
-		case code == "sqlite" && !strings.HasPrefix(a.Reason.Message, "SQLITE_CONSTRAINT"):
+		case code == protocol.CodeSQLite && !strings.HasPrefix(a.Reason.Message, "SQLITE_CONSTRAINT"):
 			return fmt.Errorf("failed with reason.message %q: want one that begins with the name of the extended code, SQLITE_CONSTRAINT_PRIMARYKEY", a.Reason.Message)
+		case code == protocol.CodeSQLite && a.Reason.SQLite != 0 && a.Reason.SQLite&0xff != driver.CodeConstraint:
+			return fmt.Errorf("failed with reason.sqlite %d: want the extended code of the error, 1555 for SQLITE_CONSTRAINT_PRIMARYKEY", a.Reason.SQLite)
+		case code == protocol.CodeType && a.Reason.Column > 1:
+			return fmt.Errorf("failed with reason.column %d: want 1, the number of the column", a.Reason.Column)
 		}
 		return nil
 	}
@@ -74,7 +79,7 @@ func refusesPlan(ctx context.Context, s *Subject) error {
 		switch a := h.last(); {
 		case err != nil:
 			return fmt.Errorf("%s is wrong: %w", field, err)
-		case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != "plan":
+		case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != protocol.CodePlan:
 			return fmt.Errorf("%s is wrong (%s), and the last answer is %s, %s: want failed with reason.code plan before the database is opened", field, change[1], a.Type, codeOf(a.Reason))
 		}
 		for _, a := range h.answers {

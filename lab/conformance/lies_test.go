@@ -166,6 +166,18 @@ var lies = map[string]lie{
 		}
 		return []answer{a}
 	}},
+	"another column": {check: "failures/a text in an int column", words: "failed with reason.column 2: want 1", tell: func(a answer) []answer {
+		if r, ok := a["reason"].(map[string]any); ok {
+			r["column"] = 2
+		}
+		return []answer{a}
+	}},
+	"another code of SQLite": {check: "failures/an error of SQLite", words: "failed with reason.sqlite 5: want the extended code of the error", tell: func(a answer) []answer {
+		if r, ok := a["reason"].(map[string]any); ok {
+			r["sqlite"] = 5
+		}
+		return []answer{a}
+	}},
 	"negative allocations":           {check: aMix, words: "phase mix: allocs is -1: want a number from 0", tell: sample("mix", "allocs", to(-1))},
 	"memory without end":             {check: aMix, words: "phase mix: peak_rss_bytes is", tell: sample("mix", "peak_rss_bytes", to(int64(1)<<60))},
 	"failures without errors":        {check: aMix, words: "phase mix: errors counts 0 in all: want 3", tell: sample("mix", "failed", to(3))},

@@ -185,7 +185,7 @@ func refuses(line string) func(context.Context, *Subject) error {
 			return fmt.Errorf("%s: %w: want the answer failed with the code protocol, and exit status 0", line, err)
 		case a.Type != protocol.TypeFailed:
 			return fmt.Errorf("%s: the last answer is %q: want failed with the code protocol", line, a.Type)
-		case a.Reason == nil || a.Reason.Code != "protocol":
+		case a.Reason == nil || a.Reason.Code != protocol.CodeProtocol:
 			return fmt.Errorf("%s: failed with %s: want reason.code protocol", line, codeOf(a.Reason))
 		}
 		return nil
@@ -290,7 +290,7 @@ func leavesFile(ctx context.Context, s *Subject) error {
 	switch a := h.last(); {
 	case err != nil:
 		return err
-	case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != "path":
+	case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != protocol.CodePath:
 		return fmt.Errorf("the path of a trial names a file that is there already: %s, %s: want failed with the code path", a.Type, codeOf(a.Reason))
 	}
 	return nil

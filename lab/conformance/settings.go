@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // settingChecks returns the checks of settings. They try each setting that a PRAGMA
@@ -38,8 +39,8 @@ func settingChecks() []Check {
 	}, "page_size and auto_vacuum of a WAL database", "")
 	return append(list,
 		Check{Name: "settings/changed as declared", test: verified(changing)},
-		Check{Name: "settings/changed by the schema", test: tellsChange("the schema", strings.Replace(changing, "changes settings: {journal_mode: wal}\n", "", 1))},
-		Check{Name: "settings/changed by a phase", test: tellsChange("phase relax", strings.Replace(changing, ", changes settings: {synchronous: off}", "", 1))},
+		Check{Name: "settings/changed by the schema", test: tellsChange("", strings.Replace(changing, "changes settings: {journal_mode: wal}\n", "", 1))},
+		Check{Name: "settings/changed by a phase", test: tellsChange("relax", strings.Replace(changing, ", changes settings: {synchronous: off}", "", 1))},
 	)
 }
 
@@ -59,16 +60,22 @@ phases:
   - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: 10, returns: t}}
 `
 
-// tellsChange expects the worker to report a setting that was changed without
-// being declared, so that the lab refuses the trial.
-func tellsChange(after, text string) func(context.Context, *Subject) error {
+// tellsChange expects the worker to report a setting that was changed in the phase,
+// or with phase "" in the schema, without being declared, so that the lab refuses the
+// trial.
+func tellsChange(phase, text string) func(context.Context, *Subject) error {
+	after := "the schema"
+	if phase != "" {
+		after = "phase " + phase
+	}
 	return func(ctx context.Context, s *Subject) error {
 		_, _, err := s.trial(ctx, text, nil)
 		var bad *trialError
 		switch {
 		case err == nil:
 			return fmt.Errorf("a PRAGMA in %s changed a setting, and the answers settings do not show it: read each connection back after %s", after, after)
-		case errors.As(err, &bad) && bad.trial.Reason.Code == "setting" && strings.Contains(err.Error(), "after "+after):
+		case errors.As(err, &bad) && bad.trial.Reason.Code == protocol.CodeSetting && bad.trial.Reason.Phase == phase &&
+			bad.trial.Proof != nil && bad.trial.Proof.Connections[0]["journal_mode"] == "delete": // refused after the proof
 			return nil
 		}
 		return err

@@ -96,7 +96,7 @@ func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) 
 	// keep its promises. Not the worker's are those of the load generator: that it
 	// was the bottleneck, or late.
 	for _, w := range t.Warnings {
-		if w.Code != "ceiling" && w.Code != "late" {
+		if w.Code != result.WarningCeiling && w.Code != result.WarningLate {
 			return nil, nil, fmt.Errorf("phase %s: %s", w.Phase, w.Message)
 		}
 	}

@@ -23,19 +23,19 @@ func WarningsBefore(m result.Machine, before Reading) []result.Warning {
 		list = append(list, result.Warning{Code: code, Message: fmt.Sprintf(format, args...)})
 	}
 	if limit := float64(m.Cores) * maxLoadPerCore; m.Cores > 0 && before.Load > limit {
-		add("load", "the load average was %.2f on %d cores before the run: other processes took time from the trials", before.Load, m.Cores)
+		add(result.WarningLoad, "the load average was %.2f on %d cores before the run: other processes took time from the trials", before.Load, m.Cores)
 	}
 	if m.Governor != "" && m.Governor != "performance" {
-		add("governor", "the CPU frequency governor is %s, not performance: the clock rate changes with what ran before", m.Governor)
+		add(result.WarningGovernor, "the CPU frequency governor is %s, not performance: the clock rate changes with what ran before", m.Governor)
 	}
 	if m.Virtual != "" {
-		add("virtual", "this is a virtual machine (%s): its neighbours take time that it cannot see, and its disk may only pretend to sync", m.Virtual)
+		add(result.WarningVirtual, "this is a virtual machine (%s): its neighbours take time that it cannot see, and its disk may only pretend to sync", m.Virtual)
 	}
 	switch {
 	case m.SyncFree:
-		add("sync", "databases are made on %s, where fsync reaches no device: writing is faster here than on a disk", m.FileSystem)
+		add(result.WarningSync, "databases are made on %s, where fsync reaches no device: writing is faster here than on a disk", m.FileSystem)
 	case before.Fsync > 0 && before.Fsync < minFsync:
-		add("sync", "fsync in %s took %s, too short to reach a device: writing is faster here than on a disk", m.Directory, short(before.Fsync))
+		add(result.WarningSync, "fsync in %s took %s, too short to reach a device: writing is faster here than on a disk", m.Directory, short(before.Fsync))
 	}
 	return list
 }
@@ -47,7 +47,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 	var list []result.Warning
 	if b, a := before.Fsync, after.Fsync; b > 0 && a > 0 {
 		if ratio := float64(max(a, b)) / float64(min(a, b)); ratio > maxFsyncRatio {
-			list = append(list, result.Warning{Code: "fsync", Message: fmt.Sprintf(
+			list = append(list, result.Warning{Code: result.WarningFsync, Message: fmt.Sprintf(
 				"fsync took %s before the run and %s after it, %.1f times apart: rounds that waited for the disk are not alike",
 				short(b), short(a), ratio)})
 		}
@@ -64,7 +64,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 	median := medianOf(known)
 	for i, r := range rounds {
 		if off := float64(r-median) / float64(median); r > 0 && (off > maxCalibration || off < -maxCalibration) {
-			list = append(list, result.Warning{Code: "calibration", Round: i + 1, Message: fmt.Sprintf(
+			list = append(list, result.Warning{Code: result.WarningCalibration, Round: i + 1, Deviation: off, Message: fmt.Sprintf(
 				"the calibration loop took %s in round %d, %+.0f %% from the run's median of %s: the machine ran at another speed",
 				short(r), i+1, off*100, short(median))})
 		}

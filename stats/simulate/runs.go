@@ -117,7 +117,7 @@ func run(of func(table int) world, n int, r *rand.Rand) *result.Run {
 			out.Cases = append(out.Cases, c)
 			for _, p := range points {
 				out.Trials = append(out.Trials, result.Trial{Case: c.ID, Round: p.Round, Order: c.ID, Status: result.OK,
-					Samples: []result.Sample{{Phase: "p", Metric: "time", WallNS: int64(1e9 * p.Value), Operations: 1}}})
+					Samples: []result.Sample{{Phase: "p", Metric: result.MetricTime, WallNS: int64(1e9 * p.Value), Operations: 1}}})
 			}
 		}
 	}

@@ -215,9 +215,12 @@ const (
 	CodeError      = 1
 	CodeBusy       = 5
 	CodeLocked     = 6
+	CodeReadonly   = 8
 	CodeInterrupt  = 9
 	CodeFull       = 13
+	CodeCantOpen   = 14
 	CodeConstraint = 19
+	CodeNotADB     = 26
 
 	codeTooBig   = 18
 	codeMismatch = 20

@@ -142,22 +142,16 @@ type Proof struct {
 
 // Reason says why a trial is not OK.
 type Reason struct {
-	// Code is short and stable: "setting", "rows", "checksum", "sqlite",
-	// "feature", "crash", "killed", "timeout", "disk-full", "protocol", "build", "no-cc", …
-	Code    string `json:"code"`
+	Code    string `json:"code"` // such as [CodeRows]
 	Phase   string `json:"phase,omitempty"`
 	Message string `json:"message"`          // one line
 	Detail  string `json:"detail,omitempty"` // the end of standard error, build output
+	SQLite  int    `json:"sqlite,omitempty"` // SQLite's extended result code, if an error of SQLite's is the cause
 
-	// Feature is, with the code "feature", the key of what the driver's SQLite
+	Operation string `json:"operation,omitempty"` // of a mix, if it failed
+	Column    int    `json:"column,omitempty"`    // with [CodeType]: of the result, from 1
+
+	// Feature is, with [CodeFeature], the key of what the driver's SQLite
 	// lacks (see driver.Features), or the name of the module or function.
 	Feature string `json:"feature,omitempty"`
 }
-
-// The codes of errors that are not SQLite's.
-const (
-	CodeUsage    = "usage"    // an option that this database or driver cannot serve
-	CodeForeign  = "foreign"  // a database that sqlite3perf did not make
-	CodeDatabase = "database" // one that lacks what the job needs
-	CodePartial  = "partial"  // a job that failed half-way; the message says how far it came
-)

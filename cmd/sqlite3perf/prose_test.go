@@ -1,0 +1,188 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+)
+
+// expressions is how many regular expressions each file outside tests makes, and
+// what they read. None reads what sqlite3perf itself says: where that is needed
+// again, it is a code, a number or a name in a field.
+var expressions = map[string]reading{
+	"cmd/sqlite3perf/check.go":     {1, "names of checks, by the user's own expression"},
+	"cmd/sqlite3perf/workloads.go": {1, "a workload's YAML"},
+	"docs/remake/main.go":          {1, "the documents"},
+	"drivers/sqinn/sqinn.go":       {1, "sqinn's messages"},
+	"lab/drivers.go":               {1, "versions"},
+	"lab/sql.go":                   {1, "SQLite's messages"},
+	"lab/stored.go":                {3, "SQL"},
+	"report/build.go":              {1, "arguments of a command"},
+	"worker/driver/features.go":    {5, "SQLite's messages"},
+	"worker/protocol/job.go":       {2, "pragmas and their values, as the user names them"},
+	"workload/problem.go":          {3, "the YAML library's messages, and names in a workload"},
+}
+
+// comparisons is how many times each file outside tests looks for a text in a
+// message.
+var comparisons = map[string]reading{
+	"lab/conformance/failures.go":   {1, "how a worker's message begins, which the protocol says"},
+	"report/troubles.go":            {1, "whether a message has the line that would follow it"},
+	"worker/job/jobtest/jobtest.go": {2, "messages under test"},
+}
+
+type reading struct {
+	calls int
+	what  string
+}
+
+// Nothing is parsed back out of what sqlite3perf itself says, and codes, metrics and
+// reasons to stop are named by their constants.
+func TestNothingReadsOurProse(t *testing.T) {
+	source, err := lab.FindSource("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, compared := map[string]int{}, map[string]int{}
+	err = filepath.WalkDir(source.Root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != source.Root:
+			return fs.SkipDir
+		case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		name, err := filepath.Rel(source.Root, path)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				switch pkg, function := called(call); {
+				case pkg == "regexp" && function != "QuoteMeta":
+					compiled[name]++
+				case pkg == "strings" && slices.Contains([]string{"Contains", "HasPrefix", "HasSuffix", "Index", "Cut", "CutPrefix", "CutSuffix"}, function) &&
+					slices.ContainsFunc(call.Args, isMessage):
+					compared[name]++
+				}
+			}
+			if code := literalCode(n); code != nil {
+				t.Errorf("%s: %s is a literal: want its constant", set.Position(code.Pos()), code.Value)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []struct {
+		words string
+		want  map[string]reading
+		got   map[string]int
+	}{{"regular expressions", expressions, compiled}, {"comparisons with messages", comparisons, compared}} {
+		want := map[string]int{}
+		for name, r := range kind.want {
+			want[name] = r.calls
+		}
+		if d := cmp.Diff(want, kind.got); d != "" {
+			t.Errorf("%s (-listed +found): if a new one does not read what sqlite3perf itself says, list it with what it reads\n%s", kind.words, d)
+		}
+	}
+}
+
+// called is the function of a package that is called.
+func called(call *ast.CallExpr) (pkg, function string) {
+	if s, ok := call.Fun.(*ast.SelectorExpr); ok {
+		if x, ok := s.X.(*ast.Ident); ok {
+			return x.Name, s.Sel.Name
+		}
+	}
+	return "", ""
+}
+
+// isMessage reports whether an expression has a message in it.
+func isMessage(e ast.Expr) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		found = found || ok && slices.Contains([]string{"Message", "Detail", "Error"}, s.Sel.Name)
+		return true
+	})
+	return found
+}
+
+// literalCode finds a code, a metric or a reason to stop that is written as a
+// literal in a field, a comparison, an assignment, a switch, or a call that takes one.
+func literalCode(n ast.Node) *ast.BasicLit {
+	coded := func(e ast.Expr) bool {
+		switch e := e.(type) {
+		case *ast.Ident:
+			return slices.Contains([]string{"code", "Code", "Metric", "Stopped"}, e.Name)
+		case *ast.SelectorExpr:
+			return slices.Contains([]string{"Code", "Metric", "Stopped"}, e.Sel.Name)
+		}
+		return false
+	}
+	text := func(list ...ast.Expr) *ast.BasicLit {
+		for _, e := range list {
+			if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING && l.Value != `""` && !strings.Contains(l.Value, ".") {
+				return l
+			}
+		}
+		return nil
+	}
+	switch n := n.(type) {
+	case *ast.KeyValueExpr:
+		if coded(n.Key) {
+			return text(n.Value)
+		}
+	case *ast.BinaryExpr:
+		if coded(n.X) {
+			return text(n.Y)
+		}
+	case *ast.AssignStmt:
+		if coded(n.Lhs[0]) {
+			return text(n.Rhs[0])
+		}
+	case *ast.SwitchStmt:
+		for _, c := range n.Body.List {
+			if l := text(c.(*ast.CaseClause).List...); coded(n.Tag) && l != nil {
+				return l
+			}
+		}
+	case *ast.CompositeLit:
+		if x, ok := n.Type.(*ast.Ident); ok && slices.Contains([]string{"failure", "Fault", "Error"}, x.Name) && len(n.Elts) > 0 {
+			return text(n.Elts[0])
+		}
+	case *ast.CallExpr:
+		name := ""
+		switch f := n.Fun.(type) {
+		case *ast.Ident:
+			name = f.Name
+		case *ast.SelectorExpr:
+			name = f.Sel.Name
+		}
+		at, ok := map[string]int{"failf": 0, "fault": 0, "doubt": 0, "warn": 0, "gives": 0, "fail": 1}[name]
+		if ok && len(n.Args) > at {
+			return text(n.Args[at])
+		}
+	}
+	return nil
+}

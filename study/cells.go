@@ -306,8 +306,8 @@ func (k key) matches(x cell) bool {
 	return true
 }
 
-// only is the text in the corrected form, and nothing as published.
-func (c *cells) only(corrected string) string {
+// ifCorrected is the text in the corrected form, and nothing as published.
+func (c *cells) ifCorrected(corrected string) string {
 	if c.asPublished {
 		return ""
 	}

@@ -41,7 +41,7 @@ var cgoOrNot = &Study{
 		if c.asPublished {
 			t.Notes = append(t.Notes, "not brought back: a query that is not stepped to its end, and rounds in databases that are empty for that reason, since they measure nothing")
 		}
-		for nth, rows := range people {
+		for nth, rows := range cgoPeople {
 			here := "-"
 			if n, ok := c.nth("cgo-or-not", "people", nth); ok {
 				here = fmt.Sprint(n)
@@ -49,7 +49,7 @@ var cgoOrNot = &Study{
 			for _, phase := range []string{"insert", "group_by"} {
 				for _, d := range c.driversOf("cgo-or-not", "mattn", "modernc") {
 					p := publishedFigures("cgo-or-not").where("category", phase, "rows", rows, "driver", base(d))
-					k := persons(phase, d, nth)
+					k := cgoKey(phase, d, nth)
 					t.Rows = append(t.Rows, report.StudyRow{
 						Labels: []string{phase, rows, here, d},
 						Figures: []report.StudyFigure{given(p.number("mean_s")), given(p.number("stddev_s")),
@@ -63,35 +63,35 @@ var cgoOrNot = &Study{
 	claims: []claim{
 		{text: "modernc takes about twice as long to insert", over: func(c *cells) []comparison {
 			low, high := about(2)
-			return translated(c, "insert", low, high)
+			return cgoTranslated(c, "insert", low, high)
 		}},
 		{text: "modernc takes between 10 % longer and twice as long to group", over: func(c *cells) []comparison {
-			return translated(c, "group_by", 1.1, 2)
+			return cgoTranslated(c, "group_by", 1.1, 2)
 		}},
 		{text: "the difference in grouping shrinks as the table grows", over: func(*cells) []comparison {
 			ratio := func(nth int) operand {
-				return per(persons("group_by", "modernc", nth), persons("group_by", "mattn", nth))
+				return per(cgoKey("group_by", "modernc", nth), cgoKey("group_by", "mattn", nth))
 			}
 			return []comparison{{what: "group_by, modernc / mattn: largest / smallest table", m: seconds, x: ratio(2), y: ratio(0), atMost: 1}}
 		}},
 	},
 }
 
-// people are the published sizes of the table.
-var people = []string{"10000", "479827", "4798270"}
+// cgoPeople are the published sizes of the table.
+var cgoPeople = []string{"10000", "479827", "4798270"}
 
-func persons(phase, driver string, nth int) key {
+func cgoKey(phase, driver string, nth int) key {
 	return key{workload: "cgo-or-not", phase: phase, driver: driver, nth: map[string]int{"people": nth}}
 }
 
-// translated compares modernc with mattn at each size.
-func translated(c *cells, phase string, atLeast, atMost float64) []comparison {
+// cgoTranslated compares modernc with mattn at each size.
+func cgoTranslated(c *cells, phase string, atLeast, atMost float64) []comparison {
 	var list []comparison
-	for nth := range people {
+	for nth := range cgoPeople {
 		rows, _ := c.nth("cgo-or-not", "people", nth)
 		list = append(list, comparison{
 			what: fmt.Sprintf("%s, %d rows: modernc / mattn", phase, rows), m: seconds,
-			x: only(persons(phase, "modernc", nth)), y: only(persons(phase, "mattn", nth)), atLeast: atLeast, atMost: atMost,
+			x: figureOf(cgoKey(phase, "modernc", nth)), y: figureOf(cgoKey(phase, "mattn", nth)), atLeast: atLeast, atMost: atMost,
 		})
 	}
 	return list

@@ -42,8 +42,8 @@ type quotient struct {
 	under *key
 }
 
-// only is the figure of one cell.
-func only(k key) operand { return operand{{over: k}} }
+// figureOf is the figure of one cell.
+func figureOf(k key) operand { return operand{{over: k}} }
 
 // per is the figure of a cell divided by that of another.
 func per(over, under key) operand { return operand{{over, &under}} }

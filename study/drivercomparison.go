@@ -33,7 +33,7 @@ var driverComparison = &Study{
 			var list []comparison
 			for _, d := range []string{"crawshaw", "modernc", "mattn"} {
 				list = append(list, comparison{what: "large: sqinn / " + d, m: milliseconds,
-					x: overall("sqinn", large...), y: overall(d, large...), atLeast: 1})
+					x: comparisonOverall("sqinn", comparisonLarge...), y: comparisonOverall(d, comparisonLarge...), atLeast: 1})
 			}
 			return list
 		}},
@@ -42,42 +42,42 @@ var driverComparison = &Study{
 			for _, a := range []string{"sqinn", "crawshaw"} {
 				for _, b := range []string{"mattn", "modernc"} {
 					list = append(list, comparison{what: fmt.Sprintf("all but large: %s / %s", a, b), m: milliseconds,
-						x: overall(a, elsewhere...), y: overall(b, elsewhere...), atMost: 1})
+						x: comparisonOverall(a, comparisonElsewhere...), y: comparisonOverall(b, comparisonElsewhere...), atMost: 1})
 				}
 			}
 			return list
 		}},
 		{text: "2023: mattn is a bit slower than crawshaw (up to twice)", over: func(*cells) []comparison {
 			return []comparison{{what: "all but large: mattn / crawshaw", m: milliseconds,
-				x: overall("mattn", elsewhere...), y: overall("crawshaw", elsewhere...), atLeast: 1, atMost: 2}}
+				x: comparisonOverall("mattn", comparisonElsewhere...), y: comparisonOverall("crawshaw", comparisonElsewhere...), atLeast: 1, atMost: 2}}
 		}},
 		{text: "2023: modernc is much slower than mattn (at least 1.5 times)", over: func(*cells) []comparison {
 			return []comparison{{what: "all but large: modernc / mattn", m: milliseconds,
-				x: overall("modernc", elsewhere...), y: overall("mattn", elsewhere...), atLeast: 1.5}}
+				x: comparisonOverall("modernc", comparisonElsewhere...), y: comparisonOverall("mattn", comparisonElsewhere...), atLeast: 1.5}}
 		}},
 		{text: "2023: modernc is the further behind mattn where queries run concurrently", over: func(*cells) []comparison {
 			return []comparison{{what: "modernc / mattn: concurrent / other queries", m: milliseconds,
-				x: overall2("modernc", "mattn", concurrently...), y: overall2("modernc", "mattn", alone...), atLeast: 1}}
+				x: comparisonOverallTo("modernc", "mattn", comparisonConcurrently...), y: comparisonOverallTo("modernc", "mattn", comparisonAlone...), atLeast: 1}}
 		}},
-		{text: "2026: there is no clear winner (no driver is told apart from all others as the fastest in more than half of the phases)", over: noWinner},
+		{text: "2026: there is no clear winner (no driver is told apart from all others as the fastest in more than half of the phases)", over: comparisonNoWinner},
 		{text: "2026: SQLite without cgo is practical (glebarez, modernc, ncruces and zombiezen take at most twice the time of mattn, over all phases)", over: func(*cells) []comparison {
 			var list []comparison
 			for _, d := range []string{"glebarez", "modernc", "ncruces", "zombiezen"} {
 				list = append(list, comparison{what: "all phases: " + d + " / mattn", m: milliseconds,
-					x: overall(d, everyPhase...), y: overall("mattn", everyPhase...), atMost: 2})
+					x: comparisonOverall(d, comparisonPhases...), y: comparisonOverall("mattn", comparisonPhases...), atMost: 2})
 			}
 			return list
 		}},
 	},
 }
 
-// part is a phase of one of the six workloads, as the study called it.
-type part struct {
+// comparisonPart is a phase of one of the six workloads, as the study called it.
+type comparisonPart struct {
 	workload, phase, published string
 	n                          int64 // 0: the workload has no such parameter
 }
 
-func (p part) key(driver string) key {
+func (p comparisonPart) key(driver string) key {
 	k := key{workload: p.workload, phase: p.phase, driver: driver}
 	if p.n > 0 {
 		k = k.at("n", p.n)
@@ -85,27 +85,27 @@ func (p part) key(driver string) key {
 	return k
 }
 
-// parts are the phases of a workload, one for each n.
-func parts(workload string, n ...int64) []part {
-	var list []part
+// comparisonParts are the phases of a workload, one for each n.
+func comparisonParts(workload string, n ...int64) []comparisonPart {
+	var list []comparisonPart
 	for _, n := range n {
-		list = append(list, part{workload, "query", fmt.Sprintf("query/N=%d", n), n})
+		list = append(list, comparisonPart{workload, "query", fmt.Sprintf("query/N=%d", n), n})
 	}
 	return list
 }
 
 // The phases, as the claims divide them. Those of 2023 had no workload real.
 var (
-	inserting    = []part{{"simple", "insert", "insert", 0}, {"complex", "insert", "insert", 0}}
-	alone        = append([]part{{"simple", "query", "query", 0}, {"complex", "query", "query", 0}}, parts("many", 10, 100, 1000)...)
-	concurrently = parts("concurrent", 2, 4, 8)
-	large        = parts("large", 50_000, 100_000, 200_000)
-	elsewhere    = slices.Concat(inserting, alone, concurrently)
-	everyPhase   = slices.Concat(elsewhere, large, []part{{"real", "insert", "insert", 0}, {"real", "query", "query", 0}})
+	comparisonInserting    = []comparisonPart{{"simple", "insert", "insert", 0}, {"complex", "insert", "insert", 0}}
+	comparisonAlone        = append([]comparisonPart{{"simple", "query", "query", 0}, {"complex", "query", "query", 0}}, comparisonParts("many", 10, 100, 1000)...)
+	comparisonConcurrently = comparisonParts("concurrent", 2, 4, 8)
+	comparisonLarge        = comparisonParts("large", 50_000, 100_000, 200_000)
+	comparisonElsewhere    = slices.Concat(comparisonInserting, comparisonAlone, comparisonConcurrently)
+	comparisonPhases       = slices.Concat(comparisonElsewhere, comparisonLarge, []comparisonPart{{"real", "insert", "insert", 0}, {"real", "query", "query", 0}})
 )
 
-// overall is the geometric mean of a driver's times over phases.
-func overall(driver string, list ...part) operand {
+// comparisonOverall is the geometric mean of a driver's times over phases.
+func comparisonOverall(driver string, list ...comparisonPart) operand {
 	var o operand
 	for _, p := range list {
 		o = append(o, quotient{over: p.key(driver)})
@@ -113,8 +113,8 @@ func overall(driver string, list ...part) operand {
 	return o
 }
 
-// overall2 is the geometric mean of the ratios of two drivers.
-func overall2(driver, to string, list ...part) operand {
+// comparisonOverallTo is the geometric mean of the ratios of two drivers.
+func comparisonOverallTo(driver, to string, list ...comparisonPart) operand {
 	var o operand
 	for _, p := range list {
 		under := p.key(to)
@@ -123,11 +123,11 @@ func overall2(driver, to string, list ...part) operand {
 	return o
 }
 
-// noWinner counts in how many phases the most frequent winner among the drivers of
+// comparisonNoWinner counts in how many phases the most frequent winner among the drivers of
 // the study is told apart from all others as the fastest. Where that is few, but a
 // driver is tied for the first place in so many more that it could be the winner, the
 // run cannot tell.
-func noWinner(c *cells) []comparison {
+func comparisonNoWinner(c *cells) []comparison {
 	published := publishedFigures("driver-comparison").where("published", "2026-03-23")
 	var drivers []string
 	for _, d := range c.drivers {
@@ -136,7 +136,7 @@ func noWinner(c *cells) []comparison {
 		}
 	}
 	wins, shared, judged := map[string]int{}, map[string]int{}, 0
-	for _, p := range everyPhase {
+	for _, p := range comparisonPhases {
 		var sets [][]stats.Point
 		var of []string
 		for _, d := range drivers {
@@ -211,8 +211,8 @@ func comparisonTables(c *cells) []report.StudyTable {
 		if c.asPublished {
 			t.Notes = append(t.Notes, "not brought back: settings on one connection of many, opening inside the time, the data race: none of them leaves a figure that could be told from noise")
 		}
-		var list []part
-		for _, p := range everyPhase {
+		var list []comparisonPart
+		for _, p := range comparisonPhases {
 			if p.workload == w {
 				list = append(list, p)
 			}
@@ -248,7 +248,7 @@ func comparisonTables(c *cells) []report.StudyTable {
 					}
 				}
 				if c.asPublished {
-					row.Figures = append(row.Figures, c.figure(p.key(d), milliseconds, bestOfTwo))
+					row.Figures = append(row.Figures, c.figure(p.key(d), milliseconds, comparisonBestOfTwo))
 				}
 				row.Figures = append(row.Figures, c.figure(p.key(d), milliseconds, median))
 			}
@@ -259,8 +259,8 @@ func comparisonTables(c *cells) []report.StudyTable {
 	return tables
 }
 
-// bestOfTwo is the lesser figure of the first two rounds.
-func bestOfTwo(_ measure, p []stats.Point) report.StudyFigure {
+// comparisonBestOfTwo is the lesser figure of the first two rounds.
+func comparisonBestOfTwo(_ measure, p []stats.Point) report.StudyFigure {
 	best := p[0].Value
 	if len(p) > 1 {
 		best = min(best, p[1].Value)

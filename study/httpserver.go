@@ -12,8 +12,8 @@ import (
 
 // The drivers and pools that were published.
 var (
-	servers = []string{"crawshaw", "mattn", "modernc", "zombiezen"}
-	pools   = []int64{1, 4, 8, 50, 100}
+	httpDrivers = []string{"crawshaw", "mattn", "modernc", "zombiezen"}
+	httpPools   = []int64{1, 4, 8, 50, 100}
 )
 
 // corePool is the pool, of those published, that is nearest to the machine's
@@ -21,8 +21,8 @@ var (
 func (c *cells) corePool() int64 {
 	cores := float64(max(c.run.Machine.Cores, 1))
 	off := func(n int64) float64 { return max(float64(n)/cores, cores/float64(n)) }
-	best := pools[0]
-	for _, n := range pools {
+	best := httpPools[0]
+	for _, n := range httpPools {
 		if off(n) <= off(best) {
 			best = n
 		}
@@ -35,15 +35,15 @@ var httpServer = &Study{
 	Asks:      "one SELECT per request: which driver and which size of its pool serve most",
 	Published: "requests per second of 100,000 requests, 50 at a time, once",
 	Rounds:    6,
-	had:       servers,
+	had:       httpDrivers,
 	quick: func(c *cells) string {
 		return fmt.Sprintf("%s requests instead of 100,000, to a table of %s rows instead of 100,000", counted(c.one("http-server", "requests")), counted(c.one("http-server", "rows")))
 	},
 	legs: []leg{
-		{workload: "http-server", form: correctedOnly, quick: serverQuick, on: serves},
+		{workload: "http-server", form: correctedOnly, quick: httpQuick, on: serves},
 		{workload: "steady.yaml", form: correctedOnly, on: serves},
-		{workload: "http-server", form: publishedOnly, quick: serverQuick, on: func(r lab.Ref) bool { return serves(r) && !databaseSQL(r) }},
-		{workload: "http-server", form: publishedOnly, quick: serverQuick, on: databaseSQL, settings: map[string]string{"pool_idle": "2"}},
+		{workload: "http-server", form: publishedOnly, quick: httpQuick, on: func(r lab.Ref) bool { return serves(r) && !databaseSQL(r) }},
+		{workload: "http-server", form: publishedOnly, quick: httpQuick, on: databaseSQL, settings: map[string]string{"pool_idle": "2"}},
 	},
 	tables: func(c *cells) []report.StudyTable {
 		if c.asPublished {
@@ -57,20 +57,20 @@ var httpServer = &Study{
 			pool := c.corePool()
 			for _, d := range []string{"crawshaw", "modernc", "zombiezen"} {
 				list = append(list, comparison{what: fmt.Sprintf("pool %d: %s / mattn", pool, d), m: opsPerS,
-					x: only(served(d, pool)), y: only(served("mattn", pool)), atLeast: 1 / 1.5, atMost: 1.5})
+					x: figureOf(httpKey(d, pool)), y: figureOf(httpKey("mattn", pool)), atLeast: 1 / 1.5, atMost: 1.5})
 			}
 			return list
 		}},
 		{text: "a pool of about the number of cores is best", over: func(c *cells) []comparison {
 			var list []comparison
 			pool := c.corePool()
-			for _, n := range pools {
+			for _, n := range httpPools {
 				if n < 4*pool && pool < 4*n {
 					continue // which is about as many
 				}
 				best := comparison{what: fmt.Sprintf("the four drivers: pool %d / pool %d", pool, n), m: opsPerS, atLeast: 1}
-				for _, d := range servers {
-					best.x, best.y = append(best.x, quotient{over: served(d, pool)}), append(best.y, quotient{over: served(d, n)})
+				for _, d := range httpDrivers {
+					best.x, best.y = append(best.x, quotient{over: httpKey(d, pool)}), append(best.y, quotient{over: httpKey(d, n)})
 				}
 				list = append(list, best)
 			}
@@ -85,7 +85,7 @@ var httpServer = &Study{
 				}
 				for _, d := range []string{"crawshaw", "mattn", "zombiezen"} {
 					list = append(list, comparison{what: fmt.Sprintf("pool %d / pool %d: modernc / %s", n, pool, d), m: opsPerS,
-						x: per(served("modernc", n), served("modernc", pool)), y: per(served(d, n), served(d, pool)), atMost: 1})
+						x: per(httpKey("modernc", n), httpKey("modernc", pool)), y: per(httpKey(d, n), httpKey(d, pool)), atMost: 1})
 				}
 			}
 			return list
@@ -93,16 +93,16 @@ var httpServer = &Study{
 	},
 }
 
-// serverQuick has every published pool, and few requests.
-var serverQuick = map[string][]int64{"pool": pools, "requests": {4_000}, "rows": {10_000}}
+// httpQuick has every published pool, and few requests.
+var httpQuick = map[string][]int64{"pool": httpPools, "requests": {4_000}, "rows": {10_000}}
 
-func served(driver string, pool int64) key {
+func httpKey(driver string, pool int64) key {
 	return key{workload: "http-server", phase: "requests", driver: driver}.at("pool", pool)
 }
 
-// nearCeiling is the share of the ceiling, in percent, from which on a figure says
+// httpNearCeiling is the share of the ceiling, in percent, from which on a figure says
 // as much of the load generator as of the server.
-const nearCeiling = 80
+const httpNearCeiling = 80
 
 func (c *cells) closedLoopTable() report.StudyTable {
 	t := report.StudyTable{Title: "Requests per second, by driver and size of its pool", Labels: []string{"driver", "pool"},
@@ -118,20 +118,20 @@ func (c *cells) closedLoopTable() report.StudyTable {
 			"database/sql keeps 2 idle connections: larger pools measure how fast connections open and close; direct drivers keep all",
 		}),
 	}
-	t.Columns = slices.Concat(t.Columns, latencyColumns, serverColumns)
+	t.Columns = slices.Concat(t.Columns, httpLatencyColumns, httpServerColumns)
 	var near []string
 	var reached []stats.Point
 	var keys []key
-	for _, d := range c.driversOf("http-server", servers...) {
-		for _, n := range pools {
+	for _, d := range c.driversOf("http-server", httpDrivers...) {
+		for _, n := range httpPools {
 			p := publishedFigures("http-server").where("driver", base(d), "pool_size", fmt.Sprint(n))
-			k := served(d, n)
+			k := httpKey(d, n)
 			keys = append(keys, k)
 			if x, why := c.find(k); why == "" {
 				reached = append(reached, ceiling.values(x)...)
 			}
 			share := c.figure(k, ofCeiling, justMedian)
-			if share.Value != nil && *share.Value > nearCeiling {
+			if share.Value != nil && *share.Value > httpNearCeiling {
 				near = append(near, fmt.Sprintf("%s with %d", d, n))
 			}
 			t.Rows = append(t.Rows, report.StudyRow{Labels: []string{d, fmt.Sprint(n)},
@@ -143,23 +143,23 @@ func (c *cells) closedLoopTable() report.StudyTable {
 			counted(int64(stats.Summarize(stats.Values(reached)).Median))))
 	}
 	if len(near) > 0 {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("at more than %d %% of the ceiling, where a faster driver would not show it: %s", nearCeiling, strings.Join(near, ", ")))
+		t.Warnings = append(t.Warnings, fmt.Sprintf("at more than %d %% of the ceiling, where a faster driver would not show it: %s", httpNearCeiling, strings.Join(near, ", ")))
 	}
 	c.lockNote(&t, keys)
 	t.Notes = append(t.Notes, "CPU and RSS are the server's own; server and load generator share the machine",
-		"closed loop, as published: a request that waits is not sent, so that its waiting is not seen"+c.only("; the next table shows it"))
+		"closed loop, as published: a request that waits is not sent, so that its waiting is not seen"+c.ifCorrected("; the next table shows it"))
 	return t
 }
 
 // The figures of a server: latencies, and after them the rest.
 var (
-	latencyColumns = []report.StudyColumn{
+	httpLatencyColumns = []report.StudyColumn{
 		{Title: "p50", Unit: "ms", Statistic: "median alone"},
 		{Title: "p99", Unit: "ms", Statistic: "median alone"},
 		{Title: "p99.9", Unit: "ms", Statistic: "median alone"},
 		{Title: "p99.99", Unit: "ms", Statistic: "median alone"},
 	}
-	serverColumns = []report.StudyColumn{
+	httpServerColumns = []report.StudyColumn{
 		{Title: "errors", Statistic: "total"},
 		{Title: "CPU", Unit: "%", Statistic: "median alone"},
 		{Title: "RSS", Unit: "MiB", Statistic: "median alone"},
@@ -178,11 +178,11 @@ func (c *cells) serverFigures(k key) []report.StudyFigure {
 func (c *cells) steadyTable() report.StudyTable {
 	t := report.StudyTable{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", counted(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
 		Corrected: []string{"latency counts from when a request was due, whether or not a connection was free; the study had closed loop only"}}
-	latencies := slices.Clone(latencyColumns)
+	latencies := slices.Clone(httpLatencyColumns)
 	latencies[1].Statistic = "median" // what the table is about
-	t.Columns = slices.Concat(latencies, []report.StudyColumn{{Title: "late p99", Unit: "ms", Statistic: "median alone"}}, serverColumns)
+	t.Columns = slices.Concat(latencies, []report.StudyColumn{{Title: "late p99", Unit: "ms", Statistic: "median alone"}}, httpServerColumns)
 	var late []string
-	for _, d := range c.driversOf("http-steady", servers...) {
+	for _, d := range c.driversOf("http-steady", httpDrivers...) {
 		for _, n := range c.values("http-steady", "pool") {
 			k := key{workload: "http-steady", phase: "steady", driver: d}.at("pool", n)
 			latencies, own := c.latencyFigures(k), c.figure(k, lateness, justMedian)

@@ -27,56 +27,56 @@ var inserts = &Study{
 			var list []comparison
 			for _, b := range [][2]int64{{100, 10}, {500, 100}, {1000, 500}} {
 				list = append(list, comparison{what: fmt.Sprintf("batch %d / %d", b[0], b[1]), m: rowsPerS,
-					x: only(batched(b[0])), y: only(batched(b[1])), atLeast: 1})
+					x: figureOf(insertBatched(b[0])), y: figureOf(insertBatched(b[1])), atLeast: 1})
 			}
 			return list
 		}},
 		{text: "prepared beats not prepared", over: func(*cells) []comparison {
 			return []comparison{{what: "batches of 100: prepared / not", m: rowsPerS,
-				x: only(prepared(true)), y: only(prepared(false)), atLeast: 1}}
+				x: figureOf(insertPrepared(true)), y: figureOf(insertPrepared(false)), atLeast: 1}}
 		}},
 		{text: "_sync=0&_journal=wal with prepared statements is the fastest of the options", over: func(c *cells) []comparison {
 			var list []comparison
-			first := optionOf(fastest)
+			first := insertOptionOf(insertFastest)
 			seen := []map[string]string{c.applied(first)} // as published, several did the same
-			for _, o := range connectOptions {
+			for _, o := range insertOptions {
 				alike := func(s map[string]string) bool { return maps.Equal(s, c.applied(o)) }
-				if o.dsn == noWAL || slices.ContainsFunc(seen, alike) {
+				if o.dsn == insertNoWAL || slices.ContainsFunc(seen, alike) {
 					continue
 				}
 				seen = append(seen, c.applied(o))
 				list = append(list, comparison{what: c.label(first) + " / " + c.label(o), m: rowsPerS,
-					x: only(c.connected(first, true)), y: only(c.connected(o, true)), atLeast: 1})
+					x: figureOf(c.connected(first, true)), y: figureOf(c.connected(o, true)), atLeast: 1})
 			}
 			return list
 		}},
 		{text: "WAL is much faster than the rollback journal (at least 1.5 times)", over: func(c *cells) []comparison {
 			return []comparison{{what: "prepared: _journal=wal / no options", m: rowsPerS,
-				x: only(c.connected(optionOf("a.db?_journal=wal"), true)), y: only(c.connected(optionOf("a.db"), true)), atLeast: 1.5}}
+				x: figureOf(c.connected(insertOptionOf("a.db?_journal=wal"), true)), y: figureOf(c.connected(insertOptionOf("a.db"), true)), atLeast: 1.5}}
 		}},
 		{text: "keyset pagination beats OFFSET at depth", over: func(*cells) []comparison {
-			return []comparison{{what: "keyset / OFFSET", m: nsPerOp, x: only(paged("keyset")), y: only(paged("offset")), atMost: 1}}
+			return []comparison{{what: "keyset / OFFSET", m: nsPerOp, x: figureOf(insertPaged("keyset")), y: figureOf(insertPaged("offset")), atMost: 1}}
 		}},
 		{text: "Go verifies about twice as fast per row as Python", over: func(*cells) []comparison {
 			low, high := about(2)
 			return []comparison{{what: "time per row: python-fetchall / mattn", m: usPerRow,
-				x: only(verified("python-fetchall", all)), y: only(verified("mattn", all)), atLeast: low, atMost: high}}
+				x: figureOf(insertVerified("python-fetchall", insertWholeBench)), y: figureOf(insertVerified("mattn", insertWholeBench)), atLeast: low, atMost: high}}
 		}},
 		{text: "Python returns from the query sooner, but reaches the first row later", over: func(*cells) []comparison {
 			return []comparison{
 				{what: "time after query: python-fetchall / mattn", m: milliseconds,
-					x: only(verified("python-fetchall", afterQuery)), y: only(verified("mattn", afterQuery)), atMost: 1},
+					x: figureOf(insertVerified("python-fetchall", insertAfterQuery)), y: figureOf(insertVerified("mattn", insertAfterQuery)), atMost: 1},
 				{what: "time to first row: python-fetchall / mattn", m: milliseconds,
-					x: only(verified("python-fetchall", firstRow)), y: only(verified("mattn", firstRow)), atLeast: 1}}
+					x: figureOf(insertVerified("python-fetchall", insertFirstRow)), y: figureOf(insertVerified("mattn", insertFirstRow)), atLeast: 1}}
 		}},
 		{text: "WAL lets readers and writers run side by side without \"database is locked\"", over: func(*cells) []comparison {
-			return []comparison{{what: "operations that a lock failed, in WAL", m: lockErrors, x: only(beside("wal")), count: true}}
+			return []comparison{{what: "operations that a lock failed, in WAL", m: lockErrors, x: figureOf(insertBeside("wal")), count: true}}
 		}},
 	},
 }
 
-// option is a connect string, with what it was meant to do and what it did.
-type option struct {
+// insertOption is a connect string, with what it was meant to do and what it did.
+type insertOption struct {
 	dsn, corrected string
 	meant, did     map[string]string
 }
@@ -84,14 +84,14 @@ type option struct {
 // Connect strings that claims name. A database in memory has no WAL, so that one of
 // them is another's like.
 const (
-	fastest = "a.db?_journal=wal&sync=0"
-	noWAL   = "a.db?_journal=wal&mode=memory&sync=0"
+	insertFastest = "a.db?_journal=wal&sync=0"
+	insertNoWAL   = "a.db?_journal=wal&mode=memory&sync=0"
 )
 
-// connectOptions are those of the two published tables. Of mattn's plain paths
+// insertOptions are those of the two published tables. Of mattn's plain paths
 // everything behind "?" but _options is cut off, and unknown options are ignored;
 // synchronous is NORMAL unless an option says otherwise.
-var connectOptions = []option{
+var insertOptions = []insertOption{
 	{"a.db?_sync=0&mode=memory&cache=shared", "file:a.db?_sync=0&mode=memory&cache=shared",
 		map[string]string{"synchronous": "off", "mode": "memory", "cache": "shared", "journal_mode": "memory"}, map[string]string{"synchronous": "off", "journal_mode": "delete"}},
 	{"a.db?_sync=0&mode=memory", "file:a.db?_sync=0&mode=memory",
@@ -100,16 +100,16 @@ var connectOptions = []option{
 		map[string]string{"synchronous": "off", "journal_mode": "delete"}, map[string]string{"synchronous": "off", "journal_mode": "delete"}},
 	{"a.db", "a.db",
 		map[string]string{"synchronous": "normal", "journal_mode": "delete"}, map[string]string{"synchronous": "normal", "journal_mode": "delete"}},
-	{noWAL, "file:a.db?_sync=0&mode=memory (a database in memory has no WAL)",
+	{insertNoWAL, "file:a.db?_sync=0&mode=memory (a database in memory has no WAL)",
 		map[string]string{"synchronous": "off", "mode": "memory", "journal_mode": "memory"}, map[string]string{"synchronous": "normal", "journal_mode": "wal"}},
-	{fastest, "a.db?_journal=wal&_sync=0",
+	{insertFastest, "a.db?_journal=wal&_sync=0",
 		map[string]string{"synchronous": "off", "journal_mode": "wal"}, map[string]string{"synchronous": "normal", "journal_mode": "wal"}},
 	{"a.db?_journal=wal", "a.db?_journal=wal",
 		map[string]string{"synchronous": "normal", "journal_mode": "wal"}, map[string]string{"synchronous": "normal", "journal_mode": "wal"}},
 }
 
-func optionOf(dsn string) option {
-	return connectOptions[slices.IndexFunc(connectOptions, func(o option) bool { return o.dsn == dsn })]
+func insertOptionOf(dsn string) insertOption {
+	return insertOptions[slices.IndexFunc(insertOptions, func(o insertOption) bool { return o.dsn == dsn })]
 }
 
 // insertLegs are the parts of the study.
@@ -117,7 +117,7 @@ func insertLegs() []leg {
 	const generate, adHoc, published = "generate", "generate-ad-hoc", "-as-published"
 	legs := []leg{
 		insertLeg(generate, 4_000, 10_000, 10, 100),
-		manyParameters(insertLeg(generate, 4_000, 10_000, 500, 1000)),
+		insertManyParameters(insertLeg(generate, 4_000, 10_000, 500, 1000)),
 		insertLeg(generate, 10_000, 30_000, 100),
 		insertLeg(adHoc, 10_000, 30_000, 100),
 		{workload: "paginate.yaml", on: library},
@@ -125,10 +125,10 @@ func insertLegs() []leg {
 		{workload: "concurrent.yaml", on: library, settings: map[string]string{"journal_mode": "wal"}},
 		{workload: "concurrent.yaml", on: library, settings: map[string]string{"journal_mode": "delete"}},
 	}
-	bulk := manyParameters(insertLeg(generate, 60_000, 10_000_000, 2000))
+	bulk := insertManyParameters(insertLeg(generate, 60_000, 10_000_000, 2000))
 	bulk.settings = map[string]string{"synchronous": "off"}
 	legs = append(legs, bulk)
-	for _, o := range connectOptions {
+	for _, o := range insertOptions {
 		for _, w := range []string{generate, adHoc} {
 			corrected, published := insertLeg(w, 12_000, 50_000, 100), insertLeg(w, 12_000, 50_000, 100)
 			corrected.form, corrected.settings = correctedOnly, o.meant
@@ -146,40 +146,42 @@ func insertLeg(workload string, quick, full int64, batches ...int64) leg {
 		quick:      map[string][]int64{"rows": {quick}}}
 }
 
-// manyParameters is a leg for drivers whose SQLite takes more than 999 parameters,
+// insertManyParameters is a leg for drivers whose SQLite takes more than 999 parameters,
 // as it does from 3.32.0 on unless it is compiled otherwise.
-func manyParameters(l leg) leg {
+func insertManyParameters(l leg) leg {
 	l.on = func(r lab.Ref) bool { return library(r) && !sameDriver("bvinc", r.Name) }
 	return l
 }
 
-const fewParameters = "bvinc's SQLite, of 2019, takes at most 999 parameters, which are 333 rows"
+const insertFewParameters = "bvinc's SQLite, of 2019, takes at most 999 parameters, which are 333 rows"
 
 // The tables by their place among the numbers of rows, ascending.
 const (
-	batchRows = iota
-	preparedRows
-	optionRows
-	bulkRows
+	insertBatchRows = iota
+	insertPreparedRows
+	insertOptionRows
+	insertBulkRows
 )
 
-func generated(prepared bool, rows int) key {
+func insertKey(prepared bool, rows int) key {
 	k := key{workload: "sqlite3perf-generate", phase: "insert", driver: "mattn"}
 	if !prepared {
 		k.workload = "sqlite3perf-generate-ad-hoc"
-		rows -= preparedRows // it has no table of batches
+		rows -= insertPreparedRows // it has no table of batches
 	}
 	k.nth = map[string]int{"rows": rows}
 	return k
 }
 
-func batched(n int64) key        { return generated(true, batchRows).at("batch", n) }
-func prepared(prepared bool) key { return generated(prepared, preparedRows).at("batch", 100) }
-func bulk() key                  { return generated(true, bulkRows).at("batch", 2000) }
+func insertBatched(n int64) key { return insertKey(true, insertBatchRows).at("batch", n) }
+func insertPrepared(prepared bool) key {
+	return insertKey(prepared, insertPreparedRows).at("batch", 100)
+}
+func insertBulk() key { return insertKey(true, insertBulkRows).at("batch", 2000) }
 
 // connected is a cell of the tables of options.
-func (c *cells) connected(o option, prepared bool) key {
-	k := generated(prepared, optionRows)
+func (c *cells) connected(o insertOption, prepared bool) key {
+	k := insertKey(prepared, insertOptionRows)
 	k = k.at("batch", 100)
 	k.settings = map[string]string{"mode": "", "cache": ""}
 	maps.Copy(k.settings, c.applied(o))
@@ -187,7 +189,7 @@ func (c *cells) connected(o option, prepared bool) key {
 }
 
 // applied are the settings that a connect string stands for.
-func (c *cells) applied(o option) map[string]string {
+func (c *cells) applied(o insertOption) map[string]string {
 	if c.asPublished {
 		return o.did
 	}
@@ -195,25 +197,25 @@ func (c *cells) applied(o option) map[string]string {
 }
 
 // label names a connect string.
-func (c *cells) label(o option) string {
+func (c *cells) label(o insertOption) string {
 	if c.asPublished {
 		return strings.TrimPrefix(o.dsn, "a.db?")
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(o.corrected, "file:"), "a.db?")
 }
 
-func paged(phase string) key {
+func insertPaged(phase string) key {
 	return key{workload: "sqlite3perf-paginate", phase: phase, driver: "mattn"}
 }
 
 // The phases of the job bench, of which the last takes in the others.
-var afterQuery, firstRow, all = lab.BenchPhases[0], lab.BenchPhases[1], lab.BenchPhases[2]
+var insertAfterQuery, insertFirstRow, insertWholeBench = lab.BenchPhases[0], lab.BenchPhases[1], lab.BenchPhases[2]
 
-func verified(driver, phase string) key {
+func insertVerified(driver, phase string) key {
 	return key{workload: "sqlite3perf-verify", phase: phase, driver: driver}
 }
 
-func beside(journal string) key {
+func insertBeside(journal string) key {
 	return key{workload: "sqlite3perf-concurrent", phase: "mix", driver: "mattn", settings: map[string]string{"journal_mode": journal}}
 }
 
@@ -240,11 +242,11 @@ func insertTables(c *cells) []report.StudyTable {
 
 	var batches, ways, options, retest []insertRow
 	for _, n := range []int64{10, 100, 500, 1000} {
-		batches = append(batches, insertRow{"batch", fmt.Sprintf("batch=%d", n), []string{fmt.Sprint(n)}, batched(n)})
+		batches = append(batches, insertRow{"batch", fmt.Sprintf("batch=%d", n), []string{fmt.Sprint(n)}, insertBatched(n)})
 	}
 	for _, w := range []string{"yes", "no"} {
-		ways = append(ways, insertRow{"prepared", "prepared=" + w, []string{w}, prepared(w == "yes")})
-		for i, o := range connectOptions {
+		ways = append(ways, insertRow{"prepared", "prepared=" + w, []string{w}, insertPrepared(w == "yes")})
+		for i, o := range insertOptions {
 			label := o.corrected
 			if c.asPublished {
 				label = o.dsn
@@ -258,7 +260,7 @@ func insertTables(c *cells) []report.StudyTable {
 			}
 		}
 	}
-	retest = append(retest, insertRow{"retest", "a.db?_sync=0 prepared=yes", []string{"a.db?_sync=0", "yes"}, c.connected(optionOf("a.db?_sync=0"), true)})
+	retest = append(retest, insertRow{"retest", "a.db?_sync=0 prepared=yes", []string{"a.db?_sync=0", "yes"}, c.connected(insertOptionOf("a.db?_sync=0"), true)})
 	applied := c.either([]string{"options are applied and proven: mode and cache by way of a file: URI, synchronous by its right name; published were three rows of one and the same disk file"},
 		[]string{"mode and cache are cut off a plain path, and sync=0 is no option: what they were to do is not done"})
 	tables := []report.StudyTable{
@@ -267,14 +269,14 @@ func insertTables(c *cells) []report.StudyTable {
 		rate("Connect options, 50,000 rows, batches of 100", []string{"options", "prepared"}, options, applied...),
 		rate("Connect options, tested again", []string{"options", "prepared"}, retest, applied...),
 		rate("10,000,000 rows, batches of 2000, _sync=0, prepared", []string{"options"}, []insertRow{
-			{"bulk", "rows=10000000 batch=2000 a.db?_sync=0 prepared=yes", []string{"a.db?_sync=0"}, bulk()}}),
+			{"bulk", "rows=10000000 batch=2000 a.db?_sync=0 prepared=yes", []string{"a.db?_sync=0"}, insertBulk()}}),
 		c.paginationTable(published),
 		c.verificationTable(published),
 		c.besideTable(),
 	}
 	for _, i := range []int{0, 4} { // of large batches
 		if slices.ContainsFunc(c.drivers, func(d string) bool { return sameDriver("bvinc", d) }) {
-			tables[i].Notes = append(tables[i].Notes, fewParameters)
+			tables[i].Notes = append(tables[i].Notes, insertFewParameters)
 		}
 	}
 	return tables
@@ -305,14 +307,14 @@ func (c *cells) paginationTable(published figures) report.StudyTable {
 	if c.asPublished {
 		t.Notes = append(t.Notes, "not brought back: the time that the sqlite3 shell takes to start, which no driver has")
 	}
-	for _, n := range c.hereRows(paged("offset")) {
+	for _, n := range c.hereRows(insertPaged("offset")) {
 		t.Notes = append(t.Notes, n+", and the offset in proportion")
 	}
 	for _, q := range [][2]string{{"offset", "limit 5 offset 2850001 of 10000000"}, {"keyset", "where id > 2850000 limit 5 of 10000000"}} {
 		for _, d := range c.driversOf("sqlite3perf-paginate", "sqlite3-shell") {
 			r := report.StudyRow{Labels: []string{q[1], d}, Figures: []report.StudyFigure{given(published.where("case", q[1], "driver", d).number("value")), {Text: "-"}}}
 			if d != "sqlite3-shell" {
-				r.Figures[1] = c.figure(paged(q[0]).on(d), msPerOp, median)
+				r.Figures[1] = c.figure(insertPaged(q[0]).on(d), msPerOp, median)
 			}
 			t.Rows = append(t.Rows, r)
 		}
@@ -324,17 +326,17 @@ func (c *cells) verificationTable(published figures) report.StudyTable {
 	t := report.StudyTable{Title: "Verification of 1,500,000 rows", Labels: []string{"measure", "driver"},
 		Columns:   []report.StudyColumn{{Title: "published", Published: true}, {Title: "here", Statistic: "median"}},
 		Corrected: c.either([]string{"each round verifies a file of its own, in a process of its own"}, nil),
-		Notes: append(c.hereRows(verified("mattn", all)), "of drivers without a call that begins a query, time after query is that until they are asked for rows",
+		Notes: append(c.hereRows(insertVerified("mattn", insertWholeBench)), "of drivers without a call that begins a query, time after query is that until they are asked for rows",
 			"reading is a query of its own, without hashing",
 			"python-fetchall has all rows fetched before it looks at the first, as the study's program in Python did")}
 	for _, r := range []struct {
 		published, label, phase string
 		m                       measure
 	}{
-		{"time_after_query", "time after query, ms", afterQuery, milliseconds},
-		{"time_to_first_row", "time to first row, from then on, ms", firstRow, milliseconds},
-		{"per_row", "time per row, µs", all, usPerRow},
-		{"overall", "overall, s", all, seconds},
+		{"time_after_query", "time after query, ms", insertAfterQuery, milliseconds},
+		{"time_to_first_row", "time to first row, from then on, ms", insertFirstRow, milliseconds},
+		{"per_row", "time per row, µs", insertWholeBench, usPerRow},
+		{"overall", "overall, s", insertWholeBench, seconds},
 		{"", "reading alone, µs per row", "read", usPerRow},
 	} {
 		for _, d := range c.driversOf("sqlite3perf-verify", "mattn", "python-fetchall") {
@@ -344,7 +346,7 @@ func (c *cells) verificationTable(published figures) report.StudyTable {
 			}
 			t.Rows = append(t.Rows, report.StudyRow{Labels: []string{r.label, d}, Figures: []report.StudyFigure{
 				given(published.where("table", "verify", "driver", name, "measure", r.published).number("value")),
-				c.figure(verified(d, r.phase), r.m, median)}})
+				c.figure(insertVerified(d, r.phase), r.m, median)}})
 		}
 	}
 	return t
@@ -360,7 +362,7 @@ func (c *cells) besideTable() report.StudyTable {
 	var keys []key
 	for _, j := range []string{"wal", "delete"} {
 		for _, d := range c.driversOf("sqlite3perf-concurrent", "mattn") {
-			k := beside(j).on(d)
+			k := insertBeside(j).on(d)
 			keys = append(keys, k)
 			t.Rows = append(t.Rows, report.StudyRow{Labels: []string{j, d}, Figures: []report.StudyFigure{c.figure(k, opsPerS, median), c.figure(k, p99, justMedian), c.figure(k, lockErrors, total), c.figure(k, lockWait, total)}})
 		}

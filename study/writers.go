@@ -22,26 +22,26 @@ var writers = &Study{
 	tables: writersTables,
 	claims: []claim{
 		{text: "synchronous=normal is about 3 times faster than full for small rows", over: func(*cells) []comparison {
-			return bySync([]int64{10, 100, 1000}, 3*(1-margin), 3*(1+margin))
+			return writersBySync([]int64{10, 100, 1000}, 3*(1-margin), 3*(1+margin))
 		}},
 		{text: "full and normal are equal for rows of 1 MB and more", over: func(*cells) []comparison {
-			return bySync([]int64{1_000_000, 10_000_000}, 1-equal, 1+equal)
+			return writersBySync([]int64{1_000_000, 10_000_000}, 1-equal, 1+equal)
 		}},
 		{text: "70,000 to 100,000 write transactions a second for typical rows at normal", over: func(*cells) []comparison {
-			return []comparison{{what: "one writer, 1000 bytes, normal", m: opsPerS, x: only(sized("normal", 1000)), atLeast: 70_000, atMost: 100_000}}
+			return []comparison{{what: "one writer, 1000 bytes, normal", m: opsPerS, x: figureOf(writersSized("normal", 1000)), atLeast: 70_000, atMost: 100_000}}
 		}},
 		{text: "at 100 and more writers without a mutex, parallel, there is either a sharp drop or \"database is locked\"", anyOf: true, over: func(c *cells) []comparison {
-			return collapse(c, "parallel")
+			return writersCollapse(c, "parallel")
 		}},
 		{text: "at 100 and more writers without a mutex, concurrent, there is either a sharp drop or \"database is locked\"", anyOf: true, over: func(c *cells) []comparison {
-			return collapse(c, "concurrent")
+			return writersCollapse(c, "concurrent")
 		}},
 		{text: "a mutex keeps the rate flat to 256 writers", over: func(*cells) []comparison {
 			low, high := about(1)
 			var list []comparison
 			for _, w := range []string{"parallel-mutex", "concurrent-mutex"} {
 				list = append(list, comparison{what: w + ", normal: time per write, 256 writers / 1", m: nsPerOp,
-					x: only(writing(w, "normal", 256)), y: only(writing(w, "normal", 1)), atLeast: low, atMost: high})
+					x: figureOf(writersKey(w, "normal", 256)), y: figureOf(writersKey(w, "normal", 1)), atLeast: low, atMost: high})
 			}
 			return list
 		}},
@@ -50,7 +50,7 @@ var writers = &Study{
 			for _, w := range []string{"parallel-mutex", "concurrent-mutex"} {
 				for _, sync := range []string{"full", "normal"} {
 					list = append(list, comparison{what: fmt.Sprintf("%s, %s, 256 writers: lock errors", w, sync), m: lockErrors,
-						x: only(writing(w, sync, 256)), count: true})
+						x: figureOf(writersKey(w, sync, 256)), count: true})
 				}
 			}
 			return list
@@ -59,7 +59,7 @@ var writers = &Study{
 			var list []comparison
 			for _, n := range []int64{1, 32, 256} {
 				list = append(list, comparison{what: fmt.Sprintf("%d writers: read and write / write", n), m: nsPerOp,
-					x: only(writing("read-write", "normal", n)), y: only(writing("concurrent-mutex", "normal", n)), atMost: 1.5})
+					x: figureOf(writersKey("read-write", "normal", n)), y: figureOf(writersKey("concurrent-mutex", "normal", n)), atMost: 1.5})
 			}
 			return list
 		}},
@@ -67,8 +67,8 @@ var writers = &Study{
 }
 
 var (
-	full   = map[string]string{"synchronous": "full"}
-	normal = map[string]string{"synchronous": "normal"}
+	writersFull   = map[string]string{"synchronous": "full"}
+	writersNormal = map[string]string{"synchronous": "normal"}
 )
 
 // writersLegs are the parts of the study, and those of its published form, in
@@ -79,15 +79,15 @@ func writersLegs() []leg {
 	}
 	sizes, ends, most, none := map[string][]int64{"size": {10, 1_000, 1_000_000}}, map[string][]int64{"writers": {1, 256}}, map[string][]int64{"writers": {256}}, map[string][]int64{"writers": {}}
 	legs := []leg{
-		{workload: "sizes.yaml", settings: full, fewer: sizes},
-		{workload: "sizes.yaml", settings: normal, fewer: sizes},
-		{workload: "parallel.yaml", settings: normal, fewer: ends},
-		{workload: "concurrent.yaml", settings: normal, fewer: most},
-		{workload: "parallel-mutex.yaml", settings: full, fewer: none},
-		{workload: "parallel-mutex.yaml", settings: normal, fewer: most},
-		{workload: "concurrent-mutex.yaml", settings: full, fewer: none},
-		{workload: "concurrent-mutex.yaml", settings: normal, fewer: most},
-		{workload: "read-write.yaml", settings: normal, fewer: most},
+		{workload: "sizes.yaml", settings: writersFull, fewer: sizes},
+		{workload: "sizes.yaml", settings: writersNormal, fewer: sizes},
+		{workload: "parallel.yaml", settings: writersNormal, fewer: ends},
+		{workload: "concurrent.yaml", settings: writersNormal, fewer: most},
+		{workload: "parallel-mutex.yaml", settings: writersFull, fewer: none},
+		{workload: "parallel-mutex.yaml", settings: writersNormal, fewer: most},
+		{workload: "concurrent-mutex.yaml", settings: writersFull, fewer: none},
+		{workload: "concurrent-mutex.yaml", settings: writersNormal, fewer: most},
+		{workload: "read-write.yaml", settings: writersNormal, fewer: most},
 	}
 	for i := range legs {
 		asPublished := legs[i]
@@ -97,17 +97,17 @@ func writersLegs() []leg {
 	}
 	few := map[string][]int64{"writers": {32, 256}}
 	return append(legs,
-		leg{workload: "parallel.yaml", settings: two(normal), form: correctedOnly, on: databaseSQL,
+		leg{workload: "parallel.yaml", settings: two(writersNormal), form: correctedOnly, on: databaseSQL,
 			parameters: map[string][]int64{"writers": {32, 256}, duration: {10_000}}, quick: few, fewer: most},
-		leg{workload: "parallel-retry.yaml", settings: normal, form: correctedOnly, fewer: most})
+		leg{workload: "parallel-retry.yaml", settings: writersNormal, form: correctedOnly, fewer: most})
 }
 
-func sized(sync string, size int64) key {
+func writersSized(sync string, size int64) key {
 	return key{workload: "writers-sizes", phase: "write", driver: "mattn", settings: map[string]string{"synchronous": sync}}.at("size", size)
 }
 
-// writing is a cell with all connections kept, or, as published, with two.
-func writing(workload, sync string, writers int64) key {
+// writersKey is a cell with all connections kept, or, as published, with two.
+func writersKey(workload, sync string, writers int64) key {
 	return key{workload: "writers-" + workload, phase: "write", driver: "mattn", nth: map[string]int{duration: -1},
 		settings: map[string]string{"synchronous": sync}}.at("writers", writers)
 }
@@ -122,32 +122,32 @@ func (k key) pooled(idle string) key {
 	return k
 }
 
-// collapse looks for a sharp drop, to half the rate or less, or for lock errors.
-func collapse(c *cells, workload string) []comparison {
+// writersCollapse looks for a sharp drop, to half the rate or less, or for lock errors.
+func writersCollapse(c *cells, workload string) []comparison {
 	var list []comparison
 	for _, n := range c.values("writers-"+workload, "writers") {
 		if n < 100 {
 			continue
 		}
 		list = append(list, comparison{what: fmt.Sprintf("%s: time per write, %d writers / 1", workload, n), m: nsPerOp,
-			x: only(writing(workload, "normal", n)), y: only(writing(workload, "normal", 1)), atLeast: 2},
-			comparison{what: fmt.Sprintf("%s, %d writers: lock errors", workload, n), m: lockErrors, x: only(writing(workload, "normal", n)), count: true, atLeast: 1})
+			x: figureOf(writersKey(workload, "normal", n)), y: figureOf(writersKey(workload, "normal", 1)), atLeast: 2},
+			comparison{what: fmt.Sprintf("%s, %d writers: lock errors", workload, n), m: lockErrors, x: figureOf(writersKey(workload, "normal", n)), count: true, atLeast: 1})
 	}
 	return list
 }
 
-// bySync compares one writer at full and at normal.
-func bySync(sizes []int64, atLeast, atMost float64) []comparison {
+// writersBySync compares one writer at full and at normal.
+func writersBySync(sizes []int64, atLeast, atMost float64) []comparison {
 	var list []comparison
 	for _, n := range sizes {
 		list = append(list, comparison{what: fmt.Sprintf("%d bytes: full / normal", n), m: nsPerOp,
-			x: only(sized("full", n)), y: only(sized("normal", n)), atLeast: atLeast, atMost: atMost})
+			x: figureOf(writersSized("full", n)), y: figureOf(writersSized("normal", n)), atLeast: atLeast, atMost: atMost})
 	}
 	return list
 }
 
-// benchmarks are the published ones with the workloads that measure them again.
-var benchmarks = []struct{ name, workload string }{
+// writersBenchmarks are the published ones with the workloads that measure them again.
+var writersBenchmarks = []struct{ name, workload string }{
 	{"BenchmarkWriteDifferentSizes", "sizes"},
 	{"BenchmarkWriteParallelWithoutMutex", "parallel"},
 	{"BenchmarkWriteConcurrentWithoutMutex", "concurrent"},
@@ -184,7 +184,7 @@ func writersTables(c *cells) []report.StudyTable {
 		kept = "2"
 	}
 	var tables []report.StudyTable
-	for _, b := range benchmarks {
+	for _, b := range writersBenchmarks {
 		t := report.StudyTable{Title: b.name, Labels: []string{"benchmark", "driver"}, Columns: writersColumns(true),
 			Corrected: c.either([]string{
 				"every connection of the pool stays open while it is idle",
@@ -258,10 +258,10 @@ func (c *cells) idleTable() report.StudyTable {
 				name = "all"
 			}
 			for _, d := range c.driversOf("writers-parallel", "mattn") {
-				if !c.planned(writing("parallel", "normal", n).pooled("2").on(d)) {
+				if !c.planned(writersKey("parallel", "normal", n).pooled("2").on(d)) {
 					continue
 				}
-				if k := writing("parallel", "normal", n).pooled(keep).on(d); c.planned(k) {
+				if k := writersKey("parallel", "normal", n).pooled(keep).on(d); c.planned(k) {
 					keys = append(keys, k)
 					t.Rows = append(t.Rows, report.StudyRow{Labels: []string{fmt.Sprint(n), name, d}, Figures: c.writersFigures(k)})
 				}
@@ -279,7 +279,7 @@ func (c *cells) retryTable() report.StudyTable {
 	var keys []key
 	for _, n := range c.values("writers-parallel-retry", "writers") {
 		for _, d := range c.driversOf("writers-parallel-retry", "mattn") {
-			if k := writing("parallel-retry", "normal", n).on(d); c.planned(k) {
+			if k := writersKey("parallel-retry", "normal", n).on(d); c.planned(k) {
 				keys = append(keys, k)
 				t.Rows = append(t.Rows, report.StudyRow{Labels: []string{fmt.Sprint(n), d}, Figures: append(c.writersFigures(k), c.figure(k, retries, total))})
 			}

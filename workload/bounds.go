@@ -22,7 +22,7 @@ const (
 )
 
 // countWithin checks how many of something there are.
-func (l *loader) countWithin(n *yaml.Node, what string, count, most int) bool {
+func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool {
 	if count > most {
 		l.errorf(n, "%s: there are %d: want at most %d", what, count, most)
 	}
@@ -31,7 +31,7 @@ func (l *loader) countWithin(n *yaml.Node, what string, count, most int) bool {
 
 // columnWithin checks how much a column is made from, and how long its values can
 // be.
-func (l *loader) columnWithin(c *columnInfo) {
+func (l *resolver) columnWithin(c *columnInfo) {
 	gen := &c.Generator
 	c.made, c.bytes = 1, 8
 	sources := make([]*columnInfo, 0, len(gen.Of))
@@ -96,7 +96,7 @@ func formatBytes(format string, sources []*columnInfo) int64 {
 
 // rowWithin checks how long the rows of a data set can be: SQLite's limit for a
 // value is one for a row too.
-func (l *loader) rowWithin(s *setInfo) {
+func (l *resolver) rowWithin(s *setInfo) {
 	bytes := int64(0)
 	for _, c := range s.order {
 		bytes += c.bytes
@@ -108,7 +108,7 @@ func (l *loader) rowWithin(s *setInfo) {
 
 // numberWithin reads an integer expression from least to most. It is missing where
 // there is none or it lies beyond.
-func (l *loader) numberWithin(n *yaml.Node, what string, least, most, missing int64) int64 {
+func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing int64) int64 {
 	if n == nil {
 		return missing
 	}
@@ -121,7 +121,7 @@ func (l *loader) numberWithin(n *yaml.Node, what string, least, most, missing in
 }
 
 // poolWithin checks the number of connections.
-func (l *loader) poolWithin(n *yaml.Node, s driver.Settings) {
+func (l *resolver) poolWithin(n *yaml.Node, s driver.Settings) {
 	if s.PoolSize() > plan.MaxClients {
 		l.errorf(n, "pool_size is %d: want at most %d", s.PoolSize(), plan.MaxClients)
 	}
@@ -129,7 +129,7 @@ func (l *loader) poolWithin(n *yaml.Node, s driver.Settings) {
 
 // insertWithin checks how much is inserted at once. at has the nodes of the
 // phase's data sets.
-func (l *loader) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.Node) {
+func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.Node) {
 	widest := int64(1)
 	for _, name := range ins.Sets {
 		columns := int64(0)
@@ -166,7 +166,7 @@ func (l *loader) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.N
 }
 
 // queryWithin checks how often a query is executed.
-func (l *loader) queryWithin(q *plan.Query, f *fields) {
+func (l *resolver) queryWithin(q *plan.Query, f *fields) {
 	if q.ForEach == "" {
 		l.timesWithin(f, q.Repeat, int64(q.Clients), 1)
 		return
@@ -180,7 +180,7 @@ func (l *loader) queryWithin(q *plan.Query, f *fields) {
 }
 
 // timesWithin checks a product.
-func (l *loader) timesWithin(f *fields, repeat, clients, rows int64) {
+func (l *resolver) timesWithin(f *fields, repeat, clients, rows int64) {
 	if n := f.get("repeat"); n != nil && repeat > plan.MaxCount/max(clients*rows, 1) {
 		l.errorf(n, "repeat is %d, with %d clients and %d executions each: want at most %d in all", repeat, clients, rows, int64(plan.MaxCount))
 	}

@@ -40,7 +40,7 @@ const (
 
 // generator reads how a column is made. The type of ref and pick is that of
 // their source, which checkColumn finds.
-func (l *loader) generator(c *columnInfo) {
+func (l *resolver) generator(c *columnInfo) {
 	n, gen := c.node, &c.Generator
 	c.Type = driver.Int
 	switch n.Kind {
@@ -99,7 +99,7 @@ func (l *loader) generator(c *columnInfo) {
 }
 
 // shorthand reads a generator that is written as one word.
-func (l *loader) shorthand(c *columnInfo) {
+func (l *resolver) shorthand(c *columnInfo) {
 	n, gen := c.node, &c.Generator
 	switch {
 	case n.Tag == "!!str" && n.Value == plan.GenSerial:
@@ -119,7 +119,7 @@ func (l *loader) shorthand(c *columnInfo) {
 }
 
 // constant reads one value for all rows; its type is that of the YAML.
-func (l *loader) constant(c *columnInfo, n *yaml.Node) {
+func (l *resolver) constant(c *columnInfo, n *yaml.Node) {
 	gen := &c.Generator
 	gen.Kind = plan.GenConst
 	var err error
@@ -158,7 +158,7 @@ func (l *loader) constant(c *columnInfo, n *yaml.Node) {
 }
 
 // kind reads what stands behind the generator's name.
-func (l *loader) kind(c *columnInfo, f *fields, n *yaml.Node) {
+func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 	gen := &c.Generator
 	switch gen.Kind {
 	case plan.GenSerial:
@@ -228,7 +228,7 @@ func (l *loader) kind(c *columnInfo, f *fields, n *yaml.Node) {
 	}
 }
 
-func (l *loader) readOf(c *columnInfo, nodes []*yaml.Node) {
+func (l *resolver) readOf(c *columnInfo, nodes []*yaml.Node) {
 	for _, n := range nodes {
 		if v, ok := l.text(n, c.full+": "+c.Generator.Kind, "the name of a column"); ok {
 			c.Generator.Of = append(c.Generator.Of, v)
@@ -238,7 +238,7 @@ func (l *loader) readOf(c *columnInfo, nodes []*yaml.Node) {
 }
 
 // bounds reads [least, greatest]; where single is true, one number is both.
-func (l *loader) bounds(n *yaml.Node, what, example string, least int64, single bool) (low, high int64) {
+func (l *resolver) bounds(n *yaml.Node, what, example string, least int64, single bool) (low, high int64) {
 	if single && n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
 		low, _ = l.number(n, what, least)
 		return low, low
@@ -256,7 +256,7 @@ func (l *loader) bounds(n *yaml.Node, what, example string, least int64, single 
 	return low, max(low, high)
 }
 
-func (l *loader) realBounds(n *yaml.Node, what string) (low, high float64) {
+func (l *resolver) realBounds(n *yaml.Node, what string) (low, high float64) {
 	items := l.list(n)
 	if len(items) != 2 {
 		l.errorf(n, "%s: real is %s: want the least and the greatest, such as real: [0, 1]", what, describe(n))
@@ -279,7 +279,7 @@ func (l *loader) realBounds(n *yaml.Node, what string) (low, high float64) {
 }
 
 // skew reads the exponent of a Zipf distribution.
-func (l *loader) skew(n *yaml.Node, missing float64) float64 {
+func (l *resolver) skew(n *yaml.Node, missing float64) float64 {
 	if n == nil {
 		return missing
 	}
@@ -295,7 +295,7 @@ func (l *loader) skew(n *yaml.Node, missing float64) float64 {
 }
 
 // permille reads a share, such as 5% or 0.1%.
-func (l *loader) permille(n *yaml.Node) int64 {
+func (l *resolver) permille(n *yaml.Node) int64 {
 	share, percent := strings.CutSuffix(n.Value, "%")
 	x, err := strconv.ParseFloat(share, 64)
 	p := math.Round(x * 10)
@@ -307,7 +307,7 @@ func (l *loader) permille(n *yaml.Node) int64 {
 }
 
 // times reads a time with a step, or the bounds of random times.
-func (l *loader) times(c *columnInfo, f *fields, n *yaml.Node) {
+func (l *resolver) times(c *columnInfo, f *fields, n *yaml.Node) {
 	gen, step := &c.Generator, f.get("step")
 	if n.Kind == yaml.SequenceNode {
 		if len(n.Content) != 2 {
@@ -338,7 +338,7 @@ func (l *loader) times(c *columnInfo, f *fields, n *yaml.Node) {
 }
 
 // time reads a point in time as milliseconds since the Unix epoch.
-func (l *loader) time(n *yaml.Node, what string) int64 {
+func (l *resolver) time(n *yaml.Node, what string) int64 {
 	if n.Kind == yaml.ScalarNode {
 		for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {
 			if t, err := time.Parse(layout, n.Value); err == nil {
@@ -352,7 +352,7 @@ func (l *loader) time(n *yaml.Node, what string) int64 {
 
 // checkColumn checks what a column is made from, and finds the type of ref and
 // pick.
-func (l *loader) checkColumn(c *columnInfo) {
+func (l *resolver) checkColumn(c *columnInfo) {
 	if c.state == checked {
 		return
 	}
@@ -377,7 +377,7 @@ func (l *loader) checkColumn(c *columnInfo) {
 }
 
 // checkSource checks ref and pick.
-func (l *loader) checkSource(c *columnInfo) {
+func (l *resolver) checkSource(c *columnInfo) {
 	gen := &c.Generator
 	src := l.column(c.of, gen.Of, c.full)
 	if src != nil {
@@ -400,7 +400,7 @@ func (l *loader) checkSource(c *columnInfo) {
 }
 
 // column finds "set.column".
-func (l *loader) column(nodes []*yaml.Node, names []string, what string) *columnInfo {
+func (l *resolver) column(nodes []*yaml.Node, names []string, what string) *columnInfo {
 	if len(names) == 0 {
 		return nil
 	}
@@ -420,7 +420,7 @@ func (l *loader) column(nodes []*yaml.Node, names []string, what string) *column
 }
 
 // checkSiblings checks format and sha256.
-func (l *loader) checkSiblings(c *columnInfo) {
+func (l *resolver) checkSiblings(c *columnInfo) {
 	gen := &c.Generator
 	types := make([]driver.Type, len(gen.Of))
 	for i, name := range gen.Of {
@@ -462,7 +462,7 @@ func (l *loader) checkSiblings(c *columnInfo) {
 }
 
 // mayBeNull reports whether a value of the column can be NULL.
-func (l *loader) mayBeNull(c *columnInfo) bool {
+func (l *resolver) mayBeNull(c *columnInfo) bool {
 	if c.broken {
 		return false
 	}

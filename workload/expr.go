@@ -102,7 +102,7 @@ func walk(e ast.Expr, values map[string]int64) (constant.Value, error) {
 }
 
 // number reads an integer expression that is at least least.
-func (l *loader) number(n *yaml.Node, what string, least int64) (int64, bool) {
+func (l *resolver) number(n *yaml.Node, what string, least int64) (int64, bool) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		l.errorf(n, "%s is %s: want a whole number or an expression such as $n * 2", what, describe(n))
 		return least, false
@@ -120,7 +120,7 @@ func (l *loader) number(n *yaml.Node, what string, least int64) (int64, bool) {
 }
 
 // numberOr is number for a key that may be missing.
-func (l *loader) numberOr(n *yaml.Node, what string, least, missing int64) int64 {
+func (l *resolver) numberOr(n *yaml.Node, what string, least, missing int64) int64 {
 	if n == nil {
 		return missing
 	}

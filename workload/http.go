@@ -8,7 +8,7 @@ import (
 )
 
 // http reads a phase in which the statement is served over HTTP.
-func (l *loader) http(f *fields, phase string) *plan.HTTP {
+func (l *resolver) http(f *fields, phase string) *plan.HTTP {
 	h := &plan.HTTP{}
 	h.Clients = l.clients(f.get("clients"), false)
 	h.Count, h.DurationMS = l.end(f, "http phase")

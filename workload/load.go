@@ -101,7 +101,7 @@ type script struct {
 }
 
 // sql reads SQL, or the name of a file with SQL in it.
-func (l *loader) sql(n *yaml.Node, what, example string) (string, bool) {
+func (l *resolver) sql(n *yaml.Node, what, example string) (string, bool) {
 	text, ok := l.text(n, what, example)
 	if !ok {
 		return "", false

@@ -19,7 +19,7 @@ type parameterSet struct {
 
 // parameters reads where the values of ":name" come from; each is the data set
 // that a query runs for each row of, or nil.
-func (l *loader) parameters(n *yaml.Node, stream string, each *setInfo) *parameterSet {
+func (l *resolver) parameters(n *yaml.Node, stream string, each *setInfo) *parameterSet {
 	p := &parameterSet{columns: map[string]*columnInfo{}, used: map[string]bool{}}
 	if n == nil {
 		return p
@@ -54,7 +54,7 @@ func (l *loader) parameters(n *yaml.Node, stream string, each *setInfo) *paramet
 
 // rowColumn checks a parameter that is a column of the row which a query stands
 // at.
-func (l *loader) rowColumn(c *columnInfo, each *setInfo) {
+func (l *resolver) rowColumn(c *columnInfo, each *setInfo) {
 	c.state = checked
 	src := l.column(c.of, c.Generator.Of, c.full)
 	if src == nil || src.broken {
@@ -69,7 +69,7 @@ func (l *loader) rowColumn(c *columnInfo, each *setInfo) {
 
 // bind finds the value of ":name". Where the set to run for each row of is
 // broken, a name that is not found is no further problem.
-func (p *parameterSet) bind(l *loader, name string, at *yaml.Node, each *setInfo, broken bool) (plan.Parameter, bool) {
+func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setInfo, broken bool) (plan.Parameter, bool) {
 	p.used[name] = true
 	c := p.columns[name]
 	switch {
@@ -93,7 +93,7 @@ func (p *parameterSet) bind(l *loader, name string, at *yaml.Node, each *setInfo
 
 // together notes a parameter that is made from one that the same statement does
 // not have.
-func (p *parameterSet) together(l *loader, names []string, at *yaml.Node) {
+func (p *parameterSet) together(l *resolver, names []string, at *yaml.Node) {
 	have := map[string]bool{}
 	for _, name := range names {
 		have[name] = true
@@ -112,7 +112,7 @@ func (p *parameterSet) together(l *loader, names []string, at *yaml.Node) {
 }
 
 // unused notes the parameters that no statement has.
-func (p *parameterSet) unused(l *loader) {
+func (p *parameterSet) unused(l *resolver) {
 	for _, k := range p.keys {
 		if !p.used[k.Value] {
 			l.errorf(k, "parameter %s does not occur in the SQL: write :%s there, or leave it out", k.Value, k.Value)

@@ -13,7 +13,7 @@ import (
 )
 
 // phase reads one phase.
-func (l *loader) phase(n *yaml.Node) {
+func (l *resolver) phase(n *yaml.Node) {
 	f, ok := l.mapping(n, "a phase", "{name: insert, insert: users}")
 	if !ok {
 		return
@@ -84,7 +84,7 @@ func (l *loader) phase(n *yaml.Node) {
 }
 
 // name reads a name that is shown in tables and names random streams.
-func (l *loader) name(n *yaml.Node, what string) bool {
+func (l *resolver) name(n *yaml.Node, what string) bool {
 	v := strings.TrimSpace(n.Value)
 	if v == n.Value && v != "" && !strings.ContainsAny(v, "./,\n\t") && len(v) <= 60 {
 		return true
@@ -94,7 +94,7 @@ func (l *loader) name(n *yaml.Node, what string) bool {
 }
 
 // statementMode reads prepared or ad hoc.
-func (l *loader) statementMode(n *yaml.Node) (adHoc bool) {
+func (l *resolver) statementMode(n *yaml.Node) (adHoc bool) {
 	if n == nil {
 		return false
 	}
@@ -102,7 +102,7 @@ func (l *loader) statementMode(n *yaml.Node) (adHoc bool) {
 	return w == "ad hoc"
 }
 
-func (l *loader) insert(f *fields) *plan.Insert {
+func (l *resolver) insert(f *fields) *plan.Insert {
 	ins := &plan.Insert{Transaction: "one", AdHoc: l.statementMode(f.get("statement"))}
 	ins.RowsPerStatement = l.numberOr(f.get("rows per statement"), "rows per statement", 1, 1)
 	nodes := map[string]*yaml.Node{}
@@ -176,7 +176,7 @@ func firstOr(list []string, other string) string {
 
 // checkPer checks that the sets of a phase nest in the one that it has a
 // transaction per row of.
-func (l *loader) checkPer(ins *plan.Insert, n *yaml.Node, nodes map[string]*yaml.Node) {
+func (l *resolver) checkPer(ins *plan.Insert, n *yaml.Node, nodes map[string]*yaml.Node) {
 	top := l.sets[ins.Per]
 	if top == nil {
 		l.errorf(n, "transaction per unknown data set %q: %s", ins.Per, driver.Suggest(ins.Per, append([]string{"set", "statement"}, others(l.sets, "")...)))
@@ -197,7 +197,7 @@ func (l *loader) checkPer(ins *plan.Insert, n *yaml.Node, nodes map[string]*yaml
 	}
 }
 
-func (l *loader) query(f *fields, phase string) *plan.Query {
+func (l *resolver) query(f *fields, phase string) *plan.Query {
 	q := &plan.Query{Repeat: 1, Clients: 1}
 	q.Repeat = l.numberWithin(f.get("repeat"), "repeat", 1, plan.MaxCount, 1)
 	q.Clients = l.clients(f.get("clients"), true)
@@ -228,7 +228,7 @@ func (l *loader) query(f *fields, phase string) *plan.Query {
 }
 
 // clients reads a number of clients; own says that each has a connection.
-func (l *loader) clients(n *yaml.Node, own bool) int {
+func (l *resolver) clients(n *yaml.Node, own bool) int {
 	c := l.numberWithin(n, "clients", 1, plan.MaxClients, 1)
 	if pool := int64(l.settings.PoolSize()); own && c > pool {
 		l.errorf(n, "%d clients with a connection each, but pool_size is %d: write pool_size: %s under settings", c, pool, n.Value)
@@ -237,7 +237,7 @@ func (l *loader) clients(n *yaml.Node, own bool) int {
 }
 
 // call reads the keys that a query and a statement of a mix have in common.
-func (l *loader) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *setInfo, broken bool) plan.Call {
+func (l *resolver) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *setInfo, broken bool) plan.Call {
 	c := plan.Call{Rows: -1, AdHoc: l.statementMode(f.get("statement"))}
 	if sql, ok := l.sql(sqlNode, "SQL", "SELECT id FROM users"); ok {
 		var names []string
@@ -276,7 +276,7 @@ func (l *loader) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *
 }
 
 // columnType reads the type of a column of a result.
-func (l *loader) columnType(n *yaml.Node) driver.ColumnType {
+func (l *resolver) columnType(n *yaml.Node) driver.ColumnType {
 	var t driver.ColumnType
 	name, nullable := strings.CutSuffix(n.Value, " or null")
 	if err := t.Type.UnmarshalText([]byte(name)); err != nil || n.Kind != yaml.ScalarNode {
@@ -291,7 +291,7 @@ func (l *loader) columnType(n *yaml.Node) driver.ColumnType {
 }
 
 // returns reads which generated rows a query returns.
-func (l *loader) returns(q *plan.Query, n *yaml.Node, each *setInfo, inferRows bool) {
+func (l *resolver) returns(q *plan.Query, n *yaml.Node, each *setInfo, inferRows bool) {
 	r, s := l.returned(n, q.Columns)
 	if r == nil {
 		return
@@ -302,7 +302,7 @@ func (l *loader) returns(q *plan.Query, n *yaml.Node, each *setInfo, inferRows b
 
 // returned reads the columns of generated rows that a result with columns of
 // these types consists of; nil if they do not fit.
-func (l *loader) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Returns, *setInfo) {
+func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Returns, *setInfo) {
 	r := &plan.Returns{}
 	at := n
 	var names []*yaml.Node
@@ -370,7 +370,7 @@ func (l *loader) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Return
 }
 
 // returnedRows works out how many rows of data set s each execution returns.
-func (l *loader) returnedRows(q *plan.Query, s *setInfo, n *yaml.Node, each *setInfo, inferRows bool) {
+func (l *resolver) returnedRows(q *plan.Query, s *setInfo, n *yaml.Node, each *setInfo, inferRows bool) {
 	switch {
 	case each != nil && !l.within(s, each):
 		l.errorf(n, "returns: data set %s is not nested in %s, which the query runs for each of: leave one of them out", s.Name, each.Name)
@@ -403,7 +403,7 @@ const (
 	maxProcs      = 10_000
 )
 
-func (l *loader) mix(f *fields, phase string) *plan.Mix {
+func (l *resolver) mix(f *fields, phase string) *plan.Mix {
 	m := &plan.Mix{}
 	if n := f.get("connection"); n != nil {
 		w, _ := l.oneOf(n, "connection", "own", "pool")
@@ -446,7 +446,7 @@ func (l *loader) mix(f *fields, phase string) *plan.Mix {
 }
 
 // retry reads how operations are repeated.
-func (l *loader) retry(n *yaml.Node) *plan.Retry {
+func (l *resolver) retry(n *yaml.Node) *plan.Retry {
 	r := &plan.Retry{Attempts: 2}
 	f, ok := l.object(n, "retry", "{attempts: 10, backoff: 1ms}", keys["retry"])
 	if !ok {
@@ -469,7 +469,7 @@ func (l *loader) retry(n *yaml.Node) *plan.Retry {
 
 // end reads when a phase of a kind is over: after so many operations or so much
 // time.
-func (l *loader) end(f *fields, kind string) (count, durationMS int64) {
+func (l *resolver) end(f *fields, kind string) (count, durationMS int64) {
 	n, duration := f.get("count"), f.get("duration")
 	switch {
 	case n != nil && duration != nil:
@@ -486,7 +486,7 @@ func (l *loader) end(f *fields, kind string) (count, durationMS int64) {
 
 // duration reads a time in milliseconds: 10s, or a number with a parameter in it
 // before its unit, such as $time ms.
-func (l *loader) duration(n *yaml.Node) int64 {
+func (l *resolver) duration(n *yaml.Node) int64 {
 	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "$") {
 		expr, perUnit := strings.TrimSuffix(n.Value, "ms"), int64(1)
 		if expr == n.Value {
@@ -507,7 +507,7 @@ func (l *loader) duration(n *yaml.Node) int64 {
 }
 
 // rate reads operations per second.
-func (l *loader) rate(n *yaml.Node) float64 {
+func (l *resolver) rate(n *yaml.Node) float64 {
 	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "$") {
 		return float64(l.numberWithin(n, "rate", 1, plan.MaxRate, 1))
 	}
@@ -519,7 +519,7 @@ func (l *loader) rate(n *yaml.Node) float64 {
 	return x
 }
 
-func (l *loader) operation(n *yaml.Node, phase string, mutex bool) (op plan.Operation, ok bool) {
+func (l *resolver) operation(n *yaml.Node, phase string, mutex bool) (op plan.Operation, ok bool) {
 	f, ok := l.object(n, "an operation", "{name: read, sql: SELECT 1, columns: [int]}", keys["operation"])
 	if !ok {
 		return op, false
@@ -571,7 +571,7 @@ func (l *loader) operation(n *yaml.Node, phase string, mutex bool) (op plan.Oper
 }
 
 // statement reads one statement of an operation.
-func (l *loader) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, mutex bool) (c plan.MixCall, ok bool) {
+func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, mutex bool) (c plan.MixCall, ok bool) {
 	if n.Kind == yaml.ScalarNode {
 		return plan.MixCall{Call: l.call(n, n, &fields{node: n}, p, nil, false)}, true
 	}
@@ -594,7 +594,7 @@ func (l *loader) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, mu
 }
 
 // ifEmpty reads how an operation ends where a statement returns no row.
-func (l *loader) ifEmpty(n *yaml.Node, f *fields, c *plan.MixCall, transaction bool) {
+func (l *resolver) ifEmpty(n *yaml.Node, f *fields, c *plan.MixCall, transaction bool) {
 	word, ok := l.oneOf(n, "if empty", plan.EmptyCommit, plan.EmptyRollback, plan.EmptyStop)
 	switch {
 	case !ok:
@@ -612,7 +612,7 @@ func (l *loader) ifEmpty(n *yaml.Node, f *fields, c *plan.MixCall, transaction b
 }
 
 // results reads which errors are results of an operation.
-func (l *loader) results(n *yaml.Node) []int {
+func (l *resolver) results(n *yaml.Node) []int {
 	var codes []int
 	for _, n := range l.list(n) {
 		code, ok := l.resultCode(n)
@@ -630,7 +630,7 @@ func (l *loader) results(n *yaml.Node) []int {
 	return codes
 }
 
-func (l *loader) resultCode(n *yaml.Node) (code int, ok bool) {
+func (l *resolver) resultCode(n *yaml.Node) (code int, ok bool) {
 	name, ok := l.text(n, "results", "SQLITE_CONSTRAINT_UNIQUE")
 	if !ok {
 		return 0, false
@@ -664,7 +664,7 @@ func (l *loader) resultCode(n *yaml.Node) (code int, ok bool) {
 }
 
 // notResult says why a code is no result of an operation.
-func (l *loader) notResult(n *yaml.Node, code int) {
+func (l *resolver) notResult(n *yaml.Node, code int) {
 	switch code & 0xff {
 	case driver.CodeBusy, driver.CodeLocked:
 		l.errorf(n, "results: %s says that a lock was in the way: such an operation has failed, and is counted; retry: {attempts: 10} repeats it", driver.CodeName(code))

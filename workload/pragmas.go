@@ -63,7 +63,7 @@ func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 
 // steady notes a setting that a timed phase gives two values: the first is in force
 // for a part of it, but only the last is read back.
-func (l *loader) steady(n *yaml.Node) {
+func (l *resolver) steady(n *yaml.Node) {
 	first := map[string]string{}
 	for _, s := range l.pragmas {
 		switch v, before := first[s.name]; {

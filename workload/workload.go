@@ -140,7 +140,7 @@ func (r *reader) parse(data []byte, fsys fs.FS, options []Option) (*Workload, er
 			if i > 0 || scale != Full {
 				r.note = " (at scale " + scale + ")"
 			}
-			l := w.loader(r, values)
+			l := w.resolver(r, values)
 			l.resolve()
 			if i == 0 && scale == Full {
 				w.Settings, w.Phases, w.Changes = l.settings, l.infos, l.plan.Changes
@@ -385,9 +385,9 @@ func (w *Workload) Plan(scale string, params map[string]int64) (*plan.Plan, erro
 }
 
 // check resolves the workload for given values.
-func (w *Workload) check(values map[string]int64) (*loader, error) {
+func (w *Workload) check(values map[string]int64) (*resolver, error) {
 	r := &reader{file: w.file}
-	l := w.loader(r, values)
+	l := w.resolver(r, values)
 	l.resolve()
 	return l, r.err()
 }

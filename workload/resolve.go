@@ -1,0 +1,119 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// resolver turns a workload file into a plan, for one set of values of its
+// parameters.
+type resolver struct {
+	*reader
+	w        *Workload
+	values   map[string]int64
+	plan     *plan.Plan
+	settings driver.Settings
+	infos    []PhaseInfo
+	sets     map[string]*setInfo
+	pragmas  []pragmaSetting // of the phase that is being read
+}
+
+func (w *Workload) resolver(r *reader, values map[string]int64) *resolver {
+	return &resolver{reader: r, w: w, values: values, plan: &plan.Plan{}, settings: driver.Settings{}, sets: map[string]*setInfo{}}
+}
+
+// resolve reads the file; what is wrong is in the reader's problems.
+func (l *resolver) resolve() {
+	f := l.w.root
+	if n := f.get("settings"); n != nil {
+		l.settings = l.readSettings(n, "settings")
+	}
+	if n := f.get("schema"); n != nil {
+		l.plan.Schema, _ = l.sql(n, "schema", "CREATE TABLE users(id INTEGER PRIMARY KEY)")
+	}
+	if n := f.get("changes settings"); n != nil {
+		if l.plan.Changes = l.changes(n); f.get("schema") == nil {
+			l.errorf(n, "changes settings without a schema that would: write the settings under settings, or changes settings in a script phase")
+		}
+	}
+	if n := f.get("rows"); n != nil {
+		if f, ok := l.mapping(n, "rows", "rows: {users: {count: 10, columns: {id: serial}}}"); ok {
+			l.readRows(f)
+		}
+	}
+	n := f.get("phases")
+	if n == nil {
+		l.errorf(f.node, "the workload has no phases: write phases: and a list")
+		return
+	}
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		l.errorf(n, "phases is %s: want a list, such as - {name: insert, insert: users}", describe(n))
+		return
+	}
+	if !l.countWithin(n, "phases", len(n.Content), maxPhases) {
+		return
+	}
+	for _, p := range l.list(n) {
+		l.phase(p)
+	}
+	if len(l.plan.Phases) == len(n.Content) && !slices.ContainsFunc(l.plan.Phases, func(p plan.Phase) bool { return !p.Untimed }) {
+		l.errorf(n, "every phase is untimed: leave untimed out of what is to be measured")
+	}
+}
+
+// readSettings reads settings and brings them into canonical form.
+func (l *resolver) readSettings(n *yaml.Node, what string) driver.Settings {
+	settings := driver.Settings{}
+	f, ok := l.mapping(n, what, what+": {journal_mode: wal}")
+	if !ok {
+		return settings
+	}
+	for i, k := range f.keys {
+		v := f.values[i]
+		text, ok := l.text(v, "setting "+k.Value, "journal_mode: wal")
+		if !ok {
+			continue
+		}
+		if d, known := driver.LookupSetting(k.Value); known && strings.Contains(text, "$") {
+			x, ok := l.number(v, "setting "+k.Value, d.Min)
+			if !ok {
+				continue
+			}
+			text = itoa(x)
+		} else if !known {
+			v = k
+		}
+		value, err := driver.ParseSetting(k.Value, text)
+		if err != nil {
+			l.errorf(v, "%v", err)
+			continue
+		}
+		settings[k.Value] = value
+		if k.Value == "pool_size" {
+			l.poolWithin(v, settings)
+		}
+	}
+	return settings
+}
+
+// changes reads the settings that a script changes: of those that a PRAGMA sets.
+func (l *resolver) changes(n *yaml.Node) driver.Settings {
+	s := l.readSettings(n, "changes settings")
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		if d, known := driver.LookupSetting(n.Content[i].Value); known && !d.Pragma {
+			l.errorf(n.Content[i], "no SQL changes %s: write it under settings", d.Name)
+		}
+	}
+	if len(s) == 0 {
+		return nil // which has been told, or there is none
+	}
+	return s
+}

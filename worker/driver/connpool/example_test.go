@@ -11,7 +11,7 @@ import (
 func ExampleNew() {
 	ctx := context.Background()
 	c := &fake{}
-	pool, err := connpool.NewFixed(1, func(int) (connpool.ClosingConn, error) { return c, nil })
+	pool, err := connpool.NewFixed(ctx, 1, func(int) (connpool.ClosingConn, error) { return c, nil })
 	if err != nil {
 		fmt.Println(err)
 		return

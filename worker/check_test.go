@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sound is a request that can be run; each test below spoils one field of it.
+// sound returns a valid request. Each test below makes one of its fields invalid.
 func sound(t *testing.T) *protocol.Request {
 	mix := mixOf(plan.Mix{Clients: 2, Count: 10, OwnConn: true})
 	req := trialOf(t, blog(3,
@@ -36,8 +36,8 @@ func TestSoundPlan(t *testing.T) {
 	}
 }
 
-// A plan that would make no sense, panic or never end is refused before
-// anything is opened, with the name of the field.
+// TestCheckPlan checks that a plan that would make no sense, panic or never end is
+// refused before anything is opened, and that the refusal names the field.
 func TestCheckPlan(t *testing.T) {
 	insert := func(p *plan.Plan) *plan.Insert { return p.Phases[0].Insert }
 	query := func(p *plan.Plan) *plan.Query { return p.Phases[1].Query }
@@ -148,7 +148,7 @@ func TestCheckPlan(t *testing.T) {
 	}
 }
 
-// A type that is left out, as no Go program can send it.
+// TestCheckPlanTypes leaves out a type, which no Go program can do in a request.
 func TestCheckPlanTypes(t *testing.T) {
 	whole, err := json.Marshal(sound(t))
 	if err != nil {
@@ -171,8 +171,8 @@ func TestCheckPlanTypes(t *testing.T) {
 	}
 }
 
-// What has been inserted stays, although the last data sets are empty; and so
-// does a row whose children would have had children.
+// TestInsertEmptySets checks that the inserted rows stay although the last data sets
+// are empty, and so does a row whose children would have had children.
 func TestInsertEmptySets(t *testing.T) {
 	for _, transaction := range []string{"one", "per"} {
 		t.Run(transaction, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// The time of a closed loop is that of its operations: what making parameters
-// takes, chunk by chunk, is not in it.
+// TestMixTimeIsOfItsOperations checks that the time of a closed loop is that of its
+// operations, without the time for making parameters, chunk by chunk.
 func TestMixTimeIsOfItsOperations(t *testing.T) {
 	call := plan.Call{SQL: `INSERT INTO "a" VALUES (?,?,?,?)`, Rows: -1}
 	for _, name := range []string{"a", "b", "c", "d"} {

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// lockedAtFirst fails the first attempts at each INSERT into b, after the pass
-// that verifies.
+// lockedAtFirst fails the first attempts at each INSERT into b, after the
+// verification pass.
 func lockedAtFirst(f *fake, attempts int) {
 	var mu sync.Mutex
 	begun, seen := false, map[int64]int{}
@@ -30,7 +30,7 @@ func lockedAtFirst(f *fake, attempts int) {
 			return nil
 		}
 		id := row[0].(int64)
-		if seen[id]++; seen[id] > 1 && seen[id] <= 1+attempts { // the first is the pass that verifies
+		if seen[id]++; seen[id] > 1 && seen[id] <= 1+attempts { // the first is the verification pass
 			return &driver.Error{Code: 5, Err: errors.New("database is locked")}
 		}
 		return nil
@@ -61,7 +61,7 @@ func TestMixRetries(t *testing.T) {
 	}
 }
 
-// Nothing is repeated without a policy.
+// TestMixWithoutRetry checks that nothing is repeated without a policy.
 func TestMixWithoutRetry(t *testing.T) {
 	f := newFake()
 	lockedAtFirst(f, 1)
@@ -71,13 +71,14 @@ func TestMixWithoutRetry(t *testing.T) {
 	}
 }
 
-// An error that no lock explains is not tried again.
+// TestMixRetriesLocksOnly checks that an operation is not retried if no lock explains
+// its error.
 func TestMixRetriesLocksOnly(t *testing.T) {
 	f := newFake()
 	f.answer = one
 	var tries atomic.Int64
 	f.execFail = func(sql string, _ []any) error {
-		if !strings.Contains(sql, `"b"`) || tries.Add(1) <= 30 { // the pass that verifies
+		if !strings.Contains(sql, `"b"`) || tries.Add(1) <= 30 { // the verification pass
 			return nil
 		}
 		return &driver.Error{Code: 13, Err: errors.New("database or disk is full")}
@@ -97,7 +98,7 @@ func TestMixMutex(t *testing.T) {
 			n := now.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
-			time.Sleep(100 * time.Microsecond) // long enough for others to come
+			time.Sleep(100 * time.Microsecond) // long enough for others to arrive
 			now.Add(-1)
 			return []driver.Row{{{Int: 1}}}, nil
 		}
@@ -136,7 +137,8 @@ func TestMixGOMAXPROCS(t *testing.T) {
 	}
 }
 
-// Values that are made while the clock runs show in what is measured then.
+// TestInsertTimedValues checks that values made while the clock runs show in what is
+// measured.
 func TestInsertTimedValues(t *testing.T) {
 	bytes := func(timed bool) int64 {
 		p := blog(1, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1, TimedValues: timed}))
@@ -155,8 +157,8 @@ func TestInsertTimedValues(t *testing.T) {
 	}
 }
 
-// Where no statement returns rows there is nothing to verify, and nothing is
-// written for it.
+// TestMixWithoutRowsIsNotVerified checks that nothing is written for verification if no
+// statement returns rows, because there is nothing to verify.
 func TestMixWithoutRowsIsNotVerified(t *testing.T) {
 	f := newFake()
 	phase := mixOf(plan.Mix{Clients: 1, Count: 50})

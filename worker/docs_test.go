@@ -28,7 +28,7 @@ func document(t *testing.T) string {
 	return string(doc)
 }
 
-// blocks are the document's blocks of code in a language.
+// blocks returns the document's code blocks in a language.
 func blocks(doc, language string) []string {
 	var list []string
 	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(doc, -1) {
@@ -37,7 +37,8 @@ func blocks(doc, language string) []string {
 	return list
 }
 
-// Every line of the document's examples is a message.
+// TestDocumentedMessages checks that every line of the document's examples is a
+// message.
 func TestDocumentedMessages(t *testing.T) {
 	s := schemaOf(t, "request")
 	r := schemaOf(t, "response")
@@ -61,7 +62,8 @@ func TestDocumentedMessages(t *testing.T) {
 	}
 }
 
-// The document's example of a checksum is what package workload computes.
+// TestDocumentedChecksum checks that the document's example of a checksum is what
+// package plan computes.
 func TestDocumentedChecksum(t *testing.T) {
 	doc := document(t)
 	list := blocks(doc, "hex")

@@ -1,7 +1,7 @@
 package worker
 
-// Shares keeps a share of CPU time from being below zero.
+// Shares prevents a share of CPU time from being negative.
 var Shares = shares
 
-// LivingChildrenCPU is what the processes below this one have used.
+// LivingChildrenCPU returns the CPU time that this process's descendants have used.
 var LivingChildrenCPU = livingChildrenCPU

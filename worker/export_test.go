@@ -1,4 +1,4 @@
 package worker
 
-// ServeUntil is Serve with what ends the process when the lab has gone.
+// ServeUntil is Serve with a function that ends the process when the lab has gone.
 var ServeUntil = serve

@@ -18,10 +18,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// locked is what SQLite says of a lock.
+// locked is the error that SQLite returns for a lock.
 var locked = &driver.Error{Code: driver.CodeBusy, Err: errors.New("database is locked")}
 
-// distribution is what a latency's histogram says.
+// distribution summarizes the histogram of a latency.
 func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 	t.Helper()
 	h, err := latency.Decode(l.Histogram)
@@ -31,17 +31,17 @@ func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 	return h.Summary(l.Operation)
 }
 
-// phased is a plan of one mix, in whose story "script PHASES" comes first.
+// phased returns a plan with one mix. "script PHASES" comes first in its story.
 func phased(m plan.Mix) *plan.Plan {
 	p := blog(1, mixOf(m))
 	p.Schema = "PHASES"
 	return p
 }
 
-// measured is what a driver was asked after the pass that verifies.
+// measured returns what a driver was asked to do after the verification pass.
 func measured(f *fake) []string {
 	log := story(f)
-	for i, line := range log { // the pass ends with the rollback of one transaction around all
+	for i, line := range log { // the pass ends by rolling back the one transaction around it
 		if line == "rollback" {
 			return log[i+1:]
 		}
@@ -49,9 +49,9 @@ func measured(f *fake) []string {
 	return log
 }
 
-// Operations that fail are in the divisor and in the histogram, each with its
-// time: with reads of 1 ms and writes that fail after 3 ms, the time per operation
-// is the mean of all.
+// TestMixFailuresCount checks that failed operations count in the divisor and in the
+// histogram, each with its time. With reads of 1 ms and writes that fail after 3 ms,
+// the time per operation is the mean of all.
 func TestMixFailuresCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -83,8 +83,8 @@ func TestMixFailuresCount(t *testing.T) {
 	})
 }
 
-// The latency of an operation that fails in the end is that of all its attempts
-// and of the waiting between them.
+// TestMixFailureHasAllAttempts checks that the latency of an operation that finally
+// fails includes all its attempts and the waiting between them.
 func TestMixFailureHasAllAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -107,7 +107,8 @@ func TestMixFailureHasAllAttempts(t *testing.T) {
 	})
 }
 
-// At a fixed rate the slowest tenth cannot leave the percentiles by failing.
+// TestMixFailuresAtARate checks that at a fixed rate the slowest tenth of operations
+// cannot leave the percentiles by failing.
 func TestMixFailuresAtARate(t *testing.T) {
 	const slow = 20 * time.Millisecond
 	f := newFake()
@@ -127,7 +128,7 @@ func TestMixFailuresAtARate(t *testing.T) {
 	}
 }
 
-// unique fails every second write after the rows of the first table are written.
+// unique makes every second write fail after the rows of the first table are written.
 func unique(f *fake) {
 	f.answer = one
 	f.execFail = func(sql string, row []any) error {
@@ -138,9 +139,9 @@ func unique(f *fake) {
 	}
 }
 
-// An error that an operation declares is its result: it is counted apart, the
-// operation has succeeded, and its transaction is rolled back, also where answers
-// are verified.
+// TestMixResults checks that an error that an operation declares is its result. The
+// error is counted separately, the operation has succeeded, and its transaction is
+// rolled back. The same holds while answers are verified.
 func TestMixResults(t *testing.T) {
 	for _, c := range []struct {
 		declared []int
@@ -180,7 +181,8 @@ func TestMixResults(t *testing.T) {
 	}
 }
 
-// Any other error ends the trial, and says how it could be declared, if it can.
+// TestMixUndeclared checks that any other error ends the trial, and that its message
+// says how to declare it, if that is possible.
 func TestMixUndeclared(t *testing.T) {
 	for code, want := range map[int]string{
 		2067: "SQLITE_CONSTRAINT_UNIQUE: verifying operation write: no (an operation that may end so declares it: results: [SQLITE_CONSTRAINT_UNIQUE])",
@@ -208,12 +210,13 @@ func TestMixUndeclared(t *testing.T) {
 	}
 }
 
-// A statement that returns no row ends its operation, if it says so.
+// TestMixIfEmpty checks that a statement that returns no rows ends its operation if the
+// statement says so.
 func TestMixIfEmpty(t *testing.T) {
 	for _, c := range []struct {
 		how         string
 		transaction bool
-		log         []string // of the execution number 1, which finds nothing, and of number 2
+		log         []string // of execution 1, which finds nothing, and of execution 2
 	}{
 		{plan.EmptyRollback, true, []string{"begin", "rollback", "begin", "a 2", "commit"}},
 		{plan.EmptyCommit, true, []string{"begin", "commit", "begin", "a 2", "commit"}},
@@ -241,7 +244,7 @@ func TestMixIfEmpty(t *testing.T) {
 		if d := cmp.Diff(c.log, measured(f)[:len(c.log)]); d != "" {
 			t.Errorf("%s: %s", c.how, d)
 		}
-		// The checksum knows which ended early.
+		// The checksum includes which executions ended early.
 		var h plan.Hash
 		for n := range int64(100) {
 			if n%2 == 0 {
@@ -256,7 +259,8 @@ func TestMixIfEmpty(t *testing.T) {
 	}
 }
 
-// The mutex of an operation is held from before BEGIN until after COMMIT.
+// TestMixMutexAroundOperation checks that the mutex of an operation is held from before
+// BEGIN until after COMMIT.
 func TestMixMutexAroundOperation(t *testing.T) {
 	interleaved := func(held bool) bool {
 		f := newFake()
@@ -267,7 +271,7 @@ func TestMixMutexAroundOperation(t *testing.T) {
 			open += d
 			most = max(most, open)
 			mu.Unlock()
-			time.Sleep(50 * time.Microsecond) // long enough for others to come
+			time.Sleep(50 * time.Microsecond) // long enough for others to arrive
 		}
 		p := phased(plan.Mix{Clients: 8, Count: 200})
 		p.Phases[0].Mix.Operations = p.Phases[0].Mix.Operations[1:] // returns nothing, so is not verified
@@ -283,7 +287,8 @@ func TestMixMutexAroundOperation(t *testing.T) {
 	}
 }
 
-// Each attempt takes the mutex again: who waits to try again does not hold it.
+// TestMixMutexIsReleasedBetweenAttempts checks that each attempt takes the mutex again:
+// a client that waits to retry does not hold it.
 func TestMixMutexIsReleasedBetweenAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// fake is a driver that writes down what it is asked to do, answers PRAGMAs
-// from a map and queries from a function.
+// fake is a driver that records what it is asked to do. It answers PRAGMAs from a map
+// and queries from a function.
 type fake struct {
 	mu       sync.Mutex
 	log      []string
@@ -29,9 +29,9 @@ type fake struct {
 	execFail func(sql string, row []any) error
 	limits   map[string]string
 	onTx     func(int)  // called with +1 at BEGIN, -1 at the end
-	open     int        // connections out of the pool
-	quiet    bool       // rows to be inserted are not written down
-	classes  driver.Row // of a result's row that has a value of another class than is declared
+	open     int        // connections taken from the pool
+	quiet    bool       // inserted rows are not recorded
+	classes  driver.Row // classes of a result row with a value of a class other than declared
 }
 
 func newFake() *fake {
@@ -175,7 +175,7 @@ func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(d
 	}
 	if strings.HasPrefix(s.st.SQL, "WITH sqlite3perf_result(") {
 		if s.classes == nil {
-			return nil // all are of their types
+			return nil // all values have their types
 		}
 		return visit(s.classes)
 	}
@@ -191,7 +191,7 @@ func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(d
 	}
 	for _, row := range rows {
 		for i := range row {
-			// As with some libraries, NULL is looked for only where it is declared.
+			// Like some libraries, it looks for NULL only where it is declared.
 			row[i].Null = row[i].Null && s.st.Columns[i].Nullable
 		}
 		if err := visit(row); err != nil {
@@ -201,7 +201,7 @@ func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(d
 	return nil
 }
 
-// serve hands the worker a request and returns its answers.
+// serve sends the worker a request and returns its answers.
 func serve(t *testing.T, d driver.Driver, req protocol.Request) []protocol.Response {
 	t.Helper()
 	line, err := json.Marshal(req)
@@ -211,13 +211,13 @@ func serve(t *testing.T, d driver.Driver, req protocol.Request) []protocol.Respo
 	return serveLine(t, d, string(line))
 }
 
-// serveLine does the same with a request as it stands.
+// serveLine does the same with a request given as text.
 func serveLine(t *testing.T, d driver.Driver, line string) []protocol.Response {
 	t.Helper()
 	// The lab keeps its end open until the worker has exited.
 	r, w := io.Pipe()
 	defer w.Close()
-	go func() { _, _ = io.WriteString(w, line+"\n") }() // the reader's end tells of a failure
+	go func() { _, _ = io.WriteString(w, line+"\n") }() // the reader reports a failure
 	var out bytes.Buffer
 	if err := worker.Serve(t.Context(), d, r, &out); err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func answers(t *testing.T, out io.Reader) []protocol.Response {
 	return list
 }
 
-// blog is users with two articles each.
+// blog returns a plan with users that have two articles each.
 func blog(users int64, phases ...plan.Phase) *plan.Plan {
 	id := plan.Column{Name: "id", Type: driver.Int, Generator: plan.Generator{Kind: plan.GenSerial, Low: 1, Step: 1}}
 	return &plan.Plan{

@@ -67,8 +67,8 @@ func read(b *driver.Batch, r int) {
 	}
 }
 
-// change replaces the at-th of all values in a decoded JSON document: a number by
-// number, a string by another one of the document, anything else by null.
+// change replaces the value number at of a decoded JSON document. A number is replaced
+// with number, a string with another string of the document, anything else with null.
 func change(doc any, at uint16, number int64) any {
 	var texts []string
 	n := 0
@@ -103,9 +103,9 @@ func change(doc any, at uint16, number int64) any {
 	return walk(doc, true)
 }
 
-// FuzzServe hands the worker any line, and lines in which one value has been
-// changed. It must not panic, and must answer something that the schema knows,
-// the last being done, failed or info.
+// FuzzServe sends the worker arbitrary lines, and requests in which one value has been
+// changed. The worker must not panic, and its answers must match the schema. The last
+// answer must be done, failed or info.
 func FuzzServe(f *testing.F) {
 	f.Add([]byte("hello"), uint16(0), int64(0))
 	f.Add([]byte(`{"type":"describe","protocol":1}`), uint16(0), int64(0))
@@ -136,7 +136,7 @@ func FuzzServe(f *testing.F) {
 			req.Path = filepath.Join(t.TempDir(), "fuzz.db")
 			var err error
 			if line, err = json.Marshal(req); err != nil {
-				return // what only a decoder can make, such as a type that is left out
+				return // only a decoder can produce this, such as a missing type
 			}
 		}
 		if bytes.ContainsRune(line, '\n') {
@@ -168,8 +168,7 @@ func FuzzServe(f *testing.F) {
 	})
 }
 
-// quick reports whether a trial is a matter of milliseconds: one may be right
-// and large.
+// quick reports whether a trial takes only milliseconds. A valid trial may be large.
 func quick(req *protocol.Request) bool {
 	const rows, size = 1_000, 1 << 20
 	if req.Settings.PoolSize() > 100 {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// proveIdle gives the pool's connections back, all of which are held, and, where
-// pool_idle is set, sees how many of them the pool keeps.
+// proveIdle returns conns, which are all of the pool's connections, to the pool. If
+// pool_idle is set it also observes how many of them the pool keeps.
 func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []driver.Conn, proof *protocol.Proof) error {
 	if _, set := s["pool_idle"]; !set {
 		return giveBack(conns)
@@ -25,7 +25,7 @@ func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []dri
 		return fmt.Errorf("observing pool_idle: %w", err)
 	}
 	if kept == s.PoolIdle() {
-		kept, _ = strconv.Atoi(s["pool_idle"]) // which may be more than there are connections
+		kept, _ = strconv.Atoi(s["pool_idle"]) // may exceed the number of connections
 	}
 	for _, got := range proof.Connections {
 		got["pool_idle"] = strconv.Itoa(kept)
@@ -33,8 +33,9 @@ func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []dri
 	return nil
 }
 
-// marker is a PRAGMA of a connection's own that nothing else sets. It tells the
-// connections that a pool has kept from those that it has opened anew.
+// marker is a PRAGMA that belongs to one connection and that nothing else sets. It
+// distinguishes the connections that a pool has kept from those that it has opened
+// again.
 const marker = "cell_size_check"
 
 func mark(ctx context.Context, conns []driver.Conn, on bool) error {
@@ -47,7 +48,7 @@ func mark(ctx context.Context, conns []driver.Conn, on bool) error {
 }
 
 // observeIdle counts the connections that the pool has kept while none of its n
-// was in use. They must have been marked; the marks are taken away.
+// connections was in use. They must have been marked. It removes the marks.
 func observeIdle(ctx context.Context, db driver.DB, n int) (kept int, err error) {
 	var conns []driver.Conn
 	defer func() {

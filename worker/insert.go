@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// inserter is a bulk phase under way on one connection. Rows are made chunk by
-// chunk while the stopwatch stands still.
+// inserter runs a bulk phase on one connection. Rows are made chunk by chunk while the
+// stopwatch is stopped.
 type inserter struct {
 	t     *trial
 	in    *plan.Insert
@@ -20,10 +20,10 @@ type inserter struct {
 	tx    driver.Tx
 }
 
-// insertSet is one data set's statements and the chunk of its rows.
+// insertSet holds one data set's statements and a chunk of its rows.
 type insertSet struct {
 	*plan.DataSet
-	children []*insertSet // of the phase, nested in this one
+	children []*insertSet // sets of the phase that are nested in this one
 	stmts    map[int]driver.Stmt
 	batch    driver.Batch
 	base     int64 // number of the chunk's first row
@@ -78,7 +78,7 @@ func (i *inserter) close(ctx context.Context) error {
 	return first
 }
 
-// bySet inserts one data set after the other.
+// bySet inserts one data set after another.
 func (i *inserter) bySet(ctx context.Context) error {
 	for _, name := range i.in.Sets {
 		set := i.sets[name]
@@ -104,8 +104,8 @@ func (i *inserter) bySet(ctx context.Context) error {
 	return i.commit(ctx)
 }
 
-// chunkRows is how many rows of the set are made at a time: whole statements'
-// worth, so that only the last has fewer groups.
+// chunkRows returns how many rows of the set are made at a time. It is a multiple of
+// the rows per statement, so that only the last statement has fewer groups.
 func (i *inserter) chunkRows(set *insertSet) int64 {
 	n := i.t.gen.RowsFitting(set.Name)
 	per := i.in.RowsPerStatement
@@ -141,7 +141,7 @@ func (i *inserter) chunk(ctx context.Context, set *insertSet, n int) error {
 	}
 }
 
-// perRow gives each row of root a transaction, with all that is nested in it.
+// perRow inserts each row of root, with all rows nested in it, in its own transaction.
 func (i *inserter) perRow(ctx context.Context, root *insertSet) error {
 	step := i.t.gen.RowsFitting(root.Name)
 	var shrink func(set *insertSet, perRoot int64)
@@ -182,8 +182,8 @@ func (i *inserter) rowTransactions(ctx context.Context, root *insertSet, n int) 
 	return nil
 }
 
-// tree inserts rows lo ≤ r < hi of the set's chunk, each followed by what is
-// nested in it.
+// tree inserts rows lo ≤ r < hi of the set's chunk, each followed by the rows nested
+// in it.
 func (i *inserter) tree(ctx context.Context, set *insertSet, lo, hi int) error {
 	if len(set.children) == 0 {
 		return i.exec(ctx, set, lo, hi)
@@ -244,8 +244,8 @@ func (i *inserter) commit(ctx context.Context) error {
 	return nil
 }
 
-// exec inserts rows lo ≤ r < hi of the chunk, as many to a statement as the
-// phase asks for and the rest in a shorter one.
+// exec inserts rows lo ≤ r < hi of the chunk. Each statement inserts as many rows as
+// the phase asks for, and a shorter statement inserts the rest.
 func (i *inserter) exec(ctx context.Context, set *insertSet, lo, hi int) error {
 	per := int(i.in.RowsPerStatement)
 	whole := lo + (hi-lo)/per*per
@@ -272,8 +272,8 @@ func (i *inserter) execGroups(ctx context.Context, set *insertSet, groups, lo, h
 	return nil
 }
 
-// stmt finds the INSERT of so many groups, or prepares it, within the
-// transaction that is under way.
+// stmt returns the INSERT of a number of groups. If necessary it prepares it, within
+// the current transaction.
 func (i *inserter) stmt(ctx context.Context, set *insertSet, groups int) (driver.Stmt, error) {
 	st := set.stmts[groups]
 	if st == nil {
@@ -289,7 +289,7 @@ func (i *inserter) stmt(ctx context.Context, set *insertSet, groups int) (driver
 	return st, nil
 }
 
-// insertStatement is the INSERT of so many rows into a data set's table.
+// insertStatement returns the INSERT of a number of rows into a data set's table.
 func insertStatement(ds *plan.DataSet, groups int, adHoc bool) driver.Statement {
 	sql, types := ds.InsertSQL(groups)
 	return driver.Statement{SQL: sql, Params: types, AdHoc: adHoc}

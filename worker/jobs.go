@@ -16,12 +16,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// serveJob does a job and answers for it. Only an answer that cannot be written
-// is an error.
+// serveJob runs a job and sends its answers. The only error it returns is that an
+// answer cannot be written.
 func serveJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) error {
 	res, err := runJob(ctx, d, req, out)
 	switch {
-	case err != nil && job.Interrupted(ctx, err): // before it began, or behind its end
+	case err != nil && job.Interrupted(ctx, err): // before it began, or after its end
 		return out.send(protocol.Response{Type: protocol.TypeResult, Result: &protocol.JobResult{Interrupted: true}})
 	case err != nil:
 		return out.send(protocol.Response{Type: protocol.TypeFailed, Reason: reasonOf(err, ""), Result: res})
@@ -88,9 +88,9 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	return res, errors.Join(err, unsent)
 }
 
-// closePatiently closes a database; if the job is to stop it does not wait long for
-// that: SQLite takes half a minute for 20,000 connections. The end of the process
-// closes them too, and what is left in a WAL is safe there.
+// closePatiently closes a database. If the job is to stop it does not wait long,
+// because SQLite takes half a minute to close 20,000 connections. The end of the
+// process closes them too, and what is left in a WAL is safe there.
 func closePatiently(ctx context.Context, db driver.DB) error {
 	closed := make(chan error, 1)
 	go func() { closed <- db.Close() }()
@@ -110,17 +110,17 @@ func closePatiently(ctx context.Context, db driver.DB) error {
 // closeGrace is how long a database may take to close when the job is to stop.
 const closeGrace = 3 * time.Second
 
-// refused reports whether a job has found that it cannot be done as it was asked.
+// refused reports whether a job cannot be done as requested.
 func refused(err error) bool {
 	var e *job.Error
 	return errors.As(err, &e) && e.Code == protocol.CodeUsage
 }
 
-// openPatiently opens a database, and waits as long as busy_timeout says for what
-// SQLite itself does not wait for: that another process lets go of the file while
-// its journal mode is set.
+// openPatiently opens a database. Setting the journal mode needs the file unlocked by
+// other processes, but SQLite does not wait for that. openPatiently does, for as long
+// as busy_timeout says.
 func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.Settings) (driver.DB, error) {
-	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // not set: 0
+	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if not set
 	for begin := now(); ; {
 		db, err := d.Open(ctx, path, ownJournal(path, s))
 		var e *driver.Error
@@ -135,24 +135,24 @@ func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.S
 	}
 }
 
-// openAgain is how long it waits between two attempts.
+// openAgain is how long openPatiently waits between two attempts.
 const openAgain = 10 * time.Millisecond
 
-// lasting are the settings that stay in a database.
+// lasting lists the settings that are stored in a database.
 var lasting = []string{"journal_mode", "auto_vacuum", "page_size"}
 
-// mayWrite refuses a job that would write to what is not sqlite3perf's, before
-// the database is opened with settings that stay in it.
+// mayWrite refuses a job that would write to a database that is not sqlite3perf's. It
+// must be called before the database is opened with settings that are stored in it.
 func mayWrite(ctx context.Context, d driver.Driver, req *protocol.Request) (err error) {
 	if !slices.ContainsFunc(lasting, func(name string) bool { return req.Settings[name] != "" }) {
-		return nil // the job itself will see
+		return nil // the job itself will find out
 	}
 	s := req.Settings.With(driver.Settings{"pool_size": "1"})
 	for _, name := range lasting {
 		delete(s, name)
 	}
 	if h, err := header(req.Path); err == nil && h == nil {
-		return nil // an empty file is nobody's
+		return nil // an empty file belongs to nobody
 	}
 	db, err := openPatiently(ctx, d, req.Path, s)
 	if err != nil {
@@ -162,16 +162,17 @@ func mayWrite(ctx context.Context, d driver.Driver, req *protocol.Request) (err 
 	return job.MayWrite(ctx, req.Job, db)
 }
 
-// blank reports whether a file has at most a header: SQLite makes an empty file
-// where it looks for a database, and a page where that is to be in WAL mode.
+// blank reports whether a file has at most a header. SQLite creates an empty file
+// where it looks for a database, and writes a page if the database is to be in WAL
+// mode.
 func blank(path string) bool {
 	h, err := header(path)
 	return err == nil && (h == nil || binary.BigEndian.Uint32(h[28:]) <= 1) && fileSize(path+"-wal") == 0
 }
 
-// ownJournal has a database that is there keep its rollback journal, unless the
-// settings say otherwise: there are libraries that turn to WAL every file that
-// they open, even one that is only to be read.
+// ownJournal makes an existing database keep its rollback journal, unless the
+// settings say otherwise. Some libraries switch every file that they open to WAL,
+// even a file that is only read.
 func ownJournal(path string, s driver.Settings) driver.Settings {
 	if _, asked := s["journal_mode"]; asked || s["mode"] == "memory" || !rollsBack(path) {
 		return s
@@ -179,15 +180,15 @@ func ownJournal(path string, s driver.Settings) driver.Settings {
 	return s.With(driver.Settings{"journal_mode": "delete"})
 }
 
-// rollsBack reports whether a file is there, and is no database in WAL mode,
-// which byte 18 of its header tells.
+// rollsBack reports whether a file exists and is not a database in WAL mode. Byte 18
+// of the header has the mode.
 func rollsBack(path string) bool {
 	h, err := header(path)
 	return err == nil && (h == nil || string(h[:16]) == "SQLite format 3\x00" && h[18] == 1)
 }
 
-// header is that of a database (https://www.sqlite.org/fileformat2.html); nil
-// where the file is empty.
+// header returns the header of a database
+// (https://www.sqlite.org/fileformat2.html), or nil if the file is empty.
 func header(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -203,13 +204,13 @@ func header(path string) ([]byte, error) {
 	return h, nil
 }
 
-// withinLimits refuses the settings that no PRAGMA tells of and that the driver
-// declares it cannot honour. Unlike before a trial they are not probed, since
-// others may be using the database.
+// withinLimits refuses the settings that no PRAGMA reports and that the driver
+// declares it cannot honor. Before a trial such settings are probed. Here they are
+// not, because others may be using the database.
 func withinLimits(info driver.Info, s driver.Settings) error {
 	for _, name := range []string{"cache", "mode", "txlock"} {
 		value, set := s[name]
-		if !set || name == "mode" && value == "rw" { // which the lab asks for, when it has seen the file
+		if !set || name == "mode" && value == "rw" { // the lab asks for rw if it has seen the file
 			continue
 		}
 		if why, ok := info.Limit(name, value); ok {
@@ -219,8 +220,8 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 	return nil
 }
 
-// checkSettings holds what was read back against what was asked for; of the
-// settings that are no PRAGMA only mode=memory is seen.
+// checkSettings compares the settings that were read back with those requested. Of
+// the settings that are not PRAGMAs it can observe only mode=memory.
 func checkSettings(ctx context.Context, d driver.Driver, db *job.Database) error {
 	wanted := db.Settings
 	if wanted["mode"] == "memory" {

@@ -1,7 +1,7 @@
-// Package worker runs one trial of one driver: it proves the settings, runs the
-// phases, times only the driver, and verifies the answers. An executable with
-// exactly one driver in it calls [Main]; the lab speaks to it by the worker
-// protocol. The package repeats nothing and judges nothing.
+// Package worker runs one trial of one driver. It proves the settings, runs the
+// phases, times only the driver, and verifies the answers. An executable that
+// contains exactly one driver calls [Main], and the lab talks to it using the worker
+// protocol. The package does not repeat trials and does not judge results.
 package worker
 
 import (
@@ -23,18 +23,18 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Main is a worker's whole main function: it serves one request of the worker
+// Main is the whole main function of a worker. It serves one request of the worker
 // protocol on standard input and output with driver d, and exits.
 func Main(d driver.Driver) {
 	if len(os.Args) > 1 {
 		fmt.Fprintf(os.Stderr, "%s is the sqlite3perf worker for %s: it takes no arguments and speaks the worker protocol on standard input and output; sqlite3perf run --drivers %s starts it\n", os.Args[0], d.Info().Name, d.Info().Name)
 		os.Exit(2)
 	}
-	// A lab that has gone takes no answers: then the database is removed, which
-	// the signal would prevent.
+	// A lab that has gone does not read answers. In that case the database must be
+	// removed, which the signal would prevent.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// A phase may run for long on a context that cannot be cancelled, as its
-	// workload asks: so when the lab has gone the whole process goes.
+	// A phase may run for a long time on a context that cannot be canceled, if its
+	// workload asks for that. So when the lab has gone the whole process exits.
 	abandon := func() { os.Exit(1) }
 	if err := serve(context.Background(), d, os.Stdin, os.Stdout, abandon); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -42,9 +42,9 @@ func Main(d driver.Driver) {
 	}
 }
 
-// Serve reads one request from r, answers on w, and returns. A trial that fails
-// is answered, not returned: the error is of the protocol. A trial is given up
-// when r ends, since then the lab has gone.
+// Serve reads one request from r, answers on w, and returns. The failure of a trial
+// is an answer. The returned error is an error of the protocol. A trial is abandoned
+// when r ends, because then the lab has gone.
 func Serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer) error {
 	return serve(ctx, d, r, w, func() {})
 }
@@ -86,7 +86,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		// The end of the requests stops a job, in good order.
+		// The end of the requests stops a job in an orderly way.
 		go func() {
 			_, _ = io.Copy(io.Discard, in)
 			stop()
@@ -99,7 +99,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 	}
 }
 
-// answers writes responses, a line each.
+// answers writes responses, one per line.
 type answers struct {
 	mu  sync.Mutex
 	enc *json.Encoder
@@ -119,7 +119,7 @@ func (a *answers) refuse(format string, args ...any) error {
 	return a.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}})
 }
 
-// linked tells the version of module that this executable was built with.
+// linked returns the version of module that this executable was built with.
 func linked(module string) protocol.Proof {
 	p := protocol.Proof{Module: module}
 	if bi, ok := debug.ReadBuildInfo(); ok {
@@ -140,7 +140,7 @@ func linked(module string) protocol.Proof {
 	return p
 }
 
-// failure is an error with the coded reason that the lab is told.
+// failure is an error with the code that the lab is told as the reason.
 type failure struct {
 	code string
 	err  error
@@ -162,7 +162,7 @@ type operationError struct {
 func (o *operationError) Error() string { return "operation " + o.name + ": " + o.err.Error() }
 func (o *operationError) Unwrap() error { return o.err }
 
-// reasonOf turns an error into the reason that the lab is told.
+// reasonOf converts an error to the reason that the lab is told.
 func reasonOf(err error, phase string) *protocol.Reason {
 	r := &protocol.Reason{Code: protocol.CodeError, Phase: phase, Message: err.Error()}
 	var f *failure
@@ -197,8 +197,8 @@ func reasonOf(err error, phase string) *protocol.Reason {
 	return r
 }
 
-// shorten takes the middle out of a long message: there are libraries that put
-// the whole statement into it.
+// shorten removes the middle of a long message. Some libraries put the whole
+// statement into it.
 func shorten(s string) string {
 	const most, end = 600, 200
 	if len(s) <= most {

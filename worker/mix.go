@@ -16,12 +16,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mixChunk is how many operations a client has the parameters of made at a time.
+// mixChunk is the number of operations for which a client makes parameters at a time.
 const mixChunk = 1 << 13
 
-// mixClient is one client of a mix. Operation number k of the phase is done by
-// client k mod clients, and the client's i-th execution of an operation has the
-// number id + i*clients, so that neither depends on timing.
+// mixClient is one client of a mix. Client k mod clients does operation number k of
+// the phase, and the client's i-th execution of an operation has the number
+// id + i*clients. So neither depends on timing.
 type mixClient struct {
 	gen     *plan.Gen
 	mix     *plan.Mix
@@ -29,24 +29,24 @@ type mixClient struct {
 	id      int64 // from 0
 	clients int64
 	runner  driver.Runner
-	conn    driver.Conn // nil where each operation takes one from the pool
+	conn    driver.Conn // nil if each operation takes one from the pool
 	ops     []mixOp
 
-	order []uint8 // of the chunk: indexes of ops
-	took  []int64 // of the chunk, by operation so far: latency in ns
-	next  int64   // number, among the client's own, of the operation after the chunk
+	order []uint8 // the chunk's operations, as indexes of ops
+	took  []int64 // latency in ns of each of the chunk's operations so far
+	next  int64   // number, among the client's operations, of the first one after the chunk
 
-	mutex   *sync.Mutex // of the application, common to all clients
+	mutex   *sync.Mutex // the application's, shared by all clients
 	retries int64
 
-	elapsed int64 // time in ns from the beginning to the last operation, less what making parameters took
-	user    int64 // CPU time in ns that making parameters has taken meanwhile
+	elapsed int64 // time in ns from the beginning to the last operation, without making parameters
+	user    int64 // CPU time in ns that making parameters took meanwhile
 	system  int64 // likewise
 	rows    int64
-	count   func(driver.Row) error // made once: a closure per operation would be an allocation
+	count   func(driver.Row) error // made once, since a closure per operation would be an allocation
 	err     error
 
-	// Of operations that ended with an error, by its code: those that failed, and
+	// Operations that ended with an error, by its code: those that failed, and
 	// those that declare the error as their result.
 	errors, results errorCounts
 	primaryOnly     bool // the driver reports primary codes only
@@ -76,36 +76,36 @@ func (m errorCounts) list() (list []protocol.ErrorCount) {
 	return list
 }
 
-// maxHistograms is how many histograms the clients of a phase have in all.
+// maxHistograms is how many histograms the clients of a phase have in total.
 const maxHistograms = 256
 
 // mixOp is one of the weighted operations with the parameters of a chunk.
 type mixOp struct {
 	*plan.Operation
-	query   *mixCall // where the operation is this query and nothing around it
+	query   *mixCall // set if the operation is only this query, with nothing around it
 	calls   []mixCall
-	row     int // of the next execution within the chunk
+	row     int // the row of the next execution within the chunk
 	chunk   int // executions in the chunk
 	latency latency.Recorder
 	failed  int64
-	early   int64 // executions that a statement without rows ended
-	made    int64 // executions whose parameters have been made, this chunk's included
+	early   int64 // executions ended by a statement without rows
+	made    int64 // executions whose parameters have been made, including this chunk's
 }
 
-// mixCall has what an execution needs side by side: after SQLite has run, the
-// nearest cache holds little else, and every line of it counts.
+// mixCall keeps side by side what an execution needs. After SQLite has run, the
+// nearest cache holds little else, and every cache line counts.
 type mixCall struct {
 	stmt      driver.Stmt
-	batch     *driver.Batch     // nil: no parameters
-	types     *driver.TypeCheck // while it is verified
-	reads     bool              // has columns
-	exclusive bool              // under the mutex
-	ends      bool              // the operation, where it returns no row
-	want      int64             // rows; -1: not known
+	batch     *driver.Batch     // nil if there are no parameters
+	types     *driver.TypeCheck // set during verification
+	reads     bool              // the result has columns
+	exclusive bool              // runs under the mutex
+	ends      bool              // ends the operation if it returns no rows
+	want      int64             // expected rows; -1 if not known
 	*plan.MixCall
 }
 
-// mixClient is a client without connection, statements and operations.
+// mixClient returns a client without a connection, statements and operations.
 func (t *trial) mixClient(p *plan.Phase, m *plan.Mix) *mixClient {
 	_, primaryOnly := t.drv.Info().Limit("codes", "extended")
 	return &mixClient{gen: t.gen, mix: m, stream: p.Name, clients: 1, errors: errorCounts{}, results: errorCounts{}, primaryOnly: primaryOnly}
@@ -175,7 +175,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	return collect(clients, latencies, s)
 }
 
-// collect adds up what the clients have seen.
+// collect adds up what the clients have measured.
 func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Sample) error {
 	failed, results := errorCounts{}, errorCounts{}
 	for _, c := range clients {
@@ -205,8 +205,8 @@ func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Samp
 	return nil
 }
 
-// prepare prepares the statements, or takes them over from a client that uses
-// the same pool.
+// prepare prepares the statements, or takes them from a client that uses the same
+// pool.
 func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.Call) driver.Statement) error {
 	for i := range c.mix.Operations {
 		o := &c.mix.Operations[i]
@@ -249,7 +249,7 @@ func (c *mixClient) close() error {
 	return err
 }
 
-// number is the number within the phase of the client's j-th operation.
+// number returns the number within the phase of the client's j-th operation.
 func (c *mixClient) number(j int64) int64 { return c.id + j*c.clients }
 
 // fill chooses the operations of the next chunk and makes their parameters.
@@ -285,8 +285,8 @@ func (c *mixClient) fill() error {
 	return nil
 }
 
-// run does the client's operations, beginning at the time begin. While it makes
-// parameters its time stands still: begin and what follows from it move on.
+// run does the client's operations, beginning at the time begin. Its time is stopped
+// while it makes parameters: begin, and what depends on it, moves forward.
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {
@@ -309,7 +309,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			op := &c.ops[i]
 			var err error
 			var early bool
-			if q := op.query; q != nil { // without a frame around it that is cold again when SQLite returns
+			if q := op.query; q != nil { // avoids a stack frame that would be cold when SQLite returns
 				before := c.rows
 				if err = q.stmt.Query(ctx, q.batch, op.row, c.count); err == nil && q.want >= 0 && c.rows-before != q.want {
 					err = q.mismatch(c.rows - before)
@@ -349,8 +349,8 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	return nil
 }
 
-// refill is what a client does between two chunks. What CPU time it takes is
-// noted, as far as the system tells.
+// refill does the work between two chunks. It notes the CPU time that this takes, if
+// the system reports it.
 func (c *mixClient) refill() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -364,7 +364,7 @@ func (c *mixClient) refill() error {
 }
 
 // record moves the latencies of the chunk to the histograms, while the client's
-// time stands still.
+// time is stopped.
 func (c *mixClient) record() {
 	for i, ns := range c.took {
 		c.ops[c.order[i]].latency.Record(ns)
@@ -373,7 +373,7 @@ func (c *mixClient) record() {
 }
 
 // attempt does an operation with row r of its parameters, under the mutex if the
-// mix or the operation asks for it. It tells whether a statement without rows
+// mix or the operation asks for it. It reports whether a statement without rows
 // ended the operation.
 func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, err error) {
 	held := c.mix.Mutex || op.Mutex
@@ -393,8 +393,8 @@ func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, 
 	return early, err
 }
 
-// retry repeats an operation for as long as a lock fails it and the policy has
-// attempts left.
+// retry repeats an operation as long as it fails because of a lock and the policy
+// has attempts left.
 func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (early bool, _ error) {
 	backoff := time.Duration(c.mix.Retry.BackoffUS) * time.Microsecond
 	for range c.mix.Retry.Attempts - 1 {
@@ -411,9 +411,9 @@ func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (ear
 	return false, err
 }
 
-// ended counts an operation that ended with an error: as failed, where a lock
-// explains it, or as a success with a result that it declares. Any other error is
-// returned.
+// ended counts an operation that ended with an error. It counts as failed if a lock
+// explains the error, and as a success if the operation declares the error as a
+// result. Any other error is returned.
 func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	var e *driver.Error
 	switch code, _ := lockCode(err); {
@@ -430,8 +430,8 @@ func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	return nil
 }
 
-// undeclared adds to an error that could be a result of an operation how it is
-// declared.
+// undeclared adds, to an error that could be a result of an operation, how to declare
+// it.
 func undeclared(err error) error {
 	var e *driver.Error
 	if errors.As(err, &e) && driver.MayBeResult(e.Code) {
@@ -448,7 +448,7 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	last, err := c.calls(ctx, op, tx, r)
 	switch {
 	case err != nil:
-		_ = tx.Rollback(ctx) // SQLite may have done so already: err says why
+		_ = tx.Rollback(ctx) // SQLite may have rolled back already; err says why
 		return false, err
 	case last != nil && last.IfEmpty == plan.EmptyRollback:
 		return true, tx.Rollback(ctx)
@@ -460,8 +460,8 @@ func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bo
 	return last != nil, nil
 }
 
-// calls runs an operation's statements, within tx unless that is nil. It returns
-// the one that ended it before the others, because it returned no row.
+// calls runs an operation's statements, within tx unless that is nil. If a statement
+// ended the operation early, because it returned no rows, calls returns it.
 func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (last *mixCall, err error) {
 	for i := range op.calls {
 		call := &op.calls[i]
@@ -490,8 +490,8 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (
 	return nil, nil
 }
 
-// call runs one statement, which is stmt where it is run, with row r of its
-// parameters.
+// call runs one statement with row r of its parameters. stmt is the statement as it
+// was prepared where it runs.
 func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r int) error {
 	if !call.reads {
 		return stmt.Exec(ctx, call.batch, r, r+1)
@@ -504,8 +504,8 @@ func (c *mixClient) call(ctx context.Context, call *mixCall, stmt driver.Stmt, r
 	return err
 }
 
-// check compares the number of rows with the expected one. None is well where it
-// ends the operation.
+// check compares the number of rows with the expected number. No rows are correct too
+// if that ends the operation.
 func (c *mixCall) check(rows int64) error {
 	if c.want < 0 || rows == c.want || c.ends && rows == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// prove reads back, on every pooled connection, every setting that can be read.
+// prove reads back every setting that can be read, on every pooled connection.
 func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	conns, err := takeAll(ctx, t.db, t.req.Settings.PoolSize())
 	if err != nil {
@@ -34,7 +34,7 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	return proof, nil
 }
 
-// takeAll takes all n connections of a pool, to be held at once.
+// takeAll takes all n connections of a pool, so that all are held at the same time.
 func takeAll(ctx context.Context, db driver.DB, n int) ([]driver.Conn, error) {
 	conns := make([]driver.Conn, 0, n)
 	for range n {
@@ -56,12 +56,12 @@ func giveBack(conns []driver.Conn) error {
 	return errors.Join(errs...)
 }
 
-// readBack reads from every connection of a pool every setting that a PRAGMA
-// tells, and from the first which SQLite this is.
+// readBack reads every setting that a PRAGMA reports from every connection of a pool.
+// From the first connection it also reads which SQLite this is.
 func readBack(ctx context.Context, conns []driver.Conn, module string) (*protocol.Proof, error) {
 	proof := linked(module)
 	for _, c := range conns {
-		// SQLite takes DEFAULT_WAL_SYNCHRONOUS when it first looks into a database
+		// SQLite applies DEFAULT_WAL_SYNCHRONOUS when it first reads a database
 		// that has a WAL.
 		if err := readSchema(ctx, c); err != nil {
 			return nil, err
@@ -70,16 +70,16 @@ func readBack(ctx context.Context, conns []driver.Conn, module string) (*protoco
 		if err != nil {
 			return nil, err
 		}
-		got["pool_size"] = strconv.Itoa(len(conns)) // all are held at once
+		got["pool_size"] = strconv.Itoa(len(conns)) // all are held at the same time
 		proof.Connections = append(proof.Connections, got)
 	}
 	return &proof, readLibrary(ctx, conns[0], &proof)
 }
 
 // readAgain tells the lab which settings are in force after the schema, or after a
-// phase. It leaves every connection with the schema read, so that the first
-// statement of the next phase does not have to, which a lock would keep it from:
-// SQLite then answers with what it knew of the schema when there was no table.
+// phase. It makes every connection read the schema, so that the first statement of
+// the next phase does not have to. A lock could keep that statement from reading it,
+// and SQLite would then answer from the schema it knew when there was no table.
 func (t *trial) readAgain(ctx context.Context, out *answers, phase string) error {
 	after := "the schema"
 	if phase != "" {
@@ -107,7 +107,7 @@ func (t *trial) readAgain(ctx context.Context, out *answers, phase string) error
 	return out.send(answer)
 }
 
-// readSchema has a connection read the schema as it is now.
+// readSchema makes a connection read the current schema.
 func readSchema(ctx context.Context, c driver.Runner) error {
 	st := driver.Statement{SQL: "SELECT count(*) FROM sqlite_master", Columns: ints(1)}
 	return query(ctx, c, st, func(driver.Row) error { return nil })
@@ -138,14 +138,14 @@ func readSettings(ctx context.Context, c driver.Conn) (driver.Settings, error) {
 			return nil, err
 		}
 		if raw == "" && d.Name == "mmap_size" {
-			raw = "0" // compiled without memory mapping, it answers nothing
+			raw = "0" // SQLite compiled without memory mapping answers nothing
 		}
 		if raw == "" {
 			continue
 		}
 		v, err := d.Canonical(raw)
 		if err != nil {
-			v = raw // shown as it came, so that Check finds it
+			v = raw // left as it is, so that Check finds it
 		}
 		got[d.Name] = v
 	}
@@ -170,14 +170,14 @@ func readLibrary(ctx context.Context, c driver.Conn, proof *protocol.Proof) erro
 	})
 }
 
-// observeOpening finds out, from how a second handle on the same file fares,
-// the settings that no PRAGMA tells: txlock and cache. What cannot be observed
-// is left out.
+// observeOpening determines the settings that no PRAGMA reports, txlock and cache,
+// from what happens to a second handle on the same file. Settings that cannot be
+// observed are left out.
 func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen driver.Settings, err error) {
 	seen = driver.Settings{}
 	if t.req.Settings["mode"] == "memory" {
-		// A file of this name would have been made by whoever took no notice
-		// of the mode, at the latest by a transaction that writes.
+		// A library that ignores the mode creates a file of this name, at the
+		// latest in a transaction that writes.
 		if err := t.db.Script(ctx, "CREATE TABLE sqlite3perf_probe(x); DROP TABLE sqlite3perf_probe"); err != nil {
 			return nil, fmt.Errorf("probing mode: %w", err)
 		}
@@ -188,7 +188,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 		return seen, nil
 	}
 	if got["locking_mode"] == "exclusive" {
-		return seen, nil // the second handle would be shut out, whatever the rest
+		return seen, nil // the second handle would be locked out in any case
 	}
 	second, err := t.drv.Open(ctx, t.req.Path, t.req.Settings.With(driver.Settings{"pool_size": "1", "busy_timeout": "0"}))
 	if err != nil {
@@ -232,8 +232,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	return seen, err
 }
 
-// observeCache has one connection hold the write lock and another ask for it:
-// where they share a cache the answer is SQLITE_LOCKED, otherwise SQLITE_BUSY.
+// observeCache lets one connection hold the write lock and another one ask for it.
+// The answer is SQLITE_LOCKED if they share a cache, and SQLITE_BUSY otherwise.
 func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, error) {
 	holder, err := t.db.Conn(ctx)
 	if err != nil {
@@ -253,13 +253,13 @@ func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, er
 	return "private", err
 }
 
-// patience is how long a lock that is not granted is waited for. Some libraries
-// do not answer SQLITE_LOCKED, as between connections that share a cache, but
-// wait for the other connection to unlock.
+// patience is how long to wait for a lock that is not granted. Between connections
+// that share a cache, some libraries do not answer SQLITE_LOCKED but wait for the
+// other connection to unlock.
 const patience = 250 * time.Millisecond
 
-// tryLock runs a statement that needs a lock. It returns the primary code of
-// the refusal, SQLITE_LOCKED where the library waits; 0 if it was granted.
+// tryLock runs a statement that needs a lock. It returns the primary code of the
+// refusal, SQLITE_LOCKED if the library waits, or 0 if the lock was granted.
 func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -270,8 +270,8 @@ func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 	return lockCode(err)
 }
 
-// lockCode separates errors that a lock explains, as their primary code, from
-// others.
+// lockCode returns the primary code of an error that a lock explains. It returns any
+// other error as it is.
 func lockCode(err error) (int, error) {
 	var e *driver.Error
 	if errors.As(err, &e) && (e.Primary() == driver.CodeBusy || e.Primary() == driver.CodeLocked) {

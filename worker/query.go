@@ -13,16 +13,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// queryClient is one goroutine of a query phase, on a connection of its own.
+// queryClient is one goroutine of a query phase. It has its own connection.
 type queryClient struct {
 	conn    driver.Conn
 	stmt    driver.Stmt
 	rows    int64
-	latency *latency.Recorder // nil where there is one execution only
+	latency *latency.Recorder // nil if there is only one execution
 	err     error
 }
 
-// statement is a call as the driver takes it.
+// statement returns a call in the form that the driver takes.
 func statement(c *plan.Call) driver.Statement {
 	st := driver.Statement{SQL: c.SQL, Columns: c.Columns, AdHoc: c.AdHoc}
 	for _, p := range c.Parameters {
@@ -31,8 +31,9 @@ func statement(c *plan.Call) driver.Statement {
 	return st
 }
 
-// verified is a call as it is prepared to be verified: a NULL in a column that
-// is declared without is an answer too, and not every driver looks for one.
+// verified returns the statement that is prepared to verify a call. All its columns
+// may be NULL, because a NULL in a column that is declared without is an answer too,
+// and not every driver looks for one.
 func verified(c *plan.Call) driver.Statement {
 	st := statement(c)
 	st.Columns = slices.Clone(st.Columns)
@@ -117,8 +118,8 @@ func (t *trial) queryParameters(p *plan.Phase) (*driver.Batch, int, error) {
 	return b, n, nil
 }
 
-// run executes the query for every row of parameters, so often as it is
-// repeated, and counts what comes back.
+// run executes the query for every row of parameters, as many times as repeat says,
+// and counts the rows that are returned.
 func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n int) error {
 	count := func(driver.Row) error { c.rows++; return nil }
 	var last int64
@@ -144,7 +145,7 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 	return nil
 }
 
-// execution says in which execution of n there was an error.
+// execution adds to an error in which of n executions it happened.
 func execution(r, n int, err error) error {
 	if n > 1 {
 		return fmt.Errorf("execution %d of the query: %w", r, err)
@@ -152,7 +153,7 @@ func execution(r, n int, err error) error {
 	return err
 }
 
-// inRow says of a value that its library could not convert in which row it was.
+// inRow adds the row to the error for a value that a library could not convert.
 func inRow(err error, row int64) error {
 	if e, ok := errors.AsType[*driver.TypeError](err); ok && e.Row == 0 {
 		e.Row = row
@@ -160,9 +161,9 @@ func inRow(err error, row int64) error {
 	return err
 }
 
-// checkTypes has SQLite tell the class of every value that the executions of a call
-// return: one that is not of its column's type is converted by some libraries, and
-// refused by others.
+// checkTypes asks SQLite for the class of every value that the executions of a call
+// return, because some libraries convert a value that is not of its column's type and
+// others refuse it.
 func checkTypes(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int) (err error) {
 	check, err := driver.NewTypeCheck(ctx, on, statement(c))
 	if err != nil {
@@ -177,8 +178,8 @@ func checkTypes(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.B
 	return nil
 }
 
-// typeError has SQLite itself say what is wrong where a library could not convert a
-// value: libraries do not tell all classes apart.
+// typeError asks SQLite itself what is wrong if a library could not convert a value,
+// because libraries do not distinguish all classes.
 func typeError(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int, err error) error {
 	var told, found *driver.TypeError
 	if errors.As(err, &told) {
@@ -189,7 +190,7 @@ func typeError(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Ba
 	return err
 }
 
-// verifyQuery checks the types, then runs every execution once more, untimed, and
+// verifyQuery checks the types. Then it runs every execution once more, untimed, and
 // hashes every value in order.
 func (t *trial) verifyQuery(ctx context.Context, p *plan.Phase) (sum string, err error) {
 	q := p.Query

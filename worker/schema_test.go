@@ -55,8 +55,9 @@ func validate(t *testing.T, s *jsonschema.Schema, message any) {
 	}
 }
 
-// Requests are as the schema says: of every built-in workload and of one with all
-// that the language has, as the tests of package workload keep them.
+// TestSchemaRequests checks that requests match the schema. It uses the plans that the
+// tests of package workload store: of every built-in workload, and of one with
+// everything that the language has.
 func TestSchemaRequests(t *testing.T) {
 	s := schemaOf(t, "request")
 	for _, typ := range []string{protocol.TypeDescribe, protocol.TypeBegin, protocol.TypeStop} {
@@ -71,7 +72,7 @@ func TestSchemaRequests(t *testing.T) {
 	}
 }
 
-// examples are trials of the plans that are kept beside package plan.
+// examples returns trials of the plans that are stored beside package plan.
 func examples(t testing.TB) map[string]protocol.Request {
 	t.Helper()
 	files, err := filepath.Glob("plan/testdata/*.json")
@@ -93,7 +94,7 @@ func examples(t testing.TB) map[string]protocol.Request {
 	return list
 }
 
-// What the engine answers is as the schema says.
+// TestSchemaResponses checks that the engine's answers match the schema.
 func TestSchemaResponses(t *testing.T) {
 	s := schemaOf(t, "response")
 	f := newFake()
@@ -138,7 +139,8 @@ func TestSchemaResponses(t *testing.T) {
 	}
 }
 
-// A field that the schema does not know is not of version 1.
+// TestSchemaIsClosed checks that the schema refuses fields that are not part of
+// version 1.
 func TestSchemaIsClosed(t *testing.T) {
 	var schema map[string]any
 	if err := json.Unmarshal(protocol.Schema, &schema); err != nil {
@@ -152,8 +154,8 @@ func TestSchemaIsClosed(t *testing.T) {
 	}
 }
 
-// Every field of the Go types is a property of the schema, and the other way
-// round.
+// TestSchemaFields checks that every field of the Go types is a property of the
+// schema, and vice versa.
 func TestSchemaFields(t *testing.T) {
 	var schema struct {
 		Defs map[string]struct {
@@ -261,8 +263,8 @@ func TestSchemaFields(t *testing.T) {
 	}
 }
 
-// fieldNames lists the JSON names of a struct's fields, those of embedded
-// structs among them.
+// fieldNames lists the JSON names of a struct's fields, including those of embedded
+// structs.
 func fieldNames(t reflect.Type) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(t) {
@@ -276,8 +278,8 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// structsIn lists the struct types that a type is made of, itself included,
-// but for those that have a text form of their own.
+// structsIn lists the struct types that a type is made of, including itself, except
+// those that have their own text form.
 func structsIn(t reflect.Type) []reflect.Type {
 	seen := map[reflect.Type]bool{}
 	var add func(reflect.Type)
@@ -291,7 +293,7 @@ func structsIn(t reflect.Type) []reflect.Type {
 			}
 			seen[t] = true
 			for _, f := range reflect.VisibleFields(t) {
-				if !f.Anonymous { // its fields are among the others
+				if !f.Anonymous { // the fields of an embedded struct are listed with the others
 					add(f.Type)
 				}
 			}

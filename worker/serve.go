@@ -19,14 +19,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// errGone says that nobody listens any more.
+// errGone says that nobody is listening any more.
 var errGone = errors.New("the lab has gone")
 
-// shutdownGrace is how long requests under way may take when a server stops.
+// shutdownGrace is how long pending requests may take when a server stops.
 const shutdownGrace = 5 * time.Second
 
 // serveRequest runs a trial whose http phases are under load from outside. The
-// lab's orders come as lines; when they end the trial does.
+// lab's orders arrive as lines. The trial ends when they end.
 func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, in *bufio.Reader, out *answers, abandon func()) error {
 	if req.Plan == nil || req.Path == "" {
 		return out.refuse("a server needs a path and a plan")
@@ -57,7 +57,8 @@ func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, i
 	return t.serve(ctx, out)
 }
 
-// giveUp ends a trial because its requests have ended: the lab has gone.
+// giveUp ends a trial because its requests have ended, which means that the lab has
+// gone.
 func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()) {
 	cancel(fmt.Errorf("%w: %w", errGone, errors.Join(err, io.EOF)))
 	if t.disown(true) {
@@ -65,7 +66,7 @@ func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()
 	}
 }
 
-// order waits for the order that comes next.
+// order waits for the next order.
 func (t *trial) order(ctx context.Context, want string) error {
 	select {
 	case got, ok := <-t.orders:
@@ -82,7 +83,7 @@ func (t *trial) order(ctx context.Context, want string) error {
 }
 
 // typedRequests is how many requests of an http phase have the types of their answers
-// checked before they come.
+// checked in advance.
 const typedRequests = 1000
 
 // checkRequests checks the types of the answers to the first requests.
@@ -104,8 +105,8 @@ func (t *trial) checkRequests(ctx context.Context, p *plan.Phase) error {
 	return checkTypes(ctx, t.db, &h.Call, b, n)
 }
 
-// http serves one phase: from the order to begin until the order to stop what
-// the server uses is measured. What the clients meet with, they measure.
+// http serves one phase. It measures what the server uses from the order to begin
+// until the order to stop. The clients themselves measure what they experience.
 func (t *trial) http(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
 	def := p.HTTP
 	var stmt driver.Stmt

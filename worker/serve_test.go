@@ -32,8 +32,8 @@ func httpPhase() plan.Phase {
 	}}
 }
 
-// users answers the statement of httpPhase: there is no user 404, user 5 is
-// locked, user 13 breaks.
+// users answers the statement of httpPhase. User 404 does not exist, user 5 is
+// locked, and user 13 causes an error.
 func users(_ string, params []any) ([]driver.Row, error) {
 	switch id := params[0].(int64); id {
 	case 404:
@@ -51,7 +51,7 @@ func users(_ string, params []any) ([]driver.Row, error) {
 	}
 }
 
-// dialogue is a worker that serves, as the lab sees it.
+// dialogue is the lab's view of a worker that serves.
 type dialogue struct {
 	t     *testing.T
 	in    *io.PipeWriter
@@ -87,7 +87,7 @@ func (x *dialogue) order(typ string) {
 	x.say(protocol.Request{Type: typ, Protocol: protocol.Version})
 }
 
-// hear returns the next answer, which must be of that type and in the schema.
+// hear returns the next answer, which must have that type and match the schema.
 func (x *dialogue) hear(typ string) protocol.Response {
 	x.t.Helper()
 	var a protocol.Response
@@ -176,7 +176,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A server that does nothing has no need of the driver.
+// TestServeNothing checks that a server that does nothing does not use the driver.
 func TestServeNothing(t *testing.T) {
 	f := newFake()
 	p := blog(0, plan.Phase{Name: "ceiling", HTTP: &plan.HTTP{Clients: 1, DurationMS: 1, Call: plan.Call{Rows: 1}}})
@@ -238,7 +238,8 @@ func TestServeFailures(t *testing.T) {
 	}
 }
 
-// A plan with an http phase is no trial: nobody would put load on it.
+// TestServeIsNoTrial checks that a plan with an http phase is refused as a trial,
+// because nobody would put load on it.
 func TestServeIsNoTrial(t *testing.T) {
 	got := serve(t, newFake(), trialOf(t, blog(3, httpPhase()), nil))
 	last := got[len(got)-1]
@@ -247,7 +248,8 @@ func TestServeIsNoTrial(t *testing.T) {
 	}
 }
 
-// When the lab has gone the server ends and leaves nothing behind.
+// TestServeAbandoned checks that the server ends and leaves nothing behind when the
+// lab has gone.
 func TestServeAbandoned(t *testing.T) {
 	req := serving(t, blog(3, httpPhase()))
 	x := converse(t, newFake(), req)
@@ -269,8 +271,8 @@ func TestServeAbandoned(t *testing.T) {
 	}
 }
 
-// A phase that cannot be stopped does not keep the process of a server alive
-// when the lab has gone.
+// TestServeAbandonedInPhase checks that a phase that cannot be stopped does not keep
+// the process of a server alive when the lab has gone.
 func TestServeAbandonedInPhase(t *testing.T) {
 	req := serving(t, blog(3, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1}), httpPhase()))
 	requests, in := io.Pipe()
@@ -319,7 +321,8 @@ func TestServeCheck(t *testing.T) {
 	}
 }
 
-// What the pool keeps while nothing is done is observed, where it is asked for.
+// TestProofOfIdleConnections checks that the number of connections that the idle pool
+// keeps is observed, if the request asks for it.
 func TestProofOfIdleConnections(t *testing.T) {
 	for _, c := range []struct {
 		marked, wanted, size, got string
@@ -327,7 +330,7 @@ func TestProofOfIdleConnections(t *testing.T) {
 		{"1", "2", "3", "3"}, // all three answer that they have the mark
 		{"0", "2", "3", "0"},
 		{"1", "3", "3", "3"},
-		{"1", "9", "3", "9"}, // more are not there
+		{"1", "9", "3", "9"}, // there are no more than three
 	} {
 		f := newFake()
 		f.pragmas["cell_size_check"] = c.marked

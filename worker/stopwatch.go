@@ -8,28 +8,28 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// epoch anchors the monotonic clock: one reading is time.Since(epoch), which
-// asks the system for the monotonic time only.
+// epoch anchors the monotonic clock. A reading is time.Since(epoch), which asks the
+// system only for the monotonic time.
 var epoch = time.Now()
 
-// now is the monotonic time in nanoseconds.
+// now returns the monotonic time in nanoseconds.
 func now() int64 { return int64(time.Since(epoch)) }
 
-// Stopwatch adds up what passes while it runs: it is stopped while values are
-// made, so that only the driver's work counts. Package addedcost times with it
-// what the engine is compared with.
+// Stopwatch adds up the time and resources used while it runs. It is stopped while
+// values are made, so that only the driver's work counts. Package addedcost uses it to
+// time the code that the engine is compared with.
 type Stopwatch struct {
 	wall, user, system, allocs, allocBytes int64
 
 	begun    bool
-	children bool // the driver works through child processes, whose CPU time counts
+	children bool // the driver uses child processes, whose CPU time counts
 
 	wall0, user0, system0, allocs0, allocBytes0 int64
 }
 
-// Start lets it run. Before it does so for the first time, garbage is collected
-// and its memory given back to the system: what values were made with, or a
-// phase before has left, costs nothing while the clock runs.
+// Start starts the stopwatch. Before the first start it collects garbage and returns
+// the memory to the system, so that the garbage from making values or from an earlier
+// phase costs nothing while the clock runs.
 func (s *Stopwatch) Start() {
 	if !s.begun {
 		s.begun = true
@@ -41,7 +41,7 @@ func (s *Stopwatch) Start() {
 	s.wall0 = now()
 }
 
-// Stop ends what Start has begun.
+// Stop stops the stopwatch.
 func (s *Stopwatch) Stop() {
 	s.wall += now() - s.wall0
 	user, system := cpuTimes(s.children)
@@ -52,16 +52,15 @@ func (s *Stopwatch) Stop() {
 	s.allocBytes += bytes - s.allocBytes0
 }
 
-// Read writes what has been added up to a sample.
+// Read writes the totals to a sample.
 func (s *Stopwatch) Read(to *protocol.Sample) {
 	to.WallNS = s.wall
 	to.UserNS, to.SystemNS = shares(s.user, s.system)
 	to.Allocs, to.AllocBytes = s.allocs, s.allocBytes
 }
 
-// shares keeps a share from being below zero. How a child's time is shared out
-// may change, in the course of a short phase, by more than the phase has used:
-// only the sum is exact.
+// shares prevents a share from being negative. During a short phase, the way a child's
+// time is divided may change by more than the phase has used. Only the sum is exact.
 func shares(user, system int64) (int64, int64) {
 	switch {
 	case user < 0:
@@ -72,9 +71,9 @@ func shares(user, system int64) (int64, int64) {
 	return user, system
 }
 
-// heapAllocs is the count and bytes of heap objects so far. It stops the world
-// for a moment, outside the timed region; runtime/metrics does not, but lags
-// behind by what the caches of each P hold.
+// heapAllocs returns the count and bytes of heap objects allocated so far. It stops
+// the world for a moment, outside the timed region. runtime/metrics does not, but it
+// misses what the caches of each P hold.
 func heapAllocs() (objects, bytes int64) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// stored counts the rows of tables, and adds up the hashes of their columns where
-// these are asked for.
+// stored counts the rows of tables, and adds up the hashes of their columns if these
+// are requested.
 func (t *trial) stored(ctx context.Context, tables []plan.Stored) ([]plan.RowSum, error) {
 	sums := make([]plan.RowSum, len(tables))
 	for i := range tables {
@@ -26,7 +26,7 @@ func (t *trial) stored(ctx context.Context, tables []plan.Stored) ([]plan.RowSum
 	return sums, nil
 }
 
-// inserted is what tables have now that they had not before.
+// inserted returns what tables have now that they did not have before.
 func (t *trial) inserted(ctx context.Context, tables []plan.Stored, before []plan.RowSum) ([]protocol.Inserted, error) {
 	after, err := t.stored(ctx, tables)
 	if err != nil {

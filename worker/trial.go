@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// trial is one request under way.
+// trial is one request in progress.
 type trial struct {
 	req  *protocol.Request
 	plan *plan.Plan
@@ -20,15 +20,15 @@ type trial struct {
 	db   driver.DB
 	wal  bool
 
-	orders <-chan string // of a lab that puts load on the server; nil: none may come
+	orders <-chan string // from a lab that puts load on the server; nil if none may come
 	out    *answers
 
 	mu    sync.Mutex
-	owned bool // the database is this trial's, and is in use
+	owned bool // the database belongs to this trial and is in use
 }
 
-// serve runs a trial and answers for it. Only an answer that cannot be written
-// is an error.
+// serve runs a trial and sends its answers. The only error it returns is that an
+// answer cannot be written.
 func (t *trial) serve(ctx context.Context, out *answers) error {
 	phase, err := t.run(ctx, out)
 	if t.db != nil {
@@ -52,8 +52,9 @@ func (t *trial) serve(ctx context.Context, out *answers) error {
 	return err
 }
 
-// disown ends the trial's hold on its database, and may remove it. Who comes
-// second waits until the first is done, so that the process does not end before.
+// disown ends the trial's ownership of its database, and removes the database if
+// remove is true. A second caller waits until the first is done, so that the process
+// does not end before.
 func (t *trial) disown(remove bool) (owned bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +128,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	return "", nil
 }
 
-// phase runs one phase with what belongs before and behind its clock.
+// phase runs one phase, including the work before its clock starts and after it stops.
 func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, inserted []protocol.Inserted, err error) {
 	if p.Context == "cancellable" {
 		var cancel context.CancelFunc
@@ -180,7 +181,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	return s, inserted, err
 }
 
-// checkpoint empties the write-ahead log and returns the time it took in ns.
+// checkpoint empties the write-ahead log and returns how long that took in ns.
 func (t *trial) checkpoint(ctx context.Context) (int64, error) {
 	var w Stopwatch
 	busy := int64(0)
@@ -194,7 +195,7 @@ func (t *trial) checkpoint(ctx context.Context) (int64, error) {
 	return w.wall, err
 }
 
-// checkIntegrity has SQLite look at a database that many clients have used.
+// checkIntegrity asks SQLite to check a database that many clients have used.
 func (t *trial) checkIntegrity(ctx context.Context) error {
 	st := driver.Statement{SQL: "PRAGMA quick_check(1)", Columns: []driver.ColumnType{{Type: driver.Text}}}
 	return query(ctx, t.db, st, func(r driver.Row) error {
@@ -237,7 +238,7 @@ func fileSize(path string) int64 {
 	return fi.Size()
 }
 
-// removeDatabase removes what a trial has made, when nobody else will.
+// removeDatabase removes the files that a trial has made, if nobody else will.
 func removeDatabase(path string) {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		os.Remove(path + suffix)

@@ -9,7 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// What SQLite says of the classes of a result ends the trial, unless it is known already.
+// TestTypes checks that a trial ends if SQLite reports a wrong class in a result, unless
+// the types are known already.
 func TestTypes(t *testing.T) {
 	for name, p := range map[string]plan.Phase{
 		"query": selectUsers(1),

@@ -9,12 +9,12 @@ import (
 	"unsafe"
 )
 
-// clockTick is what /proc counts CPU time in: USER_HZ, 100 a second on every
-// Linux platform that Go runs on.
+// clockTick is the unit of CPU time in /proc: USER_HZ, which is 100 per second on
+// every Linux platform that Go runs on.
 const clockTick = 1e9 / 100
 
-// livingChildren lists the processes below this one. A driver that reaches
-// SQLite through a child of its own is charged for it.
+// livingChildren lists the descendants of this process. A driver that runs SQLite in
+// a child process is charged for it.
 func livingChildren() []int {
 	var list []int
 	var add func(pid int)
@@ -34,7 +34,7 @@ func livingChildren() []int {
 	return list
 }
 
-// threadCPU is the CPU time in nanoseconds that the calling thread has used.
+// threadCPU returns the CPU time in nanoseconds that the calling thread has used.
 func threadCPU() (user, system int64) {
 	const thread = 1 // RUSAGE_THREAD
 	var ru syscall.Rusage
@@ -44,14 +44,15 @@ func threadCPU() (user, system int64) {
 	return ru.Utime.Nano(), ru.Stime.Nano()
 }
 
-// livingChildrenCPU is the CPU time in nanoseconds that they have used.
+// livingChildrenCPU returns the CPU time in nanoseconds that the living children have
+// used.
 func livingChildrenCPU() (user, system int64) {
 	for _, pid := range livingChildren() {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			continue
 		}
-		// The command's name, in parentheses, may hold spaces.
+		// The command's name, in parentheses, may contain spaces.
 		fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
 		if len(fields) < 13 {
 			continue
@@ -59,8 +60,8 @@ func livingChildrenCPU() (user, system int64) {
 		u, _ := strconv.ParseInt(string(fields[11]), 10, 64)
 		s, _ := strconv.ParseInt(string(fields[12]), 10, 64)
 		u, s = u*clockTick, s*clockTick
-		// A phase may be shorter than a tick: the sum is known to the
-		// nanosecond, and is shared out as the ticks are.
+		// A phase may be shorter than a tick. The sum is known to the
+		// nanosecond, and is divided in proportion to the ticks.
 		if total := cpuClock(pid); total > 0 {
 			part := 0.0
 			if u+s > 0 {
@@ -75,10 +76,10 @@ func livingChildrenCPU() (user, system int64) {
 	return user, system
 }
 
-// cpuClock is the CPU time in nanoseconds that a process has used, 0 where it
-// cannot be told.
+// cpuClock returns the CPU time in nanoseconds that a process has used, or 0 if it is
+// not known.
 func cpuClock(pid int) int64 {
-	// The number of a process's clock, as clock_getcpuclockid(3) makes it.
+	// The number of a process's clock, computed as in clock_getcpuclockid(3).
 	const sched = 2
 	clock := int32(^pid<<3 | sched)
 	var ts syscall.Timespec
@@ -88,8 +89,8 @@ func cpuClock(pid int) int64 {
 	return ts.Nano()
 }
 
-// peakRSS is the most memory in bytes that the process and its living children
-// have held, each at its own peak. It is not getrusage's figure, which begins
+// peakRSS returns the most memory in bytes that the process and its living children
+// have held, each at its own peak. It does not use getrusage's figure, which starts
 // at what the process that started this one held.
 func peakRSS() int64 {
 	sum := highWaterMark("self")

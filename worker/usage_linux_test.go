@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// What a living child uses is known to the nanosecond, not to the tick of 10 ms
-// that /proc has.
+// TestChildCPU checks that the CPU time of a living child is known to the nanosecond,
+// not only to the 10 ms tick of /proc.
 func TestChildCPU(t *testing.T) {
 	busy := exec.Command("sh", "-c", "while :; do :; done")
 	if err := busy.Start(); err != nil {
@@ -50,8 +50,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// What making parameters takes between the chunks of a mix is no part of its CPU
-// time either: it takes most of it here.
+// TestMixCPUIsOfItsOperations checks that the CPU time of a mix also excludes making
+// parameters between the chunks, which takes most of the CPU time in this test.
 func TestMixCPUIsOfItsOperations(t *testing.T) {
 	call := plan.Call{SQL: `INSERT INTO "a" VALUES (?)`, Rows: -1}
 	for i := range 30 {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// peakRSS is the most memory in bytes that the process has held.
+// peakRSS returns the most memory in bytes that the process has held.
 func peakRSS() int64 {
 	var ru syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) != nil {

@@ -4,7 +4,7 @@ import (
 	"syscall"
 )
 
-// cpuTimes is the CPU time in nanoseconds that the process has used; that of
+// cpuTimes returns the CPU time in nanoseconds that the process has used. That of
 // children is not read on Windows.
 func cpuTimes(bool) (user, system int64) {
 	h, err := syscall.GetCurrentProcess()

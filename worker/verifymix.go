@@ -10,12 +10,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// mixVerified is how many operations are run, before the clock starts, to verify
-// their answers.
+// mixVerified is how many operations are run to verify their answers, before the
+// clock starts.
 const mixVerified = 1000
 
-// verifyMix runs the first operations one after the other, hashes every value
-// that they return and how they end, and rolls back what they have done.
+// verifyMix runs the first operations one after another, hashes every value that
+// they return and how they end, and rolls back their changes.
 func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err error) {
 	var h plan.Hash
 	if !slices.ContainsFunc(p.Mix.Operations, tells) {
@@ -73,8 +73,8 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	return h.Sum(), nil
 }
 
-// checkTypes has the types of what the operations return checked as they are verified,
-// until done is called.
+// checkTypes turns on checking the types of what the operations return while they are
+// verified, until done is called.
 func (c *mixClient) checkTypes(ctx context.Context) (done func() error, err error) {
 	var checks []*driver.TypeCheck
 	done = func() error {
@@ -99,20 +99,20 @@ func (c *mixClient) checkTypes(ctx context.Context) (done func() error, err erro
 	return done, nil
 }
 
-// tells reports whether there is anything to verify of an operation: rows, or
-// whether it ends with an error.
+// tells reports whether an operation has anything to verify: rows, or whether it ends
+// with an error.
 func tells(o plan.Operation) bool {
 	return len(o.Results) > 0 || slices.ContainsFunc(o.Calls, func(c plan.MixCall) bool { return len(c.Columns) > 0 })
 }
 
-// undone reports whether an operation needs a savepoint: it may end with its
-// transaction rolled back, or an error may roll back more than its statement.
+// undone reports whether an operation needs a savepoint, because it may end with its
+// transaction rolled back, or because an error may roll back more than its statement.
 func undone(op mixOp) bool {
 	return len(op.Results) > 0 || slices.ContainsFunc(op.calls, func(c mixCall) bool { return c.IfEmpty == plan.EmptyRollback })
 }
 
-// verify runs an operation within the transaction tx of all of them. What a
-// transaction of its own would roll back is rolled back to a savepoint.
+// verify runs an operation within tx, the transaction around all operations. What the
+// operation's own transaction would roll back is rolled back to a savepoint.
 func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, op *mixOp, h *plan.Hash) error {
 	within := undone(*op)
 	if within {
@@ -150,8 +150,8 @@ func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, o
 	return err
 }
 
-// verify runs the statements of an operation and hashes what they return. It
-// returns the one that ended the operation, because it returned no row.
+// verify runs the statements of an operation and hashes what they return. If a
+// statement ended the operation, because it returned no rows, verify returns it.
 func (op *mixOp) verify(ctx context.Context, tx driver.Tx, h *plan.Hash) (last *mixCall, err error) {
 	for j := range op.calls {
 		call := &op.calls[j]
@@ -190,7 +190,7 @@ func (c *mixCall) verify(ctx context.Context, tx driver.Tx, r int, h *plan.Hash)
 	return rows, err
 }
 
-// savepoint has the statements of a savepoint.
+// savepoint holds the statements of a savepoint.
 type savepoint struct{ begin, back, end driver.Stmt }
 
 func (s *savepoint) prepare(ctx context.Context, conn driver.Conn) error {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// waitUntil returns at the monotonic time t in ns, or at once if it is past.
-// time.Sleep may be a millisecond late; so most of the wait is a sleep of the
-// thread, and only the last of it a loop.
+// waitUntil returns at the monotonic time t in ns, or at once if t has passed.
+// time.Sleep may be a millisecond late. So most of the wait is a sleep of the thread,
+// and only the last part is a loop.
 func waitUntil(t int64) {
 	const coarse, fine = int64(3 * time.Millisecond), int64(80 * time.Microsecond)
 	if left := t - now(); left > coarse {
@@ -16,7 +16,7 @@ func waitUntil(t int64) {
 	}
 	if left := t - now(); left > fine {
 		ts := syscall.NsecToTimespec(left - fine)
-		_ = syscall.Nanosleep(&ts, nil) // woken early by a signal: the loop waits
+		_ = syscall.Nanosleep(&ts, nil) // if a signal ends the sleep early, the loop waits
 	}
 	for now() < t {
 		runtime.Gosched()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// waitUntil returns at the monotonic time t in ns, or at once if it is past.
+// waitUntil returns at the monotonic time t in ns, or at once if t has passed.
 func waitUntil(t int64) {
 	const fine = int64(2 * time.Millisecond)
 	if left := t - now(); left > fine {

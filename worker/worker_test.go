@@ -24,8 +24,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// story is what the fake was asked to do in the phases: what follows the last
-// probe of its settings.
+// story returns what the fake was asked to do in the phases, which is everything after
+// the last probe of its settings.
 func story(f *fake) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +121,8 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// A driver that has a file where memory was asked for is found out.
+// TestProofOfMemory checks that a driver that has a file when memory was requested is
+// detected.
 func TestProofOfMemory(t *testing.T) {
 	got := serve(t, newFake(), trialOf(t, blog(1), driver.Settings{"mode": "memory"}))
 	if r := got[0]; r.Type != protocol.TypeReady || r.Proof.Connections[0]["mode"] != "rwc" {
@@ -129,7 +130,7 @@ func TestProofOfMemory(t *testing.T) {
 	}
 }
 
-// selectUsers is a query phase that reads a user by its number.
+// selectUsers returns a query phase that reads a user by its number.
 func selectUsers(rows int64) plan.Phase {
 	return plan.Phase{Name: "query", Query: &plan.Query{
 		Call: plan.Call{
@@ -169,7 +170,8 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// A NULL in a column that is declared without one is not taken for a zero.
+// TestUndeclaredNull checks that a NULL in a column that is declared without NULLs is
+// not taken for a zero.
 func TestUndeclaredNull(t *testing.T) {
 	sum := func(null bool) []string {
 		f := newFake()
@@ -201,7 +203,7 @@ func TestQueryWrongRows(t *testing.T) {
 	}
 }
 
-// mixOf is a mix of a read and a transaction that writes twice.
+// mixOf returns a mix of a read and a transaction that writes twice.
 func mixOf(m plan.Mix) plan.Phase {
 	id := plan.Parameter{Name: "id", Type: driver.Int, Generator: &plan.Generator{Kind: plan.GenSerial, Low: 100, Step: 1}}
 	m.Operations = []plan.Operation{
@@ -242,9 +244,9 @@ func TestMix(t *testing.T) {
 			if f.open != 0 {
 				t.Errorf("%d connections not given back", f.open)
 			}
-			// Behind the rollback of the pass that verifies, no two clients
-			// have inserted the same number, and the statements of one
-			// transaction have the same.
+			// After the rollback of the verification pass, no two clients have
+			// inserted the same number, and the statements of one transaction
+			// have inserted the same one.
 			log := story(f)
 			log = log[slices.Index(log, "rollback")+1:]
 			seen := map[string]int{}
@@ -295,7 +297,7 @@ func TestMixCountsLockErrors(t *testing.T) {
 	if s.Operations != 100 || s.Failed != s.Errors[0].Count || s.Latency[1].Failed != s.Failed || s.Latency[0].Count+s.Latency[1].Count != 100 {
 		t.Errorf("%d operations, %d failed, errors %+v, latency %+v", s.Operations, s.Failed, s.Errors, s.Latency)
 	}
-	rollbacks := int64(-1) // of the pass that verifies
+	rollbacks := int64(-1) // the rollback of the verification pass
 	for _, line := range story(f) {
 		if line == "rollback" {
 			rollbacks++
@@ -379,7 +381,8 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// A request that is refused harms no file, though nobody waits for the answer.
+// TestRefusedAndGone checks that a refused request harms no file, even if nobody waits
+// for the answer.
 func TestRefusedAndGone(t *testing.T) {
 	req := trialOf(t, blog(3, httpPhase()), nil)
 	if err := os.WriteFile(req.Path, []byte("somebody's"), 0o600); err != nil {
@@ -419,7 +422,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// unread takes a number of answers and no more.
+// unread accepts a number of answers and no more.
 type unread int
 
 func (n *unread) Write(b []byte) (int, error) {
@@ -429,7 +432,8 @@ func (n *unread) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A worker whose answers are not taken leaves no database.
+// TestAnswersNotTaken checks that a worker whose answers are not read leaves no
+// database.
 func TestAnswersNotTaken(t *testing.T) {
 	for taken := range 4 { // ready, phase, sample, done
 		req := trialOf(t, blog(1, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1})), nil)
@@ -446,7 +450,8 @@ func TestAnswersNotTaken(t *testing.T) {
 	}
 }
 
-// A worker whose lab has gone gives the trial up and leaves no database.
+// TestLabGone checks that a worker whose lab has gone gives up the trial and leaves no
+// database.
 func TestLabGone(t *testing.T) {
 	p := blog(1, plan.Phase{Name: "query", Context: "cancellable", Query: &plan.Query{
 		Call: plan.Call{SQL: "SELECT 1", Rows: -1, Columns: []driver.ColumnType{{Type: driver.Int}}}, Repeat: 1, Clients: 1}})
@@ -466,7 +471,7 @@ func TestLabGone(t *testing.T) {
 				}
 			}
 		}
-		// The pipe takes the request when the worker reads it.
+		// Writing to the pipe ends when the worker reads the request.
 		go func() { _ = json.NewEncoder(in).Encode(req) }()
 		if err := worker.Serve(t.Context(), f, lab, io.Discard); err == nil || !strings.Contains(err.Error(), "the lab has gone") {
 			t.Errorf("returned %v", err)
@@ -484,8 +489,8 @@ func (limited) Info() driver.Info {
 	return driver.Info{Name: "limited", Limits: map[string]string{"cache=shared": "it has none"}}
 }
 
-// What no PRAGMA tells of is refused by what the driver declares, before the
-// database is opened.
+// TestJobBeyondLimits checks that settings that no PRAGMA reports are refused according
+// to what the driver declares, before the database is opened.
 func TestJobBeyondLimits(t *testing.T) {
 	req := protocol.Request{
 		Type: protocol.TypeJob, Protocol: protocol.Version, Path: filepath.Join(t.TempDir(), "a.db"), Settings: driver.Settings{"cache": "shared"},
@@ -500,7 +505,8 @@ func TestJobBeyondLimits(t *testing.T) {
 	}
 }
 
-// A job that fails while it is being stopped has failed.
+// TestJobFailsWhileStopped checks that a job that fails while it is being stopped counts
+// as failed.
 func TestJobFailsWhileStopped(t *testing.T) {
 	requests, in := io.Pipe()
 	f := newFake()
@@ -510,7 +516,7 @@ func TestJobFailsWhileStopped(t *testing.T) {
 			return nil
 		}
 		in.Close()
-		time.Sleep(50 * time.Millisecond) // by then the worker has most likely noticed
+		time.Sleep(50 * time.Millisecond) // most likely the worker has noticed by then
 		return &driver.Error{Code: 5, Err: errors.New("database is locked")}
 	}
 	req := protocol.Request{
@@ -528,7 +534,7 @@ func TestJobFailsWhileStopped(t *testing.T) {
 	}
 }
 
-// Some libraries put the whole statement into an error.
+// TestLongMessage checks an error into which a library put the whole statement.
 func TestLongMessage(t *testing.T) {
 	f := newFake()
 	f.execFail = func(string, []any) error { return fmt.Errorf("INSERT %s: full", strings.Repeat("é", 10_000)) }

@@ -12,7 +12,7 @@ import (
 // Bounds of a workload file.
 const (
 	maxDataSets   = 200
-	maxColumns    = 2000 // of a data set, as SQLite's default has it for tables
+	maxColumns    = 2000 // of a data set, SQLite's default limit for a table
 	maxDepth      = 20   // of data sets nested in each other
 	maxPhases     = 200
 	maxStatements = 1000 // of an operation
@@ -29,8 +29,8 @@ func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool 
 	return count <= most
 }
 
-// columnWithin checks how much a column is made from, and how long its values can
-// be.
+// columnWithin checks how many values a column is made from, and how long its
+// values can be.
 func (l *resolver) columnWithin(c *columnInfo) {
 	gen := &c.Generator
 	c.made, c.bytes = 1, 8
@@ -73,11 +73,11 @@ func (l *resolver) columnWithin(c *columnInfo) {
 	}
 }
 
-// formatBytes is the most bytes that a format makes.
+// formatBytes returns the most bytes that a format can produce.
 func formatBytes(format string, sources []*columnInfo) int64 {
 	pieces, err := plan.ParseFormat(format)
 	if err != nil {
-		return 0 // which has been told
+		return 0 // already reported
 	}
 	bytes, n := int64(0), 0
 	for _, p := range pieces {
@@ -94,8 +94,8 @@ func formatBytes(format string, sources []*columnInfo) int64 {
 	return bytes
 }
 
-// rowWithin checks how long the rows of a data set can be: SQLite's limit for a
-// value is one for a row too.
+// rowWithin checks how long the rows of a data set can be. SQLite's limit for a
+// value also applies to a row.
 func (l *resolver) rowWithin(s *setInfo) {
 	bytes := int64(0)
 	for _, c := range s.order {
@@ -106,8 +106,8 @@ func (l *resolver) rowWithin(s *setInfo) {
 	}
 }
 
-// numberWithin reads an integer expression from least to most. It is missing where
-// there is none or it lies beyond.
+// numberWithin reads an integer expression from least to most. It returns missing
+// if there is none or if it is out of range.
 func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing int64) int64 {
 	if n == nil {
 		return missing
@@ -155,7 +155,7 @@ func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml
 		s := l.sets[name]
 		n, nested := perRow[s.Parent]
 		if !nested {
-			return // which has been told
+			return // already reported
 		}
 		if n > 0 && s.Count > plan.MaxAtOnce/n {
 			l.errorf(at[name], "insert: data set %s has %d rows for each of %d in one transaction: want at most %d in all", name, s.Count, n, plan.MaxAtOnce)

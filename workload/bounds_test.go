@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// each repeats a format with numbers from 0 until there are so many bytes.
+// each repeats a format with numbers from 0 until the result has that many bytes.
 func each(bytes int, format string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < bytes; i++ {
@@ -18,8 +18,8 @@ func each(bytes int, format string) string {
 	return b.String()
 }
 
-// large are files in which something is there very often, with what must be said
-// of each.
+// large returns files that each contain very many of something, with what must be
+// reported for each.
 func large() map[string][2]string {
 	const size = 1 << 19
 	const phases = "\nphases: [{name: p, script: ANALYZE}]\n"
@@ -51,7 +51,7 @@ func large() map[string][2]string {
 	}
 }
 
-// doubled are columns that are each made from the one before, twice.
+// doubled returns columns, each made from two copies of the previous one.
 func doubled(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -60,7 +60,7 @@ func doubled(n int) string {
 	return b.String()
 }
 
-// nested are data sets that are each nested in the one before.
+// nested returns data sets, each nested in the previous one.
 func nested(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -69,8 +69,8 @@ func nested(n int) string {
 	return b.String()
 }
 
-// TestLargeFiles checks large files to their end: what is said of them is a line's
-// worth for each problem, and not too many of them.
+// TestLargeFiles checks that large files are read to the end, and that what is
+// reported is at most a line for each problem, and not too many lines.
 func TestLargeFiles(t *testing.T) {
 	for name, c := range large() {
 		t.Run(name, func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
-// TestVisitsAreLinear counts the nodes that are looked at: four times as many in a
-// file four times as large.
+// TestVisitsAreLinear counts the nodes that are visited: a file four times as large
+// must have four times as many visits.
 func TestVisitsAreLinear(t *testing.T) {
 	for name, file := range map[string]func(n int) string{
 		"columns": func(n int) string {

@@ -19,15 +19,15 @@ import (
 // columnInfo is a column, or a parameter of a statement, while it is being read.
 type columnInfo struct {
 	plan.Column
-	full     string // as errors name it: users.id
+	full     string // the name in errors: users.id
 	node     *yaml.Node
 	set      *setInfo // nil: a parameter
 	siblings map[string]*columnInfo
-	of       []*yaml.Node // what Generator.Of came from
+	of       []*yaml.Node // the nodes that Generator.Of was read from
 	state    checkState
-	broken   bool  // a problem has been noted, and its type is not to be relied on
+	broken   bool  // a problem has been noted; the type can't be relied on
 	made     int   // values that one value is made from, itself included
-	bytes    int64 // the most that a value has
+	bytes    int64 // the greatest length of a value
 }
 
 type checkState uint8
@@ -52,7 +52,7 @@ func (l *resolver) generator(c *columnInfo) {
 		gen.Kind = plan.GenNull
 		return
 	}
-	gen.Kind = plan.GenNull // while nothing better is known
+	gen.Kind = plan.GenNull // until the kind is known
 	f, ok := l.mapping(n, c.full, "{int: [1, 100]}")
 	if !ok {
 		return
@@ -118,7 +118,7 @@ func (l *resolver) shorthand(c *columnInfo) {
 	}
 }
 
-// constant reads one value for all rows; its type is that of the YAML.
+// constant reads one value for all rows. The column's type is that of the YAML.
 func (l *resolver) constant(c *columnInfo, n *yaml.Node) {
 	gen := &c.Generator
 	gen.Kind = plan.GenConst
@@ -157,7 +157,7 @@ func (l *resolver) constant(c *columnInfo, n *yaml.Node) {
 	}
 }
 
-// kind reads what stands behind the generator's name.
+// kind reads the value of the generator's key.
 func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 	gen := &c.Generator
 	switch gen.Kind {
@@ -237,7 +237,7 @@ func (l *resolver) readOf(c *columnInfo, nodes []*yaml.Node) {
 	}
 }
 
-// bounds reads [least, greatest]; where single is true, one number is both.
+// bounds reads [least, greatest]. If single is true, one number may be given for both.
 func (l *resolver) bounds(n *yaml.Node, what, example string, least int64, single bool) (low, high int64) {
 	if single && n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
 		low, _ = l.number(n, what, least)

@@ -15,8 +15,8 @@ func Words() []string {
 	return slices.Compact(list)
 }
 
-// Keys are the keys of each kind of mapping, as the JSON Schema's definitions
-// must have them.
+// Keys returns the keys of each kind of mapping, which the definitions in the JSON
+// Schema must have too.
 func Keys() map[string][]string {
 	m := map[string][]string{}
 	for name, k := range keys {
@@ -28,7 +28,7 @@ func Keys() map[string][]string {
 	return m
 }
 
-// Visited is how many nodes of a file are looked at.
+// Visited returns how many nodes of a file are visited.
 func Visited(data []byte) (int, error) {
 	r := &reader{file: "x.yaml"}
 	_, err := r.parse(data, nil, nil)

@@ -15,11 +15,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// dollar stands for the "$" of a parameter's name where Go's parser reads it.
+// dollar replaces the "$" of a parameter's name in what Go's parser reads.
 const dollar = "ǂ"
 
 // evaluate computes an integer expression: whole numbers, $names, + - * / and
-// parentheses. Division cuts off towards zero.
+// parentheses. Division truncates toward zero.
 func evaluate(expr string, values map[string]int64) (int64, error) {
 	const want = "want a whole number or an expression such as $n * 2"
 	if strings.Contains(expr, dollar) {
@@ -46,7 +46,7 @@ func evaluate(expr string, values map[string]int64) (int64, error) {
 	return n, nil
 }
 
-// walk returns nil for what is no integer expression.
+// walk evaluates an expression. It returns nil if e is not an integer expression.
 func walk(e ast.Expr, values map[string]int64) (constant.Value, error) {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

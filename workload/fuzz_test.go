@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// FuzzParse parses anything: it must not panic, every problem has a position,
-// and rows can be made of what was found to be right.
+// FuzzParse parses arbitrary input. Parsing must not panic, every problem must have
+// a position, and rows can be generated from any input that is found to be valid.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"builtin/*.yaml", "testdata/good/*.yaml", "testdata/bad/*.yaml"} {
 		files, err := filepath.Glob(pattern)
@@ -60,7 +60,7 @@ func FuzzParse(f *testing.F) {
 				large = max(large, c.Generator.High, c.Generator.Times)
 			}
 		}
-		if large > 1<<24 { // bytes of one value: right, but slow
+		if large > 1<<24 { // bytes of one value: valid, but slow
 			return
 		}
 		g, err := plan.NewGenerator(1, p)

@@ -35,7 +35,7 @@ func generate(t testing.TB, seed uint64, rows string) (*plan.Gen, *plan.Plan) {
 	return g, p
 }
 
-// show writes a value so that it can be compared; a long one by its hash.
+// show formats a value for comparison; a long one is shown by its hash.
 func show(c *driver.Column, r int) string {
 	switch v := c.Any(r).(type) {
 	case nil:
@@ -95,8 +95,8 @@ const everyKind = `
       long: users.long
 `
 
-// TestStream pins every generator's values. docs/generated-values.md defines
-// them; a change is a change of what every stored run has measured.
+// TestStream pins every generator's values. They are defined by
+// docs/generated-values.md. A change here changes what every stored run has measured.
 func TestStream(t *testing.T) {
 	want := map[string][3]string{}
 	got := map[string][3]string{}
@@ -175,8 +175,8 @@ func TestFirstRows(t *testing.T) {
 	}
 }
 
-// TestAnyOrder makes the same rows in one go, one by one from the last on, and
-// as parameters with a stride.
+// TestAnyOrder generates the same rows all at once, one by one starting from the
+// last, and as parameters with a stride.
 func TestAnyOrder(t *testing.T) {
 	g, p := generate(t, 42, everyKind)
 	h, _ := generate(t, 42, everyKind)
@@ -213,7 +213,7 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// TestSeeds checks that another seed, column or set gives other values.
+// TestSeeds checks that a different seed, column or set gives different values.
 func TestSeeds(t *testing.T) {
 	const rows = "  a: {count: 1000, columns: {x: {int: [0, 1000000]}, y: {int: [0, 1000000]}}}\n" +
 		"  b: {count: 1000, columns: {x: {int: [0, 1000000]}}}\n"
@@ -238,7 +238,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestNesting checks ref against the rows that it must come from.
+// TestNesting checks the values of ref against the rows they must come from.
 func TestNesting(t *testing.T) {
 	g, p := generate(t, 7, `
   c: {per: b, count: 3, columns: {id: serial, b: b.id, a: a.id, mail: a.mail}}
@@ -269,8 +269,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestParameters checks a mix's parameters: one that is made from another, and
-// that clients never draw the same row.
+// TestParameters checks the parameters of a mix: one parameter is made from another,
+// and clients never draw the same row.
 func TestParameters(t *testing.T) {
 	g, _ := generate(t, 7, "  users: {count: 10, columns: {id: serial}}\n")
 	params := []plan.Parameter{
@@ -281,7 +281,7 @@ func TestParameters(t *testing.T) {
 	seen := map[int64]bool{}
 	for c := range int64(4) {
 		var b driver.Batch
-		for range 2 { // the second time in the memory of the first
+		for range 2 { // the second time reuses the memory of the first
 			if err := g.FillParameters(&b, "mix.write", params, "", c, 4, 25); err != nil {
 				t.Fatal(err)
 			}
@@ -302,8 +302,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestDistributions compares counts with their expectation; the values are
-// fixed by the seed, so that it either always passes or never.
+// TestDistributions compares counts with their expectation. The values are
+// fixed by the seed, so the test either always passes or always fails.
 func TestDistributions(t *testing.T) {
 	const n = 200_000
 	g, _ := generate(t, 3, fmt.Sprintf(`
@@ -354,8 +354,8 @@ func TestDistributions(t *testing.T) {
 	}
 }
 
-// TestBounds checks that every value is within what was asked for, and that
-// the bounds occur.
+// TestBounds checks that every value is within its bounds, and that the bounds
+// themselves occur.
 func TestBounds(t *testing.T) {
 	const n = 100_000
 	g, _ := generate(t, 3, fmt.Sprintf(`
@@ -407,8 +407,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestRefill fills one batch with rows of several sets in turn: the memory is
-// reused, and what an arena holds stays unharmed.
+// TestRefill fills one batch with rows of several sets in turn. The memory is
+// reused, and the contents of an arena must stay intact.
 func TestRefill(t *testing.T) {
 	const rows = `
   long: {count: 10, columns: {a: {text: 1000}, b: {blob: 2000}}}
@@ -466,8 +466,8 @@ func TestRowsFitting(t *testing.T) {
 	}
 }
 
-// TestBadPlans checks what the loader would never let through, but a lab might
-// send.
+// TestBadPlans checks plans that the loader would never let through but that a lab
+// might send.
 func TestBadPlans(t *testing.T) {
 	pl := func(typ driver.Type, g plan.Generator) *plan.Plan {
 		return &plan.Plan{DataSets: []plan.DataSet{{Name: "t", Count: 1, Total: 1, Columns: []plan.Column{{Name: "c", Type: typ, Generator: g}}}}}
@@ -498,8 +498,8 @@ func TestBadPlans(t *testing.T) {
 	}
 }
 
-// TestOrder checks the shares of a mix's operations, and that clients make one
-// sequence together.
+// TestOrder checks the shares of a mix's operations, and that the clients together
+// make one sequence.
 func TestOrder(t *testing.T) {
 	g, _ := generate(t, 9, "  t: {count: 1, columns: {id: serial}}\n")
 	ops := []plan.Operation{{Name: "a", Weight: 90}, {Name: "b", Weight: 9}, {Name: "c", Weight: 1}}

@@ -10,7 +10,7 @@ import (
 )
 
 // Schema is the JSON Schema of workload files, for editors. The loader does not
-// use it: it has more to say, and better words for it.
+// use it, because it checks more and reports problems in better words.
 //
 //go:embed workload.schema.json
 var Schema []byte
@@ -31,13 +31,13 @@ var keys = map[string][]string{
 	"expect":    {"rows", "returns"},
 }
 
-// phaseKinds are the keys that say what a phase does.
+// phaseKinds are the keys that determine what a phase does.
 var phaseKinds = []string{"insert", "query", "mix", "http", "script"}
 
 // generatorDef documents a generator for the loader's checks and for users.
 type generatorDef struct {
 	kind    string
-	options []string // besides nulls and hidden
+	options []string // in addition to nulls and hidden
 	form    string
 	about   string
 }
@@ -68,7 +68,7 @@ func generatorKinds() []string {
 	return list
 }
 
-// options are the keys that may stand beside a generator's name.
+// options returns the keys that are allowed beside a generator's name.
 func options(kind string) []string {
 	list := []string{"nulls", "hidden"}
 	for _, d := range generatorDefs {
@@ -79,7 +79,7 @@ func options(kind string) []string {
 	return list
 }
 
-// checks documents what a result is compared with.
+// checks documents what a result can be compared with.
 var checks = [][2]string{
 	{"expect: {rows: N}", "each execution returns N rows"},
 	{"expect: {returns: SET}", "the rows are those of a data set, every inserted column, in order"},

@@ -15,20 +15,20 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// The most bytes of the files that a workload consists of.
+// Limits, in bytes, on the files that a workload consists of.
 const (
-	MaxFile    = 4 << 20  // of YAML
-	MaxSQLFile = 64 << 20 // of a .sql file
+	MaxFile    = 4 << 20  // a YAML file
+	MaxSQLFile = 64 << 20 // a .sql file
 )
 
 // Option changes how a workload is read.
 type Option func(*Workload)
 
-// AllowFiles lets the workload's SQL reach other files than its own database.
+// AllowFiles lets the workload's SQL reach files other than its own database.
 func AllowFiles(w *Workload) { w.files = true }
 
-// Load reads a built-in workload by its name, or a file: an argument with a
-// path separator in it, or ending in .yaml or .yml.
+// Load reads a built-in workload, given by its name, or a workload file. An argument
+// is a file if it contains a path separator or ends in .yaml or .yml.
 func Load(nameOrPath string, options ...Option) (*Workload, error) {
 	ext := filepath.Ext(nameOrPath)
 	if strings.ContainsRune(nameOrPath, '/') || strings.ContainsRune(nameOrPath, filepath.Separator) || ext == ".yaml" || ext == ".yml" {
@@ -39,7 +39,7 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 		if err != nil {
 			return nil, fmt.Errorf("workload file %s: %w", nameOrPath, reasonOf(err))
 		}
-		// A link does not lead out of a root.
+		// A root does not follow links that lead out of it.
 		root, err := os.OpenRoot(filepath.Dir(nameOrPath))
 		if err != nil {
 			return nil, fmt.Errorf("workload file %s: %w", nameOrPath, reasonOf(err))
@@ -59,10 +59,10 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 	return Parse(file, data, sub, options...)
 }
 
-// readFile reads a workload's file. A shell's pipe will do, but not what has no end,
-// nor a named pipe, which nobody may ever write to.
+// readFile reads a workload's file. A shell's pipe is accepted. A file without an end
+// is not, nor is a named pipe, because nobody may ever write to it.
 func readFile(path string) ([]byte, error) {
-	// A shell's pipe is a link to a name that is not there.
+	// A shell's pipe is a link to a name that does not exist.
 	if name, err := filepath.EvalSymlinks(path); err == nil {
 		if fi, err := os.Stat(name); err == nil && fi.Mode()&fs.ModeNamedPipe != 0 {
 			return nil, errors.New("it is a named pipe: want a file")
@@ -83,7 +83,7 @@ func readFile(path string) ([]byte, error) {
 	return readBounded(f, MaxFile)
 }
 
-// readBounded reads to the end, if that comes within limit.
+// readBounded reads to the end. It fails if there are more bytes than limit.
 func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {
@@ -92,15 +92,15 @@ func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// script is SQL of a workload as it was read, or what is wrong with it.
+// script is SQL of a workload as it was read, or the problem with it.
 type script struct {
 	text    string
 	problem string
-	outside bool            // the problem is that it reaches other files
-	pragmas []pragmaSetting // what its PRAGMAs set
+	outside bool            // the problem is that the SQL reaches other files
+	pragmas []pragmaSetting // settings that its PRAGMAs change
 }
 
-// sql reads SQL, or the name of a file with SQL in it.
+// sql reads SQL, or the name of a file that contains SQL.
 func (l *resolver) sql(n *yaml.Node, what, example string) (string, bool) {
 	text, ok := l.text(n, what, example)
 	if !ok {
@@ -115,13 +115,13 @@ func (l *resolver) sql(n *yaml.Node, what, example string) (string, bool) {
 		l.outside = s.outside
 		l.errorf(n, "%s: %s", what, s.problem)
 		l.outside = false
-		return s.text, s.outside // which may have more that is wrong
+		return s.text, s.outside // SQL that reaches files may have further problems
 	}
 	l.pragmas = append(l.pragmas, s.pragmas...)
 	return s.text, true
 }
 
-// script reads the text of SQL, or the file that it names.
+// script reads SQL from text, or from the file that text names.
 func (w *Workload) script(text string) script {
 	s := script{text: text}
 	name := strings.TrimSpace(text)
@@ -145,8 +145,9 @@ func (w *Workload) script(text string) script {
 	return s
 }
 
-// readSQL reads a .sql file beside the workload's or below, once: all cases are made
-// of the same text, which is the one that [Workload.Includes] gives.
+// readSQL reads a .sql file from the workload file's directory or below. It reads each
+// file once, so that all cases are made from the same text, which
+// [Workload.Includes] returns.
 func (w *Workload) readSQL(name string) (string, error) {
 	if i := slices.IndexFunc(w.includes, func(f File) bool { return f.Name == name }); i >= 0 {
 		return w.includes[i].Text, nil
@@ -171,7 +172,7 @@ func (w *Workload) readSQL(name string) (string, error) {
 	return string(data), nil
 }
 
-// reasonOf is the error of a file's operation without the file's name.
+// reasonOf returns the error of a file operation without the file's name.
 func reasonOf(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -25,8 +25,8 @@ func load(t *testing.T, name string) *workload.Workload {
 	return w
 }
 
-// TestPlansAreSound makes rows of every plan that the built-in and the good
-// workloads resolve to, through the JSON in which it travels.
+// TestPlansAreSound generates rows from every plan that the built-in and the good
+// workloads resolve to, after the plan has passed through the JSON in which it travels.
 func TestPlansAreSound(t *testing.T) {
 	names := workload.Builtins()
 	want := []string{"analytics", "complex", "concurrent", "group-by", "http-server", "large", "many", "point-read", "read-write", "real", "simple"}
@@ -117,8 +117,8 @@ func makeRows(t *testing.T, w *workload.Workload, scale string, c workload.Case)
 	}
 }
 
-// TestBuiltinsVerify checks that no query of a built-in workload goes without
-// a check of its own.
+// TestBuiltinsVerify checks that every query of a built-in workload has its own
+// check.
 func TestBuiltinsVerify(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		p, err := load(t, name).Plan("full", nil)
@@ -143,7 +143,7 @@ func TestBuiltinsVerify(t *testing.T) {
 	}
 }
 
-// TestEverything compares the parts of the plan in which every spelling ends.
+// TestEverything compares the parts of the plan that result from every spelling.
 func TestEverything(t *testing.T) {
 	w := load(t, "testdata/good/everything.yaml")
 	wantSettings := driver.Settings{
@@ -329,7 +329,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestDocumentation loads every workload in the language's documentation, and
-// looks for every key and generator there.
+// checks that every key and generator occurs there.
 func TestDocumentation(t *testing.T) {
 	doc, err := os.ReadFile("../docs/workload-language.md")
 	if err != nil {
@@ -357,7 +357,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// A link beside a workload does not lead to a file elsewhere.
+// TestSQLFileThatIsALink checks that a link in the workload's directory cannot be used
+// to read a file elsewhere.
 func TestSQLFileThatIsALink(t *testing.T) {
 	dir := t.TempDir()
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere.sql")

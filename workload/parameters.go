@@ -10,15 +10,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// parameterSet is the parameters of a query, or of an operation of a mix.
+// parameterSet holds the parameters of a query, or of an operation of a mix.
 type parameterSet struct {
 	columns map[string]*columnInfo
 	keys    []*yaml.Node
 	used    map[string]bool
 }
 
-// parameters reads where the values of ":name" come from; each is the data set
-// that a query runs for each row of, or nil.
+// parameters reads where the values of ":name" come from. The query runs once for
+// each row of the data set each, which may be nil.
 func (l *resolver) parameters(n *yaml.Node, stream string, each *setInfo) *parameterSet {
 	p := &parameterSet{columns: map[string]*columnInfo{}, used: map[string]bool{}}
 	if n == nil {
@@ -52,8 +52,8 @@ func (l *resolver) parameters(n *yaml.Node, stream string, each *setInfo) *param
 	return p
 }
 
-// rowColumn checks a parameter that is a column of the row which a query stands
-// at.
+// rowColumn checks a parameter that is a column of the row for which a query is
+// running.
 func (l *resolver) rowColumn(c *columnInfo, each *setInfo) {
 	c.state = checked
 	src := l.column(c.of, c.Generator.Of, c.full)
@@ -67,8 +67,8 @@ func (l *resolver) rowColumn(c *columnInfo, each *setInfo) {
 	}
 }
 
-// bind finds the value of ":name". Where the set to run for each row of is
-// broken, a name that is not found is no further problem.
+// bind finds the value of ":name". The query runs for each row of the set each. If
+// that set is broken, a name that is not found is not reported as another problem.
 func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setInfo, broken bool) (plan.Parameter, bool) {
 	p.used[name] = true
 	c := p.columns[name]
@@ -91,8 +91,8 @@ func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setIn
 	return plan.Parameter{Name: name, Type: c.Type, Generator: &gen}, true
 }
 
-// together notes a parameter that is made from one that the same statement does
-// not have.
+// together reports a parameter that is made from another one that the same statement
+// does not use.
 func (p *parameterSet) together(l *resolver, names []string, at *yaml.Node) {
 	have := map[string]bool{}
 	for _, name := range names {
@@ -111,7 +111,7 @@ func (p *parameterSet) together(l *resolver, names []string, at *yaml.Node) {
 	}
 }
 
-// unused notes the parameters that no statement has.
+// unused reports the parameters that no statement uses.
 func (p *parameterSet) unused(l *resolver) {
 	for _, k := range p.keys {
 		if !p.used[k.Value] {

@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations at the top of testdata/bad/*.yaml")
 
-// TestBad checks what is said of each kind of mistake: every file begins with
-// the problems that it must have, and says whether the JSON Schema sees one too.
+// TestBad checks what is reported for each kind of mistake. Every file begins with
+// the problems that must be found in it, and says whether the JSON Schema finds one too.
 func TestBad(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) < 90 {
@@ -81,7 +81,7 @@ func header(t *testing.T, file string, data []byte) string {
 
 var compiled *jsonschema.Schema
 
-// validate holds a workload file against the published JSON Schema.
+// validate checks a workload file against the published JSON Schema.
 func validate(t *testing.T, data []byte) error {
 	t.Helper()
 	if compiled == nil {
@@ -102,13 +102,13 @@ func validate(t *testing.T, data []byte) error {
 		return err
 	}
 	var decoded any
-	if err := n.Decode(&decoded); err != nil { // a key twice, an alias of itself
+	if err := n.Decode(&decoded); err != nil { // a duplicate key, an alias of itself
 		return err
 	}
 	return compiled.Validate(plain(&n))
 }
 
-// plain turns YAML into what JSON has: times stay text.
+// plain converts YAML to the types of JSON. Times stay text.
 func plain(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.DocumentNode:

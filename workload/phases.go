@@ -83,7 +83,7 @@ func (l *resolver) phase(n *yaml.Node) {
 	l.infos = append(l.infos, info)
 }
 
-// name reads a name that is shown in tables and names random streams.
+// name reads a name. It is shown in tables and it identifies random streams.
 func (l *resolver) name(n *yaml.Node, what string) bool {
 	v := strings.TrimSpace(n.Value)
 	if v == n.Value && v != "" && !strings.ContainsAny(v, "./,\n\t") && len(v) <= 60 {
@@ -174,8 +174,8 @@ func firstOr(list []string, other string) string {
 	return other
 }
 
-// checkPer checks that the sets of a phase nest in the one that it has a
-// transaction per row of.
+// checkPer checks that the sets of a phase nest in the set that determines its
+// transactions, which are one for each row of that set.
 func (l *resolver) checkPer(ins *plan.Insert, n *yaml.Node, nodes map[string]*yaml.Node) {
 	top := l.sets[ins.Per]
 	if top == nil {
@@ -227,7 +227,7 @@ func (l *resolver) query(f *fields, phase string) *plan.Query {
 	return q
 }
 
-// clients reads a number of clients; own says that each has a connection.
+// clients reads a number of clients. With own, each has its own connection.
 func (l *resolver) clients(n *yaml.Node, own bool) int {
 	c := l.numberWithin(n, "clients", 1, plan.MaxClients, 1)
 	if pool := int64(l.settings.PoolSize()); own && c > pool {
@@ -236,7 +236,7 @@ func (l *resolver) clients(n *yaml.Node, own bool) int {
 	return int(c)
 }
 
-// call reads the keys that a query and a statement of a mix have in common.
+// call reads the keys that queries and statements of a mix have in common.
 func (l *resolver) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *setInfo, broken bool) plan.Call {
 	c := plan.Call{Rows: -1, AdHoc: l.statementMode(f.get("statement"))}
 	if sql, ok := l.sql(sqlNode, "SQL", "SELECT id FROM users"); ok {
@@ -300,8 +300,8 @@ func (l *resolver) returns(q *plan.Query, n *yaml.Node, each *setInfo, inferRows
 	l.returnedRows(q, s, n, each, inferRows)
 }
 
-// returned reads the columns of generated rows that a result with columns of
-// these types consists of; nil if they do not fit.
+// returned reads which columns of generated rows make up a result with columns of
+// these types. It returns nil if they do not fit.
 func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Returns, *setInfo) {
 	r := &plan.Returns{}
 	at := n
@@ -359,7 +359,7 @@ func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Retu
 			continue
 		}
 		switch t := types[i]; {
-		case c.broken, t.Type == 0: // which has been told
+		case c.broken, t.Type == 0: // already reported
 		case class(t.Type) != class(c.Type) && c.Generator.Kind != plan.GenNull:
 			l.errorf(n, "column %d of the query is %s, but %s is %s: write %s", i+1, t.Type, c.full, c.Type, c.Type)
 		case !t.Nullable && l.mayBeNull(c):
@@ -389,7 +389,8 @@ func (l *resolver) returnedRows(q *plan.Query, s *setInfo, n *yaml.Node, each *s
 	}
 }
 
-// class tells apart what checksums tell apart.
+// class returns the class of a type. Types have different classes if checksums
+// distinguish them.
 func class(t driver.Type) driver.Type {
 	if t == driver.Bool || t == driver.Time {
 		return driver.Int
@@ -467,8 +468,8 @@ func (l *resolver) retry(n *yaml.Node) *plan.Retry {
 	return r
 }
 
-// end reads when a phase of a kind is over: after so many operations or so much
-// time.
+// end reads when a phase of a kind ends: after a number of operations or an amount
+// of time.
 func (l *resolver) end(f *fields, kind string) (count, durationMS int64) {
 	n, duration := f.get("count"), f.get("duration")
 	switch {
@@ -484,8 +485,8 @@ func (l *resolver) end(f *fields, kind string) (count, durationMS int64) {
 	return count, durationMS
 }
 
-// duration reads a time in milliseconds: 10s, or a number with a parameter in it
-// before its unit, such as $time ms.
+// duration reads a duration and returns it in milliseconds. It is written as 10s, or
+// as an expression with a parameter before the unit, such as $time ms.
 func (l *resolver) duration(n *yaml.Node) int64 {
 	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "$") {
 		expr, perUnit := strings.TrimSuffix(n.Value, "ms"), int64(1)
@@ -593,7 +594,7 @@ func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, 
 	return c, true
 }
 
-// ifEmpty reads how an operation ends where a statement returns no row.
+// ifEmpty reads how an operation ends if a statement returns no rows.
 func (l *resolver) ifEmpty(n *yaml.Node, f *fields, c *plan.MixCall, transaction bool) {
 	word, ok := l.oneOf(n, "if empty", plan.EmptyCommit, plan.EmptyRollback, plan.EmptyStop)
 	switch {
@@ -611,7 +612,7 @@ func (l *resolver) ifEmpty(n *yaml.Node, f *fields, c *plan.MixCall, transaction
 	c.IfEmpty = word
 }
 
-// results reads which errors are results of an operation.
+// results reads which errors count as results of an operation.
 func (l *resolver) results(n *yaml.Node) []int {
 	var codes []int
 	for _, n := range l.list(n) {
@@ -646,7 +647,7 @@ func (l *resolver) resultCode(n *yaml.Node) (code int, ok bool) {
 	switch {
 	case !ok:
 		instead := "want one of SQLite's, such as SQLITE_CONSTRAINT_UNIQUE or 2067"
-		const prefix = "SQLITE_" // without it, since names that share it look alike
+		const prefix = "SQLITE_" // not compared, since names that share it look similar
 		var names []string
 		for _, known := range driver.CodeNames() {
 			names = append(names, strings.TrimPrefix(known, prefix))
@@ -663,7 +664,7 @@ func (l *resolver) resultCode(n *yaml.Node) (code int, ok bool) {
 	return code, true
 }
 
-// notResult says why a code is no result of an operation.
+// notResult reports why a code can't be the result of an operation.
 func (l *resolver) notResult(n *yaml.Node, code int) {
 	switch code & 0xff {
 	case driver.CodeBusy, driver.CodeLocked:

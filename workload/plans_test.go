@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// TestPlans keeps the plans that the tests of workers run: those know no YAML. With
-// -update they are written.
+// TestPlans compares the stored plans that the workers' tests run, because those tests
+// can't read YAML. With -update it writes the plans.
 func TestPlans(t *testing.T) {
 	const dir = "../worker/plan/testdata"
 	for _, name := range append(workload.Builtins(), filepath.Join("testdata", "good", "everything.yaml")) {

@@ -8,16 +8,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// pragmaSetting is a setting that a PRAGMA gives a value.
+// pragmaSetting is a setting to which a PRAGMA gives a value.
 type pragmaSetting struct {
 	name, value string // in canonical form, if the value has one
 }
 
-// pragmaSettings lists what the PRAGMAs of a script set, in order, as far as these are
-// settings.
+// pragmaSettings returns the settings that the PRAGMAs of a script change, in order.
+// PRAGMAs that don't change a setting are left out.
 func pragmaSettings(sql string) (list []pragmaSetting) {
 	t := &sqlTokens{rest: sql}
-	var words [8]string // PRAGMA schema . name = - value, and one more
+	var words [8]string // PRAGMA schema . name = - value, plus one more
 	statement := words[:0]
 	for {
 		token, ok := t.next()
@@ -39,7 +39,8 @@ func pragmaSettings(sql string) (list []pragmaSetting) {
 	}
 }
 
-// pragmaSets reads the words of a PRAGMA that sets: name = value, or name (value).
+// pragmaSets reads the words of a PRAGMA that sets a value: name = value, or
+// name (value).
 func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 	if len(words) > 2 && words[1] == "." {
 		words = words[2:]
@@ -61,8 +62,8 @@ func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 	return s, true
 }
 
-// steady notes a setting that a timed phase gives two values: the first is in force
-// for a part of it, but only the last is read back.
+// steady reports a setting to which a timed phase gives two values. The first value is
+// in force for part of the phase, but only the last is read back.
 func (l *resolver) steady(n *yaml.Node) {
 	first := map[string]string{}
 	for _, s := range l.pragmas {

@@ -18,9 +18,9 @@ import (
 type Problem struct {
 	File         string
 	Line, Column int    // from 1
-	Message      string // what is wrong, and what to write instead
+	Message      string // the mistake, and what to write instead
 
-	// Outside says that SQL reaches other files, which [AllowFiles] lets it.
+	// Outside says that SQL reaches other files. [AllowFiles] permits that.
 	Outside bool
 }
 
@@ -44,15 +44,15 @@ func (p Problems) Error() string {
 type reader struct {
 	file     string
 	problems Problems
-	seen     map[Problem]bool // without their notes
-	more     *Problem         // the first that is not listed, since there are too many
-	visited  int              // nodes, each as often as an alias or a case leads to it
-	found    int              // with those seen before
-	note     string           // appended to a problem that was not seen before
-	outside  bool             // of the problems that are noted
+	seen     map[Problem]bool // the problems without their notes
+	more     *Problem         // the first that is not listed because there are too many
+	visited  int              // nodes, counting each time an alias or a case leads to one
+	found    int              // including those seen before
+	note     string           // appended to a new problem
+	outside  bool             // the Outside of problems noted now
 }
 
-// err returns the problems as an error, nil if there are none.
+// err returns the problems as an error, or nil if there are none.
 func (r *reader) err() error {
 	if len(r.problems) == 0 {
 		return nil
@@ -101,7 +101,8 @@ func (r *reader) errorf(n *yaml.Node, format string, args ...any) {
 	r.problems = append(r.problems, p)
 }
 
-// Bounds of what is said: a line's worth of what the file has, however long it is.
+// Bounds on messages. A message quotes at most a line's worth of the file, however
+// long the text in the file is.
 const (
 	maxProblems = 100
 	maxMessage  = 800 // bytes
@@ -109,7 +110,7 @@ const (
 	maxQuoted   = 80
 )
 
-// shortened cuts a text that is longer than most bytes.
+// shortened truncates a text that is longer than most bytes.
 func shortened(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -120,12 +121,12 @@ func shortened(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// maxVisits is how many nodes of a file are looked at, each as often as an alias
-// or a case leads to it: more than files for people have.
+// maxVisits limits how many nodes of a file are visited, counting each time an alias
+// or a case leads to one. Files written for people have fewer.
 const maxVisits = 5_000_000
 
-// visit counts nodes that are about to be looked at, and reports whether that is
-// still within bounds.
+// visit counts the nodes about to be visited. It reports whether the count is still
+// within bounds.
 func (r *reader) visit(n *yaml.Node) bool {
 	if r.visited > maxVisits {
 		return false
@@ -144,7 +145,7 @@ var (
 	yamlGrammar = regexp.MustCompile(`^did not find expected (node content|key|',' or |'-' |<)`)
 )
 
-// syntax notes an error of the YAML parser, whose text carries the line only.
+// syntax notes an error of the YAML parser, whose text gives only the line.
 func (r *reader) syntax(err error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	n := &yaml.Node{Line: 1, Column: 1}
@@ -163,10 +164,10 @@ type fields struct {
 	node   *yaml.Node
 	keys   []*yaml.Node
 	values []*yaml.Node
-	index  map[string]int // of keys, where these are many
+	index  map[string]int // of keys, if there are many
 }
 
-// at is the index of a key, below 0 where it is not there.
+// at returns the index of a key, or a negative number if it is missing.
 func (f *fields) at(key string) int {
 	if f.index != nil {
 		if i, ok := f.index[key]; ok {
@@ -177,7 +178,7 @@ func (f *fields) at(key string) int {
 	return slices.IndexFunc(f.keys, func(n *yaml.Node) bool { return n.Value == key })
 }
 
-// get returns the value of a key, nil where the key is not there.
+// get returns the value of a key, or nil if the key is missing.
 func (f *fields) get(key string) *yaml.Node {
 	if i := f.at(key); i >= 0 {
 		return f.values[i]
@@ -193,7 +194,7 @@ func (f *fields) key(key string) *yaml.Node {
 	return f.node
 }
 
-// target follows an alias to what it stands for.
+// target follows an alias to the node that it refers to.
 func target(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -201,7 +202,7 @@ func target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// describe names what a node is, for errors.
+// describe says what kind of node n is, for errors.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -217,7 +218,7 @@ func describe(n *yaml.Node) string {
 	}
 }
 
-// mapping reads a mapping whatever its keys are.
+// mapping reads a mapping with any keys.
 func (r *reader) mapping(n *yaml.Node, what, example string) (*fields, bool) {
 	n = target(n)
 	if n.Kind != yaml.MappingNode {
@@ -245,7 +246,7 @@ func (r *reader) mapping(n *yaml.Node, what, example string) (*fields, bool) {
 	return f, true
 }
 
-// object reads a mapping with the keys that the language has for it.
+// object reads a mapping that may have only the known keys.
 func (r *reader) object(n *yaml.Node, what, example string, known []string) (*fields, bool) {
 	f, ok := r.mapping(n, what, example)
 	if ok {
@@ -262,7 +263,7 @@ func (r *reader) known(f *fields, what string, known []string) {
 	}
 }
 
-// list reads a list; a lone scalar or mapping is a list of one.
+// list reads a list. A single scalar or mapping counts as a list of one.
 func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		return []*yaml.Node{n}
@@ -277,7 +278,7 @@ func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	return items
 }
 
-// text reads a scalar as it is written.
+// text reads a scalar exactly as it is written.
 func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		r.errorf(n, "%s is %s: want a text, such as %s", what, describe(n), example)
@@ -306,7 +307,7 @@ func (r *reader) flag(n *yaml.Node, what string) bool {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// identifier reads a name that can stand in SQL and after "$" and ":".
+// identifier reads a name that can be used in SQL and after "$" and ":".
 func (r *reader) identifier(n *yaml.Node, what string) bool {
 	if identifier.MatchString(n.Value) {
 		return true

@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// What in SQL reaches files other than the trial's own database.
+// The elements of SQL that can reach files other than the trial's own database.
 var (
-	// outsideFunctions read, write or load files where a library has them.
+	// outsideFunctions read, write or load files in libraries that have them.
 	outsideFunctions = []string{"load_extension", "readfile", "writefile", "fts3_tokenizer", "fsdir", "zipfile", "lines_read"}
 
-	// outsidePragmas say where files go, or let a schema be written that SQLite
-	// has not read as SQL.
+	// outsidePragmas determine where files go, or allow writing a schema that SQLite
+	// has not parsed as SQL.
 	outsidePragmas = []string{"temp_store_directory", "data_store_directory", "lock_proxy_file", "writable_schema"}
 
-	// insideModules are the modules of virtual tables that keep to the database.
+	// insideModules are the modules of virtual tables that stay within the database.
 	insideModules = []string{"fts3", "fts4", "fts5", "fts4aux", "fts3tokenize", "fts5vocab", "rtree", "rtree_i32", "geopoly", "dbstat", "vec0"}
 )
 
 // outside finds the first thing in a script that reaches files other than the
-// trial's own database, and the line that it is on, from 0; "" if there is none.
+// trial's own database, and its line, counted from 0. If there is none, what is "".
 //
-// It reads SQL in the tokens that SQLite reads, since nothing else tells a
-// statement ATTACH from a text with that word in it. Where versions of SQLite
-// read different tokens it takes the statement for one that reaches out.
+// It splits SQL into the same tokens as SQLite, because nothing else distinguishes an
+// ATTACH statement from a text that contains the word. If versions of SQLite read
+// different tokens, it assumes that the statement reaches out.
 func outside(sql string) (what string, line int) {
 	t := &sqlTokens{rest: sql}
 	var statement []sqlToken
@@ -46,17 +46,17 @@ func outside(sql string) (what string, line int) {
 		if n := len(statement); n > 1 && token.text == "(" && statement[n-2].names(outsideFunctions) {
 			return statement[n-2].text + "()", strings.Count(sql[:token.at], "\n")
 		}
-		if len(statement) > longestHead { // what decides is at the beginning, or is the last token
+		if len(statement) > longestHead { // the beginning or the last token decides
 			statement = append(statement[:longestHead-1], token)
 		}
 	}
 }
 
-// longestHead is more tokens than a statement has up to what decides: CREATE
-// VIRTUAL TABLE IF NOT EXISTS main . name USING module.
+// longestHead exceeds the number of tokens that decide about a statement, of which
+// the longest is CREATE VIRTUAL TABLE IF NOT EXISTS main . name USING module.
 const longestHead = 16
 
-// statementOutside says how a statement reaches out, given its first tokens.
+// statementOutside returns how a statement reaches out, given its first tokens.
 func statementOutside(s []sqlToken) string {
 	if len(s) == 0 || s[0].quoted {
 		return ""
@@ -96,7 +96,7 @@ func statementOutside(s []sqlToken) string {
 	return ""
 }
 
-// tokenOutside says why a token is not let through wherever it is.
+// tokenOutside returns why a token is not allowed anywhere in a script.
 func tokenOutside(t sqlToken) string {
 	switch {
 	case strings.ContainsRune(t.text, 0):
@@ -112,10 +112,10 @@ type sqlToken struct {
 	text      string
 	at        int  // offset in the script
 	quoted    bool // a text, or a name in quotes
-	ambiguous bool // a parameter such as $a(b), for which there is an option of compiling SQLite
+	ambiguous bool // a parameter such as $a(b), whose tokens depend on how SQLite was compiled
 }
 
-// names reports whether the token is one of these names, in quotes or without.
+// names reports whether the token is one of these names, quoted or unquoted.
 func (t sqlToken) names(list []string) bool {
 	return slices.ContainsFunc(list, func(n string) bool { return strings.EqualFold(n, t.name()) })
 }
@@ -127,7 +127,7 @@ func (t sqlToken) name() string {
 	return t.text
 }
 
-// sqlTokens takes a script apart. White space and comments are left out.
+// sqlTokens splits a script into tokens. White space and comments are left out.
 type sqlTokens struct {
 	rest string
 	at   int
@@ -155,8 +155,8 @@ const (
 	parameterToken
 )
 
-// sqlTokenLength measures the first token of s as SQLite's tokenize.c does. What
-// has no end goes on to the end of s.
+// sqlTokenLength measures the first token of s as SQLite's tokenize.c does. An
+// unterminated token extends to the end of s.
 func sqlTokenLength(s string) (n int, kind tokenKind) {
 	until := func(from int, end string) int {
 		if n := strings.Index(s[min(from, len(s)):], end); n >= 0 {
@@ -182,8 +182,8 @@ func sqlTokenLength(s string) (n int, kind tokenKind) {
 	case c == '[':
 		return until(1, "]"), quotedToken
 	case c == '\'' || c == '"' || c == '`':
-		// A doubled quote ends one text and begins the next: the tokens are others,
-		// what is in quotes is the same.
+		// A doubled quote ends one text and begins the next. The tokens differ from
+		// SQLite's, but the same characters are in quotes.
 		return until(1, s[:1]), quotedToken
 	case c == '$' || c == '@' || c == '#' || c == ':':
 		if n := word(1); n > 1 {

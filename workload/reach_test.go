@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// reaching are scripts that reach files other than their own database, with what
-// is said to do it.
+// reaching are scripts that reach files other than their own database, with the
+// part that must be reported.
 var reaching = map[string]string{
 	"ATTACH '/home/me/app.db' AS a":                       "line 1 of x.sql has ATTACH: it reaches",
 	"attach database 'a.db' as a":                         "ATTACH",
@@ -49,7 +49,7 @@ var reaching = map[string]string{
 	"CREATE VIRTUAL TABLE \"using\" USING \"CSV\"(a)":                                  "module \"CSV\"",
 }
 
-// within are scripts that keep to their own database.
+// within are scripts that stay within their own database.
 var within = []string{
 	"SELECT 'ATTACH', \"ATTACH 'a' AS a\", attach FROM vacuum",
 	"SELECT '; ATTACH ''a'' AS a'",
@@ -67,7 +67,7 @@ var within = []string{
 	"",
 }
 
-// script parses a workload with this SQL in a .sql file.
+// parseScript parses a workload with this SQL in a .sql file.
 func parseScript(sql string, options ...workload.Option) error {
 	file := "name: x\nphases: [{name: p, script: x.sql}]\n"
 	_, err := workload.Parse("x.yaml", []byte(file), fstest.MapFS{"x.sql": {Data: []byte(sql)}}, options...)
@@ -93,7 +93,7 @@ func TestSQLThatReachesOut(t *testing.T) {
 	}
 }
 
-// Every place for SQL is looked at.
+// TestSQLThatReachesOutAnywhere checks every place that can contain SQL.
 func TestSQLThatReachesOutAnywhere(t *testing.T) {
 	for i, phases := range []string{
 		"schema: VACUUM INTO 'x'\nphases: [{name: p, script: ANALYZE}]",

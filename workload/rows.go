@@ -16,7 +16,7 @@ type setInfo struct {
 	node    *yaml.Node
 	columns map[string]*columnInfo
 	order   []*columnInfo
-	depth   int // -1 while not known
+	depth   int // -1 until known
 }
 
 // readRows reads the data sets, parents first.
@@ -103,7 +103,7 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 	return s
 }
 
-// place finds how deep a data set is nested, and its number of rows.
+// place determines how deeply a data set is nested, and its number of rows.
 func (l *resolver) place(s *setInfo, path []string) {
 	if s.depth >= 0 {
 		return

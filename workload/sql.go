@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// positional rewrites the parameters ":name" of one SQL statement into plain "?"
-// and returns their names in the order in which they occur. Strings, quoted
-// identifiers and comments are left as they are.
+// positional replaces the parameters ":name" of one SQL statement with plain "?"
+// and returns their names in order of occurrence. Strings, quoted identifiers and
+// comments are left unchanged.
 func positional(sql string) (rewritten string, names []string, err error) {
 	var out strings.Builder
 	begun, ended := false, false
@@ -74,8 +74,8 @@ func nextToken(s string) (n int, kind sqlKind, err error) {
 		if c == '[' {
 			end = ']'
 		}
-		// A doubled quote ends one string and begins the next, which comes
-		// to the same.
+		// A doubled quote ends one string and begins the next, which has the
+		// same effect.
 		if n := strings.IndexByte(s[1:], end); n >= 0 {
 			return n + 2, sqlText, nil
 		}

@@ -15,17 +15,17 @@ type File struct {
 	Text string
 }
 
-// Source is the text of the workload file.
+// Source returns the text of the workload file.
 func (w *Workload) Source() []byte { return w.source }
 
-// Includes are the SQL files that the workload names, sorted by name, as they were
-// read.
+// Includes returns the SQL files that the workload names, as they were read, sorted by
+// name.
 func (w *Workload) Includes() []File {
 	return slices.SortedFunc(slices.Values(w.includes), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Place is where in the workload's file the SQL of a phase is, or of the schema, whose
-// phase is "": "mine.yaml:12:9".
+// Place returns the position of a phase's SQL in the workload file, such as
+// "mine.yaml:12:9". The phase "" is the schema.
 func (w *Workload) Place(phase string) string {
 	n := w.root.get("schema")
 	i := slices.IndexFunc(w.Phases, func(p PhaseInfo) bool { return p.Name == phase })
@@ -44,12 +44,12 @@ func (w *Workload) Place(phase string) string {
 	return fmt.Sprintf("%s:%d:%d", w.file, n.Line, n.Column)
 }
 
-// SHA256 is the hash, in hexadecimal, of the workload file, followed by each included
-// file as a zero byte, its name, a zero byte, and its text. Without includes it is the
-// hash of the file alone.
+// SHA256 returns the hash, in hexadecimal, of the workload file followed by each
+// included file as a zero byte, its name, a zero byte, and its text. Without includes
+// it is the hash of the file alone.
 func (w *Workload) SHA256() string {
 	h := sha256.New()
-	h.Write(w.source) // a hash does not fail
+	h.Write(w.source) // writing to a hash never fails
 	for _, f := range w.Includes() {
 		_, _ = io.WriteString(h, "\x00"+f.Name+"\x00"+f.Text)
 	}

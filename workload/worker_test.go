@@ -9,8 +9,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// The loader of workload files keeps to the worker's bounds: what it lets through
-// the worker can run. A number stands in every place, at and beyond each bound.
+// TestLoaderKeepsToBounds checks that the loader applies the worker's bounds, so that
+// the worker can run whatever the loader accepts. It puts a number in every place, at
+// and beyond each bound.
 func TestLoaderKeepsToBounds(t *testing.T) {
 	const file = `
 name: bounds

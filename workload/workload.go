@@ -1,5 +1,5 @@
-// Package workload is the language in which workloads are written: it loads and
-// checks YAML files, and resolves them to plans. It opens no database and
+// Package workload implements the language in which workloads are written. It loads
+// and checks YAML files, and resolves them to plans. It opens no database and
 // measures nothing.
 package workload
 
@@ -25,14 +25,14 @@ import (
 //go:embed builtin
 var builtin embed.FS
 
-// The scales that every workload has; a number is one too, and multiplies what
-// the full scale says.
+// The scales that every workload has. A number is a scale too: it multiplies the
+// values of the full scale.
 const (
 	Full  = "full"
 	Quick = "quick"
 )
 
-// maxCases is the most cases that the parameters' lists may multiply to.
+// maxCases limits the number of cases that the parameters' lists multiply to.
 const maxCases = 1000
 
 // Workload is a workload file, read and checked.
@@ -42,22 +42,22 @@ type Workload struct {
 	Settings   driver.Settings // at the full scale with the first value of each parameter
 	Parameters []Values        // in the order of the file, at the full scale
 	Quick      map[string][]int64
-	Factor     []string // the parameters that a scale given as a number multiplies
+	Factor     []string // the parameters that a numeric scale multiplies
 	Phases     []PhaseInfo
-	Changes    driver.Settings // that the schema changes, as it declares
+	Changes    driver.Settings // settings that the schema declares to change
 
 	file   string
 	fsys   fs.FS
 	source []byte
 	root   *fields
 
-	files   bool                  // SQL may reach other files than its own database
+	files   bool                  // SQL may reach files other than its own database
 	scripts map[*yaml.Node]script // SQL that has been read
 
-	includes []File // .sql files, as far as they have been read
+	includes []File // the .sql files read so far
 }
 
-// Values are the values that a parameter takes, one case for each.
+// Values are the values that a parameter takes. Each makes a case.
 type Values struct {
 	Name   string
 	Values []int64
@@ -67,15 +67,15 @@ type Values struct {
 type PhaseInfo struct {
 	Name    string
 	Kind    string // "insert", "query", "mix", "http" or "script"
-	About   string // what the file says of it
+	About   string // the description in the file
 	Untimed bool
-	Changes driver.Settings // that it changes, as it declares
+	Changes driver.Settings // settings that the phase declares to change
 }
 
 // Case is one set of values for a workload's parameters.
 type Case struct {
-	Parameters map[string]int64 // of every parameter
-	Settings   driver.Settings  // of the workload, with its parameters filled in
+	Parameters map[string]int64 // the value of every parameter
+	Settings   driver.Settings  // the workload's, with its parameters filled in
 }
 
 // Builtins lists the names of the built-in workloads, sorted.
@@ -91,9 +91,9 @@ func Builtins() []string {
 	return names
 }
 
-// Parse reads and checks a workload. The .sql files that it names are found in
-// fsys; without one there are none. Its error is a [Problems] with everything
-// found to be wrong.
+// Parse reads and checks a workload. It looks for the .sql files that the workload
+// names in fsys; if fsys is nil there are none. The error is a [Problems] with
+// everything found to be wrong.
 func Parse(filename string, data []byte, fsys fs.FS, options ...Option) (*Workload, error) {
 	return (&reader{file: filename}).parse(data, fsys, options)
 }
@@ -153,7 +153,7 @@ func (r *reader) parse(data []byte, fsys fs.FS, options []Option) (*Workload, er
 	return w, nil
 }
 
-// header reads what does not depend on the parameters.
+// header reads the parts that do not depend on the parameters.
 func (w *Workload) header(r *reader, n *yaml.Node) {
 	f, ok := r.object(n, "a workload", "name: mine", keys["workload"])
 	if !ok {
@@ -267,7 +267,7 @@ func (w *Workload) names() []string {
 	return list
 }
 
-// at is every parameter's values at a scale, in order.
+// at returns every parameter's values at a scale, in order.
 func (w *Workload) at(scale string) ([]Values, error) {
 	list := slices.Clone(w.Parameters)
 	switch scale {
@@ -307,7 +307,7 @@ func (w *Workload) at(scale string) ([]Values, error) {
 	return list, nil
 }
 
-// expand multiplies the lists of values out; the last parameter changes first.
+// expand multiplies out the lists of values. The last parameter varies fastest.
 func (w *Workload) expand(scale string, given map[string][]int64) ([]map[string]int64, error) {
 	list, err := w.at(scale)
 	if err != nil {
@@ -342,7 +342,7 @@ func (w *Workload) expand(scale string, given map[string][]int64) ([]map[string]
 }
 
 // Cases lists every combination of the parameters' values at a scale: "full",
-// "quick" or a number. Values given in params stand in place of the scale's.
+// "quick" or a number. Values given in params replace the scale's.
 func (w *Workload) Cases(scale string, params map[string][]int64) ([]Case, error) {
 	all, err := w.expand(scale, params)
 	if err != nil {
@@ -359,8 +359,8 @@ func (w *Workload) Cases(scale string, params map[string][]int64) ([]Case, error
 	return cases, nil
 }
 
-// Plan resolves the workload at a scale. Values in params stand in place of the
-// scale's; where those are lists and params has none, the first is taken.
+// Plan resolves the workload at a scale. Values in params replace the scale's. If the
+// scale has a list for a parameter that is not in params, its first value is used.
 func (w *Workload) Plan(scale string, params map[string]int64) (*plan.Plan, error) {
 	given := map[string][]int64{}
 	list, err := w.at(scale)
@@ -384,7 +384,7 @@ func (w *Workload) Plan(scale string, params map[string]int64) (*plan.Plan, erro
 	return l.plan, nil
 }
 
-// check resolves the workload for given values.
+// check resolves the workload for the given values.
 func (w *Workload) check(values map[string]int64) (*resolver, error) {
 	r := &reader{file: w.file}
 	l := w.resolver(r, values)

@@ -1,36 +1,36 @@
-// Package addedcost measures what the engine and a driver's adapter add to the
-// time of a library: the same work is done once by [worker.Serve] and once by a
-// loop written by hand against the library, and the times are compared.
+// Package addedcost measures what the engine and a driver's adapter add to the time
+// of a library. It does the same work once with [worker.Serve] and once with a loop
+// written by hand against the library, and compares the times.
 //
-// The work is four phases on a table of users: an insert of all of them with
-// a prepared statement in one transaction; a query that reads them all, every
-// column decoded into its Go type; a mix of reads by key with a prepared
-// statement on a connection that is kept; and a mix of transactions of a read
-// and an update, each on a connection from the pool.
+// The work consists of four phases on a table of users: an insert of all users with
+// a prepared statement in one transaction; a query that reads all users, decoding
+// every column to its Go type; a mix of reads by key with a prepared statement on a
+// connection that is kept; and a mix of transactions of a read and an update, each on
+// a connection from the pool.
 //
-// Both sides have the same values, made before the clock starts, the same
-// settings, read every result to its end, and are timed by the same
-// [worker.Stopwatch] over the same extent: of the insert from the beginning of
-// the transaction over the preparation to the commit, of the query from its
-// execution to its end, of a mix all operations. The engine's side of a mix
-// includes a reading of the clock and a record in the histogram for each
-// operation. The hand's side does nothing but the work.
+// Both sides have the same settings and the same values, which are made before the
+// clock starts. Both read every result to its end, and are timed by the same
+// [worker.Stopwatch] over the same extent: the insert from the beginning of the
+// transaction, including the preparation, to the commit; the query from its execution
+// to its end; a mix over all operations. The engine's side of a mix includes reading
+// the clock and recording in the histogram once per operation. The hand-written side
+// does only the work.
 //
-// Nothing waits for the disk or asks for a file lock (journal in memory,
-// synchronous off, exclusive locking, a page cache that holds the database),
-// since that would hide what is looked for.
+// Nothing waits for the disk or asks for a file lock (journal in memory, synchronous
+// off, exclusive locking, a page cache that holds the database), because that would
+// hide what is to be measured.
 //
-// The two sides make a pair, in one process, each on a fresh database file.
-// Which goes first alternates. A phase lasts some tens of milliseconds, so that
-// whatever else the machine does spoils few of many pairs instead of a part of
-// each. A driver's module has the hand's side ([SQL] is that of the libraries
-// for database/sql) and runs
+// The two sides make a pair, in one process, each on a new database file. The side
+// that goes first alternates. A phase lasts some tens of milliseconds, so that other
+// activity on the machine spoils a few of many pairs instead of a part of each. A
+// driver's module has the hand-written side ([SQL] is the one for libraries for
+// database/sql) and runs
 //
 //	func TestAddedCost(t *testing.T)      { addedcost.Test(t, library) }
 //	func BenchmarkAddedCost(b *testing.B) { addedcost.Benchmark(b, library) }
 //
-// where the benchmark makes as many pairs as -benchtime says, and with -record
-// writes their figures to added-cost.json beside the driver's driver.json:
+// The benchmark runs as many pairs as -benchtime says. With -record it writes their
+// figures to added-cost.json beside the driver's driver.json:
 //
 //	go test -run '^$' -bench AddedCost -benchtime 100x
 //	go test -run '^$' -bench AddedCost -benchtime 70s . -args -record
@@ -46,7 +46,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Settings are what both sides open their databases with.
+// Settings are the settings with which both sides open their databases.
 var Settings = driver.Settings{
 	"locking_mode": "exclusive", "journal_mode": "memory", "synchronous": "off", "cache_size": "-65536",
 	"txlock": "deferred", "pool_size": "1",
@@ -61,7 +61,7 @@ const (
 	Update = "UPDATE users SET active = 1 - active WHERE id = ?"
 )
 
-// Stored is a user as it is inserted: values as SQLite takes them.
+// Stored is a user as it is inserted, with values as SQLite takes them.
 type Stored struct {
 	ID      int64
 	Created int64 // milliseconds since the Unix epoch
@@ -69,7 +69,7 @@ type Stored struct {
 	Active  int64 // 0 or 1
 }
 
-// User is a user as it is read: every column decoded.
+// User is a user as it is read, with every column decoded.
 type User struct {
 	ID      int64
 	Created time.Time
@@ -81,12 +81,12 @@ type User struct {
 type Library struct {
 	Driver driver.Driver                   // the engine's
 	Open   func(path string) (Hand, error) // opens and creates a database with [Settings], by hand
-	Slow   bool                            // a benchmark has a tenth of the work
+	Slow   bool                            // a benchmark does a tenth of the work
 }
 
 // Hand is the work as an experienced user of a library writes it. Each method
-// starts and stops the watch over the extent that the package comment names,
-// returns how many rows it read, and hands them to see, unless that is nil.
+// runs the stopwatch over the extent described in the package comment, returns how
+// many rows it read, and passes them to see unless that is nil.
 type Hand interface {
 	Setting(name string) (string, error) // reads a PRAGMA back
 	Create() error                       // runs [Schema]
@@ -97,10 +97,11 @@ type Hand interface {
 	Close() error
 }
 
-// size is how much work the phases have.
+// size is the amount of work of the phases.
 type size struct{ users, reads, transactions int64 }
 
-// The phases. What the transactions have left is read for its checksum only.
+// The phases. The last one reads what the transactions have left, only for its
+// checksum.
 const (
 	insertPhase = "insert"
 	queryPhase  = "query"
@@ -111,7 +112,7 @@ const (
 
 var columns = []driver.ColumnType{{Type: driver.Int}, {Type: driver.Time}, {Type: driver.Text}, {Type: driver.Bool}}
 
-// work is what both sides do.
+// work is the work that both sides do.
 type work struct {
 	seed  uint64
 	plan  *plan.Plan
@@ -148,7 +149,7 @@ func newWork(n size) (*work, error) {
 	return w, w.values(id, n)
 }
 
-// values makes for the hand what the engine makes for itself.
+// values makes the values for the hand-written side. The engine makes its own.
 func (w *work) values(id plan.Parameter, n size) error {
 	gen, err := plan.NewGenerator(w.seed, w.plan)
 	if err != nil {
@@ -174,10 +175,10 @@ func (w *work) values(id plan.Parameter, n size) error {
 	return err
 }
 
-// side is what one of the two measured, by phase.
+// side holds what one of the two sides measured, by phase.
 type side map[string]*protocol.Sample
 
-// agree compares what the two sides read and left behind.
+// agree compares what the two sides read and what they left in the database.
 func agree(engine, hand side) error {
 	for _, phase := range []string{insertPhase, queryPhase, mixPhase, txPhase, leftPhase} {
 		e, h := engine[phase], hand[phase]

@@ -18,8 +18,9 @@ import (
 // verified is how many operations of a mix the engine runs to verify them.
 const verified = 1000
 
-// pair does the work by the engine and by hand, on new databases in dir. With
-// seeAll the hand's side sees what its transactions read, which takes time.
+// pair does the work with the engine and by hand, on new databases in dir. With
+// seeAll the hand-written side also hashes what its transactions read, which takes
+// time.
 func (l Library) pair(ctx context.Context, w *work, dir string, handFirst, seeAll bool) (engine, hand side, err error) {
 	if handFirst {
 		hand, err = l.hand(w, filepath.Join(dir, "hand.db"), seeAll)
@@ -36,7 +37,7 @@ func (l Library) pair(ctx context.Context, w *work, dir string, handFirst, seeAl
 	return engine, hand, err
 }
 
-// engine has a worker do the work, in this process.
+// engine does the work with a worker in this process.
 func (l Library) engine(ctx context.Context, w *work, path string) (side, error) {
 	request, err := json.Marshal(protocol.Request{
 		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: w.seed, Path: path, Settings: Settings, Plan: w.plan,
@@ -45,7 +46,7 @@ func (l Library) engine(ctx context.Context, w *work, path string) (side, error)
 		return nil, err
 	}
 	in, lab := io.Pipe()
-	defer lab.Close() // not before: a worker whose lab has gone gives up
+	defer lab.Close() // not earlier, because a worker whose lab has gone gives up
 	go func() { _, _ = lab.Write(append(request, '\n')) }()
 	var answers bytes.Buffer
 	if err := worker.Serve(ctx, l.Driver, in, &answers); err != nil {
@@ -68,8 +69,8 @@ func (l Library) engine(ctx context.Context, w *work, path string) (side, error)
 	return s, nil
 }
 
-// hand does the work by hand. It verifies where the engine does, so that both
-// come to a phase with the same pages in memory.
+// hand does the work by hand. It verifies when the engine does, so that both
+// start a phase with the same pages in memory.
 func (l Library) hand(w *work, path string, seeAll bool) (s side, err error) {
 	h, err := l.Open(path)
 	if err != nil {
@@ -131,7 +132,8 @@ func (l Library) hand(w *work, path string, seeAll bool) (s side, err error) {
 	return s, nil
 }
 
-// proven holds the hand's side to [Settings], as the engine holds the driver.
+// proven checks that the hand-written side has [Settings], as the engine checks the
+// driver.
 func proven(h Hand) error {
 	got := driver.Settings{}
 	for name := range Settings {
@@ -153,7 +155,7 @@ func proven(h Hand) error {
 	return nil
 }
 
-// hash is the engine's checksum of what the hand's side reads.
+// hash computes the engine's checksum of what the hand-written side reads.
 type hash struct {
 	sum plan.Hash
 	row [4]driver.Cell
@@ -164,7 +166,8 @@ func (h *hash) add(u User) {
 	h.sum.Row(h.row[:], columns)
 }
 
-// take returns the checksum and begins a new one; "" where nothing was added.
+// take returns the checksum and begins a new one. The checksum is "" if nothing was
+// added.
 func (h *hash) take() string {
 	if h.sum.Rows() == 0 {
 		return ""

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Test does a little of the work on both sides and holds them to the same
-// data: read, and left in the database.
+// Test does a little of the work on both sides. It checks that they read the same data
+// and leave the same data in the database.
 func Test(t *testing.T, l Library) {
 	w, err := newWork(size{users: 500, reads: 300, transactions: 200})
 	if err != nil {
@@ -44,11 +44,11 @@ func Test(t *testing.T, l Library) {
 	}
 }
 
-// Benchmark measures pairs and reports, of each phase, the median of the pairs'
-// ratios of wall time, or of what the engine adds per operation of a mix, with
-// its interval. Its log has the same for CPU time, which is steadier where
-// other processes want the CPU too. With -record it writes all to
-// [driver.AddedCostFile] in the working directory, which is the driver's.
+// Benchmark measures pairs. For each phase it reports the median of the pairs' ratios
+// of wall time, or of what the engine adds per operation of a mix, with its interval.
+// Its log has the same for CPU time, which is steadier if other processes use the CPU
+// too. With -record it writes everything to [driver.AddedCostFile] in the working
+// directory, which is the driver's.
 func Benchmark(b *testing.B, l Library) {
 	n := size{users: 50_000, reads: 50_000, transactions: 20_000}
 	if l.Slow {
@@ -74,7 +74,7 @@ func Benchmark(b *testing.B, l Library) {
 		}
 		engine, hand = append(engine, e), append(hand, h)
 	}
-	b.ReportMetric(0, "ns/op") // of a pair: says nothing
+	b.ReportMetric(0, "ns/op") // the time of a pair says nothing
 	phases := compareAll(n, engine, hand)
 	var table strings.Builder
 	fmt.Fprintf(&table, "%d pairs; per row or operation: median [95 %% interval]\n", len(hand))
@@ -104,7 +104,7 @@ func Benchmark(b *testing.B, l Library) {
 
 var record = flag.Bool("record", false, "of the benchmark of added cost: write the figures to "+driver.AddedCostFile)
 
-// write writes a driver's figures; the causes that the file has stay.
+// write writes a driver's figures. It keeps the causes that the file has.
 func write(file string, c driver.AddedCost) error {
 	var old driver.AddedCost
 	switch data, err := os.ReadFile(file); {
@@ -124,10 +124,10 @@ func write(file string, c driver.AddedCost) error {
 	return os.WriteFile(file, append(data, '\n'), 0o644)
 }
 
-// machine is the processor, as far as Linux tells.
+// machine returns the name of the processor, if Linux reports it.
 func machine() string {
 	words := fmt.Sprintf("%d cores, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
-	info, _ := os.ReadFile("/proc/cpuinfo") // elsewhere it is not there
+	info, _ := os.ReadFile("/proc/cpuinfo") // exists only on Linux
 	for line := range strings.Lines(string(info)) {
 		if name, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
 			return words + ", " + strings.TrimSpace(model)
@@ -136,7 +136,8 @@ func machine() string {
 	return words
 }
 
-// allocations are those of both sides, per row or operation; noise leaves them alone.
+// allocations returns the allocations of both sides, per row or operation. Noise does
+// not affect them.
 func allocations(phase string, n size, engine, hand side) string {
 	ops := float64(map[string]int64{insertPhase: n.users, queryPhase: n.users, mixPhase: n.reads, txPhase: n.transactions}[phase])
 	return fmt.Sprintf("%.2f, by hand %.2f", float64(engine[phase].Allocs)/ops, float64(hand[phase].Allocs)/ops)
@@ -149,7 +150,7 @@ func compareAll(n size, engine, hand []side) []driver.AddedPhase {
 	}
 }
 
-// compare is one phase of all pairs.
+// compare compares the sides in one phase of all pairs.
 func compare(phase string, ops int64, engine, hand []side) driver.AddedPhase {
 	wall := func(s *protocol.Sample) float64 { return float64(s.WallNS) }
 	cpu := func(s *protocol.Sample) float64 { return float64(s.UserNS + s.SystemNS) }
@@ -160,7 +161,7 @@ func compare(phase string, ops int64, engine, hand []side) driver.AddedPhase {
 		}
 		e := estimate.Of(values)
 		for _, v := range []*float64{&e.Median, &e.Low, &e.High} {
-			*v = math.Round(*v*unit) / unit // digits that say nothing
+			*v = math.Round(*v*unit) / unit // drops insignificant digits
 		}
 		return e
 	}

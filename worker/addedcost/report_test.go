@@ -30,7 +30,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestWrite measures again: figures are replaced, causes kept.
+// TestWrite writes figures twice. The figures are replaced and the causes are kept.
 func TestWrite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), driver.AddedCostFile)
 	if err := write(file, driver.AddedCost{Pairs: 1}); err != nil {

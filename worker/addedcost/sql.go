@@ -9,10 +9,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker"
 )
 
-// SQL is the hand's side of a library for database/sql: prepared statements that
-// are kept, and one set of variables that every row is scanned into. Open opens
-// the database with [Settings]. Statements are prepared under the context
-// prepared, for a library that heeds it.
+// SQL returns the hand-written side of a library for database/sql. It keeps its
+// prepared statements, and scans every row into one set of variables. open opens
+// the database with [Settings]. Statements are prepared with the context prepared,
+// for libraries that use it.
 func SQL(prepared context.Context, open func(path string) (*sql.DB, error)) func(path string) (Hand, error) {
 	return func(path string) (Hand, error) {
 		db, err := open(path)
@@ -74,7 +74,7 @@ func (h *sqlHand) Query(w *worker.Stopwatch, see func(User)) (int64, error) {
 	return read(stmt, see)
 }
 
-// read reads the result to its end, which QueryRow does not.
+// read reads the result to its end, which QueryRow does not do.
 func read(stmt *sql.Stmt, see func(User), args ...any) (n int64, err error) {
 	rows, err := stmt.Query(args...)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// listed is how many mismatches are described.
+// listed is how many mismatches are reported in detail.
 const listed = 10
 
 func (b bench) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error {
@@ -29,9 +29,9 @@ func (b bench) run(ctx context.Context, d *Database, tell func(protocol.Progress
 	if b.Pipeline {
 		n = min(runtime.GOMAXPROCS(0), d.Settings.PoolSize())
 	}
-	// Columns may hold NULL, or anything, for the table's definition does not
-	// forbid it. That is what a table is read for once more, since decoding costs
-	// more then.
+	// Columns may hold NULL, or anything else, because the table's definition
+	// does not forbid it. Decoding that costs more, so it is done only in a
+	// second pass over the table.
 	err := b.read(ctx, d, n, false, tell, r)
 	var e *driver.Error
 	if err != nil && ctx.Err() == nil && !errors.As(err, &e) {
@@ -41,11 +41,11 @@ func (b bench) run(ctx context.Context, d *Database, tell func(protocol.Progress
 }
 
 const (
-	// counted is how many rows are read between two looks at the context.
+	// counted is how many rows are read between two checks of the context.
 	counted = 1024
 
-	// rangesEach is how many ranges of the table there are for each reader, so
-	// that none has to wait long for the others at the end.
+	// rangesEach is how many ranges of the table there are for each reader. It
+	// keeps readers from waiting long for the others at the end.
 	rangesEach = 32
 )
 
@@ -53,13 +53,13 @@ const (
 type reading struct {
 	bench
 	db    driver.DB
-	loose bool // columns may hold NULL or what is no integer and no text; else it is an error if they do
+	loose bool // columns may hold NULL or values other than integers and texts; otherwise these are errors
 	tell  func(protocol.Progress)
 	begin time.Time
 
 	ranges []span
-	next   atomic.Int64 // of ranges
-	rows   atomic.Int64 // about how many have been read
+	next   atomic.Int64 // index of the next range
+	rows   atomic.Int64 // approximately how many have been read
 	stop   atomic.Bool
 
 	first      sync.Once
@@ -67,7 +67,7 @@ type reading struct {
 	firstRow   time.Duration
 }
 
-// span is a range of rowids; both ends are in it.
+// span is a range of rowids, including both ends.
 type span struct {
 	low, high int64
 	count     int64 // rows in it, once it has been read
@@ -84,7 +84,7 @@ func (b bench) read(ctx context.Context, d *Database, n int, loose bool, tell fu
 		}
 	}
 	if len(p.ranges) == 0 {
-		n, p.ranges = 1, make([]span, 1) // all of it
+		n, p.ranges = 1, make([]span, 1) // the whole table
 	}
 	defer watch(b.EveryMS, func() {
 		tell(protocol.Progress{Stage: "rows", ElapsedNS: int64(time.Since(p.begin)), Rows: p.rows.Load()})
@@ -99,7 +99,7 @@ func (b bench) read(ctx context.Context, d *Database, n int, loose bool, tell fu
 	wg.Wait()
 	out.WallNS = int64(time.Since(p.begin))
 	out.AfterQueryNS, out.FirstRowNS = int64(p.afterQuery), int64(p.firstRow)
-	before := make([]int64, len(p.ranges)) // rows in the ranges before
+	before := make([]int64, len(p.ranges)) // rows in the preceding ranges
 	for i := range p.ranges {
 		before[i] = out.Rows
 		out.Rows += p.ranges[i].count
@@ -119,7 +119,7 @@ func (b bench) read(ctx context.Context, d *Database, n int, loose bool, tell fu
 	return err
 }
 
-// split divides the table into ranges of rowids, unless it has none.
+// split divides the table into ranges of rowids, if it has rowids.
 func (p *reading) split(ctx context.Context, n int) error {
 	o, err := lookUp(ctx, p.db, p.Table)
 	if err != nil || o.kind != "table" || contains(o.columns, "_rowid_") {
@@ -136,7 +136,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 		if err != nil {
 			var e *driver.Error
 			if errors.As(err, &e) && e.Primary() == driver.CodeError {
-				return nil // there is no such column WITHOUT ROWID
+				return nil // a WITHOUT ROWID table does not have the column
 			}
 			return err
 		}
@@ -144,7 +144,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 	if len(ends) < 2 {
 		return nil
 	}
-	// Unsigned, since the two may lie further apart than an int64 reaches.
+	// The arithmetic is unsigned, because the difference may exceed an int64.
 	step := max((uint64(ends[1])-uint64(ends[0]))/uint64(n)+1, counted)
 	for low := ends[0]; ; low += int64(step) {
 		if uint64(ends[1])-uint64(low) < step {
@@ -155,16 +155,16 @@ func (p *reading) split(ctx context.Context, n int) error {
 	}
 }
 
-// reader reads ranges and verifies their rows. Each takes them in ascending
-// order, so the first mismatches that it meets are the first that it has.
+// reader reads ranges and verifies their rows. Each reader takes ranges in ascending
+// order, so the first mismatches that it finds are the first in its ranges.
 type reader struct {
 	mismatches int64
 	first      []located
-	buf        [64]byte // what rand stands for
+	buf        [64]byte // the bytes that rand encodes
 	digits     [2 * sha256.Size]byte
 }
 
-// located is a mismatch whose Row counts from the beginning of a range.
+// located is a mismatch whose Row is counted from the beginning of a range.
 type located struct {
 	protocol.Mismatch
 	at int
@@ -184,7 +184,7 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 	text := driver.ColumnType{Type: driver.Text}
 	st := driver.Statement{
 		SQL: "SELECT ID, rand, hash FROM " + driver.Quote(p.Table),
-		// For ID it costs nothing that it may be NULL.
+		// Allowing NULL costs nothing for ID.
 		Columns: []driver.ColumnType{{Type: driver.Int, Nullable: true}, text, text},
 	}
 	if p.loose {
@@ -218,8 +218,8 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 	}
 }
 
-// errMayBeNull ends a pass for which no column may hold NULL: there are
-// libraries that decode it as an empty text then.
+// errMayBeNull ends a pass in which no column may hold NULL, because some libraries
+// then decode NULL as an empty text.
 var errMayBeNull = errors.New("an empty text, which may be NULL")
 
 // scan reads one range.
@@ -244,7 +244,7 @@ func (r *reader) scan(ctx context.Context, p *reading, at int, stmt driver.Stmt,
 		}
 		return nil
 	}
-	// A context that can end costs some libraries a goroutine for each row.
+	// With a context that can end, some libraries start a goroutine for each row.
 	work := context.WithoutCancel(ctx)
 	started := func() {}
 	if at == 0 {
@@ -262,7 +262,7 @@ func (r *reader) scan(ctx context.Context, p *reading, at int, stmt driver.Stmt,
 	return err
 }
 
-// seen is told of the first row of all.
+// seen is called with the first row of the table.
 func (p *reading) seen(row driver.Row) {
 	p.firstRow = time.Since(p.begin)
 	shown := []string{p.id(row), row[1].Text, row[2].Text}
@@ -274,7 +274,7 @@ func (p *reading) seen(row driver.Row) {
 	p.tell(protocol.Progress{Stage: "first-row", ElapsedNS: int64(p.firstRow), FirstRow: shown})
 }
 
-// id names a row.
+// id returns the ID of a row, for messages.
 func (p *reading) id(row driver.Row) string {
 	switch {
 	case row[0].Null:
@@ -302,7 +302,7 @@ func (r *reader) matches(row driver.Row) bool {
 	return string(r.digits[:]) == row[2].Text
 }
 
-// note takes down a row, number n of its range, that does not match.
+// note records a row, number n of its range, that does not match.
 func (r *reader) note(at int, n int64, id string, row driver.Row) {
 	if r.mismatches++; r.mismatches <= listed {
 		r.first = append(r.first, located{protocol.Mismatch{Row: n, ID: id, Why: why(row)}, at})

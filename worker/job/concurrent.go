@@ -24,8 +24,9 @@ type group struct {
 	errors map[int]*protocol.ErrorCount
 }
 
-// shard is where some of a group's members write down what they have done: few
-// enough to be collected each second, enough not to wait for each other.
+// shard is where some of a group's members record what they have done. There are few
+// enough shards to be collected each second, and enough that members do not wait for
+// each other.
 type shard struct {
 	mu         sync.Mutex
 	hist       *latency.Histogram
@@ -55,7 +56,8 @@ func (s *shard) note(ns, rows int64, err error) error {
 		s.hist.Record(ns)
 		return nil
 	}
-	// One that fails counts like all others: failing does not make faster.
+	// A failed operation counts like any other, so that failing does not make a
+	// group faster.
 	var e *driver.Error
 	if !errors.As(err, &e) {
 		return err
@@ -99,7 +101,7 @@ func (g *group) collect() protocol.Group {
 	g.total.Rows += now.Rows
 	now.Errors, now.Latency = listErrors(counts), hist.Summary("")
 	now.Latency.Failed = now.Failed
-	now.Latency.Histogram = "" // of the total only
+	now.Latency.Histogram = "" // only the total has one
 	return now
 }
 
@@ -131,7 +133,7 @@ type clients struct {
 	concurrent
 	db       driver.DB
 	gen      *plan.Gen
-	explicit bool // each write in a transaction, begun as the setting txlock says
+	explicit bool // each write is in a transaction, begun as the setting txlock says
 	next     atomic.Int64
 	stop     atomic.Bool
 	started  chan struct{}
@@ -184,8 +186,8 @@ func (c concurrent) run(ctx context.Context, d *Database, tell func(protocol.Pro
 	return err
 }
 
-// oversee reports each second until the time is over, someone fails, or the job
-// is stopped.
+// oversee reports each second until the time is up, a client fails, or the job is
+// stopped.
 func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan error, readers, writers *group, tell func(protocol.Progress)) error {
 	end := time.NewTimer(time.Duration(cl.DurationMS) * time.Millisecond)
 	defer end.Stop()
@@ -204,7 +206,7 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 			report()
 		case <-end.C:
 			if time.Since(last) > time.Second/2 {
-				report() // the last one, which the ticker has not come to
+				report() // the last report, which the ticker has not reached
 			}
 			return nil
 		case err := <-failed:
@@ -215,7 +217,7 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 	}
 }
 
-// prepare makes the table, where it is to be cleared or is not there.
+// prepare creates the table, if it is to be cleared or does not exist.
 func (c concurrent) prepare(ctx context.Context, d *Database) error {
 	kept, err := c.kept(ctx, d.DB)
 	switch {
@@ -231,7 +233,7 @@ func (c concurrent) prepare(ctx context.Context, d *Database) error {
 	return errors.Join(c.table().create(ctx, conn), conn.Close())
 }
 
-// mayWrite refuses to put rows, or a table, into a database of somebody else's.
+// mayWrite refuses to put rows, or a table, into somebody else's database.
 func (c concurrent) mayWrite(ctx context.Context, db driver.DB) error {
 	kept, err := c.kept(ctx, db)
 	switch {
@@ -243,12 +245,12 @@ func (c concurrent) mayWrite(ctx context.Context, db driver.DB) error {
 	return c.table().mayMake(ctx, db)
 }
 
-// table makes the table.
+// table returns the job that creates the table.
 func (c concurrent) table() generate {
 	return generate{&protocol.Generate{Table: c.Table, Force: c.Force}}
 }
 
-// kept reports whether the table is there and to be used as it is.
+// kept reports whether the table exists and is to be used unchanged.
 func (c concurrent) kept(ctx context.Context, db driver.DB) (bool, error) {
 	if c.Clear {
 		return false, nil
@@ -257,8 +259,8 @@ func (c concurrent) kept(ctx context.Context, db driver.DB) (bool, error) {
 	return o.kind != "", err
 }
 
-// mayUse refuses a table that is kept and lacks a column, or that rows are to be
-// put into and is somebody else's.
+// mayUse refuses an existing table that lacks a column, or that is somebody else's and
+// would be written to.
 func (c concurrent) mayUse(ctx context.Context, db driver.DB) error {
 	if err := ready(ctx, db, c.Table); err != nil || c.Writers == 0 || c.Force {
 		return err
@@ -313,8 +315,8 @@ func (cl *clients) read(r driver.Runner, s *shard) error {
 	return stmt.Close()
 }
 
-// write is one writer. A row whose INSERT failed is not tried again: its ID is
-// left out.
+// write is one writer. A row whose INSERT failed is not retried, so its ID is left
+// out.
 func (cl *clients) write(r driver.Runner, s *shard) error {
 	ctx := context.Background()
 	stmt, err := r.Prepare(ctx, insert(cl.Table, 1, true))
@@ -352,7 +354,7 @@ func (cl *clients) insert(ctx context.Context, r driver.Runner, stmt driver.Stmt
 		err = tx.Commit(ctx)
 	}
 	if err != nil {
-		// The error that matters is the first.
+		// Only the first error matters.
 		_ = tx.Rollback(ctx)
 	}
 	return err

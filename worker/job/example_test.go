@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/job"
 )
 
-// A library says in its own words that the end of a context has interrupted it.
+// Each library has its own error for being interrupted by the end of a context.
 func ExampleInterrupted() {
 	ctx, cancel := context.WithCancel(context.Background())
 	err := error(&driver.Error{Code: driver.CodeInterrupt})

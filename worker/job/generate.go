@@ -16,11 +16,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// batch is the rows of the largest INSERT.
+// batch returns the number of rows of the largest INSERT.
 func (g generate) batch() int { return int(min(int64(g.Batch), g.Rows)) }
 
 func (g generate) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) (err error) {
-	// Each row adds two to the first ID.
+	// Besides the first ID, each row has two parameters.
 	if most := mostParameters(d); g.batch() > (most-1)/2 {
 		return errorf(protocol.CodeUsage, "-b %d: its INSERT of %d rows has %d parameters, and this driver's SQLite takes at most %d: want -b %d or less",
 			g.Batch, g.batch(), 2*uint64(g.batch())+1, most, (most-1)/2)
@@ -61,8 +61,8 @@ func (g generate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 	return nil
 }
 
-// mostParameters is how many parameters SQLite takes in a statement: what it
-// was compiled with, else the default of its version.
+// mostParameters returns how many parameters SQLite accepts in a statement: the limit
+// that it was compiled with, or the default of its version.
 func mostParameters(d *Database) int {
 	for _, o := range d.Proof.CompileOptions {
 		if v, ok := strings.CutPrefix(o, "MAX_VARIABLE_NUMBER="); ok {
@@ -78,12 +78,11 @@ func mostParameters(d *Database) int {
 	return 32766
 }
 
-// create makes the table anew in one transaction, unless it would take
-// something away from somebody. It marks a database in which there is nothing
-// else.
+// create recreates the table in one transaction, unless that would destroy somebody's
+// data. It marks a database that contains nothing else.
 func (g generate) create(ctx context.Context, c driver.Conn) error {
-	// It reads before it writes: others may write meanwhile, unless they are shut
-	// out from the beginning.
+	// The transaction reads before it writes. Others may write in between unless they
+	// are locked out from the beginning.
 	if err := c.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
@@ -92,13 +91,13 @@ func (g generate) create(ctx context.Context, c driver.Conn) error {
 		err = c.Script(ctx, "COMMIT")
 	}
 	if err != nil {
-		// The error that matters is the first.
+		// Only the first error matters.
 		_ = c.Script(context.WithoutCancel(ctx), "ROLLBACK")
 	}
 	return err
 }
 
-// remake does so in a transaction under way.
+// remake recreates the table within the current transaction.
 func (g generate) remake(ctx context.Context, c driver.Conn) error {
 	if err := g.mayMake(ctx, c); err != nil {
 		return err
@@ -122,8 +121,8 @@ func (g generate) remake(ctx context.Context, c driver.Conn) error {
 	return c.Script(ctx, schema(g.Table))
 }
 
-// mayMake refuses to take something away from somebody, or to put a table into
-// a database of somebody's.
+// mayMake refuses to destroy somebody's data, or to put a table into somebody else's
+// database.
 func (g generate) mayMake(ctx context.Context, r driver.Runner) error {
 	old, err := lookUp(ctx, r, g.Table)
 	if err != nil {
@@ -153,27 +152,27 @@ func (g generate) mayMake(ctx context.Context, r driver.Runner) error {
 }
 
 const (
-	// chunkRows is about how many rows are made at a time.
+	// chunkRows is approximately how many rows are made at a time.
 	chunkRows = 4096
 
-	// chunks is how many of these there are: being made, ready, being inserted.
+	// chunks is the number of chunks: one being made, one ready, one being inserted.
 	chunks = 3
 
-	// shortCall and longCall bound the time for which the driver is left alone
-	// with a range of rows, so that a job can be stopped.
+	// shortCall and longCall bound the time of one call of the driver, which inserts
+	// a range of rows, so that a job can be stopped.
 	shortCall, longCall = 10 * time.Millisecond, 40 * time.Millisecond
 )
 
-// chunk is rows that have been made, and how the INSERTs take them.
+// chunk holds generated rows and their layout for the INSERTs.
 type chunk struct {
-	made    driver.Batch  // a row to a row
-	inserts driver.Batch  // an INSERT to a row
+	made    driver.Batch  // each row is a row of the table
+	inserts driver.Batch  // each row is an INSERT
 	spans   []driver.Span // of all its columns, side by side
-	count   int           // of INSERTs
+	count   int           // number of INSERTs
 }
 
-// arrange lays out the rows for INSERTs of per rows each. All but ID are bound
-// one by one; that is counted on by SQLite from the first of an INSERT.
+// arrange lays out the rows for INSERTs of per rows each. All columns except ID are
+// bound one by one. SQLite computes the IDs from the first one of an INSERT.
 func (k *chunk) arrange(per int) {
 	ids, columns := k.made.Columns[0].Ints, k.made.Columns[1:]
 	k.count = len(ids) / per
@@ -197,11 +196,11 @@ func (k *chunk) arrange(per int) {
 	}
 }
 
-// fill inserts the rows. The values are made ahead of it, on another core.
+// fill inserts the rows. The values are made ahead of time, on another core.
 func (g generate) fill(ctx context.Context, c driver.Conn, gen *plan.Gen, tell func(protocol.Progress), out *protocol.Generated) (err error) {
 	per := g.batch()
-	// All of this is the driver's to see through: a statement that is under way
-	// is not broken off.
+	// The driver runs every statement to its end. A running statement is not
+	// interrupted.
 	work := context.WithoutCancel(ctx)
 	stmt, err := c.Prepare(work, insert(g.Table, per, !g.Prepared))
 	if err != nil {
@@ -228,7 +227,7 @@ func (g generate) fill(ctx context.Context, c driver.Conn, gen *plan.Gen, tell f
 	defer watch(g.EveryMS, func() {
 		tell(protocol.Progress{Stage: "insert", ElapsedNS: int64(time.Since(begin)), Rows: inserted.Load()})
 	})()
-	// Also what was inserted before an interruption is reported.
+	// Rows inserted before an interruption are reported too.
 	defer func() { out.Rows, out.WallNS = inserted.Load(), int64(time.Since(begin)) }()
 	step := 1 // INSERTs per call
 	for k := range made {
@@ -264,7 +263,7 @@ func (g generate) fill(ctx context.Context, c driver.Conn, gen *plan.Gen, tell f
 	return nil
 }
 
-// rest inserts the last rows, which are fewer than an INSERT takes.
+// rest inserts the last rows, which are fewer than a whole INSERT has.
 func (g generate) rest(ctx context.Context, c driver.Conn, gen *plan.Gen, n int) error {
 	k := &chunk{}
 	if err := gen.Fill(&k.made, dataSet, g.Rows-int64(n), g.Rows); err != nil {
@@ -300,8 +299,8 @@ func (g generate) make(ctx context.Context, gen *plan.Gen, per int, stmt driver.
 	return nil
 }
 
-// watch calls f every so often, from one goroutine, until the function that it
-// returns is called.
+// watch calls f periodically, from one goroutine, until the returned function is
+// called.
 func watch(everyMS int64, f func()) (end func()) {
 	if everyMS <= 0 {
 		return func() {}

@@ -1,6 +1,6 @@
-// Package job is what the commands generate, bench, pragma, concurrent and
-// paginate have a worker do, on a database of the user's, through whichever
-// driver the worker has in it.
+// Package job implements what the commands generate, bench, pragma, concurrent and
+// paginate make a worker do on a user's database, using the driver that the worker
+// contains.
 package job
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Database is what a job works on.
+// Database is the database that a job works on.
 type Database struct {
 	DB       driver.DB
 	Path     string
-	Settings driver.Settings // that it was opened with
-	Seed     uint64          // that values are made from
-	Proof    *protocol.Proof // what has been read back
+	Settings driver.Settings // the settings it was opened with
+	Seed     uint64          // the seed for making values
+	Proof    *protocol.Proof // the settings read back
 
-	// Open opens it once more, with the same settings changed by over.
+	// Open opens the database again, with the same settings changed by over.
 	Open func(ctx context.Context, over driver.Settings) (driver.DB, error)
 }
 
@@ -43,7 +43,7 @@ type runner interface {
 	run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error
 }
 
-// The kinds of jobs: what is asked for, with how it is done.
+// The kinds of jobs. Each adds to the request how it is run.
 type (
 	generate   struct{ *protocol.Generate }
 	bench      struct{ *protocol.Bench }
@@ -52,7 +52,7 @@ type (
 	paginate   struct{ *protocol.Paginate }
 )
 
-// runnerOf is the runner of a job that has been checked.
+// runnerOf returns the runner of a job that has been checked.
 func runnerOf(j *protocol.Job) runner {
 	switch {
 	case j.Generate != nil:
@@ -68,8 +68,8 @@ func runnerOf(j *protocol.Job) runner {
 	}
 }
 
-// MayWrite refuses a job that would write to what is not sqlite3perf's, or not
-// of the form that it needs. It writes nothing.
+// MayWrite refuses a job that would write to a database or table that is not
+// sqlite3perf's or does not have the required form. It writes nothing.
 func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 	switch {
 	case j.Generate != nil:
@@ -80,10 +80,10 @@ func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 	return nil
 }
 
-// Run does the job. When ctx ends it stops in good order, leaving the database
-// consistent, and returns what it has done. When it fails, so does Concurrent,
-// beside the error; the others say in words how far they have come. Tell is
-// called from one goroutine at a time.
+// Run does the job. When ctx ends it stops in an orderly way, leaving the database
+// consistent, and returns what it has done. If the job fails, Concurrent also returns
+// what it has done, with the error. The errors of other jobs say how far they got.
+// Tell is called from one goroutine at a time.
 func Run(ctx context.Context, j *protocol.Job, d *Database, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	if err := j.Check(); err != nil {
 		return nil, &Error{protocol.CodeUsage, err}
@@ -108,7 +108,7 @@ func Run(ctx context.Context, j *protocol.Job, d *Database, tell func(protocol.P
 	return res, nil
 }
 
-// Interrupted reports whether err is what the end of ctx has led to.
+// Interrupted reports whether err was caused by the end of ctx.
 func Interrupted(ctx context.Context, err error) bool {
 	var e *driver.Error
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.As(err, &e) && e.Primary() == driver.CodeInterrupt)
@@ -123,7 +123,7 @@ func query(ctx context.Context, r driver.Runner, sql string, columns []driver.Co
 	return errors.Join(stmt.Query(ctx, nil, 0, visit), stmt.Close())
 }
 
-// number runs a query for one number.
+// number runs a query that returns one number.
 func number(ctx context.Context, r driver.Runner, sql string) (n int64, err error) {
 	err = query(ctx, r, sql, []driver.ColumnType{{Type: driver.Int}}, func(row driver.Row) error {
 		n = row[0].Int

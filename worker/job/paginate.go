@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// page is one depth with the two statements' parameters.
+// page is one depth with the parameters of the two statements.
 type page struct {
 	protocol.Page
 	offset, keyset driver.Batch
@@ -66,8 +66,8 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 	var pages []*page
 	for _, depth := range depths {
 		g := &page{Page: protocol.Page{Depth: depth}, offset: integers(int64(p.Limit), depth)}
-		// The ID before the page is what an application has kept from the page
-		// before: finding it is no part of a keyset's time.
+		// The ID before the page is what an application has kept from the previous
+		// page. So the time of the keyset does not include finding it.
 		before := []int64{-1 << 63}
 		if depth > 0 {
 			b := integers(1, depth-1)
@@ -79,7 +79,7 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 			}
 		}
 		g.keyset = integers(before[0], int64(p.Limit))
-		// This also brings both into the cache.
+		// This also loads both into the cache.
 		if g.ids, err = read(ctx, stmts[0], &g.offset); err != nil {
 			return err
 		}
@@ -93,8 +93,8 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 		pages = append(pages, g)
 	}
 
-	// Every page both ways in each repetition, in shuffled order, so that drift
-	// hits all alike.
+	// Each repetition reads every page both ways, in shuffled order, so that drift
+	// affects all alike.
 	random := rand.New(rand.NewPCG(d.Seed, 0))
 	begin, last := time.Now(), time.Now()
 	complete := 0
@@ -120,8 +120,8 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 	return nil
 }
 
-// depths are those asked for, or from 0 to the end of the table by powers of ten
-// with the quarters of the whole.
+// depths returns the requested depths. By default they go from 0 to the end of the
+// table by powers of ten, with the quarters of the table.
 func (p paginate) depths(rows int64) ([]int64, error) {
 	last := rows - int64(p.Limit)
 	list := slices.Clone(p.Depths)
@@ -148,7 +148,7 @@ func read(ctx context.Context, s driver.Stmt, b *driver.Batch) (ids []int64, err
 	return ids, err
 }
 
-// measure reads the page once: way 0 by OFFSET, 1 by keyset.
+// measure reads the page once, by OFFSET if way is 0 and by keyset if it is 1.
 func (g *page) measure(ctx context.Context, stmts [2]driver.Stmt, way int) error {
 	b, times := &g.offset, &g.OffsetNS
 	if way == 1 {

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// bare is the name without a schema's before it.
+// bare returns the name without the schema's name before it.
 func bare(p protocol.PragmaArgument) string { return p.Name[strings.LastIndexByte(p.Name, '.')+1:] }
 
 func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress), r *protocol.JobResult) error {
@@ -27,15 +27,15 @@ func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress),
 	if err != nil {
 		return err
 	}
-	// The first connection is closed before another one looks, since it may
-	// hold locks; a database in memory would go with it.
+	// The first connection is closed before another one reads, because it may
+	// hold locks. A database in memory would disappear with it.
 	if !p.sets() || d.Settings["mode"] == "memory" {
 		return nil
 	}
 	if err := d.DB.Close(); err != nil {
 		return err
 	}
-	// What the user's own options set is set again on every connection.
+	// Settings from the user's own options are set again on every connection.
 	if d.DB, err = d.Open(ctx, driver.Settings{}); err != nil {
 		return fmt.Errorf("opening it again, to see what has lasted: %w", err)
 	}
@@ -61,7 +61,7 @@ func (p pragma) sets() bool {
 	return false
 }
 
-// set goes through the pragmas, in order, on one connection.
+// set runs the pragmas, in order, on one connection.
 func (p pragma) set(ctx context.Context, conn driver.Conn, r *protocol.JobResult) error {
 	known, err := knownPragmas(ctx, conn)
 	if err != nil {
@@ -75,8 +75,8 @@ func (p pragma) set(ctx context.Context, conn driver.Conn, r *protocol.JobResult
 		if len(known) > 0 && !p.sets() {
 			continue
 		}
-		// What cannot be read is told before anything is set. One that SQLite does
-		// not know answers nothing.
+		// A pragma that cannot be read is reported before anything is set. A pragma
+		// that SQLite does not know answers nothing.
 		answer, err := readPragma(ctx, conn, a.Name)
 		if err == nil && len(answer) == 0 && len(known) == 0 {
 			err = unreadable(a.Name)
@@ -113,7 +113,8 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// knownPragmas is empty where SQLite cannot tell.
+// knownPragmas lists the pragmas that SQLite knows. The list is empty if SQLite cannot
+// report them.
 func knownPragmas(ctx context.Context, r driver.Runner) (list []string, err error) {
 	err = query(ctx, r, "PRAGMA pragma_list", []driver.ColumnType{{Type: driver.Text}}, func(row driver.Row) error {
 		list = append(list, row[0].Text)
@@ -121,7 +122,7 @@ func knownPragmas(ctx context.Context, r driver.Runner) (list []string, err erro
 	})
 	var e *driver.Error
 	if err != nil && !errors.As(err, &e) {
-		// Where SQLite lacks the pragma its statement has no column.
+		// If SQLite lacks the pragma its statement has no column.
 		return nil, nil
 	}
 	return list, err
@@ -148,7 +149,7 @@ func unreadable(pragma string) error {
 	return errorf(protocol.CodeUsage, "pragma %q cannot be read here: %s", pragma, hint)
 }
 
-// settings are the names of the vocabulary that are pragmas.
+// settings returns the names of the settings that are pragmas.
 func settings() (names []string) {
 	for _, d := range driver.Vocabulary {
 		if d.Pragma {
@@ -158,7 +159,7 @@ func settings() (names []string) {
 	return names
 }
 
-// same reports whether a pragma that was set to a value reads as if it were.
+// same reports whether the answer of a pragma agrees with the value it was set to.
 func same(name, set string, got []string) bool {
 	if len(got) != 1 {
 		return false
@@ -178,7 +179,7 @@ func same(name, set string, got []string) bool {
 	return boolean[strings.ToLower(set)] != "" && boolean[strings.ToLower(set)] == boolean[got[0]]
 }
 
-// boolean maps how SQLite lets a truth value be written to how it reads.
+// boolean maps the ways to write a boolean value in SQLite to the way it is read.
 var boolean = map[string]string{
 	"0": "0", "off": "0", "false": "0", "no": "0",
 	"1": "1", "on": "1", "true": "1", "yes": "1",

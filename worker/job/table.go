@@ -17,15 +17,16 @@ const ApplicationID = 0x53337062
 // columnNames are the columns of the table, in the original program's order.
 var columnNames = []string{"ID", "rand", "hash"}
 
-// schema is the table as the original program made it. ID is no alias of the
-// rowid, for its type is not INTEGER: its index is a second b-tree.
+// schema returns the definition of the table as the original program created it. ID is
+// not an alias of the rowid, because its type is not INTEGER. Its index is a second
+// b-tree.
 func schema(table string) string {
 	return "CREATE TABLE " + driver.Quote(table) + "(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)"
 }
 
-// object is what the schema has under a name.
+// object is the entry of the schema with a name.
 type object struct {
-	kind    string // "table", "view", "" for nothing
+	kind    string // "table", "view", or "" if there is none
 	columns []string
 }
 
@@ -48,7 +49,7 @@ func lookUp(ctx context.Context, r driver.Runner, table string) (o object, err e
 	return o, err
 }
 
-// lacking is the first of the columns that the object has not.
+// lacking returns the first of the columns that the object lacks.
 func (o object) lacking() string {
 	for _, want := range columnNames {
 		if !slices.ContainsFunc(o.columns, func(c string) bool { return strings.EqualFold(c, want) }) {
@@ -58,7 +59,7 @@ func (o object) lacking() string {
 	return ""
 }
 
-// ready is an error unless the table can be read as one of generate's.
+// ready returns an error unless the table can be read as one made by generate.
 func ready(ctx context.Context, r driver.Runner, table string) error {
 	o, err := lookUp(ctx, r, table)
 	switch {
@@ -72,12 +73,12 @@ func ready(ctx context.Context, r driver.Runner, table string) error {
 	return nil
 }
 
-// dataSet names the rows of the table for the generators: its columns are the
-// streams bench.rand and bench.hash of docs/generated-values.md, whatever the
-// table is called.
+// dataSet is the name of the table's rows for the generators. The columns are the
+// streams bench.rand and bench.hash of docs/generated-values.md, regardless of the
+// table's name.
 const dataSet = "bench"
 
-// newGenerator makes the values of the table from a seed.
+// newGenerator returns a generator of the table's values from a seed.
 func newGenerator(seed uint64) (*plan.Gen, error) {
 	const rows = 1<<63 - 1
 	return plan.NewGenerator(seed, &plan.Plan{DataSets: []plan.DataSet{{
@@ -90,8 +91,8 @@ func newGenerator(seed uint64) (*plan.Gen, error) {
 	}}})
 }
 
-// insert is the INSERT of so many rows: its parameters are the first row's ID,
-// and then each row's rand and hash.
+// insert returns the INSERT of a number of rows. Its parameters are the first row's ID,
+// followed by each row's rand and hash.
 func insert(table string, rows int, adHoc bool) driver.Statement {
 	st := driver.Statement{AdHoc: adHoc, Params: []driver.Type{driver.Int, driver.Text, driver.Text}}
 	var sql strings.Builder

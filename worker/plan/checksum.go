@@ -12,19 +12,19 @@ import (
 )
 
 // Hash is the checksum of a result: SHA-256 over every value in order. Each
-// value is one byte that tells its class, and its content:
+// value is one byte for its class, followed by its content:
 //
 //	'N'  NULL
 //	'I'  int, bool (0 or 1), time (ms since the Unix epoch): 8 bytes, little-endian
 //	'R'  real: the bits of the IEEE 754 double, 8 bytes, little-endian
 //	'T'  text: the number of bytes, 8 bytes, little-endian, and the UTF-8 bytes
-//	'B'  blob: likewise
+//	'B'  blob: like text
 //
 // An operation of a mix that ends before its last statement has returned its rows
 // leaves a mark:
 //
 //	'E'  with an error that is its result: the primary code as an int's 8 bytes
-//	'S'  stopped by a statement that returned no row
+//	'S'  stopped by a statement that returned no rows
 //
 // The zero Hash is ready for use.
 type Hash struct {
@@ -33,7 +33,7 @@ type Hash struct {
 	rows int64
 }
 
-// flushAt is the size at which the buffer goes into SHA-256.
+// flushAt is the size at which the buffer is written to SHA-256.
 const flushAt = 32 << 10
 
 func (h *Hash) flush(least int) {
@@ -80,12 +80,13 @@ func (h *Hash) row(row driver.Row, cols []driver.ColumnType) {
 }
 
 // Result adds the mark of an operation that ended with an error that is its
-// result. Of its code the primary part counts: some drivers report no more.
+// result. Only the primary part of the code counts, because some drivers report no
+// more.
 func (h *Hash) Result(code int) {
 	h.buf = binary.LittleEndian.AppendUint64(append(h.buf, 'E'), uint64(code&0xff))
 }
 
-// Stopped adds the mark of an operation that a statement without rows ended.
+// Stopped adds the mark of an operation that was ended by a statement without rows.
 func (h *Hash) Stopped() { h.buf = append(h.buf, 'S') }
 
 // Batch adds the first n rows of a batch of generated values.
@@ -140,16 +141,16 @@ func boolInt(b bool) int64 {
 	return 0
 }
 
-// Rows is how many rows have been added.
+// Rows returns how many rows have been added.
 func (h *Hash) Rows() int64 { return h.rows }
 
-// Sum is the checksum of what has been added, in hex.
+// Sum returns the checksum of everything added so far, in hex.
 func (h *Hash) Sum() string {
 	h.flush(0)
 	return hex.EncodeToString(h.sum.Sum(nil))
 }
 
-// Reset makes the Hash as new, keeping its memory.
+// Reset resets the Hash to its initial state. It keeps the memory.
 func (h *Hash) Reset() {
 	h.buf, h.rows = h.buf[:0], 0
 	if h.sum != nil {
@@ -157,14 +158,14 @@ func (h *Hash) Reset() {
 	}
 }
 
-// Expected is the checksum and the number of the rows that a query must return,
-// over the whole of its ForEach, once.
+// Expected returns the checksum and the number of the rows that a query must return
+// in one pass over its whole ForEach.
 func (g *Gen) Expected(r *Returns) (checksum string, rows int64, err error) {
 	return g.ExpectedAhead(r, func(int64, int64) {})
 }
 
-// ExpectedAhead is [Gen.Expected] that tells before each piece of the rows how
-// many of how many are done: there may be billions.
+// ExpectedAhead is like [Gen.Expected], but because there may be billions of rows, it
+// calls tell before each piece with how many of them are done.
 func (g *Gen) ExpectedAhead(r *Returns, tell func(done, total int64)) (checksum string, rows int64, err error) {
 	s := g.sets[r.Set]
 	if s == nil {

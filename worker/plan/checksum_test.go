@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestChecksum compares the three ways to the same checksum: decoded rows,
-// generated values, and the definition by hand.
+// TestChecksum compares the three ways to compute the same checksum: from decoded
+// rows, from generated values, and from the definition, by hand.
 func TestChecksum(t *testing.T) {
 	b := driver.Batch{Columns: []driver.Column{
 		{Type: driver.Int, Ints: []int64{-1, 0}, Nulls: []bool{false, true}},
@@ -64,8 +64,8 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-// The sum of rows is that of their hashes, whatever their order, and what is taken
-// away is as if it had never been there.
+// TestRowSum checks that the sum of rows is the sum of their hashes in any order, and
+// that subtracted rows have the same effect as rows that were never added.
 func TestRowSum(t *testing.T) {
 	types := []driver.ColumnType{{Type: driver.Int}}
 	want := new(big.Int)

@@ -19,18 +19,18 @@ type column struct {
 	nulls, lengths stream
 
 	linked  linkState
-	sources []*column // format, sha256: one per Of; ref, pick: one
+	sources []*column // format, sha256: one for each Of; ref, pick: one
 	per     int64     // ref: rows that share the source's row
 	total   uint64    // pick: rows of the source's set
 	zipf    *zipf     // zipf; pick with a skew
 	pieces  []Piece   // format
 
-	// base is the column that a chain of ref and pick ends at, else the
-	// column itself.
+	// base is the column at the end of a chain of ref and pick. Without a chain
+	// it is the column itself.
 	base  *column
-	arena []byte        // large text, blob
+	arena []byte        // text, blob: random bytes for large values
 	fixed []byte        // const, repeat, choice: the bytes of all values
-	spans []driver.Span // choice: where each is in fixed
+	spans []driver.Span // choice: the position of each value in fixed
 }
 
 type linkState uint8
@@ -50,8 +50,8 @@ func newColumn(seed uint64, name string, typ driver.Type, gen *Generator) *colum
 	}
 }
 
-// link checks the generator and finds what it draws on: siblings are the
-// columns of the same set, or the parameters of the same statement.
+// link checks the generator and finds its sources. siblings are the columns of the
+// same set, or the parameters of the same statement.
 func (c *column) link(g *Gen, set *genSet, siblings map[string]*column) error {
 	switch c.linked {
 	case linked:
@@ -181,7 +181,7 @@ func (c *column) link(g *Gen, set *genSet, siblings map[string]*column) error {
 	return nil
 }
 
-// MaxValueBytes is the longest text or blob: SQLite's default limit.
+// MaxValueBytes is the maximum length of a text or blob: SQLite's default limit.
 const MaxValueBytes = 1_000_000_000
 
 // checkType reports whether a generator can make values of a type.
@@ -229,8 +229,8 @@ func (c *column) mayBeNull() bool {
 	return false
 }
 
-// null reports whether the value of row i is NULL: by itself, or because one
-// that it is made from is.
+// null reports whether the value of row i is NULL, either by itself or because a
+// value that it is made from is NULL.
 func (c *column) null(i int64) bool {
 	if c.gen.Kind == GenNull {
 		return true
@@ -246,7 +246,7 @@ func (c *column) null(i int64) bool {
 	return false
 }
 
-// sourceRow is the row of the sources that row i is made from.
+// sourceRow returns the row of the sources that row i is made from.
 func (c *column) sourceRow(i int64) int64 {
 	switch {
 	case c.gen.Kind == GenRef:
@@ -260,7 +260,7 @@ func (c *column) sourceRow(i int64) int64 {
 	}
 }
 
-// row is the row of base that row i takes its value from.
+// row returns the row of base that row i takes its value from.
 func (c *column) row(i int64) int64 {
 	for c != c.base {
 		i, c = c.sourceRow(i), c.sources[0]
@@ -268,7 +268,7 @@ func (c *column) row(i int64) int64 {
 	return i
 }
 
-// int is the value of row i of a column of integers, bools or times.
+// int returns the value of row i of a column of integers, bools or times.
 func (c *column) int(i int64) int64 {
 	if c != c.base {
 		return c.base.int(c.row(i))
@@ -288,7 +288,7 @@ func (c *column) int(i int64) int64 {
 	}
 }
 
-// real is the value of row i of a column of reals.
+// real returns the value of row i of a column of reals.
 func (c *column) real(i int64) float64 {
 	if c != c.base {
 		return c.base.real(c.row(i))
@@ -304,7 +304,7 @@ func (c *column) real(i int64) float64 {
 	return x
 }
 
-// length is the number of random bytes in the value of row i.
+// length returns the number of random bytes in the value of row i.
 func (c *column) length(i int64) int64 {
 	if c.gen.Low == c.gen.High {
 		return c.gen.Low
@@ -312,7 +312,7 @@ func (c *column) length(i int64) int64 {
 	return c.gen.Low + int64(below(c.lengths.draw(i, 0), uint64(c.gen.High-c.gen.Low)+1))
 }
 
-// span is where the value of row i is in fixed.
+// span returns the position in fixed of the value of row i.
 func (c *column) span(i int64) driver.Span {
 	if c.gen.Kind == GenChoice {
 		return c.spans[below(c.draw(i, 0), uint64(len(c.spans)))]
@@ -331,7 +331,7 @@ func (c *column) random(b []byte, i, n int64) []byte {
 	return b
 }
 
-// hexPairs is the two hex digits of each byte, as they lie in memory.
+// hexPairs has the two hex digits of each byte as they are in memory.
 var hexPairs = func() (pairs [256]uint16) {
 	const digits = "0123456789abcdef"
 	for x := range pairs {
@@ -340,8 +340,8 @@ var hexPairs = func() (pairs [256]uint16) {
 	return pairs
 }()
 
-// hexInPlace turns the bytes from start on into hex digits, from the last on,
-// so that no byte is overwritten before it is read.
+// hexInPlace converts the bytes from start on to hex digits. It starts with the last
+// byte, so that no byte is overwritten before it is read.
 func hexInPlace(b []byte, start int) []byte {
 	n := len(b) - start
 	b = append(b, b[start:]...)
@@ -377,7 +377,7 @@ func (c *column) append(b []byte, i int64) []byte {
 		b = hexInPlace(b, start)
 	case GenSHA256:
 		if source := c.sources[0]; c.gen.Hex {
-			b = source.random(b, i, source.length(i)) // what its hex digits stand for
+			b = source.random(b, i, source.length(i)) // the bytes that its hex digits encode
 		} else {
 			b = source.append(b, i)
 		}
@@ -389,7 +389,7 @@ func (c *column) append(b []byte, i int64) []byte {
 	return b
 }
 
-// rowBytes is about what a value takes in a batch.
+// rowBytes returns approximately how many bytes a value takes in a batch.
 func (c *column) rowBytes() int64 {
 	if c.typ != driver.Text && c.typ != driver.Blob {
 		return 9
@@ -400,7 +400,7 @@ func (c *column) rowBytes() int64 {
 	return 9 + c.base.longest()
 }
 
-// longest is about the most bytes that a value has.
+// longest returns approximately the maximum number of bytes of a value.
 func (c *column) longest() int64 {
 	if c != c.base {
 		return c.base.longest()

@@ -7,7 +7,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Any row can be made without the ones before it.
+// Any row can be made without making the previous ones.
 func ExampleGen_Fill() {
 	p := &plan.Plan{DataSets: []plan.DataSet{{
 		Name: "users", Table: "users", Count: 1_000_000, Total: 1_000_000,
@@ -34,7 +34,7 @@ func ExampleGen_Fill() {
 	// 1000000 user01000000@example.com
 }
 
-// The order of rows makes no difference to a RowSum; it does to a Hash.
+// The order of rows doesn't affect a RowSum, but it affects a Hash.
 func ExampleRowSum() {
 	columns := []driver.ColumnType{{Type: driver.Int}}
 	one, two := driver.Row{{Int: 1}}, driver.Row{{Int: 2}}

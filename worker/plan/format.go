@@ -9,17 +9,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Piece is a stretch of a format: literal text, then a verb (0: none).
+// Piece is a part of a format: literal text, followed by a verb (0 if there is none).
 type Piece struct {
 	Text  string
 	Verb  byte
 	Width int
-	zero  bool // pad with zeros
-	left  bool // pad on the right
+	zero  bool // pads with zeros
+	left  bool // pads on the right
 }
 
-// ParseFormat takes apart a format: %d, %s, %v and %x, each with an optional
-// width and the flag 0 or -, and %% for a per cent sign.
+// ParseFormat parses a format. The verbs are %d, %s, %v and %x, each with an optional
+// width and the flag 0 or -, and %% for a percent sign.
 func ParseFormat(format string) ([]Piece, error) {
 	var list []Piece
 	var text strings.Builder
@@ -64,7 +64,7 @@ func ParseFormat(format string) ([]Piece, error) {
 	return list, nil
 }
 
-// CheckFormat compares the verbs of a format with the columns that it is of.
+// CheckFormat compares the verbs of a format with the columns that it formats.
 func CheckFormat(pieces []Piece, names []string, types []driver.Type) error {
 	n := 0
 	for _, p := range pieces {
@@ -123,7 +123,7 @@ func (c *column) format(b []byte, i int64) []byte {
 	return b
 }
 
-// pad widens what b has from start on.
+// pad pads the part of b from start on.
 func (p Piece) pad(b []byte, start int) []byte {
 	missing := p.Width - utf8.RuneCount(b[start:])
 	if missing <= 0 {

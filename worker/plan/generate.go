@@ -8,13 +8,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// chunkBytes is what [Gen.RowsFitting] lets a batch grow to.
+// chunkBytes is the size to which [Gen.RowsFitting] lets a batch grow.
 const chunkBytes = 32 << 20
 
-// Gen makes the values of a plan's data sets and parameters. Each value is
-// computed from the seed, its column's name and its row's number alone, so that
-// any row can be made without the ones before it; docs/generated-values.md
-// defines every value to the bit. A Gen may be used by many goroutines at once.
+// Gen makes the values of a plan's data sets and parameters. Each value is computed
+// only from the seed, its column's name and its row's number, so any row can be made
+// without making the previous ones. docs/generated-values.md defines every value to
+// the bit. Multiple goroutines may use a Gen simultaneously.
 type Gen struct {
 	seed uint64
 	sets map[string]*genSet
@@ -27,7 +27,7 @@ type genSet struct {
 	order   []*column
 }
 
-// NewGenerator checks the generators of a plan and makes them ready.
+// NewGenerator checks the generators of a plan and prepares them.
 func NewGenerator(seed uint64, p *Plan) (*Gen, error) {
 	g := &Gen{seed: seed, sets: map[string]*genSet{}}
 	for i := range p.DataSets {
@@ -79,7 +79,7 @@ func (g *Gen) lookup(name string) (*genSet, *column, error) {
 	return s, c, nil
 }
 
-// rowsPer is how many rows of s one row of ancestor has nested in it.
+// rowsPer returns how many rows of s are nested in one row of ancestor.
 func (s *genSet) rowsPer(ancestor *genSet) (int64, bool) {
 	n := int64(1)
 	for ; s != nil; s = s.parent {
@@ -91,8 +91,8 @@ func (s *genSet) rowsPer(ancestor *genSet) (int64, bool) {
 	return 0, false
 }
 
-// nested finds a column of set or of what it is nested in, and how many rows of
-// set share one value of it.
+// nested finds a column of set or of a set that it is nested in. It also returns how
+// many rows of set share one value of the column.
 func (g *Gen) nested(set, name string) (*column, int64, error) {
 	s := g.sets[set]
 	if s == nil {
@@ -110,8 +110,8 @@ func (g *Gen) nested(set, name string) (*column, int64, error) {
 }
 
 // Fill makes the inserted columns of the rows lo ≤ i < hi of a data set, in the
-// order of the plan. It reuses dst's memory and leaves its PerExec alone,
-// unless that is 0.
+// order of the plan. It reuses dst's memory and does not change its PerExec unless
+// that is 0.
 func (g *Gen) Fill(dst *driver.Batch, set string, lo, hi int64) error {
 	s := g.sets[set]
 	if s == nil {
@@ -132,8 +132,9 @@ func (g *Gen) Fill(dst *driver.Batch, set string, lo, hi int64) error {
 	return nil
 }
 
-// FillColumns makes columns ("set.column", of set itself, hidden or not, or of
-// what it is nested in) for the rows lo ≤ i < hi of set.
+// FillColumns makes columns for the rows lo ≤ i < hi of set. cols are named
+// "set.column". They are columns of set itself, hidden or not, or of a set that it is
+// nested in.
 func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi int64) error {
 	shape(dst, len(cols))
 	for j, name := range cols {
@@ -149,11 +150,11 @@ func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi i
 }
 
 // FillParameters makes the parameters of the n executions numbered first,
-// first+stride, first+2*stride, …: what client c of C does in a mix has first c
-// and stride C. A parameter with a Column takes the value of the row of forEach
-// with the execution's number; one with a Generator draws from the stream that
-// is named prefix + "." + the parameter's name, where prefix is "phase" for a
-// query and "phase.operation" in a mix.
+// first+stride, first+2*stride, …. In a mix, client c of C has first c and stride C.
+// A parameter with a Column takes the value of the row of forEach with the execution's
+// number. A parameter with a Generator draws from the stream that is named prefix +
+// "." + the parameter's name, where prefix is "phase" for a query and
+// "phase.operation" in a mix.
 func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Parameter, forEach string, first, stride int64, n int) error {
 	shape(dst, len(params))
 	var own map[string]*column
@@ -188,9 +189,9 @@ func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Paramete
 	return nil
 }
 
-// RowsFitting is the most rows of a data set that should be made at once: some
-// 32 MiB of memory, at least one row. Without cols it is about what Fill makes,
-// else about what FillColumns makes.
+// RowsFitting returns the most rows of a data set that should be made at once: those
+// that fit in about 32 MiB of memory, but at least one. Without cols the rows are as
+// made by Fill, otherwise as made by FillColumns.
 func (g *Gen) RowsFitting(set string, cols ...string) int64 {
 	s := g.sets[set]
 	if s == nil {
@@ -212,7 +213,7 @@ func (g *Gen) RowsFitting(set string, cols ...string) int64 {
 	return max(1, chunkBytes/bytes)
 }
 
-// shape gives dst n columns, keeping those that it has.
+// shape gives dst n columns. It keeps the existing ones.
 func shape(dst *driver.Batch, n int) {
 	if dst.PerExec == 0 {
 		dst.PerExec = 1
@@ -235,7 +236,7 @@ func (r numbers) at(k int) int64 {
 	return i / r.per
 }
 
-// sized returns s with length n, keeping its memory if that is enough.
+// sized returns s with length n. It keeps the memory of s if there is enough.
 func sized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -284,11 +285,11 @@ func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 	return nil
 }
 
-// fillBytes makes n texts or blobs. Equal values share their bytes where that
-// is known beforehand.
+// fillBytes makes n texts or blobs. Equal values share their bytes if it is known in
+// advance that they are equal.
 //
-// An arena is clipped to its length, so that a column's Data with capacity to
-// spare is its own and may be written to.
+// An arena is clipped to its length. So if a column's Data has spare capacity, the
+// column owns it and may write to it.
 func (c *column) fillBytes(dst *driver.Column, at numbers, n int) error {
 	own := dst.Data[:0]
 	if cap(dst.Data) == len(dst.Data) {

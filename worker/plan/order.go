@@ -1,9 +1,9 @@
 package plan
 
-// Order chooses, by weight, the operations numbered first, first+stride, … of a
-// mix, n of them: indexes of ops, appended to dst. The choice of operation k
-// is the value below the sum of weights that the stream named phase draws for
-// row k; it falls to the operation in whose share, in the order of ops, it lies.
+// Order chooses, by weight, n operations of a mix, numbered first, first+stride, ….
+// It appends their indexes in ops to dst. For operation k, the stream named phase
+// draws a value below the sum of the weights for row k. The operation in whose share,
+// in the order of ops, the value lies is chosen.
 func (g *Gen) Order(dst []uint8, phase string, ops []Operation, first, stride int64, n int) []uint8 {
 	total := uint64(0)
 	for i := range ops {
@@ -22,7 +22,7 @@ func (g *Gen) Order(dst []uint8, phase string, ops []Operation, first, stride in
 	return dst
 }
 
-// DataSet finds a data set of the plan by its name; nil where there is none.
+// DataSet returns the data set of the plan with this name, or nil if there is none.
 func (p *Plan) DataSet(name string) *DataSet {
 	for i := range p.DataSets {
 		if p.DataSets[i].Name == name {

@@ -1,5 +1,5 @@
-// Package plan is a workload resolved to plain numbers, as the lab sends it to a
-// worker: the plan, the generators that make its values from a seed, and the
+// Package plan implements a workload resolved to plain numbers, as the lab sends it to
+// a worker: the plan, the generators that make its values from a seed, and the
 // checksums of answers. It opens no database and measures nothing.
 package plan
 
@@ -10,31 +10,31 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Plan is a workload brought down to plain numbers: what the lab sends to a
-// worker, in any language. Every name in it has been checked.
+// Plan is a workload resolved to plain numbers. The lab sends it to workers, which
+// may be written in any language. Every name in it has been checked.
 type Plan struct {
 	Schema   string    `json:"schema"` // SQL script, run before the first phase
 	DataSets []DataSet `json:"data_sets"`
 	Phases   []Phase   `json:"phases"`
 
-	// Changes are the settings that the schema changes, and means to.
+	// Changes are the settings that the schema changes on purpose.
 	Changes driver.Settings `json:"changes_settings,omitempty"`
 }
 
-// DataSet is rows made by generators. Rows are numbered from 0 through the
-// whole set; a nested set has Count rows for each row of its parent, so that
-// row i belongs to the parent's row i / Count.
+// DataSet is a set of rows made by generators. Rows are numbered from 0 through the
+// whole set. A nested set has Count rows for each row of its parent, so that row i
+// belongs to the parent's row i / Count.
 type DataSet struct {
 	Name    string   `json:"name"`
 	Parent  string   `json:"parent,omitempty"`
-	Count   int64    `json:"count"` // rows, or rows per parent's row
-	Total   int64    `json:"total"` // rows in all
-	Table   string   `json:"table"` // inserted into
+	Count   int64    `json:"count"` // rows, or rows for each row of the parent
+	Total   int64    `json:"total"` // rows in total
+	Table   string   `json:"table"` // the table that the rows are inserted into
 	Columns []Column `json:"columns"`
 }
 
-// InsertSQL is the INSERT of so many rows into the set's table, with a "?" for
-// each value, and the types of these.
+// InsertSQL returns the INSERT of a number of rows into the set's table, with a "?"
+// for each value, and the types of the values.
 func (s *DataSet) InsertSQL(rows int) (sql string, parameters []driver.Type) {
 	var names []string
 	for _, c := range s.Columns {
@@ -56,18 +56,18 @@ type Column struct {
 	Generator Generator   `json:"generator"`
 }
 
-// Generator says how a value is made from the seed, the names of the data set
-// and column, and the row's number; docs/generated-values.md defines each kind to
-// the bit. Only the fields that its Kind names are set.
+// Generator says how a value is made from the seed, the names of the data set and
+// column, and the row's number. docs/generated-values.md defines each kind to the bit.
+// Only the fields that apply to its Kind are set.
 type Generator struct {
 	Kind string `json:"kind"`
 
-	// NullPermille of 1000 values are NULL, whatever the kind.
+	// NullPermille of 1000 values are NULL, with any kind.
 	NullPermille int64 `json:"null_permille,omitempty"`
 
-	Low  int64   `json:"low,omitempty"`  // serial: the first; int, zipf: the least; text, blob, hex: least bytes; time: start in ms
-	High int64   `json:"high,omitempty"` // int, zipf: the greatest; text, blob, hex: most bytes; time: random within [Low, High), unless that is empty
-	Step int64   `json:"step,omitempty"` // serial, time: added per row
+	Low  int64   `json:"low,omitempty"`  // serial: first value; int, zipf: least value; text, blob, hex: least bytes; time: start in ms
+	High int64   `json:"high,omitempty"` // int, zipf: greatest value; text, blob, hex: most bytes; time: random within [Low, High), unless that is empty
+	Step int64   `json:"step,omitempty"` // serial, time: added for each row
 	Skew float64 `json:"skew,omitempty"` // zipf, pick: the exponent s > 0; pick: 0 is uniform
 
 	RealLow  float64 `json:"real_low,omitempty"`  // real: uniform in [RealLow, RealHigh); const (real)
@@ -75,7 +75,7 @@ type Generator struct {
 
 	Format string   `json:"format,omitempty"` // format: fmt verbs %d, %s, %v, %x with widths
 	Of     []string `json:"of,omitempty"`     // format, sha256: columns of the same set; ref, pick: one "set.column"
-	Hex    bool     `json:"hex,omitempty"`    // sha256: hash the bytes that the hex text stands for
+	Hex    bool     `json:"hex,omitempty"`    // sha256: hash the bytes that the hex text encodes
 
 	Text   string   `json:"text,omitempty"`   // const (type text), repeat
 	Times  int64    `json:"times,omitempty"`  // repeat
@@ -103,11 +103,11 @@ const (
 	GenPick   = "pick" // the column of a row of the set drawn at random
 )
 
-// Phase is one named piece of a workload. Exactly one of Insert, Query, Mix, HTTP
+// Phase is one named part of a workload. Exactly one of Insert, Query, Mix, HTTP
 // and Script is set.
 type Phase struct {
 	Name    string  `json:"name"`
-	Untimed bool    `json:"untimed,omitempty"` // done, but yields no sample
+	Untimed bool    `json:"untimed,omitempty"` // the phase runs but yields no sample
 	Context string  `json:"context,omitempty"` // "background" (the default) or "cancellable"
 	Insert  *Insert `json:"insert,omitempty"`
 	Query   *Query  `json:"query,omitempty"`
@@ -115,7 +115,7 @@ type Phase struct {
 	HTTP    *HTTP   `json:"http,omitempty"`
 	Script  string  `json:"script,omitempty"`
 
-	// Changes are the settings that a script changes, and means to.
+	// Changes are the settings that a script changes on purpose.
 	Changes driver.Settings `json:"changes_settings,omitempty"`
 }
 
@@ -124,9 +124,10 @@ type Insert struct {
 	Sets []string `json:"sets"`
 
 	// Transaction is "one" around the phase, "set" around each data set,
-	// "each" statement by itself, "every" Every rows, or "per" row of the set
-	// Per with all that is nested in it (Sets then starts with Per and goes
-	// on with its descendants, inserted depth first).
+	// "each" for each statement by itself, "every" for each Every rows, or
+	// "per" for each row of the set Per with all rows nested in it. With "per",
+	// Sets starts with Per and continues with its descendants, which are
+	// inserted depth first.
 	Transaction string `json:"transaction"`
 	Every       int64  `json:"every,omitempty"`
 	Per         string `json:"per,omitempty"`
@@ -135,13 +136,13 @@ type Insert struct {
 	AdHoc            bool  `json:"ad_hoc,omitempty"`
 	TimedValues      bool  `json:"timed_values,omitempty"` // rows are made while the clock runs
 
-	// Verify is what the lab has read back after the phase.
+	// Verify is what the worker reads back after the phase for the lab.
 	Verify []Stored `json:"verify,omitempty"`
 }
 
-// Parameter is where the value of one "?" comes from. Either Column, "set.column"
-// of the row that a query's ForEach stands at, or a Generator, whose row is the
-// execution's number.
+// Parameter says where the value of one "?" comes from. It is either a Column
+// ("set.column") of the current row of a query's ForEach, or a Generator, whose row is
+// the execution's number.
 type Parameter struct {
 	Name      string      `json:"name"`
 	Type      driver.Type `json:"type"`
@@ -149,14 +150,14 @@ type Parameter struct {
 	Generator *Generator  `json:"generator,omitempty"`
 }
 
-// Call is one statement with where its parameters come from.
+// Call is one statement and the sources of its parameters.
 type Call struct {
 	SQL        string              `json:"sql"` // with plain "?"
 	Parameters []Parameter         `json:"parameters,omitempty"`
-	Columns    []driver.ColumnType `json:"columns,omitempty"` // empty: returns no rows
+	Columns    []driver.ColumnType `json:"columns,omitempty"` // empty if it returns no rows
 	AdHoc      bool                `json:"ad_hoc,omitempty"`
 
-	// Rows is how many rows each execution must return; -1: not known.
+	// Rows is how many rows each execution must return, or -1 if not known.
 	Rows int64 `json:"rows"`
 }
 
@@ -164,16 +165,17 @@ type Call struct {
 type MixCall struct {
 	Call
 
-	// IfEmpty ends the operation when the statement returns no row, whatever Rows
-	// says: the calls after it are not executed. A transaction ends as it says,
-	// EmptyCommit or EmptyRollback; without one it is EmptyStop.
+	// IfEmpty ends the operation if the statement returns no rows, regardless of
+	// Rows. The calls after it are not executed. In a transaction it is EmptyCommit
+	// or EmptyRollback, which says how the transaction ends. Without a transaction
+	// it is EmptyStop.
 	IfEmpty string `json:"if_empty,omitempty"`
 
 	// Mutex holds the mix's mutex around the statement.
 	Mutex bool `json:"mutex,omitempty"`
 }
 
-// How an operation ends when a statement returns no row.
+// The ways in which an operation ends when a statement returns no rows.
 const (
 	EmptyCommit   = "commit"
 	EmptyRollback = "rollback"
@@ -183,53 +185,53 @@ const (
 // Query runs one statement and reads its result to the end.
 type Query struct {
 	Call
-	ForEach string `json:"for_each,omitempty"` // once per row of the set; "": once
-	Repeat  int64  `json:"repeat"`             // the whole, so many times
-	Clients int    `json:"clients"`            // goroutines that each do the whole on a connection of their own
+	ForEach string `json:"for_each,omitempty"` // runs once per row of this set; if "" it runs once
+	Repeat  int64  `json:"repeat"`             // how many times all of that is repeated
+	Clients int    `json:"clients"`            // goroutines; each runs the whole phase on its own connection
 
 	// Returns names the generated values that the result must equal, in
-	// order, over the whole of ForEach; nil: the drivers must agree.
+	// order, over the whole ForEach. If it is nil the drivers must agree.
 	Returns *Returns `json:"returns,omitempty"`
 }
 
-// Returns says that a result's rows are the rows of a data set, in order, with
-// these columns ("set.column", of Set itself or of what it is nested in).
+// Returns says that the rows of a result are the rows of a data set, in order, with
+// these columns ("set.column", of Set itself or of a set that it is nested in).
 type Returns struct {
 	Set     string   `json:"set"`
 	Columns []string `json:"columns"`
 }
 
-// Mix is weighted operations run by clients at once.
+// Mix is a set of weighted operations that clients run concurrently.
 type Mix struct {
 	Operations []Operation `json:"operations"`
 	Clients    int         `json:"clients"`
-	OwnConn    bool        `json:"own_conn,omitempty"` // each client keeps a connection; else the pool, at each operation
+	OwnConn    bool        `json:"own_conn,omitempty"` // each client keeps a connection instead of using the pool for each operation
 
-	// Either Count operations in all, or for DurationMS.
+	// The mix runs either Count operations in total, or for DurationMS.
 	Count      int64 `json:"count,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
 
-	// Rate is the operations per second that are started whether or not the
-	// ones before have ended (open loop); 0: each client starts the next when
-	// its last has ended (closed loop).
+	// Rate is how many operations per second are started, whether or not the
+	// previous ones have ended (open loop). If it is 0, each client starts its
+	// next operation when the previous one has ended (closed loop).
 	Rate float64 `json:"rate,omitempty"`
 
-	// GOMAXPROCS is how many threads run Go code at once during the phase; 0: as
-	// many as there are cores. Workers in other languages pay it no heed.
+	// GOMAXPROCS is how many threads run Go code at once during the phase. If it is
+	// 0 there are as many as cores. Workers in other languages ignore it.
 	GOMAXPROCS int `json:"gomaxprocs,omitempty"`
 
-	// Mutex holds a mutex of the application around each operation, so that one
-	// is under way at a time.
+	// Mutex says to hold a mutex of the application around each operation, so that
+	// only one runs at a time.
 	Mutex bool `json:"mutex,omitempty"`
 
-	Retry *Retry `json:"retry,omitempty"` // nil: an operation that a lock has failed is not repeated
+	Retry *Retry `json:"retry,omitempty"` // if nil, an operation that failed because of a lock is not repeated
 }
 
-// Retry says how an operation is repeated that SQLITE_BUSY or SQLITE_LOCKED has
-// failed. Its latency is that of all its attempts.
+// Retry says how to repeat an operation that failed with SQLITE_BUSY or SQLITE_LOCKED.
+// The latency of the operation includes all its attempts.
 type Retry struct {
-	Attempts  int64 `json:"attempts"`             // in all
-	BackoffUS int64 `json:"backoff_us,omitempty"` // waited before the second attempt, twice as long before each further one
+	Attempts  int64 `json:"attempts"`             // in total, including the first
+	BackoffUS int64 `json:"backoff_us,omitempty"` // wait before the second attempt; doubled before each further one
 }
 
 // Operation is one statement or a transaction of several.
@@ -239,51 +241,52 @@ type Operation struct {
 	Transaction bool      `json:"transaction,omitempty"`
 	Calls       []MixCall `json:"calls"`
 
-	// Results are the result codes of SQLite, extended or primary, that the
-	// operation may end with and has succeeded. A transaction is rolled back then.
+	// Results are the result codes of SQLite, extended or primary, with which the
+	// operation may end and still count as successful. A transaction is then rolled
+	// back.
 	Results []int `json:"results,omitempty"`
 
-	// Mutex holds the mix's mutex around each attempt, from before BEGIN until
-	// after COMMIT, where the mix does not hold it around all operations.
+	// Mutex says to hold the mix's mutex around each attempt, from before BEGIN
+	// until after COMMIT, if the mix does not hold it around all operations.
 	Mutex bool `json:"mutex,omitempty"`
 }
 
 // IsResult reports whether an error's code is one of the operation's results. A
-// primary code stands for all its extended ones; with a driver that reports
-// primary codes only, an extended one stands for its primary one.
+// primary code among the results matches all its extended codes. With a driver that
+// reports only primary codes, an extended code matches its primary code.
 func (o *Operation) IsResult(code int, primaryOnly bool) bool {
 	return slices.ContainsFunc(o.Results, func(r int) bool {
 		return code == r || r <= 0xff && code&0xff == r || primaryOnly && code == r&0xff
 	})
 }
 
-// HTTP serves one statement to clients in another process: the worker is the
-// server, the lab puts the load on it. A request GET /?name=value&… runs the
-// statement on a connection of the pool, with a value for each parameter, and is
-// answered with its one row as a JSON object. The parameters of the load's
-// request number i are made as those of execution i of a query.
+// HTTP serves one statement to clients in another process. The worker is the server,
+// and the lab puts the load on it. A request GET /?name=value&… runs the statement on
+// a connection of the pool, with a value for each parameter. The answer is the
+// statement's one row as a JSON object. The parameters of request number i of the load
+// are made like those of execution i of a query.
 type HTTP struct {
-	Call // without SQL the server does nothing, and answers each request with {}
+	Call // without SQL the server does nothing and answers each request with {}
 
-	Names   []string `json:"names"`   // of Columns: the keys of the answer
+	Names   []string `json:"names"`   // the names of Columns: the keys of the answer
 	Clients int      `json:"clients"` // connections of the load, each kept alive
 
-	// Either Count requests in all, or for DurationMS.
+	// The load is either Count requests in total, or runs for DurationMS.
 	Count      int64 `json:"count,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
 
-	// Rate is the requests per second that fall due whether or not the ones
-	// before have been answered (open loop); 0: each client sends the next when
-	// its last has been answered (closed loop).
+	// Rate is how many requests per second are due, whether or not the previous
+	// ones have been answered (open loop). If it is 0, each client sends its next
+	// request when the previous one has been answered (closed loop).
 	Rate float64 `json:"rate,omitempty"`
 
-	// Returns names the generated values that each answer must equal: of the row
-	// of Set that the parameter picks, the only one that picks from it; nil: the
-	// drivers must agree.
+	// Returns names the generated values that each answer must equal. They are
+	// those of the row of Set that the parameter picks, which is the only parameter
+	// that picks from Set. If Returns is nil the drivers must agree.
 	Returns *Returns `json:"returns,omitempty"`
 }
 
-// Picked is the parameter that picks the row which Returns is of.
+// Picked returns the parameter that picks the row to which Returns refers.
 func (h *HTTP) Picked() (Parameter, bool) {
 	var found []Parameter
 	for _, p := range h.Parameters {

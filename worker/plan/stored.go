@@ -10,15 +10,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Stored is what is read back of a table after rows have been inserted into it.
+// Stored says what to read back from a table after rows have been inserted into it.
 type Stored struct {
 	Table   string              `json:"table"`
-	Columns []string            `json:"columns,omitempty"` // hashed; none: the rows are only counted
+	Columns []string            `json:"columns,omitempty"` // the columns to hash; if empty the rows are only counted
 	Types   []driver.ColumnType `json:"types,omitempty"`   // of Columns
 }
 
-// Query is the statement that reads it back. It reads the table itself and no
-// index, so that what it leaves in caches does not depend on what is asked for.
+// Query returns the statement that reads it back. It reads the table itself and not
+// an index, so that what it leaves in caches does not depend on what is read.
 func (s *Stored) Query() driver.Statement {
 	if len(s.Columns) == 0 {
 		return driver.Statement{
@@ -33,9 +33,9 @@ func (s *Stored) Query() driver.Statement {
 	return driver.Statement{SQL: "SELECT " + strings.Join(names, ",") + " FROM " + driver.Quote(s.Table) + " NOT INDEXED", Columns: s.Types}
 }
 
-// RowSum is a checksum of rows in no order: the sum of each row's SHA-256, read as
-// a number with the highest byte first, modulo 2^256. A row is hashed as by [Hash].
-// The zero RowSum is that of no row.
+// RowSum is a checksum of rows that does not depend on their order. It is the sum of
+// each row's SHA-256, read as a number with the highest byte first, modulo 2^256. A
+// row is hashed as by [Hash]. The zero RowSum is that of no rows.
 type RowSum struct {
 	Rows int64
 	sum  [4]uint64 // lowest first
@@ -56,7 +56,7 @@ func (s *RowSum) Batch(b *driver.Batch, n int) {
 	}
 }
 
-// take adds what is in the buffer, as one row.
+// take adds the contents of the buffer as one row.
 func (s *RowSum) take() {
 	d := sha256.Sum256(s.hash.buf)
 	s.hash.buf = s.hash.buf[:0]
@@ -76,7 +76,7 @@ func (s *RowSum) Add(other *RowSum) {
 	}
 }
 
-// Subtract takes away the rows of another sum.
+// Subtract subtracts the rows of another sum.
 func (s *RowSum) Subtract(other *RowSum) {
 	s.Rows -= other.Rows
 	var borrow uint64
@@ -85,7 +85,7 @@ func (s *RowSum) Subtract(other *RowSum) {
 	}
 }
 
-// Sum is the checksum in hex, highest digit first.
+// Sum returns the checksum in hex, highest digit first.
 func (s *RowSum) Sum() string {
 	var b [32]byte
 	for i, word := range s.sum {

@@ -18,7 +18,7 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// stream is a random sequence with a name; its draws can be had in any order.
+// stream is a named random sequence. Its draws can be made in any order.
 type stream uint64
 
 func newStream(seed uint64, name string) stream {
@@ -29,7 +29,7 @@ func newStream(seed uint64, name string) stream {
 	return stream(mix(seed ^ h))
 }
 
-// draw is the k-th random number of row i.
+// draw returns the k-th random number of row i.
 func (s stream) draw(i int64, k uint64) uint64 {
 	r := mix(uint64(s) + (uint64(i)+1)*gamma)
 	if k == 0 {
@@ -38,7 +38,7 @@ func (s stream) draw(i int64, k uint64) uint64 {
 	return mix(r + k*gamma)
 }
 
-// below brings a draw into 0 ≤ x < n; n = 0 stands for 2^64.
+// below maps a draw to 0 ≤ x < n. If n is 0 it means 2^64.
 func below(u, n uint64) uint64 {
 	if n == 0 {
 		return u
@@ -47,15 +47,16 @@ func below(u, n uint64) uint64 {
 	return hi
 }
 
-// unit brings a draw into 0 ≤ x < 1.
+// unit maps a draw to 0 ≤ x < 1.
 func unit(u uint64) float64 { return float64(u>>11) * 0x1p-53 }
 
-// arenaBits is the logarithm of the bytes after which an arena repeats itself.
+// arenaBits is the binary logarithm of the number of bytes after which an arena
+// repeats.
 const arenaBits = 20
 
-// drawnBytes is the size up to which a text or blob is drawn in full. A column
-// with larger ones takes slices of an arena, so that making them costs next to
-// nothing and takes no memory.
+// drawnBytes is the size up to which a text or blob is drawn in full. A column with
+// larger values takes slices of an arena, so that making them costs almost nothing
+// and takes no memory.
 const drawnBytes = 256
 
 var arenas = struct {
@@ -69,7 +70,7 @@ type arenaKey struct {
 }
 
 // arena returns random bytes, or letters, in which a value of any length up to
-// longest can begin at any of the first 2^arenaBits places.
+// longest can begin at any of the first 2^arenaBits positions.
 func arena(text bool, longest int64) []byte {
 	const once = 1 << arenaBits
 	size := once + max(1, int(longest+once-1)/once)*once
@@ -94,7 +95,7 @@ func arena(text bool, longest int64) []byte {
 	return a
 }
 
-// letters turns random bytes into lower-case letters.
+// letters converts random bytes to lower-case letters.
 func letters(b []byte) {
 	for j, x := range b {
 		b[j] = 'a' + byte(uint(x)*26>>8)
@@ -118,7 +119,7 @@ func newZipf(n uint64, s float64) *zipf {
 	return z
 }
 
-// area is the integral of x^-s from 1 to x, inverse its inverse.
+// area is the integral of x^-s from 1 to x, and inverse is its inverse.
 func (z *zipf) area(x float64) float64 {
 	if z.s == 1 {
 		return logarithm(x)
@@ -145,10 +146,9 @@ func (z *zipf) at(s stream, i int64) uint64 {
 	}
 }
 
-// The functions below stand in for those of package math, which differ in the
-// last bit between platforms and languages. They use only operations that IEEE
-// 754 defines exactly; the conversions keep the compiler from fusing a product
-// with a sum.
+// The functions below replace those of package math, which differ in the last bit
+// between platforms and languages. They use only operations that IEEE 754 defines
+// exactly. The conversions prevent the compiler from fusing a product with a sum.
 
 func power(x, y float64) float64 { return exponential(float64(y * logarithm(x))) }
 

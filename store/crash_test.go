@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/store"
 )
 
-// childVariable names what the test binary does, in place of testing, when a
-// test starts it as a process of its own.
+// childVariable says what the test binary does instead of testing, when a test starts
+// it as a separate process.
 const childVariable = "STORE_TEST_CHILD"
 
 var children = map[string]func(args []string) error{"record": record, "lock": lock}
@@ -45,8 +45,8 @@ func child(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// record adds trials to a new run of the store for ever, and prints "run trial"
-// for each once it is stored.
+// record adds trials to a new run of the store forever, and prints "run trial" for
+// each after it has been stored.
 func record(args []string) error {
 	s, err := store.Open(context.Background(), args[0])
 	if err != nil {
@@ -64,15 +64,16 @@ func record(args []string) error {
 	}
 }
 
-// A process that is killed at any moment loses at most the trial under way.
+// TestKilled checks that a process that is killed at any moment loses at most the
+// current trial.
 func TestKilled(t *testing.T) {
 	const kills = 20
 	ctx, path := context.Background(), newPath(t)
-	stored := map[int64]int{} // run to the trials that were reported
+	stored := map[int64]int{} // by run, how many trials were reported
 	journals := 0
 	for k := range kills {
 		if k%5 == 0 {
-			path, stored = newPath(t), map[int64]int{} // killed while it is created, too
+			path, stored = newPath(t), map[int64]int{} // also kill while the store is created
 		}
 		cmd := child(t, "record", path)
 		out, err := cmd.StdoutPipe()
@@ -82,7 +83,7 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// After some reports, at no moment in particular.
+		// The process is killed after some reports, at a random moment.
 		reports, wait := rand.IntN(8), time.Duration(rand.IntN(20_000))*time.Microsecond
 		if reports == 0 {
 			time.AfterFunc(wait, func() { _ = cmd.Process.Kill() }) // it may have ended
@@ -158,8 +159,9 @@ func lock(args []string) error {
 	return nil
 }
 
-// Opening a store looks at its header; to close that file again must not give
-// away the locks that another Store of this process holds on it.
+// TestOpenKeepsLocks checks that opening a store, which reads the file's header and
+// closes the file, does not release the locks that another Store of this process holds
+// on the file.
 func TestOpenKeepsLocks(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
@@ -172,7 +174,7 @@ func TestOpenKeepsLocks(t *testing.T) {
 			}
 			opened <- err
 		}()
-		// It opens now or, as it should, after this transaction.
+		// The store opens now or, as it should, after this transaction.
 		time.Sleep(50 * time.Millisecond)
 		out, err := child(t, "lock", path).Output()
 		if err != nil || !strings.Contains(string(out), "database is locked") {

@@ -10,14 +10,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// Orphans counts the rows of one table that belong to nothing: their run, case
-// or trial was deleted without them, by a program that had foreign keys off.
+// Orphans counts the rows of one table that belong to nothing. A program with foreign
+// keys turned off deleted their run, case or trial without them.
 type Orphans struct {
 	Table string `json:"table"`
 	Rows  int    `json:"rows"`
 }
 
-// orphans counts, of the whole store, what no run can be told to have.
+// orphans counts the rows of the whole store that don't belong to any run.
 const orphans = `
 WITH c AS (SELECT run_id, case_id FROM cases JOIN runs USING (run_id)),
      t AS (SELECT trials.run_id, trial_id FROM trials JOIN c USING (run_id, case_id))
@@ -46,7 +46,7 @@ func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	return list, err
 }
 
-// OrphansText words what is left out, "" for nothing.
+// OrphansText describes what is left out. It returns "" if nothing is.
 func OrphansText(list []Orphans) string {
 	var parts []string
 	for _, o := range list {
@@ -62,7 +62,7 @@ func OrphansText(list []Orphans) string {
 	return strings.Join(parts, ", ") + " left out: the run, case or trial that they belong to is not in the store; somebody has deleted it without them"
 }
 
-// damaged says that the record of a run contradicts itself.
+// damaged returns the error that the record of a run contradicts itself.
 func (s *Store) damaged(runID int64, err error) error {
 	return fmt.Errorf("store %s: run %d %w: %w: use a copy of the file that is whole, or delete the run as docs/store.md says", s.path, runID, ErrDamaged, err)
 }
@@ -97,7 +97,7 @@ func checkTrial(id, caseID int64, t *result.Trial) error {
 	return nil
 }
 
-// checkSample holds a sample against its case and against those before it.
+// checkSample compares a sample with its case and with the previous samples.
 func checkSample(c *result.Case, t *result.Trial, m *result.Sample) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("trial %d, phase %q: %s", t.Order, m.Phase, fmt.Sprintf(format, args...))

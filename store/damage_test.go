@@ -16,12 +16,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/store"
 )
 
-// told is a sample's wall time that tells where the sample belongs.
+// told returns a wall time that identifies the place where a sample belongs.
 func told(run int64, trial, phase int) int64 {
 	return run*1_000_000 + int64(trial)*1000 + int64(phase) + 1
 }
 
-// tellingStore has three runs, each of two cases and six trials.
+// tellingStore creates a store with three runs, each with two cases and six trials.
 func tellingStore(t *testing.T) (path string) {
 	t.Helper()
 	path = newPath(t)
@@ -46,7 +46,7 @@ func tellingStore(t *testing.T) (path string) {
 	return path
 }
 
-// hurt does to a store what a user with a shell could.
+// hurt changes a store as a user with a shell could.
 func hurt(t *testing.T, path, query string) {
 	t.Helper()
 	db := plain(t, path)
@@ -70,8 +70,8 @@ func copyOf(t *testing.T, path string) string {
 	return to
 }
 
-// look reads all there is in a store, and sees that each sample and warning that
-// it is given is where it belongs.
+// look reads everything in a store, and checks that each sample and warning is where it
+// belongs.
 func look(t *testing.T, path string) (runs map[int64]*result.Run, errs []error) {
 	t.Helper()
 	ctx := context.Background()
@@ -118,14 +118,14 @@ func look(t *testing.T, path string) (runs map[int64]*result.Run, errs []error) 
 	return runs, errs
 }
 
-// Rows that were deleted without what belongs to them orphan it: it is left out
-// and said, and is never given to another.
+// TestOrphans checks rows that were deleted without the rows that belong to them. Those
+// are orphans: they are left out, reported, and never given to another run.
 func TestOrphans(t *testing.T) {
 	path := tellingStore(t)
 	for _, c := range []struct {
 		query string
 		want  []store.Orphans
-		of    map[int64]string // the warning of the run
+		of    map[int64]string // the warning, by run
 	}{
 		{"DELETE FROM runs WHERE run_id = 2", []store.Orphans{{"cases", 2}, {"trials", 6}, {"samples", 12}, {"warnings", 7}}, nil},
 		{"DELETE FROM runs", []store.Orphans{{"cases", 6}, {"trials", 18}, {"samples", 36}, {"warnings", 21}}, nil},
@@ -168,7 +168,8 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// A number is not given again while there are orphans of its run.
+// TestOrphansAreNotAdopted checks that a number is not given again while there are
+// orphans of its run.
 func TestOrphansAreNotAdopted(t *testing.T) {
 	ctx, path := context.Background(), tellingStore(t)
 	hurt(t, path, "DELETE FROM runs WHERE run_id = 3; DELETE FROM cases WHERE run_id = 3; DELETE FROM sqlite_sequence")
@@ -183,7 +184,7 @@ func TestOrphansAreNotAdopted(t *testing.T) {
 }
 
 func TestContradictions(t *testing.T) {
-	const noView = "DROP VIEW workloads; DROP VIEW results; DROP VIEW latencies; DROP VIEW errors; " // they would keep their tables as they are
+	const noView = "DROP VIEW workloads; DROP VIEW results; DROP VIEW latencies; DROP VIEW errors; " // views would prevent changes of their tables
 	path := tellingStore(t)
 	for query, want := range map[string]string{
 		"UPDATE trials SET case_id = 2 WHERE run_id = 1 AND trial_id = 2":                                                                                                                       "its record says that it is trial 2 of case 1",
@@ -235,8 +236,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// Whatever is done to the rows: nothing panics, and what can be read is where it
-// belongs.
+// TestHurtAtRandom checks that with any change of the rows nothing panics, and
+// everything that can be read is where it belongs.
 func TestHurtAtRandom(t *testing.T) {
 	path := tellingStore(t)
 	tables := map[string][]string{

@@ -18,8 +18,8 @@ func init() {
 	children["read-only"] = func([]string) error { return readOnlyDisk() }
 }
 
-// TestDisk runs a child in a mount namespace of its own, where it can mount a
-// small disk, and a read-only one, without touching the machine's.
+// TestDisk runs a child in its own mount namespace, where it can mount a small disk and
+// a read-only one without changing the machine's.
 func TestDisk(t *testing.T) {
 	for _, name := range []string{"small disk", "read-only"} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// mount puts a file system in memory onto a directory of the current one.
+// mount mounts a file system in memory on a directory of the current one.
 func mount(size string) (dir string, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return "", fmt.Errorf("mount namespace: %w", err)
@@ -89,7 +89,7 @@ func smallDisk() error {
 		return fmt.Errorf("%d trials are left, %v; %d were stored", len(got.Trials), err, kept)
 	}
 
-	// With nothing left at all no store can be made, and none is begun.
+	// Without any space left, no store can be made and none is begun.
 	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 1<<20), 0o644); !errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("the disk is not full: %v", err)
 	}
@@ -106,7 +106,7 @@ func smallDisk() error {
 		return fmt.Errorf("opening a store on a full disk to write: %w", e)
 	}
 
-	// Space again: the same store goes on.
+	// With space again, the same store continues.
 	if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
 		return err
 	}
@@ -176,7 +176,8 @@ func want(err error, parts ...string) error {
 	return nil
 }
 
-// SQLite would go on writing to a file that no longer has a name.
+// TestTakenAway removes the file. SQLite would continue writing to a file that no
+// longer has a name.
 func TestTakenAway(t *testing.T) {
 	for name, take := range map[string]func(path string) error{
 		"deleted":           os.Remove,

@@ -10,24 +10,24 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Errors to be told apart with errors.Is.
+// Errors to distinguish with errors.Is.
 var (
 	ErrNoStore = errors.New("no runs yet")    // there is no file to read
 	ErrRefused = errors.New("cannot be used") // the file is not a store, or not one for this version
-	ErrNoRun   = errors.New("no such run")    // the store has no run of that number
-	ErrDamaged = errors.New("is damaged")     // what is in the store contradicts itself
+	ErrNoRun   = errors.New("no such run")    // the store has no run with that number
+	ErrDamaged = errors.New("is damaged")     // the contents of the store contradict themselves
 )
 
-// refuse says that path cannot be the store.
+// refuse returns the error that path cannot be the store.
 func refuse(path string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) && p.Path == path {
-		err = p.Err // or the path would be named twice
+		err = p.Err // otherwise the path would be named twice
 	}
 	return fmt.Errorf("store %s %w: %w: name another file with --store FILE", path, ErrRefused, err)
 }
 
-// explain adds to an error of SQLite the file's name, what it means here and
+// explain adds to an error of SQLite the file's name, what the error means here, and
 // what to do.
 func (s *Store) explain(err error) error {
 	var e *sqlite.Error
@@ -37,13 +37,13 @@ func (s *Store) explain(err error) error {
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return s.broken(err)
-	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH: // its tables are not those that it was made with
+	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH: // its tables are not the original ones
 		return s.broken(err)
 	}
 	return fmt.Errorf("store %s: %s (SQLite: %w)", s.path, meaning(e.Code()), err)
 }
 
-// broken says that the whole file is damaged.
+// broken returns the error that the whole file is damaged.
 func (s *Store) broken(err error) error {
 	return fmt.Errorf("store %s %w: move it away, or name another file with --store FILE (SQLite: %w)", s.path, ErrDamaged, err)
 }

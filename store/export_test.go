@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Migrations are those there are.
+// Migrations are the existing migrations.
 var Migrations = migrations
 
-// Ranges and DataDir are tested with what a test cannot bring about.
+// Ranges and DataDir are tested with input that a test cannot produce otherwise.
 var (
 	Ranges  = ranges
 	DataDir = dataDir
@@ -20,7 +20,7 @@ func OpenWith(path string, readOnly bool, migrations []string, busy time.Duratio
 	return open(context.Background(), path, readOnly, migrations, busy)
 }
 
-// DB is the connection pool of a store, to break it with.
+// DB returns the connection pool of a store, for damaging it.
 func (s *Store) DB() *sql.DB { return s.db }
 
 // Write runs do in a transaction that writes.

@@ -14,9 +14,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/store"
 )
 
-// fullRun returns a run in which every field of every type has a value of its
-// own, also those that are added to package result in future: integers near the
-// greatest that there are, texts with all that JSON must escape.
+// fullRun returns a run in which every field of every type has its own value,
+// including fields that are added to package result in the future. Integers are near
+// the maximum, and texts contain everything that JSON must escape.
 func fullRun(t *testing.T) *result.Run {
 	t.Helper()
 	r := &result.Run{}
@@ -127,7 +127,7 @@ func mustOpen(t *testing.T, path string) *store.Store {
 	return s
 }
 
-// plain opens the file as any program with SQLite would.
+// plain opens the file as any program that uses SQLite would.
 func plain(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)

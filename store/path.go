@@ -7,9 +7,9 @@ import (
 	"runtime"
 )
 
-// DefaultPath is where the store is unless the user names another file:
+// DefaultPath returns the path of the store unless the user names another file. It is
 // sqlite3perf/results.db in $XDG_DATA_HOME, or in the platform's directory for
-// data of applications.
+// application data.
 func DefaultPath() (string, error) {
 	dir, err := dataDir(runtime.GOOS)
 	if err != nil {
@@ -19,7 +19,7 @@ func DefaultPath() (string, error) {
 }
 
 func dataDir(goos string) (string, error) {
-	// A relative path is to be ignored, by the XDG Base Directory Specification.
+	// The XDG Base Directory Specification says to ignore a relative path.
 	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 		return dir, nil
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// Load reads a run with all that was stored of it, trials in their order. Where
-// there is none of that ID, the error is [ErrNoRun] and names those there are.
+// Load reads a run with everything that was stored of it, with the trials in order. If
+// there is no run with that ID, the error is [ErrNoRun] and lists the existing ones.
 func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 	r := &result.Run{Cases: []result.Case{}, Trials: []result.Trial{}}
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
@@ -56,7 +56,7 @@ func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 	return r, nil
 }
 
-// parts are the rows that belong to a run, as they are read.
+// parts holds the rows that belong to a run, while they are read.
 type parts struct {
 	run    *result.Run
 	cases  map[int64]*result.Case
@@ -64,8 +64,8 @@ type parts struct {
 	left   map[string]int
 }
 
-// loadParts reads what belongs to a run. What belongs to nothing is left out,
-// with a warning.
+// loadParts reads the rows that belong to a run. Rows that belong to nothing are left
+// out, with a warning.
 func (s *Store) loadParts(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	p := &parts{run: r, cases: map[int64]*result.Case{}, trials: map[int64]int{}, left: map[string]int{}}
 	for _, step := range []func() error{
@@ -145,7 +145,7 @@ func (p *parts) addWarning(trialID, _ int64, w result.Warning) error {
 	return nil
 }
 
-// warn adds a warning of what is left out, and of what is missing.
+// warn adds warnings about rows that are left out or missing.
 func (p *parts) warn() {
 	var list []Orphans
 	for _, table := range slices.Sorted(maps.Keys(p.left)) {
@@ -167,7 +167,7 @@ func (p *parts) warn() {
 	}
 }
 
-// each hands over the keys and the decoded record of every row of a query.
+// each calls a function with the keys and the decoded record of every row of a query.
 func each[T any](ctx context.Context, c *sql.Conn, query string, runID int64, visit func(key, second int64, record T) error) error {
 	rows, err := c.QueryContext(ctx, query, runID)
 	if err != nil {
@@ -191,7 +191,7 @@ func each[T any](ctx context.Context, c *sql.Conn, query string, runID int64, vi
 	return rows.Err()
 }
 
-// decode reads a record, which null is not.
+// decode reads a record. null is not a record.
 func decode(record []byte, v any) error {
 	if text := bytes.TrimSpace(record); len(text) == 0 || text[0] != '{' {
 		return errors.New("its record is not a JSON object")
@@ -202,21 +202,21 @@ func decode(record []byte, v any) error {
 // Entry is a run in a list.
 type Entry struct {
 	ID        int64                 `json:"id"`
-	Version   string                `json:"version"` // of sqlite3perf
+	Version   string                `json:"version"` // the version of sqlite3perf
 	Started   time.Time             `json:"started"`
-	Ended     time.Time             `json:"ended,omitzero"` // zero: unfinished
-	Stopped   string                `json:"stopped"`        // why it ended, "" where it has not
+	Ended     time.Time             `json:"ended,omitzero"` // zero if unfinished
+	Stopped   string                `json:"stopped"`        // why it ended, or "" if it has not
 	Command   []string              `json:"command"`
 	Drivers   []string              `json:"drivers"`          // in the order of the cases
-	Workloads []string              `json:"workloads"`        // likewise
+	Workloads []string              `json:"workloads"`        // in the order of the cases
 	Hashes    map[string]string     `json:"hashes,omitempty"` // SHA-256 of workloads, by name; older runs have none
 	Trials    int                   `json:"trials"`
-	Statuses  map[result.Status]int `json:"statuses"` // of the trials
+	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status
 	Damaged   string                `json:"damaged,omitempty"`
 }
 
-// List lists all runs, the oldest first. A run whose record makes no sense is
-// listed as damaged.
+// List lists all runs, oldest first. A run whose record makes no sense is listed as
+// damaged.
 func (s *Store) List(ctx context.Context) ([]Entry, error) {
 	list := []Entry{}
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
@@ -264,7 +264,8 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 	return list, nil
 }
 
-// text is an expression for a text in a record; NULL where there is none.
+// text returns an expression for a text in a record. Its value is NULL if there is
+// none.
 func text(name string) string {
 	return `CASE WHEN json_valid(json) AND json_type(json, '$.` + name + `') = 'text' THEN json_extract(json, '$.` + name + `') END`
 }
@@ -325,8 +326,8 @@ func scan(ctx context.Context, c *sql.Conn, query string, visit func(*sql.Rows) 
 	return rows.Err()
 }
 
-// Resolve gives the ID of the run that a user names: its number, or "last". The
-// error is [ErrNoRun] where the store has none such.
+// Resolve returns the ID of the run that a user names by its number or as "last". The
+// error is [ErrNoRun] if the store does not have that run.
 func (s *Store) Resolve(ctx context.Context, ref string) (id int64, err error) {
 	if ref != "last" {
 		if id, err = strconv.ParseInt(ref, 10, 64); err != nil {
@@ -367,7 +368,7 @@ func (s *Store) noRun(ctx context.Context, c *sql.Conn, ref any) error {
 	return fmt.Errorf("%w as %v in store %s: it has %s", ErrNoRun, ref, s.path, ranges(ids))
 }
 
-// ranges writes ascending numbers as "1 to 3, 7".
+// ranges formats ascending numbers as "1 to 3, 7".
 func ranges(ids []int64) string {
 	if len(ids) == 0 {
 		return "none yet"

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/store"
 )
 
-// snapshot is every file under dir with its content, to see that none changed.
+// snapshot returns every file under dir with its content, to check that none changed.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -105,8 +105,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// interrupted copies a foreign database in the middle of its owner's work, with
-// the journal or log that only its owner should resolve.
+// interrupted copies a foreign database in the middle of its owner's work, with the
+// journal or log, which only its owner should resolve.
 func interrupted(t *testing.T, dir, pragmas string) string {
 	t.Helper()
 	from := t.TempDir()
@@ -195,7 +195,7 @@ func TestLocked(t *testing.T) {
 	if _, err := other.Exec(`ROLLBACK; BEGIN; SELECT * FROM runs`); err != nil {
 		t.Fatal(err)
 	}
-	// A reader lets a writer come as far as its commit.
+	// A reader lets a writer get as far as its commit.
 	wantError(t, s.Begin(ctx, smallRun()), path, "is locked by another process")
 	if _, err := other.Exec(`ROLLBACK`); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends the wait for a lock.
+// TestCancelledWhileLocked checks that Ctrl-C ends the wait for a lock.
 func TestCancelledWhileLocked(t *testing.T) {
 	path := newPath(t)
 	s := mustOpen(t, path)
@@ -234,7 +234,7 @@ func TestFull(t *testing.T) {
 	if err := s.Begin(ctx, r); err != nil {
 		t.Fatal(err)
 	}
-	// A database that may not grow: SQLite reports it as a full disk.
+	// SQLite reports a database that may not grow as a full disk.
 	if _, err := s.DB().Exec(`PRAGMA max_page_count = 1`); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// The view computes what result.Sample.Value does.
+// TestResultsView checks that the view computes the same as result.Sample.Value.
 func TestResultsView(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)
@@ -58,7 +58,7 @@ func TestResultsView(t *testing.T) {
 	}
 }
 
-// Every computed column finds its value, and holds it unchanged.
+// TestColumns checks that every computed column finds its value and has it unchanged.
 func TestColumns(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)
@@ -71,7 +71,7 @@ func TestColumns(t *testing.T) {
 	for table, columns := range schema(t, path) {
 		for _, c := range columns {
 			if table == "warnings" && c == "trial_id" {
-				continue // NULL for those of the run
+				continue // NULL for warnings of the run
 			}
 			var nulls, rows int
 			if err := db.QueryRow(`SELECT count(*), sum("`+c+`" IS NULL) FROM `+table).Scan(&rows, &nulls); err != nil || rows == 0 || nulls > 0 {
@@ -108,7 +108,8 @@ func schema(t *testing.T, path string) map[string][]string {
 	return tables
 }
 
-// docs/store.md names every column and nothing else, and its queries run.
+// TestDocumentation checks that docs/store.md names every column and nothing else, and
+// that its queries run.
 func TestDocumentation(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)
@@ -142,7 +143,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// A store of the version before gets what it lacks, and its runs have no texts.
+// TestFirstVersion checks that a store of the first version is completed, and that its
+// runs have no texts.
 func TestFirstVersion(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	old, err := store.OpenWith(path, false, store.Migrations[:1], time.Second)

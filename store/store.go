@@ -1,6 +1,6 @@
-// Package store keeps runs in one SQLite file, written as they are measured, so
-// that a tool killed at any moment has lost at most the trial under way.
-// docs/store.md describes the file for those who query it with other tools.
+// Package store keeps runs in one SQLite file. It writes them as they are measured, so
+// that a tool that is killed at any moment loses at most the current trial.
+// docs/store.md describes the file for querying it with other tools.
 package store
 
 import (
@@ -34,30 +34,31 @@ var schema2 string
 //go:embed schema3.sql
 var schema3 string
 
-// migrations[i] brings a store of version i to version i+1. One that has been
-// released is never edited.
+// migrations[i] upgrades a store from version i to version i+1. A migration that has
+// been released is never edited.
 var migrations = []string{schema1, schema2, schema3}
 
 // busyTimeout is how long to wait for another process to finish writing.
 const busyTimeout = 30 * time.Second
 
-// Store is an open store. Its methods may be called by several goroutines.
+// Store is an open store. Its methods may be called by multiple goroutines
+// simultaneously.
 type Store struct {
 	path     string
 	db       *sql.DB
 	readOnly bool
 }
 
-// Open opens the store at path to add runs to it. It is created, with its
-// directories, if there is none, and brought up to date if an older version of
-// the tool made it. A file that is not a store is refused and left as it is.
-// The end of ctx ends the wait for another process that has the file locked.
+// Open opens the store at path for adding runs. It creates the store and its
+// directories if there is none, and upgrades a store made by an older version of the
+// tool. It refuses a file that is not a store and leaves it unchanged. If another
+// process has locked the file, Open waits no longer than ctx lasts.
 func Open(ctx context.Context, path string) (*Store, error) {
 	return open(ctx, path, false, migrations, busyTimeout)
 }
 
-// OpenReadOnly opens the store at path to read runs. Where there is none, the
-// error is [ErrNoStore].
+// OpenReadOnly opens the store at path for reading runs. If there is none, the error
+// is [ErrNoStore].
 func OpenReadOnly(ctx context.Context, path string) (*Store, error) {
 	return open(ctx, path, true, migrations, busyTimeout)
 }
@@ -67,9 +68,9 @@ func (s *Store) Close() error {
 	return s.explain(s.db.Close())
 }
 
-// transactions is held for reading while a transaction is under way, and for
-// writing while a store's file is opened other than by SQLite: under POSIX,
-// closing it then would drop the locks that SQLite has in this process.
+// transactions is locked for reading during a transaction, and for writing while a
+// store's file is opened other than by SQLite. Under POSIX, closing such a file during
+// a transaction would drop the locks that SQLite holds in this process.
 var transactions sync.RWMutex
 
 func open(ctx context.Context, path string, readOnly bool, migrations []string, busy time.Duration) (*Store, error) {
@@ -98,8 +99,8 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 	return nil, err
 }
 
-// create makes an empty file and the directories that lead to it; undo removes
-// what it made, if nothing has been written since.
+// create creates an empty file and the directories that lead to it. undo removes what
+// it created, if nothing has been written since.
 func create(path string) (undo func(), err error) {
 	var made []string
 	undo = func() {
@@ -107,7 +108,7 @@ func create(path string) (undo func(), err error) {
 			os.Remove(path)
 		}
 		for _, dir := range made {
-			os.Remove(dir) // fails, rightly, where something is in it
+			os.Remove(dir) // fails, as it should, if the directory is not empty
 		}
 	}
 	dir := filepath.Dir(path)
@@ -131,8 +132,8 @@ func create(path string) (undo func(), err error) {
 	return undo, f.Close()
 }
 
-// check looks at the header of a file without SQLite, which could change it or
-// make files beside it. See https://www.sqlite.org/fileformat2.html.
+// check reads the header of a file without using SQLite, which could change the file
+// or create files beside it. See https://www.sqlite.org/fileformat2.html.
 func check(path string, info fs.FileInfo, version int) error {
 	switch {
 	case info.IsDir():
@@ -140,7 +141,7 @@ func check(path string, info fs.FileInfo, version int) error {
 	case !info.Mode().IsRegular():
 		return errors.New("is not a regular file")
 	case info.Size() == 0:
-		return nil // as SQLite has it, a database without tables
+		return nil // SQLite takes an empty file for a database without tables
 	}
 	transactions.Lock()
 	defer transactions.Unlock()
@@ -163,8 +164,8 @@ func be32(b []byte) uint32 {
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
-// ours says whether a database of this application_id and user_version is a
-// store that this version of the tool can use.
+// ours returns an error unless a database with this application_id and user_version is
+// a store that this version of the tool can use.
 func ours(id, version int64, newest int) error {
 	switch {
 	case id != ApplicationID:
@@ -189,8 +190,8 @@ func connect(path string, busy time.Duration) (*Store, error) {
 		"_pragma": {
 			fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()),
 			"foreign_keys(1)",
-			// FULL, and the directory is synced too once the rollback journal
-			// has been removed from it.
+			// Like FULL, but the directory is also synced after the rollback
+			// journal has been removed from it.
 			"synchronous(extra)",
 		},
 	}
@@ -203,8 +204,9 @@ func connect(path string, busy time.Duration) (*Store, error) {
 	return &Store{path: path, db: db}, nil
 }
 
-// prepare makes or migrates the schema. Of a store to write to, it shows that
-// it can be written to now, not only after the first trial has been measured.
+// prepare creates or migrates the schema. For a store that is opened for writing it
+// checks now that it can be written to, not only after the first trial has been
+// measured.
 func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string) error {
 	begin := "BEGIN EXCLUSIVE"
 	if readOnly {
@@ -218,7 +220,7 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 		if err != nil {
 			return err
 		}
-		// Nothing in it: new, or the tool was killed while it made it.
+		// An empty store is new, or the tool was killed while creating it.
 		empty := id == 0 && version == 0 && objects == 0
 		if empty && readOnly {
 			return fmt.Errorf("%w at %s: sqlite3perf run makes one", ErrNoStore, s.path)
@@ -251,8 +253,8 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 	return err
 }
 
-// quickCheck has SQLite look at the file's structure. Constraints are left to the
-// loading of a run: a bad record spoils no other run.
+// quickCheck asks SQLite to check the file's structure. Constraints are checked when a
+// run is loaded, because a bad record does not affect other runs.
 func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
 	var verdict string
 	err := c.QueryRowContext(ctx, `PRAGMA ignore_check_constraints = on; PRAGMA quick_check(1)`).Scan(&verdict)
@@ -275,12 +277,12 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 	return err
 }
 
-// errRollback asks transaction to undo what was done, for no fault.
+// errRollback asks transaction to undo what was done although nothing went wrong.
 var errRollback = errors.New("rollback")
 
-// write runs do in a transaction that is durable when it returns without error.
-// It waits for other processes at its beginning only, and hardly longer than ctx
-// lasts; what need not wait is written even if ctx has ended.
+// write runs do in a transaction that is durable when write returns without error. It
+// waits for other processes only at the beginning, and hardly longer than ctx lasts. If
+// it does not have to wait, it writes even if ctx has ended.
 func (s *Store) write(ctx context.Context, do work) error {
 	if s.readOnly {
 		return fmt.Errorf("store %s: was opened for reading only", s.path)
@@ -288,21 +290,21 @@ func (s *Store) write(ctx context.Context, do work) error {
 	return s.transaction(ctx, "BEGIN EXCLUSIVE", do)
 }
 
-// read runs do on one state of the store.
+// read runs do on a single state of the store.
 func (s *Store) read(ctx context.Context, do work) error {
 	return s.transaction(ctx, "BEGIN", do)
 }
 
-// work is done in a transaction, with the context that it is given.
+// work is a function that runs in a transaction, with the context that it is passed.
 type work func(context.Context, *sql.Conn) error
 
-// moment is how long a lock is still waited for when the context has ended: who
-// holds it may be about to let go.
+// moment is how long to continue waiting for a lock after the context has ended,
+// because its holder may be about to release it.
 const moment = 200 * time.Millisecond
 
 func (s *Store) transaction(ctx context.Context, begin string, do work) error {
-	// To its end or not at all: a cancelled COMMIT or ROLLBACK would leave the
-	// transaction open for the connection's next user.
+	// The transaction runs to its end or not at all. A canceled COMMIT or ROLLBACK
+	// would leave it open for the connection's next user.
 	whole := context.WithoutCancel(ctx)
 	c, err := s.db.Conn(whole)
 	if err != nil {
@@ -322,7 +324,7 @@ func (s *Store) transaction(ctx context.Context, begin string, do work) error {
 	}
 	if err != nil {
 		if _, e := c.ExecContext(whole, "ROLLBACK"); e != nil {
-			// SQLite has rolled back itself, or cannot: either way a new
+			// SQLite has rolled back itself, or cannot. In both cases a new
 			// connection starts clean.
 			_ = c.Raw(func(any) error { return driver.ErrBadConn })
 		}

@@ -229,7 +229,8 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// A number is never given twice: it is how users speak of a run.
+// TestDeletedRun checks that a number is never given twice, because users refer to runs
+// by their numbers.
 func TestDeletedRun(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)
@@ -270,7 +271,7 @@ func TestMisuse(t *testing.T) {
 	stray.Case = 5
 	wantError(t, s.AddTrial(ctx, r.ID, stray), path, "no such case", "trial 2 of run 1")
 	wantError(t, s.AddTrial(ctx, r.ID, trial(0)), path, "trial 0 of run 1")
-	// What failed has left nothing behind and blocks nothing.
+	// The failed write has left nothing behind and blocks nothing.
 	if err := s.AddTrial(ctx, r.ID, trial(2)); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +281,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// What makes AddTrial durable, and deletion whole, on every connection.
+// TestPragmas checks, on every connection, the settings that make AddTrial durable and
+// deletion complete.
 func TestPragmas(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	for name, want := range map[string]string{
@@ -294,7 +296,8 @@ func TestPragmas(t *testing.T) {
 	}
 }
 
-// What was measured when the user interrupts the run is still to be kept.
+// TestCancelled checks that what was measured before the user interrupts the run is
+// still stored.
 func TestCancelled(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -311,8 +314,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A transaction is ended, one way or the other, also where it is cancelled at
-// the last moment.
+// TestCancelledAtCommit checks that a transaction ends, one way or the other, even if it
+// is canceled at the last moment.
 func TestCancelledAtCommit(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -335,7 +338,7 @@ func TestConcurrentWriters(t *testing.T) {
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
-			// Each with a store of its own; all create it at once.
+			// Each has its own Store; all create the file at the same time.
 			s, err := store.Open(context.Background(), path)
 			if err != nil {
 				t.Error(err)
@@ -353,8 +356,8 @@ func TestConcurrentWriters(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				// Opening reads the file's header, which must not let go of
-				// the locks that the other writers hold.
+				// Opening reads the file's header, which must not release the
+				// locks that the other writers hold.
 				o, err := store.OpenReadOnly(context.Background(), path)
 				if err != nil {
 					t.Error(err)
@@ -401,7 +404,7 @@ func TestMigration(t *testing.T) {
 		t.Fatalf("version after a failed migration is %d, want %d", v, known)
 	}
 
-	// For reading alone, too, the store is brought up to date.
+	// The store is upgraded even if it is opened only for reading.
 	s, err := store.OpenWith(path, true, newer, busy)
 	if err != nil {
 		t.Fatal(err)
@@ -455,7 +458,7 @@ func TestDefaultPath(t *testing.T) {
 	wantError(t, err, "--store FILE")
 }
 
-// wantError fails unless err is of one line and contains every part.
+// wantError fails unless err is one line and contains every part.
 func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {

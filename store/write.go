@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// Records are the types of package result without what has a place of its own:
-// a field of type kept hides the one of the same name that is embedded.
+// Records are the types of package result without the fields that are stored
+// separately. A field of type kept hides the embedded field of the same name.
 type (
 	kept *struct{}
 
@@ -32,8 +32,8 @@ type (
 	}
 )
 
-// Begin adds a run with the cases, trials and warnings that it has by now, and
-// sets its ID.
+// Begin adds a run with the cases, trials and warnings that it already has, and sets
+// its ID.
 func (s *Store) Begin(ctx context.Context, r *result.Run) error {
 	var id int64
 	err := s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
@@ -62,16 +62,16 @@ func (s *Store) Begin(ctx context.Context, r *result.Run) error {
 	return err
 }
 
-// freeID finds the greatest number that a run ever had, be it that only orphans
-// of that run are left: a new run must not adopt them.
+// freeID finds the greatest number that a run ever had, even if only orphans of that
+// run are left, because a new run must not adopt them.
 const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
 	SELECT seq AS n FROM sqlite_sequence WHERE name = 'runs'
 	UNION ALL SELECT max(run_id) FROM runs UNION ALL SELECT max(run_id) FROM cases
 	UNION ALL SELECT max(run_id) FROM trials UNION ALL SELECT max(run_id) FROM samples
 	UNION ALL SELECT max(run_id) FROM warnings) WHERE typeof(n) = 'integer')`
 
-// AddTrial adds a trial to a run that has its case. When it returns without
-// error the trial is on the disk: it outlives the process and the machine.
+// AddTrial adds a trial to a run that has the trial's case. When it returns without
+// error the trial is on disk, and survives a crash of the process or the machine.
 func (s *Store) AddTrial(ctx context.Context, runID int64, t *result.Trial) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error { return addTrial(ctx, c, runID, t) })
 }
@@ -136,7 +136,7 @@ func addTrial(ctx context.Context, c *sql.Conn, runID int64, t *result.Trial) er
 	return addWarnings(ctx, c, runID, &t.Order, t.Warnings)
 }
 
-// addWarnings adds warnings to a trial, or to the run where trial is nil.
+// addWarnings adds warnings to a trial, or to the run if trial is nil.
 func addWarnings(ctx context.Context, c *sql.Conn, runID int64, trial *int, warnings []result.Warning) error {
 	for i := range warnings {
 		record, err := encode(&warnings[i])
@@ -151,7 +151,7 @@ func addWarnings(ctx context.Context, c *sql.Conn, runID int64, trial *int, warn
 	return nil
 }
 
-// encode gives a record as text, which SQLite's shell shows; a []byte would
+// encode returns a record as text, which SQLite's shell can show. A []byte would
 // become a blob.
 func encode(record any) (string, error) {
 	b, err := json.Marshal(record)

@@ -14,23 +14,24 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// key names a cell of a run: a phase of a workload on a driver, at these
-// parameters and settings. What it does not name may have any value.
+// key identifies a cell of a run: a phase of a workload on a driver, at these
+// parameters and settings. Parameters and settings that are not named may have any
+// value.
 type key struct {
 	workload, phase, driver string
 
 	parameters map[string]int64
-	nth        map[string]int    // of a parameter that the scale changes: which of its values, ascending from 0, or from the end -1
-	settings   map[string]string // "": not set
+	nth        map[string]int    // for a parameter that the scale changes: which of its values, ascending from 0, or -1 for the last
+	settings   map[string]string // "" means not set
 }
 
-// on is the key for another driver.
+// on returns the key for another driver.
 func (k key) on(driver string) key {
 	k.driver = driver
 	return k
 }
 
-// at is the key for another value of a parameter.
+// at returns the key for another value of a parameter.
 func (k key) at(name string, value int64) key {
 	p := maps.Clone(k.parameters)
 	if p == nil {
@@ -47,8 +48,9 @@ type measure struct {
 	of         func(*result.Sample) float64
 }
 
-// summarize is the median of values with its interval; of rates, that of the times
-// that they stand for, so that a rate never contradicts the time beside it.
+// summarize returns the median of values with its interval. For rates it uses the
+// median of the corresponding times, so that a rate never contradicts the time beside
+// it.
 func (m measure) summarize(p []stats.Point, confidence float64) stats.Summary {
 	values := stats.Values(p)
 	if m.name != rateName {
@@ -70,7 +72,7 @@ func (m measure) values(c *stats.Cell) []stats.Point {
 	return p
 }
 
-const rateName = "rate" // of the measures that are one
+const rateName = "rate" // the name of the measures that are rates
 
 // The measures.
 var (
@@ -113,7 +115,8 @@ var (
 	lateness = ofLoad("lateness", "ms", func(_ *result.Sample, l *result.Load) float64 { return float64(l.LateP99NS) / 1e6 })
 )
 
-// percentile is that of the slowest operation of a sample.
+// percentile returns the measure of a percentile. A sample's value is that of its
+// slowest operation.
 func percentile(name string, of func(*latency.Summary) int64) measure {
 	return measure{name, "ms", func(s *result.Sample) float64 {
 		var worst int64
@@ -124,7 +127,7 @@ func percentile(name string, of func(*latency.Summary) int64) measure {
 	}}
 }
 
-// ofLoad is a measure that only the samples of servers have.
+// ofLoad returns a measure that only the samples of servers have.
 func ofLoad(name, unit string, of func(*result.Sample, *result.Load) float64) measure {
 	return measure{name, unit, func(s *result.Sample) float64 {
 		if s.Load == nil {
@@ -134,7 +137,7 @@ func ofLoad(name, unit string, of func(*result.Sample, *result.Load) float64) me
 	}}
 }
 
-// cell is a cell of a run with the phase that it is of.
+// cell is a cell of a run with its phase.
 type cell struct {
 	*stats.Cell
 	phase string
@@ -143,7 +146,7 @@ type cell struct {
 // cells finds the cells of a run.
 type cells struct {
 	run         *result.Run
-	confidence  float64 // of the intervals of medians
+	confidence  float64 // level of the intervals of medians
 	list        []cell
 	asPublished bool
 	drivers     []string // in the order of the run
@@ -166,8 +169,9 @@ func newCells(a *stats.Analysis) *cells {
 	return c
 }
 
-// driversOf lists the drivers that the workload was to be measured on: first the
-// ones named, as they were asked for, then the others in the order of the run.
+// driversOf lists the drivers on which the workload was to be measured. The drivers
+// in first come first, under the names used in the run. The others follow in the order
+// of the run.
 func (c *cells) driversOf(workload string, first ...string) []string {
 	var own []string
 	for i := range c.run.Cases {
@@ -189,7 +193,7 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 			list[i] = own[j]
 		}
 	}
-	// A second version of a driver has a place of its own.
+	// A second version of a driver has its own place.
 	for _, d := range own {
 		if !slices.Contains(list, d) {
 			list = append(list, d)
@@ -198,16 +202,16 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 	return list
 }
 
-// sameDriver says that the second is the first, perhaps at a version.
+// sameDriver reports whether driver is the driver called name, perhaps at a version.
 func sameDriver(name, driver string) bool { return driver == name || base(driver) == name }
 
-// base is a driver's name without its version.
+// base returns a driver's name without its version.
 func base(driver string) string {
 	name, _, _ := strings.Cut(driver, "@")
 	return name
 }
 
-// values are the values of a parameter among the cases of a workload, ascending.
+// values returns the values of a parameter among the cases of a workload, ascending.
 func (c *cells) values(workload, parameter string) []int64 {
 	var list []int64
 	for i := range c.run.Cases {
@@ -221,8 +225,8 @@ func (c *cells) values(workload, parameter string) []int64 {
 	return slices.Compact(list)
 }
 
-// nth is the value that a parameter takes in n-th place; ok is false where the
-// run has not so many.
+// nth returns the n-th value of a parameter. ok is false if the run does not have that
+// many.
 func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
 	v := c.values(workload, parameter)
 	if n < 0 {
@@ -234,7 +238,8 @@ func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
 	return v[n], true
 }
 
-// one is the least value of a parameter of a workload; 0 where it was not measured.
+// one returns the least value of a parameter of a workload, or 0 if it was not
+// measured.
 func (c *cells) one(workload, parameter string) int64 {
 	v, _ := c.nth(workload, parameter, 0)
 	return v
@@ -281,13 +286,13 @@ func (c *cells) find(k key) (found *stats.Cell, why string) {
 	return nil, "not measured in this run"
 }
 
-// planned says that the run has a case of the key, whatever came of it.
+// planned reports whether the run has a case of the key, with any outcome.
 func (c *cells) planned(k key) bool {
 	x, _ := c.find(k)
 	return x != nil
 }
 
-// matches says that the key, but for its driver, is that of the cell.
+// matches reports whether the key, except for its driver, is that of the cell.
 func (k key) matches(x cell) bool {
 	c := x.Case
 	if c.Workload != k.workload || x.phase != k.phase {
@@ -306,7 +311,7 @@ func (k key) matches(x cell) bool {
 	return true
 }
 
-// ifCorrected is the text in the corrected form, and nothing as published.
+// ifCorrected returns the text in the corrected form, and "" in the published form.
 func (c *cells) ifCorrected(corrected string) string {
 	if c.asPublished {
 		return ""
@@ -314,13 +319,14 @@ func (c *cells) ifCorrected(corrected string) string {
 	return corrected
 }
 
-// fullSize says that the run is of the published sizes.
+// fullSize reports whether the run has the published sizes.
 func (c *cells) fullSize() bool {
 	factor, err := strconv.ParseFloat(c.run.Scale, 64)
 	return c.run.Scale == workload.Full || err == nil && factor == 1
 }
 
-// either is the first in the corrected form, the second as published.
+// either returns the first list in the corrected form and the second in the published
+// form.
 func (c *cells) either(corrected, published []string) []string {
 	if c.asPublished {
 		return published

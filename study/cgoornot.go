@@ -77,7 +77,7 @@ var cgoOrNot = &Study{
 	},
 }
 
-// cgoPeople are the published sizes of the table.
+// cgoPeople lists the published sizes of the table.
 var cgoPeople = []string{"10000", "479827", "4798270"}
 
 func cgoKey(phase, driver string, nth int) key {

@@ -10,56 +10,56 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// claim is a claim before there is a run.
+// claim is a claim that has not been evaluated on a run.
 type claim struct {
 	text  string
 	anyOf bool
 	over  func(*cells) []comparison
 }
 
-// comparison is a comparison before there is a run: the median over the rounds of
-// x / y, or of x alone, must lie in a range.
+// comparison is a comparison that has not been evaluated on a run: the median over
+// the rounds of x / y, or of x alone, must be in a range.
 type comparison struct {
 	what    string
 	m       measure
-	x, y    operand // y nil: x alone
-	atLeast float64 // 0: any
-	atMost  float64 // 0: any
-	count   bool    // of all trials together
+	x, y    operand // if y is nil, x alone
+	atLeast float64 // 0 means no bound
+	atMost  float64 // 0 means no bound
+	count   bool    // x is a count over all trials together
 
-	// A figure that is no measure of cells has a value, or a reason for having
-	// none, and no operands.
+	// A figure that is not a measure of cells has no operands. It has a value, or a
+	// reason for not having one.
 	value *float64
 	why   string
 }
 
-// operand is a figure of each round: the geometric mean of the quotients.
+// operand gives a figure for each round: the geometric mean of the quotients.
 type operand []quotient
 
-// quotient is a figure of each round, perhaps divided by another.
+// quotient gives a figure for each round, which may be divided by another.
 type quotient struct {
 	over  key
 	under *key
 }
 
-// figureOf is the figure of one cell.
+// figureOf returns the figure of one cell.
 func figureOf(k key) operand { return operand{{over: k}} }
 
-// per is the figure of a cell divided by that of another.
+// per returns the figure of a cell divided by that of another.
 func per(over, under key) operand { return operand{{over, &under}} }
 
-// The margins of claims that name no bound of their own.
+// The margins of claims that do not name a bound.
 const (
-	margin = 0.25 // of "about twice"
-	equal  = 0.10 // of "equal"
+	margin = 0.25 // for "about twice"
+	equal  = 0.10 // for "equal"
 )
 
-// about bounds a ratio that is claimed to be about so much.
+// about returns the bounds for a claim that a ratio is about this large.
 func about(ratio float64) (atLeast, atMost float64) {
 	return ratio * (1 - margin), ratio * (1 + margin)
 }
 
-// points are the operand's figures by round, or why there are none.
+// points returns the operand's figures by round, or why there are none.
 func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
 	logs := map[int]float64{}
 	counts := map[int]int{}
@@ -96,7 +96,7 @@ func (o operand) points(c *cells, m measure) (points []stats.Point, why string) 
 	return points, ""
 }
 
-// measure makes the figures of a comparison; its verdict waits for the p-values
+// measure computes the figures of a comparison. Its verdict must wait for the p-values
 // of the others.
 func (c *comparison) measure(in *cells) report.Comparison {
 	out := report.Comparison{What: c.what, Verdict: report.CannotBeTold}
@@ -156,8 +156,8 @@ func (c *comparison) measure(in *cells) report.Comparison {
 	return out
 }
 
-// failuresDiffer says which cells of a comparison differ in the share of their
-// operations that failed, so that their figures are not of the same work.
+// failuresDiffer returns which cells of a comparison differ in the share of operations
+// that failed. Their figures are then not of the same work.
 func (c *cells) failuresDiffer(list operand) string {
 	var first *stats.Cell
 	for _, q := range list {
@@ -183,8 +183,8 @@ func failed(c *stats.Cell) string {
 	return fmt.Sprintf("%s of %s of %s", counted(failed), counted(operations), c.Case.Driver)
 }
 
-// tooShort says why a phase of fixed duration cannot have met with a lock error:
-// SQLite waits for a lock until the busy timeout is over.
+// tooShort returns why a phase of fixed duration is too short for lock errors. SQLite
+// waits for a lock until the busy timeout is over.
 func (c *cells) tooShort(k key) string {
 	x, why := c.find(k)
 	if why != "" {
@@ -197,10 +197,10 @@ func (c *cells) tooShort(k key) string {
 	return ""
 }
 
-// decide gives the comparison its verdict. It holds where the interval lies in
-// the range, and, if the range leaves out 1, the two are told apart as well; it
-// does not where the interval lies outside, and, if the bound there is 1, the two
-// are told apart.
+// decide gives the comparison its verdict. The comparison holds if the interval is
+// within the range; if the range excludes 1, the two must also be significantly
+// different. It does not hold if the interval is outside the range; if the bound on
+// that side is 1, the two must also be significantly different.
 func decide(c *report.Comparison, count bool) {
 	if c.Summary == nil {
 		return
@@ -242,7 +242,7 @@ func decide(c *report.Comparison, count bool) {
 
 func toldApart(c *report.Comparison) bool { return c.Test != nil && c.Test.Significant() }
 
-// judge decides the claims of a study together, since their p-values are one
+// judge decides the claims of a study together, because their p-values form one
 // family.
 func judge(claims []claim, in *cells) []report.Claim {
 	list := []report.Claim{}
@@ -274,7 +274,7 @@ func judge(claims []claim, in *cells) []report.Claim {
 	return list
 }
 
-// combine is the verdict on a claim of several comparisons.
+// combine returns the verdict on a claim of several comparisons.
 func combine(verdicts []report.Verdict, anyOf bool) report.Verdict {
 	decisive, otherwise := report.DoesNotHold, report.Holds
 	if anyOf {

@@ -19,8 +19,8 @@ func TestDecide(t *testing.T) {
 	any := math.NaN()
 	for _, test := range []struct {
 		name            string
-		atLeast, atMost float64 // NaN: none
-		low, high       float64 // of the interval; low NaN: too few rounds
+		atLeast, atMost float64 // NaN means no bound
+		low, high       float64 // the interval; low is NaN if there are too few rounds
 		p               float64 // adjusted
 		unit            string
 		want            report.Verdict

@@ -13,10 +13,10 @@ import (
 )
 
 // world makes up how long a phase of a case takes, in ms for 1000 operations or
-// rows, and whether a lock failed some of them.
+// rows, and whether some of them failed because of a lock.
 type world func(c *result.Case, phase string) (ms float64, locked bool)
 
-// claimed are worlds in which every claim of a study is true, or none.
+// claimed has worlds in which every claim of a study is true, or in which none is.
 var claimed = map[string]func(is bool) world{
 	"cgo-or-not": func(is bool) world {
 		return func(c *result.Case, phase string) (float64, bool) {
@@ -124,8 +124,8 @@ var claimed = map[string]func(is bool) world{
 	},
 }
 
-// Every claim holds where the figures say so, and does not where they say the
-// opposite.
+// TestEveryClaimBothWays checks that every claim holds if the figures say so, and does
+// not hold if they say the opposite.
 func TestEveryClaimBothWays(t *testing.T) {
 	drivers := refs("crawshaw", "glebarez", "mattn", "modernc", "ncruces", "sqinn", "zombiezen")
 	for _, s := range study.All() {
@@ -133,7 +133,7 @@ func TestEveryClaimBothWays(t *testing.T) {
 		switch s.Name {
 		case "sqlite3perf":
 			drivers = refs("mattn", "python-fetchall")
-		case "driver-comparison", "http-server": // whose claims are not about sizes
+		case "driver-comparison", "http-server": // their claims are not about sizes
 			scale = "quick"
 		}
 		for _, want := range []report.Verdict{holds, fails} {
@@ -163,7 +163,8 @@ func TestEveryClaimBothWays(t *testing.T) {
 	}
 }
 
-// What failed differently is not compared silently.
+// TestClaimsOfWhatFailed checks that cells with different failures are not compared
+// silently.
 func TestClaimsOfWhatFailed(t *testing.T) {
 	run := made(t, "http-server", "quick", false, refs("crawshaw", "mattn", "modernc"), 8, func(c *result.Case, _ string, round int) int64 {
 		return int64(1e6 * (1 + float64(round)/10_000))
@@ -189,7 +190,7 @@ func TestClaimsOfWhatFailed(t *testing.T) {
 	if found == 0 {
 		t.Error("no claim says that shares of failed operations differ")
 	}
-	// No figure beside the verdict shows it, so the report has to say it in words.
+	// No figure beside the verdict shows this, so the report must say it in words.
 	var b strings.Builder
 	a := stats.Analyze(run, "")
 	if err := report.Write(&b, "markdown", a, report.Options{Study: study.Evaluate(a)}); err != nil {

@@ -71,10 +71,11 @@ var driverComparison = &Study{
 	},
 }
 
-// comparisonPart is a phase of one of the six workloads, as the study called it.
+// comparisonPart is a phase of one of the six workloads, under the name that the study
+// used.
 type comparisonPart struct {
 	workload, phase, published string
-	n                          int64 // 0: the workload has no such parameter
+	n                          int64 // 0 if the workload has no such parameter
 }
 
 func (p comparisonPart) key(driver string) key {
@@ -85,7 +86,7 @@ func (p comparisonPart) key(driver string) key {
 	return k
 }
 
-// comparisonParts are the phases of a workload, one for each n.
+// comparisonParts returns the phases of a workload, one for each n.
 func comparisonParts(workload string, n ...int64) []comparisonPart {
 	var list []comparisonPart
 	for _, n := range n {
@@ -94,7 +95,7 @@ func comparisonParts(workload string, n ...int64) []comparisonPart {
 	return list
 }
 
-// The phases, as the claims divide them. Those of 2023 had no workload real.
+// The phases, divided as in the claims. Those of 2023 did not have the workload real.
 var (
 	comparisonInserting    = []comparisonPart{{"simple", "insert", "insert", 0}, {"complex", "insert", "insert", 0}}
 	comparisonAlone        = append([]comparisonPart{{"simple", "query", "query", 0}, {"complex", "query", "query", 0}}, comparisonParts("many", 10, 100, 1000)...)
@@ -104,7 +105,7 @@ var (
 	comparisonPhases       = slices.Concat(comparisonElsewhere, comparisonLarge, []comparisonPart{{"real", "insert", "insert", 0}, {"real", "query", "query", 0}})
 )
 
-// comparisonOverall is the geometric mean of a driver's times over phases.
+// comparisonOverall returns the geometric mean of a driver's times over phases.
 func comparisonOverall(driver string, list ...comparisonPart) operand {
 	var o operand
 	for _, p := range list {
@@ -113,7 +114,7 @@ func comparisonOverall(driver string, list ...comparisonPart) operand {
 	return o
 }
 
-// comparisonOverallTo is the geometric mean of the ratios of two drivers.
+// comparisonOverallTo returns the geometric mean of the ratios of two drivers.
 func comparisonOverallTo(driver, to string, list ...comparisonPart) operand {
 	var o operand
 	for _, p := range list {
@@ -123,10 +124,10 @@ func comparisonOverallTo(driver, to string, list ...comparisonPart) operand {
 	return o
 }
 
-// comparisonNoWinner counts in how many phases the most frequent winner among the drivers of
-// the study is told apart from all others as the fastest. Where that is few, but a
-// driver is tied for the first place in so many more that it could be the winner, the
-// run cannot tell.
+// comparisonNoWinner finds the most frequent winner among the drivers of the study. It
+// counts in how many phases that driver is significantly faster than all others. If
+// these are few, but a driver is tied for first place in so many more phases that it
+// could be the winner, the run cannot decide.
 func comparisonNoWinner(c *cells) []comparison {
 	published := publishedFigures("driver-comparison").where("published", "2026-03-23")
 	var drivers []string
@@ -185,7 +186,7 @@ func comparisonNoWinner(c *cells) []comparison {
 	return []comparison{out}
 }
 
-// comparisonTitles say what the columns of a table are.
+// comparisonTitles are the titles of the tables, which say what their columns are.
 var comparisonTitles = map[string]string{
 	"simple":     "simple: users inserted, and queried",
 	"real":       "real: users with articles and comments, inserted and queried",
@@ -259,7 +260,7 @@ func comparisonTables(c *cells) []report.StudyTable {
 	return tables
 }
 
-// comparisonBestOfTwo is the lesser figure of the first two rounds.
+// comparisonBestOfTwo returns the lower figure of the first two rounds.
 func comparisonBestOfTwo(_ measure, p []stats.Point) report.StudyFigure {
 	best := p[0].Value
 	if len(p) > 1 {

@@ -16,8 +16,8 @@ var (
 	httpPools   = []int64{1, 4, 8, 50, 100}
 )
 
-// corePool is the pool, of those published, that is nearest to the machine's
-// number of cores: by ratio, and rather more than fewer.
+// corePool returns the published pool size that is nearest, by ratio, to the machine's
+// number of cores. Of two equally near it returns the larger.
 func (c *cells) corePool() int64 {
 	cores := float64(max(c.run.Machine.Cores, 1))
 	off := func(n int64) float64 { return max(float64(n)/cores, cores/float64(n)) }
@@ -66,7 +66,7 @@ var httpServer = &Study{
 			pool := c.corePool()
 			for _, n := range httpPools {
 				if n < 4*pool && pool < 4*n {
-					continue // which is about as many
+					continue // about the same size
 				}
 				best := comparison{what: fmt.Sprintf("the four drivers: pool %d / pool %d", pool, n), m: opsPerS, atLeast: 1}
 				for _, d := range httpDrivers {
@@ -93,15 +93,15 @@ var httpServer = &Study{
 	},
 }
 
-// httpQuick has every published pool, and few requests.
+// httpQuick has every published pool size, but few requests.
 var httpQuick = map[string][]int64{"pool": httpPools, "requests": {4_000}, "rows": {10_000}}
 
 func httpKey(driver string, pool int64) key {
 	return key{workload: "http-server", phase: "requests", driver: driver}.at("pool", pool)
 }
 
-// httpNearCeiling is the share of the ceiling, in percent, from which on a figure says
-// as much of the load generator as of the server.
+// httpNearCeiling is the share of the ceiling, in percent, above which a figure says as
+// much about the load generator as about the server.
 const httpNearCeiling = 80
 
 func (c *cells) closedLoopTable() report.StudyTable {
@@ -151,7 +151,7 @@ func (c *cells) closedLoopTable() report.StudyTable {
 	return t
 }
 
-// The figures of a server: latencies, and after them the rest.
+// The figures of a server: latencies first, then the rest.
 var (
 	httpLatencyColumns = []report.StudyColumn{
 		{Title: "p50", Unit: "ms", Statistic: "median alone"},
@@ -174,7 +174,7 @@ func (c *cells) serverFigures(k key) []report.StudyFigure {
 	return []report.StudyFigure{c.figure(k, lockErrors, total), c.figure(k, cpu, justMedian), c.figure(k, rss, justMedian)}
 }
 
-// steadyTable is at a fixed rate, which the study had not.
+// steadyTable returns the table at a fixed rate, which the study did not have.
 func (c *cells) steadyTable() report.StudyTable {
 	t := report.StudyTable{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", counted(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
 		Corrected: []string{"latency counts from when a request was due, whether or not a connection was free; the study had closed loop only"}}

@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// The figures that the studies published, one file each, as they were published.
+// The figures of the studies, one file each, as they were published.
 //
 //go:embed published/*.tsv
 var published embed.FS
 
-// figures is a file of published figures: by row, by column.
+// figures is a file of published figures, by row and by column.
 type figures []map[string]string
 
-// publishedFigures reads the file of a study; it is part of the program, so that
-// an error in it is a fault of the program.
+// publishedFigures reads the file of a study. The file is part of the program, so an
+// error in it is a bug in the program.
 func publishedFigures(study string) figures {
 	f, err := published.Open("published/" + study + ".tsv")
 	if err != nil {
@@ -64,8 +64,7 @@ func number(text string) int64 {
 	return n
 }
 
-// number returns a column of the first row, nil where there is none or it is
-// empty.
+// number returns a column of the first row, or nil if it is missing or empty.
 func (f figures) number(column string) *float64 {
 	if len(f) == 0 || f[0][column] == "" {
 		return nil

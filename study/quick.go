@@ -6,30 +6,32 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
-// duration is the parameter that the length of a phase of fixed duration is
-// called by, in milliseconds.
+// duration is the name of the parameter for the length of a phase of fixed duration,
+// in milliseconds.
 const duration = "time"
 
-// The quick form is promised to end within five minutes on two cores. Its work is
-// planned to take less, since a machine is never only the run's.
+// budget is the time planned for the quick form. It is promised to end within five
+// minutes on two cores. The plan is shorter because a run never has a machine to
+// itself.
 const budget = 210 * time.Second
 
-// What a trial takes apart from its work, on two cores of 2026: a process with a
-// new database, and in it each connection of the pool, opened, set and read back.
+// The time that a trial takes in addition to its work, on two cores of 2026: for a
+// process with a new database, and for opening each connection of its pool, setting
+// its settings and reading them back.
 const (
 	trialTakes      = 30 * time.Millisecond
 	connectionTakes = time.Millisecond
 )
 
-// The bounds of what a phase of fixed duration is given.
+// The bounds of the time for a phase of fixed duration.
 const (
 	shortest = 50 * time.Millisecond
 	longest  = 500 * time.Millisecond
 )
 
-// Least is the time that rounds of these cases take at least: starting processes,
-// opening connections, and phases of fixed duration. Work that is counted, such as
-// rows to insert, comes on top.
+// Least returns the least time that rounds of these cases take: for starting
+// processes, opening connections, and phases of fixed duration. Work of a fixed amount,
+// such as inserting rows, adds to that.
 func Least(cases []*lab.Case, rounds int) time.Duration {
 	var sum time.Duration
 	for _, c := range cases {
@@ -38,9 +40,9 @@ func Least(cases []*lab.Case, rounds int) time.Duration {
 	return sum * time.Duration(rounds)
 }
 
-// inTime are the cases of the quick form. Phases of fixed duration share what the
-// budget leaves them; where that is too little, drivers that the study had not are
-// measured at fewer points.
+// inTime returns the cases of the quick form. Phases of fixed duration share the time
+// that the budget leaves them. If that is too little, drivers that the study did not
+// have are measured at fewer points.
 func (p *plan) inTime() ([]*lab.Case, error) {
 	for _, p.fewer = range []bool{false, true} {
 		p.time = 1

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// Evaluate puts a run of a study into the study's words; nil where the run is of
-// no study, or of one that is not known here.
+// Evaluate describes a run of a study in the study's terms. It returns nil if the run
+// is not of a study, or is of a study that this version does not know.
 func Evaluate(a *stats.Analysis) *report.Study {
 	if a.Run.Study == nil {
 		return nil
@@ -37,10 +37,10 @@ func Evaluate(a *stats.Analysis) *report.Study {
 	return r
 }
 
-// given is a published figure.
+// given returns a published figure.
 func given(v *float64) report.StudyFigure { return report.StudyFigure{Value: v} }
 
-// statistic makes one number of a cell's samples.
+// statistic computes one figure from a cell's samples.
 type statistic func(measure, []stats.Point) report.StudyFigure
 
 func median(m measure, p []stats.Point) report.StudyFigure {
@@ -48,8 +48,8 @@ func median(m measure, p []stats.Point) report.StudyFigure {
 	return report.StudyFigure{Value: &s.Median, Interval: s.Interval, N: s.N}
 }
 
-// justMedian is the median for a figure that explains another, whose interval
-// would tell nothing more.
+// justMedian returns the median without its interval. It is for a figure that explains
+// another one, where the interval would add nothing.
 func justMedian(m measure, p []stats.Point) report.StudyFigure {
 	f := median(m, p)
 	f.Interval = nil
@@ -77,8 +77,9 @@ func total(_ measure, p []stats.Point) report.StudyFigure {
 	return report.StudyFigure{Value: &v, N: len(p)}
 }
 
-// lockCodes counts by SQLite's extended code the operations that a lock failed,
-// over all trials, and says which share of all succeeded; "" where none failed.
+// lockCodes counts the operations that failed because of a lock by SQLite's extended
+// code, over all trials, and says what share of all operations succeeded. It returns
+// "" if none failed.
 func (c *cells) lockCodes(k key) string {
 	x, why := c.find(k)
 	if why != "" {
@@ -100,12 +101,12 @@ func (c *cells) lockCodes(k key) string {
 	if len(names) == 0 {
 		return ""
 	}
-	permille := (operations - failed) * 1000 / max(operations, 1) // rounded down, so that it is not 100%
+	permille := (operations - failed) * 1000 / max(operations, 1) // rounded down, so that it is never 100%
 	return fmt.Sprintf("%s, %d.%d%% of the operations succeeded", strings.Join(names, ", "), permille/10, permille%10)
 }
 
-// lockNote says of the rows of a table with which codes locks failed operations.
-// Keys are those of the rows.
+// lockNote adds a note with the codes of lock errors in the rows of a table. keys are
+// the keys of the rows.
 func (c *cells) lockNote(t *report.StudyTable, keys []key) {
 	var list []string
 	for i, k := range keys {
@@ -118,7 +119,7 @@ func (c *cells) lockNote(t *report.StudyTable, keys []key) {
 	}
 }
 
-// figure is what a statistic makes of a cell.
+// figure computes a statistic of a cell.
 func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {
 	x, why := c.find(k)
 	if why != "" {
@@ -137,7 +138,7 @@ func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {
 	return out
 }
 
-// reduced is the note of a run whose sizes are not the published ones.
+// reduced returns the note for a run whose sizes are not the published ones.
 func (s *Study) reduced(c *cells) []string {
 	const proportions = "figures stand beside the published ones for their proportions only"
 	switch {
@@ -149,7 +150,7 @@ func (s *Study) reduced(c *cells) []string {
 	return []string{"scale " + c.run.Scale + ": sizes are not the published ones, and " + proportions}
 }
 
-// counted writes a number with its thousands apart.
+// counted formats a number with thousands separators.
 func counted(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -38,7 +38,7 @@ var inserts = &Study{
 		{text: "_sync=0&_journal=wal with prepared statements is the fastest of the options", over: func(c *cells) []comparison {
 			var list []comparison
 			first := insertOptionOf(insertFastest)
-			seen := []map[string]string{c.applied(first)} // as published, several did the same
+			seen := []map[string]string{c.applied(first)} // in the published form several options had the same effect
 			for _, o := range insertOptions {
 				alike := func(s map[string]string) bool { return maps.Equal(s, c.applied(o)) }
 				if o.dsn == insertNoWAL || slices.ContainsFunc(seen, alike) {
@@ -75,22 +75,22 @@ var inserts = &Study{
 	},
 }
 
-// insertOption is a connect string, with what it was meant to do and what it did.
+// insertOption is a connect string, with its intended and its actual effect.
 type insertOption struct {
 	dsn, corrected string
 	meant, did     map[string]string
 }
 
-// Connect strings that claims name. A database in memory has no WAL, so that one of
-// them is another's like.
+// Connect strings that claims name. A database in memory has no WAL, so two of them
+// have the same effect.
 const (
 	insertFastest = "a.db?_journal=wal&sync=0"
 	insertNoWAL   = "a.db?_journal=wal&mode=memory&sync=0"
 )
 
-// insertOptions are those of the two published tables. Of mattn's plain paths
-// everything behind "?" but _options is cut off, and unknown options are ignored;
-// synchronous is NORMAL unless an option says otherwise.
+// insertOptions are the options of the two published tables. mattn removes everything
+// after "?" except _options from plain paths, and ignores unknown options. synchronous
+// is NORMAL unless an option says otherwise.
 var insertOptions = []insertOption{
 	{"a.db?_sync=0&mode=memory&cache=shared", "file:a.db?_sync=0&mode=memory&cache=shared",
 		map[string]string{"synchronous": "off", "mode": "memory", "cache": "shared", "journal_mode": "memory"}, map[string]string{"synchronous": "off", "journal_mode": "delete"}},
@@ -112,7 +112,7 @@ func insertOptionOf(dsn string) insertOption {
 	return insertOptions[slices.IndexFunc(insertOptions, func(o insertOption) bool { return o.dsn == dsn })]
 }
 
-// insertLegs are the parts of the study.
+// insertLegs returns the parts of the study.
 func insertLegs() []leg {
 	const generate, adHoc, published = "generate", "generate-ad-hoc", "-as-published"
 	legs := []leg{
@@ -139,15 +139,16 @@ func insertLegs() []leg {
 	return legs
 }
 
-// insertLeg inserts so many rows at the scales quick and full.
+// insertLeg returns a leg that inserts these numbers of rows at the scales quick and
+// full.
 func insertLeg(workload string, quick, full int64, batches ...int64) leg {
 	return leg{workload: workload + ".yaml", published: workload + "-as-published.yaml", on: library,
 		parameters: map[string][]int64{"rows": {full}, "batch": batches},
 		quick:      map[string][]int64{"rows": {quick}}}
 }
 
-// insertManyParameters is a leg for drivers whose SQLite takes more than 999 parameters,
-// as it does from 3.32.0 on unless it is compiled otherwise.
+// insertManyParameters restricts a leg to drivers whose SQLite accepts more than 999
+// parameters. SQLite does since 3.32.0, unless it was compiled with a lower limit.
 func insertManyParameters(l leg) leg {
 	l.on = func(r lab.Ref) bool { return library(r) && !sameDriver("bvinc", r.Name) }
 	return l
@@ -155,7 +156,7 @@ func insertManyParameters(l leg) leg {
 
 const insertFewParameters = "bvinc's SQLite, of 2019, takes at most 999 parameters, which are 333 rows"
 
-// The tables by their place among the numbers of rows, ascending.
+// The tables, by their position among the numbers of rows, ascending.
 const (
 	insertBatchRows = iota
 	insertPreparedRows
@@ -167,7 +168,7 @@ func insertKey(prepared bool, rows int) key {
 	k := key{workload: "sqlite3perf-generate", phase: "insert", driver: "mattn"}
 	if !prepared {
 		k.workload = "sqlite3perf-generate-ad-hoc"
-		rows -= insertPreparedRows // it has no table of batches
+		rows -= insertPreparedRows // the ad hoc workload has no table of batches
 	}
 	k.nth = map[string]int{"rows": rows}
 	return k
@@ -179,7 +180,7 @@ func insertPrepared(prepared bool) key {
 }
 func insertBulk() key { return insertKey(true, insertBulkRows).at("batch", 2000) }
 
-// connected is a cell of the tables of options.
+// connected returns the key of a cell of the tables of options.
 func (c *cells) connected(o insertOption, prepared bool) key {
 	k := insertKey(prepared, insertOptionRows)
 	k = k.at("batch", 100)
@@ -188,7 +189,7 @@ func (c *cells) connected(o insertOption, prepared bool) key {
 	return k
 }
 
-// applied are the settings that a connect string stands for.
+// applied returns the settings that a connect string has in this form of the study.
 func (c *cells) applied(o insertOption) map[string]string {
 	if c.asPublished {
 		return o.did
@@ -196,7 +197,7 @@ func (c *cells) applied(o insertOption) map[string]string {
 	return o.meant
 }
 
-// label names a connect string.
+// label returns the label of a connect string.
 func (c *cells) label(o insertOption) string {
 	if c.asPublished {
 		return strings.TrimPrefix(o.dsn, "a.db?")
@@ -208,7 +209,7 @@ func insertPaged(phase string) key {
 	return key{workload: "sqlite3perf-paginate", phase: phase, driver: "mattn"}
 }
 
-// The phases of the job bench, of which the last takes in the others.
+// The phases of the job bench. The last one includes the others.
 var insertAfterQuery, insertFirstRow, insertWholeBench = lab.BenchPhases[0], lab.BenchPhases[1], lab.BenchPhases[2]
 
 func insertVerified(driver, phase string) key {
@@ -274,7 +275,7 @@ func insertTables(c *cells) []report.StudyTable {
 		c.verificationTable(published),
 		c.besideTable(),
 	}
-	for _, i := range []int{0, 4} { // of large batches
+	for _, i := range []int{0, 4} { // the tables of large batches
 		if slices.ContainsFunc(c.drivers, func(d string) bool { return sameDriver("bvinc", d) }) {
 			tables[i].Notes = append(tables[i].Notes, insertFewParameters)
 		}
@@ -282,8 +283,8 @@ func insertTables(c *cells) []report.StudyTable {
 	return tables
 }
 
-// hereRows is the note of how many rows there were, unless these are the
-// published ones.
+// hereRows returns the note with the number of rows, unless it is the published
+// number.
 func (c *cells) hereRows(k key) []string {
 	n, ok := c.nth(k.workload, "rows", k.nth["rows"])
 	if !ok || c.fullSize() {
@@ -292,7 +293,7 @@ func (c *cells) hereRows(k key) []string {
 	return []string{"here: " + counted(n) + " rows"}
 }
 
-// insertRow is a row of a table of rates: of a published table and case.
+// insertRow is a row of a table of rates, for a published table and case.
 type insertRow struct {
 	table, published string
 	labels           []string

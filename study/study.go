@@ -1,6 +1,7 @@
-// Package study measures published benchmarks of SQLite from Go again: what each
-// did, as workloads; the figures that it published; and what it claimed, as
-// comparisons that a run can decide. It measures nothing and prints nothing.
+// Package study defines published benchmarks of SQLite from Go so that they can be
+// measured again. For each it has what the benchmark did, as workloads; the figures
+// that it published; and its claims, as comparisons that a run can decide. The package
+// itself measures nothing and prints nothing.
 package study
 
 import (
@@ -25,46 +26,45 @@ var files embed.FS
 // Study is a published benchmark.
 type Study struct {
 	Name      string
-	Asks      string // what it asks, in one line
-	About     string // what is done, where it is not plain from the tables
-	Published string // when, and of what
+	Asks      string // the question that it asks, in one line
+	About     string // what is done, if the tables do not make it clear
+	Published string // when it was published, and about what
 
-	// Rounds is how many are made unless the user says how long to go on.
+	// Rounds is the number of rounds, unless the user says how long to continue.
 	Rounds int
 
-	// Extra are optional drivers that the study had, which take part where they
-	// are installed.
+	// Extra are optional drivers that the study had. They take part if they are
+	// installed.
 	Extra []string
 
-	had    []string // the drivers that it published figures of
-	timed  bool     // it consists of phases of fixed duration, which the quick form plans
+	had    []string // the drivers for which it published figures
+	timed  bool     // it consists of phases of fixed duration, which the quick form must plan
 	legs   []leg
 	quick  func(*cells) string // what the quick form leaves out
 	tables func(*cells) []report.StudyTable
 	claims []claim
 }
 
-// leg is a part of a study's plan: a workload with some of its parameters and
-// settings.
+// leg is a part of a study's plan: a workload with some parameters and settings.
 type leg struct {
 	workload  string // a file of the study's directory, or the name of a built-in workload
-	published string // the same for --as-published; "": no different
+	published string // the workload for --as-published; "" if it is the same
 	form      form
-	on        func(lab.Ref) bool // the drivers that it is for; nil: all
+	on        func(lab.Ref) bool // selects the drivers; nil means all
 
 	parameters map[string][]int64 // at every scale
 	quick      map[string][]int64 // at the scale quick
 	settings   map[string]string
 
-	// fewer takes the place of quick, parameter by parameter, on drivers that the
-	// study had no figures of, where the quick form would take too long; with no
-	// values the leg is left out.
+	// fewer replaces quick, parameter by parameter, on drivers for which the study
+	// had no figures, if the quick form would take too long. Without values the leg
+	// is left out.
 	fewer map[string][]int64
 
-	bench string // table that is verified as by the command bench, in a further process; "": none
+	bench string // table to verify as the command bench does, in another process; "" for none
 }
 
-// form says in which of its forms a study has a leg.
+// form says which forms of a study have a leg.
 type form int
 
 const (
@@ -80,8 +80,8 @@ func All() []*Study {
 	return slices.SortedFunc(slices.Values(studies), func(a, b *Study) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find returns the study of a name. The error of an unknown one names the
-// nearest.
+// Find returns the study with a name. If the name is unknown the error suggests the
+// nearest one.
 func Find(name string) (*Study, error) {
 	var names []string
 	for _, s := range All() {
@@ -113,8 +113,8 @@ func (s *Study) load(l *leg, asPublished bool) (*workload.Workload, error) {
 	return workload.Parse(s.Name+"/"+name, data, dir)
 }
 
-// Cases is what the study measures at a scale on these drivers, in its corrected
-// form or as it was published. At the scale quick it is planned to end in time.
+// Cases returns what the study measures at a scale on these drivers, in its corrected
+// form or as it was published. At the scale quick the cases are planned to end in time.
 func (s *Study) Cases(scale string, asPublished bool, drivers []lab.Ref, seed uint64) ([]*lab.Case, error) {
 	p := plan{study: s, scale: scale, asPublished: asPublished, drivers: drivers, seed: seed}
 	if scale != workload.Quick || !s.timed {
@@ -123,15 +123,15 @@ func (s *Study) Cases(scale string, asPublished bool, drivers []lab.Ref, seed ui
 	return p.inTime()
 }
 
-// plan is what the cases of a study follow from.
+// plan holds everything that determines the cases of a study.
 type plan struct {
 	study       *Study
 	scale       string
 	asPublished bool
 	drivers     []lab.Ref
 	seed        uint64
-	fewer       bool  // the legs' fewer values
-	time        int64 // of a phase of fixed duration in ms; 0: as the workload has it
+	fewer       bool  // use the legs' fewer values
+	time        int64 // length of phases of fixed duration in ms; 0 for the workload's own
 }
 
 func (p *plan) cases() ([]*lab.Case, error) {
@@ -152,7 +152,7 @@ func (p *plan) cases() ([]*lab.Case, error) {
 		}
 		for _, c := range cases {
 			key := fmt.Sprintf("%s %v %q %s", c.Workload, c.Parameters, c.Settings, c.Driver)
-			if seen[key] { // two legs, or two scaled sizes, may come to the same
+			if seen[key] { // two legs, or two scaled sizes, may give the same case
 				continue
 			}
 			seen[key] = true
@@ -166,7 +166,7 @@ func (p *plan) cases() ([]*lab.Case, error) {
 	return all, nil
 }
 
-// ofLeg are the cases of a leg.
+// ofLeg returns the cases of a leg.
 func (p *plan) ofLeg(l *leg, w *workload.Workload) ([]*lab.Case, error) {
 	parameters := map[string][]int64{}
 	for name, v := range l.parameters {
@@ -210,8 +210,8 @@ func (p *plan) matrix(l *leg, w *workload.Workload, drivers []lab.Ref, parameter
 	return m.Cases()
 }
 
-// scaled multiplies values of a parameter where the scale is a number, as the
-// workload does with its own.
+// scaled multiplies values of a parameter if the scale is a number, as the workload
+// does with its own values.
 func scaled(w *workload.Workload, name string, values []int64, scale string) []int64 {
 	factor, err := strconv.ParseFloat(scale, 64)
 	if err != nil || !slices.Contains(w.Factor, name) {
@@ -226,7 +226,7 @@ func scaled(w *workload.Workload, name string, values []int64, scale string) []i
 	return list
 }
 
-// drivers are those of the run that the leg is for.
+// drivers returns the drivers of the run that the leg is for.
 func (l *leg) drivers(refs []lab.Ref) []lab.Ref {
 	if l.on == nil {
 		return refs
@@ -234,22 +234,23 @@ func (l *leg) drivers(refs []lab.Ref) []lab.Ref {
 	return slices.DeleteFunc(slices.Clone(refs), func(r lab.Ref) bool { return !l.on(r) })
 }
 
-// databaseSQL are the drivers whose pool is database/sql's.
+// databaseSQL reports whether a driver's pool is that of database/sql.
 func databaseSQL(r lab.Ref) bool {
 	return r.Known != nil && r.Known.Interface == driver.DatabaseSQL
 }
 
-// serves says that the worker of a driver has an HTTP server.
+// serves reports whether the worker of a driver has an HTTP server.
 func serves(r lab.Ref) bool {
 	if r.Known == nil {
-		return true // it says so itself if it has not
+		return true // a worker without one says so itself
 	}
 	_, limited := r.Known.Limit("http", "")
 	return !limited
 }
 
-// python is the interpreter, which takes part in some of a study only.
+// python reports whether a driver is the Python interpreter, which takes part only in
+// some legs.
 func python(r lab.Ref) bool { return strings.HasPrefix(r.Name, "python") }
 
-// library are all drivers but python.
+// library reports whether a driver is not python.
 func library(r lab.Ref) bool { return !python(r) }

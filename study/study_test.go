@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// refs are drivers as the lab knows them.
+// refs returns drivers as the lab knows them.
 func refs(names ...string) []lab.Ref {
 	var list []lab.Ref
 	for _, n := range names {
@@ -37,7 +37,7 @@ var everyone = refs("bvinc", "crawshaw", "eatonphil", "glebarez", "mattn", "mode
 // wall says how long a phase of a case takes in a round, in ns.
 type wall func(c *result.Case, phase string, round int) int64
 
-// made is a run of a study with figures that are made up.
+// made returns a run of a study with made-up figures.
 func made(t *testing.T, name, scale string, asPublished bool, drivers []lab.Ref, rounds int, took wall) *result.Run {
 	t.Helper()
 	s, err := study.Find(name)
@@ -74,11 +74,11 @@ func evaluate(t *testing.T, run *result.Run) *report.Study {
 	return r
 }
 
-// scaleOf is small, and leaves sizes that differ apart.
+// scaleOf has scales that are small but keep different sizes different.
 var scaleOf = map[string]string{"cgo-or-not": "0.001", "driver-comparison": "0.001", "http-server": "0.01", "sqlite3perf": "0.001", "writers": "0.01"}
 
-// Every published figure stands in a table of its study, and beside each is one
-// that was measured, but where what was published cannot be measured again.
+// TestPublishedFiguresAreMeasured checks that every published figure is in a table of
+// its study. Beside each must be a measured one, unless it cannot be measured again.
 func TestPublishedFiguresAreMeasured(t *testing.T) {
 	columns := map[string][]string{
 		"cgo-or-not": {"mean_s", "stddev_s"}, "driver-comparison": {"ms"}, "http-server": {"requests_per_s"},
@@ -131,8 +131,9 @@ func TestPublishedFiguresAreMeasured(t *testing.T) {
 	}
 }
 
-// Every comparison of every claim finds what it compares at every scale, where
-// the drivers that it names are measured; but for the claims that say why not.
+// TestClaimsFindTheirCells checks that every comparison of every claim finds what it
+// compares at every scale, if the drivers that it names are measured. The exceptions
+// are claims that say why they don't.
 func TestClaimsFindTheirCells(t *testing.T) {
 	for _, s := range study.All() {
 		for _, scale := range []string{"quick", scaleOf[s.Name]} {
@@ -159,7 +160,7 @@ func TestClaimsFindTheirCells(t *testing.T) {
 	}
 }
 
-// What is measured quickly is a published size, or smaller.
+// TestQuickIsSmaller checks that the quick form measures published sizes, or smaller.
 func TestQuickIsSmaller(t *testing.T) {
 	for _, s := range study.All() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -182,9 +183,9 @@ func TestQuickIsSmaller(t *testing.T) {
 	}
 }
 
-// However many drivers there are, the quick form leaves time for what does not
-// last a fixed time; phases that do share what there is, and the drivers that the
-// study had keep every point.
+// TestQuickIsPlanned checks that with any number of drivers the quick form leaves time
+// for work without a fixed duration. Phases of fixed duration share the rest, and the
+// drivers that the study had keep every point.
 func TestQuickIsPlanned(t *testing.T) {
 	s, err := study.Find("writers")
 	if err != nil {
@@ -230,7 +231,8 @@ func TestQuickIsPlanned(t *testing.T) {
 	}
 }
 
-// What lasts a fixed time, processes and connections are counted.
+// TestLeast checks that phases of fixed duration, processes and connections are
+// counted.
 func TestLeast(t *testing.T) {
 	var few, slow lab.Case
 	few.Settings = driver.Settings{"pool_size": "1"}
@@ -241,8 +243,8 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// groups takes exactly twice as long with modernc to insert; to group 1.6, 1.3
-// and 1.15 times as long, as the table grows.
+// groups takes exactly twice as long with modernc for inserting. For grouping it takes
+// 1.6, 1.3 and 1.15 times as long, as the table grows.
 func groups(c *result.Case, phase string, round int) int64 {
 	size := slices.Index([]int64{10, 480, 4798}, c.Parameters["people"])
 	base := 1_000_000 * math.Pow(10, float64(size)) * (1 + float64(round)/1000)
@@ -280,7 +282,7 @@ func TestClaimsOfCgoOrNot(t *testing.T) {
 			t.Errorf("%q: %s", c.Claim, c.Verdict)
 		}
 	}
-	// Seven comparisons are one family.
+	// Seven comparisons form one family.
 	if x := r.Claims[0].Comparisons[0].Test; x == nil || x.Adjusted < x.P || x.N != 10 {
 		t.Errorf("test %+v", x)
 	}
@@ -294,8 +296,8 @@ func TestClaimsOfCgoOrNot(t *testing.T) {
 	}
 }
 
-// The claims are refuted by figures that say the opposite, and left open where a
-// driver is missing or there are too few rounds.
+// TestClaimsOtherwise checks that figures that say the opposite refute the claims, and
+// that claims are left open if a driver is missing or there are too few rounds.
 func TestClaimsOtherwise(t *testing.T) {
 	equal := func(*result.Case, string, int) int64 { return 1e6 }
 	for _, test := range []struct {
@@ -316,8 +318,8 @@ func TestClaimsOtherwise(t *testing.T) {
 	}
 }
 
-// A driver that failed has its status in place of a figure, and claims on it
-// cannot be told.
+// TestFailedDriver checks that a driver that failed has its status instead of a figure,
+// and that claims about it cannot be decided.
 func TestFailedDriver(t *testing.T) {
 	run := made(t, "cgo-or-not", "0.001", false, refs("mattn", "modernc"), 6, groups)
 	for i := range run.Trials {
@@ -335,7 +337,8 @@ func TestFailedDriver(t *testing.T) {
 	}
 }
 
-// A version of a driver stands for the driver, and two versions both have rows.
+// TestVersions checks that a version of a driver counts as the driver, and that two
+// versions both have rows.
 func TestVersions(t *testing.T) {
 	drivers := refs("mattn", "modernc")
 	drivers[1].Name = "modernc@v1.30.0"
@@ -354,7 +357,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// The published figures stand beside any version of their driver.
+// TestPublishedBesideVersions checks that the published figures are shown beside any
+// version of their driver.
 func TestPublishedBesideVersions(t *testing.T) {
 	for _, name := range []string{"cgo-or-not", "http-server", "driver-comparison", "writers", "sqlite3perf"} {
 		drivers := refs("mattn")
@@ -373,7 +377,8 @@ func TestPublishedBesideVersions(t *testing.T) {
 	}
 }
 
-// A pool of about the number of cores is one of those published.
+// TestPoolOfCores checks that a pool of about the number of cores is one of the
+// published sizes.
 func TestPoolOfCores(t *testing.T) {
 	for cores, want := range map[int]string{1: "pool 1:", 2: "pool 4:", 6: "pool 8:", 16: "pool 8:", 64: "pool 50:"} {
 		run := made(t, "http-server", "quick", false, refs("crawshaw", "mattn", "modernc", "zombiezen"), 6, func(*result.Case, string, int) int64 { return 1e6 })
@@ -391,8 +396,8 @@ func groups2(c *result.Case, phase string, round int) int64 {
 	return groups(&d, phase, round)
 }
 
-// Lock errors are counted over all trials; none says nothing where the phase was
-// shorter than SQLite waits for a lock.
+// TestCountsOfLockErrors checks that lock errors are counted over all trials. Seeing
+// none proves nothing if the phase was shorter than SQLite waits for a lock.
 func TestCountsOfLockErrors(t *testing.T) {
 	const ends, drop = "ends the errors", "parallel, there is either a sharp drop"
 	verdicts := func(run *result.Run) (v [2]report.Verdict) {
@@ -417,7 +422,7 @@ func TestCountsOfLockErrors(t *testing.T) {
 		if got := verdicts(run); got != test.without {
 			t.Errorf("%s, without an error: %q", test.scale, got)
 		}
-		for i := range run.Trials { // one in all of the trials
+		for i := range run.Trials { // one error in all trials together
 			c := run.Cases[run.Trials[i].Case-1]
 			if (c.Workload == "writers-parallel" || c.Workload == "writers-parallel-mutex") && c.Parameters["writers"] == 256 && run.Trials[i].Round == 3 {
 				run.Trials[i].Samples[0].Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 1, WaitNS: 5e9}}
@@ -429,7 +434,8 @@ func TestCountsOfLockErrors(t *testing.T) {
 	}
 }
 
-// The most frequent winner of the six workloads is counted.
+// TestNoClearWinner checks how the phases of the six workloads' most frequent winner
+// are counted.
 func TestNoClearWinner(t *testing.T) {
 	claim := func(took wall) report.Claim {
 		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs("mattn", "modernc", "zombiezen"), 6, took))
@@ -455,7 +461,7 @@ func TestNoClearWinner(t *testing.T) {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
 	drivers := []string{"mattn", "modernc", "zombiezen"}
-	phases := map[string]int{} // numbered as they come: each driver is first in every third
+	phases := map[string]int{} // numbered in order of appearance; each driver is first in every third
 	c = claim(func(c *result.Case, phase string, round int) int64 {
 		id := fmt.Sprint(c.Workload, phase, c.Parameters)
 		if _, ok := phases[id]; !ok {
@@ -468,8 +474,8 @@ func TestNoClearWinner(t *testing.T) {
 	}
 }
 
-// Only drivers that the study had decide whether there was a winner, and a driver
-// alone wins nothing.
+// TestNoClearWinnerAmongWhom checks that only drivers that the study had decide whether
+// there was a winner, and that a single driver wins nothing.
 func TestNoClearWinnerAmongWhom(t *testing.T) {
 	for _, test := range []struct{ drivers, want string }{
 		{"mattn", "no phase has figures of two drivers of the study"},
@@ -490,7 +496,7 @@ func TestNoClearWinnerAmongWhom(t *testing.T) {
 	}
 }
 
-// The claims of 2023 are about the workloads of 2023.
+// TestClaimsOf2023 checks that the claims of 2023 are about the workloads of 2023.
 func TestClaimsOf2023(t *testing.T) {
 	took := func(c *result.Case, _ string, round int) int64 {
 		switch {
@@ -520,7 +526,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A run of no study, or of one that this version does not know, has no report.
+// TestEvaluateNone checks that a run has no study report if it is not of a study, or of
+// one that this version does not know.
 func TestEvaluateNone(t *testing.T) {
 	for _, s := range []*result.Study{nil, {Name: "of another version"}} {
 		if r := study.Evaluate(stats.Analyze(&result.Run{Study: s}, "native")); r != nil {
@@ -529,7 +536,8 @@ func TestEvaluateNone(t *testing.T) {
 	}
 }
 
-// The time and the rate of one cell say the same, though half of the rounds were slow.
+// TestRateIsOfTheMedianTime checks that the time and the rate of one cell agree even if
+// half of the rounds were slow.
 func TestRateIsOfTheMedianTime(t *testing.T) {
 	run := made(t, "writers", "quick", false, refs("mattn"), 6, func(_ *result.Case, _ string, round int) int64 {
 		return int64(1+round/4) * 1e6

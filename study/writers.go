@@ -71,8 +71,8 @@ var (
 	writersNormal = map[string]string{"synchronous": "normal"}
 )
 
-// writersLegs are the parts of the study, and those of its published form, in
-// which the pool keeps two idle connections, for the drivers that have such a pool.
+// writersLegs returns the parts of the study. In those of the published form the pool
+// keeps two idle connections, for the drivers that have such a pool.
 func writersLegs() []leg {
 	two := func(settings map[string]string) map[string]string {
 		return map[string]string{"synchronous": settings["synchronous"], "pool_idle": "2"}
@@ -106,13 +106,14 @@ func writersSized(sync string, size int64) key {
 	return key{workload: "writers-sizes", phase: "write", driver: "mattn", settings: map[string]string{"synchronous": sync}}.at("size", size)
 }
 
-// writersKey is a cell with all connections kept, or, as published, with two.
+// writersKey returns the key of a cell with all connections kept. In the published form
+// two are kept.
 func writersKey(workload, sync string, writers int64) key {
 	return key{workload: "writers-" + workload, phase: "write", driver: "mattn", nth: map[string]int{duration: -1},
 		settings: map[string]string{"synchronous": sync}}.at("writers", writers)
 }
 
-// pooled is the key for a number of idle connections; "" keeps all.
+// pooled returns the key for a number of idle connections. "" keeps all.
 func (k key) pooled(idle string) key {
 	s := map[string]string{"pool_idle": idle}
 	for name, v := range k.settings {
@@ -122,7 +123,8 @@ func (k key) pooled(idle string) key {
 	return k
 }
 
-// writersCollapse looks for a sharp drop, to half the rate or less, or for lock errors.
+// writersCollapse looks for a sharp drop, to half the rate or less, or for lock
+// errors.
 func writersCollapse(c *cells, workload string) []comparison {
 	var list []comparison
 	for _, n := range c.values("writers-"+workload, "writers") {
@@ -136,7 +138,7 @@ func writersCollapse(c *cells, workload string) []comparison {
 	return list
 }
 
-// writersBySync compares one writer at full and at normal.
+// writersBySync compares one writer with synchronous full and normal.
 func writersBySync(sizes []int64, atLeast, atMost float64) []comparison {
 	var list []comparison
 	for _, n := range sizes {
@@ -146,7 +148,8 @@ func writersBySync(sizes []int64, atLeast, atMost float64) []comparison {
 	return list
 }
 
-// writersBenchmarks are the published ones with the workloads that measure them again.
+// writersBenchmarks are the published benchmarks with the workloads that measure them
+// again.
 var writersBenchmarks = []struct{ name, workload string }{
 	{"BenchmarkWriteDifferentSizes", "sizes"},
 	{"BenchmarkWriteParallelWithoutMutex", "parallel"},
@@ -156,7 +159,7 @@ var writersBenchmarks = []struct{ name, workload string }{
 	{"BenchmarkReadAndWriteConcurrentWithoutMutex", "read-write"},
 }
 
-// writersColumns are what is measured of every benchmark.
+// writersColumns returns the columns, which are what is measured of every benchmark.
 func writersColumns(published bool) []report.StudyColumn {
 	var list []report.StudyColumn
 	if published {
@@ -218,7 +221,7 @@ func writersTables(c *cells) []report.StudyTable {
 			k.nth = map[string]int{duration: -1}
 			if row["benchtime"] == "1s" {
 				k.nth, name = map[string]int{duration: 0}, name+" (1s)"
-				if len(c.values(k.workload, duration)) == 1 { // measured, if at all, beside the longer one
+				if len(c.values(k.workload, duration)) == 1 { // if measured at all, it is beside the longer one
 					k.nth = map[string]int{duration: 1}
 				}
 			}
@@ -246,7 +249,7 @@ func writersTables(c *cells) []report.StudyTable {
 	return append(tables, c.idleTable(), c.retryTable())
 }
 
-// idleTable shows what a pool costs that closes connections.
+// idleTable returns the table that shows what it costs if a pool closes connections.
 func (c *cells) idleTable() report.StudyTable {
 	t := report.StudyTable{Title: "What two idle connections cost, Go's default: parallel, without mutex, normal", Labels: []string{"writers", "idle connections", "driver"},
 		Columns: writersColumns(false)}
@@ -272,7 +275,8 @@ func (c *cells) idleTable() report.StudyTable {
 	return t
 }
 
-// retryTable shows what a policy of retries does in place of a busy timeout.
+// retryTable returns the table that shows the effect of a retry policy instead of a
+// busy timeout.
 func (c *cells) retryTable() report.StudyTable {
 	t := report.StudyTable{Title: "Ten attempts 1, 2, 4 … ms apart, without a busy timeout: parallel, normal", Labels: []string{"writers", "driver"},
 		Columns: append(writersColumns(false), report.StudyColumn{Title: "retries", Statistic: "total"})}

@@ -41,7 +41,7 @@ func ExampleParse() {
 	// Output: tiny 10 insert
 }
 
-// A mistake is told with its line and column, and with what to write instead.
+// A mistake is reported with its line and column, and with what to write instead.
 func ExampleProblem() {
 	_, err := workload.Parse("tiny.yaml", []byte("name: tiny\nfases: []\n"), nil)
 	fmt.Println(err)

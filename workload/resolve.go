@@ -20,14 +20,14 @@ type resolver struct {
 	settings driver.Settings
 	infos    []PhaseInfo
 	sets     map[string]*setInfo
-	pragmas  []pragmaSetting // of the phase that is being read
+	pragmas  []pragmaSetting // of the phase being read
 }
 
 func (w *Workload) resolver(r *reader, values map[string]int64) *resolver {
 	return &resolver{reader: r, w: w, values: values, plan: &plan.Plan{}, settings: driver.Settings{}, sets: map[string]*setInfo{}}
 }
 
-// resolve reads the file; what is wrong is in the reader's problems.
+// resolve reads the file. It adds what is wrong to the reader's problems.
 func (l *resolver) resolve() {
 	f := l.w.root
 	if n := f.get("settings"); n != nil {
@@ -66,7 +66,7 @@ func (l *resolver) resolve() {
 	}
 }
 
-// readSettings reads settings and brings them into canonical form.
+// readSettings reads settings and converts them to canonical form.
 func (l *resolver) readSettings(n *yaml.Node, what string) driver.Settings {
 	settings := driver.Settings{}
 	f, ok := l.mapping(n, what, what+": {journal_mode: wal}")
@@ -101,7 +101,8 @@ func (l *resolver) readSettings(n *yaml.Node, what string) driver.Settings {
 	return settings
 }
 
-// changes reads the settings that a script changes: of those that a PRAGMA sets.
+// changes reads which settings a script changes. Only settings that a PRAGMA sets are
+// allowed.
 func (l *resolver) changes(n *yaml.Node) driver.Settings {
 	s := l.readSettings(n, "changes settings")
 	if n.Kind != yaml.MappingNode {
@@ -113,7 +114,7 @@ func (l *resolver) changes(n *yaml.Node) driver.Settings {
 		}
 	}
 	if len(s) == 0 {
-		return nil // which has been told, or there is none
+		return nil // already reported, or there is none
 	}
 	return s
 }

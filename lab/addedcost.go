@@ -15,14 +15,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// What the engine and an adapter may add to a library: by the one measure or the
-// other.
+// The most that the engine and an adapter may add to a library's time. They add too
+// much if they exceed both limits.
 const (
 	mostAddedRatio = 1.03
 	mostAddedNS    = 100
 )
 
-// addedCost reads what was measured of the driver in dir; nil: nothing.
+// addedCost reads the added cost that was measured for the driver in dir. It returns
+// nil if nothing was measured.
 func addedCost(dir string) (*driver.AddedCost, error) {
 	file := filepath.Join(dir, driver.AddedCostFile)
 	data, err := os.ReadFile(file)
@@ -37,26 +38,27 @@ func addedCost(dir string) (*driver.AddedCost, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if len(c.Phases) == 0 {
-		return nil, nil // it has causes alone
+		return nil, nil // it only has causes
 	}
 	return c, nil
 }
 
-// AddsTooMuch reports whether more is added in a phase than 3 % and 100 ns per row
-// or operation, by the medians.
+// AddsTooMuch reports whether, by the medians, more than 3 % and more than 100 ns per
+// row or operation are added in a phase.
 func AddsTooMuch(p driver.AddedPhase) bool {
 	return p.WallRatio.Median > mostAddedRatio && p.WallAdded.Median > mostAddedNS
 }
 
-// passes is how often the measured transaction goes through the adapter: BEGIN, two
+// passes is how many calls of the adapter the measured transaction makes: BEGIN, two
 // statements, COMMIT.
 const passes = 4
 
 // measuredColumns is how many columns the measured rows have.
 const measuredColumns = 4
 
-// added estimates from a driver's added cost what is added in each timed phase of a
-// plan. A row costs by its columns, an operation of a mix by its statements.
+// added estimates from a driver's added cost how much time is added in each timed
+// phase of a plan. The cost of a row is proportional to its columns, that of an
+// operation of a mix to its statements.
 func added(c *driver.AddedCost, p *plan.Plan) []result.AddedTime {
 	if c == nil {
 		return nil
@@ -83,7 +85,7 @@ func added(c *driver.AddedCost, p *plan.Plan) []result.AddedTime {
 			t.Row = times(of("query"), float64(len(ph.Query.Columns))/measuredColumns)
 		case ph.Mix != nil && ph.Mix.Rate == 0:
 			t.Operation, t.Row = mixed(ph.Mix, of)
-		default: // of http phases, scripts and fixed rates nothing is known
+		default: // nothing is known about http phases, scripts and fixed rates
 			continue
 		}
 		list = append(list, t)
@@ -102,8 +104,8 @@ func insertedColumns(p *plan.Plan, in *plan.Insert) float64 {
 	return columns / max(rows, 1)
 }
 
-// mixed is the average over the operations of a mix, by their weights, and what a
-// row of the widest result adds.
+// mixed returns the time added to an operation of a mix, averaged over its operations
+// by their weights, and the time that a row of the widest result adds.
 func mixed(m *plan.Mix, of func(string) estimate.Estimate) (operation, row estimate.Estimate) {
 	var weights float64
 	widest := 0

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// alarm calls a function after a time in which this process was running. The time
-// in which it was stopped, as by Ctrl-Z, does not count, and is told: the workers
-// are not stopped with it, and must not be blamed.
+// alarm calls a function after this process has run for some time. Time in which the
+// process was stopped, as by Ctrl-Z, does not count and is reported separately. The
+// workers are not stopped along with it, so they must not be blamed for that time.
 type alarm struct {
 	mu      sync.Mutex
 	left    time.Duration
 	ring    func()
 	timer   *time.Timer
 	set     time.Time     // when the timer was set
-	next    time.Duration // and to what
-	stopped time.Duration // how long the process was
+	next    time.Duration // what it was set to
+	stopped time.Duration // how long the process was stopped
 	done    bool
 }
 
 const (
 	alarmTick = 500 * time.Millisecond
-	// alarmLate is how much later than asked for a busy machine may wake us.
+	// alarmLate is how late a timer may fire on a busy machine.
 	alarmLate = 2 * time.Second
 )
 
@@ -39,7 +39,7 @@ func (a *alarm) wind() {
 	a.timer = time.AfterFunc(a.next, a.tick)
 }
 
-// count takes what has passed since the timer was set off what is left.
+// count subtracts the time since the timer was set from the time that is left.
 func (a *alarm) count() {
 	passed := time.Since(a.set)
 	if late := passed - a.next; late > alarmLate {
@@ -65,7 +65,7 @@ func (a *alarm) tick() {
 	a.wind()
 }
 
-// reset has the alarm ring after a time from now.
+// reset makes the alarm ring after the given time from now.
 func (a *alarm) reset(after time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,7 +78,8 @@ func (a *alarm) reset(after time.Duration) {
 	a.wind()
 }
 
-// stop ends the alarm and returns how long the process was stopped while it was set.
+// stop cancels the alarm and returns how long the process was stopped while it was
+// set.
 func (a *alarm) stop() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,7 +24,7 @@ const exitGrace = 10 * time.Second
 // maxLine is the longest answer that is accepted from a worker.
 const maxLine = 16 << 20
 
-// child is a worker's process. Nothing that it has started outlives it.
+// child is a worker's process. Nothing that it starts outlives it.
 type child struct {
 	*exec.Cmd
 	stdin  io.WriteCloser
@@ -33,8 +33,9 @@ type child struct {
 	mark   string
 }
 
-// startChild starts a worker in dir ("": the lab's own), marked, with env added to
-// its environment. It is killed when ctx ends.
+// startChild starts a worker in dir, or in the lab's own directory if dir is "". The
+// process is marked with id, and env is added to its environment. It is killed when
+// ctx ends.
 func startChild(ctx context.Context, executable string, args []string, dir, id string, env ...string) (*child, error) {
 	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), stderr: ends{max: 2 << 10}}
 	c.Dir = dir
@@ -53,20 +54,20 @@ func startChild(ctx context.Context, executable string, args []string, dir, id s
 	return c, c.Start()
 }
 
-// send sends a request. A worker that exits without reading is noticed by its
-// silence.
+// send sends a request. If the worker exits without reading it, the missing answer
+// shows it.
 func (c *child) send(r protocol.Request) { _ = json.NewEncoder(c.stdin).Encode(r) }
 
-// answers splits what a worker writes into lines.
+// answers returns a scanner that splits the worker's output into lines.
 func answers(stdout io.Reader) *bufio.Scanner {
 	s := bufio.NewScanner(stdout)
 	s.Buffer(make([]byte, 64<<10), maxLine)
 	return s
 }
 
-// end closes the worker's input, waits for its exit and ends what it has left
-// behind. What it still says is not waited for: a child of its own may hold the
-// other end.
+// end closes the worker's input, waits for it to exit and kills the processes that
+// it left running. It does not wait for the end of the worker's output, because a
+// child of the worker may hold the other end open.
 func (c *child) end() error {
 	go func() { _, _ = io.Copy(io.Discard, c.stdout) }()
 	c.stdin.Close()
@@ -76,8 +77,7 @@ func (c *child) end() error {
 	return err
 }
 
-// death says how a worker that did not exit well, as [exec.Cmd.Wait] has said, came
-// to its end.
+// death describes how a worker died, given the error of [exec.Cmd.Wait].
 func (c *child) death(err error) string {
 	if killed(c.ProcessState) {
 		return "the worker was killed (SIGKILL), as the kernel does when memory runs out"
@@ -85,25 +85,26 @@ func (c *child) death(err error) string {
 	return fmt.Sprintf("the worker crashed: %v", err)
 }
 
-// markVariable is the environment variable by which what a process has started is
-// known, whatever group it has moved to.
+// markVariable is the environment variable that identifies the processes that a
+// process has started, even if they have moved to another group.
 const markVariable = "SQLITE3PERF_MARK"
 
-// mark marks a process that is to be started.
+// mark adds a mark to a command that has not been started yet.
 func mark(cmd *exec.Cmd, id string) string {
 	cmd.Env = append(cmd.Environ(), markVariable+"="+id)
 	return id
 }
 
-// newMark is a mark for a process that has no directory of ours.
+// newMark returns a mark for a process that does not have a [Scratch] directory.
 func newMark() string { return fmt.Sprintf("%d-%016x", os.Getpid(), rand.Uint64()) }
 
-// exitedWell reports whether [exec.Cmd.Wait] saw exit status 0. A child left
-// behind with the worker's standard error is ended, and no fault of its answers.
+// exitedWell reports whether [exec.Cmd.Wait] saw exit status 0. A child that still
+// holds the worker's standard error is killed; it does not make the worker's answers
+// wrong.
 func exitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWaitDelay) }
 
-// ends keeps the first and the last bytes that are written to it: of a crash
-// the first lines say most, of a log the last.
+// ends keeps the first and the last bytes that are written to it. Of a crash the
+// first lines say most, of a log the last.
 type ends struct {
 	mu    sync.Mutex
 	max   int // of each

@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// Conversation is one worker process that is spoken to line by line, without
-// any judgment of what it answers: [Describe] and package conformance use it.
+// Conversation talks to one worker process line by line, without judging its
+// answers. [Describe] and package conformance use it.
 type Conversation struct {
 	Executable string
 	Args       []string
 	Dir        string // the worker's working directory; "": the lab's own
 
 	// Hear is called with each line that the worker writes. When it returns
-	// false the worker's standard input is closed, as it is when the lab goes
-	// away; lines are still heard.
+	// false, the worker's standard input is closed, as it would be if the lab
+	// exited. Hear is still called with later lines.
 	Hear func(line []byte) bool
 
-	// Stderr is what the worker wrote to standard error: its beginning and its
-	// end. It is filled in by Run.
+	// Stderr is the beginning and the end of what the worker wrote to standard
+	// error. Run fills it in.
 	Stderr string
 }
 
 // Run starts the worker, sends it the line and returns when it has exited. The
-// error is a [*exec.ExitError] where the exit status is not 0, and the cause of
-// ctx's end where that ended it.
+// error is a [*exec.ExitError] if the exit status is not 0, and the cause of
+// ctx's end if that stopped the worker.
 func (c *Conversation) Run(ctx context.Context, line []byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

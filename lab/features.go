@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Features asks a worker for each of [driver.Features]: a trial that makes a
-// schema of what needs the feature, and nothing more. The answers are in the
-// order of the list.
+// Features asks a worker for each of [driver.Features]. Each question is a trial with
+// a schema that needs the feature, and nothing else. The answers are in the order of
+// the list.
 func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([]bool, error) {
 	has := make([]bool, len(driver.Features))
 	for i, f := range driver.Features {
@@ -37,8 +37,8 @@ func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([
 	return has, nil
 }
 
-// lacking makes a reason say for want of which feature a trial failed, and how
-// the driver's user gets it.
+// lacking makes a reason say which missing feature made a trial fail, and how the
+// driver's user can get it.
 func lacking(r *protocol.Reason, ref Ref) {
 	key, name := driver.Lacking(r.Message)
 	if key == "" {

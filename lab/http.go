@@ -23,45 +23,47 @@ import (
 )
 
 const (
-	// maxRequests is how many different requests a load consists of. One that
-	// goes on for longer begins with the first again.
+	// maxRequests is how many different requests a load has at most. A longer load
+	// starts again with the first one.
 	maxRequests = 100_000
 
-	// maxVerified is how many requests are sent, one after the other, before the
-	// clock starts, to verify their answers.
+	// maxVerified is how many requests at most are sent, one after the other, to
+	// verify their answers before the clock starts.
 	maxVerified = 1000
 
-	// nearCeiling is the share of the ceiling from which on a figure says as much
-	// of the load generator as of the server.
+	// nearCeiling is the share of the ceiling above which a figure says as much
+	// about the load generator as about the server.
 	nearCeiling = 0.8
 
-	// missedRate is the share of a fixed rate below which it was not met.
+	// missedRate is the share of a fixed rate below which the server did not keep
+	// up.
 	missedRate = 0.99
 
-	// lateShare is the share of a latency from which on the load generator's own
-	// lateness is what was measured.
+	// lateShare is the share of a latency above which mainly the load generator's
+	// own lateness was measured.
 	lateShare = 0.5
 
-	// The ceiling is the best of so many loads, each of so long: whatever else the
-	// machine does can only lower it. After so long it is measured again, since it
-	// is to be held against servers on the machine as it then is.
+	// The ceiling is the best of ceilingPhases loads, each of which takes
+	// ceilingLasts: whatever else the machine does can only lower it. After
+	// ceilingHolds it is measured again, because servers are compared with the
+	// ceiling of the machine as it is at that time.
 	ceilingPhases = 3
 	ceilingLasts  = 300 * time.Millisecond
 	ceilingHolds  = 20 * time.Second
 )
 
-// ceiling is what the load generator reaches of a server that does nothing.
+// ceiling is the rate that the load generator reaches with a server that does nothing.
 type ceiling struct {
-	perSecond float64   // the best of those below
-	recent    []float64 // the last few times, oldest first
-	until     time.Time // measured again after
+	perSecond float64   // the best of recent
+	recent    []float64 // the last few measurements, oldest first
+	until     time.Time // it is measured again after this
 }
 
-// ceilingRecent is how many of the last times count: a single one may have met
-// with a busy moment.
+// ceilingRecent is how many of the last measurements count. A single one may have been
+// made in a busy moment.
 const ceilingRecent = 4
 
-// httpPhase finds the http phase of that name.
+// httpPhase returns the http phase with that name, or nil.
 func httpPhase(p *plan.Plan, name string) *plan.HTTP {
 	for i := range p.Phases {
 		if p.Phases[i].Name == name {
@@ -71,7 +73,7 @@ func httpPhase(p *plan.Plan, name string) *plan.HTTP {
 	return nil
 }
 
-// requestType is the request that asks for a plan to be run.
+// requestType returns the type of the request that runs a plan.
 func requestType(p *plan.Plan) string {
 	if slices.ContainsFunc(p.Phases, func(p plan.Phase) bool { return p.HTTP != nil }) {
 		return protocol.TypeServe
@@ -79,7 +81,7 @@ func requestType(p *plan.Plan) string {
 	return protocol.TypeTrial
 }
 
-// traffic is the load on the server of one http phase, and what came of it.
+// traffic is the load on the server of one http phase, and its outcome.
 type traffic struct {
 	def      *plan.HTTP
 	load     load.Load
@@ -87,8 +89,8 @@ type traffic struct {
 	outcome  *load.Outcome
 }
 
-// requests makes the load of a phase: its requests, and the answers to them as far
-// as the generators know these.
+// requests makes the load of a phase: its requests, and those of their answers that the
+// generators know.
 func requests(pl *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]load.Request, error) {
 	n := int64(maxRequests)
 	if h.Count > 0 {
@@ -113,7 +115,7 @@ func requests(pl *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]load.Re
 	if !ok {
 		return list, nil
 	}
-	// The same draws, of other columns.
+	// These draws are the same, but of other columns.
 	columns := make([]driver.Batch, len(h.Returns.Columns))
 	for i, name := range h.Returns.Columns {
 		p := picked
@@ -149,7 +151,7 @@ func columnType(p *plan.Plan, name string) driver.Type {
 	return 0
 }
 
-// cell is a generated value as a driver would have decoded it.
+// cell returns a generated value as a driver would have decoded it.
 func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	if c.Null(r) {
 		return driver.Cell{Null: true}
@@ -165,7 +167,7 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	return driver.Cell{Int: c.Ints[r]}
 }
 
-// listening verifies a server's answers and has the load begin.
+// listening verifies a server's answers and tells the worker to begin.
 func (s *session) listening(a *protocol.Response) error {
 	h := httpPhase(s.want.Plan, a.Phase)
 	if h == nil || a.Address == "" || a.Phase != s.phase {
@@ -182,7 +184,7 @@ func (s *session) listening(a *protocol.Response) error {
 	}}
 	status, code, err := t.verify(s.ctx)
 	if s.ctx.Err() != nil {
-		return errEnough // its end says why
+		return errEnough // the cause of the context's end says why
 	}
 	if err != nil {
 		s.fail(status, code, "before the load: %v", err)
@@ -192,9 +194,9 @@ func (s *session) listening(a *protocol.Response) error {
 	return s.send(protocol.TypeBegin)
 }
 
-// verify sends the first requests one after the other, and hashes what is
-// answered. Answers that the generators do not know must be the same again under
-// load. Where there is an error it says what that makes of the trial.
+// verify sends the first requests one after the other and hashes the answers. Answers
+// that the generators do not know must be the same again under load. If it returns an
+// error, it also returns the trial's status and code.
 func (t *traffic) verify(ctx context.Context) (status result.Status, code string, err error) {
 	sum := sha256.New()
 	l := t.load
@@ -244,13 +246,13 @@ func (s *session) begun() error {
 }
 
 func (s *session) send(order string) error {
-	// A worker that has gone is noticed by its silence.
+	// If the worker has gone, the missing answer shows it.
 	_ = json.NewEncoder(s.orders).Encode(protocol.Request{Type: order, Protocol: protocol.Version})
 	return nil
 }
 
-// served makes the sample of a phase from what the server and what the load has
-// measured.
+// served makes the sample of a phase from the measurements of the server and of the
+// load generator.
 func (s *session) served(said *protocol.Sample) error {
 	t := s.traffic
 	if t == nil || t.outcome == nil {
@@ -263,7 +265,7 @@ func (s *session) served(said *protocol.Sample) error {
 	s.traffic = nil
 	m, doubts, faults := CheckServed(p, said, t.outcome, runtime.NumCPU())
 	o, h := t.outcome, t.def
-	// Errors that a lock explains were counted by the server, with their codes.
+	// The server counted the errors that a lock explains, with their codes.
 	var locked int64
 	for _, e := range m.Errors {
 		locked += e.Count
@@ -302,7 +304,7 @@ func (s *session) served(said *protocol.Sample) error {
 				time.Duration(m.Load.LateP99NS).Round(time.Microsecond), time.Duration(m.Latency[0].P99NS).Round(time.Microsecond))
 		}
 	}
-	if c := s.ceilings[h.Clients]; c.perSecond > 0 && o.Rate() > c.perSecond { // so it was measured in a bad moment
+	if c := s.ceilings[h.Clients]; c.perSecond > 0 && o.Rate() > c.perSecond { // so the ceiling was measured in a bad moment
 		c.until = time.Time{}
 		s.ceilings[h.Clients] = c
 	}
@@ -314,8 +316,8 @@ func (s *session) served(said *protocol.Sample) error {
 	return nil
 }
 
-// late says that at a fixed rate the load generator's own lateness is much of the
-// latency.
+// late reports whether, at a fixed rate, much of the latency is the load generator's
+// own lateness.
 func late(m *result.Sample) bool {
 	return float64(m.Load.LateP99NS) > lateShare*float64(m.Latency[0].P99NS)
 }
@@ -324,7 +326,7 @@ func (s *session) warn(code, phase, format string, args ...any) {
 	s.trial.Warnings = append(s.trial.Warnings, result.Warning{Code: code, Phase: phase, Message: fmt.Sprintf(format, args...)})
 }
 
-// troubles says in one line what a load has met with.
+// troubles says in one line what went wrong with a load.
 func troubles(o *load.Outcome) string {
 	words := []string{fmt.Sprintf("%d of %d requests were answered as expected", o.OK, o.Sent+o.Unsent)}
 	for _, e := range o.Errors {
@@ -336,9 +338,9 @@ func troubles(o *load.Outcome) string {
 	return strings.Join(words, "; ")
 }
 
-// ceiling measures, for each number of clients, how many requests per second
-// the load generator reaches of a server that does nothing, in the executable of
-// the case.
+// ceiling measures, for each number of clients, how many requests per second the load
+// generator reaches with a server that does nothing. The server runs in the executable
+// of the case.
 func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 	for i := range c.Plan.Phases {
 		h := c.Plan.Phases[i].HTTP

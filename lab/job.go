@@ -14,27 +14,27 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// JobRequest is a job for a worker on a database of the user's.
+// JobRequest is a job that a worker does on the user's database.
 type JobRequest struct {
 	Job      protocol.Job
 	Path     string
 	Settings driver.Settings
 	Seed     uint64
-	Args     []string // that the executable is started with, as [Ref.Args] names them
+	Args     []string // arguments of the executable, from [Ref.Args]
 
-	Ready    func(*protocol.Proof)      // the database is open, the settings hold; may be nil
+	Ready    func(*protocol.Proof)      // called when the database is open and the settings hold; may be nil
 	Progress func(p *protocol.Progress) // may be nil
 }
 
-// JobError says why a worker has not done a job.
+// JobError says why a worker did not do a job.
 type JobError struct{ Reason protocol.Reason }
 
 func (e *JobError) Error() string { return e.Reason.Message }
 
-// RunJob has a worker do a job. When stop is closed the worker is asked to stop
-// in good order, and what it has done until then is the result; when ctx ends it
-// is killed. Where the worker gives a reason the error is a [*JobError], and what
-// it did until then may be there beside it.
+// RunJob starts a worker and has it do a job. When stop is closed, the worker is asked
+// to stop, and the result is what it has done until then. When ctx ends, the worker is
+// killed. If the worker gives a reason for not doing the job, the error is a
+// [*JobError]; the result may then say what the worker had done before.
 func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan struct{}) (*protocol.JobResult, error) {
 	path, err := filepath.Abs(r.Path)
 	if err != nil {
@@ -72,7 +72,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	case err == nil && res != nil:
 		return res, nil
 	case given.Err() != nil:
-		return nil, given.Err() // what a worker says while it is killed is of no account
+		return nil, given.Err() // what a worker says while it is being killed does not count
 	case err != nil:
 		return res, err
 	}
@@ -83,8 +83,9 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	return nil, &JobError{protocol.Reason{Code: protocol.CodeCrash, Message: message, Detail: w.stderr.String()}}
 }
 
-// hearJob reads a worker's answers, until the last one, to a request that was sent
-// at the time begin. Nothing at all is no error yet: the worker's exit says more.
+// hearJob reads a worker's answers to a request that was sent at the time begin, until
+// the last one. It does not return an error if there are none at all, because the
+// worker's exit says more.
 func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.JobResult, error) {
 	unusable := func(format string, args ...any) error {
 		return &JobError{protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}}
@@ -130,7 +131,7 @@ func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.Jo
 	return nil, nil
 }
 
-// answered reports whether a result has what the job was to find out.
+// answered reports whether a result has what the job asked for.
 func answered(j *protocol.Job, r *protocol.JobResult) bool {
 	switch {
 	case j.Generate != nil:

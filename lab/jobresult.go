@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckJob holds the result of a job that was not interrupted against what was
-// asked for, against itself, and against the time that the lab has seen go by. It
-// fills in what the lab computes.
+// CheckJob compares the result of a job that was not interrupted with what was asked
+// for, with itself, and with the time that the lab saw pass. It fills in what the lab
+// computes.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{took: took}
 	switch {
@@ -37,7 +37,7 @@ func (c *jobCheck) fault(key, format string, args ...any) {
 	c.faults = append(c.faults, Fault{protocol.CodeProtocol, key, fmt.Sprintf("result: %s %s", key, fmt.Sprintf(format, args...))})
 }
 
-// span holds a time against the whole job's.
+// span compares a time with that of the whole job.
 func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 	switch d := time.Duration(ns); {
 	case d < least:
@@ -53,7 +53,8 @@ func (c *jobCheck) natural(key string, v int64) {
 	}
 }
 
-// atLeast is so many times what one takes at least, and above 0.
+// atLeast is the least time that the rows can take if each takes at least the given
+// time. It is above 0.
 func atLeast(rows int64, each time.Duration) time.Duration {
 	return time.Duration(float64(min(max(rows, 1), most)) * float64(each))
 }
@@ -121,7 +122,7 @@ func (c *jobCheck) concurred(j *protocol.Concurrent, r *protocol.Concurred) {
 	c.group("concurrent.writers", &r.Writers, j.Writers)
 }
 
-// group checks what readers or writers have done, and computes their latencies.
+// group checks what readers or writers did, and computes their latencies.
 func (c *jobCheck) group(key string, g *protocol.Group, members int) {
 	c.natural(key+".operations", g.Operations)
 	c.natural(key+".rows", g.Rows)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile locks a file for this process until it is closed, or the process ends.
+// lockFile locks a file for this process until it is closed or the process ends.
 func lockFile(f *os.File, wait bool) error {
 	how := unix.LOCK_EX
 	if !wait {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockFile locks a file for this process until it is closed, or the process ends.
+// lockFile locks a file for this process until it is closed or the process ends.
 func lockFile(f *os.File, wait bool) error {
 	flags := uint32(windows.LOCKFILE_EXCLUSIVE_LOCK)
 	if !wait {

@@ -8,18 +8,20 @@ import (
 	"time"
 )
 
-// endMarked ends every process with this mark, or one below it, in its environment:
-// what a worker has started has it too, though it has left the worker's group.
+// endMarked kills every process that has this mark, or one below it, in its
+// environment. Processes that a worker has started have it too, even if they have left
+// the worker's group.
 func endMarked(mark string) {
 	for range 100 {
 		if !killMarked(mark) {
 			return
 		}
-		time.Sleep(10 * time.Millisecond) // they may have started others meanwhile
+		time.Sleep(10 * time.Millisecond) // they may have started others in the meantime
 	}
 }
 
-// killMarked kills those that there are now, and reports whether there were any.
+// killMarked kills the marked processes that exist now, and reports whether there
+// were any.
 func killMarked(mark string) (found bool) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
@@ -27,7 +29,7 @@ func killMarked(mark string) (found bool) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		p, err := os.FindProcess(pid) // before its environment is read: the number may be given to another
+		p, err := os.FindProcess(pid) // before its environment is read, since the pid may be reused
 		if err != nil {
 			continue
 		}

@@ -2,6 +2,6 @@
 
 package lab
 
-// endMarked does nothing: there is no way to read another process's environment
-// that all these systems have.
+// endMarked does nothing: these systems have no common way to read another process's
+// environment.
 func endMarked(string) {}

@@ -10,12 +10,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// MinRounds is the least number of samples that have a 95 % interval for their
-// median, and so the least number of rounds.
+// MinRounds is the smallest number of rounds: fewer samples than that do not have a
+// 95 % interval for their median.
 const MinRounds = 6
 
-// MaxRounds is the most rounds that a run may ask for: more than any machine does in
-// a month, and few enough to be counted and kept.
+// MaxRounds is the largest number of rounds that a run may ask for. It is more than any
+// machine does in a month, and few enough to be counted and kept.
 const MaxRounds = 1_000_000
 
 // Executor runs one trial of a case.
@@ -23,9 +23,9 @@ type Executor interface {
 	Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error)
 }
 
-// Recorder keeps what a run yields, as it comes: when AddTrial returns the
-// trial is safe. The end of a context ends only the wait for others: what comes
-// after an interruption is still recorded.
+// Recorder stores the results of a run as they come. When AddTrial returns, the
+// trial is safe. The end of a context only ends the wait for other processes: results
+// that come after an interruption are still recorded.
 type Recorder interface {
 	AddTrial(ctx context.Context, runID int64, t *result.Trial) error
 	AddWarning(ctx context.Context, runID int64, w result.Warning) error
@@ -39,22 +39,22 @@ type Noise interface {
 	AfterRun() []result.Warning
 }
 
-// Progress is told how a run goes on. Left is an estimate; it is 0 until the
-// first round has shown how long trials take.
+// Progress is told how far a run is. Left is an estimate; it is 0 until the first
+// round has shown how long trials take.
 type Progress interface {
 	Trial(round, rounds, done, total int, left time.Duration, c *Case, t *result.Trial)
 }
 
-// Schedule says how long a run goes on.
+// Schedule says how long a run lasts.
 type Schedule struct {
-	Rounds    int           // so many; 0: at least MinRounds, until tight or out of time
-	Time      time.Duration // after which no round is begun that would not fit
+	Rounds    int           // exactly this many; 0: at least MinRounds, until tight or out of time
+	Time      time.Duration // no round begins that would not end within it
 	Precision float64       // half-width of the interval over the median, see stats.Tight
 }
 
 // Laboratory runs the cases of one run.
 type Laboratory struct {
-	Run      *result.Run // what is known beforehand is filled in, ID included
+	Run      *result.Run // has what is known beforehand, including the ID
 	Cases    []*Case
 	Schedule Schedule
 	Executor Executor
@@ -63,17 +63,17 @@ type Laboratory struct {
 	Progress Progress
 	Now      func() time.Time
 
-	// Stop, when closed, ends the run after the trial under way.
+	// Stop, when closed, ends the run after the current trial.
 	Stop <-chan struct{}
 
 	began  time.Time
 	took   map[int]time.Duration // by case ID, the last trial's
-	failed map[int]bool          // cases that are not run again
+	failed map[int]bool          // by case ID: it is not run again
 }
 
-// Measure runs rounds until the schedule is met. It fills in l.Run, and returns
-// an error only where the lab itself could not go on; what was measured until
-// then is in l.Run and recorded.
+// Measure runs rounds until the schedule is met. It fills in l.Run. It returns an
+// error only if the lab itself could not go on; what was measured until then is in
+// l.Run and recorded.
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
 	l.took, l.failed = map[int]time.Duration{}, map[int]bool{}
@@ -88,7 +88,7 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 	for round := 1; err == nil && stopped == ""; round++ {
 		stopped, err = l.round(ctx, round)
 	}
-	if err != nil { // if it is for a lock, one wait was enough
+	if err != nil { // if a lock is the cause, one wait was enough
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		cancel()
@@ -103,7 +103,7 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 	return err
 }
 
-// unverified returns what nobody can check, for each case.
+// unverified returns a warning for everything that nobody can check, case by case.
 func unverified(cases []*Case) []result.Warning {
 	var list []result.Warning
 	for _, c := range cases {
@@ -125,8 +125,8 @@ func (l *Laboratory) warn(ctx context.Context, list []result.Warning) error {
 	return nil
 }
 
-// recordUnavailable records each case without a worker as a trial that did not
-// take place.
+// recordUnavailable records a trial that did not take place for each case that does
+// not have a worker.
 func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 	for _, c := range l.Cases {
 		if c.Unavailable == nil {
@@ -141,19 +141,19 @@ func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 	return nil
 }
 
-// record keeps a trial that has ended.
+// record stores a trial that has ended.
 func (l *Laboratory) record(ctx context.Context, t *result.Trial) error {
 	t.Order = len(l.Run.Trials) + 1
 	l.Run.Trials = append(l.Run.Trials, *t)
 	return l.Recorder.AddTrial(ctx, l.Run.ID, t)
 }
 
-// active lists the cases that are still being measured.
+// active returns the cases that are still being measured.
 func (l *Laboratory) active() []*Case {
 	return slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool { return l.failed[c.ID] })
 }
 
-// round runs every active case once. It says why the run ends, if it does.
+// round runs every active case once. It returns why the run ends, or "" if it goes on.
 func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err error) {
 	active := l.active()
 	if len(active) == 0 {
@@ -164,8 +164,8 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 	}
 	l.Noise.BeforeRound(round)
 	begin := l.Now()
-	// A generator of its own for each round: the order does not depend on how
-	// many trials the rounds before have had.
+	// Each round has its own generator, so the order does not depend on how many
+	// trials the earlier rounds had.
 	order := rand.New(rand.NewPCG(l.Run.Seed, uint64(round))).Perm(len(active))
 	for i, at := range order {
 		if l.interrupted() {
@@ -208,7 +208,7 @@ func (l *Laboratory) interrupted() bool {
 	}
 }
 
-// left estimates the time until the run ends, from what trials have taken.
+// left estimates the time until the run ends from the time that trials took so far.
 func (l *Laboratory) left(round, done, total int) time.Duration {
 	if round == 1 && done < total {
 		return 0
@@ -228,7 +228,7 @@ func (l *Laboratory) left(round, done, total int) time.Duration {
 	return left + time.Duration(more)*perRound
 }
 
-// verdict decides after a complete round whether the run ends.
+// verdict decides after a complete round whether the run ends. It returns why, or "".
 func (l *Laboratory) verdict(round int, took time.Duration) string {
 	switch {
 	case len(l.active()) == 0:
@@ -246,7 +246,7 @@ func (l *Laboratory) verdict(round int, took time.Duration) string {
 	return ""
 }
 
-// tight reports whether every cell's interval is as tight as is asked for.
+// tight reports whether every cell's interval is as tight as asked for.
 func (l *Laboratory) tight() bool {
 	type cell struct {
 		id    int

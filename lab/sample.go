@@ -16,16 +16,17 @@ import (
 )
 
 // Fault is one way in which a worker's answer is not what the plan allows.
+// Its message names the phase and the key, and says what was wanted.
 type Fault struct {
 	Code    string // of the trial's reason, such as [protocol.CodeRows]
 	Key     string // in the sample's JSON, such as "latency[0].count"
-	Message string // names the phase, the key and what was wanted
+	Message string
 }
 
-// Seen is what the lab itself saw of a phase. A zero field is not known.
+// Seen is what the lab itself saw of a phase. A field that is zero is not known.
 type Seen struct {
-	// Possible is the most time that the worker's clock can have run: from the
-	// request to this answer, less what earlier phases claim.
+	// Possible is the longest time that the worker's clock can have run: the time
+	// from the request to this answer, less the time that earlier phases claim.
 	Possible time.Duration
 
 	Between time.Duration // from the answer phase to the answer sample
@@ -33,30 +34,31 @@ type Seen struct {
 }
 
 const (
-	// most is the greatest count or size that is believed. Doubles, in which
-	// statistics are made, hold every integer up to it.
+	// most is the greatest count or size that is believed. Statistics are computed
+	// in doubles, which hold every integer up to it.
 	most = 1 << 53
 
-	// On one core any SQLite needs more than this to step to a row, and to insert
-	// one or execute a statement: some thirty instructions, and some two hundred.
+	// On one core every SQLite needs more than this to step to a row, and to insert
+	// a row or execute a statement: about thirty instructions, and about two hundred.
 	fastestRow  = 10 * time.Nanosecond
 	fastestExec = 50 * time.Nanosecond
 
-	// Clocks are read one after the other: this much, and this share, may lie
-	// between two of them.
+	// Clocks are read one after the other, so two of them may differ by this much
+	// plus this share.
 	clockSlack = 100 * time.Microsecond
 	clockShare = 0.01
 
-	// From this much time, or this share, on the lab doubts what it did not see.
+	// The lab doubts a time that exceeds what it saw by more than this much plus
+	// this share.
 	doubtAfter = 100 * time.Millisecond
 	doubtShare = 0.05
 
 	// unlikely is how many standard deviations the number of executions of an
-	// operation may be from what its weight has it.
+	// operation may differ from what its weight predicts.
 	unlikely = 8
 )
 
-// Metric is what a phase is judged by; see [result.Sample].
+// Metric returns the metric that a phase is judged by; see [result.Sample].
 func Metric(p *plan.Phase) string {
 	switch {
 	case p.Mix != nil && p.Mix.Rate > 0, p.HTTP != nil && p.HTTP.Rate > 0:
@@ -67,9 +69,9 @@ func Metric(p *plan.Phase) string {
 	return result.MetricTime
 }
 
-// CheckSample holds what a worker says of a phase against the plan, against
-// itself, and against what the lab saw. It returns the sample with what the lab
-// computes, doubts that are no proof, and every fault in the order of the checks.
+// CheckSample compares what a worker says of a phase with the plan, with itself, and
+// with what the lab saw. It returns the sample with what the lab computes, doubts that
+// do not prove anything, and every fault in the order of the checks.
 func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sample) (*result.Sample, []result.Warning, []Fault) {
 	c := &sampleCheck{phase: p, want: want, said: said}
 	c.naturals()
@@ -86,8 +88,8 @@ func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sampl
 	return m, c.doubts, c.faults
 }
 
-// CheckServed holds what a server says of a phase against what the load generator
-// met with. The sample has the server's own figures only.
+// CheckServed compares what a server says of a phase with what the load generator
+// saw. The sample has only the server's own figures.
 func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores int) (*result.Sample, []result.Warning, []Fault) {
 	c := &sampleCheck{phase: p, said: said}
 	c.naturals()
@@ -102,7 +104,7 @@ func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores in
 	for _, n := range o.Statuses {
 		answers += n
 	}
-	if answers == o.Sent { // no answer was lost on its way
+	if answers == o.Sent { // no answer was lost on the way
 		if said.Operations != answers {
 			c.protocol("operations", "is %d: want %d, the requests that were answered", said.Operations, answers)
 		}
@@ -141,7 +143,7 @@ func (c *sampleCheck) doubt(code, format string, args ...any) {
 	c.doubts = append(c.doubts, result.Warning{Code: code, Phase: c.phase.Name, Message: fmt.Sprintf(format, args...)})
 }
 
-// natural finds a number that nothing can be counted or measured as.
+// natural finds a number that cannot be a count or a measured value.
 func (c *sampleCheck) natural(key string, v int64) {
 	if v < 0 || v > most {
 		c.protocol(key, "is %d: want a number from 0 to 2^53", v)
@@ -164,7 +166,7 @@ func (c *sampleCheck) naturals() {
 	}
 }
 
-// wall holds the wall time against what the lab saw.
+// wall compares the wall time with what the lab saw.
 func (c *sampleCheck) wall(saw Seen) {
 	wall := time.Duration(c.said.WallNS)
 	switch {
@@ -177,12 +179,12 @@ func (c *sampleCheck) wall(saw Seen) {
 	}
 }
 
-// within is d with some slack.
+// within returns d with some slack.
 func within(d, slack time.Duration, share float64) time.Duration {
 	return d + slack + time.Duration(share*float64(d))
 }
 
-// operations are held against the plan.
+// operations compares the numbers of operations and failures with the plan.
 func (c *sampleCheck) operations() {
 	m, got := c.phase.Mix, c.said.Operations
 	switch {
@@ -206,7 +208,7 @@ func (c *sampleCheck) operations() {
 	}
 }
 
-// counted says what the number of operations is.
+// counted says what determines the number of operations.
 func (c *sampleCheck) counted() string {
 	switch {
 	case c.phase.Insert != nil:
@@ -219,7 +221,7 @@ func (c *sampleCheck) counted() string {
 	return "the script"
 }
 
-// errors are held against failed, and retries against the mix.
+// errors compares the errors with failed, and the retries with the mix.
 func (c *sampleCheck) errors() {
 	c.errorCounts()
 	m, most := c.phase.Mix, int64(0)
@@ -256,7 +258,8 @@ func (c *sampleCheck) errorCounts() {
 	}
 }
 
-// errorList adds up a list of errors. Their names are the lab's.
+// errorList checks a list of errors and adds up their counts. The lab, not the
+// worker, gives them their names.
 func (c *sampleCheck) errorList(key string, list []protocol.ErrorCount) (sum int64) {
 	seen := map[int]bool{}
 	for i, e := range list {
@@ -278,7 +281,8 @@ func (c *sampleCheck) errorList(key string, list []protocol.ErrorCount) (sum int
 	return sum
 }
 
-// latencies are held against the plan and each other, and summed up.
+// latencies compares the latencies with the plan and with each other, and sums them
+// up.
 func (c *sampleCheck) latencies() {
 	var names []string
 	switch {
@@ -317,7 +321,7 @@ func listed(names []string) string {
 	return ", of " + strings.Join(names, ", ")
 }
 
-// latency checks the i-th and computes what the histogram says.
+// latency checks the i-th latency and computes what its histogram says.
 func (c *sampleCheck) latency(i int, name string) {
 	l, at := &c.said.Latency[i], fmt.Sprintf("latency[%d]", i)
 	if l.Operation != name {
@@ -353,8 +357,8 @@ func (c *sampleCheck) latency(i int, name string) {
 	c.made = append(c.made, s)
 }
 
-// share holds the executions of the i-th operation of a mix against the seed or,
-// where how many there are depends on time, against its weight.
+// share compares the number of executions of the i-th operation of a mix with what the
+// seed chooses or, if it depends on time, with the operation's weight.
 func (c *sampleCheck) share(i int, at string) {
 	m, l := c.phase.Mix, &c.said.Latency[i]
 	if m == nil {
@@ -377,7 +381,7 @@ func (c *sampleCheck) share(i int, at string) {
 	}
 }
 
-// rows are held against the generators and the plan.
+// rows compares the number of rows with the generators and the plan.
 func (c *sampleCheck) rows() {
 	got, want := c.said.Rows, c.want.Rows
 	if m := c.phase.Mix; m != nil {
@@ -388,8 +392,9 @@ func (c *sampleCheck) rows() {
 	}
 }
 
-// mixRows is how many rows the executions of a mix must have read, or -1 where a
-// statement does not say, or some did not run to their end.
+// mixRows returns how many rows the executions of a mix must have read. It returns -1
+// if a statement does not say how many it reads, or if some operations did not run to
+// their end.
 func (c *sampleCheck) mixRows(m *plan.Mix) int64 {
 	if c.said.Failed > 0 || c.said.Retries > 0 || len(c.said.Results) > 0 || len(c.said.Latency) != len(m.Operations) {
 		return -1
@@ -414,8 +419,8 @@ func (c *sampleCheck) mixRows(m *plan.Mix) int64 {
 	return sum
 }
 
-// checksum is held against the generators where they know the answer. Where they
-// do not, package stats compares the drivers.
+// checksum compares the checksum with the generators' if they know the answer. If they
+// don't, package stats compares the drivers.
 func (c *sampleCheck) checksum() {
 	got, wanted := c.said.Checksum, c.phase.Query != nil || c.phase.Mix != nil
 	switch {
@@ -435,8 +440,9 @@ func isChecksum(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// short is enough of a checksum to tell it from another. Both are whole here, so
-// that what differs is not cut off but by a chance of 1 in 2^48.
+// short returns enough of a checksum to tell it from another. The comparison uses
+// whole checksums. The chance that two different ones look the same when cut off is
+// 1 in 2^48.
 func short(checksum string) string { return checksum[:12] + "…" }
 
 // time finds a wall time that is too short for what was done.
@@ -464,13 +470,13 @@ func (c *sampleCheck) time() {
 	if wall < least {
 		return
 	}
-	// In closed loop a client's latencies follow one another.
+	// In a closed loop, a client's latencies follow one another.
 	if sum := time.Duration(c.least / float64(clients)); wall < sum && (c.phase.Mix == nil || c.phase.Mix.Rate == 0) {
 		c.protocol("wall_ns", "is %d: want at least %v, the sum of the latencies by the number of clients, %d", c.said.WallNS, sum, clients)
 		return
 	}
 	work := float64(max(c.said.Operations, 0)) * float64(fastestExec)
-	if c.phase.Insert == nil { // whose operations are the rows
+	if c.phase.Insert == nil { // the operations of an insert are its rows
 		work += float64(max(c.said.Rows, 0)) * float64(fastestRow)
 	}
 	if need := time.Duration(work / float64(clients)); time.Duration(c.said.WallNS) < need {
@@ -480,7 +486,7 @@ func (c *sampleCheck) time() {
 
 func (c *sampleCheck) cpu(saw Seen) { c.cpuWithin(saw, time.Duration(c.said.WallNS)) }
 
-// cpuWithin doubts CPU time that the cores cannot have given.
+// cpuWithin doubts CPU time that is more than the cores can have provided.
 func (c *sampleCheck) cpuWithin(saw Seen, wall time.Duration) {
 	if saw.Cores <= 0 || wall <= 0 {
 		return
@@ -491,7 +497,7 @@ func (c *sampleCheck) cpuWithin(saw Seen, wall time.Duration) {
 	}
 }
 
-// sample is what the worker says with what the lab computes.
+// sample returns what the worker says together with what the lab computes.
 func (c *sampleCheck) sample() *result.Sample {
 	m := c.said
 	return &result.Sample{
@@ -503,7 +509,7 @@ func (c *sampleCheck) sample() *result.Sample {
 	}
 }
 
-// named gives errors the names that SQLite has for their codes.
+// named returns the errors with SQLite's names for their codes.
 func named(list []protocol.ErrorCount) []protocol.ErrorCount {
 	list = slices.Clone(list)
 	for i := range list {

@@ -12,24 +12,24 @@ import (
 	"strings"
 )
 
-// Scratch is a directory of our own. Whoever makes the next one beside it removes
-// it if the process that made it was killed.
+// Scratch is a temporary directory. If the process that made it is killed, the next
+// process that makes one in the same parent removes it.
 //
-// A file beside the directory says that it is ours. Its maker holds a lock on that
-// file, which the system gives up with the process. The file is there before the
-// directory is, and after it, so a kill at any moment leaves nothing that is not
-// marked.
+// A lock file next to the directory marks it as ours. The process that made the
+// directory locks that file, and the system releases the lock when the process ends.
+// The file is created before the directory and removed after it, so a process that is
+// killed at any moment leaves nothing unmarked.
 type Scratch struct {
 	Dir  string
-	made []string // directories that lead to it, the deepest first
+	made []string // parent directories that were made for it, the deepest first
 	lock *os.File
 }
 
-// lockSuffix ends the name of the file that marks a directory.
+// lockSuffix is the suffix of the name of the file that marks a directory.
 const lockSuffix = ".lock"
 
-// NewScratch makes a directory in parent whose name begins with prefix, and parent
-// if it is not there. It removes what killed processes left there.
+// NewScratch makes a directory in parent whose name begins with prefix. It makes
+// parent if it does not exist, and removes what killed processes left in it.
 func NewScratch(parent, prefix string) (*Scratch, error) {
 	parent, err := filepath.Abs(parent)
 	if err != nil {
@@ -52,7 +52,7 @@ func NewScratch(parent, prefix string) (*Scratch, error) {
 	return s, nil
 }
 
-// make makes the directory under a name that is free.
+// make makes the directory with a name that is not taken.
 func (s *Scratch) make(parent, prefix string) error {
 	for {
 		dir := filepath.Join(parent, fmt.Sprintf("%s%010d", prefix, rand.Uint32()))
@@ -64,7 +64,7 @@ func (s *Scratch) make(parent, prefix string) error {
 			return err
 		}
 		s.lock = f
-		// Somebody who sweeps may hold it for a moment, and remove it.
+		// A process that sweeps may hold it for a moment, and remove it.
 		if err := lockFile(f, true); err != nil {
 			return err
 		}
@@ -91,8 +91,8 @@ func (s *Scratch) make(parent, prefix string) error {
 	}
 }
 
-// Remove removes the directory, and the parents that were made for it unless
-// something else is in them.
+// Remove removes the directory, and the parents that were made for it if they are
+// empty.
 func (s *Scratch) Remove() {
 	if s.Dir != "" {
 		os.RemoveAll(s.Dir)
@@ -101,11 +101,12 @@ func (s *Scratch) Remove() {
 		unmark(s.lock)
 	}
 	for _, d := range s.made {
-		os.Remove(d) // fails, rightly, where something is in it
+		os.Remove(d) // fails, rightly, if it is not empty
 	}
 }
 
-// marker is the text of the file beside a directory, and of no other's.
+// marker returns the text of the file that marks a directory. No other directory's
+// file has the same text.
 func marker(dir string, made []string) string {
 	text := fmt.Sprintf("sqlite3perf: the directory %s is removed by the next run if the process that made this file was killed\n", filepath.Base(dir))
 	for _, d := range made {
@@ -114,12 +115,12 @@ func marker(dir string, made []string) string {
 	return text
 }
 
-// unmark removes the file of a lock that is held, and gives up the lock.
+// unmark removes a lock file whose lock is held, and releases the lock.
 func unmark(f *os.File) {
 	err := os.Remove(f.Name())
 	f.Close()
 	if err != nil {
-		os.Remove(f.Name()) // not every system removes a file that is open
+		os.Remove(f.Name()) // not every system can remove an open file
 	}
 }
 
@@ -133,8 +134,9 @@ func isAt(f *os.File, path string) bool {
 }
 
 // Sweep removes the directories in parent that killed processes made with this
-// prefix, and ends what these processes left running where the system lets us
-// find it. It returns the parents that were made for them and are still there.
+// prefix. It also kills the processes that these left running, on systems where they
+// can be found. It returns the parent directories that were made for them and still
+// exist.
 func Sweep(parent, prefix string) (made []string) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
@@ -151,7 +153,7 @@ func Sweep(parent, prefix string) (made []string) {
 	return made
 }
 
-// sweepOne removes the directory that a file marks, if nobody has it locked.
+// sweepOne removes the directory that a file marks, unless the file is locked.
 func sweepOne(path string) (made []string) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

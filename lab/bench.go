@@ -9,19 +9,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// BenchPhases are the phases that the job bench adds to a case: from its start
-// until the library has taken the query; from then until the first row is there;
-// and the whole, until the last is verified.
+// BenchPhases are the phases that the job bench adds to a case: from the start of the
+// job until the library has taken the query; from then until the first row is there;
+// and the whole time, until the last row is verified.
 var BenchPhases = []string{"after-query", "first-row", "verify"}
 
-// AddBench has each trial of the case, when its plan is done, verify a table of
-// the database by the job bench, in a process of its own.
+// AddBench makes each trial of the case verify a table of the database when its plan
+// is done. The job bench does that, in its own process.
 func (c *Case) AddBench(table string) {
 	c.bench = &protocol.Bench{Table: table}
 	c.Phases = append(c.Phases, BenchPhases...)
 }
 
-// planned is the case without its job.
+// planned returns the case without its job.
 func (c *Case) planned() *Case {
 	if c.bench == nil {
 		return c
@@ -31,7 +31,7 @@ func (c *Case) planned() *Case {
 	return &p
 }
 
-// bench does the job of a case on the database that its plan has left.
+// bench does the job of a case on the database that its plan left.
 func (s *session) bench(ctx context.Context, c *Case, path string) {
 	s.want, s.phase = c, BenchPhases[len(BenchPhases)-1]
 	limited, cancel := context.WithCancel(ctx)
@@ -57,7 +57,7 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	s.benched(r.Bench)
 }
 
-// benched makes the samples of what the job has found.
+// benched makes samples of the job's result.
 func (s *session) benched(b *protocol.Benched) {
 	switch want := s.want.Plan.DataSet(s.want.bench.Table).Total; {
 	case b == nil:
@@ -79,7 +79,8 @@ func (s *session) benched(b *protocol.Benched) {
 	}
 }
 
-// benchTimes are those of [BenchPhases]; the job counts all of them from the query.
+// benchTimes returns the times of [BenchPhases]. The job measures each of its times
+// from the start of the query.
 func benchTimes(b *protocol.Benched) []int64 {
 	return []int64{b.AfterQueryNS, b.FirstRowNS - b.AfterQueryNS, b.WallNS}
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// modulePath is the module that the source tree is recognised by.
+// modulePath is the path of the module by which the source tree is recognized.
 const modulePath = "github.com/sqlite3perf/sqlite3perf"
 
 // Source is the source tree of sqlite3perf, which workers are built from.
 type Source struct{ Root string }
 
-// FindSource finds the source tree: the directory given, else the one that this
-// executable was built from, else the sources inside it. A tree that the working
-// directory is in is not taken unasked, because its code would be run. The error is
-// an [*UnpackError] if the sources inside cannot be used.
+// FindSource finds the source tree: the given directory, or else the one that this
+// executable was built from, or else the sources inside the executable. It does not use
+// a tree that the working directory happens to be in, because that tree's code would be
+// run. The error is an [*UnpackError] if the sources inside cannot be used.
 func FindSource(given string) (Source, error) {
 	if given != "" {
 		if !isRoot(given) {
@@ -41,15 +41,15 @@ func FindSource(given string) (Source, error) {
 	return unpacked()
 }
 
-// builtFrom is the root of the tree that this executable was built from, where it
-// was then.
+// builtFrom returns the root of the tree that this executable was built from, as it was
+// at the time of the build.
 var builtFrom = func() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Dir(filepath.Dir(file))
 }
 
-// isRoot reports whether a directory is a source tree. The module cache has the root
-// module alone, without the modules of the workers.
+// isRoot reports whether a directory is a source tree. The module cache has only the
+// root module, without the modules of the workers.
 func isRoot(dir string) bool {
 	data, err := os.ReadFile(filepath.Join(dir, "worker", "go.mod"))
 	if err != nil || modfile.ModulePath(data) != modulePath+"/worker" {
@@ -63,16 +63,16 @@ func isRoot(dir string) bool {
 type Known struct {
 	driver.Info
 	Dir       string            // of its module
-	Version   string            // pinned in its go.mod; "" of a driver that is not built
-	Optional  bool              // measured only where it is named
-	Command   []string          // what runs the worker of a driver that is not built: an executable and its arguments
+	Version   string            // pinned in its go.mod; "" if the driver is not built
+	Optional  bool              // measured only if it is named
+	Command   []string          // runs the worker of a driver that is not built: an executable and its arguments
 	Needs     *Need             // nil: nothing
 	AddedCost *driver.AddedCost // nil: not measured
-	Obtain    map[string]string // by feature that it lacks: how to get it
-	Before    []string          // versions before which the adapter is built with a tag
+	Obtain    map[string]string // how to get features that it lacks, by their key
+	Before    []string          // for versions before these the adapter is built with a tag
 }
 
-// Drivers lists the drivers of the source tree, by name.
+// Drivers returns the drivers of the source tree, sorted by name.
 func (s Source) Drivers() ([]Known, error) {
 	files, err := filepath.Glob(filepath.Join(s.Root, "drivers", "*", "driver.json"))
 	if err != nil {
@@ -104,7 +104,7 @@ func (s Source) Drivers() ([]Known, error) {
 	return list, nil
 }
 
-// pinned reads the version of a module that a go.mod requires.
+// pinned returns the version of a module that a go.mod requires.
 func pinned(file, module string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -125,16 +125,17 @@ func pinned(file, module string) (string, error) {
 // Ref is a driver as a user names it: "mattn", "mattn@v1.14.22", or the path
 // of an executable that speaks the worker protocol.
 type Ref struct {
-	Name    string // as written
+	Name    string // as the user wrote it
 	Known   *Known // nil for an executable
 	Version string // "" for the pinned one
 	Path    string // of an executable
 
-	// Beside is what the driver.json beside an executable says; nil: there is none.
+	// Beside has what the driver.json in an executable's directory says. It is nil
+	// if there is none.
 	Beside *driver.Info
 }
 
-// version is the version of the library that the driver is built with.
+// version returns the version of the library that the driver is built with.
 func (r Ref) version() string {
 	if r.Version != "" {
 		return r.Version
@@ -142,7 +143,7 @@ func (r Ref) version() string {
 	return r.Known.Version
 }
 
-// tags are the build tags of the driver's version.
+// tags returns the build tags for the driver's version.
 func (r Ref) tags() string {
 	var tags []string
 	for _, v := range r.Known.Before {
@@ -153,8 +154,8 @@ func (r Ref) tags() string {
 	return strings.Join(tags, ",")
 }
 
-// Args are the arguments with which a worker is started: those of a driver that
-// is not built, none of any other.
+// Args returns the arguments that a worker is started with. Only a driver that is not
+// built has any.
 func (r Ref) Args() []string {
 	if r.Known == nil || len(r.Known.Command) == 0 {
 		return nil
@@ -164,7 +165,7 @@ func (r Ref) Args() []string {
 
 var versionSyntax = regexp.MustCompile(`^v\d+\.\d+\.\d+([-+.][0-9A-Za-z.+-]*)?$`)
 
-// ParseRef finds what a user's name of a driver means.
+// ParseRef finds the driver that a user's name means.
 func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 	if strings.ContainsAny(name, `/\`) {
 		path, err := filepath.Abs(name)

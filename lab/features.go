@@ -37,8 +37,8 @@ func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([
 	return has, nil
 }
 
-// lacking makes a reason say which missing feature made a trial fail, and how the
-// driver's user can get it.
+// lacking makes a reason say for want of which feature a trial failed, and how
+// the driver's user gets it.
 func lacking(r *protocol.Reason, ref Ref) {
 	key, name := driver.Lacking(r.Message)
 	if key == "" {

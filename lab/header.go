@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// header holds what the worker last read back against the header of the database
-// that it has left, which tells three of the settings and the version of SQLite
+// header compares what the worker last read back with the header of the database that
+// it left. The header has three of the settings and the version of SQLite
 // (https://www.sqlite.org/fileformat2.html, section 1.3).
 func (s *session) header(path string) {
 	if s.trial.Status != result.OK || s.inForce == nil {
@@ -47,8 +47,8 @@ func (s *session) header(path string) {
 }
 
 // headerOf reads settings, and the version of the SQLite that wrote last, from a
-// database's header. Nothing is known of one that has not been written, or is in
-// memory.
+// database's header. Nothing is known of a database that has not been written, or that
+// is in memory.
 func headerOf(path string) (got driver.Settings, version string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

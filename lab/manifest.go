@@ -17,34 +17,35 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// manifest is a driver.json: what the driver is, and what only the lab needs to
-// know of it.
+// manifest is a driver.json. It says what the driver is, and what only the lab needs
+// to know about it.
 type manifest struct {
 	driver.Info
 
-	// Optional drivers are measured only where they are named.
+	// Optional drivers are measured only if they are named.
 	Optional bool `json:"optional"`
 
 	// Command runs the worker of a driver that is not built with Go: an
-	// executable in PATH and its arguments. What begins with ./ or ../ is
-	// beside the driver.json.
+	// executable in PATH and its arguments. A path that begins with ./ or ../ is
+	// relative to the directory of the driver.json.
 	Command []string `json:"command"`
 
 	Needs *Need `json:"needs"`
 
-	// Obtain says, by the key of a feature that the driver's SQLite lacks
-	// (driver.Features), how to get it.
+	// Obtain says how to get a feature that the driver's SQLite lacks, by the
+	// feature's key (driver.Features).
 	Obtain map[string]string `json:"obtain"`
 
-	// Before lists versions of the library at which the adapter has to change:
-	// a worker with an older one is built with the tag before_v1_2_3.
+	// Before lists versions of the library for which the adapter had to change. A
+	// worker with a version before v1.2.3, for example, is built with the tag
+	// before_v1_2_3.
 	Before []string `json:"before"`
 }
 
-// Need is a program that a driver uses and that does not come with it.
+// Need is a program that a driver uses but that does not come with it.
 type Need struct {
 	Executable string `json:"executable"` // its name in PATH
-	Env        string `json:"env"`        // variable that may name it instead, by an absolute path
+	Env        string `json:"env"`        // environment variable that may have its absolute path instead
 	Hint       string `json:"hint"`       // how to get it
 }
 
@@ -78,8 +79,8 @@ func parseManifest(data []byte, dir string) (m manifest, err error) {
 	return m, nil
 }
 
-// besideExecutable reads the driver.json in an executable's directory, if there
-// is one that is not of another executable.
+// besideExecutable reads the driver.json in an executable's directory. It returns nil
+// if there is none, or if it is another executable's.
 func besideExecutable(path string) (*driver.Info, error) {
 	dir := filepath.Dir(path)
 	file := filepath.Join(dir, "driver.json")
@@ -100,7 +101,8 @@ func besideExecutable(path string) (*driver.Info, error) {
 	return &m.Info, nil
 }
 
-// lack says why what a driver needs is not to be had, or is "".
+// lack says why the program that a driver needs cannot be used. It returns "" if
+// nothing is missing.
 func (n *Need) lack() string {
 	if n == nil {
 		return ""
@@ -120,8 +122,8 @@ func (n *Need) lack() string {
 	return ""
 }
 
-// ready says why a driver's worker could not run here, as a [*BuildError], or
-// nil.
+// ready returns a [*BuildError] that says why a driver's worker could not run here, or
+// nil if it could.
 func (k *Known) ready() error {
 	if why := k.Needs.lack(); why != "" {
 		return &BuildError{protocol.Reason{Code: protocol.CodeNoExecutable, Message: k.Name + " cannot be measured: " + why}}
@@ -129,8 +131,8 @@ func (k *Known) ready() error {
 	return nil
 }
 
-// foundWorker finds the worker of a driver that is not built, and asks it who
-// it is.
+// foundWorker finds the worker of a driver that is not built, and asks it to describe
+// itself.
 func foundWorker(ctx context.Context, ref Ref) (path string, with map[string]string, err error) {
 	k := ref.Known
 	if path, err = exec.LookPath(k.Command[0]); err != nil {

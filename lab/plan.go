@@ -1,7 +1,7 @@
-// Package lab makes many trials into a run: it plans the cases, builds their
-// workers, runs them round by round in shuffled order, one process and one
-// fresh database at a time, and stops when the intervals are tight enough or
-// the time is spent. It times nothing itself and does no statistics.
+// Package lab makes a run out of many trials. It plans the cases, builds their
+// workers, and runs the cases round by round in shuffled order, one process and one
+// fresh database at a time. It stops when the intervals are tight enough or the
+// time is spent. Package lab does not time anything itself and computes no statistics.
 package lab
 
 import (
@@ -21,33 +21,32 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// Case is a case of a run with what is needed to run its trials.
+// Case is a case of a run, with everything that is needed to run its trials.
 type Case struct {
 	result.Case
 	Ref         Ref
-	Source      *workload.Workload // that the plan is of
+	Source      *workload.Workload // of the plan
 	Plan        *plan.Plan
 	Expect      map[string]Expectation // by phase
 	Unavailable *protocol.Reason       // why there is no worker
-	Unverified  []result.Warning       // what of the plan nobody can check, by phase
+	Unverified  []result.Warning       // what nobody can check, by phase
 
 	bench *protocol.Bench // done after the plan; nil: none
 }
 
 // Expectation is what a phase must do and return, as far as the plan and the
-// generators know it. What they do not know, the drivers must agree on: package
-// stats judges that.
+// generators know it. The drivers must agree on what they don't know; package stats
+// judges that.
 type Expectation struct {
 	Operations int64   // -1: as many as there is time for
 	Executions []int64 // of each operation of a mix; nil: not known
 	Rows       int64   // written or read in the whole phase; -1: not known
 	Checksum   string  // "": not known
-	Tables     []Table // that a phase, timed or not, inserts into
+	Tables     []Table // the tables that a phase, timed or not, inserts into
 }
 
-// Matrix is what a user asks to have measured: every workload at every
-// combination of its parameters, with every combination of settings, on every
-// driver.
+// Matrix is what a user wants to measure: every workload at every combination of its
+// parameters, with every combination of settings, on every driver.
 type Matrix struct {
 	Drivers    []Ref
 	Workloads  []*workload.Workload
@@ -56,13 +55,13 @@ type Matrix struct {
 	Settings   map[string][]string // in canonical form
 	Seed       uint64
 
-	// Computing, unless nil, is told how far the rows are hashed that a workload
-	// must return or leave behind. It is called with 0 rows done first.
+	// Computing, if not nil, is called while the rows that a workload must return
+	// or leave in the database are hashed. It is first called with done = 0.
 	Computing func(workload string, done, total int64)
 }
 
-// point is a workload at one combination of its parameters, before what it must
-// return is known.
+// point is a workload at one combination of its parameters, before it is known what it
+// must return.
 type point struct {
 	workload string
 	plan     *plan.Plan
@@ -70,8 +69,8 @@ type point struct {
 	cases    []*Case
 }
 
-// Cases expands the matrix. Driver comes last, so that the cases that will be
-// compared stand together.
+// Cases expands the matrix. The driver varies fastest, so that cases that will be
+// compared follow one another.
 func (m *Matrix) Cases() ([]*Case, error) {
 	var cases []*Case
 	var todo []point
@@ -86,7 +85,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 		}
 		points, err := w.Cases(m.Scale, own)
 		var problems workload.Problems
-		if errors.As(err, &problems) && len(own) > 0 { // the file alone has none
+		if errors.As(err, &problems) && len(own) > 0 { // without these parameters the file has no problems
 			return nil, fmt.Errorf("workload %s with the parameters given: %w", w.Name, problems[:1])
 		}
 		if err != nil {
@@ -144,7 +143,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 	return cases, m.expect(todo)
 }
 
-// expect computes what the cases must do and return, which may take long: all
+// expect computes what the cases must do and return. This may take long, so everything
 // else has been checked before.
 func (m *Matrix) expect(todo []point) error {
 	sums := &hasher{seed: m.Seed, made: map[string]*plan.RowSum{}}
@@ -165,7 +164,7 @@ func (m *Matrix) expect(todo []point) error {
 	return nil
 }
 
-// Texts are the workloads that cases are of, each once, in the order of the cases.
+// Texts returns the workloads of the cases, each once, in the order of the cases.
 func Texts(cases []*Case) []result.Workload {
 	var list []result.Workload
 	for _, c := range cases {
@@ -181,7 +180,8 @@ func Texts(cases []*Case) []result.Workload {
 	return list
 }
 
-// nothingToTime says why a plan would measure nothing, or is "".
+// nothingToTime says why a plan would measure nothing. It returns "" if it would
+// measure something.
 func nothingToTime(p *plan.Plan) string {
 	if len(p.DataSets) > 0 && !slices.ContainsFunc(p.DataSets, func(d plan.DataSet) bool { return d.Total > 0 }) {
 		return "no table has a row"
@@ -201,7 +201,7 @@ func nothingToTime(p *plan.Plan) string {
 	return ""
 }
 
-// assignments words parameters as the flag --param takes them.
+// assignments returns parameters as name=value, separated by spaces.
 func assignments(parameters map[string]int64) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
@@ -229,8 +229,8 @@ func parameterHint(name string, workloads []*workload.Workload) string {
 	return cmp.Or(driver.DidYouMean(name, names), strings.Join(words, "; "), "they have none")
 }
 
-// poolSize gives every client of the plan a connection, unless pool_size is set.
-// A client that keeps a connection would wait for ever where there is none left.
+// poolSize makes the pool large enough for every client of the plan, unless pool_size
+// is set. A client that keeps a connection would wait forever if none were left.
 func poolSize(s driver.Settings, p *plan.Plan) error {
 	atOnce, kept := 1, 1
 	for i := range p.Phases {
@@ -256,7 +256,7 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	return nil
 }
 
-// combinations is every choice of one value per setting.
+// combinations returns every choice of one value per setting.
 func combinations(settings map[string][]string) []driver.Settings {
 	list := []driver.Settings{{}}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
@@ -271,11 +271,12 @@ func combinations(settings map[string][]string) []driver.Settings {
 	return list
 }
 
-// maxChosen is how many choices of a mix the lab makes again to count them.
+// maxChosen is how many choices of a mix the lab repeats at most in order to count
+// them.
 const maxChosen = 10_000_000
 
-// expectations computes from the plan and its generators what the phases must do
-// and return.
+// expectations computes what the phases must do and return, from the plan and its
+// generators.
 func expectations(p *plan.Plan, seed uint64, back *readable, sums *hasher) (map[string]Expectation, error) {
 	gen, err := plan.NewGenerator(seed, p)
 	if err != nil {
@@ -337,8 +338,8 @@ func expectedOfQuery(gen *plan.Gen, p *plan.Plan, q *plan.Query, tell func(done,
 	return e, nil
 }
 
-// executions counts how often the seed chooses each operation of a mix with a
-// count; nil where there are too many choices to make them again.
+// executions counts how often the seed chooses each operation of a mix with a count.
+// It returns nil if there are too many choices to repeat them.
 func executions(gen *plan.Gen, p *plan.Phase) []int64 {
 	if p.Mix.Count > maxChosen {
 		return nil

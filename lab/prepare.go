@@ -5,15 +5,16 @@ import (
 	"errors"
 )
 
-// Building is told how the building of workers goes on: the i-th of n, from 1.
+// Building is told about the progress of building workers: of n workers, the i-th is
+// built, counted from 1.
 type Building interface {
 	Building(i, n int, driver string)
 	Built(i, n int, driver string, err error)
 }
 
-// Prepare finds or builds the worker of every case. A driver that has none
-// makes its cases unavailable; only a fault that no driver is to blame for is
-// an error.
+// Prepare finds or builds the worker of every case. If a driver does not have a
+// worker, its cases become unavailable. Prepare returns an error only for a fault that
+// no driver is to blame for.
 func Prepare(ctx context.Context, cases []*Case, b *Builder, progress Building) error {
 	var names []string
 	byName := map[string][]*Case{}

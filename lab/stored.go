@@ -24,15 +24,15 @@ import (
 type Table struct {
 	plan.Stored
 	Rows     int64
-	Checksum string // [plan.RowSum] of Columns; "" where there are none
+	Checksum string // [plan.RowSum] of Columns; "" if there are none
 }
 
-// maxHashed is how many bytes of generated values the lab hashes for one table.
-// The rows of a table with more are counted.
+// maxHashed is how many bytes of generated values the lab hashes for one table. If a
+// table has more, its rows are only counted.
 const maxHashed = 1 << 30
 
-// CheckInserted holds what a worker has read back after an insert against what the
-// generators made. Checksums are looked at if they were asked for.
+// CheckInserted compares what a worker read back after an insert with what the
+// generators made. It checks checksums only if they were asked for.
 func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Inserted) []Fault {
 	c := &sampleCheck{phase: p}
 	if len(said) != len(want) {
@@ -63,8 +63,8 @@ func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Ins
 	return c.faults
 }
 
-// asking is the plan with what is to be read back after each insert: all that is
-// known of the rows, or how many there are.
+// asking returns the plan with what is to be read back after each insert: all that is
+// known about the rows, or only how many there are.
 func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan {
 	asked := *p
 	asked.Phases = slices.Clone(p.Phases)
@@ -86,8 +86,9 @@ func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan
 	return &asked
 }
 
-// readable says what can be read back as it was inserted: of each phase's tables
-// the columns, and why nothing can be said of the others.
+// readable says what can be read back as it was inserted. For each phase it has the
+// tables with their columns, and the reasons why nothing can be said about other
+// tables.
 type readable struct {
 	tables  map[string][]plan.Stored // by phase
 	doubted map[string]string        // reasons, by "phase\ntable"
@@ -98,8 +99,8 @@ var (
 	ignoring  = regexp.MustCompile(`(?i)\braise\s*\(\s*ignore\s*\)`)
 )
 
-// look finds what of the tables of an insert can be read back, in a database that
-// has the schema as it is when the phase begins.
+// look finds out which columns of an insert's tables can be read back. The database has
+// the schema as it is when the phase begins.
 func (r *readable) look(ctx context.Context, db *sql.Conn, pl *plan.Plan, p *plan.Phase) error {
 	if p.Insert == nil {
 		return nil
@@ -129,7 +130,8 @@ func (r *readable) look(ctx context.Context, db *sql.Conn, pl *plan.Plan, p *pla
 	return nil
 }
 
-// doubts says of each phase which inserted rows cannot be verified, and why.
+// doubts returns a warning for each phase with inserted rows that cannot be verified.
+// The warning says why.
 func (r *readable) doubts(pl *plan.Plan) []result.Warning {
 	var list []result.Warning
 	for i := range pl.Phases {
@@ -155,7 +157,7 @@ func (r *readable) doubts(pl *plan.Plan) []result.Warning {
 	return list
 }
 
-// tablesOf lists the tables that a phase inserts into.
+// tablesOf returns the tables that a phase inserts into.
 func tablesOf(pl *plan.Plan, in *plan.Insert) []string {
 	var list []string
 	for _, name := range in.Sets {
@@ -167,8 +169,8 @@ func tablesOf(pl *plan.Plan, in *plan.Insert) []string {
 	return list
 }
 
-// opaque says why not even the number of a table's rows is known after an insert,
-// or is "".
+// opaque says why not even the number of a table's rows is known after an insert. It
+// returns "" if the number is known.
 func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
 	var typ, text string
 	err := db.QueryRowContext(ctx, `SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')`, table).Scan(&typ, &text)
@@ -203,8 +205,8 @@ func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
 	return "", rows.Err()
 }
 
-// common lists the columns that all of the data sets insert into the table, of one
-// type.
+// common returns the columns that all of the data sets insert into the table with the
+// same type.
 func common(pl *plan.Plan, sets []string, table string) []plan.Column {
 	var list []plan.Column
 	first := true
@@ -231,9 +233,9 @@ func mayBeNull(c *plan.Column) bool {
 	return c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 || len(c.Generator.Of) > 0
 }
 
-// affinity is what a column does to values, see https://www.sqlite.org/datatype3.html.
+// affinity is what a column does to values; see https://www.sqlite.org/datatype3.html.
 type affinity struct {
-	integer, text, blob, real bool // none: NUMERIC
+	integer, text, blob, real bool // NUMERIC if all are false
 	rowid                     bool // NULL becomes a number
 }
 
@@ -272,8 +274,8 @@ func columnsOf(ctx context.Context, db *sql.Conn, table string) (map[string]affi
 	return columns, rows.Err()
 }
 
-// keeps reports whether a value is read back as it was inserted: where SQLite
-// converts it, what comes back is the library's choice.
+// keeps reports whether a value is read back as it was inserted. If SQLite converts
+// it, the library decides what comes back.
 func (a affinity) keeps(c *plan.Column) bool {
 	if a.rowid && mayBeNull(c) {
 		return false
@@ -290,7 +292,7 @@ func (a affinity) keeps(c *plan.Column) bool {
 	return !a.text && !a.real // int, bool, time
 }
 
-// tables computes what the generators make of each.
+// tables computes the rows and the checksum that the generators make for each table.
 func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 	var list []Table
 	for _, s := range stored {
@@ -323,21 +325,21 @@ func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 	return list, nil
 }
 
-// chunkBytes is about what a batch of [plan.Gen.RowsFitting] rows takes.
+// chunkBytes is about how many bytes a batch of [plan.Gen.RowsFitting] rows takes.
 const chunkBytes = 32 << 20
 
-// hasher adds up the hashes of generated rows. What it has once computed it keeps,
-// for other plans with the same data sets.
+// hasher adds up the hashes of generated rows. It keeps the sums, because other plans
+// may have the same data sets.
 type hasher struct {
 	tell func(done, total int64)
 	plan *plan.Plan
 	gen  *plan.Gen
 	seed uint64
-	sets []byte // plan.DataSets as a key
+	sets []byte // hash of plan.DataSets, part of the key
 	made map[string]*plan.RowSum
 }
 
-// begin makes the hasher ready for a plan.
+// begin prepares the hasher for a plan.
 func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
 	sets, err := json.Marshal(p.DataSets)
 	if err != nil {
@@ -348,7 +350,7 @@ func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
 	return nil
 }
 
-// set adds up the rows of a data set.
+// set returns the sum of the rows of a data set.
 func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
 	key, err := json.Marshal([]any{h.seed, h.sets, d.Name, columns})
 	if err != nil {
@@ -369,7 +371,7 @@ func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
 	return total, nil
 }
 
-// parallel adds up pieces of the rows on all cores: the order does not matter.
+// parallel adds up pieces of the rows on all cores. The order does not matter.
 func (h *hasher) parallel(d *plan.DataSet, names []string) (*plan.RowSum, error) {
 	step := max(h.gen.RowsFitting(d.Name, names...)/8, 1)
 	pieces := make(chan int64)

@@ -15,8 +15,8 @@ import (
 
 // UnpackError says why the sources inside this executable cannot be used.
 type UnpackError struct {
-	Dir     string // where they are, or would be; "" if there is no such place
-	Changed string // file in Dir that is not as it was unpacked; "" if Err says why
+	Dir     string // where they are, or would be; "" if there is no directory for them
+	Changed string // file in Dir that has been changed since it was unpacked; "" if Err says why
 	Err     error
 }
 
@@ -30,8 +30,9 @@ func (e *UnpackError) Error() string {
 func (e *UnpackError) Unwrap() error { return e.Err }
 
 // unpacked returns the sources inside this executable, in the user's cache directory.
-// The directory's name has their hash, so other versions of sqlite3perf have others.
-// It unpacks them if they are not there, and else checks every file.
+// The name of their directory has their hash, so each version of sqlite3perf has its
+// own. If the sources are not there yet, unpacked unpacks them. It then checks every
+// file.
 func unpacked() (Source, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -78,12 +79,12 @@ func unpack(files []txtar.File, dir string) error {
 	}
 	err = os.Rename(tree, dir)
 	if _, there := os.Lstat(dir); there == nil {
-		return nil // if not by us, by another process
+		return nil // if we did not make it, another process did
 	}
 	return err
 }
 
-// difference names a file that is not the same in both lists, or returns "".
+// difference returns the name of a file that is not the same in both lists, or "".
 func difference(want, got []txtar.File) string {
 	missing := map[string]string{}
 	for _, f := range want {

@@ -29,7 +29,7 @@ var cgoOrNot = &Study{
 			},
 			Corrected: c.either([]string{
 				"the query is stepped to its end on every driver, and its answer verified",
-				"each round has a process and a database of its own, so that no result leaks from one into the next",
+				"each round has its own process and database, so that no result leaks from one into the next",
 				"making the random words is not timed",
 				"journal_mode=WAL and mmap_size are left out: they mean nothing for a database in memory",
 				"the words are random letters from the seed, as many as the list had",
@@ -39,7 +39,7 @@ var cgoOrNot = &Study{
 			}),
 		}
 		if c.asPublished {
-			t.Notes = append(t.Notes, "not brought back: a query that is not stepped to its end, and rounds in databases that are empty for that reason, since they measure nothing")
+			t.Notes = append(t.Notes, "not reproduced: a query that is not stepped to its end, and rounds in databases that are empty for that reason, since they measure nothing")
 		}
 		for nth, rows := range cgoPeople {
 			here := "-"

@@ -55,7 +55,7 @@ var driverComparison = &Study{
 			return []comparison{{what: "all but large: modernc / mattn", m: milliseconds,
 				x: comparisonOverall("modernc", comparisonElsewhere...), y: comparisonOverall("mattn", comparisonElsewhere...), atLeast: 1.5}}
 		}},
-		{text: "2023: modernc is the further behind mattn where queries run concurrently", over: func(*cells) []comparison {
+		{text: "2023: modernc is further behind mattn when queries run concurrently", over: func(*cells) []comparison {
 			return []comparison{{what: "modernc / mattn: concurrent / other queries", m: milliseconds,
 				x: comparisonOverallTo("modernc", "mattn", comparisonConcurrently...), y: comparisonOverallTo("modernc", "mattn", comparisonAlone...), atLeast: 1}}
 		}},
@@ -210,7 +210,7 @@ func comparisonTables(c *cells) []report.StudyTable {
 			t.Corrected = append(t.Corrected, "opening connections and verifying the answers is not timed, and no two goroutines write one variable")
 		}
 		if c.asPublished {
-			t.Notes = append(t.Notes, "not brought back: settings on one connection of many, opening inside the time, the data race: none of them leaves a figure that could be told from noise")
+			t.Notes = append(t.Notes, "not reproduced: settings on one connection of many, opening inside the time, the data race: none of them gives a figure that could be distinguished from noise")
 		}
 		var list []comparisonPart
 		for _, p := range comparisonPhases {

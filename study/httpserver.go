@@ -113,7 +113,7 @@ func (c *cells) closedLoopTable() report.StudyTable {
 		},
 		Corrected: c.either([]string{
 			"every connection of the pool stays open while it is idle, with every driver alike",
-			fmt.Sprintf("%d rounds, each with a server of its own, and every answer verified", c.run.Rounds),
+			fmt.Sprintf("%d rounds, each with its own server, and every answer verified", c.run.Rounds),
 		}, []string{
 			"database/sql keeps 2 idle connections: larger pools measure how fast connections open and close; direct drivers keep all",
 		}),

@@ -263,7 +263,7 @@ func insertTables(c *cells) []report.StudyTable {
 	}
 	retest = append(retest, insertRow{"retest", "a.db?_sync=0 prepared=yes", []string{"a.db?_sync=0", "yes"}, c.connected(insertOptionOf("a.db?_sync=0"), true)})
 	applied := c.either([]string{"options are applied and proven: mode and cache by way of a file: URI, synchronous by its right name; published were three rows of one and the same disk file"},
-		[]string{"mode and cache are cut off a plain path, and sync=0 is no option: what they were to do is not done"})
+		[]string{"mode and cache are removed from a plain path, and sync=0 is not an option: they have no effect"})
 	tables := []report.StudyTable{
 		rate("Size of batches, 10,000 rows, prepared", []string{"batch"}, batches),
 		rate("Prepared or not, 30,000 rows, batches of 100", []string{"prepared"}, ways),
@@ -306,7 +306,7 @@ func (c *cells) paginationTable(published figures) report.StudyTable {
 		Corrected: c.either([]string{"the query alone is timed, in the driver; the sqlite3 shell's time includes starting it"}, nil),
 	}
 	if c.asPublished {
-		t.Notes = append(t.Notes, "not brought back: the time that the sqlite3 shell takes to start, which no driver has")
+		t.Notes = append(t.Notes, "not reproduced: the time that the sqlite3 shell takes to start, which no driver has")
 	}
 	for _, n := range c.hereRows(insertPaged("offset")) {
 		t.Notes = append(t.Notes, n+", and the offset in proportion")
@@ -326,9 +326,9 @@ func (c *cells) paginationTable(published figures) report.StudyTable {
 func (c *cells) verificationTable(published figures) report.StudyTable {
 	t := report.StudyTable{Title: "Verification of 1,500,000 rows", Labels: []string{"measure", "driver"},
 		Columns:   []report.StudyColumn{{Title: "published", Published: true}, {Title: "here", Statistic: "median"}},
-		Corrected: c.either([]string{"each round verifies a file of its own, in a process of its own"}, nil),
+		Corrected: c.either([]string{"each round verifies its own file, in its own process"}, nil),
 		Notes: append(c.hereRows(insertVerified("mattn", insertWholeBench)), "of drivers without a call that begins a query, time after query is that until they are asked for rows",
-			"reading is a query of its own, without hashing",
+			"reading is a separate query, without hashing",
 			"python-fetchall has all rows fetched before it looks at the first, as the study's program in Python did")}
 	for _, r := range []struct {
 		published, label, phase string
@@ -358,7 +358,7 @@ func (c *cells) besideTable() report.StudyTable {
 		Columns:   []report.StudyColumn{{Title: "here", Unit: "op/s", Statistic: "median"}, {Title: "p99", Unit: "ms", Statistic: "median alone"}, {Title: "locked", Statistic: "total"}, {Title: "waited", Unit: "s", Statistic: "total"}},
 		Corrected: c.either([]string{"rates, latency and errors are measured, where the study had none of them and slept inside its loops; 8 clients in one process, each of which reads and writes, not 200 in each of two"}, nil)}
 	if c.asPublished {
-		t.Notes = append(t.Notes, "not brought back: sleeping inside the loops, which leaves no rate, and two processes of 100 readers and 100 writers on one connection; 8 clients in one process read and write")
+		t.Notes = append(t.Notes, "not reproduced: sleeping inside the loops, which leaves no rate, and two processes of 100 readers and 100 writers on one connection; 8 clients in one process read and write")
 	}
 	var keys []key
 	for _, j := range []string{"wal", "delete"} {

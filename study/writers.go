@@ -196,7 +196,7 @@ func writersTables(c *cells) []report.StudyTable {
 				"the pool keeps Go's default of 2 idle connections",
 			})}
 		if c.asPublished {
-			t.Notes = append(t.Notes, "not brought back: that the first lock error ends the benchmark, since that leaves no figure")
+			t.Notes = append(t.Notes, "not reproduced: that the first lock error ends the benchmark, since that leaves no figure")
 		}
 		if b.workload == "read-write" {
 			t.Corrected = append(t.Corrected, c.either([]string{"the row that is read is decoded"}, nil)...)

@@ -92,7 +92,7 @@ func (l *resolver) generator(c *columnInfo) {
 		if w, _ := l.oneOf(n, "type", "int", "bool"); w == "bool" {
 			c.Type = driver.Bool
 			if gen.Low < 0 || gen.High > 1 {
-				l.errorf(n, "%s goes from %d to %d, which is no bool: want int: [0, 1]", c.full, gen.Low, gen.High)
+				l.errorf(n, "%s goes from %d to %d, which is not a bool: want int: [0, 1]", c.full, gen.Low, gen.High)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (l *resolver) shorthand(c *columnInfo) {
 	case n.Tag == "!!str" && strings.Contains(n.Value, ".") && !strings.ContainsAny(n.Value, " \t"):
 		gen.Kind, gen.Of, c.of, c.Type = plan.GenRef, []string{n.Value}, []*yaml.Node{n}, 0
 	case n.Tag == "!!str":
-		l.errorf(n, "%s is %q, which is no generator: %s", c.full, n.Value, cmp.Or(driver.DidYouMean(n.Value, []string{plan.GenSerial}),
+		l.errorf(n, "%s is %q, which is not a generator: %s", c.full, n.Value, cmp.Or(driver.DidYouMean(n.Value, []string{plan.GenSerial}),
 			fmt.Sprintf("want serial, set.column or a mapping such as {const: %s}", n.Value)))
 		gen.Kind = plan.GenNull
 	default:

@@ -79,7 +79,7 @@ func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setIn
 	case c == nil && broken:
 		return plan.Parameter{}, false
 	case c == nil && each != nil:
-		l.errorf(at, ":%s is no column of %s and not in parameters: %s", name, each.Name, driver.Suggest(name, append(others(each.columns, ""), others(p.columns, "")...)))
+		l.errorf(at, ":%s is not a column of %s and not in parameters: %s", name, each.Name, driver.Suggest(name, append(others(each.columns, ""), others(p.columns, "")...)))
 		return plan.Parameter{}, false
 	case c == nil:
 		l.errorf(at, ":%s has no value: write parameters: {%s: {int: [1, 100]}}", name, name)

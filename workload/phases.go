@@ -190,7 +190,7 @@ func (l *resolver) checkPer(ins *plan.Insert, n *yaml.Node, nodes map[string]*ya
 		s := l.sets[name]
 		switch {
 		case !l.within(s, top):
-			l.errorf(nodes[name], "transaction per %s, but data set %s is not nested in it: write per: %s under %s, or insert it in a phase of its own", ins.Per, name, ins.Per, name)
+			l.errorf(nodes[name], "transaction per %s, but data set %s is not nested in it: write per: %s under %s, or insert it in its own phase", ins.Per, name, ins.Per, name)
 		case !slices.Contains(ins.Sets[:i+1], s.Parent):
 			l.errorf(nodes[name], "data set %s is nested in %s, which is not inserted before it: write insert: [%s, %s]", name, s.Parent, s.Parent, name)
 		}
@@ -550,7 +550,7 @@ func (l *resolver) operation(n *yaml.Node, phase string, mutex bool) (op plan.Op
 	case many != nil:
 		for _, k := range []string{"columns", "expect", "statement"} {
 			if f.get(k) != nil {
-				l.errorf(f.key(k), "%s stands beside statements: write it with the statement that it belongs to", k)
+				l.errorf(f.key(k), "%s is written beside statements: write it with the statement that it belongs to", k)
 			}
 		}
 		if !l.countWithin(many, "statements", len(many.Content), maxStatements) {
@@ -603,7 +603,7 @@ func (l *resolver) ifEmpty(n *yaml.Node, f *fields, c *plan.MixCall, transaction
 	case transaction && word == plan.EmptyStop:
 		l.errorf(n, "if empty is stop, but the operation is a transaction: want commit or rollback")
 	case !transaction && word != plan.EmptyStop:
-		l.errorf(n, "if empty is %s, but the operation is no transaction: write transaction: true there, or stop here", word)
+		l.errorf(n, "if empty is %s, but the operation is not a transaction: write transaction: true there, or stop here", word)
 	case f.get("columns") == nil:
 		l.errorf(n, "if empty is %s for a statement without columns: write columns: [int], with the type of each", word)
 	case c.Rows == 0:

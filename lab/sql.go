@@ -65,68 +65,19 @@ func compileAll(p *plan.Plan, visit visitor) (phase string, err error) {
 	if _, err := sqlite.Limit(db, sqlite3.SQLITE_LIMIT_ATTACHED, 0); err != nil {
 		return "", err
 	}
-	run := func(script string) error {
-		ctx, cancel := context.WithTimeout(ctx, checkLimit)
-		defer cancel()
-		_, err := db.ExecContext(ctx, script)
-		return err
-	}
+	c := &sqlCheck{ctx, db, p}
 	if p.Schema != "" {
-		if err := run(p.Schema); foreign(err) {
+		if err := c.run(p.Schema); foreign(err) {
 			return "", nil // without its schema nothing else can be checked
 		} else if err != nil {
 			return "", fmt.Errorf("schema: %w", err)
 		}
 	}
-	// compile returns how many columns the statement's rows have; -1: it is not known.
-	compile := func(statement string, parameters int) (columns int, err error) {
-		columns, err = explain(ctx, db, statement, parameters)
-		if foreign(err) {
-			return -1, nil
-		}
-		return columns, err
-	}
-	call := func(c *plan.Call) error {
-		if c.SQL == "" {
-			return nil
-		}
-		n, err := compile(c.SQL, len(c.Parameters))
-		switch {
-		case err != nil, n < 0, len(c.Columns) == 0, n == len(c.Columns):
-			return err
-		case n == 0:
-			return fmt.Errorf("it returns no rows, and columns lists %d: write it as a script, or in a mix without columns", len(c.Columns))
-		}
-		return fmt.Errorf("its rows have %d columns, and columns lists %d: write one type for each", n, len(c.Columns))
-	}
 	for i := range p.Phases {
 		ph := &p.Phases[i]
-		var err error
-		switch {
-		case ph.Insert != nil:
-			for _, name := range ph.Insert.Sets {
-				if err == nil {
-					statement, parameters := p.DataSet(name).InsertSQL(1)
-					_, err = compile(statement, len(parameters))
-				}
-			}
-		case ph.Query != nil:
-			err = call(&ph.Query.Call)
-		case ph.HTTP != nil:
-			err = call(&ph.HTTP.Call)
-		case ph.Mix != nil:
-			for j := range ph.Mix.Operations {
-				o := &ph.Mix.Operations[j]
-				for k := range o.Calls {
-					if e := call(&o.Calls[k].Call); err == nil && e != nil {
-						err = fmt.Errorf("operation %s: %w", o.Name, e)
-					}
-				}
-			}
-		default: // what comes after it may need what it makes
-			if err = run(ph.Script); foreign(err) {
-				return "", nil
-			}
+		err := c.phase(ph)
+		if ph.Script != "" && foreign(err) {
+			return "", nil // what comes after it may need what it makes
 		}
 		if err == nil && visit != nil {
 			err = visit(ctx, db, ph)
@@ -136,6 +87,71 @@ func compileAll(p *plan.Plan, visit visitor) (phase string, err error) {
 		}
 	}
 	return "", nil
+}
+
+// sqlCheck compiles a plan's statements on a database in memory.
+type sqlCheck struct {
+	ctx  context.Context
+	db   *sql.Conn
+	plan *plan.Plan
+}
+
+func (c *sqlCheck) run(script string) error {
+	ctx, cancel := context.WithTimeout(c.ctx, checkLimit)
+	defer cancel()
+	_, err := c.db.ExecContext(ctx, script)
+	return err
+}
+
+// compile returns how many columns the statement's rows have; -1: it is not known.
+func (c *sqlCheck) compile(statement string, parameters int) (columns int, err error) {
+	columns, err = explain(c.ctx, c.db, statement, parameters)
+	if foreign(err) {
+		return -1, nil
+	}
+	return columns, err
+}
+
+func (c *sqlCheck) call(call *plan.Call) error {
+	if call.SQL == "" {
+		return nil
+	}
+	n, err := c.compile(call.SQL, len(call.Parameters))
+	switch {
+	case err != nil, n < 0, len(call.Columns) == 0, n == len(call.Columns):
+		return err
+	case n == 0:
+		return fmt.Errorf("it returns no rows, and columns lists %d: write it as a script, or in a mix without columns", len(call.Columns))
+	}
+	return fmt.Errorf("its rows have %d columns, and columns lists %d: write one type for each", n, len(call.Columns))
+}
+
+func (c *sqlCheck) phase(ph *plan.Phase) error {
+	switch {
+	case ph.Insert != nil:
+		for _, name := range ph.Insert.Sets {
+			statement, parameters := c.plan.DataSet(name).InsertSQL(1)
+			if _, err := c.compile(statement, len(parameters)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case ph.Query != nil:
+		return c.call(&ph.Query.Call)
+	case ph.HTTP != nil:
+		return c.call(&ph.HTTP.Call)
+	case ph.Mix != nil:
+		for i := range ph.Mix.Operations {
+			o := &ph.Mix.Operations[i]
+			for j := range o.Calls {
+				if err := c.call(&o.Calls[j].Call); err != nil {
+					return fmt.Errorf("operation %s: %w", o.Name, err)
+				}
+			}
+		}
+		return nil
+	}
+	return c.run(ph.Script)
 }
 
 // explain compiles a statement and returns how many columns its rows have, which

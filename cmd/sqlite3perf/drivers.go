@@ -62,45 +62,7 @@ it was measured against loops written by hand (docs/methodology.md).`,
 			if features {
 				return listFeatures(cmd.Context(), env, b, known, args)
 			}
-			w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "DRIVER\tVERSION\tKIND\tINTERFACE\tWORKER")
-			missing := map[string]error{}
-			for i := range known {
-				k := &known[i]
-				version, state, err := workerState(cmd.Context(), b, lab.Ref{Name: k.Name, Known: k})
-				var unavailable *lab.BuildError
-				switch {
-				case errors.As(err, &unavailable):
-					missing[k.Name] = unavailable
-				case err != nil:
-					return err
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.Name, version, k.Kind, k.Interface, state)
-			}
-			own, err := external(cmd.Context(), args, w)
-			if err != nil {
-				return err
-			}
-			if err := w.Flush(); err != nil {
-				return err
-			}
-			fmt.Fprintln(env.stdout)
-			for _, k := range append(known, own...) {
-				fmt.Fprintf(env.stdout, "%s (%s): %s\n", report.Line(k.Name), report.Line(k.Module), report.Line(k.About))
-				if err := missing[k.Name]; err != nil {
-					fmt.Fprintf(env.stdout, "  unavailable: %v\n", err)
-				}
-				for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
-					fmt.Fprintf(env.stdout, "  %s: %s\n", report.Line(what), report.Line(k.Limits[what]))
-				}
-				for _, line := range addedCostLines(k.AddedCost) {
-					fmt.Fprintf(env.stdout, "  %s\n", line)
-				}
-				if k.Optional {
-					fmt.Fprintf(env.stdout, "  optional: measured only where it is named, as in --drivers mattn,%s\n", k.Name)
-				}
-			}
-			return nil
+			return listDrivers(cmd.Context(), env, b, known, args)
 		},
 	}
 	cmd.Flags().BoolVar(&features, "features", false, "try which parts of SQLite each driver has")
@@ -109,6 +71,50 @@ it was measured against loops written by hand (docs/methodology.md).`,
 	addSourceFlag(cmd.Flags(), &source)
 	cmd.Flags().StringVar(&cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	return cmd
+}
+
+// listDrivers lists the drivers, with the workers of these paths, and then what is
+// to be known of each.
+func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, paths []string) error {
+	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "DRIVER\tVERSION\tKIND\tINTERFACE\tWORKER")
+	missing := map[string]error{}
+	for i := range known {
+		k := &known[i]
+		version, state, err := workerState(ctx, b, lab.Ref{Name: k.Name, Known: k})
+		var unavailable *lab.BuildError
+		switch {
+		case errors.As(err, &unavailable):
+			missing[k.Name] = unavailable
+		case err != nil:
+			return err
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.Name, version, k.Kind, k.Interface, state)
+	}
+	own, err := external(ctx, paths, w)
+	if err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(env.stdout)
+	for _, k := range append(known, own...) {
+		fmt.Fprintf(env.stdout, "%s (%s): %s\n", report.Line(k.Name), report.Line(k.Module), report.Line(k.About))
+		if err := missing[k.Name]; err != nil {
+			fmt.Fprintf(env.stdout, "  unavailable: %v\n", err)
+		}
+		for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
+			fmt.Fprintf(env.stdout, "  %s: %s\n", report.Line(what), report.Line(k.Limits[what]))
+		}
+		for _, line := range addedCostLines(k.AddedCost) {
+			fmt.Fprintf(env.stdout, "  %s\n", line)
+		}
+		if k.Optional {
+			fmt.Fprintf(env.stdout, "  optional: measured only where it is named, as in --drivers mattn,%s\n", k.Name)
+		}
+	}
+	return nil
 }
 
 // external lists the workers that are named by their paths.

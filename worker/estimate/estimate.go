@@ -52,42 +52,26 @@ func At(values []float64, confidence float64) (e Estimate, actual float64) {
 // ranks are the ranks, from 1, of the order statistics between which the median
 // lies. 0 and n+1 stand for the infinities.
 func ranks(n int, confidence float64) (low, high int, actual float64) {
-	const exact = 30 // values; with more the normal approximation is good
-	if n > exact {
-		return approximateRanks(n, confidence)
+	// p[k] is the probability that k values are less than the median, and that n-k are.
+	p := make([]float64, n/2+1)
+	p[n/2] = 1
+	for k := 2; k <= n+n%2; k += 2 {
+		p[n/2] = p[n/2] * float64(k-1) / float64(k)
 	}
-	// p[k] is the probability that k values are less than the median.
-	p := make([]float64, n+1)
-	p[0] = math.Pow(0.5, float64(n))
-	for k := range n {
-		p[k+1] = p[k] * float64(n-k) / float64(k+1)
+	for k := n / 2; k > 0; k-- {
+		p[k-1] = p[k] * float64(k) / float64(n-k+1)
 	}
-	low, high = n/2, n/2+1 // less than the median are low values at least, and high-1 at most
-	for actual = p[low]; actual < confidence && (low > 0 || high <= n); {
-		if low > 0 && (high > n || p[low-1] >= p[high]) {
+	low, high = n/2, n/2+1 // of the values less than the median there are low at least, and high-1 at most
+	for actual = p[low]; actual < confidence && low > 0; {
+		if p[low-1] >= p[n-high] {
 			low--
 			actual += p[low]
 		} else {
-			actual += p[high]
+			actual += p[n-high]
 			high++
 		}
 	}
 	return low, high, actual
-}
-
-// approximateRanks takes the normal distribution for the binomial.
-func approximateRanks(n int, confidence float64) (low, high int, actual float64) {
-	mean, sd := float64(n)/2, math.Sqrt(float64(n))/2
-	level := func(low, high int) float64 {
-		below := func(k int) float64 { return math.Erfc((mean-float64(k)+0.5)/(sd*math.Sqrt2)) / 2 }
-		return below(high) - below(low)
-	}
-	half := sd * math.Sqrt2 * math.Erfinv(confidence)
-	low, high = int(math.Floor(mean-half+0.5)), int(math.Ceil(mean+half+0.5))
-	if l := level(low, high-1); l >= confidence {
-		high--
-	}
-	return low, high, level(low, high)
 }
 
 // Ratios is the estimate of a[i] ÷ b[i].

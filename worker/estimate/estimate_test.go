@@ -1,6 +1,10 @@
 package estimate
 
-import "testing"
+import (
+	"math"
+	"math/big"
+	"testing"
+)
 
 // The ranks are those of the binomial distribution: with n = 9, say, 1 - 2 *
 // (1 + 9) / 2^9 = 96.1 % for the second least and the second greatest.
@@ -25,5 +29,36 @@ func TestOf(t *testing.T) {
 	}
 	if got, want := Ratios([]float64{2, 9, 4}, []float64{1, 3, 1}), (Estimate{3, 2, 4}); got != want {
 		t.Errorf("ratios: got %v, want %v", got, want)
+	}
+}
+
+// The level is the exact one, and of a narrower interval it would be too low.
+func TestAt(t *testing.T) {
+	for _, n := range []int{6, 7, 8, 30, 31, 100, 101, 1000, 5000} {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = float64(n - i) // its rank
+		}
+		// p is the probability that k of n are less than the median.
+		p := func(k int) float64 {
+			v, _ := new(big.Float).SetMantExp(new(big.Float).SetInt(new(big.Int).Binomial(int64(n), int64(k))), -n).Float64()
+			return v
+		}
+		for _, confidence := range []float64{0.5, 0.95, 0.98} {
+			if n == 6 && confidence == 0.98 {
+				continue // the range's level is 96.9 %
+			}
+			e, got := At(values, confidence)
+			level := 0.0
+			for k := int(e.Low); k < int(e.High); k++ {
+				level += p(k)
+			}
+			if math.Abs(got-level) > 1e-9 || level < confidence {
+				t.Errorf("%d values at %v: level %v of %v to %v, which is %v", n, confidence, got, e.Low, e.High, level)
+			}
+			if least := level - min(p(int(e.Low)), p(int(e.High)-1)); least >= confidence {
+				t.Errorf("%d values at %v: %v to %v is too wide, %v without one value", n, confidence, e.Low, e.High, least)
+			}
+		}
 	}
 }

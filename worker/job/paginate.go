@@ -62,33 +62,11 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 		}
 		defer func() { err = errors.Join(err, stmts[i].Close()) }()
 	}
-
 	var pages []*page
 	for _, depth := range depths {
-		g := &page{Page: protocol.Page{Depth: depth}, offset: integers(int64(p.Limit), depth)}
-		// The ID before the page is what an application has kept from the previous
-		// page. So the time of the keyset does not include finding it.
-		before := []int64{-1 << 63}
-		if depth > 0 {
-			b := integers(1, depth-1)
-			if before, err = read(ctx, stmts[0], &b); err != nil {
-				return err
-			}
-			if len(before) == 0 {
-				return errorf(protocol.CodeDatabase, "table %s had %d rows, and now has none at depth %d: it is being written to", p.Table, out.Rows, depth-1)
-			}
-		}
-		g.keyset = integers(before[0], int64(p.Limit))
-		// This also loads both into the cache.
-		if g.ids, err = read(ctx, stmts[0], &g.offset); err != nil {
-			return err
-		}
-		other, err := read(ctx, stmts[1], &g.keyset)
+		g, err := p.page(ctx, stmts, depth, out.Rows)
 		if err != nil {
 			return err
-		}
-		if !slices.Equal(g.ids, other) {
-			return errorf(protocol.CodeDatabase, "at depth %d OFFSET gives the IDs %v and keyset %v: the table has duplicate IDs or is being written to", depth, g.ids, other)
 		}
 		pages = append(pages, g)
 	}
@@ -118,6 +96,36 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 		}
 	}
 	return nil
+}
+
+// page reads the page at a depth both ways, which also loads it into the cache.
+func (p paginate) page(ctx context.Context, stmts [2]driver.Stmt, depth, rows int64) (*page, error) {
+	g := &page{Page: protocol.Page{Depth: depth}, offset: integers(int64(p.Limit), depth)}
+	// The ID before the page is what an application has kept from the previous
+	// page. So the time of the keyset does not include finding it.
+	before := []int64{-1 << 63}
+	var err error
+	if depth > 0 {
+		b := integers(1, depth-1)
+		if before, err = read(ctx, stmts[0], &b); err != nil {
+			return nil, err
+		}
+		if len(before) == 0 {
+			return nil, errorf(protocol.CodeDatabase, "table %s had %d rows, and now has none at depth %d: it is being written to", p.Table, rows, depth-1)
+		}
+	}
+	g.keyset = integers(before[0], int64(p.Limit))
+	if g.ids, err = read(ctx, stmts[0], &g.offset); err != nil {
+		return nil, err
+	}
+	other, err := read(ctx, stmts[1], &g.keyset)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(g.ids, other) {
+		return nil, errorf(protocol.CodeDatabase, "at depth %d OFFSET gives the IDs %v and keyset %v: the table has duplicate IDs or is being written to", depth, g.ids, other)
+	}
+	return g, nil
 }
 
 // depths returns the requested depths. By default they go from 0 to the end of the

@@ -59,35 +59,53 @@ func (c *column) link(g *Gen, set *genSet, siblings map[string]*column) error {
 	case linking:
 		return fmt.Errorf("column %s is made from itself", c.name)
 	}
-	c.linked = linking
-	c.base = c
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("column %s: %s: %s", c.name, c.gen.Kind, fmt.Sprintf(format, args...))
+	c.linked, c.base = linking, c
+	if err := checkType(c.typ, c.gen); err != nil {
+		return c.bad("%v", err)
 	}
+	if c.gen.NullPermille < 0 || c.gen.NullPermille > 1000 {
+		return c.bad("%d of 1000 values NULL", c.gen.NullPermille)
+	}
+	var err error
+	switch c.gen.Kind {
+	case GenFormat, GenSHA256:
+		err = c.linkSiblings(g, set, siblings)
+	case GenRef, GenPick:
+		err = c.linkSource(g, set)
+	default:
+		err = c.prepare()
+	}
+	if err == nil {
+		c.linked = linked
+	}
+	return err
+}
+
+func (c *column) bad(format string, args ...any) error {
+	return fmt.Errorf("column %s: %s: %s", c.name, c.gen.Kind, fmt.Sprintf(format, args...))
+}
+
+// prepare checks a generator that uses no other column, and makes what its values
+// are taken from.
+func (c *column) prepare() error {
 	gen := c.gen
-	if err := checkType(c.typ, gen); err != nil {
-		return bad("%v", err)
-	}
-	if gen.NullPermille < 0 || gen.NullPermille > 1000 {
-		return bad("%d of 1000 values NULL", gen.NullPermille)
-	}
 	switch gen.Kind {
 	case GenInt:
 		if gen.Low > gen.High {
-			return bad("from %d to %d", gen.Low, gen.High)
+			return c.bad("from %d to %d", gen.Low, gen.High)
 		}
 	case GenZipf:
 		if gen.Low > gen.High || !(gen.Skew > 0) {
-			return bad("from %d to %d with skew %v", gen.Low, gen.High, gen.Skew)
+			return c.bad("from %d to %d with skew %v", gen.Low, gen.High, gen.Skew)
 		}
 		c.zipf = newZipf(uint64(gen.High)-uint64(gen.Low)+1, gen.Skew)
 	case GenReal:
 		if !(gen.RealLow <= gen.RealHigh) {
-			return bad("from %v to %v", gen.RealLow, gen.RealHigh)
+			return c.bad("from %v to %v", gen.RealLow, gen.RealHigh)
 		}
 	case GenText, GenBlob, GenHex:
 		if gen.Low < 0 || gen.Low > gen.High || gen.High > MaxValueBytes {
-			return bad("%d to %d bytes", gen.Low, gen.High)
+			return c.bad("%d to %d bytes", gen.Low, gen.High)
 		}
 		if gen.Kind != GenHex && gen.High > drawnBytes {
 			c.arena = arena(gen.Kind == GenText, gen.High)
@@ -98,86 +116,95 @@ func (c *column) link(g *Gen, set *genSet, siblings map[string]*column) error {
 		}
 	case GenRepeat:
 		if gen.Times < 0 || int64(len(gen.Text)) > 0 && gen.Times > MaxValueBytes/int64(len(gen.Text)) {
-			return bad("%d times", gen.Times)
+			return c.bad("%d times", gen.Times)
 		}
 		c.fixed = []byte(strings.Repeat(gen.Text, int(gen.Times)))
 	case GenChoice:
 		if len(gen.Choice) == 0 {
-			return bad("from an empty list")
+			return c.bad("from an empty list")
 		}
 		c.fixed = []byte{}
 		for _, t := range gen.Choice {
 			c.spans = append(c.spans, driver.Span{Off: uint32(len(c.fixed)), Len: uint32(len(t))})
 			c.fixed = append(c.fixed, t...)
 		}
-	case GenFormat, GenSHA256:
-		for _, name := range gen.Of {
-			s := siblings[name]
-			if s == nil {
-				return bad("no column %q beside it", name)
-			}
-			if err := s.link(g, set, siblings); err != nil {
-				return err
-			}
-			c.sources = append(c.sources, s)
+	}
+	return nil
+}
+
+// linkSiblings links a column whose values are made from siblings.
+func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) error {
+	gen := c.gen
+	for _, name := range gen.Of {
+		s := siblings[name]
+		if s == nil {
+			return c.bad("no column %q beside it", name)
 		}
-		if gen.Kind == GenSHA256 {
-			if len(c.sources) != 1 || c.sources[0].typ != driver.Text && c.sources[0].typ != driver.Blob {
-				return bad("it must be of one text or blob column")
-			}
-			if gen.Hex && c.sources[0].gen.Kind != GenHex {
-				return bad("%s is not made by hex", gen.Of[0])
-			}
-			break
-		}
-		var err error
-		if c.pieces, err = ParseFormat(gen.Format); err != nil {
-			return bad("%v", err)
-		}
-		types := make([]driver.Type, len(c.sources))
-		for j, s := range c.sources {
-			types[j] = s.typ
-		}
-		if err := CheckFormat(c.pieces, gen.Of, types); err != nil {
-			return bad("%v", err)
-		}
-	case GenRef, GenPick:
-		if len(gen.Of) != 1 {
-			return bad("it must be of one set.column")
-		}
-		from, src, err := g.lookup(gen.Of[0])
-		if err != nil {
-			return bad("%v", err)
-		}
-		if err := src.link(g, from, from.columns); err != nil {
+		if err := s.link(g, set, siblings); err != nil {
 			return err
 		}
-		if src.typ != c.typ {
-			return bad("%s is %s, not %s", gen.Of[0], src.typ, c.typ)
-		}
-		c.sources, c.base = []*column{src}, src.base
-		if gen.Kind == GenRef {
-			var ok bool
-			if set != nil {
-				c.per, ok = set.rowsPer(from)
-			}
-			if !ok || from == set {
-				return bad("it is not nested in %q", from.def.Name)
-			}
-			break
-		}
-		if from.def.Total == 0 {
-			return bad("%q has no rows", from.def.Name)
-		}
-		c.total = uint64(from.def.Total)
-		if gen.Skew != 0 {
-			if !(gen.Skew > 0) {
-				return bad("skew %v", gen.Skew)
-			}
-			c.zipf = newZipf(c.total, gen.Skew)
-		}
+		c.sources = append(c.sources, s)
 	}
-	c.linked = linked
+	if gen.Kind == GenSHA256 {
+		if len(c.sources) != 1 || c.sources[0].typ != driver.Text && c.sources[0].typ != driver.Blob {
+			return c.bad("it must be of one text or blob column")
+		}
+		if gen.Hex && c.sources[0].gen.Kind != GenHex {
+			return c.bad("%s is not made by hex", gen.Of[0])
+		}
+		return nil
+	}
+	var err error
+	if c.pieces, err = ParseFormat(gen.Format); err != nil {
+		return c.bad("%v", err)
+	}
+	types := make([]driver.Type, len(c.sources))
+	for j, s := range c.sources {
+		types[j] = s.typ
+	}
+	if err := CheckFormat(c.pieces, gen.Of, types); err != nil {
+		return c.bad("%v", err)
+	}
+	return nil
+}
+
+// linkSource links a column whose values are those of another set's rows.
+func (c *column) linkSource(g *Gen, set *genSet) error {
+	gen := c.gen
+	if len(gen.Of) != 1 {
+		return c.bad("it must be of one set.column")
+	}
+	from, src, err := g.lookup(gen.Of[0])
+	if err != nil {
+		return c.bad("%v", err)
+	}
+	if err := src.link(g, from, from.columns); err != nil {
+		return err
+	}
+	if src.typ != c.typ {
+		return c.bad("%s is %s, not %s", gen.Of[0], src.typ, c.typ)
+	}
+	c.sources, c.base = []*column{src}, src.base
+	if gen.Kind == GenRef {
+		var ok bool
+		if set != nil {
+			c.per, ok = set.rowsPer(from)
+		}
+		if !ok || from == set {
+			return c.bad("it is not nested in %q", from.def.Name)
+		}
+		return nil
+	}
+	if from.def.Total == 0 {
+		return c.bad("%q has no rows", from.def.Name)
+	}
+	c.total = uint64(from.def.Total)
+	if gen.Skew != 0 {
+		if !(gen.Skew > 0) {
+			return c.bad("skew %v", gen.Skew)
+		}
+		c.zipf = newZipf(c.total, gen.Skew)
+	}
 	return nil
 }
 

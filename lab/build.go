@@ -134,7 +134,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 		building()
 	}
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
-		return "", nil, fmt.Errorf("making the cache for workers: %w: name another directory with --worker-cache", err)
+		return "", nil, &CacheError{err}
 	}
 	return path, with, b.build(ctx, ref, path)
 }
@@ -265,6 +265,12 @@ func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// CacheError says that workers cannot be kept in the directory for them.
+type CacheError struct{ err error }
+
+func (e *CacheError) Error() string { return fmt.Sprintf("creating the cache for workers: %v", e.err) }
+func (e *CacheError) Unwrap() error { return e.err }
+
 // buildDirectory begins the name of the directory that a worker is built in.
 const buildDirectory = "building-"
 
@@ -272,7 +278,7 @@ const buildDirectory = "building-"
 func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 	scratch, err := NewScratch(filepath.Dir(path), buildDirectory)
 	if err != nil {
-		return fmt.Errorf("making the cache for workers: %w: name another directory with --worker-cache", err)
+		return &CacheError{err}
 	}
 	defer scratch.Remove()
 	temp := scratch.Dir

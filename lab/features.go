@@ -38,16 +38,18 @@ func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([
 }
 
 // lacking makes a reason say for want of which feature a trial failed, and how
-// the driver's user gets it.
-func lacking(r *protocol.Reason, ref Ref) {
+// the driver's user gets it, else what to do.
+func lacking(r *protocol.Reason, ref Ref, how string) {
 	key, name := driver.Lacking(r.Message)
 	if key == "" {
 		return
 	}
 	r.Code, r.Feature = protocol.CodeFeature, key
-	how := "sqlite3perf drivers --features shows which driver has what"
 	if ref.Known != nil && ref.Known.Obtain[key] != "" {
 		how = ref.Known.Obtain[key]
 	}
-	r.Message = fmt.Sprintf("%s: the driver's SQLite has no %s: %s", r.Message, name, how)
+	r.Message += ": the driver's SQLite has no " + name
+	if how != "" {
+		r.Message += ": " + how
+	}
 }

@@ -24,7 +24,7 @@ func TestFeatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &lab.Builder{Source: source(t), Cache: cache}
-	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
+	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Hint: "take another"}
 	for name, want := range map[string]map[string]bool{
 		"ncruces": {"fts5": true, "rtree": true, "geopoly": true, "json": true, "fts4": false, "icu": false, "sessions": false, "returning": true},
 		"modernc": {"fts5": true, "rtree": true, "dbstat": true, "fts4": false, "icu": false, "sessions": true, "returning": true},
@@ -50,7 +50,7 @@ func TestFeatures(t *testing.T) {
 		c.Driver, c.Worker = name, path
 		c.Settings = driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
 		for _, tc := range []struct{ hint, want string }{
-			{"", "drivers --features"}, {"import it", "import it"},
+			{"", "take another"}, {"import it", "import it"},
 		} {
 			with := *c.Ref.Known
 			with.Obtain = map[string]string{"fts4": tc.hint}

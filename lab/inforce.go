@@ -191,7 +191,7 @@ func which(bad []int, n int) string {
 // remedy says what to do about settings that have changed, on all connections or on
 // some. Declared names what can declare that it changes them, "" if nothing can.
 func remedy(list []change, all bool, declared string) string {
-	var flags, values []string
+	var wanted, values []string
 	for _, c := range list {
 		if c.from == fromWorkload {
 			switch {
@@ -202,14 +202,14 @@ func remedy(list []change, all bool, declared string) string {
 			}
 			return "a PRAGMA changes the connection that runs it alone: write it under settings, for every connection, and leave it out of changes settings"
 		}
-		flags = append(flags, "--set "+c.Setting+"="+c.Got)
+		wanted = append(wanted, c.Setting+"="+c.Got)
 		values = append(values, c.Setting+": "+c.Got)
 	}
 	words := "remove the PRAGMA"
 	if !all {
 		words += ", which changes the connection that runs it alone"
 	}
-	words += ", or have the setting from the start with " + strings.Join(flags, " ")
+	words += ", or set " + strings.Join(wanted, " and ") + " from the start"
 	switch {
 	case all && declared != "":
 		words += fmt.Sprintf(", or, if %s means it, add to it changes settings: {%s}", declared, strings.Join(values, ", "))

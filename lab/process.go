@@ -24,6 +24,7 @@ import (
 type Processes struct {
 	Dir   string        // on the file system that is measured
 	Limit time.Duration // of one trial
+	Hint  string        // what to do if a driver lacks a feature, for the reason; "": nothing
 
 	ceilings map[int]ceiling // by clients
 	verified map[*Case]bool  // to the last value that it inserts, and type that it returns
@@ -76,7 +77,7 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64) (_ *result.T
 	defer os.RemoveAll(dir)
 	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
 	begin := time.Now()
-	s := &session{limit: p.Limit, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: !p.verified[c]}
+	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: !p.verified[c]}
 	path := filepath.Join(dir, "test.db")
 	s.run(ctx, dir, protocol.Request{
 		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
@@ -103,6 +104,7 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64) (_ *result.T
 // session is one worker process and what it has said so far.
 type session struct {
 	limit time.Duration
+	hint  string
 	trial *result.Trial
 	want  *Case
 	phase string // under way
@@ -256,9 +258,9 @@ func (s *session) answer(a *protocol.Response) error {
 			a.Reason = &protocol.Reason{Code: protocol.CodeProtocol, Message: "the worker failed without a reason"}
 		}
 		s.fail(statusOf(a.Reason.Code), a.Reason.Code, "%.1000s", strings.Join(strings.Fields(a.Reason.Message), " "))
-		a.Reason.Message, a.Reason.Feature = s.trial.Reason.Message, ""
+		a.Reason.Message, a.Reason.Feature, a.Reason.Fields = s.trial.Reason.Message, "", nil
 		s.trial.Reason = a.Reason
-		lacking(s.trial.Reason, s.want.Ref)
+		lacking(s.trial.Reason, s.want.Ref, s.hint)
 	default:
 		return s.broken("the worker answered with the unknown type %q", a.Type)
 	}

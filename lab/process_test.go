@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 		{"lacks-pragma", result.Refused, "setting", "", []string{"cache_size: wanted -2000, got nothing", "connection 2 of 2"}},
 		{"schema-changes", result.Refused, "setting", "", []string{
 			"journal_mode: wanted wal, got delete; synchronous: wanted normal, got off, on connection 1 of 2 alone, after the schema",
-			"remove the PRAGMA, which changes the connection that runs it alone, or have the setting from the start with --set journal_mode=delete --set synchronous=off"}},
+			"remove the PRAGMA, which changes the connection that runs it alone, or set journal_mode=delete and synchronous=off from the start"}},
 		{"phase-changes", result.Refused, "setting", "insert", []string{"synchronous: wanted normal, got off, on connection 2 of 2 alone, after phase insert"}},
 		{"phase-forgets", result.Refused, "setting", "query", []string{"cache_size: wanted -2000, got nothing, on connection 2 of 2 alone, after phase query"}},
 		{"changes-own", result.Refused, "setting", "query", []string{"foreign_keys: nothing when it was opened, now on, on all 2 connections, after phase query"}},

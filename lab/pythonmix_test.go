@@ -230,7 +230,7 @@ func TestPythonWorkerCannot(t *testing.T) {
 		"setting":   {func(r *protocol.Request) { r.Settings = driver.Settings{"shape": "round"} }, "setting", "shape"},
 		"pipeline": {func(r *protocol.Request) {
 			r.Type, r.Path, r.Job = protocol.TypeJob, there, &protocol.Job{Bench: &protocol.Bench{Table: "t", Pipeline: true}}
-		}, "usage", "leave out --pipeline"},
+		}, "usage", "leave it out"},
 		"serving":      {func(r *protocol.Request) { r.Type = protocol.TypeServe }, "unsupported", "serves no HTTP"},
 		"no path":      {func(r *protocol.Request) { r.Path = "" }, "protocol", "needs a path"},
 		"no plan":      {func(r *protocol.Request) { r.Plan = nil }, "protocol", "needs a path"},

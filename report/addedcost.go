@@ -35,7 +35,7 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 
 // addedNote names the drivers of a table that are told apart, though by less than
 // what is added to the slower one may exceed what is added to the faster one.
-func addedNote(t *stats.Table, cells []*stats.Cell) string {
+func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 	const most = 4
 	var words []string
 	for i, fast := range cells {
@@ -61,6 +61,9 @@ func addedNote(t *stats.Table, cells []*stats.Cell) string {
 		more = fmt.Sprintf(" and %d more", len(words)-most)
 		words = words[:most]
 	}
-	return "what sqlite3perf itself adds (sqlite3perf drivers --added-cost) could explain the difference between " +
-		strings.Join(words, "; ") + more
+	by := ""
+	if h.AddedCost != "" {
+		by = " (" + h.AddedCost + ")"
+	}
+	return "what sqlite3perf itself adds" + by + " could explain the difference between " + strings.Join(words, "; ") + more
 }

@@ -14,13 +14,13 @@ import (
 )
 
 // build puts a run into words.
-func build(a *stats.Analysis, s *Study) document {
-	if s != nil {
-		return studyDocument(a, s)
+func build(a *stats.Analysis, o Options) document {
+	d := header(a, o.Hints)
+	if o.Study != nil {
+		return append(d, studyTables(a, o.Study)...)
 	}
-	d := header(a)
 	for _, g := range a.Groups {
-		d = append(d, group(g)...)
+		d = append(d, group(g, o.Hints)...)
 	}
 	d = append(d, overall(a)...)
 	d = append(d, drivers(a)...)
@@ -81,7 +81,7 @@ func sqliteBuild(o *stats.Outcome) string {
 	return strings.Join(words, " ")
 }
 
-func header(a *stats.Analysis) document {
+func header(a *stats.Analysis, h Hints) document {
 	run := a.Run
 	took := "not ended"
 	if !run.Ended.IsZero() {
@@ -95,7 +95,7 @@ func header(a *stats.Analysis) document {
 		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}
 	if len(run.LeftOut) > 0 {
-		l = append(l, item{label: "left out", text: leftOut(run.LeftOut)})
+		l = append(l, item{label: "left out", text: leftOut(run.LeftOut, h)})
 	}
 	if len(run.Command) > 0 {
 		l = append(l, item{label: "command", text: commandLine(run.Command)})
@@ -105,7 +105,7 @@ func header(a *stats.Analysis) document {
 
 // leftOut says what was not measured: workloads, by their names, with how to have
 // them measured, and drivers, in the words of the reason.
-func leftOut(list []result.LeftOut) string {
+func leftOut(list []result.LeftOut, h Hints) string {
 	var workloads, words []string
 	for _, x := range list {
 		if x.Code == result.LeftOutTime {
@@ -115,8 +115,11 @@ func leftOut(list []result.LeftOut) string {
 		}
 	}
 	if len(workloads) > 0 {
-		words = slices.Insert(words, 0, fmt.Sprintf("%s, for which the default time is too short: --workloads %s measures them",
-			strings.Join(workloads, ", "), strings.Join(workloads, ",")))
+		why := strings.Join(workloads, ", ") + ", for which the default time is too short"
+		if h.Workloads != "" {
+			why += ": " + h.Workloads + " " + strings.Join(workloads, ",") + " measures them"
+		}
+		words = slices.Insert(words, 0, why)
 	}
 	return strings.Join(words, "; ")
 }
@@ -242,7 +245,7 @@ func wholeRounds(run *result.Run) (rounds, trials int) {
 	return rounds, trials
 }
 
-func group(g *stats.Group) document {
+func group(g *stats.Group, h Hints) document {
 	title := g.Workload
 	if v := g.Variant(); v != "" {
 		title += " · " + v
@@ -264,7 +267,7 @@ func group(g *stats.Group) document {
 		d = append(d, list{item{label: "settings", text: note}})
 	}
 	for _, t := range g.Tables {
-		d = append(d, phase(t)...)
+		d = append(d, phase(t, h)...)
 	}
 	d = append(d, troubles(g, result.WarningUnverified)...)
 	return d
@@ -337,7 +340,7 @@ func changed(c *result.Case) string {
 }
 
 // phase is a table with what belongs right below it.
-func phase(t *stats.Table) document {
+func phase(t *stats.Table, h Hints) document {
 	measured := t.Measured()
 	if len(measured) == 0 {
 		return nil
@@ -382,7 +385,7 @@ func phase(t *stats.Table) document {
 	if f := floorNote(t, measured); f != "" {
 		below = append(below, item{label: "note", text: f})
 	}
-	if n := addedNote(t, measured); n != "" {
+	if n := addedNote(t, measured, h); n != "" {
 		below = append(below, item{label: "note", text: n})
 	}
 	for _, c := range measured {

@@ -17,7 +17,7 @@ var escaper = strings.NewReplacer(
 
 func writeMarkdown(w io.Writer, a *stats.Analysis, opts Options) error {
 	var b strings.Builder
-	for i, blk := range build(a, opts.Study).cleaned() {
+	for i, blk := range build(a, opts).cleaned() {
 		if _, ok := blk.(space); ok {
 			continue // all blocks are apart
 		}

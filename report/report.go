@@ -18,6 +18,14 @@ type Options struct {
 	Color bool   // of table: ANSI colours
 	Width int    // of table: columns of the terminal, taken for at least 40; 0: 120
 	Study *Study // what the run says of the published study that it measured; nil: it measured none
+	Hints Hints
+}
+
+// Hints are what a reader can type, in the words of the program that is typed to; ""
+// for what it has no words for.
+type Hints struct {
+	Workloads string // the flag that names workloads
+	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
 }
 
 type writer func(io.Writer, *stats.Analysis, Options) error

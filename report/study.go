@@ -126,10 +126,8 @@ func (c *Comparison) Wanted() string {
 	return ""
 }
 
-// studyDocument is the report of a run that measured a study again: in the
-// study's own tables, with its claims.
-func studyDocument(a *stats.Analysis, r *Study) document {
-	d := header(a)
+// studyTables are the tables of a study that a run measured again, with its claims.
+func studyTables(a *stats.Analysis, r *Study) (d document) {
 	title, corrected := "Study "+r.Name+", corrected", "corrected"
 	if r.AsPublished {
 		title, corrected = "Study "+r.Name+", AS PUBLISHED, faults included", "fault"

@@ -36,7 +36,7 @@ type textRenderer struct {
 
 func writeText(w io.Writer, a *stats.Analysis, opts Options) error {
 	r := textRenderer{width: max(cmp.Or(opts.Width, defaultWidth), minWidth), color: opts.Color}
-	for i, b := range build(a, opts.Study).cleaned() {
+	for i, b := range build(a, opts).cleaned() {
 		if _, ok := b.(heading); ok && i > 0 {
 			r.out.WriteByte('\n')
 		}

@@ -81,7 +81,7 @@ func smallDisk() error {
 		err = s.AddTrial(ctx, r.ID, large)
 	}
 	kept--
-	if e := want(err, path, "no space left", "--store FILE"); e != nil {
+	if e := want(err, path, "no space left"); e != nil {
 		return e
 	}
 	got, err := s.Load(ctx, r.ID)
@@ -142,17 +142,17 @@ func readOnlyDisk() error {
 	if _, err = store.Open(context.Background(), path); err == nil {
 		return errors.New("a read-only store was opened to write")
 	}
-	if e := want(err, path, "is read-only", "--store FILE"); e != nil {
+	if e := want(err, path, "is read-only"); e != nil {
 		return e
 	}
 	second := filepath.Join(dir, "new", "results.db")
 	_, err = store.Open(context.Background(), second)
-	if e := want(err, second, "read-only file system", "--store FILE"); e != nil {
+	if e := want(err, second, "read-only file system"); e != nil {
 		return e
 	}
 	third := filepath.Join(dir, "new.db")
 	_, err = store.Open(context.Background(), third)
-	if e := want(err, third, "read-only file system", "--store FILE"); e != nil {
+	if e := want(err, third, "read-only file system"); e != nil {
 		return e
 	}
 	r, err := store.OpenReadOnly(context.Background(), path)

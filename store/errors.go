@@ -18,13 +18,22 @@ var (
 	ErrDamaged = errors.New("is damaged")     // the contents of the store contradict themselves
 )
 
+// UnusableError is an error that does not occur with another file.
+type UnusableError struct {
+	Remedy bool // the error also says what to do about this file
+	err    error
+}
+
+func (e *UnusableError) Error() string { return e.err.Error() }
+func (e *UnusableError) Unwrap() error { return e.err }
+
 // refuse returns the error that path cannot be the store.
 func refuse(path string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) && p.Path == path {
 		err = p.Err // otherwise the path would be named twice
 	}
-	return fmt.Errorf("store %s %w: %w: name another file with --store FILE", path, ErrRefused, err)
+	return &UnusableError{false, fmt.Errorf("store %s %w: %w", path, ErrRefused, err)}
 }
 
 // explain adds to an error of SQLite the file's name, what the error means here, and
@@ -40,18 +49,25 @@ func (s *Store) explain(err error) error {
 	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH: // its tables are not the original ones
 		return s.broken(err)
 	}
-	return fmt.Errorf("store %s: %s (SQLite: %w)", s.path, meaning(e.Code()), err)
+	err = fmt.Errorf("store %s: %s (SQLite: %w)", s.path, meaning(e.Code()), err)
+	switch primary := e.Code() & 0xff; primary {
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR:
+		if e.Code() != sqlite3.SQLITE_READONLY_DBMOVED {
+			return &UnusableError{primary != sqlite3.SQLITE_IOERR, err}
+		}
+	}
+	return err
 }
 
 // broken returns the error that the whole file is damaged.
 func (s *Store) broken(err error) error {
-	return fmt.Errorf("store %s %w: move it away, or name another file with --store FILE (SQLite: %w)", s.path, ErrDamaged, err)
+	return &UnusableError{true, fmt.Errorf("store %s %w: move it away (SQLite: %w)", s.path, ErrDamaged, err)}
 }
 
 func meaning(code int) string {
 	switch code {
 	case sqlite3.SQLITE_READONLY_DBMOVED:
-		return "was deleted, moved or replaced while in use: start anew, and let nothing tidy that directory meanwhile"
+		return "was deleted, moved or replaced while in use: start again, and let nothing tidy that directory meanwhile"
 	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
 		return "has that already"
 	case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
@@ -59,15 +75,15 @@ func meaning(code int) string {
 	}
 	switch code & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return "no space left on its disk: free some, or name another file with --store FILE"
+		return "no space left on its disk: free some"
 	case sqlite3.SQLITE_READONLY:
-		return "is read-only: make it and its directory writable, or name another file with --store FILE"
+		return "is read-only: make it and its directory writable"
 	case sqlite3.SQLITE_CANTOPEN:
-		return "it or its journal cannot be opened: make its directory writable, or name another file with --store FILE"
+		return "it or its journal cannot be opened: make its directory writable"
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return "is locked by another process: end that, or name another file with --store FILE"
+		return "is locked by another process: end that"
 	case sqlite3.SQLITE_IOERR:
-		return "its disk cannot be read or written: name another file with --store FILE"
+		return "its disk cannot be read or written"
 	case sqlite3.SQLITE_INTERRUPT:
 		return context.Canceled.Error()
 	}

@@ -90,7 +90,7 @@ func TestRefused(t *testing.T) {
 				if err == nil {
 					s.Close()
 				}
-				wantError(t, err, "store "+path+" cannot be used: ", c.want, "--store FILE")
+				wantError(t, err, "store "+path+" cannot be used: ", c.want)
 				if !errors.Is(err, store.ErrRefused) {
 					t.Errorf("%s: %v is not ErrRefused", name, err)
 				}
@@ -252,7 +252,7 @@ func fill(t *testing.T, s *store.Store, path string, runID int64) int {
 		large := trial(n + 1)
 		large.Samples[0].Checksum = strings.Repeat("x", 20_000)
 		if err := s.AddTrial(context.Background(), runID, large); err != nil {
-			wantError(t, err, path, "no space left", "--store FILE")
+			wantError(t, err, path, "no space left")
 			return n
 		}
 	}

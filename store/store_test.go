@@ -426,7 +426,7 @@ func TestMigration(t *testing.T) {
 	}
 	for _, open := range []func(context.Context, string) (*store.Store, error){store.Open, store.OpenReadOnly} {
 		_, err = open(context.Background(), path)
-		wantError(t, err, path, "newer sqlite3perf", "--store FILE")
+		wantError(t, err, path, "newer sqlite3perf")
 	}
 	if after, err := os.ReadFile(path); err != nil || !cmp.Equal(before, after) {
 		t.Errorf("the refused store was changed (%v)", err)
@@ -455,7 +455,7 @@ func TestDefaultPath(t *testing.T) {
 	t.Setenv("HOME", "")
 	t.Setenv("USERPROFILE", "")
 	_, err := store.DefaultPath()
-	wantError(t, err, "--store FILE")
+	wantError(t, err, "no home directory")
 }
 
 // wantError fails unless err is one line and contains every part.

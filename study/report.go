@@ -14,7 +14,8 @@ import (
 
 // Evaluate describes a run of a study in the study's terms. It returns nil if the run
 // is not of a study, or is of a study that this version does not know.
-func Evaluate(a *stats.Analysis) *report.Study {
+// Full is what is typed to measure the published sizes.
+func Evaluate(a *stats.Analysis, full string) *report.Study {
 	if a.Run.Study == nil {
 		return nil
 	}
@@ -23,7 +24,7 @@ func Evaluate(a *stats.Analysis) *report.Study {
 		return nil
 	}
 	c := newCells(a)
-	r := &report.Study{Name: s.Name, AsPublished: c.asPublished, Published: s.Published, Notes: s.reduced(c),
+	r := &report.Study{Name: s.Name, AsPublished: c.asPublished, Published: s.Published, Notes: s.reduced(c, full),
 		Tables: s.tables(c), Claims: judge(s.claims, c)}
 	for i := range r.Tables {
 		t := &r.Tables[i]
@@ -139,13 +140,13 @@ func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {
 }
 
 // reduced returns the note for a run whose sizes are not the published ones.
-func (s *Study) reduced(c *cells) []string {
+func (s *Study) reduced(c *cells, full string) []string {
 	const proportions = "figures stand beside the published ones for their proportions only"
 	switch {
 	case c.fullSize():
 		return []string{}
 	case c.run.Scale == workload.Quick:
-		return []string{"quick form: " + s.quick(c) + "; " + proportions + " (--scale full measures the published sizes)"}
+		return []string{"quick form: " + s.quick(c) + "; " + proportions + " (" + full + " measures the published sizes)"}
 	}
 	return []string{"scale " + c.run.Scale + ": sizes are not the published ones, and " + proportions}
 }

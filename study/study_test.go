@@ -67,7 +67,7 @@ func made(t *testing.T, name, scale string, asPublished bool, drivers []lab.Ref,
 
 func evaluate(t *testing.T, run *result.Run) *report.Study {
 	t.Helper()
-	r := study.Evaluate(stats.Analyze(run, "native"))
+	r := study.Evaluate(stats.Analyze(run, "native"), "--scale full")
 	if r == nil {
 		t.Fatal("no report")
 	}
@@ -530,7 +530,7 @@ func TestFind(t *testing.T) {
 // one that this version does not know.
 func TestEvaluateNone(t *testing.T) {
 	for _, s := range []*result.Study{nil, {Name: "of another version"}} {
-		if r := study.Evaluate(stats.Analyze(&result.Run{Study: s}, "native")); r != nil {
+		if r := study.Evaluate(stats.Analyze(&result.Run{Study: s}, "native"), "--scale full"); r != nil {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -542,7 +542,7 @@ func TestRateIsOfTheMedianTime(t *testing.T) {
 	run := made(t, "writers", "quick", false, refs("mattn"), 6, func(_ *result.Case, _ string, round int) int64 {
 		return int64(1+round/4) * 1e6
 	})
-	r := study.Evaluate(stats.Analyze(run, "native"))
+	r := study.Evaluate(stats.Analyze(run, "native"), "--scale full")
 	seen := 0
 	for _, table := range r.Tables {
 		ns := slices.IndexFunc(table.Columns, func(c report.StudyColumn) bool { return c.Unit == "ns/op" && !c.Published })

@@ -27,7 +27,7 @@ import (
 // protocol on standard input and output with driver d, and exits.
 func Main(d driver.Driver) {
 	if len(os.Args) > 1 {
-		fmt.Fprintf(os.Stderr, "%s is the sqlite3perf worker for %s: it takes no arguments and speaks the worker protocol on standard input and output; sqlite3perf run --drivers %s starts it\n", os.Args[0], d.Info().Name, d.Info().Name)
+		fmt.Fprintf(os.Stderr, "%s is the sqlite3perf worker for %s: it takes no arguments and speaks the worker protocol on standard input and output, to sqlite3perf, which starts it\n", os.Args[0], d.Info().Name)
 		os.Exit(2)
 	}
 	// A lab that has gone does not read answers. In that case the database must be
@@ -192,6 +192,10 @@ func reasonOf(err error, phase string) *protocol.Reason {
 		if e.Primary() == driver.CodeFull {
 			r.Code = protocol.CodeDiskFull
 		}
+	}
+	var wrong *protocol.FieldError
+	if errors.As(err, &wrong) {
+		r.Fields, r.Message = wrong.Fields, wrong.Problem
 	}
 	r.Message = shorten(r.Message)
 	return r

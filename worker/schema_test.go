@@ -196,6 +196,7 @@ func TestSchemaFields(t *testing.T) {
 		{plan.Stored{}, []string{"stored"}},
 		{latency.Summary{}, []string{"job latency"}},
 		{protocol.Reason{}, []string{"reason"}},
+		{protocol.Field{}, []string{"field"}},
 		{plan.Plan{}, []string{"plan"}},
 		{plan.DataSet{}, []string{"data set"}},
 		{plan.Column{}, []string{"column"}},

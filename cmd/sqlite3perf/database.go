@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,6 +68,33 @@ type task struct {
 	proof *protocol.Proof // once the database is open
 }
 
+// jobFlags are the flags that set the fields of jobs.
+var jobFlags = map[string]string{
+	"table": "--table", "rows": "-r", "batch": "-b", "prepared": "-p", "vacuum": "-v", "force": "--force", "pipeline": "--pipeline",
+	"readers": "-r", "writers": "-w", "from": "--from", "duration_ms": "-d", "clear": "--clear",
+	"depths": "--depths", "limit": "--limit", "repetitions": "--repetitions",
+}
+
+// flagged words a problem with fields of a job as one with the flags that set them.
+func flagged(fields []protocol.Field, problem string) string {
+	var wrong, other []string
+	for _, f := range fields {
+		switch flag := cmp.Or(jobFlags[f.Name], f.Name); f.Value {
+		case "":
+			other = append(other, flag)
+		default:
+			wrong = append(wrong, flag+" "+f.Value)
+		}
+	}
+	if wrong != nil {
+		problem = strings.Join(wrong, " ") + ": " + problem
+	}
+	if other != nil {
+		problem += " (" + strings.Join(other, ", ") + ")"
+	}
+	return problem
+}
+
 // use is what a job does with the file.
 type use int
 
@@ -83,6 +111,10 @@ func (o *databaseOptions) check(ctx context.Context, env *environment, j protoco
 		return nil, usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, []string{"table", "json"}))
 	}
 	if err := t.request.Job.Check(); err != nil {
+		var wrong *protocol.FieldError
+		if errors.As(err, &wrong) {
+			err = errors.New(flagged(wrong.Fields, wrong.Problem))
+		}
 		return nil, usageError{err}
 	}
 	t.request.Seed = randomSeed()
@@ -218,7 +250,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error)
 		if l := report.TellingLine(told.Reason.Detail); l != "" {
 			said = " | " + l
 		}
-		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, report.Line(told.Reason.Message), said, hints[told.Reason.SQLite&0xff])
+		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, report.Line(flagged(told.Reason.Fields, told.Reason.Message)), said, hints[told.Reason.SQLite&0xff])
 		if told.Reason.Code == protocol.CodeUsage {
 			return nil, usageError{err}
 		}

@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/store"
 )
 
 // The exit statuses, as `sqlite3perf --help` lists them.
@@ -59,11 +62,26 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	case errors.As(err, &status):
 		return int(status)
 	}
-	fmt.Fprintf(env.stderr, "sqlite3perf: %v\n", err)
+	fmt.Fprintf(env.stderr, "sqlite3perf: %v%s\n", err, hint(err))
 	if errors.As(err, &usage) {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// hint ends an error with the flag that names another place.
+func hint(err error) string {
+	var file *store.UnusableError
+	var cache *lab.CacheError
+	switch {
+	case errors.As(err, &file) && file.Remedy:
+		return ", or name another file with --store FILE"
+	case errors.As(err, &file):
+		return ": name another file with --store FILE"
+	case errors.As(err, &cache):
+		return ": name another directory with --worker-cache"
+	}
+	return ""
 }
 
 func rootCommand(env *environment) *cobra.Command {

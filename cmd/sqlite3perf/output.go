@@ -120,7 +120,8 @@ func sameFile(a, b string) bool {
 
 // write prints an analyzed run as the options ask.
 func write(env *environment, o *outputOptions, a *stats.Analysis) error {
-	opts := report.Options{Width: env.stdoutWidth, Study: study.Evaluate(a)}
+	opts := report.Options{Width: env.stdoutWidth, Study: study.Evaluate(a, "--scale full"),
+		Hints: report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost"}}
 	if o.file == "" {
 		opts.Color = env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
 		if err := report.Write(env.rawOut, o.format, a, opts); err != nil {

@@ -109,7 +109,7 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	}
 	l := &lab.Laboratory{
 		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: st, Progress: show,
-		Executor: &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit},
+		Executor: &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: "sqlite3perf drivers --features shows which driver has what"},
 		Noise:    observer,
 		Now:      env.now, Stop: stop,
 	}

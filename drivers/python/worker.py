@@ -1324,7 +1324,7 @@ class Bench:
 
     def run(self):
         if self.job.get("pipeline"):
-            raise Failure("usage", "Python hashes where it reads: leave out --pipeline")
+            raise Failure("usage", "Python hashes where it reads: leave it out", fields=[{"name": "pipeline", "value": "true"}])
         threading.Thread(target=self.watch, daemon=True).start()
         check_settings(self.settings)
         conn = connect(self.path, self.settings)
@@ -1333,7 +1333,7 @@ class Bench:
             name = self.job["table"].replace('"', '""')
             have = [c for _, c, *_ in conn.execute(f'PRAGMA table_info("{name}")')]
             if not have:
-                raise Failure("database", f"there is no table {self.job['table']}: sqlite3perf generate makes it, or name another with --table")
+                raise Failure("database", f"there is no table {self.job['table']}: sqlite3perf generate makes it, or name another", fields=[{"name": "table"}])
             for want in "ID", "rand", "hash":
                 if want.lower() not in (c.lower() for c in have):
                     raise Failure("database", f"table {self.job['table']} has no column {want} (it has {', '.join(have)}): want one with ID, rand and hash, as sqlite3perf generate makes it")

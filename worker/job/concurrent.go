@@ -267,7 +267,7 @@ func (c concurrent) mayUse(ctx context.Context, db driver.DB) error {
 	}
 	id, err := number(ctx, db, "PRAGMA application_id")
 	if err == nil && id != ApplicationID {
-		err = errorf(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, have no writers (-w 0), or have rows written to its table %s with --force", c.Table)
+		err = refuse(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, have no writers, or have rows written to its table "+c.Table+" by force", "writers", "force")
 	}
 	return err
 }

@@ -22,8 +22,8 @@ func (g generate) batch() int { return int(min(int64(g.Batch), g.Rows)) }
 func (g generate) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) (err error) {
 	// Besides the first ID, each row has two parameters.
 	if most := mostParameters(d); g.batch() > (most-1)/2 {
-		return errorf(protocol.CodeUsage, "-b %d: its INSERT of %d rows has %d parameters, and this driver's SQLite takes at most %d: want -b %d or less",
-			g.Batch, g.batch(), 2*uint64(g.batch())+1, most, (most-1)/2)
+		return &Error{protocol.CodeUsage, protocol.BadField("batch", g.Batch, "its INSERT of %d rows has %d parameters, and this driver's SQLite takes at most %d: want %d or less",
+			g.batch(), 2*uint64(g.batch())+1, most, (most-1)/2)}
 	}
 	gen, err := newGenerator(d.Seed)
 	if err != nil {
@@ -139,14 +139,15 @@ func (g generate) mayMake(ctx context.Context, r driver.Runner) error {
 	}
 	switch {
 	case old.kind == "view":
-		return errorf(protocol.CodeForeign, "%s is a view, which generate does not replace: name a table with --table", g.Table)
+		return refuse(protocol.CodeForeign, g.Table+" is a view, which generate does not replace: name a table", "table")
 	case g.Force || objects == 0 && id == 0 && version == 0:
 	case id != ApplicationID && old.kind == "":
-		return errorf(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, or have a table %s made in it with --force", g.Table)
+		return refuse(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, or have a table "+g.Table+" made in it by force", "force")
 	case id != ApplicationID:
-		return errorf(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, or have its table %s dropped and made anew with --force", g.Table)
+		return refuse(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, or have its table "+g.Table+" dropped and created again by force", "force")
 	case old.kind != "" && (len(old.columns) != len(columnNames) || old.lacking() != ""):
-		return errorf(protocol.CodeForeign, "table %s is not one that sqlite3perf made (it has %s): name another with --table, or have it dropped with --force", g.Table, strings.Join(old.columns, ", "))
+		return refuse(protocol.CodeForeign, fmt.Sprintf("table %s is not one that sqlite3perf made (it has %s): name another, or have it dropped by force",
+			g.Table, strings.Join(old.columns, ", ")), "table", "force")
 	}
 	return nil
 }

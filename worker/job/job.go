@@ -38,6 +38,15 @@ func errorf(code, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
+// refuse is an error that other values of fields prevent.
+func refuse(code, problem string, fields ...string) error {
+	e := &protocol.FieldError{Problem: problem}
+	for _, f := range fields {
+		e.Fields = append(e.Fields, protocol.Field{Name: f})
+	}
+	return &Error{code, e}
+}
+
 // runner runs one kind of job.
 type runner interface {
 	run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error

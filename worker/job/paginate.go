@@ -135,7 +135,7 @@ func (p paginate) depths(rows int64) ([]int64, error) {
 	list := slices.Clone(p.Depths)
 	for _, d := range list {
 		if d > last {
-			return nil, errorf(protocol.CodeUsage, "--depths %d: table %s has %d rows, so the last whole page of %d begins at depth %d", d, p.Table, rows, p.Limit, last)
+			return nil, &Error{protocol.CodeUsage, protocol.BadField("depths", d, "table %s has %d rows, so the last whole page of %d begins at depth %d", p.Table, rows, p.Limit, last)}
 		}
 	}
 	if len(list) == 0 {

@@ -66,7 +66,7 @@ func ready(ctx context.Context, r driver.Runner, table string) error {
 	case err != nil:
 		return err
 	case o.kind == "":
-		return errorf(protocol.CodeDatabase, "there is no table %s: sqlite3perf generate makes it, or name another with --table", table)
+		return refuse(protocol.CodeDatabase, "there is no table "+table+": sqlite3perf generate makes it, or name another", "table")
 	case o.lacking() != "":
 		return errorf(protocol.CodeDatabase, "table %s has no column %s (it has %s): want one with ID, rand and hash, as sqlite3perf generate makes it", table, o.lacking(), strings.Join(o.columns, ", "))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,6 +66,36 @@ func (j *Job) chosen() (checkable, error) {
 	return list[0], nil
 }
 
+// Field is a field of a job, by its name in JSON.
+type Field struct {
+	Name  string `json:"name"`
+	Value string `json:"value,omitempty"` // the one that cannot be used; "": another one would help
+}
+
+// FieldError is a problem that other values of a job's fields solve.
+type FieldError struct {
+	Fields  []Field
+	Problem string // what is wrong with the values that Fields gives, or with the database
+}
+
+func (e *FieldError) Error() string {
+	var words []string
+	for _, f := range e.Fields {
+		if f.Value != "" {
+			words = append(words, f.Name+" "+f.Value)
+		}
+	}
+	if words == nil {
+		return e.Problem
+	}
+	return strings.Join(words, " ") + ": " + e.Problem
+}
+
+// BadField says what is wrong with the value of a field.
+func BadField(name string, value any, format string, args ...any) error {
+	return &FieldError{[]Field{{name, fmt.Sprint(value)}}, fmt.Sprintf(format, args...)}
+}
+
 // Check looks for what cannot be done whatever the database.
 func (j *Job) Check() error {
 	r, err := j.chosen()
@@ -96,9 +127,9 @@ type Generated struct {
 func (g *Generate) check() error {
 	switch {
 	case g.Rows < 1:
-		return fmt.Errorf("-r %d: want at least 1 row", g.Rows)
+		return BadField("rows", g.Rows, "want at least 1 row")
 	case g.Batch < 1:
-		return fmt.Errorf("-b %d: want at least 1 row per INSERT, such as 100", g.Batch)
+		return BadField("batch", g.Batch, "want at least 1 row per INSERT, such as 100")
 	case g.EveryMS < 0:
 		return fmt.Errorf("progress every %d ms: want 0 or more", g.EveryMS)
 	}
@@ -185,19 +216,20 @@ type Group struct {
 const maxMembers = 1_000_000
 
 func (c *Concurrent) check() error {
+	both := []Field{{"readers", strconv.Itoa(c.Readers)}, {"writers", strconv.Itoa(c.Writers)}}
 	switch {
 	case c.Readers < 0:
-		return fmt.Errorf("-r %d: want 0 readers or more", c.Readers)
+		return BadField("readers", c.Readers, "want 0 readers or more")
 	case c.Writers < 0:
-		return fmt.Errorf("-w %d: want 0 writers or more", c.Writers)
+		return BadField("writers", c.Writers, "want 0 writers or more")
 	case c.Readers+c.Writers == 0:
-		return fmt.Errorf("-r 0 -w 0: want at least one reader or writer")
+		return &FieldError{both, "want at least one reader or writer"}
 	case c.Readers > maxMembers || c.Writers > maxMembers:
-		return fmt.Errorf("-r %d -w %d: want at most %d readers and %d writers", c.Readers, c.Writers, maxMembers, maxMembers)
+		return &FieldError{both, fmt.Sprintf("want at most %d readers and %d writers", maxMembers, maxMembers)}
 	case c.From > math.MaxInt64/2:
-		return fmt.Errorf("--from %d: want at most %d, which leaves writers IDs above it", c.From, math.MaxInt64/2)
+		return BadField("from", c.From, "want at most %d, which leaves writers IDs above it", math.MaxInt64/2)
 	case c.DurationMS < 1:
-		return fmt.Errorf("-d %v: want a duration above 0, such as 60s", time.Duration(c.DurationMS)*time.Millisecond)
+		return BadField("duration_ms", time.Duration(c.DurationMS)*time.Millisecond, "want a duration above 0, such as 60s")
 	}
 	return checkTable(c.Table)
 }
@@ -231,15 +263,15 @@ const MinRepetitions = 6
 func (p *Paginate) check() error {
 	switch {
 	case p.Limit < 1:
-		return fmt.Errorf("--limit %d: want at least 1 row to a page", p.Limit)
+		return BadField("limit", p.Limit, "want at least 1 row to a page")
 	case p.Repetitions < MinRepetitions:
-		return fmt.Errorf("--repetitions %d: at least %d, the fewest that give a 95 %% interval", p.Repetitions, MinRepetitions)
+		return BadField("repetitions", p.Repetitions, "at least %d, the fewest that give a 95 %% interval", MinRepetitions)
 	case p.EveryMS < 0:
 		return fmt.Errorf("progress every %d ms: want 0 or more", p.EveryMS)
 	}
 	for _, d := range p.Depths {
 		if d < 0 {
-			return fmt.Errorf("--depths %d: want the number of rows before a page, 0 or more", d)
+			return BadField("depths", d, "want the number of rows before a page, 0 or more")
 		}
 	}
 	return checkTable(p.Table)
@@ -318,11 +350,11 @@ func (p *Pragma) check() error {
 func checkTable(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("--table is empty: want a name such as bench")
+		return BadField("table", `""`, "want a name such as bench")
 	case strings.ContainsRune(name, 0):
-		return fmt.Errorf("--table %q has a NUL in it: want a name such as bench", name)
+		return BadField("table", strconv.Quote(name), "it has a NUL: want a name such as bench")
 	case strings.HasPrefix(strings.ToLower(name), "sqlite_"):
-		return fmt.Errorf("--table %s: names that begin with sqlite_ are SQLite's own: want one such as bench", name)
+		return BadField("table", name, "names that begin with sqlite_ are SQLite's own: want one such as bench")
 	}
 	return nil
 }

@@ -154,4 +154,7 @@ type Reason struct {
 	// Feature is, with [CodeFeature], the key of what the driver's SQLite
 	// lacks (see driver.Features), or the name of the module or function.
 	Feature string `json:"feature,omitempty"`
+
+	// Fields are those of a job that the message is about, as in [FieldError].
+	Fields []Field `json:"fields,omitempty"`
 }

@@ -216,7 +216,7 @@ func generate(t *testing.T, b *base) {
 
 func refuses(t *testing.T, b *base) {
 	b.script("CREATE TABLE bench(precious); INSERT INTO bench VALUES (1)")
-	b.fails(nil, rows(10, 1), protocol.CodeForeign, "did not make this database", "--force")
+	b.fails(nil, rows(10, 1), protocol.CodeForeign, "did not make this database", "by force")
 	b.want("SELECT CAST(precious AS TEXT) FROM bench", "1")
 	force := rows(10, 1)
 	force.Generate.Force = true
@@ -234,8 +234,8 @@ func refuses(t *testing.T, b *base) {
 	most := b.parameters()
 	fits := (most - 1) / 2
 	many := rows(1_000_000, fits+1)
-	b.fails(nil, many, protocol.CodeUsage, fmt.Sprintf("-b %d:", fits+1), fmt.Sprintf("%d parameters", 2*fits+3),
-		fmt.Sprintf("at most %d", most), fmt.Sprintf("-b %d or less", fits))
+	b.fails(nil, many, protocol.CodeUsage, fmt.Sprintf("batch %d:", fits+1), fmt.Sprintf("%d parameters", 2*fits+3),
+		fmt.Sprintf("at most %d", most), fmt.Sprintf("want %d or less", fits))
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", "10")
 
 	// A database of somebody else's is not marked, even by force.
@@ -496,7 +496,7 @@ func paginate(t *testing.T, b *base) {
 func notPaged(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(10, 10))
 	p := &protocol.Paginate{Table: "bench", Limit: 5, Repetitions: 6, Depths: []int64{6}}
-	b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeUsage, "--depths 6", "has 10 rows", "depth 5")
+	b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeUsage, "depths 6", "has 10 rows", "depth 5")
 	p.Limit, p.Depths = 10, nil
 	b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeDatabase, "too few")
 	p.Limit = 5
@@ -505,7 +505,7 @@ func notPaged(t *testing.T, b *base) {
 		b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeDatabase, "ID is NULL or a text")
 	}
 	p.Repetitions = 5
-	b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeUsage, "--repetitions 5", "at least 6")
+	b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeUsage, "repetitions 5", "at least 6")
 	if _, err := os.Stat(b.path); err != nil {
 		t.Error(err)
 	}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"go/ast"
+	"go/token"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// alike are words outside cmd that look like flags of the command.
+var alike = map[string]string{
+	"lab/build.go --version": "an argument of the C compiler",
+	"lab/build.go -o":        "an argument of the go command",
+}
+
+// word is what can be a flag.
+var word = regexp.MustCompile(`(?:^|[^\w-])(--?[A-Za-z][\w-]*)`)
+
+// Only the command names its flags: a library says what is wrong in its own terms.
+func TestLibrariesNameNoFlags(t *testing.T) {
+	flags := map[string]bool{}
+	root := rootCommand(processEnvironment())
+	for _, c := range append(root.Commands(), root) {
+		c.InitDefaultHelpFlag()
+		c.InitDefaultVersionFlag()
+		eachCommand(c, func(c *cobra.Command) {
+			c.Flags().VisitAll(func(f *pflag.Flag) {
+				flags["--"+f.Name], flags["-"+f.Shorthand] = true, true
+			})
+		})
+	}
+	used := map[string]bool{}
+	eachFile(t, func(name string, set *token.FileSet, file *ast.File) {
+		if strings.HasPrefix(name, "cmd/") || strings.HasPrefix(name, "docs/") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(lit.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range word.FindAllStringSubmatch(text, -1) {
+				key := name + " " + m[1]
+				used[key] = used[key] || flags[m[1]]
+				if flags[m[1]] && alike[key] == "" {
+					t.Errorf("%s: %s names %s, a flag of the command: return an error that cmd can add it to", set.Position(lit.Pos()), lit.Value, m[1])
+				}
+			}
+			return true
+		})
+	})
+	for key := range alike {
+		if !used[key] {
+			t.Errorf("%s is listed, and is not there", key)
+		}
+	}
+}
+
+func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
+	visit(c)
+	for _, sub := range c.Commands() {
+		eachCommand(sub, visit)
+	}
+}
+
+// Each field of a job is set by a flag of its command, except those listed.
+func TestJobFlags(t *testing.T) {
+	without := map[string]string{
+		"every_ms": "progress, which -i sets in seconds", "pragmas": "the arguments", "keep_open": "always set", "own": "the opposite of --pool",
+	}
+	root := rootCommand(processEnvironment())
+	seen := map[string]bool{}
+	for _, job := range []any{protocol.Generate{}, protocol.Bench{}, protocol.Pragma{}, protocol.Concurrent{}, protocol.Paginate{}} {
+		typ := reflect.TypeOf(job)
+		c, _, err := root.Find([]string{strings.ToLower(typ.Name())})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range typ.NumField() {
+			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			flag, ok := jobFlags[name]
+			seen[name] = true
+			switch long, isLong := strings.CutPrefix(flag, "--"); {
+			case without[name] != "" && !ok:
+			case isLong && c.Flags().Lookup(long) != nil:
+			case !isLong && ok && c.Flags().ShorthandLookup(flag[1:]) != nil:
+			default:
+				t.Errorf("%s: field %s: there is no flag %q", c.Name(), name, flag)
+			}
+		}
+	}
+	for name := range jobFlags {
+		if !seen[name] {
+			t.Errorf("no job has a field %s", name)
+		}
+	}
+}
+
+func TestFlagged(t *testing.T) {
+	for want, c := range map[string]struct {
+		problem string
+		fields  []protocol.Field
+	}{
+		"locked":                         {"locked", nil},
+		"-r 0 -w 0: want at least one":   {"want at least one", []protocol.Field{{Name: "readers", Value: "0"}, {Name: "writers", Value: "0"}}},
+		"name another (--table)":         {"name another", []protocol.Field{{Name: "table"}}},
+		"by force (-w, --force)":         {"by force", []protocol.Field{{Name: "writers"}, {Name: "force"}}},
+		"color red: want another (hue)":  {"want another", []protocol.Field{{Name: "color", Value: "red"}, {Name: "hue"}}},
+		"-d 0s: want a duration above 0": {"want a duration above 0", []protocol.Field{{Name: "duration_ms", Value: "0s"}}},
+	} {
+		if got := flagged(c.fields, c.problem); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestHints(t *testing.T) {
+	for want, err := range map[string]error{
+		"":                                      errors.New("any"),
+		": name another file with --store FILE": errors.Join(errors.New("any"), &store.UnusableError{}),
+		", or name another file with --store FILE":     &store.UnusableError{Remedy: true},
+		": name another directory with --worker-cache": &lab.CacheError{},
+	} {
+		if got := hint(err); got != want {
+			t.Errorf("%T: %q, want %q", err, got, want)
+		}
+	}
+}

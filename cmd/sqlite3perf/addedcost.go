@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// listAddedCost prints the figures of every driver that has been measured, and the
-// causes of those that are above the bound.
+// listAddedCost prints the figures of every driver that has been measured, with causes
+// for the figures that are above the bound.
 func listAddedCost(out io.Writer, known []lab.Known) error {
 	var lines, not []string
 	fmt.Fprintf(out, "%-10s %-7s %9s  %-21s  %-21s  %-25s  %s\n", "DRIVER", "PHASE", "BY HAND", "TIME, RATIO", "CPU, RATIO", "TIME ADDED", "CPU ADDED")
@@ -59,7 +59,7 @@ func nanoseconds(e estimate.Estimate) string {
 	return fmt.Sprintf("%.0f ns [%.0f, %.0f]", e.Median, e.Low, e.High)
 }
 
-// addedCostLines is what the list of drivers says of one.
+// addedCostLines returns what the list of drivers says about a driver's added cost.
 func addedCostLines(c *driver.AddedCost) []string {
 	if c == nil {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
-// The table in docs/methodology.md is the command's output.
+// TestAddedCostTable checks that the table in docs/methodology.md is the command's
+// output.
 func TestAddedCostTable(t *testing.T) {
 	source, err := lab.FindSource("")
 	if err != nil {

@@ -135,7 +135,7 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 	return nil
 }
 
-// benchLine words progress, with the driver's name where there are several.
+// benchLine formats progress, with the driver's name if there are several drivers.
 func benchLine(how, driver string, named bool) func(*protocol.Progress) string {
 	prefix := ""
 	if named {

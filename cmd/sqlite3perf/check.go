@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/report"
 )
 
-// checkOptions are the flags of check as they were typed.
+// checkOptions are the flags of check as typed.
 type checkOptions struct {
 	source, cache, dir, only string
 	quiet                    bool

@@ -72,7 +72,7 @@ Two of them may run on one file at once:
 	return cmd
 }
 
-// settings adds what the flags ask for to what --db does.
+// settings adds the settings that the flags ask for to those from --db.
 func (o *concurrentOptions) settings(s driver.Settings) error {
 	set := func(flag, name, value string) error {
 		v, err := driver.ParseSetting(name, value)
@@ -143,7 +143,7 @@ func concurrent(ctx context.Context, env *environment, o *concurrentOptions) err
 	return nil
 }
 
-// activityLine is what went on in a second.
+// activityLine describes the activity in a second.
 func activityLine(p *protocol.Progress) string {
 	a := p.Second
 	if a == nil {
@@ -168,7 +168,7 @@ func groupLine(what string, g *protocol.Group, ns int64) string {
 	return s
 }
 
-// short is a latency in three digits or so.
+// short formats a latency with about three digits.
 func short(ns int64) string {
 	d := time.Duration(ns)
 	for unit := time.Second; unit > time.Nanosecond; unit /= 10 {

@@ -24,10 +24,10 @@ const localConfig = "sqlite3perf.yaml"
 // maxConfig is the most bytes of a configuration file.
 const maxConfig = 1 << 20
 
-// reach is what the value of a flag can do beyond the figures of a run.
+// reach is what the value of a flag can affect beyond the figures of a run.
 type reach string
 
-// A flag that reaches beyond a run is not taken from the working directory.
+// The reaches. A flag that reaches beyond a run is not read from the working directory.
 const (
 	harmless   reach = ""
 	executes   reach = "runs code that it names"
@@ -36,8 +36,8 @@ const (
 	reachesOut reach = "lets a workload reach other files"
 )
 
-// reaches classifies every flag of every command. A flag that is missing here is
-// taken for one that reaches beyond.
+// reaches classifies every flag of every command. A flag that is missing here counts as
+// reaching beyond a run.
 var reaches = map[string]reach{
 	"driver":       executes,
 	"drivers":      executes,
@@ -91,12 +91,12 @@ var reaches = map[string]reach{
 	"txlock":       harmless,
 	"vacuum":       harmless,
 	"workload":     harmless,
-	"workloads":    harmless, // their SQL is kept to its own database
+	"workloads":    harmless, // their SQL is limited to its own database
 	"writes":       harmless,
 	"yaml":         harmless,
 }
 
-// reachOf is what a flag can do.
+// reachOf returns the reach of a flag.
 func reachOf(flag string) reach {
 	if r, ok := reaches[flag]; ok {
 		return r
@@ -104,11 +104,10 @@ func reachOf(flag string) reach {
 	return executes
 }
 
-// configure gives the flags that were not on the command line the values that
-// they have elsewhere: in the environment (SQLITE3PERF_ROUNDS=8), in the working
-// directory's sqlite3perf.yaml, or in config.yaml in the user's configuration
-// directory. The first that has a flag counts. Standard error says which file was
-// used, and for what.
+// configure sets the flags that were not on the command line from other sources: the
+// environment (SQLITE3PERF_ROUNDS=8), the working directory's sqlite3perf.yaml, and
+// config.yaml in the user's configuration directory. The first source that has a flag
+// counts. Standard error says which file was used, and for what.
 func configure(cmd *cobra.Command) error {
 	var files []*configFile
 	for _, place := range configPlaces() {
@@ -137,7 +136,7 @@ func configure(cmd *cobra.Command) error {
 	return nil
 }
 
-// variable is the environment variable of a flag.
+// variable returns the environment variable of a flag.
 func variable(flag string) string {
 	return "SQLITE3PERF_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -187,13 +186,13 @@ type configFile struct {
 	used    []string               // flags that were set from it
 }
 
-// configEntry is the value of one flag: several of a flag that takes a list.
+// configEntry is the value of one flag. A flag that takes a list has several values.
 type configEntry struct {
 	line   int
 	values []string
 }
 
-// readConfig reads a configuration file, nil where there is none.
+// readConfig reads a configuration file. It returns nil if there is none.
 func readConfig(cmd *cobra.Command, path string, local bool) (*configFile, error) {
 	data, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -232,7 +231,7 @@ func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node, local bool
 	name := names[i]
 	if r := reachOf(name); local && r != harmless {
 		instead := ""
-		if cmd.Flags().Lookup(name) != nil { // the flag may be of other commands only
+		if cmd.Flags().Lookup(name) != nil { // the flag may belong only to other commands
 			instead = fmt.Sprintf("give --%s on the command line, or ", name)
 		}
 		return fmt.Errorf("%s is not taken from the working directory, since it %s: "+
@@ -279,7 +278,7 @@ func flagNames(root *cobra.Command) []string {
 
 // readRegular reads a file that is not a device or a pipe, up to maxConfig.
 func readRegular(path string) ([]byte, error) {
-	fi, err := os.Stat(path) // opening a pipe would wait
+	fi, err := os.Stat(path) // opening a pipe would block
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every flag is classified, and nothing else is: whoever adds one says whether
-// somebody else's directory may set it.
+// TestReaches checks that every flag is classified and nothing else is, so that whoever
+// adds a flag decides whether somebody else's directory may set it.
 func TestReaches(t *testing.T) {
 	got := slices.Sorted(maps.Keys(reaches))
 	flags := flagNames(rootCommand(processEnvironment()))
@@ -29,7 +29,7 @@ func TestReaches(t *testing.T) {
 	}
 }
 
-// docs/commands.md has the same flags as the table.
+// TestReachesDocumented checks that docs/commands.md has the same flags as the table.
 func TestReachesDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/commands.md")
 	if err != nil {

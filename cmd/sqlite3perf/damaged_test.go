@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// damageable is a store with a run of two cases and eight rounds.
+// damageable returns a store with a run of two cases and eight rounds.
 func damageable(t *testing.T) []byte {
 	t.Helper()
 	r := &result.Run{Version: "test", Started: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), Command: []string{"sqlite3perf"}, Rounds: 8}
@@ -55,8 +55,8 @@ func damageable(t *testing.T) []byte {
 	return b
 }
 
-// Whatever of a run is deleted or changed by hand, it is shown in every format,
-// or called damaged.
+// TestShowDamaged checks that a run is shown in every format, or is called damaged, after
+// any part of it was deleted or changed by hand.
 func TestShowDamaged(t *testing.T) {
 	whole := damageable(t)
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// value is the one value of a query on a database of the place.
+// value returns the single value of a query on a database of the place.
 func (p *place) value(name, query string) string {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.dir, name))
@@ -28,7 +28,7 @@ func (p *place) value(name, query string) string {
 }
 
 // interrupted starts a command, interrupts it when it has said something, and
-// returns what it has printed.
+// returns its output.
 func (p *place) interrupted(said string, args ...string) string {
 	p.t.Helper()
 	s := p.start(args...)
@@ -44,8 +44,8 @@ func (p *place) interrupted(said string, args ...string) string {
 	return s.stdout.String()
 }
 
-// What generate has inserted until it is interrupted stays, and it says how much
-// that is.
+// TestInterruptedGenerate checks that the rows that generate inserted before it was
+// interrupted stay, and that it says how many there are.
 func TestInterruptedGenerate(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -60,7 +60,7 @@ func TestInterruptedGenerate(t *testing.T) {
 	if s := p.value("a.db", "PRAGMA integrity_check"); s != "ok" {
 		t.Error(s)
 	}
-	// The other commands take it as it is, and generate makes it anew.
+	// The other commands accept the table as it is, and generate recreates it.
 	for _, args := range [][]string{{"bench"}, {"generate", "-r", "10"}} {
 		if out, err := p.command(append(args, "--driver", "./good", "--db", "a.db", "--quiet")...).CombinedOutput(); err != nil {
 			t.Errorf("%v: %v\n%s", args, err, out)
@@ -95,7 +95,8 @@ func TestInterruptedCommands(t *testing.T) {
 	}
 }
 
-// The second Ctrl-C ends a worker that does not listen.
+// TestInterruptedJobTwice checks that the second Ctrl-C ends a worker that does not
+// react to the first.
 func TestInterruptedJobTwice(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

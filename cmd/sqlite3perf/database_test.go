@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// sqlScript runs SQL on a database, and is an error if a query's one value is
-// not as expected: sql a.db 'SELECT count(*) FROM bench' 10
+// sqlScript runs SQL on a database. It fails if the single value of a query is not the
+// expected one: sql a.db 'SELECT count(*) FROM bench' 10
 func sqlScript(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: sql file statements [value]")
@@ -34,9 +34,9 @@ func sqlScript(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// locker is a process that holds the only lock on a database until its input
-// ends. It is one of its own, since a process that reads the file would lose
-// its POSIX locks by closing it.
+// locker is a process that holds the only lock on a database until its input ends. It
+// is a separate process, because a process that reads the file would lose its POSIX
+// locks when it closes the file.
 func locker() {
 	db, err := sql.Open("sqlite", os.Args[1])
 	if err == nil {
@@ -50,10 +50,10 @@ func locker() {
 	}
 }
 
-// lockKey is under which a script keeps how its lock is let go.
+// lockKey is the key under which a script stores the function that releases its lock.
 type lockKey struct{}
 
-// lock has another process lock a database until unlock: lock a.db
+// lock makes another process lock a database until unlock: lock a.db
 func lock(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: lock file")
@@ -65,7 +65,7 @@ func lock(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(cmd.Start())
 	*ts.Value(lockKey{}).(*func() error) = func() error { return errors.Join(in.Close(), cmd.Wait()) }
-	ts.Defer(func() { _ = in.Close() }) // should the script not come to unlock
+	ts.Defer(func() { _ = in.Close() }) // in case the script does not reach unlock
 	said, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || strings.TrimSpace(said) != "locked <nil>" {
 		ts.Fatalf("locker says %q, %v", said, err)

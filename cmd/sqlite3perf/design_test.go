@@ -50,7 +50,7 @@ func rooms(fsys fs.FS) ([]room, error) {
 	return list, nil
 }
 
-// in returns the room's directory that holds dir: dir itself, or one above it.
+// in returns the room's directory that contains dir: dir itself, or one above it.
 func (r room) in(dir string) (string, bool) {
 	elements := strings.Split(dir, "/")
 	pattern := strings.Split(r.pattern, "/")
@@ -65,8 +65,8 @@ func (r room) in(dir string) (string, bool) {
 	return strings.Join(elements[:len(pattern)], "/"), true
 }
 
-// find returns the place of dir's room in the list, and its directory; -1 if no
-// room holds it.
+// find returns the index of dir's room in the list, and the room's directory. The index
+// is -1 if no room contains dir.
 func find(list []room, dir string) (int, string) {
 	for i, r := range list {
 		if d, ok := r.in(dir); ok {
@@ -79,7 +79,7 @@ func find(list []room, dir string) (int, string) {
 // engine are the packages of the worker module that only workers, and tests, link.
 var engine = []string{"worker", "worker/addedcost", "worker/job", "worker/driver/connpool", "worker/driver/drivertest", "worker/driver/sqldriver"}
 
-// violations says where the source tree is not as docs/design.md lists it.
+// violations returns where the source tree differs from the list in docs/design.md.
 func violations(fsys fs.FS) ([]string, error) {
 	list, err := rooms(fsys)
 	if err != nil {
@@ -151,8 +151,8 @@ func violations(fsys fs.FS) ([]string, error) {
 	return wrong, err
 }
 
-// TestRooms holds that docs/design.md's list of rooms is complete and true, and
-// that imports point down it.
+// TestRooms checks that docs/design.md's list of rooms is complete and true, and that
+// imports point down the list.
 func TestRooms(t *testing.T) {
 	wrong, err := violations(os.DirFS("../.."))
 	if err != nil {
@@ -163,7 +163,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// TestRoomsViolated has a tree in which everything is wrong once.
+// TestRoomsViolated checks a tree in which every rule is broken once.
 func TestRoomsViolated(t *testing.T) {
 	file := func(imports ...string) *fstest.MapFile {
 		text := "package p\n"
@@ -205,8 +205,8 @@ func TestRoomsViolated(t *testing.T) {
 	}
 }
 
-// roomRules are the linter's rules for the rooms of one module, each of which
-// imports none above it.
+// roomRules returns the linter's rules for the rooms of one module. Each room must not
+// import one above it.
 func roomRules(list []string) string {
 	var b strings.Builder
 	seen := map[string]bool{}
@@ -240,7 +240,7 @@ func TestLinterHoldsRooms(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch {
-		case len(goFiles) == 0: // a driver, of which each is a module, or no package
+		case len(goFiles) == 0: // a driver, which is its own module, or not a package
 		case r.pattern == "worker" || strings.HasPrefix(r.pattern, "worker/"):
 			workers = append(workers, r.pattern)
 		default:
@@ -270,8 +270,8 @@ func TestLinterHoldsRooms(t *testing.T) {
 	}
 }
 
-// TestLinked holds that a worker links no YAML, and the command no engine: not
-// through another package either.
+// TestLinked checks that a worker does not link YAML and that the command does not link
+// the engine, not even through another package.
 func TestLinked(t *testing.T) {
 	for _, c := range []struct {
 		dir, pkg string
@@ -302,8 +302,8 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// TestExamples holds that each package of the root and of the worker module has a
-// runnable example, but commands and what is for tests.
+// TestExamples checks that each package of the root and the worker module has a runnable
+// example, except commands and packages for tests.
 func TestExamples(t *testing.T) {
 	root := os.DirFS("../..")
 	list, err := rooms(root)

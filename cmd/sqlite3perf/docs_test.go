@@ -14,9 +14,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
-// TestDocumentedCommands runs every command of the README and of docs/ that
-// stands in a console block as "$ sqlite3perf …": those of one document in one
-// directory, one after the other, at a small scale.
+// TestDocumentedCommands runs every command of the README and of docs/ that is in a
+// console block as "$ sqlite3perf …". The commands of one document run in one
+// directory, one after another, at a small scale.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds all workers")
@@ -71,8 +71,8 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// consoleCommands are the lines "$ sqlite3perf …" of console blocks, without
-// the prompt.
+// consoleCommands returns the lines "$ sqlite3perf …" of console blocks, without the
+// prompt.
 func consoleCommands(markdown string) []string {
 	var list []string
 	inside := false
@@ -89,9 +89,9 @@ func consoleCommands(markdown string) []string {
 	return list
 }
 
-// TestDocumentedFlags holds docs/commands.md to the flags of the commands on a
-// database of one's own: each is in a table of its command's section, or of the
-// one on all, with its default, and no other is.
+// TestDocumentedFlags compares docs/commands.md with the flags of the commands on the
+// user's own database. Each flag must be in a table of its command's section, or of the
+// section on all commands, with its default. No other flags may be there.
 func TestDocumentedFlags(t *testing.T) {
 	source, err := lab.FindSource("")
 	if err != nil {
@@ -101,7 +101,7 @@ func TestDocumentedFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := map[string]map[string]string{} // default by flag, by section
+	sections := map[string]map[string]string{} // by section, the default of each flag
 	row := regexp.MustCompile("^\\| (?:`-([a-zA-Z])`, )?`--([a-zA-Z-]+)` \\| ?([^ ]*) \\| ")
 	name := ""
 	for line := range strings.Lines(string(text)) {

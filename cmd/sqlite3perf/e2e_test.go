@@ -15,9 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// TestAllDrivers builds every driver from source and measures them on a tiny
-// workload: all are complete, proven and agree. Without a C compiler the
-// drivers that need one are unavailable for that reason, and the test says so.
+// TestAllDrivers builds every driver from source and measures them on a tiny workload.
+// All must be complete, proven and agree. Without a C compiler the drivers that need
+// one must be unavailable for that reason, and the test says so.
 func TestAllDrivers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds all workers")
@@ -31,7 +31,7 @@ func TestAllDrivers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := lab.DefaultCache() // the user's: what is built once is built
+	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,22 +20,22 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// environment is every edge of the process, so that tests can put others in
-// their place.
+// environment holds everything at the edge of the process, so that tests can replace
+// it.
 type environment struct {
 	stdout, stderr io.Writer
 
-	// The same, for what is made printable already or moves the cursor. What goes
-	// to stdout and stderr is made printable on its way.
+	// rawOut and rawErr are the same streams, for text that is printable already or
+	// moves the cursor. Text written to stdout and stderr is made printable.
 	rawOut, rawErr io.Writer
 
-	// width is of the terminal that a stream is; 0 where it is none.
+	// The widths of the streams' terminals, or 0 for a stream that isn't a terminal.
 	stdoutWidth, stderrWidth int
 
 	now func() time.Time
 
-	// catch returns where each Ctrl-C comes from then on. Until it is called, one
-	// ends the process.
+	// catch returns a channel that receives each Ctrl-C from then on. Until it is
+	// called, Ctrl-C ends the process.
 	catch func() <-chan os.Signal
 }
 
@@ -47,7 +47,7 @@ func processEnvironment() *environment {
 	}
 }
 
-// printing is the environment with its output made printable.
+// printing returns the environment with its output made printable.
 func (env *environment) printing() *environment {
 	own := *env
 	own.rawOut, own.rawErr = env.stdout, env.stderr
@@ -55,8 +55,8 @@ func (env *environment) printing() *environment {
 	return &own
 }
 
-// asItIs is standard output for a text that is to stay byte for byte what it is,
-// except on a terminal.
+// asItIs returns standard output for a text that must not be changed, except on a
+// terminal.
 func (env *environment) asItIs() io.Writer {
 	if env.stdoutWidth > 0 {
 		return env.stdout
@@ -74,7 +74,7 @@ func terminalWidth(f *os.File) int {
 	return 80
 }
 
-// version is the module's version, or the commit that it was built from.
+// version returns the module's version, or the commit that it was built from.
 func version() string {
 	bi, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -91,7 +91,7 @@ func version() string {
 	return "devel"
 }
 
-// flagError words pflag's error about a flag as what to type instead.
+// flagError rewords pflag's error about a flag to say what to type instead.
 func flagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
@@ -120,7 +120,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef("%w: %s --help lists the flags%s", err, cmd.CommandPath(), hint)
 }
 
-// flagValues says what flags of a type take.
+// flagValues describes the values of flags of a type.
 var flagValues = map[string]string{
 	"duration":   "a duration such as 30s or 5m",
 	"int":        "a whole number such as 10",
@@ -129,8 +129,8 @@ var flagValues = map[string]string{
 	"bool":       "true or false",
 }
 
-// arguments sees that a command has as many as it takes, most being -1 for no
-// bound.
+// arguments checks that a command has the right number of arguments. There is no upper
+// bound if most is -1.
 func arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// listFeatures prints a line for each feature with a column for each driver whose
-// worker can be had, and for each of the workers at paths.
+// listFeatures prints a line for each feature. It has a column for each driver whose
+// worker is available, and for each of the workers at paths.
 func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, paths []string) error {
 	var refs []lab.Ref
 	for i := range known {
@@ -52,8 +52,8 @@ func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known [
 	return nil
 }
 
-// tryFeatures asks every driver whose worker can be had: names are theirs, and has
-// what they answer to [driver.Features].
+// tryFeatures asks every driver whose worker is available. names are the drivers' names,
+// and has holds their answers to [driver.Features].
 func tryFeatures(ctx context.Context, b *lab.Builder, refs []lab.Ref, say func(string, ...any)) (names []string, has [][]bool, err error) {
 	parent, err := databasesDirectory("")
 	if err != nil {

@@ -101,7 +101,7 @@ func (t *task) printGenerated(g *protocol.Generate, r *protocol.JobResult) error
 	return err
 }
 
-// written is a progress line in the original program's wording.
+// written returns a progress line in the original program's wording.
 func written(rows, of int64, took time.Duration) string {
 	width := len(fmt.Sprint(of))
 	return fmt.Sprintf("%*d/%d (%6.2f%%) written in %s, avg: %s/record, %.2f records/s",

@@ -24,15 +24,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// hostile commands a terminal, turns the direction of writing, begins a line of its
-// own and is a formula.
+// hostile controls a terminal, reverses the direction of writing, begins its own line,
+// and is a formula.
 const hostile = "=cmd|' /C calc'!A1\x1b]0;owned\a\x1b[31m\u009b31m\u202egnorw\u2066\r\nsqlite3perf: \t\x7f\x00\ufeff"
 
-// color is what we ourselves may send to a terminal.
+// color matches what the command itself may send to a terminal.
 var color = regexp.MustCompile("\x1b\\[[0-9;]*[mK]|\r")
 
-// run1 runs the command in this process and returns all that it has printed, which
-// must be printable.
+// run1 runs the command in this process and returns its whole output, which must be
+// printable.
 func run1(t *testing.T, width int, args ...string) (stdout string, code int) {
 	t.Helper()
 	var out, messages bytes.Buffer
@@ -87,7 +87,7 @@ func spoil(v reflect.Value) {
 	}
 }
 
-// hostileStore has a run in which every text is hostile.
+// hostileStore creates a store with a run in which every text is hostile.
 func hostileStore(t *testing.T) (path string) {
 	t.Helper()
 	r := &result.Run{Version: "test", Command: []string{"run"}, Started: time.Now(), LeftOut: []result.LeftOut{{Workload: "x", Code: result.LeftOutTime}, {Driver: "x", Code: "x", Message: "x"}}, Warnings: []result.Warning{{Code: "a", Message: "b"}}}
@@ -206,7 +206,7 @@ func TestHostileArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	workload := filepath.Join(here, name+".yaml")
-	text, err := json.Marshal(hostile) // which is YAML too
+	text, err := json.Marshal(hostile) // JSON is YAML too
 	if err != nil {
 		t.Fatal(err)
 	}

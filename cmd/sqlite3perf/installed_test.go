@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestInstalled uses the command as somebody who has only the executable, and a home
-// directory. It builds a worker from the sources inside.
+// TestInstalled uses the command like somebody who has only the executable and a home
+// directory. It builds a worker from the sources inside the executable.
 func TestInstalled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a worker")
@@ -24,7 +24,7 @@ func TestInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Package lab is compiled without the directory that it is in, as with go build
+	// Package lab is compiled without the path of its directory, as with go build
 	// -trimpath, which would compile every dependency again.
 	bin := filepath.Join(dir, "bin", "sqlite3perf")
 	build := exec.Command("go", "build", "-o", bin, "-gcflags=github.com/sqlite3perf/sqlite3perf/lab=-trimpath="+root, ".")

@@ -27,7 +27,7 @@ func init() {
 	workers["lingers"] = func() { worker.Main(&lingering{honest()}) }
 }
 
-// leaving starts a process that leaves its process group (setsid), and does not end it.
+// leaving starts a process that leaves its process group (setsid) and does not end it.
 type leaving struct{ driver.Driver }
 
 func (d *leaving) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -39,7 +39,7 @@ func (d *leaving) Open(ctx context.Context, path string, s driver.Settings) (dri
 	return d.Driver.Open(ctx, path, s)
 }
 
-// lingering takes for ever to close a database, as one with very many connections.
+// lingering takes forever to close a database, like one with very many connections.
 type lingering struct{ driver.Driver }
 
 func (d *lingering) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -54,8 +54,8 @@ func (lingeringDB) Close() error {
 	return nil
 }
 
-// times is how often something is tried: few times, or as often as
-// SQLITE3PERF_TEST_TIMES says: make kills.
+// times returns how many times something is tried: few times, or as many as
+// SQLITE3PERF_TEST_TIMES says, as in make kills.
 func times(t *testing.T, few int) int {
 	t.Helper()
 	v := os.Getenv("SQLITE3PERF_TEST_TIMES")
@@ -69,7 +69,7 @@ func times(t *testing.T, few int) int {
 	return n
 }
 
-// ownTemp gives the place a directory for temporary files.
+// ownTemp gives the place its own directory for temporary files.
 func (p *place) ownTemp() {
 	p.t.Helper()
 	if err := os.Mkdir(filepath.Join(p.dir, "tmp"), 0o755); err != nil {
@@ -78,8 +78,7 @@ func (p *place) ownTemp() {
 	p.env = append(p.env, "TMPDIR="+filepath.Join(p.dir, "tmp"))
 }
 
-// nothingLeft sees that after a run there is no process, no database and no
-// temporary file.
+// nothingLeft checks that after a run no process, database or temporary file is left.
 func (p *place) nothingLeft() {
 	p.t.Helper()
 	p.alone()
@@ -87,7 +86,7 @@ func (p *place) nothingLeft() {
 		_ = filepath.WalkDir(filepath.Join(p.dir, dir), func(path string, d fs.DirEntry, err error) error {
 			rel, _ := filepath.Rel(p.dir, path)
 			if err != nil || rel == dir || strings.HasPrefix(rel, "workers/modernc-") {
-				return nil //nolint:nilerr // it is not there, as it should be
+				return nil //nolint:nilerr // it does not exist, as it should be
 			}
 			p.t.Errorf("left behind: %s", rel)
 			return nil
@@ -105,12 +104,12 @@ func (p *place) stored() (n int) {
 	defer db.Close()
 	if err := db.QueryRow(`SELECT count(*) FROM trials WHERE EXISTS
 		(SELECT 1 FROM samples WHERE samples.run_id = trials.run_id AND samples.trial_id = trials.trial_id)`).Scan(&n); err != nil {
-		return 0 // it is not there yet
+		return 0 // it does not exist yet
 	}
 	return n
 }
 
-// workerPIDs are the workers of the place that run now.
+// workerPIDs returns the workers of the place that are running now.
 func (p *place) workerPIDs() (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
@@ -125,15 +124,15 @@ func (p *place) workerPIDs() (pids []int) {
 	return pids
 }
 
-// Whoever is killed at any moment: no trial that was measured is lost, and
-// nothing is left after the next run.
+// TestKillsLeaveNothing kills the lab, the worker or both at random moments. No trial
+// that was measured may be lost, and nothing may be left after the next run.
 func TestKillsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.ownTemp()
 	again := []string{"run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--dir", "databases", "--worker-cache", "workers"}
 	left := map[string]int{}   // kills that left something for the next run
-	killed := map[string]int{} // workers, or those that ran when the lab was killed
+	killed := map[string]int{} // workers that were killed, or were running when the lab was killed
 	for k := range times(t, 6) {
 		kind := []string{"lab", "worker", "both"}[k%3]
 		s := p.start("run", "--drivers", "./good,./leaves", "--workloads", "./tiny.yaml", "--rounds", "8", "--dir", "databases", "--worker-cache", "workers")
@@ -142,10 +141,10 @@ func TestKillsLeaveNothing(t *testing.T) {
 		before := p.stored()
 		pids := p.workerPIDs()
 		for tries := 0; kind == "worker" && len(pids) == 0 && tries < 1000; tries++ {
-			pids = p.workerPIDs() // there is one most of the time
+			pids = p.workerPIDs() // most of the time there is one
 		}
 		if kind == "both" {
-			_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP) // so that it starts no other
+			_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP) // so that it does not start another one
 			pids = p.workerPIDs()
 		}
 		if kind != "worker" {
@@ -178,8 +177,8 @@ func TestKillsLeaveNothing(t *testing.T) {
 	t.Logf("kills that left something for the next run: %v; workers under way: %v", left, killed)
 }
 
-// A build that is killed leaves nothing either, in the cache for workers or among
-// the temporary files.
+// TestKillsWhileBuilding checks that a build that is killed leaves nothing either, in the
+// workers' cache or among the temporary files.
 func TestKillsWhileBuilding(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -204,7 +203,8 @@ func TestKillsWhileBuilding(t *testing.T) {
 	t.Logf("builds that left something for the next run: %d", left)
 }
 
-// What a worker has started ends with the trial, though it has left its process group.
+// TestWorkerThatLeavesAProcess checks that a process that a worker has started ends with
+// the trial, even if it has left the worker's process group.
 func TestWorkerThatLeavesAProcess(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -222,10 +222,11 @@ func TestWorkerThatLeavesAProcess(t *testing.T) {
 	}
 }
 
-// Each signal that asks for an end is answered alike, at any moment.
+// TestSignals checks that every signal that asks the command to end has the same effect,
+// at any moment.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	// A hangup that is ignored, as under nohup, is inherited: one that is caught is not.
+	// An ignored hangup, as under nohup, is inherited. A caught one is not.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })
@@ -269,7 +270,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// Under nohup a hangup does not end a run: the rounds go on.
+// TestHangupUnderNohup checks that under nohup a hangup does not end a run. The rounds
+// continue.
 func TestHangupUnderNohup(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -292,7 +294,7 @@ func TestHangupUnderNohup(t *testing.T) {
 	p.nothingLeft()
 }
 
-// locked has another process hold the store's lock until the test ends.
+// locked makes another process hold the store's lock until the test ends.
 func (p *place) locked() {
 	p.t.Helper()
 	for range 200 {
@@ -312,17 +314,18 @@ func (p *place) locked() {
 		if strings.TrimSpace(said) == "locked <nil>" {
 			p.t.Cleanup(func() {
 				in.Close()
-				_ = cmd.Wait() // it may not have liked how it ended
+				_ = cmd.Wait() // it may return an error because of how it ended
 			})
 			return
 		}
 		in.Close()
-		_ = cmd.Wait() // the run under way had the lock: again
+		_ = cmd.Wait() // the current run had the lock: try again
 	}
 	p.t.Fatal("the store cannot be locked")
 }
 
-// Who waits for a store that another process has locked hears Ctrl-C.
+// TestInterruptedWhileTheStoreIsLocked checks that Ctrl-C works while a command waits for
+// a store that another process has locked.
 func TestInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -332,7 +335,8 @@ func TestInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 	before := p.stored()
 
-	// While trials are measured: the first waits for the lock, the second does not.
+	// While trials are measured, the first Ctrl-C waits for the lock and the second
+	// does not.
 	s := p.start(append(args, "100000")...)
 	s.until("round 1 of")
 	p.locked()
@@ -346,7 +350,7 @@ func TestInterruptedWhileTheStoreIsLocked(t *testing.T) {
 		t.Errorf("the table of what was measured:\n%s", s.stdout.String())
 	}
 
-	// Before anything is measured: the first is enough.
+	// Before anything is measured, the first Ctrl-C is enough.
 	s = p.start(append(args, "6")...)
 	for range 6000 {
 		if list, _ := os.ReadDir(filepath.Join(p.dir, "databases")); len(list) > 0 {
@@ -363,8 +367,8 @@ func TestInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// inTrialAfter waits until a worker runs and so many trials are stored. It looks
-// for the worker first: reading the store takes longer.
+// inTrialAfter waits until a worker runs and that many trials are stored. It looks
+// for the worker first, because reading the store takes longer.
 func (p *place) inTrialAfter(trials int) {
 	p.t.Helper()
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -381,7 +385,8 @@ func (p *place) inTrialAfter(trials int) {
 	p.t.Fatalf("no worker runs after %d trials", trials)
 }
 
-// Ctrl-C in the last trial is Ctrl-C.
+// TestInterruptedInTheLastTrial checks that Ctrl-C in the last trial counts as an
+// interruption.
 func TestInterruptedInTheLastTrial(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -404,7 +409,8 @@ phases:
 	}
 }
 
-// A database that takes for ever to close does not keep Ctrl-C from being heard.
+// TestInterruptedWhileClosing checks that Ctrl-C works even if a database takes forever
+// to close.
 func TestInterruptedWhileClosing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -416,8 +422,8 @@ func TestInterruptedWhileClosing(t *testing.T) {
 	}
 }
 
-// A lab that was stopped and continued blames no worker for the time: the trial is
-// done again, and that is said.
+// TestStoppedAndContinued checks that a lab that was stopped and continued does not
+// blame a worker for the time. The trial is repeated, and a message says so.
 func TestStoppedAndContinued(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -433,7 +439,7 @@ phases:
 	s := p.start("run", "--drivers", "./good", "--workloads", "./slow.yaml", "--rounds", "6", "--trial-limit", limit.String())
 	p.inTrialAfter(2)
 	s.signal(syscall.SIGSTOP)
-	time.Sleep(limit + time.Second) // longer than a trial may take
+	time.Sleep(limit + time.Second) // longer than a trial is allowed to take
 	s.signal(syscall.SIGCONT)
 	if code := s.wait(); code != exitOK || !strings.Contains(s.said.String(), "which was discarded and done again") {
 		t.Errorf("exit status %d\n%s", code, s.said.String())

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMakeGoesOn has a go command that fails in one of three modules: all are
-// tested, and what failed is named in the end.
+// TestMakeGoesOn uses a go command that fails in one of three modules. All modules must
+// be tested, and the one that failed must be named at the end.
 func TestMakeGoesOn(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("make is not installed")
@@ -21,7 +21,7 @@ func TestMakeGoesOn(t *testing.T) {
 	}
 	for _, target := range []string{"test", "race", "lint"} {
 		cmd := exec.Command("make", "-C", "../..", target, "MODULES=stats lab load", "GO="+tool)
-		if target == "lint" { // the linter it would have built
+		if target == "lint" { // the linter that it would have built
 			cmd.Args = append(cmd.Args, "LINTER="+tool)
 		}
 		out, err := cmd.CombinedOutput()

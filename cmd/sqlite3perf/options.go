@@ -25,7 +25,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// runOptions are the flags of run as they were typed.
+// runOptions are the flags of run as typed.
 type runOptions struct {
 	flags      *pflag.FlagSet
 	drivers    []string
@@ -65,7 +65,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	o.addPlaceFlags(f)
 }
 
-// addScheduleFlags adds the flags that say how much work is done and how often.
+// addScheduleFlags adds the flags for how much work is done and how often.
 func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1")
@@ -75,7 +75,7 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
 }
 
-// addPlaceFlags adds the flags that say where things are and go to.
+// addPlaceFlags adds the flags for where things are and where they are written.
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure, where databases are made and removed, and what killed runs left there (default: in the user's cache directory)")
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended and its cell failed")
@@ -86,7 +86,7 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	o.output.addFlags(f)
 }
 
-// request is what runOptions ask for, checked: nothing has been made yet.
+// request is what runOptions ask for, after checking. Nothing has been created yet.
 type request struct {
 	matrix    lab.Matrix
 	cases     []*lab.Case
@@ -94,13 +94,13 @@ type request struct {
 	known     []lab.Known
 	builder   *lab.Builder
 	leftOut   []result.LeftOut
-	study     *result.Study // nil: of no study
-	ahead     string        // how much there is to measure, said before it begins; "": nothing
+	study     *result.Study // nil if the run is not of a study
+	ahead     string        // how much there is to measure, printed before it begins; "" for nothing
 	dir       string
 	storePath string
 }
 
-// check turns the options into a request, without making or changing anything.
+// check converts the options to a request, without creating or changing anything.
 func (o *runOptions) check(ctx context.Context) (*request, error) {
 	r := &request{}
 	steps := []func() error{
@@ -150,8 +150,8 @@ func (o *runOptions) checkSchedule(r *request) error {
 	return nil
 }
 
-// randomSeed is below 2⁵³: readers of JSON that keep numbers as doubles have it
-// exactly.
+// randomSeed returns a seed below 2⁵³, so that readers of JSON that store numbers as
+// doubles have it exactly.
 func randomSeed() uint64 { return rand.Uint64N(1 << 53) }
 
 func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
@@ -273,8 +273,8 @@ func (o *runOptions) checkMatrix(r *request) error {
 	return nil
 }
 
-// blame says which flags have led to problems in a workload that has none by
-// itself.
+// blame adds to an error which flags caused the problems in a workload that is valid
+// without them.
 func (o *runOptions) blame(err error) error {
 	var problems workload.Problems
 	if !errors.As(err, &problems) {
@@ -293,8 +293,8 @@ func (o *runOptions) blame(err error) error {
 	return fmt.Errorf("%s: %w", strings.Join(given, " "), err)
 }
 
-// dsnSettings reads --dsn. Its path means nothing here, so that without options
-// all of it would be dropped.
+// dsnSettings reads --dsn. Its path is not used here, so without options all of it
+// would be ignored.
 func (o *runOptions) dsnSettings() (driver.Settings, error) {
 	settings, err := driver.ParseDSN(o.dsn)
 	if err != nil || len(settings) > 0 || !o.flags.Changed("dsn") {
@@ -309,7 +309,7 @@ func (o *runOptions) dsnSettings() (driver.Settings, error) {
 	return nil, fmt.Errorf("--dsn %s: options begin with ?: want '?%[1]s'", o.dsn)
 }
 
-// eachList takes apart "name=value,value..." and hands out each value.
+// eachList splits "name=value,value..." and calls each with every value.
 func eachList(flag string, list []string, each func(name, value string) error) error {
 	for _, entry := range list {
 		name, values, ok := strings.Cut(entry, "=")
@@ -342,8 +342,8 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	return err
 }
 
-// databasesDirectory is where databases are made: the directory that --dir names,
-// which must be there, or one in the user's cache. Nothing is made yet.
+// databasesDirectory returns where databases are created: in the directory that --dir
+// names, which must exist, or in one in the user's cache. It creates nothing.
 func databasesDirectory(given string) (string, error) {
 	if given == "" {
 		cache, err := os.UserCacheDir()
@@ -352,8 +352,8 @@ func databasesDirectory(given string) (string, error) {
 		}
 		return filepath.Join(cache, "sqlite3perf", "databases"), nil
 	}
-	// One that is not there is not made: it would be on another file system than the
-	// one that a mistyped name meant.
+	// A missing directory is not created. If its name was mistyped, the new one could
+	// be on a different file system than the intended one.
 	switch fi, err := os.Stat(given); {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", usagef("--dir: there is no directory %s: make it, or name another: databases are made and removed in it", given)
@@ -363,8 +363,8 @@ func databasesDirectory(given string) (string, error) {
 	return filepath.Abs(given)
 }
 
-// storeLeads sees that of the directory of a store that the user typed at most the
-// last part is missing: that is made, while more would be a mistake in typing.
+// storeLeads checks the directory of a store that the user typed. At most its last part
+// may be missing, which will be created. If more is missing it was probably mistyped.
 func storeLeads(dir string) error {
 	absent := ""
 	for d := filepath.Dir(filepath.Clean(dir)); ; d = filepath.Dir(d) {
@@ -386,7 +386,7 @@ func storePath(given string) (string, error) {
 	return store.DefaultPath()
 }
 
-// words renders settings or parameters for a person, sorted by name.
+// words formats settings or parameters for people, sorted by name.
 func words[V any](m map[string]V) string {
 	var list []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {

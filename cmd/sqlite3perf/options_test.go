@@ -10,7 +10,7 @@ func TestRandomSeed(t *testing.T) {
 	}
 }
 
-// The command that prints a run again names all that it needs.
+// TestAgain checks that the command that prints a run again names everything it needs.
 func TestAgain(t *testing.T) {
 	for want, o := range map[string]outputOptions{
 		"sqlite3perf show 3": {format: "table"},

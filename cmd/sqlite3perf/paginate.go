@@ -45,7 +45,7 @@ median and its 95 % interval over the repetitions.`,
 	o.addFlags(f)
 	o.addTableFlag(f)
 	f.StringVar(&o.seed, "seed", "", "`number` that the order of reading is made from (default: random, and reported in JSON)")
-	f.Lookup("depths").DefValue = "" // which says more than []
+	f.Lookup("depths").DefValue = "" // clearer than []
 	return cmd
 }
 
@@ -82,7 +82,7 @@ func paginate(ctx context.Context, env *environment, o *databaseOptions, p *prot
 	return err
 }
 
-// depth is one depth's times, summed up.
+// depth summarizes the times of one depth.
 type depth struct {
 	rows                  int64
 	offset, keyset, ratio stats.Summary // seconds, seconds, 1
@@ -129,8 +129,8 @@ func interval(s stats.Summary, word func(float64) string) string {
 // curveWidth is how many characters the decades of the curve share.
 const curveWidth = 60
 
-// printCurve draws the medians on a logarithmic scale: o for OFFSET, k for
-// keyset, x where they meet.
+// printCurve draws the medians on a logarithmic scale, with o for OFFSET, k for keyset,
+// and x where they meet.
 func printCurve(out io.Writer, list []depth) error {
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, d := range list {

@@ -94,7 +94,7 @@ func answer(rows []string) string {
 	return report.Line(strings.Join(rows, " "))
 }
 
-// verdict says what setting a pragma was good for.
+// verdict says what effect setting a pragma had.
 func verdict(r *protocol.PragmaRead) string {
 	switch {
 	case !r.Took:

@@ -12,22 +12,22 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// progress tells on standard error how a run goes on: a bar with the time left
-// on a terminal, plain lines elsewhere, nothing when it is quiet.
+// progress shows the progress of a run on standard error: a bar with the time left on a
+// terminal, plain lines elsewhere, and nothing if it is quiet.
 type progress struct {
 	mu    sync.Mutex
 	w     io.Writer
 	quiet bool
 	now   func() time.Time
-	began time.Time // of the first trial
-	told  time.Time // when the last plain line was
+	began time.Time // when the first trial began
+	told  time.Time // when the last plain line was printed
 	bar   *progressbar.ProgressBar
-	text  int // columns that the text before the bar may take
+	text  int // how many columns the text before the bar may take
 }
 
 const (
-	barSteps = 1000            // how finely the bar moves
-	between  = 5 * time.Second // from one plain line to the next, at least
+	barSteps = 1000            // the number of steps of the bar
+	between  = 5 * time.Second // the least time between two plain lines
 )
 
 func newProgress(env *environment, quiet bool) *progress {
@@ -41,19 +41,19 @@ func newProgress(env *environment, quiet bool) *progress {
 			progressbar.OptionSetPredictTime(false),
 			progressbar.OptionSetElapsedTime(false),
 			progressbar.OptionClearOnFinish(),
-			progressbar.OptionUseANSICodes(true), // clears the ^C too that a terminal echoes behind the bar
+			progressbar.OptionUseANSICodes(true), // also clears the ^C that the terminal prints after the bar
 			progressbar.OptionSetRenderBlankState(false),
 		)
 	}
 	return p
 }
 
-// say prints a line, even where progress is quiet.
+// say prints a line, even if progress is quiet.
 func (p *progress) say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {
-		_ = p.bar.Clear() // the line is then printed beside the bar instead of over it
+		_ = p.bar.Clear() // if this fails, the line is printed beside the bar
 	}
 	fmt.Fprintf(p.w, format+"\n", args...)
 }
@@ -70,11 +70,11 @@ func (p *progress) Built(i, n int, name string, err error) {
 	}
 }
 
-// tellRows is from how many rows on it takes long enough to be told.
+// tellRows is the number of rows from which hashing takes long enough to show progress.
 const tellRows = 50_000_000
 
-// Computing tells how far the rows are hashed that a workload must return or leave
-// behind.
+// Computing shows how many of the rows that a workload must return or leave behind
+// have been hashed.
 func (p *progress) Computing(workload string, done, total int64) {
 	if p.quiet || total < tellRows {
 		return
@@ -132,10 +132,10 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	if left > 0 {
 		share = float64(elapsed) / float64(elapsed+left)
 	}
-	_ = p.bar.Set(min(int(share*barSteps), barSteps-1)) // its only error is a value above its maximum
+	_ = p.bar.Set(min(int(share*barSteps), barSteps-1)) // the only error is a value above the maximum
 }
 
-// finish takes the bar away.
+// finish removes the bar.
 func (p *progress) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +145,7 @@ func (p *progress) finish() {
 	}
 }
 
-// roughly is a duration as a person says it.
+// roughly formats a duration as a person would say it.
 func roughly(d time.Duration) string {
 	if d < time.Second {
 		return max(d.Round(time.Millisecond), time.Millisecond).String()

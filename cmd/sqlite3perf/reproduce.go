@@ -60,8 +60,8 @@ given: with the last two, rounds go on as in run.`,
 	return cmd
 }
 
-// reproduceOptions are the flags of reproduce: those of run that do not say what
-// is measured.
+// reproduceOptions are the flags of reproduce: the flags of run that do not say what is
+// measured.
 type reproduceOptions struct {
 	runOptions
 	asPublished bool
@@ -74,7 +74,7 @@ func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
 	o.addPlaceFlags(f)
 }
 
-// listStudies prints each study with what it asks.
+// listStudies prints each study with its question.
 func listStudies(env *environment) error {
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "STUDY\tASKS")
@@ -96,7 +96,7 @@ func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *st
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// check turns the options into a request, without making or changing anything.
+// check converts the options to a request, without creating or changing anything.
 func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request, error) {
 	r := &request{study: &result.Study{Name: s.Name, AsPublished: o.asPublished}}
 	steps := []func() error{
@@ -121,8 +121,8 @@ func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request,
 	return r, nil
 }
 
-// checkStudyDrivers takes, where the user names no drivers, all that are not
-// optional, and of the others those that the study had and that are installed.
+// checkStudyDrivers chooses the drivers if the user names none. It takes all that are
+// not optional, and of the others those that the study had and that are installed.
 func (o *reproduceOptions) checkStudyDrivers(ctx context.Context, s *study.Study, r *request) error {
 	named := len(o.drivers) > 0
 	if err := o.checkDrivers(ctx, r); err != nil || named {

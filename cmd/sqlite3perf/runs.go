@@ -59,7 +59,7 @@ func runsCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// damagedRuns is the error about the first run of a list that is damaged.
+// damagedRuns returns an error for the first damaged run of a list.
 func damagedRuns(path string, list []store.Entry) error {
 	for _, e := range list {
 		if e.Damaged != "" {
@@ -86,7 +86,7 @@ func ending(e store.Entry) string {
 	return word
 }
 
-// hashed are the workloads of a run, each with the first digits of its text's hash.
+// hashed returns the workloads of a run, each with the first digits of its text's hash.
 func hashed(e store.Entry) []string {
 	const digits = 7
 	var list []string
@@ -99,7 +99,7 @@ func hashed(e store.Entry) []string {
 	return list
 }
 
-// shortened lists the first of many names.
+// shortened lists the first few of many names.
 func shortened(names []string) string {
 	const most = 4
 	if len(names) > most {

@@ -55,8 +55,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setup gives a script directories of its own for all that the command keeps,
-// and the workers; Go's caches stay where they are.
+// setup gives a script its own directories for everything that the command stores, and
+// the workers. Go's caches stay where they are.
 func setup(env *testscript.Env) error {
 	home, err := surroundings(env.WorkDir)
 	if err != nil {
@@ -73,7 +73,7 @@ func setup(env *testscript.Env) error {
 	if err := os.WriteFile(filepath.Join(env.WorkDir, "tiny.yaml"), tiny, 0o644); err != nil {
 		return err
 	}
-	// A database of somebody else's.
+	// Somebody else's database.
 	foreign := filepath.Join(env.WorkDir, "foreign.db")
 	db, err := sql.Open("sqlite", foreign)
 	if err != nil {
@@ -93,7 +93,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("BIN", filepath.Dir(bin))
-	cache, err := lab.DefaultCache() // the user's: what is built once is built
+	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
 	if err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func link(worker, dir string) error {
 	return os.Symlink(path, filepath.Join(dir, worker))
 }
 
-// surroundings are the environment variables under which all that the command
-// keeps for its user is in a directory.
+// surroundings returns environment variables that put everything that the command
+// stores for its user in a directory.
 func surroundings(dir string) ([]string, error) {
 	vars := []string{"HOME=" + filepath.Join(dir, ".home")}
 	for _, name := range []string{"CACHE", "CONFIG", "DATA"} {
@@ -143,8 +143,8 @@ func surroundings(dir string) ([]string, error) {
 	return vars, nil
 }
 
-// mountNamespace is the command that runs another where it may mount a file
-// system, or nil where this system lets nobody.
+// mountNamespace returns the command that runs another one where it may mount a file
+// system, or nil if this system does not allow that.
 var mountNamespace = sync.OnceValue(func() []string {
 	for _, c := range [][]string{{"unshare", "-m"}, {"unshare", "-r", "-m"}} {
 		if exec.Command(c[0], append(c[1:], "mount", "-t", "tmpfs", "none", os.TempDir())...).Run() == nil {
@@ -179,8 +179,8 @@ func exitStatus(ts *testscript.TestScript, command []string) int {
 	return -1
 }
 
-// fails runs a command that is to fail with an exit status and one line that
-// matches, to print nothing else, and to leave all files as they were:
+// fails runs a command that must fail with an exit status and one line that matches.
+// The command must print nothing else and must not change any files:
 // fails 2 'did you mean' sqlite3perf rnu
 func fails(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
@@ -207,7 +207,7 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// files is what is in the script's directory, with a hash of its content.
+// files returns the files in the script's directory, with a hash of their contents.
 func files(ts *testscript.TestScript) map[string]string {
 	list := map[string]string{}
 	root := ts.Getenv("WORK")
@@ -216,7 +216,7 @@ func files(ts *testscript.TestScript) map[string]string {
 			return err
 		}
 		if path == filepath.Join(root, ".home", "config", "go") {
-			return fs.SkipDir // where the go command counts what it is used for
+			return fs.SkipDir // where the go command counts its uses
 		}
 		list[path] = d.Type().String()
 		if d.Type().IsRegular() {
@@ -231,8 +231,8 @@ func files(ts *testscript.TestScript) map[string]string {
 	return list
 }
 
-// load reads a report in JSON, and sees that what is OK in it is proven and
-// that the answers agree.
+// load reads a report in JSON. It checks that trials that are OK are proven and that
+// the answers agree.
 func load(data []byte) (*report.JSON, error) {
 	j := &report.JSON{}
 	if err := json.Unmarshal(data, j); err != nil {
@@ -267,8 +267,8 @@ func load(data []byte) (*report.JSON, error) {
 	return j, nil
 }
 
-// cells writes the cells of the report in JSON that was printed last into a
-// file, a line each: cells got.txt
+// cells writes the cells of the JSON report that was printed last to a file, one per
+// line: cells got.txt
 func cells(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: cells file")
@@ -289,8 +289,8 @@ func cells(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o644))
 }
 
-// trials writes the trials of the report in JSON that was printed last into a
-// file, with what must not depend on chance: trials got.txt
+// trials writes the trials of the JSON report that was printed last to a file, with
+// everything that must not depend on chance: trials got.txt
 func trials(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: trials file")

@@ -67,8 +67,8 @@ func showCommand(env *environment) *cobra.Command {
 	return cmd
 }
 
-// writeWorkload prints a workload as a run has read it: byte for byte, unless it names
-// SQL files, which then follow, each under a line with its name.
+// writeWorkload prints a workload as a run has read it, byte for byte. If it names SQL
+// files they follow, each under a line with its name.
 func writeWorkload(env *environment, run *result.Run, name string) error {
 	var names []string
 	found := false
@@ -94,5 +94,5 @@ func writeWorkload(env *environment, run *result.Run, name string) error {
 	return usagef("run %d has no workload %q: it has %s", run.ID, name, strings.Join(names, ", "))
 }
 
-// floorDriver is the driver that every other's distance is measured from.
+// floorDriver is the driver from which the distance of all others is measured.
 const floorDriver = "native"

@@ -20,8 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// place is a directory with the test's workers, and an environment in which all
-// that the command keeps is in it.
+// place is a directory with the test's workers, and an environment in which the command
+// stores everything in that directory.
 type place struct {
 	t   *testing.T
 	dir string
@@ -65,7 +65,7 @@ func (p *place) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// session is a command under way.
+// session is a running command.
 type session struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -90,7 +90,7 @@ func (p *place) started(cmd *exec.Cmd) *session {
 	if err := s.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	p.t.Cleanup(func() { _ = s.cmd.Process.Kill() }) // it has ended, if all is well
+	p.t.Cleanup(func() { _ = s.cmd.Process.Kill() }) // it has already ended if all went well
 	go func() {
 		defer close(s.lines)
 		for sc := bufio.NewScanner(stderr); sc.Scan(); {
@@ -120,7 +120,7 @@ func (s *session) until(part string) {
 	}
 }
 
-// untilRound waits for the end of a round with this number or a higher one: not
+// untilRound waits for the end of a round with this number or a higher one, because not
 // every round has a line.
 func (s *session) untilRound(n int) {
 	s.t.Helper()
@@ -132,7 +132,8 @@ func (s *session) untilRound(n int) {
 	}
 }
 
-// Ctrl-C ends the computing of what a workload must return, which is told.
+// TestInterruptedComputing checks that Ctrl-C ends computing what a workload must
+// return, and that a message says so.
 func TestInterruptedComputing(t *testing.T) {
 	p := newPlace(t)
 	p.write("large.yaml", `
@@ -156,7 +157,7 @@ func (s *session) signal(sig os.Signal) {
 	}
 }
 
-// wait returns the exit status, -1 where a signal ended the command.
+// wait returns the exit status, or -1 if a signal ended the command.
 func (s *session) wait() int {
 	s.t.Helper()
 	for line := range s.lines {
@@ -169,7 +170,7 @@ func (s *session) wait() int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// last is the last run of the store.
+// last returns the last run of the store.
 func (p *place) last() *report.JSON {
 	p.t.Helper()
 	out, err := p.command("show", "last", "--format", "json").Output()
@@ -183,7 +184,7 @@ func (p *place) last() *report.JSON {
 	return j
 }
 
-// alone sees that no worker is left and no database.
+// alone checks that no worker and no database is left.
 func (p *place) alone() {
 	p.t.Helper()
 	var left []string
@@ -213,7 +214,8 @@ func (p *place) alone() {
 	p.t.Errorf("left behind: %v", left)
 }
 
-// Before anything has been made there is nothing to end in good order.
+// TestInterruptedBeforeItBegins checks that before anything has been created there is
+// nothing to end in an orderly way.
 func TestInterruptedBeforeItBegins(t *testing.T) {
 	p := newPlace(t)
 	pipe := filepath.Join(p.dir, "slow.yaml")
@@ -221,7 +223,7 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := p.start("run", "--drivers", "./good", "--workloads", "./slow.yaml")
-	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // once the command waits for what is in it
+	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // succeeds when the command waits for the contents
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +289,7 @@ func TestInterruptedTwice(t *testing.T) {
 	}
 }
 
-// asleep waits until the worker that sleeps has its database.
+// asleep waits until the sleeping worker has its database.
 func (p *place) asleep(s *session) {
 	p.t.Helper()
 	for range 3000 {
@@ -320,8 +322,8 @@ func (p *place) asleep(s *session) {
 	p.t.Fatalf("the worker that sleeps does not appear:\n%s", s.said.String())
 }
 
-// No chance to tidy up: the trials that were done are in the store, and the
-// worker notices by itself that nobody listens.
+// TestKilled kills the command, so that it cannot clean up. The finished trials are in
+// the store, and the worker notices by itself that nobody is listening.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -345,7 +347,7 @@ func TestKilled(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "unfinished") {
 		t.Errorf("runs: %v\n%s", err, out)
 	}
-	// The next run is as if nothing had been.
+	// The next run works as if nothing had happened.
 	if out, err := p.command("run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -361,8 +363,8 @@ func TestKilledWithAWorkerAsleep(t *testing.T) {
 	p.alone()
 }
 
-// A worker whose lab ends between two answers is not ended by the signal that
-// comes of writing to nobody, which would leave its database.
+// TestWorkerThatNobodyReads checks that a worker whose lab ends between two answers is
+// not ended by the signal for writing to a closed pipe, which would leave its database.
 func TestWorkerThatNobodyReads(t *testing.T) {
 	w, err := workload.Load("testdata/tiny.yaml")
 	if err != nil {
@@ -410,8 +412,8 @@ func TestWorkerThatNobodyReads(t *testing.T) {
 	}
 }
 
-// A reader who goes away, as head does, ends no run: what was measured is kept, said
-// to be, and nothing is left behind.
+// TestReaderGoesAway checks that a reader that goes away, as head does, does not end a
+// run. What was measured is stored, a message says so, and nothing is left behind.
 func TestReaderGoesAway(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -443,7 +445,8 @@ func TestReaderGoesAway(t *testing.T) {
 	}
 }
 
-// While workers are built there is no trial under way to wait for.
+// TestInterruptedBuild checks that while workers are built, Ctrl-C does not wait for a
+// trial.
 func TestInterruptedBuild(t *testing.T) {
 	t.Parallel()
 	gocmd, err := exec.LookPath("go")

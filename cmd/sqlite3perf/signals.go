@@ -6,13 +6,13 @@ import (
 	"os/signal"
 )
 
-// catchInterrupts returns where each Ctrl-C comes from then on, instead of ending
-// the process.
+// catchInterrupts returns a channel that receives each Ctrl-C from then on. Ctrl-C no
+// longer ends the process.
 func catchInterrupts() <-chan os.Signal {
 	interrupts := make(chan os.Signal, 2)
 	for _, sig := range interruptSignals {
-		// Under nohup a hangup is to be ignored. Ctrl-C is caught even where the
-		// shell that started us in the background has it ignored.
+		// Under nohup a hangup must be ignored. Ctrl-C is caught even if a shell
+		// that started the command in the background made it ignore Ctrl-C.
 		if sig == os.Interrupt || !signal.Ignored(sig) {
 			signal.Notify(interrupts, sig)
 		}
@@ -20,11 +20,11 @@ func catchInterrupts() <-chan os.Signal {
 	return interrupts
 }
 
-// stopping is what comes of the first Ctrl-C where there is nothing to wait for.
+// stopping says what the first Ctrl-C does if there is nothing to wait for.
 func stopping() string { return "stopping" }
 
-// interruptible catches Ctrl-C: the first closes stop, and is answered with what
-// comes of it then; the second ends the context. Release ends that.
+// interruptible catches Ctrl-C. The first one closes stop, and what says what will
+// happen. The second one ends the context. release stops catching.
 func (env *environment) interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
@@ -46,7 +46,7 @@ func (env *environment) interruptible(ctx context.Context, say func(format strin
 	return ctx, stopped, cancel
 }
 
-// until is a context that ends when stop does.
+// until returns a context that ends when stop is closed.
 func until(ctx context.Context, stop <-chan struct{}) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

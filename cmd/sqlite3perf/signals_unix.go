@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// interruptSignals end a run in good order.
+// interruptSignals end a run in an orderly way.
 var interruptSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
-// outliveReaders has a write to a reader who has gone away, as head does, fail from
+// outliveReaders makes a write to a reader that has gone away, as head does, fail from
 // then on instead of ending the process.
 func outliveReaders() {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // an ignored one would be ignored by the workers too
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // if it were ignored, the workers would ignore it too
 }

@@ -2,8 +2,9 @@ package main
 
 import "os"
 
-// interruptSignals end a run in good order.
+// interruptSignals end a run in an orderly way.
 var interruptSignals = []os.Signal{os.Interrupt}
 
-// outliveReaders does nothing: here a write to a reader who has gone away fails anyway.
+// outliveReaders does nothing, because on Windows a write to a reader that has gone away
+// fails anyway.
 func outliveReaders() {}

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// terminal runs the command in this process as it does on a terminal.
+// terminal runs the command in this process as it runs on a terminal.
 func terminal(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
 	var out, messages bytes.Buffer
@@ -60,7 +60,7 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// shown is what progress prints of two rounds in which a case is lost.
+// shown returns what progress prints for two rounds in which a case is lost.
 func shown(t *testing.T, width int, quiet bool) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -113,7 +113,8 @@ round 2 of 2: 2 trials, 4s so far
 	}
 }
 
-// Rounds that take a second each: a line every five, and one for the last.
+// TestProgressOfManyRounds checks that rounds that take a second each have a line every
+// five seconds, and one for the last round.
 func TestProgressOfManyRounds(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -128,8 +129,8 @@ func TestProgressOfManyRounds(t *testing.T) {
 	}
 }
 
-// What takes long before the first trial is told every five seconds, what does not
-// is not.
+// TestProgressOfComputing checks that long computing before the first trial is shown
+// every five seconds, and short computing is not shown.
 func TestProgressOfComputing(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -149,8 +150,8 @@ computing what large must return: 9000000000 of 10000000000 rows
 	}
 }
 
-// A line that is longer than the terminal is wide would stay when the next is
-// drawn.
+// TestProgressFitsTheTerminal checks that lines are not wider than the terminal. Such a
+// line would stay when the next one is drawn.
 func TestProgressFitsTheTerminal(t *testing.T) {
 	escapes := regexp.MustCompile(`\x1b\[\d*[A-Z]`)
 	for _, width := range []int{20, 40, 60, 80, 100} {
@@ -168,7 +169,7 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// A round of one trial that took next to no time.
+// TestProgressOfLittle checks a round of one trial that took almost no time.
 func TestProgressOfLittle(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -179,7 +180,7 @@ func TestProgressOfLittle(t *testing.T) {
 	}
 }
 
-// watched is what a watcher prints of a job of 200 rows.
+// watched returns what a watcher prints for a job of 200 rows.
 func watched(width int, quiet bool) string {
 	var out bytes.Buffer
 	w := newWatcher(&environment{stderr: &out, rawErr: &out, stderrWidth: width}, &databaseOptions{quiet: quiet}, 200, func(p *protocol.Progress) string {

@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// unprivileged runs a command for which a file's mode holds even where the user
-// is root: unprivileged sqlite3perf generate
+// unprivileged runs a command that must obey a file's mode even if the user is root:
+// unprivileged sqlite3perf generate
 func unprivileged() {
 	const (
 		prCapBSetDrop  = 24 // of prctl(2)
 		capDACOverride = 1  // of capabilities(7)
 	)
 	runtime.LockOSThread()
-	// For a user without privileges it fails, and there is no need of it.
+	// For a user without privileges this fails, but it is not needed either.
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, prCapBSetDrop, capDACOverride, 0)
 	path, err := exec.LookPath(os.Args[1])
 	if err == nil {

@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// unprivileged is for Linux, where scripts that need it run.
+// unprivileged is not supported here. Scripts that need it run only on Linux.
 func unprivileged() { os.Exit(1) }

@@ -10,14 +10,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// watcher tells on standard error how a job goes on: a bar where there is an
-// end in sight and the stream is a terminal, plain lines elsewhere.
+// watcher shows the progress of a job on standard error: a bar if the end is known and
+// the stream is a terminal, plain lines otherwise.
 type watcher struct {
 	mu    sync.Mutex
 	w     io.Writer
 	quiet bool
-	of    int64                           // rows to come; 0: not known
-	line  func(*protocol.Progress) string // "" for nothing to say
+	of    int64                           // expected rows; 0 if not known
+	line  func(*protocol.Progress) string // returns "" if there is nothing to say
 	bar   *progressbar.ProgressBar
 }
 
@@ -31,14 +31,15 @@ func newWatcher(env *environment, o *databaseOptions, of int64, line func(*proto
 			progressbar.OptionShowIts(),
 			progressbar.OptionSetItsString("rows"),
 			progressbar.OptionClearOnFinish(),
-			progressbar.OptionUseANSICodes(true), // clears the ^C too that a terminal echoes behind the bar
+			progressbar.OptionUseANSICodes(true), // also clears the ^C that the terminal prints after the bar
 			progressbar.OptionSetRenderBlankState(false),
 		)
 	}
 	return w
 }
 
-// every is how often a job should report: so many ms for lines, often for a bar.
+// every returns the interval in ms at which a job should report: lines for plain lines,
+// and a shorter one for a bar.
 func (w *watcher) every(lines int64) int64 {
 	switch {
 	case w.quiet:
@@ -49,7 +50,7 @@ func (w *watcher) every(lines int64) int64 {
 	return lines
 }
 
-// say prints a line, even where progress is quiet.
+// say prints a line, even if progress is quiet.
 func (w *watcher) say(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,13 +65,13 @@ func (w *watcher) progress(p *protocol.Progress) {
 		return
 	}
 	if w.bar != nil && p.Rows == 0 && p.Stage == "insert" {
-		_ = w.bar.RenderBlank() // its clock starts
+		_ = w.bar.RenderBlank() // starts its clock
 		return
 	}
 	if w.bar != nil && p.Rows > 0 {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		_ = w.bar.Set64(min(p.Rows, w.of)) // its only error is a value above its maximum
+		_ = w.bar.Set64(min(p.Rows, w.of)) // the only error is a value above the maximum
 		return
 	}
 	if s := w.line(p); s != "" {
@@ -78,7 +79,7 @@ func (w *watcher) progress(p *protocol.Progress) {
 	}
 }
 
-// finish takes the bar away.
+// finish removes the bar.
 func (w *watcher) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	adapter "github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
 )
 
-// workers are commands that the scripts find in their directory: true workers
-// over the SQLite of the store, spoiled in one way each.
+// workers are commands that the scripts find in their directory. They are real workers
+// that use the SQLite of the store, each broken in one way.
 var workers = map[string]func(){}
 
 func init() {
@@ -25,7 +25,7 @@ func init() {
 	workers["dies"] = func() { os.Exit(3) }
 }
 
-// honest is a driver such as anyone may write.
+// honest returns a driver such as anyone might write.
 func honest() driver.Driver {
 	return adapter.New(adapter.Library{
 		Info: driver.Info{Name: "test", About: "A driver for tests.", Module: "modernc.org/sqlite", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
@@ -122,18 +122,18 @@ type spoiledStmt struct {
 	fault string
 }
 
-// Query misbehaves where rows of the workload, which have two columns, or of a
-// job's table, which have three, are read.
+// Query misbehaves when it reads rows of the workload, which have two columns, or of a
+// job's table, which have three.
 func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
 	if len(s.st.Columns) > 1 && s.st.Columns[0].Type == driver.Int {
 		switch s.fault {
 		case "killed":
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
-				_ = self.Kill() // the sleep shows where it fails
+				_ = self.Kill() // the sleep shows if it fails
 			}
 			time.Sleep(time.Hour)
 		case "sleeps":
-			_ = os.WriteFile("asleep", nil, 0o644) // whose absence the test notices
+			_ = os.WriteFile("asleep", nil, 0o644) // the test notices if it is missing
 			time.Sleep(time.Hour)
 		case "wrong":
 			spoil := visit

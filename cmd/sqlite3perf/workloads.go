@@ -106,11 +106,11 @@ func listWorkloads(out io.Writer) error {
 	return w.Flush()
 }
 
-// schemaFile is the line of a workload that names a file with its schema.
+// schemaFile matches the line of a workload that names a file with its schema.
 var schemaFile = regexp.MustCompile(`(?m)^schema: *\S+\.sql *$`)
 
-// standalone is a workload's file with its schema in it, so that it is complete
-// wherever it is put.
+// standalone returns a workload's file with its schema included, so that the file is
+// complete in any place.
 func standalone(w *workload.Workload) (string, error) {
 	pl, err := w.Plan(workload.Full, nil)
 	if err != nil {
@@ -126,9 +126,10 @@ func standalone(w *workload.Workload) (string, error) {
 	return schemaFile.ReplaceAllLiteralString(string(w.Source()), schema), nil
 }
 
-// explain says what a workload does, in the terms of its file.
+// explain describes what a workload does, in the terms of its file.
 func explain(out io.Writer, w *workload.Workload) error {
-	// Lines of the file's are set in, so that none can be taken for one of ours.
+	// Lines from the file are indented, so that they can't be mistaken for the
+	// command's own.
 	about := strings.ReplaceAll(strings.TrimSpace(w.About), "\n", "\n  ")
 	fmt.Fprintf(out, "%s: %s\n\n", w.Name, about)
 	fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// What --yaml prints is a workload wherever it is put, and the same one.
+// TestStandalone checks that the output of --yaml is the same workload in any place.
 func TestStandalone(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		w, err := workload.Load(name)

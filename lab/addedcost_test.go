@@ -10,8 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// What has been measured has figures for each phase, and a cause for each that is
-// above the bound. The table in docs/methodology.md names what has not been.
+// TestAddedCosts checks that each measured driver has a figure for every phase, and a
+// cause for every figure above the limit. The table in docs/methodology.md names the
+// drivers that were not measured.
 func TestAddedCosts(t *testing.T) {
 	for _, k := range known(t) {
 		if k.AddedCost == nil {

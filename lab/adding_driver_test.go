@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// The files of the example in docs/adding-a-driver.md make a worker that
-// conforms to the contract and measures. The module stands outside the source
-// tree, as that of somebody else would.
+// TestAddingADriver builds a worker from the files of the example in
+// docs/adding-a-driver.md. It must conform to the contract, and measure. Its module is
+// outside the source tree, as somebody else's would be.
 func TestAddingADriver(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../docs/adding-a-driver.md")
@@ -35,8 +35,8 @@ func TestAddingADriver(t *testing.T) {
 	for _, f := range files {
 		write(string(f[1]), f[2])
 	}
-	// What go mod tidy would find is in the go.mod of the repository's own
-	// adapter for the same version of the library.
+	// The go.mod of the repository's own adapter, for the same version of the
+	// library, has what go mod tidy would find.
 	mod, err := os.ReadFile("../drivers/modernc/go.mod")
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// hear has a session listen to what a worker might have said before it exited.
+// hear makes a session listen to what a worker might have said before it exited.
 func hear(said []byte) (*session, *Case) {
 	c := &Case{
 		Plan: &plan.Plan{Phases: []plan.Phase{{Name: "insert", Insert: &plan.Insert{}}, {Name: "query", Query: &plan.Query{Clients: 1}}}},
@@ -71,8 +71,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// FuzzAnswers has a worker say anything: a trial that is then OK has everything
-// that the lab had asked for, and any other a reason.
+// FuzzAnswers lets a worker say anything. A trial that is OK must then have everything
+// that the lab asked for, and any other trial must have a reason.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(saidReady + saidSchema + saidInsert + saidQuery + saidDone))
 	f.Add([]byte(saidReady + saidFailed))

@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// clone is a source tree with one driver, toy, that compiles in no time.
+// clone makes a source tree with one driver, toy, which compiles quickly.
 func clone(t *testing.T) (lab.Source, lab.Ref) {
 	t.Helper()
 	root := t.TempDir()
@@ -156,7 +156,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// What is in the place of a worker and is not what was built is built again.
+// TestSpoiledCache checks that a worker is built again if the file in its place is not
+// the one that was built.
 func TestSpoiledCache(t *testing.T) {
 	s, ref := clone(t)
 	cache := t.TempDir()
@@ -176,7 +177,7 @@ func TestSpoiledCache(t *testing.T) {
 		"without a sum":  func() error { return os.Remove(path + ".sha256") },
 	} {
 		if name == "not executable" && runtime.GOOS == "windows" {
-			continue // which has no such mode
+			continue // Windows does not have such a mode
 		}
 		if err := spoil(); err != nil {
 			t.Fatal(err)
@@ -209,8 +210,8 @@ func TestRelativeCache(t *testing.T) {
 	}
 }
 
-// A driver that needs no C is built without, though net could have it, and is
-// the same whatever the compiler.
+// TestBuiltWithoutC checks that a driver that does not need C is built without it, even
+// though package net could use it, and that the worker is the same with any compiler.
 func TestBuiltWithoutC(t *testing.T) {
 	s, ref := clone(t)
 	write(t, s.Root, map[string]string{"worker/a.go": "package worker\n\nimport _ \"net\"\n\nconst Name = \"one\"\n"})
@@ -257,7 +258,7 @@ func TestCancelledBuild(t *testing.T) {
 	cache := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	b := &lab.Builder{Source: s, Cache: cache}
-	_, _, err := b.Worker(ctx, ref, cancel) // when the cache has been looked into
+	_, _, err := b.Worker(ctx, ref, cancel) // it is called after the cache has been searched
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -273,7 +274,7 @@ func TestExecutableNeedsNoBuild(t *testing.T) {
 	}
 }
 
-// goOnly is a PATH with a go command and nothing else.
+// goOnly returns a PATH that has only a go command.
 func goOnly(t *testing.T) string {
 	t.Helper()
 	gocmd, err := exec.LookPath("go")
@@ -303,7 +304,7 @@ func TestNoToolchain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.variable != "CC" {
-				t.Setenv("CC", "") // as where nobody has set one
+				t.Setenv("CC", "") // as if nobody had set it
 			}
 			t.Setenv(c.variable, c.value)
 			cache := t.TempDir()
@@ -336,7 +337,8 @@ func TestNoToolchain(t *testing.T) {
 	}
 }
 
-// All that another version is built with is what its own go.mod asks for.
+// TestVersionMod checks that another version is built only with what its own go.mod
+// requires.
 func TestVersionMod(t *testing.T) {
 	for name, c := range map[string]struct{ mod, sum, want string }{
 		"requirements go": {
@@ -409,8 +411,8 @@ require (
 	}
 }
 
-// A real library at another version than the pinned one, pure Go: seconds where
-// Go's build cache has it.
+// TestAnotherVersion builds a real library, in pure Go, in a version that is not the
+// pinned one. This takes seconds if Go's build cache has it.
 func TestAnotherVersion(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a real worker")
@@ -447,7 +449,8 @@ func TestAnotherVersion(t *testing.T) {
 	}
 }
 
-// A version that there is not: the reason is the go command's.
+// TestNoSuchVersion asks for a version that does not exist. The reason is the go
+// command's.
 func TestNoSuchVersion(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	b := &lab.Builder{Source: source(t), Cache: t.TempDir()}
@@ -458,7 +461,7 @@ func TestNoSuchVersion(t *testing.T) {
 	}
 }
 
-// builds is what Prepare tells of.
+// builds records what Prepare reports.
 type builds struct{ lines []string }
 
 func (b *builds) Building(i, n int, name string) { b.lines = append(b.lines, "building "+name) }
@@ -470,7 +473,8 @@ func (b *builds) Built(i, n int, name string, err error) {
 	b.lines = append(b.lines, line)
 }
 
-// One driver that cannot be had makes its own cases unavailable, no others.
+// TestPrepare checks that a driver that cannot be built makes only its own cases
+// unavailable.
 func TestPrepare(t *testing.T) {
 	s, ref := clone(t)
 	broken := ref

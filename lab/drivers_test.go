@@ -28,7 +28,7 @@ func known(t *testing.T) []lab.Known {
 	return list
 }
 
-// find is one of the source tree's drivers.
+// find returns one of the source tree's drivers.
 func find(t *testing.T, name string) lab.Ref {
 	t.Helper()
 	ref, err := lab.ParseRef(t.Context(), name, known(t))
@@ -51,7 +51,7 @@ func TestDrivers(t *testing.T) {
 		for what := range k.Limits {
 			name, value, pair := strings.Cut(what, "=")
 			if what == "mmap_size=mapped" {
-				continue // no value, but what the conformance suite calls a check
+				continue // not a value, but the conformance suite's name of a check
 			}
 			if d, setting := driver.LookupSetting(name); setting && pair {
 				if v, err := d.Canonical(value); err != nil || v != value {
@@ -133,13 +133,13 @@ func TestFindSource(t *testing.T) {
 	if _, err := lab.FindSource(filepath.Join(root, "lab")); err == nil || !strings.Contains(err.Error(), "is not the source tree") {
 		t.Errorf("a directory within: %v", err)
 	}
-	// From elsewhere it is where this was built.
+	// From another directory it finds the tree that the test was built from.
 	t.Chdir(t.TempDir())
 	if got := source(t).Root; got != root {
 		t.Errorf("from elsewhere: %s, want %s", got, root)
 	}
-	// A tree that the working directory is in, perhaps somebody else's, is not run
-	// unasked.
+	// A tree that contains the working directory may be somebody else's. Its code is
+	// not run unless it is named.
 	clone, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestFindSource(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
-	// With -trimpath; removed since; in the module cache.
+	// Built with -trimpath; removed since then; in the module cache.
 	for _, built := range []string{"..", filepath.Join(clone, "gone"), filepath.Join(clone, "cached")} {
 		lab.SetBuiltFrom(t, built)
 		if got := source(t).Root; !strings.HasPrefix(got, home) {
@@ -194,7 +194,7 @@ func TestBrokenDriver(t *testing.T) {
 	}
 }
 
-// write makes files, by their slashed path, with their directories.
+// write writes files and makes their directories. The paths have slashes.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// instant makes up trials.
+// instant invents trials.
 type instant struct{}
 
 func (instant) Trial(_ context.Context, c *lab.Case, _ uint64) (*result.Trial, error) {
@@ -21,7 +21,7 @@ func (instant) Trial(_ context.Context, c *lab.Case, _ uint64) (*result.Trial, e
 	return t, nil
 }
 
-// forgetful records nothing, sees no noise and tells nobody.
+// forgetful records nothing, observes no noise and reports no progress.
 type forgetful struct{}
 
 func (forgetful) AddTrial(context.Context, int64, *result.Trial) error              { return nil }

@@ -9,13 +9,13 @@ import (
 // VersionMod writes the go.mod of another version, as a build does.
 var VersionMod = versionMod
 
-// SetCeiling gives the ceiling for a number of clients, instead of measuring it.
+// SetCeiling sets the ceiling for a number of clients, so that it is not measured.
 func (p *Processes) SetCeiling(clients int, perSecond float64) {
 	c := ceiling{perSecond: perSecond, until: time.Now().Add(time.Hour)}
 	p.ceilings = map[int]ceiling{clients: c, 1: c}
 }
 
-// CeilingsEnd has every ceiling measured again at the next trial.
+// CeilingsEnd makes the next trial measure every ceiling again.
 func (p *Processes) CeilingsEnd() {
 	for clients, c := range p.ceilings {
 		c.until = time.Now()
@@ -23,30 +23,30 @@ func (p *Processes) CeilingsEnd() {
 	}
 }
 
-// Late says that a latency is the load generator's own.
+// Late reports whether a latency is mainly the load generator's own.
 var Late = late
 
-// BenchTimes are the samples of a job bench.
+// BenchTimes returns the times of the samples of a job bench.
 var BenchTimes = benchTimes
 
-// SetBuiltFrom has the executable be built from another tree for a test.
+// SetBuiltFrom pretends, for one test, that the executable was built from another tree.
 func SetBuiltFrom(t *testing.T, dir string) {
 	was := builtFrom
 	builtFrom = func() string { return dir }
 	t.Cleanup(func() { builtFrom = was })
 }
 
-// Marker is the text of the file that marks a directory.
+// Marker returns the text of the file that marks a directory.
 func Marker(dir string) string { return marker(dir, nil) }
 
-// Abandon gives up a directory as a process does that is killed.
+// Abandon gives up a directory as a killed process does.
 func Abandon(s *Scratch) { s.lock.Close() }
 
-// Tags are the build tags of a driver's version.
+// Tags returns the build tags for a driver's version.
 func Tags(r Ref) string { return r.tags() }
 
-// Added estimates what is added in the phases of a plan.
+// Added estimates how much time is added in the phases of a plan.
 var Added = added
 
-// WorkerPath is where the executable for a driver is, or would be.
+// WorkerPath returns where the executable for a driver is, or would be.
 func (b *Builder) WorkerPath(ctx context.Context, ref Ref) (string, error) { return b.path(ctx, ref) }

@@ -24,7 +24,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// storesSQLite is a driver over the SQLite of the store.
+// storesSQLite returns a driver that uses the store's SQLite.
 func storesSQLite() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
 		Info: driver.Info{Name: "engine", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
@@ -45,8 +45,8 @@ func storesSQLite() driver.Driver {
 	})
 }
 
-// server is a real worker with a driver that has a fault in the query number
-// 400, or 10, and in those that follow.
+// server runs a real worker whose driver has a fault in query number 400, or 10, and
+// in all later ones.
 func server(fault string) {
 	d := &faultyDriver{Driver: storesSQLite(), from: 400}
 	fault, atOnce := strings.CutSuffix(fault, "-at-once")
@@ -121,7 +121,7 @@ func (x faultyTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, error)
 	return faultyInsert{s, own.d}, err
 }
 
-// faultyInsert loses a row, inserts one twice, or another in its place.
+// faultyInsert loses a row, inserts it twice, or inserts another one instead.
 type faultyInsert struct {
 	driver.Stmt
 	d *faultyDriver
@@ -174,8 +174,9 @@ func (x faultyStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fun
 	})
 }
 
-// httpCase is the built-in http-server, or another workload, on a worker with a
-// fault: 300 requests are verified, and then sent again by four clients.
+// httpCase returns a case of the built-in http-server, or of another workload, with a
+// worker that has a fault. 300 requests are verified, and then four clients send them
+// again.
 func httpCase(t *testing.T, fault, yaml string, settings map[string][]string) *lab.Case {
 	t.Helper()
 	w, err := workload.Load("http-server")
@@ -253,7 +254,7 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-// A ceiling that is no longer of now is measured again.
+// TestCeilingAgain checks that an outdated ceiling is measured again.
 func TestCeilingAgain(t *testing.T) {
 	t.Parallel()
 	c := httpCase(t, "none", "", nil)
@@ -368,7 +369,8 @@ func TestHTTPFaults(t *testing.T) {
 	}
 }
 
-// Requests that met with a lock are counted by SQLite's code, and no fault.
+// TestHTTPLocked checks that requests that fail because of a lock are counted by
+// SQLite's code, and are not faults.
 func TestHTTPLocked(t *testing.T) {
 	t.Parallel()
 	got := httpTrial(t, httpCase(t, "locked", "", nil), time.Minute, 1e9)
@@ -396,7 +398,7 @@ func TestHTTPHangs(t *testing.T) {
 	}
 }
 
-// A worker that knows only trials says so.
+// TestHTTPOldWorker checks what is said of a worker that only knows trials.
 func TestHTTPOldWorker(t *testing.T) {
 	t.Parallel()
 	c := httpCase(t, "none", "", nil)

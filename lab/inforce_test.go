@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// realWorkers are workers with a real SQLite: the engine, and one that shares no code
-// with it.
+// realWorkers returns workers with a real SQLite: the engine, and one that does not
+// share any code with it.
 func realWorkers(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{"engine": faulty(t, "server-none"), "python": pythonWorker(t)}
@@ -29,7 +29,8 @@ func trialOf(t *testing.T, c *lab.Case) *result.Trial {
 	return got
 }
 
-// A PRAGMA in a schema or in a phase changes what the figures are of.
+// TestSettingsInForce runs workloads with a PRAGMA in the schema or in a phase. It
+// changes the settings that the figures are measured with.
 func TestSettingsInForce(t *testing.T) {
 	t.Parallel()
 	const head = `
@@ -91,9 +92,9 @@ rows: {t: {count: 5, columns: {id: serial}}}
 	}
 }
 
-// A connection that was opened before there was a table, and first looks for it while
-// another one writes, must find it: with a rollback journal and no patience it could
-// not read the schema then.
+// TestSchemaIsReadBeforeTheClock opens a connection before a table exists. The
+// connection first uses the table while another one writes, and must find it. With a
+// rollback journal and without a busy timeout it could not read the schema at that time.
 func TestSchemaIsReadBeforeTheClock(t *testing.T) {
 	t.Parallel()
 	const yaml = `
@@ -125,7 +126,8 @@ phases:
 	}
 }
 
-// The settings of each phase are those that the workload has changed by its end.
+// TestInForce checks that the settings of a phase include what the workload has changed
+// by the end of that phase.
 func TestInForce(t *testing.T) {
 	const yaml = `
 name: changing

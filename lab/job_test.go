@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// pretendJob answers the job bench as it should, but for a fault.
+// pretendJob answers the job bench correctly, except for a fault.
 func pretendJob(fault string, req *protocol.Request) {
 	enc := json.NewEncoder(os.Stdout)
 	say := func(r protocol.Response) {
@@ -60,7 +60,7 @@ func pretendJob(fault string, req *protocol.Request) {
 	case "other":
 		done = &protocol.JobResult{Generate: &protocol.Generated{}}
 	case "waits", "stays":
-		_, _ = io.Copy(io.Discard, os.Stdin) // until it is to stop
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is asked to stop
 		done.Interrupted = true
 		if fault == "stays" {
 			time.Sleep(time.Hour)
@@ -81,7 +81,7 @@ func benchRequest(t *testing.T) lab.JobRequest {
 
 func TestJob(t *testing.T) {
 	t.Parallel()
-	for _, fault := range []string{"none", "crash-at-end"} { // an answer that is complete counts
+	for _, fault := range []string{"none", "crash-at-end"} { // a complete answer counts
 		r := benchRequest(t)
 		var proof *protocol.Proof
 		var rows int64
@@ -97,7 +97,8 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// A worker that does not do its job is an error that says how, at once.
+// TestJobFaults checks that a worker that fails at its job causes an error at once, and
+// that the error says what went wrong.
 func TestJobFaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -140,7 +141,8 @@ func TestJobFaults(t *testing.T) {
 	}
 }
 
-// Closing stop asks the worker for what it has done until then.
+// TestJobStopped checks that closing stop asks the worker for what it has done until
+// then.
 func TestJobStopped(t *testing.T) {
 	t.Parallel()
 	r, stop := benchRequest(t), make(chan struct{})
@@ -151,7 +153,8 @@ func TestJobStopped(t *testing.T) {
 	}
 }
 
-// The end of the context is the end of a worker that does not listen.
+// TestJobCanceled checks that a worker that does not listen is killed when the context
+// ends.
 func TestJobCanceled(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"sleeps", "stays"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// jobsOfAll has, for each kind of job, what an honest worker answers.
+// jobsOfAll returns an honest worker's answer for each kind of job.
 func jobsOfAll() map[string]struct {
 	job protocol.Job
 	got protocol.JobResult

@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// scripted is a source tree with one driver, toy, whose worker is a script for
-// the interpreter sh, and what has to be in PATH for it to be found.
+// scripted makes a source tree with one driver, toy. Its worker is a script for the
+// interpreter sh, which must be in PATH to be found.
 func scripted(t *testing.T, needs, script string) (lab.Source, lab.Ref) {
 	t.Helper()
 	root := t.TempDir()
@@ -71,7 +71,8 @@ func TestScriptedDriver(t *testing.T) {
 	}
 }
 
-// What a driver lacks is said with what to do about it, and nothing is built.
+// TestDriverLacks checks that the message about something that a driver lacks says what
+// to do about it, and that nothing is built.
 func TestDriverLacks(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, map[string]string{"text": "", "tool": "#!/bin/sh\n"})
@@ -82,7 +83,7 @@ func TestDriverLacks(t *testing.T) {
 	for name, c := range map[string]struct {
 		needs, env, path string
 		script           string
-		want             string // "" where nothing is lacking
+		want             string // "" if nothing is missing
 	}{
 		"not in PATH":      {needs: tool, want: "toy cannot be measured: it needs tool, which is not in PATH: get it from example.com"},
 		"in PATH":          {needs: tool, path: here},
@@ -128,8 +129,8 @@ func TestDriverLacks(t *testing.T) {
 	}
 }
 
-// Python's drivers are what they say that they are, and one measures as the
-// other does.
+// TestPythonDrivers checks that Python's drivers are what they say they are, and that
+// both measure in the same way.
 func TestPythonDrivers(t *testing.T) {
 	pythonWorker(t)
 	w, err := workload.Load("real")

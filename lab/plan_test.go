@@ -36,13 +36,13 @@ phases:
 
 func crowdWith(t *testing.T, connection string) *workload.Workload {
 	text := strings.Replace(crowd, "CONNECTION", connection, 1)
-	if connection == "own" { // which the language asks for
+	if connection == "own" { // the language requires it
 		text = strings.Replace(text, "journal_mode: wal", "journal_mode: wal, pool_size: $clients", 1)
 	}
 	return parse(t, text)
 }
 
-// names is each case as a line.
+// names returns each case as a line.
 func names(cases []*lab.Case) []string {
 	var list []string
 	for _, c := range cases {
@@ -55,7 +55,8 @@ func names(cases []*lab.Case) []string {
 	return list
 }
 
-// TestComputing expects to be told of every row that is hashed ahead, from 0 on.
+// TestComputing checks that progress is reported for all rows that are hashed before the
+// run, beginning with 0.
 func TestComputing(t *testing.T) {
 	w := parse(t, tiny)
 	m := lab.Matrix{Drivers: []lab.Ref{{Name: "./b", Path: "/b"}}, Workloads: []*workload.Workload{w}, Scale: "full", Seed: 1}
@@ -147,7 +148,7 @@ func TestExpectations(t *testing.T) {
 		got["all"] = all
 		want := map[string]lab.Expectation{
 			"all":  {Operations: 5, Rows: 50},  // 10 rows, 5 times
-			"each": {Operations: 10, Rows: 10}, // a row for each of 10
+			"each": {Operations: 10, Rows: 10}, // one row for each of 10
 			"open": {Operations: 1, Rows: -1},
 			"mix":  {Operations: 10, Executions: []int64{10}, Rows: -1},
 		}
@@ -198,7 +199,7 @@ func TestPoolSize(t *testing.T) {
 	}{
 		{"pool", nil, "4"},
 		{"own", nil, "4"},
-		{"pool", []string{"2"}, "2"}, // clients that wait for one another are what is measured
+		{"pool", []string{"2"}, "2"}, // clients that wait for each other are what is measured
 		{"own", []string{"9"}, "9"},
 	} {
 		if got, err := pool(c.connection, c.given...); got != c.want || err != nil {

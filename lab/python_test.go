@@ -30,10 +30,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// The tests below run a worker that was written in Python from
-// docs/worker-protocol.md and docs/generated-values.md and has no code in common
-// with the engine: where it makes the same values and checksums, the documents
-// say enough.
+// The tests below run a worker in Python that was written from
+// docs/worker-protocol.md and docs/generated-values.md. It does not share any code with
+// the engine. If it makes the same values and checksums, the documents say enough.
 
 func pythonWorker(t *testing.T) string {
 	t.Helper()
@@ -103,7 +102,7 @@ func TestPythonWorkerBuiltins(t *testing.T) {
 	}
 }
 
-// checkSamples looks at what the lab does not check in a trial that is OK.
+// checkSamples checks what the lab does not check in a trial that is OK.
 func checkSamples(t *testing.T, c *lab.Case, got *result.Trial) {
 	t.Helper()
 	for _, s := range got.Samples {
@@ -134,8 +133,8 @@ func checkSamples(t *testing.T, c *lab.Case, got *result.Trial) {
 	}
 }
 
-// kinds has every kind of generator, every type and NULLs. The values come back
-// through queries and must be those of the engine's generators.
+// kinds has every kind of generator, every type, and NULLs. Queries read the values
+// back, which must be those of the engine's generators.
 const kinds = `
 name: kinds
 settings: {pool_size: 2, busy_timeout: 5s, page_size: 8192, txlock: immediate, secure_delete: fast}
@@ -233,7 +232,7 @@ func TestPythonWorkerKinds(t *testing.T) {
 	}
 }
 
-// engine runs the same trial with the engine in Go, over the SQLite of the store.
+// engine runs the same trial with the engine in Go and the store's SQLite.
 func engine(t *testing.T, c *lab.Case, seed uint64) []*protocol.Sample {
 	t.Helper()
 	samples, failed := engineTrial(t, c, seed)
@@ -243,7 +242,7 @@ func engine(t *testing.T, c *lab.Case, seed uint64) []*protocol.Sample {
 	return samples
 }
 
-// engineReason is why that trial fails.
+// engineReason returns why the engine's trial fails.
 func engineReason(t *testing.T, c *lab.Case) *protocol.Reason {
 	t.Helper()
 	_, failed := engineTrial(t, c, 1)
@@ -280,7 +279,7 @@ func engineTrial(t *testing.T, c *lab.Case, seed uint64) (samples []*protocol.Sa
 	return samples, nil
 }
 
-// bookings has operations with each of the ways to end.
+// bookings has operations that end in each of the possible ways.
 const bookings = `name: bookings
 about: Bookings.
 settings: {pool_size: 2, foreign_keys: on}
@@ -339,7 +338,7 @@ func bookingsOr(t *testing.T, name string) *workload.Workload {
 	return w
 }
 
-// counts is how many operations ended with each code.
+// counts returns how many operations ended with each code.
 func counts(list []protocol.ErrorCount) map[int]int64 {
 	m := map[int]int64{}
 	for _, e := range list {
@@ -348,8 +347,8 @@ func counts(list []protocol.ErrorCount) map[int]int64 {
 	return m
 }
 
-// Where no generator knows what must come back, both come to the same; and so
-// they do the same work in the same order.
+// TestPythonWorkerAgrees checks that the workers agree on answers that no generator
+// knows. So they do the same work in the same order.
 func TestPythonWorkerAgrees(t *testing.T) {
 	python := pythonWorker(t)
 	for name, parameters := range map[string]map[string][]int64{
@@ -395,7 +394,8 @@ func TestPythonWorkerAgrees(t *testing.T) {
 	}
 }
 
-// A request of another protocol and one that is no request it refuses.
+// TestPythonWorkerRefusals checks that the worker refuses a request of another protocol
+// and a line that is not a request.
 func TestPythonWorkerRefusals(t *testing.T) {
 	python := pythonWorker(t)
 	for _, line := range []string{"hello", "{}", `{"type":"trial","protocol":2}`, `{"type":"dance","protocol":1}`, "[]"} {
@@ -408,7 +408,8 @@ func TestPythonWorkerRefusals(t *testing.T) {
 	}
 }
 
-// Each of its answers is as the protocol's schema says.
+// TestPythonWorkerMessages checks all of the worker's answers against the protocol's
+// schema.
 func TestPythonWorkerMessages(t *testing.T) {
 	python := pythonWorker(t)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(protocol.Schema))
@@ -483,7 +484,7 @@ func TestPythonWorkerLabGone(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = cmd.Process.Kill() }() // where it has not exited
+	defer func() { _ = cmd.Process.Kill() }() // if it has not exited
 	endless := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO t SELECT i FROM n"
 	fmt.Fprintf(in, `{"type":"trial","protocol":1,"seed":1,"path":%q,"plan":{"schema":"CREATE TABLE t(i)","data_sets":null,"phases":[{"name":"endless","script":%q}]}}`+"\n", path, endless)
 	for lines := bufio.NewScanner(out); lines.Scan(); {

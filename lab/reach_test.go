@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// reached is what SQLite's authorizer sees a script do outside its database. It
-// denies all of it.
+// reached returns what SQLite's authorizer sees a script do outside its database. The
+// authorizer denies all of it.
 func reached(t *testing.T, script string) (what []string) {
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -45,7 +45,7 @@ func reached(t *testing.T, script string) (what []string) {
 				action == sqlite3.SQLITE_FUNCTION && word(functions, arg2):
 				what = append(what, arg1+" "+arg2)
 				return sqlite.AuthorizerDeny
-			case action == sqlite3.SQLITE_RECURSIVE: // which may have no end
+			case action == sqlite3.SQLITE_RECURSIVE: // this may never end
 				return sqlite.AuthorizerDeny
 			}
 			return sqlite.AuthorizerOK
@@ -58,8 +58,8 @@ func reached(t *testing.T, script string) (what []string) {
 	return what
 }
 
-// FuzzReach holds the loader, which reads SQL by its tokens, against SQLite: what
-// SQLite is asked to do outside of the database, the loader has refused.
+// FuzzReach compares the loader, which reads the tokens of SQL, with SQLite. The loader
+// must have refused everything that SQLite is asked to do outside of the database.
 func FuzzReach(f *testing.F) {
 	for _, s := range []string{
 		"SELECT $a('); ATTACH 'x' AS y; --')", "SELECT 1;\v \vATTACH 'x' AS y", "\uFEFFATTACH 'x' AS y",
@@ -76,20 +76,21 @@ func FuzzReach(f *testing.F) {
 	})
 }
 
-// holdAgainstSQLite reports whether the script reaches out, as SQLite sees it.
+// holdAgainstSQLite reports whether, according to SQLite, the script reaches out of its
+// database.
 func holdAgainstSQLite(t *testing.T, script string) bool {
 	what := reached(t, script)
 	_, err := workload.Parse("x.yaml", []byte("name: x\nphases: [{name: p, script: x.sql}]\n"), fstest.MapFS{"x.sql": {Data: []byte(script)}})
 	var problems workload.Problems
 	refused := errors.As(err, &problems) && slices.ContainsFunc(problems, func(p workload.Problem) bool { return p.Outside })
-	if len(what) > 0 && !refused && !strings.Contains(strings.ToUpper(script), "EXPLAIN") { // which executes nothing
+	if len(what) > 0 && !refused && !strings.Contains(strings.ToUpper(script), "EXPLAIN") { // EXPLAIN executes nothing
 		t.Errorf("%q does %q and is let through (%v)", script, what, err)
 	}
 	return len(what) > 0
 }
 
-// TestReach does what FuzzReach does with scripts made of pieces at which readers
-// of SQL differ.
+// TestReach does the same as FuzzReach, with scripts made of pieces that readers of SQL
+// may read differently.
 func TestReach(t *testing.T) {
 	pieces := []string{
 		"ATTACH 'x' AS y", "attach database\"x\"as y", "VACUUM INTO 'x'", "PRAGMA temp_store_directory='x'", "SELECT load_extension('x')",

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// bench is a laboratory in which a trial takes as long as it is told, on a
-// clock that nothing else moves. It writes down what happens.
+// bench is a laboratory in which a trial takes as long as it is told. Only trials move
+// its clock. It records what happens.
 type bench struct {
 	t   *testing.T
 	now time.Time
@@ -115,7 +115,7 @@ func (b *bench) Finish(_ context.Context, _ int64, ended time.Time, rounds int, 
 	return nil
 }
 
-// progress is apart since bench has a method Trial already.
+// progress is a separate type because bench already has a method Trial.
 type progress struct{ *bench }
 
 func (p progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
@@ -125,7 +125,7 @@ func (p progress) Trial(round, rounds, done, total int, left time.Duration, c *l
 	p.lefts = append(p.lefts, estimate{p.now, left, round, rounds, done, total})
 }
 
-// measure runs a laboratory of so many cases.
+// measure runs a laboratory with the given number of cases.
 func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laboratory)) (*result.Run, error) {
 	b.t.Helper()
 	if s.Time == 0 {
@@ -154,7 +154,7 @@ func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laborator
 	return l.Run, err
 }
 
-// ended holds a run and what the recorder has of it against what is expected.
+// ended compares a run, and what the recorder has of it, with what is expected.
 func (b *bench) ended(r *result.Run, stopped string, rounds int) {
 	b.t.Helper()
 	if r.Stopped != stopped || r.Rounds != rounds {
@@ -223,18 +223,18 @@ func TestOrder(t *testing.T) {
 	if cmp.Equal(one, other) {
 		t.Errorf("two seeds, one order: %v", one)
 	}
-	// Of 720 orders, six are hardly ever all the same.
+	// There are 720 orders, so six of them are hardly ever all the same.
 	different := map[string]bool{}
 	for _, o := range one {
 		different[fmt.Sprint(o)] = true
 	}
 	if len(different) < 5 {
-		t.Errorf("the rounds are not shuffled anew: %v", one)
+		t.Errorf("the rounds are not shuffled each time: %v", one)
 	}
 }
 
-// A case that drops out does not change what the next round's seed gives the
-// others in another run that lost it earlier.
+// TestOrderOfARoundIsItsOwn checks that the order of the remaining cases in a round does
+// not depend on the round in which a case dropped out.
 func TestOrderOfARoundIsItsOwn(t *testing.T) {
 	order := func(lost int) []int {
 		b := newBench(t)
@@ -257,7 +257,7 @@ func TestOrderOfARoundIsItsOwn(t *testing.T) {
 func TestStopsWhenPrecise(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		noisy int // rounds whose times lie apart
+		noisy int // rounds whose times differ
 		want  int
 	}{
 		{"at once", 0, 7},
@@ -280,8 +280,8 @@ func TestStopsWhenPrecise(t *testing.T) {
 	}
 }
 
-// Rounds that were asked for are run, however tight the intervals are, and
-// whatever the time.
+// TestRoundsAreExact checks that exactly the rounds that were asked for are run, however
+// tight the intervals are and however long it takes.
 func TestRoundsAreExact(t *testing.T) {
 	b := newBench(t)
 	b.wall = func(int, int) time.Duration { return time.Millisecond }
@@ -313,7 +313,8 @@ func TestStopsForTime(t *testing.T) {
 	}
 }
 
-// A loss has the reason it had; the others are measured to the end.
+// TestLossesAreNotRunAgain checks that a lost case keeps its reason, and that the others
+// are measured to the end.
 func TestLossesAreNotRunAgain(t *testing.T) {
 	for _, status := range []result.Status{result.Refused, result.Wrong, result.Failed, result.Unavailable} {
 		t.Run(string(status), func(t *testing.T) {
@@ -336,7 +337,8 @@ func TestLossesAreNotRunAgain(t *testing.T) {
 	}
 }
 
-// A cell that is lost does not keep the others from being precise.
+// TestPreciseWithoutTheLost checks that a lost cell does not keep a run from ending when
+// the others are precise.
 func TestPreciseWithoutTheLost(t *testing.T) {
 	b := newBench(t)
 	b.wall = func(id, round int) time.Duration {
@@ -439,7 +441,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// An interruption during the very last trial has nothing left to interrupt.
+// TestInterruptedAtTheEnd interrupts the very last trial, when nothing is left to
+// interrupt.
 func TestInterruptedAtTheEnd(t *testing.T) {
 	b := newBench(t)
 	b.during = func(order int) {
@@ -471,7 +474,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Cancelled when the process has just ended: what it gave is kept.
+// TestCancelledAfterTheTrial cancels when the process has just ended. Its result is
+// kept.
 func TestCancelledAfterTheTrial(t *testing.T) {
 	b := newBench(t)
 	b.record = func(tr *result.Trial) error {
@@ -521,7 +525,7 @@ type failing struct{ err error }
 
 func (f failing) Trial(context.Context, *lab.Case, uint64) (*result.Trial, error) { return nil, f.err }
 
-// The clock tells exactly how good the estimates of the time left were.
+// TestTimeLeft checks the estimates of the time left, which the clock shows exactly.
 func TestTimeLeft(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -556,7 +560,7 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
-// A loss leaves less to do.
+// TestTimeLeftAfterALoss checks that less time is left after a case is lost.
 func TestTimeLeftAfterALoss(t *testing.T) {
 	b := newBench(t)
 	b.outcome = func(id, round int) *result.Trial {

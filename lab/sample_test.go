@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// histogram is of so many latencies of so long each.
+// histogram returns an encoded histogram of n equal latencies.
 func histogram(n int, each time.Duration) string {
 	h := latency.New()
 	for range n {
@@ -29,7 +29,7 @@ func histogram(n int, each time.Duration) string {
 
 var someChecksum = strings.Repeat("0123456789abcdef", 4)
 
-// samplesOfAll has, for each kind of phase, what an honest worker says.
+// samplesOfAll returns what an honest worker says for each kind of phase.
 func samplesOfAll() map[string]struct {
 	phase plan.Phase
 	want  lab.Expectation
@@ -107,8 +107,8 @@ func TestHonestSamples(t *testing.T) {
 	}
 }
 
-// Every lie about one key is a fault that names the phase, the key and what was
-// wanted.
+// TestLies checks that every lie about one key is a fault that names the phase, the key
+// and what was wanted.
 func TestLies(t *testing.T) {
 	for _, c := range []struct {
 		kind string
@@ -206,7 +206,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// encoded is a histogram with one count, in any geometry.
+// encoded returns a histogram with one count, in any geometry.
 func encoded(low, high, count int64) string {
 	var body, packed, out bytes.Buffer
 	zigzag := uint64(count<<1 ^ count>>63)
@@ -222,7 +222,7 @@ func encoded(low, high, count int64) string {
 	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
-// What the lab cannot prove to be wrong is a warning.
+// TestDoubts checks that the lab warns of what it cannot prove to be wrong.
 func TestDoubts(t *testing.T) {
 	k := samplesOfAll()["insert"]
 	k.said.WallNS, k.said.UserNS, k.said.SystemNS = 1e9, 3e9, 2e9

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
-// tree lists what is below a directory.
+// tree returns what is below a directory.
 func tree(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -52,7 +52,7 @@ func TestScratch(t *testing.T) {
 	parent := filepath.Join(top, "a", "b")
 	s := newScratch(t, parent)
 	put(t, filepath.Join(s.Dir, "trial-1", "test.db"), "x")
-	// Another one that is in use is left alone, and so are its parents.
+	// Another directory that is in use is left alone, and so are its parents.
 	other := newScratch(t, parent)
 	if got := tree(t, s.Dir); len(got) != 2 {
 		t.Errorf("a directory that is in use was swept: %q", got)
@@ -63,12 +63,12 @@ func TestScratch(t *testing.T) {
 	}
 	other.Remove()
 	if got := tree(t, filepath.Join(top, "a")); len(got) != 1 {
-		t.Errorf("left: %q", got) // a/b, which was not empty when its maker ended
+		t.Errorf("left: %q", got) // a/b, which was not empty when the process that made it ended
 	}
 }
 
-// What a killed process has left is removed by the next one, and the parents
-// that it made by the end of that.
+// TestScratchOfTheKilled checks that the next process removes what a killed process
+// left, and that it removes the parents that the killed one made when it ends itself.
 func TestScratchOfTheKilled(t *testing.T) {
 	top := t.TempDir()
 	parent := filepath.Join(top, "a", "b")
@@ -85,7 +85,8 @@ func TestScratchOfTheKilled(t *testing.T) {
 	}
 }
 
-// Nothing is removed that does not say that it is ours.
+// TestSweepLeavesWhatIsNotOurs checks that only directories that are marked as ours are
+// removed.
 func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 	parent := t.TempDir()
 	file := func(name, text string) { put(t, filepath.Join(parent, name), text) }
@@ -95,15 +96,15 @@ func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file("run-1/a.db", "x")    // no lock beside it
-	file("run-2/a.db", "x")    // a lock of something else
-	file("run-2.lock", "mine") //
-	file("run-3/a.db", "x")    // the lock of another directory
+	file("run-1/a.db", "x") // without a lock
+	file("run-2/a.db", "x") // the lock of something else
+	file("run-2.lock", "mine")
+	file("run-3/a.db", "x") // the lock of another directory
 	file("run-3.lock", string(ours))
-	file("run-x/a.db", "x") // another name
+	file("run-x/a.db", "x") // a name that is not ours
 	file("run-x.lock", string(ours))
 	file("mine/a.db", "x")
-	file("run-4.lock", "") // killed before it had written its lock
+	file("run-4.lock", "") // killed before it wrote its lock
 	file("run-5/a.db", "x")
 	file("run-5.lock", "")
 	file("elsewhere.lock", lab.Marker(filepath.Join(parent, "run-6")))
@@ -111,7 +112,7 @@ func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	file("run-6/a.db", "x")
-	file("run-7.lock", lab.Marker(filepath.Join(parent, "run-7"))) // its directory leads elsewhere
+	file("run-7.lock", lab.Marker(filepath.Join(parent, "run-7"))) // its directory is a link to another one
 	if err := os.Symlink("mine", filepath.Join(parent, "run-7")); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// A driver that needs a program of somebody else's is measured where that is
-// to be had; here it is the counterpart that the driver's own tests use.
+// TestSqinn checks that a driver that needs somebody else's program is measured if the
+// program is installed. Here the program is the counterpart that the driver's own tests
+// use.
 func TestSqinn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a worker and the counterpart of sqinn")

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// manyTables has what makes it hard to say which rows an insert has left.
+// manyTables has everything that makes it hard to say which rows an insert left.
 const manyTables = `
 name: many-tables
 schema: |
@@ -90,7 +90,8 @@ func TestInserted(t *testing.T) {
 	}
 }
 
-// A driver that stores other rows than it is given is wrong, from the first trial on.
+// TestWrongInserts checks that a driver that stores other rows than it is given is wrong,
+// from the first trial on.
 func TestWrongInserts(t *testing.T) {
 	t.Parallel()
 	const yaml = `

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// A value of another class than is declared is the same error with every worker, though
-// some libraries would convert it.
+// TestTypesOfResults checks that a value of another class than declared is the same error
+// with every worker, although some libraries would convert it.
 func TestTypesOfResults(t *testing.T) {
 	t.Parallel()
 	const head = `
@@ -41,7 +41,7 @@ phases:
 	} {
 		for name, executable := range realWorkers(t) {
 			if name == "python" && test.name == "requests" {
-				continue // which it does not serve
+				continue // it does not serve HTTP
 			}
 			t.Run(test.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -64,7 +64,8 @@ phases:
 	}
 }
 
-// After a trial in which all was well the types need not be checked again.
+// TestTypesAreCheckedOnce checks that the types are not checked again after a trial that
+// was OK.
 func TestTypesAreCheckedOnce(t *testing.T) {
 	t.Parallel()
 	c := tinyCase(t, faulty(t, "types-known"))

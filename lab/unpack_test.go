@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
-// installed has the executable be one without a clone, and returns the directory
-// where it unpacks its sources.
+// installed pretends that the executable does not have a clone. It returns the directory
+// in which the executable unpacks its sources.
 func installed(t *testing.T) (cache string) {
 	t.Helper()
 	lab.SetBuiltFrom(t, filepath.Join(t.TempDir(), "removed"))
@@ -23,8 +23,8 @@ func installed(t *testing.T) (cache string) {
 	return filepath.Join(home, "cache", "sqlite3perf", "sources")
 }
 
-// only fails unless one directory is in the cache, that of the sources: what led to
-// it is removed.
+// only checks that the only directory in the cache is that of the sources. The temporary
+// ones must have been removed.
 func only(t *testing.T, cache, dir string) {
 	t.Helper()
 	list, err := os.ReadDir(cache)
@@ -33,7 +33,8 @@ func only(t *testing.T, cache, dir string) {
 	}
 }
 
-// TestUnpack unpacks the sources once, however many processes need them at first.
+// TestUnpack checks that the sources are unpacked once, even if many processes need them
+// at the same time.
 func TestUnpack(t *testing.T) {
 	clone := known(t)
 	cache := installed(t)
@@ -65,7 +66,7 @@ func TestUnpack(t *testing.T) {
 	}
 
 	list := known(t)
-	for i := range list { // the same drivers, elsewhere
+	for i := range list { // the same drivers, in another directory
 		if rel, err := filepath.Rel(s.Root, list[i].Dir); err != nil || !filepath.IsLocal(rel) {
 			t.Errorf("%s is in %s", list[i].Name, list[i].Dir)
 		}
@@ -84,13 +85,13 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// stale is what else may be wrong.
+// stale is what to do about the other possible cause.
 const stale = "make sources, if sources.TestFresh fails too"
 
-// TestSameWorker has a worker built from a clone serve an installed executable of the
-// same sources, in any version of the library.
+// TestSameWorker checks that an installed executable uses a worker that was built from a
+// clone with the same sources, in any version of the library.
 func TestSameWorker(t *testing.T) {
-	t.Setenv("GOENV", "off") // what go env -w has set is in the home directory, which is another below
+	t.Setenv("GOENV", "off") // the settings of go env -w are in the home directory, which the test replaces
 	const cache = "/cache"
 	path := func(name string) string {
 		t.Helper()
@@ -114,8 +115,8 @@ func TestSameWorker(t *testing.T) {
 	}
 }
 
-// TestUnpackedChanged builds nothing from sources that somebody has changed, and
-// neither repairs nor removes them.
+// TestUnpackedChanged checks that sources that somebody has changed are not built, and
+// are neither repaired nor removed.
 func TestUnpackedChanged(t *testing.T) {
 	cache := installed(t)
 	root := source(t).Root
@@ -159,13 +160,14 @@ func TestUnpackedChanged(t *testing.T) {
 	}
 }
 
-// within reports whether a file is what was changed, or in it.
+// within reports whether a file is the one that was changed, or in the directory that
+// was.
 func within(changed, file string) bool {
 	rel, err := filepath.Rel(filepath.FromSlash(changed), filepath.FromSlash(file))
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// TestUnpackNowhere has no place to unpack to.
+// TestUnpackNowhere has no directory to unpack to.
 func TestUnpackNowhere(t *testing.T) {
 	cache := installed(t)
 	parent := filepath.Dir(filepath.Dir(cache))

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// The test binary is a worker too, when it is started under the name
-// "worker.FAULT": one that answers as it should, but for that fault.
+// TestMain makes the test binary a worker if it is started with the name
+// "worker.FAULT". That worker answers correctly, except for the fault.
 func TestMain(m *testing.M) {
 	if fault, ok := strings.CutPrefix(filepath.Base(os.Args[0]), "worker."); ok {
 		if fault, ok := strings.CutPrefix(fault, "server-"); ok {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// faulty returns an executable with a fault; "none" is one of them.
+// faulty returns an executable with a fault. The fault "none" is allowed.
 func faulty(t *testing.T, fault string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -45,7 +45,7 @@ func faulty(t *testing.T, fault string) string {
 	return path
 }
 
-// tiny has a phase of each kind that the lab holds against an expectation.
+// tiny has a phase of each kind that the lab compares with an expectation.
 const tiny = `
 name: tiny
 settings: {journal_mode: wal, synchronous: normal, cache_size: -2000}
@@ -67,7 +67,7 @@ func parse(t *testing.T, yaml string) *workload.Workload {
 	return w
 }
 
-// tinyCase is tiny's case for an executable.
+// tinyCase returns tiny's case for an executable.
 func tinyCase(t *testing.T, executable string) *lab.Case {
 	t.Helper()
 	m := lab.Matrix{
@@ -203,7 +203,7 @@ func pretend(fault string) {
 		if err := cmd.Start(); err != nil {
 			os.Exit(9)
 		}
-		_ = os.WriteFile(os.Args[0]+".child", fmt.Append(nil, cmd.Process.Pid), 0o644) // whose absence the test notices
+		_ = os.WriteFile(os.Args[0]+".child", fmt.Append(nil, cmd.Process.Pid), 0o644) // the test notices if it is missing
 	}
 	say(protocol.Response{Type: protocol.TypeDone})
 	switch fault {
@@ -218,7 +218,7 @@ func pretend(fault string) {
 	}
 }
 
-// readAgain is what two connections answer after the schema or a phase.
+// readAgain returns what two connections answer after the schema or a phase.
 func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 	other := s.With(nil)
 	switch {
@@ -236,7 +236,7 @@ func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 	return []driver.Settings{s, other}
 }
 
-// insertedBy is what a worker has read back of tiny's one table.
+// insertedBy returns what a worker reads back from tiny's only table.
 func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserted {
 	var list []protocol.Inserted
 	for _, s := range in.Verify {
@@ -263,7 +263,7 @@ func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserte
 	return list
 }
 
-// misbehave does what a worker may do in the middle of a phase.
+// misbehave does what a bad worker may do in the middle of a phase.
 func misbehave(fault string, s *protocol.Sample) {
 	switch fault {
 	case "killed":

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/directory"
 )
 
 // Scratch is a temporary directory. If the process that made it is killed, the next
@@ -35,13 +37,7 @@ func NewScratch(parent, prefix string) (*Scratch, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Scratch{made: Sweep(parent, prefix)}
-	for d := parent; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
-			break
-		}
-		s.made = append(s.made, d)
-	}
+	s := &Scratch{made: append(Sweep(parent, prefix), directory.Missing(parent)...)}
 	if err = os.MkdirAll(parent, 0o755); err == nil {
 		err = s.make(parent, prefix)
 	}

@@ -353,12 +353,12 @@ func latencies(cells []*stats.Cell) grid {
 	}
 	columns := make([][]float64, len(figures))
 	for _, r := range rows {
-		words := []string{r.operation, name(r.cell.Outcome), thousands(r.count)}
+		words := []string{r.operation, name(r.cell.Outcome), Thousands(r.count)}
 		if failed {
-			words = append(words, fmt.Sprintf("%s (%s)", thousands(r.count-r.failed), PercentOK(r.failed, r.count)))
+			words = append(words, fmt.Sprintf("%s (%s)", Thousands(r.count-r.failed), PercentOK(r.failed, r.count)))
 		}
 		if early {
-			words = append(words, thousands(r.early))
+			words = append(words, Thousands(r.early))
 		}
 		g.rows = append(g.rows, words)
 		for i, v := range r.figures {

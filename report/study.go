@@ -243,7 +243,7 @@ func studyFigures(figures []StudyFigure, c StudyColumn) []string {
 func significant(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 999.95 || v == math.Trunc(v):
-		return thousands(int64(math.Round(v)))
+		return Thousands(int64(math.Round(v)))
 	default:
 		return strconv.FormatFloat(v, 'f', min(3-int(math.Floor(math.Log10(a))), 9), 64)
 	}

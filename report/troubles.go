@@ -240,7 +240,7 @@ func errorCounts(c *stats.Cell) string {
 	}
 	var words []string
 	for _, e := range totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors }) {
-		words = append(words, fmt.Sprintf("%s %s, %s spent waiting", thousands(e.Count), e.Name, duration(e.WaitNS)))
+		words = append(words, fmt.Sprintf("%s %s, %s spent waiting", Thousands(e.Count), e.Name, duration(e.WaitNS)))
 	}
 	if retries > 0 {
 		words = append(words, counted(retries, "repeated attempt"))
@@ -250,7 +250,7 @@ func errorCounts(c *stats.Cell) string {
 	}
 	failed, operations := c.Failures()
 	return fmt.Sprintf("%s; %s of %s operations succeeded, all trials together", strings.Join(words, "; "),
-		thousands(operations-failed), thousands(operations))
+		Thousands(operations-failed), Thousands(operations))
 }
 
 // resultCounts says with which errors a cell's operations ended that declare them
@@ -258,7 +258,7 @@ func errorCounts(c *stats.Cell) string {
 func resultCounts(c *stats.Cell) string {
 	var words []string
 	for _, e := range totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Results }) {
-		words = append(words, thousands(e.Count)+" "+e.Name)
+		words = append(words, Thousands(e.Count)+" "+e.Name)
 	}
 	if words == nil {
 		return ""

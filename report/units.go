@@ -33,7 +33,7 @@ func counted(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return thousands(n) + " " + what + "s"
+	return Thousands(n) + " " + what + "s"
 }
 
 // human formats a value with three significant digits and an SI prefix.
@@ -47,8 +47,8 @@ func human(v float64) string {
 	return benchunit.Scale(v, benchunit.Decimal)
 }
 
-// thousands formats a whole number with separators.
-func thousands(n int64) string {
+// Thousands formats a whole number with separators.
+func Thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
 	if n < 0 {

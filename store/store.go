@@ -20,6 +20,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/directory"
 )
 
 // ApplicationID marks a SQLite file as a store, in its header: "S3pf".
@@ -102,7 +104,8 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 // create creates an empty file and the directories that lead to it. undo removes what
 // it created, if nothing has been written since.
 func create(path string) (undo func(), err error) {
-	var made []string
+	dir := filepath.Dir(path)
+	made := directory.Missing(dir)
 	undo = func() {
 		if info, err := os.Stat(path); err == nil && info.Size() == 0 {
 			os.Remove(path)
@@ -110,13 +113,6 @@ func create(path string) (undo func(), err error) {
 		for _, dir := range made {
 			os.Remove(dir) // fails, as it should, if the directory is not empty
 		}
-	}
-	dir := filepath.Dir(path)
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
-			break
-		}
-		made = append(made, d)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		undo()

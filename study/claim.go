@@ -180,7 +180,7 @@ func (c *cells) failuresDiffer(list operand) string {
 
 func failed(c *stats.Cell) string {
 	failed, operations := c.Failures()
-	return fmt.Sprintf("%s of %s of %s", counted(failed), counted(operations), c.Case.Driver)
+	return fmt.Sprintf("%s of %s of %s", report.Thousands(failed), report.Thousands(operations), c.Case.Driver)
 }
 
 // tooShort returns why a phase of fixed duration is too short for lock errors. SQLite

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
@@ -97,7 +96,7 @@ func (c *cells) lockCodes(k key) string {
 	}
 	names := slices.Sorted(maps.Keys(counts))
 	for i, n := range names {
-		names[i] = counted(counts[n]) + " " + n
+		names[i] = report.Thousands(counts[n]) + " " + n
 	}
 	if len(names) == 0 {
 		return ""
@@ -149,13 +148,4 @@ func (s *Study) reduced(c *cells, full string) []string {
 		return []string{"quick form: " + s.quick(c) + "; " + proportions + " (" + full + " measures the published sizes)"}
 	}
 	return []string{"scale " + c.run.Scale + ": sizes are not the published ones, and " + proportions}
-}
-
-// counted formats a number with thousands separators.
-func counted(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -290,7 +290,7 @@ func (c *cells) hereRows(k key) []string {
 	if !ok || c.fullSize() {
 		return nil
 	}
-	return []string{"here: " + counted(n) + " rows"}
+	return []string{"here: " + report.Thousands(n) + " rows"}
 }
 
 // insertRow is a row of a table of rates, for a published table and case.

@@ -161,7 +161,7 @@ func (t *task) checkDatabase(u use) (err error) {
 			return fmt.Errorf("there is no database %s: sqlite3perf generate --db %s makes one", path, path)
 		}
 		if dir := filepath.Dir(path); !isDirectory(dir) {
-			return usagef("--db %s: there is no directory %s", path, dir)
+			return noDirectory("--db "+path, dir)
 		}
 	case err != nil:
 		return fmt.Errorf("--db: %w", err)

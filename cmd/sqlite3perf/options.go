@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
@@ -356,7 +357,7 @@ func databasesDirectory(given string) (string, error) {
 	// be on a different file system than the intended one.
 	switch fi, err := os.Stat(given); {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", usagef("--dir: there is no directory %s: make it, or name another: databases are made and removed in it", given)
+		return "", noDirectory("--dir, in which databases are created and removed", given)
 	case err == nil && !fi.IsDir():
 		return "", usagef("--dir %s is not a directory: name one, databases are made and removed in it", given)
 	}
@@ -366,17 +367,15 @@ func databasesDirectory(given string) (string, error) {
 // storeLeads checks the directory of a store that the user typed. At most its last part
 // may be missing, which will be created. If more is missing it was probably mistyped.
 func storeLeads(dir string) error {
-	absent := ""
-	for d := filepath.Dir(filepath.Clean(dir)); ; d = filepath.Dir(d) {
-		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
-			break
-		}
-		absent = d
+	if absent := directory.Missing(filepath.Dir(filepath.Clean(dir))); absent != nil {
+		return noDirectory("--store", absent[len(absent)-1])
 	}
-	if absent == "" {
-		return nil
-	}
-	return usagef("--store: there is no directory %s: make it, or name another place", absent)
+	return nil
+}
+
+// noDirectory says what to do about a directory that a flag leads to and that is missing.
+func noDirectory(flag, dir string) error {
+	return usagef("%s: there is no directory %s: create it, or give another directory", flag, dir)
 }
 
 func storePath(given string) (string, error) {

@@ -46,8 +46,8 @@ func (o *outputOptions) check() error {
 	if !whole {
 		return nil
 	}
-	if fi, err := os.Stat(filepath.Dir(file)); err != nil || !fi.IsDir() {
-		return usagef("-o %s: there is no directory %s", o.file, filepath.Dir(file))
+	if dir := filepath.Dir(file); !isDirectory(dir) {
+		return noDirectory("-o "+o.file, dir)
 	}
 	scratch, err := beside(file)
 	if err != nil {

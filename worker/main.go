@@ -95,7 +95,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 	case protocol.TypeServe:
 		return serveRequest(ctx, d, &req, in, out, abandon)
 	default:
-		return out.refuse("unknown request %q: known are %s, %s, %s and %s", req.Type, protocol.TypeDescribe, protocol.TypeTrial, protocol.TypeServe, protocol.TypeJob)
+		return out.refuse("unknown request %q: %s", req.Type, driver.Suggest(req.Type, []string{protocol.TypeDescribe, protocol.TypeTrial, protocol.TypeServe, protocol.TypeJob}))
 	}
 }
 

@@ -51,21 +51,22 @@ func (o *databaseOptions) addSeedFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that all values are made from (default: random, below 2⁵³, and reported)")
 }
 
-// formerNames are the names by which the original program knew its drivers:
-// those that they register with database/sql.
+// formerNames are the original program's names for its drivers, which are the names
+// that they register with database/sql.
 var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
 
-// task is a job with all that it needs, checked: nothing has been made yet.
+// task is a job with everything that it needs, after checking. Nothing has been created
+// yet.
 type task struct {
 	env     *environment
 	options *databaseOptions
 	builder *lab.Builder
 	known   []lab.Known
 	ref     lab.Ref
-	worker  string // the executable, once it has been built or found
+	worker  string // the executable, after it has been built or found
 	request lab.JobRequest
 
-	proof *protocol.Proof // once the database is open
+	proof *protocol.Proof // set after the database is opened
 }
 
 // jobFlags are the flags that set the fields of jobs.
@@ -75,7 +76,7 @@ var jobFlags = map[string]string{
 	"depths": "--depths", "limit": "--limit", "repetitions": "--repetitions",
 }
 
-// flagged words a problem with fields of a job as one with the flags that set them.
+// flagged describes a problem with fields of a job as one with the flags that set them.
 func flagged(fields []protocol.Field, problem string) string {
 	var wrong, other []string
 	for _, f := range fields {
@@ -99,11 +100,11 @@ func flagged(fields []protocol.Field, problem string) string {
 type use int
 
 const (
-	reads   use = iota // it must be there
-	creates            // it is made if need be
+	reads   use = iota // the file must exist
+	creates            // the file is created if necessary
 )
 
-// check turns the options into a task, without making or changing anything.
+// check converts the options to a task, without creating or changing anything.
 func (o *databaseOptions) check(ctx context.Context, env *environment, j protocol.Job, u use) (*task, error) {
 	t := &task{env: env, options: o}
 	t.request.Job = j
@@ -167,7 +168,7 @@ func (t *task) checkDatabase(u use) (err error) {
 		return fmt.Errorf("--db: %w", err)
 	}
 	if u == reads && mode == "" {
-		t.request.Settings["mode"] = "rw" // never made, though it should vanish now
+		t.request.Settings["mode"] = "rw" // never create the file, even if it disappears now
 	}
 	return nil
 }
@@ -224,9 +225,9 @@ func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
 	return nil
 }
 
-// run has the driver's worker do the job. The first Ctrl-C stops it in good
-// order, the second kills it. What a job that fails has done until then is
-// there beside the error, where the worker tells.
+// run makes the driver's worker do the job. The first Ctrl-C stops it in an orderly way
+// and the second one kills it. If a job fails and the worker reports what it had done
+// by then, run returns that with the error.
 func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error) {
 	if err := t.prepare(ctx, w); err != nil {
 		return nil, err
@@ -241,7 +242,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error)
 	var told *lab.JobError
 	switch {
 	case err == nil:
-		res.Interrupted = res.Interrupted || interrupted(stop) // at the last moment too
+		res.Interrupted = res.Interrupted || interrupted(stop) // even at the last moment
 		return res, nil
 	case interrupted(stop) && ctx.Err() != nil:
 		return nil, statusError(exitInterrupted)
@@ -268,7 +269,7 @@ var hints = map[int]string{
 	driver.CodeCantOpen: "; is its directory writable?",
 }
 
-// where says on what a job was done.
+// where describes the database on which a job was done.
 func (t *task) where() string {
 	name := t.ref.Name
 	if p := t.proof; p != nil {
@@ -284,7 +285,7 @@ func (t *task) where() string {
 	return fmt.Sprintf("%s (%s)", path, name)
 }
 
-// document is what every command prints as JSON.
+// document is the JSON that every command prints.
 type document struct {
 	Command       string              `json:"command"`
 	Database      string              `json:"database"`

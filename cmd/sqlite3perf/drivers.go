@@ -73,8 +73,8 @@ it was measured against loops written by hand (docs/methodology.md).`,
 	return cmd
 }
 
-// listDrivers lists the drivers, with the workers of these paths, and then what is
-// to be known of each.
+// listDrivers lists the drivers and the workers at these paths, followed by what to know
+// about each.
 func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, paths []string) error {
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "DRIVER\tVERSION\tKIND\tINTERFACE\tWORKER")
@@ -117,7 +117,7 @@ func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []
 	return nil
 }
 
-// external lists the workers that are named by their paths.
+// external lists the workers that are given by their paths.
 func external(ctx context.Context, paths []string, out io.Writer) ([]lab.Known, error) {
 	var list []lab.Known
 	for _, path := range paths {
@@ -138,8 +138,8 @@ func external(ctx context.Context, paths []string, out io.Writer) ([]lab.Known, 
 	return list, nil
 }
 
-// workerState says which version of a driver would be measured, and whether its
-// worker is there. The error is a [*lab.BuildError] where it cannot be.
+// workerState returns which version of a driver would be measured, and the state of its
+// worker. The error is a [*lab.BuildError] if there can't be a worker.
 func workerState(ctx context.Context, b *lab.Builder, ref lab.Ref) (version, state string, err error) {
 	version = cmp.Or(ref.Known.Version, "-")
 	built, err := b.Built(ctx, ref)

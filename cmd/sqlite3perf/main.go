@@ -1,6 +1,6 @@
 // Command sqlite3perf measures ways of using SQLite from Go.
 //
-// Each subcommand has a file of its own; main only wires them.
+// Each subcommand has its own file. main only wires them.
 package main
 
 import (
@@ -33,15 +33,15 @@ func (e usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// statusError is an exit status without a word: all has been said.
+// statusError is an exit status without a message, because everything has been printed.
 type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func main() { os.Exit(command()) }
 
-// command runs the command line in the process's own surroundings and returns
-// the exit status.
+// command runs the command line in the process's own environment and returns the exit
+// status.
 func command() int {
 	return execute(context.Background(), processEnvironment(), os.Args[1:])
 }

@@ -21,7 +21,7 @@ type outputOptions struct {
 	format  string
 	file    string
 	noColor bool
-	store   string // as the user named it; "": the usual one
+	store   string // as the user named it; "" for the usual one
 }
 
 func (o *outputOptions) addFlags(f *pflag.FlagSet) {
@@ -30,8 +30,8 @@ func (o *outputOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.noColor, "no-color", false, "no colour, as with NO_COLOR set")
 }
 
-// check finds out before anything is measured whether the results can be
-// written where they are wanted.
+// check finds out, before anything is measured, whether the results can be written to
+// the requested places.
 func (o *outputOptions) check() error {
 	if err := report.Check(o.format); err != nil {
 		return usageError{err}
@@ -57,8 +57,8 @@ func (o *outputOptions) check() error {
 	return nil
 }
 
-// target is the file that a link leads to, and whether it can be replaced as a
-// whole: not a device or a pipe.
+// target returns the file that a link leads to. It also returns whether the file can be
+// replaced as a whole, which a device or a pipe cannot.
 func (o *outputOptions) target() (file string, whole bool) {
 	file = o.file
 	if f, err := filepath.EvalSymlinks(file); err == nil {
@@ -68,13 +68,13 @@ func (o *outputOptions) target() (file string, whole bool) {
 	return file, err != nil || fi.Mode().IsRegular() || fi.IsDir()
 }
 
-// beside makes a directory for a file that is to take the place of another. If we
-// are killed the next one that writes there removes it.
+// beside creates a directory for a file that is to replace another one. If the command
+// is killed, the next command that writes there removes it.
 func beside(file string) (*lab.Scratch, error) {
 	return lab.NewScratch(filepath.Dir(file), ".sqlite3perf-output-")
 }
 
-// reason is the error of a file's operation without the file's name.
+// reason returns the error of a file operation without the file's name.
 func reason(err error) error {
 	if pe, ok := err.(*os.PathError); ok { //nolint:errorlint // as package os returns it
 		return pe.Err
@@ -106,7 +106,7 @@ func notADatabase(file string) error {
 	return nil
 }
 
-// sameFile reports whether two names are of one file, be it there yet or not.
+// sameFile reports whether two names refer to the same file, which need not exist yet.
 func sameFile(a, b string) bool {
 	fa, aerr := os.Stat(a)
 	fb, berr := os.Stat(b)
@@ -145,7 +145,7 @@ func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 	return nil
 }
 
-// again is the command that prints a run again.
+// again returns the command that prints a run again.
 func (o *outputOptions) again(run int64) string {
 	command := fmt.Sprintf("sqlite3perf show %d", run)
 	if o.format != "table" {
@@ -157,7 +157,7 @@ func (o *outputOptions) again(run int64) string {
 	return command
 }
 
-// shellWord is a word as a shell reads it back.
+// shellWord quotes a word so that a shell reads it back.
 func shellWord(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") == "" {
 		return s
@@ -165,8 +165,8 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// replace writes a file under another name first: a disk that fills up leaves
-// the old one whole.
+// replace replaces a file. It writes the new one under another name first, so that the
+// old one stays intact if the disk fills up.
 func replace(file string, data []byte) error {
 	scratch, err := beside(file)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
-// expressions is how many regular expressions each file outside tests makes, and
-// what they read. None reads what sqlite3perf itself says: where that is needed
-// again, it is a code, a number or a name in a field.
+// expressions is how many regular expressions each file outside tests has, and what
+// they read. None reads sqlite3perf's own messages. What is needed again from those is a
+// code, a number or a name in a field.
 var expressions = map[string]reading{
 	"cmd/sqlite3perf/check.go":     {1, "names of checks, by the user's own expression"},
 	"cmd/sqlite3perf/workloads.go": {1, "a workload's YAML"},
@@ -32,8 +32,7 @@ var expressions = map[string]reading{
 	"workload/problem.go":          {3, "the YAML library's messages, and names in a workload"},
 }
 
-// comparisons is how many times each file outside tests looks for a text in a
-// message.
+// comparisons is how many times each file outside tests searches a message for a text.
 var comparisons = map[string]reading{
 	"lab/conformance/failures.go":   {1, "how a worker's message begins, which the protocol says"},
 	"report/troubles.go":            {1, "whether a message has the line that would follow it"},
@@ -45,8 +44,8 @@ type reading struct {
 	what  string
 }
 
-// Nothing is parsed back out of what sqlite3perf itself says, and codes, metrics and
-// reasons to stop are named by their constants.
+// TestNothingReadsOurProse checks that nothing is parsed back out of sqlite3perf's own
+// messages, and that codes, metrics and reasons to stop are named by their constants.
 func TestNothingReadsOurProse(t *testing.T) {
 	compiled, compared := map[string]int{}, map[string]int{}
 	eachFile(t, func(name string, set *token.FileSet, file *ast.File) {
@@ -113,7 +112,7 @@ func eachFile(t *testing.T, visit func(name string, set *token.FileSet, file *as
 	}
 }
 
-// called is the function of a package that is called.
+// called returns the package and the name of a called function.
 func called(call *ast.CallExpr) (pkg, function string) {
 	if s, ok := call.Fun.(*ast.SelectorExpr); ok {
 		if x, ok := s.X.(*ast.Ident); ok {
@@ -123,7 +122,7 @@ func called(call *ast.CallExpr) (pkg, function string) {
 	return "", ""
 }
 
-// isMessage reports whether an expression has a message in it.
+// isMessage reports whether an expression contains a message.
 func isMessage(e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -62,7 +62,7 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	show := newProgress(env, o.quiet)
 	defer show.finish()
 	outliveReaders()
-	// What is made from here on is removed.
+	// Everything created from here on is removed.
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, func() string {
 		if measuring.Load() {
@@ -129,18 +129,18 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 		return failure
 	}
 	if interrupted(stop) {
-		return statusError(exitInterrupted) // even if the trial under way was the last
+		return statusError(exitInterrupted) // even if the current trial was the last
 	}
 	return outcome(judged)
 }
 
-// runDirectory begins the name of the directory that a run has for its databases;
-// a number follows.
+// runDirectory begins the name of a run's directory for its databases. A number
+// follows.
 const runDirectory = "sqlite3perf-run-"
 
-// newRun is the run as it is known before its first trial.
+// newRun returns the run as it is known before its first trial.
 func newRun(r *request, m result.Machine, now time.Time) *result.Run {
-	m.Directory = r.dir // the run's own directory in it is gone when this is read
+	m.Directory = r.dir // the run's own directory in it no longer exists when this is read
 	run := &result.Run{
 		Version: version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.schedule.Precision,
@@ -153,7 +153,7 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	return run
 }
 
-// outcome is the exit status that a run's cells lead to.
+// outcome returns the exit status for a run's cells.
 func outcome(a *stats.Analysis) error {
 	if a.Run.Stopped == result.StoppedInterrupted {
 		return statusError(exitInterrupted)

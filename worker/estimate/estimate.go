@@ -1,4 +1,4 @@
-// Package estimate is the median of samples with its confidence interval, for the
+// Package estimate computes the median of samples with its confidence interval, for the
 // benchmarks of this module and for package stats of the root.
 package estimate
 
@@ -22,21 +22,21 @@ func (e Estimate) String() string {
 	return fmt.Sprintf("%.0f [%.0f, %.0f]", e.Median, e.Low, e.High)
 }
 
-// Of is the median of values, of which there is at least one, with its 95 %
-// interval. Below 6 values the interval is their range, and its level is lower.
+// Of returns the median of values with its 95 % interval. There must be at least one
+// value. With fewer than 6 values the interval is their range, and its level is lower.
 func Of(values []float64) Estimate {
 	e, _ := At(values, 0.95)
 	return e
 }
 
-// At is the median of values, of which there is at least one, with an interval
-// whose level is confidence or more. confidence must be below 1. actual is the
-// level; it is 0 where there are too few values: the interval is then their range.
+// At returns the median of values with an interval whose level is at least confidence,
+// which must be below 1. There must be at least one value. actual is the level of the
+// interval. It is 0 if there are too few values. The interval is then their range.
 //
-// The interval is made of order statistics: the number of values that are less than
-// the true median has a binomial distribution. See W. J. Conover, Practical
-// Nonparametric Statistics, section 3.2. The narrowest pair is taken, of two that
-// are equally good the lower one.
+// The ends of the interval are order statistics, because the number of values below the
+// true median has a binomial distribution. See W. J. Conover, Practical Nonparametric
+// Statistics, section 3.2. The narrowest pair is used, and the lower of two equally
+// good ones.
 func At(values []float64, confidence float64) (e Estimate, actual float64) {
 	x := slices.Sorted(slices.Values(values))
 	n := len(x)
@@ -49,8 +49,8 @@ func At(values []float64, confidence float64) (e Estimate, actual float64) {
 	return e, actual
 }
 
-// ranks are the ranks, from 1, of the order statistics between which the median
-// lies. 0 and n+1 stand for the infinities.
+// ranks returns the ranks, from 1, of the order statistics between which the median
+// lies. 0 and n+1 mean minus and plus infinity.
 func ranks(n int, confidence float64) (low, high int, actual float64) {
 	// p[k] is the probability that k values are less than the median, and that n-k are.
 	p := make([]float64, n/2+1)
@@ -61,7 +61,7 @@ func ranks(n int, confidence float64) (low, high int, actual float64) {
 	for k := n / 2; k > 0; k-- {
 		p[k-1] = p[k] * float64(k) / float64(n-k+1)
 	}
-	low, high = n/2, n/2+1 // of the values less than the median there are low at least, and high-1 at most
+	low, high = n/2, n/2+1 // at least low and at most high-1 values are less than the median
 	for actual = p[low]; actual < confidence && low > 0; {
 		if p[low-1] >= p[n-high] {
 			low--
@@ -74,7 +74,7 @@ func ranks(n int, confidence float64) (low, high int, actual float64) {
 	return low, high, actual
 }
 
-// Ratios is the estimate of a[i] ÷ b[i].
+// Ratios returns the estimate for a[i] ÷ b[i].
 func Ratios(a, b []float64) Estimate {
 	r := make([]float64, len(a))
 	for i := range a {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// The ranks are those of the binomial distribution: with n = 9, say, 1 - 2 *
-// (1 + 9) / 2^9 = 96.1 % for the second least and the second greatest.
+// TestOf checks that the ranks are those of the binomial distribution. With n = 9, for
+// example, the level is 1 - 2 * (1 + 9) / 2^9 = 96.1 % for the second least and the
+// second greatest.
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		n    int
@@ -32,7 +33,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// The level is the exact one, and of a narrower interval it would be too low.
+// TestAt checks that the level is exact, and that it would be too low for a narrower
+// interval.
 func TestAt(t *testing.T) {
 	for _, n := range []int{6, 7, 8, 30, 31, 100, 101, 1000, 5000} {
 		values := make([]float64, n)

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Bounds that the loader of workload files has otherwise, or need not have.
+// Bounds that the loader of workload files has in another form, or does not need.
 const (
 	maxOperations = 256    // kinds of operations in a mix
 	maxBackoff    = 3600e6 // an hour, in µs
@@ -18,7 +18,7 @@ const (
 	maxSkew       = 20
 )
 
-// Check finds what in a trial's request cannot be run, so that it is refused
+// Check finds what cannot be run in a trial's request, so that the request is refused
 // before anything is opened. The error names the field by its path in the request.
 func (req *Request) Check() error {
 	c := &checker{sets: map[string]*plan.DataSet{}, pool: int64(req.Settings.PoolSize()), serving: req.Type == TypeServe}
@@ -39,7 +39,7 @@ func (req *Request) Check() error {
 	return c.err
 }
 
-// checker keeps the first thing that it finds to be wrong.
+// checker keeps the first problem that it finds.
 type checker struct {
 	sets map[string]*plan.DataSet
 	pool int64
@@ -108,7 +108,7 @@ func (c *checker) typed(at string, t driver.Type) {
 	}
 }
 
-// generator checks what [plan.NewGenerator] does not.
+// generator checks what [plan.NewGenerator] does not check.
 func (c *checker) generator(at string, g *plan.Generator) {
 	if g.Skew != 0 && !(g.Skew >= minSkew && g.Skew <= maxSkew) {
 		c.bad(at+".skew", "is %v: want a number from %v to %v", g.Skew, minSkew, float64(maxSkew))
@@ -207,8 +207,8 @@ func (c *checker) insert(at string, p *plan.Phase) {
 	}
 }
 
-// nesting checks the data sets of a phase with a transaction per row of the
-// first, which is made at once with all that is nested in it.
+// nesting checks the data sets of a phase with a transaction per row of the first set.
+// The row and everything nested in it are made at once.
 func (c *checker) nesting(at string, in *plan.Insert) {
 	if len(in.Sets) == 0 || in.Sets[0] != in.Per {
 		c.bad(at+".per", "is %q: want the first of sets", in.Per)
@@ -254,8 +254,8 @@ func (c *checker) query(at string, p *plan.Phase) {
 	}
 }
 
-// clients checks their number; held says that each keeps a connection, so that
-// with too few of them the phase would wait for ever.
+// clients checks the number of clients. held says that each keeps a connection. With
+// too few connections the phase would then wait forever.
 func (c *checker) clients(at string, n int, held bool) {
 	c.within(at+".clients", int64(n), 1, plan.MaxClients)
 	if held && int64(n) > c.pool {
@@ -327,7 +327,7 @@ func (c *checker) mix(at string, m *plan.Mix) {
 	}
 }
 
-// ifEmpty checks how an operation ends where a statement returns no row.
+// ifEmpty checks how an operation ends if a statement returns no rows.
 func (c *checker) ifEmpty(at string, call *plan.MixCall, transaction bool) {
 	words := []string{plan.EmptyStop}
 	if transaction {
@@ -368,7 +368,7 @@ func (c *checker) http(at string, p *plan.Phase) {
 		c.bad(at+".names", "has %d names for %d columns: want one for each", len(h.Names), len(h.Columns))
 	}
 	if h.SQL == "" && len(h.Columns) == 0 && len(h.Parameters) == 0 && h.Returns == nil {
-		return // the server that does nothing
+		return // a server that does nothing
 	}
 	c.call(at, &h.Call, "")
 	if len(h.Columns) == 0 {

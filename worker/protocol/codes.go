@@ -1,11 +1,11 @@
 package protocol
 
-// The codes of a [Reason], by which a cell's status is decided. Each is described
-// in docs/worker-protocol.md.
+// The codes of a [Reason]. They decide the status of a cell. Each is described in
+// docs/worker-protocol.md.
 const (
 	// An answer is wrong.
-	CodeRows      = "rows"      // not the number of rows that there must be
-	CodeChecksum  = "checksum"  // not the values that there must be
+	CodeRows      = "rows"      // the number of rows is wrong
+	CodeChecksum  = "checksum"  // the values are wrong
 	CodeIntegrity = "integrity" // quick_check finds a fault
 	CodeAnswer    = "answer"    // an HTTP answer, or a row that a job verified, is not the expected one
 
@@ -16,26 +16,26 @@ const (
 	CodeProtocol    = "protocol"     // a message breaks the protocol
 	CodePlan        = "plan"         // the plan cannot be run
 	CodePath        = "path"         // the database exists already
-	CodeUnsupported = "unsupported"  // the worker does not do this kind of phase or value
-	CodeType        = "type"         // a value is of another class than its column is declared for
+	CodeUnsupported = "unsupported"  // the worker does not support this kind of phase or value
+	CodeType        = "type"         // the class of a value is not the one declared for its column
 	CodeSQLite      = "sqlite"       // an error of SQLite
 	CodeDiskFull    = "disk-full"    // SQLITE_FULL
 	CodeFeature     = "feature"      // the driver's SQLite lacks what the workload needs
 	CodeCheckpoint  = "checkpoint"   // the checkpoint was blocked
-	CodeListen      = "listen"       // the address cannot be listened at
+	CodeListen      = "listen"       // the server cannot listen at the address
 	CodeHTTP        = "http"         // the server broke, or requests failed
 	CodeNoOperation = "no-operation" // no operation succeeded
 	CodeClose       = "close"        // the database could not be closed
-	CodeTimeout     = "timeout"      // the worker took longer than it may
+	CodeTimeout     = "timeout"      // the worker took longer than allowed
 	CodeKilled      = "killed"       // the worker was killed by SIGKILL
-	CodeCrash       = "crash"        // the worker exited with another status than 0
+	CodeCrash       = "crash"        // the worker exited with a status other than 0
 	CodeError       = "error"        // anything else
 
 	// A job failed.
-	CodeUsage    = "usage"    // an option that this database or driver cannot serve
+	CodeUsage    = "usage"    // an option that this database or driver does not support
 	CodeForeign  = "foreign"  // a database that sqlite3perf did not make
-	CodeDatabase = "database" // a database that lacks what is needed, or cannot be read
-	CodePartial  = "partial"  // the job failed half-way; the message says how far it came
+	CodeDatabase = "database" // a database that lacks something required, or cannot be read
+	CodePartial  = "partial"  // the job failed halfway; the message says how far it got
 
 	// There is no worker.
 	CodeStart        = "start"         // the executable does not start, or is not a worker

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// What the lab asks a worker is a JSON object on a line.
+// A request from the lab to a worker is a JSON object on one line.
 func ExampleRequest() {
 	line, err := json.Marshal(protocol.Request{
 		Type: protocol.TypeJob, Protocol: protocol.Version, Seed: 42, Path: "/tmp/app.db", Settings: driver.Settings{"busy_timeout": "5000"},

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// Job says what to do: exactly one of its fields is set.
+// Job says what to do. Exactly one of its fields is set.
 type Job struct {
 	Generate   *Generate   `json:"generate,omitempty"`
 	Bench      *Bench      `json:"bench,omitempty"`
@@ -20,10 +20,10 @@ type Job struct {
 	Paginate   *Paginate   `json:"paginate,omitempty"`
 }
 
-// JobResult is what a job has found out, in the field of the job's name.
+// JobResult is the result of a job, in the field with the job's name.
 type JobResult struct {
-	// Interrupted says that the job was stopped before its end; what it has
-	// done until then is in the result.
+	// Interrupted says that the job was stopped before its end. The result has
+	// what the job had done by then.
 	Interrupted bool `json:"interrupted,omitempty"`
 
 	Generate   *Generated   `json:"generate,omitempty"`
@@ -33,16 +33,16 @@ type JobResult struct {
 	Paginate   *Paginated   `json:"paginate,omitempty"`
 }
 
-// Progress tells how a job goes on.
+// Progress reports the progress of a job.
 type Progress struct {
 	Stage     string    `json:"stage,omitempty"`      // create, insert, vacuum, first-row, rows, second, repetitions
-	ElapsedNS int64     `json:"elapsed_ns,omitempty"` // of the stage; first-row: since the query
+	ElapsedNS int64     `json:"elapsed_ns,omitempty"` // since the beginning of the stage; first-row: since the query
 	Rows      int64     `json:"rows,omitempty"`       // so far
-	Second    *Activity `json:"second,omitempty"`     // concurrent: since the one before
+	Second    *Activity `json:"second,omitempty"`     // concurrent: since the previous report
 	FirstRow  []string  `json:"first_row,omitempty"`  // bench
 }
 
-// chosen is the one job that is set.
+// chosen returns the job that is set.
 func (j *Job) chosen() (checkable, error) {
 	var list []checkable
 	if j.Generate != nil {
@@ -69,13 +69,13 @@ func (j *Job) chosen() (checkable, error) {
 // Field is a field of a job, by its name in JSON.
 type Field struct {
 	Name  string `json:"name"`
-	Value string `json:"value,omitempty"` // the one that cannot be used; "": another one would help
+	Value string `json:"value,omitempty"` // the value that cannot be used; if "", a different value would help
 }
 
-// FieldError is a problem that other values of a job's fields solve.
+// FieldError is a problem that different values of a job's fields would solve.
 type FieldError struct {
 	Fields  []Field
-	Problem string // what is wrong with the values that Fields gives, or with the database
+	Problem string // what is wrong with the values in Fields, or with the database
 }
 
 func (e *FieldError) Error() string {
@@ -91,12 +91,12 @@ func (e *FieldError) Error() string {
 	return strings.Join(words, " ") + ": " + e.Problem
 }
 
-// BadField says what is wrong with the value of a field.
+// BadField returns an error that says what is wrong with the value of a field.
 func BadField(name string, value any, format string, args ...any) error {
 	return &FieldError{[]Field{{name, fmt.Sprint(value)}}, fmt.Sprintf(format, args...)}
 }
 
-// Check looks for what cannot be done whatever the database.
+// Check finds what cannot be done with any database.
 func (j *Job) Check() error {
 	r, err := j.chosen()
 	if err != nil {
@@ -105,19 +105,19 @@ func (j *Job) Check() error {
 	return r.check()
 }
 
-// Generate drops and makes anew the table, and fills it: Batch rows to an
-// INSERT, each INSERT a transaction of its own, on one connection.
+// Generate recreates the table and fills it, on one connection. Each INSERT has Batch
+// rows and is its own transaction.
 type Generate struct {
 	Table    string `json:"table"`
 	Rows     int64  `json:"rows"`
 	Batch    int    `json:"batch"`
-	Prepared bool   `json:"prepared,omitempty"` // else each INSERT is run as SQL text
+	Prepared bool   `json:"prepared,omitempty"` // otherwise each INSERT is run as SQL text
 	Vacuum   bool   `json:"vacuum,omitempty"`
-	Force    bool   `json:"force,omitempty"` // in a database that sqlite3perf did not make, too
+	Force    bool   `json:"force,omitempty"` // even in a database that sqlite3perf did not make
 	EveryMS  int64  `json:"every_ms,omitempty"`
 }
 
-// Generated is what Generate has done.
+// Generated is the result of Generate.
 type Generated struct {
 	Rows     int64 `json:"rows"`                // in the table
 	WallNS   int64 `json:"wall_ns"`             // of the INSERTs
@@ -136,27 +136,27 @@ func (g *Generate) check() error {
 	return checkTable(g.Table)
 }
 
-// Bench reads every row of the table and verifies that hash is the SHA-256 of
-// what rand stands for.
+// Bench reads every row of the table and verifies that hash is the SHA-256 of the bytes
+// that rand encodes.
 type Bench struct {
 	Table    string `json:"table"`
-	Pipeline bool   `json:"pipeline,omitempty"` // on all cores, as far as there are connections
+	Pipeline bool   `json:"pipeline,omitempty"` // uses all cores, if there are enough connections
 	EveryMS  int64  `json:"every_ms,omitempty"`
 }
 
-// Benched is what Bench has found.
+// Benched is the result of Bench.
 type Benched struct {
 	Rows         int64      `json:"rows"`
-	AfterQueryNS int64      `json:"after_query_ns"` // until the library has taken the query
-	FirstRowNS   int64      `json:"first_row_ns"`   // until the first row was there, 0 without rows
+	AfterQueryNS int64      `json:"after_query_ns"` // until the library had accepted the query
+	FirstRowNS   int64      `json:"first_row_ns"`   // until the first row arrived; 0 without rows
 	WallNS       int64      `json:"wall_ns"`        // until the last row was verified
 	Mismatches   int64      `json:"mismatches"`
 	First        []Mismatch `json:"first_mismatches,omitempty"` // the first ten
 }
 
-// Mismatch is a row that is not as generate made it.
+// Mismatch is a row that differs from what generate made.
 type Mismatch struct {
-	Row int64  `json:"row"` // its number in the order of reading, from 0
+	Row int64  `json:"row"` // its number in reading order, from 0
 	ID  string `json:"id"`
 	Why string `json:"why"`
 }
@@ -168,51 +168,51 @@ func (b *Bench) check() error {
 	return checkTable(b.Table)
 }
 
-// Concurrent has readers and writers use the table at once, each as fast as it
-// can. Writers insert single rows with ascending IDs; readers read the three
-// rows with the greatest.
+// Concurrent runs readers and writers on the table at the same time, each as fast as it
+// can. Writers insert single rows with ascending IDs. Readers read the three rows with
+// the greatest IDs.
 type Concurrent struct {
 	Table      string `json:"table"`
 	Readers    int    `json:"readers"`
 	Writers    int    `json:"writers"`
 	From       int64  `json:"from"` // the first ID
 	DurationMS int64  `json:"duration_ms"`
-	Clear      bool   `json:"clear,omitempty"` // drop the table and make it anew
+	Clear      bool   `json:"clear,omitempty"` // drop and recreate the table
 	Force      bool   `json:"force,omitempty"` // in a database that sqlite3perf did not make, too
 
-	// Own gives each reader and writer a connection of its own, instead of one
-	// out of the pool for each operation.
+	// Own gives each reader and writer its own connection, instead of one from the
+	// pool for each operation.
 	Own bool `json:"own,omitempty"`
 
-	// KeepOpen has the worker exit without closing the database.
+	// KeepOpen makes the worker exit without closing the database.
 	KeepOpen bool `json:"keep_open,omitempty"`
 }
 
-// Concurred is what readers and writers have done in all.
+// Concurred is what readers and writers have done in total.
 type Concurred struct {
 	WallNS  int64 `json:"wall_ns"`
 	Readers Group `json:"readers"`
 	Writers Group `json:"writers"`
-	LastID  int64 `json:"last_id"` // the greatest that was tried
+	LastID  int64 `json:"last_id"` // the greatest ID that was tried
 }
 
-// Activity is what went on in an interval.
+// Activity is what happened in an interval.
 type Activity struct {
 	WallNS  int64 `json:"wall_ns"`
 	Readers Group `json:"readers"`
 	Writers Group `json:"writers"`
 }
 
-// Group is what readers, or writers, have done.
+// Group is what the readers, or the writers, have done.
 type Group struct {
-	Operations int64           `json:"operations"` // those that failed included
+	Operations int64           `json:"operations"` // including those that failed
 	Failed     int64           `json:"failed,omitempty"`
 	Rows       int64           `json:"rows"` // read or written
 	Errors     []ErrorCount    `json:"errors,omitempty"`
 	Latency    latency.Summary `json:"latency"`
 }
 
-// maxMembers is the most readers, and writers: each is a goroutine.
+// maxMembers is the maximum number of readers, and of writers. Each is a goroutine.
 const maxMembers = 1_000_000
 
 func (c *Concurrent) check() error {
@@ -234,30 +234,30 @@ func (c *Concurrent) check() error {
 	return checkTable(c.Table)
 }
 
-// Paginate reads pages of the table, in the order of ID, at several depths: by
-// OFFSET, and from the ID before the page on (keyset).
+// Paginate reads pages of the table, in the order of ID, at several depths. It reads
+// each by OFFSET, and starting after the ID before the page (keyset).
 type Paginate struct {
 	Table       string  `json:"table"`
-	Depths      []int64 `json:"depths,omitempty"` // rows before the page; none: chosen by the size of the table
-	Limit       int     `json:"limit"`            // rows to a page
+	Depths      []int64 `json:"depths,omitempty"` // rows before the page; if empty, chosen by the size of the table
+	Limit       int     `json:"limit"`            // rows per page
 	Repetitions int     `json:"repetitions"`
 	EveryMS     int64   `json:"every_ms,omitempty"`
 }
 
-// Paginated is what Paginate has measured.
+// Paginated is the result of Paginate.
 type Paginated struct {
-	Rows   int64  `json:"rows"` // of the table
+	Rows   int64  `json:"rows"` // in the table
 	Depths []Page `json:"depths"`
 }
 
-// Page is one page's times, one for each repetition.
+// Page has the times of one page, one for each repetition.
 type Page struct {
 	Depth    int64   `json:"depth"`
 	OffsetNS []int64 `json:"offset_ns"`
 	KeysetNS []int64 `json:"keyset_ns"`
 }
 
-// MinRepetitions is the fewest that have a 95 % interval.
+// MinRepetitions is the lowest number of repetitions that has a 95 % interval.
 const MinRepetitions = 6
 
 func (p *Paginate) check() error {
@@ -277,29 +277,29 @@ func (p *Paginate) check() error {
 	return checkTable(p.Table)
 }
 
-// Pragma reads pragmas, or sets them and reads them back: on the connection
-// that set them, and on one opened after it.
+// Pragma reads pragmas, or sets them and reads them back, both on the connection that
+// set them and on one opened later.
 type Pragma struct {
 	Pragmas []PragmaArgument `json:"pragmas"`
 }
 
-// PragmaArgument is one pragma to read, or to set where Value is not nil.
+// PragmaArgument is one pragma to read, or to set if Value is not nil.
 type PragmaArgument struct {
 	Name  string  `json:"name"`
 	Value *string `json:"value,omitempty"`
 }
 
-// PragmaRead is what became of one pragma. Each reading has a line for each row
-// of the answer; most pragmas have one.
+// PragmaRead is the result for one pragma. Each reading has a line for each row of the
+// answer. Most pragmas have one.
 type PragmaRead struct {
 	Name   string   `json:"name"`
-	Set    *string  `json:"set,omitempty"` // the value asked for; nil where it was only read
-	Before []string `json:"before"`        // what it was
+	Set    *string  `json:"set,omitempty"` // the requested value; nil if the pragma was only read
+	Before []string `json:"before"`        // the value before it was set
 	Got    []string `json:"got,omitempty"` // read back on the same connection
 	Later  []string `json:"later,omitempty"`
 
-	// Took says that the pragma reads as it was set, Outlives that it also does
-	// so on a connection opened later.
+	// Took says that the pragma has the value it was set to. Outlives says that it
+	// also has that value on a connection opened later.
 	Took     bool `json:"took,omitempty"`
 	Outlives bool `json:"outlives,omitempty"`
 }
@@ -359,5 +359,5 @@ func checkTable(name string) error {
 	return nil
 }
 
-// checkable is what every job is.
+// checkable is implemented by every job.
 type checkable interface{ check() error }

@@ -1,5 +1,5 @@
-// Package protocol is what lab and worker say to each other: a JSON object per
-// line, described in docs/worker-protocol.md and, for each field, in [Schema].
+// Package protocol defines the messages between lab and worker. Each is a JSON object
+// on one line, described in docs/worker-protocol.md and, for each field, in [Schema].
 package protocol
 
 import (
@@ -22,19 +22,19 @@ const (
 	TypeDescribe  = "describe"  // lab → worker: who are you?
 	TypeTrial     = "trial"     // lab → worker: do this
 	TypeJob       = "job"       // lab → worker: do this on a user's database
-	TypeServe     = "serve"     // lab → worker: the same, with http phases, which the lab puts load on
+	TypeServe     = "serve"     // lab → worker: a trial with http phases, on which the lab puts load
 	TypeBegin     = "begin"     // lab → worker: the load begins now
 	TypeStop      = "stop"      // lab → worker: the load has ended
 	TypeInfo      = "info"      // worker → lab: answer to describe
 	TypeReady     = "ready"     // worker → lab: opened, with the proof
-	TypeSettings  = "settings"  // worker → lab: what is in force after the schema, or after a phase
+	TypeSettings  = "settings"  // worker → lab: the settings in force after the schema, or after a phase
 	TypePhase     = "phase"     // worker → lab: a phase begins
 	TypeSample    = "sample"    // worker → lab: a timed phase has ended
 	TypeInserted  = "inserted"  // worker → lab: what an insert has left in its tables
 	TypeListening = "listening" // worker → lab: an http phase can be put under load
-	TypeBegun     = "begun"     // worker → lab: answer to begin: what the server uses is measured from now on
+	TypeBegun     = "begun"     // worker → lab: answer to begin; what the server uses is measured from now on
 	TypeServed    = "served"    // worker → lab: answer to stop, with what the server has used
-	TypeProgress  = "progress"  // worker → lab: how a job goes on
+	TypeProgress  = "progress"  // worker → lab: the progress of a job
 	TypeResult    = "result"    // worker → lab: a job has ended
 	TypeDone      = "done"      // worker → lab: all phases have ended
 	TypeFailed    = "failed"    // worker → lab: given up, with the reason
@@ -45,20 +45,20 @@ type Request struct {
 	Type     string `json:"type"`
 	Protocol int    `json:"protocol"`
 
-	// Of a trial, of a server and of a job:
+	// For a trial, a server and a job:
 	Seed     uint64          `json:"seed"`
-	Path     string          `json:"path,omitempty"` // of the database, which does not exist yet, except for a job
+	Path     string          `json:"path,omitempty"` // of the database, which must not exist yet, except for a job
 	Settings driver.Settings `json:"settings,omitempty"`
 	Plan     *plan.Plan      `json:"plan,omitempty"`
 
-	// TypesKnown says that a trial with this plan, these settings and this seed has
-	// had its answers' types checked: they need not be checked again.
+	// TypesKnown says that the types of the answers were checked in an earlier trial
+	// with this plan, these settings and this seed. They need not be checked again.
 	TypesKnown bool `json:"types_known,omitempty"`
 
-	// Of a job:
+	// For a job:
 	Job *Job `json:"job,omitempty"`
 
-	// Of a server: host:port; "": a port that is free, on 127.0.0.1.
+	// For a server: host:port; if "", a free port on 127.0.0.1.
 	Listen string `json:"listen,omitempty"`
 }
 
@@ -68,10 +68,10 @@ type Response struct {
 	Protocol int          `json:"protocol,omitempty"` // info, ready
 	Info     *driver.Info `json:"info,omitempty"`     // info
 	Proof    *Proof       `json:"proof,omitempty"`    // info (without connections), ready
-	Phase    string       `json:"phase,omitempty"`    // phase, inserted, listening, begun; settings: after which, "": after the schema
+	Phase    string       `json:"phase,omitempty"`    // phase, inserted, listening, begun; settings: the phase before, or "" after the schema
 	Address  string       `json:"address,omitempty"`  // listening: host:port
 
-	// Of settings: every PRAGMA of the vocabulary, read from each connection of the pool.
+	// For settings: every PRAGMA of the vocabulary, read from each connection of the pool.
 	Connections []driver.Settings `json:"connections,omitempty"`
 
 	Tables   []Inserted `json:"tables,omitempty"`   // inserted
@@ -81,8 +81,8 @@ type Response struct {
 	Reason   *Reason    `json:"reason,omitempty"`   // failed
 }
 
-// Sample is what a worker says of one phase. The lab checks it, and makes a
-// sample of its own of it: what can be computed is not asked for.
+// Sample is what a worker reports about one phase. The lab checks it and makes its own
+// kind of sample from it. A worker does not send what can be computed.
 type Sample struct {
 	Phase         string       `json:"phase"`
 	WallNS        int64        `json:"wall_ns"`
@@ -104,8 +104,8 @@ type Sample struct {
 	Latency       []Latency    `json:"latency,omitempty"`
 }
 
-// Latency is the distribution of one operation's latency. Mean and percentiles
-// are the lab's to compute.
+// Latency is the distribution of one operation's latency. The lab computes the mean and
+// the percentiles.
 type Latency struct {
 	Operation  string `json:"operation"`
 	Count      int64  `json:"count"`
@@ -118,7 +118,7 @@ type Latency struct {
 type Inserted struct {
 	Table    string `json:"table"`
 	Rows     int64  `json:"rows"`
-	Checksum string `json:"checksum,omitempty"` // [plan.RowSum] of the columns that are asked for
+	Checksum string `json:"checksum,omitempty"` // [plan.RowSum] of the requested columns
 }
 
 // ErrorCount counts the operations of a phase that ended with one code.
@@ -131,12 +131,12 @@ type ErrorCount struct {
 
 // Proof is what a worker read back before the first phase.
 type Proof struct {
-	Connections    []driver.Settings `json:"connections"` // of each pooled connection, all that can be read
+	Connections    []driver.Settings `json:"connections"` // for each pooled connection, all settings that can be read
 	SQLiteVersion  string            `json:"sqlite_version"`
 	SQLiteSourceID string            `json:"sqlite_source_id"`
 	CompileOptions []string          `json:"compile_options"`
 	Module         string            `json:"module"`         // the measured module, as linked
-	ModuleVersion  string            `json:"module_version"` // likewise
+	ModuleVersion  string            `json:"module_version"` // its version, as linked
 	Runtime        string            `json:"runtime"`        // such as go1.26.8
 }
 
@@ -148,13 +148,13 @@ type Reason struct {
 	Detail  string `json:"detail,omitempty"` // the end of standard error, build output
 	SQLite  int    `json:"sqlite,omitempty"` // SQLite's extended result code, if an error of SQLite's is the cause
 
-	Operation string `json:"operation,omitempty"` // of a mix, if it failed
-	Column    int    `json:"column,omitempty"`    // with [CodeType]: of the result, from 1
+	Operation string `json:"operation,omitempty"` // the operation of a mix that failed
+	Column    int    `json:"column,omitempty"`    // with [CodeType]: the column of the result, from 1
 
 	// Feature is, with [CodeFeature], the key of what the driver's SQLite
 	// lacks (see driver.Features), or the name of the module or function.
 	Feature string `json:"feature,omitempty"`
 
-	// Fields are those of a job that the message is about, as in [FieldError].
+	// Fields are the fields of a job that the message is about, as in [FieldError].
 	Fields []Field `json:"fields,omitempty"`
 }

@@ -34,7 +34,7 @@ func Run(t *testing.T, d driver.Driver) {
 	}
 }
 
-// base is what a test works on.
+// base is the database that a test works on.
 type base struct {
 	t        *testing.T
 	driver   driver.Driver
@@ -42,7 +42,7 @@ type base struct {
 	progress []protocol.Progress
 }
 
-// do has the driver do a job as a worker does.
+// do runs a job with the driver as a worker does.
 func (b *base) do(ctx context.Context, s driver.Settings, j protocol.Job, tell func(protocol.Progress)) (r *protocol.JobResult, err error) {
 	b.t.Helper()
 	db, err := b.driver.Open(ctx, b.path, s)
@@ -102,7 +102,7 @@ func (b *base) script(sql string) {
 	}
 }
 
-// proof is what a worker finds out about SQLite, as far as jobs ask for it.
+// proof returns what a worker finds out about SQLite, as far as jobs use it.
 func (b *base) proof(db driver.DB) *protocol.Proof {
 	b.t.Helper()
 	version, err := texts(b.t.Context(), db, "SELECT sqlite_version()")
@@ -116,7 +116,7 @@ func (b *base) proof(db driver.DB) *protocol.Proof {
 	return &protocol.Proof{SQLiteVersion: version[0], CompileOptions: options}
 }
 
-// parameters finds by trial how many parameters SQLite takes in a statement.
+// parameters finds by trial how many parameters SQLite accepts in a statement.
 func (b *base) parameters() int {
 	b.t.Helper()
 	db, err := b.driver.Open(b.t.Context(), b.path, driver.Settings{})
@@ -145,7 +145,7 @@ func (b *base) parameters() int {
 	return n
 }
 
-// texts runs a query for one column of text and joins what it gives.
+// texts runs a query for one column of text and joins the results.
 func (b *base) texts(sql string) string {
 	b.t.Helper()
 	db, err := b.driver.Open(b.t.Context(), b.path, driver.Settings{})
@@ -181,14 +181,14 @@ func rows(n int64, batch int) protocol.Job {
 	return protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: n, Batch: batch, Prepared: true}}
 }
 
-// generate makes the same rows whatever the batches, prepared or not.
+// generate checks that the rows are the same with any batch size, prepared or not.
 func generate(t *testing.T, b *base) {
 	const schema = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'bench'"
 	const sums = "SELECT count(*) || ' ' || sum(ID) || ' ' || min(ID) || ' ' || max(ID) || ' ' || min(rand) || ' ' || max(hash) || ' ' || sum(length(rand)) || ' ' || sum(length(hash)) FROM bench"
 	b.must(nil, rows(10_003, 100))
 	b.want(schema, `CREATE TABLE "bench"(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)`)
 	b.want("SELECT application_id FROM pragma_application_id", fmt.Sprint(job.ApplicationID))
-	// The first two rows of data set bench for seed 42, by generated-values.md.
+	// The first two rows of data set bench for seed 42, according to generated-values.md.
 	first := b.texts("SELECT ID || ' ' || rand || ' ' || hash FROM bench WHERE ID < 2 ORDER BY ID")
 	if want := firstRows(); first != want {
 		t.Errorf("first rows: got %s, want %s", first, want)
@@ -238,7 +238,7 @@ func refuses(t *testing.T, b *base) {
 		fmt.Sprintf("at most %d", most), fmt.Sprintf("want %d or less", fits))
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", "10")
 
-	// A database of somebody else's is not marked, even by force.
+	// Somebody else's database is not marked, even by force.
 	b.path += "2"
 	b.script("CREATE TABLE precious(x)")
 	b.must(nil, force)
@@ -262,7 +262,7 @@ func stopped(t *testing.T, b *base) {
 	b.want("PRAGMA integrity_check", "ok")
 }
 
-// full lets the database grow to so many pages only.
+// full limits the number of pages of the database.
 func full(t *testing.T, b *base) {
 	db, err := b.driver.Open(t.Context(), b.path, driver.Settings{})
 	if err != nil {
@@ -405,7 +405,7 @@ func unknownPragma(t *testing.T, b *base) {
 	seven := "7"
 	b.fails(nil, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "user_version", Value: &seven}, {Name: "synchronus"}}}},
 		protocol.CodeUsage, "pragma \"synchronus\"", "did you mean", "synchronous")
-	b.want("PRAGMA user_version", "0") // nothing is set where one is wrong
+	b.want("PRAGMA user_version", "0") // nothing is set if one of them is wrong
 	if _, blind := b.driver.Info().Limit("columns", "count"); blind {
 		return
 	}
@@ -437,15 +437,15 @@ func concurrent(t *testing.T, b *base) {
 	if v := b.must(nil, protocol.Job{Bench: &protocol.Bench{Table: "bench"}}).Bench; v.Mismatches != 0 {
 		t.Errorf("what was written: %+v", v)
 	}
-	// Once more behind these rows, in explicit transactions, each with a
-	// connection of its own.
+	// Once more after these rows, in explicit transactions, each with its own
+	// connection.
 	settings["txlock"], settings["pool_size"] = "immediate", "2"
 	c = &protocol.Concurrent{Table: "bench", Readers: 1, Writers: 1, From: r.LastID + 1, DurationMS: 100, Own: true}
 	more := b.must(settings, protocol.Job{Concurrent: c}).Concurrent
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", fmt.Sprint(r.Writers.Operations+more.Writers.Operations))
 }
 
-// taken has writers meet IDs that are there.
+// taken makes writers meet IDs that already exist.
 func taken(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(100, 100))
 	c := &protocol.Concurrent{Table: "bench", Writers: 1, DurationMS: 300}
@@ -460,7 +460,7 @@ func taken(t *testing.T, b *base) {
 	if w := r.Concurrent.Writers; w.Failed != 100 || w.Operations != w.Rows+100 || w.Latency.Count != w.Operations || w.Latency.Failed != 100 {
 		t.Errorf("operations that failed: %+v", w)
 	}
-	// Other errors are not counted, but end it.
+	// Other errors are not counted. They end the job.
 	b.script(fmt.Sprintf("CREATE TRIGGER second BEFORE INSERT ON bench BEGIN SELECT abs(%d + %d - NEW.ID); END", math.MinInt64, 1<<30+1))
 	c.From = 1 << 30
 	r, err := b.do(t.Context(), nil, protocol.Job{Concurrent: c}, nil)
@@ -475,7 +475,7 @@ func taken(t *testing.T, b *base) {
 
 func paginate(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(5000, 400))
-	b.script("DELETE FROM bench WHERE ID % 3 = 0") // a keyset is no count of rows
+	b.script("DELETE FROM bench WHERE ID % 3 = 0") // a keyset does not count rows
 	r := b.must(nil, protocol.Job{Paginate: &protocol.Paginate{Table: "bench", Limit: 5, Repetitions: 6}}).Paginate
 	var depths []int64
 	for _, g := range r.Depths {

@@ -29,32 +29,32 @@ import (
 // their sources, version, flags and toolchain.
 type Builder struct {
 	Source Source
-	Cache  string // directory; made when it is needed
+	Cache  string // directory; created when it is needed
 	env    *toolchain
 	swept  bool
 }
 
-// toolchain is what of the Go toolchain decides what a build results in.
+// toolchain has everything about the Go toolchain that affects the result of a build.
 type toolchain struct {
 	GOVERSION, GOOS, GOARCH, GOFLAGS, GOEXPERIMENT, GOFIPS140    string
-	GO386, GOAMD64, GOARM, GOARM64, GOMIPS64, GOPPC64, GORISCV64 string // empty but for that of GOARCH
+	GO386, GOAMD64, GOARM, GOARM64, GOMIPS64, GOPPC64, GORISCV64 string // all empty except that of GOARCH
 	CGO_ENABLED                                                  string
 	compiler
 }
 
-// compiler is what matters to a driver that needs C.
+// compiler is the part of the toolchain that matters only to drivers that need C.
 type compiler struct {
 	CC, CGO_CFLAGS, CGO_CPPFLAGS, CGO_LDFLAGS string
 
 	ccPath, ccVersion string
 }
 
-// BuildError says why there is no worker.
+// BuildError says why a driver does not have a worker.
 type BuildError struct{ Reason protocol.Reason }
 
 func (e *BuildError) Error() string { return e.Reason.Message }
 
-// DefaultCache is where workers are kept unless the user names a place.
+// DefaultCache returns the directory for workers if the user does not name one.
 func DefaultCache() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -94,20 +94,20 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	return env, nil
 }
 
-// command is the go command, at work in the module of the workers' engine and outside
-// of any workspace, which would move a driver's dependencies.
+// command returns a go command that runs in the module of the workers' engine. It runs
+// outside of any workspace, because a workspace could change a driver's dependencies.
 func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = filepath.Join(b.Source.Root, "worker") // not above: a go.mod there is somebody else's
+	cmd.Dir = filepath.Join(b.Source.Root, "worker") // not in its parents: a go.mod there is somebody else's
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	isolate(cmd)
 	return cmd
 }
 
-// Worker returns the executable for a driver, and what it was built with. It
-// builds it if the cache has none, calling building first. Where there is no
-// worker to be had the error is a [*BuildError]. The executable is to be started
-// with ref.Args().
+// Worker returns the executable for a driver, and what it was built with. If the cache
+// does not have the executable, Worker calls building, which may be nil, and builds it.
+// If the worker cannot be built, or cannot run, the error is a [*BuildError]. The
+// executable must be started with ref.Args().
 func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path string, with map[string]string, err error) {
 	if ref.Path != "" {
 		return ref.Path, nil, nil
@@ -139,8 +139,8 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 	return path, with, b.build(ctx, ref, path)
 }
 
-// Built reports whether the driver's worker is there, without building it. The
-// error is a [*BuildError] where it cannot be built, or could not run.
+// Built reports whether the driver's worker exists, without building it. The error is
+// a [*BuildError] if it cannot be built, or could not run.
 func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
 	if err := ref.Known.ready(); err != nil {
 		return false, err
@@ -153,7 +153,7 @@ func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
 	return err == nil && whole(path), err
 }
 
-// path is where the executable for a driver is, or would be.
+// path returns where the executable for a driver is, or would be.
 func (b *Builder) path(ctx context.Context, ref Ref) (string, error) {
 	env, err := b.toolchain(ctx)
 	if err != nil {
@@ -180,11 +180,11 @@ func (b *Builder) path(ctx context.Context, ref Ref) (string, error) {
 	return path, nil
 }
 
-// sumSuffix ends the name of the file that has a worker's SHA-256.
+// sumSuffix is the suffix of the name of the file that has a worker's SHA-256.
 const sumSuffix = ".sha256"
 
-// whole reports whether an executable is there, and is what was built: a disk that
-// was full, a copy that broke off or a virus scanner may have left something else.
+// whole reports whether an executable exists and is the one that was built. A full disk,
+// an interrupted copy or a virus scanner may have left something else.
 func whole(path string) bool {
 	want, err := os.ReadFile(path + sumSuffix)
 	if err != nil {
@@ -198,7 +198,7 @@ func whole(path string) bool {
 	return err == nil && got == string(want)
 }
 
-// sum is the SHA-256 of a file, in hex.
+// sum returns the SHA-256 of a file, in hex.
 func sum(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -212,7 +212,7 @@ func sum(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// serves says why the toolchain cannot build a driver, or nil.
+// serves returns an error that says why the toolchain cannot build a driver, or nil.
 func (env *toolchain) serves(ref Ref) error {
 	if ref.Known.Kind != driver.Cgo {
 		return nil
@@ -229,15 +229,15 @@ func (env *toolchain) serves(ref Ref) error {
 	return nil
 }
 
-// withoutC is the toolchain as it serves a driver that needs no C: no change of
-// compiler makes another worker.
+// withoutC returns the toolchain for drivers that do not need C. For them, another
+// compiler does not make another worker.
 func (env *toolchain) withoutC() *toolchain {
 	without := *env
 	without.CGO_ENABLED, without.compiler = "0", compiler{}
 	return &without
 }
 
-// with is what a reader of results is told of a worker's build.
+// with returns what readers of results are told about a worker's build.
 func (env *toolchain) with(ref Ref) map[string]string {
 	m := map[string]string{
 		"go": env.GOVERSION, "module_version": ref.version(), "GOFLAGS": env.GOFLAGS, "GOEXPERIMENT": env.GOEXPERIMENT,
@@ -250,7 +250,7 @@ func (env *toolchain) with(ref Ref) map[string]string {
 	return m
 }
 
-// key hashes all that decides what the executable will be.
+// key returns a hash of everything that affects the executable.
 func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%+v\n%s\n", *env, ref.Version)
@@ -265,16 +265,16 @@ func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// CacheError says that workers cannot be kept in the directory for them.
+// CacheError says why the cache for workers cannot be created.
 type CacheError struct{ err error }
 
 func (e *CacheError) Error() string { return fmt.Sprintf("creating the cache for workers: %v", e.err) }
 func (e *CacheError) Unwrap() error { return e.err }
 
-// buildDirectory begins the name of the directory that a worker is built in.
+// buildDirectory is the prefix of the name of the directory that a worker is built in.
 const buildDirectory = "building-"
 
-// build makes the executable, under another name until it is whole.
+// build builds the executable. Until it is complete it has another name.
 func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 	scratch, err := NewScratch(filepath.Dir(path), buildDirectory)
 	if err != nil {
@@ -299,8 +299,8 @@ func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 	if ref.Known.Kind != driver.Cgo {
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	}
-	// What a killed build leaves is then in the directory that is swept. The C
-	// compiler's temporary files go by the other names.
+	// With these, what a killed build leaves is in the directory that is swept. The
+	// variables other than GOTMPDIR are for the C compiler's temporary files.
 	for _, name := range []string{"GOTMPDIR", "TMPDIR", "TMP", "TEMP"} {
 		cmd.Env = append(cmd.Env, name+"="+temp)
 	}
@@ -327,7 +327,7 @@ func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 	return errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
 }
 
-// firstComplaint picks the line of the go command's output that says most.
+// firstComplaint returns the line of the go command's output that says most.
 func firstComplaint(output string, err error) string {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
@@ -338,9 +338,9 @@ func firstComplaint(output string, err error) string {
 	return err.Error()
 }
 
-// versionMod writes a go.mod that requires nothing but the worker module and
-// the wanted version of the library, so that all the library's own
-// dependencies are exactly those that its go.mod names.
+// versionMod writes a go.mod that requires only the worker module and the wanted version
+// of the library. So the library's own dependencies are exactly those that its go.mod
+// names.
 func versionMod(ref Ref, dir string) (string, error) {
 	file := filepath.Join(ref.Known.Dir, "go.mod")
 	data, err := os.ReadFile(file)

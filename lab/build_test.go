@@ -110,14 +110,14 @@ func TestCache(t *testing.T) {
 	same := func(what string) {
 		t.Helper()
 		if path, built := made(t, s, cache, ref); path != first || built {
-			t.Errorf("%s: %s, built anew: %v; want %s from the cache", what, path, built, first)
+			t.Errorf("%s: %s, built again: %v; want %s from the cache", what, path, built, first)
 		}
 	}
 	other := func(what string, ref lab.Ref) string {
 		t.Helper()
 		path, built := made(t, s, cache, ref)
 		if path == first || !built {
-			t.Errorf("%s: still %s, built anew: %v", what, path, built)
+			t.Errorf("%s: still %s, built again: %v", what, path, built)
 		}
 		return path
 	}
@@ -203,7 +203,7 @@ func TestRelativeCache(t *testing.T) {
 		t.Errorf("built %v: %s, want it in %s", built, path, dir)
 	}
 	if again, built := made(t, s, "./cache", ref); again != path || built {
-		t.Errorf("asked again: %s, built anew: %v", again, built)
+		t.Errorf("asked again: %s, built again: %v", again, built)
 	}
 	if out, err := exec.Command(path).CombinedOutput(); string(out) != "one\n" {
 		t.Errorf("the worker says %q, %v", out, err)
@@ -227,7 +227,7 @@ func TestBuiltWithoutC(t *testing.T) {
 	t.Setenv("CC", "/nonexistent/cc")
 	t.Setenv("CGO_CFLAGS", "-O0")
 	if path, built := made(t, s, cache, ref); path != first || built {
-		t.Errorf("another compiler: %s, built anew: %v", path, built)
+		t.Errorf("another compiler: %s, built again: %v", path, built)
 	}
 	if path, built := made(t, s, t.TempDir(), ref); filepath.Base(path) != filepath.Base(first) || !built {
 		t.Errorf("without a compiler: %s, built: %v", path, built)

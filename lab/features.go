@@ -37,8 +37,8 @@ func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([
 	return has, nil
 }
 
-// lacking makes a reason say for want of which feature a trial failed, and how
-// the driver's user gets it, else what to do.
+// lacking makes a reason say which missing feature made a trial fail, and how the
+// driver's user can get it. If that is not known, it adds how instead.
 func lacking(r *protocol.Reason, ref Ref, how string) {
 	key, name := driver.Lacking(r.Message)
 	if key == "" {

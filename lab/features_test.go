@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Two real libraries, neither of which needs C: one has FTS4, and both FTS5, which
-// ncruces' user has to import.
+// TestFeatures asks two real libraries, neither of which needs C. One has FTS4. Both have
+// FTS5, which a user of ncruces has to import.
 func TestFeatures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds real workers")
@@ -45,7 +45,7 @@ func TestFeatures(t *testing.T) {
 			}
 		}
 
-		// A workload that needs what is not there is told so.
+		// A workload that needs a missing feature fails with a reason that says so.
 		c := &lab.Case{Ref: ref, Plan: &plan.Plan{Schema: "CREATE VIRTUAL TABLE t USING fts4(x)"}}
 		c.Driver, c.Worker = name, path
 		c.Settings = driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
@@ -68,7 +68,8 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// An older version is built with the tag of what came after it.
+// TestTags checks that an older version is built with the tags of the changes that came
+// after it.
 func TestTags(t *testing.T) {
 	ref := lab.Ref{Name: "x", Known: &lab.Known{Version: "v0.35.6", Before: []string{"v0.35.0", "v1.2.3"}}}
 	for version, want := range map[string]string{

@@ -12,11 +12,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// afterSchema is what has run before the first phase, as messages have it.
+// afterSchema is what messages call the SQL that runs before the first phase.
 const afterSchema = "the schema"
 
-// readBack sees that the settings have been read back since the schema or the last
-// phase, before an answer of this type.
+// readBack checks that the worker has read the settings back since the schema or the
+// last phase, if it must do so before an answer of this type.
 func (s *session) readBack(typ string) error {
 	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
 		return s.broken("the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
@@ -27,8 +27,8 @@ func (s *session) readBack(typ string) error {
 	return s.broken("the worker answered %q without having read the settings back after %s", typ, s.unread)
 }
 
-// settings holds what every connection answered after the schema, or after a phase,
-// against what must be in force.
+// settings compares what every connection answered after the schema, or after a phase,
+// with what must be in force.
 func (s *session) settings(a *protocol.Response) error {
 	after := afterSchema
 	if a.Phase != "" {
@@ -64,8 +64,8 @@ func (s *session) settings(a *protocol.Response) error {
 	return errEnough
 }
 
-// declared takes note of what the schema, or a phase, changes as the workload
-// declares, and says where that can be declared: "" if not there.
+// declared records what the schema or a phase changes according to the workload. It
+// returns where such changes can be declared, or "" if they cannot be declared there.
 func (s *session) declared(phase string) string {
 	p := s.want.Plan
 	if p == nil {
@@ -83,8 +83,8 @@ func (s *session) declared(phase string) string {
 	return "the phase"
 }
 
-// inForce lists the settings of each timed phase that differ from those asked for
-// because the workload changes them.
+// inForce returns the settings of each timed phase in which they differ from those asked
+// for, because the workload changes them.
 func inForce(asked driver.Settings, p *plan.Plan) map[string]driver.Settings {
 	var list map[string]driver.Settings
 	now := asked.With(p.Changes)
@@ -101,8 +101,8 @@ func inForce(asked driver.Settings, p *plan.Plan) map[string]driver.Settings {
 	return list
 }
 
-// everInForce is an error where a setting that the user gives is changed by the
-// workload before anything is timed.
+// everInForce returns an error if the workload changes a setting that the user has given
+// before anything is timed.
 func everInForce(c *Case, given driver.Settings) error {
 	for _, d := range driver.Vocabulary {
 		want, ok := given[d.Name]
@@ -114,18 +114,18 @@ func everInForce(c *Case, given driver.Settings) error {
 	return nil
 }
 
-// change is a PRAGMA whose value is no longer the one that must be in force.
+// change is a PRAGMA whose value is not the one that must be in force any more.
 type change struct {
 	driver.Mismatch
-	from string // where Wanted is from
-	kept bool   // Got is what it was when the database was opened
+	from string // where Wanted comes from
+	kept bool   // Got is the value that it had when the database was opened
 }
 
-// Where a wanted value is from.
+// Where a wanted value comes from.
 const (
-	fromUser     = "user"     // asked for
-	fromWorkload = "workload" // which declares that it changes it
-	fromLibrary  = "library"  // nobody asked: what it was when the database was opened
+	fromUser     = "user"     // the user asked for it
+	fromWorkload = "workload" // the workload declares the change
+	fromLibrary  = "library"  // nobody asked for any: it is the value when the database was opened
 )
 
 func (c change) String() string {
@@ -138,8 +138,9 @@ func (c change) String() string {
 	return c.Mismatch.String()
 }
 
-// changes lists what is in force on one connection and should not be: another value
-// than was asked for, or, where none was, than any connection had at first.
+// changes returns what is in force on one connection but should not be: a value that
+// differs from the one asked for or, if none was, from what every connection had at
+// first.
 func (s *session) changes(got driver.Settings) []change {
 	var list []change
 	for _, d := range driver.Vocabulary {
@@ -175,7 +176,7 @@ func orNothing(value string) string {
 	return value
 }
 
-// which words the connections of n that differ.
+// which says which of n connections differ.
 func which(bad []int, n int) string {
 	switch {
 	case len(bad) == n && n > 1:
@@ -189,7 +190,7 @@ func which(bad []int, n int) string {
 }
 
 // remedy says what to do about settings that have changed, on all connections or on
-// some. Declared names what can declare that it changes them, "" if nothing can.
+// some. Declared is the place where the changes can be declared, or "" if they can't.
 func remedy(list []change, all bool, declared string) string {
 	var wanted, values []string
 	for _, c := range list {

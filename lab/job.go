@@ -100,7 +100,7 @@ func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.Jo
 			return nil, unusable("the worker speaks protocol %d, this sqlite3perf %d: rebuild the worker", a.Protocol, protocol.Version)
 		case a.Type == protocol.TypeReady && a.Proof != nil:
 			if bad := driver.Differences(r.Settings, a.Proof.Connections, nil); bad != "" {
-				return nil, unusable("%s: and the worker has taken no notice of it", bad)
+				return nil, unusable("%s: the worker did not notice it", bad)
 			}
 			if r.Ready != nil {
 				r.Ready(a.Proof)

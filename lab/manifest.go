@@ -109,10 +109,10 @@ func (n *Need) lack() string {
 	}
 	if path := os.Getenv(n.Env); n.Env != "" && path != "" {
 		if !filepath.IsAbs(path) {
-			return fmt.Sprintf("%s=%s is not an absolute path: a worker runs in a directory of its own", n.Env, path)
+			return fmt.Sprintf("%s=%s is not an absolute path: a worker runs in its own directory", n.Env, path)
 		}
 		if _, err := exec.LookPath(path); err != nil {
-			return fmt.Sprintf("%s=%s is no executable: %s", n.Env, path, n.Hint)
+			return fmt.Sprintf("%s=%s is not an executable: %s", n.Env, path, n.Hint)
 		}
 		return ""
 	}

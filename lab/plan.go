@@ -195,7 +195,7 @@ func nothingToTime(p *plan.Plan) string {
 			return fmt.Sprintf("the phase %s would insert no row", ph.Name)
 		}
 		if q := ph.Query; q != nil && q.ForEach != "" && p.DataSet(q.ForEach).Total == 0 {
-			return fmt.Sprintf("the phase %s would run for each of no %s", ph.Name, q.ForEach)
+			return fmt.Sprintf("the phase %s would run for each row of %s, which has none", ph.Name, q.ForEach)
 		}
 	}
 	return ""

@@ -19,15 +19,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Processes runs trials as real processes: a fresh one, in a fresh directory,
-// for each.
+// Processes runs trials as real processes. Each trial has a fresh process and a fresh
+// directory.
 type Processes struct {
 	Dir   string        // on the file system that is measured
 	Limit time.Duration // of one trial
 	Hint  string        // what to do if a driver lacks a feature, for the reason; "": nothing
 
-	ceilings map[int]ceiling // by clients
-	verified map[*Case]bool  // to the last value that it inserts, and type that it returns
+	ceilings map[int]ceiling // by number of clients
+	verified map[*Case]bool  // every value that it inserts, and every type that it returns, was checked once
 }
 
 var (
@@ -35,8 +35,8 @@ var (
 	errEnough  = errors.New("nothing more to be learnt from this trial")
 )
 
-// Trial runs one trial of a case and says how it ended. Only what keeps the
-// lab itself from working is an error, and so is a cancelled context.
+// Trial runs one trial of a case and says how it ended. It returns an error only if
+// the lab itself cannot work, or if the context is canceled.
 func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
 	if err := p.ceiling(ctx, c, seed); err != nil {
 		return nil, err
@@ -44,11 +44,11 @@ func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	return p.trial(ctx, c, seed)
 }
 
-// mostDiscarded is how many trials in a row are discarded: a machine that is so
+// mostDiscarded is how many trials in a row are discarded at most. A machine so
 // overloaded that it looks stopped must not keep a run from going on.
 const mostDiscarded = 5
 
-// trial runs one trial, and again if this process was stopped meanwhile.
+// trial runs one trial. It runs it again if this process was stopped in the meantime.
 func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
 	var warnings []result.Warning
 	for {
@@ -65,9 +65,9 @@ func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	}
 }
 
-// once runs one trial, and says how long this process was stopped meanwhile.
+// once runs one trial, and returns how long this process was stopped in the meantime.
 func (p *Processes) once(ctx context.Context, c *Case, seed uint64) (_ *result.Trial, stopped time.Duration, _ error) {
-	dir, err := filepath.Abs(p.Dir) // which a worker is started in
+	dir, err := filepath.Abs(p.Dir) // a worker is started in a directory in it
 	if err == nil {
 		dir, err = os.MkdirTemp(dir, "trial-")
 	}
@@ -107,30 +107,30 @@ type session struct {
 	hint  string
 	trial *result.Trial
 	want  *Case
-	phase string // under way
-	next  int    // of the plan's phases
+	phase string // the current one
+	next  int    // index of the plan's next phase
 	done  bool
 
-	stopped time.Duration // in which this process did not run
+	stopped time.Duration // how long this process was stopped
 
-	inForce driver.Settings // as the first connection was last read back
+	inForce driver.Settings // what the first connection last read back
 
-	started time.Time     // the request was sent
-	began   time.Time     // the phase under way
-	claimed time.Duration // by the worker's clocks so far
+	started time.Time     // when the request was sent
+	began   time.Time     // when the current phase began
+	claimed time.Duration // sum of the times by the worker's clocks so far
 
 	hashed     bool   // the plan asks for checksums of what is inserted
 	unanswered string // the insert whose rows have not been read back
 
-	unread  string          // what ran last, if the settings have not been read back since
-	changed driver.Settings // by what ran so far, as the workload declares
+	unread  string          // what ran last, if the settings have not been read back since then
+	changed driver.Settings // what has been changed so far, as the workload declares
 
-	// Of a server:
+	// For a server:
 	seed     uint64
 	ceilings map[int]ceiling
 	ctx      context.Context // of the load
-	orders   io.Writer       // what the worker is told to do
-	traffic  *traffic        // under way
+	orders   io.Writer       // tells the worker what to do
+	traffic  *traffic        // the current one
 }
 
 func (s *session) fail(status result.Status, code, format string, args ...any) {
@@ -141,8 +141,8 @@ func (s *session) fail(status result.Status, code, format string, args ...any) {
 	s.trial.Reason = &protocol.Reason{Code: code, Phase: s.phase, Message: fmt.Sprintf(format, args...)}
 }
 
-// broken fails the trial for a message that breaks the protocol. The worker need not
-// go on.
+// broken fails the trial because a message breaks the protocol. The error it returns
+// means that the worker need not go on.
 func (s *session) broken(format string, args ...any) error {
 	s.fail(result.Failed, protocol.CodeProtocol, format, args...)
 	return errEnough
@@ -154,7 +154,7 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	limit := newAlarm(s.limit, func() { cancel(errTimeout) })
 	defer func() { s.stopped += limit.stop() }()
 
-	// SQLite's temporary files belong on the file system that is measured.
+	// SQLite's temporary files must be on the file system that is measured.
 	w, err := startChild(ctx, s.want.Worker, s.want.Ref.Args(), dir, dir, "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)
 	if err != nil {
 		s.fail(result.Unavailable, protocol.CodeStart, "the worker does not start: %v", err)
@@ -179,7 +179,7 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	}
 }
 
-// ended judges how the process came to its end.
+// ended judges how the process ended.
 func (s *session) ended(err error, w *child, cause error) {
 	switch {
 	case errors.Is(cause, errTimeout) && s.done:
@@ -198,7 +198,7 @@ func (s *session) ended(err error, w *child, cause error) {
 	}
 }
 
-// listen reads answers until the last one. An error means that the worker need
+// listen reads answers up to the last one. An error means that the worker need
 // not go on.
 func (s *session) listen(lines *bufio.Scanner) error {
 	for lines.Scan() {
@@ -267,7 +267,7 @@ func (s *session) answer(a *protocol.Response) error {
 	return nil
 }
 
-// statusOf is the status that a worker's reason leads to.
+// statusOf returns the status of a trial that ends with a worker's reason.
 func statusOf(code string) result.Status {
 	switch code {
 	case protocol.CodeRows, protocol.CodeChecksum, protocol.CodeIntegrity, protocol.CodeAnswer:
@@ -278,7 +278,7 @@ func statusOf(code string) result.Status {
 	return result.Failed
 }
 
-// ready holds the proof against what was asked for.
+// ready compares the proof with what was asked for.
 func (s *session) ready(a *protocol.Response) error {
 	if a.Protocol != protocol.Version {
 		return s.broken("the worker speaks protocol %d, sqlite3perf %d: rebuild one of them", a.Protocol, protocol.Version)
@@ -305,7 +305,7 @@ func (s *session) ready(a *protocol.Response) error {
 	return nil
 }
 
-// begin notes that a phase is under way, which must be the plan's next.
+// begin records that a phase has begun. It must be the plan's next one.
 func (s *session) begin(name string) error {
 	phases := s.want.Plan.Phases
 	switch {
@@ -325,7 +325,7 @@ func (s *session) begin(name string) error {
 	return nil
 }
 
-// lastSample is the phase of the last sample, or "".
+// lastSample returns the phase of the last sample, or "".
 func (s *session) lastSample() string {
 	if n := len(s.trial.Samples); n > 0 {
 		return s.trial.Samples[n-1].Phase
@@ -333,7 +333,7 @@ func (s *session) lastSample() string {
 	return ""
 }
 
-// inserted checks what the worker has read back after an insert.
+// inserted checks what the worker read back after an insert.
 func (s *session) inserted(a *protocol.Response) error {
 	if s.unanswered == "" || a.Phase != s.unanswered {
 		return s.broken("the worker answered %q of phase %.80q: it was not asked for, or has been answered", a.Type, a.Phase)
@@ -342,7 +342,7 @@ func (s *session) inserted(a *protocol.Response) error {
 	return s.judge(nil, CheckInserted(&s.want.Plan.Phases[s.next-1], s.want.Expect[a.Phase].Tables, s.hashed, a.Tables))
 }
 
-// due finds the phase that the next sample must be of. It is under way.
+// due returns the phase of which the next sample must be. It must be the current phase.
 func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	n := len(s.trial.Samples)
 	if said == nil || n >= len(s.want.Phases) || said.Phase != s.want.Phases[n] {
@@ -393,11 +393,11 @@ func (s *session) judge(doubts []result.Warning, faults []Fault) error {
 	return errEnough
 }
 
-// describeLimit is how long an executable may take to say who it is.
+// describeLimit is how long an executable may take to describe itself.
 const describeLimit = 30 * time.Second
 
-// Describe asks an executable that speaks the worker protocol who it is. Where
-// it does not answer as it should, the error is a [*BuildError].
+// Describe asks an executable that speaks the worker protocol to describe itself. If it
+// does not answer as it should, the error is a [*BuildError].
 func Describe(ctx context.Context, executable string, args ...string) (driver.Info, protocol.Proof, error) {
 	stderr := &ends{max: 2 << 10}
 	a, err := describe(ctx, executable, args, stderr)
@@ -426,8 +426,8 @@ func Describe(ctx context.Context, executable string, args ...string) (driver.In
 	return *a.Info, proof, nil
 }
 
-// DescribeRef is [Describe] for a driver as a user named it: where a driver.json
-// beside its executable tells what it is, that is taken.
+// DescribeRef is [Describe] for a driver that a user named. If there is a driver.json in
+// the directory of its executable, DescribeRef returns the driver.json's info.
 func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, protocol.Proof, error) {
 	info, proof, err := Describe(ctx, executable, ref.Args()...)
 	if err == nil && ref.Beside != nil {
@@ -436,7 +436,7 @@ func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, 
 	return info, proof, err
 }
 
-// describe returns the first answer to the question.
+// describe returns the worker's first answer.
 func describe(ctx context.Context, executable string, args []string, stderr io.Writer) (a protocol.Response, err error) {
 	line, err := json.Marshal(protocol.Request{Type: protocol.TypeDescribe, Protocol: protocol.Version})
 	if err != nil {
@@ -455,7 +455,7 @@ func describe(ctx context.Context, executable string, args []string, stderr io.W
 			if err := json.Unmarshal(line, &a); err != nil {
 				misunderstood = fmt.Errorf("%w: %.80q", err, line)
 			}
-			cancel() // it has said all that is wanted
+			cancel() // it has said everything that is wanted
 		}
 		return false
 	}}
@@ -467,5 +467,5 @@ func describe(ctx context.Context, executable string, args []string, stderr io.W
 	case err != nil:
 		return a, err
 	}
-	return a, errors.New("it exits without a word")
+	return a, errors.New("it exits without an answer")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// trial runs one trial of tiny with a worker of that fault, and sees that
+// trial runs one trial of tiny with a worker that has the given fault, and checks that
 // nothing is left of it.
 func trial(t *testing.T, fault string, limit time.Duration) (*result.Trial, *lab.Case) {
 	t.Helper()
@@ -62,7 +62,7 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// Each fault is the result of its own trial, with a reason that says what it is.
+// TestFaults checks that each fault fails its trial, with a reason that says what it is.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -150,7 +150,8 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// A worker that answers all and then does not exit would disturb the next one.
+// TestStays checks a worker that answers everything but does not exit. It would disturb
+// the next one.
 func TestStays(t *testing.T) {
 	t.Parallel()
 	got, _ := trial(t, "stays", time.Hour)
@@ -179,8 +180,8 @@ func TestChildLeftBehind(t *testing.T) {
 	gone(t, pid)
 }
 
-// gone waits until a process that was killed is there no more; what reaps an
-// orphan may take its time.
+// gone waits until a killed process has disappeared. The process that reaps an orphan
+// may take its time.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for range 500 {
@@ -193,7 +194,7 @@ func gone(t *testing.T, pid int) {
 	t.Errorf("process %d still runs", pid)
 }
 
-// zombie reports whether a process has ended and only waits to be reaped.
+// zombie reports whether a process has ended and is only waiting to be reaped.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -203,7 +204,8 @@ func zombie(pid int) bool {
 	return strings.HasPrefix(rest, "Z")
 }
 
-// The user's second Ctrl-C: no result, no process, no database.
+// TestCancelledTrial cancels a trial, as the user's second Ctrl-C does: no result, no
+// process and no database is left.
 func TestCancelledTrial(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -217,7 +219,8 @@ func TestCancelledTrial(t *testing.T) {
 	empty(t, dir)
 }
 
-// A worker is started in its trial's directory, whose name it is told.
+// TestRelativeDirectory checks that a worker is started in the directory of its trial,
+// and that it is told the name of that directory.
 func TestRelativeDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	c := tinyCase(t, faulty(t, "none"))
@@ -259,7 +262,7 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 	for fault, parts := range map[string][]string{
-		"silent":    {"without a word"},
+		"silent":    {"without an answer"},
 		"dies":      {"exit status 3", "no module named sqlite3"},
 		"garbage":   {"invalid character 'u'", "usage: worker"},
 		"long-line": {"token too long"},

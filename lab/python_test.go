@@ -38,7 +38,7 @@ func pythonWorker(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("python3", "-c", "import sqlite3, sys; assert sys.version_info >= (3, 11), sys.version").CombinedOutput()
 	if err != nil {
-		t.Skipf("the documentation of the protocol is not proven here, for want of Python 3.11 or newer with sqlite3: %v %s", err, out)
+		t.Skipf("the documentation of the protocol is not proven here, because this needs Python 3.11 or newer with sqlite3: %v %s", err, out)
 	}
 	path, err := filepath.Abs("../drivers/python/worker.py")
 	if err != nil {

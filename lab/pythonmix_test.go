@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mixes has a mix of each way to end, to begin operations and to have
-// connections; move reads, then writes.
+// mixes has a mix for each way to end, to begin operations, and to use connections. Its
+// operation move first reads, then writes.
 const mixes = `
 name: mixes
 settings: {journal_mode: wal, synchronous: "off", busy_timeout: BUSY, txlock: TXLOCK, pool_size: POOL}
@@ -64,8 +64,8 @@ func mixSample(t *testing.T, words ...string) (*lab.Case, *result.Sample) {
 	return c, s
 }
 
-// As many operations as are asked for, whether they succeed or not, and each
-// that does not is counted by its extended code.
+// TestPythonMixCount checks that as many operations run as are asked for, whether they
+// succeed or not. Each that fails is counted by its extended code.
 func TestPythonMixCount(t *testing.T) {
 	for _, c := range []struct{ lock, connection, pool string }{
 		{"immediate", "own", "4"},
@@ -76,8 +76,8 @@ func TestPythonMixCount(t *testing.T) {
 			t.Errorf("%v: %d operations, %d rows, %+v, %s", c, s.Operations, s.Rows, s.Errors, s.Metric)
 		}
 	}
-	// A deferred transaction that has read is refused at once where another
-	// writes, or has written meanwhile, however long it would wait.
+	// A deferred transaction that has read is refused at once if another one is
+	// writing, or has written in the meantime, however long it would wait.
 	_, s := mixSample(t, "BUSY", "60s", "TXLOCK", "deferred", "POOL", "4", "CONNECTION", "own", "END", "count: 4001")
 	failed := int64(0)
 	for _, e := range s.Errors {
@@ -91,9 +91,9 @@ func TestPythonMixCount(t *testing.T) {
 	}
 }
 
-// An error that no operation declares ends the trial, and says how to declare it;
-// one that rolls back more than its statement cannot be a result. The worker in Go
-// says the same.
+// TestPythonMixUndeclared checks that an error that no operation declares ends the trial,
+// and that the reason says how to declare it. An error that rolls back more than its
+// statement cannot be a result. The worker in Go says the same.
 func TestPythonMixUndeclared(t *testing.T) {
 	text := `name: taken
 about: A name is taken.
@@ -130,8 +130,8 @@ phases:
 	}
 }
 
-// Where SQLite has rolled back, that there is no transaction left to roll back is not
-// said beside the cause.
+// TestMixRolledBack checks that, if SQLite has rolled a transaction back, the reason has
+// only the cause. It does not also say that there is no transaction to roll back.
 func TestMixRolledBack(t *testing.T) {
 	const text = `name: taken
 about: A name is taken.
@@ -147,8 +147,9 @@ phases:
 	}
 }
 
-// Operations go on until the time is over, also beyond those whose parameters
-// were made before the clock started; at a rate, until the last is due.
+// TestPythonMixDuration checks that operations go on until the time is over, even if they
+// are more than the parameters that were made before the clock started. At a fixed rate
+// they go on until the last one is due.
 func TestPythonMixDuration(t *testing.T) {
 	_, s := mixSample(t, "BUSY", "5s", "TXLOCK", "immediate", "POOL", "4", "CONNECTION", "own", "END", "duration: 1s")
 	if s.Operations < 1 || s.Metric != "time/op" {
@@ -160,7 +161,7 @@ func TestPythonMixDuration(t *testing.T) {
 	}
 }
 
-// refusal is how a trial that is given to Python's worker ends.
+// refusal returns the reason with which Python's worker ends a trial.
 func refusal(t *testing.T, req protocol.Request) *protocol.Reason {
 	t.Helper()
 	cmd := exec.Command(pythonWorker(t))
@@ -195,7 +196,8 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What the worker cannot do it says, and a file that is there it leaves alone.
+// TestPythonWorkerCannot checks that the worker says what it cannot do, and that it does
+// not touch an existing file.
 func TestPythonWorkerCannot(t *testing.T) {
 	there := filepath.Join(t.TempDir(), "there.db")
 	if err := os.WriteFile(there, []byte("precious"), 0o600); err != nil {
@@ -250,8 +252,8 @@ func TestPythonWorkerCannot(t *testing.T) {
 	}
 }
 
-// Where there is an interpreter that lacks something, the worker says what, and
-// arguments that it does not know it refuses.
+// TestPythonInterpreter checks that the worker says what its interpreter lacks, and that
+// it refuses arguments that it does not know.
 func TestPythonInterpreter(t *testing.T) {
 	script := pythonWorker(t)
 	for name, c := range map[string]struct{ before, want string }{

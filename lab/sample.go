@@ -226,7 +226,7 @@ func (c *sampleCheck) errors() {
 	c.errorCounts()
 	m, most := c.phase.Mix, int64(0)
 	if m == nil && len(c.said.Results) > 0 {
-		c.protocol("results", "has %d entries: want none but for a mix", len(c.said.Results))
+		c.protocol("results", "has %d entries: want none, only a mix has results", len(c.said.Results))
 	}
 	if m != nil && m.Retry != nil && c.said.Operations > 0 {
 		most = math.MaxInt64
@@ -268,7 +268,7 @@ func (c *sampleCheck) errorList(key string, list []protocol.ErrorCount) (sum int
 		case e.Code <= 0:
 			c.protocol(at+".code", "is %d: want an extended result code of SQLite", e.Code)
 		case seen[e.Code]:
-			c.protocol(at+".code", "is %d, as of an entry before: want one entry for each code", e.Code)
+			c.protocol(at+".code", "is %d, as in an earlier entry: want one entry for each code", e.Code)
 		}
 		seen[e.Code] = true
 		if e.Count <= 0 || e.Count > most {
@@ -376,7 +376,7 @@ func (c *sampleCheck) share(i int, at string) {
 	}
 	n, p := float64(c.said.Operations), float64(m.Operations[i].Weight)/float64(weights)
 	if off := math.Abs(float64(l.Count) - n*p); off > unlikely*math.Sqrt(n*p*(1-p))+float64(m.Clients) {
-		c.protocol(at+".count", "is %d of %d operations: want some %.0f, as its weight of %d in %d has it",
+		c.protocol(at+".count", "is %d of %d operations: want about %.0f, by its weight of %d in %d",
 			l.Count, c.said.Operations, n*p, m.Operations[i].Weight, weights)
 	}
 }

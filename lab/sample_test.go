@@ -155,7 +155,7 @@ func TestLies(t *testing.T) {
 		{"mix", func(m *protocol.Sample) { m.Failed, m.Errors = 0, nil }, "protocol", "latency has 3 failed in all: want 0"},
 		{"mix", func(m *protocol.Sample) { m.Failed, m.Errors[0].Count = 100, 99 }, "no-operation", "failed is 100: not one"},
 		{"mix", func(m *protocol.Sample) { m.Failed = -3 }, "protocol", "failed is -3"},
-		{"mix", func(m *protocol.Sample) { m.Errors[1].Code = 5 }, "protocol", "errors[1].code is 5, as of an entry before"},
+		{"mix", func(m *protocol.Sample) { m.Errors[1].Code = 5 }, "protocol", "errors[1].code is 5, as in an earlier entry"},
 		{"mix", func(m *protocol.Sample) { m.Errors[1].Code = 0 }, "protocol", "errors[1].code is 0"},
 		{"mix", func(m *protocol.Sample) { m.Errors[1].Code = 2067 }, "protocol", "errors[1].code is 2067: want one of a lock"},
 		{"mix", func(m *protocol.Sample) { m.Results = []protocol.ErrorCount{{Code: 2067, Count: 1}} }, "protocol", "results[0].code is 2067: want one that an operation declares"},
@@ -181,7 +181,7 @@ func TestLies(t *testing.T) {
 		{"lasts", func(m *protocol.Sample) {
 			m.Latency[0].Count, m.Latency[1].Count = 10, 90
 			m.Latency[0].Histogram, m.Latency[1].Histogram = histogram(10, time.Millisecond), histogram(90, time.Millisecond)
-		}, "protocol", "latency[0].count is 10 of 100 operations: want some 90, as its weight of 9 in 10 has it"},
+		}, "protocol", "latency[0].count is 10 of 100 operations: want about 90, by its weight of 9 in 10"},
 		{"rated", func(m *protocol.Sample) { m.WallNS = 15e6 }, "protocol", "wall_ns is 15000000: want at least 19.8ms, when the last of 100 operations fell due"},
 		{"rated", func(m *protocol.Sample) {
 			m.Operations = 200

@@ -77,7 +77,7 @@ func TestScratchOfTheKilled(t *testing.T) {
 	lab.Abandon(s)
 	next := newScratch(t, parent)
 	if got := tree(t, parent); len(got) != 2 {
-		t.Errorf("beside the directory and its lock there are: %q", got)
+		t.Errorf("besides the directory and its lock there are: %q", got)
 	}
 	next.Remove()
 	if got := tree(t, top); len(got) != 0 {

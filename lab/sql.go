@@ -16,23 +16,23 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// checkLimit is how long each script may run, which may have tables to fill.
+// checkLimit is how long each script may run. Scripts may fill tables.
 const checkLimit = time.Second
 
-// CheckSQL has SQLite compile every statement of a plan, on an empty database in
-// memory with the plan's schema, so that a slip in a user's SQL is found before
-// any worker is started. What another SQLite may know that this one does not (a
-// function, a module, a collation), other databases, what fails for want of rows
-// and a script that takes longer than checkLimit are left to the drivers.
+// CheckSQL makes SQLite compile every statement of a plan, on an empty database in
+// memory with the plan's schema. So a mistake in a user's SQL is found before any
+// worker is started. CheckSQL leaves to the drivers what another SQLite may know but
+// this one does not (a function, a module, a collation), other databases, statements
+// that fail because there are no rows, and scripts that take longer than checkLimit.
 //
 // The error says where in the workload's file the SQL is.
 func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, nil) }
 
-// maxSQLError is the most bytes of an error about SQL.
+// maxSQLError is the length of the longest error about SQL, in bytes.
 const maxSQLError = 600
 
-// visitor is called for each phase whose SQL has been compiled, with the database as
-// it is when the phase begins, or, of a script, when it has run.
+// visitor is called for each phase whose SQL has been compiled. The database is as it is
+// when the phase begins or, if the phase is a script, after the script has run.
 type visitor func(context.Context, *sql.Conn, *plan.Phase) error
 
 // checkSQL is CheckSQL with a visitor, which may be nil.
@@ -42,13 +42,14 @@ func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 		return nil
 	}
 	words := err.Error()
-	if len(words) > maxSQLError { // SQLite quotes names however long they are
+	if len(words) > maxSQLError { // SQLite quotes even the longest names
 		words = strings.ToValidUTF8(words[:maxSQLError], "") + "…"
 	}
 	return fmt.Errorf("%s: %s", w.Place(phase), words)
 }
 
-// compileAll says of which phase an error is, "" of the schema.
+// compileAll compiles a plan's SQL. If there is an error, phase is the name of the phase
+// with the error, or "" for the schema.
 func compileAll(p *plan.Plan, visit visitor) (phase string, err error) {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")
@@ -56,19 +57,19 @@ func compileAll(p *plan.Plan, visit visitor) (phase string, err error) {
 		return "", err
 	}
 	defer pool.Close()
-	db, err := pool.Conn(ctx) // each has a database of its own
+	db, err := pool.Conn(ctx) // each connection has its own database
 	if err != nil {
 		return "", err
 	}
 	defer db.Close()
-	// The check writes no file: no ATTACH, no VACUUM INTO.
+	// The check does not write any files: there is no ATTACH and no VACUUM INTO.
 	if _, err := sqlite.Limit(db, sqlite3.SQLITE_LIMIT_ATTACHED, 0); err != nil {
 		return "", err
 	}
 	c := &sqlCheck{ctx, db, p}
 	if p.Schema != "" {
 		if err := c.run(p.Schema); foreign(err) {
-			return "", nil // without its schema nothing else can be checked
+			return "", nil // without the schema nothing else can be checked
 		} else if err != nil {
 			return "", fmt.Errorf("schema: %w", err)
 		}
@@ -77,7 +78,7 @@ func compileAll(p *plan.Plan, visit visitor) (phase string, err error) {
 		ph := &p.Phases[i]
 		err := c.phase(ph)
 		if ph.Script != "" && foreign(err) {
-			return "", nil // what comes after it may need what it makes
+			return "", nil // later phases may need what it makes
 		}
 		if err == nil && visit != nil {
 			err = visit(ctx, db, ph)
@@ -103,7 +104,7 @@ func (c *sqlCheck) run(script string) error {
 	return err
 }
 
-// compile returns how many columns the statement's rows have; -1: it is not known.
+// compile returns how many columns the statement's rows have, or -1 if it is not known.
 func (c *sqlCheck) compile(statement string, parameters int) (columns int, err error) {
 	columns, err = explain(c.ctx, c.db, statement, parameters)
 	if foreign(err) {
@@ -154,9 +155,10 @@ func (c *sqlCheck) phase(ph *plan.Phase) error {
 	return c.run(ph.Script)
 }
 
-// explain compiles a statement and returns how many columns its rows have, which
-// the program of SQLite's virtual machine tells (https://www.sqlite.org/opcode.html);
-// 0: it gives no rows; -1, of a PRAGMA: it does not tell.
+// explain compiles a statement and returns how many columns its rows have. The program
+// of SQLite's virtual machine shows that (https://www.sqlite.org/opcode.html). It returns
+// 0 if the statement does not return rows, and -1 for a PRAGMA whose program does not
+// show the columns.
 func explain(ctx context.Context, db *sql.Conn, statement string, parameters int) (columns int, err error) {
 	rows, err := db.QueryContext(ctx, "EXPLAIN "+statement, make([]any, parameters)...)
 	if err != nil {
@@ -182,8 +184,8 @@ func explain(ctx context.Context, db *sql.Conn, statement string, parameters int
 
 var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|unsupported`)
 
-// foreign says that an error may be of this SQLite, or of this check, only: a
-// statement that SQLite does not understand is SQLITE_ERROR.
+// foreign reports whether an error may occur only with this SQLite, or only in this
+// check. If SQLite does not understand a statement, the error is SQLITE_ERROR.
 func foreign(err error) bool {
 	var e *sqlite.Error
 	return err != nil && (!errors.As(err, &e) || e.Code() != sqlite3.SQLITE_ERROR || unknown.MatchString(err.Error()))

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// peopleFile is a workload without a mistake in its SQL.
+// peopleFile is a workload without mistakes in its SQL.
 const peopleFile = `name: people
 schema: |
   CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
@@ -64,7 +64,8 @@ func TestCheckSQL(t *testing.T) {
 	}
 }
 
-// What SQLite cannot parse is told with its place, however long it is.
+// TestCheckSQLOfParentheses checks that an error in SQL that SQLite cannot parse says
+// where it is, however long the SQL is.
 func TestCheckSQLOfParentheses(t *testing.T) {
 	const n = 100_000
 	text := strings.Replace(peopleFile, "WHERE id > 2", "WHERE id > "+strings.Repeat("(", n)+"2"+strings.Repeat(")", n), 1)
@@ -115,7 +116,7 @@ func TestCheckSQLOfBuiltins(t *testing.T) {
 	}
 }
 
-// check holds an error to a regular expression; "": no error.
+// check compares an error with a regular expression. If that is "", there must be none.
 func check(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {

@@ -46,7 +46,7 @@ func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Ins
 			c.protocol(at+".table", "is %.80q: want %q, in the order of verify", got.Table, want.Table)
 			continue
 		case got.Rows != want.Rows:
-			c.fault(protocol.CodeRows, at+".rows", "is %d: expected %d: so many more rows must %s have than before", got.Rows, want.Rows, want.Table)
+			c.fault(protocol.CodeRows, at+".rows", "is %d: expected %d: %s must have that many more rows than before", got.Rows, want.Rows, want.Table)
 			continue
 		}
 		switch wanted := hashed && want.Checksum != ""; {

@@ -104,8 +104,8 @@ phases:
   - {name: query, query: SELECT 1, columns: [int]}
 `
 	for fault, want := range map[string]string{
-		"drops":   "rows phase insert: tables[0].rows is 99: expected 100: so many more rows must words have than before",
-		"doubles": "rows phase insert: tables[0].rows is 101: expected 100: so many more rows must words have than before",
+		"drops":   "rows phase insert: tables[0].rows is 99: expected 100: words must have that many more rows than before",
+		"doubles": "rows phase insert: tables[0].rows is 101: expected 100: words must have that many more rows than before",
 		"swaps":   "checksum phase insert: tables[0].checksum is ",
 	} {
 		for _, untimed := range []string{"", "untimed: true,"} {

@@ -29,7 +29,7 @@ func WarningsBefore(m result.Machine, before Reading) []result.Warning {
 		add(result.WarningGovernor, "the CPU frequency governor is %s, not performance: the clock rate changes with what ran before", m.Governor)
 	}
 	if m.Virtual != "" {
-		add(result.WarningVirtual, "this is a virtual machine (%s): its neighbours take time that it cannot see, and its disk may only pretend to sync", m.Virtual)
+		add(result.WarningVirtual, "this is a virtual machine (%s): its neighbors take time that it cannot see, and its disk may only pretend to sync", m.Virtual)
 	}
 	switch {
 	case m.SyncFree:

@@ -140,7 +140,7 @@ func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {
 
 // reduced returns the note for a run whose sizes are not the published ones.
 func (s *Study) reduced(c *cells, full string) []string {
-	const proportions = "figures stand beside the published ones for their proportions only"
+	const proportions = "published figures are shown for comparison of proportions only"
 	switch {
 	case c.fullSize():
 		return []string{}

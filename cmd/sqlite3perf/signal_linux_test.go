@@ -218,13 +218,16 @@ func (p *place) alone() {
 // nothing to end in an orderly way.
 func TestInterruptedBeforeItBegins(t *testing.T) {
 	p := newPlace(t)
-	pipe := filepath.Join(p.dir, "slow.yaml")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	r, w, err := os.Pipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	s := p.start("run", "--drivers", "./good", "--workloads", "./slow.yaml")
-	w, err := os.OpenFile(pipe, os.O_WRONLY, 0) // succeeds when the command waits for the contents
-	if err != nil {
+	cmd := p.command("run", "--drivers", "./good", "--workloads", "/dev/fd/3")
+	cmd.ExtraFiles = []*os.File{r}
+	s := p.started(cmd)
+	r.Close()
+	// It is more than a pipe holds, so it is written once the command reads.
+	if _, err := w.WriteString(strings.Repeat("#", 1<<17)); err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()

@@ -97,11 +97,9 @@ func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[st
 }
 
 // opens creates a database with a table in it.
-func opens(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		return want(ctx, x, "SELECT count(*) FROM t", 0)
-	})
-}
+var opens = on(nil, intTable, func(ctx context.Context, x *db) error {
+	return want(ctx, x, "SELECT count(*) FROM t", 0)
+})
 
 func infoChecks() []Check {
 	return []Check{{Name: "info", Test: func(_ context.Context, d driver.Driver, _ string) error {

@@ -10,7 +10,7 @@ import (
 )
 
 func errorChecks() []Check {
-	list := []Check{{Name: "errors/bad SQL", Test: badSQL}}
+	list := []Check{{Name: "errors/bad SQL", Test: inEveryWay(nil, "", badSQL)}}
 	for _, e := range []struct {
 		name, sql string
 		code      int
@@ -23,7 +23,7 @@ func errorChecks() []Check {
 	} {
 		list = append(list, Check{Name: "errors/" + e.name, Key: "codes=extended", Test: constraint(e.sql, e.code)})
 	}
-	return append(list, Check{Name: "errors/SQLITE_READONLY", Test: queryOnly})
+	return append(list, Check{Name: "errors/SQLITE_READONLY", Test: on(nil, intTable, queryOnly)})
 }
 
 const constraints = `CREATE TABLE c (
@@ -31,55 +31,42 @@ const constraints = `CREATE TABLE c (
 	INSERT INTO c VALUES (1, 1, 1, 1)`
 
 func constraint(sql string, code int) func(context.Context, driver.Driver, string) error {
-	return func(ctx context.Context, d driver.Driver, dir string) error {
-		return with(ctx, d, dir, driver.Settings{"foreign_keys": "on"}, "CREATE TABLE v (v); "+constraints, func(x *db) error {
-			return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-				s, err := r.Prepare(ctx, driver.Statement{SQL: sql, AdHoc: adHoc})
-				if err != nil {
-					return err
-				}
-				err = wantCode("statement", s.Exec(ctx, nil, 0, 0), code)
-				if err := errors.Join(err, s.Close()); err != nil {
-					return err
-				}
-				if err := wantCode("script", r.Script(ctx, sql), code); err != nil {
-					return err
-				}
-				// The same as a query, which fails while stepping. It does not use
-				// RETURNING, which SQLite has only since 3.35.
-				s, err = r.Prepare(ctx, driver.Statement{SQL: sql, AdHoc: adHoc})
-				if err != nil {
-					return err
-				}
-				_, err = collect(ctx, s, nil, nil, 0)
-				return errors.Join(wantCode("query", err, code), s.Close())
-			})
+	return inEveryWay(driver.Settings{"foreign_keys": "on"}, constraints, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+		st := driver.Statement{SQL: sql, AdHoc: adHoc}
+		err := withStmt(ctx, r, st, func(s driver.Stmt) error {
+			return wantCode("statement", s.Exec(ctx, nil, 0, 0), code)
 		})
-	}
-}
-
-func badSQL(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, "", func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-			for _, sql := range []string{"SELEC 1", "SELECT absent FROM sqlite_schema", "SELECT 'unterminated"} {
-				_, err := query(ctx, r, driver.Statement{SQL: sql, Columns: columns(driver.Int), AdHoc: adHoc}, nil, 0)
-				if err := wantCode(sql, err, 1); err != nil {
-					return err
-				}
-			}
-			return want(ctx, r, "SELECT 1", 1)
+		if err != nil {
+			return err
+		}
+		if err := wantCode("script", r.Script(ctx, sql), code); err != nil {
+			return err
+		}
+		// The same as a query, which fails while stepping. It does not use
+		// RETURNING, which SQLite has only since 3.35.
+		return withStmt(ctx, r, st, func(s driver.Stmt) error {
+			_, err := collect(ctx, s, nil, nil, 0)
+			return wantCode("query", err, code)
 		})
 	})
 }
 
-func queryOnly(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		return withConn(ctx, x, func(c driver.Conn) error {
-			if err := c.Script(ctx, "PRAGMA query_only=1"); err != nil {
-				return err
-			}
-			return wantCode("writing", exec(ctx, c, "INSERT INTO t VALUES (1, 1)", nil), 8)
-		})
+func badSQL(ctx context.Context, r driver.Runner, adHoc bool) error {
+	for _, sql := range []string{"SELEC 1", "SELECT absent FROM sqlite_schema", "SELECT 'unterminated"} {
+		_, err := query(ctx, r, driver.Statement{SQL: sql, Columns: columns(driver.Int), AdHoc: adHoc}, nil, 0)
+		if err := wantCode(sql, err, 1); err != nil {
+			return err
+		}
+	}
+	return want(ctx, r, "SELECT 1", 1)
+}
+
+func queryOnly(ctx context.Context, x *db) error {
+	return withConn(ctx, x, func(c driver.Conn) error {
+		if err := c.Script(ctx, "PRAGMA query_only=1"); err != nil {
+			return err
+		}
+		return wantCode("writing", exec(ctx, c, "INSERT INTO t VALUES (1, 1)", nil), 8)
 	})
 }
 
@@ -88,10 +75,12 @@ func queryOnly(ctx context.Context, d driver.Driver, dir string) error {
 const endless = 5_000_000
 
 func cancelChecks() []Check {
+	reads := driver.Statement{SQL: numbers(endless), Columns: columns(driver.Int)}
+	inserts := driver.Statement{SQL: "INSERT INTO t (n) " + numbers(endless)}
 	return []Check{
-		{Name: "cancel/a query that gives rows", Key: "context=rows", Test: cancelVisited},
-		{Name: "cancel/a query that gives none", Key: "context=query", Test: cancelSilent},
-		{Name: "cancel/a statement", Key: "context=exec", Test: cancelExec},
+		{Name: "cancel/a query that gives rows", Key: "context=rows", Test: onceCancelled(reads, cancelVisited)},
+		{Name: "cancel/a query that gives none", Key: "context=query", Test: onceCancelled(inserts, cancelSilent)},
+		{Name: "cancel/a statement", Key: "context=exec", Test: onceCancelled(inserts, cancelExec)},
 	}
 }
 
@@ -104,60 +93,45 @@ func cancelled(what string, err error) error {
 }
 
 // cancelVisited cancels while a row is visited.
-func cancelVisited(ctx context.Context, d driver.Driver, dir string) error {
-	return onceCancelled(ctx, d, dir, driver.Statement{SQL: numbers(endless), Columns: columns(driver.Int)},
-		func(ctx context.Context, s driver.Stmt, cancel func()) error {
-			return s.Query(ctx, nil, 0, func(driver.Row) error {
-				cancel()
-				return nil
-			})
-		})
+func cancelVisited(ctx context.Context, s driver.Stmt, cancel func()) error {
+	return s.Query(ctx, nil, 0, func(driver.Row) error {
+		cancel()
+		return nil
+	})
 }
 
 // cancelSilent cancels a statement that runs as a query but returns no rows. The
 // statement inserts, which shows whether it ran to its end nevertheless.
-func cancelSilent(ctx context.Context, d driver.Driver, dir string) error {
-	return onceCancelled(ctx, d, dir, driver.Statement{SQL: "INSERT INTO t (n) " + numbers(endless)},
-		func(ctx context.Context, s driver.Stmt, cancel func()) error {
-			go later(cancel)
-			return s.Query(ctx, nil, 0, func(driver.Row) error { return nil })
-		})
+func cancelSilent(ctx context.Context, s driver.Stmt, cancel func()) error {
+	go later(cancel)
+	return s.Query(ctx, nil, 0, func(driver.Row) error { return nil })
 }
 
-func cancelExec(ctx context.Context, d driver.Driver, dir string) error {
-	return onceCancelled(ctx, d, dir, driver.Statement{SQL: "INSERT INTO t (n) " + numbers(endless)},
-		func(ctx context.Context, s driver.Stmt, cancel func()) error {
-			go later(cancel)
-			return s.Exec(ctx, nil, 0, 0)
-		})
+func cancelExec(ctx context.Context, s driver.Stmt, cancel func()) error {
+	go later(cancel)
+	return s.Exec(ctx, nil, 0, 0)
 }
 
 // onceCancelled runs a statement through run, which cancels it, and then checks
 // whether the statement and the connection can still be used.
-func onceCancelled(ctx context.Context, d driver.Driver, dir string, st driver.Statement,
-	run func(ctx context.Context, s driver.Stmt, cancel func()) error,
-) error {
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-			st.AdHoc = adHoc
-			s, err := r.Prepare(ctx, st)
-			if err != nil {
-				return err
-			}
+func onceCancelled(st driver.Statement, run func(ctx context.Context, s driver.Stmt, cancel func()) error) func(context.Context, driver.Driver, string) error {
+	return inEveryWay(nil, intTable, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+		st.AdHoc = adHoc
+		err := withStmt(ctx, r, st, func(s driver.Stmt) error {
 			short, cancel := context.WithCancel(ctx)
-			err = cancelled("the cancelled statement", run(short, s, cancel))
-			cancel()
-			if err := errors.Join(err, s.Close()); err != nil {
-				return err
-			}
-			if err := want(ctx, r, "SELECT count(*) FROM t", 0); err != nil {
-				return fmt.Errorf("it ran to its end: %w", err)
-			}
-			if err := r.Script(ctx, "INSERT INTO t VALUES (1, 1)"); err != nil {
-				return fmt.Errorf("after the cancellation: %w", err)
-			}
-			return r.Script(ctx, "DELETE FROM t")
+			defer cancel()
+			return cancelled("the cancelled statement", run(short, s, cancel))
 		})
+		if err != nil {
+			return err
+		}
+		if err := want(ctx, r, "SELECT count(*) FROM t", 0); err != nil {
+			return fmt.Errorf("it ran to its end: %w", err)
+		}
+		if err := r.Script(ctx, "INSERT INTO t VALUES (1, 1)"); err != nil {
+			return fmt.Errorf("after the cancellation: %w", err)
+		}
+		return r.Script(ctx, "DELETE FROM t")
 	})
 }
 

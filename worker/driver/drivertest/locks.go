@@ -27,10 +27,10 @@ func lockChecks() []Check {
 func txlock(lock string, writing, reading int) Check {
 	key := "txlock=" + lock
 	return Check{Name: "locks/" + key, Key: key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
-		journal := driver.Settings{"journal_mode": "delete"} // for both, since some libraries' default is WAL
-		over := journal.With(driver.Settings{"txlock": lock})
+		// Both databases are in rollback mode, since some libraries' default is WAL.
+		over := rollbackMode.With(driver.Settings{"txlock": lock})
 		return with(ctx, d, dir, over, intTable, func(x *db) error {
-			return with(ctx, d, dir, journal, "", func(other *db) error {
+			return with(ctx, d, dir, rollbackMode, "", func(other *db) error {
 				return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, _ bool) error {
 					t, err := r.Begin(ctx)
 					if err != nil {
@@ -90,9 +90,8 @@ var longWait = driver.Settings{"busy_timeout": "60000"}
 // besideReader runs f while x has written in a transaction, and another
 // database reads in a transaction until f calls stop.
 func besideReader(ctx context.Context, d driver.Driver, dir string, over driver.Settings, f func(x *db, stop func() error) error) error {
-	journal := driver.Settings{"journal_mode": "delete"}
-	return with(ctx, d, dir, journal.With(over), intTable, func(x *db) error {
-		return with(ctx, d, dir, journal, "", func(reader *db) error {
+	return with(ctx, d, dir, rollbackMode.With(over), intTable, func(x *db) error {
+		return with(ctx, d, dir, rollbackMode, "", func(reader *db) error {
 			err := errors.Join(
 				x.Script(ctx, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1, 1)"),
 				reader.Script(ctx, "BEGIN; SELECT count(*) FROM t"),

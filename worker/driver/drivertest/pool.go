@@ -17,8 +17,8 @@ func poolChecks() []Check {
 	return []Check{
 		{Name: "pool/holds its connections", Test: keepsConnections},
 		{Name: "pool/closes idle connections", Key: "pool_idle", Test: closesIdle},
-		{Name: "pool/waits while all are taken", Test: waits},
-		{Name: "pool/one connection by default", Test: oneByDefault},
+		{Name: "pool/waits while all are taken", Test: on(driver.Settings{"pool_size": "2"}, intTable, waits)},
+		{Name: "pool/one connection by default", Test: on(nil, intTable, oneByDefault)},
 		{Name: "close/leaves no file open", Test: closesFiles},
 	}
 }
@@ -79,34 +79,32 @@ func closesIdle(ctx context.Context, d driver.Driver, dir string) error {
 	return nil
 }
 
-func waits(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, driver.Settings{"pool_size": "2"}, intTable, func(x *db) error {
-		first, err := x.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		second, err := x.Conn(ctx)
-		if err != nil {
-			return errors.Join(err, first.Close())
-		}
-		err = notAtOnce(ctx, x)
-		type taken struct {
-			c   driver.Conn
-			err error
-		}
-		third := make(chan taken)
-		go func() {
-			c, err := x.Conn(ctx)
-			third <- taken{c, err}
-		}()
-		err = errors.Join(err, second.Close())
-		got := <-third
-		if got.err != nil {
-			return errors.Join(err, fmt.Errorf("a connection was given back, but one who waits gets %w", got.err), first.Close())
-		}
-		err = errors.Join(err, want(ctx, got.c, "SELECT count(*) FROM t", 0))
-		return errors.Join(err, got.c.Close(), first.Close())
-	})
+func waits(ctx context.Context, x *db) error {
+	first, err := x.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	second, err := x.Conn(ctx)
+	if err != nil {
+		return errors.Join(err, first.Close())
+	}
+	err = notAtOnce(ctx, x)
+	type taken struct {
+		c   driver.Conn
+		err error
+	}
+	third := make(chan taken)
+	go func() {
+		c, err := x.Conn(ctx)
+		third <- taken{c, err}
+	}()
+	err = errors.Join(err, second.Close())
+	got := <-third
+	if got.err != nil {
+		return errors.Join(err, fmt.Errorf("a connection was given back, but one who waits gets %w", got.err), first.Close())
+	}
+	err = errors.Join(err, want(ctx, got.c, "SELECT count(*) FROM t", 0))
+	return errors.Join(err, got.c.Close(), first.Close())
 }
 
 // notAtOnce expects that a pool lends no connection while all are taken.
@@ -123,10 +121,8 @@ func notAtOnce(ctx context.Context, x driver.DB) error {
 	return nil
 }
 
-func oneByDefault(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		return withConn(ctx, x, func(driver.Conn) error { return notAtOnce(ctx, x) })
-	})
+func oneByDefault(ctx context.Context, x *db) error {
+	return withConn(ctx, x, func(driver.Conn) error { return notAtOnce(ctx, x) })
 }
 
 // closesFiles checks the open files of the process, if the system lists them, and

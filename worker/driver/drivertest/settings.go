@@ -18,19 +18,17 @@ func settingChecks() []Check {
 		}
 		for _, v := range def.Examples() {
 			key := def.Name + "=" + v
-			list = append(list, Check{Name: "settings/" + key, Key: key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
-				return applied(ctx, d, dir, driver.Settings{def.Name: v})
-			}})
+			list = append(list, Check{Name: "settings/" + key, Key: key, Test: applied(driver.Settings{def.Name: v})})
 		}
 	}
 	return append(list,
-		Check{Name: "settings/page size and auto-vacuum of a WAL database", Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			return applied(ctx, d, dir, driver.Settings{
-				"page_size": "16384", "auto_vacuum": "incremental", "journal_mode": "wal", "synchronous": "full",
-			})
-		}},
-		Check{Name: "settings/exclusive WAL database", Test: exclusiveWAL},
-		Check{Name: "settings/mmap_size maps the file", Key: "mmap_size=mapped", Test: mapsFile},
+		Check{Name: "settings/page size and auto-vacuum of a WAL database", Test: applied(driver.Settings{
+			"page_size": "16384", "auto_vacuum": "incremental", "journal_mode": "wal", "synchronous": "full",
+		})},
+		Check{Name: "settings/exclusive WAL database", Test: on(driver.Settings{
+			"locking_mode": "exclusive", "journal_mode": "wal",
+		}, intTable, exclusiveWAL)},
+		Check{Name: "settings/mmap_size maps the file", Key: "mmap_size=mapped", Test: on(rollbackMode.With(driver.Settings{"mmap_size": "1048576"}), intRow, mapsFile)},
 		Check{Name: "settings/all", Test: func(ctx context.Context, d driver.Driver, dir string) error {
 			all := driver.Settings{
 				"busy_timeout": "4321", "page_size": "2048", "auto_vacuum": "full", "locking_mode": "normal", "journal_mode": "wal",
@@ -42,38 +40,40 @@ func settingChecks() []Check {
 					delete(all, name)
 				}
 			}
-			return applied(ctx, d, dir, all)
+			return applied(all)(ctx, d, dir)
 		}},
 	)
 }
 
-// applied opens a new database, creates a table in it, and reads the settings back on
-// every connection of the pool at once. Then it does the same with the existing
-// database.
-func applied(ctx context.Context, d driver.Driver, dir string, s driver.Settings) error {
+// applied returns a test that opens a new database, creates a table in it, and reads the
+// settings back on every connection of the pool at once. Then it does the same with
+// the existing database.
+func applied(s driver.Settings) func(context.Context, driver.Driver, string) error {
 	over := s.With(driver.Settings{"pool_size": "3"})
 	if s["locking_mode"] == "exclusive" {
 		over["pool_size"] = "1" // the first connection locks out the others
 	}
-	for i, script := range []string{intTable + "; INSERT INTO t VALUES (1, 1)", ""} {
-		err := with(ctx, d, dir, over, script, func(x *db) error {
-			return onAll(ctx, x, over.PoolSize(), func(c driver.Conn) error {
-				got, err := readBack(ctx, c, s)
-				if err != nil {
-					return err
-				}
-				var errs []error
-				for _, m := range driver.Check(s, got) {
-					errs = append(errs, errors.New(m.String()))
-				}
-				return errors.Join(errs...)
-			})
+	readsBack := func(ctx context.Context, x *db) error {
+		return onAll(ctx, x, over.PoolSize(), func(c driver.Conn) error {
+			got, err := readBack(ctx, c, s)
+			if err != nil {
+				return err
+			}
+			var errs []error
+			for _, m := range driver.Check(s, got) {
+				errs = append(errs, errors.New(m.String()))
+			}
+			return errors.Join(errs...)
 		})
-		if err != nil {
-			return fmt.Errorf("opening %d: %w", i+1, err)
-		}
 	}
-	return nil
+	return func(ctx context.Context, d driver.Driver, dir string) error {
+		for i, script := range []string{intRow, ""} {
+			if err := on(over, script, readsBack)(ctx, d, dir); err != nil {
+				return fmt.Errorf("opening %d: %w", i+1, err)
+			}
+		}
+		return nil
+	}
 }
 
 // onAll takes n connections, runs f on each, and returns them to the pool.
@@ -118,36 +118,30 @@ func readBack(ctx context.Context, c driver.Conn, s driver.Settings) (driver.Set
 }
 
 // exclusiveWAL expects no -shm file, since locking_mode is set before journal_mode.
-func exclusiveWAL(ctx context.Context, d driver.Driver, dir string) error {
-	over := driver.Settings{"locking_mode": "exclusive", "journal_mode": "wal"}
-	return with(ctx, d, dir, over, intTable, func(x *db) error {
-		if _, err := os.Stat(x.path + "-wal"); err != nil {
-			return fmt.Errorf("no WAL: %w", err)
-		}
-		if _, err := os.Stat(x.path + "-shm"); err == nil {
-			return errors.New("the WAL index is in a file: locking_mode was set after journal_mode")
-		}
-		return nil
-	})
+func exclusiveWAL(_ context.Context, x *db) error {
+	if _, err := os.Stat(x.path + "-wal"); err != nil {
+		return fmt.Errorf("no WAL: %w", err)
+	}
+	if _, err := os.Stat(x.path + "-shm"); err == nil {
+		return errors.New("the WAL index is in a file: locking_mode was set after journal_mode")
+	}
+	return nil
 }
 
 // mapsFile looks for the database among the files that the process has mapped, if
 // the system lists them.
-func mapsFile(ctx context.Context, d driver.Driver, dir string) error {
-	over := driver.Settings{"mmap_size": "1048576", "journal_mode": "delete"}
-	return with(ctx, d, dir, over, intTable+"; INSERT INTO t VALUES (1, 1)", func(x *db) error {
-		if err := want(ctx, x, "SELECT count(*) FROM t", 1); err != nil {
-			return err
-		}
-		maps, err := os.ReadFile("/proc/self/maps")
-		if errors.Is(err, os.ErrNotExist) {
-			return nil // this system has no such list
-		}
-		if err == nil && !strings.Contains(string(maps), x.path) {
-			err = errors.New("mmap_size is set, but the file is not mapped")
-		}
+func mapsFile(ctx context.Context, x *db) error {
+	if err := want(ctx, x, "SELECT count(*) FROM t", 1); err != nil {
 		return err
-	})
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // this system has no such list
+	}
+	if err == nil && !strings.Contains(string(maps), x.path) {
+		err = errors.New("mmap_size is set, but the file is not mapped")
+	}
+	return err
 }
 
 // openErr tries to open and use a database and returns the first error.
@@ -174,16 +168,10 @@ func openChecks() []Check {
 			return openErr(ctx, d, dir, driver.Settings{"mode": "rw"}, "INSERT INTO t VALUES (1, 1)")
 		}},
 		{Name: "open/mode=ro", Key: "mode=ro", Test: readOnly},
-		{Name: "open/mode=memory", Key: "mode=memory", Test: inMemory},
-		{Name: "open/cache=private", Key: "cache=private", Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			return sharing(ctx, d, dir, driver.Settings{"cache": "private"}, 0)
-		}},
-		{Name: "open/cache=shared", Key: "cache=shared", Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			return sharing(ctx, d, dir, driver.Settings{"cache": "shared"}, 1)
-		}},
-		{Name: "open/cache=shared in memory", Key: "cache=shared", Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			return sharing(ctx, d, dir, driver.Settings{"cache": "shared", "mode": "memory"}, 1)
-		}},
+		{Name: "open/mode=memory", Key: "mode=memory", Test: on(driver.Settings{"mode": "memory"}, intRow, inMemory)},
+		{Name: "open/cache=private", Key: "cache=private", Test: sharing(driver.Settings{"cache": "private"}, 0)},
+		{Name: "open/cache=shared", Key: "cache=shared", Test: sharing(driver.Settings{"cache": "shared"}, 1)},
+		{Name: "open/cache=shared in memory", Key: "cache=shared", Test: sharing(driver.Settings{"cache": "shared", "mode": "memory"}, 1)},
 		{Name: "open/strange names", Test: strangeNames},
 		{Name: "open/not a database", Test: func(ctx context.Context, d driver.Driver, dir string) error {
 			if err := os.WriteFile(dir+"/test.db", []byte(strings.Repeat("not a database. ", 100)), 0o600); err != nil {
@@ -202,7 +190,7 @@ func readOnly(ctx context.Context, d driver.Driver, dir string) error {
 	if err := wantPrimary("opening what is not there", openErr(ctx, d, dir, ro, "SELECT 1 FROM t"), 14); err != nil {
 		return err
 	}
-	if err := openErr(ctx, d, dir, nil, intTable+"; INSERT INTO t VALUES (1, 1)"); err != nil {
+	if err := openErr(ctx, d, dir, nil, intRow); err != nil {
 		return err
 	}
 	return with(ctx, d, dir, ro, "", func(x *db) error {
@@ -213,23 +201,21 @@ func readOnly(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-func inMemory(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, driver.Settings{"mode": "memory"}, intTable+"; INSERT INTO t VALUES (1, 1)", func(x *db) error {
-		if err := want(ctx, x, "SELECT count(*) FROM t", 1); err != nil {
-			return err
-		}
-		if _, err := os.Stat(x.path); err == nil {
-			return errors.New("there is a file")
-		}
-		return nil
-	})
+func inMemory(ctx context.Context, x *db) error {
+	if err := want(ctx, x, "SELECT count(*) FROM t", 1); err != nil {
+		return err
+	}
+	if _, err := os.Stat(x.path); err == nil {
+		return errors.New("there is a file")
+	}
+	return nil
 }
 
 // sharing checks whether two connections share one page cache: whether one can read
 // what the other has not committed.
-func sharing(ctx context.Context, d driver.Driver, dir string, over driver.Settings, seen int64) error {
+func sharing(over driver.Settings, seen int64) func(context.Context, driver.Driver, string) error {
 	over = over.With(driver.Settings{"pool_size": "2"})
-	return with(ctx, d, dir, over, intTable, func(x *db) error {
+	return on(over, intTable, func(ctx context.Context, x *db) error {
 		return withConn(ctx, x, func(writer driver.Conn) error {
 			return withConn(ctx, x, func(reader driver.Conn) error {
 				if err := writer.Script(ctx, "BEGIN; INSERT INTO t VALUES (1, 1)"); err != nil {

@@ -10,61 +10,67 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-const intTable = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)"
+const (
+	intTable = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)"
+	intRow   = intTable + "; INSERT INTO t VALUES (1, 1)"
+)
 
 func statementChecks() []Check {
 	return []Check{
-		{Name: "statements/script", Test: scripts},
+		{Name: "statements/script", Test: on(nil, commented, scripts)},
 		{Name: "statements/long script", Test: longScript},
-		{Name: "statements/script that ends in a comment", Key: "script=trailing comment", Test: trailingComment},
-		{Name: "statements/ranges of rows", Test: ranges},
-		{Name: "statements/many rows per execution", Test: manyRows},
-		{Name: "statements/no parameters", Test: noParameters},
-		{Name: "statements/query with a row", Test: queryRow},
-		{Name: "statements/result without rows", Test: noRows},
-		{Name: "statements/columns that are not declared", Key: "columns=count", Test: undeclaredColumns},
-		{Name: "statements/100,000 rows", Test: readToEnd},
-		{Name: "statements/visit error", Test: visitError},
-		{Name: "statements/reuse after an error", Test: reuseAfterError},
-		{Name: "statements/shared by goroutines", Test: sharedStatement},
+		{Name: "statements/script that ends in a comment", Key: "script=trailing comment", Test: on(nil, intTable+"; /* one */ -- two", trailingComment)},
+		{Name: "statements/ranges of rows", Test: inEveryWay(nil, intTable, ranges)},
+		{Name: "statements/many rows per execution", Test: inEveryWay(nil, "CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT)", manyRows)},
+		{Name: "statements/no parameters", Test: inEveryWay(nil, intTable, noParameters)},
+		{Name: "statements/query with a row", Test: on(nil, intTable, queryRow)},
+		{Name: "statements/result without rows", Test: inEveryWay(nil, intTable, noRows)},
+		{Name: "statements/columns that are not declared", Key: "columns=count", Test: inEveryWay(nil, intTable+"; INSERT INTO t VALUES (1, 2)", undeclaredColumns)},
+		{Name: "statements/100,000 rows", Test: on(nil, intTable, readToEnd)},
+		{Name: "statements/visit error", Test: inEveryWay(nil, intTable, visitError)},
+		{Name: "statements/reuse after an error", Test: inEveryWay(nil, intTable, reuseAfterError)},
+		{Name: "statements/shared by goroutines", Test: on(driver.Settings{
+			"pool_size": "4", "busy_timeout": "60000", "journal_mode": "wal", "synchronous": "off",
+		}, intTable, sharedStatement)},
 	}
 }
 
-func scripts(ctx context.Context, d driver.Driver, dir string) error {
-	const script = `
-		-- The first comment; with a semicolon.
-		CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
-		INSERT INTO t VALUES (1, 10);
-		SELECT * FROM t;
-		INSERT INTO t VALUES (2, 20), (3, 30);
-	`
-	return with(ctx, d, dir, nil, script, func(x *db) error {
-		if err := want(ctx, x, "SELECT sum(n) FROM t", 60); err != nil {
-			return fmt.Errorf("script on the pool: %w", err)
-		}
-		if err := wantCode("script with an error in the middle",
-			x.Script(ctx, "DELETE FROM t; INSERT INTO absent VALUES (1); INSERT INTO t VALUES (9, 9)"), 1); err != nil {
+// commented is a script with comments, and a query whose rows nobody reads.
+const commented = `
+	-- The first comment; with a semicolon.
+	CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);
+	INSERT INTO t VALUES (1, 10);
+	SELECT * FROM t;
+	INSERT INTO t VALUES (2, 20), (3, 30);
+`
+
+func scripts(ctx context.Context, x *db) error {
+	if err := want(ctx, x, "SELECT sum(n) FROM t", 60); err != nil {
+		return fmt.Errorf("script on the pool: %w", err)
+	}
+	if err := wantCode("script with an error in the middle",
+		x.Script(ctx, "DELETE FROM t; INSERT INTO absent VALUES (1); INSERT INTO t VALUES (9, 9)"), 1); err != nil {
+		return err
+	}
+	if err := want(ctx, x, "SELECT count(*) FROM t", 0); err != nil {
+		return fmt.Errorf("script with an error in the middle: %w", err)
+	}
+	return withConn(ctx, x, func(c driver.Conn) error {
+		if err := c.Script(ctx, "INSERT INTO t VALUES (1, 1); INSERT INTO t VALUES (2, 2);"); err != nil {
 			return err
 		}
-		if err := want(ctx, x, "SELECT count(*) FROM t", 0); err != nil {
-			return fmt.Errorf("script with an error in the middle: %w", err)
-		}
-		return withConn(ctx, x, func(c driver.Conn) error {
-			if err := c.Script(ctx, "INSERT INTO t VALUES (1, 1); INSERT INTO t VALUES (2, 2);"); err != nil {
-				return err
-			}
-			return want(ctx, c, "SELECT count(*) FROM t", 2)
-		})
+		return want(ctx, c, "SELECT count(*) FROM t", 2)
 	})
 }
 
-func trailingComment(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable+"; /* one */ -- two", func(x *db) error {
-		return want(ctx, x, "SELECT count(*) FROM t", 0)
-	})
+func trailingComment(ctx context.Context, x *db) error {
+	return want(ctx, x, "SELECT count(*) FROM t", 0)
 }
 
 var intPair = []driver.Type{driver.Int, driver.Int}
+
+// insertPair inserts a row into intTable.
+var insertPair = driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair}
 
 // pairs returns n rows (i, 10 i).
 func pairs(n int) [][]any {
@@ -75,95 +81,65 @@ func pairs(n int) [][]any {
 	return list
 }
 
-func ranges(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-			if err := r.Script(ctx, "DELETE FROM t"); err != nil {
-				return err
-			}
-			b := batch(intPair, pairs(10)...)
-			s, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair, AdHoc: adHoc})
-			if err != nil {
-				return err
-			}
-			err = errors.Join(s.Exec(ctx, b, 2, 5), s.Exec(ctx, b, 5, 5), s.Exec(ctx, b, 9, 10), s.Close())
-			if err != nil {
-				return err
-			}
-			got, err := rows(ctx, r, "SELECT id, n FROM t ORDER BY id", columns(intPair...)...)
-			if err != nil {
-				return err
-			}
-			p := pairs(10)
-			return diff(got, [][]any{p[2], p[3], p[4], p[9]})
-		})
+func ranges(ctx context.Context, r driver.Runner, adHoc bool) error {
+	if err := r.Script(ctx, "DELETE FROM t"); err != nil {
+		return err
+	}
+	b := batch(intPair, pairs(10)...)
+	insert := driver.Statement{SQL: insertPair.SQL, Params: intPair, AdHoc: adHoc}
+	err := withStmt(ctx, r, insert, func(s driver.Stmt) error {
+		return errors.Join(s.Exec(ctx, b, 2, 5), s.Exec(ctx, b, 5, 5), s.Exec(ctx, b, 9, 10))
 	})
+	if err != nil {
+		return err
+	}
+	p := pairs(10)
+	all := driver.Statement{SQL: "SELECT id, n FROM t ORDER BY id", Columns: columns(intPair...)}
+	return wantRows(ctx, r, all, nil, 0, [][]any{p[2], p[3], p[4], p[9]})
 }
 
-func manyRows(ctx context.Context, d driver.Driver, dir string) error {
+func manyRows(ctx context.Context, r driver.Runner, adHoc bool) error {
+	if err := r.Script(ctx, "DELETE FROM t"); err != nil {
+		return err
+	}
 	types := []driver.Type{driver.Int, driver.Text}
-	return with(ctx, d, dir, nil, "CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT)", func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-			if err := r.Script(ctx, "DELETE FROM t"); err != nil {
-				return err
-			}
-			var list [][]any
-			for i := range 12 {
-				list = append(list, []any{int64(i), fmt.Sprint("s", i)})
-			}
-			b := batch(types, list...)
-			b.PerExec = 3
-			s, err := r.Prepare(ctx, driver.Statement{
-				SQL: "INSERT INTO t VALUES (?, ?), (?, ?), (?, ?)", Params: append(append(types[:2:2], types...), types...), AdHoc: adHoc,
-			})
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(s.Exec(ctx, b, 3, 12), s.Close()); err != nil {
-				return err
-			}
-			got, err := rows(ctx, r, "SELECT id, s FROM t ORDER BY id", columns(types...)...)
-			if err != nil {
-				return err
-			}
-			return diff(got, list[3:])
-		})
-	})
+	var list [][]any
+	for i := range 12 {
+		list = append(list, []any{int64(i), fmt.Sprint("s", i)})
+	}
+	b := batch(types, list...)
+	b.PerExec = 3
+	insert := driver.Statement{SQL: "INSERT INTO t VALUES (?, ?), (?, ?), (?, ?)", Params: slices.Repeat(types, 3), AdHoc: adHoc}
+	if err := withStmt(ctx, r, insert, func(s driver.Stmt) error { return s.Exec(ctx, b, 3, 12) }); err != nil {
+		return err
+	}
+	return wantRows(ctx, r, driver.Statement{SQL: "SELECT id, s FROM t ORDER BY id", Columns: columns(types...)}, nil, 0, list[3:])
 }
 
-func noParameters(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-			before, err := number(ctx, r, "SELECT count(*) FROM t")
-			if err != nil {
-				return err
-			}
-			s, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t (n) VALUES (1)", AdHoc: adHoc})
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(s.Exec(ctx, nil, 0, 0), s.Exec(ctx, nil, 0, 0), s.Close()); err != nil {
-				return err
-			}
-			return want(ctx, r, "SELECT count(*) FROM t", before+2)
-		})
+func noParameters(ctx context.Context, r driver.Runner, adHoc bool) error {
+	before, err := number(ctx, r, "SELECT count(*) FROM t")
+	if err != nil {
+		return err
+	}
+	err = withStmt(ctx, r, driver.Statement{SQL: "INSERT INTO t (n) VALUES (1)", AdHoc: adHoc}, func(s driver.Stmt) error {
+		return errors.Join(s.Exec(ctx, nil, 0, 0), s.Exec(ctx, nil, 0, 0))
 	})
+	if err != nil {
+		return err
+	}
+	return want(ctx, r, "SELECT count(*) FROM t", before+2)
 }
 
-func queryRow(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		list := pairs(10)
-		b := batch(intPair, list...)
-		if err := exec(ctx, x, "INSERT INTO t VALUES (?, ?)", b); err != nil {
-			return err
-		}
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) (err error) {
-			cols := columns(intPair...)
-			s, err := r.Prepare(ctx, driver.Statement{SQL: "SELECT id, n FROM t WHERE id = ? AND n = ?", Params: intPair, Columns: cols, AdHoc: adHoc})
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, s.Close()) }()
+func queryRow(ctx context.Context, x *db) error {
+	list := pairs(10)
+	b := batch(intPair, list...)
+	if err := exec(ctx, x, "INSERT INTO t VALUES (?, ?)", b); err != nil {
+		return err
+	}
+	return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+		cols := columns(intPair...)
+		get := driver.Statement{SQL: "SELECT id, n FROM t WHERE id = ? AND n = ?", Params: intPair, Columns: cols, AdHoc: adHoc}
+		return withStmt(ctx, r, get, func(s driver.Stmt) error {
 			for _, i := range []int{7, 0, 9} {
 				got, err := collect(ctx, s, cols, b, i)
 				if err != nil {
@@ -178,31 +154,19 @@ func queryRow(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-func noRows(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-			got, err := query(ctx, r, driver.Statement{SQL: "SELECT id, n FROM t", Columns: columns(intPair...), AdHoc: adHoc}, nil, 0)
-			if err != nil {
-				return err
-			}
-			return diff(got, nil)
-		})
-	})
+func noRows(ctx context.Context, r driver.Runner, adHoc bool) error {
+	return wantRows(ctx, r, driver.Statement{SQL: "SELECT id, n FROM t", Columns: columns(intPair...), AdHoc: adHoc}, nil, 0, nil)
 }
 
-func undeclaredColumns(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable+"; INSERT INTO t VALUES (1, 2)", func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-			for n := 1; n <= 3; n += 2 {
-				cols := columns(slices.Repeat([]driver.Type{driver.Int}, n)...)
-				got, err := query(ctx, r, driver.Statement{SQL: "SELECT id, n FROM t", Columns: cols, AdHoc: adHoc}, nil, 0)
-				if err == nil {
-					return fmt.Errorf("two columns where %d are declared: got %v, want an error", n, got)
-				}
-			}
-			return want(ctx, r, "SELECT count(*) FROM t", 1)
-		})
-	})
+func undeclaredColumns(ctx context.Context, r driver.Runner, adHoc bool) error {
+	for n := 1; n <= 3; n += 2 {
+		cols := columns(slices.Repeat([]driver.Type{driver.Int}, n)...)
+		got, err := query(ctx, r, driver.Statement{SQL: "SELECT id, n FROM t", Columns: cols, AdHoc: adHoc}, nil, 0)
+		if err == nil {
+			return fmt.Errorf("two columns where %d are declared: got %v, want an error", n, got)
+		}
+	}
+	return want(ctx, r, "SELECT count(*) FROM t", 1)
 }
 
 // numbers returns a query for the integers from 0 to n-1.
@@ -210,35 +174,31 @@ func numbers(n int) string {
 	return fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT i FROM n", n-1)
 }
 
-func readToEnd(ctx context.Context, d driver.Driver, dir string) error {
+func readToEnd(ctx context.Context, x *db) error {
 	const n = 100_000
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		b := batch(intPair, pairs(n)...)
-		pooled, err := x.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair})
-		if err != nil {
-			return err
-		}
+	b := batch(intPair, pairs(n)...)
+	err := withStmt(ctx, x, insertPair, func(pooled driver.Stmt) error {
 		t, err := x.Begin(ctx)
 		if err != nil {
-			return errors.Join(err, pooled.Close())
+			return err
 		}
 		s, err := t.Stmt(ctx, pooled)
 		if err == nil {
 			err = s.Exec(ctx, b, 0, n)
 		}
 		if err != nil {
-			return errors.Join(err, t.Rollback(ctx), pooled.Close())
+			return errors.Join(err, t.Rollback(ctx))
 		}
-		if err := errors.Join(t.Commit(ctx), pooled.Close()); err != nil {
-			return err
-		}
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-			s, err := r.Prepare(ctx, driver.Statement{SQL: "SELECT id, n FROM t ORDER BY id", Columns: columns(intPair...), AdHoc: adHoc})
-			if err != nil {
-				return err
-			}
+		return t.Commit(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+		all := driver.Statement{SQL: "SELECT id, n FROM t ORDER BY id", Columns: columns(intPair...), AdHoc: adHoc}
+		return withStmt(ctx, r, all, func(s driver.Stmt) error {
 			var i int64
-			err = s.Query(ctx, nil, 0, func(row driver.Row) error {
+			err := s.Query(ctx, nil, 0, func(row driver.Row) error {
 				if row[0].Int != i || row[1].Int != 10*i {
 					return fmt.Errorf("row %d: got (%d, %d)", i, row[0].Int, row[1].Int)
 				}
@@ -248,106 +208,90 @@ func readToEnd(ctx context.Context, d driver.Driver, dir string) error {
 			if err == nil && i != n {
 				err = fmt.Errorf("%d rows, want %d", i, n)
 			}
-			return errors.Join(err, s.Close())
-		})
-	})
-}
-
-func visitError(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) (err error) {
-			s, err := r.Prepare(ctx, driver.Statement{SQL: numbers(1000), Columns: columns(driver.Int), AdHoc: adHoc})
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, s.Close()) }()
-			stop := errors.New("enough")
-			visits := 0
-			got := s.Query(ctx, nil, 0, func(driver.Row) error {
-				if visits++; visits == 3 {
-					return stop
-				}
-				return nil
-			})
-			if got != stop { //nolint:errorlint // the contract requires exactly that error
-				return fmt.Errorf("query returned %v, want the error that visit returned", got)
-			}
-			if visits != 3 {
-				return fmt.Errorf("%d visits, want none after the error at 3", visits)
-			}
-			again, err := collect(ctx, s, columns(driver.Int), nil, 0)
-			if err != nil || len(again) != 1000 {
-				return fmt.Errorf("the statement again: %d rows, error %w", len(again), err)
-			}
-			// A statement that still runs would keep its lock and prevent this.
-			return r.Script(ctx, "DROP TABLE t; "+intTable)
-		})
-	})
-}
-
-func reuseAfterError(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) (err error) {
-			if err := r.Script(ctx, "DELETE FROM t; INSERT INTO t VALUES (3, 0)"); err != nil {
-				return err
-			}
-			s, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair, AdHoc: adHoc})
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, s.Close()) }()
-			b := batch(intPair, pairs(6)...)
-			if err := wantPrimary("rows 0 to 5, of which 3 is there", s.Exec(ctx, b, 0, 6), codeConstraint); err != nil {
-				return err
-			}
-			if err := want(ctx, r, "SELECT group_concat(id, '') = '0123' FROM (SELECT id FROM t ORDER BY id)", 1); err != nil {
-				return fmt.Errorf("it must stop at the first error: %w", err)
-			}
-			if err := s.Exec(ctx, b, 4, 6); err != nil {
-				return fmt.Errorf("the statement again: %w", err)
-			}
-			return want(ctx, r, "SELECT count(*) FROM t", 6)
-		})
-	})
-}
-
-func sharedStatement(ctx context.Context, d driver.Driver, dir string) error {
-	over := driver.Settings{"pool_size": "4", "busy_timeout": "60000", "journal_mode": "wal", "synchronous": "off"}
-	return with(ctx, d, dir, over, intTable, func(x *db) (err error) {
-		insert, err := x.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair})
-		if err != nil {
 			return err
+		})
+	})
+}
+
+func visitError(ctx context.Context, r driver.Runner, adHoc bool) (err error) {
+	s, err := r.Prepare(ctx, driver.Statement{SQL: numbers(1000), Columns: columns(driver.Int), AdHoc: adHoc})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	stop := errors.New("enough")
+	visits := 0
+	got := s.Query(ctx, nil, 0, func(driver.Row) error {
+		if visits++; visits == 3 {
+			return stop
 		}
-		defer func() { err = errors.Join(err, insert.Close()) }()
-		cols := columns(intPair...)
-		get, err := x.Prepare(ctx, driver.Statement{SQL: "SELECT id, n FROM t WHERE id = ? AND n = ?", Params: intPair, Columns: cols})
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, get.Close()) }()
-		const each = 50
-		list := pairs(8 * each)
-		b := batch(intPair, list...)
-		var wg sync.WaitGroup
-		errs := make([]error, 8)
-		for g := range errs {
-			wg.Go(func() {
-				for i := g * each; i < (g+1)*each && errs[g] == nil; i++ {
-					if errs[g] = insert.Exec(ctx, b, i, i+1); errs[g] != nil {
-						return
+		return nil
+	})
+	if got != stop { //nolint:errorlint // the contract requires exactly that error
+		return fmt.Errorf("query returned %v, want the error that visit returned", got)
+	}
+	if visits != 3 {
+		return fmt.Errorf("%d visits, want none after the error at 3", visits)
+	}
+	again, err := collect(ctx, s, columns(driver.Int), nil, 0)
+	if err != nil || len(again) != 1000 {
+		return fmt.Errorf("the statement again: %d rows, error %w", len(again), err)
+	}
+	// A statement that still runs would keep its lock and prevent this.
+	return r.Script(ctx, "DROP TABLE t; "+intTable)
+}
+
+func reuseAfterError(ctx context.Context, r driver.Runner, adHoc bool) (err error) {
+	if err := r.Script(ctx, "DELETE FROM t; INSERT INTO t VALUES (3, 0)"); err != nil {
+		return err
+	}
+	s, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair, AdHoc: adHoc})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	b := batch(intPair, pairs(6)...)
+	if err := wantPrimary("rows 0 to 5, of which 3 is there", s.Exec(ctx, b, 0, 6), codeConstraint); err != nil {
+		return err
+	}
+	if err := want(ctx, r, "SELECT group_concat(id, '') = '0123' FROM (SELECT id FROM t ORDER BY id)", 1); err != nil {
+		return fmt.Errorf("it must stop at the first error: %w", err)
+	}
+	if err := s.Exec(ctx, b, 4, 6); err != nil {
+		return fmt.Errorf("the statement again: %w", err)
+	}
+	return want(ctx, r, "SELECT count(*) FROM t", 6)
+}
+
+func sharedStatement(ctx context.Context, x *db) error {
+	get := driver.Statement{SQL: "SELECT id, n FROM t WHERE id = ? AND n = ?", Params: intPair, Columns: columns(intPair...)}
+	const each = 50
+	list := pairs(8 * each)
+	b := batch(intPair, list...)
+	err := withStmt(ctx, x, insertPair, func(insert driver.Stmt) error {
+		return withStmt(ctx, x, get, func(read driver.Stmt) error {
+			var wg sync.WaitGroup
+			errs := make([]error, 8)
+			for g := range errs {
+				wg.Go(func() {
+					for i := g * each; i < (g+1)*each && errs[g] == nil; i++ {
+						if errs[g] = insert.Exec(ctx, b, i, i+1); errs[g] != nil {
+							return
+						}
+						got, err := collect(ctx, read, get.Columns, b, i)
+						if err == nil {
+							err = diff(got, list[i:i+1])
+						}
+						errs[g] = err
 					}
-					got, err := collect(ctx, get, cols, b, i)
-					if err == nil {
-						err = diff(got, list[i:i+1])
-					}
-					errs[g] = err
-				}
-			})
-		}
-		wg.Wait()
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
-		return want(ctx, x, "SELECT count(*) FROM t", 8*each)
+				})
+			}
+			wg.Wait()
+			return errors.Join(errs...)
+		})
 	})
+	if err != nil {
+		return err
+	}
+	return want(ctx, x, "SELECT count(*) FROM t", 8*each)
 }

@@ -52,6 +52,20 @@ func with(ctx context.Context, d driver.Driver, dir string, over driver.Settings
 	return errors.Join(err, closing)
 }
 
+// on returns the test of a check that uses one database. It opens the database, runs
+// the script on it, and calls f.
+func on(over driver.Settings, script string, f func(context.Context, *db) error) func(context.Context, driver.Driver, string) error {
+	return func(ctx context.Context, d driver.Driver, dir string) error {
+		return with(ctx, d, dir, over, script, func(x *db) error { return f(ctx, x) })
+	}
+}
+
+// inEveryWay is like on, but calls f in every way to run a statement, as [everyWay]
+// does.
+func inEveryWay(over driver.Settings, script string, f func(context.Context, driver.Runner, bool) error) func(context.Context, driver.Driver, string) error {
+	return on(over, script, func(ctx context.Context, x *db) error { return everyWay(ctx, x, f) })
+}
+
 // closeAfterFailure is the key of closing after a BEGIN or COMMIT that failed.
 const closeAfterFailure = "close=failed transaction"
 
@@ -64,6 +78,15 @@ func withConn(ctx context.Context, x driver.DB, f func(driver.Conn) error) error
 		return fmt.Errorf("take a connection: %w", err)
 	}
 	return errors.Join(f(c), c.Close())
+}
+
+// withStmt prepares a statement for f and closes it afterward.
+func withStmt(ctx context.Context, r driver.Runner, st driver.Statement, f func(driver.Stmt) error) error {
+	s, err := r.Prepare(ctx, st)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(s), s.Close())
 }
 
 // batch makes parameters from Go values: nil, int64, float64, string, []byte,
@@ -137,23 +160,32 @@ func exec(ctx context.Context, r driver.Runner, sql string, b *driver.Batch) err
 			}
 		}
 	}
-	s, err := r.Prepare(ctx, st)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Exec(ctx, b, 0, n), s.Close())
+	return withStmt(ctx, r, st, func(s driver.Stmt) error { return s.Exec(ctx, b, 0, n) })
 }
 
 func rowCount(c *driver.Column) int { return max(len(c.Ints), len(c.Reals), len(c.Spans)) }
 
 // rows runs a query without parameters and returns its result as Go values.
 func rows(ctx context.Context, r driver.Runner, sql string, types ...driver.ColumnType) ([][]any, error) {
-	s, err := r.Prepare(ctx, driver.Statement{SQL: sql, Columns: types})
+	return query(ctx, r, driver.Statement{SQL: sql, Columns: types}, nil, 0)
+}
+
+// query prepares, runs and closes a query.
+func query(ctx context.Context, r driver.Runner, st driver.Statement, b *driver.Batch, row int) (list [][]any, err error) {
+	err = withStmt(ctx, r, st, func(s driver.Stmt) (err error) {
+		list, err = collect(ctx, s, st.Columns, b, row)
+		return err
+	})
+	return list, err
+}
+
+// wantRows returns an error unless the query returns these rows.
+func wantRows(ctx context.Context, r driver.Runner, st driver.Statement, b *driver.Batch, row int, list [][]any) error {
+	got, err := query(ctx, r, st, b, row)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	list, err := collect(ctx, s, types, nil, 0)
-	return list, errors.Join(err, s.Close())
+	return diff(got, list)
 }
 
 func collect(ctx context.Context, s driver.Stmt, types []driver.ColumnType, b *driver.Batch, r int) ([][]any, error) {
@@ -273,8 +305,7 @@ func show(v any) string {
 
 // wantPrimary returns an error unless err has the primary result code.
 func wantPrimary(what string, err error, code int) error {
-	var e *driver.Error
-	if !errors.As(err, &e) || e.Primary() != code {
+	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Primary() != code {
 		return fmt.Errorf("%s: got %v, want an error with primary code %d", what, err, code)
 	}
 	return nil
@@ -282,8 +313,8 @@ func wantPrimary(what string, err error, code int) error {
 
 // wantCode returns an error unless err has the extended result code.
 func wantCode(what string, err error, code int) error {
-	var e *driver.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*driver.Error](err)
+	if !ok {
 		return fmt.Errorf("%s: got %v, want an error with code %d", what, err, code)
 	}
 	if e.Code != code {

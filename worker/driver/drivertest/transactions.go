@@ -33,43 +33,39 @@ func transactionChecks() []Check {
 			seen := with(ctx, x.driver, filepath.Dir(x.path), nil, "", func(y *db) error { return want(ctx, y, "SELECT count(*) FROM t", 0) })
 			return errors.Join(seen, t.Rollback(ctx))
 		})},
-		{Name: "transactions/one after the other", Test: oneAfterTheOther},
+		{Name: "transactions/one after the other", Test: inEveryWay(nil, intTable, oneAfterTheOther)},
 		{Name: "transactions/commit that fails", Test: failedCommit},
-		{Name: "transactions/close after a commit that failed", Key: closeAfterFailure, Test: closeAfterFailedCommit},
+		{Name: "transactions/close after a commit that failed", Key: closeAfterFailure, Test: on(rollbackMode, intTable, closeAfterFailedCommit)},
 	}
 }
+
+// rollbackMode has no write-ahead log, so that readers keep writers from committing.
+var rollbackMode = driver.Settings{"journal_mode": "delete"}
 
 // inTransaction begins a transaction on the pool and on a connection. Prepared and
 // ad hoc statements insert and read two rows in it. f ends the transaction.
 func inTransaction(f func(context.Context, *db, driver.Runner, driver.Tx) error) func(context.Context, driver.Driver, string) error {
-	return func(ctx context.Context, d driver.Driver, dir string) error {
-		return with(ctx, d, dir, nil, intTable, func(x *db) error {
-			return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) (err error) {
-				if err := r.Script(ctx, "DELETE FROM t"); err != nil {
-					return err
-				}
-				insert, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair, AdHoc: adHoc})
-				if err != nil {
-					return err
-				}
-				defer func() { err = errors.Join(err, insert.Close()) }()
-				cols := columns(intPair...)
-				all, err := r.Prepare(ctx, driver.Statement{SQL: "SELECT id, n FROM t ORDER BY id", Columns: cols, AdHoc: adHoc})
-				if err != nil {
-					return err
-				}
-				defer func() { err = errors.Join(err, all.Close()) }()
-				t, err := r.Begin(ctx)
-				if err != nil {
-					return err
-				}
-				if err := write(ctx, t, insert, all, cols); err != nil {
-					return errors.Join(err, t.Rollback(ctx))
-				}
-				return f(ctx, x, r, t)
+	return on(nil, intTable, func(ctx context.Context, x *db) error {
+		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+			if err := r.Script(ctx, "DELETE FROM t"); err != nil {
+				return err
+			}
+			in := driver.Statement{SQL: insertPair.SQL, Params: intPair, AdHoc: adHoc}
+			out := driver.Statement{SQL: "SELECT id, n FROM t ORDER BY id", Columns: columns(intPair...), AdHoc: adHoc}
+			return withStmt(ctx, r, in, func(insert driver.Stmt) error {
+				return withStmt(ctx, r, out, func(all driver.Stmt) error {
+					t, err := r.Begin(ctx)
+					if err != nil {
+						return err
+					}
+					if err := write(ctx, t, insert, all, out.Columns); err != nil {
+						return errors.Join(err, t.Rollback(ctx))
+					}
+					return f(ctx, x, r, t)
+				})
 			})
 		})
-	}
+	})
 }
 
 func write(ctx context.Context, t driver.Tx, insert, all driver.Stmt, cols []driver.ColumnType) error {
@@ -91,89 +87,77 @@ func write(ctx context.Context, t driver.Tx, insert, all driver.Stmt, cols []dri
 	return diff(got, list)
 }
 
-func oneAfterTheOther(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, intTable, func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) (err error) {
-			if err := r.Script(ctx, "DELETE FROM t"); err != nil {
-				return err
-			}
-			s, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair, AdHoc: adHoc})
+func oneAfterTheOther(ctx context.Context, r driver.Runner, adHoc bool) error {
+	if err := r.Script(ctx, "DELETE FROM t"); err != nil {
+		return err
+	}
+	b := batch(intPair, pairs(10)...)
+	insert := driver.Statement{SQL: insertPair.SQL, Params: intPair, AdHoc: adHoc}
+	err := withStmt(ctx, r, insert, func(s driver.Stmt) error {
+		for i := range 10 {
+			t, err := r.Begin(ctx)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, s.Close()) }()
-			b := batch(intPair, pairs(10)...)
-			for i := range 10 {
-				t, err := r.Begin(ctx)
-				if err != nil {
-					return err
-				}
-				in, err := t.Stmt(ctx, s)
-				if err != nil {
-					return errors.Join(err, t.Rollback(ctx))
-				}
-				if err := in.Exec(ctx, b, i, i+1); err != nil {
-					return errors.Join(err, t.Rollback(ctx))
-				}
-				if i%2 == 0 {
-					err = t.Commit(ctx)
-				} else {
-					err = t.Rollback(ctx)
-				}
-				if err != nil {
-					return err
-				}
+			in, err := t.Stmt(ctx, s)
+			if err == nil {
+				err = in.Exec(ctx, b, i, i+1)
 			}
-			return want(ctx, r, "SELECT sum(id) FROM t", 0+2+4+6+8)
-		})
+			if err != nil {
+				return errors.Join(err, t.Rollback(ctx))
+			}
+			end := t.Commit
+			if i%2 == 1 {
+				end = t.Rollback
+			}
+			if err := end(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return want(ctx, r, "SELECT sum(id) FROM t", 0+2+4+6+8)
 }
 
 // failedCommit has a reader prevent a commit, in rollback mode. It expects that after
 // Rollback the transaction is gone and the connection can be used.
 func failedCommit(ctx context.Context, d driver.Driver, dir string) error {
-	over := driver.Settings{"journal_mode": "delete"}
-	return with(ctx, d, dir, over, intTable, func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-			s, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (1, 1)", AdHoc: adHoc})
-			if err != nil {
-				return err
-			}
-			err = with(ctx, d, dir, over, "BEGIN; SELECT count(*) FROM t", func(reader *db) error {
+	return inEveryWay(rollbackMode, intTable, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+		err := withStmt(ctx, r, driver.Statement{SQL: "INSERT INTO t VALUES (1, 1)", AdHoc: adHoc}, func(s driver.Stmt) error {
+			return with(ctx, d, dir, rollbackMode, "BEGIN; SELECT count(*) FROM t", func(reader *db) error {
 				return errors.Join(failToCommit(ctx, r, s), reader.Script(ctx, "ROLLBACK"))
 			})
-			if err := errors.Join(err, s.Close()); err != nil {
-				return err
-			}
-			if err := want(ctx, r, "SELECT count(*) FROM t", 0); err != nil {
-				return fmt.Errorf("after the failed commit: %w", err)
-			}
-			t, err := r.Begin(ctx)
-			if err != nil {
-				return fmt.Errorf("after the failed commit: %w", err)
-			}
-			return t.Commit(ctx)
 		})
-	})
-}
-
-func closeAfterFailedCommit(ctx context.Context, d driver.Driver, dir string) error {
-	over := driver.Settings{"journal_mode": "delete"}
-	return with(ctx, d, dir, over, intTable, func(reader *db) error {
-		x, err := open(ctx, d, dir, over, "")
 		if err != nil {
 			return err
 		}
-		s, err := x.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (1, 1)"})
-		if err != nil {
-			return errors.Join(err, x.Close())
+		if err := want(ctx, r, "SELECT count(*) FROM t", 0); err != nil {
+			return fmt.Errorf("after the failed commit: %w", err)
 		}
-		err = reader.Script(ctx, "BEGIN; SELECT count(*) FROM t")
+		t, err := r.Begin(ctx)
+		if err != nil {
+			return fmt.Errorf("after the failed commit: %w", err)
+		}
+		return t.Commit(ctx)
+	})(ctx, d, dir)
+}
+
+func closeAfterFailedCommit(ctx context.Context, reader *db) error {
+	x, err := open(ctx, reader.driver, filepath.Dir(reader.path), rollbackMode, "")
+	if err != nil {
+		return err
+	}
+	err = withStmt(ctx, x, driver.Statement{SQL: "INSERT INTO t VALUES (1, 1)"}, func(s driver.Stmt) error {
+		err := reader.Script(ctx, "BEGIN; SELECT count(*) FROM t")
 		if err == nil {
 			err = failToCommit(ctx, x, s)
 		}
-		return errors.Join(err, reader.Script(ctx, "ROLLBACK"), s.Close(), x.Close())
+		return errors.Join(err, reader.Script(ctx, "ROLLBACK"))
 	})
+	return errors.Join(err, x.Close())
 }
 
 // failToCommit runs s in a transaction that a reader prevents from committing.

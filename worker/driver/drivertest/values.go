@@ -32,30 +32,26 @@ func valueChecks() []Check {
 			time.UnixMilli(-1), time.UnixMilli(-62135596800000), time.UnixMilli(253402300799999)),
 		roundTrip("large text", "text=large", driver.Text, "text", strings.Repeat("0123456789abcdef", 1<<20)),
 		roundTrip("large blob", "blob=large", driver.Blob, "blob", bytes.Repeat([]byte("\x000123456789abcde"), 1<<20)),
-		{Name: "values/negative zero", Key: "real=-0", Test: negativeZero},
-		{Name: "values/NULL", Test: nulls},
-		{Name: "values/a row's cells are its own", Test: reusedCells},
-		{Name: "values/texts outlive the visit", Test: textsOutlive},
-		{Name: "values/of another class than declared", Test: otherClass},
-		{Name: "values/an integer is a real number", Test: integerAsReal},
-		{Name: "values/times are not converted to another zone", Test: localTimes},
+		{Name: "values/negative zero", Key: "real=-0", Test: on(nil, "", negativeZero)},
+		{Name: "values/NULL", Test: inEveryWay(nil, wideTable, nulls)},
+		{Name: "values/a row's cells are its own", Test: on(nil, wideTable, reusedCells)},
+		{Name: "values/texts outlive the visit", Test: on(nil, "", textsOutlive)},
+		{Name: "values/of another class than declared", Test: on(nil, "", otherClass)},
+		{Name: "values/an integer is a real number", Test: on(nil, "", integerAsReal)},
+		{Name: "values/times are not converted to another zone", Test: on(nil, "", localTimes)},
 	}
 }
 
 // roundTrip checks that values are stored as SQLite's type named stored and are read
 // back unchanged, one by one and in one batch, in every way to run a statement.
 func roundTrip(name, key string, t driver.Type, stored string, values ...any) Check {
-	return Check{Name: "values/" + name, Key: key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
-		list := make([][]any, len(values))
-		for i, v := range values {
-			list[i] = []any{int64(i), v}
-		}
-		return with(ctx, d, dir, nil, valueTable, func(x *db) error {
-			return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-				return storeAndLoad(ctx, r, adHoc, t, stored, list)
-			})
-		})
-	}}
+	list := make([][]any, len(values))
+	for i, v := range values {
+		list[i] = []any{int64(i), v}
+	}
+	return Check{Name: "values/" + name, Key: key, Test: inEveryWay(nil, valueTable, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+		return storeAndLoad(ctx, r, adHoc, t, stored, list)
+	})}
 }
 
 // everyWay runs f on the pool and on a connection, ad hoc and prepared, with a
@@ -74,18 +70,14 @@ func everyWay(ctx context.Context, x *db, f func(ctx context.Context, r driver.R
 	return nil
 }
 
-func storeAndLoad(ctx context.Context, r driver.Runner, adHoc bool, t driver.Type, stored string, list [][]any) (err error) {
+func storeAndLoad(ctx context.Context, r driver.Runner, adHoc bool, t driver.Type, stored string, list [][]any) error {
 	if err := r.Script(ctx, "DELETE FROM v"); err != nil {
 		return err
 	}
 	types := []driver.Type{driver.Int, t}
 	b := batch(types, list...)
-	insert, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO v (id, v) VALUES (?, ?)", Params: types, AdHoc: adHoc})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, insert.Close()) }()
-	if err := insert.Exec(ctx, b, 0, len(list)); err != nil {
+	insert := driver.Statement{SQL: "INSERT INTO v (id, v) VALUES (?, ?)", Params: types, AdHoc: adHoc}
+	if err := withStmt(ctx, r, insert, func(s driver.Stmt) error { return s.Exec(ctx, b, 0, len(list)) }); err != nil {
 		return fmt.Errorf("insert: %w", err)
 	}
 	if err := want(ctx, r, "SELECT count(*) FROM v WHERE typeof(v) = '"+stored+"'", int64(len(list))); err != nil {
@@ -93,19 +85,13 @@ func storeAndLoad(ctx context.Context, r driver.Runner, adHoc bool, t driver.Typ
 	}
 	for _, nullable := range []bool{false, true} {
 		cols := []driver.ColumnType{{Type: driver.Int}, {Type: t, Nullable: nullable}}
-		got, err := query(ctx, r, driver.Statement{SQL: "SELECT id, v FROM v ORDER BY id", Columns: cols, AdHoc: adHoc}, nil, 0)
-		if err != nil {
+		all := driver.Statement{SQL: "SELECT id, v FROM v ORDER BY id", Columns: cols, AdHoc: adHoc}
+		if err := wantRows(ctx, r, all, nil, 0, list); err != nil {
 			return fmt.Errorf("select as %v: %w", cols[1], err)
 		}
-		if err := diff(got, list); err != nil {
-			return fmt.Errorf("select as %v: %w", cols[1], err)
-		}
+		echo := driver.Statement{SQL: "SELECT ?, ?", Params: types, Columns: cols, AdHoc: adHoc}
 		for i := range list {
-			got, err := query(ctx, r, driver.Statement{SQL: "SELECT ?, ?", Params: types, Columns: cols, AdHoc: adHoc}, b, i)
-			if err != nil {
-				return fmt.Errorf("echo as %v: %w", cols[1], err)
-			}
-			if err := diff(got, list[i:i+1]); err != nil {
+			if err := wantRows(ctx, r, echo, b, i, list[i:i+1]); err != nil {
 				return fmt.Errorf("echo as %v: %w", cols[1], err)
 			}
 		}
@@ -113,27 +99,12 @@ func storeAndLoad(ctx context.Context, r driver.Runner, adHoc bool, t driver.Typ
 	return nil
 }
 
-// query prepares, runs and closes a query.
-func query(ctx context.Context, r driver.Runner, st driver.Statement, b *driver.Batch, row int) ([][]any, error) {
-	s, err := r.Prepare(ctx, st)
-	if err != nil {
-		return nil, err
-	}
-	list, err := collect(ctx, s, st.Columns, b, row)
-	return list, errors.Join(err, s.Close())
-}
-
 // negativeZero is bound and read without being stored: SQLite stores it as 0.
-func negativeZero(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, "", func(x *db) error {
-		list := [][]any{{math.Copysign(0, -1)}}
-		types := []driver.Type{driver.Real}
-		got, err := query(ctx, x, driver.Statement{SQL: "SELECT ?", Params: types, Columns: columns(types...)}, batch(types, list...), 0)
-		if err != nil {
-			return err
-		}
-		return diff(got, list)
-	})
+func negativeZero(ctx context.Context, x *db) error {
+	list := [][]any{{math.Copysign(0, -1)}}
+	types := []driver.Type{driver.Real}
+	st := driver.Statement{SQL: "SELECT ?", Params: types, Columns: columns(types...)}
+	return wantRows(ctx, x, st, batch(types, list...), 0, list)
 }
 
 func allTypes() (types []driver.Type, nullable []driver.ColumnType) {
@@ -150,119 +121,89 @@ func wideRow() []any {
 	return []any{int64(7), 1.25, "text", []byte("blob"), true, time.UnixMilli(1700000000456)}
 }
 
-func nulls(ctx context.Context, d driver.Driver, dir string) error {
+func nulls(ctx context.Context, r driver.Runner, adHoc bool) error {
 	types, nullable := allTypes()
-	return with(ctx, d, dir, nil, wideTable, func(x *db) error {
-		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-			list := [][]any{make([]any, len(types))}
-			for i := range types { // one NULL fewer in each row
-				row := wideRow()
-				clear(row[i+1:])
-				list = append(list, row)
-			}
-			if err := r.Script(ctx, "DELETE FROM w"); err != nil {
-				return err
-			}
-			s, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO w VALUES (?, ?, ?, ?, ?, ?)", Params: types, AdHoc: adHoc})
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(s.Exec(ctx, batch(types, list...), 0, len(list)), s.Close()); err != nil {
-				return err
-			}
-			if err := want(ctx, r, "SELECT sum((i IS NULL) + (r IS NULL) + (t IS NULL) + (b IS NULL) + (o IS NULL) + (m IS NULL)) FROM w", 21); err != nil {
-				return err
-			}
-			got, err := query(ctx, r, driver.Statement{SQL: "SELECT i, r, t, b, o, m FROM w ORDER BY rowid", Columns: nullable, AdHoc: adHoc}, nil, 0)
-			if err != nil {
-				return err
-			}
-			return diff(got, list)
-		})
-	})
+	list := [][]any{make([]any, len(types))}
+	for i := range types { // one NULL fewer in each row
+		row := wideRow()
+		clear(row[i+1:])
+		list = append(list, row)
+	}
+	if err := r.Script(ctx, "DELETE FROM w"); err != nil {
+		return err
+	}
+	insert := driver.Statement{SQL: "INSERT INTO w VALUES (?, ?, ?, ?, ?, ?)", Params: types, AdHoc: adHoc}
+	err := withStmt(ctx, r, insert, func(s driver.Stmt) error { return s.Exec(ctx, batch(types, list...), 0, len(list)) })
+	if err != nil {
+		return err
+	}
+	if err := want(ctx, r, "SELECT sum((i IS NULL) + (r IS NULL) + (t IS NULL) + (b IS NULL) + (o IS NULL) + (m IS NULL)) FROM w", 21); err != nil {
+		return err
+	}
+	all := driver.Statement{SQL: "SELECT i, r, t, b, o, m FROM w ORDER BY rowid", Columns: nullable, AdHoc: adHoc}
+	return wantRows(ctx, r, all, nil, 0, list)
 }
 
 // reusedCells reads full rows and NULL rows in turn: what one row leaves in a
 // Row must not show in the next.
-func reusedCells(ctx context.Context, d driver.Driver, dir string) error {
+func reusedCells(ctx context.Context, x *db) error {
 	types, nullable := allTypes()
 	full, none := wideRow(), make([]any, len(types))
 	list := [][]any{full, none, full, none, full}
-	return with(ctx, d, dir, nil, wideTable, func(x *db) error {
-		if err := exec(ctx, x, "INSERT INTO w VALUES (?, ?, ?, ?, ?, ?)", batch(types, list...)); err != nil {
-			return err
-		}
-		got, err := rows(ctx, x, "SELECT i, r, t, b, o, m FROM w ORDER BY rowid", nullable...)
-		if err != nil {
-			return err
-		}
-		return diff(got, list)
-	})
+	if err := exec(ctx, x, "INSERT INTO w VALUES (?, ?, ?, ?, ?, ?)", batch(types, list...)); err != nil {
+		return err
+	}
+	return wantRows(ctx, x, driver.Statement{SQL: "SELECT i, r, t, b, o, m FROM w ORDER BY rowid", Columns: nullable}, nil, 0, list)
 }
 
 // localTimes expects times as time.UnixMilli returns them. Otherwise the work of
 // converting them would be measured with one driver and not with another.
-func localTimes(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, "", func(x *db) error {
-		for _, nullable := range []bool{false, true} {
-			s, err := x.Prepare(ctx, driver.Statement{
-				SQL: "SELECT 1700000000456", Columns: []driver.ColumnType{{Type: driver.Time, Nullable: nullable}},
-			})
-			if err != nil {
-				return err
-			}
-			err = s.Query(ctx, nil, 0, func(row driver.Row) error {
-				if got, want := row[0].Time.Location(), time.UnixMilli(0).Location(); got != want {
-					return fmt.Errorf("a time in the zone %v, want %v", got, want)
-				}
-				return nil
-			})
-			if err := errors.Join(err, s.Close()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func textsOutlive(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, "", func(x *db) error {
-		const sql = `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999)
-			SELECT 'text of row ' || i FROM n`
-		got, err := rows(ctx, x, sql, driver.ColumnType{Type: driver.Text})
+func localTimes(ctx context.Context, x *db) error {
+	for _, nullable := range []bool{false, true} {
+		st := driver.Statement{SQL: "SELECT 1700000000456", Columns: []driver.ColumnType{{Type: driver.Time, Nullable: nullable}}}
+		got, err := query(ctx, x, st, nil, 0)
 		if err != nil {
 			return err
 		}
-		list := make([][]any, 1000)
-		for i := range list {
-			list[i] = []any{fmt.Sprintf("text of row %d", i)}
+		for _, row := range got {
+			if got, want := row[0].(time.Time).Location(), time.UnixMilli(0).Location(); got != want {
+				return fmt.Errorf("a time in the zone %v, want %v", got, want)
+			}
 		}
-		return diff(got, list)
-	})
+	}
+	return nil
+}
+
+func textsOutlive(ctx context.Context, x *db) error {
+	const sql = `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999)
+		SELECT 'text of row ' || i FROM n`
+	list := make([][]any, 1000)
+	for i := range list {
+		list[i] = []any{fmt.Sprintf("text of row %d", i)}
+	}
+	return wantRows(ctx, x, driver.Statement{SQL: sql, Columns: columns(driver.Text)}, nil, 0, list)
 }
 
 // otherClass reads values of each class as each type. The check of types must find
 // values of another class than declared, and say where they are. The query itself
 // either reports them too or converts them; nothing else may go wrong.
-func otherClass(ctx context.Context, d driver.Driver, dir string) error {
+func otherClass(ctx context.Context, x *db) error {
 	literals := map[string]string{"integer": "7", "real": "1.5", "text": "'abc'", "blob": "x'00ff'", "null": "NULL"}
-	return with(ctx, d, dir, nil, "", func(x *db) error {
-		var errs []error
-		for t := driver.Int; t <= driver.Time; t++ {
-			for _, nullable := range []bool{false, true} {
-				column := driver.ColumnType{Type: t, Nullable: nullable}
-				right := literals[column.Classes()[0]]
-				for _, class := range slices.Sorted(maps.Keys(literals)) {
-					sql := fmt.Sprintf("SELECT 1, %s UNION ALL SELECT ?, %s -- a comment", right, literals[class])
-					err := readOther(ctx, x, sql, class, driver.ColumnType{Type: driver.Int}, column)
-					if err != nil {
-						errs = append(errs, fmt.Errorf("%s declared %v: %w", literals[class], column, err))
-					}
+	var errs []error
+	for t := driver.Int; t <= driver.Time; t++ {
+		for _, nullable := range []bool{false, true} {
+			column := driver.ColumnType{Type: t, Nullable: nullable}
+			right := literals[column.Classes()[0]]
+			for _, class := range slices.Sorted(maps.Keys(literals)) {
+				sql := fmt.Sprintf("SELECT 1, %s UNION ALL SELECT ?, %s -- a comment", right, literals[class])
+				err := readOther(ctx, x, sql, class, driver.ColumnType{Type: driver.Int}, column)
+				if err != nil {
+					errs = append(errs, fmt.Errorf("%s declared %v: %w", literals[class], column, err))
 				}
 			}
 		}
-		return errors.Join(errs...)
-	})
+	}
+	return errors.Join(errs...)
 }
 
 // readOther checks and reads a result whose second row has a value of a class in its
@@ -287,12 +228,11 @@ func readOther(ctx context.Context, x *db, sql, class string, columns ...driver.
 		_, err := query(ctx, x, st, b, 0)
 		return err
 	}
-	s, err := x.Prepare(ctx, st)
-	if err == nil {
-		err = errors.Join(s.Query(ctx, b, 0, func(driver.Row) error { return nil }), s.Close())
-	}
-	var e *driver.TypeError
-	if err != nil && !errors.As(err, &e) {
+	err = withStmt(ctx, x, st, func(s driver.Stmt) error {
+		return s.Query(ctx, b, 0, func(driver.Row) error { return nil })
+	})
+	e, ok := errors.AsType[*driver.TypeError](err)
+	if err != nil && !ok {
 		return fmt.Errorf("the query returned %w, want the value converted, or a *driver.TypeError", err)
 	}
 	if e != nil && e.Column != 2 {
@@ -303,17 +243,14 @@ func readOther(ctx context.Context, x *db, sql, class string, columns ...driver.
 
 // integerAsReal reads integers as reals, which loses nothing. The sum of no rows is an
 // integer.
-func integerAsReal(ctx context.Context, d driver.Driver, dir string) error {
-	return with(ctx, d, dir, nil, "", func(x *db) error {
-		for _, nullable := range []bool{false, true} {
-			got, err := rows(ctx, x, "SELECT total(1) UNION ALL SELECT 0 UNION ALL SELECT -7", driver.ColumnType{Type: driver.Real, Nullable: nullable})
-			if err != nil {
-				return err
-			}
-			if err := diff(got, [][]any{{1.0}, {0.0}, {-7.0}}); err != nil {
-				return err
-			}
+func integerAsReal(ctx context.Context, x *db) error {
+	for _, nullable := range []bool{false, true} {
+		st := driver.Statement{
+			SQL: "SELECT total(1) UNION ALL SELECT 0 UNION ALL SELECT -7", Columns: []driver.ColumnType{{Type: driver.Real, Nullable: nullable}},
 		}
-		return nil
-	})
+		if err := wantRows(ctx, x, st, nil, 0, [][]any{{1.0}, {0.0}, {-7.0}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// addedTime is what engine and adapter add to a cell's figure, in its unit: seconds,
-// or seconds per operation. ok is false where it has not been measured.
+// addedTime returns what engine and adapter add to a cell's figure, in the figure's
+// unit: seconds, or seconds per operation. ok is false if it has not been measured.
 func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 	for _, t := range c.Case.Added {
 		if t.Phase != phase {
@@ -33,8 +33,9 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 	return e, false
 }
 
-// addedNote names the drivers of a table that are told apart, though by less than
-// what is added to the slower one may exceed what is added to the faster one.
+// addedNote names the drivers of a table whose difference is told apart but may be due to
+// what sqlite3perf adds. What is added to the slower one may exceed what is added to the
+// faster one by more than the difference.
 func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 	const most = 4
 	var words []string

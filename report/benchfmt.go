@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// writeBenchfmt writes one line per sample of the cases that are OK. The
-// format has no way to say that something was not measured but a comment.
+// writeBenchfmt writes one line per sample of the cases that are OK. In this format
+// only a comment can say that something was not measured.
 func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	run := a.Run
 	if _, err := fmt.Fprintf(w, "# sqlite3perf %s, run %d, seed %d, %s\n", Line(run.Version), run.ID, run.Seed, Line(stopped(a))); err != nil {
@@ -88,8 +88,8 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	for _, v := range g.Varied {
 		b.WriteString("/" + benchWord(v.Name) + "=" + benchWord(cmp.Or(v.Value, "unset")))
 	}
-	// Always with the number of cores, lest a number at the end of a
-	// driver's name be taken for it.
+	// The number of cores is always written, because otherwise a number at the
+	// end of a driver's name would be taken for it.
 	fmt.Fprintf(&b, "/driver=%s-%d", benchWord(c.Case.Driver), max(run.Machine.Cores, 1))
 	r.Name = benchfmt.Name(b.String())
 
@@ -105,7 +105,7 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	}
 	value(float64(s.UserNS)/n, "user-ns/op")
 	value(float64(s.SystemNS)/n, "system-ns/op")
-	if s.Allocs > 0 || s.AllocBytes > 0 { // else not known
+	if s.Allocs > 0 || s.AllocBytes > 0 { // otherwise they are not known
 		value(float64(s.AllocBytes)/n, "B/op")
 		value(float64(s.Allocs)/n, "allocs/op")
 	}
@@ -131,7 +131,7 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	return r
 }
 
-// assignments are settings as a line has them.
+// assignments formats settings for a line.
 func assignments(s driver.Settings) string {
 	var words []string
 	for _, n := range stats.SettingNames(s) {
@@ -140,7 +140,7 @@ func assignments(s driver.Settings) string {
 	return strings.Join(words, " ")
 }
 
-// camel writes a workload's name as a benchmark's: point-read as PointRead.
+// camel converts a workload's name to a benchmark's: point-read to PointRead.
 func camel(name string) string {
 	var b strings.Builder
 	upper := true
@@ -158,7 +158,7 @@ func camel(name string) string {
 	return b.String()
 }
 
-// benchWord makes a word that may be part of a benchmark's name.
+// benchWord converts a text to a word that may be part of a benchmark's name.
 func benchWord(s string) string {
 	return cmp.Or(strings.Map(func(r rune) rune {
 		if r == '/' || unicode.IsSpace(r) || !unicode.IsPrint(r) {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// build puts a run into words.
+// build describes a run in words.
 func build(a *stats.Analysis, o Options) document {
 	d := header(a, o.Hints)
 	if o.Study != nil {
@@ -31,7 +31,7 @@ func build(a *stats.Analysis, o Options) document {
 	return append(d, legend(a.Confidence))
 }
 
-// reliability says how many false verdicts are to be expected in all tables together.
+// reliability returns how many false verdicts to expect in all tables together.
 func reliability(r stats.Reliability) string {
 	if r.Tables < 2 {
 		return ""
@@ -46,8 +46,8 @@ func reliability(r stats.Reliability) string {
 	return s
 }
 
-// floorNote says which drivers are faster than the floor with another SQLite: the
-// floor is one for its own only.
+// floorNote says which drivers are faster than the floor with a different SQLite,
+// because the floor is only one for its own SQLite.
 func floorNote(t *stats.Table, measured []*stats.Cell) string {
 	if !t.IsFloor {
 		return ""
@@ -67,8 +67,8 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), label(floor.Case), sqliteBuild(floor.Outcome))
 }
 
-// sqliteBuild is a driver's version of SQLite with the compile options that make
-// all of it faster or slower.
+// sqliteBuild returns a driver's version of SQLite with the compile options that make
+// all of SQLite faster or slower.
 func sqliteBuild(o *stats.Outcome) string {
 	words := []string{sqliteVersion(o)}
 	if p := proof(o); p != nil {
@@ -103,8 +103,8 @@ func header(a *stats.Analysis, h Hints) document {
 	return document{heading{1, title}, append(l, warnings(a.Warnings, nil)...)}
 }
 
-// leftOut says what was not measured: workloads, by their names, with how to have
-// them measured, and drivers, in the words of the reason.
+// leftOut says what was not measured. Workloads are listed by name, with how to measure
+// them. Drivers are listed in the words of the reason.
 func leftOut(list []result.LeftOut, h Hints) string {
 	var workloads, words []string
 	for _, x := range list {
@@ -124,10 +124,10 @@ func leftOut(list []result.LeftOut, h Hints) string {
 	return strings.Join(words, "; ")
 }
 
-// plainWord is an argument that no shell takes for anything else.
+// plainWord matches an argument that has no special meaning in any shell.
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// commandLine is a command as it can be typed into a POSIX shell.
+// commandLine formats a command so that it can be typed into a POSIX shell.
 func commandLine(arguments []string) string {
 	words := slices.Clone(arguments)
 	for i, w := range words {
@@ -173,7 +173,7 @@ func storage(m result.Machine) string {
 	return s
 }
 
-// stopped says how many rounds were made and why no more.
+// stopped says how many rounds were run and why there were no more.
 func stopped(a *stats.Analysis) string {
 	rounds := fmt.Sprintf("%d complete", a.Run.Rounds)
 	intervals, wide := 0, 0
@@ -209,18 +209,18 @@ func stopped(a *stats.Analysis) string {
 		return fmt.Sprintf("%s, %s: interrupted%s", rounds, counted(int64(trials), "trial"), missed)
 	case result.StoppedNothingLeft:
 		return rounds + ": no case was left that could be measured" + missed
-	case "": // the run's own count is made when it ends
+	case "": // the run's own count is set when it ends
 		whole, trials := wholeRounds(a.Run)
 		return fmt.Sprintf("%d complete, %s: the run has not ended, or was killed%s", whole, counted(int64(trials), "trial"), missed)
 	}
 	return rounds + ": " + a.Run.Stopped + missed
 }
 
-// wholeRounds counts the rounds in which every case that had not failed before has
-// a trial, and the trials of all rounds.
+// wholeRounds counts the rounds in which every case that had not failed earlier has a
+// trial. It also counts the trials of all rounds.
 func wholeRounds(run *result.Run) (rounds, trials int) {
-	byRound := map[int]map[int]bool{} // cases
-	ended := map[int]int{}            // case: the round in which it failed; 0: before the first
+	byRound := map[int]map[int]bool{} // the cases of each round
+	ended := map[int]int{}            // by case, the round in which it failed; 0 if before the first
 	for i := range run.Trials {
 		t := &run.Trials[i]
 		if byRound[t.Round] == nil {
@@ -257,7 +257,7 @@ func group(g *stats.Group, h Hints) document {
 		fixed = append(fixed, fmt.Sprintf("%s=%d", n, c.Parameters[n]))
 	}
 	fixed = append(fixed, settings(c)...)
-	fixed = slices.DeleteFunc(fixed, func(s string) bool { // what the title says
+	fixed = slices.DeleteFunc(fixed, func(s string) bool { // those in the title
 		return slices.ContainsFunc(g.Varied, func(v stats.Variation) bool { return v.String() == s })
 	})
 	if len(fixed) > 0 {
@@ -273,7 +273,8 @@ func group(g *stats.Group, h Hints) document {
 	return d
 }
 
-// unverifiedIn returns the warnings of a phase that some drivers have, each once.
+// unverifiedIn returns the unverified warnings that some drivers have in a phase, each
+// once.
 func unverifiedIn(outcomes []*stats.Outcome, phase string) []string {
 	var list []string
 	for _, o := range outcomes {
@@ -286,8 +287,8 @@ func unverifiedIn(outcomes []*stats.Outcome, phase string) []string {
 	return list
 }
 
-// settings words what was in force: where the workload changes a setting between
-// phases, with the phases.
+// settings describes the settings in force. If the workload changes a setting between
+// phases, the phases are named.
 func settings(c *result.Case) []string {
 	all := c.Settings
 	for _, s := range c.InForce {
@@ -296,7 +297,7 @@ func settings(c *result.Case) []string {
 	var words []string
 	for _, n := range stats.SettingNames(all) {
 		var values []string
-		phases := map[string][]string{} // by value
+		phases := map[string][]string{} // the phases with each value
 		for _, p := range c.Phases {
 			v := cmp.Or(c.SettingsIn(p)[n], "not set")
 			if phases[v] == nil {
@@ -319,7 +320,8 @@ func settings(c *result.Case) []string {
 	return words
 }
 
-// changed says which settings the workload itself changes, "" if none.
+// changed says which settings the workload itself changes. It returns "" if there are
+// none.
 func changed(c *result.Case) string {
 	var words []string
 	for _, d := range driver.Vocabulary {
@@ -339,7 +341,7 @@ func changed(c *result.Case) string {
 	return "the workload itself changes " + strings.Join(words, ", ") + ", as it declares"
 }
 
-// phase is a table with what belongs right below it.
+// phase returns a table with what belongs directly below it.
 func phase(t *stats.Table, h Hints) document {
 	measured := t.Measured()
 	if len(measured) == 0 {
@@ -405,7 +407,7 @@ func phase(t *stats.Table, h Hints) document {
 	return d
 }
 
-// subject says what a table's figures are of.
+// subject says what a table's figures are about.
 func subject(cells []*stats.Cell) string {
 	first := cells[0].Samples[0]
 	included := ""
@@ -440,9 +442,9 @@ func subject(cells []*stats.Cell) string {
 	return "time for " + counted(first.Operations, "operation") + ", " + counted(first.Rows, "row")
 }
 
-// label is a driver as it was named. One that was named by the path of an
-// executable has the name that it gives itself, with the path where that is not the
-// name.
+// label returns a driver as it was named. A driver that was given by the path of an
+// executable has the name that it gives itself. The path is added unless it is just that
+// name in the working directory.
 func label(c *result.Case) string {
 	own, d := c.Info.Name, c.Driver
 	switch {
@@ -454,7 +456,7 @@ func label(c *result.Case) string {
 	return own + " (" + d + ")"
 }
 
-// name is a driver's label with the version that was measured.
+// name returns a driver's label with the version that was measured.
 func name(o *stats.Outcome) string {
 	d := label(o.Case)
 	if _, v, ok := strings.Cut(d, "@"); ok && v != "" {
@@ -472,14 +474,14 @@ func version(o *stats.Outcome) string {
 		return ""
 	}
 	v := p.ModuleVersion
-	// A pseudo-version's commit is enough beside a driver's name.
+	// Of a pseudo-version, the commit is enough beside a driver's name.
 	if parts := strings.Split(v, "-"); len(parts) == 3 && len(parts[2]) == 12 && len(parts[1]) >= 14 {
 		return parts[2][:7]
 	}
 	return v
 }
 
-// proof is what the case's first trial to have any read back.
+// proof returns what was read back in the case's first trial that has a proof.
 func proof(o *stats.Outcome) *protocol.Proof {
 	for _, t := range o.Trials {
 		if t.Proof != nil {
@@ -496,7 +498,7 @@ func sqliteVersion(o *stats.Outcome) string {
 	return absent
 }
 
-// ofRatios says that ratios have another level than medians, where they do.
+// ofRatios says that ratios have a different level than medians, if they do.
 func ofRatios(confidence float64) string {
 	if confidence == stats.Confidence {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// killed is a run of three cases of which only the trials up to the last are
-// stored: python's was never to be had, and bvinc's failed in the third round.
+// killed returns a run of three cases in which only the trials up to last are stored.
+// python was never available, and bvinc failed in the third round.
 func killed(last int) *result.Run {
 	run := newRun(8)
 	add(run, "simple", nil, nil, []string{"native", "mattn", "bvinc", "python"}, bulk("insert", 1_000_000, 1, 1))
@@ -34,7 +34,7 @@ func killed(last int) *result.Run {
 			}
 		}
 	}
-	run.Trials = trials[:last+1] // python's has no round
+	run.Trials = trials[:last+1] // the first trial, python's, has no round
 	run.Rounds, run.Stopped = 0, ""
 	return run
 }
@@ -57,7 +57,8 @@ func TestRoundsOfAKilledRun(t *testing.T) {
 	}
 }
 
-// What has too few samples for an interval has no wide one.
+// TestIntervalsAreCounted checks that a cell with too few samples for an interval is not
+// counted as one with a wide interval.
 func TestIntervalsAreCounted(t *testing.T) {
 	for last, want := range map[int]string{
 		13: "; no interval, since each takes 6 samples",
@@ -80,7 +81,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// line is what a report's header says under a label.
+// line returns what a report's header has under a label.
 func line(t *testing.T, run *result.Run, label string) string {
 	t.Helper()
 	_, after, ok := strings.Cut(write(t, "table", run, "", report.Options{Width: 300}), "\n"+label+" ")
@@ -91,7 +92,7 @@ func line(t *testing.T, run *result.Run, label string) string {
 	return strings.TrimSpace(s)
 }
 
-// What was not measured can be had, by the words that say so.
+// TestLeftOutWorkloads checks that the report says how to measure what was not measured.
 func TestLeftOutWorkloads(t *testing.T) {
 	run := singleRun()
 	run.LeftOut = []result.LeftOut{{Workload: "complex", Code: result.LeftOutTime},
@@ -107,7 +108,7 @@ func TestLeftOutWorkloads(t *testing.T) {
 	}
 }
 
-// The command can be typed again as it stands.
+// TestCommandLine checks that the command can be typed again as it is shown.
 func TestCommandLine(t *testing.T) {
 	run := singleRun()
 	run.Command = []string{"run", "--drivers", "mattn@v1.14.22", "--set", "", "--dsn", "?_journal=wal&_sync=1", "-o", "it's mine.txt", "$HOME/ä"}

@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// csvRow is what one line of CSV is about. Sample is nil for a trial that
-// measured nothing, latency nil but for the lines of a mix's operations.
+// csvRow is what one line of CSV is about. Sample is nil for a trial that measured
+// nothing. latency is nil except in the lines of a mix's operations.
 type csvRow struct {
 	run     *result.Run
 	variant string
@@ -28,7 +28,7 @@ type csvRow struct {
 	latency *latency.Summary
 }
 
-// csvColumns are the columns but for those of the parameters and settings.
+// csvColumns are the columns except those of the parameters and settings.
 // docs/report-formats.md says what each means.
 var csvColumns = []struct {
 	name  string
@@ -126,8 +126,8 @@ func ofReason(f func(*protocol.Reason) string) func(csvRow) string {
 	}
 }
 
-// ofSample is empty in the lines of operations, so that no figure of a phase
-// is counted twice.
+// ofSample returns a column that is empty in the lines of operations, so that no figure
+// of a phase is counted twice.
 func ofSample(f func(*result.Sample) string) func(csvRow) string {
 	return func(r csvRow) string {
 		if r.sample == nil || r.latency != nil {
@@ -137,7 +137,7 @@ func ofSample(f func(*result.Sample) string) func(csvRow) string {
 	}
 }
 
-// ofLoad is empty in the lines of all but http phases.
+// ofLoad returns a column that is empty except in the lines of http phases.
 func ofLoad(f func(*result.Load) string) func(csvRow) string {
 	return ofSample(func(s *result.Sample) string {
 		if s.Load == nil {
@@ -166,7 +166,7 @@ func errorList(list []protocol.ErrorCount) string {
 	return strings.Join(words, ";")
 }
 
-// warningCodes lists what was warned of that touches the row.
+// warningCodes lists the codes of the warnings that concern the row.
 func warningCodes(r csvRow) string {
 	var codes []string
 	add := func(w result.Warning) {

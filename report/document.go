@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// document is a report for people, before it becomes text or Markdown.
+// document is a report for people, before it is rendered as text or Markdown.
 type document []block
 
-// block is one of heading, paragraph, list, grid and space.
+// block is a heading, paragraph, list, grid or space.
 type block interface{}
 
-// space sets what follows apart.
+// space separates what follows.
 type space struct{}
 
 type heading struct {
@@ -19,13 +19,13 @@ type heading struct {
 	text  string
 }
 
-// paragraph is running text; quiet is for what is read last.
+// paragraph is running text. quiet is for text that is read last.
 type paragraph struct {
 	text  string
 	quiet bool
 }
 
-// list is labelled lines. Labels that alarm stand out.
+// list is a list of labeled lines. Alarming labels are highlighted.
 type list []item
 
 type item struct {
@@ -37,10 +37,10 @@ type item struct {
 type grid struct {
 	columns []column
 	rows    [][]string
-	leaders []bool // rows than which none is told apart as faster
+	leaders []bool // rows such that no other row is told apart as faster
 }
 
-// dropColumn takes out a column that says nothing.
+// dropColumn removes a column that says nothing.
 func (g *grid) dropColumn(title string) {
 	i := slices.IndexFunc(g.columns, func(c column) bool { return c.title == title })
 	g.columns = slices.Delete(g.columns, i, i+1)
@@ -53,12 +53,12 @@ type column struct {
 	title string
 	right bool // aligned
 
-	// drop orders the columns that may be left out where there is no room:
-	// the highest goes first, 0 never.
+	// drop orders the columns that may be left out if there is not enough room. The
+	// column with the highest value goes first. One with 0 never goes.
 	drop int
 }
 
-// cleaned is the document with all its text made clean.
+// cleaned returns the document with all its text made printable.
 func (d document) cleaned() document {
 	out := make(document, len(d))
 	for i, b := range d {
@@ -81,7 +81,7 @@ func (d document) cleaned() document {
 			}
 			for _, row := range b.rows {
 				for j := range row {
-					// Alignment within a column is made of spaces.
+					// Alignment within a column uses spaces.
 					row[j] = strings.Map(printable, row[j])
 				}
 			}

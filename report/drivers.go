@@ -12,10 +12,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// drivers says what was measured and in what the drivers are unlike: versions,
-// kinds, compile options, settings that nobody asked for.
+// drivers says what was measured and how the drivers differ: versions, kinds, compile
+// options, and settings that nobody asked for.
 func drivers(a *stats.Analysis) document {
-	var seen []*stats.Outcome // the first of each driver, with a proof if any has one
+	var seen []*stats.Outcome // the first of each driver, one with a proof if there is any
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			i := slices.IndexFunc(seen, func(s *stats.Outcome) bool { return s.Case.Driver == o.Case.Driver })
@@ -50,7 +50,7 @@ func drivers(a *stats.Analysis) document {
 	return d
 }
 
-// matters reports whether a compile option changes speed, safety or syntax.
+// matters reports whether a compile option affects speed, safety or syntax.
 // See https://www.sqlite.org/compile.html.
 func matters(option string) bool {
 	name, _, _ := strings.Cut(option, "=")
@@ -66,8 +66,8 @@ func matters(option string) bool {
 	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP") || name == "SOUNDEX"
 }
 
-// compileOptions lists, by driver, the options that matter and that some other
-// driver lacks or has at another value.
+// compileOptions lists, by driver, the options that matter and that some other driver
+// lacks or has with a different value.
 func compileOptions(seen []*stats.Outcome) list {
 	count := map[string]int{}
 	known := 0
@@ -104,14 +104,14 @@ func compileOptions(seen []*stats.Outcome) list {
 	return l
 }
 
-// unasked lists the settings that a workload leaves to the library and that
-// are not the same with all of its drivers.
+// unasked lists the settings that a workload leaves to the library and that differ
+// between its drivers.
 func unasked(a *stats.Analysis) list {
-	where := map[string][]string{} // note: groups
+	where := map[string][]string{} // the groups of each note
 	var notes []string
 	groups := 0
 	for _, g := range a.Groups {
-		got := map[string]map[string][]string{} // setting: value: drivers
+		got := map[string]map[string][]string{} // by setting and value, the drivers
 		for _, o := range g.Outcomes {
 			p := proof(o)
 			if p == nil {
@@ -167,8 +167,8 @@ func changes(c *result.Case, name string) bool {
 	return false
 }
 
-// readBack is what the connections of a pool read back; a setting that is not
-// the same on all of them has all its values.
+// readBack returns what the connections of a pool read back. A setting that is not the
+// same on all connections has all its values.
 func readBack(p *protocol.Proof) driver.Settings {
 	all := driver.Settings{}
 	for _, c := range p.Connections {
@@ -201,7 +201,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// someOf joins the first of many words.
+// someOf joins the first few of many words.
 func someOf(words []string) string {
 	const most = 6
 	if len(words) > most {

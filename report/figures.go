@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// median is the median over a cell's samples of any figure.
+// median returns the median of any figure over a cell's samples.
 func median(c *stats.Cell, f func(stats.Sample) float64) float64 {
 	values := make([]float64, len(c.Samples))
 	for i, s := range c.Samples {
@@ -24,7 +24,7 @@ func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
 	return func(s stats.Sample) float64 { return float64(f(s)) / float64(max(s.Operations, 1)) }
 }
 
-// work is what a sample's rate counts: rows where the phase is about rows, else
+// work returns what a sample's rate counts: rows if the phase is about rows, otherwise
 // operations.
 func work(s *result.Sample) (n int64, unit string) {
 	n, unit = s.Rows, "rows/s"
@@ -37,7 +37,7 @@ func work(s *result.Sample) (n int64, unit string) {
 	return n, unit
 }
 
-// cellRate is a cell's rate: the work divided by its median time.
+// cellRate returns a cell's rate: the work divided by its median time.
 func cellRate(c *stats.Cell) (perSecond float64, unit string) {
 	_, unit = work(c.Samples[0].Sample)
 	var each []float64 // seconds per row or operation
@@ -49,7 +49,7 @@ func cellRate(c *stats.Cell) (perSecond float64, unit string) {
 	return stats.Summarize(each).Inverse().Median, unit
 }
 
-// rate is a sample's own rate.
+// rate returns a sample's own rate.
 func rate(s *result.Sample) (perSecond float64, unit string) {
 	n, unit := work(s)
 	if s.WallNS <= 0 {
@@ -58,15 +58,14 @@ func rate(s *result.Sample) (perSecond float64, unit string) {
 	return float64(n) / (float64(s.WallNS) / 1e9), unit
 }
 
-// cellGrid is a grid with a row for each of a table's cells, to which columns are
-// added.
+// cellGrid is a grid with a row for each of a table's cells. Columns are added to it.
 type cellGrid struct {
 	grid
 	table *stats.Table
 	cells []*stats.Cell
 }
 
-// add adds a column of which the words are there.
+// add adds a column with the given words.
 func (g *cellGrid) add(c column, words []string) {
 	g.columns = append(g.columns, c)
 	for i, w := range words {
@@ -74,7 +73,7 @@ func (g *cellGrid) add(c column, words []string) {
 	}
 }
 
-// words are what f says of each cell.
+// words returns the result of f for each cell.
 func (g *cellGrid) words(f func(*stats.Cell) string) []string {
 	var list []string
 	for _, c := range g.cells {
@@ -83,11 +82,11 @@ func (g *cellGrid) words(f func(*stats.Cell) string) []string {
 	return list
 }
 
-// each adds a column of what f says of each cell.
+// each adds a column with the result of f for each cell.
 func (g *cellGrid) each(c column, f func(*stats.Cell) string) { g.add(c, g.words(f)) }
 
-// scale adds a column of the medians of f, in one unit, or none if they are all
-// zero: a figure of zero is not known.
+// scale adds a column of the medians of f, in one unit. It adds none if they are all
+// zero, because a figure of zero means not known.
 func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop int, f func(stats.Sample) float64) {
 	var values []float64
 	for _, c := range g.cells {
@@ -105,7 +104,7 @@ func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop 
 	g.add(column{title + " " + unit, true, drop}, words)
 }
 
-// figures is the grid of a table's cells that have figures.
+// figures returns the grid of a table's cells that have figures.
 func figures(t *stats.Table, cells []*stats.Cell) grid {
 	g := &cellGrid{grid{rows: make([][]string, len(cells))}, t, cells}
 	g.addStandings()
@@ -122,7 +121,7 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	return g.grid
 }
 
-// addStandings adds each cell's place, its driver, and those that it is tied with.
+// addStandings adds each cell's place, its driver, and the cells that it is tied with.
 func (g *cellGrid) addStandings() {
 	var standings []stats.Standing
 	for _, c := range g.cells {
@@ -136,7 +135,7 @@ func (g *cellGrid) addStandings() {
 	}
 }
 
-// addMedians adds what the table is ordered by.
+// addMedians adds the figures by which the table is ordered.
 func (g *cellGrid) addMedians() {
 	title, base := "median ", "s"
 	switch g.cells[0].Samples[0].Metric {
@@ -154,13 +153,13 @@ func (g *cellGrid) addMedians() {
 	g.add(column{title: title + unit}, withSpreads(words, spreads))
 }
 
-// addRates adds the share of operations that succeeded, if any failed, and the
-// rate, of servers also as a share of what the load generator reaches.
+// addRates adds the share of operations that succeeded, if any failed, and the rate.
+// For servers it also adds the rate as a share of what the load generator reaches.
 func (g *cellGrid) addRates() {
 	_, unit := work(g.cells[0].Samples[0].Sample)
 	if someFailed(g.cells) {
 		g.each(column{title: "ok", right: true}, func(c *stats.Cell) string { return PercentOK(c.Failures()) })
-		unit += " (all)" // as the median does, it counts those that failed
+		unit += " (all)" // like the median, it includes those that failed
 	}
 	g.each(column{title: unit, right: true, drop: 2}, func(c *stats.Cell) string {
 		perSecond, _ := cellRate(c)
@@ -171,7 +170,7 @@ func (g *cellGrid) addRates() {
 	}
 }
 
-// ofCeiling is a sample's rate as a share of what the load generator reaches.
+// ofCeiling returns a sample's rate as a share of what the load generator reaches.
 func ofCeiling(s stats.Sample) float64 {
 	if s.Load == nil || s.Load.Ceiling <= 0 {
 		return 0
@@ -202,7 +201,7 @@ func (g *cellGrid) addRatios() {
 	g.add(column{title: "p", right: true, drop: 1}, p)
 }
 
-// addCosts adds what the figures took: of the disk, the processor and the memory.
+// addCosts adds what the work took of the disk, the processor and the memory.
 func (g *cellGrid) addCosts() {
 	g.scale("checkpoint", benchunit.Decimal, "s", 4, func(s stats.Sample) float64 { return float64(s.CheckpointNS) / 1e9 })
 	g.each(column{title: "CPU", right: true, drop: 8}, func(c *stats.Cell) string {
@@ -227,9 +226,9 @@ func (g *cellGrid) addCosts() {
 	g.scale("RSS", benchunit.Binary, "B", 9, func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
 }
 
-// ceiling is what the load generator reaches of a server that does nothing, in
-// requests per second, the median of what it was beside each sample; 0: the cells
-// are of no server.
+// ceiling returns how many requests per second the load generator reaches from a server
+// that does nothing. It is the median of the figures measured beside each sample, or 0
+// if the cells are not of servers.
 func ceiling(cells []*stats.Cell) float64 {
 	var list []float64
 	for _, c := range cells {
@@ -261,7 +260,7 @@ func latencyTitle(cells []*stats.Cell) string {
 	return "latency of " + from + "; percentiles: median over trials, max: of all trials"
 }
 
-// latencyFigure is one of the figures that are shown of a latency.
+// latencyFigure is one of the figures that are shown for a latency.
 type latencyFigure struct {
 	title string
 	of    func(*latency.Summary) int64
@@ -275,8 +274,8 @@ type latencyRow struct {
 	figures              []float64 // in seconds
 }
 
-// latencyRowOf gathers an operation of a cell; ok is false if the cell has none of
-// that name.
+// latencyRowOf collects the samples of an operation of a cell. ok is false if the cell
+// has no operation with that name.
 func latencyRowOf(c *stats.Cell, operation string, figures []latencyFigure) (r latencyRow, ok bool) {
 	r = latencyRow{cell: c, operation: operation}
 	values := make([][]float64, len(figures))
@@ -306,7 +305,7 @@ func latencyRowOf(c *stats.Cell, operation string, figures []latencyFigure) (r l
 	return r, true
 }
 
-// latencyRows are those of all cells, operation by operation.
+// latencyRows returns the rows of all cells, operation by operation.
 func latencyRows(cells []*stats.Cell, figures []latencyFigure) []latencyRow {
 	var operations []string
 	for _, c := range cells {
@@ -329,14 +328,14 @@ func latencyRows(cells []*stats.Cell, figures []latencyFigure) []latencyRow {
 	return rows
 }
 
-// latencies is the grid of the latency of each operation of a mix.
+// latencies returns the grid of the latency of each operation of a mix.
 func latencies(cells []*stats.Cell) grid {
 	figures := []latencyFigure{
 		{"p50", func(l *latency.Summary) int64 { return l.P50NS }},
 		{"p99", func(l *latency.Summary) int64 { return l.P99NS }},
 		{"max", func(l *latency.Summary) int64 { return l.MaxNS }},
 	}
-	if cells[0].Samples[0].Load != nil { // the only thing in its table, so there is room
+	if cells[0].Samples[0].Load != nil { // nothing else is in the table, so there is room
 		figures = slices.Insert(figures, 2,
 			latencyFigure{"p99.9", func(l *latency.Summary) int64 { return l.P999NS }},
 			latencyFigure{"p99.99", func(l *latency.Summary) int64 { return l.P9999NS }})
@@ -367,7 +366,7 @@ func latencies(cells []*stats.Cell) grid {
 	}
 	for i, f := range figures {
 		words, unit := scaled(columns[i], benchunit.Decimal, "s")
-		if unit == "ns" { // less than which no latency is told apart
+		if unit == "ns" { // latencies are not distinguished below 1 ns
 			for j, v := range columns[i] {
 				words[j] = fmt.Sprintf("%.0f", 1e9*v)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// fixtures are the runs that golden files are made of.
+// fixtures are the runs from which golden files are made.
 var fixtures = map[string]func() *result.Run{
 	"full":        fullRun,
 	"matrix":      matrixRun,
@@ -22,14 +22,14 @@ var fixtures = map[string]func() *result.Run{
 	"empty":       emptyRun,
 }
 
-// library is a driver as fixtures have it.
+// library describes a driver of the fixtures.
 type library struct {
 	info                    driver.Info
 	version, sqlite         string
 	options                 []string
-	factor                  float64 // of the floor's time
+	factor                  float64 // times the floor's time
 	allocs                  int64   // per operation
-	cacheSize, busyTimeout  string  // as read back, where not asked for
+	cacheSize, busyTimeout  string  // as read back, if not requested
 	unavailable, noChecksum bool
 }
 
@@ -69,7 +69,7 @@ func newRun(rounds int) *result.Run {
 	}
 }
 
-// measure is one sample of a fixture: base is what the floor takes in ns.
+// measure makes one sample of a fixture. The base of a measure is the floor's time in ns.
 type measure func(l library, round int, noise float64) result.Sample
 
 func bulk(phase string, base, rows, operations int64) measure {
@@ -110,7 +110,7 @@ func mix(phase, metric string, errors bool) measure {
 	}
 }
 
-// server is an http phase, in closed loop or at a rate.
+// server returns the measure of an http phase, in a closed loop or at a rate.
 func server(phase string, rate float64) measure {
 	return func(l library, round int, noise float64) result.Sample {
 		s := mix(phase, "time/op", false)(l, round, noise)
@@ -124,7 +124,7 @@ func server(phase string, rate float64) measure {
 	}
 }
 
-// add puts a workload into a run: each driver's case, and a trial per round.
+// add adds a workload to a run, with a case for each driver and a trial per round.
 func add(run *result.Run, workload string, parameters map[string]int64, settings driver.Settings, drivers []string, measures ...measure) {
 	var phases []string
 	for _, m := range measures {
@@ -181,7 +181,7 @@ var (
 	wal      = driver.Settings{"journal_mode": "wal", "synchronous": "normal", "pool_size": "4"}
 )
 
-// fullRun has a bit of everything that can happen to a complete run.
+// fullRun returns a run with a bit of everything that can happen to a complete run.
 func fullRun() *result.Run {
 	run := newRun(6)
 	run.LeftOut = []result.LeftOut{{Workload: "complex", Code: result.LeftOutTime}, {Workload: "large", Code: result.LeftOutTime},
@@ -221,7 +221,8 @@ func fullRun() *result.Run {
 	return run
 }
 
-// matrixRun varies a parameter of one workload and two settings of another.
+// matrixRun returns a run that varies a parameter of one workload and two settings of
+// another.
 func matrixRun() *result.Run {
 	run := newRun(9)
 	run.Stopped, run.Precision = "precise", 0.03
@@ -238,7 +239,7 @@ func matrixRun() *result.Run {
 	return run
 }
 
-// serverRun puts load on servers.
+// serverRun returns a run with load on servers.
 func serverRun() *result.Run {
 	run := newRun(6)
 	for _, pool := range []int64{1, 50} {
@@ -257,18 +258,18 @@ func serverRun() *result.Run {
 	return run
 }
 
-// interruptedRun has too few samples, and a case that was never begun.
+// interruptedRun returns a run with too few samples, and a case that was never begun.
 func interruptedRun() *result.Run {
 	run := newRun(3)
 	run.Stopped = "interrupted"
 	add(run, "simple", nil, rollback, []string{"native", "mattn", "modernc", "zombiezen"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1))
-	run.Trials = run.Trials[:6] // those of the other two were still to come
+	run.Trials = run.Trials[:6] // those of the other two have not been run
 	last := &run.Trials[5]
 	last.Samples = last.Samples[:1]
 	return run
 }
 
-// singleRun has one driver, and figures of zero.
+// singleRun returns a run with one driver, and figures of zero.
 func singleRun() *result.Run {
 	run := newRun(6)
 	run.Stopped = "time"
@@ -281,7 +282,7 @@ func singleRun() *result.Run {
 	return run
 }
 
-// noFloorRun compares two drivers; one lacks a workload.
+// noFloorRun returns a run that compares two drivers. One lacks a workload.
 func noFloorRun() *result.Run {
 	run := newRun(6)
 	two := []string{"modernc", "mattn"}

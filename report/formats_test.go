@@ -22,10 +22,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// What benchstat would read must be what was measured.
+// TestBenchfmtIsRead checks that benchstat would read what was measured.
 func TestBenchfmtIsRead(t *testing.T) {
 	run := matrixRun()
-	run.Cases[1].Driver = "my-driver-9" // not to be taken for 9 cores
+	run.Cases[1].Driver = "my-driver-9" // must not be taken for 9 cores
 	r := benchfmt.NewReader(strings.NewReader(write(t, "benchfmt", run, "", report.Options{})), "run")
 	counts := map[string]int{}
 	sum, config := map[string]float64{}, map[string]string{}
@@ -65,8 +65,8 @@ func TestBenchfmtIsRead(t *testing.T) {
 	}
 }
 
-// One line per trial and phase, one more per operation with a latency, and one
-// for a trial that measured nothing.
+// TestCSVHasEverySample checks that there is one line per trial and phase, one more per
+// operation with a latency, and one for a trial that measured nothing.
 func TestCSVHasEverySample(t *testing.T) {
 	run := fullRun()
 	want := 0
@@ -119,7 +119,8 @@ func TestCSVHasEverySample(t *testing.T) {
 	}
 }
 
-// A table never runs over the edge, nor commands the terminal.
+// TestTableFits checks that a table is never wider than the terminal, and does not
+// control the terminal.
 func TestTableFits(t *testing.T) {
 	for name, make := range fixtures {
 		for _, width := range []int{40, 60, 80, 100, 120, 200} {
@@ -166,7 +167,8 @@ func TestWriteError(t *testing.T) {
 	}
 }
 
-// A report must not panic, whatever the run holds: stores outlive versions.
+// FuzzWrite checks that a report does not panic with any run, because stores outlive
+// versions.
 func FuzzWrite(f *testing.F) {
 	for _, make := range fixtures {
 		run := make()
@@ -192,7 +194,7 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// Every column and every field is documented.
+// TestFormatsAreDocumented checks that every column and every field is documented.
 func TestFormatsAreDocumented(t *testing.T) {
 	data, err := os.ReadFile("../docs/report-formats.md")
 	if err != nil {
@@ -212,7 +214,8 @@ func TestFormatsAreDocumented(t *testing.T) {
 	}
 }
 
-// Where there is no room, what a comparison rests on is the last to go.
+// TestPValuesStay checks that what a comparison rests on is the last to be dropped if
+// there is not enough room.
 func TestPValuesStay(t *testing.T) {
 	table := write(t, "table", fullRun(), "native", report.Options{Width: 80})
 	for _, heading := range []string{"insert: ", "mix: ", "Summary: "} {

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Reports and exports show the settings that were in force, where the workload itself
-// has changed those that were asked for.
+// TestSettingsInForce checks that reports and exports show the settings in force if the
+// workload itself has changed the requested ones.
 func TestSettingsInForce(t *testing.T) {
 	asked := driver.Settings{"journal_mode": "delete", "synchronous": "full"}
 	run := newRun(8)

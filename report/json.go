@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// JSONVersion is the version of the JSON report. Fields may be added under
-// one version; what a field means changes only with it.
+// JSONVersion is the version of the JSON report. Fields may be added without changing
+// the version, but the meaning of a field changes only with it.
 const JSONVersion = 2
 
 // Schema is the JSON Schema (draft 2020-12) of the JSON report.
@@ -19,19 +19,20 @@ const JSONVersion = 2
 //go:embed report.schema.json
 var Schema []byte
 
-// JSON is the JSON report: the run as it was measured, and what was made of it.
+// JSON is the JSON report: the run as it was measured, and its analysis.
 type JSON struct {
 	Version     int              `json:"version"`
 	Run         *result.Run      `json:"run"`
-	Floor       string           `json:"floor"` // as asked for
+	Floor       string           `json:"floor"` // as requested
 	Cells       []JSONCell       `json:"cells"`
 	Comparisons []JSONComparison `json:"comparisons"`
-	Summary     []JSONSummary    `json:"summary"` // one, or none where there is nothing to compare
+	Summary     []JSONSummary    `json:"summary"` // one, or none if there is nothing to compare
 	Reliability JSONReliability  `json:"reliability"`
 	Study       *Study           `json:"study,omitempty"`
 }
 
-// JSONCell is one case and phase. What a cell that is not ok lacks is absent.
+// JSONCell is one case and phase. Fields that a cell that is not ok does not have are
+// absent.
 type JSONCell struct {
 	Case      int              `json:"case"` // id, in run.cases
 	Workload  string           `json:"workload"`
@@ -48,40 +49,40 @@ type JSONCell struct {
 	*stats.Summary
 	Spread   *float64      `json:"spread,omitempty"`   // (farther end of the interval - median) / median
 	Rank     int           `json:"rank,omitempty"`     // place in the table, from 1
-	Tied     []int         `json:"tied_with,omitzero"` // cases that it is not told apart from
+	Tied     []int         `json:"tied_with,omitzero"` // cases from which it is not told apart
 	Unranked string        `json:"unranked,omitempty"` // why it has no rank
 	Ratio    *JSONDistance `json:"ratio,omitempty"`
 	Rate     *JSONRate     `json:"rate,omitempty"`
 
-	// Of mixes and http phases, all trials together.
+	// For mixes and http phases, over all trials together.
 	Operations int64    `json:"operations,omitempty"`
 	Failed     int64    `json:"failed,omitempty"`
 	Succeeded  *float64 `json:"succeeded,omitempty"` // share of operations
 }
 
-// JSONReliability is how far the verdicts of all tables can be trusted together.
+// JSONReliability says how far the verdicts of all tables together can be trusted.
 type JSONReliability struct {
-	Alpha       float64 `json:"alpha"`        // the probability of any false difference in the run, at most, were all drivers equal
-	Tables      int     `json:"tables"`       // in which anything was compared, the summary included
+	Alpha       float64 `json:"alpha"`        // the greatest probability of any false difference in the run if all drivers were equal
+	Tables      int     `json:"tables"`       // in which anything was compared, including the summary
 	Comparisons int     `json:"comparisons"`  // in all of them
 	Telling     int     `json:"telling"`      // tables that tell any two drivers apart
-	FalseTables float64 `json:"false_tables"` // of them, how many are expected to tell two apart that are equal, at most
+	FalseTables float64 `json:"false_tables"` // at most how many of these are expected to tell apart two that are equal
 }
 
 // JSONDistance is the ratio to another driver, round by round.
 type JSONDistance struct {
 	To      string `json:"to"`
-	IsFloor bool   `json:"is_floor"` // else To is the fastest of the table
+	IsFloor bool   `json:"is_floor"` // otherwise To is the fastest of the table
 	stats.Summary
 	Skipped   int      `json:"skipped,omitempty"` // rounds in which To measured zero
 	P         *float64 `json:"p,omitempty"`
 	PAdjusted *float64 `json:"p_adjusted,omitempty"`
-	Delta     *float64 `json:"delta,omitempty"` // Cliff's, within rounds
+	Delta     *float64 `json:"delta,omitempty"` // Cliff's delta, within rounds
 }
 
-// JSONRate is the rate at the median time: work divided by it.
+// JSONRate is the rate at the median time: the work divided by that time.
 type JSONRate struct {
-	Median float64 `json:"median"` // those that failed included
+	Median float64 `json:"median"` // including operations that failed
 	Unit   string  `json:"unit"`   // "rows/s", "op/s" or "req/s"
 }
 
@@ -99,7 +100,7 @@ type JSONComparison struct {
 	Ratio       stats.Summary `json:"ratio"` // of first to second, round by round
 }
 
-// JSONSummary is the geometric means over several tables.
+// JSONSummary has the geometric means over several tables.
 type JSONSummary struct {
 	Base        string                  `json:"base"`
 	IsFloor     bool                    `json:"is_floor"`
@@ -150,7 +151,7 @@ func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	r := a.Reliability
 	out.Reliability = JSONReliability{stats.Alpha, r.Tables, r.Comparisons, r.Telling, r.FalseTables()}
 	out.Study = opts.Study
-	run := *a.Run // null is no list
+	run := *a.Run // lists must not be null
 	if run.Cases == nil {
 		run.Cases = []result.Case{}
 	}

@@ -54,7 +54,7 @@ func TestJSONFulfilsSchema(t *testing.T) {
 			validate(t, s, write(t, "json", fixtures[name](), "native", report.Options{}))
 		})
 	}
-	// The schema names every field that a run can have, and no others.
+	// The schema names every field that a run can have and no others.
 	t.Run("every field", func(t *testing.T) {
 		var run result.Run
 		fill(reflect.ValueOf(&run).Elem())
@@ -64,7 +64,7 @@ func TestJSONFulfilsSchema(t *testing.T) {
 	})
 }
 
-// fill gives every field a value other than its zero.
+// fill sets every field to a value other than zero.
 func fill(v reflect.Value) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(start))
@@ -100,7 +100,8 @@ func fill(v reflect.Value) {
 	}
 }
 
-// The report must carry the run itself, unchanged: samples, proofs, checksums.
+// TestJSONKeepsTheRun checks that the report contains the run itself, unchanged: samples,
+// proofs, checksums.
 func TestJSONKeepsTheRun(t *testing.T) {
 	run := fullRun()
 	var got report.JSON
@@ -138,7 +139,7 @@ func TestJSONFigures(t *testing.T) {
 
 func close(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 
-// No format gives a figure to a case that is not OK.
+// TestNotOKHasNoFigure checks that no format has a figure for a case that is not OK.
 func TestNotOKHasNoFigure(t *testing.T) {
 	run := fullRun()
 	var got report.JSON
@@ -177,7 +178,7 @@ func TestNotOKHasNoFigure(t *testing.T) {
 	}
 }
 
-// A rate never contradicts the median beside it.
+// TestRateIsOfTheMedian checks that a rate never contradicts the median beside it.
 func TestRateIsOfTheMedian(t *testing.T) {
 	var r report.JSON
 	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), "native", report.Options{})), &r); err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// A driver that was named by a path has one name, in rows and in headers.
+// TestOneName checks that a driver that was named by a path has the same name in rows
+// and in headers.
 func TestOneName(t *testing.T) {
 	run := newRun(8)
 	for _, phases := range []string{"insert", "script"} {
@@ -30,7 +31,7 @@ func TestOneName(t *testing.T) {
 	}
 }
 
-// Nanoseconds of a latency are whole.
+// TestNanoseconds checks that nanoseconds of a latency are whole numbers.
 func TestNanoseconds(t *testing.T) {
 	run := newRun(8)
 	add(run, "mixed", nil, driver.Settings{}, []string{"native", "mattn"}, mix("mix", "time/op", false))

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// escaper takes the meaning from characters that Markdown or HTML would act on.
+// escaper escapes characters that have a meaning in Markdown or HTML.
 var escaper = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `<`, `&lt;`, `>`, `&gt;`, `[`, `\[`, `]`, `\]`, `&`, `&amp;`, `~`, `\~`,
 )
@@ -19,7 +19,7 @@ func writeMarkdown(w io.Writer, a *stats.Analysis, opts Options) error {
 	var b strings.Builder
 	for i, blk := range build(a, opts).cleaned() {
 		if _, ok := blk.(space); ok {
-			continue // all blocks are apart
+			continue // all blocks are separated anyway
 		}
 		if i > 0 {
 			b.WriteByte('\n')

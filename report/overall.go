@@ -84,7 +84,7 @@ func leftOutOf(o stats.Overall) list {
 	return l
 }
 
-// noFloor says why ratios are not to the floor.
+// noFloor says why ratios do not refer to the floor.
 func noFloor(a *stats.Analysis) string {
 	if a.Floor == "" {
 		return "no floor was named"
@@ -97,7 +97,7 @@ func noFloor(a *stats.Analysis) string {
 	return a.Floor + " is not in this run"
 }
 
-// baseOf says why ratios are to the base, where that is not the floor.
+// baseOf says why ratios refer to the base, if that is not the floor.
 func baseOf(o stats.Overall, base string) string {
 	s := "ratios are to " + base + ", whose medians have the least geometric mean over these tables"
 	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {
@@ -106,7 +106,7 @@ func baseOf(o stats.Overall, base string) string {
 	return s
 }
 
-// against is the p-value of i compared with base.
+// against returns the p-value of i compared with base.
 func against(pairs []stats.Pair, i, base int) string {
 	for _, p := range pairs {
 		if p.First == min(i, base) && p.Second == max(i, base) {
@@ -116,7 +116,7 @@ func against(pairs []stats.Pair, i, base int) string {
 	return ""
 }
 
-// tiedTitle heads the column that says which rows cannot be told apart.
+// tiedTitle is the title of the column that says which rows cannot be told apart.
 const tiedTitle = "tied with"
 
 func rank(s stats.Standing) string {
@@ -126,10 +126,10 @@ func rank(s stats.Standing) string {
 	return fmt.Sprint(s.Rank)
 }
 
-// leads says that nothing is told apart as faster.
+// leads reports whether nothing is told apart as faster.
 func leads(s stats.Standing) bool { return s.Rank > 0 && !s.Beaten }
 
-// ties says of each row which others it cannot be told apart from, by their ranks.
+// ties returns for each row the ranks of the rows from which it cannot be told apart.
 func ties(standings []stats.Standing) []string {
 	words := make([]string, len(standings))
 	for i, s := range standings {

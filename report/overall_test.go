@@ -8,11 +8,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// The note says what the base is, and why, also where it is not the first.
+// TestBaseOfSummary checks that the note says what the base is and why, even if it is
+// not the first.
 func TestBaseOfSummary(t *testing.T) {
 	two := []string{"modernc", "mattn"}
-	// The median of modernc is 10 ms, that of mattn 11 ms, but in four of six rounds
-	// mattn is the faster.
+	// The median of modernc is 10 ms and that of mattn is 11 ms, but mattn is faster in
+	// four of six rounds.
 	walls := map[string][]int64{"modernc": {8, 9, 10, 10, 12, 13}, "mattn": {7, 8, 11, 11, 11, 12}}
 	overtaken := newRun(6)
 	for _, workload := range []string{"simple", "real"} {

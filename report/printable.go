@@ -11,12 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Text that others wrote (a workload, a database, a compiler, a worker that
-// crashed) may hold what a terminal takes for a command, or a spreadsheet for a
-// formula. Nothing of it reaches a terminal or a file but through this file.
+// Text that others wrote (a workload, a database, a compiler, a worker that crashed) may
+// contain what a terminal takes for a command, or a spreadsheet for a formula. It must
+// pass through the functions in this file before it reaches a terminal or a file.
 
-// Line makes one printable line of text that others wrote: it must neither break
-// the layout nor command the terminal.
+// Line converts text that others wrote to one printable line, which can neither break
+// the layout nor control the terminal.
 func Line(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -27,8 +27,8 @@ func Line(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// printable replaces what is not: control and format characters, among them those
-// that turn the direction of writing, and bytes that are not UTF-8.
+// printable replaces what is not printable: control and format characters, including
+// those that change the direction of writing, and bytes that are not UTF-8.
 func printable(r rune) rune {
 	if r == ' ' || unicode.IsPrint(r) {
 		return r
@@ -36,8 +36,8 @@ func printable(r rune) rune {
 	return unicode.ReplacementChar
 }
 
-// Printable returns a writer to w of text of several lines, of which only line
-// feeds and tabs pass of what is not printable.
+// Printable returns a writer to w for text of several lines. It replaces everything that
+// is not printable except line feeds and tabs.
 func Printable(w io.Writer) io.Writer {
 	return &mapper{w: w, change: func(out []byte, r rune) []byte {
 		if r == '\n' || r == '\t' {
@@ -47,8 +47,8 @@ func Printable(w io.Writer) io.Writer {
 	}}
 }
 
-// PrintableJSON returns a writer to w of JSON in which what is not printable is
-// escaped. No value changes by it.
+// PrintableJSON returns a writer to w for JSON. It escapes what is not printable, which
+// does not change any value.
 func PrintableJSON(w io.Writer) io.Writer {
 	return &mapper{w: w, change: func(out []byte, r rune) []byte {
 		if r == '\n' || printable(r) == r {
@@ -65,7 +65,7 @@ func PrintableJSON(w io.Writer) io.Writer {
 type mapper struct {
 	w       io.Writer
 	change  func(out []byte, r rune) []byte
-	partial []byte // the beginning of a rune whose end is still to come
+	partial []byte // the beginning of a rune whose end has not been written yet
 }
 
 func (m *mapper) Write(p []byte) (int, error) {
@@ -94,8 +94,8 @@ func csvFields(fields []string) []string {
 	return out
 }
 
-// csvText is a text as a field of CSV: one printable line that no spreadsheet
-// takes for a formula. Numbers stay as they are.
+// csvText converts a text to a field of CSV: one printable line that no spreadsheet
+// takes for a formula. Numbers are not changed.
 func csvText(s string) string {
 	s = Line(s)
 	if s == "" || !strings.ContainsRune("=+-@", rune(s[0])) {

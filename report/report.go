@@ -1,6 +1,6 @@
-// Package report turns a run into words: a table for the terminal, Markdown,
-// CSV, JSON and the Go benchmark format. What is said is judged by package
-// stats; docs/report-formats.md documents the formats for other programs.
+// Package report presents a run: as a table for the terminal, Markdown, CSV, JSON or in
+// the Go benchmark format. Package stats makes the judgments.
+// docs/report-formats.md documents the formats for other programs.
 package report
 
 import (
@@ -13,16 +13,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Options are how a report is made.
+// Options determine how a report is made.
 type Options struct {
-	Color bool   // of table: ANSI colours
-	Width int    // of table: columns of the terminal, taken for at least 40; 0: 120
-	Study *Study // what the run says of the published study that it measured; nil: it measured none
+	Color bool   // for table: use ANSI colors
+	Width int    // for table: columns of the terminal, at least 40; 0 means 120
+	Study *Study // what the run says about the published study that it measured; nil if it measured none
 	Hints Hints
 }
 
-// Hints are what a reader can type, in the words of the program that is typed to; ""
-// for what it has no words for.
+// Hints are what a reader can type, in the words of the program that is run. A hint is
+// "" if the program has no words for it.
 type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
@@ -50,8 +50,8 @@ func Formats() []string {
 	return names
 }
 
-// Check returns an error that names the nearest format if there is none of
-// that name, so that it can be said before anything is measured.
+// Check returns an error that suggests the nearest format if there is no format with
+// that name. It allows reporting that before anything is measured.
 func Check(format string) error {
 	if slices.Contains(Formats(), format) {
 		return nil

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 var extension = map[string]string{"table": "txt", "markdown": "md", "csv": "csv", "json": "json", "benchfmt": "bench"}
 
-// write is a run's report, or the end of the test.
+// write returns a run's report. It ends the test if there is an error.
 func write(t testing.TB, format string, run *result.Run, floor string, opts report.Options) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -11,27 +11,27 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Study is a run of a study in the study's own tables, with its claims.
+// Study presents a run of a study in the study's own tables, with its claims.
 type Study struct {
 	Name        string       `json:"name"`
 	AsPublished bool         `json:"as_published"`
 	Published   string       `json:"published"`
-	Notes       []string     `json:"notes"` // what the figures of all tables cannot say
+	Notes       []string     `json:"notes"` // what the figures of all tables don't show
 	Tables      []StudyTable `json:"tables"`
 	Claims      []Claim      `json:"claims"`
 }
 
-// StudyTable is a table as the study had it.
+// StudyTable is a table like one of the study's.
 type StudyTable struct {
 	Title   string        `json:"title"`
-	Labels  []string      `json:"labels"` // heads of the columns that name a row
+	Labels  []string      `json:"labels"` // titles of the columns that name a row
 	Columns []StudyColumn `json:"columns"`
 	Rows    []StudyRow    `json:"rows"`
 
-	// Corrected is what is measured otherwise than it was published; in the form
-	// as published, the faults that are measured with it.
+	// Corrected lists what is measured differently than it was published. In the form
+	// as published, it lists the faults that are measured too.
 	Corrected []string `json:"corrected"`
-	Notes     []string `json:"notes"`              // what the figures cannot say
+	Notes     []string `json:"notes"`              // what the figures don't show
 	Warnings  []string `json:"warnings,omitempty"` // what makes some of them doubtful
 }
 
@@ -39,12 +39,12 @@ type StudyTable struct {
 type StudyColumn struct {
 	Title     string `json:"title"`
 	Unit      string `json:"unit,omitempty"`
-	Published bool   `json:"published"` // else measured in this run
+	Published bool   `json:"published"` // otherwise measured in this run
 	Statistic string `json:"statistic,omitempty"`
 }
 
-// StudyRow is a row of a table: a label for each of the table's, a figure for each
-// column.
+// StudyRow is a row of a table. It has a label for each of the table's labels and a
+// figure for each column.
 type StudyRow struct {
 	Labels  []string      `json:"labels"`
 	Figures []StudyFigure `json:"figures"`
@@ -55,12 +55,12 @@ type StudyFigure struct {
 	Value    *float64        `json:"value,omitempty"`
 	Interval *stats.Interval `json:"interval,omitempty"`
 	N        int             `json:"n,omitempty"`    // samples
-	Text     string          `json:"text,omitempty"` // in place of the value, or of what is missing
-	Case     int             `json:"case,omitempty"` // id, in run.cases, of what was measured
+	Text     string          `json:"text,omitempty"` // shown instead of the value, or of a missing value
+	Case     int             `json:"case,omitempty"` // id, in run.cases, of the measured case
 	Phase    string          `json:"phase,omitempty"`
 }
 
-// Verdict is what a run says of a claim.
+// Verdict is what a run says about a claim.
 type Verdict string
 
 // The verdicts.
@@ -70,42 +70,43 @@ const (
 	CannotBeTold Verdict = "cannot be told"
 )
 
-// Claim is what a study claimed, with what this run says of it.
+// Claim is what a study claimed, with what this run says about it.
 type Claim struct {
 	Claim   string  `json:"claim"`
 	Verdict Verdict `json:"verdict"`
 
-	// AnyOf says that the claim holds where one of the comparisons does; else all
-	// must.
+	// AnyOf says that the claim holds if any of the comparisons holds. Otherwise all
+	// must hold.
 	AnyOf       bool         `json:"any_of,omitempty"`
 	Comparisons []Comparison `json:"comparisons"`
 }
 
-// Comparison is a figure that a claim puts into a range.
+// Comparison is a figure that must be in a range according to a claim.
 type Comparison struct {
 	What    string   `json:"what"`
-	Unit    string   `json:"unit,omitempty"` // "": a ratio
+	Unit    string   `json:"unit,omitempty"` // "" for a ratio
 	AtLeast *float64 `json:"at_least,omitempty"`
 	AtMost  *float64 `json:"at_most,omitempty"`
 
-	// Summary is the median over the rounds, with its interval; of a count, all
-	// trials together, without one. Nil: not measured.
+	// Summary is the median over the rounds, with its interval. For a count it is over
+	// all trials together, without an interval. It is nil if nothing was measured.
 	*stats.Summary
 
-	// Test compares what a ratio is of, its p-value adjusted over all comparisons
-	// of the study's claims.
+	// Test compares the two sides of a ratio. Its p-value is adjusted over all
+	// comparisons of the study's claims.
 	Test    *stats.Test `json:"test,omitempty"`
 	Verdict Verdict     `json:"verdict"`
-	Why     string      `json:"why,omitempty"` // why it cannot be told
+	Why     string      `json:"why,omitempty"` // why it cannot be decided
 }
 
-// Why a comparison that has an interval cannot be told, where the figures show it.
+// Reasons why a comparison that has an interval cannot be decided, if the figures show
+// them.
 const (
 	NotToldApart = "the two are not told apart"
 	AcrossBound  = "the interval reaches across the bound"
 )
 
-// Wanted is the range in words.
+// Wanted returns the range in words.
 func (c *Comparison) Wanted() string {
 	n := func(v float64) string {
 		if c.Unit == "" {
@@ -126,7 +127,7 @@ func (c *Comparison) Wanted() string {
 	return ""
 }
 
-// studyTables are the tables of a study that a run measured again, with its claims.
+// studyTables returns the tables of a study that a run measured again, with its claims.
 func studyTables(a *stats.Analysis, r *Study) (d document) {
 	title, corrected := "Study "+r.Name+", corrected", "corrected"
 	if r.AsPublished {
@@ -157,7 +158,7 @@ func studyTables(a *stats.Analysis, r *Study) (d document) {
 		d = append(d, space{}, list{{label: string(stats.NotMeasured), text: fmt.Sprintf("%s: the run ended before their first trial", counted(int64(n), "case")), alarm: true}})
 	}
 	for _, g := range a.Groups {
-		// The first two stand below the tables.
+		// The first two are shown below the tables.
 		if t := troubles(g, result.WarningCeiling, result.WarningLate, protocol.CodeNoTrial); len(t) > 0 {
 			title := g.Workload
 			if v := g.Variant(); v != "" {
@@ -172,7 +173,7 @@ func studyTables(a *stats.Analysis, r *Study) (d document) {
 		"ratios; p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims.", percent(a.Confidence), ofRatios(a.Confidence)), true})
 }
 
-// unbegun counts the cases that the run has not come to.
+// unbegun counts the cases that the run has not reached.
 func unbegun(a *stats.Analysis) (n int) {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
@@ -184,10 +185,10 @@ func unbegun(a *stats.Analysis) (n int) {
 	return n
 }
 
-// studyTable is a table with its heading.
+// studyTable returns a table with its heading.
 func studyTable(t *StudyTable) document {
 	g := grid{rows: make([][]string, len(t.Rows)), leaders: make([]bool, len(t.Rows))}
-	unit := t.Columns[0].Unit // that of all columns stands in the heading
+	unit := t.Columns[0].Unit // a unit that all columns share is in the heading
 	for _, c := range t.Columns {
 		if c.Unit != unit {
 			unit = ""
@@ -238,8 +239,8 @@ func studyFigures(figures []StudyFigure, c StudyColumn) []string {
 	return withSpreads(words, spreads)
 }
 
-// significant formats a figure with four significant digits, whole numbers from
-// 1000 on with all of theirs.
+// significant formats a figure with four significant digits. Whole numbers of 1000 or
+// more have all their digits.
 func significant(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 999.95 || v == math.Trunc(v):
@@ -249,7 +250,7 @@ func significant(v float64) string {
 	}
 }
 
-// claims lists the claims with their verdicts, and below them what they rest on.
+// claims lists the claims with their verdicts, followed by what they rest on.
 func claims(r *Study) document {
 	if len(r.Claims) == 0 {
 		return nil
@@ -297,7 +298,7 @@ func claimFigure(v float64, unit string) string {
 	return human(v) + " " + unit
 }
 
-// claimBound is an end of an interval, whose unit stands beside the figure.
+// claimBound formats an end of an interval. Its unit is shown beside the figure.
 func claimBound(v float64, unit string) string {
 	if unit == "" {
 		return times(v)

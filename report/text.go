@@ -15,11 +15,11 @@ import (
 
 const (
 	defaultWidth = 120
-	minWidth     = 40 // below which nothing is readable, whatever is done
+	minWidth     = 40 // below this nothing can be made readable
 	gap          = 2  // between the columns of a grid
 )
 
-// The colours, few: what is read first, what is read last, what alarms.
+// The few colors: for what is read first, what is read last, and what alarms.
 var (
 	bold   = text.Colors{text.Bold}
 	faint  = text.Colors{text.Faint}
@@ -31,7 +31,7 @@ type textRenderer struct {
 	out     strings.Builder
 	width   int
 	color   bool
-	dropped []string // titles of columns that found no room
+	dropped []string // titles of columns for which there was no room
 }
 
 func writeText(w io.Writer, a *stats.Analysis, opts Options) error {
@@ -71,7 +71,7 @@ func (r *textRenderer) paint(s string, c text.Colors) string {
 	return text.Escape(s, c.EscapeSeq())
 }
 
-// lines writes s, wrapped; lines after the first are indented.
+// lines writes s, wrapped. Lines after the first are indented.
 func (r *textRenderer) lines(s, indent string, c text.Colors) {
 	for i, line := range wrap(s, r.width-len(indent)) {
 		if i > 0 {
@@ -81,7 +81,7 @@ func (r *textRenderer) lines(s, indent string, c text.Colors) {
 	}
 }
 
-// wrap breaks s between words, and within those that have no room.
+// wrap breaks s between words, and within words that are too long.
 func wrap(s string, width int) []string {
 	lines := strings.Split(text.WrapSoft(s, width), "\n")
 	for i := range lines {
@@ -91,7 +91,7 @@ func wrap(s string, width int) []string {
 }
 
 func (r *textRenderer) list(l list) {
-	label := len(stats.NotMeasured) // the longest of the usual labels: lists line up
+	label := len(stats.NotMeasured) // the longest of the usual labels, so that lists line up
 	for _, it := range l {
 		label = max(label, text.StringWidth(it.label))
 	}
@@ -115,8 +115,8 @@ func (r *textRenderer) grid(g grid) {
 	}
 }
 
-// parts divides the columns of a grid that is too wide among several, each of
-// which begins with the columns that name its rows.
+// parts divides the columns of a grid that is too wide into several parts. Each begins
+// with the columns that name the rows.
 func (r *textRenderer) parts(g grid, keep []int) [][]int {
 	names := 0
 	for names < len(keep) && !g.columns[keep[names]].right {
@@ -181,7 +181,7 @@ func (r *textRenderer) table(g grid, keep []int) {
 // leastLast is how narrow the last column may become before a grid is cut instead.
 const leastLast = 16
 
-// wrapLast breaks the text of the last column into further rows where there is no
+// wrapLast breaks the text of the last column into further rows if there is not enough
 // room for it.
 func (r *textRenderer) wrapLast(g grid, keep []int) grid {
 	last := keep[len(keep)-1]
@@ -209,7 +209,7 @@ func (r *textRenderer) wrapLast(g grid, keep []int) grid {
 	return out
 }
 
-// width is that of a column.
+// width returns the width of a column.
 func (g *grid) width(column int) int {
 	w := text.StringWidth(g.columns[column].title)
 	for _, row := range g.rows {
@@ -218,7 +218,7 @@ func (g *grid) width(column int) int {
 	return w
 }
 
-// fit returns the indexes of the columns that there is room for.
+// fit returns the indexes of the columns for which there is room.
 func (r *textRenderer) fit(g grid) []int {
 	var keep []int
 	widths := make([]int, len(g.columns))

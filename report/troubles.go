@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// troubles lists the cases of a group that have no figures, with the reasons,
-// and the warnings, but for those with codes that are told elsewhere.
+// troubles lists the cases of a group that have no figures, with the reasons, and the
+// warnings. It leaves out the codes in told, which are reported elsewhere.
 func troubles(g *stats.Group, told ...string) document {
 	type trouble struct{ status, why string }
 	var order []trouble
@@ -46,7 +46,7 @@ func troubles(g *stats.Group, told ...string) document {
 		for _, x := range o.Warnings {
 			switch {
 			case x.Code == result.WarningUnverified:
-				x.Case = 0 // it is the workload's, whatever the driver
+				x.Case = 0 // it concerns the workload with any driver
 				if !slices.Contains(w, x) && (!slices.Contains(told, x.Code) || !hasFigures(g, x.Phase)) {
 					w = append(w, x)
 				}
@@ -67,8 +67,7 @@ func hasFigures(g *stats.Group, phase string) bool {
 	return slices.ContainsFunc(g.Tables, func(t *stats.Table) bool { return t.Phase == phase && len(t.Measured()) > 0 })
 }
 
-// whoHas says which drivers of the group have the feature for want of which a
-// case failed.
+// whoHas says which drivers of the group have the feature whose lack made a case fail.
 func whoHas(g *stats.Group, o *stats.Outcome) string {
 	if o.Reason.Feature == "" {
 		return ""
@@ -85,7 +84,7 @@ func whoHas(g *stats.Group, o *stats.Outcome) string {
 	return "; here it works with " + strings.Join(have, ", ")
 }
 
-// reason is one line that says why a case has no figures.
+// reason returns one line that says why a case has no figures.
 func reason(o *stats.Outcome) string {
 	var s string
 	if o.Bad < len(o.Trials) {
@@ -104,8 +103,8 @@ func reason(o *stats.Outcome) string {
 	return s
 }
 
-// TellingLine is the line of a program's standard error that says most: how a
-// panic begins, else the last.
+// TellingLine returns the most informative line of a program's standard error: the
+// beginning of a panic, otherwise the last line.
 func TellingLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	for _, l := range lines {
@@ -116,7 +115,7 @@ func TellingLine(s string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// warnings lists warnings, those of one kind about one thing in one line.
+// warnings lists warnings. Those of one kind about the same thing share a line.
 func warnings(all []result.Warning, names map[int]string) list {
 	type key struct {
 		code, phase string
@@ -143,8 +142,8 @@ func warnings(all []result.Warning, names map[int]string) list {
 	return l
 }
 
-// likened is the message of the worst of warnings of one kind, and in which rounds
-// the others were.
+// likened returns the message of the worst of the warnings of one kind, and the rounds
+// of the others.
 func likened(ws []result.Warning) string {
 	worst, most := ws[0], 0.0
 	var others, above, below []int
@@ -167,7 +166,7 @@ func likened(ws []result.Warning) string {
 		}
 	}
 	s := worst.Message
-	if worst.Round > 0 && worst.Code != result.WarningCalibration { // whose message names it
+	if worst.Round > 0 && worst.Code != result.WarningCalibration { // its message names the round
 		s += fmt.Sprintf(" (round %d)", worst.Round)
 	}
 	var like []string
@@ -189,7 +188,7 @@ func likened(ws []result.Warning) string {
 // maxInts is how many numbers or ranges of them are worth reading.
 const maxInts = 10
 
-// joinInts writes ascending numbers, runs of them as 3-7, the first [maxInts].
+// joinInts formats the first [maxInts] of ascending numbers, with sequences as 3-7.
 func joinInts(n []int) string {
 	var words []string
 	for i := 0; i < len(n); {
@@ -231,8 +230,8 @@ func totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protoc
 	return list
 }
 
-// errorCounts says with which errors a cell's operations failed, and how many of
-// its operations succeeded.
+// errorCounts says with which errors a cell's operations failed, and how many
+// operations succeeded.
 func errorCounts(c *stats.Cell) string {
 	var retries int64
 	for _, s := range c.Samples {
@@ -253,7 +252,7 @@ func errorCounts(c *stats.Cell) string {
 		Thousands(operations-failed), Thousands(operations))
 }
 
-// resultCounts says with which errors a cell's operations ended that declare them
+// resultCounts says with which errors a cell's operations ended if they declare these
 // as their results.
 func resultCounts(c *stats.Cell) string {
 	var words []string

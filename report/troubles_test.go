@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// warning is the one line of warning in a run's report.
+// warning returns the one line of warning in a run's report.
 func warning(t *testing.T, warnings []result.Warning) string {
 	t.Helper()
 	run := singleRun()
@@ -28,7 +28,8 @@ func warning(t *testing.T, warnings []result.Warning) string {
 	return found[0]
 }
 
-// Of rounds at another speed the worst is told, and how many there were.
+// TestCalibrationWarnings checks that the worst of the rounds at a different speed is
+// reported, and how many there were.
 func TestCalibrationWarnings(t *testing.T) {
 	const ms = time.Millisecond
 	loop := func(off map[int]time.Duration, rounds int) []result.Warning {
@@ -62,7 +63,8 @@ func TestCalibrationWarnings(t *testing.T) {
 	}
 }
 
-// The messages of an older run, which has no figures beside them, are not read.
+// TestOlderWarnings checks that the messages of an older run, which has no figures with
+// them, are not parsed.
 func TestOlderWarnings(t *testing.T) {
 	var list []result.Warning
 	for _, r := range []int{2, 4} {
@@ -73,7 +75,8 @@ func TestOlderWarnings(t *testing.T) {
 	}
 }
 
-// Warnings of one kind about one thing are one line.
+// TestWarningsOfOneKind checks that warnings of one kind about the same thing are one
+// line.
 func TestWarningsOfOneKind(t *testing.T) {
 	var list []result.Warning
 	for _, r := range []int{9, 2, 3, 4, 2} {
@@ -84,7 +87,7 @@ func TestWarningsOfOneKind(t *testing.T) {
 	}
 }
 
-// What fails for want of a feature says who has it.
+// TestFeatureReason checks that a failure for lack of a feature says who has it.
 func TestFeatureReason(t *testing.T) {
 	run := noFloorRun()
 	for i := range run.Trials {
@@ -98,7 +101,8 @@ func TestFeatureReason(t *testing.T) {
 	}
 }
 
-// What SQL a driver understands is among the compile options that matter.
+// TestFeatureOptions checks that the compile options that matter include those for the
+// SQL that a driver understands.
 func TestFeatureOptions(t *testing.T) {
 	run := noFloorRun()
 	for i := range run.Trials {

@@ -13,11 +13,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// absent stands where there is no figure.
+// absent is shown if there is no figure.
 const absent = "-"
 
-// scaled formats values in a unit common to all, with at least three
-// significant digits each; unit is the prefixed unit, as "ms" for "s".
+// scaled formats values in a common unit, with at least three significant digits each.
+// unit is the prefixed unit, such as "ms" for "s".
 func scaled(values []float64, class benchunit.Class, base string) (words []string, unit string) {
 	scale := benchunit.CommonScale(values, class)
 	unit = scale.Prefix + base
@@ -28,7 +28,7 @@ func scaled(values []float64, class benchunit.Class, base string) (words []strin
 	return words, unit
 }
 
-// counted is a number of things.
+// counted formats a number of things.
 func counted(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -74,8 +74,8 @@ func percent(v float64) string {
 	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
 }
 
-// PercentOK formats the share of operations that succeeded. It is 100% only where
-// none failed, and 0% only where all did.
+// PercentOK formats the share of operations that succeeded. It is 100% only if none
+// failed, and 0% only if all failed.
 func PercentOK(failed, operations int64) string {
 	switch {
 	case failed == 0:
@@ -90,7 +90,7 @@ func PercentOK(failed, operations int64) string {
 	return fmt.Sprintf("%d.%d%%", permille/10, permille%10)
 }
 
-// spread is the interval of a summary in words.
+// spread formats the interval of a summary.
 func spread(s stats.Summary) string {
 	if s.Interval == nil {
 		return fmt.Sprintf("n<%d", stats.MinSamples)
@@ -127,8 +127,8 @@ func duration(ns int64) string {
 	return words[0] + " " + unit
 }
 
-// elapsed formats how long something took, to the second, or what is shorter to the
-// millisecond.
+// elapsed formats how long something took, to the second. Times below a second are
+// formatted to the millisecond.
 func elapsed(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()

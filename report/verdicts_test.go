@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// beaten is a run in which a driver is faster than the floor.
+// beaten returns a run in which a driver is faster than the floor.
 func beaten(drivers ...string) *result.Run {
 	run := newRun(6)
 	add(run, "group-by", nil, nil, drivers, bulk("group", 90_000_000, 110, 1))
@@ -20,8 +20,8 @@ func beaten(drivers ...string) *result.Run {
 	return run
 }
 
-// Where a driver is faster than the floor and has another SQLite, that is said with
-// both versions.
+// TestFloorIsOneForItsSQLite checks that if a driver with a different SQLite is faster
+// than the floor, the report says so with both versions.
 func TestFloorIsOneForItsSQLite(t *testing.T) {
 	const note = "modernc v1.61.1 (SQLite 3.54.1 THREADSAFE=1 DEFAULT_MEMSTATUS=0): faster than native (SQLite 3.53.4 THREADSAFE=1). "
 	for _, tc := range []struct {
@@ -43,7 +43,7 @@ func TestFloorIsOneForItsSQLite(t *testing.T) {
 	}
 }
 
-// What failed is not ranked, and that is said.
+// TestFailingIsSaid checks that what failed is not ranked, and that the report says so.
 func TestFailingIsSaid(t *testing.T) {
 	run := newRun(6)
 	add(run, "read-write", nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
@@ -55,7 +55,7 @@ func TestFailingIsSaid(t *testing.T) {
 	}
 }
 
-// A summary that no table counts in says why.
+// TestSummaryOfNothing checks that a summary without any tables says why.
 func TestSummaryOfNothing(t *testing.T) {
 	run := newRun(6)
 	for _, w := range []string{"read-write", "point-read"} {
@@ -69,7 +69,8 @@ func TestSummaryOfNothing(t *testing.T) {
 	}
 }
 
-// The number of false verdicts to be expected is that of the run.
+// TestReliabilityIsSaid checks that the expected number of false verdicts is that of the
+// run.
 func TestReliabilityIsSaid(t *testing.T) {
 	run := newRun(6)
 	for _, w := range []string{"simple", "real", "many"} {
@@ -83,8 +84,8 @@ func TestReliabilityIsSaid(t *testing.T) {
 	}
 }
 
-// What nobody can check is compared on the drivers' word. The table says so once, and
-// so does the group about a phase that has no table.
+// TestUnverifiedIsSaid checks that what cannot be checked is compared on the drivers'
+// word. The table says so once, and so does the group for a phase without a table.
 func TestUnverifiedIsSaid(t *testing.T) {
 	run := newRun(6)
 	add(run, "search", nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 1_000_000, 1, 1))
@@ -107,8 +108,8 @@ func TestUnverifiedIsSaid(t *testing.T) {
 	}
 }
 
-// In CSV the lines of operations have no figures of their phase, and no zeros either,
-// which would change its means.
+// TestOperationLinesHaveNoFigures checks that in CSV the lines of operations have no
+// figures of their phase, and no zeros either, which would change its means.
 func TestOperationLinesHaveNoFigures(t *testing.T) {
 	run := newRun(6)
 	add(run, "read-write", nil, wal, []string{"native"}, mix("mix", "time/op", false))

@@ -1,6 +1,6 @@
 package result
 
-// The metrics that a phase is judged by, in [Sample].Metric.
+// The metrics by which a phase is judged, in [Sample].Metric.
 const (
 	MetricTime      = "time"    // wall time, of a bulk phase, query or script
 	MetricTimePerOp = "time/op" // wall time per operation, of a mix or http phase
@@ -12,29 +12,29 @@ const (
 const (
 	WarningLoad        = "load"        // other processes were running before the run
 	WarningGovernor    = "governor"    // the CPU's frequency changes
-	WarningVirtual     = "virtual"     // the machine is a virtual one
-	WarningSync        = "sync"        // fsync reaches no device
-	WarningFsync       = "fsync"       // fsync took another time after the run than before it
-	WarningCalibration = "calibration" // the machine ran at another speed in a round
-	WarningUnverified  = "unverified"  // nobody can check the rows that a phase inserted
-	WarningStopped     = "stopped"     // a trial was discarded because sqlite3perf was stopped in it
+	WarningVirtual     = "virtual"     // the machine is virtual
+	WarningSync        = "sync"        // fsync does not reach a device
+	WarningFsync       = "fsync"       // fsync took a different time after the run than before it
+	WarningCalibration = "calibration" // the machine ran at a different speed in a round
+	WarningUnverified  = "unverified"  // the rows that a phase inserted cannot be checked
+	WarningStopped     = "stopped"     // a trial was discarded because sqlite3perf was stopped during it
 	WarningClock       = "clock"       // the worker's clock ran for longer than the lab saw
-	WarningCPU         = "cpu"         // more CPU time than the cores had
+	WarningCPU         = "cpu"         // more CPU time was used than the cores had
 	WarningRate        = "rate"        // the server cannot keep up with a fixed rate
 	WarningLate        = "late"        // the load generator itself sent late
 	WarningCeiling     = "ceiling"     // close to what the load generator reaches
-	WarningStore       = "store"       // the store lacks some of the run
+	WarningStore       = "store"       // the store lacks part of the run
 )
 
 // The reasons why a run stopped, in [Run].Stopped; "" while it runs.
 const (
-	StoppedRounds      = "rounds"       // as many as were asked for
+	StoppedRounds      = "rounds"       // the requested number of rounds is complete
 	StoppedPrecise     = "precise"      // every interval is tight enough
-	StoppedTime        = "time"         // another round would not have fitted
+	StoppedTime        = "time"         // another round would not have fit
 	StoppedInterrupted = "interrupted"  // by the user
 	StoppedNothingLeft = "nothing-left" // no case could be measured
 )
 
-// LeftOutTime is the code of [LeftOut] for a workload that takes longer than the
-// default time. The other codes are those of the reason why a driver has no worker.
+// LeftOutTime is the code of [LeftOut] for a workload that takes longer than the default
+// time. The other codes are those of the reasons why a driver has no worker.
 const LeftOutTime = "time"

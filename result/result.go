@@ -1,6 +1,6 @@
-// Package result holds the plain types in which measurements travel: from
-// worker to lab, into the store, into reports. Their JSON form is a documented
-// contract. The package computes nothing.
+// Package result defines the plain types in which measurements travel from worker to
+// lab, into the store, and into reports. Their JSON form is a documented contract. The
+// package computes nothing.
 package result
 
 import (
@@ -26,44 +26,45 @@ const (
 	Unavailable Status = "unavailable" // the worker could not be built or started
 )
 
-// Sample is what one trial measured of one phase.
+// Sample is what one trial measured in one phase.
 type Sample struct {
 	Phase string `json:"phase"`
 
 	WallNS   int64 `json:"wall_ns"`   // only the driver's work
 	UserNS   int64 `json:"user_ns"`   // CPU of the process and its children
-	SystemNS int64 `json:"system_ns"` // likewise
+	SystemNS int64 `json:"system_ns"` // system CPU time of the same
 
-	// Operations is what WallNS is divided by: rows of a bulk phase, executions
-	// of a query, all operations of a mix or requests, those that failed included.
+	// Operations is the divisor of WallNS: rows of a bulk phase, executions of a
+	// query, or all operations of a mix or requests, including those that failed.
 	Operations int64 `json:"operations"`
-	Failed     int64 `json:"failed,omitempty"` // of Operations
+	Failed     int64 `json:"failed,omitempty"` // how many of Operations failed
 	Rows       int64 `json:"rows"`             // written or read
 
-	Metric string `json:"metric"` // what the phase is judged by, such as [MetricTime]
+	Metric string `json:"metric"` // the metric by which the phase is judged, such as [MetricTime]
 
 	Allocs     int64 `json:"allocs"`      // heap objects, Go's own; 0 where not known
-	AllocBytes int64 `json:"alloc_bytes"` // likewise
+	AllocBytes int64 `json:"alloc_bytes"` // their size
 
 	PeakRSSBytes  int64 `json:"peak_rss_bytes"` // of the process tree, so far in the trial
 	DatabaseBytes int64 `json:"database_bytes"` // after the phase
 	WALBytes      int64 `json:"wal_bytes"`      // after the phase, before the checkpoint
 
-	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // of a phase that wrote, in WAL mode
+	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // after a phase that wrote, in WAL mode
 
-	// SeenNS is the lab's own time from the phase's beginning to its sample: the
-	// wall time, the checkpoint, and all that the worker does not time.
+	// SeenNS is the lab's own time from the phase's beginning to its sample. It
+	// includes the wall time, the checkpoint, and everything that the worker does
+	// not time.
 	SeenNS int64 `json:"seen_ns,omitempty"`
 
 	Checksum string                `json:"checksum,omitempty"` // SHA-256 over every value of the untimed pass
 	Errors   []protocol.ErrorCount `json:"errors,omitempty"`   // of the operations that failed
-	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that operations declare as results: these succeeded
-	Retries  int64                 `json:"retries,omitempty"`  // attempts at operations after the first of each
+	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that operations declare as results; these operations succeeded
+	Retries  int64                 `json:"retries,omitempty"`  // attempts at operations, without the first of each
 	Latency  []latency.Summary     `json:"latency,omitempty"`  // by operation
 	Load     *Load                 `json:"load,omitempty"`     // of an http phase
 }
 
-// Value is the phase's metric: seconds, or seconds per operation.
+// Value returns the phase's metric in seconds, or in seconds per operation.
 func (s *Sample) Value() float64 {
 	switch s.Metric {
 	case MetricTimePerOp:
@@ -79,13 +80,14 @@ func (s *Sample) Value() float64 {
 	}
 }
 
-// Load is what clients in another process did to a server. The sample's wall time,
-// operations and latencies are theirs; all else is the server's own.
+// Load describes the load of clients in another process on a server. The sample's wall
+// time, operations and latencies are those of the clients. Everything else is the
+// server's own.
 type Load struct {
 	Clients   int     `json:"clients"`                 // connections
-	Rate      float64 `json:"rate,omitempty"`          // requests per second that fell due; 0: closed loop
+	Rate      float64 `json:"rate,omitempty"`          // requests per second that were due; 0 for a closed loop
 	LateP99NS int64   `json:"late_p99_ns,omitempty"`   // at a fixed rate: how late the load generator itself sent
-	Ceiling   float64 `json:"ceiling_per_s,omitempty"` // requests per second that as many clients reach, in closed loop, of a server that does nothing
+	Ceiling   float64 `json:"ceiling_per_s,omitempty"` // requests per second that as many clients reach, in a closed loop, from a server that does nothing
 }
 
 // Case is workload × driver × settings × parameters.
@@ -93,25 +95,26 @@ type Case struct {
 	ID       int    `json:"id"` // within its run, from 1
 	Workload string `json:"workload"`
 
-	// WorkloadSHA256 is the hash of the workload's text; older runs have none.
+	// WorkloadSHA256 is the hash of the workload's text. Older runs have none.
 	WorkloadSHA256 string `json:"workload_sha256,omitempty"`
 
 	Scale      string            `json:"scale"`
 	Parameters map[string]int64  `json:"parameters,omitempty"`
-	Driver     string            `json:"driver"` // as asked for: "mattn@v1.14.22"
+	Driver     string            `json:"driver"` // as requested: "mattn@v1.14.22"
 	Info       driver.Info       `json:"info"`
-	Settings   driver.Settings   `json:"settings"`        // as asked for
+	Settings   driver.Settings   `json:"settings"`        // as requested
 	Phases     []string          `json:"phases"`          // timed, in order
-	Added      []AddedTime       `json:"added,omitempty"` // by the engine and the driver's adapter, by phase
+	Added      []AddedTime       `json:"added,omitempty"` // what the engine and the driver's adapter add, by phase
 	Worker     string            `json:"worker,omitempty"`
 	Build      map[string]string `json:"build,omitempty"` // go version, flags, cc
 
-	// InForce has the settings of each timed phase in which others were in force than
-	// those asked for, because the workload itself changes them, as it declares.
+	// InForce has the settings of each timed phase in which the settings in force
+	// differed from those requested, because the workload itself changes them, as it
+	// declares.
 	InForce map[string]driver.Settings `json:"in_force,omitempty"`
 }
 
-// SettingsIn is what was in force at the end of a timed phase.
+// SettingsIn returns the settings in force at the end of a timed phase.
 func (c *Case) SettingsIn(phase string) driver.Settings {
 	if s, ok := c.InForce[phase]; ok {
 		return s
@@ -133,20 +136,20 @@ type Trial struct {
 	Warnings []Warning        `json:"warnings,omitempty"`
 }
 
-// Warning is noise or doubt, attached to what it concerns.
+// Warning reports noise or doubt about what it is attached to.
 type Warning struct {
 	Code    string `json:"code"` // such as [WarningLoad]
 	Message string `json:"message"`
-	Case    int    `json:"case,omitempty"`  // 0: the run
-	Phase   string `json:"phase,omitempty"` // "": all phases
-	Round   int    `json:"round,omitempty"` // 0: all rounds
+	Case    int    `json:"case,omitempty"`  // 0 for the whole run
+	Phase   string `json:"phase,omitempty"` // "" for all phases
+	Round   int    `json:"round,omitempty"` // 0 for all rounds
 
-	// Deviation is how far off a time was, as a share of what it should have been:
-	// above 0 it took longer. It is 0 for other warnings, and in older runs.
+	// Deviation is how far off a time was, as a share of what it should have been. If
+	// it is positive it took longer. It is 0 for other warnings and in older runs.
 	Deviation float64 `json:"deviation,omitempty"`
 }
 
-// Machine is where a run took place.
+// Machine describes the machine of a run.
 type Machine struct {
 	Hostname    string `json:"hostname"`
 	OS          string `json:"os"`
@@ -156,15 +159,15 @@ type Machine struct {
 	Cores       int    `json:"cores"`
 	MemoryBytes int64  `json:"memory_bytes"`
 	Governor    string `json:"governor,omitempty"`
-	Virtual     string `json:"virtual,omitempty"` // hypervisor, "" where none is seen
-	Directory   string `json:"directory"`         // where databases are made
+	Virtual     string `json:"virtual,omitempty"` // hypervisor, or "" if none is seen
+	Directory   string `json:"directory"`         // where databases are created
 	FileSystem  string `json:"file_system"`
 	Device      string `json:"device"`
-	SyncFree    bool   `json:"sync_free"` // fsync reaches no device
+	SyncFree    bool   `json:"sync_free"` // fsync does not reach a device
 }
 
-// LeftOut is a workload or a driver that was not measured, and why. In older runs
-// the reason for leaving out a driver is in the message alone.
+// LeftOut is a workload or a driver that was not measured, and why. In older runs the
+// reason for leaving out a driver is only in the message.
 type LeftOut struct {
 	Workload string `json:"workload,omitempty"`
 	Driver   string `json:"driver,omitempty"`
@@ -172,8 +175,8 @@ type LeftOut struct {
 	Message  string `json:"message,omitempty"` // of the reason why a driver has no worker
 }
 
-// UnmarshalJSON also reads the text that older versions stored: the name of a
-// workload, or a sentence about a driver.
+// UnmarshalJSON also reads the text that older versions stored, which is the name of a
+// workload or a sentence about a driver.
 func (l *LeftOut) UnmarshalJSON(b []byte) error {
 	var text string
 	switch err := json.Unmarshal(b, &text); {
@@ -191,10 +194,10 @@ func (l *LeftOut) UnmarshalJSON(b []byte) error {
 // Study is the published study that a run measures again.
 type Study struct {
 	Name        string `json:"name"`
-	AsPublished bool   `json:"as_published,omitempty"` // with the faults that are known of it
+	AsPublished bool   `json:"as_published,omitempty"` // with its known faults
 }
 
-// Workload is the text of a workload, so that it can be told what was measured.
+// Workload is the text of a workload, which shows what was measured.
 type Workload struct {
 	Name     string     `json:"name"`
 	Text     string     `json:"text"`               // of the YAML file
@@ -208,23 +211,23 @@ type TextFile struct {
 	Text string `json:"text"`
 }
 
-// Run is rounds of trials of cases, with all that is needed to judge them.
+// Run consists of rounds of trials of cases, with everything needed to judge them.
 type Run struct {
 	ID        int64     `json:"id"`
-	Version   string    `json:"version"` // of sqlite3perf
+	Version   string    `json:"version"` // the version of sqlite3perf
 	Started   time.Time `json:"started"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Command   []string  `json:"command"`
 	Seed      uint64    `json:"seed"`
 	Scale     string    `json:"scale"`
-	Rounds    int       `json:"rounds"` // complete ones
+	Rounds    int       `json:"rounds"` // how many are complete
 	Precision float64   `json:"precision"`
 	Stopped   string    `json:"stopped"` // such as [StoppedRounds]; "" while it runs
 	LeftOut   []LeftOut `json:"left_out,omitempty"`
-	Study     *Study    `json:"study,omitempty"` // nil: of no study
+	Study     *Study    `json:"study,omitempty"` // nil if it is not of a study
 	Machine   Machine   `json:"machine"`
 
-	// Workloads has the text of each workload; older runs have none.
+	// Workloads has the text of each workload. Older runs have none.
 	Workloads []Workload `json:"workloads,omitempty"`
 
 	Cases    []Case    `json:"cases"`

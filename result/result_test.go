@@ -11,7 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// What was left out is read as it was written, and as older versions wrote it.
+// TestLeftOut checks that what was left out is read as it was written, and as older
+// versions wrote it.
 func TestLeftOut(t *testing.T) {
 	want := []result.LeftOut{
 		{Workload: "large", Code: result.LeftOutTime},
@@ -40,7 +41,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// docs/report-formats.md lists the code of every warning and no other.
+// TestDocumentedWarnings checks that docs/report-formats.md lists the code of every
+// warning and no other.
 func TestDocumentedWarnings(t *testing.T) {
 	codes := func(file, section, code string) map[string]bool {
 		text, err := os.ReadFile(file)

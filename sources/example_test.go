@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/sources"
 )
 
-// The archive has what a driver's worker is built from.
+// The archive has the files from which a driver's worker is built.
 func Example() {
 	for _, f := range txtar.Parse([]byte(sources.Archive)).Files {
 		if strings.HasPrefix(f.Name, "drivers/modernc/") {

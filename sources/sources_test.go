@@ -69,8 +69,8 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestFiles has no file that a build does not depend on, and those of every kind
-// that one does.
+// TestFiles checks that no file is listed that a build does not depend on, and that
+// files of every kind that a build depends on are listed.
 func TestFiles(t *testing.T) {
 	root := t.TempDir()
 	in := filepath.Join(root, "worker")

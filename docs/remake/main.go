@@ -1,5 +1,5 @@
-// Remake runs the commands whose outputs stand in a document, and puts what they
-// print into it, so that no output is edited by hand:
+// Remake runs the commands whose outputs are shown in a document and replaces the
+// outputs, so that no output is edited by hand:
 //
 //	go run ./docs/remake -tool bin/sqlite3perf docs/studies.md [WORD …]
 //
@@ -7,7 +7,7 @@
 //
 //	<!-- output of: sqlite3perf reproduce writers -->
 //
-// With words only the outputs are made anew whose command contains one of them.
+// With arguments, only outputs whose command contains one of them are regenerated.
 package main
 
 import (
@@ -55,7 +55,8 @@ func remake(tool, file string, words []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", command, err)
 		}
-		// Read again: what took minutes to make must not undo an edit.
+		// The document is read again, because a command may have taken minutes and
+		// must not undo an edit.
 		if text, err = os.ReadFile(file); err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func commands(text string) []string {
 	return list
 }
 
-// replaced is the document with another output of a command.
+// replaced returns the document with a new output of a command.
 func replaced(text, command, out string) string {
 	return output.ReplaceAllStringFunc(text, func(block string) string {
 		if output.FindStringSubmatch(block)[1] != command {
@@ -87,7 +88,7 @@ func replaced(text, command, out string) string {
 	})
 }
 
-// notComplete is the exit status of a run that is printed though some of its cells
+// notComplete is the exit status of a run that is printed although some of its cells
 // have no figures.
 const notComplete = 4
 
@@ -107,11 +108,10 @@ func run(tool, command, store string) (string, error) {
 	return published(out.String()), nil
 }
 
-// published is a report without the lines that are about this machine's
-// directories.
+// published returns a report without the lines about this machine's directories.
 func published(report string) string {
 	var b strings.Builder
-	dropped := false // and so are the lines that it is continued in
+	dropped := false // also for a dropped line's continuation lines
 	for line := range strings.Lines(report) {
 		dropped = strings.HasPrefix(line, "databases ") || strings.HasPrefix(line, "command ") || dropped && strings.HasPrefix(line, "  ")
 		if !dropped {

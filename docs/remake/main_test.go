@@ -30,7 +30,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// The document of studies has an output of each.
+// TestStudies checks that the document of studies has an output of each study.
 func TestStudies(t *testing.T) {
 	text, err := os.ReadFile("../studies.md")
 	if err != nil {

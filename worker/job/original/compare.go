@@ -27,14 +27,14 @@ var (
 	rows  = flag.Int("job-rows", 0, "rows in the benchmarks of jobs (default: as each says)")
 )
 
-// Comparison holds a driver's jobs against the original's loops over mattn,
-// which is registered with database/sql as sqlite3.
+// Comparison compares a driver's jobs with the original's loops on mattn, which is
+// registered with database/sql as sqlite3.
 type Comparison struct{ Driver driver.Driver }
 
 // cores gives each core a connection.
 var cores = driver.Settings{"pool_size": strconv.Itoa(runtime.NumCPU())}
 
-// settings are those of '?_journal=wal&_sync=0'.
+// settings are the settings of '?_journal=wal&_sync=0'.
 var settings = driver.Settings{"journal_mode": "wal", "synchronous": "off"}
 
 const options = "?_journal=wal&_sync=0"
@@ -57,8 +57,8 @@ func (c Comparison) Run(ctx context.Context, path string, j protocol.Job, s driv
 	return r, errors.Join(err, db.Close())
 }
 
-// BenchmarkGenerate fills a table of a million rows, prepared, on new databases
-// in pairs that follow each other, and reports rows per second of the job over
+// BenchmarkGenerate fills a table of a million rows, prepared, on new databases, in
+// pairs that follow each other. It reports the ratio of the job's rows per second to
 // the loop's.
 func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 	n := rowsOr(1_000_000)
@@ -86,8 +86,9 @@ func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 	}
 }
 
-// BenchmarkBench verifies a table of 1.5 million rows, likewise: time per row
-// of the job over the loop's, and the greatest time to the job's first row.
+// BenchmarkBench verifies a table of 1.5 million rows in the same way. It reports the
+// ratio of the job's time per row to the loop's, and the greatest time to the job's
+// first row.
 func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 	n := rowsOr(1_500_000)
 	path := filepath.Join(b.TempDir(), "bench.db")
@@ -129,12 +130,12 @@ func check(b *testing.B, err error) {
 	}
 }
 
-// pairing is the figures of both sides, and their CPU times, opening and
-// closing included.
+// pairing has the figures of both sides and their CPU times, including opening and
+// closing.
 type pairing struct{ original, job, originalCPU, jobCPU []float64 }
 
-// run has the two sides follow each other, the first of them in turn, each with
-// a path that is new to it.
+// run runs the two sides one after the other, each with a new path. The side that goes
+// first alternates.
 func (p *pairing) run(b *testing.B, i int, original, job func(path string) float64) {
 	side := func(f func(path string) float64, figures, cpu *[]float64) {
 		dir, err := os.MkdirTemp(b.TempDir(), "")
@@ -146,7 +147,7 @@ func (p *pairing) run(b *testing.B, i int, original, job func(path string) float
 		var used protocol.Sample
 		watch.Read(&used)
 		*cpu = append(*cpu, float64(used.UserNS+used.SystemNS))
-		check(b, os.RemoveAll(dir)) // lest the system be writing it out while the next one runs
+		check(b, os.RemoveAll(dir)) // otherwise the system might write it out while the next one runs
 	}
 	for k := range 2 {
 		if (i+k)%2 == 0 {
@@ -157,8 +158,8 @@ func (p *pairing) run(b *testing.B, i int, original, job func(path string) float
 	}
 }
 
-// report gives the median of the pairs' ratios with its 95 % interval, for what
-// is measured and for CPU time.
+// report reports the median of the pairs' ratios with its 95 % interval, for the
+// measured figure and for CPU time.
 func (p *pairing) report(b *testing.B, unit string) {
 	ratio, cpu := estimate.Ratios(p.job, p.original), estimate.Ratios(p.jobCPU, p.originalCPU)
 	b.Logf("%d pairs; original %v, job %v %s; ratio %v; CPU time, ratio %v", len(p.job),
@@ -175,8 +176,8 @@ func (p *pairing) report(b *testing.B, unit string) {
 // inChild makes a test's executable the process whose memory is measured.
 const inChild = "SQLITE3PERF_GENERATE_ROWS"
 
-// Child does the work whose memory is measured where this process was
-// started for it. A TestMain calls it before all else.
+// Child does the work whose memory is measured, if this process was started for that.
+// A TestMain calls it before anything else.
 func (c Comparison) Child() {
 	n, err := strconv.ParseInt(os.Getenv(inChild), 10, 64)
 	if err != nil {
@@ -195,7 +196,7 @@ func (c Comparison) Child() {
 	os.Exit(0)
 }
 
-// peak is the most memory, in MiB, that a process held which filled a table.
+// peak returns the most memory, in MiB, that a process held while it filled a table.
 func peak(tb testing.TB, rows int) float64 {
 	tb.Helper()
 	if runtime.GOOS != "linux" {
@@ -224,8 +225,8 @@ func peak(tb testing.TB, rows int) float64 {
 	return kib / 1024
 }
 
-// TestMemory holds that memory does not grow with the rows: eight times as many
-// of them, which take 70 MB more as text, may take 8 MiB more.
+// TestMemory checks that memory does not grow with the rows. Eight times as many rows,
+// which take 70 MB more as text, may take 8 MiB more.
 func (c Comparison) TestMemory(t *testing.T) {
 	few, many := peak(t, 100_000), peak(t, 800_000)
 	if many-few > 8 {
@@ -233,8 +234,8 @@ func (c Comparison) TestMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkMemory reports the most memory that a process holds which fills a
-// table of ten million rows.
+// BenchmarkMemory reports the most memory that a process holds while it fills a table
+// of ten million rows.
 func (c Comparison) BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		n := rowsOr(10_000_000)

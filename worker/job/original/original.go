@@ -1,6 +1,6 @@
-// Package original is what the jobs are held against: the loops of the program
-// that sqlite3perf grew out of, written anew over database/sql, and the
-// comparison of the two. It is for benchmarks in the drivers' modules.
+// Package original has what the jobs are compared with: the loops of the program that
+// sqlite3perf grew out of, rewritten for database/sql. It also compares the two. It is
+// for benchmarks in the drivers' modules.
 package original
 
 import (
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Generate makes the table and fills it in one goroutine: random bytes, hash,
-// hex and INSERT, one after the other. It returns the time of the loop.
+// Generate creates the table and fills it in one goroutine: random bytes, hash, hex and
+// INSERT, one after another. It returns the time of the loop.
 func Generate(db *sql.DB, rows, batch int) (took time.Duration, err error) {
 	db.SetMaxOpenConns(1)
 	if _, err := db.Exec("CREATE TABLE bench(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)"); err != nil {
@@ -50,7 +50,7 @@ func Generate(db *sql.DB, rows, batch int) (took time.Duration, err error) {
 }
 
 // Verify reads every row, hashes and compares, in one goroutine. It returns the
-// number of rows and the time from the query on.
+// number of rows and the time since the query.
 func Verify(db *sql.DB) (n int64, took time.Duration, err error) {
 	begin := time.Now()
 	rows, err := db.Query("SELECT * FROM bench")

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var extension = map[string]string{"table": "txt", "markdown": "md", "csv": "csv", "json": "json", "benchfmt": "bench"}
 
@@ -45,7 +45,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s differs (go test ./report -update writes it anew):\n%s", path, d)
+		t.Errorf("%s differs (go test ./report -update rewrites it):\n%s", path, d)
 	}
 }
 

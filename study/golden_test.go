@@ -22,7 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // slower has how many times as long as the floor each driver takes in golden files.
 var slower = map[string]float64{"native": 1, "crawshaw": 1.5, "mattn": 2, "zombiezen": 2.5, "modernc": 4, "sqinn": 3, "python-fetchall": 6}
@@ -116,7 +116,7 @@ func TestGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 				if d := cmp.Diff(string(want), b.String()); d != "" {
-					t.Errorf("%s differs (go test ./study -update writes it anew):\n%s", path, d)
+					t.Errorf("%s differs (go test ./study -update rewrites it):\n%s", path, d)
 				}
 			})
 		}

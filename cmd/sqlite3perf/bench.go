@@ -31,11 +31,11 @@ func benchCommand(env *environment) *cobra.Command {
 		Use:   "bench",
 		Short: "Read every row of the table, hash and compare, and time it",
 		Long: `Bench reads the table that generate made and verifies that hash is the SHA-256 of
-what rand stands for. Times count from the query on, on a connection that is open.
-"After query" is when the library has taken the query: with database/sql when
+the bytes that rand encodes. Times start at the query, on an open connection.
+"After query" is when the library has accepted the query: with database/sql when
 Query has returned, with others when the statement is prepared.
 
-Every row that does not match is counted, the first ten are shown, and the exit
+Every row that does not match is counted. The first ten are shown, and the exit
 status is 1.`,
 		Example: `  sqlite3perf bench --db a.db
   sqlite3perf bench --db a.db --driver native --pipeline
@@ -53,8 +53,8 @@ status is 1.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVar(&o.pipeline, "pipeline", false, "read and hash on all cores, each with ranges of the table and a connection of its own")
-	f.BoolVar(&o.python, "python", false, "have Python read the same file too: all rows fetched first, as the original did, and as they come")
+	f.BoolVar(&o.pipeline, "pipeline", false, "read and hash on all cores, each with its own connection and ranges of the table")
+	f.BoolVar(&o.python, "python", false, "also read the same file with Python: all rows fetched first, as the original did, and as they arrive")
 	f.IntVarP(&o.interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
 	o.addFlags(f)
 	o.addTableFlag(f)

@@ -24,14 +24,14 @@ func checkCommand(env *environment) *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
 		Use:   "check WORKER",
-		Short: "Hold a worker, in any language, to the worker protocol",
-		Long: `Check speaks to a worker as a run does and says of each promise of the worker
-protocol whether it is kept: messages, generated values, settings, phases,
-failures, jobs. A promise that is not kept is told with the phase, the key and what
-was wanted, and with the limit to declare where there is one. WORKER is the path
-of an executable, or a driver's name. See docs/worker-protocol.md.
+		Short: "Check that a worker, in any language, keeps the worker protocol",
+		Long: `Check talks to a worker as a run does and says whether it keeps each promise of the
+worker protocol: messages, generated values, settings, phases, failures, jobs. A
+broken promise is shown with the phase, the key and what was expected, and with the
+limit to declare if there is one. WORKER is the path of an executable, or a driver's
+name. See docs/worker-protocol.md.
 
-Exit status: 0 every promise is kept; 4 some are not; 1 or 2 as ever.`,
+Exit status: 0 every promise is kept; 4 some are not; 1 or 2 as usual.`,
 		Example: "  sqlite3perf check ./my-worker\n  sqlite3perf check mattn --only generators",
 		Args:    arguments(1, 1, "the worker"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,8 +43,8 @@ Exit status: 0 every promise is kept; 4 some are not; 1 or 2 as ever.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.only, "only", "", "make the checks whose name matches this regular `expression`")
-	f.StringVar(&o.dir, "dir", "", "`directory` where databases are made and removed (default: in the user's cache directory)")
+	f.StringVar(&o.only, "only", "", "run only the checks whose name matches this regular `expression`")
+	f.StringVar(&o.dir, "dir", "", "`directory` where databases are created and removed (default: in the user's cache directory)")
 	addSourceFlag(f, &o.source)
 	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	f.BoolVar(&o.quiet, "quiet", false, "print only the checks that fail")

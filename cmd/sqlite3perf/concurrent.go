@@ -31,14 +31,15 @@ func concurrentCommand(env *environment) *cobra.Command {
 	o := &concurrentOptions{}
 	cmd := &cobra.Command{
 		Use:   "concurrent",
-		Short: "Have readers and writers use the table at once",
-		Long: `Concurrent has writers insert single rows with ascending IDs, and readers read the
-three rows with the greatest, each as fast as it can (closed loop). Each second, and
-in total, it reports rates, latency, and errors by SQLite's extended code: those
-that a lock or an ID that is taken explains are counted, any other ends the run.
-Rates and latencies are of all operations; ok is the share that succeeded.
+		Short: "Run readers and writers on the table at the same time",
+		Long: `Concurrent runs writers, which insert single rows with ascending IDs, and readers,
+which read the three rows with the greatest IDs, each as fast as it can (closed
+loop). Each second, and in total, it reports rates, latency, and errors by SQLite's
+extended code. Errors because of a lock or an ID that is taken are counted. Any other
+error ends the run. Rates and latencies are of all operations; ok is the share that
+succeeded.
 
-Two of them may run on one file at once:
+Two of them may run on one file at the same time:
   sqlite3perf concurrent --clear --db 'a.db?_journal=wal&_busy_timeout=10000'
   sqlite3perf concurrent --from=99999999 --db 'a.db?_journal=wal&_busy_timeout=10000'`,
 		Example: `  sqlite3perf concurrent -r 10 -w 10 -m 4 -d 10s --clear --db 'a.db?_journal=wal'
@@ -61,11 +62,11 @@ Two of them may run on one file at once:
 	f.IntVarP(&o.maxConns, "maxConns", "m", 1, "`connections` in the pool that all of them share")
 	f.DurationVarP(&o.duration, "duration", "d", time.Minute, "how long")
 	f.Int64Var(&o.From, "from", 0, "first `ID` to write")
-	f.BoolVar(&o.Clear, "clear", false, "drop the table first and make it anew")
-	f.BoolVar(&o.close, "close", true, "close the database at the end; --close=false exits without, leaving the WAL as it is")
+	f.BoolVar(&o.Clear, "clear", false, "drop and recreate the table first")
+	f.BoolVar(&o.close, "close", true, "close the database at the end; --close=false exits without closing it, and leaves the WAL as it is")
 	f.StringVar(&o.txlock, "txlock", "", "write in explicit transactions that begin deferred, immediate or exclusive (default: the INSERT alone)")
-	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections stay open; go: but 2 are closed when idle, as Go's default is; own: one for each reader and writer; or a number, as -m")
-	f.BoolVar(&o.Force, "force", false, "write to a database that sqlite3perf did not make, and drop or make its table")
+	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections stay open; go: all but 2 are closed when idle, which is Go's default; own: one for each reader and writer; or a number, like -m")
+	f.BoolVar(&o.Force, "force", false, "write to a database that sqlite3perf did not make, and drop or create its table")
 	o.addFlags(f)
 	o.addTableFlag(f)
 	o.addSeedFlag(f)
@@ -107,7 +108,7 @@ func (o *concurrentOptions) settings(s driver.Settings) error {
 		size = o.pool
 	}
 	if s["mode"] == "memory" && s["cache"] != "shared" && size != "1" {
-		return usagef("--db %s: each of %s connections would have a database in memory of its own: add cache=shared, or want -m 1", o.db, size)
+		return usagef("--db %s: each of %s connections would have its own database in memory: add cache=shared, or want -m 1", o.db, size)
 	}
 	return set("-m", "pool_size", size)
 }

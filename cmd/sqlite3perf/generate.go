@@ -17,13 +17,13 @@ func generateCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Fill a table with random values and their hashes, and time it",
-		Long: `Generate drops the table, makes it anew and fills it: ID counts from 0, rand is 8
-random bytes in hex, hash the SHA-256 of those bytes. Each INSERT of --batch rows
-is a transaction of its own, on one connection. Values are made ahead of the
-INSERTs on another core, from --seed.
+		Long: `Generate drops, recreates and fills the table: ID counts from 0, rand is 8 random
+bytes in hex, and hash is the SHA-256 of those bytes. Each INSERT of --batch rows
+is its own transaction, on one connection. Values are made from --seed, ahead of the
+INSERTs, on another core.
 
 It drops nothing in a database that sqlite3perf did not make, unless --force says
-so. Ctrl-C ends it behind the INSERT under way, and says how many rows there are.`,
+so. Ctrl-C stops it after the current INSERT, and it says how many rows there are.`,
 		Example: `  sqlite3perf generate -r 1000000 -b 100 -p --db 'a.db?_journal=wal&_sync=0'
   sqlite3perf generate -r 50000 --db a.db --driver modernc -v`,
 		Args: arguments(0, 0, ""),
@@ -44,7 +44,7 @@ so. Ctrl-C ends it behind the INSERT under way, and says how many rows there are
 	f.IntVarP(&interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
 	f.BoolVarP(&g.Vacuum, "vacuum", "v", false, "VACUUM afterwards")
 	f.BoolVarP(&g.Prepared, "prepared", "p", false, "prepare the INSERT once, instead of running it as SQL text each time")
-	f.BoolVar(&g.Force, "force", false, "drop or make the table even in a database that sqlite3perf did not make")
+	f.BoolVar(&g.Force, "force", false, "drop or create the table even in a database that sqlite3perf did not make")
 	o.addFlags(f)
 	o.addTableFlag(f)
 	o.addSeedFlag(f)
@@ -86,7 +86,7 @@ func generate(ctx context.Context, env *environment, o *databaseOptions, g *prot
 
 func (t *task) printGenerated(g *protocol.Generate, r *protocol.JobResult) error {
 	if r.Generate == nil {
-		_, err := fmt.Fprintf(t.env.stdout, "interrupted before the table %s was made anew\n", g.Table)
+		_, err := fmt.Fprintf(t.env.stdout, "interrupted before the table %s was recreated\n", g.Table)
 		return err
 	}
 	done := r.Generate

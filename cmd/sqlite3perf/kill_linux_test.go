@@ -246,7 +246,7 @@ func TestSignals(t *testing.T) {
 			code := s.wait()
 			statuses[code]++
 			said := s.said.String()
-			if code != exitInterrupted || !strings.Contains(said, "stopping when the trial under way has ended; Ctrl-C again stops at once") {
+			if code != exitInterrupted || !strings.Contains(said, "stopping when the current trial has ended; Ctrl-C again stops at once") {
 				t.Errorf("%v: exit status %d\n%s", sig, code, said)
 			}
 			if now := p.stored(); now < before {

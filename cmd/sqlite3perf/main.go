@@ -89,14 +89,14 @@ func rootCommand(env *environment) *cobra.Command {
 		Use:   "sqlite3perf",
 		Short: "Measure ways of using SQLite from Go, fairly",
 		Long: `sqlite3perf measures ways of using SQLite from Go: drivers, versions and
-settings, on real workloads. Every driver runs in a process of its own, settings
-are proven, answers verified, trials interleaved, and what cannot be told apart
-is called a tie.
+settings, on real workloads. Every driver runs in its own process, settings are
+proven, answers are verified, trials are interleaved, and results that cannot be
+told apart are called a tie.
 
 Defaults for flags are taken from environment variables (SQLITE3PERF_ROUNDS=8),
 from sqlite3perf.yaml in the working directory, and from sqlite3perf/config.yaml
-in your configuration directory (a line such as rounds: 8 for each). What runs
-code, names what is written to or lets data be overwritten is not taken from the
+in your configuration directory (a line such as rounds: 8 for each). Flags that run
+code, name what is written to, or let data be overwritten are not taken from the
 working directory.
 
 Exit status: 0 all measured; 1 sqlite3perf failed; 2 wrong usage; 4 measured, but

@@ -52,7 +52,7 @@ type runOptions struct {
 }
 
 func addStoreFlag(f *pflag.FlagSet, value *string) {
-	f.StringVar(value, "store", "", "`file` that results are kept in (default: results.db in the user's data directory)")
+	f.StringVar(value, "store", "", "`file` in which results are stored (default: results.db in the user's data directory)")
 }
 
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
@@ -70,7 +70,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1")
-	f.IntVar(&o.rounds, "rounds", 0, "exactly so many rounds, at least 6 (default: 6 or more, until --precision or --time is met)")
+	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: 6 or more, until --precision or --time is met)")
 	f.DurationVar(&o.time, "time", 5*time.Minute, "begin no round after the sixth that would not end within this time")
 	f.StringVar(&o.precision, "precision", "2%", "stop when every interval is within this share of its median")
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
@@ -78,8 +78,8 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 
 // addPlaceFlags adds the flags for where things are and where they are written.
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure, where databases are made and removed, and what killed runs left there (default: in the user's cache directory)")
-	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended and its cell failed")
+	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure, where databases are created and removed, with what killed runs left there (default: in the user's cache directory)")
+	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended, and its cell has failed")
 	addSourceFlag(f, &o.source)
 	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
@@ -359,7 +359,7 @@ func databasesDirectory(given string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", noDirectory("--dir, in which databases are created and removed", given)
 	case err == nil && !fi.IsDir():
-		return "", usagef("--dir %s is not a directory: name one, databases are made and removed in it", given)
+		return "", usagef("--dir %s is not a directory: name one, databases are created and removed in it", given)
 	}
 	return filepath.Abs(given)
 }

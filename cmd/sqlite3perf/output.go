@@ -27,7 +27,7 @@ type outputOptions struct {
 func (o *outputOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.format, "format", "table", "how results are printed: "+strings.Join(report.Formats(), ", "))
 	f.StringVarP(&o.file, "output", "o", "", "`file` that results are written to, instead of standard output")
-	f.BoolVar(&o.noColor, "no-color", false, "no colour, as with NO_COLOR set")
+	f.BoolVar(&o.noColor, "no-color", false, "no color, as with NO_COLOR set")
 }
 
 // check finds out, before anything is measured, whether the results can be written to

@@ -25,8 +25,8 @@ func paginateCommand(env *environment) *cobra.Command {
   OFFSET  SELECT ID, rand, hash FROM bench ORDER BY ID LIMIT 5 OFFSET 2850001
   keyset  SELECT ID, rand, hash FROM bench WHERE ID > 2850000 ORDER BY ID LIMIT 5
 Both must give the same rows. Each page is read both ways in every repetition, in
-shuffled order, on one connection, after it has been read once; shown are the
-median and its 95 % interval over the repetitions.`,
+shuffled order, on one connection, after it has been read once. The median over the
+repetitions and its 95 % interval are shown.`,
 		Example: `  sqlite3perf paginate --db a.db
   sqlite3perf paginate --db a.db --depths 0,1000,100000 --limit 20 --repetitions 30`,
 		Args: arguments(0, 0, ""),
@@ -40,7 +40,7 @@ median and its 95 % interval over the repetitions.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Int64SliceVar(&p.Depths, "depths", nil, "`rows` before the page, several (default: by the size of the table)")
-	f.IntVar(&p.Limit, "limit", 5, "`rows` to a page")
+	f.IntVar(&p.Limit, "limit", 5, "`rows` per page")
 	f.IntVar(&p.Repetitions, "repetitions", 10, "`times` that each page is read in each way, at least 6")
 	o.addFlags(f)
 	o.addTableFlag(f)

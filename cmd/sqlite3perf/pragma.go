@@ -16,13 +16,13 @@ func pragmaCommand(env *environment) *cobra.Command {
 	o := &databaseOptions{}
 	cmd := &cobra.Command{
 		Use:   "pragma NAME[=VALUE]...",
-		Short: "Read pragmas, or set them and say what has become of it",
-		Long: `Pragma reads each pragma that is named, or sets it and reads it back. What was set
-is read once more on a connection that is opened afterwards, since most pragmas
-hold for one connection only: setting synchronous here changes nothing for anyone
-else. Give those where the database is opened: --db 'a.db?_synchronous=off'.
+		Short: "Read pragmas, or set them and show the effect",
+		Long: `Pragma reads each named pragma, or sets it and reads it back. A pragma that was set
+is read again on a connection that is opened afterwards, because most pragmas apply
+only to one connection: setting synchronous here changes nothing for anyone else.
+Set those where the database is opened: --db 'a.db?_synchronous=off'.
 
-A pragma that does not read as it was set makes the exit status 1.`,
+If a pragma does not have the value it was set to, the exit status is 1.`,
 		Example: `  sqlite3perf pragma journal_mode synchronous --db a.db
   sqlite3perf pragma journal_mode=wal --db a.db --driver modernc`,
 		Args: arguments(1, -1, "the pragma"),

@@ -25,13 +25,13 @@ func reproduceCommand(env *environment) *cobra.Command {
 tables, with the published figures beside the measured ones, and then its claims,
 each with a verdict: holds, does not hold, or cannot be told.
 
-What was wrong with the study is measured correctly, and said below the tables;
+What was wrong with the study is measured correctly, and listed below the tables.
 --as-published measures it with its faults. Without a name it lists the studies.
 
-The scale quick, with all drivers, ends within five minutes on two cores, building
-not counted; full is the published one. What quick leaves out stands in the report.
-A study has a fixed number of rounds, unless --rounds, --time or --precision is
-given: with the last two, rounds go on as in run.`,
+The scale quick, with all drivers, ends within five minutes on two cores, without
+building. full is the published scale. The report says what quick leaves out. A
+study has a fixed number of rounds, unless --rounds, --time or --precision is given.
+With the last two, rounds continue as in run.`,
 		Example: `  sqlite3perf reproduce cgo-or-not
   sqlite3perf reproduce writers --drivers mattn,modernc --scale full
   sqlite3perf reproduce driver-comparison --as-published --format markdown -o report.md`,

@@ -23,12 +23,12 @@ func runCommand(env *environment) *cobra.Command {
 		Short: "Measure drivers on workloads, and rank them",
 		Long: `Run measures every workload on every driver with every combination of settings:
 by default the quick set on all drivers that can be built here. Each trial is a
-fresh process on a fresh database. Rounds go on, at least 6, until the intervals
-are as tight as --precision asks or --time is spent.
+new process on a new database. There are at least 6 rounds, and they continue until
+the intervals are as tight as --precision asks or --time is over.
 
 Progress goes to standard error, results to standard output, and every sample
-into the store. Ctrl-C ends the run after the trial under way and reports what
-was measured; a second Ctrl-C ends it at once.`,
+into the store. Ctrl-C ends the run after the current trial and reports what was
+measured; a second Ctrl-C ends it at once.`,
 		Example: `  sqlite3perf run
   sqlite3perf run --drivers mattn,modernc,native --workloads simple --rounds 10
   sqlite3perf run --drivers mattn,mattn@v1.14.22 --workloads ./mine.yaml
@@ -66,7 +66,7 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, func() string {
 		if measuring.Load() {
-			return "stopping when the trial under way has ended"
+			return "stopping when the current trial has ended"
 		}
 		return stopping()
 	})

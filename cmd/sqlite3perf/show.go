@@ -18,8 +18,8 @@ func showCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show RUN",
 		Short: "Print the results of a stored run",
-		Long: `Show prints a run of the store: by its number, as runs lists them, or "last". With
---workload it prints the text of a workload as that run has read it instead.`,
+		Long: `Show prints a run of the store, given by its number, as listed by runs, or as "last".
+With --workload it prints instead the text of a workload as that run has read it.`,
 		Example: "  sqlite3perf show last\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 --format csv -o run3.csv",
 		Args:    arguments(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -73,7 +73,7 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 }
 
 func addAllowFilesFlag(f *pflag.FlagSet, value *bool) {
-	f.BoolVar(value, "allow-files", false, "let the SQL of workload files reach other files than its own database: ATTACH, VACUUM INTO, …")
+	f.BoolVar(value, "allow-files", false, "let the SQL of workload files reach files other than its own database: ATTACH, VACUUM INTO, …")
 }
 
 // loadWorkload reads a built-in workload or a file.

@@ -259,7 +259,7 @@ func (c *checker) query(at string, p *plan.Phase) {
 func (c *checker) clients(at string, n int, held bool) {
 	c.within(at+".clients", int64(n), 1, plan.MaxClients)
 	if held && int64(n) > c.pool {
-		c.bad(at+".clients", "is %d, each with a connection of its own, but settings.pool_size is %d: want at most as many clients", n, c.pool)
+		c.bad(at+".clients", "is %d, each with its own connection, but settings.pool_size is %d: want at most as many clients", n, c.pool)
 	}
 }
 

@@ -37,7 +37,7 @@ type visitor func(context.Context, *sql.Conn, *plan.Phase) error
 
 // checkSQL is CheckSQL with a visitor, which may be nil.
 func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
-	phase, err := compileAll(p, visit)
+	phase, at, err := compileAll(p, visit)
 	if err == nil {
 		return nil
 	}
@@ -45,56 +45,60 @@ func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 	if len(words) > maxSQLError { // SQLite quotes even the longest names
 		words = strings.ToValidUTF8(words[:maxSQLError], "") + "…"
 	}
-	return fmt.Errorf("%s: %s", w.Place(phase), words)
+	return fmt.Errorf("%s: %s", w.Place(phase, at.operation, at.statement), words)
 }
 
 // compileAll compiles a plan's SQL. If there is an error, phase is the name of the phase
-// with the error, or "" for the schema.
-func compileAll(p *plan.Plan, visit visitor) (phase string, err error) {
+// with the error, or "" for the schema, and at is where in a mix the error is.
+func compileAll(p *plan.Plan, visit visitor) (phase string, at mixPlace, err error) {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
-		return "", err
+		return "", at, err
 	}
 	defer pool.Close()
 	db, err := pool.Conn(ctx) // each connection has its own database
 	if err != nil {
-		return "", err
+		return "", at, err
 	}
 	defer db.Close()
 	// The check does not write any files: there is no ATTACH and no VACUUM INTO.
 	if _, err := sqlite.Limit(db, sqlite3.SQLITE_LIMIT_ATTACHED, 0); err != nil {
-		return "", err
+		return "", at, err
 	}
-	c := &sqlCheck{ctx, db, p}
+	c := &sqlCheck{ctx: ctx, db: db, plan: p}
 	if p.Schema != "" {
 		if err := c.run(p.Schema); foreign(err) {
-			return "", nil // without the schema nothing else can be checked
+			return "", at, nil // without the schema nothing else can be checked
 		} else if err != nil {
-			return "", fmt.Errorf("schema: %w", err)
+			return "", at, fmt.Errorf("schema: %w", err)
 		}
 	}
 	for i := range p.Phases {
 		ph := &p.Phases[i]
 		err := c.phase(ph)
 		if ph.Script != "" && foreign(err) {
-			return "", nil // later phases may need what it makes
+			return "", at, nil // later phases may need what it makes
 		}
 		if err == nil && visit != nil {
 			err = visit(ctx, db, ph)
 		}
 		if err != nil {
-			return ph.Name, fmt.Errorf("phase %s: %w", ph.Name, err)
+			return ph.Name, c.at, fmt.Errorf("phase %s: %w", ph.Name, err)
 		}
 	}
-	return "", nil
+	return "", at, nil
 }
+
+// mixPlace is the indexes of a statement in a mix.
+type mixPlace struct{ operation, statement int }
 
 // sqlCheck compiles a plan's statements on a database in memory.
 type sqlCheck struct {
 	ctx  context.Context
 	db   *sql.Conn
 	plan *plan.Plan
+	at   mixPlace // the last one compiled
 }
 
 func (c *sqlCheck) run(script string) error {
@@ -145,6 +149,7 @@ func (c *sqlCheck) phase(ph *plan.Phase) error {
 		for i := range ph.Mix.Operations {
 			o := &ph.Mix.Operations[i]
 			for j := range o.Calls {
+				c.at = mixPlace{i, j}
 				if err := c.call(&o.Calls[j].Call); err != nil {
 					return fmt.Errorf("operation %s: %w", o.Name, err)
 				}

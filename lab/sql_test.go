@@ -80,6 +80,51 @@ func TestCheckSQLOfParentheses(t *testing.T) {
 	check(t, lab.CheckSQL(w, plan), "^people.yaml:17:12: phase read: SQL logic error: ")
 }
 
+// TestCheckSQLOfMix checks that an error in a mix is reported at its own SQL.
+func TestCheckSQLOfMix(t *testing.T) {
+	const mix = `name: mine
+schema: CREATE TABLE t (id INTEGER)
+phases:
+  - name: serve
+    count: 1
+    mix:
+      - name: one
+        sql: SELECT a FROM t
+        columns: [int]
+      - sql: SELECT b FROM t
+        name: two
+        columns: [int]
+      - name: three
+        transaction: true
+        statements:
+          - DELETE FROM t
+          - UPDATE t SET c = 1
+          - {columns: [int], sql: SELECT d FROM t}
+`
+	for column, want := range map[string]string{
+		"a": "^mine.yaml:8:14: phase serve: operation one: .*no such column: a",
+		"b": "^mine.yaml:10:14: phase serve: operation two: .*no such column: b",
+		"c": "^mine.yaml:17:13: phase serve: operation three: .*no such column: c",
+		"d": "^mine.yaml:18:35: phase serve: operation three: .*no such column: d",
+	} {
+		text := mix
+		for _, other := range []string{"SELECT a", "SELECT b", "SET c", "SELECT d"} {
+			if !strings.HasSuffix(other, " "+column) {
+				text = strings.Replace(text, other, other[:len(other)-1]+"id", 1)
+			}
+		}
+		w, err := workload.Parse("mine.yaml", []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl, err := w.Plan(workload.Quick, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, lab.CheckSQL(w, pl), want)
+	}
+}
+
 func TestCheckSQLWritesNoFile(t *testing.T) {
 	for _, script := range []string{"ATTACH 'other.db' AS other", "VACUUM INTO 'other.db'"} {
 		t.Chdir(t.TempDir())

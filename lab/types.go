@@ -21,7 +21,7 @@ func nameColumn(r *protocol.Reason, p *plan.Plan) {
 	}
 	found := errors.New("found")
 	name := ""
-	_, _ = compileAll(p, func(ctx context.Context, db *sql.Conn, ph *plan.Phase) error {
+	_, _, _ = compileAll(p, func(ctx context.Context, db *sql.Conn, ph *plan.Phase) error {
 		if ph.Name != r.Phase {
 			return nil
 		}

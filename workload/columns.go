@@ -81,6 +81,13 @@ func (l *resolver) generator(c *columnInfo) {
 	if c.set == nil {
 		known = slices.DeleteFunc(known, func(k string) bool { return k == "hidden" })
 	}
+	for _, k := range f.keys {
+		if bounded := []string{plan.GenInt, plan.GenZipf, plan.GenReal, plan.GenText, plan.GenBlob, plan.GenHex}; k.Tag != "!!int" && k.Tag != "!!float" || !slices.Contains(bounded, kind) {
+			continue
+		}
+		l.errorf(k, "unknown key %q in %s: write %s: [%s, %s]", k.Value, c.full, kind, f.get(kind).Value, k.Value)
+		return
+	}
 	l.known(f, c.full, known)
 	gen.Kind = kind
 	l.kind(c, f, f.get(kind))
@@ -394,7 +401,7 @@ func (l *resolver) checkSource(c *columnInfo) {
 		l.errorf(n, "%s: there is no row to take %s from: write {pick: %s}, or for each: %s in a query", c.full, n.Value, n.Value, src.set.Name)
 	case gen.Kind == plan.GenRef && (c.set == src.set || !l.within(c.set, src.set)):
 		l.errorf(n, "%s is %s, but data set %s is not nested in %s: write per: %s, or {pick: %s}", c.full, n.Value, c.set.Name, src.set.Name, src.set.Name, n.Value)
-	case gen.Kind == plan.GenPick && src.set.Total == 0:
+	case gen.Kind == plan.GenPick && src.set.Total == 0 && !src.set.broken:
 		l.errorf(n, "%s: pick from data set %s, which has no rows: want a count of at least 1", c.full, src.set.Name)
 	}
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -275,12 +276,18 @@ func (l *resolver) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each
 	return c
 }
 
+// typeAliases are names that other languages have for the types of columns.
+var typeAliases = map[string]string{
+	"string": "text", "varchar": "text", "integer": "int", "bigint": "int", "boolean": "bool",
+	"float": "real", "double": "real", "datetime": "time", "timestamp": "time", "date": "time", "bytes": "blob",
+}
+
 // columnType reads the type of a column of a result.
 func (l *resolver) columnType(n *yaml.Node) driver.ColumnType {
 	var t driver.ColumnType
 	name, nullable := strings.CutSuffix(n.Value, " or null")
 	if err := t.Type.UnmarshalText([]byte(name)); err != nil || n.Kind != yaml.ScalarNode {
-		instead := driver.Suggest(name, driver.TypeNames())
+		instead := driver.Suggest(cmp.Or(typeAliases[strings.ToLower(name)], name), driver.TypeNames())
 		if short, ok := strings.CutSuffix(name, "?"); ok {
 			instead = "write " + short + " or null"
 		}
@@ -384,7 +391,7 @@ func (l *resolver) returnedRows(q *plan.Query, s *setInfo, n *yaml.Node, each *s
 	if each != nil {
 		rows *= each.Total
 	}
-	if !inferRows && q.Rows >= 0 && rows != s.Total {
+	if !inferRows && q.Rows >= 0 && rows != s.Total && !s.broken {
 		l.errorf(n, "%d rows are expected in all, but data set %s has %d: leave rows out", rows, s.Name, s.Total)
 	}
 }

@@ -143,10 +143,13 @@ var (
 
 	// The YAML package counts the lines of these from 0.
 	yamlGrammar = regexp.MustCompile(`^did not find expected (node content|key|',' or |'-' |<)`)
+
+	// The line of these is often where the block begins.
+	yamlBlock = regexp.MustCompile(`^did not find expected (key|'-' )`)
 )
 
 // syntax notes an error of the YAML parser, whose text gives only the line.
-func (r *reader) syntax(err error) {
+func (r *reader) syntax(err error, data []byte) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	n := &yaml.Node{Line: 1, Column: 1}
 	if m := yamlLine.FindStringSubmatchIndex(message); m != nil {
@@ -155,6 +158,16 @@ func (r *reader) syntax(err error) {
 		if yamlGrammar.MatchString(message) {
 			n.Line++
 		}
+	}
+	lines := strings.Split(string(data), "\n")
+	switch line := lines[min(n.Line, len(lines))-1]; {
+	case strings.Contains(message, "cannot start any token") && strings.Contains(line, "\t"):
+		n.Column = strings.Index(line, "\t") + 1
+		message = "a tab: indent with spaces"
+	case strings.HasPrefix(message, "mapping values are not allowed"):
+		message += ": check the indentation of this line and the one before, and quote a text that contains a colon"
+	case yamlBlock.MatchString(message):
+		message += ": check the indentation of the block that this line is in"
 	}
 	r.errorf(n, "not YAML: %s", message)
 }

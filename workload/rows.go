@@ -16,7 +16,8 @@ type setInfo struct {
 	node    *yaml.Node
 	columns map[string]*columnInfo
 	order   []*columnInfo
-	depth   int // -1 until known
+	depth   int  // -1 until known
+	broken  bool // a problem with the number of rows has been noted
 }
 
 // readRows reads the data sets, parents first.
@@ -61,11 +62,13 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 	if !ok {
 		return s
 	}
+	before := l.found
 	if n := f.get("count"); n == nil {
 		l.errorf(f.node, "%s has no count: write count: and a number", what)
 	} else {
 		s.Count, _ = l.number(n, "count of "+what, 0)
 	}
+	s.broken = l.found > before
 	if n := f.get("table"); n != nil {
 		s.Table, _ = l.text(n, "table of "+what, "users")
 	}
@@ -120,6 +123,7 @@ func (l *resolver) place(s *setInfo, path []string) {
 		s.Parent = ""
 	default:
 		l.place(parent, append(path, s.Name))
+		s.broken = s.broken || parent.broken
 	}
 	if s.Parent == "" {
 		s.depth = 0

@@ -110,7 +110,7 @@ func (r *reader) parse(data []byte, fsys fs.FS, options []Option) (*Workload, er
 		r.errorf(nil, "the file is empty: want a workload, such as: name: mine")
 		return nil, r.err()
 	case err != nil:
-		r.syntax(err)
+		r.syntax(err, data)
 		return nil, r.err()
 	}
 	var second yaml.Node
@@ -119,7 +119,7 @@ func (r *reader) parse(data []byte, fsys fs.FS, options []Option) (*Workload, er
 		r.errorf(&second, "a second document in the file: want one workload in a file")
 		return nil, r.err()
 	case !errors.Is(err, io.EOF):
-		r.syntax(err)
+		r.syntax(err, data)
 		return nil, r.err()
 	}
 	w := &Workload{file: r.file, fsys: fsys, source: data, scripts: map[*yaml.Node]script{}}

@@ -2,7 +2,6 @@ package drivertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -70,21 +69,7 @@ func BenchmarkRead(b *testing.B, d driver.Driver) {
 			schema := fmt.Sprintf(`CREATE TABLE users (id INTEGER PRIMARY KEY, created INTEGER, email TEXT, active INTEGER);
 				WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 				INSERT INTO users SELECT i, 1700000000000 + i, 'user' || i || '@example.com', i %% 2 FROM n`, keys)
-			err := with(ctx, d, b.TempDir(), quick(max(bench.poolSize, 1)), schema, func(x *db) (err error) {
-				var r driver.Runner = x
-				if bench.poolSize == 0 {
-					c, err := x.Conn(ctx)
-					if err != nil {
-						return err
-					}
-					defer func() { err = errors.Join(err, c.Close()) }()
-					r = c
-				}
-				st, err := r.Prepare(ctx, bench.st)
-				if err != nil {
-					return err
-				}
-				defer func() { err = errors.Join(err, st.Close()) }()
+			read := func(st driver.Stmt) error {
 				batch := &driver.Batch{Columns: []driver.Column{ids}, PerExec: 1}
 				if len(bench.st.Params) == 0 {
 					batch = nil
@@ -101,6 +86,12 @@ func BenchmarkRead(b *testing.B, d driver.Driver) {
 					}
 				}
 				return nil
+			}
+			err := with(ctx, d, b.TempDir(), quick(max(bench.poolSize, 1)), schema, func(x *db) error {
+				if bench.poolSize > 0 {
+					return withStmt(ctx, x, bench.st, read)
+				}
+				return withConn(ctx, x, func(c driver.Conn) error { return withStmt(ctx, c, bench.st, read) })
 			})
 			if err != nil {
 				b.Fatal(err)

@@ -27,9 +27,9 @@ var option = map[string]string{
 func featureChecks() []Check {
 	list := make([]Check, len(driver.Features))
 	for i, f := range driver.Features {
-		list[i] = Check{Name: "features/" + f.Key, Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			return feature(ctx, d, dir, f)
-		}}
+		list[i] = Check{Name: "features/" + f.Key, Test: on(nil, "", func(ctx context.Context, x *db) error {
+			return feature(ctx, x, f)
+		})}
 	}
 	return list
 }
@@ -37,25 +37,23 @@ func featureChecks() []Check {
 // feature compares the result of a probe with SQLite's version and compile options.
 // A feature that these promise must be present, and an error must be that of the
 // feature.
-func feature(ctx context.Context, d driver.Driver, dir string, f driver.Feature) error {
-	return with(ctx, d, dir, nil, "", func(x *db) error {
-		promised, err := promised(ctx, x, f.Key)
-		if err != nil {
-			return err
-		}
-		message := ""
-		if err := x.Script(ctx, f.Probe); err != nil {
-			message = err.Error()
-		}
-		has, ok := f.Has(message)
-		if !ok {
-			return fmt.Errorf("the probe fails with an error that is not about %s: %s", f.Name, message)
-		}
-		if promised && !has {
-			return fmt.Errorf("version and compile options promise %s, the probe says no: %s", f.Name, message)
-		}
-		return nil
-	})
+func feature(ctx context.Context, x *db, f driver.Feature) error {
+	promised, err := promised(ctx, x, f.Key)
+	if err != nil {
+		return err
+	}
+	message := ""
+	if err := x.Script(ctx, f.Probe); err != nil {
+		message = err.Error()
+	}
+	has, ok := f.Has(message)
+	if !ok {
+		return fmt.Errorf("the probe fails with an error that is not about %s: %s", f.Name, message)
+	}
+	if promised && !has {
+		return fmt.Errorf("version and compile options promise %s, the probe says no: %s", f.Name, message)
+	}
+	return nil
 }
 
 func promised(ctx context.Context, x *db, key string) (bool, error) {

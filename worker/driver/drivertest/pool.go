@@ -15,7 +15,7 @@ import (
 
 func poolChecks() []Check {
 	return []Check{
-		{Name: "pool/holds its connections", Test: keepsConnections},
+		{Name: "pool/holds its connections", Test: on(driver.Settings{"pool_size": "4"}, intTable, keepsConnections)},
 		{Name: "pool/closes idle connections", Key: "pool_idle", Test: closesIdle},
 		{Name: "pool/waits while all are taken", Test: on(driver.Settings{"pool_size": "2"}, intTable, waits)},
 		{Name: "pool/one connection by default", Test: on(nil, intTable, oneByDefault)},
@@ -25,24 +25,21 @@ func poolChecks() []Check {
 
 // keepsConnections marks each connection of the pool with a temporary table
 // and expects the marks, and no others, after the connections were idle.
-func keepsConnections(ctx context.Context, d driver.Driver, dir string) error {
+func keepsConnections(ctx context.Context, x *db) error {
 	const n = 4
-	return with(ctx, d, dir, driver.Settings{"pool_size": "4"}, intTable, func(x *db) error {
-		const mark = "CREATE TEMP TABLE mark (id INTEGER)" // fails if there is one
-		if err := onAll(ctx, x, n, func(c driver.Conn) error { return c.Script(ctx, mark) }); err != nil {
-			return fmt.Errorf("%d connections: %w", n, err)
+	const mark = "CREATE TEMP TABLE mark (id INTEGER)" // fails if there is one
+	if err := onAll(ctx, x, n, func(c driver.Conn) error { return c.Script(ctx, mark) }); err != nil {
+		return fmt.Errorf("%d connections: %w", n, err)
+	}
+	for range n {
+		if err := want(ctx, x, "SELECT count(*) FROM t", 0); err != nil {
+			return err
 		}
-		for range n {
-			if err := want(ctx, x, "SELECT count(*) FROM t", 0); err != nil {
-				return err
-			}
-		}
-		err := onAll(ctx, x, n, func(c driver.Conn) error { return want(ctx, c, "SELECT count(*) FROM temp.mark", 0) })
-		if err != nil {
-			return fmt.Errorf("a connection was closed while idle: %w", err)
-		}
-		return nil
-	})
+	}
+	if err := onAll(ctx, x, n, func(c driver.Conn) error { return want(ctx, c, "SELECT count(*) FROM temp.mark", 0) }); err != nil {
+		return fmt.Errorf("a connection was closed while idle: %w", err)
+	}
+	return nil
 }
 
 // closesIdle marks each connection in the same way, and expects as many marks as
@@ -61,10 +58,8 @@ func closesIdle(ctx context.Context, d driver.Driver, dir string) error {
 			}
 			kept := int64(0)
 			err = onAll(ctx, x, n, func(c driver.Conn) error {
-				list, err := rows(ctx, c, "SELECT count(*) FROM sqlite_temp_master WHERE name = 'mark'", driver.ColumnType{Type: driver.Int})
-				if err == nil {
-					kept += list[0][0].(int64)
-				}
+				marks, err := number(ctx, c, "SELECT count(*) FROM sqlite_temp_master WHERE name = 'mark'")
+				kept += marks
 				return err
 			})
 			if err == nil && kept != int64(min(idle, n)) {

@@ -213,54 +213,49 @@ func readToEnd(ctx context.Context, x *db) error {
 	})
 }
 
-func visitError(ctx context.Context, r driver.Runner, adHoc bool) (err error) {
-	s, err := r.Prepare(ctx, driver.Statement{SQL: numbers(1000), Columns: columns(driver.Int), AdHoc: adHoc})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	stop := errors.New("enough")
-	visits := 0
-	got := s.Query(ctx, nil, 0, func(driver.Row) error {
-		if visits++; visits == 3 {
-			return stop
+func visitError(ctx context.Context, r driver.Runner, adHoc bool) error {
+	st := driver.Statement{SQL: numbers(1000), Columns: columns(driver.Int), AdHoc: adHoc}
+	return withStmt(ctx, r, st, func(s driver.Stmt) error {
+		stop := errors.New("enough")
+		visits := 0
+		got := s.Query(ctx, nil, 0, func(driver.Row) error {
+			if visits++; visits == 3 {
+				return stop
+			}
+			return nil
+		})
+		if got != stop { //nolint:errorlint // the contract requires exactly that error
+			return fmt.Errorf("query returned %v, want the error that visit returned", got)
 		}
-		return nil
+		if visits != 3 {
+			return fmt.Errorf("%d visits, want none after the error at 3", visits)
+		}
+		again, err := collect(ctx, s, st.Columns, nil, 0)
+		if err != nil || len(again) != 1000 {
+			return fmt.Errorf("the statement again: %d rows, error %w", len(again), err)
+		}
+		// A statement that still runs would keep its lock and prevent this.
+		return r.Script(ctx, "DROP TABLE t; "+intTable)
 	})
-	if got != stop { //nolint:errorlint // the contract requires exactly that error
-		return fmt.Errorf("query returned %v, want the error that visit returned", got)
-	}
-	if visits != 3 {
-		return fmt.Errorf("%d visits, want none after the error at 3", visits)
-	}
-	again, err := collect(ctx, s, columns(driver.Int), nil, 0)
-	if err != nil || len(again) != 1000 {
-		return fmt.Errorf("the statement again: %d rows, error %w", len(again), err)
-	}
-	// A statement that still runs would keep its lock and prevent this.
-	return r.Script(ctx, "DROP TABLE t; "+intTable)
 }
 
-func reuseAfterError(ctx context.Context, r driver.Runner, adHoc bool) (err error) {
+func reuseAfterError(ctx context.Context, r driver.Runner, adHoc bool) error {
 	if err := r.Script(ctx, "DELETE FROM t; INSERT INTO t VALUES (3, 0)"); err != nil {
 		return err
 	}
-	s, err := r.Prepare(ctx, driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: intPair, AdHoc: adHoc})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	b := batch(intPair, pairs(6)...)
-	if err := wantPrimary("rows 0 to 5, of which 3 is there", s.Exec(ctx, b, 0, 6), codeConstraint); err != nil {
-		return err
-	}
-	if err := want(ctx, r, "SELECT group_concat(id, '') = '0123' FROM (SELECT id FROM t ORDER BY id)", 1); err != nil {
-		return fmt.Errorf("it must stop at the first error: %w", err)
-	}
-	if err := s.Exec(ctx, b, 4, 6); err != nil {
-		return fmt.Errorf("the statement again: %w", err)
-	}
-	return want(ctx, r, "SELECT count(*) FROM t", 6)
+	return withStmt(ctx, r, driver.Statement{SQL: insertPair.SQL, Params: intPair, AdHoc: adHoc}, func(s driver.Stmt) error {
+		b := batch(intPair, pairs(6)...)
+		if err := wantPrimary("rows 0 to 5, of which 3 is there", s.Exec(ctx, b, 0, 6), driver.CodeConstraint); err != nil {
+			return err
+		}
+		if err := want(ctx, r, "SELECT group_concat(id, '') = '0123' FROM (SELECT id FROM t ORDER BY id)", 1); err != nil {
+			return fmt.Errorf("it must stop at the first error: %w", err)
+		}
+		if err := s.Exec(ctx, b, 4, 6); err != nil {
+			return fmt.Errorf("the statement again: %w", err)
+		}
+		return want(ctx, r, "SELECT count(*) FROM t", 6)
+	})
 }
 
 func sharedStatement(ctx context.Context, x *db) error {

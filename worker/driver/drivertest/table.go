@@ -69,8 +69,6 @@ func inEveryWay(over driver.Settings, script string, f func(context.Context, dri
 // closeAfterFailure is the key of closing after a BEGIN or COMMIT that failed.
 const closeAfterFailure = "close=failed transaction"
 
-const codeConstraint = 19
-
 // withConn takes a connection for f and returns it afterward.
 func withConn(ctx context.Context, x driver.DB, f func(driver.Conn) error) error {
 	c, err := x.Conn(ctx)

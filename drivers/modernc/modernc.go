@@ -5,7 +5,6 @@ import (
 	sql "database/sql/driver"
 	_ "embed"
 	"errors"
-	"net/url"
 
 	"modernc.org/sqlite"
 
@@ -24,27 +23,20 @@ func New() driver.Driver {
 func connector(path string, s driver.Settings) (sql.Connector, error) {
 	_, pageSize := s["page_size"]
 	_, locking := s["locking_mode"]
-	query := url.Values{}
-	late := driver.Settings{}
-	for _, d := range driver.Vocabulary {
-		value, ok := s[d.Name]
-		switch {
-		case !ok:
-		case d.Name == "txlock":
-			query.Set("_txlock", value)
-		case d.Name == "auto_vacuum" && pageSize, d.Name == "journal_mode" && (pageSize || locking):
-			// The library applies the values of _pragma in alphabetical order.
-			late[d.Name] = value
-		case d.Pragma:
-			query.Add("_pragma", d.Name+"("+value+")")
+	early, late := driver.Settings{}, driver.Settings{}
+	for name, value := range s {
+		// The library applies the values of _pragma in alphabetical order.
+		if name == "auto_vacuum" && pageSize || name == "journal_mode" && (pageSize || locking) {
+			late[name] = value
+		} else {
+			early[name] = value
 		}
 	}
-	return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, query), late.Pragmas()), nil
+	return sqldriver.Connector(&sqlite.Driver{}, s.URI(path, sqldriver.Options(early)), late.Pragmas()), nil
 }
 
 func code(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code()
 	}
 	return 0

@@ -5,7 +5,6 @@ import (
 	sql "database/sql/driver"
 	_ "embed"
 	"errors"
-	"net/url"
 
 	"github.com/ncruces/go-sqlite3"
 	sqlite "github.com/ncruces/go-sqlite3/driver"
@@ -25,21 +24,12 @@ func New() driver.Driver {
 // connector puts all settings into the data source name. The library applies
 // the values of _pragma in the order in which they appear there.
 func connector(path string, s driver.Settings) (sql.Connector, error) {
-	query := url.Values{}
-	if lock, ok := s["txlock"]; ok {
-		query.Set("_txlock", lock)
-	}
-	for _, d := range driver.Vocabulary {
-		if value, ok := s[d.Name]; ok && d.Pragma {
-			query.Add("_pragma", d.Name+"("+value+")")
-		}
-	}
-	return sqldriver.Connector(&sqlite.SQLite{}, s.URI(path, query), nil), nil
+	return sqldriver.Connector(&sqlite.SQLite{}, s.URI(path, sqldriver.Options(s)), nil), nil
 }
 
 func code(err error) int {
-	var e sqlite3.ExtendedErrorCode // the library's errors convert to it
-	if errors.As(err, &e) {
+	// the library's errors convert to it
+	if e, ok := errors.AsType[sqlite3.ExtendedErrorCode](err); ok {
 		return int(e)
 	}
 	return 0

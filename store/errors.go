@@ -29,8 +29,7 @@ func (e *UnusableError) Unwrap() error { return e.err }
 
 // refuse returns the error that path cannot be the store.
 func refuse(path string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) && p.Path == path {
+	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Path == path {
 		err = p.Err // otherwise the path would be named twice
 	}
 	return &UnusableError{false, fmt.Errorf("store %s %w: %w", path, ErrRefused, err)}

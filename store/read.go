@@ -68,26 +68,20 @@ type parts struct {
 // out, with a warning.
 func (s *Store) loadParts(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	p := &parts{run: r, cases: map[int64]*result.Case{}, trials: map[int64]int{}, left: map[string]int{}}
-	for _, step := range []func() error{
-		func() error {
-			return each(ctx, c, `SELECT case_id, 0, json FROM cases WHERE run_id = ? ORDER BY case_id`, r.ID, p.addCase)
-		},
-		func() error {
-			return each(ctx, c, `SELECT trial_id, case_id, json FROM trials WHERE run_id = ? ORDER BY trial_id`, r.ID, p.addTrial)
-		},
-		func() error {
-			return each(ctx, c, `SELECT trial_id, sample_id, json FROM samples WHERE run_id = ? ORDER BY trial_id, sample_id`, r.ID, p.addSample)
-		},
-		func() error {
-			return each(ctx, c, `SELECT coalesce(trial_id, 0), 0, json FROM warnings WHERE run_id = ? ORDER BY warning_id`, r.ID, p.addWarning)
-		},
-	} {
-		if err := step(); err != nil {
-			return err
-		}
+	err := each(ctx, c, `SELECT case_id, 0, json FROM cases WHERE run_id = ? ORDER BY case_id`, r.ID, p.addCase)
+	if err == nil {
+		err = each(ctx, c, `SELECT trial_id, case_id, json FROM trials WHERE run_id = ? ORDER BY trial_id`, r.ID, p.addTrial)
 	}
-	p.warn()
-	return nil
+	if err == nil {
+		err = each(ctx, c, `SELECT trial_id, sample_id, json FROM samples WHERE run_id = ? ORDER BY trial_id, sample_id`, r.ID, p.addSample)
+	}
+	if err == nil {
+		err = each(ctx, c, `SELECT coalesce(trial_id, 0), 0, json FROM warnings WHERE run_id = ? ORDER BY warning_id`, r.ID, p.addWarning)
+	}
+	if err == nil {
+		p.warn()
+	}
+	return err
 }
 
 func (p *parts) addCase(id, _ int64, c result.Case) error {
@@ -169,12 +163,7 @@ func (p *parts) warn() {
 
 // each calls a function with the keys and the decoded record of every row of a query.
 func each[T any](ctx context.Context, c *sql.Conn, query string, runID int64, visit func(key, second int64, record T) error) error {
-	rows, err := c.QueryContext(ctx, query, runID)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return scan(ctx, c, query, func(rows *sql.Rows) error {
 		var key, second int64
 		var record sql.RawBytes
 		if err := rows.Scan(&key, &second, &record); err != nil {
@@ -184,11 +173,8 @@ func each[T any](ctx context.Context, c *sql.Conn, query string, runID int64, vi
 		if err := decode(record, &v); err != nil {
 			return fmt.Errorf("row %d: %w", key, err)
 		}
-		if err := visit(key, second, v); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return visit(key, second, v)
+	}, runID)
 }
 
 // decode reads a record. null is not a record.
@@ -312,8 +298,8 @@ func (e *Entry) addTrials(status result.Status, n int) {
 	e.Trials += n
 }
 
-func scan(ctx context.Context, c *sql.Conn, query string, visit func(*sql.Rows) error) error {
-	rows, err := c.QueryContext(ctx, query)
+func scan(ctx context.Context, c *sql.Conn, query string, visit func(*sql.Rows) error, args ...any) error {
+	rows, err := c.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}

@@ -101,11 +101,7 @@ func (s *Store) Finish(ctx context.Context, runID int64, ended time.Time, rounds
 
 func addCases(ctx context.Context, c *sql.Conn, runID int64, cases []result.Case) error {
 	for i := range cases {
-		record, err := encode(&cases[i])
-		if err != nil {
-			return err
-		}
-		_, err = c.ExecContext(ctx, `INSERT INTO cases (run_id, case_id, json) VALUES (?, ?, ?)`, runID, cases[i].ID, record)
+		err := insert(ctx, c, `INSERT INTO cases (run_id, case_id, json) VALUES (?, ?, ?)`, &cases[i], runID, cases[i].ID)
 		if err != nil {
 			return fmt.Errorf("case %d of run %d: %w", cases[i].ID, runID, err)
 		}
@@ -114,21 +110,12 @@ func addCases(ctx context.Context, c *sql.Conn, runID int64, cases []result.Case
 }
 
 func addTrial(ctx context.Context, c *sql.Conn, runID int64, t *result.Trial) error {
-	record, err := encode(trialRecord{Trial: t})
-	if err != nil {
-		return err
-	}
-	_, err = c.ExecContext(ctx, `INSERT INTO trials (run_id, trial_id, case_id, json) VALUES (?, ?, ?, ?)`,
-		runID, t.Order, t.Case, record)
+	err := insert(ctx, c, `INSERT INTO trials (run_id, trial_id, case_id, json) VALUES (?, ?, ?, ?)`, trialRecord{Trial: t}, runID, t.Order, t.Case)
 	if err != nil {
 		return fmt.Errorf("trial %d of run %d: %w", t.Order, runID, err)
 	}
 	for i := range t.Samples {
-		if record, err = encode(&t.Samples[i]); err != nil {
-			return err
-		}
-		_, err = c.ExecContext(ctx, `INSERT INTO samples (run_id, trial_id, sample_id, json) VALUES (?, ?, ?, ?)`,
-			runID, t.Order, i+1, record)
+		err := insert(ctx, c, `INSERT INTO samples (run_id, trial_id, sample_id, json) VALUES (?, ?, ?, ?)`, &t.Samples[i], runID, t.Order, i+1)
 		if err != nil {
 			return err
 		}
@@ -139,16 +126,21 @@ func addTrial(ctx context.Context, c *sql.Conn, runID int64, t *result.Trial) er
 // addWarnings adds warnings to a trial, or to the run if trial is nil.
 func addWarnings(ctx context.Context, c *sql.Conn, runID int64, trial *int, warnings []result.Warning) error {
 	for i := range warnings {
-		record, err := encode(&warnings[i])
-		if err != nil {
-			return err
-		}
-		_, err = c.ExecContext(ctx, `INSERT INTO warnings (run_id, trial_id, json) VALUES (?, ?, ?)`, runID, trial, record)
+		err := insert(ctx, c, `INSERT INTO warnings (run_id, trial_id, json) VALUES (?, ?, ?)`, &warnings[i], runID, trial)
 		if err != nil {
 			return fmt.Errorf("warning of run %d: %w", runID, err)
 		}
 	}
 	return nil
+}
+
+// insert runs an INSERT whose last value is the record.
+func insert(ctx context.Context, c *sql.Conn, statement string, record any, keys ...any) error {
+	text, err := encode(record)
+	if err == nil {
+		_, err = c.ExecContext(ctx, statement, append(keys, text)...)
+	}
+	return err
 }
 
 // encode returns a record as text, which SQLite's shell can show. A []byte would

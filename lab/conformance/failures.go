@@ -35,11 +35,7 @@ phases:
 // gives expects a trial to end with a reason that has this code and phase.
 func gives(code, phase, text string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
-		line, err := s.request(text, "test.db")
-		if err != nil {
-			return err
-		}
-		h, err := s.ask(ctx, line, nil)
+		h, err := s.askTrial(ctx, text, nil)
 		switch a := h.last(); {
 		case err != nil:
 			return fmt.Errorf("%w: want the answer failed with the code %s, and exit status 0", err, code)
@@ -67,7 +63,7 @@ func refusesPlan(ctx context.Context, s *Subject) error {
 		"plan.phases[0].insert.rows_per_statement":  {`"rows_per_statement":1`, `"rows_per_statement":0`},
 		"plan.data_sets[0].total, beside its count": {`"total":10`, `"total":11`},
 	} {
-		line, err := s.request(simplest, "test.db")
+		line, err := s.request(simplest)
 		if err != nil {
 			return err
 		}

@@ -34,8 +34,7 @@ func (s *Subject) job(ctx context.Context, j protocol.Job) (*protocol.JobResult,
 	if err == nil {
 		return r, nil
 	}
-	var told *lab.JobError
-	if errors.As(err, &told) {
+	if told, ok := errors.AsType[*lab.JobError](err); ok {
 		return nil, fmt.Errorf("failed, %s: %s", told.Reason.Code, told.Reason.Message)
 	}
 	return nil, err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -80,20 +79,23 @@ func final(answer string) bool {
 }
 
 // request returns the request for a trial of a workload.
-func (s *Subject) request(text, database string) ([]byte, error) {
-	w, err := workload.Parse("check.yaml", []byte(text), nil)
-	if err != nil {
-		return nil, err
-	}
-	m := lab.Matrix{Drivers: []lab.Ref{s.Ref}, Workloads: []*workload.Workload{w}, Scale: workload.Full, Seed: Seed}
-	cases, err := m.Cases()
+func (s *Subject) request(text string) ([]byte, error) {
+	c, err := s.caseOf(text, nil)
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(protocol.Request{
-		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: Seed, Path: filepath.Join(s.Dir, database),
-		Settings: cases[0].Settings, Plan: cases[0].Plan,
+		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: Seed, Path: s.database(), Settings: c.Settings, Plan: c.Plan,
 	})
+}
+
+// askTrial asks for a trial of a workload.
+func (s *Subject) askTrial(ctx context.Context, text string, hangUp func(*protocol.Response) bool) (*heard, error) {
+	line, err := s.request(text)
+	if err != nil {
+		return &heard{}, err
+	}
+	return s.ask(ctx, line, hangUp)
 }
 
 func describes(ctx context.Context, s *Subject) error {
@@ -138,7 +140,7 @@ func followsSchema(ctx context.Context, s *Subject) error {
 	if err != nil {
 		return err
 	}
-	trial, err := s.request(everything, "test.db")
+	trial, err := s.request(everything)
 	if err != nil {
 		return err
 	}
@@ -201,7 +203,7 @@ func codeOf(r *protocol.Reason) string {
 
 // ignoresFields expects that fields unknown to the worker change nothing.
 func ignoresFields(ctx context.Context, s *Subject) error {
-	line, err := s.request(simplest, "test.db")
+	line, err := s.request(simplest)
 	if err != nil {
 		return err
 	}
@@ -238,7 +240,7 @@ func labGone(ctx context.Context, s *Subject) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(s.Dir, "test.db")
+	path := s.database()
 	line, err := json.Marshal(protocol.Request{
 		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: Seed, Path: path, Settings: driver.Settings{"pool_size": "1"}, Plan: plan,
 	})
@@ -275,15 +277,11 @@ func labGone(ctx context.Context, s *Subject) error {
 // leavesFile expects that a trial on an existing file is refused.
 func leavesFile(ctx context.Context, s *Subject) error {
 	const content = "not a database"
-	path := filepath.Join(s.Dir, "test.db")
+	path := s.database()
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		return err
 	}
-	line, err := s.request(simplest, "test.db")
-	if err != nil {
-		return err
-	}
-	h, err := s.ask(ctx, line, nil)
+	h, err := s.askTrial(ctx, simplest, nil)
 	if got, rerr := os.ReadFile(path); rerr != nil || string(got) != content {
 		return fmt.Errorf("the path of a trial named a file that was there already, and the worker changed it (%v): answer failed with the code path", rerr)
 	}

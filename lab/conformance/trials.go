@@ -69,20 +69,10 @@ phases:
 // trial runs one trial as the lab does. If it did not end well, the error says how
 // it ended.
 func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) (*lab.Case, *result.Trial, error) {
-	w, err := workload.Parse("check.yaml", []byte(text), nil)
+	c, err := s.caseOf(text, over)
 	if err != nil {
 		return nil, nil, err
 	}
-	settings := map[string][]string{}
-	for name, value := range over {
-		settings[name] = []string{value}
-	}
-	m := lab.Matrix{Drivers: []lab.Ref{s.Ref}, Workloads: []*workload.Workload{w}, Scale: workload.Full, Seed: Seed, Settings: settings}
-	cases, err := m.Cases()
-	if err != nil {
-		return nil, nil, err
-	}
-	c := cases[0]
 	c.Worker, c.Info = s.Worker, s.Info
 	p := &lab.Processes{Dir: s.Dir, Limit: trialLimit}
 	t, err := p.Trial(ctx, c, Seed)
@@ -101,6 +91,24 @@ func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) 
 		}
 	}
 	return c, t, nil
+}
+
+// caseOf returns the only case of a workload.
+func (s *Subject) caseOf(text string, over driver.Settings) (*lab.Case, error) {
+	w, err := workload.Parse("check.yaml", []byte(text), nil)
+	if err != nil {
+		return nil, err
+	}
+	settings := map[string][]string{}
+	for name, value := range over {
+		settings[name] = []string{value}
+	}
+	m := lab.Matrix{Drivers: []lab.Ref{s.Ref}, Workloads: []*workload.Workload{w}, Scale: workload.Full, Seed: Seed, Settings: settings}
+	cases, err := m.Cases()
+	if err != nil {
+		return nil, err
+	}
+	return cases[0], nil
 }
 
 // trialError is a trial that did not end well.
@@ -416,12 +424,8 @@ const lockedFor = time.Second
 // the worker to report how many operations failed, and how many were repeated in
 // vain.
 func tellsLocks(ctx context.Context, s *Subject) error {
-	line, err := s.request(locked, "test.db")
-	if err != nil {
-		return err
-	}
 	held := make(chan error, 1)
-	h, err := s.ask(ctx, line, func(a *protocol.Response) bool {
+	h, err := s.askTrial(ctx, locked, func(a *protocol.Response) bool {
 		if a.Type == protocol.TypePhase && a.Phase == "mix" {
 			go func() { held <- s.lock(ctx) }()
 		}
@@ -447,7 +451,7 @@ func tellsLocks(ctx context.Context, s *Subject) error {
 	}
 	busy := int64(0)
 	for _, e := range m.Errors {
-		if e.Code&0xff == codeBusy {
+		if e.Code&0xff == driver.CodeBusy {
 			busy += e.Count
 		}
 	}
@@ -467,8 +471,6 @@ func tellsLocks(ctx context.Context, s *Subject) error {
 	}
 	return nil
 }
-
-const codeBusy = 5 // SQLITE_BUSY
 
 // lock keeps the check's database locked for writing.
 func (s *Subject) lock(ctx context.Context) error {

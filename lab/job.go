@@ -61,8 +61,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	}()
 	res, err := hearJob(answers(w.stdout), &r, begin)
 	close(ended)
-	var told *JobError
-	if errors.As(err, &told) && told.Reason.Code == protocol.CodeProtocol {
+	if told, ok := errors.AsType[*JobError](err); ok && told.Reason.Code == protocol.CodeProtocol {
 		cancel() // it need not go on
 	}
 	exit := newAlarm(exitGrace, cancel)

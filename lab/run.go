@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -93,14 +94,9 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 		ctx, cancel = context.WithCancel(ctx)
 		cancel()
 	}
-	if werr := l.warn(ctx, l.Noise.AfterRun()); err == nil {
-		err = werr
-	}
+	err = cmp.Or(err, l.warn(ctx, l.Noise.AfterRun()))
 	l.Run.Ended, l.Run.Stopped = l.Now().UTC(), stopped
-	if ferr := l.Recorder.Finish(ctx, l.Run.ID, l.Run.Ended, l.Run.Rounds, stopped); err == nil {
-		err = ferr
-	}
-	return err
+	return cmp.Or(err, l.Recorder.Finish(ctx, l.Run.ID, l.Run.Ended, l.Run.Rounds, stopped))
 }
 
 // unverified returns a warning for everything that nobody can check, case by case.

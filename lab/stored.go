@@ -297,10 +297,11 @@ func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 	var list []Table
 	for _, s := range stored {
 		t := Table{Stored: s}
-		var sum plan.RowSum
+		var sets []*plan.DataSet
 		bytes := int64(0)
 		for _, name := range p.Insert.Sets {
 			if d := h.plan.DataSet(name); strings.EqualFold(d.Table, s.Table) {
+				sets = append(sets, d)
 				t.Rows += d.Total
 				bytes += d.Total * (chunkBytes / h.gen.RowsFitting(name))
 			}
@@ -309,14 +310,13 @@ func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 			t.Columns, t.Types = nil, nil
 		}
 		if len(t.Columns) > 0 {
-			for _, name := range p.Insert.Sets {
-				if d := h.plan.DataSet(name); strings.EqualFold(d.Table, s.Table) {
-					part, err := h.set(d, t.Columns)
-					if err != nil {
-						return nil, err
-					}
-					sum.Add(part)
+			var sum plan.RowSum
+			for _, d := range sets {
+				part, err := h.set(d, t.Columns)
+				if err != nil {
+					return nil, err
 				}
+				sum.Add(part)
 			}
 			t.Checksum = sum.Sum()
 		}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -35,11 +36,7 @@ func (t *trial) insert(ctx context.Context, in *plan.Insert, s *protocol.Sample,
 		return err
 	}
 	i := &inserter{t: t, in: in, conn: conn, sets: map[string]*insertSet{}, watch: w}
-	defer func() {
-		if cerr := i.close(ctx); err == nil {
-			err = cerr
-		}
-	}()
+	defer func() { err = cmp.Or(err, i.close(ctx)) }()
 	for _, name := range in.Sets {
 		ds := t.plan.DataSet(name)
 		if ds == nil {
@@ -60,22 +57,16 @@ func (t *trial) insert(ctx context.Context, in *plan.Insert, s *protocol.Sample,
 }
 
 func (i *inserter) close(ctx context.Context) error {
-	var first error
-	keep := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
+	var err error // the first
 	if i.tx != nil {
-		keep(i.tx.Rollback(ctx))
+		err = i.tx.Rollback(ctx)
 	}
 	for _, set := range i.sets {
 		for _, st := range set.stmts {
-			keep(st.Close())
+			err = cmp.Or(err, st.Close())
 		}
 	}
-	keep(i.conn.Close())
-	return first
+	return cmp.Or(err, i.conn.Close())
 }
 
 // bySet inserts one data set after another.

@@ -169,11 +169,10 @@ func reasonOf(err error, phase string) *protocol.Reason {
 	var e *driver.Error
 	var j *job.Error
 	var typ *driver.TypeError
-	var op *operationError
 	if errors.As(err, &e) {
 		r.SQLite = e.Code
 	}
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*operationError](err); ok {
 		r.Operation = op.name
 	}
 	switch {
@@ -193,8 +192,7 @@ func reasonOf(err error, phase string) *protocol.Reason {
 			r.Code = protocol.CodeDiskFull
 		}
 	}
-	var wrong *protocol.FieldError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*protocol.FieldError](err); ok {
 		r.Fields, r.Message = wrong.Fields, wrong.Problem
 	}
 	r.Message = shorten(r.Message)

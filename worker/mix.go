@@ -433,8 +433,7 @@ func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 // undeclared adds, to an error that could be a result of an operation, how to declare
 // it.
 func undeclared(err error) error {
-	var e *driver.Error
-	if errors.As(err, &e) && driver.MayBeResult(e.Code) {
+	if e, ok := errors.AsType[*driver.Error](err); ok && driver.MayBeResult(e.Code) {
 		return fmt.Errorf("%w (an operation that may end so declares it: results: [%s])", err, driver.CodeName(e.Code))
 	}
 	return err

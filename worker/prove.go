@@ -61,11 +61,6 @@ func giveBack(conns []driver.Conn) error {
 func readBack(ctx context.Context, conns []driver.Conn, module string) (*protocol.Proof, error) {
 	proof := linked(module)
 	for _, c := range conns {
-		// SQLite applies DEFAULT_WAL_SYNCHRONOUS when it first reads a database
-		// that has a WAL.
-		if err := readSchema(ctx, c); err != nil {
-			return nil, err
-		}
 		got, err := readSettings(ctx, c)
 		if err != nil {
 			return nil, err
@@ -91,9 +86,6 @@ func (t *trial) readAgain(ctx context.Context, out *answers, phase string) error
 	}
 	answer := protocol.Response{Type: protocol.TypeSettings, Phase: phase}
 	for _, c := range conns {
-		if err = readSchema(ctx, c); err != nil {
-			break
-		}
 		var got driver.Settings
 		if got, err = readSettings(ctx, c); err != nil {
 			break
@@ -113,8 +105,13 @@ func readSchema(ctx context.Context, c driver.Runner) error {
 	return query(ctx, c, st, func(driver.Row) error { return nil })
 }
 
-// readSettings asks a connection for every PRAGMA of the vocabulary.
+// readSettings asks a connection for every PRAGMA of the vocabulary. Before that it
+// makes the connection read the schema, because SQLite applies
+// DEFAULT_WAL_SYNCHRONOUS when it first reads a database that has a WAL.
 func readSettings(ctx context.Context, c driver.Conn) (driver.Settings, error) {
+	if err := readSchema(ctx, c); err != nil {
+		return nil, err
+	}
 	got := driver.Settings{}
 	for _, d := range driver.Vocabulary {
 		if !d.Pragma {
@@ -273,8 +270,7 @@ func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 // lockCode returns the primary code of an error that a lock explains. It returns any
 // other error as it is.
 func lockCode(err error) (int, error) {
-	var e *driver.Error
-	if errors.As(err, &e) && (e.Primary() == driver.CodeBusy || e.Primary() == driver.CodeLocked) {
+	if e, ok := errors.AsType[*driver.Error](err); ok && (e.Primary() == driver.CodeBusy || e.Primary() == driver.CodeLocked) {
 		return e.Primary(), nil
 	}
 	return 0, err

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -213,10 +214,7 @@ func query(ctx context.Context, r driver.Runner, st driver.Statement, visit func
 		return fmt.Errorf("%s: %w", st.SQL, err)
 	}
 	err = stmt.Query(ctx, nil, 0, visit)
-	if cerr := stmt.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err = cmp.Or(err, stmt.Close()); err != nil {
 		return fmt.Errorf("%s: %w", st.SQL, err)
 	}
 	return nil

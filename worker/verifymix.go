@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,12 +58,8 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		// After an error SQLite may have rolled back already.
-		if rerr := tx.Rollback(ctx); err == nil {
-			err = rerr
-		}
-	}()
+	// After an error SQLite may have rolled back already.
+	defer func() { err = cmp.Or(err, tx.Rollback(ctx)) }()
 	for _, i := range c.order {
 		op := &c.ops[i]
 		if err := c.verify(ctx, tx, save, op, &h); err != nil {

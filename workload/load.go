@@ -174,8 +174,7 @@ func (w *Workload) readSQL(name string) (string, error) {
 
 // reasonOf returns the error of a file operation without the file's name.
 func reasonOf(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err

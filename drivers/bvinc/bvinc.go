@@ -56,8 +56,7 @@ func wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *sqlite3.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*sqlite3.Error](err); ok {
 		return &driver.Error{Code: e.Code(), Err: err}
 	}
 	return err

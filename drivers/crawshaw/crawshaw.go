@@ -50,8 +50,7 @@ func wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	var e sqlite.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[sqlite.Error](err); ok {
 		return &driver.Error{Code: int(e.Code), Err: err}
 	}
 	return err

@@ -56,8 +56,7 @@ func wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *gosqlite.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*gosqlite.Error](err); ok {
 		return &driver.Error{Code: e.Code(), Err: err}
 	}
 	return err

@@ -37,8 +37,7 @@ func script(_ context.Context, c sql.Conn, queries string) error {
 }
 
 func code(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return int(e.Code)
 	}
 	return 0

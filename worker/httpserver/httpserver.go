@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -78,11 +79,7 @@ func (h *Handler) Reset() {
 func (h *Handler) Counts() (requests, rows int64, locked map[int]Locked) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	locked = make(map[int]Locked, len(h.locked))
-	for code, n := range h.locked {
-		locked[code] = n
-	}
-	return h.requests.Load(), h.rows.Load(), locked
+	return h.requests.Load(), h.rows.Load(), maps.Clone(h.locked)
 }
 
 // scratch holds the buffers for answering one request.

@@ -74,7 +74,7 @@ type span struct {
 }
 
 // read reads the table once, with n readers at the same time.
-func (b bench) read(ctx context.Context, d *Database, n int, loose bool, tell func(protocol.Progress), r *protocol.JobResult) (err error) {
+func (b bench) read(ctx context.Context, d *Database, n int, loose bool, tell func(protocol.Progress), r *protocol.JobResult) error {
 	out := &protocol.Benched{}
 	r.Bench = out
 	p := &reading{bench: b, db: d.DB, loose: loose, tell: tell, begin: time.Now()}
@@ -113,10 +113,7 @@ func (b bench) read(ctx context.Context, d *Database, n int, loose bool, tell fu
 	}
 	slices.SortFunc(out.First, func(a, b protocol.Mismatch) int { return cmp.Compare(a.Row, b.Row) })
 	out.First = out.First[:min(len(out.First), listed)]
-	for _, e := range errs {
-		err = cmp.Or(err, e)
-	}
-	return err
+	return cmp.Or(errs...)
 }
 
 // split divides the table into ranges of rowids, if it has rowids.
@@ -134,8 +131,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 			return nil
 		})
 		if err != nil {
-			var e *driver.Error
-			if errors.As(err, &e) && e.Primary() == driver.CodeError {
+			if e, ok := errors.AsType[*driver.Error](err); ok && e.Primary() == driver.CodeError {
 				return nil // a WITHOUT ROWID table does not have the column
 			}
 			return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,10 +22,7 @@ func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress),
 		return err
 	}
 	err = p.set(ctx, conn, r)
-	if cerr := conn.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err = cmp.Or(err, conn.Close()); err != nil {
 		return err
 	}
 	// The first connection is closed before another one reads, because it may
@@ -53,12 +51,7 @@ func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress),
 }
 
 func (p pragma) sets() bool {
-	for _, a := range p.Pragmas {
-		if a.Value != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Pragmas, func(a protocol.PragmaArgument) bool { return a.Value != nil })
 }
 
 // set runs the pragmas, in order, on one connection.
@@ -105,23 +98,14 @@ func (p pragma) set(ctx context.Context, conn driver.Conn, r *protocol.JobResult
 }
 
 func contains(list []string, s string) bool {
-	for _, e := range list {
-		if strings.EqualFold(e, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(e string) bool { return strings.EqualFold(e, s) })
 }
 
 // knownPragmas lists the pragmas that SQLite knows. The list is empty if SQLite cannot
 // report them.
 func knownPragmas(ctx context.Context, r driver.Runner) (list []string, err error) {
-	err = query(ctx, r, "PRAGMA pragma_list", []driver.ColumnType{{Type: driver.Text}}, func(row driver.Row) error {
-		list = append(list, row[0].Text)
-		return nil
-	})
-	var e *driver.Error
-	if err != nil && !errors.As(err, &e) {
+	list, err = readPragma(ctx, r, "pragma_list")
+	if _, ok := errors.AsType[*Error](err); ok {
 		// If SQLite lacks the pragma its statement has no column.
 		return nil, nil
 	}
@@ -134,8 +118,7 @@ func readPragma(ctx context.Context, r driver.Runner, name string) (list []strin
 		list = append(list, row[0].Text)
 		return nil
 	})
-	var e *driver.Error
-	if err != nil && !errors.As(err, &e) {
+	if _, ok := errors.AsType[*driver.Error](err); err != nil && !ok {
 		return nil, unreadable(name)
 	}
 	return list, err

@@ -45,20 +45,16 @@ type Progress struct {
 // chosen returns the job that is set.
 func (j *Job) chosen() (checkable, error) {
 	var list []checkable
-	if j.Generate != nil {
-		list = append(list, j.Generate)
-	}
-	if j.Bench != nil {
-		list = append(list, j.Bench)
-	}
-	if j.Pragma != nil {
-		list = append(list, j.Pragma)
-	}
-	if j.Concurrent != nil {
-		list = append(list, j.Concurrent)
-	}
-	if j.Paginate != nil {
-		list = append(list, j.Paginate)
+	for _, kind := range []struct {
+		set bool
+		job checkable
+	}{
+		{j.Generate != nil, j.Generate}, {j.Bench != nil, j.Bench}, {j.Pragma != nil, j.Pragma},
+		{j.Concurrent != nil, j.Concurrent}, {j.Paginate != nil, j.Paginate},
+	} {
+		if kind.set {
+			list = append(list, kind.job)
+		}
 	}
 	if len(list) != 1 {
 		return nil, fmt.Errorf("a job is exactly one of generate, bench, pragma, concurrent and paginate, not %d of them", len(list))

@@ -78,8 +78,7 @@ func (b *base) must(s driver.Settings, j protocol.Job) *protocol.JobResult {
 func (b *base) fails(s driver.Settings, j protocol.Job, code string, words ...string) {
 	b.t.Helper()
 	_, err := b.do(b.t.Context(), s, j, nil)
-	var e *job.Error
-	if !errors.As(err, &e) || e.Code != code {
+	if e, ok := errors.AsType[*job.Error](err); !ok || e.Code != code {
 		b.t.Errorf("got error %v, want one with code %s", err, code)
 		return
 	}
@@ -90,13 +89,20 @@ func (b *base) fails(s driver.Settings, j protocol.Job, code string, words ...st
 	}
 }
 
-// script runs SQL on the database.
-func (b *base) script(sql string) {
+// open opens the database without settings.
+func (b *base) open() driver.DB {
 	b.t.Helper()
 	db, err := b.driver.Open(b.t.Context(), b.path, driver.Settings{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	return db
+}
+
+// script runs SQL on the database.
+func (b *base) script(sql string) {
+	b.t.Helper()
+	db := b.open()
 	if err := errors.Join(db.Script(b.t.Context(), sql), db.Close()); err != nil {
 		b.t.Fatal(err)
 	}
@@ -106,11 +112,8 @@ func (b *base) script(sql string) {
 func (b *base) proof(db driver.DB) *protocol.Proof {
 	b.t.Helper()
 	version, err := texts(b.t.Context(), db, "SELECT sqlite_version()")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	options, err := texts(b.t.Context(), db, "PRAGMA compile_options")
-	if err != nil {
+	options, oerr := texts(b.t.Context(), db, "PRAGMA compile_options")
+	if err := errors.Join(err, oerr); err != nil {
 		b.t.Fatal(err)
 	}
 	return &protocol.Proof{SQLiteVersion: version[0], CompileOptions: options}
@@ -119,10 +122,7 @@ func (b *base) proof(db driver.DB) *protocol.Proof {
 // parameters finds by trial how many parameters SQLite accepts in a statement.
 func (b *base) parameters() int {
 	b.t.Helper()
-	db, err := b.driver.Open(b.t.Context(), b.path, driver.Settings{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	db := b.open()
 	value := driver.Column{Type: driver.Int, Ints: []int64{1}}
 	n := sort.Search(1<<17, func(n int) bool {
 		n++
@@ -148,10 +148,7 @@ func (b *base) parameters() int {
 // texts runs a query for one column of text and joins the results.
 func (b *base) texts(sql string) string {
 	b.t.Helper()
-	db, err := b.driver.Open(b.t.Context(), b.path, driver.Settings{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	db := b.open()
 	list, err := texts(b.t.Context(), db, sql)
 	if err := errors.Join(err, db.Close()); err != nil {
 		b.t.Fatal(err)
@@ -264,16 +261,13 @@ func stopped(t *testing.T, b *base) {
 
 // full limits the number of pages of the database.
 func full(t *testing.T, b *base) {
-	db, err := b.driver.Open(t.Context(), b.path, driver.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := b.open()
 	if err := db.Script(t.Context(), "PRAGMA max_page_count = 50"); err != nil {
 		t.Fatal(err)
 	}
 	d := &job.Database{DB: db, Path: b.path, Seed: 42, Proof: b.proof(db)}
 	j := rows(100_000, 10)
-	_, err = job.Run(t.Context(), &j, d, func(protocol.Progress) {})
+	_, err := job.Run(t.Context(), &j, d, func(protocol.Progress) {})
 	if cerr := db.Close(); cerr != nil {
 		t.Error(cerr)
 	}
@@ -464,8 +458,7 @@ func taken(t *testing.T, b *base) {
 	b.script(fmt.Sprintf("CREATE TRIGGER second BEFORE INSERT ON bench BEGIN SELECT abs(%d + %d - NEW.ID); END", math.MinInt64, 1<<30+1))
 	c.From = 1 << 30
 	r, err := b.do(t.Context(), nil, protocol.Job{Concurrent: c}, nil)
-	var e *driver.Error
-	if !errors.As(err, &e) || e.Code != driver.CodeError {
+	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Code != driver.CodeError {
 		t.Errorf("got error %v, want one of an overflow", err)
 	}
 	if r == nil || r.Concurrent.Writers.Operations != 1 {

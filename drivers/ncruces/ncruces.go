@@ -28,7 +28,7 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 }
 
 func code(err error) int {
-	// the library's errors convert to it
+	// The library's errors convert to it.
 	if e, ok := errors.AsType[sqlite3.ExtendedErrorCode](err); ok {
 		return int(e)
 	}

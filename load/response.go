@@ -148,7 +148,9 @@ func (p *response) rest() ([]byte, error) {
 func (p *response) line() ([]byte, error) {
 	for seen := 0; ; {
 		if n := bytes.Index(p.buf[p.from+seen:p.to], crlf); n >= 0 {
-			return p.exactlyLine(seen + n)
+			line := p.buf[p.from:][:seen+n]
+			p.from += len(line) + len(crlf)
+			return line, nil
 		}
 		if seen = max(p.to-p.from-1, 0); seen > maxHead {
 			return nil, malformed("a line has no end")
@@ -157,12 +159,6 @@ func (p *response) line() ([]byte, error) {
 			return nil, err
 		}
 	}
-}
-
-func (p *response) exactlyLine(n int) ([]byte, error) {
-	b := p.buf[p.from : p.from+n]
-	p.from += n + len(crlf)
-	return b, nil
 }
 
 // chunks reads a chunked body with its trailer.
@@ -236,10 +232,8 @@ func parseHead(b []byte) (head, error) {
 			return h, err
 		}
 	}
-	if h.chunked {
-		if h.length >= 0 {
-			return h, malformed("both Content-Length and Transfer-Encoding")
-		}
+	if h.chunked && h.length >= 0 {
+		return h, malformed("both Content-Length and Transfer-Encoding")
 	}
 	return h, nil
 }

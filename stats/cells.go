@@ -351,12 +351,7 @@ func (t *Table) Measured() []*Cell {
 // rank sorts the cells once the p-values are final.
 func (t *Table) rank() {
 	measured := t.Measured()
-	order := inOrder(len(measured), t.Pairs)
-	cells := slices.Clone(measured)
-	for i, old := range order {
-		t.Cells[i] = cells[old]
-	}
-	reorder(t.Pairs, order)
+	order := arrange(measured, t.Pairs)
 	if t.Base >= 0 {
 		t.Base = slices.Index(order, t.Base)
 	}

@@ -235,6 +235,18 @@ func inOrder(n int, pairs []Pair) []int {
 	return order
 }
 
+// arrange sorts sets as [inOrder] says, and renumbers their pairs. It returns the old
+// index for each new one.
+func arrange[T any](sets []T, pairs []Pair) (order []int) {
+	order = inOrder(len(sets), pairs)
+	before := slices.Clone(sets)
+	for i, old := range order {
+		sets[i] = before[old]
+	}
+	reorder(pairs, order)
+	return order
+}
+
 // reorder renumbers the sets that pairs refer to. order holds the old index for
 // each new one.
 func reorder(pairs []Pair, order []int) {

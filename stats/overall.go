@@ -149,12 +149,7 @@ func overall(groups []*Group, floor string) Overall {
 
 // rank sorts the drivers once the p-values are final.
 func (o *Overall) rank() {
-	order := inOrder(len(o.Drivers), o.Pairs)
-	drivers := slices.Clone(o.Drivers)
-	for i, old := range order {
-		o.Drivers[i] = drivers[old]
-	}
-	reorder(o.Pairs, order)
+	arrange(o.Drivers, o.Pairs)
 	for i, s := range Rank(len(o.Drivers), o.Pairs, func(i int) bool { return o.Drivers[i].takesPart() }) {
 		o.Drivers[i].Standing = s
 	}

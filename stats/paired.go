@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -90,13 +91,7 @@ func signedRank(d []float64) (p float64, sign int) {
 			}
 		}
 	}
-	switch {
-	case negative < positive:
-		sign = 1
-	case negative > positive:
-		sign = -1
-	}
-	return min(1, 2*signedRankNull(len(d))(min(negative, positive))), sign
+	return min(1, 2*signedRankNull(len(d))(min(negative, positive))), cmp.Compare(positive, negative)
 }
 
 // exactSignedRank is the most rounds for which the exact distribution of the

@@ -117,6 +117,49 @@ func makeRows(t *testing.T, w *workload.Workload, scale string, c workload.Case)
 	}
 }
 
+// TestWarnings checks which PRAGMAs are warned of: those that leave a setting with a
+// value that is neither asked for nor declared.
+func TestWarnings(t *testing.T) {
+	const file = `name: mine
+settings: {synchronous: full}
+schema: PRAGMA foreign_keys = ON
+changes settings: {foreign_keys: on}
+phases:
+  - {name: script, script: VACUUM}
+  - {name: query, query: SELECT 1, columns: [int]}
+`
+	for name, tc := range map[string]struct{ old, new, want string }{
+		"declared":       {},
+		"same":           {"VACUUM", "PRAGMA synchronous = 2", ""},
+		"back":           {"- {name: script, script: VACUUM", "- {name: script, untimed: true, script: PRAGMA synchronous = OFF; PRAGMA synchronous = FULL", ""},
+		"read":           {"VACUUM", "PRAGMA synchronous", ""},
+		"declared there": {"VACUUM", "PRAGMA synchronous = OFF, changes settings: {synchronous: off}", ""},
+		"declared value": {"VACUUM", "PRAGMA foreign_keys = OFF", "mine.yaml:6:28: script: PRAGMA foreign_keys makes it off, which a run refuses, because it was on: write changes settings: {foreign_keys: off}, or leave the PRAGMA out"},
+		"asked":          {"PRAGMA foreign_keys = ON", "PRAGMA synchronous = OFF", "mine.yaml:3:9: schema: PRAGMA synchronous makes it off, which a run refuses, because it was full: write changes settings: {synchronous: off}, or leave the PRAGMA out"},
+		"not asked":      {"VACUUM", "PRAGMA journal_mode = WAL", "mine.yaml:6:28: script: PRAGMA journal_mode makes it wal, which a run refuses, unless it has that value when the database is opened: write changes settings: {journal_mode: wal}, or leave the PRAGMA out"},
+		"query":          {"SELECT 1", "PRAGMA synchronous = OFF", "mine.yaml:7:26: query: PRAGMA synchronous makes it off, which a run refuses, because it was full: leave the PRAGMA out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := workload.Parse("mine.yaml", []byte(strings.Replace(file, tc.old, tc.new, 1)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, p := range w.Warnings {
+				got += p.Error()
+			}
+			if got != tc.want {
+				t.Errorf("warnings\n%s, want\n%s", got, tc.want)
+			}
+		})
+	}
+	for _, name := range workload.Builtins() {
+		if w := load(t, name); len(w.Warnings) > 0 {
+			t.Errorf("%s: %v", name, w.Warnings)
+		}
+	}
+}
+
 // TestBuiltinsVerify checks that every query of a built-in workload has its own
 // check.
 func TestBuiltinsVerify(t *testing.T) {

@@ -79,6 +79,8 @@ func (l *resolver) phase(n *yaml.Node) {
 	if !p.Untimed {
 		l.steady(f.get(kind))
 	}
+	l.declared = l.declared.With(p.Changes)
+	l.undeclared(f.get(kind), kind)
 	info.Changes = p.Changes
 	l.plan.Phases = append(l.plan.Phases, p)
 	l.infos = append(l.infos, info)

@@ -1,6 +1,9 @@
 package workload
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -60,6 +63,31 @@ func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 		s.value = v
 	}
 	return s, true
+}
+
+// undeclared notes the settings that the SQL just read leaves with a value that is
+// neither asked for nor declared. A run refuses such a change.
+func (l *resolver) undeclared(n *yaml.Node, kind string) {
+	last := map[string]string{}
+	for _, s := range l.pragmas {
+		last[s.name] = s.value
+	}
+	for _, name := range slices.Sorted(maps.Keys(last)) {
+		value := shortened(last[name], maxQuoted)
+		instead, before := "unless it has that value when the database is opened", l.declared[name]
+		switch {
+		case before == last[name]:
+			continue
+		case before != "":
+			instead = "because it was " + before
+		}
+		remedy := "leave the PRAGMA out"
+		if kind == "schema" || kind == "script" {
+			remedy = fmt.Sprintf("write changes settings: {%s: %s}, or %s", name, value, remedy)
+		}
+		l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column,
+			Message: fmt.Sprintf("%s: PRAGMA %s makes it %s, which a run refuses, %s: %s", kind, name, value, instead, remedy)})
+	}
 }
 
 // steady reports a setting to which a timed phase gives two values. The first value is

@@ -20,7 +20,9 @@ type resolver struct {
 	settings driver.Settings
 	infos    []PhaseInfo
 	sets     map[string]*setInfo
-	pragmas  []pragmaSetting // of the phase being read
+	pragmas  []pragmaSetting // of the schema or phase being read
+	declared driver.Settings // asked for, with the changes declared so far
+	warnings []Problem
 }
 
 func (w *Workload) resolver(r *reader, values map[string]int64) *resolver {
@@ -41,6 +43,8 @@ func (l *resolver) resolve() {
 			l.errorf(n, "changes settings without a schema that would: write the settings under settings, or changes settings in a script phase")
 		}
 	}
+	l.declared = l.settings.With(l.plan.Changes)
+	l.undeclared(f.get("schema"), "schema")
 	if n := f.get("rows"); n != nil {
 		if f, ok := l.mapping(n, "rows", "rows: {users: {count: 10, columns: {id: serial}}}"); ok {
 			l.readRows(f)

@@ -45,6 +45,7 @@ type Workload struct {
 	Factor     []string // the parameters that a numeric scale multiplies
 	Phases     []PhaseInfo
 	Changes    driver.Settings // settings that the schema declares to change
+	Warnings   []Problem       // PRAGMAs that a run will probably refuse
 
 	file   string
 	fsys   fs.FS
@@ -143,7 +144,7 @@ func (r *reader) parse(data []byte, fsys fs.FS, options []Option) (*Workload, er
 			l := w.resolver(r, values)
 			l.resolve()
 			if i == 0 && scale == Full {
-				w.Settings, w.Phases, w.Changes = l.settings, l.infos, l.plan.Changes
+				w.Settings, w.Phases, w.Changes, w.Warnings = l.settings, l.infos, l.plan.Changes, l.warnings
 			}
 		}
 	}

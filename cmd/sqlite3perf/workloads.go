@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
@@ -61,6 +62,9 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 			}
 			if err := lab.CheckSQL(w, pl); err != nil {
 				return usageError{err}
+			}
+			for _, p := range w.Warnings {
+				fmt.Fprintf(env.stderr, "warning: %s\n", report.Line(p.Error()))
 			}
 			return explain(env.stdout, w)
 		},
@@ -143,8 +147,15 @@ func explain(out io.Writer, w *workload.Workload) error {
 		}
 		fmt.Fprintf(out, "parameter:  %s\n", line)
 	}
+	pl, err := w.Plan(workload.Full, nil)
+	if err != nil {
+		return err
+	}
+	for _, d := range pl.DataSets {
+		fmt.Fprintf(out, "rows:       %s %d\n", d.Name, d.Total)
+	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, p := range w.Phases {
+	for i, p := range w.Phases {
 		timed := "timed"
 		if p.Untimed {
 			timed = "not timed"
@@ -152,7 +163,66 @@ func explain(out io.Writer, w *workload.Workload) error {
 		if len(p.Changes) > 0 {
 			timed += ", changes " + words(p.Changes)
 		}
+		if c := clients(&pl.Phases[i]); c > 1 {
+			timed += fmt.Sprintf(", %d clients", c)
+		}
 		fmt.Fprintf(t, "phase:\t%s\t%s, %s\t%s\n", p.Name, p.Kind, timed, report.Line(p.About))
 	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for i := range pl.Phases {
+		for _, what := range does(&pl.Phases[i]) {
+			fmt.Fprintf(t, "does:\t%s\t%s\n", pl.Phases[i].Name, abridged(what, 120))
+		}
+	}
 	return t.Flush()
+}
+
+// clients returns how many clients a phase has, or 0 if it is of a kind without.
+func clients(p *plan.Phase) int {
+	switch {
+	case p.Query != nil:
+		return p.Query.Clients
+	case p.Mix != nil:
+		return p.Mix.Clients
+	case p.HTTP != nil:
+		return p.HTTP.Clients
+	}
+	return 0
+}
+
+// does describes what a phase executes: the operations of a mix, or one statement or
+// script.
+func does(p *plan.Phase) (list []string) {
+	switch {
+	case p.Insert != nil:
+		return []string{"insert the rows of " + strings.Join(p.Insert.Sets, ", ")}
+	case p.Query != nil:
+		return []string{p.Query.SQL}
+	case p.HTTP != nil:
+		return []string{p.HTTP.SQL}
+	case p.Mix == nil:
+		return []string{p.Script}
+	}
+	for _, o := range p.Mix.Operations {
+		var statements []string
+		for _, c := range o.Calls {
+			statements = append(statements, abridged(c.SQL, 60))
+		}
+		if o.Transaction {
+			statements = slices.Concat([]string{"BEGIN"}, statements, []string{"COMMIT"})
+		}
+		list = append(list, fmt.Sprintf("%s, weight %d: %s", o.Name, o.Weight, strings.Join(statements, "; ")))
+	}
+	return list
+}
+
+// abridged returns a text on one line, with an ellipsis if it has more than most
+// characters.
+func abridged(s string, most int) string {
+	if r := []rune(report.Line(s)); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return report.Line(s)
 }

@@ -134,10 +134,10 @@ phases:
 		"back":           {"- {name: script, script: VACUUM", "- {name: script, untimed: true, script: PRAGMA synchronous = OFF; PRAGMA synchronous = FULL", ""},
 		"read":           {"VACUUM", "PRAGMA synchronous", ""},
 		"declared there": {"VACUUM", "PRAGMA synchronous = OFF, changes settings: {synchronous: off}", ""},
-		"declared value": {"VACUUM", "PRAGMA foreign_keys = OFF", "mine.yaml:6:28: script: PRAGMA foreign_keys makes it off, which a run refuses, because it was on: write changes settings: {foreign_keys: off}, or leave the PRAGMA out"},
-		"asked":          {"PRAGMA foreign_keys = ON", "PRAGMA synchronous = OFF", "mine.yaml:3:9: schema: PRAGMA synchronous makes it off, which a run refuses, because it was full: write changes settings: {synchronous: off}, or leave the PRAGMA out"},
-		"not asked":      {"VACUUM", "PRAGMA journal_mode = WAL", "mine.yaml:6:28: script: PRAGMA journal_mode makes it wal, which a run refuses, unless it has that value when the database is opened: write changes settings: {journal_mode: wal}, or leave the PRAGMA out"},
-		"query":          {"SELECT 1", "PRAGMA synchronous = OFF", "mine.yaml:7:26: query: PRAGMA synchronous makes it off, which a run refuses, because it was full: leave the PRAGMA out"},
+		"declared value": {"VACUUM", "PRAGMA foreign_keys = OFF", "mine.yaml:6:28: script: PRAGMA foreign_keys makes it off, which a run refuses because it was on: write changes settings: {foreign_keys: off}, or leave the PRAGMA out"},
+		"asked":          {"PRAGMA foreign_keys = ON", "PRAGMA synchronous = OFF", "mine.yaml:3:9: schema: PRAGMA synchronous makes it off, which a run refuses because it was full: write changes settings: {synchronous: off}, or leave the PRAGMA out"},
+		"not asked":      {"VACUUM", "PRAGMA journal_mode = WAL", "mine.yaml:6:28: script: PRAGMA journal_mode makes it wal, which a run refuses if that changes it: write changes settings: {journal_mode: wal}, or leave the PRAGMA out"},
+		"query":          {"SELECT 1", "PRAGMA synchronous = OFF", "mine.yaml:7:26: query: PRAGMA synchronous makes it off, which a run refuses because it was full: leave the PRAGMA out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := workload.Parse("mine.yaml", []byte(strings.Replace(file, tc.old, tc.new, 1)), nil)

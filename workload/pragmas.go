@@ -74,7 +74,7 @@ func (l *resolver) undeclared(n *yaml.Node, kind string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(last)) {
 		value := shortened(last[name], maxQuoted)
-		instead, before := "unless it has that value when the database is opened", l.declared[name]
+		instead, before := "if that changes it", l.declared[name]
 		switch {
 		case before == last[name]:
 			continue
@@ -86,7 +86,7 @@ func (l *resolver) undeclared(n *yaml.Node, kind string) {
 			remedy = fmt.Sprintf("write changes settings: {%s: %s}, or %s", name, value, remedy)
 		}
 		l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column,
-			Message: fmt.Sprintf("%s: PRAGMA %s makes it %s, which a run refuses, %s: %s", kind, name, value, instead, remedy)})
+			Message: fmt.Sprintf("%s: PRAGMA %s makes it %s, which a run refuses %s: %s", kind, name, value, instead, remedy)})
 	}
 }
 

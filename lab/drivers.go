@@ -173,7 +173,10 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 			return Ref{}, err
 		}
 		fi, err := os.Stat(path)
+		i := slices.IndexFunc(known, func(k Known) bool { return k.Module == name })
 		switch {
+		case err != nil && i >= 0:
+			return Ref{}, fmt.Errorf("unknown driver %q: %s (sqlite3perf drivers lists them)", name, driver.DidYouMean(known[i].Name, []string{known[i].Name}))
 		case err != nil:
 			return Ref{}, fmt.Errorf("driver %s: no such executable; to name a driver of sqlite3perf leave out the path, as in mattn", name)
 		case fi.IsDir() || runtime.GOOS != "windows" && fi.Mode()&0o111 == 0:

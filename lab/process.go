@@ -453,7 +453,7 @@ func describe(ctx context.Context, executable string, args []string, stderr io.W
 		if !answered {
 			answered = true
 			if err := json.Unmarshal(line, &a); err != nil {
-				misunderstood = fmt.Errorf("%w: %.80q", err, line)
+				misunderstood = fmt.Errorf("it printed no protocol line: %.80q", line)
 			}
 			cancel() // it has said everything that is wanted
 		}

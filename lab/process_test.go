@@ -264,7 +264,7 @@ func TestDescribe(t *testing.T) {
 	for fault, parts := range map[string][]string{
 		"silent":    {"without an answer"},
 		"dies":      {"exit status 3", "no module named sqlite3"},
-		"garbage":   {"invalid character 'u'", "usage: worker"},
+		"garbage":   {"printed no protocol line", "usage: worker"},
 		"long-line": {"token too long"},
 		"newer":     {"protocol 2", "this sqlite3perf 1"},
 		"no-info":   {"lacks the info"},

@@ -28,10 +28,10 @@ type Option func(*Workload)
 func AllowFiles(w *Workload) { w.files = true }
 
 // Load reads a built-in workload, given by its name, or a workload file. An argument
-// is a file if it contains a path separator or ends in .yaml or .yml.
+// is a file if it contains a path separator, ends in .yaml or .yml, or is "." or "..".
 func Load(nameOrPath string, options ...Option) (*Workload, error) {
 	ext := filepath.Ext(nameOrPath)
-	if strings.ContainsRune(nameOrPath, '/') || strings.ContainsRune(nameOrPath, filepath.Separator) || ext == ".yaml" || ext == ".yml" {
+	if strings.ContainsRune(nameOrPath, '/') || strings.ContainsRune(nameOrPath, filepath.Separator) || ext == ".yaml" || ext == ".yml" || nameOrPath == "." || nameOrPath == ".." {
 		data, err := readFile(nameOrPath)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("no workload file %s: want a file that is there, or the name of a built-in workload, such as %s", nameOrPath, Builtins()[0])
@@ -76,6 +76,9 @@ func readFile(path string) ([]byte, error) {
 	fi, err := f.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if fi.IsDir() {
+		return nil, errors.New("it is a directory: want a file")
 	}
 	if fi.Mode()&fs.ModeDevice != 0 {
 		return nil, errors.New("it is a device: want a file")

@@ -154,6 +154,9 @@ func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 		if !ok {
 			continue
 		}
+		if _, several := f.Value.(pflag.SliceValue); e.list && !several {
+			return usagef("configuration file %s:%d: %s is a list: want one value", file.path, e.line, f.Name)
+		}
 		for _, v := range e.values {
 			if err := cmd.Flags().Set(f.Name, v); err != nil {
 				return usagef("configuration file %s:%d: %w", file.path, e.line, flagError(cmd, err))
@@ -190,6 +193,7 @@ type configFile struct {
 type configEntry struct {
 	line   int
 	values []string
+	list   bool // values is written as a list
 }
 
 // readConfig reads a configuration file. It returns nil if there is none.
@@ -250,6 +254,7 @@ func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node, local bool
 	case value.Kind == yaml.ScalarNode:
 		e.values = []string{value.Value}
 	case value.Kind == yaml.SequenceNode:
+		e.list = true
 		for _, v := range value.Content {
 			if v.Kind != yaml.ScalarNode {
 				return fmt.Errorf("%s: want words or numbers in the list", name)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // environment holds everything at the edge of the process, so that tests can replace
@@ -108,6 +110,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var names []string
 		name := unknown.GetSpecifiedName()
+		if long, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); long != "" { // -rounds
+			name = long
+		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if strings.HasPrefix(f.Name, name) || levenshtein.ComputeDistance(name, f.Name) <= max(1, len(name)/3) {
 				names = append(names, "--"+f.Name)
@@ -132,15 +137,39 @@ var flagValues = map[string]string{
 // arguments checks that a command has the right number of arguments. There is no upper
 // bound if most is -1.
 func arguments(least, most int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
 			return fmt.Errorf("%s is missing", what)
 		case most == 0 && len(args) > 0:
+			flag := asFlag(cmd.Flags(), args[0])
+			if meant := driver.DidYouMean(flag, []string{flag}); meant != "" {
+				return usagef("unexpected argument %q: %s", args[0], meant)
+			}
 			return fmt.Errorf("unexpected argument %q", args[0])
 		case most >= 0 && len(args) > most:
 			return fmt.Errorf("unexpected argument %q after %s", args[most], what)
 		}
 		return nil
 	}
+}
+
+// asFlag returns the flag that an argument was probably meant for, with its value; "" if
+// none is likely.
+func asFlag(flags *pflag.FlagSet, arg string) string {
+	if set, err := flags.GetStringArray("set"); err == nil && len(set) > 0 && !strings.Contains(set[len(set)-1], "=") {
+		return "--set " + set[len(set)-1] + "=" + arg
+	}
+	name := ""
+	switch {
+	case slices.Contains(workload.Builtins(), arg) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml"):
+		name = "workloads"
+	case flags.Changed("drivers"):
+		name = "drivers"
+	}
+	values, err := flags.GetStringSlice(name)
+	if err != nil {
+		return ""
+	}
+	return "--" + name + " " + strings.Join(append(values, arg), ",")
 }

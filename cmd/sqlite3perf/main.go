@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // The exit statuses, as `sqlite3perf --help` lists them.
@@ -85,7 +86,8 @@ func hint(err error) string {
 }
 
 func rootCommand(env *environment) *cobra.Command {
-	root := &cobra.Command{
+	var root *cobra.Command
+	root = &cobra.Command{
 		Use:   "sqlite3perf",
 		Short: "Measure ways of using SQLite from Go, fairly",
 		Long: `sqlite3perf measures ways of using SQLite from Go: drivers, versions and
@@ -110,7 +112,7 @@ kept.`,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q: sqlite3perf --help lists them", args[0])
+				return unknownCommand(root, args[0])
 			}
 			return nil
 		},
@@ -136,12 +138,29 @@ kept.`,
 		if c.Args != nil {
 			check := c.Args
 			c.Args = func(cmd *cobra.Command, args []string) error {
-				if err := check(cmd, args); err != nil {
+				err := check(cmd, args)
+				if _, instead := err.(usageError); err != nil && !instead {
 					return usagef("%w; such as: %s", err, strings.TrimSpace(strings.SplitN(cmd.Example, "\n", 2)[0]))
 				}
-				return nil
+				return err
 			}
 		}
 	}
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = func(_ *cobra.Command, args []string) error {
+		if of, _, _ := root.Find(args); of == root && len(args) > 0 {
+			return unknownCommand(root, args[0])
+		}
+		return nil
+	}
 	return root
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	return usagef("unknown command %q: %s (sqlite3perf --help lists them)", name, driver.Suggest(name, names))
 }

@@ -208,16 +208,21 @@ func (o *runOptions) checkWorkloads(r *request) error {
 			}
 		}
 	}
-	seen := map[string]bool{}
+	seen := map[string]string{} // the argument that gave each workload
 	for _, name := range names {
 		w, err := loadWorkload(name, o.allowFiles)
 		if err != nil {
 			return err
 		}
-		if seen[w.Name] {
+		if other, twice := seen[w.Name]; twice && filepath.Clean(other) != filepath.Clean(name) {
+			if name == w.Name {
+				name, other = other, name
+			}
+			return usagef("workloads %s and %s are both named %s: change name: in %s", other, name, w.Name, name)
+		} else if twice {
 			return usagef("workload %s is named twice", w.Name)
 		}
-		seen[w.Name] = true
+		seen[w.Name] = name
 		r.matrix.Workloads = append(r.matrix.Workloads, w)
 	}
 	return nil

@@ -29,7 +29,7 @@ var expressions = map[string]reading{
 	"report/build.go":              {1, "arguments of a command"},
 	"worker/driver/features.go":    {5, "SQLite's messages"},
 	"worker/protocol/job.go":       {2, "pragmas and their values, as the user names them"},
-	"workload/problem.go":          {3, "the YAML library's messages, and names in a workload"},
+	"workload/problem.go":          {4, "the YAML library's messages, and names in a workload"},
 }
 
 // comparisons is how many times each file outside tests searches a message for a text.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
@@ -16,7 +17,8 @@ import (
 
 // TestDocumentedCommands runs every command of the README and of docs/ that is in a
 // console block as "$ sqlite3perf …". The commands of one document run in one
-// directory, one after another, at a small scale.
+// directory, one after another, at a small scale. If the page shows the output, it is
+// compared as far as it is stable.
 func TestDocumentedCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds all workers")
@@ -53,7 +55,8 @@ func TestDocumentedCommands(t *testing.T) {
 				t.Fatal(err)
 			}
 			env = append(env, "SQLITE3PERF_SCALE=0.001", "SQLITE3PERF_ROUNDS=6", "SQLITE3PERF_WORKER_CACHE="+cache)
-			for _, line := range list {
+			for _, c := range list {
+				line := c.line
 				cmd := exec.Command("sh", "-c", line)
 				cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 				out, err := cmd.CombinedOutput()
@@ -65,25 +68,59 @@ func TestDocumentedCommands(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s: %v\n%s", line, err, out)
 				}
+				if c.output != "" && !strings.HasPrefix(line, "sqlite3perf concurrent") { // whose errors depend on luck
+					if diff := cmp.Diff(stable(c.output), stable(string(out))); diff != "" {
+						t.Errorf("%s (-page +here, without figures):\n%s", line, diff)
+					}
+				}
 			}
 			t.Logf("%d commands", len(list))
 		})
 	}
 }
 
+// documented is a command of a page, and the output that the page shows.
+type documented struct{ line, output string }
+
 // consoleCommands returns the lines "$ sqlite3perf …" of console blocks, without the
-// prompt.
-func consoleCommands(markdown string) []string {
-	var list []string
-	inside := false
+// prompt, each with the lines that follow it.
+func consoleCommands(markdown string) []documented {
+	var list []documented
+	inside, ours := false, false
 	for line := range strings.Lines(markdown) {
-		line = strings.TrimSpace(line)
-		if fence, ok := strings.CutPrefix(line, "```"); ok {
-			inside = !inside && fence == "console"
+		if fence, ok := strings.CutPrefix(strings.TrimSpace(line), "```"); ok {
+			inside, ours = !inside && fence == "console", false
 			continue
 		}
-		if command, ok := strings.CutPrefix(line, "$ "); ok && inside && strings.HasPrefix(command, "sqlite3perf ") {
-			list = append(list, command)
+		if !inside {
+			continue
+		}
+		if command, ok := strings.CutPrefix(line, "$ "); ok {
+			if ours = strings.HasPrefix(command, "sqlite3perf "); ours {
+				list = append(list, documented{line: strings.TrimSpace(command)})
+			}
+		} else if ours {
+			list[len(list)-1].output += line
+		}
+	}
+	return list
+}
+
+// figure is a number with its unit, or the digits of random bytes.
+var figure = regexp.MustCompile(`[0-9a-f]{16,}|[0-9][0-9.,]*(ns|µs|ms|s|m|k|M)?`)
+
+// stable is what every run of a command prints alike: the words, without figures,
+// widths, charts, and repeated lines of progress.
+func stable(output string) []string {
+	var list []string
+	for line := range strings.Lines(output) {
+		if strings.Contains(line, "|") {
+			continue
+		}
+		line = strings.Join(strings.Fields(figure.ReplaceAllString(line, "0")), " ")
+		line = strings.ReplaceAll(line, "[ ", "[") // a figure that is set to the right
+		if len(list) == 0 || list[len(list)-1] != line {
+			list = append(list, line)
 		}
 	}
 	return list

@@ -139,7 +139,7 @@ kept.`,
 			check := c.Args
 			c.Args = func(cmd *cobra.Command, args []string) error {
 				err := check(cmd, args)
-				if _, instead := err.(usageError); err != nil && !instead {
+				if _, instead := errors.AsType[usageError](err); err != nil && !instead {
 					return usagef("%w; such as: %s", err, strings.TrimSpace(strings.SplitN(cmd.Example, "\n", 2)[0]))
 				}
 				return err

@@ -91,7 +91,7 @@ type traffic struct {
 
 // requests makes the load of a phase: its requests, and those of their answers that the
 // generators know.
-func requests(pl *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]load.Request, error) {
+func requests(resolved *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]load.Request, error) {
 	n := int64(maxRequests)
 	if h.Count > 0 {
 		n = min(n, h.Count)
@@ -100,7 +100,7 @@ func requests(pl *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]load.Re
 		n = 1
 	}
 	list := make([]load.Request, n)
-	gen, err := plan.NewGenerator(seed, pl)
+	gen, err := plan.NewGenerator(seed, resolved)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func requests(pl *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]load.Re
 		p := picked
 		g := *picked.Generator
 		g.Of = []string{name}
-		p.Generator, p.Type = &g, columnType(pl, name)
+		p.Generator, p.Type = &g, columnType(resolved, name)
 		if err := gen.FillParameters(&columns[i], phase, []plan.Parameter{p}, "", 0, 1, int(n)); err != nil {
 			return nil, err
 		}
@@ -347,15 +347,15 @@ func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 		if h == nil || h.SQL == "" || time.Now().Before(p.ceilings[h.Clients].until) {
 			continue
 		}
-		pl := &plan.Plan{}
+		idle := &plan.Plan{}
 		for i := range ceilingPhases {
-			pl.Phases = append(pl.Phases, plan.Phase{Name: fmt.Sprint("ceiling ", i+1), HTTP: &plan.HTTP{
+			idle.Phases = append(idle.Phases, plan.Phase{Name: fmt.Sprint("ceiling ", i+1), HTTP: &plan.HTTP{
 				Clients: h.Clients, DurationMS: ceilingLasts.Milliseconds(), Call: plan.Call{Rows: 1},
 			}})
 		}
-		nothing := &Case{Plan: pl, Ref: c.Ref}
+		nothing := &Case{Plan: idle, Ref: c.Ref}
 		nothing.Case = result.Case{Worker: c.Worker, Info: c.Info}
-		for _, ph := range pl.Phases {
+		for _, ph := range idle.Phases {
 			nothing.Phases = append(nothing.Phases, ph.Name)
 		}
 		t, err := p.trial(ctx, nothing, seed)

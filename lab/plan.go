@@ -92,22 +92,22 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			return nil, err
 		}
 		for _, at := range points {
-			pl, err := w.Plan(m.Scale, at.Parameters)
+			resolved, err := w.Plan(m.Scale, at.Parameters)
 			if err != nil {
 				return nil, err
 			}
 			back := &readable{map[string][]plan.Stored{}, map[string]string{}}
-			look := func(ctx context.Context, db *sql.Conn, p *plan.Phase) error { return back.look(ctx, db, pl, p) }
-			if err := checkSQL(w, pl, look); err != nil {
+			look := func(ctx context.Context, db *sql.Conn, p *plan.Phase) error { return back.look(ctx, db, resolved, p) }
+			if err := checkSQL(w, resolved, look); err != nil {
 				return nil, err
 			}
-			if why := nothingToTime(pl); why != "" {
+			if why := nothingToTime(resolved); why != "" {
 				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(at.Parameters), why)
 			}
 			first := len(cases)
 			for _, set := range combinations(m.Settings) {
 				for _, ref := range m.Drivers {
-					c := &Case{Ref: ref, Source: w, Plan: pl, Unverified: back.doubts(pl)}
+					c := &Case{Ref: ref, Source: w, Plan: resolved, Unverified: back.doubts(resolved)}
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 					c.WorkloadSHA256 = hash
@@ -115,24 +115,24 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					c.Settings = at.Settings.With(set)
 					if ref.Known != nil {
 						c.Info = ref.Known.Info
-						c.Added = added(ref.Known.AddedCost, pl)
+						c.Added = added(ref.Known.AddedCost, resolved)
 					}
-					for _, p := range pl.Phases {
+					for _, p := range resolved.Phases {
 						if !p.Untimed {
 							c.Phases = append(c.Phases, p.Name)
 						}
 					}
-					if err := poolSize(c.Settings, pl); err != nil {
+					if err := poolSize(c.Settings, resolved); err != nil {
 						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 					}
-					c.InForce = inForce(c.Settings, pl)
+					c.InForce = inForce(c.Settings, resolved)
 					if err := everInForce(c, set); err != nil {
 						return nil, fmt.Errorf("workload %s: %w", w.Name, err)
 					}
 					cases = append(cases, c)
 				}
 			}
-			todo = append(todo, point{w.Name, pl, back, cases[first:]})
+			todo = append(todo, point{w.Name, resolved, back, cases[first:]})
 		}
 	}
 	for name := range m.Parameters {

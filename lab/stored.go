@@ -101,11 +101,11 @@ var (
 
 // look finds out which columns of an insert's tables can be read back. The database has
 // the schema as it is when the phase begins.
-func (r *readable) look(ctx context.Context, db *sql.Conn, pl *plan.Plan, p *plan.Phase) error {
+func (r *readable) look(ctx context.Context, db *sql.Conn, resolved *plan.Plan, p *plan.Phase) error {
 	if p.Insert == nil {
 		return nil
 	}
-	for _, table := range tablesOf(pl, p.Insert) {
+	for _, table := range tablesOf(resolved, p.Insert) {
 		why, err := opaque(ctx, db, table)
 		if err != nil {
 			return err
@@ -119,7 +119,7 @@ func (r *readable) look(ctx context.Context, db *sql.Conn, pl *plan.Plan, p *pla
 		if err != nil {
 			return err
 		}
-		for _, c := range common(pl, p.Insert.Sets, table) {
+		for _, c := range common(resolved, p.Insert.Sets, table) {
 			if a, ok := affinities[strings.ToLower(c.Name)]; ok && a.keeps(&c) {
 				s.Columns = append(s.Columns, c.Name)
 				s.Types = append(s.Types, driver.ColumnType{Type: c.Type, Nullable: true})
@@ -132,15 +132,15 @@ func (r *readable) look(ctx context.Context, db *sql.Conn, pl *plan.Plan, p *pla
 
 // doubts returns a warning for each phase with inserted rows that cannot be verified.
 // The warning says why.
-func (r *readable) doubts(pl *plan.Plan) []result.Warning {
+func (r *readable) doubts(resolved *plan.Plan) []result.Warning {
 	var list []result.Warning
-	for i := range pl.Phases {
-		p := &pl.Phases[i]
+	for i := range resolved.Phases {
+		p := &resolved.Phases[i]
 		if p.Insert == nil {
 			continue
 		}
 		var words []string
-		for _, table := range tablesOf(pl, p.Insert) {
+		for _, table := range tablesOf(resolved, p.Insert) {
 			if slices.ContainsFunc(r.tables[p.Name], func(s plan.Stored) bool { return s.Table == table }) {
 				continue
 			}
@@ -158,10 +158,10 @@ func (r *readable) doubts(pl *plan.Plan) []result.Warning {
 }
 
 // tablesOf returns the tables that a phase inserts into.
-func tablesOf(pl *plan.Plan, in *plan.Insert) []string {
+func tablesOf(resolved *plan.Plan, in *plan.Insert) []string {
 	var list []string
 	for _, name := range in.Sets {
-		table := pl.DataSet(name).Table
+		table := resolved.DataSet(name).Table
 		if !slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, table) }) {
 			list = append(list, table)
 		}
@@ -207,11 +207,11 @@ func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
 
 // common returns the columns that all of the data sets insert into the table with the
 // same type.
-func common(pl *plan.Plan, sets []string, table string) []plan.Column {
+func common(resolved *plan.Plan, sets []string, table string) []plan.Column {
 	var list []plan.Column
 	first := true
 	for _, name := range sets {
-		d := pl.DataSet(name)
+		d := resolved.DataSet(name)
 		if !strings.EqualFold(d.Table, table) {
 			continue
 		}

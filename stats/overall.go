@@ -55,7 +55,7 @@ type LeftOut struct {
 	Code    string     `json:"code"`              // such as [NoFigures]
 	Drivers []string   `json:"drivers,omitempty"` // on account of which a table does not count
 	Figures int        `json:"figures,omitempty"` // of [FewFigures]: the tables in which the driver has figures
-	Tables  int        `json:"tables,omitempty"`  // out of so many
+	Tables  int        `json:"tables,omitempty"`  // in all
 }
 
 // The codes of [LeftOut].

@@ -126,7 +126,7 @@ func comparisonOverallTo(driver, to string, list ...comparisonPart) operand {
 
 // comparisonNoWinner finds the most frequent winner among the drivers of the study. It
 // counts in how many phases that driver is significantly faster than all others. If
-// these are few, but a driver is tied for first place in so many more phases that it
+// these are few, but a driver is tied for first place in enough further phases that it
 // could be the winner, the run cannot decide.
 func comparisonNoWinner(c *cells) []comparison {
 	published := publishedFigures("driver-comparison").where("published", "2026-03-23")

@@ -56,11 +56,11 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 				_, err = io.WriteString(env.asItIs(), text)
 				return err
 			}
-			pl, err := w.Plan(workload.Quick, nil)
+			resolved, err := w.Plan(workload.Quick, nil)
 			if err != nil {
 				return usagef("workload %s: %w", w.Name, err)
 			}
-			if err := lab.CheckSQL(w, pl); err != nil {
+			if err := lab.CheckSQL(w, resolved); err != nil {
 				return usageError{err}
 			}
 			for _, p := range w.Warnings {
@@ -116,12 +116,12 @@ var schemaFile = regexp.MustCompile(`(?m)^schema: *\S+\.sql *$`)
 // standalone returns a workload's file with its schema included, so that the file is
 // complete in any place.
 func standalone(w *workload.Workload) (string, error) {
-	pl, err := w.Plan(workload.Full, nil)
+	resolved, err := w.Plan(workload.Full, nil)
 	if err != nil {
 		return "", err
 	}
 	schema := "schema: |\n"
-	for line := range strings.Lines(strings.TrimSpace(pl.Schema)) {
+	for line := range strings.Lines(strings.TrimSpace(resolved.Schema)) {
 		if strings.TrimSpace(line) != "" {
 			line = "  " + line
 		}
@@ -147,11 +147,11 @@ func explain(out io.Writer, w *workload.Workload) error {
 		}
 		fmt.Fprintf(out, "parameter:  %s\n", line)
 	}
-	pl, err := w.Plan(workload.Full, nil)
+	resolved, err := w.Plan(workload.Full, nil)
 	if err != nil {
 		return err
 	}
-	for _, d := range pl.DataSets {
+	for _, d := range resolved.DataSets {
 		fmt.Fprintf(out, "rows:       %s %d\n", d.Name, d.Total)
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -163,7 +163,7 @@ func explain(out io.Writer, w *workload.Workload) error {
 		if len(p.Changes) > 0 {
 			timed += ", changes " + words(p.Changes)
 		}
-		if c := clients(&pl.Phases[i]); c > 1 {
+		if c := clients(&resolved.Phases[i]); c > 1 {
 			timed += fmt.Sprintf(", %d clients", c)
 		}
 		fmt.Fprintf(t, "phase:\t%s\t%s, %s\t%s\n", p.Name, p.Kind, timed, report.Line(p.About))
@@ -171,9 +171,9 @@ func explain(out io.Writer, w *workload.Workload) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for i := range pl.Phases {
-		for _, what := range does(&pl.Phases[i]) {
-			fmt.Fprintf(t, "does:\t%s\t%s\n", pl.Phases[i].Name, abridged(what, 120))
+	for i := range resolved.Phases {
+		for _, what := range does(&resolved.Phases[i]) {
+			fmt.Fprintf(t, "does:\t%s\t%s\n", resolved.Phases[i].Name, abridged(what, 120))
 		}
 	}
 	return t.Flush()

@@ -83,8 +83,8 @@ func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) 
 		return nil, nil, &trialError{t}
 	}
 	// A run continues in spite of warnings. But a worker that causes them does not
-	// keep its promises. Not the worker's are those of the load generator: that it
-	// was the bottleneck, or late.
+	// keep its promises. It does not cause those about the load generator, which may
+	// be the bottleneck, or late.
 	for _, w := range t.Warnings {
 		if w.Code != result.WarningCeiling && w.Code != result.WarningLate {
 			return nil, nil, fmt.Errorf("phase %s: %s", w.Phase, w.Message)

@@ -45,7 +45,7 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 		return errorf(protocol.CodeDatabase, "table %s has a row whose ID is NULL or a text, which no keyset comes past: delete such rows", p.Table)
 	}
 	if out.Rows <= int64(p.Limit) {
-		return errorf(protocol.CodeDatabase, "table %s has %d rows, too few for a page of %d behind another row: sqlite3perf generate makes more", p.Table, out.Rows, p.Limit)
+		return errorf(protocol.CodeDatabase, "table %s has %d rows, too few for a page of %d after another row: sqlite3perf generate makes more", p.Table, out.Rows, p.Limit)
 	}
 	depths, err := p.depths(out.Rows)
 	if err != nil {

@@ -1,0 +1,283 @@
+package workload
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+func (l *resolver) mix(f *fields, phase string) *plan.Mix {
+	m := &plan.Mix{}
+	if n := f.get("connection"); n != nil {
+		w, _ := l.oneOf(n, "connection", "own", "pool")
+		m.OwnConn = w == "own"
+	}
+	m.Clients = l.clients(f.get("clients"), m.OwnConn)
+	m.Count, m.DurationMS = l.end(f, "mix")
+	if n := f.get("rate"); n != nil {
+		m.Rate = l.rate(n)
+	}
+	if n := f.get("gomaxprocs"); n != nil {
+		procs, _ := l.number(n, "gomaxprocs", 1)
+		m.GOMAXPROCS = int(min(procs, maxProcs))
+		if procs > maxProcs {
+			l.errorf(n, "gomaxprocs is %d: want at most %d", procs, maxProcs)
+		}
+	}
+	m.Mutex = l.flag(f.get("mutex"), "mutex")
+	if n := f.get("retry"); n != nil {
+		m.Retry = l.retry(n)
+	}
+	n := f.get("mix")
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		l.errorf(n, "mix is %s: want a list of operations, such as - {name: read, sql: SELECT 1, columns: [int]}", describe(n))
+		return m
+	}
+	if len(n.Content) > maxOperations {
+		l.errorf(n, "mix has %d operations: want at most %d", len(n.Content), maxOperations)
+		return m
+	}
+	for _, n := range l.list(n) {
+		if op, ok := l.operation(n, phase, m.Mutex); ok {
+			if slices.ContainsFunc(m.Operations, func(o plan.Operation) bool { return o.Name == op.Name }) {
+				l.errorf(n, "two operations are called %q: write another name", op.Name)
+			}
+			m.Operations = append(m.Operations, op)
+		}
+	}
+	return m
+}
+
+// retry reads how operations are repeated.
+func (l *resolver) retry(n *yaml.Node) *plan.Retry {
+	r := &plan.Retry{Attempts: 2}
+	f, ok := l.object(n, "retry", "{attempts: 10, backoff: 1ms}", keys["retry"])
+	if !ok {
+		return r
+	}
+	if n := f.get("attempts"); n == nil {
+		l.errorf(f.node, "retry has no attempts: write attempts: 10")
+	} else if r.Attempts, ok = l.number(n, "attempts", 2); ok && r.Attempts > plan.MaxWeight {
+		l.errorf(n, "attempts is %d: want at most %d", r.Attempts, plan.MaxWeight)
+	}
+	if n := f.get("backoff"); n != nil {
+		d, err := time.ParseDuration(n.Value)
+		if n.Kind != yaml.ScalarNode || err != nil || d < 0 || d > time.Hour {
+			l.errorf(n, "backoff is %s: want a time such as 1ms", describe(n))
+		}
+		r.BackoffUS = d.Microseconds()
+	}
+	return r
+}
+
+// end reads when a phase of a kind ends: after a number of operations or an amount
+// of time.
+func (l *resolver) end(f *fields, kind string) (count, durationMS int64) {
+	n, duration := f.get("count"), f.get("duration")
+	switch {
+	case n != nil && duration != nil:
+		l.errorf(f.key("duration"), "the %s has both count and duration: leave one of them out", kind)
+	case n != nil:
+		count = l.numberWithin(n, "count", 1, plan.MaxCount, 0)
+	case duration != nil:
+		durationMS = l.duration(duration)
+	default:
+		l.errorf(f.node, "the %s has no end: write count: 10000 or duration: 10s", kind)
+	}
+	return count, durationMS
+}
+
+// duration reads a duration and returns it in milliseconds. It is written as 10s, or
+// as an expression with a parameter before the unit, such as $time ms.
+func (l *resolver) duration(n *yaml.Node) int64 {
+	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "$") {
+		expr, perUnit := strings.TrimSuffix(n.Value, "ms"), int64(1)
+		if expr == n.Value {
+			expr, perUnit = strings.TrimSuffix(n.Value, "s"), 1000
+		}
+		if expr != n.Value {
+			at := &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(expr), Line: n.Line, Column: n.Column}
+			return l.numberWithin(at, "duration", 1, plan.MaxCount/perUnit, 1) * perUnit
+		}
+	}
+	d, err := time.ParseDuration(n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil || d < time.Millisecond {
+		l.errorf(n, "duration is %s: want one such as 10s, or $time ms", describe(n))
+	} else if d.Milliseconds() > plan.MaxCount {
+		l.errorf(n, "duration is %s: want at most %d ms", describe(n), int64(plan.MaxCount))
+	}
+	return d.Milliseconds()
+}
+
+// rate reads operations per second.
+func (l *resolver) rate(n *yaml.Node) float64 {
+	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "$") {
+		return float64(l.numberWithin(n, "rate", 1, plan.MaxRate, 1))
+	}
+	x, err := strconv.ParseFloat(n.Value, 64)
+	if n.Kind != yaml.ScalarNode || err != nil || !(x >= plan.MinRate && x <= plan.MaxRate) {
+		l.errorf(n, "rate is %s: want operations per second, from %v to %.0f", describe(n), plan.MinRate, plan.MaxRate)
+		return 1
+	}
+	return x
+}
+
+func (l *resolver) operation(n *yaml.Node, phase string, mutex bool) (op plan.Operation, ok bool) {
+	f, ok := l.object(n, "an operation", "{name: read, sql: SELECT 1, columns: [int]}", keys["operation"])
+	if !ok {
+		return op, false
+	}
+	if n := f.get("name"); n == nil {
+		l.errorf(f.node, "the operation has no name: write name: read")
+	} else if op.Name, ok = l.text(n, "name", "name: read"); ok {
+		l.name(n, "an operation")
+	}
+	if op.Weight = l.numberOr(f.get("weight"), "weight", 1, 1); op.Weight > plan.MaxWeight {
+		l.errorf(f.get("weight"), "weight is %d: want at most %d", op.Weight, plan.MaxWeight)
+	}
+	op.Transaction = l.flag(f.get("transaction"), "transaction")
+	if op.Mutex = l.flag(f.get("mutex"), "mutex"); op.Mutex && mutex {
+		l.errorf(f.key("mutex"), "the mutex is held around every operation: leave it out here or in the phase")
+	}
+	if n := f.get("results"); n != nil {
+		op.Results = l.results(n)
+	}
+	p := l.parameters(f.get("parameters"), phase+"."+op.Name, nil)
+	one, many := f.get("sql"), f.get("statements")
+	switch {
+	case one != nil && many != nil:
+		l.errorf(f.key("statements"), "the operation has both sql and statements: leave one of them out")
+	case one != nil:
+		op.Calls = []plan.MixCall{{Call: l.call(f.node, one, f, p, nil, false)}}
+	case many != nil:
+		for _, k := range []string{"columns", "expect", "statement"} {
+			if f.get(k) != nil {
+				l.errorf(f.key(k), "%s is written beside statements: write it with the statement that it belongs to", k)
+			}
+		}
+		if !l.countWithin(many, "statements", len(many.Content), maxStatements) {
+			return op, false
+		}
+		for _, n := range l.list(many) {
+			if c, ok := l.statement(n, p, &op, mutex); ok {
+				op.Calls = append(op.Calls, c)
+			}
+		}
+		if len(many.Content) == 0 && many.Kind == yaml.SequenceNode {
+			l.errorf(many, "statements is empty: want SQL")
+		}
+	default:
+		l.errorf(f.node, "the operation does nothing: write sql: SELECT 1, or statements: and a list")
+	}
+	p.unused(l)
+	return op, true
+}
+
+// statement reads one statement of an operation.
+func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, mutex bool) (c plan.MixCall, ok bool) {
+	if n.Kind == yaml.ScalarNode {
+		return plan.MixCall{Call: l.call(n, n, &fields{node: n}, p, nil, false)}, true
+	}
+	f, ok := l.object(n, "a statement", "{sql: SELECT 1, columns: [int]}", keys["statement"])
+	if !ok {
+		return c, false
+	}
+	if f.get("sql") == nil {
+		l.errorf(f.node, "the statement has no sql: write sql: SELECT 1")
+		return c, false
+	}
+	c.Call = l.call(n, f.get("sql"), f, p, nil, false)
+	if c.Mutex = l.flag(f.get("mutex"), "mutex"); c.Mutex && (mutex || op.Mutex) {
+		l.errorf(f.key("mutex"), "the mutex is held around the whole operation: leave it out here or in the %s", map[bool]string{true: "phase", false: "operation"}[mutex])
+	}
+	if n := f.get("if empty"); n != nil {
+		l.ifEmpty(n, f, &c, op.Transaction)
+	}
+	return c, true
+}
+
+// ifEmpty reads how an operation ends if a statement returns no rows.
+func (l *resolver) ifEmpty(n *yaml.Node, f *fields, c *plan.MixCall, transaction bool) {
+	word, ok := l.oneOf(n, "if empty", plan.EmptyCommit, plan.EmptyRollback, plan.EmptyStop)
+	switch {
+	case !ok:
+		return
+	case transaction && word == plan.EmptyStop:
+		l.errorf(n, "if empty is stop, but the operation is a transaction: want commit or rollback")
+	case !transaction && word != plan.EmptyStop:
+		l.errorf(n, "if empty is %s, but the operation is not a transaction: write transaction: true there, or stop here", word)
+	case f.get("columns") == nil:
+		l.errorf(n, "if empty is %s for a statement without columns: write columns: [int], with the type of each", word)
+	case c.Rows == 0:
+		l.errorf(f.get("expect"), "no row is expected of a statement with if empty: leave one of them out")
+	}
+	c.IfEmpty = word
+}
+
+// results reads which errors count as results of an operation.
+func (l *resolver) results(n *yaml.Node) []int {
+	var codes []int
+	for _, n := range l.list(n) {
+		code, ok := l.resultCode(n)
+		switch {
+		case !ok:
+		case slices.Contains(codes, code):
+			l.errorf(n, "results: %s is there twice: leave one of them out", driver.CodeName(code))
+		default:
+			codes = append(codes, code)
+		}
+	}
+	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+		l.errorf(n, "results is empty: want result codes of SQLite, such as [SQLITE_CONSTRAINT_UNIQUE]")
+	}
+	return codes
+}
+
+func (l *resolver) resultCode(n *yaml.Node) (code int, ok bool) {
+	name, ok := l.text(n, "results", "SQLITE_CONSTRAINT_UNIQUE")
+	if !ok {
+		return 0, false
+	}
+	if code, err := strconv.Atoi(name); err == nil {
+		if !driver.MayBeResult(code) {
+			l.notResult(n, code)
+			return 0, false
+		}
+		return code, true
+	}
+	code, ok = driver.CodeByName(name)
+	switch {
+	case !ok:
+		instead := "want one of SQLite's, such as SQLITE_CONSTRAINT_UNIQUE or 2067"
+		const prefix = "SQLITE_" // not compared, since names that share it look similar
+		var names []string
+		for _, known := range driver.CodeNames() {
+			names = append(names, strings.TrimPrefix(known, prefix))
+		}
+		if near := driver.Nearest(strings.TrimPrefix(strings.ToUpper(name), prefix), names); near != "" {
+			instead = driver.DidYouMean(prefix+near, driver.CodeNames())
+		}
+		l.errorf(n, "results: unknown result code %q: %s", name, instead)
+		return 0, false
+	case !driver.MayBeResult(code):
+		l.notResult(n, code)
+		return 0, false
+	}
+	return code, true
+}
+
+// notResult reports why a code can't be the result of an operation.
+func (l *resolver) notResult(n *yaml.Node, code int) {
+	switch code & 0xff {
+	case driver.CodeBusy, driver.CodeLocked:
+		l.errorf(n, "results: %s says that a lock was in the way: such an operation has failed, and is counted; retry: {attempts: 10} repeats it", driver.CodeName(code))
+	default:
+		l.errorf(n, "results: %s cannot be a result of an operation: want a code that says something about its statements and data, such as SQLITE_CONSTRAINT_UNIQUE or 2067", driver.CodeName(code))
+	}
+}

@@ -329,7 +329,7 @@ func expectedOfQuery(gen *plan.Gen, p *plan.Plan, q *plan.Query, tell func(done,
 		e.Rows = q.Rows * e.Operations
 	}
 	if q.Returns != nil {
-		sum, rows, err := gen.ExpectedAhead(q.Returns, tell)
+		sum, rows, err := gen.Expected(q.Returns, tell)
 		if err != nil {
 			return e, err
 		}

@@ -168,7 +168,7 @@ func pretend(fault string) {
 		s := &protocol.Sample{Phase: p.Name, WallNS: 1000, Operations: 10, Rows: 10}
 		if p.Query != nil {
 			s.Operations = 1
-			if s.Checksum, s.Rows, err = gen.Expected(p.Query.Returns); err != nil {
+			if s.Checksum, s.Rows, err = gen.Expected(p.Query.Returns, func(int64, int64) {}); err != nil {
 				os.Exit(9)
 			}
 			misbehave(fault, s)

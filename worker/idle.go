@@ -51,11 +51,7 @@ func mark(ctx context.Context, conns []driver.Conn, on bool) error {
 // connections was in use. They must have been marked. It removes the marks.
 func observeIdle(ctx context.Context, db driver.DB, n int) (kept int, err error) {
 	var conns []driver.Conn
-	defer func() {
-		for _, c := range conns {
-			err = errors.Join(err, c.Close())
-		}
-	}()
+	defer func() { err = errors.Join(err, giveBack(conns)) }()
 	for range n {
 		c, err := db.Conn(ctx)
 		if err != nil {

@@ -6,6 +6,7 @@ package worker
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,10 +131,7 @@ func linked(module string) protocol.Proof {
 			}
 			p.ModuleVersion = m.Version
 			if m.Replace != nil {
-				p.ModuleVersion = m.Replace.Version
-				if m.Replace.Version == "" {
-					p.ModuleVersion = m.Replace.Path
-				}
+				p.ModuleVersion = cmp.Or(m.Replace.Version, m.Replace.Path)
 			}
 		}
 	}

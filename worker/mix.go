@@ -239,6 +239,9 @@ func (c *mixClient) close() error {
 	if c.conn != nil || c.id == 0 {
 		for _, op := range c.ops {
 			for _, call := range op.calls {
+				if call.types != nil {
+					err = errors.Join(err, call.types.Close())
+				}
 				err = errors.Join(err, call.stmt.Close())
 			}
 		}

@@ -99,17 +99,12 @@ func (t *trial) readAgain(ctx context.Context, out *answers, phase string) error
 	return out.send(answer)
 }
 
-// readSchema makes a connection read the current schema.
-func readSchema(ctx context.Context, c driver.Runner) error {
-	st := driver.Statement{SQL: "SELECT count(*) FROM sqlite_master", Columns: ints(1)}
-	return query(ctx, c, st, func(driver.Row) error { return nil })
-}
-
 // readSettings asks a connection for every PRAGMA of the vocabulary. Before that it
 // makes the connection read the schema, because SQLite applies
 // DEFAULT_WAL_SYNCHRONOUS when it first reads a database that has a WAL.
 func readSettings(ctx context.Context, c driver.Conn) (driver.Settings, error) {
-	if err := readSchema(ctx, c); err != nil {
+	schema := driver.Statement{SQL: "SELECT count(*) FROM sqlite_master", Columns: ints(1)}
+	if err := query(ctx, c, schema, func(driver.Row) error { return nil }); err != nil {
 		return nil, err
 	}
 	got := driver.Settings{}

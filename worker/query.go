@@ -108,14 +108,21 @@ func (t *trial) queryParameters(p *plan.Phase) (*driver.Batch, int, error) {
 		}
 		n = int(ds.Total)
 	}
-	if len(q.Parameters) == 0 {
-		return nil, n, nil
+	b, err := t.parameters(p, q.Parameters, q.ForEach, n)
+	return b, n, err
+}
+
+// parameters makes the parameters of the first n executions of a phase's statement. It
+// returns nil if there are none.
+func (t *trial) parameters(p *plan.Phase, params []plan.Parameter, forEach string, n int) (*driver.Batch, error) {
+	if len(params) == 0 {
+		return nil, nil
 	}
 	b := &driver.Batch{PerExec: 1}
-	if err := t.gen.FillParameters(b, p.Name, q.Parameters, q.ForEach, 0, 1, n); err != nil {
-		return nil, 0, &failure{protocol.CodePlan, err}
+	if err := t.gen.FillParameters(b, p.Name, params, forEach, 0, 1, n); err != nil {
+		return nil, &failure{protocol.CodePlan, err}
 	}
-	return b, n, nil
+	return b, nil
 }
 
 // run executes the query for every row of parameters, as many times as repeat says,

@@ -88,19 +88,19 @@ const typedRequests = 1000
 
 // checkRequests checks the types of the answers to the first requests.
 func (t *trial) checkRequests(ctx context.Context, p *plan.Phase) error {
+	if t.req.TypesKnown {
+		return nil
+	}
 	h, n := p.HTTP, typedRequests
 	if h.Count > 0 {
 		n = int(min(h.Count, typedRequests))
 	}
-	if t.req.TypesKnown {
-		return nil
-	}
 	if len(h.Parameters) == 0 {
-		return checkTypes(ctx, t.db, &h.Call, nil, 1)
+		n = 1 // all requests are the same
 	}
-	b := &driver.Batch{PerExec: 1}
-	if err := t.gen.FillParameters(b, p.Name, h.Parameters, "", 0, 1, n); err != nil {
-		return &failure{protocol.CodePlan, err}
+	b, err := t.parameters(p, h.Parameters, "", n)
+	if err != nil {
+		return err
 	}
 	return checkTypes(ctx, t.db, &h.Call, b, n)
 }

@@ -48,11 +48,9 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 		defer func() { err = errors.Join(err, save.close()) }()
 	}
 	if !t.req.TypesKnown {
-		done, cerr := c.checkTypes(ctx)
-		if cerr != nil {
-			return "", cerr
+		if err := c.checkTypes(ctx); err != nil {
+			return "", err
 		}
-		defer func() { err = errors.Join(err, done()) }()
 	}
 	tx, err := conn.Begin(ctx)
 	if err != nil {
@@ -71,16 +69,8 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 }
 
 // checkTypes turns on checking the types of what the operations return while they are
-// verified, until done is called.
-func (c *mixClient) checkTypes(ctx context.Context) (done func() error, err error) {
-	var checks []*driver.TypeCheck
-	done = func() error {
-		var errs []error
-		for _, t := range checks {
-			errs = append(errs, t.Close())
-		}
-		return errors.Join(errs...)
-	}
+// verified.
+func (c *mixClient) checkTypes(ctx context.Context) (err error) {
 	for i := range c.ops {
 		for j := range c.ops[i].calls {
 			call := &c.ops[i].calls[j]
@@ -88,12 +78,11 @@ func (c *mixClient) checkTypes(ctx context.Context) (done func() error, err erro
 				continue
 			}
 			if call.types, err = driver.NewTypeCheck(ctx, c.runner, statement(&call.Call)); err != nil {
-				return nil, errors.Join(err, done())
+				return err
 			}
-			checks = append(checks, call.types)
 		}
 	}
-	return done, nil
+	return nil
 }
 
 // tells reports whether an operation has anything to verify: rows, or whether it ends

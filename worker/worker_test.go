@@ -161,7 +161,7 @@ func TestQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, _, err := gen.Expected(p.Phases[0].Query.Returns)
+	want, _, err := gen.Expected(p.Phases[0].Query.Returns, func(int64, int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -165,7 +165,7 @@ func TestFirstRows(t *testing.T) {
 		{"articles", "177e7159268ab60835c033d7e7c6cc4aa45df1f6acb7e6a10d755fd395271699", []string{"articles.id", "articles.user", "articles.name", "articles.pick", "articles.skew", "articles.maybe", "articles.nulls"}},
 		{"users", "5ac7d327daeb6a70e07be2fa041eefe7086229b7c3ea80934516fab39702605b", []string{"users.zipf", "users.zipf1", "users.flat", "users.real", "users.long", "users.blob", "users.hex"}},
 	} {
-		got, rows, err := g.Expected(&plan.Returns{Set: tt.set, Columns: tt.columns})
+		got, rows, err := g.Expected(&plan.Returns{Set: tt.set, Columns: tt.columns}, func(int64, int64) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -418,7 +418,7 @@ func TestRefill(t *testing.T) {
 	g, _ := generate(t, 1, rows)
 	want := map[string]string{}
 	for _, set := range []string{"long", "short", "same"} {
-		sum, _, err := g.Expected(&plan.Returns{Set: set, Columns: []string{set + ".a", set + ".b"}})
+		sum, _, err := g.Expected(&plan.Returns{Set: set, Columns: []string{set + ".a", set + ".b"}}, func(int64, int64) {})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -159,14 +159,9 @@ func (h *Hash) Reset() {
 }
 
 // Expected returns the checksum and the number of the rows that a query must return
-// in one pass over its whole ForEach.
-func (g *Gen) Expected(r *Returns) (checksum string, rows int64, err error) {
-	return g.ExpectedAhead(r, func(int64, int64) {})
-}
-
-// ExpectedAhead is like [Gen.Expected], but because there may be billions of rows, it
-// calls tell before each piece with how many of them are done.
-func (g *Gen) ExpectedAhead(r *Returns, tell func(done, total int64)) (checksum string, rows int64, err error) {
+// in one pass over its whole ForEach. There may be billions of rows, so it calls tell
+// before each piece with how many of them are done.
+func (g *Gen) Expected(r *Returns, tell func(done, total int64)) (checksum string, rows int64, err error) {
 	s := g.sets[r.Set]
 	if s == nil {
 		return "", 0, fmt.Errorf("no data set %q", r.Set)

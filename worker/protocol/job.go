@@ -42,26 +42,6 @@ type Progress struct {
 	FirstRow  []string  `json:"first_row,omitempty"`  // bench
 }
 
-// chosen returns the job that is set.
-func (j *Job) chosen() (checkable, error) {
-	var list []checkable
-	for _, kind := range []struct {
-		set bool
-		job checkable
-	}{
-		{j.Generate != nil, j.Generate}, {j.Bench != nil, j.Bench}, {j.Pragma != nil, j.Pragma},
-		{j.Concurrent != nil, j.Concurrent}, {j.Paginate != nil, j.Paginate},
-	} {
-		if kind.set {
-			list = append(list, kind.job)
-		}
-	}
-	if len(list) != 1 {
-		return nil, fmt.Errorf("a job is exactly one of generate, bench, pragma, concurrent and paginate, not %d of them", len(list))
-	}
-	return list[0], nil
-}
-
 // Field is a field of a job, by its name in JSON.
 type Field struct {
 	Name  string `json:"name"`
@@ -94,11 +74,22 @@ func BadField(name string, value any, format string, args ...any) error {
 
 // Check finds what cannot be done with any database.
 func (j *Job) Check() error {
-	r, err := j.chosen()
-	if err != nil {
-		return err
+	var checks []func() error
+	for _, kind := range []struct {
+		set   bool
+		check func() error
+	}{
+		{j.Generate != nil, j.Generate.check}, {j.Bench != nil, j.Bench.check}, {j.Pragma != nil, j.Pragma.check},
+		{j.Concurrent != nil, j.Concurrent.check}, {j.Paginate != nil, j.Paginate.check},
+	} {
+		if kind.set {
+			checks = append(checks, kind.check)
+		}
 	}
-	return r.check()
+	if len(checks) != 1 {
+		return fmt.Errorf("a job is exactly one of generate, bench, pragma, concurrent and paginate, not %d of them", len(checks))
+	}
+	return checks[0]()
 }
 
 // Generate recreates the table and fills it, on one connection. Each INSERT has Batch
@@ -354,6 +345,3 @@ func checkTable(name string) error {
 	}
 	return nil
 }
-
-// checkable is implemented by every job.
-type checkable interface{ check() error }

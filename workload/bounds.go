@@ -1,11 +1,8 @@
 package workload
 
 import (
-	"strings"
-
 	"go.yaml.in/yaml/v3"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -34,13 +31,7 @@ func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool 
 func (l *resolver) columnWithin(c *columnInfo) {
 	gen := &c.Generator
 	c.made, c.bytes = 1, 8
-	sources := make([]*columnInfo, 0, len(gen.Of))
-	for _, name := range gen.Of {
-		src := c.siblings[name]
-		if set, column, dotted := strings.Cut(name, "."); dotted && (gen.Kind == plan.GenRef || gen.Kind == plan.GenPick) {
-			src = l.sets[set].columns[column]
-		}
-		sources = append(sources, src)
+	for _, src := range c.sources {
 		c.made += src.made
 	}
 	switch gen.Kind {
@@ -59,9 +50,9 @@ func (l *resolver) columnWithin(c *columnInfo) {
 			c.bytes = max(c.bytes, int64(len(s)))
 		}
 	case plan.GenRef, plan.GenPick:
-		c.bytes = sources[0].bytes
+		c.bytes = c.sources[0].bytes
 	case plan.GenFormat:
-		c.bytes = formatBytes(gen.Format, sources)
+		c.bytes = formatBytes(gen.Format, c.sources)
 	}
 	switch {
 	case c.made > maxMade:
@@ -120,13 +111,6 @@ func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing 
 	return v
 }
 
-// poolWithin checks the number of connections.
-func (l *resolver) poolWithin(n *yaml.Node, s driver.Settings) {
-	if s.PoolSize() > plan.MaxClients {
-		l.errorf(n, "pool_size is %d: want at most %d", s.PoolSize(), plan.MaxClients)
-	}
-}
-
 // insertWithin checks how much is inserted at once. at has the nodes of the
 // phase's data sets.
 func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.Node) {
@@ -167,21 +151,15 @@ func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml
 
 // queryWithin checks how often a query is executed.
 func (l *resolver) queryWithin(q *plan.Query, f *fields) {
-	if q.ForEach == "" {
-		l.timesWithin(f, q.Repeat, int64(q.Clients), 1)
+	rows := int64(1)
+	if q.ForEach != "" {
+		rows = l.sets[q.ForEach].Total
+	}
+	if rows > plan.MaxAtOnce {
+		l.errorf(f.get("for each"), "for each: data set %s has %d rows: want at most %d", q.ForEach, rows, plan.MaxAtOnce)
 		return
 	}
-	total := l.sets[q.ForEach].Total
-	if total > plan.MaxAtOnce {
-		l.errorf(f.get("for each"), "for each: data set %s has %d rows: want at most %d", q.ForEach, total, plan.MaxAtOnce)
-		return
-	}
-	l.timesWithin(f, q.Repeat, int64(q.Clients), total)
-}
-
-// timesWithin checks a product.
-func (l *resolver) timesWithin(f *fields, repeat, clients, rows int64) {
-	if n := f.get("repeat"); n != nil && repeat > plan.MaxCount/max(clients*rows, 1) {
-		l.errorf(n, "repeat is %d, with %d clients and %d executions each: want at most %d in all", repeat, clients, rows, int64(plan.MaxCount))
+	if n := f.get("repeat"); n != nil && q.Repeat > plan.MaxCount/max(int64(q.Clients)*rows, 1) {
+		l.errorf(n, "repeat is %d, with %d clients and %d executions each: want at most %d in all", q.Repeat, q.Clients, rows, int64(plan.MaxCount))
 	}
 }

@@ -23,7 +23,8 @@ type columnInfo struct {
 	node     *yaml.Node
 	set      *setInfo // nil: a parameter
 	siblings map[string]*columnInfo
-	of       []*yaml.Node // the nodes that Generator.Of was read from
+	of       []*yaml.Node  // the nodes that Generator.Of was read from
+	sources  []*columnInfo // the columns of Generator.Of, unless broken
 	state    checkState
 	broken   bool  // a problem has been noted; the type can't be relied on
 	made     int   // values that one value is made from, itself included
@@ -37,6 +38,15 @@ const (
 	checking
 	checked
 )
+
+// readColumn reads a column and adds it to its siblings.
+func (l *resolver) readColumn(c *columnInfo, name string) {
+	c.Name = name
+	before := l.found
+	l.generator(c)
+	c.broken = l.found > before
+	c.siblings[name] = c
+}
 
 // generator reads how a column is made. The type of ref and pick is that of
 // their source, which checkColumn finds.
@@ -95,12 +105,10 @@ func (l *resolver) generator(c *columnInfo) {
 	if n := f.get("nulls"); n != nil {
 		gen.NullPermille = l.permille(n)
 	}
-	if n := f.get("type"); n != nil {
-		if w, _ := l.oneOf(n, "type", "int", "bool"); w == "bool" {
-			c.Type = driver.Bool
-			if gen.Low < 0 || gen.High > 1 {
-				l.errorf(n, "%s goes from %d to %d, which is not a bool: want int: [0, 1]", c.full, gen.Low, gen.High)
-			}
+	if n := f.get("type"); l.is("bool", n, "type", "int", "bool") {
+		c.Type = driver.Bool
+		if gen.Low < 0 || gen.High > 1 {
+			l.errorf(n, "%s goes from %d to %d, which is not a bool: want int: [0, 1]", c.full, gen.Low, gen.High)
 		}
 	}
 }
@@ -135,8 +143,10 @@ func (l *resolver) constant(c *columnInfo, n *yaml.Node) {
 		gen.Kind = plan.GenNull
 	case "!!bool":
 		var b bool
-		err = n.Decode(&b)
-		c.Type, gen.Int = driver.Bool, boolInt(b)
+		c.Type = driver.Bool
+		if err = n.Decode(&b); b {
+			gen.Int = 1
+		}
 	case "!!int":
 		err = n.Decode(&gen.Int)
 	case "!!float":
@@ -170,7 +180,7 @@ func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 	switch gen.Kind {
 	case plan.GenSerial:
 		gen.Low, _ = l.number(n, c.full+": serial", math.MinInt64)
-		gen.Step = l.numberOr(f.get("step"), "step", math.MinInt64, 1)
+		gen.Step = l.numberWithin(f.get("step"), "step", math.MinInt64, math.MaxInt64, 1)
 	case plan.GenConst:
 		l.constant(c, n)
 	case plan.GenInt:
@@ -199,7 +209,7 @@ func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 		if f.get("times") == nil {
 			l.errorf(f.node, "%s: repeat without times: write times: 12", c.full)
 		}
-		gen.Times = l.numberOr(f.get("times"), "times", 0, 0)
+		gen.Times = l.numberWithin(f.get("times"), "times", 0, math.MaxInt64, 0)
 		if len(gen.Text) > 0 && gen.Times > plan.MaxValueBytes/int64(len(gen.Text)) {
 			l.errorf(n, "%s has %d times %d bytes: want at most %d", c.full, gen.Times, len(gen.Text), int64(plan.MaxValueBytes))
 			gen.Times = 0
@@ -223,9 +233,7 @@ func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 	case plan.GenSHA256:
 		c.Type = driver.Text
 		l.readOf(c, []*yaml.Node{n})
-		if n := f.get("decode"); n != nil {
-			_, gen.Hex = l.oneOf(n, "decode", "hex")
-		}
+		gen.Hex = l.is("hex", f.get("decode"), "decode", "hex")
 	case plan.GenRef, plan.GenPick:
 		c.Type = 0
 		l.readOf(c, []*yaml.Node{n})
@@ -394,7 +402,7 @@ func (l *resolver) checkSource(c *columnInfo) {
 		c.Type, c.broken = driver.Int, true
 		return
 	}
-	c.Type = src.Type
+	c.Type, c.sources = src.Type, []*columnInfo{src}
 	n := c.of[0]
 	switch {
 	case gen.Kind == plan.GenRef && c.set == nil:
@@ -450,11 +458,12 @@ func (l *resolver) checkSiblings(c *columnInfo) {
 			return
 		}
 		types[i] = s.Type
+		c.sources = append(c.sources, s)
 	}
 	if gen.Kind == plan.GenSHA256 {
 		if len(types) != 1 || types[0] != driver.Text && types[0] != driver.Blob {
 			l.errorf(c.of[0], "%s: sha256 of %s, which is %s: want a column of text or blob", c.full, gen.Of[0], types[0])
-		} else if gen.Hex && c.siblings[gen.Of[0]].Generator.Kind != plan.GenHex {
+		} else if gen.Hex && c.sources[0].Generator.Kind != plan.GenHex {
 			l.errorf(c.of[0], "%s: decode: hex of %s, which is not made by hex: leave decode out", c.full, gen.Of[0])
 		}
 		return
@@ -469,33 +478,6 @@ func (l *resolver) checkSiblings(c *columnInfo) {
 }
 
 // mayBeNull reports whether a value of the column can be NULL.
-func (l *resolver) mayBeNull(c *columnInfo) bool {
-	if c.broken {
-		return false
-	}
-	if c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 {
-		return true
-	}
-	for _, name := range c.Generator.Of {
-		src := c.siblings[name]
-		if c.Generator.Kind == plan.GenRef || c.Generator.Kind == plan.GenPick {
-			set, col, _ := strings.Cut(name, ".")
-			if s := l.sets[set]; s != nil {
-				src = s.columns[col]
-			}
-		}
-		if src != nil && l.mayBeNull(src) {
-			return true
-		}
-	}
-	return false
-}
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
-
-func boolInt(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
+func (c *columnInfo) mayBeNull() bool {
+	return !c.broken && (c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 || slices.ContainsFunc(c.sources, (*columnInfo).mayBeNull))
 }

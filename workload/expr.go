@@ -118,12 +118,3 @@ func (l *resolver) number(n *yaml.Node, what string, least int64) (int64, bool) 
 	}
 	return v, true
 }
-
-// numberOr is number for a key that may be missing.
-func (l *resolver) numberOr(n *yaml.Node, what string, least, missing int64) int64 {
-	if n == nil {
-		return missing
-	}
-	v, _ := l.number(n, what, least)
-	return v
-}

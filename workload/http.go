@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -11,16 +12,13 @@ import (
 func (l *resolver) http(f *fields, phase string) *plan.HTTP {
 	h := &plan.HTTP{}
 	h.Clients = l.clients(f.get("clients"), false)
-	h.Count, h.DurationMS = l.end(f, "http phase")
-	if n := f.get("rate"); n != nil {
-		h.Rate = l.rate(n)
-	}
+	h.Count, h.DurationMS, h.Rate = l.extent(f, "http phase")
 	p := l.parameters(f.get("parameters"), phase, nil)
-	statement := &fields{node: f.node}
-	if n := f.get("statement"); n != nil {
-		statement.keys, statement.values = append(statement.keys, f.key("statement")), append(statement.values, n)
-	}
-	h.Call = l.call(f.node, f.get("http"), statement, p, nil, false)
+	call := *f // without columns and expect, which differ from those of other calls
+	call.index = maps.Clone(f.index)
+	delete(call.index, "columns")
+	delete(call.index, "expect")
+	h.Call = l.call(f.get("http"), &call, p, nil, false)
 	h.Rows = 1
 	p.unused(l)
 	for _, q := range h.Parameters {

@@ -14,22 +14,10 @@ import (
 
 func (l *resolver) mix(f *fields, phase string) *plan.Mix {
 	m := &plan.Mix{}
-	if n := f.get("connection"); n != nil {
-		w, _ := l.oneOf(n, "connection", "own", "pool")
-		m.OwnConn = w == "own"
-	}
+	m.OwnConn = l.is("own", f.get("connection"), "connection", "own", "pool")
 	m.Clients = l.clients(f.get("clients"), m.OwnConn)
-	m.Count, m.DurationMS = l.end(f, "mix")
-	if n := f.get("rate"); n != nil {
-		m.Rate = l.rate(n)
-	}
-	if n := f.get("gomaxprocs"); n != nil {
-		procs, _ := l.number(n, "gomaxprocs", 1)
-		m.GOMAXPROCS = int(min(procs, maxProcs))
-		if procs > maxProcs {
-			l.errorf(n, "gomaxprocs is %d: want at most %d", procs, maxProcs)
-		}
-	}
+	m.Count, m.DurationMS, m.Rate = l.extent(f, "mix")
+	m.GOMAXPROCS = int(l.numberWithin(f.get("gomaxprocs"), "gomaxprocs", 1, maxProcs, 0))
 	m.Mutex = l.flag(f.get("mutex"), "mutex")
 	if n := f.get("retry"); n != nil {
 		m.Retry = l.retry(n)
@@ -63,8 +51,8 @@ func (l *resolver) retry(n *yaml.Node) *plan.Retry {
 	}
 	if n := f.get("attempts"); n == nil {
 		l.errorf(f.node, "retry has no attempts: write attempts: 10")
-	} else if r.Attempts, ok = l.number(n, "attempts", 2); ok && r.Attempts > plan.MaxWeight {
-		l.errorf(n, "attempts is %d: want at most %d", r.Attempts, plan.MaxWeight)
+	} else {
+		r.Attempts = l.numberWithin(n, "attempts", 2, plan.MaxWeight, 2)
 	}
 	if n := f.get("backoff"); n != nil {
 		d, err := time.ParseDuration(n.Value)
@@ -76,9 +64,9 @@ func (l *resolver) retry(n *yaml.Node) *plan.Retry {
 	return r
 }
 
-// end reads when a phase of a kind ends: after a number of operations or an amount
-// of time.
-func (l *resolver) end(f *fields, kind string) (count, durationMS int64) {
+// extent reads when a phase of a kind ends, after a number of operations or an amount
+// of time, and its rate in operations per second.
+func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate float64) {
 	n, duration := f.get("count"), f.get("duration")
 	switch {
 	case n != nil && duration != nil:
@@ -90,7 +78,10 @@ func (l *resolver) end(f *fields, kind string) (count, durationMS int64) {
 	default:
 		l.errorf(f.node, "the %s has no end: write count: 10000 or duration: 10s", kind)
 	}
-	return count, durationMS
+	if n := f.get("rate"); n != nil {
+		rate = l.rate(n)
+	}
+	return count, durationMS, rate
 }
 
 // duration reads a duration and returns it in milliseconds. It is written as 10s, or
@@ -138,9 +129,7 @@ func (l *resolver) operation(n *yaml.Node, phase string, mutex bool) (op plan.Op
 	} else if op.Name, ok = l.text(n, "name", "name: read"); ok {
 		l.name(n, "an operation")
 	}
-	if op.Weight = l.numberOr(f.get("weight"), "weight", 1, 1); op.Weight > plan.MaxWeight {
-		l.errorf(f.get("weight"), "weight is %d: want at most %d", op.Weight, plan.MaxWeight)
-	}
+	op.Weight = l.numberWithin(f.get("weight"), "weight", 1, plan.MaxWeight, 1)
 	op.Transaction = l.flag(f.get("transaction"), "transaction")
 	if op.Mutex = l.flag(f.get("mutex"), "mutex"); op.Mutex && mutex {
 		l.errorf(f.key("mutex"), "the mutex is held around every operation: leave it out here or in the phase")
@@ -154,7 +143,7 @@ func (l *resolver) operation(n *yaml.Node, phase string, mutex bool) (op plan.Op
 	case one != nil && many != nil:
 		l.errorf(f.key("statements"), "the operation has both sql and statements: leave one of them out")
 	case one != nil:
-		op.Calls = []plan.MixCall{{Call: l.call(f.node, one, f, p, nil, false)}}
+		op.Calls = []plan.MixCall{{Call: l.call(one, f, p, nil, false)}}
 	case many != nil:
 		for _, k := range []string{"columns", "expect", "statement"} {
 			if f.get(k) != nil {
@@ -182,7 +171,7 @@ func (l *resolver) operation(n *yaml.Node, phase string, mutex bool) (op plan.Op
 // statement reads one statement of an operation.
 func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, mutex bool) (c plan.MixCall, ok bool) {
 	if n.Kind == yaml.ScalarNode {
-		return plan.MixCall{Call: l.call(n, n, &fields{node: n}, p, nil, false)}, true
+		return plan.MixCall{Call: l.call(n, &fields{node: n}, p, nil, false)}, true
 	}
 	f, ok := l.object(n, "a statement", "{sql: SELECT 1, columns: [int]}", keys["statement"])
 	if !ok {
@@ -192,7 +181,7 @@ func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, 
 		l.errorf(f.node, "the statement has no sql: write sql: SELECT 1")
 		return c, false
 	}
-	c.Call = l.call(n, f.get("sql"), f, p, nil, false)
+	c.Call = l.call(f.get("sql"), f, p, nil, false)
 	if c.Mutex = l.flag(f.get("mutex"), "mutex"); c.Mutex && (mutex || op.Mutex) {
 		l.errorf(f.key("mutex"), "the mutex is held around the whole operation: leave it out here or in the %s", map[bool]string{true: "phase", false: "operation"}[mutex])
 	}
@@ -244,14 +233,10 @@ func (l *resolver) resultCode(n *yaml.Node) (code int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	if code, err := strconv.Atoi(name); err == nil {
-		if !driver.MayBeResult(code) {
-			l.notResult(n, code)
-			return 0, false
-		}
-		return code, true
+	code, err := strconv.Atoi(name)
+	if err != nil {
+		code, ok = driver.CodeByName(name)
 	}
-	code, ok = driver.CodeByName(name)
 	switch {
 	case !ok:
 		instead := "want one of SQLite's, such as SQLITE_CONSTRAINT_UNIQUE or 2067"
@@ -264,20 +249,12 @@ func (l *resolver) resultCode(n *yaml.Node) (code int, ok bool) {
 			instead = driver.DidYouMean(prefix+near, driver.CodeNames())
 		}
 		l.errorf(n, "results: unknown result code %q: %s", name, instead)
-		return 0, false
-	case !driver.MayBeResult(code):
-		l.notResult(n, code)
-		return 0, false
-	}
-	return code, true
-}
-
-// notResult reports why a code can't be the result of an operation.
-func (l *resolver) notResult(n *yaml.Node, code int) {
-	switch code & 0xff {
-	case driver.CodeBusy, driver.CodeLocked:
+	case driver.MayBeResult(code):
+		return code, true
+	case code&0xff == driver.CodeBusy, code&0xff == driver.CodeLocked:
 		l.errorf(n, "results: %s says that a lock was in the way: such an operation has failed, and is counted; retry: {attempts: 10} repeats it", driver.CodeName(code))
 	default:
 		l.errorf(n, "results: %s cannot be a result of an operation: want a code that says something about its statements and data, such as SQLITE_CONSTRAINT_UNIQUE or 2067", driver.CodeName(code))
 	}
+	return 0, false
 }

@@ -34,12 +34,7 @@ func (l *resolver) parameters(n *yaml.Node, stream string, each *setInfo) *param
 	p.keys = f.keys
 	for i, k := range f.keys {
 		l.identifier(k, "a parameter")
-		c := &columnInfo{node: f.values[i], full: "parameter " + k.Value, siblings: p.columns}
-		c.Name = k.Value
-		before := l.found
-		l.generator(c)
-		c.broken = l.found > before
-		p.columns[k.Value] = c
+		l.readColumn(&columnInfo{node: f.values[i], full: "parameter " + k.Value, siblings: p.columns}, k.Value)
 	}
 	for _, k := range f.keys {
 		c := p.columns[k.Value]

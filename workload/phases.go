@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -94,18 +95,14 @@ func (l *resolver) name(n *yaml.Node, what string) bool {
 	return false
 }
 
-// statementMode reads prepared or ad hoc.
-func (l *resolver) statementMode(n *yaml.Node) (adHoc bool) {
-	if n == nil {
-		return false
-	}
-	w, _ := l.oneOf(n, "statement", "prepared", "ad hoc")
-	return w == "ad hoc"
+// adHoc reads whether a statement is prepared or ad hoc.
+func (l *resolver) adHoc(f *fields) bool {
+	return l.is("ad hoc", f.get("statement"), "statement", "prepared", "ad hoc")
 }
 
 func (l *resolver) insert(f *fields) *plan.Insert {
-	ins := &plan.Insert{Transaction: "one", AdHoc: l.statementMode(f.get("statement"))}
-	ins.RowsPerStatement = l.numberOr(f.get("rows per statement"), "rows per statement", 1, 1)
+	ins := &plan.Insert{Transaction: "one", AdHoc: l.adHoc(f)}
+	ins.RowsPerStatement = l.numberWithin(f.get("rows per statement"), "rows per statement", 1, math.MaxInt64, 1)
 	nodes := map[string]*yaml.Node{}
 	defer func() { l.insertWithin(ins, f, nodes) }()
 	for _, n := range l.list(f.get("insert")) {
@@ -131,10 +128,7 @@ func (l *resolver) insert(f *fields) *plan.Insert {
 	if len(ins.Sets) == 0 && len(l.list(f.get("insert"))) == 0 {
 		l.errorf(f.get("insert"), "insert of nothing: want a data set, such as insert: users")
 	}
-	if n := f.get("values"); n != nil {
-		w, _ := l.oneOf(n, "values", "untimed", "timed")
-		ins.TimedValues = w == "timed"
-	}
+	ins.TimedValues = l.is("timed", f.get("values"), "values", "untimed", "timed")
 	n := f.get("transaction")
 	if n == nil {
 		return ins
@@ -163,16 +157,9 @@ func (l *resolver) insert(f *fields) *plan.Insert {
 		ins.Transaction, ins.Per = "per", strings.TrimSpace(per)
 		l.checkPer(ins, n, nodes)
 	default:
-		l.errorf(n, "transaction is %q: want one, per set, per statement, per %s or every 1000 rows", w, firstOr(ins.Sets, "users"))
+		l.errorf(n, "transaction is %q: want one, per set, per statement, per %s or every 1000 rows", w, append(ins.Sets, "users")[0])
 	}
 	return ins
-}
-
-func firstOr(list []string, other string) string {
-	if len(list) > 0 {
-		return list[0]
-	}
-	return other
 }
 
 // checkPer checks that the sets of a phase nest in the set that determines its
@@ -215,7 +202,7 @@ func (l *resolver) query(f *fields, phase string) *plan.Query {
 	l.queryWithin(q, f)
 	broken := f.get("for each") != nil && each == nil
 	p := l.parameters(f.get("parameters"), phase, each)
-	q.Call = l.call(f.node, f.get("query"), f, p, each, broken)
+	q.Call = l.call(f.get("query"), f, p, each, broken)
 	p.unused(l)
 	if n := f.get("columns"); n == nil {
 		l.errorf(f.node, "the query has no columns: write columns: [int, text] with the type of each")
@@ -238,8 +225,8 @@ func (l *resolver) clients(n *yaml.Node, own bool) int {
 }
 
 // call reads the keys that queries and statements of a mix have in common.
-func (l *resolver) call(at, sqlNode *yaml.Node, f *fields, p *parameterSet, each *setInfo, broken bool) plan.Call {
-	c := plan.Call{Rows: -1, AdHoc: l.statementMode(f.get("statement"))}
+func (l *resolver) call(sqlNode *yaml.Node, f *fields, p *parameterSet, each *setInfo, broken bool) plan.Call {
+	c := plan.Call{Rows: -1, AdHoc: l.adHoc(f)}
 	if sql, ok := l.sql(sqlNode, "SQL", "SELECT id FROM users"); ok {
 		var names []string
 		var err error
@@ -295,16 +282,6 @@ func (l *resolver) columnType(n *yaml.Node) driver.ColumnType {
 	}
 	t.Nullable = nullable
 	return t
-}
-
-// returns reads which generated rows a query returns.
-func (l *resolver) returns(q *plan.Query, n *yaml.Node, each *setInfo, inferRows bool) {
-	r, s := l.returned(n, q.Columns)
-	if r == nil {
-		return
-	}
-	q.Returns = r
-	l.returnedRows(q, s, n, each, inferRows)
 }
 
 // returned reads which columns of generated rows make up a result with columns of
@@ -369,15 +346,21 @@ func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Retu
 		case c.broken, t.Type == 0: // already reported
 		case class(t.Type) != class(c.Type) && c.Generator.Kind != plan.GenNull:
 			l.errorf(n, "column %d of the query is %s, but %s is %s: write %s", i+1, t.Type, c.full, c.Type, c.Type)
-		case !t.Nullable && l.mayBeNull(c):
+		case !t.Nullable && c.mayBeNull():
 			l.errorf(n, "column %d of the query is %s, but %s may be NULL: write %s or null", i+1, t, c.full, t)
 		}
 	}
 	return r, s
 }
 
-// returnedRows works out how many rows of data set s each execution returns.
-func (l *resolver) returnedRows(q *plan.Query, s *setInfo, n *yaml.Node, each *setInfo, inferRows bool) {
+// returns reads which generated rows a query returns, and works out how many of them
+// each execution returns.
+func (l *resolver) returns(q *plan.Query, n *yaml.Node, each *setInfo, inferRows bool) {
+	r, s := l.returned(n, q.Columns)
+	if r == nil {
+		return
+	}
+	q.Returns = r
 	switch {
 	case each != nil && !l.within(s, each):
 		l.errorf(n, "returns: data set %s is not nested in %s, which the query runs for each of: leave one of them out", s.Name, each.Name)

@@ -177,23 +177,12 @@ type fields struct {
 	node   *yaml.Node
 	keys   []*yaml.Node
 	values []*yaml.Node
-	index  map[string]int // of keys, if there are many
-}
-
-// at returns the index of a key, or a negative number if it is missing.
-func (f *fields) at(key string) int {
-	if f.index != nil {
-		if i, ok := f.index[key]; ok {
-			return i
-		}
-		return -1
-	}
-	return slices.IndexFunc(f.keys, func(n *yaml.Node) bool { return n.Value == key })
+	index  map[string]int // of keys
 }
 
 // get returns the value of a key, or nil if the key is missing.
 func (f *fields) get(key string) *yaml.Node {
-	if i := f.at(key); i >= 0 {
+	if i, ok := f.index[key]; ok {
 		return f.values[i]
 	}
 	return nil
@@ -201,7 +190,7 @@ func (f *fields) get(key string) *yaml.Node {
 
 // key returns the node of the key itself.
 func (f *fields) key(key string) *yaml.Node {
-	if i := f.at(key); i >= 0 {
+	if i, ok := f.index[key]; ok {
 		return f.keys[i]
 	}
 	return f.node
@@ -309,13 +298,19 @@ func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool
 	return "", false
 }
 
-// flag reads true or false; a nil node is false.
-func (r *reader) flag(n *yaml.Node, what string) bool {
+// is reads one of a few words and reports whether it is the given one; a nil node is
+// not.
+func (r *reader) is(word string, n *yaml.Node, what string, words ...string) bool {
 	if n == nil {
 		return false
 	}
-	w, _ := r.oneOf(n, what, "true", "false")
-	return w == "true"
+	w, _ := r.oneOf(n, what, words...)
+	return w == word
+}
+
+// flag reads true or false; a nil node is false.
+func (r *reader) flag(n *yaml.Node, what string) bool {
+	return r.is("true", n, what, "true", "false")
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -88,7 +89,7 @@ func (l *resolver) readSettings(n *yaml.Node, what string) driver.Settings {
 			if !ok {
 				continue
 			}
-			text = itoa(x)
+			text = strconv.FormatInt(x, 10)
 		} else if !known {
 			v = k
 		}
@@ -98,8 +99,8 @@ func (l *resolver) readSettings(n *yaml.Node, what string) driver.Settings {
 			continue
 		}
 		settings[k.Value] = value
-		if k.Value == "pool_size" {
-			l.poolWithin(v, settings)
+		if k.Value == "pool_size" && settings.PoolSize() > plan.MaxClients {
+			l.errorf(v, "pool_size is %d: want at most %d", settings.PoolSize(), plan.MaxClients)
 		}
 	}
 	return settings

@@ -94,13 +94,8 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 	}
 	for i, k := range cols.keys {
 		l.identifier(k, "a column")
-		c := &columnInfo{node: cols.values[i], full: s.Name + "." + k.Value, set: s}
-		c.Name = k.Value
-		c.siblings = s.columns
-		before := l.found
-		l.generator(c)
-		c.broken = l.found > before
-		s.columns[k.Value] = c
+		c := &columnInfo{node: cols.values[i], full: s.Name + "." + k.Value, set: s, siblings: s.columns}
+		l.readColumn(c, k.Value)
 		s.order = append(s.order, c)
 	}
 	return s

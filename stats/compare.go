@@ -201,9 +201,10 @@ func Rank(n int, pairs []Pair, ranked func(int) bool) []Standing {
 // a set is never above one that is significantly less. The sets' medians must
 // already be ascending.
 func inOrder(n int, pairs []Pair) []int {
-	above := make([]map[int]bool, n) // the sets that must come before each set
-	for i := range above {
-		above[i] = map[int]bool{}
+	above := make([][]bool, n) // by set: which sets must come before it
+	left := make([]int, n)
+	for i := range n {
+		above[i], left[i] = make([]bool, n), i
 	}
 	for _, p := range pairs {
 		if p.Significant() && p.Sign() < 0 {
@@ -213,24 +214,13 @@ func inOrder(n int, pairs []Pair) []int {
 		}
 	}
 	var order []int
-	left := make([]int, n)
-	for i := range left {
-		left[i] = i
-	}
 	for len(left) > 0 {
-		next := 0 // if each has another that must come before it: the least median
-		for at, i := range left {
-			free := true
-			for _, j := range left {
-				free = free && !above[i][j]
-			}
-			if free {
-				next = at
-				break
-			}
+		free := func(i int) bool {
+			return !slices.ContainsFunc(left, func(j int) bool { return above[i][j] })
 		}
+		next := max(0, slices.IndexFunc(left, free)) // if none is free: the least median
 		order = append(order, left[next])
-		left = append(left[:next:next], left[next+1:]...)
+		left = slices.Delete(left, next, next+1)
 	}
 	return order
 }
@@ -240,19 +230,9 @@ func inOrder(n int, pairs []Pair) []int {
 func arrange[T any](sets []T, pairs []Pair) (order []int) {
 	order = inOrder(len(sets), pairs)
 	before := slices.Clone(sets)
-	for i, old := range order {
-		sets[i] = before[old]
-	}
-	reorder(pairs, order)
-	return order
-}
-
-// reorder renumbers the sets that pairs refer to. order holds the old index for
-// each new one.
-func reorder(pairs []Pair, order []int) {
 	place := make([]int, len(order))
 	for i, old := range order {
-		place[old] = i
+		sets[i], place[old] = before[old], i
 	}
 	for i, p := range pairs {
 		p.First, p.Second = place[p.First], place[p.Second]
@@ -261,4 +241,5 @@ func reorder(pairs []Pair, order []int) {
 		}
 		pairs[i] = p
 	}
+	return order
 }

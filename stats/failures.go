@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -58,25 +59,11 @@ func FailuresDiffer(a, b *Cell) bool {
 // and those in which more operations failed than in the cell with the least share
 // of failed operations.
 func (t *Table) compareFailures() {
-	var measured []*Cell
-	for _, c := range t.Cells {
-		if c.Status == result.OK {
-			measured = append(measured, c)
-		}
-	}
+	measured := slices.DeleteFunc(slices.Clone(t.Cells), func(c *Cell) bool { return c.Status != result.OK })
 	if len(measured) == 0 {
 		return
 	}
-	least := slices.MinFunc(measured, func(a, b *Cell) int {
-		x, y := a.shareFailed(), b.shareFailed()
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	least := slices.MinFunc(measured, func(a, b *Cell) int { return cmp.Compare(a.shareFailed(), b.shareFailed()) })
 	for _, c := range measured {
 		switch {
 		case FailuresDiffer(c, least):

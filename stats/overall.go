@@ -67,10 +67,8 @@ const (
 
 // entry is a driver with its figures in each table.
 type entry struct {
-	driver string
-	first  *result.Case
-	cells  []*Cell // by table; nil if it has no figures there
-	have   int
+	first *result.Case  // of the driver
+	cells map[int]*Cell // by table, of those in which it has figures
 }
 
 // takesPart reports whether the driver has enough rounds.
@@ -83,10 +81,10 @@ func overall(groups []*Group, floor string) Overall {
 	// Because of a driver with few figures, all the others would lose most tables.
 	var in []*entry
 	for _, e := range entries {
-		if 2*e.have >= len(names) && e.have > 0 {
+		if 2*len(e.cells) >= len(names) && len(e.cells) > 0 {
 			in = append(in, e)
 		} else {
-			o.Absent = append(o.Absent, LeftOut{Driver: e.driver, Code: FewFigures, Figures: e.have, Tables: len(names)})
+			o.Absent = append(o.Absent, LeftOut{Driver: e.first.Driver, Code: FewFigures, Figures: len(e.cells), Tables: len(names)})
 		}
 	}
 	if len(in) < 2 {
@@ -98,9 +96,9 @@ func overall(groups []*Group, floor string) Overall {
 		for _, e := range in {
 			switch c := e.cells[t]; {
 			case c == nil:
-				missing = append(missing, e.driver)
+				missing = append(missing, e.first.Driver)
 			case c.failuresDiffer:
-				failing = append(failing, e.driver)
+				failing = append(failing, e.first.Driver)
 			}
 		}
 		switch {
@@ -130,7 +128,7 @@ func overall(groups []*Group, floor string) Overall {
 			}
 		}
 	}
-	o.Base = in[base].driver
+	o.Base = in[base].first.Driver
 	for _, e := range in {
 		points := e.means(in[base], tables)
 		o.Drivers = append(o.Drivers, OverallDriver{Case: e.first, Points: points, Ratio: SummarizeRatios(Values(points))})
@@ -163,21 +161,16 @@ func byDriver(groups []*Group) (names []TableName, entries []*entry) {
 			for _, c := range t.Cells {
 				e := byName[c.Case.Driver]
 				if e == nil {
-					e = &entry{driver: c.Case.Driver, first: c.Case}
+					e = &entry{first: c.Case, cells: map[int]*Cell{}}
 					byName[c.Case.Driver] = e
 					entries = append(entries, e)
 				}
-				e.cells = append(e.cells, make([]*Cell, len(names)+1-len(e.cells))...)
 				if c.Status == result.OK && e.cells[len(names)] == nil {
 					e.cells[len(names)] = c
-					e.have++
 				}
 			}
 			names = append(names, TableName{g.Workload, g.Variant(), t.Phase})
 		}
-	}
-	for _, e := range entries {
-		e.cells = append(e.cells, make([]*Cell, len(names)-len(e.cells))...)
 	}
 	slices.SortStableFunc(entries, func(a, b *entry) int { return cmp.Compare(a.first.ID, b.first.ID) })
 	return names, entries

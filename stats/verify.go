@@ -70,7 +70,7 @@ func blame(phase string, sums []string, by map[string][]*Outcome) {
 		for _, o := range by[s] {
 			switch {
 			case right == "":
-				o.wrong(phase, undecided(o, sums, by))
+				o.wrong(phase, undecided(s, sums, by))
 			case s != right:
 				o.wrong(phase, fmt.Sprintf("answer differs from that of %s: checksum %s instead of %s",
 					count(len(by[right]), "driver"), short(s, sums), short(right, sums)))
@@ -79,14 +79,9 @@ func blame(phase string, sums []string, by map[string][]*Outcome) {
 	}
 }
 
-// undecided returns a message that any of them may be right, and how to find out.
-func undecided(o *Outcome, sums []string, by map[string][]*Outcome) string {
-	own := ""
-	for _, s := range sums {
-		if slices.Contains(by[s], o) {
-			own = s
-		}
-	}
+// undecided returns a message, to a driver with the checksum own, that any of them may
+// be right, and how to find out.
+func undecided(own string, sums []string, by map[string][]*Outcome) string {
 	var others []*Outcome
 	var present, theirs []string
 	for _, s := range sums {

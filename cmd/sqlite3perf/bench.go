@@ -42,9 +42,6 @@ status is 1.`,
   sqlite3perf bench --db a.db --python`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
 			if o.interval < 0 {
 				return usagef("-i %d: want seconds between progress lines, or 0 for none", o.interval)
 			}

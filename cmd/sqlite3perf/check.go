@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,9 @@ import (
 
 // checkOptions are the flags of check as typed.
 type checkOptions struct {
-	source, cache, dir, only string
-	quiet                    bool
+	workers   workerOptions
+	dir, only string
+	quiet     bool
 }
 
 func checkCommand(env *environment) *cobra.Command {
@@ -35,9 +37,6 @@ Exit status: 0 every promise is kept; 4 some are not; 1 or 2 as usual.`,
 		Example: "  sqlite3perf check ./my-worker\n  sqlite3perf check mattn --only generators",
 		Args:    arguments(1, 1, "the worker"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
 			return check(cmd.Context(), env, o, args[0])
 		},
 	}
@@ -45,8 +44,7 @@ Exit status: 0 every promise is kept; 4 some are not; 1 or 2 as usual.`,
 	f.SortFlags = false
 	f.StringVar(&o.only, "only", "", "run only the checks whose name matches this regular `expression`")
 	f.StringVar(&o.dir, "dir", "", "`directory` where databases are created and removed (default: in the user's cache directory)")
-	addSourceFlag(f, &o.source)
-	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
+	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "print only the checks that fail")
 	return cmd
 }
@@ -56,7 +54,7 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 	if err != nil {
 		return usagef("--only %q: %v: want a name or the beginning of one, such as generators", o.only, err)
 	}
-	if !anyCheck(only) {
+	if !slices.ContainsFunc(conformance.Checks(), func(c conformance.Check) bool { return only.MatchString(c.Name) }) {
 		return usagef("--only %s matches no check: want messages, process, generators, settings, insert, query, mix, script, http, failures or jobs", o.only)
 	}
 	parent, err := databasesDirectory(o.dir)
@@ -115,34 +113,19 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 	return nil
 }
 
-func anyCheck(only *regexp.Regexp) bool {
-	for _, c := range conformance.Checks() {
-		if only.MatchString(c.Name) {
-			return true
-		}
-	}
-	return false
-}
-
 // subject finds or builds the worker.
 func (o *checkOptions) subject(ctx context.Context, name string, show *progress) (*conformance.Subject, error) {
-	b := &lab.Builder{Cache: o.cache}
+	var source lab.Source
 	var known []lab.Known
 	if !strings.ContainsAny(name, `/\`) {
-		src, err := findSource(o.source)
-		if err != nil {
-			return nil, err
-		}
-		if known, err = src.Drivers(); err != nil {
-			return nil, err
-		}
-		b.Source = src
-	}
-	if b.Cache == "" {
 		var err error
-		if b.Cache, err = lab.DefaultCache(); err != nil {
+		if source, known, err = o.workers.find(); err != nil {
 			return nil, err
 		}
+	}
+	b, err := o.workers.builder(source)
+	if err != nil {
+		return nil, err
 	}
 	ref, err := lab.ParseRef(ctx, name, known)
 	if err != nil {

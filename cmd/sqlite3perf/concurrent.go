@@ -46,9 +46,6 @@ Two of them may run on one file at the same time:
   sqlite3perf concurrent -w 100 --pool own --txlock immediate --db 'a.db?_journal=wal'`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
 			if o.pool != "pinned" && o.pool != "go" && cmd.Flags().Changed("maxConns") {
 				return usagef("--pool %s and -m %d both say how many connections there are: leave one out", o.pool, o.maxConns)
 			}
@@ -185,20 +182,18 @@ func (t *task) printConcurred(c *protocol.Concurrent, r *protocol.Concurred) err
 	fmt.Fprintf(out, "table %s of %s, for %s, closed loop\n", c.Table, t.where(), time.Duration(r.WallNS).Round(time.Millisecond))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "\tclients\toperations\tper second\tmean\tp50\tp90\tp99\tp99.9\tmax\tok\t")
-	for _, g := range []struct {
+	groups := []struct {
 		name    string
 		clients int
 		*protocol.Group
-	}{{"readers", c.Readers, &r.Readers}, {"writers", c.Writers, &r.Writers}} {
+	}{{"readers", c.Readers, &r.Readers}, {"writers", c.Writers, &r.Writers}}
+	for _, g := range groups {
 		l := &g.Latency
 		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", g.name, g.clients, g.Operations, perSecond(g.Operations, r.WallNS),
 			short(l.MeanNS), short(l.P50NS), short(l.P90NS), short(l.P99NS), short(l.P999NS), short(l.MaxNS), report.PercentOK(g.Failed, g.Operations))
 	}
 	err := w.Flush()
-	for _, g := range []struct {
-		name string
-		*protocol.Group
-	}{{"readers", &r.Readers}, {"writers", &r.Writers}} {
+	for _, g := range groups {
 		for _, e := range g.Errors {
 			_, perr := fmt.Fprintf(out, "%s: %d %s (%d), after %s of waiting in all\n", g.name, e.Count, e.Name, e.Code, short(e.WaitNS))
 			err = errors.Join(err, perr)

@@ -110,8 +110,8 @@ func reachOf(flag string) reach {
 // counts. Standard error says which file was used, and for what.
 func configure(cmd *cobra.Command) error {
 	var files []*configFile
-	for _, place := range configPlaces() {
-		f, err := readConfig(cmd, place.path, place.local)
+	for _, path := range configPaths() {
+		f, err := readConfig(cmd, path)
 		if err != nil {
 			return usageError{err}
 		}
@@ -168,18 +168,13 @@ func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 	return nil
 }
 
-// configPlace is where a configuration file may be.
-type configPlace struct {
-	path  string
-	local bool // in the working directory
-}
-
-func configPlaces() []configPlace {
-	places := []configPlace{{localConfig, true}}
+// configPaths returns where configuration files may be.
+func configPaths() []string {
+	paths := []string{localConfig}
 	if dir, err := os.UserConfigDir(); err == nil {
-		places = append(places, configPlace{filepath.Join(dir, "sqlite3perf", "config.yaml"), false})
+		paths = append(paths, filepath.Join(dir, "sqlite3perf", "config.yaml"))
 	}
-	return places
+	return paths
 }
 
 // configFile is a configuration file that was read and checked.
@@ -197,7 +192,7 @@ type configEntry struct {
 }
 
 // readConfig reads a configuration file. It returns nil if there is none.
-func readConfig(cmd *cobra.Command, path string, local bool) (*configFile, error) {
+func readConfig(cmd *cobra.Command, path string) (*configFile, error) {
 	data, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -218,7 +213,7 @@ func readConfig(cmd *cobra.Command, path string, local bool) (*configFile, error
 		return nil, fmt.Errorf("configuration file %s:%d: want a line for each flag, such as rounds: 8", path, top.Line)
 	}
 	for i := 0; i+1 < len(top.Content); i += 2 {
-		if err := f.entry(cmd, top.Content[i], top.Content[i+1], local); err != nil {
+		if err := f.entry(cmd, top.Content[i], top.Content[i+1]); err != nil {
 			return nil, fmt.Errorf("configuration file %s:%d: %w", path, top.Content[i].Line, err)
 		}
 	}
@@ -226,14 +221,14 @@ func readConfig(cmd *cobra.Command, path string, local bool) (*configFile, error
 }
 
 // entry reads one key and its value.
-func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node, local bool) error {
+func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node) error {
 	names := flagNames(cmd.Root())
 	i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, key.Value) })
 	if i < 0 {
 		return fmt.Errorf("unknown key %q: %s", key.Value, driver.Suggest(key.Value, names))
 	}
 	name := names[i]
-	if r := reachOf(name); local && r != harmless {
+	if r := reachOf(name); f.path == localConfig && r != harmless {
 		instead := ""
 		if cmd.Flags().Lookup(name) != nil { // the flag may belong only to other commands
 			instead = fmt.Sprintf("give --%s on the command line, or ", name)

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -29,16 +27,15 @@ type databaseOptions struct {
 	table  string
 	seed   string
 	format string
-	source string
-	cache  string
 	quiet  bool
+
+	workers workerOptions
 }
 
 func (o *databaseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.db, "db", "sqlite3perf.db", "the database: `PATH[?options]`, with options in mattn's or modernc's spelling: 'a.db?_journal=wal&_sync=0'")
 	f.StringVar(&o.driver, "driver", "mattn", "driver to use: mattn, mattn@v1.14.22, ./my-worker")
-	addSourceFlag(f, &o.source)
-	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
+	o.workers.addFlags(f)
 	f.StringVar(&o.format, "format", "table", "table or json")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 }
@@ -61,7 +58,6 @@ type task struct {
 	env     *environment
 	options *databaseOptions
 	builder *lab.Builder
-	known   []lab.Known
 	ref     lab.Ref
 	worker  string // the executable, after it has been built or found
 	request lab.JobRequest
@@ -118,12 +114,9 @@ func (o *databaseOptions) check(ctx context.Context, env *environment, j protoco
 		}
 		return nil, usageError{err}
 	}
-	t.request.Seed = randomSeed()
-	if o.seed != "" {
-		var err error
-		if t.request.Seed, err = strconv.ParseUint(o.seed, 0, 64); err != nil {
-			return nil, usagef("--seed %s: want a number from 0 to %d", o.seed, uint64(math.MaxUint64))
-		}
+	var err error
+	if t.request.Seed, err = seed(o.seed); err != nil {
+		return nil, err
 	}
 	if err := t.checkDatabase(u); err != nil {
 		return nil, err
@@ -180,24 +173,14 @@ func isDirectory(path string) bool {
 
 func (t *task) checkDriver(ctx context.Context) error {
 	o := t.options
-	source, err := findSource(o.source)
+	source, known, err := o.workers.find()
 	if err != nil {
 		return err
 	}
-	if t.known, err = source.Drivers(); err != nil {
+	if t.builder, err = o.workers.builder(source); err != nil {
 		return err
 	}
-	if o.cache == "" {
-		if o.cache, err = lab.DefaultCache(); err != nil {
-			return err
-		}
-	}
-	t.builder = &lab.Builder{Source: source, Cache: o.cache}
-	name := o.driver
-	if n, ok := formerNames[name]; ok {
-		name = n
-	}
-	if t.ref, err = lab.ParseRef(ctx, name, t.known); err != nil {
+	if t.ref, err = lab.ParseRef(ctx, cmp.Or(formerNames[o.driver], o.driver), known); err != nil {
 		return usageError{err}
 	}
 	return nil

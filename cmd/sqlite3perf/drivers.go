@@ -18,7 +18,7 @@ import (
 )
 
 func driversCommand(env *environment) *cobra.Command {
-	var source, cache string
+	var workers workerOptions
 	var features, addedCost bool
 	cmd := &cobra.Command{
 		Use:   "drivers [WORKER]...",
@@ -39,26 +39,17 @@ it was measured against loops written by hand (docs/methodology.md).`,
   sqlite3perf drivers --added-cost`,
 		Args: arguments(0, -1, "the worker"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
-			src, err := findSource(source)
-			if err != nil {
-				return err
-			}
-			known, err := src.Drivers()
+			source, known, err := workers.find()
 			if err != nil {
 				return err
 			}
 			if addedCost {
 				return listAddedCost(env.stdout, known)
 			}
-			if cache == "" {
-				if cache, err = lab.DefaultCache(); err != nil {
-					return err
-				}
+			b, err := workers.builder(source)
+			if err != nil {
+				return err
 			}
-			b := &lab.Builder{Source: src, Cache: cache}
 			if features {
 				return listFeatures(cmd.Context(), env, b, known, args)
 			}
@@ -68,8 +59,7 @@ it was measured against loops written by hand (docs/methodology.md).`,
 	cmd.Flags().BoolVar(&features, "features", false, "try which parts of SQLite each driver has")
 	cmd.Flags().BoolVar(&addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
 	cmd.MarkFlagsMutuallyExclusive("features", "added-cost")
-	addSourceFlag(cmd.Flags(), &source)
-	cmd.Flags().StringVar(&cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
+	workers.addFlags(cmd.Flags())
 	return cmd
 }
 

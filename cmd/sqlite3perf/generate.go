@@ -28,9 +28,6 @@ so. Ctrl-C stops it after the current INSERT, and it says how many rows there ar
   sqlite3perf generate -r 50000 --db a.db --driver modernc -v`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
 			if interval < 0 {
 				return usagef("-i %d: want seconds between progress lines, or 0 for none", interval)
 			}

@@ -135,15 +135,19 @@ kept.`,
 		paginateCommand(env),
 	)
 	for _, c := range root.Commands() {
-		if c.Args != nil {
-			check := c.Args
-			c.Args = func(cmd *cobra.Command, args []string) error {
-				err := check(cmd, args)
-				if _, instead := errors.AsType[usageError](err); err != nil && !instead {
-					return usagef("%w; such as: %s", err, strings.TrimSpace(strings.SplitN(cmd.Example, "\n", 2)[0]))
-				}
+		check, run := c.Args, c.RunE
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if _, instead := errors.AsType[usageError](err); err != nil && !instead {
+				return usagef("%w; such as: %s", err, strings.TrimSpace(strings.SplitN(cmd.Example, "\n", 2)[0]))
+			}
+			return err
+		}
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			if err := configure(cmd); err != nil {
 				return err
 			}
+			return run(cmd, args)
 		}
 	}
 	root.InitDefaultHelpCmd()

@@ -43,8 +43,7 @@ type runOptions struct {
 	seed       string
 	dir        string
 	trialLimit time.Duration
-	source     string
-	cache      string
+	workers    workerOptions
 	store      string
 	output     outputOptions
 	quiet      bool
@@ -80,8 +79,7 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure, where databases are created and removed, with what killed runs left there (default: in the user's cache directory)")
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended, and its cell has failed")
-	addSourceFlag(f, &o.source)
-	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
+	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	addStoreFlag(f, &o.store)
 	o.output.addFlags(f)
@@ -104,20 +102,24 @@ type request struct {
 // check converts the options to a request, without creating or changing anything.
 func (o *runOptions) check(ctx context.Context) (*request, error) {
 	r := &request{}
-	steps := []func() error{
+	return r, inOrder(
 		o.output.check,
 		func() error { return o.checkSchedule(r) },
 		func() error { return o.checkDrivers(ctx, r) },
 		func() error { return o.checkPlaces(r) },
 		func() error { return o.checkWorkloads(r) },
 		func() error { return o.checkMatrix(r) },
-	}
+	)
+}
+
+// inOrder takes steps until one fails, and returns its error.
+func inOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return r, nil
+	return nil
 }
 
 func (o *runOptions) checkSchedule(r *request) error {
@@ -142,33 +144,32 @@ func (o *runOptions) checkSchedule(r *request) error {
 		return usagef("--precision %s: want a share such as 2%%, above 0 and below 100%%", o.precision)
 	}
 	r.schedule = lab.Schedule{Rounds: o.rounds, Time: o.time, Precision: p}
-	r.matrix.Seed = randomSeed()
-	if o.seed != "" {
-		if r.matrix.Seed, err = strconv.ParseUint(o.seed, 0, 64); err != nil {
-			return usagef("--seed %s: want a number from 0 to %d", o.seed, uint64(math.MaxUint64))
-		}
-	}
-	return nil
+	r.matrix.Seed, err = seed(o.seed)
+	return err
 }
 
-// randomSeed returns a seed below 2⁵³, so that readers of JSON that store numbers as
-// doubles have it exactly.
-func randomSeed() uint64 { return rand.Uint64N(1 << 53) }
+// seed returns the seed that was given, or a random one if none was. Random ones are
+// below 2⁵³, so that readers of JSON that store numbers as doubles have them exactly.
+func seed(given string) (uint64, error) {
+	if given == "" {
+		return rand.Uint64N(1 << 53), nil
+	}
+	n, err := strconv.ParseUint(given, 0, 64)
+	if err != nil {
+		return 0, usagef("--seed %s: want a number from 0 to %d", given, uint64(math.MaxUint64))
+	}
+	return n, nil
+}
 
 func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
-	source, err := findSource(o.source)
+	source, known, err := o.workers.find()
 	if err != nil {
 		return err
 	}
-	if r.known, err = source.Drivers(); err != nil {
+	r.known = known
+	if r.builder, err = o.workers.builder(source); err != nil {
 		return err
 	}
-	if o.cache == "" {
-		if o.cache, err = lab.DefaultCache(); err != nil {
-			return err
-		}
-	}
-	r.builder = &lab.Builder{Source: source, Cache: o.cache}
 	names := o.drivers
 	if len(names) == 0 && o.flags.Changed("drivers") {
 		return usagef("--drivers names none: want such as mattn,modernc, or leave it out")

@@ -4,8 +4,8 @@ import "testing"
 
 func TestRandomSeed(t *testing.T) {
 	for range 100 {
-		if s := randomSeed(); uint64(float64(s)) != s {
-			t.Fatalf("%d is not kept by a double", s)
+		if s, err := seed(""); err != nil || uint64(float64(s)) != s {
+			t.Fatalf("%d is not kept by a double: %v", s, err)
 		}
 	}
 }

@@ -31,9 +31,6 @@ repetitions and its 95 % interval are shown.`,
   sqlite3perf paginate --db a.db --depths 0,1000,100000 --limit 20 --repetitions 30`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
 			return paginate(cmd.Context(), env, o, p)
 		},
 	}

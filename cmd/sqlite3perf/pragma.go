@@ -27,9 +27,6 @@ If a pragma does not have the value it was set to, the exit status is 1.`,
   sqlite3perf pragma journal_mode=wal --db a.db --driver modernc`,
 		Args: arguments(1, -1, "the pragma"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
 			return pragma(cmd.Context(), env, o, args)
 		},
 	}

@@ -12,17 +12,51 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// progress shows the progress of a run on standard error: a bar with the time left on a
-// terminal, plain lines elsewhere, and nothing if it is quiet.
-type progress struct {
+// display prints lines to standard error, and a bar below them if it has one.
+type display struct {
 	mu    sync.Mutex
 	w     io.Writer
 	quiet bool
+	bar   *progressbar.ProgressBar
+}
+
+func newBar(env *environment, most int64, options ...progressbar.Option) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(most, append(options,
+		progressbar.OptionSetWriter(env.rawErr),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionUseANSICodes(true), // also clears the ^C that the terminal prints after the bar
+		progressbar.OptionSetRenderBlankState(false),
+	)...)
+}
+
+// say prints a line, even if progress is quiet.
+func (d *display) say(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bar != nil {
+		_ = d.bar.Clear() // if this fails, the line is printed beside the bar
+	}
+	fmt.Fprintf(d.w, format+"\n", args...)
+}
+
+// finish removes the bar.
+func (d *display) finish() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bar != nil {
+		_ = d.bar.Clear()
+		d.bar = nil
+	}
+}
+
+// progress shows the progress of a run on standard error: a bar with the time left on a
+// terminal, plain lines elsewhere, and nothing if it is quiet.
+type progress struct {
+	display
 	now   func() time.Time
 	began time.Time // when the first trial began
 	told  time.Time // when the last plain line was printed
-	bar   *progressbar.ProgressBar
-	text  int // how many columns the text before the bar may take
+	text  int       // how many columns the text before the bar may take
 }
 
 const (
@@ -31,31 +65,17 @@ const (
 )
 
 func newProgress(env *environment, quiet bool) *progress {
-	p := &progress{w: env.stderr, quiet: quiet, now: env.now}
+	p := &progress{display: display{w: env.stderr, quiet: quiet}, now: env.now}
 	if env.stderrWidth > 0 && !quiet {
 		width := max(5, min(30, env.stderrWidth-64))
 		p.text = max(0, env.stderrWidth-width-len(" 100% ||  ")-1)
-		p.bar = progressbar.NewOptions(barSteps,
-			progressbar.OptionSetWriter(env.rawErr),
+		p.bar = newBar(env, barSteps,
 			progressbar.OptionSetWidth(width),
 			progressbar.OptionSetPredictTime(false),
 			progressbar.OptionSetElapsedTime(false),
-			progressbar.OptionClearOnFinish(),
-			progressbar.OptionUseANSICodes(true), // also clears the ^C that the terminal prints after the bar
-			progressbar.OptionSetRenderBlankState(false),
 		)
 	}
 	return p
-}
-
-// say prints a line, even if progress is quiet.
-func (p *progress) say(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.bar != nil {
-		_ = p.bar.Clear() // if this fails, the line is printed beside the bar
-	}
-	fmt.Fprintf(p.w, format+"\n", args...)
 }
 
 func (p *progress) Building(i, n int, name string) {
@@ -133,16 +153,6 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		share = float64(elapsed) / float64(elapsed+left)
 	}
 	_ = p.bar.Set(min(int(share*barSteps), barSteps-1)) // the only error is a value above the maximum
-}
-
-// finish removes the bar.
-func (p *progress) finish() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.bar != nil {
-		_ = p.bar.Clear()
-		p.bar = nil
-	}
 }
 
 // roughly formats a duration as a person would say it.

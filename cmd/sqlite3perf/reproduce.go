@@ -37,9 +37,6 @@ With the last two, rounds continue as in run.`,
   sqlite3perf reproduce driver-comparison --as-published --format markdown -o report.md`,
 		Args: arguments(0, 1, "the study"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
 			if len(args) == 0 {
 				return listStudies(env)
 			}
@@ -99,26 +96,19 @@ func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *st
 // check converts the options to a request, without creating or changing anything.
 func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request, error) {
 	r := &request{study: &result.Study{Name: s.Name, AsPublished: o.asPublished}}
-	steps := []func() error{
+	return r, inOrder(
 		o.output.check,
 		func() error { return o.checkSchedule(r) },
 		func() error { return o.checkStudyDrivers(ctx, s, r) },
-		func() error {
+		func() (err error) {
 			r.matrix.Scale = o.scale
-			var err error
 			if r.cases, err = s.Cases(o.scale, o.asPublished, r.matrix.Drivers, r.matrix.Seed); err != nil {
 				return usageError{err}
 			}
 			return nil
 		},
 		func() error { return o.checkPlaces(r) },
-	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+	)
 }
 
 // checkStudyDrivers chooses the drivers if the user names none. It takes all that are

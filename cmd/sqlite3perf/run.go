@@ -35,9 +35,6 @@ measured; a second Ctrl-C ends it at once.`,
   sqlite3perf run --set journal_mode=wal,delete --set synchronous=normal,full`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
 			o.exact = cmd.Flags().Changed("rounds")
 			return run(cmd.Context(), env, o)
 		},

@@ -20,9 +20,6 @@ func runsCommand(env *environment) *cobra.Command {
 		Example: "  sqlite3perf runs",
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
 			path, err := storePath(storeFile)
 			if err != nil {
 				return err

@@ -23,9 +23,6 @@ With --workload it prints instead the text of a workload as that run has read it
 		Example: "  sqlite3perf show last\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 --format csv -o run3.csv",
 		Args:    arguments(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
 			if text != "" && (o.file != "" || cmd.Flags().Changed("format")) {
 				return usagef("--workload prints a text to standard output: leave out --output and --format")
 			}

@@ -9,21 +9,37 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
-func addSourceFlag(f *pflag.FlagSet, source *string) {
-	f.StringVar(source, "source", "", "`directory` of a source tree of sqlite3perf to build workers from (default: the sources that it was built from)")
+// workerOptions are the flags of every command that needs workers.
+type workerOptions struct{ source, cache string }
+
+func (o *workerOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.source, "source", "", "`directory` of a source tree of sqlite3perf to build workers from (default: the sources that it was built from)")
+	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 }
 
-// findSource finds the sources of the workers. Its errors say what to do.
-func findSource(given string) (lab.Source, error) {
-	source, err := lab.FindSource(given)
+// find finds the sources of the workers and the drivers in them. Its errors say what to
+// do.
+func (o *workerOptions) find() (lab.Source, []lab.Known, error) {
+	source, err := lab.FindSource(o.source)
 	var unpack *lab.UnpackError
 	switch {
 	case errors.As(err, &unpack) && unpack.Changed != "":
-		return source, fmt.Errorf("%w: remove the directory and it is unpacked again, or build from it as it is with --source %s", err, unpack.Dir)
+		return source, nil, fmt.Errorf("%w: remove the directory and it is unpacked again, or build from it as it is with --source %s", err, unpack.Dir)
 	case errors.As(err, &unpack):
-		return source, fmt.Errorf("%w: name a clone of sqlite3perf with --source DIR", err)
+		return source, nil, fmt.Errorf("%w: name a clone of sqlite3perf with --source DIR", err)
 	case err != nil:
-		return source, usageError{err}
+		return source, nil, usageError{err}
 	}
-	return source, nil
+	known, err := source.Drivers()
+	return source, known, err
+}
+
+// builder returns the builder of the workers of these sources.
+func (o *workerOptions) builder(source lab.Source) (*lab.Builder, error) {
+	b := &lab.Builder{Source: source, Cache: o.cache}
+	var err error
+	if b.Cache == "" {
+		b.Cache, err = lab.DefaultCache()
+	}
+	return b, err
 }

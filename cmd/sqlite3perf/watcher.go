@@ -1,10 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"sync"
-
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -13,26 +9,19 @@ import (
 // watcher shows the progress of a job on standard error: a bar if the end is known and
 // the stream is a terminal, plain lines otherwise.
 type watcher struct {
-	mu    sync.Mutex
-	w     io.Writer
-	quiet bool
-	of    int64                           // expected rows; 0 if not known
-	line  func(*protocol.Progress) string // returns "" if there is nothing to say
-	bar   *progressbar.ProgressBar
+	display
+	of   int64                           // expected rows; 0 if not known
+	line func(*protocol.Progress) string // returns "" if there is nothing to say
 }
 
 func newWatcher(env *environment, o *databaseOptions, of int64, line func(*protocol.Progress) string) *watcher {
-	w := &watcher{w: env.stderr, quiet: o.quiet, of: of, line: line}
+	w := &watcher{display: display{w: env.stderr, quiet: o.quiet}, of: of, line: line}
 	if env.stderrWidth > 0 && !o.quiet && of > 0 {
-		w.bar = progressbar.NewOptions64(of,
-			progressbar.OptionSetWriter(env.rawErr),
+		w.bar = newBar(env, of,
 			progressbar.OptionSetWidth(30),
 			progressbar.OptionShowCount(),
 			progressbar.OptionShowIts(),
 			progressbar.OptionSetItsString("rows"),
-			progressbar.OptionClearOnFinish(),
-			progressbar.OptionUseANSICodes(true), // also clears the ^C that the terminal prints after the bar
-			progressbar.OptionSetRenderBlankState(false),
 		)
 	}
 	return w
@@ -48,16 +37,6 @@ func (w *watcher) every(lines int64) int64 {
 		return 200
 	}
 	return lines
-}
-
-// say prints a line, even if progress is quiet.
-func (w *watcher) say(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.bar != nil {
-		_ = w.bar.Clear()
-	}
-	fmt.Fprintf(w.w, format+"\n", args...)
 }
 
 func (w *watcher) progress(p *protocol.Progress) {
@@ -76,15 +55,5 @@ func (w *watcher) progress(p *protocol.Progress) {
 	}
 	if s := w.line(p); s != "" {
 		w.say("%s", s)
-	}
-}
-
-// finish removes the bar.
-func (w *watcher) finish() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.bar != nil {
-		_ = w.bar.Clear()
-		w.bar = nil
 	}
 }

@@ -29,9 +29,6 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 		Example: "  sqlite3perf workloads simple\n  sqlite3perf workloads ./mine.yaml\n  sqlite3perf workloads --language",
 		Args:    arguments(0, 1, "the workload"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := configure(cmd); err != nil {
-				return err
-			}
 			switch {
 			case language:
 				_, err := io.WriteString(env.stdout, workload.LanguageReference())

@@ -1,9 +1,6 @@
 package report
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // document is a report for people, before it is rendered as text or Markdown.
 type document []block
@@ -40,12 +37,14 @@ type grid struct {
 	leaders []bool // rows such that no other row is told apart as faster
 }
 
-// dropColumn removes a column that says nothing.
-func (g *grid) dropColumn(title string) {
-	i := slices.IndexFunc(g.columns, func(c column) bool { return c.title == title })
-	g.columns = slices.Delete(g.columns, i, i+1)
-	for j := range g.rows {
-		g.rows[j] = slices.Delete(g.rows[j], i, i+1)
+// add adds a column with a word for each row.
+func (g *grid) add(c column, words []string) {
+	g.columns = append(g.columns, c)
+	if g.rows == nil {
+		g.rows = make([][]string, len(words))
+	}
+	for i, w := range words {
+		g.rows[i] = append(g.rows[i], w)
 	}
 }
 

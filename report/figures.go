@@ -58,19 +58,10 @@ func rate(s *result.Sample) (perSecond float64, unit string) {
 	return float64(n) / (float64(s.WallNS) / 1e9), unit
 }
 
-// cellGrid is a grid with a row for each of a table's cells. Columns are added to it.
+// cellGrid is a grid with a row for each of some cells. Columns are added to it.
 type cellGrid struct {
 	grid
-	table *stats.Table
 	cells []*stats.Cell
-}
-
-// add adds a column with the given words.
-func (g *cellGrid) add(c column, words []string) {
-	g.columns = append(g.columns, c)
-	for i, w := range words {
-		g.rows[i] = append(g.rows[i], w)
-	}
 }
 
 // words returns the result of f for each cell.
@@ -106,32 +97,37 @@ func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop 
 
 // figures returns the grid of a table's cells that have figures.
 func figures(t *stats.Table, cells []*stats.Cell) grid {
-	g := &cellGrid{grid{rows: make([][]string, len(cells))}, t, cells}
+	g := &cellGrid{cells: cells}
 	g.addStandings()
 	g.addMedians()
 	g.addRates()
 	if t.Base >= 0 && len(cells) > 1 {
-		g.addRatios()
+		to := "fastest"
+		if t.IsFloor {
+			to = label(t.Cells[t.Base].Case)
+		}
+		g.addRatios(to, t.Pairs, t.Base)
 	}
 	g.each(column{title: "n", right: true}, func(c *stats.Cell) string { return fmt.Sprint(c.Summary.N) })
 	g.addCosts()
-	g.each(column{title: "SQLite", drop: 3}, func(c *stats.Cell) string { return sqliteVersion(c.Outcome) })
-	g.each(column{title: "kind", drop: 6}, func(c *stats.Cell) string { return string(c.Case.Info.Kind) })
-	g.each(column{title: "interface", drop: 7}, func(c *stats.Cell) string { return string(c.Case.Info.Interface) })
+	g.addLibraries()
 	return g.grid
 }
 
 // addStandings adds each cell's place, its driver, and the cells that it is tied with.
 func (g *cellGrid) addStandings() {
-	var standings []stats.Standing
 	for _, c := range g.cells {
-		g.leaders = append(g.leaders, leads(c.Standing))
-		standings = append(standings, c.Standing)
+		g.leaders = append(g.leaders, c.Rank > 0 && !c.Beaten)
 	}
-	g.each(column{title: "#"}, func(c *stats.Cell) string { return rank(c.Standing) })
+	g.each(column{title: "#"}, func(c *stats.Cell) string {
+		if c.Rank == 0 {
+			return absent
+		}
+		return fmt.Sprint(c.Rank)
+	})
 	g.each(column{title: "driver"}, func(c *stats.Cell) string { return name(c.Outcome) })
-	if tied := ties(standings); slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
-		g.add(column{title: tiedTitle}, tied)
+	if tied := ties(g.cells); slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
+		g.add(column{title: "tied with"}, tied)
 	}
 }
 
@@ -179,26 +175,53 @@ func ofCeiling(s stats.Sample) float64 {
 	return perSecond / s.Load.Ceiling
 }
 
-// addRatios adds the ratios to the table's base, with their p-values.
-func (g *cellGrid) addRatios() {
-	t := g.table
-	title := "× fastest"
-	if t.IsFloor {
-		title = "× " + label(t.Cells[t.Base].Case)
+// ties returns for each cell the ranks of the cells from which it cannot be told apart.
+func ties(cells []*stats.Cell) []string {
+	words := make([]string, len(cells))
+	for i, c := range cells {
+		var ranks []int
+		for _, j := range c.Tied {
+			ranks = append(ranks, cells[j].Rank)
+		}
+		if words[i] = joinInts(ranks); ranks == nil {
+			words[i] = absent
+		}
 	}
+	return words
+}
+
+// addRatios adds the ratios to the base, with the p-values of their comparisons.
+func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 	var ratios, spreads, p []string
 	for i, c := range g.cells {
 		r, s := absent, ""
 		if c.Ratio != nil && c.Ratio.N > 0 {
 			r = times(c.Ratio.Median)
-			if i != t.Base {
+			if i != base {
 				s = spread(*c.Ratio)
 			}
 		}
-		ratios, spreads, p = append(ratios, r), append(spreads, s), append(p, against(t.Pairs, i, t.Base))
+		ratios, spreads, p = append(ratios, r), append(spreads, s), append(p, against(pairs, i, base))
 	}
-	g.add(column{title: title}, withSpreads(ratios, spreads))
+	g.add(column{title: "× " + to}, withSpreads(ratios, spreads))
 	g.add(column{title: "p", right: true, drop: 1}, p)
+}
+
+// against returns the p-value of i compared with base.
+func against(pairs []stats.Pair, i, base int) string {
+	for _, p := range pairs {
+		if p.First == min(i, base) && p.Second == max(i, base) {
+			return probability(p.Adjusted)
+		}
+	}
+	return ""
+}
+
+// addLibraries adds what is known of each driver's library.
+func (g *cellGrid) addLibraries() {
+	g.each(column{title: "SQLite", drop: 3}, func(c *stats.Cell) string { return sqliteVersion(c.Outcome) })
+	g.each(column{title: "kind", drop: 6}, func(c *stats.Cell) string { return string(c.Case.Info.Kind) })
+	g.each(column{title: "interface", drop: 7}, func(c *stats.Cell) string { return string(c.Case.Info.Interface) })
 }
 
 // addCosts adds what the work took of the disk, the processor and the memory.
@@ -371,10 +394,7 @@ func latencies(cells []*stats.Cell) grid {
 				words[j] = fmt.Sprintf("%.0f", 1e9*v)
 			}
 		}
-		g.columns = append(g.columns, column{title: f.title + " " + unit, right: true})
-		for j, w := range words {
-			g.rows[j] = append(g.rows[j], w)
-		}
+		g.add(column{title: f.title + " " + unit, right: true}, words)
 	}
 	return g
 }

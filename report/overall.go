@@ -21,41 +21,21 @@ func overall(a *stats.Analysis) document {
 	base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base })
 	to := label(o.Drivers[base].Case)
 	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, counted(int64(len(o.Tables)), "table"))}}
-	standings := make([]stats.Standing, len(o.Drivers))
-	for i, od := range o.Drivers {
-		standings[i] = od.Standing
-	}
-	tied := ties(standings)
-	g := grid{columns: []column{{title: "#"}, {title: "driver"}, {title: tiedTitle}, {title: "× " + to}, {title: "p", right: true, drop: 1},
-		{title: "rounds", right: true, drop: 3}, {title: "SQLite", drop: 2}, {title: "kind", drop: 5}, {title: "interface", drop: 6}}}
-	var ratios, spreads []string
-	for i, od := range o.Drivers {
-		r, s := absent, ""
-		if od.Ratio.N > 0 {
-			r = times(od.Ratio.Median)
-			if i != base {
-				s = spread(od.Ratio)
-			}
-		}
-		ratios, spreads = append(ratios, r), append(spreads, s)
-	}
 	outcomes := map[int]*stats.Outcome{}
 	for _, gr := range a.Groups {
 		for _, oc := range gr.Outcomes {
 			outcomes[oc.Case.ID] = oc
 		}
 	}
-	joined := withSpreads(ratios, spreads)
-	for i, od := range o.Drivers {
-		oc := outcomes[od.Case.ID]
-		g.rows = append(g.rows, []string{rank(od.Standing), name(oc), tied[i], joined[i], against(o.Pairs, i, base),
-			fmt.Sprint(od.Ratio.N), sqliteVersion(oc), string(od.Case.Info.Kind), string(od.Case.Info.Interface)})
-		g.leaders = append(g.leaders, leads(od.Standing))
+	var g cellGrid
+	for _, od := range o.Drivers {
+		g.cells = append(g.cells, &stats.Cell{Outcome: outcomes[od.Case.ID], Ratio: &od.Ratio, Standing: od.Standing})
 	}
-	if !slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
-		g.dropColumn(tiedTitle)
-	}
-	d = append(d, g)
+	g.addStandings()
+	g.addRatios(to, o.Pairs, base)
+	g.each(column{title: "rounds", right: true, drop: 4}, func(c *stats.Cell) string { return fmt.Sprint(c.Ratio.N) })
+	g.addLibraries()
+	d = append(d, g.grid)
 	l := leftOutOf(o)
 	if !o.IsFloor {
 		l = append(l, item{label: "note", text: noFloor(a) + ": " + baseOf(o, to)})
@@ -104,42 +84,4 @@ func baseOf(o stats.Overall, base string) string {
 		s += fmt.Sprintf("; round by round %s is at %s", label(first.Case), times(first.Ratio.Median))
 	}
 	return s
-}
-
-// against returns the p-value of i compared with base.
-func against(pairs []stats.Pair, i, base int) string {
-	for _, p := range pairs {
-		if p.First == min(i, base) && p.Second == max(i, base) {
-			return probability(p.Adjusted)
-		}
-	}
-	return ""
-}
-
-// tiedTitle is the title of the column that says which rows cannot be told apart.
-const tiedTitle = "tied with"
-
-func rank(s stats.Standing) string {
-	if s.Rank == 0 {
-		return absent
-	}
-	return fmt.Sprint(s.Rank)
-}
-
-// leads reports whether nothing is told apart as faster.
-func leads(s stats.Standing) bool { return s.Rank > 0 && !s.Beaten }
-
-// ties returns for each row the ranks of the rows from which it cannot be told apart.
-func ties(standings []stats.Standing) []string {
-	words := make([]string, len(standings))
-	for i, s := range standings {
-		var ranks []int
-		for _, j := range s.Tied {
-			ranks = append(ranks, standings[j].Rank)
-		}
-		if words[i] = joinInts(ranks); ranks == nil {
-			words[i] = absent
-		}
-	}
-	return words
 }

@@ -187,7 +187,7 @@ func unbegun(a *stats.Analysis) (n int) {
 
 // studyTable returns a table with its heading.
 func studyTable(t *StudyTable) document {
-	g := grid{rows: make([][]string, len(t.Rows)), leaders: make([]bool, len(t.Rows))}
+	var g grid
 	unit := t.Columns[0].Unit // a unit that all columns share is in the heading
 	for _, c := range t.Columns {
 		if c.Unit != unit {
@@ -195,10 +195,11 @@ func studyTable(t *StudyTable) document {
 		}
 	}
 	for i, l := range t.Labels {
-		g.columns = append(g.columns, column{title: l})
+		labels := make([]string, len(t.Rows))
 		for j := range t.Rows {
-			g.rows[j] = append(g.rows[j], t.Rows[j].Labels[i])
+			labels[j] = t.Rows[j].Labels[i]
 		}
+		g.add(column{title: l}, labels)
 	}
 	for i, c := range t.Columns {
 		figures := make([]StudyFigure, len(t.Rows))
@@ -209,10 +210,7 @@ func studyTable(t *StudyTable) document {
 		if unit == "" {
 			title = strings.TrimSpace(title + " " + c.Unit)
 		}
-		g.columns = append(g.columns, column{title: title, right: true})
-		for j, w := range studyFigures(figures, c) {
-			g.rows[j] = append(g.rows[j], w)
-		}
+		g.add(column{title: title, right: true}, studyFigures(figures, c))
 	}
 	title := t.Title
 	if unit != "" {

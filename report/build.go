@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -253,7 +254,7 @@ func group(g *stats.Group, h Hints) document {
 	d := document{heading{2, title}}
 	c := g.Outcomes[0].Case
 	var fixed []string
-	for _, n := range sortedKeys(c.Parameters) {
+	for _, n := range slices.Sorted(maps.Keys(c.Parameters)) {
 		fixed = append(fixed, fmt.Sprintf("%s=%d", n, c.Parameters[n]))
 	}
 	fixed = append(fixed, settings(c)...)

@@ -199,7 +199,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 	for _, c := range csvColumns {
 		head = append(head, c.name)
 	}
-	parameterNames, settingNames := sortedKeys(parameters), stats.SettingNames(settings)
+	parameterNames, settingNames := slices.Sorted(maps.Keys(parameters)), stats.SettingNames(settings)
 	for _, n := range parameterNames {
 		head = append(head, "parameter."+n)
 	}

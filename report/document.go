@@ -1,6 +1,11 @@
 package report
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
 
 // document is a report for people, before it is rendered as text or Markdown.
 type document []block
@@ -46,6 +51,31 @@ func (g *grid) add(c column, words []string) {
 	for i, w := range words {
 		g.rows[i] = append(g.rows[i], w)
 	}
+}
+
+// table returns a writer of some columns, with each text as f returns it.
+func (g *grid) table(columns []int, f func(string) string) table.Writer {
+	t := table.NewWriter()
+	var configs []table.ColumnConfig
+	var header table.Row
+	for i, k := range columns {
+		align := text.AlignLeft
+		if g.columns[k].right {
+			align = text.AlignRight
+		}
+		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
+		header = append(header, f(g.columns[k].title))
+	}
+	t.SetColumnConfigs(configs)
+	t.AppendHeader(header)
+	for _, row := range g.rows {
+		var cells table.Row
+		for _, k := range columns {
+			cells = append(cells, f(row[k]))
+		}
+		t.AppendRow(cells)
+	}
+	return t
 }
 
 type column struct {

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -136,7 +137,7 @@ func unasked(a *stats.Analysis) list {
 				continue
 			}
 			var words []string
-			for _, value := range sortedKeys(got[name]) {
+			for _, value := range slices.Sorted(maps.Keys(got[name])) {
 				words = append(words, fmt.Sprintf("%s with %s", value, strings.Join(got[name][value], ", ")))
 			}
 			note := name + "\x00" + strings.Join(words, "; ")
@@ -190,15 +191,6 @@ func settingsOf(got map[string]map[string][]string) driver.Settings {
 		s[name] = ""
 	}
 	return s
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // someOf joins the first few of many words.

@@ -4,9 +4,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
@@ -41,26 +38,10 @@ func writeMarkdown(w io.Writer, a *stats.Analysis, opts Options) error {
 	return err
 }
 
-func (g grid) markdown() string {
-	t := table.NewWriter()
-	var configs []table.ColumnConfig
-	var header table.Row
-	for i, c := range g.columns {
-		align := text.AlignLeft
-		if c.right {
-			align = text.AlignRight
-		}
-		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
-		header = append(header, escaper.Replace(c.title))
+func (g *grid) markdown() string {
+	all := make([]int, len(g.columns))
+	for i := range all {
+		all[i] = i
 	}
-	t.SetColumnConfigs(configs)
-	t.AppendHeader(header)
-	for _, row := range g.rows {
-		var cells table.Row
-		for _, c := range row {
-			cells = append(cells, escaper.Replace(strings.Join(strings.Fields(c), " ")))
-		}
-		t.AppendRow(cells)
-	}
-	return t.RenderMarkdown()
+	return g.table(all, func(s string) string { return escaper.Replace(strings.Join(strings.Fields(s), " ")) }).RenderMarkdown()
 }

@@ -140,31 +140,12 @@ func (r *textRenderer) parts(g grid, keep []int) [][]int {
 }
 
 func (r *textRenderer) table(g grid, keep []int) {
-	t := table.NewWriter()
+	t := g.table(keep, func(s string) string { return s })
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
 	style.Box.PaddingLeft, style.Box.PaddingRight = "", strings.Repeat(" ", gap)
 	style.Format.Header = text.FormatDefault
 	t.SetStyle(style)
-	var configs []table.ColumnConfig
-	var header table.Row
-	for i, k := range keep {
-		align := text.AlignLeft
-		if g.columns[k].right {
-			align = text.AlignRight
-		}
-		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
-		header = append(header, g.columns[k].title)
-	}
-	t.SetColumnConfigs(configs)
-	t.AppendHeader(header)
-	for _, row := range g.rows {
-		var cells table.Row
-		for _, k := range keep {
-			cells = append(cells, row[k])
-		}
-		t.AppendRow(cells)
-	}
 	for i, line := range strings.Split(t.Render(), "\n") {
 		line = strings.TrimRight(line, " ")
 		var c text.Colors

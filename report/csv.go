@@ -43,120 +43,94 @@ var csvColumns = []struct {
 	{"scale", func(r csvRow) string { return r.outcome.Case.Scale }},
 	{"variant", func(r csvRow) string { return r.variant }},
 	{"driver", func(r csvRow) string { return r.outcome.Case.Driver }},
-	{"module", ofProof(func(p *protocol.Proof) string { return p.Module })},
-	{"module_version", ofProof(func(p *protocol.Proof) string { return p.ModuleVersion })},
-	{"sqlite_version", ofProof(func(p *protocol.Proof) string { return p.SQLiteVersion })},
+	{"module", of(csvRow.proof, func(p *protocol.Proof) string { return p.Module })},
+	{"module_version", of(csvRow.proof, func(p *protocol.Proof) string { return p.ModuleVersion })},
+	{"sqlite_version", of(csvRow.proof, func(p *protocol.Proof) string { return p.SQLiteVersion })},
 	{"kind", func(r csvRow) string { return string(r.outcome.Case.Info.Kind) }},
 	{"interface", func(r csvRow) string { return string(r.outcome.Case.Info.Interface) }},
-	{"runtime", ofProof(func(p *protocol.Proof) string { return p.Runtime })},
+	{"runtime", of(csvRow.proof, func(p *protocol.Proof) string { return p.Runtime })},
 	{"case_status", func(r csvRow) string { return string(r.outcome.Status) }},
-	{"case_reason", func(r csvRow) string {
-		if r.outcome.Reason == nil {
-			return ""
-		}
-		return r.outcome.Reason.Message
-	}},
+	{"case_reason", of(func(r csvRow) *protocol.Reason { return r.outcome.Reason }, func(x *protocol.Reason) string { return x.Message })},
 	{"round", func(r csvRow) string { return strconv.Itoa(r.trial.Round) }},
 	{"order", func(r csvRow) string { return strconv.Itoa(r.trial.Order) }},
 	{"started", func(r csvRow) string { return r.trial.Started.UTC().Format(time.RFC3339Nano) }},
 	{"took_ns", func(r csvRow) string { return integer(r.trial.TookNS) }},
 	{"trial_status", func(r csvRow) string { return string(r.trial.Status) }},
-	{"reason_code", ofReason(func(x *protocol.Reason) string { return x.Code })},
-	{"reason_phase", ofReason(func(x *protocol.Reason) string { return x.Phase })},
-	{"reason", ofReason(func(x *protocol.Reason) string { return x.Message })},
+	{"reason_code", of(csvRow.reason, func(x *protocol.Reason) string { return x.Code })},
+	{"reason_phase", of(csvRow.reason, func(x *protocol.Reason) string { return x.Phase })},
+	{"reason", of(csvRow.reason, func(x *protocol.Reason) string { return x.Message })},
 	{"warnings", warningCodes},
-	{"phase", func(r csvRow) string {
-		if r.sample == nil {
-			return ""
-		}
-		return r.sample.Phase
-	}},
-	{"operation", ofLatency(func(l *latency.Summary) string { return l.Operation })},
-	{"metric", ofSample(func(s *result.Sample) string { return s.Metric })},
-	{"value_s", ofSample(func(s *result.Sample) string { return strconv.FormatFloat(s.Value(), 'g', -1, 64) })},
-	{"wall_ns", ofSample(func(s *result.Sample) string { return integer(s.WallNS) })},
-	{"user_ns", ofSample(func(s *result.Sample) string { return integer(s.UserNS) })},
-	{"system_ns", ofSample(func(s *result.Sample) string { return integer(s.SystemNS) })},
-	{"operations", ofSample(func(s *result.Sample) string { return integer(s.Operations) })},
-	{"failed", ofSample(func(s *result.Sample) string { return integer(s.Failed) })},
-	{"rows", ofSample(func(s *result.Sample) string { return integer(s.Rows) })},
-	{"allocs", ofSample(func(s *result.Sample) string { return integer(s.Allocs) })},
-	{"alloc_bytes", ofSample(func(s *result.Sample) string { return integer(s.AllocBytes) })},
-	{"peak_rss_bytes", ofSample(func(s *result.Sample) string { return integer(s.PeakRSSBytes) })},
-	{"database_bytes", ofSample(func(s *result.Sample) string { return integer(s.DatabaseBytes) })},
-	{"wal_bytes", ofSample(func(s *result.Sample) string { return integer(s.WALBytes) })},
-	{"checkpoint_ns", ofSample(func(s *result.Sample) string { return integer(s.CheckpointNS) })},
-	{"checksum", ofSample(func(s *result.Sample) string { return s.Checksum })},
-	{"errors", ofSample(func(s *result.Sample) string { return errorList(s.Errors) })},
-	{"results", ofSample(func(s *result.Sample) string { return errorList(s.Results) })},
-	{"retries", ofSample(func(s *result.Sample) string { return integer(s.Retries) })},
-	{"load_clients", ofLoad(func(l *result.Load) string { return strconv.Itoa(l.Clients) })},
-	{"load_rate_per_s", ofLoad(func(l *result.Load) string { return perSecond(l.Rate) })},
-	{"load_late_p99_ns", ofLoad(func(l *result.Load) string { return integer(l.LateP99NS) })},
-	{"load_ceiling_per_s", ofLoad(func(l *result.Load) string { return perSecond(l.Ceiling) })},
-	{"latency_count", ofLatency(func(l *latency.Summary) string { return integer(l.Count) })},
-	{"latency_failed", ofLatency(func(l *latency.Summary) string { return integer(l.Failed) })},
-	{"latency_ended_early", ofLatency(func(l *latency.Summary) string { return integer(l.EndedEarly) })},
-	{"mean_ns", ofLatency(func(l *latency.Summary) string { return integer(l.MeanNS) })},
-	{"p50_ns", ofLatency(func(l *latency.Summary) string { return integer(l.P50NS) })},
-	{"p90_ns", ofLatency(func(l *latency.Summary) string { return integer(l.P90NS) })},
-	{"p99_ns", ofLatency(func(l *latency.Summary) string { return integer(l.P99NS) })},
-	{"p99_9_ns", ofLatency(func(l *latency.Summary) string { return integer(l.P999NS) })},
-	{"p99_99_ns", ofLatency(func(l *latency.Summary) string { return integer(l.P9999NS) })},
-	{"max_ns", ofLatency(func(l *latency.Summary) string { return integer(l.MaxNS) })},
+	{"phase", of(func(r csvRow) *result.Sample { return r.sample }, func(s *result.Sample) string { return s.Phase })},
+	{"operation", of(csvRow.operation, func(l *latency.Summary) string { return l.Operation })},
+	{"metric", of(csvRow.own, func(s *result.Sample) string { return s.Metric })},
+	{"value_s", of(csvRow.own, func(s *result.Sample) string { return strconv.FormatFloat(s.Value(), 'g', -1, 64) })},
+	{"wall_ns", of(csvRow.own, func(s *result.Sample) string { return integer(s.WallNS) })},
+	{"user_ns", of(csvRow.own, func(s *result.Sample) string { return integer(s.UserNS) })},
+	{"system_ns", of(csvRow.own, func(s *result.Sample) string { return integer(s.SystemNS) })},
+	{"operations", of(csvRow.own, func(s *result.Sample) string { return integer(s.Operations) })},
+	{"failed", of(csvRow.own, func(s *result.Sample) string { return integer(s.Failed) })},
+	{"rows", of(csvRow.own, func(s *result.Sample) string { return integer(s.Rows) })},
+	{"allocs", of(csvRow.own, func(s *result.Sample) string { return integer(s.Allocs) })},
+	{"alloc_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.AllocBytes) })},
+	{"peak_rss_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.PeakRSSBytes) })},
+	{"database_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.DatabaseBytes) })},
+	{"wal_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.WALBytes) })},
+	{"checkpoint_ns", of(csvRow.own, func(s *result.Sample) string { return integer(s.CheckpointNS) })},
+	{"checksum", of(csvRow.own, func(s *result.Sample) string { return s.Checksum })},
+	{"errors", of(csvRow.own, func(s *result.Sample) string { return errorList(s.Errors) })},
+	{"results", of(csvRow.own, func(s *result.Sample) string { return errorList(s.Results) })},
+	{"retries", of(csvRow.own, func(s *result.Sample) string { return integer(s.Retries) })},
+	{"load_clients", of(csvRow.load, func(l *result.Load) string { return strconv.Itoa(l.Clients) })},
+	{"load_rate_per_s", of(csvRow.load, func(l *result.Load) string { return perSecond(l.Rate) })},
+	{"load_late_p99_ns", of(csvRow.load, func(l *result.Load) string { return integer(l.LateP99NS) })},
+	{"load_ceiling_per_s", of(csvRow.load, func(l *result.Load) string { return perSecond(l.Ceiling) })},
+	{"latency_count", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.Count) })},
+	{"latency_failed", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.Failed) })},
+	{"latency_ended_early", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.EndedEarly) })},
+	{"mean_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.MeanNS) })},
+	{"p50_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P50NS) })},
+	{"p90_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P90NS) })},
+	{"p99_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P99NS) })},
+	{"p99_9_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P999NS) })},
+	{"p99_99_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.P9999NS) })},
+	{"max_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.MaxNS) })},
 }
 
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
 
-func ofProof(f func(*protocol.Proof) string) func(csvRow) string {
+// of returns a column that is empty in the lines that do not have the part.
+func of[T any](part func(csvRow) *T, text func(*T) string) func(csvRow) string {
 	return func(r csvRow) string {
-		if r.trial.Proof == nil {
-			return ""
+		if p := part(r); p != nil {
+			return text(p)
 		}
-		return f(r.trial.Proof)
+		return ""
 	}
 }
 
-func ofReason(f func(*protocol.Reason) string) func(csvRow) string {
-	return func(r csvRow) string {
-		if r.trial.Reason == nil {
-			return ""
-		}
-		return f(r.trial.Reason)
+// The parts of a line, nil in the lines that do not have them. Those of operations do not
+// have the sample as their own, so that no figure of a phase is counted twice.
+
+func (r csvRow) proof() *protocol.Proof      { return r.trial.Proof }
+func (r csvRow) reason() *protocol.Reason    { return r.trial.Reason }
+func (r csvRow) operation() *latency.Summary { return r.latency }
+
+func (r csvRow) own() *result.Sample {
+	if r.latency != nil {
+		return nil
 	}
+	return r.sample
 }
 
-// ofSample returns a column that is empty in the lines of operations, so that no figure
-// of a phase is counted twice.
-func ofSample(f func(*result.Sample) string) func(csvRow) string {
-	return func(r csvRow) string {
-		if r.sample == nil || r.latency != nil {
-			return ""
-		}
-		return f(r.sample)
+// load returns the load of an http phase.
+func (r csvRow) load() *result.Load {
+	if s := r.own(); s != nil {
+		return s.Load
 	}
-}
-
-// ofLoad returns a column that is empty except in the lines of http phases.
-func ofLoad(f func(*result.Load) string) func(csvRow) string {
-	return ofSample(func(s *result.Sample) string {
-		if s.Load == nil {
-			return ""
-		}
-		return f(s.Load)
-	})
+	return nil
 }
 
 func perSecond(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-
-func ofLatency(f func(*latency.Summary) string) func(csvRow) string {
-	return func(r csvRow) string {
-		if r.latency == nil {
-			return ""
-		}
-		return f(r.latency)
-	}
-}
 
 func errorList(list []protocol.ErrorCount) string {
 	var words []string
@@ -186,13 +160,12 @@ func warningCodes(r csvRow) string {
 }
 
 func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
-	parameters, settings := map[string]bool{}, driver.Settings{}
+	parameters, settings := map[string]int64{}, driver.Settings{}
 	for _, c := range a.Run.Cases {
-		for n := range c.Parameters {
-			parameters[n] = true
-		}
-		for _, s := range append(slices.Collect(maps.Values(c.InForce)), c.Settings) {
-			settings = settings.With(s)
+		maps.Copy(parameters, c.Parameters)
+		maps.Copy(settings, c.Settings)
+		for _, s := range c.InForce {
+			maps.Copy(settings, s)
 		}
 	}
 	var head []string
@@ -216,12 +189,11 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 			fields = append(fields, c.value(r))
 		}
 		for _, n := range parameterNames {
-			v, ok := r.outcome.Case.Parameters[n]
-			if ok {
-				fields = append(fields, integer(v))
-			} else {
-				fields = append(fields, "")
+			field := ""
+			if v, ok := r.outcome.Case.Parameters[n]; ok {
+				field = integer(v)
 			}
+			fields = append(fields, field)
 		}
 		inForce := r.outcome.Case.Settings
 		if r.sample != nil {

@@ -64,17 +64,17 @@ func matters(option string) bool {
 		"ENABLE_SESSION", "SOUNDEX":
 		return true
 	}
-	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP") || name == "SOUNDEX"
+	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP")
 }
 
 // compileOptions lists, by driver, the options that matter and that some other driver
 // lacks or has with a different value.
 func compileOptions(seen []*stats.Outcome) list {
 	count := map[string]int{}
-	known := 0
+	var known []*stats.Outcome
 	for _, o := range seen {
 		if p := proof(o); p != nil && len(p.CompileOptions) > 0 {
-			known++
+			known = append(known, o)
 			for _, c := range slices.Compact(slices.Sorted(slices.Values(p.CompileOptions))) {
 				count[c]++
 			}
@@ -82,14 +82,10 @@ func compileOptions(seen []*stats.Outcome) list {
 	}
 	var l list
 	differ := false
-	for _, o := range seen {
-		p := proof(o)
-		if p == nil || len(p.CompileOptions) == 0 {
-			continue
-		}
+	for _, o := range known {
 		var words []string
-		for _, c := range slices.Compact(slices.Sorted(slices.Values(p.CompileOptions))) {
-			if matters(c) && count[c] < known {
+		for _, c := range slices.Compact(slices.Sorted(slices.Values(proof(o).CompileOptions))) {
+			if matters(c) && count[c] < len(known) {
 				words = append(words, c)
 				differ = true
 			}
@@ -132,7 +128,7 @@ func unasked(a *stats.Analysis) list {
 			continue
 		}
 		groups++
-		for _, name := range stats.SettingNames(settingsOf(got)) {
+		for _, name := range stats.SettingNames(got) {
 			if len(got[name]) < 2 {
 				continue
 			}
@@ -183,14 +179,6 @@ func readBack(p *protocol.Proof) driver.Settings {
 		}
 	}
 	return all
-}
-
-func settingsOf(got map[string]map[string][]string) driver.Settings {
-	s := driver.Settings{}
-	for name := range got {
-		s[name] = ""
-	}
-	return s
 }
 
 // someOf joins the first few of many words.

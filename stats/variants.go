@@ -80,8 +80,8 @@ func (a *Analysis) nameVariants() {
 }
 
 // SettingNames returns the names of settings in the vocabulary's order.
-func SettingNames(s driver.Settings) []string {
-	return slices.SortedFunc(maps.Keys(s), compareSettings)
+func SettingNames[V any](settings map[string]V) []string {
+	return slices.SortedFunc(maps.Keys(settings), compareSettings)
 }
 
 func compareSettings(a, b string) int {

@@ -95,12 +95,8 @@ func header(a *stats.Analysis, h Hints) document {
 		{label: "work", text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
 		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}
-	if len(run.LeftOut) > 0 {
-		l = append(l, item{label: "left out", text: leftOut(run.LeftOut, h)})
-	}
-	if len(run.Command) > 0 {
-		l = append(l, item{label: "command", text: commandLine(run.Command)})
-	}
+	l.note(item{label: "left out", text: leftOut(run.LeftOut, h)})
+	l.note(item{label: "command", text: commandLine(run.Command)})
 	return document{heading{1, title}, append(l, warnings(a.Warnings, nil)...)}
 }
 
@@ -385,27 +381,16 @@ func phase(t *stats.Table, h Hints) document {
 		}
 		below = append(below, item{label: "not verified", text: w, alarm: true})
 	}
-	if f := floorNote(t, measured); f != "" {
-		below = append(below, item{label: "note", text: f})
-	}
-	if n := addedNote(t, measured, h); n != "" {
-		below = append(below, item{label: "note", text: n})
-	}
+	below.note(item{label: "note", text: floorNote(t, measured)})
+	below.note(item{label: "note", text: addedNote(t, measured, h)})
 	for _, c := range measured {
-		if e := errorCounts(c); e != "" {
-			below = append(below, item{label: "errors", text: name(c.Outcome) + ": " + e, alarm: true})
-		}
-		if r := resultCounts(c); r != "" {
-			below = append(below, item{label: "results", text: name(c.Outcome) + ": " + r})
-		}
+		below.note(item{label: "errors", text: errorCounts(c), alarm: true})
+		below.note(item{label: "results", text: resultCounts(c)})
 		if c.Skipped > 0 {
 			below = append(below, item{label: "warning", text: fmt.Sprintf("%s: no ratio of %s, since the base measured zero", name(c.Outcome), counted(int64(c.Skipped), "round")), alarm: true})
 		}
 	}
-	if len(below) > 0 {
-		d = append(d, below)
-	}
-	return d
+	return append(d, below)
 }
 
 // subject says what a table's figures are about.

@@ -35,6 +35,13 @@ type item struct {
 	alarm       bool
 }
 
+// note adds an item, unless its text is empty.
+func (l *list) note(i item) {
+	if i.text != "" {
+		*l = append(*l, i)
+	}
+}
+
 // grid is a table.
 type grid struct {
 	columns []column
@@ -87,23 +94,25 @@ type column struct {
 	drop int
 }
 
-// cleaned returns the document with all its text made printable.
+// cleaned returns the document with all its text made printable, and without empty lists.
 func (d document) cleaned() document {
-	out := make(document, len(d))
-	for i, b := range d {
+	var out document
+	for _, b := range d {
 		switch b := b.(type) {
 		case heading:
 			b.text = Line(b.text)
-			out[i] = b
+			out = append(out, b)
 		case paragraph:
 			b.text = Line(b.text)
-			out[i] = b
+			out = append(out, b)
 		case list:
-			l := make(list, len(b))
-			for j, it := range b {
-				l[j] = item{Line(it.label), Line(it.text), it.alarm}
+			if len(b) == 0 {
+				continue
 			}
-			out[i] = l
+			for i := range b {
+				b[i].label, b[i].text = Line(b[i].label), Line(b[i].text)
+			}
+			out = append(out, b)
 		case grid:
 			for j := range b.columns {
 				b.columns[j].title = Line(b.columns[j].title)
@@ -114,9 +123,9 @@ func (d document) cleaned() document {
 					row[j] = strings.Map(printable, row[j])
 				}
 			}
-			out[i] = b
+			out = append(out, b)
 		default:
-			out[i] = b
+			out = append(out, b)
 		}
 	}
 	return out

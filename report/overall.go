@@ -40,10 +40,7 @@ func overall(a *stats.Analysis) document {
 	if !o.IsFloor {
 		l = append(l, item{label: "note", text: noFloor(a) + ": " + baseOf(o, to)})
 	}
-	if l != nil {
-		d = append(d, l)
-	}
-	return d
+	return append(d, l)
 }
 
 // leftOutOf lists the tables and drivers that do not count.

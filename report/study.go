@@ -140,18 +140,12 @@ func studyTables(a *stats.Analysis, r *Study) (d document) {
 	for i := range r.Tables {
 		d = append(d, studyTable(&r.Tables[i])...)
 		var below list
-		if c := r.Tables[i].Corrected; len(c) > 0 {
-			below = append(below, item{label: corrected, text: strings.Join(c, "; "), alarm: r.AsPublished})
-		}
-		if n := r.Tables[i].Notes; len(n) > 0 {
-			below = append(below, item{label: "note", text: strings.Join(n, "; ")})
-		}
+		below.note(item{label: corrected, text: strings.Join(r.Tables[i].Corrected, "; "), alarm: r.AsPublished})
+		below.note(item{label: "note", text: strings.Join(r.Tables[i].Notes, "; ")})
 		for _, w := range r.Tables[i].Warnings {
 			below = append(below, item{label: "warning", text: w, alarm: true})
 		}
-		if len(below) > 0 {
-			d = append(d, below)
-		}
+		d = append(d, below)
 	}
 	d = append(d, claims(r)...)
 	if n := unbegun(a); n > 0 {
@@ -266,7 +260,7 @@ func claims(r *Study) document {
 			x := &c.Comparisons[j]
 			here, interval, p := absent, absent, absent
 			if x.Summary != nil {
-				here = claimFigure(x.Median, x.Unit)
+				here = strings.TrimSpace(claimBound(x.Median, x.Unit) + " " + x.Unit)
 				if x.Interval != nil {
 					interval = claimBound(x.Interval.Low, x.Unit) + " to " + claimBound(x.Interval.High, x.Unit)
 				}
@@ -282,18 +276,7 @@ func claims(r *Study) document {
 			g.leaders = append(g.leaders, x.Verdict == Holds)
 		}
 	}
-	d := document{heading{2, "Claims"}, l, space{}, g}
-	if len(missing) > 0 {
-		d = append(d, missing)
-	}
-	return d
-}
-
-func claimFigure(v float64, unit string) string {
-	if unit == "" {
-		return times(v)
-	}
-	return human(v) + " " + unit
+	return document{heading{2, "Claims"}, l, space{}, g, missing}
 }
 
 // claimBound formats an end of an interval. Its unit is shown beside the figure.

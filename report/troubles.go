@@ -231,7 +231,7 @@ func totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protoc
 }
 
 // errorCounts says with which errors a cell's operations failed, and how many
-// operations succeeded.
+// operations succeeded. It returns "" if there were none.
 func errorCounts(c *stats.Cell) string {
 	var retries int64
 	for _, s := range c.Samples {
@@ -248,12 +248,12 @@ func errorCounts(c *stats.Cell) string {
 		return ""
 	}
 	failed, operations := c.Failures()
-	return fmt.Sprintf("%s; %s of %s operations succeeded, all trials together", strings.Join(words, "; "),
+	return fmt.Sprintf("%s: %s; %s of %s operations succeeded, all trials together", name(c.Outcome), strings.Join(words, "; "),
 		Thousands(operations-failed), Thousands(operations))
 }
 
 // resultCounts says with which errors a cell's operations ended if they declare these
-// as their results.
+// as their results. It returns "" if there were none.
 func resultCounts(c *stats.Cell) string {
 	var words []string
 	for _, e := range totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Results }) {
@@ -262,5 +262,5 @@ func resultCounts(c *stats.Cell) string {
 	if words == nil {
 		return ""
 	}
-	return strings.Join(words, ", ") + ", which the workload declares as results, all trials together"
+	return name(c.Outcome) + ": " + strings.Join(words, ", ") + ", which the workload declares as results, all trials together"
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -37,7 +36,6 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 // what sqlite3perf adds. What is added to the slower one may exceed what is added to the
 // faster one by more than the difference.
 func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
-	const most = 4
 	var words []string
 	for i, fast := range cells {
 		for j, slow := range cells {
@@ -57,14 +55,9 @@ func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 	if words == nil {
 		return ""
 	}
-	more := ""
-	if len(words) > most {
-		more = fmt.Sprintf(" and %d more", len(words)-most)
-		words = words[:most]
-	}
 	by := ""
 	if h.AddedCost != "" {
 		by = " (" + h.AddedCost + ")"
 	}
-	return "what sqlite3perf itself adds" + by + " could explain the difference between " + strings.Join(words, "; ") + more
+	return "what sqlite3perf itself adds" + by + " could explain the difference between " + someOf(words, 4)
 }

@@ -270,12 +270,12 @@ func group(g *stats.Group, h Hints) document {
 	return d
 }
 
-// unverifiedIn returns the unverified warnings that some drivers have in a phase, each
+// unverifiedIn returns the unverified warnings that some cells have in their phase, each
 // once.
-func unverifiedIn(outcomes []*stats.Outcome, phase string) []string {
+func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	var list []string
-	for _, o := range outcomes {
-		for _, w := range o.Warnings {
+	for _, c := range cells {
+		for _, w := range c.Warnings {
 			if w.Code == result.WarningUnverified && w.Phase == phase && !slices.Contains(list, w.Message) {
 				list = append(list, w.Message)
 			}
@@ -293,23 +293,18 @@ func settings(c *result.Case) []string {
 	}
 	var words []string
 	for _, n := range stats.SettingNames(all) {
-		var values []string
-		phases := map[string][]string{} // the phases with each value
+		var phases groups[string, string] // by value
 		for _, p := range c.Phases {
-			v := cmp.Or(c.SettingsIn(p)[n], "not set")
-			if phases[v] == nil {
-				values = append(values, v)
-			}
-			phases[v] = append(phases[v], p)
+			phases.add(cmp.Or(c.SettingsIn(p)[n], "not set"), p)
 		}
-		switch {
-		case len(values) == 0:
+		switch values := phases.keys; len(values) {
+		case 0:
 			words = append(words, n+"="+all[n])
-		case len(values) == 1:
+		case 1:
 			words = append(words, n+"="+values[0])
 		default:
 			for i, v := range values {
-				values[i] = v + " in " + strings.Join(phases[v], ", ")
+				values[i] = v + " in " + strings.Join(phases.of[v], ", ")
 			}
 			words = append(words, n+"=("+strings.Join(values, "; ")+")")
 		}
@@ -371,11 +366,7 @@ func phase(t *stats.Table, h Hints) document {
 			below = append(below, item{label: "not ranked", text: name(c.Outcome) + ": " + c.Unranked, alarm: true})
 		}
 	}
-	outcomes := make([]*stats.Outcome, len(measured))
-	for i, c := range measured {
-		outcomes[i] = c.Outcome
-	}
-	for _, w := range unverifiedIn(outcomes, t.Phase) {
+	for _, w := range unverifiedIn(measured, t.Phase) {
 		if len(measured) > 1 {
 			w += ": these figures are compared on the drivers' word"
 		}

@@ -104,9 +104,9 @@ func compileOptions(seen []*stats.Outcome) list {
 // unasked lists the settings that a workload leaves to the library and that differ
 // between its drivers.
 func unasked(a *stats.Analysis) list {
-	where := map[string][]string{} // the groups of each note
-	var notes []string
-	groups := 0
+	type note struct{ setting, values string }
+	var where groups[note, string] // the groups that each note is about
+	all := 0
 	for _, g := range a.Groups {
 		got := map[string]map[string][]string{} // by setting and value, the drivers
 		for _, o := range g.Outcomes {
@@ -127,7 +127,7 @@ func unasked(a *stats.Analysis) list {
 		if len(got) == 0 {
 			continue
 		}
-		groups++
+		all++
 		for _, name := range stats.SettingNames(got) {
 			if len(got[name]) < 2 {
 				continue
@@ -136,20 +136,16 @@ func unasked(a *stats.Analysis) list {
 			for _, value := range slices.Sorted(maps.Keys(got[name])) {
 				words = append(words, fmt.Sprintf("%s with %s", value, strings.Join(got[name][value], ", ")))
 			}
-			note := name + "\x00" + strings.Join(words, "; ")
-			if where[note] == nil {
-				notes = append(notes, note)
-			}
-			where[note] = append(where[note], strings.TrimSpace(g.Workload+" "+g.Variant()))
+			where.add(note{name, strings.Join(words, "; ")}, strings.TrimSpace(g.Workload+" "+g.Variant()))
 		}
 	}
 	var l list
-	for _, note := range notes {
-		name, text, _ := strings.Cut(note, "\x00")
-		if len(where[note]) < groups {
-			text += " (" + someOf(where[note]) + ")"
+	for _, n := range where.keys {
+		text := n.values
+		if len(where.of[n]) < all {
+			text += " (" + someOf(where.of[n], 6) + ")"
 		}
-		l = append(l, item{label: name, text: text})
+		l = append(l, item{label: n.setting, text: text})
 	}
 	return l
 }
@@ -181,9 +177,8 @@ func readBack(p *protocol.Proof) driver.Settings {
 	return all
 }
 
-// someOf joins the first few of many words.
-func someOf(words []string) string {
-	const most = 6
+// someOf joins words, of many the first most.
+func someOf(words []string, most int) string {
 	if len(words) > most {
 		return strings.Join(words[:most], "; ") + fmt.Sprintf(" and %d more", len(words)-most)
 	}

@@ -12,25 +12,36 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
+// groups are values by key, with the keys in the order of their first values.
+type groups[K comparable, V any] struct {
+	keys []K
+	of   map[K][]V
+}
+
+func (g *groups[K, V]) add(k K, v V) {
+	if g.of == nil {
+		g.of = map[K][]V{}
+	}
+	if g.of[k] == nil {
+		g.keys = append(g.keys, k)
+	}
+	g.of[k] = append(g.of[k], v)
+}
+
 // troubles lists the cases of a group that have no figures, with the reasons, and the
 // warnings. It leaves out the codes in told, which are reported elsewhere.
 func troubles(g *stats.Group, told ...string) document {
 	type trouble struct{ status, why string }
-	var order []trouble
-	whose := map[trouble][]string{}
+	var whose groups[trouble, string]
 	for _, o := range g.Outcomes {
 		if o.Status == result.OK || slices.Contains(told, o.Reason.Code) {
 			continue
 		}
-		t := trouble{string(o.Status), reason(o) + whoHas(g, o)}
-		if whose[t] == nil {
-			order = append(order, t)
-		}
-		whose[t] = append(whose[t], name(o))
+		whose.add(trouble{string(o.Status), reason(o) + whoHas(g, o)}, name(o))
 	}
 	var l list
-	for _, t := range order {
-		l = append(l, item{label: t.status, text: strings.Join(whose[t], ", ") + ": " + t.why, alarm: true})
+	for _, t := range whose.keys {
+		l = append(l, item{label: t.status, text: strings.Join(whose.of[t], ", ") + ": " + t.why, alarm: true})
 	}
 	for _, t := range g.Tables {
 		for _, c := range t.Cells {
@@ -121,23 +132,17 @@ func warnings(all []result.Warning, names map[int]string) list {
 		code, phase string
 		id          int
 	}
-	var order []key
-	groups := map[key][]result.Warning{}
+	var alike groups[key, result.Warning]
 	for _, w := range all {
-		k := key{w.Code, w.Phase, w.Case}
-		if groups[k] == nil {
-			order = append(order, k)
-		}
-		groups[k] = append(groups[k], w)
+		alike.add(key{w.Code, w.Phase, w.Case}, w)
 	}
 	var l list
-	for _, k := range order {
-		ws := groups[k]
+	for _, k := range alike.keys {
 		about := strings.Join(slices.DeleteFunc([]string{names[k.id], k.phase}, func(s string) bool { return s == "" }), ", ")
 		if about != "" {
 			about += ": "
 		}
-		l = append(l, item{label: "warning", text: about + likened(ws), alarm: true})
+		l = append(l, item{label: "warning", text: about + likened(alike.of[k]), alarm: true})
 	}
 	return l
 }

@@ -33,10 +33,8 @@ func (k key) on(driver string) key {
 
 // at returns the key for another value of a parameter.
 func (k key) at(name string, value int64) key {
-	p := maps.Clone(k.parameters)
-	if p == nil {
-		p = map[string]int64{}
-	}
+	p := map[string]int64{}
+	maps.Copy(p, k.parameters)
 	p[name] = value
 	k.parameters = p
 	return k
@@ -186,7 +184,7 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 		}
 	}
 	for i, l := range list[:len(first)] {
-		if j := slices.IndexFunc(own, func(d string) bool { return d == l }); j >= 0 {
+		if slices.Contains(own, l) {
 			continue
 		}
 		if j := slices.IndexFunc(own, func(d string) bool { return sameDriver(l, d) }); j >= 0 {
@@ -254,10 +252,7 @@ func (c *cells) find(k key) (found *stats.Cell, why string) {
 		}
 		k = k.at(name, v)
 	}
-	driver, workload := false, false
-	for _, d := range c.drivers {
-		driver = driver || sameDriver(k.driver, d)
-	}
+	workload := false
 	for _, x := range c.list {
 		if x.Case.Workload != k.workload {
 			continue
@@ -278,7 +273,7 @@ func (c *cells) find(k key) (found *stats.Cell, why string) {
 		return found, fmt.Sprintf("%s is %s: %s", found.Case.Driver, found.Status, found.Reason.Message)
 	case found != nil:
 		return found, fmt.Sprintf("%s is %s", found.Case.Driver, found.Status)
-	case !driver:
+	case !slices.ContainsFunc(c.drivers, func(d string) bool { return sameDriver(k.driver, d) }):
 		return nil, k.driver + " is not among the drivers of this run"
 	case !workload:
 		return nil, "not measured in this form of the study"
@@ -311,23 +306,14 @@ func (k key) matches(x cell) bool {
 	return true
 }
 
-// ifCorrected returns the text in the corrected form, and "" in the published form.
-func (c *cells) ifCorrected(corrected string) string {
-	if c.asPublished {
-		return ""
-	}
-	return corrected
-}
-
 // fullSize reports whether the run has the published sizes.
 func (c *cells) fullSize() bool {
 	factor, err := strconv.ParseFloat(c.run.Scale, 64)
 	return c.run.Scale == workload.Full || err == nil && factor == 1
 }
 
-// either returns the first list in the corrected form and the second in the published
-// form.
-func (c *cells) either(corrected, published []string) []string {
+// either returns what belongs to the form of the study that the run measured.
+func either[T any](c *cells, corrected, published T) T {
 	if c.asPublished {
 		return published
 	}

@@ -27,7 +27,7 @@ var cgoOrNot = &Study{
 				{Title: "sd", Unit: "s", Statistic: "standard deviation"},
 				{Title: "median", Unit: "s", Statistic: "median"},
 			},
-			Corrected: c.either([]string{
+			Corrected: either(c, []string{
 				"the query is stepped to its end on every driver, and its answer verified",
 				"each round has its own process and database, so that no result leaks from one into the next",
 				"making the random words is not timed",

@@ -197,10 +197,11 @@ var comparisonTitles = map[string]string{
 }
 
 func comparisonTables(c *cells) []report.StudyTable {
-	published := publishedFigures("driver-comparison")
 	var tables []report.StudyTable
 	for _, w := range []string{"simple", "real", "complex", "many", "large", "concurrent"} {
-		t := report.StudyTable{Title: comparisonTitles[w], Labels: []string{"driver"}, Corrected: c.either([]string{
+		published := publishedFigures("driver-comparison").where("workload", w)
+		years := published.values("published")
+		t := report.StudyTable{Title: comparisonTitles[w], Labels: []string{"driver"}, Corrected: either(c, []string{
 			"every figure is the median of at least 6 rounds with its interval, where the study had the better of two runs",
 			"settings are applied to every connection and proven on each, on a pool of as many connections as there are clients",
 		}, []string{
@@ -212,41 +213,25 @@ func comparisonTables(c *cells) []report.StudyTable {
 		if c.asPublished {
 			t.Notes = append(t.Notes, "not reproduced: settings on one connection of many, opening inside the time, the data race: none of them gives a figure that could be distinguished from noise")
 		}
-		var list []comparisonPart
-		for _, p := range comparisonPhases {
-			if p.workload == w {
-				list = append(list, p)
-			}
-		}
+		list := slices.DeleteFunc(slices.Clone(comparisonPhases), func(p comparisonPart) bool { return p.workload != w })
 		for _, p := range list {
 			title := strings.TrimPrefix(p.published, "query/N=")
 			if n, ok := strings.CutSuffix(title, "000"); ok && w == "large" {
 				title = n + "k"
 			}
-			for _, year := range []string{"2023-10-08", "2026-03-23"} {
-				if len(published.where("published", year, "workload", w)) > 0 {
-					t.Columns = append(t.Columns, report.StudyColumn{Title: title + " " + year[:4], Unit: "ms", Published: true, Statistic: "best of two"})
-				}
+			for _, year := range years {
+				t.Columns = append(t.Columns, report.StudyColumn{Title: title + " " + year[:4], Unit: "ms", Published: true, Statistic: "best of two"})
 			}
 			if c.asPublished {
 				t.Columns = append(t.Columns, report.StudyColumn{Title: title + " best", Unit: "ms", Statistic: "best of two"})
 			}
 			t.Columns = append(t.Columns, report.StudyColumn{Title: title + " here", Unit: "ms", Statistic: "median"})
 		}
-		first := []string{}
-		for _, row := range published.where("workload", w) {
-			if !slices.Contains(first, row["driver"]) {
-				first = append(first, row["driver"])
-			}
-		}
-		slices.Sort(first)
-		for _, d := range c.driversOf(w, first...) {
+		for _, d := range c.driversOf(w, published.values("driver")...) {
 			row := report.StudyRow{Labels: []string{d}}
 			for _, p := range list {
-				for _, year := range []string{"2023-10-08", "2026-03-23"} {
-					if len(published.where("published", year, "workload", w)) > 0 {
-						row.Figures = append(row.Figures, given(published.where("published", year, "workload", w, "phase", p.published, "driver", base(d)).number("ms")))
-					}
+				for _, year := range years {
+					row.Figures = append(row.Figures, given(published.where("published", year, "phase", p.published, "driver", base(d)).number("ms")))
 				}
 				if c.asPublished {
 					row.Figures = append(row.Figures, c.figure(p.key(d), milliseconds, comparisonBestOfTwo))

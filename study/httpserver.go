@@ -111,7 +111,7 @@ func (c *cells) closedLoopTable() report.StudyTable {
 			{Title: "here", Unit: "req/s", Statistic: "median"},
 			{Title: "ceiling", Unit: "%", Statistic: "median alone"},
 		},
-		Corrected: c.either([]string{
+		Corrected: either(c, []string{
 			"every connection of the pool stays open while it is idle, with every driver alike",
 			fmt.Sprintf("%d rounds, each with its own server, and every answer verified", c.run.Rounds),
 		}, []string{
@@ -147,7 +147,7 @@ func (c *cells) closedLoopTable() report.StudyTable {
 	}
 	c.lockNote(&t, keys)
 	t.Notes = append(t.Notes, "CPU and RSS are the server's own; server and load generator share the machine",
-		"closed loop, as published: a request that waits is not sent, so that its waiting is not seen"+c.ifCorrected("; the next table shows it"))
+		"closed loop, as published: a request that waits is not sent, so that its waiting is not seen"+either(c, "; the next table shows it", ""))
 	return t
 }
 

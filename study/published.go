@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -53,6 +54,16 @@ func (f figures) where(pairs ...string) figures {
 		}
 	}
 	return list
+}
+
+// values returns the different values of a column, in order.
+func (f figures) values(column string) []string {
+	var list []string
+	for _, row := range f {
+		list = append(list, row[column])
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // number reads a whole number of a published table.

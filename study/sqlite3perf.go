@@ -182,8 +182,7 @@ func insertBulk() key { return insertKey(true, insertBulkRows).at("batch", 2000)
 
 // connected returns the key of a cell of the tables of options.
 func (c *cells) connected(o insertOption, prepared bool) key {
-	k := insertKey(prepared, insertOptionRows)
-	k = k.at("batch", 100)
+	k := insertKey(prepared, insertOptionRows).at("batch", 100)
 	k.settings = map[string]string{"mode": "", "cache": ""}
 	maps.Copy(k.settings, c.applied(o))
 	return k
@@ -191,10 +190,7 @@ func (c *cells) connected(o insertOption, prepared bool) key {
 
 // applied returns the settings that a connect string has in this form of the study.
 func (c *cells) applied(o insertOption) map[string]string {
-	if c.asPublished {
-		return o.did
-	}
-	return o.meant
+	return either(c, o.meant, o.did)
 }
 
 // label returns the label of a connect string.
@@ -222,7 +218,7 @@ func insertBeside(journal string) key {
 
 func insertTables(c *cells) []report.StudyTable {
 	published := publishedFigures("sqlite3perf")
-	values := c.either([]string{
+	values := either(c, []string{
 		"synchronous is NORMAL where no option says otherwise, as mattn has it, with every driver", "making random bytes and their hashes is not timed",
 	}, []string{"making random bytes and their hashes is timed, on the goroutine that inserts"})
 	rate := func(title string, labels []string, rows []insertRow, corrected ...string) report.StudyTable {
@@ -248,11 +244,7 @@ func insertTables(c *cells) []report.StudyTable {
 	for _, w := range []string{"yes", "no"} {
 		ways = append(ways, insertRow{"prepared", "prepared=" + w, []string{w}, insertPrepared(w == "yes")})
 		for i, o := range insertOptions {
-			label := o.corrected
-			if c.asPublished {
-				label = o.dsn
-			}
-			switch r := (insertRow{"options", o.dsn + " prepared=" + w, []string{label, w}, c.connected(o, w == "yes")}); {
+			switch r := (insertRow{"options", o.dsn + " prepared=" + w, []string{either(c, o.corrected, o.dsn), w}, c.connected(o, w == "yes")}); {
 			case i < 4:
 				options = append(options, r)
 			case w == "yes":
@@ -262,7 +254,7 @@ func insertTables(c *cells) []report.StudyTable {
 		}
 	}
 	retest = append(retest, insertRow{"retest", "a.db?_sync=0 prepared=yes", []string{"a.db?_sync=0", "yes"}, c.connected(insertOptionOf("a.db?_sync=0"), true)})
-	applied := c.either([]string{"options are applied and proven: mode and cache by way of a file: URI, synchronous by its right name; published were three rows of one and the same disk file"},
+	applied := either(c, []string{"options are applied and proven: mode and cache by way of a file: URI, synchronous by its right name; published were three rows of one and the same disk file"},
 		[]string{"mode and cache are removed from a plain path, and sync=0 is not an option: they have no effect"})
 	tables := []report.StudyTable{
 		rate("Size of batches, 10,000 rows, prepared", []string{"batch"}, batches),
@@ -303,7 +295,7 @@ type insertRow struct {
 func (c *cells) paginationTable(published figures) report.StudyTable {
 	t := report.StudyTable{Title: "Five rows at row 2,850,001 of 10,000,000", Labels: []string{"query", "driver"},
 		Columns:   []report.StudyColumn{{Title: "published", Unit: "s", Published: true, Statistic: "elapsed"}, {Title: "here", Unit: "ms", Statistic: "median"}},
-		Corrected: c.either([]string{"the query alone is timed, in the driver; the sqlite3 shell's time includes starting it"}, nil),
+		Corrected: either(c, []string{"the query alone is timed, in the driver; the sqlite3 shell's time includes starting it"}, nil),
 	}
 	if c.asPublished {
 		t.Notes = append(t.Notes, "not reproduced: the time that the sqlite3 shell takes to start, which no driver has")
@@ -326,7 +318,7 @@ func (c *cells) paginationTable(published figures) report.StudyTable {
 func (c *cells) verificationTable(published figures) report.StudyTable {
 	t := report.StudyTable{Title: "Verification of 1,500,000 rows", Labels: []string{"measure", "driver"},
 		Columns:   []report.StudyColumn{{Title: "published", Published: true}, {Title: "here", Statistic: "median"}},
-		Corrected: c.either([]string{"each round verifies its own file, in its own process"}, nil),
+		Corrected: either(c, []string{"each round verifies its own file, in its own process"}, nil),
 		Notes: append(c.hereRows(insertVerified("mattn", insertWholeBench)), "of drivers without a call that begins a query, time after query is that until they are asked for rows",
 			"reading is a separate query, without hashing",
 			"python-fetchall has all rows fetched before it looks at the first, as the study's program in Python did")}
@@ -341,7 +333,7 @@ func (c *cells) verificationTable(published figures) report.StudyTable {
 		{"", "reading alone, µs per row", "read", usPerRow},
 	} {
 		for _, d := range c.driversOf("sqlite3perf-verify", "mattn", "python-fetchall") {
-			name, _, _ := strings.Cut(d, "@")
+			name := base(d)
 			if name == "python-fetchall" {
 				name = "python"
 			}
@@ -356,7 +348,7 @@ func (c *cells) verificationTable(published figures) report.StudyTable {
 func (c *cells) besideTable() report.StudyTable {
 	t := report.StudyTable{Title: "Readers and writers side by side, 8 connections", Labels: []string{"journal", "driver"},
 		Columns:   []report.StudyColumn{{Title: "here", Unit: "op/s", Statistic: "median"}, {Title: "p99", Unit: "ms", Statistic: "median alone"}, {Title: "locked", Statistic: "total"}, {Title: "waited", Unit: "s", Statistic: "total"}},
-		Corrected: c.either([]string{"rates, latency and errors are measured, where the study had none of them and slept inside its loops; 8 clients in one process, each of which reads and writes, not 200 in each of two"}, nil)}
+		Corrected: either(c, []string{"rates, latency and errors are measured, where the study had none of them and slept inside its loops; 8 clients in one process, each of which reads and writes, not 200 in each of two"}, nil)}
 	if c.asPublished {
 		t.Notes = append(t.Notes, "not reproduced: sleeping inside the loops, which leaves no rate, and two processes of 100 readers and 100 writers on one connection; 8 clients in one process read and write")
 	}

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
@@ -116,9 +117,7 @@ func writersKey(workload, sync string, writers int64) key {
 // pooled returns the key for a number of idle connections. "" keeps all.
 func (k key) pooled(idle string) key {
 	s := map[string]string{"pool_idle": idle}
-	for name, v := range k.settings {
-		s[name] = v
-	}
+	maps.Copy(s, k.settings)
 	k.settings = s
 	return k
 }
@@ -182,14 +181,11 @@ func (c *cells) writersFigures(k key) []report.StudyFigure {
 }
 
 func writersTables(c *cells) []report.StudyTable {
-	kept := ""
-	if c.asPublished {
-		kept = "2"
-	}
+	kept := either(c, "", "2") // idle connections
 	var tables []report.StudyTable
 	for _, b := range writersBenchmarks {
 		t := report.StudyTable{Title: b.name, Labels: []string{"benchmark", "driver"}, Columns: writersColumns(true),
-			Corrected: c.either([]string{
+			Corrected: either(c, []string{
 				"every connection of the pool stays open while it is idle",
 				"an operation that a lock fails is counted by its extended code, with the time it took, and ends nothing",
 			}, []string{
@@ -199,7 +195,7 @@ func writersTables(c *cells) []report.StudyTable {
 			t.Notes = append(t.Notes, "not reproduced: that the first lock error ends the benchmark, since that leaves no figure")
 		}
 		if b.workload == "read-write" {
-			t.Corrected = append(t.Corrected, c.either([]string{"the row that is read is decoded"}, nil)...)
+			t.Corrected = append(t.Corrected, either(c, []string{"the row that is read is decoded"}, nil)...)
 			if c.asPublished {
 				t.Notes = append(t.Notes, "nor that the read goes through Exec, which decodes no row")
 			}

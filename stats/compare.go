@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -54,12 +55,7 @@ func CompareRatios(ratios []float64) Test {
 	p, sign := signedRank(d)
 	t := Test{N: len(d), P: p, Adjusted: p, sign: sign, fine: corrected(d, p), logs: d}
 	for _, v := range d {
-		switch {
-		case v < 0:
-			t.Delta--
-		case v > 0:
-			t.Delta++
-		}
+		t.Delta += float64(cmp.Compare(v, 0))
 	}
 	if t.N > 0 {
 		t.Delta /= float64(t.N)
@@ -114,38 +110,28 @@ type Pair struct {
 // and corrects the p-values over all of these pairs. Two sets that share fewer
 // than [MinSamples] rounds are not compared.
 func CompareAll(sets [][]Point, takesPart func(int) bool) []Pair {
-	place := make([]int, len(sets)) // among those that take part
-	k := 0
-	for i := range sets {
-		if place[i] = -1; takesPart(i) {
-			place[i] = k
-			k++
+	var compared [][]Point
+	var place []int // of those compared, in sets
+	for i, set := range sets {
+		if takesPart(i) {
+			compared, place = append(compared, set), append(place, i)
 		}
 	}
-	var pairs, placed []Pair
-	for i := range sets {
-		for j := i + 1; j < len(sets); j++ {
-			if place[i] < 0 || place[j] < 0 {
-				continue
-			}
-			if t := Compare(sets[i], sets[j]); t.N >= MinSamples {
+	var pairs []Pair
+	for i := range compared {
+		for j := i + 1; j < len(compared); j++ {
+			if t := Compare(compared[i], compared[j]); t.N >= MinSamples {
 				pairs = append(pairs, Pair{i, j, t})
-				placed = append(placed, Pair{place[i], place[j], t})
 			}
 		}
 	}
-	adjustPairs(k, placed)
-	if k > 2 && slices.ContainsFunc(placed, func(p Pair) bool { return p.Significant() && p.N < rankRounds }) {
-		var all [][]Point
-		for i := range sets {
-			if place[i] >= 0 {
-				all = append(all, sets[i])
-			}
-		}
-		atLeast(placed, permutationTest(all))
+	k := len(compared)
+	adjustPairs(k, pairs)
+	if k > 2 && slices.ContainsFunc(pairs, func(p Pair) bool { return p.Significant() && p.N < rankRounds }) {
+		atLeast(pairs, permutationTest(compared))
 	}
-	for i := range pairs {
-		pairs[i].Test = placed[i].Test
+	for i, p := range pairs {
+		pairs[i].First, pairs[i].Second = place[p.First], place[p.Second]
 	}
 	return pairs
 }

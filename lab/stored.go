@@ -217,7 +217,7 @@ func common(resolved *plan.Plan, sets []string, table string) []plan.Column {
 		}
 		if first {
 			first = false
-			list = slices.DeleteFunc(slices.Clone(d.Columns), func(c plan.Column) bool { return c.Hidden })
+			list = d.Inserted()
 			continue
 		}
 		list = slices.DeleteFunc(list, func(c plan.Column) bool {

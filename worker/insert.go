@@ -268,8 +268,9 @@ func (i *inserter) execGroups(ctx context.Context, set *insertSet, groups, lo, h
 func (i *inserter) stmt(ctx context.Context, set *insertSet, groups int) (driver.Stmt, error) {
 	st := set.stmts[groups]
 	if st == nil {
+		sql, types := set.InsertSQL(groups)
 		var err error
-		if st, err = i.conn.Prepare(ctx, insertStatement(set.DataSet, groups, i.in.AdHoc)); err != nil {
+		if st, err = i.conn.Prepare(ctx, driver.Statement{SQL: sql, Params: types, AdHoc: i.in.AdHoc}); err != nil {
 			return nil, fmt.Errorf("preparing the INSERT into %s: %w", set.Table, err)
 		}
 		set.stmts[groups] = st
@@ -278,10 +279,4 @@ func (i *inserter) stmt(ctx context.Context, set *insertSet, groups int) (driver
 		return i.tx.Stmt(ctx, st)
 	}
 	return st, nil
-}
-
-// insertStatement returns the INSERT of a number of rows into a data set's table.
-func insertStatement(ds *plan.DataSet, groups int, adHoc bool) driver.Statement {
-	sql, types := ds.InsertSQL(groups)
-	return driver.Statement{SQL: sql, Params: types, AdHoc: adHoc}
 }

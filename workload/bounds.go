@@ -116,13 +116,7 @@ func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing 
 func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.Node) {
 	widest := int64(1)
 	for _, name := range ins.Sets {
-		columns := int64(0)
-		for _, c := range l.sets[name].Columns {
-			if !c.Hidden {
-				columns++
-			}
-		}
-		widest = max(widest, columns)
+		widest = max(widest, int64(len(l.sets[name].Inserted())))
 	}
 	if n := f.get("rows per statement"); n != nil && ins.RowsPerStatement > plan.MaxBound/widest {
 		l.errorf(n, "rows per statement is %d, of %d columns: want at most %d, since a statement has at most %d parameters",

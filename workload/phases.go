@@ -118,7 +118,7 @@ func (l *resolver) insert(f *fields) *plan.Insert {
 		case nodes[name] != nil:
 			l.errorf(n, "insert: data set %s is there twice: leave one of them out", name)
 			continue
-		case len(s.Columns) > 0 && !slices.ContainsFunc(s.Columns, func(c plan.Column) bool { return !c.Hidden }):
+		case len(s.Columns) > 0 && len(s.Inserted()) == 0:
 			l.errorf(n, "insert: every column of data set %s is hidden: want one that is not", name)
 			continue
 		}

@@ -364,13 +364,6 @@ func (w *Workload) Cases(scale string, params map[string][]int64) ([]Case, error
 // scale has a list for a parameter that is not in params, its first value is used.
 func (w *Workload) Plan(scale string, params map[string]int64) (*plan.Plan, error) {
 	given := map[string][]int64{}
-	list, err := w.at(scale)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range list {
-		given[p.Name] = p.Values[:1]
-	}
 	for name, v := range params {
 		given[name] = []int64{v}
 	}
@@ -378,7 +371,7 @@ func (w *Workload) Plan(scale string, params map[string]int64) (*plan.Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	l, err := w.check(all[0])
+	l, err := w.check(all[0]) // the first value of each list
 	if err != nil {
 		return nil, err
 	}

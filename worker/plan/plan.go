@@ -33,6 +33,11 @@ type DataSet struct {
 	Columns []Column `json:"columns"`
 }
 
+// Inserted returns the columns that are not hidden.
+func (s *DataSet) Inserted() []Column {
+	return slices.DeleteFunc(slices.Clone(s.Columns), func(c Column) bool { return c.Hidden })
+}
+
 // InsertSQL returns the INSERT of a number of rows into the set's table, with a "?"
 // for each value, and the types of the values.
 func (s *DataSet) InsertSQL(rows int) (sql string, parameters []driver.Type) {

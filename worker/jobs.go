@@ -62,14 +62,7 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 			removeDatabase(req.Path)
 		}
 	}()
-	conns, err := takeAll(ctx, db.DB, req.Settings.PoolSize())
-	if err != nil {
-		return nil, err
-	}
-	if db.Proof, err = readBack(ctx, conns, d.Info().Module); err != nil {
-		return nil, errors.Join(err, giveBack(conns))
-	}
-	if err := proveIdle(ctx, db.DB, req.Settings, conns, db.Proof); err != nil {
+	if db.Proof, err = readPool(ctx, db.DB, req.Settings, d.Info().Module); err != nil {
 		return nil, err
 	}
 	if err := checkSettings(ctx, d, db); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -48,32 +47,8 @@ type mixClient struct {
 
 	// Operations that ended with an error, by its code: those that failed, and
 	// those that declare the error as their result.
-	errors, results errorCounts
+	errors, results protocol.ErrorCounts
 	primaryOnly     bool // the driver reports primary codes only
-}
-
-// errorCounts counts operations by the result code that they ended with.
-type errorCounts map[int]*protocol.ErrorCount
-
-func (m errorCounts) add(code int, count, waitNS int64) {
-	if m[code] == nil {
-		m[code] = &protocol.ErrorCount{Code: code, Name: driver.CodeName(code)}
-	}
-	m[code].Count += count
-	m[code].WaitNS += waitNS
-}
-
-func (m errorCounts) merge(other errorCounts) {
-	for code, e := range other {
-		m.add(code, e.Count, e.WaitNS)
-	}
-}
-
-func (m errorCounts) list() (list []protocol.ErrorCount) {
-	for _, code := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, *m[code])
-	}
-	return list
 }
 
 // maxHistograms is how many histograms the clients of a phase have in total.
@@ -108,7 +83,7 @@ type mixCall struct {
 // mixClient returns a client without a connection, statements and operations.
 func (t *trial) mixClient(p *plan.Phase, m *plan.Mix) *mixClient {
 	_, primaryOnly := t.drv.Info().Limit("codes", "extended")
-	return &mixClient{gen: t.gen, mix: m, stream: p.Name, clients: 1, errors: errorCounts{}, results: errorCounts{}, primaryOnly: primaryOnly}
+	return &mixClient{gen: t.gen, mix: m, stream: p.Name, clients: 1, errors: protocol.ErrorCounts{}, results: protocol.ErrorCounts{}, primaryOnly: primaryOnly}
 }
 
 func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
@@ -177,17 +152,17 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 
 // collect adds up what the clients have measured.
 func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Sample) error {
-	failed, results := errorCounts{}, errorCounts{}
+	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}
 	for _, c := range clients {
 		if c.err != nil {
 			return c.err
 		}
 		s.Rows += c.rows
 		s.Retries += c.retries
-		failed.merge(c.errors)
-		results.merge(c.results)
+		failed.Merge(c.errors)
+		results.Merge(c.results)
 	}
-	s.Errors, s.Results = failed.list(), results.list()
+	s.Errors, s.Results = failed.List(), results.List()
 	for i, op := range clients[0].ops {
 		for _, c := range clients[1:] {
 			op.failed += c.ops[i].failed
@@ -424,9 +399,9 @@ func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 		return err
 	case code != 0:
 		op.failed++
-		c.errors.add(e.Code, 1, took)
+		c.errors.Add(e.Code, 1, took)
 	case op.IsResult(e.Code, c.primaryOnly):
-		c.results.add(e.Code, 1, took)
+		c.results.Add(e.Code, 1, took)
 	default:
 		return undeclared(err)
 	}

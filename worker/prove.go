@@ -13,15 +13,8 @@ import (
 
 // prove reads back every setting that can be read, on every pooled connection.
 func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
-	conns, err := takeAll(ctx, t.db, t.req.Settings.PoolSize())
+	proof, err := readPool(ctx, t.db, t.req.Settings, t.drv.Info().Module)
 	if err != nil {
-		return nil, err
-	}
-	proof, err := readBack(ctx, conns, t.drv.Info().Module)
-	if err != nil {
-		return nil, errors.Join(err, giveBack(conns))
-	}
-	if err := proveIdle(ctx, t.db, t.req.Settings, conns, proof); err != nil {
 		return nil, err
 	}
 	observed, err := t.observeOpening(ctx, proof.Connections[0])
@@ -32,6 +25,19 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 		proof.Connections[i] = proof.Connections[i].With(observed)
 	}
 	return proof, nil
+}
+
+// readPool reads back the settings of a pool that no connection has been taken from.
+func readPool(ctx context.Context, db driver.DB, s driver.Settings, module string) (*protocol.Proof, error) {
+	conns, err := takeAll(ctx, db, s.PoolSize())
+	if err != nil {
+		return nil, err
+	}
+	proof, err := readBack(ctx, conns, module)
+	if err != nil {
+		return nil, errors.Join(err, giveBack(conns))
+	}
+	return proof, proveIdle(ctx, db, s, conns, proof)
 }
 
 // takeAll takes all n connections of a pool, so that all are held at the same time.

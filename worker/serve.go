@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -159,12 +157,9 @@ func (t *trial) http(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *
 		return err
 	}
 	w.Stop()
-	var locked map[int]httpserver.Locked
-	s.Operations, s.Rows, locked = handler.Counts()
-	for _, code := range slices.Sorted(maps.Keys(locked)) {
-		n := locked[code]
-		s.Errors = append(s.Errors, protocol.ErrorCount{Code: code, Name: driver.CodeName(code), Count: n.Count, WaitNS: int64(n.Waited)})
-		s.Failed += n.Count
+	s.Operations, s.Rows, s.Errors = handler.Counts()
+	for _, e := range s.Errors {
+		s.Failed += e.Count
 	}
 	if s.Operations == 0 {
 		return failf(protocol.CodeNoOperation, "no request came between the orders to begin and to stop")

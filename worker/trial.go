@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -221,11 +222,7 @@ func query(ctx context.Context, r driver.Runner, st driver.Statement, visit func
 }
 
 func ints(n int) []driver.ColumnType {
-	c := make([]driver.ColumnType, n)
-	for i := range c {
-		c[i].Type = driver.Int
-	}
-	return c
+	return slices.Repeat([]driver.ColumnType{{Type: driver.Int}}, n)
 }
 
 func fileSize(path string) int64 {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Anywhere is the address for any free port, for clients on the same machine.
@@ -48,19 +48,13 @@ type Handler struct {
 	requests, rows atomic.Int64
 
 	mu     sync.Mutex
-	locked map[int]Locked
-}
-
-// Locked counts the requests that failed with one error that a lock explains.
-type Locked struct {
-	Count  int64
-	Waited time.Duration // in total
+	locked protocol.ErrorCounts // requests that failed with an error that a lock explains
 }
 
 // New returns a handler for a statement, which def describes. If ctx is nil, the
 // library gets the context of each request, which ends when the client goes away.
 func New(ctx context.Context, def *plan.HTTP, stmt driver.Stmt) *Handler {
-	h := &Handler{def: def, stmt: stmt, ctx: ctx, locked: map[int]Locked{}}
+	h := &Handler{def: def, stmt: stmt, ctx: ctx, locked: protocol.ErrorCounts{}}
 	h.scratch.New = func() any { return newScratch(def) }
 	return h
 }
@@ -75,11 +69,11 @@ func (h *Handler) Reset() {
 }
 
 // Counts returns how many requests were answered, how many of them with a row, and
-// how many failed by a lock, by SQLite's extended result code.
-func (h *Handler) Counts() (requests, rows int64, locked map[int]Locked) {
+// how many failed by a lock.
+func (h *Handler) Counts() (requests, rows int64, locked []protocol.ErrorCount) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.requests.Load(), h.rows.Load(), maps.Clone(h.locked)
+	return h.requests.Load(), h.rows.Load(), h.locked.List()
 }
 
 // scratch holds the buffers for answering one request.
@@ -160,10 +154,7 @@ func (h *Handler) failed(w http.ResponseWriter, err error, waited time.Duration)
 		return
 	}
 	h.mu.Lock()
-	n := h.locked[e.Code]
-	n.Count++
-	n.Waited += waited
-	h.locked[e.Code] = n
+	h.locked.Add(e.Code, 1, int64(waited))
 	h.mu.Unlock()
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }

@@ -157,32 +157,24 @@ func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi i
 // "phase.operation" in a mix.
 func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Parameter, forEach string, first, stride int64, n int) error {
 	shape(dst, len(params))
-	var own map[string]*column
-	for j := range params {
-		p := &params[j]
-		if p.Generator == nil {
-			c, per, err := g.nested(forEach, p.Column)
-			if err != nil {
-				return fmt.Errorf("parameter %q: %w", p.Name, err)
-			}
-			if err := c.fill(&dst.Columns[j], numbers{first, stride, per}, n); err != nil {
-				return err
-			}
-			continue
+	own := map[string]*column{}
+	for _, p := range params {
+		if p.Generator != nil {
+			own[p.Name] = newColumn(g.seed, prefix+"."+p.Name, p.Type, p.Generator)
 		}
-		if own == nil {
-			own = map[string]*column{}
-			for k := range params {
-				if q := &params[k]; q.Generator != nil {
-					own[q.Name] = newColumn(g.seed, prefix+"."+q.Name, q.Type, q.Generator)
-				}
-			}
+	}
+	for j, p := range params {
+		c, per := own[p.Name], int64(1)
+		var err error
+		if p.Generator != nil {
+			err = c.link(g, nil, own)
+		} else if c, per, err = g.nested(forEach, p.Column); err != nil {
+			err = fmt.Errorf("parameter %q: %w", p.Name, err)
 		}
-		c := own[p.Name]
-		if err := c.link(g, nil, own); err != nil {
+		if err != nil {
 			return err
 		}
-		if err := c.fill(&dst.Columns[j], numbers{first, stride, 1}, n); err != nil {
+		if err := c.fill(&dst.Columns[j], numbers{first, stride, per}, n); err != nil {
 			return err
 		}
 	}

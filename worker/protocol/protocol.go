@@ -4,6 +4,8 @@ package protocol
 
 import (
 	_ "embed"
+	"maps"
+	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -127,6 +129,33 @@ type ErrorCount struct {
 	Name   string `json:"name"` // such as SQLITE_BUSY_SNAPSHOT
 	Count  int64  `json:"count"`
 	WaitNS int64  `json:"wait_ns"` // spent in these operations
+}
+
+// ErrorCounts counts operations by the result code that they ended with.
+type ErrorCounts map[int]*ErrorCount
+
+// Add counts operations that ended with a code, and the time spent in them.
+func (m ErrorCounts) Add(code int, count, waitNS int64) {
+	if m[code] == nil {
+		m[code] = &ErrorCount{Code: code, Name: driver.CodeName(code)}
+	}
+	m[code].Count += count
+	m[code].WaitNS += waitNS
+}
+
+// Merge adds the counts of other.
+func (m ErrorCounts) Merge(other ErrorCounts) {
+	for code, e := range other {
+		m.Add(code, e.Count, e.WaitNS)
+	}
+}
+
+// List returns the counts in the order of their codes.
+func (m ErrorCounts) List() (list []ErrorCount) {
+	for _, code := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, *m[code])
+	}
+	return list
 }
 
 // Proof is what a worker read back before the first phase.

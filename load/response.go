@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -76,30 +77,17 @@ func (p *response) one() (status int, body []byte, err error) {
 	if p.from == p.to {
 		p.from, p.to = 0, 0
 	}
-	begun := func(err error) error {
-		if errors.Is(err, io.EOF) && p.to > p.from {
-			return io.ErrUnexpectedEOF
-		}
-		return err
+	text, err := p.until(blankLine, "its head")
+	if errors.Is(err, io.EOF) && p.to > p.from {
+		return 0, nil, io.ErrUnexpectedEOF
 	}
-	end := -1
-	for seen := 0; ; {
-		if end = bytes.Index(p.buf[p.from+seen:p.to], blankLine); end >= 0 {
-			end += seen
-			break
-		}
-		if seen = max(p.to-p.from-len(blankLine)+1, 0); seen > maxHead {
-			return 0, nil, malformed("its head has no end")
-		}
-		if err := p.more(); err != nil {
-			return 0, nil, begun(err)
-		}
-	}
-	h, err := parseHead(p.buf[p.from : p.from+end+2])
 	if err != nil {
 		return 0, nil, err
 	}
-	p.from += end + len(blankLine)
+	h, err := parseHead(text)
+	if err != nil {
+		return 0, nil, err
+	}
 	p.keep = h.keep
 	switch {
 	case h.status < 200 || h.status == 204 || h.status == 304:
@@ -144,16 +132,16 @@ func (p *response) rest() ([]byte, error) {
 	}
 }
 
-// line reads the next line, without its CRLF.
-func (p *response) line() ([]byte, error) {
+// until reads up to and including the separator, and returns what comes before it.
+func (p *response) until(separator []byte, what string) ([]byte, error) {
 	for seen := 0; ; {
-		if n := bytes.Index(p.buf[p.from+seen:p.to], crlf); n >= 0 {
-			line := p.buf[p.from:][:seen+n]
-			p.from += len(line) + len(crlf)
-			return line, nil
+		if n := bytes.Index(p.buf[p.from+seen:p.to], separator); n >= 0 {
+			text := p.buf[p.from:][:seen+n]
+			p.from += len(text) + len(separator)
+			return text, nil
 		}
-		if seen = max(p.to-p.from-1, 0); seen > maxHead {
-			return nil, malformed("a line has no end")
+		if seen = max(p.to-p.from-len(separator)+1, 0); seen > maxHead {
+			return nil, malformed(what + " has no end")
 		}
 		if err := p.more(); err != nil {
 			return nil, err
@@ -165,7 +153,7 @@ func (p *response) line() ([]byte, error) {
 func (p *response) chunks() ([]byte, error) {
 	p.body = p.body[:0]
 	for {
-		line, err := p.line()
+		line, err := p.until(crlf, "a line")
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +175,7 @@ func (p *response) chunks() ([]byte, error) {
 		p.body = append(p.body, data[:n]...)
 	}
 	for {
-		line, err := p.line()
+		line, err := p.until(crlf, "a line")
 		if err != nil || len(line) == 0 {
 			return p.body, err
 		}
@@ -210,11 +198,10 @@ type head struct {
 	keep    bool // the connection is kept alive
 }
 
-// parseHead reads the status line and the fields, each with its CRLF.
+// parseHead reads the status line and the fields, with a CRLF between them.
 func parseHead(b []byte) (head, error) {
 	h := head{length: -1}
-	n := bytes.Index(b, crlf)
-	line := b[:n]
+	line, fields, more := bytes.Cut(b, crlf)
 	// HTTP/1.1 200 OK
 	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' || broken(line) {
 		return h, malformed("bad status line")
@@ -224,11 +211,9 @@ func parseHead(b []byte) (head, error) {
 		return h, malformed("bad status")
 	}
 	h.status, h.keep = int(status), line[7] == '1'
-	for b = b[n+2:]; len(b) > 0; b = b[n+2:] {
-		if n = bytes.Index(b, crlf); n < 0 {
-			return h, malformed("bad field")
-		}
-		if err := h.field(b[:n]); err != nil {
+	for more {
+		line, fields, more = bytes.Cut(fields, crlf)
+		if err := h.field(line); err != nil {
 			return h, err
 		}
 	}
@@ -248,28 +233,19 @@ func (h *head) field(line []byte) error {
 			return malformed("bad name of a field")
 		}
 	}
-	switch len(name) {
-	case len("Content-Length"):
-		if !equalFold(name, "content-length") {
-			break
-		}
+	switch {
+	case equalFold(name, "Content-Length"):
 		n, ok := number(bytes.Trim(value, " \t"), 10)
 		if !ok || n > maxBody || h.length >= 0 && h.length != n {
 			return malformed("bad Content-Length")
 		}
 		h.length = n
-	case len("Transfer-Encoding"):
-		if !equalFold(name, "transfer-encoding") {
-			break
-		}
+	case equalFold(name, "Transfer-Encoding"):
 		if h.chunked || !equalFold(bytes.Trim(value, " \t"), "chunked") {
 			return malformed("a Transfer-Encoding other than chunked")
 		}
 		h.chunked = true
-	case len("Connection"):
-		if !equalFold(name, "connection") {
-			break
-		}
+	case equalFold(name, "Connection"):
 		for option := range strings.SplitSeq(string(value), ",") {
 			switch option = strings.ToLower(strings.Trim(option, " \t")); option {
 			case "close":
@@ -301,41 +277,14 @@ var token = func() (t [256]bool) {
 	return t
 }()
 
-// equalFold compares b with a word in lower case.
-func equalFold(b []byte, lower string) bool {
-	if len(b) != len(lower) {
-		return false
-	}
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
+// equalFold compares b with an ASCII word, regardless of case. The letters outside
+// ASCII that fold to an ASCII letter take more bytes.
+func equalFold(b []byte, word string) bool {
+	return len(b) == len(word) && strings.EqualFold(string(b), word)
 }
 
 // number parses digits only, at most 15 of them.
-func number(b []byte, base int64) (n int64, ok bool) {
-	if len(b) == 0 || len(b) > 15 {
-		return 0, false
-	}
-	for _, c := range b {
-		d := int64(99)
-		switch {
-		case '0' <= c && c <= '9':
-			d = int64(c - '0')
-		case 'a' <= c && c <= 'f':
-			d = int64(c-'a') + 10
-		case 'A' <= c && c <= 'F':
-			d = int64(c-'A') + 10
-		}
-		if d >= base {
-			return 0, false
-		}
-		n = n*base + d
-	}
-	return n, true
+func number(b []byte, base int) (n int64, ok bool) {
+	u, err := strconv.ParseUint(string(b), base, 64)
+	return int64(u), err == nil && len(b) <= 15
 }

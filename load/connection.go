@@ -143,7 +143,7 @@ func (c *connection) send() {
 }
 
 // reopen opens the connection again if it was lost.
-func (c *connection) reopen() error {
+func (c *connection) reopen() *failure {
 	if c.conn != nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (c *connection) reopen() error {
 		select {
 		case <-time.After(redialWait):
 		case <-c.run.ctx.Done():
-			return c.run.ctx.Err()
+			return &failure{Connect, c.run.ctx.Err()}
 		}
 	}
 	return &failure{Connect, err}
@@ -167,10 +167,8 @@ type failure struct {
 	err  error
 }
 
-func (f *failure) Error() string { return f.err.Error() }
-
 // exchange sends request k and reads its answer.
-func (c *connection) exchange(k int64) error {
+func (c *connection) exchange(k int64) *failure {
 	i := k
 	if n := int64(len(c.run.texts)); i >= n {
 		i %= n
@@ -206,7 +204,7 @@ func (c *connection) exchange(k int64) error {
 }
 
 // broken closes a connection after an error.
-func (c *connection) broken(err error) error {
+func (c *connection) broken(err error) *failure {
 	c.close()
 	kind := Lost
 	var syntax *syntaxError
@@ -219,15 +217,11 @@ func (c *connection) broken(err error) error {
 	return &failure{kind, err}
 }
 
-func (c *connection) count(err error, waited int64) {
-	f, ok := errors.AsType[*failure](err)
-	if !ok {
-		return
-	}
+func (c *connection) count(f *failure, waited int64) {
 	e := &c.errors[slices.Index(kinds[:], f.kind)]
 	e.Count++
 	e.Waited += time.Duration(waited)
 	if e.First == "" {
-		e.First = f.Error()
+		e.First = f.err.Error()
 	}
 }

@@ -149,10 +149,8 @@ func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	r := newRun(l)
-	if r.Timeout <= 0 {
+	if r.timeout = r.Timeout; r.timeout <= 0 {
 		r.timeout = defaultTimeout
-	} else {
-		r.timeout = r.Timeout
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	defer r.cancel()

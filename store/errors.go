@@ -42,20 +42,18 @@ func (s *Store) explain(err error) error {
 	if err == nil || !errors.As(err, &e) {
 		return err
 	}
-	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return s.broken(err)
-	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH: // its tables are not the original ones
-		return s.broken(err)
+	explained := fmt.Errorf("store %s: %s (SQLite: %w)", s.path, meaning(e.Code()), err)
+	if e.Code() == sqlite3.SQLITE_READONLY_DBMOVED {
+		return explained
 	}
-	err = fmt.Errorf("store %s: %s (SQLite: %w)", s.path, meaning(e.Code()), err)
 	switch primary := e.Code() & 0xff; primary {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB,
+		sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH: // its tables are not the original ones
+		return s.broken(err)
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR:
-		if e.Code() != sqlite3.SQLITE_READONLY_DBMOVED {
-			return &UnusableError{primary != sqlite3.SQLITE_IOERR, err}
-		}
+		return &UnusableError{primary != sqlite3.SQLITE_IOERR, explained}
 	}
-	return err
+	return explained
 }
 
 // broken returns the error that the whole file is damaged.

@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	_ "embed"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -153,11 +154,7 @@ func check(path string, info fs.FileInfo, version int) error {
 	if !strings.HasPrefix(string(h[:]), "SQLite format 3\x00") {
 		return errors.New("is not a SQLite database")
 	}
-	return ours(int64(be32(h[68:])), int64(be32(h[60:])), version)
-}
-
-func be32(b []byte) uint32 {
-	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+	return ours(int64(binary.BigEndian.Uint32(h[68:])), int64(binary.BigEndian.Uint32(h[60:])), version)
 }
 
 // ours returns an error unless a database with this application_id and user_version is

@@ -10,7 +10,6 @@ import (
 
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/host"
-	"github.com/shirou/gopsutil/v4/load"
 	"github.com/shirou/gopsutil/v4/mem"
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
@@ -46,17 +45,4 @@ func Read(dir string) (result.Machine, error) {
 	}
 	platform(&m, resolved)
 	return m, nil
-}
-
-// Load returns the load average of the last minute: the number of processes that
-// ran or were ready to run. It is not known on Windows.
-func Load() (one float64, ok bool) {
-	if runtime.GOOS == "windows" {
-		return 0, false // gopsutil would start to compute its own average
-	}
-	avg, err := load.Avg()
-	if err != nil {
-		return 0, false
-	}
-	return avg.Load1, true
 }

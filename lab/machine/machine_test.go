@@ -46,10 +46,3 @@ func TestReadNoDirectory(t *testing.T) {
 		}
 	}
 }
-
-func TestLoad(t *testing.T) {
-	one, ok := machine.Load()
-	if ok != (runtime.GOOS != "windows") || one < 0 {
-		t.Errorf("got %v, %v", one, ok)
-	}
-}

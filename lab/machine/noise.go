@@ -3,53 +3,60 @@ package machine
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"time"
+
+	"github.com/shirou/gopsutil/v4/load"
 )
 
 // Reading is the machine's noise at one moment.
 type Reading struct {
-	Load  float64       // average of the last minute; negative: not known
+	// Load is the load average of the last minute: the number of processes that ran
+	// or were ready to run. It is negative if it is not known, as on Windows.
+	Load float64
+
 	Fsync time.Duration // of [FsyncLatency]; 0: not known
 }
 
 // Look takes a reading. dir is the directory where databases are created.
 func Look(dir string) (Reading, error) {
 	r := Reading{Load: -1}
-	if one, ok := Load(); ok {
-		r.Load = one
+	if runtime.GOOS != "windows" { // gopsutil would start to compute its own average
+		if avg, err := load.Avg(); err == nil {
+			r.Load = avg.Load1
+		}
 	}
 	var err error
-	r.Fsync, err = FsyncLatency(dir, 25)
-	return r, err
+	if r.Fsync, err = FsyncLatency(dir); err != nil {
+		return r, fmt.Errorf("fsync latency: %w", err)
+	}
+	return r, nil
 }
 
-// FsyncLatency writes 4 KiB to a file in dir n times, each time waits until they are
+// FsyncLatency writes 4 KiB to a file in dir 25 times, each time waits until they are
 // on the device, and returns the median time. A first write is not counted. (On
 // macOS Go waits for the device's own cache as well, which SQLite does only if it is
 // asked to.)
-func FsyncLatency(dir string, n int) (median time.Duration, err error) {
-	if n < 1 {
-		return 0, fmt.Errorf("fsync latency: %d repetitions, want at least 1", n)
-	}
+func FsyncLatency(dir string) (median time.Duration, err error) {
 	f, err := os.CreateTemp(dir, "sqlite3perf-fsync-*")
 	if err != nil {
-		return 0, fmt.Errorf("fsync latency: %w", err)
+		return 0, err
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
 	block := make([]byte, 4096)
-	times := make([]time.Duration, 0, n+1)
-	for i := range n + 1 {
+	times := make([]time.Duration, 1+25)
+	for i := range times {
 		block[0] = byte(i)
 		start := time.Now()
 		if _, err := f.WriteAt(block, 0); err != nil {
-			return 0, fmt.Errorf("fsync latency: %w", err)
+			return 0, err
 		}
 		if err := f.Sync(); err != nil {
-			return 0, fmt.Errorf("fsync latency: %w", err)
+			return 0, err
 		}
-		times = append(times, time.Since(start))
+		times[i] = time.Since(start)
 	}
 	return medianOf(times[1:]), nil
 }

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -11,18 +12,15 @@ import (
 
 func TestFsyncLatency(t *testing.T) {
 	dir := t.TempDir()
-	median, err := machine.FsyncLatency(dir, 3)
+	median, err := machine.FsyncLatency(dir)
 	if err != nil || median <= 0 {
 		t.Errorf("got %v, %v", median, err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
-	if _, err := machine.FsyncLatency(filepath.Join(dir, "absent"), 3); err == nil {
+	if _, err := machine.FsyncLatency(filepath.Join(dir, "absent")); err == nil {
 		t.Error("no error for a directory that is absent")
-	}
-	if _, err := machine.FsyncLatency(dir, 0); err == nil {
-		t.Error("no error for no repetitions")
 	}
 }
 
@@ -31,8 +29,8 @@ func TestLook(t *testing.T) {
 	if err != nil || r.Fsync <= 0 {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if _, ok := machine.Load(); ok != (r.Load >= 0) {
-		t.Errorf("got load %v, Load is known: %v", r.Load, ok)
+	if known := r.Load >= 0; known != (runtime.GOOS != "windows") {
+		t.Errorf("got load %v", r.Load)
 	}
 }
 

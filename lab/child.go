@@ -37,11 +37,11 @@ type child struct {
 // process is marked with id, and env is added to its environment. It is killed when
 // ctx ends.
 func startChild(ctx context.Context, executable string, args []string, dir, id string, env ...string) (*child, error) {
-	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), stderr: ends{max: 2 << 10}}
+	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, stderr: ends{max: 2 << 10}}
 	c.Dir = dir
 	c.Env = append(os.Environ(), env...)
 	isolate(c.Cmd)
-	c.mark = mark(c.Cmd, id)
+	mark(c.Cmd, id)
 	c.WaitDelay = time.Second
 	c.Stderr = &c.stderr
 	var err error
@@ -90,9 +90,8 @@ func (c *child) death(err error) string {
 const markVariable = "SQLITE3PERF_MARK"
 
 // mark adds a mark to a command that has not been started yet.
-func mark(cmd *exec.Cmd, id string) string {
+func mark(cmd *exec.Cmd, id string) {
 	cmd.Env = append(cmd.Environ(), markVariable+"="+id)
-	return id
 }
 
 // newMark returns a mark for a process that does not have a [Scratch] directory.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"strings"
 )
 
 // Conversation talks to one worker process line by line, without judging its
@@ -45,7 +44,7 @@ func (c *Conversation) Run(ctx context.Context, line []byte) error {
 		cancel(err)
 	}
 	err = w.end()
-	c.Stderr = strings.TrimSpace(w.stderr.String())
+	c.Stderr = w.stderr.String()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

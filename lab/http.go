@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -191,7 +190,8 @@ func (s *session) listening(a *protocol.Response) error {
 		return errEnough
 	}
 	s.traffic = t
-	return s.send(protocol.TypeBegin)
+	s.order(protocol.TypeBegin)
+	return nil
 }
 
 // verify sends the first requests one after the other and hashes the answers. Answers
@@ -242,13 +242,12 @@ func (s *session) begun() error {
 		return errEnough
 	}
 	s.traffic.outcome = o
-	return s.send(protocol.TypeStop)
+	s.order(protocol.TypeStop)
+	return nil
 }
 
-func (s *session) send(order string) error {
-	// If the worker has gone, the missing answer shows it.
-	_ = json.NewEncoder(s.orders).Encode(protocol.Request{Type: order, Protocol: protocol.Version})
-	return nil
+func (s *session) order(typ string) {
+	s.worker.send(protocol.Request{Type: typ, Protocol: protocol.Version})
 }
 
 // served makes the sample of a phase from the measurements of the server and of the

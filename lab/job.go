@@ -109,13 +109,14 @@ func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.Jo
 				r.Progress(a.Progress)
 			}
 		case a.Type == protocol.TypeResult && a.Result != nil:
-			if !a.Result.Interrupted && !answered(&r.Job, a.Result) {
+			if a.Result.Interrupted {
+				return a.Result, nil
+			}
+			if !answered(&r.Job, a.Result) {
 				return nil, unusable("the worker's result is not of the job that it was given: %.80q", lines.Text())
 			}
-			if !a.Result.Interrupted {
-				if faults := CheckJob(&r.Job, a.Result, time.Since(begin)); len(faults) > 0 {
-					return nil, unusable("%s", faults[0].Message)
-				}
+			if faults := CheckJob(&r.Job, a.Result, time.Since(begin)); len(faults) > 0 {
+				return nil, unusable("%s", faults[0].Message)
 			}
 			return a.Result, nil
 		case a.Type == protocol.TypeFailed && a.Reason != nil:

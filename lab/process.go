@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -129,8 +128,8 @@ type session struct {
 	seed     uint64
 	ceilings map[int]ceiling
 	ctx      context.Context // of the load
-	orders   io.Writer       // tells the worker what to do
-	traffic  *traffic        // the current one
+	worker   *child
+	traffic  *traffic // the current one
 }
 
 func (s *session) fail(status result.Status, code, format string, args ...any) {
@@ -160,7 +159,7 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 		s.fail(result.Unavailable, protocol.CodeStart, "the worker does not start: %v", err)
 		return
 	}
-	s.ctx, s.orders = ctx, w.stdin
+	s.ctx, s.worker = ctx, w
 	s.started = time.Now()
 	w.send(req)
 	if err := s.listen(answers(w.stdout)); err != nil {
@@ -399,8 +398,7 @@ const describeLimit = 30 * time.Second
 // Describe asks an executable that speaks the worker protocol to describe itself. If it
 // does not answer as it should, the error is a [*BuildError].
 func Describe(ctx context.Context, executable string, args ...string) (driver.Info, protocol.Proof, error) {
-	stderr := &ends{max: 2 << 10}
-	a, err := describe(ctx, executable, args, stderr)
+	a, stderr, err := describe(ctx, executable, args)
 	switch {
 	case ctx.Err() != nil:
 		return driver.Info{}, protocol.Proof{}, ctx.Err()
@@ -416,7 +414,7 @@ func Describe(ctx context.Context, executable string, args ...string) (driver.In
 	}
 	if err != nil {
 		return driver.Info{}, protocol.Proof{}, &BuildError{protocol.Reason{
-			Code: protocol.CodeStart, Message: fmt.Sprintf("%s does not answer as a worker: %v", strings.Join(append([]string{executable}, args...), " "), err), Detail: stderr.String(),
+			Code: protocol.CodeStart, Message: fmt.Sprintf("%s does not answer as a worker: %v", strings.Join(append([]string{executable}, args...), " "), err), Detail: stderr,
 		}}
 	}
 	proof := protocol.Proof{}
@@ -436,15 +434,14 @@ func DescribeRef(ctx context.Context, executable string, ref Ref) (driver.Info, 
 	return info, proof, err
 }
 
-// describe returns the worker's first answer.
-func describe(ctx context.Context, executable string, args []string, stderr io.Writer) (a protocol.Response, err error) {
+// describe returns the worker's first answer, and what it wrote to standard error.
+func describe(ctx context.Context, executable string, args []string) (a protocol.Response, stderr string, err error) {
 	line, err := json.Marshal(protocol.Request{Type: protocol.TypeDescribe, Protocol: protocol.Version})
 	if err != nil {
-		return a, err
+		return a, "", err
 	}
 	ctx, end := context.WithCancelCause(ctx)
-	cancel := func() { end(nil) }
-	defer cancel()
+	defer end(nil)
 	limit := newAlarm(describeLimit, func() { end(fmt.Errorf("no answer within %v", describeLimit)) })
 	defer limit.stop()
 	answered := false
@@ -455,17 +452,16 @@ func describe(ctx context.Context, executable string, args []string, stderr io.W
 			if err := json.Unmarshal(line, &a); err != nil {
 				misunderstood = fmt.Errorf("it printed no protocol line: %.80q", line)
 			}
-			cancel() // it has said everything that is wanted
+			end(nil) // it has said everything that is wanted
 		}
 		return false
 	}}
 	err = c.Run(ctx, line)
-	_, _ = io.WriteString(stderr, c.Stderr)
 	switch {
 	case answered:
-		return a, misunderstood
-	case err != nil:
-		return a, err
+		err = misunderstood
+	case err == nil:
+		err = errors.New("it exits without an answer")
 	}
-	return a, errors.New("it exits without an answer")
+	return a, c.Stderr, err
 }

@@ -82,7 +82,7 @@ func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sampl
 	c.rows()
 	c.checksum()
 	c.time()
-	c.cpu(saw)
+	c.cpu(saw.Cores, time.Duration(said.WallNS))
 	m := c.sample()
 	m.SeenNS = int64(saw.Between)
 	return m, c.doubts, c.faults
@@ -115,8 +115,7 @@ func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores in
 			c.protocol("rows", "is %d: want %d, the answers with status 200", said.Rows, found)
 		}
 	}
-	seen := Seen{Cores: cores}
-	c.cpuWithin(seen, o.Wall)
+	c.cpu(cores, o.Wall)
 	return c.sample(), c.doubts, c.faults
 }
 
@@ -484,16 +483,14 @@ func (c *sampleCheck) time() {
 	}
 }
 
-func (c *sampleCheck) cpu(saw Seen) { c.cpuWithin(saw, time.Duration(c.said.WallNS)) }
-
-// cpuWithin doubts CPU time that is more than the cores can have provided.
-func (c *sampleCheck) cpuWithin(saw Seen, wall time.Duration) {
-	if saw.Cores <= 0 || wall <= 0 {
+// cpu doubts CPU time that is more than the cores can have provided.
+func (c *sampleCheck) cpu(cores int, wall time.Duration) {
+	if cores <= 0 || wall <= 0 {
 		return
 	}
-	used, had := time.Duration(c.said.UserNS+c.said.SystemNS), time.Duration(saw.Cores)*wall
+	used, had := time.Duration(c.said.UserNS+c.said.SystemNS), time.Duration(cores)*wall
 	if used > within(had, doubtAfter, doubtShare) {
-		c.doubt(result.WarningCPU, "user_ns and system_ns are %v in all, but %d cores have only %v in the wall time of %v", used, saw.Cores, had, wall)
+		c.doubt(result.WarningCPU, "user_ns and system_ns are %v in all, but %d cores have only %v in the wall time of %v", used, cores, had, wall)
 	}
 }
 

@@ -135,7 +135,7 @@ func (c *connection) send() {
 			return
 		}
 		c.latency.Record(free - start) // so failing is not faster
-		c.count(why, free-start)
+		c.count(why)
 		if gone {
 			return
 		}
@@ -183,15 +183,12 @@ func (c *connection) exchange(k int64) *failure {
 	if !c.in.keep {
 		c.close()
 	}
-	if status == http.StatusOK {
-		c.ok200++
-	} else {
-		c.statuses[status]++
-	}
 	want := &c.run.Requests[i]
-	if status != want.Status && (want.Status != 0 || status != http.StatusOK) {
+	if status != http.StatusOK {
+		c.statuses[status]++
 		return &failure{Status, fmt.Errorf("GET %s: status %d: %.200q", want.Target, status, body)}
 	}
+	c.ok200++
 	if want.Body != nil && !bytes.Equal(body, want.Body) {
 		return &failure{Body, fmt.Errorf("GET %s: answer %.200q, expected %.200q", want.Target, body, want.Body)}
 	}
@@ -217,10 +214,9 @@ func (c *connection) broken(err error) *failure {
 	return &failure{kind, err}
 }
 
-func (c *connection) count(f *failure, waited int64) {
+func (c *connection) count(f *failure) {
 	e := &c.errors[slices.Index(kinds[:], f.kind)]
 	e.Count++
-	e.Waited += time.Duration(waited)
 	if e.First == "" {
 		e.First = f.err.Error()
 	}

@@ -17,10 +17,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// Request is a GET request with its expected answer.
+// Request is a GET request with its expected answer, which has status 200.
 type Request struct {
 	Target string // such as /?id=7
-	Status int    // 0: 200
 	Body   []byte // nil: not compared
 }
 
@@ -45,9 +44,9 @@ type Load struct {
 	// Timeout is how long an answer may take; 0: 10 s.
 	Timeout time.Duration
 
-	// Check, if not nil, is called with each answer whose status is the expected
-	// one, and with the number of its request. It must not keep the body. All
-	// connections may call it at once. Its error is of kind Body.
+	// Check, if not nil, is called with each answer whose status is 200, and
+	// with the number of its request. It must not keep the body. All connections
+	// may call it at once. Its error is of kind Body.
 	Check func(request int64, body []byte) error
 }
 
@@ -60,7 +59,7 @@ const (
 	Lost      Kind = "lost"      // the connection broke before the answer was complete
 	Timeout   Kind = "timeout"   // no complete answer in time
 	Malformed Kind = "malformed" // the bytes received are not an HTTP/1.1 response
-	Status    Kind = "status"    // another status than the expected one
+	Status    Kind = "status"    // another status than 200
 	Body      Kind = "body"      // another body than the expected one
 )
 
@@ -68,10 +67,9 @@ var kinds = [...]Kind{Connect, Lost, Timeout, Malformed, Status, Body}
 
 // Errors counts the requests that failed in one way.
 type Errors struct {
-	Kind   Kind
-	Count  int64
-	Waited time.Duration // in total, from the start of each until it had failed
-	First  string        // one line about the first, as an example
+	Kind  Kind
+	Count int64
+	First string // one line about the first, as an example
 }
 
 // Outcome is the result of a load.
@@ -316,7 +314,6 @@ func (r *run) outcome(end int64) *Outcome {
 		}
 		for i, e := range c.errors {
 			errs[i].Count += e.Count
-			errs[i].Waited += e.Waited
 			if errs[i].First == "" {
 				errs[i].First = e.First
 			}

@@ -12,7 +12,7 @@ import (
 // for, with itself, and with the time that the lab saw pass. It fills in what the lab
 // computes.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
-	c := &jobCheck{took: took}
+	c := &jobCheck{check{of: "result"}, took}
 	switch {
 	case j.Generate != nil:
 		c.generated(j.Generate, r.Generate)
@@ -29,27 +29,17 @@ func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Faul
 }
 
 type jobCheck struct {
-	took   time.Duration
-	faults []Fault
-}
-
-func (c *jobCheck) fault(key, format string, args ...any) {
-	c.faults = append(c.faults, Fault{protocol.CodeProtocol, key, fmt.Sprintf("result: %s %s", key, fmt.Sprintf(format, args...))})
+	check
+	took time.Duration
 }
 
 // span compares a time with that of the whole job.
 func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 	switch d := time.Duration(ns); {
 	case d < least:
-		c.fault(key, "is %d: want at least %d", ns, least)
+		c.protocol(key, "is %d: want at least %d", ns, least)
 	case d > within(c.took, clockSlack, clockShare):
-		c.fault(key, "is %d, %v: want at most %v, which is all the time that the job has taken", ns, d, c.took)
-	}
-}
-
-func (c *jobCheck) natural(key string, v int64) {
-	if v < 0 || v > most {
-		c.fault(key, "is %d: want a number from 0 to 2^53", v)
+		c.protocol(key, "is %d, %v: want at most %v, which is all the time that the job has taken", ns, d, c.took)
 	}
 }
 
@@ -61,12 +51,12 @@ func atLeast(rows int64, each time.Duration) time.Duration {
 
 func (c *jobCheck) generated(j *protocol.Generate, r *protocol.Generated) {
 	if r.Rows != j.Rows {
-		c.fault("generate.rows", "is %d: want %d, as many as were to be generated", r.Rows, j.Rows)
+		c.protocol("generate.rows", "is %d: want %d, as many as were to be generated", r.Rows, j.Rows)
 	}
 	c.span("generate.wall_ns", r.WallNS, atLeast(r.Rows, fastestExec))
 	c.span("generate.vacuum_ns", r.VacuumNS, 0)
 	if !j.Vacuum && r.VacuumNS > 0 {
-		c.fault("generate.vacuum_ns", "is %d: want 0, no VACUUM was asked for", r.VacuumNS)
+		c.protocol("generate.vacuum_ns", "is %d: want 0, no VACUUM was asked for", r.VacuumNS)
 	}
 }
 
@@ -78,18 +68,16 @@ func (c *jobCheck) benched(r *protocol.Benched) {
 		ns  int64
 	}{{"bench.after_query_ns", r.AfterQueryNS}, {"bench.first_row_ns", r.FirstRowNS}} {
 		if t.ns < 0 || t.ns > r.WallNS {
-			c.fault(t.key, "is %d: want a number from 0 to %d, as wall_ns says", t.ns, r.WallNS)
+			c.protocol(t.key, "is %d: want a number from 0 to %d, as wall_ns says", t.ns, r.WallNS)
 		}
 	}
-	if r.Mismatches < 0 || r.Mismatches > r.Rows {
-		c.fault("bench.mismatches", "is %d: want at most %d, all rows", r.Mismatches, r.Rows)
-	}
+	c.part("bench.mismatches", r.Mismatches, r.Rows, "all rows")
 	if want := min(max(r.Mismatches, 0), 10); int64(len(r.First)) != want {
-		c.fault("bench.first_mismatches", "has %d entries: want %d", len(r.First), want)
+		c.protocol("bench.first_mismatches", "has %d entries: want %d", len(r.First), want)
 	}
 	for i, m := range r.First {
 		if m.Row < 0 || m.Row >= r.Rows {
-			c.fault(fmt.Sprintf("bench.first_mismatches[%d].row", i), "is %d: want less than %d, the number of rows", m.Row, r.Rows)
+			c.protocol(fmt.Sprintf("bench.first_mismatches[%d].row", i), "is %d: want less than %d, the number of rows", m.Row, r.Rows)
 		}
 	}
 }
@@ -98,20 +86,20 @@ func (c *jobCheck) pragmas(j *protocol.Pragma, r []protocol.PragmaRead) {
 	for i, want := range j.Pragmas {
 		at := fmt.Sprintf("pragma[%d]", i)
 		if i >= len(r) {
-			c.fault(at, "is missing: want what %s is", want.Name)
+			c.protocol(at, "is missing: want what %s is", want.Name)
 			continue
 		}
 		got := &r[i]
 		if got.Name != want.Name {
-			c.fault(at+".name", "is %.80q: want %q", got.Name, want.Name)
+			c.protocol(at+".name", "is %.80q: want %q", got.Name, want.Name)
 		}
 		switch {
 		case (got.Set == nil) != (want.Value == nil), want.Value != nil && *got.Set != *want.Value:
-			c.fault(at+".set", "is not the value that was to be set")
+			c.protocol(at+".set", "is not the value that was to be set")
 		case want.Value == nil && got.Took:
-			c.fault(at+".took", "is true: want false, nothing was to be set")
+			c.protocol(at+".took", "is true: want false, nothing was to be set")
 		case got.Took && len(got.Got) == 0:
-			c.fault(at+".took", "is true, but nothing was read back: want it in got")
+			c.protocol(at+".took", "is true, but nothing was read back: want it in got")
 		}
 	}
 }
@@ -127,28 +115,26 @@ func (c *jobCheck) group(key string, g *protocol.Group, members int) {
 	c.natural(key+".operations", g.Operations)
 	c.natural(key+".rows", g.Rows)
 	if members == 0 && g.Operations != 0 {
-		c.fault(key+".operations", "is %d: want 0, there are none of them", g.Operations)
+		c.protocol(key+".operations", "is %d: want 0, there are none of them", g.Operations)
 	}
-	if g.Failed < 0 || g.Failed > max(g.Operations, 0) {
-		c.fault(key+".failed", "is %d: want at most %d, all operations", g.Failed, g.Operations)
-	}
+	c.part(key+".failed", g.Failed, g.Operations, "all operations")
 	sum := int64(0)
 	for i, e := range g.Errors {
 		c.natural(fmt.Sprintf("%s.errors[%d].count", key, i), e.Count)
 		sum += min(max(e.Count, 0), most)
 	}
 	if sum != g.Failed {
-		c.fault(key+".errors", "counts %d in all: want %d, as failed says", sum, g.Failed)
+		c.protocol(key+".errors", "counts %d in all: want %d, as failed says", sum, g.Failed)
 	}
 	g.Errors = named(g.Errors)
 	h, err := latency.Decode(g.Latency.Histogram)
 	if err != nil {
-		c.fault(key+".latency.histogram", "cannot be read: %v: want an HdrHistogram in its V2 compressed encoding", err)
+		c.protocol(key+".latency.histogram", "cannot be read: %v: want an HdrHistogram in its V2 compressed encoding", err)
 		return
 	}
 	s := h.Summary(g.Latency.Operation)
 	if s.Count != g.Operations {
-		c.fault(key+".latency.histogram", "holds %d latencies: want %d, as operations says", s.Count, g.Operations)
+		c.protocol(key+".latency.histogram", "holds %d latencies: want %d, as operations says", s.Count, g.Operations)
 	}
 	s.Failed, s.EndedEarly, s.Histogram = g.Latency.Failed, g.Latency.EndedEarly, g.Latency.Histogram
 	g.Latency = s
@@ -159,19 +145,17 @@ func (c *jobCheck) paginated(j *protocol.Paginate, r *protocol.Paginated) {
 	var sum int64
 	for i, p := range r.Depths {
 		at := fmt.Sprintf("paginate.depths[%d]", i)
-		if p.Depth < 0 || p.Depth > r.Rows {
-			c.fault(at+".depth", "is %d: want at most %d, the rows of the table", p.Depth, r.Rows)
-		}
+		c.part(at+".depth", p.Depth, r.Rows, "the rows of the table")
 		for _, way := range []struct {
 			key   string
 			times []int64
 		}{{at + ".offset_ns", p.OffsetNS}, {at + ".keyset_ns", p.KeysetNS}} {
 			if len(way.times) != j.Repetitions {
-				c.fault(way.key, "has %d times: want %d, one for each repetition", len(way.times), j.Repetitions)
+				c.protocol(way.key, "has %d times: want %d, one for each repetition", len(way.times), j.Repetitions)
 			}
 			for _, ns := range way.times {
 				if ns <= 0 || ns > most {
-					c.fault(way.key, "has a time of %d: want one above 0", ns)
+					c.protocol(way.key, "has a time of %d: want one above 0", ns)
 					break
 				}
 				sum += ns
@@ -179,7 +163,7 @@ func (c *jobCheck) paginated(j *protocol.Paginate, r *protocol.Paginated) {
 		}
 	}
 	if len(r.Depths) == 0 {
-		c.fault("paginate.depths", "is empty: want the times of pages")
+		c.protocol("paginate.depths", "is empty: want the times of pages")
 	}
 	c.span("paginate.depths", sum, 0)
 }

@@ -73,7 +73,7 @@ func Metric(p *plan.Phase) string {
 // with what the lab saw. It returns the sample with what the lab computes, doubts that
 // do not prove anything, and every fault in the order of the checks.
 func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sample) (*result.Sample, []result.Warning, []Fault) {
-	c := &sampleCheck{phase: p, want: want, said: said}
+	c := &sampleCheck{check: check{of: "phase " + p.Name}, phase: p, want: want, said: said}
 	c.naturals()
 	c.wall(saw)
 	c.operations()
@@ -91,7 +91,7 @@ func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sampl
 // CheckServed compares what a server says of a phase with what the load generator
 // saw. The sample has only the server's own figures.
 func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores int) (*result.Sample, []result.Warning, []Fault) {
-	c := &sampleCheck{phase: p, said: said}
+	c := &sampleCheck{check: check{of: "phase " + p.Name}, phase: p, said: said}
 	c.naturals()
 	c.errorCounts()
 	if len(said.Latency) > 0 {
@@ -119,34 +119,47 @@ func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores in
 	return c.sample(), c.doubts, c.faults
 }
 
+// check collects the faults of one answer.
+type check struct {
+	of     string // what the messages begin with
+	faults []Fault
+}
+
+func (c *check) fault(code, key, format string, args ...any) {
+	c.faults = append(c.faults, Fault{code, key, fmt.Sprintf("%s: %s %s", c.of, key, fmt.Sprintf(format, args...))})
+}
+
+func (c *check) protocol(key, format string, args ...any) {
+	c.fault(protocol.CodeProtocol, key, format, args...)
+}
+
+// natural finds a number that cannot be a count or a measured value.
+func (c *check) natural(key string, v int64) {
+	if v < 0 || v > most {
+		c.protocol(key, "is %d: want a number from 0 to 2^53", v)
+	}
+}
+
+// part finds a number of things that is more than there are.
+func (c *check) part(key string, v, all int64, words string) {
+	if v < 0 || v > max(all, 0) {
+		c.protocol(key, "is %d: want at most %d, %s", v, all, words)
+	}
+}
+
 // sampleCheck is the check of one sample.
 type sampleCheck struct {
+	check
 	phase  *plan.Phase
 	want   Expectation
 	said   *protocol.Sample
 	made   []latency.Summary
 	least  float64 // sum of all latencies in ns, at least
 	doubts []result.Warning
-	faults []Fault
-}
-
-func (c *sampleCheck) fault(code, key, format string, args ...any) {
-	c.faults = append(c.faults, Fault{code, key, fmt.Sprintf("phase %s: %s %s", c.phase.Name, key, fmt.Sprintf(format, args...))})
-}
-
-func (c *sampleCheck) protocol(key, format string, args ...any) {
-	c.fault(protocol.CodeProtocol, key, format, args...)
 }
 
 func (c *sampleCheck) doubt(code, format string, args ...any) {
 	c.doubts = append(c.doubts, result.Warning{Code: code, Phase: c.phase.Name, Message: fmt.Sprintf(format, args...)})
-}
-
-// natural finds a number that cannot be a count or a measured value.
-func (c *sampleCheck) natural(key string, v int64) {
-	if v < 0 || v > most {
-		c.protocol(key, "is %d: want a number from 0 to 2^53", v)
-	}
 }
 
 func (c *sampleCheck) naturals() {
@@ -327,12 +340,8 @@ func (c *sampleCheck) latency(i int, name string) {
 		c.protocol(at+".operation", "is %q: want %q, in the order of the plan", l.Operation, name)
 	}
 	c.natural(at+".count", l.Count)
-	if l.Failed < 0 || l.Failed > max(l.Count, 0) {
-		c.protocol(at+".failed", "is %d: want at most %d, its count", l.Failed, l.Count)
-	}
-	if l.EndedEarly < 0 || l.EndedEarly > max(l.Count-l.Failed, 0) {
-		c.protocol(at+".ended_early", "is %d: want at most %d, those that did not fail", l.EndedEarly, l.Count-l.Failed)
-	}
+	c.part(at+".failed", l.Failed, l.Count, "its count")
+	c.part(at+".ended_early", l.EndedEarly, l.Count-l.Failed, "those that did not fail")
 	if m := c.phase.Mix; m != nil && l.EndedEarly > 0 &&
 		!slices.ContainsFunc(m.Operations[i].Calls, func(call plan.MixCall) bool { return call.IfEmpty != "" }) {
 		c.protocol(at+".ended_early", "is %d: want 0, as no statement of %s has if_empty", l.EndedEarly, name)

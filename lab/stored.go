@@ -34,7 +34,7 @@ const maxHashed = 1 << 30
 // CheckInserted compares what a worker read back after an insert with what the
 // generators made. It checks checksums only if they were asked for.
 func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Inserted) []Fault {
-	c := &sampleCheck{phase: p}
+	c := &check{of: "phase " + p.Name}
 	if len(said) != len(want) {
 		c.protocol("tables", "has %d entries: want %d, as verify of the phase has", len(said), len(want))
 		return c.faults

@@ -391,7 +391,7 @@ require (
 			if c.sum != "" {
 				write(t, dir, map[string]string{"go.sum": c.sum})
 			}
-			ref := lab.Ref{Name: "x@v1.2.3", Version: "v1.2.3", Known: &lab.Known{Info: driver.Info{Name: "x", Module: "example.com/lib"}, Dir: dir}}
+			ref := lab.Ref{Name: "x@v1.2.3", Version: "v1.2.3", Known: &lab.Known{Manifest: lab.Manifest{Info: driver.Info{Name: "x", Module: "example.com/lib"}}, Dir: dir}}
 			mod, err := lab.VersionMod(ref, out)
 			if err != nil {
 				t.Fatal(err)

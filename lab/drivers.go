@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -61,15 +62,10 @@ func isRoot(dir string) bool {
 
 // Known is a driver of the source tree.
 type Known struct {
-	driver.Info
+	Manifest
 	Dir       string            // of its module
 	Version   string            // pinned in its go.mod; "" if the driver is not built
-	Optional  bool              // measured only if it is named
-	Command   []string          // runs the worker of a driver that is not built: an executable and its arguments
-	Needs     *Need             // nil: nothing
 	AddedCost *driver.AddedCost // nil: not measured
-	Obtain    map[string]string // how to get features that it lacks, by their key
-	Before    []string          // for versions before these the adapter is built with a tag
 }
 
 // Drivers returns the drivers of the source tree, sorted by name.
@@ -89,7 +85,7 @@ func (s Source) Drivers() ([]Known, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
-		k := Known{Info: m.Info, Dir: dir, Optional: m.Optional, Command: m.Command, Needs: m.Needs, Obtain: m.Obtain, Before: m.Before}
+		k := Known{Manifest: m, Dir: dir}
 		if k.AddedCost, err = addedCost(dir); err != nil {
 			return nil, err
 		}
@@ -136,12 +132,7 @@ type Ref struct {
 }
 
 // version returns the version of the library that the driver is built with.
-func (r Ref) version() string {
-	if r.Version != "" {
-		return r.Version
-	}
-	return r.Known.Version
-}
+func (r Ref) version() string { return cmp.Or(r.Version, r.Known.Version) }
 
 // tags returns the build tags for the driver's version.
 func (r Ref) tags() string {

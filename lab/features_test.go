@@ -71,7 +71,7 @@ func TestFeatures(t *testing.T) {
 // TestTags checks that an older version is built with the tags of the changes that came
 // after it.
 func TestTags(t *testing.T) {
-	ref := lab.Ref{Name: "x", Known: &lab.Known{Version: "v0.35.6", Before: []string{"v0.35.0", "v1.2.3"}}}
+	ref := lab.Ref{Name: "x", Known: &lab.Known{Version: "v0.35.6", Manifest: lab.Manifest{Before: []string{"v0.35.0", "v1.2.3"}}}}
 	for version, want := range map[string]string{
 		"": "before_v1_2_3", "v0.34.4": "before_v0_35_0,before_v1_2_3", "v0.35.0": "before_v1_2_3", "v1.2.3": "",
 	} {

@@ -62,16 +62,6 @@ type ceiling struct {
 // made in a busy moment.
 const ceilingRecent = 4
 
-// httpPhase returns the http phase with that name, or nil.
-func httpPhase(p *plan.Plan, name string) *plan.HTTP {
-	for i := range p.Phases {
-		if p.Phases[i].Name == name {
-			return p.Phases[i].HTTP
-		}
-	}
-	return nil
-}
-
 // requestType returns the type of the request that runs a plan.
 func requestType(p *plan.Plan) string {
 	if slices.ContainsFunc(p.Phases, func(p plan.Phase) bool { return p.HTTP != nil }) {
@@ -168,10 +158,10 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 
 // listening verifies a server's answers and tells the worker to begin.
 func (s *session) listening(a *protocol.Response) error {
-	h := httpPhase(s.want.Plan, a.Phase)
-	if h == nil || a.Address == "" || a.Phase != s.phase {
+	if s.next == 0 || s.current().HTTP == nil || a.Phase != s.phase || a.Address == "" {
 		return s.broken("the worker listens at %q for %q, which is not the http phase under way", a.Address, a.Phase)
 	}
+	h := s.current().HTTP
 	list, err := requests(s.want.Plan, a.Phase, h, s.seed)
 	if err != nil {
 		s.fail(result.Failed, protocol.CodePlan, "making requests: %v", err)

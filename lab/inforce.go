@@ -64,23 +64,18 @@ func (s *session) settings(a *protocol.Response) error {
 	return errEnough
 }
 
-// declared records what the schema or a phase changes according to the workload. It
+// declared records what the schema or the current phase changes according to the workload. It
 // returns where such changes can be declared, or "" if they cannot be declared there.
 func (s *session) declared(phase string) string {
-	p := s.want.Plan
-	if p == nil {
-		return ""
-	}
-	if phase == "" {
-		s.changed = s.changed.With(p.Changes)
+	switch {
+	case phase == "":
+		s.changed = s.changed.With(s.want.Plan.Changes)
 		return "the workload"
+	case s.current().Script != "":
+		s.changed = s.changed.With(s.current().Changes)
+		return "the phase"
 	}
-	i := slices.IndexFunc(p.Phases, func(p plan.Phase) bool { return p.Name == phase })
-	if i < 0 || p.Phases[i].Script == "" {
-		return ""
-	}
-	s.changed = s.changed.With(p.Phases[i].Changes)
-	return "the phase"
+	return ""
 }
 
 // inForce returns the settings of each timed phase in which they differ from those asked

@@ -17,9 +17,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// manifest is a driver.json. It says what the driver is, and what only the lab needs
+// Manifest is a driver.json. It says what the driver is, and what only the lab needs
 // to know about it.
-type manifest struct {
+type Manifest struct {
 	driver.Info
 
 	// Optional drivers are measured only if they are named.
@@ -30,7 +30,7 @@ type manifest struct {
 	// relative to the directory of the driver.json.
 	Command []string `json:"command"`
 
-	Needs *Need `json:"needs"`
+	Needs *Need `json:"needs"` // nil: nothing
 
 	// Obtain says how to get a feature that the driver's SQLite lacks, by the
 	// feature's key (driver.Features).
@@ -49,7 +49,7 @@ type Need struct {
 	Hint       string `json:"hint"`       // how to get it
 }
 
-func parseManifest(data []byte, dir string) (m manifest, err error) {
+func parseManifest(data []byte, dir string) (m Manifest, err error) {
 	if _, err := driver.ParseInfo(data); err != nil {
 		return m, err
 	}

@@ -78,9 +78,9 @@ func (m *Matrix) Cases() ([]*Case, error) {
 	for _, w := range m.Workloads {
 		hash := w.SHA256()
 		own := map[string][]int64{}
-		for name, values := range m.Parameters {
-			if hasParameter(w, name) {
-				own[name], used[name] = values, true
+		for _, p := range w.Parameters {
+			if values, given := m.Parameters[p.Name]; given {
+				own[p.Name], used[p.Name] = values, true
 			}
 		}
 		points, err := w.Cases(m.Scale, own)
@@ -208,10 +208,6 @@ func assignments(parameters map[string]int64) string {
 		list = append(list, fmt.Sprintf("%s=%d", name, parameters[name]))
 	}
 	return strings.Join(list, " ")
-}
-
-func hasParameter(w *workload.Workload, name string) bool {
-	return slices.ContainsFunc(w.Parameters, func(v workload.Values) bool { return v.Name == name })
 }
 
 func parameterHint(name string, workloads []*workload.Workload) string {

@@ -80,7 +80,7 @@ func TestComputing(t *testing.T) {
 }
 
 func TestMatrix(t *testing.T) {
-	known := &lab.Known{Info: driver.Info{Name: "a", Kind: driver.Cgo}}
+	known := &lab.Known{Manifest: lab.Manifest{Info: driver.Info{Name: "a", Kind: driver.Cgo}}}
 	m := lab.Matrix{
 		Drivers:    []lab.Ref{{Name: "a", Known: known}, {Name: "./b", Path: "/b"}},
 		Workloads:  []*workload.Workload{parse(t, tiny), crowdWith(t, "pool")},

@@ -318,11 +318,14 @@ func (s *session) begin(name string) error {
 	s.next++
 	s.phase, s.began = name, time.Now()
 	s.unread = "phase " + name
-	if p := phases[s.next-1]; len(s.want.Expect[name].Tables) > 0 && p.Insert != nil {
+	if len(s.want.Expect[name].Tables) > 0 && s.current().Insert != nil {
 		s.unanswered = name
 	}
 	return nil
 }
+
+// current returns the phase that has begun last. One must have begun.
+func (s *session) current() *plan.Phase { return &s.want.Plan.Phases[s.next-1] }
 
 // lastSample returns the phase of the last sample, or "".
 func (s *session) lastSample() string {
@@ -338,7 +341,7 @@ func (s *session) inserted(a *protocol.Response) error {
 		return s.broken("the worker answered %q of phase %.80q: it was not asked for, or has been answered", a.Type, a.Phase)
 	}
 	s.unanswered = ""
-	return s.judge(nil, CheckInserted(&s.want.Plan.Phases[s.next-1], s.want.Expect[a.Phase].Tables, s.hashed, a.Tables))
+	return s.judge(nil, CheckInserted(s.current(), s.want.Expect[a.Phase].Tables, s.hashed, a.Tables))
 }
 
 // due returns the phase of which the next sample must be. It must be the current phase.
@@ -347,10 +350,10 @@ func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	if said == nil || n >= len(s.want.Phases) || said.Phase != s.want.Phases[n] {
 		return nil, s.broken("a sample of another phase than the next one, of %s", strings.Join(s.want.Phases, ", "))
 	}
-	if s.next == 0 || s.want.Plan.Phases[s.next-1].Name != said.Phase {
+	if s.next == 0 || s.current().Name != said.Phase {
 		return nil, s.broken("the worker sent the sample of phase %s before it had begun it", said.Phase)
 	}
-	return &s.want.Plan.Phases[s.next-1], nil
+	return s.current(), nil
 }
 
 // sample checks what the worker says of a phase.

@@ -147,7 +147,6 @@ func (c *check) part(key string, v, all int64, words string) {
 	}
 }
 
-// sampleCheck is the check of one sample.
 type sampleCheck struct {
 	check
 	phase  *plan.Phase

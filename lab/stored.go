@@ -119,7 +119,7 @@ func (r *readable) look(ctx context.Context, db *sql.Conn, resolved *plan.Plan, 
 		if err != nil {
 			return err
 		}
-		for _, c := range common(resolved, p.Insert.Sets, table) {
+		for _, c := range common(resolved, p.Insert, table) {
 			if a, ok := affinities[strings.ToLower(c.Name)]; ok && a.keeps(&c) {
 				s.Columns = append(s.Columns, c.Name)
 				s.Types = append(s.Types, driver.ColumnType{Type: c.Type, Nullable: true})
@@ -169,6 +169,17 @@ func tablesOf(resolved *plan.Plan, in *plan.Insert) []string {
 	return list
 }
 
+// setsInto returns the data sets that a phase inserts into a table.
+func setsInto(resolved *plan.Plan, in *plan.Insert, table string) []*plan.DataSet {
+	var list []*plan.DataSet
+	for _, name := range in.Sets {
+		if d := resolved.DataSet(name); strings.EqualFold(d.Table, table) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
 // opaque says why not even the number of a table's rows is known after an insert. It
 // returns "" if the number is known.
 func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
@@ -207,19 +218,10 @@ func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
 
 // common returns the columns that all of the data sets insert into the table with the
 // same type.
-func common(resolved *plan.Plan, sets []string, table string) []plan.Column {
-	var list []plan.Column
-	first := true
-	for _, name := range sets {
-		d := resolved.DataSet(name)
-		if !strings.EqualFold(d.Table, table) {
-			continue
-		}
-		if first {
-			first = false
-			list = d.Inserted()
-			continue
-		}
+func common(resolved *plan.Plan, in *plan.Insert, table string) []plan.Column {
+	all := setsInto(resolved, in, table)
+	list := all[0].Inserted()
+	for _, d := range all[1:] {
 		list = slices.DeleteFunc(list, func(c plan.Column) bool {
 			return !slices.ContainsFunc(d.Columns, func(o plan.Column) bool {
 				return !o.Hidden && o.Name == c.Name && o.Type == c.Type && mayBeNull(&o) == mayBeNull(&c)
@@ -297,14 +299,11 @@ func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 	var list []Table
 	for _, s := range stored {
 		t := Table{Stored: s}
-		var sets []*plan.DataSet
+		sets := setsInto(h.plan, p.Insert, s.Table)
 		bytes := int64(0)
-		for _, name := range p.Insert.Sets {
-			if d := h.plan.DataSet(name); strings.EqualFold(d.Table, s.Table) {
-				sets = append(sets, d)
-				t.Rows += d.Total
-				bytes += d.Total * (chunkBytes / h.gen.RowsFitting(name))
-			}
+		for _, d := range sets {
+			t.Rows += d.Total
+			bytes += d.Total * (chunkBytes / h.gen.RowsFitting(d.Name))
 		}
 		if bytes > maxHashed {
 			t.Columns, t.Types = nil, nil
@@ -339,7 +338,6 @@ type hasher struct {
 	made map[string]*plan.RowSum
 }
 
-// begin prepares the hasher for a plan.
 func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
 	sets, err := json.Marshal(p.DataSets)
 	if err != nil {

@@ -27,7 +27,7 @@ func refs(names ...string) []lab.Ref {
 		if slices.Contains([]string{"bvinc", "crawshaw", "eatonphil", "zombiezen", "native", "sqinn"}, n) {
 			i.Interface = driver.Direct
 		}
-		list = append(list, lab.Ref{Name: n, Known: &lab.Known{Info: i}})
+		list = append(list, lab.Ref{Name: n, Known: &lab.Known{Manifest: lab.Manifest{Info: i}}})
 	}
 	return list
 }

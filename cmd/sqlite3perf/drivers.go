@@ -122,7 +122,7 @@ func external(ctx context.Context, paths []string, out io.Writer) ([]lab.Known, 
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, lab.Known{Info: info})
+		list = append(list, lab.Known{Manifest: lab.Manifest{Info: info}})
 		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", report.Line(info.Name), cmp.Or(report.Line(proof.ModuleVersion), "-"), report.Line(string(info.Kind)), report.Line(string(info.Interface)), path)
 	}
 	return list, nil

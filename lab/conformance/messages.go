@@ -41,7 +41,6 @@ type heard struct {
 	stderr  string
 }
 
-// last is the last answer.
 func (h *heard) last() protocol.Response {
 	if len(h.answers) == 0 {
 		return protocol.Response{}
@@ -89,7 +88,6 @@ func (s *Subject) request(text string) ([]byte, error) {
 	})
 }
 
-// askTrial asks for a trial of a workload.
 func (s *Subject) askTrial(ctx context.Context, text string, hangUp func(*protocol.Response) bool) (*heard, error) {
 	line, err := s.request(text)
 	if err != nil {

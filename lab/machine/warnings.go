@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -52,12 +53,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 				short(b), short(a), ratio)})
 		}
 	}
-	var known []time.Duration
-	for _, r := range rounds {
-		if r > 0 {
-			known = append(known, r)
-		}
-	}
+	known := slices.DeleteFunc(slices.Clone(rounds), func(r time.Duration) bool { return r <= 0 })
 	if len(known) < 3 { // of two, nobody knows which one is off
 		return list
 	}

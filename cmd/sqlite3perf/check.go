@@ -67,10 +67,7 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 	defer release()
 	ctx = until(ctx, stop)
 	s, err := o.subject(ctx, name, show)
-	if interrupted(stop) {
-		return statusError(exitInterrupted)
-	}
-	if err != nil {
+	if err := unlessInterrupted(stop, err); err != nil {
 		return err
 	}
 	scratch, err := lab.NewScratch(parent, runDirectory)

@@ -125,9 +125,7 @@ func concurrent(ctx context.Context, env *environment, o *concurrentOptions) err
 		return failed
 	}
 	if o.format == "json" {
-		d := t.document("concurrent", res)
-		d.Seed = t.request.Seed
-		err = writeJSON(env.stdout, d)
+		err = writeJSON(env.stdout, t.document("concurrent", res))
 	} else if res.Concurrent != nil {
 		err = t.printConcurred(&o.Concurrent, res.Concurrent)
 	}

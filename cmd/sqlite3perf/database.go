@@ -289,6 +289,9 @@ func (t *task) document(command string, r *protocol.JobResult) *document {
 	if t.proof != nil {
 		d.ModuleVersion, d.SQLiteVersion = t.proof.ModuleVersion, t.proof.SQLiteVersion
 	}
+	if d.Job.Bench == nil && d.Job.Pragma == nil { // nothing is random in these
+		d.Seed = t.request.Seed
+	}
 	return d
 }
 

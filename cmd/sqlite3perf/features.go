@@ -34,10 +34,7 @@ func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known [
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
 	names, has, err := tryFeatures(until(ctx, stop), b, refs, show.say)
-	if interrupted(stop) {
-		return statusError(exitInterrupted)
-	}
-	if err != nil {
+	if err := unlessInterrupted(stop, err); err != nil {
 		return err
 	}
 	show.finish()

@@ -69,9 +69,7 @@ func generate(ctx context.Context, env *environment, o *databaseOptions, g *prot
 		return err
 	}
 	if o.format == "json" {
-		d := t.document("generate", res)
-		d.Seed = t.request.Seed
-		err = writeJSON(env.stdout, d)
+		err = writeJSON(env.stdout, t.document("generate", res))
 	} else {
 		err = t.printGenerated(g, res)
 	}

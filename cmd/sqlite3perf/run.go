@@ -78,31 +78,21 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
 	st, err := store.Open(until(ctx, stop), r.storePath)
-	if interrupted(stop) {
-		return statusError(exitInterrupted)
-	}
-	if err != nil {
+	if err := unlessInterrupted(stop, err); err != nil {
 		return err
 	}
 	defer st.Close()
 
 	err = lab.Prepare(until(ctx, stop), r.cases, r.builder, show)
-	if interrupted(stop) {
-		return statusError(exitInterrupted)
-	}
-	if err != nil {
+	if err := unlessInterrupted(stop, err); err != nil {
 		return err
 	}
 	if r.ahead != "" {
 		show.say("%s", r.ahead)
 	}
 	measured := newRun(r, observer.Machine, env.now())
-	err = st.Begin(until(ctx, stop), measured)
-	if interrupted(stop) && err != nil {
-		return statusError(exitInterrupted)
-	}
-	if err != nil {
-		return err
+	if err := st.Begin(until(ctx, stop), measured); err != nil {
+		return unlessInterrupted(stop, err)
 	}
 	l := &lab.Laboratory{
 		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: st, Progress: show,
@@ -125,10 +115,7 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	if failure != nil {
 		return failure
 	}
-	if interrupted(stop) {
-		return statusError(exitInterrupted) // even if the current trial was the last
-	}
-	return outcome(judged)
+	return unlessInterrupted(stop, outcome(judged)) // interrupted even if the current trial was the last
 }
 
 // runDirectory begins the name of a run's directory for its databases. A number

@@ -59,6 +59,14 @@ func until(ctx context.Context, stop <-chan struct{}) context.Context {
 	return ctx
 }
 
+// unlessInterrupted returns err, or the exit status of an interruption if there was one.
+func unlessInterrupted(stop <-chan struct{}, err error) error {
+	if interrupted(stop) {
+		return statusError(exitInterrupted)
+	}
+	return err
+}
+
 func interrupted(stop <-chan struct{}) bool {
 	select {
 	case <-stop:

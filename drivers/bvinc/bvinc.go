@@ -8,7 +8,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 
 	"github.com/bvinc/go-sqlite-lite/sqlite3"
 
@@ -27,28 +26,13 @@ type bvinc struct{ info driver.Info }
 func (d bvinc) Info() driver.Info { return d.info }
 
 func (d bvinc) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
-	p, err := connpool.NewFixed(ctx, s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
-		return open(ctx, s.URI(path, nil), s.Pragmas(), number)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return connpool.New(p, s.PoolSize(), s.Begin()), nil
-}
-
-func open(ctx context.Context, uri string, pragmas []string, number int) (*conn, error) {
-	lib, err := sqlite3.Open(uri)
-	if err != nil {
-		return nil, wrap(err)
-	}
-	c := &conn{Conn: lib, number: number, cache: make(map[string]*sqlite3.Stmt)}
-	defer c.Guard(ctx)()
-	for _, pragma := range pragmas {
-		if err := c.Script(pragma); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", pragma, err), c.Close())
+	return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
+		lib, err := sqlite3.Open(s.URI(path, nil))
+		if err != nil {
+			return nil, wrap(err)
 		}
-	}
-	return c, nil
+		return &conn{Conn: lib, number: number, cache: make(map[string]*sqlite3.Stmt)}, nil
+	})
 }
 
 // wrap adds the result code to an error of the library.

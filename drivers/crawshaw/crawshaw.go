@@ -6,7 +6,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 
 	"crawshaw.io/sqlite"
 	"crawshaw.io/sqlite/sqlitex"
@@ -72,10 +71,8 @@ func (p *pool) prepare(ctx context.Context, s driver.Settings) error {
 		defer p.lib.Put(lib)
 		c := &conn{Conn: lib, number: n}
 		p.conns[lib] = c
-		for _, pragma := range s.Pragmas() {
-			if err := c.Script(pragma); err != nil {
-				return fmt.Errorf("%s: %w", pragma, err)
-			}
+		if err := connpool.Apply(c, s); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -131,8 +128,6 @@ type conn struct {
 	done   <-chan struct{} // what interrupts the connection
 }
 
-func nothing() {}
-
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return !c.GetAutocommit() }
 
@@ -143,7 +138,7 @@ func (c *conn) Guard(ctx context.Context) (release func()) {
 		c.SetInterrupt(done)
 		c.done = done
 	}
-	return nothing
+	return func() {}
 }
 
 // Script does not use sqlitex.ExecScript, which puts a savepoint around the whole

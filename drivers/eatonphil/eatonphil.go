@@ -8,7 +8,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 
 	"github.com/eatonphil/gosqlite"
 
@@ -27,28 +26,13 @@ type eatonphil struct{ info driver.Info }
 func (d eatonphil) Info() driver.Info { return d.info }
 
 func (d eatonphil) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
-	p, err := connpool.NewFixed(ctx, s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
-		return open(ctx, s.URI(path, nil), s.Pragmas(), number)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return connpool.New(p, s.PoolSize(), s.Begin()), nil
-}
-
-func open(ctx context.Context, uri string, pragmas []string, number int) (*conn, error) {
-	lib, err := gosqlite.Open(uri)
-	if err != nil {
-		return nil, wrap(err)
-	}
-	c := &conn{Conn: lib, number: number, cache: make(map[string]*gosqlite.Stmt)}
-	defer c.Guard(ctx)()
-	for _, pragma := range pragmas {
-		if err := c.Script(pragma); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", pragma, err), c.Close())
+	return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
+		lib, err := gosqlite.Open(s.URI(path, nil))
+		if err != nil {
+			return nil, wrap(err)
 		}
-	}
-	return c, nil
+		return &conn{Conn: lib, number: number, cache: make(map[string]*gosqlite.Stmt)}, nil
+	})
 }
 
 // wrap adds the result code to an error of the library.

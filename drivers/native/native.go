@@ -45,13 +45,15 @@ func New() driver.Driver { return native{driver.MustInfo(info)} }
 func (n native) Info() driver.Info { return n.info }
 
 func (n native) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
-	pool, err := connpool.NewFixed(ctx, s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
-		return open(number, path, s)
+	return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
+		c := &conn{number: number, run: map[string]*stmt{}}
+		uri := C.CString(s.URI(path, nil))
+		defer C.free(unsafe.Pointer(uri))
+		if err := c.err(C.native_open(uri, &c.c)); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
+		}
+		return c, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return connpool.New(pool, s.PoolSize(), s.Begin()), nil
 }
 
 // conn is one connection.
@@ -59,22 +61,7 @@ type conn struct {
 	number int
 	c      *C.native_conn
 	run    map[string]*stmt // of Run
-	pooled []*stmt          // closed only by Close
-}
-
-func open(number int, path string, s driver.Settings) (*conn, error) {
-	c := &conn{number: number, run: map[string]*stmt{}}
-	uri := C.CString(s.URI(path, nil))
-	defer C.free(unsafe.Pointer(uri))
-	if err := c.err(C.native_open(uri, &c.c)); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
-	}
-	for _, p := range s.Pragmas() {
-		if err := c.Script(p); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", p, err), c.Close())
-		}
-	}
-	return c, nil
+	kept   []*stmt          // of Run, and pooled: closed only by Close
 }
 
 // err returns the error for a result code that the connection has just returned.
@@ -91,7 +78,7 @@ func (c *conn) Number() int { return c.number }
 // Guard interrupts SQLite, and the C loops between SQLite's statements.
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	if ctx.Done() == nil {
-		return nothing
+		return func() {}
 	}
 	stop := connpool.Interrupt(ctx, c.interrupt)
 	return func() {
@@ -99,8 +86,6 @@ func (c *conn) Guard(ctx context.Context) (release func()) {
 		atomic.StoreInt32((*int32)(&c.c.cancelled), 0)
 	}
 }
-
-func nothing() {}
 
 func (c *conn) interrupt() {
 	atomic.StoreInt32((*int32)(&c.c.cancelled), 1)
@@ -121,7 +106,7 @@ func (c *conn) Run(sql string) error {
 		if s, err = prepare(c, driver.Statement{SQL: sql}); err != nil {
 			return err
 		}
-		c.run[sql] = s
+		c.run[sql], c.kept = s, append(c.kept, s)
 	}
 	return s.Exec(nil, 0, 0)
 }
@@ -132,7 +117,7 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 		return nil, err
 	}
 	if pooled {
-		c.pooled = append(c.pooled, s)
+		c.kept = append(c.kept, s)
 	}
 	return s, nil
 }
@@ -144,10 +129,7 @@ func (c *conn) Close() error {
 		return nil
 	}
 	var errs []error
-	for _, s := range c.run {
-		errs = append(errs, s.Close())
-	}
-	for _, s := range c.pooled {
+	for _, s := range c.kept {
 		errs = append(errs, s.Close())
 	}
 	rc := C.native_close(c.c)

@@ -34,30 +34,16 @@ func (l lib) Open(ctx context.Context, path string, s driver.Settings) (driver.D
 	if s["mode"] == "memory" {
 		path = ":memory:"
 	}
-	p, err := connpool.NewFixed(ctx, s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
-		return open(path, s.Pragmas(), number)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return connpool.New(p, s.PoolSize(), s.Begin()), nil
-}
-
-func open(path string, pragmas []string, number int) (*conn, error) {
-	child, err := launch()
-	if err != nil {
-		return nil, err
-	}
-	if err := child.Open(path); err != nil {
-		return nil, errors.Join(wrap(err), child.Terminate())
-	}
-	c := &conn{Sqinn: child, number: number}
-	for _, pragma := range pragmas {
-		if err := c.Script(pragma); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", pragma, err), c.Close())
+	return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
+		child, err := launch()
+		if err != nil {
+			return nil, err
 		}
-	}
-	return c, nil
+		if err := child.Open(path); err != nil {
+			return nil, errors.Join(wrap(err), child.Terminate())
+		}
+		return &conn{Sqinn: child, number: number}, nil
+	})
 }
 
 // launch starts the executable, and checks that it speaks the library's protocol.
@@ -105,13 +91,11 @@ type conn struct {
 	begun  bool // as far as Run knows: sqinn does not report transactions
 }
 
-func nothing() {}
-
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return c.begun }
 
 // Guard does nothing: a request cannot be interrupted.
-func (c *conn) Guard(context.Context) (release func()) { return nothing }
+func (c *conn) Guard(context.Context) (release func()) { return func() {} }
 
 // Script runs each statement by itself, since the library ignores everything after
 // the first one. It runs it as a query, which unlike Exec is stepped to its end.

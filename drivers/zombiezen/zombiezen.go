@@ -5,7 +5,6 @@ package zombiezen
 import (
 	"context"
 	_ "embed"
-	"fmt"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -69,10 +68,8 @@ func (p *pool) prepare(ctx context.Context, s driver.Settings) error {
 		defer p.Pool.Put(lib)
 		c := &conn{Conn: lib, number: n}
 		p.conns[lib] = c
-		for _, pragma := range s.Pragmas() {
-			if err := c.Script(pragma); err != nil {
-				return fmt.Errorf("%s: %w", pragma, err)
-			}
+		if err := connpool.Apply(c, s); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -96,8 +93,6 @@ type conn struct {
 	done   <-chan struct{} // what interrupts the connection
 }
 
-func nothing() {}
-
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return !c.AutocommitEnabled() }
 
@@ -108,7 +103,7 @@ func (c *conn) Guard(ctx context.Context) (release func()) {
 		c.SetInterrupt(done)
 		c.done = done
 	}
-	return nothing
+	return func() {}
 }
 
 // Script does not use sqlitex.ExecuteScript, which puts a savepoint around the whole

@@ -155,14 +155,13 @@ func (c *TypeCheck) find(ctx context.Context, tx Tx, first int, e *TypeError, b 
 		return
 	}
 	defer s.Close()
-	row, found := int64(0), false
+	row := int64(0)
 	_ = queryIn(ctx, tx, s, b, r, func(classes Row) error {
-		if row++; !found {
-			if m := c.mismatch(first, classes); m != nil {
-				found = true
-				m.Row = row
-				*e = *m
-			}
+		row++
+		if m := c.mismatch(first, classes); m != nil {
+			m.Row = row
+			*e = *m
+			return e // ends the query
 		}
 		return nil
 	})

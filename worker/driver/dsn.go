@@ -37,37 +37,25 @@ func ParseDSN(dsn string) (Settings, error) {
 	if err != nil {
 		return nil, fmt.Errorf("DSN %q: %w", dsn, err)
 	}
-	set := func(name, value, key string) error {
-		v, err := ParseSetting(name, value)
-		if err != nil {
-			return fmt.Errorf("DSN option %s: %w", key, err)
-		}
-		if old, ok := s[name]; ok && old != v {
-			return fmt.Errorf("DSN option %s: %s is given twice, as %s and as %s", key, name, old, v)
-		}
-		s[name] = v
-		return nil
-	}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		for _, value := range values[key] {
-			if key == "_pragma" {
-				name, arg, err := splitPragma(value)
-				if err != nil {
-					return nil, err
-				}
-				if err := set(name, arg, key); err != nil {
-					return nil, err
-				}
-				continue
-			}
 			name, known := dsnKeys[key]
-			if !known {
+			if key == "_pragma" {
+				if name, value, err = splitPragma(value); err != nil {
+					return nil, err
+				}
+			} else if !known {
 				candidates := append(slices.Sorted(maps.Keys(dsnKeys)), "_pragma")
 				return nil, fmt.Errorf("unknown DSN option %q: %s", key, Suggest(key, candidates))
 			}
-			if err := set(name, value, key); err != nil {
-				return nil, err
+			v, err := ParseSetting(name, value)
+			if err != nil {
+				return nil, fmt.Errorf("DSN option %s: %w", key, err)
 			}
+			if old, ok := s[name]; ok && old != v {
+				return nil, fmt.Errorf("DSN option %s: %s is given twice, as %s and as %s", key, name, old, v)
+			}
+			s[name] = v
 		}
 	}
 	return s, nil

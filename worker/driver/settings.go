@@ -35,6 +35,7 @@ type SettingDef struct {
 	Kind   SettingKind
 	Values []string // of an enum; the index is SQLite's number for it
 	Min    int64    // of the other kinds
+	Tried  []string // of the other kinds: canonical values to try if Pragma is set, none of them SQLite's default
 	Pragma bool     // set and read back by PRAGMA Name; otherwise set at opening
 	Shown  bool     // not a PRAGMA, but every worker that supports it can show that it took effect
 }
@@ -48,28 +49,18 @@ var Vocabulary = []SettingDef{
 	{Name: "pool_size", About: "connections in the pool", Kind: integerValue, Min: 1},
 	{Name: "pool_idle", About: "connections of the pool that stay open while idle; default: all", Kind: integerValue, Shown: true},
 	{Name: "txlock", About: "how a transaction begins", Values: []string{"deferred", "immediate", "exclusive"}},
-	{Name: "busy_timeout", About: "wait for a lock, in ms or as 5s", Kind: durationValue, Pragma: true},
-	{Name: "page_size", About: "bytes per page", Kind: sizeValue, Min: 512, Pragma: true},
+	{Name: "busy_timeout", About: "wait for a lock, in ms or as 5s", Kind: durationValue, Tried: []string{"0", "1234"}, Pragma: true},
+	{Name: "page_size", About: "bytes per page", Kind: sizeValue, Min: 512, Tried: []string{"512", "8192", "65536"}, Pragma: true},
 	{Name: "auto_vacuum", About: "give free pages back to the file system", Values: []string{"none", "full", "incremental"}, Pragma: true},
 	{Name: "locking_mode", About: "keep the file locked between transactions or not", Values: []string{"normal", "exclusive"}, Pragma: true},
 	{Name: "journal_mode", About: "rollback journal or write-ahead log", Values: []string{"delete", "truncate", "persist", "memory", "wal", "off"}, Pragma: true},
 	{Name: "synchronous", About: "when to wait for the disk", Values: []string{"off", "normal", "full", "extra"}, Pragma: true},
 	{Name: "foreign_keys", About: "enforce REFERENCES", Values: []string{"off", "on"}, Pragma: true},
-	{Name: "cache_size", About: "page cache: pages, or KiB if negative", Kind: integerValue, Min: -1 << 31, Pragma: true},
-	{Name: "mmap_size", About: "bytes of the file to map into memory", Kind: sizeValue, Pragma: true},
+	{Name: "cache_size", About: "page cache: pages, or KiB if negative", Kind: integerValue, Min: -1 << 31, Tried: []string{"100", "-3000"}, Pragma: true},
+	{Name: "mmap_size", About: "bytes of the file to map into memory", Kind: sizeValue, Tried: []string{"0", "1048576"}, Pragma: true},
 	{Name: "temp_store", About: "where temporary tables go", Values: []string{"default", "file", "memory"}, Pragma: true},
-	{Name: "wal_autocheckpoint", About: "pages in the WAL that start a checkpoint, 0: never", Kind: integerValue, Pragma: true},
+	{Name: "wal_autocheckpoint", About: "pages in the WAL that start a checkpoint, 0: never", Kind: integerValue, Tried: []string{"0", "77"}, Pragma: true},
 	{Name: "secure_delete", About: "overwrite deleted content with zeros", Values: []string{"off", "on", "fast"}, Pragma: true},
-}
-
-// examples has values of the settings that are not enums. None of them is SQLite's
-// default.
-var examples = map[string][]string{
-	"busy_timeout":       {"0", "1234"},
-	"page_size":          {"512", "8192", "65536"},
-	"cache_size":         {"100", "-3000"},
-	"mmap_size":          {"0", "1048576"},
-	"wal_autocheckpoint": {"0", "77"},
 }
 
 // Examples returns canonical values with which to try a setting: all those of an
@@ -78,7 +69,7 @@ func (d SettingDef) Examples() []string {
 	if d.Values != nil {
 		return d.Values
 	}
-	return examples[d.Name]
+	return d.Tried
 }
 
 // LookupSetting finds a setting of the vocabulary by its name.

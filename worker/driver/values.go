@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -38,13 +39,12 @@ func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText reads a type's name.
 func (t *Type) UnmarshalText(b []byte) error {
-	for i, n := range typeNames {
-		if i > 0 && n == string(b) {
-			*t = Type(i)
-			return nil
-		}
+	i := slices.Index(TypeNames(), string(b))
+	if i < 0 {
+		return fmt.Errorf("unknown type %q: one of %s", b, strings.Join(TypeNames(), ", "))
 	}
-	return fmt.Errorf("unknown type %q: one of %s", b, strings.Join(typeNames[1:], ", "))
+	*t = Int + Type(i)
+	return nil
 }
 
 // ColumnType is the declared type of a result's column. "text?" is a text that

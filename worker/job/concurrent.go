@@ -19,30 +19,64 @@ import (
 // group is the readers or the writers.
 type group struct {
 	shards []*shard
-	total  protocol.Group
-	hist   *latency.Histogram // of the total
-	errors map[int]*protocol.ErrorCount
+	total  tally
 }
 
 // shard is where some of a group's members record what they have done. There are few
 // enough shards to be collected each second, and enough that members do not wait for
 // each other.
 type shard struct {
-	mu         sync.Mutex
-	hist       *latency.Histogram
-	operations int64
-	failed     int64
-	rows       int64
-	errors     map[int]*protocol.ErrorCount
+	mu sync.Mutex
+	tally
+}
+
+// tally is what some members of a group have done.
+type tally struct {
+	operations, failed, rows int64
+	hist                     *latency.Histogram
+	errors                   map[int]protocol.ErrorCount // by their code
+}
+
+func newTally() tally {
+	return tally{hist: latency.New(), errors: map[int]protocol.ErrorCount{}}
+}
+
+// take moves what is in the other tally to t.
+func (t *tally) take(other *tally) {
+	t.operations += other.operations
+	t.failed += other.failed
+	t.rows += other.rows
+	t.hist.Merge(other.hist)
+	for _, e := range other.errors {
+		t.count(e)
+	}
+	other.operations, other.failed, other.rows = 0, 0, 0
+	other.hist.Reset()
+	clear(other.errors)
+}
+
+func (t *tally) count(e protocol.ErrorCount) {
+	e.Count += t.errors[e.Code].Count
+	e.WaitNS += t.errors[e.Code].WaitNS
+	t.errors[e.Code] = e
+}
+
+func (t *tally) report(operation string) protocol.Group {
+	r := protocol.Group{Operations: t.operations, Failed: t.failed, Rows: t.rows, Latency: t.hist.Summary(operation)}
+	r.Latency.Failed = t.failed
+	for _, code := range slices.Sorted(maps.Keys(t.errors)) {
+		r.Errors = append(r.Errors, t.errors[code])
+	}
+	return r
 }
 
 // shardsOf is how many shards a group has.
 const shardsOf = 8
 
 func newGroup(members int) *group {
-	g := &group{hist: latency.New(), errors: map[int]*protocol.ErrorCount{}}
+	g := &group{total: newTally()}
 	for range min(members, shardsOf) {
-		g.shards = append(g.shards, &shard{hist: latency.New(), errors: map[int]*protocol.ErrorCount{}})
+		g.shards = append(g.shards, &shard{tally: newTally()})
 	}
 	return g
 }
@@ -51,81 +85,34 @@ func (s *shard) note(ns, rows int64, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		s.operations++
 		s.rows += rows
-		s.hist.Record(ns)
-		return nil
+	} else {
+		// A failed operation counts like any other, so that failing does not make a
+		// group faster.
+		e, ok := errors.AsType[*driver.Error](err)
+		if !ok || !slices.Contains([]int{driver.CodeBusy, driver.CodeLocked, driver.CodeConstraint}, e.Primary()) {
+			return err
+		}
+		s.failed++
+		s.count(protocol.ErrorCount{Code: e.Code, Name: driver.CodeName(e.Code), Count: 1, WaitNS: ns})
 	}
-	// A failed operation counts like any other, so that failing does not make a
-	// group faster.
-	var e *driver.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	switch e.Primary() {
-	case driver.CodeBusy, driver.CodeLocked, driver.CodeConstraint:
-	default:
-		return err
-	}
-	if s.errors[e.Code] == nil {
-		s.errors[e.Code] = &protocol.ErrorCount{Code: e.Code, Name: driver.CodeName(e.Code)}
-	}
-	s.errors[e.Code].Count++
-	s.errors[e.Code].WaitNS += ns
 	s.operations++
-	s.failed++
 	s.hist.Record(ns)
 	return nil
 }
 
 // collect empties the shards into the total and returns what was in them.
 func (g *group) collect() protocol.Group {
-	now := protocol.Group{}
-	hist, counts := latency.New(), map[int]*protocol.ErrorCount{}
+	now := newTally()
 	for _, s := range g.shards {
 		s.mu.Lock()
-		now.Operations += s.operations
-		now.Failed += s.failed
-		now.Rows += s.rows
-		hist.Merge(s.hist)
-		add(counts, s.errors)
-		s.operations, s.failed, s.rows = 0, 0, 0
-		s.hist.Reset()
-		clear(s.errors)
+		now.take(&s.tally)
 		s.mu.Unlock()
 	}
-	g.hist.Merge(hist)
-	add(g.errors, counts)
-	g.total.Operations += now.Operations
-	g.total.Failed += now.Failed
-	g.total.Rows += now.Rows
-	now.Errors, now.Latency = listErrors(counts), hist.Summary("")
-	now.Latency.Failed = now.Failed
-	now.Latency.Histogram = "" // only the total has one
-	return now
-}
-
-func (g *group) sum(operation string) protocol.Group {
-	g.total.Errors, g.total.Latency = listErrors(g.errors), g.hist.Summary(operation)
-	g.total.Latency.Failed = g.total.Failed
-	return g.total
-}
-
-func add(to, from map[int]*protocol.ErrorCount) {
-	for code, e := range from {
-		if to[code] == nil {
-			to[code] = &protocol.ErrorCount{Code: code, Name: e.Name}
-		}
-		to[code].Count += e.Count
-		to[code].WaitNS += e.WaitNS
-	}
-}
-
-func listErrors(m map[int]*protocol.ErrorCount) (list []protocol.ErrorCount) {
-	for _, code := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, *m[code])
-	}
-	return list
+	r := now.report("")
+	r.Latency.Histogram = "" // only the total has one
+	g.total.take(&now)
+	return r
 }
 
 // clients is what the readers and writers have in common.
@@ -178,7 +165,7 @@ func (c concurrent) run(ctx context.Context, d *Database, tell func(protocol.Pro
 	out := &protocol.Concurred{WallNS: int64(time.Since(begin)), LastID: cl.next.Load() - 1}
 	readers.collect()
 	writers.collect()
-	out.Readers, out.Writers = readers.sum("read"), writers.sum("write")
+	out.Readers, out.Writers = readers.total.report("read"), writers.total.report("write")
 	r.Concurrent = out
 	if err == nil && len(failed) > 0 {
 		err = <-failed
@@ -219,12 +206,8 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 
 // prepare creates the table, if it is to be cleared or does not exist.
 func (c concurrent) prepare(ctx context.Context, d *Database) error {
-	kept, err := c.kept(ctx, d.DB)
-	switch {
-	case err != nil:
+	if kept, err := c.kept(ctx, d.DB); kept || err != nil {
 		return err
-	case kept:
-		return c.mayUse(ctx, d.DB)
 	}
 	conn, err := d.DB.Conn(ctx)
 	if err != nil {
@@ -235,12 +218,8 @@ func (c concurrent) prepare(ctx context.Context, d *Database) error {
 
 // mayWrite refuses to put rows, or a table, into somebody else's database.
 func (c concurrent) mayWrite(ctx context.Context, db driver.DB) error {
-	kept, err := c.kept(ctx, db)
-	switch {
-	case err != nil:
+	if kept, err := c.kept(ctx, db); kept || err != nil {
 		return err
-	case kept:
-		return c.mayUse(ctx, db)
 	}
 	return c.table().mayMake(ctx, db)
 }
@@ -250,13 +229,17 @@ func (c concurrent) table() generate {
 	return generate{&protocol.Generate{Table: c.Table, Force: c.Force}}
 }
 
-// kept reports whether the table exists and is to be used unchanged.
+// kept reports whether the table exists and is to be used unchanged, which mayUse may
+// refuse.
 func (c concurrent) kept(ctx context.Context, db driver.DB) (bool, error) {
 	if c.Clear {
 		return false, nil
 	}
 	o, err := lookUp(ctx, db, c.Table)
-	return o.kind != "", err
+	if err != nil || o.kind == "" {
+		return false, err
+	}
+	return true, c.mayUse(ctx, db)
 }
 
 // mayUse refuses an existing table that lacks a column, or that is somebody else's and

@@ -132,6 +132,15 @@ func query(ctx context.Context, r driver.Runner, sql string, columns []driver.Co
 	return errors.Join(stmt.Query(ctx, nil, 0, visit), stmt.Close())
 }
 
+// texts runs a query that returns one column of text.
+func texts(ctx context.Context, r driver.Runner, sql string) (list []string, err error) {
+	err = query(ctx, r, sql, []driver.ColumnType{{Type: driver.Text}}, func(row driver.Row) error {
+		list = append(list, row[0].Text)
+		return nil
+	})
+	return list, err
+}
+
 // number runs a query that returns one number.
 func number(ctx context.Context, r driver.Runner, sql string) (n int64, err error) {
 	err = query(ctx, r, sql, []driver.ColumnType{{Type: driver.Int}}, func(row driver.Row) error {

@@ -103,8 +103,8 @@ func contains(list []string, s string) bool {
 
 // knownPragmas lists the pragmas that SQLite knows. The list is empty if SQLite cannot
 // report them.
-func knownPragmas(ctx context.Context, r driver.Runner) (list []string, err error) {
-	list, err = readPragma(ctx, r, "pragma_list")
+func knownPragmas(ctx context.Context, r driver.Runner) ([]string, error) {
+	list, err := readPragma(ctx, r, "pragma_list")
 	if _, ok := errors.AsType[*Error](err); ok {
 		// If SQLite lacks the pragma its statement has no column.
 		return nil, nil
@@ -113,11 +113,8 @@ func knownPragmas(ctx context.Context, r driver.Runner) (list []string, err erro
 }
 
 // readPragma reads a pragma of one column.
-func readPragma(ctx context.Context, r driver.Runner, name string) (list []string, err error) {
-	err = query(ctx, r, "PRAGMA "+name, []driver.ColumnType{{Type: driver.Text}}, func(row driver.Row) error {
-		list = append(list, row[0].Text)
-		return nil
-	})
+func readPragma(ctx context.Context, r driver.Runner, name string) ([]string, error) {
+	list, err := texts(ctx, r, "PRAGMA "+name)
 	if _, ok := errors.AsType[*driver.Error](err); err != nil && !ok {
 		return nil, unreadable(name)
 	}

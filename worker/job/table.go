@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -32,27 +31,20 @@ type object struct {
 
 // lookUp finds a table of the main database.
 func lookUp(ctx context.Context, r driver.Runner, table string) (o object, err error) {
-	text := driver.ColumnType{Type: driver.Text}
 	literal := "'" + strings.ReplaceAll(table, "'", "''") + "'"
-	err = query(ctx, r, "SELECT type FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = "+literal+" COLLATE NOCASE",
-		[]driver.ColumnType{text}, func(row driver.Row) error {
-			o.kind = row[0].Text
-			return nil
-		})
-	if err != nil || o.kind == "" {
+	kinds, err := texts(ctx, r, "SELECT type FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = "+literal+" COLLATE NOCASE")
+	if err != nil || len(kinds) == 0 {
 		return o, err
 	}
-	err = query(ctx, r, "SELECT name FROM pragma_table_info("+literal+")", []driver.ColumnType{text}, func(row driver.Row) error {
-		o.columns = append(o.columns, row[0].Text)
-		return nil
-	})
+	o.kind = kinds[0]
+	o.columns, err = texts(ctx, r, "SELECT name FROM pragma_table_info("+literal+")")
 	return o, err
 }
 
 // lacking returns the first of the columns that the object lacks.
 func (o object) lacking() string {
 	for _, want := range columnNames {
-		if !slices.ContainsFunc(o.columns, func(c string) bool { return strings.EqualFold(c, want) }) {
+		if !contains(o.columns, want) {
 			return want
 		}
 	}

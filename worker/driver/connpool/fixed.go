@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"sync"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // ClosingConn is a connection that its pool closes.
@@ -27,6 +29,38 @@ type Fixed struct {
 	idle    []ClosingConn      // the last one is lent first
 	waiting []chan ClosingConn // in order of arrival
 	spare   []chan ClosingConn // empty, for callers that have to wait
+}
+
+// Open returns a database whose pool is a [Fixed] one of s.PoolSize() connections. open
+// opens them; Open then applies the settings that are PRAGMAs.
+func Open(ctx context.Context, s driver.Settings, open func(number int) (ClosingConn, error)) (driver.DB, error) {
+	p, err := NewFixed(ctx, s.PoolSize(), func(number int) (ClosingConn, error) {
+		c, err := open(number)
+		if err != nil {
+			return nil, err
+		}
+		release := c.Guard(ctx)
+		err = Apply(c, s)
+		release()
+		if err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return c, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return New(p, s.PoolSize(), s.Begin()), nil
+}
+
+// Apply applies the settings that are PRAGMAs to a connection.
+func Apply(c Conn, s driver.Settings) error {
+	for _, pragma := range s.Pragmas() {
+		if err := c.Script(pragma); err != nil {
+			return fmt.Errorf("%s: %w", pragma, err)
+		}
+	}
+	return nil
 }
 
 // NewFixed opens a pool of size connections, one after the other. If ctx ends

@@ -10,15 +10,13 @@ import (
 // wait that a person notices, and long compared with the call.
 const between = time.Millisecond
 
-func nothing() {}
-
 // Interrupt is a [Conn.Guard] for a library that only has a call that interrupts.
 // When ctx has ended, it calls interrupt repeatedly until release is called, since
 // SQLite forgets an interrupt that comes while no statement is being stepped. A ctx
 // that cannot end costs nothing.
 func Interrupt(ctx context.Context, interrupt func()) (release func()) {
 	if ctx.Done() == nil {
-		return nothing
+		return func() {}
 	}
 	var mu sync.Mutex
 	released := false

@@ -19,7 +19,7 @@ func BenchmarkScript(b *testing.B, d driver.Driver) {
 		b.Run(fmt.Sprintf("%d KB", len(script)/1000), func(b *testing.B) {
 			b.SetBytes(int64(len(script)))
 			for b.Loop() {
-				if err := with(b.Context(), d, b.TempDir(), quick(1), script, func(*db) error { return nil }); err != nil {
+				if err := openErr(b.Context(), d, b.TempDir(), quick(1), script); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -118,15 +118,25 @@ func commitAtOnce(ctx context.Context, d driver.Driver, dir string) error {
 
 func commitWaits(ctx context.Context, d driver.Driver, dir string) error {
 	return besideReader(ctx, d, dir, longWait, func(x *db, stop func() error) error {
-		got := make(chan error)
-		go func() { got <- x.Script(ctx, "COMMIT") }()
-		select {
-		case err := <-got:
-			return errors.Join(fmt.Errorf("COMMIT beside a reader did not wait: %w", err), stop())
-		case <-time.After(100 * time.Millisecond):
-		}
-		return errors.Join(stop(), <-got)
+		return mustWait("COMMIT beside a reader", func() error { return x.Script(ctx, "COMMIT") }, stop)
 	})
+}
+
+// mustWait expects f to wait until release is called, a little after f has started.
+func mustWait(what string, f, release func() error) error {
+	got := make(chan error, 1)
+	started := make(chan struct{})
+	go func() {
+		close(started)
+		got <- f()
+	}()
+	<-started
+	select {
+	case err := <-got:
+		return errors.Join(fmt.Errorf("%s did not wait: %w", what, err), release())
+	case <-time.After(100 * time.Millisecond):
+	}
+	return errors.Join(release(), <-got)
 }
 
 func busyAtOnce(ctx context.Context, d driver.Driver, dir string) error {
@@ -147,22 +157,10 @@ func busyAtOnce(ctx context.Context, d driver.Driver, dir string) error {
 	})
 }
 
-// busyWaits releases the lock a little after the other connection has started to wait.
 func busyWaits(ctx context.Context, d driver.Driver, dir string) error {
 	return besideWriter(ctx, d, dir, longWait, func(x *db, commit func() error) error {
-		got := make(chan error)
-		started := make(chan struct{})
-		go func() {
-			close(started)
-			got <- exec(ctx, x, "INSERT INTO t VALUES (2, 2)", nil)
-		}()
-		<-started
-		select {
-		case err := <-got:
-			return fmt.Errorf("writing beside a writer did not wait: %w", err)
-		case <-time.After(100 * time.Millisecond):
-		}
-		if err := errors.Join(commit(), <-got); err != nil {
+		write := func() error { return exec(ctx, x, "INSERT INTO t VALUES (2, 2)", nil) }
+		if err := mustWait("writing beside a writer", write, commit); err != nil {
 			return err
 		}
 		return want(ctx, x, "SELECT count(*) FROM t", 2)

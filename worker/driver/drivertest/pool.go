@@ -75,31 +75,22 @@ func closesIdle(ctx context.Context, d driver.Driver, dir string) error {
 }
 
 func waits(ctx context.Context, x *db) error {
-	first, err := x.Conn(ctx)
-	if err != nil {
+	return withConn(ctx, x, func(driver.Conn) error {
+		second, err := x.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		err = notAtOnce(ctx, x)
+		third := make(chan error)
+		go func() {
+			third <- withConn(ctx, x, func(c driver.Conn) error { return want(ctx, c, "SELECT count(*) FROM t", 0) })
+		}()
+		err = errors.Join(err, second.Close())
+		if got := <-third; got != nil {
+			err = errors.Join(err, fmt.Errorf("one who waits, after a connection was given back: %w", got))
+		}
 		return err
-	}
-	second, err := x.Conn(ctx)
-	if err != nil {
-		return errors.Join(err, first.Close())
-	}
-	err = notAtOnce(ctx, x)
-	type taken struct {
-		c   driver.Conn
-		err error
-	}
-	third := make(chan taken)
-	go func() {
-		c, err := x.Conn(ctx)
-		third <- taken{c, err}
-	}()
-	err = errors.Join(err, second.Close())
-	got := <-third
-	if got.err != nil {
-		return errors.Join(err, fmt.Errorf("a connection was given back, but one who waits gets %w", got.err), first.Close())
-	}
-	err = errors.Join(err, want(ctx, got.c, "SELECT count(*) FROM t", 0))
-	return errors.Join(err, got.c.Close(), first.Close())
+	})
 }
 
 // notAtOnce expects that a pool lends no connection while all are taken.

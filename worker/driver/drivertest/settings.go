@@ -146,11 +146,7 @@ func mapsFile(ctx context.Context, x *db) error {
 
 // openErr tries to open and use a database and returns the first error.
 func openErr(ctx context.Context, d driver.Driver, dir string, over driver.Settings, script string) error {
-	x, err := open(ctx, d, dir, over, script)
-	if err != nil {
-		return err
-	}
-	return x.Close()
+	return with(ctx, d, dir, over, script, func(*db) error { return nil })
 }
 
 func openChecks() []Check {

@@ -141,11 +141,7 @@ func queryRow(ctx context.Context, x *db) error {
 		get := driver.Statement{SQL: "SELECT id, n FROM t WHERE id = ? AND n = ?", Params: intPair, Columns: cols, AdHoc: adHoc}
 		return withStmt(ctx, r, get, func(s driver.Stmt) error {
 			for _, i := range []int{7, 0, 9} {
-				got, err := collect(ctx, s, cols, b, i)
-				if err != nil {
-					return err
-				}
-				if err := diff(got, list[i:i+1]); err != nil {
+				if err := wantResult(ctx, s, cols, b, i, list[i:i+1]); err != nil {
 					return fmt.Errorf("with row %d: %w", i, err)
 				}
 			}
@@ -178,16 +174,9 @@ func readToEnd(ctx context.Context, x *db) error {
 	const n = 100_000
 	b := batch(intPair, pairs(n)...)
 	err := withStmt(ctx, x, insertPair, func(pooled driver.Stmt) error {
-		t, err := x.Begin(ctx)
+		t, err := begin(ctx, x, pooled, b, 0, n)
 		if err != nil {
 			return err
-		}
-		s, err := t.Stmt(ctx, pooled)
-		if err == nil {
-			err = s.Exec(ctx, b, 0, n)
-		}
-		if err != nil {
-			return errors.Join(err, t.Rollback(ctx))
 		}
 		return t.Commit(ctx)
 	})
@@ -270,14 +259,9 @@ func sharedStatement(ctx context.Context, x *db) error {
 			for g := range errs {
 				wg.Go(func() {
 					for i := g * each; i < (g+1)*each && errs[g] == nil; i++ {
-						if errs[g] = insert.Exec(ctx, b, i, i+1); errs[g] != nil {
-							return
+						if errs[g] = insert.Exec(ctx, b, i, i+1); errs[g] == nil {
+							errs[g] = wantResult(ctx, read, get.Columns, b, i, list[i:i+1])
 						}
-						got, err := collect(ctx, read, get.Columns, b, i)
-						if err == nil {
-							err = diff(got, list[i:i+1])
-						}
-						errs[g] = err
 					}
 				})
 			}

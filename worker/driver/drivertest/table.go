@@ -109,33 +109,32 @@ func batch(types []driver.Type, rows ...[]any) *driver.Batch {
 func add(c *driver.Column, r int, v any) {
 	if v == nil {
 		c.Nulls[r] = true
+		v = zeros[c.Type]
 	}
-	switch c.Type {
-	case driver.Real:
-		f, _ := v.(float64)
-		c.Reals = append(c.Reals, f)
-	case driver.Text, driver.Blob:
-		s, ok := v.(string)
-		if !ok {
-			b, _ := v.([]byte)
-			s = string(b)
-		}
-		c.Spans = append(c.Spans, driver.Span{Off: uint32(len(c.Data)), Len: uint32(len(s))})
-		c.Data = append(c.Data, s...)
-	default:
-		var n int64
-		switch v := v.(type) {
-		case int64:
-			n = v
-		case bool:
-			if v {
-				n = 1
-			}
-		case time.Time:
-			n = v.UnixMilli()
+	switch v := v.(type) {
+	case int64:
+		c.Ints = append(c.Ints, v)
+	case bool:
+		n := int64(0)
+		if v {
+			n = 1
 		}
 		c.Ints = append(c.Ints, n)
+	case time.Time:
+		c.Ints = append(c.Ints, v.UnixMilli())
+	case float64:
+		c.Reals = append(c.Reals, v)
+	case string:
+		c.Spans = append(c.Spans, driver.Span{Off: uint32(len(c.Data)), Len: uint32(len(v))})
+		c.Data = append(c.Data, v...)
+	case []byte:
+		add(c, r, string(v))
 	}
+}
+
+// zeros has what is stored where a value is NULL.
+var zeros = [...]any{
+	driver.Int: int64(0), driver.Bool: int64(0), driver.Time: int64(0), driver.Real: 0.0, driver.Text: "", driver.Blob: "",
 }
 
 func columns(types ...driver.Type) []driver.ColumnType {
@@ -144,6 +143,22 @@ func columns(types ...driver.Type) []driver.ColumnType {
 		list[i].Type = t
 	}
 	return list
+}
+
+// begin begins a transaction and runs a statement in it.
+func begin(ctx context.Context, r driver.Runner, st driver.Stmt, b *driver.Batch, lo, hi int) (driver.Tx, error) {
+	t, err := r.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in, err := t.Stmt(ctx, st)
+	if err == nil {
+		err = in.Exec(ctx, b, lo, hi)
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.Rollback(ctx))
+	}
+	return t, nil
 }
 
 // exec prepares and runs a statement once, for all rows of b.
@@ -179,7 +194,12 @@ func query(ctx context.Context, r driver.Runner, st driver.Statement, b *driver.
 
 // wantRows returns an error unless the query returns these rows.
 func wantRows(ctx context.Context, r driver.Runner, st driver.Statement, b *driver.Batch, row int, list [][]any) error {
-	got, err := query(ctx, r, st, b, row)
+	return withStmt(ctx, r, st, func(s driver.Stmt) error { return wantResult(ctx, s, st.Columns, b, row, list) })
+}
+
+// wantResult is wantRows of a statement that is prepared.
+func wantResult(ctx context.Context, s driver.Stmt, types []driver.ColumnType, b *driver.Batch, row int, list [][]any) error {
+	got, err := collect(ctx, s, types, b, row)
 	if err != nil {
 		return err
 	}

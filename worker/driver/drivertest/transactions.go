@@ -54,11 +54,16 @@ func inTransaction(f func(context.Context, *db, driver.Runner, driver.Tx) error)
 			out := driver.Statement{SQL: "SELECT id, n FROM t ORDER BY id", Columns: columns(intPair...), AdHoc: adHoc}
 			return withStmt(ctx, r, in, func(insert driver.Stmt) error {
 				return withStmt(ctx, r, out, func(all driver.Stmt) error {
-					t, err := r.Begin(ctx)
+					list := pairs(2)
+					t, err := begin(ctx, r, insert, batch(intPair, list...), 0, 2)
 					if err != nil {
 						return err
 					}
-					if err := write(ctx, t, insert, all, out.Columns); err != nil {
+					inside, err := t.Stmt(ctx, all)
+					if err == nil {
+						err = wantResult(ctx, inside, out.Columns, nil, 0, list)
+					}
+					if err != nil {
 						return errors.Join(err, t.Rollback(ctx))
 					}
 					return f(ctx, x, r, t)
@@ -66,25 +71,6 @@ func inTransaction(f func(context.Context, *db, driver.Runner, driver.Tx) error)
 			})
 		})
 	})
-}
-
-func write(ctx context.Context, t driver.Tx, insert, all driver.Stmt, cols []driver.ColumnType) error {
-	insert, err := t.Stmt(ctx, insert)
-	if err != nil {
-		return err
-	}
-	list := pairs(2)
-	if err := insert.Exec(ctx, batch(intPair, list...), 0, 2); err != nil {
-		return err
-	}
-	if all, err = t.Stmt(ctx, all); err != nil {
-		return err
-	}
-	got, err := collect(ctx, all, cols, nil, 0)
-	if err != nil {
-		return err
-	}
-	return diff(got, list)
 }
 
 func oneAfterTheOther(ctx context.Context, r driver.Runner, adHoc bool) error {
@@ -95,16 +81,9 @@ func oneAfterTheOther(ctx context.Context, r driver.Runner, adHoc bool) error {
 	insert := driver.Statement{SQL: insertPair.SQL, Params: intPair, AdHoc: adHoc}
 	err := withStmt(ctx, r, insert, func(s driver.Stmt) error {
 		for i := range 10 {
-			t, err := r.Begin(ctx)
+			t, err := begin(ctx, r, s, b, i, i+1)
 			if err != nil {
 				return err
-			}
-			in, err := t.Stmt(ctx, s)
-			if err == nil {
-				err = in.Exec(ctx, b, i, i+1)
-			}
-			if err != nil {
-				return errors.Join(err, t.Rollback(ctx))
 			}
 			end := t.Commit
 			if i%2 == 1 {
@@ -126,11 +105,7 @@ func oneAfterTheOther(ctx context.Context, r driver.Runner, adHoc bool) error {
 // Rollback the transaction is gone and the connection can be used.
 func failedCommit(ctx context.Context, d driver.Driver, dir string) error {
 	return inEveryWay(rollbackMode, intTable, func(ctx context.Context, r driver.Runner, adHoc bool) error {
-		err := withStmt(ctx, r, driver.Statement{SQL: "INSERT INTO t VALUES (1, 1)", AdHoc: adHoc}, func(s driver.Stmt) error {
-			return with(ctx, d, dir, rollbackMode, "BEGIN; SELECT count(*) FROM t", func(reader *db) error {
-				return errors.Join(failToCommit(ctx, r, s), reader.Script(ctx, "ROLLBACK"))
-			})
-		})
+		err := with(ctx, d, dir, rollbackMode, "", func(reader *db) error { return failToCommit(ctx, r, adHoc, reader) })
 		if err != nil {
 			return err
 		}
@@ -150,28 +125,19 @@ func closeAfterFailedCommit(ctx context.Context, reader *db) error {
 	if err != nil {
 		return err
 	}
-	err = withStmt(ctx, x, driver.Statement{SQL: "INSERT INTO t VALUES (1, 1)"}, func(s driver.Stmt) error {
-		err := reader.Script(ctx, "BEGIN; SELECT count(*) FROM t")
+	return errors.Join(failToCommit(ctx, x, false, reader), x.Close())
+}
+
+// failToCommit inserts in a transaction that a reader prevents from committing.
+func failToCommit(ctx context.Context, r driver.Runner, adHoc bool, reader *db) error {
+	return withStmt(ctx, r, driver.Statement{SQL: "INSERT INTO t VALUES (1, 1)", AdHoc: adHoc}, func(s driver.Stmt) error {
+		if err := reader.Script(ctx, "BEGIN; SELECT count(*) FROM t"); err != nil {
+			return err
+		}
+		t, err := begin(ctx, r, s, nil, 0, 0)
 		if err == nil {
-			err = failToCommit(ctx, x, s)
+			err = errors.Join(wantCode("commit while another reads", t.Commit(ctx), driver.CodeBusy), t.Rollback(ctx))
 		}
 		return errors.Join(err, reader.Script(ctx, "ROLLBACK"))
 	})
-	return errors.Join(err, x.Close())
-}
-
-// failToCommit runs s in a transaction that a reader prevents from committing.
-func failToCommit(ctx context.Context, r driver.Runner, s driver.Stmt) error {
-	t, err := r.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	in, err := t.Stmt(ctx, s)
-	if err == nil {
-		err = in.Exec(ctx, nil, 0, 0)
-	}
-	if err == nil {
-		err = wantCode("commit while another reads", t.Commit(ctx), driver.CodeBusy)
-	}
-	return errors.Join(err, t.Rollback(ctx))
 }

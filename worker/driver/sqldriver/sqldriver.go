@@ -99,8 +99,7 @@ func (l *Library) prepared(ctx context.Context) context.Context {
 
 // session is what *sql.DB and *sql.Conn have in common.
 type session interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	textRunner
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
@@ -128,7 +127,7 @@ type pool struct {
 	db *sql.DB
 }
 
-func (p *pool) take(ctx context.Context) (*conn, error) {
+func (p *pool) Conn(ctx context.Context) (contract.Conn, error) {
 	c, err := p.db.Conn(ctx)
 	if err != nil {
 		return nil, p.lib.wrap(err)
@@ -136,18 +135,10 @@ func (p *pool) take(ctx context.Context) (*conn, error) {
 	return &conn{runner{p.lib, c}, c}, nil
 }
 
-func (p *pool) Conn(ctx context.Context) (contract.Conn, error) {
-	c, err := p.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
 // Script takes a connection, since a script may begin a transaction in one piece
 // and end it in another.
 func (p *pool) Script(ctx context.Context, sql string) error {
-	c, err := p.take(ctx)
+	c, err := p.Conn(ctx)
 	if err != nil {
 		return err
 	}

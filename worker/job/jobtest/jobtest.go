@@ -43,17 +43,19 @@ type base struct {
 }
 
 // do runs a job with the driver as a worker does.
-func (b *base) do(ctx context.Context, s driver.Settings, j protocol.Job, tell func(protocol.Progress)) (r *protocol.JobResult, err error) {
+func (b *base) do(ctx context.Context, s driver.Settings, j protocol.Job, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	b.t.Helper()
-	db, err := b.driver.Open(ctx, b.path, s)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	return b.on(ctx, b.open(s), s, j, tell)
+}
+
+// on runs a job on an open database and closes that.
+func (b *base) on(ctx context.Context, db driver.DB, s driver.Settings, j protocol.Job, tell func(protocol.Progress)) (*protocol.JobResult, error) {
+	b.t.Helper()
 	d := &job.Database{DB: db, Path: b.path, Settings: s, Seed: 42, Proof: b.proof(db)}
 	d.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
 		return b.driver.Open(ctx, b.path, s.With(over))
 	}
-	r, err = job.Run(ctx, &j, d, func(p protocol.Progress) {
+	r, err := job.Run(ctx, &j, d, func(p protocol.Progress) {
 		b.progress = append(b.progress, p)
 		if tell != nil {
 			tell(p)
@@ -89,10 +91,9 @@ func (b *base) fails(s driver.Settings, j protocol.Job, code string, words ...st
 	}
 }
 
-// open opens the database without settings.
-func (b *base) open() driver.DB {
+func (b *base) open(s driver.Settings) driver.DB {
 	b.t.Helper()
-	db, err := b.driver.Open(b.t.Context(), b.path, driver.Settings{})
+	db, err := b.driver.Open(b.t.Context(), b.path, s)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func (b *base) open() driver.DB {
 // script runs SQL on the database.
 func (b *base) script(sql string) {
 	b.t.Helper()
-	db := b.open()
+	db := b.open(nil)
 	if err := errors.Join(db.Script(b.t.Context(), sql), db.Close()); err != nil {
 		b.t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func (b *base) proof(db driver.DB) *protocol.Proof {
 // parameters finds by trial how many parameters SQLite accepts in a statement.
 func (b *base) parameters() int {
 	b.t.Helper()
-	db := b.open()
+	db := b.open(nil)
 	value := driver.Column{Type: driver.Int, Ints: []int64{1}}
 	n := sort.Search(1<<17, func(n int) bool {
 		n++
@@ -148,7 +149,7 @@ func (b *base) parameters() int {
 // texts runs a query for one column of text and joins the results.
 func (b *base) texts(sql string) string {
 	b.t.Helper()
-	db := b.open()
+	db := b.open(nil)
 	list, err := texts(b.t.Context(), db, sql)
 	if err := errors.Join(err, db.Close()); err != nil {
 		b.t.Fatal(err)
@@ -261,16 +262,11 @@ func stopped(t *testing.T, b *base) {
 
 // full limits the number of pages of the database.
 func full(t *testing.T, b *base) {
-	db := b.open()
+	db := b.open(nil)
 	if err := db.Script(t.Context(), "PRAGMA max_page_count = 50"); err != nil {
 		t.Fatal(err)
 	}
-	d := &job.Database{DB: db, Path: b.path, Seed: 42, Proof: b.proof(db)}
-	j := rows(100_000, 10)
-	_, err := job.Run(t.Context(), &j, d, func(protocol.Progress) {})
-	if cerr := db.Close(); cerr != nil {
-		t.Error(cerr)
-	}
+	_, err := b.on(t.Context(), db, nil, rows(100_000, 10), nil)
 	var e *driver.Error
 	var partial *job.Error
 	if !errors.As(err, &e) || e.Primary() != driver.CodeFull || !errors.As(err, &partial) || partial.Code != protocol.CodePartial {

@@ -72,9 +72,7 @@ func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 				check(b, errors.Join(err, db.Close()))
 				return float64(n) / took.Seconds()
 			}, func(path string) float64 {
-				r, err := c.Run(b.Context(), path, protocol.Job{Generate: &protocol.Generate{
-					Table: "bench", Rows: int64(n), Batch: batch, Prepared: true,
-				}}, settings)
+				r, err := c.Run(b.Context(), path, generate(n, batch), settings)
 				check(b, err)
 				if r.Generate.Rows != int64(n) {
 					b.Fatalf("%d rows of %d", r.Generate.Rows, n)
@@ -92,7 +90,7 @@ func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 	n := rowsOr(1_500_000)
 	path := filepath.Join(b.TempDir(), "bench.db")
-	_, err := c.Run(b.Context(), path, protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: int64(n), Batch: 100, Prepared: true}}, settings)
+	_, err := c.Run(b.Context(), path, generate(n, 100), settings)
 	check(b, err)
 	for b.Loop() {
 		var p pairing
@@ -123,10 +121,15 @@ func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
 	}
 }
 
-func check(b *testing.B, err error) {
-	b.Helper()
+// generate is the job that fills the table.
+func generate(rows, batch int) protocol.Job {
+	return protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: int64(rows), Batch: batch, Prepared: true}}
+}
+
+func check(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
@@ -179,14 +182,11 @@ const inChild = "SQLITE3PERF_GENERATE_ROWS"
 // Child does the work whose memory is measured, if this process was started for that.
 // A TestMain calls it before anything else.
 func (c Comparison) Child() {
-	n, err := strconv.ParseInt(os.Getenv(inChild), 10, 64)
+	n, err := strconv.Atoi(os.Getenv(inChild))
 	if err != nil {
 		return
 	}
-	_, err = c.Run(context.Background(), os.Args[1], protocol.Job{Generate: &protocol.Generate{
-		Table: "bench", Rows: n, Batch: 100, Prepared: true,
-	}}, settings)
-	if err != nil {
+	if _, err := c.Run(context.Background(), os.Args[1], generate(n, 100), settings); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -203,25 +203,17 @@ func peak(tb testing.TB, rows int) float64 {
 		tb.Skip("the peak of a process's memory is read from /proc")
 	}
 	self, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check(tb, err)
 	dir, err := os.MkdirTemp(tb.TempDir(), "")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check(tb, err)
 	defer os.RemoveAll(dir)
 	cmd := exec.Command(self, filepath.Join(dir, "memory.db"))
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", inChild, rows))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check(tb, err)
 	kib, err := strconv.ParseFloat(string(bytes.TrimSpace(out)), 64)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check(tb, err)
 	return kib / 1024
 }
 

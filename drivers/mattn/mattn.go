@@ -2,6 +2,7 @@
 package mattn
 
 import (
+	"cmp"
 	sql "database/sql/driver"
 	_ "embed"
 	"errors"
@@ -47,12 +48,6 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 }
 
 func code(err error) int {
-	var e sqlite3.Error
-	if !errors.As(err, &e) {
-		return 0
-	}
-	if e.ExtendedCode != 0 {
-		return int(e.ExtendedCode)
-	}
-	return int(e.Code)
+	e, _ := errors.AsType[sqlite3.Error](err)
+	return cmp.Or(int(e.ExtendedCode), int(e.Code))
 }

@@ -13,6 +13,7 @@ import (
 const (
 	intTable = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)"
 	intRow   = intTable + "; INSERT INTO t VALUES (1, 1)"
+	newTable = "DROP TABLE IF EXISTS t; " + intTable
 )
 
 func statementChecks() []Check {
@@ -20,15 +21,15 @@ func statementChecks() []Check {
 		{Name: "statements/script", Test: on(nil, commented, scripts)},
 		{Name: "statements/long script", Test: longScript},
 		{Name: "statements/script that ends in a comment", Key: "script=trailing comment", Test: on(nil, intTable+"; /* one */ -- two", trailingComment)},
-		{Name: "statements/ranges of rows", Test: inEveryWay(nil, intTable, ranges)},
-		{Name: "statements/many rows per execution", Test: inEveryWay(nil, "CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT)", manyRows)},
-		{Name: "statements/no parameters", Test: inEveryWay(nil, intTable, noParameters)},
+		{Name: "statements/ranges of rows", Test: inEveryWay(nil, newTable, ranges)},
+		{Name: "statements/many rows per execution", Test: inEveryWay(nil, "DROP TABLE IF EXISTS t; CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT)", manyRows)},
+		{Name: "statements/no parameters", Test: inEveryWay(nil, newTable, noParameters)},
 		{Name: "statements/query with a row", Test: on(nil, intTable, queryRow)},
-		{Name: "statements/result without rows", Test: inEveryWay(nil, intTable, noRows)},
-		{Name: "statements/columns that are not declared", Key: "columns=count", Test: inEveryWay(nil, intTable+"; INSERT INTO t VALUES (1, 2)", undeclaredColumns)},
+		{Name: "statements/result without rows", Test: inEveryWay(nil, newTable, noRows)},
+		{Name: "statements/columns that are not declared", Key: "columns=count", Test: inEveryWay(nil, newTable+"; INSERT INTO t VALUES (1, 2)", undeclaredColumns)},
 		{Name: "statements/100,000 rows", Test: on(nil, intTable, readToEnd)},
-		{Name: "statements/visit error", Test: inEveryWay(nil, intTable, visitError)},
-		{Name: "statements/reuse after an error", Test: inEveryWay(nil, intTable, reuseAfterError)},
+		{Name: "statements/visit error", Test: inEveryWay(nil, newTable, visitError)},
+		{Name: "statements/reuse after an error", Test: inEveryWay(nil, newTable, reuseAfterError)},
 		{Name: "statements/shared by goroutines", Test: on(driver.Settings{
 			"pool_size": "4", "busy_timeout": "60000", "journal_mode": "wal", "synchronous": "off",
 		}, intTable, sharedStatement)},
@@ -82,9 +83,6 @@ func pairs(n int) [][]any {
 }
 
 func ranges(ctx context.Context, r driver.Runner, adHoc bool) error {
-	if err := r.Script(ctx, "DELETE FROM t"); err != nil {
-		return err
-	}
 	b := batch(intPair, pairs(10)...)
 	insert := driver.Statement{SQL: insertPair.SQL, Params: intPair, AdHoc: adHoc}
 	err := withStmt(ctx, r, insert, func(s driver.Stmt) error {
@@ -99,9 +97,6 @@ func ranges(ctx context.Context, r driver.Runner, adHoc bool) error {
 }
 
 func manyRows(ctx context.Context, r driver.Runner, adHoc bool) error {
-	if err := r.Script(ctx, "DELETE FROM t"); err != nil {
-		return err
-	}
 	types := []driver.Type{driver.Int, driver.Text}
 	var list [][]any
 	for i := range 12 {
@@ -117,17 +112,13 @@ func manyRows(ctx context.Context, r driver.Runner, adHoc bool) error {
 }
 
 func noParameters(ctx context.Context, r driver.Runner, adHoc bool) error {
-	before, err := number(ctx, r, "SELECT count(*) FROM t")
-	if err != nil {
-		return err
-	}
-	err = withStmt(ctx, r, driver.Statement{SQL: "INSERT INTO t (n) VALUES (1)", AdHoc: adHoc}, func(s driver.Stmt) error {
+	err := withStmt(ctx, r, driver.Statement{SQL: "INSERT INTO t (n) VALUES (1)", AdHoc: adHoc}, func(s driver.Stmt) error {
 		return errors.Join(s.Exec(ctx, nil, 0, 0), s.Exec(ctx, nil, 0, 0))
 	})
 	if err != nil {
 		return err
 	}
-	return want(ctx, r, "SELECT count(*) FROM t", before+2)
+	return want(ctx, r, "SELECT count(*) FROM t", 2)
 }
 
 func queryRow(ctx context.Context, x *db) error {
@@ -224,12 +215,12 @@ func visitError(ctx context.Context, r driver.Runner, adHoc bool) error {
 			return fmt.Errorf("the statement again: %d rows, error %w", len(again), err)
 		}
 		// A statement that still runs would keep its lock and prevent this.
-		return r.Script(ctx, "DROP TABLE t; "+intTable)
+		return r.Script(ctx, newTable)
 	})
 }
 
 func reuseAfterError(ctx context.Context, r driver.Runner, adHoc bool) error {
-	if err := r.Script(ctx, "DELETE FROM t; INSERT INTO t VALUES (3, 0)"); err != nil {
+	if err := r.Script(ctx, "INSERT INTO t VALUES (3, 0)"); err != nil {
 		return err
 	}
 	return withStmt(ctx, r, driver.Statement{SQL: insertPair.SQL, Params: intPair, AdHoc: adHoc}, func(s driver.Stmt) error {

@@ -60,10 +60,17 @@ func on(over driver.Settings, script string, f func(context.Context, *db) error)
 	}
 }
 
-// inEveryWay is like on, but calls f in every way to run a statement, as [everyWay]
-// does.
+// inEveryWay is like on, but runs the script and calls f in every way to run a
+// statement, as [everyWay] does. So the script begins with dropping its table.
 func inEveryWay(over driver.Settings, script string, f func(context.Context, driver.Runner, bool) error) func(context.Context, driver.Driver, string) error {
-	return on(over, script, func(ctx context.Context, x *db) error { return everyWay(ctx, x, f) })
+	return on(over, "", func(ctx context.Context, x *db) error {
+		return everyWay(ctx, x, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+			if err := r.Script(ctx, script); err != nil {
+				return fmt.Errorf("script: %w", err)
+			}
+			return f(ctx, r, adHoc)
+		})
+	})
 }
 
 // closeAfterFailure is the key of closing after a BEGIN or COMMIT that failed.

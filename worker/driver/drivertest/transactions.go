@@ -33,7 +33,7 @@ func transactionChecks() []Check {
 			seen := with(ctx, x.driver, filepath.Dir(x.path), nil, "", func(y *db) error { return want(ctx, y, "SELECT count(*) FROM t", 0) })
 			return errors.Join(seen, t.Rollback(ctx))
 		})},
-		{Name: "transactions/one after the other", Test: inEveryWay(nil, intTable, oneAfterTheOther)},
+		{Name: "transactions/one after the other", Test: inEveryWay(nil, newTable, oneAfterTheOther)},
 		{Name: "transactions/commit that fails", Test: failedCommit},
 		{Name: "transactions/close after a commit that failed", Key: closeAfterFailure, Test: on(rollbackMode, intTable, closeAfterFailedCommit)},
 	}
@@ -74,9 +74,6 @@ func inTransaction(f func(context.Context, *db, driver.Runner, driver.Tx) error)
 }
 
 func oneAfterTheOther(ctx context.Context, r driver.Runner, adHoc bool) error {
-	if err := r.Script(ctx, "DELETE FROM t"); err != nil {
-		return err
-	}
 	b := batch(intPair, pairs(10)...)
 	insert := driver.Statement{SQL: insertPair.SQL, Params: intPair, AdHoc: adHoc}
 	err := withStmt(ctx, r, insert, func(s driver.Stmt) error {
@@ -104,7 +101,7 @@ func oneAfterTheOther(ctx context.Context, r driver.Runner, adHoc bool) error {
 // failedCommit has a reader prevent a commit, in rollback mode. It expects that after
 // Rollback the transaction is gone and the connection can be used.
 func failedCommit(ctx context.Context, d driver.Driver, dir string) error {
-	return inEveryWay(rollbackMode, intTable, func(ctx context.Context, r driver.Runner, adHoc bool) error {
+	return inEveryWay(rollbackMode, newTable, func(ctx context.Context, r driver.Runner, adHoc bool) error {
 		err := with(ctx, d, dir, rollbackMode, "", func(reader *db) error { return failToCommit(ctx, r, adHoc, reader) })
 		if err != nil {
 			return err

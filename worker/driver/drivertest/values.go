@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-const valueTable = "CREATE TABLE v (id INTEGER PRIMARY KEY, v)"
+const valueTable = "DROP TABLE IF EXISTS v; CREATE TABLE v (id INTEGER PRIMARY KEY, v)"
 
 func valueChecks() []Check {
 	return []Check{
@@ -71,9 +71,6 @@ func everyWay(ctx context.Context, x *db, f func(ctx context.Context, r driver.R
 }
 
 func storeAndLoad(ctx context.Context, r driver.Runner, adHoc bool, t driver.Type, stored string, list [][]any) error {
-	if err := r.Script(ctx, "DELETE FROM v"); err != nil {
-		return err
-	}
 	types := []driver.Type{driver.Int, t}
 	b := batch(types, list...)
 	insert := driver.Statement{SQL: "INSERT INTO v (id, v) VALUES (?, ?)", Params: types, AdHoc: adHoc}
@@ -115,7 +112,7 @@ func allTypes() (types []driver.Type, nullable []driver.ColumnType) {
 	return types, nullable
 }
 
-const wideTable = "CREATE TABLE w (i, r, t, b, o, m)"
+const wideTable = "DROP TABLE IF EXISTS w; CREATE TABLE w (i, r, t, b, o, m)"
 
 func wideRow() []any {
 	return []any{int64(7), 1.25, "text", []byte("blob"), true, time.UnixMilli(1700000000456)}
@@ -128,9 +125,6 @@ func nulls(ctx context.Context, r driver.Runner, adHoc bool) error {
 		row := wideRow()
 		clear(row[i+1:])
 		list = append(list, row)
-	}
-	if err := r.Script(ctx, "DELETE FROM w"); err != nil {
-		return err
 	}
 	insert := driver.Statement{SQL: "INSERT INTO w VALUES (?, ?, ?, ?, ?, ?)", Params: types, AdHoc: adHoc}
 	err := withStmt(ctx, r, insert, func(s driver.Stmt) error { return s.Exec(ctx, batch(types, list...), 0, len(list)) })

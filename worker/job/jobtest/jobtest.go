@@ -356,16 +356,18 @@ func lacking(t *testing.T, b *base) {
 
 func pragma(t *testing.T, b *base) {
 	b.script("CREATE TABLE t(x)")
-	p := &protocol.Pragma{}
-	for _, s := range []string{"user_version", "user_version=7", "cache_size=-500", "journal_mode=WAL", "case_sensitive_like"} {
-		a, err := protocol.ParsePragma(s)
-		if err != nil {
-			t.Fatal(err)
+	run := func(pragmas ...string) []protocol.PragmaRead {
+		p := &protocol.Pragma{}
+		for _, s := range pragmas {
+			a, err := protocol.ParsePragma(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Pragmas = append(p.Pragmas, a)
 		}
-		p.Pragmas = append(p.Pragmas, a)
+		return b.must(nil, protocol.Job{Pragma: p}).Pragma
 	}
-	p.Pragmas = p.Pragmas[:4]
-	r := b.must(nil, protocol.Job{Pragma: p}).Pragma
+	r := run("user_version", "user_version=7", "cache_size=-500", "journal_mode=WAL")
 	var got []string
 	for _, x := range r {
 		got = append(got, fmt.Sprintf("%s %v %v %v %v", x.Name, x.Got, x.Took, x.Outlives, x.Set != nil && strings.Join(x.Later, "") == strings.Join(x.Got, "")))
@@ -380,11 +382,7 @@ func pragma(t *testing.T, b *base) {
 	if strings.Join(r[0].Before, "") != "0" {
 		t.Errorf("user_version was %v", r[0].Before)
 	}
-	a, err := protocol.ParsePragma("journal_mode=nonsense")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r = b.must(nil, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{a}}}).Pragma
+	r = run("journal_mode=nonsense")
 	if r[0].Took || strings.Join(r[0].Got, "") != "wal" {
 		t.Errorf("journal_mode=nonsense: %+v", r[0])
 	}

@@ -9,6 +9,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -109,11 +110,7 @@ func failed(function string, err error) error {
 func (d *database) handle(req request) ([]byte, error) {
 	switch f := req.byte(); f {
 	case sqinnVersion:
-		version := "1.1.27"
-		if v := os.Getenv("SQINN_VERSION"); v != "" {
-			version = v
-		}
-		return appendText(nil, version), nil
+		return appendText(nil, cmp.Or(os.Getenv("SQINN_VERSION"), "1.1.27")), nil
 	case ioVersion:
 		return []byte{1}, nil
 	case sqliteVersion:

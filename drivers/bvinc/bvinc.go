@@ -19,13 +19,9 @@ import (
 var info []byte
 
 // New returns the driver.
-func New() driver.Driver { return bvinc{driver.MustInfo(info)} }
+func New() driver.Driver { return driver.New(driver.MustInfo(info), open) }
 
-type bvinc struct{ info driver.Info }
-
-func (d bvinc) Info() driver.Info { return d.info }
-
-func (d bvinc) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
 		lib, err := sqlite3.Open(s.URI(path, nil))
 		if err != nil {

@@ -18,13 +18,9 @@ import (
 var info []byte
 
 // New returns the driver.
-func New() driver.Driver { return crawshaw{driver.MustInfo(info)} }
+func New() driver.Driver { return driver.New(driver.MustInfo(info), open) }
 
-type crawshaw struct{ info driver.Info }
-
-func (d crawshaw) Info() driver.Info { return d.info }
-
-func (d crawshaw) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	// The library's default is WAL. The library's flag for that would write the
 	// file's header before page_size and auto_vacuum are set. So use the PRAGMA.
 	if _, ok := s["journal_mode"]; !ok && s["mode"] != "ro" && s["mode"] != "memory" {

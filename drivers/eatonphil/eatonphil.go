@@ -19,13 +19,9 @@ import (
 var info []byte
 
 // New returns the driver.
-func New() driver.Driver { return eatonphil{driver.MustInfo(info)} }
+func New() driver.Driver { return driver.New(driver.MustInfo(info), open) }
 
-type eatonphil struct{ info driver.Info }
-
-func (d eatonphil) Info() driver.Info { return d.info }
-
-func (d eatonphil) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
 		lib, err := gosqlite.Open(s.URI(path, nil))
 		if err != nil {

@@ -37,14 +37,10 @@ import (
 //go:embed driver.json
 var info []byte
 
-type native struct{ info driver.Info }
-
 // New returns the driver.
-func New() driver.Driver { return native{driver.MustInfo(info)} }
+func New() driver.Driver { return driver.New(driver.MustInfo(info), open) }
 
-func (n native) Info() driver.Info { return n.info }
-
-func (n native) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
 		c := &conn{number: number, run: map[string]*stmt{}}
 		uri := C.CString(s.URI(path, nil))

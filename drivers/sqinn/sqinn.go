@@ -24,13 +24,9 @@ var info []byte
 
 // New returns the driver. The executable is the one that the environment
 // variable SQINN_PATH names, or sqinn in PATH.
-func New() driver.Driver { return lib{driver.MustInfo(info)} }
+func New() driver.Driver { return driver.New(driver.MustInfo(info), open) }
 
-type lib struct{ info driver.Info }
-
-func (l lib) Info() driver.Info { return l.info }
-
-func (l lib) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	if s["mode"] == "memory" {
 		path = ":memory:"
 	}

@@ -92,6 +92,22 @@ type Driver interface {
 	Open(ctx context.Context, path string, s Settings) (DB, error)
 }
 
+// New returns a driver whose Open is open.
+func New(i Info, open func(ctx context.Context, path string, s Settings) (DB, error)) Driver {
+	return &described{i, open}
+}
+
+type described struct {
+	info Info
+	open func(ctx context.Context, path string, s Settings) (DB, error)
+}
+
+func (d *described) Info() Info { return d.info }
+
+func (d *described) Open(ctx context.Context, path string, s Settings) (DB, error) {
+	return d.open(ctx, path, s)
+}
+
 // Runner runs statements: a [DB] on any connection of its pool, a [Conn] on
 // itself.
 type Runner interface {

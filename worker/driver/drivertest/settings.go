@@ -232,10 +232,10 @@ func strangeNames(ctx context.Context, d driver.Driver, dir string) error {
 		for _, s := range []driver.Settings{noWait, noWait.With(driver.Settings{"mode": "rwc", "journal_mode": "wal"})} {
 			path := dir + "/" + name
 			x, err := d.Open(ctx, path, s)
-			if err != nil {
-				return fmt.Errorf("%q: %w", name, err)
+			if err == nil {
+				err = errors.Join(x.Script(ctx, intTable), x.Close())
 			}
-			if err := errors.Join(x.Script(ctx, intTable), x.Close()); err != nil {
+			if err != nil {
 				return fmt.Errorf("%q: %w", name, err)
 			}
 			if err := os.Remove(path); err != nil {

@@ -20,7 +20,7 @@ func statementChecks() []Check {
 	return []Check{
 		{Name: "statements/script", Test: on(nil, commented, scripts)},
 		{Name: "statements/long script", Test: longScript},
-		{Name: "statements/script that ends in a comment", Key: "script=trailing comment", Test: on(nil, intTable+"; /* one */ -- two", trailingComment)},
+		{Name: "statements/script that ends in a comment", Key: "script=trailing comment", Test: on(nil, intTable+"; /* one */ -- two", isEmpty)},
 		{Name: "statements/ranges of rows", Test: inEveryWay(nil, newTable, ranges)},
 		{Name: "statements/many rows per execution", Test: inEveryWay(nil, "DROP TABLE IF EXISTS t; CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT)", manyRows)},
 		{Name: "statements/no parameters", Test: inEveryWay(nil, newTable, noParameters)},
@@ -64,7 +64,7 @@ func scripts(ctx context.Context, x *db) error {
 	})
 }
 
-func trailingComment(ctx context.Context, x *db) error {
+func isEmpty(ctx context.Context, x *db) error {
 	return want(ctx, x, "SELECT count(*) FROM t", 0)
 }
 

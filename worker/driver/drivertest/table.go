@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -101,10 +102,8 @@ func batch(types []driver.Type, rows ...[]any) *driver.Batch {
 	for i, t := range types {
 		c := &b.Columns[i]
 		c.Type = t
-		for _, row := range rows {
-			if row[i] == nil && c.Nulls == nil {
-				c.Nulls = make([]bool, len(rows))
-			}
+		if slices.ContainsFunc(rows, func(row []any) bool { return row[i] == nil }) {
+			c.Nulls = make([]bool, len(rows))
 		}
 		for r, row := range rows {
 			add(c, r, row[i])

@@ -48,27 +48,23 @@ type Library struct {
 }
 
 // New returns the contract's driver for a library.
-func New(l Library) contract.Driver { return &sqlDriver{l} }
+func New(l Library) contract.Driver { return contract.New(l.Info, l.open) }
 
-type sqlDriver struct{ lib Library }
-
-func (d *sqlDriver) Info() contract.Info { return d.lib.Info }
-
-func (d *sqlDriver) Open(ctx context.Context, path string, s contract.Settings) (contract.DB, error) {
-	c, err := d.lib.Connector(path, s)
+func (l *Library) open(ctx context.Context, path string, s contract.Settings) (contract.DB, error) {
+	c, err := l.Connector(path, s)
 	if err != nil {
-		return nil, d.lib.wrap(err)
+		return nil, l.wrap(err)
 	}
-	if d.lib.DirtyCommit {
+	if l.DirtyCommit {
 		c = &cleanConnector{c}
 	}
 	db := sql.OpenDB(c)
 	db.SetMaxOpenConns(s.PoolSize())
 	db.SetMaxIdleConns(s.PoolIdle())
 	if err := db.PingContext(ctx); err != nil {
-		return nil, d.lib.wrap(errors.Join(err, db.Close()))
+		return nil, l.wrap(errors.Join(err, db.Close()))
 	}
-	return &pool{runner{&d.lib, db}, db}, nil
+	return &pool{runner{l, db}, db}, nil
 }
 
 // wrap adds the result code to an error, if it has one.

@@ -2,6 +2,7 @@ package original
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -39,13 +40,6 @@ var settings = driver.Settings{"journal_mode": "wal", "synchronous": "off"}
 
 const options = "?_journal=wal&_sync=0"
 
-func rowsOr(n int) int {
-	if *rows > 0 {
-		return *rows
-	}
-	return n
-}
-
 // Run does a job on a database.
 func (c Comparison) Run(ctx context.Context, path string, j protocol.Job, s driver.Settings) (r *protocol.JobResult, err error) {
 	db, err := c.Driver.Open(ctx, path, s)
@@ -61,7 +55,7 @@ func (c Comparison) Run(ctx context.Context, path string, j protocol.Job, s driv
 // pairs that follow each other. It reports the ratio of the job's rows per second to
 // the loop's.
 func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
-	n := rowsOr(1_000_000)
+	n := cmp.Or(*rows, 1_000_000)
 	for b.Loop() {
 		var p pairing
 		for i := range *pairs {
@@ -88,7 +82,7 @@ func (c Comparison) BenchmarkGenerate(b *testing.B, batch int) {
 // ratio of the job's time per row to the loop's, and the greatest time to the job's
 // first row.
 func (c Comparison) BenchmarkBench(b *testing.B, pipeline bool) {
-	n := rowsOr(1_500_000)
+	n := cmp.Or(*rows, 1_500_000)
 	path := filepath.Join(b.TempDir(), "bench.db")
 	_, err := c.Run(b.Context(), path, generate(n, 100), settings)
 	check(b, err)
@@ -230,7 +224,7 @@ func (c Comparison) TestMemory(t *testing.T) {
 // of ten million rows.
 func (c Comparison) BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
-		n := rowsOr(10_000_000)
+		n := cmp.Or(*rows, 10_000_000)
 		begin := time.Now()
 		b.ReportMetric(peak(b, n), "peak-MiB")
 		b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "rows/s")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,11 +33,11 @@ type shard struct {
 type tally struct {
 	operations, failed, rows int64
 	hist                     *latency.Histogram
-	errors                   map[int]protocol.ErrorCount // by their code
+	errors                   protocol.ErrorCounts
 }
 
 func newTally() tally {
-	return tally{hist: latency.New(), errors: map[int]protocol.ErrorCount{}}
+	return tally{hist: latency.New(), errors: protocol.ErrorCounts{}}
 }
 
 // take moves what is in the other tally to t.
@@ -47,26 +46,15 @@ func (t *tally) take(other *tally) {
 	t.failed += other.failed
 	t.rows += other.rows
 	t.hist.Merge(other.hist)
-	for _, e := range other.errors {
-		t.count(e)
-	}
+	t.errors.Merge(other.errors)
 	other.operations, other.failed, other.rows = 0, 0, 0
 	other.hist.Reset()
 	clear(other.errors)
 }
 
-func (t *tally) count(e protocol.ErrorCount) {
-	e.Count += t.errors[e.Code].Count
-	e.WaitNS += t.errors[e.Code].WaitNS
-	t.errors[e.Code] = e
-}
-
 func (t *tally) report(operation string) protocol.Group {
-	r := protocol.Group{Operations: t.operations, Failed: t.failed, Rows: t.rows, Latency: t.hist.Summary(operation)}
+	r := protocol.Group{Operations: t.operations, Failed: t.failed, Rows: t.rows, Errors: t.errors.List(), Latency: t.hist.Summary(operation)}
 	r.Latency.Failed = t.failed
-	for _, code := range slices.Sorted(maps.Keys(t.errors)) {
-		r.Errors = append(r.Errors, t.errors[code])
-	}
 	return r
 }
 
@@ -94,7 +82,7 @@ func (s *shard) note(ns, rows int64, err error) error {
 			return err
 		}
 		s.failed++
-		s.count(protocol.ErrorCount{Code: e.Code, Name: driver.CodeName(e.Code), Count: 1, WaitNS: ns})
+		s.errors.Add(e.Code, 1, ns)
 	}
 	s.operations++
 	s.hist.Record(ns)

@@ -277,11 +277,8 @@ func (g *Group) phases() []string {
 func (o *Outcome) samples(phase string) []Sample {
 	var list []Sample
 	for _, t := range o.Trials {
-		for i := range t.Samples {
-			if t.Samples[i].Phase == phase {
-				list = append(list, Sample{t.Round, &t.Samples[i]})
-				break
-			}
+		if i := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == phase }); i >= 0 {
+			list = append(list, Sample{t.Round, &t.Samples[i]})
 		}
 	}
 	return list

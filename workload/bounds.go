@@ -66,10 +66,7 @@ func (l *resolver) columnWithin(c *columnInfo) {
 
 // formatBytes returns the most bytes that a format can produce.
 func formatBytes(format string, sources []*columnInfo) int64 {
-	pieces, err := plan.ParseFormat(format)
-	if err != nil {
-		return 0 // already reported
-	}
+	pieces, _ := plan.ParseFormat(format) // checkSiblings has checked it
 	bytes, n := int64(0), 0
 	for _, p := range pieces {
 		if bytes += int64(len(p.Text)); p.Verb == 0 || n == len(sources) {

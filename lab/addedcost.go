@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -64,11 +63,12 @@ func added(c *driver.AddedCost, p *plan.Plan) []result.AddedTime {
 		return nil
 	}
 	of := func(phase string) estimate.Estimate {
-		i := slices.IndexFunc(c.Phases, func(a driver.AddedPhase) bool { return a.Phase == phase })
-		if i < 0 {
-			return estimate.Estimate{}
+		for _, a := range c.Phases {
+			if a.Phase == phase {
+				return a.WallAdded
+			}
 		}
-		return c.Phases[i].WallAdded
+		return estimate.Estimate{}
 	}
 	var list []result.AddedTime
 	for i := range p.Phases {

@@ -116,14 +116,13 @@ func requests(resolved *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]l
 		}
 	}
 	row := make(driver.Row, len(columns))
-	var arena []byte
+	var body []byte
 	for r := range list {
 		for i := range columns {
 			row[i] = cell(&columns[i].Columns[0], r, h.Columns[i].Type)
 		}
-		from := len(arena)
-		arena = httpserver.AppendRow(arena, h.Names, h.Columns, row)
-		list[r].Body = arena[from:len(arena):len(arena)]
+		body = httpserver.AppendRow(body[:0], h.Names, h.Columns, row)
+		list[r].Body = slices.Clone(body)
 	}
 	return list, nil
 }
@@ -192,11 +191,10 @@ func (t *traffic) verify(ctx context.Context) (status result.Status, code string
 	l := t.load
 	n := min(len(l.Requests), maxVerified)
 	l.Requests, l.Connections, l.Rate, l.Duration, l.Count = l.Requests[:n], 1, 0, 0, int64(n)
-	bodies := make([][]byte, n)
 	l.Check = func(k int64, body []byte) error {
 		fmt.Fprintf(sum, "%d:", len(body))
 		sum.Write(body)
-		bodies[k] = slices.Clone(body)
+		t.load.Requests[k].Body = slices.Clone(body)
 		return nil
 	}
 	o, err := l.Run(ctx)
@@ -210,9 +208,6 @@ func (t *traffic) verify(ctx context.Context) (status result.Status, code string
 			return result.Wrong, protocol.CodeAnswer, err
 		}
 		return result.Failed, protocol.CodeHTTP, err
-	}
-	for i := range bodies {
-		t.load.Requests[i].Body = bodies[i]
 	}
 	t.checksum = hex.EncodeToString(sum.Sum(nil))
 	return "", "", nil

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -156,19 +157,12 @@ func (s *session) changes(got driver.Settings) []change {
 		}
 		if g := got[d.Name]; !slices.Contains(wanted, g) {
 			list = append(list, change{
-				driver.Mismatch{Setting: d.Name, Wanted: orNothing(wanted[0]), Got: orNothing(g)},
+				driver.Mismatch{Setting: d.Name, Wanted: cmp.Or(wanted[0], "nothing"), Got: cmp.Or(g, "nothing")},
 				from, g == s.trial.Proof.Connections[0][d.Name],
 			})
 		}
 	}
 	return list
-}
-
-func orNothing(value string) string {
-	if value == "" {
-		return "nothing"
-	}
-	return value
 }
 
 // which says which of n connections differ.

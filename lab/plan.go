@@ -84,8 +84,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			}
 		}
 		points, err := w.Cases(m.Scale, own)
-		var problems workload.Problems
-		if errors.As(err, &problems) && len(own) > 0 { // without these parameters the file has no problems
+		if problems, ok := errors.AsType[workload.Problems](err); ok && len(own) > 0 { // without these parameters the file has no problems
 			return nil, fmt.Errorf("workload %s with the parameters given: %w", w.Name, problems[:1])
 		}
 		if err != nil {

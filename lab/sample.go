@@ -305,7 +305,11 @@ func (c *sampleCheck) latencies() {
 		names = []string{"query"}
 	}
 	if len(c.said.Latency) != len(names) {
-		c.protocol("latency", "has %d entries: want %d%s", len(c.said.Latency), len(names), listed(names))
+		want := fmt.Sprint(len(names))
+		if names != nil {
+			want += ", of " + strings.Join(names, ", ")
+		}
+		c.protocol("latency", "has %d entries: want %s", len(c.said.Latency), want)
 		return
 	}
 	if names == nil {
@@ -323,13 +327,6 @@ func (c *sampleCheck) latencies() {
 	if failed != c.said.Failed {
 		c.protocol("latency", "has %d failed in all: want %d, as failed says", failed, c.said.Failed)
 	}
-}
-
-func listed(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return ", of " + strings.Join(names, ", ")
 }
 
 // latency checks the i-th latency and computes what its histogram says.
@@ -455,7 +452,7 @@ func short(checksum string) string { return checksum[:12] + "…" }
 // time finds a wall time that is too short for what was done.
 func (c *sampleCheck) time() {
 	wall := within(time.Duration(c.said.WallNS), clockSlack, clockShare)
-	clients, least := int64(1), time.Duration(0)
+	clients, least, due := int64(1), time.Duration(0), ""
 	switch m, q := c.phase.Mix, c.phase.Query; {
 	case q != nil:
 		clients = int64(max(q.Clients, 1))
@@ -464,17 +461,13 @@ func (c *sampleCheck) time() {
 		switch {
 		case m.Rate > 0:
 			least = time.Duration(float64(c.said.Operations-1) / m.Rate * 1e9)
-			if wall < least {
-				c.protocol("wall_ns", "is %d: want at least %v, when the last of %d operations fell due", c.said.WallNS, least, c.said.Operations)
-			}
+			due = fmt.Sprintf("when the last of %d operations fell due", c.said.Operations)
 		case m.DurationMS > 0:
-			least = time.Duration(m.DurationMS) * time.Millisecond
-			if wall < least {
-				c.protocol("wall_ns", "is %d: want at least %v, the duration of the phase", c.said.WallNS, least)
-			}
+			least, due = time.Duration(m.DurationMS)*time.Millisecond, "the duration of the phase"
 		}
 	}
 	if wall < least {
+		c.protocol("wall_ns", "is %d: want at least %v, %s", c.said.WallNS, least, due)
 		return
 	}
 	// In a closed loop, a client's latencies follow one another.

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -393,9 +394,7 @@ func (h *hasher) parallel(d *plan.DataSet, names []string) (*plan.RowSum, error)
 			mu.Lock()
 			defer mu.Unlock()
 			total.Add(&sum)
-			if failed == nil {
-				failed = first
-			}
+			failed = cmp.Or(failed, first)
 		})
 	}
 	for lo := int64(0); lo < d.Total; lo += step {

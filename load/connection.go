@@ -204,11 +204,10 @@ func (c *connection) exchange(k int64) *failure {
 func (c *connection) broken(err error) *failure {
 	c.close()
 	kind := Lost
-	var syntax *syntaxError
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		kind, err = Timeout, fmt.Errorf("no complete answer within %v", c.run.timeout)
-	case errors.As(err, &syntax):
+	case errors.Is(err, errMalformed):
 		kind = Malformed
 	}
 	return &failure{kind, err}

@@ -165,7 +165,11 @@ func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 		}
 		r.connections = append(r.connections, c)
 	}
-	defer context.AfterFunc(r.ctx, r.interrupt)()
+	defer context.AfterFunc(r.ctx, func() {
+		for _, c := range r.connections {
+			c.abort()
+		}
+	})()
 	go r.watch()
 	o := r.measure()
 	if ctx.Err() != nil {
@@ -177,11 +181,8 @@ func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 // texts returns the bytes of each request, as they are sent.
 func (l *Load) texts() [][]byte {
 	list := make([][]byte, len(l.Requests))
-	var arena []byte
 	for i := range l.Requests {
-		from := len(arena)
-		arena = fmt.Appendf(arena, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", l.Requests[i].Target, l.Address)
-		list[i] = arena[from:len(arena):len(arena)]
+		list[i] = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", l.Requests[i].Target, l.Address)
 	}
 	return list
 }
@@ -267,13 +268,6 @@ func (r *run) pace() {
 		case <-r.ctx.Done():
 			return
 		}
-	}
-}
-
-// interrupt ends every wait for the network.
-func (r *run) interrupt() {
-	for _, c := range r.connections {
-		c.abort()
 	}
 }
 

@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -14,12 +15,11 @@ const (
 	maxBody = 64 << 20
 )
 
-// A syntaxError explains why the bytes received are not an HTTP response.
-type syntaxError struct{ why string }
+var errMalformed = errors.New("malformed response")
 
-func (e *syntaxError) Error() string { return "malformed response: " + e.why }
-
-func malformed(why string) error { return &syntaxError{why} }
+// malformed returns an error that explains why the bytes received are not an HTTP
+// response.
+func malformed(why string) error { return fmt.Errorf("%w: %s", errMalformed, why) }
 
 // response reads the responses to GET requests from a connection, one after the
 // other. See RFC 9112, sections 4 to 7.

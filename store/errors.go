@@ -38,8 +38,8 @@ func refuse(path string, err error) error {
 // explain adds to an error of SQLite the file's name, what the error means here, and
 // what to do.
 func (s *Store) explain(err error) error {
-	var e *sqlite.Error
-	if err == nil || !errors.As(err, &e) {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
 		return err
 	}
 	explained := fmt.Errorf("store %s: %s (SQLite: %w)", s.path, meaning(e.Code()), err)

@@ -44,8 +44,7 @@ func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 		if err == nil {
 			err = s.loadParts(ctx, c, r)
 		}
-		var e *sqlite.Error
-		if err != nil && !errors.As(err, &e) && ctx.Err() == nil {
+		if _, ok := errors.AsType[*sqlite.Error](err); err != nil && !ok && ctx.Err() == nil {
 			return s.damaged(id, err)
 		}
 		return err

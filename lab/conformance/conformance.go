@@ -63,12 +63,8 @@ var ErrUnusable = errors.New("no other check can be made")
 // run any trial.
 func Run(ctx context.Context, s *Subject, chosen func(name string) bool, report func(name string, err error)) error {
 	info := s.Info
-	info.Limits = map[string]string{}
-	for key, why := range s.Info.Limits {
-		if shows(key) {
-			info.Limits[key] = why
-		}
-	}
+	info.Limits = maps.Clone(info.Limits)
+	maps.DeleteFunc(info.Limits, func(key, _ string) bool { return !shows(key) })
 	l := driver.NewLimits(info)
 	all := true
 	if err := s.inDirectory(ctx, smoke); err != nil {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -61,25 +62,19 @@ const (
 
 // key returns the name of the column that the generator makes.
 func (g generator) key() string {
-	return "v_" + strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}, g.name)
+	return "v_" + noLetter.ReplaceAllString(g.name, "_")
 }
+
+var noLetter = regexp.MustCompile(`[^0-9A-Za-z]`)
 
 // workloadOf returns a workload with a data set t that is inserted. It has a column
 // for each generator, and the columns that these are made from.
 func workloadOf(list ...generator) string {
-	var names, types, columns strings.Builder
-	for i, g := range list {
-		if i > 0 {
-			names.WriteString(", ")
-			types.WriteString(", ")
-		}
-		names.WriteString(g.key())
-		types.WriteString(g.typ)
+	var names, types []string
+	var columns strings.Builder
+	for _, g := range list {
+		names = append(names, g.key())
+		types = append(types, g.typ)
 		fmt.Fprintf(&columns, "      %s: %s\n", g.key(), g.column)
 	}
 	return fmt.Sprintf(`
@@ -100,7 +95,7 @@ rows:
 %[3]sphases:
   - {name: insert, insert: t, untimed: true}
   - {name: query, query: "SELECT %[1]s FROM t ORDER BY id", columns: [%[2]s], expect: {returns: {t: [%[1]s]}}}
-`, &names, &types, &columns, parents, nested)
+`, strings.Join(names, ", "), strings.Join(types, ", "), &columns, parents, nested)
 }
 
 func generatorChecks() []Check {

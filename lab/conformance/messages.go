@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,6 @@ func messageChecks() []Check {
 type heard struct {
 	answers []protocol.Response
 	lines   [][]byte
-	stderr  string
 }
 
 func (h *heard) last() protocol.Response {
@@ -65,11 +65,7 @@ func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Re
 		return hangUp == nil && !final(a.Type) || hangUp != nil && !hangUp(&a)
 	}}
 	err := c.Run(ctx, line)
-	h.stderr = c.Stderr
-	if bad != nil {
-		return h, bad
-	}
-	return h, err
+	return h, cmp.Or(bad, err)
 }
 
 // final reports whether an answer is the last one.

@@ -46,15 +46,13 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	case errors.As(err, &told):
 		s.fail(statusOf(told.Reason.Code), told.Reason.Code, "%s", told.Reason.Message)
 		s.trial.Reason.Detail, s.trial.Reason.SQLite = told.Reason.Detail, told.Reason.SQLite
-		return
 	case err != nil && ctx.Err() == nil && limited.Err() != nil:
 		s.fail(result.Failed, protocol.CodeTimeout, "no end within the trial's limit of %v", s.limit)
-		return
 	case err != nil:
 		s.fail(result.Failed, protocol.CodeStart, "%v", err)
-		return
+	default:
+		s.benched(r.Bench)
 	}
-	s.benched(r.Bench)
 }
 
 // benched makes samples of the job's result.

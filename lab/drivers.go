@@ -76,14 +76,10 @@ func (s Source) Drivers() ([]Known, error) {
 	}
 	var list []Known
 	for _, f := range files {
-		data, err := os.ReadFile(f)
+		dir := filepath.Dir(f)
+		m, err := readManifest(dir)
 		if err != nil {
 			return nil, err
-		}
-		dir := filepath.Dir(f)
-		m, err := parseManifest(data, dir)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f, err)
 		}
 		k := Known{Manifest: m, Dir: dir}
 		if k.AddedCost, err = addedCost(dir); err != nil {

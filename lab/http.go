@@ -331,16 +331,13 @@ func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 		if h == nil || h.SQL == "" || time.Now().Before(p.ceilings[h.Clients].until) {
 			continue
 		}
-		idle := &plan.Plan{}
+		nothing := &Case{Plan: &plan.Plan{}, Ref: c.Ref, Case: result.Case{Worker: c.Worker, Info: c.Info}}
 		for i := range ceilingPhases {
-			idle.Phases = append(idle.Phases, plan.Phase{Name: fmt.Sprint("ceiling ", i+1), HTTP: &plan.HTTP{
+			name := fmt.Sprint("ceiling ", i+1)
+			nothing.Phases = append(nothing.Phases, name)
+			nothing.Plan.Phases = append(nothing.Plan.Phases, plan.Phase{Name: name, HTTP: &plan.HTTP{
 				Clients: h.Clients, DurationMS: ceilingLasts.Milliseconds(), Call: plan.Call{Rows: 1},
 			}})
-		}
-		nothing := &Case{Plan: idle, Ref: c.Ref}
-		nothing.Case = result.Case{Worker: c.Worker, Info: c.Info}
-		for _, ph := range idle.Phases {
-			nothing.Phases = append(nothing.Phases, ph.Name)
 		}
 		t, err := p.trial(ctx, nothing, seed)
 		if err != nil {

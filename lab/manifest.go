@@ -49,6 +49,20 @@ type Need struct {
 	Hint       string `json:"hint"`       // how to get it
 }
 
+// readManifest reads the driver.json in a directory.
+func readManifest(dir string) (Manifest, error) {
+	file := filepath.Join(dir, "driver.json")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Manifest{}, err
+	}
+	m, err := parseManifest(data, dir)
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", file, err)
+	}
+	return m, nil
+}
+
 func parseManifest(data []byte, dir string) (m Manifest, err error) {
 	if _, err := driver.ParseInfo(data); err != nil {
 		return m, err
@@ -82,18 +96,12 @@ func parseManifest(data []byte, dir string) (m Manifest, err error) {
 // besideExecutable reads the driver.json in an executable's directory. It returns nil
 // if there is none, or if it is another executable's.
 func besideExecutable(path string) (*driver.Info, error) {
-	dir := filepath.Dir(path)
-	file := filepath.Join(dir, "driver.json")
-	data, err := os.ReadFile(file)
+	m, err := readManifest(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
-	}
-	m, err := parseManifest(data, dir)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if len(m.Command) > 0 && !slices.Contains(m.Command, path) {
 		return nil, nil

@@ -31,22 +31,16 @@ func Prepare(ctx context.Context, cases []*Case, b *Builder, progress Building) 
 			built = true
 			progress.Building(i+1, len(names), name)
 		})
+		info := byName[name][0].Info
+		if err == nil && ref.Path != "" {
+			info, _, err = DescribeRef(ctx, path, ref)
+		}
 		var unavailable *BuildError
 		if err != nil && !errors.As(err, &unavailable) {
 			return err
 		}
 		if built || err != nil {
 			progress.Built(i+1, len(names), name, err)
-		}
-		info := byName[name][0].Info
-		if err == nil && ref.Path != "" {
-			info, _, err = DescribeRef(ctx, path, ref)
-			if err != nil && !errors.As(err, &unavailable) {
-				return err
-			}
-			if err != nil {
-				progress.Built(i+1, len(names), name, err)
-			}
 		}
 		for _, c := range byName[name] {
 			c.Worker, c.Build, c.Info = path, with, info

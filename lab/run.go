@@ -78,11 +78,8 @@ type Laboratory struct {
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
 	l.took, l.failed = map[int]time.Duration{}, map[int]bool{}
-	err := l.warn(ctx, l.Noise.BeforeRun())
+	err := l.warn(ctx, slices.Concat(l.Noise.BeforeRun(), unverified(l.Cases)))
 	stopped := ""
-	if err == nil {
-		err = l.warn(ctx, unverified(l.Cases))
-	}
 	if err == nil {
 		err = l.recordUnavailable(ctx)
 	}
@@ -186,9 +183,7 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 			return "", err
 		}
 		l.took[c.ID] = l.Now().Sub(start)
-		if t.Status != result.OK {
-			l.failed[c.ID] = true
-		}
+		l.failed[c.ID] = t.Status != result.OK
 		l.Progress.Trial(round, l.Schedule.Rounds, i+1, len(order), l.left(round, i+1, len(order)), c, t)
 	}
 	l.Run.Rounds = round

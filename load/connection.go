@@ -206,7 +206,7 @@ func (c *connection) broken(err error) *failure {
 	kind := Lost
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		kind, err = Timeout, fmt.Errorf("no complete answer within %v", c.run.timeout)
+		kind, err = Timeout, fmt.Errorf("no complete answer within %v", c.run.Timeout)
 	case errors.Is(err, errMalformed):
 		kind = Malformed
 	}

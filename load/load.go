@@ -147,8 +147,8 @@ func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	r := newRun(l)
-	if r.timeout = r.Timeout; r.timeout <= 0 {
-		r.timeout = defaultTimeout
+	if r.Timeout <= 0 {
+		r.Timeout = defaultTimeout
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	defer r.cancel()
@@ -189,9 +189,8 @@ func (l *Load) texts() [][]byte {
 
 // run is the state of a running load.
 type run struct {
-	*Load
+	Load
 	texts       [][]byte
-	timeout     time.Duration
 	ctx         context.Context
 	cancel      context.CancelFunc
 	connections []*connection
@@ -205,7 +204,7 @@ type run struct {
 
 func newRun(l *Load) *run {
 	r := &run{
-		Load: l, texts: l.texts(), due: make(chan int64, 1024),
+		Load: *l, texts: l.texts(), due: make(chan int64, 1024),
 		latency: latency.NewShared(l.Connections, histograms), late: latency.NewShared(1, 1),
 	}
 	if l.Rate > 0 {
@@ -274,14 +273,14 @@ func (r *run) pace() {
 // watch ends requests that take too long. Setting a deadline for each request would
 // cost more than everything else that the generator does for it.
 func (r *run) watch() {
-	t := time.NewTicker(max(r.timeout/10, time.Millisecond))
+	t := time.NewTicker(max(r.Timeout/10, time.Millisecond))
 	defer t.Stop()
 	for {
 		select {
 		case <-r.ctx.Done():
 			return
 		case <-t.C:
-			before := now() - int64(r.timeout)
+			before := now() - int64(r.Timeout)
 			for _, c := range r.connections {
 				if sent := c.sent.Load(); sent > 0 && sent < before {
 					c.expire(sent)

@@ -243,10 +243,7 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 			return nil
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
+	return list, err
 }
 
 // text returns an expression for a text in a record. Its value is NULL if there is

@@ -51,6 +51,10 @@ type Schedule struct {
 	Rounds    int           // exactly this many; 0: at least MinRounds, until tight or out of time
 	Time      time.Duration // no round begins that would not end within it
 	Precision float64       // half-width of the interval over the median, see stats.Tight
+
+	// Settled, if not nil, decides instead of Precision. After each round it returns the
+	// IDs of the cases that need no further trials.
+	Settled func(run *result.Run, round int) []int
 }
 
 // Laboratory runs the cases of one run.
@@ -67,9 +71,10 @@ type Laboratory struct {
 	// Stop, when closed, ends the run after the current trial.
 	Stop <-chan struct{}
 
-	began  time.Time
-	took   map[int]time.Duration // by case ID, the last trial's
-	failed map[int]bool          // by case ID: it is not run again
+	began   time.Time
+	took    map[int]time.Duration // by case ID, the last trial's
+	failed  map[int]bool          // by case ID: it is not run again
+	settled map[int]bool          // by case ID: it needs no further trials
 }
 
 // Measure runs rounds until the schedule is met. It fills in l.Run. It returns an
@@ -77,7 +82,7 @@ type Laboratory struct {
 // l.Run and recorded.
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
-	l.took, l.failed = map[int]time.Duration{}, map[int]bool{}
+	l.took, l.failed, l.settled = map[int]time.Duration{}, map[int]bool{}, map[int]bool{}
 	err := l.warn(ctx, slices.Concat(l.Noise.BeforeRun(), unverified(l.Cases)))
 	stopped := ""
 	if err == nil {
@@ -143,7 +148,7 @@ func (l *Laboratory) record(ctx context.Context, t *result.Trial) error {
 
 // active returns the cases that are still being measured.
 func (l *Laboratory) active() []*Case {
-	return slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool { return l.failed[c.ID] })
+	return slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool { return l.failed[c.ID] || l.settled[c.ID] })
 }
 
 // round runs every active case once. It returns why the run ends, or "" if it goes on.
@@ -221,7 +226,14 @@ func (l *Laboratory) left(round, done, total int) time.Duration {
 
 // verdict decides after a complete round whether the run ends. It returns why, or "".
 func (l *Laboratory) verdict(round int, took time.Duration) string {
+	if l.Schedule.Settled != nil {
+		for _, id := range l.Schedule.Settled(l.Run, round) {
+			l.settled[id] = true
+		}
+	}
 	switch {
+	case len(l.active()) == 0 && len(l.settled) > 0:
+		return result.StoppedSettled
 	case len(l.active()) == 0:
 		return result.StoppedNothingLeft
 	case l.Schedule.Rounds > 0:
@@ -229,7 +241,7 @@ func (l *Laboratory) verdict(round int, took time.Duration) string {
 			return result.StoppedRounds
 		}
 	case round < MinRounds:
-	case l.tight():
+	case l.Schedule.Settled == nil && l.tight():
 		return result.StoppedPrecise
 	case l.Now().Add(took).Sub(l.began) > l.Schedule.Time:
 		return result.StoppedTime

@@ -582,3 +582,31 @@ func TestTimeLeftAfterALoss(t *testing.T) {
 		t.Errorf("after round %d: %v left, want 4s", e.round, e.left)
 	}
 }
+
+// Cases that are settled are not measured further, and the run ends when all are.
+func TestSettled(t *testing.T) {
+	b := newBench(t)
+	s := lab.Schedule{Settled: func(run *result.Run, round int) []int {
+		if len(run.Trials) == 0 || run.Trials[len(run.Trials)-1].Round != round {
+			t.Errorf("asked after round %d with trials of other rounds", round)
+		}
+		switch round {
+		case 8:
+			return []int{2, 3}
+		case 10:
+			return []int{1, 2, 3}
+		}
+		return nil
+	}}
+	b.wall = func(int, int) time.Duration { return time.Millisecond } // as tight as can be
+	run, err := b.measure(3, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[int]int{1: 10, 2: 8, 3: 8}, b.runs); d != "" {
+		t.Error(d)
+	}
+	if run.Stopped != result.StoppedSettled || run.Rounds != 10 {
+		t.Errorf("stopped: %s after %d rounds", run.Stopped, run.Rounds)
+	}
+}

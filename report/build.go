@@ -199,6 +199,8 @@ func stopped(a *stats.Analysis) string {
 		return rounds + ", as many as were asked for" + missed
 	case result.StoppedPrecise:
 		return fmt.Sprintf("%s: every %s interval is within ±%s%s", rounds, percent(a.Confidence), percent(a.Run.Precision), missed)
+	case result.StoppedSettled:
+		return rounds + ": every verdict is clear"
 	case result.StoppedTime:
 		return rounds + ": the time was spent" + missed
 	case result.StoppedInterrupted:

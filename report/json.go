@@ -3,6 +3,8 @@ package report
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -163,6 +165,24 @@ func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(out)
+}
+
+// ReadJSON returns the run of a JSON report. What the report says of the run is not read,
+// since it can be computed again.
+func ReadJSON(r io.Reader) (*result.Run, error) {
+	var in struct {
+		Version int         `json:"version"`
+		Run     *result.Run `json:"run"`
+	}
+	switch err := json.NewDecoder(r).Decode(&in); {
+	case err != nil:
+		return nil, fmt.Errorf("is not a JSON report of a run: %w", err)
+	case in.Run == nil || in.Version == 0:
+		return nil, errors.New("is JSON, but not a report of a run")
+	case in.Version > JSONVersion:
+		return nil, fmt.Errorf("is of a newer sqlite3perf: its version is %d, known are up to %d", in.Version, JSONVersion)
+	}
+	return in.Run, nil
 }
 
 func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {

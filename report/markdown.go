@@ -13,8 +13,12 @@ var escaper = strings.NewReplacer(
 )
 
 func writeMarkdown(w io.Writer, a *stats.Analysis, opts Options) error {
+	return renderMarkdown(w, build(a, opts))
+}
+
+func renderMarkdown(w io.Writer, d document) error {
 	var b strings.Builder
-	for i, blk := range build(a, opts).cleaned() {
+	for i, blk := range d.cleaned() {
 		if _, ok := blk.(space); ok {
 			continue // all blocks are separated anyway
 		}

@@ -52,11 +52,13 @@ func Formats() []string {
 
 // Check returns an error that suggests the nearest format if there is no format with
 // that name. It allows reporting that before anything is measured.
-func Check(format string) error {
-	if slices.Contains(Formats(), format) {
+func Check(format string) error { return known(format, Formats()) }
+
+func known(format string, formats []string) error {
+	if slices.Contains(formats, format) {
 		return nil
 	}
-	return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, Formats()))
+	return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, formats))
 }
 
 // Write writes the report of an analyzed run in a format.

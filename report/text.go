@@ -35,8 +35,12 @@ type textRenderer struct {
 }
 
 func writeText(w io.Writer, a *stats.Analysis, opts Options) error {
+	return renderText(w, build(a, opts), opts)
+}
+
+func renderText(w io.Writer, d document, opts Options) error {
 	r := textRenderer{width: max(cmp.Or(opts.Width, defaultWidth), minWidth), color: opts.Color}
-	for i, b := range build(a, opts).cleaned() {
+	for i, b := range d.cleaned() {
 		if _, ok := b.(heading); ok && i > 0 {
 			r.out.WriteByte('\n')
 		}

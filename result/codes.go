@@ -30,6 +30,7 @@ const (
 const (
 	StoppedRounds      = "rounds"       // the requested number of rounds is complete
 	StoppedPrecise     = "precise"      // every interval is tight enough
+	StoppedSettled     = "settled"      // every verdict of a comparison is clear
 	StoppedTime        = "time"         // another round would not have fit
 	StoppedInterrupted = "interrupted"  // by the user
 	StoppedNothingLeft = "nothing-left" // no case could be measured

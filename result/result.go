@@ -5,6 +5,7 @@ package result
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -197,6 +198,44 @@ type Study struct {
 	AsPublished bool   `json:"as_published,omitempty"` // with its known faults
 }
 
+// Factor is what distinguishes the two sides of a comparison.
+type Factor string
+
+// The factors.
+const (
+	FactorDriver    Factor = "driver"
+	FactorSetting   Factor = "setting"
+	FactorParameter Factor = "parameter"
+)
+
+// Compares is the question that a run was made to answer: does the second side take longer
+// than the first?
+type Compares struct {
+	Factor Factor  `json:"factor"`
+	Name   string  `json:"name,omitempty"` // of the setting or parameter
+	First  string  `json:"first"`          // value of the factor
+	Second string  `json:"second"`
+	Margin float64 `json:"margin"` // 0.02: a difference of 2 % does not matter
+
+	// Looks says that the run was to end when the answer was clear.
+	Looks bool `json:"looks,omitempty"`
+}
+
+// Value returns the value that a case has of the factor, or "" if it has none.
+func (s *Compares) Value(c *Case) string {
+	switch s.Factor {
+	case FactorDriver:
+		return c.Driver
+	case FactorSetting:
+		return c.Settings[s.Name]
+	case FactorParameter:
+		if v, ok := c.Parameters[s.Name]; ok {
+			return strconv.FormatInt(v, 10)
+		}
+	}
+	return ""
+}
+
 // Workload is the text of a workload, which shows what was measured.
 type Workload struct {
 	Name     string     `json:"name"`
@@ -224,7 +263,8 @@ type Run struct {
 	Precision float64   `json:"precision"`
 	Stopped   string    `json:"stopped"` // such as [StoppedRounds]; "" while it runs
 	LeftOut   []LeftOut `json:"left_out,omitempty"`
-	Study     *Study    `json:"study,omitempty"` // nil if it is not of a study
+	Study     *Study    `json:"study,omitempty"`    // nil if it is not of a study
+	Compares  *Compares `json:"compares,omitempty"` // nil if it was not made to compare two sides
 	Machine   Machine   `json:"machine"`
 
 	// Workloads has the text of each workload. Older runs have none.

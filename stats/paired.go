@@ -14,7 +14,9 @@ import (
 // ratios, including each ratio with itself. Its interval inverts the Wilcoxon
 // signed-rank test of [CompareRatios], and excludes 1 exactly if that test's
 // p-value is below 0.05.
-func SummarizeRatios(ratios []float64) Summary {
+func SummarizeRatios(ratios []float64) Summary { return summarizeRatiosAt(ratios, Confidence) }
+
+func summarizeRatiosAt(ratios []float64, confidence float64) Summary {
 	n := len(ratios)
 	if n == 0 {
 		return Summary{Warnings: []string{"no samples"}}
@@ -28,8 +30,11 @@ func SummarizeRatios(ratios []float64) Summary {
 	}
 	null := signedRankNull(n)
 	outside := 0 // how many averages each end leaves out
-	for 2*null(outside) <= 1-Confidence {
+	for 2*null(outside) <= 1-confidence {
 		outside++
+	}
+	if outside == 0 {
+		return s
 	}
 	s.Interval = &Interval{
 		Low:        math.Exp(averages[outside-1]),

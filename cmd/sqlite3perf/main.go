@@ -122,6 +122,7 @@ kept.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		runCommand(env),
+		compareCommand(env),
 		reproduceCommand(env),
 		showCommand(env),
 		runsCommand(env),

@@ -20,6 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/directory"
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -56,22 +57,31 @@ func addStoreFlag(f *pflag.FlagSet, value *string) {
 
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, ./my-worker (default: all that are not optional)")
+	o.addWorkFlags(f)
+	o.addScheduleFlags(f, precisionOfMedians)
+	o.addPlaceFlags(f)
+}
+
+// addWorkFlags adds the flags for what is done, and with which settings.
+func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ",")+")")
 	addAllowFilesFlag(f, &o.allowFiles)
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value...]`; several values make a matrix (repeatable)")
 	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
 	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value...]`; several values make a matrix (repeatable)")
-	o.addScheduleFlags(f)
-	o.addPlaceFlags(f)
 }
 
-// addScheduleFlags adds the flags for how much work is done and how often.
-func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
+// precisionOfMedians is what --precision means where medians are what is asked for.
+const precisionOfMedians = "stop when every interval is within this share of its median"
+
+// addScheduleFlags adds the flags for how much work is done and how often. precision says
+// what that flag means to the command.
+func (o *runOptions) addScheduleFlags(f *pflag.FlagSet, precision string) {
 	o.flags = f
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1")
 	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: 6 or more, until --precision or --time is met)")
 	f.DurationVar(&o.time, "time", 5*time.Minute, "begin no round after the sixth that would not end within this time")
-	f.StringVar(&o.precision, "precision", "2%", "stop when every interval is within this share of its median")
+	f.StringVar(&o.precision, "precision", "2%", precision)
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
 }
 
@@ -94,9 +104,12 @@ type request struct {
 	builder   *lab.Builder
 	leftOut   []result.LeftOut
 	study     *result.Study // nil if the run is not of a study
-	ahead     string        // how much there is to measure, printed before it begins; "" for nothing
+	compares  *result.Compares
+	ahead     string // how much there is to measure, printed before it begins; "" for nothing
 	dir       string
 	storePath string
+
+	print func(*stats.Analysis) error // the results; nil: as a run
 }
 
 // check converts the options to a request, without creating or changing anything.
@@ -135,15 +148,11 @@ func (o *runOptions) checkSchedule(r *request) error {
 	if o.trialLimit <= 0 {
 		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
 	}
-	text, percent := strings.CutSuffix(o.precision, "%")
-	p, err := strconv.ParseFloat(text, 64)
-	if percent {
-		p /= 100
+	r.schedule = lab.Schedule{Rounds: o.rounds, Time: o.time}
+	var err error
+	if r.schedule.Precision, err = share("--precision", o.precision); err != nil {
+		return err
 	}
-	if err != nil || !(p > 0 && p < 1) {
-		return usagef("--precision %s: want a share such as 2%%, above 0 and below 100%%", o.precision)
-	}
-	r.schedule = lab.Schedule{Rounds: o.rounds, Time: o.time, Precision: p}
 	r.matrix.Seed, err = seed(o.seed)
 	return err
 }
@@ -159,6 +168,19 @@ func seed(given string) (uint64, error) {
 		return 0, usagef("--seed %s: want a number from 0 to %d", given, uint64(math.MaxUint64))
 	}
 	return n, nil
+}
+
+// share reads the value of a flag that is a share, such as 2% or 0.02.
+func share(flag, value string) (float64, error) {
+	text, percent := strings.CutSuffix(value, "%")
+	v, err := strconv.ParseFloat(text, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v > 0 && v < 1) {
+		return 0, usagef("%s %s: want a share such as 2%%, above 0 and below 100%%", flag, value)
+	}
+	return v, nil
 }
 
 func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {

@@ -18,7 +18,7 @@ func TestAgain(t *testing.T) {
 		"sqlite3perf show 3 --store ./a.db":                     {format: "table", store: "./a.db"},
 		`sqlite3perf show 3 --store 'it'\''s'`:                  {format: "table", store: "it's"},
 	} {
-		if got := o.again(3); got != want {
+		if got := o.again("sqlite3perf show 3"); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

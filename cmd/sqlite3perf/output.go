@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,18 +121,26 @@ func sameFile(a, b string) bool {
 
 // write prints an analyzed run as the options ask.
 func write(env *environment, o *outputOptions, a *stats.Analysis) error {
-	opts := report.Options{Width: env.stdoutWidth, Study: study.Evaluate(a, "--scale full"),
-		Hints: report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost"}}
+	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
+		opts.Study = study.Evaluate(a, "--scale full")
+		opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost"}
+		return report.Write(w, format, a, opts)
+	}, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))
+}
+
+// print prints what a function writes to where the options ask. again is the command
+// that prints it again.
+func (o *outputOptions) print(env *environment, write func(io.Writer, string, report.Options) error, again string) error {
+	again = o.again(again)
 	if o.file == "" {
-		opts.Color = env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
-		if err := report.Write(env.rawOut, o.format, a, opts); err != nil {
-			return fmt.Errorf("%w: %s prints it again", err, o.again(a.Run.ID))
+		color := env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
+		if err := write(env.rawOut, o.format, report.Options{Width: env.stdoutWidth, Color: color}); err != nil {
+			return fmt.Errorf("%w: %s prints it again", err, again)
 		}
 		return nil
 	}
 	var buf bytes.Buffer
-	opts.Width = 0
-	if err := report.Write(&buf, o.format, a, opts); err != nil {
+	if err := write(&buf, o.format, report.Options{}); err != nil {
 		return err
 	}
 	put := replace
@@ -140,14 +149,13 @@ func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 		put = func(file string, data []byte) error { return os.WriteFile(file, data, 0o644) }
 	}
 	if err := put(file, buf.Bytes()); err != nil {
-		return fmt.Errorf("writing the results to %s: %w: %s prints them again", o.file, reason(err), o.again(a.Run.ID))
+		return fmt.Errorf("writing the results to %s: %w: %s prints them again", o.file, reason(err), again)
 	}
 	return nil
 }
 
-// again returns the command that prints a run again.
-func (o *outputOptions) again(run int64) string {
-	command := fmt.Sprintf("sqlite3perf show %d", run)
+// again completes the command that prints something again.
+func (o *outputOptions) again(command string) string {
 	if o.format != "table" {
 		command += " --format " + o.format
 	}

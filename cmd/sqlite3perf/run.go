@@ -105,7 +105,11 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	show.finish()
 	judged := stats.Analyze(measured, floorDriver)
 	if len(measured.Trials) > 0 {
-		if err := write(env, &o.output, judged); err != nil {
+		print := r.print
+		if print == nil {
+			print = func(a *stats.Analysis) error { return write(env, &o.output, a) }
+		}
+		if err := print(judged); err != nil {
 			if failure != nil {
 				return fmt.Errorf("%w; and %w", failure, err)
 			}
@@ -128,7 +132,7 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	run := &result.Run{
 		Version: version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.schedule.Precision,
-		LeftOut: r.leftOut, Study: r.study, Machine: m,
+		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Machine: m,
 	}
 	for _, c := range r.cases {
 		run.Cases = append(run.Cases, c.Case)

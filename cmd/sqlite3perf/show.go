@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -30,27 +31,9 @@ With --workload it prints instead the text of a workload as that run has read it
 				return err
 			}
 			o.store = storeFile
-			path, err := storePath(storeFile)
+			run, err := storedRun(cmd.Context(), env, storeFile, args[0])
 			if err != nil {
 				return err
-			}
-			st, err := store.OpenReadOnly(cmd.Context(), path)
-			if err != nil {
-				return err
-			}
-			defer st.Close()
-			id, err := st.Resolve(cmd.Context(), args[0])
-			if err != nil {
-				return usageError{err}
-			}
-			run, err := st.Load(cmd.Context(), id)
-			if err != nil {
-				return err
-			}
-			for _, w := range run.Warnings {
-				if w.Code == result.WarningStore {
-					fmt.Fprintf(env.stderr, "store %s: run %d: %s\n", path, id, w.Message)
-				}
 			}
 			if text != "" {
 				return writeWorkload(env, run, text)
@@ -62,6 +45,34 @@ With --workload it prints instead the text of a workload as that run has read it
 	addStoreFlag(cmd.Flags(), &storeFile)
 	o.addFlags(cmd.Flags())
 	return cmd
+}
+
+// storedRun loads a run, given by its number or as "last", from the store that the user
+// named or from the usual one. It says on standard error what the store lacks of it.
+func storedRun(ctx context.Context, env *environment, storeFile, ref string) (*result.Run, error) {
+	path, err := storePath(storeFile)
+	if err != nil {
+		return nil, err
+	}
+	st, err := store.OpenReadOnly(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	id, err := st.Resolve(ctx, ref)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	run, err := st.Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range run.Warnings {
+		if w.Code == result.WarningStore {
+			fmt.Fprintf(env.stderr, "store %s: run %d: %s\n", path, id, w.Message)
+		}
+	}
+	return run, nil
 }
 
 // writeWorkload prints a workload as a run has read it, byte for byte. If it names SQL

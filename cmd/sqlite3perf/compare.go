@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+func compareCommand(env *environment) *cobra.Command {
+	o := &compareOptions{}
+	cmd := &cobra.Command{
+		Use:   "compare FIRST [SECOND]",
+		Short: "Say whether the second of two sides is slower than the first",
+		Long: `Compare answers one question: does SECOND take longer than FIRST? A side is a driver
+(mattn, modernc@v1.46.0, ./my-worker), a run of the store (its number, or last), or
+a JSON report (base.json). With one driver the sides are the two values of a
+setting or of a parameter, in the order in which they are typed.
+
+Two drivers, or two values, are measured now, both in the same rounds, until every
+verdict is clear or --time is over. Cells that are clear are not measured further.
+The verdicts are slower, faster, same (the whole interval of the ratio lies within
+--precision) and cannot tell yet, with an estimate of what would settle it. Cells
+that are wrong or failed come first.
+
+Two runs, or two reports, are compared in what they have in common. A run that was
+made by compare can be named alone.`,
+		Example: `  sqlite3perf compare mattn modernc --workloads simple
+  sqlite3perf compare modernc@v1.46.0 modernc
+  sqlite3perf compare mattn --set synchronous=normal,full
+  sqlite3perf compare 3 last
+  sqlite3perf compare base.json new.json --format markdown`,
+		Args: arguments(1, 2, "a side"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.exact = cmd.Flags().Changed("rounds")
+			return compare(cmd.Context(), env, o, args)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// compareOptions are the flags of compare: those of run, without the drivers.
+type compareOptions struct{ runOptions }
+
+func (o *compareOptions) addFlags(f *pflag.FlagSet) {
+	o.addWorkFlags(f)
+	o.addScheduleFlags(f, "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
+	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
+	o.addPlaceFlags(f)
+	f.Lookup("format").Usage = "how the comparison is printed: " + strings.Join(report.ComparisonFormats(), ", ")
+}
+
+func compare(ctx context.Context, env *environment, o *compareOptions, args []string) error {
+	if err := report.CheckComparison(o.output.format); err != nil {
+		if report.Check(o.output.format) == nil {
+			return usagef("--format %s has the samples of a run, not a comparison: want %s here, or show RUN --format %[1]s",
+				o.output.format, strings.Join(report.ComparisonFormats(), ", "))
+		}
+		return usageError{err}
+	}
+	stored := 0
+	for _, a := range args {
+		if isStored(a) {
+			stored++
+		}
+	}
+	switch {
+	case stored == 0:
+		return compareLive(ctx, env, o, args)
+	case stored < len(args):
+		return usagef("compare %s: one side is stored and the other would be measured now, on whatever the machine is doing: name two drivers, or store both sides with run first", strings.Join(args, " "))
+	}
+	return compareStored(ctx, env, o, args)
+}
+
+// isStored reports whether a side is a run of the store or a JSON report. All else is a
+// driver.
+func isStored(side string) bool {
+	return side == "last" || strings.Trim(side, "0123456789") == "" && side != "" || strings.HasSuffix(side, ".json")
+}
+
+// compareLive measures two sides in the same rounds.
+func compareLive(ctx context.Context, env *environment, o *compareOptions, args []string) error {
+	o.drivers = args
+	o.computing = newProgress(env, o.quiet).Computing
+	r, err := o.check(ctx)
+	if err != nil {
+		return err
+	}
+	if r.compares, err = o.sides(r); err != nil {
+		return err
+	}
+	r.schedule.Precision = 0 // of medians: the question is about ratios
+	if !o.exact {
+		r.compares.Looks = true
+		r.schedule.Settled = func(run *result.Run, round int) []int {
+			if !stats.Look(round) {
+				return nil
+			}
+			return stats.CompareRun(stats.Analyze(run, floorDriver)).Settled()
+		}
+	}
+	r.print = func(a *stats.Analysis) error {
+		return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+			return report.WriteComparison(w, format, report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
+		}, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
+	}
+	return measure(ctx, env, &o.runOptions, r)
+}
+
+// sides finds out which two values of what are compared.
+func (o *compareOptions) sides(r *request) (*result.Compares, error) {
+	c := &result.Compares{Margin: r.schedule.Precision}
+	if len(r.matrix.Drivers) == 2 {
+		c.Factor, c.First, c.Second = result.FactorDriver, r.matrix.Drivers[0].Name, r.matrix.Drivers[1].Name
+		return c, nil
+	}
+	var factors []string
+	for name, values := range r.matrix.Settings {
+		if len(values) > 1 {
+			factors = append(factors, "--set "+name)
+			*c = result.Compares{Factor: result.FactorSetting, Name: name, First: values[0], Second: values[1], Margin: c.Margin}
+			if len(values) > 2 {
+				return nil, usagef("--set %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
+			}
+		}
+	}
+	for name, values := range r.matrix.Parameters {
+		if len(values) > 1 {
+			factors = append(factors, "--param "+name)
+			*c = result.Compares{Factor: result.FactorParameter, Name: name, First: fmt.Sprint(values[0]), Second: fmt.Sprint(values[1]), Margin: c.Margin}
+			if len(values) > 2 {
+				return nil, usagef("--param %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
+			}
+		}
+	}
+	driver := r.matrix.Drivers[0].Name
+	switch slices.Sort(factors); len(factors) {
+	case 0:
+		return nil, usagef("compare %s: with what? Name another driver, as in compare %[1]s modernc, or two values of a setting, as in compare %[1]s --set synchronous=normal,full", driver)
+	case 1:
+		return c, nil
+	}
+	return nil, usagef("%s have two values each: compare takes one; run measures every combination", strings.Join(factors, " and "))
+}
+
+// compareStored compares runs that have been measured before.
+func compareStored(ctx context.Context, env *environment, o *compareOptions, args []string) error {
+	words := strings.Join(args, " and ") + " is stored"
+	if len(args) == 2 {
+		words = strings.Join(args, " and ") + " are stored"
+	}
+	var unused []string
+	o.flags.Visit(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"precision", "store", "format", "output", "no-color"}, f.Name) {
+			unused = append(unused, "--"+f.Name)
+		}
+	})
+	if len(unused) > 0 {
+		return usagef("%s: only for what is measured now, and %s: leave it out", strings.Join(unused, " "), words)
+	}
+	margin, err := share("--precision", o.precision)
+	if err != nil {
+		return err
+	}
+	if err := o.output.check(); err != nil {
+		return err
+	}
+	var sides []*stats.Analysis
+	var names [2]string
+	for i, a := range args {
+		run, err := o.load(ctx, env, a)
+		if err != nil {
+			return err
+		}
+		if names[i] = filepath.Base(a); !strings.HasSuffix(a, ".json") {
+			names[i] = fmt.Sprintf("run %d", run.ID)
+		}
+		sides = append(sides, stats.Analyze(run, floorDriver))
+	}
+	first, second := sides[0], sides[len(sides)-1]
+	var c *stats.Comparison
+	if len(sides) == 2 {
+		c = stats.CompareRuns(names, first, second, margin)
+	} else {
+		if first.Run.Compares == nil {
+			return usagef("%s was not made by compare: name a second one", args[0])
+		}
+		if o.flags.Changed("precision") {
+			first.Run.Compares.Margin = margin
+		}
+		c = stats.CompareRun(first)
+	}
+	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		return report.WriteComparison(w, format, report.Compared{Comparison: c, First: first, Second: second}, opts)
+	}, "sqlite3perf compare "+strings.Join(args, " "))
+	if err != nil {
+		return err
+	}
+	if len(c.Cells) == 0 || c.Count(stats.Bad) > 0 {
+		return statusError(exitIncomplete)
+	}
+	return nil
+}
+
+// load reads a run of the store, or a JSON report.
+func (o *compareOptions) load(ctx context.Context, env *environment, side string) (*result.Run, error) {
+	if strings.HasSuffix(side, ".json") {
+		f, err := os.Open(side)
+		if err != nil {
+			return nil, usagef("%w", err)
+		}
+		defer f.Close()
+		run, err := report.ReadJSON(f)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", side, err)
+		}
+		return run, nil
+	}
+	return storedRun(ctx, env, o.store, side)
+}

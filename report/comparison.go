@@ -1,0 +1,420 @@
+package report
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/perf/benchunit"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// Compared is a comparison with the run or the two runs that it was made from.
+type Compared struct {
+	*stats.Comparison
+	First, Second *stats.Analysis // the same if both sides are of one run
+}
+
+var comparisonFormats = []struct {
+	name  string
+	write func(io.Writer, Compared, Options) error
+}{
+	{"table", func(w io.Writer, c Compared, o Options) error { return renderText(w, comparison(c, o.Hints), o) }},
+	{"markdown", func(w io.Writer, c Compared, o Options) error { return renderMarkdown(w, comparison(c, o.Hints)) }},
+	{"json", writeComparisonJSON},
+}
+
+// ComparisonFormats lists the names of the formats of a comparison.
+func ComparisonFormats() []string {
+	var names []string
+	for _, f := range comparisonFormats {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// CheckComparison returns an error if there is no such format of a comparison.
+func CheckComparison(format string) error { return known(format, ComparisonFormats()) }
+
+// WriteComparison writes a comparison in a format.
+func WriteComparison(w io.Writer, format string, c Compared, opts Options) error {
+	if err := CheckComparison(format); err != nil {
+		return err
+	}
+	for _, f := range comparisonFormats {
+		if f.name == format {
+			if err := f.write(w, c, opts); err != nil {
+				return fmt.Errorf("writing the comparison as %s: %w", format, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Answer says in a sentence or two what the comparison found.
+func Answer(c *stats.Comparison) string {
+	if len(c.Cells) == 0 {
+		return fmt.Sprintf("Nothing to compare: %s and %s have no cell in common.", c.First, c.Second)
+	}
+	var parts []string
+	for _, v := range []stats.Verdict{stats.Slower, stats.Faster, stats.Same, stats.Unclear} {
+		if n := c.Count(v); n > 0 {
+			parts = append(parts, found(c, v, n))
+		}
+	}
+	sentences := missing(c)
+	if n := c.Count(stats.Differing); n > 0 {
+		sentences = append(sentences, fmt.Sprintf("The answers, or the shares of operations that failed, differ in %s.", ofCells(n, c)))
+	}
+	if parts != nil {
+		parts[0] = c.Second + " " + parts[0]
+		sentences = append(sentences, strings.Join(parts, "; ")+".")
+	}
+	return strings.Join(sentences, " ")
+}
+
+// missing says in how many cells a side has no figure, by side and status.
+func missing(c *stats.Comparison) (sentences []string) {
+	for i, side := range []string{c.First, c.Second} {
+		var statuses []result.Status
+		counts := map[result.Status]int{}
+		for _, x := range c.Cells {
+			if s := []*stats.Cell{x.First, x.Second}[i].Status; x.Verdict == stats.Bad && s != result.OK {
+				if counts[s] == 0 {
+					statuses = append(statuses, s)
+				}
+				counts[s]++
+			}
+		}
+		for _, s := range statuses {
+			sentences = append(sentences, fmt.Sprintf("%s is %s in %s.", side, states[s], ofCells(counts[s], c)))
+		}
+	}
+	return sentences
+}
+
+// states are the statuses as said of a side.
+var states = map[result.Status]string{
+	result.Wrong: "wrong", result.Refused: "refused", result.Failed: "failing", result.Unavailable: "unavailable",
+	stats.NotMeasured: "not measured",
+}
+
+// ofCells counts some of a comparison's cells.
+func ofCells(n int, c *stats.Comparison) string {
+	if len(c.Cells) == 1 {
+		return "the one cell"
+	}
+	return fmt.Sprintf("%d of %d cells", n, len(c.Cells))
+}
+
+// found says in how many cells there is a verdict, and between which ratios.
+func found(c *stats.Comparison, v stats.Verdict, n int) string {
+	least, most := 0.0, 0.0
+	var longest *stats.Compared
+	for _, x := range c.Cells {
+		if x.Verdict == v {
+			if least == 0 || x.Ratio.Median < least {
+				least = x.Ratio.Median
+			}
+			most = max(most, x.Ratio.Median)
+			if longest == nil || x.Rounds > longest.Rounds {
+				longest = x
+			}
+		}
+	}
+	where := " in " + ofCells(n, c)
+	if len(c.Cells) == 1 {
+		where = ""
+	}
+	ratios := times(least)
+	if times(most) != ratios {
+		ratios += " to " + times(most)
+	}
+	switch v {
+	case stats.Slower:
+		return fmt.Sprintf("is slower than %s%s (%s the time)", c.First, where, ratios)
+	case stats.Faster:
+		return fmt.Sprintf("is faster than %s%s (%s the time)", c.First, where, ratios)
+	case stats.Same:
+		return fmt.Sprintf("takes the same time as %s%s (within ±%s)", c.First, where, share(c.Margin))
+	}
+	settle := moreRounds(longest.Rounds, longest.Time) + " more"
+	if n > 1 {
+		settle = "the longest of them takes " + settle
+	}
+	return fmt.Sprintf("cannot be told from %s yet%s (%s)", c.First, where, settle)
+}
+
+// moreRounds formats an estimate of further rounds with the time that they take.
+func moreRounds(n int, took time.Duration) string {
+	if n >= stats.MaxRounds {
+		return "more than " + Thousands(stats.MaxRounds) + " rounds"
+	}
+	return fmt.Sprintf("%s, %s", counted(int64(n), "round"), elapsed(took))
+}
+
+// share formats a share that somebody has chosen.
+func share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "%" }
+
+// comparison describes a comparison in words.
+func comparison(c Compared, h Hints) document {
+	d := document{heading{1, Answer(c.Comparison)}}
+	var l list
+	if c.Mean != nil && c.Mean.N > 0 {
+		l = append(l, item{label: "over all", text: fmt.Sprintf("%s takes %s the time of %s %s: geometric mean of %s",
+			c.Comparison.Second, times(c.Mean.Median), c.Comparison.First, interval(c.Mean.Interval), counted(int64(c.Measured()), "cell"))})
+	}
+	l = append(l, sure(c.Comparison)...)
+	l = append(l, origin(c)...)
+	d = append(d, l)
+	if bad := without(c.Comparison); bad != nil {
+		d = append(d, bad)
+	}
+	g := comparedGrid(c.Comparison)
+	if len(g.rows) > 0 {
+		d = append(d, g)
+	}
+	if len(c.Alone) > 0 {
+		d = append(d, list{{label: "left out", text: "only one side has " + some(c.Alone)}})
+	}
+	if len(g.rows) == 0 {
+		return d
+	}
+	words := fmt.Sprintf("Ratio: the time of %s divided by that of %s, with its interval of at least %g%%. same: the whole interval is within ±%s. p is corrected for %s",
+		c.Comparison.Second, c.Comparison.First, 100*(1-stats.Doubt), share(c.Margin), counted(int64(c.Measured()), "cell"))
+	if c.Interleaved && c.First.Run.Compares.Looks {
+		words += ", and p and interval for the looks that decided when to stop"
+	}
+	return append(d, space{}, paragraph{words + ".", true})
+}
+
+// some lists a few names, and counts the rest.
+func some(names []string) string {
+	const most = 6
+	if len(names) <= most {
+		return strings.Join(names, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(names[:most], "; "), len(names)-most)
+}
+
+// sure says how far the verdicts can be trusted.
+func sure(c *stats.Comparison) list {
+	var l list
+	if c.Count(stats.Slower)+c.Count(stats.Faster) > 0 {
+		words := fmt.Sprintf("if the sides were equal, the probability of any \"slower\" or \"faster\" here would be at most %g%%", 100*stats.Doubt)
+		if !c.Interleaved {
+			words += ", as far as the machine was the same in both runs"
+		}
+		l = append(l, item{label: "how sure", text: words})
+	}
+	if !c.Interleaved && len(c.Cells) > 0 {
+		l = append(l, item{"beware", "the sides were measured at different times: what else changed on the machine is part of each ratio", true})
+	}
+	return l
+}
+
+// origin says what the figures were measured from.
+func origin(c Compared) list {
+	var l list
+	if c.First == c.Second {
+		run := c.First.Run
+		l = append(l, item{label: "measured", text: fmt.Sprintf("run %d, %s, both sides in the same rounds; rounds: %s; scale %s, seed %d",
+			run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), stopped(c.First), run.Scale, run.Seed)})
+		return slices.Concat(l, machineItems(run.Machine), warnings(c.First.Warnings, nil))
+	}
+	for i, a := range []*stats.Analysis{c.First, c.Second} {
+		l = append(l, item{label: []string{"first", "second"}[i], text: fmt.Sprintf("%s: %s, %d rounds, scale %s, seed %d, sqlite3perf %s",
+			[]string{c.Comparison.First, c.Comparison.Second}[i], a.Run.Started.UTC().Format("2006-01-02 15:04 MST"), a.Run.Rounds, a.Run.Scale, a.Run.Seed, a.Run.Version)})
+	}
+	if differ := machinesDiffer(c.First.Run.Machine, c.Second.Run.Machine); differ != nil {
+		return append(l, item{"beware", "the machines differ: " + strings.Join(differ, "; "), true})
+	}
+	return append(l, machineItems(c.First.Run.Machine)...)
+}
+
+func machineItems(m result.Machine) list {
+	return list{{label: "machine", text: machine(m)}, {label: "databases", text: storage(m), alarm: m.SyncFree}}
+}
+
+// machinesDiffer says in what two machines differ, as far as it matters.
+func machinesDiffer(a, b result.Machine) []string {
+	var words []string
+	for _, f := range []struct{ what, a, b string }{
+		{"host", a.Hostname, b.Hostname},
+		{"CPU", a.CPU, b.CPU},
+		{"cores", fmt.Sprint(a.Cores), fmt.Sprint(b.Cores)},
+		{"system", a.OS + "/" + a.Arch + " " + a.Kernel, b.OS + "/" + b.Arch + " " + b.Kernel},
+		{"governor", a.Governor, b.Governor},
+		{"file system", a.FileSystem + " " + a.Device, b.FileSystem + " " + b.Device},
+	} {
+		if f.a != f.b {
+			words = append(words, fmt.Sprintf("%s %s and %s", f.what, cmp.Or(strings.TrimSpace(f.a), "unknown"), cmp.Or(strings.TrimSpace(f.b), "unknown")))
+		}
+	}
+	return words
+}
+
+// mostWithout is how many cells without a ratio are listed.
+const mostWithout = 12
+
+// without lists the cells that have no ratio, with the reason.
+func without(c *stats.Comparison) list {
+	var l list
+	for _, x := range c.Cells {
+		switch x.Verdict {
+		case stats.Bad:
+			for _, side := range []struct {
+				name string
+				cell *stats.Cell
+			}{{c.First, x.First}, {c.Second, x.Second}} {
+				if side.cell.Status != result.OK {
+					l = append(l, item{string(side.cell.Status), fmt.Sprintf("%s: %s: %s", x.TableName, side.name, reason(side.cell.Outcome)), true})
+				}
+			}
+		case stats.Differing:
+			l = append(l, item{"differ", fmt.Sprintf("%s: %s", x.TableName, x.Why), true})
+		}
+	}
+	if more := len(l) - mostWithout; more > 0 {
+		l = append(l[:mostWithout], item{label: "and", text: counted(int64(more), "cell") + " more, all in JSON", alarm: true})
+	}
+	return l
+}
+
+// comparedGrid is the table of the cells that have a ratio.
+func comparedGrid(c *stats.Comparison) grid {
+	var verdicts, cells, first, second, ratios, intervals, p, n, more []string
+	g := grid{}
+	for _, x := range c.Cells {
+		if x.Verdict == stats.Bad || x.Verdict == stats.Differing {
+			continue
+		}
+		a, b := medians(x)
+		settle := ""
+		if x.Rounds > 0 {
+			settle = moreRounds(x.Rounds, x.Time)
+		}
+		verdicts, cells = append(verdicts, word(x.Verdict)), append(cells, x.String())
+		first, second = append(first, a), append(second, b)
+		ratios, intervals = append(ratios, times(x.Ratio.Median)), append(intervals, interval(x.Ratio.Interval))
+		p, n, more = append(p, probability(x.Adjusted)), append(n, fmt.Sprint(x.Ratio.N)), append(more, settle)
+		g.leaders = append(g.leaders, x.Verdict == stats.Faster)
+	}
+	g.add(column{title: "verdict"}, verdicts)
+	g.add(column{title: "cell"}, cells)
+	g.add(column{title: c.First, right: true, drop: 2}, first)
+	g.add(column{title: c.Second, right: true, drop: 1}, second)
+	g.add(column{title: "ratio"}, withSpreads(ratios, intervals))
+	g.add(column{title: "p", right: true, drop: 3}, p)
+	g.add(column{title: "n", right: true, drop: 4}, n)
+	if slices.ContainsFunc(more, func(s string) bool { return s != "" }) {
+		g.add(column{title: "to settle"}, more)
+	}
+	return g
+}
+
+// medians formats the median times of both sides in one unit.
+func medians(x *stats.Compared) (first, second string) {
+	values, base := []float64{x.First.Summary.Median, x.Second.Summary.Median}, "s"
+	if x.PerOp {
+		values = x.MediansPerOp()
+	}
+	if x.PerOp || x.First.Samples[0].Metric == result.MetricTimePerOp {
+		base = "s/op"
+	}
+	words, unit := scaled(values, benchunit.Decimal, base)
+	return words[0] + " " + unit, words[1] + " " + unit
+}
+
+func word(v stats.Verdict) string {
+	if v == stats.Unclear {
+		return "cannot tell yet"
+	}
+	return string(v)
+}
+
+// interval formats the ends of the interval of a ratio.
+func interval(i *stats.Interval) string {
+	if i == nil {
+		return "[too few rounds]"
+	}
+	return fmt.Sprintf("[%.3g, %.3g]", i.Low, i.High)
+}
+
+// ComparisonSchema is the JSON Schema (draft 2020-12) of the JSON form of a comparison.
+//
+//go:embed comparison.schema.json
+var ComparisonSchema []byte
+
+// ComparisonVersion is the version of the JSON form of a comparison. Fields may be added
+// without changing it.
+const ComparisonVersion = 1
+
+// JSONSides is the JSON form of a comparison.
+type JSONSides struct {
+	Version     int            `json:"version"`
+	Answer      string         `json:"answer"`
+	First       string         `json:"first"`
+	Second      string         `json:"second"`
+	Margin      float64        `json:"margin"`
+	Doubt       float64        `json:"doubt"`       // the greatest probability of any false "slower" or "faster"
+	Interleaved bool           `json:"interleaved"` // both sides in the same rounds of one run
+	Runs        []int64        `json:"runs"`        // one, or those of first and second
+	Mean        *stats.Summary `json:"mean,omitempty"`
+	Cells       []JSONSideCell `json:"cells"`
+	Alone       []string       `json:"alone,omitempty"` // cells that only one side has
+	Differences []string       `json:"machine_differences,omitempty"`
+}
+
+// JSONSideCell is a cell of a comparison.
+type JSONSideCell struct {
+	stats.TableName
+	Verdict     stats.Verdict  `json:"verdict"`
+	FirstCase   int            `json:"first_case"` // id, in its run
+	SecondCase  int            `json:"second_case"`
+	FirstState  result.Status  `json:"first_status"`
+	SecondState result.Status  `json:"second_status"`
+	Why         string         `json:"why,omitempty"`
+	Ratio       *stats.Summary `json:"ratio,omitempty"` // of second to first
+	PerOp       bool           `json:"per_operation,omitempty"`
+	P           *float64       `json:"p,omitempty"`
+	PAdjusted   *float64       `json:"p_adjusted,omitempty"`
+	Rounds      int            `json:"further_rounds,omitempty"` // estimated, until it is settled
+}
+
+func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
+	out := JSONSides{Version: ComparisonVersion, Answer: Answer(c.Comparison), First: c.Comparison.First, Second: c.Comparison.Second,
+		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Runs: []int64{c.First.Run.ID}, Mean: c.Mean, Cells: []JSONSideCell{}, Alone: c.Alone}
+	if c.First != c.Second {
+		out.Runs = append(out.Runs, c.Second.Run.ID)
+		out.Differences = machinesDiffer(c.First.Run.Machine, c.Second.Run.Machine)
+	}
+	for _, x := range c.Cells {
+		cell := JSONSideCell{TableName: x.TableName, Verdict: x.Verdict, FirstCase: x.First.Case.ID, SecondCase: x.Second.Case.ID,
+			FirstState: x.First.Status, SecondState: x.Second.Status, Why: x.Why, PerOp: x.PerOp, Rounds: x.Rounds}
+		switch x.Verdict {
+		case stats.Bad:
+			for _, side := range []*stats.Cell{x.First, x.Second} {
+				if side.Status != result.OK {
+					cell.Why = reason(side.Outcome)
+				}
+			}
+		case stats.Differing:
+		default:
+			cell.Ratio, cell.P, cell.PAdjusted = &x.Ratio, &x.P, &x.Adjusted
+		}
+		out.Cells = append(out.Cells, cell)
+	}
+	e := json.NewEncoder(PrintableJSON(w))
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(out)
+}

@@ -1,0 +1,135 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// comparedRun returns a run that compares two drivers, with every verdict.
+func comparedRun() *result.Run {
+	run := newRun(16)
+	run.Stopped, run.Precision = result.StoppedTime, 0
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02, Looks: true}
+	two := []string{"mattn", "modernc"}
+	add(run, "simple", nil, rollback, two, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1))
+	add(run, "read-write", nil, wal, two, mix("mix", "time/op", false))
+	add(run, "analytics", nil, rollback, two, bulk("json", 90_000_000, 110, 1))
+	add(run, "group-by", nil, rollback, two, bulk("group", 90_000_000, 110, 1))
+	add(run, "many", map[string]int64{"users": 10}, rollback, two, bulk("query", 500_000, 10_000, 1000))
+	add(run, "many", map[string]int64{"users": 100}, rollback, two, bulk("query", 5_000_000, 100_000, 1000))
+	phase := func(workload, driver string, change func(round int, s *result.Sample)) {
+		spoil(run, workload, driver, func(t *result.Trial) {
+			for i := range t.Samples {
+				change(t.Round, &t.Samples[i])
+			}
+		})
+	}
+	phase("many", "modernc", func(round int, s *result.Sample) { s.WallNS = s.WallNS * int64(40+round%5*10) / 100 })
+	phase("group-by", "modernc", func(_ int, s *result.Sample) { s.WallNS = 90_000_000 })
+	phase("group-by", "mattn", func(round int, s *result.Sample) { s.WallNS = 90_000_000 + int64(round%3)*100_000 })
+	phase("read-write", "mattn", func(round int, s *result.Sample) { s.Failed = 30 })
+	spoil(run, "analytics", "modernc", func(t *result.Trial) {
+		t.Status, t.Samples = result.Failed, nil
+		t.Reason = &protocol.Reason{Code: "sqlite", Phase: "json", Message: "no such function: json_extract"}
+	})
+	return run
+}
+
+func compared(run *result.Run) report.Compared {
+	a := stats.Analyze(run, "native")
+	return report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}
+}
+
+// comparedRuns compares what two runs have in common. The second is of another machine.
+func comparedRuns() report.Compared {
+	first, second := newRun(12), newRun(12)
+	second.ID, second.Started = 13, start.Add(24*time.Hour)
+	second.Machine.Hostname, second.Machine.Cores = "lab2", 8
+	for _, run := range []*result.Run{first, second} {
+		add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	}
+	add(second, "group-by", nil, rollback, []string{"mattn"}, bulk("group", 90_000_000, 110, 1))
+	spoil(second, "simple", "mattn", func(t *result.Trial) { t.Samples[0].WallNS += t.Samples[0].WallNS / 10 })
+	a, b := stats.Analyze(first, "native"), stats.Analyze(second, "native")
+	return report.Compared{Comparison: stats.CompareRuns([2]string{"run 12", "new.json"}, a, b, 0.02), First: a, Second: b}
+}
+
+func writeCompared(t *testing.T, format string, c report.Compared) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.WriteComparison(&b, format, c, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestComparisonGolden(t *testing.T) {
+	fixtures := map[string]func() report.Compared{
+		"compared": func() report.Compared { return compared(comparedRun()) },
+		"runs":     comparedRuns,
+		"nothing": func() report.Compared {
+			a, b := stats.Analyze(newRun(6), ""), stats.Analyze(noFloorRun(), "")
+			return report.Compared{Comparison: stats.CompareRuns([2]string{"run 12", "new.json"}, a, b, 0.02), First: a, Second: b}
+		},
+	}
+	s := compiled(t, report.ComparisonSchema)
+	for _, name := range slices.Sorted(maps.Keys(fixtures)) {
+		for _, format := range report.ComparisonFormats() {
+			t.Run(name+"/"+format, func(t *testing.T) {
+				got := writeCompared(t, format, fixtures[name]())
+				golden(t, "comparison-"+name+"."+extension[format], got)
+				if format == "json" {
+					validate(t, s, got)
+				}
+			})
+		}
+	}
+}
+
+// TestComparisonAnswersFirst checks that a comparison begins with its answer, in one
+// sentence with the number of cells.
+func TestComparisonAnswersFirst(t *testing.T) {
+	run := newRun(16)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	first, _, _ := strings.Cut(writeCompared(t, "table", compared(run)), "\n")
+	if want := "modernc is slower than mattn (2.30x the time)."; first != want {
+		t.Errorf("%q, want %q", first, want)
+	}
+}
+
+// TestReadJSON checks that a run can be read back from its JSON report.
+func TestReadJSON(t *testing.T) {
+	run, err := report.ReadJSON(strings.NewReader(write(t, "json", fullRun(), "native", report.Options{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := json.Marshal(fullRun())
+	if got, _ := json.Marshal(run); !bytes.Equal(got, want) {
+		t.Error("the run has changed")
+	}
+	for text, want := range map[string]string{
+		"x":                                      "is not a JSON report of a run",
+		`{"version": 1`:                          "is not a JSON report of a run",
+		"{}":                                     "not a report of a run",
+		"[]":                                     "is not a JSON report of a run",
+		`{"version":99,"run":{}}`:                "newer sqlite3perf: its version is 99",
+		`{"version":2,"run":{"trials":3}}`:       "is not a JSON report of a run",
+		writeCompared(t, "json", comparedRuns()): "not a report of a run",
+	} {
+		if _, err := report.ReadJSON(strings.NewReader(text)); err == nil || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%.40q: %v, want %q", text, err, want)
+		}
+	}
+}

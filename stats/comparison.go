@@ -1,0 +1,430 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	mstats "github.com/aclements/go-moremath/stats"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+)
+
+// Verdict is what samples say of the second side of a comparison, measured by the first.
+type Verdict string
+
+// The verdicts, in the order in which cells are listed. Same, Slower and Faster settle
+// a cell.
+const (
+	Bad       Verdict = "bad"       // a side has no figures; Compared.Why says which, and why
+	Differing Verdict = "differing" // the answers of the sides differ, or the shares of operations that failed
+	Slower    Verdict = "slower"
+	Unclear   Verdict = "unclear" // more rounds would tell
+	Faster    Verdict = "faster"
+	Same      Verdict = "same" // the whole interval of the ratio is within the margin
+)
+
+var verdictOrder = []Verdict{Bad, Differing, Slower, Unclear, Faster, Same}
+
+// Doubt is the greatest probability that a comparison of two equal sides calls any cell
+// slower or faster. It is less than [Alpha], because a comparison is a question that is
+// acted upon.
+const Doubt = 0.01
+
+// Comparison says whether the second of two sides is slower than the first, cell by cell.
+type Comparison struct {
+	First, Second string
+	Margin        float64 // 0.02: less than 2 % more, or less, does not matter
+
+	// Interleaved: both sides were measured in the same rounds. Otherwise whatever
+	// changed on the machine in between is part of each ratio.
+	Interleaved bool
+
+	Cells []*Compared // by verdict, in the order of the verdicts
+	Alone []string    // cells that only one side has
+	Mean  *Summary    // geometric mean of the ratios of all cells with figures, by round; nil if not interleaved
+}
+
+// Compared is a cell of a comparison: the same phase of the same work on both sides.
+type Compared struct {
+	TableName
+	First, Second *Cell
+	Verdict       Verdict
+	Why           string // of Bad and Differing
+
+	// Ratio is the second side's time divided by the first's. Its interval is
+	// one of 99 %, corrected for the number of looks.
+	Ratio    Summary
+	PerOp    bool    // times are per operation, because the sides did different numbers of operations
+	P        float64 // of the two-sided test, corrected for the number of looks
+	Adjusted float64 // corrected for the number of cells as well
+
+	// Rounds is an estimate of how many more rounds an Unclear cell takes, and Time of
+	// how long these take. They are 0 for other cells.
+	Rounds int
+	Time   time.Duration
+
+	looks float64 // the factor by which looking repeatedly has multiplied P
+}
+
+// Settled returns the IDs of the cases of which no cell needs further rounds, as long as
+// the others go on.
+func (c *Comparison) Settled() []int {
+	open := map[int]bool{}
+	for _, x := range c.Cells {
+		if !x.settled(c.Measured()) {
+			open[x.First.Case.ID], open[x.Second.Case.ID] = true, true
+		}
+	}
+	var ids []int
+	for _, x := range c.Cells {
+		for _, id := range []int{x.First.Case.ID, x.Second.Case.ID} {
+			if !open[id] && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// settled reports whether a cell of several keeps its verdict whatever becomes of the
+// others.
+func (x *Compared) settled(cells int) bool {
+	switch x.Verdict {
+	case Slower, Faster:
+		return x.P*float64(cells) < Doubt // Holm's correction is at most that
+	}
+	return x.Verdict != Unclear
+}
+
+// Measured returns how many cells have a ratio.
+func (c *Comparison) Measured() int { return len(c.Cells) - c.Count(Bad) - c.Count(Differing) }
+
+// Count returns how many cells have the verdict.
+func (c *Comparison) Count(v Verdict) int {
+	n := 0
+	for _, x := range c.Cells {
+		if x.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// CompareRun compares the two sides of a run that was made to compare them, as its
+// Compares says. It returns nil if the run compares nothing.
+func CompareRun(a *Analysis) *Comparison {
+	by := a.Run.Compares
+	if by == nil {
+		return nil
+	}
+	c := &Comparison{First: by.First, Second: by.Second, Margin: by.Margin, Interleaved: true}
+	c.pair(a.cells(by.First, by), a.cells(by.Second, by), true)
+	c.judge(by.Looks, true)
+	return c
+}
+
+// CompareRuns compares what two runs, with the given names, have in common. A margin of
+// 0.02 is 2 %. If the runs have one driver each, these are compared even if they differ.
+func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comparison {
+	c := &Comparison{First: names[0], Second: names[1], Margin: margin}
+	var by *result.Compares
+	if a, b := soleDriver(first), soleDriver(second); a != "" && b != "" && a != b {
+		by = &result.Compares{Factor: result.FactorDriver}
+		c.First, c.Second = a+" in "+c.First, b+" in "+c.Second
+	}
+	c.pair(first.cells("", by), second.cells("", by), first.Run.Seed == second.Run.Seed)
+	c.judge(false, false)
+	return c
+}
+
+func soleDriver(a *Analysis) string {
+	name := ""
+	for _, c := range a.Run.Cases {
+		if name != "" && c.Driver != name {
+			return ""
+		}
+		name = c.Driver
+	}
+	return name
+}
+
+// keyed is a cell with what it is compared by.
+type keyed struct {
+	key  string
+	name TableName
+	cell *Cell
+}
+
+// cells returns the cells with the given value of the factor. Without a value it returns
+// all. The key has everything in which two cells that are compared must agree.
+func (a *Analysis) cells(value string, by *result.Compares) []keyed {
+	var list []keyed
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, c := range t.Cells {
+				if value != "" && by.Value(c.Case) != value {
+					continue
+				}
+				settings, parameters, driver := maps.Clone(c.Case.Settings), maps.Clone(c.Case.Parameters), c.Case.Driver
+				name := TableName{Workload: g.Workload, Phase: t.Phase}
+				var varied []string
+				for _, v := range g.Varied {
+					if by == nil || v.Name != by.Name {
+						varied = append(varied, v.String())
+					}
+				}
+				switch {
+				case by == nil:
+					varied = append(varied, driver)
+				case by.Factor == result.FactorDriver:
+					driver = ""
+				case by.Factor == result.FactorSetting:
+					delete(settings, by.Name)
+				case by.Factor == result.FactorParameter:
+					delete(parameters, by.Name)
+				}
+				name.Variant = strings.Join(varied, " ")
+				key := fmt.Sprintf("%q %s %q %v %q %q %q", c.Case.Workload, c.Case.WorkloadSHA256, c.Case.Scale, parameters, settings, driver, t.Phase)
+				list = append(list, keyed{key, name, c})
+			}
+		}
+	}
+	return list
+}
+
+// pair finds the cells that both sides have. comparable says whether their answers must
+// be the same.
+func (c *Comparison) pair(first, second []keyed, comparable bool) {
+	other := map[string]keyed{}
+	for _, k := range second {
+		other[k.key] = k
+	}
+	for _, k := range first {
+		o, ok := other[k.key]
+		if !ok {
+			c.Alone = append(c.Alone, k.name.String())
+			continue
+		}
+		delete(other, k.key)
+		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, P: 1, Adjusted: 1}
+		x.checkSides(comparable)
+		c.Cells = append(c.Cells, x)
+	}
+	for _, k := range second {
+		if _, left := other[k.key]; left {
+			c.Alone = append(c.Alone, k.name.String())
+		}
+	}
+}
+
+// checkSides looks for reasons not to compare times.
+func (x *Compared) checkSides(comparable bool) {
+	for _, c := range []*Cell{x.First, x.Second} {
+		if c.Status != result.OK {
+			x.Verdict = Bad
+			return
+		}
+	}
+	if a, b := x.First.checksum(x.Phase), x.Second.checksum(x.Phase); comparable && a != "" && b != "" && a != b {
+		among := []string{a, b}
+		x.Verdict, x.Why = Differing, fmt.Sprintf("the answers differ: checksums %s and %s", short(a, among), short(b, among))
+		return
+	}
+	if FailuresDiffer(x.First, x.Second) {
+		x.Verdict, x.Why = Differing, "shares of operations that succeeded: "+succeeded(x.First)+" and "+succeeded(x.Second)
+	}
+}
+
+func succeeded(c *Cell) string { return fmt.Sprintf("%.4g %%", 100*(1-c.shareFailed())) }
+
+func (c *Cell) checksum(phase string) string {
+	if own, _ := c.checksums(phase); len(own) == 1 {
+		return own[0]
+	}
+	return ""
+}
+
+// judge compares the cells that can be compared. looks says whether it was decided after
+// each look whether to go on.
+func (c *Comparison) judge(looks, interleaved bool) {
+	var tests []*Compared
+	for _, x := range c.Cells {
+		if x.Verdict != "" {
+			continue
+		}
+		x.measure(looks, interleaved)
+		tests = append(tests, x)
+	}
+	holm(tests)
+	for _, x := range tests {
+		x.decide(c.Margin, len(tests))
+	}
+	if interleaved {
+		c.Mean = mean(tests)
+	}
+	slices.SortStableFunc(c.Cells, func(a, b *Compared) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(verdictOrder, a.Verdict), slices.Index(verdictOrder, b.Verdict)),
+			cmp.Compare(math.Abs(math.Log(cmp.Or(b.Ratio.Median, 1))), math.Abs(math.Log(cmp.Or(a.Ratio.Median, 1)))),
+		)
+	})
+}
+
+// points returns the values of both sides.
+func (x *Compared) points() (first, second []Point) {
+	first, second = x.First.Points(), x.Second.Points()
+	a, b := x.First.Samples[0], x.Second.Samples[0]
+	if x.PerOp = a.Metric == result.MetricTime && a.Operations != b.Operations; x.PerOp {
+		for i, s := range x.First.Samples {
+			first[i].Value /= float64(max(s.Operations, 1))
+		}
+		for i, s := range x.Second.Samples {
+			second[i].Value /= float64(max(s.Operations, 1))
+		}
+	}
+	return first, second
+}
+
+// MediansPerOp returns the median times per operation of both sides, in seconds.
+func (x *Compared) MediansPerOp() []float64 {
+	first, second := x.points()
+	return []float64{Summarize(Values(first)).Median, Summarize(Values(second)).Median}
+}
+
+func (x *Compared) measure(looks, interleaved bool) {
+	first, second := x.points()
+	if !interleaved {
+		x.looks = 1
+		x.Ratio, x.P = unpairedRatio(Values(second), Values(first), 1-Doubt)
+		return
+	}
+	ratios, _ := Ratios(second, first)
+	x.looks = 1
+	if looks {
+		x.looks = spent(len(ratios))
+	}
+	values := Values(ratios)
+	p, _ := signedRank(logs(values))
+	x.P = min(1, p*x.looks)
+	x.Ratio = summarizeRatiosAt(values, 1-Doubt/x.looks)
+}
+
+// holm corrects the cells' p-values for their number (Holm 1979), so that the probability
+// of any false verdict among them is at most [Doubt].
+func holm(cells []*Compared) {
+	order := slices.Clone(cells)
+	slices.SortStableFunc(order, func(a, b *Compared) int { return cmp.Compare(a.P, b.P) })
+	most := 0.0
+	for i, x := range order {
+		most = max(most, min(1, x.P*float64(len(order)-i)))
+		x.Adjusted = most
+	}
+}
+
+// decide sets the verdict of a cell of several.
+func (x *Compared) decide(margin float64, cells int) {
+	within := math.Log1p(margin)
+	i := x.Ratio.Interval
+	switch {
+	case i != nil && math.Log(i.High) <= within && math.Log(i.Low) >= -within:
+		x.Verdict = Same
+	case x.Adjusted < Doubt && x.Ratio.Median > 1:
+		x.Verdict = Slower
+	case x.Adjusted < Doubt && x.Ratio.Median < 1:
+		x.Verdict = Faster
+	default:
+		x.Verdict = Unclear
+		x.Rounds = x.more(within, cells)
+		x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
+	}
+}
+
+// perTrial returns how long a trial of the case took on average.
+func (o *Outcome) perTrial() time.Duration {
+	var sum int64
+	for _, t := range o.Trials {
+		sum += t.TookNS
+	}
+	return time.Duration(sum / int64(max(len(o.Trials), 1)))
+}
+
+// MaxRounds is the most further rounds that are estimated. More are called this many.
+const MaxRounds = 10_000
+
+// more estimates how many more rounds a cell takes until its interval is within the
+// margin, or leaves out 1 even after the correction for the number of cells. It assumes
+// that the ratio stays where it is and that the interval narrows with the square root of
+// the rounds.
+func (x *Compared) more(within float64, cells int) int {
+	n := x.Ratio.N
+	least := leastRounds(cells)
+	i := x.Ratio.Interval
+	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
+		return max(least-n, 1)
+	}
+	at, half := math.Abs(math.Log(x.Ratio.Median)), (math.Log(i.High)-math.Log(i.Low))/2
+	level := Doubt / x.looks
+	corrected := half * normalQuantile(level/float64(cells)) / normalQuantile(level)
+	narrower := corrected / at // by this factor, to be told apart
+	if at < within {
+		narrower = min(narrower, half/(within-at))
+	}
+	total := math.Ceil(float64(n) * narrower * narrower)
+	if !(total < MaxRounds) {
+		return MaxRounds
+	}
+	end := max(int(total), least, n+1)
+	for x.looks > 1 && !Look(end) {
+		end++
+	}
+	return end - n
+}
+
+// normalQuantile returns the distance from its mean beyond which a standard normal
+// variable is with the given probability, to both sides together.
+func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
+
+// leastRounds returns the fewest rounds with which one of so many cells can be told to
+// differ.
+func leastRounds(cells int) int {
+	for n := MinSamples; ; n++ {
+		if 2*math.Ldexp(1, -n)*spent(n)*float64(max(cells, 1)) < Doubt {
+			return n
+		}
+	}
+}
+
+// mean returns the geometric mean of the cells' ratios over the rounds that all of them
+// have. It returns nil if there is none.
+func mean(cells []*Compared) *Summary {
+	if len(cells) == 0 {
+		return nil
+	}
+	sums, count := map[int]float64{}, map[int]int{}
+	looks := 1.0
+	for _, x := range cells {
+		first, second := x.points()
+		ratios, _ := Ratios(second, first)
+		for _, p := range ratios {
+			sums[p.Round] += math.Log(p.Value)
+			count[p.Round]++
+		}
+		looks = max(looks, x.looks)
+	}
+	var means []float64
+	for _, round := range slices.Sorted(maps.Keys(sums)) {
+		if count[round] == len(cells) {
+			means = append(means, math.Exp(sums[round]/float64(len(cells))))
+		}
+	}
+	if len(means) == 0 {
+		return nil
+	}
+	s := summarizeRatiosAt(means, 1-Doubt/looks)
+	return &s
+}

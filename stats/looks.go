@@ -1,0 +1,32 @@
+package stats
+
+// A comparison that ends when its verdicts are clear looks at its samples again and
+// again. If each look took the full level, equal sides would sooner or later be told
+// apart by chance. So it looks only after certain rounds, and the level is divided
+// among these looks: the k-th has 1/(k(k+1)) of it, which adds up to 1 however many
+// there are. By the Bonferroni inequality the probability that any look errs is then at
+// most the whole level.
+
+// Look reports whether a comparison that is under way is judged after n rounds: 11, 16,
+// 22, 32, 44, 64, 88 and so on. No fewer than 11 rounds can tell two sides apart.
+func Look(n int) bool {
+	for n > 16 && n%2 == 0 { // 22 becomes 11, 32 becomes 16
+		n /= 2
+	}
+	return n == 11 || n == 16
+}
+
+// spent returns the factor by which the looks up to n rounds multiply a p-value. If n is
+// not a look, the run ended there for another reason, and its end is one more look.
+func spent(n int) float64 {
+	k := 0
+	for i := 1; i <= n; i++ {
+		if Look(i) {
+			k++
+		}
+	}
+	if !Look(n) {
+		k++
+	}
+	return float64(k * (k + 1))
+}

@@ -1,0 +1,91 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	mstats "github.com/aclements/go-moremath/stats"
+)
+
+// unpairedRatio returns the ratio of two sets of times that were not measured in the same
+// rounds, and the p-value that they do not differ. The ratio is the Hodges-Lehmann
+// estimate: the median of all ratios of one of a to one of b. Its interval inverts the
+// Mann-Whitney test (Hollander, Wolfe, Chicken, Nonparametric Statistical Methods,
+// chapter 4).
+func unpairedRatio(a, b []float64, confidence float64) (Summary, float64) {
+	n := min(len(a), len(b))
+	if n == 0 {
+		return Summary{Warnings: []string{"no samples"}}, 1
+	}
+	var differences []float64
+	less, greater := 0, 0 // pairs; one of equal values counts for both, so p can only be greater
+	for _, x := range logs(a) {
+		for _, y := range logs(b) {
+			if x == y { // also of two zeros
+				differences = append(differences, 0)
+				less++
+				greater++
+				continue
+			}
+			differences = append(differences, x-y)
+			if x < y {
+				less++
+			} else {
+				greater++
+			}
+		}
+	}
+	slices.SortFunc(differences, cmp.Compare)
+	s := Summary{N: n, Median: math.Exp(middle(differences))}
+	null := mannWhitneyNull(len(a), len(b))
+	p := min(1, 2*null(min(less, greater)))
+	outside := 0
+	for outside < len(differences)/2 && 2*null(outside) <= 1-confidence {
+		outside++
+	}
+	if outside == 0 {
+		return s, p
+	}
+	s.Interval = &Interval{
+		Low: math.Exp(differences[outside-1]), High: math.Exp(differences[len(differences)-outside]),
+		Confidence: 1 - 2*null(outside-1),
+	}
+	return s, p
+}
+
+// exactMannWhitney is the most samples of a side for which the exact distribution of the
+// Mann-Whitney statistic is computed. Beyond it the normal one is as good.
+const exactMannWhitney = 50
+
+// mannWhitneyNull returns the distribution function of the Mann-Whitney statistic of n
+// and m samples of the same distribution without ties. The number of arrangements that
+// give the statistic u is the coefficient of q^u in the product of (1-q^(m+i))/(1-q^i)
+// for i from 1 to n (Mann, Whitney 1947).
+func mannWhitneyNull(n, m int) func(u int) float64 {
+	if max(n, m) > exactMannWhitney {
+		nm := float64(n) * float64(m)
+		normal := mstats.NormalDist{Mu: nm / 2, Sigma: math.Sqrt(nm * float64(n+m+1) / 12)}
+		return func(u int) float64 { return normal.CDF(float64(u) + 0.5) }
+	}
+	ways := make([]float64, n*m+1)
+	ways[0] = 1
+	for i := 1; i <= n; i++ {
+		for u := n * m; u >= m+i; u-- {
+			ways[u] -= ways[u-m-i]
+		}
+		for u := i; u <= n*m; u++ {
+			ways[u] += ways[u-i]
+		}
+	}
+	for u := 1; u < len(ways); u++ {
+		ways[u] += ways[u-1]
+	}
+	all := ways[n*m]
+	return func(u int) float64 {
+		if u < 0 {
+			return 0
+		}
+		return ways[min(u, n*m)] / all
+	}
+}

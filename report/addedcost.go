@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -34,19 +35,21 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 
 // addedNote names the drivers of a table whose difference is told apart but may be due to
 // what sqlite3perf adds. What is added to the slower one may exceed what is added to the
-// faster one by more than the difference.
+// faster one by more than the difference, which is that of the ratio. Two versions of a
+// driver have the same added to them.
 func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 	var words []string
 	for i, fast := range cells {
 		for j, slow := range cells {
 			test, ok := t.Against(j, i)
-			if i == j || !ok || !test.Significant() || test.Sign() <= 0 {
+			same := fast.Case.Info.Name == slow.Case.Info.Name && slices.Equal(fast.Case.Added, slow.Case.Added)
+			if i == j || same || !ok || !test.Significant() || test.Sign() <= 0 {
 				continue
 			}
 			less, ok1 := addedTime(fast, t.Phase)
 			more, ok2 := addedTime(slow, t.Phase)
-			difference, own := slow.Summary.Median-fast.Summary.Median, more.High-less.Low
-			if ok1 && ok2 && difference > 0 && difference <= own {
+			difference, own := fast.Summary.Median*(t.Ratio(stats.Pair{First: j, Second: i}).Median-1), more.High-less.Low
+			if ok1 && ok2 && difference <= own {
 				words = append(words, fmt.Sprintf("%s and %s (%s, up to %s added)",
 					name(fast.Outcome), name(slow.Outcome), duration(int64(difference*1e9)), duration(int64(own*1e9))))
 			}

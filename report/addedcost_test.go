@@ -9,6 +9,41 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
+// TestAddedNoteRatio checks that the difference that may be explained is that of the
+// ratio within rounds, even if the medians lie closer together.
+func TestAddedNoteRatio(t *testing.T) {
+	run := newRun(9)
+	add(run, "simple", nil, rollback, []string{"mattn", "zombiezen"}, bulk("insert", 1, 1000, 1000))
+	for i, walls := range [][]int64{{50, 60, 70, 80, 100, 160, 170, 180, 190}, {65, 78, 91, 99, 101, 208, 221, 234, 247}} {
+		spoil(run, "simple", run.Cases[i].Driver, func(t *result.Trial) { t.Samples[0].WallNS = walls[t.Round-1] * 1000 })
+	}
+	for _, tc := range []struct {
+		added float64 // to each row of the slower one
+		want  bool
+	}{{2, false}, {28, false}, {31, true}} {
+		run.Cases[1].Added = []result.AddedTime{{Phase: "insert", Row: estimate.Estimate{High: tc.added}}}
+		run.Cases[0].Added = []result.AddedTime{{Phase: "insert"}}
+		out := write(t, "table", run, "", report.Options{Width: 300})
+		if strings.Contains(out, "what sqlite3perf itself adds") != tc.want || !strings.Contains(out, "is slower than") {
+			t.Errorf("%v ns added: want a note: %v\n%s", tc.added, tc.want, out)
+		}
+	}
+}
+
+// TestAddedNoteVersions checks that two versions of a driver need no note, because the
+// same is added to both.
+func TestAddedNoteVersions(t *testing.T) {
+	run := newRun(8)
+	add(run, "simple", nil, rollback, []string{"mattn", "mattn@v1.14.22"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	for i := range run.Cases {
+		run.Cases[i].Added = []result.AddedTime{{Phase: "insert", Row: estimate.Estimate{Low: -500, High: 500}}}
+	}
+	out := write(t, "table", run, "", report.Options{Width: 300})
+	if strings.Contains(out, "what sqlite3perf itself adds") || !strings.Contains(out, "is slower than") {
+		t.Errorf("%s", out)
+	}
+}
+
 // TestAddedNote checks two drivers that are told apart by 1.03 s over a million rows.
 // More or less is added to each row of the slower one.
 func TestAddedNote(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 // build describes a run in words.
 func build(a *stats.Analysis, o Options) document {
-	d := header(a, o.Hints)
+	d := header(a, o)
 	if o.Study != nil {
 		return append(d, studyTables(a, o.Study)...)
 	}
@@ -82,7 +82,7 @@ func sqliteBuild(o *stats.Outcome) string {
 	return strings.Join(words, " ")
 }
 
-func header(a *stats.Analysis, h Hints) document {
+func header(a *stats.Analysis, o Options) document {
 	run := a.Run
 	took := "not ended"
 	if !run.Ended.IsZero() {
@@ -95,7 +95,10 @@ func header(a *stats.Analysis, h Hints) document {
 		{label: "work", text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
 		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}
-	l.note(item{label: "left out", text: leftOut(run.LeftOut, h)})
+	if o.Study == nil {
+		l.note(item{label: "settings", text: unsetInRun(a), alarm: true})
+	}
+	l.note(item{label: "left out", text: leftOut(run.LeftOut, o.Hints)})
 	l.note(item{label: "command", text: commandLine(run.Command)})
 	return document{heading{1, title}, append(l, warnings(a.Warnings, nil)...)}
 }
@@ -358,6 +361,9 @@ func phase(t *stats.Table, h Hints) document {
 			below = append(below, item{label: "compared", text: fmt.Sprintf("%s %s %s: p=%s; it took longer in %s of the rounds",
 				name(measured[1].Outcome), verdict, name(measured[0].Outcome), probability(test.Adjusted), percent((1+test.Delta)/2))})
 		}
+	}
+	for _, it := range unsetIn(t) {
+		below = append(below, item{label: "settings", text: "nobody set " + it.label + ": " + it.text, alarm: true})
 	}
 	if perSecond := ceiling(measured); perSecond > 0 {
 		below = append(below, item{label: "ceiling", text: fmt.Sprintf("%s req/s is what the load generator reaches here, in closed loop with %s, of a server that does nothing",

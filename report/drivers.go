@@ -104,50 +104,97 @@ func compileOptions(seen []*stats.Outcome) list {
 // unasked lists the settings that a workload leaves to the library and that differ
 // between its drivers.
 func unasked(a *stats.Analysis) list {
-	type note struct{ setting, values string }
-	var where groups[note, string] // the groups that each note is about
+	var where groups[item, string] // the groups that each setting with its values is about
 	all := 0
 	for _, g := range a.Groups {
-		got := map[string]map[string][]string{} // by setting and value, the drivers
-		for _, o := range g.Outcomes {
-			p := proof(o)
-			if p == nil {
-				continue
-			}
-			for name, value := range readBack(p) {
-				if _, asked := o.Case.Settings[name]; asked || changes(o.Case, name) {
-					continue
-				}
-				if got[name] == nil {
-					got[name] = map[string][]string{}
-				}
-				got[name][value] = append(got[name][value], label(o.Case))
-			}
+		if slices.ContainsFunc(g.Outcomes, func(o *stats.Outcome) bool { return proof(o) != nil }) {
+			all++
 		}
-		if len(got) == 0 {
-			continue
-		}
-		all++
-		for _, name := range stats.SettingNames(got) {
-			if len(got[name]) < 2 {
-				continue
-			}
-			var words []string
-			for _, value := range slices.Sorted(maps.Keys(got[name])) {
-				words = append(words, fmt.Sprintf("%s with %s", value, strings.Join(got[name][value], ", ")))
-			}
-			where.add(note{name, strings.Join(words, "; ")}, strings.TrimSpace(g.Workload+" "+g.Variant()))
+		for _, it := range unset(g.Outcomes, len(g.Outcomes)) {
+			where.add(it, strings.TrimSpace(g.Workload+" "+g.Variant()))
 		}
 	}
 	var l list
-	for _, n := range where.keys {
-		text := n.values
-		if len(where.of[n]) < all {
-			text += " (" + someOf(where.of[n], 6) + ")"
+	for _, it := range where.keys {
+		if in := where.of[it]; len(in) < all {
+			it.text += " (" + someOf(in, 6) + ")"
 		}
-		l = append(l, item{label: n.setting, text: text})
+		l = append(l, it)
 	}
 	return l
+}
+
+// unset lists the settings that are not set and that differ between the outcomes of a
+// group. Of the drivers with one value, the first most are named.
+func unset(outcomes []*stats.Outcome, most int) (l list) {
+	got := map[string]map[string][]string{} // by setting and value, the drivers
+	for _, o := range outcomes {
+		p := proof(o)
+		if p == nil {
+			continue
+		}
+		for name, value := range readBack(p) {
+			if _, asked := o.Case.Settings[name]; asked || changes(o.Case, name) {
+				continue
+			}
+			if got[name] == nil {
+				got[name] = map[string][]string{}
+			}
+			got[name][value] = append(got[name][value], label(o.Case))
+		}
+	}
+	for _, name := range stats.SettingNames(got) {
+		if len(got[name]) < 2 {
+			continue
+		}
+		var words []string
+		for _, value := range slices.Sorted(maps.Keys(got[name])) {
+			drivers, more := got[name][value], ""
+			if len(drivers) > most {
+				drivers, more = drivers[:most], fmt.Sprintf(" and %d more", len(drivers)-most)
+			}
+			words = append(words, fmt.Sprintf("%s with %s%s", value, strings.Join(drivers, ", "), more))
+		}
+		l = append(l, item{label: name, text: strings.Join(words, "; ")})
+	}
+	return l
+}
+
+// unsetIn lists the settings of [unset] that can change the times of a table. How long
+// to wait for a lock, and when to take one, can do so only if connections compete.
+func unsetIn(t *stats.Table) list {
+	var outcomes []*stats.Outcome
+	competing := false
+	for _, c := range t.Measured() {
+		outcomes = append(outcomes, c.Outcome)
+		p := proof(c.Outcome)
+		competing = competing || p != nil && len(p.Connections) > 1
+	}
+	return slices.DeleteFunc(unset(outcomes, 3), func(it item) bool {
+		return !competing && (it.label == "busy_timeout" || it.label == "txlock")
+	})
+}
+
+// unsetInRun names the settings of [unsetIn], with the workloads.
+func unsetInRun(a *stats.Analysis) string {
+	var where groups[string, string]
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			for _, it := range unsetIn(t) {
+				if !slices.Contains(where.of[it.label], g.Workload) {
+					where.add(it.label, g.Workload)
+				}
+			}
+		}
+	}
+	var words []string
+	for _, name := range where.keys {
+		words = append(words, name+" in "+strings.Join(where.of[name], ", "))
+	}
+	if words == nil {
+		return ""
+	}
+	return "nobody set " + strings.Join(words, "; ") + ". The drivers' defaults differ, and so may their times: lines below the tables give the values"
 }
 
 // changes reports whether the workload itself changes a setting.

@@ -1,10 +1,12 @@
 package report_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -37,6 +39,39 @@ func TestSettingsInForce(t *testing.T) {
 		}
 		if strings.Contains(got, "journal_mode=delete") {
 			t.Errorf("%s has the settings that were asked for", format)
+		}
+	}
+}
+
+// TestUnsetSettings checks that a setting that nobody set and that differs between the
+// drivers of a table is named below the table and at the head. How locks are taken
+// matters only with several connections.
+func TestUnsetSettings(t *testing.T) {
+	for _, connections := range []int{1, 2} {
+		run := newRun(6)
+		for i, asked := range []driver.Settings{{"journal_mode": "wal"}, {"journal_mode": "wal", "synchronous": "full", "txlock": "deferred"}} {
+			workload := []string{"mine", "set"}[i]
+			add(run, workload, nil, asked, []string{"mattn", "modernc"}, bulk("insert", 1_000_000, 1, 1))
+			for d, own := range map[string]driver.Settings{"mattn": {"synchronous": "normal", "txlock": "deferred"}, "modernc": {"synchronous": "full", "txlock": "immediate"}} {
+				spoil(run, workload, d, func(t *result.Trial) {
+					t.Proof.Connections = slices.Repeat([]driver.Settings{own.With(asked)}, connections)
+				})
+			}
+		}
+		out := write(t, "table", run, "", report.Options{Width: 300})
+		head, tables, _ := strings.Cut(out, "\nmine\n")
+		locks := ""
+		if connections > 1 {
+			locks = "txlock in mine; "
+		}
+		if want := "\nsettings      nobody set " + locks + "synchronous in mine. The drivers' defaults differ"; !strings.Contains(head, want) {
+			t.Errorf("%d connections: no %q in\n%s", connections, want, head)
+		}
+		if want := "\nsettings      nobody set synchronous: full with modernc; normal with mattn\n"; strings.Count(tables, want) != 1 {
+			t.Errorf("%d connections: not once %q in\n%s", connections, want, tables)
+		}
+		if want := "nobody set txlock: deferred with mattn; immediate with modernc\n"; strings.Contains(tables, want) != (connections > 1) {
+			t.Errorf("%d connections: %q in\n%s", connections, want, tables)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -29,6 +30,11 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 			if _, err := fmt.Fprintf(w, "# %s: %s: %s: %s\n", o.Status, Line(strings.TrimSpace(g.Workload+" "+g.Variant())), Line(name(o)), Line(reason(o))); err != nil {
 				return err
 			}
+		}
+	}
+	for _, line := range libraries(a) {
+		if _, err := fmt.Fprintf(w, "# %s\n", line); err != nil {
+			return err
 		}
 	}
 	out := benchfmt.NewWriter(w)
@@ -57,6 +63,24 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	return nil
 }
 
+// libraries describes the library of each driver in a line. These are comments, because
+// benchstat would put drivers and versions of different configurations into different
+// tables.
+func libraries(a *stats.Analysis) (lines []string) {
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			words := []string{Line(o.Case.Driver) + ":", "kind=" + string(o.Case.Info.Kind), "interface=" + string(o.Case.Info.Interface)}
+			if p := proof(o); p != nil {
+				words = append(words, "module="+p.Module, "module-version="+p.ModuleVersion, "sqlite="+p.SQLiteVersion, "runtime="+p.Runtime)
+			}
+			if line := Line(strings.Join(words, " ")); !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
 func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell, s stats.Sample) *benchfmt.Result {
 	r := &benchfmt.Result{Iters: int(max(s.Operations, 1))}
 	config := func(key, value string) {
@@ -74,15 +98,6 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	if s, ok := c.Case.InForce[t.Phase]; ok {
 		config("in-force", assignments(s))
 	}
-	config("kind", string(c.Case.Info.Kind))
-	config("interface", string(c.Case.Info.Interface))
-	if p := proof(c.Outcome); p != nil {
-		config("module", p.Module)
-		config("module-version", p.ModuleVersion)
-		config("sqlite", p.SQLiteVersion)
-		config("runtime", p.Runtime)
-	}
-
 	var b strings.Builder
 	b.WriteString(camel(c.Case.Workload) + "/" + benchWord(t.Phase))
 	for _, v := range g.Varied {

@@ -20,8 +20,20 @@ func build(a *stats.Analysis, o Options) document {
 	if o.Study != nil {
 		return append(d, studyTables(a, o.Study)...)
 	}
+	side := map[string]*stats.Factorial{}
+	for _, f := range a.Factorials {
+		side[f.Workload] = f
+	}
+	begun := ""
 	for _, g := range a.Groups {
-		d = append(d, group(g, o.Hints)...)
+		f := side[g.Workload]
+		if f != nil && begun != g.Workload {
+			d = append(d, factorial(f, o.Hints)...)
+			begun = g.Workload
+		}
+		if f == nil || len(f.Drivers) > 1 { // of one driver, everything is side by side
+			d = append(d, group(g, o.Hints)...)
+		}
 	}
 	d = append(d, overall(a)...)
 	d = append(d, drivers(a)...)
@@ -252,22 +264,11 @@ func group(g *stats.Group, h Hints) document {
 	if v := g.Variant(); v != "" {
 		title += " · " + v
 	}
-	d := document{heading{2, title}}
-	c := g.Outcomes[0].Case
-	var fixed []string
-	for _, n := range slices.Sorted(maps.Keys(c.Parameters)) {
-		fixed = append(fixed, fmt.Sprintf("%s=%d", n, c.Parameters[n]))
+	var varied []string
+	for _, v := range g.Varied {
+		varied = append(varied, v.Name)
 	}
-	fixed = append(fixed, settings(c)...)
-	fixed = slices.DeleteFunc(fixed, func(s string) bool { // those in the title
-		return slices.ContainsFunc(g.Varied, func(v stats.Variation) bool { return v.String() == s })
-	})
-	if len(fixed) > 0 {
-		d = append(d, paragraph{strings.Join(fixed, " "), true})
-	}
-	if note := changed(c); note != "" {
-		d = append(d, list{item{label: "settings", text: note}})
-	}
+	d := append(document{heading{2, title}}, conditions(g.Outcomes[0].Case, varied)...)
 	for _, t := range g.Tables {
 		d = append(d, phase(t, h)...)
 	}
@@ -336,6 +337,26 @@ func changed(c *result.Case) string {
 		return ""
 	}
 	return "the workload itself changes " + strings.Join(words, ", ") + ", as it declares"
+}
+
+// conditions lists the parameters and settings of a case, without those that the title
+// has.
+func conditions(c *result.Case, varied []string) (d document) {
+	var fixed []string
+	for _, n := range slices.Sorted(maps.Keys(c.Parameters)) {
+		fixed = append(fixed, fmt.Sprintf("%s=%d", n, c.Parameters[n]))
+	}
+	fixed = slices.DeleteFunc(append(fixed, settings(c)...), func(s string) bool {
+		name, _, _ := strings.Cut(s, "=")
+		return slices.Contains(varied, name)
+	})
+	if len(fixed) > 0 {
+		d = append(d, paragraph{strings.Join(fixed, " "), true})
+	}
+	if note := changed(c); note != "" {
+		d = append(d, list{item{label: "settings", text: note}})
+	}
+	return d
 }
 
 // phase returns a table with what belongs directly below it.
@@ -443,6 +464,9 @@ func label(c *result.Case) string {
 
 // name returns a driver's label with the version that was measured.
 func name(o *stats.Outcome) string {
+	if o.As != "" {
+		return o.As
+	}
 	d := label(o.Case)
 	if _, v, ok := strings.Cut(d, "@"); ok && v != "" {
 		return d

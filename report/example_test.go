@@ -22,6 +22,7 @@ func ExampleWrite() {
 	}
 	// Output:
 	// # sqlite3perf v1, run 1, seed 42, 1 complete, as many as were asked for
+	// # modernc: kind= interface=
 	// Unit ns/op better=lower
 	// Unit rows/s better=higher
 	// Unit op/s better=higher

@@ -99,7 +99,7 @@ func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop 
 func figures(t *stats.Table, cells []*stats.Cell) grid {
 	g := &cellGrid{cells: cells}
 	g.addStandings()
-	g.addMedians()
+	g.addMedians(t.PerOp)
 	g.addRates()
 	if t.Base >= 0 && len(cells) > 1 {
 		to := "fastest"
@@ -125,19 +125,32 @@ func (g *cellGrid) addStandings() {
 		}
 		return fmt.Sprint(c.Rank)
 	})
-	g.each(column{title: "driver"}, func(c *stats.Cell) string { return name(c.Outcome) })
+	g.each(column{title: rowsAre(g.cells)}, func(c *stats.Cell) string { return name(c.Outcome) })
 	if tied := ties(g.cells); slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
 		g.add(column{title: "tied with"}, tied)
 	}
 }
 
+// rowsAre says what distinguishes the rows of a table.
+func rowsAre(cells []*stats.Cell) string {
+	for _, c := range cells {
+		switch {
+		case c.As == "":
+			return "driver"
+		case c.Case.Driver != cells[0].Case.Driver:
+			return "driver and settings"
+		}
+	}
+	return "settings"
+}
+
 // addMedians adds the figures by which the table is ordered.
-func (g *cellGrid) addMedians() {
+func (g *cellGrid) addMedians(perOp bool) {
 	title, base := "median ", "s"
-	switch g.cells[0].Samples[0].Metric {
-	case result.MetricTimePerOp:
+	switch metric := g.cells[0].Samples[0].Metric; {
+	case perOp || metric == result.MetricTimePerOp:
 		base = "s/op"
-	case result.MetricLatency:
+	case metric == result.MetricLatency:
 		title = "p99 "
 	}
 	var medians []float64
@@ -161,9 +174,22 @@ func (g *cellGrid) addRates() {
 		perSecond, _ := cellRate(c)
 		return human(perSecond)
 	})
+	if rowsAre(g.cells) != "driver" && g.cells[0].Samples[0].Metric == result.MetricTimePerOp {
+		g.scale("p99", benchunit.Decimal, "s", 1, slowestP99)
+	}
 	if ceiling(g.cells) > 0 {
 		g.each(column{title: "of ceiling", right: true, drop: 5}, func(c *stats.Cell) string { return percent(median(c, ofCeiling)) })
 	}
+}
+
+// slowestP99 returns the 99th percentile, in seconds, of the operation for which it is
+// greatest.
+func slowestP99(s stats.Sample) float64 {
+	var worst int64
+	for _, l := range s.Latency {
+		worst = max(worst, l.P99NS)
+	}
+	return float64(worst) / 1e9
 }
 
 // ofCeiling returns a sample's rate as a share of what the load generator reaches.
@@ -366,7 +392,7 @@ func latencies(cells []*stats.Cell) grid {
 	rows := latencyRows(cells, figures)
 	failed := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.failed > 0 })
 	early := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.early > 0 })
-	g := grid{columns: []column{{title: "operation"}, {title: "driver"}, {title: "count", right: true, drop: 1}}}
+	g := grid{columns: []column{{title: "operation"}, {title: rowsAre(cells)}, {title: "count", right: true, drop: 1}}}
 	if failed {
 		g.columns = append(g.columns, column{title: "ok", right: true})
 	}

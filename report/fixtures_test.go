@@ -18,6 +18,7 @@ var fixtures = map[string]func() *result.Run{
 	"interrupted": interruptedRun,
 	"server":      serverRun,
 	"single":      singleRun,
+	"settings":    settingsRun,
 	"nofloor":     noFloorRun,
 	"empty":       emptyRun,
 }
@@ -293,6 +294,32 @@ func noFloorRun() *result.Run {
 		t.Status, t.Samples = result.Failed, nil
 		t.Reason = &protocol.Reason{Code: "sqlite", Phase: "json", Message: "no such function: json_extract | `x` <b>*y*</b>"}
 	})
+	return run
+}
+
+// settingsRun returns a run of one driver with four combinations of two settings.
+func settingsRun() *result.Run {
+	run := newRun(9)
+	for _, journal := range []string{"wal", "delete"} {
+		for _, sync := range []string{"normal", "full"} {
+			add(run, "read-write", nil, driver.Settings{"journal_mode": journal, "synchronous": sync, "busy_timeout": "5000"}, []string{"modernc"}, mix("mix", "time/op", false))
+		}
+	}
+	for i := range run.Trials {
+		t := &run.Trials[i]
+		if c := run.Cases[t.Case-1]; c.Settings["journal_mode"] == "delete" {
+			t.Samples[0].Operations /= 2
+			t.Samples[0].Latency[1].P99NS *= 3
+		} else if c.Settings["synchronous"] == "full" {
+			t.Samples[0].Operations = t.Samples[0].Operations * 9 / 10
+		}
+	}
+	for i := range run.Trials {
+		if t := &run.Trials[i]; t.Case == 4 && t.Round > 2 {
+			t.Status, t.Samples = result.Failed, nil
+			t.Reason = &protocol.Reason{Code: "timeout", Phase: "mix", Message: "no answer within 30s; killed"}
+		}
+	}
 	return run
 }
 

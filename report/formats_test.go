@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -14,12 +15,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // TestBenchfmtIsRead checks that benchstat would read what was measured.
@@ -38,7 +41,7 @@ func TestBenchfmtIsRead(t *testing.T) {
 			counts[name]++
 			v, _ := rec.Value("sec/op")
 			sum[name] += v
-			config[name] = rec.GetConfig("sqlite") + " " + rec.GetConfig("module-version") + " " + rec.GetConfig("goos") + " " + rec.GetConfig("cpu")
+			config[name] = rec.GetConfig("goos") + " " + rec.GetConfig("cpu")
 		}
 	}
 	if err := r.Err(); err != nil {
@@ -57,11 +60,37 @@ func TestBenchfmtIsRead(t *testing.T) {
 	if got := sum[name]; math.Abs(got-want) > 1e-12 {
 		t.Errorf("sec/op adds up to %v, want %v", got, want)
 	}
-	if got, want := config["Many/query/users=100/driver=mattn@v1.14.22-2"], "3.53.4 v1.14.22 linux AMD EPYC 7763"; got != want {
+	if got, want := config["Many/query/users=100/driver=mattn@v1.14.22-2"], "linux AMD EPYC 7763"; got != want {
 		t.Errorf("configuration %q, want %q", got, want)
 	}
 	if n := "PointRead/read/journal_mode=wal/synchronous=full/driver=native-2"; counts[n] != 9 {
 		t.Errorf("%s has %d lines, want 9", n, counts[n])
+	}
+}
+
+// TestBenchfmtOfVersions checks that benchstat puts two exports of other versions of a
+// driver into one table: nothing in the configuration or the name differs.
+func TestBenchfmtOfVersions(t *testing.T) {
+	keys := func(change func(*protocol.Proof)) (list []string) {
+		run := singleRun()
+		for i := range run.Trials {
+			change(run.Trials[i].Proof)
+		}
+		r := benchfmt.NewReader(strings.NewReader(write(t, "benchfmt", run, "", report.Options{})), "run")
+		for r.Scan() {
+			if rec, ok := r.Result().(*benchfmt.Result); ok {
+				key := rec.Name.String()
+				for _, c := range rec.Config {
+					key += fmt.Sprintf(" %s=%s", c.Key, c.Value)
+				}
+				list = append(list, key)
+			}
+		}
+		return list
+	}
+	old := keys(func(p *protocol.Proof) { p.ModuleVersion, p.SQLiteVersion, p.Runtime = "v1.0.0", "3.40.0", "go1.24" })
+	if d := cmp.Diff(old, keys(func(*protocol.Proof) {})); d != "" || old == nil {
+		t.Error(d)
 	}
 }
 

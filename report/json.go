@@ -28,7 +28,8 @@ type JSON struct {
 	Floor       string           `json:"floor"` // as requested
 	Cells       []JSONCell       `json:"cells"`
 	Comparisons []JSONComparison `json:"comparisons"`
-	Summary     []JSONSummary    `json:"summary"` // one, or none if there is nothing to compare
+	Factorials  []JSONFactorial  `json:"factorials,omitempty"` // of workloads with several settings or parameters
+	Summary     []JSONSummary    `json:"summary"`              // one, or none if there is nothing to compare
 	Reliability JSONReliability  `json:"reliability"`
 	Study       *Study           `json:"study,omitempty"`
 }
@@ -102,6 +103,40 @@ type JSONComparison struct {
 	Ratio       stats.Summary `json:"ratio"` // of first to second, round by round
 }
 
+// JSONFactorial has the cases of a workload with several settings or parameters side by
+// side.
+type JSONFactorial struct {
+	Workload string              `json:"workload"`
+	Factors  map[string][]string `json:"factors"` // setting or parameter: values; "" for one that is not set
+	Cells    []JSONFactorialCell `json:"cells"`
+	Effects  []JSONEffect        `json:"effects"`
+}
+
+// JSONFactorialCell is a row of a table in which drivers, settings and parameters are side
+// by side.
+type JSONFactorialCell struct {
+	Case     int           `json:"case"`
+	Phase    string        `json:"phase"`
+	PerOp    bool          `json:"per_operation,omitempty"` // times are per operation, since the numbers of operations differ
+	Rank     int           `json:"rank,omitempty"`
+	Tied     []int         `json:"tied_with,omitzero"` // cases
+	Unranked string        `json:"unranked,omitempty"`
+	Ratio    *JSONDistance `json:"ratio,omitempty"` // to the fastest row
+}
+
+// JSONEffect is what one factor by itself is worth in a phase.
+type JSONEffect struct {
+	Phase  string        `json:"phase"`
+	Driver string        `json:"driver"`
+	Factor string        `json:"factor"`
+	From   string        `json:"from"` // the factor's first value; "" if it is not set
+	To     string        `json:"to"`
+	Over   int           `json:"combinations"` // of the other factors' values
+	Ratio  stats.Summary `json:"ratio"`        // of the time with To to that with From
+	stats.Test
+	Significant bool `json:"significant"`
+}
+
 // JSONSummary has the geometric means over several tables.
 type JSONSummary struct {
 	Base        string                  `json:"base"`
@@ -146,6 +181,9 @@ func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 				})
 			}
 		}
+	}
+	for _, f := range a.Factorials {
+		out.Factorials = append(out.Factorials, jsonFactorial(f))
 	}
 	if o := a.Overall; len(o.Drivers) > 0 {
 		out.Summary = append(out.Summary, jsonSummary(o))
@@ -220,6 +258,28 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 		if test, ok := t.Against(i, t.Base); ok {
 			j.Ratio.P, j.Ratio.PAdjusted, j.Ratio.Delta = &test.P, &test.Adjusted, &test.Delta
 		}
+	}
+	return j
+}
+
+func jsonFactorial(f *stats.Factorial) JSONFactorial {
+	j := JSONFactorial{Workload: f.Workload, Factors: map[string][]string{}, Cells: []JSONFactorialCell{}, Effects: []JSONEffect{}}
+	for _, x := range f.Factors {
+		for _, v := range x.Values {
+			j.Factors[x.Name] = append(j.Factors[x.Name], v.Value)
+		}
+	}
+	for _, t := range f.Tables {
+		for i, c := range t.Measured() {
+			cell := jsonCell(f.Group, t, i, c)
+			if cell.Ratio != nil {
+				cell.Ratio.To = t.Cells[t.Base].As
+			}
+			j.Cells = append(j.Cells, JSONFactorialCell{c.Case.ID, t.Phase, t.PerOp, cell.Rank, cell.Tied, cell.Unranked, cell.Ratio})
+		}
+	}
+	for _, e := range f.Effects {
+		j.Effects = append(j.Effects, JSONEffect{e.Phase, e.Driver, e.To.Name, e.From.Value, e.To.Value, e.Over, e.Ratio, e.Test, e.Significant()})
 	}
 	return j
 }

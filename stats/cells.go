@@ -16,11 +16,12 @@ const NotMeasured result.Status = "not measured"
 
 // Analysis is a run, judged.
 type Analysis struct {
-	Run      *result.Run
-	Floor    string // the driver that distances are measured from
-	Groups   []*Group
-	Overall  Overall
-	Warnings []result.Warning // of the run as a whole
+	Run        *result.Run
+	Floor      string // the driver that distances are measured from
+	Groups     []*Group
+	Factorials []*Factorial // workloads of which settings or parameters vary
+	Overall    Overall
+	Warnings   []result.Warning // of the run as a whole
 
 	Reliability Reliability
 	Confidence  float64 // of the intervals of medians, not of ratios
@@ -50,6 +51,10 @@ type Outcome struct {
 	Bad    int // trials that were not OK
 
 	Warnings []result.Warning // of the case and its trials
+
+	// As is what the outcome is called in a table in which more than the driver differs
+	// from row to row; "" otherwise.
+	As string
 }
 
 // Table is one phase of a group.
@@ -62,6 +67,8 @@ type Table struct {
 	// floor has none, the fastest. It is -1 if there is nothing to compare.
 	Base    int
 	IsFloor bool
+
+	PerOp bool // times are divided by the operations, whose number differs from row to row
 }
 
 // Cell is one case and phase. Its Status is the case's: a case that is not OK in
@@ -79,6 +86,7 @@ type Cell struct {
 	Standing
 
 	failuresDiffer bool // from those of the cell with the fewest
+	perOp          bool
 }
 
 // Sample is a sample with the round in which it was taken.
@@ -92,7 +100,9 @@ type Sample struct {
 func (c *Cell) Points() []Point {
 	p := make([]Point, len(c.Samples))
 	for i, s := range c.Samples {
-		p[i] = Point{s.Round, s.Value()}
+		if p[i] = (Point{s.Round, s.Value()}); c.perOp {
+			p[i].Value /= float64(max(s.Operations, 1))
+		}
 	}
 	return p
 }
@@ -155,17 +165,21 @@ func Analyze(run *result.Run, floor string) *Analysis {
 		}
 	}
 	a.Overall = overall(a.Groups, floor)
-	families := [][]Pair{a.Overall.Pairs}
+	a.Factorials = a.factorials()
+	tables := []*Table{}
 	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			families = append(families, t.Pairs)
-		}
+		tables = append(tables, g.Tables...)
+	}
+	for _, f := range a.Factorials {
+		tables = append(tables, f.Tables...)
+	}
+	families := [][]Pair{a.Overall.Pairs}
+	for _, t := range tables {
+		families = append(families, t.Pairs)
 	}
 	a.Reliability = adjustRun(families)
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			t.rank()
-		}
+	for _, t := range tables {
+		t.rank()
 	}
 	a.Overall.rank()
 	return a
@@ -291,13 +305,18 @@ func (g *Group) table(phase, floor string, confidence float64) *Table {
 	for _, o := range g.Outcomes {
 		c := &Cell{Outcome: o, Status: o.Status}
 		if o.Status == result.OK {
-			c.Samples = o.samples(phase)
-			c.Summary = SummarizeAt(Values(c.Points()), confidence)
-			if len(c.Samples) == 0 {
+			if c.Samples = o.samples(phase); len(c.Samples) == 0 {
 				c.Status = NotMeasured
 			}
 		}
 		t.Cells = append(t.Cells, c)
+	}
+	t.PerOp = operationsDiffer(t.Cells)
+	for _, c := range t.Cells {
+		c.perOp = t.PerOp
+		if c.Outcome.Status == result.OK {
+			c.Summary = SummarizeAt(Values(c.Points()), confidence)
+		}
 	}
 	t.compareFailures()
 	slices.SortStableFunc(t.Cells, func(a, b *Cell) int {
@@ -323,6 +342,23 @@ func (g *Group) table(phase, floor string, confidence float64) *Table {
 		}
 	}
 	return t
+}
+
+// operationsDiffer reports whether the times of cells are of different numbers of
+// operations.
+func operationsDiffer(cells []*Cell) bool {
+	var first *result.Sample
+	for _, c := range cells {
+		if len(c.Samples) == 0 || c.Samples[0].Metric != result.MetricTime {
+			continue
+		}
+		if s := c.Samples[0].Sample; first == nil {
+			first = s
+		} else if s.Operations != first.Operations {
+			return true
+		}
+	}
+	return false
 }
 
 // class orders the cells of a table: ranked, with figures, without figures.

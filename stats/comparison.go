@@ -402,29 +402,18 @@ func leastRounds(cells int) int {
 // mean returns the geometric mean of the cells' ratios over the rounds that all of them
 // have. It returns nil if there is none.
 func mean(cells []*Compared) *Summary {
-	if len(cells) == 0 {
-		return nil
-	}
-	sums, count := map[int]float64{}, map[int]int{}
+	var sets [][]Point
 	looks := 1.0
 	for _, x := range cells {
 		first, second := x.points()
 		ratios, _ := Ratios(second, first)
-		for _, p := range ratios {
-			sums[p.Round] += math.Log(p.Value)
-			count[p.Round]++
-		}
+		sets = append(sets, ratios)
 		looks = max(looks, x.looks)
 	}
-	var means []float64
-	for _, round := range slices.Sorted(maps.Keys(sums)) {
-		if count[round] == len(cells) {
-			means = append(means, math.Exp(sums[round]/float64(len(cells))))
-		}
-	}
+	means := geoMeans(sets)
 	if len(means) == 0 {
 		return nil
 	}
-	s := summarizeRatiosAt(means, 1-Doubt/looks)
+	s := summarizeRatiosAt(Values(means), 1-Doubt/looks)
 	return &s
 }

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -184,29 +185,33 @@ func (e *entry) medians(tables []int) float64 {
 	return geoMean(m)
 }
 
-// means returns the geometric means of e's ratios to base, by round, for the
-// rounds in which every table has a ratio.
+// means returns the geometric means of e's ratios to base over the tables, by round.
 func (e *entry) means(base *entry, tables []int) []Point {
-	ratios := map[int][]float64{}
-	var rounds []int // in order
-	for i, t := range tables {
-		r, _ := Ratios(e.cells[t].Points(), base.cells[t].Points())
-		for _, p := range r {
-			if len(ratios[p.Round]) == i { // every earlier table has this round
-				ratios[p.Round] = append(ratios[p.Round], p.Value)
-				if i == 0 {
-					rounds = append(rounds, p.Round)
-				}
+	var sets [][]Point
+	for _, t := range tables {
+		ratios, _ := Ratios(e.cells[t].Points(), base.cells[t].Points())
+		sets = append(sets, ratios)
+	}
+	return geoMeans(sets)
+}
+
+// geoMeans returns the geometric means of several sets, for the rounds that all of them
+// have.
+func geoMeans(sets [][]Point) (means []Point) {
+	values := map[int][]float64{}
+	for i, set := range sets {
+		for _, p := range set {
+			if len(values[p.Round]) == i { // every earlier set has this round
+				values[p.Round] = append(values[p.Round], p.Value)
 			}
 		}
 	}
-	var points []Point
-	for _, round := range rounds {
-		if v := ratios[round]; len(v) == len(tables) {
-			points = append(points, Point{round, geoMean(v)})
+	for _, round := range slices.Sorted(maps.Keys(values)) {
+		if v := values[round]; len(v) == len(sets) {
+			means = append(means, Point{round, geoMean(v)})
 		}
 	}
-	return points
+	return means
 }
 
 // geoMean returns the geometric mean of values that are not negative. It is zero

@@ -1,0 +1,141 @@
+package stats_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// crossed returns a run of two settings with two values each. full takes 1.5 times as
+// long as normal, and delete 1.2 times as long as wal.
+func crossed(drivers ...string) *result.Run {
+	r := rand.New(rand.NewPCG(3, 1))
+	run := &result.Run{}
+	var seconds []float64
+	for _, journal := range []string{"wal", "delete"} {
+		for _, sync := range []string{"normal", "full"} {
+			for i, d := range drivers {
+				v := 1 + float64(i)
+				if journal == "delete" {
+					v *= 1.2
+				}
+				if sync == "full" {
+					v *= 1.5
+				}
+				seconds = append(seconds, v)
+				run.Cases = append(run.Cases, result.Case{ID: len(run.Cases) + 1, Workload: "w", Driver: d, Phases: []string{"p"},
+					Settings: driver.Settings{"journal_mode": journal, "synchronous": sync, "cache_size": "100"}})
+			}
+		}
+	}
+	for round := 1; round <= 16; round++ {
+		slow := 1 + 0.3*math.Sin(float64(round))
+		for i, c := range run.Cases {
+			wall := 1e9 * slow * seconds[i] * math.Exp(0.01*r.NormFloat64())
+			run.Trials = append(run.Trials, result.Trial{Case: c.ID, Round: round, Status: result.OK,
+				Samples: []result.Sample{{Phase: "p", Metric: "time", WallNS: int64(wall), Operations: 10}}})
+		}
+	}
+	return run
+}
+
+func TestFactorial(t *testing.T) {
+	a := stats.Analyze(crossed("d"), "")
+	if len(a.Factorials) != 1 {
+		t.Fatalf("%d factorials, want 1", len(a.Factorials))
+	}
+	f := a.Factorials[0]
+	if want := "journal_mode=wal,delete synchronous=normal,full"; f.String() != want {
+		t.Errorf("%s, want %s", f, want)
+	}
+	var rows []string
+	for _, c := range f.Tables[0].Cells {
+		rows = append(rows, fmt.Sprint(c.Rank, " ", c.As, " ", len(c.Tied)))
+	}
+	want := []string{"1 journal_mode=wal synchronous=normal 0", "2 journal_mode=delete synchronous=normal 0",
+		"3 journal_mode=wal synchronous=full 0", "4 journal_mode=delete synchronous=full 0"}
+	if d := cmp.Diff(want, rows); d != "" {
+		t.Error(d)
+	}
+	effects := map[string]float64{"journal_mode=delete": 1.2, "synchronous=full": 1.5}
+	for _, e := range f.Effects {
+		want := effects[e.To.String()]
+		if i := e.Ratio.Interval; !e.Significant() || e.Over != 2 || i.Low > want || i.High < want || i.High/i.Low > 1.05 {
+			t.Errorf("%s instead of %s: %v %+v over %d, want %v", e.To, e.From, e.Ratio.Median, i, e.Over, want)
+		}
+		delete(effects, e.To.String())
+	}
+	if len(effects) > 0 {
+		t.Errorf("no effects of %v", effects)
+	}
+	if a.Reliability.Comparisons != 6 {
+		t.Errorf("%d comparisons, want every two of the four rows", a.Reliability.Comparisons)
+	}
+}
+
+// Of several drivers, each has its own effects and rows.
+func TestFactorialOfDrivers(t *testing.T) {
+	f := stats.Analyze(crossed("d", "e"), "").Factorials[0]
+	if n := len(f.Tables[0].Cells); n != 8 || len(f.Effects) != 4 {
+		t.Errorf("%d rows, %d effects, want 8 and 4", n, len(f.Effects))
+	}
+	if c := f.Tables[0].Cells[0]; c.As != "d journal_mode=wal synchronous=normal" {
+		t.Errorf("the first row is %s", c.As)
+	}
+	many := []string{"a", "b", "c", "d", "e", "f", "g"}
+	if f := stats.Analyze(crossed(many...), "").Factorials[0]; len(f.Tables) != 0 || len(f.Effects) != 14 {
+		t.Errorf("28 rows: %d tables, %d effects, want 0 and 14", len(f.Tables), len(f.Effects))
+	}
+}
+
+// A value with which more operations fail has no effect on time, nor has one that failed.
+func TestFactorialFailures(t *testing.T) {
+	run := crossed("d")
+	for i := range run.Trials {
+		switch x := &run.Trials[i]; x.Case {
+		case 3: // delete normal
+			x.Samples[0].Failed = 1
+		case 4: // delete full
+			x.Status, x.Samples = result.Refused, nil
+		}
+	}
+	f := stats.Analyze(run, "").Factorials[0]
+	if len(f.Effects) != 1 || f.Effects[0].To.String() != "synchronous=full" || f.Effects[0].Over != 1 {
+		t.Errorf("%d effects: %+v", len(f.Effects), f.Effects)
+	}
+}
+
+// Values of a parameter that change the number of operations are compared by the time per
+// operation.
+func TestFactorialPerOperation(t *testing.T) {
+	run := &result.Run{}
+	for i, n := range []int64{10, 1000} {
+		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: "w", Driver: "d", Phases: []string{"p"}, Parameters: map[string]int64{"n": n}})
+		for round := 1; round <= 6; round++ {
+			run.Trials = append(run.Trials, result.Trial{Case: i + 1, Round: round, Status: result.OK,
+				Samples: []result.Sample{{Phase: "p", Metric: "time", WallNS: n * int64(100+round), Operations: n}}})
+		}
+	}
+	f := stats.Analyze(run, "").Factorials[0]
+	if tab := f.Tables[0]; !tab.PerOp || tab.Cells[0].Tied == nil || tab.Cells[1].Ratio.Median != 1 {
+		t.Errorf("%+v", tab.Cells[0])
+	}
+	if !strings.HasPrefix(f.String(), "n=10,1000") {
+		t.Errorf("%s", f)
+	}
+}
+
+// A run without several settings has none.
+func TestNoFactorial(t *testing.T) {
+	if f := stats.Analyze(made(2, 2, 6, func(int, int, int) float64 { return 1 }), "").Factorials; f != nil {
+		t.Errorf("%v", f)
+	}
+}

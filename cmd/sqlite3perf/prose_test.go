@@ -19,17 +19,18 @@ import (
 // they read. None reads sqlite3perf's own messages. What is needed again from those is a
 // code, a number or a name in a field.
 var expressions = map[string]reading{
-	"cmd/sqlite3perf/check.go":     {1, "names of checks, by the user's own expression"},
-	"cmd/sqlite3perf/workloads.go": {1, "a workload's YAML"},
-	"docs/remake/main.go":          {1, "the documents"},
-	"drivers/sqinn/sqinn.go":       {1, "sqinn's messages"},
-	"lab/drivers.go":               {1, "versions"},
-	"lab/sql.go":                   {1, "SQLite's messages"},
-	"lab/stored.go":                {3, "SQL"},
-	"report/build.go":              {1, "arguments of a command"},
-	"worker/driver/features.go":    {5, "SQLite's messages"},
-	"worker/protocol/job.go":       {2, "pragmas and their values, as the user names them"},
-	"workload/problem.go":          {4, "the YAML library's messages, and names in a workload"},
+	"cmd/sqlite3perf/check.go":      {1, "names of checks, by the user's own expression"},
+	"cmd/sqlite3perf/workloads.go":  {1, "a workload's YAML"},
+	"docs/remake/main.go":           {1, "the documents"},
+	"drivers/sqinn/sqinn.go":        {1, "sqinn's messages"},
+	"lab/conformance/generators.go": {1, "generators' names, for columns"},
+	"lab/drivers.go":                {1, "versions"},
+	"lab/sql.go":                    {1, "SQLite's messages"},
+	"lab/stored.go":                 {3, "SQL"},
+	"report/build.go":               {1, "arguments of a command"},
+	"worker/driver/features.go":     {5, "SQLite's messages"},
+	"worker/protocol/job.go":        {2, "pragmas and their values, as the user names them"},
+	"workload/problem.go":           {4, "the YAML library's messages, and names in a workload"},
 }
 
 // comparisons is how many times each file outside tests searches a message for a text.

@@ -143,11 +143,17 @@ var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 func commandLine(arguments []string) string {
 	words := slices.Clone(arguments)
 	for i, w := range words {
-		if !plainWord.MatchString(w) {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
+		words[i] = ShellWord(w)
 	}
 	return strings.Join(words, " ")
+}
+
+// ShellWord quotes a word, if necessary, so that a POSIX shell reads it back.
+func ShellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func machine(m result.Machine) string {
@@ -217,7 +223,7 @@ func stopped(a *stats.Analysis) string {
 	case result.StoppedSettled:
 		return rounds + ": every verdict is clear"
 	case result.StoppedTime:
-		return rounds + ": the time was spent" + missed
+		return rounds + ": another round would not have ended in time" + missed
 	case result.StoppedInterrupted:
 		_, trials := wholeRounds(a.Run)
 		return fmt.Sprintf("%s, %s: interrupted%s", rounds, counted(int64(trials), "trial"), missed)

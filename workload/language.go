@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -87,7 +88,7 @@ var checks = [][2]string{
 	{"(always)", "every value has its declared type, and all drivers agree on the checksum of every value in order"},
 }
 
-// LanguageReference lists the keys, generators and checks of the workload
+// LanguageReference lists the keys, settings, generators and checks of the workload
 // language, for a terminal.
 func LanguageReference() string {
 	var b strings.Builder
@@ -111,6 +112,11 @@ func LanguageReference() string {
 		rows = append(rows, [2]string{what, strings.Join(keys[k], ", ")})
 	}
 	table("Keys", rows)
+	rows = nil
+	for _, d := range driver.Vocabulary {
+		rows = append(rows, [2]string{d.Name, d.About + "; " + d.Want()})
+	}
+	table("Settings", rows)
 	rows = nil
 	for _, d := range generatorDefs {
 		rows = append(rows, [2]string{d.form, d.about})

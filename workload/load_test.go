@@ -356,7 +356,7 @@ func TestRefusals(t *testing.T) {
 		{pl("-1", nil), `bad scale "-1": want full, quick or a number above 0`},
 		{pl("NaN", nil), `bad scale "NaN": want full, quick or a number above 0`},
 		{pl("1e300", nil), `bad scale "1e300": users would be 1e+303: want a smaller number`},
-		{unscaledErr, `bad scale "2": workload u has nothing to multiply: want full or quick`},
+		{unscaledErr, `bad scale "2": workload u has nothing to multiply: want full or quick, or name parameters under scales, such as factor: [rows]`},
 		{pl("full", map[string]int64{"user": 1}), `workload everything has no parameter "user": did you mean "users"?`},
 		{pl("full", map[string]int64{"batch": -1}), "testdata/good/everything.yaml:63:47: transaction: every is -1: want at least 1\n" +
 			"testdata/good/everything.yaml:63:86: rows per statement is -1: want at least 1"},

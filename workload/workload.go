@@ -290,7 +290,7 @@ func (w *Workload) at(scale string) ([]Values, error) {
 		return nil, fmt.Errorf("bad scale %q: want full, quick or a number above 0", scale)
 	}
 	if len(w.Factor) == 0 {
-		return nil, fmt.Errorf("bad scale %q: workload %s has nothing to multiply: want full or quick", scale, w.Name)
+		return nil, fmt.Errorf("bad scale %q: workload %s has nothing to multiply: want full or quick, or name parameters under scales, such as factor: [rows]", scale, w.Name)
 	}
 	for i, p := range list {
 		if !slices.Contains(w.Factor, p.Name) {

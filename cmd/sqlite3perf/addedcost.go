@@ -66,7 +66,11 @@ func addedCostLines(c *driver.AddedCost) []string {
 	}
 	var words []string
 	for _, p := range c.Phases {
-		words = append(words, fmt.Sprintf("%s %+.0f ns (%+.1f %%)", p.Phase, p.WallAdded.Median, 100*(p.WallRatio.Median-1)))
+		share := fmt.Sprintf("%+.1f %%", 100*(p.WallRatio.Median-1))
+		if p.WallAdded.Low <= 0 && p.WallAdded.High >= 0 {
+			share = "not told from 0"
+		}
+		words = append(words, fmt.Sprintf("%s %s (%s)", p.Phase, nanoseconds(p.WallAdded), share))
 	}
 	lines := []string{"sqlite3perf adds, per row or operation: " + strings.Join(words, ", ")}
 	for _, phase := range slices.Sorted(maps.Keys(c.Causes)) {

@@ -128,6 +128,7 @@ func configure(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	warnUnknownVariables(cmd)
 	for _, f := range files {
 		if slices.Sort(f.used); len(f.used) > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "configuration file %s sets %s\n", f.path, strings.Join(f.used, ", "))
@@ -139,6 +140,21 @@ func configure(cmd *cobra.Command) error {
 // variable returns the environment variable of a flag.
 func variable(flag string) string {
 	return "SQLITE3PERF_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// warnUnknownVariables says on standard error which environment variables look like
+// those of flags and are not.
+func warnUnknownVariables(cmd *cobra.Command) {
+	var known []string
+	for _, name := range flagNames(cmd.Root()) {
+		known = append(known, variable(name))
+	}
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, variable("")) && value != "" && !slices.Contains(known, name) {
+			fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSpace("environment variable "+name+" sets no flag; "+driver.DidYouMean(name, known)))
+		}
+	}
 }
 
 // setDefault sets a flag from the environment or the first file that has it.

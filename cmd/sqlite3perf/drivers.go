@@ -39,6 +39,9 @@ it was measured against loops written by hand (docs/methodology.md).`,
   sqlite3perf drivers --added-cost`,
 		Args: arguments(0, -1, "the worker"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if features && addedCost {
+				return usagef("--features and --added-cost exclude each other: give one of them")
+			}
 			source, known, err := workers.find()
 			if err != nil {
 				return err
@@ -58,7 +61,6 @@ it was measured against loops written by hand (docs/methodology.md).`,
 	}
 	cmd.Flags().BoolVar(&features, "features", false, "try which parts of SQLite each driver has")
 	cmd.Flags().BoolVar(&addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
-	cmd.MarkFlagsMutuallyExclusive("features", "added-cost")
 	workers.addFlags(cmd.Flags())
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/workload"
@@ -142,7 +143,7 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 		case len(args) < least:
 			return fmt.Errorf("%s is missing", what)
 		case most == 0 && len(args) > 0:
-			flag := asFlag(cmd.Flags(), args[0])
+			flag := asFlag(cmd, args)
 			if meant := driver.DidYouMean(flag, []string{flag}); meant != "" {
 				return usagef("unexpected argument %q: %s", args[0], meant)
 			}
@@ -154,22 +155,47 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// asFlag returns the flag that an argument was probably meant for, with its value; "" if
-// none is likely.
-func asFlag(flags *pflag.FlagSet, arg string) string {
-	if set, err := flags.GetStringArray("set"); err == nil && len(set) > 0 && !strings.Contains(set[len(set)-1], "=") {
-		return "--set " + set[len(set)-1] + "=" + arg
+// asFlag returns the flag that the first of these arguments was probably meant for, with its
+// value; "" if none is likely. A workload or a driver is recognized, with those of its
+// kind that follow. Other arguments are taken for values of the list that was given last.
+func asFlag(cmd *cobra.Command, args []string) string {
+	n, kind := 1, kindOfArgument(cmd, args[0])
+	list := cmd.Flags().Lookup(kind)
+	if list == nil {
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			if _, ok := f.Value.(pflag.SliceValue); ok {
+				list = f
+			}
+		})
+	} else {
+		for n < len(args) && kindOfArgument(cmd, args[n]) == kind {
+			n++
+		}
 	}
-	name := ""
-	switch {
-	case slices.Contains(workload.Builtins(), arg) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml"):
-		name = "workloads"
-	case flags.Changed("drivers"):
-		name = "drivers"
-	}
-	values, err := flags.GetStringSlice(name)
-	if err != nil {
+	if list == nil {
 		return ""
 	}
-	return "--" + name + " " + strings.Join(append(values, arg), ",")
+	values := list.Value.(pflag.SliceValue).GetSlice()
+	separator := ","
+	if list.Value.Type() == "stringArray" { // each is name=value,value
+		values = values[len(values)-1:]
+		if !strings.Contains(values[0], "=") {
+			separator = "="
+		}
+	}
+	return "--" + list.Name + " " + strings.Join(append(values, args[:n]...), separator)
+}
+
+// kindOfArgument returns the flag of run that takes an argument, if it is a workload or a
+// driver.
+func kindOfArgument(cmd *cobra.Command, arg string) string {
+	if slices.Contains(workload.Builtins(), arg) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
+		return "workloads"
+	}
+	if _, known, err := (&workerOptions{}).find(); err == nil {
+		if _, err := lab.ParseRef(cmd.Context(), arg, known); err == nil {
+			return "drivers"
+		}
+	}
+	return ""
 }

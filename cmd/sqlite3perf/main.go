@@ -97,9 +97,9 @@ told apart are called a tie.
 
 Defaults for flags are taken from environment variables (SQLITE3PERF_ROUNDS=8),
 from sqlite3perf.yaml in the working directory, and from sqlite3perf/config.yaml
-in your configuration directory (a line such as rounds: 8 for each). Flags that run
-code, name what is written to, or let data be overwritten are not taken from the
-working directory.
+in your configuration directory (a line such as rounds: 8 for each). The file in
+the working directory may be somebody else's. So it cannot set which code is run or
+where anything is written, nor allow to overwrite data or to reach other files.
 
 Exit status: 0 all measured; 1 sqlite3perf failed; 2 wrong usage; 4 measured, but
 some cells were refused, wrong or failed; 130 interrupted, what was measured is

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ",")+")")
 	addAllowFilesFlag(f, &o.allowFiles)
-	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value...]`; several values make a matrix (repeatable)")
+	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value...]`; several values make a matrix (repeatable); sqlite3perf workloads --language lists the settings")
 	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
 	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value...]`; several values make a matrix (repeatable)")
 }
@@ -80,14 +81,14 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet, precision string) {
 	o.flags = f
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1")
 	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: 6 or more, until --precision or --time is met)")
-	f.DurationVar(&o.time, "time", 5*time.Minute, "begin no round after the sixth that would not end within this time")
+	f.DurationVar(&o.time, "time", 5*time.Minute, "stop before a round that would end later than this; six rounds are run in any case")
 	f.StringVar(&o.precision, "precision", "2%", precision)
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
 }
 
 // addPlaceFlags adds the flags for where things are and where they are written.
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure, where databases are created and removed, with what killed runs left there (default: in the user's cache directory)")
+	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to measure; databases are created in it and removed, and so are those that killed runs left there (default: in the user's cache directory)")
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended, and its cell has failed")
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
@@ -205,7 +206,8 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
 	}
 	seen := map[string]bool{}
 	for _, name := range names {
-		ref, err := lab.ParseRef(ctx, name, r.known)
+		name = strings.TrimSpace(name)
+		ref, err := lab.ParseRef(ctx, cmp.Or(formerNames[name], name), r.known)
 		if err != nil {
 			return usageError{err}
 		}
@@ -233,6 +235,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 	}
 	seen := map[string]string{} // the argument that gave each workload
 	for _, name := range names {
+		name = strings.TrimSpace(name)
 		w, err := loadWorkload(name, o.allowFiles)
 		if err != nil {
 			return err
@@ -285,7 +288,7 @@ func (o *runOptions) checkMatrix(r *request) error {
 	}
 	r.matrix.Parameters = map[string][]int64{}
 	err = eachList("--param", o.param, func(name, value string) error {
-		n, err := strconv.ParseInt(value, 10, 64)
+		n, err := strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 64) // a file may have 1_000, too
 		if err != nil {
 			return fmt.Errorf("bad value %q of parameter %s: want a whole number", value, name)
 		}
@@ -359,10 +362,8 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	if r.storePath, err = storePath(o.store); err != nil {
 		return err
 	}
-	if o.store != "" {
-		if err := storeLeads(filepath.Dir(o.store)); err != nil {
-			return err
-		}
+	if dir := filepath.Dir(o.store); directory.Missing(dir) != nil {
+		return noDirectory("--store "+o.store, dir)
 	}
 	if o.output.file != "" && sameFile(o.output.file, r.storePath) {
 		return usagef("-o %s is the store, which is not written over: name another file", o.output.file)
@@ -390,15 +391,6 @@ func databasesDirectory(given string) (string, error) {
 		return "", usagef("--dir %s is not a directory: name one, databases are created and removed in it", given)
 	}
 	return filepath.Abs(given)
-}
-
-// storeLeads checks the directory of a store that the user typed. At most its last part
-// may be missing, which will be created. If more is missing it was probably mistyped.
-func storeLeads(dir string) error {
-	if absent := directory.Missing(filepath.Dir(filepath.Clean(dir))); absent != nil {
-		return noDirectory("--store", absent[len(absent)-1])
-	}
-	return nil
 }
 
 // noDirectory says what to do about a directory that a flag leads to and that is missing.

@@ -16,6 +16,7 @@ func TestAgain(t *testing.T) {
 		"sqlite3perf show 3": {format: "table"},
 		"sqlite3perf show 3 --format json --store 'my runs.db'": {format: "json", store: "my runs.db"},
 		"sqlite3perf show 3 --store ./a.db":                     {format: "table", store: "./a.db"},
+		"sqlite3perf show 3 --store a,b=c:d@e%f+.db":            {format: "table", store: "a,b=c:d@e%f+.db"}, // as the report quotes
 		`sqlite3perf show 3 --store 'it'\''s'`:                  {format: "table", store: "it's"},
 	} {
 		if got := o.again("sqlite3perf show 3"); got != want {

@@ -160,17 +160,9 @@ func (o *outputOptions) again(command string) string {
 		command += " --format " + o.format
 	}
 	if o.store != "" {
-		command += " --store " + shellWord(o.store)
+		command += " --store " + report.ShellWord(o.store)
 	}
 	return command
-}
-
-// shellWord quotes a word so that a shell reads it back.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // replace replaces a file. It writes the new one under another name first, so that the

@@ -78,10 +78,12 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
 	st, err := store.Open(until(ctx, stop), r.storePath)
+	if err == nil {
+		defer st.Close()
+	}
 	if err := unlessInterrupted(stop, err); err != nil {
 		return err
 	}
-	defer st.Close()
 
 	err = lab.Prepare(until(ctx, stop), r.cases, r.builder, show)
 	if err := unlessInterrupted(stop, err); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -66,15 +67,21 @@ func damagedRuns(path string, list []store.Entry) error {
 	return nil
 }
 
-// ending says in a word or two how a run ended.
+// endings say why a run ended.
+var endings = map[string]string{
+	"":                        "unfinished",
+	result.StoppedRounds:      "rounds done",
+	result.StoppedPrecise:     "precise",
+	result.StoppedTime:        "time over",
+	result.StoppedNothingLeft: "nothing to measure",
+}
+
+// ending says in a few words how a run ended.
 func ending(e store.Entry) string {
 	if e.Damaged != "" {
 		return "damaged"
 	}
-	word := e.Stopped
-	if word == "" {
-		word = "unfinished"
-	}
+	word := cmp.Or(endings[e.Stopped], e.Stopped)
 	for _, s := range []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable} {
 		if n := e.Statuses[s]; n > 0 {
 			word += fmt.Sprintf(", %d %s", n, s)

@@ -26,7 +26,7 @@ func (o *workerOptions) find() (lab.Source, []lab.Known, error) {
 	case errors.As(err, &unpack) && unpack.Changed != "":
 		return source, nil, fmt.Errorf("%w: remove the directory and it is unpacked again, or build from it as it is with --source %s", err, unpack.Dir)
 	case errors.As(err, &unpack):
-		return source, nil, fmt.Errorf("%w: name a clone of sqlite3perf with --source DIR", err)
+		return source, nil, fmt.Errorf("%w: set HOME or XDG_CACHE_HOME so that your cache directory can be written to, or name a clone of sqlite3perf with --source DIR", err)
 	case err != nil:
 		return source, nil, usageError{err}
 	}

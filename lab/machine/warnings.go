@@ -49,7 +49,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 	if b, a := before.Fsync, after.Fsync; b > 0 && a > 0 {
 		if ratio := float64(max(a, b)) / float64(min(a, b)); ratio > maxFsyncRatio {
 			list = append(list, result.Warning{Code: result.WarningFsync, Message: fmt.Sprintf(
-				"fsync took %s before the run and %s after it, %.1f times apart: rounds that waited for the disk are not alike",
+				"fsync took %s before the run and %s after it, %.1f times apart: the speed of the disk changed, and with it the rounds that waited for it",
 				short(b), short(a), ratio)})
 		}
 	}

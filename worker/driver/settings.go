@@ -49,14 +49,14 @@ var Vocabulary = []SettingDef{
 	{Name: "pool_size", About: "connections in the pool", Kind: integerValue, Min: 1},
 	{Name: "pool_idle", About: "connections of the pool that stay open while idle; default: all", Kind: integerValue, Shown: true},
 	{Name: "txlock", About: "how a transaction begins", Values: []string{"deferred", "immediate", "exclusive"}},
-	{Name: "busy_timeout", About: "wait for a lock, in ms or as 5s", Kind: durationValue, Tried: []string{"0", "1234"}, Pragma: true},
+	{Name: "busy_timeout", About: "how long to wait for a lock", Kind: durationValue, Tried: []string{"0", "1234"}, Pragma: true},
 	{Name: "page_size", About: "bytes per page", Kind: sizeValue, Min: 512, Tried: []string{"512", "8192", "65536"}, Pragma: true},
 	{Name: "auto_vacuum", About: "give free pages back to the file system", Values: []string{"none", "full", "incremental"}, Pragma: true},
 	{Name: "locking_mode", About: "keep the file locked between transactions or not", Values: []string{"normal", "exclusive"}, Pragma: true},
 	{Name: "journal_mode", About: "rollback journal or write-ahead log", Values: []string{"delete", "truncate", "persist", "memory", "wal", "off"}, Pragma: true},
 	{Name: "synchronous", About: "when to wait for the disk", Values: []string{"off", "normal", "full", "extra"}, Pragma: true},
 	{Name: "foreign_keys", About: "enforce REFERENCES", Values: []string{"off", "on"}, Pragma: true},
-	{Name: "cache_size", About: "page cache: pages, or KiB if negative", Kind: integerValue, Min: -1 << 31, Tried: []string{"100", "-3000"}, Pragma: true},
+	{Name: "cache_size", About: "page cache in pages, or in KiB if negative: -65536 is 64 MiB", Kind: integerValue, Min: -1 << 31, Tried: []string{"100", "-3000"}, Pragma: true},
 	{Name: "mmap_size", About: "bytes of the file to map into memory", Kind: sizeValue, Tried: []string{"0", "1048576"}, Pragma: true},
 	{Name: "temp_store", About: "where temporary tables go", Values: []string{"default", "file", "memory"}, Pragma: true},
 	{Name: "wal_autocheckpoint", About: "pages in the WAL that start a checkpoint, 0: never", Kind: integerValue, Tried: []string{"0", "77"}, Pragma: true},
@@ -90,7 +90,7 @@ func Nearest(name string, candidates []string) string {
 	if i := slices.IndexFunc(candidates, begins(name)); i >= 0 && len(name) > 1 && !slices.ContainsFunc(candidates[i+1:], begins(name)) {
 		return candidates[i]
 	}
-	best, least := "", (len(name)+1)/2+1
+	best, least := "", max((min(len(name), 3)+1)/2, len(name)/2)+1
 	for _, c := range candidates {
 		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(c)); d < least {
 			best, least = c, d
@@ -129,6 +129,21 @@ func settingNames() []string {
 	return names
 }
 
+// Want describes the values that a setting takes.
+func (d SettingDef) Want() string {
+	switch {
+	case d.Kind == enumValue:
+		return "one of " + strings.Join(d.Values, ", ")
+	case d.Kind == durationValue:
+		return "milliseconds, or a duration such as 5s"
+	case d.Name == "page_size":
+		return "a power of two from 512 to 65536"
+	case d.Kind == sizeValue:
+		return fmt.Sprintf("bytes, at least %d, such as 4096 or 64MiB", d.Min)
+	}
+	return fmt.Sprintf("a whole number, at least %d", d.Min)
+}
+
 // ParseSetting checks a setting and returns its value in canonical form: the
 // word for an enum, milliseconds for a duration, bytes for a size.
 func ParseSetting(name, value string) (string, error) {
@@ -143,9 +158,7 @@ func ParseSetting(name, value string) (string, error) {
 // in the form in which values are compared.
 func (d SettingDef) Canonical(value string) (string, error) {
 	v := strings.ToLower(strings.TrimSpace(value))
-	bad := func(want string) error {
-		return fmt.Errorf("setting %s: bad value %q: want %s", d.Name, value, want)
-	}
+	bad := fmt.Errorf("setting %s: bad value %q: want %s", d.Name, value, d.Want())
 	switch d.Kind {
 	case enumValue:
 		if slices.Contains(d.Values, v) {
@@ -164,29 +177,26 @@ func (d SettingDef) Canonical(value string) (string, error) {
 				return "off", nil
 			}
 		}
-		return "", bad("one of " + strings.Join(d.Values, ", "))
+		return "", bad
 	case durationValue:
 		if dur, err := time.ParseDuration(v); err == nil && dur >= 0 {
 			return strconv.FormatInt(dur.Milliseconds(), 10), nil
 		}
 		n, err := strconv.ParseInt(v, 10, 32)
 		if err != nil || n < 0 {
-			return "", bad("milliseconds, or a duration such as 5s")
+			return "", bad
 		}
 		return strconv.FormatInt(n, 10), nil
 	case sizeValue:
 		n, err := ParseSize(v)
-		if err != nil || n < d.Min {
-			return "", bad(fmt.Sprintf("bytes, at least %d, such as 4096 or 64MiB", d.Min))
-		}
-		if d.Name == "page_size" && (n > 65536 || n&(n-1) != 0) {
-			return "", bad("a power of two from 512 to 65536")
+		if err != nil || n < d.Min || d.Name == "page_size" && (n > 65536 || n&(n-1) != 0) {
+			return "", bad
 		}
 		return strconv.FormatInt(n, 10), nil
 	default:
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil || n < d.Min {
-			return "", bad(fmt.Sprintf("a whole number, at least %d", d.Min))
+			return "", fmt.Errorf("%w (%s)", bad, d.About)
 		}
 		return strconv.FormatInt(n, 10), nil
 	}

@@ -16,6 +16,8 @@ func TestSuggest(t *testing.T) {
 	}{
 		{"tabel", []string{"json", "table"}, `did you mean "table"?`},
 		{"xyz", []string{"json", "table"}, "known are json, table"},
+		{"small", []string{"full", "quick"}, "known are full, quick"},
+		{"rnu", []string{"run", "show"}, `did you mean "run"?`},
 		{"xyz", nil, "there are none"},
 		{"xyz", many, "known are " + strings.Join(many[:20], ", ")},
 	} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -56,6 +57,28 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 
 // measure measures what is requested and prints the results.
 func measure(ctx context.Context, env *environment, o *runOptions, r *request) error {
+	a, failure := take(ctx, env, o, r)
+	if a != nil && len(a.Run.Trials) > 0 {
+		print := r.print
+		if print == nil {
+			print = func(a *stats.Analysis) error { return write(env, &o.output, a) }
+		}
+		if err := print(a); err != nil {
+			if _, silent := errors.AsType[statusError](failure); failure != nil && !silent {
+				return fmt.Errorf("%w; and %w", failure, err)
+			}
+			return err
+		}
+	}
+	if failure != nil {
+		return failure
+	}
+	return outcome(a)
+}
+
+// take measures and stores what is requested. With an error it also returns what was
+// measured until then, or nil if nothing was begun.
+func take(ctx context.Context, env *environment, o *runOptions, r *request) (*stats.Analysis, error) {
 	show := newProgress(env, o.quiet)
 	defer show.finish()
 	outliveReaders()
@@ -70,31 +93,31 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	defer release()
 	scratch, err := lab.NewScratch(r.dir, runDirectory)
 	if err != nil {
-		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
+		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
 	defer scratch.Remove()
 	observer, err := machine.Observe(scratch.Dir)
 	if err != nil {
-		return fmt.Errorf("%w: name another directory with --dir", err)
+		return nil, fmt.Errorf("%w: name another directory with --dir", err)
 	}
 	st, err := store.Open(until(ctx, stop), r.storePath)
 	if err == nil {
 		defer st.Close()
 	}
 	if err := unlessInterrupted(stop, err); err != nil {
-		return err
+		return nil, err
 	}
 
 	err = lab.Prepare(until(ctx, stop), r.cases, r.builder, show)
 	if err := unlessInterrupted(stop, err); err != nil {
-		return err
+		return nil, err
 	}
 	if r.ahead != "" {
 		show.say("%s", r.ahead)
 	}
 	measured := newRun(r, observer.Machine, env.now())
 	if err := st.Begin(until(ctx, stop), measured); err != nil {
-		return unlessInterrupted(stop, err)
+		return nil, unlessInterrupted(stop, err)
 	}
 	l := &lab.Laboratory{
 		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: st, Progress: show,
@@ -105,23 +128,10 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	measuring.Store(true)
 	failure := l.Measure(ctx)
 	show.finish()
-	judged := stats.Analyze(measured, floorDriver)
-	if len(measured.Trials) > 0 {
-		print := r.print
-		if print == nil {
-			print = func(a *stats.Analysis) error { return write(env, &o.output, a) }
-		}
-		if err := print(judged); err != nil {
-			if failure != nil {
-				return fmt.Errorf("%w; and %w", failure, err)
-			}
-			return err
-		}
+	if failure == nil {
+		failure = unlessInterrupted(stop, nil) // even if the current trial was the last
 	}
-	if failure != nil {
-		return failure
-	}
-	return unlessInterrupted(stop, outcome(judged)) // interrupted even if the current trial was the last
+	return stats.Analyze(measured, floorDriver), failure
 }
 
 // runDirectory begins the name of a run's directory for its databases. A number

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -92,6 +93,17 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	}
 	b.env = env
 	return env, nil
+}
+
+// Tools returns the versions of the Go toolchain and of the C compiler that workers are
+// built with. cc is "" if there is no C compiler. The error is a [*BuildError] if there is
+// no Go toolchain.
+func (b *Builder) Tools(ctx context.Context) (goVersion, cc string, err error) {
+	env, err := b.toolchain(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	return env.GOVERSION, cmp.Or(env.ccVersion, env.ccPath), nil
 }
 
 // command returns a go command that runs in the module of the workers' engine. It runs

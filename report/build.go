@@ -174,6 +174,12 @@ func machine(m result.Machine) string {
 	if m.Governor != "" {
 		add("governor " + m.Governor)
 	}
+	if m.Turbo != "" {
+		add("turbo " + m.Turbo)
+	}
+	if m.SMT != "" {
+		add("SMT " + m.SMT)
+	}
 	if m.Virtual != "" {
 		add("virtual: " + m.Virtual)
 	}

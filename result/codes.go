@@ -24,6 +24,7 @@ const (
 	WarningLate        = "late"        // the load generator itself sent late
 	WarningCeiling     = "ceiling"     // close to what the load generator reaches
 	WarningStore       = "store"       // the store lacks part of the run
+	WarningSteal       = "steal"       // the hypervisor gave CPU time to others
 )
 
 // The reasons why a run stopped, in [Run].Stopped; "" while it runs.

@@ -148,6 +148,10 @@ type Warning struct {
 	// Deviation is how far off a time was, as a share of what it should have been. If
 	// it is positive it took longer. It is 0 for other warnings and in older runs.
 	Deviation float64 `json:"deviation,omitempty"`
+
+	// Share is the share of time that a warning is about, as of [WarningSteal]. It is 0
+	// for other warnings and in older runs.
+	Share float64 `json:"share,omitempty"`
 }
 
 // Machine describes the machine of a run.
@@ -160,6 +164,8 @@ type Machine struct {
 	Cores       int    `json:"cores"`
 	MemoryBytes int64  `json:"memory_bytes"`
 	Governor    string `json:"governor,omitempty"`
+	Turbo       string `json:"turbo,omitempty"`   // whether the clock rate may be boosted: [On], [Off], or "" if not known
+	SMT         string `json:"smt,omitempty"`     // whether cores run several threads: [On], [Off], or "" if not known
 	Virtual     string `json:"virtual,omitempty"` // hypervisor, or "" if none is seen
 	Directory   string `json:"directory"`         // where databases are created
 	FileSystem  string `json:"file_system"`

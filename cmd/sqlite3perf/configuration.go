@@ -71,6 +71,7 @@ var reaches = map[string]reach{
 	"limit":        harmless,
 	"maxConns":     harmless,
 	"no-color":     harmless,
+	"no-noise":     harmless,
 	"only":         harmless,
 	"param":        harmless,
 	"pipeline":     harmless,

@@ -94,7 +94,7 @@ const notComplete = 4
 
 func run(tool, command, store string) (string, error) {
 	args := strings.Fields(command)[1:]
-	if args[0] != "drivers" { // a report
+	if args[0] != "drivers" && args[0] != "doctor" { // a report
 		args = append(args, "--store", store, "--no-color")
 	}
 	cmd := exec.Command(tool, args...)

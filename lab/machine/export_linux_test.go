@@ -1,9 +1,19 @@
 package machine
 
+import (
+	"fmt"
+	"io/fs"
+)
+
 // Parts that are tested on data.
 var (
-	Governor = governor
-	Virtual  = virtual
+	Governor  = governor
+	Virtual   = virtual
+	Turbo     = turbo
+	SMT       = smt
+	Facts     = facts
+	Quota     = quota
+	OnBattery = onBattery
 )
 
 // FileSystem returns what the text of a mountinfo says about a path.
@@ -13,4 +23,23 @@ func FileSystem(mountinfo, path string) (kind, device string, syncFree bool) {
 		return m.kind, m.device, list.syncFree(m)
 	}
 	return "", "", false
+}
+
+// Steal returns the stolen share between two states of /proc, or -1 if it is not known.
+func Steal(before, after fs.FS) float64 {
+	a, ok := readCPUTime(before)
+	b, ok2 := readCPUTime(after)
+	if !ok || !ok2 {
+		return -1
+	}
+	return stolen(a, b)
+}
+
+// Counted returns what the device with a number has counted.
+func Counted(root fs.FS, number string) string {
+	c, ok := findDevice(root, number).counted()
+	if !ok {
+		return "unknown"
+	}
+	return fmt.Sprintf("%d writes, %d flushes", c.writes, c.flushes)
 }

@@ -6,4 +6,6 @@ var (
 	Short    = short
 	NewTable = newTable
 	Work     = work
+
+	StealWarning = stealWarning
 )

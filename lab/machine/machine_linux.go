@@ -13,6 +13,8 @@ import (
 func platform(m *result.Machine, dir string) {
 	root := os.DirFS("/")
 	m.Governor = governor(root)
+	m.Turbo = turbo(root)
+	m.SMT = smt(root)
 	m.Virtual = virtual(root)
 	if text := read(root, "proc/self/mountinfo"); text != "" {
 		mounts := parseMounts(text)
@@ -79,6 +81,7 @@ func virtual(root fs.FS) string {
 // mount is a line of /proc/self/mountinfo; see proc_pid_mountinfo(5).
 type mount struct {
 	point, kind, device string
+	number              string   // of the device: major:minor
 	options             []string // of the file system
 }
 
@@ -92,7 +95,7 @@ func parseMounts(mountinfo string) mounts {
 		if !ok || len(f) < 5 || len(b) < 3 {
 			continue
 		}
-		list = append(list, mount{unescape.Replace(f[4]), b[0], unescape.Replace(b[1]), strings.Split(unescape.Replace(b[2]), ",")})
+		list = append(list, mount{unescape.Replace(f[4]), b[0], unescape.Replace(b[1]), f[2], strings.Split(unescape.Replace(b[2]), ",")})
 	}
 	return list
 }

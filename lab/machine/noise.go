@@ -21,12 +21,7 @@ type Reading struct {
 
 // Look takes a reading. dir is the directory where databases are created.
 func Look(dir string) (Reading, error) {
-	r := Reading{Load: -1}
-	if runtime.GOOS != "windows" { // gopsutil would start to compute its own average
-		if avg, err := load.Avg(); err == nil {
-			r.Load = avg.Load1
-		}
-	}
+	r := Reading{Load: loadAverage()}
 	var err error
 	if r.Fsync, err = FsyncLatency(dir); err != nil {
 		return r, fmt.Errorf("fsync latency: %w", err)
@@ -34,14 +29,33 @@ func Look(dir string) (Reading, error) {
 	return r, nil
 }
 
+// loadAverage returns the load average of the last minute, or -1 if it is not known.
+func loadAverage() float64 {
+	if runtime.GOOS != "windows" { // gopsutil would start to compute its own average
+		if avg, err := load.Avg(); err == nil {
+			return avg.Load1
+		}
+	}
+	return -1
+}
+
 // FsyncLatency writes 4 KiB to a file in dir 25 times, each time waits until they are
 // on the device, and returns the median time. A first write is not counted. (On
 // macOS Go waits for the device's own cache as well, which SQLite does only if it is
 // asked to.)
 func FsyncLatency(dir string) (median time.Duration, err error) {
-	f, err := os.CreateTemp(dir, "sqlite3perf-fsync-*")
+	times, err := fsyncTimes(dir)
 	if err != nil {
 		return 0, err
+	}
+	return medianOf(times), nil
+}
+
+// fsyncTimes returns the times that [FsyncLatency] takes the median of.
+func fsyncTimes(dir string) ([]time.Duration, error) {
+	f, err := os.CreateTemp(dir, "sqlite3perf-fsync-*")
+	if err != nil {
+		return nil, err
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
@@ -51,14 +65,14 @@ func FsyncLatency(dir string) (median time.Duration, err error) {
 		block[0] = byte(i)
 		start := time.Now()
 		if _, err := f.WriteAt(block, 0); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if err := f.Sync(); err != nil {
-			return 0, err
+			return nil, err
 		}
 		times[i] = time.Since(start)
 	}
-	return medianOf(times[1:]), nil
+	return times[1:], nil
 }
 
 // medianOf returns the median of at least one duration.

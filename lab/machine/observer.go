@@ -10,8 +10,11 @@ import (
 type Observer struct {
 	Machine result.Machine
 
-	before Reading
-	rounds []time.Duration
+	before  Reading
+	rounds  []time.Duration
+	cpu     cpuTime // before the first round
+	cpuSeen bool    // cpu is known
+	steal   *float64
 }
 
 // Observe reads the machine and its noise before anything is done, even before
@@ -30,7 +33,30 @@ func Observe(dir string) (*Observer, error) {
 func (o *Observer) BeforeRun() []result.Warning { return WarningsBefore(o.Machine, o.before) }
 
 // BeforeRound measures how fast the machine is.
-func (o *Observer) BeforeRound(int) { o.rounds = append(o.rounds, Calibrate()) }
+func (o *Observer) BeforeRound(int) {
+	if len(o.rounds) == 0 { // not before workers are built
+		o.cpu, o.cpuSeen = nowCPUTime()
+	}
+	o.rounds = append(o.rounds, Calibrate())
+}
+
+// Speeds returns what [Calibrate] returned before each round, divided by the median. It
+// is nil before the first round.
+func (o *Observer) Speeds() []float64 {
+	if len(o.rounds) == 0 {
+		return nil
+	}
+	median := float64(medianOf(o.rounds))
+	var list []float64
+	for _, r := range o.rounds {
+		list = append(list, float64(r)/median)
+	}
+	return list
+}
+
+// Steal returns the share of the CPUs' working time during the run that the hypervisor
+// gave to others. It is nil before AfterRun, and where it is not known.
+func (o *Observer) Steal() *float64 { return o.steal }
 
 // AfterRun returns warnings about what changed during the run.
 func (o *Observer) AfterRun() []result.Warning {
@@ -38,5 +64,20 @@ func (o *Observer) AfterRun() []result.Warning {
 	if err != nil {
 		after = Reading{} // if the directory is full by now, the cells say so
 	}
-	return WarningsAfter(o.before, after, o.rounds)
+	list := WarningsAfter(o.before, after, o.rounds)
+	if now, ok := nowCPUTime(); ok && o.cpuSeen {
+		share := stolen(o.cpu, now)
+		o.steal = &share
+		list = append(list, stealWarning(share)...)
+	}
+	return list
+}
+
+// stolen returns the stolen share of the CPUs' working time between two readings.
+func stolen(before, after cpuTime) float64 {
+	worked := after.worked - before.worked
+	if worked <= 0 {
+		return 0
+	}
+	return max(0, float64(after.stolen-before.stolen)/float64(worked))
 }

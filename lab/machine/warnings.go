@@ -14,6 +14,7 @@ const (
 	maxFsyncRatio  = 1.5
 	maxCalibration = 0.10                  // of the median
 	minFsync       = 10 * time.Microsecond // no device is as fast
+	maxSteal       = 0.01                  // of the CPUs' working time
 )
 
 // WarningsBefore returns warnings if the machine, or a reading before the first
@@ -66,6 +67,15 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 		}
 	}
 	return list
+}
+
+// stealWarning returns a warning if the share of time that was stolen is worth one.
+func stealWarning(share float64) []result.Warning {
+	if share <= maxSteal {
+		return nil
+	}
+	return []result.Warning{{Code: result.WarningSteal, Share: share, Message: fmt.Sprintf(
+		"the hypervisor gave %.1f %% of the CPU time that the run could have used to other machines: times are longer by about as much, and not evenly", 100*share)}}
 }
 
 // short rounds to three digits.

@@ -104,3 +104,13 @@ func TestShort(t *testing.T) {
 		}
 	}
 }
+
+func TestStealWarning(t *testing.T) {
+	if list := machine.StealWarning(0.01); list != nil {
+		t.Errorf("of 1 %%: %v", list)
+	}
+	list := machine.StealWarning(0.025)
+	if d := cmp.Diff([]seen{{"steal", 0}}, codes(t, list, "2.5 %")); d != "" || list[0].Share != 0.025 {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// doctorOptions are the flags of doctor.
+type doctorOptions struct {
+	dir     string
+	noNoise bool
+	quiet   bool
+	workers workerOptions
+	output  outputOptions
+}
+
+func doctorCommand(env *environment) *cobra.Command {
+	o := &doctorOptions{}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say whether this machine is fit to measure, and what to do about it",
+		Long: `Doctor looks at what makes figures wrong or noisy: the CPU's clock rate, other
+processes, virtualization, memory, the file system and what fsync costs on it, the
+clock, and the tools that drivers are built with. Then it measures one driver beside
+itself for about 15 seconds, which shows how small a difference can be told here.
+Nothing is stored.
+
+It begins with the answer in a sentence. Each finding says what was found, what it
+does to figures, and what to do. A fact that cannot be had is called unknown.`,
+		Example: "  sqlite3perf doctor\n  sqlite3perf doctor --dir /data\n  sqlite3perf doctor --no-noise --format json",
+		Args:    arguments(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return doctor(cmd.Context(), env, o) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.dir, "dir", "", "`directory` on the file system to judge, where databases would be created (default: in the user's cache directory)")
+	f.BoolVar(&o.noNoise, "no-noise", false, "do not measure; all else is known at once")
+	o.workers.addFlags(f)
+	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	o.output.addFlags(f)
+	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(report.CheckupFormats(), ", ")
+	return cmd
+}
+
+func doctor(ctx context.Context, env *environment, o *doctorOptions) error {
+	if err := report.CheckCheckup(o.output.format); err != nil {
+		return usageError{err}
+	}
+	if err := o.output.check(); err != nil {
+		return err
+	}
+	source, known, err := o.workers.find()
+	if err != nil {
+		return err
+	}
+	builder, err := o.workers.builder(source)
+	if err != nil {
+		return err
+	}
+	dir, err := databasesDirectory(o.dir)
+	if err != nil {
+		return err
+	}
+	show := newProgress(env, o.quiet)
+	defer show.finish()
+	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	defer release()
+	scratch, err := lab.NewScratch(dir, runDirectory)
+	if err != nil {
+		return fmt.Errorf("directory for databases: %w: name another with --dir", err)
+	}
+	defer scratch.Remove()
+	c, err := machine.Examine(scratch.Dir)
+	if err != nil {
+		return fmt.Errorf("%w: name another directory with --dir", err)
+	}
+	c.Version, c.Taken, c.Machine.Directory = version(), env.now().UTC(), dir
+	err = examineTools(until(ctx, stop), builder, known, c)
+	if err == nil && !o.noNoise {
+		a := &besideItself{env: env, builder: builder, known: known, dir: scratch.Dir, show: show, stop: stop}
+		err = a.measure(ctx, c)
+	}
+	if interrupted(stop) {
+		return statusError(exitInterrupted)
+	}
+	if err != nil {
+		return err
+	}
+	show.finish()
+	machine.Judge(c)
+	return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		opts.Hints.Directory = "--dir"
+		return report.WriteCheckup(w, format, c, opts)
+	}, "sqlite3perf doctor")
+}
+
+// examineTools finds out what workers can be built with, and which drivers that gives.
+func examineTools(ctx context.Context, b *lab.Builder, known []lab.Known, c *result.Checkup) error {
+	var unavailable *lab.BuildError
+	var err error
+	if c.Tools.Go, c.Tools.CC, err = b.Tools(ctx); err != nil && !errors.As(err, &unavailable) {
+		return err
+	}
+	c.Drivers = []result.DriverState{}
+	for i := range known {
+		k := &known[i]
+		d := result.DriverState{Name: k.Name, Optional: k.Optional}
+		version, _, err := workerState(ctx, b, lab.Ref{Name: k.Name, Known: k})
+		switch {
+		case errors.As(err, &unavailable):
+			d.Reason = &unavailable.Reason
+		case err != nil:
+			return err
+		case k.Name == "python":
+			c.Tools.Python = version
+		}
+		c.Drivers = append(c.Drivers, d)
+	}
+	return nil
+}
+
+// besideItself measures a driver beside itself.
+type besideItself struct {
+	env     *environment
+	builder *lab.Builder
+	known   []lab.Known
+	dir     string
+	show    *progress
+	stop    <-chan struct{}
+}
+
+const (
+	noiseTime     = 15 * time.Second
+	noiseDriver   = "modernc" // needs no C compiler
+	noiseWorkload = "simple"
+	noiseScale    = "quick"
+)
+
+// measure adds the noise to a checkup, or why there is none.
+func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
+	ref, reason, err := a.driver(until(ctx, a.stop))
+	if c.NoNoise = reason; err != nil || reason != nil {
+		return err
+	}
+	w, err := loadWorkload(noiseWorkload, false)
+	if err != nil {
+		return err
+	}
+	matrix := lab.Matrix{Drivers: []lab.Ref{ref, ref}, Scale: noiseScale, Seed: 1}
+	matrix.Workloads = append(matrix.Workloads, w)
+	cases, err := matrix.Cases()
+	if err != nil {
+		return err
+	}
+	if err := lab.Prepare(until(ctx, a.stop), cases, a.builder, a.show); err != nil {
+		return err
+	}
+	observer, err := machine.Observe(a.dir)
+	if err != nil {
+		return err
+	}
+	run := &result.Run{Seed: matrix.Seed, Scale: matrix.Scale}
+	for _, x := range cases {
+		run.Cases = append(run.Cases, x.Case)
+	}
+	if !a.show.quiet {
+		a.show.say("measuring %s beside itself for %v", ref.Name, noiseTime)
+	}
+	l := &lab.Laboratory{
+		Run: run, Cases: cases, Schedule: lab.Schedule{Time: noiseTime}, Recorder: unrecorded{}, Progress: a.show,
+		Executor: &lab.Processes{Dir: a.dir, Limit: time.Minute}, Noise: observer, Now: a.env.now, Stop: a.stop,
+	}
+	began := a.env.now()
+	if err := l.Measure(ctx); err != nil || interrupted(a.stop) {
+		return err
+	}
+	took := a.env.now().Sub(began)
+	c.Steal = observer.Steal()
+	c.Noise, c.NoNoise = noiseOf(stats.Analyze(run, floorDriver), took)
+	if c.Noise != nil {
+		c.Noise.Speeds = observer.Speeds()
+	}
+	return nil
+}
+
+// driver returns the driver that is measured, with its worker built: noiseDriver, or the
+// first that can be built. Otherwise it returns the reason why there is none.
+func (a *besideItself) driver(ctx context.Context) (lab.Ref, *protocol.Reason, error) {
+	var order []*lab.Known
+	for i := range a.known {
+		switch k := &a.known[i]; {
+		case k.Name == noiseDriver:
+			order = slices.Insert(order, 0, k)
+		case !k.Optional:
+			order = append(order, k)
+		}
+	}
+	var first *protocol.Reason
+	for _, k := range order {
+		ref := lab.Ref{Name: k.Name, Known: k}
+		_, _, err := a.builder.Worker(ctx, ref, func() { a.show.Building(1, 1, k.Name) })
+		var unavailable *lab.BuildError
+		switch {
+		case err == nil:
+			return ref, nil, nil
+		case !errors.As(err, &unavailable):
+			return ref, nil, err
+		case first == nil:
+			first = &unavailable.Reason
+		}
+	}
+	if first == nil {
+		first = &protocol.Reason{Code: protocol.CodeBuild, Message: "the source tree has no driver"}
+	}
+	return lab.Ref{}, first, nil
+}
+
+// noiseOf says how much the samples of two equal cases differ, or why that cannot be said.
+func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Reason) {
+	n := &result.Noise{Rounds: a.Run.Rounds, RoundNS: int64(took) / int64(max(a.Run.Rounds, 1)), Scale: a.Run.Scale}
+	for _, g := range a.Groups {
+		n.Workload, n.Driver = g.Workload, g.Outcomes[0].Case.Driver
+		for _, o := range g.Outcomes {
+			if o.Status != result.OK {
+				return nil, o.Reason
+			}
+			n.Version = o.Trials[0].Proof.ModuleVersion
+		}
+		for _, t := range g.Tables {
+			measured, ok := stats.NewNoise(t.Cells[0].Points(), t.Cells[1].Points())
+			if !ok {
+				return nil, &protocol.Reason{Code: protocol.CodeProtocol, Phase: t.Phase, Message: "a time is zero"}
+			}
+			p := result.NoisePhase{Phase: t.Phase, Median: measured.Median, Least: measured.Least, Most: measured.Most,
+				Ratios: measured.Ratios, Half: measured.Half, Widest: measured.Widest}
+			for _, rounds := range []int{lab.MinRounds, 30, int(int64(machine.NoiseTime) / max(n.RoundNS, 1))} {
+				if len(p.Tells) == 0 || rounds > p.Tells[len(p.Tells)-1].Rounds {
+					p.Tells = append(p.Tells, result.Telling{Rounds: rounds, TookNS: int64(rounds) * n.RoundNS, Difference: measured.Tells(rounds)})
+				}
+			}
+			n.Phases = append(n.Phases, p)
+		}
+	}
+	return n, nil
+}
+
+// unrecorded stores nothing.
+type unrecorded struct{}
+
+func (unrecorded) AddTrial(context.Context, int64, *result.Trial) error    { return nil }
+func (unrecorded) AddWarning(context.Context, int64, result.Warning) error { return nil }
+func (unrecorded) Finish(context.Context, int64, time.Time, int, string) error {
+	return nil
+}

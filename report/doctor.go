@@ -1,0 +1,267 @@
+package report
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// CheckupVersion is the version of the JSON form of a checkup. Fields may be added without
+// changing it.
+const CheckupVersion = 1
+
+// CheckupSchema is the JSON Schema (draft 2020-12) of the JSON form of a checkup.
+//
+//go:embed checkup.schema.json
+var CheckupSchema []byte
+
+var checkupFormats = []struct {
+	name  string
+	write func(io.Writer, *result.Checkup, Options) error
+}{
+	{"table", func(w io.Writer, c *result.Checkup, o Options) error { return renderText(w, checkup(c, o.Hints), o) }},
+	{"markdown", func(w io.Writer, c *result.Checkup, o Options) error { return renderMarkdown(w, checkup(c, o.Hints)) }},
+	{"json", writeCheckupJSON},
+}
+
+// CheckupFormats lists the names of the formats of a checkup.
+func CheckupFormats() []string {
+	var names []string
+	for _, f := range checkupFormats {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// CheckCheckup returns an error if there is no such format of a checkup.
+func CheckCheckup(format string) error { return known(format, CheckupFormats()) }
+
+// WriteCheckup writes a judged checkup in a format.
+func WriteCheckup(w io.Writer, format string, c *result.Checkup, opts Options) error {
+	if err := CheckCheckup(format); err != nil {
+		return err
+	}
+	for _, f := range checkupFormats {
+		if f.name == format {
+			if err := f.write(w, c, opts); err != nil {
+				return fmt.Errorf("writing the checkup as %s: %w", format, err)
+			}
+		}
+	}
+	return nil
+}
+
+// JSONCheckup is a checkup with its words.
+type JSONCheckup struct {
+	Version int    `json:"version"`
+	Answer  string `json:"answer"`
+	*result.Checkup
+	Findings []JSONFinding `json:"findings"`
+}
+
+// JSONFinding is a finding with its words.
+type JSONFinding struct {
+	result.Finding
+	Found  string `json:"found"`
+	Effect string `json:"effect"`
+	Do     string `json:"do"`
+}
+
+func writeCheckupJSON(w io.Writer, c *result.Checkup, opts Options) error {
+	out := JSONCheckup{Version: CheckupVersion, Answer: FitnessAnswer(c), Checkup: c, Findings: []JSONFinding{}}
+	for _, f := range c.Findings {
+		words := finding(f, c, opts.Hints)
+		out.Findings = append(out.Findings, JSONFinding{f, words.found, words.effect, words.do})
+	}
+	e := json.NewEncoder(PrintableJSON(w))
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(out)
+}
+
+// FitnessAnswer says in a sentence whether a machine is fit to measure.
+func FitnessAnswer(c *result.Checkup) string {
+	var clauses []string
+	for _, f := range c.Findings {
+		if f.Fitness == c.Fitness && f.Fitness != result.Fit {
+			clauses = append(clauses, finding(f, c, Hints{}).clause)
+		}
+	}
+	told := ""
+	if c.Difference != nil {
+		told = fmt.Sprintf("differences of about %s and more can be told in %s", percent(*c.Difference), minutes(c.WithinNS))
+	}
+	switch {
+	case c.Fitness == result.Unfit && c.Difference != nil && c.Findings[0].Code == result.FindingNoise:
+		return "Not fit to measure: only " + told + "."
+	case c.Fitness == result.Unfit:
+		return "Not fit to measure: " + firstTwo(clauses) + "."
+	case c.Fitness == result.Measurable && told != "":
+		return "Measurable, but " + firstTwo(clauses) + ": " + told + "."
+	case c.Fitness == result.Measurable:
+		return "Measurable, but " + firstTwo(clauses) + "."
+	case told != "":
+		return "Fit to measure: " + told + "."
+	}
+	return "Fit to measure, as far as can be said without a noise figure."
+}
+
+func minutes(ns int64) string {
+	return counted(int64(math.Round(time.Duration(ns).Minutes())), "minute")
+}
+
+// firstTwo joins the first two of some clauses, and counts the rest.
+func firstTwo(clauses []string) string {
+	switch n := len(clauses); n {
+	case 0, 1, 2:
+		return strings.Join(clauses, " and ")
+	default:
+		return fmt.Sprintf("%s, %s (and %d more)", clauses[0], clauses[1], n-2)
+	}
+}
+
+// checkup describes a checkup: the answer, the findings, the noise, the facts.
+func checkup(c *result.Checkup, h Hints) document {
+	d := document{heading{1, FitnessAnswer(c)}}
+	var notes list
+	for _, f := range c.Findings {
+		words := finding(f, c, h)
+		if f.Fitness == result.Fit {
+			notes = append(notes, item{label: words.title, text: fmt.Sprintf("%s. %s. %s.", words.found, words.effect, words.do)})
+			continue
+		}
+		d = append(d, heading{2, words.title}, list{
+			{label: "found", text: words.found, alarm: true}, {label: "effect", text: words.effect}, {label: "do", text: words.do}})
+	}
+	if notes != nil {
+		d = append(d, heading{2, "Worth knowing"}, notes)
+	}
+	if c.Noise != nil {
+		d = append(d, noise(c.Noise)...)
+	}
+	return append(d, heading{2, "Facts"}, facts(c))
+}
+
+// noise describes how the times of a driver differ that was measured beside itself.
+func noise(n *result.Noise) document {
+	g := grid{columns: []column{{title: "phase"}, {title: "median", right: true}, {title: "between rounds"}, {title: "within, half", right: true}, {title: "all", right: true}}}
+	for i, p := range n.Phases {
+		row := []string{p.Phase, duration(int64(p.Median * 1e9)), fmt.Sprintf("%+.0f%% to %+.0f%%", 100*(p.Least-1), 100*(p.Most-1)), percent(p.Half), percent(p.Widest)}
+		for _, t := range p.Tells {
+			if i == 0 {
+				g.columns = append(g.columns, column{title: fmt.Sprintf("%s, %s", counted(int64(t.Rounds), "round"), elapsed(time.Duration(t.TookNS).Round(time.Second))), right: true})
+			}
+			row = append(row, percent(t.Difference))
+		}
+		g.rows = append(g.rows, row)
+	}
+	driver := strings.TrimSpace(n.Driver + " " + n.Version)
+	return document{heading{2, fmt.Sprintf("Noise: %s beside itself, on %s at scale %s, in %s", driver, n.Workload, n.Scale, counted(int64(n.Rounds), "round"))}, g,
+		paragraph{fmt.Sprintf("Between rounds: how far the times of the same work lie from their median. Within rounds: by how much the two differ that ran side by side, "+
+			"at least in half of the rounds, and at most in all; only this limits comparisons. On the right, by rounds and time: the smallest difference between two drivers "+
+			"that %.0f%% of such runs tell. With more drivers or workloads a round takes longer.", 100*stats.NoiseTold), true}}
+}
+
+// unknown is said of a fact that cannot be had.
+const unknown = "unknown"
+
+// facts lists what is known of the machine.
+func facts(c *result.Checkup) list {
+	m := c.Machine
+	share := func(v *float64) string {
+		if v == nil {
+			return unknown
+		}
+		return percent(*v)
+	}
+	power := unknown
+	if c.OnBattery != nil {
+		power = map[bool]string{true: "battery", false: "mains"}[*c.OnBattery]
+	}
+	quota := "limit of CPU time unknown"
+	switch {
+	case c.Quota != nil && *c.Quota == 0:
+		quota = "no limit of CPU time"
+	case c.Quota != nil:
+		quota = fmt.Sprintf("CPU time for %.2f", *c.Quota)
+	}
+	load := "average unknown"
+	if c.Load != nil {
+		load = fmt.Sprintf("average %.2f", *c.Load)
+	}
+	memory := unknown
+	if c.AvailableBytes != nil {
+		memory = size(*c.AvailableBytes) + " available of " + size(m.MemoryBytes)
+	}
+	switch {
+	case c.SwapUsedBytes == nil:
+	case *c.SwapUsedBytes == 0:
+		memory += ", no swap in use"
+	default:
+		memory += ", " + size(*c.SwapUsedBytes) + " of swap in use"
+	}
+	databases := storage(m)
+	if c.FreeBytes != nil {
+		databases += "; " + size(*c.FreeBytes) + " free"
+	}
+	virtual := cmp.Or(m.Virtual, "no hypervisor seen")
+	steal := "not measured"
+	if c.Noise != nil {
+		steal = share(c.Steal)
+	}
+	hardware := m // what has its own line
+	hardware.Governor, hardware.Turbo, hardware.SMT, hardware.Virtual = "", "", "", ""
+	return list{
+		{label: "machine", text: machine(hardware)},
+		{label: "clock rate", text: fmt.Sprintf("governor %s, turbo %s, power %s", cmp.Or(m.Governor, unknown), cmp.Or(m.Turbo, unknown), power)},
+		{label: "cores", text: fmt.Sprintf("%d usable of %d, SMT %s, %s", c.UsableCores, m.Cores, cmp.Or(m.SMT, unknown), quota)},
+		{label: "load", text: fmt.Sprintf("%s; share of the last 10 s in which a process waited: for a CPU %s, for the disk %s, for memory %s",
+			load, share(c.CPUPressure), share(c.IOPressure), share(c.MemoryPressure))},
+		{label: "virtual", text: virtual + "; steal time: " + steal},
+		{label: "memory", text: memory},
+		{label: "databases", text: databases},
+		{label: "fsync", text: fsync(c.Fsync)},
+		{label: "clock", text: fmt.Sprintf("%s, resolution %s, %s per reading", cmp.Or(c.Clock.Source, "source unknown"), duration(c.Clock.ResolutionNS), duration(c.Clock.ReadNS))},
+		{label: "tools", text: fmt.Sprintf("Go: %s; C compiler: %s; Python: %s", cmp.Or(c.Tools.Go, "none"), cmp.Or(c.Tools.CC, "none"), cmp.Or(c.Tools.Python, "none"))},
+		{label: "drivers", text: drivable(c.Drivers)},
+	}
+}
+
+func size(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
+
+// fsync says what an fsync costs, and whether it reaches a device.
+func fsync(f result.Fsync) string {
+	s := fmt.Sprintf("%s in the median of %d, %s the slowest; ", duration(f.MedianNS), f.Count, duration(f.SlowestNS))
+	if f.Writes != nil {
+		s += fmt.Sprintf("the device counted %s and %s: ", counted(*f.Writes, "write"), counted(*f.Flushes, "flush request"))
+	}
+	switch {
+	case f.Reaches == nil:
+		return s + "whether it reaches a device is unknown"
+	case *f.Reaches:
+		return s + "it reaches the device"
+	}
+	return s + "it reaches no device"
+}
+
+// drivable lists the drivers that can be measured, and why others cannot.
+func drivable(drivers []result.DriverState) string {
+	var can, cannot []string
+	for _, d := range drivers {
+		if d.Reason == nil {
+			can = append(can, d.Name)
+		} else {
+			cannot = append(cannot, d.Reason.Message)
+		}
+	}
+	return strings.Join(slices.Concat([]string{cmp.Or(strings.Join(can, ", "), "none")}, cannot), "; ")
+}

@@ -1,0 +1,69 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Noise is how much the times of two equal cases differ: those of a driver that is
+// measured beside itself.
+type Noise struct {
+	Median      float64   // of all values
+	Least, Most float64   // the extreme values, divided by the median
+	Ratios      []float64 // of the two cases, by round
+
+	// Half is the share by which the two differ at least in half of the rounds, Widest
+	// that by which they differ at most. 0.02 is 2 %, whichever of the two is greater.
+	Half, Widest float64
+}
+
+// NewNoise compares the values of two equal cases. ok is false if they have fewer than
+// [MinSamples] rounds in common, or values that are not above 0.
+func NewNoise(a, b []Point) (n Noise, ok bool) {
+	ratios, skipped := Ratios(a, b)
+	values := slices.Sorted(slices.Values(append(Values(a), Values(b)...)))
+	if len(ratios) < MinSamples || skipped > 0 || !(values[0] > 0) {
+		return n, false
+	}
+	n.Median = middle(values)
+	n.Least, n.Most = values[0]/n.Median, values[len(values)-1]/n.Median
+	n.Ratios = Values(ratios)
+	distances := logs(n.Ratios)
+	for i, d := range distances {
+		distances[i] = math.Abs(d)
+	}
+	slices.Sort(distances)
+	n.Half, n.Widest = math.Expm1(middle(distances)), math.Expm1(distances[len(distances)-1])
+	return n, true
+}
+
+// NoiseTold is the share of runs that tell a difference of the size that [Noise.Tells]
+// returns.
+const NoiseTold = 0.9
+
+// Tells returns the smallest difference between two cases that so many rounds, at least
+// [MinSamples], tell in [NoiseTold] of all runs: 0.02 is a ratio of 1.02. It draws many
+// runs of that length from the ratios of the equal cases, and takes the interval of
+// [SummarizeRatios] of each. A difference multiplies all ratios, and so the ends of the
+// interval; it is told if it lifts the lower end above 1. Which of two equal cases is
+// divided by which does not matter, so that each ratio is drawn as often as its inverse.
+// Beyond 100 rounds intervals narrow with the square root of the rounds.
+func (n Noise) Tells(rounds int) float64 {
+	const runs = 400
+	random := rand.New(rand.NewPCG(1, 2)) // the same ratios always give the same figure
+	drawn := make([]float64, min(rounds, exactSignedRank))
+	distances := make([]float64, runs) // of the lower ends from 1
+	for i := range distances {
+		for j := range drawn {
+			drawn[j] = n.Ratios[random.IntN(len(n.Ratios))]
+			if random.IntN(2) == 0 {
+				drawn[j] = 1 / drawn[j]
+			}
+		}
+		distances[i] = -math.Log(SummarizeRatios(drawn).Interval.Low)
+	}
+	slices.Sort(distances)
+	at := max(0, distances[int(math.Ceil(NoiseTold*runs))-1])
+	return math.Expm1(at * math.Sqrt(float64(len(drawn))/float64(rounds)))
+}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sort"
 	"strings"
 	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
@@ -45,12 +47,12 @@ func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 	if len(words) > maxSQLError { // SQLite quotes even the longest names
 		words = strings.ToValidUTF8(words[:maxSQLError], "") + "…"
 	}
-	return fmt.Errorf("%s: %s", w.Place(phase, at.operation, at.statement), words)
+	return fmt.Errorf("%s: %s", w.Place(phase, at.operation, at.statement, at.line), words)
 }
 
 // compileAll compiles a plan's SQL. If there is an error, phase is the name of the phase
-// with the error, or "" for the schema, and at is where in a mix the error is.
-func compileAll(p *plan.Plan, visit visitor) (phase string, at mixPlace, err error) {
+// with the error, or "" for the schema, and at is where in its SQL the error is.
+func compileAll(p *plan.Plan, visit visitor) (phase string, at place, err error) {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -71,7 +73,7 @@ func compileAll(p *plan.Plan, visit visitor) (phase string, at mixPlace, err err
 		if err := c.run(p.Schema); foreign(err) {
 			return "", at, nil // without the schema nothing else can be checked
 		} else if err != nil {
-			return "", at, fmt.Errorf("schema: %w", err)
+			return "", c.at, fmt.Errorf("schema: %w", err)
 		}
 	}
 	for i := range p.Phases {
@@ -90,22 +92,46 @@ func compileAll(p *plan.Plan, visit visitor) (phase string, at mixPlace, err err
 	return "", at, nil
 }
 
-// mixPlace is the indexes of a statement in a mix.
-type mixPlace struct{ operation, statement int }
+// place is where a mistake is: the indexes of a statement in a mix, and the line of the
+// SQL, as [workload.Workload.Place] takes them.
+type place struct{ operation, statement, line int }
 
 // sqlCheck compiles a plan's statements on a database in memory.
 type sqlCheck struct {
 	ctx  context.Context
 	db   *sql.Conn
 	plan *plan.Plan
-	at   mixPlace // the last one compiled
+	at   place // what was last compiled
 }
 
 func (c *sqlCheck) run(script string) error {
 	ctx, cancel := context.WithTimeout(c.ctx, checkLimit)
 	defer cancel()
-	_, err := c.db.ExecContext(ctx, script)
-	return err
+	script = strings.TrimSpace(script)
+	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
+		statement := rest[:driver.StatementLen(rest)]
+		if _, err := c.db.ExecContext(ctx, statement); err != nil {
+			c.at.line = strings.Count(strings.TrimSuffix(script, rest), "\n") + c.errorLine(statement, 0, err)
+			return err
+		}
+		rest = rest[len(statement):]
+	}
+	return nil
+}
+
+// errorLine returns the line of a statement, counted from 0, on which SQLite cannot
+// parse it, or 0 if that is not known. The driver does not say where an error is, so
+// errorLine looks for the fewest lines that have the same error.
+func (c *sqlCheck) errorLine(statement string, parameters int, err error) int {
+	if !strings.Contains(err.Error(), "syntax error") {
+		return 0
+	}
+	lines := strings.SplitAfter(statement, "\n")
+	line := sort.Search(len(lines), func(i int) bool {
+		_, e := explain(c.ctx, c.db, strings.Join(lines[:i+1], ""), parameters)
+		return e != nil && e.Error() == err.Error()
+	})
+	return line % len(lines)
 }
 
 // compile returns how many columns the statement's rows have, or -1 if it is not known.
@@ -113,6 +139,9 @@ func (c *sqlCheck) compile(statement string, parameters int) (columns int, err e
 	columns, err = explain(c.ctx, c.db, statement, parameters)
 	if foreign(err) {
 		return -1, nil
+	}
+	if err != nil {
+		c.at.line = c.errorLine(statement, parameters, err)
 	}
 	return columns, err
 }
@@ -149,7 +178,7 @@ func (c *sqlCheck) phase(ph *plan.Phase) error {
 		for i := range ph.Mix.Operations {
 			o := &ph.Mix.Operations[i]
 			for j := range o.Calls {
-				c.at = mixPlace{i, j}
+				c.at = place{i, j, 0}
 				if err := c.call(&o.Calls[j].Call); err != nil {
 					return fmt.Errorf("operation %s: %w", o.Name, err)
 				}

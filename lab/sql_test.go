@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/workload"
@@ -35,7 +36,7 @@ phases:
 func TestCheckSQL(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"right":     {},
-		"schema":    {"CREATE TABLE", "CREAT TABLE", `^people.yaml:2:9: schema: .*near "CREAT": syntax error`},
+		"schema":    {"CREATE TABLE", "CREAT TABLE", `^people.yaml:3:3: schema: .*near "CREAT": syntax error`},
 		"table":     {"TABLE people", "TABLE person", "^people.yaml:12:13: phase fill: .*no such table: people"},
 		"column":    {"SELECT id, name", "SELECT id, nam", "^people.yaml:17:12: phase read: .*no such column: nam"},
 		"generated": {"name TEXT", "nom TEXT", "phase fill: .*table people has no column named name"},
@@ -78,6 +79,64 @@ func TestCheckSQLOfParentheses(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, lab.CheckSQL(w, plan), "^people.yaml:17:12: phase read: SQL logic error: ")
+}
+
+// TestCheckSQLLines checks that an error in SQL of several lines is reported at its line,
+// or else where its statement begins.
+func TestCheckSQLLines(t *testing.T) {
+	const file = `name: lines
+schema: |
+
+  -- Two tables.
+  CREATE TABLE one (id INTEGER); CREATE TRIGGER t AFTER INSERT ON one BEGIN
+    SELECT 1;
+  END;
+  CREATE TABLE two (
+    id INTEGER,
+    name TEXT
+  );
+phases:
+  - name: read
+    query: |
+      SELECT id,
+        name
+      FROM two
+      WHERE id = :id AND name = :name
+    parameters: {id: 1, name: {const: x}}
+    columns: [int, text]
+  - name: write
+    script: "
+
+      DELETE FROM two"
+  - name: more
+    script: more.sql
+`
+	for _, tc := range []struct{ old, new, want string }{
+		{"DELETE", "DELETE", ""},
+		{"name TEXT", "name TEXT,", `^lines.yaml:11:3: schema: .*near "\)": syntax error`},
+		{"SELECT 1;", "SELECT 1 1;", `^lines.yaml:6:5: schema: .*near "1": syntax error`},
+		{"SELECT 1;", "SELECT 1 'a", "^lines.yaml:5:3: schema: .*unrecognized token"},
+		{"INTEGER,\n    name", "INTEGER,\n    name REFERENCES one ONE,\n    id", `^lines.yaml:10:5: schema: .*near "ONE"`},
+		{"id INTEGER,", "name,", `^lines.yaml:8:3: schema: .*duplicate column name: name`},
+		{"  name\n", "  name name name\n", `^lines.yaml:16:9: phase read: .*near "name": syntax error`},
+		{":id AND name", ":id ADD name", `^lines.yaml:18:7: phase read: .*near "ADD": syntax error`},
+		{"  name\n", "  names\n", "^lines.yaml:15:7: phase read: .*no such column: names"},
+		{"DELETE", "DELE", `^lines.yaml:22:13: phase write: .*near "DELE": syntax error`},
+		{"more.sql", "wrong.sql", `^lines.yaml:26:13: line 4 of wrong.sql: phase more: .*near "FROM": syntax error`},
+	} {
+		w, err := workload.Parse("lines.yaml", []byte(strings.Replace(file, tc.old, tc.new, 1)), fstest.MapFS{
+			"more.sql":  {Data: []byte("DELETE FROM one")},
+			"wrong.sql": {Data: []byte("\nDELETE FROM one;\nDELETE\nFROM FROM one")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl, err := w.Plan(workload.Quick, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, lab.CheckSQL(w, pl), tc.want)
+	}
 }
 
 // TestCheckSQLOfMix checks that an error in a mix is reported at its own SQL.

@@ -426,3 +426,32 @@ func TestSQLFileThatIsALink(t *testing.T) {
 		}
 	}
 }
+
+// TestUnset checks which settings are said to be left to the drivers.
+func TestUnset(t *testing.T) {
+	for _, name := range workload.Builtins() {
+		w := load(t, name)
+		if unset := w.Unset(w.Settings); len(unset) > 0 {
+			t.Errorf("%s leaves %v to the drivers", name, unset)
+		}
+	}
+	for _, tc := range []struct {
+		settings, schema string
+		want             driver.Settings
+	}{
+		{"{}", "CREATE TABLE t (a)", driver.Settings{"journal_mode": "wal", "synchronous": "normal"}},
+		{"{pool_size: 2}", "CREATE TABLE t (a references u)", driver.Settings{"busy_timeout": "5s", "journal_mode": "wal", "synchronous": "normal", "foreign_keys": "on"}},
+		{"{journal_mode: wal, foreign_keys: off}", "CREATE TABLE t (a REFERENCES u)", driver.Settings{"synchronous": "normal"}},
+		{"{journal_mode: delete, busy_timeout: 0, pool_size: 2}", "CREATE TABLE t (a)", driver.Settings{"synchronous": "full"}},
+		{"{mode: memory}", "CREATE TABLE t (a)", driver.Settings{}},
+		{"{}", "PRAGMA synchronous=off\nchanges settings: {synchronous: off}", driver.Settings{"journal_mode": "wal"}},
+	} {
+		w, err := workload.Parse("w.yaml", []byte("name: w\nsettings: "+tc.settings+"\nschema: "+tc.schema+"\nphases: [{name: s, script: VACUUM}]\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, w.Unset(w.Settings)); diff != "" {
+			t.Errorf("%s, %s: (-want +got):\n%s", tc.settings, tc.schema, diff)
+		}
+	}
+}

@@ -164,6 +164,15 @@ func (r *reader) syntax(err error, data []byte) {
 	case strings.Contains(message, "cannot start any token") && strings.Contains(line, "\t"):
 		n.Column = strings.Index(line, "\t") + 1
 		message = "a tab: indent with spaces"
+	case strings.Contains(message, "cannot start any token"):
+		message += ": quote a text that begins with @, ` or %"
+	case strings.HasPrefix(message, "unknown anchor '"):
+		alias := "*" + strings.Split(message, "'")[1] // the message gives its name, but no line
+		n.Line, n.Column = 1, 1
+		if before, _, ok := strings.Cut(string(data), alias); ok {
+			n.Line, n.Column = 1+strings.Count(before, "\n"), len(before)-strings.LastIndex(before, "\n")
+		}
+		message += ": write &" + alias[1:] + " before the value that is meant, or quote a text that begins with *"
 	case strings.HasPrefix(message, "mapping values are not allowed"):
 		message += ": check the indentation of this line and the one before, and quote a text that contains a colon"
 	case yamlBlock.MatchString(message):

@@ -5,10 +5,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // File is a file that a workload names.
@@ -26,10 +30,11 @@ func (w *Workload) Includes() []File {
 	return slices.SortedFunc(slices.Values(w.includes), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Place returns the position of a phase's SQL in the workload file, such as
-// "mine.yaml:12:9". The phase "" is the schema. In a mix, operation and statement are
-// the indexes of the SQL; otherwise they have no effect.
-func (w *Workload) Place(phase string, operation, statement int) string {
+// Place returns the position of a line of a phase's SQL, such as "mine.yaml:12:9". Lines
+// are counted from 0, beginning with the first that is not blank. The phase "" is the
+// schema. In a mix, operation and statement are the indexes of the SQL; otherwise they
+// have no effect. If the file's line is not known, the position is where the SQL begins.
+func (w *Workload) Place(phase string, operation, statement, line int) string {
 	n := w.root.get("schema")
 	i := slices.IndexFunc(w.Phases, func(p PhaseInfo) bool { return p.Name == phase })
 	if i >= 0 {
@@ -46,7 +51,46 @@ func (w *Workload) Place(phase string, operation, statement int) string {
 	if n == nil {
 		return w.file
 	}
-	return fmt.Sprintf("%s:%d:%d", w.file, n.Line, n.Column)
+	if i := slices.IndexFunc(w.includes, func(f File) bool { return f.Name == strings.TrimSpace(n.Value) }); i >= 0 {
+		return fmt.Sprintf("%s:%d:%d: line %d of %s", w.file, n.Line, n.Column, 1+blankLines(w.includes[i].Text)+line, w.includes[i].Name)
+	}
+	at, column := n.Line, n.Column
+	if n.Style == yaml.LiteralStyle { // its text begins on the line after the |
+		at += 1 + blankLines(n.Value) + line
+		if lines := strings.Split(string(w.source), "\n"); at <= len(lines) {
+			column = 1 + len(lines[at-1]) - len(strings.TrimLeft(lines[at-1], " "))
+		}
+	}
+	return fmt.Sprintf("%s:%d:%d", w.file, at, column)
+}
+
+// blankLines returns how many blank lines a text begins with.
+func blankLines(text string) int {
+	return strings.Count(strings.TrimSuffix(text, strings.TrimLeftFunc(text, unicode.IsSpace)), "\n")
+}
+
+// Unset returns the settings, each with a usual value, that neither s has nor the schema
+// declares to change and whose defaults differ between drivers: without them, one driver
+// may do more work than another. A timeout matters only if connections compete for locks.
+func (w *Workload) Unset(s driver.Settings) driver.Settings {
+	s = s.With(w.Changes)
+	usual := driver.Settings{}
+	if s.PoolSize() > 1 {
+		usual["busy_timeout"] = "5s"
+	}
+	if s["mode"] != "memory" {
+		usual["journal_mode"], usual["synchronous"] = "wal", "normal"
+		if mode, ok := s["journal_mode"]; ok && mode != "wal" {
+			usual["synchronous"] = "full"
+		}
+	}
+	for _, sql := range w.scripts {
+		if strings.Contains(strings.ToUpper(sql.text), "REFERENCES") {
+			usual["foreign_keys"] = "on"
+		}
+	}
+	maps.DeleteFunc(usual, func(name, _ string) bool { return s[name] != "" })
+	return usual
 }
 
 // under returns the value of the first of a mapping's keys that is one of names, or n

@@ -39,7 +39,7 @@ const maxCases = 1000
 type Workload struct {
 	Name       string
 	About      string
-	Settings   driver.Settings // at the full scale with the first value of each parameter
+	Settings   driver.Settings // at the quick scale with the first value of each parameter
 	Parameters []Values        // in the order of the file, at the full scale
 	Quick      map[string][]int64
 	Factor     []string // the parameters that a numeric scale multiplies
@@ -143,7 +143,7 @@ func (r *reader) parse(data []byte, fsys fs.FS, options []Option) (*Workload, er
 			}
 			l := w.resolver(r, values)
 			l.resolve()
-			if i == 0 && scale == Full {
+			if i == 0 && scale == Quick {
 				w.Settings, w.Phases, w.Changes, w.Warnings = l.settings, l.infos, l.plan.Changes, l.warnings
 			}
 		}

@@ -36,6 +36,7 @@ var expressions = map[string]reading{
 // comparisons is how many times each file outside tests searches a message for a text.
 var comparisons = map[string]reading{
 	"lab/conformance/failures.go":   {1, "how a worker's message begins, which the protocol says"},
+	"lab/sql.go":                    {1, "SQLite's messages"},
 	"report/troubles.go":            {1, "whether a message has the line that would follow it"},
 	"worker/job/jobtest/jobtest.go": {2, "messages under test"},
 }

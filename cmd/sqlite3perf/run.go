@@ -115,6 +115,9 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	if r.ahead != "" {
 		show.say("%s", r.ahead)
 	}
+	if !o.quiet && r.study == nil {
+		sayUnset(r.cases, show.say)
+	}
 	measured := newRun(r, observer.Machine, env.now())
 	if err := st.Begin(until(ctx, stop), measured); err != nil {
 		return nil, unlessInterrupted(stop, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
@@ -63,7 +65,7 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 			for _, p := range w.Warnings {
 				fmt.Fprintf(env.stderr, "warning: %s\n", report.Line(p.Error()))
 			}
-			return explain(env.stdout, w)
+			return explain(env.stdout, w, resolved)
 		},
 	}
 	cmd.Flags().BoolVar(&language, "language", false, "list what a workload file may say: generators, checks, phases")
@@ -127,29 +129,40 @@ func standalone(w *workload.Workload) (string, error) {
 	return schemaFile.ReplaceAllLiteralString(string(w.Source()), schema), nil
 }
 
-// explain describes what a workload does, in the terms of its file.
-func explain(out io.Writer, w *workload.Workload) error {
+// explain describes what a workload does, in the terms of its file. The plan is that of
+// the quick scale, which run uses by default.
+func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 	// Lines from the file are indented, so that they can't be mistaken for the
 	// command's own.
 	about := strings.ReplaceAll(strings.TrimSpace(w.About), "\n", "\n  ")
-	fmt.Fprintf(out, "%s: %s\n\n", w.Name, about)
-	fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))
+	fmt.Fprintf(out, "%s\n\n", strings.TrimSuffix(w.Name+": "+about, ": "))
+	if len(w.Settings) > 0 {
+		fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))
+	}
 	if len(w.Changes) > 0 {
 		fmt.Fprintf(out, "changed to: %s (by the schema)\n", words(w.Changes))
 	}
-	for _, p := range w.Parameters {
-		line := fmt.Sprintf("%s = %s", p.Name, strings.Trim(fmt.Sprint(p.Values), "[]"))
-		if q, ok := w.Quick[p.Name]; ok {
-			line += fmt.Sprintf(" (quick: %s)", strings.Trim(fmt.Sprint(q), "[]"))
-		}
-		fmt.Fprintf(out, "parameter:  %s\n", line)
+	if unset := w.Unset(w.Settings); len(unset) > 0 {
+		fmt.Fprintf(out, "unset:      %s; add to settings: {%s}\n", ownDefaults(unset), strings.NewReplacer("=", ": ", " ", ", ").Replace(words(unset)))
 	}
-	resolved, err := w.Plan(workload.Full, nil)
+	full, err := w.Plan(workload.Full, nil)
 	if err != nil {
 		return err
 	}
-	for _, d := range resolved.DataSets {
-		fmt.Fprintf(out, "rows:       %s %d\n", d.Name, d.Total)
+	for _, p := range w.Parameters {
+		values := func(list []int64) string { return strings.Trim(fmt.Sprint(list), "[]") }
+		line := values(p.Values)
+		if q, ok := w.Quick[p.Name]; ok {
+			line = fmt.Sprintf("%s (full: %s)", values(q), line)
+		}
+		fmt.Fprintf(out, "parameter:  %s = %s\n", p.Name, line)
+	}
+	for i, d := range quick.DataSets {
+		line := fmt.Sprint(d.Total)
+		if total := full.DataSets[i].Total; total != d.Total {
+			line += fmt.Sprintf(" (full: %d)", total)
+		}
+		fmt.Fprintf(out, "rows:       %s %s\n", d.Name, line)
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for i, p := range w.Phases {
@@ -160,20 +173,41 @@ func explain(out io.Writer, w *workload.Workload) error {
 		if len(p.Changes) > 0 {
 			timed += ", changes " + words(p.Changes)
 		}
-		if c := clients(&resolved.Phases[i]); c > 1 {
+		if c := clients(&quick.Phases[i]); c > 1 {
 			timed += fmt.Sprintf(", %d clients", c)
 		}
-		fmt.Fprintf(t, "phase:\t%s\t%s, %s\t%s\n", p.Name, p.Kind, timed, report.Line(p.About))
+		if p.About != "" {
+			timed += "\t" + report.Line(p.About)
+		}
+		fmt.Fprintf(t, "phase:\t%s\t%s, %s\n", p.Name, p.Kind, timed)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for i := range resolved.Phases {
-		for _, what := range does(&resolved.Phases[i]) {
-			fmt.Fprintf(t, "does:\t%s\t%s\n", resolved.Phases[i].Name, abridged(what, 120))
+	for i := range quick.Phases {
+		for _, what := range does(&quick.Phases[i]) {
+			fmt.Fprintf(t, "does:\t%s\t%s\n", quick.Phases[i].Name, abridged(what, 120))
 		}
 	}
 	return t.Flush()
+}
+
+// ownDefaults says what it means that settings are not set.
+func ownDefaults(unset driver.Settings) string {
+	return strings.Join(slices.Sorted(maps.Keys(unset)), ", ") + ": each driver has its own default, which can decide the ranking"
+}
+
+// sayUnset says which settings the workloads of a run with several drivers leave to each driver.
+func sayUnset(cases []*lab.Case, say func(format string, args ...any)) {
+	told := map[string]bool{}
+	for _, c := range cases {
+		unset := c.Source.Unset(c.Settings)
+		if c.Driver == cases[0].Driver || told[c.Workload] || len(unset) == 0 {
+			continue
+		}
+		told[c.Workload] = true
+		say("unset in workload %s: %s; give --set %s", c.Workload, ownDefaults(unset), strings.ReplaceAll(words(unset), " ", " --set "))
+	}
 }
 
 // clients returns how many clients a phase has, or 0 if it is of a kind without.

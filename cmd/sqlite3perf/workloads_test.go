@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
@@ -36,6 +39,41 @@ func TestStandalone(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("%s: -built-in +printed:\n%s", name, d)
 			}
+		}
+	}
+}
+
+// TestSayUnset checks that a run of several drivers says once which settings are left to
+// them.
+func TestSayUnset(t *testing.T) {
+	cases := func(set driver.Settings, drivers ...string) (list []*lab.Case) {
+		for _, yaml := range []string{"name: bare\nsettings: {pool_size: 2}\n", "name: set\nsettings: {journal_mode: wal, synchronous: off, busy_timeout: 0}\n"} {
+			w, err := workload.Parse("w.yaml", []byte(yaml+"phases: [{name: s, script: VACUUM}]\n"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range drivers {
+				c := &lab.Case{Source: w}
+				c.Workload, c.Driver, c.Settings = w.Name, d, w.Settings.With(set)
+				list = append(list, c)
+			}
+		}
+		return list
+	}
+	const bare = "unset in workload bare: busy_timeout, journal_mode, synchronous: each driver has its own default, " +
+		"which can decide the ranking; give --set busy_timeout=5s --set journal_mode=wal --set synchronous=normal"
+	for _, tc := range []struct {
+		cases []*lab.Case
+		want  []string
+	}{
+		{cases(nil, "mattn"), nil},
+		{cases(nil, "mattn", "modernc", "native"), []string{bare}},
+		{cases(driver.Settings{"journal_mode": "delete", "synchronous": "full", "busy_timeout": "0"}, "mattn", "modernc"), nil},
+	} {
+		var got []string
+		sayUnset(tc.cases, func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) })
+		if d := cmp.Diff(tc.want, got); d != "" {
+			t.Errorf("-want +got:\n%s", d)
 		}
 	}
 }

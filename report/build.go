@@ -422,6 +422,7 @@ func phase(t *stats.Table, h Hints) document {
 			below = append(below, item{label: "warning", text: fmt.Sprintf("%s: no ratio of %s, since the base measured zero", name(c.Outcome), counted(int64(c.Skipped), "round")), alarm: true})
 		}
 	}
+	below.note(item{label: "note", text: busyAtOnce(measured)})
 	return append(d, below)
 }
 

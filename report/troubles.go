@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -255,6 +257,33 @@ func errorCounts(c *stats.Cell) string {
 	failed, operations := c.Failures()
 	return fmt.Sprintf("%s: %s; %s of %s operations succeeded, all trials together", name(c.Outcome), strings.Join(words, "; "),
 		Thousands(operations-failed), Thousands(operations))
+}
+
+// busyAtOnce explains SQLITE_BUSY that came long before the busy timeout, with a
+// transaction that may begin by reading. It returns "" if there was none.
+func busyAtOnce(cells []*stats.Cell) string {
+	var words []string
+	for _, c := range cells {
+		p := proof(c.Outcome)
+		if p == nil {
+			continue
+		}
+		set := readBack(p)
+		timeout, _ := strconv.ParseInt(set["busy_timeout"], 10, 64) // 0 if it is not known
+		atOnce := func(e protocol.ErrorCount) bool {
+			return e.Code&0xff == driver.CodeBusy && e.WaitNS/max(e.Count, 1) < timeout*1e6/10
+		}
+		if slices.ContainsFunc(c.Samples, func(s stats.Sample) bool {
+			return s.Load == nil && slices.ContainsFunc(s.Errors, atOnce) // a request is one statement
+		}) && cmp.Or(set["txlock"], c.Case.Settings["txlock"], "deferred") == "deferred" {
+			words = append(words, name(c.Outcome))
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return "some operations of " + strings.Join(words, ", ") + " failed with SQLITE_BUSY long before the busy timeout: " +
+		"a transaction that reads first and then writes fails at once, whatever the timeout, if another one has written in between; with txlock=immediate it waits before it reads"
 }
 
 // resultCounts says with which errors a cell's operations ended if they declare these

@@ -9,6 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // warning returns the one line of warning in a run's report.
@@ -113,5 +115,31 @@ func TestFeatureOptions(t *testing.T) {
 	out := write(t, "table", run, "", report.Options{Width: 300})
 	if !strings.Contains(out, "ENABLE_FTS5") || strings.Contains(out, "ENABLE_API_ARMOR") {
 		t.Errorf("%s", out)
+	}
+}
+
+// TestBusyAtOnce checks that SQLITE_BUSY before the busy timeout is explained, unless
+// transactions begin by locking or the time was spent waiting.
+func TestBusyAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		settings driver.Settings
+		wait     int64
+		want     bool
+	}{
+		{driver.Settings{"busy_timeout": "5000"}, 3e6, true},
+		{driver.Settings{"busy_timeout": "5000", "txlock": "deferred"}, 3e6, true},
+		{driver.Settings{"busy_timeout": "5000", "txlock": "immediate"}, 3e6, false},
+		{driver.Settings{"busy_timeout": "5000"}, 3 * 5e9, false},
+		{driver.Settings{"busy_timeout": "0"}, 3e6, false},
+	} {
+		run := newRun(6)
+		add(run, "read-write", nil, c.settings, []string{"mattn", "modernc"}, mix("mix", "time/op", false))
+		spoil(run, "read-write", "mattn", func(tr *result.Trial) {
+			tr.Samples[0].Errors = []protocol.ErrorCount{{Code: driver.CodeBusy | 2<<8, Name: "SQLITE_BUSY_SNAPSHOT", Count: 3, WaitNS: c.wait}}
+		})
+		text := write(t, "table", run, "", report.Options{Width: 300})
+		if got := strings.Contains(text, "some operations of mattn v1.14.52 failed with SQLITE_BUSY long before the busy timeout: "); got != c.want {
+			t.Errorf("%v, %d ns: explained is %v, want %v\n%s", c.settings, c.wait, got, c.want, text)
+		}
 	}
 }

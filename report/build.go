@@ -38,25 +38,44 @@ func build(a *stats.Analysis, o Options) document {
 	d = append(d, overall(a)...)
 	d = append(d, drivers(a)...)
 	d = append(d, space{})
-	if r := reliability(a.Reliability); r != "" {
+	if r := reliability(a); r != "" {
 		d = append(d, paragraph{text: r})
 	}
 	return append(d, legend(a.Confidence))
 }
 
 // reliability returns how many false verdicts to expect in all tables together.
-func reliability(r stats.Reliability) string {
-	if r.Tables < 2 {
+func reliability(a *stats.Analysis) string {
+	r := a.Reliability
+	if r.Tables < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) == 1 { // the summary of one table is not shown
 		return ""
 	}
-	s := fmt.Sprintf("%s in %s: if all drivers were equal, the probability of telling any two of them apart anywhere in this run would be at most %g%%.",
-		counted(int64(r.Comparisons), "comparison"), counted(int64(r.Tables), "table"), 100*stats.Alpha)
+	summary := ""
+	if len(a.Overall.Pairs) > 0 {
+		summary = ", one of which is the summary"
+	}
+	s := fmt.Sprintf("%s in %s%s. If all drivers were equal, the probability that this run tells any two of them apart would be at most %g%%.",
+		counted(int64(r.Comparisons), "comparison"), counted(int64(r.Tables), "table"), summary, 100*stats.Alpha)
 	if r.Telling > 0 {
-		s += fmt.Sprintf(" Of the %s that %s drivers apart, at most %.2g %s expected to tell equal ones apart.",
-			counted(int64(r.Telling), "table"), map[bool]string{true: "tells", false: "tell"}[r.Telling == 1], r.FalseTables(),
-			map[bool]string{true: "is", false: "are"}[r.FalseTables() <= 1])
+		s += fmt.Sprintf(" Tables that tell drivers apart: %d. At most %g%% of such tables, here %.2g tables, are expected to be wrong and to tell equal drivers apart.",
+			r.Telling, 100*stats.Alpha, r.FalseTables())
 	}
 	return s
+}
+
+// orderNote names the drivers that are below the base, because of their medians, with a
+// ratio below 1.
+func orderNote(t *stats.Table, measured []*stats.Cell) string {
+	var words []string
+	for _, c := range measured[t.Base+1:] {
+		if t.Base >= 0 && c.Rank > 0 && c.Ratio.N > 0 && c.Ratio.Median < 0.995 {
+			words = append(words, fmt.Sprintf("%s took %s the time of %s", name(c.Outcome), times(c.Ratio.Median), name(measured[t.Base].Outcome)))
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return "rows are in the order of their medians; compared within rounds, " + strings.Join(words, "; ")
 }
 
 // floorNote says which drivers are faster than the floor with a different SQLite,
@@ -112,7 +131,7 @@ func header(a *stats.Analysis, o Options) document {
 	}
 	l.note(item{label: "left out", text: leftOut(run.LeftOut, o.Hints)})
 	l.note(item{label: "command", text: commandLine(run.Command)})
-	return document{heading{1, title}, append(l, warnings(a.Warnings, nil)...)}
+	return document{heading{1, title}, append(l, runWarnings(a)...)}
 }
 
 // leftOut says what was not measured. Workloads are listed by name, with how to measure
@@ -217,9 +236,9 @@ func stopped(a *stats.Analysis) string {
 	switch {
 	case a.Run.Precision <= 0:
 	case wide > 0:
-		missed = fmt.Sprintf("; %d of %s wider than ±%s", wide, counted(int64(intervals), "interval"), percent(a.Run.Precision))
+		missed = fmt.Sprintf("; the interval is wider than ±%s for %d of %s", percent(a.Run.Precision), wide, counted(int64(intervals), "median"))
 	case intervals == 0 && len(a.Run.Trials) > 0:
-		missed = fmt.Sprintf("; no interval, since each takes %d samples", stats.MinSamples)
+		missed = fmt.Sprintf("; there are no intervals, because each takes at least %d samples", stats.MinSamples)
 	}
 	switch a.Run.Stopped {
 	case result.StoppedRounds:
@@ -234,7 +253,7 @@ func stopped(a *stats.Analysis) string {
 		_, trials := wholeRounds(a.Run)
 		return fmt.Sprintf("%s, %s: interrupted%s", rounds, counted(int64(trials), "trial"), missed)
 	case result.StoppedNothingLeft:
-		return rounds + ": no case was left that could be measured" + missed
+		return rounds + ": nothing was left to measure, because every case had failed or was refused" + missed
 	case "": // the run's own count is set when it ends
 		whole, trials := wholeRounds(a.Run)
 		return fmt.Sprintf("%d complete, %s: the run has not ended, or was killed%s", whole, counted(int64(trials), "trial"), missed)
@@ -391,8 +410,8 @@ func phase(t *stats.Table, h Hints) document {
 			case test.Significant():
 				verdict = "is faster than"
 			}
-			below = append(below, item{label: "compared", text: fmt.Sprintf("%s %s %s: p=%s; it took longer in %s of the rounds",
-				name(measured[1].Outcome), verdict, name(measured[0].Outcome), probability(test.Adjusted), percent((1+test.Delta)/2))})
+			below = append(below, item{label: "compared", text: fmt.Sprintf("%s %s %s: %s; it took longer in %s of the rounds",
+				name(measured[1].Outcome), verdict, name(measured[0].Outcome), strings.Replace("p="+probability(test.Adjusted), "=<", "<", 1), percent((1+test.Delta)/2))})
 		}
 	}
 	for _, it := range unsetIn(t) {
@@ -413,6 +432,7 @@ func phase(t *stats.Table, h Hints) document {
 		}
 		below = append(below, item{label: "not verified", text: w, alarm: true})
 	}
+	below.note(item{label: "note", text: orderNote(t, measured)})
 	below.note(item{label: "note", text: floorNote(t, measured)})
 	below.note(item{label: "note", text: addedNote(t, measured, h)})
 	for _, c := range measured {
@@ -530,9 +550,10 @@ func ofRatios(confidence float64) string {
 }
 
 func legend(confidence float64) block {
-	return paragraph{fmt.Sprintf("Figures are medians over n trials, each in a fresh process on a fresh database; ± is the farther end of the %s confidence "+
-		"interval%s. Ratios are formed within rounds: the column × is their Hodges-Lehmann estimate. Every two drivers are compared, and tied where the signed-rank test "+
+	return paragraph{fmt.Sprintf("Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
+		"confidence interval%s. Where that is more than %s, both ends are shown, as [-30%%, +80%%]. Ratios are formed within rounds: the column × has their middle "+
+		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where the signed-rank test "+
 		"of their ratios, corrected for all comparisons of the table and the run, does not tell them apart (p of %g or more); the column p has "+
-		"only the comparisons with the base of the ratios. An interval holds for one ratio by itself, so that of a tie may leave out 1. "+
-		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(confidence), ofRatios(confidence), stats.Alpha), true}
+		"only the comparisons with the base of the ratios. The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
+		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(confidence), ofRatios(confidence), percent(widest), stats.Alpha), true}
 }

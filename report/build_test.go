@@ -61,9 +61,9 @@ func TestRoundsOfAKilledRun(t *testing.T) {
 // counted as one with a wide interval.
 func TestIntervalsAreCounted(t *testing.T) {
 	for last, want := range map[int]string{
-		13: "; no interval, since each takes 6 samples",
-		14: "; 1 of 1 interval wider than ±0.1%",
-		15: "; 2 of 2 intervals wider than ±0.1%",
+		13: "; there are no intervals, because each takes at least 6 samples",
+		14: "; the interval is wider than ±0.1% for 1 of 1 median",
+		15: "; the interval is wider than ±0.1% for 2 of 2 medians",
 	} {
 		run := killed(last)
 		run.Precision = 0.001
@@ -76,7 +76,7 @@ func TestIntervalsAreCounted(t *testing.T) {
 func TestNothingLeft(t *testing.T) {
 	run := killed(9)
 	run.Stopped, run.Rounds = "nothing-left", 3
-	if got, want := line(t, run, "rounds"), "3 complete: no case was left that could be measured"; !strings.HasPrefix(got, want) {
+	if got, want := line(t, run, "rounds"), "3 complete: nothing was left to measure, because every case had failed or was refused;"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

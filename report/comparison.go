@@ -228,7 +228,7 @@ func origin(c Compared) list {
 		run := c.First.Run
 		l = append(l, item{label: "measured", text: fmt.Sprintf("run %d, %s, both sides in the same rounds; rounds: %s; scale %s, seed %d",
 			run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), stopped(c.First), run.Scale, run.Seed)})
-		return slices.Concat(l, machineItems(run.Machine), warnings(c.First.Warnings, nil))
+		return slices.Concat(l, machineItems(run.Machine), runWarnings(c.First))
 	}
 	for i, a := range []*stats.Analysis{c.First, c.Second} {
 		l = append(l, item{label: []string{"first", "second"}[i], text: fmt.Sprintf("%s: %s, %d rounds, scale %s, seed %d, sqlite3perf %s",

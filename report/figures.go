@@ -102,11 +102,7 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	g.addMedians(t.PerOp)
 	g.addRates()
 	if t.Base >= 0 && len(cells) > 1 {
-		to := "fastest"
-		if t.IsFloor {
-			to = label(t.Cells[t.Base].Case)
-		}
-		g.addRatios(to, t.Pairs, t.Base)
+		g.addRatios(label(t.Cells[t.Base].Case), t.Pairs, t.Base)
 	}
 	g.each(column{title: "n", right: true}, func(c *stats.Cell) string { return fmt.Sprint(c.Summary.N) })
 	g.addCosts()
@@ -158,6 +154,9 @@ func (g *cellGrid) addMedians(perOp bool) {
 		medians = append(medians, c.Summary.Median)
 	}
 	words, unit := scaled(medians, benchunit.Decimal, base)
+	if title == "p99 " {
+		words, unit = latencyWords(medians)
+	}
 	spreads := g.words(func(c *stats.Cell) string { return spread(c.Summary) })
 	g.add(column{title: title + unit}, withSpreads(words, spreads))
 }
@@ -414,12 +413,7 @@ func latencies(cells []*stats.Cell) grid {
 		}
 	}
 	for i, f := range figures {
-		words, unit := scaled(columns[i], benchunit.Decimal, "s")
-		if unit == "ns" { // latencies are not distinguished below 1 ns
-			for j, v := range columns[i] {
-				words[j] = fmt.Sprintf("%.0f", 1e9*v)
-			}
-		}
+		words, unit := latencyWords(columns[i])
 		g.add(column{title: f.title + " " + unit, right: true}, words)
 	}
 	return g

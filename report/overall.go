@@ -76,9 +76,9 @@ func noFloor(a *stats.Analysis) string {
 
 // baseOf says why ratios refer to the base, if that is not the floor.
 func baseOf(o stats.Overall, base string) string {
-	s := "ratios are to " + base + ", whose medians have the least geometric mean over these tables"
+	s := "ratios are to " + base + ", the fastest over these tables together (its medians have the least geometric mean)"
 	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {
-		s += fmt.Sprintf("; round by round %s is at %s", label(first.Case), times(first.Ratio.Median))
+		s += fmt.Sprintf("; compared within rounds, %s took %s the time of %s", label(first.Case), times(first.Ratio.Median), base)
 	}
 	return s
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,47 +148,48 @@ func warnings(all []result.Warning, names map[int]string) list {
 	return l
 }
 
-// likened returns the message of the worst of the warnings of one kind, and the rounds
+// likened returns the message of the first of the warnings of one kind, and the rounds
 // of the others.
 func likened(ws []result.Warning) string {
-	worst, most := ws[0], 0.0
-	var others, above, below []int
+	var others []int
 	for _, w := range ws {
-		if v := math.Abs(w.Deviation); v > most {
-			worst, most = w, v
-		}
-	}
-	for _, w := range ws {
-		if w.Round == worst.Round || w.Round == 0 {
-			continue
-		}
-		switch {
-		case w.Deviation > 0: // it took longer
-			above = append(above, w.Round)
-		case w.Deviation < 0:
-			below = append(below, w.Round)
-		default:
+		if w.Round != ws[0].Round && w.Round > 0 {
 			others = append(others, w.Round)
 		}
 	}
-	s := worst.Message
-	if worst.Round > 0 && worst.Code != result.WarningCalibration { // its message names the round
-		s += fmt.Sprintf(" (round %d)", worst.Round)
+	s := ws[0].Message
+	if ws[0].Round > 0 && ws[0].Code != result.WarningCalibration { // its message names the round
+		s += fmt.Sprintf(" (round %d)", ws[0].Round)
 	}
-	var like []string
-	for _, x := range []struct {
-		word   string
-		rounds []int
-	}{{"the like", others}, {"slower", above}, {"faster", below}} {
-		slices.Sort(x.rounds)
-		if r := slices.Compact(x.rounds); len(r) > 0 {
-			like = append(like, fmt.Sprintf("%s in %s (%s)", x.word, counted(int64(len(r)), "other round"), joinInts(r)))
-		}
-	}
-	if like != nil {
-		s += "; " + strings.Join(like, ", ")
+	slices.Sort(others)
+	if r := slices.Compact(others); len(r) > 0 {
+		s += fmt.Sprintf("; the like in %s (%s)", counted(int64(len(r)), "other round"), joinInts(r))
 	}
 	return s
+}
+
+// runWarnings lists the warnings of the run as a whole. One line says how the speed of
+// the machine changed, and what that means.
+func runWarnings(a *stats.Analysis) list {
+	var off []float64
+	rounds := a.Run.Rounds
+	rest := slices.DeleteFunc(slices.Clone(a.Warnings), func(w result.Warning) bool {
+		speed := w.Code == result.WarningCalibration && w.Deviation != 0
+		if speed {
+			off, rounds = append(off, w.Deviation), max(rounds, w.Round)
+		}
+		return speed
+	})
+	l := warnings(rest, nil)
+	if off != nil {
+		by := fmt.Sprintf("%+.0f%%", 100*slices.Min(off))
+		if most := fmt.Sprintf("%+.0f%%", 100*slices.Max(off)); most != by {
+			by += " to " + most
+		}
+		l = append(l, item{label: "warning", text: fmt.Sprintf("the machine's speed changed: in %d of %s a fixed computing loop took over %s more or less than its median (%s). "+
+			"Times vary with it; ratios within rounds hold", len(off), counted(int64(rounds), "round"), percent(result.OffSpeed), by), alarm: true})
+	}
+	return l
 }
 
 // maxInts is how many numbers or ranges of them are worth reading.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,25 @@ func scaled(values []float64, class benchunit.Class, base string) (words []strin
 	scale.Prefix = ""
 	for _, v := range values {
 		words = append(words, scale.Format(v))
+	}
+	return words, unit
+}
+
+// latencyWords formats latencies in a common unit with three significant digits, as many
+// as their histograms have. Latencies are not distinguished below 1 ns.
+func latencyWords(seconds []float64) (words []string, unit string) {
+	scale := benchunit.CommonScale(seconds, benchunit.Decimal)
+	if most := slices.Max(append([]float64{0}, seconds...)); most/scale.Factor >= 10_000 {
+		scale = benchunit.CommonScale([]float64{most}, benchunit.Decimal)
+	}
+	unit = scale.Prefix + "s"
+	for _, v := range seconds {
+		v, _ := strconv.ParseFloat(strconv.FormatFloat(v/scale.Factor, 'g', 3, 64), 64)
+		places := 0
+		if v > 0 && unit != "ns" {
+			places = max(0, 2-int(math.Floor(math.Log10(v))))
+		}
+		words = append(words, strconv.FormatFloat(v, 'f', places, 64))
 	}
 	return words, unit
 }
@@ -90,14 +110,21 @@ func PercentOK(failed, operations int64) string {
 	return fmt.Sprintf("%d.%d%%", permille/10, permille%10)
 }
 
+// widest is the widest spread that is shown as one figure. Beyond it the two ends of an
+// interval are seldom as far away.
+const widest = 0.5
+
 // spread formats the interval of a summary.
 func spread(s stats.Summary) string {
 	if s.Interval == nil {
 		return fmt.Sprintf("n<%d", stats.MinSamples)
 	}
 	v, ok := s.Spread()
-	if !ok {
+	switch {
+	case !ok:
 		return "±?"
+	case v > widest:
+		return fmt.Sprintf("[%+.0f%%, %+.0f%%]", 100*(s.Interval.Low/s.Median-1), 100*(s.Interval.High/s.Median-1))
 	}
 	return "±" + percent(v)
 }

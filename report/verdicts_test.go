@@ -48,7 +48,7 @@ func TestFailingIsSaid(t *testing.T) {
 	run := newRun(6)
 	add(run, "read-write", nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
 	got := write(t, "table", run, "native", report.Options{Width: 300})
-	for _, want := range []string{"\n-  mattn v1.14.52", "not ranked    mattn v1.14.52: less than 0.1 % of its operations failed, and none of native's"} {
+	for _, want := range []string{"\n-  mattn v1.14.52", "not ranked    mattn v1.14.52: less than 0.1 % of its operations failed, and none of native's: any failure counts where another driver has none\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -77,8 +77,8 @@ func TestReliabilityIsSaid(t *testing.T) {
 		add(run, w, nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 1_000_000, 1, 1))
 	}
 	got := write(t, "markdown", run, "native", report.Options{})
-	const want = "12 comparisons in 4 tables: if all drivers were equal, the probability of telling any two of them apart anywhere in this run would be at most 5%. " +
-		"Of the 4 tables that tell drivers apart, at most 0.2 is expected to tell equal ones apart."
+	const want = "12 comparisons in 4 tables, one of which is the summary. If all drivers were equal, the probability that this run tells any two of them apart would be at most 5%. " +
+		"Tables that tell drivers apart: 4. At most 5% of such tables, here 0.2 tables, are expected to be wrong and to tell equal drivers apart."
 	if !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
 	}

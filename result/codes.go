@@ -27,6 +27,10 @@ const (
 	WarningSteal       = "steal"       // the hypervisor gave CPU time to others
 )
 
+// OffSpeed is how far off the run's median, as a share of it, the calibration of a round
+// must be for [WarningCalibration].
+const OffSpeed = 0.10
+
 // The reasons why a run stopped, in [Run].Stopped; "" while it runs.
 const (
 	StoppedRounds      = "rounds"       // the requested number of rounds is complete

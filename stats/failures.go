@@ -32,13 +32,19 @@ func (c *Cell) shareFailed() float64 {
 // one cell's operations failed and some of the other's did, if the shares are more
 // than one percentage point apart, or if the signed-rank test tells them apart round
 // by round.
-func FailuresDiffer(a, b *Cell) bool {
+func FailuresDiffer(a, b *Cell) bool { return failuresDiffer(a, b) != "" }
+
+// failuresDiffer says by which rule of [FailuresDiffer] two cells differ; "" if they
+// don't.
+func failuresDiffer(a, b *Cell) string {
 	x, y := a.shareFailed(), b.shareFailed()
 	switch {
 	case x == 0 && y == 0:
-		return false
-	case x == 0 || y == 0 || math.Abs(x-y) > sameShare:
-		return true
+		return ""
+	case x == 0 || y == 0:
+		return "any failure counts where another driver has none"
+	case math.Abs(x-y) > sameShare:
+		return fmt.Sprintf("the shares are more than %g percentage point apart", 100*sameShare)
 	}
 	byRound := map[int]float64{}
 	share := func(s Sample) float64 { return float64(s.Failed) / float64(max(s.Operations, 1)) }
@@ -51,8 +57,10 @@ func FailuresDiffer(a, b *Cell) bool {
 			differences = append(differences, share(s)-v)
 		}
 	}
-	p, _ := signedRank(differences)
-	return p < Alpha
+	if p, _ := signedRank(differences); p < Alpha {
+		return "the signed-rank test over the rounds tells the shares apart"
+	}
+	return ""
 }
 
 // compareFailures marks the cells that are not ranked: those with too few samples,
@@ -65,11 +73,11 @@ func (t *Table) compareFailures() {
 	}
 	least := slices.MinFunc(measured, func(a, b *Cell) int { return cmp.Compare(a.shareFailed(), b.shareFailed()) })
 	for _, c := range measured {
-		switch {
-		case FailuresDiffer(c, least):
+		switch why := failuresDiffer(c, least); {
+		case why != "":
 			c.failuresDiffer = true
-			c.Unranked = fmt.Sprintf("%s of its operations failed, and %s of %s's", shareInWords(c.shareFailed()),
-				shareInWords(least.shareFailed()), least.Case.Driver)
+			c.Unranked = fmt.Sprintf("%s of its operations failed, and %s of %s's: %s", shareInWords(c.shareFailed()),
+				shareInWords(least.shareFailed()), least.Case.Driver, why)
 		case len(c.Samples) < MinSamples:
 			c.Unranked = fmt.Sprintf("%d of at least %d samples", len(c.Samples), MinSamples)
 		}

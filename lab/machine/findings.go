@@ -96,8 +96,8 @@ func noiseFindings(c *result.Checkup) (list []result.Finding) {
 			off = s - 1
 		}
 	}
-	if math.Abs(off) > maxCalibration && len(c.Noise.Speeds) >= 3 {
-		list = append(list, result.Finding{Code: result.WarningCalibration, Fitness: result.Measurable, Value: off, Limit: maxCalibration})
+	if math.Abs(off) > result.OffSpeed && len(c.Noise.Speeds) >= 3 {
+		list = append(list, result.Finding{Code: result.WarningCalibration, Fitness: result.Measurable, Value: off, Limit: result.OffSpeed})
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 const (
 	maxLoadPerCore = 0.5
 	maxFsyncRatio  = 1.5
-	maxCalibration = 0.10                  // of the median
 	minFsync       = 10 * time.Microsecond // no device is as fast
 	maxSteal       = 0.01                  // of the CPUs' working time
 )
@@ -60,7 +60,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 	}
 	median := medianOf(known)
 	for i, r := range rounds {
-		if off := float64(r-median) / float64(median); r > 0 && (off > maxCalibration || off < -maxCalibration) {
+		if off := float64(r-median) / float64(median); r > 0 && (math.Abs(off) > result.OffSpeed) {
 			list = append(list, result.Warning{Code: result.WarningCalibration, Round: i + 1, Deviation: off, Message: fmt.Sprintf(
 				"the calibration loop took %s in round %d, %+.0f %% from the run's median of %s: the machine ran at another speed",
 				short(r), i+1, off*100, short(median))})

@@ -62,9 +62,9 @@ func OrphansText(list []Orphans) string {
 	return strings.Join(parts, ", ") + " left out: the run, case or trial that they belong to is not in the store; somebody has deleted it without them"
 }
 
-// damaged returns the error that the record of a run contradicts itself.
-func (s *Store) damaged(runID int64, err error) error {
-	return fmt.Errorf("store %s: run %d %w: %w: use a copy of the file that is whole, or delete the run as docs/store.md says", s.path, runID, ErrDamaged, err)
+// Damaged returns the error that the record of a run contradicts itself.
+func Damaged(path string, runID int64, err error) error {
+	return fmt.Errorf("store %s: run %d %w: %w: use a copy of the file that is whole, or delete the run with PRAGMA foreign_keys = ON; DELETE FROM runs WHERE run_id = %[2]d", path, runID, ErrDamaged, err)
 }
 
 var metrics = []string{result.MetricTime, result.MetricTimePerOp, result.MetricLatency}

@@ -45,7 +45,7 @@ func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 			err = s.loadParts(ctx, c, r)
 		}
 		if _, ok := errors.AsType[*sqlite.Error](err); err != nil && !ok && ctx.Err() == nil {
-			return s.damaged(id, err)
+			return Damaged(s.path, id, err)
 		}
 		return err
 	})

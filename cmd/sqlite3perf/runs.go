@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"cmp"
 	"fmt"
 	"strings"
@@ -61,7 +62,7 @@ func runsCommand(env *environment) *cobra.Command {
 func damagedRuns(path string, list []store.Entry) error {
 	for _, e := range list {
 		if e.Damaged != "" {
-			return fmt.Errorf("store %s: run %d %w: %s: use a copy of the file that is whole, or delete the run as docs/store.md says", path, e.ID, store.ErrDamaged, e.Damaged)
+			return store.Damaged(path, e.ID, errors.New(e.Damaged))
 		}
 	}
 	return nil

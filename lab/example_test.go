@@ -26,10 +26,11 @@ type forgetful struct{}
 
 func (forgetful) AddTrial(context.Context, int64, *result.Trial) error              { return nil }
 func (forgetful) AddWarning(context.Context, int64, result.Warning) error           { return nil }
-func (forgetful) Finish(context.Context, int64, time.Time, int, string) error       { return nil }
+func (forgetful) Finish(context.Context, *result.Run) error                         { return nil }
 func (forgetful) BeforeRun() []result.Warning                                       { return nil }
 func (forgetful) BeforeRound(int)                                                   {}
 func (forgetful) AfterRun() []result.Warning                                        { return nil }
+func (forgetful) Steal() *float64                                                   { return nil }
 func (forgetful) Trial(int, int, int, int, time.Duration, *lab.Case, *result.Trial) {}
 
 func ExampleLaboratory() {

@@ -30,7 +30,9 @@ type Executor interface {
 type Recorder interface {
 	AddTrial(ctx context.Context, runID int64, t *result.Trial) error
 	AddWarning(ctx context.Context, runID int64, w result.Warning) error
-	Finish(ctx context.Context, runID int64, ended time.Time, rounds int, stopped string) error
+
+	// Finish records what is known of the run only when it has ended.
+	Finish(ctx context.Context, run *result.Run) error
 }
 
 // Noise observes the machine between trials.
@@ -38,6 +40,7 @@ type Noise interface {
 	BeforeRun() []result.Warning
 	BeforeRound(round int)
 	AfterRun() []result.Warning
+	Steal() *float64 // as in [result.Run], after AfterRun
 }
 
 // Progress is told how far a run is. Left is an estimate; it is 0 until the first
@@ -97,8 +100,8 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 		cancel()
 	}
 	err = cmp.Or(err, l.warn(ctx, l.Noise.AfterRun()))
-	l.Run.Ended, l.Run.Stopped = l.Now().UTC(), stopped
-	return cmp.Or(err, l.Recorder.Finish(ctx, l.Run.ID, l.Run.Ended, l.Run.Rounds, stopped))
+	l.Run.Ended, l.Run.Stopped, l.Run.Steal = l.Now().UTC(), stopped, l.Noise.Steal()
+	return cmp.Or(err, l.Recorder.Finish(ctx, l.Run))
 }
 
 // unverified returns a warning for everything that nobody can check, case by case.

@@ -91,6 +91,10 @@ func (b *bench) AfterRun() []result.Warning {
 	b.note("after run")
 	return []result.Warning{{Code: "after"}}
 }
+func (b *bench) Steal() *float64 {
+	share := 0.25
+	return &share
+}
 
 func (b *bench) AddTrial(_ context.Context, run int64, t *result.Trial) error {
 	b.note("recorded")
@@ -109,9 +113,12 @@ func (b *bench) AddWarning(_ context.Context, _ int64, w result.Warning) error {
 	return nil
 }
 
-func (b *bench) Finish(_ context.Context, _ int64, ended time.Time, rounds int, stopped string) error {
+func (b *bench) Finish(_ context.Context, run *result.Run) error {
 	b.note("finished")
-	b.finished = append(b.finished, fmt.Sprintf("%s after %d rounds at %s", stopped, rounds, ended.Format(time.TimeOnly)))
+	b.finished = append(b.finished, fmt.Sprintf("%s after %d rounds at %s", run.Stopped, run.Rounds, run.Ended.Format(time.TimeOnly)))
+	if run.Steal == nil || *run.Steal != 0.25 {
+		b.t.Errorf("steal is %v when the run is finished", run.Steal)
+	}
 	return nil
 }
 

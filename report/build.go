@@ -121,7 +121,7 @@ func header(a *stats.Analysis, o Options) document {
 	}
 	title := fmt.Sprintf("sqlite3perf %s · run %d · %s · %s", run.Version, run.ID, run.Started.UTC().Format("2006-01-02 15:04:05 MST"), took)
 	l := list{
-		{label: "machine", text: machine(run.Machine)},
+		{label: "machine", text: machine(run.Machine) + stolen(run)},
 		{label: "databases", text: storage(run.Machine), alarm: run.Machine.SyncFree},
 		{label: "work", text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
 		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
@@ -203,6 +203,14 @@ func machine(m result.Machine) string {
 		add("virtual: " + m.Virtual)
 	}
 	return strings.Join(words, ", ")
+}
+
+// stolen says how much of its CPU time a virtual machine lost.
+func stolen(run *result.Run) string {
+	if run.Steal == nil || run.Machine.Virtual == "" {
+		return ""
+	}
+	return ", steal time " + percent(*run.Steal)
 }
 
 func storage(m result.Machine) string {

@@ -147,6 +147,15 @@ func TestFindingWords(t *testing.T) {
 	}
 }
 
+// TestMachineFacts checks that a run's report has the facts that doctor finds.
+func TestMachineFacts(t *testing.T) {
+	run := newRun(6)
+	run.Machine.Turbo, run.Machine.SMT, run.Steal = result.On, result.Off, pointer(0.004)
+	if got := write(t, "table", run, "native", report.Options{Width: 200}); !strings.Contains(got, "turbo on, SMT off, virtual: kvm, steal time 0.4%\n") {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
 func TestCheckupFulfilsSchema(t *testing.T) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.CheckupSchema))
 	if err != nil {

@@ -273,6 +273,10 @@ type Run struct {
 	Compares  *Compares `json:"compares,omitempty"` // nil if it was not made to compare two sides
 	Machine   Machine   `json:"machine"`
 
+	// Steal is the share of the CPUs' working time that the hypervisor gave to others
+	// during the rounds. It is nil if it is not known, and in older runs.
+	Steal *float64 `json:"steal,omitempty"`
+
 	// Workloads has the text of each workload. Older runs have none.
 	Workloads []Workload `json:"workloads,omitempty"`
 

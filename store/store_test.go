@@ -40,7 +40,7 @@ func TestRoundTrip(t *testing.T) {
 	t.Run("as it comes", func(t *testing.T) {
 		want := fullRun(t)
 		r := *want
-		r.Ended, r.Rounds, r.Stopped = time.Time{}, 0, ""
+		r.Ended, r.Rounds, r.Stopped, r.Steal = time.Time{}, 0, "", nil
 		r.Trials, r.Warnings = nil, nil
 		check := func(err error) {
 			t.Helper()
@@ -60,8 +60,8 @@ func TestRoundTrip(t *testing.T) {
 		for _, w := range want.Warnings {
 			check(s.AddWarning(ctx, r.ID, w))
 		}
-		check(s.Finish(ctx, r.ID, want.Ended, want.Rounds, want.Stopped))
 		want.ID = r.ID
+		check(s.Finish(ctx, want))
 		got, err := s.Load(ctx, r.ID)
 		check(err)
 		if d := cmp.Diff(want, got); d != "" {
@@ -160,7 +160,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	ended := full.Started.Add(time.Minute)
-	if err := s.Finish(ctx, full.ID, ended, 6, "precise"); err != nil {
+	if err := s.Finish(ctx, &result.Run{ID: full.ID, Ended: ended, Rounds: 6, Stopped: result.StoppedPrecise}); err != nil {
 		t.Fatal(err)
 	}
 	want := []store.Entry{
@@ -249,7 +249,7 @@ func TestDeletedRun(t *testing.T) {
 		}
 	}
 	wantError(t, s.AddTrial(ctx, 1, trial(9)), path, "no such run")
-	wantError(t, s.Finish(ctx, 1, time.Now(), 1, "time"), path, "no run 1")
+	wantError(t, s.Finish(ctx, &result.Run{ID: 1}), path, "no run 1")
 	if err := s.Begin(ctx, r); err != nil || r.ID != 2 {
 		t.Errorf("Begin gave run %d, %v; want 2", r.ID, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -83,19 +84,22 @@ func (s *Store) AddWarning(ctx context.Context, runID int64, w result.Warning) e
 	})
 }
 
-// Finish records when and why a run ended, and how many rounds are complete.
-func (s *Store) Finish(ctx context.Context, runID int64, ended time.Time, rounds int, stopped string) error {
+// Finish records what is known of a run only when it has ended: when and why it ended,
+// how many rounds are complete, and the steal time.
+func (s *Store) Finish(ctx context.Context, run *result.Run) error {
+	fields, values := `'$.ended', ?, '$.rounds', ?, '$.stopped', ?`, []any{run.Ended.Format(time.RFC3339Nano), run.Rounds, run.Stopped}
+	if run.Steal != nil {
+		fields, values = fields+`, '$.steal', ?`, append(values, *run.Steal)
+	}
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
-		res, err := c.ExecContext(ctx,
-			`UPDATE runs SET json = json_set(json, '$.ended', ?, '$.rounds', ?, '$.stopped', ?) WHERE run_id = ?`,
-			ended.Format(time.RFC3339Nano), rounds, stopped, runID)
+		res, err := c.ExecContext(ctx, `UPDATE runs SET json = json_set(json, `+fields+`) WHERE run_id = ?`, append(slices.Clone(values), run.ID)...)
 		if err != nil {
 			return err
 		}
 		if n, err := res.RowsAffected(); err != nil || n > 0 {
 			return err
 		}
-		return fmt.Errorf("store %s: no run %d", s.path, runID)
+		return fmt.Errorf("store %s: no run %d", s.path, run.ID)
 	})
 }
 

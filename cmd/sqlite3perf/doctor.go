@@ -94,7 +94,7 @@ func doctor(ctx context.Context, env *environment, o *doctorOptions) error {
 		a := &besideItself{env: env, builder: builder, known: known, dir: scratch.Dir, show: show, stop: stop}
 		err = a.measure(ctx, c)
 	}
-	if interrupted(stop) {
+	if err != nil && interrupted(stop) {
 		return statusError(exitInterrupted)
 	}
 	if err != nil {
@@ -102,10 +102,14 @@ func doctor(ctx context.Context, env *environment, o *doctorOptions) error {
 	}
 	show.finish()
 	machine.Judge(c)
-	return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
 		opts.Hints.Directory = "--dir"
 		return report.WriteCheckup(w, format, c, opts)
 	}, "sqlite3perf doctor")
+	if err == nil && interrupted(stop) {
+		return statusError(exitInterrupted)
+	}
+	return err
 }
 
 // examineTools finds out what workers can be built with, and which drivers that gives.
@@ -185,11 +189,11 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 		Executor: &lab.Processes{Dir: a.dir, Limit: time.Minute}, Noise: observer, Now: a.env.now, Stop: a.stop,
 	}
 	began := a.env.now()
-	if err := l.Measure(ctx); err != nil || interrupted(a.stop) {
+	if err := l.Measure(ctx); err != nil || run.Stopped == result.StoppedInterrupted && run.Rounds < lab.MinRounds {
 		return err
 	}
 	took := a.env.now().Sub(began)
-	c.Steal = observer.Steal()
+	c.Steal = run.Steal
 	c.Noise, c.NoNoise = noiseOf(stats.Analyze(run, floorDriver), took)
 	if c.Noise != nil {
 		c.Noise.Speeds = observer.Speeds()
@@ -247,10 +251,8 @@ func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Re
 			}
 			p := result.NoisePhase{Phase: t.Phase, Median: measured.Median, Least: measured.Least, Most: measured.Most,
 				Ratios: measured.Ratios, Half: measured.Half, Widest: measured.Widest}
-			for _, rounds := range []int{lab.MinRounds, 30, int(int64(machine.NoiseTime) / max(n.RoundNS, 1))} {
-				if len(p.Tells) == 0 || rounds > p.Tells[len(p.Tells)-1].Rounds {
-					p.Tells = append(p.Tells, result.Telling{Rounds: rounds, TookNS: int64(rounds) * n.RoundNS, Difference: measured.Tells(rounds)})
-				}
+			for _, rounds := range lengths(time.Duration(n.RoundNS)) {
+				p.Tells = append(p.Tells, result.Telling{Rounds: rounds, TookNS: int64(rounds) * n.RoundNS, Difference: measured.Tells(rounds)})
 			}
 			n.Phases = append(n.Phases, p)
 		}
@@ -258,11 +260,18 @@ func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Re
 	return n, nil
 }
 
+// lengths returns the numbers of rounds of which it is said what they tell, if a round
+// takes so long: the fewest that a run has, some, and as many as fit into
+// [machine.NoiseTime].
+func lengths(round time.Duration) []int {
+	most := max(lab.MinRounds, int(machine.NoiseTime/max(round, 1)))
+	list := []int{lab.MinRounds, 30, most}
+	return slices.Compact(slices.DeleteFunc(list, func(n int) bool { return n > most }))
+}
+
 // unrecorded stores nothing.
 type unrecorded struct{}
 
 func (unrecorded) AddTrial(context.Context, int64, *result.Trial) error    { return nil }
 func (unrecorded) AddWarning(context.Context, int64, result.Warning) error { return nil }
-func (unrecorded) Finish(context.Context, int64, time.Time, int, string) error {
-	return nil
-}
+func (unrecorded) Finish(context.Context, *result.Run) error               { return nil }

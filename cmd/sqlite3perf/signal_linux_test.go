@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -269,6 +270,26 @@ func TestInterruptedOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The facts are known when doctor is interrupted, and are printed.
+func TestInterruptedDoctor(t *testing.T) {
+	t.Parallel()
+	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t)
+	s := p.start("doctor", "--worker-cache", cache)
+	s.until("round 1:")
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != 130 {
+		t.Errorf("exit status %d", code)
+	}
+	if out := s.stdout.String(); !strings.Contains(out, "\nFacts\n") {
+		t.Errorf("it printed:\n%s", out)
+	}
+	p.alone()
 }
 
 func TestInterruptedTwice(t *testing.T) {

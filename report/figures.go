@@ -157,7 +157,7 @@ func (g *cellGrid) addMedians(perOp bool) {
 	if title == "p99 " {
 		words, unit = latencyWords(medians)
 	}
-	spreads := g.words(func(c *stats.Cell) string { return spread(c.Summary) })
+	spreads := g.words(func(c *stats.Cell) string { return ends(c.Summary) })
 	g.add(column{title: title + unit}, withSpreads(words, spreads))
 }
 
@@ -223,7 +223,7 @@ func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 		if c.Ratio != nil && c.Ratio.N > 0 {
 			r = times(c.Ratio.Median)
 			if i != base {
-				s = spread(*c.Ratio)
+				s = ends(*c.Ratio)
 			}
 		}
 		ratios, spreads, p = append(ratios, r), append(spreads, s), append(p, against(pairs, i, base))

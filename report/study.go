@@ -163,8 +163,8 @@ func studyTables(a *stats.Analysis, r *Study) (d document) {
 	}
 	d = append(d, drivers(a)...)
 	return append(d, space{}, paragraph{fmt.Sprintf("Published figures are the study's own, of its machine and its versions. Measured ones are medians over n trials, each in a "+
-		"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s. Where that is more than %s, both ends are shown, as [-30%%, +80%%]. "+
-		"A claim's figure is the middle of the rounds' ratios (the Hodges-Lehmann estimate, a kind of median); p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims.", percent(a.Confidence), ofRatios(a.Confidence), percent(widest)), true})
+		"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s. A claim's "+
+		"figure is the middle of the rounds' ratios (the Hodges-Lehmann estimate, a kind of median); p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims.", percent(a.Confidence), ofRatios(a.Confidence)), true})
 }
 
 // unbegun counts the cases that the run has not reached.

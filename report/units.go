@@ -110,23 +110,28 @@ func PercentOK(failed, operations int64) string {
 	return fmt.Sprintf("%d.%d%%", permille/10, permille%10)
 }
 
-// widest is the widest spread that is shown as one figure. Beyond it the two ends of an
-// interval are seldom as far away.
-const widest = 0.5
-
 // spread formats the interval of a summary.
 func spread(s stats.Summary) string {
 	if s.Interval == nil {
 		return fmt.Sprintf("n<%d", stats.MinSamples)
 	}
 	v, ok := s.Spread()
-	switch {
-	case !ok:
+	if !ok {
 		return "±?"
-	case v > widest:
-		return fmt.Sprintf("[%+.0f%%, %+.0f%%]", 100*(s.Interval.Low/s.Median-1), 100*(s.Interval.High/s.Median-1))
 	}
 	return "±" + percent(v)
+}
+
+// widest is the widest spread that [ends] shows as one figure. Beyond it the two ends of
+// an interval are seldom as far away.
+const widest = 0.5
+
+// ends formats the interval of a summary, with both ends if it is wide.
+func ends(s stats.Summary) string {
+	if v, ok := s.Spread(); !ok || v <= widest {
+		return spread(s)
+	}
+	return fmt.Sprintf("[%+.0f%%, %+.0f%%]", 100*(s.Interval.Low/s.Median-1), 100*(s.Interval.High/s.Median-1))
 }
 
 // times formats a ratio.

@@ -90,25 +90,31 @@ func writeCheckupJSON(w io.Writer, c *result.Checkup, opts Options) error {
 
 // FitnessAnswer says in a sentence whether a machine is fit to measure.
 func FitnessAnswer(c *result.Checkup) string {
-	var clauses []string
+	clauses := map[result.Fitness][]string{}
+	noisy := false // the difference alone makes it unfit
 	for _, f := range c.Findings {
-		if f.Fitness == c.Fitness && f.Fitness != result.Fit {
-			clauses = append(clauses, finding(f, c, Hints{}).clause)
+		if f.Code == result.FindingNoise && (f.Fitness == result.Unfit || clauses[f.Fitness] != nil) {
+			noisy = f.Fitness == result.Unfit && clauses[f.Fitness] == nil
+			continue // the answer has the difference anyway
 		}
+		clauses[f.Fitness] = append(clauses[f.Fitness], finding(f, c, Hints{}).clause)
 	}
+	doubts := firstTwo(clauses[result.Measurable])
 	told := ""
 	if c.Difference != nil {
 		told = fmt.Sprintf("differences of about %s and more can be told in %s", percent(*c.Difference), minutes(c.WithinNS))
 	}
 	switch {
-	case c.Fitness == result.Unfit && c.Difference != nil && c.Findings[0].Code == result.FindingNoise:
+	case noisy && doubts != "":
+		return "Not fit to measure: only " + told + "; " + doubts + "."
+	case noisy:
 		return "Not fit to measure: only " + told + "."
 	case c.Fitness == result.Unfit:
-		return "Not fit to measure: " + firstTwo(clauses) + "."
+		return "Not fit to measure: " + firstTwo(clauses[result.Unfit]) + "."
 	case c.Fitness == result.Measurable && told != "":
-		return "Measurable, but " + firstTwo(clauses) + ": " + told + "."
+		return "Measurable, but " + doubts + ": " + told + "."
 	case c.Fitness == result.Measurable:
-		return "Measurable, but " + firstTwo(clauses) + "."
+		return "Measurable, but " + doubts + "."
 	case told != "":
 		return "Fit to measure: " + told + "."
 	}

@@ -96,8 +96,16 @@ func TestFitnessAnswer(t *testing.T) {
 			Fitness: result.Measurable, Difference: pointer(0.04),
 			Findings: []result.Finding{finding(result.FindingBattery, result.Measurable), finding(result.FindingCores, result.Measurable),
 				finding(result.FindingBusy, result.Measurable), finding(result.FindingQuota, result.Measurable)}},
-		"Not fit to measure: only differences of about 12% and more can be told in 5 minutes.": {
+		"Not fit to measure: only differences of about 11% and more can be told in 5 minutes.": {
+			Fitness: result.Unfit, Difference: pointer(0.11), Findings: []result.Finding{finding(result.FindingNoise, result.Unfit), finding(result.FindingSMT, result.Fit)}},
+		"Not fit to measure: there is no room for databases.": {
+			Fitness: result.Unfit, Difference: pointer(0.11), Findings: []result.Finding{finding(result.FindingSpace, result.Unfit), finding(result.FindingNoise, result.Unfit)}},
+		"Not fit to measure: only differences of about 12% and more can be told in 5 minutes; other processes take CPU time.": {
 			Fitness: result.Unfit, Difference: pointer(0.12), Findings: []result.Finding{finding(result.FindingNoise, result.Unfit), finding(result.FindingBusy, result.Measurable)}},
+		"Measurable, but it runs on battery: differences of about 5.0% and more can be told in 5 minutes.": {
+			Fitness: result.Measurable, Difference: pointer(0.05), Findings: []result.Finding{finding(result.FindingBattery, result.Measurable), finding(result.FindingNoise, result.Measurable)}},
+		"Measurable, but the times vary: differences of about 5.1% and more can be told in 5 minutes.": {
+			Fitness: result.Measurable, Difference: pointer(0.051), Findings: []result.Finding{finding(result.FindingNoise, result.Measurable)}},
 		"Not fit to measure: no driver can be built without Go.": {Fitness: result.Unfit, Findings: []result.Finding{finding(result.FindingNoGo, result.Unfit)}},
 	} {
 		c.WithinNS = 300e9

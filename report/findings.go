@@ -21,8 +21,12 @@ func finding(f result.Finding, c *result.Checkup, h Hints) findingWords {
 	const dedicated = "Compare ratios, which are formed within rounds. For absolute times, take a machine of your own"
 	switch f.Code {
 	case result.FindingNoise:
+		good := "good"
+		if f.Fitness == result.Unfit {
+			good = "measurable"
+		}
 		return findingWords{"The times vary", "the times vary",
-			fmt.Sprintf("Of a driver that ran beside itself, only a difference of about %s could be told in %s; %s or less is good", percent(f.Value), minutes(c.WithinNS), percent(f.Limit)),
+			fmt.Sprintf("Of a driver that ran beside itself, only a difference of about %s could be told in %s; %s or less would be %s", percent(f.Value), minutes(c.WithinNS), percent(f.Limit), good),
 			"Smaller differences between drivers are reported as ties, or take longer",
 			"See to the other findings, or measure longer and fewer drivers at once"}
 	case result.FindingFailed:

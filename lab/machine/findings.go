@@ -42,7 +42,7 @@ func Judge(c *result.Checkup) {
 	c.WithinNS = int64(NoiseTime)
 	c.Difference = difference(c.Noise)
 	c.Fsync.Reaches = syncReaches(c)
-	c.Findings = slices.Concat(noiseFindings(c), cpuFindings(c), diskFindings(c), toolFindings(c))
+	c.Findings = slices.Concat(cpuFindings(c), diskFindings(c), toolFindings(c), noiseFindings(c)) // causes, then effects
 	order := []result.Fitness{result.Unfit, result.Measurable, result.Fit}
 	slices.SortStableFunc(c.Findings, func(a, b result.Finding) int {
 		return cmp.Compare(slices.Index(order, a.Fitness), slices.Index(order, b.Fitness))
@@ -69,7 +69,7 @@ func below(list *[]result.Finding, code string, f result.Fitness, value *int64, 
 // difference returns the smallest difference that can be told in every phase with the
 // greatest number of rounds. It is nil if noise was not measured.
 func difference(n *result.Noise) *float64 {
-	if n == nil || len(n.Phases) == 0 {
+	if n == nil {
 		return nil
 	}
 	d := 0.0
@@ -83,10 +83,6 @@ func noiseFindings(c *result.Checkup) (list []result.Finding) {
 	if c.NoNoise != nil && c.NoNoise.Code != protocol.CodeNoGo { // which is found for itself
 		list = append(list, result.Finding{Code: result.FindingFailed, Fitness: result.Unfit})
 	}
-	above(&list, result.FindingNoise, result.Unfit, c.Difference, measurableDifference)
-	if len(list) == 0 {
-		above(&list, result.FindingNoise, result.Measurable, c.Difference, fitDifference)
-	}
 	if c.Noise == nil {
 		return list
 	}
@@ -98,6 +94,11 @@ func noiseFindings(c *result.Checkup) (list []result.Finding) {
 	}
 	if math.Abs(off) > result.OffSpeed && len(c.Noise.Speeds) >= 3 {
 		list = append(list, result.Finding{Code: result.WarningCalibration, Fitness: result.Measurable, Value: off, Limit: result.OffSpeed})
+	}
+	if *c.Difference > measurableDifference {
+		above(&list, result.FindingNoise, result.Unfit, c.Difference, measurableDifference)
+	} else {
+		above(&list, result.FindingNoise, result.Measurable, c.Difference, fitDifference)
 	}
 	return list
 }

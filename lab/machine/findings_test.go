@@ -88,6 +88,9 @@ func TestJudge(t *testing.T) {
 		{"network", func(c *result.Checkup) { c.Machine.FileSystem = "nfs4" }, []result.Finding{{Code: result.FindingNetwork, Fitness: result.Measurable}}},
 		{"copies", func(c *result.Checkup) { c.Machine.FileSystem = "btrfs" }, []result.Finding{{Code: result.FindingCopies, Fitness: result.Fit}}},
 		{"container", func(c *result.Checkup) { c.Machine.FileSystem = "overlay" }, []result.Finding{{Code: result.FindingOverlay, Fitness: result.Fit}}},
+		{"causes before effects", func(c *result.Checkup) {
+			c.Load, c.Noise = value(9.0), noise(0.05, 1, 1, 2)
+		}, []result.Finding{found(result.WarningLoad, result.Measurable, 9, 2), found(result.WarningCalibration, result.Measurable, 1, 0.1), found(result.FindingNoise, result.Measurable, 0.05, 0.03)}},
 		{"the worst first", func(c *result.Checkup) {
 			c.Machine.Virtual, c.Machine.Turbo, c.Machine.SMT = "KVM", result.On, result.On
 			c.Load, c.FreeBytes = value(9.0), value[int64](0)

@@ -208,6 +208,9 @@ func facts(c *result.Checkup) list {
 	if c.AvailableBytes != nil {
 		memory = size(*c.AvailableBytes) + " available of " + size(m.MemoryBytes)
 	}
+	if c.MemoryLimitBytes != nil {
+		memory += ", " + size(*c.MemoryLimitBytes) + " allowed by the control group"
+	}
 	switch {
 	case c.SwapUsedBytes == nil:
 	case *c.SwapUsedBytes == 0:

@@ -38,9 +38,10 @@ type Checkup struct {
 	IOPressure     *float64 `json:"io_pressure,omitempty"`
 	MemoryPressure *float64 `json:"memory_pressure,omitempty"`
 
-	AvailableBytes *int64 `json:"available_bytes,omitempty"` // memory that can be had without swapping
-	SwapUsedBytes  *int64 `json:"swap_used_bytes,omitempty"`
-	FreeBytes      *int64 `json:"free_bytes,omitempty"` // on the file system of the databases
+	AvailableBytes   *int64 `json:"available_bytes,omitempty"` // memory that can be had without swapping
+	SwapUsedBytes    *int64 `json:"swap_used_bytes,omitempty"`
+	MemoryLimitBytes *int64 `json:"memory_limit_bytes,omitempty"` // that the control group allows; nil if no limit is seen
+	FreeBytes        *int64 `json:"free_bytes,omitempty"`         // on the file system of the databases
 
 	Fsync   Fsync         `json:"fsync"`
 	Clock   Clock         `json:"clock"`

@@ -32,6 +32,7 @@ func examine(c *result.Checkup, dir string) blockDevice {
 // facts adds what is in files of /proc and /sys.
 func facts(c *result.Checkup, root fs.FS) {
 	c.Quota = quota(root)
+	c.MemoryLimitBytes = memoryLimit(root)
 	c.OnBattery = onBattery(root)
 	c.CPUPressure = pressure(root, "cpu")
 	c.IOPressure = pressure(root, "io")
@@ -90,10 +91,33 @@ func pressure(root fs.FS, resource string) *float64 {
 	return nil
 }
 
+// groups returns the directories of the process's control group for a controller, and of
+// the groups above it. Version 2 has one hierarchy for all controllers.
+func groups(root fs.FS, controller string) (v1, v2 []string) {
+	for line := range strings.Lines(read(root, "proc/self/cgroup")) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) != 3 || !strings.HasPrefix(f[2], "/") {
+			continue
+		}
+		for group := path.Clean(f[2]); ; group = path.Dir(group) {
+			switch {
+			case f[1] == "":
+				v2 = append(v2, path.Join("sys/fs/cgroup", group))
+			case slices.Contains(strings.Split(f[1], ","), controller):
+				v1 = append(v1, path.Join("sys/fs/cgroup", f[1], group))
+			}
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return v1, v2
+}
+
 // quota returns how many cores' worth of time the process's control group allows, 0 if
 // there is no limit, or nil if it cannot be found out. Groups above it can be stricter.
 // See https://docs.kernel.org/admin-guide/cgroup-v2.html, cpu.max, and for version 1
-// sched-bwc.
+// https://docs.kernel.org/scheduler/sched-bwc.html.
 func quota(root fs.FS) *float64 {
 	var least *float64
 	limit := func(quota, period string) {
@@ -111,30 +135,33 @@ func quota(root fs.FS) *float64 {
 			least = &v
 		}
 	}
-	for line := range strings.Lines(read(root, "proc/self/cgroup")) {
-		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(f) != 3 || !strings.HasPrefix(f[2], "/") {
-			continue
-		}
-		controllers := strings.Split(f[1], ",")
-		for group := path.Clean(f[2]); ; group = path.Dir(group) {
-			switch {
-			case f[1] == "":
-				if w := strings.Fields(read(root, path.Join("sys/fs/cgroup", group, "cpu.max"))); len(w) == 2 {
-					limit(w[0], w[1])
-				}
-			case slices.Contains(controllers, "cpu"):
-				dir := path.Join("sys/fs/cgroup", f[1], group)
-				limit(read(root, dir+"/cpu.cfs_quota_us"), read(root, dir+"/cpu.cfs_period_us"))
-			}
-			if group == "/" {
-				break
-			}
+	v1, v2 := groups(root, "cpu")
+	for _, dir := range v1 {
+		limit(read(root, dir+"/cpu.cfs_quota_us"), read(root, dir+"/cpu.cfs_period_us"))
+	}
+	for _, dir := range v2 {
+		if w := strings.Fields(read(root, dir+"/cpu.max")); len(w) == 2 {
+			limit(w[0], w[1])
 		}
 	}
 	// The root group of version 2 has no cpu.max, and no limit.
-	if least == nil && strings.Contains(" "+read(root, "sys/fs/cgroup/cgroup.controllers")+" ", " cpu ") {
+	if least == nil && slices.Contains(strings.Fields(read(root, "sys/fs/cgroup/cgroup.controllers")), "cpu") {
 		least = new(float64)
+	}
+	return least
+}
+
+// memoryLimit returns how many bytes of memory the process's control group allows, or nil
+// if no limit is seen. Version 1 has a number near the greatest one if there is none.
+func memoryLimit(root fs.FS) *int64 {
+	var least *int64
+	v1, v2 := groups(root, "memory")
+	for name, dirs := range map[string][]string{"memory.limit_in_bytes": v1, "memory.max": v2} {
+		for _, dir := range dirs {
+			if n, err := strconv.ParseInt(read(root, dir+"/"+name), 10, 64); err == nil && n < 1<<60 && (least == nil || n < *least) {
+				least = &n
+			}
+		}
 	}
 	return least
 }

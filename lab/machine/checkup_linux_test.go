@@ -98,6 +98,26 @@ func TestQuota(t *testing.T) {
 	}
 }
 
+func TestMemoryLimit(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  int64 // -1: none
+	}{
+		{"nothing", nil, -1},
+		{"none", map[string]string{"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/a/memory.max": "max\n"}, -1},
+		{"none in version 1", map[string]string{"proc/self/cgroup": "6:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, -1},
+		{"a container", map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "536870912\n"}, 512 << 20},
+		{"the strictest counts", map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/memory.max": "1000\n", "sys/fs/cgroup/a/b/memory.max": "2000\n"}, 1000},
+		{"version 1", map[string]string{"proc/self/cgroup": "6:memory:/x\n0::/\n", "sys/fs/cgroup/memory/x/memory.limit_in_bytes": "3000\n"}, 3000},
+	} {
+		got := machine.MemoryLimit(tree(c.files))
+		if (got == nil) != (c.want < 0) || got != nil && *got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestOnBattery(t *testing.T) {
 	const ac, dock = "sys/class/power_supply/AC/", "sys/class/power_supply/DOCK/"
 	for _, c := range []struct {

@@ -14,6 +14,8 @@ var (
 	Facts     = facts
 	Quota     = quota
 	OnBattery = onBattery
+
+	MemoryLimit = memoryLimit
 )
 
 // FileSystem returns what the text of a mountinfo says about a path.

@@ -127,7 +127,11 @@ func cpuFindings(c *result.Checkup) (list []result.Finding) {
 		c.Clock.ResolutionNS > int64(maxResolution) || c.Clock.ReadNS > int64(maxRead) {
 		list = append(list, result.Finding{Code: result.FindingClock, Fitness: result.Measurable, Value: float64(v), Limit: float64(maxRead)})
 	}
-	below(&list, result.FindingMemory, result.Measurable, c.AvailableBytes, minAvailable)
+	memory := c.AvailableBytes
+	if l := c.MemoryLimitBytes; l != nil && (memory == nil || *l < *memory) {
+		memory = l
+	}
+	below(&list, result.FindingMemory, result.Measurable, memory, minAvailable)
 	if len(list) == 0 || list[len(list)-1].Code != result.FindingMemory {
 		above(&list, result.FindingSwapping, result.Measurable, c.MemoryPressure, maxMemoryWaits)
 	}

@@ -78,6 +78,7 @@ func TestJudge(t *testing.T) {
 		{"slow clock", func(c *result.Checkup) { c.Clock = result.Clock{ReadNS: 201, ResolutionNS: 1} }, []result.Finding{found(result.FindingClock, result.Measurable, 201, 200)}},
 		{"clock outside of the CPU", func(c *result.Checkup) { c.Clock.Source = "hpet" }, []result.Finding{found(result.FindingClock, result.Measurable, 1000, 200)}},
 		{"memory", func(c *result.Checkup) { c.AvailableBytes, c.MemoryPressure = value[int64](1e9), value(0.5) }, []result.Finding{found(result.FindingMemory, result.Measurable, 1e9, 1<<30)}},
+		{"memory of a container", func(c *result.Checkup) { c.MemoryLimitBytes = value[int64](1e9) }, []result.Finding{found(result.FindingMemory, result.Measurable, 1e9, 1<<30)}},
 		{"waiting for memory", func(c *result.Checkup) { c.MemoryPressure = value(0.02) }, []result.Finding{found(result.FindingSwapping, result.Measurable, 0.02, 0.01)}},
 		{"disk", func(c *result.Checkup) { c.IOPressure = value(0.5) }, []result.Finding{found(result.FindingDisk, result.Measurable, 0.5, 0.1)}},
 		{"space", func(c *result.Checkup) { c.FreeBytes = value[int64](1e8) }, []result.Finding{found(result.FindingSpace, result.Unfit, 1e8, 256<<20)}},

@@ -130,16 +130,18 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 	if len(ref.Known.Command) > 0 {
 		return foundWorker(ctx, ref)
 	}
-	path, err = b.path(ctx, ref)
+	path, env, err := b.path(ctx, ref)
 	if err != nil {
 		return "", nil, err
 	}
-	with = b.env.with(ref)
+	with = env.with(ref)
 	if !b.swept {
 		Sweep(filepath.Dir(path), buildDirectory)
 		b.swept = true
 	}
-	if whole(path) {
+	if ref.Dir != "" {
+		maps.Copy(with, checkedOut(ctx, ref.Dir))
+	} else if whole(path) {
 		return path, with, nil
 	}
 	if building != nil {
@@ -148,11 +150,13 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		return "", nil, &CacheError{err}
 	}
-	return path, with, b.build(ctx, ref, path)
+	path, err = b.build(ctx, ref, env, path)
+	return path, with, err
 }
 
-// Built reports whether the driver's worker exists, without building it. The error is
-// a [*BuildError] if it cannot be built, or could not run.
+// Built reports whether the driver's worker exists, without building it. That of a
+// directory is built each time, since anything in it may have changed. The error is a
+// [*BuildError] if it cannot be built, or could not run.
 func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
 	if err := ref.Known.ready(); err != nil {
 		return false, err
@@ -161,35 +165,38 @@ func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
 		_, _, err := foundWorker(ctx, ref)
 		return err == nil, err
 	}
-	path, err := b.path(ctx, ref)
+	path, _, err := b.path(ctx, ref)
 	return err == nil && whole(path), err
 }
 
-// path returns where the executable for a driver is, or would be.
-func (b *Builder) path(ctx context.Context, ref Ref) (string, error) {
+// path returns where the executable for a driver is, or would be, and what it is built
+// with.
+func (b *Builder) path(ctx context.Context, ref Ref) (string, *toolchain, error) {
 	env, err := b.toolchain(ctx)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if err := env.serves(ref); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if ref.Known.Kind != driver.Cgo {
-		env = env.withoutC()
-	}
+	env = env.variant(ref)
 	key, err := b.key(ref, env)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	cache, err := filepath.Abs(b.Cache) // builds and workers run in other directories
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	path := filepath.Join(cache, fmt.Sprintf("%s-%s-%.16s", ref.Known.Name, ref.version(), key))
+	version := ref.version()
+	if ref.Dir != "" {
+		version = "directory"
+	}
+	path := filepath.Join(cache, fmt.Sprintf("%s-%s-%.16s", ref.Known.Name, version, key))
 	if runtime.GOOS == "windows" {
 		path += ".exe"
 	}
-	return path, nil
+	return path, env, nil
 }
 
 // sumSuffix is the suffix of the name of the file that has a worker's SHA-256.
@@ -226,6 +233,11 @@ func sum(path string) (string, error) {
 
 // serves returns an error that says why the toolchain cannot build a driver, or nil.
 func (env *toolchain) serves(ref Ref) error {
+	for _, key := range []string{"GOAMD64", "GOARM64"} {
+		if _, ok := ref.Options[key]; ok && key != "GO"+strings.ToUpper(env.GOARCH) {
+			return &BuildError{protocol.Reason{Code: protocol.CodeBuild, Message: fmt.Sprintf("cannot be built: workers are built for %s here: leave out %s", env.GOARCH, key)}}
+		}
+	}
 	if ref.Known.Kind != driver.Cgo {
 		return nil
 	}
@@ -241,31 +253,60 @@ func (env *toolchain) serves(ref Ref) error {
 	return nil
 }
 
-// withoutC returns the toolchain for drivers that do not need C. For them, another
-// compiler does not make another worker.
-func (env *toolchain) withoutC() *toolchain {
-	without := *env
-	without.CGO_ENABLED, without.compiler = "0", compiler{}
-	return &without
+// variant returns the toolchain as a driver needs it. For drivers without C it has no
+// compiler, because another compiler does not make another worker.
+func (env *toolchain) variant(ref Ref) *toolchain {
+	own := *env
+	own.GOAMD64 = cmp.Or(ref.Options["GOAMD64"], own.GOAMD64)
+	own.GOARM64 = cmp.Or(ref.Options["GOARM64"], own.GOARM64)
+	if list := ref.words("GOEXPERIMENT"); list != nil {
+		own.GOEXPERIMENT = strings.TrimPrefix(own.GOEXPERIMENT+","+strings.Join(list, ","), ",")
+	}
+	if flags := ref.Options["cflags"]; flags != "" {
+		own.CGO_CFLAGS = strings.TrimSpace(own.CGO_CFLAGS + " " + flags)
+	}
+	if ref.Known.Kind != driver.Cgo {
+		own.CGO_ENABLED, own.compiler = "0", compiler{}
+	}
+	return &own
 }
 
 // with returns what readers of results are told about a worker's build.
 func (env *toolchain) with(ref Ref) map[string]string {
 	m := map[string]string{
 		"go": env.GOVERSION, "module_version": ref.version(), "GOFLAGS": env.GOFLAGS, "GOEXPERIMENT": env.GOEXPERIMENT,
-		"GOAMD64": env.GOAMD64, "GOARM64": env.GOARM64,
+		"GOAMD64": env.GOAMD64, "GOARM64": env.GOARM64, "tags": ref.tags(env.GOFLAGS), "directory": ref.Dir,
+		"cc": env.ccVersion, "CGO_CFLAGS": env.CGO_CFLAGS, "CGO_CPPFLAGS": env.CGO_CPPFLAGS,
 	}
-	if ref.Known.Kind == driver.Cgo {
-		m["cc"], m["CGO_CFLAGS"], m["CGO_CPPFLAGS"] = env.ccVersion, env.CGO_CFLAGS, env.CGO_CPPFLAGS
+	if ref.Dir != "" {
+		m["module_version"] = ""
 	}
 	maps.DeleteFunc(m, func(_, v string) bool { return v == "" })
 	return m
 }
 
+// environment returns the environment variables in which the go command must differ from
+// the lab for a driver.
+func (env *toolchain) environment(ref Ref) []string {
+	var list []string
+	for _, v := range []struct{ option, name, value string }{
+		{"GOAMD64", "GOAMD64", env.GOAMD64}, {"GOARM64", "GOARM64", env.GOARM64},
+		{"GOEXPERIMENT", "GOEXPERIMENT", env.GOEXPERIMENT}, {"cflags", "CGO_CFLAGS", env.CGO_CFLAGS},
+	} {
+		if _, ok := ref.Options[v.option]; ok {
+			list = append(list, v.name+"="+v.value)
+		}
+	}
+	if ref.Known.Kind != driver.Cgo {
+		list = append(list, "CGO_ENABLED=0")
+	}
+	return list
+}
+
 // key returns a hash of everything that affects the executable.
 func (b *Builder) key(ref Ref, env *toolchain) (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%+v\n%s\n", *env, ref.Version)
+	fmt.Fprintf(h, "%+v\n%s\n%s\n%s\n", *env, ref.Version, ref.Options["tags"], ref.Dir)
 	files, err := sources.Files(b.Source.Root, filepath.Join(b.Source.Root, "worker"), ref.Known.Dir)
 	if err != nil {
 		return "", fmt.Errorf("reading the sources of the worker for %s: %w", ref.Name, err)
@@ -286,31 +327,31 @@ func (e *CacheError) Unwrap() error { return e.err }
 // buildDirectory is the prefix of the name of the directory that a worker is built in.
 const buildDirectory = "building-"
 
-// build builds the executable. Until it is complete it has another name.
-func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
+// build builds the executable, and returns its path. Until it is complete it has another
+// name. What is built from a directory has a sum of its bytes in its name, so that it
+// stays what it is for the runs that use it when the directory changes.
+func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path string) (string, error) {
 	scratch, err := NewScratch(filepath.Dir(path), buildDirectory)
 	if err != nil {
-		return &CacheError{err}
+		return "", &CacheError{err}
 	}
 	defer scratch.Remove()
 	temp := scratch.Dir
 	out := filepath.Join(temp, filepath.Base(path))
 	args := []string{"build", "-o", out}
-	if ref.Version != "" {
+	if ref.Version != "" || ref.Dir != "" {
 		mod, err := versionMod(ref, temp)
 		if err != nil {
-			return err
+			return "", err
 		}
 		args = append(args, "-mod=mod", "-modfile="+mod)
 	}
-	if tags := ref.tags(); tags != "" {
+	if tags := ref.tags(env.GOFLAGS); tags != "" {
 		args = append(args, "-tags="+tags)
 	}
 	cmd := b.command(ctx, append(args, "./worker")...)
 	cmd.Dir = ref.Known.Dir
-	if ref.Known.Kind != driver.Cgo {
-		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
-	}
+	cmd.Env = append(cmd.Env, env.environment(ref)...)
 	// With these, what a killed build leaves is in the directory that is swept. The
 	// variables other than GOTMPDIR are for the C compiler's temporary files.
 	for _, name := range []string{"GOTMPDIR", "TMPDIR", "TMP", "TEMP"} {
@@ -321,26 +362,41 @@ func (b *Builder) build(ctx context.Context, ref Ref, path string) error {
 	cmd.Stdout, cmd.Stderr = io.Discard, &output
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return "", ctx.Err()
 		}
-		return &BuildError{protocol.Reason{
+		return "", &BuildError{protocol.Reason{
 			Code:    protocol.CodeBuild,
-			Message: fmt.Sprintf("%s cannot be built: %s", ref.Name, firstComplaint(output.String(), err)),
+			Message: fmt.Sprintf("cannot be built: %s%s", firstComplaint(output.String(), err), ref.lessHint()),
 			Detail:  output.String(),
 		}}
 	}
 	built, err := sum(out)
 	if err != nil {
-		return err
+		return "", err
+	}
+	if ref.Dir != "" {
+		ext := filepath.Ext(out)
+		if runtime.GOOS != "windows" {
+			ext = ""
+		}
+		if path = fmt.Sprintf("%s-%.16s%s", strings.TrimSuffix(path, ext), built, ext); whole(path) {
+			return path, nil
+		}
 	}
 	if err := os.WriteFile(out+sumSuffix, []byte(built), 0o644); err != nil {
-		return err
+		return "", err
 	}
-	return errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
+	return path, errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
 }
 
-// firstComplaint returns the line of the go command's output that says most.
+// firstComplaint returns the line of the go command's output that says most: the C
+// compiler's first error, or else the first line.
 func firstComplaint(output string, err error) string {
+	for line := range strings.Lines(output) {
+		if strings.Contains(line, " error: ") {
+			return strings.TrimSpace(line)
+		}
+	}
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
 		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go: downloading") && !strings.HasPrefix(line, "go: finding") {
@@ -351,8 +407,8 @@ func firstComplaint(output string, err error) string {
 }
 
 // versionMod writes a go.mod that requires only the worker module and the wanted version
-// of the library. So the library's own dependencies are exactly those that its go.mod
-// names.
+// of the library, or has the wanted directory in its place. So the library's own
+// dependencies are exactly those that its go.mod names.
 func versionMod(ref Ref, dir string) (string, error) {
 	file := filepath.Join(ref.Known.Dir, "go.mod")
 	data, err := os.ReadFile(file)
@@ -371,8 +427,13 @@ func versionMod(ref Ref, dir string) (string, error) {
 			return "", err
 		}
 	}
-	if err := f.AddRequire(ref.Known.Module, ref.Version); err != nil {
+	if err := f.AddRequire(ref.Known.Module, ref.version()); err != nil {
 		return "", err
+	}
+	if ref.Dir != "" {
+		if err := f.AddReplace(ref.Known.Module, "", ref.Dir, ""); err != nil {
+			return "", err
+		}
 	}
 	f.Cleanup()
 	if data, err = f.Format(); err != nil {

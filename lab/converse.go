@@ -11,7 +11,8 @@ import (
 type Conversation struct {
 	Executable string
 	Args       []string
-	Dir        string // the worker's working directory; "": the lab's own
+	Env        []string // NAME=value, besides the lab's own environment
+	Dir        string   // the worker's working directory; "": the lab's own
 
 	// Hear is called with each line that the worker writes. When it returns
 	// false, the worker's standard input is closed, as it would be if the lab
@@ -29,7 +30,7 @@ type Conversation struct {
 func (c *Conversation) Run(ctx context.Context, line []byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w, err := startChild(ctx, c.Executable, c.Args, c.Dir, newMark())
+	w, err := startChild(ctx, c.Executable, c.Args, c.Dir, newMark(), c.Env...)
 	if err != nil {
 		return err
 	}

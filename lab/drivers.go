@@ -114,13 +114,22 @@ func pinned(file, module string) (string, error) {
 	return "", fmt.Errorf("%s does not require %s, which its driver.json names", file, module)
 }
 
-// Ref is a driver as a user names it: "mattn", "mattn@v1.14.22", or the path
-// of an executable that speaks the worker protocol.
+// Ref is a driver as a user names it: "mattn", "mattn@v1.14.22",
+// "mattn:tags=sqlite_fts5,GOGC=400", "mattn=../go-sqlite3", or the path of an executable
+// that speaks the worker protocol.
 type Ref struct {
-	Name    string // as the user wrote it
+	Name    string // as the user wrote it, with options in canonical form
 	Known   *Known // nil for an executable
 	Version string // "" for the pinned one
 	Path    string // of an executable
+
+	// Dir is a checkout of the library that is built instead of a version. It is
+	// absolute, or "".
+	Dir string
+
+	// Options are what else makes it a variant, by key: tags, cflags, GOAMD64, GOARM64,
+	// GOEXPERIMENT, GOGC, GOMEMLIMIT, GOMAXPROCS and env.NAME.
+	Options map[string]string
 
 	// Beside has what the driver.json in an executable's directory says. It is nil
 	// if there is none.
@@ -130,12 +139,21 @@ type Ref struct {
 // version returns the version of the library that the driver is built with.
 func (r Ref) version() string { return cmp.Or(r.Version, r.Known.Version) }
 
-// tags returns the build tags for the driver's version.
-func (r Ref) tags() string {
-	var tags []string
+// tags returns the build tags for the driver: those of its version and of its variant,
+// and with them those of GOFLAGS, which the others would replace.
+func (r Ref) tags(goflags string) string {
+	tags := r.words("tags")
 	for _, v := range r.Known.Before {
-		if semver.Compare(r.version(), v) < 0 {
+		if r.Dir == "" && semver.Compare(r.version(), v) < 0 {
 			tags = append(tags, "before_"+strings.ReplaceAll(v, ".", "_"))
+		}
+	}
+	if len(tags) == 0 {
+		return ""
+	}
+	for _, flag := range strings.Fields(goflags) {
+		if list, ok := strings.CutPrefix(strings.TrimLeft(flag, "-"), "tags="); ok {
+			tags = append(strings.Split(list, ","), tags...)
 		}
 	}
 	return strings.Join(tags, ",")
@@ -152,48 +170,81 @@ func (r Ref) Args() []string {
 
 var versionSyntax = regexp.MustCompile(`^v\d+\.\d+\.\d+([-+.][0-9A-Za-z.+-]*)?$`)
 
-// ParseRef finds the driver that a user's name means.
+// latest is the version that stands for the newest release.
+const latest = "latest"
+
+// ParseRef finds the driver that a user's name means. It doesn't ask whether the version
+// exists; [Builder.Resolve] does.
 func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
-	if strings.ContainsAny(name, `/\`) {
-		path, err := filepath.Abs(name)
-		if err != nil {
-			return Ref{}, err
+	if NamesExecutable(name) {
+		return parseExecutable(name, known)
+	}
+	base, which, opts := splitRef(name)
+	i := slices.IndexFunc(known, func(k Known) bool { return k.Name == base })
+	if i < 0 {
+		if o, ok := lookupOption(base); ok && strings.HasPrefix(which, "=") {
+			return Ref{}, fmt.Errorf("%s is an option, which follows a driver, as in mattn:%s%s", o.key, o.key, which)
 		}
-		fi, err := os.Stat(path)
-		i := slices.IndexFunc(known, func(k Known) bool { return k.Module == name })
-		switch {
-		case err != nil && i >= 0:
-			return Ref{}, fmt.Errorf("unknown driver %q: %s (sqlite3perf drivers lists them)", name, driver.DidYouMean(known[i].Name, []string{known[i].Name}))
-		case err != nil:
-			return Ref{}, fmt.Errorf("driver %s: no such executable; to name a driver of sqlite3perf leave out the path, as in mattn", name)
-		case fi.IsDir() || runtime.GOOS != "windows" && fi.Mode()&0o111 == 0:
-			return Ref{}, fmt.Errorf("driver %s is not an executable: want one that speaks the worker protocol (docs/worker-protocol.md)", name)
+		names := make([]string, len(known))
+		for i := range known {
+			names[i] = known[i].Name
 		}
-		beside, err := besideExecutable(path)
-		if err != nil {
+		return Ref{}, fmt.Errorf("unknown driver %q: %s (sqlite3perf drivers lists them)", base, driver.Suggest(base, names))
+	}
+	k := &known[i]
+	r := Ref{Known: k}
+	version, at := strings.CutPrefix(which, "@")
+	_, dir, local := strings.Cut(which, "=")
+	local = local && !at
+	switch {
+	case (at || local) && len(k.Command) > 0:
+		return Ref{}, fmt.Errorf("driver %s: %s is not built, so it is measured in the version that is installed: leave out %s", name, base, which)
+	case at && version != latest && !versionSyntax.MatchString(version):
+		return Ref{}, fmt.Errorf("driver %s: bad version %q: want one such as %s@%s, or %s@%s", name, version, base, k.Version, base, latest)
+	case at:
+		if err := module.Check(k.Module, version); err != nil && version != latest {
+			return Ref{}, fmt.Errorf("driver %s: %s has no such version: %w: pinned is %s", name, k.Module, err, k.Version)
+		}
+		r.Version = version
+	case local:
+		dir = filepath.Clean(dir)
+		var err error
+		if r.Dir, err = checkout(dir, k); err != nil {
 			return Ref{}, fmt.Errorf("driver %s: %w", name, err)
 		}
-		return Ref{Name: name, Path: path, Beside: beside}, nil
 	}
-	base, version, at := strings.Cut(name, "@")
-	names := make([]string, len(known))
-	for i := range known {
-		names[i] = known[i].Name
-		if known[i].Name != base {
-			continue
+	if opts != "" {
+		var err error
+		if r.Options, err = parseOptions(opts[1:], k); err != nil {
+			return Ref{}, fmt.Errorf("driver %s: %w", name, err)
 		}
-		if at && len(known[i].Command) > 0 {
-			return Ref{}, fmt.Errorf("driver %s: %s is not built, so it is measured in the version that is installed: leave out @%s", name, base, version)
-		}
-		if at && !versionSyntax.MatchString(version) {
-			return Ref{}, fmt.Errorf("driver %s: bad version %q: want one such as %s@%s", name, version, base, known[i].Version)
-		}
-		if at {
-			if err := module.Check(known[i].Module, version); err != nil {
-				return Ref{}, fmt.Errorf("driver %s: %s has no such version: %w: pinned is %s", name, known[i].Module, err, known[i].Version)
-			}
-		}
-		return Ref{Name: name, Known: &known[i], Version: version}, nil
 	}
-	return Ref{}, fmt.Errorf("unknown driver %q: %s (sqlite3perf drivers lists them)", base, driver.Suggest(base, names))
+	r.Name = r.variantName(dir)
+	return r, nil
+}
+
+// parseExecutable finds the executable that a path means.
+func parseExecutable(name string, known []Known) (Ref, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return Ref{}, err
+	}
+	fi, err := os.Stat(path)
+	i := slices.IndexFunc(known, func(k Known) bool { return k.Module == name })
+	_, _, opts := splitRef(name)
+	switch {
+	case err != nil && i >= 0:
+		return Ref{}, fmt.Errorf("unknown driver %q: %s (sqlite3perf drivers lists them)", name, driver.DidYouMean(known[i].Name, []string{known[i].Name}))
+	case err != nil && opts != "":
+		return Ref{}, fmt.Errorf("driver %s: no such executable: only drivers of sqlite3perf have options, so leave out %s", name, opts)
+	case err != nil:
+		return Ref{}, fmt.Errorf("driver %s: no such executable; to name a driver of sqlite3perf leave out the path, as in mattn", name)
+	case fi.IsDir() || runtime.GOOS != "windows" && fi.Mode()&0o111 == 0:
+		return Ref{}, fmt.Errorf("driver %s is not an executable: want one that speaks the worker protocol (docs/worker-protocol.md)", name)
+	}
+	beside, err := besideExecutable(path)
+	if err != nil {
+		return Ref{}, fmt.Errorf("driver %s: %w", name, err)
+	}
+	return Ref{Name: name, Path: path, Beside: beside}, nil
 }

@@ -110,7 +110,7 @@ func TestParseRef(t *testing.T) {
 		"postgresql":   `unknown driver "postgresql": known are bvinc, crawshaw, `,
 		"mattn@":       `driver mattn@: bad version "": want one such as mattn@v1.`,
 		"mattn@1.14":   `driver mattn@1.14: bad version "1.14": want one such as mattn@v1.`,
-		"mattn@latest": `bad version "latest"`,
+		"mattn@newest": `bad version "newest": want one such as mattn@v1.`,
 		"mattn@v1":     `bad version "v1"`,
 		"python@3.11":  `driver python@3.11: python is not built, so it is measured in the version that is installed: leave out @3.11`,
 		"./absent":     `driver ./absent: no such executable`,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // VersionMod writes the go.mod of another version, as a build does.
@@ -43,10 +45,16 @@ func Marker(dir string) string { return marker(dir, nil) }
 func Abandon(s *Scratch) { s.lock.Close() }
 
 // Tags returns the build tags for a driver's version.
-func Tags(r Ref) string { return r.tags() }
+func Tags(r Ref) string { return r.tags("") }
+
+// Unproven says what of a variant a proof does not show.
+func Unproven(r Ref, p *protocol.Proof) string { return r.unproven(p) }
 
 // Added estimates how much time is added in the phases of a plan.
 var Added = added
 
 // WorkerPath returns where the executable for a driver is, or would be.
-func (b *Builder) WorkerPath(ctx context.Context, ref Ref) (string, error) { return b.path(ctx, ref) }
+func (b *Builder) WorkerPath(ctx context.Context, ref Ref) (string, error) {
+	path, _, err := b.path(ctx, ref)
+	return path, err
+}

@@ -20,7 +20,7 @@ type JobRequest struct {
 	Path     string
 	Settings driver.Settings
 	Seed     uint64
-	Args     []string // arguments of the executable, from [Ref.Args]
+	Ref      Ref // the driver that the worker is of
 
 	Ready    func(*protocol.Proof)      // called when the database is open and the settings hold; may be nil
 	Progress func(p *protocol.Progress) // may be nil
@@ -43,13 +43,13 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	given := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := startChild(ctx, executable, r.Args, "", newMark())
+	w, err := startChild(ctx, executable, r.Ref.Args(), "", newMark(), r.Ref.Env()...)
 	if err != nil {
 		return nil, fmt.Errorf("the worker does not start: %w", err)
 	}
 	begin := time.Now()
 	w.send(protocol.Request{
-		Type: protocol.TypeJob, Protocol: protocol.Version, Seed: r.Seed, Path: path, Settings: r.Settings, Job: &r.Job,
+		Type: protocol.TypeJob, Protocol: protocol.Version, Seed: r.Seed, Path: path, Settings: r.Settings, Job: &r.Job, Environment: r.Ref.environment(),
 	})
 	ended := make(chan struct{})
 	go func() {
@@ -61,7 +61,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	}()
 	res, err := hearJob(answers(w.stdout), &r, begin)
 	close(ended)
-	if told, ok := errors.AsType[*JobError](err); ok && told.Reason.Code == protocol.CodeProtocol {
+	if told, ok := errors.AsType[*JobError](err); ok && (told.Reason.Code == protocol.CodeProtocol || told.Reason.Code == protocol.CodeVariant) {
 		cancel() // it need not go on
 	}
 	exit := newAlarm(exitGrace, cancel)
@@ -100,6 +100,9 @@ func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.Jo
 		case a.Type == protocol.TypeReady && a.Proof != nil:
 			if bad := driver.Differences(r.Settings, a.Proof.Connections, nil); bad != "" {
 				return nil, unusable("%s: the worker did not notice it", bad)
+			}
+			if bad := r.Ref.unproven(a.Proof); bad != "" {
+				return nil, &JobError{protocol.Reason{Code: protocol.CodeVariant, Message: bad}}
 			}
 			if r.Ready != nil {
 				r.Ready(a.Proof)

@@ -110,7 +110,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 					c.WorkloadSHA256 = hash
-					c.Driver = ref.Name
+					c.Driver, c.Options = ref.Name, ref.Options
 					c.Settings = at.Settings.With(set)
 					if ref.Known != nil {
 						c.Info = ref.Known.Info

@@ -80,7 +80,7 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64) (_ *result.T
 	path := filepath.Join(dir, "test.db")
 	s.run(ctx, dir, protocol.Request{
 		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
-		TypesKnown: p.verified[c],
+		TypesKnown: p.verified[c], Environment: c.Ref.environment(),
 	})
 	s.header(path)
 	nameColumn(t.Reason, c.Plan)
@@ -154,7 +154,7 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	defer func() { s.stopped += limit.stop() }()
 
 	// SQLite's temporary files must be on the file system that is measured.
-	w, err := startChild(ctx, s.want.Worker, s.want.Ref.Args(), dir, dir, "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)
+	w, err := startChild(ctx, s.want.Worker, s.want.Ref.Args(), dir, dir, append(s.want.Ref.Env(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)...)
 	if err != nil {
 		s.fail(result.Unavailable, protocol.CodeStart, "the worker does not start: %v", err)
 		return
@@ -289,6 +289,10 @@ func (s *session) ready(a *protocol.Response) error {
 		return s.broken("the worker proves the settings of %d connections, with a pool of %d", got, want)
 	}
 	s.trial.Proof = a.Proof
+	if bad := s.want.Ref.unproven(a.Proof); bad != "" {
+		s.fail(result.Refused, protocol.CodeVariant, "%s", bad)
+		return errEnough
+	}
 	s.inForce = a.Proof.Connections[0]
 	s.unread = afterSchema
 	limit := func(setting, value string) (string, bool) {

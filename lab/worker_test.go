@@ -70,15 +70,22 @@ func parse(t *testing.T, yaml string) *workload.Workload {
 // tinyCase returns tiny's case for an executable.
 func tinyCase(t *testing.T, executable string) *lab.Case {
 	t.Helper()
+	c := tinyCaseOf(t, lab.Ref{Name: executable, Path: executable})
+	c.Worker = executable
+	return c
+}
+
+// tinyCaseOf returns tiny's case for a driver.
+func tinyCaseOf(t *testing.T, ref lab.Ref) *lab.Case {
+	t.Helper()
 	m := lab.Matrix{
-		Drivers:   []lab.Ref{{Name: executable, Path: executable}},
+		Drivers:   []lab.Ref{ref},
 		Workloads: []*workload.Workload{parse(t, tiny)}, Scale: "full", Seed: 7,
 	}
 	cases, err := m.Cases()
 	if err != nil || len(cases) != 1 {
 		t.Fatalf("%d cases, %v", len(cases), err)
 	}
-	cases[0].Worker = executable
 	return cases[0]
 }
 
@@ -140,12 +147,18 @@ func pretend(fault string) {
 	case "no-ready":
 		say(protocol.Response{Type: protocol.TypePhase, Phase: "insert"})
 	}
+	environment := map[string]string{}
+	for _, name := range req.Environment {
+		if fault == "variant" {
+			environment[name] = os.Getenv(name)
+		}
+	}
 	connections := []driver.Settings{{}, settings}
 	connections[0] = connections[0].With(req.Settings)
 	if fault == "no-proof" {
 		connections = nil
 	}
-	say(protocol.Response{Type: protocol.TypeReady, Protocol: version, Proof: &protocol.Proof{Connections: connections, SQLiteVersion: "3.0.0"}})
+	say(protocol.Response{Type: protocol.TypeReady, Protocol: version, Proof: &protocol.Proof{Connections: connections, SQLiteVersion: "3.0.0", Environment: environment}})
 	if fault == "strange-type" {
 		say(protocol.Response{Type: "hello"})
 	}

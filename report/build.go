@@ -495,7 +495,7 @@ func subject(cells []*stats.Cell) string {
 func label(c *result.Case) string {
 	own, d := c.Info.Name, c.Driver
 	switch {
-	case own == "" || !strings.ContainsAny(d, `/\`):
+	case own == "" || !strings.ContainsAny(result.BaseDriver(d), `/\`):
 		return d
 	case d == "./"+own:
 		return own
@@ -509,7 +509,7 @@ func name(o *stats.Outcome) string {
 		return o.As
 	}
 	d := label(o.Case)
-	if _, v, ok := strings.Cut(d, "@"); ok && v != "" {
+	if strings.HasPrefix(d, result.BaseDriver(d)+"@") {
 		return d
 	}
 	if v := version(o); v != "" {
@@ -523,10 +523,23 @@ func version(o *stats.Outcome) string {
 	if p == nil {
 		return ""
 	}
+	if o.Case.Build["directory"] != "" {
+		return revision(o.Case.Build)
+	}
 	v := p.ModuleVersion
 	// Of a pseudo-version, the commit is enough beside a driver's name.
 	if parts := strings.Split(v, "-"); len(parts) == 3 && len(parts[2]) == 12 && len(parts[1]) >= 14 {
 		return parts[2][:7]
+	}
+	return v
+}
+
+// revision returns the commit of a checkout from what is known of its build.
+func revision(build map[string]string) string {
+	v := build["vcs.revision"]
+	v = v[:min(len(v), 7)]
+	if build["vcs.modified"] != "" {
+		v += "+changes"
 	}
 	return v
 }

@@ -37,11 +37,17 @@ func drivers(a *stats.Analysis) document {
 		module, v, runtime := o.Case.Info.Module, absent, absent
 		if p := proof(o); p != nil {
 			module, v, runtime = cmp.Or(p.Module, module), cmp.Or(p.ModuleVersion, absent), cmp.Or(p.Runtime, absent)
+			if o.Case.Build["directory"] != "" {
+				v = cmp.Or(revision(o.Case.Build), absent)
+			}
 		}
 		g.rows = append(g.rows, []string{label(o.Case), cmp.Or(module, absent), v, sqliteVersion(o),
 			cmp.Or(string(o.Case.Info.Kind), absent), cmp.Or(string(o.Case.Info.Interface), absent), runtime})
 	}
 	d := document{heading{2, "Drivers"}, g}
+	if l := variants(seen); l != nil {
+		d = append(d, paragraph{text: "What makes the variants, as their workers prove it:"}, l)
+	}
 	if l := compileOptions(seen); l != nil {
 		d = append(d, paragraph{text: "Compile options of SQLite that matter and differ:"}, l)
 	}
@@ -49,6 +55,47 @@ func drivers(a *stats.Analysis) document {
 		d = append(d, paragraph{text: "Settings that nobody asked for and that differ:"}, l)
 	}
 	return d
+}
+
+// variants says what was proven of the variants of drivers.
+func variants(seen []*stats.Outcome) list {
+	var l list
+	for _, o := range seen {
+		p := proof(o)
+		if p == nil {
+			continue
+		}
+		var words, flags, variables []string
+		if dir := o.Case.Build["directory"]; dir != "" {
+			from := "built from " + dir
+			if v := o.Case.Build["vcs.revision"]; v != "" {
+				from += " at " + v
+			}
+			if o.Case.Build["vcs.modified"] != "" {
+				from += ", with changes that are not committed"
+			}
+			words = append(words, from)
+		}
+		for _, key := range slices.Sorted(maps.Keys(o.Case.Options)) {
+			name := strings.TrimPrefix(key, "env.")
+			flag := cmp.Or(map[string]string{"tags": "-tags", "cflags": "CGO_CFLAGS"}[key], key)
+			if v, ok := p.Build[flag]; ok {
+				flags = append(flags, flag+"="+v)
+			} else if v, ok := p.Environment[name]; ok {
+				variables = append(variables, name+"="+v)
+			}
+		}
+		if flags != nil {
+			words = append(words, "built with "+strings.Join(flags, ", "))
+		}
+		if variables != nil {
+			words = append(words, "run with "+strings.Join(variables, ", "))
+		}
+		if words != nil {
+			l = append(l, item{label: label(o.Case), text: strings.Join(words, "; ")})
+		}
+	}
+	return l
 }
 
 // matters reports whether a compile option affects speed, safety or syntax.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
@@ -67,7 +68,7 @@ func noFloor(a *stats.Analysis) string {
 		return "no floor was named"
 	}
 	for _, c := range a.Run.Cases {
-		if d, _, _ := strings.Cut(c.Driver, "@"); a.Floor == c.Driver || a.Floor == d {
+		if a.Floor == c.Driver || a.Floor == result.BaseDriver(c.Driver) {
 			return a.Floor + " has figures in less than half of the tables"
 		}
 	}

@@ -32,3 +32,8 @@ func ExampleWarning() {
 	fmt.Println(string(text), err)
 	// Output: {"code":"load","message":"load average 2.1 on 2 cores","round":3} <nil>
 }
+
+func ExampleBaseDriver() {
+	fmt.Println(result.BaseDriver("mattn@v1.14.22"), result.BaseDriver("mattn:tags=sqlite_fts5"), result.BaseDriver("./my-worker"))
+	// Output: mattn mattn ./my-worker
+}

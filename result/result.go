@@ -107,12 +107,24 @@ type Case struct {
 	Phases     []string          `json:"phases"`          // timed, in order
 	Added      []AddedTime       `json:"added,omitempty"` // what the engine and the driver's adapter add, by phase
 	Worker     string            `json:"worker,omitempty"`
-	Build      map[string]string `json:"build,omitempty"` // go version, flags, cc
+	Build      map[string]string `json:"build,omitempty"` // go version, flags, cc; of a checkout its directory and revision
+
+	// Options are what makes the driver a variant, by key, such as tags and GOGC.
+	Options map[string]string `json:"options,omitempty"`
 
 	// InForce has the settings of each timed phase in which the settings in force
 	// differed from those requested, because the workload itself changes them, as it
 	// declares.
 	InForce map[string]driver.Settings `json:"in_force,omitempty"`
+}
+
+// BaseDriver returns the name of a driver without what makes it a variant: mattn for
+// mattn@v1.14.22, mattn:GOGC=400 and mattn=../go-sqlite3.
+func BaseDriver(driver string) string {
+	if i := strings.IndexAny(driver, "@:="); i >= 0 && !strings.ContainsAny(driver[:i], `/\`) {
+		return driver[:i]
+	}
+	return driver
 }
 
 // SettingsIn returns the settings in force at the end of a timed phase.

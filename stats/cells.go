@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -399,7 +398,7 @@ func (t *Table) rank() {
 func floorOf(cases []*result.Case, floor string) int {
 	best := -1
 	for i, c := range cases {
-		name, _, _ := strings.Cut(c.Driver, "@")
+		name := result.BaseDriver(c.Driver)
 		switch {
 		case floor == "":
 		case c.Driver == floor:

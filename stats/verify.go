@@ -117,7 +117,7 @@ func drivers(list []*Outcome) string {
 // drivers that share no code with each other.
 func another(present []string) string {
 	for _, name := range []string{"native", "modernc", "ncruces"} {
-		if !slices.ContainsFunc(present, func(p string) bool { return p == name || strings.HasPrefix(p, name+"@") }) {
+		if !slices.ContainsFunc(present, func(p string) bool { return result.BaseDriver(p) == name }) {
 			return name
 		}
 	}

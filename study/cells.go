@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -200,14 +199,8 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 	return list
 }
 
-// sameDriver reports whether driver is the driver called name, perhaps at a version.
-func sameDriver(name, driver string) bool { return driver == name || base(driver) == name }
-
-// base returns a driver's name without its version.
-func base(driver string) string {
-	name, _, _ := strings.Cut(driver, "@")
-	return name
-}
+// sameDriver reports whether driver is the driver called name, or a variant of it.
+func sameDriver(name, driver string) bool { return driver == name || result.BaseDriver(driver) == name }
 
 // values returns the values of a parameter among the cases of a workload, ascending.
 func (c *cells) values(workload, parameter string) []int64 {

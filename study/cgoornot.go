@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 var cgoOrNot = &Study{
@@ -48,7 +49,7 @@ var cgoOrNot = &Study{
 			}
 			for _, phase := range []string{"insert", "group_by"} {
 				for _, d := range c.driversOf("cgo-or-not", "mattn", "modernc") {
-					p := publishedFigures("cgo-or-not").where("category", phase, "rows", rows, "driver", base(d))
+					p := publishedFigures("cgo-or-not").where("category", phase, "rows", rows, "driver", result.BaseDriver(d))
 					k := cgoKey(phase, d, nth)
 					t.Rows = append(t.Rows, report.StudyRow{
 						Labels: []string{phase, rows, here, d},

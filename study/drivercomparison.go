@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
@@ -132,7 +133,7 @@ func comparisonNoWinner(c *cells) []comparison {
 	published := publishedFigures("driver-comparison").where("published", "2026-03-23")
 	var drivers []string
 	for _, d := range c.drivers {
-		if len(published.where("driver", base(d))) > 0 {
+		if len(published.where("driver", result.BaseDriver(d))) > 0 {
 			drivers = append(drivers, d)
 		}
 	}
@@ -231,7 +232,7 @@ func comparisonTables(c *cells) []report.StudyTable {
 			row := report.StudyRow{Labels: []string{d}}
 			for _, p := range list {
 				for _, year := range years {
-					row.Figures = append(row.Figures, given(published.where("published", year, "phase", p.published, "driver", base(d)).number("ms")))
+					row.Figures = append(row.Figures, given(published.where("published", year, "phase", p.published, "driver", result.BaseDriver(d)).number("ms")))
 				}
 				if c.asPublished {
 					row.Figures = append(row.Figures, c.figure(p.key(d), milliseconds, comparisonBestOfTwo))

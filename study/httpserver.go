@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
@@ -124,7 +125,7 @@ func (c *cells) closedLoopTable() report.StudyTable {
 	var keys []key
 	for _, d := range c.driversOf("http-server", httpDrivers...) {
 		for _, n := range httpPools {
-			p := publishedFigures("http-server").where("driver", base(d), "pool_size", fmt.Sprint(n))
+			p := publishedFigures("http-server").where("driver", result.BaseDriver(d), "pool_size", fmt.Sprint(n))
 			k := httpKey(d, n)
 			keys = append(keys, k)
 			if x, why := c.find(k); why == "" {

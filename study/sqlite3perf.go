@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 var inserts = &Study{
@@ -333,7 +334,7 @@ func (c *cells) verificationTable(published figures) report.StudyTable {
 		{"", "reading alone, µs per row", "read", usPerRow},
 	} {
 		for _, d := range c.driversOf("sqlite3perf-verify", "mattn", "python-fetchall") {
-			name := base(d)
+			name := result.BaseDriver(d)
 			if name == "python-fetchall" {
 				name = "python"
 			}

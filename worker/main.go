@@ -6,7 +6,6 @@ package worker
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -67,7 +65,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 	switch req.Type {
 	case protocol.TypeDescribe:
 		info := d.Info()
-		proof := linked(info.Module)
+		proof := linked(info.Module, nil)
 		return out.send(protocol.Response{Type: protocol.TypeInfo, Protocol: protocol.Version, Info: &info, Proof: &proof})
 	case protocol.TypeTrial:
 		if req.Plan == nil || req.Path == "" {
@@ -118,24 +116,6 @@ func (a *answers) send(r protocol.Response) error {
 // refuse answers that a request breaks the protocol.
 func (a *answers) refuse(format string, args ...any) error {
 	return a.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}})
-}
-
-// linked returns the version of module that this executable was built with.
-func linked(module string) protocol.Proof {
-	p := protocol.Proof{Module: module}
-	if bi, ok := debug.ReadBuildInfo(); ok {
-		p.Runtime = bi.GoVersion
-		for _, m := range bi.Deps {
-			if m.Path != module {
-				continue
-			}
-			p.ModuleVersion = m.Version
-			if m.Replace != nil {
-				p.ModuleVersion = cmp.Or(m.Replace.Version, m.Replace.Path)
-			}
-		}
-	}
-	return p
 }
 
 // failure is an error with the code that the lab is told as the reason.

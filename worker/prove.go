@@ -13,7 +13,7 @@ import (
 
 // prove reads back every setting that can be read, on every pooled connection.
 func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
-	proof, err := readPool(ctx, t.db, t.req.Settings, t.drv.Info().Module)
+	proof, err := readPool(ctx, t.db, t.req, t.drv.Info().Module)
 	if err != nil {
 		return nil, err
 	}
@@ -28,16 +28,16 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 }
 
 // readPool reads back the settings of a pool that no connection has been taken from.
-func readPool(ctx context.Context, db driver.DB, s driver.Settings, module string) (*protocol.Proof, error) {
-	conns, err := takeAll(ctx, db, s.PoolSize())
+func readPool(ctx context.Context, db driver.DB, req *protocol.Request, module string) (*protocol.Proof, error) {
+	conns, err := takeAll(ctx, db, req.Settings.PoolSize())
 	if err != nil {
 		return nil, err
 	}
-	proof, err := readBack(ctx, conns, module)
+	proof, err := readBack(ctx, conns, linked(module, req.Environment))
 	if err != nil {
 		return nil, errors.Join(err, giveBack(conns))
 	}
-	return proof, proveIdle(ctx, db, s, conns, proof)
+	return proof, proveIdle(ctx, db, req.Settings, conns, proof)
 }
 
 // takeAll takes all n connections of a pool, so that all are held at the same time.
@@ -63,9 +63,8 @@ func giveBack(conns []driver.Conn) error {
 }
 
 // readBack reads every setting that a PRAGMA reports from every connection of a pool.
-// From the first connection it also reads which SQLite this is.
-func readBack(ctx context.Context, conns []driver.Conn, module string) (*protocol.Proof, error) {
-	proof := linked(module)
+// From the first connection it also reads which SQLite this is. It adds them to a proof.
+func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*protocol.Proof, error) {
 	for _, c := range conns {
 		got, err := readSettings(ctx, c)
 		if err != nil {

@@ -114,7 +114,7 @@ func check(ctx context.Context, env *environment, o *checkOptions, name string) 
 func (o *checkOptions) subject(ctx context.Context, name string, show *progress) (*conformance.Subject, error) {
 	var source lab.Source
 	var known []lab.Known
-	if !strings.ContainsAny(name, `/\`) {
+	if !lab.NamesExecutable(name) {
 		var err error
 		if source, known, err = o.workers.find(); err != nil {
 			return nil, err
@@ -124,9 +124,9 @@ func (o *checkOptions) subject(ctx context.Context, name string, show *progress)
 	if err != nil {
 		return nil, err
 	}
-	ref, err := lab.ParseRef(ctx, name, known)
+	ref, err := findDriver(ctx, b, name, known)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
 	path, _, err := b.Worker(ctx, ref, func() { show.say("building %s", name) })
 	if err != nil {

@@ -34,7 +34,7 @@ type databaseOptions struct {
 
 func (o *databaseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.db, "db", "sqlite3perf.db", "the database: `PATH[?options]`, with options in mattn's or modernc's spelling: 'a.db?_journal=wal&_sync=0'")
-	f.StringVar(&o.driver, "driver", "mattn", "driver to use: mattn, mattn@v1.14.22, ./my-worker")
+	f.StringVar(&o.driver, "driver", "mattn", "driver to use: mattn, mattn@v1.14.22, mattn:GOGC=400, mattn=../go-sqlite3, ./my-worker")
 	o.workers.addFlags(f)
 	f.StringVar(&o.format, "format", "table", "table or json")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
@@ -180,10 +180,8 @@ func (t *task) checkDriver(ctx context.Context) error {
 	if t.builder, err = o.workers.builder(source); err != nil {
 		return err
 	}
-	if t.ref, err = lab.ParseRef(ctx, cmp.Or(formerNames[o.driver], o.driver), known); err != nil {
-		return usageError{err}
-	}
-	return nil
+	t.ref, err = findDriver(ctx, t.builder, o.driver, known)
+	return err
 }
 
 // prepare finds the driver's worker, or builds it.
@@ -217,7 +215,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error)
 	}
 	ctx, stop, release := t.env.interruptible(ctx, w.say, stopping)
 	defer release()
-	t.request.Args = t.ref.Args()
+	t.request.Ref = t.ref
 	t.request.Ready = func(p *protocol.Proof) { t.proof = p }
 	t.request.Progress = w.progress
 	res, err := lab.RunJob(ctx, t.worker, t.request, stop)

@@ -5,28 +5,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func driversCommand(env *environment) *cobra.Command {
 	var workers workerOptions
 	var features, addedCost bool
 	cmd := &cobra.Command{
-		Use:   "drivers [WORKER]...",
+		Use:   "drivers [DRIVER]...",
 		Short: "List the drivers, whether they can be built here, and their limits",
 		Long: `Drivers lists the drivers with the version that is measured unless another is
 named (mattn@v1.14.22), whether their worker is built or can be built on this
-machine, and what the library cannot do or does differently. With the paths of
-workers it lists these too.
+machine, and what the library cannot do or does differently. It also lists the
+variants and the paths of workers that are named.
+
+A variant of a driver is another version (mattn@v1.14.22, mattn@latest), a checkout
+of its library (mattn=../go-sqlite3), or has options (mattn:tags=sqlite_fts5,GOGC=400):
+  tags=A+B                build tags
+  cflags=FLAGS            for the C compiler, added to CGO_CFLAGS
+  GOAMD64=v3, GOARM64=v8.1, GOEXPERIMENT=A+B   how Go code is built
+  GOGC=400, GOMEMLIMIT=512MiB, GOMAXPROCS=1    how it is run
+  env.NAME=value          an environment variable of the worker
+A comma in a value is written \, there.
 
 With --features it builds the workers that are not built yet, and lists which
 parts of SQLite, such as FTS5, each driver's SQLite has, by trying them.
@@ -36,8 +44,9 @@ it was measured against loops written by hand (docs/methodology.md).`,
 		Example: `  sqlite3perf drivers
   sqlite3perf drivers ./my-worker
   sqlite3perf drivers --features
+  sqlite3perf drivers --features mattn:tags=sqlite_fts5
   sqlite3perf drivers --added-cost`,
-		Args: arguments(0, -1, "the worker"),
+		Args: arguments(0, -1, "the driver"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if features && addedCost {
 				return usagef("--features and --added-cost exclude each other: give one of them")
@@ -65,33 +74,58 @@ it was measured against loops written by hand (docs/methodology.md).`,
 	return cmd
 }
 
-// listDrivers lists the drivers and the workers at these paths, followed by what to know
-// about each.
-func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, paths []string) error {
+// listed returns the drivers of the source tree, and after them the variants and workers
+// that are named.
+func listed(ctx context.Context, b *lab.Builder, known []lab.Known, named []string) ([]lab.Ref, error) {
+	var refs []lab.Ref
+	for i := range known {
+		refs = append(refs, lab.Ref{Name: known[i].Name, Known: &known[i]})
+		if slices.Contains(named, known[i].Name) {
+			return nil, usagef("drivers %s: want the path of a worker, such as ./%[1]s, or a variant, such as %[1]s:GOGC=400: the others are listed anyway", known[i].Name)
+		}
+	}
+	own, err := findDrivers(ctx, b, named, known)
+	return append(refs, own...), err
+}
+
+// listDrivers lists the drivers, and the variants and workers that are named, followed by
+// what to know about each.
+func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named []string) error {
+	refs, err := listed(ctx, b, known, named)
+	if err != nil {
+		return err
+	}
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "DRIVER\tVERSION\tKIND\tINTERFACE\tWORKER")
 	missing := map[string]error{}
-	for i := range known {
-		k := &known[i]
-		version, state, err := workerState(ctx, b, lab.Ref{Name: k.Name, Known: k})
+	var all []lab.Known
+	for _, ref := range refs {
+		var k lab.Known
+		var version, state string
+		if ref.Known != nil {
+			k = *ref.Known
+			k.Name = ref.Name
+			version, state, err = workerState(ctx, b, ref)
+		} else {
+			var proof protocol.Proof
+			k.Info, proof, err = lab.DescribeRef(ctx, ref.Path, ref)
+			version, state = cmp.Or(report.Line(proof.ModuleVersion), "-"), ref.Name
+		}
 		var unavailable *lab.BuildError
 		switch {
-		case errors.As(err, &unavailable):
+		case errors.As(err, &unavailable) && ref.Known != nil:
 			missing[k.Name] = unavailable
 		case err != nil:
 			return err
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", k.Name, version, k.Kind, k.Interface, state)
-	}
-	own, err := external(ctx, paths, w)
-	if err != nil {
-		return err
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", report.Line(k.Name), version, report.Line(string(k.Kind)), report.Line(string(k.Interface)), state)
+		all = append(all, k)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(env.stdout)
-	for _, k := range append(known, own...) {
+	for _, k := range all {
 		fmt.Fprintf(env.stdout, "%s (%s): %s\n", report.Line(k.Name), report.Line(k.Module), report.Line(k.About))
 		if err := missing[k.Name]; err != nil {
 			fmt.Fprintf(env.stdout, "  unavailable: %v\n", err)
@@ -109,31 +143,13 @@ func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []
 	return nil
 }
 
-// external lists the workers that are given by their paths.
-func external(ctx context.Context, paths []string, out io.Writer) ([]lab.Known, error) {
-	var list []lab.Known
-	for _, path := range paths {
-		if !strings.ContainsAny(path, `/\`) {
-			return nil, usagef("drivers %s: want the path of a worker, such as ./%s: the others are listed anyway", path, path)
-		}
-		ref, err := lab.ParseRef(ctx, path, nil)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		info, proof, err := lab.DescribeRef(ctx, ref.Path, ref)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, lab.Known{Manifest: lab.Manifest{Info: info}})
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", report.Line(info.Name), cmp.Or(report.Line(proof.ModuleVersion), "-"), report.Line(string(info.Kind)), report.Line(string(info.Interface)), path)
-	}
-	return list, nil
-}
-
 // workerState returns which version of a driver would be measured, and the state of its
 // worker. The error is a [*lab.BuildError] if there can't be a worker.
 func workerState(ctx context.Context, b *lab.Builder, ref lab.Ref) (version, state string, err error) {
-	version = cmp.Or(ref.Known.Version, "-")
+	version = cmp.Or(ref.Version, ref.Known.Version, "-")
+	if ref.Dir != "" {
+		version = "-"
+	}
 	built, err := b.Built(ctx, ref)
 	switch {
 	case err != nil:

@@ -16,18 +16,11 @@ import (
 )
 
 // listFeatures prints a line for each feature. It has a column for each driver whose
-// worker is available, and for each of the workers at paths.
-func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, paths []string) error {
-	var refs []lab.Ref
-	for i := range known {
-		refs = append(refs, lab.Ref{Name: known[i].Name, Known: &known[i]})
-	}
-	for _, path := range paths {
-		ref, err := lab.ParseRef(ctx, path, known)
-		if err != nil {
-			return usageError{err}
-		}
-		refs = append(refs, ref)
+// worker is available, and for each that is named.
+func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named []string) error {
+	refs, err := listed(ctx, b, known, named)
+	if err != nil {
+		return err
 	}
 	show := newProgress(env, false)
 	defer show.finish()

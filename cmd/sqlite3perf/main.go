@@ -34,6 +34,9 @@ func (e usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// incompleteError says why there is nothing to measure.
+type incompleteError struct{ error }
+
 // statusError is an exit status without a message, because everything has been printed.
 type statusError int
 
@@ -56,6 +59,7 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	root.SetErr(env.stderr)
 	err := root.ExecuteContext(ctx)
 	var usage usageError
+	var incomplete incompleteError
 	var status statusError
 	switch {
 	case err == nil:
@@ -66,6 +70,9 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	fmt.Fprintf(env.stderr, "sqlite3perf: %v%s\n", err, hint(err))
 	if errors.As(err, &usage) {
 		return exitUsage
+	}
+	if errors.As(err, &incomplete) {
+		return exitIncomplete
 	}
 	return exitFailed
 }
@@ -102,8 +109,8 @@ the working directory may be somebody else's. So it cannot set which code is run
 where anything is written, nor allow to overwrite data or to reach other files.
 
 Exit status: 0 all measured; 1 sqlite3perf failed; 2 wrong usage; 4 measured, but
-some cells were refused, wrong or failed; 130 interrupted, what was measured is
-kept.`,
+some cells were refused, wrong or failed, or nothing could be measured; 130
+interrupted, what was measured is kept.`,
 		Example: `  sqlite3perf run
   sqlite3perf run --drivers mattn,modernc --workloads simple
   sqlite3perf show last --format markdown`,

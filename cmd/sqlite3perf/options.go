@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +56,7 @@ func addStoreFlag(f *pflag.FlagSet, value *string) {
 }
 
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, ./my-worker (default: all that are not optional)")
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f, precisionOfMedians)
 	o.addPlaceFlags(f)
@@ -204,19 +203,23 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) error {
 			}
 		}
 	}
-	seen := map[string]bool{}
-	for _, name := range names {
-		name = strings.TrimSpace(name)
-		ref, err := lab.ParseRef(ctx, cmp.Or(formerNames[name], name), r.known)
-		if err != nil {
+	if o.flags.Lookup("drivers") != nil { // which splits at every comma
+		if names, err = lab.JoinRefs(names, r.known); err != nil {
 			return usageError{err}
 		}
+	}
+	refs, err := findDrivers(ctx, r.builder, names, r.known)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for i, ref := range refs {
 		if seen[ref.Name] {
-			return usagef("driver %s is named twice", name)
+			return usagef("driver %s is named twice", names[i])
 		}
 		seen[ref.Name] = true
-		r.matrix.Drivers = append(r.matrix.Drivers, ref)
 	}
+	r.matrix.Drivers = refs
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/store"
@@ -27,12 +30,17 @@ by default the quick set on all drivers that can be built here. Each trial is a
 new process on a new database. There are at least 6 rounds, and they continue until
 the intervals are as tight as --precision asks or --time is over.
 
+A driver can be measured in another version (mattn@v1.14.22, mattn@latest), from a
+checkout of its library (mattn=../go-sqlite3), and with build tags and other options
+(mattn:tags=sqlite_fts5,GOGC=400); sqlite3perf drivers --help lists them.
+
 Progress goes to standard error, results to standard output, and every sample
 into the store. Ctrl-C ends the run after the current trial and reports what was
 measured; a second Ctrl-C ends it at once.`,
 		Example: `  sqlite3perf run
   sqlite3perf run --drivers mattn,modernc,native --workloads simple --rounds 10
   sqlite3perf run --drivers mattn,mattn@v1.14.22 --workloads ./mine.yaml
+  sqlite3perf run --drivers mattn,mattn:tags=sqlite_fts5,mattn:GOGC=400
   sqlite3perf run --set journal_mode=wal,delete --set synchronous=normal,full`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -112,6 +120,9 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	if err := unlessInterrupted(stop, err); err != nil {
 		return nil, err
 	}
+	if err := anyWorker(r.cases, o.quiet); err != nil {
+		return nil, err
+	}
 	if r.ahead != "" {
 		show.say("%s", r.ahead)
 	}
@@ -135,6 +146,25 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 		failure = unlessInterrupted(stop, nil) // even if the current trial was the last
 	}
 	return stats.Analyze(measured, floorDriver), failure
+}
+
+// anyWorker returns an error if no case has a worker. Then there is nothing to measure,
+// and nothing to store. The reasons have been told as progress, unless there is none.
+func anyWorker(cases []*lab.Case, quiet bool) error {
+	var reasons []string
+	for _, c := range cases {
+		if c.Unavailable == nil {
+			return nil
+		}
+		if reason := c.Driver + ": " + c.Unavailable.Message; quiet && !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	message := "no driver has a worker: nothing is measured or stored"
+	if reasons != nil {
+		message += ": " + report.Line(strings.Join(reasons, "; "))
+	}
+	return incompleteError{errors.New(message)}
 }
 
 // runDirectory begins the name of a run's directory for its databases. A number

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -42,4 +45,36 @@ func (o *workerOptions) builder(source lab.Source) (*lab.Builder, error) {
 		b.Cache, err = lab.DefaultCache()
 	}
 	return b, err
+}
+
+// findDrivers finds the drivers that these names mean, and the versions of those that say
+// latest.
+func findDrivers(ctx context.Context, b *lab.Builder, names []string, known []lab.Known) ([]lab.Ref, error) {
+	refs := make([]lab.Ref, len(names))
+	var err error
+	for i, name := range names {
+		name = strings.TrimSpace(name)
+		if refs[i], err = lab.ParseRef(ctx, cmp.Or(formerNames[name], name), known); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	for i, ref := range refs { // this may take longer
+		refs[i], err = b.Resolve(ctx, ref)
+		if gone, ok := errors.AsType[*lab.VersionError](err); ok && gone.Missing {
+			return nil, usageError{err}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return refs, nil
+}
+
+// findDriver is findDrivers for one driver.
+func findDriver(ctx context.Context, b *lab.Builder, name string, known []lab.Known) (lab.Ref, error) {
+	refs, err := findDrivers(ctx, b, []string{name}, known)
+	if err != nil {
+		return lab.Ref{}, err
+	}
+	return refs[0], nil
 }

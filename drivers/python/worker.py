@@ -642,6 +642,11 @@ def check_plan(plan, pool):
                  f"at most {pool}, settings.pool_size, since each keeps a connection")
 
 
+def environment(request):
+    """The variables that the request names, as far as they are set."""
+    return {name: os.environ[name] for name in request.get("environment") or [] if name in os.environ}
+
+
 class Trial:
     CHUNK = 20_000  # rows, or a client's operations, made at a time
     VERIFIED = 1000  # operations of a mix that are run to verify their answers
@@ -650,6 +655,7 @@ class Trial:
         self.path, self.settings = request["path"], request.get("settings") or {}
         self.plan = request["plan"]
         self.seed = request["seed"]
+        self.environment = environment(request)
         self.begin = ("BEGIN " + self.settings.get("txlock", "")).strip().upper()
         self.phase = None
         self.conns = []
@@ -728,6 +734,7 @@ class Trial:
             "sqlite_source_id": source,
             "compile_options": [o for (o,) in conn.execute("PRAGMA compile_options")],
             "module": INFO["module"],
+            "environment": self.environment,
             **LINKED,
         }
 
@@ -1313,6 +1320,7 @@ class Bench:
     def __init__(self, request):
         self.path, self.settings = request["path"], request.get("settings") or {}
         self.job = request["job"]["bench"]
+        self.environment = environment(request)
         self.stopped = threading.Event()
         self.mismatches, self.first = 0, []
 
@@ -1352,6 +1360,7 @@ class Bench:
             "sqlite_version": version,
             "sqlite_source_id": source,
             "compile_options": [o for (o,) in conn.execute("PRAGMA compile_options")],
+            "environment": self.environment,
             **LINKED,
         }
         answer(type="ready", protocol=PROTOCOL, proof=proof)

@@ -30,7 +30,7 @@ const jobRows = 1000
 
 // job has the worker do a job on the database in s.Dir.
 func (s *Subject) job(ctx context.Context, j protocol.Job) (*protocol.JobResult, error) {
-	r, err := lab.RunJob(ctx, s.Worker, lab.JobRequest{Job: j, Path: s.database(), Seed: Seed, Args: s.Ref.Args()}, nil)
+	r, err := lab.RunJob(ctx, s.Worker, lab.JobRequest{Job: j, Path: s.database(), Seed: Seed, Ref: s.Ref}, nil)
 	if err == nil {
 		return r, nil
 	}

@@ -55,7 +55,7 @@ func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Re
 	defer cancel()
 	h := &heard{}
 	var bad error
-	c := lab.Conversation{Executable: s.Worker, Args: s.Ref.Args(), Dir: s.Dir, Hear: func(line []byte) bool {
+	c := lab.Conversation{Executable: s.Worker, Args: s.Ref.Args(), Env: s.Ref.Env(), Dir: s.Dir, Hear: func(line []byte) bool {
 		var a protocol.Response
 		if err := json.Unmarshal(line, &a); err != nil && bad == nil {
 			bad = fmt.Errorf("an answer is not understood: %w: %.80q: write one JSON object on each line of standard output, and nothing else", err, line)

@@ -12,6 +12,9 @@ const (
 	// A setting did not take effect, or was changed.
 	CodeSetting = "setting"
 
+	// The worker does not prove what makes it a variant of its driver.
+	CodeVariant = "variant"
+
 	// The trial failed.
 	CodeProtocol    = "protocol"     // a message breaks the protocol
 	CodePlan        = "plan"         // the plan cannot be run

@@ -57,6 +57,10 @@ type Request struct {
 	// with this plan, these settings and this seed. They need not be checked again.
 	TypesKnown bool `json:"types_known,omitempty"`
 
+	// Environment names environment variables that the worker was started with. The proof
+	// must say what came of them.
+	Environment []string `json:"environment,omitempty"`
+
 	// For a job:
 	Job *Job `json:"job,omitempty"`
 
@@ -167,6 +171,15 @@ type Proof struct {
 	Module         string            `json:"module"`         // the measured module, as linked
 	ModuleVersion  string            `json:"module_version"` // its version, as linked
 	Runtime        string            `json:"runtime"`        // such as go1.26.8
+
+	// Build has flags of the build, as Go's build information names them: -tags,
+	// CGO_CFLAGS, GOAMD64, GOARM64, GOEXPERIMENT.
+	Build map[string]string `json:"build,omitempty"`
+
+	// Environment has the variables that the request names. For GOGC, GOMEMLIMIT (in
+	// bytes) and GOMAXPROCS it has the value that Go's runtime uses, for others the
+	// variable's value. A variable that is not set is left out.
+	Environment map[string]string `json:"environment,omitempty"`
 }
 
 // Reason says why a trial is not OK.

@@ -16,9 +16,7 @@ import (
 func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([]bool, error) {
 	has := make([]bool, len(driver.Features))
 	for i, f := range driver.Features {
-		c := &Case{Ref: ref, Plan: &plan.Plan{Schema: f.Probe}}
-		c.Driver, c.Worker, c.Settings = ref.Name, executable, driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
-		t, err := p.trial(ctx, c, 1)
+		t, err := p.probe(ctx, ref, executable, f.Probe)
 		if err != nil {
 			return nil, err
 		}
@@ -35,6 +33,25 @@ func (p *Processes) Features(ctx context.Context, ref Ref, executable string) ([
 		}
 	}
 	return has, nil
+}
+
+// SQLiteVersion asks a worker for its version of SQLite.
+func (p *Processes) SQLiteVersion(ctx context.Context, ref Ref, executable string) (string, error) {
+	t, err := p.probe(ctx, ref, executable, "")
+	switch {
+	case err != nil:
+		return "", err
+	case t.Proof == nil:
+		return "", fmt.Errorf("%s: %s [%s]", ref.Name, t.Reason.Message, t.Reason.Code)
+	}
+	return t.Proof.SQLiteVersion, nil
+}
+
+// probe runs a trial of a schema and nothing else.
+func (p *Processes) probe(ctx context.Context, ref Ref, executable string, schema string) (*result.Trial, error) {
+	c := &Case{Ref: ref, Plan: &plan.Plan{Schema: schema}}
+	c.Driver, c.Worker, c.Settings = ref.Name, executable, driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
+	return p.trial(ctx, c, 1)
 }
 
 // lacking makes a reason say which missing feature made a trial fail, and how the

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -234,7 +233,7 @@ func origin(c Compared) list {
 		l = append(l, item{label: []string{"first", "second"}[i], text: fmt.Sprintf("%s: %s, %d rounds, scale %s, seed %d, sqlite3perf %s",
 			[]string{c.Comparison.First, c.Comparison.Second}[i], a.Run.Started.UTC().Format("2006-01-02 15:04 MST"), a.Run.Rounds, a.Run.Scale, a.Run.Seed, a.Run.Version)})
 	}
-	if differ := machinesDiffer(c.First.Run.Machine, c.Second.Run.Machine); differ != nil {
+	if differ := MachinesDiffer(c.First.Run.Machine, c.Second.Run.Machine); differ != nil {
 		return append(l, item{"beware", "the machines differ: " + strings.Join(differ, "; "), true})
 	}
 	return append(l, machineItems(c.First.Run.Machine)...)
@@ -244,8 +243,8 @@ func machineItems(m result.Machine) list {
 	return list{{label: "machine", text: machine(m)}, {label: "databases", text: storage(m), alarm: m.SyncFree}}
 }
 
-// machinesDiffer says in what two machines differ, as far as it matters.
-func machinesDiffer(a, b result.Machine) []string {
+// MachinesDiffer says in what two machines differ, as far as it matters to figures.
+func MachinesDiffer(a, b result.Machine) []string {
 	var words []string
 	for _, f := range []struct{ what, a, b string }{
 		{"host", a.Hostname, b.Hostname},
@@ -323,14 +322,12 @@ func comparedGrid(c *stats.Comparison) grid {
 
 // medians formats the median times of both sides in one unit.
 func medians(x *stats.Compared) (first, second string) {
-	values, base := []float64{x.First.Summary.Median, x.Second.Summary.Median}, "s"
-	if x.PerOp {
-		values = x.MediansPerOp()
-	}
+	base := "s"
 	if x.PerOp || x.First.Samples[0].Metric == result.MetricTimePerOp {
 		base = "s/op"
 	}
-	words, unit := scaled(values, benchunit.Decimal, base)
+	a, b := x.Medians()
+	words, unit := scaled([]float64{a, b}, benchunit.Decimal, base)
 	return words[0] + " " + unit, words[1] + " " + unit
 }
 
@@ -395,7 +392,7 @@ func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Runs: []int64{c.First.Run.ID}, Mean: c.Mean, Cells: []JSONSideCell{}, Alone: c.Alone}
 	if c.First != c.Second {
 		out.Runs = append(out.Runs, c.Second.Run.ID)
-		out.Differences = machinesDiffer(c.First.Run.Machine, c.Second.Run.Machine)
+		out.Differences = MachinesDiffer(c.First.Run.Machine, c.Second.Run.Machine)
 	}
 	for _, x := range c.Cells {
 		cell := JSONSideCell{TableName: x.TableName, Verdict: x.Verdict, FirstCase: x.First.Case.ID, SecondCase: x.Second.Case.ID,
@@ -413,8 +410,5 @@ func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 		}
 		out.Cells = append(out.Cells, cell)
 	}
-	e := json.NewEncoder(PrintableJSON(w))
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	return encode(w, out)
 }

@@ -199,10 +199,7 @@ func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 		run.Trials = []result.Trial{}
 	}
 	out.Run = &run
-	e := json.NewEncoder(PrintableJSON(w))
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	return encode(w, out)
 }
 
 // ReadJSON returns the run of a JSON report. What the report says of the run is not read,

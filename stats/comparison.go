@@ -35,8 +35,37 @@ var verdictOrder = []Verdict{Bad, Differing, Slower, Unclear, Faster, Same}
 // acted upon.
 const Doubt = 0.01
 
-// Comparison says whether the second of two sides is slower than the first, cell by cell.
+// Metric is a figure of a phase by which two sides are compared. Less is better in each.
+type Metric string
+
+// The metrics.
+const (
+	Time   Metric = "time"   // what the phase is judged by
+	Memory Metric = "memory" // peak RSS of the process tree, in bytes
+	Allocs Metric = "allocs" // Go's heap objects per operation
+	Bytes  Metric = "bytes"  // their size, in bytes per operation
+)
+
+// Metrics are all metrics.
+var Metrics = []Metric{Time, Memory, Allocs, Bytes}
+
+// of returns a sample's value of a metric other than [Time]. It is 0 if it is not known.
+func (m Metric) of(s *result.Sample) float64 {
+	operations := float64(max(s.Operations, 1))
+	switch m {
+	case Memory:
+		return float64(s.PeakRSSBytes)
+	case Allocs:
+		return float64(s.Allocs) / operations
+	default:
+		return float64(s.AllocBytes) / operations
+	}
+}
+
+// Comparison says whether the second of two sides is slower than the first, or needs more
+// of another metric, cell by cell.
 type Comparison struct {
+	Metric        Metric
 	First, Second string
 	Margin        float64 // 0.02: less than 2 % more, or less, does not matter
 
@@ -55,9 +84,10 @@ type Compared struct {
 	First, Second *Cell
 	Verdict       Verdict
 	Why           string // of Bad and Differing
+	metric        Metric
 
-	// Ratio is the second side's time divided by the first's. Its interval is
-	// one of 99 %, corrected for the number of looks.
+	// Ratio is the second side's time, or other metric, divided by the first's. Its
+	// interval is one of 99 %, corrected for the number of looks.
 	Ratio    Summary
 	PerOp    bool    // times are per operation, because the sides did different numbers of operations
 	P        float64 // of the two-sided test, corrected for the number of looks
@@ -117,12 +147,16 @@ func (c *Comparison) Count(v Verdict) int {
 
 // CompareRun compares the two sides of a run that was made to compare them, as its
 // Compares says. It returns nil if the run compares nothing.
-func CompareRun(a *Analysis) *Comparison {
+func CompareRun(a *Analysis) *Comparison { return CompareRunBy(a, Time) }
+
+// CompareRunBy is [CompareRun] by another metric. Cells in which it is not known are left
+// out.
+func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 	by := a.Run.Compares
 	if by == nil {
 		return nil
 	}
-	c := &Comparison{First: by.First, Second: by.Second, Margin: by.Margin, Interleaved: true}
+	c := &Comparison{Metric: metric, First: by.First, Second: by.Second, Margin: by.Margin, Interleaved: true}
 	c.pair(a.cells(by.First, by), a.cells(by.Second, by), true)
 	c.judge(by.Looks, true)
 	return c
@@ -131,7 +165,13 @@ func CompareRun(a *Analysis) *Comparison {
 // CompareRuns compares what two runs, with the given names, have in common. A margin of
 // 0.02 is 2 %. If the runs have one driver each, these are compared even if they differ.
 func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comparison {
-	c := &Comparison{First: names[0], Second: names[1], Margin: margin}
+	return CompareRunsBy(Time, names, first, second, margin)
+}
+
+// CompareRunsBy is [CompareRuns] by another metric. Cells in which it is not known are
+// left out.
+func CompareRunsBy(metric Metric, names [2]string, first, second *Analysis, margin float64) *Comparison {
+	c := &Comparison{Metric: metric, First: names[0], Second: names[1], Margin: margin}
 	var by *result.Compares
 	if a, b := soleDriver(first), soleDriver(second); a != "" && b != "" && a != b {
 		by = &result.Compares{Factor: result.FactorDriver}
@@ -211,9 +251,11 @@ func (c *Comparison) pair(first, second []keyed, comparable bool) {
 			continue
 		}
 		delete(other, k.key)
-		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, P: 1, Adjusted: 1}
+		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, metric: c.Metric, P: 1, Adjusted: 1}
 		x.checkSides(comparable)
-		c.Cells = append(c.Cells, x)
+		if x.Verdict != "" || x.known() {
+			c.Cells = append(c.Cells, x)
+		}
 	}
 	for _, k := range second {
 		if _, left := other[k.key]; left {
@@ -275,8 +317,25 @@ func (c *Comparison) judge(looks, interleaved bool) {
 	})
 }
 
+// known reports whether the metric of both sides is known.
+func (x *Compared) known() bool {
+	known := func(c *Cell) bool {
+		return !slices.ContainsFunc(c.Samples, func(s Sample) bool { return x.metric.of(s.Sample) == 0 })
+	}
+	return x.metric == Time || known(x.First) && known(x.Second)
+}
+
 // points returns the values of both sides.
 func (x *Compared) points() (first, second []Point) {
+	if x.metric != Time {
+		for _, s := range x.First.Samples {
+			first = append(first, Point{s.Round, x.metric.of(s.Sample)})
+		}
+		for _, s := range x.Second.Samples {
+			second = append(second, Point{s.Round, x.metric.of(s.Sample)})
+		}
+		return first, second
+	}
 	first, second = x.First.Points(), x.Second.Points()
 	a, b := x.First.Samples[0], x.Second.Samples[0]
 	if x.PerOp = a.Metric == result.MetricTime && a.Operations != b.Operations; x.PerOp {
@@ -290,10 +349,11 @@ func (x *Compared) points() (first, second []Point) {
 	return first, second
 }
 
-// MediansPerOp returns the median times per operation of both sides, in seconds.
-func (x *Compared) MediansPerOp() []float64 {
-	first, second := x.points()
-	return []float64{Summarize(Values(first)).Median, Summarize(Values(second)).Median}
+// Medians returns the medians of both sides: seconds, seconds per operation, bytes, or
+// objects.
+func (x *Compared) Medians() (first, second float64) {
+	a, b := x.points()
+	return Summarize(Values(a)).Median, Summarize(Values(b)).Median
 }
 
 func (x *Compared) measure(looks, interleaved bool) {

@@ -115,7 +115,7 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 	r.print = func(a *stats.Analysis) error {
 		return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
 			return report.WriteComparison(w, format, report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
-		}, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
+		}, o.output.again(fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)))
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }
@@ -205,7 +205,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	}
 	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
 		return report.WriteComparison(w, format, report.Compared{Comparison: c, First: first, Second: second}, opts)
-	}, "sqlite3perf compare "+strings.Join(args, " "))
+	}, o.output.again("sqlite3perf compare "+strings.Join(args, " ")))
 	if err != nil {
 		return err
 	}

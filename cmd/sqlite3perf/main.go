@@ -22,6 +22,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitRegression  = 3
 	exitIncomplete  = 4
 	exitInterrupted = 130
 )
@@ -108,9 +109,9 @@ in your configuration directory (a line such as rounds: 8 for each). The file in
 the working directory may be somebody else's. So it cannot set which code is run or
 where anything is written, nor allow to overwrite data or to reach other files.
 
-Exit status: 0 all measured; 1 sqlite3perf failed; 2 wrong usage; 4 measured, but
-some cells were refused, wrong or failed, or nothing could be measured; 130
-interrupted, what was measured is kept.`,
+Exit status: 0 all measured; 1 sqlite3perf failed; 2 wrong usage; 3 a regression
+(only of gate); 4 measured, but some cells were refused, wrong or failed, or
+nothing could be measured; 130 interrupted, what was measured is kept.`,
 		Example: `  sqlite3perf run
   sqlite3perf run --drivers mattn,modernc --workloads simple
   sqlite3perf show last --format markdown`,
@@ -130,6 +131,7 @@ interrupted, what was measured is kept.`,
 	root.AddCommand(
 		runCommand(env),
 		compareCommand(env),
+		gateCommand(env),
 		reproduceCommand(env),
 		showCommand(env),
 		runsCommand(env),

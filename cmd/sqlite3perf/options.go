@@ -81,7 +81,9 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet, precision string) {
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1")
 	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: 6 or more, until --precision or --time is met)")
 	f.DurationVar(&o.time, "time", 5*time.Minute, "stop before a round that would end later than this; six rounds are run in any case")
-	f.StringVar(&o.precision, "precision", "2%", precision)
+	if precision != "" {
+		f.StringVar(&o.precision, "precision", "2%", precision)
+	}
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
 }
 

@@ -125,13 +125,12 @@ func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 		opts.Study = study.Evaluate(a, "--scale full")
 		opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost"}
 		return report.Write(w, format, a, opts)
-	}, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))
+	}, o.again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
 }
 
 // print prints what a function writes to where the options ask. again is the command
 // that prints it again.
 func (o *outputOptions) print(env *environment, write func(io.Writer, string, report.Options) error, again string) error {
-	again = o.again(again)
 	if o.file == "" {
 		color := env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
 		if err := write(env.rawOut, o.format, report.Options{Width: env.stdoutWidth, Color: color}); err != nil {

@@ -19,7 +19,7 @@ import (
 var workers = map[string]func(){}
 
 func init() {
-	for _, fault := range []string{"good", "better", "killed", "sleeps", "wrong", "ignores", "wal"} {
+	for _, fault := range []string{"good", "better", "killed", "sleeps", "wrong", "ignores", "wal", "slow"} {
 		workers[fault] = func() { worker.Main(&spoiled{honest(), fault}) }
 	}
 	workers["dies"] = func() { os.Exit(3) }
@@ -135,6 +135,8 @@ func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit f
 		case "sleeps":
 			_ = os.WriteFile("asleep", nil, 0o644) // the test notices if it is missing
 			time.Sleep(time.Hour)
+		case "slow":
+			time.Sleep(5 * time.Millisecond)
 		case "wrong":
 			spoil := visit
 			visit = func(row driver.Row) error {

@@ -1,0 +1,400 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/workload"
+)
+
+func gateCommand(env *environment) *cobra.Command {
+	o := &gateOptions{}
+	cmd := &cobra.Command{
+		Use:   "gate --baseline BASELINE",
+		Short: "Fail if a driver has become slower, or wrong",
+		Long: `Gate measures a driver and fails if it is worse than its baseline. It is made for
+scripts and CI. The baseline is a version of the driver (mattn@v1.14.22), another
+driver, a run of the store (its number, or last), or a JSON report (base.json).
+
+A baseline that is a driver is measured beside the candidate, in the same rounds.
+That is the surest way, above all on hosted runners, whose speed changes. With a
+stored baseline the same cases are measured again; one of another machine, SQLite or
+workload is refused, unless --allow-differences is given.
+
+A regression is a difference that is told apart from none, is greater than
+--max-regression, and is there again when the cell is measured a second time. A
+wrong answer is a regression, too, and so are more operations that fail.
+
+Exit status: 0 passed; 3 a regression; 4 not passed, because some cells failed or
+nothing was measured; 1 sqlite3perf failed; 2 wrong usage.`,
+		Example: `  sqlite3perf gate --baseline mattn@v1.14.22 --workloads simple,read-write
+  sqlite3perf gate --baseline base.json --max-regression 10% --also junit=gate.xml
+  sqlite3perf gate --baseline modernc --drivers ./my-worker --format markdown`,
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.exact = cmd.Flags().Changed("rounds")
+			return gate(cmd.Context(), env, o)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// gateOptions are the flags of gate.
+type gateOptions struct {
+	compareOptions
+	baseline string
+	most     string
+	metrics  []string
+	differ   bool
+	also     []string
+	judged   []stats.Metric
+	besides  []alsoWritten
+}
+
+// alsoWritten is a file that the result is written to in another format.
+type alsoWritten struct {
+	format string
+	output outputOptions
+}
+
+func (o *gateOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.baseline, "baseline", "", "what the candidate is judged by: a driver such as mattn@v1.14.22, a `run`, or a JSON report")
+	f.StringSliceVar(&o.drivers, "drivers", nil, "the candidate (default: the baseline's driver in its pinned version, or the drivers of a stored baseline)")
+	f.StringVar(&o.most, "max-regression", "5%", "`share` by which the candidate may be worse")
+	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: time, memory, allocs, bytes")
+	f.BoolVar(&o.differ, "allow-differences", false, "judge even by a baseline of another machine, SQLite or workload, with a warning")
+	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")
+	o.addWorkFlags(f)
+	o.addScheduleFlags(f, "")
+	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
+	o.addPlaceFlags(f)
+	f.Lookup("format").Usage = "how the result is printed: " + strings.Join(report.GateFormats(), ", ")
+}
+
+func gate(ctx context.Context, env *environment, o *gateOptions) error {
+	most, err := o.checkGate()
+	if err != nil {
+		return err
+	}
+	o.precision = o.most
+	o.computing = newProgress(env, o.quiet).Computing
+	var base *stats.Analysis // nil if the baseline is measured now
+	var r *request
+	var differences []string
+	if isStored(o.baseline) {
+		base, r, differences, err = o.stored(ctx, env)
+	} else {
+		r, err = o.live(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if len(differences) > 0 && !o.differ {
+		return usagef("the baseline %s cannot judge this: %s: measure a new baseline, or a driver as the baseline, or give --allow-differences", o.baseline, strings.Join(differences, "; "))
+	}
+	out := report.Gated{Differences: differences, Interleaved: base == nil, Where: "go.mod"}
+	compared := func(a *stats.Analysis) (list []*stats.Comparison) {
+		for _, m := range o.judged {
+			if base == nil {
+				list = append(list, stats.CompareRunBy(a, m))
+			} else {
+				names := [2]string{o.baseline, strings.Join(o.drivers, ", ")}
+				list = append(list, stats.CompareRunsBy(m, names, base, a, most))
+			}
+		}
+		return list
+	}
+	r.schedule.Precision = 0 // of medians: the question is about ratios
+	if !o.exact {
+		r.schedule.Settled = func(run *result.Run, round int) []int {
+			if !stats.Look(round) {
+				return nil
+			}
+			return compared(stats.Analyze(run, floorDriver))[0].Settled()
+		}
+	}
+	a, failure := take(ctx, env, &o.runOptions, r)
+	if a == nil || failure != nil {
+		return failure
+	}
+	out.Gate, out.Runs = stats.NewGate(most, compared(a)...), []int64{a.Run.ID}
+	if cases := again(r.cases, out.Doubtful()); len(cases) > 0 {
+		r.cases = cases
+		if !o.quiet {
+			fmt.Fprintf(env.stderr, "measuring %d cases again, to confirm what seems to be a regression\n", len(cases))
+		}
+		second, failure := take(ctx, env, &o.runOptions, r)
+		if second == nil || failure != nil {
+			return failure
+		}
+		out.Confirm(compared(second)...)
+		out.Runs = append(out.Runs, second.Run.ID)
+	}
+	return o.finish(env, out)
+}
+
+// checkGate checks the flags that only gate has.
+func (o *gateOptions) checkGate() (most float64, err error) {
+	if o.baseline == "" {
+		return 0, usagef("--baseline is missing: want a driver such as mattn@v1.14.22, a run, or a JSON report")
+	}
+	if most, err = share("--max-regression", o.most); err != nil {
+		return 0, err
+	}
+	for _, name := range o.metrics {
+		var names []string
+		for _, m := range stats.Metrics {
+			names = append(names, string(m))
+		}
+		if !slices.Contains(names, name) {
+			return 0, usagef("--metrics %s: unknown metric: %s", name, driver.Suggest(name, names))
+		}
+		o.judged = append(o.judged, stats.Metric(name))
+	}
+	if len(o.judged) == 0 {
+		return 0, usagef("--metrics names none: want such as time,allocs")
+	}
+	if err := report.CheckGate(o.output.format); err != nil {
+		return 0, usageError{err}
+	}
+	for _, entry := range o.also {
+		format, file, ok := strings.Cut(entry, "=")
+		if !ok || file == "" {
+			return 0, usagef("--also %s: want format=file, such as junit=gate.xml", entry)
+		}
+		if err := report.CheckGate(format); err != nil {
+			return 0, usagef("--also %s: %w", entry, err)
+		}
+		also := alsoWritten{format, outputOptions{format: "table", file: file}}
+		if err := also.output.check(); err != nil {
+			return 0, err
+		}
+		o.besides = append(o.besides, also)
+	}
+	return most, nil
+}
+
+// live prepares a run of baseline and candidate in the same rounds.
+func (o *gateOptions) live(ctx context.Context) (*request, error) {
+	if len(o.drivers) == 0 {
+		name, _, version := strings.Cut(o.baseline, "@")
+		if !version || strings.ContainsAny(o.baseline, `/\`) {
+			return nil, usagef("--baseline %s: which driver is the candidate? Name it with --drivers", o.baseline)
+		}
+		o.drivers = []string{name}
+	}
+	if len(o.drivers) > 1 {
+		return nil, usagef("--drivers %s: a baseline that is a driver judges one candidate", strings.Join(o.drivers, ","))
+	}
+	o.drivers = []string{o.baseline, o.drivers[0]}
+	format := o.output.format
+	o.output.format = "table" // that of the gate has been checked
+	r, err := o.check(ctx)
+	o.output.format = format
+	if err != nil {
+		return nil, err
+	}
+	if r.compares, err = o.sides(r); err != nil {
+		return nil, err
+	}
+	r.compares.Looks = !o.exact
+	return r, nil
+}
+
+// stored prepares a run of the baseline's cases. It also says in what baseline and
+// candidate differ, beyond what is judged.
+func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats.Analysis, r *request, differences []string, err error) {
+	run, err := o.load(ctx, env, o.baseline)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	base = stats.Analyze(run, floorDriver)
+	var drivers, workloads []string
+	for _, c := range run.Cases {
+		if !slices.Contains(drivers, c.Driver) {
+			drivers = append(drivers, c.Driver)
+		}
+		if !slices.Contains(workloads, c.Workload) {
+			workloads = append(workloads, c.Workload)
+		}
+	}
+	if len(drivers) == 0 {
+		return nil, nil, nil, usagef("the baseline %s has no case", o.baseline)
+	}
+	if len(o.drivers) == 0 {
+		o.drivers = drivers
+	}
+	for _, name := range []string{"set", "dsn", "param", "scale", "seed"} {
+		if o.flags.Changed(name) {
+			return nil, nil, nil, usagef("--%s: the baseline %s says what is measured: leave it out, or make a driver the baseline", name, o.baseline)
+		}
+	}
+	if len(o.workloads) == 0 {
+		o.workloads = workloads
+		for _, name := range workloads {
+			if !slices.Contains(workload.Builtins(), name) {
+				return nil, nil, nil, usagef("the baseline's workload %s is not built in: name its file with --workloads", name)
+			}
+		}
+	}
+	o.scale, o.seed = run.Scale, fmt.Sprint(run.Seed)
+	format := o.output.format
+	o.output.format = "table"
+	r = &request{}
+	for _, step := range []func() error{
+		o.output.check,
+		func() error { return o.checkSchedule(r) },
+		func() error { return o.checkDrivers(ctx, r) },
+		func() error { return o.checkPlaces(r) },
+		func() error { return o.checkWorkloads(r) },
+		func() (err error) { differences, err = o.baselineCases(r, run); return err },
+	} {
+		if err := step(); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	o.output.format = format
+	more, err := o.surroundings(ctx, r, base)
+	return base, r, append(differences, more...), err
+}
+
+// baselineCases makes the cases of a baseline again.
+func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []string, err error) {
+	r.matrix.Scale = o.scale
+	for _, w := range r.matrix.Workloads {
+		m := r.matrix
+		m.Workloads, m.Computing = []*workload.Workload{w}, o.computing
+		m.Parameters, m.Settings = map[string][]int64{}, map[string][]string{}
+		wanted := map[string]bool{}
+		for _, c := range run.Cases {
+			if c.Workload != w.Name {
+				continue
+			}
+			if c.WorkloadSHA256 != w.SHA256() && !slices.Contains(differences, w.Name+" has been changed") {
+				differences = append(differences, w.Name+" has been changed")
+			}
+			wanted[words(c.Parameters)+"|"+words(c.Settings)] = true
+			for name, v := range c.Parameters {
+				m.Parameters[name] = with(m.Parameters[name], v)
+			}
+			for name, v := range c.Settings {
+				m.Settings[name] = with(m.Settings[name], v)
+			}
+		}
+		maps.DeleteFunc(m.Parameters, func(name string, _ []int64) bool {
+			return !slices.ContainsFunc(w.Parameters, func(v workload.Values) bool { return v.Name == name })
+		})
+		cases, err := m.Cases()
+		if err != nil {
+			return nil, usageError{err}
+		}
+		for _, c := range cases {
+			if wanted[words(c.Parameters)+"|"+words(c.Settings)] {
+				c.ID = len(r.cases) + 1
+				r.cases = append(r.cases, c)
+			}
+		}
+	}
+	if len(r.cases) == 0 {
+		return nil, usagef("the baseline %s has none of the workloads %s", o.baseline, strings.Join(o.workloads, ", "))
+	}
+	return differences, nil
+}
+
+// with appends a value that a list lacks.
+func with[T comparable](list []T, v T) []T {
+	if slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
+}
+
+// surroundings says in what the machine, and the candidate's SQLite, differ from those of
+// the baseline.
+func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.Analysis) ([]string, error) {
+	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
+	}
+	defer scratch.Remove()
+	observer, err := machine.Observe(scratch.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: name another directory with --dir", err)
+	}
+	var differences []string
+	if differ := report.MachinesDiffer(base.Run.Machine, observer.Machine); differ != nil {
+		differences = append(differences, "it is of another machine: "+strings.Join(differ, ", "))
+	}
+	for _, ref := range r.matrix.Drivers {
+		version := base.SQLiteVersion(ref.Name)
+		path, _, err := r.builder.Worker(ctx, ref, nil)
+		if err != nil || version == "" {
+			continue // the cells will say so
+		}
+		now, err := (&lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit}).SQLiteVersion(ctx, ref, path)
+		if err == nil && now != version {
+			differences = append(differences, fmt.Sprintf("it is of SQLite %s with %s, which has %s now", version, ref.Name, now))
+		}
+	}
+	return differences, nil
+}
+
+// again returns copies of the cases that doubtful cells are of, on both sides, to be
+// measured again.
+func again(cases []*lab.Case, doubtful []*stats.Gated) (list []*lab.Case) {
+	for _, c := range cases {
+		if slices.ContainsFunc(doubtful, func(d *stats.Gated) bool {
+			return c.ID == d.Second.Case.ID || c.ID == d.First.Case.ID && c.Driver == d.First.Case.Driver
+		}) {
+			next := *c
+			next.ID = len(list) + 1
+			list = append(list, &next)
+		}
+	}
+	return list
+}
+
+// finish prints the result where the options ask, and returns the exit status.
+func (o *gateOptions) finish(env *environment, g report.Gated) error {
+	write := func(w io.Writer, format string, opts report.Options) error {
+		return report.WriteGate(w, format, g, opts)
+	}
+	rerun := fmt.Sprintf("sqlite3perf show %d", g.Runs[0])
+	if err := o.output.print(env, write, rerun); err != nil {
+		return err
+	}
+	for _, also := range o.besides {
+		also.output.format = also.format
+		if err := also.output.print(env, write, rerun); err != nil {
+			return err
+		}
+	}
+	if os.Getenv("GITHUB_ACTIONS") == "true" && o.output.format != "github" {
+		if err := report.WriteGate(env.stderr, "github", g, report.Options{}); err != nil {
+			return err
+		}
+	}
+	switch {
+	case g.Shut():
+		return statusError(exitRegression)
+	case !g.Complete():
+		return statusError(exitIncomplete)
+	}
+	return nil
+}

@@ -1,0 +1,409 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/perf/benchunit"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// Gated is a gate with what is known of its measurements.
+type Gated struct {
+	*stats.Gate
+	Runs        []int64  // of the first measurement, and of the second if there was one
+	Differences []string // between baseline and candidate, beyond what is judged; they were allowed
+	Interleaved bool     // both sides were measured in the same rounds
+	Where       string   // file that annotations refer to, for services that need one
+}
+
+var gateFormats = []struct {
+	name  string
+	write func(io.Writer, Gated, Options) error
+}{
+	{"table", func(w io.Writer, g Gated, o Options) error { return renderText(w, gate(g), o) }},
+	{"markdown", func(w io.Writer, g Gated, _ Options) error { return renderMarkdown(w, gate(g)) }},
+	{"json", writeGateJSON},
+	{"junit", writeJUnit},
+	{"github", writeGitHub},
+	{"azure", writeAzure},
+	{"gitlab", writeGitLab},
+}
+
+// GateFormats lists the names of the formats of a gate.
+func GateFormats() []string {
+	var names []string
+	for _, f := range gateFormats {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// CheckGate returns an error if there is no such format of a gate.
+func CheckGate(format string) error { return known(format, GateFormats()) }
+
+// WriteGate writes a gate in a format: for people, as JSON, as JUnit's XML, as annotations
+// of GitHub Actions or of Azure Pipelines, or as a code quality report of GitLab.
+func WriteGate(w io.Writer, format string, g Gated, opts Options) error {
+	if err := CheckGate(format); err != nil {
+		return err
+	}
+	for _, f := range gateFormats {
+		if f.name == format {
+			if err := f.write(w, g, opts); err != nil {
+				return fmt.Errorf("writing the gate as %s: %w", format, err)
+			}
+		}
+	}
+	return nil
+}
+
+// GateAnswer says in a sentence whether the candidate passes.
+func GateAnswer(g *stats.Gate) string {
+	sides := fmt.Sprintf("%s against %s", g.Candidate, g.Baseline)
+	var found []string
+	for _, s := range []struct {
+		state         stats.State
+		before, after string
+	}{{stats.GateWrong, "wrong in ", ""}, {stats.GateRegression, "worse by more than " + share(g.Max) + " in ", ", measured twice"}, {stats.GateUnusable, "no figure in ", ""}} {
+		if n := g.Count(s.state); n > 0 {
+			found = append(found, s.before+counted(int64(n), "cell")+s.after)
+		}
+	}
+	switch {
+	case g.Shut():
+		return fmt.Sprintf("Failed: %s: %s, of %s.", sides, strings.Join(found, "; "), counted(int64(len(g.Cells)), "cell"))
+	case len(g.Cells) == 0:
+		return fmt.Sprintf("Not passed: nothing of %s could be compared.", sides)
+	case !g.Complete():
+		return fmt.Sprintf("Not passed: %s: %s, of %d.", sides, strings.Join(found, "; "), len(g.Cells))
+	}
+	return fmt.Sprintf("Passed: %s: no regression of more than %s in %s.", sides, share(g.Max), counted(int64(len(g.Cells)), "cell"))
+}
+
+// gate describes a gate in words.
+func gate(g Gated) document {
+	d := document{heading{1, GateAnswer(g.Gate)}}
+	var l list
+	for _, x := range g.Differences {
+		l = append(l, item{"beware", "baseline and candidate differ in more than what is judged: " + x, true})
+	}
+	if !g.Interleaved {
+		l = append(l, item{"beware", "the baseline was measured at another time: what else changed on the machine is part of each ratio", true})
+	}
+	for _, c := range g.Cells {
+		if words := remark(c, g.Max); words != "" {
+			l = append(l, item{string(c.State), c.String() + ": " + words, c.State != stats.GatePossible && c.State != stats.GatePassed})
+		}
+	}
+	if len(g.Alone) > 0 {
+		l = append(l, item{label: "left out", text: "only one side has " + some(g.Alone)})
+	}
+	var runs []string
+	for _, id := range g.Runs {
+		runs = append(runs, fmt.Sprint(id))
+	}
+	if runs != nil {
+		l = append(l, item{label: "measured", text: "stored as run " + strings.Join(runs, " and ")})
+	}
+	d = append(d, l)
+	if table := gateGrid(g.Gate); len(table.rows) > 0 {
+		d = append(d, table)
+	}
+	return append(d, space{}, paragraph{fmt.Sprintf("A regression needs more than %s more than the baseline, is told apart from it at %g%% for all cells together, and is confirmed by a second measurement.",
+		share(g.Max), 100*stats.Doubt), true})
+}
+
+// remark says what a table has no room for. It returns "" if there is nothing to say.
+func remark(c *stats.Gated, most float64) string {
+	switch c.State {
+	case stats.GateUnconfirmed:
+		if c.Again == nil {
+			return fmt.Sprintf("%s at first; it could not be measured again", times(c.Ratio.Median))
+		}
+		return fmt.Sprintf("%s at first, %s %s when it was measured again", times(c.Ratio.Median), times(c.Again.Ratio.Median), interval(c.Again.Ratio.Interval))
+	case stats.GatePossible:
+		return fmt.Sprintf("no regression was found, but one of more than %s is not excluded: %s", share(most), interval(c.Ratio.Interval))
+	}
+	return c.Why
+}
+
+// gateGrid is the table of the cells that have a ratio.
+func gateGrid(gt *stats.Gate) grid {
+	var states, cells, first, second, ratios, intervals, p, n []string
+	g := grid{}
+	for _, c := range gt.Cells {
+		if c.Verdict == stats.Bad || c.Verdict == stats.Differing {
+			continue
+		}
+		a, b := gatedMedians(c)
+		states, cells = append(states, string(c.State)), append(cells, cellName(c))
+		first, second = append(first, a), append(second, b)
+		ratios, intervals = append(ratios, times(c.Ratio.Median)), append(intervals, interval(c.Ratio.Interval))
+		p, n = append(p, probability(c.Adjusted)), append(n, fmt.Sprint(c.Ratio.N))
+		g.leaders = append(g.leaders, false)
+	}
+	g.add(column{title: "state"}, states)
+	g.add(column{title: "cell"}, cells)
+	g.add(column{title: gt.Baseline, right: true, drop: 2}, first)
+	g.add(column{title: gt.Candidate, right: true, drop: 1}, second)
+	g.add(column{title: "ratio"}, withSpreads(ratios, intervals))
+	g.add(column{title: "p", right: true, drop: 3}, p)
+	g.add(column{title: "n", right: true, drop: 4}, n)
+	return g
+}
+
+// cellName names a cell, with its metric if that is not time.
+func cellName(c *stats.Gated) string {
+	if c.Metric == stats.Time {
+		return c.String()
+	}
+	return c.String() + " (" + string(c.Metric) + ")"
+}
+
+// gatedMedians formats the medians of both sides in one unit.
+func gatedMedians(c *stats.Gated) (first, second string) {
+	a, b := c.Medians()
+	switch c.Metric {
+	case stats.Time:
+		return medians(c.Compared)
+	case stats.Allocs:
+		return human(a) + "/op", human(b) + "/op"
+	}
+	words, unit := scaled([]float64{a, b}, benchunit.Binary, "B")
+	if c.Metric == stats.Bytes {
+		unit += "/op"
+	}
+	return words[0] + " " + unit, words[1] + " " + unit
+}
+
+// GateVersion is the version of the JSON form of a gate.
+const GateVersion = 1
+
+// JSONGate is the JSON form of a gate.
+type JSONGate struct {
+	Version       int            `json:"version"`
+	Answer        string         `json:"answer"`
+	Passed        bool           `json:"passed"`
+	Complete      bool           `json:"complete"` // every cell could be judged
+	Baseline      string         `json:"baseline"`
+	Candidate     string         `json:"candidate"`
+	MaxRegression float64        `json:"max_regression"`
+	Interleaved   bool           `json:"interleaved"`
+	Runs          []int64        `json:"runs"`
+	Differences   []string       `json:"differences,omitempty"`
+	Cells         []JSONGateCell `json:"cells"`
+	Alone         []string       `json:"alone,omitempty"`
+}
+
+// JSONGateCell is a cell of a gate.
+type JSONGateCell struct {
+	stats.TableName
+	Metric stats.Metric   `json:"metric"`
+	State  stats.State    `json:"state"`
+	Why    string         `json:"why,omitempty"`
+	Ratio  *stats.Summary `json:"ratio,omitempty"` // of the candidate to the baseline
+	P      *float64       `json:"p_adjusted,omitempty"`
+	Again  *stats.Summary `json:"again,omitempty"` // the ratio of the second measurement
+}
+
+func writeGateJSON(w io.Writer, g Gated, _ Options) error {
+	out := JSONGate{Version: GateVersion, Answer: GateAnswer(g.Gate), Passed: !g.Shut() && g.Complete(), Complete: g.Complete(),
+		Baseline: g.Baseline, Candidate: g.Candidate, MaxRegression: g.Max, Interleaved: g.Interleaved, Runs: append([]int64{}, g.Runs...),
+		Differences: g.Differences, Cells: []JSONGateCell{}, Alone: g.Alone}
+	for _, c := range g.Cells {
+		cell := JSONGateCell{TableName: c.TableName, Metric: c.Metric, State: c.State, Why: c.Why}
+		if c.Verdict != stats.Bad && c.Verdict != stats.Differing {
+			cell.Ratio, cell.P = &c.Ratio, &c.Adjusted
+		}
+		if c.Again != nil && c.Again.Ratio.N > 0 {
+			cell.Again = &c.Again.Ratio
+		}
+		out.Cells = append(out.Cells, cell)
+	}
+	return encode(w, out)
+}
+
+// encode writes indented JSON.
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(PrintableJSON(w))
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// summary says in one line what became of a cell.
+func summary(c *stats.Gated) string {
+	if c.Verdict == stats.Bad || c.Verdict == stats.Differing {
+		return Line(c.Why)
+	}
+	words := fmt.Sprintf("%s the %s of the baseline %s, p %s, n %d", times(c.Ratio.Median), c.Metric, interval(c.Ratio.Interval), probability(c.Adjusted), c.Ratio.N)
+	if c.Again != nil {
+		words += fmt.Sprintf("; measured again: %s %s", times(c.Again.Ratio.Median), interval(c.Again.Ratio.Interval))
+	}
+	return Line(words)
+}
+
+// The elements of JUnit's XML, as CI services read them.
+type (
+	testSuite struct {
+		XMLName  xml.Name   `xml:"testsuite"`
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Errors   int        `xml:"errors,attr"`
+		Cases    []testCase `xml:"testcase"`
+	}
+	testCase struct {
+		Class   string   `xml:"classname,attr"`
+		Name    string   `xml:"name,attr"`
+		Failure *problem `xml:"failure"`
+		Error   *problem `xml:"error"`
+		Output  string   `xml:"system-out,omitempty"`
+	}
+	problem struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+func writeJUnit(w io.Writer, g Gated, _ Options) error {
+	suite := testSuite{Name: Line("sqlite3perf gate: " + g.Candidate + " against " + g.Baseline), Tests: len(g.Cells)}
+	for _, c := range g.Cells {
+		t := testCase{Class: Line(c.Workload), Name: Line(strings.TrimSpace(c.Variant + " " + c.Phase + " " + string(c.Metric))), Output: summary(c)}
+		p := &problem{Message: summary(c), Type: string(c.State)}
+		switch c.State {
+		case stats.GateWrong, stats.GateRegression:
+			t.Failure = p
+			suite.Failures++
+		case stats.GateUnusable:
+			t.Error = p
+			suite.Errors++
+		}
+		suite.Cases = append(suite.Cases, t)
+	}
+	if len(g.Cells) == 0 { // an empty suite is green
+		answer := Line(GateAnswer(g.Gate))
+		suite.Tests, suite.Errors = 1, 1
+		suite.Cases = []testCase{{Class: "gate", Name: "anything measured", Error: &problem{Message: answer, Type: string(stats.GateUnusable)}}}
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(suite); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// annotation is what a CI service shows beside a change.
+type annotation struct {
+	severe bool
+	cell   *stats.Gated // nil: of the gate as a whole
+	text   string
+}
+
+// annotations lists what is worth showing: an error for what shuts the gate, a warning for
+// what leaves it in doubt.
+func annotations(g Gated) []annotation {
+	list := []annotation{{severe: g.Shut() || !g.Complete(), text: GateAnswer(g.Gate)}}
+	for _, c := range g.Cells {
+		switch c.State {
+		case stats.GateWrong, stats.GateRegression, stats.GateUnusable:
+			list = append(list, annotation{true, c, fmt.Sprintf("%s: %s: %s", cellName(c), c.State, summary(c))})
+		case stats.GateUnconfirmed:
+			list = append(list, annotation{false, c, fmt.Sprintf("%s: %s: %s", cellName(c), c.State, summary(c))})
+		}
+	}
+	return list
+}
+
+// writeGitHub writes workflow commands of GitHub Actions. In these %, CR and LF are
+// escaped; a line of ours has no CR or LF.
+func writeGitHub(w io.Writer, g Gated, _ Options) error {
+	for _, a := range annotations(g) {
+		level := "warning"
+		switch {
+		case a.severe:
+			level = "error"
+		case a.cell == nil:
+			level = "notice"
+		}
+		if _, err := fmt.Fprintf(w, "::%s title=sqlite3perf::%s\n", level, strings.ReplaceAll(Line(a.text), "%", "%25")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeAzure writes logging commands of Azure Pipelines.
+func writeAzure(w io.Writer, g Gated, _ Options) error {
+	for _, a := range annotations(g) {
+		level := "warning"
+		switch {
+		case a.severe:
+			level = "error"
+		case a.cell == nil:
+			if _, err := fmt.Fprintln(w, Line(a.text)); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "##vso[task.logissue type=%s]%s\n", level, strings.ReplaceAll(Line(a.text), "%", "%AZP25")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gitLabIssue is an entry of a code quality report of GitLab, which is that of Code
+// Climate.
+type gitLabIssue struct {
+	Description string `json:"description"`
+	CheckName   string `json:"check_name"`
+	Fingerprint string `json:"fingerprint"`
+	Severity    string `json:"severity"`
+	Location    struct {
+		Path  string `json:"path"`
+		Lines struct {
+			Begin int `json:"begin"`
+		} `json:"lines"`
+	} `json:"location"`
+}
+
+// fingerprint identifies a finding from run to run.
+func fingerprint(words ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+func writeGitLab(w io.Writer, g Gated, _ Options) error {
+	issues := []gitLabIssue{}
+	for _, a := range annotations(g) {
+		if a.cell == nil && !a.severe {
+			continue
+		}
+		issue := gitLabIssue{Description: Line(a.text), CheckName: "sqlite3perf gate", Severity: "minor"}
+		if a.severe {
+			issue.Severity = "critical"
+		}
+		name := "gate"
+		if a.cell != nil {
+			name = cellName(a.cell)
+		}
+		issue.Fingerprint = fingerprint(g.Candidate, name)
+		issue.Location.Path, issue.Location.Lines.Begin = g.Where, 1
+		issues = append(issues, issue)
+	}
+	return encode(w, issues)
+}

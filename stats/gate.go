@@ -1,0 +1,172 @@
+package stats
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// State is what a gate says of a cell.
+type State string
+
+// The states, in the order in which cells are listed. A gate is shut by GateRegression and
+// Wrong; GateUnusable cells leave it open to doubt.
+const (
+	GateWrong     State = "wrong"         // the candidate's answers, or more of its operations failed
+	GateRegression   State = "regression"    // confirmed
+	GateUnusable    State = "not measured"  // one of the sides has no figures
+	GateUnconfirmed State = "not confirmed" // a regression at first, but not when it was measured again
+	GatePossible    State = "not excluded"  // no regression was found, but the interval reaches beyond what is allowed
+	GatePassed      State = "passed"
+)
+
+var stateOrder = []State{GateWrong, GateRegression, GateUnusable, GateUnconfirmed, GatePossible, GatePassed}
+
+// Gate judges a candidate by its baseline: the first side of each comparison is the
+// baseline, the second the candidate.
+type Gate struct {
+	Baseline, Candidate string
+	Max                 float64 // 0.05: up to 5 % more is no regression
+	Cells               []*Gated
+	Alone               []string // cells that only one side has
+}
+
+// Gated is a cell of a gate.
+type Gated struct {
+	*Compared
+	Metric Metric
+	State  State
+	Why    string    // of GateWrong and GateUnusable
+	Again  *Compared // the second measurement; nil if there was none
+}
+
+// NewGate judges comparisons of the same two sides, one for each metric. No regression is
+// confirmed yet: a cell that has one is GateRegression, and [Gate.Confirm] decides.
+func NewGate(most float64, comparisons ...*Comparison) *Gate {
+	g := &Gate{Max: most}
+	for _, c := range comparisons {
+		g.Baseline, g.Candidate, g.Alone = c.First, c.Second, c.Alone
+		for _, x := range c.Cells {
+			if x.Verdict == Bad || x.Verdict == Differing {
+				if c.Metric != comparisons[0].Metric {
+					continue // once is enough
+				}
+			}
+			cell := &Gated{Compared: x, Metric: c.Metric}
+			cell.judge(most)
+			g.Cells = append(g.Cells, cell)
+		}
+	}
+	g.sort()
+	return g
+}
+
+func (g *Gate) sort() {
+	slices.SortStableFunc(g.Cells, func(a, b *Gated) int {
+		return slices.Index(stateOrder, a.State) - slices.Index(stateOrder, b.State)
+	})
+}
+
+// regressed reports whether a cell needs more than is allowed, and not by chance.
+func (x *Compared) regressed(most float64) bool {
+	return x.Verdict == Slower && x.Ratio.Median > 1+most
+}
+
+func (c *Gated) judge(most float64) {
+	x := c.Compared
+	switch {
+	case x.Verdict == Bad && x.Second.Status == result.Wrong:
+		c.State, c.Why = GateWrong, message(x.Second)
+	case x.Verdict == Bad && x.First.Status != result.OK:
+		c.State, c.Why = GateUnusable, "the baseline has no figure: "+message(x.First)
+	case x.Verdict == Bad:
+		c.State, c.Why = GateUnusable, message(x.Second)
+	case x.Verdict == Differing && x.Second.shareFailed() < x.First.shareFailed():
+		c.State, c.Why = GatePassed, x.Why // less fails than before; the times are of other work
+	case x.Verdict == Differing:
+		c.State, c.Why = GateWrong, x.Why
+	case x.regressed(most):
+		c.State = GateRegression
+	case x.Ratio.Interval == nil || x.Ratio.Interval.High > 1+most:
+		c.State = GatePossible
+	default:
+		c.State = GatePassed
+	}
+}
+
+func message(c *Cell) string {
+	if c.Reason == nil {
+		return string(c.Status)
+	}
+	if c.Reason.Code == protocol.CodeNoTrial {
+		return "not measured"
+	}
+	return fmt.Sprintf("%s: %s", c.Status, c.Reason.Message)
+}
+
+// Doubtful returns the cells whose regression has to be confirmed by measuring them
+// again.
+func (g *Gate) Doubtful() (cells []*Gated) {
+	for _, c := range g.Cells {
+		if c.State == GateRegression && c.Again == nil {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+// Confirm judges the doubtful cells by a second measurement of the same sides, again one
+// comparison for each metric. A cell that it lacks is not confirmed.
+func (g *Gate) Confirm(comparisons ...*Comparison) {
+	for _, cell := range g.Doubtful() {
+		confirmed := false
+		for _, c := range comparisons {
+			for _, x := range c.Cells {
+				if c.Metric == cell.Metric && x.TableName == cell.TableName {
+					cell.Again = x
+					confirmed = x.regressed(g.Max)
+				}
+			}
+		}
+		if !confirmed {
+			cell.State = GateUnconfirmed
+		}
+	}
+	g.sort()
+}
+
+// Count returns how many cells have a state.
+func (g *Gate) Count(s State) int {
+	n := 0
+	for _, c := range g.Cells {
+		if c.State == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Shut reports whether the candidate must not pass.
+func (g *Gate) Shut() bool { return g.Count(GateWrong)+g.Count(GateRegression) > 0 }
+
+// Complete reports whether every cell could be judged, and there is any.
+func (g *Gate) Complete() bool { return len(g.Cells) > g.Count(GateUnusable) && g.Count(GateUnusable) == 0 }
+
+// SQLiteVersion returns the version of SQLite that the trials of a driver proved, or "".
+func (a *Analysis) SQLiteVersion(driver string) string {
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if o.Case.Driver != driver {
+				continue
+			}
+			for _, t := range o.Trials {
+				if t.Proof != nil {
+					return t.Proof.SQLiteVersion
+				}
+			}
+		}
+	}
+	return ""
+}

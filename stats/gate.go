@@ -120,13 +120,15 @@ func (g *Gate) Doubtful() (cells []*Gated) {
 // Confirm judges the doubtful cells by a second measurement of the same sides, again one
 // comparison for each metric. A cell that it lacks is not confirmed.
 func (g *Gate) Confirm(comparisons ...*Comparison) {
-	for _, cell := range g.Doubtful() {
+	doubtful := g.Doubtful()
+	for _, cell := range doubtful {
 		confirmed := false
 		for _, c := range comparisons {
 			for _, x := range c.Cells {
 				if c.Metric == cell.Metric && x.TableName == cell.TableName {
 					cell.Again = x
-					confirmed = x.regressed(g.Max)
+					// Only the doubtful cells are judged here, not the others of their cases.
+					confirmed = x.Verdict != Bad && x.Verdict != Differing && x.Ratio.Median > 1+g.Max && x.P*float64(len(doubtful)) < Doubt
 				}
 			}
 		}

@@ -14,8 +14,8 @@ type State string
 // The states, in the order in which cells are listed. A gate is shut by GateRegression and
 // Wrong; GateUnusable cells leave it open to doubt.
 const (
-	GateWrong     State = "wrong"         // the candidate's answers, or more of its operations failed
-	GateRegression   State = "regression"    // confirmed
+	GateWrong       State = "wrong"         // the candidate's answers, or more of its operations failed
+	GateRegression  State = "regression"    // confirmed
 	GateUnusable    State = "not measured"  // one of the sides has no figures
 	GateUnconfirmed State = "not confirmed" // a regression at first, but not when it was measured again
 	GatePossible    State = "not excluded"  // no regression was found, but the interval reaches beyond what is allowed
@@ -154,7 +154,9 @@ func (g *Gate) Count(s State) int {
 func (g *Gate) Shut() bool { return g.Count(GateWrong)+g.Count(GateRegression) > 0 }
 
 // Complete reports whether every cell could be judged, and there is any.
-func (g *Gate) Complete() bool { return len(g.Cells) > g.Count(GateUnusable) && g.Count(GateUnusable) == 0 }
+func (g *Gate) Complete() bool {
+	return len(g.Cells) > g.Count(GateUnusable) && g.Count(GateUnusable) == 0
+}
 
 // SQLiteVersion returns the version of SQLite that the trials of a driver proved, or "".
 func (a *Analysis) SQLiteVersion(driver string) string {

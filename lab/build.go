@@ -349,6 +349,9 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	if tags := ref.tags(env.GOFLAGS); tags != "" {
 		args = append(args, "-tags="+tags)
 	}
+	if err := b.checkTags(ctx, ref, env, args[3:]); err != nil {
+		return "", err
+	}
 	cmd := b.command(ctx, append(args, "./worker")...)
 	cmd.Dir = ref.Known.Dir
 	cmd.Env = append(cmd.Env, env.environment(ref)...)

@@ -260,6 +260,7 @@ func main() { fmt.Println(worker.Name + worker.Tagged) }
 	if path, built := made(t, s, cache, variant(map[string]string{"GOEXPERIMENT": "nogreenteagc"})); path == plain || !built {
 		t.Errorf("with an experiment: %s, built: %v", path, built)
 	}
+	write(t, s.Root, map[string]string{"worker/other.go": "//go:build !(windows && other)\n\npackage worker\n"})
 	t.Setenv("GOFLAGS", "-tags=special")
 	both, _ := made(t, s, cache, variant(map[string]string{"tags": "other"}))
 	if out, err := exec.Command(both).Output(); err != nil || string(out) != "one, tagged\n" {
@@ -269,6 +270,7 @@ func main() { fmt.Println(worker.Name + worker.Tagged) }
 	b := &lab.Builder{Source: s, Cache: cache}
 	for _, c := range []struct{ key, value, want string }{
 		{"tags", "broken", "undefined: nonsense (correct tags=broken, or leave it out)"},
+		{"tags", "special+speciall", "no file of example.com/lib or of what it depends on has the build tag speciall: did you mean \"special\"?"},
 		{"GOEXPERIMENT", "quick", "unknown GOEXPERIMENT quick (correct GOEXPERIMENT=quick, or leave it out)"},
 		{map[bool]string{true: "GOAMD64", false: "GOARM64"}[runtime.GOARCH != "amd64"], "v9", "workers are built for " + runtime.GOARCH + " here: leave out"},
 	} {

@@ -146,3 +146,35 @@ func TestBusyAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestVariants checks that the report says what was proven of each variant.
+func TestVariants(t *testing.T) {
+	run := newRun(6)
+	add(run, "simple", nil, nil, []string{"mattn", "modernc", "zombiezen"}, bulk("insert", 1e9, 1000, 1000))
+	for i := range run.Cases {
+		c := &run.Cases[i]
+		proof := run.Trials[i*run.Rounds].Proof
+		switch c.Driver {
+		case "mattn":
+			c.Driver, c.Options = "mattn:tags=b+a,GOGC=off,env.COLOR=blue", map[string]string{"tags": "a+b", "GOGC": "off", "env.COLOR": "blue"}
+			proof.Build = map[string]string{"-tags": "a,b", "CGO_CFLAGS": "-O2 -g"}
+			proof.Environment = map[string]string{"GOGC": "off", "COLOR": "blue"}
+		case "modernc":
+			c.Driver = "modernc=../go@v2/sqlite"
+			c.Build = map[string]string{"directory": "/home/me/go@v2/sqlite", "vcs.revision": "0123456789abcdef0123456789abcdef01234567", "vcs.modified": "true"}
+		}
+	}
+	out := write(t, "table", run, "", report.Options{Width: 300})
+	for _, want := range []string{
+		"mattn:tags=b+a,GOGC=off,env.COLOR=blue  built with -tags=a,b; run with GOGC=off, COLOR=blue\n",
+		"built from /home/me/go@v2/sqlite at 0123456789abcdef0123456789abcdef01234567, with changes that are not committed\n",
+		" modernc=../go@v2/sqlite 0123456+changes ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "CGO_CFLAGS") || strings.Count(out, "as their workers prove it") != 1 {
+		t.Errorf("%s", out)
+	}
+}

@@ -254,7 +254,7 @@ var hints = map[int]string{
 func (t *task) where() string {
 	name := t.ref.Name
 	if p := t.proof; p != nil {
-		if p.ModuleVersion != "" && t.ref.Version == "" {
+		if p.ModuleVersion != "" && t.ref.Version == "" && t.ref.Dir == "" {
 			name += " " + report.Line(p.ModuleVersion)
 		}
 		name += ", SQLite " + report.Line(p.SQLiteVersion)

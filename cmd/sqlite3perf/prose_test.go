@@ -27,6 +27,7 @@ var expressions = map[string]reading{
 	"lab/drivers.go":                {1, "versions"},
 	"lab/sql.go":                    {1, "SQLite's messages"},
 	"lab/stored.go":                 {3, "SQL"},
+	"lab/tags.go":                   {2, "Go sources"},
 	"lab/variant.go":                {6, "drivers and their options, as the user names them"},
 	"report/build.go":               {1, "arguments of a command"},
 	"worker/driver/features.go":     {5, "SQLite's messages"},

@@ -62,58 +62,71 @@ func (d *spoiled) Open(ctx context.Context, path string, s driver.Settings) (dri
 	if err != nil {
 		return nil, err
 	}
-	return &spoiledDB{db, spoiledRunner{db, d.fault}}, nil
+	return &wrappedDB{db, wrappedRunner{db, func(inner driver.Stmt, st driver.Statement) driver.Stmt {
+		return &spoiledStmt{inner, st, d.fault}
+	}}}, nil
 }
 
-type spoiledRunner struct {
+// wrappedRunner runs statements that a function wraps.
+type wrappedRunner struct {
 	driver.Runner
-	fault string
+	wrap func(driver.Stmt, driver.Statement) driver.Stmt
 }
 
-func (r spoiledRunner) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
+func (r wrappedRunner) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
 	s, err := r.Runner.Prepare(ctx, st)
 	if err != nil {
 		return nil, err
 	}
-	return &spoiledStmt{s, st, r.fault}, nil
+	return &wrappedStmt{r.wrap(s, st), s, st}, nil
 }
 
-func (r spoiledRunner) Begin(ctx context.Context) (driver.Tx, error) {
+func (r wrappedRunner) Begin(ctx context.Context) (driver.Tx, error) {
 	tx, err := r.Runner.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &spoiledTx{tx}, nil
+	return &wrappedTx{tx, r.wrap}, nil
 }
 
-type spoiledDB struct {
+type wrappedDB struct {
 	db driver.DB
-	spoiledRunner
+	wrappedRunner
 }
 
-func (d *spoiledDB) Close() error { return d.db.Close() }
+func (d *wrappedDB) Close() error { return d.db.Close() }
 
-func (d *spoiledDB) Conn(ctx context.Context) (driver.Conn, error) {
+func (d *wrappedDB) Conn(ctx context.Context) (driver.Conn, error) {
 	c, err := d.db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &spoiledConn{c, spoiledRunner{c, d.fault}}, nil
+	return &wrappedConn{c, wrappedRunner{c, d.wrap}}, nil
 }
 
-type spoiledConn struct {
+type wrappedConn struct {
 	conn driver.Conn
-	spoiledRunner
+	wrappedRunner
 }
 
-func (c *spoiledConn) Close() error { return c.conn.Close() }
+func (c *wrappedConn) Close() error { return c.conn.Close() }
 
-type spoiledTx struct{ driver.Tx }
+type wrappedTx struct {
+	driver.Tx
+	wrap func(driver.Stmt, driver.Statement) driver.Stmt
+}
 
-func (t *spoiledTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, error) {
-	s := st.(*spoiledStmt)
-	inner, err := t.Tx.Stmt(ctx, s.Stmt)
-	return &spoiledStmt{inner, s.st, s.fault}, err
+func (t *wrappedTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, error) {
+	s := st.(*wrappedStmt)
+	inner, err := t.Tx.Stmt(ctx, s.inner)
+	return &wrappedStmt{t.wrap(inner, s.st), inner, s.st}, err
+}
+
+// wrappedStmt is a statement with the one that it wraps.
+type wrappedStmt struct {
+	driver.Stmt
+	inner driver.Stmt
+	st    driver.Statement
 }
 
 type spoiledStmt struct {

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// proofs is what the proofs measure: phases of some milliseconds.
+const proofs = `name: proofs
+about: Rows in and out, for the proofs of verdicts.
+settings: {journal_mode: wal, synchronous: off}
+scales: {full: {n: 20000}, quick: {n: 20000}}
+schema: CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT NOT NULL)
+rows:
+  t: {count: $n, columns: {id: serial, name: {text: 20}}}
+phases:
+  - {name: insert, insert: t}
+  - name: query
+    query: SELECT id, name FROM t ORDER BY id
+    columns: [int, text]
+    expect: {rows: $n, returns: t}
+`
+
+func init() {
+	for name, share := range map[string]float64{"slower2": 0.02, "slower5": 0.05} {
+		workers[name] = func() { worker.Main(&slower{honest(), share}) }
+	}
+}
+
+// slower is a driver whose statements take a share longer.
+type slower struct {
+	driver.Driver
+	share float64
+}
+
+func (d *slower) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	db, err := d.Driver.Open(ctx, path, s)
+	if err != nil {
+		return nil, err
+	}
+	return &wrappedDB{db, wrappedRunner{db, d.wrap}}, nil
+}
+
+func (d *slower) wrap(st driver.Stmt, _ driver.Statement) driver.Stmt {
+	return &slowerStmt{st, d.share}
+}
+
+type slowerStmt struct {
+	driver.Stmt
+	share float64
+}
+
+// spend takes a share of the time since a moment, busily.
+func (s *slowerStmt) spend(since time.Time) {
+	end := time.Now().Add(time.Duration(s.share * float64(time.Since(since))))
+	for time.Now().Before(end) {
+	}
+}
+
+func (s *slowerStmt) Exec(ctx context.Context, b *driver.Batch, lo, hi int) error {
+	defer s.spend(time.Now())
+	return s.Stmt.Exec(ctx, b, lo, hi)
+}
+
+func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
+	defer s.spend(time.Now())
+	return s.Stmt.Query(ctx, b, r, visit)
+}
+
+// proved runs a command at least once, or as often as make prove says, each time with
+// another seed. It returns how often the command's output has the property.
+func proved(t *testing.T, p *place, has func(out []byte) bool, args ...string) (n, of int) {
+	t.Helper()
+	p.write("proofs.yaml", proofs, 0o644)
+	for i := range times(t, 1) {
+		cmd := p.command(append(args, "--workloads", "./proofs.yaml", "--seed", strconv.Itoa(i), "--format", "json", "--quiet")...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if code := cmd.ProcessState.ExitCode(); code != exitOK && code != exitRegression {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		if of++; has(out) {
+			n++
+		}
+	}
+	return n, of
+}
+
+// besides lets a test run beside others if it does not measure in earnest.
+func besides(t *testing.T) {
+	t.Helper()
+	if os.Getenv("SQLITE3PERF_TEST_TIMES") == "" {
+		t.Parallel()
+	}
+}
+
+// said reports whether any cell of a comparison has one of the verdicts.
+func said(t *testing.T, out []byte, verdicts ...stats.Verdict) (some, all bool) {
+	t.Helper()
+	var c report.JSONSides
+	if err := json.Unmarshal(out, &c); err != nil || len(c.Cells) != 2 {
+		t.Fatalf("%d cells: %v\n%s", len(c.Cells), err, out)
+	}
+	all = true
+	for _, cell := range c.Cells {
+		is := false
+		for _, v := range verdicts {
+			is = is || cell.Verdict == v
+		}
+		some, all = some || is, all && is
+	}
+	return some, all
+}
+
+// TestProveEqual compares a driver with itself: at most 1 % of the comparisons may call a
+// cell slower or faster.
+func TestProveEqual(t *testing.T) {
+	besides(t)
+	wrong, of := proved(t, newPlace(t), func(out []byte) bool {
+		some, _ := said(t, out, stats.Slower, stats.Faster)
+		return some
+	}, "compare", "./good", "./better", "--time", "5s")
+	t.Logf("%d of %d comparisons of equal sides have a false verdict", wrong, of)
+	if wrong > max(1, of/100) {
+		t.Errorf("%d of %d, want at most 1 %%", wrong, of)
+	}
+}
+
+// TestProveGate lets a driver through a gate against itself: none may be shut.
+func TestProveGate(t *testing.T) {
+	besides(t)
+	shut, of := proved(t, newPlace(t), func(out []byte) bool {
+		var g report.JSONGate
+		if err := json.Unmarshal(out, &g); err != nil || len(g.Cells) == 0 {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, c := range g.Cells {
+			if c.State == stats.GateRegression {
+				return true
+			}
+		}
+		return false
+	}, "gate", "--baseline", "./good", "--drivers", "./better", "--time", "5s")
+	t.Logf("%d of %d gates of equal sides are shut", shut, of)
+	if shut > 0 {
+		t.Errorf("%d of %d, want none", shut, of)
+	}
+}
+
+// TestProvePower compares a driver with one that spends 5 % more per operation: it is
+// found slower in at least 95 of 100 comparisons within the default time.
+func TestProvePower(t *testing.T) {
+	if os.Getenv("SQLITE3PERF_TEST_TIMES") == "" {
+		besides(t)
+		testPower(t, "slower5", "--time", "3s") // that it runs, not what it finds
+		return
+	}
+	for driver, flags := range map[string][]string{"slower5": nil, "slower2": {"--precision", "0.5%"}} {
+		found, of := testPower(t, driver, flags...)
+		t.Logf("%s %v: found slower in %d of %d comparisons", driver, flags, found, of)
+		if 100*found < 95*of {
+			t.Errorf("%s: %d of %d, want 95 %%", driver, found, of)
+		}
+	}
+}
+
+func testPower(t *testing.T, driver string, flags ...string) (found, of int) {
+	t.Helper()
+	return proved(t, newPlace(t), func(out []byte) bool {
+		_, all := said(t, out, stats.Slower)
+		return all
+	}, append([]string{"compare", "./good", "./" + driver}, flags...)...)
+}

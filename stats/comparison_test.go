@@ -270,3 +270,24 @@ func TestUnpaired(t *testing.T) {
 		t.Errorf("no samples: %v %v", s, p)
 	}
 }
+
+// The machine becomes 10 % slower over a run. Sides that are measured in the same rounds are
+// not told apart; one side after the other, they are.
+func TestDrift(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 5))
+	false1, false2 := 0, 0
+	const runs = 200
+	for range runs {
+		v := func(position float64) float64 { return (1 + 0.1*position) * math.Exp(0.01*r.NormFloat64()) }
+		interleaved := asked(made(1, 2, 32, func(_, d, round int) float64 { return v((2*float64(round) + float64(d)) / 64) }), false)
+		blocks := asked(made(1, 2, 32, func(_, d, round int) float64 { return v((32*float64(d) + float64(round)) / 64) }), false)
+		for run, n := range map[*result.Run]*int{interleaved: &false1, blocks: &false2} {
+			if v := stats.CompareRun(stats.Analyze(run, "")).Cells[0].Verdict; v == stats.Slower || v == stats.Faster {
+				*n++
+			}
+		}
+	}
+	if false1 > 0 || false2 < runs*95/100 {
+		t.Errorf("false verdicts: %d interleaved, %d in blocks, of %d", false1, false2, runs)
+	}
+}

@@ -46,12 +46,12 @@ locks: ## the lock checks of every driver, 100 times, beside two busy processes
 
 TIMES := 100
 kills: ## lab, worker and both killed at random moments, and every signal, 100 times
-	SQLITE3PERF_TEST_TIMES=$(TIMES) $(GO) test -count=1 -timeout 60m -v -run 'TestKills|TestSignals' ./cmd/sqlite3perf
+	TEST_TIMES=$(TIMES) $(GO) test -count=1 -timeout 60m -v -run 'TestKills|TestSignals' ./cmd/sqlite3perf
 
 # On a quiet machine. PROOFS=20 for fewer comparisons.
 PROOFS := 100
 prove: ## verdicts on real trials: a driver beside itself, and beside itself made 5 % and 2 % slower, 100 times each
-	SQLITE3PERF_TEST_TIMES=$(PROOFS) $(GO) test -count=1 -timeout 24h -v -run 'TestProve' ./cmd/sqlite3perf
+	TEST_TIMES=$(PROOFS) $(GO) test -count=1 -timeout 24h -v -run 'TestProve' ./cmd/sqlite3perf
 
 LINTER := $(CURDIR)/bin/golangci-lint
 lint: ## golangci-lint, built from tools/go.mod

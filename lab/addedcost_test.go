@@ -36,7 +36,7 @@ func TestAdded(t *testing.T) {
 	}
 	read := plan.MixCall{Call: plan.Call{Columns: make([]driver.ColumnType, 4)}}
 	pl := &plan.Plan{
-		DataSets: []plan.DataSet{{Name: "t", Total: 10, Columns: make([]plan.Column, 8)}},
+		DataSets: []plan.DataSet{{Name: "t", Total: 10, Columns: append(make([]plan.Column, 8), plan.Column{Hidden: true})}},
 		Phases: []plan.Phase{
 			{Name: "untimed", Untimed: true, Insert: &plan.Insert{Sets: []string{"t"}}},
 			{Name: "insert", Insert: &plan.Insert{Sets: []string{"t"}}},

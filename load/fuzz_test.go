@@ -36,6 +36,7 @@ func FuzzResponse(f *testing.F) {
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0a;x\r\n0123456789\r\n0\r\nA: b\r\n\r\n",
 		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\n\r\nrest",
 		"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx",
+		"HTTP/1.0 200 \r\n00:\r\nTrAnsfer-EnCoding:Chunked\r\n\r\n0\r\n\r\n",
 		"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
 		"HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

@@ -210,14 +210,18 @@ func parseHead(b []byte) (head, error) {
 	if !ok || status < 100 {
 		return h, malformed("bad status")
 	}
-	h.status, h.keep = int(status), line[7] == '1'
+	old := line[7] == '0'
+	h.status, h.keep = int(status), !old
 	for more {
 		line, fields, more = bytes.Cut(fields, crlf)
 		if err := h.field(line); err != nil {
 			return h, err
 		}
 	}
-	if h.chunked && h.length >= 0 {
+	switch {
+	case h.chunked && old: // HTTP/1.0 has none, so readers disagree where such a body ends
+		return h, malformed("a Transfer-Encoding in HTTP/1.0")
+	case h.chunked && h.length >= 0:
 		return h, malformed("both Content-Length and Transfer-Encoding")
 	}
 	return h, nil

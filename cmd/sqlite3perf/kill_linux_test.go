@@ -55,16 +55,16 @@ func (lingeringDB) Close() error {
 }
 
 // times returns how many times something is tried: few times, or as many as
-// SQLITE3PERF_TEST_TIMES says, as in make kills.
+// TEST_TIMES says, as in make kills.
 func times(t *testing.T, few int) int {
 	t.Helper()
-	v := os.Getenv("SQLITE3PERF_TEST_TIMES")
+	v := os.Getenv("TEST_TIMES")
 	if v == "" {
 		return few
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil {
-		t.Fatalf("SQLITE3PERF_TEST_TIMES=%s: %v", v, err)
+		t.Fatalf("TEST_TIMES=%s: %v", v, err)
 	}
 	return n
 }

@@ -98,7 +98,7 @@ func proved(t *testing.T, p *place, has func(out []byte) bool, args ...string) (
 // besides lets a test run beside others if it does not measure in earnest.
 func besides(t *testing.T) {
 	t.Helper()
-	if os.Getenv("SQLITE3PERF_TEST_TIMES") == "" {
+	if os.Getenv("TEST_TIMES") == "" {
 		t.Parallel()
 	}
 }
@@ -159,7 +159,7 @@ func TestProveGate(t *testing.T) {
 // TestProvePower compares a driver with one that spends 5 % more per operation: it is
 // found slower in at least 95 of 100 comparisons within the default time.
 func TestProvePower(t *testing.T) {
-	if os.Getenv("SQLITE3PERF_TEST_TIMES") == "" {
+	if os.Getenv("TEST_TIMES") == "" {
 		besides(t)
 		testPower(t, "slower5", "--time", "3s") // that it runs, not what it finds
 		return

@@ -79,6 +79,7 @@ var reaches = map[string]reach{
 	"no-noise":          harmless,
 	"only":              harmless,
 	"param":             harmless,
+	"phase":             harmless,
 	"pipeline":          harmless,
 	"pool":              harmless,
 	"precision":         harmless,
@@ -95,6 +96,7 @@ var reaches = map[string]reach{
 	"time":              harmless,
 	"trial-limit":       harmless,
 	"txlock":            harmless,
+	"until-fixed":       harmless,
 	"vacuum":            harmless,
 	"workload":          harmless,
 	"workloads":         harmless, // their SQL is limited to its own database

@@ -22,6 +22,7 @@ import (
 var alike = map[string]string{
 	"lab/build.go --version": "an argument of the C compiler",
 	"lab/build.go -o":        "an argument of the go command",
+	"lab/releases.go -m":     "an argument of the go command",
 	"lab/resolve.go -m":      "an argument of the go command",
 }
 

@@ -111,7 +111,9 @@ type request struct {
 	dir       string
 	storePath string
 
-	print func(*stats.Analysis) error // the results; nil: as a run
+	prepared func() error                // asked when the workers are built whether to measure; nil: yes
+	told     bool                        // what is left to the drivers' defaults has been said
+	print    func(*stats.Analysis) error // the results; nil: as a run
 }
 
 // check converts the options to a request, without creating or changing anything.

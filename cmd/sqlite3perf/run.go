@@ -120,13 +120,18 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	if err := unlessInterrupted(stop, err); err != nil {
 		return nil, err
 	}
+	if r.prepared != nil {
+		if err := r.prepared(); err != nil {
+			return nil, err
+		}
+	}
 	if err := anyWorker(r.cases, o.quiet); err != nil {
 		return nil, err
 	}
 	if r.ahead != "" {
 		show.say("%s", r.ahead)
 	}
-	if !o.quiet && r.study == nil {
+	if !o.quiet && r.study == nil && !r.told {
 		sayUnset(r.cases, show.say)
 	}
 	measured := newRun(r, observer.Machine, env.now())

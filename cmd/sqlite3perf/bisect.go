@@ -1,0 +1,298 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/bisect"
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+func bisectCommand(env *environment) *cobra.Command {
+	o := &bisectOptions{}
+	cmd := &cobra.Command{
+		Use:   "bisect DRIVER@FIRST..LAST",
+		Short: "Find the release of a driver that made a workload slower, faster, wrong or failed",
+		Long: `Bisect compares releases of a driver with the first of a range, each time both in the
+same rounds of one run, and halves the range until one release is left: the first one
+in which a cell is slower, faster, wrong or failed. The first cell that is seen to
+change is followed; --phase chooses. In the end that release is compared with the one
+before it, and what else differs between the two is listed: SQLite's version, its
+compile options, and the versions of other modules.
+
+With n releases at most ⌈log₂ n⌉ + 1 workers are built, if every step is clear. A
+release that cannot be had or built is passed over. A step ends when its verdict is
+clear, or after --time. If it is not clear, the answer may be a range of releases.
+
+Each step is a run in the store: sqlite3perf compare RUN prints it again.`,
+		Example: `  sqlite3perf bisect mattn@v1.14.22..v1.14.52 --workloads simple
+  sqlite3perf bisect modernc@v1.33.1..v1.61.1 --workloads ./mine.yaml --phase query
+  sqlite3perf bisect modernc@v1.33.1..v1.61.1 --workloads ./mine.yaml --until-fixed`,
+		Args: arguments(1, 1, "a range of releases"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.exact = cmd.Flags().Changed("rounds")
+			return bisectReleases(cmd.Context(), env, o, args[0])
+		},
+	}
+	cmd.Flags().SortFlags = false
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// bisectOptions are the flags of bisect: those of compare, and what is looked for.
+type bisectOptions struct {
+	runOptions
+	phase      string
+	untilFixed bool
+}
+
+func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.phase, "phase", "", "follow only this phase (default: the one that is seen to change)")
+	f.BoolVar(&o.untilFixed, "until-fixed", false, "find the release that made a cell better: faster, or no longer wrong or failed")
+	o.addWorkFlags(f)
+	o.addScheduleFlags(f, "a difference within this `share` of the time is no change; less takes longer to tell")
+	f.Lookup("rounds").Usage = "exactly this many rounds in each step, at least 6 (default: until its verdict is clear, or --time is over)"
+	f.Lookup("time").Usage = "a step stops before a round that would end later than this; six rounds are run in any case"
+	f.Lookup("precision").DefValue, o.precision = "5%", "5%"
+	o.addPlaceFlags(f)
+	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(report.BisectionFormats(), ", ")
+}
+
+// bisectReleases looks for a change in a range of releases and prints what it finds.
+func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, text string) error {
+	if err := report.CheckBisection(o.output.format); err != nil {
+		return usageError{err}
+	}
+	_, known, err := o.workers.find()
+	if err != nil {
+		return err
+	}
+	among, err := lab.ParseReleases(ctx, text, known)
+	if err != nil {
+		return usageError{err}
+	}
+	pinned, err := among.Ref(ctx, "")
+	if err != nil {
+		return usageError{err}
+	}
+	o.drivers = []string{pinned.Name} // which releases there are is asked last
+	show := newProgress(env, o.quiet)
+	o.computing = show.Computing
+	r, err := o.check(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.checkPhase(r); err != nil {
+		return err
+	}
+	releases, err := r.builder.Releases(ctx, among.Known, among.First, among.Last)
+	if none, ok := errors.AsType[*lab.NoReleaseError](err); ok {
+		return usagef("%s: %w: listed beside it: %s", text, err, strings.Join(none.Nearest, ", "))
+	} else if err != nil {
+		return fmt.Errorf("%w: connect, or compare two that have been built: sqlite3perf compare %s@%s %[2]s@%[4]s", err, among.Known.Name, among.First, among.Last)
+	}
+	m := &measurement{env: env, o: o, r: r, releases: among}
+	s := &bisect.Search{Releases: releases, Margin: r.schedule.Precision, Phase: o.phase, UntilFixed: o.untilFixed, Measure: m.compare}
+	if !o.quiet {
+		show.say("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
+		s.Begin = func(k, n int, first, second string) {
+			show.say("step %d of about %d: %s, compared with %s", k, n, second, first)
+		}
+		s.End = func(step *bisect.Step) { show.say("%s", report.StepWords(step)) }
+	}
+	found, failure := s.Run(ctx)
+	return o.answer(ctx, env, m, found, failure)
+}
+
+// answer prints what a search has found, and returns how it ended.
+func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measurement, found *bisect.Finding, failure error) error {
+	missing, _ := errors.AsType[*bisect.Missing](failure)
+	start, _ := errors.AsType[*bisect.StartError](failure)
+	switch {
+	case start != nil && !o.untilFixed:
+		return incompleteError{fmt.Errorf("%w: begin with another release, or find the one that mended it with --until-fixed", failure)}
+	case missing != nil:
+		return incompleteError{fmt.Errorf("nothing can be compared: %w", failure)}
+	case len(found.Steps) == 0:
+		return failure
+	}
+	b := report.Bisection{Finding: found, Driver: m.releases.Known.Name}
+	if found.Pair != nil {
+		also, err := m.differences(ctx, found.Pair)
+		if err != nil && failure == nil {
+			failure = err
+		}
+		b.Also = also
+	}
+	err := o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		return report.WriteBisection(w, format, b, opts)
+	}, fmt.Sprintf("sqlite3perf compare %d", lastRun(found)))
+	if failure = cmp.Or(failure, err); failure != nil {
+		return failure
+	}
+	if !found.Certain() {
+		return statusError(exitIncomplete)
+	}
+	return nil
+}
+
+// lastRun returns the number of the last run of a search; 0 if there is none.
+func lastRun(found *bisect.Finding) int64 {
+	for _, step := range slices.Backward(found.Steps) {
+		if step.Analysis != nil {
+			return step.Analysis.Run.ID
+		}
+	}
+	return 0
+}
+
+// checkPhase returns an error if no workload has the phase that is to be followed.
+func (o *bisectOptions) checkPhase(r *request) error {
+	var phases []string
+	for _, c := range r.cases {
+		phases = append(phases, c.Phases...)
+	}
+	if o.phase == "" || slices.Contains(phases, o.phase) {
+		return nil
+	}
+	slices.Sort(phases)
+	return usagef("--phase %s: no chosen workload has it: %s", o.phase, driver.Suggest(o.phase, slices.Compact(phases)))
+}
+
+// measurement compares two releases at a time.
+type measurement struct {
+	env      *environment
+	o        *bisectOptions
+	r        *request
+	releases lab.ReleaseRange
+	told     bool
+}
+
+// compare measures two releases in one run, as [bisect.Search] asks.
+func (m *measurement) compare(ctx context.Context, first, second string, change *bisect.Change, settled func(*result.Run, int) []int) (*stats.Analysis, error) {
+	r := *m.r
+	names := map[string]string{}
+	r.matrix.Drivers = nil
+	for _, release := range []string{first, second} {
+		ref, err := m.releases.Ref(ctx, release)
+		if err != nil {
+			return nil, err
+		}
+		names[ref.Name] = release
+		r.matrix.Drivers = append(r.matrix.Drivers, ref)
+	}
+	var err error
+	if r.cases, err = r.matrix.Cases(); err != nil {
+		return nil, err
+	}
+	if change != nil {
+		r.cases = slices.DeleteFunc(r.cases, func(c *lab.Case) bool { return !change.Of(&c.Case) })
+		for i, c := range r.cases {
+			c.ID = i + 1
+		}
+	}
+	r.compares = &result.Compares{Factor: result.FactorDriver, First: r.matrix.Drivers[0].Name, Second: r.matrix.Drivers[1].Name, Margin: r.schedule.Precision}
+	r.schedule.Precision = 0 // of medians: the question is about ratios
+	if !m.o.exact {
+		r.compares.Looks, r.schedule.Settled = true, settled
+	}
+	r.told, m.told = m.told, true
+	r.prepared = func() error {
+		for _, c := range r.cases {
+			if c.Unavailable != nil {
+				return &bisect.Missing{Release: names[c.Driver], Why: c.Unavailable.Message}
+			}
+		}
+		return nil
+	}
+	return take(ctx, m.env, &m.o.runOptions, &r)
+}
+
+// differences lists what else differs between the two releases of a step: what their
+// trials have proven of SQLite, and which modules are linked into their workers.
+func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]report.Difference, error) {
+	var proofs [2]*protocol.Proof
+	var linked [2]map[string]string
+	for i, release := range []string{step.First, step.Second} {
+		ref, err := m.releases.Ref(ctx, release)
+		if err != nil {
+			return nil, err
+		}
+		if linked[i], err = m.r.builder.Linked(ctx, ref); err != nil {
+			return nil, err
+		}
+		delete(linked[i], m.releases.Known.Module)
+		proofs[i] = proofOf(step.Analysis.Run, ref.Name)
+	}
+	return differences(proofs[0], proofs[1], linked[0], linked[1]), nil
+}
+
+// proofOf returns what a trial of a driver has proven, or nil if none has proven anything.
+func proofOf(run *result.Run, name string) *protocol.Proof {
+	for i := range run.Trials {
+		t := &run.Trials[i]
+		if j := slices.IndexFunc(run.Cases, func(c result.Case) bool { return c.ID == t.Case }); t.Proof != nil && j >= 0 && run.Cases[j].Driver == name {
+			return t.Proof
+		}
+	}
+	return nil
+}
+
+func differences(before, after *protocol.Proof, linkedBefore, linkedAfter map[string]string) []report.Difference {
+	var list []report.Difference
+	add := func(what, a, b string) {
+		if a != b {
+			list = append(list, report.Difference{What: what, Before: a, After: b})
+		}
+	}
+	if before != nil && after != nil {
+		add("SQLite", before.SQLiteVersion, after.SQLiteVersion)
+		if before.SQLiteVersion == after.SQLiteVersion {
+			add("SQLite source", before.SQLiteSourceID, after.SQLiteSourceID)
+		}
+		a, b := optionValues(before.CompileOptions), optionValues(after.CompileOptions)
+		for _, name := range names(a, b) {
+			add("compile option", a[name], b[name])
+		}
+	}
+	for _, path := range names(linkedBefore, linkedAfter) {
+		add(path, linkedBefore[path], linkedAfter[path])
+	}
+	return list
+}
+
+// optionValues returns compile options by name: THREADSAFE has THREADSAFE=1.
+func optionValues(options []string) map[string]string {
+	m := map[string]string{}
+	for _, o := range options {
+		name, _, _ := strings.Cut(o, "=")
+		m[name] = o
+	}
+	return m
+}
+
+func names(a, b map[string]string) []string {
+	return slices.Compact(slices.Sorted(func(yield func(string) bool) {
+		for _, m := range []map[string]string{a, b} {
+			for name := range maps.Keys(m) {
+				if !yield(name) {
+					return
+				}
+			}
+		}
+	}))
+}

@@ -389,6 +389,7 @@ func TestUnproven(t *testing.T) {
 		{option("cflags", "-DX=1"), proof, ""},
 		{option("cflags", "-g -DX=1"), proof, ""},
 		{option("cflags", "X=1"), proof, "cflags: wanted X=1, got -O2 -g -DX=1"},
+		{option("cflags", "X=1"), protocol.Proof{}, "cflags: wanted X=1, got nothing, as GOFLAGS=-trimpath leaves"},
 		{option("GOAMD64", "v3"), proof, ""},
 		{option("GOAMD64", "v2"), proof, "GOAMD64: wanted v2, got v3"},
 		{option("GOEXPERIMENT", "nogreenteagc"), proof, ""},

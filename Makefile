@@ -50,8 +50,8 @@ kills: ## lab, worker and both killed at random moments, and every signal, 100 t
 
 # On a quiet machine. PROOFS=20 for fewer comparisons.
 PROOFS := 100
-prove: ## verdicts on real trials: a driver beside itself, and beside itself made 5 % and 2 % slower, 100 times each
-	TEST_TIMES=$(PROOFS) $(GO) test -count=1 -timeout 24h -v -run 'TestProve' ./cmd/sqlite3perf
+prove: ## verdicts on real trials: a driver beside itself, and beside itself made 5 % and 2 % slower, 100 times each; bisections
+	TEST_TIMES=$(PROOFS) $(GO) test -count=1 -timeout 24h -v -run 'TestProve' ./cmd/sqlite3perf ./bisect
 
 LINTER := $(CURDIR)/bin/golangci-lint
 lint: ## golangci-lint, built from tools/go.mod

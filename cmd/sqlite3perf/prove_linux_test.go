@@ -3,12 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/bisect"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -31,7 +36,7 @@ phases:
 `
 
 func init() {
-	for name, share := range map[string]float64{"slower2": 0.02, "slower5": 0.05} {
+	for name, share := range map[string]float64{"slower2": 0.02, "slower5": 0.05, "slower10": 0.1} {
 		workers[name] = func() { worker.Main(&slower{honest(), share}) }
 	}
 }
@@ -179,4 +184,59 @@ func testPower(t *testing.T, driver string, flags ...string) (found, of int) {
 		_, all := said(t, out, stats.Slower)
 		return all
 	}, append([]string{"compare", "./good", "./" + driver}, flags...)...)
+}
+
+// TestProveBisect looks for the one of 29 releases from which on a driver spends 10 % more
+// per operation. It is found each time, and at most 6 releases are needed.
+func TestProveBisect(t *testing.T) {
+	besides(t)
+	inEarnest := os.Getenv("TEST_TIMES") != ""
+	p := newPlace(t)
+	p.write("proofs.yaml", proofs, 0o644)
+	var releases []string
+	for i := range 29 {
+		releases = append(releases, fmt.Sprintf("v1.0.%d", i))
+	}
+	for i := range min(times(t, 1), 20) {
+		from := 1 + i*5%28
+		limit := "3s" // that it runs, not what it finds
+		if inEarnest {
+			limit = "5m"
+		}
+		needed := map[string]bool{}
+		s := bisect.Search{Releases: releases, Margin: 0.05, Phase: "query"}
+		s.Measure = func(_ context.Context, first, second string, _ *bisect.Change, _ func(*result.Run, int) []int) (*stats.Analysis, error) {
+			needed[first], needed[second] = true, true
+			other := "./better"
+			if slices.Index(releases, second) >= from {
+				other = "./slower10"
+			}
+			for _, args := range [][]string{
+				{"compare", "./good", other, "--workloads", "./proofs.yaml", "--time", limit, "--precision", "5%", "--quiet"},
+				{"show", "last", "--format", "json", "-o", "run.json"},
+			} {
+				if out, err := p.command(args...).CombinedOutput(); err != nil {
+					return nil, fmt.Errorf("%v: %w\n%s", args, err, out)
+				}
+			}
+			f, err := os.Open(filepath.Join(p.dir, "run.json"))
+			if err != nil {
+				return nil, err
+			}
+			defer f.Close()
+			run, err := report.ReadJSON(f)
+			if err != nil {
+				return nil, err
+			}
+			return stats.Analyze(run, floorDriver), nil
+		}
+		found, err := s.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: good %s, bad %s, %d builds", releases[from], found.Good, found.Bad, len(needed))
+		if inEarnest && (found.Bad != releases[from] || !found.Certain() || len(needed) > 6) {
+			t.Errorf("want %s and at most 6 builds", releases[from])
+		}
+	}
 }

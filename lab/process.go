@@ -51,7 +51,7 @@ const mostDiscarded = 5
 func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
 	var warnings []result.Warning
 	for {
-		t, stopped, err := p.once(ctx, c, seed)
+		t, stopped, err := p.once(ctx, c, seed, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -64,8 +64,9 @@ func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	}
 }
 
-// once runs one trial, and returns how long this process was stopped in the meantime.
-func (p *Processes) once(ctx context.Context, c *Case, seed uint64) (_ *result.Trial, stopped time.Duration, _ error) {
+// once runs one trial, with profiles if they are wanted, and returns how long this process
+// was stopped in the meantime.
+func (p *Processes) once(ctx context.Context, c *Case, seed uint64, want *Profiling) (_ *result.Trial, stopped time.Duration, _ error) {
 	dir, err := filepath.Abs(p.Dir) // a worker is started in a directory in it
 	if err == nil {
 		dir, err = os.MkdirTemp(dir, "trial-")
@@ -74,13 +75,17 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64) (_ *result.T
 		return nil, 0, fmt.Errorf("making a directory for the database: %w", err)
 	}
 	defer os.RemoveAll(dir)
+	asked, err := want.request(dir)
+	if err != nil {
+		return nil, 0, fmt.Errorf("making a directory for the profiles: %w", err)
+	}
 	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
 	begin := time.Now()
-	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: !p.verified[c]}
+	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: !p.verified[c], profiling: want}
 	path := filepath.Join(dir, "test.db")
 	s.run(ctx, dir, protocol.Request{
 		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
-		TypesKnown: p.verified[c], Environment: c.Ref.environment(),
+		TypesKnown: p.verified[c], Environment: c.Ref.environment(), Profile: asked,
 	})
 	s.header(path)
 	nameColumn(t.Reason, c.Plan)
@@ -89,6 +94,11 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64) (_ *result.T
 			p.verified = map[*Case]bool{}
 		}
 		p.verified[c] = true
+	}
+	if want != nil && t.Status == result.OK && ctx.Err() == nil {
+		if err := want.keep(ctx, dir, t); err != nil {
+			return nil, 0, err
+		}
 	}
 	if c.bench != nil && t.Status == result.OK && ctx.Err() == nil {
 		s.bench(ctx, c, path)
@@ -117,6 +127,8 @@ type session struct {
 	started time.Time     // when the request was sent
 	began   time.Time     // when the current phase began
 	claimed time.Duration // sum of the times by the worker's clocks so far
+
+	profiling *Profiling // nil: a trial that is measured
 
 	hashed     bool   // the plan asks for checksums of what is inserted
 	unanswered string // the insert whose rows have not been read back
@@ -154,7 +166,8 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	defer func() { s.stopped += limit.stop() }()
 
 	// SQLite's temporary files must be on the file system that is measured.
-	w, err := startChild(ctx, s.want.Worker, s.want.Ref.Args(), dir, dir, append(s.want.Ref.Env(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)...)
+	executable, args := s.profiling.command(s.want.Worker, s.want.Info.Kind, s.want.Ref.Args())
+	w, err := startChild(ctx, executable, args, dir, dir, append(s.want.Ref.Env(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)...)
 	if err != nil {
 		s.fail(result.Unavailable, protocol.CodeStart, "the worker does not start: %v", err)
 		return

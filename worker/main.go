@@ -29,6 +29,7 @@ func Main(d driver.Driver) {
 		fmt.Fprintf(os.Stderr, "%s is the sqlite3perf worker for %s: it takes no arguments and speaks the worker protocol on standard input and output, to sqlite3perf, which starts it\n", os.Args[0], d.Info().Name)
 		os.Exit(2)
 	}
+	sampleNoAllocations()
 	// A lab that has gone does not read answers. In that case the database must be
 	// removed, which the signal would prevent.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

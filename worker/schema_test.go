@@ -222,6 +222,7 @@ func TestSchemaFields(t *testing.T) {
 		{protocol.Activity{}, []string{"activity"}},
 		{protocol.Group{}, []string{"group"}},
 		{protocol.JobResult{}, []string{"result"}},
+		{protocol.Profile{}, []string{"profile"}},
 		{protocol.Generated{}, []string{"generated"}},
 		{protocol.Benched{}, []string{"benched"}},
 		{protocol.Mismatch{}, []string{"row mismatch"}},

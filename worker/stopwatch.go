@@ -21,6 +21,8 @@ func now() int64 { return int64(time.Since(epoch)) }
 type Stopwatch struct {
 	wall, user, system, allocs, allocBytes int64
 
+	profile *profiler // nil: none
+
 	begun    bool
 	children bool // the driver uses child processes, whose CPU time counts
 
@@ -36,6 +38,7 @@ func (s *Stopwatch) Start() {
 		s.children = len(livingChildren()) > 0
 		debug.FreeOSMemory()
 	}
+	s.profile.start()
 	s.allocs0, s.allocBytes0 = heapAllocs()
 	s.user0, s.system0 = cpuTimes(s.children)
 	s.wall0 = now()
@@ -50,6 +53,7 @@ func (s *Stopwatch) Stop() {
 	allocs, bytes := heapAllocs()
 	s.allocs += allocs - s.allocs0
 	s.allocBytes += bytes - s.allocBytes0
+	s.profile.stop()
 }
 
 // Read writes the totals to a sample.

@@ -140,7 +140,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		ctx = context.WithoutCancel(ctx)
 	}
 	s = &protocol.Sample{Phase: p.Name}
-	var w Stopwatch
+	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name)}
 	var before []plan.RowSum
 	switch {
 	case p.Insert != nil:
@@ -160,7 +160,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		w.Stop()
 		s.Operations = 1
 	}
-	if err != nil {
+	if err = cmp.Or(err, w.profile.finish()); err != nil {
 		return nil, nil, err
 	}
 	w.Read(s)

@@ -61,12 +61,34 @@ type Request struct {
 	// must say what came of them.
 	Environment []string `json:"environment,omitempty"`
 
+	// Profile asks for profiles of a phase. A worker may ignore it.
+	Profile *Profile `json:"profile,omitempty"`
+
 	// For a job:
 	Job *Job `json:"job,omitempty"`
 
 	// For a server: host:port; if "", a free port on 127.0.0.1.
 	Listen string `json:"listen,omitempty"`
 }
+
+// Profile asks a worker to write into a directory where the time of a phase goes. A
+// trial with profiles is not measured.
+type Profile struct {
+	Phase     string `json:"phase"`
+	Directory string `json:"directory"` // absolute; it exists, and is empty
+}
+
+// Stretch is a time during which the clock of a phase ran, by the system's monotonic
+// clock (CLOCK_MONOTONIC) in nanoseconds. Both are 0 where the worker cannot read it.
+type Stretch struct {
+	BeginNS int64 `json:"begin_ns"`
+	EndNS   int64 `json:"end_ns"`
+}
+
+// StretchesFile is the file in a profile's directory that lists its stretches in JSON.
+// Workers in Go also write, for the stretch i, counted from 0, cpu-i.pprof and the
+// allocations since the process began: allocs-before-i.pprof and allocs-after-i.pprof.
+const StretchesFile = "clock.json"
 
 // Response is a line from the worker.
 type Response struct {

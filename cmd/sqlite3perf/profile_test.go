@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/profile"
+	"github.com/sqlite3perf/sqlite3perf/report"
+)
+
+// TestProfile profiles a real driver, with the profiler of this machine and then without
+// perf.
+func TestProfile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a worker")
+	}
+	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	if err != nil {
+		t.Fatal(err)
+	}
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, perf := range []bool{true, false} {
+		dir := t.TempDir()
+		env, err := surroundings(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("sqlite3perf", "profile", "--drivers", "modernc", "--workloads", "simple", "--phase", "insert", "--time", "1ms",
+			"--seed", "1", "--format", "json", "-o", "out", "--worker-cache", cache)
+		cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), os.Stderr
+		if !perf {
+			cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(goTool))
+		}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		var got report.JSONProfile
+		if err := json.Unmarshal(out, &got); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if len(got.Drivers) != 1 || got.Drivers[0].Summary == nil || got.Drivers[0].Samples == 0 {
+			t.Fatalf("%s", out)
+		}
+		d := got.Drivers[0]
+		if !perf && (d.Sampler != "go" || !strings.Contains(got.NoPerf, "no perf in PATH")) {
+			t.Errorf("without perf: sampled by %s: %s", d.Sampler, got.NoPerf)
+		}
+		if !slices.ContainsFunc(d.Groups, func(p profile.Part) bool { return p.Group == profile.SQLite && p.Samples > 0 }) {
+			t.Errorf("no time in SQLite: %+v", d.Groups)
+		}
+		if len(d.Allocations) == 0 {
+			t.Error("no allocations")
+		}
+		for _, name := range []string{"modernc" + cpuFile, "modernc" + allocsFile} {
+			data, err := os.ReadFile(filepath.Join(dir, "out", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p, err := pprof.Parse(bytes.NewReader(data)); err != nil || len(p.Sample) == 0 {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		picture, err := os.ReadFile(filepath.Join(dir, "out", "modernc"+flameFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(picture, []byte("sqlite3VdbeExec")) {
+			t.Error("the flame graph lacks SQLite's interpreter")
+		}
+		for d := xml.NewDecoder(bytes.NewReader(picture)); ; {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

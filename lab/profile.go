@@ -1,0 +1,234 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/profile"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// NeedsPerf reports whether a part of a driver's time is spent where Go's profiler cannot
+// see it.
+func NeedsPerf(kind driver.Kind) bool { return kind != driver.Transpiled && kind != driver.Wasm }
+
+// FindPerf returns the executable of Linux's perf. If perf is not there, or may not
+// record, path is "". If it cannot be had, or does not see everything, why says so and what
+// to do. FindPerf records in dir for a moment.
+func FindPerf(ctx context.Context, dir string) (path, why string) {
+	path, err := exec.LookPath("perf")
+	if err != nil {
+		return "", "there is no perf in PATH: install Linux's perf (Debian: apt-get install linux-perf)"
+	}
+	probe, err := os.MkdirTemp(dir, "perf-")
+	if err != nil {
+		return "", fmt.Sprintf("perf has no place to record: %v", err)
+	}
+	defer os.RemoveAll(probe)
+	ctx, cancel := context.WithTimeout(ctx, describeLimit)
+	defer cancel()
+	// Any other program would do: this one certainly exists.
+	cmd := exec.CommandContext(ctx, path, append(perfRecord(true), path, "version")...)
+	cmd.Dir = probe
+	isolate(cmd)
+	mark(cmd, probe)
+	out, err := cmd.CombinedOutput()
+	data, _ := os.ReadFile("/proc/sys/kernel/perf_event_paranoid")
+	level, unknown := strconv.Atoi(strings.TrimSpace(string(data)))
+	switch {
+	case err != nil && unknown == nil && level > 2:
+		return "", fmt.Sprintf("perf may not record here, because kernel.perf_event_paranoid is %d: set it to 1 with sysctl, or run as root", level)
+	case err != nil:
+		return "", "perf cannot record here: " + firstComplaint(string(out), err)
+	case unknown == nil && level > 1 && os.Geteuid() != 0:
+		return path, fmt.Sprintf("time in the kernel is not seen, because kernel.perf_event_paranoid is %d: set it to 1 with sysctl, or run as root", level)
+	}
+	return path, ""
+}
+
+// perfRecord returns the arguments of perf that record a command, which follows, into a
+// file in the working directory. c says that the command may run C. perf samples CPU time, for which a virtual machine needs no counters. C is compiled without
+// frame pointers, so its stacks are found with unwind tables; Go has frame pointers. The
+// clock is the one that a worker reads.
+func perfRecord(c bool) []string {
+	stacks := "fp"
+	if c {
+		stacks = "dwarf,8192"
+	}
+	return []string{"record", "-q", "-N", "-operf.data", "-e", "cpu-clock", "-F", fmt.Sprint(profile.PerfFrequency), "-k", "CLOCK_MONOTONIC", "--call-graph", stacks, "--"}
+}
+
+// Profiling says what a trial with profiles records.
+type Profiling struct {
+	Phase string
+	Perf  string // perf's executable; "" to do without
+	Into  *profile.Recording
+}
+
+// errNoProfile says that a worker does not write profiles.
+var errNoProfile = errors.New("its worker does not write profiles, as docs/worker-protocol.md says under Profiles")
+
+// Profile runs one trial of a case and adds where the time of a phase went. What the
+// trial measured is no sample: the profilers cost time.
+func (p *Processes) Profile(ctx context.Context, c *Case, seed uint64, want Profiling) (*result.Trial, error) {
+	if err := p.ceiling(ctx, c, seed); err != nil {
+		return nil, err
+	}
+	t, _, err := p.once(ctx, c, seed, &want)
+	return t, err
+}
+
+// request returns what the worker is asked for. It creates the directory for it below
+// the trial's.
+func (w *Profiling) request(dir string) (*protocol.Profile, error) {
+	if w == nil {
+		return nil, nil
+	}
+	dir = filepath.Join(dir, "profile")
+	return &protocol.Profile{Phase: w.Phase, Directory: dir}, os.Mkdir(dir, 0o700)
+}
+
+// command returns how a worker is started: by perf, if that records it.
+func (w *Profiling) command(worker string, kind driver.Kind, args []string) (string, []string) {
+	if w == nil || w.Perf == "" {
+		return worker, args
+	}
+	return w.Perf, append(append(perfRecord(NeedsPerf(kind)), worker), args...)
+}
+
+// keep reads what a trial that went well has recorded.
+func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error {
+	clock, written, err := w.Into.Add(filepath.Join(dir, "profile"))
+	if err != nil {
+		return fmt.Errorf("reading the worker's profiles: %w", err)
+	}
+	if !written {
+		return errNoProfile
+	}
+	if w.Perf != "" {
+		cmd := exec.CommandContext(ctx, w.Perf, "script", "-iperf.data", "--no-inline", "-F", profile.PerfFields)
+		cmd.Dir = dir
+		isolate(cmd)
+		mark(cmd, dir)
+		var complaint bytes.Buffer
+		cmd.Stderr = &complaint
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			return fmt.Errorf("perf script: %w", err)
+		}
+		stacks, misread := profile.ReadPerf(out, clock)
+		_, _ = io.Copy(io.Discard, out)
+		if err := cmd.Wait(); err != nil {
+			return fmt.Errorf("perf script: %s", firstComplaint(complaint.String(), err))
+		}
+		if misread != nil {
+			return misread
+		}
+		w.Into.Perf = append(w.Into.Perf, stacks...)
+	}
+	w.Into.Trials++
+	for _, s := range t.Samples {
+		if s.Phase == w.Phase {
+			w.Into.WallNS += s.WallNS
+		}
+	}
+	return nil
+}
+
+// Profiler profiles a phase of cases in extra trials, one of each case in turn.
+type Profiler struct {
+	Phase string
+	Time  time.Duration // no trial begins after it, except for the first of each case
+	Trial func(context.Context, *Case, Profiling) (*result.Trial, error)
+	Perf  string // perf's executable; "" to do without
+	Now   func() time.Time
+	Stop  <-chan struct{}
+
+	// Progress is told after each trial how many samples a case has.
+	Progress func(c *Case, samples int64, t *result.Trial)
+}
+
+// EnoughSamples is how many samples of a case end its trials. The 95 % interval of a
+// share is then within 5 points on either side.
+const EnoughSamples = 500
+
+// Profiled is what became of a case.
+type Profiled struct {
+	Case      *Case
+	Recording profile.Recording
+	Perf      bool             // perf recorded it
+	Status    result.Status    // OK, or why there is no profile
+	Reason    *protocol.Reason // if it is not OK
+}
+
+// Run runs trials until every case has enough samples or the time is over. An error is
+// the lab's own; of what a case failed of its Reason tells.
+func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) {
+	var list []*Profiled
+	for _, c := range cases {
+		d := &Profiled{Case: c, Status: result.OK, Perf: p.Perf != ""}
+		switch {
+		case c.Unavailable != nil:
+			d.Status, d.Reason = result.Unavailable, c.Unavailable
+		case p.Perf == "" && c.Info.Kind == driver.Subprocess:
+			d.Status, d.Reason = result.Unavailable, &protocol.Reason{Code: protocol.CodeNoExecutable, Message: "its SQLite runs in another process, which only perf sees"}
+		}
+		list = append(list, d)
+	}
+	began := p.Now()
+	for open := true; open; {
+		open = false
+		for _, d := range list {
+			first := d.Recording.Trials == 0
+			if d.Status != result.OK || profile.Samples(d.Recording.Stacks()) >= EnoughSamples || !first && p.Now().Sub(began) >= p.Time {
+				continue
+			}
+			select {
+			case <-p.Stop:
+				return list, nil
+			default:
+			}
+			if err := p.trial(ctx, d); err != nil {
+				if ctx.Err() != nil {
+					return list, nil
+				}
+				return list, err
+			}
+			open = true
+		}
+	}
+	return list, nil
+}
+
+// trial runs one trial of a case.
+func (p *Profiler) trial(ctx context.Context, d *Profiled) error {
+	want := Profiling{Phase: p.Phase, Into: &d.Recording}
+	if d.Perf {
+		want.Perf = p.Perf
+	}
+	t, err := p.Trial(ctx, d.Case, want)
+	if errors.Is(err, errNoProfile) {
+		d.Status, d.Reason = result.Unavailable, &protocol.Reason{Code: protocol.CodeUnsupported, Message: err.Error()}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.Status, d.Reason = t.Status, t.Reason
+	p.Progress(d.Case, profile.Samples(d.Recording.Stacks()), t)
+	return nil
+}

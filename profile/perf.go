@@ -1,0 +1,99 @@
+package profile
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// PerfFields is the argument of perf script's option -F that prints what [ReadPerf]
+// reads.
+const PerfFields = "tid,time,ip,sym,dso"
+
+// PerfFrequency is how often perf samples each thread, per second of its CPU time. It is
+// not a divisor of the usual timers, so that it does not keep step with them.
+const PerfFrequency = 997
+
+// ReadPerf reads what perf script printed. It leaves out the samples that were taken
+// while the clock did not run. Equal stacks are counted together.
+func ReadPerf(r io.Reader, clock []protocol.Stretch) ([]Stack, error) {
+	var list []Stack
+	at := map[string]int{} // in list
+	var frames []Frame
+	counts, inSample := false, false
+	end := func() {
+		if inSample && counts && !slices.ContainsFunc(frames, func(f Frame) bool { return ofProfiler(f.Function) }) {
+			key := fmt.Sprint(frames)
+			i, ok := at[key]
+			if !ok {
+				i = len(list)
+				at[key], list = i, append(list, Stack{Frames: frames})
+			}
+			list[i].Samples++
+			list[i].Value += int64(time.Second) / PerfFrequency
+		}
+		frames, inSample = nil, false
+	}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		switch {
+		case strings.TrimSpace(line) == "":
+			end()
+		case line[0] != '\t':
+			end()
+			t, err := perfTime(line)
+			if err != nil {
+				return nil, err
+			}
+			counts, inSample = during(t, clock), true
+		case counts:
+			frames = append(frames, perfFrame(line))
+		}
+	}
+	end()
+	return list, lines.Err()
+}
+
+// perfTime returns the time of a sample, in nanoseconds, from its first line: a thread's
+// number, and seconds followed by a colon.
+func perfTime(line string) (int64, error) {
+	fields := strings.Fields(line)
+	if len(fields) >= 2 {
+		seconds, fraction, ok := strings.Cut(strings.TrimSuffix(fields[1], ":"), ".")
+		s, err := strconv.ParseInt(seconds, 10, 64)
+		f, ferr := strconv.ParseInt((fraction + "000000000")[:9], 10, 64)
+		if ok && err == nil && ferr == nil {
+			return s*1e9 + f, nil
+		}
+	}
+	return 0, fmt.Errorf("perf script printed %.80q: want a thread and a time", line)
+}
+
+func during(at int64, clock []protocol.Stretch) bool {
+	for _, c := range clock {
+		if c.BeginNS <= at && at <= c.EndNS {
+			return true
+		}
+	}
+	return false
+}
+
+// perfFrame reads an address, a function and, in parentheses, an object.
+func perfFrame(line string) Frame {
+	_, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	rest = strings.Replace(rest, " (deleted))", ")", 1)
+	var f Frame
+	if i := strings.LastIndex(rest, " ("); i >= 0 {
+		rest, f.Object = rest[:i], strings.TrimSuffix(rest[i+2:], ")")
+	}
+	f.Function = strings.TrimSuffix(strings.TrimSpace(rest), ".abi0")
+	return f
+}

@@ -1,0 +1,194 @@
+// Package profile says where the time of a process went. It reads what Go's profiler and
+// Linux's perf have sampled, and groups it: SQLite, the driver, database/sql, the Go
+// runtime, the system.
+package profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Frame is a function in a stack.
+type Frame struct {
+	Function string // as its compiler names it: database/sql.(*Rows).Next, sqlite3VdbeExec
+	Object   string // the file that it is in, as perf names it; "" for Go's profiler
+}
+
+// Stack is where a process was in a number of samples.
+type Stack struct {
+	Frames  []Frame // the innermost first
+	Samples int64
+	Value   int64 // nanoseconds of CPU time, or bytes allocated
+}
+
+// Recording is what trials of one driver have sampled of one phase.
+type Recording struct {
+	Trials int
+	WallNS int64 // of all trials, by the worker's clock
+	CPU    *pprof.Profile
+	Allocs *pprof.Profile
+	Perf   []Stack
+}
+
+// Stacks returns the CPU samples of the sampler that sees more: perf, where it was used.
+func (r *Recording) Stacks() []Stack {
+	if len(r.Perf) > 0 || r.CPU == nil {
+		return r.Perf
+	}
+	return stacks(r.CPU, 0, 1)
+}
+
+// Allocations returns the stacks that allocated memory.
+func (r *Recording) Allocations() []Stack {
+	if r.Allocs == nil {
+		return nil
+	}
+	return stacks(r.Allocs, 0, 1)
+}
+
+// Samples returns the number of samples in stacks.
+func Samples(list []Stack) (n int64) {
+	for _, s := range list {
+		n += s.Samples
+	}
+	return n
+}
+
+// stacks converts a profile. count and value are indexes of its kinds of values.
+func stacks(p *pprof.Profile, count, value int) []Stack {
+	var list []Stack
+	for _, s := range p.Sample {
+		if s.Value[count] == 0 && s.Value[value] == 0 {
+			continue
+		}
+		st := Stack{Samples: s.Value[count], Value: s.Value[value]}
+		for _, l := range s.Location {
+			for _, line := range l.Line { // the innermost of inlined functions comes first
+				if line.Function != nil {
+					st.Frames = append(st.Frames, Frame{Function: line.Function.Name})
+				}
+			}
+		}
+		list = append(list, st)
+	}
+	return list
+}
+
+// Add adds what a worker has written into a directory in one trial. It returns when the
+// clock of the phase ran. A worker that writes no profiles is not an error: written is
+// then false.
+func (r *Recording) Add(dir string) (clock []protocol.Stretch, written bool, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, protocol.StretchesFile))
+	if os.IsNotExist(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if err := json.Unmarshal(data, &clock); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", protocol.StretchesFile, err)
+	}
+	for i := range clock {
+		cpu, err := read(dir, "cpu", i)
+		if err != nil {
+			return nil, false, err
+		}
+		before, err := read(dir, "allocs-before", i)
+		if err != nil {
+			return nil, false, err
+		}
+		after, err := read(dir, "allocs-after", i)
+		if err != nil {
+			return nil, false, err
+		}
+		withoutProfiler(cpu)
+		if r.CPU, err = merge(r.CPU, cpu); err != nil {
+			return nil, false, err
+		}
+		if before == nil || after == nil {
+			continue
+		}
+		before.Scale(-1)
+		during, err := pprof.Merge([]*pprof.Profile{before, after})
+		if err != nil {
+			return nil, false, err
+		}
+		withoutProfiler(during)
+		if during, err = allocated(during); err != nil {
+			return nil, false, err
+		}
+		if r.Allocs, err = merge(r.Allocs, during); err != nil {
+			return nil, false, err
+		}
+	}
+	return clock, true, nil
+}
+
+// profilers begins the names of functions that only run because of the profiles.
+var profilers = []string{"runtime/pprof.", "runtime.sigprof", "runtime.profilealloc", ours + "/worker.(*profiler)"}
+
+func ofProfiler(function string) bool { return hasAnyPrefix(function, profilers...) }
+
+// withoutProfiler leaves out what Go's profiler itself has done.
+func withoutProfiler(p *pprof.Profile) {
+	if p == nil {
+		return
+	}
+	p.Sample = slices.DeleteFunc(p.Sample, func(s *pprof.Sample) bool {
+		return slices.ContainsFunc(s.Location, func(l *pprof.Location) bool {
+			return slices.ContainsFunc(l.Line, func(line pprof.Line) bool { return line.Function != nil && ofProfiler(line.Function.Name) })
+		})
+	})
+}
+
+// allocated leaves out what Go's profile says of memory in use, which the difference of
+// two moments does not have.
+func allocated(p *pprof.Profile) (*pprof.Profile, error) {
+	const kinds = 2 // alloc_objects and alloc_space come first
+	if len(p.SampleType) < kinds {
+		return nil, fmt.Errorf("the profile of allocations has %d kinds of values: want at least %d", len(p.SampleType), kinds)
+	}
+	p.SampleType, p.DefaultSampleType = p.SampleType[:kinds], p.SampleType[kinds-1].Type
+	for _, s := range p.Sample {
+		s.Value = s.Value[:kinds]
+	}
+	return p.Compact(), nil
+}
+
+// read reads a profile of Go's, or returns nil if there is none.
+func read(dir, kind string, i int) (*pprof.Profile, error) {
+	name := fmt.Sprintf("%s-%d.pprof", kind, i)
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := pprof.Parse(bytes.NewReader(data))
+	if err == nil && len(p.SampleType) < 2 {
+		err = fmt.Errorf("it has %d kinds of values: want at least 2", len(p.SampleType))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return p, nil
+}
+
+func merge(to, from *pprof.Profile) (*pprof.Profile, error) {
+	switch {
+	case from == nil:
+		return to, nil
+	case to == nil:
+		return from, nil
+	}
+	return pprof.Merge([]*pprof.Profile{to, from})
+}

@@ -1,0 +1,100 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// memProfileRate is Go's own default: one sample per 512 KiB allocated.
+const memProfileRate = 512 << 10
+
+// sampleNoAllocations turns off the sampling of allocations, which costs time. Package
+// runtime samples them in every program that links package pprof.
+func sampleNoAllocations() { runtime.MemProfileRate = 0 }
+
+// profiler records where the time of one phase goes, exactly while the clock runs. Each
+// stretch of it has its own files, since a CPU profile cannot be paused.
+type profiler struct {
+	directory string
+	stretches []protocol.Stretch
+	cpu       *os.File
+	err       error // the first
+}
+
+// newProfiler returns the profiler of a phase, or nil if none was asked for.
+func newProfiler(want *protocol.Profile, phase string) *profiler {
+	if want == nil || want.Phase != phase {
+		return nil
+	}
+	runtime.MemProfileRate = memProfileRate
+	return &profiler{directory: want.Directory}
+}
+
+// create creates the current stretch's file of a kind.
+func (p *profiler) create(kind string) (*os.File, error) {
+	return os.Create(filepath.Join(p.directory, fmt.Sprintf("%s-%d.pprof", kind, len(p.stretches))))
+}
+
+// start begins a stretch.
+func (p *profiler) start() {
+	if p == nil || p.err != nil {
+		return
+	}
+	if p.err = p.allocations("allocs-before"); p.err != nil {
+		return
+	}
+	if p.cpu, p.err = p.create("cpu"); p.err != nil {
+		return
+	}
+	p.err = pprof.StartCPUProfile(p.cpu)
+	p.stretches = append(p.stretches, protocol.Stretch{BeginNS: systemClock()})
+}
+
+// stop ends the stretch.
+func (p *profiler) stop() {
+	if p == nil || p.err != nil {
+		return
+	}
+	last := len(p.stretches) - 1
+	p.stretches[last].EndNS = systemClock()
+	pprof.StopCPUProfile()
+	p.err = p.cpu.Close()
+	stretches := p.stretches
+	p.stretches = stretches[:last] // the file belongs to the stretch that ends
+	p.err = errors.Join(p.err, p.allocations("allocs-after"))
+	p.stretches = stretches
+}
+
+// allocations writes what has been allocated since the process began.
+func (p *profiler) allocations(kind string) error {
+	runtime.GC() // completes the statistics
+	f, err := p.create(kind)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
+}
+
+// finish writes when the clock ran. It returns the first error of the profiler.
+func (p *profiler) finish() error {
+	if p == nil {
+		return nil
+	}
+	if p.err == nil {
+		var data []byte
+		if data, p.err = json.Marshal(p.stretches); p.err == nil {
+			p.err = os.WriteFile(filepath.Join(p.directory, protocol.StretchesFile), data, 0o600)
+		}
+	}
+	if p.err != nil {
+		return fmt.Errorf("profiling: %w", p.err)
+	}
+	return nil
+}

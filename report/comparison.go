@@ -275,7 +275,7 @@ func without(c *stats.Comparison) list {
 				cell *stats.Cell
 			}{{c.First, x.First}, {c.Second, x.Second}} {
 				if side.cell.Status != result.OK {
-					l = append(l, item{string(side.cell.Status), fmt.Sprintf("%s: %s: %s", x.TableName, side.name, reason(side.cell.Outcome)), true})
+					l = append(l, item{string(side.cell.Status), fmt.Sprintf("%s: %s: %s", x.TableName, side.name, noFigure(side.cell)), true})
 				}
 			}
 		case stats.Differing:
@@ -286,6 +286,14 @@ func without(c *stats.Comparison) list {
 		l = append(l[:mostWithout], item{label: "and", text: counted(int64(more), "cell") + " more, all in JSON", alarm: true})
 	}
 	return l
+}
+
+// noFigure says why a cell has no figure.
+func noFigure(c *stats.Cell) string {
+	if c.Outcome.Status == result.OK {
+		return "no trial has a sample"
+	}
+	return reason(c.Outcome)
 }
 
 // comparedGrid is the table of the cells that have a ratio.
@@ -401,7 +409,7 @@ func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 		case stats.Bad:
 			for _, side := range []*stats.Cell{x.First, x.Second} {
 				if side.Status != result.OK {
-					cell.Why = reason(side.Outcome)
+					cell.Why = noFigure(side)
 				}
 			}
 		case stats.Differing:

@@ -133,3 +133,19 @@ func TestReadJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestCompareWithoutSamples checks that a phase of which no trial has a sample, as in an
+// export that somebody has changed, has a reason in each format.
+func TestCompareWithoutSamples(t *testing.T) {
+	run := comparedRun()
+	spoil(run, "simple", "modernc", func(t *result.Trial) { t.Samples = t.Samples[:1] })
+	for _, format := range report.ComparisonFormats() {
+		if got := writeCompared(t, format, compared(run)); !strings.Contains(got, "no trial has a sample") {
+			t.Errorf("%s: %s", format, got)
+		}
+	}
+	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
+	for _, format := range report.GateFormats() {
+		writeGated(t, format, g)
+	}
+}

@@ -71,7 +71,7 @@ func GateAnswer(g *stats.Gate) string {
 	for _, s := range []struct {
 		state         stats.State
 		before, after string
-	}{{stats.GateWrong, "wrong in ", ""}, {stats.GateRegression, "worse by more than " + share(g.Max) + " in ", ", measured twice"}, {stats.GateUnusable, "no figure in ", ""}} {
+	}{{stats.GateWrong, "wrong in ", ""}, {stats.GateRegression, "worse by more than " + share(g.Max) + " in ", ", measured twice"}, {stats.GateUnusable, "no figure in ", ""}, {stats.GateTooFew, "too few rounds in ", ""}} {
 		if n := g.Count(s.state); n > 0 {
 			found = append(found, s.before+counted(int64(n), "cell")+s.after)
 		}
@@ -283,7 +283,7 @@ func writeJUnit(w io.Writer, g Gated, _ Options) error {
 		case stats.GateWrong, stats.GateRegression:
 			t.Failure = p
 			suite.Failures++
-		case stats.GateUnusable:
+		case stats.GateUnusable, stats.GateTooFew:
 			t.Error = p
 			suite.Errors++
 		}
@@ -319,7 +319,7 @@ func annotations(g Gated) []annotation {
 	list := []annotation{{severe: g.Shut() || !g.Complete(), text: GateAnswer(g.Gate)}}
 	for _, c := range g.Cells {
 		switch c.State {
-		case stats.GateWrong, stats.GateRegression, stats.GateUnusable:
+		case stats.GateWrong, stats.GateRegression, stats.GateUnusable, stats.GateTooFew:
 			list = append(list, annotation{true, c, fmt.Sprintf("%s: %s: %s", cellName(c), c.State, summary(c))})
 		case stats.GateUnconfirmed:
 			list = append(list, annotation{false, c, fmt.Sprintf("%s: %s: %s", cellName(c), c.State, summary(c))})

@@ -84,3 +84,19 @@ func TestGateIsEscaped(t *testing.T) {
 		t.Errorf("%d issues: %v", len(issues), err)
 	}
 }
+
+// TestGateWithTooFewRounds checks that no format is green if there were too few rounds.
+func TestGateWithTooFewRounds(t *testing.T) {
+	run := newRun(6)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
+	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
+	for format, want := range map[string]string{
+		"table": "Not passed: modernc against mattn: too few rounds in 1 cell, of 1.", "markdown": "# Not passed: ", "json": `"passed": false`,
+		"junit": `errors="1"`, "github": "::error ", "azure": "type=error]", "gitlab": `"critical"`,
+	} {
+		if got := writeGated(t, format, g); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", format, got, want)
+		}
+	}
+}

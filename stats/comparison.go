@@ -85,6 +85,7 @@ type Compared struct {
 	Verdict       Verdict
 	Why           string // of Bad and Differing
 	metric        Metric
+	key           string // what it is found by in another measurement, whose variants can have other names
 
 	// Ratio is the second side's time, or other metric, divided by the first's. Its
 	// interval is one of 99 %, corrected for the number of looks.
@@ -99,6 +100,8 @@ type Compared struct {
 	Time   time.Duration
 
 	looks float64 // the factor by which looking repeatedly has multiplied P
+	least float64 // P cannot be less, with so few rounds
+	tests int     // cells that P is corrected for
 }
 
 // Settled returns the IDs of the cases of which no cell needs further rounds, as long as
@@ -165,12 +168,12 @@ func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 // CompareRuns compares what two runs, with the given names, have in common. A margin of
 // 0.02 is 2 %. If the runs have one driver each, these are compared even if they differ.
 func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comparison {
-	return CompareRunsBy(Time, names, first, second, margin)
+	return CompareRunsBy(Time, names, first, second, margin, false)
 }
 
 // CompareRunsBy is [CompareRuns] by another metric. Cells in which it is not known are
-// left out.
-func CompareRunsBy(metric Metric, names [2]string, first, second *Analysis, margin float64) *Comparison {
+// left out. looks says that the second run was to end when the answer was clear.
+func CompareRunsBy(metric Metric, names [2]string, first, second *Analysis, margin float64, looks bool) *Comparison {
 	c := &Comparison{Metric: metric, First: names[0], Second: names[1], Margin: margin}
 	var by *result.Compares
 	if a, b := soleDriver(first), soleDriver(second); a != "" && b != "" && a != b {
@@ -178,7 +181,7 @@ func CompareRunsBy(metric Metric, names [2]string, first, second *Analysis, marg
 		c.First, c.Second = a+" in "+c.First, b+" in "+c.Second
 	}
 	c.pair(first.cells("", by), second.cells("", by), first.Run.Seed == second.Run.Seed)
-	c.judge(false, false)
+	c.judge(looks, false)
 	return c
 }
 
@@ -204,6 +207,7 @@ type keyed struct {
 // all. The key has everything in which two cells that are compared must agree.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed
+	follows := poolFollows(a.Run.Cases)
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
 			for _, c := range t.Cells {
@@ -226,7 +230,10 @@ func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 				case by.Factor == result.FactorSetting:
 					delete(settings, by.Name)
 				case by.Factor == result.FactorParameter:
-					delete(parameters, by.Name)
+					if delete(parameters, by.Name); follows {
+						delete(settings, poolSize)
+						varied = slices.DeleteFunc(varied, func(s string) bool { return strings.HasPrefix(s, poolSize+"=") })
+					}
 				}
 				name.Variant = strings.Join(varied, " ")
 				key := fmt.Sprintf("%q %s %q %v %q %q %q", c.Case.Workload, c.Case.WorkloadSHA256, c.Case.Scale, parameters, settings, driver, t.Phase)
@@ -235,6 +242,28 @@ func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 		}
 	}
 	return list
+}
+
+// poolSize is the setting that a workload's clients decide, unless it is asked for.
+const poolSize = "pool_size"
+
+// poolFollows reports whether the size of the pool depends only on what else the cases
+// have, such as a parameter for the number of clients. Otherwise it is a factor of its
+// own, because several were asked for.
+func poolFollows(cases []result.Case) bool {
+	sizes := map[string]string{}
+	for i := range cases {
+		c := cases[i]
+		size := c.Settings[poolSize]
+		c.Settings = maps.Clone(c.Settings)
+		delete(c.Settings, poolSize)
+		key := fmt.Sprintf("%q %s", c.Driver, groupKey(&c))
+		if other, ok := sizes[key]; ok && other != size {
+			return false
+		}
+		sizes[key] = size
+	}
+	return true
 }
 
 // pair finds the cells that both sides have. comparable says whether their answers must
@@ -251,7 +280,7 @@ func (c *Comparison) pair(first, second []keyed, comparable bool) {
 			continue
 		}
 		delete(other, k.key)
-		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, metric: c.Metric, P: 1, Adjusted: 1}
+		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, metric: c.Metric, key: k.key, P: 1, Adjusted: 1}
 		x.checkSides(comparable)
 		if x.Verdict != "" || x.known() {
 			c.Cells = append(c.Cells, x)
@@ -304,10 +333,11 @@ func (c *Comparison) judge(looks, interleaved bool) {
 	}
 	holm(tests)
 	for _, x := range tests {
+		x.tests = len(tests)
 		x.decide(c.Margin, len(tests))
 	}
 	if interleaved {
-		c.Mean = mean(tests)
+		c.Mean = mean(tests, looks)
 	}
 	slices.SortStableFunc(c.Cells, func(a, b *Compared) int {
 		return cmp.Or(
@@ -320,7 +350,7 @@ func (c *Comparison) judge(looks, interleaved bool) {
 // known reports whether the metric of both sides is known.
 func (x *Compared) known() bool {
 	known := func(c *Cell) bool {
-		return !slices.ContainsFunc(c.Samples, func(s Sample) bool { return x.metric.of(s.Sample) == 0 })
+		return !slices.ContainsFunc(c.Samples, func(s Sample) bool { return x.metric.of(s.Sample) <= 0 })
 	}
 	return x.metric == Time || known(x.First) && known(x.Second)
 }
@@ -358,16 +388,21 @@ func (x *Compared) Medians() (first, second float64) {
 
 func (x *Compared) measure(looks, interleaved bool) {
 	first, second := x.points()
+	x.looks = 1
 	if !interleaved {
-		x.looks = 1
-		x.Ratio, x.P = unpairedRatio(Values(second), Values(first), 1-Doubt)
+		if looks {
+			x.looks = spent(len(second))
+		}
+		var p float64
+		x.Ratio, p, x.least = unpairedRatio(Values(second), Values(first), 1-Doubt/x.looks)
+		x.P, x.least = min(1, p*x.looks), x.least*x.looks
 		return
 	}
 	ratios, _ := Ratios(second, first)
-	x.looks = 1
 	if looks {
 		x.looks = spent(len(ratios))
 	}
+	x.least = 2 * signedRankNull(len(ratios))(0) * x.looks
 	values := Values(ratios)
 	p, _ := signedRank(logs(values))
 	x.P = min(1, p*x.looks)
@@ -385,6 +420,9 @@ func holm(cells []*Compared) {
 		x.Adjusted = most
 	}
 }
+
+// tooFew reports whether no difference could be told from none with so few rounds.
+func (x *Compared) tooFew() bool { return x.least*float64(x.tests) >= Doubt }
 
 // decide sets the verdict of a cell of several.
 func (x *Compared) decide(margin float64, cells int) {
@@ -460,20 +498,23 @@ func leastRounds(cells int) int {
 }
 
 // mean returns the geometric mean of the cells' ratios over the rounds that all of them
-// have. It returns nil if there is none.
-func mean(cells []*Compared) *Summary {
+// have. It returns nil if there is none. looks says whether it was decided after each look
+// how many these are: those until the first cell was settled.
+func mean(cells []*Compared, looks bool) *Summary {
 	var sets [][]Point
-	looks := 1.0
 	for _, x := range cells {
 		first, second := x.points()
 		ratios, _ := Ratios(second, first)
 		sets = append(sets, ratios)
-		looks = max(looks, x.looks)
 	}
 	means := geoMeans(sets)
 	if len(means) == 0 {
 		return nil
 	}
-	s := summarizeRatiosAt(Values(means), 1-Doubt/looks)
+	level := Doubt
+	if looks {
+		level /= spent(len(means))
+	}
+	s := summarizeRatiosAt(Values(means), 1-level)
 	return &s
 }

@@ -291,3 +291,72 @@ func TestDrift(t *testing.T) {
 		t.Errorf("false verdicts: %d interleaved, %d in blocks, of %d", false1, false2, runs)
 	}
 }
+
+// The number of a workload's clients decides the size of the pool, which therefore
+// differs between values of a parameter. That does not keep the cells from being
+// compared, and is part of the parameter's effect. Sizes that were asked for are a factor.
+func TestComparePoolSizes(t *testing.T) {
+	measured := func(pools func(clients int64) []string) *stats.Analysis {
+		run := &result.Run{Compares: &result.Compares{Factor: result.FactorParameter, Name: "clients", First: "1", Second: "8", Margin: 0.02}}
+		for _, clients := range []int64{1, 8} {
+			for _, size := range pools(clients) {
+				run.Cases = append(run.Cases, result.Case{ID: len(run.Cases) + 1, Workload: "w", Driver: "d", Phases: []string{"p"},
+					Settings: driver.Settings{"pool_size": size}, Parameters: map[string]int64{"clients": clients}})
+			}
+		}
+		for round := 1; round <= 16; round++ {
+			for _, c := range run.Cases {
+				run.Trials = append(run.Trials, result.Trial{Case: c.ID, Round: round, Status: result.OK, Samples: []result.Sample{
+					{Phase: "p", Metric: "time/op", WallNS: c.Parameters["clients"] * int64(1e6+round), Operations: 10}}})
+			}
+		}
+		return stats.Analyze(run, "")
+	}
+	a := measured(func(clients int64) []string { return []string{fmt.Sprint(clients)} })
+	if c := stats.CompareRun(a); len(c.Cells) != 1 || c.Cells[0].Verdict != stats.Slower || c.Cells[0].String() != "w p" {
+		t.Errorf("%d cells, alone: %v", len(c.Cells), c.Alone)
+	}
+	if e := a.Factorials[0].Effects; len(e) != 1 || e[0].To.Name != "clients" {
+		t.Errorf("%d effects, want that of clients", len(e))
+	}
+	c := stats.CompareRun(measured(func(int64) []string { return []string{"8", "16"} }))
+	if len(c.Cells) != 2 || c.Cells[0].Variant == c.Cells[1].Variant {
+		t.Errorf("%d cells of two sizes, alone: %v", len(c.Cells), c.Alone)
+	}
+}
+
+// The mean is of the rounds that all cells have, and its interval of the looks until then:
+// cells that were measured for longer do not widen it.
+func TestMeanOfSettledCells(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 6))
+	run := asked(made(2, 2, 88, func(_, _, _ int) float64 { return math.Exp(0.01 * r.NormFloat64()) }), true)
+	run.Trials = slices.DeleteFunc(run.Trials, func(x result.Trial) bool { return x.Case < 3 && x.Round > 11 })
+	if m := stats.CompareRun(stats.Analyze(run, "")).Mean; m.N != 11 || m.Interval == nil {
+		t.Errorf("%+v", m)
+	}
+}
+
+// Times of zero and impossible numbers of an export give figures that JSON can have.
+func TestCompareZeros(t *testing.T) {
+	once := func(first, second int64) *stats.Comparison {
+		var sides []*stats.Analysis
+		for _, v := range []int64{first, second} {
+			run := made(1, 1, 12, func(_, _, _ int) float64 { return 1 })
+			for i := range run.Trials {
+				run.Trials[i].Samples[0].WallNS, run.Trials[i].Samples[0].PeakRSSBytes = max(v, 0), v
+			}
+			sides = append(sides, stats.Analyze(run, ""))
+		}
+		if c := stats.CompareRunsBy(stats.Memory, [2]string{"a", "b"}, sides[0], sides[1], 0.02, false); len(c.Cells) > 0 != (first > 0 && second > 0) {
+			t.Errorf("memory of %d and %d: %d cells", first, second, len(c.Cells))
+		}
+		return stats.CompareRuns([2]string{"a", "b"}, sides[0], sides[1], 0.02)
+	}
+	for _, v := range [][2]int64{{0, 1}, {1, 0}, {0, 0}, {-1, 1}, {math.MaxInt64, 1}, {1, math.MaxInt64}} {
+		for _, x := range once(v[0], v[1]).Cells {
+			if m := x.Ratio.Median; math.IsNaN(m) || math.IsInf(m, 0) {
+				t.Errorf("%v: %v", v, m)
+			}
+		}
+	}
+}

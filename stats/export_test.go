@@ -8,5 +8,6 @@ func PermutationTest(sets [][]Point) float64 { return permutationTest(sets) }
 
 // UnpairedRatio compares samples of different rounds.
 func UnpairedRatio(a, b []float64, confidence float64) (Summary, float64) {
-	return unpairedRatio(a, b, confidence)
+	s, p, _ := unpairedRatio(a, b, confidence)
+	return s, p
 }

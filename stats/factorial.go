@@ -84,9 +84,14 @@ func (f *Factorial) fill(groups []*Group, confidence float64) {
 			all.Outcomes = append(all.Outcomes, &row)
 		}
 	}
+	var cases []result.Case
+	for _, o := range all.Outcomes {
+		cases = append(cases, *o.Case)
+	}
+	follows := poolFollows(cases)
 	for _, phase := range all.phases() {
 		t := all.table(phase, "", confidence)
-		f.effects(groups, t)
+		f.effects(groups, t, follows)
 		if len(f.Drivers) == 1 || len(t.Cells) <= maxFactorialRows {
 			f.Tables = append(f.Tables, t)
 		}
@@ -98,8 +103,9 @@ func (f *Factorial) fill(groups []*Group, confidence float64) {
 	Adjust(family)
 }
 
-// effects adds the effects of all factors in a phase.
-func (f *Factorial) effects(groups []*Group, t *Table) {
+// effects adds the effects of all factors in a phase. follows says that the size of the
+// pool follows from other factors, and is part of their effects.
+func (f *Factorial) effects(groups []*Group, t *Table, follows bool) {
 	byCase := map[*result.Case]*Cell{}
 	for _, c := range t.Measured() {
 		byCase[c.Case] = c
@@ -120,7 +126,7 @@ func (f *Factorial) effects(groups []*Group, t *Table) {
 					if g.Varied[i] != to {
 						continue
 					}
-					other := slices.IndexFunc(groups, func(x *Group) bool { return differsOnlyIn(x, g, i, factor.Values[0]) })
+					other := slices.IndexFunc(groups, func(x *Group) bool { return differsOnlyIn(x, g, i, factor.Values[0], follows) })
 					if other < 0 {
 						continue
 					}
@@ -141,10 +147,10 @@ func (f *Factorial) effects(groups []*Group, t *Table) {
 }
 
 // differsOnlyIn reports whether a group has the given value of a factor and of all others
-// the values that another group has.
-func differsOnlyIn(g, from *Group, factor int, value Variation) bool {
+// the values that another group has, except for a size of the pool that follows from them.
+func differsOnlyIn(g, from *Group, factor int, value Variation, follows bool) bool {
 	for i, v := range g.Varied {
-		if i == factor && v != value || i != factor && v != from.Varied[i] {
+		if i == factor && v != value || i != factor && v != from.Varied[i] && !(follows && v.Name == poolSize) {
 			return false
 		}
 	}

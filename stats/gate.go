@@ -2,6 +2,7 @@ package stats
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -12,17 +13,18 @@ import (
 type State string
 
 // The states, in the order in which cells are listed. A gate is shut by GateRegression and
-// Wrong; GateUnusable cells leave it open to doubt.
+// GateWrong; GateUnusable and GateTooFew cells leave it open to doubt.
 const (
-	GateWrong       State = "wrong"         // the candidate's answers, or more of its operations failed
-	GateRegression  State = "regression"    // confirmed
-	GateUnusable    State = "not measured"  // one of the sides has no figures
-	GateUnconfirmed State = "not confirmed" // a regression at first, but not when it was measured again
-	GatePossible    State = "not excluded"  // no regression was found, but the interval reaches beyond what is allowed
+	GateWrong       State = "wrong"          // the candidate's answers, or more of its operations failed
+	GateRegression  State = "regression"     // confirmed
+	GateUnusable    State = "not measured"   // one of the sides has no figures
+	GateTooFew      State = "too few rounds" // for any regression to be found, or excluded
+	GateUnconfirmed State = "not confirmed"  // a regression at first, but not when it was measured again
+	GatePossible    State = "not excluded"   // no regression was found, but the interval reaches beyond what is allowed
 	GatePassed      State = "passed"
 )
 
-var stateOrder = []State{GateWrong, GateRegression, GateUnusable, GateUnconfirmed, GatePossible, GatePassed}
+var stateOrder = []State{GateWrong, GateRegression, GateUnusable, GateTooFew, GateUnconfirmed, GatePossible, GatePassed}
 
 // Gate judges a candidate by its baseline: the first side of each comparison is the
 // baseline, the second the candidate.
@@ -31,6 +33,8 @@ type Gate struct {
 	Max                 float64 // 0.05: up to 5 % more is no regression
 	Cells               []*Gated
 	Alone               []string // cells that only one side has
+
+	interleaved bool // both sides are of one run
 }
 
 // Gated is a cell of a gate.
@@ -47,7 +51,7 @@ type Gated struct {
 func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	g := &Gate{Max: most}
 	for _, c := range comparisons {
-		g.Baseline, g.Candidate, g.Alone = c.First, c.Second, c.Alone
+		g.Baseline, g.Candidate, g.Alone, g.interleaved = c.First, c.Second, c.Alone, c.Interleaved
 		for _, x := range c.Cells {
 			if x.Verdict == Bad || x.Verdict == Differing {
 				if c.Metric != comparisons[0].Metric {
@@ -89,11 +93,32 @@ func (c *Gated) judge(most float64) {
 		c.State, c.Why = GateWrong, x.Why
 	case x.regressed(most):
 		c.State = GateRegression
-	case x.Ratio.Interval == nil || x.Ratio.Interval.High > 1+most:
-		c.State = GatePossible
-	default:
+	case x.Ratio.Interval != nil && x.Ratio.Interval.High <= 1+most:
 		c.State = GatePassed
+	case x.tooFew():
+		c.State, c.Why = GateTooFew, fmt.Sprintf("with %d rounds no difference can be told from chance: give it more --time", x.Ratio.N)
+	default:
+		c.State = GatePossible
 	}
+}
+
+// Settled returns the IDs of the cases, in the last run, of which no cell needs further
+// rounds: each has a regression, or has none, or cannot be judged.
+func (g *Gate) Settled() []int {
+	open, ids := map[int]bool{}, map[int]bool{}
+	for _, c := range g.Cells {
+		settled := c.State != GatePossible && c.State != GateTooFew &&
+			(c.State != GateRegression || c.settled(c.tests))
+		for i, side := range []*Cell{c.Second, c.First} {
+			if i == 1 && !g.interleaved {
+				continue // of another run
+			}
+			ids[side.Case.ID] = true
+			open[side.Case.ID] = open[side.Case.ID] || !settled
+		}
+	}
+	maps.DeleteFunc(ids, func(id int, _ bool) bool { return open[id] })
+	return slices.Sorted(maps.Keys(ids))
 }
 
 func message(c *Cell) string {
@@ -125,7 +150,7 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 		confirmed := false
 		for _, c := range comparisons {
 			for _, x := range c.Cells {
-				if c.Metric == cell.Metric && x.TableName == cell.TableName {
+				if c.Metric == cell.Metric && x.key == cell.key {
 					cell.Again = x
 					// Only the doubtful cells are judged here, not the others of their cases.
 					confirmed = x.Verdict != Bad && x.Verdict != Differing && x.Ratio.Median > 1+g.Max && x.P*float64(len(doubtful)) < Doubt
@@ -155,7 +180,7 @@ func (g *Gate) Shut() bool { return g.Count(GateWrong)+g.Count(GateRegression) >
 
 // Complete reports whether every cell could be judged, and there is any.
 func (g *Gate) Complete() bool {
-	return len(g.Cells) > g.Count(GateUnusable) && g.Count(GateUnusable) == 0
+	return len(g.Cells) > 0 && g.Count(GateUnusable)+g.Count(GateTooFew) == 0
 }
 
 // SQLiteVersion returns the version of SQLite that the trials of a driver proved, or "".

@@ -120,3 +120,92 @@ func TestGateOfEqualSides(t *testing.T) {
 		t.Errorf("%d of 300 gates of equal sides are shut", shut)
 	}
 }
+
+// A cell is found in the second measurement although its variant has no name there,
+// because nothing varies any more.
+func TestGateConfirmsVariants(t *testing.T) {
+	measured := func(values ...int64) *stats.Analysis {
+		r := rand.New(rand.NewPCG(4, 9))
+		run := asked(made(len(values), 2, 20, func(table, d, _ int) float64 {
+			v := math.Exp(0.01 * r.NormFloat64())
+			if d == 1 && values[table] == 100 {
+				v *= 1.2
+			}
+			return v
+		}), false)
+		for i := range run.Cases {
+			run.Cases[i].Workload, run.Cases[i].Parameters = "w", map[string]int64{"n": values[i/2]}
+		}
+		return stats.Analyze(run, "")
+	}
+	g := stats.NewGate(0.05, stats.CompareRun(measured(10, 100)))
+	if n := len(g.Doubtful()); n != 1 {
+		t.Fatalf("%d doubtful cells, want 1", n)
+	}
+	if g.Confirm(stats.CompareRun(measured(100))); !g.Shut() {
+		t.Errorf("the regression is not confirmed: %v", states(g))
+	}
+}
+
+// With too few rounds to find any regression, a gate does not pass. One whose intervals
+// exclude a regression does.
+func TestGateWithTooFewRounds(t *testing.T) {
+	for _, c := range []struct {
+		rounds int
+		factor float64
+		state  stats.State
+	}{{6, 10, stats.GateTooFew}, {6, 1, stats.GateTooFew}, {8, 10, stats.GateTooFew}, {8, 0.5, stats.GatePassed}, {9, 10, stats.GateRegression}} {
+		run := asked(made(2, 2, c.rounds, func(_, d, round int) float64 {
+			return (1 + 0.001*float64(round)) * (1 + float64(d)*(c.factor-1))
+		}), false)
+		g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))
+		passed := c.state == stats.GatePassed
+		if g.Cells[0].State != c.state || (g.Complete() && !g.Shut()) != passed {
+			t.Errorf("%d rounds, %g times as slow: %s, complete %v, shut %v", c.rounds, c.factor, g.Cells[0].State, g.Complete(), g.Shut())
+		}
+	}
+}
+
+// A gate needs further rounds of a cell as long as a regression is neither found nor
+// excluded, even if the cell is slower without doubt. That holds for each metric.
+func TestGateSettled(t *testing.T) {
+	a := sides(7, 0.01, 1.2, 1.044, 1)
+	a.Run.Compares.Looks = true
+	if d := cmp.Diff([]int{1, 2, 5, 6}, stats.NewGate(0.05, stats.CompareRun(a)).Settled()); d != "" {
+		t.Error(d)
+	}
+	for i := range a.Run.Trials {
+		if x := &a.Run.Trials[i]; x.Case == 6 {
+			x.Samples[0].PeakRSSBytes += x.Samples[0].PeakRSSBytes * int64(x.Round%3-1) / 5
+		}
+	}
+	g := stats.NewGate(0.05, stats.CompareRun(a), stats.CompareRunBy(a, stats.Memory))
+	if d := cmp.Diff([]int{1, 2}, g.Settled()); d != "" {
+		t.Error(d)
+	}
+}
+
+// A gate with a stored baseline looks again and again, too, and its level is divided
+// among the looks. Only cases of the run that goes on are settled.
+func TestGateByStoredBaseline(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 8))
+	one := func(first int) *stats.Analysis {
+		run := made(1, 1, 22, func(_, _, _ int) float64 { return math.Exp(0.01 * r.NormFloat64()) })
+		run.Cases[0].ID = first
+		for i := range run.Trials {
+			run.Trials[i].Case = first
+		}
+		return stats.Analyze(run, "")
+	}
+	base, now := one(7), one(1)
+	compared := func(looks bool) *stats.Comparison {
+		return stats.CompareRunsBy(stats.Time, [2]string{"a", "b"}, base, now, 0.05, looks)
+	}
+	once, looks := compared(false).Cells[0], compared(true).Cells[0]
+	if looks.P != min(1, 12*once.P) { // 22 rounds are the third look
+		t.Errorf("p is %v with looks, %v without", looks.P, once.P)
+	}
+	if d := cmp.Diff([]int{1}, stats.NewGate(0.05, compared(true)).Settled()); d != "" {
+		t.Error(d)
+	}
+}

@@ -9,14 +9,15 @@ import (
 )
 
 // unpairedRatio returns the ratio of two sets of times that were not measured in the same
-// rounds, and the p-value that they do not differ. The ratio is the Hodges-Lehmann
-// estimate: the median of all ratios of one of a to one of b. Its interval inverts the
-// Mann-Whitney test (Hollander, Wolfe, Chicken, Nonparametric Statistical Methods,
-// chapter 4).
-func unpairedRatio(a, b []float64, confidence float64) (Summary, float64) {
+// rounds, the p-value that they do not differ, and the least that it could be. The
+// ratio is the Hodges-Lehmann estimate: the median of all ratios of one of a to one of b.
+// Its interval inverts the Mann-Whitney test (Hollander, Wolfe, Chicken, Nonparametric
+// Statistical Methods, chapter 4). A b of zero has no ratio.
+func unpairedRatio(a, b []float64, confidence float64) (s Summary, p, least float64) {
+	b = slices.DeleteFunc(slices.Clone(b), func(v float64) bool { return v == 0 })
 	n := min(len(a), len(b))
 	if n == 0 {
-		return Summary{Warnings: []string{"no samples"}}, 1
+		return Summary{Warnings: []string{"no samples"}}, 1, 1
 	}
 	var differences []float64
 	less, greater := 0, 0 // pairs; one of equal values counts for both, so p can only be greater
@@ -37,21 +38,21 @@ func unpairedRatio(a, b []float64, confidence float64) (Summary, float64) {
 		}
 	}
 	slices.SortFunc(differences, cmp.Compare)
-	s := Summary{N: n, Median: math.Exp(middle(differences))}
+	s = Summary{N: n, Median: math.Exp(middle(differences))}
 	null := mannWhitneyNull(len(a), len(b))
-	p := min(1, 2*null(min(less, greater)))
+	p, least = min(1, 2*null(min(less, greater))), min(1, 2*null(0))
 	outside := 0
 	for outside < len(differences)/2 && 2*null(outside) <= 1-confidence {
 		outside++
 	}
 	if outside == 0 {
-		return s, p
+		return s, p, least
 	}
 	s.Interval = &Interval{
 		Low: math.Exp(differences[outside-1]), High: math.Exp(differences[len(differences)-outside]),
 		Confidence: 1 - 2*null(outside-1),
 	}
-	return s, p
+	return s, p, least
 }
 
 // exactMannWhitney is the most samples of a side for which the exact distribution of the

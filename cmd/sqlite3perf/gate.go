@@ -40,8 +40,8 @@ A regression is a difference that is told apart from none, is greater than
 --max-regression, and is there again when the cell is measured a second time. A
 wrong answer is a regression, too, and so are more operations that fail.
 
-Exit status: 0 passed; 3 a regression; 4 not passed, because some cells failed or
-nothing was measured; 1 sqlite3perf failed; 2 wrong usage.`,
+Exit status: 0 passed; 3 a regression; 4 not passed, because some cells failed or had
+too few rounds, or nothing was measured; 1 sqlite3perf failed; 2 wrong usage.`,
 		Example: `  sqlite3perf gate --baseline mattn@v1.14.22 --workloads simple,read-write
   sqlite3perf gate --baseline base.json --max-regression 10% --also junit=gate.xml
   sqlite3perf gate --baseline modernc --drivers ./my-worker --format markdown`,
@@ -116,7 +116,7 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 				list = append(list, stats.CompareRunBy(a, m))
 			} else {
 				names := [2]string{o.baseline, strings.Join(o.drivers, ", ")}
-				list = append(list, stats.CompareRunsBy(m, names, base, a, most))
+				list = append(list, stats.CompareRunsBy(m, names, base, a, most, !o.exact))
 			}
 		}
 		return list
@@ -127,7 +127,7 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 			if !stats.Look(round) {
 				return nil
 			}
-			return compared(stats.Analyze(run, floorDriver))[0].Settled()
+			return stats.NewGate(most, compared(stats.Analyze(run, floorDriver))...).Settled()
 		}
 	}
 	a, failure := take(ctx, env, &o.runOptions, r)

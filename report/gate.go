@@ -124,6 +124,9 @@ func gate(g Gated) document {
 func remark(c *stats.Gated, most float64) string {
 	switch c.State {
 	case stats.GateUnconfirmed:
+		if c.Verdict == stats.Differing {
+			return c.Why + " at first, but not when it was measured again"
+		}
 		if c.Again == nil {
 			return fmt.Sprintf("%s at first; it could not be measured again", times(c.Ratio.Median))
 		}
@@ -240,6 +243,9 @@ func encode(w io.Writer, v any) error {
 
 // summary says in one line what became of a cell.
 func summary(c *stats.Gated) string {
+	if c.Verdict == stats.Differing && c.State == stats.GateUnconfirmed {
+		return Line(remark(c, 0))
+	}
 	if c.Verdict == stats.Bad || c.Verdict == stats.Differing {
 		return Line(c.Why)
 	}

@@ -99,6 +99,8 @@ type Compared struct {
 	Rounds int
 	Time   time.Duration
 
+	failing bool // Differing because of the operations that failed, not of the answers
+
 	looks float64 // the factor by which looking repeatedly has multiplied P
 	least float64 // P cannot be less, with so few rounds
 	tests int     // cells that P is corrected for
@@ -148,6 +150,11 @@ func (c *Comparison) Count(v Verdict) int {
 	return n
 }
 
+// AnswersDiffer reports whether the sides have different answers in any cell.
+func (c *Comparison) AnswersDiffer() bool {
+	return slices.ContainsFunc(c.Cells, func(x *Compared) bool { return x.Verdict == Differing && !x.failing })
+}
+
 // CompareRun compares the two sides of a run that was made to compare them, as its
 // Compares says. It returns nil if the run compares nothing.
 func CompareRun(a *Analysis) *Comparison { return CompareRunBy(a, Time) }
@@ -168,20 +175,36 @@ func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 // CompareRuns compares what two runs, with the given names, have in common. A margin of
 // 0.02 is 2 %. If the runs have one driver each, these are compared even if they differ.
 func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comparison {
-	return CompareRunsBy(Time, names, first, second, margin, false)
+	return Across{Metric: Time, Names: names, Margin: margin}.Compare(first, second)
 }
 
-// CompareRunsBy is [CompareRuns] by another metric. Cells in which it is not known are
-// left out. looks says that the second run was to end when the answer was clear.
-func CompareRunsBy(metric Metric, names [2]string, first, second *Analysis, margin float64, looks bool) *Comparison {
-	c := &Comparison{Metric: metric, First: names[0], Second: names[1], Margin: margin}
+// Across says how two runs are compared.
+type Across struct {
+	Metric  Metric // cells in which it is not known are left out
+	Names   [2]string
+	Margin  float64
+	Looks   bool // the second run was to end when the answer was clear
+	Changed bool // workloads are compared by name, even if one has been changed
+}
+
+// Compare is [CompareRuns] in the given way.
+func (how Across) Compare(first, second *Analysis) *Comparison {
+	c := &Comparison{Metric: how.Metric, First: how.Names[0], Second: how.Names[1], Margin: how.Margin}
 	var by *result.Compares
 	if a, b := soleDriver(first), soleDriver(second); a != "" && b != "" && a != b {
 		by = &result.Compares{Factor: result.FactorDriver}
 		c.First, c.Second = a+" in "+c.First, b+" in "+c.Second
 	}
-	c.pair(first.cells("", by), second.cells("", by), first.Run.Seed == second.Run.Seed)
-	c.judge(looks, false)
+	sides := [2][]keyed{first.cells("", by), second.cells("", by)}
+	if how.Changed {
+		for _, side := range sides {
+			for i := range side {
+				_, side[i].key, _ = strings.Cut(side[i].key, " ")
+			}
+		}
+	}
+	c.pair(sides[0], sides[1], first.Run.Seed == second.Run.Seed)
+	c.judge(how.Looks, false)
 	return c
 }
 
@@ -198,7 +221,7 @@ func soleDriver(a *Analysis) string {
 
 // keyed is a cell with what it is compared by.
 type keyed struct {
-	key  string
+	key  string // begins with the workload's hash
 	name TableName
 	cell *Cell
 }
@@ -236,7 +259,7 @@ func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 					}
 				}
 				name.Variant = strings.Join(varied, " ")
-				key := fmt.Sprintf("%q %s %q %v %q %q %q", c.Case.Workload, c.Case.WorkloadSHA256, c.Case.Scale, parameters, settings, driver, t.Phase)
+				key := fmt.Sprintf("%s %q %q %v %q %q %q", c.Case.WorkloadSHA256, c.Case.Workload, c.Case.Scale, parameters, settings, driver, t.Phase)
 				list = append(list, keyed{key, name, c})
 			}
 		}
@@ -281,7 +304,7 @@ func (c *Comparison) pair(first, second []keyed, comparable bool) {
 		}
 		delete(other, k.key)
 		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, metric: c.Metric, key: k.key, P: 1, Adjusted: 1}
-		x.checkSides(comparable)
+		x.checkSides(comparable && k.cell.Case.WorkloadSHA256 == o.cell.Case.WorkloadSHA256)
 		if x.Verdict != "" || x.known() {
 			c.Cells = append(c.Cells, x)
 		}
@@ -307,6 +330,7 @@ func (x *Compared) checkSides(comparable bool) {
 		return
 	}
 	if FailuresDiffer(x.First, x.Second) {
+		x.failing = true
 		x.Verdict, x.Why = Differing, "shares of operations that succeeded: "+succeeded(x.First)+" and "+succeeded(x.Second)
 	}
 }

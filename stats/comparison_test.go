@@ -347,7 +347,7 @@ func TestCompareZeros(t *testing.T) {
 			}
 			sides = append(sides, stats.Analyze(run, ""))
 		}
-		if c := stats.CompareRunsBy(stats.Memory, [2]string{"a", "b"}, sides[0], sides[1], 0.02, false); len(c.Cells) > 0 != (first > 0 && second > 0) {
+		if c := (stats.Across{Metric: stats.Memory, Names: [2]string{"a", "b"}, Margin: 0.02}).Compare(sides[0], sides[1]); len(c.Cells) > 0 != (first > 0 && second > 0) {
 			t.Errorf("memory of %d and %d: %d cells", first, second, len(c.Cells))
 		}
 		return stats.CompareRuns([2]string{"a", "b"}, sides[0], sides[1], 0.02)
@@ -358,5 +358,31 @@ func TestCompareZeros(t *testing.T) {
 				t.Errorf("%v: %v", v, m)
 			}
 		}
+	}
+}
+
+// Workloads of one name that differ are compared only if that is asked for, and then
+// without their answers.
+func TestCompareChangedWorkloads(t *testing.T) {
+	var sides []*stats.Analysis
+	for _, hash := range []string{"a", "b"} {
+		run := made(1, 1, 12, func(_, _, round int) float64 { return 1 + 0.001*float64(round) })
+		run.Cases[0].WorkloadSHA256 = hash
+		for i := range run.Trials {
+			run.Trials[i].Samples[0].Checksum = strings.Repeat(hash, 64)
+		}
+		sides = append(sides, stats.Analyze(run, ""))
+	}
+	how := stats.Across{Metric: stats.Time, Names: [2]string{"a", "b"}, Margin: 0.05}
+	if c := how.Compare(sides[0], sides[1]); len(c.Cells) != 0 {
+		t.Errorf("changed workloads are compared: %v", verdicts(c))
+	}
+	how.Changed = true
+	if c := how.Compare(sides[0], sides[1]); len(c.Cells) != 1 || c.Cells[0].Verdict != stats.Same || c.AnswersDiffer() {
+		t.Errorf("%v", verdicts(c))
+	}
+	sides[1].Run.Cases[0].WorkloadSHA256 = "a"
+	if c := how.Compare(sides[0], sides[1]); !c.AnswersDiffer() {
+		t.Error("different answers are not seen")
 	}
 }

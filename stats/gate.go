@@ -19,7 +19,7 @@ const (
 	GateRegression  State = "regression"     // confirmed
 	GateUnusable    State = "not measured"   // one of the sides has no figures
 	GateTooFew      State = "too few rounds" // for any regression to be found, or excluded
-	GateUnconfirmed State = "not confirmed"  // a regression at first, but not when it was measured again
+	GateUnconfirmed State = "not confirmed"  // at first a regression, or more failed, but not when it was measured again
 	GatePossible    State = "not excluded"   // no regression was found, but the interval reaches beyond what is allowed
 	GatePassed      State = "passed"
 )
@@ -131,11 +131,11 @@ func message(c *Cell) string {
 	return fmt.Sprintf("%s: %s", c.Status, c.Reason.Message)
 }
 
-// Doubtful returns the cells whose regression has to be confirmed by measuring them
-// again.
+// Doubtful returns the cells that have to be confirmed by measuring them again: those with
+// a regression, and those in which more operations failed, since one may fail by chance.
 func (g *Gate) Doubtful() (cells []*Gated) {
 	for _, c := range g.Cells {
-		if c.State == GateRegression && c.Again == nil {
+		if (c.State == GateRegression || c.State == GateWrong && c.failing) && c.Again == nil {
 			cells = append(cells, c)
 		}
 	}
@@ -152,8 +152,7 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 			for _, x := range c.Cells {
 				if c.Metric == cell.Metric && x.key == cell.key {
 					cell.Again = x
-					// Only the doubtful cells are judged here, not the others of their cases.
-					confirmed = x.Verdict != Bad && x.Verdict != Differing && x.Ratio.Median > 1+g.Max && x.P*float64(len(doubtful)) < Doubt
+					confirmed = x.confirms(cell, g.Max, len(doubtful))
 				}
 			}
 		}
@@ -162,6 +161,18 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 		}
 	}
 	g.sort()
+}
+
+// confirms reports whether a cell that was measured again, as one of several, has the
+// same fault as before. Only these are judged, not the others of their cases.
+func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
+	switch {
+	case c.failing:
+		return x.failing && x.Second.shareFailed() > x.First.shareFailed()
+	case x.Verdict == Bad || x.Verdict == Differing:
+		return false
+	}
+	return x.Ratio.Median > 1+most && x.P*float64(cells) < Doubt
 }
 
 // Count returns how many cells have a state.

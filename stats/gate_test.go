@@ -199,7 +199,7 @@ func TestGateByStoredBaseline(t *testing.T) {
 	}
 	base, now := one(7), one(1)
 	compared := func(looks bool) *stats.Comparison {
-		return stats.CompareRunsBy(stats.Time, [2]string{"a", "b"}, base, now, 0.05, looks)
+		return stats.Across{Metric: stats.Time, Names: [2]string{"a", "b"}, Margin: 0.05, Looks: looks}.Compare(base, now)
 	}
 	once, looks := compared(false).Cells[0], compared(true).Cells[0]
 	if looks.P != min(1, 12*once.P) { // 22 rounds are the third look
@@ -207,5 +207,24 @@ func TestGateByStoredBaseline(t *testing.T) {
 	}
 	if d := cmp.Diff([]int{1}, stats.NewGate(0.05, compared(true)).Settled()); d != "" {
 		t.Error(d)
+	}
+}
+
+// More operations that fail must be confirmed, since a single one may fail by chance.
+func TestGateConfirmsFailures(t *testing.T) {
+	measured := func(failed int64) *stats.Comparison {
+		a := sides(6, 0.01, 1)
+		a.Run.Trials[1].Samples[0].Failed = failed
+		return stats.CompareRun(stats.Analyze(a.Run, ""))
+	}
+	for failed, want := range map[int64]stats.State{0: stats.GateUnconfirmed, 1: stats.GateWrong} {
+		g := stats.NewGate(0.05, measured(1))
+		if n := len(g.Doubtful()); n != 1 {
+			t.Fatalf("%d doubtful cells, want 1", n)
+		}
+		g.Confirm(measured(failed))
+		if c := g.Cells[0]; c.State != want || g.Shut() != (failed > 0) {
+			t.Errorf("%d failed again: %s", failed, c.State)
+		}
 	}
 }

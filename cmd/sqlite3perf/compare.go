@@ -151,6 +151,11 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 	case 0:
 		return nil, usagef("compare %s: with what? Name another driver, as in compare %[1]s modernc, or two values of a setting, as in compare %[1]s --set synchronous=normal,full", driver)
 	case 1:
+		for _, x := range r.cases {
+			if c.Value(&x.Case) == "" {
+				return nil, usagef("%s: workload %s has no parameter %s, so there is nothing to compare: leave it out of --workloads", factors[0], x.Workload, c.Name)
+			}
+		}
 		return c, nil
 	}
 	return nil, usagef("%s have two values each: compare takes one; run measures every combination", strings.Join(factors, " and "))
@@ -164,7 +169,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	}
 	var unused []string
 	o.flags.Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"precision", "store", "format", "output", "no-color"}, f.Name) {
+		if typed(f) && !slices.Contains([]string{"precision", "store", "format", "output", "no-color"}, f.Name) {
 			unused = append(unused, "--"+f.Name)
 		}
 	})
@@ -190,6 +195,9 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		}
 		sides = append(sides, stats.Analyze(run, floorDriver))
 	}
+	if names[0] == names[1] && len(args) == 2 { // base.json of two directories
+		names = [2]string(args)
+	}
 	first, second := sides[0], sides[len(sides)-1]
 	var c *stats.Comparison
 	if len(sides) == 2 {
@@ -198,7 +206,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		if first.Run.Compares == nil {
 			return usagef("%s was not made by compare: name a second one", args[0])
 		}
-		if o.flags.Changed("precision") {
+		if typed(o.flags.Lookup("precision")) {
 			first.Run.Compares.Margin = margin
 		}
 		c = stats.CompareRun(first)
@@ -209,7 +217,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if err != nil {
 		return err
 	}
-	if len(c.Cells) == 0 || c.Count(stats.Bad) > 0 {
+	if len(c.Cells) == 0 || c.Count(stats.Bad) > 0 || c.AnswersDiffer() {
 		return statusError(exitIncomplete)
 	}
 	return nil

@@ -165,9 +165,19 @@ func warnUnknownVariables(cmd *cobra.Command) {
 	}
 }
 
+// isDefault marks a flag whose value is from the environment or a file.
+const isDefault = "sqlite3perf_default"
+
+// typed reports whether a flag is on the command line.
+func typed(f *pflag.Flag) bool {
+	_, other := f.Annotations[isDefault]
+	return f.Changed && !other
+}
+
 // setDefault sets a flag from the environment or the first file that has it.
 func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 	if v := os.Getenv(variable(f.Name)); v != "" {
+		f.Annotations = map[string][]string{isDefault: nil}
 		if err := cmd.Flags().Set(f.Name, v); err != nil {
 			return usagef("environment variable %s: %w", variable(f.Name), flagError(cmd, err))
 		}
@@ -181,6 +191,7 @@ func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 		if _, several := f.Value.(pflag.SliceValue); e.list && !several {
 			return usagef("configuration file %s:%d: %s is a list: want one value", file.path, e.line, f.Name)
 		}
+		f.Annotations = map[string][]string{isDefault: nil}
 		for _, v := range e.values {
 			if err := cmd.Flags().Set(f.Name, v); err != nil {
 				return usagef("configuration file %s:%d: %w", file.path, e.line, flagError(cmd, err))

@@ -115,8 +115,8 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 			if base == nil {
 				list = append(list, stats.CompareRunBy(a, m))
 			} else {
-				names := [2]string{o.baseline, strings.Join(o.drivers, ", ")}
-				list = append(list, stats.CompareRunsBy(m, names, base, a, most, !o.exact))
+				how := stats.Across{Metric: m, Names: [2]string{o.baseline, strings.Join(o.drivers, ", ")}, Margin: most, Looks: !o.exact, Changed: true}
+				list = append(list, how.Compare(base, a))
 			}
 		}
 		return list
@@ -141,7 +141,7 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 		return failure
 	}
 	out.Gate, out.Runs = stats.NewGate(most, compared(a)...), []int64{a.Run.ID}
-	if cases := again(r.cases, out.Doubtful()); len(cases) > 0 {
+	if cases := again(r.cases, out.Doubtful(), base == nil); len(cases) > 0 {
 		r.cases = cases
 		if !o.quiet {
 			fmt.Fprintf(env.stderr, "measuring %d cases again, to confirm what seems to be a regression\n", len(cases))
@@ -248,7 +248,7 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 		o.drivers = drivers
 	}
 	for _, name := range []string{"set", "dsn", "param", "scale", "seed"} {
-		if o.flags.Changed(name) {
+		if typed(o.flags.Lookup(name)) {
 			return nil, nil, nil, usagef("--%s: the baseline %s says what is measured: leave it out, or make a driver the baseline", name, o.baseline)
 		}
 	}
@@ -362,12 +362,12 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 	return differences, nil
 }
 
-// again returns copies of the cases that doubtful cells are of, on both sides, to be
-// measured again.
-func again(cases []*lab.Case, doubtful []*stats.Gated) (list []*lab.Case) {
+// again returns copies of the cases that doubtful cells are of, to be measured again, on
+// both sides if both are measured now.
+func again(cases []*lab.Case, doubtful []*stats.Gated, both bool) (list []*lab.Case) {
 	for _, c := range cases {
 		if slices.ContainsFunc(doubtful, func(d *stats.Gated) bool {
-			return c.ID == d.Second.Case.ID || c.ID == d.First.Case.ID && c.Driver == d.First.Case.Driver
+			return c.ID == d.Second.Case.ID || both && c.ID == d.First.Case.ID
 		}) {
 			next := *c
 			next.ID = len(list) + 1

@@ -96,7 +96,7 @@ func (c *Gated) judge(most float64) {
 	case x.Ratio.Interval != nil && x.Ratio.Interval.High <= 1+most:
 		c.State = GatePassed
 	case x.tooFew():
-		c.State, c.Why = GateTooFew, fmt.Sprintf("with %d rounds no difference can be told from chance: give it more --time", x.Ratio.N)
+		c.State, c.Why = GateTooFew, fmt.Sprintf("with %d rounds no difference can be told from chance: it takes more of them", x.Ratio.N)
 	default:
 		c.State = GatePossible
 	}

@@ -178,6 +178,9 @@ func TestBrokenDriver(t *testing.T) {
 		"bad go.mod":    {`{"name": "x", "module": "example.com/x", "kind": "cgo", "interface": "direct"}`, "require (\n", "go.mod:"},
 		"unknown field": {`{"name": "x", "module": "example.com/x", "kind": "cgo", "interface": "direct", "optinal": true}`, "module x\n", `unknown field "optinal"`},
 		"need unnamed":  {`{"name": "x", "kind": "cgo", "interface": "direct", "needs": {"executable": "x"}}`, "module x\n", "needs: executable and hint are required"},
+		"no feature":    {`{"name": "x", "kind": "cgo", "interface": "direct", "variants": {"fts": "tags=y"}}`, "module x\n", `variants: unknown feature "fts"`},
+		"no options":    {`{"name": "x", "kind": "cgo", "interface": "direct", "variants": {"fts5": "y"}}`, "module x\n", `variants: fts5: bad option "y"`},
+		"not of builds": {`{"name": "x", "kind": "cgo", "interface": "direct", "variants": {"fts5": "GOGC=4"}}`, "module x\n", "variants: fts5: option GOGC: want tags or cflags"},
 		"only a json":   {`{"name": "x", "module": "example.com/x", "kind": "cgo", "interface": "direct"}`, "", "go.mod: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,12 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -55,18 +59,94 @@ func (p *Processes) probe(ctx context.Context, ref Ref, executable string, schem
 }
 
 // lacking makes a reason say which missing feature made a trial fail, and how the
-// driver's user can get it. If that is not known, it adds how instead.
-func lacking(r *protocol.Reason, ref Ref, how string) {
+// driver's user can get it. If that is not known, it adds hint instead.
+func lacking(r *protocol.Reason, ref Ref, hint string) {
 	key, name := driver.Lacking(r.Message)
 	if key == "" {
 		return
 	}
 	r.Code, r.Feature = protocol.CodeFeature, key
-	if ref.Known != nil && ref.Known.Obtain[key] != "" {
-		how = ref.Known.Obtain[key]
-	}
 	r.Message += ": the driver's SQLite has no " + name
-	if how != "" {
+	if how := cmp.Or(ref.obtain(key), hint); how != "" {
 		r.Message += ": " + how
 	}
+}
+
+// obtain says how to get a feature that a driver lacks. It returns "" if that is not
+// known.
+func (r Ref) obtain(key string) string {
+	if r.Known == nil {
+		return ""
+	}
+	if with := r.having([]string{key}); with.Name != r.Name {
+		return fmt.Sprintf("measure %s instead", with.Name)
+	}
+	return r.Known.Obtain[key]
+}
+
+// For returns the driver as it is measured on a workload with these needs, and which of
+// the needs make it a variant. A driver that the user named with options is left as it is.
+func (r Ref) For(needs []string) (Ref, []string) {
+	if r.Known == nil || len(r.Options) > 0 {
+		return r, nil
+	}
+	var by []string
+	for _, key := range needs {
+		if r.Known.Variants[key] != "" {
+			by = append(by, key)
+		}
+	}
+	return r.having(by), by
+}
+
+// having returns the variant of the driver that also has these features, as far as its
+// driver.json knows one.
+func (r Ref) having(features []string) Ref {
+	base := strings.TrimSuffix(r.Name, r.optionText())
+	all := maps.Clone(r.Options)
+	for _, key := range features {
+		more, _ := parseOptions(r.Known.Variants[key], r.Known) // checked when the driver.json was read
+		for name, value := range more {
+			if all == nil {
+				all = map[string]string{}
+			}
+			o, _ := lookupOption(name)
+			all[name], _ = o.canonical(all[name] + " " + value)
+		}
+	}
+	r.Options = all
+	r.Name = base + r.optionText()
+	return r
+}
+
+// CheckNeeds asks the workers of the cases whether they have what the workloads need. A
+// case whose worker lacks something becomes unavailable, with a reason that says what to
+// measure instead. Each question is a short trial that does not count.
+func (p *Processes) CheckNeeds(ctx context.Context, cases []*Case) error {
+	type question struct{ driver, key string }
+	lacks := map[question]bool{}
+	for _, c := range cases {
+		for _, key := range c.Source.Needs {
+			if c.Unavailable != nil {
+				break
+			}
+			f := driver.Features[slices.Index(driver.FeatureKeys(), key)]
+			q := question{c.Driver, key}
+			if _, asked := lacks[q]; !asked {
+				t, err := p.probe(ctx, c.Ref, c.Worker, f.Probe)
+				if err != nil {
+					return err
+				}
+				if t.Status != result.OK {
+					has, ok := f.Has(t.Reason.Message)
+					lacks[q] = ok && !has // otherwise the first trial says what is wrong
+				}
+			}
+			if lacks[q] {
+				c.Unavailable = &protocol.Reason{Code: protocol.CodeFeature, Feature: key, Message: fmt.Sprintf(
+					"the driver's SQLite has no %s, which the workload needs: %s", f.Name, cmp.Or(c.Ref.obtain(key), p.Hint))}
+			}
+		}
+	}
+	return nil
 }

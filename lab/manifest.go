@@ -32,8 +32,13 @@ type Manifest struct {
 
 	Needs *Need `json:"needs"` // nil: nothing
 
-	// Obtain says how to get a feature that the driver's SQLite lacks, by the
-	// feature's key (driver.Features).
+	// Variants has the options of the variant of the driver that has a feature that
+	// its SQLite lacks otherwise, such as "tags=sqlite_fts5", by the feature's key
+	// (driver.Features). They can be built wherever the driver can.
+	Variants map[string]string `json:"variants"`
+
+	// Obtain says how else to get a feature that the driver's SQLite lacks, by the
+	// feature's key.
 	Obtain map[string]string `json:"obtain"`
 
 	// Before lists versions of the library for which the adapter had to change. A
@@ -76,8 +81,16 @@ func parseManifest(data []byte, dir string) (m Manifest, err error) {
 		return m, fmt.Errorf("driver.json: needs: executable and hint are required")
 	}
 	for key := range m.Obtain {
-		if !slices.ContainsFunc(driver.Features, func(f driver.Feature) bool { return f.Key == key }) {
+		if !slices.Contains(driver.FeatureKeys(), key) {
 			return m, fmt.Errorf("driver.json: obtain: unknown feature %q", key)
+		}
+	}
+	for key, options := range m.Variants {
+		if !slices.Contains(driver.FeatureKeys(), key) {
+			return m, fmt.Errorf("driver.json: variants: unknown feature %q", key)
+		}
+		if err := buildOptions(options, &Known{Manifest: m}); err != nil {
+			return m, fmt.Errorf("driver.json: variants: %s: %w", key, err)
 		}
 	}
 	for _, v := range m.Before {

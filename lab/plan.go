@@ -28,7 +28,7 @@ type Case struct {
 	Source      *workload.Workload // of the plan
 	Plan        *plan.Plan
 	Expect      map[string]Expectation // by phase
-	Unavailable *protocol.Reason       // why there is no worker
+	Unavailable *protocol.Reason       // why there is no worker, or which feature it lacks
 	Unverified  []result.Warning       // what nobody can check, by phase
 
 	bench *protocol.Bench // done after the plan; nil: none
@@ -54,6 +54,10 @@ type Matrix struct {
 	Parameters map[string][]int64
 	Settings   map[string][]string // in canonical form
 	Seed       uint64
+
+	// Sides means that the drivers are the sides of a comparison. Then each is one
+	// variant on all workloads, which has what any of them needs.
+	Sides bool
 
 	// Computing, if not nil, is called while the rows that a workload must return
 	// or leave in the database are hashed. It is first called with done = 0.
@@ -105,12 +109,13 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			}
 			first := len(cases)
 			for _, set := range combinations(m.Settings) {
-				for _, ref := range m.Drivers {
+				for _, d := range m.drivers(w) {
+					ref := d.ref
 					c := &Case{Ref: ref, Source: w, Plan: resolved, Unverified: back.doubts(resolved)}
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 					c.WorkloadSHA256 = hash
-					c.Driver, c.Options = ref.Name, ref.Options
+					c.Driver, c.Options, c.Needed = ref.Name, ref.Options, d.needed
 					c.Settings = at.Settings.With(set)
 					if ref.Known != nil {
 						c.Info = ref.Known.Info
@@ -140,6 +145,47 @@ func (m *Matrix) Cases() ([]*Case, error) {
 		}
 	}
 	return cases, m.expect(todo)
+}
+
+// needs returns the features that the drivers must have on a workload.
+func (m *Matrix) needs(w *workload.Workload) []string {
+	if !m.Sides {
+		return w.Needs
+	}
+	var all []string
+	for _, w := range m.Workloads {
+		all = append(all, w.Needs...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// chosen is a driver as it is measured on a workload.
+type chosen struct {
+	ref    Ref
+	needed []string // the features for which it was made a variant
+}
+
+// drivers returns what is measured on a workload, each variant once.
+func (m *Matrix) drivers(w *workload.Workload) []chosen {
+	var list []chosen
+	for _, ref := range m.Drivers {
+		ref, needed := ref.For(m.needs(w))
+		i := slices.IndexFunc(list, func(c chosen) bool { return c.ref.Name == ref.Name })
+		switch {
+		case i < 0:
+			list = append(list, chosen{ref, needed})
+		case needed != nil:
+			list[i].needed = needed
+		}
+	}
+	return list
+}
+
+// Side returns the driver as it is measured as a side of a comparison.
+func (m *Matrix) Side(ref Ref) Ref {
+	ref, _ = ref.For(m.needs(nil))
+	return ref
 }
 
 // expect computes what the cases must do and return. This may take long, so everything

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // MinRounds is the smallest number of rounds: fewer samples than that do not have a
@@ -127,7 +128,7 @@ func (l *Laboratory) warn(ctx context.Context, list []result.Warning) error {
 }
 
 // recordUnavailable records a trial that did not take place for each case that does
-// not have a worker.
+// not have a worker, or whose worker lacks what the workload needs.
 func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 	for _, c := range l.Cases {
 		if c.Unavailable == nil {
@@ -135,6 +136,9 @@ func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 		}
 		l.failed[c.ID] = true
 		t := &result.Trial{Case: c.ID, Started: l.Now().UTC(), Status: result.Unavailable, Reason: c.Unavailable}
+		if c.Unavailable.Code == protocol.CodeFeature {
+			t.Status = result.Failed // as a trial would
+		}
 		if err := l.record(ctx, t); err != nil {
 			return err
 		}

@@ -391,6 +391,16 @@ func TestUnavailable(t *testing.T) {
 		t.Errorf("trials by case: -want +got:\n%s", d)
 	}
 
+	// A worker that lacks a feature is there, but the case has failed.
+	b = newBench(t)
+	why = &protocol.Reason{Code: protocol.CodeFeature, Feature: "fts5", Message: "no FTS5"}
+	if r, err = b.measure(2, lab.Schedule{Rounds: 6}, without(2)); err != nil {
+		t.Fatal(err)
+	}
+	if first := r.Trials[0]; first.Status != result.Failed || first.Reason != why {
+		t.Errorf("first trial %+v", first)
+	}
+
 	b = newBench(t)
 	if r, err = b.measure(2, lab.Schedule{Rounds: 6}, without(1, 2)); err != nil {
 		t.Fatal(err)

@@ -146,6 +146,21 @@ func (o option) allowed(k *Known) error {
 	return nil
 }
 
+// buildOptions checks options that a driver.json has for a variant. They can only be such
+// that variants with several of them can be built.
+func buildOptions(text string, k *Known) error {
+	found, err := parseOptions(text, k)
+	if err != nil {
+		return err
+	}
+	for key := range found {
+		if key != "tags" && key != "cflags" {
+			return fmt.Errorf("option %s: want tags or cflags", key)
+		}
+	}
+	return nil
+}
+
 // splitCommas splits at each comma that has no backslash before it.
 func splitCommas(text string) []string {
 	var list []string

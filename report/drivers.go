@@ -86,7 +86,11 @@ func variants(seen []*stats.Outcome) list {
 			}
 		}
 		if flags != nil {
-			words = append(words, "built with "+strings.Join(flags, ", "))
+			built := "built with " + strings.Join(flags, ", ")
+			if o.Case.Needed != nil {
+				built += fmt.Sprintf(", because the workload %s needs %s", o.Case.Workload, strings.Join(o.Case.Needed, ", "))
+			}
+			words = append(words, built)
 		}
 		if variables != nil {
 			words = append(words, "run with "+strings.Join(variables, ", "))

@@ -112,6 +112,10 @@ type Case struct {
 	// Options are what makes the driver a variant, by key, such as tags and GOGC.
 	Options map[string]string `json:"options,omitempty"`
 
+	// Needed are the features that the workload needs and for which a driver that was
+	// requested without options is measured as this variant.
+	Needed []string `json:"needed,omitempty"`
+
 	// InForce has the settings of each timed phase in which the settings in force
 	// differed from those requested, because the workload itself changes them, as it
 	// declares.

@@ -18,7 +18,7 @@ var Schema []byte
 
 // keys are the keys of each kind of mapping in a workload file.
 var keys = map[string][]string{
-	"workload":  {"name", "about", "settings", "parameters", "scales", "schema", "changes settings", "rows", "phases"},
+	"workload":  {"name", "about", "needs", "settings", "parameters", "scales", "schema", "changes settings", "rows", "phases"},
 	"scales":    {"full", "quick", "factor"},
 	"rows":      {"count", "per", "table", "columns"},
 	"insert":    {"name", "insert", "about", "untimed", "context", "transaction", "rows per statement", "statement", "values"},
@@ -117,6 +117,11 @@ func LanguageReference() string {
 		rows = append(rows, [2]string{d.Name, d.About + "; " + d.Want()})
 	}
 	table("Settings", rows)
+	rows = nil
+	for _, f := range driver.Features {
+		rows = append(rows, [2]string{f.Key, f.Name})
+	}
+	table("Features of SQLite that a workload needs", rows)
 	rows = nil
 	for _, d := range generatorDefs {
 		rows = append(rows, [2]string{d.form, d.about})

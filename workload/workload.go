@@ -45,6 +45,7 @@ type Workload struct {
 	Factor     []string // the parameters that a numeric scale multiplies
 	Phases     []PhaseInfo
 	Changes    driver.Settings // settings that the schema declares to change
+	Needs      []string        // the keys of the features of SQLite that it needs, each once
 	Warnings   []Problem       // PRAGMAs that a run will probably refuse
 
 	file   string
@@ -172,6 +173,9 @@ func (w *Workload) header(r *reader, n *yaml.Node) {
 		w.About, _ = r.text(n, "about", "about: one row per statement")
 		w.About = strings.TrimSpace(w.About)
 	}
+	if n := f.get("needs"); n != nil {
+		w.Needs = needs(r, n)
+	}
 	if n := f.get("parameters"); n != nil {
 		if f, ok := r.mapping(n, "parameters", "parameters: {n: 100}"); ok {
 			w.Parameters = values(r, f)
@@ -180,6 +184,24 @@ func (w *Workload) header(r *reader, n *yaml.Node) {
 	if n := f.get("scales"); n != nil {
 		w.scales(r, n)
 	}
+}
+
+// needs reads the features that a workload needs.
+func needs(r *reader, n *yaml.Node) []string {
+	var list []string
+	for _, n := range r.list(n) {
+		key, ok := r.text(n, "needs", "needs: [fts5]")
+		switch known := driver.FeatureKeys(); {
+		case !ok:
+		case !slices.Contains(known, key):
+			r.errorf(n, "needs the unknown feature %q: %s", key, driver.Suggest(key, known))
+		case slices.Contains(list, key):
+			r.errorf(n, "needs %s twice: leave one out", key)
+		default:
+			list = append(list, key)
+		}
+	}
+	return list
 }
 
 // values reads parameters with their values.

@@ -89,7 +89,7 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	if err != nil {
 		return usageError{err}
 	}
-	o.drivers = []string{pinned.Name} // which releases there are is asked last
+	o.drivers, o.sided = []string{pinned.Name}, true // which releases there are is asked last
 	show := newProgress(env, o.quiet)
 	o.computing = show.Computing
 	r, err := o.check(ctx)
@@ -192,7 +192,7 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 		if err != nil {
 			return nil, err
 		}
-		names[ref.Name] = release
+		names[r.matrix.Side(ref).Name] = release
 		r.matrix.Drivers = append(r.matrix.Drivers, ref)
 	}
 	var err error
@@ -205,7 +205,7 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 			c.ID = i + 1
 		}
 	}
-	r.compares = &result.Compares{Factor: result.FactorDriver, First: r.matrix.Drivers[0].Name, Second: r.matrix.Drivers[1].Name, Margin: r.schedule.Precision}
+	r.compares = &result.Compares{Factor: result.FactorDriver, First: r.matrix.Side(r.matrix.Drivers[0]).Name, Second: r.matrix.Side(r.matrix.Drivers[1]).Name, Margin: r.schedule.Precision}
 	r.schedule.Precision = 0 // of medians: the question is about ratios
 	if !m.o.exact {
 		r.compares.Looks, r.schedule.Settled = true, settled
@@ -232,6 +232,7 @@ func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]rep
 		if err != nil {
 			return nil, err
 		}
+		ref = m.r.matrix.Side(ref)
 		if linked[i], err = m.r.builder.Linked(ctx, ref); err != nil {
 			return nil, err
 		}

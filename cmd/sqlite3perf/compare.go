@@ -93,7 +93,7 @@ func isStored(side string) bool {
 
 // compareLive measures two sides in the same rounds.
 func compareLive(ctx context.Context, env *environment, o *compareOptions, args []string) error {
-	o.drivers = args
+	o.drivers, o.sided = args, true
 	o.computing = newProgress(env, o.quiet).Computing
 	r, err := o.check(ctx)
 	if err != nil {
@@ -124,7 +124,10 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 	c := &result.Compares{Margin: r.schedule.Precision}
 	if len(r.matrix.Drivers) == 2 {
-		c.Factor, c.First, c.Second = result.FactorDriver, r.matrix.Drivers[0].Name, r.matrix.Drivers[1].Name
+		c.Factor, c.First, c.Second = result.FactorDriver, r.matrix.Side(r.matrix.Drivers[0]).Name, r.matrix.Side(r.matrix.Drivers[1]).Name
+		if c.First == c.Second {
+			return nil, usagef("both sides are %s, because of what the workloads need: name another driver", c.First)
+		}
 		return c, nil
 	}
 	var factors []string

@@ -35,8 +35,12 @@ func listFeatures(ctx context.Context, env *environment, b *lab.Builder, known [
 		return err
 	}
 	for i := range known {
-		for _, key := range slices.Sorted(maps.Keys(known[i].Obtain)) {
-			fmt.Fprintf(env.stdout, "%s, %s: %s\n", known[i].Name, key, known[i].Obtain[key])
+		k := &known[i]
+		for _, key := range slices.Sorted(maps.Keys(k.Variants)) {
+			fmt.Fprintf(env.stdout, "%s, %s: %[1]s:%[3]s has it\n", k.Name, key, k.Variants[key])
+		}
+		for _, key := range slices.Sorted(maps.Keys(k.Obtain)) {
+			fmt.Fprintf(env.stdout, "%s, %s: %s\n", k.Name, key, k.Obtain[key])
 		}
 	}
 	return nil

@@ -209,7 +209,7 @@ func (o *gateOptions) live(ctx context.Context) (*request, error) {
 	if len(o.drivers) > 1 {
 		return nil, usagef("--drivers %s: a baseline that is a driver judges one candidate", strings.Join(o.drivers, ","))
 	}
-	o.drivers = []string{o.baseline, o.drivers[0]}
+	o.drivers, o.sided = []string{o.baseline, o.drivers[0]}, true
 	format := o.output.format
 	o.output.format = "table" // that of the gate has been checked
 	r, err := o.check(ctx)

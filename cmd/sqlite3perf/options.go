@@ -31,6 +31,7 @@ import (
 type runOptions struct {
 	flags      *pflag.FlagSet
 	drivers    []string
+	sided      bool // the drivers are the sides of a comparison
 	workloads  []string
 	allowFiles bool
 	set        []string
@@ -112,7 +113,7 @@ type request struct {
 	storePath string
 
 	prepared func() error                // asked when the workers are built whether to measure; nil: yes
-	told     bool                        // what is left to the drivers' defaults has been said
+	told     bool                        // variants that are needed, and what is left to defaults, have been said
 	print    func(*stats.Analysis) error // the results; nil: as a run
 }
 
@@ -262,7 +263,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 }
 
 func (o *runOptions) checkMatrix(r *request) error {
-	r.matrix.Scale = o.scale
+	r.matrix.Scale, r.matrix.Sides = o.scale, o.sided
 	settings, err := o.dsnSettings()
 	if err != nil {
 		return usageError{err}

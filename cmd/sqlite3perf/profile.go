@@ -141,7 +141,13 @@ func (o *profileOptions) checkCase(r *profileRequest) error {
 			return usagef("--param %s has %d values: profile takes one", name, len(values))
 		}
 	}
-	if n := len(r.cases) / len(r.matrix.Drivers); n != 1 {
+	n := 0
+	for _, c := range r.cases {
+		if c.Driver == r.cases[0].Driver {
+			n++
+		}
+	}
+	if n != 1 {
 		return usagef("workload %s has %d cases, by its parameters: choose one with --param", r.matrix.Workloads[0].Name, n)
 	}
 	phases := r.cases[0].Phases
@@ -279,11 +285,17 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	if err != nil {
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
+	if !o.quiet {
+		sayNeeded(r.cases, show.say)
+	}
 	if err := unlessInterrupted(stop, lab.Prepare(until(ctx, stop), r.cases, r.builder, show)); err != nil {
 		return err
 	}
 	perf, noPerf := lab.FindPerf(ctx, scratch.Dir)
 	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: "sqlite3perf drivers --features shows which driver has what"}
+	if err := unlessInterrupted(stop, processes.CheckNeeds(until(ctx, stop), r.cases)); err != nil {
+		return err
+	}
 	p := &lab.Profiler{
 		Phase: r.phase, Time: o.time, Perf: perf, Now: env.now, Stop: stop,
 		Trial: func(ctx context.Context, c *lab.Case, want lab.Profiling) (*result.Trial, error) {

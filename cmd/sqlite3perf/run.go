@@ -116,6 +116,9 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 		return nil, err
 	}
 
+	if !o.quiet && !r.told {
+		sayNeeded(r.cases, show.say)
+	}
 	err = lab.Prepare(until(ctx, stop), r.cases, r.builder, show)
 	if err := unlessInterrupted(stop, err); err != nil {
 		return nil, err
@@ -126,6 +129,10 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 		}
 	}
 	if err := anyWorker(r.cases, o.quiet); err != nil {
+		return nil, err
+	}
+	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: "sqlite3perf drivers --features shows which driver has what"}
+	if err := unlessInterrupted(stop, processes.CheckNeeds(until(ctx, stop), r.cases)); err != nil {
 		return nil, err
 	}
 	if r.ahead != "" {
@@ -140,7 +147,7 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	}
 	l := &lab.Laboratory{
 		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: st, Progress: show,
-		Executor: &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: "sqlite3perf drivers --features shows which driver has what"},
+		Executor: processes,
 		Noise:    observer,
 		Now:      env.now, Stop: stop,
 	}

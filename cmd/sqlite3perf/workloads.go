@@ -136,6 +136,9 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 	// command's own.
 	about := strings.ReplaceAll(strings.TrimSpace(w.About), "\n", "\n  ")
 	fmt.Fprintf(out, "%s\n\n", strings.TrimSuffix(w.Name+": "+about, ": "))
+	if len(w.Needs) > 0 {
+		fmt.Fprintf(out, "needs:      %s\n", strings.Join(w.Needs, " "))
+	}
 	if len(w.Settings) > 0 {
 		fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))
 	}
@@ -207,6 +210,17 @@ func sayUnset(cases []*lab.Case, say func(format string, args ...any)) {
 		}
 		told[c.Workload] = true
 		say("unset in workload %s: %s; give --set %s", c.Workload, ownDefaults(unset), strings.ReplaceAll(words(unset), " ", " --set "))
+	}
+}
+
+// sayNeeded says which drivers are variants because of what workloads need.
+func sayNeeded(cases []*lab.Case, say func(format string, args ...any)) {
+	told := map[string]bool{}
+	for _, c := range cases {
+		if c.Needed != nil && !told[c.Driver] {
+			told[c.Driver] = true
+			say("measuring %s, because the workload %s needs %s", c.Driver, c.Workload, strings.Join(c.Needed, ", "))
+		}
 	}
 }
 

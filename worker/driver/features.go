@@ -48,6 +48,15 @@ var Features = []Feature{
 	syntax("DELETE LIMIT", "delete_limit", "CREATE TABLE t (a); DELETE FROM t LIMIT 1", `near "LIMIT": syntax error`),
 }
 
+// FeatureKeys returns the keys of [Features], in their order.
+func FeatureKeys() []string {
+	keys := make([]string, len(Features))
+	for i, f := range Features {
+		keys[i] = f.Key
+	}
+	return keys
+}
+
 func module(name, key, columns string) Feature {
 	probe := fmt.Sprintf("CREATE VIRTUAL TABLE t USING %s(%s)", key, columns)
 	if columns == "" {

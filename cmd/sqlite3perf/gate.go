@@ -245,6 +245,11 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 		return nil, nil, nil, usagef("the baseline %s has no case", o.baseline)
 	}
 	if len(o.drivers) == 0 {
+		for _, name := range drivers {
+			if strings.HasSuffix(o.baseline, ".json") && strings.ContainsAny(name, `/\:=`) {
+				return nil, nil, nil, usagef("the baseline %s has the driver %s, and a report may be somebody else's: name what is to be run with --drivers", o.baseline, report.Line(name))
+			}
+		}
 		o.drivers = drivers
 	}
 	for _, name := range []string{"set", "dsn", "param", "scale", "seed"} {

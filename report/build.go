@@ -254,7 +254,7 @@ func stopped(a *stats.Analysis) string {
 	case result.StoppedPrecise:
 		return fmt.Sprintf("%s: every %s interval is within ±%s%s", rounds, percent(a.Confidence), percent(a.Run.Precision), missed)
 	case result.StoppedSettled:
-		return rounds + ": every verdict is clear"
+		return rounds + ": more would not change a verdict"
 	case result.StoppedTime:
 		return rounds + ": another round would not have ended in time" + missed
 	case result.StoppedInterrupted:

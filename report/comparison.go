@@ -167,7 +167,7 @@ func share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "
 func comparison(c Compared, h Hints) document {
 	d := document{heading{1, Answer(c.Comparison)}}
 	var l list
-	if c.Mean != nil && c.Mean.N > 0 {
+	if c.Mean != nil && c.Mean.N > 0 && c.Measured() > 1 {
 		l = append(l, item{label: "over all", text: fmt.Sprintf("%s takes %s the time of %s %s: geometric mean of %s",
 			c.Comparison.Second, times(c.Mean.Median), c.Comparison.First, interval(c.Mean.Interval), counted(int64(c.Measured()), "cell"))})
 	}
@@ -190,7 +190,7 @@ func comparison(c Compared, h Hints) document {
 	words := fmt.Sprintf("Ratio: the time of %s divided by that of %s, with its interval of at least %g%%. same: the whole interval is within ±%s. p is corrected for %s",
 		c.Comparison.Second, c.Comparison.First, 100*(1-stats.Doubt), share(c.Margin), counted(int64(c.Measured()), "cell"))
 	if c.Interleaved && c.First.Run.Compares.Looks {
-		words += ", and p and interval for the looks that decided when to stop"
+		words += "; p and interval are also corrected for how often it was decided whether to go on"
 	}
 	return append(d, space{}, paragraph{words + ".", true})
 }
@@ -227,7 +227,8 @@ func origin(c Compared) list {
 		run := c.First.Run
 		l = append(l, item{label: "measured", text: fmt.Sprintf("run %d, %s, both sides in the same rounds; rounds: %s; scale %s, seed %d",
 			run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), stopped(c.First), run.Scale, run.Seed)})
-		return slices.Concat(l, machineItems(run.Machine), runWarnings(c.First))
+		l.note(item{label: "command", text: commandLine(run.Command)})
+		return slices.Concat(sides(c.Comparison), l, machineItems(run.Machine), runWarnings(c.First))
 	}
 	for i, a := range []*stats.Analysis{c.First, c.Second} {
 		l = append(l, item{label: []string{"first", "second"}[i], text: fmt.Sprintf("%s: %s, %d rounds, scale %s, seed %d, sqlite3perf %s",
@@ -237,6 +238,25 @@ func origin(c Compared) list {
 		return append(l, item{"beware", "the machines differ: " + strings.Join(differ, "; "), true})
 	}
 	return append(l, machineItems(c.First.Run.Machine)...)
+}
+
+// sides says which driver, version and SQLite each side has.
+func sides(c *stats.Comparison) list {
+	library := func(o *stats.Outcome) string { return name(o) + ", SQLite " + sqliteVersion(o) }
+	var first, second []string
+	for _, x := range c.Cells {
+		if a := library(x.First.Outcome); !slices.Contains(first, a) {
+			first = append(first, a)
+		}
+		if b := library(x.Second.Outcome); !slices.Contains(second, b) {
+			second = append(second, b)
+		}
+	}
+	a, b := strings.Join(first, "; "), strings.Join(second, "; ")
+	if a == b {
+		return list{{label: "sides", text: c.First + " and " + c.Second + ", both with " + a}}
+	}
+	return list{{label: "sides", text: a + " and " + b}}
 }
 
 func machineItems(m result.Machine) list {

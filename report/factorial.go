@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -45,8 +46,16 @@ func effects(f *stats.Factorial, phase string) document {
 		ratios, intervals = append(ratios, times(e.Ratio.Median)), append(intervals, interval(e.Ratio.Interval))
 		p = append(p, probability(e.Adjusted))
 	}
+	var left list
+	for _, x := range f.Factors {
+		for _, v := range x.Values[1:] {
+			if !slices.ContainsFunc(f.Effects, func(e *stats.Effect) bool { return e.Phase == phase && e.To == v }) {
+				left = append(left, item{label: "no effect of", text: v.String() + ": nowhere can it be compared with " + value(x.Values[0]) + ", because cells have no figures or other shares of their operations failed"})
+			}
+		}
+	}
 	if changes == nil {
-		return nil
+		return document{left}
 	}
 	var g grid
 	if len(f.Drivers) > 1 {
@@ -57,9 +66,9 @@ func effects(f *stats.Factorial, phase string) document {
 	g.add(column{title: "p", right: true}, p)
 	title := "What a change by itself is worth:"
 	if len(f.Factors) > 1 {
-		title = "What each change by itself is worth, over all combinations of the others (geometric mean within rounds):"
+		title = "What each change by itself is worth, over the combinations of the others in which both can be compared (geometric mean within rounds):"
 	}
-	return document{paragraph{text: title}, g}
+	return document{paragraph{text: title}, g, left}
 }
 
 // value formats the value of a variation.

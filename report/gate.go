@@ -84,7 +84,11 @@ func GateAnswer(g *stats.Gate) string {
 	case !g.Complete():
 		return fmt.Sprintf("Not passed: %s: %s, of %d.", sides, strings.Join(found, "; "), len(g.Cells))
 	}
-	return fmt.Sprintf("Passed: %s: no regression of more than %s in %s.", sides, share(g.Max), counted(int64(len(g.Cells)), "cell"))
+	answer := fmt.Sprintf("Passed: %s: no regression of more than %s found in %s", sides, share(g.Max), counted(int64(len(g.Cells)), "cell"))
+	if n := g.Count(stats.GatePossible); n > 0 {
+		answer += fmt.Sprintf("; in %d of them one is not excluded", n)
+	}
+	return answer + "."
 }
 
 // gate describes a gate in words.
@@ -116,7 +120,7 @@ func gate(g Gated) document {
 	if table := gateGrid(g.Gate); len(table.rows) > 0 {
 		d = append(d, table)
 	}
-	return append(d, space{}, paragraph{fmt.Sprintf("A regression needs more than %s more than the baseline, is told apart from it at %g%% for all cells together, and is confirmed by a second measurement.",
+	return append(d, space{}, paragraph{fmt.Sprintf("A regression takes more than %s more than the baseline, is not by chance (at most %g%% for all cells together), and is there again in a second measurement.",
 		share(g.Max), 100*stats.Doubt), true})
 }
 

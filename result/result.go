@@ -243,6 +243,15 @@ type Compares struct {
 	Looks bool `json:"looks,omitempty"`
 }
 
+// Side returns what the side with the given value is called: the value, with the name of
+// the setting or parameter.
+func (s *Compares) Side(value string) string {
+	if s.Factor == FactorDriver {
+		return value
+	}
+	return s.Name + "=" + value
+}
+
 // Value returns the value that a case has of the factor, or "" if it has none.
 func (s *Compares) Value(c *Case) string {
 	switch s.Factor {

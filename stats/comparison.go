@@ -166,7 +166,7 @@ func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 	if by == nil {
 		return nil
 	}
-	c := &Comparison{Metric: metric, First: by.First, Second: by.Second, Margin: by.Margin, Interleaved: true}
+	c := &Comparison{Metric: metric, First: by.Side(by.First), Second: by.Side(by.Second), Margin: by.Margin, Interleaved: true}
 	c.pair(a.cells(by.First, by), a.cells(by.Second, by), true)
 	c.judge(by.Looks, true)
 	return c
@@ -304,7 +304,7 @@ func (c *Comparison) pair(first, second []keyed, comparable bool) {
 		}
 		delete(other, k.key)
 		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, metric: c.Metric, key: k.key, P: 1, Adjusted: 1}
-		x.checkSides(comparable && k.cell.Case.WorkloadSHA256 == o.cell.Case.WorkloadSHA256)
+		x.checkSides(c, comparable && k.cell.Case.WorkloadSHA256 == o.cell.Case.WorkloadSHA256)
 		if x.Verdict != "" || x.known() {
 			c.Cells = append(c.Cells, x)
 		}
@@ -317,9 +317,9 @@ func (c *Comparison) pair(first, second []keyed, comparable bool) {
 }
 
 // checkSides looks for reasons not to compare times.
-func (x *Compared) checkSides(comparable bool) {
-	for _, c := range []*Cell{x.First, x.Second} {
-		if c.Status != result.OK {
+func (x *Compared) checkSides(c *Comparison, comparable bool) {
+	for _, side := range []*Cell{x.First, x.Second} {
+		if side.Status != result.OK {
 			x.Verdict = Bad
 			return
 		}
@@ -331,8 +331,28 @@ func (x *Compared) checkSides(comparable bool) {
 	}
 	if FailuresDiffer(x.First, x.Second) {
 		x.failing = true
-		x.Verdict, x.Why = Differing, "shares of operations that succeeded: "+succeeded(x.First)+" and "+succeeded(x.Second)
+		x.Verdict, x.Why = Differing, fmt.Sprintf("of the operations %s succeeded with %s, and %s with %s%s",
+			succeeded(x.First), c.First, succeeded(x.Second), c.Second, mostFrequent(x.First, x.Second))
 	}
+}
+
+// mostFrequent names the error that most operations of the cells failed with.
+func mostFrequent(cells ...*Cell) string {
+	counts := map[string]int64{}
+	name := ""
+	for _, c := range cells {
+		for _, s := range c.Samples {
+			for _, e := range s.Errors {
+				if counts[e.Name] += e.Count; counts[e.Name] > counts[name] || name == "" {
+					name = e.Name
+				}
+			}
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	return ": most failed with " + name
 }
 
 func succeeded(c *Cell) string { return fmt.Sprintf("%.4g %%", 100*(1-c.shareFailed())) }

@@ -112,7 +112,7 @@ func TestCompareStatuses(t *testing.T) {
 	if c.Measured() != 1 {
 		t.Errorf("%d cells measured, want 1", c.Measured())
 	}
-	if w := c.Cells[1].Why; !strings.Contains(w, "100 % and 90 %") {
+	if w := c.Cells[1].Why; !strings.Contains(w, "100 % succeeded with d0, and 90 % with d1") {
 		t.Errorf("why: %s", w)
 	}
 }

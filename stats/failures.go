@@ -42,7 +42,7 @@ func failuresDiffer(a, b *Cell) string {
 	case x == 0 && y == 0:
 		return ""
 	case x == 0 || y == 0:
-		return "any failure counts where another driver has none"
+		return "any failure counts where another row has none"
 	case math.Abs(x-y) > sameShare:
 		return fmt.Sprintf("the shares are more than %g percentage point apart", 100*sameShare)
 	}
@@ -77,7 +77,7 @@ func (t *Table) compareFailures() {
 		case why != "":
 			c.failuresDiffer = true
 			c.Unranked = fmt.Sprintf("%s of its operations failed, and %s of %s's: %s", shareInWords(c.shareFailed()),
-				shareInWords(least.shareFailed()), least.Case.Driver, why)
+				shareInWords(least.shareFailed()), cmp.Or(least.As, least.Case.Driver), why)
 		case len(c.Samples) < MinSamples:
 			c.Unranked = fmt.Sprintf("%d of at least %d samples", len(c.Samples), MinSamples)
 		}

@@ -150,7 +150,11 @@ func (f *Factorial) effects(groups []*Group, t *Table, follows bool) {
 // the values that another group has, except for a size of the pool that follows from them.
 func differsOnlyIn(g, from *Group, factor int, value Variation, follows bool) bool {
 	for i, v := range g.Varied {
-		if i == factor && v != value || i != factor && v != from.Varied[i] && !(follows && v.Name == poolSize) {
+		want := from.Varied[i]
+		if i == factor {
+			want = value
+		}
+		if v != want && (i == factor || !follows || v.Name != poolSize) {
 			return false
 		}
 	}

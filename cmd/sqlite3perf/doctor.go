@@ -164,12 +164,15 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	if err != nil {
 		return err
 	}
-	matrix := lab.Matrix{Drivers: []lab.Ref{ref, ref}, Scale: noiseScale, Seed: 1}
+	matrix := lab.Matrix{Drivers: []lab.Ref{ref}, Scale: noiseScale, Seed: 1}
 	matrix.Workloads = append(matrix.Workloads, w)
 	cases, err := matrix.Cases()
 	if err != nil {
 		return err
 	}
+	twin := *cases[0] // a matrix has no driver twice
+	twin.ID = len(cases) + 1
+	cases = append(cases, &twin)
 	if err := lab.Prepare(until(ctx, a.stop), cases, a.builder, a.show); err != nil {
 		return err
 	}

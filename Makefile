@@ -34,7 +34,7 @@ test: ## every test of every module, with go vet
 # takes it minutes; the adapter that those drivers share runs with mattn too.
 RACED := $(filter-out drivers/modernc/ drivers/glebarez/ drivers/ncruces/,$(MODULES))
 race: ## the tests with the race detector
-	@$(call each,$(RACED),$(GO) test -race -timeout 30m ./...)
+	@$(call each,$(RACED),$(GO) test -race -timeout 60m ./...)
 
 # A race for a lock shows once in many runs, and mostly where a process loses the
 # CPU while it holds a lock. LOCKS=20 for fewer runs.

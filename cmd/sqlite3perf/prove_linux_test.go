@@ -90,7 +90,7 @@ func proved(t *testing.T, p *place, has func(out []byte) bool, args ...string) (
 		cmd := p.command(append(args, "--workloads", "./proofs.yaml", "--seed", strconv.Itoa(i), "--format", "json", "--quiet")...)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
-		if code := cmd.ProcessState.ExitCode(); code != exitOK && code != exitRegression {
+		if code := cmd.ProcessState.ExitCode(); code != exitOK && code != exitRegression && code != exitIncomplete { // on a slow machine there may be too few rounds
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
 		if of++; has(out) {

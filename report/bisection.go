@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -26,40 +25,21 @@ type Difference struct {
 	After  string `json:"after,omitempty"`
 }
 
-var bisectionFormats = []struct {
-	name  string
-	write func(io.Writer, Bisection, Options) error
-}{
+var bisectionFormats = formatsOf[Bisection]{
 	{"table", func(w io.Writer, b Bisection, o Options) error { return renderText(w, bisection(b), o) }},
 	{"markdown", func(w io.Writer, b Bisection, _ Options) error { return renderMarkdown(w, bisection(b)) }},
 	{"json", writeBisectionJSON},
 }
 
 // BisectionFormats lists the names of the formats of a bisection.
-func BisectionFormats() []string {
-	var names []string
-	for _, f := range bisectionFormats {
-		names = append(names, f.name)
-	}
-	return names
-}
+func BisectionFormats() []string { return bisectionFormats.names() }
 
 // CheckBisection returns an error if there is no such format of a bisection.
-func CheckBisection(format string) error { return known(format, BisectionFormats()) }
+func CheckBisection(format string) error { return bisectionFormats.check(format) }
 
 // WriteBisection writes a bisection in a format.
 func WriteBisection(w io.Writer, format string, b Bisection, opts Options) error {
-	if err := CheckBisection(format); err != nil {
-		return err
-	}
-	for _, f := range bisectionFormats {
-		if f.name == format {
-			if err := f.write(w, b, opts); err != nil {
-				return fmt.Errorf("writing the bisection as %s: %w", format, err)
-			}
-		}
-	}
-	return nil
+	return bisectionFormats.write(w, "bisection", format, b, opts)
 }
 
 // Answer says in a sentence or two which release changed what.
@@ -297,8 +277,5 @@ func writeBisectionJSON(w io.Writer, b Bisection, _ Options) error {
 		}
 		out.Steps = append(out.Steps, j)
 	}
-	e := json.NewEncoder(PrintableJSON(w))
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	return encode(w, out)
 }

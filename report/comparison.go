@@ -22,40 +22,21 @@ type Compared struct {
 	First, Second *stats.Analysis // the same if both sides are of one run
 }
 
-var comparisonFormats = []struct {
-	name  string
-	write func(io.Writer, Compared, Options) error
-}{
+var comparisonFormats = formatsOf[Compared]{
 	{"table", func(w io.Writer, c Compared, o Options) error { return renderText(w, comparison(c, o.Hints), o) }},
 	{"markdown", func(w io.Writer, c Compared, o Options) error { return renderMarkdown(w, comparison(c, o.Hints)) }},
 	{"json", writeComparisonJSON},
 }
 
 // ComparisonFormats lists the names of the formats of a comparison.
-func ComparisonFormats() []string {
-	var names []string
-	for _, f := range comparisonFormats {
-		names = append(names, f.name)
-	}
-	return names
-}
+func ComparisonFormats() []string { return comparisonFormats.names() }
 
 // CheckComparison returns an error if there is no such format of a comparison.
-func CheckComparison(format string) error { return known(format, ComparisonFormats()) }
+func CheckComparison(format string) error { return comparisonFormats.check(format) }
 
 // WriteComparison writes a comparison in a format.
 func WriteComparison(w io.Writer, format string, c Compared, opts Options) error {
-	if err := CheckComparison(format); err != nil {
-		return err
-	}
-	for _, f := range comparisonFormats {
-		if f.name == format {
-			if err := f.write(w, c, opts); err != nil {
-				return fmt.Errorf("writing the comparison as %s: %w", format, err)
-			}
-		}
-	}
-	return nil
+	return comparisonFormats.write(w, "comparison", format, c, opts)
 }
 
 // Answer says in a sentence or two what the comparison found.

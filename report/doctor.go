@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -24,40 +23,21 @@ const CheckupVersion = 1
 //go:embed checkup.schema.json
 var CheckupSchema []byte
 
-var checkupFormats = []struct {
-	name  string
-	write func(io.Writer, *result.Checkup, Options) error
-}{
+var checkupFormats = formatsOf[*result.Checkup]{
 	{"table", func(w io.Writer, c *result.Checkup, o Options) error { return renderText(w, checkup(c, o.Hints), o) }},
 	{"markdown", func(w io.Writer, c *result.Checkup, o Options) error { return renderMarkdown(w, checkup(c, o.Hints)) }},
 	{"json", writeCheckupJSON},
 }
 
 // CheckupFormats lists the names of the formats of a checkup.
-func CheckupFormats() []string {
-	var names []string
-	for _, f := range checkupFormats {
-		names = append(names, f.name)
-	}
-	return names
-}
+func CheckupFormats() []string { return checkupFormats.names() }
 
 // CheckCheckup returns an error if there is no such format of a checkup.
-func CheckCheckup(format string) error { return known(format, CheckupFormats()) }
+func CheckCheckup(format string) error { return checkupFormats.check(format) }
 
 // WriteCheckup writes a judged checkup in a format.
 func WriteCheckup(w io.Writer, format string, c *result.Checkup, opts Options) error {
-	if err := CheckCheckup(format); err != nil {
-		return err
-	}
-	for _, f := range checkupFormats {
-		if f.name == format {
-			if err := f.write(w, c, opts); err != nil {
-				return fmt.Errorf("writing the checkup as %s: %w", format, err)
-			}
-		}
-	}
-	return nil
+	return checkupFormats.write(w, "checkup", format, c, opts)
 }
 
 // JSONCheckup is a checkup with its words.
@@ -82,10 +62,7 @@ func writeCheckupJSON(w io.Writer, c *result.Checkup, opts Options) error {
 		words := finding(f, c, opts.Hints)
 		out.Findings = append(out.Findings, JSONFinding{f, words.found, words.effect, words.do})
 	}
-	e := json.NewEncoder(PrintableJSON(w))
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	return encode(w, out)
 }
 
 // FitnessAnswer says in a sentence whether a machine is fit to measure.

@@ -3,7 +3,6 @@ package report
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -23,10 +22,7 @@ type Gated struct {
 	Where       string   // file that annotations refer to, for services that need one
 }
 
-var gateFormats = []struct {
-	name  string
-	write func(io.Writer, Gated, Options) error
-}{
+var gateFormats = formatsOf[Gated]{
 	{"table", func(w io.Writer, g Gated, o Options) error { return renderText(w, gate(g), o) }},
 	{"markdown", func(w io.Writer, g Gated, _ Options) error { return renderMarkdown(w, gate(g)) }},
 	{"json", writeGateJSON},
@@ -37,31 +33,15 @@ var gateFormats = []struct {
 }
 
 // GateFormats lists the names of the formats of a gate.
-func GateFormats() []string {
-	var names []string
-	for _, f := range gateFormats {
-		names = append(names, f.name)
-	}
-	return names
-}
+func GateFormats() []string { return gateFormats.names() }
 
 // CheckGate returns an error if there is no such format of a gate.
-func CheckGate(format string) error { return known(format, GateFormats()) }
+func CheckGate(format string) error { return gateFormats.check(format) }
 
 // WriteGate writes a gate in a format: for people, as JSON, as JUnit's XML, as annotations
 // of GitHub Actions or of Azure Pipelines, or as a code quality report of GitLab.
 func WriteGate(w io.Writer, format string, g Gated, opts Options) error {
-	if err := CheckGate(format); err != nil {
-		return err
-	}
-	for _, f := range gateFormats {
-		if f.name == format {
-			if err := f.write(w, g, opts); err != nil {
-				return fmt.Errorf("writing the gate as %s: %w", format, err)
-			}
-		}
-	}
-	return nil
+	return gateFormats.write(w, "gate", format, g, opts)
 }
 
 // GateAnswer says in a sentence whether the candidate passes.
@@ -235,14 +215,6 @@ func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 		out.Cells = append(out.Cells, cell)
 	}
 	return encode(w, out)
-}
-
-// encode writes indented JSON.
-func encode(w io.Writer, v any) error {
-	e := json.NewEncoder(PrintableJSON(w))
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // summary says in one line what became of a cell.

@@ -202,6 +202,14 @@ func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	return encode(w, out)
 }
 
+// encode writes indented JSON.
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(PrintableJSON(w))
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
 // ReadJSON returns the run of a JSON report. What the report says of the run is not read,
 // since it can be computed again.
 func ReadJSON(r io.Reader) (*result.Run, error) {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -58,40 +57,21 @@ func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 	return list[0], list[1], true
 }
 
-var profileFormats = []struct {
-	name  string
-	write func(io.Writer, *Profiled, Options) error
-}{
+var profileFormats = formatsOf[*Profiled]{
 	{"table", func(w io.Writer, p *Profiled, o Options) error { return renderText(w, profiled(p), o) }},
 	{"markdown", func(w io.Writer, p *Profiled, _ Options) error { return renderMarkdown(w, profiled(p)) }},
 	{"json", writeProfileJSON},
 }
 
 // ProfileFormats lists the names of the formats of a profile.
-func ProfileFormats() []string {
-	var names []string
-	for _, f := range profileFormats {
-		names = append(names, f.name)
-	}
-	return names
-}
+func ProfileFormats() []string { return profileFormats.names() }
 
 // CheckProfile returns an error if there is no such format of a profile.
-func CheckProfile(format string) error { return known(format, ProfileFormats()) }
+func CheckProfile(format string) error { return profileFormats.check(format) }
 
 // WriteProfile writes where the time went in a format.
 func WriteProfile(w io.Writer, format string, p *Profiled, opts Options) error {
-	if err := CheckProfile(format); err != nil {
-		return err
-	}
-	for _, f := range profileFormats {
-		if f.name == format {
-			if err := f.write(w, p, opts); err != nil {
-				return fmt.Errorf("writing the profile as %s: %w", format, err)
-			}
-		}
-	}
-	return nil
+	return profileFormats.write(w, "profile", format, p, opts)
 }
 
 // ProfileAnswer says in a few sentences where the time went.
@@ -359,8 +339,5 @@ func writeProfileJSON(w io.Writer, p *Profiled, _ Options) error {
 	if a, b, ok := p.pair(); ok {
 		out.Differences = profile.Compare(a.Summary, b.Summary)
 	}
-	e := json.NewEncoder(PrintableJSON(w))
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	return encode(w, out)
 }

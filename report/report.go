@@ -29,12 +29,7 @@ type Hints struct {
 	Directory string // the flag that names the directory for databases
 }
 
-type writer func(io.Writer, *stats.Analysis, Options) error
-
-var formats = []struct {
-	name  string
-	write writer
-}{
+var formats = formatsOf[*stats.Analysis]{
 	{"table", writeText},
 	{"markdown", writeMarkdown},
 	{"csv", writeCSV},
@@ -43,24 +38,11 @@ var formats = []struct {
 }
 
 // Formats lists the names of the formats.
-func Formats() []string {
-	var names []string
-	for _, f := range formats {
-		names = append(names, f.name)
-	}
-	return names
-}
+func Formats() []string { return formats.names() }
 
 // Check returns an error that suggests the nearest format if there is no format with
 // that name. It allows reporting that before anything is measured.
-func Check(format string) error { return known(format, Formats()) }
-
-func known(format string, formats []string) error {
-	if slices.Contains(formats, format) {
-		return nil
-	}
-	return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, formats))
-}
+func Check(format string) error { return formats.check(format) }
 
 // Write writes the report of an analyzed run in a format.
 func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
@@ -70,12 +52,42 @@ func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
 	if a == nil {
 		return errors.New("report: no run")
 	}
-	for _, f := range formats {
-		if f.name == format {
-			if err := f.write(w, a, opts); err != nil {
-				return fmt.Errorf("writing the report as %s: %w", format, err)
-			}
-		}
+	return formats.write(w, "report", format, a, opts)
+}
+
+// formatsOf are the formats in which a T can be written.
+type formatsOf[T any] []struct {
+	name string
+	to   func(io.Writer, T, Options) error
+}
+
+func (list formatsOf[T]) names() []string {
+	var names []string
+	for _, f := range list {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// check returns an error that suggests the nearest format if there is no format with that
+// name.
+func (list formatsOf[T]) check(format string) error {
+	if names := list.names(); !slices.Contains(names, format) {
+		return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, names))
 	}
 	return nil
+}
+
+// write writes v, which errors call what, in a format.
+func (list formatsOf[T]) write(w io.Writer, what, format string, v T, opts Options) error {
+	for _, f := range list {
+		if f.name != format {
+			continue
+		}
+		if err := f.to(w, v, opts); err != nil {
+			return fmt.Errorf("writing the %s as %s: %w", what, format, err)
+		}
+		return nil
+	}
+	return list.check(format)
 }

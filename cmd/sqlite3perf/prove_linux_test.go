@@ -196,7 +196,6 @@ func testPower(t *testing.T, driver string, flags ...string) (found, of int) {
 // per operation. It is found each time, and at most 6 releases are needed.
 func TestProveBisect(t *testing.T) {
 	parallelUnlessProving(t)
-	inEarnest := os.Getenv("TEST_TIMES") != ""
 	p := newPlace(t)
 	p.write("proofs.yaml", proofs, 0o644)
 	var releases []string
@@ -206,7 +205,7 @@ func TestProveBisect(t *testing.T) {
 	for i := range min(times(t, 1), 20) {
 		from := 1 + i*5%28
 		limit := "3s" // that it runs, not what it finds
-		if inEarnest {
+		if proving() {
 			limit = "5m"
 		}
 		needed := map[string]bool{}
@@ -241,7 +240,7 @@ func TestProveBisect(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: good %s, bad %s, %d builds", releases[from], found.Good, found.Bad, len(needed))
-		if inEarnest && (found.Bad != releases[from] || !found.Certain() || len(needed) > 6) {
+		if proving() && (found.Bad != releases[from] || !found.Certain() || len(needed) > 6) {
 			t.Errorf("want %s and at most 6 builds", releases[from])
 		}
 	}

@@ -66,7 +66,7 @@ func lacking(r *protocol.Reason, ref Ref, hint string) {
 		return
 	}
 	r.Code, r.Feature = protocol.CodeFeature, key
-	r.Message += ": the driver's SQLite has no " + name
+	r.Message += ": the driver's SQLite lacks " + name
 	if how := cmp.Or(ref.obtain(key), hint); how != "" {
 		r.Message += ": " + how
 	}
@@ -144,7 +144,7 @@ func (p *Processes) CheckNeeds(ctx context.Context, cases []*Case) error {
 			}
 			if lacks[q] {
 				c.Unavailable = &protocol.Reason{Code: protocol.CodeFeature, Feature: key, Message: fmt.Sprintf(
-					"the driver's SQLite has no %s, which the workload needs: %s", f.Name, cmp.Or(c.Ref.obtain(key), p.Hint))}
+					"the driver's SQLite lacks %s, which the workload needs: %s", f.Name, cmp.Or(c.Ref.obtain(key), p.Hint))}
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func TestFeatures(t *testing.T) {
 			}
 			r := got.Reason
 			if got.Status != result.Failed || r == nil || r.Code != "feature" || r.Feature != "fts4" ||
-				!strings.Contains(r.Message, "no such module: fts4") || !strings.Contains(r.Message, "has no FTS4") || !strings.Contains(r.Message, tc.want) {
+				!strings.Contains(r.Message, "no such module: fts4") || !strings.Contains(r.Message, "lacks FTS4") || !strings.Contains(r.Message, tc.want) {
 				t.Errorf("%s: %s, %+v", name, got.Status, r)
 			}
 		}

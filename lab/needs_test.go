@@ -93,7 +93,7 @@ func TestCheckNeeds(t *testing.T) {
 	if cases[0].Unavailable != nil {
 		t.Errorf("modernc has what it needs: %+v", cases[0].Unavailable)
 	}
-	want := protocol.Reason{Code: protocol.CodeFeature, Feature: "icu", Message: "the driver's SQLite has no ICU, which the workload needs: take another"}
+	want := protocol.Reason{Code: protocol.CodeFeature, Feature: "icu", Message: "the driver's SQLite lacks ICU, which the workload needs: take another"}
 	if r := cases[1].Unavailable; r == nil || r.Code != want.Code || r.Feature != want.Feature || r.Message != want.Message {
 		t.Errorf("%+v, want %+v", r, want)
 	}

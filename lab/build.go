@@ -369,7 +369,7 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 		}
 		return "", &BuildError{protocol.Reason{
 			Code:    protocol.CodeBuild,
-			Message: fmt.Sprintf("cannot be built: %s%s", firstComplaint(output.String(), err), ref.lessHint()),
+			Message: fmt.Sprintf("cannot be built: %s%s", firstComplaint(output.String(), err), ref.variantHint()),
 			Detail:  output.String(),
 		}}
 	}

@@ -58,9 +58,10 @@ func FindPerf(ctx context.Context, dir string) (path, why string) {
 }
 
 // perfRecord returns the arguments of perf that record a command, which follows, into a
-// file in the working directory. c says that the command may run C. perf samples CPU time, for which a virtual machine needs no counters. C is compiled without
-// frame pointers, so its stacks are found with unwind tables; Go has frame pointers. The
-// clock is the one that a worker reads.
+// file in the working directory. c says that the command may run C. perf samples CPU time,
+// for which a virtual machine needs no counters. C is compiled without frame pointers, so
+// its stacks are found with unwind tables; Go has frame pointers. The clock is the one that
+// a worker reads.
 func perfRecord(c bool) []string {
 	stacks := "fp"
 	if c {
@@ -175,8 +176,8 @@ type Profiled struct {
 	Reason    *protocol.Reason // if it is not OK
 }
 
-// Run runs trials until every case has enough samples or the time is over. An error is
-// the lab's own; of what a case failed of its Reason tells.
+// Run runs trials until every case has enough samples or the time is over. It returns an
+// error only if the lab failed; why a case failed is in its Reason.
 func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) {
 	var list []*Profiled
 	for _, c := range cases {
@@ -216,11 +217,7 @@ func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) 
 
 // trial runs one trial of a case.
 func (p *Profiler) trial(ctx context.Context, d *Profiled) error {
-	want := Profiling{Phase: p.Phase, Into: &d.Recording}
-	if d.Perf {
-		want.Perf = p.Perf
-	}
-	t, err := p.Trial(ctx, d.Case, want)
+	t, err := p.Trial(ctx, d.Case, Profiling{Phase: p.Phase, Perf: p.Perf, Into: &d.Recording})
 	if errors.Is(err, errNoProfile) {
 		d.Status, d.Reason = result.Unavailable, &protocol.Reason{Code: protocol.CodeUnsupported, Message: err.Error()}
 		return nil

@@ -119,8 +119,9 @@ func checkedOut(ctx context.Context, dir string) map[string]string {
 	return info
 }
 
-// lessHint ends the message about a variant that cannot be built.
-func (r Ref) lessHint() string {
+// variantHint ends the message about a driver that cannot be built. It names what makes
+// it a variant.
+func (r Ref) variantHint() string {
 	var made []string
 	for _, key := range r.optionKeys() {
 		if o, _ := lookupOption(key); o.built {

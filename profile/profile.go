@@ -43,7 +43,7 @@ func (r *Recording) Stacks() []Stack {
 	if len(r.Perf) > 0 || r.CPU == nil {
 		return r.Perf
 	}
-	return stacks(r.CPU, 0, 1)
+	return stacks(r.CPU)
 }
 
 // Allocations returns the stacks that allocated memory.
@@ -51,7 +51,7 @@ func (r *Recording) Allocations() []Stack {
 	if r.Allocs == nil {
 		return nil
 	}
-	return stacks(r.Allocs, 0, 1)
+	return stacks(r.Allocs)
 }
 
 // Samples returns the number of samples in stacks.
@@ -62,14 +62,15 @@ func Samples(list []Stack) (n int64) {
 	return n
 }
 
-// stacks converts a profile. count and value are indexes of its kinds of values.
-func stacks(p *pprof.Profile, count, value int) []Stack {
+// stacks converts a profile.
+func stacks(p *pprof.Profile) []Stack {
 	var list []Stack
 	for _, s := range p.Sample {
-		if s.Value[count] == 0 && s.Value[value] == 0 {
+		count, value := s.Value[0], s.Value[1]
+		if count == 0 && value == 0 {
 			continue
 		}
-		st := Stack{Samples: s.Value[count], Value: s.Value[value]}
+		st := Stack{Samples: count, Value: value}
 		for _, l := range s.Location {
 			for _, line := range l.Line { // the innermost of inlined functions comes first
 				if line.Function != nil {
@@ -122,10 +123,7 @@ func (r *Recording) Add(dir string) (clock []protocol.Stretch, written bool, err
 			return nil, false, err
 		}
 		withoutProfiler(during)
-		if during, err = allocated(during); err != nil {
-			return nil, false, err
-		}
-		if r.Allocs, err = merge(r.Allocs, during); err != nil {
+		if r.Allocs, err = merge(r.Allocs, allocated(during)); err != nil {
 			return nil, false, err
 		}
 	}
@@ -149,21 +147,21 @@ func withoutProfiler(p *pprof.Profile) {
 	})
 }
 
-// allocated leaves out what Go's profile says of memory in use, which the difference of
-// two moments does not have.
-func allocated(p *pprof.Profile) (*pprof.Profile, error) {
-	const kinds = 2 // alloc_objects and alloc_space come first
-	if len(p.SampleType) < kinds {
-		return nil, fmt.Errorf("the profile of allocations has %d kinds of values: want at least %d", len(p.SampleType), kinds)
-	}
+// kinds is how many kinds of values are used of a profile: the first two are the number
+// and the nanoseconds of CPU samples, or the number and the bytes of allocations.
+const kinds = 2
+
+// allocated leaves out what Go's profile says of memory in use, which means nothing in
+// the difference between two moments.
+func allocated(p *pprof.Profile) *pprof.Profile {
 	p.SampleType, p.DefaultSampleType = p.SampleType[:kinds], p.SampleType[kinds-1].Type
 	for _, s := range p.Sample {
 		s.Value = s.Value[:kinds]
 	}
-	return p.Compact(), nil
+	return p.Compact()
 }
 
-// read reads a profile of Go's, or returns nil if there is none.
+// read reads one of Go's profiles, or returns nil if there is none.
 func read(dir, kind string, i int) (*pprof.Profile, error) {
 	name := fmt.Sprintf("%s-%d.pprof", kind, i)
 	data, err := os.ReadFile(filepath.Join(dir, name))
@@ -174,8 +172,8 @@ func read(dir, kind string, i int) (*pprof.Profile, error) {
 		return nil, err
 	}
 	p, err := pprof.Parse(bytes.NewReader(data))
-	if err == nil && len(p.SampleType) < 2 {
-		err = fmt.Errorf("it has %d kinds of values: want at least 2", len(p.SampleType))
+	if err == nil && len(p.SampleType) < kinds {
+		err = fmt.Errorf("it has %d kinds of values: want at least %d", len(p.SampleType), kinds)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -137,7 +137,7 @@ func Compare(first, second *Summary) []Change {
 			continue
 		}
 		c := Change{Group: g, FirstNS: a.PerTrial, SecondNS: b.PerTrial}
-		c.Difference, c.Margin = stats.CountsDiffer(a.Samples, first.unit(), b.Samples, second.unit())
+		c.Difference, c.Margin = stats.CountsDiffer(a.Samples, first.perSampleNS(), b.Samples, second.perSampleNS())
 		list = append(list, c)
 	}
 	slices.SortStableFunc(list, func(a, b Change) int {
@@ -155,8 +155,8 @@ func (s *Summary) of(g Group) Part {
 	return Part{Group: g}
 }
 
-// unit returns what a sample stands for in nanoseconds per trial.
-func (s *Summary) unit() float64 {
+// perSampleNS returns how many nanoseconds of CPU time per trial each sample stands for.
+func (s *Summary) perSampleNS() float64 {
 	return float64(s.CPUNS) / float64(max(s.Samples, 1)) / float64(max(s.Trials, 1))
 }
 

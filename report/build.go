@@ -187,7 +187,7 @@ func machine(m result.Machine) string {
 		add(fmt.Sprintf("%d × %s", m.Cores, m.CPU))
 	}
 	if m.MemoryBytes > 0 {
-		add(fmt.Sprintf("%.1f GiB", float64(m.MemoryBytes)/(1<<30)))
+		add(size(m.MemoryBytes))
 	}
 	add(m.OS + "/" + m.Arch + " " + m.Kernel)
 	if m.Governor != "" {

@@ -37,9 +37,9 @@ func newProfiler(want *protocol.Profile, phase string) *profiler {
 	return &profiler{directory: want.Directory}
 }
 
-// create creates the current stretch's file of a kind.
-func (p *profiler) create(kind string) (*os.File, error) {
-	return os.Create(filepath.Join(p.directory, fmt.Sprintf("%s-%d.pprof", kind, len(p.stretches))))
+// create creates a stretch's file of a kind.
+func (p *profiler) create(kind string, stretch int) (*os.File, error) {
+	return os.Create(filepath.Join(p.directory, fmt.Sprintf("%s-%d.pprof", kind, stretch)))
 }
 
 // start begins a stretch.
@@ -47,10 +47,11 @@ func (p *profiler) start() {
 	if p == nil || p.err != nil {
 		return
 	}
-	if p.err = p.allocations("allocs-before"); p.err != nil {
+	next := len(p.stretches)
+	if p.err = p.allocations("allocs-before", next); p.err != nil {
 		return
 	}
-	if p.cpu, p.err = p.create("cpu"); p.err != nil {
+	if p.cpu, p.err = p.create("cpu", next); p.err != nil {
 		return
 	}
 	p.err = pprof.StartCPUProfile(p.cpu)
@@ -65,17 +66,13 @@ func (p *profiler) stop() {
 	last := len(p.stretches) - 1
 	p.stretches[last].EndNS = systemClock()
 	pprof.StopCPUProfile()
-	p.err = p.cpu.Close()
-	stretches := p.stretches
-	p.stretches = stretches[:last] // the file belongs to the stretch that ends
-	p.err = errors.Join(p.err, p.allocations("allocs-after"))
-	p.stretches = stretches
+	p.err = errors.Join(p.cpu.Close(), p.allocations("allocs-after", last))
 }
 
 // allocations writes what has been allocated since the process began.
-func (p *profiler) allocations(kind string) error {
+func (p *profiler) allocations(kind string, stretch int) error {
 	runtime.GC() // completes the statistics
-	f, err := p.create(kind)
+	f, err := p.create(kind, stretch)
 	if err != nil {
 		return err
 	}

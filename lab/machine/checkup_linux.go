@@ -166,7 +166,8 @@ func memoryLimit(root fs.FS) *int64 {
 	return least
 }
 
-// onBattery reports whether no power supply delivers, or nil if there is none that could.
+// onBattery reports whether the machine gets no mains power. It returns nil if Linux
+// lists no mains supply.
 func onBattery(root fs.FS) *bool {
 	files, _ := fs.Glob(root, "sys/class/power_supply/*/type")
 	var without *bool

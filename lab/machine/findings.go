@@ -177,13 +177,9 @@ func diskFindings(c *result.Checkup) (list []result.Finding) {
 }
 
 func toolFindings(c *result.Checkup) (list []result.Finding) {
-	ready, noCC := 0, 0
+	noCC := 0
 	for _, d := range c.Drivers {
-		switch {
-		case d.Optional:
-		case d.Reason == nil:
-			ready++
-		case d.Reason.Code == protocol.CodeNoCC:
+		if !d.Optional && d.Reason != nil && d.Reason.Code == protocol.CodeNoCC {
 			noCC++
 		}
 	}

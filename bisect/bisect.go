@@ -377,11 +377,10 @@ func (c *Change) judge(comparison *stats.Comparison) (Judgment, *stats.Compared,
 		return PassedOver, nil, fmt.Sprintf("%s was not measured", c)
 	}
 	x := comparison.Cells[i]
-	same := x.Verdict != stats.Bad && x.Verdict != stats.Differing
 	switch none := x.Second.Status == result.Unavailable || x.Second.Status == stats.NotMeasured; {
-	case none, c.timed() && !same:
+	case none, c.timed() && !x.Measured():
 		return PassedOver, x, fmt.Sprintf("%s: %s", c, reason(x))
-	case c.Fixed && x.Second.Status == result.OK, !c.Fixed && !c.timed() && !same:
+	case c.Fixed && x.Second.Status == result.OK, !c.Fixed && !c.timed() && !x.Measured():
 		return Changed, x, ""
 	case !c.timed():
 		return Unchanged, x, ""

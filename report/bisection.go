@@ -107,9 +107,9 @@ func (b Bisection) none() string {
 	return fmt.Sprintf("Up to %s no release of %s made a cell %s; those after it were not measured.", b.Good, b.Driver, worse)
 }
 
-// ratioOf formats the ratio of a cell with its interval.
+// ratioOf formats the ratio of a cell with its interval. It returns "" if there is none.
 func ratioOf(x *stats.Compared) string {
-	if x == nil || x.Verdict == stats.Bad || x.Verdict == stats.Differing {
+	if x == nil || !x.Measured() {
 		return ""
 	}
 	return times(x.Ratio.Median) + " " + interval(x.Ratio.Interval)
@@ -122,7 +122,7 @@ func StepWords(s *bisect.Step) string {
 		return fmt.Sprintf("%s is passed over: %s", s.Second, Line(s.Why))
 	case s.Cell == nil:
 		return s.Second + " is unchanged"
-	case ratioOf(s.Cell) == "":
+	case !s.Cell.Measured():
 		return fmt.Sprintf("%s: %s: %s", s.Second, judged(s), s.Cell)
 	}
 	return fmt.Sprintf("%s: %s: %s takes %s the time of %s", s.Second, judged(s), s.Cell, ratioOf(s.Cell), s.First)
@@ -190,19 +190,14 @@ func stepGrid(steps []*bisect.Step) grid {
 		if s.Analysis != nil {
 			rounds, run = fmt.Sprint(s.Analysis.Run.Rounds), fmt.Sprint(s.Analysis.Run.ID)
 		}
-		verdict := judged(s)
 		if s.Judgment == bisect.PassedOver {
 			cell = s.Why
 		}
-		ratio := ""
-		if s.Cell != nil {
-			ratio = ratioOf(s.Cell)
-		}
 		number, release, with = append(number, fmt.Sprint(i+1)), append(release, s.Second), append(with, s.First)
-		verdicts, cells, ratios = append(verdicts, verdict), append(cells, cell), append(ratios, ratio)
+		verdicts, cells, ratios = append(verdicts, judged(s)), append(cells, cell), append(ratios, ratioOf(s.Cell))
 		n, runs = append(n, rounds), append(runs, run)
 	}
-	g := grid{leaders: make([]bool, len(steps))}
+	var g grid
 	g.add(column{title: "step", right: true, drop: 3}, number)
 	g.add(column{title: "release"}, release)
 	g.add(column{title: "compared with", drop: 1}, with)
@@ -268,7 +263,7 @@ func writeBisectionJSON(w io.Writer, b Bisection, _ Options) error {
 		}
 		if s.Cell != nil {
 			j.Cell = &s.Cell.TableName
-			if ratioOf(s.Cell) != "" {
+			if s.Cell.Measured() {
 				j.Ratio = &s.Cell.Ratio
 			}
 		}

@@ -262,7 +262,7 @@ func MachinesDiffer(a, b result.Machine) []string {
 	return words
 }
 
-// mostWithout is how many cells without a ratio are listed.
+// mostWithout is how many lines there are about cells without a ratio.
 const mostWithout = 12
 
 // without lists the cells that have no ratio, with the reason.
@@ -284,7 +284,7 @@ func without(c *stats.Comparison) list {
 		}
 	}
 	if more := len(l) - mostWithout; more > 0 {
-		l = append(l[:mostWithout], item{label: "and", text: counted(int64(more), "cell") + " more, all in JSON", alarm: true})
+		l = append(l[:mostWithout], item{label: "and", text: Thousands(int64(more)) + " more, all in JSON", alarm: true})
 	}
 	return l
 }
@@ -299,44 +299,72 @@ func noFigure(c *stats.Cell) string {
 
 // comparedGrid is the table of the cells that have a ratio.
 func comparedGrid(c *stats.Comparison) grid {
-	var verdicts, cells, first, second, ratios, intervals, p, n, more []string
-	g := grid{}
+	var cells []*stats.Compared
+	var verdicts, more []string
+	var leaders []bool
 	for _, x := range c.Cells {
-		if x.Verdict == stats.Bad || x.Verdict == stats.Differing {
+		if !x.Measured() {
 			continue
 		}
-		a, b := medians(x)
 		settle := ""
 		if x.Rounds > 0 {
 			settle = moreRounds(x.Rounds, x.Time)
 		}
-		verdicts, cells = append(verdicts, word(x.Verdict)), append(cells, x.String())
-		first, second = append(first, a), append(second, b)
-		ratios, intervals = append(ratios, times(x.Ratio.Median)), append(intervals, interval(x.Ratio.Interval))
-		p, n, more = append(p, probability(x.Adjusted)), append(n, fmt.Sprint(x.Ratio.N)), append(more, settle)
-		g.leaders = append(g.leaders, x.Verdict == stats.Faster)
+		cells, verdicts, more = append(cells, x), append(verdicts, word(x.Verdict)), append(more, settle)
+		leaders = append(leaders, x.Verdict == stats.Faster)
 	}
-	g.add(column{title: "verdict"}, verdicts)
-	g.add(column{title: "cell"}, cells)
-	g.add(column{title: c.First, right: true, drop: 2}, first)
-	g.add(column{title: c.Second, right: true, drop: 1}, second)
-	g.add(column{title: "ratio"}, withSpreads(ratios, intervals))
-	g.add(column{title: "p", right: true, drop: 3}, p)
-	g.add(column{title: "n", right: true, drop: 4}, n)
+	g := ratioGrid(cells, column{title: "verdict"}, verdicts, c.First, c.Second)
+	g.leaders = leaders
 	if slices.ContainsFunc(more, func(s string) bool { return s != "" }) {
 		g.add(column{title: "to settle"}, more)
 	}
 	return g
 }
 
-// medians formats the median times of both sides in one unit.
-func medians(x *stats.Compared) (first, second string) {
-	base := "s"
-	if x.PerOp || x.First.Samples[0].Metric == result.MetricTimePerOp {
-		base = "s/op"
+// ratioGrid is a table of cells with their ratios, after a column that says what is made
+// of each.
+func ratioGrid(list []*stats.Compared, judged column, judgments []string, firstSide, secondSide string) grid {
+	var cells, first, second, ratios, intervals, p, n []string
+	for _, x := range list {
+		a, b := medians(x)
+		cells, first, second = append(cells, cellName(x)), append(first, a), append(second, b)
+		ratios, intervals = append(ratios, times(x.Ratio.Median)), append(intervals, interval(x.Ratio.Interval))
+		p, n = append(p, probability(x.Adjusted)), append(n, fmt.Sprint(x.Ratio.N))
 	}
+	var g grid
+	g.add(judged, judgments)
+	g.add(column{title: "cell"}, cells)
+	g.add(column{title: firstSide, right: true, drop: 2}, first)
+	g.add(column{title: secondSide, right: true, drop: 1}, second)
+	g.add(column{title: "ratio"}, withSpreads(ratios, intervals))
+	g.add(column{title: "p", right: true, drop: 3}, p)
+	g.add(column{title: "n", right: true, drop: 4}, n)
+	return g
+}
+
+// cellName names a cell, with its metric if that is not time.
+func cellName(x *stats.Compared) string {
+	if x.Metric == stats.Time {
+		return x.String()
+	}
+	return x.String() + " (" + string(x.Metric) + ")"
+}
+
+// medians formats the medians of both sides in one unit.
+func medians(x *stats.Compared) (first, second string) {
 	a, b := x.Medians()
-	words, unit := scaled([]float64{a, b}, benchunit.Decimal, base)
+	class, unit := benchunit.Decimal, "s"
+	switch {
+	case x.Metric == stats.Allocs:
+		return human(a) + "/op", human(b) + "/op"
+	case x.Metric == stats.Memory:
+		class, unit = benchunit.Binary, "B"
+	case x.Metric == stats.Bytes:
+		class, unit = benchunit.Binary, "B/op"
+	case x.PerOp || x.First.Samples[0].Metric == result.MetricTimePerOp:
+		unit = "s/op"
+	}
+	words, unit := scaled([]float64{a, b}, class, unit)
 	return words[0] + " " + unit, words[1] + " " + unit
 }
 

@@ -8,8 +8,6 @@ import (
 	"io"
 	"strings"
 
-	"golang.org/x/perf/benchunit"
-
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
@@ -51,7 +49,12 @@ func GateAnswer(g *stats.Gate) string {
 	for _, s := range []struct {
 		state         stats.State
 		before, after string
-	}{{stats.GateWrong, "wrong in ", ""}, {stats.GateRegression, "worse by more than " + share(g.Max) + " in ", ", measured twice"}, {stats.GateUnusable, "no figure in ", ""}, {stats.GateTooFew, "too few rounds in ", ""}} {
+	}{
+		{stats.GateWrong, "wrong in ", ""},
+		{stats.GateRegression, "worse by more than " + share(g.Max) + " in ", ", measured twice"},
+		{stats.GateUnusable, "no figure in ", ""},
+		{stats.GateTooFew, "too few rounds in ", ""},
+	} {
 		if n := g.Count(s.state); n > 0 {
 			found = append(found, s.before+counted(int64(n), "cell")+s.after)
 		}
@@ -122,52 +125,15 @@ func remark(c *stats.Gated, most float64) string {
 }
 
 // gateGrid is the table of the cells that have a ratio.
-func gateGrid(gt *stats.Gate) grid {
-	var states, cells, first, second, ratios, intervals, p, n []string
-	g := grid{}
-	for _, c := range gt.Cells {
-		if c.Verdict == stats.Bad || c.Verdict == stats.Differing {
-			continue
+func gateGrid(g *stats.Gate) grid {
+	var cells []*stats.Compared
+	var states []string
+	for _, c := range g.Cells {
+		if c.Measured() {
+			cells, states = append(cells, c.Compared), append(states, string(c.State))
 		}
-		a, b := gatedMedians(c)
-		states, cells = append(states, string(c.State)), append(cells, cellName(c))
-		first, second = append(first, a), append(second, b)
-		ratios, intervals = append(ratios, times(c.Ratio.Median)), append(intervals, interval(c.Ratio.Interval))
-		p, n = append(p, probability(c.Adjusted)), append(n, fmt.Sprint(c.Ratio.N))
-		g.leaders = append(g.leaders, false)
 	}
-	g.add(column{title: "state"}, states)
-	g.add(column{title: "cell"}, cells)
-	g.add(column{title: gt.Baseline, right: true, drop: 2}, first)
-	g.add(column{title: gt.Candidate, right: true, drop: 1}, second)
-	g.add(column{title: "ratio"}, withSpreads(ratios, intervals))
-	g.add(column{title: "p", right: true, drop: 3}, p)
-	g.add(column{title: "n", right: true, drop: 4}, n)
-	return g
-}
-
-// cellName names a cell, with its metric if that is not time.
-func cellName(c *stats.Gated) string {
-	if c.Metric == stats.Time {
-		return c.String()
-	}
-	return c.String() + " (" + string(c.Metric) + ")"
-}
-
-// gatedMedians formats the medians of both sides in one unit.
-func gatedMedians(c *stats.Gated) (first, second string) {
-	a, b := c.Medians()
-	switch c.Metric {
-	case stats.Time:
-		return medians(c.Compared)
-	case stats.Allocs:
-		return human(a) + "/op", human(b) + "/op"
-	}
-	words, unit := scaled([]float64{a, b}, benchunit.Binary, "B")
-	if c.Metric == stats.Bytes {
-		unit += "/op"
-	}
-	return words[0] + " " + unit, words[1] + " " + unit
+	return ratioGrid(cells, column{title: "state"}, states, g.Baseline, g.Candidate)
 }
 
 // GateVersion is the version of the JSON form of a gate.
@@ -206,7 +172,7 @@ func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 		Differences: g.Differences, Cells: []JSONGateCell{}, Alone: g.Alone}
 	for _, c := range g.Cells {
 		cell := JSONGateCell{TableName: c.TableName, Metric: c.Metric, State: c.State, Why: c.Why}
-		if c.Verdict != stats.Bad && c.Verdict != stats.Differing {
+		if c.Measured() {
 			cell.Ratio, cell.P = &c.Ratio, &c.Adjusted
 		}
 		if c.Again != nil && c.Again.Ratio.N > 0 {
@@ -222,7 +188,7 @@ func summary(c *stats.Gated) string {
 	if c.Verdict == stats.Differing && c.State == stats.GateUnconfirmed {
 		return Line(remark(c, 0))
 	}
-	if c.Verdict == stats.Bad || c.Verdict == stats.Differing {
+	if !c.Measured() {
 		return Line(c.Why)
 	}
 	words := fmt.Sprintf("%s the %s of the baseline %s, p %s, n %d", times(c.Ratio.Median), c.Metric, interval(c.Ratio.Interval), probability(c.Adjusted), c.Ratio.N)
@@ -290,22 +256,29 @@ func writeJUnit(w io.Writer, g Gated, _ Options) error {
 
 // annotation is what a CI service shows beside a change.
 type annotation struct {
-	severe bool
-	cell   *stats.Gated // nil: of the gate as a whole
-	text   string
+	level string       // "error", "warning" or "notice"
+	cell  *stats.Gated // nil: of the gate as a whole
+	text  string
 }
 
 // annotations lists what is worth showing: an error for what shuts the gate, a warning for
 // what leaves it in doubt.
 func annotations(g Gated) []annotation {
-	list := []annotation{{severe: g.Shut() || !g.Complete(), text: GateAnswer(g.Gate)}}
+	level := "notice"
+	if g.Shut() || !g.Complete() {
+		level = "error"
+	}
+	list := []annotation{{level: level, text: Line(GateAnswer(g.Gate))}}
 	for _, c := range g.Cells {
 		switch c.State {
 		case stats.GateWrong, stats.GateRegression, stats.GateUnusable, stats.GateTooFew:
-			list = append(list, annotation{true, c, fmt.Sprintf("%s: %s: %s", cellName(c), c.State, summary(c))})
+			level = "error"
 		case stats.GateUnconfirmed:
-			list = append(list, annotation{false, c, fmt.Sprintf("%s: %s: %s", cellName(c), c.State, summary(c))})
+			level = "warning"
+		default:
+			continue
 		}
+		list = append(list, annotation{level, c, Line(fmt.Sprintf("%s: %s: %s", cellName(c.Compared), c.State, summary(c)))})
 	}
 	return list
 }
@@ -313,35 +286,25 @@ func annotations(g Gated) []annotation {
 // writeGitHub writes workflow commands of GitHub Actions. In these %, CR and LF are
 // escaped; a line of ours has no CR or LF.
 func writeGitHub(w io.Writer, g Gated, _ Options) error {
-	for _, a := range annotations(g) {
-		level := "warning"
-		switch {
-		case a.severe:
-			level = "error"
-		case a.cell == nil:
-			level = "notice"
-		}
-		if _, err := fmt.Fprintf(w, "::%s title=sqlite3perf::%s\n", level, strings.ReplaceAll(Line(a.text), "%", "%25")); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeAnnotations(w, g, func(a annotation) string {
+		return fmt.Sprintf("::%s title=sqlite3perf::%s", a.level, strings.ReplaceAll(a.text, "%", "%25"))
+	})
 }
 
-// writeAzure writes logging commands of Azure Pipelines.
+// writeAzure writes logging commands of Azure Pipelines, which have no notices.
 func writeAzure(w io.Writer, g Gated, _ Options) error {
-	for _, a := range annotations(g) {
-		level := "warning"
-		switch {
-		case a.severe:
-			level = "error"
-		case a.cell == nil:
-			if _, err := fmt.Fprintln(w, Line(a.text)); err != nil {
-				return err
-			}
-			continue
+	return writeAnnotations(w, g, func(a annotation) string {
+		if a.level == "notice" {
+			return a.text
 		}
-		if _, err := fmt.Fprintf(w, "##vso[task.logissue type=%s]%s\n", level, strings.ReplaceAll(Line(a.text), "%", "%AZP25")); err != nil {
+		return fmt.Sprintf("##vso[task.logissue type=%s]%s", a.level, strings.ReplaceAll(a.text, "%", "%AZP25"))
+	})
+}
+
+// writeAnnotations writes each annotation of a gate as a line.
+func writeAnnotations(w io.Writer, g Gated, line func(annotation) string) error {
+	for _, a := range annotations(g) {
+		if _, err := fmt.Fprintln(w, line(a)); err != nil {
 			return err
 		}
 	}
@@ -372,16 +335,16 @@ func fingerprint(words ...string) string {
 func writeGitLab(w io.Writer, g Gated, _ Options) error {
 	issues := []gitLabIssue{}
 	for _, a := range annotations(g) {
-		if a.cell == nil && !a.severe {
+		if a.level == "notice" {
 			continue
 		}
-		issue := gitLabIssue{Description: Line(a.text), CheckName: "sqlite3perf gate", Severity: "minor"}
-		if a.severe {
+		issue := gitLabIssue{Description: a.text, CheckName: "sqlite3perf gate", Severity: "minor"}
+		if a.level == "error" {
 			issue.Severity = "critical"
 		}
 		name := "gate"
 		if a.cell != nil {
-			name = cellName(a.cell)
+			name = cellName(a.cell.Compared)
 		}
 		issue.Fingerprint = fingerprint(g.Candidate, name)
 		issue.Location.Path, issue.Location.Lines.Begin = g.Where, 1

@@ -81,10 +81,10 @@ type Comparison struct {
 // Compared is a cell of a comparison: the same phase of the same work on both sides.
 type Compared struct {
 	TableName
+	Metric        Metric
 	First, Second *Cell
 	Verdict       Verdict
 	Why           string // of Bad and Differing
-	metric        Metric
 	key           string // what it is found by in another measurement, whose variants can have other names
 
 	// Ratio is the second side's time, or other metric, divided by the first's. Its
@@ -111,7 +111,7 @@ type Compared struct {
 func (c *Comparison) Settled() []int {
 	open := map[int]bool{}
 	for _, x := range c.Cells {
-		if !x.settled(c.Measured()) {
+		if !x.settled() {
 			open[x.First.Case.ID], open[x.Second.Case.ID] = true, true
 		}
 	}
@@ -126,12 +126,14 @@ func (c *Comparison) Settled() []int {
 	return ids
 }
 
-// settled reports whether a cell of several keeps its verdict whatever becomes of the
-// others.
-func (x *Compared) settled(cells int) bool {
+// Measured reports whether a cell has a ratio.
+func (x *Compared) Measured() bool { return x.Verdict != Bad && x.Verdict != Differing }
+
+// settled reports whether a cell keeps its verdict whatever becomes of the others.
+func (x *Compared) settled() bool {
 	switch x.Verdict {
 	case Slower, Faster:
-		return x.P*float64(cells) < Doubt // Holm's correction is at most that
+		return x.P*float64(x.tests) < Doubt // Holm's correction is at most that
 	}
 	return x.Verdict != Unclear
 }
@@ -303,7 +305,7 @@ func (c *Comparison) pair(first, second []keyed, comparable bool) {
 			continue
 		}
 		delete(other, k.key)
-		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, metric: c.Metric, key: k.key, P: 1, Adjusted: 1}
+		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, Metric: c.Metric, key: k.key, P: 1, Adjusted: 1}
 		x.checkSides(c, comparable && k.cell.Case.WorkloadSHA256 == o.cell.Case.WorkloadSHA256)
 		if x.Verdict != "" || x.known() {
 			c.Cells = append(c.Cells, x)
@@ -378,7 +380,7 @@ func (c *Comparison) judge(looks, interleaved bool) {
 	holm(tests)
 	for _, x := range tests {
 		x.tests = len(tests)
-		x.decide(c.Margin, len(tests))
+		x.decide(c.Margin)
 	}
 	if interleaved {
 		c.Mean = mean(tests, looks)
@@ -394,19 +396,19 @@ func (c *Comparison) judge(looks, interleaved bool) {
 // known reports whether the metric of both sides is known.
 func (x *Compared) known() bool {
 	known := func(c *Cell) bool {
-		return !slices.ContainsFunc(c.Samples, func(s Sample) bool { return x.metric.of(s.Sample) <= 0 })
+		return !slices.ContainsFunc(c.Samples, func(s Sample) bool { return x.Metric.of(s.Sample) <= 0 })
 	}
-	return x.metric == Time || known(x.First) && known(x.Second)
+	return x.Metric == Time || known(x.First) && known(x.Second)
 }
 
 // points returns the values of both sides.
 func (x *Compared) points() (first, second []Point) {
-	if x.metric != Time {
+	if x.Metric != Time {
 		for _, s := range x.First.Samples {
-			first = append(first, Point{s.Round, x.metric.of(s.Sample)})
+			first = append(first, Point{s.Round, x.Metric.of(s.Sample)})
 		}
 		for _, s := range x.Second.Samples {
-			second = append(second, Point{s.Round, x.metric.of(s.Sample)})
+			second = append(second, Point{s.Round, x.Metric.of(s.Sample)})
 		}
 		return first, second
 	}
@@ -468,8 +470,8 @@ func holm(cells []*Compared) {
 // tooFew reports whether no difference could be told from none with so few rounds.
 func (x *Compared) tooFew() bool { return x.least*float64(x.tests) >= Doubt }
 
-// decide sets the verdict of a cell of several.
-func (x *Compared) decide(margin float64, cells int) {
+// decide sets the verdict of a cell.
+func (x *Compared) decide(margin float64) {
 	within := math.Log1p(margin)
 	i := x.Ratio.Interval
 	switch {
@@ -481,7 +483,7 @@ func (x *Compared) decide(margin float64, cells int) {
 		x.Verdict = Faster
 	default:
 		x.Verdict = Unclear
-		x.Rounds = x.more(within, cells)
+		x.Rounds = x.more(within)
 		x.Time = time.Duration(x.Rounds) * (x.First.perTrial() + x.Second.perTrial())
 	}
 }
@@ -502,16 +504,16 @@ const MaxRounds = 10_000
 // margin, or leaves out 1 even after the correction for the number of cells. It assumes
 // that the ratio stays where it is and that the interval narrows with the square root of
 // the rounds.
-func (x *Compared) more(within float64, cells int) int {
+func (x *Compared) more(within float64) int {
 	n := x.Ratio.N
-	least := leastRounds(cells)
+	least := leastRounds(x.tests)
 	i := x.Ratio.Interval
 	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
 		return max(least-n, 1)
 	}
 	at, half := math.Abs(math.Log(x.Ratio.Median)), (math.Log(i.High)-math.Log(i.Low))/2
 	level := Doubt / x.looks
-	corrected := half * normalQuantile(level/float64(cells)) / normalQuantile(level)
+	corrected := half * normalQuantile(level/float64(x.tests)) / normalQuantile(level)
 	narrower := corrected / at // by this factor, to be told apart
 	if at < within {
 		narrower = min(narrower, half/(within-at))
@@ -535,7 +537,7 @@ func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)
 // differ.
 func leastRounds(cells int) int {
 	for n := MinSamples; ; n++ {
-		if 2*math.Ldexp(1, -n)*spent(n)*float64(max(cells, 1)) < Doubt {
+		if 2*math.Ldexp(1, -n)*spent(n)*float64(cells) < Doubt {
 			return n
 		}
 	}

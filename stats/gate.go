@@ -40,10 +40,9 @@ type Gate struct {
 // Gated is a cell of a gate.
 type Gated struct {
 	*Compared
-	Metric Metric
-	State  State
-	Why    string    // of GateWrong and GateUnusable
-	Again  *Compared // the second measurement; nil if there was none
+	State State
+	Why   string    // of GateWrong, GateUnusable and GateTooFew, and of operations that failed
+	Again *Compared // the second measurement; nil if there was none
 }
 
 // NewGate judges comparisons of the same two sides, one for each metric. No regression is
@@ -53,12 +52,10 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	for _, c := range comparisons {
 		g.Baseline, g.Candidate, g.Alone, g.interleaved = c.First, c.Second, c.Alone, c.Interleaved
 		for _, x := range c.Cells {
-			if x.Verdict == Bad || x.Verdict == Differing {
-				if c.Metric != comparisons[0].Metric {
-					continue // once is enough
-				}
+			if !x.Measured() && c.Metric != comparisons[0].Metric {
+				continue // once is enough
 			}
-			cell := &Gated{Compared: x, Metric: c.Metric}
+			cell := &Gated{Compared: x}
 			cell.judge(most)
 			g.Cells = append(g.Cells, cell)
 		}
@@ -108,7 +105,7 @@ func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {
 		settled := c.State != GatePossible && c.State != GateTooFew &&
-			(c.State != GateRegression || c.settled(c.tests))
+			(c.State != GateRegression || c.settled())
 		for i, side := range []*Cell{c.Second, c.First} {
 			if i == 1 && !g.interleaved {
 				continue // of another run
@@ -150,7 +147,7 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 		confirmed := false
 		for _, c := range comparisons {
 			for _, x := range c.Cells {
-				if c.Metric == cell.Metric && x.key == cell.key {
+				if x.Metric == cell.Metric && x.key == cell.key {
 					cell.Again = x
 					confirmed = x.confirms(cell, g.Max, len(doubtful))
 				}
@@ -169,7 +166,7 @@ func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 	switch {
 	case c.failing:
 		return x.failing && x.Second.shareFailed() > x.First.shareFailed()
-	case x.Verdict == Bad || x.Verdict == Differing:
+	case !x.Measured():
 		return false
 	}
 	return x.Ratio.Median > 1+most && x.P*float64(cells) < Doubt

@@ -139,7 +139,7 @@ func noise(n *result.Noise) document {
 	g := grid{columns: []column{{title: "phase"}, {title: "median", right: true}, {title: "between rounds"}, {title: "within, half", right: true}, {title: "all", right: true}}}
 	for i, p := range n.Phases {
 		row := []string{p.Phase, duration(int64(p.Median * 1e9)), fmt.Sprintf("%+.0f%% to %+.0f%%", 100*(p.Least-1), 100*(p.Most-1)), percent(p.Half), percent(p.Widest)}
-		for _, t := range p.Tells {
+		for _, t := range p.Smallest {
 			if i == 0 {
 				g.columns = append(g.columns, column{title: fmt.Sprintf("%s, %s", counted(int64(t.Rounds), "round"), elapsed(time.Duration(t.TookNS).Round(time.Second))), right: true})
 			}

@@ -37,9 +37,9 @@ func busyCheckup() *result.Checkup {
 		Noise: &result.Noise{Driver: "modernc", Version: "v1.61.1", Workload: "simple", Scale: "quick", Rounds: 21, RoundNS: 700e6, Speeds: []float64{1, 1.02, 0.99},
 			Phases: []result.NoisePhase{
 				{Phase: "insert", Median: 0.1766, Least: 0.91, Most: 1.44, Ratios: []float64{1, 1.1}, Half: 0.031, Widest: 0.162,
-					Tells: []result.Telling{{Rounds: 6, TookNS: 4_200e6, Difference: 0.21}, {Rounds: 30, TookNS: 21e9, Difference: 0.061}, {Rounds: 428, TookNS: 299_600e6, Difference: 0.0184}}},
+					Smallest: []result.SmallestDifference{{Rounds: 6, TookNS: 4_200e6, Difference: 0.21}, {Rounds: 30, TookNS: 21e9, Difference: 0.061}, {Rounds: 428, TookNS: 299_600e6, Difference: 0.0184}}},
 				{Phase: "query", Median: 0.0395, Least: 0.97, Most: 1.08, Ratios: []float64{1, 1.02}, Half: 0.012, Widest: 0.07,
-					Tells: []result.Telling{{Rounds: 6, TookNS: 4_200e6, Difference: 0.1}, {Rounds: 30, TookNS: 21e9, Difference: 0.02}, {Rounds: 428, TookNS: 299_600e6, Difference: 0.006}}},
+					Smallest: []result.SmallestDifference{{Rounds: 6, TookNS: 4_200e6, Difference: 0.1}, {Rounds: 30, TookNS: 21e9, Difference: 0.02}, {Rounds: 428, TookNS: 299_600e6, Difference: 0.006}}},
 			}},
 		Findings: []result.Finding{
 			{Code: result.WarningLoad, Fitness: result.Measurable, Value: 3.5, Limit: 2},

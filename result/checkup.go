@@ -89,8 +89,8 @@ type DriverState struct {
 	Reason   *protocol.Reason `json:"reason,omitempty"`   // why there is no worker; nil if there is one, or it can be built
 }
 
-// Noise is how much the times of a driver differ that is measured beside itself: two
-// equal cases, each once in every round.
+// Noise says how much times differ if a driver is measured beside itself: as two equal
+// cases, each once in every round.
 type Noise struct {
 	Driver   string `json:"driver"`
 	Version  string `json:"driver_version,omitempty"`
@@ -118,28 +118,30 @@ type NoisePhase struct {
 	Half   float64   `json:"half_of_ratios"`   // in half of the rounds the two differ by at least this share
 	Widest float64   `json:"widest_of_ratios"` // by which they differ at most
 
-	Tells []Telling `json:"tells"` // by number of rounds
+	Smallest []SmallestDifference `json:"tells"` // by number of rounds
 }
 
-// Telling is the smallest difference that so many rounds of two drivers can tell.
-type Telling struct {
+// SmallestDifference is the smallest difference between two drivers that a run of some
+// rounds can show.
+type SmallestDifference struct {
 	Rounds     int     `json:"rounds"`
-	TookNS     int64   `json:"took_ns"`    // how long they take
+	TookNS     int64   `json:"took_ns"`    // how long the rounds take
 	Difference float64 `json:"difference"` // as a share: 0.02 is 2 %
 }
 
 // Fitness says whether a machine can be measured on.
 type Fitness string
 
-// The fitnesses, the worst first. A finding has the fitness that it leaves.
+// The fitnesses, the worst first. That of a finding is the best that a machine with it
+// can have.
 const (
 	Unfit      Fitness = "unfit"
 	Measurable Fitness = "measurable" // with doubts
 	Fit        Fitness = "fit"
 )
 
-// Finding is what speaks against a figure that is measured on a machine, or limits what it
-// means.
+// Finding is something about a machine that makes the figures measured on it doubtful, or
+// limits what they mean.
 type Finding struct {
 	Code    string  `json:"code"` // such as [WarningLoad] or [FindingMemory]
 	Fitness Fitness `json:"fitness"`

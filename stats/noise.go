@@ -38,18 +38,19 @@ func NewNoise(a, b []Point) (n Noise, ok bool) {
 	return n, true
 }
 
-// NoiseTold is the share of runs that tell a difference of the size that [Noise.Tells]
-// returns.
+// NoiseTold is the share of runs that show a difference as large as the one that
+// [Noise.SmallestDifference] returns.
 const NoiseTold = 0.9
 
-// Tells returns the smallest difference between two cases that so many rounds, at least
-// [MinSamples], tell in [NoiseTold] of all runs: 0.02 is a ratio of 1.02. It draws many
-// runs of that length from the ratios of the equal cases, and takes the interval of
-// [SummarizeRatios] of each. A difference multiplies all ratios, and so the ends of the
-// interval; it is told if it lifts the lower end above 1. Which of two equal cases is
-// divided by which does not matter, so that each ratio is drawn as often as its inverse.
+// SmallestDifference returns the smallest difference between two cases that a run of some
+// rounds, at least [MinSamples], shows with the probability [NoiseTold]: 0.02 is a ratio
+// of 1.02. It draws many runs of that length from the ratios of the equal cases, and takes
+// the interval of [SummarizeRatios] of each. A difference multiplies all ratios, and so
+// the ends of the interval; a run shows it if it lifts the lower end above 1. Which of two
+// equal cases is divided by which does not matter, so each ratio is drawn as often as its
+// inverse.
 // Beyond 100 rounds intervals narrow with the square root of the rounds.
-func (n Noise) Tells(rounds int) float64 {
+func (n Noise) SmallestDifference(rounds int) float64 {
 	const runs = 400
 	random := rand.New(rand.NewPCG(1, 2)) // the same ratios always give the same figure
 	drawn := make([]float64, min(rounds, exactSignedRank))

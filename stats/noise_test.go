@@ -56,8 +56,8 @@ func TestNoiseTells(t *testing.T) {
 	}
 	last := math.Inf(1)
 	for _, rounds := range []int{6, 14, 60, 100, 240} {
-		difference := n.Tells(rounds)
-		if difference >= last || difference != n.Tells(rounds) {
+		difference := n.SmallestDifference(rounds)
+		if difference >= last || difference != n.SmallestDifference(rounds) {
 			t.Errorf("%d rounds tell %v, fewer %v", rounds, difference, last)
 		}
 		last = difference
@@ -76,7 +76,7 @@ func TestNoiseTells(t *testing.T) {
 			t.Errorf("%d rounds tell %.1f %% in %.3f of the runs", rounds, 100*difference, share)
 		}
 	}
-	if n, ok := stats.NewNoise(equal(20, 0, random)); !ok || n.Tells(6) != 0 || n.Half != 0 {
+	if n, ok := stats.NewNoise(equal(20, 0, random)); !ok || n.SmallestDifference(6) != 0 || n.Half != 0 {
 		t.Errorf("without noise: %+v, %v", n, ok)
 	}
 }

@@ -255,7 +255,7 @@ func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Re
 			p := result.NoisePhase{Phase: t.Phase, Median: measured.Median, Least: measured.Least, Most: measured.Most,
 				Ratios: measured.Ratios, Half: measured.Half, Widest: measured.Widest}
 			for _, rounds := range lengths(time.Duration(n.RoundNS)) {
-				p.Tells = append(p.Tells, result.Telling{Rounds: rounds, TookNS: int64(rounds) * n.RoundNS, Difference: measured.Tells(rounds)})
+				p.Smallest = append(p.Smallest, result.SmallestDifference{Rounds: rounds, TookNS: int64(rounds) * n.RoundNS, Difference: measured.SmallestDifference(rounds)})
 			}
 			n.Phases = append(n.Phases, p)
 		}
@@ -263,9 +263,8 @@ func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Re
 	return n, nil
 }
 
-// lengths returns the numbers of rounds of which it is said what they tell, if a round
-// takes so long: the fewest that a run has, some, and as many as fit into
-// [machine.NoiseTime].
+// lengths returns the numbers of rounds that a smallest difference is computed for: the
+// fewest that a run has, 30, and as many of this duration as fit into [machine.NoiseTime].
 func lengths(round time.Duration) []int {
 	most := max(lab.MinRounds, int(machine.NoiseTime/max(round, 1)))
 	list := []int{lab.MinRounds, 30, most}

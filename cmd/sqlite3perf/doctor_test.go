@@ -38,8 +38,8 @@ func TestNoiseOf(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	for i, rounds := range []int{6, 30, 300} {
-		if tell := p.Tells[i]; tell.Rounds != rounds || tell.TookNS != int64(rounds)*1e9 || i > 0 && tell.Difference >= p.Tells[i-1].Difference {
-			t.Errorf("got %+v", p.Tells)
+		if tell := p.Smallest[i]; tell.Rounds != rounds || tell.TookNS != int64(rounds)*1e9 || i > 0 && tell.Difference >= p.Smallest[i-1].Difference {
+			t.Errorf("got %+v", p.Smallest)
 		}
 	}
 }

@@ -313,7 +313,7 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	}
 	m := observer.Machine
 	m.Directory = r.dir
-	words := &report.Profiled{Workload: r.cases[0].Workload, Phase: r.phase, Scale: r.matrix.Scale, Seed: r.matrix.Seed,
+	answer := &report.Profiled{Workload: r.cases[0].Workload, Phase: r.phase, Scale: r.matrix.Scale, Seed: r.matrix.Seed,
 		Settings: words(r.cases[0].Settings), Machine: m, NoPerf: noPerf, Into: r.into, More: "--time 5m or --scale full"}
 	complete := true
 	for _, d := range done {
@@ -322,15 +322,14 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 		if d.Status == result.OK {
 			x.Summary = profile.Summarize(&d.Recording, grouper(d))
 		}
-		words.Drivers = append(words.Drivers, x)
+		answer.Drivers = append(answer.Drivers, x)
 	}
-	failure := r.write(done, words)
-	file := o.output.file
-	o.output.file = "" // the answer goes to standard output
-	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
-		return report.WriteProfile(w, format, words, opts)
+	failure := r.write(done, answer)
+	output := o.output
+	output.file = "" // -o is the directory; the answer goes to standard output
+	err = output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		return report.WriteProfile(w, format, answer, opts)
 	}, "sqlite3perf profile")
-	o.output.file = file
 	switch {
 	case failure != nil || err != nil:
 		return errors.Join(failure, err)
@@ -346,8 +345,9 @@ func grouper(d *lab.Profiled) profile.Grouper {
 	return profile.Grouper{Module: d.Case.Info.Module, Opaque: !d.Perf}
 }
 
-// write writes the files of the drivers that have profiles, and lists them in words.
-func (r *profileRequest) write(done []*lab.Profiled, words *report.Profiled) error {
+// write writes the files of the drivers that have profiles, and lists them in
+// the answer.
+func (r *profileRequest) write(done []*lab.Profiled, answer *report.Profiled) error {
 	if err := os.Mkdir(r.into, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("creating the directory for the profiles: %w", err)
 	}
@@ -362,7 +362,7 @@ func (r *profileRequest) write(done []*lab.Profiled, words *report.Profiled) err
 			return fmt.Errorf("writing %s: %w", filepath.Join(r.into, name), reason(err))
 		}
 		known[name] = sumOf(data.Bytes())
-		words.Files = append(words.Files, name)
+		answer.Files = append(answer.Files, name)
 		return nil
 	}
 	var sides []report.FlameSide
@@ -383,14 +383,14 @@ func (r *profileRequest) write(done []*lab.Profiled, words *report.Profiled) err
 				return err
 			}
 		}
-		title := fmt.Sprintf("CPU time of %s in %s of %s, %d samples", d.Case.Driver, r.phase, words.Workload, profile.Samples(stacks))
+		title := fmt.Sprintf("CPU time of %s in %s of %s, %d samples", d.Case.Driver, r.phase, answer.Workload, profile.Samples(stacks))
 		err := put(base+flameFile, func(w io.Writer) error { return report.FlameGraph(w, title, stacks, grouper(d)) })
 		if err != nil {
 			return err
 		}
 	}
 	if len(sides) == 2 && len(done) == 2 {
-		title := fmt.Sprintf("CPU time per trial in %s of %s: %s and %s", r.phase, words.Workload, sides[0].Name, sides[1].Name)
+		title := fmt.Sprintf("CPU time per trial in %s of %s: %s and %s", r.phase, answer.Workload, sides[0].Name, sides[1].Name)
 		err := put(differenceFile, func(w io.Writer) error { return report.FlameDifference(w, title, sides[0], sides[1]) })
 		if err != nil {
 			return err

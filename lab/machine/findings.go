@@ -74,7 +74,7 @@ func difference(n *result.Noise) *float64 {
 	}
 	d := 0.0
 	for _, p := range n.Phases {
-		d = max(d, p.Tells[len(p.Tells)-1].Difference)
+		d = max(d, p.Smallest[len(p.Smallest)-1].Difference)
 	}
 	return &d
 }

@@ -35,8 +35,8 @@ func found(code string, f result.Fitness, value, limit float64) result.Finding {
 // noise returns the noise of two phases, of which the second tells a difference.
 func noise(difference float64, speeds ...float64) *result.Noise {
 	return &result.Noise{Speeds: speeds, Phases: []result.NoisePhase{
-		{Tells: []result.Telling{{Rounds: 6, Difference: 0.5}, {Rounds: 30, Difference: 0.01}}},
-		{Tells: []result.Telling{{Rounds: 6, Difference: 0.5}, {Rounds: 30, Difference: difference}}},
+		{Smallest: []result.SmallestDifference{{Rounds: 6, Difference: 0.5}, {Rounds: 30, Difference: 0.01}}},
+		{Smallest: []result.SmallestDifference{{Rounds: 6, Difference: 0.5}, {Rounds: 30, Difference: difference}}},
 	}}
 }
 

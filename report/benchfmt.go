@@ -70,7 +70,7 @@ func libraries(a *stats.Analysis) (lines []string) {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			words := []string{Line(o.Case.Driver) + ":", "kind=" + string(o.Case.Info.Kind), "interface=" + string(o.Case.Info.Interface)}
-			if p := proof(o); p != nil {
+			if p := o.Proof(); p != nil {
 				words = append(words, "module="+p.Module, "module-version="+p.ModuleVersion, "sqlite="+p.SQLiteVersion, "runtime="+p.Runtime)
 			}
 			if line := Line(strings.Join(words, " ")); !slices.Contains(lines, line) {

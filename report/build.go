@@ -11,7 +11,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // build describes a run in words.
@@ -103,7 +102,7 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 // all of SQLite faster or slower.
 func sqliteBuild(o *stats.Outcome) string {
 	words := []string{sqliteVersion(o)}
-	if p := proof(o); p != nil {
+	if p := o.Proof(); p != nil {
 		for _, option := range p.CompileOptions {
 			if n, _, _ := strings.Cut(option, "="); n == "DEFAULT_MEMSTATUS" || n == "THREADSAFE" {
 				words = append(words, option)
@@ -519,7 +518,7 @@ func name(o *stats.Outcome) string {
 }
 
 func version(o *stats.Outcome) string {
-	p := proof(o)
+	p := o.Proof()
 	if p == nil {
 		return ""
 	}
@@ -545,17 +544,8 @@ func revision(build map[string]string) string {
 }
 
 // proof returns what was read back in the case's first trial that has a proof.
-func proof(o *stats.Outcome) *protocol.Proof {
-	for _, t := range o.Trials {
-		if t.Proof != nil {
-			return t.Proof
-		}
-	}
-	return nil
-}
-
 func sqliteVersion(o *stats.Outcome) string {
-	if p := proof(o); p != nil {
+	if p := o.Proof(); p != nil {
 		return p.SQLiteVersion
 	}
 	return absent

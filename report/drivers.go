@@ -23,7 +23,7 @@ func drivers(a *stats.Analysis) document {
 			switch {
 			case i < 0:
 				seen = append(seen, o)
-			case proof(seen[i]) == nil && proof(o) != nil:
+			case seen[i].Proof() == nil && o.Proof() != nil:
 				seen[i] = o
 			}
 		}
@@ -35,7 +35,7 @@ func drivers(a *stats.Analysis) document {
 		{title: "kind"}, {title: "interface"}, {title: "runtime", drop: 3}}}
 	for _, o := range seen {
 		module, v, runtime := o.Case.Info.Module, absent, absent
-		if p := proof(o); p != nil {
+		if p := o.Proof(); p != nil {
 			module, v, runtime = cmp.Or(p.Module, module), cmp.Or(p.ModuleVersion, absent), cmp.Or(p.Runtime, absent)
 			if o.Case.Build["directory"] != "" {
 				v = cmp.Or(revision(o.Case.Build), absent)
@@ -61,7 +61,7 @@ func drivers(a *stats.Analysis) document {
 func variants(seen []*stats.Outcome) list {
 	var l list
 	for _, o := range seen {
-		p := proof(o)
+		p := o.Proof()
 		if p == nil {
 			continue
 		}
@@ -124,7 +124,7 @@ func compileOptions(seen []*stats.Outcome) list {
 	count := map[string]int{}
 	var known []*stats.Outcome
 	for _, o := range seen {
-		if p := proof(o); p != nil && len(p.CompileOptions) > 0 {
+		if p := o.Proof(); p != nil && len(p.CompileOptions) > 0 {
 			known = append(known, o)
 			for _, c := range slices.Compact(slices.Sorted(slices.Values(p.CompileOptions))) {
 				count[c]++
@@ -135,7 +135,7 @@ func compileOptions(seen []*stats.Outcome) list {
 	differ := false
 	for _, o := range known {
 		var words []string
-		for _, c := range slices.Compact(slices.Sorted(slices.Values(proof(o).CompileOptions))) {
+		for _, c := range slices.Compact(slices.Sorted(slices.Values(o.Proof().CompileOptions))) {
 			if matters(c) && count[c] < len(known) {
 				words = append(words, c)
 				differ = true
@@ -158,7 +158,7 @@ func unasked(a *stats.Analysis) list {
 	var where groups[item, string] // the groups that each setting with its values is about
 	all := 0
 	for _, g := range a.Groups {
-		if slices.ContainsFunc(g.Outcomes, func(o *stats.Outcome) bool { return proof(o) != nil }) {
+		if slices.ContainsFunc(g.Outcomes, func(o *stats.Outcome) bool { return o.Proof() != nil }) {
 			all++
 		}
 		for _, it := range unset(g.Outcomes, len(g.Outcomes)) {
@@ -180,7 +180,7 @@ func unasked(a *stats.Analysis) list {
 func unset(outcomes []*stats.Outcome, most int) (l list) {
 	got := map[string]map[string][]string{} // by setting and value, the drivers
 	for _, o := range outcomes {
-		p := proof(o)
+		p := o.Proof()
 		if p == nil {
 			continue
 		}
@@ -218,7 +218,7 @@ func unsetIn(t *stats.Table) list {
 	competing := false
 	for _, c := range t.Measured() {
 		outcomes = append(outcomes, c.Outcome)
-		p := proof(c.Outcome)
+		p := c.Proof()
 		competing = competing || p != nil && len(p.Connections) > 1
 	}
 	return slices.DeleteFunc(unset(outcomes, 3), func(it item) bool {

@@ -264,7 +264,7 @@ func errorCounts(c *stats.Cell) string {
 func busyAtOnce(cells []*stats.Cell) string {
 	var words []string
 	for _, c := range cells {
-		p := proof(c.Outcome)
+		p := c.Proof()
 		if p == nil {
 			continue
 		}

@@ -184,6 +184,28 @@ func Analyze(run *result.Run, floor string) *Analysis {
 	return a
 }
 
+// Proof returns what a trial of a driver has proven, or nil if none has proven anything.
+func (a *Analysis) Proof(driver string) *protocol.Proof {
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if p := o.Proof(); p != nil && o.Case.Driver == driver {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+// Proof returns what a trial of the case has proven, or nil if none has proven anything.
+func (o *Outcome) Proof() *protocol.Proof {
+	for _, t := range o.Trials {
+		if t.Proof != nil {
+			return t.Proof
+		}
+	}
+	return nil
+}
+
 func (a *Analysis) outcomes() []*Outcome {
 	byID := map[int]*Outcome{}
 	var list []*Outcome

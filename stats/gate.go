@@ -190,20 +190,3 @@ func (g *Gate) Shut() bool { return g.Count(GateWrong)+g.Count(GateRegression) >
 func (g *Gate) Complete() bool {
 	return len(g.Cells) > 0 && g.Count(GateUnusable)+g.Count(GateTooFew) == 0
 }
-
-// SQLiteVersion returns the version of SQLite that the trials of a driver proved, or "".
-func (a *Analysis) SQLiteVersion(driver string) string {
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if o.Case.Driver != driver {
-				continue
-			}
-			for _, t := range o.Trials {
-				if t.Proof != nil {
-					return t.Proof.SQLiteVersion
-				}
-			}
-		}
-	}
-	return ""
-}

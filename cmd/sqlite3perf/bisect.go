@@ -53,7 +53,8 @@ Each step is a run in the store: sqlite3perf compare RUN prints it again.`,
 	return cmd
 }
 
-// bisectOptions are the flags of bisect: those of compare, and what is looked for.
+// bisectOptions are the flags of bisect: those of run, without the drivers, and what is
+// looked for.
 type bisectOptions struct {
 	runOptions
 	phase      string
@@ -237,20 +238,9 @@ func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]rep
 			return nil, err
 		}
 		delete(linked[i], m.releases.Known.Module)
-		proofs[i] = proofOf(step.Analysis.Run, ref.Name)
+		proofs[i] = step.Analysis.Proof(ref.Name)
 	}
 	return differences(proofs[0], proofs[1], linked[0], linked[1]), nil
-}
-
-// proofOf returns what a trial of a driver has proven, or nil if none has proven anything.
-func proofOf(run *result.Run, name string) *protocol.Proof {
-	for i := range run.Trials {
-		t := &run.Trials[i]
-		if j := slices.IndexFunc(run.Cases, func(c result.Case) bool { return c.ID == t.Case }); t.Proof != nil && j >= 0 && run.Cases[j].Driver == name {
-			return t.Proof
-		}
-	}
-	return nil
 }
 
 func differences(before, after *protocol.Proof, linkedBefore, linkedAfter map[string]string) []report.Difference {
@@ -286,14 +276,10 @@ func optionValues(options []string) map[string]string {
 	return m
 }
 
+// names returns the names that are in either map, sorted.
 func names(a, b map[string]string) []string {
-	return slices.Compact(slices.Sorted(func(yield func(string) bool) {
-		for _, m := range []map[string]string{a, b} {
-			for name := range maps.Keys(m) {
-				if !yield(name) {
-					return
-				}
-			}
-		}
-	}))
+	both := map[string]string{}
+	maps.Copy(both, a)
+	maps.Copy(both, b)
+	return slices.Sorted(maps.Keys(both))
 }

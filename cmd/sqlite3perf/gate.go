@@ -65,13 +65,7 @@ type gateOptions struct {
 	differ   bool
 	also     []string
 	judged   []stats.Metric
-	besides  []alsoWritten
-}
-
-// alsoWritten is a file that the result is written to in another format.
-type alsoWritten struct {
-	format string
-	output outputOptions
+	besides  []outputOptions // files that the result is written to as well
 }
 
 func (o *gateOptions) addFlags(f *pflag.FlagSet) {
@@ -85,6 +79,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	o.addScheduleFlags(f, "")
 	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 	o.addPlaceFlags(f)
+	o.output.known = report.CheckGate
 	f.Lookup("format").Usage = "how the result is printed: " + strings.Join(report.GateFormats(), ", ")
 }
 
@@ -144,7 +139,11 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 	if cases := again(r.cases, out.Doubtful(), base == nil); len(cases) > 0 {
 		r.cases = cases
 		if !o.quiet {
-			fmt.Fprintf(env.stderr, "measuring %d cases again, to confirm what seems to be a regression\n", len(cases))
+			noun := "cases"
+			if len(cases) == 1 {
+				noun = "case"
+			}
+			fmt.Fprintf(env.stderr, "measuring %d %s again, to confirm what seems to be a regression\n", len(cases), noun)
 		}
 		second, failure := take(ctx, env, &o.runOptions, r)
 		if second == nil || failure != nil {
@@ -188,8 +187,8 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 		if err := report.CheckGate(format); err != nil {
 			return 0, usagef("--also %s: %w", entry, err)
 		}
-		also := alsoWritten{format, outputOptions{format: "table", file: file}}
-		if err := also.output.check(); err != nil {
+		also := outputOptions{format: format, file: file, known: report.CheckGate}
+		if err := also.check(); err != nil {
 			return 0, err
 		}
 		o.besides = append(o.besides, also)
@@ -210,10 +209,7 @@ func (o *gateOptions) live(ctx context.Context) (*request, error) {
 		return nil, usagef("--drivers %s: a baseline that is a driver judges one candidate", strings.Join(o.drivers, ","))
 	}
 	o.drivers, o.sided = []string{o.baseline, o.drivers[0]}, true
-	format := o.output.format
-	o.output.format = "table" // that of the gate has been checked
 	r, err := o.check(ctx)
-	o.output.format = format
 	if err != nil {
 		return nil, err
 	}
@@ -266,22 +262,18 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 		}
 	}
 	o.scale, o.seed = run.Scale, fmt.Sprint(run.Seed)
-	format := o.output.format
-	o.output.format = "table"
 	r = &request{}
-	for _, step := range []func() error{
+	err = inOrder(
 		o.output.check,
 		func() error { return o.checkSchedule(r) },
 		func() error { return o.checkDrivers(ctx, r) },
 		func() error { return o.checkPlaces(r) },
 		func() error { return o.checkWorkloads(r) },
 		func() (err error) { differences, err = o.baselineCases(r, run); return err },
-	} {
-		if err := step(); err != nil {
-			return nil, nil, nil, err
-		}
+	)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	o.output.format = format
 	more, err := o.surroundings(ctx, r, base)
 	return base, r, append(differences, more...), err
 }
@@ -354,14 +346,14 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 		differences = append(differences, "it is of another machine: "+strings.Join(differ, ", "))
 	}
 	for _, ref := range r.matrix.Drivers {
-		version := base.SQLiteVersion(ref.Name)
+		before := base.Proof(ref.Name)
 		path, _, err := r.builder.Worker(ctx, ref, nil)
-		if err != nil || version == "" {
+		if err != nil || before == nil {
 			continue // the cells will say so
 		}
 		now, err := (&lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit}).SQLiteVersion(ctx, ref, path)
-		if err == nil && now != version {
-			differences = append(differences, fmt.Sprintf("it is of SQLite %s with %s, which has %s now", version, ref.Name, now))
+		if err == nil && now != before.SQLiteVersion {
+			differences = append(differences, fmt.Sprintf("it is of SQLite %s with %s, which has %s now", before.SQLiteVersion, ref.Name, now))
 		}
 	}
 	return differences, nil
@@ -392,8 +384,7 @@ func (o *gateOptions) finish(env *environment, g report.Gated) error {
 		return err
 	}
 	for _, also := range o.besides {
-		also.output.format = also.format
-		if err := also.output.print(env, write, rerun); err != nil {
+		if err := also.print(env, write, rerun); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,8 @@ type outputOptions struct {
 	format  string
 	file    string
 	noColor bool
-	store   string // as the user named it; "" for the usual one
+	store   string             // as the user named it; "" for the usual one
+	known   func(string) error // refuses a format that there is not; nil: report.Check
 }
 
 func (o *outputOptions) addFlags(f *pflag.FlagSet) {
@@ -34,7 +35,11 @@ func (o *outputOptions) addFlags(f *pflag.FlagSet) {
 // check finds out, before anything is measured, whether the results can be written to
 // the requested places.
 func (o *outputOptions) check() error {
-	if err := report.Check(o.format); err != nil {
+	known := o.known
+	if known == nil {
+		known = report.Check
+	}
+	if err := known(o.format); err != nil {
 		return usageError{err}
 	}
 	if o.file == "" {

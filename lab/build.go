@@ -338,21 +338,21 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	defer scratch.Remove()
 	temp := scratch.Dir
 	out := filepath.Join(temp, filepath.Base(path))
-	args := []string{"build", "-o", out}
+	var flags []string
 	if ref.Version != "" || ref.Dir != "" {
 		mod, err := versionMod(ref, temp)
 		if err != nil {
 			return "", err
 		}
-		args = append(args, "-mod=mod", "-modfile="+mod)
+		flags = append(flags, "-mod=mod", "-modfile="+mod)
 	}
 	if tags := ref.tags(env.GOFLAGS); tags != "" {
-		args = append(args, "-tags="+tags)
+		flags = append(flags, "-tags="+tags)
 	}
-	if err := b.checkTags(ctx, ref, env, args[3:]); err != nil {
+	if err := b.checkTags(ctx, ref, env, flags); err != nil {
 		return "", err
 	}
-	cmd := b.command(ctx, append(args, "./worker")...)
+	cmd := b.command(ctx, slices.Concat([]string{"build", "-o", out}, flags, []string{"./worker"})...)
 	cmd.Dir = ref.Known.Dir
 	cmd.Env = append(cmd.Env, env.environment(ref)...)
 	// With these, what a killed build leaves is in the directory that is swept. The

@@ -1,10 +1,10 @@
 package lab
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"debug/buildinfo"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,20 +84,12 @@ func (b *Builder) list(ctx context.Context, args ...string) (string, error) {
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module list\n"), 0o644); err != nil {
 		return "", err
 	}
-	limited, cancel := context.WithTimeout(ctx, lookupLimit)
-	defer cancel()
-	cmd := b.command(limited, append([]string{"list", "-m"}, args...)...)
-	cmd.Dir = dir
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
+	out, said, err := b.lookup(ctx, dir, append([]string{"list", "-m"}, args...)...)
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case limited.Err() != nil:
-		return "", fmt.Errorf("no answer within %v", lookupLimit)
 	case err != nil:
-		return "", fmt.Errorf("%s", firstComplaint(strings.ReplaceAll(said.String(), "\n\t", " "), err))
+		return "", errors.New(firstComplaint(strings.ReplaceAll(said, "\n\t", " "), err))
 	}
 	return string(out), nil
 }

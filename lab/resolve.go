@@ -43,13 +43,7 @@ func (b *Builder) Resolve(ctx context.Context, ref Ref) (Ref, error) {
 		}
 	}
 	k := ref.Known
-	limited, cancel := context.WithTimeout(ctx, lookupLimit)
-	defer cancel()
-	cmd := b.command(limited, "list", "-m", "-mod=mod", "-json", k.Module+"@"+ref.Version)
-	cmd.Dir = k.Dir
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
+	out, said, err := b.lookup(ctx, k.Dir, "list", "-m", "-mod=mod", "-json", k.Module+"@"+ref.Version)
 	var found struct{ Version string }
 	if err == nil {
 		err = json.Unmarshal(out, &found)
@@ -57,18 +51,35 @@ func (b *Builder) Resolve(ctx context.Context, ref Ref) (Ref, error) {
 	switch {
 	case ctx.Err() != nil:
 		return ref, ctx.Err()
-	case limited.Err() != nil:
-		return ref, ref.versionError(fmt.Sprintf("no answer within %v", lookupLimit))
-	case err != nil && said.Len() == 0:
+	case err != nil && said == "":
 		return ref, fmt.Errorf("go list %s@%s: %w", k.Module, ref.Version, err)
 	case err != nil:
-		return ref, ref.versionError(said.String())
+		return ref, ref.versionError(said)
 	}
 	if ref.Version == latest {
 		ref.Version = found.Version
 		ref.Name = ref.variantName("")
 	}
 	return ref, nil
+}
+
+// lookup runs a go command that may need a network, in a directory. said is what it says
+// on standard error, or that it took longer than [lookupLimit].
+func (b *Builder) lookup(ctx context.Context, dir string, args ...string) (out []byte, said string, err error) {
+	limited, cancel := context.WithTimeout(ctx, lookupLimit)
+	defer cancel()
+	cmd := b.command(limited, args...)
+	cmd.Dir = dir
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err = cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return nil, "", ctx.Err()
+	case limited.Err() != nil:
+		return nil, fmt.Sprintf("no answer within %v", lookupLimit), limited.Err()
+	}
+	return out, complaint.String(), err
 }
 
 // versionError makes an error of what the go command says about a version.

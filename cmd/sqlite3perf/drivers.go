@@ -150,16 +150,17 @@ func workerState(ctx context.Context, b *lab.Builder, ref lab.Ref) (version, sta
 	if ref.Dir != "" {
 		version = "-"
 	}
-	built, err := b.Built(ctx, ref)
-	switch {
-	case err != nil:
-		return version, "unavailable", err
-	case len(ref.Known.Command) > 0:
+	if len(ref.Known.Command) > 0 {
 		_, with, err := b.Worker(ctx, ref, nil)
 		if err != nil {
 			return version, "unavailable", err
 		}
 		return with["module_version"], "found", nil
+	}
+	built, err := b.Built(ctx, ref)
+	switch {
+	case err != nil:
+		return version, "unavailable", err
 	case built:
 		return version, "built", nil
 	}

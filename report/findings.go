@@ -18,7 +18,6 @@ func finding(f result.Finding, c *result.Checkup, h Hints) findingWords {
 	if h.Directory != "" {
 		elsewhere += " with " + h.Directory
 	}
-	const dedicated = "Compare ratios, which are formed within rounds. For absolute times, take a machine of your own"
 	switch f.Code {
 	case result.FindingNoise:
 		good := "good"
@@ -127,7 +126,8 @@ func finding(f result.Finding, c *result.Checkup, h Hints) findingWords {
 			"To compare drivers there, use synchronous=off"}
 	case result.WarningVirtual:
 		return findingWords{"virtual", "",
-			fmt.Sprintf("This is a virtual machine (%s)", m.Virtual), "Its neighbors take time that it cannot see, and its disk may only pretend to sync", dedicated}
+			fmt.Sprintf("This is a virtual machine (%s)", m.Virtual), "Its neighbors take time that it cannot see, and its disk may only pretend to sync",
+			"Compare ratios, which are formed within rounds. For absolute times, take a machine of your own"}
 	case result.FindingTurbo:
 		return findingWords{"turbo", "",
 			"The CPU raises its clock rate as heat and the number of busy cores allow", "One client runs at a higher clock rate than several; absolute times depend on the temperature",

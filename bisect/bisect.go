@@ -368,9 +368,10 @@ func tight(x *stats.Compared) bool {
 	return 3*math.Log(nearest(x))/math.Log(x.Ratio.Median) >= 2
 }
 
-// judge says whether a release has the change. Of a change of times it has if its
-// ratio is beyond the middle between 1 and the change that was seen, at its least. A
-// ratio that lies between is that of neither.
+// judge says whether a release has the change. For a change of times, the limit is the
+// middle between 1 and the least that the change can be. A release has the change if the
+// whole interval of its ratio is beyond the limit. If the limit is in the interval, it is
+// unclear.
 func (c *Change) judge(comparison *stats.Comparison) (Judgment, *stats.Compared, string) {
 	i := slices.IndexFunc(comparison.Cells, func(x *stats.Compared) bool { return x.Phase == c.Phase && c.Of(x.First.Case) })
 	if i < 0 {

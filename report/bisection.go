@@ -73,7 +73,8 @@ func (b Bisection) Answer() string {
 	}
 }
 
-// why says why the side of the change without figures has none; "" if both have.
+// why returns the reason why one side of the change has no figures. It returns "" if both
+// have some.
 func (b Bisection) why() string {
 	if b.Change == nil || b.Change.Verdict != stats.Bad || b.Pair == nil || b.Pair.Cell == nil {
 		return ""

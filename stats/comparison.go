@@ -67,7 +67,7 @@ func (m Metric) of(s *result.Sample) float64 {
 type Comparison struct {
 	Metric        Metric
 	First, Second string
-	Margin        float64 // 0.02: less than 2 % more, or less, does not matter
+	Margin        float64 // 0.02: a difference of less than 2 % does not matter
 
 	// Interleaved: both sides were measured in the same rounds. Otherwise whatever
 	// changed on the machine in between is part of each ratio.
@@ -544,8 +544,8 @@ func leastRounds(cells int) int {
 }
 
 // mean returns the geometric mean of the cells' ratios over the rounds that all of them
-// have. It returns nil if there is none. looks says whether it was decided after each look
-// how many these are: those until the first cell was settled.
+// have. It returns nil if there is none. looks says that the run was judged while it
+// was under way: these rounds ended when the first cell was settled.
 func mean(cells []*Compared, looks bool) *Summary {
 	var sets [][]Point
 	for _, x := range cells {

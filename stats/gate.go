@@ -53,7 +53,7 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 		g.Baseline, g.Candidate, g.Alone, g.interleaved = c.First, c.Second, c.Alone, c.Interleaved
 		for _, x := range c.Cells {
 			if !x.Measured() && c.Metric != comparisons[0].Metric {
-				continue // once is enough
+				continue // the first metric's comparison has the cell already
 			}
 			cell := &Gated{Compared: x}
 			cell.judge(most)

@@ -112,8 +112,8 @@ type request struct {
 	dir       string
 	storePath string
 
-	prepared func() error                // asked when the workers are built whether to measure; nil: yes
-	told     bool                        // variants that are needed, and what is left to defaults, have been said
+	prepared func() error                // called when the workers are built; with its error nothing is measured; may be nil
+	told     bool                        // the notes on needed variants and on settings left to defaults have been printed
 	print    func(*stats.Analysis) error // the results; nil: as a run
 }
 

@@ -29,7 +29,7 @@ type doctorOptions struct {
 }
 
 func doctorCommand(env *environment) *cobra.Command {
-	o := &doctorOptions{}
+	o := &doctorOptions{output: outputOptions{known: report.CheckCheckup}}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say whether this machine is fit to measure, and what to do about it",
@@ -57,9 +57,6 @@ does to figures, and what to do. A fact that cannot be had is called unknown.`,
 }
 
 func doctor(ctx context.Context, env *environment, o *doctorOptions) error {
-	if err := report.CheckCheckup(o.output.format); err != nil {
-		return usageError{err}
-	}
 	if err := o.output.check(); err != nil {
 		return err
 	}

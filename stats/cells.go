@@ -319,9 +319,16 @@ func (o *Outcome) samples(phase string) []Sample {
 	return list
 }
 
-// table makes the table of a phase. Its verdicts are not final until those of the
-// other tables are known.
+// table makes the table of a phase, and compares its cells. Its verdicts are not final
+// until those of the other tables are known.
 func (g *Group) table(phase, floor string, confidence float64) *Table {
+	t := g.list(phase, confidence)
+	t.compare(floor)
+	return t
+}
+
+// list makes the table of a phase without comparing its cells.
+func (g *Group) list(phase string, confidence float64) *Table {
 	t := &Table{Phase: phase, Base: -1}
 	for _, o := range g.Outcomes {
 		c := &Cell{Outcome: o, Status: o.Status}
@@ -343,6 +350,11 @@ func (g *Group) table(phase, floor string, confidence float64) *Table {
 	slices.SortStableFunc(t.Cells, func(a, b *Cell) int {
 		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(a.Summary.Median, b.Summary.Median))
 	})
+	return t
+}
+
+// compare compares every two cells of the table with each other, and all with its base.
+func (t *Table) compare(floor string) {
 	measured := t.Measured()
 	sets := make([][]Point, len(measured))
 	cases := make([]*result.Case, len(measured))
@@ -362,7 +374,6 @@ func (g *Group) table(phase, floor string, confidence float64) *Table {
 			c.Ratio, c.Skipped = &s, skipped
 		}
 	}
-	return t
 }
 
 // operationsDiffer reports whether the times of cells are of different numbers of

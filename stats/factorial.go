@@ -90,9 +90,10 @@ func (f *Factorial) fill(groups []*Group, confidence float64) {
 	}
 	follows := poolFollows(cases)
 	for _, phase := range all.phases() {
-		t := all.table(phase, "", confidence)
+		t := all.list(phase, confidence)
 		f.effects(groups, t, follows)
 		if len(f.Drivers) == 1 || len(t.Cells) <= maxFactorialRows {
+			t.compare("")
 			f.Tables = append(f.Tables, t)
 		}
 	}

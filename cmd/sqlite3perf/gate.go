@@ -59,13 +59,13 @@ too few rounds, or nothing was measured; 1 sqlite3perf failed; 2 wrong usage.`,
 // gateOptions are the flags of gate.
 type gateOptions struct {
 	compareOptions
-	baseline string
-	most     string
-	metrics  []string
-	differ   bool
-	also     []string
-	judged   []stats.Metric
-	besides  []outputOptions // files that the result is written to as well
+	baseline    string
+	most        string
+	metrics     []string
+	differ      bool
+	also        []string
+	judged      []stats.Metric
+	alsoWritten []outputOptions // files that the result is written to as well
 }
 
 func (o *gateOptions) addFlags(f *pflag.FlagSet) {
@@ -191,7 +191,7 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 		if err := also.check(); err != nil {
 			return 0, err
 		}
-		o.besides = append(o.besides, also)
+		o.alsoWritten = append(o.alsoWritten, also)
 	}
 	return most, nil
 }
@@ -383,7 +383,7 @@ func (o *gateOptions) finish(env *environment, g report.Gated) error {
 	if err := o.output.print(env, write, rerun); err != nil {
 		return err
 	}
-	for _, also := range o.besides {
+	for _, also := range o.alsoWritten {
 		if err := also.print(env, write, rerun); err != nil {
 			return err
 		}

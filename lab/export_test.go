@@ -8,6 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
+// Brief returns the phases that a trial of a case does not verify in full.
+var Brief = brief
+
 // VersionMod writes the go.mod of another version, as a build does.
 var VersionMod = versionMod
 

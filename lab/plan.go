@@ -43,6 +43,7 @@ type Expectation struct {
 	Rows       int64   // written or read in the whole phase; -1: not known
 	Checksum   string  // "": not known
 	Tables     []Table // the tables that a phase, timed or not, inserts into
+	Unhashed   bool    // no checksum was asked for in this trial
 }
 
 // Matrix is what a user wants to measure: every workload at every combination of its

@@ -26,7 +26,7 @@ type Processes struct {
 	Hint  string        // what to do if a driver lacks a feature, for the reason; "": nothing
 
 	ceilings map[int]ceiling // by number of clients
-	verified map[*Case]bool  // every value that it inserts, and every type that it returns, was checked once
+	good     map[*Case]int   // how many trials were OK; the first was verified in full
 }
 
 var (
@@ -81,19 +81,20 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64, want *Profil
 	}
 	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
 	begin := time.Now()
-	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: !p.verified[c], profiling: want}
+	earlier := p.good[c]
+	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: earlier == 0, brief: brief(c.Workload, c.Plan, seed, earlier), profiling: want}
 	path := filepath.Join(dir, "test.db")
 	s.run(ctx, dir, protocol.Request{
 		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
-		TypesKnown: p.verified[c], Environment: c.Ref.environment(), Profile: asked,
+		TypesKnown: earlier > 0, Brief: s.brief, Environment: c.Ref.environment(), Profile: asked,
 	})
 	s.header(path)
 	nameColumn(t.Reason, c.Plan)
 	if t.Status == result.OK {
-		if p.verified == nil {
-			p.verified = map[*Case]bool{}
+		if p.good == nil {
+			p.good = map[*Case]int{}
 		}
-		p.verified[c] = true
+		p.good[c]++
 	}
 	if want != nil && t.Status == result.OK && ctx.Err() == nil {
 		if err := want.keep(ctx, dir, t); err != nil {
@@ -130,8 +131,9 @@ type session struct {
 
 	profiling *Profiling // nil: a trial that is measured
 
-	hashed     bool   // the plan asks for checksums of what is inserted
-	unanswered string // the insert whose rows have not been read back
+	hashed     bool     // the plan asks for checksums of what is inserted
+	brief      []string // the phases that are not verified in full
+	unanswered string   // the insert whose rows have not been read back
 
 	unread  string          // what ran last, if the settings have not been read back since then
 	changed driver.Settings // what has been changed so far, as the workload declares
@@ -388,6 +390,7 @@ func (s *session) sample(said *protocol.Sample) error {
 	if !ok {
 		want = Expectation{Operations: -1, Rows: -1}
 	}
+	want.Unhashed = s.unhashed(p)
 	m, doubts, faults := CheckSample(p, want, saw, said)
 	if err := s.judge(doubts, faults); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +186,12 @@ func pretend(fault string) {
 				os.Exit(9)
 			}
 			misbehave(fault, s)
+			if fault == "errs-later" && req.TypesKnown {
+				s.Checksum = strings.Repeat("0", 64)
+			}
+			if fault == "no-checksum" || slices.Contains(req.Brief, p.Name) {
+				s.Checksum = ""
+			}
 		}
 		if p.Insert != nil && fault != "tells-nothing" {
 			say(protocol.Response{Type: protocol.TypeInserted, Phase: p.Name, Tables: insertedBy(fault, gen, p.Insert)})

@@ -125,8 +125,18 @@ func TestChecksumsMustAgree(t *testing.T) {
 				l.trial(i+1, round).Samples[0].Checksum = strings.Repeat(sum, 64)
 			}
 		}
-		if of[0] == "e" {
+		switch of[0] {
+		case "e":
 			l.trial(1, 4).Samples[0].Checksum = strings.Repeat("f", 64)
+		case "c", "d": // later trials have hashed nothing, but for one
+			for i := range of {
+				for round := 2; round <= 6; round++ {
+					l.trial(i+1, round).Samples[0].Checksum = ""
+				}
+			}
+			if of[0] == "d" {
+				l.trial(1, 5).Samples[0].Checksum = strings.Repeat("f", 64)
+			}
 		}
 		return l.outcomes()
 	}
@@ -142,6 +152,9 @@ func TestChecksumsMustAgree(t *testing.T) {
 	check("one differs", sums("a", "b", "a"), result.OK, result.Wrong, result.OK)
 	check("no majority", sums("a", "b"), result.Wrong, result.Wrong)
 	check("one has none", sums("a", "", "a"), result.OK, result.OK, result.OK)
+	check("only the first trials have one", sums("c", "c", "c"), result.OK, result.OK, result.OK)
+	check("only the first trials have one, and one differs", sums("c", "a", "c"), result.OK, result.Wrong, result.OK)
+	check("one errs in a later trial", sums("d", "d"), result.Wrong, result.OK)
 	check("one differs from itself", sums("e", "e", "e"), result.Wrong, result.OK, result.OK)
 }
 

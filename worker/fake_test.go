@@ -31,6 +31,7 @@ type fake struct {
 	onTx     func(int)  // called with +1 at BEGIN, -1 at the end
 	open     int        // connections taken from the pool
 	quiet    bool       // inserted rows are not recorded
+	checks   int        // how often quick_check was run
 	classes  driver.Row // classes of a result row with a value of a class other than declared
 }
 
@@ -158,6 +159,7 @@ func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(d
 	if name, ok := strings.CutPrefix(s.st.SQL, "PRAGMA "); ok {
 		switch name {
 		case "quick_check(1)":
+			s.checks++
 			return visit(driver.Row{{Text: "ok"}})
 		case "compile_options":
 			return visit(driver.Row{{Text: "THREADSAFE=1"}})

@@ -175,6 +175,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	switch {
 	case p.Insert != nil:
 		inserted, err = t.inserted(ctx, p.Insert.Verify, before)
+	case slices.Contains(t.req.Brief, p.Name):
 	case p.Query != nil && !p.Untimed:
 		s.Checksum, err = t.verifyQuery(ctx, p)
 	case p.Mix != nil:

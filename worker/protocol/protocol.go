@@ -57,6 +57,11 @@ type Request struct {
 	// with this plan, these settings and this seed. They need not be checked again.
 	TypesKnown bool `json:"types_known,omitempty"`
 
+	// Brief names phases that this trial need not verify in full, because an earlier one
+	// has. A query then has no checksum, and the database is not checked after a mix. A
+	// worker may ignore it.
+	Brief []string `json:"brief,omitempty"`
+
 	// Environment names environment variables that the worker was started with. The proof
 	// must say what came of them.
 	Environment []string `json:"environment,omitempty"`

@@ -1,0 +1,39 @@
+package worker_test
+
+import (
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// TestBrief checks that a phase that was verified before is measured, but not executed
+// again to hash its answers, and that the database is not checked after a mix.
+func TestBrief(t *testing.T) {
+	for _, brief := range []bool{false, true} {
+		f := newFake()
+		executed := 0
+		f.answer = func(sql string, params []any) ([]driver.Row, error) {
+			if len(params) != 1 {
+				return one(sql, params)
+			}
+			executed++
+			return []driver.Row{{{Int: params[0].(int64)}}}, nil
+		}
+		mix := mixOf(plan.Mix{Clients: 1, Count: 10})
+		req := trialOf(t, blog(3, selectUsers(1), mix), driver.Settings{"pool_size": "2"})
+		hashed, checks := 3, 1
+		if brief {
+			req.Brief = []string{"query", "mix"}
+			hashed, checks = 0, 0
+		}
+		got := serve(t, f, req)
+		query := got[len(got)-5].Sample
+		if wanted := 12 + hashed; executed != wanted || (query.Checksum == "") != brief {
+			t.Errorf("brief %v: %d executions, want %d; checksum %q", brief, executed, wanted, query.Checksum)
+		}
+		if m := mixSample(t, got); f.checks != checks || m.Checksum == "" {
+			t.Errorf("brief %v: %d checks of the database, want %d; checksum of the mix %q", brief, f.checks, checks, m.Checksum)
+		}
+	}
+}

@@ -218,6 +218,7 @@ func (l *LeftOut) UnmarshalJSON(b []byte) error {
 type Study struct {
 	Name        string `json:"name"`
 	AsPublished bool   `json:"as_published,omitempty"` // with its known faults
+	Looks       bool   `json:"looks,omitempty"`        // its claims were looked at before the end, and those that were clear no longer measured
 }
 
 // Factor is what distinguishes the two sides of a comparison.

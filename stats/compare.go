@@ -63,6 +63,15 @@ func CompareRatios(ratios []float64) Test {
 	return t
 }
 
+// CompareRatiosAt is [CompareRatios] for one of several looks at the same comparison,
+// which has a share of the level: p-values are divided by it.
+func CompareRatiosAt(ratios []float64, share float64) Test {
+	t := CompareRatios(ratios)
+	t.P, t.fine = min(1, t.P/share), min(1, t.fine/share)
+	t.Adjusted = t.P
+	return t
+}
+
 // Significant reports whether the two are told apart.
 func (t Test) Significant() bool { return t.Adjusted < Alpha }
 

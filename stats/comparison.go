@@ -452,7 +452,7 @@ func (x *Compared) measure(looks, interleaved bool) {
 	values := Values(ratios)
 	p, _ := signedRank(logs(values))
 	x.P = min(1, p*x.looks)
-	x.Ratio = summarizeRatiosAt(values, 1-Doubt/x.looks)
+	x.Ratio = SummarizeRatiosAt(values, 1-Doubt/x.looks)
 }
 
 // holm corrects the cells' p-values for their number (Holm 1979), so that the probability
@@ -561,6 +561,6 @@ func mean(cells []*Compared, looks bool) *Summary {
 	if looks {
 		level /= spent(len(means))
 	}
-	s := summarizeRatiosAt(Values(means), 1-level)
+	s := SummarizeRatiosAt(Values(means), 1-level)
 	return &s
 }

@@ -14,9 +14,11 @@ import (
 // ratios, including each ratio with itself. Its interval inverts the Wilcoxon
 // signed-rank test of [CompareRatios], and excludes 1 exactly if that test's
 // p-value is below 0.05.
-func SummarizeRatios(ratios []float64) Summary { return summarizeRatiosAt(ratios, Confidence) }
+func SummarizeRatios(ratios []float64) Summary { return SummarizeRatiosAt(ratios, Confidence) }
 
-func summarizeRatiosAt(ratios []float64, confidence float64) Summary {
+// SummarizeRatiosAt is [SummarizeRatios] with an interval of at least the given
+// confidence.
+func SummarizeRatiosAt(ratios []float64, confidence float64) Summary {
 	n := len(ratios)
 	if n == 0 {
 		return Summary{Warnings: []string{"no samples"}}

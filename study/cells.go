@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -22,11 +23,23 @@ type key struct {
 	parameters map[string]int64
 	nth        map[string]int    // for a parameter that the scale changes: which of its values, ascending from 0, or -1 for the last
 	settings   map[string]string // "" means not set
+	once       bool              // the cell whose one trial is long, see [once]
 }
 
 // on returns the key for another driver.
 func (k key) on(driver string) key {
 	k.driver = driver
+	return k
+}
+
+// counted returns the key of the cell in which what is rare is counted: the one with a
+// long trial, if the run was to have it.
+func (c *cells) counted(k key) key {
+	long := k
+	long.once, long.nth = true, maps.Clone(k.nth)
+	if delete(long.nth, duration); c.planned(long) {
+		return long
+	}
 	return k
 }
 
@@ -143,14 +156,20 @@ type cell struct {
 // cells finds the cells of a run.
 type cells struct {
 	run         *result.Run
-	confidence  float64 // level of the intervals of medians
+	share       float64 // of the level, for this look at the samples
 	list        []cell
 	asPublished bool
 	drivers     []string // in the order of the run
+
+	// found, if not nil, collects the IDs of the cases that were looked for.
+	found map[int]bool
 }
 
-func newCells(a *stats.Analysis) *cells {
-	c := &cells{run: a.Run, confidence: a.Confidence, asPublished: a.Run.Study.AsPublished}
+// confidence returns the level of intervals.
+func (c *cells) confidence() float64 { return 1 - stats.Alpha*c.share }
+
+func newCells(a *stats.Analysis, share float64) *cells {
+	c := &cells{run: a.Run, share: share, asPublished: a.Run.Study.AsPublished}
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
 			for _, x := range t.Cells {
@@ -202,11 +221,12 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 // sameDriver reports whether driver is the driver called name, or a variant of it.
 func sameDriver(name, driver string) bool { return driver == name || result.BaseDriver(driver) == name }
 
-// values returns the values of a parameter among the cases of a workload, ascending.
+// values returns the values of a parameter among the cases of a workload, ascending,
+// without those that have one long trial.
 func (c *cells) values(workload, parameter string) []int64 {
 	var list []int64
 	for i := range c.run.Cases {
-		if k := &c.run.Cases[i]; k.Workload == workload {
+		if k := &c.run.Cases[i]; k.Workload == workload && !once(k) {
 			if v, ok := k.Parameters[parameter]; ok {
 				list = append(list, v)
 			}
@@ -259,6 +279,9 @@ func (c *cells) find(k key) (found *stats.Cell, why string) {
 			found = x.Cell
 		}
 	}
+	if found != nil && c.found != nil {
+		c.found[found.Case.ID] = true
+	}
 	switch {
 	case found != nil && found.Status == result.OK:
 		return found, ""
@@ -274,6 +297,15 @@ func (c *cells) find(k key) (found *stats.Cell, why string) {
 	return nil, "not measured in this run"
 }
 
+// lasts returns how long the phase of a cell was to last.
+func (c *cells) lasts(k key) string {
+	x, _ := c.find(k)
+	if x == nil {
+		return ""
+	}
+	return (time.Duration(x.Case.Parameters[duration]) * time.Millisecond).String()
+}
+
 // planned reports whether the run has a case of the key, with any outcome.
 func (c *cells) planned(k key) bool {
 	x, _ := c.find(k)
@@ -283,7 +315,7 @@ func (c *cells) planned(k key) bool {
 // matches reports whether the key, except for its driver, is that of the cell.
 func (k key) matches(x cell) bool {
 	c := x.Case
-	if c.Workload != k.workload || x.phase != k.phase {
+	if c.Workload != k.workload || x.phase != k.phase || once(c) != k.once {
 		return false
 	}
 	for name, v := range k.parameters {

@@ -28,9 +28,11 @@ type comparison struct {
 	count   bool    // x is a count over all trials together
 
 	// A figure that is not a measure of cells has no operands. It has a value, or a
-	// reason for not having one.
+	// reason for not having one, or a value that cannot be judged for a reason. In the
+	// last case it has the IDs of the cases of which more rounds may decide it.
 	value *float64
 	why   string
+	rests map[int]bool
 }
 
 // operand gives a figure for each round: the geometric mean of the quotients.
@@ -52,7 +54,12 @@ func per(over, under key) operand { return operand{{over, &under}} }
 const (
 	margin = 0.25 // for "about twice"
 	equal  = 0.10 // for "equal"
+	same   = 0.05 // two figures that differ by less are not "faster" or "slower"
 )
+
+// alike reports whether a ratio differs from 1 by less than anybody would call faster or
+// slower.
+func alike(i *stats.Interval) bool { return i != nil && i.Low >= 1/(1+same) && i.High <= 1+same }
 
 // about returns the bounds for a claim that a ratio is about this large.
 func about(ratio float64) (atLeast, atMost float64) {
@@ -136,7 +143,7 @@ func (c *comparison) measure(in *cells) report.Comparison {
 		return out
 	}
 	if c.y == nil {
-		s := c.m.summarize(x, in.confidence)
+		s := c.m.summarize(x, in.confidence())
 		out.Summary = &s
 		return out
 	}
@@ -146,10 +153,10 @@ func (c *comparison) measure(in *cells) report.Comparison {
 		return out
 	}
 	ratios, _ := stats.Ratios(x, y)
-	s := stats.SummarizeRatios(stats.Values(ratios))
+	s := stats.SummarizeRatiosAt(stats.Values(ratios), in.confidence())
 	out.Summary = &s
 	if len(ratios) >= stats.MinSamples {
-		t := stats.CompareRatios(stats.Values(ratios))
+		t := stats.CompareRatiosAt(stats.Values(ratios), in.share)
 		out.Test = &t
 	}
 	out.Why = in.failuresDiffer(slices.Concat(c.x, c.y))
@@ -200,7 +207,8 @@ func (c *cells) tooShort(k key) string {
 // decide gives the comparison its verdict. The comparison holds if the interval is
 // within the range; if the range excludes 1, the two must also be significantly
 // different. It does not hold if the interval is outside the range; if the bound on
-// that side is 1, the two must also be significantly different.
+// that side is 1, the two must also be significantly different. Neither does it hold if
+// the range begins or ends at 1 and the two are not told apart but alike.
 func decide(c *report.Comparison, count bool) {
 	if c.Summary == nil {
 		return
@@ -238,40 +246,68 @@ func decide(c *report.Comparison, count bool) {
 	default:
 		c.Verdict = report.Holds
 	}
+	undecided := c.Why == report.AcrossBound || c.Why == report.NotToldApart
+	if undecided && c.Unit == "" && (low == 1 || high == 1) && !toldApart(c) && alike(i) {
+		c.Verdict, c.Why = report.DoesNotHold, ""
+	}
 }
 
 func toldApart(c *report.Comparison) bool { return c.Test != nil && c.Test.Significant() }
 
-// judge decides the claims of a study together, because their p-values form one
-// family.
-func judge(claims []claim, in *cells) []report.Claim {
-	list := []report.Claim{}
-	var counts []bool
+// ruling is a comparison that has been evaluated on a run.
+type ruling struct {
+	report.Comparison
+	count bool
+	cases map[int]bool // the IDs of the cases that it rests on
+	open  map[int]bool // of those whose further rounds may decide it
+}
+
+// rule evaluates the comparisons of all claims together, because their p-values form one
+// family. A comparison that was decided before keeps its ruling.
+func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
+	list := make([][]*ruling, len(claims))
+	var fresh []*ruling
 	var family []*stats.Test
 	for i := range claims {
-		c := &claims[i]
-		out := report.Claim{Claim: c.text, AnyOf: c.anyOf, Comparisons: []report.Comparison{}}
-		for _, cmp := range c.over(in) {
-			m := cmp.measure(in)
-			if m.Test != nil {
-				family = append(family, m.Test)
+		in.found = map[int]bool{} // a comparison may be made of cells itself
+		made := claims[i].over(in)
+		for j := range made {
+			if before != nil && before[i][j].Verdict != report.CannotBeTold {
+				list[i] = append(list[i], before[i][j])
+				if t := before[i][j].Test; t != nil {
+					kept := *t
+					family = append(family, &kept)
+				}
+				continue
 			}
-			counts = append(counts, cmp.count)
-			out.Comparisons = append(out.Comparisons, m)
+			if made[j].x != nil {
+				in.found = map[int]bool{}
+			}
+			r := &ruling{Comparison: made[j].measure(in), count: made[j].count, cases: in.found, open: made[j].rests}
+			if r.Test != nil {
+				family = append(family, r.Test)
+			}
+			list[i], fresh = append(list[i], r), append(fresh, r)
 		}
-		list = append(list, out)
 	}
+	in.found = nil
 	stats.Adjust(family)
-	for i := range list {
-		var verdicts []report.Verdict
-		for j := range list[i].Comparisons {
-			decide(&list[i].Comparisons[j], counts[0])
-			counts = counts[1:]
-			verdicts = append(verdicts, list[i].Comparisons[j].Verdict)
+	for _, r := range fresh {
+		measured := r.Summary != nil && r.Why == ""
+		if decide(&r.Comparison, r.count); measured && r.Verdict == report.CannotBeTold {
+			r.open = r.cases
 		}
-		list[i].Verdict = combine(verdicts, list[i].AnyOf)
 	}
 	return list
+}
+
+// verdict combines the rulings on the comparisons of a claim.
+func (c *claim) verdict(list []*ruling) report.Verdict {
+	var verdicts []report.Verdict
+	for _, r := range list {
+		verdicts = append(verdicts, r.Verdict)
+	}
+	return combine(verdicts, c.anyOf)
 }
 
 // combine returns the verdict on a claim of several comparisons.

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -128,7 +129,8 @@ func comparisonOverallTo(driver, to string, list ...comparisonPart) operand {
 // comparisonNoWinner finds the most frequent winner among the drivers of the study. It
 // counts in how many phases that driver is significantly faster than all others. If
 // these are few, but a driver is tied for first place in enough further phases that it
-// could be the winner, the run cannot decide.
+// could be the winner, the run cannot decide. A phase in which a driver is not told apart
+// from another one but alike has no winner.
 func comparisonNoWinner(c *cells) []comparison {
 	published := publishedFigures("driver-comparison").where("published", "2026-03-23")
 	var drivers []string
@@ -137,13 +139,15 @@ func comparisonNoWinner(c *cells) []comparison {
 			drivers = append(drivers, d)
 		}
 	}
-	wins, shared, judged := map[string]int{}, map[string]int{}, 0
+	wins, judged := map[string]int{}, 0
+	ties := map[string][]map[int]bool{} // by driver: for each shared phase the IDs of its own case and of those it is tied with
 	for _, p := range comparisonPhases {
 		var sets [][]stats.Point
 		var of []string
+		var ids []int
 		for _, d := range drivers {
 			if x, why := c.find(p.key(d)); why == "" && len(x.Samples) >= stats.MinSamples {
-				sets, of = append(sets, x.Points()), append(of, d)
+				sets, of, ids = append(sets, x.Points()), append(of, d), append(ids, x.Case.ID)
 			}
 		}
 		if len(sets) < 2 {
@@ -151,13 +155,28 @@ func comparisonNoWinner(c *cells) []comparison {
 		}
 		judged++
 		every := func(int) bool { return true }
-		for i, s := range stats.Rank(len(sets), stats.CompareAll(sets, every), every) {
+		pairs := stats.CompareAll(sets, every)
+		for i := range pairs {
+			pairs[i].Adjusted = min(1, pairs[i].Adjusted/c.share)
+		}
+		for i, s := range stats.Rank(len(sets), pairs, every) {
 			switch {
 			case s.Beaten:
 			case s.Tied == nil:
 				wins[of[i]]++
 			default:
-				shared[of[i]]++
+				tie := map[int]bool{ids[i]: true}
+				for _, j := range s.Tied {
+					ratios, _ := stats.Ratios(sets[i], sets[j])
+					if alike(stats.SummarizeRatiosAt(stats.Values(ratios), c.confidence()).Interval) {
+						tie = nil
+						break
+					}
+					tie[ids[j]] = true
+				}
+				if tie != nil {
+					ties[of[i]] = append(ties[of[i]], tie)
+				}
 			}
 		}
 	}
@@ -179,9 +198,19 @@ func comparisonNoWinner(c *cells) []comparison {
 	}
 	v := float64(most)
 	out.value = &v
+	if v > out.atMost {
+		return []comparison{out}
+	}
 	for _, d := range drivers {
-		if v <= out.atMost && float64(wins[d]+shared[d]) > out.atMost {
-			out.why = fmt.Sprintf("%s is tied for the first place, with drivers that it is not told apart from, in %d more", d, shared[d])
+		if float64(wins[d]+len(ties[d])) <= out.atMost {
+			continue
+		}
+		out.why = fmt.Sprintf("%s is tied for the first place, with drivers that it is not told apart from, in %d more", d, len(ties[d]))
+		if out.rests == nil {
+			out.rests = map[int]bool{}
+		}
+		for _, tie := range ties[d] {
+			maps.Copy(out.rests, tie)
 		}
 	}
 	return []comparison{out}

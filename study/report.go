@@ -22,9 +22,9 @@ func Evaluate(a *stats.Analysis, full string) *report.Study {
 	if err != nil {
 		return nil
 	}
-	c := newCells(a)
-	r := &report.Study{Name: s.Name, AsPublished: c.asPublished, Published: s.Published, Notes: s.reduced(c, full),
-		Tables: s.tables(c), Claims: judge(s.claims, c)}
+	c := newCells(a, 1)
+	r := &report.Study{Name: s.Name, AsPublished: c.asPublished, Published: s.Published, Notes: append(s.reduced(c, full), looked(a.Run)...),
+		Tables: s.tables(c), Claims: s.judge(a)}
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		if t.Notes == nil {
@@ -130,9 +130,7 @@ func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {
 	}
 	out := report.StudyFigure{Text: "not measured"}
 	if p := m.values(x); len(p) > 0 {
-		if out = f(m, p); out.Interval != nil {
-			out.Interval = m.summarize(p, c.confidence).Interval
-		}
+		out = f(m, p)
 	}
 	out.Case, out.Phase = x.Case.ID, k.phase
 	return out

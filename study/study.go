@@ -30,7 +30,8 @@ type Study struct {
 	About     string // what is done, if the tables do not make it clear
 	Published string // when it was published, and about what
 
-	// Rounds is the number of rounds, unless the user says how long to continue.
+	// Rounds is the number of rounds at scales other than quick, unless the user says how
+	// long to continue.
 	Rounds int
 
 	// Extra are optional drivers that the study had. They take part if they are
@@ -174,7 +175,7 @@ func (p *plan) ofLeg(l *leg, w *workload.Workload) ([]*lab.Case, error) {
 	}
 	if p.scale == workload.Quick {
 		maps.Copy(parameters, l.quick)
-		if p.time > 0 && slices.Contains(w.Factor, duration) {
+		if p.time > 0 && slices.Contains(w.Factor, duration) && l.quick[duration] == nil {
 			parameters[duration] = []int64{p.time}
 		}
 	}
@@ -182,10 +183,10 @@ func (p *plan) ofLeg(l *leg, w *workload.Workload) ([]*lab.Case, error) {
 	if !p.fewer || l.fewer == nil {
 		return p.matrix(l, w, drivers, parameters)
 	}
-	had := func(r lab.Ref) bool {
+	known := func(r lab.Ref) bool {
 		return slices.ContainsFunc(p.study.had, func(d string) bool { return sameDriver(d, r.Name) })
 	}
-	cases, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), func(r lab.Ref) bool { return !had(r) }), parameters)
+	cases, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), func(r lab.Ref) bool { return !known(r) }), parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func (p *plan) ofLeg(l *leg, w *workload.Workload) ([]*lab.Case, error) {
 			return cases, nil
 		}
 	}
-	others, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), had), parameters)
+	others, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), known), parameters)
 	return append(cases, others...), err
 }
 
@@ -237,6 +238,11 @@ func (l *leg) drivers(refs []lab.Ref) []lab.Ref {
 // databaseSQL reports whether a driver's pool is that of database/sql.
 func databaseSQL(r lab.Ref) bool {
 	return r.Known != nil && r.Known.Interface == driver.DatabaseSQL
+}
+
+// had selects one of the drivers that the study had.
+func had(driver string) func(lab.Ref) bool {
+	return func(r lab.Ref) bool { return sameDriver(driver, r.Name) }
 }
 
 // serves reports whether the worker of a driver has an HTTP server.

@@ -2,6 +2,7 @@ package study_test
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -175,7 +176,7 @@ func TestQuickIsSmaller(t *testing.T) {
 					t.Errorf("case %d: %s", c.ID, key)
 				}
 				seen[key] = true
-				if c.Parameters["rows"] > 100_000 || c.Parameters["people"] > 240_000 || c.Parameters["users"] > 100_000 || c.Parameters["time"] > 500 {
+				if c.Parameters["rows"] > 100_000 || c.Parameters["people"] > 240_000 || c.Parameters["users"] > 100_000 || c.Parameters["time"] > 12_000 {
 					t.Errorf("%s at quick: %v", c.Workload, c.Parameters)
 				}
 			}
@@ -207,12 +208,19 @@ func TestQuickIsPlanned(t *testing.T) {
 			if least := study.Least(cases, s.Rounds); least > 4*time.Minute {
 				t.Errorf("%d drivers: at least %v", n, least)
 			}
-			points, each := map[string]int{}, cases[0].Parameters["time"]
+			points, each, long := map[string]int{}, cases[0].Parameters["time"], 0
 			for _, c := range cases {
+				if c.Parameters["time"] == 10_000 && c.Driver == "mattn" && c.Parameters["writers"] == 256 {
+					long++ // than SQLite waits for a lock
+					continue
+				}
 				points[c.Driver]++
 				if c.Parameters["time"] != each {
 					t.Errorf("%d drivers: %s lasts %d ms, another %d", n, c.Workload, c.Parameters["time"], each)
 				}
+			}
+			if long != 6 {
+				t.Errorf("%d drivers: %d long phases", n, long)
 			}
 			if want := 46; !asPublished && points["mattn"] != want {
 				t.Errorf("%d drivers: mattn is measured at %d points, want %d", n, points["mattn"], want)
@@ -220,7 +228,7 @@ func TestQuickIsPlanned(t *testing.T) {
 			if asPublished {
 				continue
 			}
-			if each < 50 || each > 500 || n < 5 && each < last {
+			if each < 50 || each > 500 || n < 4 && each < last {
 				t.Errorf("%d drivers: %d ms, and %d ms with one more", n, each, last)
 			}
 			if all := points["native"]; n == 10 && (all == 0 || all >= 46) {
@@ -416,7 +424,8 @@ func TestCountsOfLockErrors(t *testing.T) {
 		with    [2]report.Verdict
 	}{
 		{"full", [2]report.Verdict{holds, fails}, [2]report.Verdict{fails, holds}},
-		{"quick", [2]report.Verdict{unknown, unknown}, [2]report.Verdict{fails, holds}},
+		{"quick", [2]report.Verdict{holds, fails}, [2]report.Verdict{fails, holds}},
+		{"0.01", [2]report.Verdict{unknown, unknown}, [2]report.Verdict{fails, holds}},
 	} {
 		run := made(t, "writers", test.scale, false, refs("mattn"), 6, func(*result.Case, string, int) int64 { return 1e6 })
 		if got := verdicts(run); got != test.without {
@@ -456,7 +465,11 @@ func TestNoClearWinner(t *testing.T) {
 	if x := c.Comparisons[0]; c.Verdict != fails || x.Median != 15 || *x.AtMost != 7 || !strings.Contains(x.What, "zombiezen") {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
-	c = claim(func(*result.Case, string, int) int64 { return 1e6 })
+	c = claim(func(*result.Case, string, int) int64 { return 1e6 }) // alike for certain
+	if x := c.Comparisons[0]; c.Verdict != holds || x.Median != 0 {
+		t.Errorf("%s: %+v", c.Verdict, x)
+	}
+	c = claim(unsteady)
 	if x := c.Comparisons[0]; c.Verdict != unknown || x.Median != 0 || !strings.Contains(x.Why, "is tied for the first place") || !strings.Contains(x.Why, "in 15 more") {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
@@ -474,6 +487,13 @@ func TestNoClearWinner(t *testing.T) {
 	}
 }
 
+// unsteady takes between 1 and 2 ms with every driver, so that none is told apart.
+func unsteady(c *result.Case, _ string, round int) int64 {
+	h := fnv.New32a()
+	fmt.Fprint(h, round, c.Workload, c.Parameters, c.Driver)
+	return 1e6 + int64(h.Sum32()%1e6)
+}
+
 // TestNoClearWinnerAmongWhom checks that only drivers that the study had decide whether
 // there was a winner, and that a single driver wins nothing.
 func TestNoClearWinnerAmongWhom(t *testing.T) {
@@ -485,7 +505,7 @@ func TestNoClearWinnerAmongWhom(t *testing.T) {
 			if c.Driver == "native" {
 				return int64(1e5 + round)
 			}
-			return int64(1e6 + round)
+			return unsteady(c, "", round)
 		}
 		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs(strings.Fields(test.drivers)...), 6, took))
 		for _, c := range r.Claims {

@@ -14,6 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/study"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 func reproduceCommand(env *environment) *cobra.Command {
@@ -29,9 +30,12 @@ What was wrong with the study is measured correctly, and listed below the tables
 --as-published measures it with its faults. Without a name it lists the studies.
 
 The scale quick, with all drivers, ends within five minutes on two cores, without
-building. full is the published scale. The report says what quick leaves out. A
-study has a fixed number of rounds, unless --rounds, --time or --precision is given.
-With the last two, rounds continue as in run.`,
+building. full is the published scale. The report says what quick leaves out.
+
+All cases are measured in six rounds. The rest of the time, which --time changes,
+goes to those that claims rest on, until each claim is decided. full has a fixed
+number of rounds unless --time is given. --rounds fixes the number, and with
+--precision rounds continue as in run: then all cases have the same rounds.`,
 		Example: `  sqlite3perf reproduce cgo-or-not
   sqlite3perf reproduce writers --drivers mattn,modernc --scale full
   sqlite3perf reproduce driver-comparison --as-published --format markdown -o report.md`,
@@ -45,9 +49,14 @@ With the last two, rounds continue as in run.`,
 				return usageError{err}
 			}
 			f := cmd.Flags()
-			o.exact = f.Changed("rounds") || !f.Changed("time") && !f.Changed("precision")
+			quick := o.scale == workload.Quick
+			o.claims = !f.Changed("rounds") && !f.Changed("precision") && (quick || f.Changed("time"))
+			o.exact = f.Changed("rounds") || !o.claims && !f.Changed("precision")
 			if !f.Changed("rounds") && o.exact {
 				o.rounds = s.Rounds
+			}
+			if quick && !f.Changed("time") {
+				o.time = study.Time
 			}
 			return reproduce(cmd.Context(), env, o, s)
 		},
@@ -62,6 +71,7 @@ With the last two, rounds continue as in run.`,
 type reproduceOptions struct {
 	runOptions
 	asPublished bool
+	claims      bool // the time is spent on the claims
 }
 
 func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
@@ -86,9 +96,18 @@ func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *st
 	if err != nil {
 		return err
 	}
-	if rounds := r.schedule.Rounds; rounds > 0 && !o.quiet {
+	r.schedule.Settled = study.Once
+	if o.claims {
+		r.study.Looks, r.schedule.Settled = true, s.Settled()
+		r.schedule.Precision = 0 // the question is about claims
+		r.ahead = fmt.Sprintf("%d cases in %d rounds, then those on which claims rest, for %s in all", len(r.cases), lab.MinRounds, o.time)
+	}
+	if rounds := r.schedule.Rounds; rounds > 0 {
 		r.ahead = fmt.Sprintf("%d trials, %d in each of %d rounds: at least %s",
 			len(r.cases)*rounds, len(r.cases), rounds, study.Least(r.cases, rounds).Round(time.Second))
+	}
+	if o.quiet {
+		r.ahead = ""
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }

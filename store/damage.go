@@ -10,38 +10,37 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// Orphans counts the rows of one table that belong to nothing. A program with foreign
-// keys turned off deleted their run, case or trial without them.
+// Orphans counts the rows of one table whose run is not in the store. A program with
+// foreign keys turned off deleted it without them.
 type Orphans struct {
 	Table string `json:"table"`
 	Rows  int    `json:"rows"`
 }
 
-// orphans counts the rows of the whole store that don't belong to any run.
+// orphans counts a table's rows whose run is gone. It seeks from one run to the next,
+// because a store may have a million samples.
 const orphans = `
-WITH c AS (SELECT run_id, case_id FROM cases JOIN runs USING (run_id)),
-     t AS (SELECT trials.run_id, trial_id FROM trials JOIN c USING (run_id, case_id))
-SELECT 'cases', (SELECT count(*) FROM cases) - (SELECT count(*) FROM c)
-UNION ALL SELECT 'trials', (SELECT count(*) FROM trials) - (SELECT count(*) FROM t)
-UNION ALL SELECT 'samples', count(*) FROM samples WHERE NOT EXISTS
-  (SELECT 1 FROM t WHERE t.run_id = samples.run_id AND t.trial_id = samples.trial_id)
-UNION ALL SELECT 'warnings', count(*) FROM warnings WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run_id = warnings.run_id)
-  OR trial_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM t WHERE t.run_id = warnings.run_id AND t.trial_id = warnings.trial_id)`
+WITH RECURSIVE ids(id) AS (
+  SELECT min(run_id) FROM TABLE
+  UNION ALL
+  SELECT (SELECT min(run_id) FROM TABLE WHERE run_id > id) FROM ids WHERE id IS NOT NULL)
+SELECT count(*) FROM TABLE WHERE run_id IN (SELECT id FROM ids WHERE id NOT IN (SELECT run_id FROM runs))`
 
-// Orphans lists the tables that have orphans. List and Load leave them out.
+// Orphans lists the tables that have rows of runs that are gone. List and Load leave
+// them out. What a run lacks of its own, or has too much, Load says.
 func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	var list []Orphans
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		return scan(ctx, c, orphans, func(rows *sql.Rows) error {
-			var o Orphans
-			if err := rows.Scan(&o.Table, &o.Rows); err != nil {
+		for _, table := range []string{"cases", "trials", "samples", "warnings"} {
+			o := Orphans{Table: table}
+			if err := c.QueryRowContext(ctx, strings.ReplaceAll(orphans, "TABLE", table)).Scan(&o.Rows); err != nil {
 				return err
 			}
 			if o.Rows > 0 {
 				list = append(list, o)
 			}
-			return nil
-		})
+		}
+		return nil
 	})
 	return list, err
 }

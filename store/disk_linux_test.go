@@ -60,7 +60,7 @@ func mount(size string) (dir string, err error) {
 
 func smallDisk() error {
 	ctx := context.Background()
-	dir, err := mount("512k")
+	dir, err := mount("768k")
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,12 @@ import (
 // Migrations are the existing migrations.
 var Migrations = migrations
 
+// The queries of [Store.List].
+const (
+	ListCases  = listCases
+	ListTrials = listTrials
+)
+
 // Ranges and DataDir are tested with input that a test cannot produce otherwise.
 var (
 	Ranges  = ranges

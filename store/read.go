@@ -200,6 +200,14 @@ type Entry struct {
 	Damaged   string                `json:"damaged,omitempty"`
 }
 
+// What a list has of cases and trials. A store may have half a million trials, so both
+// are read from indexes alone.
+const (
+	listCases = `SELECT run_id, case_id, listed_driver, listed_workload
+		FROM cases INDEXED BY cases_listed ORDER BY 1, 2`
+	listTrials = `SELECT run_id, case_id, listed_status, count(*) FROM trials GROUP BY 1, 2, 3`
+)
+
 // List lists all runs, oldest first. A run whose record makes no sense is listed as
 // damaged.
 func (s *Store) List(ctx context.Context) ([]Entry, error) {
@@ -217,39 +225,43 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 		for i := range list {
 			at[list[i].ID] = &list[i]
 		}
-		err = scan(ctx, c, `SELECT run_id, `+text("driver")+`, `+text("workload")+`
-			FROM cases WHERE run_id IN (SELECT run_id FROM runs) ORDER BY run_id, case_id`, func(rows *sql.Rows) error {
-			var id int64
+		type key struct{ run, id int64 }
+		cases := map[key]bool{}
+		err = scan(ctx, c, listCases, func(rows *sql.Rows) error {
+			var run, id any
 			var driver, workload sql.NullString
-			if err := rows.Scan(&id, &driver, &workload); err != nil || at[id] == nil {
+			if err := rows.Scan(&run, &id, &driver, &workload); err != nil {
 				return err
 			}
-			at[id].addCase(driver, workload)
+			if e := at[number(run)]; e != nil {
+				cases[key{number(run), number(id)}] = true
+				e.addCase(driver, workload)
+			}
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		return scan(ctx, c, `SELECT run_id, `+text("status")+` AS status, count(*)
-			FROM trials WHERE (run_id, case_id) IN (SELECT run_id, case_id FROM cases JOIN runs USING (run_id))
-			GROUP BY 1, 2`, func(rows *sql.Rows) error {
-			var id int64
+		return scan(ctx, c, listTrials, func(rows *sql.Rows) error {
+			var run, id any
 			var status sql.NullString
 			var n int
-			if err := rows.Scan(&id, &status, &n); err != nil || at[id] == nil {
+			if err := rows.Scan(&run, &id, &status, &n); err != nil {
 				return err
 			}
-			at[id].addTrials(result.Status(status.String), n)
+			if cases[key{number(run), number(id)}] {
+				at[number(run)].addTrials(result.Status(status.String), n)
+			}
 			return nil
 		})
 	})
 	return list, err
 }
 
-// text returns an expression for a text in a record. Its value is NULL if there is
-// none.
-func text(name string) string {
-	return `CASE WHEN json_valid(json) AND json_type(json, '$.` + name + `') = 'text' THEN json_extract(json, '$.` + name + `') END`
+// number returns an ID, or 0, which nothing has, if a damaged store has something else.
+func number(id any) int64 {
+	n, _ := id.(int64)
+	return n
 }
 
 func entry(rows *sql.Rows) (Entry, error) {

@@ -286,7 +286,7 @@ func TestMisuse(t *testing.T) {
 func TestPragmas(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	for name, want := range map[string]string{
-		"application_id": fmt.Sprint(store.ApplicationID), "user_version": "3",
+		"application_id": fmt.Sprint(store.ApplicationID), "user_version": "4",
 		"journal_mode": "delete", "synchronous": "3", "foreign_keys": "1", "busy_timeout": "30000",
 	} {
 		var got string
@@ -471,6 +471,34 @@ func wantError(t *testing.T, err error, parts ...string) {
 	for _, p := range parts {
 		if !strings.Contains(err.Error(), p) {
 			t.Errorf("error %q lacks %q", err, p)
+		}
+	}
+}
+
+// TestListReadsIndexes checks that a list finds cases and trials in the indexes that have
+// all of what it shows. The records would take minutes in a large store.
+func TestListReadsIndexes(t *testing.T) {
+	path := newPath(t)
+	mustOpen(t, path)
+	for query, index := range map[string]string{store.ListCases: "cases_listed", store.ListTrials: "trials_by_case"} {
+		rows, err := plain(t, path).Query("EXPLAIN QUERY PLAN " + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		steps := 0
+		for ; rows.Next(); steps++ {
+			var id, parent, unused int
+			var step string
+			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(step, "USING INDEX "+index) {
+				t.Errorf("%s\nof %s", step, query)
+			}
+		}
+		if rows.Err() != nil || steps == 0 {
+			t.Error(steps, rows.Err())
 		}
 	}
 }

@@ -24,12 +24,12 @@ import (
 // place is a directory with the test's workers, and an environment in which the command
 // stores everything in that directory.
 type place struct {
-	t   *testing.T
+	t   testing.TB
 	dir string
 	env []string
 }
 
-func newPlace(t *testing.T) *place {
+func newPlace(t testing.TB) *place {
 	t.Helper()
 	p := &place{t: t, dir: t.TempDir()}
 	env, err := surroundings(p.dir)
@@ -68,7 +68,7 @@ func (p *place) command(args ...string) *exec.Cmd {
 
 // session is a running command.
 type session struct {
-	t      *testing.T
+	t      testing.TB
 	cmd    *exec.Cmd
 	stdout bytes.Buffer
 	lines  chan string // of standard error

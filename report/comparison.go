@@ -153,6 +153,7 @@ func comparison(c Compared, h Hints) document {
 			c.Comparison.Second, times(c.Mean.Median), c.Comparison.First, interval(c.Mean.Interval), counted(int64(c.Measured()), "cell"))})
 	}
 	l = append(l, sure(c.Comparison)...)
+	l = append(l, defaults(c.Comparison)...)
 	l = append(l, origin(c)...)
 	d = append(d, l)
 	if bad := without(c.Comparison); bad != nil {
@@ -174,6 +175,23 @@ func comparison(c Compared, h Hints) document {
 		words += "; p and interval are also corrected for how often it was decided whether to go on"
 	}
 	return append(d, space{}, paragraph{words + ".", true})
+}
+
+// defaults lists the settings that nobody set and that differ between the sides, with the
+// workloads in which they do.
+func defaults(c *stats.Comparison) (l list) {
+	var where groups[item, string]
+	for _, x := range c.Cells {
+		for _, it := range deciding([]*stats.Outcome{x.First.Outcome, x.Second.Outcome}) {
+			if !slices.Contains(where.of[it], x.Workload) {
+				where.add(it, x.Workload)
+			}
+		}
+	}
+	for _, it := range where.keys {
+		l = append(l, item{"beware", fmt.Sprintf("nobody set %s, and the drivers' defaults differ: %s, in %s; this may be the whole difference", it.label, it.text, some(where.of[it])), true})
+	}
+	return l
 }
 
 // some lists a few names, and counts the rest.

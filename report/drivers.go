@@ -211,16 +211,22 @@ func unset(outcomes []*stats.Outcome, most int) (l list) {
 	return l
 }
 
-// unsetIn lists the settings of [unset] that can change the times of a table. How long
-// to wait for a lock, and when to take one, can do so only if connections compete.
+// unsetIn lists the settings of [unset] that can change the times of a table.
 func unsetIn(t *stats.Table) list {
 	var outcomes []*stats.Outcome
-	competing := false
 	for _, c := range t.Measured() {
 		outcomes = append(outcomes, c.Outcome)
-		p := c.Proof()
-		competing = competing || p != nil && len(p.Connections) > 1
 	}
+	return deciding(outcomes)
+}
+
+// deciding lists the settings of [unset] that can change times. How long to wait for a
+// lock, and when to take one, can do so only if connections compete.
+func deciding(outcomes []*stats.Outcome) list {
+	competing := slices.ContainsFunc(outcomes, func(o *stats.Outcome) bool {
+		p := o.Proof()
+		return p != nil && len(p.Connections) > 1
+	})
 	return slices.DeleteFunc(unset(outcomes, 3), func(it item) bool {
 		return !competing && (it.label == "busy_timeout" || it.label == "txlock")
 	})

@@ -73,5 +73,10 @@ func TestUnsetSettings(t *testing.T) {
 		if want := "nobody set txlock: deferred with mattn; immediate with modernc\n"; strings.Contains(tables, want) != (connections > 1) {
 			t.Errorf("%d connections: %q in\n%s", connections, want, tables)
 		}
+		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+		out = writeCompared(t, "table", compared(run))
+		if want := "nobody set synchronous, and the drivers' defaults differ: full with modernc; normal with"; strings.Count(out, want) != 1 {
+			t.Errorf("%d connections: not once %q in\n%s", connections, want, out)
+		}
 	}
 }

@@ -506,7 +506,7 @@ const MaxRounds = 10_000
 // the rounds.
 func (x *Compared) more(within float64) int {
 	n := x.Ratio.N
-	least := leastRounds(x.tests)
+	least := LeastRounds(x.tests, x.looks > 1)
 	i := x.Ratio.Interval
 	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
 		return max(least-n, 1)
@@ -533,11 +533,15 @@ func (x *Compared) more(within float64) int {
 // variable is with the given probability, to both sides together.
 func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
 
-// leastRounds returns the fewest rounds with which one of so many cells can be told to
-// differ.
-func leastRounds(cells int) int {
+// LeastRounds returns the fewest rounds with which one of so many cells can be told to
+// differ. looks says that the run is judged while it is under way.
+func LeastRounds(cells int, looks bool) int {
 	for n := MinSamples; ; n++ {
-		if 2*math.Ldexp(1, -n)*spent(n)*float64(cells) < Doubt {
+		factor := float64(cells)
+		if looks {
+			factor *= spent(n)
+		}
+		if 2*math.Ldexp(1, -n)*factor < Doubt {
 			return n
 		}
 	}

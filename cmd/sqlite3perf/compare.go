@@ -102,6 +102,7 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 	if r.compares, err = o.sides(r); err != nil {
 		return err
 	}
+	r.ahead = tooFewRounds(r)
 	r.schedule.Precision = 0 // of medians: the question is about ratios
 	if !o.exact {
 		r.compares.Looks = true
@@ -118,6 +119,21 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 		}, o.output.again(fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)))
 	}
 	return measure(ctx, env, &o.runOptions, r)
+}
+
+// tooFewRounds says so if the rounds that were asked for cannot tell the sides apart. It
+// returns "" if they can.
+func tooFewRounds(r *request) string {
+	cells := 0
+	for _, c := range r.cases {
+		cells += len(c.Phases)
+	}
+	cells /= 2
+	least := stats.LeastRounds(cells, false)
+	if r.schedule.Rounds == 0 || r.schedule.Rounds >= least {
+		return ""
+	}
+	return fmt.Sprintf("%d rounds are too few for a verdict on %d cells: give --rounds %d or more, or leave it out", r.schedule.Rounds, cells, least)
 }
 
 // sides finds out which two values of what are compared.

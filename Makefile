@@ -75,7 +75,8 @@ added-cost: build ## what the engine and the adapters add to each library, in 15
 simulate: ## how often verdicts are right and wrong, for docs/methodology.md: some minutes
 	$(GO) run ./stats/simulate
 
-# Each takes up to five minutes, the last of them more; STUDIES="writers cgo" for some.
+# Each takes five minutes, one of them more; STUDIES="writers cgo" for some, STUDIES=full for
+# those at full scale, of an hour each.
 studies: build ## the outputs in docs/studies.md, by this machine
 	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/studies.md $(STUDIES)
 

@@ -7,7 +7,9 @@
 //
 //	<!-- output of: sqlite3perf reproduce writers -->
 //
-// With arguments, only outputs whose command contains one of them are regenerated.
+// With arguments, only outputs whose command contains one of them are regenerated. A
+// command at full scale takes up to an hour, so these run only, and alone, if one of the
+// arguments is "full".
 package main
 
 import (
@@ -47,7 +49,7 @@ func remake(tool, file string, words []string) error {
 		return err
 	}
 	for _, command := range commands(string(text)) {
-		if len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(command, w) }) {
+		if !asked(command, words) {
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "$", command)
@@ -65,6 +67,18 @@ func remake(tool, file string, words []string) error {
 		}
 	}
 	return nil
+}
+
+// full is the argument that asks for the commands at full scale.
+const full = "full"
+
+// asked reports whether a command is to be run for these arguments.
+func asked(command string, words []string) bool {
+	if strings.Contains(command, "--scale "+full) != slices.Contains(words, full) {
+		return false
+	}
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == full })
+	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return strings.Contains(command, w) })
 }
 
 var output = regexp.MustCompile("(?ms)^<!-- output of: (sqlite3perf [^\n]*) -->\n```text\n(.*?)^```$")

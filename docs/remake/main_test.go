@@ -23,6 +23,28 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
+// TestAsked checks that what takes an hour is run only if somebody asks for it.
+func TestAsked(t *testing.T) {
+	const quick, long, other = "sqlite3perf reproduce a", "sqlite3perf reproduce a --scale full --drivers mattn", "sqlite3perf reproduce b"
+	for _, test := range []struct{ words, want string }{
+		{"", quick + ", " + other},
+		{"a", quick},
+		{"full", long},
+		{"full a", long},
+		{"full b", ""},
+	} {
+		var got []string
+		for _, c := range []string{quick, long, other} {
+			if asked(c, strings.Fields(test.words)) {
+				got = append(got, c)
+			}
+		}
+		if list := strings.Join(got, ", "); list != test.want {
+			t.Errorf("%q: %s, want %s", test.words, list, test.want)
+		}
+	}
+}
+
 func TestPublished(t *testing.T) {
 	const report = "sqlite3perf v1\nmachine       lab\ndatabases     /home/me on ext4\ncommand       reproduce a --store\n              /tmp/x\n\nThe command is kept.\n"
 	if d := cmp.Diff("sqlite3perf v1\nmachine       lab\n\nThe command is kept.\n", published(report)); d != "" {

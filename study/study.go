@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
@@ -38,8 +39,13 @@ type Study struct {
 	// installed.
 	Extra []string
 
-	had    []string // the drivers for which it published figures
-	timed  bool     // it consists of phases of fixed duration, which the quick form must plan
+	had   []string // the drivers for which it published figures
+	timed bool     // it consists of phases of fixed duration, which the quick form must plan
+
+	// trial is how long a trial of the quick form takes, if the study is not timed and has
+	// so many cases that the quick form may have to leave some out.
+	trial time.Duration
+
 	legs   []leg
 	quick  func(*cells) string // what the quick form leaves out
 	tables func(*cells) []report.StudyTable
@@ -118,10 +124,15 @@ func (s *Study) load(l *leg, asPublished bool) (*workload.Workload, error) {
 // form or as it was published. At the scale quick the cases are planned to end in time.
 func (s *Study) Cases(scale string, asPublished bool, drivers []lab.Ref, seed uint64) ([]*lab.Case, error) {
 	p := plan{study: s, scale: scale, asPublished: asPublished, drivers: drivers, seed: seed}
-	if scale != workload.Quick || !s.timed {
-		return p.cases()
+	if scale == workload.Quick && s.timed {
+		return p.inTime()
 	}
-	return p.inTime()
+	cases, err := p.cases()
+	if err != nil || scale != workload.Quick || time.Duration(len(cases)*lab.MinRounds)*s.trial <= budget {
+		return cases, err
+	}
+	p.fewer = true
+	return p.cases()
 }
 
 // plan holds everything that determines the cases of a study.

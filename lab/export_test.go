@@ -61,3 +61,6 @@ func (b *Builder) WorkerPath(ctx context.Context, ref Ref) (string, error) {
 	path, _, err := b.path(ctx, ref)
 	return path, err
 }
+
+// Robbed is the rule by which a trial is robbed.
+var Robbed = robbed

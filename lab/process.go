@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -24,6 +25,10 @@ type Processes struct {
 	Dir   string        // on the file system that is measured
 	Limit time.Duration // of one trial
 	Hint  string        // what to do if a driver lacks a feature, for the reason; "": nothing
+
+	// CPUTime returns the CPU time of the machine, and whether it is known. If nil, it is
+	// [machine.ReadCPUTime].
+	CPUTime func() (machine.CPUTime, bool)
 
 	ceilings map[int]ceiling // by number of clients
 	good     map[*Case]int   // how many trials were OK; the first was verified in full
@@ -84,10 +89,15 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64, want *Profil
 	earlier := p.good[c]
 	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: earlier == 0, brief: brief(c.Workload, c.Plan, seed, earlier), profiling: want}
 	path := filepath.Join(dir, "test.db")
+	before := p.read()
 	s.run(ctx, dir, protocol.Request{
 		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
 		TypesKnown: earlier > 0, Brief: s.brief, Environment: c.Ref.environment(), Profile: asked,
 	})
+	took := time.Since(begin)
+	if s.worker != nil && s.worker.ProcessState != nil {
+		t.CPU = p.spent(before, s.worker.ProcessState, s.waited)
+	}
 	s.header(path)
 	nameColumn(t.Reason, c.Plan)
 	if t.Status == result.OK {
@@ -105,6 +115,7 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64, want *Profil
 		s.bench(ctx, c, path)
 	}
 	t.TookNS = int64(time.Since(begin))
+	t.Robbed = t.Status == result.OK && t.CPU != nil && robbed(t.CPU, took)
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
@@ -121,7 +132,8 @@ type session struct {
 	next  int    // index of the plan's next phase
 	done  bool
 
-	stopped time.Duration // how long this process was stopped
+	stopped time.Duration  // how long this process was stopped
+	waited  *time.Duration // for a CPU, the worker's threads; nil if it is not known
 
 	inForce driver.Settings // what the first connection last read back
 
@@ -220,6 +232,9 @@ func (s *session) listen(lines *bufio.Scanner) error {
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
 			return s.broken("the worker's answer is not understood: %v: %.80q", err, lines.Text())
 		}
+		if a.Type == protocol.TypeSample || a.Type == protocol.TypeServed || a.Type == protocol.TypeDone {
+			s.seeWaiting() // nobody can when it has ended
+		}
 		if err := s.answer(&a); err != nil || s.done {
 			return err
 		}
@@ -231,6 +246,17 @@ func (s *session) listen(lines *bufio.Scanner) error {
 		return s.broken("reading the worker's answers: %v", err)
 	}
 	return nil
+}
+
+// seeWaiting records how long the worker's threads have waited for a CPU so far. A worker
+// that is just ending has fewer threads left than before.
+func (s *session) seeWaiting() {
+	if s.worker == nil {
+		return // in tests of what is heard
+	}
+	if d := waitedFor(s.worker.Process.Pid); d != nil && (s.waited == nil || *d > *s.waited) {
+		s.waited = d
+	}
 }
 
 func (s *session) answer(a *protocol.Response) error {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // isolate puts the process into its own group, so that Ctrl-C at the terminal
@@ -24,4 +25,28 @@ func endGroup(pid int) {
 func killed(state *os.ProcessState) bool {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	return ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL
+}
+
+// ownUserTime returns how much CPU time this process has used outside the kernel.
+func ownUserTime() time.Duration {
+	var ru syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) != nil {
+		return 0
+	}
+	return time.Duration(ru.Utime.Nano())
+}
+
+// involuntarySwitches returns how often a thread of a process that has ended, or of its
+// children, had to make way for another. It returns nil if that is not known.
+func involuntarySwitches(state *os.ProcessState) *int64 {
+	if ru, ok := state.SysUsage().(*syscall.Rusage); ok {
+		return integer(ru.Nivcsw)
+	}
+	return nil
+}
+
+// integer returns a pointer to a number whose size depends on the platform.
+func integer[T int32 | int64](n T) *int64 {
+	v := int64(n)
+	return &v
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // isolate puts the process into its own group, so that Ctrl-C at the terminal
@@ -17,3 +18,9 @@ func endGroup(int) {}
 
 // killed reports whether SIGKILL ended the process. Windows does not have SIGKILL.
 func killed(*os.ProcessState) bool { return false }
+
+// ownUserTime is not needed on Windows, where the machine's CPU time is not read.
+func ownUserTime() time.Duration { return 0 }
+
+// involuntarySwitches returns nil: Windows does not count them for a process.
+func involuntarySwitches(*os.ProcessState) *int64 { return nil }

@@ -100,7 +100,7 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 		ctx, cancel = context.WithCancel(ctx)
 		cancel()
 	}
-	err = cmp.Or(err, l.warn(ctx, l.Noise.AfterRun()))
+	err = cmp.Or(err, l.warn(ctx, slices.Concat(robbery(l.Run), l.Noise.AfterRun())))
 	l.Run.Ended, l.Run.Stopped, l.Run.Steal = l.Now().UTC(), stopped, l.Noise.Steal()
 	return cmp.Or(err, l.Recorder.Finish(ctx, l.Run))
 }
@@ -158,7 +158,7 @@ func (l *Laboratory) active() []*Case {
 	return slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool { return l.failed[c.ID] || l.settled[c.ID] })
 }
 
-// round runs every active case once. It returns why the run ends, or "" if it goes on.
+// round runs every active case once, and those that were robbed once more. It returns why the run ends, or "" if it goes on.
 func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err error) {
 	active := l.active()
 	if len(active) == 0 {
@@ -171,12 +171,15 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 	begin := l.Now()
 	// Each round has its own generator, so the order does not depend on how many
 	// trials the earlier rounds had.
-	order := rand.New(rand.NewPCG(l.Run.Seed, uint64(round))).Perm(len(active))
-	for i, at := range order {
+	var order []*Case
+	for _, at := range rand.New(rand.NewPCG(l.Run.Seed, uint64(round))).Perm(len(active)) {
+		order = append(order, active[at])
+	}
+	for i := 0; i < len(order); i++ {
 		if l.interrupted() {
 			return result.StoppedInterrupted, nil
 		}
-		c := active[at]
+		c := order[i]
 		start := l.Now()
 		t, err := l.Executor.Trial(ctx, c, l.Run.Seed)
 		if err != nil && ctx.Err() != nil {
@@ -190,6 +193,9 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 			if t.Warnings[i].Code == result.WarningStopped {
 				t.Warnings[i].Round = round
 			}
+		}
+		if t.Repeated = repeats(l.Run.Trials, t); t.Repeated {
+			order = append(order, c)
 		}
 		if err := l.record(ctx, t); err != nil {
 			return "", err
@@ -264,7 +270,7 @@ func (l *Laboratory) tight() bool {
 	}
 	values := map[cell][]float64{}
 	for _, t := range l.Run.Trials {
-		if l.failed[t.Case] {
+		if l.failed[t.Case] || t.Repeated {
 			continue
 		}
 		for _, s := range t.Samples {

@@ -169,7 +169,7 @@ func (c *sampleCheck) naturals() {
 	}{
 		{"wall_ns", m.WallNS}, {"user_ns", m.UserNS}, {"system_ns", m.SystemNS},
 		{"operations", m.Operations}, {"failed", m.Failed}, {"rows", m.Rows}, {"retries", m.Retries},
-		{"allocs", m.Allocs}, {"alloc_bytes", m.AllocBytes},
+		{"allocs", m.Allocs}, {"alloc_bytes", m.AllocBytes}, {"instructions", m.Instructions},
 		{"peak_rss_bytes", m.PeakRSSBytes}, {"database_bytes", m.DatabaseBytes}, {"wal_bytes", m.WALBytes},
 		{"checkpoint_ns", m.CheckpointNS},
 	} {
@@ -501,7 +501,7 @@ func (c *sampleCheck) sample() *result.Sample {
 	return &result.Sample{
 		Phase: m.Phase, WallNS: m.WallNS, UserNS: m.UserNS, SystemNS: m.SystemNS,
 		Operations: m.Operations, Failed: m.Failed, Rows: m.Rows, Metric: Metric(c.phase),
-		Allocs: m.Allocs, AllocBytes: m.AllocBytes, PeakRSSBytes: m.PeakRSSBytes,
+		Allocs: m.Allocs, AllocBytes: m.AllocBytes, Instructions: m.Instructions, PeakRSSBytes: m.PeakRSSBytes,
 		DatabaseBytes: m.DatabaseBytes, WALBytes: m.WALBytes, CheckpointNS: m.CheckpointNS,
 		Checksum: m.Checksum, Errors: named(m.Errors), Results: named(m.Results), Retries: m.Retries, Latency: c.made,
 	}

@@ -40,7 +40,7 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	out := benchfmt.NewWriter(w)
 	for _, u := range []struct{ unit, better string }{
 		{"ns/op", "lower"}, {"rows/s", "higher"}, {"op/s", "higher"}, {"req/s", "higher"}, {"user-ns/op", "lower"}, {"system-ns/op", "lower"},
-		{"failed/op", "lower"}, {"B/op", "lower"}, {"allocs/op", "lower"}, {"peak-RSS-B", "lower"},
+		{"failed/op", "lower"}, {"B/op", "lower"}, {"allocs/op", "lower"}, {"instructions/op", "lower"}, {"peak-RSS-B", "lower"},
 	} {
 		if err := out.Write(&benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: u.unit, Key: "better"}, OrigUnit: u.unit, Value: u.better}); err != nil {
 			return err
@@ -123,6 +123,9 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	if s.Allocs > 0 || s.AllocBytes > 0 { // otherwise they are not known
 		value(float64(s.AllocBytes)/n, "B/op")
 		value(float64(s.Allocs)/n, "allocs/op")
+	}
+	if s.Instructions > 0 {
+		value(float64(s.Instructions)/n, "instructions/op")
 	}
 	value(float64(s.PeakRSSBytes), "peak-RSS-B")
 	if s.CheckpointNS > 0 {

@@ -125,6 +125,7 @@ func header(a *stats.Analysis, o Options) document {
 		{label: "work", text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
 		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}
+	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(run))})
 	if o.Study == nil {
 		l.note(item{label: "settings", text: unsetInRun(a), alarm: true})
 	}

@@ -226,6 +226,7 @@ func origin(c Compared) list {
 		run := c.First.Run
 		l = append(l, item{label: "measured", text: fmt.Sprintf("run %d, %s, both sides in the same rounds; rounds: %s; scale %s, seed %d",
 			run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), stopped(c.First), run.Scale, run.Seed)})
+		l.note(item{label: "repeated", text: repeatedTrials(countRepeated(run))})
 		l.note(item{label: "command", text: commandLine(run.Command)})
 		return slices.Concat(sides(c.Comparison), l, machineItems(run.Machine), runWarnings(c.First))
 	}
@@ -233,6 +234,7 @@ func origin(c Compared) list {
 		l = append(l, item{label: []string{"first", "second"}[i], text: fmt.Sprintf("%s: %s, %d rounds, scale %s, seed %d, sqlite3perf %s",
 			[]string{c.Comparison.First, c.Comparison.Second}[i], a.Run.Started.UTC().Format("2006-01-02 15:04 MST"), a.Run.Rounds, a.Run.Scale, a.Run.Seed, a.Run.Version)})
 	}
+	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(c.First.Run, c.Second.Run))})
 	if differ := MachinesDiffer(c.First.Run.Machine, c.Second.Run.Machine); differ != nil {
 		return append(l, item{"beware", "the machines differ: " + strings.Join(differ, "; "), true})
 	}
@@ -373,7 +375,7 @@ func medians(x *stats.Compared) (first, second string) {
 	a, b := x.Medians()
 	class, unit := benchunit.Decimal, "s"
 	switch {
-	case x.Metric == stats.Allocs:
+	case x.Metric == stats.Allocs, x.Metric == stats.Instructions:
 		return human(a) + "/op", human(b) + "/op"
 	case x.Metric == stats.Memory:
 		class, unit = benchunit.Binary, "B"
@@ -417,9 +419,11 @@ type JSONSides struct {
 	First       string         `json:"first"`
 	Second      string         `json:"second"`
 	Margin      float64        `json:"margin"`
-	Doubt       float64        `json:"doubt"`       // the greatest probability of any false "slower" or "faster"
-	Interleaved bool           `json:"interleaved"` // both sides in the same rounds of one run
-	Runs        []int64        `json:"runs"`        // one, or those of first and second
+	Doubt       float64        `json:"doubt"`           // the greatest probability of any false "slower" or "faster"
+	Interleaved bool           `json:"interleaved"`     // both sides in the same rounds of one run
+	Runs        []int64        `json:"runs"`            // one, or those of first and second
+	Trials      int            `json:"trials"`          // of these runs
+	Repeated    int            `json:"repeated_trials"` // of Trials, robbed of time and measured again
 	Mean        *stats.Summary `json:"mean,omitempty"`
 	Cells       []JSONSideCell `json:"cells"`
 	Alone       []string       `json:"alone,omitempty"` // cells that only one side has
@@ -445,8 +449,10 @@ type JSONSideCell struct {
 func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 	out := JSONSides{Version: ComparisonVersion, Answer: Answer(c.Comparison), First: c.Comparison.First, Second: c.Comparison.Second,
 		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Runs: []int64{c.First.Run.ID}, Mean: c.Mean, Cells: []JSONSideCell{}, Alone: c.Alone}
+	out.Repeated, out.Trials = countRepeated(c.First.Run)
 	if c.First != c.Second {
 		out.Runs = append(out.Runs, c.Second.Run.ID)
+		out.Repeated, out.Trials = countRepeated(c.First.Run, c.Second.Run)
 		out.Differences = MachinesDiffer(c.First.Run.Machine, c.Second.Run.Machine)
 	}
 	for _, x := range c.Cells {

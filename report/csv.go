@@ -55,6 +55,10 @@ var csvColumns = []struct {
 	{"order", func(r csvRow) string { return strconv.Itoa(r.trial.Order) }},
 	{"started", func(r csvRow) string { return r.trial.Started.UTC().Format(time.RFC3339Nano) }},
 	{"took_ns", func(r csvRow) string { return integer(r.trial.TookNS) }},
+	{"involuntary_switches", cpu(func(c *result.CPU) *int64 { return c.Switches })},
+	{"waited_ns", cpu(func(c *result.CPU) *int64 { return c.WaitedNS })},
+	{"stolen_ns", cpu(func(c *result.CPU) *int64 { return c.StolenNS })},
+	{"others_ns", cpu(func(c *result.CPU) *int64 { return c.OthersNS })},
 	{"trial_status", func(r csvRow) string { return string(r.trial.Status) }},
 	{"reason_code", of(csvRow.reason, func(x *protocol.Reason) string { return x.Code })},
 	{"reason_phase", of(csvRow.reason, func(x *protocol.Reason) string { return x.Phase })},
@@ -72,6 +76,7 @@ var csvColumns = []struct {
 	{"rows", of(csvRow.own, func(s *result.Sample) string { return integer(s.Rows) })},
 	{"allocs", of(csvRow.own, func(s *result.Sample) string { return integer(s.Allocs) })},
 	{"alloc_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.AllocBytes) })},
+	{"instructions", of(csvRow.own, func(s *result.Sample) string { return known(s.Instructions) })},
 	{"peak_rss_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.PeakRSSBytes) })},
 	{"database_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.DatabaseBytes) })},
 	{"wal_bytes", of(csvRow.own, func(s *result.Sample) string { return integer(s.WALBytes) })},
@@ -96,6 +101,14 @@ var csvColumns = []struct {
 	{"max_ns", of(csvRow.operation, func(l *latency.Summary) string { return integer(l.MaxNS) })},
 }
 
+// known formats a number of which 0 means that it is not known.
+func known(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return integer(n)
+}
+
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
 
 // of returns a column that is empty in the lines that do not have the part.
@@ -103,6 +116,18 @@ func of[T any](part func(csvRow) *T, text func(*T) string) func(csvRow) string {
 	return func(r csvRow) string {
 		if p := part(r); p != nil {
 			return text(p)
+		}
+		return ""
+	}
+}
+
+// cpu returns a column of a trial's CPU time, which is empty where it is not known.
+func cpu(figure func(*result.CPU) *int64) func(csvRow) string {
+	return func(r csvRow) string {
+		if c := r.trial.CPU; c != nil {
+			if n := figure(c); n != nil {
+				return integer(*n)
+			}
 		}
 		return ""
 	}
@@ -207,6 +232,9 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			for _, t := range o.Trials {
+				if t.Repeated {
+					continue
+				}
 				if err := trialLines(csvRow{run: a.Run, variant: g.Variant(), outcome: o, trial: t}, line); err != nil {
 					return err
 				}

@@ -217,9 +217,18 @@ func facts(c *result.Checkup) list {
 		{label: "databases", text: databases},
 		{label: "fsync", text: fsync(c.Fsync)},
 		{label: "clock", text: fmt.Sprintf("%s, resolution %s, %s per reading", cmp.Or(c.Clock.Source, "source unknown"), duration(c.Clock.ResolutionNS), duration(c.Clock.ReadNS))},
+		{label: "counters", text: counters[c.Counters]},
 		{label: "tools", text: fmt.Sprintf("Go: %s; C compiler: %s; Python: %s", cmp.Or(c.Tools.Go, "none"), cmp.Or(c.Tools.CC, "none"), cmp.Or(c.Tools.Python, "none"))},
 		{label: "drivers", text: drivable(c.Drivers)},
 	}
+}
+
+// counters says of [result.Checkup].Counters what it means, and what to do.
+var counters = map[string]string{
+	"":                    unknown,
+	result.CountersUsable: "instructions are counted",
+	result.CountersNone:   "instructions are not counted: the processor has no counters, or the hypervisor hides them; another machine or type of instance may have them",
+	result.CountersDenied: "instructions are not counted: the system does not permit it; sudo sysctl kernel.perf_event_paranoid=2 does, or in a container a profile that allows perf_event_open",
 }
 
 func size(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }

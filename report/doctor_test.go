@@ -30,7 +30,7 @@ func busyCheckup() *result.Checkup {
 		Load: pointer(3.5), CPUPressure: pointer(0.22), IOPressure: pointer(0.0), MemoryPressure: pointer(0.0004),
 		AvailableBytes: pointer[int64](12 << 30), SwapUsedBytes: pointer[int64](0), FreeBytes: pointer[int64](43 << 30),
 		Fsync: result.Fsync{Count: 25, MedianNS: 3_950_000, SlowestNS: 28_300_000, Writes: pointer[int64](143), Flushes: pointer[int64](47), Reaches: pointer(true)},
-		Clock: result.Clock{Source: "tsc", ResolutionNS: 20, ReadNS: 28},
+		Clock: result.Clock{Source: "tsc", ResolutionNS: 20, ReadNS: 28}, Counters: result.CountersDenied,
 		Tools: result.Tools{Go: "go1.26.8", CC: "gcc 12.2.0"},
 		Drivers: []result.DriverState{{Name: "mattn"}, {Name: "modernc"},
 			{Name: "python", Optional: true, Reason: &protocol.Reason{Code: protocol.CodeNoExecutable, Message: "python needs python3\x1b[2J"}}},
@@ -180,7 +180,7 @@ func TestCheckupFulfilsSchema(t *testing.T) {
 	}
 	var all result.Checkup
 	fill(reflect.ValueOf(&all).Elem())
-	all.Fitness, all.Findings[0].Fitness = result.Unfit, result.Measurable
+	all.Fitness, all.Findings[0].Fitness, all.Counters = result.Unfit, result.Measurable, result.CountersUsable
 	for name, c := range map[string]*result.Checkup{"busy": busyCheckup(), "unknown": unknownCheckup(), "every field": &all} {
 		t.Run(name, func(t *testing.T) { validate(t, s, writeCheckup(t, "json", c, report.Options{})) })
 	}

@@ -32,6 +32,7 @@ func ExampleWrite() {
 	// Unit failed/op better=lower
 	// Unit B/op better=lower
 	// Unit allocs/op better=lower
+	// Unit instructions/op better=lower
 	// Unit peak-RSS-B better=lower
 	// goos: linux
 	// goarch: amd64

@@ -95,6 +95,21 @@ func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop 
 	g.add(column{title + " " + unit, true, drop}, words)
 }
 
+// perOperation adds a column of the medians of f per operation. It adds none if they are
+// all zero, because a figure of zero means not known.
+func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) int64) {
+	of := func(c *stats.Cell) float64 { return median(c, perOperation(f)) }
+	if !slices.ContainsFunc(g.cells, func(c *stats.Cell) bool { return of(c) > 0 }) {
+		return
+	}
+	g.each(column{title: title, right: true, drop: drop}, func(c *stats.Cell) string {
+		if n := of(c); n > 0 {
+			return human(n)
+		}
+		return absent
+	})
+}
+
 // figures returns the grid of a table's cells that have figures.
 func figures(t *stats.Table, cells []*stats.Cell) grid {
 	g := &cellGrid{cells: cells}
@@ -259,19 +274,10 @@ func (g *cellGrid) addCosts() {
 		}
 		return fmt.Sprintf("%.0f%%", 100*share)
 	})
-	allocs := func(c *stats.Cell) float64 {
-		return median(c, perOperation(func(s stats.Sample) int64 { return s.Allocs }))
-	}
-	if slices.ContainsFunc(g.cells, func(c *stats.Cell) bool { return allocs(c) > 0 }) {
-		g.each(column{title: "allocs/op", right: true, drop: 10}, func(c *stats.Cell) string {
-			if n := allocs(c); n > 0 {
-				return human(n)
-			}
-			return absent
-		})
-	}
-	g.scale("alloc", benchunit.Binary, "B/op", 11, perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
-	g.scale("RSS", benchunit.Binary, "B", 9, func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
+	g.perOperation("instr/op", 9, func(s stats.Sample) int64 { return s.Instructions })
+	g.perOperation("allocs/op", 11, func(s stats.Sample) int64 { return s.Allocs })
+	g.scale("alloc", benchunit.Binary, "B/op", 12, perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
+	g.scale("RSS", benchunit.Binary, "B", 10, func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
 }
 
 // ceiling returns how many requests per second the load generator reaches from a server

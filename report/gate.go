@@ -8,16 +8,17 @@ import (
 	"io"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
 // Gated is a gate with what is known of its measurements.
 type Gated struct {
 	*stats.Gate
-	Runs        []int64  // of the first measurement, and of the second if there was one
-	Differences []string // between baseline and candidate, beyond what is judged; they were allowed
-	Interleaved bool     // both sides were measured in the same rounds
-	Where       string   // file that annotations refer to, for services that need one
+	Runs        []*result.Run // of the first measurement, and of the second if there was one
+	Differences []string      // between baseline and candidate, beyond what is judged; they were allowed
+	Interleaved bool          // both sides were measured in the same rounds
+	Where       string        // file that annotations refer to, for services that need one
 }
 
 var gateFormats = formatsOf[Gated]{
@@ -59,13 +60,19 @@ func GateAnswer(g *stats.Gate) string {
 			found = append(found, s.before+counted(int64(n), "cell")+s.after)
 		}
 	}
+	if found != nil {
+		found[len(found)-1] += ", of " + counted(int64(len(g.Cells)), "cell")
+	}
+	for _, m := range g.Unknown {
+		found = append(found, "there are no figures of "+string(m))
+	}
 	switch {
 	case g.Shut():
-		return fmt.Sprintf("Failed: %s: %s, of %s.", sides, strings.Join(found, "; "), counted(int64(len(g.Cells)), "cell"))
+		return fmt.Sprintf("Failed: %s: %s.", sides, strings.Join(found, "; "))
 	case len(g.Cells) == 0:
 		return fmt.Sprintf("Not passed: nothing of %s could be compared.", sides)
 	case !g.Complete():
-		return fmt.Sprintf("Not passed: %s: %s, of %d.", sides, strings.Join(found, "; "), len(g.Cells))
+		return fmt.Sprintf("Not passed: %s: %s.", sides, strings.Join(found, "; "))
 	}
 	answer := fmt.Sprintf("Passed: %s: no regression of more than %s found in %s", sides, share(g.Max), counted(int64(len(g.Cells)), "cell"))
 	if n := g.Count(stats.GatePossible); n > 0 {
@@ -93,12 +100,13 @@ func gate(g Gated) document {
 		l = append(l, item{label: "left out", text: "only one side has " + some(g.Alone)})
 	}
 	var runs []string
-	for _, id := range g.Runs {
-		runs = append(runs, fmt.Sprint(id))
+	for _, run := range g.Runs {
+		runs = append(runs, fmt.Sprint(run.ID))
 	}
 	if runs != nil {
 		l = append(l, item{label: "measured", text: "stored as run " + strings.Join(runs, " and ")})
 	}
+	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(g.Runs...))})
 	d = append(d, l)
 	if table := gateGrid(g.Gate); len(table.rows) > 0 {
 		d = append(d, table)
@@ -150,8 +158,11 @@ type JSONGate struct {
 	MaxRegression float64        `json:"max_regression"`
 	Interleaved   bool           `json:"interleaved"`
 	Runs          []int64        `json:"runs"`
+	Trials        int            `json:"trials"`          // of these runs
+	Repeated      int            `json:"repeated_trials"` // of Trials, robbed of time and measured again
 	Differences   []string       `json:"differences,omitempty"`
 	Cells         []JSONGateCell `json:"cells"`
+	Unknown       []stats.Metric `json:"unknown_metrics,omitempty"` // of which no cell has figures
 	Alone         []string       `json:"alone,omitempty"`
 }
 
@@ -168,8 +179,12 @@ type JSONGateCell struct {
 
 func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 	out := JSONGate{Version: GateVersion, Answer: GateAnswer(g.Gate), Passed: !g.Shut() && g.Complete(), Complete: g.Complete(),
-		Baseline: g.Baseline, Candidate: g.Candidate, MaxRegression: g.Max, Interleaved: g.Interleaved, Runs: append([]int64{}, g.Runs...),
-		Differences: g.Differences, Cells: []JSONGateCell{}, Alone: g.Alone}
+		Baseline: g.Baseline, Candidate: g.Candidate, MaxRegression: g.Max, Interleaved: g.Interleaved, Runs: []int64{},
+		Differences: g.Differences, Cells: []JSONGateCell{}, Unknown: g.Unknown, Alone: g.Alone}
+	for _, run := range g.Runs {
+		out.Runs = append(out.Runs, run.ID)
+	}
+	out.Repeated, out.Trials = countRepeated(g.Runs...)
 	for _, c := range g.Cells {
 		cell := JSONGateCell{TableName: c.TableName, Metric: c.Metric, State: c.State, Why: c.Why}
 		if c.Measured() {
@@ -236,6 +251,10 @@ func writeJUnit(w io.Writer, g Gated, _ Options) error {
 			suite.Errors++
 		}
 		suite.Cases = append(suite.Cases, t)
+	}
+	for _, m := range g.Unknown {
+		suite.Tests, suite.Errors = suite.Tests+1, suite.Errors+1
+		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: string(m), Error: &problem{Message: "there are no figures of " + string(m), Type: string(stats.GateUnusable)}})
 	}
 	if len(g.Cells) == 0 { // an empty suite is green
 		answer := Line(GateAnswer(g.Gate))

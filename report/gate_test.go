@@ -26,7 +26,7 @@ func gatedRun() report.Gated {
 	g := stats.NewGate(0.05, stats.CompareRun(first), stats.CompareRunBy(first, stats.Memory))
 	again := stats.Analyze(second, "native")
 	g.Confirm(stats.CompareRun(again), stats.CompareRunBy(again, stats.Memory))
-	return report.Gated{Gate: g, Runs: []int64{12, 13}, Interleaved: true, Where: "go.mod"}
+	return report.Gated{Gate: g, Runs: []*result.Run{{ID: 12}, {ID: 13}}, Interleaved: true, Where: "go.mod"}
 }
 
 func writeGated(t *testing.T, format string, g report.Gated) string {
@@ -92,7 +92,7 @@ func TestGateWithTooFewRounds(t *testing.T) {
 	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
 	g := report.Gated{Gate: stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "native"))), Where: "go.mod"}
 	for format, want := range map[string]string{
-		"table": "Not passed: modernc against mattn: too few rounds in 1 cell, of 1.", "markdown": "# Not passed: ", "json": `"passed": false`,
+		"table": "Not passed: modernc against mattn: too few rounds in 1 cell, of 1 cell.", "markdown": "# Not passed: ", "json": `"passed": false`,
 		"junit": `errors="1"`, "github": "::error ", "azure": "type=error]", "gitlab": `"critical"`,
 	} {
 		if got := writeGated(t, format, g); !strings.Contains(got, want) {

@@ -192,6 +192,27 @@ func runWarnings(a *stats.Analysis) list {
 	return l
 }
 
+// countRepeated counts the trials of runs, and how many of them were measured again.
+func countRepeated(runs ...*result.Run) (repeated, trials int) {
+	for _, run := range runs {
+		for i := range run.Trials {
+			if trials++; run.Trials[i].Repeated {
+				repeated++
+			}
+		}
+	}
+	return repeated, trials
+}
+
+// repeatedTrials says how many trials were measured again. It returns "" if none was.
+func repeatedTrials(repeated, trials int) string {
+	if repeated == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s, because other processes or other machines took more than %s of their time",
+		Thousands(int64(repeated)), counted(int64(trials), "trial"), share(result.RobbedShare))
+}
+
 // maxInts is how many numbers or ranges of them are worth reading.
 const maxInts = 10
 

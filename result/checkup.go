@@ -12,6 +12,13 @@ const (
 	Off = "off"
 )
 
+// The values of [Checkup].Counters.
+const (
+	CountersUsable = "usable"
+	CountersNone   = "none"   // the processor has none, or the hypervisor hides them
+	CountersDenied = "denied" // the system does not permit their use
+)
+
 // Checkup says what a machine is like for measuring. What is not known is nil or "".
 type Checkup struct {
 	Fitness  Fitness   `json:"fitness"`  // the worst of the findings'
@@ -42,6 +49,10 @@ type Checkup struct {
 	SwapUsedBytes    *int64 `json:"swap_used_bytes,omitempty"`
 	MemoryLimitBytes *int64 `json:"memory_limit_bytes,omitempty"` // that the control group allows; nil if no limit is seen
 	FreeBytes        *int64 `json:"free_bytes,omitempty"`         // on the file system of the databases
+
+	// Counters says whether instructions are counted, such as [CountersUsable], or "" if
+	// that is not known.
+	Counters string `json:"counters,omitempty"`
 
 	Fsync   Fsync         `json:"fsync"`
 	Clock   Clock         `json:"clock"`

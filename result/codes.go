@@ -25,11 +25,16 @@ const (
 	WarningCeiling     = "ceiling"     // close to what the load generator reaches
 	WarningStore       = "store"       // the store lacks part of the run
 	WarningSteal       = "steal"       // the hypervisor gave CPU time to others
+	WarningRobbed      = "robbed"      // trials count although others took CPU time from them
 )
 
 // OffSpeed is how far off the run's median, as a share of it, the calibration of a round
 // must be for [WarningCalibration].
 const OffSpeed = 0.10
+
+// RobbedShare is the share of a trial's duration. If others took more CPU time than that
+// from it, it is [Trial].Robbed.
+const RobbedShare = 0.05
 
 // The reasons why a run stopped, in [Run].Stopped; "" while it runs.
 const (

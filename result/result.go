@@ -46,6 +46,10 @@ type Sample struct {
 	Allocs     int64 `json:"allocs"`      // heap objects, Go's own; 0 where not known
 	AllocBytes int64 `json:"alloc_bytes"` // their size
 
+	// Instructions is how many the processor carried out in the programs of the process
+	// and its children, not in the kernel. It is 0 where that is not counted.
+	Instructions int64 `json:"instructions,omitempty"`
+
 	PeakRSSBytes  int64 `json:"peak_rss_bytes"` // of the process tree, so far in the trial
 	DatabaseBytes int64 `json:"database_bytes"` // after the phase
 	WALBytes      int64 `json:"wal_bytes"`      // after the phase, before the checkpoint
@@ -151,6 +155,51 @@ type Trial struct {
 	Proof    *protocol.Proof  `json:"proof,omitempty"`
 	Samples  []Sample         `json:"samples,omitempty"`
 	Warnings []Warning        `json:"warnings,omitempty"`
+
+	// CPU is nil if there was no process, and in older runs.
+	CPU *CPU `json:"cpu,omitempty"`
+
+	// Robbed says that others took more CPU time from the trial than a rule allows that
+	// knows nothing of the driver and of the times measured.
+	Robbed bool `json:"robbed,omitempty"`
+
+	// Repeated says that the trial was robbed, and that its case was measured once more
+	// in the same round. Its samples do not count.
+	Repeated bool `json:"repeated,omitempty"`
+}
+
+// CPU is the CPU time that a trial used, and what was taken from it. What the system does
+// not tell is nil.
+type CPU struct {
+	UserNS   int64 `json:"user_ns"` // of the worker and of its children that have ended
+	SystemNS int64 `json:"system_ns"`
+
+	// Switches is how often one of their threads had to make way for another thread.
+	Switches *int64 `json:"involuntary_switches,omitempty"`
+
+	// WaitedNS is how long threads of the worker were ready to run but waited for a CPU,
+	// all together.
+	WaitedNS *int64 `json:"waited_ns,omitempty"`
+
+	// StolenNS is how long the hypervisor gave CPUs that had work to other machines.
+	StolenNS *int64 `json:"stolen_ns,omitempty"`
+
+	// OthersNS is the CPU time that the programs of other processes used, which are
+	// neither the worker nor sqlite3perf.
+	OthersNS *int64 `json:"others_ns,omitempty"`
+}
+
+// LostNS returns how much CPU time others took from the trial: what was stolen, and what
+// other processes used while the worker waited for a CPU. What is not known counts as 0.
+func (c *CPU) LostNS() int64 {
+	lost := int64(0)
+	if c.StolenNS != nil {
+		lost = *c.StolenNS
+	}
+	if c.WaitedNS != nil && c.OthersNS != nil {
+		lost += min(*c.WaitedNS, *c.OthersNS)
+	}
+	return lost
 }
 
 // Warning reports noise or doubt about what it is attached to.

@@ -308,10 +308,16 @@ func (g *Group) phases() []string {
 	return list
 }
 
-// samples returns the case's samples of a phase, one per trial.
-func (o *Outcome) samples(phase string) []Sample {
+// samples returns the case's samples of a phase, one per trial that counts.
+func (o *Outcome) samples(phase string) []Sample { return o.measured(phase, false) }
+
+// measured returns the case's samples of a phase, with those of repeated trials or without.
+func (o *Outcome) measured(phase string, repeated bool) []Sample {
 	var list []Sample
 	for _, t := range o.Trials {
+		if t.Repeated && !repeated {
+			continue
+		}
 		if i := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == phase }); i >= 0 {
 			list = append(list, Sample{t.Round, &t.Samples[i]})
 		}

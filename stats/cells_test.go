@@ -338,3 +338,28 @@ func TestWarningsFindTheirCase(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestRepeatedTrialsDoNotCount checks that the samples of a trial that was measured again
+// do not count, and that its answers do.
+func TestRepeatedTrialsDoNotCount(t *testing.T) {
+	var l lab
+	c := l.add("simple", "mattn", nil, "query=10")
+	again := *l.trial(c.ID, 3)
+	robbed := l.trial(c.ID, 3)
+	robbed.Robbed, robbed.Repeated = true, true
+	robbed.Samples[0].WallNS = 1e12
+	again.Order, again.Samples = 7, []result.Sample{again.Samples[0]}
+	again.Samples[0].WallNS = 1e7
+	l.run.Trials = append(l.run.Trials, again)
+	cell := stats.Analyze(&l.run, "native").Groups[0].Tables[0].Cells[0]
+	if s := cell.Summary; s.N != 6 || len(cell.Trials) != 7 || s.Interval.High > 0.02 {
+		t.Errorf("%d trials: %+v", len(cell.Trials), s)
+	}
+	for i := range l.run.Trials {
+		l.run.Trials[i].Samples[0].Checksum = strings.Repeat("a", 64)
+	}
+	l.trial(c.ID, 3).Samples[0].Checksum = strings.Repeat("b", 64)
+	if o := l.outcomes()["mattn"]; o.Status != result.Wrong {
+		t.Errorf("another answer in a trial that was repeated: %s", o.Status)
+	}
+}

@@ -44,10 +44,12 @@ const (
 	Memory Metric = "memory" // peak RSS of the process tree, in bytes
 	Allocs Metric = "allocs" // Go's heap objects per operation
 	Bytes  Metric = "bytes"  // their size, in bytes per operation
+
+	Instructions Metric = "instructions" // of the processor, per operation
 )
 
 // Metrics are all metrics.
-var Metrics = []Metric{Time, Memory, Allocs, Bytes}
+var Metrics = []Metric{Time, Memory, Allocs, Bytes, Instructions}
 
 // of returns a sample's value of a metric other than [Time]. It is 0 if it is not known.
 func (m Metric) of(s *result.Sample) float64 {
@@ -57,6 +59,8 @@ func (m Metric) of(s *result.Sample) float64 {
 		return float64(s.PeakRSSBytes)
 	case Allocs:
 		return float64(s.Allocs) / operations
+	case Instructions:
+		return float64(s.Instructions) / operations
 	default:
 		return float64(s.AllocBytes) / operations
 	}

@@ -33,6 +33,7 @@ type Gate struct {
 	Max                 float64 // 0.05: up to 5 % more is no regression
 	Cells               []*Gated
 	Alone               []string // cells that only one side has
+	Unknown             []Metric // of which no cell has figures, although others have times
 
 	interleaved bool // both sides are of one run
 }
@@ -51,6 +52,9 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	g := &Gate{Max: most}
 	for _, c := range comparisons {
 		g.Baseline, g.Candidate, g.Alone, g.interleaved = c.First, c.Second, c.Alone, c.Interleaved
+		if len(c.Cells) == 0 && len(comparisons[0].Cells) > 0 {
+			g.Unknown = append(g.Unknown, c.Metric)
+		}
 		for _, x := range c.Cells {
 			if !x.Measured() && c.Metric != comparisons[0].Metric {
 				continue // the first metric's comparison has the cell already
@@ -186,7 +190,7 @@ func (g *Gate) Count(s State) int {
 // Shut reports whether the candidate must not pass.
 func (g *Gate) Shut() bool { return g.Count(GateWrong)+g.Count(GateRegression) > 0 }
 
-// Complete reports whether every cell could be judged, and there is any.
+// Complete reports whether every cell could be judged, by every metric, and there is any.
 func (g *Gate) Complete() bool {
-	return len(g.Cells) > 0 && g.Count(GateUnusable)+g.Count(GateTooFew) == 0
+	return len(g.Cells) > 0 && len(g.Unknown) == 0 && g.Count(GateUnusable)+g.Count(GateTooFew) == 0
 }

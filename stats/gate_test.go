@@ -52,7 +52,10 @@ func TestGate(t *testing.T) {
 	if d := cmp.Diff(want, states(g)); d != "" {
 		t.Error(d)
 	}
-	if !g.Shut() || !g.Complete() || g.Cells[0].State != stats.GateRegression || g.Cells[0].Again == nil {
+	if len(g.Unknown) != 1 || g.Unknown[0] != stats.Allocs || g.Complete() {
+		t.Errorf("not known: %v, complete %v", g.Unknown, g.Complete())
+	}
+	if !g.Shut() || g.Cells[0].State != stats.GateRegression || g.Cells[0].Again == nil {
 		t.Error("the gate is open, or the regression is not first")
 	}
 	if g = stats.NewGate(0.25, stats.CompareRun(a)); g.Shut() {

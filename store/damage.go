@@ -93,6 +93,13 @@ func checkTrial(id, caseID int64, t *result.Trial) error {
 	case t.Round < 0 || t.TookNS < 0:
 		return fmt.Errorf("trial %d: a number is below 0", id)
 	}
+	if c := t.CPU; c != nil {
+		for _, n := range []*int64{&c.UserNS, &c.SystemNS, c.Switches, c.WaitedNS, c.StolenNS, c.OthersNS} {
+			if n != nil && *n < 0 {
+				return fmt.Errorf("trial %d: a number is below 0", id)
+			}
+		}
+	}
 	return nil
 }
 
@@ -111,7 +118,7 @@ func checkSample(c *result.Case, t *result.Trial, m *result.Sample) error {
 	case m.WallNS <= 0 || m.Operations <= 0:
 		return bad("it took %d ns for %d operations", m.WallNS, m.Operations)
 	}
-	numbers := []int64{m.UserNS, m.SystemNS, m.Rows, m.Allocs, m.AllocBytes, m.PeakRSSBytes, m.DatabaseBytes, m.WALBytes, m.CheckpointNS, m.Failed, m.Retries}
+	numbers := []int64{m.UserNS, m.SystemNS, m.Rows, m.Allocs, m.AllocBytes, m.Instructions, m.PeakRSSBytes, m.DatabaseBytes, m.WALBytes, m.CheckpointNS, m.Failed, m.Retries}
 	for _, e := range slices.Concat(m.Errors, m.Results) {
 		numbers = append(numbers, e.Count, e.WaitNS)
 	}

@@ -30,6 +30,7 @@ func fullRun(t *testing.T) *result.Run {
 		r.Trials[i].Case = i%len(r.Cases) + 1
 		r.Trials[i].Order = i + 1
 		r.Trials[i].Status = []result.Status{result.OK, result.Wrong}[i%2]
+		r.Trials[i].Repeated = i%2 == 1
 		for j := range r.Trials[i].Samples {
 			m := &r.Trials[i].Samples[j]
 			m.Phase = r.Cases[r.Trials[i].Case-1].Phases[j]

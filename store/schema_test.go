@@ -31,7 +31,9 @@ func TestResultsView(t *testing.T) {
 	ok, wrong := trial(1), trial(2)
 	ok.Samples, wrong.Samples, wrong.Status = samples, samples, result.Wrong
 	r := smallRun()
-	r.Trials = []result.Trial{*ok, *wrong}
+	repeated := trial(3)
+	repeated.Samples, repeated.Robbed, repeated.Repeated = samples, true, true
+	r.Trials = []result.Trial{*ok, *wrong, *repeated}
 	if err := s.Begin(ctx, r); err != nil {
 		t.Fatal(err)
 	}

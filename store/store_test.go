@@ -286,7 +286,7 @@ func TestMisuse(t *testing.T) {
 func TestPragmas(t *testing.T) {
 	s := mustOpen(t, newPath(t))
 	for name, want := range map[string]string{
-		"application_id": fmt.Sprint(store.ApplicationID), "user_version": "4",
+		"application_id": fmt.Sprint(store.ApplicationID), "user_version": "5",
 		"journal_mode": "delete", "synchronous": "3", "foreign_keys": "1", "busy_timeout": "30000",
 	} {
 		var got string

@@ -41,6 +41,8 @@ type mixClient struct {
 	elapsed int64 // time in ns from the beginning to the last operation, without making parameters
 	user    int64 // CPU time in ns that making parameters took meanwhile
 	system  int64 // likewise
+	counted count // instructions, likewise
+	counter *counter
 	rows    int64
 	count   func(driver.Row) error // made once, since a closure per operation would be an allocation
 	err     error
@@ -106,6 +108,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	for id := range m.Clients {
 		c := t.mixClient(p, m)
 		c.id, c.clients, c.runner, c.mutex = int64(id), int64(m.Clients), t.db, &mutex
+		c.counter = t.counter
 		c.count = func(driver.Row) error { c.rows++; return nil }
 		clients = append(clients, c)
 		if m.OwnConn {
@@ -145,6 +148,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		w.wall = max(w.wall, c.elapsed)
 		w.user -= c.user
 		w.system -= c.system
+		w.counted.subtract(c.counted)
 	}
 
 	return collect(clients, latencies, s)
@@ -327,14 +331,16 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	return nil
 }
 
-// refill does the work between two chunks. It notes the CPU time that this takes, if
-// the system reports it.
+// refill does the work between two chunks. It notes the CPU time and the instructions
+// that this takes, if the system reports them.
 func (c *mixClient) refill() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	user, system := threadCPU()
+	counted := c.counter.thread()
 	c.record()
 	err := c.fill()
+	c.counted.add(counted())
 	u, s := threadCPU()
 	c.user += u - user
 	c.system += s - system

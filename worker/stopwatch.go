@@ -20,14 +20,25 @@ func now() int64 { return int64(time.Since(epoch)) }
 // time the code that the engine is compared with.
 type Stopwatch struct {
 	wall, user, system, allocs, allocBytes int64
+	counted                                count
 
 	profile *profiler // nil: none
+	counter *counter  // of instructions; nil: they cannot be counted
 
 	begun    bool
 	children bool // the driver uses child processes, whose CPU time counts
 
 	wall0, user0, system0, allocs0, allocBytes0 int64
+	counted0                                    count
 }
+
+// count is what a counter has counted. missed is the time, in nanoseconds, that threads
+// ran without being counted, because the processor had too few counters or, on one with
+// two kinds of cores, they were on the other kind.
+type count struct{ n, missed int64 }
+
+func (c *count) add(more count)      { c.n, c.missed = c.n+more.n, c.missed+more.missed }
+func (c *count) subtract(less count) { c.n, c.missed = c.n-less.n, c.missed-less.missed }
 
 // Start starts the stopwatch. Before the first start it collects garbage and returns
 // the memory to the system, so that the garbage from making values or from an earlier
@@ -41,12 +52,15 @@ func (s *Stopwatch) Start() {
 	s.profile.start()
 	s.allocs0, s.allocBytes0 = heapAllocs()
 	s.user0, s.system0 = cpuTimes(s.children)
+	s.counted0 = s.counter.read()
 	s.wall0 = now()
 }
 
 // Stop stops the stopwatch.
 func (s *Stopwatch) Stop() {
 	s.wall += now() - s.wall0
+	s.counted.add(s.counter.read())
+	s.counted.subtract(s.counted0)
 	user, system := cpuTimes(s.children)
 	s.user += user - s.user0
 	s.system += system - s.system0
@@ -61,6 +75,9 @@ func (s *Stopwatch) Read(to *protocol.Sample) {
 	to.WallNS = s.wall
 	to.UserNS, to.SystemNS = shares(s.user, s.system)
 	to.Allocs, to.AllocBytes = s.allocs, s.allocBytes
+	if s.counted.missed == 0 {
+		to.Instructions = s.counted.n
+	}
 }
 
 // shares prevents a share from being negative. During a short phase, the way a child's

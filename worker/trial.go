@@ -22,6 +22,8 @@ type trial struct {
 	db   driver.DB
 	wal  bool
 
+	counter *counter // of instructions; nil: they cannot be counted
+
 	orders <-chan string // from a lab that puts load on the server; nil if none may come
 	out    *answers
 
@@ -80,6 +82,8 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if t.gen, err = plan.NewGenerator(t.req.Seed, t.plan); err != nil {
 		return "", &failure{protocol.CodePlan, err}
 	}
+	t.counter = newCounter(instructions) // before the library starts threads or processes
+	defer t.counter.close()
 	if t.db, err = t.drv.Open(ctx, t.req.Path, t.req.Settings); err != nil {
 		return "", fmt.Errorf("open: %w", err)
 	}
@@ -140,7 +144,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		ctx = context.WithoutCancel(ctx)
 	}
 	s = &protocol.Sample{Phase: p.Name}
-	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name)}
+	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter}
 	var before []plan.RowSum
 	switch {
 	case p.Insert != nil:

@@ -186,7 +186,7 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	}
 	l := &lab.Laboratory{
 		Run: run, Cases: cases, Schedule: lab.Schedule{Time: noiseTime}, Recorder: unrecorded{}, Progress: a.show,
-		Executor: &lab.Processes{Dir: a.dir, Limit: time.Minute}, Noise: observer, Now: a.env.now, Stop: a.stop,
+		Executor: &lab.Processes{Dir: a.dir, Limit: time.Minute, CPUTime: a.env.cpuTime}, Noise: observer, Now: a.env.now, Stop: a.stop,
 	}
 	began := a.env.now()
 	if err := l.Measure(ctx); err != nil || run.Stopped == result.StoppedInterrupted && run.Rounds < lab.MinRounds {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/workload"
@@ -37,6 +38,9 @@ type environment struct {
 
 	now func() time.Time
 
+	// cpuTime returns the CPU time of the machine, and whether it is known.
+	cpuTime func() (machine.CPUTime, bool)
+
 	// catch returns a channel that receives each Ctrl-C from then on. Until it is
 	// called, Ctrl-C ends the process.
 	catch func() <-chan os.Signal
@@ -46,7 +50,7 @@ func processEnvironment() *environment {
 	return &environment{
 		stdout: os.Stdout, stderr: os.Stderr,
 		stdoutWidth: terminalWidth(os.Stdout), stderrWidth: terminalWidth(os.Stderr),
-		now: time.Now, catch: sync.OnceValue(catchInterrupts),
+		now: time.Now, cpuTime: machine.ReadCPUTime, catch: sync.OnceValue(catchInterrupts),
 	}
 }
 

@@ -72,7 +72,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.baseline, "baseline", "", "what the candidate is judged by: a driver such as mattn@v1.14.22, a `run`, or a JSON report")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the candidate (default: the baseline's driver in its pinned version, or the drivers of a stored baseline)")
 	f.StringVar(&o.most, "max-regression", "5%", "`share` by which the candidate may be worse")
-	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: time, memory, allocs, bytes")
+	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: time, memory, allocs, bytes, instructions")
 	f.BoolVar(&o.differ, "allow-differences", false, "judge even by a baseline of another machine, SQLite or workload, with a warning")
 	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")
 	o.addWorkFlags(f)
@@ -135,7 +135,7 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 	if a == nil || failure != nil {
 		return failure
 	}
-	out.Gate, out.Runs = stats.NewGate(most, compared(a)...), []int64{a.Run.ID}
+	out.Gate, out.Runs = stats.NewGate(most, compared(a)...), []*result.Run{a.Run}
 	if cases := again(r.cases, out.Doubtful(), base == nil); len(cases) > 0 {
 		r.cases = cases
 		if !o.quiet {
@@ -150,7 +150,7 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 			return failure
 		}
 		out.Confirm(compared(second)...)
-		out.Runs = append(out.Runs, second.Run.ID)
+		out.Runs = append(out.Runs, second.Run)
 	}
 	return o.finish(env, out)
 }

@@ -131,7 +131,7 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	if err := anyWorker(r.cases, o.quiet); err != nil {
 		return nil, err
 	}
-	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: "sqlite3perf drivers --features shows which driver has what"}
+	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: "sqlite3perf drivers --features shows which driver has what", CPUTime: env.cpuTime}
 	if err := unlessInterrupted(stop, processes.CheckNeeds(until(ctx, stop), r.cases)); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
@@ -17,11 +18,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -29,11 +32,28 @@ import (
 
 func TestMain(m *testing.M) {
 	commands := maps.Clone(workers)
-	commands["sqlite3perf"] = main
+	commands["sqlite3perf"] = func() {
+		env := processEnvironment()
+		env.cpuTime = pretendedCPUTime
+		os.Exit(execute(context.Background(), env, os.Args[1:]))
+	}
 	commands["locker"] = locker
 	commands["unprivileged"] = unprivileged
 	testscript.Main(m, commands)
 }
+
+// pretendedCPUTime is the CPU time of a machine on which nobody robs a trial, so that tests
+// do not depend on what else the machine does. With STEALING in the environment it is one
+// from which others steal all the time.
+func pretendedCPUTime() (machine.CPUTime, bool) {
+	if os.Getenv("STEALING") == "" {
+		return machine.CPUTime{}, true
+	}
+	now := 100 * time.Duration(time.Now().UnixNano()-beginning.UnixNano())
+	return machine.CPUTime{Worked: now, Stolen: now}, true
+}
+
+var beginning = time.Now()
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -258,6 +278,9 @@ func load(data []byte) (*report.JSON, error) {
 		}
 		for _, s := range t.Samples {
 			key := fmt.Sprint(c.Workload, c.Parameters, c.Settings, s.Phase)
+			if s.Checksum == "" {
+				continue // most later trials are not verified in every phase
+			}
 			if old, ok := sums[key]; ok && old != s.Checksum {
 				return nil, fmt.Errorf("checksums of %s differ", key)
 			}

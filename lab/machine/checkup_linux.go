@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +22,7 @@ import (
 func examine(c *result.Checkup, dir string) blockDevice {
 	root := os.DirFS("/")
 	facts(c, root)
+	c.Counters = counters(countInstructions())
 	resolved, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return blockDevice{}
@@ -38,6 +42,30 @@ func facts(c *result.Checkup, root fs.FS) {
 	c.IOPressure = pressure(root, "io")
 	c.MemoryPressure = pressure(root, "memory")
 	c.Clock.Source = read(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")
+}
+
+// countInstructions tries to count instructions as workers do.
+func countInstructions() error {
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_HARDWARE, Config: unix.PERF_COUNT_HW_INSTRUCTIONS,
+		Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Bits: unix.PerfBitInherit | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv}
+	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+// counters says what the error of counting instructions means; see perf_event_open(2).
+func counters(err error) string {
+	switch {
+	case err == nil:
+		return result.CountersUsable
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return result.CountersDenied
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENOSYS):
+		return result.CountersNone
+	}
+	return ""
 }
 
 func usableCores() int {
@@ -183,13 +211,13 @@ func onBattery(root fs.FS) *bool {
 	return without
 }
 
-// cpuTime is how long the CPUs have worked since the system started, in the kernel's
-// ticks. stolen is the part that the hypervisor gave to others while they had work.
-type cpuTime struct{ worked, stolen int64 }
+// tick is the unit of CPU time in /proc/stat: USER_HZ, which is 100 per second on every
+// Linux platform that Go runs on.
+const tick = time.Second / 100
 
 // readCPUTime reads the first line of /proc/stat; see proc_stat(5). ok is false if it has
 // no steal time.
-func readCPUTime(root fs.FS) (t cpuTime, ok bool) {
+func readCPUTime(root fs.FS) (t CPUTime, ok bool) {
 	line, _, _ := strings.Cut(read(root, "proc/stat"), "\n")
 	f := strings.Fields(line)
 	if len(f) < 9 || f[0] != "cpu" {
@@ -200,19 +228,22 @@ func readCPUTime(root fs.FS) (t cpuTime, ok bool) {
 		if err != nil {
 			return t, false
 		}
+		spent := time.Duration(n) * tick
 		switch i {
+		case 0, 1:
+			t.User += spent
 		case 3, 4: // idle
+			continue
 		case 7:
-			t.stolen = n
-			fallthrough
-		default:
-			t.worked += n
+			t.Stolen = spent
 		}
+		t.Worked += spent
 	}
 	return t, true
 }
 
-func nowCPUTime() (cpuTime, bool) { return readCPUTime(os.DirFS("/")) }
+// ReadCPUTime returns the CPU time of the machine. ok is false if it is not known.
+func ReadCPUTime() (t CPUTime, ok bool) { return readCPUTime(os.DirFS("/")) }
 
 // blockDevice is a disk. The zero value is one that is not known.
 type blockDevice struct {

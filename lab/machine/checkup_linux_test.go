@@ -5,6 +5,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/sqlite3perf/sqlite3perf/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -180,5 +181,20 @@ func TestDevice(t *testing.T) {
 		if got := machine.Counted(root, number); got != want {
 			t.Errorf("device %s: %s, want %s", number, got, want)
 		}
+	}
+}
+
+func TestCounters(t *testing.T) {
+	for err, want := range map[error]string{
+		nil: result.CountersUsable, unix.EACCES: result.CountersDenied, unix.EPERM: result.CountersDenied,
+		unix.ENOENT: result.CountersNone, unix.EOPNOTSUPP: result.CountersNone, unix.EINVAL: "",
+	} {
+		if got := machine.Counters(err); got != want {
+			t.Errorf("%v: got %q, want %q", err, got, want)
+		}
+	}
+	c, err := machine.Examine(t.TempDir())
+	if err != nil || c.Counters == "" {
+		t.Errorf("of this machine: %q, %v", c.Counters, err)
 	}
 }

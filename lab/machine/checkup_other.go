@@ -17,6 +17,5 @@ func examine(*result.Checkup, string) blockDevice { return blockDevice{} }
 
 func usableCores() int { return runtime.NumCPU() }
 
-type cpuTime struct{ worked, stolen int64 }
-
-func nowCPUTime() (cpuTime, bool) { return cpuTime{}, false }
+// ReadCPUTime returns the CPU time of the machine. ok is false if it is not known.
+func ReadCPUTime() (t CPUTime, ok bool) { return CPUTime{}, false }

@@ -16,6 +16,7 @@ var (
 	OnBattery = onBattery
 
 	MemoryLimit = memoryLimit
+	Counters    = counters
 )
 
 // FileSystem returns what the text of a mountinfo says about a path.

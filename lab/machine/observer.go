@@ -12,7 +12,7 @@ type Observer struct {
 
 	before  Reading
 	rounds  []time.Duration
-	cpu     cpuTime // before the first round
+	cpu     CPUTime // before the first round
 	cpuSeen bool    // cpu is known
 	steal   *float64
 }
@@ -35,7 +35,7 @@ func (o *Observer) BeforeRun() []result.Warning { return WarningsBefore(o.Machin
 // BeforeRound measures how fast the machine is.
 func (o *Observer) BeforeRound(int) {
 	if len(o.rounds) == 0 { // not before workers are built
-		o.cpu, o.cpuSeen = nowCPUTime()
+		o.cpu, o.cpuSeen = ReadCPUTime()
 	}
 	o.rounds = append(o.rounds, Calibrate())
 }
@@ -65,7 +65,7 @@ func (o *Observer) AfterRun() []result.Warning {
 		after = Reading{} // if the directory is full by now, the cells say so
 	}
 	list := WarningsAfter(o.before, after, o.rounds)
-	if now, ok := nowCPUTime(); ok && o.cpuSeen {
+	if now, ok := ReadCPUTime(); ok && o.cpuSeen {
 		share := stolen(o.cpu, now)
 		o.steal = &share
 		list = append(list, stealWarning(share)...)
@@ -73,11 +73,18 @@ func (o *Observer) AfterRun() []result.Warning {
 	return list
 }
 
+// CPUTime is how long all CPUs of the machine have worked since it started.
+type CPUTime struct {
+	Worked time.Duration // including the time that was stolen
+	Stolen time.Duration // while they had work, the hypervisor gave it to other machines
+	User   time.Duration // in the programs of all processes, not in the kernel
+}
+
 // stolen returns the stolen share of the CPUs' working time between two readings.
-func stolen(before, after cpuTime) float64 {
-	worked := after.worked - before.worked
+func stolen(before, after CPUTime) float64 {
+	worked := after.Worked - before.Worked
 	if worked <= 0 {
 		return 0
 	}
-	return max(0, float64(after.stolen-before.stolen)/float64(worked))
+	return max(0, float64(after.Stolen-before.Stolen)/float64(worked))
 }

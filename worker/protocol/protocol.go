@@ -126,6 +126,7 @@ type Sample struct {
 	Rows          int64        `json:"rows"`
 	Allocs        int64        `json:"allocs"`
 	AllocBytes    int64        `json:"alloc_bytes"`
+	Instructions  int64        `json:"instructions,omitempty"`
 	PeakRSSBytes  int64        `json:"peak_rss_bytes"`
 	DatabaseBytes int64        `json:"database_bytes"`
 	WALBytes      int64        `json:"wal_bytes"`

@@ -1,0 +1,92 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/result"
+)
+
+// robbedTime is the least CPU time of which a trial can be robbed. The system counts what
+// others use in hundredths of a second, so less could be an error of rounding.
+// docs/methodology.md says how the limits were chosen.
+const robbedTime = 30 * time.Millisecond
+
+// mostRepeated is the share of a run's trials that may be measured again because they were
+// robbed. On a machine that always robs trials, measuring them again helps nobody.
+const mostRepeated = 0.1
+
+// robbed reports whether others took too much CPU time from a trial. It must not depend on
+// the driver, nor on what the trial has measured.
+func robbed(c *result.CPU, took time.Duration) bool {
+	lost := time.Duration(c.LostNS())
+	return lost > robbedTime && float64(lost) > result.RobbedShare*float64(took)
+}
+
+// reading is what the machine and this process have used before a trial.
+type reading struct {
+	machine machine.CPUTime
+	known   bool
+	own     time.Duration // user time of this process
+}
+
+func (p *Processes) read() reading {
+	read := p.CPUTime
+	if read == nil {
+		read = machine.ReadCPUTime
+	}
+	t, known := read()
+	return reading{t, known, ownUserTime()}
+}
+
+// spent returns what a trial's process has used since a reading, and what others took from
+// it. waited is nil if it is not known.
+func (p *Processes) spent(before reading, state *os.ProcessState, waited *time.Duration) *result.CPU {
+	c := &result.CPU{UserNS: int64(state.UserTime()), SystemNS: int64(state.SystemTime()), Switches: involuntarySwitches(state)}
+	if waited != nil {
+		c.WaitedNS = (*int64)(waited)
+	}
+	after := p.read()
+	if before.known && after.known {
+		stolen := int64(max(0, after.machine.Stolen-before.machine.Stolen))
+		others := int64(max(0, after.machine.User-before.machine.User-(after.own-before.own)-state.UserTime()))
+		c.StolenNS, c.OthersNS = &stolen, &others
+	}
+	return c
+}
+
+// repeats reports whether a robbed trial is to be measured again: each case at most once
+// in a round, and at most a share of the run's trials. before are the earlier trials of
+// the run.
+func repeats(before []result.Trial, t *result.Trial) bool {
+	repeated := 0
+	for i := range before {
+		b := &before[i]
+		if b.Repeated {
+			repeated++
+		}
+		if b.Repeated && b.Case == t.Case && b.Round == t.Round {
+			return false
+		}
+	}
+	return t.Robbed && float64(repeated) <= mostRepeated*float64(len(before))
+}
+
+// robbery returns a warning if trials of a run count although they were robbed.
+func robbery(run *result.Run) []result.Warning {
+	count := 0
+	for i := range run.Trials {
+		if t := &run.Trials[i]; t.Robbed && !t.Repeated {
+			count++
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	share := float64(count) / float64(len(run.Trials))
+	return []result.Warning{{Code: result.WarningRobbed, Share: share, Message: fmt.Sprintf(
+		"in %d of %d trials, other processes or other machines took more than %g %% of the time; they count all the same, since a trial is measured again only once, and only one in %g",
+		count, len(run.Trials), 100*result.RobbedShare, 1/mostRepeated)}}
+}

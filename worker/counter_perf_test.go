@@ -1,0 +1,202 @@
+//go:build linux && (amd64 || arm64)
+
+package worker_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// The kernel counts page faults on every machine, and a test can cause a known number of
+// them. Here they stand for instructions, which few virtual machines count.
+
+// mayCount skips a test where the system permits no counting at all.
+func mayCount(t testing.TB) {
+	t.Helper()
+	err := worker.TryCounting(worker.PageFaults)
+	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) {
+		t.Skipf("the system does not permit counting: %v: kernel.perf_event_paranoid is above 2, or this is a container", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// touch causes at least n page faults in the calling thread.
+func touch(t testing.TB, n int) {
+	t.Helper()
+	const noHugePages = 15 // MADV_NOHUGEPAGE
+	page := os.Getpagesize()
+	b, err := syscall.Mmap(-1, 0, n*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Madvise(b, noHugePages) // a kernel without them knows none
+	for i := range n {
+		b[i*page] = 1
+	}
+	if err := syscall.Munmap(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCounter checks that the threads that there are, those that they start, and child
+// processes are counted, each once.
+func TestCounter(t *testing.T) {
+	mayCount(t)
+	c := worker.NewCounter(worker.PageFaults)
+	if c == nil {
+		t.Fatal("nothing is counted")
+	}
+	defer c.Close()
+	const n, slack = 20_000, 4_000 // others of this process fault, too
+	counted := func(what string, work func()) {
+		before := c.Read()
+		work()
+		if got := c.Read() - before; got < n || got > n+slack {
+			t.Errorf("%s: counted %d, want %d and a few more", what, got, n)
+		}
+	}
+	counted("this thread", func() { touch(t, n) })
+	counted("new threads", func() {
+		// A locked thread that is not unlocked ends with its goroutine. All of them
+		// together are more threads than there were.
+		done := make(chan bool)
+		for range 20 {
+			go func() {
+				runtime.LockOSThread()
+				touch(t, n/20)
+				done <- true
+			}()
+		}
+		for range 20 {
+			<-done
+		}
+	})
+	before := c.Read()
+	if out, err := exec.Command("true").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got := c.Read() - before; got < 20 {
+		t.Errorf("of a child process: counted %d", got)
+	}
+	if worker.NewCounter(worker.Impossible) != nil {
+		t.Error("a counter of what cannot be counted")
+	}
+}
+
+// TestStopwatchCounts checks that only what happens while the clock runs is counted.
+func TestStopwatchCounts(t *testing.T) {
+	mayCount(t)
+	c := worker.NewCounter(worker.PageFaults)
+	defer c.Close()
+	w := worker.NewStopwatch(c)
+	for range 3 {
+		touch(t, 20_000)
+		w.Start()
+		touch(t, 5_000)
+		w.Stop()
+	}
+	var s protocol.Sample
+	if w.Read(&s); s.Instructions < 15_000 || s.Instructions > 17_000 {
+		t.Errorf("counted %d, want 15,000 and a few more", s.Instructions)
+	}
+}
+
+// TestTrialCounts checks that samples have the count, and none where nothing is counted.
+func TestTrialCounts(t *testing.T) {
+	mayCount(t)
+	for _, c := range []struct {
+		event worker.Event
+		known bool
+	}{{worker.TaskClock, true}, {worker.Impossible, false}} {
+		worker.SetInstructions(t, c.event)
+		got := serve(t, newFake(), trialOf(t, blog(1, plan.Phase{Name: "script", Script: "a script"}), nil))
+		n := 0
+		for _, a := range got {
+			if a.Type != protocol.TypeSample {
+				continue
+			}
+			n++
+			text, err := json.Marshal(a)
+			if err != nil || (a.Sample.Instructions > 0) != c.known || strings.Contains(string(text), "instructions") != c.known {
+				t.Errorf("known: %v: %s, %v", c.known, text, err)
+			}
+		}
+		if n == 0 {
+			t.Errorf("no samples: %+v", got)
+		}
+	}
+}
+
+// TestMixCountsItsOperations checks that making parameters between the chunks of a mix,
+// which takes most of the CPU time in this test, is not counted.
+func TestMixCountsItsOperations(t *testing.T) {
+	mayCount(t)
+	worker.SetInstructions(t, worker.TaskClock)
+	s := mixSample(t, serve(t, quietFake(), trialOf(t, costlyParameters(), nil)))
+	if s.Instructions <= 0 || s.Instructions > 20*s.WallNS {
+		t.Errorf("%d ns of CPU time counted in %d ns, on one thread", s.Instructions, s.WallNS)
+	}
+}
+
+// BenchmarkStopwatch shows what counting costs: in all, and inside the clock.
+func BenchmarkStopwatch(b *testing.B) {
+	mayCount(b)
+	for _, c := range []struct {
+		name  string
+		event worker.Event
+	}{{"not-counted", worker.Impossible}, {"page-faults", worker.PageFaults}, {"task-clock", worker.TaskClock}} {
+		b.Run(c.name, func(b *testing.B) {
+			counter := worker.NewCounter(c.event)
+			defer counter.Close()
+			w := worker.NewStopwatch(counter)
+			for b.Loop() {
+				w.Start()
+				w.Stop()
+			}
+			var s protocol.Sample
+			w.Read(&s)
+			b.ReportMetric(float64(s.WallNS)/float64(b.N), "clock-ns/op")
+		})
+	}
+}
+
+// BenchmarkSwitch shows what counting costs inside the clock: whenever one thread makes
+// way for another.
+func BenchmarkSwitch(b *testing.B) {
+	mayCount(b)
+	for _, c := range []struct {
+		name  string
+		event worker.Event
+	}{{"not-counted", worker.Impossible}, {"page-faults", worker.PageFaults}} {
+		b.Run(c.name, func(b *testing.B) {
+			counter := worker.NewCounter(c.event)
+			defer counter.Close()
+			there, back := make(chan bool), make(chan bool)
+			go func() {
+				runtime.LockOSThread()
+				for range there {
+					back <- true
+				}
+			}()
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			for b.Loop() {
+				there <- true
+				<-back
+			}
+			close(there)
+		})
+	}
+}

@@ -110,6 +110,18 @@ func everInForce(c *Case, given driver.Settings) error {
 	return nil
 }
 
+// idle returns a warning if the user has given txlock and no phase begins a transaction.
+func idle(given driver.Settings, p *plan.Plan) []result.Warning {
+	lock, ok := given["txlock"]
+	if !ok || slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
+		return ph.Insert != nil && ph.Insert.Transaction != "each" && !ph.Untimed ||
+			ph.Mix != nil && slices.ContainsFunc(ph.Mix.Operations, func(o plan.Operation) bool { return o.Transaction })
+	}) {
+		return nil
+	}
+	return []result.Warning{{Code: result.WarningIdle, Message: "txlock=" + lock + " changes nothing here: no timed phase begins a transaction"}}
+}
+
 // change is a PRAGMA whose value is not the one that must be in force any more.
 type change struct {
 	driver.Mismatch

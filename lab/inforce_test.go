@@ -1,6 +1,8 @@
 package lab_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,5 +160,33 @@ phases:
 	if _, err := cases(map[string][]string{"journal_mode": {"wal", "delete"}}); err == nil ||
 		err.Error() != "workload changing: setting journal_mode=delete: it would never be timed, since the workload changes it to wal: leave it out" {
 		t.Errorf("a setting that is never in force: %v", err)
+	}
+}
+
+// TestIdle checks that a txlock that was asked for is doubted if no phase that is timed
+// begins a transaction.
+func TestIdle(t *testing.T) {
+	const yaml = `
+name: idle
+schema: CREATE TABLE t(id INTEGER PRIMARY KEY)
+rows: {t: {count: 5, columns: {id: serial}}}
+phases:
+  - {name: load, insert: t, untimed: true}
+  - {name: insert, insert: t, transaction: %s}
+  - {name: read, query: SELECT id FROM t, columns: int}
+`
+	for transaction, idle := range map[string]bool{"per statement": true, "one": false} {
+		m := lab.Matrix{Drivers: []lab.Ref{{Name: "x", Path: "x"}}, Workloads: []*workload.Workload{parse(t, fmt.Sprintf(yaml, transaction))}, Scale: "full",
+			Settings: map[string][]string{"txlock": {"immediate"}}}
+		list, err := m.Cases()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.ContainsFunc(list[0].Beforehand, func(w result.Warning) bool {
+			return w.Code == result.WarningIdle && w.Message == "txlock=immediate changes nothing here: no timed phase begins a transaction"
+		})
+		if got != idle {
+			t.Errorf("transaction: %s: %+v", transaction, list[0].Beforehand)
+		}
 	}
 }

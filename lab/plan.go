@@ -29,7 +29,7 @@ type Case struct {
 	Plan        *plan.Plan
 	Expect      map[string]Expectation // by phase
 	Unavailable *protocol.Reason       // why there is no worker, or which feature it lacks
-	Unverified  []result.Warning       // what nobody can check, by phase
+	Beforehand  []result.Warning       // what is doubtful before the first trial
 
 	bench *protocol.Bench // done after the plan; nil: none
 }
@@ -112,7 +112,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			for _, set := range combinations(m.Settings) {
 				for _, d := range m.drivers(w) {
 					ref := d.ref
-					c := &Case{Ref: ref, Source: w, Plan: resolved, Unverified: back.doubts(resolved)}
+					c := &Case{Ref: ref, Source: w, Plan: resolved, Beforehand: slices.Concat(back.doubts(resolved), idle(set, resolved))}
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 					c.WorkloadSHA256 = hash

@@ -87,7 +87,7 @@ type Laboratory struct {
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
 	l.took, l.failed, l.settled = map[int]time.Duration{}, map[int]bool{}, map[int]bool{}
-	err := l.warn(ctx, slices.Concat(l.Noise.BeforeRun(), unverified(l.Cases)))
+	err := l.warn(ctx, slices.Concat(l.Noise.BeforeRun(), beforehand(l.Cases)))
 	stopped := ""
 	if err == nil {
 		err = l.recordUnavailable(ctx)
@@ -105,11 +105,11 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 	return cmp.Or(err, l.Recorder.Finish(ctx, l.Run))
 }
 
-// unverified returns a warning for everything that nobody can check, case by case.
-func unverified(cases []*Case) []result.Warning {
+// beforehand returns what is doubtful before the first trial, case by case.
+func beforehand(cases []*Case) []result.Warning {
 	var list []result.Warning
 	for _, c := range cases {
-		for _, w := range c.Unverified {
+		for _, w := range c.Beforehand {
 			w.Case = c.ID
 			list = append(list, w)
 		}

@@ -78,7 +78,7 @@ func TestInserted(t *testing.T) {
 		if d := cmp.Diff([]result.Warning{{Code: "unverified", Phase: "unknown", Message: "nobody can check the rows inserted " +
 			"into copies, which may be changed by the trigger copy; into unlike, which resolves conflicts by IGNORE or REPLACE; " +
 			"into choosy, which may be changed by the trigger choose; into looks, which is a view; into texts, which is a virtual table"},
-		}, c.Unverified); d != "" {
+		}, c.Beforehand); d != "" {
 			t.Errorf("what is not (-want +got):\n%s", d)
 		}
 		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}

@@ -153,7 +153,7 @@ func comparison(c Compared, h Hints) document {
 			c.Comparison.Second, times(c.Mean.Median), c.Comparison.First, interval(c.Mean.Interval), counted(int64(c.Measured()), "cell"))})
 	}
 	l = append(l, sure(c.Comparison)...)
-	l = append(l, defaults(c.Comparison)...)
+	l = append(l, doubtful(c.Comparison)...)
 	l = append(l, origin(c)...)
 	d = append(d, l)
 	if bad := without(c.Comparison); bad != nil {
@@ -177,9 +177,9 @@ func comparison(c Compared, h Hints) document {
 	return append(d, space{}, paragraph{words + ".", true})
 }
 
-// defaults lists the settings that nobody set and that differ between the sides, with the
-// workloads in which they do.
-func defaults(c *stats.Comparison) (l list) {
+// doubtful lists the settings that nobody set and that differ between the sides, and those
+// that were asked for and change nothing, with the workloads.
+func doubtful(c *stats.Comparison) (l list) {
 	var where groups[item, string]
 	for _, x := range c.Cells {
 		for _, it := range deciding([]*stats.Outcome{x.First.Outcome, x.Second.Outcome}) {
@@ -187,6 +187,17 @@ func defaults(c *stats.Comparison) (l list) {
 				where.add(it, x.Workload)
 			}
 		}
+	}
+	var idle groups[string, string]
+	for _, x := range c.Cells {
+		for _, w := range x.Second.Outcome.Warnings {
+			if w.Code == result.WarningIdle && !slices.Contains(idle.of[w.Message], x.Workload) {
+				idle.add(w.Message, x.Workload)
+			}
+		}
+	}
+	for _, words := range idle.keys {
+		l = append(l, item{"beware", some(idle.of[words]) + ": " + words, true})
 	}
 	for _, it := range where.keys {
 		l = append(l, item{"beware", fmt.Sprintf("nobody set %s, and the drivers' defaults differ: %s, in %s; this may be the whole difference", it.label, it.text, some(where.of[it])), true})

@@ -57,7 +57,7 @@ func troubles(g *stats.Group, told ...string) document {
 		names[o.Case.ID] = name(o)
 		for _, x := range o.Warnings {
 			switch {
-			case x.Code == result.WarningUnverified:
+			case x.Code == result.WarningUnverified, x.Code == result.WarningIdle:
 				x.Case = 0 // it concerns the workload with any driver
 				if !slices.Contains(w, x) && (!slices.Contains(told, x.Code) || !hasFigures(g, x.Phase)) {
 					w = append(w, x)

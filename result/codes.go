@@ -17,6 +17,7 @@ const (
 	WarningFsync       = "fsync"       // fsync took a different time after the run than before it
 	WarningCalibration = "calibration" // the machine ran at a different speed in a round
 	WarningUnverified  = "unverified"  // the rows that a phase inserted cannot be checked
+	WarningIdle        = "idle"        // a setting that was asked for changes nothing
 	WarningStopped     = "stopped"     // a trial was discarded because sqlite3perf was stopped during it
 	WarningClock       = "clock"       // the worker's clock ran for longer than the lab saw
 	WarningCPU         = "cpu"         // more CPU time was used than the cores had

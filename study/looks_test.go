@@ -137,3 +137,34 @@ func TestDecidedOnce(t *testing.T) {
 		t.Errorf("notes %q", r.Notes)
 	}
 }
+
+// TestQuickLeavesOut checks that with all drivers the quick form leaves out cases on which
+// no claim rests, and none of the drivers that the study had.
+func TestQuickLeavesOut(t *testing.T) {
+	for name, had := range map[string][]string{"http-server": {"crawshaw", "mattn", "modernc", "zombiezen"}, "sqlite3perf": {"mattn", "python-fetchall"}} {
+		s, err := study.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		points := func(drivers []lab.Ref) map[string]int {
+			cases, err := s.Cases("quick", false, drivers, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := map[string]int{}
+			for _, c := range cases {
+				n[c.Driver]++
+			}
+			return n
+		}
+		all, few := points(everyone), points(append(refs("ncruces"), refs(had...)...))
+		for _, d := range had {
+			if all[d] != few[d] || all[d] == 0 {
+				t.Errorf("%s: %s is measured at %d points of %d", name, d, all[d], few[d])
+			}
+		}
+		if all["ncruces"] == 0 || all["ncruces"] >= few["ncruces"] {
+			t.Errorf("%s: ncruces is measured at %d points, and at %d if there are few drivers", name, all["ncruces"], few["ncruces"])
+		}
+	}
+}

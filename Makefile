@@ -76,9 +76,9 @@ simulate: ## how often verdicts are right and wrong, for docs/methodology.md: so
 	$(GO) run ./stats/simulate
 
 # Each takes five minutes, one of them more; STUDIES="writers cgo" for some, STUDIES=full for
-# those at full scale, of an hour each.
+# those at full scale, of an hour each. STORE=runs.db keeps the runs.
 studies: build ## the outputs in docs/studies.md, by this machine
-	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/studies.md $(STUDIES)
+	$(GO) run ./docs/remake -tool bin/sqlite3perf -store "$(STORE)" docs/studies.md $(STUDIES)
 
 clean:
 	rm -rf bin

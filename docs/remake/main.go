@@ -27,23 +27,27 @@ import (
 
 func main() {
 	tool := flag.String("tool", "bin/sqlite3perf", "`executable` that is run for sqlite3perf")
+	store := flag.String("store", "", "`file` in which the runs are kept (default: nowhere)")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "remake: name a document, such as docs/studies.md")
 		os.Exit(2)
 	}
-	if err := remake(*tool, flag.Arg(0), flag.Args()[1:]); err != nil {
+	if err := remake(*tool, *store, flag.Arg(0), flag.Args()[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "remake:", err)
 		os.Exit(1)
 	}
 }
 
-func remake(tool, file string, words []string) error {
-	dir, err := os.MkdirTemp("", "remake-")
-	if err != nil {
-		return err
+func remake(tool, store, file string, words []string) error {
+	if store == "" {
+		dir, err := os.MkdirTemp("", "remake-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		store = filepath.Join(dir, "results.db")
 	}
-	defer os.RemoveAll(dir)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -53,7 +57,7 @@ func remake(tool, file string, words []string) error {
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "$", command)
-		out, err := run(tool, command, filepath.Join(dir, "results.db"))
+		out, err := run(tool, command, store)
 		if err != nil {
 			return fmt.Errorf("%s: %w", command, err)
 		}

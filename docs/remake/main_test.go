@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,30 @@ func TestAsked(t *testing.T) {
 		if list := strings.Join(got, ", "); list != test.want {
 			t.Errorf("%q: %s, want %s", test.words, list, test.want)
 		}
+	}
+}
+
+// TestRemake checks that a command is run with the store that keeps its run, and that the
+// document has what it printed.
+func TestRemake(t *testing.T) {
+	dir := t.TempDir()
+	tool, file := filepath.Join(dir, "tool"), filepath.Join(dir, "doc.md")
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\necho \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(document), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := remake(tool, "kept.db", file, []string{"reproduce a"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(document, "old\n$1\n", "reproduce a --store kept.db --no-color\n", 1)
+	if d := cmp.Diff(want, string(got)); d != "" {
+		t.Error(d)
 	}
 }
 

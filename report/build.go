@@ -418,10 +418,15 @@ func phase(t *stats.Table, h Hints) document {
 			case test.Significant():
 				verdict = "is faster than"
 			}
-			below = append(below, item{label: "compared", text: fmt.Sprintf("%s %s %s: %s; it took longer in %s of the rounds",
-				name(measured[1].Outcome), verdict, name(measured[0].Outcome), strings.Replace("p="+probability(test.Adjusted), "=<", "<", 1), percent((1+test.Delta)/2))})
+			text := fmt.Sprintf("%s %s %s: %s; it took longer in %s of the rounds",
+				name(measured[1].Outcome), verdict, name(measured[0].Outcome), strings.Replace("p="+probability(test.Adjusted), "=<", "<", 1), percent((1+test.Delta)/2))
+			if measured[0].TooShort() || measured[1].TooShort() {
+				text += "; but the phase is too short to judge them by"
+			}
+			below = append(below, item{label: "compared", text: text})
 		}
 	}
+	below.note(item{label: "too short", text: tooShort(measured, h), alarm: true})
 	for _, it := range unsetIn(t) {
 		below = append(below, item{label: "settings", text: "nobody set " + it.label + ": " + it.text, alarm: true})
 	}

@@ -58,7 +58,7 @@ func Answer(c *stats.Comparison) string {
 		parts[0] = c.Second + " " + parts[0]
 		sentences = append(sentences, strings.Join(parts, "; ")+".")
 	}
-	return strings.Join(sentences, " ")
+	return strings.Join(sentences, " ") + countTooShort(c.Cells)
 }
 
 // missing says in how many cells a side has no figure, by side and status.
@@ -162,6 +162,9 @@ func comparison(c Compared, h Hints) document {
 	g := comparedGrid(c.Comparison)
 	if len(g.rows) > 0 {
 		d = append(d, g)
+	}
+	if short := comparedTooShort(c.Cells, h); short != nil {
+		d = append(d, short)
 	}
 	if len(c.Alone) > 0 {
 		d = append(d, list{{label: "left out", text: "only one side has " + some(c.Alone)}})
@@ -341,7 +344,7 @@ func comparedGrid(c *stats.Comparison) grid {
 		if x.Rounds > 0 {
 			settle = moreRounds(x.Rounds, x.Time)
 		}
-		cells, verdicts, more = append(cells, x), append(verdicts, word(x.Verdict)), append(more, settle)
+		cells, verdicts, more = append(cells, x), append(verdicts, marked(word(x.Verdict), x)), append(more, settle)
 		leaders = append(leaders, x.Verdict == stats.Faster)
 	}
 	g := ratioGrid(cells, column{title: "verdict"}, verdicts, c.First, c.Second)
@@ -452,6 +455,7 @@ type JSONSideCell struct {
 	Why         string         `json:"why,omitempty"`
 	Ratio       *stats.Summary `json:"ratio,omitempty"` // of second to first
 	PerOp       bool           `json:"per_operation,omitempty"`
+	TooShort    bool           `json:"too_short,omitempty"` // to judge the drivers by
 	P           *float64       `json:"p,omitempty"`
 	PAdjusted   *float64       `json:"p_adjusted,omitempty"`
 	Rounds      int            `json:"further_rounds,omitempty"` // estimated, until it is settled
@@ -468,7 +472,7 @@ func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 	}
 	for _, x := range c.Cells {
 		cell := JSONSideCell{TableName: x.TableName, Verdict: x.Verdict, FirstCase: x.First.Case.ID, SecondCase: x.Second.Case.ID,
-			FirstState: x.First.Status, SecondState: x.Second.Status, Why: x.Why, PerOp: x.PerOp, Rounds: x.Rounds}
+			FirstState: x.First.Status, SecondState: x.Second.Status, Why: x.Why, PerOp: x.PerOp, TooShort: x.TooShort(), Rounds: x.Rounds}
 		switch x.Verdict {
 		case stats.Bad:
 			for _, side := range []*stats.Cell{x.First, x.Second} {

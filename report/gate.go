@@ -22,8 +22,8 @@ type Gated struct {
 }
 
 var gateFormats = formatsOf[Gated]{
-	{"table", func(w io.Writer, g Gated, o Options) error { return renderText(w, gate(g), o) }},
-	{"markdown", func(w io.Writer, g Gated, _ Options) error { return renderMarkdown(w, gate(g)) }},
+	{"table", func(w io.Writer, g Gated, o Options) error { return renderText(w, gate(g, o.Hints), o) }},
+	{"markdown", func(w io.Writer, g Gated, o Options) error { return renderMarkdown(w, gate(g, o.Hints)) }},
 	{"json", writeGateJSON},
 	{"junit", writeJUnit},
 	{"github", writeGitHub},
@@ -68,21 +68,21 @@ func GateAnswer(g *stats.Gate) string {
 	}
 	switch {
 	case g.Shut():
-		return fmt.Sprintf("Failed: %s: %s.", sides, strings.Join(found, "; "))
+		return fmt.Sprintf("Failed: %s: %s.", sides, strings.Join(found, "; ")) + countTooShort(comparedCells(g))
 	case len(g.Cells) == 0:
 		return fmt.Sprintf("Not passed: nothing of %s could be compared.", sides)
 	case !g.Complete():
-		return fmt.Sprintf("Not passed: %s: %s.", sides, strings.Join(found, "; "))
+		return fmt.Sprintf("Not passed: %s: %s.", sides, strings.Join(found, "; ")) + countTooShort(comparedCells(g))
 	}
 	answer := fmt.Sprintf("Passed: %s: no regression of more than %s found in %s", sides, share(g.Max), counted(int64(len(g.Cells)), "cell"))
 	if n := g.Count(stats.GatePossible); n > 0 {
 		answer += fmt.Sprintf("; in %d of them one is not excluded", n)
 	}
-	return answer + "."
+	return answer + "." + countTooShort(comparedCells(g))
 }
 
 // gate describes a gate in words.
-func gate(g Gated) document {
+func gate(g Gated, h Hints) document {
 	d := document{heading{1, GateAnswer(g.Gate)}}
 	var l list
 	for _, x := range g.Differences {
@@ -111,8 +111,19 @@ func gate(g Gated) document {
 	if table := gateGrid(g.Gate); len(table.rows) > 0 {
 		d = append(d, table)
 	}
+	if short := comparedTooShort(comparedCells(g.Gate), h); short != nil {
+		d = append(d, short)
+	}
 	return append(d, space{}, paragraph{fmt.Sprintf("A regression takes more than %s more than the baseline, is not by chance (at most %g%% for all cells together), and is there again in a second measurement.",
 		share(g.Max), 100*stats.Doubt), true})
+}
+
+// comparedCells returns what the gate's cells are judged by.
+func comparedCells(g *stats.Gate) (list []*stats.Compared) {
+	for _, c := range g.Cells {
+		list = append(list, c.Compared)
+	}
+	return list
 }
 
 // remark says what a table has no room for. It returns "" if there is nothing to say.
@@ -138,7 +149,7 @@ func gateGrid(g *stats.Gate) grid {
 	var states []string
 	for _, c := range g.Cells {
 		if c.Measured() {
-			cells, states = append(cells, c.Compared), append(states, string(c.State))
+			cells, states = append(cells, c.Compared), append(states, marked(string(c.State), c.Compared))
 		}
 	}
 	return ratioGrid(cells, column{title: "state"}, states, g.Baseline, g.Candidate)
@@ -175,6 +186,8 @@ type JSONGateCell struct {
 	Ratio  *stats.Summary `json:"ratio,omitempty"` // of the candidate to the baseline
 	P      *float64       `json:"p_adjusted,omitempty"`
 	Again  *stats.Summary `json:"again,omitempty"` // the ratio of the second measurement
+
+	TooShort bool `json:"too_short,omitempty"` // the phase is too short to judge the drivers by
 }
 
 func writeGateJSON(w io.Writer, g Gated, _ Options) error {
@@ -186,7 +199,7 @@ func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 	}
 	out.Repeated, out.Trials = countRepeated(g.Runs...)
 	for _, c := range g.Cells {
-		cell := JSONGateCell{TableName: c.TableName, Metric: c.Metric, State: c.State, Why: c.Why}
+		cell := JSONGateCell{TableName: c.TableName, Metric: c.Metric, State: c.State, Why: c.Why, TooShort: c.TooShort()}
 		if c.Measured() {
 			cell.Ratio, cell.P = &c.Ratio, &c.Adjusted
 		}
@@ -210,7 +223,7 @@ func summary(c *stats.Gated) string {
 	if c.Again != nil {
 		words += fmt.Sprintf("; measured again: %s %s", times(c.Again.Ratio.Median), interval(c.Again.Ratio.Interval))
 	}
-	return Line(words)
+	return Line(marked(words, c.Compared))
 }
 
 // The elements of JUnit's XML, as CI services read them.

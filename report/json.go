@@ -47,8 +47,9 @@ type JSONCell struct {
 	Trials    int              `json:"trials"`
 	BadTrials int              `json:"bad_trials"`
 
-	Metric string `json:"metric,omitempty"`
-	Unit   string `json:"unit,omitempty"` // of median and interval: "s" or "s/op"
+	TooShort bool   `json:"too_short,omitempty"` // to judge the driver by
+	Metric   string `json:"metric,omitempty"`
+	Unit     string `json:"unit,omitempty"` // of median and interval: "s" or "s/op"
 	*stats.Summary
 	Spread   *float64      `json:"spread,omitempty"`   // (farther end of the interval - median) / median
 	Rank     int           `json:"rank,omitempty"`     // place in the table, from 1
@@ -237,6 +238,7 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 		return j
 	}
 	first := c.Samples[0]
+	j.TooShort = c.TooShort()
 	j.Metric, j.Unit = first.Metric, "s"
 	if first.Metric == result.MetricTimePerOp {
 		j.Unit = "s/op"

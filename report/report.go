@@ -27,6 +27,7 @@ type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
 	Directory string // the flag that names the directory for databases
+	Scale     string // the flag that makes workloads larger
 }
 
 var formats = formatsOf[*stats.Analysis]{

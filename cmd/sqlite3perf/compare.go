@@ -115,6 +115,7 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 	}
 	r.print = func(a *stats.Analysis) error {
 		return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+			opts.Hints.Scale = scaleHint
 			return report.WriteComparison(w, format, report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
 		}, o.output.again(fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)))
 	}
@@ -231,6 +232,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		c = stats.CompareRun(first)
 	}
 	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		opts.Hints.Scale = scaleHint
 		return report.WriteComparison(w, format, report.Compared{Comparison: c, First: first, Second: second}, opts)
 	}, o.output.again("sqlite3perf compare "+strings.Join(args, " ")))
 	if err != nil {

@@ -377,6 +377,7 @@ func again(cases []*lab.Case, doubtful []*stats.Gated, both bool) (list []*lab.C
 // finish prints the result where the options ask, and returns the exit status.
 func (o *gateOptions) finish(env *environment, g report.Gated) error {
 	write := func(w io.Writer, format string, opts report.Options) error {
+		opts.Hints.Scale = scaleHint
 		return report.WriteGate(w, format, g, opts)
 	}
 	rerun := "sqlite3perf show last"

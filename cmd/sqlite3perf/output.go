@@ -128,10 +128,13 @@ func sameFile(a, b string) bool {
 func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
 		opts.Study = study.Evaluate(a, "--scale full")
-		opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost"}
+		opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint}
 		return report.Write(w, format, a, opts)
 	}, o.again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
 }
+
+// scaleHint is the flag that makes workloads larger.
+const scaleHint = "--scale"
 
 // print prints what a function writes to where the options ask. again is the command
 // that prints it again.

@@ -113,7 +113,7 @@ type Search struct {
 
 	// Measure compares two releases in one run, until settled returns all of its cases,
 	// as in [lab.Schedule]. If change is not nil, only its cases matter.
-	Measure func(ctx context.Context, first, second string, change *Change, settled func(*result.Run, int) []int) (*stats.Analysis, error)
+	Measure func(ctx context.Context, first, second string, change *Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error)
 
 	// Begin and End, if not nil, are told of each step: the k-th of about n.
 	Begin func(k, n int, first, second string)
@@ -414,10 +414,10 @@ func reason(x *stats.Compared) string {
 
 // settled returns a function that says which cases of a run need no further trials, as
 // [lab.Schedule] asks.
-func (s *Search) settled() func(*result.Run, int) []int {
-	return func(run *result.Run, round int) []int {
+func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
+	return func(run *result.Run, round int) ([]int, bool) {
 		if round != stats.MinSamples && !stats.Look(round) {
-			return nil
+			return nil, false
 		}
 		c := stats.CompareRun(stats.Analyze(run, ""))
 		if s.done(c, !stats.Look(round)) {
@@ -425,16 +425,16 @@ func (s *Search) settled() func(*result.Run, int) []int {
 			for i := range run.Cases {
 				all = append(all, run.Cases[i].ID)
 			}
-			return all
+			return all, true
 		}
 		if s.f.Change != nil || !stats.Look(round) {
-			return nil
+			return nil, false
 		}
 		return slices.DeleteFunc(c.Settled(), func(id int) bool {
 			return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool {
 				return (x.First.Case.ID == id || x.Second.Case.ID == id) && s.follows(x) && s.changed(x) != nil
 			})
-		})
+		}), true
 	}
 }
 

@@ -84,6 +84,8 @@ func (b *bench) Finish(context.Context, *result.Run) error               { retur
 
 type silent struct{}
 
+func (silent) Planned(lab.Plan) {}
+
 func (silent) Trial(int, int, int, int, time.Duration, *lab.Case, *result.Trial) {}
 
 // search looks for what the bench's releases change.
@@ -98,7 +100,7 @@ func (b *bench) search(change ...func(*bisect.Search)) (*bisect.Finding, error) 
 	return s.Run(context.Background())
 }
 
-func (b *bench) measure(ctx context.Context, first, second string, _ *bisect.Change, settled func(*result.Run, int) []int) (*stats.Analysis, error) {
+func (b *bench) measure(ctx context.Context, first, second string, _ *bisect.Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
 	run := &result.Run{Compares: &result.Compares{Factor: result.FactorDriver, First: first, Second: second, Margin: 0.05, Looks: true}}
 	limit := b.limit
 	if limit == 0 {

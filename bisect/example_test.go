@@ -12,7 +12,7 @@ import (
 // The query takes 1.2 times as long from v1.3.0 on.
 func ExampleSearch() {
 	times := map[string]int64{"v1.0.0": 100, "v1.1.0": 100, "v1.2.0": 100, "v1.3.0": 120, "v1.4.0": 120}
-	measure := func(_ context.Context, first, second string, _ *bisect.Change, settled func(*result.Run, int) []int) (*stats.Analysis, error) {
+	measure := func(_ context.Context, first, second string, _ *bisect.Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
 		run := &result.Run{Compares: &result.Compares{Factor: result.FactorDriver, First: first, Second: second, Margin: 0.05}}
 		for i, release := range []string{first, second} {
 			run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: "mine", Driver: release, Phases: []string{"query"}})

@@ -31,6 +31,7 @@ func (forgetful) BeforeRun() []result.Warning                                   
 func (forgetful) BeforeRound(int)                                                   {}
 func (forgetful) AfterRun() []result.Warning                                        { return nil }
 func (forgetful) Steal() *float64                                                   { return nil }
+func (forgetful) Planned(lab.Plan)                                                  {}
 func (forgetful) Trial(int, int, int, int, time.Duration, *lab.Case, *result.Trial) {}
 
 func ExampleLaboratory() {

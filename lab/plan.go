@@ -30,6 +30,7 @@ type Case struct {
 	Expect      map[string]Expectation // by phase
 	Unavailable *protocol.Reason       // why there is no worker, or which feature it lacks
 	Beforehand  []result.Warning       // what is doubtful before the first trial
+	Once        bool                   // one trial is enough, whatever the schedule says
 
 	bench *protocol.Bench // done after the plan; nil: none
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
 // TestRobbed checks the rule by which a trial is robbed.
@@ -157,8 +158,8 @@ func TestRobbedSamplesDoNotCount(t *testing.T) {
 		}
 		return nil
 	}
-	r, err := b.measure(1, lab.Schedule{})
-	if err != nil || r.Stopped != result.StoppedPrecise || r.Rounds != 7 {
+	r, err := b.measure(1, lab.Schedule{Settled: stats.UntilSettled("", 0.05)})
+	if err != nil || r.Stopped != result.StoppedSettled || r.Rounds != 6 {
 		t.Errorf("%v, stopped %q after %d rounds", err, r.Stopped, r.Rounds)
 	}
 }

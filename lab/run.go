@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
-	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -44,21 +43,33 @@ type Noise interface {
 	Steal() *float64 // as in [result.Run], after AfterRun
 }
 
-// Progress is told how far a run is. Left is an estimate; it is 0 until the first
-// round has shown how long trials take.
+// Plan is how much a run is going to measure.
+type Plan struct {
+	Cases, Cells int // that can be measured; a cell is a case and a phase
+	Schedule     Schedule
+	Trials       int           // at least so many or, if Takes is above 0, an estimate
+	Takes        time.Duration // an estimate, unless all cases are settled before; 0: not known yet
+}
+
+// Progress is told what a run is going to do, and how far it is.
 type Progress interface {
+	// Planned is called before the first trial, and again when the second round has shown
+	// how long trials take. The first round takes longer, because it verifies more.
+	Planned(p Plan)
+
+	// Trial is called after each trial. Left is an estimate; it is 0 until the first round
+	// has shown how long trials take.
 	Trial(round, rounds, done, total int, left time.Duration, c *Case, t *result.Trial)
 }
 
 // Schedule says how long a run lasts.
 type Schedule struct {
-	Rounds    int           // exactly this many; 0: at least MinRounds, until tight or out of time
-	Time      time.Duration // no round begins that would not end within it
-	Precision float64       // half-width of the interval over the median, see stats.Tight
+	Rounds int           // exactly this many; 0: at least MinRounds, until settled or out of time
+	Time   time.Duration // no round begins that would not end within it
 
-	// Settled, if not nil, decides instead of Precision. After each round it returns the
-	// IDs of the cases that need no further trials.
-	Settled func(run *result.Run, round int) []int
+	// Settled, if not nil, is asked after each round for the IDs of the cases that need no
+	// further trials. If it has not judged the run, those that it returned last still hold.
+	Settled func(run *result.Run, round int) (ids []int, judged bool)
 }
 
 // Laboratory runs the cases of one run.
@@ -75,10 +86,14 @@ type Laboratory struct {
 	// Stop, when closed, ends the run after the current trial.
 	Stop <-chan struct{}
 
-	began   time.Time
-	took    map[int]time.Duration // by case ID, the last trial's
-	failed  map[int]bool          // by case ID: it is not run again
-	settled map[int]bool          // by case ID: it needs no further trials
+	began    time.Time
+	ended    time.Time             // when the last trial ended
+	between  time.Duration         // what was between the last two rounds
+	trials   int                   // so far
+	repeated int                   // trials of the last round
+	took     map[int]time.Duration // by case ID, in the last round
+	failed   map[int]bool          // by case ID: it is not run again
+	settled  []int                 // the IDs of the cases that need no further trials
 }
 
 // Measure runs rounds until the schedule is met. It fills in l.Run. It returns an
@@ -86,11 +101,15 @@ type Laboratory struct {
 // l.Run and recorded.
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
-	l.took, l.failed, l.settled = map[int]time.Duration{}, map[int]bool{}, map[int]bool{}
+	l.took, l.failed, l.settled = map[int]time.Duration{}, map[int]bool{}, nil
 	err := l.warn(ctx, slices.Concat(l.Noise.BeforeRun(), beforehand(l.Cases)))
 	stopped := ""
 	if err == nil {
 		err = l.recordUnavailable(ctx)
+	}
+	l.ended = l.Now()
+	if err == nil && len(l.active()) > 0 {
+		l.Progress.Planned(l.plan(0))
 	}
 	for round := 1; err == nil && stopped == ""; round++ {
 		stopped, err = l.round(ctx, round)
@@ -155,7 +174,10 @@ func (l *Laboratory) record(ctx context.Context, t *result.Trial) error {
 
 // active returns the cases that are still being measured.
 func (l *Laboratory) active() []*Case {
-	return slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool { return l.failed[c.ID] || l.settled[c.ID] })
+	return slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool {
+		_, ran := l.took[c.ID]
+		return l.failed[c.ID] || slices.Contains(l.settled, c.ID) || c.Once && ran
+	})
 }
 
 // round runs every active case once, and those that were robbed once more. It returns why the run ends, or "" if it goes on.
@@ -168,7 +190,7 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 		return result.StoppedInterrupted, nil
 	}
 	l.Noise.BeforeRound(round)
-	begin := l.Now()
+	l.between = l.Now().Sub(l.ended)
 	// Each round has its own generator, so the order does not depend on how many
 	// trials the earlier rounds had.
 	var order []*Case
@@ -200,12 +222,22 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 		if err := l.record(ctx, t); err != nil {
 			return "", err
 		}
-		l.took[c.ID] = l.Now().Sub(start)
+		l.trials++
+		l.ended = l.Now()
+		if i < len(active) {
+			l.took[c.ID] = 0
+		}
+		l.took[c.ID] += l.ended.Sub(start)
 		l.failed[c.ID] = t.Status != result.OK
 		l.Progress.Trial(round, l.Schedule.Rounds, i+1, len(order), l.left(round, i+1, len(order)), c, t)
 	}
 	l.Run.Rounds = round
-	return l.verdict(round, l.Now().Sub(begin)), nil
+	l.repeated = len(order) - len(active)
+	stopped = l.verdict(round)
+	if round == 2 && stopped == "" {
+		l.Progress.Planned(l.plan(round))
+	}
+	return stopped, nil
 }
 
 func (l *Laboratory) interrupted() bool {
@@ -222,30 +254,52 @@ func (l *Laboratory) left(round, done, total int) time.Duration {
 	if round == 1 && done < total {
 		return 0
 	}
-	var perRound time.Duration
-	for _, c := range l.active() {
-		perRound += l.took[c.ID]
-	}
+	perRound := l.perRound()
 	left := perRound * time.Duration(total-done) / time.Duration(total) // of this round
-	more := l.Schedule.Rounds - round
-	if l.Schedule.Rounds == 0 {
-		more = MinRounds - round
-		if perRound > 0 {
-			more = max(more, int((l.Schedule.Time-l.Now().Sub(l.began)-left)/perRound), 0)
+	return left + time.Duration(l.more(round, l.Now().Add(left)))*perRound
+}
+
+// more returns how many rounds begin after one that ends at a time, unless all cases are
+// settled before.
+func (l *Laboratory) more(round int, ends time.Time) int {
+	if l.Schedule.Rounds > 0 {
+		return l.Schedule.Rounds - round
+	}
+	more := max(MinRounds-round, 0)
+	if perRound := l.perRound(); perRound > 0 {
+		more = max(more, int((l.Schedule.Time-ends.Sub(l.began))/perRound))
+	}
+	return more
+}
+
+// plan says after a round how much the run is going to measure.
+func (l *Laboratory) plan(round int) Plan {
+	active := l.active()
+	p := Plan{Cases: len(active), Schedule: l.Schedule, Trials: l.trials}
+	more := max(l.Schedule.Rounds, MinRounds)
+	if round > 0 {
+		more = l.more(round, l.Now())
+		p.Trials += more * l.repeated
+		p.Takes = l.Now().Sub(l.began) + time.Duration(more)*l.perRound()
+	}
+	for _, c := range active {
+		p.Cells += len(c.Phases)
+		if p.Trials += more; c.Once {
+			p.Trials += 1 - more
 		}
 	}
-	return left + time.Duration(more)*perRound
+	return p
 }
 
 // verdict decides after a complete round whether the run ends. It returns why, or "".
-func (l *Laboratory) verdict(round int, took time.Duration) string {
+func (l *Laboratory) verdict(round int) string {
 	if l.Schedule.Settled != nil {
-		for _, id := range l.Schedule.Settled(l.Run, round) {
-			l.settled[id] = true
+		if ids, judged := l.Schedule.Settled(l.Run, round); judged {
+			l.settled = ids
 		}
 	}
 	switch {
-	case len(l.active()) == 0 && len(l.settled) > 0:
+	case len(l.active()) == 0 && slices.ContainsFunc(l.Cases, func(c *Case) bool { return !l.failed[c.ID] }):
 		return result.StoppedSettled
 	case len(l.active()) == 0:
 		return result.StoppedNothingLeft
@@ -254,34 +308,17 @@ func (l *Laboratory) verdict(round int, took time.Duration) string {
 			return result.StoppedRounds
 		}
 	case round < MinRounds:
-	case l.Schedule.Settled == nil && l.tight():
-		return result.StoppedPrecise
-	case l.Now().Add(took).Sub(l.began) > l.Schedule.Time:
+	case l.Now().Add(l.perRound()).Sub(l.began) > l.Schedule.Time:
 		return result.StoppedTime
 	}
 	return ""
 }
 
-// tight reports whether every cell's interval is as tight as asked for.
-func (l *Laboratory) tight() bool {
-	type cell struct {
-		id    int
-		phase string
+// perRound returns how long a round of the active cases takes.
+func (l *Laboratory) perRound() time.Duration {
+	sum := l.between
+	for _, c := range l.active() {
+		sum += l.took[c.ID]
 	}
-	values := map[cell][]float64{}
-	for _, t := range l.Run.Trials {
-		if l.failed[t.Case] || t.Repeated {
-			continue
-		}
-		for _, s := range t.Samples {
-			k := cell{t.Case, s.Phase}
-			values[k] = append(values[k], s.Value())
-		}
-	}
-	for _, v := range values {
-		if !stats.Tight(v, l.Schedule.Precision) {
-			return false
-		}
-	}
-	return true
+	return sum
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -34,6 +37,7 @@ type bench struct {
 	warnings []result.Warning
 	finished []string
 	lefts    []estimate
+	plans    []lab.Plan
 	stop     chan struct{}
 	cancel   context.CancelFunc
 	seeds    map[uint64]bool
@@ -49,7 +53,7 @@ func newBench(t *testing.T) *bench {
 	return &bench{
 		t: t, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.FixedZone("", 3600)),
 		took:    func(int, int) time.Duration { return time.Second },
-		wall:    func(id, round int) time.Duration { return time.Duration(id*round) * time.Millisecond }, // never tight
+		wall:    func(id, round int) time.Duration { return time.Duration(id*round) * time.Millisecond },
 		outcome: func(int, int) *result.Trial { return nil },
 		during:  func(int) {},
 		record:  func(*result.Trial) error { return nil },
@@ -125,6 +129,8 @@ func (b *bench) Finish(_ context.Context, run *result.Run) error {
 // progress is a separate type because bench already has a method Trial.
 type progress struct{ *bench }
 
+func (p progress) Planned(plan lab.Plan) { p.plans = append(p.plans, plan) }
+
 func (p progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
 	if c.ID != t.Case {
 		p.t.Errorf("progress of case %d with a trial of %d", c.ID, t.Case)
@@ -138,9 +144,6 @@ func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laborator
 	if s.Time == 0 {
 		s.Time = time.Hour
 	}
-	if s.Precision == 0 {
-		s.Precision = 0.02
-	}
 	l := &lab.Laboratory{
 		Run: &result.Run{ID: 42, Seed: 1}, Schedule: s,
 		Executor: b, Recorder: b, Noise: b, Progress: progress{b},
@@ -153,6 +156,9 @@ func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laborator
 	}
 	for _, f := range change {
 		f(l)
+	}
+	for _, c := range l.Cases {
+		l.Run.Cases = append(l.Run.Cases, c.Case)
 	}
 	ctx, cancel := context.WithCancel(b.t.Context())
 	defer cancel()
@@ -261,28 +267,33 @@ func TestOrderOfARoundIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestStopsWhenPrecise(t *testing.T) {
+// TestStopsWhenSettled runs the rule of package stats. Case 1 is the fastest, and so the
+// base of the ratios.
+func TestStopsWhenSettled(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		noisy int // rounds whose times differ
-		want  int
+		noisy int // rounds in which the time of case 2 differs
+		runs  map[int]int
 	}{
-		{"at once", 0, 7},
-		{"later", 1, 10},
+		{"at once", 0, map[int]int{1: 6, 2: 6, 3: 6}},
+		{"one goes on, and the base with it", 1, map[int]int{1: 13, 2: 13, 3: 6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
 			b.wall = func(id, round int) time.Duration {
 				if id == 2 && round <= c.noisy {
-					return time.Duration(round) * time.Second
+					return time.Second
 				}
-				return 50 * time.Millisecond
+				return time.Duration(id*round) * 50 * time.Millisecond
 			}
-			r, err := b.measure(3, lab.Schedule{})
+			r, err := b.measure(3, lab.Schedule{Settled: stats.UntilSettled("", 0.05)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.ended(r, result.StoppedPrecise, c.want)
+			b.ended(r, result.StoppedSettled, c.runs[1])
+			if d := cmp.Diff(c.runs, b.runs); d != "" {
+				t.Errorf("trials by case: -want +got:\n%s", d)
+			}
 		})
 	}
 }
@@ -344,9 +355,9 @@ func TestLossesAreNotRunAgain(t *testing.T) {
 	}
 }
 
-// TestPreciseWithoutTheLost checks that a lost cell does not keep a run from ending when
-// the others are precise.
-func TestPreciseWithoutTheLost(t *testing.T) {
+// TestSettledWithoutTheLost checks that a lost cell does not keep a run from ending when
+// the others are settled. The case that is left is compared with none.
+func TestSettledWithoutTheLost(t *testing.T) {
 	b := newBench(t)
 	b.wall = func(id, round int) time.Duration {
 		if id == 1 {
@@ -360,11 +371,11 @@ func TestPreciseWithoutTheLost(t *testing.T) {
 		}
 		return nil
 	}
-	r, err := b.measure(2, lab.Schedule{})
+	r, err := b.measure(2, lab.Schedule{Settled: stats.UntilSettled("", 0.05)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ended(r, result.StoppedPrecise, 7)
+	b.ended(r, result.StoppedSettled, 6)
 }
 
 func TestUnavailable(t *testing.T) {
@@ -577,6 +588,52 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
+// TestPlan checks that what is said at the start comes true, though every trial takes
+// another time and the first ones take longer.
+func TestPlan(t *testing.T) {
+	half := func(run *result.Run, round int) ([]int, bool) { return []int{1, 3, 5, 7}, round == 8 }
+	for _, c := range []struct {
+		name  string
+		s     lab.Schedule
+		least int
+	}{
+		{"rounds", lab.Schedule{Rounds: 20}, 160},
+		{"time", lab.Schedule{Time: 5 * time.Minute}, 48},
+		{"time, and half of the cases settled", lab.Schedule{Time: 5 * time.Minute, Settled: half}, 48},
+		{"time is short", lab.Schedule{Time: time.Second}, 48},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			r := rand.New(rand.NewPCG(1, 2))
+			b.took = func(id, round int) time.Duration {
+				took := time.Duration((0.9 + 0.2*r.Float64()) * (0.5 + float64(id%3)) * float64(time.Second))
+				if round == 1 {
+					took *= 2
+				}
+				return took
+			}
+			began := b.now
+			run, err := b.measure(8, c.s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(b.plans) != 2 {
+				t.Fatalf("%d plans, want one before the first round and one after the second", len(b.plans))
+			}
+			if p := b.plans[0]; p.Cases != 8 || p.Cells != 8 || p.Trials != c.least || p.Takes != 0 {
+				t.Errorf("at first %+v", p)
+			}
+			p, took := b.plans[1], b.now.Sub(began)
+			if off := float64(p.Trials)/float64(len(run.Trials)) - 1; math.Abs(off) > 0.1 {
+				t.Errorf("%d trials were planned, there were %d", p.Trials, len(run.Trials))
+			}
+			if off := p.Takes.Seconds()/took.Seconds() - 1; math.Abs(off) > 0.1 {
+				t.Errorf("%v were planned, it took %v", p.Takes, took)
+			}
+		})
+	}
+}
+
 // TestTimeLeftAfterALoss checks that less time is left after a case is lost.
 func TestTimeLeftAfterALoss(t *testing.T) {
 	b := newBench(t)
@@ -600,30 +657,30 @@ func TestTimeLeftAfterALoss(t *testing.T) {
 	}
 }
 
-// Cases that are settled are not measured further, and the run ends when all are.
+// Cases that are settled are not measured further, unless they are open again, and the run
+// ends when all are.
 func TestSettled(t *testing.T) {
 	b := newBench(t)
-	s := lab.Schedule{Settled: func(run *result.Run, round int) []int {
+	s := lab.Schedule{Settled: func(run *result.Run, round int) ([]int, bool) {
 		if len(run.Trials) == 0 || run.Trials[len(run.Trials)-1].Round != round {
 			t.Errorf("asked after round %d with trials of other rounds", round)
 		}
 		switch round {
 		case 8:
-			return []int{2, 3}
+			return []int{2, 3}, true
 		case 10:
-			return []int{1, 2, 3}
+			return []int{1, 2}, true
+		case 11:
+			return []int{1, 2, 3}, true
 		}
-		return nil
+		return nil, false
 	}}
-	b.wall = func(int, int) time.Duration { return time.Millisecond } // as tight as can be
 	run, err := b.measure(3, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(map[int]int{1: 10, 2: 8, 3: 8}, b.runs); d != "" {
+	if d := cmp.Diff(map[int]int{1: 10, 2: 8, 3: 9}, b.runs); d != "" {
 		t.Error(d)
 	}
-	if run.Stopped != result.StoppedSettled || run.Rounds != 10 {
-		t.Errorf("stopped: %s after %d rounds", run.Stopped, run.Rounds)
-	}
+	b.ended(run, result.StoppedSettled, 11)
 }

@@ -126,6 +126,9 @@ func header(a *stats.Analysis, o Options) document {
 		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}
 	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(run))})
+	if o.Study == nil || a.Confidence != stats.Confidence { // a study with fixed rounds asks for its claims only
+		l.note(item{label: "settled", text: settled(a)})
+	}
 	if o.Study == nil {
 		l.note(item{label: "settings", text: unsetInRun(a), alarm: true})
 	}
@@ -227,50 +230,68 @@ func storage(m result.Machine) string {
 // stopped says how many rounds were run and why there were no more.
 func stopped(a *stats.Analysis) string {
 	rounds := fmt.Sprintf("%d complete", a.Run.Rounds)
-	intervals, wide := 0, 0
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			for _, c := range t.Cells {
-				if c.Status == result.OK && c.Summary.Interval != nil {
-					intervals++
-					if s, ok := c.Summary.Spread(); !ok || s > a.Run.Precision {
-						wide++
-					}
-				}
-			}
-		}
-	}
-	missed := ""
-	switch {
-	case a.Run.Precision <= 0:
-	case wide > 0:
-		missed = fmt.Sprintf("; the interval is wider than ±%s for %d of %s", percent(a.Run.Precision), wide, counted(int64(intervals), "median"))
-	case intervals == 0 && len(a.Run.Trials) > 0:
-		missed = fmt.Sprintf("; there are no intervals, because each takes at least %d samples", stats.MinSamples)
-	}
 	switch a.Run.Stopped {
 	case result.StoppedRounds:
-		return rounds + ", as many as were asked for" + missed
-	case result.StoppedPrecise:
-		return fmt.Sprintf("%s: every %s interval is within ±%s%s", rounds, percent(a.Confidence), percent(a.Run.Precision), missed)
+		return rounds + ", as many as were asked for"
 	case result.StoppedSettled:
+		if a.Run.Precision > 0 {
+			return rounds + ": all cases are settled"
+		}
 		return rounds + ": more would not change a verdict"
 	case result.StoppedTime:
-		return rounds + ": another round would not have ended in time" + missed
+		return rounds + ": another round would not have ended in time"
 	case result.StoppedInterrupted:
 		_, trials := wholeRounds(a.Run)
-		return fmt.Sprintf("%s, %s: interrupted%s", rounds, counted(int64(trials), "trial"), missed)
+		return fmt.Sprintf("%s, %s: interrupted", rounds, counted(int64(trials), "trial"))
 	case result.StoppedNothingLeft:
-		return rounds + ": nothing was left to measure, because every case had failed or was refused" + missed
+		return rounds + ": nothing was left to measure, because every case had failed or was refused"
 	case "": // the run's own count is set when it ends
 		whole, trials := wholeRounds(a.Run)
-		return fmt.Sprintf("%d complete, %s: the run has not ended, or was killed%s", whole, counted(int64(trials), "trial"), missed)
+		return fmt.Sprintf("%d complete, %s: the run has not ended, or was killed", whole, counted(int64(trials), "trial"))
 	}
-	return rounds + ": " + a.Run.Stopped + missed
+	return rounds + ": " + a.Run.Stopped
 }
 
-// wholeRounds counts the rounds in which every case that had not failed earlier has a
-// trial. It also counts the trials of all rounds.
+// maxOpen is how many open figures are worth reading.
+const maxOpen = 3
+
+// settled says how many figures of a run are as precise as was asked for, and which are
+// the widest of the others.
+func settled(a *stats.Analysis) string {
+	figures := a.Figures()
+	if a.Run.Precision <= 0 || len(figures) == 0 {
+		return ""
+	}
+	what := "median"
+	if slices.ContainsFunc(figures, func(f stats.Figure) bool { return f.Base != nil }) {
+		what = "ratio"
+	}
+	open := slices.DeleteFunc(slices.Clone(figures), func(f stats.Figure) bool { return f.Settled(a.Run.Precision) })
+	text := fmt.Sprintf("%d of %s within ±%s", len(figures)-len(open), counted(int64(len(figures)), what), percent(a.Run.Precision))
+	if len(open) == 0 {
+		return text
+	}
+	if !slices.ContainsFunc(open, func(f stats.Figure) bool { return f.Summary.Interval != nil }) {
+		return fmt.Sprintf("%s; the others have fewer than %d samples, and so no interval", text, stats.MinSamples)
+	}
+	slices.SortStableFunc(open, func(a, b stats.Figure) int {
+		x, _ := a.Summary.Spread()
+		y, _ := b.Summary.Spread()
+		return cmp.Compare(y, x)
+	})
+	var words []string
+	for _, f := range open[:min(len(open), maxOpen)] {
+		words = append(words, fmt.Sprintf("%s %s %s", f.TableName, cmp.Or(f.Cell.As, label(f.Cell.Case)), spread(f.Summary)))
+	}
+	if more := len(open) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("%d more", more))
+	}
+	return text + "; open: " + strings.Join(words, ", ")
+}
+
+// wholeRounds counts the rounds that are complete: those after which another began, and
+// the last one if every case of the one before that had not failed has a trial. It also
+// counts the trials of all rounds.
 func wholeRounds(run *result.Run) (rounds, trials int) {
 	byRound := map[int]map[int]bool{} // the cases of each round
 	ended := map[int]int{}            // by case, the round in which it failed; 0 if before the first
@@ -287,15 +308,19 @@ func wholeRounds(run *result.Run) (rounds, trials int) {
 			ended[t.Case] = t.Round
 		}
 	}
-	for len(byRound[rounds+1]) > 0 {
-		for _, c := range run.Cases {
-			if last, ok := ended[c.ID]; !byRound[rounds+1][c.ID] && (!ok || last > rounds) {
-				return rounds, trials
-			}
-		}
+	for len(byRound[rounds+2]) > 0 {
 		rounds++
 	}
-	return rounds, trials
+	if len(byRound[rounds+1]) == 0 {
+		return rounds, trials
+	}
+	for _, c := range run.Cases {
+		last, lost := ended[c.ID]
+		if due := rounds == 0 || byRound[rounds][c.ID]; due && !byRound[rounds+1][c.ID] && (!lost || last > rounds) {
+			return rounds, trials
+		}
+	}
+	return rounds + 1, trials
 }
 
 func group(g *stats.Group, h Hints) document {
@@ -557,13 +582,12 @@ func sqliteVersion(o *stats.Outcome) string {
 	return absent
 }
 
-// ofRatios says that ratios have a different level than medians, if they do.
-func ofRatios(confidence float64) string {
+// ofLevel says why intervals are of a higher level than usual, if they are.
+func ofLevel(confidence float64) string {
 	if confidence == stats.Confidence {
 		return ""
 	}
-	return fmt.Sprintf(" (the run ended when these were narrow, so it takes %s to hold in at least %s; of ratios %s)",
-		percent(confidence), percent(stats.Confidence), percent(stats.Confidence))
+	return fmt.Sprintf(" (cases stop when it is narrow, so intervals of %s would hold less often than that)", percent(stats.Confidence))
 }
 
 func legend(confidence float64) block {
@@ -572,5 +596,5 @@ func legend(confidence float64) block {
 		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where the signed-rank test "+
 		"of their ratios, corrected for all comparisons of the table and the run, does not tell them apart (p of %g or more); the column p has "+
 		"only the comparisons with the base of the ratios. The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
-		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(confidence), ofRatios(confidence), percent(widest), stats.Alpha), true}
+		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(confidence), ofLevel(confidence), percent(widest), stats.Alpha), true}
 }

@@ -57,26 +57,36 @@ func TestRoundsOfAKilledRun(t *testing.T) {
 	}
 }
 
-// TestIntervalsAreCounted checks that a cell with too few samples for an interval is not
-// counted as one with a wide interval.
-func TestIntervalsAreCounted(t *testing.T) {
+// TestSettledAreCounted checks that the head counts the ratios that are as precise as was
+// asked for, and names the widest of the others.
+func TestSettledAreCounted(t *testing.T) {
 	for last, want := range map[int]string{
-		13: "; there are no intervals, because each takes at least 6 samples",
-		14: "; the interval is wider than ±0.1% for 1 of 1 median",
-		15: "; the interval is wider than ±0.1% for 2 of 2 medians",
+		13: "0 of 1 ratio within ±0.1%; the others have fewer than 6 samples, and so no interval",
+		15: "0 of 1 ratio within ±0.1%; open: simple insert mattn ±3.9%",
 	} {
 		run := killed(last)
 		run.Precision = 0.001
-		if got := line(t, run, "rounds"); !strings.HasSuffix(got, want) {
+		if got := line(t, run, "settled"); got != want {
 			t.Errorf("after %d trials: %q, want %q", last, got, want)
 		}
+	}
+	run := newRun(9)
+	run.Precision = 0.02
+	add(run, "simple", nil, nil, []string{"native", "mattn", "modernc", "ncruces", "zombiezen"}, bulk("insert", 1_000_000, 1, 1))
+	if got := line(t, run, "settled"); got != "2 of 4 ratios within ±2.0%; open: simple insert mattn ±2.1%, simple insert ncruces ±2.0%" {
+		t.Error(got)
+	}
+	run = newRun(9)
+	add(run, "simple", nil, nil, []string{"native"}, bulk("insert", 1_000_000, 1, 1))
+	if got := line(t, run, "settled"); got != "1 of 1 median within ±2.0%" {
+		t.Error(got)
 	}
 }
 
 func TestNothingLeft(t *testing.T) {
 	run := killed(9)
 	run.Stopped, run.Rounds = "nothing-left", 3
-	if got, want := line(t, run, "rounds"), "3 complete: nothing was left to measure, because every case had failed or was refused;"; !strings.HasPrefix(got, want) {
+	if got, want := line(t, run, "rounds"), "3 complete: nothing was left to measure, because every case had failed or was refused"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -226,7 +226,7 @@ func fullRun() *result.Run {
 // another.
 func matrixRun() *result.Run {
 	run := newRun(9)
-	run.Stopped, run.Precision = "precise", 0.03
+	run.Stopped, run.Precision = "settled", 0.05
 	run.Machine.FileSystem, run.Machine.SyncFree, run.Machine.Directory, run.Machine.Device = "tmpfs", true, "/dev/shm", ""
 	drivers := []string{"native", "mattn", "mattn@v1.14.22"}
 	for _, n := range []int64{10, 100} {

@@ -164,7 +164,7 @@ func studyTables(a *stats.Analysis, r *Study) (d document) {
 	d = append(d, drivers(a)...)
 	return append(d, space{}, paragraph{fmt.Sprintf("Published figures are the study's own, of its machine and its versions. Measured ones are medians over n trials, each in a "+
 		"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s. A claim's "+
-		"figure is the middle of the rounds' ratios (the Hodges-Lehmann estimate, a kind of median); p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims.", percent(a.Confidence), ofRatios(a.Confidence)), true})
+		"figure is the middle of the rounds' ratios (the Hodges-Lehmann estimate, a kind of median); p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims.", percent(a.Confidence), ofLevel(a.Confidence)), true})
 }
 
 // unbegun counts the cases that the run has not reached.

@@ -40,8 +40,7 @@ const RobbedShare = 0.05
 // The reasons why a run stopped, in [Run].Stopped; "" while it runs.
 const (
 	StoppedRounds      = "rounds"       // the requested number of rounds is complete
-	StoppedPrecise     = "precise"      // every interval is tight enough
-	StoppedSettled     = "settled"      // every verdict of a comparison is clear
+	StoppedSettled     = "settled"      // every figure is precise enough, or every verdict of a comparison clear
 	StoppedTime        = "time"         // another round would not have fit
 	StoppedInterrupted = "interrupted"  // by the user
 	StoppedNothingLeft = "nothing-left" // no case could be measured

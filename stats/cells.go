@@ -23,7 +23,7 @@ type Analysis struct {
 	Warnings   []result.Warning // of the run as a whole
 
 	Reliability Reliability
-	Confidence  float64 // of the intervals of medians, not of ratios
+	Confidence  float64 // of the intervals
 }
 
 // Group is the cases of one workload with the same scale, parameters and
@@ -68,6 +68,8 @@ type Table struct {
 	IsFloor bool
 
 	PerOp bool // times are divided by the operations, whose number differs from row to row
+
+	confidence float64 // of its intervals
 }
 
 // Cell is one case and phase. Its Status is the case's: a case that is not OK in
@@ -123,7 +125,7 @@ func (t *Table) Against(i, j int) (test Test, ok bool) {
 // Ratio is the first of a pair of cells divided by the second, round by round.
 func (t *Table) Ratio(p Pair) Summary {
 	ratios, _ := Ratios(t.Cells[p.First].Points(), t.Cells[p.Second].Points())
-	return SummarizeRatios(Values(ratios))
+	return SummarizeRatiosAt(Values(ratios), t.confidence)
 }
 
 // Complete reports whether every case is OK.
@@ -140,13 +142,30 @@ func (a *Analysis) Complete() bool {
 
 // Analyze judges a run. Ratios are to the driver named floor.
 func Analyze(run *result.Run, floor string) *Analysis {
-	a := &Analysis{Run: run, Floor: floor, Confidence: Confidence}
-	if run.Stopped == result.StoppedPrecise {
-		a.Confidence = Sequential
+	confidence := Confidence
+	if run.Precision > 0 && run.Stopped != result.StoppedRounds { // cases stopped when their intervals were narrow
+		confidence = Sequential
 	}
-	outcomes := a.outcomes()
+	a := gather(run, floor, confidence)
+	families := [][]Pair{nil}
+	a.eachTable(func(_ TableName, t *Table) {
+		t.compare()
+		families = append(families, t.Pairs)
+	})
+	a.Overall = overall(a.Groups, floor, confidence)
+	families[0] = a.Overall.Pairs
+	a.Reliability = adjustRun(families, looking(confidence))
+	a.eachTable(func(_ TableName, t *Table) { t.rank() })
+	a.Overall.rank()
+	return a
+}
+
+// gather puts the samples of a run into tables, with medians and ratios, and intervals at
+// a level. Nothing is compared yet.
+func gather(run *result.Run, floor string, confidence float64) *Analysis {
+	a := &Analysis{Run: run, Floor: floor, Confidence: confidence}
 	byKey := map[string]*Group{}
-	for _, o := range outcomes {
+	for _, o := range a.outcomes() {
 		k := groupKey(o.Case)
 		g := byKey[k]
 		if g == nil {
@@ -160,27 +179,10 @@ func Analyze(run *result.Run, floor string) *Analysis {
 	for _, g := range a.Groups {
 		g.verifyChecksums()
 		for _, phase := range g.phases() {
-			g.Tables = append(g.Tables, g.table(phase, floor, a.Confidence))
+			g.Tables = append(g.Tables, g.table(phase, floor, confidence))
 		}
 	}
-	a.Overall = overall(a.Groups, floor)
 	a.Factorials = a.factorials()
-	tables := []*Table{}
-	for _, g := range a.Groups {
-		tables = append(tables, g.Tables...)
-	}
-	for _, f := range a.Factorials {
-		tables = append(tables, f.Tables...)
-	}
-	families := [][]Pair{a.Overall.Pairs}
-	for _, t := range tables {
-		families = append(families, t.Pairs)
-	}
-	a.Reliability = adjustRun(families)
-	for _, t := range tables {
-		t.rank()
-	}
-	a.Overall.rank()
 	return a
 }
 
@@ -325,17 +327,9 @@ func (o *Outcome) measured(phase string, repeated bool) []Sample {
 	return list
 }
 
-// table makes the table of a phase, and compares its cells. Its verdicts are not final
-// until those of the other tables are known.
+// table makes the table of a phase. Its cells are not compared yet.
 func (g *Group) table(phase, floor string, confidence float64) *Table {
-	t := g.list(phase, confidence)
-	t.compare(floor)
-	return t
-}
-
-// list makes the table of a phase without comparing its cells.
-func (g *Group) list(phase string, confidence float64) *Table {
-	t := &Table{Phase: phase, Base: -1}
+	t := &Table{Phase: phase, Base: -1, confidence: confidence}
 	for _, o := range g.Outcomes {
 		c := &Cell{Outcome: o, Status: o.Status}
 		if o.Status == result.OK {
@@ -356,30 +350,36 @@ func (g *Group) list(phase string, confidence float64) *Table {
 	slices.SortStableFunc(t.Cells, func(a, b *Cell) int {
 		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(a.Summary.Median, b.Summary.Median))
 	})
-	return t
-}
-
-// compare compares every two cells of the table with each other, and all with its base.
-func (t *Table) compare(floor string) {
 	measured := t.Measured()
-	sets := make([][]Point, len(measured))
 	cases := make([]*result.Case, len(measured))
 	for i, c := range measured {
-		sets[i], cases[i] = c.Points(), c.Case
+		cases[i] = c.Case
 	}
-	t.Pairs = CompareAll(sets, func(i int) bool { return measured[i].Unranked == "" })
 	if i := floorOf(cases, floor); i >= 0 {
 		t.Base, t.IsFloor = i, true
 	} else if len(measured) > 1 {
 		t.Base = 0
 	}
 	if t.Base >= 0 {
-		for i, c := range measured {
-			ratios, skipped := Ratios(sets[i], sets[t.Base])
-			s := SummarizeRatios(Values(ratios))
+		base := measured[t.Base].Points()
+		for _, c := range measured {
+			ratios, skipped := Ratios(c.Points(), base)
+			s := SummarizeRatiosAt(Values(ratios), confidence)
 			c.Ratio, c.Skipped = &s, skipped
 		}
 	}
+	return t
+}
+
+// compare compares the cells of the table. The verdicts are not final until those of the
+// other tables are known.
+func (t *Table) compare() {
+	measured := t.Measured()
+	sets := make([][]Point, len(measured))
+	for i, c := range measured {
+		sets[i] = c.Points()
+	}
+	t.Pairs = CompareAll(sets, func(i int) bool { return measured[i].Unranked == "" })
 }
 
 // operationsDiffer reports whether the times of cells are of different numbers of

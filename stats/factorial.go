@@ -90,10 +90,9 @@ func (f *Factorial) fill(groups []*Group, confidence float64) {
 	}
 	follows := poolFollows(cases)
 	for _, phase := range all.phases() {
-		t := all.list(phase, confidence)
-		f.effects(groups, t, follows)
+		t := all.table(phase, "", confidence)
+		f.effects(groups, t, follows, confidence)
 		if len(f.Drivers) == 1 || len(t.Cells) <= maxFactorialRows {
-			t.compare("")
 			f.Tables = append(f.Tables, t)
 		}
 	}
@@ -102,11 +101,14 @@ func (f *Factorial) fill(groups []*Group, confidence float64) {
 		family = append(family, &e.Test)
 	}
 	Adjust(family)
+	for _, t := range family {
+		t.Adjusted = min(1, t.Adjusted*looking(confidence))
+	}
 }
 
 // effects adds the effects of all factors in a phase. follows says that the size of the
 // pool follows from other factors, and is part of their effects.
-func (f *Factorial) effects(groups []*Group, t *Table, follows bool) {
+func (f *Factorial) effects(groups []*Group, t *Table, follows bool, confidence float64) {
 	byCase := map[*result.Case]*Cell{}
 	for _, c := range t.Measured() {
 		byCase[c.Case] = c
@@ -140,7 +142,7 @@ func (f *Factorial) effects(groups []*Group, t *Table, follows bool) {
 				if e.Over = len(sets); len(points) < MinSamples {
 					continue
 				}
-				e.Ratio, e.Test = SummarizeRatios(Values(points)), CompareRatios(Values(points))
+				e.Ratio, e.Test = SummarizeRatiosAt(Values(points), confidence), CompareRatios(Values(points))
 				f.Effects = append(f.Effects, e)
 			}
 		}

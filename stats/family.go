@@ -96,10 +96,16 @@ func Adjust(family []*Test) {
 // that the run tells any two apart is at most [Alpha]. If each table tells some
 // apart, nothing is lost. With two drivers and few rounds no one table could be told
 // apart by itself. For these [exchangeRun] is used as well.
-func adjustRun(tables [][]Pair) Reliability {
+//
+// First, all p-values are multiplied by looks, because the samples were looked at before.
+func adjustRun(tables [][]Pair, looks float64) Reliability {
 	var least []float64
 	var r Reliability
 	for _, pairs := range tables {
+		for i := range pairs {
+			x := &pairs[i].Test
+			x.fine, x.Adjusted = min(1, x.fine*looks), min(1, x.Adjusted*looks)
+		}
 		if len(pairs) == 0 {
 			continue
 		}
@@ -107,7 +113,7 @@ func adjustRun(tables [][]Pair) Reliability {
 		r.Comparisons += len(pairs)
 		p := 1.0
 		for _, x := range pairs {
-			if x.P < Alpha {
+			if x.P*looks < Alpha {
 				p = min(p, x.fine)
 			}
 		}
@@ -127,13 +133,13 @@ func adjustRun(tables [][]Pair) Reliability {
 	for _, pairs := range tables {
 		for i := range pairs {
 			pairs[i].Adjusted = max(pairs[i].Adjusted, min(1, pairs[i].fine*factor))
-			least := 2 * signedRankNull(pairs[i].N)(0)
+			least := 2 * signedRankNull(pairs[i].N)(0) * looks
 			if x := &pairs[i].Test; x.alone && least*float64(r.Tables) >= Alpha {
 				alone = append(alone, x)
 			}
 		}
 	}
-	exchangeRun(alone)
+	exchangeRun(alone, looks)
 	r.Telling = 0
 	for _, pairs := range tables {
 		if slices.ContainsFunc(pairs, func(p Pair) bool { return p.Significant() }) {

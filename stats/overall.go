@@ -75,7 +75,7 @@ type entry struct {
 // takesPart reports whether the driver has enough rounds.
 func (d *OverallDriver) takesPart() bool { return len(d.Points) >= MinSamples }
 
-func overall(groups []*Group, floor string) Overall {
+func overall(groups []*Group, floor string, confidence float64) Overall {
 	var o Overall
 	names, entries := byDriver(groups)
 
@@ -132,7 +132,7 @@ func overall(groups []*Group, floor string) Overall {
 	o.Base = in[base].first.Driver
 	for _, e := range in {
 		points := e.means(in[base], tables)
-		o.Drivers = append(o.Drivers, OverallDriver{Case: e.first, Points: points, Ratio: SummarizeRatios(Values(points))})
+		o.Drivers = append(o.Drivers, OverallDriver{Case: e.first, Points: points, Ratio: SummarizeRatiosAt(Values(points), confidence)})
 	}
 	slices.SortStableFunc(o.Drivers, func(a, b OverallDriver) int {
 		// Having no figure is not the same as a figure of zero.

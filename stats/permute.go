@@ -88,7 +88,9 @@ func greatestT(rows [][]float64, enough float64) float64 {
 // random within rounds, and compares each table's t statistic with the greatest of all
 // tables that are no clearer than it (Westfall, Young 1993, step-down maxT). This is
 // exact for any distribution too.
-func exchangeRun(list []*Test) {
+//
+// The p-values are multiplied by looks.
+func exchangeRun(list []*Test, looks float64) {
 	list = slices.DeleteFunc(slices.Clone(list), func(x *Test) bool { return !(clearness(x.logs, 0) > 0) })
 	slices.SortStableFunc(list, func(a, b *Test) int { return cmp.Compare(clearness(b.logs, 0), clearness(a.logs, 0)) })
 	r := rand.New(rand.NewPCG(2, uint64(len(list))))
@@ -105,7 +107,7 @@ func exchangeRun(list []*Test) {
 	least := 0.0
 	for i, x := range list {
 		least = max(least, float64(reached[i]+1)/(permutations+1))
-		x.Adjusted = min(x.Adjusted, max(least, x.P))
+		x.Adjusted = min(x.Adjusted, looks*max(least, x.P))
 	}
 }
 

@@ -34,13 +34,6 @@ const (
 	// Confidence is the level of every interval, at least.
 	Confidence = 0.95
 
-	// Sequential is the level of the intervals of medians by which a run decides
-	// that it is precise, and of those that such a run reports. If intervals are
-	// looked at after every round and reported once they are narrow, they hold the
-	// median less often than their level says. With this level at least 95 % of them
-	// do (docs/methodology.md has the simulation).
-	Sequential = 0.98
-
 	// Alpha is the adjusted p-value below which two cells are told apart.
 	Alpha = 0.05
 
@@ -119,14 +112,6 @@ func SummarizeAt(samples []float64, confidence float64) Summary {
 	}
 	s.Interval = &Interval{Low: e.Low, High: e.High, Confidence: actual}
 	return s
-}
-
-// Tight reports whether the interval of the samples' median, at the level
-// [Sequential], is within ±precision of the median (0.02: 2 %). Too few samples are
-// never tight.
-func Tight(samples []float64, precision float64) bool {
-	spread, ok := SummarizeAt(samples, Sequential).Spread()
-	return ok && spread <= precision
 }
 
 // least is the least number of samples whose range is an interval at a level.

@@ -44,25 +44,6 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-func TestTight(t *testing.T) {
-	for _, tc := range []struct {
-		samples   []float64
-		precision float64
-		want      bool
-	}{
-		{[]float64{100, 100, 100, 100, 100, 100, 102}, 0.02, true},
-		{[]float64{100, 100, 100, 100, 100, 100, 102}, 0.019, false},
-		{[]float64{97, 100, 100, 100, 100, 100, 102}, 0.02, false}, // the farther end counts
-		{[]float64{100, 100, 100, 100, 100, 100}, 0.5, false},      // too few for 98 %
-		{make([]float64, 7), 0, true},
-		{[]float64{0, 0, 0, 0, 0, 0, 1}, 0.5, false}, // no relative width about zero
-	} {
-		if got := stats.Tight(tc.samples, tc.precision); got != tc.want {
-			t.Errorf("Tight(%v, %v) = %v", tc.samples, tc.precision, got)
-		}
-	}
-}
-
 func points(values ...float64) []stats.Point {
 	var p []stats.Point
 	for i, v := range values {

@@ -160,12 +160,12 @@ func TestList(t *testing.T) {
 		}
 	}
 	ended := full.Started.Add(time.Minute)
-	if err := s.Finish(ctx, &result.Run{ID: full.ID, Ended: ended, Rounds: 6, Stopped: result.StoppedPrecise}); err != nil {
+	if err := s.Finish(ctx, &result.Run{ID: full.ID, Ended: ended, Rounds: 6, Stopped: result.StoppedSettled}); err != nil {
 		t.Fatal(err)
 	}
 	want := []store.Entry{
 		{
-			ID: 1, Version: "test", Started: full.Started, Ended: ended, Stopped: "precise", Command: full.Command,
+			ID: 1, Version: "test", Started: full.Started, Ended: ended, Stopped: "settled", Command: full.Command,
 			Drivers: []string{"mattn", "modernc"}, Workloads: []string{"simple", "real"},
 			Trials: 3, Statuses: map[result.Status]int{result.OK: 2, result.Wrong: 1},
 		},

@@ -26,34 +26,24 @@ const (
 
 // Settled returns a function that says which cases of a run of the study need no further
 // trials, as [lab.Schedule] asks. The run's [result.Study] must say that it looks.
-func (s *Study) Settled() func(run *result.Run, round int) []int {
-	var open map[int]bool // IDs; nil: every case
-	return func(run *result.Run, round int) []int {
+func (s *Study) Settled() func(run *result.Run, round int) (ids []int, judged bool) {
+	return func(run *result.Run, round int) (ids []int, judged bool) {
+		var open map[int]bool
 		switch round {
 		case lab.MinRounds:
 			open = s.rests(rule(s.claims, newCells(stats.Analyze(run, ""), 1-lookShare), nil), false)
 		case Look:
 			open = s.rests(s.look(run), true)
+		default:
+			return nil, false
 		}
-		var ids []int
 		for i := range run.Cases {
-			if c := &run.Cases[i]; once(c) || open != nil && !open[c.ID] {
+			if c := &run.Cases[i]; once(c) || !open[c.ID] {
 				ids = append(ids, c.ID)
 			}
 		}
-		return ids
+		return ids, true
 	}
-}
-
-// Once returns the IDs of the cases that are settled by one trial.
-func Once(run *result.Run, _ int) []int {
-	var ids []int
-	for i := range run.Cases {
-		if once(&run.Cases[i]) {
-			ids = append(ids, run.Cases[i].ID)
-		}
-	}
-	return ids
 }
 
 // look evaluates the claims on the samples that there are at the look.
@@ -88,7 +78,11 @@ func (s *Study) judge(a *stats.Analysis) []report.Claim {
 	var rulings [][]*ruling
 	switch {
 	case !a.Run.Study.Looks:
-		rulings = rule(s.claims, newCells(a, 1), nil)
+		share := 1.0
+		if a.Confidence != stats.Confidence { // cases were measured until they were settled
+			share = (1 - a.Confidence) / stats.Alpha
+		}
+		rulings = rule(s.claims, newCells(a, share), nil)
 	case a.Run.Rounds < Look:
 		rulings = rule(s.claims, newCells(a, 1-lookShare), nil)
 	default:

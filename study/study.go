@@ -168,7 +168,7 @@ func (p *plan) cases() ([]*lab.Case, error) {
 				continue
 			}
 			seen[key] = true
-			c.ID = len(all) + 1
+			c.ID, c.Once = len(all)+1, once(&c.Case)
 			if l.bench != "" {
 				c.AddBench(l.bench)
 			}

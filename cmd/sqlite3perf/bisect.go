@@ -65,10 +65,10 @@ func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.phase, "phase", "", "follow only this phase (default: the one that is seen to change)")
 	f.BoolVar(&o.untilFixed, "until-fixed", false, "find the release that made a cell better: faster, or no longer wrong or failed")
 	o.addWorkFlags(f)
-	o.addScheduleFlags(f, "a difference within this `share` of the time is no change; less takes longer to tell")
+	o.addScheduleFlags(f)
+	o.addPrecisionFlag(f, "5%", "a difference within this `share` of the time is no change; less takes longer to tell")
 	f.Lookup("rounds").Usage = "exactly this many rounds in each step, at least 6 (default: until its verdict is clear, or --time is over)"
 	f.Lookup("time").Usage = "a step stops before a round that would end later than this; six rounds are run in any case"
-	f.Lookup("precision").DefValue, o.precision = "5%", "5%"
 	o.addPlaceFlags(f)
 	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(report.BisectionFormats(), ", ")
 }
@@ -107,7 +107,7 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 		return fmt.Errorf("%w: connect, or compare two that have been built: sqlite3perf compare %s@%s %[2]s@%[4]s", err, among.Known.Name, among.First, among.Last)
 	}
 	m := &measurement{env: env, o: o, r: r, releases: among}
-	s := &bisect.Search{Releases: releases, Margin: r.schedule.Precision, Phase: o.phase, UntilFixed: o.untilFixed, Measure: m.compare}
+	s := &bisect.Search{Releases: releases, Margin: r.precision, Phase: o.phase, UntilFixed: o.untilFixed, Measure: m.compare}
 	if !o.quiet {
 		show.say("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
 		s.Begin = func(k, n int, first, second string) {
@@ -184,7 +184,7 @@ type measurement struct {
 }
 
 // compare measures two releases in one run, as [bisect.Search] asks.
-func (m *measurement) compare(ctx context.Context, first, second string, change *bisect.Change, settled func(*result.Run, int) []int) (*stats.Analysis, error) {
+func (m *measurement) compare(ctx context.Context, first, second string, change *bisect.Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
 	r := *m.r
 	names := map[string]string{}
 	r.matrix.Drivers = nil
@@ -206,8 +206,8 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 			c.ID = i + 1
 		}
 	}
-	r.compares = &result.Compares{Factor: result.FactorDriver, First: r.matrix.Side(r.matrix.Drivers[0]).Name, Second: r.matrix.Side(r.matrix.Drivers[1]).Name, Margin: r.schedule.Precision}
-	r.schedule.Precision = 0 // of medians: the question is about ratios
+	r.compares = &result.Compares{Factor: result.FactorDriver, First: r.matrix.Side(r.matrix.Drivers[0]).Name, Second: r.matrix.Side(r.matrix.Drivers[1]).Name, Margin: r.precision}
+	r.precision = 0 // the question is about the verdict
 	if !m.o.exact {
 		r.compares.Looks, r.schedule.Settled = true, settled
 	}

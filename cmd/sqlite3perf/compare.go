@@ -56,7 +56,8 @@ type compareOptions struct{ runOptions }
 
 func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
-	o.addScheduleFlags(f, "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
+	o.addScheduleFlags(f)
+	o.addPrecisionFlag(f, "2%", "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
 	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 	o.addPlaceFlags(f)
 	f.Lookup("format").Usage = "how the comparison is printed: " + strings.Join(report.ComparisonFormats(), ", ")
@@ -103,14 +104,14 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 		return err
 	}
 	r.ahead = tooFewRounds(r)
-	r.schedule.Precision = 0 // of medians: the question is about ratios
+	r.precision = 0 // the question is about verdicts
 	if !o.exact {
 		r.compares.Looks = true
-		r.schedule.Settled = func(run *result.Run, round int) []int {
+		r.schedule.Settled = func(run *result.Run, round int) ([]int, bool) {
 			if !stats.Look(round) {
-				return nil
+				return nil, false
 			}
-			return stats.CompareRun(stats.Analyze(run, floorDriver)).Settled()
+			return stats.CompareRun(stats.Analyze(run, floorDriver)).Settled(), true
 		}
 	}
 	r.print = func(a *stats.Analysis) error {
@@ -139,7 +140,7 @@ func tooFewRounds(r *request) string {
 
 // sides finds out which two values of what are compared.
 func (o *compareOptions) sides(r *request) (*result.Compares, error) {
-	c := &result.Compares{Margin: r.schedule.Precision}
+	c := &result.Compares{Margin: r.precision}
 	if len(r.matrix.Drivers) == 2 {
 		c.Factor, c.First, c.Second = result.FactorDriver, r.matrix.Side(r.matrix.Drivers[0]).Name, r.matrix.Side(r.matrix.Drivers[1]).Name
 		if c.First == c.Second {

@@ -76,7 +76,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.differ, "allow-differences", false, "judge even by a baseline of another machine, SQLite or workload, with a warning")
 	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")
 	o.addWorkFlags(f)
-	o.addScheduleFlags(f, "")
+	o.addScheduleFlags(f)
 	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 	o.addPlaceFlags(f)
 	o.output.known = report.CheckGate
@@ -116,13 +116,13 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 		}
 		return list
 	}
-	r.schedule.Precision = 0 // of medians: the question is about ratios
+	r.precision = 0 // the question is about verdicts
 	if !o.exact {
-		r.schedule.Settled = func(run *result.Run, round int) []int {
+		r.schedule.Settled = func(run *result.Run, round int) ([]int, bool) {
 			if !stats.Look(round) {
-				return nil
+				return nil, false
 			}
-			return stats.NewGate(most, compared(stats.Analyze(run, floorDriver))...).Settled()
+			return stats.NewGate(most, compared(stats.Analyze(run, floorDriver))...).Settled(), true
 		}
 	}
 	a, failure := take(ctx, env, &o.runOptions, r)

@@ -59,7 +59,7 @@ func addStoreFlag(f *pflag.FlagSet, value *string) {
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
 	o.addWorkFlags(f)
-	o.addScheduleFlags(f, precisionOfMedians)
+	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
 }
 
@@ -72,19 +72,30 @@ func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value...]`; several values make a matrix (repeatable)")
 }
 
-// precisionOfMedians is what --precision means where medians are what is asked for.
-const precisionOfMedians = "stop when every interval is within this share of its median"
+// addPrecisionFlag adds the flag whose value means different things: usage says which.
+func (o *runOptions) addPrecisionFlag(f *pflag.FlagSet, value, usage string) {
+	f.StringVar(&o.precision, "precision", value, usage)
+}
 
-// addScheduleFlags adds the flags for how much work is done and how often. precision says
-// what that flag means to the command.
-func (o *runOptions) addScheduleFlags(f *pflag.FlagSet, precision string) {
+// addFigureFlags adds the flags for how well the figures of a run are to be known.
+func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
+	o.addScheduleFlags(f)
+	o.addPrecisionFlag(f, "5%", "a case is settled, and no longer measured, when the intervals of its ratios are within this `share` of them")
+}
+
+// untilSettled says when the cases of a run are settled, unless its rounds are given.
+func (o *runOptions) untilSettled(r *request) {
+	if !o.exact {
+		r.schedule.Settled = stats.UntilSettled(floorDriver, r.precision)
+	}
+}
+
+// addScheduleFlags adds the flags for how much work is done and how often.
+func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
-	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: 6 or more, until --precision or --time is met)")
+	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: until all cases are settled, or --time is over)")
 	f.DurationVar(&o.time, "time", 5*time.Minute, "stop before a round that would end later than this; six rounds are run in any case")
-	if precision != "" {
-		f.StringVar(&o.precision, "precision", "2%", precision)
-	}
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
 }
 
@@ -103,12 +114,14 @@ type request struct {
 	matrix    lab.Matrix
 	cases     []*lab.Case
 	schedule  lab.Schedule
+	precision float64 // of figures or verdicts, as --precision says
 	known     []lab.Known
 	builder   *lab.Builder
 	leftOut   []result.LeftOut
 	study     *result.Study // nil if the run is not of a study
 	compares  *result.Compares
-	ahead     string // how much there is to measure, printed before it begins; "" for nothing
+	ahead     string        // what there is to know before it begins; "" for nothing
+	least     time.Duration // that the run takes, if it is known beforehand
 	dir       string
 	storePath string
 
@@ -155,7 +168,7 @@ func (o *runOptions) checkSchedule(r *request) error {
 	}
 	r.schedule = lab.Schedule{Rounds: o.rounds, Time: o.time}
 	var err error
-	if r.schedule.Precision, err = share("--precision", o.precision); err != nil {
+	if r.precision, err = share("--precision", o.precision); err != nil {
 		return err
 	}
 	r.matrix.Seed, err = seed(o.seed)

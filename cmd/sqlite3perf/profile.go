@@ -73,7 +73,7 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.phase, "phase", "", "the phase; it may be left out if only one is timed")
 	ofRun := pflag.NewFlagSet("", pflag.ContinueOnError)
 	ofRun.SortFlags = false
-	o.addScheduleFlags(ofRun, "")
+	o.addScheduleFlags(ofRun)
 	o.addPlaceFlags(ofRun)
 	ofRun.VisitAll(func(flag *pflag.Flag) {
 		if !slices.Contains([]string{"rounds", "precision", "store"}, flag.Name) {

@@ -9,6 +9,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
@@ -54,9 +55,10 @@ func (d *display) finish() {
 type progress struct {
 	display
 	now   func() time.Time
-	began time.Time // when the first trial began
-	told  time.Time // when the last plain line was printed
-	text  int       // how many columns the text before the bar may take
+	began time.Time     // when the first trial began
+	least time.Duration // that the run takes, if it is known beforehand
+	told  time.Time     // when the last plain line was printed
+	text  int           // how many columns the text before the bar may take
 }
 
 const (
@@ -105,6 +107,43 @@ func (p *progress) Computing(workload string, done, total int64) {
 	}
 }
 
+// Planned says how much there is to measure, and how long it takes.
+func (p *progress) Planned(plan lab.Plan) {
+	if p.quiet {
+		return
+	}
+	if plan.Takes > 0 {
+		unless := ""
+		if plan.Schedule.Settled != nil {
+			unless = ", unless all cases are settled before"
+		}
+		p.say("estimate: %s in %s%s", counted(plan.Trials, "trial"), roughly(plan.Takes), unless)
+		return
+	}
+	words := fmt.Sprintf("%s in %s: ", counted(plan.Cells, "cell"), counted(plan.Cases, "case"))
+	s := plan.Schedule
+	switch {
+	case s.Rounds > 0:
+		words += fmt.Sprintf("%s in %d rounds", counted(plan.Trials, "trial"), s.Rounds)
+	case s.Settled != nil:
+		words += fmt.Sprintf("at least %s, until all cases are settled or %v are over", counted(plan.Trials, "trial"), s.Time)
+	default:
+		words += fmt.Sprintf("at least %s, until %v are over", counted(plan.Trials, "trial"), s.Time)
+	}
+	if p.least > 0 {
+		words += ", at least " + roughly(p.least)
+	}
+	p.say("%s", words)
+}
+
+// counted returns a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return report.Thousands(int64(n)) + " " + noun + "s"
+}
+
 func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
 	if p.quiet {
 		return
@@ -136,11 +175,7 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		last := round == rounds
 		if done == total && (last || p.told.IsZero() || p.now().Sub(p.told) >= between) {
 			p.told = p.now()
-			trials := "1 trial"
-			if total != 1 {
-				trials = fmt.Sprintf("%d trials", total)
-			}
-			p.say("round %d%s: %s, %s so far%s", round, of, trials, roughly(elapsed), remaining)
+			p.say("round %d%s: %s, %s so far%s", round, of, counted(total, "trial"), roughly(elapsed), remaining)
 		}
 		return
 	}

@@ -210,7 +210,7 @@ func TestProveBisect(t *testing.T) {
 		}
 		needed := map[string]bool{}
 		s := bisect.Search{Releases: releases, Margin: 0.05, Phase: "query"}
-		s.Measure = func(_ context.Context, first, second string, _ *bisect.Change, _ func(*result.Run, int) []int) (*stats.Analysis, error) {
+		s.Measure = func(_ context.Context, first, second string, _ *bisect.Change, _ func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
 			needed[first], needed[second] = true, true
 			other := "./better"
 			if slices.Index(releases, second) >= from {

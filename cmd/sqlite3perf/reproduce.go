@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -35,7 +34,7 @@ building. full is the published scale. The report says what quick leaves out.
 All cases are measured in six rounds. The rest of the time, which --time changes,
 goes to those that claims rest on, until each claim is decided. full has a fixed
 number of rounds unless --time is given. --rounds fixes the number, and with
---precision rounds continue as in run: then all cases have the same rounds.`,
+--precision cases are measured until they are settled, as in run.`,
 		Example: `  sqlite3perf reproduce cgo-or-not
   sqlite3perf reproduce writers --drivers mattn,modernc --scale full
   sqlite3perf reproduce driver-comparison --as-published --format markdown -o report.md`,
@@ -77,7 +76,7 @@ type reproduceOptions struct {
 func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional, and those of the study's that are installed)")
 	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, faults included")
-	o.addScheduleFlags(f, precisionOfMedians)
+	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
 }
 
@@ -96,18 +95,16 @@ func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *st
 	if err != nil {
 		return err
 	}
-	r.schedule.Settled = study.Once
+	o.untilSettled(r)
 	if o.claims {
 		r.study.Looks, r.schedule.Settled = true, s.Settled()
-		r.schedule.Precision = 0 // the question is about claims
-		r.ahead = fmt.Sprintf("%d cases in %d rounds, then those on which claims rest, for %s in all", len(r.cases), lab.MinRounds, o.time)
+		r.precision = 0 // the question is about claims
+		if !o.quiet {
+			r.ahead = fmt.Sprintf("%d rounds of all cases, and then of those on which claims rest", lab.MinRounds)
+		}
 	}
 	if rounds := r.schedule.Rounds; rounds > 0 {
-		r.ahead = fmt.Sprintf("%d trials, %d in each of %d rounds: at least %s",
-			len(r.cases)*rounds, len(r.cases), rounds, study.Least(r.cases, rounds).Round(time.Second))
-	}
-	if o.quiet {
-		r.ahead = ""
+		r.least = study.Least(r.cases, rounds)
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }

@@ -27,8 +27,9 @@ func runCommand(env *environment) *cobra.Command {
 		Short: "Measure drivers on workloads, and rank them",
 		Long: `Run measures every workload on every driver with every combination of settings:
 by default the quick set on all drivers that can be built here. Each trial is a
-new process on a new database. There are at least 6 rounds, and they continue until
-the intervals are as tight as --precision asks or --time is over.
+new process on a new database. There are at least 6 rounds. A case is settled, and no
+longer measured, when the intervals of its ratios are as narrow as --precision asks; the
+others go on until all are settled or --time is over.
 
 A driver can be measured in another version (mattn@v1.14.22, mattn@latest), from a
 checkout of its library (mattn=../go-sqlite3), and with build tags and other options
@@ -60,6 +61,7 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 	if err != nil {
 		return err
 	}
+	o.untilSettled(r)
 	return measure(ctx, env, o, r)
 }
 
@@ -88,6 +90,7 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 // measured until then, or nil if nothing was begun.
 func take(ctx context.Context, env *environment, o *runOptions, r *request) (*stats.Analysis, error) {
 	show := newProgress(env, o.quiet)
+	show.least = r.least
 	defer show.finish()
 	outliveReaders()
 	// Everything created from here on is removed.
@@ -188,7 +191,7 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	m.Directory = r.dir // the run's own directory in it no longer exists when this is read
 	run := &result.Run{
 		Version: version(), Started: now.UTC(), Command: os.Args[1:],
-		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.schedule.Precision,
+		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.precision,
 		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Machine: m,
 	}
 	for _, c := range r.cases {

@@ -72,7 +72,7 @@ func damagedRuns(path string, list []store.Entry) error {
 var endings = map[string]string{
 	"":                        "unfinished",
 	result.StoppedRounds:      "rounds done",
-	result.StoppedPrecise:     "precise",
+	result.StoppedSettled:     "settled",
 	result.StoppedTime:        "time over",
 	result.StoppedNothingLeft: "nothing to measure",
 }

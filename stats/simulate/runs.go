@@ -11,68 +11,101 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// stopping shows how often the interval of a median holds it if a run ended because
-// its intervals were narrow, and how often two equal drivers are then told apart.
-func stopping(runs int) string {
-	rows := [][]string{{"times", "cells", "holds, now", "holds, 95 % intervals", "equal ones told apart"}, {"---", "---:", "---:", "---:", "---:"}}
-	for _, s := range []string{"normal", "skewed", "long tail"} {
-		for _, cells := range []int{1, 2, 10} {
-			now, told := stopped(s, cells, stats.Sequential, runs)
-			before, _ := stopped(s, cells, stats.Confidence, runs)
-			words := percent(told)
-			if cells == 1 {
-				words = ""
+// settling shows how often reported intervals hold the true value if cases are no longer
+// measured once they are settled, and how often two equal drivers are then told apart.
+func settling(runs int) string {
+	rows := [][]string{{"times", "precision", "drivers", "rounds", "ratios", "ratios, 95 % intervals", "medians", "equal ones told apart"},
+		{"---", "---:", "---:", "---:", "---:", "---:", "---:", "---:"}}
+	for _, s := range []string{"normal", "skewed", "long tail", "outliers"} {
+		for _, precision := range []float64{0.05, 0.03, 0.02} {
+			for _, drivers := range []int{2, 10} {
+				x := settle(s, drivers, precision, runs*2/drivers)
+				rows = append(rows, []string{s, percent(precision), fmt.Sprint(drivers), fmt.Sprintf("%.1f", x.rounds),
+					percent(x.ratios), percent(x.usual), percent(x.medians), percent(x.apart)})
 			}
-			rows = append(rows, []string{s, fmt.Sprint(cells), percent(now), percent(before), words})
 		}
 	}
-	return "Runs that end because their intervals are within 2 % of their medians (only those that do within 100 rounds; the rounds do not vary):\n\n" + markdown(rows)
+	return "Cases that are measured until they are settled: the mean number of their rounds, and how many of the reported intervals hold the true value. " +
+		"Intervals of 95 % of the same samples would hold it less often (only runs that end within 100 rounds; the rounds do not vary):\n\n" + markdown(rows)
 }
+
+// floor is the driver that ratios are to.
+const floor = "d0"
 
 // medians are the medians of the shapes that are used here.
 var medians = map[string]float64{
 	"normal":    1,
+	"outliers":  math.Exp(0.03 * 0.0659), // of 95 % normal times, and 5 % above all of them
 	"skewed":    math.Exp(0.03 * math.Ln2),
 	"long tail": math.Exp(0.03 * math.Ln2 * math.Ln2),
 }
 
-// stopped simulates runs that end when all intervals are narrow at a level. It
-// returns the share of intervals that hold the median, and the share of runs in
-// which any two equal drivers are then told apart.
-func stopped(shape string, cells int, level float64, runs int) (holds, told float64) {
-	const precision, most = 0.02, 100
-	w := world{shape: shape, drivers: cells, rounds: most, steady: true}
-	var held, all, apart, ended atomic.Int64
+// settled is what simulated runs have shown.
+type settled struct {
+	rounds          float64 // on average, of a case
+	ratios, medians float64 // the shares of intervals that hold the true value
+	usual           float64 // the like of ratios, with intervals of 95 %
+	apart           float64 // the share of runs in which two equal drivers are told apart
+}
+
+// settle simulates runs of one table of equal drivers, as the lab makes them.
+func settle(shape string, drivers int, precision float64, runs int) settled {
+	const most = 100
+	w := world{shape: shape, drivers: drivers, rounds: most, steady: true}
+	ended := stats.UntilSettled(floor, precision)
+	var rounds, ratios, held, usual, medianHeld, apart, complete atomic.Int64
 	shareOf(runs, 0, func(r *rand.Rand) bool {
 		full := w.table(r)
-		sets := make([][]stats.Point, cells)
-		for n := stats.MinSamples; n <= most; n++ {
-			narrow := true
-			for i := range sets {
-				sets[i] = full[i][:n]
-				v, ok := stats.SummarizeAt(stats.Values(sets[i]), level).Spread()
-				if narrow = ok && v <= precision; !narrow {
-					break
+		run := &result.Run{Precision: precision}
+		for d := range drivers {
+			run.Cases = append(run.Cases, result.Case{ID: d + 1, Workload: "w", Driver: fmt.Sprint("d", d), Phases: []string{"p"}})
+		}
+		var done []int
+		for n := 1; n <= most && len(done) < drivers; n++ {
+			for d := range drivers {
+				if !slices.Contains(done, d+1) {
+					addTrial(run, d+1, full[d][n-1])
 				}
 			}
-			if !narrow {
-				continue
+			if ids, judged := ended(run, n); judged {
+				done = ids
 			}
-			ended.Add(1)
-			for _, p := range sets {
-				all.Add(1)
-				if i := stats.SummarizeAt(stats.Values(p), level).Interval; i.Low <= medians[shape] && medians[shape] <= i.High {
-					held.Add(1)
-				}
+		}
+		if len(done) < drivers {
+			return true
+		}
+		complete.Add(1)
+		a := stats.Analyze(run, floor)
+		for _, f := range a.Figures() {
+			ratios.Add(1)
+			rounds.Add(int64(f.Summary.N))
+			if holds(f.Summary.Interval, 1) {
+				held.Add(1)
 			}
-			if len(paired(sets)) > 0 {
-				apart.Add(1)
+			values, _ := stats.Ratios(f.Cell.Points(), f.Base.Points())
+			if holds(stats.SummarizeRatios(stats.Values(values)).Interval, 1) {
+				usual.Add(1)
 			}
-			break
+			if holds(f.Cell.Summary.Interval, medians[shape]) {
+				medianHeld.Add(1)
+			}
+		}
+		if slices.ContainsFunc(a.Groups[0].Tables[0].Pairs, func(p stats.Pair) bool { return p.Significant() }) {
+			apart.Add(1)
 		}
 		return true
 	})
-	return float64(held.Load()) / float64(max(all.Load(), 1)), float64(apart.Load()) / float64(max(ended.Load(), 1))
+	of := float64(max(ratios.Load(), 1))
+	share := func(n *atomic.Int64) float64 { return float64(n.Load()) / of }
+	return settled{share(&rounds), share(&held), share(&medianHeld), share(&usual), float64(apart.Load()) / float64(max(complete.Load(), 1))}
+}
+
+func holds(i *stats.Interval, v float64) bool { return i.Low <= v && v <= i.High }
+
+// addTrial adds a trial of a case with one phase.
+func addTrial(run *result.Run, id int, p stats.Point) {
+	run.Trials = append(run.Trials, result.Trial{Case: id, Round: p.Round, Order: id, Status: result.OK,
+		Samples: []result.Sample{{Phase: "p", Metric: result.MetricTime, WallNS: int64(1e9 * p.Value), Operations: 1}}})
 }
 
 // wholeRuns shows how often a run of 15 tables has a false verdict.
@@ -116,8 +149,7 @@ func run(of func(table int) world, n int, r *rand.Rand) *result.Run {
 			c := result.Case{ID: len(out.Cases) + 1, Workload: fmt.Sprint("w", table), Driver: fmt.Sprint("d", d), Phases: []string{"p"}}
 			out.Cases = append(out.Cases, c)
 			for _, p := range points {
-				out.Trials = append(out.Trials, result.Trial{Case: c.ID, Round: p.Round, Order: c.ID, Status: result.OK,
-					Samples: []result.Sample{{Phase: "p", Metric: result.MetricTime, WallNS: int64(1e9 * p.Value), Operations: 1}}})
+				addTrial(out, c.ID, p)
 			}
 		}
 	}

@@ -119,10 +119,10 @@ func insertOptionOf(dsn string) insertOption {
 func insertLegs() []leg {
 	const generate, adHoc, published = "generate", "generate-ad-hoc", "-as-published"
 	legs := []leg{
-		insertLeg(generate, 10_000, 10_000, 10, 100),
-		insertManyParameters(insertLeg(generate, 10_000, 10_000, 500, 1000)),
-		insertLeg(generate, 15_000, 30_000, 100),
-		insertLeg(adHoc, 15_000, 30_000, 100),
+		insertLeg(generate, 4_000, 10_000, 10, 100),
+		insertManyParameters(insertLeg(generate, 4_000, 10_000, 500, 1000)),
+		insertLeg(generate, 10_000, 30_000, 100),
+		insertLeg(adHoc, 10_000, 30_000, 100),
 		{workload: "paginate.yaml", on: library},
 		{workload: "verify.yaml", bench: "bench"},
 		{workload: "concurrent.yaml", on: library, settings: map[string]string{"journal_mode": "wal"}},
@@ -135,7 +135,7 @@ func insertLegs() []leg {
 	legs = append(legs, bulk)
 	for _, o := range insertOptions {
 		for _, w := range []string{generate, adHoc} {
-			corrected, published := insertLeg(w, 18_000, 50_000, 100), insertLeg(w, 18_000, 50_000, 100)
+			corrected, published := insertLeg(w, 12_000, 50_000, 100), insertLeg(w, 12_000, 50_000, 100)
 			corrected.form, corrected.settings = correctedOnly, o.meant
 			published.form, published.settings = publishedOnly, o.did
 			if w == adHoc { // no claim rests on these

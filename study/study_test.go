@@ -228,7 +228,7 @@ func TestQuickIsPlanned(t *testing.T) {
 			if asPublished {
 				continue
 			}
-			if each < 50 || each > 500 || n < 4 && each < last {
+			if each < 50 || each > 500 || n < 2 && each < last {
 				t.Errorf("%d drivers: %d ms, and %d ms with one more", n, each, last)
 			}
 			if all := points["native"]; n == 10 && (all == 0 || all >= 46) {

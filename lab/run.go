@@ -191,12 +191,7 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 	}
 	l.Noise.BeforeRound(round)
 	l.between = l.Now().Sub(l.ended)
-	// Each round has its own generator, so the order does not depend on how many
-	// trials the earlier rounds had.
-	var order []*Case
-	for _, at := range rand.New(rand.NewPCG(l.Run.Seed, uint64(round))).Perm(len(active)) {
-		order = append(order, active[at])
-	}
+	order := shuffled(active, l.Run.Seed, round)
 	for i := 0; i < len(order); i++ {
 		if l.interrupted() {
 			return result.StoppedInterrupted, nil
@@ -238,6 +233,27 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 		l.Progress.Planned(l.plan(round))
 	}
 	return stopped, nil
+}
+
+// shuffled returns the order of a round: the workloads in random order, and the cases of
+// each in random order. Cases that are compared thus run within seconds of each other,
+// and what slows the machine for some seconds slows them alike.
+func shuffled(cases []*Case, seed uint64, round int) []*Case {
+	// Each round has its own generator, so the order does not depend on how many trials
+	// the earlier rounds had.
+	perm := rand.New(rand.NewPCG(seed, uint64(round))).Perm(len(cases))
+	turn := map[string]int{} // of a workload
+	for _, at := range perm {
+		if name := cases[at].Workload; turn[name] == 0 {
+			turn[name] = len(turn) + 1
+		}
+	}
+	order := make([]*Case, len(cases))
+	for i, at := range perm {
+		order[i] = cases[at]
+	}
+	slices.SortStableFunc(order, func(a, b *Case) int { return cmp.Compare(turn[a.Workload], turn[b.Workload]) })
+	return order
 }
 
 func (l *Laboratory) interrupted() bool {

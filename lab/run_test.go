@@ -246,6 +246,35 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestNeighbors checks that the cases of a workload run next to each other, and that the
+// order of the workloads differs from round to round.
+func TestNeighbors(t *testing.T) {
+	b := newBench(t)
+	workload := func(id int) string { return []string{"a", "b", "c"}[id%3] }
+	if _, err := b.measure(9, lab.Schedule{Rounds: 12}, func(l *lab.Laboratory) {
+		for _, c := range l.Cases {
+			c.Workload = workload(c.ID)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	turns := map[string]bool{}
+	for _, order := range b.orders {
+		var names []string
+		for _, id := range order {
+			names = append(names, workload(id))
+		}
+		names = slices.Compact(names)
+		if len(names) != 3 {
+			t.Errorf("the workloads are torn apart: %v", order)
+		}
+		turns[fmt.Sprint(names)] = true
+	}
+	if len(turns) < 2 {
+		t.Errorf("the workloads are always in the order %v", turns)
+	}
+}
+
 // TestOrderOfARoundIsItsOwn checks that the order of the remaining cases in a round does
 // not depend on the round in which a case dropped out.
 func TestOrderOfARoundIsItsOwn(t *testing.T) {

@@ -21,9 +21,10 @@ import (
 // bench is a laboratory in which a trial takes as long as it is told. Only trials move
 // its clock. It records what happens.
 type bench struct {
-	t   *testing.T
-	now time.Time
-	log []string
+	t     *testing.T
+	began time.Time
+	now   time.Time
+	log   []string
 
 	took    func(id, round int) time.Duration // of a trial
 	wall    func(id, round int) time.Duration // of its one sample
@@ -50,8 +51,9 @@ type estimate struct {
 }
 
 func newBench(t *testing.T) *bench {
+	began := time.Date(2026, 11, 21, 10, 0, 0, 0, time.FixedZone("", 3600))
 	return &bench{
-		t: t, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.FixedZone("", 3600)),
+		t: t, began: began, now: began,
 		took:    func(int, int) time.Duration { return time.Second },
 		wall:    func(id, round int) time.Duration { return time.Duration(id*round) * time.Millisecond },
 		outcome: func(int, int) *result.Trial { return nil },
@@ -641,7 +643,6 @@ func TestPlan(t *testing.T) {
 				}
 				return took
 			}
-			began := b.now
 			run, err := b.measure(8, c.s)
 			if err != nil {
 				t.Fatal(err)
@@ -652,7 +653,7 @@ func TestPlan(t *testing.T) {
 			if p := b.plans[0]; p.Cases != 8 || p.Cells != 8 || p.Trials != c.least || p.Takes != 0 {
 				t.Errorf("at first %+v", p)
 			}
-			p, took := b.plans[1], b.now.Sub(began)
+			p, took := b.plans[1], b.now.Sub(b.began)
 			if off := float64(p.Trials)/float64(len(run.Trials)) - 1; math.Abs(off) > 0.1 {
 				t.Errorf("%d trials were planned, there were %d", p.Trials, len(run.Trials))
 			}

@@ -106,6 +106,10 @@ func looked(run *result.Run) []string {
 		return nil
 	}
 	percent := func(share float64) string { return fmt.Sprintf("%.0f %%", 100*(1-stats.Alpha*share)) }
+	if run.Rounds < Look {
+		return []string{fmt.Sprintf("the run ended after %d rounds, before the claims are looked at after %d; they are judged by intervals of %s",
+			run.Rounds, Look, percent(1-lookShare))}
+	}
 	return []string{fmt.Sprintf("every case had %d rounds, those on which claims rest %d, and open ones all; comparisons that were clear after %d rounds, by an interval of %s, were decided there, the others at the end, by one of %s",
 		lab.MinRounds, Look, Look, percent(lookShare), percent(1-lookShare))}
 }

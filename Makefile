@@ -3,7 +3,7 @@ MODULES := . worker $(sort $(dir $(wildcard drivers/*/go.mod)))
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build sources test race locks kills prove lint cross added-cost simulate studies clean
+.PHONY: all build sources test race locks kills prove lint cross added-cost fidelity simulate studies clean
 
 all: build
 
@@ -50,7 +50,7 @@ kills: ## lab, worker and both killed at random moments, and every signal, 100 t
 
 # On a quiet machine. PROOFS=20 for fewer comparisons.
 PROOFS := 100
-prove: ## verdicts on real trials: a driver beside itself, and beside itself made 5 % and 2 % slower, 100 times each; bisections
+prove: ## verdicts on real trials: a driver beside itself, and beside itself made 5 % and 2 % slower, 100 times each; bisections; drivers beside programs written by hand
 	TEST_TIMES=$(PROOFS) $(GO) test -count=1 -timeout 24h -v -run 'TestProve' ./cmd/sqlite3perf ./bisect
 
 LINTER := $(CURDIR)/bin/golangci-lint
@@ -71,6 +71,10 @@ ADDED := 70s
 added-cost: build ## what the engine and the adapters add to each library, in 15 minutes: the figures beside the drivers, the table in docs/methodology.md
 	@$(call each,$(filter drivers/%,$(MODULES)),$(GO) test -run '^$$' -bench AddedCost -benchtime $(ADDED) . -args -record)
 	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/methodology.md 'drivers --added-cost'
+
+BYHAND := $(sort $(patsubst drivers/%/byhand/,%,$(dir $(wildcard drivers/*/byhand/main.go))))
+fidelity: build ## bin/NAME-by-hand: programs written by hand, to be measured beside their drivers
+	@set -e; for d in $(BYHAND); do $(GO) -C drivers/$$d build -o $(CURDIR)/bin/$$d-by-hand ./byhand; done
 
 simulate: ## how often verdicts are right and wrong, for docs/methodology.md: some minutes
 	$(GO) run ./stats/simulate

@@ -18,6 +18,7 @@ func Example() {
 	}
 	// Output:
 	// drivers/modernc/added-cost.json
+	// drivers/modernc/byhand/main.go
 	// drivers/modernc/driver.json
 	// drivers/modernc/go.mod
 	// drivers/modernc/go.sum

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/bisect"
+	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -242,6 +244,60 @@ func TestProveBisect(t *testing.T) {
 		t.Logf("%s: good %s, bad %s, %d builds", releases[from], found.Good, found.Bad, len(needed))
 		if proving() && (found.Bad != releases[from] || !found.Certain() || len(needed) > 6) {
 			t.Errorf("want %s and at most 6 builds", releases[from])
+		}
+	}
+}
+
+// TestProveFidelity compares what a library needs in the tool with what it needs in a
+// program written by hand, which uses nothing else: see package byhand. The lab
+// interleaves the trials of both, and verifies both.
+func TestProveFidelity(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds workers")
+	}
+	parallelUnlessProving(t)
+	p := newPlace(t)
+	source, err := lab.FindSource("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	if err != nil {
+		t.Fatal(err)
+	}
+	drivers, flags := []string{"zombiezen"}, []string{"--scale", "0.005", "--rounds", "6"} // that it runs, not what it finds
+	if proving() {
+		drivers, flags = []string{"mattn", "zombiezen", "modernc"}, []string{"--scale", "quick", "--rounds", "60"}
+	}
+	for _, driver := range drivers {
+		byHand := filepath.Join(p.dir, driver+"-by-hand")
+		build := exec.Command("go", "build", "-o", byHand, "./byhand")
+		build.Dir, build.Env = filepath.Join(source.Root, "drivers", driver), append(os.Environ(), "GOWORK=off")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", build.Args, err, out)
+		}
+		cmd := p.command(append([]string{"compare", byHand, driver, "--workloads", "simple,complex", "--seed", "1",
+			"--worker-cache", cache, "--format", "json", "--quiet"}, flags...)...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+		}
+		var c report.JSONSides
+		if err := json.Unmarshal(out, &c); err != nil || len(c.Cells) != 4 {
+			t.Fatalf("%d cells: %v\n%s", len(c.Cells), err, out)
+		}
+		for _, cell := range c.Cells {
+			if cell.FirstState != result.OK || cell.SecondState != result.OK || cell.Ratio == nil {
+				t.Errorf("%s, %s: by hand %s, by the tool %s", driver, cell.TableName, cell.FirstState, cell.SecondState)
+				continue
+			}
+			if r := cell.Ratio; proving() {
+				t.Logf("%s, %s: %.3f %+v times the program written by hand, in %d rounds", driver, cell.TableName, r.Median, *r.Interval, r.N)
+				if r.Median < 0.97 || r.Median > 1.05 {
+					t.Errorf("%s, %s: %.3f, want 0.97 to 1.05", driver, cell.TableName, r.Median)
+				}
+			}
 		}
 	}
 }

@@ -1,0 +1,182 @@
+// Command byhand does the workloads simple and complex with crawshaw.io/sqlite alone:
+// one connection, opened without a pool, and statements that are prepared once. See
+// package byhand.
+package main
+
+import (
+	"time"
+
+	"crawshaw.io/sqlite"
+	"crawshaw.io/sqlite/sqlitex"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+func main() { byhand.Main(program) }
+
+var program = byhand.Program{
+	Info: driver.Info{
+		Name: "crawshaw by hand", About: "A program that uses the library directly.",
+		Module: "crawshaw.io/sqlite", Kind: driver.Cgo, Interface: driver.Direct,
+	},
+	Open: open,
+}
+
+type database struct{ conn *sqlite.Conn }
+
+func open(path string) (byhand.Database, error) {
+	conn, err := sqlite.OpenConn(path, sqlite.SQLITE_OPEN_READWRITE|sqlite.SQLITE_OPEN_CREATE|sqlite.SQLITE_OPEN_NOMUTEX)
+	if err != nil {
+		return nil, err
+	}
+	d := &database{conn}
+	for _, pragma := range []string{"PRAGMA busy_timeout = 5000", "PRAGMA journal_mode = delete", "PRAGMA synchronous = full", "PRAGMA foreign_keys = on"} {
+		if err := sqlitex.ExecTransient(conn, pragma, nil); err != nil {
+			conn.Close()
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (d *database) Close() error { return d.conn.Close() }
+
+func (d *database) Exec(script string) error { return sqlitex.ExecScript(d.conn, script) }
+
+func (d *database) Read(sql string, see func(row []any) error) error {
+	var row []any
+	return sqlitex.ExecTransient(d.conn, sql, func(stmt *sqlite.Stmt) error {
+		row = row[:0]
+		for i := range stmt.ColumnCount() {
+			switch stmt.ColumnType(i) {
+			case sqlite.SQLITE_NULL:
+				row = append(row, nil)
+			case sqlite.SQLITE_INTEGER:
+				row = append(row, stmt.ColumnInt64(i))
+			default:
+				row = append(row, stmt.ColumnText(i))
+			}
+		}
+		return see(row)
+	})
+}
+
+func (d *database) Insert(clock *byhand.Clock, blog *byhand.Blog) error {
+	clock.Start()
+	defer clock.Stop()
+	err := d.insert(byhand.InsertUser, len(blog.Users), func(stmt *sqlite.Stmt, i int) {
+		u := &blog.Users[i]
+		stmt.BindInt64(1, u.ID)
+		stmt.BindInt64(2, u.Created.UnixMilli())
+		stmt.BindText(3, u.Email)
+		stmt.BindBool(4, u.Active)
+	})
+	if err != nil {
+		return err
+	}
+	err = d.insert(byhand.InsertArticle, len(blog.Articles), func(stmt *sqlite.Stmt, i int) {
+		a := &blog.Articles[i]
+		stmt.BindInt64(1, a.ID)
+		stmt.BindInt64(2, a.Created.UnixMilli())
+		stmt.BindInt64(3, a.UserID)
+		stmt.BindText(4, a.Text)
+	})
+	if err != nil {
+		return err
+	}
+	return d.insert(byhand.InsertComment, len(blog.Comments), func(stmt *sqlite.Stmt, i int) {
+		c := &blog.Comments[i]
+		stmt.BindInt64(1, c.ID)
+		stmt.BindInt64(2, c.Created.UnixMilli())
+		stmt.BindInt64(3, c.ArticleID)
+		stmt.BindText(4, c.Text)
+	})
+}
+
+// insert executes a statement n times in one transaction.
+func (d *database) insert(sql string, n int, bind func(stmt *sqlite.Stmt, i int)) (err error) {
+	if n == 0 {
+		return nil
+	}
+	defer sqlitex.Save(d.conn)(&err)
+	stmt, err := d.conn.Prepare(sql)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		bind(stmt, i)
+		if _, err := stmt.Step(); err != nil {
+			return err
+		}
+		if err := stmt.Reset(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *database) Users(clock *byhand.Clock, see func(*byhand.User)) (n int64, err error) {
+	stmt, err := d.conn.Prepare(byhand.SelectUsers)
+	if err != nil {
+		return 0, err
+	}
+	var u byhand.User
+	clock.Start()
+	defer clock.Stop()
+	for {
+		row, err := stmt.Step()
+		if err != nil {
+			return n, err
+		}
+		if !row {
+			return n, stmt.Reset()
+		}
+		user(stmt, &u)
+		n++
+		if see != nil {
+			see(&u)
+		}
+	}
+}
+
+func user(stmt *sqlite.Stmt, u *byhand.User) {
+	u.ID = stmt.ColumnInt64(0)
+	u.Created = time.UnixMilli(stmt.ColumnInt64(1))
+	u.Email = stmt.ColumnText(2)
+	u.Active = stmt.ColumnInt64(3) != 0
+}
+
+func (d *database) All(clock *byhand.Clock, see func(*byhand.User, *byhand.Article, *byhand.Comment)) (n int64, err error) {
+	stmt, err := d.conn.Prepare(byhand.SelectAll)
+	if err != nil {
+		return 0, err
+	}
+	var u byhand.User
+	var a byhand.Article
+	var c byhand.Comment
+	clock.Start()
+	defer clock.Stop()
+	for {
+		row, err := stmt.Step()
+		if err != nil {
+			return n, err
+		}
+		if !row {
+			return n, stmt.Reset()
+		}
+		user(stmt, &u)
+		a.ID = stmt.ColumnInt64(4)
+		a.Created = time.UnixMilli(stmt.ColumnInt64(5))
+		a.UserID = stmt.ColumnInt64(6)
+		a.Text = stmt.ColumnText(7)
+		c.ID = stmt.ColumnInt64(8)
+		c.Created = time.UnixMilli(stmt.ColumnInt64(9))
+		c.ArticleID = stmt.ColumnInt64(10)
+		c.Text = stmt.ColumnText(11)
+		n++
+		if see != nil {
+			see(&u, &a, &c)
+		}
+	}
+}

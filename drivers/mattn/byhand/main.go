@@ -1,0 +1,24 @@
+// Command byhand does the workloads simple and complex with github.com/mattn/go-sqlite3 and
+// database/sql alone. See package byhand.
+package main
+
+import (
+	"database/sql"
+
+	_ "github.com/mattn/go-sqlite3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+func main() { byhand.Main(program) }
+
+var program = byhand.Program{
+	Info: driver.Info{
+		Name: "mattn by hand", About: "A program that uses the library directly.",
+		Module: "github.com/mattn/go-sqlite3", Kind: driver.Cgo, Interface: driver.DatabaseSQL,
+	},
+	Open: byhand.SQL(func(path string) (*sql.DB, error) {
+		return sql.Open("sqlite3", "file:"+path+"?_journal_mode=delete&_synchronous=full&_foreign_keys=on&_busy_timeout=5000")
+	}),
+}

@@ -1,0 +1,10 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/mattn"
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand/byhandtest"
+)
+
+func TestByHand(t *testing.T) { byhandtest.Run(t, program, mattn.New()) }

@@ -1,0 +1,116 @@
+// Package byhandtest tests that a program written by hand does what the engine does with
+// the driver of the same library.
+package byhandtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// plans is the directory of the plans of the built-in workloads, at a small scale, as seen
+// from drivers/NAME/byhand.
+const plans = "../../../worker/plan/testdata"
+
+// Run lets the program and the engine do small versions of both workloads. Settings,
+// inserted rows, answers, and the files that are left must be equal.
+func Run(t *testing.T, p byhand.Program, d driver.Driver) {
+	for _, name := range []string{"simple", "complex"} {
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join(plans, name+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 1}
+			if err := json.Unmarshal(data, &req); err != nil {
+				t.Fatal(err)
+			}
+			in := req.Plan.Phases[0].Insert
+			for _, set := range in.Sets {
+				stored := plan.Stored{Table: set}
+				for _, c := range req.Plan.DataSet(set).Columns {
+					stored.Columns = append(stored.Columns, c.Name)
+					stored.Types = append(stored.Types, driver.ColumnType{Type: c.Type, Nullable: true})
+				}
+				in.Verify = append(in.Verify, stored)
+			}
+			engine, left := serve(t, req, func(r io.Reader, w io.Writer) error { return worker.Serve(t.Context(), d, r, w) })
+			hand, leftByHand := serve(t, req, func(r io.Reader, w io.Writer) error { return byhand.Serve(p, r, w, func() {}) })
+			if len(engine) != len(hand) {
+				t.Fatalf("%d answers of the engine, %d of the program", len(engine), len(hand))
+			}
+			for i := range engine {
+				if engine[i] != hand[i] {
+					t.Errorf("the engine answers\n%s\nand the program\n%s", engine[i], hand[i])
+				}
+			}
+			if !bytes.Equal(left, leftByHand) {
+				t.Errorf("the engine and the program leave different databases, of %d and %d bytes", len(left), len(leftByHand))
+			}
+		})
+	}
+}
+
+// serve runs a trial. It returns what both sides must have in common: the answers without
+// times, and the database without the counters of its transactions.
+func serve(t *testing.T, req protocol.Request, run func(io.Reader, io.Writer) error) (answers []string, left []byte) {
+	t.Helper()
+	req.Path = filepath.Join(t.TempDir(), "test.db")
+	line, err := json.Marshal(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, lab := io.Pipe()
+	defer lab.Close() // not earlier, because a worker whose lab has gone gives up
+	go func() { _, _ = lab.Write(append(line, '\n')) }()
+	var out bytes.Buffer
+	if err := run(in, &out); err != nil {
+		t.Fatal(err)
+	}
+	for dec := json.NewDecoder(&out); dec.More(); {
+		var a protocol.Response
+		if err := dec.Decode(&a); err != nil {
+			t.Fatal(err)
+		}
+		if a.Reason != nil {
+			t.Fatalf("phase %q: %s", a.Reason.Phase, a.Reason.Message)
+		}
+		if p := a.Proof; p != nil {
+			for _, c := range p.Connections {
+				delete(c, "txlock") // which only the engine observes
+				delete(c, "cache")
+			}
+			p.Environment, p.Build = nil, nil
+		}
+		if s := a.Sample; s != nil {
+			if s.WallNS <= 0 {
+				t.Errorf("phase %s is not timed", s.Phase)
+			}
+			a.Sample = &protocol.Sample{Phase: s.Phase, Operations: s.Operations, Rows: s.Rows, Checksum: s.Checksum, DatabaseBytes: s.DatabaseBytes}
+		}
+		line, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, string(line))
+	}
+	left, err = os.ReadFile(req.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// https://www.sqlite.org/fileformat2.html#the_database_header: the change counter, the
+	// schema cookie, and the change counter for which the version number is valid.
+	for _, at := range []int{24, 40, 92} {
+		clear(left[at : at+4])
+	}
+	return answers, left
+}

@@ -1,0 +1,30 @@
+package byhand_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/byhand"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// A program for a library of database/sql needs no loops of its own, only an Open made by
+// SQL. Its main function calls Main, which serves standard input and output.
+func ExampleServe() {
+	program := byhand.Program{Info: driver.Info{Name: "mattn by hand", Kind: driver.Cgo, Interface: driver.DatabaseSQL}}
+	var out bytes.Buffer
+	if err := byhand.Serve(program, strings.NewReader(`{"type":"describe","protocol":1,"seed":0}`+"\n"), &out, func() {}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	var answer protocol.Response
+	if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(answer.Type, answer.Info.Name)
+	// Output: info mattn by hand
+}

@@ -18,8 +18,8 @@ const robbedTime = 30 * time.Millisecond
 // robbed. On a machine that always robs trials, measuring them again helps nobody.
 const mostRepeated = 0.1
 
-// robbed reports whether others took too much CPU time from a trial. It must not depend on
-// the driver, nor on what the trial has measured.
+// robbed reports whether others took too much CPU time from a trial that took so long. It
+// must not depend on the driver, nor on what the trial has measured in its phases.
 func robbed(c *result.CPU, took time.Duration) bool {
 	lost := time.Duration(c.LostNS())
 	return lost > robbedTime && float64(lost) > result.RobbedShare*float64(took)

@@ -160,7 +160,7 @@ type Trial struct {
 	CPU *CPU `json:"cpu,omitempty"`
 
 	// Robbed says that others took more CPU time from the trial than a rule allows that
-	// knows nothing of the driver and of the times measured.
+	// knows neither the driver nor the times of phases.
 	Robbed bool `json:"robbed,omitempty"`
 
 	// Repeated says that the trial was robbed, and that its case was measured once more

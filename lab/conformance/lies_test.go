@@ -178,6 +178,7 @@ var lies = map[string]lie{
 		}
 		return []answer{a}
 	}},
+	"negative instructions":          {check: aMix, words: "phase mix: instructions is -1: want a number from 0", tell: sample("mix", "instructions", to(-1))},
 	"negative allocations":           {check: aMix, words: "phase mix: allocs is -1: want a number from 0", tell: sample("mix", "allocs", to(-1))},
 	"memory without end":             {check: aMix, words: "phase mix: peak_rss_bytes is", tell: sample("mix", "peak_rss_bytes", to(int64(1)<<60))},
 	"failures without errors":        {check: aMix, words: "phase mix: errors counts 0 in all: want 3", tell: sample("mix", "failed", to(3))},

@@ -159,6 +159,7 @@ func (s *server) trial() (err error) {
 		sample := &protocol.Sample{Phase: p.Name}
 		if p.Insert != nil {
 			err = s.insert(p.Insert, blog, sample)
+			blog = nil // as in the engine, the garbage collector need not look at it during the query
 		} else {
 			err = s.query(p.Query, sample)
 		}

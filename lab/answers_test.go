@@ -3,6 +3,8 @@ package lab
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +32,7 @@ func hear(said []byte) (*session, *Case) {
 }
 
 const (
-	saidReady  = `{"type":"ready","protocol":1,"proof":{"connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}}` + "\n"
+	saidReady  = `{"type":"ready","protocol":2,"proof":{"connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}}` + "\n"
 	saidSchema = `{"type":"settings","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n"
 	saidInsert = `{"type":"phase","phase":"insert"}` + "\n" +
 		`{"type":"settings","phase":"insert","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n" +
@@ -107,4 +109,81 @@ func FuzzAnswers(f *testing.F) {
 			t.Errorf("cannot be stored: %v", err)
 		}
 	})
+}
+
+// TestLoadedAnswers lets a worker that loads a database, and one that begins with it, say
+// what it must not.
+func TestLoadedAnswers(t *testing.T) {
+	const (
+		load      = `{"type":"phase","phase":"load"}` + "\n"
+		after     = `{"type":"settings","phase":"load","connections":[{"journal_mode":"wal"},{"journal_mode":"wal"}]}` + "\n"
+		isLoaded  = `{"type":"loaded","tables":[{"table":"t","rows":3}]}` + "\n"
+		nobodys   = `{"type":"loaded"}` + "\n"
+		another   = `{"type":"loaded","tables":[{"table":"u","rows":3}]}` + "\n"
+		fewer     = `{"type":"loaded","tables":[{"table":"t","rows":2}]}` + "\n"
+		negative  = `{"type":"loaded","tables":[{"table":"t","rows":-1}]}` + "\n"
+		opened    = saidReady + saidSchema
+		wholeLoad = opened + load + after
+	)
+	for _, test := range []struct {
+		loads      bool
+		said, want string // of the message; "": OK
+	}{
+		{true, wholeLoad + isLoaded + saidDone, ""},
+		{true, wholeLoad + saidDone, `answered "done" without having answered "loaded"`},
+		{true, wholeLoad + fewer + saidDone, "tables[0].rows is 2: expected 3 in t"},
+		{true, wholeLoad + negative + saidDone, "tables[0].rows is -1: want a number from 0"},
+		{true, wholeLoad + nobodys + saidDone, "tables has 0 entries: want 1"},
+		{true, wholeLoad + another + saidDone, `tables[0].table is "u": want "t"`},
+		{true, wholeLoad + isLoaded + isLoaded, "was not asked for, or has been answered"},
+		{true, wholeLoad + isLoaded + saidQuery, `began phase "query" after the last one`},
+		{true, opened + isLoaded, `answered "loaded" after 0 of 1 phases`},
+		{true, opened + load + isLoaded, "without having read the settings back after phase load"},
+		{false, opened + isLoaded + saidQuery + saidDone, ""},
+		{false, opened + saidQuery, `answered "phase" without having answered "loaded"`},
+		{false, opened + saidDone, `answered "done" without having answered "loaded"`},
+		{false, opened + fewer, "tables[0].rows is 2: expected 3 in t"},
+		{false, opened + isLoaded + load, `began phase "load": want "query"`},
+		{false, saidReady + isLoaded, "without having read the settings back after the schema"},
+	} {
+		c := &Case{Plan: &plan.Plan{Phases: []plan.Phase{
+			{Name: "load", Untimed: true, Insert: &plan.Insert{}}, {Name: "query", Query: &plan.Query{Clients: 1}},
+		}}}
+		c.Expect = map[string]Expectation{"query": {Operations: 1, Rows: 3}}
+		c.Phases, c.Settings = []string{"query"}, driver.Settings{"journal_mode": "wal", "pool_size": "2"}
+		s := &session{trial: &result.Trial{Status: result.OK}, want: c, started: time.Now(), untold: true, loads: test.loads,
+			tables: []Table{{Stored: plan.Stored{Table: "t"}, Rows: 3}}, next: 1}
+		if test.loads {
+			c.Phases, c.Plan.Phases, s.next = nil, c.Plan.Phases[:1], 0
+		}
+		s.ended(nil, nil, s.listen(answers(strings.NewReader(test.said))))
+		if got := s.trial; test.want == "" && got.Status != result.OK || test.want != "" && (got.Reason == nil || !strings.Contains(got.Reason.Message, test.want)) {
+			t.Errorf("loads %v: %s %+v, want %q", test.loads, got.Status, got.Reason, test.want)
+		}
+	}
+}
+
+// TestWhole checks that a loaded database without some of its content is not kept.
+func TestWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	whole := func(want string) {
+		t.Helper()
+		s := &session{trial: &result.Trial{Status: result.OK}}
+		sum := s.whole(path)
+		if got := s.trial; want == "" && (got.Status != result.OK || len(sum) != 64) || want != "" && (got.Reason == nil || !strings.Contains(got.Reason.Message, want)) {
+			t.Errorf("%s %+v with %q, want %q", got.Status, got.Reason, sum, want)
+		}
+	}
+	write := func(name string, n int) {
+		if err := os.WriteFile(name, make([]byte, n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole("no such file")
+	write(path, 4096)
+	whole("")
+	write(path+"-wal", 0)
+	whole("")
+	write(path+"-wal", 32)
+	whole("left 32 bytes in test.db-wal: want all of it in the one file")
 }

@@ -11,6 +11,9 @@ import (
 // Brief returns the phases that a trial of a case does not verify in full.
 var Brief = brief
 
+// Loading returns how many of the first phases of a case are done once for all trials.
+var Loading = loading
+
 // VersionMod writes the go.mod of another version, as a build does.
 var VersionMod = versionMod
 

@@ -22,7 +22,10 @@ func (s *session) readBack(typ string) error {
 	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
 		return s.broken("the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
 	}
-	if s.unread == "" || !slices.Contains([]string{protocol.TypePhase, protocol.TypeSample, protocol.TypeServed, protocol.TypeDone}, typ) {
+	if s.unread == "" || !slices.Contains([]string{protocol.TypePhase, protocol.TypeLoaded, protocol.TypeSample, protocol.TypeServed, protocol.TypeDone}, typ) {
+		if s.untold && (typ == protocol.TypeDone || typ == protocol.TypePhase && !s.loads) {
+			return s.broken("the worker answered %q without having answered %q", typ, protocol.TypeLoaded)
+		}
 		return nil
 	}
 	return s.broken("the worker answered %q without having read the settings back after %s", typ, s.unread)

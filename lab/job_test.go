@@ -112,7 +112,7 @@ func TestJobFaults(t *testing.T) {
 		{"garbage", "protocol", []string{"not understood", "Traceback"}},
 		{"unknown-answer", "protocol", []string{"answered a job with", "hello"}},
 		{"no-proof", "protocol", []string{"answered a job with", "ready"}},
-		{"newer", "protocol", []string{"protocol 2", "sqlite3perf 1", "rebuild"}},
+		{"newer", "protocol", []string{"protocol 3", "sqlite3perf 2", "rebuild"}},
 		{"no-pragma", "protocol", []string{"synchronous: wanted normal, got full", "connection 1 of 1", "did not notice"}},
 		{"other", "protocol", []string{"not of the job", "generate"}},
 		{"unnamed-mismatch", "protocol", []string{"result: bench.first_mismatches has 0 entries: want 1"}},

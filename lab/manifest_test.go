@@ -39,7 +39,7 @@ func scripted(t *testing.T, needs, script string) (lab.Source, lab.Ref) {
 
 const toyAnswer = `read request
 if [ "$1" != --loud ]; then exit 3; fi
-echo '{"type":"info","protocol":1,"info":{"name":"toy","kind":"other language","interface":"direct"},"proof":{"module_version":"7.8"}}'
+echo '{"type":"info","protocol":2,"info":{"name":"toy","kind":"other language","interface":"direct"},"proof":{"module_version":"7.8"}}'
 `
 
 func TestScriptedDriver(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 // Processes runs trials as real processes. Each trial has a fresh process and a fresh
 // directory.
 type Processes struct {
-	Dir   string        // on the file system that is measured
+	Dir   string        // on the file system that is measured; files that trials begin with stay in it
 	Limit time.Duration // of one trial
 	Hint  string        // what to do if a driver lacks a feature, for the reason; "": nothing
 
@@ -32,6 +33,7 @@ type Processes struct {
 
 	ceilings map[int]ceiling // by number of clients
 	good     map[*Case]int   // how many trials were OK; the first was verified in full
+	begins   map[*Case]*loaded
 }
 
 var (
@@ -72,29 +74,40 @@ func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 // once runs one trial, with profiles if they are wanted, and returns how long this process
 // was stopped in the meantime.
 func (p *Processes) once(ctx context.Context, c *Case, seed uint64, want *Profiling) (_ *result.Trial, stopped time.Duration, _ error) {
-	dir, err := filepath.Abs(p.Dir) // a worker is started in a directory in it
-	if err == nil {
-		dir, err = os.MkdirTemp(dir, "trial-")
+	from, bad, err := p.loaded(ctx, c, seed)
+	if err != nil || bad != nil {
+		return bad, 0, err
 	}
+	dir, err := p.directory("trial-")
 	if err != nil {
-		return nil, 0, fmt.Errorf("making a directory for the database: %w", err)
+		return nil, 0, err
 	}
 	defer os.RemoveAll(dir)
 	asked, err := want.request(dir)
 	if err != nil {
 		return nil, 0, fmt.Errorf("making a directory for the profiles: %w", err)
 	}
-	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK}
+	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK, Loaded: from.sum}
 	begin := time.Now()
 	earlier := p.good[c]
-	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: earlier == 0, brief: brief(c.Workload, c.Plan, seed, earlier), profiling: want}
+	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: earlier == 0, brief: brief(c.Workload, c.Plan, seed, earlier), profiling: want,
+		next: from.phases, untold: from.phases > 0, tables: slices.Clone(from.tables)}
 	path := filepath.Join(dir, "test.db")
-	before := p.read()
+	defer func() {
+		if t.Status != result.OK {
+			p.forget(c) // such a case has no further trial
+		}
+	}()
+	if err := from.copy(path); err != nil {
+		s.fail(result.Failed, protocol.CodeDatabase, "copying the loaded database: %v", err)
+		return t, 0, nil
+	}
+	before, started := p.read(), time.Now()
 	s.run(ctx, dir, protocol.Request{
 		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
-		TypesKnown: earlier > 0, Brief: s.brief, Environment: c.Ref.environment(), Profile: asked,
+		Loaded: from.phases, TypesKnown: earlier > 0, Brief: s.brief, Environment: c.Ref.environment(), Profile: asked,
 	})
-	took := time.Since(begin)
+	took := time.Since(started)
 	if s.worker != nil && s.worker.ProcessState != nil {
 		t.CPU = p.spent(before, s.worker.ProcessState, s.waited)
 	}
@@ -122,6 +135,18 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64, want *Profil
 	return t, s.stopped, nil
 }
 
+// directory makes a directory in which a worker is started.
+func (p *Processes) directory(prefix string) (string, error) {
+	dir, err := filepath.Abs(p.Dir)
+	if err == nil {
+		dir, err = os.MkdirTemp(dir, prefix)
+	}
+	if err != nil {
+		return "", fmt.Errorf("making a directory for the database: %w", err)
+	}
+	return dir, nil
+}
+
 // session is one worker process and what it has said so far.
 type session struct {
 	limit time.Duration
@@ -146,6 +171,10 @@ type session struct {
 	hashed     bool     // the plan asks for checksums of what is inserted
 	brief      []string // the phases that are not verified in full
 	unanswered string   // the insert whose rows have not been read back
+
+	loads  bool    // the worker only loads the database
+	untold bool    // the worker has yet to say what the loaded database has
+	tables []Table // of the loaded database; -1 rows: not known
 
 	unread  string          // what ran last, if the settings have not been read back since then
 	changed driver.Settings // what has been changed so far, as the workload declares
@@ -274,6 +303,8 @@ func (s *session) answer(a *protocol.Response) error {
 		return s.ready(a)
 	case protocol.TypeInserted:
 		return s.inserted(a)
+	case protocol.TypeLoaded:
+		return s.loaded(a)
 	case protocol.TypeSettings:
 		return s.settings(a)
 	case protocol.TypePhase:

@@ -398,7 +398,7 @@ func TestPythonWorkerAgrees(t *testing.T) {
 // and a line that is not a request.
 func TestPythonWorkerRefusals(t *testing.T) {
 	python := pythonWorker(t)
-	for _, line := range []string{"hello", "{}", `{"type":"trial","protocol":2}`, `{"type":"dance","protocol":1}`, "[]"} {
+	for _, line := range []string{"hello", "{}", `{"type":"trial","protocol":1}`, `{"type":"dance","protocol":2}`, "[]"} {
 		cmd := exec.Command(python)
 		cmd.Stdin = strings.NewReader(line + "\n")
 		out, err := cmd.Output()
@@ -486,7 +486,7 @@ func TestPythonWorkerLabGone(t *testing.T) {
 	}
 	defer func() { _ = cmd.Process.Kill() }() // if it has not exited
 	endless := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO t SELECT i FROM n"
-	fmt.Fprintf(in, `{"type":"trial","protocol":1,"seed":1,"path":%q,"plan":{"schema":"CREATE TABLE t(i)","data_sets":null,"phases":[{"name":"endless","script":%q}]}}`+"\n", path, endless)
+	fmt.Fprintf(in, `{"type":"trial","protocol":2,"seed":1,"path":%q,"plan":{"schema":"CREATE TABLE t(i)","data_sets":null,"phases":[{"name":"endless","script":%q}]}}`+"\n", path, endless)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if strings.Contains(lines.Text(), `"phase"`) {
 			in.Close()

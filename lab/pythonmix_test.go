@@ -262,7 +262,7 @@ func TestPythonInterpreter(t *testing.T) {
 	} {
 		code := fmt.Sprintf("%s; import runpy; sys.argv = ['worker.py']; runpy.run_path(%q, run_name='__main__')", c.before, script)
 		cmd := exec.Command("python3", "-c", code)
-		cmd.Stdin = strings.NewReader(`{"type":"describe","protocol":1}` + "\n")
+		cmd.Stdin = strings.NewReader(`{"type":"describe","protocol":2}` + "\n")
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), c.want) || !strings.Contains(string(out), `"unsupported"`) {
 			t.Errorf("%s: %s, %v", name, out, err)

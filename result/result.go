@@ -149,7 +149,8 @@ type Trial struct {
 	Round    int              `json:"round"` // from 1
 	Order    int              `json:"order"` // within the run, from 1
 	Started  time.Time        `json:"started"`
-	TookNS   int64            `json:"took_ns"` // from start to end of the process
+	TookNS   int64            `json:"took_ns"`          // from start to end of the process
+	Loaded   string           `json:"loaded,omitempty"` // SHA-256 of the loaded database that it began with a copy of; "": it loaded its own
 	Status   Status           `json:"status"`
 	Reason   *protocol.Reason `json:"reason,omitempty"`
 	Proof    *protocol.Proof  `json:"proof,omitempty"`

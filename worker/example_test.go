@@ -10,7 +10,7 @@ import (
 )
 
 func ExampleServe() {
-	request := strings.NewReader(`{"type":"trial","protocol":1}` + "\n")
+	request := strings.NewReader(`{"type":"trial","protocol":2}` + "\n")
 	if err := worker.Serve(context.Background(), newFake(), request, os.Stdout); err != nil {
 		fmt.Println(err)
 	}

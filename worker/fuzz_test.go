@@ -108,8 +108,8 @@ func change(doc any, at uint16, number int64) any {
 // answer must be done, failed or info.
 func FuzzServe(f *testing.F) {
 	f.Add([]byte("hello"), uint16(0), int64(0))
-	f.Add([]byte(`{"type":"describe","protocol":1}`), uint16(0), int64(0))
-	f.Add([]byte(`{"type":"trial","protocol":1,"path":"x","plan":null}`), uint16(0), int64(0))
+	f.Add([]byte(`{"type":"describe","protocol":2}`), uint16(0), int64(0))
+	f.Add([]byte(`{"type":"trial","protocol":2,"path":"x","plan":null}`), uint16(0), int64(0))
 	for _, req := range examples(f) {
 		req.Settings = req.Settings.With(driver.Settings{"pool_size": "4"})
 		line, err := json.Marshal(req)

@@ -186,13 +186,13 @@ func TestSchemaFields(t *testing.T) {
 		defs []string
 	}{
 		{protocol.Request{}, []string{"describe", "trial", "serve", "order", "job message"}},
-		{protocol.Response{}, []string{"info message", "ready", "settings message", "phase message", "sample message", "inserted", "listening", "begun", "served", "done", "progress message", "result message", "failed"}},
+		{protocol.Response{}, []string{"info message", "ready", "settings message", "phase message", "sample message", "inserted", "loaded", "listening", "begun", "served", "done", "progress message", "result message", "failed"}},
 		{driver.Info{}, []string{"info"}},
 		{protocol.Proof{}, []string{"proof"}},
 		{protocol.Sample{}, []string{"sample"}},
 		{protocol.ErrorCount{}, []string{"error count"}},
 		{protocol.Latency{}, []string{"latency"}},
-		{protocol.Inserted{}, []string{"inserted table"}},
+		{protocol.Inserted{}, []string{"inserted table", "loaded table"}},
 		{plan.Stored{}, []string{"stored"}},
 		{latency.Summary{}, []string{"job latency"}},
 		{protocol.Reason{}, []string{"reason"}},

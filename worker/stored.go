@@ -26,6 +26,43 @@ func (t *trial) stored(ctx context.Context, tables []plan.Stored) ([]plan.RowSum
 	return sums, nil
 }
 
+// tellLoaded tells the lab how many rows the tables have that the first n phases insert
+// into. Each table has then just been read, as after an insert.
+func (t *trial) tellLoaded(ctx context.Context, out *answers, n int) error {
+	tables := plan.Loaded(t.plan.Phases[:n])
+	sums, err := t.stored(ctx, tables)
+	if err != nil {
+		return err
+	}
+	answer := protocol.Response{Type: protocol.TypeLoaded}
+	for i := range tables {
+		answer.Tables = append(answer.Tables, protocol.Inserted{Table: tables[i].Table, Rows: sums[i].Rows})
+	}
+	return out.send(answer)
+}
+
+// wakeWAL brings the write-ahead log of a loaded database into the state that loading
+// leaves: written, and emptied. Until there has been a write, the log does not know the
+// database's size, and SQLite asks the system for it in each read transaction.
+func (t *trial) wakeWAL(ctx context.Context) error {
+	if !t.wal {
+		return nil
+	}
+	var version int64
+	st := driver.Statement{SQL: "PRAGMA user_version", Columns: ints(1)}
+	err := query(ctx, t.db, st, func(r driver.Row) error { version = r[0].Int; return nil })
+	if err == nil {
+		err = t.db.Script(ctx, fmt.Sprintf("PRAGMA user_version = %d", version)) // is written even if it is the same
+	}
+	if err == nil {
+		_, err = t.checkpoint(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("writing to the loaded database: %w", err)
+	}
+	return nil
+}
+
 // inserted returns what tables have now that they did not have before.
 func (t *trial) inserted(ctx context.Context, tables []plan.Stored, before []plan.RowSum) ([]protocol.Inserted, error) {
 	after, err := t.stored(ctx, tables)

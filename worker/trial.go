@@ -73,8 +73,12 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if err := t.req.Check(); err != nil {
 		return "", &failure{protocol.CodePlan, err}
 	}
-	if _, err := os.Stat(t.req.Path); err == nil {
+	_, err = os.Stat(t.req.Path)
+	switch there := err == nil; {
+	case there && t.req.Loaded == 0:
 		return "", failf(protocol.CodePath, "%s exists already: a trial makes its own database", t.req.Path)
+	case !there && t.req.Loaded > 0:
+		return "", failf(protocol.CodePath, "there is no %s: the trial begins with a database that has been loaded", t.req.Path)
 	}
 	t.mu.Lock()
 	t.owned = true
@@ -95,7 +99,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if err := out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
 		return "", err
 	}
-	if t.plan.Schema != "" {
+	if t.plan.Schema != "" && t.req.Loaded == 0 {
 		if err := t.db.Script(ctx, t.plan.Schema); err != nil {
 			return "", fmt.Errorf("schema: %w", err)
 		}
@@ -103,8 +107,20 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if err := t.readAgain(ctx, out, ""); err != nil {
 		return "", err
 	}
-	for i := range t.plan.Phases {
-		p := &t.plan.Phases[i]
+	if t.req.Loaded > 0 {
+		if err := t.wakeWAL(ctx); err != nil {
+			return "", err
+		}
+		if err := t.tellLoaded(ctx, out, t.req.Loaded); err != nil {
+			return "", err
+		}
+	}
+	phases := t.plan.Phases[t.req.Loaded:]
+	if t.req.Load > 0 {
+		phases = phases[:t.req.Load]
+	}
+	for i := range phases {
+		p := &phases[i]
 		if err := out.send(protocol.Response{Type: protocol.TypePhase, Phase: p.Name}); err != nil {
 			return p.Name, err
 		}
@@ -130,6 +146,9 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 		if err := out.send(answer); err != nil {
 			return p.Name, err
 		}
+	}
+	if t.req.Load > 0 {
+		return "", t.tellLoaded(ctx, out, t.req.Load)
 	}
 	return "", nil
 }

@@ -101,7 +101,7 @@ func TestAllDrivers(t *testing.T) {
 			t.Errorf("%s: proof %s %s, SQLite %q, %q; want %s %s", c.Driver, p.Module, p.ModuleVersion, p.SQLiteVersion, p.Runtime, c.Info.Module, versions[c.Driver])
 		}
 		for _, s := range tr.Samples {
-			if s.Phase == "query" && (s.Checksum == "" || s.Rows != 200) {
+			if s.Phase == "query" && (s.Checksum == "" && tr.Round == 1 || s.Rows != 200) {
 				t.Errorf("%s: %d rows with the checksum %q", c.Driver, s.Rows, s.Checksum)
 			}
 			if len(s.Errors) > 0 {

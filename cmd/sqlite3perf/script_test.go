@@ -277,6 +277,9 @@ func load(data []byte) (*report.JSON, error) {
 			}
 		}
 		for _, s := range t.Samples {
+			if s.Checksum == "" {
+				continue // not verified in this trial, or not a query
+			}
 			key := fmt.Sprint(c.Workload, c.Parameters, c.Settings, s.Phase)
 			if s.Checksum == "" {
 				continue // most later trials are not verified in every phase

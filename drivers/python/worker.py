@@ -38,7 +38,7 @@ try:
 except ImportError:
     sqlite3 = None
 
-PROTOCOL = 1
+PROTOCOL = 2
 OLDEST = (3, 11)
 
 FETCHALL = sys.argv[1:] == ["--fetchall"]
@@ -608,6 +608,15 @@ PHASE = {"name", "untimed", "context", "changes_settings"}  # what a phase has b
 WORK = ("insert", "query", "mix", "script", "http")  # what a phase does
 
 
+def check_loading(plan, load, loaded):
+    """Refuses to load, or to have loaded, what does not only fill the database."""
+    phases = plan.get("phases") or []
+    for field, n in ("load", load), ("loaded", loaded):
+        fill = all(p.get("untimed") and ("insert" in p or "script" in p) for p in phases[:n])
+        if not 0 <= n <= len(phases) or not fill or load and loaded:
+            raise Failure("plan", f"{field} is {n}: want at most the number of untimed inserts and scripts that the plan begins with")
+
+
 def check_plan(plan, pool):
     """Refuses a plan that cannot be run, naming the field, before anything is opened."""
 
@@ -657,6 +666,7 @@ class Trial:
         self.seed = request["seed"]
         self.environment = environment(request)
         self.brief = request.get("brief") or []
+        self.load, self.loaded = request.get("load", 0), request.get("loaded", 0)
         self.begin = ("BEGIN " + self.settings.get("txlock", "")).strip().upper()
         self.phase = None
         self.conns = []
@@ -664,12 +674,14 @@ class Trial:
         self.begun = False  # the database is this trial's
 
     def run(self):
-        if os.path.exists(self.path):
-            raise Failure("path", f"{self.path} exists already: a trial makes its own database")
+        if os.path.exists(self.path) != bool(self.loaded):
+            wrong = "does not exist, and is to be loaded already" if self.loaded else "exists already: a trial makes its own database"
+            raise Failure("path", f"{self.path} {wrong}")
         self.begun = True
         threading.Thread(target=self.watch, daemon=True).start()
         check_settings(self.settings)
         check_plan(self.plan, int(self.settings.get("pool_size", 1)))
+        check_loading(self.plan, self.load, self.loaded)
         try:
             self.gen = Generator(self.seed, self.plan)
         except (ArithmeticError, LookupError, TypeError, ValueError) as e:
@@ -678,10 +690,14 @@ class Trial:
             self.conns.append(connect(self.path, self.settings))
         answer(type="ready", protocol=PROTOCOL, proof=self.proof())
         conn = self.conns[0]
-        if self.plan.get("schema"):
+        if self.plan.get("schema") and not self.loaded:
             conn.executescript(self.plan["schema"])
         self.read_again()
-        for p in self.plan.get("phases") or []:
+        phases = self.plan.get("phases") or []
+        if self.loaded:
+            self.wake_wal(conn)
+            self.tell_loaded(phases[: self.loaded])
+        for p in phases[self.loaded : self.load or None]:
             self.phase = p["name"]
             answer(type="phase", phase=p["name"])
             sample = self.run_phase(p)
@@ -689,6 +705,8 @@ class Trial:
             if not p.get("untimed"):
                 answer(type="sample", sample=sample)
         self.phase = None
+        if self.load:
+            self.tell_loaded(phases[: self.load])
 
     def close(self):
         for conn in self.conns:
@@ -924,6 +942,19 @@ class Trial:
                 a["checksum"] = f"{(total - total0) % 2**256:064x}"
             answers.append(a)
         answer(type="inserted", phase=self.phase, tables=answers)
+
+    def wake_wal(self, conn):
+        """Writes to a database in WAL mode: before, SQLite asks for its size in each transaction."""
+        if conn.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            conn.execute(f"PRAGMA user_version = {conn.execute('PRAGMA user_version').fetchone()[0]}")
+            if conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                raise Failure("checkpoint", "the checkpoint of the loaded database was blocked")
+
+    def tell_loaded(self, phases):
+        """Reports how many rows the tables have that the phases insert into."""
+        names = {t["table"]: None for p in phases for t in p.get("insert", {}).get("verify") or []}  # each once, in order
+        tables = [{"table": name} for name in names]
+        answer(type="loaded", tables=[{**t, "rows": rows} for t, (rows, _) in zip(tables, self.stored(tables))])
 
     # Query phases.
 

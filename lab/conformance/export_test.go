@@ -11,7 +11,7 @@ import (
 // engine in Go, that is the content of answers.json.
 func Answers(ctx context.Context, s *Subject) (map[string]answer, error) {
 	all := map[string]answer{}
-	for _, text := range []string{queries, mixed, during, rated, booking, guarded, scripted} {
+	for _, text := range []string{pieces, queries, mixed, during, rated, booking, guarded, scripted} {
 		own := *s
 		c, t, err := own.trial(ctx, text, driver.Settings{})
 		if err != nil {

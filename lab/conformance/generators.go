@@ -93,7 +93,7 @@ rows:
       number: {int: [-99, 99], hidden: true}
       maybe: {int: [0, 9], nulls: 30%%, hidden: true}
 %[3]sphases:
-  - {name: insert, insert: t, untimed: true}
+  - {name: insert, insert: t}
   - {name: query, query: "SELECT %[1]s FROM t ORDER BY id", columns: [%[2]s], expect: {returns: {t: [%[1]s]}}}
 `, strings.Join(names, ", "), strings.Join(types, ", "), &columns, parents, nested)
 }

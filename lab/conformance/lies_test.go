@@ -148,6 +148,20 @@ var lies = map[string]lie{
 	"a row less in the table":       {check: anInsert, words: "phase insert: tables[0].rows is", tell: tables(func(t map[string]any) { t["rows"] = t["rows"].(float64) - 1 })},
 	"other rows in the table":       {check: anInsert, words: "phase insert: tables[0].checksum is 000000000000…: expected", tell: tables(func(t map[string]any) { t["checksum"] = strings.Repeat("0", 64) })},
 	"rows that are not hashed":      {check: anInsert, words: `phase insert: tables[0].checksum is "": want 64 lower-case`, tell: tables(func(t map[string]any) { delete(t, "checksum") })},
+	"fewer rows in the loaded database": {check: aQuery, words: "the loaded database: tables[0].rows is 119: expected 120 in t", tell: func(a answer) []answer {
+		if a["type"] == "loaded" {
+			t := a["tables"].([]any)[0].(map[string]any)
+			t["rows"] = t["rows"].(float64) - 1
+		}
+		return []answer{a}
+	}},
+	"a loaded database that nobody counts": {check: aQuery, words: `answered "done" without having answered "loaded"`, tell: without("loaded", "")},
+	"another table in the loaded database": {check: aQuery, words: `the loaded database: tables[0].table is "other": want "t"`, tell: func(a answer) []answer {
+		if a["type"] == "loaded" {
+			a["tables"].([]any)[0].(map[string]any)["table"] = "other"
+		}
+		return []answer{a}
+	}},
 	"another SQLite": {check: anInsert, words: `sqlite_version of the proof is "3.99.0": want "3.`, tell: func(a answer) []answer {
 		if p, ok := a["proof"].(map[string]any); ok {
 			p["sqlite_version"] = "3.99.0"

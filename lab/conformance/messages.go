@@ -17,6 +17,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
@@ -25,13 +26,15 @@ func messageChecks() []Check {
 	return []Check{
 		{Name: "messages/describe", test: describes},
 		{Name: "messages/schema", test: followsSchema},
-		{Name: "messages/unknown request", test: refuses(`{"type":"dance","protocol":1}`)},
+		{Name: "messages/unknown request", test: refuses(`{"type":"dance","protocol":2}`)},
 		{Name: "messages/another protocol", test: refuses(`{"type":"trial","protocol":999,"path":"/"}`)},
 		{Name: "messages/no JSON", test: refuses(`hello`)},
 		{Name: "messages/no object", test: refuses(`[]`)},
 		{Name: "messages/unknown fields are ignored", test: ignoresFields},
 		{Name: "process/the end of the lab ends a trial", test: labGone},
 		{Name: "process/an existing file is left alone", test: leavesFile},
+		{Name: "loading/a database that is not there", test: missesFile},
+		{Name: "loading/only what fills the database", test: refusesLoading},
 	}
 }
 
@@ -73,15 +76,19 @@ func final(answer string) bool {
 	return answer == protocol.TypeInfo || answer == protocol.TypeDone || answer == protocol.TypeFailed || answer == protocol.TypeResult
 }
 
-// request returns the request for a trial of a workload.
-func (s *Subject) request(text string) ([]byte, error) {
+// request returns the request for a trial of a workload, changed by each of change.
+func (s *Subject) request(text string, change ...func(*protocol.Request)) ([]byte, error) {
 	c, err := s.caseOf(text, nil)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(protocol.Request{
+	req := &protocol.Request{
 		Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: Seed, Path: s.database(), Settings: c.Settings, Plan: c.Plan,
-	})
+	}
+	for _, f := range change {
+		f(req)
+	}
+	return json.Marshal(req)
 }
 
 func (s *Subject) askTrial(ctx context.Context, text string, hangUp func(*protocol.Response) bool) (*heard, error) {
@@ -134,14 +141,30 @@ func followsSchema(ctx context.Context, s *Subject) error {
 	if err != nil {
 		return err
 	}
-	trial, err := s.request(everything)
-	if err != nil {
-		return err
+	lines := [][]byte{[]byte(`{"type":"describe","protocol":2}`)}
+	for _, change := range []func(*protocol.Request){
+		func(*protocol.Request) {},
+		func(r *protocol.Request) { r.Load = 1 },
+		func(r *protocol.Request) { r.Loaded = 1 },
+	} {
+		line, err := s.request(everything, change, func(r *protocol.Request) {
+			r.Plan.Phases[0].Insert.Verify = []plan.Stored{{Table: "t"}}
+			if r.Load+r.Loaded > 0 {
+				r.Path += "-loaded"
+			}
+		})
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line)
 	}
-	for _, line := range [][]byte{[]byte(`{"type":"describe","protocol":1}`), trial} {
+	for _, line := range lines {
 		h, err := s.ask(ctx, line, nil)
 		if err != nil {
 			return err
+		}
+		if a := h.last(); a.Type == protocol.TypeFailed {
+			return fmt.Errorf("%s", codeOf(a.Reason))
 		}
 		for _, line := range h.lines {
 			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
@@ -284,6 +307,40 @@ func leavesFile(ctx context.Context, s *Subject) error {
 		return err
 	case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != protocol.CodePath:
 		return fmt.Errorf("the path of a trial names a file that is there already: %s, %s: want failed with the code path", a.Type, codeOf(a.Reason))
+	}
+	return nil
+}
+
+// missesFile expects that a trial is refused if the database that it is to begin with is
+// not there.
+func missesFile(ctx context.Context, s *Subject) error {
+	line, err := s.request(filled, func(r *protocol.Request) { r.Loaded = 1 })
+	if err != nil {
+		return err
+	}
+	h, err := s.ask(ctx, line, nil)
+	switch a := h.last(); {
+	case err != nil:
+		return err
+	case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != protocol.CodePath:
+		return fmt.Errorf("a request says that the database is loaded, and there is none: %s, %s: want failed with the code path", a.Type, codeOf(a.Reason))
+	}
+	return nil
+}
+
+// refusesLoading expects that a request to load what is timed is refused before anything
+// is opened.
+func refusesLoading(ctx context.Context, s *Subject) error {
+	line, err := s.request(filled, func(r *protocol.Request) { r.Load = 2 })
+	if err != nil {
+		return err
+	}
+	h, err := s.ask(ctx, line, nil)
+	switch a := h.last(); {
+	case err != nil:
+		return err
+	case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != protocol.CodePlan || len(h.answers) > 1:
+		return fmt.Errorf("load is 2, and phase 2 of the plan is a timed query: %s, %s: want failed with the code plan, and nothing before it", a.Type, codeOf(a.Reason))
 	}
 	return nil
 }

@@ -28,6 +28,17 @@ phases:
   - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: 10, returns: t}}
 `
 
+// filled has a phase that fills its database, and one that reads it.
+const filled = `
+name: filled
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY)
+rows:
+  t: {count: 10, columns: {id: serial}}
+phases:
+  - {name: load, untimed: true, insert: t}
+  - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: 10, returns: t}}
+`
+
 // everything has a phase of each kind that a trial may have.
 const everything = `
 name: everything
@@ -232,6 +243,7 @@ func trialChecks() []Check {
 		list = append(list, Check{Name: "insert/" + p, test: verified(strings.Replace(oneOfEach, "POLICY", p, 1))})
 	}
 	return append(list,
+		Check{Name: "loading/in pieces", test: verified(pieces)},
 		Check{Name: "query/each way", test: verified(queries)},
 		Check{Name: "mix/operations and their order", test: verified(mixed)},
 		Check{Name: "mix/own connections", test: verified(strings.Replace(mixed, "count: 500", "count: 500\n    connection: own", 1))},
@@ -245,6 +257,26 @@ func trialChecks() []Check {
 		Check{Name: "http/answers and load", Key: "http", test: verified(served)},
 	)
 }
+
+// pieces fills its database in several phases before the first that is timed.
+const pieces = `
+name: pieces
+settings: {pool_size: 2, journal_mode: wal}
+schema: |
+  CREATE TABLE a (id INTEGER PRIMARY KEY, word TEXT);
+  CREATE TABLE b (id INTEGER PRIMARY KEY, word TEXT);
+rows:
+  a: {count: 120, columns: {id: serial, word: {text: [0, 20]}}}
+  more: {table: a, count: 30, columns: {id: {serial: 1000}, word: {text: [0, 20]}}}
+  b: {count: 50, columns: {id: serial, word: {text: 9}}}
+phases:
+  - {name: load, untimed: true, insert: [a, b]}
+  - {name: more, untimed: true, insert: more}
+  - {name: tidy, untimed: true, script: "CREATE INDEX words ON a (word); DELETE FROM a WHERE id = 2; ANALYZE"}
+  - {name: read, query: "SELECT id, word FROM a ORDER BY word DESC, id", columns: [int, text]}
+  - {name: write, script: DELETE FROM a WHERE id < 10}
+  - {name: count, query: "SELECT count(*), (SELECT count(*) FROM b) FROM a", columns: [int, int], expect: {rows: 1}}
+`
 
 const queries = `
 name: queries

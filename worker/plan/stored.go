@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -31,6 +32,23 @@ func (s *Stored) Query() driver.Statement {
 		names[i] = driver.Quote(name)
 	}
 	return driver.Statement{SQL: "SELECT " + strings.Join(names, ",") + " FROM " + driver.Quote(s.Table) + " NOT INDEXED", Columns: s.Types}
+}
+
+// Loaded returns the tables that the phases read back after their inserts, each once and
+// without columns.
+func Loaded(phases []Phase) []Stored {
+	var list []Stored
+	for i := range phases {
+		if phases[i].Insert == nil {
+			continue
+		}
+		for _, s := range phases[i].Insert.Verify {
+			if !slices.ContainsFunc(list, func(l Stored) bool { return l.Table == s.Table }) {
+				list = append(list, Stored{Table: s.Table})
+			}
+		}
+	}
+	return list
 }
 
 // RowSum is a checksum of rows that does not depend on their order. It is the sum of

@@ -36,6 +36,11 @@ func (req *Request) Check() error {
 		names[p.Name] = true
 		c.phase(at, p)
 	}
+	c.loading("load", req.Load, req.Plan.Phases)
+	c.loading("loaded", req.Loaded, req.Plan.Phases)
+	if req.Load > 0 && req.Loaded > 0 {
+		c.bad("loaded", "is %d beside load: want only one of them", req.Loaded)
+	}
 	return c.err
 }
 
@@ -141,6 +146,16 @@ func (c *checker) phase(at string, p *plan.Phase) {
 	}
 	if kinds != 1 {
 		c.bad(at, "has %d of insert, query, mix, http and script: want exactly one", kinds)
+	}
+}
+
+// loading checks how many of the first phases fill the database.
+func (c *checker) loading(field string, n int, phases []plan.Phase) {
+	c.within(field, int64(n), 0, int64(len(phases)))
+	for i := range min(max(n, 0), len(phases)) {
+		if p := &phases[i]; !p.Untimed || p.Insert == nil && p.Script == "" {
+			c.bad(field, "is %d, and plan.phases[%d] is not an untimed insert or script", n, i)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	// The trial failed.
 	CodeProtocol    = "protocol"     // a message breaks the protocol
 	CodePlan        = "plan"         // the plan cannot be run
-	CodePath        = "path"         // the database exists already
+	CodePath        = "path"         // the database exists already, or a loaded one does not
 	CodeUnsupported = "unsupported"  // the worker does not support this kind of phase or value
 	CodeType        = "type"         // the class of a value is not the one declared for its column
 	CodeSQLite      = "sqlite"       // an error of SQLite

@@ -16,7 +16,7 @@ func ExampleRequest() {
 		Job: &protocol.Job{Bench: &protocol.Bench{Table: "bench"}},
 	})
 	fmt.Println(string(line), err)
-	// Output: {"type":"job","protocol":1,"seed":42,"path":"/tmp/app.db","settings":{"busy_timeout":"5000"},"job":{"bench":{"table":"bench"}}} <nil>
+	// Output: {"type":"job","protocol":2,"seed":42,"path":"/tmp/app.db","settings":{"busy_timeout":"5000"},"job":{"bench":{"table":"bench"}}} <nil>
 }
 
 func ExampleRequest_Check() {

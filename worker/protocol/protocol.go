@@ -17,7 +17,7 @@ import (
 var Schema []byte
 
 // Version is the version of the protocol that this package describes.
-const Version = 1
+const Version = 2
 
 // The types of messages, in the field "type" of each line.
 const (
@@ -33,6 +33,7 @@ const (
 	TypePhase     = "phase"     // worker → lab: a phase begins
 	TypeSample    = "sample"    // worker → lab: a timed phase has ended
 	TypeInserted  = "inserted"  // worker → lab: what an insert has left in its tables
+	TypeLoaded    = "loaded"    // worker → lab: what the tables have when the first phases are done
 	TypeListening = "listening" // worker → lab: an http phase can be put under load
 	TypeBegun     = "begun"     // worker → lab: answer to begin; what the server uses is measured from now on
 	TypeServed    = "served"    // worker → lab: answer to stop, with what the server has used
@@ -49,9 +50,16 @@ type Request struct {
 
 	// For a trial, a server and a job:
 	Seed     uint64          `json:"seed"`
-	Path     string          `json:"path,omitempty"` // of the database, which must not exist yet, except for a job
+	Path     string          `json:"path,omitempty"` // of the database, which must not exist yet, except for a job or if Loaded is set
 	Settings driver.Settings `json:"settings,omitempty"`
 	Plan     *plan.Plan      `json:"plan,omitempty"`
+
+	// Load, if not 0, asks for the database that trials begin from: only the schema and
+	// the first Load phases, which are untimed, are run. After that the file is the whole
+	// database. Loaded, if not 0, says that the database is a copy of such a file: it has
+	// the schema, and what the first Loaded phases have left.
+	Load   int `json:"load,omitempty"`
+	Loaded int `json:"loaded,omitempty"`
 
 	// TypesKnown says that the types of the answers were checked in an earlier trial
 	// with this plan, these settings and this seed. They need not be checked again.
@@ -107,7 +115,7 @@ type Response struct {
 	// For settings: every PRAGMA of the vocabulary, read from each connection of the pool.
 	Connections []driver.Settings `json:"connections,omitempty"`
 
-	Tables   []Inserted `json:"tables,omitempty"`   // inserted
+	Tables   []Inserted `json:"tables,omitempty"`   // inserted, loaded
 	Sample   *Sample    `json:"sample,omitempty"`   // sample, served
 	Progress *Progress  `json:"progress,omitempty"` // progress
 	Result   *JobResult `json:"result,omitempty"`   // result, failed
@@ -148,7 +156,8 @@ type Latency struct {
 	Histogram  string `json:"histogram"`
 }
 
-// Inserted is what a phase has added to a table.
+// Inserted is what a phase has added to a table or, in the answer loaded, how many rows the
+// table has.
 type Inserted struct {
 	Table    string `json:"table"`
 	Rows     int64  `json:"rows"`

@@ -73,8 +73,9 @@ added-cost: build ## what the engine and the adapters add to each library, in 15
 	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/methodology.md 'drivers --added-cost'
 
 BYHAND := $(sort $(patsubst drivers/%/byhand/,%,$(dir $(wildcard drivers/*/byhand/main.go))))
-fidelity: build ## bin/NAME-by-hand: programs written by hand, to be measured beside their drivers
+fidelity: build ## drivers beside programs written by hand with the same libraries: bin/NAME-by-hand, and the outputs in docs/methodology.md
 	@set -e; for d in $(BYHAND); do $(GO) -C drivers/$$d build -o $(CURDIR)/bin/$$d-by-hand ./byhand; done
+	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/methodology.md by-hand
 
 simulate: ## how often verdicts are right and wrong, for docs/methodology.md: some minutes
 	$(GO) run ./stats/simulate

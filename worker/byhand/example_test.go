@@ -16,7 +16,8 @@ import (
 func ExampleServe() {
 	program := byhand.Program{Info: driver.Info{Name: "mattn by hand", Kind: driver.Cgo, Interface: driver.DatabaseSQL}}
 	var out bytes.Buffer
-	if err := byhand.Serve(program, strings.NewReader(`{"type":"describe","protocol":1,"seed":0}`+"\n"), &out, func() {}); err != nil {
+	request := fmt.Sprintf(`{"type":"describe","protocol":%d,"seed":0}`+"\n", protocol.Version)
+	if err := byhand.Serve(program, strings.NewReader(request), &out, func() {}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -104,7 +104,7 @@ func (s *server) check() error {
 		}
 	}
 	only := fmt.Errorf("a program written by hand does the workloads simple and complex, and nothing else")
-	if len(p.Phases) != 2 || p.Phases[0].Insert == nil || p.Phases[1].Query == nil {
+	if s.req.Load+s.req.Loaded > 0 || len(p.Phases) != 2 || p.Phases[0].Insert == nil || p.Phases[1].Query == nil {
 		return only
 	}
 	in, q := p.Phases[0].Insert, p.Phases[1].Query

@@ -65,6 +65,7 @@ func TestOnlyItsWork(t *testing.T) {
 		"query":       func(r *protocol.Request) { r.Plan.Phases[1].Query.SQL += " LIMIT 1" },
 		"repeat":      func(r *protocol.Request) { r.Plan.Phases[1].Query.Repeat = 2 },
 		"cancellable": func(r *protocol.Request) { r.Plan.Phases[1].Context = "cancellable" },
+		"loaded":      func(r *protocol.Request) { r.Loaded = 1 },
 		"real":        func(r *protocol.Request) { *r = *request(t, "real") },
 	} {
 		req := request(t, "complex")

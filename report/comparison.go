@@ -193,7 +193,7 @@ func doubtful(c *stats.Comparison) (l list) {
 	}
 	var idle groups[string, string]
 	for _, x := range c.Cells {
-		for _, w := range x.Second.Outcome.Warnings {
+		for _, w := range x.Second.Warnings {
 			if w.Code == result.WarningIdle && !slices.Contains(idle.of[w.Message], x.Workload) {
 				idle.add(w.Message, x.Workload)
 			}

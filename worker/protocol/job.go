@@ -214,7 +214,7 @@ func (c *Concurrent) check() error {
 	case c.Readers > maxMembers || c.Writers > maxMembers:
 		return &FieldError{both, fmt.Sprintf("want at most %d readers and %d writers", maxMembers, maxMembers)}
 	case c.From > math.MaxInt64/2:
-		return BadField("from", c.From, "want at most %d, which leaves writers IDs above it", math.MaxInt64/2)
+		return BadField("from", c.From, "want at most %d, which leaves writers IDs above it", int64(math.MaxInt64/2))
 	case c.DurationMS < 1:
 		return BadField("duration_ms", time.Duration(c.DurationMS)*time.Millisecond, "want a duration above 0, such as 60s")
 	}

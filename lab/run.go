@@ -53,8 +53,9 @@ type Plan struct {
 
 // Progress is told what a run is going to do, and how far it is.
 type Progress interface {
-	// Planned is called before the first trial, and again when the second round has shown
-	// how long trials take. The first round takes longer, because it verifies more.
+	// Planned is called before the first trial, and again when it is known how long trials
+	// take: after the second round at the earliest, because the first one takes longer, and
+	// after a twentieth of the run, because few trials say little.
 	Planned(p Plan)
 
 	// Trial is called after each trial. Left is an estimate; it is 0 until the first round
@@ -87,13 +88,14 @@ type Laboratory struct {
 	Stop <-chan struct{}
 
 	began    time.Time
-	ended    time.Time             // when the last trial ended
-	between  time.Duration         // what was between the last two rounds
-	trials   int                   // so far
-	repeated int                   // trials of the last round
-	took     map[int]time.Duration // by case ID, in the last round
-	failed   map[int]bool          // by case ID: it is not run again
-	settled  []int                 // the IDs of the cases that need no further trials
+	ended    time.Time      // when the last trial ended
+	between  time.Duration  // what was between the last two rounds
+	trials   int            // so far
+	repeated int            // trials of the last round
+	told     bool           // how much it is going to measure
+	took     map[int]*spent // by case ID
+	failed   map[int]bool   // by case ID: it is not run again
+	settled  []int          // the IDs of the cases that need no further trials
 }
 
 // Measure runs rounds until the schedule is met. It fills in l.Run. It returns an
@@ -101,7 +103,7 @@ type Laboratory struct {
 // l.Run and recorded.
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
-	l.took, l.failed, l.settled = map[int]time.Duration{}, map[int]bool{}, nil
+	l.took, l.failed, l.settled = map[int]*spent{}, map[int]bool{}, nil
 	err := l.warn(ctx, slices.Concat(l.Noise.BeforeRun(), beforehand(l.Cases)))
 	stopped := ""
 	if err == nil {
@@ -219,20 +221,38 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 		}
 		l.trials++
 		l.ended = l.Now()
-		if i < len(active) {
-			l.took[c.ID] = 0
-		}
-		l.took[c.ID] += l.ended.Sub(start)
+		l.spend(c, round, i >= len(active), l.ended.Sub(start))
 		l.failed[c.ID] = t.Status != result.OK
 		l.Progress.Trial(round, l.Schedule.Rounds, i+1, len(order), l.left(round, i+1, len(order)), c, t)
 	}
 	l.Run.Rounds = round
 	l.repeated = len(order) - len(active)
 	stopped = l.verdict(round)
-	if round == 2 && stopped == "" {
-		l.Progress.Planned(l.plan(round))
+	if p := l.plan(round); round >= 2 && !l.told && p.Takes <= 20*l.Now().Sub(l.began) && stopped == "" {
+		l.told = true
+		l.Progress.Planned(p)
 	}
 	return stopped, nil
+}
+
+// spend counts how long a trial of a case took. again says that it is not its first in
+// the round. The first round is forgotten, because its trials load and verify more.
+func (l *Laboratory) spend(c *Case, round int, again bool, d time.Duration) {
+	t := l.took[c.ID]
+	if t == nil || round == 2 && !again {
+		t = &spent{}
+		l.took[c.ID] = t
+	}
+	t.total += d
+	if !again {
+		t.rounds++
+	}
+}
+
+// spent is how long the trials of a case took in some rounds.
+type spent struct {
+	total  time.Duration
+	rounds int
 }
 
 // shuffled returns the order of a round: the workloads in random order, and the cases of
@@ -334,7 +354,9 @@ func (l *Laboratory) verdict(round int) string {
 func (l *Laboratory) perRound() time.Duration {
 	sum := l.between
 	for _, c := range l.active() {
-		sum += l.took[c.ID]
+		if t := l.took[c.ID]; t != nil {
+			sum += t.total / time.Duration(t.rounds)
+		}
 	}
 	return sum
 }

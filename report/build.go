@@ -132,9 +132,20 @@ func header(a *stats.Analysis, o Options) document {
 	if o.Study == nil {
 		l.note(item{label: "settings", text: unsetInRun(a), alarm: true})
 	}
+	l.note(item{label: "verdicts", text: looked(run, o.Hints), alarm: true})
 	l.note(item{label: "left out", text: leftOut(run.LeftOut, o.Hints)})
 	l.note(item{label: "command", text: commandLine(run.Command)})
 	return document{heading{1, title}, append(l, runWarnings(a)...)}
+}
+
+// looked says that a run was judged while it was under way, to answer a question, so that
+// its p-values are not those of a run whose end did not depend on them.
+func looked(run *result.Run, h Hints) string {
+	if run.Compares == nil || !run.Compares.Looks {
+		return ""
+	}
+	return "this run ended when its question was answered, so the p-values below are too small and the intervals too narrow for verdicts: " +
+		cmp.Or(h.Compare, "a comparison of its sides") + " has those that are corrected for it"
 }
 
 // leftOut says what was not measured. Workloads are listed by name, with how to measure

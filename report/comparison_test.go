@@ -109,6 +109,19 @@ func TestComparisonAnswersFirst(t *testing.T) {
 	}
 }
 
+// TestLookedAt checks that the report of a run that ended when a comparison was clear says
+// so, and what has the verdicts.
+func TestLookedAt(t *testing.T) {
+	for looks, want := range map[bool]int{true: 1, false: 0} {
+		run := comparedRun()
+		run.Compares.Looks = looks
+		out := write(t, "table", run, "", report.Options{Width: 400})
+		if got := strings.Count(out, "\nverdicts      this run ended when its question was answered"); got != want {
+			t.Errorf("looks %v: said %d times, want %d:\n%s", looks, got, want, out)
+		}
+	}
+}
+
 // TestReadJSON checks that a run can be read back from its JSON report.
 func TestReadJSON(t *testing.T) {
 	run, err := report.ReadJSON(strings.NewReader(write(t, "json", fullRun(), "native", report.Options{})))

@@ -66,7 +66,7 @@ func effects(f *stats.Factorial, phase string) document {
 	g.add(column{title: "p", right: true}, p)
 	title := "What a change by itself is worth:"
 	if len(f.Factors) > 1 {
-		title = "What each change by itself is worth, over the combinations of the others in which both can be compared (geometric mean within rounds):"
+		title = "What each change by itself is worth on average over the others (geometric mean within rounds of all combinations in which both values can be compared). If it depends on another setting, no combination need have this ratio: the rows above have their own."
 	}
 	return document{paragraph{text: title}, g, left}
 }

@@ -189,7 +189,11 @@ func (g *cellGrid) addRates() {
 		return human(perSecond)
 	})
 	if rowsAre(g.cells) != "driver" && g.cells[0].Samples[0].Metric == result.MetricTimePerOp {
-		g.scale("p99", benchunit.Decimal, "s", 1, slowestP99)
+		title := "p99"
+		if len(g.cells[0].Samples[0].Latency) > 1 { // that of the slowest operation
+			title = "worst p99"
+		}
+		g.scale(title, benchunit.Decimal, "s", 1, slowestP99)
 	}
 	if ceiling(g.cells) > 0 {
 		g.each(column{title: "of ceiling", right: true, drop: 5}, func(c *stats.Cell) string { return percent(median(c, ofCeiling)) })

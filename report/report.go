@@ -26,6 +26,7 @@ type Options struct {
 type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
+	Compare   string // the command that compares the sides of this run
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger
 }

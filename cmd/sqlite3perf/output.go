@@ -128,7 +128,8 @@ func sameFile(a, b string) bool {
 func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
 		opts.Study = study.Evaluate(a, "--scale full")
-		opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint}
+		opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint,
+			Compare: fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)}
 		return report.Write(w, format, a, opts)
 	}, o.again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
 }

@@ -66,10 +66,13 @@ func GateAnswer(g *stats.Gate) string {
 	for _, m := range g.Unknown {
 		found = append(found, "there are no figures of "+string(m))
 	}
+	if g.Interrupted {
+		found = append(found, "interrupted before it was decided")
+	}
 	switch {
 	case g.Shut():
 		return fmt.Sprintf("Failed: %s: %s.", sides, strings.Join(found, "; ")) + countTooShort(comparedCells(g))
-	case len(g.Cells) == 0:
+	case len(g.Cells) == 0 && !g.Interrupted:
 		return fmt.Sprintf("Not passed: nothing of %s could be compared.", sides)
 	case !g.Complete():
 		return fmt.Sprintf("Not passed: %s: %s.", sides, strings.Join(found, "; ")) + countTooShort(comparedCells(g))
@@ -269,10 +272,17 @@ func writeJUnit(w io.Writer, g Gated, _ Options) error {
 		suite.Tests, suite.Errors = suite.Tests+1, suite.Errors+1
 		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: string(m), Error: &problem{Message: "there are no figures of " + string(m), Type: string(stats.GateUnusable)}})
 	}
-	if len(g.Cells) == 0 { // an empty suite is green
-		answer := Line(GateAnswer(g.Gate))
-		suite.Tests, suite.Errors = 1, 1
-		suite.Cases = []testCase{{Class: "gate", Name: "anything measured", Error: &problem{Message: answer, Type: string(stats.GateUnusable)}}}
+	whole := "" // what is wrong with the gate as a whole; an empty suite is green
+	switch {
+	case g.Interrupted:
+		whole = "measured to the end"
+	case len(g.Cells) == 0:
+		whole = "anything measured"
+	}
+	if whole != "" {
+		suite.Tests++
+		suite.Errors++
+		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: whole, Error: &problem{Message: Line(GateAnswer(g.Gate)), Type: string(stats.GateUnusable)}})
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err

@@ -34,6 +34,7 @@ type Gate struct {
 	Cells               []*Gated
 	Alone               []string // cells that only one side has
 	Unknown             []Metric // of which no cell has figures, although others have times
+	Interrupted         bool     // the measurement was, so not all is known that was to be
 
 	interleaved bool // both sides are of one run
 }
@@ -190,7 +191,8 @@ func (g *Gate) Count(s State) int {
 // Shut reports whether the candidate must not pass.
 func (g *Gate) Shut() bool { return g.Count(GateWrong)+g.Count(GateRegression) > 0 }
 
-// Complete reports whether every cell could be judged, by every metric, and there is any.
+// Complete reports whether every cell could be judged, by every metric, and there is any,
+// and the measurement came to its end.
 func (g *Gate) Complete() bool {
-	return len(g.Cells) > 0 && len(g.Unknown) == 0 && g.Count(GateUnusable)+g.Count(GateTooFew) == 0
+	return !g.Interrupted && len(g.Cells) > 0 && len(g.Unknown) == 0 && g.Count(GateUnusable)+g.Count(GateTooFew) == 0
 }

@@ -132,10 +132,14 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 		out.Baseline, out.Candidate = o.baseline, o.drivers[len(o.drivers)-1]
 		return o.finish(env, out)
 	}
-	if a == nil || failure != nil {
+	if a == nil || len(a.Run.Trials) == 0 {
 		return failure
 	}
 	out.Gate, out.Runs = stats.NewGate(most, compared(a)...), []*result.Run{a.Run}
+	if failure != nil {
+		out.Confirm()
+		return o.unfinished(env, out, failure)
+	}
 	if cases := again(r.cases, out.Doubtful(), base == nil); len(cases) > 0 {
 		r.cases = cases
 		if !o.quiet {
@@ -146,13 +150,29 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 			fmt.Fprintf(env.stderr, "measuring %d %s again, to confirm what seems to be a regression\n", len(cases), noun)
 		}
 		second, failure := take(ctx, env, &o.runOptions, r)
-		if second == nil || failure != nil {
-			return failure
+		var confirmed []*stats.Comparison
+		if second != nil {
+			confirmed = compared(second)
+			out.Runs = append(out.Runs, second.Run)
 		}
-		out.Confirm(compared(second)...)
-		out.Runs = append(out.Runs, second.Run)
+		out.Confirm(confirmed...)
+		if second == nil || failure != nil {
+			return o.unfinished(env, out, failure)
+		}
 	}
 	return o.finish(env, out)
+}
+
+// unfinished writes what is known of a gate whose measurement ended early, so that a CI
+// service has more than an exit status. It returns why it ended.
+func (o *gateOptions) unfinished(env *environment, out report.Gated, failure error) error {
+	out.Interrupted = true
+	if err := o.finish(env, out); err != nil {
+		if _, silent := errors.AsType[statusError](err); !silent {
+			return fmt.Errorf("%w; and %w", failure, err)
+		}
+	}
+	return failure
 }
 
 // checkGate checks the flags that only gate has.

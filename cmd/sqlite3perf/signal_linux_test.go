@@ -272,6 +272,26 @@ func TestInterruptedOnce(t *testing.T) {
 	}
 }
 
+// A gate that is interrupted has not passed, and says so wherever it was to write.
+func TestInterruptedGate(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.start("gate", "--baseline", "./good", "--drivers", "./better", "--workloads", "./tiny.yaml", "--rounds", "100000", "--also", "junit=gate.xml")
+	s.untilRound(3)
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != 130 {
+		t.Errorf("exit status %d", code)
+	}
+	if out := s.stdout.String(); !strings.HasPrefix(out, "Not passed: ./better against ./good: ") || !strings.Contains(out, "interrupted before it was decided") {
+		t.Errorf("it printed:\n%s", out)
+	}
+	file, err := os.ReadFile(filepath.Join(p.dir, "gate.xml"))
+	if err != nil || !strings.Contains(string(file), `name="measured to the end"`) {
+		t.Errorf("%v:\n%s", err, file)
+	}
+	p.alone()
+}
+
 // The facts are known when doctor is interrupted, and are printed.
 func TestInterruptedDoctor(t *testing.T) {
 	t.Parallel()

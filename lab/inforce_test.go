@@ -109,7 +109,7 @@ phases:
   - {name: index, script: "CREATE TABLE later(id INTEGER PRIMARY KEY, at INTEGER)"}
   - name: mix
     clients: 8
-    count: 400
+    count: 120
     mix:
       - name: write
         weight: 4

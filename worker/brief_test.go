@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -12,12 +13,12 @@ import (
 func TestBrief(t *testing.T) {
 	for _, brief := range []bool{false, true} {
 		f := newFake()
-		executed := 0
+		var executed atomic.Int64 // by all clients
 		f.answer = func(sql string, params []any) ([]driver.Row, error) {
 			if len(params) != 1 {
 				return one(sql, params)
 			}
-			executed++
+			executed.Add(1)
 			return []driver.Row{{{Int: params[0].(int64)}}}, nil
 		}
 		mix := mixOf(plan.Mix{Clients: 1, Count: 10})
@@ -29,8 +30,8 @@ func TestBrief(t *testing.T) {
 		}
 		got := serve(t, f, req)
 		query := got[len(got)-5].Sample
-		if wanted := 12 + hashed; executed != wanted || (query.Checksum == "") != brief {
-			t.Errorf("brief %v: %d executions, want %d; checksum %q", brief, executed, wanted, query.Checksum)
+		if wanted := int64(12 + hashed); executed.Load() != wanted || (query.Checksum == "") != brief {
+			t.Errorf("brief %v: %d executions, want %d; checksum %q", brief, executed.Load(), wanted, query.Checksum)
 		}
 		if m := mixSample(t, got); f.checks != checks || m.Checksum == "" {
 			t.Errorf("brief %v: %d checks of the database, want %d; checksum of the mix %q", brief, f.checks, checks, m.Checksum)

@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,10 +43,10 @@ func TestLoaded(t *testing.T) {
 		{0, 1, []string{"script TIDY", query}, "ready, settings, loaded, phase tidy, settings tidy, phase query, settings query, sample, done"},
 	} {
 		f := newFake()
-		read := false
+		var read atomic.Bool // by any client
 		f.answer = func(sql string, params []any) ([]driver.Row, error) {
 			if strings.Contains(sql, "WHERE") {
-				read = true
+				read.Store(true)
 				return []driver.Row{{{Int: params[0].(int64)}}}, nil
 			}
 			return []driver.Row{{{Int: 1}}}, nil
@@ -75,7 +76,7 @@ func TestLoaded(t *testing.T) {
 		done := slices.DeleteFunc(slices.Clone(f.log), func(line string) bool {
 			return !slices.Contains([]string{"script SCHEMA", "script TIDY", "users 1"}, line)
 		})
-		if read {
+		if read.Load() {
 			done = append(done, query)
 		}
 		if diff := cmp.Diff(test.does, done); diff != "" {

@@ -182,7 +182,8 @@ func (l *Laboratory) active() []*Case {
 	})
 }
 
-// round runs every active case once, and those that were robbed once more. It returns why the run ends, or "" if it goes on.
+// round runs every active case once, and those that were robbed once more. It returns why
+// the run ends, or "" if it goes on.
 func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err error) {
 	active := l.active()
 	if len(active) == 0 {

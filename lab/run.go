@@ -47,7 +47,7 @@ type Noise interface {
 type Plan struct {
 	Cases, Cells int // that can be measured; a cell is a case and a phase
 	Schedule     Schedule
-	Trials       int           // at least so many or, if Takes is above 0, an estimate
+	Trials       int           // the least number; an estimate if Takes is above 0
 	Takes        time.Duration // an estimate, unless all cases are settled before; 0: not known yet
 }
 

@@ -537,8 +537,8 @@ func (x *Compared) more(within float64) int {
 // variable is with the given probability, to both sides together.
 func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
 
-// LeastRounds returns the fewest rounds with which one of so many cells can be told to
-// differ. looks says that the run is judged while it is under way.
+// LeastRounds returns how many rounds it takes at least to tell the sides of a cell apart
+// if so many cells are compared. looks says that the run is judged while it is under way.
 func LeastRounds(cells int, looks bool) int {
 	for n := MinSamples; ; n++ {
 		factor := float64(cells)

@@ -27,7 +27,7 @@ WITH RECURSIVE ids(id) AS (
 SELECT count(*) FROM TABLE WHERE run_id IN (SELECT id FROM ids WHERE id NOT IN (SELECT run_id FROM runs))`
 
 // Orphans lists the tables that have rows of runs that are gone. List and Load leave
-// them out. What a run lacks of its own, or has too much, Load says.
+// them out. Load reports rows of a run in the store that are missing or belong to nothing.
 func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	var list []Orphans
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {

@@ -45,10 +45,18 @@ type heard struct {
 }
 
 func (h *heard) last() protocol.Response {
-	if len(h.answers) == 0 {
+	if h == nil || len(h.answers) == 0 { // the worker could not be asked
 		return protocol.Response{}
 	}
 	return h.answers[len(h.answers)-1]
+}
+
+// failed returns an error unless the last answer is that the worker failed with a code.
+func (h *heard) failed(code, why string) error {
+	if a := h.last(); a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != code {
+		return fmt.Errorf("%s: %s, %s: want failed with the code %s", why, a.Type, codeOf(a.Reason), code)
+	}
+	return nil
 }
 
 // ask sends a line and collects all answers. hangUp, which may be nil, reports
@@ -302,13 +310,7 @@ func leavesFile(ctx context.Context, s *Subject) error {
 	if got, rerr := os.ReadFile(path); rerr != nil || string(got) != content {
 		return fmt.Errorf("the path of a trial named a file that was there already, and the worker changed it (%v): answer failed with the code path", rerr)
 	}
-	switch a := h.last(); {
-	case err != nil:
-		return err
-	case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != protocol.CodePath:
-		return fmt.Errorf("the path of a trial names a file that is there already: %s, %s: want failed with the code path", a.Type, codeOf(a.Reason))
-	}
-	return nil
+	return cmp.Or(err, h.failed(protocol.CodePath, "the path of a trial names a file that is there already"))
 }
 
 // missesFile expects that a trial is refused if the database that it is to begin with is
@@ -319,13 +321,7 @@ func missesFile(ctx context.Context, s *Subject) error {
 		return err
 	}
 	h, err := s.ask(ctx, line, nil)
-	switch a := h.last(); {
-	case err != nil:
-		return err
-	case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != protocol.CodePath:
-		return fmt.Errorf("a request says that the database is loaded, and there is none: %s, %s: want failed with the code path", a.Type, codeOf(a.Reason))
-	}
-	return nil
+	return cmp.Or(err, h.failed(protocol.CodePath, "a request says that the database is loaded, and there is none"))
 }
 
 // refusesLoading expects that a request to load what is timed is refused before anything

@@ -1,6 +1,7 @@
 package lab_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -23,12 +24,13 @@ import (
 //	sqlite3perf run --rounds 12 --format json -o run.json
 //	go test ./lab -run TestReplay -record "$PWD/run.json" -v
 //
-// If the machine is not quiet, -noise 0.1 replays a tenth of what made times differ.
+// If the machine is not quiet, -noise 0.1 replays a tenth of what made times differ. Without
+// -record it tries that once.
 const recordedFile = "testdata/recorded.json"
 
 var (
 	recordFrom = flag.String("record", "", "replace "+recordedFile+" by the trials of a `run`, a JSON report")
-	noise      = flag.Float64("noise", 1, "with -record: the `share` of the noise that is replayed")
+	noise      = flag.Float64("noise", 0, "the `share` of the noise that is replayed (default: the recording's, all of a new one)")
 )
 
 // recording is a run to be replayed. It has only rounds in which every case was measured.
@@ -59,7 +61,7 @@ func (p recordedPhase) quieter(at int, noise float64) float64 {
 
 // record makes a recording of a run.
 func record(run *result.Run) (*recording, error) {
-	rec := &recording{Noise: *noise, About: fmt.Sprintf("%s, %d cores, %s; sqlite3perf %s, %s", run.Machine.CPU, run.Machine.Cores, run.Machine.Virtual, run.Version, run.Started.Format(time.DateOnly))}
+	rec := &recording{Noise: cmp.Or(*noise, 1), About: fmt.Sprintf("%s, %d cores, %s; sqlite3perf %s, %s", run.Machine.CPU, run.Machine.Cores, run.Machine.Virtual, run.Version, run.Started.Format(time.DateOnly))}
 	at := map[[2]int]*result.Trial{} // by case and round
 	took := map[[2]int]time.Duration{}
 	bad := map[int]bool{}
@@ -183,6 +185,7 @@ func TestReplay(t *testing.T) {
 	if err := json.Unmarshal(data, &rec); err != nil {
 		t.Fatal(err)
 	}
+	rec.Noise = cmp.Or(*noise, rec.Noise)
 	t.Logf("recorded: %s, %d rounds of %d cases; replayed with %g of the noise", rec.About, len(rec.Cases[0].TookMS), len(rec.Cases), rec.Noise)
 	for seed := range uint64(3) {
 		run, b := rec.replay(t, seed)

@@ -3,7 +3,7 @@ MODULES := . worker $(sort $(dir $(wildcard drivers/*/go.mod)))
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build sources test race locks kills prove lint cross added-cost fidelity simulate studies clean
+.PHONY: all build sources test race locks kills prove lint cross added-cost fidelity simulate studies studies-full clean
 
 all: build
 
@@ -48,9 +48,9 @@ TIMES := 100
 kills: ## lab, worker and both killed at random moments, and every signal, 100 times
 	TEST_TIMES=$(TIMES) $(GO) test -count=1 -timeout 60m -v -run 'TestKills|TestSignals' ./cmd/sqlite3perf
 
-# On a quiet machine. PROOFS=20 for fewer comparisons.
+# On a quiet machine. PROOFS=10 for a tenth of the comparisons.
 PROOFS := 100
-prove: ## verdicts on real trials: a driver beside itself, and beside itself made 5 % and 2 % slower, 100 times each; bisections; drivers beside programs written by hand
+prove: ## verdicts on real trials: a driver beside itself (200 times), and beside itself made 5 % and 2 % slower (100 times); bisections; drivers beside programs written by hand
 	TEST_TIMES=$(PROOFS) $(GO) test -count=1 -timeout 24h -v -run 'TestProve' ./cmd/sqlite3perf ./bisect
 
 LINTER := $(CURDIR)/bin/golangci-lint
@@ -80,10 +80,10 @@ fidelity: build ## drivers beside programs written by hand with the same librari
 simulate: ## how often verdicts are right and wrong, for docs/methodology.md: some minutes
 	$(GO) run ./stats/simulate
 
-# Each takes five minutes, one of them more; STUDIES="writers cgo" for some, STUDIES=full for
-# those at full scale, of an hour each. STORE=runs.db keeps the runs.
-studies: build ## the outputs in docs/studies.md, by this machine
-	$(GO) run ./docs/remake -tool bin/sqlite3perf -store "$(STORE)" docs/studies.md $(STUDIES)
+# Each takes five minutes, one of them more, and those at full scale up to an hour;
+# STUDIES="writers cgo" for some. STORE=runs.db keeps the runs.
+studies studies-full: build ## the outputs in docs/studies.md and docs/studies-full.md, by this machine
+	$(GO) run ./docs/remake -tool bin/sqlite3perf -store "$(STORE)" docs/$@.md $(STUDIES)
 
 clean:
 	rm -rf bin

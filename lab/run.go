@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -55,7 +56,8 @@ type Plan struct {
 type Progress interface {
 	// Planned is called before the first trial, and again when it is known how long trials
 	// take: after the second round at the earliest, because the first one takes longer, and
-	// after a twentieth of the run, because few trials say little.
+	// after a twentieth of the run, because few trials say little. From then on it is called
+	// whenever the plan is no longer within a tenth of what was last said.
 	Planned(p Plan)
 
 	// Trial is called after each trial. Left is an estimate; it is 0 until the first round
@@ -88,14 +90,14 @@ type Laboratory struct {
 	Stop <-chan struct{}
 
 	began    time.Time
-	ended    time.Time      // when the last trial ended
-	between  time.Duration  // what was between the last two rounds
-	trials   int            // so far
-	repeated int            // trials of the last round
-	told     bool           // how much it is going to measure
-	took     map[int]*spent // by case ID
-	failed   map[int]bool   // by case ID: it is not run again
-	settled  []int          // the IDs of the cases that need no further trials
+	ended    time.Time               // when the last trial ended
+	between  time.Duration           // what was between the last two rounds
+	trials   int                     // so far
+	repeated int                     // of these
+	told     Plan                    // what was last said of how much it is going to measure
+	took     map[int][]time.Duration // by case ID: how long its trials took in each of the last rounds
+	failed   map[int]bool            // by case ID: it is not run again
+	settled  []int                   // the IDs of the cases that need no further trials
 }
 
 // Measure runs rounds until the schedule is met. It fills in l.Run. It returns an
@@ -103,7 +105,7 @@ type Laboratory struct {
 // l.Run and recorded.
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
-	l.took, l.failed, l.settled = map[int]*spent{}, map[int]bool{}, nil
+	l.took, l.failed, l.settled = map[int][]time.Duration{}, map[int]bool{}, nil
 	err := l.warn(ctx, slices.Concat(l.Noise.BeforeRun(), beforehand(l.Cases)))
 	stopped := ""
 	if err == nil {
@@ -227,33 +229,38 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 		l.Progress.Trial(round, l.Schedule.Rounds, i+1, len(order), l.left(round, i+1, len(order)), c, t)
 	}
 	l.Run.Rounds = round
-	l.repeated = len(order) - len(active)
+	l.repeated += len(order) - len(active)
 	stopped = l.verdict(round)
-	if p := l.plan(round); round >= 2 && !l.told && p.Takes <= 20*l.Now().Sub(l.began) && stopped == "" {
-		l.told = true
+	if p := l.plan(round); round >= 2 && stopped == "" && p.Takes <= 20*l.Now().Sub(l.began) && p.differs(l.told) {
+		l.told = p
 		l.Progress.Planned(p)
 	}
 	return stopped, nil
 }
 
+// differs reports whether a plan is not within a tenth of what was said before.
+func (p Plan) differs(told Plan) bool {
+	off := func(now, before float64) bool { return math.Abs(now-before) > 0.1*before }
+	return off(float64(p.Trials), float64(told.Trials)) || off(p.Takes.Seconds(), told.Takes.Seconds())
+}
+
+// recentRounds is how many of the last rounds say how long the next ones take. Few
+// follow a machine whose speed changes, many even out what differs by chance.
+const recentRounds = 6
+
 // spend counts how long a trial of a case took. again says that it is not its first in
 // the round. The first round is forgotten, because its trials load and verify more.
 func (l *Laboratory) spend(c *Case, round int, again bool, d time.Duration) {
-	t := l.took[c.ID]
-	if t == nil || round == 2 && !again {
-		t = &spent{}
-		l.took[c.ID] = t
+	rounds := l.took[c.ID]
+	switch {
+	case again:
+		rounds[len(rounds)-1] += d
+	case round == 2:
+		rounds = []time.Duration{d}
+	default:
+		rounds = append(rounds, d)
 	}
-	t.total += d
-	if !again {
-		t.rounds++
-	}
-}
-
-// spent is how long the trials of a case took in some rounds.
-type spent struct {
-	total  time.Duration
-	rounds int
+	l.took[c.ID] = rounds[max(0, len(rounds)-recentRounds):]
 }
 
 // shuffled returns the order of a round: the workloads in random order, and the cases of
@@ -316,7 +323,7 @@ func (l *Laboratory) plan(round int) Plan {
 	more := max(l.Schedule.Rounds, MinRounds)
 	if round > 0 {
 		more = l.more(round, l.Now())
-		p.Trials += more * l.repeated
+		p.Trials += more * l.repeated / round
 		p.Takes = l.Now().Sub(l.began) + time.Duration(more)*l.perRound()
 	}
 	for _, c := range active {
@@ -355,9 +362,17 @@ func (l *Laboratory) verdict(round int) string {
 func (l *Laboratory) perRound() time.Duration {
 	sum := l.between
 	for _, c := range l.active() {
-		if t := l.took[c.ID]; t != nil {
-			sum += t.total / time.Duration(t.rounds)
+		if rounds := l.took[c.ID]; rounds != nil {
+			sum += mean(rounds)
 		}
 	}
 	return sum
+}
+
+func mean(list []time.Duration) time.Duration {
+	sum := time.Duration(0)
+	for _, d := range list {
+		sum += d
+	}
+	return sum / time.Duration(len(list))
 }

@@ -664,6 +664,55 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestPlanFollows checks that a plan that no longer holds, because the machine became slower
+// or faster half way, is replaced by one that comes true, and that nothing is said of
+// small changes.
+func TestPlanFollows(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		s      lab.Schedule
+		change float64 // of the times, from the tenth round on
+	}{
+		{"rounds, slower", lab.Schedule{Rounds: 24}, 2},
+		{"rounds, faster", lab.Schedule{Rounds: 24}, 0.5},
+		{"time, slower", lab.Schedule{Time: 3 * time.Minute}, 2},
+		{"time, faster", lab.Schedule{Time: 3 * time.Minute}, 0.5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			r := rand.New(rand.NewPCG(3, 4))
+			b.took = func(_, round int) time.Duration {
+				took := (0.9 + 0.2*r.Float64()) * float64(time.Second)
+				if round >= 10 {
+					took *= c.change
+				}
+				return time.Duration(took)
+			}
+			run, err := b.measure(8, c.s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := b.plans[1:]
+			if len(said) < 2 || len(said) > 6 {
+				t.Fatalf("%d estimates", len(said))
+			}
+			last, took := said[len(said)-1], b.now.Sub(b.began)
+			if off := float64(last.Trials)/float64(len(run.Trials)) - 1; math.Abs(off) > 0.1 {
+				t.Errorf("in the end %d trials were planned, there were %d", last.Trials, len(run.Trials))
+			}
+			if off := last.Takes.Seconds()/took.Seconds() - 1; math.Abs(off) > 0.1 {
+				t.Errorf("in the end %v were planned, it took %v", last.Takes, took)
+			}
+			for i, p := range said[1:] {
+				trials, takes := float64(p.Trials)/float64(said[i].Trials)-1, p.Takes.Seconds()/said[i].Takes.Seconds()-1
+				if math.Abs(trials) <= 0.1 && math.Abs(takes) <= 0.1 {
+					t.Errorf("%+v was replaced by %+v", said[i], p)
+				}
+			}
+		})
+	}
+}
+
 // TestTimeLeftAfterALoss checks that less time is left after a case is lost.
 func TestTimeLeftAfterALoss(t *testing.T) {
 	b := newBench(t)

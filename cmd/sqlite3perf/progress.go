@@ -59,6 +59,8 @@ type progress struct {
 	least time.Duration // that the run takes, if it is known beforehand
 	told  time.Time     // when the last plain line was printed
 	text  int           // how many columns the text before the bar may take
+
+	estimated bool // it has said how long the run takes
 }
 
 const (
@@ -117,7 +119,12 @@ func (p *progress) Planned(plan lab.Plan) {
 		if plan.Schedule.Settled != nil {
 			unless = ", unless all cases are settled before"
 		}
-		p.say("estimate: %s in %s%s", counted(plan.Trials, "trial"), roughly(plan.Takes), unless)
+		now := ""
+		if p.estimated {
+			now = " now"
+		}
+		p.estimated = true
+		p.say("estimate%s: %s in %s%s", now, counted(plan.Trials, "trial"), roughly(plan.Takes), unless)
 		return
 	}
 	words := fmt.Sprintf("%s in %s: ", counted(plan.Cells, "cell"), counted(plan.Cases, "case"))

@@ -81,6 +81,10 @@ func FitnessAnswer(c *result.Checkup) string {
 	if c.Difference != nil {
 		told = fmt.Sprintf("differences of about %s and more can be told in %s", percent(*c.Difference), minutes(c.WithinNS))
 	}
+	if told != "" && c.DifferenceRange != nil && c.Noise != nil {
+		told += fmt.Sprintf(" (%s to %s: an estimate from %s of a driver beside itself)",
+			percent(c.DifferenceRange.Low), percent(c.DifferenceRange.High), counted(int64(c.Noise.Rounds), "round"))
+	}
 	switch {
 	case noisy && doubts != "":
 		return "Not fit to measure: only " + told + "; " + doubts + "."
@@ -139,11 +143,15 @@ func noise(n *result.Noise) document {
 	g := grid{columns: []column{{title: "phase"}, {title: "median", right: true}, {title: "between rounds"}, {title: "within, half", right: true}, {title: "all", right: true}}}
 	for i, p := range n.Phases {
 		row := []string{p.Phase, duration(int64(p.Median * 1e9)), fmt.Sprintf("%+.0f%% to %+.0f%%", 100*(p.Least-1), 100*(p.Most-1)), percent(p.Half), percent(p.Widest)}
-		for _, t := range p.Smallest {
+		for j, t := range p.Smallest {
 			if i == 0 {
 				g.columns = append(g.columns, column{title: fmt.Sprintf("%s, %s", counted(int64(t.Rounds), "round"), elapsed(time.Duration(t.TookNS).Round(time.Second))), right: true})
 			}
-			row = append(row, percent(t.Difference))
+			words := percent(t.Difference)
+			if j == len(p.Smallest)-1 {
+				words += fmt.Sprintf(" [%s, %s]", percent(t.Range.Low), percent(t.Range.High))
+			}
+			row = append(row, words)
 		}
 		g.rows = append(g.rows, row)
 	}
@@ -151,7 +159,7 @@ func noise(n *result.Noise) document {
 	return document{heading{2, fmt.Sprintf("Noise: %s beside itself, on %s at scale %s, in %s", driver, n.Workload, n.Scale, counted(int64(n.Rounds), "round"))}, g,
 		paragraph{fmt.Sprintf("Between rounds: how far the times of the same work lie from their median. Within rounds: by how much the two differ that ran side by side, "+
 			"at least in half of the rounds, and at most in all; only this limits comparisons. On the right, by rounds and time: the smallest difference between two drivers "+
-			"that %.0f%% of such runs tell. With more drivers or workloads a round takes longer.", 100*stats.NoiseTold), true}}
+			"that %.0f%% of such runs tell; the last one with the range in which it lies, nine times of ten, by how much the measured rounds differ. With more drivers or workloads a round takes longer.", 100*stats.NoiseTold), true}}
 }
 
 // unknown is said of a fact that cannot be had.

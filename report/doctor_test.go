@@ -23,7 +23,7 @@ func pointer[T any](v T) *T { return &v }
 // busyCheckup is the checkup of a virtual machine with a busy neighbor.
 func busyCheckup() *result.Checkup {
 	return &result.Checkup{
-		Version: "v1.0.0", Taken: start, Fitness: result.Measurable, Difference: pointer(0.0184), WithinNS: 300e9,
+		Version: "v1.0.0", Taken: start, Fitness: result.Measurable, Difference: pointer(0.0184), DifferenceRange: &result.Range{Low: 0.0121, High: 0.0253}, WithinNS: 300e9,
 		Machine: result.Machine{Hostname: "lab", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "EPYC", Cores: 4, MemoryBytes: 16 << 30,
 			Governor: "powersave", Turbo: result.On, SMT: result.On, Virtual: "KVM", Directory: "/data", FileSystem: "ext4", Device: "/dev/vda1"},
 		UsableCores: 4, Quota: pointer(0.0), OnBattery: pointer(false), Steal: pointer(0.031),
@@ -37,9 +37,9 @@ func busyCheckup() *result.Checkup {
 		Noise: &result.Noise{Driver: "modernc", Version: "v1.61.1", Workload: "simple", Scale: "quick", Rounds: 21, RoundNS: 700e6, Speeds: []float64{1, 1.02, 0.99},
 			Phases: []result.NoisePhase{
 				{Phase: "insert", Median: 0.1766, Least: 0.91, Most: 1.44, Ratios: []float64{1, 1.1}, Half: 0.031, Widest: 0.162,
-					Smallest: []result.SmallestDifference{{Rounds: 6, TookNS: 4_200e6, Difference: 0.21}, {Rounds: 30, TookNS: 21e9, Difference: 0.061}, {Rounds: 428, TookNS: 299_600e6, Difference: 0.0184}}},
+					Smallest: []result.SmallestDifference{{Rounds: 6, TookNS: 4_200e6, Difference: 0.21, Range: result.Range{Low: 0.14, High: 0.3}}, {Rounds: 30, TookNS: 21e9, Difference: 0.061, Range: result.Range{Low: 0.041, High: 0.084}}, {Rounds: 428, TookNS: 299_600e6, Difference: 0.0184, Range: result.Range{Low: 0.0121, High: 0.0253}}}},
 				{Phase: "query", Median: 0.0395, Least: 0.97, Most: 1.08, Ratios: []float64{1, 1.02}, Half: 0.012, Widest: 0.07,
-					Smallest: []result.SmallestDifference{{Rounds: 6, TookNS: 4_200e6, Difference: 0.1}, {Rounds: 30, TookNS: 21e9, Difference: 0.02}, {Rounds: 428, TookNS: 299_600e6, Difference: 0.006}}},
+					Smallest: []result.SmallestDifference{{Rounds: 6, TookNS: 4_200e6, Difference: 0.1, Range: result.Range{Low: 0.07, High: 0.13}}, {Rounds: 30, TookNS: 21e9, Difference: 0.02, Range: result.Range{Low: 0.015, High: 0.027}}, {Rounds: 428, TookNS: 299_600e6, Difference: 0.006, Range: result.Range{Low: 0.0041, High: 0.0079}}}},
 			}},
 		Findings: []result.Finding{
 			{Code: result.WarningLoad, Fitness: result.Measurable, Value: 3.5, Limit: 2},
@@ -106,6 +106,8 @@ func TestFitnessAnswer(t *testing.T) {
 			Fitness: result.Measurable, Difference: pointer(0.05), Findings: []result.Finding{finding(result.FindingBattery, result.Measurable), finding(result.FindingNoise, result.Measurable)}},
 		"Measurable, but the times vary: differences of about 5.1% and more can be told in 5 minutes.": {
 			Fitness: result.Measurable, Difference: pointer(0.051), Findings: []result.Finding{finding(result.FindingNoise, result.Measurable)}},
+		"Fit to measure: differences of about 2.0% and more can be told in 5 minutes (1.4% to 3.1%: an estimate from 21 rounds of a driver beside itself).": {
+			Difference: pointer(0.02), DifferenceRange: &result.Range{Low: 0.014, High: 0.031}, Fitness: result.Fit, Noise: &result.Noise{Rounds: 21}},
 		"Not fit to measure: no driver can be built without Go.": {Fitness: result.Unfit, Findings: []result.Finding{finding(result.FindingNoGo, result.Unfit)}},
 	} {
 		c.WithinNS = 300e9

@@ -29,6 +29,10 @@ type Checkup struct {
 	Difference *float64 `json:"difference,omitempty"`
 	WithinNS   int64    `json:"within_ns"`
 
+	// DifferenceRange is where Difference lies, about nine times of ten, by how much the
+	// rounds of the noise measurement differ. It is nil if Difference is.
+	DifferenceRange *Range `json:"difference_range,omitempty"`
+
 	Version string    `json:"tool_version"` // of sqlite3perf
 	Taken   time.Time `json:"taken"`
 	Machine Machine   `json:"machine"`
@@ -138,6 +142,13 @@ type SmallestDifference struct {
 	Rounds     int     `json:"rounds"`
 	TookNS     int64   `json:"took_ns"`    // how long the rounds take
 	Difference float64 `json:"difference"` // as a share: 0.02 is 2 %
+	Range      Range   `json:"range"`      // where Difference lies, about nine times of ten
+}
+
+// Range is an interval.
+type Range struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
 }
 
 // Fitness says whether a machine can be measured on.

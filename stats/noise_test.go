@@ -80,3 +80,38 @@ func TestNoiseTells(t *testing.T) {
 		t.Errorf("without noise: %+v, %v", n, ok)
 	}
 }
+
+// TestNoiseRange checks that the range of a difference has, most of the time, the one that
+// much more measuring gives.
+func TestNoiseRange(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	long, ok := stats.NewNoise(equal(400, 0.02, random))
+	if !ok {
+		t.Fatal("no noise")
+	}
+	truth := long.SmallestDifference(14)
+	held := 0
+	const measurements = 30
+	for range measurements {
+		n, ok := stats.NewNoise(equal(20, 0.02, random))
+		if !ok {
+			t.Fatal("no noise")
+		}
+		difference := n.SmallestDifference(14)
+		low, high := n.Range(difference)
+		if low > difference || high < difference {
+			t.Errorf("%v is not between %v and %v", difference, low, high)
+		}
+		if low <= truth && truth <= high {
+			held++
+		}
+	}
+	if share := float64(held) / measurements; share < 0.88 {
+		t.Errorf("%.2f of the ranges have the true difference", share)
+	}
+	if n, ok := stats.NewNoise(equal(20, 0, random)); ok {
+		if low, high := n.Range(n.SmallestDifference(6)); low != 0 || high != 0 {
+			t.Errorf("without noise: %v to %v", low, high)
+		}
+	}
+}

@@ -252,7 +252,9 @@ func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Re
 			p := result.NoisePhase{Phase: t.Phase, Median: measured.Median, Least: measured.Least, Most: measured.Most,
 				Ratios: measured.Ratios, Half: measured.Half, Widest: measured.Widest}
 			for _, rounds := range lengths(time.Duration(n.RoundNS)) {
-				p.Smallest = append(p.Smallest, result.SmallestDifference{Rounds: rounds, TookNS: int64(rounds) * n.RoundNS, Difference: measured.SmallestDifference(rounds)})
+				d := result.SmallestDifference{Rounds: rounds, TookNS: int64(rounds) * n.RoundNS, Difference: measured.SmallestDifference(rounds)}
+				d.Range.Low, d.Range.High = measured.Range(d.Difference)
+				p.Smallest = append(p.Smallest, d)
 			}
 			n.Phases = append(n.Phases, p)
 		}

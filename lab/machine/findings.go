@@ -40,7 +40,7 @@ var (
 // the facts.
 func Judge(c *result.Checkup) {
 	c.WithinNS = int64(NoiseTime)
-	c.Difference = difference(c.Noise)
+	c.Difference, c.DifferenceRange = difference(c.Noise)
 	c.Fsync.Reaches = syncReaches(c)
 	c.Findings = slices.Concat(cpuFindings(c), diskFindings(c), toolFindings(c), noiseFindings(c)) // causes, then effects
 	order := []result.Fitness{result.Unfit, result.Measurable, result.Fit}
@@ -67,16 +67,17 @@ func below(list *[]result.Finding, code string, f result.Fitness, value *int64, 
 }
 
 // difference returns the smallest difference that can be told in every phase with the
-// greatest number of rounds. It is nil if noise was not measured.
-func difference(n *result.Noise) *float64 {
+// greatest number of rounds, and its range. They are nil if noise was not measured.
+func difference(n *result.Noise) (*float64, *result.Range) {
 	if n == nil {
-		return nil
+		return nil, nil
 	}
-	d := 0.0
+	d, r := 0.0, result.Range{}
 	for _, p := range n.Phases {
-		d = max(d, p.Smallest[len(p.Smallest)-1].Difference)
+		most := p.Smallest[len(p.Smallest)-1]
+		d, r.Low, r.High = max(d, most.Difference), max(r.Low, most.Range.Low), max(r.High, most.Range.High)
 	}
-	return &d
+	return &d, &r
 }
 
 func noiseFindings(c *result.Checkup) (list []result.Finding) {

@@ -35,8 +35,8 @@ func found(code string, f result.Fitness, value, limit float64) result.Finding {
 // noise returns the noise of two phases, of which the second tells a difference.
 func noise(difference float64, speeds ...float64) *result.Noise {
 	return &result.Noise{Speeds: speeds, Phases: []result.NoisePhase{
-		{Smallest: []result.SmallestDifference{{Rounds: 6, Difference: 0.5}, {Rounds: 30, Difference: 0.01}}},
-		{Smallest: []result.SmallestDifference{{Rounds: 6, Difference: 0.5}, {Rounds: 30, Difference: difference}}},
+		{Smallest: []result.SmallestDifference{{Rounds: 6, Difference: 0.5}, {Rounds: 30, Difference: 0.01, Range: result.Range{Low: 0.008, High: 0.5}}}},
+		{Smallest: []result.SmallestDifference{{Rounds: 6, Difference: 0.5}, {Rounds: 30, Difference: difference, Range: result.Range{Low: difference / 2, High: difference * 2}}}},
 	}}
 }
 
@@ -118,6 +118,16 @@ func TestJudge(t *testing.T) {
 				t.Errorf("difference %v of noise %v", got.Difference, got.Noise)
 			}
 		})
+	}
+}
+
+// The range of what can be told in every phase reaches as high as that of any.
+func TestDifferenceRange(t *testing.T) {
+	c := quiet()
+	c.Noise = noise(0.02)
+	machine.Judge(c)
+	if d := cmp.Diff(&result.Range{Low: 0.01, High: 0.5}, c.DifferenceRange); d != "" || *c.Difference != 0.02 {
+		t.Errorf("%v: -want +got:\n%s", *c.Difference, d)
 	}
 }
 

@@ -4,10 +4,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,7 +60,17 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	root.SetIn(strings.NewReader(""))
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
-	err := root.ExecuteContext(ctx)
+	var unknown error // a command whose help was asked for
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+		if cmd == root && i >= 0 {
+			unknown = unknownCommand(root, args[i])
+			return
+		}
+		show(cmd, args)
+	})
+	err := cmp.Or(root.ExecuteContext(ctx), unknown)
 	var usage usageError
 	var incomplete incompleteError
 	var status statusError

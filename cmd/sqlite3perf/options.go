@@ -69,7 +69,7 @@ func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	addAllowFilesFlag(f, &o.allowFiles)
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value...]`; several values make a matrix (repeatable); sqlite3perf workloads --language lists the settings")
 	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
-	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value...]`; several values make a matrix (repeatable)")
+	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value...]`; workloads that have no such parameter run as they are; several values make a matrix (repeatable)")
 }
 
 // addPrecisionFlag adds the flag whose value means different things: usage says which.

@@ -95,12 +95,7 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	outliveReaders()
 	// Everything created from here on is removed.
 	var measuring atomic.Bool
-	ctx, stop, release := env.interruptible(ctx, show.say, func() string {
-		if measuring.Load() {
-			return "stopping when the current trial has ended"
-		}
-		return stopping()
-	})
+	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(&measuring))
 	defer release()
 	scratch, err := lab.NewScratch(r.dir, runDirectory)
 	if err != nil {
@@ -120,6 +115,7 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	}
 
 	if !o.quiet && !r.told {
+		sayWithout(&r.matrix, show.say)
 		sayNeeded(r.cases, show.say)
 	}
 	err = lab.Prepare(until(ctx, stop), r.cases, r.builder, show)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync/atomic"
 )
 
 // catchInterrupts returns a channel that receives each Ctrl-C from then on. Ctrl-C no
@@ -22,6 +23,17 @@ func catchInterrupts() <-chan os.Signal {
 
 // stopping says what the first Ctrl-C does if there is nothing to wait for.
 func stopping() string { return "stopping" }
+
+// stoppingTrials says what the first Ctrl-C does: nothing waits for the end of a trial
+// until trials are measured.
+func stoppingTrials(measuring *atomic.Bool) func() string {
+	return func() string {
+		if measuring.Load() {
+			return "stopping when the current trial has ended"
+		}
+		return stopping()
+	}
+}
 
 // interruptible catches Ctrl-C. The first one closes stop, and what says what will
 // happen. The second one ends the context. release stops catching.

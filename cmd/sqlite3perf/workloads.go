@@ -213,6 +213,26 @@ func sayUnset(cases []*lab.Case, say func(format string, args ...any)) {
 	}
 }
 
+// sayWithout says which workloads lack a parameter that was given. It is known to others,
+// or it would have been refused.
+func sayWithout(m *lab.Matrix, say func(format string, args ...any)) {
+	for _, name := range slices.Sorted(maps.Keys(m.Parameters)) {
+		var without []string
+		for _, w := range m.Workloads {
+			if !slices.ContainsFunc(w.Parameters, func(p workload.Values) bool { return p.Name == name }) {
+				without = append(without, w.Name)
+			}
+		}
+		have := "have"
+		if len(without) == 1 {
+			have = "has"
+		}
+		if len(without) > 0 {
+			say("--param %s changes nothing in %s, which %s no such parameter", name, strings.Join(without, ", "), have)
+		}
+	}
+}
+
 // sayNeeded says which drivers are variants because of what workloads need.
 func sayNeeded(cases []*lab.Case, say func(format string, args ...any)) {
 	told := map[string]bool{}

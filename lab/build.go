@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/modfile"
 
@@ -141,7 +142,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 	}
 	if ref.Dir != "" {
 		maps.Copy(with, checkedOut(ctx, ref.Dir))
-	} else if whole(path) {
+	} else if use(path); whole(path) {
 		return path, with, nil
 	}
 	if building != nil {
@@ -150,7 +151,9 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		return "", nil, &CacheError{err}
 	}
-	path, err = b.build(ctx, ref, env, path)
+	if path, err = b.build(ctx, ref, env, path); err == nil {
+		prune(filepath.Dir(path), time.Now().Add(-unusedTime))
+	}
 	return path, with, err
 }
 
@@ -199,8 +202,10 @@ func (b *Builder) path(ctx context.Context, ref Ref) (string, *toolchain, error)
 	return path, env, nil
 }
 
-// sumSuffix is the suffix of the name of the file that has a worker's SHA-256.
+// sumSuffix is the suffix of the name of the file that has a worker's SHA-256, in hex.
 const sumSuffix = ".sha256"
+
+const sumLength = 2 * sha256.Size
 
 // whole reports whether an executable exists and is the one that was built. A full disk,
 // an interrupted copy or a virus scanner may have left something else.
@@ -382,7 +387,8 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 		if runtime.GOOS != "windows" {
 			ext = ""
 		}
-		if path = fmt.Sprintf("%s-%.16s%s", strings.TrimSuffix(path, ext), built, ext); whole(path) {
+		path = fmt.Sprintf("%s-%.16s%s", strings.TrimSuffix(path, ext), built, ext)
+		if use(path); whole(path) {
 			return path, nil
 		}
 	}

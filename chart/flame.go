@@ -21,7 +21,8 @@ type Stack struct {
 // Frame is a function.
 type Frame struct {
 	Name  string
-	Group string // decides its color
+	Short []string // what is shown if the name does not fit, the longest first
+	Group string   // decides its color
 }
 
 // Flame is a flame graph: a box for each function, as wide as what it and the functions
@@ -48,13 +49,13 @@ const (
 	margin   = 10
 	row      = 17
 	top      = 62
-	minWidth = 0.3 // narrower boxes are left out
-	letter   = 6.2 // the width of one
+	minWidth = 0.3  // narrower boxes are left out
+	letter   = 6.65 // the width of one, in every monospaced font of this size
 )
 
 // palette are colors that people with color blindness tell apart too: the light ones of
 // Paul Tol's qualitative schemes, https://personal.sron.nl/~pault/.
-var palette = []string{"#77aadd", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00", "#eedd88", "#ee8866", "#ffaabb", "#dddddd", "#c8b8e0"}
+var palette = []string{"#77aadd", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00", "#eedd88", "#ee8866", "#ffaabb", "#dddddd", "#c8b8e0", "#c9ad93"}
 
 // node is a box.
 type node struct {
@@ -108,11 +109,12 @@ func (f *Flame) WriteSVG(w io.Writer) error {
 		depth = p.depth(root)
 	}
 	height := top + depth*row + margin
-	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" font-family="sans-serif" font-size="11">`+"\n", width, height)
+	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" font-family="monospace" font-size="11">`+"\n", width, height)
 	p.printf(`<rect width="100%%" height="100%%" fill="#ffffff"/>` + "\n")
-	p.printf(`<text x="%d" y="22" font-size="15">%s</text>`+"\n", margin, escape(f.Title))
+	p.printf(`<text x="%d" y="22" font-family="sans-serif" font-size="15">%s</text>`+"\n", margin, escape(f.Title))
 	p.legend()
 	if p.total > 0 {
+		p.printf(`<text x="%d" y="22" text-anchor="end" fill="#555555">point at a box to read it</text>`+"\n", width-margin)
 		p.boxes(root, margin, height-margin-row)
 	} else {
 		p.printf(`<text x="%d" y="%d">no samples</text>`+"\n", margin, top)
@@ -146,13 +148,7 @@ func (p *painter) depth(n *node) int {
 // boxes draws a function, and above it what it calls.
 func (p *painter) boxes(n *node, x float64, y int) {
 	w := p.wide(n)
-	label := n.frame.Name
-	if most := int((w - 4) / letter); utf8.RuneCountInString(label) > most {
-		label = ""
-		if most >= 4 {
-			label = string([]rune(n.frame.Name)[:most-1]) + "…"
-		}
-	}
+	label := n.frame.label(int((w - 4) / letter))
 	p.printf(`<g><title>%s</title><rect x="%.1f" y="%d" width="%.1f" height="%d" rx="1" fill="%s" stroke="#ffffff" stroke-width="0.5"/>`,
 		escape(p.tooltip(n)), x, y, w, row-1, p.color(n))
 	if label != "" {
@@ -165,6 +161,25 @@ func (p *painter) boxes(n *node, x float64, y int) {
 		}
 		x += p.wide(c)
 	}
+}
+
+// label returns what is shown of a function in at most so many letters. It is "" if they
+// are too few for the beginning of any name.
+func (f Frame) label(most int) string {
+	name := f.Name
+	for _, short := range f.Short {
+		if utf8.RuneCountInString(name) <= most {
+			break
+		}
+		name = short
+	}
+	switch letters := []rune(name); {
+	case len(letters) <= most:
+		return name
+	case most >= 4:
+		return string(letters[:most-1]) + "…"
+	}
+	return ""
 }
 
 func (p *painter) tooltip(n *node) string {
@@ -214,6 +229,7 @@ func (p *painter) legend() {
 		entry(shade(-1), "less in "+f.Second)
 		entry(shade(0), "the same")
 		entry(shade(1), "more in "+f.Second)
+		p.printf(`<text x="%.1f" y="44">width: both together</text>`+"\n", x)
 		return
 	}
 	for i, g := range f.Groups {

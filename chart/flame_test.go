@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func frames(group string, names ...string) (list []Frame) {
 	for _, n := range names {
-		list = append(list, Frame{n, group})
+		list = append(list, Frame{Name: n, Group: group})
 	}
 	return list
 }
@@ -104,4 +104,25 @@ func ExampleFlame_WriteSVG() {
 	_, tooltip, _ := strings.Cut(picture.String(), "<title>query")
 	fmt.Println(strings.Split(tooltip, "<")[0])
 	// Output: : 3 ms, 75.0 %
+}
+
+func TestLabel(t *testing.T) {
+	step := Frame{Name: "modernc.org/sqlite/lib._sqlite3Step", Short: []string{"lib._sqlite3Step", "_sqlite3Step"}}
+	for _, c := range []struct {
+		frame Frame
+		most  int
+		want  string
+	}{
+		{step, 40, step.Name},
+		{step, 16, "lib._sqlite3Step"},
+		{step, 12, "_sqlite3Step"},
+		{step, 7, "_sqlit…"},
+		{step, 3, ""},
+		{Frame{Name: "sqlité"}, 6, "sqlité"},
+		{Frame{Name: "sqlité"}, 5, "sqli…"},
+	} {
+		if got := c.frame.label(c.most); got != c.want {
+			t.Errorf("%s in %d letters: %q, want %q", c.frame.Name, c.most, got, c.want)
+		}
+	}
 }

@@ -110,7 +110,8 @@ func (w *Profiling) command(worker string, kind driver.Kind, args []string) (str
 
 // keep reads what a trial that went well has recorded.
 func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error {
-	clock, written, err := w.Into.Add(filepath.Join(dir, "profile"))
+	into := *w.Into // a trial is added as a whole or not at all
+	clock, written, err := into.Add(filepath.Join(dir, "profile"))
 	if err != nil {
 		return fmt.Errorf("reading the worker's profiles: %w", err)
 	}
@@ -139,14 +140,16 @@ func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error
 		if misread != nil {
 			return misread
 		}
-		w.Into.Perf = append(w.Into.Perf, stacks...)
+		into.Perf = append(into.Perf, stacks...)
 	}
-	w.Into.Trials++
+	wall := int64(0)
 	for _, s := range t.Samples {
 		if s.Phase == w.Phase {
-			w.Into.WallNS += s.WallNS
+			wall += s.WallNS
 		}
 	}
+	into.EndTrial(wall)
+	*w.Into = into
 	return nil
 }
 
@@ -156,11 +159,16 @@ type Profiler struct {
 	Time  time.Duration // no trial begins after it, except for the first of each case
 	Trial func(context.Context, *Case, Profiling) (*result.Trial, error)
 	Perf  string // perf's executable; "" to do without
+	Noise Noise
 	Now   func() time.Time
 	Stop  <-chan struct{}
 
 	// Progress is told after each trial how many samples a case has.
 	Progress func(c *Case, samples int64, t *result.Trial)
+
+	// What Run has found: how many rounds were begun, and what casts doubt on them.
+	Rounds   int
+	Warnings []result.Warning
 }
 
 // EnoughSamples is how many samples of a case end its trials. The 95 % interval of a
@@ -179,6 +187,13 @@ type Profiled struct {
 // Run runs trials until every case has enough samples or the time is over. It returns an
 // error only if the lab failed; why a case failed is in its Reason.
 func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) {
+	p.Warnings = append(p.Noise.BeforeRun(), beforehand(cases)...)
+	list, err := p.run(ctx, cases)
+	p.Warnings = append(p.Warnings, p.Noise.AfterRun()...)
+	return list, err
+}
+
+func (p *Profiler) run(ctx context.Context, cases []*Case) ([]*Profiled, error) {
 	var list []*Profiled
 	for _, c := range cases {
 		d := &Profiled{Case: c, Status: result.OK, Perf: p.Perf != ""}
@@ -198,6 +213,11 @@ func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) 
 			if d.Status != result.OK || profile.Samples(d.Recording.Stacks()) >= EnoughSamples || !first && p.Now().Sub(began) >= p.Time {
 				continue
 			}
+			if !open {
+				p.Rounds++
+				p.Noise.BeforeRound(p.Rounds)
+			}
+			open = true
 			select {
 			case <-p.Stop:
 				return list, nil
@@ -209,7 +229,6 @@ func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) 
 				}
 				return list, err
 			}
-			open = true
 		}
 	}
 	return list, nil
@@ -226,6 +245,10 @@ func (p *Profiler) trial(ctx context.Context, d *Profiled) error {
 		return err
 	}
 	d.Status, d.Reason = t.Status, t.Reason
+	for _, w := range t.Warnings {
+		w.Case, w.Round = d.Case.ID, p.Rounds
+		p.Warnings = append(p.Warnings, w)
+	}
 	p.Progress(d.Case, profile.Samples(d.Recording.Stacks()), t)
 	return nil
 }

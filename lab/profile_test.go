@@ -2,11 +2,14 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/profile"
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -20,11 +23,26 @@ type profileBench struct {
 	samples map[string]int64 // a trial's, by driver
 	ran     []string
 	failing string
+	noise   []string // what was observed
 }
+
+func (b *profileBench) BeforeRun() []result.Warning {
+	b.noise = append(b.noise, "before")
+	return []result.Warning{{Code: result.WarningLoad}}
+}
+
+func (b *profileBench) BeforeRound(n int) { b.noise = append(b.noise, fmt.Sprint("round ", n)) }
+
+func (b *profileBench) AfterRun() []result.Warning {
+	b.noise = append(b.noise, "after")
+	return []result.Warning{{Code: result.WarningSteal}}
+}
+
+func (b *profileBench) Steal() *float64 { return nil }
 
 func (b *profileBench) profiler(limit time.Duration, stop chan struct{}) *Profiler {
 	return &Profiler{
-		Phase: "query", Time: limit, Perf: "perf", Now: func() time.Time { return b.now }, Stop: stop,
+		Phase: "query", Time: limit, Perf: "perf", Noise: b, Now: func() time.Time { return b.now }, Stop: stop,
 		Progress: func(*Case, int64, *result.Trial) {},
 		Trial: func(_ context.Context, c *Case, want Profiling) (*result.Trial, error) {
 			b.now = b.now.Add(time.Second)
@@ -35,17 +53,17 @@ func (b *profileBench) profiler(limit time.Duration, stop chan struct{}) *Profil
 			if b.samples[c.Driver] < 0 {
 				return nil, errNoProfile
 			}
-			want.Into.Trials++
 			want.Into.Perf = append(want.Into.Perf, profile.Stack{Samples: b.samples[c.Driver]})
-			return &result.Trial{Status: result.OK}, nil
+			want.Into.EndTrial(0)
+			return &result.Trial{Status: result.OK, Warnings: []result.Warning{{Code: result.WarningStopped}}}, nil
 		},
 	}
 }
 
 func profileCases(names ...string) (list []*Case) {
-	for _, n := range names {
+	for i, n := range names {
 		c := &Case{}
-		c.Driver = n
+		c.ID, c.Driver = i+1, n
 		list = append(list, c)
 	}
 	return list
@@ -76,6 +94,27 @@ func TestProfilerStops(t *testing.T) {
 				t.Errorf("%+v", done[0])
 			}
 		})
+	}
+}
+
+// What casts doubt on a profile is observed as in a run: before, between the rounds, and
+// after.
+func TestProfilerObserves(t *testing.T) {
+	b := &profileBench{samples: map[string]int64{"a": 250, "b": 500}}
+	p := b.profiler(time.Hour, nil)
+	cases := profileCases("a", "b")
+	cases[1].Beforehand = []result.Warning{{Code: result.WarningIdle}}
+	if _, err := p.Run(context.Background(), cases); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(b.noise, ", "); got != "before, round 1, round 2, after" || p.Rounds != 2 {
+		t.Errorf("%d rounds: %s", p.Rounds, got)
+	}
+	want := []result.Warning{{Code: result.WarningLoad}, {Code: result.WarningIdle, Case: 2},
+		{Code: result.WarningStopped, Case: 1, Round: 1}, {Code: result.WarningStopped, Case: 2, Round: 1}, {Code: result.WarningStopped, Case: 1, Round: 2},
+		{Code: result.WarningSteal}}
+	if diff := cmp.Diff(want, p.Warnings); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -13,6 +13,7 @@ type Group string
 const (
 	SQLite      Group = "SQLite"
 	InC         Group = "in C" // SQLite and the driver's C, which Go's profiler cannot tell apart
+	CLibrary    Group = "C library"
 	Driver      Group = "driver"
 	DatabaseSQL Group = "database/sql"
 	Crossing    Group = "cgo crossing"
@@ -24,7 +25,7 @@ const (
 )
 
 // Groups lists all groups.
-var Groups = []Group{SQLite, InC, Driver, DatabaseSQL, Crossing, Collection, Runtime, System, Ours, Unknown}
+var Groups = []Group{SQLite, InC, CLibrary, Driver, DatabaseSQL, Crossing, Collection, Runtime, System, Ours, Unknown}
 
 // About says what a group has.
 func (g Group) About() string {
@@ -33,6 +34,8 @@ func (g Group) About() string {
 		return "SQLite itself: C, or what was translated from it"
 	case InC:
 		return "SQLite and the driver's C, which Go's profiler cannot tell apart"
+	case CLibrary:
+		return "mutexes, memory and more that SQLite calls: libc, or modernc.org/libc in Go"
 	case Driver:
 		return "the driver's library, and what it links"
 	case DatabaseSQL:
@@ -44,7 +47,7 @@ func (g Group) About() string {
 	case Runtime:
 		return "scheduling, maps, channels, conversions"
 	case System:
-		return "system calls, the kernel, libc"
+		return "system calls and the kernel"
 	case Ours:
 		return "the adapter and the engine of sqlite3perf"
 	}
@@ -81,8 +84,8 @@ func (g Grouper) frame(frames []Frame, f Frame) Group {
 	switch {
 	case strings.HasPrefix(f.Object, "[") && f.Object != "[unknown]": // [kernel.kallsyms], a module, [vdso]
 		return System
-	case hasAnyPrefix(object, "libc.", "libc-", "ld-", "ld.", "libm.", "libpthread", "libdl", "libz."):
-		return System
+	case hasAnyPrefix(object, "libc.", "libc-", "ld-", "ld.", "libm.", "libpthread", "libdl"):
+		return CLibrary
 	case hasAnyPrefix(object, "libsqlite3"):
 		return SQLite
 	}
@@ -137,7 +140,7 @@ func (g Grouper) ofGo(frames []Frame, pkg string) Group {
 	case below(pkg, "syscall"), below(pkg, "internal/runtime/syscall"), below(pkg, "golang.org/x/sys"), below(pkg, "internal/poll"), below(pkg, "internal/syscall"), pkg == "os":
 		return System
 	case below(pkg, "modernc.org/libc"), below(pkg, "modernc.org/memory"):
-		return System
+		return CLibrary
 	case below(pkg, "modernc.org/sqlite/lib"), below(pkg, "github.com/ncruces/go-sqlite3-wasm"):
 		return SQLite
 	case below(pkg, "database/sql"):
@@ -198,6 +201,22 @@ func goPackage(name string) (string, bool) {
 		return "runtime", slices.Contains(memory, name)
 	}
 	return strings.ReplaceAll(name[:slash]+pkg, "%2e", "."), true
+}
+
+// Short returns shorter names of a function of Go, the longest first: without the path of
+// its package, and without the package. A function of C has none.
+func Short(function string) []string {
+	if _, isGo := goPackage(function); !isGo {
+		return nil
+	}
+	path, _, _ := strings.Cut(function, "[") // type arguments have paths of their own
+	path, _, _ = strings.Cut(path, "(")
+	name := function[strings.LastIndexByte(path, '/')+1:]
+	_, own, ok := strings.Cut(name, ".")
+	if !ok {
+		return nil
+	}
+	return []string{name, own}
 }
 
 // below reports whether a package is the one at the path, or below it.

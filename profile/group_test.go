@@ -1,6 +1,11 @@
 package profile
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
 
 func TestGroup(t *testing.T) {
 	const sqlite, mattn, ncruces = "modernc.org/sqlite", "github.com/mattn/go-sqlite3", "github.com/ncruces/go-sqlite3"
@@ -35,7 +40,7 @@ func TestGroup(t *testing.T) {
 		{"scheduling", Grouper{Module: sqlite}, in("", "runtime.futex", "runtime.notesleep", "runtime.schedule", "runtime.park_m"), Runtime},
 		{"a system call", Grouper{Module: sqlite}, in("", "internal/runtime/syscall/linux.Syscall6", "syscall.RawSyscall6", "syscall.Pread"), System},
 		{"entering one", Grouper{Module: sqlite}, in("", "runtime.exitsyscall", "syscall.Syscall", "syscall.Pread"), System},
-		{"modernc's libc", Grouper{Module: sqlite}, in("", "modernc.org/libc.Xmemcpy", "modernc.org/sqlite/lib._x"), System},
+		{"modernc's libc", Grouper{Module: sqlite}, in("", "modernc.org/libc.Xmemcpy", "modernc.org/sqlite/lib._x"), CLibrary},
 		{"the adapter", Grouper{Module: sqlite}, in("", "github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver.(*stmt).Query"), Ours},
 		{"C by Go's profiler", Grouper{Module: mattn, Opaque: true}, in("", "runtime.cgocall", "github.com/mattn/go-sqlite3._Cfunc_sqlite3_step"), InC},
 		{"the way to C by perf", Grouper{Module: mattn}, in(worker, "runtime.cgocall", "github.com/mattn/go-sqlite3._Cfunc_sqlite3_step"), Crossing},
@@ -44,7 +49,7 @@ func TestGroup(t *testing.T) {
 		{"SQLite in C", Grouper{Module: mattn}, in(worker, "columnMem", "sqlite3_column_type", "_cgo_1_Cfunc_x", "runtime.asmcgocall"), SQLite},
 		{"a part of a function", Grouper{Module: mattn}, in(worker, "sqlite3VdbeExec.cold", "sqlite3_step"), SQLite},
 		{"the driver's C", Grouper{Module: mattn}, in(worker, "_sqlite3_step_row_internal", "_cgo_1_Cfunc_x"), Driver},
-		{"libc", Grouper{Module: mattn}, in(libc, "__memmove_avx"), System},
+		{"libc", Grouper{Module: mattn}, in(libc, "__memmove_avx"), CLibrary},
 		{"the kernel", Grouper{Module: mattn}, append(in(kernel, "ext4_lookup", "do_syscall_64"), in(worker, "unixAccess", "sqlite3_step")...), System},
 		{"a shared SQLite", Grouper{Module: "sqlite3"}, in("/usr/lib/libsqlite3.so.0.8.6", "btreeNext"), SQLite},
 		{"another language", Grouper{Module: "sqlite3"}, in("/usr/bin/python3.11", "_PyEval_EvalFrameDefault"), Driver},
@@ -54,6 +59,62 @@ func TestGroup(t *testing.T) {
 				t.Errorf("%v: %q, want %q", c.frames, got, c.want)
 			}
 		})
+	}
+}
+
+// What zombiezen's, glebarez' and modernc's SQLite calls for C's library is a group of its
+// own, as mattn's libc is. The stacks are of real profiles of the query of real.
+func TestCLibrary(t *testing.T) {
+	for _, c := range []struct{ module, stack string }{
+		{"modernc.org/sqlite", "modernc.org/libc.Xpthread_mutex_unlock modernc.org/sqlite/lib._pthreadMutexLeave modernc.org/sqlite/lib.Xsqlite3_mutex_leave modernc.org/sqlite/lib._columnMallocFailure"},
+		{"modernc.org/sqlite", "modernc.org/libc.(*TLS).Alloc modernc.org/sqlite/lib._vdbeSorterCompare modernc.org/sqlite/lib._vdbeSorterMerge"},
+		{"zombiezen.com/go/sqlite", "runtime.memmove modernc.org/libc.Xmemcpy modernc.org/sqlite/lib._sqlite3VdbeSorterWrite"},
+		{"zombiezen.com/go/sqlite", "modernc.org/memory.(*Allocator).UintptrRealloc modernc.org/libc.Xrealloc modernc.org/sqlite/lib._sqlite3MemRealloc"},
+		{"github.com/glebarez/go-sqlite", "modernc.org/memory.(*Allocator).newPage modernc.org/memory.(*Allocator).UintptrMalloc modernc.org/libc.Xrealloc"},
+		{"github.com/glebarez/go-sqlite", "modernc.org/libc.X__fstat modernc.org/libc.Xfstat modernc.org/sqlite/lib._unixFileSize"},
+		{"github.com/glebarez/go-sqlite", "modernc.org/libc.GoString github.com/glebarez/go-sqlite.(*conn).columnText"},
+	} {
+		var frames []Frame
+		for name := range strings.FieldsSeq(c.stack) {
+			frames = append(frames, Frame{Function: name})
+		}
+		if got := (Grouper{Module: c.module}).Of(frames); got != CLibrary {
+			t.Errorf("%s: %s is in %q", c.module, frames[0].Function, got)
+		}
+	}
+}
+
+// Each group is described where readers look for it.
+func TestGroupsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/profiling.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range Groups {
+		if g != Unknown && !strings.Contains(string(text), "\n| "+string(g)+" | ") {
+			t.Errorf("docs/profiling.md does not say what %q is", g)
+		}
+		if g != Unknown && g.About() == Unknown.About() {
+			t.Errorf("%q is not described", g)
+		}
+	}
+}
+
+func TestShort(t *testing.T) {
+	for name, want := range map[string]string{
+		"modernc.org/sqlite/lib._sqlite3Step":    "[lib._sqlite3Step _sqlite3Step]",
+		"database/sql.(*Rows).Next":              "[sql.(*Rows).Next (*Rows).Next]",
+		"a/b.(*T[c/d.E]).Method":                 "[b.(*T[c/d.E]).Method (*T[c/d.E]).Method]",
+		"slices.Sort[go.shape.struct { a/b.C }]": "[slices.Sort[go.shape.struct { a/b.C }] Sort[go.shape.struct { a/b.C }]]",
+		"runtime.mallocgc":                       "[runtime.mallocgc mallocgc]",
+		"sqlite3VdbeExec.cold":                   "[]",
+		"sqlite3VdbeExec":                        "[]",
+		"memeqbody":                              "[]",
+		"_cgo_e780bd1fee59_Cfunc_sqlite3_step":   "[]",
+	} {
+		if got := fmt.Sprint(Short(name)); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }
 

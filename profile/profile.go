@@ -32,7 +32,8 @@ type Stack struct {
 // Recording is what trials of one driver have sampled of one phase.
 type Recording struct {
 	Trials int
-	WallNS int64 // of all trials, by the worker's clock
+	WallNS int64   // of all trials, by the worker's clock
+	CPUNS  []int64 // of each trial, from the samples
 	CPU    *pprof.Profile
 	Allocs *pprof.Profile
 	Perf   []Stack
@@ -44,6 +45,21 @@ func (r *Recording) Stacks() []Stack {
 		return r.Perf
 	}
 	return stacks(r.CPU)
+}
+
+// EndTrial counts a trial, with what has been sampled since the last one. Its phase took
+// so long by the worker's clock.
+func (r *Recording) EndTrial(wallNS int64) {
+	sampled := int64(0)
+	for _, s := range r.Stacks() {
+		sampled += s.Value
+	}
+	for _, earlier := range r.CPUNS {
+		sampled -= earlier
+	}
+	r.Trials++
+	r.WallNS += wallNS
+	r.CPUNS = append(r.CPUNS, sampled)
 }
 
 // Allocations returns the stacks that allocated memory.

@@ -96,7 +96,10 @@ func TestRecording(t *testing.T) {
 		if err != nil || !written || len(got) != 2 {
 			t.Fatalf("%v, %v, %v", got, written, err)
 		}
-		r.Trials++
+		r.EndTrial(100)
+	}
+	if diff := cmp.Diff([]int64{60, 60}, r.CPUNS); diff != "" || r.Trials != 2 || r.WallNS != 200 {
+		t.Errorf("%d trials, %d ns by the clock: %s", r.Trials, r.WallNS, diff)
 	}
 	want := []Stack{{[]Frame{{Function: "database/sql.Open"}}, 12, 120}}
 	if diff := cmp.Diff(want, r.Stacks()); diff != "" {

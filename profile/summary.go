@@ -20,12 +20,13 @@ type Part struct {
 
 // Summary is where the time of one driver's worker went.
 type Summary struct {
-	Samples   int64  `json:"samples"`
-	Trials    int    `json:"trials"`
-	CPUNS     int64  `json:"cpu_ns"`  // of all trials, from the samples
-	WallNS    int64  `json:"wall_ns"` // of all trials, by the worker's clock
-	Groups    []Part `json:"groups"`
-	Functions []Part `json:"functions"` // by their own time, without what they call
+	Samples   int64   `json:"samples"`
+	Trials    int     `json:"trials"`
+	CPUNS     int64   `json:"cpu_ns"`       // of all trials, from the samples
+	WallNS    int64   `json:"wall_ns"`      // of all trials, by the worker's clock
+	TrialNS   []int64 `json:"trial_cpu_ns"` // CPU time of each trial, from the samples
+	Groups    []Part  `json:"groups"`
+	Functions []Part  `json:"functions"` // by their own time, without what they call
 
 	AllocatedBytes int64  `json:"allocated_bytes"` // of all trials, estimated from samples
 	AllocSamples   int64  `json:"alloc_samples"`   // objects, estimated from samples
@@ -35,7 +36,7 @@ type Summary struct {
 // Summarize groups what was recorded. The parts are sorted, the largest first.
 func Summarize(r *Recording, g Grouper) *Summary {
 	list := r.Stacks()
-	s := &Summary{Trials: r.Trials, WallNS: r.WallNS, Samples: Samples(list)}
+	s := &Summary{Trials: r.Trials, WallNS: r.WallNS, TrialNS: append([]int64{}, r.CPUNS...), Samples: Samples(list)}
 	groups, functions := map[Group]*Part{}, map[[2]string]*Part{}
 	for _, st := range list {
 		s.CPUNS += st.Value
@@ -117,6 +118,20 @@ func name(frames []Frame) string {
 		}
 	}
 	return "kernel: " + frames[0].Function
+}
+
+// Ratio returns the ratio of the CPU time of the second driver's trials to that of the
+// first's, with its 95 % interval. Both must have samples.
+func Ratio(first, second *Summary) (float64, stats.Interval) {
+	return stats.SampledRatio(first.sampled(), second.sampled())
+}
+
+func (s *Summary) sampled() stats.Sampled {
+	x := stats.Sampled{Samples: s.Samples}
+	for _, ns := range s.TrialNS {
+		x.Values = append(x.Values, float64(ns))
+	}
+	return x
 }
 
 // Change is a group in two drivers' workers.

@@ -21,6 +21,8 @@ type Profiled struct {
 	Seed     uint64
 	Settings string // as name=value, separated by spaces
 	Machine  result.Machine
+	Warnings []result.Warning // what casts doubt on it
+	Rounds   int              // in which the drivers' trials took turns
 	Drivers  []ProfiledDriver
 	NoPerf   string   // why there is no perf, or what it does not see; "" if it sees everything
 	More     string   // what a reader can type to have more samples
@@ -31,6 +33,7 @@ type Profiled struct {
 // ProfiledDriver is one driver's part of it.
 type ProfiledDriver struct {
 	Name    string
+	Case    int // its number in warnings
 	Status  result.Status
 	Reason  *protocol.Reason // if Status is not OK
 	Perf    bool             // sampled by perf, not by Go's profiler
@@ -78,12 +81,7 @@ func WriteProfile(w io.Writer, format string, p *Profiled, opts Options) error {
 func ProfileAnswer(p *Profiled) string {
 	var parts []string
 	if a, b, ok := p.pair(); ok {
-		first, second := a.Summary.PerTrialNS(), b.Summary.PerTrialNS()
-		text := fmt.Sprintf("In %s of %s, %s uses %s of CPU time and %s %s (%s)", p.Phase, p.Workload, b.Name, nanoseconds(second), a.Name, nanoseconds(first), times(second/first))
-		if c := profile.Compare(a.Summary, b.Summary)[0]; max(c.Difference, -c.Difference) > c.Margin {
-			text += fmt.Sprintf("; the largest difference is in %s: %s", c.Group, signed(c.Difference))
-		}
-		parts = append(parts, text+".")
+		parts = append(parts, differs(p, a, b))
 	}
 	for i := range p.Drivers {
 		switch d := &p.Drivers[i]; {
@@ -98,13 +96,32 @@ func ProfileAnswer(p *Profiled) string {
 	return strings.Join(parts, " ")
 }
 
+// differs says how the CPU times of two drivers differ, and where most.
+func differs(p *Profiled, a, b *ProfiledDriver) string {
+	ratio, sure := profile.Ratio(a.Summary, b.Summary)
+	words := fmt.Sprintf("%s and %s, %s %s", nanoseconds(b.Summary.PerTrialNS()), nanoseconds(a.Summary.PerTrialNS()), times(ratio), interval(&sure))
+	text := fmt.Sprintf("In %s of %s, %s takes ", p.Phase, p.Workload, b.Name)
+	switch {
+	case sure.Low > 1:
+		text += fmt.Sprintf("more CPU time than %s (%s)", a.Name, words)
+	case sure.High < 1:
+		text += fmt.Sprintf("less CPU time than %s (%s)", a.Name, words)
+	default:
+		text += fmt.Sprintf("a CPU time that cannot be told from that of %s yet (%s)", a.Name, words)
+	}
+	if c := profile.Compare(a.Summary, b.Summary)[0]; max(c.Difference, -c.Difference) > c.Margin {
+		text += fmt.Sprintf("; the largest difference is in %s: %s ±%s", c.Group, signed(c.Difference), nanoseconds(c.Margin))
+	}
+	return text + "."
+}
+
 // spends names the largest groups of a driver.
 func spends(d *ProfiledDriver) string {
 	const most, least = 4, 0.03
 	var words []string
 	for i, g := range d.Summary.Groups {
 		if i < most && g.Share >= least {
-			words = append(words, fmt.Sprintf("%.0f %% in %s", 100*g.Share, g.Group))
+			words = append(words, fmt.Sprintf("%.0f %% ±%.0f in %s", 100*g.Share, margin(g), g.Group))
 		}
 	}
 	return fmt.Sprintf("%s spends %s.", d.Name, strings.Join(words, ", "))
@@ -128,10 +145,10 @@ func signed(ns float64) string {
 	return "+" + nanoseconds(ns)
 }
 
-// withMargin formats a share with half the width of its interval, in percentage points.
-func withMargin(p profile.Part) string {
-	return fmt.Sprintf("%.1f %% ±%.1f", 100*p.Share, 50*(p.Interval.High-p.Interval.Low))
-}
+// margin returns half the width of a share's interval, in percentage points.
+func margin(p profile.Part) float64 { return 50 * (p.Interval.High - p.Interval.Low) }
+
+func withMargin(p profile.Part) string { return fmt.Sprintf("%.1f %% ±%.1f", 100*p.Share, margin(p)) }
 
 // topFunctions is how many functions the tables have. The JSON has all.
 const topFunctions = 12
@@ -151,7 +168,7 @@ func profiled(p *Profiled) document {
 			d = append(d, driverProfile(x)...)
 		}
 	}
-	return append(d, space{}, paragraph{"CPU time of one execution of the phase, from samples of what runs; waiting is not in it. ±: half the 95 % interval, by the number of samples. " +
+	return append(d, space{}, paragraph{"CPU time of one execution of the phase, from samples of what runs; waiting is not in it. " +
 		"A function has its own time, without that of what it calls. Trials with profiles are never stored as samples.", true})
 }
 
@@ -175,6 +192,7 @@ func profileFacts(p *Profiled) list {
 			l = append(l, item{label: d.Name, text: text, alarm: d.Summary.Samples < fewSamples})
 		}
 	}
+	l.note(item{label: "how sure", text: profileSure(p)})
 	if p.NoPerf != "" {
 		text := p.NoPerf
 		if !slices.ContainsFunc(p.Drivers, func(d ProfiledDriver) bool { return d.Perf }) {
@@ -184,10 +202,43 @@ func profileFacts(p *Profiled) list {
 	}
 	l = append(l, item{label: "measured", text: strings.TrimSpace(fmt.Sprintf("workload %s, phase %s, scale %s, seed %d %s", p.Workload, p.Phase, p.Scale, p.Seed, p.Settings))})
 	l = append(l, machineItems(p.Machine)...)
+	l = append(l, profileWarnings(p)...)
 	if len(p.Files) > 0 {
 		l = append(l, item{label: "files", text: fmt.Sprintf("in %s: %s", p.Into, strings.Join(p.Files, ", "))})
 	}
 	return l
+}
+
+// profileSure says what the intervals are of. It returns "" if there are none.
+func profileSure(p *Profiled) string {
+	if !slices.ContainsFunc(p.Drivers, func(d ProfiledDriver) bool { return d.good() }) {
+		return ""
+	}
+	words := "±: half the 95 % interval, by the number of samples"
+	if a, b, ok := p.pair(); ok {
+		words += fmt.Sprintf("; the interval of the ratio is by that too, and from %d trials on by how much these differ", stats.MinSamples)
+		if min(a.Summary.Trials, b.Summary.Trials) < stats.MinSamples {
+			words += ", which here are fewer: how much the machine varies is not in it"
+		}
+	}
+	return words + ". Profilers cost time, so a ratio without them is another one"
+}
+
+// profileWarnings lists what casts doubt on a profile: first that of the machine.
+func profileWarnings(p *Profiled) list {
+	names := map[int]string{}
+	for i := range p.Drivers {
+		names[p.Drivers[i].Case] = p.Drivers[i].Name
+	}
+	var ofAll, ofOne []result.Warning
+	for _, w := range p.Warnings {
+		if w.Case == 0 {
+			ofAll = append(ofAll, w)
+		} else {
+			ofOne = append(ofOne, w)
+		}
+	}
+	return append(machineWarnings(ofAll, p.Rounds), warnings(ofOne, names)...)
 }
 
 // driverProfile is the part of the document about one driver.
@@ -247,7 +298,7 @@ func FlameGraph(w io.Writer, title string, list []profile.Stack, g profile.Group
 	for _, s := range list {
 		c := chart.Stack{First: float64(s.Value)}
 		for i := len(s.Frames) - 1; i >= 0; i-- {
-			c.Frames = append(c.Frames, chart.Frame{Name: Line(s.Frames[i].Function), Group: string(g.Of(s.Frames[i:]))})
+			c.Frames = append(c.Frames, flameFrame(s.Frames[i].Function, string(g.Of(s.Frames[i:]))))
 		}
 		f.Stacks = append(f.Stacks, c)
 	}
@@ -270,7 +321,7 @@ func FlameDifference(w io.Writer, title string, first, second FlameSide) error {
 		for _, s := range profile.Layers(side.Stacks, side.Grouper) {
 			c := chart.Stack{}
 			for _, frame := range s.Frames {
-				c.Frames = append(c.Frames, chart.Frame{Name: Line(frame.Function)})
+				c.Frames = append(c.Frames, flameFrame(frame.Function, ""))
 			}
 			weight := float64(s.Value) / float64(max(side.Trials, 1))
 			if i == 0 {
@@ -282,6 +333,14 @@ func FlameDifference(w io.Writer, title string, first, second FlameSide) error {
 		}
 	}
 	return f.WriteSVG(w)
+}
+
+func flameFrame(function, group string) chart.Frame {
+	f := chart.Frame{Name: Line(function), Group: group}
+	for _, short := range profile.Short(function) {
+		f.Short = append(f.Short, Line(short))
+	}
+	return f
 }
 
 func newFlame(title string) *chart.Flame {
@@ -308,10 +367,19 @@ type JSONProfile struct {
 	Machine     result.Machine      `json:"machine"`
 	Confidence  float64             `json:"confidence"` // of all intervals
 	NoPerf      string              `json:"no_perf,omitempty"`
+	Rounds      int                 `json:"rounds"` // in which the drivers' trials took turns
+	Warnings    []result.Warning    `json:"warnings,omitempty"`
+	Ratio       *JSONProfileRatio   `json:"ratio,omitempty"` // of the second driver's CPU time to the first's
 	Drivers     []JSONProfileDriver `json:"drivers"`
 	Differences []profile.Change    `json:"differences,omitempty"` // of the second driver to the first
 	Directory   string              `json:"directory"`
 	Files       []string            `json:"files"`
+}
+
+// JSONProfileRatio is a ratio with its interval.
+type JSONProfileRatio struct {
+	Ratio    float64        `json:"ratio"`
+	Interval stats.Interval `json:"interval"`
 }
 
 // JSONProfileDriver is a driver's part of the JSON form of a profile.
@@ -325,7 +393,7 @@ type JSONProfileDriver struct {
 
 func writeProfileJSON(w io.Writer, p *Profiled, _ Options) error {
 	out := JSONProfile{Version: ProfileVersion, Answer: ProfileAnswer(p), Workload: p.Workload, Phase: p.Phase, Scale: p.Scale, Seed: p.Seed, Settings: p.Settings,
-		Machine: p.Machine, Confidence: stats.Confidence, NoPerf: p.NoPerf, Drivers: []JSONProfileDriver{}, Directory: p.Into, Files: append([]string{}, p.Files...)}
+		Machine: p.Machine, Confidence: stats.Confidence, NoPerf: p.NoPerf, Rounds: p.Rounds, Warnings: p.Warnings, Drivers: []JSONProfileDriver{}, Directory: p.Into, Files: append([]string{}, p.Files...)}
 	for _, d := range p.Drivers {
 		x := JSONProfileDriver{Driver: d.Name, Status: d.Status, Reason: d.Reason, Summary: d.Summary}
 		if d.Summary != nil {
@@ -338,6 +406,8 @@ func writeProfileJSON(w io.Writer, p *Profiled, _ Options) error {
 	}
 	if a, b, ok := p.pair(); ok {
 		out.Differences = profile.Compare(a.Summary, b.Summary)
+		ratio, sure := profile.Ratio(a.Summary, b.Summary)
+		out.Ratio = &JSONProfileRatio{ratio, sure}
 	}
 	return encode(w, out)
 }

@@ -168,12 +168,14 @@ func likened(ws []result.Warning) string {
 	return s
 }
 
-// runWarnings lists the warnings of the run as a whole. One line says how the speed of
-// the machine changed, and what that means.
-func runWarnings(a *stats.Analysis) list {
+// runWarnings lists the warnings of the run as a whole.
+func runWarnings(a *stats.Analysis) list { return machineWarnings(a.Warnings, a.Run.Rounds) }
+
+// machineWarnings lists warnings that are of no case. One line says how the speed of the
+// machine changed between the rounds, and what that means.
+func machineWarnings(all []result.Warning, rounds int) list {
 	var off []float64
-	rounds := a.Run.Rounds
-	rest := slices.DeleteFunc(slices.Clone(a.Warnings), func(w result.Warning) bool {
+	rest := slices.DeleteFunc(slices.Clone(all), func(w result.Warning) bool {
 		speed := w.Code == result.WarningCalibration && w.Deviation != 0
 		if speed {
 			off, rounds = append(off, w.Deviation), max(rounds, w.Round)

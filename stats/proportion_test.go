@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -28,5 +29,45 @@ func TestCountsDiffer(t *testing.T) {
 	got, half := CountsDiffer(100, 2, 225, 2)
 	if got != 250 || math.Abs(half-1.959964*2*math.Sqrt(325)) > 1e-4 {
 		t.Errorf("%v ± %v", got, half)
+	}
+}
+
+// TestSampledRatio checks that 95 % of the intervals have the true ratio in them, whether
+// only the number of samples limits what is known, or trials differ by more.
+func TestSampledRatio(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for _, c := range []struct {
+		name   string
+		trials int
+		spread float64 // of a trial's true value
+		least  float64
+	}{
+		{"few trials", 2, 0, 0.93},
+		{"equal trials", 20, 0, 0.94},
+		{"trials that differ", 8, 0.3, 0.92},
+		{"many that differ", 30, 0.5, 0.92},
+	} {
+		const runs, truth = 1000, 1.3
+		drawn := func(mean float64) (s Sampled) {
+			for range c.trials {
+				value := mean * math.Exp(c.spread*random.NormFloat64())
+				n := int64(math.Round(value + math.Sqrt(value)*random.NormFloat64())) // close to Poisson
+				s.Values, s.Samples = append(s.Values, float64(n)), s.Samples+n
+			}
+			return s
+		}
+		held := 0
+		for range runs {
+			ratio, i := SampledRatio(drawn(40), drawn(40*truth))
+			if ratio < i.Low || ratio > i.High {
+				t.Fatalf("%s: %v is not in %+v", c.name, ratio, i)
+			}
+			if i.Low <= truth && truth <= i.High {
+				held++
+			}
+		}
+		if share := float64(held) / runs; share < c.least {
+			t.Errorf("%s: %.3f of the intervals have the true ratio", c.name, share)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/profile"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // profileOptions are the flags of profile.
@@ -274,7 +277,8 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	show := newProgress(env, o.quiet)
 	defer show.finish()
 	outliveReaders()
-	ctx, stop, release := env.interruptible(ctx, show.say, func() string { return "stopping when the current trial has ended" })
+	var measuring atomic.Bool
+	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(&measuring))
 	defer release()
 	scratch, err := lab.NewScratch(r.dir, runDirectory)
 	if err != nil {
@@ -297,12 +301,13 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 		return err
 	}
 	p := &lab.Profiler{
-		Phase: r.phase, Time: o.time, Perf: perf, Now: env.now, Stop: stop,
+		Phase: r.phase, Time: o.time, Perf: perf, Noise: observer, Now: env.now, Stop: stop,
 		Trial: func(ctx context.Context, c *lab.Case, want lab.Profiling) (*result.Trial, error) {
 			return processes.Profile(ctx, c, r.matrix.Seed, want)
 		},
 		Progress: show.Profiled,
 	}
+	measuring.Store(true)
 	done, err := p.Run(ctx, r.cases)
 	show.finish()
 	if err != nil {
@@ -314,10 +319,13 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	m := observer.Machine
 	m.Directory = r.dir
 	answer := &report.Profiled{Workload: r.cases[0].Workload, Phase: r.phase, Scale: r.matrix.Scale, Seed: r.matrix.Seed,
-		Settings: words(r.cases[0].Settings), Machine: m, NoPerf: noPerf, Into: r.into, More: "--time 5m or --scale full"}
+		Settings: words(r.cases[0].Settings), Machine: m, Warnings: p.Warnings, Rounds: p.Rounds, NoPerf: noPerf, Into: r.into, More: "--time 5m or --scale full"}
 	complete := true
 	for _, d := range done {
-		x := report.ProfiledDriver{Name: d.Case.Driver, Status: d.Status, Reason: d.Reason, Perf: d.Perf}
+		if d.Status == result.OK && d.Recording.Trials == 0 {
+			d.Status, d.Reason = stats.NotMeasured, &protocol.Reason{Code: protocol.CodeNoTrial, Message: "it was interrupted before the first trial had ended"}
+		}
+		x := report.ProfiledDriver{Name: d.Case.Driver, Case: d.Case.ID, Status: d.Status, Reason: d.Reason, Perf: d.Perf}
 		complete = complete && d.Status == result.OK
 		if d.Status == result.OK {
 			x.Summary = profile.Summarize(&d.Recording, grouper(d))
@@ -368,7 +376,7 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *report.Profiled) er
 	var sides []report.FlameSide
 	for i, d := range done {
 		stacks := d.Recording.Stacks()
-		if d.Status != result.OK || d.Recording.Trials == 0 {
+		if d.Status != result.OK {
 			continue
 		}
 		sides = append(sides, report.FlameSide{Name: d.Case.Driver, Stacks: stacks, Grouper: grouper(d), Trials: d.Recording.Trials})

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -312,6 +313,42 @@ func TestInterruptedDoctor(t *testing.T) {
 	p.alone()
 }
 
+// What was sampled until then is printed and written.
+func TestInterruptedProfile(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args := []string{"profile", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--phase", "query", "--time", "1h", "-o", "out"}
+	s := p.start(args...)
+	s.until("./good: ")
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != 130 || !strings.Contains(s.said.String(), "stopping when the current trial has ended; Ctrl-C again stops at once\n") {
+		t.Errorf("exit status %d\n%s", code, s.said.String())
+	}
+	if out := s.stdout.String(); !regexp.MustCompile(`(?m)^\./good +\d+ samples? in \d+ trials?, by `).MatchString(out) {
+		t.Errorf("it printed:\n%s", out)
+	}
+	p.alone()
+
+	args[2] = "./good,./sleeps"
+	s = p.start(args...)
+	p.asleep(s)
+	s.signal(os.Interrupt)
+	s.until("Ctrl-C again stops at once")
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != 130 {
+		t.Errorf("exit status %d\n%s", code, s.said.String())
+	}
+	if out := s.stdout.String(); !strings.Contains(out, " in 1 trial, by ") || !strings.Contains(out, "./sleeps      not measured: it was interrupted before the first trial had ended") {
+		t.Errorf("it printed:\n%s", out)
+	}
+	for name, want := range map[string]bool{"good.allocs.pprof": true, "sleeps.allocs.pprof": false} {
+		if _, err := os.Stat(filepath.Join(p.dir, "out", name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	p.alone()
+}
+
 func TestInterruptedTwice(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -499,6 +536,7 @@ func TestInterruptedBuild(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"run", "--drivers", "modernc", "--workloads", "./tiny.yaml", "--rounds", "6"},
+		{"profile", "--drivers", "modernc", "--workloads", "./tiny.yaml", "--phase", "query"},
 		{"check", "modernc"}, {"drivers", "--features"}, {"generate", "--driver", "modernc", "--db", "a.db"},
 	} {
 		p := newPlace(t)

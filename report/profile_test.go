@@ -1,0 +1,81 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/profile"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// profiledDriver returns a driver whose trials took the given milliseconds of CPU time,
+// a millisecond per sample, three quarters of it in SQLite.
+func profiledDriver(id int, name string, trials ...int64) report.ProfiledDriver {
+	s := &profile.Summary{Trials: len(trials)}
+	for _, ms := range trials {
+		s.Samples += ms
+		s.TrialNS = append(s.TrialNS, ms*1e6)
+	}
+	s.CPUNS = s.Samples * 1e6
+	s.WallNS = 2 * s.CPUNS
+	part := func(g profile.Group, function string, samples int64) profile.Part {
+		return profile.Part{Group: g, Function: function, Samples: samples, Share: float64(samples) / float64(s.Samples),
+			Interval: stats.Proportion(samples, s.Samples), PerTrial: float64(samples) * 1e6 / float64(len(trials))}
+	}
+	most := s.Samples * 3 / 4
+	s.Groups = []profile.Part{part(profile.SQLite, "", most), part(profile.CLibrary, "", s.Samples-most)}
+	s.Functions = []profile.Part{part(profile.SQLite, "sqlite3VdbeExec", most), part(profile.CLibrary, "modernc.org/libc.Xmemcpy\x1b[2J", s.Samples-most)}
+	s.Allocations = []profile.Part{}
+	return report.ProfiledDriver{Name: name, Case: id, Status: result.OK, Perf: true, Summary: s}
+}
+
+func profiledPair(first, second report.ProfiledDriver) *report.Profiled {
+	return &report.Profiled{Workload: "real", Phase: "query", Scale: "quick", Seed: 7, Settings: "journal_mode=wal", Machine: busyCheckup().Machine,
+		Rounds: 6, More: "more trials", Into: "out", Files: []string{"a.cpu.pprof"}, Drivers: []report.ProfiledDriver{first, second},
+		Warnings: []result.Warning{
+			{Code: result.WarningLoad, Message: "the load average was 9.00 on 2 cores before the run: other processes took time from the trials"},
+			{Code: result.WarningStopped, Message: "it was stopped", Case: 2, Round: 3},
+			{Code: result.WarningCalibration, Round: 4, Deviation: 0.25},
+		}}
+}
+
+func TestProfile(t *testing.T) {
+	p := profiledPair(profiledDriver(1, "mattn", 20, 22, 24, 25, 26, 27), profiledDriver(2, "modernc", 30, 34, 33, 36, 31, 32))
+	for _, format := range report.ProfileFormats() {
+		t.Run(format, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := report.WriteProfile(&b, format, p, report.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "profile."+extension[format], b.String())
+		})
+	}
+}
+
+// The answer says how sure it is, and does not call a driver slower that cannot be told
+// from the other.
+func TestProfileAnswer(t *testing.T) {
+	failed := report.ProfiledDriver{Name: "b", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
+	for _, c := range []struct {
+		name          string
+		first, second report.ProfiledDriver
+		want          string
+	}{
+		{"more", profiledDriver(1, "a", 100), profiledDriver(2, "b", 300),
+			"In query of real, b takes more CPU time than a (300 ms and 100 ms, 3.00x [2.39, 3.76]); the largest difference is in SQLite: +150 ms ±33.9 ms."},
+		{"less", profiledDriver(1, "a", 300), profiledDriver(2, "b", 100), "b takes less CPU time than a (100 ms and 300 ms, 0.33x ["},
+		{"few samples", profiledDriver(1, "a", 60), profiledDriver(2, "b", 70), "b takes a CPU time that cannot be told from that of a yet (70 ms and 60 ms, 1.17x [0.826, 1.65]). a spends"},
+		{"trials that differ", profiledDriver(1, "a", 100, 300, 50, 400, 90, 80), profiledDriver(2, "b", 300, 200, 400, 90, 350, 300), "cannot be told"},
+		{"one", profiledDriver(1, "a", 100), failed, "a spends 75 % ±8 in SQLite, 25 % ±8 in C library. b has no profile: it is failed."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := report.ProfileAnswer(profiledPair(c.first, c.second)); !strings.Contains(got, c.want) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

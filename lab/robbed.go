@@ -87,6 +87,6 @@ func robbery(run *result.Run) []result.Warning {
 	}
 	share := float64(count) / float64(len(run.Trials))
 	return []result.Warning{{Code: result.WarningRobbed, Share: share, Message: fmt.Sprintf(
-		"in %d of %d trials, other processes or other machines took more than %g %% of the time; they count all the same, since a trial is measured again only once, and only one in %g",
+		"%d of %d trials count although other processes or other machines took more than %g %% of their time: a run measures at most one trial in %g again, and each only once",
 		count, len(run.Trials), 100*result.RobbedShare, 1/mostRepeated)}}
 }

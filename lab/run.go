@@ -46,10 +46,11 @@ type Noise interface {
 
 // Plan is how much a run is going to measure.
 type Plan struct {
-	Cases, Cells int // that can be measured; a cell is a case and a phase
-	Schedule     Schedule
-	Trials       int           // the least number; an estimate if Takes is above 0
-	Takes        time.Duration // an estimate, unless all cases are settled before; 0: not known yet
+	Cases    int // that can be measured
+	Phases   int // of all of these cases
+	Schedule Schedule
+	Trials   int           // the least number; an estimate if Takes is above 0
+	Takes    time.Duration // an estimate, unless all cases are settled before; 0: not known yet
 }
 
 // Progress is told what a run is going to do, and how far it is.
@@ -327,7 +328,7 @@ func (l *Laboratory) plan(round int) Plan {
 		p.Takes = l.Now().Sub(l.began) + time.Duration(more)*l.perRound()
 	}
 	for _, c := range active {
-		p.Cells += len(c.Phases)
+		p.Phases += len(c.Phases)
 		if p.Trials += more; c.Once {
 			p.Trials += 1 - more
 		}

@@ -650,7 +650,7 @@ func TestPlan(t *testing.T) {
 			if len(b.plans) != 2 {
 				t.Fatalf("%d plans, want one before the first round and one after the second", len(b.plans))
 			}
-			if p := b.plans[0]; p.Cases != 8 || p.Cells != 8 || p.Trials != c.least || p.Takes != 0 {
+			if p := b.plans[0]; p.Cases != 8 || p.Phases != 8 || p.Trials != c.least || p.Takes != 0 {
 				t.Errorf("at first %+v", p)
 			}
 			p, took := b.plans[1], b.now.Sub(b.began)

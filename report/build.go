@@ -15,10 +15,14 @@ import (
 
 // build describes a run in words.
 func build(a *stats.Analysis, o Options) document {
-	d := header(a, o)
 	if o.Study != nil {
-		return append(d, studyTables(a, o.Study)...)
+		return append(header(a, o), studyTables(a, o.Study)...)
 	}
+	var d document
+	if answer := bestSettings(a); answer != "" {
+		d = append(d, heading{1, answer})
+	}
+	d = append(d, header(a, o)...)
 	side := map[string]*stats.Factorial{}
 	for _, f := range a.Factorials {
 		side[f.Workload] = f
@@ -130,6 +134,7 @@ func header(a *stats.Analysis, o Options) document {
 		l.note(item{label: "settled", text: settled(a)})
 	}
 	if o.Study == nil {
+		l = append(l, runRisks(a)...)
 		l.note(item{label: "settings", text: unsetInRun(a), alarm: true})
 	}
 	l.note(item{label: "verdicts", text: looked(run, o.Hints), alarm: true})

@@ -58,6 +58,10 @@ func Answer(c *stats.Comparison) string {
 		parts[0] = c.Second + " " + parts[0]
 		sentences = append(sentences, strings.Join(parts, "; ")+".")
 	}
+	differing, _ := sideRisks(c)
+	for _, r := range differing {
+		sentences = append(sentences, fmt.Sprintf("With %s, %s.", r.Settings, r.Text))
+	}
 	return strings.Join(sentences, " ") + countTooShort(c.Cells)
 }
 
@@ -126,9 +130,13 @@ func found(c *stats.Comparison, v stats.Verdict, n int) string {
 	case stats.Same:
 		return fmt.Sprintf("takes the same time as %s%s (within ±%s)", c.First, where, share(c.Margin))
 	}
-	settle := moreRounds(longest.Rounds, longest.Time) + " more"
+	what := "it"
 	if n > 1 {
-		settle = "the longest of them takes " + settle
+		what = "all of them"
+	}
+	settle := fmt.Sprintf("an estimated %s, %s, would settle %s", counted(int64(longest.Rounds), "more round"), elapsed(longest.Time), what)
+	if longest.Rounds >= stats.MaxRounds {
+		settle = fmt.Sprintf("it would take more than %s more rounds to settle %s", Thousands(stats.MaxRounds), what)
 	}
 	return fmt.Sprintf("cannot be told from %s yet%s (%s)", c.First, where, settle)
 }
@@ -148,11 +156,21 @@ func share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "
 func comparison(c Compared, h Hints) document {
 	d := document{heading{1, Answer(c.Comparison)}}
 	var l list
-	if c.Mean != nil && c.Mean.N > 0 && c.Measured() > 1 {
-		l = append(l, item{label: "over all", text: fmt.Sprintf("%s takes %s the time of %s %s: geometric mean of %s",
-			c.Comparison.Second, times(c.Mean.Median), c.Comparison.First, interval(c.Mean.Interval), counted(int64(c.Measured()), "cell"))})
+	if n := c.Averaged(); c.Mean != nil && c.Mean.N > 0 && n > 1 {
+		text := fmt.Sprintf("%s takes %s the time of %s %s: geometric mean of %s",
+			c.Comparison.Second, times(c.Mean.Median), c.Comparison.First, interval(c.Mean.Interval), counted(int64(n), "cell"))
+		if short := c.Measured() - n; short > 0 {
+			text += fmt.Sprintf("; left out, because too short to judge a driver by: %d", short)
+		}
+		l = append(l, item{label: "over all", text: text})
 	}
 	l = append(l, sure(c.Comparison)...)
+	_, shared := sideRisks(c.Comparison)
+	for _, r := range shared {
+		if r.CanLose == LoseDatabase {
+			l = append(l, r.item())
+		}
+	}
 	l = append(l, doubtful(c.Comparison)...)
 	l = append(l, origin(c)...)
 	d = append(d, l)
@@ -452,6 +470,8 @@ type JSONSideCell struct {
 	SecondCase  int            `json:"second_case"`
 	FirstState  result.Status  `json:"first_status"`
 	SecondState result.Status  `json:"second_status"`
+	FirstRisks  []Risk         `json:"first_risks,omitempty"` // of the first side's settings
+	SecondRisks []Risk         `json:"second_risks,omitempty"`
 	Why         string         `json:"why,omitempty"`
 	Ratio       *stats.Summary `json:"ratio,omitempty"` // of second to first
 	PerOp       bool           `json:"per_operation,omitempty"`
@@ -472,7 +492,9 @@ func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 	}
 	for _, x := range c.Cells {
 		cell := JSONSideCell{TableName: x.TableName, Verdict: x.Verdict, FirstCase: x.First.Case.ID, SecondCase: x.Second.Case.ID,
-			FirstState: x.First.Status, SecondState: x.Second.Status, Why: x.Why, PerOp: x.PerOp, TooShort: x.TooShort(), Rounds: x.Rounds}
+			FirstState: x.First.Status, SecondState: x.Second.Status,
+			FirstRisks: risks(inForce(x.First.Outcome, x.Phase)), SecondRisks: risks(inForce(x.Second.Outcome, x.Phase)),
+			Why: x.Why, PerOp: x.PerOp, TooShort: x.TooShort(), Rounds: x.Rounds}
 		switch x.Verdict {
 		case stats.Bad:
 			for _, side := range []*stats.Cell{x.First, x.Second} {

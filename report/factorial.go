@@ -37,20 +37,39 @@ func factorial(f *stats.Factorial, h Hints) document {
 // effects is the table of what each factor is worth in a phase.
 func effects(f *stats.Factorial, phase string) document {
 	var drivers, changes, ratios, intervals, p []string
+	depends := false
+	add := func(e *stats.Effect) {
+		change := fmt.Sprintf("%s instead of %s", e.To, value(e.From))
+		if e.With.Name != "" {
+			change += fmt.Sprintf(", with %s", e.With)
+		}
+		drivers, changes = append(drivers, e.Driver), append(changes, change)
+		ratios, intervals = append(ratios, times(e.Ratio.Median)), append(intervals, interval(e.Ratio.Interval))
+		p = append(p, probability(e.Adjusted))
+	}
 	for _, e := range f.Effects {
 		if e.Phase != phase {
 			continue
 		}
-		drivers = append(drivers, e.Driver)
-		changes = append(changes, fmt.Sprintf("%s instead of %s", e.To, value(e.From)))
-		ratios, intervals = append(ratios, times(e.Ratio.Median)), append(intervals, interval(e.Ratio.Interval))
-		p = append(p, probability(e.Adjusted))
+		mean := true
+		for _, d := range e.Dependences {
+			if !d.Significant() {
+				continue
+			}
+			mean, depends = false, true
+			for _, with := range d.Effects {
+				add(with)
+			}
+		}
+		if mean {
+			add(e)
+		}
 	}
 	var left list
 	for _, x := range f.Factors {
 		for _, v := range x.Values[1:] {
-			if !slices.ContainsFunc(f.Effects, func(e *stats.Effect) bool { return e.Phase == phase && e.To == v }) {
-				left = append(left, item{label: "no effect of", text: v.String() + ": nowhere can it be compared with " + value(x.Values[0]) + ", because cells have no figures or other shares of their operations failed"})
+			if !x.Follows && !slices.ContainsFunc(f.Effects, func(e *stats.Effect) bool { return e.Phase == phase && e.To == v && e.From == x.Values[0] }) {
+				left = append(left, item{label: "no effect of", text: v.String() + ": nowhere can it be compared with " + value(x.Values[0]) + ", because rows have no figures or other shares of their operations failed"})
 			}
 		}
 	}
@@ -65,8 +84,11 @@ func effects(f *stats.Factorial, phase string) document {
 	g.add(column{title: "× time"}, withSpreads(ratios, intervals))
 	g.add(column{title: "p", right: true}, p)
 	title := "What a change by itself is worth:"
-	if len(f.Factors) > 1 {
-		title = "What each change by itself is worth on average over the others (geometric mean within rounds of all combinations in which both values can be compared). If it depends on another setting, no combination need have this ratio: the rows above have their own."
+	switch {
+	case depends:
+		title += " the geometric mean, formed within rounds, over all values of what else varies. A change that depends on one of these has a row for each of its values instead, because the mean would be true of none."
+	case len(f.Factors) > 1:
+		title += " the geometric mean, formed within rounds, over all values of what else varies. The samples do not show that any change depends on that."
 	}
 	return document{paragraph{text: title}, g, left}
 }

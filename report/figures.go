@@ -114,6 +114,7 @@ func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) int
 func figures(t *stats.Table, cells []*stats.Cell) grid {
 	g := &cellGrid{cells: cells}
 	g.addStandings()
+	g.addRisks(t.Phase)
 	g.addMedians(t.PerOp)
 	g.addRates()
 	if t.Base >= 0 && len(cells) > 1 {

@@ -24,6 +24,7 @@ var Schema []byte
 // JSON is the JSON report: the run as it was measured, and its analysis.
 type JSON struct {
 	Version     int              `json:"version"`
+	Answer      string           `json:"answer,omitempty"` // which of several settings or parameters is fastest
 	Run         *result.Run      `json:"run"`
 	Floor       string           `json:"floor"` // as requested
 	Cells       []JSONCell       `json:"cells"`
@@ -47,6 +48,7 @@ type JSONCell struct {
 	Trials    int              `json:"trials"`
 	BadTrials int              `json:"bad_trials"`
 
+	Risks    []Risk `json:"risks,omitempty"`     // of the settings in force
 	TooShort bool   `json:"too_short,omitempty"` // to judge the driver by
 	Metric   string `json:"metric,omitempty"`
 	Unit     string `json:"unit,omitempty"` // of median and interval: "s" or "s/op"
@@ -125,15 +127,33 @@ type JSONFactorialCell struct {
 	Ratio    *JSONDistance `json:"ratio,omitempty"` // to the fastest row
 }
 
-// JSONEffect is what one factor by itself is worth in a phase.
+// JSONEffect is what one change of a factor by itself is worth in a phase.
 type JSONEffect struct {
 	Phase  string        `json:"phase"`
 	Driver string        `json:"driver"`
 	Factor string        `json:"factor"`
-	From   string        `json:"from"` // the factor's first value; "" if it is not set
+	From   string        `json:"from"` // the factor's first value or the one before To; "" if it is not set
 	To     string        `json:"to"`
 	Over   int           `json:"combinations"` // of the other factors' values
 	Ratio  stats.Summary `json:"ratio"`        // of the time with To to that with From
+	stats.Test
+	Significant bool             `json:"significant"`
+	Dependences []JSONDependence `json:"dependences,omitempty"`
+}
+
+// JSONDependence says whether an effect depends on the value of another factor.
+type JSONDependence struct {
+	Factor      string           `json:"factor"`
+	PAdjusted   float64          `json:"p_adjusted"` // the least, of every two values
+	Significant bool             `json:"significant"`
+	Effects     []JSONEffectWith `json:"effects"`
+}
+
+// JSONEffectWith is an effect with one value of another factor.
+type JSONEffectWith struct {
+	With  string        `json:"with"`         // "" if it is not set
+	Over  int           `json:"combinations"` // of the values of all further factors
+	Ratio stats.Summary `json:"ratio"`
 	stats.Test
 	Significant bool `json:"significant"`
 }
@@ -166,7 +186,7 @@ type JSONSummaryComparison struct {
 }
 
 func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
-	out := JSON{Version: JSONVersion, Run: a.Run, Floor: a.Floor,
+	out := JSON{Version: JSONVersion, Answer: bestSettings(a), Run: a.Run, Floor: a.Floor,
 		Cells: []JSONCell{}, Comparisons: []JSONComparison{}, Summary: []JSONSummary{}}
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
@@ -238,7 +258,7 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 		return j
 	}
 	first := c.Samples[0]
-	j.TooShort = c.TooShort()
+	j.Risks, j.TooShort = risks(inForce(c.Outcome, t.Phase)), c.TooShort()
 	j.Metric, j.Unit = first.Metric, "s"
 	if first.Metric == result.MetricTimePerOp {
 		j.Unit = "s/op"
@@ -286,7 +306,15 @@ func jsonFactorial(f *stats.Factorial) JSONFactorial {
 		}
 	}
 	for _, e := range f.Effects {
-		j.Effects = append(j.Effects, JSONEffect{e.Phase, e.Driver, e.To.Name, e.From.Value, e.To.Value, e.Over, e.Ratio, e.Test, e.Significant()})
+		effect := JSONEffect{e.Phase, e.Driver, e.To.Name, e.From.Value, e.To.Value, e.Over, e.Ratio, e.Test, e.Significant(), nil}
+		for _, d := range e.Dependences {
+			depends := JSONDependence{d.Factor, d.P(), d.Significant(), nil}
+			for _, with := range d.Effects {
+				depends.Effects = append(depends.Effects, JSONEffectWith{with.With.Value, with.Over, with.Ratio, with.Test, with.Significant()})
+			}
+			effect.Dependences = append(effect.Dependences, depends)
+		}
+		j.Effects = append(j.Effects, effect)
 	}
 	return j
 }

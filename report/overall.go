@@ -54,6 +54,8 @@ func leftOutOf(o stats.Overall) list {
 			text = fmt.Sprintf("%s: no figures of %s", x.Table, drivers)
 		case stats.MoreFailed:
 			text = fmt.Sprintf("%s: more operations failed than of other drivers: %s", x.Table, drivers)
+		case stats.ShortPhase:
+			text = fmt.Sprintf("%s: less than %s, too short to judge a driver by: %s", x.Table, shortLimit(), drivers)
 		case stats.FewFigures:
 			text = fmt.Sprintf("%s: figures in %d of %s", x.Driver, x.Figures, counted(int64(x.Tables), "table"))
 		}

@@ -10,14 +10,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// longEnough is the time that is suggested for a phase that is too short.
-const longEnough = 10 * stats.TooShort
-
 // tooShort says which cells of a phase are too short to judge the drivers by, and what to
 // do. It returns "" if none is.
 func tooShort(cells []*stats.Cell, h Hints) string {
 	var names []string
-	shortest := longEnough
+	shortest := stats.TooShort
 	var example *stats.Cell
 	for _, c := range cells {
 		if c.TooShort() {
@@ -37,7 +34,7 @@ func tooShort(cells []*stats.Cell, h Hints) string {
 // shortLimit formats the limit below which a phase is too short.
 func shortLimit() string { return fmt.Sprintf("%d ms", stats.TooShort.Milliseconds()) }
 
-// lengthen says how to make a phase longer that takes some time.
+// lengthen says how to make a phase long enough that takes some time.
 func lengthen(c *stats.Cell, wall time.Duration, h Hints) string {
 	how := []string{}
 	s := c.Samples[0]
@@ -53,8 +50,8 @@ func lengthen(c *stats.Cell, wall time.Duration, h Hints) string {
 	if len(how) == 0 {
 		how = append(how, "a larger scale")
 	}
-	factor := math.Ceil(float64(longEnough) / float64(max(wall, 1)))
-	return fmt.Sprintf("make it %s times as long, with %s", Thousands(int64(factor)), strings.Join(how, " or "))
+	factor := math.Ceil(float64(stats.TooShort) / float64(max(wall, 1)))
+	return fmt.Sprintf("make it at least %s times as long, with %s", Thousands(int64(factor)), strings.Join(how, " or "))
 }
 
 // comparedTooShort lists the compared cells that are too short.

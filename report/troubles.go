@@ -211,7 +211,7 @@ func repeatedTrials(repeated, trials int) string {
 	if repeated == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of %s, because other processes or other machines took more than %s of their time",
+	return fmt.Sprintf("%s of %s do not count and were measured again: other processes or other machines took more than %s of their time",
 		Thousands(int64(repeated)), counted(int64(trials), "trial"), share(result.RobbedShare))
 }
 

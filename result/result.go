@@ -264,6 +264,13 @@ func (l *LeftOut) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// Asked is what was given for all workloads of a run, instead of what they have
+// themselves. The values are in the order in which they were given.
+type Asked struct {
+	Settings   map[string][]string `json:"settings,omitempty"`
+	Parameters map[string][]int64  `json:"parameters,omitempty"`
+}
+
 // Study is the published study that a run measures again.
 type Study struct {
 	Name        string `json:"name"`
@@ -345,6 +352,7 @@ type Run struct {
 	Precision float64   `json:"precision"`
 	Stopped   string    `json:"stopped"` // such as [StoppedRounds]; "" while it runs
 	LeftOut   []LeftOut `json:"left_out,omitempty"`
+	Asked     *Asked    `json:"asked,omitempty"`    // nil if nothing was asked for, and in older runs
 	Study     *Study    `json:"study,omitempty"`    // nil if it is not of a study
 	Compares  *Compares `json:"compares,omitempty"` // nil if it was not made to compare two sides
 	Machine   Machine   `json:"machine"`

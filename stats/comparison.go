@@ -79,7 +79,7 @@ type Comparison struct {
 
 	Cells []*Compared // by verdict, in the order of the verdicts
 	Alone []string    // cells that only one side has
-	Mean  *Summary    // geometric mean of the ratios of all cells with figures, by round; nil if not interleaved
+	Mean  *Summary    // geometric mean, by round, of the ratios of the cells that Averaged counts; nil if not interleaved
 }
 
 // Compared is a cell of a comparison: the same phase of the same work on both sides.
@@ -144,6 +144,18 @@ func (x *Compared) settled() bool {
 
 // Measured returns how many cells have a ratio.
 func (c *Comparison) Measured() int { return len(c.Cells) - c.Count(Bad) - c.Count(Differing) }
+
+// Averaged returns how many cells Mean is of: those that have a ratio, without phases that
+// are too short to judge drivers by.
+func (c *Comparison) Averaged() int {
+	n := 0
+	for _, x := range c.Cells {
+		if x.Measured() && !x.TooShort() {
+			n++
+		}
+	}
+	return n
+}
 
 // Count returns how many cells have the verdict.
 func (c *Comparison) Count(v Verdict) int {
@@ -387,7 +399,7 @@ func (c *Comparison) judge(looks, interleaved bool) {
 		x.decide(c.Margin)
 	}
 	if interleaved {
-		c.Mean = mean(tests, looks)
+		c.Mean = mean(slices.DeleteFunc(tests, (*Compared).TooShort), looks)
 	}
 	slices.SortStableFunc(c.Cells, func(a, b *Compared) int {
 		return cmp.Or(

@@ -17,20 +17,19 @@ import (
 // crossed returns a run of two settings with two values each. full takes 1.5 times as
 // long as normal, and delete 1.2 times as long as wal.
 func crossed(drivers ...string) *result.Run {
+	times := map[string]float64{"wal": 1, "delete": 1.2, "normal": 1, "full": 1.5}
+	return crossing([]string{"normal", "full"}, func(journal, sync string) float64 { return times[journal] * times[sync] }, drivers...)
+}
+
+// crossing returns a run of two settings, with the seconds that each combination takes.
+func crossing(syncs []string, takes func(journal, sync string) float64, drivers ...string) *result.Run {
 	r := rand.New(rand.NewPCG(3, 1))
 	run := &result.Run{}
 	var seconds []float64
 	for _, journal := range []string{"wal", "delete"} {
-		for _, sync := range []string{"normal", "full"} {
+		for _, sync := range syncs {
 			for i, d := range drivers {
-				v := 1 + float64(i)
-				if journal == "delete" {
-					v *= 1.2
-				}
-				if sync == "full" {
-					v *= 1.5
-				}
-				seconds = append(seconds, v)
+				seconds = append(seconds, takes(journal, sync)*(1+float64(i)))
 				run.Cases = append(run.Cases, result.Case{ID: len(run.Cases) + 1, Workload: "w", Driver: d, Phases: []string{"p"},
 					Settings: driver.Settings{"journal_mode": journal, "synchronous": sync, "cache_size": "100"}})
 			}
@@ -78,6 +77,47 @@ func TestFactorial(t *testing.T) {
 	}
 	if a.Reliability.Comparisons != 6 {
 		t.Errorf("%d comparisons, want every two of the four rows", a.Reliability.Comparisons)
+	}
+}
+
+// A factor with three values has the changes from its first value, and those between
+// neighbors. If times multiply, no change depends on the other factor.
+func TestFactorialNeighbors(t *testing.T) {
+	times := map[string]float64{"wal": 1, "delete": 1.2, "off": 1, "normal": 2, "full": 3}
+	f := stats.Analyze(crossing([]string{"off", "normal", "full"}, func(journal, sync string) float64 { return times[journal] * times[sync] }, "d"), "").Factorials[0]
+	var got []string
+	for _, e := range f.Effects {
+		got = append(got, fmt.Sprintf("%s/%s %.1f over %d", e.To.Value, e.From.Value, e.Ratio.Median, e.Over))
+		if len(e.Dependences) != 1 || e.Dependences[0].Significant() || e.Dependences[0].P() < 0.05 {
+			t.Errorf("%s instead of %s depends on another factor: %+v", e.To, e.From, e.Dependences)
+		}
+	}
+	want := []string{"delete/wal 1.2 over 3", "normal/off 2.0 over 2", "full/off 3.0 over 2", "full/normal 1.5 over 2"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// An effect that depends on the value of another factor is known for each of its values.
+func TestFactorialDependence(t *testing.T) {
+	f := stats.Analyze(crossing([]string{"normal", "full"}, func(journal, sync string) float64 {
+		return map[string]float64{"wal normal": 1, "wal full": 4.5, "delete normal": 4, "delete full": 4}[journal+" "+sync]
+	}, "d"), "").Factorials[0]
+	var got []string
+	for _, e := range f.Effects {
+		for _, d := range e.Dependences {
+			if !d.Significant() || d.P() >= 0.05 {
+				t.Errorf("%s does not depend on %s: %v", e.To, d.Factor, d.P())
+			}
+			for _, with := range d.Effects {
+				got = append(got, fmt.Sprintf("%s with %s %.1f %v over %d", with.To, with.With, with.Ratio.Median, with.Significant(), with.Over))
+			}
+		}
+	}
+	want := []string{"journal_mode=delete with synchronous=normal 4.0 true over 1", "journal_mode=delete with synchronous=full 0.9 true over 1",
+		"synchronous=full with journal_mode=wal 4.5 true over 1", "synchronous=full with journal_mode=delete 1.0 false over 1"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 // its ratio to the base in that round. Two drivers are then compared by these
 // figures within rounds, as two cells are by their samples, so it does not
 // matter which driver is the base. Every table counts once. All drivers are measured
-// by the same tables: those in which each of them has figures and is ranked.
+// by the same tables: those in which each of them has figures and is ranked, and none is
+// too short to judge it by.
 type Overall struct {
 	Base    string // driver; "" if there is nothing to compare
 	IsFloor bool
@@ -26,7 +27,7 @@ type Overall struct {
 	Pairs   []Pair          // of Drivers, by index
 
 	Tables  []TableName // that count
-	LeftOut []LeftOut   // tables that don't count, since a driver has no figures there
+	LeftOut []LeftOut   // tables that don't count, on account of some drivers
 	Absent  []LeftOut   // drivers that have figures in less than half of the tables
 }
 
@@ -63,6 +64,7 @@ type LeftOut struct {
 const (
 	NoFigures  = "no-figures"  // drivers have no figures in the table
 	MoreFailed = "more-failed" // more of the drivers' operations failed in the table than of others
+	ShortPhase = "too-short"   // the phase is too short to judge drivers by
 	FewFigures = "few-figures" // the driver has figures in less than half of the tables
 )
 
@@ -93,13 +95,15 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 	}
 	var tables []int
 	for t, name := range names {
-		var missing, failing []string
+		var missing, failing, short []string
 		for _, e := range in {
 			switch c := e.cells[t]; {
 			case c == nil:
 				missing = append(missing, e.first.Driver)
 			case c.failuresDiffer:
 				failing = append(failing, e.first.Driver)
+			case c.TooShort():
+				short = append(short, e.first.Driver)
 			}
 		}
 		switch {
@@ -107,6 +111,8 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: NoFigures, Drivers: missing})
 		case failing != nil:
 			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: MoreFailed, Drivers: failing})
+		case short != nil:
+			o.LeftOut = append(o.LeftOut, LeftOut{Table: &name, Code: ShortPhase, Drivers: short})
 		default:
 			tables = append(tables, t)
 			o.Tables = append(o.Tables, name)

@@ -2,8 +2,11 @@ package stats_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -51,5 +54,26 @@ func TestTooShortSide(t *testing.T) {
 		if stats.CompareRunBy(a, stats.Memory).Cells[0].TooShort() {
 			t.Errorf("%v: memory is too short", times)
 		}
+	}
+}
+
+// TestTooShortInMeans checks that no mean over several phases has one that is too short to
+// judge drivers by, and that it is told.
+func TestTooShortInMeans(t *testing.T) {
+	run := made(3, 2, 16, func(table, driver, _ int) float64 {
+		return []float64{1, 2, 0.0003}[table] * float64(1+driver*(1+table*table))
+	})
+	o := stats.Analyze(run, "").Overall
+	want := stats.LeftOut{Table: &stats.TableName{Workload: "w2", Phase: "p"}, Code: stats.ShortPhase, Drivers: []string{"d0"}}
+	if d := cmp.Diff([]stats.LeftOut{want}, o.LeftOut); d != "" || len(o.Tables) != 2 {
+		t.Errorf("%d tables; left out: %s", len(o.Tables), d)
+	}
+	if got := o.Drivers[1].Ratio.Median; math.Abs(got-math.Sqrt(2*3)) > 1e-6 {
+		t.Errorf("summary %v, want that of two tables", got)
+	}
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "d0", Second: "d1", Margin: 0.02}
+	c := stats.CompareRun(stats.Analyze(run, ""))
+	if c.Measured() != 3 || c.Averaged() != 2 || math.Abs(c.Mean.Median-math.Sqrt(2*3)) > 1e-6 {
+		t.Errorf("mean %v of %d of %d cells", c.Mean.Median, c.Averaged(), c.Measured())
 	}
 }

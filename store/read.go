@@ -192,6 +192,7 @@ type Entry struct {
 	Ended     time.Time             `json:"ended,omitzero"` // zero if unfinished
 	Stopped   string                `json:"stopped"`        // why it ended, or "" if it has not
 	Command   []string              `json:"command"`
+	Asked     *result.Asked         `json:"asked,omitempty"`  // as in [result.Run]
 	Drivers   []string              `json:"drivers"`          // in the order of the cases
 	Workloads []string              `json:"workloads"`        // in the order of the cases
 	Hashes    map[string]string     `json:"hashes,omitempty"` // SHA-256 of workloads, by name; older runs have none
@@ -281,7 +282,7 @@ func entry(rows *sql.Rows) (Entry, error) {
 		}
 		e.Hashes[w.Name] = w.SHA256
 	}
-	e.Version, e.Started, e.Ended, e.Stopped, e.Command = r.Version, r.Started, r.Ended, r.Stopped, r.Command
+	e.Version, e.Started, e.Ended, e.Stopped, e.Command, e.Asked = r.Version, r.Started, r.Ended, r.Stopped, r.Command, r.Asked
 	return e, nil
 }
 

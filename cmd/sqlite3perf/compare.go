@@ -28,10 +28,10 @@ a JSON report (base.json). With one driver the sides are the two values of a
 setting or of a parameter, in the order in which they are typed.
 
 Two drivers, or two values, are measured now, both in the same rounds, until every
-verdict is clear or --time is over. Cells that are clear are not measured further.
-The verdicts are slower, faster, same (the whole interval of the ratio lies within
---precision) and cannot tell yet, with an estimate of what would settle it. Cells
-that are wrong or failed come first.
+verdict is clear or --time is over. Each cell, which is a phase of a workload with its
+settings, has a verdict: slower, faster, same (the whole interval of the ratio lies
+within --precision) or cannot tell yet, with an estimate of what would settle it. Cells
+that are clear are not measured further. Those that are wrong or failed come first.
 
 Two runs, or two reports, are compared in what they have in common. A run that was
 made by compare can be named alone.`,

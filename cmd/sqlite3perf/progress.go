@@ -127,7 +127,7 @@ func (p *progress) Planned(plan lab.Plan) {
 		p.say("estimate%s: %s in %s%s", now, counted(plan.Trials, "trial"), roughly(plan.Takes), unless)
 		return
 	}
-	words := fmt.Sprintf("%s in %s: ", counted(plan.Cells, "cell"), counted(plan.Cases, "case"))
+	words := fmt.Sprintf("%s (each a workload on a driver, with settings), %s in all: ", counted(plan.Cases, "case"), counted(plan.Phases, "timed phase"))
 	s := plan.Schedule
 	switch {
 	case s.Rounds > 0:

@@ -190,6 +190,9 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.precision,
 		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Machine: m,
 	}
+	if m := r.matrix; len(m.Settings)+len(m.Parameters) > 0 {
+		run.Asked = &result.Asked{Settings: m.Settings, Parameters: m.Parameters}
+	}
 	for _, c := range r.cases {
 		run.Cases = append(run.Cases, c.Case)
 	}

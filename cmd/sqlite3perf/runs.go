@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -11,14 +14,17 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/store"
 )
 
 func runsCommand(env *environment) *cobra.Command {
 	var storeFile string
 	cmd := &cobra.Command{
-		Use:     "runs",
-		Short:   "List the stored runs",
+		Use:   "runs",
+		Short: "List the stored runs",
+		Long: `Runs lists the stored runs, oldest first. SETTINGS has the settings and parameters that
+were given for the workloads of a run, with all their values.`,
 		Example: "  sqlite3perf runs",
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,14 +41,20 @@ func runsCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "RUN\tSTARTED (UTC)\tTRIALS\tENDED\tDRIVERS\tWORKLOADS")
+			var table bytes.Buffer
+			w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "RUN\tSTARTED (UTC)\tTRIALS\tENDED\tDRIVERS\tWORKLOADS\tSETTINGS")
 			for _, e := range list {
-				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\n", e.ID, e.Started.UTC().Format("2006-01-02 15:04:05"),
-					e.Trials, report.Line(ending(e)), report.Line(shortened(e.Drivers)), report.Line(shortened(hashed(e))))
+				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\t%s\n", e.ID, e.Started.UTC().Format("2006-01-02 15:04:05"),
+					e.Trials, report.Line(ending(e)), report.Line(shortened(e.Drivers)), report.Line(shortened(hashed(e))), report.Line(asked(e.Asked)))
 			}
 			if err := w.Flush(); err != nil {
 				return err
+			}
+			for line := range strings.Lines(table.String()) {
+				if _, err := fmt.Fprintln(env.stdout, within(strings.TrimRight(line, " \n"), env.stdoutWidth)); err != nil {
+					return err
+				}
 			}
 			orphans, err := st.Orphans(cmd.Context())
 			if err != nil {
@@ -111,4 +123,28 @@ func shortened(names []string) string {
 		return strings.Join(names[:most], ",") + fmt.Sprintf(" and %d more", len(names)-most)
 	}
 	return strings.Join(names, ",")
+}
+
+// asked returns the settings and parameters that a run was asked for, with their values.
+func asked(a *result.Asked) string {
+	if a == nil {
+		return ""
+	}
+	var words []string
+	for _, name := range stats.SettingNames(a.Settings) {
+		words = append(words, name+"="+strings.Join(a.Settings[name], ","))
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Parameters)) {
+		words = append(words, name+"="+strings.ReplaceAll(strings.Trim(fmt.Sprint(a.Parameters[name]), "[]"), " ", ","))
+	}
+	return strings.Join(words, " ")
+}
+
+// within cuts a line that is longer than a terminal is wide. Width 0 means that there is
+// no terminal.
+func within(line string, width int) string {
+	if r := []rune(line); width > 0 && len(r) > width {
+		return string(r[:width-1]) + "…"
+	}
+	return line
 }

@@ -1,0 +1,175 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Risk is what settings give up for speed.
+type Risk struct {
+	Settings string `json:"settings"` // such as "journal_mode=wal synchronous=normal"
+	CanLose  Loss   `json:"can_lose"`
+	Text     string `json:"text"` // when, and what happens then
+}
+
+// Loss is what can be lost.
+type Loss string
+
+// The losses, the worst first.
+const (
+	LoseDatabase Loss = "database"        // it can be corrupt, or gone
+	LoseRarely   Loss = "database-rarely" // it can be corrupt, but that is very unlikely
+	LoseCommits  Loss = "commits"         // the last transactions
+	LoseAccess   Loss = "access"          // of all other connections
+)
+
+// losses has the words of tables for each loss, the worst first.
+var losses = []struct {
+	loss Loss
+	word string
+}{
+	{LoseDatabase, "database"},
+	{LoseRarely, "rarely"},
+	{LoseCommits, "commits"},
+	{LoseAccess, absent},
+}
+
+const crash = "if the operating system crashes or the power fails, "
+
+const rarely = "a power failure at just the wrong moment can corrupt the database on an old file system, but that is very unlikely"
+
+// risky has the settings that give up durability or integrity, as SQLite documents it:
+// https://sqlite.org/pragma.html (synchronous, journal_mode, locking_mode) and
+// https://sqlite.org/inmemorydb.html.
+var risky = []struct {
+	when driver.Settings
+	Loss
+	text string
+}{
+	{driver.Settings{"mode": "memory"}, LoseDatabase, "the database is only in memory, and is gone when its last connection is closed"},
+	{driver.Settings{"journal_mode": "off"}, LoseDatabase, "ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt"},
+	{driver.Settings{"journal_mode": "memory"}, LoseDatabase, "if the program crashes in a transaction, the database is very likely corrupt"},
+	{driver.Settings{"synchronous": "off"}, LoseDatabase, crash + "the database can be corrupt"},
+	{driver.Settings{"journal_mode": "delete", "synchronous": "normal"}, LoseRarely, rarely},
+	{driver.Settings{"journal_mode": "truncate", "synchronous": "normal"}, LoseRarely, rarely},
+	{driver.Settings{"journal_mode": "persist", "synchronous": "normal"}, LoseRarely, rarely},
+	{driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, LoseCommits, crash + "the last transactions can be lost; the database stays intact"},
+	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it"},
+}
+
+// risks returns what settings risk.
+func risks(s driver.Settings) (list []Risk) {
+	for _, k := range risky {
+		var words []string
+		for _, name := range stats.SettingNames(k.when) {
+			if s[name] == k.when[name] {
+				words = append(words, name+"="+s[name])
+			}
+		}
+		if len(words) < len(k.when) {
+			continue
+		}
+		list = append(list, Risk{strings.Join(words, " "), k.Loss, k.text})
+		if k.when["mode"] != "" { // there is no file that a crash could leave
+			break
+		}
+	}
+	return list
+}
+
+// inForce returns the settings that a case had in a phase, also those that nobody set.
+func inForce(o *stats.Outcome, phase string) driver.Settings {
+	s := o.Case.SettingsIn(phase)
+	if p := o.Proof(); p != nil {
+		s = readBack(p).With(s)
+	}
+	return s
+}
+
+// canLose returns the worst that a cell can lose, in a word.
+func canLose(o *stats.Outcome, phase string) string {
+	word := absent
+	for _, l := range slices.Backward(losses) {
+		if slices.ContainsFunc(risks(inForce(o, phase)), func(r Risk) bool { return r.CanLose == l.loss }) {
+			word = l.word
+		}
+	}
+	return word
+}
+
+// losesDatabase reports whether a cell can lose the database, in other than rare cases.
+func losesDatabase(o *stats.Outcome, phase string) bool {
+	return slices.ContainsFunc(risks(inForce(o, phase)), func(r Risk) bool { return r.CanLose == LoseDatabase })
+}
+
+// runRisks lists the risks of a run's settings: each that can lose the database, and of
+// the others each that not all rows of a table have.
+func runRisks(a *stats.Analysis) (l list) {
+	type place struct{ workload, phase string }
+	var rows groups[place, []Risk]
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if o.Status != result.OK && o.Proof() == nil { // nothing was in force
+				continue
+			}
+			for _, p := range o.Case.Phases {
+				rows.add(place{g.Workload, p}, risks(inForce(o, p)))
+			}
+		}
+	}
+	var told []Risk
+	for _, p := range rows.keys {
+		for _, row := range rows.of[p] {
+			for _, r := range row {
+				lacks := func(other []Risk) bool { return !slices.Contains(other, r) }
+				if !slices.Contains(told, r) && (r.CanLose == LoseDatabase || slices.ContainsFunc(rows.of[p], lacks)) {
+					told = append(told, r)
+				}
+			}
+		}
+	}
+	for _, r := range told {
+		l = append(l, r.item())
+	}
+	return l
+}
+
+func (r Risk) item() item {
+	return item{"risk", r.Settings + ": " + r.Text, r.CanLose == LoseDatabase}
+}
+
+// sideRisks returns the risks of the settings of a comparison: those that only one side
+// has, and those that both have.
+func sideRisks(c *stats.Comparison) (differing, shared []Risk) {
+	add := func(list *[]Risk, r Risk) {
+		if !slices.Contains(*list, r) {
+			*list = append(*list, r)
+		}
+	}
+	for _, x := range c.Cells {
+		if !x.Measured() {
+			continue
+		}
+		first, second := risks(inForce(x.First.Outcome, x.Phase)), risks(inForce(x.Second.Outcome, x.Phase))
+		for _, r := range slices.Concat(first, second) {
+			if slices.Contains(first, r) && slices.Contains(second, r) {
+				add(&shared, r)
+			} else {
+				add(&differing, r)
+			}
+		}
+	}
+	return differing, shared
+}
+
+// addRisks adds what each row can lose, unless it is the same in all of them.
+func (g *cellGrid) addRisks(phase string) {
+	words := g.words(func(c *stats.Cell) string { return canLose(c.Outcome, phase) })
+	if slices.ContainsFunc(words, func(w string) bool { return w != words[0] }) {
+		g.add(column{title: "can lose"}, words)
+	}
+}

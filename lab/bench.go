@@ -45,7 +45,7 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	switch {
 	case errors.As(err, &told):
 		s.fail(statusOf(told.Reason.Code), told.Reason.Code, "%s", told.Reason.Message)
-		s.trial.Reason.Detail, s.trial.Reason.SQLite = told.Reason.Detail, told.Reason.SQLite
+		s.trial.Reason.Detail, s.trial.Reason.SQLite = detail(told.Reason.Detail, ""), told.Reason.SQLite
 	case err != nil && ctx.Err() == nil && limited.Err() != nil:
 		s.fail(result.Failed, protocol.CodeTimeout, "no end within the trial's limit of %v", s.limit)
 	case err != nil:

@@ -37,7 +37,7 @@ type child struct {
 // process is marked with id, and env is added to its environment. It is killed when
 // ctx ends.
 func startChild(ctx context.Context, executable string, args []string, dir, id string, env ...string) (*child, error) {
-	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, stderr: ends{max: 2 << 10}}
+	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, stderr: ends{max: detailEnd}}
 	c.Dir = dir
 	c.Env = append(os.Environ(), env...)
 	isolate(c.Cmd)
@@ -101,6 +101,19 @@ func newMark() string { return fmt.Sprintf("%d-%016x", os.Getpid(), rand.Uint64(
 // holds the worker's standard error is killed; it does not make the worker's answers
 // wrong.
 func exitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWaitDelay) }
+
+// detailEnd is how many bytes are kept of each end of a reason's detail.
+const detailEnd = 2 << 10
+
+// detail returns what a worker gave as the detail of its reason, followed by what it wrote
+// to standard error. It leaves out what is in the middle if that is long.
+func detail(given, stderr string) string {
+	e := ends{max: detailEnd}
+	for _, s := range []string{given, stderr} {
+		fmt.Fprintln(&e, strings.TrimSpace(s))
+	}
+	return e.String()
+}
 
 // ends keeps the first and the last bytes that are written to it. Of a crash the
 // first lines say most, of a log the last.

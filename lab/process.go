@@ -229,8 +229,8 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	if t := s.traffic; t != nil && t.outcome != nil && s.trial.Reason != nil {
 		s.trial.Reason.Message += ": " + troubles(t.outcome)
 	}
-	if s.trial.Reason != nil && s.trial.Reason.Detail == "" {
-		s.trial.Reason.Detail = w.stderr.String()
+	if r := s.trial.Reason; r != nil {
+		r.Detail = detail(r.Detail, w.stderr.String())
 	}
 }
 

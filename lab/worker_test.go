@@ -207,7 +207,12 @@ func pretend(fault string) {
 	}
 	switch fault {
 	case "failed":
+		fmt.Fprintln(os.Stderr, "so does its log")
 		say(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "disk-full", Phase: "query", Message: "database or disk is full", Detail: "df says so"}})
+		return
+	case "failed-at-length":
+		fmt.Fprintln(os.Stderr, "the last words")
+		say(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: "disk-full", Message: "database or disk is full", Detail: strings.Repeat("and so on\n", 1<<16)}})
 		return
 	case "failed-integrity", "failed-setting":
 		code := strings.TrimPrefix(fault, "failed-")

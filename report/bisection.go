@@ -1,6 +1,7 @@
 package report
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"slices"
@@ -209,6 +210,11 @@ func stepGrid(steps []*bisect.Step) grid {
 	g.add(column{title: "run", right: true}, runs)
 	return g
 }
+
+// BisectionSchema is the JSON Schema (draft 2020-12) of the JSON form of a bisection.
+//
+//go:embed bisection.schema.json
+var BisectionSchema []byte
 
 // BisectionVersion is the version of the JSON form of a bisection. Fields may be added
 // without changing it.

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -100,4 +101,21 @@ func TestBisectionFormats(t *testing.T) {
 	if err := report.WriteBisection(&bytes.Buffer{}, "csv", b, report.Options{}); err == nil {
 		t.Error("csv: no error")
 	}
+}
+
+// TestBisectionFulfilsSchema checks that the schema names every field that a bisection can
+// have, and no others.
+func TestBisectionFulfilsSchema(t *testing.T) {
+	s := compiled(t, report.BisectionSchema)
+	for _, b := range []report.Bisection{bisection("simple insert", "v1.1.0"), bisection("analytics json"), bisection("read-write mix")} {
+		var buf bytes.Buffer
+		if err := report.WriteBisection(&buf, "json", b, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		validate(t, s, buf.String())
+	}
+	var all report.JSONBisection
+	fill(reflect.ValueOf(&all).Elem())
+	all.Change.Verdict, all.Steps[0].Judgment = stats.Slower, bisect.Changed
+	validateFields(t, s, all)
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,16 +100,13 @@ func ofCells(n int, c *stats.Comparison) string {
 	return fmt.Sprintf("%d of %d cells", n, len(c.Cells))
 }
 
-// found says in how many cells there is a verdict, and between which ratios.
+// found says in which cells there is a verdict, and what their ratios are.
 func found(c *stats.Comparison, v stats.Verdict, n int) string {
-	least, most := 0.0, 0.0
+	var cells []*stats.Compared
 	var longest *stats.Compared
 	for _, x := range c.Cells {
 		if x.Verdict == v {
-			if least == 0 || x.Ratio.Median < least {
-				least = x.Ratio.Median
-			}
-			most = max(most, x.Ratio.Median)
+			cells = append(cells, x)
 			if longest == nil || x.Rounds > longest.Rounds {
 				longest = x
 			}
@@ -118,17 +116,14 @@ func found(c *stats.Comparison, v stats.Verdict, n int) string {
 	if len(c.Cells) == 1 {
 		where = ""
 	}
-	ratios := times(least)
-	if times(most) != ratios {
-		ratios += " to " + times(most)
-	}
+	found := ratios(cells, len(c.Cells))
 	switch v {
 	case stats.Slower:
-		return fmt.Sprintf("is slower than %s%s (%s the time)", c.First, where, ratios)
+		return fmt.Sprintf("is slower than %s%s (%s)", c.First, where, found)
 	case stats.Faster:
-		return fmt.Sprintf("is faster than %s%s (%s the time)", c.First, where, ratios)
+		return fmt.Sprintf("is faster than %s%s (%s)", c.First, where, found)
 	case stats.Same:
-		return fmt.Sprintf("takes the same time as %s%s (within ±%s)", c.First, where, share(c.Margin))
+		return fmt.Sprintf("takes the same time as %s%s (%s, within ±%s)", c.First, where, found, share(c.Margin))
 	}
 	what := "it"
 	if n > 1 {
@@ -138,7 +133,43 @@ func found(c *stats.Comparison, v stats.Verdict, n int) string {
 	if longest.Rounds >= stats.MaxRounds {
 		settle = fmt.Sprintf("it would take more than %s more rounds to settle %s", Thousands(stats.MaxRounds), what)
 	}
-	return fmt.Sprintf("cannot be told from %s yet%s (%s)", c.First, where, settle)
+	return fmt.Sprintf("cannot be told from %s yet%s (%s; %s)", c.First, where, found, settle)
+}
+
+// ratios says between which ratios some cells of a table are, and how sure that is. Of one
+// cell it has the interval, and its name if the table has others.
+func ratios(cells []*stats.Compared, of int) string {
+	first := cells[0]
+	least, most, low, high := first.Ratio.Median, first.Ratio.Median, math.Inf(1), 0.0
+	metric, sure := " the "+string(first.Metric), true
+	for _, x := range cells {
+		least, most = min(least, x.Ratio.Median), max(most, x.Ratio.Median)
+		if x.Metric != first.Metric {
+			metric = ""
+		}
+		if i := x.Ratio.Interval; i != nil {
+			low, high = min(low, i.Low), max(high, i.High)
+		} else {
+			sure = false
+		}
+	}
+	words := times(least)
+	if times(most) != words {
+		words += " to " + times(most)
+	}
+	words += metric + ", "
+	switch {
+	case !sure:
+		words += "too few rounds for an interval"
+	case len(cells) == 1:
+		words += share(1-stats.Doubt) + " interval " + interval(first.Ratio.Interval)
+	default:
+		words += share(1-stats.Doubt) + " intervals within " + interval(&stats.Interval{Low: low, High: high})
+	}
+	if len(cells) == 1 && of > 1 {
+		words = first.String() + ": " + words
+	}
+	return words
 }
 
 // moreRounds formats an estimate of further rounds with the time that they take.
@@ -172,7 +203,8 @@ func comparison(c Compared, h Hints) document {
 		}
 	}
 	l = append(l, doubtful(c.Comparison)...)
-	l = append(l, origin(c)...)
+	l = append(l, origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)...)
+	l.note(more(h))
 	d = append(d, l)
 	if bad := without(c.Comparison); bad != nil {
 		d = append(d, bad)
@@ -190,13 +222,28 @@ func comparison(c Compared, h Hints) document {
 	if len(g.rows) == 0 {
 		return d
 	}
-	words := fmt.Sprintf("Ratio: the time of %s divided by that of %s, with its interval of at least %g%%. same: the whole interval is within ±%s. p is corrected for %s",
-		c.Comparison.Second, c.Comparison.First, 100*(1-stats.Doubt), share(c.Margin), counted(int64(c.Measured()), "cell"))
+	words := ratioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved) +
+		fmt.Sprintf(" same: the whole interval is within ±%s. p is corrected for %s", share(c.Margin), counted(int64(c.Measured()), "cell"))
 	if c.Interleaved && c.First.Run.Compares.Looks {
 		words += "; p and interval are also corrected for how often it was decided whether to go on"
 	}
-	return append(d, space{}, paragraph{words + ".", true})
+	return append(d, space{}, paragraph{words + ". " + seeMethodology, true})
 }
+
+const seeMethodology = "See https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/methodology.md#comparisons-of-two-sides."
+
+// ratioNote says what a table's ratios of over to under are.
+func ratioNote(over, under string, interleaved bool) string {
+	of := "within rounds"
+	if !interleaved {
+		of = "over all pairs of samples"
+	}
+	return fmt.Sprintf("Ratio: %s divided by %s, formed %s (Hodges-Lehmann estimate, not the quotient of the medians shown), with its interval of at least %s.",
+		over, under, of, share(1-stats.Doubt))
+}
+
+// more names the commands that show more.
+func more(h Hints) item { return item{label: "more", text: strings.Join(h.More, "; ")} }
 
 // doubtful lists the settings that nobody set and that differ between the sides, and those
 // that were asked for and change nothing, with the workloads.
@@ -251,33 +298,77 @@ func sure(c *stats.Comparison) list {
 	return l
 }
 
-// origin says what the figures were measured from.
-func origin(c Compared) list {
-	var l list
-	if c.First == c.Second {
-		run := c.First.Run
-		l = append(l, item{label: "measured", text: fmt.Sprintf("run %d, %s, both sides in the same rounds; rounds: %s; scale %s, seed %d",
-			run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), stopped(c.First), run.Scale, run.Seed)})
-		l.note(item{label: "repeated", text: repeatedTrials(countRepeated(run))})
-		l.note(item{label: "command", text: commandLine(run.Command)})
-		return slices.Concat(sides(c.Comparison), l, machineItems(run.Machine), runWarnings(c.First))
+// origin says what the figures of two sides were measured from. First and second are the
+// same if that was in the same rounds. Further runs measured cells in doubt once more.
+func origin(names [2]string, cells []*stats.Compared, first, second *stats.Analysis, further ...*stats.Analysis) list {
+	l := sides(names, cells)
+	all := []*stats.Analysis{first}
+	if first == second {
+		l = append(l, item{label: "measured", text: measuredIn(first, "both sides in the same rounds")})
+	} else {
+		all = append(all, second)
+		for i, a := range all {
+			text := measuredIn(a, "sqlite3perf "+a.Run.Version)
+			if names[i] != fmt.Sprintf("run %d", a.Run.ID) {
+				text = names[i] + ": " + text
+			}
+			l = append(l, item{label: []string{"first", "second"}[i], text: text})
+		}
 	}
-	for i, a := range []*stats.Analysis{c.First, c.Second} {
-		l = append(l, item{label: []string{"first", "second"}[i], text: fmt.Sprintf("%s: %s, %d rounds, scale %s, seed %d, sqlite3perf %s",
-			[]string{c.Comparison.First, c.Comparison.Second}[i], a.Run.Started.UTC().Format("2006-01-02 15:04 MST"), a.Run.Rounds, a.Run.Scale, a.Run.Seed, a.Run.Version)})
+	for _, a := range further {
+		l = append(l, item{label: "again", text: measuredIn(a, "only what was in doubt")})
 	}
-	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(c.First.Run, c.Second.Run))})
-	if differ := MachinesDiffer(c.First.Run.Machine, c.Second.Run.Machine); differ != nil {
-		return append(l, item{"beware", "the machines differ: " + strings.Join(differ, "; "), true})
+	all = append(all, further...)
+	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(runs(all)...))})
+	if first == second {
+		l.note(item{label: "command", text: commandLine(first.Run.Command)})
 	}
-	return append(l, machineItems(c.First.Run.Machine)...)
+	if differ := MachinesDiffer(first.Run.Machine, second.Run.Machine); differ == nil {
+		l = append(l, machineItems(first.Run.Machine)...)
+	} else {
+		l = append(l, item{"beware", "the machines differ: " + strings.Join(differ, "; "), true})
+		for i, a := range all[:2] {
+			l = append(l, item{label: "machine", text: names[i] + ": " + machine(a.Run.Machine)})
+		}
+	}
+	var warned groups[item, int64]
+	for _, a := range all {
+		for _, w := range runWarnings(a) {
+			warned.add(w, a.Run.ID)
+		}
+	}
+	for _, w := range warned.keys {
+		if ids := warned.of[w]; len(ids) < len(all) {
+			w.text = fmt.Sprintf("run %d: %s", ids[0], w.text)
+		}
+		l = append(l, w)
+	}
+	return l
+}
+
+// runs returns what was analyzed.
+func runs(analyses []*stats.Analysis) (list []*result.Run) {
+	for _, a := range analyses {
+		list = append(list, a.Run)
+	}
+	return list
+}
+
+// measuredIn says when a run was measured, how, and how long.
+func measuredIn(a *stats.Analysis, how string) string {
+	run := a.Run
+	return fmt.Sprintf("run %d, %s, %s; rounds: %s; scale %s, seed %d",
+		run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), how, stopped(a), run.Scale, run.Seed)
 }
 
 // sides says which driver, version and SQLite each side has.
-func sides(c *stats.Comparison) list {
+func sides(names [2]string, cells []*stats.Compared) list {
+	if len(cells) == 0 {
+		return nil
+	}
 	library := func(o *stats.Outcome) string { return name(o) + ", SQLite " + sqliteVersion(o) }
 	var first, second []string
-	for _, x := range c.Cells {
+	for _, x := range cells {
 		if a := library(x.First.Outcome); !slices.Contains(first, a) {
 			first = append(first, a)
 		}
@@ -287,7 +378,7 @@ func sides(c *stats.Comparison) list {
 	}
 	a, b := strings.Join(first, "; "), strings.Join(second, "; ")
 	if a == b {
-		return list{{label: "sides", text: c.First + " and " + c.Second + ", both with " + a}}
+		return list{{label: "sides", text: names[0] + " and " + names[1] + ", both with " + a}}
 	}
 	return list{{label: "sides", text: a + " and " + b}}
 }
@@ -427,12 +518,23 @@ func word(v stats.Verdict) string {
 	return string(v)
 }
 
-// interval formats the ends of the interval of a ratio.
+// interval formats the ends of the interval of a ratio. An end is not rounded to 1, which
+// says that the sides may be equal.
 func interval(i *stats.Interval) string {
 	if i == nil {
 		return "[too few rounds]"
 	}
-	return fmt.Sprintf("[%.3g, %.3g]", i.Low, i.High)
+	end := func(v float64) string {
+		if v >= 1000 {
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		}
+		digits := 3
+		for digits < 6 && v != 1 && strconv.FormatFloat(v, 'g', digits, 64) == "1" {
+			digits++
+		}
+		return strconv.FormatFloat(v, 'g', digits, 64)
+	}
+	return "[" + end(i.Low) + ", " + end(i.High) + "]"
 }
 
 // ComparisonSchema is the JSON Schema (draft 2020-12) of the JSON form of a comparison.

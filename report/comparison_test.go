@@ -104,7 +104,7 @@ func TestComparisonAnswersFirst(t *testing.T) {
 	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
 	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
 	first, _, _ := strings.Cut(writeCompared(t, "table", compared(run)), "\n")
-	if want := "modernc is slower than mattn (2.30x the time)."; first != want {
+	if want := "modernc is slower than mattn (2.30x the time, 99% interval [2.26, 2.34])."; first != want {
 		t.Errorf("%q, want %q", first, want)
 	}
 }

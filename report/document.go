@@ -10,7 +10,7 @@ import (
 // document is a report for people, before it is rendered as text or Markdown.
 type document []block
 
-// block is a heading, paragraph, list, grid or space.
+// block is a heading, paragraph, list, details, grid or space.
 type block interface{}
 
 // space separates what follows.
@@ -40,6 +40,12 @@ func (l *list) note(i item) {
 	if i.text != "" {
 		*l = append(*l, i)
 	}
+}
+
+// details is a list that Markdown shows only if it is opened. Its title is only for that.
+type details struct {
+	title string
+	list  list
 }
 
 // grid is a table.
@@ -94,6 +100,14 @@ type column struct {
 	drop int
 }
 
+// cleaned returns the list with all its text made printable.
+func (l list) cleaned() list {
+	for i := range l {
+		l[i].label, l[i].text = Line(l[i].label), Line(l[i].text)
+	}
+	return l
+}
+
 // cleaned returns the document with all its text made printable, and without empty lists.
 func (d document) cleaned() document {
 	var out document
@@ -106,13 +120,13 @@ func (d document) cleaned() document {
 			b.text = Line(b.text)
 			out = append(out, b)
 		case list:
-			if len(b) == 0 {
-				continue
+			if len(b) > 0 {
+				out = append(out, b.cleaned())
 			}
-			for i := range b {
-				b[i].label, b[i].text = Line(b[i].label), Line(b[i].text)
+		case details:
+			if len(b.list) > 0 {
+				out = append(out, details{Line(b.title), b.list.cleaned()})
 			}
-			out = append(out, b)
 		case grid:
 			for j := range b.columns {
 				b.columns[j].title = Line(b.columns[j].title)

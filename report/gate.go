@@ -1,11 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -15,10 +18,11 @@ import (
 // Gated is a gate with what is known of its measurements.
 type Gated struct {
 	*stats.Gate
-	Runs        []*result.Run // of the first measurement, and of the second if there was one
-	Differences []string      // between baseline and candidate, beyond what is judged; they were allowed
-	Interleaved bool          // both sides were measured in the same rounds
-	Where       string        // file that annotations refer to, for services that need one
+	Runs        []*stats.Analysis // the first measurement, and the second if there was one
+	Base        *stats.Analysis   // the stored baseline; nil if it was measured in the same rounds as the candidate
+	Differences []string          // between baseline and candidate, beyond what is judged; they were allowed
+	Why         string            // why nothing was measured, or not all; "" if all was, or somebody interrupted it
+	Where       string            // file that annotations refer to, for services that need one
 }
 
 var gateFormats = formatsOf[Gated]{
@@ -43,8 +47,8 @@ func WriteGate(w io.Writer, format string, g Gated, opts Options) error {
 	return gateFormats.write(w, "gate", format, g, opts)
 }
 
-// GateAnswer says in a sentence whether the candidate passes.
-func GateAnswer(g *stats.Gate) string {
+// Answer says in a sentence whether the candidate passes.
+func (g Gated) Answer() string {
 	sides := fmt.Sprintf("%s against %s", g.Candidate, g.Baseline)
 	var found []string
 	for _, s := range []struct {
@@ -56,8 +60,15 @@ func GateAnswer(g *stats.Gate) string {
 		{stats.GateUnusable, "no figure in ", ""},
 		{stats.GateTooFew, "too few rounds in ", ""},
 	} {
-		if n := g.Count(s.state); n > 0 {
-			found = append(found, s.before+counted(int64(n), "cell")+s.after)
+		if cells := g.of(s.state); cells != nil {
+			which := ""
+			switch {
+			case s.state == stats.GateRegression:
+				which = " (" + ratios(cells, len(g.Cells)) + ")"
+			case len(cells) == 1 && len(g.Cells) > 1:
+				which = " (" + cellName(cells[0]) + ")"
+			}
+			found = append(found, s.before+counted(int64(len(cells)), "cell")+which+s.after)
 		}
 	}
 	if found != nil {
@@ -66,32 +77,55 @@ func GateAnswer(g *stats.Gate) string {
 	for _, m := range g.Unknown {
 		found = append(found, "there are no figures of "+string(m))
 	}
-	if g.Interrupted {
+	switch {
+	case g.Why != "":
+		found = append(found, g.Why)
+	case g.Interrupted:
 		found = append(found, "interrupted before it was decided")
 	}
+	short := countTooShort(comparedCells(g.Gate))
 	switch {
 	case g.Shut():
-		return fmt.Sprintf("Failed: %s: %s.", sides, strings.Join(found, "; ")) + countTooShort(comparedCells(g))
+		return fmt.Sprintf("Failed: %s: %s.", sides, strings.Join(found, "; ")) + short
+	case len(g.Cells) == 0 && g.Why != "":
+		return fmt.Sprintf("Not passed: %s.", g.Why)
 	case len(g.Cells) == 0 && !g.Interrupted:
 		return fmt.Sprintf("Not passed: nothing of %s could be compared.", sides)
 	case !g.Complete():
-		return fmt.Sprintf("Not passed: %s: %s.", sides, strings.Join(found, "; ")) + countTooShort(comparedCells(g))
+		return fmt.Sprintf("Not passed: %s: %s.", sides, strings.Join(found, "; ")) + short
 	}
 	answer := fmt.Sprintf("Passed: %s: no regression of more than %s found in %s", sides, share(g.Max), counted(int64(len(g.Cells)), "cell"))
-	if n := g.Count(stats.GatePossible); n > 0 {
-		answer += fmt.Sprintf("; in %d of them one is not excluded", n)
+	measured := slices.DeleteFunc(comparedCells(g.Gate), func(x *stats.Compared) bool { return !x.Measured() })
+	if len(measured) > 0 {
+		answer += " (" + ratios(measured, len(g.Cells)) + ")"
 	}
-	return answer + "." + countTooShort(comparedCells(g))
+	switch possible := g.of(stats.GatePossible); {
+	case len(g.Cells) == 1 && len(possible) == 1:
+		answer += "; one is not excluded"
+	case len(possible) > 0:
+		answer += fmt.Sprintf("; in %d of them one is not excluded", len(possible))
+	}
+	return answer + "." + short
+}
+
+// of returns what the cells in a state are judged by.
+func (g Gated) of(s stats.State) (list []*stats.Compared) {
+	for _, c := range g.Cells {
+		if c.State == s {
+			list = append(list, c.Compared)
+		}
+	}
+	return list
 }
 
 // gate describes a gate in words.
 func gate(g Gated, h Hints) document {
-	d := document{heading{1, GateAnswer(g.Gate)}}
+	d := document{heading{1, g.Answer()}}
 	var l list
 	for _, x := range g.Differences {
 		l = append(l, item{"beware", "baseline and candidate differ in more than what is judged: " + x, true})
 	}
-	if !g.Interleaved {
+	if g.Base != nil {
 		l = append(l, item{"beware", "the baseline was measured at another time: what else changed on the machine is part of each ratio", true})
 	}
 	for _, c := range g.Cells {
@@ -102,23 +136,43 @@ func gate(g Gated, h Hints) document {
 	if len(g.Alone) > 0 {
 		l = append(l, item{label: "left out", text: "only one side has " + some(g.Alone)})
 	}
-	var runs []string
-	for _, run := range g.Runs {
-		runs = append(runs, fmt.Sprint(run.ID))
-	}
-	if runs != nil {
-		l = append(l, item{label: "measured", text: "stored as run " + strings.Join(runs, " and ")})
-	}
-	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(g.Runs...))})
 	d = append(d, l)
-	if table := gateGrid(g.Gate); len(table.rows) > 0 {
+	table := gateGrid(g.Gate)
+	if len(table.rows) > 0 {
 		d = append(d, table)
 	}
 	if short := comparedTooShort(comparedCells(g.Gate), h); short != nil {
 		d = append(d, short)
 	}
-	return append(d, space{}, paragraph{fmt.Sprintf("A regression takes more than %s more than the baseline, is not by chance (at most %g%% for all cells together), and is there again in a second measurement.",
-		share(g.Max), 100*stats.Doubt), true})
+	d = append(d, gateOrigin(g, h))
+	if len(g.Cells) == 0 {
+		return d
+	}
+	words := fmt.Sprintf("A regression takes more than %s more than the baseline, is not by chance (at most %s for all cells together), and is there again in a second measurement.",
+		share(g.Max), share(stats.Doubt))
+	if len(table.rows) > 0 {
+		words = ratioNote("the figure of the candidate", "that of the baseline", g.Base == nil) + " " + words + " " + seeMethodology
+	}
+	return append(d, space{}, paragraph{words, true})
+}
+
+// gateOrigin says what the figures of a gate were measured from.
+func gateOrigin(g Gated, h Hints) details {
+	var l list
+	if len(g.Runs) > 0 {
+		l = origin([2]string{g.Baseline, g.Candidate}, comparedCells(g.Gate), cmp.Or(g.Base, g.Runs[0]), g.Runs[0], g.Runs[1:]...)
+	}
+	title, warnings := "How it was measured", 0
+	for _, it := range l {
+		if it.alarm {
+			warnings++
+		}
+	}
+	if warnings > 0 {
+		title += ", with " + counted(int64(warnings), "warning")
+	}
+	l.note(more(h))
+	return details{title, l}
 }
 
 // comparedCells returns what the gate's cells are judged by.
@@ -127,6 +181,18 @@ func comparedCells(g *stats.Gate) (list []*stats.Compared) {
 		list = append(list, c.Compared)
 	}
 	return list
+}
+
+// cause says why a cell is not judged by a ratio. It returns "" if it is.
+func cause(c *stats.Gated) string {
+	if c.Verdict != stats.Bad {
+		return c.Why
+	}
+	side, whose := c.Second, ""
+	if c.State != stats.GateWrong && c.First.Status != result.OK {
+		side, whose = c.First, "the baseline has no figure: "
+	}
+	return fmt.Sprintf("%s%s: %s", whose, side.Status, noFigure(side))
 }
 
 // remark says what a table has no room for. It returns "" if there is nothing to say.
@@ -143,7 +209,7 @@ func remark(c *stats.Gated, most float64) string {
 	case stats.GatePossible:
 		return fmt.Sprintf("no regression was found, but one of more than %s is not excluded: %s", share(most), interval(c.Ratio.Interval))
 	}
-	return c.Why
+	return cause(c)
 }
 
 // gateGrid is the table of the cells that have a ratio.
@@ -158,7 +224,13 @@ func gateGrid(g *stats.Gate) grid {
 	return ratioGrid(cells, column{title: "state"}, states, g.Baseline, g.Candidate)
 }
 
-// GateVersion is the version of the JSON form of a gate.
+// GateSchema is the JSON Schema (draft 2020-12) of the JSON form of a gate.
+//
+//go:embed gate.schema.json
+var GateSchema []byte
+
+// GateVersion is the version of the JSON form of a gate. Fields may be added without
+// changing it.
 const GateVersion = 1
 
 // JSONGate is the JSON form of a gate.
@@ -194,15 +266,15 @@ type JSONGateCell struct {
 }
 
 func writeGateJSON(w io.Writer, g Gated, _ Options) error {
-	out := JSONGate{Version: GateVersion, Answer: GateAnswer(g.Gate), Passed: !g.Shut() && g.Complete(), Complete: g.Complete(),
-		Baseline: g.Baseline, Candidate: g.Candidate, MaxRegression: g.Max, Interleaved: g.Interleaved, Runs: []int64{},
+	out := JSONGate{Version: GateVersion, Answer: g.Answer(), Passed: !g.Shut() && g.Complete(), Complete: g.Complete(),
+		Baseline: g.Baseline, Candidate: g.Candidate, MaxRegression: g.Max, Interleaved: g.Base == nil, Runs: []int64{},
 		Differences: g.Differences, Cells: []JSONGateCell{}, Unknown: g.Unknown, Alone: g.Alone}
-	for _, run := range g.Runs {
-		out.Runs = append(out.Runs, run.ID)
+	for _, a := range g.Runs {
+		out.Runs = append(out.Runs, a.Run.ID)
 	}
-	out.Repeated, out.Trials = countRepeated(g.Runs...)
+	out.Repeated, out.Trials = countRepeated(runs(g.Runs)...)
 	for _, c := range g.Cells {
-		cell := JSONGateCell{TableName: c.TableName, Metric: c.Metric, State: c.State, Why: c.Why, TooShort: c.TooShort()}
+		cell := JSONGateCell{TableName: c.TableName, Metric: c.Metric, State: c.State, Why: cause(c), TooShort: c.TooShort()}
 		if c.Measured() {
 			cell.Ratio, cell.P = &c.Ratio, &c.Adjusted
 		}
@@ -220,7 +292,7 @@ func summary(c *stats.Gated) string {
 		return Line(remark(c, 0))
 	}
 	if !c.Measured() {
-		return Line(c.Why)
+		return Line(cause(c))
 	}
 	words := fmt.Sprintf("%s the %s of the baseline %s, p %s, n %d", times(c.Ratio.Median), c.Metric, interval(c.Ratio.Interval), probability(c.Adjusted), c.Ratio.N)
 	if c.Again != nil {
@@ -237,18 +309,20 @@ type (
 		Tests    int        `xml:"tests,attr"`
 		Failures int        `xml:"failures,attr"`
 		Errors   int        `xml:"errors,attr"`
+		Skipped  int        `xml:"skipped,attr"`
 		Cases    []testCase `xml:"testcase"`
 	}
 	testCase struct {
 		Class   string   `xml:"classname,attr"`
 		Name    string   `xml:"name,attr"`
+		Skipped *problem `xml:"skipped"`
 		Failure *problem `xml:"failure"`
 		Error   *problem `xml:"error"`
 		Output  string   `xml:"system-out,omitempty"`
 	}
 	problem struct {
 		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr"`
+		Type    string `xml:"type,attr,omitempty"` // not of skipped
 		Text    string `xml:",chardata"`
 	}
 )
@@ -265,6 +339,10 @@ func writeJUnit(w io.Writer, g Gated, _ Options) error {
 		case stats.GateUnusable, stats.GateTooFew:
 			t.Error = p
 			suite.Errors++
+		case stats.GatePossible, stats.GateUnconfirmed:
+			// What passed is shown by name only, or not at all.
+			t.Skipped = &problem{Message: string(c.State) + ": " + summary(c)}
+			suite.Skipped++
 		}
 		suite.Cases = append(suite.Cases, t)
 	}
@@ -282,7 +360,7 @@ func writeJUnit(w io.Writer, g Gated, _ Options) error {
 	if whole != "" {
 		suite.Tests++
 		suite.Errors++
-		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: whole, Error: &problem{Message: Line(GateAnswer(g.Gate)), Type: string(stats.GateUnusable)}})
+		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: whole, Error: &problem{Message: Line(g.Answer()), Type: string(stats.GateUnusable)}})
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
@@ -310,7 +388,7 @@ func annotations(g Gated) []annotation {
 	if g.Shut() || !g.Complete() {
 		level = "error"
 	}
-	list := []annotation{{level: level, text: Line(GateAnswer(g.Gate))}}
+	list := []annotation{{level: level, text: Line(g.Answer())}}
 	for _, c := range g.Cells {
 		switch c.State {
 		case stats.GateWrong, stats.GateRegression, stats.GateUnusable, stats.GateTooFew:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 func gatedRun() report.Gated {
 	first := stats.Analyze(comparedRun(), "native")
 	second := comparedRun()
+	second.ID = 13
 	for i := range second.Trials {
 		t := &second.Trials[i]
 		if c := second.Cases[t.Case-1]; c.Workload == "simple" && c.Driver == "modernc" {
@@ -26,7 +28,7 @@ func gatedRun() report.Gated {
 	g := stats.NewGate(0.05, stats.CompareRun(first), stats.CompareRunBy(first, stats.Memory))
 	again := stats.Analyze(second, "native")
 	g.Confirm(stats.CompareRun(again), stats.CompareRunBy(again, stats.Memory))
-	return report.Gated{Gate: g, Runs: []*result.Run{{ID: 12}, {ID: 13}}, Interleaved: true, Where: "go.mod"}
+	return report.Gated{Gate: g, Runs: []*stats.Analysis{first, again}, Where: "go.mod"}
 }
 
 func writeGated(t *testing.T, format string, g report.Gated) string {
@@ -60,6 +62,96 @@ func TestGateIsNeverGreenWhenEmpty(t *testing.T) {
 			t.Errorf("%s: %s, want %s", format, got, want)
 		}
 	}
+}
+
+// TestGateThatCouldNotRun checks that each format says why nothing was measured, and that
+// none is green.
+func TestGateThatCouldNotRun(t *testing.T) {
+	g := report.Gated{Gate: stats.NewGate(0.05), Why: "it is of another machine", Where: "go.mod"}
+	for format, passed := range map[string]string{
+		"table": "", "markdown": "", "json": `"passed": true`, "junit": `errors="0"`, "github": "::notice", "azure": "type=warning", "gitlab": "[]",
+	} {
+		got := writeGated(t, format, g)
+		if !strings.Contains(got, "Not passed: it is of another machine.") || passed != "" && strings.Contains(got, passed) {
+			t.Errorf("%s: %s", format, got)
+		}
+	}
+	measured := gatedRun()
+	measured.Interrupted, measured.Why = true, "the disk is full"
+	if got := writeGated(t, "junit", measured); !strings.Contains(got, `name="measured to the end"`) || !strings.Contains(got, "; the disk is full.") {
+		t.Errorf("a measurement that failed: %s", got)
+	}
+}
+
+// TestGateSaysHowSure checks that the answer has the ratio of a single cell with its
+// interval and its name, and between which ratios several are.
+func TestGateSaysHowSure(t *testing.T) {
+	for _, c := range []struct {
+		most float64
+		want string
+	}{
+		{0.5, "worse by more than 50% in 2 cells (2.30x the time, 99% intervals within [2.24, 2.36]), measured twice; no figure in 1 cell (analytics json), of 7 cells."},
+		{2, "Not passed: modernc against mattn: no figure in 1 cell (analytics json), of 7 cells."},
+	} {
+		comparison := stats.CompareRun(stats.Analyze(comparedRun(), "native"))
+		g := report.Gated{Gate: stats.NewGate(c.most, comparison)}
+		g.Confirm(comparison)
+		if got := g.Answer(); !strings.Contains(got, c.want) {
+			t.Errorf("%g: %s\nwant %s", c.most, got, c.want)
+		}
+	}
+	run := newRun(16)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
+	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	g := report.Gated{Gate: stats.NewGate(1.4, stats.CompareRun(stats.Analyze(run, "native")))}
+	if got, want := g.Answer(), "Passed: modernc against mattn: no regression of more than 140% found in 1 cell (2.30x the time, 99% interval ["; !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestGateSaysWhatWasMeasured checks that the tables have the machine, the versions, the
+// rounds, the warnings and what shows more, of a stored baseline too. In Markdown that is
+// folded away.
+func TestGateSaysWhatWasMeasured(t *testing.T) {
+	g := gatedRun()
+	warning := result.Warning{Code: "virtual", Message: "this is a virtual machine"}
+	for _, a := range g.Runs {
+		a.Warnings = append(a.Warnings, warning)
+	}
+	stored := g
+	stored.Runs, stored.Base = g.Runs[1:], g.Runs[0]
+	for name, x := range map[string]report.Gated{"interleaved": g, "stored": stored} {
+		var b bytes.Buffer
+		err := report.WriteGate(&b, "table", x, report.Options{Hints: report.Hints{More: []string{"sqlite3perf show 12"}}, Width: 400})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"\nsides         mattn v1.14.52, SQLite 3.53.4 and modernc v1.61.1, SQLite 3.54.1\n", "run 12, ", "run 13, ", "rounds: 16 complete",
+			"\nmachine       lab1", "\nwarning       this is a virtual machine\n", "\nmore          sqlite3perf show 12\n",
+		} {
+			if strings.Count(b.String(), want) != 1 && !strings.HasPrefix(want, "rounds") {
+				t.Errorf("%s: %q is not there once:\n%s", name, want, b.String())
+			}
+		}
+	}
+	if got := writeGated(t, "markdown", g); !strings.Contains(got, "\n<details><summary>How it was measured, with 1 warning</summary>\n\n- **sides** ") || !strings.Contains(got, "\n</details>\n") {
+		t.Error(got)
+	}
+}
+
+// TestGateFulfilsSchema checks that the schema names every field that a gate can have, and
+// no others.
+func TestGateFulfilsSchema(t *testing.T) {
+	s := compiled(t, report.GateSchema)
+	empty := report.Gated{Gate: stats.NewGate(0.05)}
+	for _, g := range []report.Gated{gatedRun(), empty} {
+		validate(t, s, writeGated(t, "json", g))
+	}
+	var all report.JSONGate
+	fill(reflect.ValueOf(&all).Elem())
+	all.Cells[0].Metric, all.Cells[0].State, all.Unknown[0] = stats.Time, stats.GatePassed, stats.Allocs
+	validateFields(t, s, all)
 }
 
 // TestGateIsEscaped checks that names and messages of others cannot add elements,

@@ -52,6 +52,16 @@ func validate(t *testing.T, s *jsonschema.Schema, text string) {
 	}
 }
 
+// validateFields checks a value of which every field is set.
+func validateFields(t *testing.T, s *jsonschema.Schema, v any) {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate(t, s, string(text))
+}
+
 func TestJSONFulfilsSchema(t *testing.T) {
 	s := schema(t)
 	for _, name := range slices.Sorted(maps.Keys(fixtures)) {

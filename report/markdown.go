@@ -31,15 +31,23 @@ func renderMarkdown(w io.Writer, d document) error {
 		case paragraph:
 			b.WriteString(escaper.Replace(blk.text) + "\n")
 		case list:
-			for _, it := range blk {
-				b.WriteString("- **" + escaper.Replace(it.label) + "** " + escaper.Replace(it.text) + "\n")
-			}
+			b.WriteString(blk.markdown())
+		case details:
+			b.WriteString("<details><summary>" + escaper.Replace(blk.title) + "</summary>\n\n" + blk.list.markdown() + "\n</details>\n")
 		case grid:
 			b.WriteString(blk.markdown() + "\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (l list) markdown() string {
+	var b strings.Builder
+	for _, it := range l {
+		b.WriteString("- **" + escaper.Replace(it.label) + "** " + escaper.Replace(it.text) + "\n")
+	}
+	return b.String()
 }
 
 func (g *grid) markdown() string {

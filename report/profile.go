@@ -1,6 +1,7 @@
 package report
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"slices"
@@ -178,7 +179,7 @@ func profileFacts(p *Profiled) list {
 	for i := range p.Drivers {
 		switch d := &p.Drivers[i]; {
 		case d.Status != result.OK:
-			l = append(l, item{d.Name, fmt.Sprintf("%s: %s", d.Status, d.Reason.Message), true})
+			l = append(l, item{d.Name, fmt.Sprintf("%s: %s%s", d.Status, d.Reason.Message, Said(d.Reason)), true})
 		default:
 			by := "Go's profiler, 100 times a second"
 			if d.Perf {
@@ -350,6 +351,11 @@ func newFlame(title string) *chart.Flame {
 	}
 	return f
 }
+
+// ProfileSchema is the JSON Schema (draft 2020-12) of the JSON form of a profile.
+//
+//go:embed profile.schema.json
+var ProfileSchema []byte
 
 // ProfileVersion is the version of the JSON form of a profile. Fields may be added
 // without changing it.

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -77,5 +78,28 @@ func TestProfileAnswer(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestProfileFulfilsSchema checks that the schema names every field that a profile can
+// have, and no others.
+func TestProfileFulfilsSchema(t *testing.T) {
+	s := compiled(t, report.ProfileSchema)
+	empty := report.ProfiledDriver{Name: "mattn", Status: result.OK, Summary: profile.Summarize(&profile.Recording{}, profile.Grouper{})}
+	failed := report.ProfiledDriver{Name: "modernc", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
+	for _, p := range []*report.Profiled{profiledPair(profiledDriver(1, "mattn", 100), profiledDriver(2, "modernc", 300)), profiledPair(empty, failed)} {
+		var b bytes.Buffer
+		if err := report.WriteProfile(&b, "json", p, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		validate(t, s, b.String())
+	}
+	for _, group := range profile.Groups {
+		var all report.JSONProfile
+		fill(reflect.ValueOf(&all).Elem())
+		all.Drivers[0].Sampler, all.Differences[0].Group = "perf", group
+		x := all.Drivers[0].Summary
+		x.Groups[0].Group, x.Functions[0].Group, x.Allocations[0].Group = group, group, group
+		validateFields(t, s, all)
 	}
 }

@@ -46,7 +46,7 @@ func TestRepeated(t *testing.T) {
 	}
 	a := stats.Analyze(withRepeated(comparedRun()), "native")
 	c := report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}
-	g := report.Gated{Gate: stats.NewGate(0.05, c.Comparison), Runs: []*result.Run{a.Run}}
+	g := report.Gated{Gate: stats.NewGate(0.05, c.Comparison), Runs: []*stats.Analysis{a}}
 	var text, comparison, gate bytes.Buffer
 	for _, err := range []error{
 		report.WriteComparison(&text, "table", c, report.Options{}), report.WriteGate(&text, "table", g, report.Options{}),

@@ -29,6 +29,8 @@ type Hints struct {
 	Compare   string // the command that compares the sides of this run
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger
+
+	More []string // the commands that show more of what was measured
 }
 
 var formats = formatsOf[*stats.Analysis]{

@@ -57,6 +57,8 @@ func renderText(w io.Writer, d document, opts Options) error {
 			}
 		case list:
 			r.list(b)
+		case details:
+			r.list(b.list)
 		case grid:
 			r.grid(b)
 		}

@@ -109,22 +109,39 @@ func reason(o *stats.Outcome) string {
 	if o.Status != result.Refused && o.Reason.Code != "" {
 		s += " [" + o.Reason.Code + "]"
 	}
-	if l := TellingLine(o.Reason.Detail); l != "" && !strings.Contains(o.Reason.Message, l) {
-		s += " | " + l
-	}
-	return s
+	return s + Said(o.Reason)
 }
 
-// TellingLine returns the most informative line of a program's standard error: the
-// beginning of a panic, otherwise the last line.
-func TellingLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	for _, l := range lines {
-		if strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") {
-			return l
+// How much of what a program said is put at the end of a line.
+const (
+	saidLines = 3
+	saidRunes = 300
+)
+
+// Said returns what tells most of a program's standard error, to be put after the message
+// of the reason: the beginning of a panic, otherwise the last lines. It is printable, and
+// "" if the message has it all.
+func Said(r *protocol.Reason) string {
+	var lines []string
+	for line := range strings.Lines(r.Detail) {
+		line = Line(line)
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			lines = []string{line}
+			break
+		}
+		if line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
 		}
 	}
-	return strings.TrimSpace(lines[len(lines)-1])
+	lines = slices.DeleteFunc(lines[max(len(lines)-saidLines, 0):], func(l string) bool { return strings.Contains(r.Message, l) })
+	if len(lines) == 0 {
+		return ""
+	}
+	said := []rune(strings.Join(lines, " | "))
+	if over := len(said) - saidRunes; over > 0 {
+		said = append([]rune("…"), said[over:]...)
+	}
+	return " | " + string(said)
 }
 
 // warnings lists warnings. Those of one kind about the same thing share a line.

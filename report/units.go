@@ -145,12 +145,16 @@ func times(v float64) string {
 	return fmt.Sprintf("%.0fx", v)
 }
 
-// probability formats a p-value.
+// probability formats a p-value. One that is below a level of a verdict is not rounded up to
+// that level.
 func probability(p float64) string {
-	if p < 0.001 {
-		return "<0.001"
+	rounded := fmt.Sprintf("%.3f", p)
+	for _, level := range []float64{0.001, stats.Doubt, stats.Alpha} {
+		if p < level && (level == 0.001 || rounded == fmt.Sprintf("%.3f", level)) {
+			return fmt.Sprintf("<%.3f", level)
+		}
 	}
-	return fmt.Sprintf("%.3f", p)
+	return rounded
 }
 
 // duration formats nanoseconds with three significant digits.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // State is what a gate says of a cell.
@@ -43,7 +42,7 @@ type Gate struct {
 type Gated struct {
 	*Compared
 	State State
-	Why   string    // of GateWrong, GateUnusable and GateTooFew, and of operations that failed
+	Why   string    // of GateTooFew, and of Differing; of Bad the sides have the reason
 	Again *Compared // the second measurement; nil if there was none
 }
 
@@ -84,11 +83,9 @@ func (c *Gated) judge(most float64) {
 	x := c.Compared
 	switch {
 	case x.Verdict == Bad && x.Second.Status == result.Wrong:
-		c.State, c.Why = GateWrong, message(x.Second)
-	case x.Verdict == Bad && x.First.Status != result.OK:
-		c.State, c.Why = GateUnusable, "the baseline has no figure: "+message(x.First)
+		c.State = GateWrong
 	case x.Verdict == Bad:
-		c.State, c.Why = GateUnusable, message(x.Second)
+		c.State = GateUnusable
 	case x.Verdict == Differing && x.Second.shareFailed() < x.First.shareFailed():
 		c.State, c.Why = GatePassed, x.Why // less fails than before; the times are of other work
 	case x.Verdict == Differing:
@@ -121,16 +118,6 @@ func (g *Gate) Settled() []int {
 	}
 	maps.DeleteFunc(ids, func(id int, _ bool) bool { return open[id] })
 	return slices.Sorted(maps.Keys(ids))
-}
-
-func message(c *Cell) string {
-	if c.Reason == nil {
-		return string(c.Status)
-	}
-	if c.Reason.Code == protocol.CodeNoTrial {
-		return "not measured"
-	}
-	return fmt.Sprintf("%s: %s", c.Status, c.Reason.Message)
 }
 
 // Doubtful returns the cells that have to be confirmed by measuring them again: those with

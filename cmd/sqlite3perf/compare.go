@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -103,6 +104,7 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 	if r.compares, err = o.sides(r); err != nil {
 		return err
 	}
+	r.prepared = func() error { return allBuilt(r.cases) }
 	r.ahead = tooFewRounds(r)
 	r.precision = 0 // the question is about verdicts
 	if !o.exact {
@@ -116,11 +118,23 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 	}
 	r.print = func(a *stats.Analysis) error {
 		return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
-			opts.Hints.Scale = scaleHint
+			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
 			return report.WriteComparison(w, format, report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
 		}, o.output.again(fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)))
 	}
 	return measure(ctx, env, &o.runOptions, r)
+}
+
+// allBuilt returns an error if a driver of two that are compared has no worker. Then the
+// other one has nothing to be measured for.
+func allBuilt(cases []*lab.Case) error {
+	for _, c := range cases {
+		if c.Unavailable != nil {
+			return incompleteError{fmt.Errorf("%s is unavailable: %s%s: nothing is left to compare, so nothing is measured or stored",
+				c.Driver, c.Unavailable.Message, report.Said(c.Unavailable))}
+		}
+	}
+	return nil
 }
 
 // tooFewRounds says so if the rounds that were asked for cannot tell the sides apart. It
@@ -206,6 +220,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	}
 	var sides []*stats.Analysis
 	var names [2]string
+	var more []string
 	for i, a := range args {
 		run, err := o.load(ctx, env, a)
 		if err != nil {
@@ -213,6 +228,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		}
 		if names[i] = filepath.Base(a); !strings.HasSuffix(a, ".json") {
 			names[i] = fmt.Sprintf("run %d", run.ID)
+			more = append(more, inStore(o.store, fmt.Sprintf("sqlite3perf show %d", run.ID)))
 		}
 		sides = append(sides, stats.Analyze(run, floorDriver))
 	}
@@ -233,7 +249,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		c = stats.CompareRun(first)
 	}
 	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
-		opts.Hints.Scale = scaleHint
+		opts.Hints.Scale, opts.Hints.More = scaleHint, more
 		return report.WriteComparison(w, format, report.Compared{Comparison: c, First: first, Second: second}, opts)
 	}, o.output.again("sqlite3perf compare "+strings.Join(args, " ")))
 	if err != nil {

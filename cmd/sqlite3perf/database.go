@@ -228,11 +228,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error)
 	case interrupted(stop) && ctx.Err() != nil:
 		return nil, statusError(exitInterrupted)
 	case errors.As(err, &told):
-		said := ""
-		if l := report.TellingLine(told.Reason.Detail); l != "" {
-			said = " | " + l
-		}
-		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, report.Line(flagged(told.Reason.Fields, told.Reason.Message)), said, hints[told.Reason.SQLite&0xff])
+		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, report.Line(flagged(told.Reason.Fields, told.Reason.Message)), report.Said(&told.Reason), hints[told.Reason.SQLite&0xff])
 		if told.Reason.Code == protocol.CodeUsage {
 			return nil, usageError{err}
 		}

@@ -59,13 +59,13 @@ too few rounds, or nothing was measured; 1 sqlite3perf failed; 2 wrong usage.`,
 // gateOptions are the flags of gate.
 type gateOptions struct {
 	compareOptions
-	baseline    string
-	most        string
-	metrics     []string
-	differ      bool
-	also        []string
-	judged      []stats.Metric
-	alsoWritten []outputOptions // files that the result is written to as well
+	baseline string
+	most     string
+	metrics  []string
+	differ   bool
+	also     []string
+	judged   []stats.Metric
+	outputs  []outputOptions // everywhere that the result is written
 }
 
 func (o *gateOptions) addFlags(f *pflag.FlagSet) {
@@ -83,35 +83,76 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("format").Usage = "how the result is printed: " + strings.Join(report.GateFormats(), ", ")
 }
 
+// gate judges the candidate and writes the result where the options ask. A gate that could
+// not judge also writes why to the files, so that no older result is taken for its own.
 func gate(ctx context.Context, env *environment, o *gateOptions) error {
+	if err := o.checkOutputs(); err != nil {
+		return err
+	}
+	out := report.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
+	out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
+	failure := o.judge(ctx, env, &out)
+	_, interrupted := errors.AsType[statusError](failure)
+	_, nothing := errors.AsType[incompleteError](failure)
+	out.Interrupted = interrupted || failure != nil && len(out.Runs) > 0
+	if failure != nil && !interrupted {
+		out.Why = fmt.Sprintf("%v%s", failure, hint(failure))
+	}
+	begun := failure == nil || nothing || len(out.Runs) > 0
+	switch err := o.write(env, out, begun); {
+	case err != nil && interrupted:
+		fmt.Fprintf(env.stderr, "sqlite3perf: %v\n", err)
+	case err != nil && failure != nil:
+		return fmt.Errorf("%w; and %w", failure, err)
+	case err != nil:
+		return err
+	}
+	switch {
+	case failure != nil:
+		return failure
+	case out.Shut():
+		return statusError(exitRegression)
+	case !out.Complete():
+		return statusError(exitIncomplete)
+	}
+	return nil
+}
+
+// judge measures the candidate and judges it. With an error, out has what is known.
+func (o *gateOptions) judge(ctx context.Context, env *environment, out *report.Gated) error {
 	most, err := o.checkGate()
 	if err != nil {
 		return err
 	}
+	out.Max = most
 	o.precision = o.most
 	o.computing = newProgress(env, o.quiet).Computing
-	var base *stats.Analysis // nil if the baseline is measured now
 	var r *request
-	var differences []string
 	if isStored(o.baseline) {
-		base, r, differences, err = o.stored(ctx, env)
+		out.Base, r, out.Differences, err = o.stored(ctx, env)
+		out.Candidate = strings.Join(o.drivers, ", ")
 	} else {
 		r, err = o.live(ctx)
+		if len(o.drivers) > 0 {
+			out.Candidate = o.drivers[len(o.drivers)-1]
+		}
 	}
 	if err != nil {
 		return err
 	}
-	if len(differences) > 0 && !o.differ {
-		return usagef("the baseline %s cannot judge this: %s: measure a new baseline, or a driver as the baseline, or give --allow-differences", o.baseline, strings.Join(differences, "; "))
+	if len(out.Differences) > 0 && !o.differ {
+		return usagef("the baseline %s cannot judge this: %s: measure a new baseline, or a driver as the baseline, or give --allow-differences", o.baseline, strings.Join(out.Differences, "; "))
 	}
-	out := report.Gated{Differences: differences, Interleaved: base == nil, Where: "go.mod"}
+	if out.Base == nil || len(r.matrix.Drivers) == 1 {
+		r.prepared = func() error { return allBuilt(r.cases) }
+	}
 	compared := func(a *stats.Analysis) (list []*stats.Comparison) {
 		for _, m := range o.judged {
-			if base == nil {
+			if out.Base == nil {
 				list = append(list, stats.CompareRunBy(a, m))
 			} else {
 				how := stats.Across{Metric: m, Names: [2]string{o.baseline, strings.Join(o.drivers, ", ")}, Margin: most, Looks: !o.exact, Changed: true}
-				list = append(list, how.Compare(base, a))
+				list = append(list, how.Compare(out.Base, a))
 			}
 		}
 		return list
@@ -126,53 +167,68 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 		}
 	}
 	a, failure := take(ctx, env, &o.runOptions, r)
-	if nothing, ok := errors.AsType[incompleteError](failure); ok && a == nil {
-		fmt.Fprintf(env.stderr, "sqlite3perf: %v\n", nothing)
-		out.Gate = stats.NewGate(most)
-		out.Baseline, out.Candidate = o.baseline, o.drivers[len(o.drivers)-1]
-		return o.finish(env, out)
-	}
-	if a == nil || len(a.Run.Trials) == 0 {
+	if failure != nil && (a == nil || len(a.Run.Trials) == 0) {
 		return failure
 	}
-	out.Gate, out.Runs = stats.NewGate(most, compared(a)...), []*result.Run{a.Run}
+	out.Gate, out.Runs = stats.NewGate(most, compared(a)...), []*stats.Analysis{a}
 	if failure != nil {
 		out.Confirm()
-		return o.unfinished(env, out, failure)
+		return failure
 	}
-	if cases := again(r.cases, out.Doubtful(), base == nil); len(cases) > 0 {
-		r.cases = cases
-		if !o.quiet {
-			noun := "cases"
-			if len(cases) == 1 {
-				noun = "case"
-			}
-			fmt.Fprintf(env.stderr, "measuring %d %s again, to confirm what seems to be a regression\n", len(cases), noun)
-		}
-		second, failure := take(ctx, env, &o.runOptions, r)
-		var confirmed []*stats.Comparison
-		if second != nil {
-			confirmed = compared(second)
-			out.Runs = append(out.Runs, second.Run)
-		}
-		out.Confirm(confirmed...)
-		if second == nil || failure != nil {
-			return o.unfinished(env, out, failure)
-		}
+	cases := again(r.cases, out.Doubtful(), out.Base == nil)
+	if len(cases) == 0 {
+		return nil
 	}
-	return o.finish(env, out)
+	r.cases = cases
+	if !o.quiet {
+		fmt.Fprintf(env.stderr, "measuring %s again, to confirm what seems to be a regression\n", counted(len(cases), "case"))
+	}
+	second, failure := take(ctx, env, &o.runOptions, r)
+	var confirmed []*stats.Comparison
+	if second != nil {
+		confirmed = compared(second)
+		out.Runs = append(out.Runs, second)
+	}
+	out.Confirm(confirmed...)
+	return failure
 }
 
-// unfinished writes what is known of a gate whose measurement ended early, so that a CI
-// service has more than an exit status. It returns why it ended.
-func (o *gateOptions) unfinished(env *environment, out report.Gated, failure error) error {
-	out.Interrupted = true
-	if err := o.finish(env, out); err != nil {
-		if _, silent := errors.AsType[statusError](err); !silent {
-			return fmt.Errorf("%w; and %w", failure, err)
+// checkOutputs checks the flags that say where the result is written, and how.
+func (o *gateOptions) checkOutputs() error {
+	for _, entry := range o.also {
+		format, file, ok := strings.Cut(entry, "=")
+		if !ok || file == "" {
+			return usagef("--also %s: want format=file, such as junit=gate.xml", entry)
+		}
+		if err := report.CheckGate(format); err != nil {
+			return usagef("--also %s: %w", entry, err)
+		}
+		o.outputs = append(o.outputs, outputOptions{format: format, file: file, flag: "--also " + entry, known: report.CheckGate})
+	}
+	o.outputs = append([]outputOptions{o.output}, o.outputs...)
+	kept, err := storePath(o.store)
+	if err != nil {
+		return err
+	}
+	for i := range o.outputs {
+		to := &o.outputs[i]
+		to.store = o.store
+		if err := to.check(); err != nil {
+			return err
+		}
+		if to.file == "" {
+			continue
+		}
+		if sameFile(to.file, kept) {
+			return usagef("%s is the store, which is not written over: name another file", to.named())
+		}
+		for _, read := range append([]string{o.baseline}, o.workloads...) {
+			if sameFile(to.file, read) {
+				return usagef("%s is read, so it is not written over: name another file", to.named())
+			}
 		}
 	}
-	return failure
+	return nil
 }
 
 // checkGate checks the flags that only gate has.
@@ -195,23 +251,6 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 	}
 	if len(o.judged) == 0 {
 		return 0, usagef("--metrics names none: want such as time,allocs")
-	}
-	if err := report.CheckGate(o.output.format); err != nil {
-		return 0, usageError{err}
-	}
-	for _, entry := range o.also {
-		format, file, ok := strings.Cut(entry, "=")
-		if !ok || file == "" {
-			return 0, usagef("--also %s: want format=file, such as junit=gate.xml", entry)
-		}
-		if err := report.CheckGate(format); err != nil {
-			return 0, usagef("--also %s: %w", entry, err)
-		}
-		also := outputOptions{format: format, file: file, known: report.CheckGate}
-		if err := also.check(); err != nil {
-			return 0, err
-		}
-		o.alsoWritten = append(o.alsoWritten, also)
 	}
 	return most, nil
 }
@@ -394,31 +433,47 @@ func again(cases []*lab.Case, doubtful []*stats.Gated, both bool) (list []*lab.C
 	return list
 }
 
-// finish prints the result where the options ask, and returns the exit status.
-func (o *gateOptions) finish(env *environment, g report.Gated) error {
-	write := func(w io.Writer, format string, opts report.Options) error {
-		opts.Hints.Scale = scaleHint
-		return report.WriteGate(w, format, g, opts)
+// write writes the result where the options ask. If nothing has begun, that is not standard
+// output: the error is there to be read.
+func (o *gateOptions) write(env *environment, g report.Gated, begun bool) error {
+	annotated, more, again := false, o.more(g), "sqlite3perf gate"
+	if len(more) > 0 {
+		again = more[0]
 	}
-	rerun := "sqlite3perf show last"
-	if err := o.output.print(env, write, rerun); err != nil {
-		return err
-	}
-	for _, also := range o.alsoWritten {
-		if err := also.print(env, write, rerun); err != nil {
+	for i := range o.outputs {
+		to := &o.outputs[i]
+		if to.file == "" && !begun {
+			continue
+		}
+		annotated = annotated || to.file == "" && to.format == "github"
+		err := to.print(env, func(w io.Writer, format string, opts report.Options) error {
+			opts.Hints.Scale, opts.Hints.More = scaleHint, more
+			return report.WriteGate(w, format, g, opts)
+		}, again)
+		if err != nil {
 			return err
 		}
 	}
-	if os.Getenv("GITHUB_ACTIONS") == "true" && o.output.format != "github" {
-		if err := report.WriteGate(env.stderr, "github", g, report.Options{}); err != nil {
-			return err
-		}
-	}
-	switch {
-	case g.Shut():
-		return statusError(exitRegression)
-	case !g.Complete():
-		return statusError(exitIncomplete)
+	if os.Getenv("GITHUB_ACTIONS") == "true" && !annotated {
+		return report.WriteGate(env.stderr, "github", g, report.Options{})
 	}
 	return nil
+}
+
+// more returns the commands that show more of what was measured.
+func (o *gateOptions) more(g report.Gated) (list []string) {
+	base := ""
+	if g.Base != nil {
+		base = fmt.Sprint(g.Base.Run.ID)
+		if strings.HasSuffix(o.baseline, ".json") {
+			base = report.ShellWord(o.baseline)
+		}
+		base += " "
+	}
+	for _, a := range g.Runs {
+		for _, command := range []string{"compare " + base, "show "} {
+			list = append(list, inStore(o.store, fmt.Sprintf("sqlite3perf %s%d", command, a.Run.ID)))
+		}
+	}
+	return list
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ type outputOptions struct {
 	format  string
 	file    string
 	noColor bool
+	flag    string             // that names the file, with its value; "" for -o
 	store   string             // as the user named it; "" for the usual one
 	known   func(string) error // refuses a format that there is not; nil: report.Check
 }
@@ -31,6 +33,9 @@ func (o *outputOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.file, "output", "o", "", "`file` that results are written to, instead of standard output")
 	f.BoolVar(&o.noColor, "no-color", false, "no color, as with NO_COLOR set")
 }
+
+// named returns the flag that names the file, with its value.
+func (o *outputOptions) named() string { return cmp.Or(o.flag, "-o "+o.file) }
 
 // check finds out, before anything is measured, whether the results can be written to
 // the requested places.
@@ -47,17 +52,17 @@ func (o *outputOptions) check() error {
 	}
 	file, whole := o.target()
 	if err := notADatabase(file); err != nil {
-		return usagef("-o %s %w", o.file, err)
+		return usagef("%s %w", o.named(), err)
 	}
 	if !whole {
 		return nil
 	}
 	if dir := filepath.Dir(file); !isDirectory(dir) {
-		return noDirectory("-o "+o.file, dir)
+		return noDirectory(o.named(), dir)
 	}
 	scratch, err := beside(file)
 	if err != nil {
-		return usagef("-o %s: cannot write there: %w: name another file", o.file, reason(err))
+		return usagef("%s: cannot write there: %w: name another file", o.named(), reason(err))
 	}
 	scratch.Remove()
 	return nil
@@ -167,8 +172,13 @@ func (o *outputOptions) again(command string) string {
 	if o.format != "table" {
 		command += " --format " + o.format
 	}
-	if o.store != "" {
-		command += " --store " + report.ShellWord(o.store)
+	return inStore(o.store, command)
+}
+
+// inStore completes a command with the store, unless that is the usual one.
+func inStore(store, command string) string {
+	if store != "" {
+		command += " --store " + report.ShellWord(store)
 	}
 	return command
 }

@@ -419,7 +419,7 @@ func (p *progress) Profiled(c *lab.Case, samples int64, t *result.Trial) {
 	switch {
 	case p.quiet:
 	case t.Status != result.OK:
-		p.say("%s on %s: %s: %s", c.Driver, c.Workload, t.Status, t.Reason.Message)
+		p.say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, report.Said(t.Reason))
 	case p.told.IsZero() || p.now().Sub(p.told) >= between || samples >= lab.EnoughSamples:
 		p.told = p.now()
 		p.say("%s: %d of %d samples", c.Driver, min(samples, lab.EnoughSamples), lab.EnoughSamples)

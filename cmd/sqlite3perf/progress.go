@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -89,9 +90,14 @@ func (p *progress) Building(i, n int, name string) {
 }
 
 func (p *progress) Built(i, n int, name string, err error) {
-	if err != nil && !p.quiet {
-		p.say("%s is unavailable: %v", name, err)
+	if err == nil || p.quiet {
+		return
 	}
+	said := ""
+	if e, ok := errors.AsType[*lab.BuildError](err); ok {
+		said = report.Said(&e.Reason)
+	}
+	p.say("%s is unavailable: %v%s", name, err, said)
 }
 
 // tellRows is the number of rows from which hashing takes long enough to show progress.
@@ -161,7 +167,7 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		}
 	}
 	if t.Status != result.OK {
-		p.say("%s on %s: %s: %s", c.Driver, c.Workload, t.Status, t.Reason.Message)
+		p.say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, report.Said(t.Reason))
 	}
 	if p.began.IsZero() {
 		p.began = p.now().Add(-time.Duration(t.TookNS))

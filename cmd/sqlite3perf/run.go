@@ -167,7 +167,7 @@ func anyWorker(cases []*lab.Case, quiet bool) error {
 		if c.Unavailable == nil {
 			return nil
 		}
-		if reason := c.Driver + ": " + c.Unavailable.Message; quiet && !slices.Contains(reasons, reason) {
+		if reason := c.Driver + ": " + c.Unavailable.Message + report.Said(c.Unavailable); quiet && !slices.Contains(reasons, reason) {
 			reasons = append(reasons, reason)
 		}
 	}

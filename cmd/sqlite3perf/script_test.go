@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/lab/machine"
@@ -69,7 +71,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": status, "fails": fails, "cells": cells, "trials": trials,
+			"status": status, "fails": fails, "cells": cells, "trials": trials, "fulfills": fulfills,
 			"sql": sqlScript, "lock": lock, "unlock": unlock,
 		},
 	})
@@ -225,6 +227,25 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 	if ok, err := regexp.MatchString(args[1], message); !ok {
 		ts.Fatalf("no match of %q (%v)", args[1], err)
 	}
+}
+
+// schemas are the schemas of JSON outputs, by command.
+var schemas = map[string][]byte{"gate": report.GateSchema, "bisect": report.BisectionSchema, "profile": report.ProfileSchema}
+
+// fulfills validates the JSON that was printed last: fulfills gate
+func fulfills(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 || schemas[args[0]] == nil {
+		ts.Fatalf("usage: fulfills gate|bisect|profile")
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemas[args[0]]))
+	ts.Check(err)
+	compiler := jsonschema.NewCompiler()
+	ts.Check(compiler.AddResource("schema.json", doc))
+	schema, err := compiler.Compile("schema.json")
+	ts.Check(err)
+	got, err := jsonschema.UnmarshalJSON(strings.NewReader(ts.ReadFile("stdout")))
+	ts.Check(err)
+	ts.Check(schema.Validate(got))
 }
 
 // files returns the files in the script's directory, with a hash of their contents.

@@ -4,6 +4,7 @@ import (
 	"context"
 	sqldriver "database/sql/driver"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 var workers = map[string]func(){}
 
 func init() {
-	for _, fault := range []string{"good", "better", "killed", "sleeps", "wrong", "ignores", "wal", "slow"} {
+	for _, fault := range []string{"good", "better", "killed", "complains", "sleeps", "wrong", "ignores", "wal", "slow"} {
 		workers[fault] = func() { worker.Main(&spoiled{honest(), fault}) }
 	}
 	workers["dies"] = func() { os.Exit(3) }
@@ -145,6 +146,9 @@ func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit f
 				_ = self.Kill() // the sleep shows if it fails
 			}
 			time.Sleep(time.Hour)
+		case "complains":
+			fmt.Fprintf(os.Stderr, "opening\n\x1b[31mreading\nno space left\n")
+			os.Exit(3)
 		case "sleeps":
 			_ = os.WriteFile("asleep", nil, 0o644) // the test notices if it is missing
 			time.Sleep(time.Hour)

@@ -1,0 +1,7 @@
+package report
+
+// For tests.
+var (
+	Probability = probability
+	Interval    = interval
+)

@@ -1,0 +1,53 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// TestProbability checks that no rounding contradicts a verdict: what is below a level does
+// not look as if it were not.
+func TestProbability(t *testing.T) {
+	for p, want := range map[float64]string{
+		0: "<0.001", 0.00099999: "<0.001", 0.001: "0.001", 0.0094: "0.009", 0.0096: "<0.010", 0.00999999: "<0.010", 0.01: "0.010", 0.0104: "0.010",
+		0.0494: "0.049", 0.0496: "<0.050", 0.04999999: "<0.050", 0.05: "0.050", 0.0504: "0.050", 0.9999: "1.000", 1: "1.000",
+	} {
+		if got := report.Probability(p); got != want {
+			t.Errorf("%v: %s, want %s", p, got, want)
+		}
+	}
+}
+
+// TestInterval checks that an end is 1 only if it is.
+func TestInterval(t *testing.T) {
+	for want, i := range map[string]*stats.Interval{
+		"[1, 1.02]": {Low: 1, High: 1.0204}, "[1.002, 1.02]": {Low: 1.0021, High: 1.0204}, "[0.9996, 1.00001]": {Low: 0.9996, High: 1.00001},
+		"[0.98, 1014]": {Low: 0.98, High: 1014.3}, "[too few rounds]": nil,
+	} {
+		if got := report.Interval(i); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestSaid checks what is shown of a worker's standard error: the last lines, but of a
+// panic how it begins. It is one printable line, and not long.
+func TestSaid(t *testing.T) {
+	for _, c := range []struct{ message, detail, want string }{
+		{"it crashed", "", ""},
+		{"it crashed", " \n", ""},
+		{"it crashed: no space", "no space\n", ""},
+		{"it crashed", "begin\nopen\nwrite\n\nno space left\n", " | open | write | no space left"},
+		{"it crashed", "again\nagain\n\x1b[31mno\tspace", " | again | \ufffd[31mno space"},
+		{"it crashed", "log\npanic: oh no\n\ngoroutine 1 [running]:\nmain.main()\n", " | panic: oh no"},
+		{"it crashed", strings.Repeat("x", 1000) + "end", " | …" + strings.Repeat("x", 297) + "end"},
+	} {
+		if got := report.Said(&protocol.Reason{Message: c.message, Detail: c.detail}); got != c.want {
+			t.Errorf("%.80q: %q, want %q", c.detail, got, c.want)
+		}
+	}
+}

@@ -118,7 +118,11 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	g.addMedians(t.PerOp)
 	g.addRates()
 	if t.Base >= 0 && len(cells) > 1 {
-		g.addRatios(label(t.Cells[t.Base].Case), t.Pairs, t.Base)
+		to := "fastest"
+		if cells[t.Base].As == "" {
+			to = label(cells[t.Base].Case)
+		}
+		g.addRatios(to, t.Pairs, t.Base)
 	}
 	g.each(column{title: "n", right: true}, func(c *stats.Cell) string { return fmt.Sprint(c.Summary.N) })
 	g.addCosts()

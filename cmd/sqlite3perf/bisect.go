@@ -29,10 +29,10 @@ func bisectCommand(env *environment) *cobra.Command {
 		Short: "Find the release of a driver that made a workload slower, faster, wrong or failed",
 		Long: `Bisect compares releases of a driver with the first of a range, each time both in the
 same rounds of one run, and halves the range until one release is left: the first one
-in which a cell is slower, faster, wrong or failed. The first cell that is seen to
-change is followed; --phase chooses. In the end that release is compared with the one
-before it, and what else differs between the two is listed: SQLite's version, its
-compile options, and the versions of other modules.
+in which a cell (a phase of a workload with its settings) is slower, faster, wrong or
+failed. The first cell that is seen to change is followed; --phase chooses. In the end
+that release is compared with the one before it, and what else differs between the two
+is listed: SQLite's version, its compile options, and the versions of other modules.
 
 With n releases at most ⌈log₂ n⌉ + 1 workers are built, if every step is clear. A
 release that cannot be had or built is passed over. A step ends when its verdict is

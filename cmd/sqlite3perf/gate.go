@@ -36,9 +36,10 @@ That is the surest way, above all on hosted runners, whose speed changes. With a
 stored baseline the same cases are measured again; one of another machine, SQLite or
 workload is refused, unless --allow-differences is given.
 
-A regression is a difference that is told apart from none, is greater than
---max-regression, and is there again when the cell is measured a second time. A
-wrong answer is a regression, too, and so are more operations that fail.
+Each cell, which is a phase of a workload with its settings, is judged. A regression
+is a difference that is told apart from none, is greater than --max-regression, and is
+there again when the cell is measured a second time. A wrong answer is a regression,
+too, and so are more operations that fail.
 
 Exit status: 0 passed; 3 a regression; 4 not passed, because some cells failed or had
 too few rounds, or nothing was measured; 1 sqlite3perf failed; 2 wrong usage.`,

@@ -513,8 +513,18 @@ func (o *Outcome) perTrial() time.Duration {
 	return time.Duration(sum / int64(max(len(o.Trials), 1)))
 }
 
-// MaxRounds is the most further rounds that are estimated. More are called this many.
+// MaxRounds is the most rounds that are estimated. More are called this many.
 const MaxRounds = 10_000
+
+// RoundsUntil estimates how many rounds it takes in all until an interval is narrower than
+// after n rounds, by this factor. Intervals narrow with the square root of the rounds.
+func RoundsUntil(n int, factor float64) int {
+	total := math.Ceil(float64(n) * factor * factor)
+	if !(total < MaxRounds) {
+		return MaxRounds
+	}
+	return int(total)
+}
 
 // more estimates how many more rounds a cell takes until its interval is within the
 // margin, or leaves out 1 even after the correction for the number of cells. It assumes
@@ -534,11 +544,11 @@ func (x *Compared) more(within float64) int {
 	if at < within {
 		narrower = min(narrower, half/(within-at))
 	}
-	total := math.Ceil(float64(n) * narrower * narrower)
-	if !(total < MaxRounds) {
+	total := RoundsUntil(n, narrower)
+	if total == MaxRounds {
 		return MaxRounds
 	}
-	end := max(int(total), least, n+1)
+	end := max(total, least, n+1)
 	for x.looks > 1 && !Look(end) {
 		end++
 	}

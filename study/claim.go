@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -29,10 +30,17 @@ type comparison struct {
 
 	// A figure that is not a measure of cells has no operands. It has a value, or a
 	// reason for not having one, or a value that cannot be judged for a reason. In the
-	// last case it has the IDs of the cases of which more rounds may decide it.
+	// last case it has what may decide it.
 	value *float64
 	why   string
-	rests map[int]bool
+	needs need
+}
+
+// need is what a decision takes, by an estimate: so many further rounds of these cases.
+type need struct {
+	rounds int
+	cases  map[int]bool   // by ID; nil: further rounds do not decide it
+	likely report.Verdict // the decision
 }
 
 // operand gives a figure for each round: the geometric mean of the quotients.
@@ -259,7 +267,7 @@ type ruling struct {
 	report.Comparison
 	count bool
 	cases map[int]bool // the IDs of the cases that it rests on
-	open  map[int]bool // of those whose further rounds may decide it
+	needs need         // if it is undecided
 }
 
 // rule evaluates the comparisons of all claims together, because their p-values form one
@@ -283,7 +291,7 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 			if made[j].x != nil {
 				in.found = map[int]bool{}
 			}
-			r := &ruling{Comparison: made[j].measure(in), count: made[j].count, cases: in.found, open: made[j].rests}
+			r := &ruling{Comparison: made[j].measure(in), count: made[j].count, cases: in.found, needs: made[j].needs}
 			if r.Test != nil {
 				family = append(family, r.Test)
 			}
@@ -295,10 +303,80 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	for _, r := range fresh {
 		measured := r.Summary != nil && r.Why == ""
 		if decide(&r.Comparison, r.count); measured && r.Verdict == report.CannotBeTold {
-			r.open = r.cases
+			r.needs = outlook(r.Summary, r.AtLeast, r.AtMost)
+			r.needs.cases = r.cases
 		}
 	}
 	return list
+}
+
+// outlook estimates how many further rounds an interval takes until it lies within the
+// bounds, outside of them, or so close around 1 that this is decisive. It assumes that the
+// middle stays where it is.
+func outlook(s *stats.Summary, atLeast, atMost *float64) need {
+	if s.Interval == nil {
+		return need{rounds: 1, likely: report.Holds}
+	}
+	at, half := math.Log(s.Median), math.Log(s.Interval.High/s.Interval.Low)/2
+	n, nearest, factor := need{likely: report.Holds}, math.Inf(1), math.Inf(1)
+	for i, bound := range []*float64{atLeast, atMost} {
+		if bound == nil {
+			continue
+		}
+		nearest = min(nearest, math.Abs(at-math.Log(*bound)))
+		if i == 0 && s.Median < *bound || i == 1 && s.Median > *bound {
+			n.likely = report.DoesNotHold
+		}
+		if room := math.Log1p(same) - math.Abs(at); *bound == 1 && room > 0 {
+			factor = half / room
+		}
+	}
+	if f := half / nearest; f > factor {
+		n.likely = report.DoesNotHold
+	} else {
+		factor = f
+	}
+	n.rounds = max(stats.RoundsUntil(s.N, factor)-s.N, 1)
+	return n
+}
+
+// needs returns what it takes to decide a claim. look has the rulings on its comparisons at
+// the look, and now those by all samples. A comparison that is clear only now needs no
+// further rounds, but goes on.
+func (c *claim) needs(look, now []*ruling) need {
+	decisive, _ := decisive(c.anyOf)
+	all, one, never := need{cases: map[int]bool{}}, need{}, false
+	for j, r := range now {
+		if look[j].Verdict != report.CannotBeTold {
+			continue
+		}
+		n := r.needs
+		if r.Verdict != report.CannotBeTold {
+			n = need{0, look[j].needs.cases, r.Verdict}
+		}
+		never = never || n.cases == nil
+		if n.likely == decisive && n.cases != nil && (one.cases == nil || n.rounds < one.rounds) {
+			one = n
+		}
+		all.rounds = max(all.rounds, n.rounds)
+		maps.Copy(all.cases, n.cases)
+	}
+	switch {
+	case one.cases != nil:
+		return one
+	case never:
+		return need{}
+	}
+	return all
+}
+
+// decisive returns the verdict of a comparison that decides a claim of several, and the
+// verdict of the claim if no comparison has that.
+func decisive(anyOf bool) (one, otherwise report.Verdict) {
+	if anyOf {
+		return report.Holds, report.DoesNotHold
+	}
+	return report.DoesNotHold, report.Holds
 }
 
 // verdict combines the rulings on the comparisons of a claim.
@@ -312,11 +390,7 @@ func (c *claim) verdict(list []*ruling) report.Verdict {
 
 // combine returns the verdict on a claim of several comparisons.
 func combine(verdicts []report.Verdict, anyOf bool) report.Verdict {
-	decisive, otherwise := report.DoesNotHold, report.Holds
-	if anyOf {
-		decisive, otherwise = report.Holds, report.DoesNotHold
-	}
-	out := otherwise
+	decisive, out := decisive(anyOf)
 	for _, v := range verdicts {
 		switch v {
 		case decisive:

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,9 +23,9 @@ var driverComparison = &Study{
 			report.Thousands(c.one("simple", "users")), c.one("real", "users"), c.one("complex", "users"), c.one("many", "repeats"), c.one("large", "users"), report.Thousands(c.one("concurrent", "users")))
 	},
 	legs: []leg{
-		{workload: "simple", quick: map[string][]int64{"users": {100_000}}},
+		{workload: "simple", quick: map[string][]int64{"users": {50_000}}},
 		{workload: "real", quick: map[string][]int64{"users": {20}}},
-		{workload: "complex", quick: map[string][]int64{"users": {20}}},
+		{workload: "complex", quick: map[string][]int64{"users": {10}}},
 		{workload: "many", quick: map[string][]int64{"n": {10, 100, 1000}, "repeats": {100}}},
 		{workload: "large", quick: map[string][]int64{"n": {50_000, 100_000, 200_000}, "users": {300}}},
 		{workload: "concurrent", quick: map[string][]int64{"n": {2, 4, 8}, "users": {20_000}}},
@@ -140,7 +141,7 @@ func comparisonNoWinner(c *cells) []comparison {
 		}
 	}
 	wins, judged := map[string]int{}, 0
-	ties := map[string][]map[int]bool{} // by driver: for each shared phase the IDs of its own case and of those it is tied with
+	ties := map[string][]need{} // by driver: what it takes to decide each phase in which it is tied
 	for _, p := range comparisonPhases {
 		var sets [][]stats.Point
 		var of []string
@@ -165,16 +166,7 @@ func comparisonNoWinner(c *cells) []comparison {
 			case s.Tied == nil:
 				wins[of[i]]++
 			default:
-				tie := map[int]bool{ids[i]: true}
-				for _, j := range s.Tied {
-					ratios, _ := stats.Ratios(sets[i], sets[j])
-					if alike(stats.SummarizeRatiosAt(stats.Values(ratios), c.confidence()).Interval) {
-						tie = nil
-						break
-					}
-					tie[ids[j]] = true
-				}
-				if tie != nil {
+				if tie, ok := c.tie(i, s.Tied, sets, ids); ok {
 					ties[of[i]] = append(ties[of[i]], tie)
 				}
 			}
@@ -206,14 +198,64 @@ func comparisonNoWinner(c *cells) []comparison {
 			continue
 		}
 		out.why = fmt.Sprintf("%s is tied for the first place, with drivers that it is not told apart from, in %d more", d, len(ties[d]))
-		if out.rests == nil {
-			out.rests = map[int]bool{}
-		}
-		for _, tie := range ties[d] {
-			maps.Copy(out.rests, tie)
+		n := majority(ties[d], int(out.atMost)-wins[d])
+		switch {
+		case out.needs.cases == nil || n.likely == report.DoesNotHold:
+			out.needs = n
+		case out.needs.likely == report.Holds:
+			out.needs.rounds = max(out.needs.rounds, n.rounds)
+			maps.Copy(out.needs.cases, n.cases)
 		}
 	}
 	return []comparison{out}
+}
+
+// tie returns what it takes to decide a phase in which a set is tied with others: Holds says
+// that it is likely to become the fastest. ok is false if the phase has no winner, because
+// two are alike.
+func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n need, ok bool) {
+	one := 1.0
+	n = need{cases: map[int]bool{ids[first]: true}, likely: report.Holds}
+	for _, j := range tied {
+		ratios, _ := stats.Ratios(sets[first], sets[j])
+		s := stats.SummarizeRatiosAt(stats.Values(ratios), c.confidence())
+		if alike(s.Interval) {
+			return need{}, false
+		}
+		pair := outlook(&s, nil, &one)
+		pair.cases = map[int]bool{ids[first]: true, ids[j]: true}
+		switch {
+		case pair.likely == report.DoesNotHold && (n.likely == report.Holds || pair.rounds < n.rounds):
+			n = pair // one that is not slower is enough
+		case pair.likely == report.Holds && n.likely == report.Holds:
+			n.rounds = max(n.rounds, pair.rounds)
+			n.cases[ids[j]] = true
+		}
+	}
+	return n, true
+}
+
+// majority returns what it takes to decide whether a driver wins more than most of the
+// phases in which it is tied.
+func majority(ties []need, most int) need {
+	var won, lost []need
+	for _, n := range ties {
+		if n.likely == report.Holds {
+			won = append(won, n)
+		} else {
+			lost = append(lost, n)
+		}
+	}
+	out, enough, of := need{cases: map[int]bool{}, likely: report.Holds}, len(ties)-most, lost
+	if len(won) > most {
+		out.likely, enough, of = report.DoesNotHold, most+1, won
+	}
+	slices.SortStableFunc(of, func(a, b need) int { return cmp.Compare(a.rounds, b.rounds) })
+	for _, n := range of[:enough] {
+		out.rounds = max(out.rounds, n.rounds)
+		maps.Copy(out.cases, n.cases)
+	}
+	return out
 }
 
 // comparisonTitles are the titles of the tables, which say what their columns are.

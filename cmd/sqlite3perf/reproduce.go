@@ -32,9 +32,9 @@ The scale quick, with all drivers, ends within five minutes on two cores, withou
 building. full is the published scale. The report says what quick leaves out.
 
 All cases are measured in six rounds. The rest of the time, which --time changes,
-goes to those that claims rest on, until each claim is decided. full has a fixed
-number of rounds unless --time is given. --rounds fixes the number, and with
---precision cases are measured until they are settled, as in run.`,
+goes to those that claims rest on, and then to the open claims that it is likely to
+decide. full has a fixed number of rounds unless --time is given. --rounds fixes the
+number, and with --precision cases are measured until they are settled, as in run.`,
 		Example: `  sqlite3perf reproduce cgo-or-not
   sqlite3perf reproduce writers --drivers mattn,modernc --scale full
   sqlite3perf reproduce driver-comparison --as-published --format markdown -o report.md`,
@@ -97,7 +97,7 @@ func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *st
 	}
 	o.untilSettled(r)
 	if o.claims {
-		r.study.Looks, r.schedule.Settled = true, s.Settled()
+		r.study.Looks, r.schedule.Settled = true, s.Settled(r.schedule.Time)
 		r.precision = 0 // the question is about claims
 		if !o.quiet {
 			r.ahead = fmt.Sprintf("%d rounds of all cases, and then of those on which claims rest", lab.MinRounds)

@@ -3,5 +3,6 @@ package report
 // For tests.
 var (
 	Probability = probability
+	Times       = times
 	Interval    = interval
 )

@@ -137,6 +137,8 @@ func ends(s stats.Summary) string {
 // times formats a ratio.
 func times(v float64) string {
 	switch {
+	case v < 0.0995:
+		return fmt.Sprintf("%.2gx", v)
 	case v < 9.995:
 		return fmt.Sprintf("%.2fx", v)
 	case v < 99.95:

@@ -34,6 +34,15 @@ func TestInterval(t *testing.T) {
 	}
 }
 
+// TestTimes checks that a ratio has two digits that say something, however small it is.
+func TestTimes(t *testing.T) {
+	for want, v := range map[string]float64{"0.0004x": 0.0004, "0.08x": 0.0801, "0.099x": 0.0994, "0.10x": 0.0996, "1.07x": 1.071, "12.5x": 12.46, "1468x": 1468} {
+		if got := report.Times(v); got != want {
+			t.Errorf("%g: %s, want %s", v, got, want)
+		}
+	}
+}
+
 // TestSaid checks what is shown of a worker's standard error: the last lines, but of a
 // panic how it begins. It is one printable line, and not long.
 func TestSaid(t *testing.T) {

@@ -7,9 +7,7 @@
 //
 //	<!-- output of: sqlite3perf reproduce writers -->
 //
-// With arguments, only outputs whose command contains one of them are regenerated. A
-// command at full scale takes up to an hour, so these run only, and alone, if one of the
-// arguments is "full".
+// With arguments, only outputs whose command contains one of them are regenerated.
 package main
 
 import (
@@ -73,15 +71,8 @@ func remake(tool, store, file string, words []string) error {
 	return nil
 }
 
-// full is the argument that asks for the commands at full scale.
-const full = "full"
-
 // asked reports whether a command is to be run for these arguments.
 func asked(command string, words []string) bool {
-	if strings.Contains(command, "--scale "+full) != slices.Contains(words, full) {
-		return false
-	}
-	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == full })
 	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return strings.Contains(command, w) })
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,28 +22,6 @@ func TestReplaced(t *testing.T) {
 	want := strings.Replace(strings.Replace(document, "old\n$1\n", "new\n", 1), "```text\n```", "```text\n$0\n```", 1)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
-	}
-}
-
-// TestAsked checks that what takes an hour is run only if somebody asks for it.
-func TestAsked(t *testing.T) {
-	const quick, long, other = "sqlite3perf reproduce a", "sqlite3perf reproduce a --scale full --drivers mattn", "sqlite3perf reproduce b"
-	for _, test := range []struct{ words, want string }{
-		{"", quick + ", " + other},
-		{"a", quick},
-		{"full", long},
-		{"full a", long},
-		{"full b", ""},
-	} {
-		var got []string
-		for _, c := range []string{quick, long, other} {
-			if asked(c, strings.Fields(test.words)) {
-				got = append(got, c)
-			}
-		}
-		if list := strings.Join(got, ", "); list != test.want {
-			t.Errorf("%q: %s, want %s", test.words, list, test.want)
-		}
 	}
 }
 
@@ -77,15 +56,38 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestStudies checks that the document of studies has an output of each study.
+// TestStudies checks that no study's output is empty, and that the table of claims counts
+// those of the outputs.
 func TestStudies(t *testing.T) {
-	text, err := os.ReadFile("../studies.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []string{"cgo-or-not", "driver-comparison", "http-server", "sqlite3perf", "writers"} {
-		if !slices.Contains(commands(string(text)), "sqlite3perf reproduce "+s) {
-			t.Errorf("no output of %s", s)
+	for file, studies := range map[string][]string{
+		"../studies.md":      {"sqlite3perf", "writers", "driver-comparison", "cgo-or-not", "http-server"},
+		"../studies-full.md": nil,
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range output.FindAllStringSubmatch(string(text), -1) {
+			if m[2] == "" {
+				t.Errorf("%s: %s has no output", file, m[1])
+			}
+			name, ok := strings.CutPrefix(m[1], "sqlite3perf reproduce ")
+			if !ok || !slices.Contains(studies, name) {
+				continue
+			}
+			_, claims, _ := strings.Cut(m[2], "\nClaims\n")
+			claims, _, _ = strings.Cut(claims, "\n\n")
+			row := fmt.Sprintf("| [%s](#%s) |", name, name)
+			for _, verdict := range []string{"holds", "does not hold", "cannot be told"} {
+				row += fmt.Sprintf(" %d |", strings.Count("\n"+claims, "\n"+verdict+" "))
+			}
+			if !strings.Contains(string(text), "\n"+row+"\n") {
+				t.Errorf("%s: no row %s", file, row)
+			}
+			studies = slices.DeleteFunc(slices.Clone(studies), func(s string) bool { return s == name })
+		}
+		if len(studies) > 0 {
+			t.Errorf("%s: no output of %v", file, studies)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func build(a *stats.Analysis, o Options) document {
 	if r := reliability(a); r != "" {
 		d = append(d, paragraph{text: r})
 	}
-	return append(d, legend(a.Confidence))
+	return append(d, legend(a)...)
 }
 
 // reliability returns how many false verdicts to expect in all tables together.
@@ -606,11 +606,48 @@ func ofLevel(confidence float64) string {
 	return fmt.Sprintf(" (cases stop when it is narrow, so intervals of %s would hold less often than that)", percent(stats.Confidence))
 }
 
-func legend(confidence float64) block {
-	return paragraph{fmt.Sprintf("Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
+// legend explains the tables. It is empty if none has a figure.
+func legend(a *stats.Analysis) document {
+	if !measuredAny(a) {
+		return nil
+	}
+	effects := ""
+	if slices.ContainsFunc(a.Factorials, func(f *stats.Factorial) bool { return len(f.Effects) > 0 }) {
+		effects = " The p of a change by itself is corrected for all such changes of its workload instead (Benjamini-Hochberg), so it can differ from that of the same two rows in a table."
+	}
+	return document{paragraph{fmt.Sprintf("Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
 		"confidence interval%s. Where that is more than %s, both ends are shown, as [-30%%, +80%%]. Ratios are formed within rounds: the column × has their middle "+
-		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where the signed-rank test "+
-		"of their ratios, corrected for all comparisons of the table and the run, does not tell them apart (p of %g or more); the column p has "+
-		"only the comparisons with the base of the ratios. The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
-		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(confidence), ofLevel(confidence), percent(widest), stats.Alpha), true}
+		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where %s "+
+		"(p of %g or more, corrected for all comparisons of the table and the run); the column p has "+
+		"only the comparisons with the base of the ratios.%s The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
+		"CPU is user and system time over wall time; peak RSS is of the process tree.", percent(a.Confidence), ofLevel(a.Confidence), percent(widest), judgedBy(a), stats.Alpha, effects), true}}
+}
+
+// measuredAny reports whether anything was measured.
+func measuredAny(a *stats.Analysis) bool {
+	return slices.ContainsFunc(a.Groups, func(g *stats.Group) bool {
+		return slices.ContainsFunc(g.Tables, func(t *stats.Table) bool { return len(t.Measured()) > 0 })
+	})
+}
+
+// judgedBy says which tests of a run's ratios leave two drivers tied.
+func judgedBy(a *stats.Analysis) string {
+	pairs := slices.Clone(a.Overall.Pairs)
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			pairs = append(pairs, t.Pairs...)
+		}
+	}
+	for _, f := range a.Factorials {
+		for _, t := range f.Tables {
+			pairs = append(pairs, t.Pairs...)
+		}
+	}
+	switch {
+	case slices.ContainsFunc(pairs, func(p stats.Pair) bool { return p.FromT() }):
+		return "a t test of their ratios, the signed-rank test and a permutation test, which all have to agree because the rounds are few, do not tell them apart"
+	case a.Reliability.Exchanged:
+		return "neither the signed-rank test of their ratios nor, because the rounds are few, a permutation test of the run tells them apart"
+	}
+	return "the signed-rank test of their ratios does not tell them apart"
 }

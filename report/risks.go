@@ -27,15 +27,18 @@ const (
 	LoseAccess   Loss = "access"          // of all other connections
 )
 
-// losses has the words of tables for each loss, the worst first.
+// losses has the words of tables and sentences for each loss, the worst first. The last is
+// none that a crash or power failure could cause.
 var losses = []struct {
 	loss Loss
-	word string
+	word string // in a table
+	of   string // of the fastest row
+	only string // of the fastest of the rows that can lose less than another
 }{
-	{LoseDatabase, "database"},
-	{LoseRarely, "rarely"},
-	{LoseCommits, "commits"},
-	{LoseAccess, absent},
+	{LoseDatabase, "database", "can lose the database", ""},
+	{LoseRarely, "rarely", "can lose the database, if very rarely", "can lose the database only very rarely"},
+	{LoseCommits, "commits", "can lose the last commits", "can lose only the last commits"},
+	{LoseAccess, absent, "loses nothing", "loses nothing"},
 }
 
 const crash = "if the operating system crashes or the power fails, "
@@ -91,19 +94,17 @@ func inForce(o *stats.Outcome, phase string) driver.Settings {
 }
 
 // canLose returns the worst that a cell can lose, in a word.
-func canLose(o *stats.Outcome, phase string) string {
-	word := absent
-	for _, l := range slices.Backward(losses) {
-		if slices.ContainsFunc(risks(inForce(o, phase)), func(r Risk) bool { return r.CanLose == l.loss }) {
-			word = l.word
+func canLose(o *stats.Outcome, phase string) string { return losses[severity(o, phase)].word }
+
+// severity returns the place in losses of the worst that a cell can lose.
+func severity(o *stats.Outcome, phase string) int {
+	list := risks(inForce(o, phase))
+	for i, l := range losses {
+		if slices.ContainsFunc(list, func(r Risk) bool { return r.CanLose == l.loss }) {
+			return i
 		}
 	}
-	return word
-}
-
-// losesDatabase reports whether a cell can lose the database, in other than rare cases.
-func losesDatabase(o *stats.Outcome, phase string) bool {
-	return slices.ContainsFunc(risks(inForce(o, phase)), func(r Risk) bool { return r.CanLose == LoseDatabase })
+	return len(losses) - 1
 }
 
 // runRisks lists the risks of a run's settings: each that can lose the database, and of

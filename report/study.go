@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -162,9 +163,24 @@ func studyTables(a *stats.Analysis, r *Study) (d document) {
 		}
 	}
 	d = append(d, drivers(a)...)
-	return append(d, space{}, paragraph{fmt.Sprintf("Published figures are the study's own, of its machine and its versions. Measured ones are medians over n trials, each in a "+
-		"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s. A claim's "+
-		"figure is the middle of the rounds' ratios (the Hodges-Lehmann estimate, a kind of median); p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims.", percent(a.Confidence), ofLevel(a.Confidence)), true})
+	words := "Published figures are the study's own, of its machine and its versions."
+	if measuredAny(a) {
+		words += fmt.Sprintf(" Measured ones are medians over n trials, each in a "+
+			"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s.", percent(a.Confidence), ofLevel(a.Confidence))
+		words += claimsJudgedBy(r)
+	}
+	return append(d, space{}, paragraph{words, true})
+}
+
+// claimsJudgedBy says what the figures and p-values of a study's claims are.
+func claimsJudgedBy(r *Study) string {
+	p := "p is of the signed-rank test of these ratios, adjusted by Benjamini-Hochberg over all claims."
+	for _, c := range r.Claims {
+		if slices.ContainsFunc(c.Comparisons, func(x Comparison) bool { return x.Test != nil && x.Test.FromT() }) {
+			p = "p starts from a t test of these ratios, because the rounds are few, is adjusted by Benjamini-Hochberg over all claims, and is never less than that of the signed-rank test."
+		}
+	}
+	return " A claim's figure is the middle of the rounds' ratios (the Hodges-Lehmann estimate, a kind of median); " + p
 }
 
 // unbegun counts the cases that the run has not reached.

@@ -75,6 +75,10 @@ func CompareRatiosAt(ratios []float64, share float64) Test {
 // Significant reports whether the two are told apart.
 func (t Test) Significant() bool { return t.Adjusted < Alpha }
 
+// FromT reports whether the corrections of the p-value start from the t test, because there
+// are too few rounds for those of the signed-rank test. That one still has to agree.
+func (t Test) FromT() bool { return !t.alone && t.N < rankRounds }
+
 // Sign returns -1 if the first tends to be less than the second, 1 if it tends to
 // be greater.
 func (t Test) Sign() int { return t.sign }

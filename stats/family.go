@@ -139,6 +139,7 @@ func adjustRun(tables [][]Pair, looks float64) Reliability {
 			}
 		}
 	}
+	r.Exchanged = len(alone) > 0
 	exchangeRun(alone, looks)
 	r.Telling = 0
 	for _, pairs := range tables {
@@ -154,6 +155,10 @@ type Reliability struct {
 	Tables      int // in which anything was compared, including the summary
 	Comparisons int
 	Telling     int // tables that tell any two drivers apart
+
+	// Exchanged says that tables of two drivers have too few rounds for the signed-rank
+	// test, so that a permutation test of the run can tell them apart as well.
+	Exchanged bool
 }
 
 // FalseTables returns how many of the tables that tell drivers apart are expected,

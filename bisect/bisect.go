@@ -4,6 +4,7 @@
 package bisect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,11 +94,17 @@ func (e *Missing) Error() string { return e.Release + ": " + e.Why }
 // followed.
 type StartError struct {
 	Release string
-	Cell    *stats.Compared
+	Cell    stats.TableName // one of these
+	Status  result.Status
+	Reason  *protocol.Reason
 }
 
+// Error names the phase that is to blame: because of it all phases of a trial may lack
+// figures.
 func (e *StartError) Error() string {
-	return fmt.Sprintf("%s is %s in %s already: %s", e.Cell, e.Cell.First.Status, e.Release, e.Cell.First.Reason.Message)
+	name := e.Cell
+	name.Phase = cmp.Or(e.Reason.Phase, name.Phase)
+	return fmt.Sprintf("%s is %s in %s already: %s", name, e.Status, e.Release, e.Reason.Message)
 }
 
 // Search looks for a change.
@@ -287,13 +294,13 @@ func (s *Search) judge(step *Step) error {
 
 // discover looks for a change in a step, while none is known.
 func (s *Search) discover(step *Step) error {
-	start := &StartError{Release: step.First}
+	var start *StartError
 	followed := 0
 	step.Judgment = Unchanged
 	for _, x := range step.comparison.Cells {
 		if !s.follows(x) {
-			if start.Cell == nil && x.First.Status != result.OK && x.First.Reason != nil {
-				start.Cell = x
+			if start == nil && x.First.Status != result.OK && x.First.Reason != nil {
+				start = &StartError{step.First, x.TableName, x.First.Status, x.First.Reason}
 			}
 			continue
 		}
@@ -308,7 +315,7 @@ func (s *Search) discover(step *Step) error {
 			step.Judgment, step.Cell, step.Why = PassedOver, x, reason(x)
 		}
 	}
-	if followed == 0 && start.Cell != nil {
+	if followed == 0 && start != nil {
 		return start
 	}
 	return nil

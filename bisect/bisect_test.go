@@ -231,6 +231,11 @@ func TestStartIsWrong(t *testing.T) {
 	if start, ok := errors.AsType[*bisect.StartError](err); !ok || start.Release != "v1.14.22" {
 		t.Error(err)
 	}
+	start := &bisect.StartError{Release: "v1.14.22", Cell: stats.TableName{Workload: "simple", Phase: "insert"}, Status: result.Failed,
+		Reason: &protocol.Reason{Phase: "query", Message: "no such function: unistr"}}
+	if want := "simple query is failed in v1.14.22 already: no such function: unistr"; start.Error() != want {
+		t.Errorf("got %q, want %q", start, want)
+	}
 }
 
 // What cannot be built is passed over, and is part of the answer where it matters.

@@ -203,7 +203,7 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 		return Ref{}, fmt.Errorf("driver %s: bad version %q: want one such as %s@%s, or %s@%s", name, version, base, k.Version, base, latest)
 	case at:
 		if err := module.Check(k.Module, version); err != nil && version != latest {
-			return Ref{}, fmt.Errorf("driver %s: %s has no such version: %w: pinned is %s", name, k.Module, err, k.Version)
+			return Ref{}, fmt.Errorf("driver %s: there is no such version%s; the pinned one is %s@%s", name, otherMajor(k.Module, version), base, k.Version)
 		}
 		r.Version = version
 	case local:
@@ -221,6 +221,16 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 	}
 	r.Name = r.variantName(dir)
 	return r, nil
+}
+
+// otherMajor explains a version whose major version the path of a module excludes. See
+// https://go.dev/ref/mod#major-version-suffixes.
+func otherMajor(path, version string) string {
+	_, major, _ := module.SplitPathVersion(path)
+	if module.CheckPathMajor(version, major) == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (a module of major version %s would have another path)", strings.TrimPrefix(semver.Major(version), "v"))
 }
 
 // parseExecutable finds the executable that a path means.

@@ -52,7 +52,7 @@ func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([
 		if _, err := b.list(ctx, k.Module+"@"+v); ctx.Err() != nil {
 			return nil, ctx.Err()
 		} else if err != nil {
-			return nil, &NoReleaseError{k.Module, v, neighbors(all, v), err.Error()}
+			return nil, &NoReleaseError{k.Module, v, neighbors(all, v), cmp.Or(refusal(err.Error()), err.Error())}
 		}
 	}
 	list := []string{first}

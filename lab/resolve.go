@@ -82,6 +82,17 @@ func (b *Builder) lookup(ctx context.Context, dir string, args ...string) (out [
 	return out, complaint.String(), err
 }
 
+// refusal returns the status with which a proxy or a repository refused a version, in what
+// the go command said; "" if it did not.
+func refusal(said string) string {
+	for _, status := range []string{"401 Unauthorized", "403 Forbidden", "451 Unavailable For Legal Reasons"} {
+		if strings.Contains(said, status) {
+			return status
+		}
+	}
+	return ""
+}
+
 // versionError makes an error of what the go command says about a version.
 func (r Ref) versionError(said string) error {
 	words := strings.Join(strings.Fields(said), " ")
@@ -97,9 +108,14 @@ func (r Ref) versionError(said string) error {
 		words = response
 	}
 	pinned := r.Known.Name + "@" + r.Known.Version
-	if e.Missing {
+	status := refusal(said)
+	e.Missing = e.Missing || status != ""
+	switch {
+	case status != "":
+		e.message = fmt.Sprintf("driver %s: the version cannot be had from the module proxy (%s): name one that go list -m -versions %s lists, or the pinned one, %s", r.Name, status, r.Known.Module, pinned)
+	case e.Missing:
 		e.message = fmt.Sprintf("driver %s: %s has no such version (%.200s): pinned is %s, the newest is %s@%s", r.Name, r.Known.Module, words, pinned, r.Known.Name, latest)
-	} else {
+	default:
 		e.message = fmt.Sprintf("driver %s: the version cannot be looked up (%.200s): without a network name the pinned one, %s, or one that has been built before", r.Name, words, pinned)
 	}
 	return e

@@ -97,6 +97,7 @@ func TestParseVariant(t *testing.T) {
 		}
 	}
 	for typed, want := range map[string]string{
+		"mattn@v9.9.9":               "driver mattn@v9.9.9: there is no such version (a module of major version 9 would have another path); the pinned one is mattn@v",
 		"mattn:":                     `driver mattn:: bad option "": want key=value`,
 		"mattn:tags":                 `bad option "tags": want key=value`,
 		"mattn:tag=a":                `unknown option "tag": did you mean "tags"?`,
@@ -187,6 +188,16 @@ func TestResolve(t *testing.T) {
 	if !errors.As(err, &gone) || !gone.Missing || strings.Contains(err.Error(), "\n") ||
 		!strings.Contains(err.Error(), "driver toy@v1.9.0: ") || !strings.Contains(err.Error(), "pinned is toy@v1.0.0, the newest is toy@latest") {
 		t.Errorf("a version that does not exist: %v", err)
+	}
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "blocked by the rules of this house", http.StatusForbidden)
+	}))
+	defer refusing.Close()
+	t.Setenv("GOPROXY", refusing.URL)
+	_, err = resolve("toy@v1.8.0")
+	want := "driver toy@v1.8.0: the version cannot be had from the module proxy (403 Forbidden): name one that go list -m -versions example.com/lib lists, or the pinned one, toy@v1.0.0"
+	if !errors.As(err, &gone) || err.Error() != want {
+		t.Errorf("a version that is refused: %v, want %s", err, want)
 	}
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOMODCACHE", t.TempDir())

@@ -95,5 +95,9 @@ func perfFrame(line string) Frame {
 		rest, f.Object = rest[:i], strings.TrimSuffix(rest[i+2:], ")")
 	}
 	f.Function = strings.TrimSuffix(strings.TrimSpace(rest), ".abi0")
+	// pthread_mutex_lock@@GLIBC_2.2.5 has a symbol version, malloc@plt is another function.
+	if name, version, _ := strings.Cut(f.Function, "@"); version != "plt" {
+		f.Function = name
+	}
 	return f
 }

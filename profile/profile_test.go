@@ -30,6 +30,22 @@ const perfScript = "21092   100.500000: \n" +
 	"21093   102.000000: \n" +
 	"\t           91a60 too.late (/w/mattn)\n"
 
+// TestSymbolVersion checks that the version of a symbol is no part of a function's name,
+// whose end it would be in a narrow box of a flame graph.
+func TestSymbolVersion(t *testing.T) {
+	for printed, want := range map[string]string{
+		"pthread_mutex_lock@@GLIBC_2.2.5": "pthread_mutex_lock",
+		"memcpy@GLIBC_2.14":               "memcpy",
+		"malloc@plt":                      "malloc@plt",
+		"database/sql.(*Rows).Next":       "database/sql.(*Rows).Next",
+	} {
+		got := perfFrame("\t7f00 " + printed + " (/usr/lib/libc.so.6)")
+		if got.Function != want || Short(got.Function) != nil && !strings.HasPrefix(printed, "database") {
+			t.Errorf("%s: %+v, shortened to %q", printed, got, Short(got.Function))
+		}
+	}
+}
+
 func TestReadPerf(t *testing.T) {
 	const second = 1_000_000_000
 	got, err := ReadPerf(strings.NewReader(perfScript), []protocol.Stretch{{BeginNS: 100 * second, EndNS: 101 * second}})

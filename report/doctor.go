@@ -82,7 +82,7 @@ func FitnessAnswer(c *result.Checkup) string {
 		told = fmt.Sprintf("differences of about %s and more can be told in %s", percent(*c.Difference), minutes(c.WithinNS))
 	}
 	if told != "" && c.DifferenceRange != nil && c.Noise != nil {
-		told += fmt.Sprintf(" (%s to %s: an estimate from %s of a driver beside itself)",
+		told += fmt.Sprintf(" (%s to %s over all phases: an estimate from %s of a driver beside itself)",
 			percent(c.DifferenceRange.Low), percent(c.DifferenceRange.High), counted(int64(c.Noise.Rounds), "round"))
 	}
 	switch {

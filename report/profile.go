@@ -293,25 +293,30 @@ func shortFunction(name string) string {
 	return name
 }
 
-// FlameGraph writes the flame graph of a driver's stacks as SVG.
-func FlameGraph(w io.Writer, title string, list []profile.Stack, g profile.Grouper) error {
-	f := newFlame(title)
-	for _, s := range list {
-		c := chart.Stack{First: float64(s.Value)}
-		for i := len(s.Frames) - 1; i >= 0; i-- {
-			c.Frames = append(c.Frames, flameFrame(s.Frames[i].Function, string(g.Of(s.Frames[i:]))))
-		}
-		f.Stacks = append(f.Stacks, c)
-	}
-	return f.WriteSVG(w)
-}
-
-// FlameSide is a side of a difference of two profiles.
+// FlameSide is a driver's profile, of all its trials.
 type FlameSide struct {
 	Name    string
 	Stacks  []profile.Stack
 	Grouper profile.Grouper
 	Trials  int
+}
+
+// perTrial returns the CPU time of a stack in a trial, in nanoseconds.
+func (f FlameSide) perTrial(s profile.Stack) float64 {
+	return float64(s.Value) / float64(max(f.Trials, 1))
+}
+
+// FlameGraph writes the flame graph of a driver's profile, per trial, as SVG.
+func FlameGraph(w io.Writer, title string, side FlameSide) error {
+	f := newFlame(title)
+	for _, s := range side.Stacks {
+		c := chart.Stack{First: side.perTrial(s)}
+		for i := len(s.Frames) - 1; i >= 0; i-- {
+			c.Frames = append(c.Frames, flameFrame(s.Frames[i].Function, string(side.Grouper.Of(s.Frames[i:]))))
+		}
+		f.Stacks = append(f.Stacks, c)
+	}
+	return f.WriteSVG(w)
 }
 
 // FlameDifference writes the difference of two drivers' profiles, per trial, as SVG.
@@ -324,11 +329,10 @@ func FlameDifference(w io.Writer, title string, first, second FlameSide) error {
 			for _, frame := range s.Frames {
 				c.Frames = append(c.Frames, flameFrame(frame.Function, ""))
 			}
-			weight := float64(s.Value) / float64(max(side.Trials, 1))
 			if i == 0 {
-				c.First = weight
+				c.First = side.perTrial(s)
 			} else {
-				c.Second = weight
+				c.Second = side.perTrial(s)
 			}
 			f.Stacks = append(f.Stacks, c)
 		}

@@ -57,6 +57,19 @@ func TestProfile(t *testing.T) {
 	}
 }
 
+// The flame graph of a driver shows times per trial, as the tables do.
+func TestFlameGraphPerTrial(t *testing.T) {
+	side := report.FlameSide{Name: "mattn", Trials: 14, Stacks: []profile.Stack{
+		{Frames: []profile.Frame{{Function: "sqlite3VdbeExec"}, {Function: "main.main"}}, Samples: 490, Value: 490e6}}}
+	var b bytes.Buffer
+	if err := report.FlameGraph(&b, "CPU time per trial", side); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "35 ms") || strings.Contains(b.String(), "490 ms") {
+		t.Errorf("want 35 ms:\n%s", b.String())
+	}
+}
+
 // The answer says how sure it is, and does not call a driver slower that cannot be told
 // from the other.
 func TestProfileAnswer(t *testing.T) {

@@ -48,8 +48,8 @@ func TestRefused(t *testing.T) {
 		make func(t *testing.T, dir string) (path string)
 		want string
 	}{
-		{"text", write(strings.Repeat("a text of one's own\n", 100)), "is not a SQLite database"},
-		{"short text", write("x"), "is not a SQLite database"},
+		{"text", write(strings.Repeat("a text of one's own\n", 100)), " cannot be used: it is not a SQLite database"},
+		{"short text", write("x"), " cannot be used: it is not a SQLite database"},
 		{"only the beginning of a database", write("SQLite format 3\x00"), "is a SQLite database of something else"},
 		{"directory", func(t *testing.T, dir string) string { return dir }, "is a directory"},
 		{"below a file", func(t *testing.T, dir string) string {

@@ -87,7 +87,7 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && readOnly:
-		return nil, fmt.Errorf("%w at %s: sqlite3perf run makes one", ErrNoStore, path)
+		return nil, absent(path)
 	case errors.Is(err, fs.ErrNotExist):
 		undo, err = create(path)
 	case err == nil:
@@ -106,6 +106,16 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 	}
 	undo()
 	return nil, err
+}
+
+// absent returns the error that there is no store at path. It says so if there
+// is not even its directory, because the path may be mistyped.
+func absent(path string) error {
+	without := ""
+	if dir := filepath.Dir(path); len(directory.Missing(dir)) > 0 {
+		without = fmt.Sprintf(" (its directory %s does not exist)", dir)
+	}
+	return fmt.Errorf("%w at %s%s: sqlite3perf run makes one", ErrNoStore, path, without)
 }
 
 // create creates an empty file and the directories that lead to it. undo removes what
@@ -140,9 +150,9 @@ func create(path string) (undo func(), err error) {
 func check(path string, info fs.FileInfo, version int) error {
 	switch {
 	case info.IsDir():
-		return errors.New("is a directory")
+		return errors.New("it is a directory")
 	case !info.Mode().IsRegular():
-		return errors.New("is not a regular file")
+		return errors.New("it is not a regular file")
 	case info.Size() == 0:
 		return nil // SQLite takes an empty file for a database without tables
 	}
@@ -158,7 +168,7 @@ func check(path string, info fs.FileInfo, version int) error {
 		return err
 	}
 	if !strings.HasPrefix(string(h[:]), "SQLite format 3\x00") {
-		return errors.New("is not a SQLite database")
+		return errors.New("it is not a SQLite database")
 	}
 	return ours(int64(binary.BigEndian.Uint32(h[68:])), int64(binary.BigEndian.Uint32(h[60:])), version)
 }
@@ -168,9 +178,9 @@ func check(path string, info fs.FileInfo, version int) error {
 func ours(id, version int64, newest int) error {
 	switch {
 	case id != ApplicationID:
-		return errors.New("is a SQLite database of something else")
+		return errors.New("it is a SQLite database of something else")
 	case version > int64(newest):
-		return fmt.Errorf("was made by a newer sqlite3perf (its version is %d, known are up to %d)", version, newest)
+		return fmt.Errorf("it was made by a newer sqlite3perf (its version is %d, known are up to %d)", version, newest)
 	}
 	return nil
 }
@@ -222,7 +232,7 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 		// An empty store is new, or the tool was killed while creating it.
 		empty := id == 0 && version == 0 && objects == 0
 		if empty && readOnly {
-			return fmt.Errorf("%w at %s: sqlite3perf run makes one", ErrNoStore, s.path)
+			return absent(s.path)
 		}
 		if !empty {
 			if err := ours(id, version, len(migrations)); err != nil {

@@ -116,6 +116,11 @@ func TestOpenReadOnly(t *testing.T) {
 		}
 	}
 	absent()
+	lost := filepath.Join(filepath.Dir(path), "no", "such", "x.db")
+	want := "no runs yet at " + lost + " (its directory " + filepath.Dir(lost) + " does not exist): sqlite3perf run makes one"
+	if _, err := store.OpenReadOnly(ctx, lost); !errors.Is(err, store.ErrNoStore) || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("reading made the file: %v", err)
 	}

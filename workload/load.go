@@ -101,6 +101,7 @@ type script struct {
 	problem string
 	outside bool            // the problem is that the SQL reaches other files
 	pragmas []pragmaSetting // settings that its PRAGMAs change
+	modules []string        // of its virtual tables: the keys of features
 }
 
 // sql reads SQL, or the name of a file that contains SQL.
@@ -121,6 +122,7 @@ func (l *resolver) sql(n *yaml.Node, what, example string) (string, bool) {
 		return s.text, s.outside // SQL that reaches files may have further problems
 	}
 	l.pragmas = append(l.pragmas, s.pragmas...)
+	l.unstated(n, what, s.modules)
 	return s.text, true
 }
 
@@ -137,7 +139,7 @@ func (w *Workload) script(text string) script {
 			return s
 		}
 	}
-	s.pragmas = pragmaSettings(s.text)
+	s.pragmas, s.modules = pragmaSettings(s.text), virtualTables(s.text)
 	if w.files {
 		return s
 	}

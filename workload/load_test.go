@@ -137,6 +137,9 @@ phases:
 		"declared value": {"VACUUM", "PRAGMA foreign_keys = OFF", "mine.yaml:6:28: script: PRAGMA foreign_keys makes it off, which a run refuses because it was on: write changes settings: {foreign_keys: off}, or leave the PRAGMA out"},
 		"asked":          {"PRAGMA foreign_keys = ON", "PRAGMA synchronous = OFF", "mine.yaml:3:9: schema: PRAGMA synchronous makes it off, which a run refuses because it was full: write changes settings: {synchronous: off}, or leave the PRAGMA out"},
 		"not asked":      {"VACUUM", "PRAGMA journal_mode = WAL", "mine.yaml:6:28: script: PRAGMA journal_mode makes it wal, which a run refuses if that changes it: write changes settings: {journal_mode: wal}, or leave the PRAGMA out"},
+		"feature":        {"VACUUM", "CREATE VIRTUAL TABLE a USING FTS5(x); CREATE VIRTUAL TABLE b USING fts5(x)", "mine.yaml:6:28: script: it creates a virtual table with fts5, which some drivers lack or have only as a variant: add fts5 to needs, as in needs: [fts5]"},
+		"needed":         {"schema: PRAGMA foreign_keys = ON", "needs: [rtree]\nschema: PRAGMA foreign_keys = ON; CREATE VIRTUAL TABLE r USING rtree(id, low, high)", ""},
+		"not virtual":    {"VACUUM", "CREATE TABLE t(fts5); DELETE FROM t -- CREATE VIRTUAL TABLE a USING fts5(x)", ""},
 		"query":          {"SELECT 1", "PRAGMA synchronous = OFF", "mine.yaml:7:26: query: PRAGMA synchronous makes it off, which a run refuses because it was full: leave the PRAGMA out"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // The elements of SQL that can reach files other than the trial's own database.
@@ -94,6 +98,40 @@ func statementOutside(s []sqlToken) string {
 		}
 	}
 	return ""
+}
+
+// virtualTables returns the modules of the virtual tables that a script creates, as far as
+// they are features that some libraries lack, each once.
+func virtualTables(sql string) []string {
+	var keys []string
+	t := &sqlTokens{rest: sql}
+	word := func(t sqlToken, word string) bool { return !t.quoted && strings.EqualFold(t.text, word) }
+	var last sqlToken
+	virtual := false // after CREATE VIRTUAL, before the module
+	for token, ok := t.next(); ok; token, ok = t.next() {
+		switch key := strings.ToLower(token.name()); {
+		case word(token, ";"):
+			virtual = false
+		case word(last, "CREATE") && word(token, "VIRTUAL"):
+			virtual = true
+		case virtual && word(last, "USING"):
+			if virtual = false; slices.Contains(driver.FeatureKeys(), key) && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+		last = token
+	}
+	return keys
+}
+
+// unstated warns of features that SQL uses and the workload does not say that it needs.
+func (l *resolver) unstated(n *yaml.Node, what string, keys []string) {
+	for _, key := range keys {
+		if !slices.Contains(l.w.Needs, key) {
+			l.warnings = append(l.warnings, Problem{File: l.file, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(
+				"%s: it creates a virtual table with %s, which some drivers lack or have only as a variant: add %[2]s to needs, as in needs: [%[2]s]", what, key)})
+		}
+	}
 }
 
 // tokenOutside returns why a token is not allowed anywhere in a script.

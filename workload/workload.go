@@ -46,7 +46,7 @@ type Workload struct {
 	Phases     []PhaseInfo
 	Changes    driver.Settings // settings that the schema declares to change
 	Needs      []string        // the keys of the features of SQLite that it needs, each once
-	Warnings   []Problem       // PRAGMAs that a run will probably refuse
+	Warnings   []Problem       // PRAGMAs that a run will probably refuse, and features that needs lacks
 
 	file   string
 	fsys   fs.FS

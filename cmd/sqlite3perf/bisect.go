@@ -211,6 +211,11 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 	if !m.o.exact {
 		r.compares.Looks, r.schedule.Settled = true, settled
 	}
+	if !m.told && !m.o.untilFixed {
+		r.tried = func(ctx context.Context, p *lab.Processes, show lab.Building) error {
+			return m.start(ctx, p, show, r.cases, first)
+		}
+	}
 	r.told, m.told = m.told, true
 	r.prepared = func() error {
 		for _, c := range r.cases {
@@ -221,6 +226,32 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 		return nil
 	}
 	return take(ctx, m.env, &m.o.runOptions, &r)
+}
+
+// start returns a [bisect.StartError] if one trial of each case shows that the first
+// release has no figures at all. Nothing is then built in vain.
+func (m *measurement) start(ctx context.Context, p *lab.Processes, show lab.Building, cases []*lab.Case, first string) error {
+	cases = slices.DeleteFunc(slices.Clone(cases), func(c *lab.Case) bool { return c.Driver != cases[0].Driver })
+	if err := lab.Prepare(ctx, cases, m.r.builder, show); err != nil {
+		return err
+	}
+	var start *bisect.StartError
+	for _, c := range cases {
+		if c.Unavailable != nil {
+			return nil // the step says so
+		}
+		t, err := p.Trial(ctx, c, m.r.matrix.Seed)
+		if err != nil {
+			return err
+		}
+		if t.Status == result.OK || t.Reason == nil {
+			return nil
+		}
+		if start == nil {
+			start = &bisect.StartError{Release: first, Cell: stats.TableName{Workload: c.Workload, Phase: c.Phases[0]}, Status: t.Status, Reason: t.Reason}
+		}
+	}
+	return start
 }
 
 // differences lists what else differs between the two releases of a step: what their

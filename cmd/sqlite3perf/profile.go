@@ -379,7 +379,8 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *report.Profiled) er
 		if d.Status != result.OK {
 			continue
 		}
-		sides = append(sides, report.FlameSide{Name: d.Case.Driver, Stacks: stacks, Grouper: grouper(d), Trials: d.Recording.Trials})
+		side := report.FlameSide{Name: d.Case.Driver, Stacks: stacks, Grouper: grouper(d), Trials: d.Recording.Trials}
+		sides = append(sides, side)
 		base := r.baseName(i)
 		if cpu := d.Recording.CPU; cpu != nil {
 			if err := put(base+cpuFile, cpu.Write); err != nil {
@@ -391,8 +392,8 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *report.Profiled) er
 				return err
 			}
 		}
-		title := fmt.Sprintf("CPU time of %s in %s of %s, %d samples", d.Case.Driver, r.phase, answer.Workload, profile.Samples(stacks))
-		err := put(base+flameFile, func(w io.Writer) error { return report.FlameGraph(w, title, stacks, grouper(d)) })
+		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, r.phase, answer.Workload, profile.Samples(stacks))
+		err := put(base+flameFile, func(w io.Writer) error { return report.FlameGraph(w, title, side) })
 		if err != nil {
 			return err
 		}

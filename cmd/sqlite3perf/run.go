@@ -118,6 +118,12 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 		sayWithout(&r.matrix, show.say)
 		sayNeeded(r.cases, show.say)
 	}
+	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: "sqlite3perf drivers --features shows which driver has what", CPUTime: env.cpuTime}
+	if r.tried != nil {
+		if err := unlessInterrupted(stop, r.tried(until(ctx, stop), processes, show)); err != nil {
+			return nil, err
+		}
+	}
 	err = lab.Prepare(until(ctx, stop), r.cases, r.builder, show)
 	if err := unlessInterrupted(stop, err); err != nil {
 		return nil, err
@@ -130,7 +136,6 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	if err := anyWorker(r.cases, o.quiet); err != nil {
 		return nil, err
 	}
-	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: "sqlite3perf drivers --features shows which driver has what", CPUTime: env.cpuTime}
 	if err := unlessInterrupted(stop, processes.CheckNeeds(until(ctx, stop), r.cases)); err != nil {
 		return nil, err
 	}

@@ -117,12 +117,9 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 					c.WorkloadSHA256 = hash
-					c.Driver, c.Options, c.Needed = ref.Name, ref.Options, d.needed
+					c.Needed = d.needed
 					c.Settings = at.Settings.With(set)
-					if ref.Known != nil {
-						c.Info = ref.Known.Info
-						c.Added = added(ref.Known.AddedCost, resolved)
-					}
+					c.setDriver()
 					for _, p := range resolved.Phases {
 						if !p.Untimed {
 							c.Phases = append(c.Phases, p.Name)
@@ -147,6 +144,24 @@ func (m *Matrix) Cases() ([]*Case, error) {
 		}
 	}
 	return cases, m.expect(todo)
+}
+
+// setDriver describes the case's driver.
+func (c *Case) setDriver() {
+	c.Driver, c.Options = c.Ref.Name, c.Ref.Options
+	if c.Ref.Known != nil {
+		c.Info = c.Ref.Known.Info
+		c.Added = added(c.Ref.Known.AddedCost, c.Plan)
+	}
+}
+
+// With returns a copy of the case for another driver. It has to be prepared.
+func (c *Case) With(ref Ref) *Case {
+	next := *c
+	next.Ref, next.Needed, next.Unavailable = ref, nil, nil
+	next.Info, next.Added = driver.Info{}, nil
+	next.setDriver()
+	return &next
 }
 
 // needs returns the features that the drivers must have on a workload.

@@ -8,7 +8,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -21,6 +20,7 @@ type Gated struct {
 	Runs        []*stats.Analysis // the first measurement, and the second if there was one
 	Base        *stats.Analysis   // the stored baseline; nil if it was measured in the same rounds as the candidate
 	Differences []string          // between baseline and candidate, beyond what is judged; they were allowed
+	Apart       string            // why a stored baseline's driver was not measured beside the candidate when it was in doubt; "" if it was
 	Why         string            // why nothing was measured, or not all; "" if all was, or somebody interrupted it
 	Where       string            // file that annotations refer to, for services that need one
 }
@@ -56,7 +56,7 @@ func (g Gated) Answer() string {
 		before, after string
 	}{
 		{stats.GateWrong, "wrong in ", ""},
-		{stats.GateRegression, "worse by more than " + share(g.Max) + " in ", ", measured twice"},
+		{stats.GateRegression, "worse by more than " + share(g.Max) + " in ", ", " + g.confirmed()},
 		{stats.GateUnusable, "no figure in ", ""},
 		{stats.GateTooFew, "too few rounds in ", ""},
 	} {
@@ -64,7 +64,7 @@ func (g Gated) Answer() string {
 			which := ""
 			switch {
 			case s.state == stats.GateRegression:
-				which = " (" + ratios(cells, len(g.Cells)) + ")"
+				which = " (" + ratios(g.decisive(), len(g.Cells)) + ")"
 			case len(cells) == 1 && len(g.Cells) > 1:
 				which = " (" + cellName(cells[0]) + ")"
 			}
@@ -95,23 +95,82 @@ func (g Gated) Answer() string {
 		return fmt.Sprintf("Not passed: %s: %s.", sides, strings.Join(found, "; ")) + short
 	}
 	answer := fmt.Sprintf("Passed: %s: no regression of more than %s found in %s", sides, share(g.Max), counted(int64(len(g.Cells)), "cell"))
-	measured := slices.DeleteFunc(comparedCells(g.Gate), func(x *stats.Compared) bool { return !x.Measured() })
-	if len(measured) > 0 {
+	if measured := g.lasting(); len(measured) > 0 {
 		answer += " (" + ratios(measured, len(g.Cells)) + ")"
+	}
+	if n := g.Count(stats.GateUnconfirmed); n > 0 {
+		answer += fmt.Sprintf("; what seemed to be one in %s is not confirmed", counted(int64(n), "cell"))
 	}
 	switch possible := g.of(stats.GatePossible); {
 	case len(g.Cells) == 1 && len(possible) == 1:
-		answer += "; one is not excluded"
+		answer += "; one is possible: too few rounds to exclude it"
 	case len(possible) > 0:
-		answer += fmt.Sprintf("; in %d of them one is not excluded", len(possible))
+		answer += fmt.Sprintf("; in %d of %d cells one is possible: too few rounds to exclude it", len(possible), len(g.Cells))
 	}
 	return answer + "." + short
+}
+
+// lasting returns what the cells that have a ratio are judged by, without those whose first
+// ratio says nothing of the candidate.
+func (g Gated) lasting() (list []*stats.Compared) {
+	for _, c := range g.Cells {
+		switch {
+		case c.Again != nil && c.Beside && c.Stored && c.Again.Measured():
+			list = append(list, c.Again)
+		case c.Measured() && c.Moot == "":
+			list = append(list, c.Compared)
+		}
+	}
+	return list
 }
 
 // of returns what the cells in a state are judged by.
 func (g Gated) of(s stats.State) (list []*stats.Compared) {
 	for _, c := range g.Cells {
 		if c.State == s {
+			list = append(list, c.Compared)
+		}
+	}
+	return list
+}
+
+// asFast is what a comparison with figures of an earlier run takes for granted.
+const asFast = "as far as the machine was as fast as when the baseline was measured"
+
+// drifts reports whether the answer takes for granted that the machine has not changed.
+func (g Gated) drifts() bool {
+	found := false
+	for _, c := range g.Cells {
+		if c.State == stats.GateRegression {
+			found = true
+			if c.Stored && !c.Beside {
+				return true
+			}
+		}
+	}
+	return g.Base != nil && !found
+}
+
+// confirmed says how the regressions were measured.
+func (g Gated) confirmed() string {
+	switch {
+	case g.drifts():
+		return "measured twice, " + asFast
+	case g.Base != nil:
+		return "measured again beside the driver of the baseline"
+	}
+	return "measured twice"
+}
+
+// decisive returns what the regressions are judged by: if the baseline is stored, the second
+// measurement, if both sides were in its rounds.
+func (g Gated) decisive() (list []*stats.Compared) {
+	for _, c := range g.Cells {
+		switch {
+		case c.State != stats.GateRegression:
+		case c.Stored && c.Beside:
+			list = append(list, c.Again)
+		default:
 			list = append(list, c.Compared)
 		}
 	}
@@ -127,6 +186,9 @@ func gate(g Gated, h Hints) document {
 	}
 	if g.Base != nil {
 		l = append(l, item{"beware", "the baseline was measured at another time: what else changed on the machine is part of each ratio", true})
+	}
+	if g.Apart != "" {
+		l = append(l, item{"beware", "the second measurement was compared with the stored one, too, because the driver of the baseline could not be measured beside the candidate: " + g.Apart, true})
 	}
 	for _, c := range g.Cells {
 		if words := remark(c, g.Max); words != "" {
@@ -148,8 +210,12 @@ func gate(g Gated, h Hints) document {
 	if len(g.Cells) == 0 {
 		return d
 	}
-	words := fmt.Sprintf("A regression takes more than %s more than the baseline, is not by chance (at most %s for all cells together), and is there again in a second measurement.",
-		share(g.Max), share(stats.Doubt))
+	chance := share(stats.Doubt) + " for all cells together"
+	if g.drifts() {
+		chance += ", " + asFast
+	}
+	words := fmt.Sprintf("A regression takes more than %s more than the baseline, is not by chance (at most %s), and is there again in a second measurement.",
+		share(g.Max), chance)
 	if len(table.rows) > 0 {
 		words = ratioNote("the figure of the candidate", "that of the baseline", g.Base == nil) + " " + words + " " + seeMethodology
 	}
@@ -185,7 +251,10 @@ func comparedCells(g *stats.Gate) (list []*stats.Compared) {
 
 // cause says why a cell is not judged by a ratio. It returns "" if it is.
 func cause(c *stats.Gated) string {
-	if c.Verdict != stats.Bad {
+	switch {
+	case c.Moot != "":
+		return c.Moot
+	case c.Verdict != stats.Bad:
 		return c.Why
 	}
 	side, whose := c.Second, ""
@@ -199,17 +268,39 @@ func cause(c *stats.Gated) string {
 func remark(c *stats.Gated, most float64) string {
 	switch c.State {
 	case stats.GateUnconfirmed:
+		if c.Moot != "" && c.Measured() {
+			return fmt.Sprintf("%s at first, but %s", times(c.Ratio.Median), c.Moot)
+		}
+		if c.Moot != "" {
+			return c.Why + " at first, but " + c.Moot
+		}
 		if c.Verdict == stats.Differing {
 			return c.Why + " at first, but not when it was measured again"
 		}
 		if c.Again == nil {
 			return fmt.Sprintf("%s at first; it could not be measured again", times(c.Ratio.Median))
 		}
-		return fmt.Sprintf("%s at first, %s %s when it was measured again", times(c.Ratio.Median), times(c.Again.Ratio.Median), interval(c.Again.Ratio.Interval))
+		return fmt.Sprintf("%s at first, %s %s when it was measured again%s", times(c.Ratio.Median), times(c.Again.Ratio.Median), interval(c.Again.Ratio.Interval), beside(c))
 	case stats.GatePossible:
+		if i := c.Ratio.Interval; i != nil && i.Low > 1+most {
+			return fmt.Sprintf("seems worse: all of the interval %s is beyond %s, but p %s, corrected for %s, is not below %g: more rounds would tell",
+				interval(i), share(most), probability(c.Adjusted), counted(int64(c.Tests()), "cell"), stats.Doubt)
+		}
 		return fmt.Sprintf("no regression was found, but one of more than %s is not excluded: %s", share(most), interval(c.Ratio.Interval))
 	}
 	return cause(c)
+}
+
+// beside says with what a cell was compared when it was measured again, if the baseline is
+// stored.
+func beside(c *stats.Gated) string {
+	switch {
+	case c.Stored && c.Beside:
+		return " beside the driver of the baseline"
+	case c.Stored && c.State == stats.GateRegression:
+		return ", " + asFast
+	}
+	return ""
 }
 
 // gateGrid is the table of the cells that have a ratio.
@@ -247,6 +338,7 @@ type JSONGate struct {
 	Trials        int            `json:"trials"`          // of these runs
 	Repeated      int            `json:"repeated_trials"` // of Trials, robbed of time and measured again
 	Differences   []string       `json:"differences,omitempty"`
+	Apart         string         `json:"apart,omitempty"` // why a stored baseline's driver was not measured again
 	Cells         []JSONGateCell `json:"cells"`
 	Unknown       []stats.Metric `json:"unknown_metrics,omitempty"` // of which no cell has figures
 	Alone         []string       `json:"alone,omitempty"`
@@ -260,7 +352,8 @@ type JSONGateCell struct {
 	Why    string         `json:"why,omitempty"`
 	Ratio  *stats.Summary `json:"ratio,omitempty"` // of the candidate to the baseline
 	P      *float64       `json:"p_adjusted,omitempty"`
-	Again  *stats.Summary `json:"again,omitempty"` // the ratio of the second measurement
+	Again  *stats.Summary `json:"again,omitempty"`             // the ratio of the second measurement
+	Beside bool           `json:"again_interleaved,omitempty"` // it has both sides in the same rounds
 
 	TooShort bool `json:"too_short,omitempty"` // the phase is too short to judge the drivers by
 }
@@ -268,7 +361,7 @@ type JSONGateCell struct {
 func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 	out := JSONGate{Version: GateVersion, Answer: g.Answer(), Passed: !g.Shut() && g.Complete(), Complete: g.Complete(),
 		Baseline: g.Baseline, Candidate: g.Candidate, MaxRegression: g.Max, Interleaved: g.Base == nil, Runs: []int64{},
-		Differences: g.Differences, Cells: []JSONGateCell{}, Unknown: g.Unknown, Alone: g.Alone}
+		Differences: g.Differences, Apart: g.Apart, Cells: []JSONGateCell{}, Unknown: g.Unknown, Alone: g.Alone}
 	for _, a := range g.Runs {
 		out.Runs = append(out.Runs, a.Run.ID)
 	}
@@ -279,7 +372,7 @@ func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 			cell.Ratio, cell.P = &c.Ratio, &c.Adjusted
 		}
 		if c.Again != nil && c.Again.Ratio.N > 0 {
-			cell.Again = &c.Again.Ratio
+			cell.Again, cell.Beside = &c.Again.Ratio, c.Beside
 		}
 		out.Cells = append(out.Cells, cell)
 	}
@@ -288,7 +381,7 @@ func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 
 // summary says in one line what became of a cell.
 func summary(c *stats.Gated) string {
-	if c.Verdict == stats.Differing && c.State == stats.GateUnconfirmed {
+	if c.State == stats.GateUnconfirmed && (c.Verdict == stats.Differing || c.Moot != "") {
 		return Line(remark(c, 0))
 	}
 	if !c.Measured() {
@@ -296,7 +389,7 @@ func summary(c *stats.Gated) string {
 	}
 	words := fmt.Sprintf("%s the %s of the baseline %s, p %s, n %d", times(c.Ratio.Median), c.Metric, interval(c.Ratio.Interval), probability(c.Adjusted), c.Ratio.N)
 	if c.Again != nil {
-		words += fmt.Sprintf("; measured again: %s %s", times(c.Again.Ratio.Median), interval(c.Again.Ratio.Interval))
+		words += fmt.Sprintf("; measured again%s: %s %s", beside(c), times(c.Again.Ratio.Median), interval(c.Again.Ratio.Interval))
 	}
 	return Line(marked(words, c.Compared))
 }

@@ -192,3 +192,19 @@ func TestGateWithTooFewRounds(t *testing.T) {
 		}
 	}
 }
+
+// TestGateSaysWhatSeemsWorse checks that a cell whose whole interval is beyond what is
+// allowed is not said to have no regression.
+func TestGateSaysWhatSeemsWorse(t *testing.T) {
+	g := gatedRun()
+	for _, c := range g.Cells {
+		if c.State == stats.GatePossible {
+			c.Ratio.Interval.Low, c.Ratio.Interval.High, c.Adjusted = 1.18, 2.13, 0.011
+		}
+	}
+	got := strings.Join(strings.Fields(writeGated(t, "table", g)), " ")
+	want := "seems worse: all of the interval [1.18, 2.13] is beyond 5%, but p 0.011, corrected for 5 cells, is not below 0.01: more rounds would tell"
+	if !strings.Contains(got, want) || strings.Contains(got, "no regression was found") {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}

@@ -239,6 +239,10 @@ func ReadJSON(r io.Reader) (*result.Run, error) {
 		Run     *result.Run `json:"run"`
 	}
 	switch err := json.NewDecoder(r).Decode(&in); {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errors.New("is not a JSON report of a run: it ends in the middle")
 	case err != nil:
 		return nil, fmt.Errorf("is not a JSON report of a run: %w", err)
 	case in.Run == nil || in.Version == 0:

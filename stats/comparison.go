@@ -89,7 +89,6 @@ type Compared struct {
 	First, Second *Cell
 	Verdict       Verdict
 	Why           string // of Bad and Differing
-	key           string // what it is found by in another measurement, whose variants can have other names
 
 	// Ratio is the second side's time, or other metric, divided by the first's. Its
 	// interval is one of 99 %, corrected for the number of looks.
@@ -211,7 +210,7 @@ func (how Across) Compare(first, second *Analysis) *Comparison {
 	var by *result.Compares
 	if a, b := soleDriver(first), soleDriver(second); a != "" && b != "" && a != b {
 		by = &result.Compares{Factor: result.FactorDriver}
-		c.First, c.Second = a+" in "+c.First, b+" in "+c.Second
+		c.First, c.Second = within(a, c.First), within(b, c.Second)
 	}
 	sides := [2][]keyed{first.cells("", by), second.cells("", by)}
 	if how.Changed {
@@ -224,6 +223,14 @@ func (how Across) Compare(first, second *Analysis) *Comparison {
 	c.pair(sides[0], sides[1], first.Run.Seed == second.Run.Seed)
 	c.judge(how.Looks, false)
 	return c
+}
+
+// within names a driver of a run. The run may be named after the driver itself.
+func within(driver, run string) string {
+	if driver == run {
+		return driver
+	}
+	return driver + " in " + run
 }
 
 func soleDriver(a *Analysis) string {
@@ -321,7 +328,7 @@ func (c *Comparison) pair(first, second []keyed, comparable bool) {
 			continue
 		}
 		delete(other, k.key)
-		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, Metric: c.Metric, key: k.key, P: 1, Adjusted: 1}
+		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, Metric: c.Metric, P: 1, Adjusted: 1}
 		x.checkSides(c, comparable && k.cell.Case.WorkloadSHA256 == o.cell.Case.WorkloadSHA256)
 		if x.Verdict != "" || x.known() {
 			c.Cells = append(c.Cells, x)
@@ -482,6 +489,9 @@ func holm(cells []*Compared) {
 		x.Adjusted = most
 	}
 }
+
+// Tests returns how many cells the p-value is corrected for.
+func (x *Compared) Tests() int { return x.tests }
 
 // tooFew reports whether no difference could be told from none with so few rounds.
 func (x *Compared) tooFew() bool { return x.least*float64(x.tests) >= Doubt }

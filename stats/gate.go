@@ -44,6 +44,10 @@ type Gated struct {
 	State State
 	Why   string    // of GateTooFew, and of Differing; of Bad the sides have the reason
 	Again *Compared // the second measurement; nil if there was none
+
+	Stored bool   // the baseline's figures are of an earlier run
+	Beside bool   // Again has both sides in the same rounds
+	Moot   string // why a second measurement would say nothing; "" if it was worth it
 }
 
 // NewGate judges comparisons of the same two sides, one for each metric. No regression is
@@ -59,7 +63,7 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 			if !x.Measured() && c.Metric != comparisons[0].Metric {
 				continue // the first metric's comparison has the cell already
 			}
-			cell := &Gated{Compared: x}
+			cell := &Gated{Compared: x, Stored: !c.Interleaved}
 			cell.judge(most)
 			g.Cells = append(g.Cells, cell)
 		}
@@ -132,15 +136,16 @@ func (g *Gate) Doubtful() (cells []*Gated) {
 }
 
 // Confirm judges the doubtful cells by a second measurement of the same sides, again one
-// comparison for each metric. A cell that it lacks is not confirmed.
+// comparison for each metric. With a stored baseline its driver may be measured beside the
+// candidate then, in a run for each pair of drivers. A cell that it lacks is not confirmed.
 func (g *Gate) Confirm(comparisons ...*Comparison) {
 	doubtful := g.Doubtful()
 	for _, cell := range doubtful {
 		confirmed := false
 		for _, c := range comparisons {
 			for _, x := range c.Cells {
-				if x.Metric == cell.Metric && x.key == cell.key {
-					cell.Again = x
+				if x.Metric == cell.Metric && x.candidate() == cell.candidate() {
+					cell.Again, cell.Beside = x, c.Interleaved
 					confirmed = x.confirms(cell, g.Max, len(doubtful))
 				}
 			}
@@ -150,6 +155,19 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 		}
 	}
 	g.sort()
+}
+
+// Dismiss says why a doubtful cell cannot be confirmed by measuring it again.
+func (g *Gate) Dismiss(c *Gated, why string) {
+	c.State, c.Moot = GateUnconfirmed, why
+	g.sort()
+}
+
+// candidate returns what a cell is found by in another measurement of the candidate. There
+// the baseline can be another run, and variants can have other names.
+func (x *Compared) candidate() string {
+	c := x.Second.Case
+	return fmt.Sprintf("%q %q %v %q %q %q", c.Workload, c.Scale, c.Parameters, c.Settings, c.Driver, x.Phase)
 }
 
 // confirms reports whether a cell that was measured again, as one of several, has the

@@ -231,3 +231,37 @@ func TestGateConfirmsFailures(t *testing.T) {
 		}
 	}
 }
+
+// What a stored baseline calls a regression is judged by the baseline's driver beside the
+// candidate, if that is measured. A dismissed cell is not in doubt any more.
+func TestGateConfirmsStoredBaseline(t *testing.T) {
+	for factor, want := range map[float64]stats.State{1: stats.GateUnconfirmed, 1.2: stats.GateRegression} {
+		beside := sides(8, 0.01, factor)
+		alone := func(id int, faster int64) *stats.Analysis {
+			run := *beside.Run
+			run.Compares, run.Cases, run.Trials = nil, []result.Case{run.Cases[id-1]}, nil
+			for _, x := range beside.Run.Trials {
+				if x.Case == id {
+					x.Samples = []result.Sample{x.Samples[0]}
+					x.Samples[0].WallNS /= faster
+					run.Trials = append(run.Trials, x)
+				}
+			}
+			return stats.Analyze(&run, "")
+		}
+		stored := func() *stats.Gate {
+			return stats.NewGate(0.05, stats.Across{Metric: stats.Time, Names: [2]string{"base.json", "b"}, Looks: true}.Compare(alone(1, 2), alone(2, 1)))
+		}
+		g := stored()
+		g.Confirm(stats.CompareRun(beside))
+		if c := g.Cells[0]; c.State != want || !c.Stored || !c.Beside {
+			t.Errorf("%g times the time beside the baseline's driver: %s, want %s", factor, c.State, want)
+		}
+		g = stored()
+		g.Dismiss(g.Doubtful()[0], "it is the same")
+		g.Confirm()
+		if c := g.Cells[0]; c.State != stats.GateUnconfirmed || c.Moot != "it is the same" || len(g.Doubtful()) != 0 {
+			t.Errorf("dismissed: %s, %q", c.State, c.Moot)
+		}
+	}
+}

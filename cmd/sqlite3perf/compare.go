@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -261,17 +263,23 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	return nil
 }
 
+// reportHint says where a JSON report comes from.
+const reportHint = "want a report such as sqlite3perf run --format json -o base.json writes"
+
 // load reads a run of the store, or a JSON report.
 func (o *compareOptions) load(ctx context.Context, env *environment, side string) (*result.Run, error) {
 	if strings.HasSuffix(side, ".json") {
 		f, err := os.Open(side)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, usagef("%s: there is no such file: %s", side, reportHint)
+		}
 		if err != nil {
-			return nil, usagef("%w", err)
+			return nil, usagef("%w: %s", err, reportHint)
 		}
 		defer f.Close()
 		run, err := report.ReadJSON(f)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", side, err)
+			return nil, usagef("%s: %w: %s", side, err, reportHint)
 		}
 		return run, nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,8 @@ driver, a run of the store (its number, or last), or a JSON report (base.json).
 A baseline that is a driver is measured beside the candidate, in the same rounds.
 That is the surest way, above all on hosted runners, whose speed changes. With a
 stored baseline the same cases are measured again; one of another machine, SQLite or
-workload is refused, unless --allow-differences is given.
+workload is refused, unless --allow-differences is given. What seems to be a regression
+is then measured beside the baseline's driver, if that can be built again.
 
 Each cell, which is a phase of a workload with its settings, is judged. A regression
 is a difference that is told apart from none, is greater than --max-regression, and is
@@ -141,6 +143,9 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *report.G
 	if err != nil {
 		return err
 	}
+	if out.Base != nil {
+		out.Candidate = candidates(r.cases)
+	}
 	if len(out.Differences) > 0 && !o.differ {
 		return usagef("the baseline %s cannot judge this: %s: measure a new baseline, or a driver as the baseline, or give --allow-differences", o.baseline, strings.Join(out.Differences, "; "))
 	}
@@ -149,10 +154,10 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *report.G
 	}
 	compared := func(a *stats.Analysis) (list []*stats.Comparison) {
 		for _, m := range o.judged {
-			if out.Base == nil {
+			if a.Run.Compares != nil {
 				list = append(list, stats.CompareRunBy(a, m))
 			} else {
-				how := stats.Across{Metric: m, Names: [2]string{o.baseline, strings.Join(o.drivers, ", ")}, Margin: most, Looks: !o.exact, Changed: true}
+				how := stats.Across{Metric: m, Names: [2]string{o.baseline, out.Candidate}, Margin: most, Looks: !o.exact, Changed: true}
 				list = append(list, how.Compare(out.Base, a))
 			}
 		}
@@ -176,22 +181,34 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *report.G
 		out.Confirm()
 		return failure
 	}
-	cases := again(r.cases, out.Doubtful(), out.Base == nil)
-	if len(cases) == 0 {
-		return nil
-	}
-	r.cases = cases
-	if !o.quiet {
-		fmt.Fprintf(env.stderr, "measuring %s again, to confirm what seems to be a regression\n", counted(len(cases), "case"))
-	}
-	second, failure := take(ctx, env, &o.runOptions, r)
+	repeats, failure := o.repeats(ctx, env, r, out)
 	var confirmed []*stats.Comparison
-	if second != nil {
-		confirmed = compared(second)
-		out.Runs = append(out.Runs, second)
+	for _, next := range repeats {
+		r.cases, r.compares = next.cases, next.compares
+		if !o.quiet {
+			fmt.Fprintf(env.stderr, "measuring %s again, to confirm what seems to be a regression\n", counted(len(r.cases), "case"))
+		}
+		var second *stats.Analysis
+		second, failure = take(ctx, env, &o.runOptions, r)
+		if second != nil {
+			confirmed = append(confirmed, compared(second)...)
+			out.Runs = append(out.Runs, second)
+		}
+		if failure != nil {
+			break
+		}
 	}
 	out.Confirm(confirmed...)
 	return failure
+}
+
+// candidates names the drivers of cases.
+func candidates(cases []*lab.Case) string {
+	var names []string
+	for _, c := range cases {
+		names = with(names, c.Driver)
+	}
+	return strings.Join(names, ", ")
 }
 
 // checkOutputs checks the flags that say where the result is written, and how.
@@ -419,19 +436,142 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 	return differences, nil
 }
 
-// again returns copies of the cases that doubtful cells are of, to be measured again, on
-// both sides if both are measured now.
-func again(cases []*lab.Case, doubtful []*stats.Gated, both bool) (list []*lab.Case) {
-	for _, c := range cases {
-		if slices.ContainsFunc(doubtful, func(d *stats.Gated) bool {
-			return c.ID == d.Second.Case.ID || both && c.ID == d.First.Case.ID
-		}) {
-			next := *c
-			next.ID = len(list) + 1
-			list = append(list, &next)
+// repeat is a run that measures again what is in doubt.
+type repeat struct {
+	cases    []*lab.Case
+	compares *result.Compares // nil: its figures are compared with the stored ones
+}
+
+// add adds a case.
+func (r *repeat) add(c *lab.Case) {
+	next := *c
+	next.ID = len(r.cases) + 1
+	r.cases = append(r.cases, &next)
+}
+
+// repeats plans the second measurement of what is in doubt. With a stored baseline its
+// driver is measured beside the candidate then, so that a change of the machine is not
+// taken for one of the candidate: in a run for each pair of drivers. A cell whose sides are
+// the same build is dismissed. What has no such driver is compared with the stored figures
+// again.
+func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request, out *report.Gated) ([]*repeat, error) {
+	doubtful := out.Doubtful()
+	if out.Base == nil {
+		both := &repeat{compares: r.compares}
+		for _, c := range r.cases {
+			if slices.ContainsFunc(doubtful, func(d *stats.Gated) bool { return c.ID == d.Second.Case.ID || c.ID == d.First.Case.ID }) {
+				both.add(c)
+			}
+		}
+		return nonEmpty(both), nil
+	}
+	apart, byPair := &repeat{}, map[[2]string]*repeat{}
+	list := []*repeat{apart}
+	for _, c := range r.cases {
+		cells := slices.DeleteFunc(slices.Clone(doubtful), func(d *stats.Gated) bool { return c.ID != d.Second.Case.ID })
+		if len(cells) == 0 {
+			continue
+		}
+		before := cells[0].First.Case
+		ref, err := o.baselineDriver(ctx, env, r, out.Base, before, c)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			out.Apart = err.Error()
+			apart.add(c)
+		case sameBuild(ref, c.Ref):
+			for _, d := range cells {
+				out.Dismiss(d, whySame(out.Base.Run, before, d.Second.Case, ref))
+			}
+		default:
+			pair := [2]string{ref.Name, c.Driver}
+			if byPair[pair] == nil {
+				byPair[pair] = &repeat{compares: &result.Compares{Factor: result.FactorDriver, First: ref.Name, Second: c.Driver, Margin: out.Max, Looks: !o.exact}}
+				list = append(list, byPair[pair])
+			}
+			byPair[pair].add(c.With(ref))
+			byPair[pair].add(c)
 		}
 	}
-	return list
+	return nonEmpty(list...), nil
+}
+
+// nonEmpty returns the runs that have cases.
+func nonEmpty(list ...*repeat) []*repeat {
+	return slices.DeleteFunc(list, func(r *repeat) bool { return len(r.cases) == 0 })
+}
+
+// baselineDriver returns the driver that a stored case was measured with, in that version
+// and with its worker built. The error says why it cannot be had. A driver of a report that
+// the user has not named is only built without options, because the report may be somebody
+// else's.
+func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (lab.Ref, error) {
+	name := before.Driver
+	fail := func(format string, args ...any) (lab.Ref, error) {
+		return lab.Ref{}, fmt.Errorf("%s %w", report.Line(name), fmt.Errorf(format, args...))
+	}
+	switch {
+	case lab.NamesExecutable(name):
+		return fail("is a program, which may have changed")
+	case name != now.Driver && strings.HasSuffix(o.baseline, ".json") && strings.ContainsAny(name, ":="):
+		return fail("has options, and a report may be somebody else's")
+	}
+	ref, err := lab.ParseRef(ctx, name, r.known)
+	switch {
+	case err != nil:
+		return lab.Ref{}, err
+	case ref.Dir != "":
+		return fail("is a checkout, which may have changed")
+	case len(ref.Known.Command) > 0:
+		return fail("is not built, so it is there only in the version that is installed")
+	}
+	if ref.Version == "" {
+		proof := base.Proof(name)
+		if proof == nil {
+			return fail("has proven no version")
+		}
+		plain := result.BaseDriver(name)
+		if ref, err = lab.ParseRef(ctx, plain+"@"+proof.ModuleVersion+strings.TrimPrefix(name, plain), r.known); err != nil {
+			return lab.Ref{}, err
+		}
+	}
+	if sameBuild(ref, now.Ref) {
+		return ref, nil
+	}
+	if ref, err = r.builder.Resolve(ctx, ref); err != nil {
+		return lab.Ref{}, err
+	}
+	_, _, err = r.builder.Worker(ctx, ref, func() {
+		if !o.quiet {
+			fmt.Fprintf(env.stderr, "building %s, to measure it beside %s\n", ref.Name, now.Driver)
+		}
+	})
+	return ref, err
+}
+
+// sameBuild reports whether two drivers are built from the same version in the same way.
+func sameBuild(a, b lab.Ref) bool {
+	return a.Known != nil && a.Known == b.Known && a.Dir == b.Dir && maps.Equal(a.Options, b.Options) &&
+		cmp.Or(a.Version, a.Known.Version) == cmp.Or(b.Version, b.Known.Version)
+}
+
+// whySame says what may have changed if baseline and candidate are the same build.
+func whySame(base *result.Run, before, now *result.Case, ref lab.Ref) string {
+	var other []string
+	for name, v := range now.Build {
+		if before.Build[name] != v {
+			other = append(other, name)
+		}
+	}
+	slices.Sort(other)
+	if base.Version != version() {
+		other = append(other, "sqlite3perf")
+	}
+	if other == nil {
+		return fmt.Sprintf("baseline and candidate are the same build, %s, so the machine must have changed", ref.Name)
+	}
+	return fmt.Sprintf("baseline and candidate are both %s, so what has changed is the machine or what it is built with (%s)", ref.Name, strings.Join(other, ", "))
 }
 
 // write writes the result where the options ask. If nothing has begun, that is not standard
@@ -472,7 +612,11 @@ func (o *gateOptions) more(g report.Gated) (list []string) {
 		base += " "
 	}
 	for _, a := range g.Runs {
-		for _, command := range []string{"compare " + base, "show "} {
+		sides := base
+		if a.Run.Compares != nil {
+			sides = ""
+		}
+		for _, command := range []string{"compare " + sides, "show "} {
 			list = append(list, inStore(o.store, fmt.Sprintf("sqlite3perf %s%d", command, a.Run.ID)))
 		}
 	}

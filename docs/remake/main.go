@@ -103,13 +103,28 @@ const notComplete = 4
 
 func run(tool, command, store string) (string, error) {
 	args := strings.Fields(command)[1:]
-	if args[0] != "drivers" && args[0] != "doctor" { // a report
+	dir := ""
+	switch args[0] {
+	case "drivers", "doctor":
+	case "profile": // stores nothing, and writes files
+		scratch, err := os.MkdirTemp("", "remake-")
+		if err != nil {
+			return "", err
+		}
+		defer os.RemoveAll(scratch)
+		dir, args = scratch, append(args, "--no-color")
+	default:
 		args = append(args, "--store", store, "--no-color")
 	}
+	tool, err := filepath.Abs(tool)
+	if err != nil {
+		return "", err
+	}
 	cmd := exec.Command(tool, args...)
+	cmd.Dir = dir
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
-	err := cmd.Run()
+	err = cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != notComplete) {
 		return "", err

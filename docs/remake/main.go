@@ -137,7 +137,7 @@ func published(report string) string {
 	var b strings.Builder
 	dropped := false // also for a dropped line's continuation lines
 	for line := range strings.Lines(report) {
-		dropped = strings.HasPrefix(line, "databases ") || strings.HasPrefix(line, "command ") || dropped && strings.HasPrefix(line, "  ")
+		dropped = strings.HasPrefix(line, "databases ") || strings.HasPrefix(line, "command ") || strings.HasPrefix(line, "more ") || dropped && strings.HasPrefix(line, "  ")
 		if !dropped {
 			b.WriteString(line)
 		}

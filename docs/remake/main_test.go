@@ -50,7 +50,7 @@ func TestRemake(t *testing.T) {
 }
 
 func TestPublished(t *testing.T) {
-	const report = "sqlite3perf v1\nmachine       lab\ndatabases     /home/me on ext4\ncommand       reproduce a --store\n              /tmp/x\n\nThe command is kept.\n"
+	const report = "sqlite3perf v1\nmachine       lab\ndatabases     /home/me on ext4\ncommand       reproduce a --store\n              /tmp/x\nmore          sqlite3perf show 1 --store /tmp/x\n\nThe command is kept.\n"
 	if d := cmp.Diff("sqlite3perf v1\nmachine       lab\n\nThe command is kept.\n", published(report)); d != "" {
 		t.Error(d)
 	}

@@ -163,8 +163,8 @@ func (p *painter) boxes(n *node, x float64, y int) {
 	}
 }
 
-// label returns what is shown of a function in at most so many letters. It is "" if they
-// are too few for the beginning of any name.
+// label returns what is shown of a function in a box that has room for some letters, most.
+// It is "" if there is no room for the beginning of its name.
 func (f Frame) label(most int) string {
 	name := f.Name
 	for _, short := range f.Short {

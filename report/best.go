@@ -51,7 +51,7 @@ func bestOf(t *stats.Table, ranked []*stats.Cell) string {
 		differ = differ || risk[c] != risk[ranked[0]]
 	}
 	best := safest(t, ranked, risk)
-	words := first(t, best, ranked, risk, differ)
+	words := fastest(t, best, ranked, risk, differ)
 	less := slices.DeleteFunc(slices.Clone(ranked), func(c *stats.Cell) bool { return risk[c] <= risk[best] })
 	next := slices.IndexFunc(ranked, func(c *stats.Cell) bool { return c != best && risk[c] >= risk[best] && !tiedWith(t, best, c) })
 	if len(less) == 0 && next >= 0 {
@@ -88,9 +88,9 @@ func safest(t *stats.Table, cells []*stats.Cell, risk map[*stats.Cell]int) *stat
 	return best
 }
 
-// first says that a cell is fastest, or with which others it is tied, and if cells differ in
+// fastest says that a cell is fastest, or with which others it is tied, and if cells differ in
 // what they can lose, what this one can.
-func first(t *stats.Table, best *stats.Cell, ranked []*stats.Cell, risk map[*stats.Cell]int, differ bool) string {
+func fastest(t *stats.Table, best *stats.Cell, ranked []*stats.Cell, risk map[*stats.Cell]int, differ bool) string {
 	tied := slices.DeleteFunc(slices.Clone(ranked), func(c *stats.Cell) bool { return !tiedWith(t, best, c) })
 	loses := losses[risk[best]]
 	switch {

@@ -116,14 +116,14 @@ func found(c *stats.Comparison, v stats.Verdict, n int) string {
 	if len(c.Cells) == 1 {
 		where = ""
 	}
-	found := ratios(cells, len(c.Cells))
+	how := ratios(cells, len(c.Cells))
 	switch v {
 	case stats.Slower:
-		return fmt.Sprintf("is slower than %s%s (%s)", c.First, where, found)
+		return fmt.Sprintf("is slower than %s%s (%s)", c.First, where, how)
 	case stats.Faster:
-		return fmt.Sprintf("is faster than %s%s (%s)", c.First, where, found)
+		return fmt.Sprintf("is faster than %s%s (%s)", c.First, where, how)
 	case stats.Same:
-		return fmt.Sprintf("takes the same time as %s%s (%s, within ±%s)", c.First, where, found, share(c.Margin))
+		return fmt.Sprintf("takes the same time as %s%s (%s, within ±%s)", c.First, where, how, share(c.Margin))
 	}
 	what := "it"
 	if n > 1 {
@@ -133,7 +133,7 @@ func found(c *stats.Comparison, v stats.Verdict, n int) string {
 	if longest.Rounds >= stats.MaxRounds {
 		settle = fmt.Sprintf("it would take more than %s more rounds to settle %s", Thousands(stats.MaxRounds), what)
 	}
-	return fmt.Sprintf("cannot be told from %s yet%s (%s; %s)", c.First, where, found, settle)
+	return fmt.Sprintf("cannot be told from %s yet%s (%s; %s)", c.First, where, how, settle)
 }
 
 // ratios says between which ratios some cells of a table are, and how sure that is. Of one
@@ -296,91 +296,6 @@ func sure(c *stats.Comparison) list {
 		l = append(l, item{"beware", "the sides were measured at different times: what else changed on the machine is part of each ratio", true})
 	}
 	return l
-}
-
-// origin says what the figures of two sides were measured from. First and second are the
-// same if that was in the same rounds. Further runs measured cells in doubt once more.
-func origin(names [2]string, cells []*stats.Compared, first, second *stats.Analysis, further ...*stats.Analysis) list {
-	l := sides(names, cells)
-	all := []*stats.Analysis{first}
-	if first == second {
-		l = append(l, item{label: "measured", text: measuredIn(first, "both sides in the same rounds")})
-	} else {
-		all = append(all, second)
-		for i, a := range all {
-			text := measuredIn(a, "sqlite3perf "+a.Run.Version)
-			if names[i] != fmt.Sprintf("run %d", a.Run.ID) {
-				text = names[i] + ": " + text
-			}
-			l = append(l, item{label: []string{"first", "second"}[i], text: text})
-		}
-	}
-	for _, a := range further {
-		l = append(l, item{label: "again", text: measuredIn(a, "only what was in doubt")})
-	}
-	all = append(all, further...)
-	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(runs(all)...))})
-	if first == second {
-		l.note(item{label: "command", text: commandLine(first.Run.Command)})
-	}
-	if differ := MachinesDiffer(first.Run.Machine, second.Run.Machine); differ == nil {
-		l = append(l, machineItems(first.Run.Machine)...)
-	} else {
-		l = append(l, item{"beware", "the machines differ: " + strings.Join(differ, "; "), true})
-		for i, a := range all[:2] {
-			l = append(l, item{label: "machine", text: names[i] + ": " + machine(a.Run.Machine)})
-		}
-	}
-	var warned groups[item, int64]
-	for _, a := range all {
-		for _, w := range runWarnings(a) {
-			warned.add(w, a.Run.ID)
-		}
-	}
-	for _, w := range warned.keys {
-		if ids := warned.of[w]; len(ids) < len(all) {
-			w.text = fmt.Sprintf("run %d: %s", ids[0], w.text)
-		}
-		l = append(l, w)
-	}
-	return l
-}
-
-// runs returns what was analyzed.
-func runs(analyses []*stats.Analysis) (list []*result.Run) {
-	for _, a := range analyses {
-		list = append(list, a.Run)
-	}
-	return list
-}
-
-// measuredIn says when a run was measured, how, and how long.
-func measuredIn(a *stats.Analysis, how string) string {
-	run := a.Run
-	return fmt.Sprintf("run %d, %s, %s; rounds: %s; scale %s, seed %d",
-		run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), how, stopped(a), run.Scale, run.Seed)
-}
-
-// sides says which driver, version and SQLite each side has.
-func sides(names [2]string, cells []*stats.Compared) list {
-	if len(cells) == 0 {
-		return nil
-	}
-	library := func(o *stats.Outcome) string { return name(o) + ", SQLite " + sqliteVersion(o) }
-	var first, second []string
-	for _, x := range cells {
-		if a := library(x.First.Outcome); !slices.Contains(first, a) {
-			first = append(first, a)
-		}
-		if b := library(x.Second.Outcome); !slices.Contains(second, b) {
-			second = append(second, b)
-		}
-	}
-	a, b := strings.Join(first, "; "), strings.Join(second, "; ")
-	if a == b {
-		return list{{label: "sides", text: names[0] + " and " + names[1] + ", both with " + a}}
-	}
-	return list{{label: "sides", text: a + " and " + b}}
 }
 
 func machineItems(m result.Machine) list {

@@ -210,7 +210,7 @@ func (how Across) Compare(first, second *Analysis) *Comparison {
 	var by *result.Compares
 	if a, b := soleDriver(first), soleDriver(second); a != "" && b != "" && a != b {
 		by = &result.Compares{Factor: result.FactorDriver}
-		c.First, c.Second = within(a, c.First), within(b, c.Second)
+		c.First, c.Second = driverIn(c.First, a), driverIn(c.Second, b)
 	}
 	sides := [2][]keyed{first.cells("", by), second.cells("", by)}
 	if how.Changed {
@@ -225,8 +225,8 @@ func (how Across) Compare(first, second *Analysis) *Comparison {
 	return c
 }
 
-// within names a driver of a run. The run may be named after the driver itself.
-func within(driver, run string) string {
+// driverIn names the driver of a run. The run may be named after the driver itself.
+func driverIn(run, driver string) string {
 	if driver == run {
 		return driver
 	}
@@ -569,8 +569,9 @@ func (x *Compared) more(within float64) int {
 // variable is with the given probability, to both sides together.
 func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
 
-// LeastRounds returns how many rounds it takes at least to tell the sides of a cell apart
-// if so many cells are compared. looks says that the run is judged while it is under way.
+// LeastRounds returns the smallest number of rounds with which the sides of a cell can be
+// told apart, if cells is the number of cells that are compared. looks says that the run is
+// judged while it is under way.
 func LeastRounds(cells int, looks bool) int {
 	for n := MinSamples; ; n++ {
 		factor := float64(cells)

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/workload"
+)
+
+// stored prepares a run of the baseline's cases. It also says in what baseline and
+// candidate differ, beyond what is judged.
+func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats.Analysis, r *request, differences []string, err error) {
+	run, err := o.load(ctx, env, o.baseline)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	base = stats.Analyze(run, floorDriver)
+	var drivers, workloads []string
+	for _, c := range run.Cases {
+		if !slices.Contains(drivers, c.Driver) {
+			drivers = append(drivers, c.Driver)
+		}
+		if !slices.Contains(workloads, c.Workload) {
+			workloads = append(workloads, c.Workload)
+		}
+	}
+	if len(drivers) == 0 {
+		return nil, nil, nil, usagef("the baseline %s has no case", o.baseline)
+	}
+	if len(o.drivers) == 0 {
+		for _, name := range drivers {
+			if strings.HasSuffix(o.baseline, ".json") && strings.ContainsAny(name, `/\:=`) {
+				return nil, nil, nil, usagef("the baseline %s has the driver %s, and a report may be somebody else's: name what is to be run with --drivers", o.baseline, report.Line(name))
+			}
+		}
+		o.drivers = drivers
+	}
+	for _, name := range []string{"set", "dsn", "param", "scale", "seed"} {
+		if typed(o.flags.Lookup(name)) {
+			return nil, nil, nil, usagef("--%s: the baseline %s says what is measured: leave it out, or make a driver the baseline", name, o.baseline)
+		}
+	}
+	if len(o.workloads) == 0 {
+		o.workloads = workloads
+		for _, name := range workloads {
+			if !slices.Contains(workload.Builtins(), name) {
+				return nil, nil, nil, usagef("the baseline's workload %s is not built in: name its file with --workloads", name)
+			}
+		}
+	}
+	o.scale, o.seed = run.Scale, fmt.Sprint(run.Seed)
+	r = &request{}
+	err = inOrder(
+		o.output.check,
+		func() error { return o.checkSchedule(r) },
+		func() error { return o.checkDrivers(ctx, r) },
+		func() error { return o.checkPlaces(r) },
+		func() error { return o.checkWorkloads(r) },
+		func() (err error) { differences, err = o.baselineCases(r, run); return err },
+	)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	more, err := o.surroundings(ctx, r, base)
+	return base, r, append(differences, more...), err
+}
+
+// baselineCases makes the cases of a baseline again.
+func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []string, err error) {
+	r.matrix.Scale = o.scale
+	for _, w := range r.matrix.Workloads {
+		m := r.matrix
+		m.Workloads, m.Computing = []*workload.Workload{w}, o.computing
+		m.Parameters, m.Settings = map[string][]int64{}, map[string][]string{}
+		wanted := map[string]bool{}
+		for _, c := range run.Cases {
+			if c.Workload != w.Name {
+				continue
+			}
+			if c.WorkloadSHA256 != w.SHA256() && !slices.Contains(differences, w.Name+" has been changed") {
+				differences = append(differences, w.Name+" has been changed")
+			}
+			wanted[words(c.Parameters)+"|"+words(c.Settings)] = true
+			for name, v := range c.Parameters {
+				m.Parameters[name] = with(m.Parameters[name], v)
+			}
+			for name, v := range c.Settings {
+				m.Settings[name] = with(m.Settings[name], v)
+			}
+		}
+		maps.DeleteFunc(m.Parameters, func(name string, _ []int64) bool {
+			return !slices.ContainsFunc(w.Parameters, func(v workload.Values) bool { return v.Name == name })
+		})
+		cases, err := m.Cases()
+		if err != nil {
+			return nil, usageError{err}
+		}
+		for _, c := range cases {
+			if wanted[words(c.Parameters)+"|"+words(c.Settings)] {
+				c.ID = len(r.cases) + 1
+				r.cases = append(r.cases, c)
+			}
+		}
+	}
+	if len(r.cases) == 0 {
+		return nil, usagef("the baseline %s has none of the workloads %s", o.baseline, strings.Join(o.workloads, ", "))
+	}
+	return differences, nil
+}
+
+// with appends a value that a list lacks.
+func with[T comparable](list []T, v T) []T {
+	if slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
+}
+
+// surroundings says in what the machine, and the candidate's SQLite, differ from those of
+// the baseline.
+func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.Analysis) ([]string, error) {
+	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
+	}
+	defer scratch.Remove()
+	observer, err := machine.Observe(scratch.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: name another directory with --dir", err)
+	}
+	var differences []string
+	if differ := report.MachinesDiffer(base.Run.Machine, observer.Machine); differ != nil {
+		differences = append(differences, "it is of another machine: "+strings.Join(differ, ", "))
+	}
+	for _, ref := range r.matrix.Drivers {
+		before := base.Proof(ref.Name)
+		path, _, err := r.builder.Worker(ctx, ref, nil)
+		if err != nil || before == nil {
+			continue // the cells will say so
+		}
+		now, err := (&lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit}).SQLiteVersion(ctx, ref, path)
+		if err == nil && now != before.SQLiteVersion {
+			differences = append(differences, fmt.Sprintf("it is of SQLite %s with %s, which has %s now", before.SQLiteVersion, ref.Name, now))
+		}
+	}
+	return differences, nil
+}
+
+// repeat is a run that measures again what is in doubt.
+type repeat struct {
+	cases    []*lab.Case
+	compares *result.Compares // nil: its figures are compared with the stored ones
+}
+
+// add adds a case.
+func (r *repeat) add(c *lab.Case) {
+	next := *c
+	next.ID = len(r.cases) + 1
+	r.cases = append(r.cases, &next)
+}
+
+// repeats plans the second measurement of what is in doubt. With a stored baseline its
+// driver is measured beside the candidate then, so that a change of the machine is not
+// taken for one of the candidate: in a run for each pair of drivers. A cell whose sides are
+// the same build is dismissed. What has no such driver is compared with the stored figures
+// again.
+func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request, out *report.Gated) ([]*repeat, error) {
+	doubtful := out.Doubtful()
+	if out.Base == nil {
+		both := &repeat{compares: r.compares}
+		for _, c := range r.cases {
+			if slices.ContainsFunc(doubtful, func(d *stats.Gated) bool { return c.ID == d.Second.Case.ID || c.ID == d.First.Case.ID }) {
+				both.add(c)
+			}
+		}
+		return nonEmpty(both), nil
+	}
+	apart, byPair := &repeat{}, map[[2]string]*repeat{}
+	list := []*repeat{apart}
+	for _, c := range r.cases {
+		cells := slices.DeleteFunc(slices.Clone(doubtful), func(d *stats.Gated) bool { return c.ID != d.Second.Case.ID })
+		if len(cells) == 0 {
+			continue
+		}
+		before := cells[0].First.Case
+		ref, err := o.baselineDriver(ctx, env, r, out.Base, before, c)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			out.Apart = err.Error()
+			apart.add(c)
+		case sameBuild(ref, c.Ref):
+			for _, d := range cells {
+				out.Dismiss(d, whySame(out.Base.Run, before, d.Second.Case, ref))
+			}
+		default:
+			pair := [2]string{ref.Name, c.Driver}
+			if byPair[pair] == nil {
+				byPair[pair] = &repeat{compares: &result.Compares{Factor: result.FactorDriver, First: ref.Name, Second: c.Driver, Margin: out.Max, Looks: !o.exact}}
+				list = append(list, byPair[pair])
+			}
+			byPair[pair].add(c.With(ref))
+			byPair[pair].add(c)
+		}
+	}
+	return nonEmpty(list...), nil
+}
+
+// nonEmpty returns the runs that have cases.
+func nonEmpty(list ...*repeat) []*repeat {
+	return slices.DeleteFunc(list, func(r *repeat) bool { return len(r.cases) == 0 })
+}
+
+// baselineDriver returns the driver that a stored case was measured with, in that version
+// and with its worker built. The error says why it cannot be had. A driver of a report that
+// the user has not named is only built without options, because the report may be somebody
+// else's.
+func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (lab.Ref, error) {
+	name := before.Driver
+	fail := func(format string, args ...any) (lab.Ref, error) {
+		return lab.Ref{}, fmt.Errorf("%s %w", report.Line(name), fmt.Errorf(format, args...))
+	}
+	switch {
+	case lab.NamesExecutable(name):
+		return fail("is a program, which may have changed")
+	case name != now.Driver && strings.HasSuffix(o.baseline, ".json") && strings.ContainsAny(name, ":="):
+		return fail("has options, and a report may be somebody else's")
+	}
+	ref, err := lab.ParseRef(ctx, name, r.known)
+	switch {
+	case err != nil:
+		return lab.Ref{}, err
+	case ref.Dir != "":
+		return fail("is a checkout, which may have changed")
+	case len(ref.Known.Command) > 0:
+		return fail("is not built, so it is there only in the version that is installed")
+	}
+	if ref.Version == "" {
+		proof := base.Proof(name)
+		if proof == nil {
+			return fail("has proven no version")
+		}
+		plain := result.BaseDriver(name)
+		if ref, err = lab.ParseRef(ctx, plain+"@"+proof.ModuleVersion+strings.TrimPrefix(name, plain), r.known); err != nil {
+			return lab.Ref{}, err
+		}
+	}
+	if sameBuild(ref, now.Ref) {
+		return ref, nil
+	}
+	if ref, err = r.builder.Resolve(ctx, ref); err != nil {
+		return lab.Ref{}, err
+	}
+	_, _, err = r.builder.Worker(ctx, ref, func() {
+		if !o.quiet {
+			fmt.Fprintf(env.stderr, "building %s, to measure it beside %s\n", ref.Name, now.Driver)
+		}
+	})
+	return ref, err
+}
+
+// sameBuild reports whether two drivers are built from the same version in the same way.
+func sameBuild(a, b lab.Ref) bool {
+	return a.Known != nil && a.Known == b.Known && a.Dir == b.Dir && maps.Equal(a.Options, b.Options) &&
+		cmp.Or(a.Version, a.Known.Version) == cmp.Or(b.Version, b.Known.Version)
+}
+
+// whySame says what may have changed if baseline and candidate are the same build.
+func whySame(base *result.Run, before, now *result.Case, ref lab.Ref) string {
+	var other []string
+	for name, v := range now.Build {
+		if before.Build[name] != v {
+			other = append(other, name)
+		}
+	}
+	slices.Sort(other)
+	if base.Version != version() {
+		other = append(other, "sqlite3perf")
+	}
+	if other == nil {
+		return fmt.Sprintf("baseline and candidate are the same build, %s, so the machine must have changed", ref.Name)
+	}
+	return fmt.Sprintf("baseline and candidate are both %s, so what has changed is the machine or what it is built with (%s)", ref.Name, strings.Join(other, ", "))
+}

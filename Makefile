@@ -3,7 +3,7 @@ MODULES := . worker $(sort $(dir $(wildcard drivers/*/go.mod)))
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build sources test race locks kills prove lint cross added-cost fidelity simulate studies studies-full clean
+.PHONY: all build sources chromium test race locks kills prove lint cross added-cost fidelity simulate studies studies-full clean
 
 all: build
 
@@ -26,7 +26,13 @@ endef
 # Python is no requirement: what is not tested without it is said at the end.
 PYTHON := python3 -c 'import sqlite3, sys; assert sys.version_info >= (3, 11)' 2>/dev/null
 
-test: ## every test of every module, with go vet
+chromium: ## Chromium, which the tests of pages need: Debian's package, where there is none
+	@[ -z "$$CHROMIUM" ] || exit 0; for c in headless-shell chromium chromium-browser google-chrome google-chrome-stable; do command -v $$c >/dev/null && exit; done; \
+	command -v apt-get >/dev/null || { echo 'the tests of pages need Chromium or Chrome: install it, or set CHROMIUM to the path of its executable' >&2; exit; }; \
+	if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
+	$$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends chromium
+
+test: chromium ## every test of every module, with go vet
 	@$(call each,$(MODULES),$(GO) vet ./... && $(GO) test -timeout 30m ./...)
 	@$(PYTHON) || echo 'skipped: the tests of the Python worker, which need Python 3.11 or newer with sqlite3, as python3 in PATH'
 

@@ -1,0 +1,292 @@
+// Package browser drives a headless Chromium, for the tests of pages and for the
+// screenshots in the documents.
+package browser
+
+import (
+	"context"
+	_ "embed" // the checker of accessibility
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Browser is a running Chromium.
+type Browser struct {
+	ctx  context.Context
+	stop []func()
+}
+
+// Start starts Chromium: the executable in the environment variable CHROMIUM, or else one
+// from the places where it usually is.
+func Start(ctx context.Context) (*Browser, error) {
+	options := chromedp.DefaultExecAllocatorOptions[:]
+	if path := os.Getenv("CHROMIUM"); path != "" {
+		options = append(options, chromedp.ExecPath(path))
+	}
+	if os.Geteuid() == 0 { // root cannot use the sandbox
+		options = append(options, chromedp.NoSandbox)
+	}
+	b := &Browser{}
+	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	b.stop = append(b.stop, stop)
+	b.ctx, stop = chromedp.NewContext(ctx)
+	b.stop = append(b.stop, stop)
+	if err := chromedp.Do(b.ctx); err != nil {
+		b.Close()
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("there is no Chromium: make chromium installs it on Debian; elsewhere install it, or set CHROMIUM to the path of its executable: %w", err)
+		}
+		return nil, fmt.Errorf("starting Chromium: %w", err)
+	}
+	return b, nil
+}
+
+// Close ends the browser.
+func (b *Browser) Close() {
+	for i := len(b.stop) - 1; i >= 0; i-- {
+		b.stop[i]()
+	}
+}
+
+// Look is how a page is looked at.
+type Look struct {
+	Width, Height int // of the window, in CSS pixels; phones are less than 500 wide
+	Dark          bool
+	Print         bool
+}
+
+// Page is an open page, with all that it said and asked for.
+type Page struct {
+	ctx   context.Context
+	close func()
+
+	mu       sync.Mutex
+	errors   []string
+	requests []string
+}
+
+// limit is how long a page may take for anything before it counts as broken.
+const limit = time.Minute
+
+// Open opens a page and waits until it has loaded.
+func (b *Browser) Open(url string, l Look) (*Page, error) {
+	p := &Page{}
+	ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithListener(p.listen))
+	p.ctx, p.close = ctx, stop
+	err := chromedp.Do(ctx) // the page lives as long as the context of its first action
+	if err == nil {
+		err = p.do(l.set(), chromedp.Navigate(url))
+	}
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("opening %s: %w", url, err)
+	}
+	return p, nil
+}
+
+// Close closes the page.
+func (p *Page) Close() { p.close() }
+
+func (p *Page) do(actions ...chromedp.Action[chromedp.Void]) error {
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	return chromedp.Do(ctx, actions...)
+}
+
+// Look looks at the page in another way.
+func (p *Page) Look(l Look) error { return p.do(l.set()) }
+
+func (l Look) set() chromedp.Action[chromedp.Void] {
+	scheme, media := "light", ""
+	if l.Dark {
+		scheme = "dark"
+	}
+	if l.Print {
+		media = "print"
+	}
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		if _, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Media:    media,
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+		}); err != nil {
+			return chromedp.Void{}, err
+		}
+		return chromedp.EmulateViewport(int64(l.Width), int64(l.Height))(ctx, t)
+	}
+}
+
+// listen notes errors and requests.
+func (p *Page) listen(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		text := e.ExceptionDetails.Text
+		if x := e.ExceptionDetails.Exception; x != nil {
+			text += " " + x.Description
+		}
+		p.errors = append(p.errors, text)
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+			var words []string
+			for _, a := range e.Args {
+				words = append(words, string(a.Value)+a.Description)
+			}
+			p.errors = append(p.errors, fmt.Sprintf("console.%s: %s", e.Type, strings.Join(words, " ")))
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
+			p.errors = append(p.errors, fmt.Sprintf("%s %s: %s", e.Entry.Source, e.Entry.URL, e.Entry.Text))
+		}
+	case *network.EventRequestWillBeSent:
+		p.requests = append(p.requests, e.Request.URL)
+	}
+}
+
+// Errors returns what the console and the scripts of the page complained of.
+func (p *Page) Errors() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.errors...)
+}
+
+// Requests returns the addresses that the page asked for.
+func (p *Page) Requests() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.requests...)
+}
+
+// Eval evaluates JavaScript in a page, and waits if it is a promise. T is what the result
+// is decoded as.
+func Eval[T any](p *Page, script string) (T, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+}
+
+// Wait waits until a JavaScript expression is true.
+func (p *Page) Wait(condition string) error {
+	end := time.Now().Add(limit)
+	for {
+		switch ok, err := Eval[bool](p, "!!("+condition+")"); {
+		case err != nil:
+			return fmt.Errorf("waiting for %s: %w", condition, err)
+		case ok:
+			return nil
+		case time.Now().After(end):
+			return fmt.Errorf("waiting for %s: it did not come true in %v", condition, limit)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Click clicks with the mouse on the middle of what a CSS selector finds.
+func (p *Page) Click(selector string) error {
+	x, y, err := p.middle(selector)
+	if err != nil {
+		return err
+	}
+	return p.do(chromedp.MouseClickXY(x, y))
+}
+
+// Hover moves the mouse to the middle of what a CSS selector finds.
+func (p *Page) Hover(selector string) error {
+	x, y, err := p.middle(selector)
+	if err != nil {
+		return err
+	}
+	return p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
+}
+
+// middle scrolls to what a CSS selector finds, and returns its middle. It is an error if
+// something else covers it, because a user could not reach it either.
+func (p *Page) middle(selector string) (x, y float64, err error) {
+	type answer struct {
+		X, Y  float64
+		Error string
+	}
+	a, err := Eval[answer](p, fmt.Sprintf(`(() => {
+		const e = document.querySelector(%q)
+		if (!e) return {Error: "nothing has this selector"}
+		e.scrollIntoView({block: "center", inline: "center", behavior: "instant"})
+		const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2
+		const top = document.elementFromPoint(x, y)
+		if (!top || !(e.contains(top) || top.contains(e))) return {Error: "it is hidden" + (top ? " below " + top.outerHTML.slice(0, 100) : "")}
+		return {X: x, Y: y}
+	})()`, selector))
+	if err == nil && a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", selector, err)
+	}
+	return a.X, a.Y, nil
+}
+
+// Type clicks on what a CSS selector finds and types text into it.
+func (p *Page) Type(selector, text string) error {
+	if err := p.Click(selector); err != nil {
+		return err
+	}
+	return p.Press(text)
+}
+
+// Press presses keys, such as "abc", "\t" or [kb.Enter], wherever the focus is.
+func (p *Page) Press(keys string) error { return p.do(chromedp.KeyEvent(keys)) }
+
+// Downloads lets the page save files into a directory.
+func (p *Page) Downloads(dir string) error {
+	return p.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.CallBrowser(ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+			Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir})
+		return chromedp.Void{}, err
+	})
+}
+
+// Screenshot returns the page as a PNG: what the window shows, or all of it.
+func (p *Page) Screenshot(all bool) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	if all {
+		return chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	}
+	return chromedp.Run(ctx, chromedp.CaptureScreenshot())
+}
+
+// axe is axe-core by Deque Systems, https://github.com/dequelabs/axe-core, under the
+// Mozilla Public License 2.0: axe/LICENSE.
+//
+//go:embed axe/axe.min.js
+var axe string
+
+// Violation is a rule of accessibility that a page breaks.
+type Violation struct {
+	ID    string   `json:"id"`   // such as color-contrast
+	Help  string   `json:"help"` // what to do
+	Nodes []string `json:"nodes"`
+}
+
+// Violations returns the rules of accessibility that the page breaks, as axe-core finds
+// them: those of WCAG 2.2 on level A and AA, and what it calls best practice.
+func (p *Page) Violations() ([]Violation, error) {
+	// In a world of its own, the checker needs no leave from the page's policy.
+	if _, err := Eval[bool](p, axe+"\ntrue"); err != nil {
+		return nil, fmt.Errorf("loading axe-core: %w", err)
+	}
+	return Eval[[]Violation](p, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v =>
+		({id: v.id, help: v.help, nodes: v.nodes.map(n => n.html.slice(0, 200) + " " + (n.failureSummary || ""))})))`)
+}

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,7 +23,7 @@ func open(t *testing.T, html string, l browser.Look) *browser.Page {
 	t.Cleanup(b.Close)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Write([]byte(html))
+		fmt.Fprint(w, html)
 	}))
 	t.Cleanup(s.Close)
 	p, err := b.Open(s.URL+"/page", l)

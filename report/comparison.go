@@ -26,6 +26,9 @@ type Compared struct {
 var comparisonFormats = formatsOf[Compared]{
 	{"table", func(w io.Writer, c Compared, o Options) error { return renderText(w, comparison(c, o.Hints), o) }},
 	{"markdown", func(w io.Writer, c Compared, o Options) error { return renderMarkdown(w, comparison(c, o.Hints)) }},
+	{"html", func(w io.Writer, c Compared, o Options) error {
+		return renderHTML(w, comparison(c, o.Hints), "Comparison", o)
+	}},
 	{"json", writeComparisonJSON},
 }
 

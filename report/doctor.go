@@ -26,6 +26,9 @@ var CheckupSchema []byte
 var checkupFormats = formatsOf[*result.Checkup]{
 	{"table", func(w io.Writer, c *result.Checkup, o Options) error { return renderText(w, checkup(c, o.Hints), o) }},
 	{"markdown", func(w io.Writer, c *result.Checkup, o Options) error { return renderMarkdown(w, checkup(c, o.Hints)) }},
+	{"html", func(w io.Writer, c *result.Checkup, o Options) error {
+		return renderHTML(w, checkup(c, o.Hints), "Doctor", o)
+	}},
 	{"json", writeCheckupJSON},
 }
 

@@ -42,10 +42,11 @@ func (l *list) note(i item) {
 	}
 }
 
-// details is a list that Markdown shows only if it is opened. Its title is only for that.
+// details are blocks that Markdown and pages show only if they are opened. Their title is
+// only for that.
 type details struct {
 	title string
-	list  list
+	body  document
 }
 
 // grid is a table.
@@ -124,8 +125,8 @@ func (d document) cleaned() document {
 				out = append(out, b.cleaned())
 			}
 		case details:
-			if len(b.list) > 0 {
-				out = append(out, details{Line(b.title), b.list.cleaned()})
+			if body := b.body.cleaned(); len(body) > 0 {
+				out = append(out, details{Line(b.title), body})
 			}
 		case grid:
 			for j := range b.columns {

@@ -28,6 +28,7 @@ type Gated struct {
 var gateFormats = formatsOf[Gated]{
 	{"table", func(w io.Writer, g Gated, o Options) error { return renderText(w, gate(g, o.Hints), o) }},
 	{"markdown", func(w io.Writer, g Gated, o Options) error { return renderMarkdown(w, gate(g, o.Hints)) }},
+	{"html", func(w io.Writer, g Gated, o Options) error { return renderHTML(w, gate(g, o.Hints), "Gate", o) }},
 	{"json", writeGateJSON},
 	{"junit", writeJUnit},
 	{"github", writeGitHub},
@@ -238,7 +239,7 @@ func gateOrigin(g Gated, h Hints) details {
 		title += ", with " + counted(int64(warnings), "warning")
 	}
 	l.note(more(h))
-	return details{title, l}
+	return details{title, document{l}}
 }
 
 // comparedCells returns what the gate's cells are judged by.

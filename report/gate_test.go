@@ -41,7 +41,7 @@ func writeGated(t *testing.T, format string, g report.Gated) string {
 }
 
 func TestGateGolden(t *testing.T) {
-	extensions := map[string]string{"table": "txt", "markdown": "md", "junit": "xml"}
+	extensions := map[string]string{"table": "txt", "markdown": "md", "html": "html", "junit": "xml"}
 	for _, format := range report.GateFormats() {
 		ext := extensions[format]
 		if ext == "" {

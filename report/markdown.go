@@ -17,8 +17,13 @@ func writeMarkdown(w io.Writer, a *stats.Analysis, opts Options) error {
 }
 
 func renderMarkdown(w io.Writer, d document) error {
+	_, err := io.WriteString(w, d.cleaned().markdown())
+	return err
+}
+
+func (d document) markdown() string {
 	var b strings.Builder
-	for i, blk := range d.cleaned() {
+	for i, blk := range d {
 		if _, ok := blk.(space); ok {
 			continue // all blocks are separated anyway
 		}
@@ -33,13 +38,12 @@ func renderMarkdown(w io.Writer, d document) error {
 		case list:
 			b.WriteString(blk.markdown())
 		case details:
-			b.WriteString("<details><summary>" + escaper.Replace(blk.title) + "</summary>\n\n" + blk.list.markdown() + "\n</details>\n")
+			b.WriteString("<details><summary>" + escaper.Replace(blk.title) + "</summary>\n\n" + blk.body.markdown() + "\n</details>\n")
 		case grid:
 			b.WriteString(blk.markdown() + "\n")
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 func (l list) markdown() string {

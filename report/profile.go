@@ -64,6 +64,7 @@ func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 var profileFormats = formatsOf[*Profiled]{
 	{"table", func(w io.Writer, p *Profiled, o Options) error { return renderText(w, profiled(p), o) }},
 	{"markdown", func(w io.Writer, p *Profiled, _ Options) error { return renderMarkdown(w, profiled(p)) }},
+	{"html", func(w io.Writer, p *Profiled, o Options) error { return renderHTML(w, profiled(p), "Profile", o) }},
 	{"json", writeProfileJSON},
 }
 

@@ -1,5 +1,5 @@
-// Package report presents a run: as a table for the terminal, Markdown, CSV, JSON or in
-// the Go benchmark format. Package stats makes the judgments.
+// Package report presents a run: as a table for the terminal, Markdown, a page (HTML), CSV,
+// JSON or in the Go benchmark format. Package stats makes the judgments.
 // docs/report-formats.md documents the formats for other programs.
 package report
 
@@ -19,6 +19,10 @@ type Options struct {
 	Width int    // for table: columns of the terminal, at least 40; 0 means 120
 	Study *Study // what the run says about the published study that it measured; nil if it measured none
 	Hints Hints
+
+	// Assets, for html, is the URL of the directory that has the files of the variable
+	// Assets, with a slash at its end. If it is "" they are part of the page.
+	Assets string
 }
 
 // Hints are what a reader can type, in the words of the program that is run. A hint is
@@ -36,6 +40,7 @@ type Hints struct {
 var formats = formatsOf[*stats.Analysis]{
 	{"table", writeText},
 	{"markdown", writeMarkdown},
+	{"html", writeHTML},
 	{"csv", writeCSV},
 	{"json", writeJSON},
 	{"benchfmt", writeBenchfmt},

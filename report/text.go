@@ -40,7 +40,16 @@ func writeText(w io.Writer, a *stats.Analysis, opts Options) error {
 
 func renderText(w io.Writer, d document, opts Options) error {
 	r := textRenderer{width: max(cmp.Or(opts.Width, defaultWidth), minWidth), color: opts.Color}
-	for i, b := range d.cleaned() {
+	r.document(d.cleaned())
+	if len(r.dropped) > 0 {
+		r.lines(fmt.Sprintf("No room in %d columns for: %s. They are in the other formats.", r.width, strings.Join(r.dropped, ", ")), "", faint)
+	}
+	_, err := io.WriteString(w, r.out.String())
+	return err
+}
+
+func (r *textRenderer) document(d document) {
+	for i, b := range d {
 		if _, ok := b.(heading); ok && i > 0 {
 			r.out.WriteByte('\n')
 		}
@@ -58,16 +67,11 @@ func renderText(w io.Writer, d document, opts Options) error {
 		case list:
 			r.list(b)
 		case details:
-			r.list(b.list)
+			r.document(b.body)
 		case grid:
 			r.grid(b)
 		}
 	}
-	if len(r.dropped) > 0 {
-		r.lines(fmt.Sprintf("No room in %d columns for: %s. They are in the other formats.", r.width, strings.Join(r.dropped, ", ")), "", faint)
-	}
-	_, err := io.WriteString(w, r.out.String())
-	return err
 }
 
 func (r *textRenderer) paint(s string, c text.Colors) string {

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -224,7 +221,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	var names [2]string
 	var more []string
 	for i, a := range args {
-		run, err := o.load(ctx, env, a)
+		run, err := storedOrReport(ctx, env, o.store, a)
 		if err != nil {
 			return err
 		}
@@ -261,27 +258,4 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		return statusError(exitIncomplete)
 	}
 	return nil
-}
-
-// reportHint says where a JSON report comes from.
-const reportHint = "want a report such as sqlite3perf run --format json -o base.json writes"
-
-// load reads a run of the store, or a JSON report.
-func (o *compareOptions) load(ctx context.Context, env *environment, side string) (*result.Run, error) {
-	if strings.HasSuffix(side, ".json") {
-		f, err := os.Open(side)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, usagef("%s: there is no such file: %s", side, reportHint)
-		}
-		if err != nil {
-			return nil, usagef("%w: %s", err, reportHint)
-		}
-		defer f.Close()
-		run, err := report.ReadJSON(f)
-		if err != nil {
-			return nil, usagef("%s: %w: %s", side, err, reportHint)
-		}
-		return run, nil
-	}
-	return storedRun(ctx, env, o.store, side)
 }

@@ -49,6 +49,7 @@ var reaches = map[string]reach{
 	"db":     writes,
 	"also":   writes,
 	"dir":    writes,
+	"html":   writes,
 	"output": writes,
 	"store":  writes,
 	"table":  writes,

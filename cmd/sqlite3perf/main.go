@@ -126,7 +126,7 @@ Exit status: 0 all measured; 1 sqlite3perf failed; 2 wrong usage; 3 a regression
 nothing could be measured; 130 interrupted, what was measured is kept.`,
 		Example: `  sqlite3perf run
   sqlite3perf run --drivers mattn,modernc --workloads simple
-  sqlite3perf show last --format markdown`,
+  sqlite3perf report last`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -148,6 +148,7 @@ nothing could be measured; 130 interrupted, what was measured is kept.`,
 		reproduceCommand(env),
 		profileCommand(env),
 		showCommand(env),
+		reportCommand(env),
 		runsCommand(env),
 		driversCommand(env),
 		workloadsCommand(env),

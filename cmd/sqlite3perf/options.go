@@ -48,6 +48,7 @@ type runOptions struct {
 	workers    workerOptions
 	store      string
 	output     outputOptions
+	page       outputOptions // beside the output; no file: none
 	quiet      bool
 	computing  func(workload string, done, total int64) // as in [lab.Matrix]
 }
@@ -61,6 +62,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
+	o.addPageFlag(f)
 }
 
 // addWorkFlags adds the flags for what is done, and with which settings.
@@ -107,6 +109,11 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	addStoreFlag(f, &o.store)
 	o.output.addFlags(f)
+}
+
+// addPageFlag adds the flag for a page of the run.
+func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
+	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, beside what is printed")
 }
 
 // request is what runOptions ask for, after checking. Nothing has been created yet.
@@ -391,8 +398,26 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	if o.output.file != "" && sameFile(o.output.file, r.storePath) {
 		return usagef("-o %s is the store, which is not written over: name another file", o.output.file)
 	}
+	if err := o.checkPage(r); err != nil {
+		return err
+	}
 	r.dir, err = databasesDirectory(o.dir)
 	return err
+}
+
+// checkPage finds out whether the page of the run can be written, if one is asked for.
+func (o *runOptions) checkPage(r *request) error {
+	if o.page.file == "" {
+		return nil
+	}
+	o.page.format, o.page.flag, o.page.store = pageFormat, "--html "+o.page.file, o.store
+	switch {
+	case sameFile(o.page.file, r.storePath):
+		return usagef("%s is the store, which is not written over: name another file", o.page.flag)
+	case o.output.file != "" && sameFile(o.page.file, o.output.file):
+		return usagef("%s and -o name the same file: name another one", o.page.flag)
+	}
+	return o.page.check()
 }
 
 // databasesDirectory returns where databases are created: in the directory that --dir

@@ -71,7 +71,12 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 	if a != nil && len(a.Run.Trials) > 0 {
 		print := r.print
 		if print == nil {
-			print = func(a *stats.Analysis) error { return write(env, &o.output, a) }
+			print = func(a *stats.Analysis) error {
+				if o.page.file == "" {
+					return write(env, &o.output, a)
+				}
+				return errors.Join(write(env, &o.page, a), write(env, &o.output, a)) // each although the other fails
+			}
 		}
 		if err := print(a); err != nil {
 			if _, silent := errors.AsType[statusError](failure); failure != nil && !silent {

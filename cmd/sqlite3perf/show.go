@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/store"
@@ -73,6 +77,29 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string) (*r
 		}
 	}
 	return run, nil
+}
+
+// reportHint says where a JSON report comes from.
+const reportHint = "want a report such as sqlite3perf run --format json -o base.json writes"
+
+// storedOrReport reads a run of the store, or a JSON report.
+func storedOrReport(ctx context.Context, env *environment, storeFile, side string) (*result.Run, error) {
+	if strings.HasSuffix(side, ".json") {
+		f, err := os.Open(side)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, usagef("%s: there is no such file: %s", side, reportHint)
+		}
+		if err != nil {
+			return nil, usagef("%w: %s", err, reportHint)
+		}
+		defer f.Close()
+		run, err := report.ReadJSON(f)
+		if err != nil {
+			return nil, usagef("%s: %w: %s", side, err, reportHint)
+		}
+		return run, nil
+	}
+	return storedRun(ctx, env, storeFile, side)
 }
 
 // writeWorkload prints a workload as a run has read it, byte for byte. If it names SQL

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+func reportCommand(env *environment) *cobra.Command {
+	var storeFile string
+	o := &outputOptions{format: pageFormat}
+	cmd := &cobra.Command{
+		Use:   "report RUN",
+		Short: "Write a stored run as a page with pictures",
+		Long: `Report writes a run as one HTML file that needs nothing else, neither a network nor a
+server: the answer, pictures with the figures behind them, and for each cell its
+samples and the settings that were proven. It can be opened, mailed and printed.
+
+The run is one of the store, given by its number or as "last", or a JSON report
+(base.json). Without -o the file is called run-3.html, or base.html, in the working
+directory. It prints the name of the file.`,
+		Example: "  sqlite3perf report last\n  sqlite3perf report 3 -o report.html\n  sqlite3perf report base.json",
+		Args:    arguments(1, 1, "the run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.file != "" {
+				if err := o.check(); err != nil {
+					return err
+				}
+			}
+			run, err := storedOrReport(cmd.Context(), env, storeFile, args[0])
+			if err != nil {
+				return err
+			}
+			if o.file == "" {
+				o.file = fmt.Sprintf("run-%d.html", run.ID)
+				if base, isReport := strings.CutSuffix(filepath.Base(args[0]), ".json"); isReport {
+					o.file = base + ".html"
+				}
+				if err := aPage(o.file); err != nil {
+					return err
+				}
+				if err := o.check(); err != nil {
+					return err
+				}
+			}
+			o.store = storeFile
+			if err := write(env, o, stats.Analyze(run, floorDriver)); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(env.stdout, o.file)
+			return err
+		},
+	}
+	addStoreFlag(cmd.Flags(), &storeFile)
+	cmd.Flags().StringVarP(&o.file, "output", "o", "", "`file` that the page is written to (default: run-N.html)")
+	return cmd
+}
+
+// pageFormat is the format of a page.
+const pageFormat = "html"
+
+// aPage refuses to replace a file that nobody named, unless it is a page of ours.
+func aPage(file string) error {
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return usagef("%s: %w: name a file with -o", file, reason(err))
+	}
+	defer f.Close()
+	head := make([]byte, 4096)
+	n, _ := f.Read(head)
+	if !bytes.Contains(head[:n], []byte(report.Generator)) {
+		return usagef("%s exists and is not a page of sqlite3perf: name a file with -o", file)
+	}
+	return nil
+}

@@ -1,0 +1,285 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+// Assets are the files that a page needs if it was written with [Options.Assets]: page.css
+// and page.js.
+var Assets = func() fs.FS {
+	sub, err := fs.Sub(pageFiles, "page")
+	if err != nil {
+		panic(err) // the directory is embedded
+	}
+	return sub
+}()
+
+// asset returns the text of a file of [Assets].
+func asset(name string) string {
+	data, err := fs.ReadFile(Assets, name)
+	if err != nil {
+		panic(err) // the file is embedded
+	}
+	return string(data)
+}
+
+var pageTemplate = template.Must(template.New("page.html").ParseFS(pageFiles, "page/page.html"))
+
+// page is what the template of a page needs.
+type page struct {
+	Language, Title, Kind, Policy string
+
+	Assets string // where style and script are; "" if they are in the page
+	Style  template.CSS
+	Script template.JS
+
+	Heading  string
+	Lead     []view // before the first section
+	Sections []section
+}
+
+type section struct {
+	ID, Title string
+	Blocks    []view
+}
+
+// view is a block as the template needs it: one of its fields is set.
+type view struct {
+	Heading   *headingView
+	Paragraph *paragraphView
+	List      []itemView
+	Details   *detailsView
+	Grid      *gridView
+}
+
+type headingView struct {
+	Level    int
+	ID, Text string
+}
+
+type paragraphView struct {
+	Text  string
+	Quiet bool
+}
+
+type itemView struct {
+	Label, Text string
+	Alarm       bool
+}
+
+type detailsView struct {
+	Title  string
+	Blocks []view
+}
+
+type gridView struct {
+	Label   string // what the table is called for those who can't see where it is
+	Columns []columnView
+	Rows    []rowView
+}
+
+type columnView struct {
+	Title string
+	Right bool
+}
+
+type rowView struct {
+	Leader bool
+	Cells  []cellView
+}
+
+type cellView struct {
+	Pad    template.HTML // in front of the text, to line it up
+	Text   string
+	Right  bool
+	Header bool // it names the row
+}
+
+// The most characters of a text in a page. What somebody else wrote may be of any length.
+const (
+	maxParagraph = 10_000
+	maxCell      = 500
+	maxLabel     = 200
+	maxTitle     = 70
+	maxPad       = 40
+)
+
+// figureSpace is as wide as a figure, and so lines up what spaces line up in a text.
+const figureSpace = "&#8199;"
+
+// clip cuts the middle out of a text that is too long, and says so.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	letters := []rune(s)
+	if len(letters) <= most {
+		return s
+	}
+	return fmt.Sprintf("%s… (cut: it has %s characters) …%s", string(letters[:most/2]), Thousands(int64(len(letters))), string(letters[len(letters)-most/2:]))
+}
+
+// start returns the beginning of a text.
+func start(s string, most int) string {
+	if letters := []rune(s); len(letters) > most {
+		return strings.TrimSpace(string(letters[:most])) + "…"
+	}
+	return s
+}
+
+// Generator names what made a page, near its beginning.
+const Generator = `<meta name="generator" content="sqlite3perf">`
+
+// renderHTML writes a document as a page that needs nothing from the network. kind says what
+// the document is, such as "Comparison".
+func renderHTML(w io.Writer, d document, kind string, o Options) error {
+	p := page{Language: "en", Kind: kind, Title: kind, Assets: o.Assets}
+	r := htmlRenderer{ids: map[string]bool{"main": true}}
+	p.fill(&r, d.cleaned())
+	p.Heading = cmp.Or(p.Heading, kind)
+	if p.Heading != kind {
+		p.Title = start(p.Heading, maxTitle) + " · " + kind
+	}
+	sources := [2]string{"'self'", "'self'"}
+	if o.Assets == "" {
+		style, script := asset("page.css"), asset("page.js")
+		p.Style, p.Script = template.CSS(style), template.JS(script)
+		sources = [2]string{hashSource(style), hashSource(script)}
+	}
+	// Pictures are saved by way of images that the page makes itself.
+	p.Policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data: blob:; base-uri 'none'; form-action 'none'", sources[0], sources[1])
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, &p); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// hashSource returns the source expression of a content security policy that allows exactly
+// one text. See https://www.w3.org/TR/CSP3/#grammardef-hash-source.
+func hashSource(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// fill divides a document into sections, each of which begins with a heading of level 2. The
+// first heading of level 1 is the heading of the page.
+func (p *page) fill(r *htmlRenderer, d document) {
+	blocks := &p.Lead
+	for _, b := range d {
+		if h, ok := b.(heading); ok {
+			r.about = h.text
+			switch {
+			case h.level == 1 && p.Heading == "":
+				p.Heading = clip(h.text, maxParagraph)
+				continue
+			case h.level == 2:
+				title := clip(h.text, maxCell)
+				p.Sections = append(p.Sections, section{ID: r.id(h.text), Title: title})
+				blocks = &p.Sections[len(p.Sections)-1].Blocks
+				continue
+			}
+		}
+		if v, ok := r.view(b); ok {
+			*blocks = append(*blocks, v)
+		}
+	}
+}
+
+// htmlRenderer turns blocks into views.
+type htmlRenderer struct {
+	ids   map[string]bool // that are taken
+	about string          // the last heading
+}
+
+// id returns an identifier that no other element has, made of a text.
+func (r *htmlRenderer) id(text string) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(text) {
+		switch {
+		case c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)):
+			b.WriteRune(c)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() >= 60 {
+			break
+		}
+	}
+	base := cmp.Or(strings.Trim(b.String(), "-"), "part")
+	id := base
+	for i := 2; r.ids[id]; i++ {
+		id = fmt.Sprintf("%s-%d", base, i)
+	}
+	r.ids[id] = true
+	return id
+}
+
+func (r *htmlRenderer) views(d document) (list []view) {
+	for _, b := range d {
+		if v, ok := r.view(b); ok {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// view returns a block as the template needs it. ok is false if it is not shown in a page.
+func (r *htmlRenderer) view(b block) (v view, ok bool) {
+	switch b := b.(type) {
+	case heading:
+		return view{Heading: &headingView{Level: max(b.level, 2), ID: r.id(b.text), Text: clip(b.text, maxCell)}}, true
+	case paragraph:
+		return view{Paragraph: &paragraphView{clip(b.text, maxParagraph), b.quiet}}, true
+	case list:
+		var items []itemView
+		for _, it := range b {
+			items = append(items, itemView{clip(it.label, maxLabel), clip(it.text, maxParagraph), it.alarm})
+		}
+		return view{List: items}, true
+	case details:
+		return view{Details: &detailsView{clip(b.title, maxLabel), r.views(b.body)}}, true
+	case grid:
+		return view{Grid: r.grid(&b)}, true
+	}
+	return view{}, false
+}
+
+func (r *htmlRenderer) grid(g *grid) *gridView {
+	out := &gridView{Label: clip(r.about, maxLabel)}
+	names := slices.IndexFunc(g.columns, func(c column) bool { return !c.right && c.title != "#" })
+	for _, c := range g.columns {
+		out.Columns = append(out.Columns, columnView{clip(c.title, maxLabel), c.right})
+	}
+	for i, row := range g.rows {
+		cells := make([]cellView, len(row))
+		for j, text := range row {
+			trimmed := strings.TrimLeft(text, " ")
+			pad := strings.Repeat(figureSpace, min(len(text)-len(trimmed), maxPad))
+			cells[j] = cellView{Pad: template.HTML(pad), Text: clip(trimmed, maxCell), Right: g.columns[j].right, Header: j == names}
+		}
+		out.Rows = append(out.Rows, rowView{Leader: i < len(g.leaders) && g.leaders[i], Cells: cells})
+	}
+	return out
+}
+
+func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
+	return renderHTML(w, build(a, o), "Run", o)
+}

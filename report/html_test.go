@@ -1,0 +1,236 @@
+package report_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+var (
+	styleElement  = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+	scriptElement = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+	policy        = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`)
+	hash          = regexp.MustCompile(`sha256-[^']*?&#39;`)
+	moreRows      = regexp.MustCompile(`(?s)(<tbody>\n<tr.*?</tr>\n)(<tr.*?)(</tbody>)`)
+)
+
+// skeleton returns a page without its style, its script, and all but the first row of each
+// table.
+func skeleton(page string) string {
+	page = styleElement.ReplaceAllString(page, "<style></style>")
+	page = scriptElement.ReplaceAllString(page, "<script></script>")
+	page = hash.ReplaceAllString(page, "sha256-…&#39;")
+	return moreRows.ReplaceAllString(page, "$1…$3")
+}
+
+// element is a start of an element of a page.
+type element struct {
+	name       string
+	attributes map[string]string
+	text       string // what follows it, up to the next tag
+}
+
+// elements reads a page, which must be well-formed. It does not look into style and script.
+func elements(t *testing.T, page string) (list []element) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(scriptElement.ReplaceAllString(styleElement.ReplaceAllString(page, "<style></style>"), "<script></script>")))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatalf("%v after %v", err, list[max(0, len(list)-3):])
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			e := element{name: token.Name.Local, attributes: map[string]string{}}
+			for _, a := range token.Attr {
+				if _, twice := e.attributes[a.Name.Local]; twice {
+					t.Errorf("<%s> has %s twice", e.name, a.Name.Local)
+				}
+				e.attributes[a.Name.Local] = a.Value
+			}
+			list = append(list, e)
+		case xml.CharData:
+			if len(list) > 0 {
+				list[len(list)-1].text += string(token)
+			}
+		}
+	}
+}
+
+// checkPage checks what must hold for each page: it needs nothing from elsewhere, runs only
+// its own script, and can be found one's way in without seeing it.
+func checkPage(t *testing.T, page string) {
+	t.Helper()
+	allowed := policy.FindStringSubmatch(page)
+	if allowed == nil {
+		t.Fatal("no content security policy")
+	}
+	directives := html.UnescapeString(allowed[1])
+	for directive, part := range map[string]*regexp.Regexp{"style-src": styleElement, "script-src": scriptElement} {
+		found := part.FindAllStringSubmatch(page, -1)
+		if len(found) != 1 {
+			t.Fatalf("%d elements for %s", len(found), directive)
+		}
+		sum := sha256.Sum256([]byte(found[0][1]))
+		if want := fmt.Sprintf("; %s 'sha256-%s';", directive, base64.StdEncoding.EncodeToString(sum[:])); !strings.Contains(directives, want) {
+			t.Errorf("policy %s\nlacks %s", directives, want)
+		}
+	}
+	if !strings.HasPrefix(directives, "default-src 'none'; ") {
+		t.Errorf("policy %s", directives)
+	}
+	ids := map[string]bool{}
+	level := 0
+	for _, e := range elements(t, page) {
+		for name, value := range e.attributes {
+			if strings.HasPrefix(name, "on") || name == "style" || name == "src" {
+				t.Errorf("<%s %s=%q>", e.name, name, value)
+			}
+			if name == "href" && e.name != "a" {
+				t.Errorf("<%s> refers to %q", e.name, value)
+			}
+		}
+		if id, ok := e.attributes["id"]; ok && (ids[id] || id == "") {
+			t.Errorf("id %q is there twice or empty", id)
+		} else if ok {
+			ids[id] = true
+		}
+		switch e.name {
+		case "h1", "h2", "h3", "h4":
+			n := int(e.name[1] - '0')
+			if n > level+1 || n == 1 && level > 0 {
+				t.Errorf("<%s> %q follows a heading of level %d", e.name, e.text, level)
+			}
+			level = n
+		case "html":
+			if e.attributes["lang"] == "" {
+				t.Error("no language")
+			}
+		case "th":
+			if e.attributes["scope"] == "" {
+				t.Errorf("<th> %q has no scope", e.text)
+			}
+		}
+	}
+	for _, e := range elements(t, page) {
+		for _, name := range []string{"href", "aria-labelledby", "aria-describedby"} {
+			target, ok := e.attributes[name]
+			if ok && name == "href" {
+				if target, ok = strings.CutPrefix(target, "#"); !ok && e.name == "a" && !strings.HasPrefix(e.attributes[name], "https://") {
+					t.Errorf("<a> refers to %q", e.attributes[name])
+				}
+			}
+			if ok && !ids[target] {
+				t.Errorf("<%s %s> refers to %q, which is not there", e.name, name, target)
+			}
+		}
+	}
+	if !ids["main"] || level == 0 {
+		t.Error("no main or no heading")
+	}
+}
+
+func TestPages(t *testing.T) {
+	for name, run := range fixtures {
+		t.Run(name, func(t *testing.T) { checkPage(t, write(t, "html", run(), "native", report.Options{})) })
+	}
+	others := map[string]func(io.Writer) error{
+		"comparison": func(w io.Writer) error {
+			return report.WriteComparison(w, "html", compared(comparedRun()), report.Options{})
+		},
+		"gate": func(w io.Writer) error { return report.WriteGate(w, "html", gatedRun(), report.Options{}) },
+		"bisection": func(w io.Writer) error {
+			return report.WriteBisection(w, "html", bisection("simple insert"), report.Options{})
+		},
+		"checkup": func(w io.Writer) error { return report.WriteCheckup(w, "html", busyCheckup(), report.Options{}) },
+		"profile": func(w io.Writer) error {
+			return report.WriteProfile(w, "html", profiledPair(profiledDriver(1, "mattn", 20, 22), profiledDriver(2, "modernc", 30, 34)), report.Options{})
+		},
+	}
+	for name, write := range others {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				t.Fatal(err)
+			}
+			checkPage(t, b.String())
+		})
+	}
+}
+
+// TestHostilePage checks that text of others stays text, and that a very long one is cut and
+// said to be.
+func TestHostilePage(t *testing.T) {
+	run := serverRun()
+	script := `</script></style><script>alert(1)</script><img src=x onerror=alert(1)>" onload="alert(1) {{.}} \x1b[31m` + "\x1b[31m\u202e"
+	for i := range run.Cases {
+		c := &run.Cases[i]
+		c.Workload = "../../" + script
+		c.Driver = script + c.Driver
+		if i == 0 {
+			c.Driver = strings.Repeat("long ", 2<<20)
+		}
+	}
+	for i := range run.Trials {
+		t := &run.Trials[i]
+		t.Warnings = append(t.Warnings, result.Warning{Code: "a", Message: script})
+		t.Proof.SQLiteVersion = script
+	}
+	run.Trials[1].Samples[0].WallNS = -5
+	run.Trials[2].Samples = nil
+	page := write(t, "html", run, "native", report.Options{})
+	checkPage(t, page)
+	if len(page) > 2<<20 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	for _, bad := range []string{"<img", "\x1b", "\u202e", "<script>alert"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	for _, said := range []string{"a time or count is negative", "(cut: it has 10,485,7", "&lt;img src=x"} {
+		if !strings.Contains(page, said) {
+			t.Errorf("the page does not say %q", said)
+		}
+	}
+}
+
+// TestPageAssets checks that a page whose style and script are elsewhere has none itself.
+func TestPageAssets(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.Write(&b, "html", stats.Analyze(singleRun(), ""), report.Options{Assets: "/assets/"}); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, want := range []string{`<link rel="stylesheet" href="/assets/page.css">`, `<script src="/assets/page.js" defer></script>`, "style-src &#39;self&#39;; script-src &#39;self&#39;"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if styleElement.MatchString(page) || scriptElement.MatchString(page) {
+		t.Error("style or script is in the page")
+	}
+	for _, name := range []string{"page.css", "page.js"} {
+		f, err := report.Assets.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+}

@@ -1,14 +1,10 @@
-// Package chart draws plain series as SVG. It knows nothing of runs.
 package chart
 
 import (
 	"cmp"
-	"encoding/xml"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Stack is a chain of functions and what it weighs.
@@ -29,6 +25,7 @@ type Frame struct {
 // above it weigh. See https://www.brendangregg.com/flamegraphs.html.
 type Flame struct {
 	Title  string
+	Width  int // in pixels; 0 means 1200
 	Stacks []Stack
 
 	// Groups orders the groups of the legend, and so their colors.
@@ -43,19 +40,11 @@ type Flame struct {
 	First, Second string
 }
 
-// The dimensions, in pixels.
 const (
-	width    = 1200
-	margin   = 10
-	row      = 17
-	top      = 62
-	minWidth = 0.3  // narrower boxes are left out
-	letter   = 6.65 // the width of one, in every monospaced font of this size
+	flameRow      = 18  // pixels
+	flameNarrow   = 0.3 // narrower boxes are left out
+	flameMostRows = 400 // deeper boxes are left out
 )
-
-// palette are colors that people with color blindness tell apart too: the light ones of
-// Paul Tol's qualitative schemes, https://personal.sron.nl/~pault/.
-var palette = []string{"#77aadd", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00", "#eedd88", "#ee8866", "#ffaabb", "#dddddd", "#c8b8e0", "#c9ad93"}
 
 // node is a box.
 type node struct {
@@ -97,153 +86,202 @@ func (n *node) add(s Stack) {
 	}
 }
 
-// WriteSVG writes the graph as one SVG file without scripts.
-func (f *Flame) WriteSVG(w io.Writer) error {
+func (f *Flame) draw() *canvas {
+	width := 1200
+	if f.Width > 0 {
+		width = f.Width
+	}
+	c := newCanvas(widthOf(width), f.Title)
 	root := &node{frame: Frame{Name: "all"}}
 	for _, s := range f.Stacks {
+		if !weighs(s.First) || !weighs(s.Second) {
+			c.left++
+			continue
+		}
 		root.add(s)
 	}
-	p := &painter{flame: f, total: root.weight()}
-	depth := 0
-	if p.total > 0 {
-		depth = p.depth(root)
+	y := c.head()
+	if root.weight() <= 0 {
+		return c.nothing(y)
 	}
-	height := top + depth*row + margin
-	p.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" font-family="monospace" font-size="11">`+"\n", width, height)
-	p.printf(`<rect width="100%%" height="100%%" fill="#ffffff"/>` + "\n")
-	p.printf(`<text x="%d" y="22" font-family="sans-serif" font-size="15">%s</text>`+"\n", margin, escape(f.Title))
-	p.legend()
-	if p.total > 0 {
-		p.printf(`<text x="%d" y="22" text-anchor="end" fill="#555555">point at a box to read it</text>`+"\n", width-margin)
-		p.boxes(root, margin, height-margin-row)
-	} else {
-		p.printf(`<text x="%d" y="%d">no samples</text>`+"\n", margin, top)
+	p := &flamePainter{flame: f, canvas: c, total: root.weight()}
+	y = p.legend(y) + flameRow*float64(p.depth(root, 1))
+	p.boxes(root, padding, y-flameRow, 1)
+	if p.tooDeep {
+		c.text(padding, y+14, atStart, small, faint, fmt.Sprintf("deeper than %d functions: left out", flameMostRows), 0)
+		y += 18
 	}
-	p.printf("</svg>\n")
-	_, err := io.WriteString(w, p.out.String())
-	return err
+	return c.foot(y, "A flame graph: a box for each function, as wide as what it and the functions above it weigh, in all "+f.format(p.total))
 }
 
-type painter struct {
-	flame *Flame
-	total float64
-	out   strings.Builder
+// weighs reports whether a stack can be drawn. Nothing weighs less than nothing.
+func weighs(v float64) bool { return usable(v, false) && v >= 0 }
+
+func (f *Flame) format(v float64) string { return Axis{Format: f.Format}.format(v) }
+
+type flamePainter struct {
+	flame   *Flame
+	canvas  *canvas
+	total   float64
+	tooDeep bool
 }
 
-func (p *painter) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, args...) }
-
-func (p *painter) wide(n *node) float64 { return n.weight() / p.total * (width - 2*margin) }
+func (p *flamePainter) wide(n *node) float64 {
+	return n.weight() / p.total * (p.canvas.width - 2*padding)
+}
 
 // depth returns the number of rows that are drawn.
-func (p *painter) depth(n *node) int {
+func (p *flamePainter) depth(n *node, row int) int {
 	deepest := 0
 	for _, c := range n.children {
-		if p.wide(c) >= minWidth {
-			deepest = max(deepest, p.depth(c))
+		if p.wide(c) < flameNarrow {
+			continue
 		}
+		if row == flameMostRows {
+			p.tooDeep = true
+			continue
+		}
+		deepest = max(deepest, p.depth(c, row+1))
 	}
 	return deepest + 1
 }
 
 // boxes draws a function, and above it what it calls.
-func (p *painter) boxes(n *node, x float64, y int) {
+func (p *flamePainter) boxes(n *node, x, y float64, row int) {
 	w := p.wide(n)
-	label := n.frame.label(int((w - 4) / letter))
-	p.printf(`<g><title>%s</title><rect x="%.1f" y="%d" width="%.1f" height="%d" rx="1" fill="%s" stroke="#ffffff" stroke-width="0.5"/>`,
-		escape(p.tooltip(n)), x, y, w, row-1, p.color(n))
-	if label != "" {
-		p.printf(`<text x="%.1f" y="%d">%s</text>`, x+2, y+12, escape(label))
-	}
-	p.printf("</g>\n")
+	p.canvas.mark([]string{p.tip(n)}, "", func() {
+		p.canvas.rect(x, y, max(w-0.5, 0.2), flameRow-1, p.paint(n))
+		p.canvas.text(x+3, y+12.5, atStart, small, ink, n.frame.label(w-6), 0)
+	})
 	for _, c := range n.sorted() {
-		if p.wide(c) >= minWidth {
-			p.boxes(c, x, y-row)
+		if p.wide(c) >= flameNarrow && row < flameMostRows {
+			p.boxes(c, x, y-flameRow, row+1)
 		}
 		x += p.wide(c)
 	}
 }
 
-// label returns what is shown of a function in a box that has room for some letters, most.
-// It is "" if there is no room for the beginning of its name.
-func (f Frame) label(most int) string {
-	name := f.Name
+// label returns what is shown of a function in a box that is so wide. It is "" if there is
+// no room for the beginning of its name.
+func (f Frame) label(wide float64) string {
+	if wide < 8 {
+		return ""
+	}
+	name := clean(f.Name)
 	for _, short := range f.Short {
-		if utf8.RuneCountInString(name) <= most {
+		if measure(name, small, false) <= wide {
 			break
 		}
-		name = short
+		name = clean(short)
 	}
-	switch letters := []rune(name); {
-	case len(letters) <= most:
-		return name
-	case most >= 4:
-		return string(letters[:most-1]) + "…"
+	if name = shorten(name, small, false, wide); len([]rune(name)) < 4 && strings.HasSuffix(name, "…") {
+		return ""
 	}
-	return ""
+	return name
 }
 
-func (p *painter) tooltip(n *node) string {
-	f := p.flame
+func (p *flamePainter) tip(n *node) string {
+	f, name := p.flame, clean(n.frame.Name)
 	if f.Second == "" {
-		words := fmt.Sprintf("%s: %s, %.1f %%", n.frame.Name, f.Format(n.first), 100*n.first/p.total)
+		words := fmt.Sprintf("%s: %s, %.1f %%", name, f.format(n.first), 100*n.first/p.total)
 		if n.frame.Group != "" {
 			words += " (" + n.frame.Group + ")"
 		}
 		return words
 	}
-	return fmt.Sprintf("%s: %s %s, %s %s", n.frame.Name, f.First, f.Format(n.first), f.Second, f.Format(n.second))
+	return fmt.Sprintf("%s: %s %s, %s %s", name, f.First, f.format(n.first), f.Second, f.format(n.second))
 }
 
-// color returns the color of a box: of its group, or of the difference.
-func (p *painter) color(n *node) string {
+// paint returns the color of a box: of its group, or of the difference.
+func (p *flamePainter) paint(n *node) paint {
 	if p.flame.Second != "" {
 		return shade((n.second - n.first) / n.weight())
 	}
 	if i := slices.Index(p.flame.Groups, n.frame.Group); i >= 0 {
-		return palette[i%len(palette)]
+		return solid(areaColor(i))
 	}
-	return "#eeeeee"
+	return solid(grid)
 }
 
-// shade returns red for 1, white for 0 and blue for -1.
-func shade(difference float64) string {
-	full, fade := [3]float64{0xee, 0x66, 0x55}, max(difference, -difference)
+// shade returns the color of a difference between -1 and 1.
+func shade(difference float64) paint {
 	if difference < 0 {
-		full = [3]float64{0x55, 0x88, 0xdd}
+		return paint{less, max(-difference, 0.12)}
 	}
-	var c [3]int
-	for i := range c {
-		c[i] = int(0xf4 + (full[i]-0xf4)*fade + 0.5)
-	}
-	return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2])
+	return paint{more, max(difference, 0.12)}
 }
 
 // legend says what the colors mean.
-func (p *painter) legend() {
-	f, x := p.flame, float64(margin)
-	entry := func(color, words string) {
-		p.printf(`<rect x="%.1f" y="34" width="11" height="11" fill="%s"/><text x="%.1f" y="44">%s</text>`+"\n", x, color, x+15, escape(words))
-		x += 15 + letter*float64(utf8.RuneCountInString(words)) + 14
-	}
+func (p *flamePainter) legend(y float64) float64 {
+	f := p.flame
+	var names []string
+	var paints []paint
 	if f.Second != "" {
-		entry(shade(-1), "less in "+f.Second)
-		entry(shade(0), "the same")
-		entry(shade(1), "more in "+f.Second)
-		p.printf(`<text x="%.1f" y="44">width: both together</text>`+"\n", x)
-		return
+		names = []string{"less in " + f.Second, "the same", "more in " + f.Second + " (width: both together)"}
+		paints = []paint{shade(-1), shade(0), shade(1)}
 	}
 	for i, g := range f.Groups {
-		if slices.ContainsFunc(f.Stacks, func(s Stack) bool {
+		if f.Second == "" && slices.ContainsFunc(f.Stacks, func(s Stack) bool {
 			return slices.ContainsFunc(s.Frames, func(fr Frame) bool { return fr.Group == g })
 		}) {
-			entry(palette[i%len(palette)], g)
+			names, paints = append(names, g), append(paints, solid(areaColor(i)))
 		}
 	}
+	return p.canvas.legend(y, names, func(i int, x, y float64) {
+		p.canvas.rect(x-6, y-6, 12, 12, paints[i])
+	})
 }
 
-// escape makes text of others safe in XML. What XML does not allow is replaced.
-func escape(s string) string {
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder does not fail
-	return b.String()
+// table lists the functions with what they weigh, those above them included and not.
+func (f *Flame) table() (columns []string, rows [][]string) {
+	columns = []string{"function", "group"}
+	sides := []string{"with callees", "itself"}
+	if f.Second == "" {
+		columns = append(columns, sides...)
+	} else {
+		columns = append(columns, f.First+" "+sides[0], f.First+" "+sides[1], f.Second+" "+sides[0], f.Second+" "+sides[1])
+	}
+	type weight struct{ all, own [2]float64 }
+	type function struct{ name, group string }
+	weights := map[function]*weight{}
+	for _, s := range f.Stacks {
+		if !weighs(s.First) || !weighs(s.Second) {
+			continue
+		}
+		seen := map[function]bool{}
+		for i, frame := range s.Frames {
+			of := function{frame.Name, frame.Group}
+			w := weights[of]
+			if w == nil {
+				w = &weight{}
+				weights[of] = w
+			}
+			for side, v := range []float64{s.First, s.Second} {
+				if !seen[of] {
+					w.all[side] += v
+				}
+				if i == len(s.Frames)-1 {
+					w.own[side] += v
+				}
+			}
+			seen[of] = true
+		}
+	}
+	list := make([]function, 0, len(weights))
+	for of := range weights {
+		list = append(list, of)
+	}
+	slices.SortFunc(list, func(a, b function) int {
+		wa, wb := weights[a].all, weights[b].all
+		return cmp.Or(cmp.Compare(wb[0]+wb[1], wa[0]+wa[1]), strings.Compare(a.name, b.name), strings.Compare(a.group, b.group))
+	})
+	for _, of := range list {
+		w := weights[of]
+		row := []string{of.name, of.group, f.format(w.all[0]), f.format(w.own[0])}
+		if f.Second != "" {
+			row = append(row, f.format(w.all[1]), f.format(w.own[1]))
+		}
+		rows = append(rows, row)
+	}
+	return columns, rows
 }

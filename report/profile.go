@@ -317,7 +317,7 @@ func FlameGraph(w io.Writer, title string, side FlameSide) error {
 		}
 		f.Stacks = append(f.Stacks, c)
 	}
-	return f.WriteSVG(w)
+	return chart.WriteSVG(w, f)
 }
 
 // FlameDifference writes the difference of two drivers' profiles, per trial, as SVG.
@@ -338,7 +338,7 @@ func FlameDifference(w io.Writer, title string, first, second FlameSide) error {
 			f.Stacks = append(f.Stacks, c)
 		}
 	}
-	return f.WriteSVG(w)
+	return chart.WriteSVG(w, f)
 }
 
 func flameFrame(function, group string) chart.Frame {

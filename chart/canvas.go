@@ -1,0 +1,227 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// point is a position in pixels, from the upper left corner.
+type point struct{ x, y float64 }
+
+// paint is a color with an opacity between 0 and 1. The zero paint paints nothing.
+type paint struct {
+	role    role
+	opacity float64
+}
+
+func solid(r role) paint { return paint{r, 1} }
+
+// stroke is how a line is drawn. The zero stroke draws nothing.
+type stroke struct {
+	paint
+	width float64
+	dash  []float64 // lengths of dashes and gaps; nil is a solid line
+	round bool      // the ends are round, and a line without length is a dot
+}
+
+func thin(r role) stroke { return stroke{paint: solid(r), width: 1} }
+
+// Shapes are what a picture is made of.
+type (
+	rectShape struct {
+		x, y, w, h float64
+		fill       paint
+	}
+	// pathShape is any number of lines, or of closed polygons if it is filled.
+	pathShape struct {
+		lines  [][]point
+		fill   paint
+		stroke stroke
+	}
+	textShape struct {
+		x, y   float64 // of the anchor, on the base line
+		anchor anchor
+		size   float64
+		heavy  bool
+		up     bool // the text reads upward
+		paint  paint
+		text   string
+	}
+	// markShape is a group of shapes that stand for a datum.
+	markShape struct {
+		tip, link string
+		shapes    []any
+	}
+)
+
+// anchor is the place of a text that its position says.
+type anchor int
+
+const (
+	atStart anchor = iota
+	atMiddle
+	atEnd
+)
+
+// canvas collects the shapes of a picture.
+type canvas struct {
+	width, height float64
+	title, desc   string
+	shapes        []any
+	into          *[]any // where shapes go: shapes, or those of a mark
+	left          int    // how many values could not be drawn
+}
+
+func newCanvas(width float64, title string) *canvas {
+	c := &canvas{width: width, title: clean(title)}
+	c.into = &c.shapes
+	return c
+}
+
+func (c *canvas) add(shape any) { *c.into = append(*c.into, shape) }
+
+func (c *canvas) rect(x, y, w, h float64, fill paint) {
+	if w < 0 {
+		x, w = x+w, -w
+	}
+	c.add(rectShape{x, y, w, h, fill})
+}
+
+func (c *canvas) line(s stroke, points ...point) {
+	c.add(pathShape{lines: [][]point{points}, stroke: s})
+}
+
+func (c *canvas) polygon(fill paint, points ...point) {
+	c.add(pathShape{lines: [][]point{points}, fill: fill})
+}
+
+// text draws a text, cut to a width. 0 means that it is not cut.
+func (c *canvas) text(x, y float64, a anchor, size float64, r role, text string, most float64) {
+	c.label(textShape{x: x, y: y, anchor: a, size: size, paint: solid(r), text: text}, most)
+}
+
+func (c *canvas) label(t textShape, most float64) {
+	t.text = clean(t.text)
+	if most > 0 {
+		t.text = shorten(t.text, t.size, t.heavy, most)
+	}
+	if t.text != "" {
+		c.add(t)
+	}
+}
+
+// mark draws the shapes of a datum. The tip is shown when they are pointed at.
+func (c *canvas) mark(tip []string, link string, draw func()) {
+	m, outer := markShape{link: safeLink(link)}, c.into
+	for _, s := range tip {
+		if s = clean(s); s != "" {
+			m.tip += "\n" + s
+		}
+	}
+	m.tip = strings.TrimPrefix(m.tip, "\n")
+	c.into = &m.shapes
+	draw()
+	c.into = outer
+	c.add(m)
+}
+
+// padding is the space around a picture.
+const padding = 10
+
+// head draws the title, and returns where it ends.
+func (c *canvas) head() float64 {
+	y := float64(padding)
+	for _, s := range wrap(c.title, large, true, c.width-2*padding, 3) {
+		y += 20
+		c.label(textShape{x: padding, y: y - 4, size: large, heavy: true, paint: solid(ink), text: s}, 0)
+	}
+	if y > padding {
+		y += 6
+	}
+	return y
+}
+
+// foot ends the picture at y, below a line that says what was left out.
+func (c *canvas) foot(y float64, desc ...string) *canvas {
+	if c.left > 0 {
+		words := fmt.Sprintf("%s left out: not a number, infinite, or not positive on a logarithmic axis", count(c.left, "value", "values"))
+		desc = append(desc, words)
+		for _, s := range wrap(words, small, false, c.width-2*padding, 3) {
+			y += 15
+			c.text(padding, y, atStart, small, faint, s, 0)
+		}
+		y += 4
+	}
+	c.height = math.Ceil(y + padding)
+	desc = slices.DeleteFunc(desc, func(s string) bool { return s == "" })
+	c.desc = clean(strings.Join(desc, ". "))
+	if c.desc != "" {
+		c.desc += "."
+	}
+	return c
+}
+
+// nothing says that there is nothing to draw.
+func (c *canvas) nothing(y float64) *canvas {
+	c.text(padding, y+16, atStart, normal, faint, "nothing to draw", 0)
+	return c.foot(y+22, "nothing to draw")
+}
+
+// Markers and dashes tell series apart without color.
+const markers = 6
+
+var dashes = [][]float64{nil, {7, 3}, {2, 3}, {9, 3, 2, 3}, {4, 3}}
+
+// lineStroke returns how the line of a series is drawn.
+func lineStroke(i int) stroke {
+	return stroke{paint: solid(lineColor(i)), width: 2, dash: dashes[(i+i/lineses)%len(dashes)], round: dashes[(i+i/lineses)%len(dashes)] == nil}
+}
+
+// marker draws the marker of a series. Each shape has about the same area.
+func (c *canvas) marker(i int, x, y, r float64, p paint) {
+	var corners []point
+	switch (i + i/lineses) % markers {
+	case 1: // square
+		r *= 0.9
+		corners = []point{{x - r, y - r}, {x + r, y - r}, {x + r, y + r}, {x - r, y + r}}
+	case 2: // triangle
+		r *= 1.2
+		corners = []point{{x, y - r}, {x + r, y + 0.8*r}, {x - r, y + 0.8*r}}
+	case 3: // diamond
+		r *= 1.3
+		corners = []point{{x, y - r}, {x + r, y}, {x, y + r}, {x - r, y}}
+	case 4: // triangle that points down
+		r *= 1.2
+		corners = []point{{x, y + r}, {x + r, y - 0.8*r}, {x - r, y - 0.8*r}}
+	case 5: // plus
+		a, b := r*1.3, r*0.45
+		corners = []point{{x - b, y - a}, {x + b, y - a}, {x + b, y - b}, {x + a, y - b}, {x + a, y + b}, {x + b, y + b},
+			{x + b, y + a}, {x - b, y + a}, {x - b, y + b}, {x - a, y + b}, {x - a, y - b}, {x - b, y - b}}
+	default:
+		c.line(stroke{paint: p, width: 2 * r, round: true}, point{x, y}, point{x, y})
+		return
+	}
+	c.polygon(p, corners...)
+}
+
+// legend draws what the series are called, and returns where it ends. Sample draws what
+// stands for a series, 22 pixels wide, around a position.
+func (c *canvas) legend(y float64, names []string, sample func(i int, x, y float64)) float64 {
+	if len(names) == 0 {
+		return y
+	}
+	x := float64(padding)
+	for i, name := range names {
+		name = shorten(clean(name), small, false, min(220, c.width-2*padding-28))
+		w := 28 + measure(name, small, false)
+		if x > padding && x+w > c.width-padding {
+			x, y = padding, y+18
+		}
+		sample(i, x+11, y+9)
+		c.text(x+27, y+13, atStart, small, ink, name, 0)
+		x += w + 14
+	}
+	return y + 24
+}

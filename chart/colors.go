@@ -1,0 +1,93 @@
+package chart
+
+import (
+	"fmt"
+	"image/color"
+	"strings"
+)
+
+// role is what a color is for.
+type role int
+
+const (
+	background role = iota
+	ink             // text
+	faint           // text that matters less
+	rule            // axes, and lines that values are compared with
+	grid
+	less // below one, in a heat map
+	more
+	line                  // the first of the colors of series
+	area = line + lineses // the first of the colors of areas with text on them
+)
+
+const (
+	lineses = 8
+	areas   = 11
+)
+
+// colors are the names of the roles, and their colors on light and on dark. The lines are
+// those of Okabe and Ito, https://jfly.uni-koeln.de/color/, and of Paul Tol,
+// https://personal.sron.nl/~pault/, that have enough contrast and
+// differ the most for people with color blindness. The areas are Paul Tol's
+// light scheme, and the same made darker.
+var colors = [area + areas]struct{ name, light, dark string }{
+	background: {"background", "#ffffff", "#16191d"},
+	ink:        {"text", "#1c1f23", "#e9ecef"},
+	faint:      {"faint", "#5c636b", "#a3abb4"},
+	rule:       {"rule", "#6d747c", "#8d959e"},
+	grid:       {"grid", "#e3e6e9", "#2c3138"},
+	less:       {"less", "#5aa5dc", "#17679f"},
+	more:       {"more", "#ee8f5a", "#a3501c"},
+
+	line + 0: {"1", "#0072b2", "#56b4e9"},
+	line + 1: {"2", "#d55e00", "#ee7733"},
+	line + 2: {"3", "#009e73", "#009988"},
+	line + 3: {"4", "#aa3377", "#ee3377"},
+	line + 4: {"5", "#333333", "#dddddd"},
+	line + 5: {"6", "#332288", "#0072b2"},
+	line + 6: {"7", "#cc79a7", "#ddcc77"},
+	line + 7: {"8", "#117733", "#f0e442"},
+
+	area + 0:  {"area-1", "#77aadd", "#2c5f92"},
+	area + 1:  {"area-2", "#ee8866", "#9c4a2c"},
+	area + 2:  {"area-3", "#44bb99", "#1f6e58"},
+	area + 3:  {"area-4", "#ffaabb", "#8f4a60"},
+	area + 4:  {"area-5", "#bbcc33", "#5f6a10"},
+	area + 5:  {"area-6", "#99ddff", "#27647f"},
+	area + 6:  {"area-7", "#eedd88", "#75661c"},
+	area + 7:  {"area-8", "#c8b8e0", "#5d4a80"},
+	area + 8:  {"area-9", "#aaaa00", "#6b6b00"},
+	area + 9:  {"area-10", "#c9ad93", "#6b523b"},
+	area + 10: {"area-11", "#dddddd", "#555b62"},
+}
+
+// Properties returns the custom properties of CSS that color charts in a page, light or
+// dark, as declarations to put between braces: --chart-background, --chart-text,
+// --chart-faint (text that matters less), --chart-rule, --chart-grid, --chart-less and
+// --chart-more (below and above one in a heat map), --chart-1 to --chart-8 (series), and
+// --chart-area-1 to --chart-area-11 (areas with text on them).
+func Properties(dark bool) string {
+	var b strings.Builder
+	for _, c := range colors {
+		value := c.light
+		if dark {
+			value = c.dark
+		}
+		fmt.Fprintf(&b, "--chart-%s: %s; ", c.name, value)
+	}
+	return strings.TrimSuffix(b.String(), " ")
+}
+
+// lineColor returns the color of a series.
+func lineColor(i int) role { return line + role(i%lineses) }
+
+// areaColor returns the color of an area.
+func areaColor(i int) role { return area + role(i%areas) }
+
+// rgb returns the color of a hexadecimal notation such as #0072b2.
+func rgb(hex string) color.NRGBA {
+	c := color.NRGBA{A: 255}
+	_, _ = fmt.Sscanf(hex, "#%02x%02x%02x", &c.R, &c.G, &c.B) // the colors above are valid
+	return c
+}

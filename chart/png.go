@@ -1,0 +1,251 @@
+package chart
+
+import (
+	"fmt"
+	"image"
+	"image/draw"
+	"image/png"
+	"io"
+	"math"
+
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+	"golang.org/x/image/vector"
+)
+
+// raster paints shapes on an image.
+type raster struct {
+	image *image.RGBA
+	scale float64
+	fill  vector.Rasterizer
+}
+
+func writePNG(w io.Writer, c *canvas, scale float64) error {
+	const most = 100_000_000
+	width, height := math.Ceil(c.width*scale), math.Ceil(c.height*scale)
+	if !(width >= 1 && height >= 1 && width*height <= most) {
+		return fmt.Errorf("chart: an image of %g × %g pixels at scale %g: it must have at least 1 and at most %d", c.width, c.height, scale, most)
+	}
+	r := &raster{image: image.NewRGBA(image.Rect(0, 0, int(width), int(height))), scale: scale}
+	draw.Draw(r.image, r.image.Bounds(), image.NewUniform(rgb(colors[background].light)), image.Point{}, draw.Src)
+	r.shapes(c.shapes)
+	return png.Encode(w, r.image)
+}
+
+func (r *raster) shapes(list []any) {
+	for _, shape := range list {
+		switch s := shape.(type) {
+		case rectShape:
+			r.paint(s.fill, []point{{s.x, s.y}, {s.x + s.w, s.y}, {s.x + s.w, s.y + s.h}, {s.x, s.y + s.h}})
+		case pathShape:
+			if s.fill.opacity > 0 {
+				r.paint(s.fill, s.lines...)
+			}
+			if s.stroke.opacity > 0 {
+				r.stroke(s)
+			}
+		case textShape:
+			r.text(s)
+		case markShape:
+			r.shapes(s.shapes)
+		}
+	}
+}
+
+// paint fills polygons.
+func (r *raster) paint(p paint, polygons ...[]point) {
+	r.paintPath(p, bounds(polygons), func(path *vector.Rasterizer, left, top float64) {
+		for _, corners := range polygons {
+			r.polygon(path, left, top, corners)
+		}
+	})
+}
+
+func (r *raster) polygon(path *vector.Rasterizer, left, top float64, corners []point) {
+	for i, at := range corners {
+		x, y := float32(at.x*r.scale-left), float32(at.y*r.scale-top)
+		if i == 0 {
+			path.MoveTo(x, y)
+		} else {
+			path.LineTo(x, y)
+		}
+	}
+	path.ClosePath()
+}
+
+// box is a rectangle in pixels of the chart.
+type box struct{ left, top, right, bottom float64 }
+
+func bounds(lines [][]point) box {
+	b := box{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
+	for _, l := range lines {
+		for _, at := range l {
+			b = box{min(b.left, at.x), min(b.top, at.y), max(b.right, at.x), max(b.bottom, at.y)}
+		}
+	}
+	return b
+}
+
+// paintPath fills what build adds to a path. The box holds all of it; only its pixels
+// are computed.
+func (r *raster) paintPath(p paint, b box, build func(path *vector.Rasterizer, left, top float64)) {
+	if p.opacity <= 0 || !(b.left <= b.right) {
+		return
+	}
+	area := image.Rect(int(math.Floor(b.left*r.scale)), int(math.Floor(b.top*r.scale)),
+		int(math.Ceil(b.right*r.scale))+1, int(math.Ceil(b.bottom*r.scale))+1)
+	// The rasterizer clips to its own size, so a path may begin outside of the image.
+	if area = area.Intersect(r.image.Bounds()); area.Empty() {
+		return
+	}
+	r.fill.Reset(area.Dx(), area.Dy())
+	build(&r.fill, float64(area.Min.X), float64(area.Min.Y))
+	c := rgb(colors[p.role].light)
+	c.A = uint8(math.Round(255 * min(p.opacity, 1)))
+	r.fill.Draw(r.image, area, image.NewUniform(c), image.Point{})
+}
+
+// stroke fills what a line covers: a rectangle for each piece, and a circle where pieces
+// meet. All turn the same way, because the rasterizer subtracts what turns the other way.
+func (r *raster) stroke(s pathShape) {
+	half := s.stroke.width / 2
+	b := bounds(s.lines)
+	b = box{b.left - half, b.top - half, b.right + half, b.bottom + half}
+	r.paintPath(s.stroke.paint, b, func(path *vector.Rasterizer, left, top float64) {
+		for _, l := range s.lines {
+			for _, piece := range dashed(l, s.stroke.dash) {
+				for i, at := range piece {
+					if s.stroke.round && half > 0.5 || i > 0 && i < len(piece)-1 && half > 0.7 {
+						r.polygon(path, left, top, circle(at, half))
+					}
+					if i == 0 {
+						continue
+					}
+					from := piece[i-1]
+					length := math.Hypot(at.x-from.x, at.y-from.y)
+					if length == 0 {
+						continue
+					}
+					dx, dy := (at.x-from.x)/length*half, (at.y-from.y)/length*half
+					r.polygon(path, left, top, []point{{from.x + dy, from.y - dx}, {at.x + dy, at.y - dx}, {at.x - dy, at.y + dx}, {from.x - dy, from.y + dx}})
+				}
+			}
+		}
+	})
+}
+
+// circle returns a polygon like a circle, in the direction of the pieces of a stroke.
+func circle(center point, radius float64) []point {
+	const corners = 24
+	list := make([]point, corners)
+	for i := range list {
+		sin, cos := math.Sincos(2 * math.Pi * float64(i) / corners)
+		list[i] = point{center.x + radius*cos, center.y + radius*sin}
+	}
+	return list
+}
+
+// dashed cuts a line into its dashes.
+func dashed(l []point, dash []float64) [][]point {
+	if len(dash) == 0 {
+		return [][]point{l}
+	}
+	var list [][]point
+	next, left, on := 0, dash[0], true
+	for i := range l {
+		if i == 0 {
+			list = append(list, []point{l[0]})
+			continue
+		}
+		from, to := l[i-1], l[i]
+		length := math.Hypot(to.x-from.x, to.y-from.y)
+		done := 0.0
+		for length-done > left {
+			done += left
+			at := point{from.x + (to.x-from.x)*done/length, from.y + (to.y-from.y)*done/length}
+			if on {
+				list[len(list)-1] = append(list[len(list)-1], at)
+			} else {
+				list = append(list, []point{at})
+			}
+			on, next = !on, (next+1)%len(dash)
+			left = dash[next]
+		}
+		left -= length - done
+		if on {
+			list[len(list)-1] = append(list[len(list)-1], to)
+		}
+	}
+	return list
+}
+
+// text paints the outlines of letters.
+func (r *raster) text(t textShape) {
+	f := face(t.heavy)
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	em := t.size * r.scale // pixels of the image per em
+	type letter struct {
+		x        float64
+		segments sfnt.Segments
+	}
+	var letters []letter
+	x := 0.0
+	for _, c := range t.text {
+		i, err := f.font.GlyphIndex(&f.buf, c)
+		if err != nil {
+			continue
+		}
+		segments, err := f.font.LoadGlyph(&f.buf, i, fixed.I(f.units), nil)
+		if err != nil {
+			continue
+		}
+		letters = append(letters, letter{x, append(sfnt.Segments(nil), segments...)})
+		if a, err := f.font.GlyphAdvance(&f.buf, i, fixed.I(f.units), 0); err == nil {
+			x += float64(a) / 64 / float64(f.units) * em
+		}
+	}
+	begin := 0.0
+	switch t.anchor {
+	case atMiddle:
+		begin = -x / 2
+	case atEnd:
+		begin = -x
+	}
+	wide, high := x/r.scale, t.size
+	b := box{t.x + begin/r.scale - 2, t.y - high, t.x + begin/r.scale + wide + 2, t.y + high/2}
+	if t.up {
+		b = box{t.x - high, t.y - begin/r.scale - wide - 2, t.x + high/2, t.y - begin/r.scale + 2}
+	}
+	r.paintPath(t.paint, b, func(path *vector.Rasterizer, left, top float64) {
+		for _, l := range letters {
+			at := func(p fixed.Point26_6) (float32, float32) {
+				dx := begin + l.x + float64(p.X)/64/float64(f.units)*em
+				dy := float64(p.Y) / 64 / float64(f.units) * em
+				if t.up {
+					dx, dy = dy, -dx
+				}
+				return float32(t.x*r.scale + dx - left), float32(t.y*r.scale + dy - top)
+			}
+			for i, s := range l.segments {
+				ax, ay := at(s.Args[0])
+				bx, by := at(s.Args[1])
+				cx, cy := at(s.Args[2])
+				switch s.Op {
+				case sfnt.SegmentOpMoveTo:
+					if i > 0 {
+						path.ClosePath()
+					}
+					path.MoveTo(ax, ay)
+				case sfnt.SegmentOpLineTo:
+					path.LineTo(ax, ay)
+				case sfnt.SegmentOpQuadTo:
+					path.QuadTo(ax, ay, bx, by)
+				case sfnt.SegmentOpCubeTo:
+					path.CubeTo(ax, ay, bx, by, cx, cy)
+				}
+			}
+			path.ClosePath()
+		}
+	})
+}

@@ -1,0 +1,263 @@
+package chart
+
+import (
+	"math"
+	"slices"
+)
+
+// scale maps values to pixels.
+type scale struct {
+	log      bool
+	min, max float64
+	from, to float64 // the pixels of min and max
+}
+
+// extent collects the values that an axis has to show.
+type extent struct {
+	least, most float64 // of all
+	positive    float64 // the least that is positive
+	any         bool
+}
+
+func (e *extent) add(values ...float64) {
+	for _, v := range values {
+		if !usable(v, false) {
+			continue
+		}
+		if !e.any {
+			e.least, e.most, e.positive, e.any = v, v, math.Inf(1), true
+		}
+		e.least, e.most = min(e.least, v), max(e.most, v)
+		if usable(v, true) {
+			e.positive = min(e.positive, v)
+		}
+	}
+}
+
+// log decides whether an axis is logarithmic.
+func (e *extent) log(kind Scale) bool {
+	return kind == Log || kind == Auto && e.any && e.least > 0 && usable(e.least, true) && e.most/e.least >= 20
+}
+
+// scale returns a scale that shows all values. It reports false if there are none. On a
+// linear scale from zero, zero is shown too.
+func (e *extent) scale(log, zero bool) (scale, bool) {
+	s := scale{log: log, min: e.least, max: e.most}
+	if !e.any {
+		return s, false
+	}
+	if log {
+		if s.min = e.positive; math.IsInf(s.min, 1) {
+			return s, false
+		}
+		if s.max < s.min*1.2 {
+			s.min, s.max = s.min/1.5, s.max*1.5
+		}
+		return s, true
+	}
+	if zero {
+		s.min, s.max = min(s.min, 0), max(s.max, 0)
+	}
+	// A span that is too small for the precision of numbers has no ticks.
+	if least := max(math.Abs(s.min), math.Abs(s.max)) * 1e-6; s.max-s.min <= least {
+		if least == 0 {
+			least = 1
+		}
+		s.min, s.max = s.min-least, s.max+least
+	}
+	return s, true
+}
+
+// part returns where a value is between min, 0, and max, 1.
+func (s scale) part(v float64) float64 {
+	if s.log {
+		return math.Log(v/s.min) / math.Log(s.max/s.min)
+	}
+	return (v - s.min) / (s.max - s.min)
+}
+
+// at returns the position of a value, which is in the range of the scale or moved there.
+func (s scale) at(v float64) float64 {
+	return s.from + (s.to-s.from)*min(max(s.part(v), 0), 1)
+}
+
+// inside reports whether a value is in the range of the scale.
+func (s scale) inside(v float64) bool { return usable(v, s.log) && v >= s.min && v <= s.max }
+
+// pad widens the range by a part of it at both ends.
+func (s *scale) pad(part float64) {
+	if s.log {
+		f := math.Pow(s.max/s.min, part)
+		s.min, s.max = s.min/f, s.max*f
+		return
+	}
+	d := (s.max - s.min) * part
+	s.min, s.max = s.min-d, s.max+d
+}
+
+// round widens the range to the next tick at its end, as far as that is not far away.
+func (s *scale) roundUp(n int, binary bool) {
+	if s.log {
+		return
+	}
+	step := niceStep((s.max-s.min)/float64(n), binary)
+	if up := math.Ceil(s.max/step-1e-9) * step; usable(up, false) {
+		s.max = up
+	}
+}
+
+// niceStep returns the step of ticks that is at least so large: 1, 2 or 5 times a power of
+// ten, or a power of two.
+func niceStep(least float64, binary bool) float64 {
+	if binary && least >= 1 {
+		return math.Exp2(math.Ceil(math.Log2(least) - 1e-9))
+	}
+	power := math.Pow(10, math.Floor(math.Log10(least)))
+	for _, f := range []float64{1, 2, 5} {
+		if f*power >= least*(1-1e-9) {
+			return f * power
+		}
+	}
+	return 10 * power
+}
+
+// ticks returns about n round values of the range, never more than twice as many.
+func (s scale) ticks(n int, binary bool) []float64 {
+	var list []float64
+	if s.log {
+		if list = s.logTicks(n, binary); len(list) >= 2 || n < 2 {
+			return list
+		}
+		list = nil // within a decade: as on a linear scale
+	}
+	step := niceStep((s.max-s.min)/float64(n), binary)
+	if !(step > 0) {
+		return nil
+	}
+	first := math.Ceil(s.min/step - 1e-9)
+	for i := range 2*n + 2 {
+		v := (first + float64(i)) * step
+		if v > s.max+step*1e-9 {
+			break
+		}
+		if usable(v, s.log) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// logTicks returns at most n round values: powers of a base, or these with multiples.
+func (s scale) logTicks(n int, binary bool) []float64 {
+	base, multiples := 10.0, [][]float64{{1, 2, 5}, {1, 3}, {1}}
+	if binary {
+		base, multiples = 2, [][]float64{{1}}
+	}
+	first := int(math.Floor(math.Log(s.min)/math.Log(base) - 1e-9))
+	last := int(math.Ceil(math.Log(s.max)/math.Log(base) + 1e-9))
+	for _, m := range multiples {
+		var list []float64
+		for p := first; p <= last && len(list) <= n; p++ {
+			for _, f := range m {
+				if v := f * math.Pow(base, float64(p)); s.inside(v) {
+					list = append(list, v)
+				}
+			}
+		}
+		if len(list) <= n {
+			return list
+		}
+	}
+	stride := (last-first)/max(n, 1) + 1
+	var list []float64
+	for p := first - ((first%stride)+stride)%stride; p <= last; p += stride {
+		if v := math.Pow(base, float64(p)); s.inside(v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// tick is a labeled position of an axis.
+type tick struct {
+	at    float64
+	label string
+	width float64
+}
+
+// across returns the ticks of a horizontal axis. Their labels do not overlap. If there
+// are values that should have a tick, they are tried first.
+func (a Axis) across(s scale, values []float64) []tick {
+	if 0 < len(values) && len(values) <= 12 {
+		if list, ok := a.label(s, values, true); ok {
+			return list
+		}
+	}
+	for n := 8; n > 1; n-- {
+		if list, ok := a.label(s, s.ticks(n, a.Binary), true); ok {
+			return list
+		}
+	}
+	list, _ := a.label(s, s.ticks(1, a.Binary), true)
+	return list[:min(1, len(list))]
+}
+
+// up returns the ticks of a vertical axis.
+func (a Axis) up(s scale) []tick {
+	for n := max(2, int(math.Abs(s.from-s.to)/40)); n > 1; n-- {
+		if list, ok := a.label(s, s.ticks(n, a.Binary), false); ok {
+			return list
+		}
+	}
+	list, _ := a.label(s, s.ticks(1, a.Binary), false)
+	return list
+}
+
+// label formats ticks. It reports false if two labels are equal or, where they are side by
+// side, overlap.
+func (a Axis) label(s scale, values []float64, beside bool) ([]tick, bool) {
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	var list []tick
+	ok := true
+	for _, v := range values {
+		t := tick{at: s.at(v), label: shorten(clean(a.format(v)), small, false, 90)}
+		t.width = measure(t.label, small, false)
+		if n := len(list); n > 0 {
+			before := list[n-1]
+			if before.label == t.label || beside && t.at-before.at < (t.width+before.width)/2+10 || !beside && before.at-t.at < 16 {
+				ok = false
+			}
+		}
+		list = append(list, t)
+	}
+	return list, ok
+}
+
+// drawAcross draws a horizontal axis below a plot: lines up to its top, and labels.
+func (c *canvas) drawAcross(ticks []tick, s scale, top, bottom float64, label string) float64 {
+	for _, t := range ticks {
+		c.line(thin(grid), point{t.at, top}, point{t.at, bottom})
+		x := min(max(t.at, padding/2+t.width/2), c.width-padding/2-t.width/2)
+		c.text(x, bottom+14, atMiddle, small, faint, t.label, 0)
+	}
+	bottom += 18
+	if s.log {
+		label = withLog(label)
+	}
+	for _, words := range wrap(clean(label), small, false, c.width-2*padding, 2) {
+		bottom += 14
+		c.text(max(padding, min(s.from, c.width-padding-measure(words, small, false))), bottom, atStart, small, faint, words, 0)
+	}
+	if label != "" {
+		bottom += 4
+	}
+	return bottom
+}
+
+// withLog adds to the label of an axis that it is logarithmic.
+func withLog(label string) string {
+	if label == "" {
+		return "logarithmic scale"
+	}
+	return label + " (logarithmic scale)"
+}

@@ -1,0 +1,229 @@
+package chart
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// svg writes shapes as SVG.
+type svg struct {
+	out    strings.Builder
+	inline bool
+	used   map[string]string // for a file: the dark colors of the classes that are used
+}
+
+// fonts are the fonts of text in a file. Their letters are about as wide as those that
+// are measured.
+const fonts = `Go, Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans Condensed', sans-serif`
+
+func writeSVG(w io.Writer, c *canvas) error {
+	body := svg{used: map[string]string{}}
+	body.rect(rectShape{0, 0, c.width, c.height, solid(background)})
+	body.shapes(c.shapes)
+
+	var head svg
+	head.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" font-family="%s" role="img"`,
+		num(c.width), num(c.height), fonts)
+	head.out.WriteString(">\n")
+	if c.title != "" {
+		head.printf("<title>%s</title>\n", escape(c.title))
+	}
+	if c.desc != "" {
+		head.printf("<desc>%s</desc>\n", escape(c.desc))
+	}
+	var dark []string
+	for class, rules := range body.used {
+		dark = append(dark, "."+class+"{"+rules+"}")
+	}
+	slices.Sort(dark)
+	head.printf("<style>@media (prefers-color-scheme:dark){%s}</style>\n", strings.Join(dark, ""))
+	_, err := io.WriteString(w, head.out.String()+body.out.String()+"</svg>\n")
+	return err
+}
+
+func writeInline(w io.Writer, c *canvas, id string) error {
+	s := svg{inline: true}
+	as := "img"
+	if slices.ContainsFunc(c.shapes, func(shape any) bool { _, ok := shape.(markShape); return ok }) {
+		as = "group"
+	}
+	id = escape(id)
+	s.printf(`<svg width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" font-family="var(--chart-font, %s)" role="%s"`, num(c.width), num(c.height), fonts, as)
+	title, desc := c.title, c.desc
+	if title == "" {
+		title, desc = desc, ""
+	}
+	s.printf(` aria-labelledby="%s-title"`, id)
+	if desc != "" {
+		s.printf(` aria-describedby="%s-desc"`, id)
+	}
+	s.printf(">\n<title id=\"%s-title\">%s</title>\n", id, escape(title))
+	if desc != "" {
+		s.printf("<desc id=\"%s-desc\">%s</desc>\n", id, escape(desc))
+	}
+	s.shapes(c.shapes)
+	s.printf("</svg>\n")
+	_, err := io.WriteString(w, s.out.String())
+	return err
+}
+
+func (s *svg) printf(format string, args ...any) { fmt.Fprintf(&s.out, format, args...) }
+
+func (s *svg) shapes(list []any) {
+	for _, shape := range list {
+		switch shape := shape.(type) {
+		case rectShape:
+			s.rect(shape)
+		case pathShape:
+			s.path(shape)
+		case textShape:
+			s.text(shape)
+		case markShape:
+			s.mark(shape)
+		}
+	}
+}
+
+func (s *svg) rect(r rectShape) {
+	s.printf(`<rect x="%s" y="%s" width="%s" height="%s"%s/>`+"\n", num(r.x), num(r.y), num(r.w), num(r.h), s.color("fill", r.fill))
+}
+
+func (s *svg) path(p pathShape) {
+	s.out.WriteString(`<path d="`)
+	for _, l := range p.lines {
+		for i, at := range l {
+			switch {
+			case i == 0:
+				s.printf("M%s %s", num(at.x), num(at.y))
+			case num(at.x) == num(l[i-1].x) && num(at.y) == num(l[i-1].y):
+				if len(l) == 2 {
+					s.out.WriteString("h0") // a dot
+				}
+			case num(at.y) == num(l[i-1].y):
+				s.printf("H%s", num(at.x))
+			case num(at.x) == num(l[i-1].x):
+				s.printf("V%s", num(at.y))
+			default:
+				s.printf("L%s %s", num(at.x), num(at.y))
+			}
+		}
+		if p.fill.opacity > 0 {
+			s.out.WriteString("Z")
+		}
+	}
+	s.out.WriteString(`"`)
+	s.out.WriteString(s.color("fill", p.fill))
+	if p.stroke.opacity > 0 {
+		s.out.WriteString(s.color("stroke", p.stroke.paint))
+		if p.stroke.width != 1 {
+			s.printf(` stroke-width="%s"`, num(p.stroke.width))
+		}
+		if p.stroke.dash != nil {
+			var dash []string
+			for _, d := range p.stroke.dash {
+				dash = append(dash, num(d))
+			}
+			s.printf(` stroke-dasharray="%s"`, strings.Join(dash, " "))
+		}
+		if p.stroke.round {
+			s.out.WriteString(` stroke-linecap="round" stroke-linejoin="round"`)
+		}
+	}
+	s.out.WriteString("/>\n")
+}
+
+func (s *svg) text(t textShape) {
+	s.printf(`<text x="%s" y="%s" font-size="%s"`, num(t.x), num(t.y), num(t.size))
+	switch t.anchor {
+	case atMiddle:
+		s.out.WriteString(` text-anchor="middle"`)
+	case atEnd:
+		s.out.WriteString(` text-anchor="end"`)
+	}
+	if t.heavy {
+		s.out.WriteString(` font-weight="bold"`)
+	}
+	if t.up {
+		s.printf(` transform="rotate(-90 %s %s)"`, num(t.x), num(t.y))
+	}
+	s.printf("%s>%s</text>\n", s.color("fill", t.paint), escape(t.text))
+}
+
+// mark writes a group. In a file its tip is a title, which viewers show.
+func (s *svg) mark(m markShape) {
+	element := "g"
+	if m.link != "" {
+		element = "a"
+	}
+	s.printf("<%s", element)
+	if m.link != "" {
+		s.printf(` href="%s"`, escape(m.link))
+	}
+	switch {
+	case m.tip == "":
+		s.out.WriteString(">\n")
+	case s.inline:
+		if m.link == "" {
+			s.out.WriteString(` role="img" tabindex="0"`)
+		}
+		s.printf(` aria-label="%s" data-tip="%s">`+"\n", escape(strings.ReplaceAll(m.tip, "\n", ", ")), escape(m.tip))
+	default:
+		s.printf("><title>%s</title>\n", escape(m.tip))
+	}
+	s.shapes(m.shapes)
+	s.printf("</%s>\n", element)
+}
+
+// color returns attributes for a fill or a stroke. In a file a class has the dark color,
+// so that programs which know no style sheets show the light one.
+func (s *svg) color(property string, p paint) string {
+	if p.opacity <= 0 {
+		return ` ` + property + `="none"`
+	}
+	c, words := colors[p.role], ""
+	if s.inline {
+		words = fmt.Sprintf(` %s="var(--chart-%s,%s)"`, property, c.name, c.light)
+	} else {
+		class := property[:1] + c.name
+		s.used[class] = property + ":" + c.dark
+		words = fmt.Sprintf(` class="%s" %s="%s"`, class, property, c.light)
+	}
+	if p.opacity < 1 {
+		words += fmt.Sprintf(` %s-opacity="%s"`, property, strconv.FormatFloat(p.opacity, 'f', 2, 64))
+	}
+	return words
+}
+
+// num writes a coordinate, to a tenth of a pixel.
+func num(v float64) string {
+	v = math.Round(v*10) / 10
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return "0" // there is no minus zero
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// escape makes text of others safe in XML and HTML. What XML does not allow is replaced.
+func escape(s string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder does not fail
+	return b.String()
+}
+
+// safeLink returns a link, or "" if it is neither relative nor of the web.
+func safeLink(link string) string {
+	if link == "" || len(link) > 4096 || clean(link[:min(len(link), longest)]) != link[:min(len(link), longest)] {
+		return ""
+	}
+	u, err := url.Parse(link)
+	if err != nil || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	return link
+}

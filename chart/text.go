@@ -1,0 +1,162 @@
+package chart
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/gobold"
+	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+)
+
+// The sizes of text in pixels.
+const (
+	small  = 11
+	normal = 12.5
+	large  = 15
+)
+
+// typeface is one of the Go fonts, https://go.dev/blog/go-fonts.
+type typeface struct {
+	mutex sync.Mutex
+	font  *sfnt.Font
+	buf   sfnt.Buffer
+	units int
+	wider float64          // by how much the fonts that an SVG may be shown in are wider
+	wide  map[rune]float64 // the widths of letters, in ems
+}
+
+func newTypeface(ttf []byte, wider float64) func() *typeface {
+	return sync.OnceValue(func() *typeface {
+		f, err := sfnt.Parse(ttf)
+		if err != nil {
+			panic(err) // the font is part of the program
+		}
+		return &typeface{font: f, units: int(f.UnitsPerEm()), wider: wider, wide: map[rune]float64{}}
+	})
+}
+
+var (
+	regular = newTypeface(goregular.TTF, 1.06)
+	bold    = newTypeface(gobold.TTF, 1.11)
+)
+
+func face(heavy bool) *typeface {
+	if heavy {
+		return bold()
+	}
+	return regular()
+}
+
+// width returns the width of a letter in ems, in the widest of the fonts.
+func (t *typeface) width(r rune) float64 {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if w, ok := t.wide[r]; ok {
+		return w
+	}
+	w := 1.0 // a letter of another font, which may be as wide as it is high
+	if i, err := t.font.GlyphIndex(&t.buf, r); err == nil && i != 0 {
+		if a, err := t.font.GlyphAdvance(&t.buf, i, fixed.I(t.units), font.HintingNone); err == nil {
+			w = float64(a) / 64 / float64(t.units)
+		}
+	}
+	w *= t.wider
+	if len(t.wide) < 10_000 {
+		t.wide[r] = w
+	}
+	return w
+}
+
+// measure returns the width of a text in pixels.
+func measure(s string, size float64, heavy bool) float64 {
+	t, ems := face(heavy), 0.0
+	for _, r := range s {
+		ems += t.width(r)
+	}
+	return ems * size
+}
+
+// shorten returns a text that is at most so wide, cut if need be.
+func shorten(s string, size float64, heavy bool, most float64) string {
+	if measure(s, size, heavy) <= most {
+		return s
+	}
+	t, used := face(heavy), measure("…", size, heavy)
+	for i, r := range s {
+		w := t.width(r) * size
+		if used+w > most {
+			if i == 0 {
+				return ""
+			}
+			return strings.TrimRight(s[:i], " ") + "…"
+		}
+		used += w
+	}
+	return s
+}
+
+// wrap breaks a text into at most so many lines.
+func wrap(s string, size float64, heavy bool, most float64, lines int) []string {
+	var list []string
+	line := ""
+	words := strings.Fields(s)
+	for i, w := range words {
+		longer := strings.TrimSpace(line + " " + w)
+		if line == "" || measure(longer, size, heavy) <= most {
+			line = longer
+			continue
+		}
+		if len(list) == lines-1 {
+			line += " " + strings.Join(words[i:], " ")
+			break
+		}
+		list, line = append(list, line), w
+	}
+	if line != "" {
+		list = append(list, line)
+	}
+	for i := range list {
+		list[i] = shorten(list[i], size, heavy, most)
+	}
+	return list
+}
+
+// longest is how many letters of a text are kept.
+const longest = 400
+
+// clean returns a text without characters that do not show or that change the direction
+// of what follows, and cuts it if it is very long.
+func clean(s string) string {
+	var b strings.Builder
+	letters := 0
+	for _, r := range s {
+		if letters == longest {
+			return b.String() + "…"
+		}
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			r = ' '
+		case unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r) || r == '\u2028' || r == '\u2029' || r == '\ufffe' || r == '\uffff':
+			r = '\ufffd'
+		}
+		b.WriteRune(r)
+		letters++
+	}
+	return b.String()
+}
+
+// plain formats a number without a unit.
+func plain(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+
+// count returns a number of things in words.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}

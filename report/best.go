@@ -19,19 +19,22 @@ func bestSettings(a *stats.Analysis) string {
 	var sentences, tied []string
 	for _, f := range a.Factorials {
 		for _, t := range f.Tables {
-			ranked := slices.DeleteFunc(slices.Clone(t.Measured()), func(c *stats.Cell) bool { return c.Rank == 0 })
+			r := ranking(t)
+			r.Table = &stats.TableName{Workload: f.Workload, Phase: t.Phase}
+			var ranked []int
+			for i, row := range r.Rows {
+				if row.Rank > 0 {
+					ranked = append(ranked, i)
+				}
+			}
 			if len(ranked) < 2 {
 				continue
 			}
-			where := f.Workload + " " + t.Phase
-			if slices.ContainsFunc(ranked, (*stats.Cell).TooShort) {
-				where += fmt.Sprintf(" (less than %s, too short to judge by)", shortLimit())
-			}
 			if !slices.ContainsFunc(t.Pairs, func(p stats.Pair) bool { return p.Significant() }) {
-				tied = append(tied, where)
+				tied = append(tied, where(&r))
 				continue
 			}
-			sentences = append(sentences, fmt.Sprintf("In %s, %s.", where, bestOf(t, ranked)))
+			sentences = append(sentences, fmt.Sprintf("In %s, %s.", where(&r), r.best(ranked)))
 		}
 	}
 	if tied != nil {
@@ -40,110 +43,111 @@ func bestSettings(a *stats.Analysis) string {
 	return strings.Join(sentences, " ")
 }
 
-// bestOf says which of a table's ranked cells is fastest and what it can lose, and which
-// is the fastest of those that can lose less, until nothing can be lost. If none can lose
-// less, it says which is next. What is both slower and more dangerous is left out.
-func bestOf(t *stats.Table, ranked []*stats.Cell) string {
-	risk := map[*stats.Cell]int{} // places in losses; the last is none
-	differ := false
-	for _, c := range ranked {
-		risk[c] = severity(c.Outcome, t.Phase)
-		differ = differ || risk[c] != risk[ranked[0]]
-	}
-	best := safest(t, ranked, risk)
-	words := fastest(t, best, ranked, risk, differ)
-	less := slices.DeleteFunc(slices.Clone(ranked), func(c *stats.Cell) bool { return risk[c] <= risk[best] })
-	next := slices.IndexFunc(ranked, func(c *stats.Cell) bool { return c != best && risk[c] >= risk[best] && !tiedWith(t, best, c) })
+// best says which of some ranked rows is fastest and what it can lose, and which is the
+// fastest of those that can lose less, until nothing can be lost. If none can lose less, it
+// says which is next. What is both slower and more dangerous is left out.
+func (r *Ranking) best(ranked []int) string {
+	risk := func(i int) int { return r.Rows[i].risk } // a place in losses; the last is none
+	differ := slices.ContainsFunc(ranked, func(i int) bool { return risk(i) != risk(ranked[0]) })
+	best := r.safest(ranked)
+	words := r.fastest(best, ranked, differ)
+	less := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return risk(i) <= risk(best) })
+	next := slices.IndexFunc(ranked, func(i int) bool { return i != best && risk(i) >= risk(best) && !r.tied(best, i) })
 	if len(less) == 0 && next >= 0 {
-		words += "; next is " + timed(t, ranked[next], best, "")
+		words += "; next is " + r.timed(ranked[next], best, "")
 	}
 	for len(less) > 0 {
-		c := safest(t, less, risk)
-		tied := slices.DeleteFunc(slices.Clone(less), func(x *stats.Cell) bool { return risk[x] < risk[c] || !tiedWith(t, c, x) })
-		words += fmt.Sprintf("; the fastest that %s is %s", losses[risk[c]].only, timed(t, c, best, tiedTo(tied, "")))
-		less = slices.DeleteFunc(less, func(x *stats.Cell) bool { return risk[x] <= risk[c] })
+		i := r.safest(less)
+		tied := slices.DeleteFunc(slices.Clone(less), func(x int) bool { return risk(x) < risk(i) || !r.tied(i, x) })
+		words += fmt.Sprintf("; the fastest that %s is %s", losses[risk(i)].only, r.timed(i, best, r.tiedTo(tied, "")))
+		less = slices.DeleteFunc(less, func(x int) bool { return risk(x) <= risk(i) })
 	}
-	if n := len(t.Cells) - len(ranked); n > 0 {
-		words += fmt.Sprintf("; rows without a rank: %d", n)
+	without := 0
+	for _, row := range r.Rows {
+		if row.Rank == 0 {
+			without++
+		}
+	}
+	if without > 0 {
+		words += fmt.Sprintf("; rows without a rank: %d", without)
 	}
 	return words
 }
 
-// safest returns the cell that can lose least of those than which no other of some cells is
+// safest returns the row that can lose least of those than which no other of some rows is
 // told apart as faster. Of several, it returns the first.
-func safest(t *stats.Table, cells []*stats.Cell, risk map[*stats.Cell]int) *stats.Cell {
-	var best *stats.Cell
-	for _, c := range cells {
-		beaten := slices.ContainsFunc(cells, func(other *stats.Cell) bool {
-			test, ok := t.Against(slices.Index(t.Cells, other), slices.Index(t.Cells, c))
+func (r *Ranking) safest(rows []int) int {
+	best := -1
+	for _, i := range rows {
+		beaten := slices.ContainsFunc(rows, func(other int) bool {
+			test, ok := r.against(other, i)
 			return ok && test.Significant() && test.Sign() < 0
 		})
-		if !beaten && (best == nil || risk[c] > risk[best]) {
-			best = c
+		if !beaten && (best < 0 || r.Rows[i].risk > r.Rows[best].risk) {
+			best = i
 		}
 	}
-	if best == nil { // each is slower than another, in a circle
-		return cells[0]
+	if best < 0 { // each is slower than another, in a circle
+		return rows[0]
 	}
 	return best
 }
 
-// fastest says that a cell is fastest, or with which others it is tied, and if cells differ in
+// fastest says that a row is fastest, or with which others it is tied, and if rows differ in
 // what they can lose, what this one can.
-func fastest(t *stats.Table, best *stats.Cell, ranked []*stats.Cell, risk map[*stats.Cell]int, differ bool) string {
-	tied := slices.DeleteFunc(slices.Clone(ranked), func(c *stats.Cell) bool { return !tiedWith(t, best, c) })
-	loses := losses[risk[best]]
+func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
+	tied := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return !r.tied(best, i) })
+	risk := r.Rows[best].risk
+	loses, named := losses[risk], r.Rows[best].Name
 	switch {
 	case len(tied) == 0 && !differ:
-		return name(best.Outcome) + " is fastest"
-	case len(tied) == 0 && risk[best] == len(losses)-1:
-		return name(best.Outcome) + " is fastest, and " + loses.of
+		return named + " is fastest"
+	case len(tied) == 0 && risk == len(losses)-1:
+		return named + " is fastest, and " + loses.of
 	case len(tied) == 0:
-		return name(best.Outcome) + " is fastest, but " + loses.of
+		return named + " is fastest, but " + loses.of
 	case !differ:
-		return fmt.Sprintf("%s comes first, tied with %s: noise hides which is faster", name(best.Outcome), cellNames(tied))
+		return fmt.Sprintf("%s comes first, tied with %s: noise hides which is faster", named, r.names(tied))
 	}
 	more := ""
-	switch safer := func(c *stats.Cell) bool { return risk[c] >= risk[best] }; {
+	switch safer := func(i int) bool { return r.Rows[i].risk >= risk }; {
 	case !slices.ContainsFunc(tied, safer):
 		more = ", which can lose more"
-	case slices.ContainsFunc(tied, func(c *stats.Cell) bool { return !safer(c) }):
+	case slices.ContainsFunc(tied, func(i int) bool { return !safer(i) }):
 		more = ", some of which can lose more"
 	}
-	return fmt.Sprintf("nothing is measurably faster than %s, which %s%s", name(best.Outcome), loses.of, tiedTo(tied, more))
+	return fmt.Sprintf("nothing is measurably faster than %s, which %s%s", named, loses.of, r.tiedTo(tied, more))
 }
 
-// tiedTo lists in brackets the cells that another one is tied with, with what is to say of
+// tiedTo lists in brackets the rows that another one is tied with, with what is to say of
 // them. It returns "" if there are none.
-func tiedTo(tied []*stats.Cell, more string) string {
+func (r *Ranking) tiedTo(tied []int, more string) string {
 	if len(tied) == 0 {
 		return ""
 	}
-	return " (tied with " + cellNames(tied) + more + ")"
+	return " (tied with " + r.names(tied) + more + ")"
 }
 
-func cellNames(cells []*stats.Cell) string {
+func (r *Ranking) names(rows []int) string {
 	var names []string
-	for _, c := range cells {
-		names = append(names, name(c.Outcome))
+	for _, i := range rows {
+		names = append(names, r.Rows[i].Name)
 	}
 	return andOthers(names)
 }
 
-// timed names a cell with its time, compared with that of another one. After the name comes
+// timed names a row with its time, compared with that of another one. After the name comes
 // note.
-func timed(t *stats.Table, c, other *stats.Cell, note string) string {
-	if tiedWith(t, other, c) {
-		return name(c.Outcome) + note + ", tied with " + name(other.Outcome)
+func (r *Ranking) timed(i, other int, note string) string {
+	if r.tied(other, i) {
+		return r.Rows[i].Name + note + ", tied with " + r.Rows[other].Name
 	}
-	ratio := t.Ratio(stats.Pair{First: slices.Index(t.Cells, c), Second: slices.Index(t.Cells, other)})
-	return fmt.Sprintf("%s%s, with %s the time %s", name(c.Outcome), note, times(ratio.Median), interval(ratio.Interval))
+	ratio := r.ratio(i, other)
+	return fmt.Sprintf("%s%s, with %s the time %s", r.Rows[i].Name, note, times(ratio.Median), interval(ratio.Interval))
 }
 
-// tiedWith reports whether a cell of a table is tied with another one.
-func tiedWith(t *stats.Table, c, other *stats.Cell) bool {
-	return slices.Contains(c.Tied, slices.Index(t.Cells, other))
-}
+// tied reports whether a row is tied with another one.
+func (r *Ranking) tied(i, other int) bool { return slices.Contains(r.Rows[i].Tied, other) }
 
 // andOthers lists a few names as in a sentence, and counts the rest.
 func andOthers(names []string) string {

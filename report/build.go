@@ -15,14 +15,10 @@ import (
 
 // build describes a run in words.
 func build(a *stats.Analysis, o Options) document {
+	d := append(document{heading{1, answers(a, o).Text}}, header(a, o)...)
 	if o.Study != nil {
-		return append(header(a, o), studyTables(a, o.Study)...)
+		return append(d, studyTables(a, o.Study)...)
 	}
-	var d document
-	if answer := bestSettings(a); answer != "" {
-		d = append(d, heading{1, answer})
-	}
-	d = append(d, header(a, o)...)
 	side := map[string]*stats.Factorial{}
 	for _, f := range a.Factorials {
 		side[f.Workload] = f
@@ -112,11 +108,14 @@ func header(a *stats.Analysis, o Options) document {
 	}
 	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(run))})
 	if o.Study == nil || a.Confidence != stats.Confidence { // a study with fixed rounds asks for its claims only
-		l.note(item{label: "settled", text: settled(a)})
+		_, text := settled(a)
+		l.note(item{label: "settled", text: text})
 	}
 	if o.Study == nil {
 		l = append(l, runRisks(a)...)
-		l.note(item{label: "settings", text: unsetInRun(a), alarm: true})
+		if _, text := unsetInRun(a); text != "" {
+			l = append(l, item{label: "settings", text: text + ": lines below the tables give the values", alarm: true})
+		}
 	}
 	l.note(item{label: "verdicts", text: looked(run, o.Hints), alarm: true})
 	l.note(item{label: "left out", text: leftOut(run.LeftOut, o.Hints)})
@@ -253,23 +252,23 @@ func stopped(a *stats.Analysis) string {
 const maxOpen = 3
 
 // settled says how many figures of a run are as precise as was asked for, and which are
-// the widest of the others.
-func settled(a *stats.Analysis) string {
+// the widest of the others, the open ones, which it counts.
+func settled(a *stats.Analysis) (openFigures int, text string) {
 	figures := a.Figures()
 	if a.Run.Precision <= 0 || len(figures) == 0 {
-		return ""
+		return 0, ""
 	}
 	what := "median"
 	if slices.ContainsFunc(figures, func(f stats.Figure) bool { return f.Base != nil }) {
 		what = "ratio"
 	}
 	open := slices.DeleteFunc(slices.Clone(figures), func(f stats.Figure) bool { return f.Settled(a.Run.Precision) })
-	text := fmt.Sprintf("%d of %s within ±%s", len(figures)-len(open), counted(int64(len(figures)), what), percent(a.Run.Precision))
+	text = fmt.Sprintf("%d of %s within ±%s", len(figures)-len(open), counted(int64(len(figures)), what), percent(a.Run.Precision))
 	if len(open) == 0 {
-		return text
+		return 0, text
 	}
 	if !slices.ContainsFunc(open, func(f stats.Figure) bool { return f.Summary.Interval != nil }) {
-		return fmt.Sprintf("%s; the others have fewer than %d samples, and so no interval", text, stats.MinSamples)
+		return len(open), fmt.Sprintf("%s; the others have fewer than %d samples, and so no interval", text, stats.MinSamples)
 	}
 	slices.SortStableFunc(open, func(a, b stats.Figure) int {
 		x, _ := a.Summary.Spread()
@@ -283,7 +282,7 @@ func settled(a *stats.Analysis) string {
 	if more := len(open) - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
 	}
-	return text + "; open: " + strings.Join(words, ", ")
+	return len(open), text + "; open: " + strings.Join(words, ", ")
 }
 
 // wholeRounds counts the rounds that are complete: those after which another began, and

@@ -232,8 +232,8 @@ func deciding(outcomes []*stats.Outcome) list {
 	})
 }
 
-// unsetInRun names the settings of [unsetIn], with the workloads.
-func unsetInRun(a *stats.Analysis) string {
+// unsetInRun counts and names the settings of [unsetIn], with the workloads.
+func unsetInRun(a *stats.Analysis) (count int, text string) {
 	var where groups[string, string]
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
@@ -249,9 +249,9 @@ func unsetInRun(a *stats.Analysis) string {
 		words = append(words, name+" in "+strings.Join(where.of[name], ", "))
 	}
 	if words == nil {
-		return ""
+		return 0, ""
 	}
-	return "nobody set " + strings.Join(words, "; ") + ". The drivers' defaults differ, and so may their times: lines below the tables give the values"
+	return len(words), "nobody set " + strings.Join(words, "; ") + ". The drivers' defaults differ, and so may their times"
 }
 
 // changes reports whether the workload itself changes a setting.

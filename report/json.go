@@ -24,7 +24,8 @@ var Schema []byte
 // JSON is the JSON report: the run as it was measured, and its analysis.
 type JSON struct {
 	Version     int              `json:"version"`
-	Answer      string           `json:"answer,omitempty"` // which of several settings or parameters is fastest
+	Answer      string           `json:"answer"`  // what the run says, in a sentence or two
+	Answers     Answers          `json:"answers"` // the same as data, for each table, with what to beware of
 	Run         *result.Run      `json:"run"`
 	Floor       string           `json:"floor"` // as requested
 	Cells       []JSONCell       `json:"cells"`
@@ -186,7 +187,8 @@ type JSONSummaryComparison struct {
 }
 
 func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
-	out := JSON{Version: JSONVersion, Answer: bestSettings(a), Run: a.Run, Floor: a.Floor,
+	said := answers(a, opts)
+	out := JSON{Version: JSONVersion, Answer: said.Text, Answers: said, Run: a.Run, Floor: a.Floor,
 		Cells: []JSONCell{}, Comparisons: []JSONComparison{}, Summary: []JSONSummary{}}
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {

@@ -22,12 +22,7 @@ func overall(a *stats.Analysis) document {
 	base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base })
 	to := label(o.Drivers[base].Case)
 	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, counted(int64(len(o.Tables)), "table"))}}
-	outcomes := map[int]*stats.Outcome{}
-	for _, gr := range a.Groups {
-		for _, oc := range gr.Outcomes {
-			outcomes[oc.Case.ID] = oc
-		}
-	}
+	outcomes := outcomesByCase(a)
 	var g cellGrid
 	for _, od := range o.Drivers {
 		g.cells = append(g.cells, &stats.Cell{Outcome: outcomes[od.Case.ID], Ratio: &od.Ratio, Standing: od.Standing})

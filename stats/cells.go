@@ -110,8 +110,12 @@ func (c *Cell) Points() []Point {
 
 // Against returns the comparison of cell i with cell j of the table. ok is
 // false if they were not compared.
-func (t *Table) Against(i, j int) (test Test, ok bool) {
-	for _, p := range t.Pairs {
+func (t *Table) Against(i, j int) (test Test, ok bool) { return Against(t.Pairs, i, j) }
+
+// Against returns the comparison of set i with set j of those that [CompareAll] compared.
+// ok is false if they were not compared.
+func Against(pairs []Pair, i, j int) (test Test, ok bool) {
+	for _, p := range pairs {
 		switch {
 		case p.First == i && p.Second == j:
 			return p.Test, true

@@ -1,0 +1,606 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Answers are what a run says, as data: who comes first, by how much, how sure that is, and
+// what to beware of. Every form of the report tells this first.
+type Answers struct {
+	Text    string    `json:"-"`                 // in a sentence or two
+	Overall *Ranking  `json:"overall,omitempty"` // over all tables; nil if fewer than two drivers or tables count
+	Tables  []Ranking `json:"tables"`            // in the order of the report
+	Caveats []Caveat  `json:"caveats"`           // the worst first
+
+	// FalseDifference is the greatest probability that the run tells any two rows apart if
+	// all are equal. It is 0 if nothing was compared.
+	FalseDifference float64 `json:"false_difference"`
+}
+
+// Ranking is the order of the rows of a table, or of the drivers over all tables.
+type Ranking struct {
+	Table  *stats.TableName `json:"table,omitempty"`  // nil: over all tables
+	Tables int              `json:"tables,omitempty"` // over how many tables
+	Of     string           `json:"of,omitempty"`     // what was measured, such as "time for 10 rows"
+	Text   string           `json:"text"`             // the answer in a sentence, without its full stop
+
+	// Best is the row that comes first, apart from the floor. Tied are those that the samples
+	// do not tell from it, and Next is the first that they do. Best is nil if no row has a
+	// rank, and Next if there is no other.
+	Best *Place   `json:"best,omitempty"`
+	Tied []string `json:"tied,omitempty"`
+	Next *Place   `json:"next,omitempty"`
+
+	Base    string `json:"base,omitempty"` // the row that ratios are to
+	IsFloor bool   `json:"is_floor"`       // the base is the floor, which is nobody's choice
+
+	Rounds  int `json:"rounds"`  // the fewest of any row that has a rank
+	Figures int `json:"figures"` // ratios to the base or, without one, medians
+	Settled int `json:"settled"` // of these, as precise as was asked for
+
+	Rows []Row `json:"-"` // as in the table
+
+	ratio   func(i, j int) stats.Summary // of row i to row j
+	against func(i, j int) (stats.Test, bool)
+}
+
+// Place is a row that an answer names.
+type Place struct {
+	Name  string         `json:"name"` // the driver with its version, or the settings
+	Case  int            `json:"case"`
+	To    string         `json:"to,omitempty"`    // the row that the ratio is to
+	Ratio *stats.Summary `json:"ratio,omitempty"` // of the times
+}
+
+// Row is one row of a ranking.
+type Row struct {
+	Name     string
+	Case     int
+	Status   result.Status
+	Rank     int    // 0: none
+	Tied     []int  // rows
+	Beaten   bool   // another is told apart as faster
+	Floor    bool   // it is what ratios are to, and is nobody's choice
+	Unranked string // why a row that has figures has no rank
+	TooShort bool
+
+	Median *stats.Summary // in seconds; nil without figures, and over all tables
+	PerOp  bool           // the median is per operation
+	Ratio  *stats.Summary // to the base; nil if there is none
+
+	risk int // place in losses
+}
+
+// Caveat is something to beware of.
+type Caveat struct {
+	Code  string `json:"code"` // a status, or the code of a warning, or one of those below
+	Count int    `json:"count"`
+	Text  string `json:"text"`
+}
+
+// The codes of caveats that are neither statuses nor codes of warnings.
+const (
+	CaveatEnded     = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
+	CaveatFewRounds = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
+	CaveatUnranked  = "unranked"    // more operations of rows failed than of others; Count: rows
+	CaveatTooShort  = "too-short"   // phases are too short to judge by; Count: tables
+	CaveatUnset     = "unset"       // settings that nobody set differ; Count: settings
+	CaveatRisk      = "risk"        // settings can lose data; Count: 1
+	CaveatUnsettled = "unsettled"   // figures are less precise than was asked for; Count: figures
+	CaveatSummary   = "no-summary"  // tables or drivers do not count in the summary; Count: of them
+	CaveatLeftOut   = "left-out"    // workloads or drivers were not measured; Count: of them
+)
+
+// answers says what a run says.
+func answers(a *stats.Analysis, o Options) Answers {
+	s := Answers{Tables: []Ranking{}, Caveats: caveats(a, o)}
+	if a.Reliability.Comparisons > 0 {
+		s.FalseDifference = stats.Alpha
+	}
+	figures := a.Figures()
+	eachTable(a, func(n stats.TableName, t *stats.Table) {
+		s.Tables = append(s.Tables, tableRanking(a, n, t, figures))
+	})
+	if counts := len(a.Overall.Tables) + len(a.Overall.LeftOut); len(a.Overall.Drivers) > 1 && counts > 1 {
+		s.Overall = overallRanking(a)
+	}
+	s.Text = answerText(a, o, &s)
+	return s
+}
+
+// eachTable calls f with the tables of a run in the order of the report.
+func eachTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
+	side := map[string]*stats.Factorial{}
+	for _, x := range a.Factorials {
+		side[x.Workload] = x
+	}
+	begun := ""
+	for _, g := range a.Groups {
+		x := side[g.Workload]
+		if x != nil && begun != g.Workload {
+			for _, t := range x.Tables {
+				f(stats.TableName{Workload: x.Workload, Phase: t.Phase}, t)
+			}
+			begun = g.Workload
+		}
+		if x == nil || len(x.Drivers) > 1 { // of one driver, everything is side by side
+			for _, t := range g.Tables {
+				f(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t)
+			}
+		}
+	}
+}
+
+// tableRanking returns the ranking of a table. figures are those of the run.
+func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures []stats.Figure) Ranking {
+	r := ranking(t)
+	r.Table = &n
+	if measured := t.Measured(); len(measured) > 0 {
+		r.Of = subject(measured)
+	}
+	for _, f := range figures {
+		if f.TableName == n {
+			r.Figures++
+			if f.Settled(a.Run.Precision) {
+				r.Settled++
+			}
+		}
+	}
+	r.say()
+	return r
+}
+
+// ranking returns the rows of a table in their order. It says nothing of them yet.
+func ranking(t *stats.Table) Ranking {
+	r := Ranking{IsFloor: t.IsFloor, against: t.Against,
+		ratio: func(i, j int) stats.Summary { return t.Ratio(stats.Pair{First: i, Second: j}) }}
+	measured := len(t.Measured())
+	for i, c := range t.Cells {
+		row := Row{Name: name(c.Outcome), Case: c.Case.ID, Status: c.Status, Rank: c.Rank, Tied: c.Tied, Beaten: c.Beaten,
+			Floor: t.IsFloor && i == t.Base, Unranked: c.Unranked, risk: severity(c.Outcome, t.Phase)}
+		if i < measured {
+			row.Median, row.TooShort = &c.Summary, c.TooShort()
+			row.PerOp = t.PerOp || c.Samples[0].Metric == result.MetricTimePerOp
+			if c.Ratio != nil && c.Ratio.N > 0 && measured > 1 {
+				row.Ratio = c.Ratio
+			}
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	if t.Base >= 0 && measured > 1 {
+		r.Base = r.Rows[t.Base].Name
+	}
+	return r
+}
+
+// overallRanking returns the ranking of the drivers over all tables.
+func overallRanking(a *stats.Analysis) *Ranking {
+	o := a.Overall
+	r := &Ranking{Tables: len(o.Tables), Of: "geometric mean of the ratios", IsFloor: o.IsFloor,
+		ratio: func(i, j int) stats.Summary {
+			ratios, _ := stats.Ratios(o.Drivers[i].Points, o.Drivers[j].Points)
+			return stats.SummarizeRatiosAt(stats.Values(ratios), a.Confidence)
+		},
+		against: func(i, j int) (stats.Test, bool) { return stats.Against(o.Pairs, i, j) },
+	}
+	outcomes := outcomesByCase(a)
+	for _, d := range o.Drivers {
+		row := Row{Name: name(outcomes[d.Case.ID]), Case: d.Case.ID, Status: result.OK, Rank: d.Rank, Tied: d.Tied, Beaten: d.Beaten}
+		if d.Ratio.N > 0 {
+			row.Ratio = &d.Ratio
+		}
+		if d.Case.Driver == o.Base {
+			r.Base, row.Floor = row.Name, o.IsFloor
+			if row.Ratio != nil {
+				r.Figures--
+			}
+		}
+		if row.Ratio != nil {
+			r.Figures++
+			if v, ok := d.Ratio.Spread(); ok && v <= a.Run.Precision {
+				r.Settled++
+			}
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	r.say()
+	return r
+}
+
+func outcomesByCase(a *stats.Analysis) map[int]*stats.Outcome {
+	outcomes := map[int]*stats.Outcome{}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			outcomes[o.Case.ID] = o
+		}
+	}
+	return outcomes
+}
+
+// choices returns the rows with a rank, without the floor unless there is no other.
+func (r *Ranking) choices() (list []int) {
+	floor := -1
+	for i, row := range r.Rows {
+		switch {
+		case row.Rank == 0:
+		case row.Floor:
+			floor = i
+		default:
+			list = append(list, i)
+		}
+	}
+	if list == nil && floor >= 0 {
+		return []int{floor}
+	}
+	return list
+}
+
+// say says who comes first.
+func (r *Ranking) say() {
+	ranked := r.choices()
+	if len(ranked) == 0 {
+		r.Text = r.without()
+		return
+	}
+	best := r.safest(ranked)
+	r.Best = r.place(best, -1)
+	for _, row := range r.Rows {
+		if row.Rank > 0 && row.Ratio != nil && (r.Rounds == 0 || row.Ratio.N < r.Rounds) {
+			r.Rounds = row.Ratio.N
+		}
+	}
+	if r.Rounds == 0 && r.Rows[best].Median != nil {
+		r.Rounds = r.Rows[best].Median.N
+	}
+	for _, i := range ranked {
+		switch {
+		case i == best:
+		case r.tied(best, i):
+			r.Tied = append(r.Tied, r.Rows[i].Name)
+		case r.Next == nil:
+			r.Next = r.place(i, best)
+		}
+	}
+	base := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Floor })
+	toFloor := ""
+	if base >= 0 && base != best && r.Rows[best].Ratio != nil {
+		toFloor = fmt.Sprintf("%s the time of %s, the floor %s", times(r.Rows[best].Ratio.Median), r.Base, interval(r.Rows[best].Ratio.Interval))
+	}
+	switch {
+	case len(ranked) > 1 && toFloor != "":
+		r.Text = fmt.Sprintf("%s. %s takes %s", r.best(ranked), r.Rows[best].Name, toFloor)
+	case len(ranked) > 1:
+		r.Text = r.best(ranked)
+	case toFloor != "" && r.tied(best, base):
+		r.Text = fmt.Sprintf("%s is tied with %s, the floor: noise hides which is faster", r.Rows[best].Name, r.Base)
+	case toFloor != "":
+		r.Text = fmt.Sprintf("%s takes %s", r.Rows[best].Name, toFloor)
+	default:
+		r.Text = r.alone(best)
+	}
+}
+
+// place returns a row with its ratio to another row, or to the base if that is negative.
+func (r *Ranking) place(i, to int) *Place {
+	p := &Place{Name: r.Rows[i].Name, Case: r.Rows[i].Case}
+	switch {
+	case to >= 0:
+		s := r.ratio(i, to)
+		p.To, p.Ratio = r.Rows[to].Name, &s
+	case r.Base != "" && p.Name != r.Base && r.Rows[i].Ratio != nil:
+		p.To, p.Ratio = r.Base, r.Rows[i].Ratio
+	}
+	return p
+}
+
+// alone says how long the only row took that has a rank.
+func (r *Ranking) alone(i int) string {
+	row := r.Rows[i]
+	if row.Median == nil {
+		return row.Name + " has nothing to be compared with"
+	}
+	each := ""
+	if row.PerOp {
+		each = " for each operation"
+	}
+	return fmt.Sprintf("%s took %s%s, %s", row.Name, duration(int64(row.Median.Median*1e9)), each, spread(*row.Median))
+}
+
+// without says why no row has a rank.
+func (r *Ranking) without() string {
+	figures := 0
+	for _, row := range r.Rows {
+		if row.Median != nil || row.Ratio != nil {
+			figures++
+		}
+	}
+	if figures == 0 {
+		return "there are no figures"
+	}
+	return fmt.Sprintf("nothing can be told yet, because there are fewer than %d rounds", stats.MinSamples)
+}
+
+// answerText says in a sentence or two what the run says.
+func answerText(a *stats.Analysis, o Options, s *Answers) string {
+	if o.Study != nil {
+		return studyAnswer(o.Study)
+	}
+	if run := a.Run; run.Compares != nil && run.Compares.Looks {
+		return "This run was made to compare two sides: " + cmp.Or(o.Hints.Compare, "a comparison of its sides") + " has the answer."
+	}
+	if settings := bestSettings(a); settings != "" {
+		return settings
+	}
+	if s.Overall != nil && s.Overall.Best != nil {
+		return fmt.Sprintf("Over %s, %s.", counted(int64(s.Overall.Tables), "table"), s.Overall.Text)
+	}
+	var figures []*Ranking // tables that have any
+	ranked := false
+	for i := range s.Tables {
+		if r := &s.Tables[i]; r.Of != "" {
+			figures = append(figures, r)
+			ranked = ranked || r.Best != nil
+		}
+	}
+	switch {
+	case len(figures) == 0:
+		return nothingMeasured(s)
+	case !ranked:
+		return fmt.Sprintf("Nothing can be told yet: %s, and drivers are ranked after %d.", counted(int64(rounds(a)), "complete round"), stats.MinSamples)
+	case len(figures) == 1:
+		return fmt.Sprintf("In %s, %s.", where(figures[0]), figures[0].Text)
+	}
+	return severalTables(figures)
+}
+
+// where names a table, and says if it is too short to judge by.
+func where(r *Ranking) string {
+	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.TooShort }) {
+		return fmt.Sprintf("%s (less than %s, too short to judge by)", r.Table, shortLimit())
+	}
+	return r.Table.String()
+}
+
+// rounds returns how many rounds of a run are complete.
+func rounds(a *stats.Analysis) int {
+	if a.Run.Stopped != "" {
+		return a.Run.Rounds
+	}
+	n, _ := wholeRounds(a.Run)
+	return n
+}
+
+// nothingMeasured says that a run has no figures, and why.
+func nothingMeasured(s *Answers) string {
+	count := map[string]int{}
+	for _, c := range s.Caveats {
+		count[c.Code] += c.Count
+	}
+	var words []string
+	for _, status := range statuses {
+		if n := count[string(status)]; n > 0 {
+			words = append(words, fmt.Sprintf("%s %s", counted(int64(n), "case"), status))
+		}
+	}
+	if words == nil {
+		return "Nothing was measured."
+	}
+	return "Nothing was measured: " + strings.Join(words, ", ") + "."
+}
+
+// severalTables says who comes first most often if there is no summary.
+func severalTables(tables []*Ranking) string {
+	var first groups[string, int]
+	compared := 0
+	for i, r := range tables {
+		if r.Best == nil || len(r.choices()) < 2 {
+			continue
+		}
+		compared++
+		for _, n := range append([]string{r.Best.Name}, r.Tied...) {
+			first.add(n, i)
+		}
+	}
+	if compared == 0 {
+		alone := []string{}
+		for _, r := range tables {
+			for _, row := range r.Rows {
+				if row.Median != nil && !slices.Contains(alone, row.Name) {
+					alone = append(alone, row.Name)
+				}
+			}
+		}
+		return fmt.Sprintf("%s: measured in %s, each without another driver to compare with.", andOthers(alone), counted(int64(len(tables)), "table"))
+	}
+	slices.SortStableFunc(first.keys, func(x, y string) int { return cmp.Compare(len(first.of[y]), len(first.of[x])) })
+	n := first.keys[0]
+	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. There is no summary, because no two tables have comparable figures of the same drivers.",
+		n, len(first.of[n]), counted(int64(compared), "table"))
+}
+
+// studyAnswer says how many claims of a study hold.
+func studyAnswer(r *Study) string {
+	count := map[Verdict]int{}
+	for _, c := range r.Claims {
+		count[c.Verdict]++
+	}
+	if len(r.Claims) == 0 {
+		return "The study " + r.Name + " has no claims that could be judged."
+	}
+	as := ""
+	if r.AsPublished {
+		as = ", measured as published, faults included"
+	}
+	return fmt.Sprintf("%s of the study %s%s: %s here, %s, %d cannot be told.", counted(int64(len(r.Claims)), "claim"), r.Name, as,
+		verb(count[Holds], "holds", "hold"), verb(count[DoesNotHold], "does not hold", "do not hold"), count[CannotBeTold])
+}
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// statuses are those of cases without figures, the worst first.
+var statuses = []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable, stats.NotMeasured}
+
+// caveats lists what to beware of, the worst first.
+func caveats(a *stats.Analysis, o Options) []Caveat {
+	run := a.Run
+	list := []Caveat{}
+	note := func(code string, count int, text string) {
+		if count > 0 && text != "" {
+			list = append(list, Caveat{code, count, text})
+		}
+	}
+	list = append(list, withoutFigures(a)...)
+	if run.Stopped == result.StoppedInterrupted || run.Stopped == "" {
+		list = append(list, Caveat{CaveatEnded, rounds(a), "rounds: " + stopped(a)})
+	}
+	note(CaveatUnranked, len(unranked(a)), "not ranked, because more of their operations failed than of others': "+someOf(unranked(a), 3))
+	few, short, unverified := 0, []string{}, []string{}
+	eachTable(a, func(n stats.TableName, t *stats.Table) {
+		measured := t.Measured()
+		for _, c := range measured {
+			if len(c.Samples) < stats.MinSamples {
+				few++
+			}
+		}
+		if slices.ContainsFunc(measured, (*stats.Cell).TooShort) {
+			short = append(short, n.String())
+		}
+		if len(unverifiedIn(measured, t.Phase)) > 0 {
+			unverified = append(unverified, n.String())
+		}
+	})
+	note(CaveatFewRounds, few, fmt.Sprintf("%s with figures of fewer than %d rounds, too few for a rank", counted(int64(few), "row"), stats.MinSamples))
+	note(result.WarningUnverified, len(unverified), "the rows that were written could not be checked: "+someOf(unverified, 3))
+	note(CaveatTooShort, len(short), fmt.Sprintf("a phase of less than %s is too short to judge a driver by: %s", shortLimit(), someOf(short, 3)))
+	if o.Study == nil {
+		for _, r := range runRisks(a) {
+			note(CaveatRisk, 1, r.text)
+		}
+		names, text := unsetInRun(a)
+		note(CaveatUnset, names, text)
+	}
+	if run.Machine.SyncFree {
+		note(result.WarningSync, 1, storage(run.Machine))
+	}
+	list = append(list, warned(a)...)
+	if o.Study == nil {
+		open, text := settled(a)
+		note(CaveatUnsettled, open, text)
+		left := leftOutOf(a.Overall)
+		var words []string
+		for _, it := range left {
+			words = append(words, it.text)
+		}
+		if len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
+			left = nil // there is no summary of one table
+		}
+		note(CaveatSummary, len(left), "not in the summary: "+someOf(words, 2))
+	}
+	note(CaveatLeftOut, len(run.LeftOut), leftOut(run.LeftOut, o.Hints))
+	return list
+}
+
+// withoutFigures lists the cases that have no figures, by status and reason.
+func withoutFigures(a *stats.Analysis) (list []Caveat) {
+	type trouble struct {
+		status result.Status
+		why    string
+	}
+	type place struct{ driver, workload string }
+	var whose groups[trouble, place]
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if o.Status != result.OK {
+				whose.add(trouble{o.Status, message(o)}, place{label(o.Case), g.Workload})
+			}
+		}
+	}
+	for _, t := range whose.keys {
+		var drivers, workloads []string
+		for _, p := range whose.of[t] {
+			if !slices.Contains(drivers, p.driver) {
+				drivers = append(drivers, p.driver)
+			}
+			if !slices.Contains(workloads, p.workload) {
+				workloads = append(workloads, p.workload)
+			}
+		}
+		list = append(list, Caveat{string(t.status), len(whose.of[t]), fmt.Sprintf("%s on %s: %s", andOthers(drivers), andOthers(workloads), t.why)})
+	}
+	slices.SortStableFunc(list, func(x, y Caveat) int {
+		return cmp.Compare(slices.Index(statuses, result.Status(x.Code)), slices.Index(statuses, result.Status(y.Code)))
+	})
+	return list
+}
+
+// message says why a case has no figures, without what its worker printed.
+func message(o *stats.Outcome) string {
+	if o.Reason.Phase != "" && o.Reason.Code != protocol.CodeNoTrial {
+		return o.Reason.Phase + ": " + o.Reason.Message
+	}
+	return o.Reason.Message
+}
+
+// unranked lists the rows that have no rank because of failures.
+func unranked(a *stats.Analysis) (list []string) {
+	eachTable(a, func(n stats.TableName, t *stats.Table) {
+		for _, c := range t.Measured() {
+			if failed, operations := c.Failures(); c.Unranked != "" && failed > 0 {
+				list = append(list, fmt.Sprintf("%s %s (%s ok)", n, cmp.Or(c.As, label(c.Case)), PercentOK(failed, operations)))
+			}
+		}
+	})
+	return list
+}
+
+// warned lists what the run warns of.
+func warned(a *stats.Analysis) (list []Caveat) {
+	var alike groups[string, result.Warning]
+	for _, w := range a.Warnings {
+		if w.Code != result.WarningSync || !a.Run.Machine.SyncFree {
+			alike.add(w.Code, w)
+		}
+	}
+	for _, code := range alike.keys {
+		ws := alike.of[code]
+		for _, it := range machineWarnings(ws, a.Run.Rounds) {
+			list = append(list, Caveat{code, len(ws), it.text})
+		}
+	}
+	var of groups[string, string] // by code, the cases that have other warnings
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			for _, w := range o.Warnings {
+				if n := strings.TrimSpace(g.Workload + " " + w.Phase); w.Code != result.WarningUnverified && !slices.Contains(of.of[w.Code], n+": "+w.Message) {
+					of.add(w.Code, n+": "+w.Message)
+				}
+			}
+		}
+	}
+	for _, code := range of.keys {
+		list = append(list, Caveat{code, len(of.of[code]), someOf(of.of[code], 1)})
+	}
+	// What every virtual machine has says least.
+	slices.SortStableFunc(list, func(x, y Caveat) int {
+		last := func(c Caveat) int {
+			if c.Code == result.WarningVirtual {
+				return 1
+			}
+			return 0
+		}
+		return last(x) - last(y)
+	})
+	return list
+}

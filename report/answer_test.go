@@ -1,0 +1,128 @@
+package report_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// answered returns what JSON says first.
+func answered(t *testing.T, run *result.Run) report.JSON {
+	t.Helper()
+	text := write(t, "json", run, "native", report.Options{})
+	validate(t, schema(t), text)
+	var j report.JSON
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// insertRun returns a run of one phase. Names of drivers are those of the fixtures.
+func insertRun(rounds int, drivers ...string) *result.Run {
+	run := newRun(rounds)
+	add(run, "mine", nil, nil, drivers, bulk("insert", 10_000_000, 10, 10))
+	return run
+}
+
+// ended returns the run with all trials of some drivers ended with a status.
+func ended(run *result.Run, status result.Status, code, message string, drivers ...string) *result.Run {
+	for i := range run.Trials {
+		tr := &run.Trials[i]
+		for _, d := range drivers {
+			if run.Cases[tr.Case-1].Driver == d {
+				tr.Status, tr.Samples, tr.Reason = status, nil, &protocol.Reason{Code: code, Message: message}
+			}
+		}
+	}
+	return run
+}
+
+// TestAnswer checks what is said first of runs of all kinds.
+func TestAnswer(t *testing.T) {
+	two := insertRun(9, "native", "mattn", "modernc")
+	add(two, "mine", nil, nil, []string{"native", "mattn", "modernc"}, bulk("scan", 20_000_000, 10, 10))
+	apart := newRun(9) // no driver has figures in two tables
+	add(apart, "mine", nil, nil, []string{"mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10))
+	add(apart, "other", nil, nil, []string{"zombiezen", "crawshaw"}, bulk("insert", 10_000_000, 10, 10))
+	alone := newRun(9)
+	add(alone, "mine", nil, nil, []string{"mattn"}, bulk("insert", 10_000_000, 10, 10), bulk("scan", 20_000_000, 10, 10))
+	interrupted := insertRun(3, "native", "mattn")
+	interrupted.Stopped = result.StoppedInterrupted
+	for _, tc := range []struct {
+		name, want string
+		run        *result.Run
+	}{
+		{"the floor is not the best", "In mine insert, mattn v1.14.52 is fastest; next is modernc v1.61.1, with 2.30x the time [2.25, 2.34]. " +
+			"mattn v1.14.52 takes 1.83x the time of native v1.14.52, the floor [1.79, 1.87].", insertRun(9, "native", "mattn", "modernc")},
+		{"tied", "In mine insert, mattn v1.14.52 comes first, tied with tailscale 9328d04: noise hides which is faster; next is modernc v1.61.1, with 2.29x the time [2.27, 2.32].",
+			insertRun(9, "mattn", "tailscale", "modernc")},
+		{"one driver and the floor", "In mine insert, mattn v1.14.52 takes 1.83x the time of native v1.14.52, the floor [1.79, 1.87].", insertRun(9, "native", "mattn")},
+		{"one driver", "In mine insert, mattn v1.14.52 took 18.35 ms, ±1.6%.", insertRun(9, "mattn")},
+		{"one driver, two tables", "mattn v1.14.52: measured in 2 tables, each without another driver to compare with.", alone},
+		{"over tables", "Over 2 tables, mattn v1.14.52 is fastest; next is modernc v1.61.1, with 2.30x the time [2.27, 2.32]. " +
+			"mattn v1.14.52 takes 1.83x the time of native v1.14.52, the floor [1.81, 1.85].", two},
+		{"no summary", "mattn v1.14.52 comes first, alone or tied, in 1 of 2 tables. There is no summary, because no two tables have comparable figures of the same drivers.", apart},
+		{"interrupted", "Nothing can be told yet: 3 complete rounds, and drivers are ranked after 6.", interrupted},
+		{"all refused", "Nothing was measured: 2 cases refused.", ended(insertRun(1, "mattn", "modernc"), result.Refused, "settings", "wanted full, got off", "mattn", "modernc")},
+		{"nothing", "Nothing was measured.", emptyRun()},
+	} {
+		j := answered(t, tc.run)
+		if j.Answer != tc.want {
+			t.Errorf("%s:\n%s\nwant\n%s", tc.name, j.Answer, tc.want)
+		}
+		if text := write(t, "table", tc.run, "native", report.Options{Width: 400}); !strings.HasPrefix(text, tc.want+"\n\nsqlite3perf ") {
+			t.Errorf("%s: the table begins with\n%.300s", tc.name, text)
+		}
+	}
+}
+
+// TestAnswersOfTables checks the fields of an answer.
+func TestAnswersOfTables(t *testing.T) {
+	run := insertRun(9, "native", "mattn", "tailscale", "modernc")
+	r := answered(t, run).Answers.Tables[0]
+	if r.Table.String() != "mine insert" || r.Best.Name != "mattn v1.14.52" || r.Best.To != "native v1.14.52" || !r.IsFloor || r.Rounds != 9 || r.Figures != 3 {
+		t.Errorf("%+v, best %+v", r, r.Best)
+	}
+	if d := cmp.Diff([]string{"tailscale 9328d04"}, r.Tied); d != "" {
+		t.Error(d)
+	}
+	if r.Next.Name != "modernc v1.61.1" || r.Next.To != r.Best.Name || r.Next.Ratio.Median < 2.2 || r.Next.Ratio.Median > 2.4 {
+		t.Errorf("next %+v", r.Next)
+	}
+}
+
+// TestCaveats checks that what is wrong with a run is told, the worst first.
+func TestCaveats(t *testing.T) {
+	run := insertRun(9, "native", "mattn", "modernc", "zombiezen", "crawshaw", "python")
+	ended(run, result.Failed, "crashed", "it crashed", "mattn")
+	ended(run, result.Wrong, "checksum", "another answer", "modernc")
+	ended(run, result.Refused, "settings", "wanted full, got off", "zombiezen", "crawshaw")
+	run.Precision, run.Stopped = 0.0001, result.StoppedInterrupted
+	run.LeftOut = []result.LeftOut{{Workload: "large", Code: result.LeftOutTime}}
+	run.Warnings = []result.Warning{{Code: result.WarningVirtual, Message: "virtual"}, {Code: result.WarningLoad, Message: "load"}}
+	var got []string
+	for _, c := range answered(t, run).Answers.Caveats {
+		got = append(got, c.Code+" "+c.Text)
+	}
+	want := []string{
+		"wrong modernc on mine: another answer",
+		"refused zombiezen and crawshaw on mine: wanted full, got off",
+		"failed mattn on mine: it crashed",
+		"unavailable python on mine: python3 is not installed: apt-get install python3",
+		"ended-early rounds: 9 complete, 46 trials: interrupted",
+		"load load",
+		"virtual virtual",
+		"unsettled 0 of 1 median within ±<0.1%; open: mine insert native ±1.8%",
+		"left-out large, for which the default time is too short: --workloads large measures them",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

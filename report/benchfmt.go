@@ -113,7 +113,7 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	}
 	n := float64(max(s.Operations, 1))
 	value(float64(s.WallNS)/n, "ns/op")
-	perSecond, unit := rate(s.Sample)
+	perSecond, unit := Rate(s.Sample)
 	value(perSecond, unit)
 	if len(s.Latency) > 0 && s.Metric != result.MetricTime {
 		value(float64(s.Failed)/n, "failed/op")

@@ -49,8 +49,8 @@ func cellRate(c *stats.Cell) (perSecond float64, unit string) {
 	return stats.Summarize(each).Inverse().Median, unit
 }
 
-// rate returns a sample's own rate.
-func rate(s *result.Sample) (perSecond float64, unit string) {
+// Rate returns a sample's own rate, with its unit: "rows/s", "op/s" or "req/s".
+func Rate(s *result.Sample) (perSecond float64, unit string) {
 	n, unit := work(s)
 	if s.WallNS <= 0 {
 		return 0, unit
@@ -220,7 +220,7 @@ func ofCeiling(s stats.Sample) float64 {
 	if s.Load == nil || s.Load.Ceiling <= 0 {
 		return 0
 	}
-	perSecond, _ := rate(s.Sample)
+	perSecond, _ := Rate(s.Sample)
 	return perSecond / s.Load.Ceiling
 }
 

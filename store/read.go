@@ -192,6 +192,8 @@ type Entry struct {
 	Ended     time.Time             `json:"ended,omitzero"` // zero if unfinished
 	Stopped   string                `json:"stopped"`        // why it ended, or "" if it has not
 	Command   []string              `json:"command"`
+	Scale     string                `json:"scale"`
+	Host      string                `json:"host"`             // name of the machine
 	Asked     *result.Asked         `json:"asked,omitempty"`  // as in [result.Run]
 	Drivers   []string              `json:"drivers"`          // in the order of the cases
 	Workloads []string              `json:"workloads"`        // in the order of the cases
@@ -283,6 +285,7 @@ func entry(rows *sql.Rows) (Entry, error) {
 		e.Hashes[w.Name] = w.SHA256
 	}
 	e.Version, e.Started, e.Ended, e.Stopped, e.Command, e.Asked = r.Version, r.Started, r.Ended, r.Stopped, r.Command, r.Asked
+	e.Scale, e.Host = r.Scale, r.Machine.Hostname
 	return e, nil
 }
 
@@ -319,6 +322,35 @@ func scan(ctx context.Context, c *sql.Conn, query string, visit func(*sql.Rows) 
 		}
 	}
 	return rows.Err()
+}
+
+// Changes returns a number that differs after another process, or another store of this
+// process, has written to the file.
+func (s *Store) Changes(ctx context.Context) (n int64, err error) {
+	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
+		return c.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&n)
+	})
+	return n, err
+}
+
+// Extent is how much of a run there is. It is the same as before only if the run is.
+type Extent struct {
+	Trials int64 // greatest number of a trial
+	Ended  bool
+}
+
+// Extent returns how much of a run there is. If there is no run with that ID, the error is
+// [ErrNoRun].
+func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
+	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
+		err := c.QueryRowContext(ctx, `SELECT (SELECT coalesce(max(trial_id), 0) FROM trials WHERE run_id = runs.run_id),
+			CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL FROM runs WHERE run_id = ?`, id).Scan(&e.Trials, &e.Ended)
+		if errors.Is(err, sql.ErrNoRows) {
+			return s.noRun(ctx, c, id)
+		}
+		return err
+	})
+	return e, err
 }
 
 // Resolve returns the ID of the run that a user names by its number or as "last". The

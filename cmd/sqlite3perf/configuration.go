@@ -34,6 +34,7 @@ const (
 	writes     reach = "names what is written to"
 	overwrites reach = "lets data be overwritten"
 	reachesOut reach = "lets a workload reach other files"
+	opens      reach = "decides who can read the store"
 )
 
 // reaches classifies every flag of every command. A flag that is missing here counts as
@@ -59,6 +60,8 @@ var reaches = map[string]reach{
 
 	"allow-files": reachesOut,
 
+	"addr": opens,
+
 	"added-cost":        harmless,
 	"allow-differences": harmless,
 	"as-published":      harmless,
@@ -83,6 +86,7 @@ var reaches = map[string]reach{
 	"phase":             harmless,
 	"pipeline":          harmless,
 	"pool":              harmless,
+	"port":              harmless,
 	"precision":         harmless,
 	"prepared":          harmless,
 	"quiet":             harmless,

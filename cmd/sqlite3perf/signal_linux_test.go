@@ -84,7 +84,9 @@ func (p *place) start(args ...string) *session {
 func (p *place) started(cmd *exec.Cmd) *session {
 	p.t.Helper()
 	s := &session{t: p.t, cmd: cmd, lines: make(chan string, 1<<16)}
-	s.cmd.Stdout = &s.stdout
+	if cmd.Stdout == nil {
+		cmd.Stdout = &s.stdout
+	}
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		p.t.Fatal(err)

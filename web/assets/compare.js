@@ -1,0 +1,57 @@
+// Two runs side by side, with verdicts.
+
+import { get } from "./api.js";
+import { h, table, set, facts, input } from "./dom.js";
+import { times, count } from "./format.js";
+
+const words = { unclear: "cannot tell yet", bad: "no figure", differing: "answers or failures differ" };
+const classes = { slower: "bad", faster: "state complete", bad: "bad", differing: "bad", unclear: "warn" };
+
+export async function compare({ query, signal, go }) {
+  const first = query.get("first") || "", second = query.get("second") || "", margin = query.get("margin") || "";
+  const form = h("form", { class: "filters", submit: (e) => { e.preventDefault(); go(new FormData(form)); } },
+    input("first", "First run", first, { type: "number", min: 1, required: true }),
+    input("second", "Second run", second, { type: "number", min: 1 }),
+    input("margin", "Same if within (0.02: 2 %)", margin, { type: "number", min: "0.0001", max: "0.9999", step: "any", placeholder: "0.02" }),
+    h("button", { type: "submit", class: "main" }, "Compare"),
+    first && second && h("button", { type: "button", click: () => go([["first", second], ["second", first], ["margin", margin]]) }, "Swap"));
+  const head = [h("h1", {}, "Compare"), form];
+  if (!first) return [...head, h("p", {}, "Is the second run slower than the first? Give the numbers of two runs, or of one that was made by ", h("code", {}, "sqlite3perf compare"), ".")];
+  let c;
+  try {
+    c = await get("compare?" + query, signal);
+  } catch (err) {
+    if (signal.aborted) throw err;
+    return [...head, h("p", { class: "error", role: "alert" }, err.message)];
+  }
+  const logs = c.cells.filter((x) => x.ratio).flatMap((x) => [x.ratio.interval?.low, x.ratio.interval?.high, x.ratio.median]).filter((v) => v > 0 && Number.isFinite(v)).map(Math.log);
+  const most = Math.max(Math.log(1.1), ...logs.map(Math.abs));
+  const percent = (v) => Math.max(0, Math.min(100, 50 + 50 * Math.log(v) / most)) + "%";
+  const bar = (x) => {
+    if (!x.ratio) return h("span", { class: "bad" }, x.why || x.first_status + " / " + x.second_status);
+    const i = x.ratio.interval;
+    return set(h("div", { class: "track", "aria-hidden": "true" }, h("div", { class: "one" }), i && h("div", { class: "whisker" }), h("div", { class: "point" })),
+      { "--from": "50%", "--to": percent(x.ratio.median), "--low": percent(i ? Math.max(i.low, 1e-9) : 1), "--high": percent(i ? i.high : 1) });
+  };
+  const name = (x) => [x.workload, x.variant, x.phase].filter(Boolean).join(" · ");
+  return [...head,
+    h("p", { class: "answer" }, c.answer),
+    facts([
+      ["first", [c.first, " ", c.runs[0] && h("a", { href: "/runs/" + c.runs[0] }, "figures")]],
+      ["second", [c.second, " ", h("a", { href: "/runs/" + (c.runs[1] || c.runs[0]) }, "figures")]],
+      ["measured", c.interleaved ? "in the same rounds" : "at different times: what else changed on the machine is part of each ratio"],
+      ["machines differ", (c.machine_differences || []).join("; ")],
+      ["over all", c.mean && c.mean.n ? `${times(c.mean.median)} the time${c.mean.interval ? `, interval ${times(c.mean.interval.low)} to ${times(c.mean.interval.high)}` : ""}` : ""],
+      ["only in one", (c.alone || []).length ? `${count(c.alone.length)} cells` : ""],
+    ]),
+    c.cells.length > 0 && table(`ratios of ${c.second} to ${c.first}; right of the line the second takes longer`, [
+      { title: "Verdict", cell: (x) => h("span", { class: classes[x.verdict] }, words[x.verdict] || x.verdict) },
+      { title: "Cell", className: "text", cell: name },
+      { title: "Ratio, with its 99 % interval", className: "plot", cell: bar },
+      { title: "Ratio", right: true, cell: (x) => x.ratio ? times(x.ratio.median) : "–" },
+      { title: "Interval", right: true, cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },
+      { title: "p", right: true, cell: (x) => x.p_adjusted === undefined ? "" : x.p_adjusted < 0.001 ? "<0.001" : x.p_adjusted.toFixed(3) },
+      { title: "To settle", cell: (x) => x.further_rounds ? `about ${count(x.further_rounds)} more rounds` : "" },
+    ], c.cells),
+  ];
+}

@@ -1,0 +1,51 @@
+// What the views are built with. Text that comes from a store becomes a text node, never
+// markup.
+
+// h makes an element. Attributes that are functions are listeners, false or null ones are
+// left out. Children are nodes, texts, or lists of them.
+export function h(tag, attributes, ...children) {
+  const e = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (typeof value === "function") e.addEventListener(name, value);
+    else if (value === true) e.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) e.setAttribute(name, value);
+  }
+  e.append(...children.flat(3).filter((c) => c !== null && c !== undefined && c !== false));
+  return e;
+}
+
+// table makes a table from columns ({title, right, className, cell}) and rows.
+export function table(caption, columns, rows, row) {
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, h("table", {},
+    h("caption", {}, caption),
+    h("thead", {}, h("tr", {}, columns.map((c) => h("th", { scope: "col", class: c.right ? "n" : null, "aria-sort": c.sorted }, c.title)))),
+    h("tbody", {}, rows.map((r) => h("tr", row ? row(r) : {}, columns.map((c) => h("td", { class: [c.right && "n", c.className].filter(Boolean).join(" ") || null }, c.cell(r))))))));
+}
+
+// set sets custom properties, which a policy without inline style allows.
+export function set(e, properties) {
+  for (const [name, value] of Object.entries(properties)) e.style.setProperty(name, value);
+  return e;
+}
+
+// facts makes a list of names and values. It leaves out what is not known.
+export function facts(list) {
+  return h("dl", { class: "facts" }, list.filter(([, v]) => v !== "" && v !== null && v !== undefined && v !== false)
+    .map(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
+}
+
+// choices makes a group of check boxes. chosen is empty if all are.
+export function choices(name, legend, values, chosen) {
+  if (values.length < 2) return null;
+  return h("fieldset", {}, h("legend", {}, legend), h("div", { class: "choices" },
+    values.map((v) => h("label", {}, h("input", { type: "checkbox", name, value: v, checked: chosen.includes(v) }), v || "(none)"))));
+}
+
+// select makes a labeled list of which one is chosen.
+export function select(name, label, options, chosen) {
+  return h("label", {}, label, h("select", { name }, options.map(([value, text]) => h("option", { value, selected: value === chosen }, text))));
+}
+
+export function input(name, label, value, attributes) {
+  return h("label", {}, label, h("input", { name, value, ...attributes }));
+}

@@ -1,0 +1,62 @@
+// Figures in words.
+
+const digits = (v) => {
+  const a = Math.abs(v);
+  if (a >= 100) return v.toFixed(0);
+  if (a >= 10) return v.toFixed(1);
+  if (a >= 1 || a === 0) return v.toFixed(a === 0 ? 0 : 2);
+  return v.toPrecision(2);
+};
+
+const scaled = (v, base, steps, unit) => {
+  for (const [factor, prefix] of steps) if (Math.abs(v) >= factor) return digits(v / factor) + " " + prefix + unit;
+  const [factor, prefix] = steps[steps.length - 1];
+  return digits(v / factor) + " " + prefix + unit;
+};
+
+const si = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+const binary = [[2 ** 30, "Gi"], [2 ** 20, "Mi"], [2 ** 10, "Ki"], [1, ""]];
+const seconds = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
+
+// figure formats a value in a unit of the API.
+export function figure(v, unit) {
+  if (v === null || v === undefined || !Number.isFinite(v)) return "–";
+  if (v === 0) return "0";
+  switch (unit) {
+    case "s": case "s/op": return scaled(v, 1, seconds, unit);
+    case "B": case "B/op": return scaled(v, 1, binary, unit);
+    case "share": return digits(100 * v) + " %";
+    case "cores": return digits(100 * v) + " %";
+  }
+  return scaled(v, 1, si, unit || "");
+}
+
+// spread formats how far the ends of an interval are from the figure.
+export function spread(median, low, high) {
+  if (low === undefined || low === null) return "n too small";
+  if (!median) return "";
+  const up = high / median - 1, down = 1 - low / median, most = Math.max(up, down);
+  if (most > 0.5) return `[${digits(-100 * down)} %, +${digits(100 * up)} %]`;
+  return "±" + digits(100 * most) + " %";
+}
+
+export const times = (v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 0.1 ? v.toFixed(2) : v.toPrecision(2)) + "×";
+
+// moment formats a time in the zone of the reader.
+export function moment(text) {
+  const t = new Date(text);
+  if (!text || Number.isNaN(t.getTime()) || t.getFullYear() < 1971) return "–";
+  const two = (n) => String(n).padStart(2, "0");
+  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${two(t.getMinutes())}`;
+}
+
+// span formats a number of seconds.
+export function span(s) {
+  if (!(s >= 0)) return "–";
+  if (s < 10) return s.toFixed(1) + " s";
+  if (s < 60) return Math.round(s) + " s";
+  if (s < 3600) return Math.floor(s / 60) + " min " + Math.round(s % 60) + " s";
+  return Math.floor(s / 3600) + " h " + Math.round((s % 3600) / 60) + " min";
+}
+
+export const count = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");

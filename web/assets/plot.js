@@ -1,0 +1,50 @@
+// Pictures to look around in, drawn by uPlot. Each has a table beside it with its figures.
+
+import { h } from "./dom.js";
+import { figure } from "./format.js";
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+// Those of Okabe and Ito.
+const light = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#9a7d0a", "#56b4e9", "#555555"];
+const night = ["#56b4e9", "#ff9d66", "#4cc9a4", "#e6a3c8", "#e8bd5a", "#9ecbf0", "#bbbbbb"];
+export const color = (i) => (dark.matches ? night : light)[i % light.length];
+
+const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// picture makes a picture that is as wide as its place and is drawn when it is shown.
+export function picture(label, options, data, height) {
+  const place = h("div", { class: "chart", role: "img", "aria-label": label });
+  let plot = null;
+  const draw = () => {
+    if (!place.isConnected || !window.uPlot) return;
+    const width = Math.max(200, place.clientWidth - 14);
+    if (plot) { plot.setSize({ width, height: height || 260 }); return; }
+    const axis = { stroke: style("--ink"), grid: { stroke: style("--line"), width: 1 }, ticks: { stroke: style("--line"), width: 1 } };
+    plot = new window.uPlot({
+      width, height: height || 260, cursor: { drag: { x: true, y: false } }, ...options,
+      axes: (options.axes || [{}, {}]).map((a) => ({ ...axis, ...a })),
+    }, data, place);
+  };
+  new ResizeObserver(() => requestAnimationFrame(draw)).observe(place);
+  place.replot = (next) => { data = next; if (plot) plot.setData(next); };
+  return place;
+}
+
+// points shows samples in the order measured, a series for each case.
+export function points(s, label, unit) {
+  const trials = [...new Set(s.cases.flatMap((c) => c.samples.map((x) => x.trial)))].sort((a, b) => a - b);
+  const at = new Map(trials.map((t, i) => [t, i]));
+  const data = [trials];
+  for (const c of s.cases) {
+    const values = new Array(trials.length).fill(null);
+    for (const x of c.samples) values[at.get(x.trial)] = x.value;
+    data.push(values);
+  }
+  return picture(label, {
+    scales: { x: { time: false } },
+    axes: [{ label: "trial, in the order measured" }, { size: 90, values: (_, list) => list.map((v) => figure(v, unit)) }],
+    series: [{ label: "trial" }, ...s.cases.map((c, i) => ({
+      label: c.driver, stroke: color(i), width: 1, spanGaps: true, points: { show: true, size: 6, fill: color(i) }, value: (_, v) => figure(v, unit),
+    }))],
+  }, data);
+}

@@ -1,0 +1,126 @@
+// One run: its figures by driver, and the samples of a cell.
+
+import { get } from "./api.js";
+import { h, table, set, facts, choices, select } from "./dom.js";
+import { figure, spread, times, moment, span, count } from "./format.js";
+import { asked } from "./runs.js";
+import { points } from "./plot.js";
+
+const filters = ["driver", "workload", "variant", "phase"];
+const distinct = (list) => [...new Set(list)];
+
+export async function run({ query, path, signal, go }) {
+  const id = path.split("/").pop();
+  const r = await get("runs/" + encodeURIComponent(id), signal);
+  const metric = query.get("metric") || "time";
+  const ask = new URLSearchParams([...query].filter(([k]) => filters.includes(k)));
+  ask.set("metric", metric);
+  const cells = await get(`runs/${r.id}/cells?${ask}`, signal);
+  document.title = `Run ${r.id} · sqlite3perf`;
+
+  const values = {
+    driver: distinct(r.cases.map((c) => c.driver)),
+    workload: distinct(r.cases.map((c) => c.workload)),
+    variant: distinct(r.cases.map((c) => c.variant || "")).filter(Boolean),
+    phase: distinct(r.cases.flatMap((c) => c.phases)),
+  };
+  const keep = (names) => [...query].filter(([k]) => !names.includes(k));
+  const form = h("form", {
+    class: "filters", change: () => {
+      go([...keep([...filters, "metric"]), ...new FormData(form)]);
+    }, submit: (e) => e.preventDefault(),
+  },
+    select("metric", "Figure", r.metrics.map((m) => [m.name, m.title]), metric),
+    choices("driver", "Drivers", values.driver, query.getAll("driver")),
+    choices("workload", "Workloads", values.workload, query.getAll("workload")),
+    choices("variant", "Settings and parameters", values.variant, query.getAll("variant")),
+    choices("phase", "Phases", values.phase, query.getAll("phase")),
+    h("button", { type: "button", click: () => go([]) }, "Show all"));
+
+  const open = (c, phase) => go([...keep(["case", "of"]), ["case", c], ["of", phase]]);
+  const chosen = query.get("case") && await samples(r, query, metric, signal, () => go(keep(["case", "of"])));
+  const bad = r.cases.filter((c) => c.status !== "ok");
+  return [
+    h("h1", {}, `Run ${r.id}`),
+    facts([
+      ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ", not finished"}; ${count(r.rounds)} rounds, ${count(r.trials)} trials${r.stopped ? "; ended: " + r.stopped : ""}`],
+      ["on", [r.machine.hostname, r.machine.cpu, r.machine.cores && r.machine.cores + " cores", r.machine.virtual].filter(Boolean).join(", ")],
+      ["asked for", asked(r.asked)],
+      ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],
+      ["also", [h("a", { href: `/api/v1/runs/${r.id}/report` }, "the whole report as JSON"), r.compares ? [", ", h("a", { href: "/compare?first=" + r.id }, "the verdicts of its comparison")] : ""]],
+    ]),
+    r.warnings.length > 0 && h("details", { open: r.warnings.length < 4 }, h("summary", { class: "warn" }, `${r.warnings.length} warnings about the whole run`),
+      h("ul", {}, r.warnings.map((w) => h("li", {}, w.message)))),
+    bad.length > 0 && h("details", { open: bad.length < 6 }, h("summary", { class: "bad" }, `${bad.length} of ${r.cases.length} cases have no figure`),
+      h("ul", {}, bad.map((c) => h("li", {}, h("b", {}, `${c.driver} on ${c.workload}${c.variant ? " " + c.variant : ""}: ${c.status}`), c.reason ? `: ${c.reason.message}` : "")))),
+    form,
+    chosen && !cells.tables.some((t) => holds(t, query)) && chosen,
+    cells.tables.length === 0 && h("p", {}, "No cell is left: clear a filter."),
+    cells.tables.map((t) => [figures(t, cells.metric, query, open), holds(t, query) && chosen]),
+  ];
+}
+
+// holds reports whether a table has the cell whose samples are shown.
+const holds = (t, query) => query.get("of") === t.phase && t.cells.some((c) => String(c.case) === query.get("case"));
+
+// figures shows a table as bars with intervals.
+function figures(t, metric, query, open) {
+  const title = [t.workload, t.variant, t.phase].filter(Boolean).join(" · ");
+  const most = Math.max(...t.cells.map((c) => c.high ?? c.median ?? 0).filter(Number.isFinite), 0) || 1;
+  const percent = (v) => Math.max(0, Math.min(100, 100 * v / most)) + "%";
+  const rank = new Map(t.cells.map((c) => [c.case, c.rank]));
+  const here = (c) => query.get("case") === String(c.case) && query.get("of") === t.phase;
+  const ranked = metric.name === "time";
+  const bar = (c) => {
+    if (c.median === undefined) return h("span", { class: c.status === "ok" ? "quiet" : "bad" }, c.status === "ok" ? "not known" : c.status + (c.reason ? ": " + c.reason.message : ""));
+    const e = h("div", { class: "track" + (ranked && c.rank === 1 ? " best" : "") + (ranked && !c.rank ? " faded" : ""), "aria-hidden": "true" }, h("div", { class: "fill" }), c.low !== undefined && h("div", { class: "whisker" }));
+    return set(e, { "--to": percent(c.median), "--low": percent(c.low ?? 0), "--high": percent(c.high ?? 0) });
+  };
+  const columns = [
+    ranked && { title: "#", right: true, cell: (c) => c.rank ? String(c.rank) : "–" },
+    { title: "Driver", cell: (c) => h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: "samples and settings", click: () => open(c.case, t.phase) }, c.driver) },
+    { title: `${metric.title}, with interval`, className: "plot", cell: bar },
+    { title: metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
+    { title: "", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
+    ranked && t.base && { title: "× " + t.base, right: true, cell: (c) => c.ratio && c.ratio.n ? times(c.ratio.median) : "–" },
+    ranked && { title: "tied with #", cell: (c) => (c.tied_with || []).map((x) => rank.get(x)).join(", ") },
+    { title: "n", right: true, cell: (c) => c.n || "–" },
+    ranked && { title: "", className: "text", cell: (c) => [c.unranked, c.too_short && "too short to judge by"].filter(Boolean).join("; ") },
+  ].filter(Boolean);
+  return h("section", {}, h("h2", {}, title), table(`${metric.title} of ${title}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null })));
+}
+
+// samples shows what was measured in a cell, and with which settings.
+async function samples(r, query, metric, signal, close) {
+  const phase = query.get("of") || "";
+  const ask = new URLSearchParams([...query.getAll("case").map((c) => ["case", c]), ["phase", phase], ["metric", metric]]);
+  const s = await get(`runs/${r.id}/samples?${ask}`, signal);
+  return h("section", { class: "panel", "aria-label": "samples" },
+    h("h2", {}, `${s.cases.map((c) => c.driver).join(", ")} on ${s.cases[0].workload}, ${phase}: samples in the order measured`),
+    points(s, `${s.metric.title} by trial`, s.unit),
+    h("p", { class: "quiet" }, "Drag across the picture to zoom in; double-click shows all again."),
+    s.cases.map((c) => [
+      h("h3", {}, `Settings of ${c.driver}`),
+      settings(c),
+      c.proof && facts([["SQLite", c.proof.sqlite], ["library", [c.proof.module, c.proof.version].filter(Boolean).join(" ")]]),
+      c.warnings && c.warnings.length > 0 && h("ul", {}, c.warnings.slice(0, 10).map((w) => h("li", { class: "warn" }, (w.round ? `round ${w.round}: ` : "") + w.message))),
+      h("details", {}, h("summary", {}, `${c.samples.length} samples as a table`), table(`samples of ${c.driver}`, [
+        { title: "Trial", right: true, cell: (x) => x.trial }, { title: "Round", right: true, cell: (x) => x.round },
+        { title: s.metric.title, right: true, cell: (x) => figure(x.value, s.unit) },
+        { title: "Wall time", right: true, cell: (x) => figure(x.wall_ns / 1e9, "s") },
+        { title: "Operations", right: true, cell: (x) => count(x.operations) }, { title: "Failed", right: true, cell: (x) => count(x.failed || 0) },
+        { title: "", cell: (x) => !x.counts ? "robbed of CPU time and measured again" : x.robbed ? "robbed of CPU time" : "" },
+      ], c.samples)),
+    ]),
+    h("button", { type: "button", click: close }, "Close"));
+}
+
+// settings shows what was requested, what was in force, and what the connections said.
+function settings(c) {
+  const names = distinct([...Object.keys(c.settings), ...Object.keys(c.in_force), ...(c.proof ? c.proof.connections.flatMap(Object.keys) : [])]).sort();
+  const proven = (name) => c.proof ? distinct(c.proof.connections.map((x) => x[name]).filter((v) => v !== undefined)).join(", ") : "";
+  return table("settings: requested, in force at the end of the phase, and read back from the connections", [
+    { title: "Setting", cell: (n) => n }, { title: "Requested", cell: (n) => c.settings[n] ?? "–" },
+    { title: "In force", cell: (n) => c.in_force[n] ?? "–" }, { title: "Read back", cell: (n) => proven(n) || "–" },
+  ], names);
+}

@@ -1,0 +1,77 @@
+// The list of runs.
+
+import { get } from "./api.js";
+import { h, table, select, input } from "./dom.js";
+import { moment, span, count } from "./format.js";
+
+const some = (list, n) => list.slice(0, n).join(", ") + (list.length > n ? ` and ${list.length - n} more` : "");
+
+export const asked = (a) => a ? [
+  ...Object.entries(a.settings || {}).map(([k, v]) => `${k}=${v.join(",")}`),
+  ...Object.entries(a.parameters || {}).map(([k, v]) => `${k}=${v.join(",")}`),
+].join(" ") : "";
+
+export async function runs({ query, signal, go }) {
+  const sort = query.get("sort") || "started", order = query.get("order") || "desc";
+  const chosen = query.getAll("pick").slice(0, 2);
+  const ask = new URLSearchParams([...query].filter(([k]) => k !== "pick"));
+  const list = await get("runs?" + ask, signal);
+  const change = (changes) => go([...[...query].filter(([k]) => !(k in changes) && k !== "page"), ...Object.entries(changes)]);
+  const one = (name) => query.get(name) || "";
+  const any = (values) => [["", "any"], ...values.map((v) => [v, v])];
+
+  const form = h("form", { class: "filters", role: "search", submit: (e) => { e.preventDefault(); apply(); }, change: () => apply() },
+    input("q", "Search", one("q"), { type: "search", placeholder: "driver, setting, host …", "data-key": "q", maxlength: 200 }),
+    select("driver", "Driver", any(list.drivers), one("driver")),
+    select("workload", "Workload", any(list.workloads), one("workload")),
+    select("state", "State", any(list.states), one("state")),
+    input("since", "Since", one("since"), { type: "date" }),
+    input("until", "Until", one("until"), { type: "date" }),
+    h("button", { type: "submit" }, "Show"),
+    h("button", { type: "button", click: () => go([]) }, "Clear"));
+  function apply() {
+    change(Object.fromEntries(new FormData(form)));
+  }
+
+  const head = (key, title) => h("button", {
+    type: "button", "data-key": "sort-" + key,
+    click: () => change({ sort: key, order: sort === key && order === "desc" ? "asc" : "desc" }),
+  }, title + (sort === key ? (order === "desc" ? " ↓" : " ↑") : ""));
+  const sorted = (key) => sort === key ? (order === "desc" ? "descending" : "ascending") : null;
+  const pick = (id) => {
+    const s = String(id);
+    const picks = chosen.includes(s) ? chosen.filter((c) => c !== s) : [...chosen, s].slice(-2);
+    go([...[...query].filter(([k]) => k !== "pick"), ...picks.map((p) => ["pick", p])], true);
+  };
+  const columns = [
+    { title: "", cell: (r) => h("input", { type: "checkbox", "aria-label": `choose run ${r.id} to compare`, "data-key": "pick-" + r.id, checked: chosen.includes(String(r.id)), change: () => pick(r.id) }) },
+    { title: "Run", right: true, cell: (r) => h("a", { href: "/runs/" + r.id }, String(r.id)) },
+    { title: head("started", "Started"), sorted: sorted("started"), className: "when", cell: (r) => moment(r.started) },
+    { title: head("took", "Took"), right: true, sorted: sorted("took"), cell: (r) => r.ended ? span((new Date(r.ended) - new Date(r.started)) / 1000) : "–" },
+    { title: head("state", "State"), sorted: sorted("state"), className: "state", cell: (r) => state(r) },
+    { title: head("trials", "Trials"), right: true, sorted: sorted("trials"), cell: (r) => count(r.trials) },
+    { title: head("drivers", "Drivers"), sorted: sorted("drivers"), className: "text", cell: (r) => some(r.drivers, 5) },
+    { title: head("workload", "Workloads"), sorted: sorted("workload"), className: "text", cell: (r) => some(r.workloads, 5) },
+    { title: "Settings", className: "text", cell: (r) => asked(r.asked) },
+    { title: "Scale", cell: (r) => r.scale },
+    { title: "Machine", className: "text", cell: (r) => r.host },
+  ];
+  const caption = list.matching === list.total ? `${count(list.total)} runs` : `${count(list.matching)} of ${count(list.total)} runs`;
+  const page = (n, text) => h("button", { type: "button", disabled: n < 1 || n > list.pages, click: () => go([...[...query].filter(([k]) => k !== "page"), ["page", n]]) }, text);
+  return [
+    h("h1", {}, "Runs"),
+    form,
+    h("p", { class: "pages" },
+      h("a", { href: chosen.length === 2 ? `/compare?first=${Math.min(...chosen)}&second=${Math.max(...chosen)}` : "/compare" },
+        chosen.length === 2 ? `Compare run ${Math.min(...chosen)} with run ${Math.max(...chosen)}` : "Choose two runs to compare them")),
+    list.total === 0 ? h("p", {}, "There are no runs in this store yet. ", h("code", {}, "sqlite3perf run"), " measures one.") :
+      table(caption, columns, list.runs, (r) => ({ class: chosen.includes(String(r.id)) ? "chosen" : null })),
+    list.pages > 1 && h("nav", { class: "pages", "aria-label": "Pages of the list" }, page(list.page - 1, "← Back"), `page ${list.page} of ${list.pages}`, page(list.page + 1, "More →")),
+  ];
+}
+
+function state(r) {
+  const bad = Object.entries(r.statuses).filter(([s]) => s !== "ok").map(([s, n]) => `${count(n)} ${s}`);
+  const words = r.state === "incomplete" && bad.length ? bad.join(", ") : r.state;
+  return h("span", { class: "state " + r.state, title: r.damaged || r.stopped }, words);
+}

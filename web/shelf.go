@@ -1,0 +1,127 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/store"
+)
+
+// shelf reads a store, and keeps what it read as long as the store is not changed.
+type shelf struct {
+	path, floor string
+
+	mu      sync.Mutex
+	st      *store.Store // nil until there is a store
+	changes int64        // of the store, as of entries
+	entries []store.Entry
+	judged  []judged // the last used first
+}
+
+// maxKept is how many samples the kept analyses may have, all together. Each takes about
+// a kilobyte. The last one is kept even if it has more.
+const maxKept = 200_000
+
+// judged is a run as it was when it was judged.
+type judged struct {
+	*stats.Analysis
+	extent  store.Extent
+	samples int
+}
+
+func newShelf(path, floor string) *shelf { return &shelf{path: path, floor: floor} }
+
+func (s *shelf) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.st == nil {
+		return nil
+	}
+	return s.st.Close()
+}
+
+// open opens the store, once. s.mu must be held.
+func (s *shelf) open(ctx context.Context) (*store.Store, error) {
+	if s.st == nil {
+		st, err := store.OpenReadOnly(ctx, s.path)
+		if err != nil {
+			return nil, err
+		}
+		s.st = st
+	}
+	return s.st, nil
+}
+
+// list returns the runs, oldest first. There are none if there is no store yet.
+func (s *shelf) list(ctx context.Context) ([]store.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.open(ctx)
+	if errors.Is(err, store.ErrNoStore) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	changes, err := st.Changes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.entries == nil || changes != s.changes {
+		if s.entries, err = st.List(ctx); err != nil {
+			s.entries = nil
+			return nil, err
+		}
+		s.changes = changes
+	}
+	return s.entries, nil
+}
+
+// analysis returns a run, judged. It is judged again if trials have been added to it.
+func (s *shelf) analysis(ctx context.Context, id int64) (*stats.Analysis, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	extent, err := st.Extent(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(s.judged, func(j judged) bool { return j.Run.ID == id }); i >= 0 {
+		j := s.judged[i]
+		s.judged = slices.Delete(s.judged, i, i+1)
+		if j.extent == extent {
+			s.judged = slices.Insert(s.judged, 0, j)
+			return j.Analysis, nil
+		}
+	}
+	run, err := st.Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	j := judged{stats.Analyze(run, s.floor), extent, samples(run)}
+	s.judged = slices.Insert(s.judged, 0, j)
+	kept := 0
+	for i, j := range s.judged {
+		if kept += j.samples; kept > maxKept && i > 0 {
+			s.judged = slices.Delete(s.judged, i, len(s.judged))
+			break
+		}
+	}
+	return j.Analysis, nil
+}
+
+// samples counts the samples of a run.
+func samples(r *result.Run) int {
+	n := 0
+	for i := range r.Trials {
+		n += len(r.Trials[i].Samples)
+	}
+	return n
+}

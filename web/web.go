@@ -1,0 +1,210 @@
+// Package web serves the explorer: pages over a store of runs, and the JSON API that the
+// pages themselves use. docs/explorer.md documents the API.
+//
+// Everything in a store is somebody else's text, and so is every request. Names reach a
+// page only as text nodes or through html/template, and no part of a request names a file.
+package web
+
+import (
+	"crypto/rand"
+	"embed"
+	"html/template"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// Options say what is served, and to whom.
+type Options struct {
+	Store string // path of the file
+	Floor string // the driver that distances are measured from
+
+	// Hosts are the names, without a port, under which the server may be addressed. An IP
+	// address and localhost always may: no foreign page can make a name of its own lead
+	// here under them.
+	Hosts []string
+
+	// Describe returns what a report needs beside the analysis; nil: nothing.
+	Describe func(*stats.Analysis) report.Options
+}
+
+// Server is the explorer. Its methods may be called by multiple goroutines simultaneously.
+type Server struct {
+	options Options
+	token   string // that a request which changes something must have
+	shelf   *shelf
+	done    chan struct{} // closed when the server ends
+}
+
+// New returns the explorer of a store, which need not exist yet. Close it after use.
+func New(o Options) *Server {
+	if o.Describe == nil {
+		o.Describe = func(*stats.Analysis) report.Options { return report.Options{} }
+	}
+	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{})}
+}
+
+// Close ends requests that wait for news, and closes the store.
+func (s *Server) Close() error {
+	close(s.done)
+	return s.shelf.close()
+}
+
+// The most that a request may have.
+const (
+	maxQuery = 8 << 10  // bytes
+	maxPath  = 1 << 10  // bytes
+	maxBody  = 64 << 10 // bytes
+)
+
+// tokenHeader is the header in which a request that changes something has the page's
+// token. A page of another site can neither read the token nor set the header.
+const tokenHeader = "X-Sqlite3perf-Token"
+
+// policy allows a page only what comes from the server itself, and no script or style
+// inside the page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// Handler returns the handler of all requests.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for path, view := range views {
+		mux.Handle(path, only{http.MethodGet: s.page(view)})
+	}
+	mux.Handle("/assets/", only{http.MethodGet: http.HandlerFunc(asset)})
+	for path, methods := range s.api() {
+		mux.Handle(path, methods)
+	}
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, failf(http.StatusNotFound, "there is no %s: docs/explorer.md lists the API", clip(r.URL.Path)))
+	})
+	return s.guard(mux)
+}
+
+// guard refuses what no page of this server asks for, before anything looks at it.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if err := s.check(r); err != nil {
+			writeError(w, err)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) check(r *http.Request) error {
+	if !s.known(r.Host) {
+		return failf(http.StatusForbidden, "the host %q is not one of this server: address it by its IP address or as localhost", clip(r.Host))
+	}
+	if len(r.URL.RawQuery) > maxQuery || len(r.URL.Path) > maxPath {
+		return failf(http.StatusRequestURITooLong, "the address is too long: a path has at most %d bytes, a query at most %d", maxPath, maxQuery)
+	}
+	if o := r.Header.Get("Origin"); o != "" && o != "http://"+r.Host {
+		return failf(http.StatusForbidden, "a page of %s may not ask this server", clip(o))
+	}
+	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
+	if site := r.Header.Get("Sec-Fetch-Site"); (changes || strings.HasPrefix(r.URL.Path, "/api/")) && site != "" && site != "same-origin" && site != "none" {
+		return failf(http.StatusForbidden, "a page of another site may not ask this server")
+	}
+	if changes && r.Header.Get(tokenHeader) != s.token {
+		return failf(http.StatusForbidden, "the token of the page is missing or old: reload the page")
+	}
+	return nil
+}
+
+// known reports whether a Host header names this server. If any name were accepted, a
+// foreign site could let its own name lead here and read everything (DNS rebinding).
+func (s *Server) known(host string) bool {
+	name := host
+	if u, err := url.Parse("http://" + host); err == nil {
+		name = u.Hostname()
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	return strings.EqualFold(name, "localhost") || slices.ContainsFunc(s.options.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
+}
+
+// only has the handlers of one path by their methods.
+type only map[string]http.Handler
+
+func (o only) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if h := o[method]; h != nil {
+		h.ServeHTTP(w, r)
+		return
+	}
+	var allowed []string
+	for m := range o {
+		allowed = append(allowed, m)
+	}
+	slices.Sort(allowed)
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	writeError(w, failf(http.StatusMethodNotAllowed, "%s takes only %s", clip(r.URL.Path), strings.Join(allowed, " and ")))
+}
+
+//go:embed assets page.html
+var files embed.FS
+
+var shell = template.Must(template.ParseFS(files, "page.html"))
+
+// views are the pages, by path. Their script fills them from the API, so a page's
+// address says all that it shows.
+var views = map[string]view{
+	"/{$}":       {"runs", "Runs"},
+	"/runs/{id}": {"run", "Run"},
+	"/compare":   {"compare", "Compare"},
+}
+
+// view is a page's name in the script, and its title.
+type view struct{ Name, Title string }
+
+func (s *Server) page(v view) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_ = shell.Execute(w, struct { // fails only if the reader has gone
+			view
+			Token, Header string
+		}{v, s.token, tokenHeader})
+	})
+}
+
+// types are the types of the files that are served. Others are not.
+var types = map[string]string{
+	".js":  "text/javascript; charset=utf-8",
+	".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+// asset serves a file that is inside the executable.
+func asset(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	data, err := files.ReadFile(name)
+	kind, ok := types[path.Ext(name)]
+	if err != nil || !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-cache")
+	_, _ = w.Write(data) // fails only if the reader has gone
+}

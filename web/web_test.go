@@ -1,0 +1,379 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// began is when the first run of a test's store began.
+var began = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+// aRun returns a run of native, mattn and modernc on the workload simple. modernc takes
+// slower times as long as mattn.
+func aRun(number int, slower float64) *result.Run {
+	start := began.AddDate(0, 0, number)
+	r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Seed: 1 << 60, Scale: "quick", Rounds: 10,
+		Stopped: result.StoppedRounds, Machine: result.Machine{Hostname: "lab", OS: "linux", CPU: "test", Cores: 2},
+		Asked:     &result.Asked{Settings: map[string][]string{"journal_mode": {"wal"}}},
+		Workloads: []result.Workload{{Name: "simple", Text: "name: simple", SHA256: "abc"}}}
+	for i, d := range []string{"native", "mattn", "modernc"} {
+		r.Cases = append(r.Cases, result.Case{ID: i + 1, Workload: "simple", WorkloadSHA256: "abc", Scale: "quick", Driver: d,
+			Settings: driver.Settings{"journal_mode": "wal"}, Phases: []string{"insert", "mix"}})
+	}
+	for round := 1; round <= 10; round++ {
+		for i := range r.Cases {
+			ns := int64([]float64{1e6, 2e6, 2e6 * slower}[i] * (1 + 0.001*float64(round+i)))
+			r.Trials = append(r.Trials, result.Trial{Case: i + 1, Round: round, Order: len(r.Trials) + 1, Started: start, TookNS: ns, Status: result.OK,
+				Proof: &protocol.Proof{SQLiteVersion: "3.53.4", Module: "m", ModuleVersion: fmt.Sprintf("v1.%d.0", number/4), Connections: []driver.Settings{{"journal_mode": "wal"}}},
+				Samples: []result.Sample{
+					{Phase: "insert", WallNS: ns, UserNS: ns / 2, Operations: 100, Rows: 100, Metric: result.MetricTime, Allocs: int64(100 * i), PeakRSSBytes: 1 << 20},
+					{Phase: "mix", WallNS: ns, Operations: 10, Metric: result.MetricTimePerOp, Latency: []latency.Summary{{Operation: "get", Count: 10, P99NS: 5000}}},
+				}})
+		}
+	}
+	return r
+}
+
+// serveRuns serves a store with some runs.
+func serveRuns(t testing.TB, runs ...*result.Run) *httptest.Server {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "results.db")
+	st, err := store.Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		if err := st.Begin(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return serving(t, Options{Store: path, Floor: "native"})
+}
+
+func serving(t testing.TB, o Options) *httptest.Server {
+	site := New(o)
+	server := httptest.NewServer(site.Handler())
+	t.Cleanup(func() {
+		if err := site.Close(); err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	})
+	return server
+}
+
+// request returns the status, header and body of an answer. header has names and values.
+func request(t testing.TB, server *httptest.Server, method, path, body string, header ...string) (int, http.Header, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, server.URL, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, r.URL.RawQuery, _ = strings.Cut(path, "?")
+	r.URL.Opaque = path // as it is
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	a, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	data, err := io.ReadAll(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.StatusCode, a.Header, string(data)
+}
+
+// get decodes the answer to a request.
+func get[T any](t testing.TB, server *httptest.Server, path string) T {
+	t.Helper()
+	status, _, body := request(t, server, "GET", path, "")
+	if status != http.StatusOK {
+		t.Fatalf("%s: status %d: %s", path, status, body)
+	}
+	var v T
+	d := json.NewDecoder(strings.NewReader(body))
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v in %s", path, err, body)
+	}
+	return v
+}
+
+func ids(l *List) string {
+	var list []string
+	for _, r := range l.Runs {
+		list = append(list, fmt.Sprint(r.ID))
+	}
+	return strings.Join(list, " ")
+}
+
+func TestList(t *testing.T) {
+	second := aRun(2, 1)
+	second.Cases[2].Driver, second.Stopped = "ncruces", result.StoppedInterrupted
+	third := aRun(3, 1)
+	third.Workloads[0].Name, third.Machine.Hostname = "real", "Elsewhere"
+	for i := range third.Cases {
+		third.Cases[i].Workload = "real"
+	}
+	third.Trials[0].Status, third.Trials[0].Samples, third.Trials[0].Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "no"}
+	fourth := aRun(4, 1)
+	fourth.Trials, fourth.Ended, fourth.Stopped, fourth.Asked = fourth.Trials[:4], time.Time{}, "", nil
+	server := serveRuns(t, aRun(1, 1), second, third, fourth)
+	for query, want := range map[string]string{
+		"":                                   "4 3 2 1",
+		"?order=asc":                         "1 2 3 4",
+		"?driver=modernc":                    "4 3 1",
+		"?driver=modernc&driver=mattn":       "4 3 1",
+		"?driver=modernc&driver=ncruces":     "",
+		"?workload=real":                     "3",
+		"?state=interrupted":                 "2",
+		"?state=incomplete":                  "3",
+		"?state=unfinished":                  "4",
+		"?state=complete":                    "1",
+		"?since=2026-11-03&until=2026-11-04": "3 2",
+		"?until=2026-11-02T12:00:00Z":        "1",
+		"?q=elsewhere":                       "3",
+		"?q=NCRUCES+journal_mode=wal":        "2",
+		"?size=1&page=2":                     "3",
+		"?size=3&page=9":                     "1",
+		"?sort=trials&order=asc":             "4 1 2 3",
+		"?sort=workload&order=asc":           "3 1 2 4",
+	} {
+		l := get[*List](t, server, "/api/v1/runs"+query)
+		if got := ids(l); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+		if l.Total != 4 || fmt.Sprint(l.Drivers) != "[mattn modernc native ncruces]" || fmt.Sprint(l.Workloads) != "[real simple]" {
+			t.Errorf("%s: %d runs, drivers %v, workloads %v", query, l.Total, l.Drivers, l.Workloads)
+		}
+	}
+}
+
+// A store may not exist yet, and may change while it is served.
+func TestStoreChanges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	server := serving(t, Options{Store: path, Floor: "native"})
+	if l := get[*List](t, server, "/api/v1/runs"); l.Total != 0 || l.Runs == nil {
+		t.Errorf("%+v", l)
+	}
+	if status, _, body := request(t, server, "GET", "/api/v1/runs/1", ""); status != http.StatusNotFound {
+		t.Errorf("status %d: %s", status, body)
+	}
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	r := aRun(1, 1)
+	all := r.Trials
+	r.Trials, r.Ended, r.Stopped = all[:6], time.Time{}, ""
+	if err := st.Begin(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for i := 6; i <= len(all); i++ {
+		if l := get[*List](t, server, "/api/v1/runs"); l.Total != 1 || l.Runs[0].Trials != i {
+			t.Fatalf("after %d trials: %+v", i, l)
+		}
+		if run := get[*Run](t, server, "/api/v1/runs/1"); run.Trials != i {
+			t.Fatalf("after %d trials: run has %d", i, run.Trials)
+		}
+		if i < len(all) {
+			if err := st.AddTrial(t.Context(), 1, &all[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.Ended, r.Stopped = began.AddDate(0, 0, 1), result.StoppedRounds
+	if err := st.Finish(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if run := get[*Run](t, server, "/api/v1/runs/1"); run.Stopped != result.StoppedRounds {
+		t.Errorf("stopped %q", run.Stopped)
+	}
+}
+
+func TestRun(t *testing.T) {
+	r := aRun(1, 2)
+	r.Trials[2].Status, r.Trials[2].Samples, r.Trials[2].Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "want off, is on"}
+	server := serveRuns(t, r, aRun(2, 2))
+	run := get[*Run](t, server, "/api/v1/runs/1")
+	if c := run.Cases[2]; c.Status != result.Refused || c.Reason.Message != "want off, is on" || c.BadTrials != 1 || c.Trials != 10 {
+		t.Errorf("%+v", c)
+	}
+	if run.Seed != 1<<60 || run.Machine.Hostname != "lab" || run.Cases[1].SQLite != "3.53.4" {
+		t.Errorf("%+v", run)
+	}
+
+	for query, want := range map[string]string{
+		"":                                       "insert: native 1 mattn 2 modernc 0; mix: native 1 mattn 2 modernc 0",
+		"?phase=mix&driver=mattn":                "mix: mattn 2",
+		"?metric=allocs&phase=insert":            "insert: mattn 0 native 0 modernc 0",
+		"?workload=other":                        "",
+		"?metric=rate&phase=insert&driver=mattn": "insert: mattn 0",
+	} {
+		var tables []string
+		for _, table := range get[*Cells](t, server, "/api/v1/runs/1/cells"+query).Tables {
+			text := table.Phase + ":"
+			for _, c := range table.Cells {
+				text += fmt.Sprintf(" %s %d", c.Driver, c.Rank)
+			}
+			tables = append(tables, text)
+		}
+		if got := strings.Join(tables, "; "); got != want {
+			t.Errorf("cells%s: %s, want %s", query, got, want)
+		}
+	}
+	c := get[*Cells](t, server, "/api/v1/runs/2/cells?phase=insert").Tables[0]
+	if c.Unit != "s" || c.Base != "native" || !c.IsFloor || *c.Cells[1].Median < 0.002 || *c.Cells[1].Low > *c.Cells[1].Median || c.Cells[2].Ratio.Median < 3.9 {
+		t.Errorf("%+v", c)
+	}
+	c = get[*Cells](t, server, "/api/v1/runs/2/cells?phase=mix&metric=p99").Tables[0]
+	if c.Unit != "s" || *c.Cells[1].Median != 5e-6 || c.Cells[1].Ratio != nil {
+		t.Errorf("%+v", c)
+	}
+
+	s := get[*Samples](t, server, "/api/v1/runs/2/samples?case=2&case=3&phase=mix&metric=rate")
+	if len(s.Cases) != 2 || s.Unit != "op/s" || len(s.Cases[1].Samples) != 10 || s.Cases[0].InForce["journal_mode"] != "wal" || s.Cases[0].Proof.Connections[0]["journal_mode"] != "wal" {
+		t.Errorf("%+v", s)
+	}
+	if x := s.Cases[0].Samples[9]; x.Round != 10 || x.Trial != 29 || !x.Counts || x.Ops != 10 || x.Value < 4900 || x.Value > 5000 {
+		t.Errorf("%+v", x)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	server := serveRuns(t, aRun(1, 1), aRun(2, 2))
+	c := get[struct {
+		Answer string
+		Cells  []struct{ Verdict, Variant, Phase string }
+	}](t, server, "/api/v1/compare?first=1&second=2&margin=0.1")
+	if c.Cells[0].Verdict != "slower" || c.Cells[0].Variant != "modernc" || c.Cells[2].Verdict != "same" || !strings.HasPrefix(c.Answer, "run 2 is slower than run 1") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A request that no page makes is refused, with a reason.
+func TestHostileRequests(t *testing.T) {
+	server := serveRuns(t, aRun(1, 1))
+	host := strings.TrimPrefix(server.URL, "http://")
+	_, port, _ := strings.Cut(host, ":")
+	for _, c := range []struct {
+		method, path string
+		header       []string
+		status       int
+		says         string
+	}{
+		{"GET", "/", nil, 200, "<!DOCTYPE html>"},
+		{"GET", "/", []string{"Host", "localhost:" + port}, 200, ""},
+		{"GET", "/", []string{"Host", "[::1]:" + port}, 200, ""},
+		{"HEAD", "/", nil, 200, ""},
+		{"GET", "/", []string{"Host", "evil.example:" + port}, 403, "not one of this server"},
+		{"GET", "/", []string{"Host", "localhost.evil.example"}, 403, "not one of this server"},
+		{"GET", "/", []string{"Host", "127.0.0.1.evil.example"}, 403, "not one of this server"},
+		{"GET", "/api/v1/runs", []string{"Origin", "http://" + host}, 200, ""},
+		{"GET", "/api/v1/runs", []string{"Origin", "http://evil.example"}, 403, "may not ask"},
+		{"GET", "/api/v1/runs", []string{"Origin", "http://127.0.0.1:1"}, 403, "may not ask"},
+		{"GET", "/api/v1/runs", []string{"Origin", "null"}, 403, "may not ask"},
+		{"GET", "/api/v1/runs", []string{"Sec-Fetch-Site", "cross-site"}, 403, "another site"},
+		{"GET", "/api/v1/runs", []string{"Sec-Fetch-Site", "same-origin"}, 200, ""},
+		{"GET", "/runs/1", []string{"Sec-Fetch-Site", "cross-site"}, 200, ""}, // a link
+		{"POST", "/api/v1/runs", nil, 403, "token"},
+		{"POST", "/api/v1/runs", []string{tokenHeader, "guess"}, 403, "token"},
+		{"GET", "/api/v1/runs/../../etc/passwd", nil, 307, ""},
+		{"GET", "/api/etc/passwd", nil, 404, "docs/explorer.md"},
+		{"GET", "/assets/%2e%2e/web.go", nil, 404, ""},
+		{"GET", "/assets/..%2fweb.go", nil, 404, ""},
+		{"GET", "/assets/", nil, 404, ""},
+		{"GET", "/assets/vendor/uplot/LICENSE", nil, 404, ""},
+		{"GET", "/assets/app.js", nil, 200, "views"},
+		{"GET", "/api/v1/runs/-1", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/0", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/1e99", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/99999999999999999999", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/%00", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/last", nil, 400, "want the number of a run"},
+		{"GET", "/api/v1/runs/2", nil, 404, "no such run as 2"},
+		{"GET", "/api/v1/runs/1/samples", nil, 400, "case is missing"},
+		{"GET", "/api/v1/runs/1/samples?case=1", nil, 400, "phase is missing"},
+		{"GET", "/api/v1/runs/1/samples?case=-1&phase=mix", nil, 400, "want the number of a case"},
+		{"GET", "/api/v1/runs/1/samples?case=9&phase=mix", nil, 404, "no case 9"},
+		{"GET", "/api/v1/runs/1/samples?case=1&phase=mox", nil, 404, `did you mean "mix"`},
+		{"GET", "/api/v1/runs/1/cells?metric=speed", nil, 400, "metric"},
+		{"GET", "/api/v1/runs/1/cells?metrics=time", nil, 400, `did you mean "metric"`},
+		{"GET", "/api/v1/runs?page=0", nil, 400, "want a whole number from 1"},
+		{"GET", "/api/v1/runs?size=100000", nil, 400, "to 200"},
+		{"GET", "/api/v1/runs?since=yesterday", nil, 400, "want a date"},
+		{"GET", "/api/v1/runs?%zz", nil, 400, "cannot be read"},
+		{"GET", "/api/v1/runs?" + strings.Repeat("driver=x&", 60), nil, 400, "at most 50"},
+		{"GET", "/api/v1/runs?q=" + strings.Repeat("x", maxQuery), nil, 414, "too long"},
+		{"GET", "/" + strings.Repeat("x", maxPath), nil, 414, "too long"},
+		{"GET", "/api/v1/compare", nil, 400, "first is missing"},
+		{"GET", "/api/v1/compare?first=1", nil, 400, "not made to compare"},
+		{"GET", "/api/v1/compare?first=1&second=1&margin=NaN", nil, 400, "want a share"},
+	} {
+		status, header, body := request(t, server, c.method, c.path, "", c.header...)
+		if status != c.status || !strings.Contains(strings.ReplaceAll(body, `\"`, `"`), c.says) {
+			t.Errorf("%s %.60s %v: status %d, want %d with %q: %.300s", c.method, c.path, c.header, status, c.status, c.says, body)
+		}
+		if p := header.Get("Content-Security-Policy"); status != 307 && (p != policy || header.Get("X-Content-Type-Options") != "nosniff") {
+			t.Errorf("%s %.60s: headers %v", c.method, c.path, header)
+		}
+	}
+	token := New(Options{}).token
+	if len(token) < 26 || token == New(Options{}).token {
+		t.Errorf("the token %q can be guessed", token)
+	}
+}
+
+// What a store says is text. Long texts are cut, and never part of the page itself.
+func TestHostileStore(t *testing.T) {
+	const script = `</script><script>alert(1)</script>`
+	r := aRun(1, 1)
+	r.Cases[0].Driver, r.Cases[1].Driver = script, strings.Repeat("x", 10<<20)
+	for i := range r.Cases {
+		r.Cases[i].Workload = "../../x\x1b[31m"
+		r.Cases[i].Phases[0] = script
+	}
+	for i := range r.Trials {
+		r.Trials[i].Samples[0].Phase = script
+	}
+	r.Machine.Hostname = strings.Repeat("h", 1<<20)
+	r.Warnings = []result.Warning{{Code: "x", Message: strings.Repeat("m", 1<<20)}}
+	server := serveRuns(t, r)
+	for _, path := range []string{"/", "/runs/1", "/api/v1/runs", "/api/v1/runs/1", "/api/v1/runs/1/cells", "/api/v1/runs/1/samples?case=1&case=2&phase=mix"} {
+		status, header, body := request(t, server, "GET", path, "")
+		if status != 200 || len(body) > 100_000 {
+			t.Errorf("%s: status %d, %d bytes", path, status, len(body))
+		}
+		if strings.Contains(body, "<script>alert") || strings.Contains(body, "\x1b") {
+			t.Errorf("%s, %s: the store's text is in it as it is", path, header.Get("Content-Type"))
+		}
+	}
+	l := get[*List](t, server, "/api/v1/runs?driver="+strings.Repeat("x", maxText)+"%E2%80%A6")
+	if ids(l) != "1" {
+		t.Errorf("a clipped name finds no run: %+v", l)
+	}
+}

@@ -271,7 +271,7 @@ func (b *Bars) draw() *canvas {
 				c.text(padding+ranks, base, atStart, normal, words, r.Name, c.width-2*padding-ranks-w-8)
 				c.text(c.width-padding, base, atEnd, small, words, r.text(b.Axis), w+1)
 			} else {
-				c.text(padding+ranks, base, atStart, normal, words, r.Name, names)
+				c.name(padding+ranks, mid, words, r.Name, names)
 				c.text(s.to+12, base, atStart, small, words, r.text(b.Axis), texts)
 			}
 			c.label(textShape{x: padding, y: base, size: small, heavy: true, paint: solid(words), text: r.Rank}, ranks)

@@ -113,8 +113,11 @@ func (a Axis) format(v float64) string {
 type Scale int
 
 const (
-	Auto   Scale = iota // Log if all values are positive and the largest is 20 times the smallest or more, otherwise Linear
-	Linear              //
+	// Auto is Log if all values are positive and the largest is at least 20 times the
+	// smallest, otherwise Linear. For the X of Lines, it is Log if the values are more
+	// evenly spaced so.
+	Auto Scale = iota
+	Linear
 	Log
 )
 

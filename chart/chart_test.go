@@ -69,7 +69,85 @@ var charts = map[string]Chart{
 			{Name: "shell", Rank: "3", Value: 5.1e6, Low: 4.8e6, High: 5.5e6, Text: "5.1ms ± 7 %", Reason: "wrong answers", Link: "javascript:alert(1)"},
 		}},
 	"bars-empty": &Bars{},
+
+	"heat": &Heat{Title: "Times relative to mattn", Below: "faster than mattn", Above: "slower than mattn", Format: ratio,
+		Columns: []string{"mattn", "modernc", "crawshaw", "shell", hostile, "ncruces"},
+		Rows:    []string{"point reads", "range scan of 1,000 rows", "insert in one transaction", "http"},
+		Cells: [][]Cell{
+			{{Value: 1, Link: "#1"}, {Value: 2.31, Tip: "2.1 to 2.5"}, {Value: 0.92}, {Value: 18.5}, {Value: 1.01}, {Value: 1.5}},
+			{{Value: 1}, {Value: 4.2}, {Value: 0.55}, {Reason: "refused: page_size is 4096, not 8192"}, {Value: 1.2}, {Value: 1.6}},
+			{{Value: 1}, {Value: 1.9}, {Value: 0.71, Reason: "too short to judge"}, {Value: math.NaN()}, {Value: -3}, {Value: 3, Text: "≈ 3×"}},
+			{{Value: 1}},
+		}},
+	"heat-phone": &Heat{Title: "Times relative to mattn", Width: Phone, Format: ratio,
+		Columns: []string{"mattn", "modernc", "crawshaw", "shell", "zombiezen@v1.14.22:GOGC=400", "ncruces", "eatonphil", "sqinn", "native", "tailscale"},
+		Rows:    []string{"point reads", "range scan of 1,000 rows"},
+		Cells: [][]Cell{
+			{{Value: 1}, {Value: 2.31}, {Value: 0.92}, {Value: 18.5}, {Value: 1.01}, {Value: 1.5}, {Value: 1.3}, {Value: 7.5}, {Value: 0.8}, {Value: 0.95}},
+			{{Value: 1}, {Value: 1.31}, {Value: 0.72}, {Value: 11.5}, {Value: 1.21}, {Value: 1.7}, {Value: 1.2}, {Value: 3.5}, {Value: 0.6}, {Value: 0.99}},
+		}},
 }
+
+func init() {
+	quantiles := func(scale float64) (list []Percentile) {
+		for _, p := range []float64{0, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99} {
+			list = append(list, Percentile{p, scale * (1 + math.Pow(math.Log10(100/(100-p)), 3)) * 1000})
+		}
+		return append(list, Percentile{100, scale * 100_000})
+	}
+	charts["percentiles"] = &Percentiles{Title: "Latency of point reads while another connection writes", Axis: Axis{Label: "latency, lower is better", Format: nanoseconds},
+		Series: []Distribution{
+			{Name: "mattn", Points: quantiles(1), Link: "#mattn"},
+			{Name: "modernc", Points: quantiles(1.6)},
+			{Name: "ncruces", Points: quantiles(1.4)},
+			{Name: hostile, Points: append(quantiles(2.5)[:7], Percentile{101, 4}, Percentile{math.NaN(), 4}, Percentile{99, math.NaN()})},
+		}}
+	charts["percentiles-phone"] = &Percentiles{Title: "Latency", Width: Phone, Axis: Axis{Label: "latency", Scale: Linear, Format: nanoseconds},
+		Series: []Distribution{{Name: "mattn", Points: quantiles(1)[:11]}, {Name: "modernc", Points: quantiles(1.6)[:11]}}}
+
+	clients := []float64{1, 2, 4, 8, 16, 32}
+	usl := func(a, contention, coherency float64) (points, fit []Point, peak *Point) {
+		at := func(n float64) float64 { return a * n / (1 + contention*(n-1) + coherency*n*(n-1)) }
+		for i, n := range clients {
+			noise := 1 + 0.04*math.Sin(float64(i)*7)
+			points = append(points, Point{X: n, Y: at(n) * noise, Low: at(n) * (noise - 0.06), High: at(n) * (noise + 0.06), Tip: "n = 8"})
+		}
+		for n := 1.0; n <= 40; n++ {
+			fit = append(fit, Point{X: n, Y: at(n)})
+		}
+		best := math.Sqrt((1 - contention) / coherency)
+		return points, fit, &Point{X: best, Y: at(best), Tip: fmt.Sprintf("peak at %.1f clients", best)}
+	}
+	scaling := &Lines{Title: "Throughput against the number of clients", X: Axis{Label: "clients", Scale: Log, Format: number},
+		Y: Axis{Label: "operations per second, higher is better", Format: func(v float64) string { return fmt.Sprintf("%.0f", v) }}}
+	for i, name := range []string{"mattn", "modernc"} {
+		s := Series{Name: name}
+		s.Points, s.Fit, s.Peak = usl(10_000-3000*float64(i), 0.05+0.1*float64(i), 0.004)
+		scaling.Series = append(scaling.Series, s)
+	}
+	scaling.Tail = &Tail{Y: Axis{Label: "p99, lower is better", Format: nanoseconds}, Series: []Series{
+		{Name: "mattn", Points: []Point{{X: 1, Y: 1000}, {X: 2, Y: 1500}, {X: 4, Y: 2000}, {X: 8, Y: 9000}, {X: 16, Y: 30_000}, {X: 32, Y: 90_000}}},
+		{Name: "modernc", Points: []Point{{X: 1, Y: 1600}, {X: 2, Y: 1700}, {X: 4, Y: 2900}, {X: 8, Y: 9900}, {X: 16, Y: 40_000}, {X: 32, Y: 95_000}, {X: 0, Y: 1}, {X: 3, Y: -1}}},
+	}}
+	charts["lines"] = scaling
+	phoneScaling := *scaling
+	phoneScaling.Width, phoneScaling.Tail, phoneScaling.X.Scale = Phone, nil, Linear
+	charts["lines-phone"] = &phoneScaling
+	trend := &Lines{Title: "Point reads on mattn, all runs", X: Axis{Label: "run", Format: number}, Y: Axis{Label: "time per row", Format: nanoseconds},
+		Marks: []Mark{{30.5, "v1.14.23: 8 % slower"}, {44.5, "v1.14.24"}, {47.5, "go1.26"}}}
+	s := Series{Name: "mattn"}
+	for i := range 60 {
+		y := 2400 + 60*math.Sin(float64(i)*1.7)
+		if i > 30 {
+			y += 200
+		}
+		s.Points = append(s.Points, Point{X: float64(i + 1), Y: y, Low: y - 70, High: y + 80})
+	}
+	trend.Series = []Series{s}
+	charts["trend"] = trend
+}
+
+func ratio(v float64) string { return fmt.Sprintf("%.2f×", v) }
 
 func TestGolden(t *testing.T) {
 	for name, c := range charts {

@@ -39,6 +39,23 @@ func (e *extent) log(kind Scale) bool {
 	return kind == Log || kind == Auto && e.any && e.least > 0 && usable(e.least, true) && e.most/e.least >= 20
 }
 
+// logSteps decides whether an axis of what was varied is logarithmic: it is if the values,
+// which are sorted and different, are more even on it, as 1, 2, 4, 8 are.
+func logSteps(kind Scale, values []float64) bool {
+	if kind != Auto || len(values) < 3 || !usable(values[0], true) {
+		return kind == Log
+	}
+	unevenness := func(of func(float64) float64) float64 {
+		mean := (of(values[len(values)-1]) - of(values[0])) / float64(len(values)-1)
+		sum := 0.0
+		for i := range values[1:] {
+			sum += math.Abs(of(values[i+1])-of(values[i])-mean) / mean
+		}
+		return sum
+	}
+	return unevenness(math.Log) < unevenness(func(v float64) float64 { return v })
+}
+
 // scale returns a scale that shows all values. It reports false if there are none. On a
 // linear scale from zero, zero is shown too.
 func (e *extent) scale(log, zero bool) (scale, bool) {
@@ -204,7 +221,7 @@ func (a Axis) across(s scale, values []float64) []tick {
 
 // up returns the ticks of a vertical axis.
 func (a Axis) up(s scale) []tick {
-	for n := max(2, int(math.Abs(s.from-s.to)/40)); n > 1; n-- {
+	for n := max(2, int(math.Abs(s.from-s.to)/34)); n > 1; n-- {
 		if list, ok := a.label(s, s.ticks(n, a.Binary), false); ok {
 			return list
 		}

@@ -100,30 +100,53 @@ func shorten(s string, size float64, heavy bool, most float64) string {
 	return s
 }
 
-// wrap breaks a text into at most so many lines.
+// wrap breaks a text into at most so many lines: between words, or in a word after a
+// punctuation mark. What is too wide even so is shortened.
 func wrap(s string, size float64, heavy bool, most float64, lines int) []string {
 	var list []string
 	line := ""
-	words := strings.Fields(s)
-	for i, w := range words {
-		longer := strings.TrimSpace(line + " " + w)
-		if line == "" || measure(longer, size, heavy) <= most {
+	for _, piece := range pieces(s) {
+		longer := line + piece
+		if line == "" || len(list) == lines-1 || measure(strings.TrimRight(longer, " "), size, heavy) <= most {
 			line = longer
 			continue
 		}
-		if len(list) == lines-1 {
-			line += " " + strings.Join(words[i:], " ")
-			break
-		}
-		list, line = append(list, line), w
+		list, line = append(list, line), piece
 	}
 	if line != "" {
 		list = append(list, line)
 	}
 	for i := range list {
-		list[i] = shorten(list[i], size, heavy, most)
+		list[i] = shorten(strings.TrimSpace(list[i]), size, heavy, most)
 	}
 	return list
+}
+
+// pieces splits a text where a line may end.
+func pieces(s string) []string {
+	var list []string
+	from := 0
+	for i, r := range s {
+		if strings.ContainsRune(" @:/=_-,;", r) {
+			list, from = append(list, s[from:i+1]), i+1
+		}
+	}
+	if from < len(s) {
+		list = append(list, s[from:])
+	}
+	return list
+}
+
+// name draws the name of a row, from x and around y: in one line, or smaller in two.
+func (c *canvas) name(x, y float64, r role, name string, most float64) {
+	if name = clean(name); measure(name, normal, false) <= most {
+		c.text(x, y+4.5, atStart, normal, r, name, 0)
+		return
+	}
+	lines := wrap(name, small, false, most, 2)
+	for i, s := range lines {
+		c.text(x, y+4+12*(float64(i)-float64(len(lines)-1)/2), atStart, small, r, s, 0)
+	}
 }
 
 // longest is how many letters of a text are kept.

@@ -1,0 +1,269 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Heat is a map of ratios in rows and columns: the further from 1 on a logarithmic scale,
+// the stronger the color, which differs below and above 1. Each cell has its number. Where
+// the columns are too many for the width, the rest continue below.
+type Heat struct {
+	Title   string
+	Width   int // in pixels; 0 means Page
+	Rows    []string
+	Columns []string
+	Cells   [][]Cell                   // for each row its columns
+	Format  func(ratio float64) string // nil writes a plain number
+
+	// Below and Above say what ratios below and above 1 are, such as "faster than mattn".
+	Below, Above string
+}
+
+// Cell is a cell of [Heat].
+type Cell struct {
+	Value  float64 // the ratio
+	Text   string  // what is written in the cell; "" writes the value
+	Reason string  // why there is no value, or none to rely on; the cell is hatched
+	Tip    string
+	Link   string
+}
+
+// valued reports whether a cell is meant to have a value.
+func (d *Cell) valued() bool {
+	return d.Reason == "" || d.Value != 0 && !math.IsNaN(d.Value)
+}
+
+func (h *Heat) format(v float64) string { return Axis{Format: h.Format}.format(v) }
+
+// cell returns a cell; one that is not given has no value.
+func (h *Heat) cell(row, column int) Cell {
+	if row >= len(h.Cells) || column >= len(h.Cells[row]) {
+		return Cell{Reason: "no value"}
+	}
+	return h.Cells[row][column]
+}
+
+func (h *Heat) text(d *Cell) string {
+	switch {
+	case !d.valued() || !usable(d.Value, true):
+		return ""
+	case d.Text != "":
+		return d.Text
+	}
+	return h.format(d.Value)
+}
+
+// mostRatio is the ratio from which on the color does not get stronger.
+const mostRatio = 5
+
+// strongest returns the logarithm of the ratio that has the full color: the furthest from
+// 1, but not so near that noise looks like much, and not so far that all else looks alike.
+func (h *Heat) strongest() float64 {
+	most := 0.0
+	for row := range h.Rows {
+		for column := range h.Columns {
+			if d := h.cell(row, column); d.valued() && usable(d.Value, true) {
+				most = max(most, math.Abs(math.Log(d.Value)))
+			}
+		}
+	}
+	return min(max(most, math.Log(1.5)), math.Log(mostRatio))
+}
+
+// paint returns the color of a ratio.
+func (h *Heat) paint(v, strongest float64) paint {
+	l := math.Log(v) / strongest
+	if l < 0 {
+		return paint{less, min(-l, 1)}
+	}
+	return paint{more, min(l, 1)}
+}
+
+func (h *Heat) draw() *canvas {
+	c := newCanvas(widthOf(h.Width), h.Title)
+	y := c.head()
+	if len(h.Rows) == 0 || len(h.Columns) == 0 {
+		return c.nothing(y)
+	}
+	const high = 26.0
+	names, texts, headers := 0.0, 26.0, 0.0
+	for row, name := range h.Rows {
+		names = max(names, measure(clean(name), normal, false))
+		for column := range h.Columns {
+			d := h.cell(row, column)
+			texts = max(texts, measure(clean(h.text(&d)), small, false))
+			if d.valued() && !usable(d.Value, true) {
+				c.left++
+			}
+		}
+	}
+	longest := 0.0 // of what cannot be broken into two lines
+	for _, name := range h.Columns {
+		headers = max(headers, measure(clean(name), small, false))
+		for _, piece := range pieces(clean(name)) {
+			longest = max(longest, measure(piece, small, false))
+		}
+	}
+	names = min(names, c.width*0.32) + 1
+	left := padding + names + 8
+	room := c.width - padding - left
+	// Columns are as wide as their headers, if that is possible for all beside each other.
+	wide := min(texts, room/2) + 10
+	columns := max(1, int(room/wide))
+	if blocks := (len(h.Columns) + columns - 1) / columns; blocks > 1 {
+		columns = (len(h.Columns) + blocks - 1) / blocks // equally many in each block
+	} else {
+		columns = len(h.Columns)
+	}
+	wide = min(room/float64(columns), max(wide, headers+12, 64))
+	up := longest > wide-4 && wide < 72
+
+	strongest := h.strongest()
+	for first := 0; first < len(h.Columns); first += columns {
+		block := h.Columns[first:min(first+columns, len(h.Columns))]
+		header := 20.0
+		for _, name := range block {
+			if w := measure(clean(name), small, false); up {
+				header = max(header, min(w, 130)+8)
+			} else if w > wide-6 {
+				header = 34
+			}
+		}
+		for i, name := range block {
+			x := left + wide*(float64(i)+0.5)
+			c.mark([]string{name}, "", func() {
+				if up {
+					c.label(textShape{x: x + 4, y: y + header - 6, size: small, up: true, paint: solid(ink), text: name}, 130)
+					return
+				}
+				lines := wrap(clean(name), small, false, wide-6, 2)
+				for j, s := range lines {
+					c.text(x, y+header-6-13*float64(len(lines)-1-j), atMiddle, small, ink, s, 0)
+				}
+			})
+		}
+		y += header
+		for row, name := range h.Rows {
+			c.mark([]string{name}, "", func() { c.name(padding, y+high/2, ink, name, names) })
+			for i := range block {
+				c.cell(h, row, first+i, strongest, left+wide*float64(i), y, wide, high)
+			}
+			y += high
+		}
+		y += 10
+	}
+	return c.foot(h.legend(c, y, strongest),
+		fmt.Sprintf("%s by %s of ratios", count(len(h.Rows), "row", "rows"), count(len(h.Columns), "column", "columns")))
+}
+
+// cell draws a cell.
+func (c *canvas) cell(h *Heat, row, column int, strongest, x, y, wide, high float64) {
+	d := h.cell(row, column)
+	good := d.valued() && usable(d.Value, true)
+	reason := d.Reason
+	if !good && reason == "" {
+		reason = "no value"
+	}
+	names := clean(h.Rows[row]) + ", " + clean(h.Columns[column])
+	c.mark([]string{names, h.text(&d), reason, d.Tip}, d.Link, func() {
+		box := rectShape{x + 1, y + 1, wide - 2, high - 2, paint{background, 0.01}}
+		words := ink
+		if good {
+			box.fill = h.paint(d.Value, strongest)
+		}
+		if box.fill.opacity < 0.02 {
+			c.add(rectShape{box.x, box.y, box.w, box.h, paint{grid, 0.35}})
+		}
+		if d.Reason != "" {
+			box.fill.opacity *= 0.35
+			words = faint
+		}
+		c.add(box)
+		if reason != "" {
+			c.hatch(box)
+		}
+		if text := h.text(&d); text != "" {
+			if reason != "" {
+				w := min(measure(clean(text), small, false), wide-6)
+				c.rect(x+wide/2-w/2-2, y+6, w+4, high-12, paint{background, 0.85})
+			}
+			c.text(x+wide/2, y+high/2+4, atMiddle, small, words, text, wide-4)
+		}
+	})
+}
+
+// hatch fills a box with slanted lines.
+func (c *canvas) hatch(b rectShape) {
+	var lines [][]point
+	for d := 6.0; d < b.w+b.h; d += 7 {
+		from := point{b.x + min(d, b.w), b.y + max(0, d-b.w)}
+		to := point{b.x + max(0, d-b.h), b.y + min(d, b.h)}
+		lines = append(lines, []point{from, to})
+	}
+	c.add(pathShape{lines: lines, stroke: stroke{paint: paint{rule, 0.45}, width: 1}})
+}
+
+// legend draws what the colors mean.
+func (h *Heat) legend(c *canvas, y, strongest float64) float64 {
+	const steps, wide, high = 9, 16.0, 12.0
+	x := float64(padding)
+	y += 2
+	for i := range steps {
+		v := math.Exp(strongest * float64(i-steps/2) / (steps / 2))
+		c.rect(x+wide*float64(i), y, wide, high, paint{grid, 0.35})
+		c.rect(x+wide*float64(i), y, wide, high, h.paint(v, strongest))
+	}
+	ends := []string{h.format(math.Exp(-strongest)), h.format(1), h.format(math.Exp(strongest))}
+	if strongest >= math.Log(mostRatio) {
+		ends[0], ends[2] = "≤ "+ends[0], "≥ "+ends[2]
+	}
+	for i, s := range ends {
+		c.text(x+wide*steps*float64(i)/2, y+high+13, anchor(i), small, faint, s, 60)
+	}
+	var words []string
+	if h.Above != "" {
+		words = append(words, "above 1: "+h.Above)
+	}
+	if h.Below != "" {
+		words = append(words, "below 1: "+h.Below)
+	}
+	if h.hatched() {
+		words = append(words, "hatched: no value, or none to rely on")
+	}
+	left, below := x+wide*steps+24, y+high+18
+	for _, s := range wrap(clean(strings.Join(words, "; ")), small, false, c.width-padding-left, 4) {
+		c.text(left, y+10, atStart, small, faint, s, 0)
+		y += 15
+	}
+	return max(y, below)
+}
+
+func (h *Heat) hatched() bool {
+	for row := range h.Rows {
+		for column := range h.Columns {
+			if d := h.cell(row, column); d.Reason != "" || !usable(d.Value, true) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (h *Heat) table() (columns []string, rows [][]string) {
+	columns = append([]string{""}, h.Columns...)
+	for row, name := range h.Rows {
+		cells := []string{name}
+		for column := range h.Columns {
+			d := h.cell(row, column)
+			text := strings.TrimSpace(h.text(&d))
+			if d.Reason != "" {
+				text = strings.TrimSpace(text + " (" + d.Reason + ")")
+			}
+			cells = append(cells, text)
+		}
+		rows = append(rows, cells)
+	}
+	return columns, rows
+}

@@ -429,6 +429,11 @@ func phase(t *stats.Table, h Hints) document {
 	if l := latencies(measured); len(l.rows) > 0 {
 		d = append(d, paragraph{text: latencyTitle(measured)}, l)
 	}
+	return append(d, phaseNotes(t, measured, h))
+}
+
+// phaseNotes is what there is to say of a table's figures.
+func phaseNotes(t *stats.Table, measured []*stats.Cell, h Hints) list {
 	var below list
 	if len(measured) == 2 {
 		if test, ok := t.Against(1, 0); ok {
@@ -477,7 +482,7 @@ func phase(t *stats.Table, h Hints) document {
 		}
 	}
 	below.note(item{label: "note", text: busyAtOnce(measured)})
-	return append(d, below)
+	return below
 }
 
 // subject says what a table's figures are about.

@@ -47,13 +47,22 @@ func (l *list) note(i item) {
 type details struct {
 	title string
 	body  document
+	id    string // by which a page refers to it; "" if by nothing
+	raw   bool   // a page that is printed leaves it closed
+}
+
+// picture is a chart, which only pages show.
+type picture struct {
+	Picture
+	behind document // the figures that are shown; nil: those of the chart
 }
 
 // grid is a table.
 type grid struct {
 	columns []column
 	rows    [][]string
-	leaders []bool // rows such that no other row is told apart as faster
+	leaders []bool   // rows such that no other row is told apart as faster
+	links   []string // what the name of each row leads to in a page; nil if to nothing
 }
 
 // add adds a column with a word for each row.
@@ -125,9 +134,13 @@ func (d document) cleaned() document {
 				out = append(out, b.cleaned())
 			}
 		case details:
-			if body := b.body.cleaned(); len(body) > 0 {
-				out = append(out, details{Line(b.title), body})
+			b.title, b.body = Line(b.title), b.body.cleaned()
+			if len(b.body) > 0 {
+				out = append(out, b)
 			}
+		case picture:
+			b.Title, b.Note, b.behind = Line(b.Title), Line(b.Note), b.behind.cleaned()
+			out = append(out, b)
 		case grid:
 			for j := range b.columns {
 				b.columns[j].title = Line(b.columns[j].title)

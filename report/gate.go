@@ -239,7 +239,7 @@ func gateOrigin(g Gated, h Hints) details {
 		title += ", with " + counted(int64(warnings), "warning")
 	}
 	l.note(more(h))
-	return details{title, document{l}}
+	return details{title: title, body: document{l}}
 }
 
 // comparedCells returns what the gate's cells are judged by.

@@ -12,9 +12,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"unicode"
 
-	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/chart"
 )
 
 //go:embed page
@@ -66,6 +65,7 @@ type view struct {
 	List      []itemView
 	Details   *detailsView
 	Grid      *gridView
+	Picture   *pictureView
 }
 
 type headingView struct {
@@ -85,7 +85,17 @@ type itemView struct {
 
 type detailsView struct {
 	Title  string
+	ID     string
+	Raw    bool
 	Blocks []view
+}
+
+type pictureView struct {
+	ID, Name, Title, Note string
+
+	Wide, Narrow template.HTML // the picture for a page and for a phone
+
+	Behind []view
 }
 
 type gridView struct {
@@ -101,6 +111,7 @@ type columnView struct {
 
 type rowView struct {
 	Leader bool
+	Link   string // what the name of the row leads to; "" if to nothing
 	Cells  []cellView
 }
 
@@ -108,6 +119,7 @@ type cellView struct {
 	Pad    template.HTML // in front of the text, to line it up
 	Text   string
 	Right  bool
+	Long   bool // it may be broken into lines
 	Header bool // it names the row
 }
 
@@ -118,6 +130,7 @@ const (
 	maxLabel     = 200
 	maxTitle     = 70
 	maxPad       = 40
+	longCell     = 30 // from here on it may be broken into lines
 )
 
 // figureSpace is as wide as a figure, and so lines up what spaces line up in a text.
@@ -151,7 +164,13 @@ const Generator = `<meta name="generator" content="sqlite3perf">`
 func renderHTML(w io.Writer, d document, kind string, o Options) error {
 	p := page{Language: "en", Kind: kind, Title: kind, Assets: o.Assets}
 	r := htmlRenderer{ids: map[string]bool{"main": true}}
-	p.fill(&r, d.cleaned())
+	d = d.cleaned()
+	r.reserve(d)
+	p.fill(&r, d)
+	if r.err != nil {
+		return r.err
+	}
+	p.Sections = slices.DeleteFunc(p.Sections, func(s section) bool { return len(s.Blocks) == 0 })
 	p.Heading = cmp.Or(p.Heading, kind)
 	if p.Heading != kind {
 		p.Title = start(p.Heading, maxTitle) + " · " + kind
@@ -207,23 +226,26 @@ func (p *page) fill(r *htmlRenderer, d document) {
 type htmlRenderer struct {
 	ids   map[string]bool // that are taken
 	about string          // the last heading
+	err   error           // the first of drawing a picture
+}
+
+// reserve takes the identifiers that blocks have.
+func (r *htmlRenderer) reserve(d document) {
+	for _, b := range d {
+		switch b := b.(type) {
+		case details:
+			r.ids[b.id] = true
+			r.reserve(b.body)
+		case picture:
+			r.ids[pictureID(b.Name)] = true
+			r.reserve(b.behind)
+		}
+	}
 }
 
 // id returns an identifier that no other element has, made of a text.
 func (r *htmlRenderer) id(text string) string {
-	var b strings.Builder
-	for _, c := range strings.ToLower(text) {
-		switch {
-		case c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)):
-			b.WriteRune(c)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		}
-		if b.Len() >= 60 {
-			break
-		}
-	}
-	base := cmp.Or(strings.Trim(b.String(), "-"), "part")
+	base := slug(text)
 	id := base
 	for i := 2; r.ids[id]; i++ {
 		id = fmt.Sprintf("%s-%d", base, i)
@@ -255,11 +277,47 @@ func (r *htmlRenderer) view(b block) (v view, ok bool) {
 		}
 		return view{List: items}, true
 	case details:
-		return view{Details: &detailsView{clip(b.title, maxLabel), r.views(b.body)}}, true
+		return view{Details: &detailsView{clip(b.title, maxLabel), b.id, b.raw, r.views(b.body)}}, true
+	case picture:
+		return view{Picture: r.picture(&b)}, true
 	case grid:
 		return view{Grid: r.grid(&b)}, true
 	}
 	return view{}, false
+}
+
+func (r *htmlRenderer) picture(p *picture) *pictureView {
+	v := &pictureView{ID: pictureID(p.Name), Name: p.Name, Title: clip(p.Title, maxCell), Note: clip(p.Note, maxParagraph)}
+	v.Wide = r.inline(p.draw(chart.Page, ""), v.ID+"-wide")
+	v.Narrow = r.inline(p.draw(chart.Phone, ""), v.ID+"-narrow")
+	behind := p.behind
+	if behind == nil {
+		behind = document{chartGrid(p.Chart(0))}.cleaned()
+	}
+	about := r.about
+	r.about = v.Title
+	v.Behind = r.views(behind)
+	r.about = about
+	return v
+}
+
+// inline draws a chart as an element of the page. Package chart escapes what it is given.
+func (r *htmlRenderer) inline(c chart.Chart, id string) template.HTML {
+	var b bytes.Buffer
+	if err := chart.WriteInline(&b, c, id); err != nil && r.err == nil {
+		r.err = err
+	}
+	return template.HTML(b.String())
+}
+
+// chartGrid returns the figures behind a chart as a table.
+func chartGrid(c chart.Chart) grid {
+	columns, rows := chart.Table(c)
+	g := grid{rows: rows}
+	for _, title := range columns {
+		g.columns = append(g.columns, column{title: title})
+	}
+	return g
 }
 
 func (r *htmlRenderer) grid(g *grid) *gridView {
@@ -273,13 +331,13 @@ func (r *htmlRenderer) grid(g *grid) *gridView {
 		for j, text := range row {
 			trimmed := strings.TrimLeft(text, " ")
 			pad := strings.Repeat(figureSpace, min(len(text)-len(trimmed), maxPad))
-			cells[j] = cellView{Pad: template.HTML(pad), Text: clip(trimmed, maxCell), Right: g.columns[j].right, Header: j == names}
+			cells[j] = cellView{Pad: template.HTML(pad), Text: clip(trimmed, maxCell), Right: g.columns[j].right, Long: len(trimmed) > longCell, Header: j == names}
 		}
-		out.Rows = append(out.Rows, rowView{Leader: i < len(g.leaders) && g.leaders[i], Cells: cells})
+		row := rowView{Leader: i < len(g.leaders) && g.leaders[i], Cells: cells}
+		if i < len(g.links) {
+			row.Link = g.links[i]
+		}
+		out.Rows = append(out.Rows, row)
 	}
 	return out
-}
-
-func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
-	return renderHTML(w, build(a, o), "Run", o)
 }

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/chart"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -23,14 +25,16 @@ var (
 	scriptElement = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
 	policy        = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`)
 	hash          = regexp.MustCompile(`sha256-[^']*?&#39;`)
+	svgElement    = regexp.MustCompile(`(?s)<svg .*?</svg>`)
 	moreRows      = regexp.MustCompile(`(?s)(<tbody>\n<tr.*?</tr>\n)(<tr.*?)(</tbody>)`)
 )
 
-// skeleton returns a page without its style, its script, and all but the first row of each
-// table.
+// skeleton returns a page without its style, its script, what is in its pictures, and all but
+// the first row of each table.
 func skeleton(page string) string {
 	page = styleElement.ReplaceAllString(page, "<style></style>")
 	page = scriptElement.ReplaceAllString(page, "<script></script>")
+	page = svgElement.ReplaceAllString(page, "<svg></svg>")
 	page = hash.ReplaceAllString(page, "sha256-…&#39;")
 	return moreRows.ReplaceAllString(page, "$1…$3")
 }
@@ -232,5 +236,55 @@ func TestPageAssets(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Close()
+	}
+}
+
+// TestPageColors checks that pages color charts as package chart says.
+func TestPageColors(t *testing.T) {
+	style, err := fs.ReadFile(report.Assets, "page.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dark := range []bool{false, true} {
+		if want := chart.Properties(dark); !strings.Contains(string(style), want) {
+			t.Errorf("page.css lacks %s", want)
+		}
+	}
+}
+
+// TestPictures checks that each picture of a run has a name of its own that can be typed, can
+// be drawn, and is in the page.
+func TestPictures(t *testing.T) {
+	for name, run := range fixtures {
+		page := write(t, "html", run(), "native", report.Options{})
+		names := map[string]bool{}
+		for _, p := range report.Pictures(stats.Analyze(run(), "native"), report.Options{}) {
+			if names[p.Name] || strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+				t.Errorf("%s: name %q", name, p.Name)
+			}
+			names[p.Name] = true
+			if err := chart.WriteSVG(io.Discard, p.Chart(0)); err != nil {
+				t.Errorf("%s: %s: %v", name, p.Name, err)
+			}
+			if !strings.Contains(page, `<figure id="picture-`+p.Name+`"`) {
+				t.Errorf("%s: the page has no %s", name, p.Name)
+			}
+		}
+		if len(names) == 0 && name != "empty" {
+			t.Errorf("%s has no pictures", name)
+		}
+	}
+}
+
+// TestPageSize checks that a page of 150 cells, each of 20 rounds, has less than 2 MB.
+func TestPageSize(t *testing.T) {
+	run := newRun(20)
+	drivers := []string{"native", "mattn", "tailscale", "modernc", "zombiezen", "ncruces", "crawshaw", "bvinc", "eatonphil", "mattn@v1.14.22"}
+	for i := range 5 {
+		add(run, fmt.Sprintf("workload-%d", i), nil, rollback, drivers,
+			bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1), mix("mix", "time/op", true))
+	}
+	if size := len(write(t, "html", run, "native", report.Options{})); size > 2_000_000 {
+		t.Errorf("the page has %d bytes", size)
 	}
 }

@@ -1,0 +1,318 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// writeHTML writes a run as a page.
+func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
+	return renderHTML(w, pageOf(a, o), fmt.Sprintf("Run %d", a.Run.ID), o)
+}
+
+// pageOf describes a run for a page: the answer and what to beware of, pictures with the
+// figures behind them, and what was measured and how. Text that is not about a picture is
+// that of the other formats.
+func pageOf(a *stats.Analysis, o Options) document {
+	said := answers(a, o)
+	d := pageAnswer(said)
+	if o.Study != nil {
+		d = append(d, studyTables(a, o.Study)...)
+	} else {
+		d = append(d, heading{2, "Summary"})
+		d = append(d, pageSummary(a)...)
+		d = append(d, pageFirsts(said)...)
+		d = append(d, pageTables(a, o)...)
+		d = append(d, drivers(a)...)
+	}
+	d = append(d, heading{2, "How it was measured"})
+	d = append(d, header(a, o)...)
+	if o.Study == nil {
+		if r := reliability(a); r != "" {
+			d = append(d, paragraph{text: r})
+		}
+		d = append(d, legend(a)...)
+	}
+	return uniqueNames(d, map[string]bool{})
+}
+
+// pageAnswer is what a page begins with: the answer, how sure it is, and what to beware of.
+func pageAnswer(said Answers) document {
+	d := document{heading{1, said.Text}}
+	if said.FalseDifference > 0 {
+		d = append(d, paragraph{fmt.Sprintf("If all were equal, the probability that this run tells any two apart would be at most %s.", percent(said.FalseDifference)), true})
+	}
+	var l list
+	for _, c := range said.Caveats {
+		l = append(l, item{label: strings.ReplaceAll(c.Code, "-", " "), text: c.Text, alarm: slices.Contains(statuses, result.Status(c.Code)) || c.Code == CaveatEnded || c.Code == CaveatRisk})
+	}
+	if len(l) > mostCaveats+1 {
+		return append(d, l[:mostCaveats], details{title: fmt.Sprintf("%d more to beware of", len(l)-mostCaveats), body: document{l[mostCaveats:]}})
+	}
+	return append(d, l)
+}
+
+// mostCaveats is how many caveats a page begins with.
+const mostCaveats = 5
+
+// pageFirsts has who comes first in each table, with links to them.
+func pageFirsts(said Answers) document {
+	g := grid{columns: []column{{title: "in"}, {title: "first"}, {title: "× floor"}, {title: "not told apart from it"}, {title: "next"}}}
+	for _, r := range said.Tables {
+		if r.Best == nil {
+			continue
+		}
+		floor, tied, next := absent, absent, absent
+		if r.IsFloor && r.Best.Ratio != nil {
+			floor = times(r.Best.Ratio.Median) + " " + ends(*r.Best.Ratio)
+		}
+		if len(r.Tied) > 0 {
+			tied = andOthers(r.Tied)
+		}
+		if r.Next != nil {
+			next = r.Next.Name
+			if r.Next.Ratio != nil {
+				next += ", " + times(r.Next.Ratio.Median) + " the time"
+			}
+		}
+		g.rows = append(g.rows, []string{r.Table.String(), r.Best.Name, floor, tied, next})
+		g.links = append(g.links, "#"+pictureID(tablePicture(*r.Table)))
+	}
+	if len(g.rows) < 2 {
+		return nil
+	}
+	return document{heading{3, "Who comes first, table by table"}, g}
+}
+
+// pageSummary is the picture of all tables together, if there is a summary.
+func pageSummary(a *stats.Analysis) document {
+	d := overall(a)
+	if len(d) == 0 {
+		return nil
+	}
+	at := slices.IndexFunc(d, func(b block) bool { _, ok := b.(grid); return ok })
+	if at < 0 {
+		h := d[0].(heading)
+		d[0] = paragraph{text: h.text}
+		return d
+	}
+	base := slices.IndexFunc(a.Overall.Drivers, func(x stats.OverallDriver) bool { return x.Case.Driver == a.Overall.Base })
+	p := overallBars(a, label(a.Overall.Drivers[base].Case))
+	p.behind = document{d[at]}
+	d[at] = p
+	return d[1:]
+}
+
+// pageTables are the sections of the workloads.
+func pageTables(a *stats.Analysis, o Options) (d document) {
+	side := map[string]*stats.Factorial{}
+	for _, f := range a.Factorials {
+		side[f.Workload] = f
+	}
+	begun := ""
+	for _, g := range a.Groups {
+		f := side[g.Workload]
+		if f != nil && begun != g.Workload {
+			d = append(d, pageFactorial(f, o.Hints)...)
+			begun = g.Workload
+		}
+		if f == nil || len(f.Drivers) > 1 { // of one driver, everything is side by side
+			d = append(d, pageGroup(g, o.Hints)...)
+		}
+	}
+	return d
+}
+
+// pageGroup is the section of a group.
+func pageGroup(g *stats.Group, h Hints) document {
+	title := g.Workload
+	if v := g.Variant(); v != "" {
+		title += " · " + v
+	}
+	var varied []string
+	for _, v := range g.Varied {
+		varied = append(varied, v.Name)
+	}
+	d := append(document{heading{2, title}}, conditions(g.Outcomes[0].Case, varied)...)
+	for _, t := range g.Tables {
+		d = append(d, pagePhase(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, h)...)
+	}
+	d = append(d, troubles(g, result.WarningUnverified)...)
+	return append(d, casesOf(g.Outcomes, g.Tables)...)
+}
+
+// pageFactorial is the section of a workload with several settings or parameters side by
+// side.
+func pageFactorial(f *stats.Factorial, h Hints) document {
+	var varied []string
+	for _, x := range f.Factors {
+		varied = append(varied, x.Name)
+	}
+	d := document{heading{2, fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
+	d = append(d, conditions(f.Group.Outcomes[0].Case, varied)...)
+	for _, t := range f.Tables {
+		d = append(d, pagePhase(stats.TableName{Workload: f.Workload, Phase: t.Phase}, t, h)...)
+		d = append(d, effects(f, t.Phase)...)
+	}
+	if len(f.Drivers) == 1 { // otherwise the groups that follow have the rest
+		d = append(d, troubles(f.Group, result.WarningUnverified)...)
+		d = append(d, casesOf(f.Group.Outcomes, f.Tables)...)
+	}
+	return d
+}
+
+// pagePhase is the part of a phase: pictures with their figures, and what is to say of them.
+func pagePhase(n stats.TableName, t *stats.Table, h Hints) document {
+	measured := t.Measured()
+	if len(measured) == 0 {
+		return nil
+	}
+	bars := tableBars(n, t)
+	table := figures(t, measured)
+	for _, c := range measured {
+		table.links = append(table.links, caseLink(c.Case))
+	}
+	bars.behind = document{table}
+	d := document{heading{3, t.Phase + ": " + subject(measured)}, bars}
+	if l := latencies(measured); len(l.rows) > 0 {
+		d = append(d, details{title: "Latency by operation", body: document{paragraph{text: latencyTitle(measured)}, l}})
+	}
+	return append(d, phaseNotes(t, measured, h))
+}
+
+// caseLink returns what leads to the samples and the settings of a case.
+func caseLink(c *result.Case) string { return "#" + caseID(c) }
+
+func caseID(c *result.Case) string { return fmt.Sprintf("case-%d", c.ID) }
+
+// maxSampleRows is how many samples of a case a page has. The other formats have all.
+const maxSampleRows = 100
+
+// casesOf has for each of some cases its samples in some tables, and the settings that were
+// proven.
+func casesOf(outcomes []*stats.Outcome, tables []*stats.Table) document {
+	var body document
+	for _, o := range outcomes {
+		body = append(body, caseOf(o, tables))
+	}
+	return document{details{title: "Samples, and settings as they were proven", body: body, raw: true}}
+}
+
+// caseOf has the samples of a case and what its worker proved.
+func caseOf(o *stats.Outcome, tables []*stats.Table) details {
+	l := list{{label: "status", text: string(o.Status), alarm: o.Status != result.OK}}
+	if o.Status != result.OK && o.Reason != nil {
+		l = append(l, item{label: "reason", text: reason(o), alarm: true})
+	}
+	if p := o.Proof(); p != nil {
+		set := readBack(p)
+		var words []string
+		for _, n := range stats.SettingNames(set) {
+			words = append(words, n+"="+set[n])
+		}
+		l.note(item{label: "in force", text: strings.Join(words, " ")})
+		l.note(item{label: "connections", text: fmt.Sprint(len(p.Connections))})
+		l.note(item{label: "SQLite", text: strings.TrimSpace(p.SQLiteVersion + " " + p.SQLiteSourceID)})
+		l.note(item{label: "module", text: strings.TrimSpace(p.Module + " " + p.ModuleVersion)})
+	}
+	var asked []string
+	for _, n := range stats.SettingNames(o.Case.Settings) {
+		asked = append(asked, n+"="+o.Case.Settings[n])
+	}
+	l.note(item{label: "asked for", text: strings.Join(asked, " ")})
+	l.note(item{label: "itself", text: changed(o.Case)})
+	d := details{title: name(o), id: caseID(o.Case), body: document{l}}
+	if s := samplesOf(o, tables); len(s.rows) > 0 {
+		d.body = append(d.body, s)
+		if more := len(o.Trials) - maxSampleRows; more > 0 {
+			d.body = append(d.body, paragraph{fmt.Sprintf("%s more: the formats csv and json have all.", counted(int64(more), "trial")), true})
+		}
+	}
+	return d
+}
+
+// samplesOf has the samples of a case, a row for each trial and a column for each phase.
+func samplesOf(o *stats.Outcome, tables []*stats.Table) grid {
+	out := grid{columns: []column{{title: "round", right: true}}}
+	trials := o.Trials[:min(len(o.Trials), maxSampleRows)]
+	for _, t := range trials {
+		words := fmt.Sprint(t.Round)
+		if t.Repeated {
+			words += " (robbed, does not count)"
+		}
+		out.rows = append(out.rows, []string{words})
+	}
+	ends := [][]string{{"n"}, {"median"}, {"interval"}}
+	for _, t := range tables {
+		i := slices.IndexFunc(t.Cells, func(c *stats.Cell) bool { return c.Outcome == o })
+		if i < 0 {
+			continue
+		}
+		c := t.Cells[i]
+		var values []float64
+		for _, tr := range trials {
+			values = append(values, sampleValue(tr, t))
+		}
+		format := secondsOf("")
+		out.columns = append(out.columns, column{title: t.Phase, right: true})
+		for j, v := range values {
+			word := absent
+			if v == v {
+				word = format(v)
+			}
+			out.rows[j] = append(out.rows[j], word)
+		}
+		n, median, sure := absent, absent, absent
+		if c.Summary.N > 0 {
+			n, median = fmt.Sprint(c.Summary.N), format(c.Summary.Median)
+			if x := c.Summary.Interval; x != nil {
+				sure = format(x.Low) + " to " + format(x.High)
+			}
+		}
+		ends[0], ends[1], ends[2] = append(ends[0], n), append(ends[1], median), append(ends[2], sure)
+	}
+	if len(out.columns) == 1 {
+		return grid{}
+	}
+	out.rows = append(ends, out.rows...)
+	return out
+}
+
+// sampleValue returns what a trial measured in the phase of a table, as the table has it. It
+// is NaN if the trial has no sample of the phase.
+func sampleValue(t *result.Trial, of *stats.Table) float64 {
+	i := slices.IndexFunc(t.Samples, func(s result.Sample) bool { return s.Phase == of.Phase })
+	if i < 0 {
+		return math.NaN()
+	}
+	s := &t.Samples[i]
+	if of.PerOp {
+		return s.Value() / float64(max(s.Operations, 1))
+	}
+	return s.Value()
+}
+
+// uniqueNames gives each picture of a document a name that no other has.
+func uniqueNames(d document, taken map[string]bool) document {
+	for i, b := range d {
+		switch b := b.(type) {
+		case picture:
+			base := b.Name
+			for n := 2; taken[b.Name]; n++ {
+				b.Name = fmt.Sprintf("%s-%d", base, n)
+			}
+			taken[b.Name] = true
+			d[i] = b
+		case details:
+			b.body = uniqueNames(b.body, taken)
+			d[i] = b
+		}
+	}
+	return d
+}

@@ -1,0 +1,147 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Scaling is the universal scalability law, fitted to the throughputs that some numbers of
+// clients reach together: n clients reach
+//
+//	X(n) = λn / (1 + σ(n-1) + κn(n-1))
+//
+// N. J. Gunther, Guerrilla Capacity Planning, Springer 2007, chapter 4, with λ as the
+// throughput of one client.
+type Scaling struct {
+	Lambda float64 // throughput of one client
+	Sigma  float64 // contention: the share of the work that only one client at a time can do, 0 to 1
+	Kappa  float64 // coherency: what it costs each two clients to agree, 0 or more
+
+	// Worst is the greatest distance of a measured throughput from the law, as a share of
+	// the throughput.
+	Worst float64
+}
+
+// Throughput is what a number of clients reaches together, in any unit.
+type Throughput struct {
+	Clients   float64
+	PerSecond float64
+}
+
+// MinScaling is the least number of different numbers of clients that a law of three
+// parameters can be fitted to and still be contradicted by.
+const MinScaling = 4
+
+// FitScaling fits the law by least squares of the relative errors. In the form n/X(n) it is
+// linear in 1/λ, σ/λ and κ/λ; the minimum within the bounds of σ and κ is the best of those
+// on the inside and on each bound. ok is false if the numbers of clients are fewer than
+// [MinScaling] or a value is not positive.
+func FitScaling(points []Throughput) (s Scaling, ok bool) {
+	var clients []float64
+	for _, p := range points {
+		if !(p.Clients > 0 && p.PerSecond > 0) || math.IsInf(p.Clients/p.PerSecond, 0) {
+			return Scaling{}, false
+		}
+		if !slices.Contains(clients, p.Clients) {
+			clients = append(clients, p.Clients)
+		}
+	}
+	if len(clients) < MinScaling {
+		return Scaling{}, false
+	}
+	first := func(float64) float64 { return 1 }
+	serial := func(n float64) float64 { return n - 1 }
+	pairs := func(n float64) float64 { return n * (n - 1) }
+	all := func(n float64) float64 { return n } // σ = 1: first and serial count alike
+	least := math.Inf(1)
+	try := func(terms []func(float64) float64, sigma func(c []float64) float64, kappa func(c []float64) float64) {
+		c, solved := leastSquares(points, terms)
+		if !solved || c[0] <= 0 {
+			return
+		}
+		fit := Scaling{Lambda: 1 / c[0], Sigma: sigma(c), Kappa: kappa(c)}
+		if fit.Sigma < 0 || fit.Sigma > 1 || fit.Kappa < 0 {
+			return
+		}
+		sum := 0.0
+		for _, p := range points {
+			// The error of n/X(n) instead of X(n), which is what is made least.
+			e := 1 - p.PerSecond/fit.At(p.Clients)
+			sum += e * e
+			fit.Worst = max(fit.Worst, math.Abs(fit.At(p.Clients)/p.PerSecond-1))
+		}
+		if sum < least {
+			least, s, ok = sum, fit, true
+		}
+	}
+	none := func([]float64) float64 { return 0 }
+	one := func([]float64) float64 { return 1 }
+	share := func(i int) func([]float64) float64 { return func(c []float64) float64 { return c[i] / c[0] } }
+	try([]func(float64) float64{first}, none, none)
+	try([]func(float64) float64{all}, one, none)
+	try([]func(float64) float64{first, serial}, share(1), none)
+	try([]func(float64) float64{first, pairs}, none, share(1))
+	try([]func(float64) float64{all, pairs}, one, share(1))
+	try([]func(float64) float64{first, serial, pairs}, share(1), share(2))
+	return s, ok
+}
+
+// leastSquares returns the factors of the terms whose sum is nearest to n/X(n), by the sum
+// of the squares of the relative errors.
+func leastSquares(points []Throughput, terms []func(float64) float64) (factors []float64, ok bool) {
+	k := len(terms)
+	m := make([][]float64, k) // the normal equations, each with its right side
+	for i := range m {
+		m[i] = make([]float64, k+1)
+		for _, p := range points {
+			y := p.Clients / p.PerSecond
+			for j, t := range terms {
+				m[i][j] += terms[i](p.Clients) / y * t(p.Clients) / y
+			}
+			m[i][k] += terms[i](p.Clients) / y
+		}
+	}
+	for i := range m { // Gauss and Jordan, with pivots
+		best := i
+		for r := i + 1; r < k; r++ {
+			if math.Abs(m[r][i]) > math.Abs(m[best][i]) {
+				best = r
+			}
+		}
+		m[i], m[best] = m[best], m[i]
+		if m[i][i] == 0 || math.IsInf(m[i][i], 0) || math.IsNaN(m[i][i]) {
+			return nil, false
+		}
+		for r := range m {
+			if r == i {
+				continue
+			}
+			f := m[r][i] / m[i][i]
+			for c := i; c <= k; c++ {
+				m[r][c] -= f * m[i][c]
+			}
+		}
+	}
+	factors = make([]float64, k)
+	for i := range factors {
+		factors[i] = m[i][k] / m[i][i]
+	}
+	return factors, true
+}
+
+// At returns the throughput of n clients according to the law.
+func (s Scaling) At(n float64) float64 {
+	return s.Lambda * n / (1 + s.Sigma*(n-1) + s.Kappa*n*(n-1))
+}
+
+// Peak returns the number of clients beyond which throughput falls: √((1-σ)/κ), but at least
+// 1. It is infinite if throughput never falls.
+func (s Scaling) Peak() float64 {
+	if s.Kappa == 0 {
+		if s.Sigma == 1 { // as much with one client as with any other number
+			return 1
+		}
+		return math.Inf(1)
+	}
+	return max(1, math.Sqrt((1-s.Sigma)/s.Kappa))
+}

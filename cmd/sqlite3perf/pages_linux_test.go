@@ -97,3 +97,86 @@ func TestReportPage(t *testing.T) {
 	p := openPage(t, b, address)
 	checkPage(t, p, address, "data:", "blob:")
 }
+
+// want fails unless a JavaScript expression is a text that contains some words.
+func want(t *testing.T, p *browser.Page, expression string, words ...string) {
+	t.Helper()
+	text, err := browser.Eval[string](p, expression)
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("%s: %q without %q", expression, text, w)
+		}
+	}
+}
+
+// act fails if an action of a user fails, or what is to be true after it does not come true.
+func act(t *testing.T, p *browser.Page, err error, then string) {
+	t.Helper()
+	if err == nil {
+		err = p.Wait(then)
+	}
+	if err != nil {
+		t.Fatalf("%v\nthe page: %s", err, pageText(p))
+	}
+}
+
+func pageText(p *browser.Page) string {
+	text, _ := browser.Eval[string](p, "document.body.innerText.slice(0, 2000)")
+	return text
+}
+
+// loaded is true when a view of the explorer has been drawn.
+const loaded = `document.querySelector("main").getAttribute("aria-busy") !== "true"`
+
+// TestExplorerPages uses the explorer as a reader of results does: finds a run, looks at
+// some of it, at a cell's samples and settings, and compares two runs.
+func TestExplorerPages(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	for _, drivers := range []string{"./good,./better,./ignores", "./good,./better"} {
+		run := place.command("run", "--workloads", "./tiny.yaml", "--drivers", drivers, "--rounds", "6", "--store", "results.db", "--quiet")
+		if out, err := run.CombinedOutput(); err != nil && run.ProcessState.ExitCode() != exitIncomplete {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	s := place.serve("--store", "results.db")
+	p := openPage(t, b, s.url)
+	act(t, p, nil, loaded)
+	checkPage(t, p, s.url, "data:", "blob:")
+
+	act(t, p, p.Type(`[name=q]`, "ignores\r"), loaded+` && document.querySelectorAll("tbody tr").length === 1`)
+	want(t, p, "location.href", "q=ignores")
+	want(t, p, "document.querySelector('tbody').innerText", "refused")
+	act(t, p, p.Click("tbody a"), loaded+` && document.querySelector("h1").innerText === "Run 1"`)
+	want(t, p, "document.body.innerText", "./ignores", "synchronous", "× ")
+	checkPage(t, p, s.url, "data:", "blob:")
+
+	act(t, p, p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
+	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas")`)
+	want(t, p, "document.querySelector('.panel').innerText", "Read back", "synchronous", "6 samples")
+	checkPage(t, p, s.url, "data:", "blob:")
+	shown, err := browser.Eval[string](p, "document.querySelector('main').innerText")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := browser.Eval[string](p, "location.href")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := openPage(t, b, address)
+	act(t, again, nil, loaded+` && document.querySelector(".uplot canvas")`)
+	if text, err := browser.Eval[string](again, "document.querySelector('main').innerText"); err != nil || text != shown {
+		t.Errorf("the link shows another view, %v:\n%s\n\nfirst it was\n%s", err, text, shown)
+	}
+
+	two := openPage(t, b, s.url)
+	act(t, two, nil, loaded)
+	act(t, two, two.Click(`tbody tr:nth-child(1) input`), loaded+` && location.search.includes("pick=2")`)
+	act(t, two, two.Click(`tbody tr:nth-child(2) input`), loaded+` && location.search.includes("pick=1")`)
+	act(t, two, two.Click(`.pages a`), loaded+` && document.querySelector(".answer")`)
+	want(t, two, "document.querySelector('tbody').innerText", "tiny")
+	checkPage(t, two, s.url, "data:", "blob:")
+}

@@ -168,6 +168,13 @@ func (c *canvas) reason(b *Bar, s scale, y float64) {
 	c.text(from, y+4, atStart, small, faint, words, 0)
 }
 
+// zero draws where bars begin.
+func (c *canvas) zero(s scale, top, bottom float64) {
+	if !s.log {
+		c.line(thin(rule), point{s.at(0), top}, point{s.at(0), bottom})
+	}
+}
+
 // lines draws marked values across a plot.
 func (c *canvas) lines(marks []Mark, s scale, top, bottom float64) {
 	for _, m := range marks {
@@ -214,8 +221,49 @@ func (c *canvas) labels(a Axis, marks []Mark, s scale, y float64) float64 {
 	return y + 2
 }
 
+// columns are where the parts of rows are: rank, name, plot, text. On a phone the name and
+// the text are above the bar.
+type columns struct {
+	narrow              bool
+	ranks, names, texts float64 // widths
+	from, to            float64 // the plot
+}
+
 // phone is the width below which names are above bars.
 const phone = 520
+
+func (c *canvas) columns(ranks, names, texts []string) columns {
+	widest := func(list []string, size float64, heavy bool, most float64) float64 {
+		w := 0.0
+		for _, s := range list {
+			w = max(w, measure(clean(s), size, heavy))
+		}
+		return min(w, most)
+	}
+	l := columns{narrow: c.width < phone}
+	if w := widest(ranks, small, true, 40); w > 0 {
+		l.ranks = w + 8
+	}
+	l.names, l.texts = widest(names, normal, false, c.width*0.3)+1, widest(texts, small, false, c.width*0.3)+1
+	l.from, l.to = padding+l.ranks+l.names+10, c.width-padding-l.texts-12
+	if l.narrow {
+		l.from, l.to = padding+l.ranks, c.width-padding-8
+	}
+	return l
+}
+
+// row writes the name and the text of a row whose bar is around y.
+func (c *canvas) row(l columns, y float64, r role, name, text string) {
+	if !l.narrow {
+		c.name(padding+l.ranks, y, r, name, l.names)
+		c.text(l.to+12, y+4.5, atStart, small, r, text, l.texts)
+		return
+	}
+	c.rect(padding, y-29, c.width-2*padding, 20, paint{background, 0.85})
+	w := min(measure(clean(text), small, false), c.width*0.5)
+	c.text(padding+l.ranks, y-14, atStart, normal, r, name, c.width-2*padding-l.ranks-w-8)
+	c.text(c.width-padding, y-14, atEnd, small, r, text, w+1)
+}
 
 func (b *Bars) draw() *canvas {
 	c := newCanvas(widthOf(b.Width), b.Title)
@@ -223,66 +271,48 @@ func (b *Bars) draw() *canvas {
 	if len(b.Rows) == 0 {
 		return c.nothing(top)
 	}
-	list := make([]*Bar, len(b.Rows))
-	names, texts, ranks := 0.0, 0.0, 0.0
+	var list []*Bar
+	var ranks, names, texts []string
 	for i := range b.Rows {
 		r := &b.Rows[i]
-		list[i] = r
-		names = max(names, measure(clean(r.Name), normal, false))
-		texts = max(texts, measure(clean(r.text(b.Axis)), small, false))
-		ranks = max(ranks, measure(clean(r.Rank), small, true))
+		list, ranks, names, texts = append(list, r), append(ranks, r.Rank), append(names, r.Name), append(texts, r.text(b.Axis))
 	}
-	if ranks > 0 {
-		ranks = min(ranks, 40) + 8
-	}
-	names, texts = min(names, c.width*0.3)+1, min(texts, c.width*0.3)+1
+	l := c.columns(ranks, names, texts)
 	s, ok := c.barScale(b.Axis, list, b.Lines)
-	narrow, high := c.width < phone, 24.0
-	s.from, s.to = padding+ranks+names+10, c.width-padding-texts-12
-	if narrow {
-		high = 42
-		s.from, s.to = padding+ranks, c.width-padding-8
+	s.from, s.to = l.from, l.to
+	high, middle := 24.0, 12.0
+	if l.narrow {
+		high, middle = 42, 29
 	}
-
 	if ok {
 		top = c.labels(b.Axis, b.Lines, s, top)
 	}
-	bottom := top + high*float64(len(b.Rows)) + 4
+	bottom := top + high*float64(len(list)) + 4
 	foot := bottom
 	if ok {
 		foot = c.drawAcross(b.Axis.across(s, nil), s, top, bottom, b.Axis.Label)
+		c.zero(s, top, bottom)
 		c.lines(b.Lines, s, top, bottom)
 	}
 	for i, r := range list {
 		y := top + high*float64(i) + 2
-		mid, base := y+high/2, y+high/2+4.5
-		if narrow {
-			mid, base = y+29, y+15
-		}
 		words := ink
 		if r.Reason != "" {
 			words = faint
 		}
 		c.mark(r.tip(b.Axis, r.Name), r.Link, func() {
 			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01}) // the whole row can be pointed at
-			if narrow {
-				w := min(measure(clean(r.text(b.Axis)), small, false), c.width*0.5)
-				c.rect(padding, y, c.width-2*padding, 20, paint{background, 0.85})
-				c.text(padding+ranks, base, atStart, normal, words, r.Name, c.width-2*padding-ranks-w-8)
-				c.text(c.width-padding, base, atEnd, small, words, r.text(b.Axis), w+1)
-			} else {
-				c.name(padding+ranks, mid, words, r.Name, names)
-				c.text(s.to+12, base, atStart, small, words, r.text(b.Axis), texts)
+			c.row(l, y+middle, words, r.Name, r.text(b.Axis))
+			base := y + middle + 4.5
+			if l.narrow {
+				base = y + middle - 14
 			}
-			c.label(textShape{x: padding, y: base, size: small, heavy: true, paint: solid(words), text: r.Rank}, ranks)
+			c.label(textShape{x: padding, y: base, size: small, heavy: true, paint: solid(words), text: r.Rank}, l.ranks)
 			if ok {
-				c.bar(r, s, mid, 9, line, 0)
+				c.bar(r, s, y+middle, 9, line, 0)
 			}
-			c.reason(r, s, mid)
+			c.reason(r, s, y+middle)
 		})
-	}
-	if ok && !s.log {
-		c.line(thin(rule), point{s.at(0), top}, point{s.at(0), bottom})
 	}
 	return c.foot(foot, b.describe(), b.Axis.Label)
 }

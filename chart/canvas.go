@@ -72,6 +72,7 @@ type canvas struct {
 	shapes        []any
 	into          *[]any // where shapes go: shapes, or those of a mark
 	left          int    // how many values could not be drawn
+	notes         []string
 }
 
 func newCanvas(width float64, title string) *canvas {
@@ -143,19 +144,27 @@ func (c *canvas) head() float64 {
 	return y
 }
 
-// foot ends the picture at y, below a line that says what was left out.
+// note adds a sentence to what is written below the picture and to its description.
+func (c *canvas) note(format string, args ...any) {
+	c.notes = append(c.notes, clean(fmt.Sprintf(format, args...)))
+}
+
+// foot ends the picture at y, below its notes and what was left out.
 func (c *canvas) foot(y float64, desc ...string) *canvas {
 	if c.left > 0 {
-		words := fmt.Sprintf("%s left out: not a number, infinite, or not positive on a logarithmic axis", count(c.left, "value", "values"))
-		desc = append(desc, words)
-		for _, s := range wrap(words, small, false, c.width-2*padding, 3) {
+		c.note("%s left out: not a number, infinite, or too small for the axis", count(c.left, "value", "values"))
+	}
+	for _, n := range c.notes {
+		for _, s := range wrap(n, small, false, c.width-2*padding, 3) {
 			y += 15
 			c.text(padding, y, atStart, small, faint, s, 0)
 		}
+	}
+	if len(c.notes) > 0 {
 		y += 4
 	}
 	c.height = math.Ceil(y + padding)
-	desc = slices.DeleteFunc(desc, func(s string) bool { return s == "" })
+	desc = slices.DeleteFunc(append(desc, c.notes...), func(s string) bool { return s == "" })
 	c.desc = clean(strings.Join(desc, ". "))
 	if c.desc != "" {
 		c.desc += "."

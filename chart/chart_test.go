@@ -145,6 +145,50 @@ func init() {
 	}
 	trend.Series = []Series{s}
 	charts["trend"] = trend
+
+	order := &Order{Title: "Samples in the order measured", X: Axis{Label: "round", Format: number}, Y: Axis{Label: "time per row", Format: nanoseconds}}
+	many := &Order{Title: "Many samples", Width: Phone, X: Axis{Label: "sample", Format: number}, Y: Axis{Label: "time per row", Format: nanoseconds}}
+	for i, name := range []string{"mattn", "modernc"} {
+		few, more := Samples{Name: name}, Samples{Name: name}
+		for j := range 50_000 {
+			y := (2400+float64(j%7)*20)*(1+float64(i)) + 200*math.Sin(float64(j)/12_000)
+			if j%9973 == 9972 {
+				y *= 1.8
+			}
+			if j < 40 {
+				few.Points = append(few.Points, Sample{X: float64(j + 1), Y: y + 10*float64(j), Tip: fmt.Sprintf("trial %d", j), Link: "#trial"})
+			}
+			more.Points = append(more.Points, Sample{X: float64(j + 1), Y: y})
+		}
+		few.Points = append(few.Points, Sample{X: 41, Y: math.Inf(1)})
+		order.Series, many.Series = append(order.Series, few), append(many.Series, more)
+	}
+	charts["order"], charts["order-many"] = order, many
+
+	charts["stacks"] = &Stacks{Title: "Errors by kind", Axis: Axis{Label: "errors, fewer is better", Format: number},
+		Parts: []string{"busy", "locked", "busy snapshot", hostile},
+		Rows: []Sum{
+			{Name: "mattn", Values: []float64{12, 3, 7}, Link: "#mattn"},
+			{Name: "modernc", Values: []float64{2, 1, 30, 5}, Text: "38 of 1,000"},
+			{Name: "ncruces", Values: []float64{0, 0, 0}},
+			{Name: "shell", Reason: "failed: no such file"},
+			{Name: "broken", Values: []float64{-4, math.NaN(), 8, 1, 1}},
+		}}
+	phoneStacks := *charts["stacks"].(*Stacks)
+	phoneStacks.Width = Phone
+	charts["stacks-phone"] = &phoneStacks
+
+	published := &Grouped{Title: "Published beside measured", Axis: Axis{Label: "relative to mattn, lower is better", Format: ratio}, Lines: []Mark{{1, "mattn"}},
+		Groups: []Group{
+			{Name: "modernc, insert", Bars: []Bar{{Name: "published", Value: 2.3}, {Name: "measured", Value: 2.1, Low: 1.9, High: 2.4, Text: "2.10× ± 12 %"}}},
+			{Name: "modernc, concurrent readers with a long name that does not fit", Bars: []Bar{{Name: "published", Value: 4}, {Name: "measured", Value: 1.1, Low: 1, High: 1.2, Reason: "claim does not hold"}}},
+			{Name: "crawshaw, insert", Bars: []Bar{{Name: "published", Value: 0.8}, {Name: "measured", Reason: "refused: journal_mode is delete"}}},
+			{Name: "empty"},
+		}}
+	charts["grouped"] = published
+	phonePublished := *published
+	phonePublished.Width, phonePublished.Axis.Scale = Phone, Log
+	charts["grouped-phone"] = &phonePublished
 }
 
 func ratio(v float64) string { return fmt.Sprintf("%.2f×", v) }

@@ -1,0 +1,111 @@
+package chart
+
+import "slices"
+
+// Grouped compares bars in groups, such as what was published and what was measured of
+// each driver. Bars with the same Name have the same color. Ranks are not shown.
+type Grouped struct {
+	Title  string
+	Width  int // in pixels; 0 means Page
+	Axis   Axis
+	Groups []Group
+	Lines  []Mark
+}
+
+// Group is a group of [Grouped].
+type Group struct {
+	Name string
+	Bars []Bar
+}
+
+func (g *Grouped) draw() *canvas {
+	c := newCanvas(widthOf(g.Width), g.Title)
+	y := c.head()
+	var list []*Bar
+	var sides, names, texts []string
+	for _, group := range g.Groups {
+		names = append(names, group.Name)
+		for i := range group.Bars {
+			b := &group.Bars[i]
+			list, texts = append(list, b), append(texts, b.text(g.Axis))
+			if !slices.Contains(sides, b.Name) {
+				sides = append(sides, b.Name)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return c.nothing(y)
+	}
+	l := c.columns(nil, names, texts)
+	if l.narrow {
+		l.to -= l.texts + 8 // the texts are beside the bars
+	}
+	s, ok := c.barScale(g.Axis, list, g.Lines)
+	s.from, s.to = l.from, l.to
+	y = c.legend(y, sides, func(i int, x, y float64) {
+		if s.log {
+			c.marker(i, x, y, 4.5, solid(lineColor(i)))
+		} else {
+			c.rect(x-10, y-5, 20, 10, solid(lineColor(i)))
+		}
+	})
+	if ok {
+		y = c.labels(g.Axis, g.Lines, s, y)
+	}
+	const high, gap, header = 17.0, 10.0, 20.0
+	top, bottom := y, y+4
+	for _, group := range g.Groups {
+		bottom += gap + high*float64(max(1, len(group.Bars)))
+		if l.narrow {
+			bottom += header
+		}
+	}
+	foot := bottom
+	if ok {
+		foot = c.drawAcross(g.Axis.across(s, nil), s, top, bottom, g.Axis.Label)
+		c.zero(s, top, bottom)
+		c.lines(g.Lines, s, top, bottom)
+	}
+	for _, group := range g.Groups {
+		bars := float64(max(1, len(group.Bars)))
+		c.mark([]string{group.Name}, "", func() {
+			if l.narrow {
+				c.rect(padding, y+4, c.width-2*padding, header, paint{background, 0.85})
+				c.text(padding, y+header-2, atStart, normal, ink, group.Name, c.width-2*padding)
+				y += header
+			} else {
+				c.name(padding, y+gap/2+2+high*bars/2, ink, group.Name, l.names)
+			}
+		})
+		for i := range group.Bars {
+			b := &group.Bars[i]
+			at := y + gap/2 + 2 + high*(float64(i)+0.5)
+			side := slices.Index(sides, b.Name)
+			words := ink
+			if b.Reason != "" {
+				words = faint
+			}
+			c.mark(b.tip(g.Axis, clean(group.Name)+", "+clean(b.Name)), b.Link, func() {
+				c.rect(l.from, at-high/2, c.width-padding-l.from, high, paint{background, 0.01})
+				c.text(l.to+12, at+4, atStart, small, words, b.text(g.Axis), l.texts)
+				if ok {
+					c.bar(b, s, at, 10, lineColor(side), side)
+				}
+				c.reason(b, s, at)
+			})
+		}
+		y += gap + high*bars
+	}
+	return c.foot(foot, count(len(g.Groups), "group", "groups")+" of bars", g.Axis.Label)
+}
+
+func (g *Grouped) table() (columns []string, rows [][]string) {
+	columns = []string{"group", "name", "value", "low", "high", "note"}
+	for _, group := range g.Groups {
+		for i := range group.Bars {
+			b := &group.Bars[i]
+			rows = append(rows, append([]string{group.Name, b.Name}, b.figures(g.Axis)...))
+		}
+	}
+	return columns, rows
+}

@@ -1,0 +1,189 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Order shows samples in the order in which they were measured, with a running median of
+// each series, so that drift and outliers are seen. Of many samples, only the least and
+// the greatest of each series in each column of pixels are drawn.
+type Order struct {
+	Title  string
+	Width  int // in pixels; 0 means Page
+	X, Y   Axis
+	Series []Samples
+}
+
+// Samples is a series of [Order].
+type Samples struct {
+	Name   string
+	Points []Sample
+}
+
+// Sample is a point of [Samples].
+type Sample struct {
+	X    float64 // its place in the order
+	Y    float64
+	Tip  string
+	Link string
+}
+
+// mostSamples is the number of samples up to which each has a tip.
+const mostSamples = 600
+
+func (o *Order) draw() *canvas {
+	c := newCanvas(widthOf(o.Width), o.Title)
+	y := c.head()
+	var xs, ys extent
+	var names []string
+	n := 0
+	for _, s := range o.Series {
+		names = append(names, s.Name)
+		for _, at := range s.Points {
+			if usable(at.X, o.X.Scale == Log) && usable(at.Y, o.Y.Scale == Log) {
+				xs.add(at.X)
+				ys.add(at.Y)
+				n++
+			} else {
+				c.left++
+			}
+		}
+	}
+	log := o.log(ys)
+	sx, okX := xs.scale(o.X.Scale == Log, false)
+	sy, okY := ys.scale(log, !log && ys.least >= 0 && ys.most > 1.5*ys.least)
+	if !okX || !okY {
+		return c.nothing(y)
+	}
+	sx.pad(0.02)
+	sy.pad(0.04)
+	if !log && ys.least >= 0 {
+		sy.min = max(sy.min, 0)
+	}
+	if len(names) > 1 {
+		y = c.legend(y, names, c.sample)
+	}
+	height := plotHeight(c.width)
+	y = c.above(y, o.Y.Label, log)
+	area := c.newPlot(y, o.Y.besides(sy, height), height, sx, sy, o.Y)
+	foot := c.across(area, o.X.across(area.x, nil), o.X.Label)
+	drawn := 0
+	ordered := make([][]Sample, len(o.Series))
+	for i, s := range o.Series {
+		ordered[i] = slices.DeleteFunc(slices.Clone(s.Points), func(at Sample) bool {
+			return !area.x.inside(at.X) || !area.y.inside(at.Y)
+		})
+		slices.SortStableFunc(ordered[i], func(a, b Sample) int { return cmp.Compare(a.X, b.X) })
+		drawn += c.samples(area, o, s.Name, ordered[i], i, n <= mostSamples)
+	}
+	for i, s := range o.Series {
+		c.median(area, s.Name, ordered[i], i)
+	}
+	c.note("Lines are running medians")
+	if drawn < n {
+		c.note("Of %s samples, %s are drawn: the least and the greatest of each series in each column of pixels", thousands(n), thousands(drawn))
+	}
+	return c.foot(foot, count(n, "sample", "samples")+" in the order measured", o.Y.Label)
+}
+
+// log decides whether Y is logarithmic. A few outliers alone are no reason.
+func (o *Order) log(all extent) bool {
+	if o.Y.Scale != Auto || all.any && all.least <= 0 {
+		return o.Y.Scale == Log
+	}
+	var medians extent
+	for _, s := range o.Series {
+		var values []float64
+		for _, at := range s.Points {
+			if usable(at.Y, true) {
+				values = append(values, at.Y)
+			}
+		}
+		if len(values) > 0 {
+			slices.Sort(values)
+			medians.add(values[len(values)/2])
+		}
+	}
+	return medians.log(Auto) || all.any && all.most/all.least >= 100
+}
+
+// samples draws the samples of a series and returns how many.
+func (c *canvas) samples(area plot, o *Order, name string, points []Sample, i int, each bool) int {
+	if each {
+		for _, at := range points {
+			p := area.at(at.X, at.Y)
+			c.mark([]string{name, o.X.format(at.X) + ": " + o.Y.format(at.Y), at.Tip}, at.Link, func() {
+				c.marker(i, p.x, p.y, 2.4, paint{lineColor(i), 0.75})
+			})
+		}
+		return len(points)
+	}
+	var dots [][]point
+	var low, high point
+	column := math.Inf(-1)
+	add := func() {
+		if !math.IsInf(column, 0) {
+			dots = append(dots, []point{low, low})
+			if high != low {
+				dots = append(dots, []point{high, high})
+			}
+		}
+	}
+	for _, at := range points {
+		p := area.at(at.X, at.Y)
+		if x := math.Floor(p.x); x != column {
+			add()
+			column, low, high = x, p, p
+			continue
+		}
+		if p.y > low.y {
+			low = p
+		}
+		if p.y < high.y {
+			high = p
+		}
+	}
+	add()
+	if len(dots) > 0 {
+		c.add(pathShape{lines: dots, stroke: stroke{paint: paint{lineColor(i), 0.55}, width: 2.6, round: true}})
+	}
+	return len(dots)
+}
+
+// median draws the running median of a series, at most once in two pixels. It is of a
+// fifteenth of the samples, but at least 5 and at most 501.
+func (c *canvas) median(area plot, name string, points []Sample, i int) {
+	half := min(max(len(points)/15, 5), 501) / 2
+	var line []point
+	var window []float64
+	for j := half; j+half < len(points); j++ {
+		x := area.x.at(points[j].X)
+		if len(line) > 0 && x-line[len(line)-1].x < 2 {
+			continue
+		}
+		window = window[:0]
+		for _, at := range points[j-half : j+half+1] {
+			window = append(window, at.Y)
+		}
+		slices.Sort(window)
+		line = append(line, point{x, area.y.at(window[half])})
+	}
+	if len(line) > 1 {
+		c.mark([]string{name, fmt.Sprintf("running median of %d samples", 2*half+1)}, "", func() { c.line(lineStroke(i), line...) })
+	}
+}
+
+func (o *Order) table() (columns []string, rows [][]string) {
+	columns = []string{"series", cmp.Or(o.X.Label, "order"), cmp.Or(o.Y.Label, "value"), "note"}
+	for _, s := range o.Series {
+		for _, at := range s.Points {
+			if usable(at.X, false) && usable(at.Y, false) {
+				rows = append(rows, []string{s.Name, o.X.format(at.X), o.Y.format(at.Y), at.Tip})
+			}
+		}
+	}
+	return columns, rows
+}

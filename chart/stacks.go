@@ -1,0 +1,123 @@
+package chart
+
+// Stacks shows what sums are made of, such as lock errors by kind, or memory by user: a
+// bar for each row, in parts.
+type Stacks struct {
+	Title string
+	Width int  // in pixels; 0 means Page
+	Axis  Axis // it is always linear, since parts add up
+	Parts []string
+	Rows  []Sum
+}
+
+// Sum is a row of [Stacks].
+type Sum struct {
+	Name   string
+	Values []float64 // of the parts, in their order; none is below zero
+	Text   string    // what is written at the end; "" writes the sum
+	Reason string    // why there are no values
+	Tip    string
+	Link   string
+}
+
+// total returns the sum of a row's values that can be drawn.
+func (r *Sum) total(parts int) float64 {
+	sum := 0.0
+	for i, v := range r.Values {
+		if i < parts && weighs(v) {
+			sum += v
+		}
+	}
+	return sum
+}
+
+func (s *Stacks) text(r *Sum) string {
+	switch {
+	case r.Text != "":
+		return r.Text
+	case r.Reason != "" && r.total(len(s.Parts)) == 0:
+		return ""
+	}
+	return s.Axis.format(r.total(len(s.Parts)))
+}
+
+func (s *Stacks) draw() *canvas {
+	c := newCanvas(widthOf(s.Width), s.Title)
+	y := c.head()
+	if len(s.Rows) == 0 {
+		return c.nothing(y)
+	}
+	var e extent
+	var names, texts []string
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		names, texts = append(names, r.Name), append(texts, s.text(r))
+		e.add(0, r.total(len(s.Parts)))
+		for j, v := range r.Values {
+			if j >= len(s.Parts) || !weighs(v) {
+				c.left++
+			}
+		}
+	}
+	l := c.columns(nil, names, texts)
+	x, _ := e.scale(false, true)
+	x.min = 0
+	x.roundUp(8, s.Axis.Binary)
+	x.from, x.to = l.from, l.to
+	y = c.legend(y, s.Parts, func(i int, x, y float64) { c.rect(x-10, y-6, 20, 12, solid(areaColor(i))) })
+
+	high, middle := 26.0, 13.0
+	if l.narrow {
+		high, middle = 44, 30
+	}
+	top, bottom := y, y+high*float64(len(s.Rows))+4
+	foot := c.drawAcross(s.Axis.across(x, nil), x, top, bottom, s.Axis.Label)
+	c.zero(x, top, bottom)
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		y := top + 2 + high*float64(i)
+		words := ink
+		if r.Reason != "" {
+			words = faint
+		}
+		c.mark([]string{r.Name, s.text(r), r.Reason, r.Tip}, r.Link, func() {
+			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01})
+			c.row(l, y+middle, words, r.Name, s.text(r))
+			if r.Reason != "" {
+				c.reason(&Bar{Reason: r.Reason, Value: r.total(len(s.Parts))}, x, y+middle)
+			}
+		})
+		from := 0.0
+		for j, v := range r.Values {
+			if j >= len(s.Parts) || !weighs(v) || v == 0 {
+				continue
+			}
+			at, wide := x.at(from), x.at(from+v)-x.at(from)
+			c.mark([]string{r.Name, clean(s.Parts[j]) + ": " + s.Axis.format(v), r.Tip}, r.Link, func() {
+				c.rect(at, y+middle-8, max(wide-0.7, 0.3), 16, solid(areaColor(j)))
+				if text := clean(s.Axis.format(v)); measure(text, small, false)+8 <= wide {
+					c.text(at+wide/2, y+middle+4, atMiddle, small, ink, text, 0)
+				}
+			})
+			from += v
+		}
+	}
+	return c.foot(foot, count(len(s.Rows), "row", "rows")+" in "+count(len(s.Parts), "part", "parts"), s.Axis.Label)
+}
+
+func (s *Stacks) table() (columns []string, rows [][]string) {
+	columns = append(append([]string{"name"}, s.Parts...), "sum", "note")
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		row := []string{r.Name}
+		for j := range s.Parts {
+			cell := ""
+			if j < len(r.Values) && weighs(r.Values[j]) {
+				cell = s.Axis.format(r.Values[j])
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, append(row, s.text(r), r.Reason))
+	}
+	return columns, rows
+}

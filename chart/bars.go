@@ -128,7 +128,9 @@ func (c *canvas) bar(b *Bar, s scale, y, thick float64, color role, marker int) 
 	if b.Reason != "" {
 		opacity, ends = 0.4, rule
 	}
-	if !s.log {
+	if s.log {
+		c.line(stroke{paint: solid(rule), width: 1, dash: []float64{1, 3}}, point{s.from, y}, point{x, y})
+	} else {
 		c.rect(s.at(0), y-thick/2, x-s.at(0), thick, paint{color, opacity})
 	}
 	if interval(b.Low, b.High, s.log) {

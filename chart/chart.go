@@ -100,6 +100,7 @@ type Axis struct {
 	Scale  Scale
 	Binary bool                 // the ticks are multiples of powers of two, as suits bytes
 	Format func(float64) string // formats a value with its unit; nil writes a plain number
+	Tick   func(float64) string // formats the round values at ticks, "5 ms" rather than "5.00 ms"; nil means Format
 }
 
 func (a Axis) format(v float64) string {
@@ -107,6 +108,13 @@ func (a Axis) format(v float64) string {
 		return a.Format(v)
 	}
 	return plain(v)
+}
+
+func (a Axis) formatTick(v float64) string {
+	if a.Tick != nil {
+		return a.Tick(v)
+	}
+	return a.format(v)
 }
 
 // Scale is how values become positions.

@@ -178,6 +178,10 @@ func init() {
 	phoneStacks.Width = Phone
 	charts["stacks-phone"] = &phoneStacks
 
+	wide := *charts["bars-log"].(*Bars)
+	wide.Width, wide.Axis.Tick = Print, func(v float64) string { return fmt.Sprintf("%g µs", v/1000) }
+	charts["bars-log-wide"] = &wide
+
 	published := &Grouped{Title: "Published beside measured", Axis: Axis{Label: "relative to mattn, lower is better", Format: ratio}, Lines: []Mark{{1, "mattn"}},
 		Groups: []Group{
 			{Name: "modernc, insert", Bars: []Bar{{Name: "published", Value: 2.3}, {Name: "measured", Value: 2.1, Low: 1.9, High: 2.4, Text: "2.10× ± 12 %"}}},

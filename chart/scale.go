@@ -237,7 +237,7 @@ func (a Axis) label(s scale, values []float64, beside bool) ([]tick, bool) {
 	var list []tick
 	ok := true
 	for _, v := range values {
-		t := tick{at: s.at(v), label: shorten(clean(a.format(v)), small, false, 90)}
+		t := tick{at: s.at(v), label: shorten(clean(a.formatTick(v)), small, false, 90)}
 		t.width = measure(t.label, small, false)
 		if n := len(list); n > 0 {
 			before := list[n-1]

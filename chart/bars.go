@@ -30,7 +30,7 @@ type Bar struct {
 	// the reason if Value is 0 or NaN.
 	Reason string
 
-	Tip  string // what else the tip says, such as the number of samples
+	Tip  string // what else the tip says, such as the number of samples; may have lines
 	Link string // what a click leads to; "" if nothing
 }
 

@@ -113,12 +113,17 @@ func (c *canvas) label(t textShape, most float64) {
 	}
 }
 
+// mostLines is the number of lines of a text that stay lines in a tip.
+const mostLines = 20
+
 // mark draws the shapes of a datum. The tip is shown when they are pointed at.
 func (c *canvas) mark(tip []string, link string, draw func()) {
 	m, outer := markShape{link: safeLink(link)}, c.into
-	for _, s := range tip {
-		if s = clean(s); s != "" {
-			m.tip += "\n" + s
+	for _, lines := range tip {
+		for _, s := range strings.SplitN(lines, "\n", mostLines) {
+			if s = clean(strings.TrimSpace(s)); s != "" {
+				m.tip += "\n" + s
+			}
 		}
 	}
 	m.tip = strings.TrimPrefix(m.tip, "\n")

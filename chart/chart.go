@@ -38,8 +38,9 @@ func WriteSVG(w io.Writer, c Chart) error {
 
 // WriteInline writes a chart as an <svg> element of an HTML page. All ids in it begin
 // with id, which must be unique in the page. Colors are custom properties of CSS (see
-// [Properties]), and are light ones where the page does not set them. There is neither
-// style nor script in the element, so that a page may forbid both.
+// [Properties]), and are light ones where the page does not set them. So is the font,
+// --chart-font, which should not be much wider than Arial, or labels may overlap. There is
+// neither style nor script in the element, so that a page may forbid both.
 //
 // Each mark has the attribute data-tip, lines of text separated by newlines, can be
 // focused, and is an <a> if its datum has a Link. The element has the role img, or group

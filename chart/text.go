@@ -41,8 +41,8 @@ func newTypeface(ttf []byte, wider float64) func() *typeface {
 }
 
 var (
-	regular = newTypeface(goregular.TTF, 1.06)
-	bold    = newTypeface(gobold.TTF, 1.11)
+	regular = newTypeface(goregular.TTF, 1.1)
+	bold    = newTypeface(gobold.TTF, 1.15)
 )
 
 func face(heavy bool) *typeface {

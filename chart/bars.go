@@ -56,7 +56,7 @@ func (b *Bar) text(a Axis) string {
 func (b *Bar) tip(a Axis, name string) []string {
 	lines := []string{name}
 	if b.Rank != "" {
-		lines[0] = b.Rank + ". " + name
+		lines[0] = b.Rank + " " + name
 	}
 	lines = append(lines, b.text(a))
 	if interval(b.Low, b.High, false) {

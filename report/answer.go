@@ -53,7 +53,7 @@ type Ranking struct {
 
 // Place is a row that an answer names.
 type Place struct {
-	Name  string         `json:"name"` // the driver with its version, or the settings
+	Name  string         `json:"name"` // the driver, or the settings
 	Case  int            `json:"case"`
 	To    string         `json:"to,omitempty"`    // the row that the ratio is to
 	Ratio *stats.Summary `json:"ratio,omitempty"` // of the times
@@ -61,13 +61,14 @@ type Place struct {
 
 // Row is one row of a ranking.
 type Row struct {
-	Name     string
+	Name     string // the driver, or the settings
+	Version  string // of the driver
 	Case     int
 	Status   result.Status
 	Rank     int    // 0: none
 	Tied     []int  // rows
 	Beaten   bool   // another is told apart as faster
-	Floor    bool   // it is what ratios are to, and is nobody's choice
+	Floor    bool   // it is nobody's choice
 	Unranked string // why a row that has figures has no rank
 	TooShort bool
 
@@ -108,7 +109,7 @@ func answers(a *stats.Analysis, o Options) Answers {
 	eachTable(a, func(n stats.TableName, t *stats.Table) {
 		s.Tables = append(s.Tables, tableRanking(a, n, t, figures))
 	})
-	if counts := len(a.Overall.Tables) + len(a.Overall.LeftOut); len(a.Overall.Drivers) > 1 && counts > 1 {
+	if len(a.Overall.Drivers) > 1 && len(a.Overall.Tables) > 1 {
 		s.Overall = overallRanking(a)
 	}
 	s.Text = answerText(a, o, &s)
@@ -140,7 +141,7 @@ func eachTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 
 // tableRanking returns the ranking of a table. figures are those of the run.
 func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures []stats.Figure) Ranking {
-	r := ranking(t)
+	r := ranking(t, a.Floor)
 	r.Table = &n
 	if measured := t.Measured(); len(measured) > 0 {
 		r.Of = subject(measured)
@@ -157,14 +158,15 @@ func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures 
 	return r
 }
 
-// ranking returns the rows of a table in their order. It says nothing of them yet.
-func ranking(t *stats.Table) Ranking {
+// ranking returns the rows of a table in their order. It says nothing of them yet. If settings
+// are side by side, each row of the driver named floor is one.
+func ranking(t *stats.Table, floor string) Ranking {
 	r := Ranking{IsFloor: t.IsFloor, against: t.Against,
 		ratio: func(i, j int) stats.Summary { return t.Ratio(stats.Pair{First: i, Second: j}) }}
 	measured := len(t.Measured())
 	for i, c := range t.Cells {
-		row := Row{Name: name(c.Outcome), Case: c.Case.ID, Status: c.Status, Rank: c.Rank, Tied: c.Tied, Beaten: c.Beaten,
-			Floor: t.IsFloor && i == t.Base, Unranked: c.Unranked, risk: severity(c.Outcome, t.Phase)}
+		row := Row{Name: cmp.Or(c.As, label(c.Case)), Version: version(c.Outcome), Case: c.Case.ID, Status: c.Status, Rank: c.Rank, Tied: c.Tied, Beaten: c.Beaten,
+			Floor: t.IsFloor && i == t.Base || c.As != "" && result.BaseDriver(c.Case.Driver) == floor, Unranked: c.Unranked, risk: severity(c.Outcome, t.Phase)}
 		if i < measured {
 			row.Median, row.TooShort = &c.Summary, c.TooShort()
 			row.PerOp = t.PerOp || c.Samples[0].Metric == result.MetricTimePerOp
@@ -192,7 +194,7 @@ func overallRanking(a *stats.Analysis) *Ranking {
 	}
 	outcomes := outcomesByCase(a)
 	for _, d := range o.Drivers {
-		row := Row{Name: name(outcomes[d.Case.ID]), Case: d.Case.ID, Status: result.OK, Rank: d.Rank, Tied: d.Tied, Beaten: d.Beaten}
+		row := Row{Name: label(d.Case), Version: version(outcomes[d.Case.ID]), Case: d.Case.ID, Status: result.OK, Rank: d.Rank, Tied: d.Tied, Beaten: d.Beaten}
 		if d.Ratio.N > 0 {
 			row.Ratio = &d.Ratio
 		}
@@ -224,20 +226,20 @@ func outcomesByCase(a *stats.Analysis) map[int]*stats.Outcome {
 	return outcomes
 }
 
-// choices returns the rows with a rank, without the floor unless there is no other.
-func (r *Ranking) choices() (list []int) {
-	floor := -1
+// choices returns the rows with a rank, without the floor unless there is nothing else.
+func (r *Ranking) choices() []int {
+	var list, floors []int
 	for i, row := range r.Rows {
 		switch {
 		case row.Rank == 0:
 		case row.Floor:
-			floor = i
+			floors = append(floors, i)
 		default:
 			list = append(list, i)
 		}
 	}
-	if list == nil && floor >= 0 {
-		return []int{floor}
+	if list == nil {
+		return floors
 	}
 	return list
 }
@@ -268,7 +270,10 @@ func (r *Ranking) say() {
 			r.Next = r.place(i, best)
 		}
 	}
-	base := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Floor })
+	base := -1
+	if r.IsFloor {
+		base = slices.IndexFunc(r.Rows, func(row Row) bool { return row.Floor })
+	}
 	toFloor := ""
 	if base >= 0 && base != best && r.Rows[best].Ratio != nil {
 		toFloor = fmt.Sprintf("%s the time of %s, the floor %s", times(r.Rows[best].Ratio.Median), r.Base, interval(r.Rows[best].Ratio.Interval))
@@ -335,11 +340,15 @@ func answerText(a *stats.Analysis, o Options, s *Answers) string {
 	if run := a.Run; run.Compares != nil && run.Compares.Looks {
 		return "This run was made to compare two sides: " + cmp.Or(o.Hints.Compare, "a comparison of its sides") + " has the answer."
 	}
-	if settings := bestSettings(a); settings != "" {
-		return settings
-	}
+	overall, settings := "", bestSettings(a)
 	if s.Overall != nil && s.Overall.Best != nil {
-		return fmt.Sprintf("Over %s, %s.", counted(int64(s.Overall.Tables), "table"), s.Overall.Text)
+		overall = fmt.Sprintf("Over %s, %s.", counted(int64(s.Overall.Tables), "table"), s.Overall.Text)
+	}
+	switch {
+	case settings != "" && overall != "" && len(a.Factorials) < workloads(a):
+		return overall + " " + settings
+	case cmp.Or(settings, overall) != "":
+		return cmp.Or(settings, overall)
 	}
 	var figures []*Ranking // tables that have any
 	ranked := false
@@ -358,6 +367,15 @@ func answerText(a *stats.Analysis, o Options, s *Answers) string {
 		return fmt.Sprintf("In %s, %s.", where(figures[0]), figures[0].Text)
 	}
 	return severalTables(figures)
+}
+
+// workloads counts the workloads of a run.
+func workloads(a *stats.Analysis) int {
+	names := map[string]bool{}
+	for _, g := range a.Groups {
+		names[g.Workload] = true
+	}
+	return len(names)
 }
 
 // where names a table, and says if it is too short to judge by.
@@ -421,7 +439,7 @@ func severalTables(tables []*Ranking) string {
 	}
 	slices.SortStableFunc(first.keys, func(x, y string) int { return cmp.Compare(len(first.of[y]), len(first.of[x])) })
 	n := first.keys[0]
-	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. There is no summary, because no two tables have comparable figures of the same drivers.",
+	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. There is no summary, because fewer than two tables have comparable figures of all drivers.",
 		n, len(first.of[n]), counted(int64(compared), "table"))
 }
 
@@ -463,7 +481,11 @@ func caveats(a *stats.Analysis, o Options) []Caveat {
 	}
 	list = append(list, withoutFigures(a)...)
 	if run.Stopped == result.StoppedInterrupted || run.Stopped == "" {
-		list = append(list, Caveat{CaveatEnded, rounds(a), "rounds: " + stopped(a)})
+		text := "the run has not ended, or was killed, after "
+		if run.Stopped != "" {
+			text = "the run was interrupted after "
+		}
+		list = append(list, Caveat{CaveatEnded, rounds(a), text + counted(int64(rounds(a)), "complete round")})
 	}
 	note(CaveatUnranked, len(unranked(a)), "not ranked, because more of their operations failed than of others': "+someOf(unranked(a), 3))
 	few, short, unverified := 0, []string{}, []string{}
@@ -489,7 +511,7 @@ func caveats(a *stats.Analysis, o Options) []Caveat {
 			note(CaveatRisk, 1, r.text)
 		}
 		names, text := unsetInRun(a)
-		note(CaveatUnset, names, text)
+		note(CaveatUnset, names, text+": the drivers' defaults differ")
 	}
 	if run.Machine.SyncFree {
 		note(result.WarningSync, 1, storage(run.Machine))
@@ -506,7 +528,7 @@ func caveats(a *stats.Analysis, o Options) []Caveat {
 		if len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
 			left = nil // there is no summary of one table
 		}
-		note(CaveatSummary, len(left), "not in the summary: "+someOf(words, 2))
+		note(CaveatSummary, len(left), "of the summary: "+someOf(words, 2))
 	}
 	note(CaveatLeftOut, len(run.LeftOut), leftOut(run.LeftOut, o.Hints))
 	return list
@@ -590,7 +612,11 @@ func warned(a *stats.Analysis) (list []Caveat) {
 		}
 	}
 	for _, code := range of.keys {
-		list = append(list, Caveat{code, len(of.of[code]), someOf(of.of[code], 1)})
+		first, more := of.of[code][0], ""
+		if n := len(of.of[code]) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more like it)", n)
+		}
+		list = append(list, Caveat{code, len(of.of[code]), first + more})
 	}
 	// What every virtual machine has says least.
 	slices.SortStableFunc(list, func(x, y Caveat) int {

@@ -59,16 +59,16 @@ func TestAnswer(t *testing.T) {
 		name, want string
 		run        *result.Run
 	}{
-		{"the floor is not the best", "In mine insert, mattn v1.14.52 is fastest; next is modernc v1.61.1, with 2.30x the time [2.25, 2.34]. " +
-			"mattn v1.14.52 takes 1.83x the time of native v1.14.52, the floor [1.79, 1.87].", insertRun(9, "native", "mattn", "modernc")},
-		{"tied", "In mine insert, mattn v1.14.52 comes first, tied with tailscale 9328d04: noise hides which is faster; next is modernc v1.61.1, with 2.29x the time [2.27, 2.32].",
+		{"the floor is not the best", "In mine insert, mattn is fastest; next is modernc, with 2.30x the time [2.25, 2.34]. " +
+			"mattn takes 1.83x the time of native, the floor [1.79, 1.87].", insertRun(9, "native", "mattn", "modernc")},
+		{"tied", "In mine insert, mattn comes first, tied with tailscale: noise hides which is faster; next is modernc, with 2.29x the time [2.27, 2.32].",
 			insertRun(9, "mattn", "tailscale", "modernc")},
-		{"one driver and the floor", "In mine insert, mattn v1.14.52 takes 1.83x the time of native v1.14.52, the floor [1.79, 1.87].", insertRun(9, "native", "mattn")},
-		{"one driver", "In mine insert, mattn v1.14.52 took 18.35 ms, ±1.6%.", insertRun(9, "mattn")},
-		{"one driver, two tables", "mattn v1.14.52: measured in 2 tables, each without another driver to compare with.", alone},
-		{"over tables", "Over 2 tables, mattn v1.14.52 is fastest; next is modernc v1.61.1, with 2.30x the time [2.27, 2.32]. " +
-			"mattn v1.14.52 takes 1.83x the time of native v1.14.52, the floor [1.81, 1.85].", two},
-		{"no summary", "mattn v1.14.52 comes first, alone or tied, in 1 of 2 tables. There is no summary, because no two tables have comparable figures of the same drivers.", apart},
+		{"one driver and the floor", "In mine insert, mattn takes 1.83x the time of native, the floor [1.79, 1.87].", insertRun(9, "native", "mattn")},
+		{"one driver", "In mine insert, mattn took 18.35 ms, ±1.6%.", insertRun(9, "mattn")},
+		{"one driver, two tables", "mattn: measured in 2 tables, each without another driver to compare with.", alone},
+		{"over tables", "Over 2 tables, mattn is fastest; next is modernc, with 2.30x the time [2.27, 2.32]. " +
+			"mattn takes 1.83x the time of native, the floor [1.81, 1.85].", two},
+		{"no summary", "mattn comes first, alone or tied, in 1 of 2 tables. There is no summary, because fewer than two tables have comparable figures of all drivers.", apart},
 		{"interrupted", "Nothing can be told yet: 3 complete rounds, and drivers are ranked after 6.", interrupted},
 		{"all refused", "Nothing was measured: 2 cases refused.", ended(insertRun(1, "mattn", "modernc"), result.Refused, "settings", "wanted full, got off", "mattn", "modernc")},
 		{"nothing", "Nothing was measured.", emptyRun()},
@@ -87,13 +87,13 @@ func TestAnswer(t *testing.T) {
 func TestAnswersOfTables(t *testing.T) {
 	run := insertRun(9, "native", "mattn", "tailscale", "modernc")
 	r := answered(t, run).Answers.Tables[0]
-	if r.Table.String() != "mine insert" || r.Best.Name != "mattn v1.14.52" || r.Best.To != "native v1.14.52" || !r.IsFloor || r.Rounds != 9 || r.Figures != 3 {
+	if r.Table.String() != "mine insert" || r.Best.Name != "mattn" || r.Best.To != "native" || !r.IsFloor || r.Rounds != 9 || r.Figures != 3 {
 		t.Errorf("%+v, best %+v", r, r.Best)
 	}
-	if d := cmp.Diff([]string{"tailscale 9328d04"}, r.Tied); d != "" {
+	if d := cmp.Diff([]string{"tailscale"}, r.Tied); d != "" {
 		t.Error(d)
 	}
-	if r.Next.Name != "modernc v1.61.1" || r.Next.To != r.Best.Name || r.Next.Ratio.Median < 2.2 || r.Next.Ratio.Median > 2.4 {
+	if r.Next.Name != "modernc" || r.Next.To != r.Best.Name || r.Next.Ratio.Median < 2.2 || r.Next.Ratio.Median > 2.4 {
 		t.Errorf("next %+v", r.Next)
 	}
 }
@@ -116,7 +116,7 @@ func TestCaveats(t *testing.T) {
 		"refused zombiezen and crawshaw on mine: wanted full, got off",
 		"failed mattn on mine: it crashed",
 		"unavailable python on mine: python3 is not installed: apt-get install python3",
-		"ended-early rounds: 9 complete, 46 trials: interrupted",
+		"ended-early the run was interrupted after 9 complete rounds",
 		"load load",
 		"virtual virtual",
 		"unsettled 0 of 1 median within ±<0.1%; open: mine insert native ±1.8%",

@@ -19,14 +19,9 @@ func bestSettings(a *stats.Analysis) string {
 	var sentences, tied []string
 	for _, f := range a.Factorials {
 		for _, t := range f.Tables {
-			r := ranking(t)
+			r := ranking(t, a.Floor)
 			r.Table = &stats.TableName{Workload: f.Workload, Phase: t.Phase}
-			var ranked []int
-			for i, row := range r.Rows {
-				if row.Rank > 0 {
-					ranked = append(ranked, i)
-				}
-			}
+			ranked := r.choices()
 			if len(ranked) < 2 {
 				continue
 			}

@@ -114,7 +114,7 @@ func header(a *stats.Analysis, o Options) document {
 	if o.Study == nil {
 		l = append(l, runRisks(a)...)
 		if _, text := unsetInRun(a); text != "" {
-			l = append(l, item{label: "settings", text: text + ": lines below the tables give the values", alarm: true})
+			l = append(l, item{label: "settings", text: text + ". The drivers' defaults differ, and so may their times: lines below the tables give the values", alarm: true})
 		}
 	}
 	l.note(item{label: "verdicts", text: looked(run, o.Hints), alarm: true})

@@ -110,45 +110,47 @@ type column struct {
 	drop int
 }
 
-// cleaned returns the list with all its text made printable.
-func (l list) cleaned() list {
-	for i := range l {
-		l[i].label, l[i].text = Line(l[i].label), Line(l[i].text)
-	}
-	return l
-}
-
 // cleaned returns the document with all its text made printable, and without empty lists.
 func (d document) cleaned() document {
+	// Alignment within a column uses spaces.
+	return d.each(Line, func(cell string) string { return strings.Map(printable, cell) })
+}
+
+// each returns the document with all its text as line returns it, and that of the cells of
+// grids as cell does. It leaves out empty lists.
+func (d document) each(line, cell func(string) string) document {
 	var out document
 	for _, b := range d {
 		switch b := b.(type) {
 		case heading:
-			b.text = Line(b.text)
+			b.text = line(b.text)
 			out = append(out, b)
 		case paragraph:
-			b.text = Line(b.text)
+			b.text = line(b.text)
 			out = append(out, b)
 		case list:
-			if len(b) > 0 {
-				out = append(out, b.cleaned())
+			if len(b) == 0 {
+				continue
 			}
+			for i := range b {
+				b[i].label, b[i].text = line(b[i].label), line(b[i].text)
+			}
+			out = append(out, b)
 		case details:
-			b.title, b.body = Line(b.title), b.body.cleaned()
+			b.title, b.body = line(b.title), b.body.each(line, cell)
 			if len(b.body) > 0 {
 				out = append(out, b)
 			}
 		case picture:
-			b.Title, b.Note, b.behind = Line(b.Title), Line(b.Note), b.behind.cleaned()
+			b.Title, b.Note, b.behind = line(b.Title), line(b.Note), b.behind.each(line, cell)
 			out = append(out, b)
 		case grid:
 			for j := range b.columns {
-				b.columns[j].title = Line(b.columns[j].title)
+				b.columns[j].title = line(b.columns[j].title)
 			}
 			for _, row := range b.rows {
 				for j := range row {
-					// Alignment within a column uses spaces.
-					row[j] = strings.Map(printable, row[j])
+					row[j] = cell(row[j])
 				}
 			}
 			out = append(out, b)

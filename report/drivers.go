@@ -251,7 +251,7 @@ func unsetInRun(a *stats.Analysis) (count int, text string) {
 	if words == nil {
 		return 0, ""
 	}
-	return len(words), "nobody set " + strings.Join(words, "; ") + ". The drivers' defaults differ, and so may their times"
+	return len(words), "nobody set " + strings.Join(words, "; ")
 }
 
 // changes reports whether the workload itself changes a setting.

@@ -17,6 +17,8 @@ import (
 type Options struct {
 	Color bool   // for table: use ANSI colors
 	Width int    // for table: columns of the terminal, at least 40; 0 means 120
+	Lines int    // for table: if above 0, only what is read first, in at most that many lines, at least 16
+	ASCII bool   // for table: the terminal shows nothing else
 	Study *Study // what the run says about the published study that it measured; nil if it measured none
 	Hints Hints
 
@@ -35,7 +37,11 @@ type Hints struct {
 	Scale     string // the flag that makes workloads larger
 
 	More []string // the commands that show more of what was measured
+	Rest []Hint   // the commands that show what there was no room for
 }
+
+// Hint is a command, and in a word or two what it shows.
+type Hint struct{ Shows, Command string }
 
 var formats = formatsOf[*stats.Analysis]{
 	{"table", writeText},

@@ -25,7 +25,7 @@ var extension = map[string]string{"table": "txt", "markdown": "md", "csv": "csv"
 func write(t testing.TB, format string, run *result.Run, floor string, opts report.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost"}
+	opts.Hints.Workloads, opts.Hints.AddedCost = "--workloads", "sqlite3perf drivers --added-cost"
 	if err := report.Write(&b, format, stats.Analyze(run, floor), opts); err != nil {
 		t.Fatal(err)
 	}

@@ -35,12 +35,22 @@ type textRenderer struct {
 }
 
 func writeText(w io.Writer, a *stats.Analysis, opts Options) error {
+	if opts.Lines > 0 {
+		return writeScreen(w, a, opts)
+	}
 	return renderText(w, build(a, opts), opts)
 }
 
+func newTextRenderer(opts Options) textRenderer {
+	return textRenderer{width: max(cmp.Or(opts.Width, defaultWidth), minWidth), color: opts.Color}
+}
+
 func renderText(w io.Writer, d document, opts Options) error {
-	r := textRenderer{width: max(cmp.Or(opts.Width, defaultWidth), minWidth), color: opts.Color}
-	r.document(d.cleaned())
+	r := newTextRenderer(opts)
+	if d = d.cleaned(); opts.ASCII {
+		d = d.each(inASCII, inASCII)
+	}
+	r.document(d)
 	if len(r.dropped) > 0 {
 		r.lines(fmt.Sprintf("No room in %d columns for: %s. They are in the other formats.", r.width, strings.Join(r.dropped, ", ")), "", faint)
 	}

@@ -73,6 +73,7 @@ var reaches = map[string]reach{
 	"features":          harmless,
 	"format":            harmless,
 	"from":              harmless,
+	"full":              harmless,
 	"interval":          harmless,
 	"language":          harmless,
 	"limit":             harmless,

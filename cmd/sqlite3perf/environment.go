@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,9 @@ type environment struct {
 	// The widths of the streams' terminals, or 0 for a stream that isn't a terminal.
 	stdoutWidth, stderrWidth int
 
+	stdoutHeight int  // of standard output's terminal, or 0
+	ascii        bool // that terminal shows nothing but ASCII
+
 	now func() time.Time
 
 	// cpuTime returns the CPU time of the machine, and whether it is known.
@@ -47,9 +51,11 @@ type environment struct {
 }
 
 func processEnvironment() *environment {
+	width, height := terminalSize(os.Stdout)
+	errWidth, _ := terminalSize(os.Stderr)
 	return &environment{
 		stdout: os.Stdout, stderr: os.Stderr,
-		stdoutWidth: terminalWidth(os.Stdout), stderrWidth: terminalWidth(os.Stderr),
+		stdoutWidth: width, stderrWidth: errWidth, stdoutHeight: height, ascii: width > 0 && asciiLocale(os.Getenv),
 		now: time.Now, cpuTime: machine.ReadCPUTime, catch: sync.OnceValue(catchInterrupts),
 	}
 }
@@ -71,14 +77,24 @@ func (env *environment) asItIs() io.Writer {
 	return env.rawOut
 }
 
-func terminalWidth(f *os.File) int {
+// terminalSize returns the size of a file's terminal, or 0 if it isn't one. A terminal of
+// unknown size is 80 columns wide, with an unknown height, 0.
+func terminalSize(f *os.File) (width, height int) {
 	if !term.IsTerminal(int(f.Fd())) {
-		return 0
+		return 0, 0
 	}
-	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-		return w
+	if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		return w, max(h, 0)
 	}
-	return 80
+	return 80, 0
+}
+
+// asciiLocale reports whether the environment has a locale whose characters are not those
+// of UTF-8. Without a locale, as in most containers, the terminal is taken for one of UTF-8.
+func asciiLocale(getenv func(string) string) bool {
+	locale := cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"))
+	charset := strings.ReplaceAll(strings.ToLower(locale), "-", "")
+	return locale != "" && !strings.Contains(charset, "utf8")
 }
 
 // version returns the module's version, or the commit that it was built from.

@@ -62,6 +62,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
+	o.output.addFullFlag(f)
 	o.addPageFlag(f)
 }
 

@@ -23,6 +23,7 @@ type outputOptions struct {
 	format  string
 	file    string
 	noColor bool
+	full    bool               // all of a run, also on a terminal
 	flag    string             // that names the file, with its value; "" for -o
 	store   string             // as the user named it; "" for the usual one
 	known   func(string) error // refuses a format that there is not; nil: report.Check
@@ -32,6 +33,11 @@ func (o *outputOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.format, "format", "table", "how results are printed: "+strings.Join(report.Formats(), ", "))
 	f.StringVarP(&o.file, "output", "o", "", "`file` that results are written to, instead of standard output")
 	f.BoolVar(&o.noColor, "no-color", false, "no color, as with NO_COLOR set")
+}
+
+// addFullFlag adds the flag of commands that print only what is read first on a terminal.
+func (o *outputOptions) addFullFlag(f *pflag.FlagSet) {
+	f.BoolVar(&o.full, "full", false, "every table, also on a terminal, where otherwise only the answer is printed")
 }
 
 // named returns the flag that names the file, with its value.
@@ -134,9 +140,26 @@ func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
 		opts.Study = study.Evaluate(a, "--scale full")
 		opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint,
-			Compare: fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)}
+			Compare: fmt.Sprintf("sqlite3perf compare %d", a.Run.ID), Rest: []report.Hint{
+				{Shows: "all tables", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", a.Run.ID))},
+				{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
+				{Shows: "explore", Command: inStore(o.store, "sqlite3perf serve")},
+			}}
+		if o.file == "" && env.stdoutWidth > 0 && !o.full {
+			opts.Lines = screenLines(env.stdoutHeight)
+		}
 		return report.Write(w, format, a, opts)
 	}, o.again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
+}
+
+// screenLines returns how many lines can be printed so that the first can still be read
+// beside the prompt, on a terminal of some lines; 0 is one of unknown height.
+func screenLines(height int) int {
+	const most, prompt = 40, 2
+	if height == 0 {
+		return most
+	}
+	return max(1, min(most, height-prompt))
 }
 
 // scaleHint is the flag that makes workloads larger.
@@ -147,7 +170,7 @@ const scaleHint = "--scale"
 func (o *outputOptions) print(env *environment, write func(io.Writer, string, report.Options) error, again string) error {
 	if o.file == "" {
 		color := env.stdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
-		if err := write(env.rawOut, o.format, report.Options{Width: env.stdoutWidth, Color: color}); err != nil {
+		if err := write(env.rawOut, o.format, report.Options{Width: env.stdoutWidth, Color: color, ASCII: env.ascii}); err != nil {
 			return fmt.Errorf("%w: %s prints it again", err, again)
 		}
 		return nil

@@ -78,6 +78,7 @@ func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, faults included")
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
+	o.output.addFullFlag(f)
 	o.addPageFlag(f)
 }
 

@@ -60,6 +60,62 @@ func TestColour(t *testing.T) {
 	}
 }
 
+// TestFirstScreen checks that a terminal gets the answer alone, with the command for the
+// rest, and that --full, files and the other formats have all of it.
+func TestFirstScreen(t *testing.T) {
+	here := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", here)
+	t.Setenv("NO_COLOR", "1")
+	store := filepath.Join(here, "results.db")
+	if err := link("good", here); err != nil {
+		t.Fatal(err)
+	}
+	const whole = "Drivers\n"
+	more := "sqlite3perf show 1 --full --store " + store
+	short := terminal(t, "run", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--rounds", "6", "--store", store, "--dir", here)
+	for _, out := range []string{short, terminal(t, "show", "last", "--store", store)} {
+		if strings.Contains(out, whole) || !strings.Contains(out, more) || strings.Count(out, "\n") > 40 {
+			t.Errorf("the first screen:\n%s", out)
+		}
+	}
+	for _, args := range [][]string{{"--full"}, {"--format", "markdown"}, {"--format", "csv"}, {"--format", "json"}} {
+		if out := terminal(t, append([]string{"show", "last", "--store", store}, args...)...); strings.Contains(out, more) || strings.Count(out, "\n") < 15 {
+			t.Errorf("%s:\n%s", args, out)
+		}
+	}
+	file := filepath.Join(here, "out.txt")
+	terminal(t, "show", "last", "--store", store, "-o", file)
+	if out, err := os.ReadFile(file); err != nil || !strings.Contains(string(out), whole) {
+		t.Errorf("-o: %v\n%s", err, out)
+	}
+}
+
+func TestScreenLines(t *testing.T) {
+	for height, want := range map[int]int{0: 40, 1: 1, 24: 22, 42: 40, 43: 40, 200: 40} {
+		if got := screenLines(height); got != want {
+			t.Errorf("%d lines on a terminal of %d, want %d", got, height, want)
+		}
+	}
+}
+
+func TestASCIILocale(t *testing.T) {
+	for _, tc := range []struct {
+		env  map[string]string
+		want bool
+	}{
+		{nil, false},
+		{map[string]string{"LANG": "de_DE.UTF-8"}, false},
+		{map[string]string{"LANG": "C.utf8"}, false},
+		{map[string]string{"LANG": "C"}, true},
+		{map[string]string{"LANG": "en_US.UTF-8", "LC_CTYPE": "en_US.ISO-8859-1"}, true},
+		{map[string]string{"LC_ALL": "en_US.UTF-8", "LC_CTYPE": "C"}, false},
+	} {
+		if got := asciiLocale(func(name string) string { return tc.env[name] }); got != tc.want {
+			t.Errorf("%v: %t", tc.env, got)
+		}
+	}
+}
+
 // shown returns what progress prints for two rounds in which a case is lost.
 func shown(t *testing.T, width int, quiet bool) string {
 	t.Helper()

@@ -1,0 +1,643 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// leastLines is the least height of a screen. On a lower terminal it scrolls.
+const leastLines = 16
+
+// roomy is the height from which sections are separated by empty lines.
+const roomy = 30
+
+// screen is what is read first, on a terminal: a part of a run's report that always fits.
+// Each section has its share of the lines and says what it leaves out.
+type screen struct {
+	textRenderer
+	left  int // lines
+	ascii bool
+}
+
+// writeScreen writes at most opts.Lines lines.
+func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
+	s := &screen{textRenderer: newTextRenderer(opts), left: max(opts.Lines, leastLines), ascii: opts.ASCII}
+	said := answers(a, opts)
+	space := opts.Lines >= roomy
+
+	rest := s.section(func() { s.rest(opts.Hints.Rest) })
+	facts := s.section(func() { s.facts(a, &said, opts) })
+	head := s.section(func() { s.clipped(said.Text, "", "", max(3, opts.Lines/4), bold) })
+	s.left -= len(rest) + len(facts) + len(head)
+	if space {
+		s.left -= 3
+	}
+	tables := slices.DeleteFunc(slices.Clone(said.Tables), func(r Ranking) bool { return r.Best == nil && (said.Overall != nil || !r.bars()) })
+	need := s.wanted(&said, tables)
+	if opts.Study != nil {
+		need = 3 * len(opts.Study.Claims)
+	}
+	share := s.left / 4
+	if slices.ContainsFunc(said.Caveats, func(c Caveat) bool { return slices.Contains(statuses, result.Status(c.Code)) }) {
+		share = s.left / 3
+	}
+	beware := s.caveats(said.Caveats, max(3, share, s.left-need))
+	s.left -= len(beware)
+	var figures []string
+	if opts.Study != nil {
+		figures = s.section(func() { s.claims(opts.Study) })
+	} else {
+		figures = s.figures(&said, tables)
+	}
+	for i, part := range [][]string{head, figures, slices.Concat(beware, facts), rest} {
+		if i > 0 && space && len(part) > 0 {
+			s.out.WriteByte('\n')
+		}
+		for _, line := range part {
+			s.out.WriteString(line + "\n")
+		}
+	}
+	_, err := io.WriteString(w, s.out.String())
+	return err
+}
+
+// section returns the lines that f writes.
+func (s *screen) section(f func()) []string {
+	whole := s.out
+	s.out = strings.Builder{}
+	f()
+	lines := strings.SplitAfter(s.out.String(), "\n")
+	s.out = whole
+	for i := range lines {
+		lines[i] = strings.TrimSuffix(lines[i], "\n")
+	}
+	return lines[:len(lines)-1]
+}
+
+// plain makes text that others may have written printable, and ASCII if that is all that
+// the terminal shows.
+func (s *screen) plain(t string) string {
+	t = Line(t)
+	if s.ascii {
+		t = inASCII(t)
+	}
+	return t
+}
+
+// clipped writes text in at most some lines, after a label of its own color. Further lines
+// are indented as far as the label is wide. An ellipsis is where it is cut.
+func (s *screen) clipped(t, label, painted string, most int, c text.Colors) {
+	indent := strings.Repeat(" ", text.StringWidth(label))
+	room := s.width - len(indent)
+	lines := wrap(s.plain(t), room)
+	if len(lines) > most {
+		dots := s.plain("…")
+		last := lines[most-1] + " " + lines[most]
+		lines = append(lines[:most-1], strings.TrimRight(text.Trim(last, room-text.StringWidth(dots)), " ,;:")+dots)
+	}
+	for i, line := range lines {
+		before := indent
+		if i == 0 {
+			before = cmp.Or(painted, label)
+		}
+		s.out.WriteString(before + s.paint(line, c) + "\n")
+	}
+}
+
+// fit cuts a text that is wider than a column, with an ellipsis.
+func (s *screen) fit(t string, width int) string {
+	dots := s.plain("…")
+	if text.StringWidth(t) <= width || width <= len(dots) {
+		return text.Trim(t, width)
+	}
+	return strings.TrimRight(text.Trim(t, width-text.StringWidth(dots)), " ") + dots
+}
+
+// labelWidth is the width of the labels of a screen, with the gap after them.
+const labelWidth = 14
+
+// labeled writes a line of a label and text, in at most some lines.
+func (s *screen) labeled(label, t string, most int, alarming bool) {
+	c := faint
+	if alarming {
+		c = alarm
+	}
+	width := min(labelWidth, s.width/4+2)
+	label = text.Pad(text.Trim(s.plain(label), width-1), width, ' ')
+	s.clipped(t, label, s.paint(label, c), most, nil)
+}
+
+// rest names the commands that show the rest.
+func (s *screen) rest(hints []Hint) {
+	most := 2
+	if s.left < roomy {
+		hints, most = hints[:min(2, len(hints))], 1
+	}
+	for _, h := range hints {
+		s.labeled(h.Shows, h.Command, most, false)
+	}
+}
+
+// facts says what was measured, and how sure verdicts are.
+func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options) {
+	run, most := a.Run, 1
+	if s.left >= roomy {
+		most = 2
+	}
+	sure := []string{counted(int64(rounds(a)), "round")}
+	if slices.ContainsFunc(said.Tables, func(r Ranking) bool { return r.certain() }) {
+		sure = append(sure, percent(a.Confidence)+" intervals")
+	}
+	if said.FalseDifference > 0 && opts.Study == nil {
+		sure = append(sure, fmt.Sprintf("a false difference anywhere: at most %g%% likely", 100*said.FalseDifference))
+	}
+	s.labeled("how sure", strings.Join(sure, ", "), most, false)
+	if in := inForceInRun(a); in != "" {
+		s.labeled("settings", in, most, false)
+	}
+	if s.left < roomy {
+		return
+	}
+	words := []string{fmt.Sprint(run.ID), run.Started.UTC().Format("2006-01-02 15:04 MST")}
+	if !run.Ended.IsZero() {
+		words = append(words, elapsed(run.Ended.Sub(run.Started)))
+	}
+	if opts.Study == nil && run.Scale != "" {
+		words = append(words, "scale "+run.Scale)
+	}
+	if m := run.Machine; m.Cores > 0 {
+		words = append(words, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
+	}
+	s.labeled("run", strings.Join(words, " · "), 1, false)
+}
+
+// certain reports whether any row has an interval.
+func (r *Ranking) certain() bool {
+	return slices.ContainsFunc(r.Rows, func(row Row) bool {
+		return row.Median != nil && row.Median.Interval != nil || row.Ratio != nil && row.Ratio.Interval != nil
+	})
+}
+
+// inForceInRun says which settings all workloads have, and in which they differ.
+func inForceInRun(a *stats.Analysis) string {
+	count, where := map[string]int{}, []string{}
+	for _, g := range a.Groups {
+		for _, word := range settings(g.Outcomes[0].Case) {
+			if count[word]++; count[word] == 1 {
+				where = append(where, word)
+			}
+		}
+	}
+	var all, names []string
+	for _, word := range where {
+		name, _, _ := strings.Cut(word, "=")
+		switch {
+		case count[word] == len(a.Groups):
+			all = append(all, word)
+		case !slices.Contains(names, name):
+			names = append(names, name)
+		}
+	}
+	switch {
+	case names == nil:
+		return strings.Join(all, " ")
+	case all == nil:
+		return "they differ by table: " + strings.Join(names, ", ")
+	}
+	return strings.Join(all, " ") + "; differ by table: " + strings.Join(names, ", ")
+}
+
+// labels has the words for codes of caveats that are not of noise. The others are warnings.
+var labels = map[string]string{
+	CaveatEnded: "cut short", CaveatFewRounds: "not ranked", CaveatUnranked: "not ranked", CaveatTooShort: "too short",
+	CaveatUnset: "defaults", CaveatRisk: "risk", CaveatUnsettled: "precision", CaveatSummary: "left out", CaveatLeftOut: "left out",
+	result.WarningUnverified: "unverified", result.WarningSync: "databases", string(result.Wrong): string(result.Wrong),
+	string(result.Refused): string(result.Refused), string(result.Failed): string(result.Failed),
+	string(result.Unavailable): string(result.Unavailable), string(stats.NotMeasured): string(stats.NotMeasured),
+}
+
+// noises has a few words for the warnings of a noisy machine, which share a line.
+var noises = map[string]func(n int) string{
+	result.WarningCalibration: func(n int) string { return "speed changed in " + counted(int64(n), "round") },
+	result.WarningSteal:       func(int) string { return "CPU time was stolen" },
+	result.WarningLoad:        func(int) string { return "other processes ran" },
+	result.WarningRobbed:      func(int) string { return "trials were robbed" },
+	result.WarningFsync:       func(int) string { return "the disk's speed changed" },
+	result.WarningGovernor:    func(int) string { return "clock rate not fixed" },
+	result.WarningVirtual:     func(int) string { return "virtual machine" },
+}
+
+// caveats returns the lines of what to beware of: all of them shorter if there is not
+// enough room, and then without the last.
+func (s *screen) caveats(list []Caveat, room int) []string {
+	var items []item
+	noise := -1 // its place in items
+	for _, c := range list {
+		if words, ok := noises[c.Code]; ok {
+			if noise < 0 {
+				noise = len(items)
+				items = append(items, item{label: "noise", text: words(c.Count), alarm: true})
+			} else {
+				items[noise].text += ", " + words(c.Count)
+			}
+			continue
+		}
+		items = append(items, item{label: cmp.Or(labels[c.Code], "warning"), text: c.Text, alarm: c.Code != CaveatLeftOut})
+	}
+	if noise >= 0 {
+		items[noise].text += ": trust ratios, not times"
+	}
+	// Why a case has no figures can be long.
+	for _, most := range []struct{ why, other int }{{4, 4}, {4, 2}, {3, 1}, {2, 1}, {1, 1}} {
+		lines := s.section(func() {
+			for _, it := range items {
+				n := most.other
+				if slices.Contains(statuses, result.Status(it.label)) {
+					n = most.why
+				}
+				s.labeled(it.label, it.text, n, it.alarm)
+			}
+		})
+		if len(lines) <= room {
+			return lines
+		}
+	}
+	return s.section(func() {
+		for _, it := range items[:room-1] {
+			s.labeled(it.label, it.text, 1, it.alarm)
+		}
+		s.labeled("and", fmt.Sprintf("%d more to beware of", len(items)-room+1), 1, true)
+	})
+}
+
+// wanted returns how many lines the figures would take.
+func (s *screen) wanted(said *Answers, tables []Ranking) (lines int) {
+	if o := said.Overall; o != nil && o.bars() {
+		return len(o.shown()) + 2 + s.listLines(tables)
+	}
+	for i := range tables {
+		if r := &tables[i]; r.bars() {
+			lines += len(r.shown()) + 1
+		} else {
+			lines++
+		}
+	}
+	return lines
+}
+
+// figures returns the ranked bars, and the answers of the tables that have none.
+func (s *screen) figures(said *Answers, tables []Ranking) []string {
+	var lines []string
+	s.left = max(s.left, 4)
+	if o := said.Overall; o != nil && o.bars() {
+		list := min(s.listLines(tables)+1, max(0, s.left-3), s.left/2)
+		lines = s.section(func() { s.ranked(o, s.left-list) })
+	} else {
+		for len(tables) > 0 && tables[0].bars() {
+			room := s.left - len(lines)
+			if len(tables) > 1 {
+				room -= min(3, len(tables)) // for the others
+			}
+			if need := len(tables[0].shown()) + 1; len(lines) > 0 && room < min(need, 5) {
+				break
+			}
+			lines = append(lines, s.section(func() { s.ranked(&tables[0], room) })...)
+			tables = tables[1:]
+		}
+	}
+	if len(said.Tables) == 1 {
+		return lines // the answer says it
+	}
+	if room := s.left - len(lines); len(tables) > 0 && (room > 2 || room > s.listLines(tables)) {
+		lines = append(lines, s.section(func() { s.list(tables, room) })...)
+	}
+	return lines
+}
+
+// bars reports whether rows can be drawn as bars.
+func (r *Ranking) bars() bool { return len(r.shown()) > 1 }
+
+// shown returns the rows that have a ratio.
+func (r *Ranking) shown() (rows []int) {
+	for i, row := range r.Rows {
+		if row.Ratio != nil {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// bar is the drawing of a row.
+type bar struct{ low, middle, high, floor float64 }
+
+// draw draws a bar from zero: solid to the lower end of its interval, then fainter to the
+// middle and the upper end. A line marks the floor. What is longer than most is cut, and
+// marked.
+func (b bar) draw(width int, most float64, ascii bool) string {
+	glyphs := []rune("█▓░│»")
+	if ascii {
+		glyphs = []rune("#=-|>")
+	}
+	at := func(v float64) int { return int(math.Round(v / most * float64(width))) }
+	cells := make([]rune, width)
+	for i := range cells {
+		switch {
+		case i < at(b.low):
+			cells[i] = glyphs[0]
+		case i < at(b.middle):
+			cells[i] = glyphs[1]
+		case i < at(b.high):
+			cells[i] = glyphs[2]
+		default:
+			cells[i] = ' '
+		}
+	}
+	if i := at(b.floor) - 1; b.floor > 0 && i >= 0 && i < width {
+		cells[i] = glyphs[3]
+	}
+	if b.middle > most {
+		cells[width-1] = glyphs[4]
+	}
+	return string(cells)
+}
+
+// leastBar is how narrow bars may become. Then columns are left out instead.
+const leastBar = 8
+
+// ranked writes a title and bars, in at most some lines.
+func (s *screen) ranked(r *Ranking, room int) {
+	rows := r.shown()
+	of := fmt.Sprintf("time over %s", counted(int64(r.Tables), "table"))
+	if r.Table != nil {
+		of = fmt.Sprintf("%s: %s", r.Table, r.Of)
+	}
+	title := fmt.Sprintf("%s, × %s", of, r.Base)
+	if r.IsFloor {
+		title += ", the floor │"
+	}
+	if r.Best == nil {
+		title += "; too few rounds to rank"
+	}
+	s.clipped(title, "", "", 1, faint)
+	more := 0
+	if over := len(rows) + 1 - room; over > 0 {
+		more = over + 1
+		rows = rows[:max(1, len(rows)-more)]
+		more = len(r.shown()) - len(rows)
+	}
+	var names, figures, spreads, tied []string
+	var medians []float64
+	for _, i := range rows {
+		row := r.Rows[i]
+		names = append(names, s.plain(strings.TrimSpace(row.Name+" "+row.shownVersion())))
+		figures = append(figures, times(row.Ratio.Median))
+		spread := ""
+		if row.Name != r.Base {
+			spread = s.plain(ends(*row.Ratio))
+		}
+		spreads = append(spreads, spread)
+		var ranks []int
+		for _, j := range row.Tied {
+			ranks = append(ranks, r.Rows[j].Rank)
+		}
+		slices.Sort(ranks)
+		words := ""
+		if ranks != nil {
+			words = "tied " + joinInts(ranks)
+		}
+		tied = append(tied, s.plain(words))
+		medians = append(medians, row.Ratio.Median)
+	}
+	figures = withSpreads(figures, spreads)
+	widest := func(words []string) (n int) {
+		for _, w := range words {
+			n = max(n, text.StringWidth(w))
+		}
+		return n
+	}
+	// The place, and its mark.
+	const rank = 4
+	nameWidth, figureWidth, tiedWidth := widest(names), widest(figures), widest(tied)
+	room = s.width - rank - figureWidth - 2*gap // of names and bars
+	if nameWidth+leastBar > room {
+		for k, i := range rows {
+			names[k] = s.plain(valuesOf(r.Rows[i].Name))
+		}
+		nameWidth = widest(names)
+	}
+	if nameWidth+leastBar > room { // bars have the intervals too
+		for k, i := range rows {
+			figures[k] = times(r.Rows[i].Ratio.Median)
+		}
+		room += figureWidth - widest(figures)
+		figureWidth = widest(figures)
+	}
+	if nameWidth+2*leastBar+gap+tiedWidth > room || tiedWidth == 0 {
+		tiedWidth = -gap
+	}
+	nameWidth = max(min(nameWidth, room-leastBar), 6)
+	width := min(room-nameWidth-gap-tiedWidth, 60)
+	most := r.longest(rows, medians)
+	for k, i := range rows {
+		row := r.Rows[i]
+		place, mark := absent, " "
+		if row.Rank > 0 {
+			place = fmt.Sprint(row.Rank)
+			if tiedWidth < 0 && len(row.Tied) > 0 {
+				mark = "=" // there is no room to say with which it is tied
+			}
+		}
+		b := bar{row.Ratio.Median, row.Ratio.Median, row.Ratio.Median, 0}
+		if in := row.Ratio.Interval; in != nil {
+			b.low, b.high = in.Low, in.High
+		}
+		if r.IsFloor {
+			b.floor = 1
+		}
+		line := fmt.Sprintf("%2s%s %s", place, mark, text.Pad(s.fit(names[k], nameWidth), nameWidth, ' ')+strings.Repeat(" ", gap))
+		if width >= leastBar/2 {
+			line += b.draw(width, most, s.ascii) + strings.Repeat(" ", gap)
+		}
+		line += text.Pad(figures[k], figureWidth, ' ')
+		if tiedWidth > 0 {
+			line += strings.Repeat(" ", gap) + s.fit(tied[k], tiedWidth)
+		}
+		c := text.Colors(nil)
+		switch {
+		case row.Floor:
+			c = faint
+		case r.Best != nil && (row.Name == r.Best.Name || slices.Contains(r.Tied, row.Name)):
+			c = leader
+		}
+		s.out.WriteString(s.paint(strings.TrimRight(text.Trim(line, s.width), " "), c) + "\n")
+	}
+	if more > 0 {
+		s.clipped(fmt.Sprintf("    and %s", counted(int64(more), "more row")), "", "", 1, faint)
+	}
+}
+
+// valuesOf returns the name of a row without those of settings: the driver and the values.
+func valuesOf(name string) string {
+	words := strings.Fields(name)
+	for i, w := range words {
+		if _, value, ok := strings.Cut(w, "="); ok {
+			words[i] = value
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// shownVersion returns the version, unless the name has it, or is of settings.
+func (row *Row) shownVersion() string {
+	if strings.ContainsAny(row.Name, "@= ") {
+		return ""
+	}
+	return row.Version
+}
+
+// longest returns the ratio that takes the whole width: that of the longest bar, unless a
+// few are so long that the others could not be told apart.
+func (r *Ranking) longest(rows []int, medians []float64) float64 {
+	most := 0.0
+	for _, i := range rows {
+		most = max(most, r.Rows[i].Ratio.Median)
+		if in := r.Rows[i].Ratio.Interval; in != nil {
+			most = max(most, in.High)
+		}
+	}
+	sorted := slices.Sorted(slices.Values(medians))
+	if typical := sorted[len(sorted)/2]; most > 4*typical && typical > 0 {
+		most = 4 * typical
+	}
+	return max(most, 1)
+}
+
+// listed is the answer of a table in a few words: the table, the best and how many are tied
+// with it, and its ratio or time.
+func (s *screen) listed(r *Ranking) (table, best, figure string) {
+	table = s.plain(r.Table.String())
+	if r.Best == nil {
+		return table, "too few rounds", ""
+	}
+	best = s.plain(r.Best.Name)
+	if n := len(r.Tied); n > 0 {
+		best += fmt.Sprintf(" +%d", n)
+	}
+	row := r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == r.Best.Case })]
+	switch {
+	case r.Best.Ratio != nil:
+		figure = times(r.Best.Ratio.Median)
+	case len(r.choices()) < 2 && row.Median != nil:
+		figure = s.plain(duration(int64(row.Median.Median*1e9)) + " " + ends(*row.Median))
+	}
+	return table, best, figure
+}
+
+// layout returns how many answers of tables fit beside each other, and the widths of the
+// columns of each. Names of tables are cut a little if one more fits then.
+func (s *screen) layout(tables []Ranking) (columns int, w [3]int) {
+	for i := range tables {
+		table, best, figure := s.listed(&tables[i])
+		for j, words := range []string{table, best, figure} {
+			w[j] = max(w[j], text.StringWidth(words))
+		}
+	}
+	const cut = 4
+	all := w[0] + w[1] + w[2] + 2*gap
+	columns = min(max(1, (s.width+2*gap)/(all-cut+2*gap)), max(1, len(tables)))
+	if over := all - ((s.width+2*gap)/columns - 2*gap); over > 0 {
+		less := min(over, max(cut, w[0]-s.width/2))
+		w[0], w[1] = w[0]-less, max(0, w[1]-(over-less))
+	}
+	return columns, w
+}
+
+// listLines returns how many lines a list of all tables has, without its title.
+func (s *screen) listLines(tables []Ranking) int {
+	columns, _ := s.layout(tables)
+	return (len(tables) + columns - 1) / columns
+}
+
+// list writes the answers of tables, as many as there is room for.
+func (s *screen) list(tables []Ranking, room int) {
+	title := "in each table, the best"
+	if slices.ContainsFunc(tables, func(r Ranking) bool { return len(r.Tied) > 0 }) {
+		title += " (+2: tied with 2 others)"
+	}
+	if i := slices.IndexFunc(tables, func(r Ranking) bool { return r.Best != nil && r.Best.Ratio != nil }); i >= 0 {
+		title += ", × " + tables[i].Base
+	}
+	s.clipped(title, "", "", 1, faint)
+	columns, w := s.layout(tables)
+	lines, more := (len(tables)+columns-1)/columns, 0
+	if lines > room-1 {
+		lines = max(1, room-2)
+		more = max(0, len(tables)-lines*columns)
+		tables = tables[:len(tables)-more]
+	}
+	for i := range lines {
+		var line strings.Builder
+		for j := i; j < len(tables); j += lines {
+			table, best, figure := s.listed(&tables[j])
+			if j > i {
+				line.WriteString(strings.Repeat(" ", 2*gap))
+			}
+			space := strings.Repeat(" ", gap)
+			line.WriteString(text.Pad(s.fit(table, w[0]), w[0], ' ') + space + text.Pad(s.fit(best, w[1]), w[1], ' ') + space + text.AlignRight.Apply(figure, w[2]))
+		}
+		s.out.WriteString(strings.TrimRight(text.Trim(line.String(), s.width), " ") + "\n")
+	}
+	if more > 0 {
+		s.clipped(fmt.Sprintf("and %s", counted(int64(more), "more table")), "", "", 1, faint)
+	}
+}
+
+// claims writes the claims of a study with their verdicts, as many as there is room for.
+func (s *screen) claims(r *Study) {
+	most := 1
+	if 3*len(r.Claims) <= s.left {
+		most = 3
+	} else if 2*len(r.Claims) <= s.left {
+		most = 2
+	}
+	for i, c := range r.Claims {
+		if i >= s.left-1 && len(r.Claims) > s.left {
+			s.clipped(fmt.Sprintf("and %s", counted(int64(len(r.Claims)-i), "more claim")), "", "", 1, faint)
+			return
+		}
+		var here []string
+		for j := range c.Comparisons {
+			if x := &c.Comparisons[j]; x.Summary != nil {
+				here = append(here, strings.TrimSpace(claimBound(x.Median, x.Unit)+" "+x.Unit))
+			}
+		}
+		t := fmt.Sprintf("%d. %s", i+1, c.Claim)
+		if here != nil {
+			t += ": here " + someOf(here, 2)
+		}
+		verdict := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not told"}[c.Verdict]
+		s.labeled(verdict, t, most, c.Verdict == DoesNotHold)
+	}
+}
+
+// asciiWords has the words for what is not ASCII in reports.
+var asciiWords = strings.NewReplacer("×", "x", "·", "-", "±", "+/-", "…", "...", "│", "|", "–", "-", "−", "-", "’", "'", "µ", "u", "→", "->")
+
+// inASCII converts text for a terminal that shows nothing but ASCII.
+func inASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r > '~' {
+			return '?'
+		}
+		return r
+	}, asciiWords.Replace(s))
+}

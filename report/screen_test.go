@@ -1,0 +1,156 @@
+package report_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// rest are hints as the command gives them.
+var rest = []report.Hint{{Shows: "all tables", Command: "sqlite3perf show 12 --full"}, {Shows: "pictures", Command: "sqlite3perf report 12"}}
+
+// screen returns what is printed first on a terminal.
+func screen(t *testing.T, run *result.Run, opts report.Options) string {
+	t.Helper()
+	opts.Hints.Rest = rest
+	return write(t, "table", run, "native", opts)
+}
+
+// large is a run of 60 tables, in which 150 cells and more are compared.
+func large() *result.Run {
+	run := newRun(6)
+	drivers := []string{"native", "mattn", "modernc", "zombiezen", "crawshaw", "bvinc", "eatonphil", "tailscale", "ncruces", "python"}
+	for i := range 30 {
+		add(run, fmt.Sprintf("a-workload-%d-with-a-long-name", i), nil, nil, drivers, bulk("insert", 10_000_000, 10, 10), bulk("query", 5_000_000, 10, 10))
+	}
+	run.Stopped = result.StoppedTime
+	return run
+}
+
+// settingsOfMany is a run of one driver with many settings.
+func settingsOfMany() *result.Run {
+	run := newRun(9)
+	for i, journal := range []string{"wal", "delete", "truncate", "memory", "off"} {
+		for k, sync := range []string{"off", "normal", "full", "extra"} {
+			add(run, "mine", nil, driver.Settings{"journal_mode": journal, "synchronous": sync}, []string{"modernc"},
+				bulk("insert", int64(1_000_000*(10+7*i+20*k)), 10, 10), bulk("scan", 10_000_000, 10, 10))
+		}
+	}
+	return run
+}
+
+// screens are the runs whose first screens are checked.
+func screens() map[string]*result.Run {
+	all := map[string]*result.Run{
+		"large": large(), "many": settingsOfMany(),
+		"refused": ended(insertRun(1, "mattn", "modernc"), result.Refused, "settings",
+			"synchronous: wanted full, got off, on connection 1 of 4 alone, after the schema: remove the PRAGMA", "mattn", "modernc"),
+		"alone":   insertRun(9, "mattn"),
+		"nofloor": insertRun(9, "mattn", "modernc", "zombiezen"),
+	}
+	for _, name := range []string{"full", "matrix", "interrupted", "server", "settings", "empty"} {
+		all[name] = fixtures[name]()
+	}
+	return all
+}
+
+// TestScreenFits checks that what is printed first is never longer or wider than the
+// terminal, and never lacks the answer or where the rest is.
+func TestScreenFits(t *testing.T) {
+	for name, run := range screens() {
+		a := stats.Analyze(run, "native")
+		for _, width := range []int{40, 41, 60, 80, 120, 200} {
+			for _, lines := range []int{16, 22, 30, 40} {
+				for _, ascii := range []bool{false, true} {
+					var b strings.Builder
+					opts := report.Options{Width: width, Lines: lines, ASCII: ascii, Hints: report.Hints{Rest: rest}}
+					if err := report.Write(&b, "table", a, opts); err != nil {
+						t.Fatal(err)
+					}
+					got := b.String()
+					if n := strings.Count(got, "\n"); n > lines {
+						t.Errorf("%s: %d lines, on %d lines of %d columns:\n%s", name, n, lines, width, got)
+					}
+					for line := range strings.Lines(got) {
+						if n := text.StringWidth(strings.TrimSuffix(line, "\n")); n > width {
+							t.Errorf("%s: %d columns of %d: %q", name, n, width, line)
+						}
+					}
+					if ascii && strings.ContainsFunc(got, func(r rune) bool { return r > '~' }) {
+						t.Errorf("%s: not ASCII:\n%s", name, got)
+					}
+					if !strings.Contains(got, "sqlite3perf show") {
+						t.Errorf("%s: does not say where the rest is:\n%s", name, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestScreenGolden(t *testing.T) {
+	runs := screens()
+	for _, tc := range []struct {
+		name, run string
+		opts      report.Options
+	}{
+		{"full-40", "full", report.Options{Width: 40, Lines: 40}},
+		{"full-80", "full", report.Options{Width: 80, Lines: 40}},
+		{"full-80x24", "full", report.Options{Width: 80, Lines: 22}},
+		{"full-120", "full", report.Options{Width: 120, Lines: 40}},
+		{"full-color", "full", report.Options{Width: 80, Lines: 40, Color: true}},
+		{"full-ascii", "full", report.Options{Width: 80, Lines: 40, ASCII: true}},
+		{"large-80", "large", report.Options{Width: 80, Lines: 40}},
+		{"large-200", "large", report.Options{Width: 200, Lines: 40}},
+		{"settings", "settings", report.Options{Width: 80, Lines: 40}},
+		{"many", "many", report.Options{Width: 80, Lines: 40}},
+		{"alone", "alone", report.Options{Width: 80, Lines: 40}},
+		{"nofloor", "nofloor", report.Options{Width: 80, Lines: 40}},
+		{"interrupted", "interrupted", report.Options{Width: 80, Lines: 40}},
+		{"refused", "refused", report.Options{Width: 80, Lines: 40}},
+		{"empty", "empty", report.Options{Width: 80, Lines: 40}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			golden(t, "screen-"+tc.name+".txt", screen(t, runs[tc.run], tc.opts))
+		})
+	}
+}
+
+// TestScreenOfStudy checks that a study's claims come first.
+func TestScreenOfStudy(t *testing.T) {
+	study := &report.Study{Name: "old", Claims: []report.Claim{
+		{Claim: "mattn is faster", Verdict: report.Holds}, {Claim: "modernc is much slower, which is said at some length", Verdict: report.DoesNotHold},
+		{Claim: "all are alike", Verdict: report.CannotBeTold}}}
+	golden(t, "screen-study.txt", screen(t, fullRun(), report.Options{Width: 80, Lines: 40, Study: study}))
+	for range 100 {
+		study.Claims = append(study.Claims, study.Claims[1])
+	}
+	for _, width := range []int{40, 80} {
+		if n := strings.Count(screen(t, fullRun(), report.Options{Width: width, Lines: 40, Study: study}), "\n"); n > 40 {
+			t.Errorf("%d lines of 103 claims, of %d columns", n, width)
+		}
+	}
+}
+
+// TestScreenIsPrintable checks that names from elsewhere do not control the terminal.
+func TestScreenIsPrintable(t *testing.T) {
+	run := insertRun(9, "native", "mattn", "modernc")
+	run.Cases[1].Driver, run.Cases[1].Workload = "\x1b[2Jm", "mine\x1b]0;title\a"
+	run.Cases[2].Driver = strings.Repeat("x", 1000) + "\u202e"
+	for _, lines := range []int{0, 40} {
+		got := screen(t, run, report.Options{Width: 80, Lines: lines})
+		if strings.ContainsAny(got, "\x1b\a\u202e") {
+			t.Errorf("%q", got)
+		}
+		if n := strings.Count(got, "\n"); lines > 0 && n > lines {
+			t.Errorf("%d lines:\n%s", n, got)
+		}
+	}
+}

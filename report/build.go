@@ -15,10 +15,13 @@ import (
 
 // build describes a run in words.
 func build(a *stats.Analysis, o Options) document {
-	d := append(document{heading{1, answers(a, o).Text}}, header(a, o)...)
+	said := answers(a, o)
+	d := append(document{heading{1, said.Text}}, header(a, o)...)
 	if o.Study != nil {
-		return append(d, studyTables(a, o.Study)...)
+		return append(append(d, studyTables(a, o.Study)...), driverNotes(a)...)
 	}
+	d = append(d, overall(a)...)
+	d = append(d, firsts(said)...)
 	side := map[string]*stats.Factorial{}
 	for _, f := range a.Factorials {
 		side[f.Workload] = f
@@ -34,13 +37,13 @@ func build(a *stats.Analysis, o Options) document {
 			d = append(d, group(g, o.Hints)...)
 		}
 	}
-	d = append(d, overall(a)...)
 	d = append(d, drivers(a)...)
 	d = append(d, space{})
 	if r := reliability(a); r != "" {
 		d = append(d, paragraph{text: r})
 	}
-	return append(d, legend(a)...)
+	d = append(d, legend(a)...)
+	return append(d, driverNotes(a)...)
 }
 
 // orderNote names the drivers that are below the base, because of their medians, with a

@@ -13,10 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// drivers says what was measured and how the drivers differ: versions, kinds, compile
-// options, and settings that nobody asked for.
-func drivers(a *stats.Analysis) document {
-	var seen []*stats.Outcome // the first of each driver, one with a proof if there is any
+// seen returns the first outcome of each driver, one with a proof if there is any.
+func seen(a *stats.Analysis) (seen []*stats.Outcome) {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			i := slices.IndexFunc(seen, func(s *stats.Outcome) bool { return s.Case.Driver == o.Case.Driver })
@@ -28,6 +26,12 @@ func drivers(a *stats.Analysis) document {
 			}
 		}
 	}
+	return seen
+}
+
+// drivers says which drivers were measured: versions, kinds, and what makes variants.
+func drivers(a *stats.Analysis) document {
+	seen := seen(a)
 	if len(seen) == 0 {
 		return nil
 	}
@@ -48,13 +52,22 @@ func drivers(a *stats.Analysis) document {
 	if l := variants(seen); l != nil {
 		d = append(d, paragraph{text: "What makes the variants, as their workers prove it:"}, l)
 	}
-	if l := compileOptions(seen); l != nil {
+	return d
+}
+
+// driverNotes says what is read last: how the drivers differ in compile options, and in
+// settings that nobody asked for.
+func driverNotes(a *stats.Analysis) (d document) {
+	if l := compileOptions(seen(a)); l != nil {
 		d = append(d, paragraph{text: "Compile options of SQLite that matter and differ:"}, l)
 	}
 	if l := unasked(a); l != nil {
 		d = append(d, paragraph{text: "Settings that nobody asked for and that differ:"}, l)
 	}
-	return d
+	if d == nil {
+		return nil
+	}
+	return append(document{heading{2, "How the drivers differ"}}, d...)
 }
 
 // variants says what was proven of the variants of drivers.

@@ -80,3 +80,36 @@ func baseOf(o stats.Overall, base string) string {
 	}
 	return s
 }
+
+// firsts is the table of who comes first in each table. On a page it has links to them.
+func firsts(said Answers) document {
+	tables := slices.DeleteFunc(slices.Clone(said.Tables), func(r Ranking) bool { return r.Best == nil })
+	if len(tables) < 2 {
+		return nil
+	}
+	var in, first, floors, tied, next []string
+	var g grid
+	for _, r := range tables {
+		floor, tie, after := absent, absent, absent
+		if r.IsFloor && r.Best.Ratio != nil {
+			floor = times(r.Best.Ratio.Median) + " " + ends(*r.Best.Ratio)
+		}
+		if len(r.Tied) > 0 {
+			tie = andOthers(r.Tied)
+		}
+		if r.Next != nil {
+			after = fmt.Sprintf("%s, %s the time", r.Next.Name, times(r.Next.Ratio.Median))
+		}
+		in, first, floors = append(in, r.Table.String()), append(first, r.Best.Name), append(floors, floor)
+		tied, next = append(tied, tie), append(next, after)
+		g.links = append(g.links, "#"+pictureID(tablePicture(*r.Table)))
+	}
+	g.add(column{title: "in"}, in)
+	g.add(column{title: "first"}, first)
+	if slices.ContainsFunc(tables, func(r Ranking) bool { return r.IsFloor }) {
+		g.add(column{title: "× floor"}, floors)
+	}
+	g.add(column{title: "not told apart from it", drop: 1}, tied)
+	g.add(column{title: "next"}, next)
+	return document{heading{3, "Who comes first, table by table"}, g}
+}

@@ -27,7 +27,7 @@ func pageOf(a *stats.Analysis, o Options) document {
 	} else {
 		d = append(d, heading{2, "Summary"})
 		d = append(d, pageSummary(a)...)
-		d = append(d, pageFirsts(said)...)
+		d = append(d, firsts(said)...)
 		d = append(d, pageTables(a, o)...)
 		d = append(d, drivers(a)...)
 	}
@@ -39,6 +39,7 @@ func pageOf(a *stats.Analysis, o Options) document {
 		}
 		d = append(d, legend(a)...)
 	}
+	d = append(d, driverNotes(a)...)
 	return uniqueNames(d, map[string]bool{})
 }
 
@@ -60,35 +61,6 @@ func pageAnswer(said Answers) document {
 
 // mostCaveats is how many caveats a page begins with.
 const mostCaveats = 5
-
-// pageFirsts has who comes first in each table, with links to them.
-func pageFirsts(said Answers) document {
-	g := grid{columns: []column{{title: "in"}, {title: "first"}, {title: "× floor"}, {title: "not told apart from it"}, {title: "next"}}}
-	for _, r := range said.Tables {
-		if r.Best == nil {
-			continue
-		}
-		floor, tied, next := absent, absent, absent
-		if r.IsFloor && r.Best.Ratio != nil {
-			floor = times(r.Best.Ratio.Median) + " " + ends(*r.Best.Ratio)
-		}
-		if len(r.Tied) > 0 {
-			tied = andOthers(r.Tied)
-		}
-		if r.Next != nil {
-			next = r.Next.Name
-			if r.Next.Ratio != nil {
-				next += ", " + times(r.Next.Ratio.Median) + " the time"
-			}
-		}
-		g.rows = append(g.rows, []string{r.Table.String(), r.Best.Name, floor, tied, next})
-		g.links = append(g.links, "#"+pictureID(tablePicture(*r.Table)))
-	}
-	if len(g.rows) < 2 {
-		return nil
-	}
-	return document{heading{3, "Who comes first, table by table"}, g}
-}
 
 // pageSummary is the picture of all tables together, if there is a summary.
 func pageSummary(a *stats.Analysis) document {

@@ -3,7 +3,7 @@ MODULES := . worker $(sort $(dir $(wildcard drivers/*/go.mod)))
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build sources chromium test race locks kills prove lint cross added-cost fidelity simulate studies studies-full clean
+.PHONY: all build sources chromium test race locks kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
 
 all: build
 
@@ -90,6 +90,10 @@ simulate: ## how often verdicts are right and wrong, for docs/methodology.md: so
 # STUDIES="writers cgo" for some. STORE=runs.db keeps the runs.
 studies studies-full: build ## the outputs in docs/studies.md and docs/studies-full.md, by this machine
 	$(GO) run ./docs/remake -tool bin/sqlite3perf -store "$(STORE)" docs/$@.md $(STUDIES)
+
+# PAGES="default=runs.db:1 writers=runs.db:2 …" SHOWN=runs.db:1, with runs as in docs/reports.
+pages: build ## the example pages in docs/reports and the screenshots in docs/images, of stored runs
+	$(GO) run ./docs/pages -tool bin/sqlite3perf -screenshots "$(SHOWN)" $(PAGES)
 
 clean:
 	rm -rf bin

@@ -1,0 +1,144 @@
+// Pages makes the report pages and the screenshots that the documents show, from runs in
+// stores:
+//
+//	go run ./docs/pages -tool bin/sqlite3perf -screenshots results.db:3 default=results.db:3 writers=results.db:4
+//
+// An argument NAME=STORE:RUN makes docs/reports/NAME.html. The paths of this machine that a
+// run has are shortened. The screenshots go to docs/images. The run that they show should be
+// one of all drivers on the default workloads.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func main() {
+	p := pages{}
+	flag.StringVar(&p.tool, "tool", "bin/sqlite3perf", "`executable` that is run for sqlite3perf")
+	flag.StringVar(&p.docs, "docs", "docs", "`directory` of the documents")
+	screenshots := flag.String("screenshots", "", "`STORE:RUN` that screenshots are taken of (default: none)")
+	flag.Parse()
+	if flag.NArg() == 0 && *screenshots == "" {
+		fmt.Fprintln(os.Stderr, "pages: name a report, such as default=results.db:3, or -screenshots results.db:3")
+		os.Exit(2)
+	}
+	if err := p.make(context.Background(), *screenshots, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "pages:", err)
+		os.Exit(1)
+	}
+}
+
+type pages struct {
+	tool, docs string
+	dir        string // for files that don't stay
+}
+
+func (p *pages) make(ctx context.Context, screenshots string, reports []string) error {
+	dir, err := os.MkdirTemp("", "pages-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p.dir = dir
+	for _, r := range reports {
+		name, ref, ok := strings.Cut(r, "=")
+		if !ok {
+			return fmt.Errorf("%s: want NAME=STORE:RUN", r)
+		}
+		if err := p.report(ctx, ref, filepath.Join(p.docs, "reports", name+".html")); err != nil {
+			return fmt.Errorf("%s: %w", r, err)
+		}
+	}
+	if screenshots == "" {
+		return nil
+	}
+	return p.screenshots(ctx, screenshots)
+}
+
+// run runs the tool and returns what it printed.
+func (p *pages) run(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, p.tool, args...)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return nil, fmt.Errorf("%v: %w\n%s", args, err, exit.Stderr)
+	}
+	return out, err
+}
+
+// split splits STORE:RUN.
+func split(ref string) (store, run string, err error) {
+	i := strings.LastIndexByte(ref, ':')
+	if i < 0 {
+		return "", "", fmt.Errorf("%s: want STORE:RUN", ref)
+	}
+	return ref[:i], ref[i+1:], nil
+}
+
+// report writes the page of a run to a file.
+func (p *pages) report(ctx context.Context, ref, file string) error {
+	store, run, err := split(ref)
+	if err != nil {
+		return err
+	}
+	data, err := p.run(ctx, "show", run, "--store", store, "--format", "json")
+	if err != nil {
+		return err
+	}
+	if data, err = published(data); err != nil {
+		return err
+	}
+	exported := filepath.Join(p.dir, "run.json")
+	if err := os.WriteFile(exported, data, 0o644); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	_, err = p.run(ctx, "report", exported, "-o", file)
+	return err
+}
+
+// published returns a JSON report without the paths of this machine: the directory for
+// databases has ~ for the home directory, and the command does not name the store.
+func published(data []byte) ([]byte, error) {
+	var whole, run, machine map[string]json.RawMessage
+	var command []string
+	var directory string
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(whole["run"], &run); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(json.Unmarshal(run["machine"], &machine), json.Unmarshal(run["command"], &command)); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(machine["directory"], &directory); err != nil {
+		return nil, err
+	}
+	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(directory, home+"/") {
+		directory = "~" + strings.TrimPrefix(directory, home)
+	}
+	if i := slices.Index(command, "--store"); i >= 0 && i+1 < len(command) {
+		command = slices.Delete(command, i, i+2)
+	}
+	set := func(m map[string]json.RawMessage, key string, v any) error {
+		text, err := json.Marshal(v)
+		m[key] = text
+		return err
+	}
+	if err := errors.Join(set(machine, "directory", directory), set(run, "command", command), set(run, "machine", machine), set(whole, "run", run)); err != nil {
+		return nil, err
+	}
+	return json.Marshal(whole)
+}

@@ -99,8 +99,8 @@ const (
 	CaveatLeftOut   = "left-out"    // workloads or drivers were not measured; Count: of them
 )
 
-// answers says what a run says.
-func answers(a *stats.Analysis, o Options) Answers {
+// AnswersOf says what a run says.
+func AnswersOf(a *stats.Analysis, o Options) Answers {
 	s := Answers{Tables: []Ranking{}, Caveats: caveats(a, o)}
 	if a.Reliability.Comparisons > 0 {
 		s.FalseDifference = stats.Alpha

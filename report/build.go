@@ -15,7 +15,7 @@ import (
 
 // build describes a run in words.
 func build(a *stats.Analysis, o Options) document {
-	said := answers(a, o)
+	said := AnswersOf(a, o)
 	d := append(document{heading{1, said.Text}}, header(a, o)...)
 	if o.Study != nil {
 		return append(append(d, studyTables(a, o.Study)...), driverNotes(a)...)

@@ -187,7 +187,7 @@ type JSONSummaryComparison struct {
 }
 
 func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
-	said := answers(a, opts)
+	said := AnswersOf(a, opts)
 	out := JSON{Version: JSONVersion, Answer: said.Text, Answers: said, Run: a.Run, Floor: a.Floor,
 		Cells: []JSONCell{}, Comparisons: []JSONComparison{}, Summary: []JSONSummary{}}
 	for _, g := range a.Groups {

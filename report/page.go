@@ -20,7 +20,7 @@ func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
 // figures behind them, and what was measured and how. Text that is not about a picture is
 // that of the other formats.
 func pageOf(a *stats.Analysis, o Options) document {
-	said := answers(a, o)
+	said := AnswersOf(a, o)
 	d := pageAnswer(said)
 	if o.Study != nil {
 		d = append(d, studyTables(a, o.Study)...)

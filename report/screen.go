@@ -31,7 +31,7 @@ type screen struct {
 // writeScreen writes at most opts.Lines lines.
 func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 	s := &screen{textRenderer: newTextRenderer(opts), left: max(opts.Lines, leastLines), ascii: opts.ASCII}
-	said := answers(a, opts)
+	said := AnswersOf(a, opts)
 	space := opts.Lines >= roomy
 
 	rest := s.section(func() { s.rest(opts.Hints.Rest) })

@@ -271,6 +271,12 @@ type Asked struct {
 	Parameters map[string][]int64  `json:"parameters,omitempty"`
 }
 
+// Schedule says how long a run was to last. It ends before if everything is settled.
+type Schedule struct {
+	Rounds int   `json:"rounds,omitempty"`  // exactly this many; 0: until TimeNS is over
+	TimeNS int64 `json:"time_ns,omitempty"` // no round begins that would not end within it; 0 if Rounds is given
+}
+
 // Study is the published study that a run measures again.
 type Study struct {
 	Name        string `json:"name"`
@@ -356,6 +362,9 @@ type Run struct {
 	Study     *Study    `json:"study,omitempty"`    // nil if it is not of a study
 	Compares  *Compares `json:"compares,omitempty"` // nil if it was not made to compare two sides
 	Machine   Machine   `json:"machine"`
+
+	// Schedule is nil in older runs.
+	Schedule *Schedule `json:"schedule,omitempty"`
 
 	// Steal is the share of the CPUs' working time that the hypervisor gave to others
 	// during the rounds. It is nil if it is not known, and in older runs.

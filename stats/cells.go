@@ -146,22 +146,29 @@ func (a *Analysis) Complete() bool {
 
 // Analyze judges a run. Ratios are to the driver named floor.
 func Analyze(run *result.Run, floor string) *Analysis {
-	confidence := Confidence
-	if run.Precision > 0 && run.Stopped != result.StoppedRounds { // cases stopped when their intervals were narrow
-		confidence = Sequential
-	}
-	a := gather(run, floor, confidence)
+	a := Preview(run, floor)
 	families := [][]Pair{nil}
 	a.eachTable(func(_ TableName, t *Table) {
 		t.compare()
 		families = append(families, t.Pairs)
 	})
-	a.Overall = overall(a.Groups, floor, confidence)
+	a.Overall = overall(a.Groups, floor, a.Confidence)
 	families[0] = a.Overall.Pairs
-	a.Reliability = adjustRun(families, looking(confidence))
+	a.Reliability = adjustRun(families, looking(a.Confidence))
 	a.eachTable(func(_ TableName, t *Table) { t.rank() })
 	a.Overall.rank()
 	return a
+}
+
+// Preview puts the samples of a run into tables, with medians, ratios to the driver named
+// floor, and intervals. It takes a small part of the time of [Analyze], but nothing is
+// compared: no cell has a rank. It suits a run that is still being measured.
+func Preview(run *result.Run, floor string) *Analysis {
+	confidence := Confidence
+	if run.Precision > 0 && run.Stopped != result.StoppedRounds { // cases stopped when their intervals were narrow
+		confidence = Sequential
+	}
+	return gather(run, floor, confidence)
 }
 
 // gather puts the samples of a run into tables, with medians and ratios, and intervals at

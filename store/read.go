@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +56,36 @@ func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 	return r, nil
 }
 
+// Continue adds to a run that was loaded before it ended what has been stored of it since
+// then. Loading a long run again and again would take time from what is being measured.
+func (s *Store) Continue(ctx context.Context, r *result.Run) error {
+	after := 0
+	for i := range r.Trials {
+		after = max(after, r.Trials[i].Order)
+	}
+	return s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
+		p := newParts(r)
+		for i := range r.Cases {
+			p.cases[int64(r.Cases[i].ID)] = &r.Cases[i]
+		}
+		err := p.load(ctx, c, float64(after))
+		if err == nil {
+			var record sql.NullString
+			err = c.QueryRowContext(ctx, `SELECT json FROM runs WHERE run_id = ?`, r.ID).Scan(&record)
+			if errors.Is(err, sql.ErrNoRows) {
+				return s.noRun(ctx, c, r.ID)
+			}
+			if err == nil {
+				err = decode([]byte(record.String), &runRecord{Run: r})
+			}
+		}
+		if _, ok := errors.AsType[*sqlite.Error](err); err != nil && !ok && ctx.Err() == nil {
+			return Damaged(s.path, r.ID, err)
+		}
+		return err
+	})
+}
+
 // parts holds the rows that belong to a run, while they are read.
 type parts struct {
 	run    *result.Run
@@ -66,19 +97,31 @@ type parts struct {
 // loadParts reads the rows that belong to a run. Rows that belong to nothing are left
 // out, with a warning.
 func (s *Store) loadParts(ctx context.Context, c *sql.Conn, r *result.Run) error {
-	p := &parts{run: r, cases: map[int64]*result.Case{}, trials: map[int64]int{}, left: map[string]int{}}
-	err := each(ctx, c, `SELECT case_id, 0, json FROM cases WHERE run_id = ? ORDER BY case_id`, r.ID, p.addCase)
+	p := newParts(r)
+	err := each(ctx, c, `SELECT case_id, 0, json FROM cases WHERE run_id = ? ORDER BY case_id`, p.addCase, r.ID)
 	if err == nil {
-		err = each(ctx, c, `SELECT trial_id, case_id, json FROM trials WHERE run_id = ? ORDER BY trial_id`, r.ID, p.addTrial)
-	}
-	if err == nil {
-		err = each(ctx, c, `SELECT trial_id, sample_id, json FROM samples WHERE run_id = ? ORDER BY trial_id, sample_id`, r.ID, p.addSample)
-	}
-	if err == nil {
-		err = each(ctx, c, `SELECT coalesce(trial_id, 0), 0, json FROM warnings WHERE run_id = ? ORDER BY warning_id`, r.ID, p.addWarning)
+		err = p.load(ctx, c, -math.MaxFloat64)
 	}
 	if err == nil {
 		p.warn()
+	}
+	return err
+}
+
+func newParts(r *result.Run) *parts {
+	return &parts{run: r, cases: map[int64]*result.Case{}, trials: map[int64]int{}, left: map[string]int{}}
+}
+
+// load reads the trials after one with the given number, with what belongs to them. The
+// number may be below any that a damaged store can have; then the warnings of the run are
+// read, too.
+func (p *parts) load(ctx context.Context, c *sql.Conn, after float64) error {
+	err := each(ctx, c, `SELECT trial_id, case_id, json FROM trials WHERE run_id = ? AND trial_id > ? ORDER BY trial_id`, p.addTrial, p.run.ID, after)
+	if err == nil {
+		err = each(ctx, c, `SELECT trial_id, sample_id, json FROM samples WHERE run_id = ? AND trial_id > ? ORDER BY trial_id, sample_id`, p.addSample, p.run.ID, after)
+	}
+	if err == nil {
+		err = each(ctx, c, `SELECT coalesce(trial_id, 0), 0, json FROM warnings WHERE run_id = ? AND coalesce(trial_id, 0) > ? ORDER BY warning_id`, p.addWarning, p.run.ID, after)
 	}
 	return err
 }
@@ -161,7 +204,7 @@ func (p *parts) warn() {
 }
 
 // each calls a function with the keys and the decoded record of every row of a query.
-func each[T any](ctx context.Context, c *sql.Conn, query string, runID int64, visit func(key, second int64, record T) error) error {
+func each[T any](ctx context.Context, c *sql.Conn, query string, visit func(key, second int64, record T) error, args ...any) error {
 	return scan(ctx, c, query, func(rows *sql.Rows) error {
 		var key, second int64
 		var record sql.RawBytes
@@ -173,7 +216,7 @@ func each[T any](ctx context.Context, c *sql.Conn, query string, runID int64, vi
 			return fmt.Errorf("row %d: %w", key, err)
 		}
 		return visit(key, second, v)
-	}, runID)
+	}, args...)
 }
 
 // decode reads a record. null is not a record.
@@ -335,7 +378,8 @@ func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 
 // Extent is how much of a run there is. It is the same as before only if the run is.
 type Extent struct {
-	Trials int64 // greatest number of a trial
+	Trials int64     // greatest number of a trial
+	Last   time.Time // when that trial started; zero if there is none
 	Ended  bool
 }
 
@@ -343,14 +387,33 @@ type Extent struct {
 // [ErrNoRun].
 func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		err := c.QueryRowContext(ctx, `SELECT (SELECT coalesce(max(trial_id), 0) FROM trials WHERE run_id = runs.run_id),
-			CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL FROM runs WHERE run_id = ?`, id).Scan(&e.Trials, &e.Ended)
+		var trials any
+		var last sql.NullString
+		err := c.QueryRowContext(ctx, `SELECT max(trial_id), CASE WHEN json_valid(json) THEN json_extract(json, '$.started') END,
+			(SELECT CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL FROM runs WHERE run_id = ?1)
+			FROM trials WHERE run_id = ?1 HAVING EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)`, id).Scan(&trials, &last, &e.Ended)
 		if errors.Is(err, sql.ErrNoRows) {
 			return s.noRun(ctx, c, id)
 		}
+		e.Trials = number(trials)
+		e.Last, _ = time.Parse(time.RFC3339Nano, last.String) // a damaged one is found when the run is loaded
 		return err
 	})
 	return e, err
+}
+
+// Latest lists the n newest runs, the newest first, without their drivers, workloads and
+// trials.
+func (s *Store) Latest(ctx context.Context, n int) ([]Entry, error) {
+	list := []Entry{}
+	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
+		return scan(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id DESC LIMIT ?`, func(rows *sql.Rows) error {
+			e, err := entry(rows)
+			list = append(list, e)
+			return err
+		}, n)
+	})
+	return list, err
 }
 
 // Resolve returns the ID of the run that a user names by its number or as "last". The

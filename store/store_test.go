@@ -56,12 +56,20 @@ func TestRoundTrip(t *testing.T) {
 		}
 		for i := range want.Trials {
 			check(s.AddTrial(ctx, r.ID, &want.Trials[i]))
+			check(s.Continue(ctx, early))
+			if d := cmp.Diff(want.Trials[:i+1], early.Trials); d != "" {
+				t.Errorf("after trial %d: -stored +continued:\n%s", i+1, d)
+			}
 		}
 		for _, w := range want.Warnings {
 			check(s.AddWarning(ctx, r.ID, w))
 		}
 		want.ID = r.ID
 		check(s.Finish(ctx, want))
+		check(s.Continue(ctx, early))
+		if len(early.Trials) != len(want.Trials) || early.ID != r.ID || early.Stopped != want.Stopped || early.Seed != want.Seed || len(early.Cases) != len(want.Cases) {
+			t.Errorf("continued to the end: %+v", early)
+		}
 		got, err := s.Load(ctx, r.ID)
 		check(err)
 		if d := cmp.Diff(want, got); d != "" {

@@ -25,6 +25,9 @@ func (s *Server) api() map[string]only {
 		"/api/v1/runs/{id}/cells":   {http.MethodGet: answer(s.getCells)},
 		"/api/v1/runs/{id}/samples": {http.MethodGet: answer(s.getSamples)},
 		"/api/v1/compare":           {http.MethodGet: http.HandlerFunc(s.compare)},
+		"/api/v1/choices":           {http.MethodGet: answer(s.choices)},
+		"/api/v1/current":           {http.MethodGet: answer(s.getCurrent), http.MethodPost: answer(s.startRun), http.MethodDelete: answer(s.stopRun)},
+		"/api/v1/current/events":    {http.MethodGet: http.HandlerFunc(s.events)},
 	}
 }
 
@@ -86,10 +89,12 @@ func writeError(w http.ResponseWriter, err error) {
 const maxText = 300
 
 // clip cuts a text that is longer than any name or message should be.
-func clip(s string) string {
+func clip(s string) string { return clipTo(s, maxText) }
+
+func clipTo(s string, most int) string {
 	n := 0
 	for i := range s {
-		if n++; n > maxText {
+		if n++; n > most {
 			return s[:i] + "…"
 		}
 	}

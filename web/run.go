@@ -19,6 +19,7 @@ import (
 // Run is the answer to /api/v1/runs/{id}: a run without its trials.
 type Run struct {
 	ID        int64            `json:"id"`
+	Answer    string           `json:"answer"` // what the run says, in a sentence or two
 	Version   string           `json:"version"`
 	Started   time.Time        `json:"started"`
 	Ended     time.Time        `json:"ended,omitzero"`
@@ -64,6 +65,9 @@ type Case struct {
 	Options    map[string]string `json:"options,omitempty"`
 }
 
+// maxAnswer is how many characters of an answer are given.
+const maxAnswer = 2000
+
 // maxWarnings is how many warnings of a case, or of a run, are given.
 const maxWarnings = 100
 
@@ -74,7 +78,7 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	}
 	run := a.Run
 	out := &Run{
-		ID: run.ID, Version: clip(run.Version), Started: run.Started, Ended: run.Ended, Stopped: clip(run.Stopped), Command: names(run.Command),
+		ID: run.ID, Answer: clipTo(report.AnswersOf(a, s.options.Describe(a)).Text, maxAnswer), Version: clip(run.Version), Started: run.Started, Ended: run.Ended, Stopped: clip(run.Stopped), Command: names(run.Command),
 		Seed: run.Seed, Scale: clip(run.Scale), Rounds: run.Rounds, Trials: len(run.Trials), Machine: clipMachine(run.Machine),
 		Asked: clipAsked(run.Asked), Study: run.Study, Compares: run.Compares, Workloads: []Workload{}, Cases: []Case{},
 		Warnings: clipWarnings(a.Warnings), Metrics: metrics,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -20,6 +21,7 @@ type shelf struct {
 	changes int64        // of the store, as of entries
 	entries []store.Entry
 	judged  []judged // the last used first
+	live    map[int64]*preview
 }
 
 // maxKept is how many samples the kept analyses may have, all together. Each takes about
@@ -33,7 +35,15 @@ type judged struct {
 	samples int
 }
 
-func newShelf(path, floor string) *shelf { return &shelf{path: path, floor: floor} }
+// preview is a run that has not ended, as far as it has been read.
+type preview struct {
+	*stats.Analysis
+	extent store.Extent
+}
+
+func newShelf(path, floor string) *shelf {
+	return &shelf{path: path, floor: floor, live: map[int64]*preview{}}
+}
 
 func (s *shelf) close() error {
 	s.mu.Lock()
@@ -115,6 +125,66 @@ func (s *shelf) analysis(ctx context.Context, id int64) (*stats.Analysis, error)
 		}
 	}
 	return j.Analysis, nil
+}
+
+// maxLatest is how many of the newest runs are looked at to find those that are being
+// measured. Looking at all would take time from what is measured.
+const maxLatest = 20
+
+// latest returns the newest runs, without their trials. There are none if there is no store
+// yet.
+func (s *shelf) latest(ctx context.Context) ([]store.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.open(ctx)
+	if errors.Is(err, store.ErrNoStore) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return st.Latest(ctx, maxLatest)
+}
+
+// underWay returns a run that has not ended, without comparisons, or nil if nothing was
+// heard of it for too long. Only what has been added since the last time is read.
+func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	extent, err := st.Extent(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !extent.Last.IsZero() && time.Since(extent.Last) > 2*mostSilence { // a trial may take as long itself
+		delete(s.live, id)
+		return nil, nil
+	}
+	p := s.live[id]
+	if p != nil && p.extent == extent {
+		return p.Analysis, nil
+	}
+	if len(s.live) > maxLatest { // of runs that have ended since
+		clear(s.live)
+		p = nil
+	}
+	var run *result.Run
+	if p != nil {
+		run = p.Run
+		err = st.Continue(ctx, run)
+	} else {
+		run, err = st.Load(ctx, id)
+	}
+	if err != nil {
+		delete(s.live, id)
+		return nil, err
+	}
+	p = &preview{stats.Preview(run, s.floor), extent}
+	s.live[id] = p
+	return p.Analysis, nil
 }
 
 // samples counts the samples of a run.

@@ -6,15 +6,19 @@
 package web
 
 import (
+	"bytes"
 	"crypto/rand"
 	"embed"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -30,6 +34,8 @@ type Options struct {
 	// here under them.
 	Hosts []string
 
+	Launcher *Launcher // nil: no run can be started
+
 	// Describe returns what a report needs beside the analysis; nil: nothing.
 	Describe func(*stats.Analysis) report.Options
 }
@@ -40,6 +46,11 @@ type Server struct {
 	token   string // that a request which changes something must have
 	shelf   *shelf
 	done    chan struct{} // closed when the server ends
+	streams chan struct{} // has an element for each stream of events
+
+	launch sync.Mutex // held while a run is started, and while job is read
+	job    *job       // the last run that the page has started; nil: none
+	grace  time.Duration
 }
 
 // New returns the explorer of a store, which need not exist yet. Close it after use.
@@ -47,7 +58,7 @@ func New(o Options) *Server {
 	if o.Describe == nil {
 		o.Describe = func(*stats.Analysis) report.Options { return report.Options{} }
 	}
-	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{})}
+	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), streams: make(chan struct{}, maxStreams), grace: endGrace}
 }
 
 // Close ends requests that wait for news, and closes the store.
@@ -79,6 +90,7 @@ func (s *Server) Handler() http.Handler {
 		mux.Handle(path, only{http.MethodGet: s.page(view)})
 	}
 	mux.Handle("/assets/", only{http.MethodGet: http.HandlerFunc(asset)})
+	mux.Handle("/runs/{id}/report", only{http.MethodGet: http.HandlerFunc(s.report)})
 	for path, methods := range s.api() {
 		mux.Handle(path, methods)
 	}
@@ -173,6 +185,7 @@ var views = map[string]view{
 	"/{$}":       {"runs", "Runs"},
 	"/runs/{id}": {"run", "Run"},
 	"/compare":   {"compare", "Compare"},
+	"/measure":   {"measure", "Measure"},
 }
 
 // view is a page's name in the script, and its title.
@@ -188,6 +201,27 @@ func (s *Server) page(v view) http.Handler {
 	})
 }
 
+// pageAssets is where the files of a report are.
+const pageAssets = "/assets/report/"
+
+// report answers with the page of a run that is also written to a file.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	a, err := s.judgedRun(r, parse(r))
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	o := s.options.Describe(a)
+	o.Assets = pageAssets
+	var b bytes.Buffer
+	if err := report.Write(&b, "html", a, o); err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(b.Bytes()) // fails only if the reader has gone
+}
+
 // types are the types of the files that are served. Others are not.
 var types = map[string]string{
 	".js":  "text/javascript; charset=utf-8",
@@ -198,7 +232,11 @@ var types = map[string]string{
 // asset serves a file that is inside the executable.
 func asset(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
-	data, err := files.ReadFile(name)
+	var from fs.FS = files
+	if file, ok := strings.CutPrefix(r.URL.Path, pageAssets); ok {
+		name, from = file, report.Assets
+	}
+	data, err := fs.ReadFile(from, name)
 	kind, ok := types[path.Ext(name)]
 	if err != nil || !ok {
 		http.NotFound(w, r)

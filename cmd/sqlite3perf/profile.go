@@ -278,7 +278,7 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	defer show.finish()
 	outliveReaders()
 	var measuring atomic.Bool
-	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(&measuring))
+	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()
 	scratch, err := lab.NewScratch(r.dir, runDirectory)
 	if err != nil {

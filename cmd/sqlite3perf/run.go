@@ -100,7 +100,7 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	outliveReaders()
 	// Everything created from here on is removed.
 	var measuring atomic.Bool
-	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(&measuring))
+	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()
 	scratch, err := lab.NewScratch(r.dir, runDirectory)
 	if err != nil {
@@ -199,6 +199,9 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 		Version: version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.precision,
 		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Machine: m,
+	}
+	if run.Schedule = (&result.Schedule{Rounds: r.schedule.Rounds}); r.schedule.Rounds == 0 {
+		run.Schedule.TimeNS = int64(r.schedule.Time)
 	}
 	if m := r.matrix; len(m.Settings)+len(m.Parameters) > 0 {
 		run.Asked = &result.Asked{Settings: m.Settings, Parameters: m.Parameters}

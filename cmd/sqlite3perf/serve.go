@@ -5,27 +5,41 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/directory"
+	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/study"
 	"github.com/sqlite3perf/sqlite3perf/web"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // serveOptions are the flags of serve as typed.
 type serveOptions struct {
-	addr  string
-	port  int
-	store string
+	addr      string
+	port      int
+	drivers   []string
+	workloads []string
+	dir       string
+	workers   workerOptions
+	store     string
 }
 
 func serveCommand(env *environment) *cobra.Command {
@@ -35,13 +49,17 @@ func serveCommand(env *environment) *cobra.Command {
 		Short: "Explore the stored runs in a browser",
 		Long: `Serve shows the runs of the store in a browser: find and open them, choose drivers,
 workloads, settings, phases and figures, see the samples and proven settings behind
-a figure, and compare two runs. An address shows the same view again.
+a figure, and compare two runs. An address shows the same view again. A run can be
+started and stopped in the browser, and one that is being measured, wherever it was
+started, is shown as it goes on.
 
 The pages use a JSON API, which docs/explorer.md describes. By default only this
 machine can reach them; whoever can log in to it can. Nothing is loaded from
-elsewhere. Ctrl-C ends serve.`,
+elsewhere. Ctrl-C ends serve, and a run that was started in the browser after its
+current trial.`,
 		Example: `  sqlite3perf serve
-  sqlite3perf serve --port 0 --store ./results.db`,
+  sqlite3perf serve --port 0 --store ./results.db
+  sqlite3perf serve --drivers mattn,modernc,./my-worker --workloads read-write,./mine.yaml`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), env, o) },
 	}
@@ -49,6 +67,10 @@ elsewhere. Ctrl-C ends serve.`,
 	f.SortFlags = false
 	f.StringVar(&o.addr, "addr", "127.0.0.1", "`address` to listen on: an IP address of this machine, or localhost; everybody who can reach it can read the store")
 	f.IntVar(&o.port, "port", 8317, "`port` to listen on; 0: any that is free")
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers that can be measured from the browser (default: all, in any version)")
+	f.StringSliceVar(&o.workloads, "workloads", nil, "workloads that can be measured from the browser: built-in ones or YAML files (default: the built-in ones)")
+	f.StringVar(&o.dir, "dir", "", "`directory` in which runs that are started in the browser create and remove databases (default: in the user's cache directory)")
+	o.workers.addFlags(f)
 	addStoreFlag(f, &o.store)
 	return cmd
 }
@@ -78,6 +100,10 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	} else if !errors.Is(none, store.ErrNoStore) {
 		return none
 	}
+	launcher, err := o.launcher(ctx, path)
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(o.addr, strconv.Itoa(o.port)))
 	if err != nil {
 		return cannotListen(o, err)
@@ -85,7 +111,11 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	if none != nil {
 		fmt.Fprintf(env.stderr, "%v\n", none)
 	}
-	site := web.New(web.Options{Store: path, Floor: floorDriver, Describe: func(a *stats.Analysis) report.Options {
+	local := listener.Addr().(*net.TCPAddr).IP.IsLoopback()
+	if !local {
+		launcher = nil // everybody who can reach it could use the machine
+	}
+	site := web.New(web.Options{Store: path, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
 		return report.Options{Study: study.Evaluate(a, "--scale full")}
 	}})
 	server := &http.Server{
@@ -94,11 +124,12 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 		MaxHeaderBytes: 16 << 10,
 		ErrorLog:       log.New(env.stderr, "", 0),
 	}
-	ctx, stop, release := env.interruptible(ctx, func(format string, args ...any) { fmt.Fprintf(env.stderr, format+"\n", args...) }, stopping)
+	ctx, stop, release := env.interruptible(ctx, func(format string, args ...any) { fmt.Fprintf(env.stderr, format+"\n", args...) },
+		stoppingTrials(site.Measuring))
 	defer release()
 	fmt.Fprintf(env.stdout, "http://%s/\n", listener.Addr())
-	if ip := listener.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
-		fmt.Fprintf(env.stderr, "everybody who can reach %s can read the store; without --addr only this machine can\n", listener.Addr())
+	if !local {
+		fmt.Fprintf(env.stderr, "everybody who can reach %s can read the store, so no run can be started there; without --addr only this machine can reach it\n", listener.Addr())
 	}
 	fmt.Fprintf(env.stderr, "serving %s; Ctrl-C ends\n", path)
 	failed := make(chan error, 1)
@@ -106,6 +137,7 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	select {
 	case err = <-failed:
 	case <-stop:
+		site.StopRun(ctx)
 		end, cancel := context.WithTimeout(ctx, endTime)
 		defer cancel()
 		err = site.Close()
@@ -125,4 +157,104 @@ func cannotListen(o *serveOptions, err error) error {
 		err = op.Err
 	}
 	return usagef("--addr %s --port %d: cannot listen there: %w", o.addr, o.port, err)
+}
+
+// launcher returns what can be measured from the browser, and how.
+func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Launcher, error) {
+	l := &web.Launcher{}
+	source, known, err := o.workers.find()
+	if err != nil {
+		return nil, err
+	}
+	builder, err := o.workers.builder(source)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := databasesDirectory(o.dir); err != nil {
+		return nil, err
+	}
+	if directory.Missing(filepath.Dir(o.store)) != nil {
+		return nil, noDirectory("--store "+o.store, filepath.Dir(o.store))
+	}
+	about := map[string]lab.Known{}
+	for _, k := range known {
+		about[k.Name] = k
+		if o.drivers == nil {
+			l.Drivers = append(l.Drivers, web.Choice{Name: k.Name, About: k.About, Versions: k.Version != "", Usual: !k.Optional})
+		}
+	}
+	names, err := lab.JoinRefs(o.drivers, known)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if _, err := findDrivers(ctx, builder, names, known); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		k := about[result.BaseDriver(name)]
+		l.Drivers = append(l.Drivers, web.Choice{Name: name, About: k.About, Versions: name == k.Name && k.Version != "", Usual: true})
+	}
+	files := o.workloads
+	if files == nil {
+		files = workload.Builtins()
+	}
+	for _, name := range files {
+		w, err := loadWorkload(name, false)
+		if err != nil {
+			return nil, err
+		}
+		l.Workloads = append(l.Workloads, web.Choice{Name: name, About: w.About, Usual: o.workloads != nil || slices.Contains(lab.DefaultWorkloads, name)})
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	l.Command = func(w *web.Wanted) *exec.Cmd {
+		cmd := exec.Command(executable, o.arguments(l, w, storePath)...)
+		cmd.Args[0] = os.Args[0]
+		ownGroup(cmd)
+		return cmd
+	}
+	return l, nil
+}
+
+// arguments returns the arguments of run that measure what the page wants. Values are
+// joined to their flags, so that none can be taken for another flag.
+func (o *serveOptions) arguments(l *web.Launcher, w *web.Wanted, storePath string) []string {
+	usual := func(chosen []string, all []web.Choice) string {
+		if len(chosen) == 0 {
+			for _, c := range all {
+				if c.Usual {
+					chosen = append(chosen, c.Name)
+				}
+			}
+		}
+		return strings.Join(chosen, ",")
+	}
+	args := []string{"run", "--drivers=" + usual(w.Drivers, l.Drivers), "--workloads=" + usual(w.Workloads, l.Workloads)}
+	for _, name := range slices.Sorted(maps.Keys(w.Settings)) {
+		args = append(args, "--set="+name+"="+strings.Join(w.Settings[name], ","))
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Parameters)) {
+		values := make([]string, len(w.Parameters[name]))
+		for i, v := range w.Parameters[name] {
+			values[i] = strconv.FormatInt(v, 10)
+		}
+		args = append(args, "--param="+name+"="+strings.Join(values, ","))
+	}
+	if w.Scale != "" {
+		args = append(args, "--scale="+w.Scale)
+	}
+	if w.Rounds > 0 {
+		args = append(args, fmt.Sprintf("--rounds=%d", w.Rounds))
+	}
+	if w.Time > 0 {
+		args = append(args, fmt.Sprintf("--time=%ds", w.Time))
+	}
+	for _, f := range []struct{ name, value string }{{"dir", o.dir}, {"source", o.workers.source}, {"worker-cache", o.workers.cache}, {"store", storePath}} {
+		if f.value != "" {
+			args = append(args, "--"+f.name+"="+f.value)
+		}
+	}
+	return args
 }

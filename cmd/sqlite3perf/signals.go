@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"sync/atomic"
 )
 
 // catchInterrupts returns a channel that receives each Ctrl-C from then on. Ctrl-C no
@@ -26,9 +25,9 @@ func stopping() string { return "stopping" }
 
 // stoppingTrials says what the first Ctrl-C does: nothing waits for the end of a trial
 // until trials are measured.
-func stoppingTrials(measuring *atomic.Bool) func() string {
+func stoppingTrials(measuring func() bool) func() string {
 	return func() string {
-		if measuring.Load() {
+		if measuring() {
 			return "stopping when the current trial has ended"
 		}
 		return stopping()

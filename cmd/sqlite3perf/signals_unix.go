@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 )
@@ -16,3 +17,6 @@ var interruptSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP
 func outliveReaders() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // if it were ignored, the workers would ignore it too
 }
+
+// ownGroup keeps Ctrl-C at the terminal from a process that is to be started.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

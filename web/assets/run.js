@@ -42,12 +42,13 @@ export async function run({ query, path, signal, go }) {
   const bad = r.cases.filter((c) => c.status !== "ok");
   return [
     h("h1", {}, `Run ${r.id}`),
+    h("p", { class: "answer" }, r.answer),
     facts([
       ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ", not finished"}; ${count(r.rounds)} rounds, ${count(r.trials)} trials${r.stopped ? "; ended: " + r.stopped : ""}`],
       ["on", [r.machine.hostname, r.machine.cpu, r.machine.cores && r.machine.cores + " cores", r.machine.virtual].filter(Boolean).join(", ")],
       ["asked for", asked(r.asked)],
       ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],
-      ["also", [h("a", { href: `/api/v1/runs/${r.id}/report` }, "the whole report as JSON"), r.compares ? [", ", h("a", { href: "/compare?first=" + r.id }, "the verdicts of its comparison")] : ""]],
+      ["also", [h("a", { href: `/runs/${r.id}/report` }, "its report"), ", which can be saved and printed; ", h("a", { href: `/api/v1/runs/${r.id}/report` }, "the whole report as JSON"), r.compares ? [", ", h("a", { href: "/compare?first=" + r.id }, "the verdicts of its comparison")] : ""]],
     ]),
     r.warnings.length > 0 && h("details", { open: r.warnings.length < 4 }, h("summary", { class: "warn" }, `${r.warnings.length} warnings about the whole run`),
       h("ul", {}, r.warnings.map((w) => h("li", {}, w.message)))),
@@ -81,7 +82,7 @@ function figures(t, metric, query, open) {
     { title: "Driver", cell: (c) => h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: "samples and settings", click: () => open(c.case, t.phase) }, c.driver) },
     { title: `${metric.title}, with interval`, className: "plot", cell: bar },
     { title: metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
-    { title: "", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
+    { title: "", className: "when", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
     ranked && t.base && { title: "× " + t.base, right: true, cell: (c) => c.ratio && c.ratio.n ? times(c.ratio.median) : "–" },
     ranked && { title: "tied with #", cell: (c) => (c.tied_with || []).map((x) => rank.get(x)).join(", ") },
     { title: "n", right: true, cell: (c) => c.n || "–" },

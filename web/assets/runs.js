@@ -15,7 +15,8 @@ export async function runs({ query, signal, go }) {
   const sort = query.get("sort") || "started", order = query.get("order") || "desc";
   const chosen = query.getAll("pick").slice(0, 2);
   const ask = new URLSearchParams([...query].filter(([k]) => k !== "pick"));
-  const list = await get("runs?" + ask, signal);
+  const [list, now] = await Promise.all([get("runs?" + ask, signal), get("current", signal)]);
+  const running = now.runs.map((r) => r.run);
   const change = (changes) => go([...[...query].filter(([k]) => !(k in changes) && k !== "page"), ...Object.entries(changes)]);
   const one = (name) => query.get(name) || "";
   const any = (values) => [["", "any"], ...values.map((v) => [v, v])];
@@ -48,7 +49,7 @@ export async function runs({ query, signal, go }) {
     { title: "Run", right: true, cell: (r) => h("a", { href: "/runs/" + r.id }, String(r.id)) },
     { title: head("started", "Started"), sorted: sorted("started"), className: "when", cell: (r) => moment(r.started) },
     { title: head("took", "Took"), right: true, sorted: sorted("took"), cell: (r) => r.ended ? span((new Date(r.ended) - new Date(r.started)) / 1000) : "–" },
-    { title: head("state", "State"), sorted: sorted("state"), className: "state", cell: (r) => state(r) },
+    { title: head("state", "State"), sorted: sorted("state"), className: "state", cell: (r) => state(r, running.includes(r.id)) },
     { title: head("trials", "Trials"), right: true, sorted: sorted("trials"), cell: (r) => count(r.trials) },
     { title: head("drivers", "Drivers"), sorted: sorted("drivers"), className: "text", cell: (r) => some(r.drivers, 5) },
     { title: head("workload", "Workloads"), sorted: sorted("workload"), className: "text", cell: (r) => some(r.workloads, 5) },
@@ -60,17 +61,19 @@ export async function runs({ query, signal, go }) {
   const page = (n, text) => h("button", { type: "button", disabled: n < 1 || n > list.pages, click: () => go([...[...query].filter(([k]) => k !== "page"), ["page", n]]) }, text);
   return [
     h("h1", {}, "Runs"),
+    running.length > 0 && h("p", { class: "panel" }, h("a", { href: "/measure" }, `Run ${running.join(", ")} is being measured`)),
     form,
     h("p", { class: "pages" },
       h("a", { href: chosen.length === 2 ? `/compare?first=${Math.min(...chosen)}&second=${Math.max(...chosen)}` : "/compare" },
         chosen.length === 2 ? `Compare run ${Math.min(...chosen)} with run ${Math.max(...chosen)}` : "Choose two runs to compare them")),
-    list.total === 0 ? h("p", {}, "There are no runs in this store yet. ", h("code", {}, "sqlite3perf run"), " measures one.") :
+    list.total === 0 ? h("p", {}, "There are no runs in this store yet. ", h("code", {}, "sqlite3perf run"), " measures one, and so does ", h("a", { href: "/measure" }, "this page"), ".") :
       table(caption, columns, list.runs, (r) => ({ class: chosen.includes(String(r.id)) ? "chosen" : null })),
     list.pages > 1 && h("nav", { class: "pages", "aria-label": "Pages of the list" }, page(list.page - 1, "← Back"), `page ${list.page} of ${list.pages}`, page(list.page + 1, "More →")),
   ];
 }
 
-function state(r) {
+function state(r, running) {
+  if (running) return h("a", { class: "state running", href: "/measure" }, "being measured");
   const bad = Object.entries(r.statuses).filter(([s]) => s !== "ok").map(([s, n]) => `${count(n)} ${s}`);
   const words = r.state === "incomplete" && bad.length ? bad.join(", ") : r.state;
   return h("span", { class: "state " + r.state, title: r.damaged || r.stopped }, words);

@@ -1,0 +1,149 @@
+// What is being measured now, and a form that starts a run.
+
+import { get, change } from "./api.js";
+import { h, table, set, facts, input } from "./dom.js";
+import { figure, times, span, count, moment } from "./format.js";
+import { picture, color } from "./plot.js";
+
+const precisionOf = (v) => (100 * v).toPrecision(2) + " %";
+
+export async function measure({ query, signal, go }) {
+  const [choices, now] = await Promise.all([get("choices", signal), get("current", signal)]);
+  const live = h("div", { "aria-live": "off" });
+  const said = h("p", { class: "error", role: "alert", hidden: true });
+  const histories = new Map(); // by run: how wide the intervals were, as they came
+  const act = async (method, body) => {
+    said.hidden = true;
+    try {
+      show(await change(method, "current", body));
+    } catch (err) {
+      said.textContent = err.message;
+      said.hidden = false;
+      said.scrollIntoView({ block: "nearest" });
+    }
+  };
+
+  function show(c) {
+    const focused = live.contains(document.activeElement) && document.activeElement.dataset.key;
+    const open = [...live.querySelectorAll("details[data-key]")].filter((d) => d.open).map((d) => d.dataset.key);
+    const job = c.job, busy = c.runs.length > 0 || (job && job.state !== "ended");
+    live.replaceChildren(...[
+      job && jobPanel(job, act),
+      c.runs.map((r) => progress(r, histories)),
+      !busy && !job && h("p", { class: "quiet" }, "Nothing is being measured."),
+    ].flat(Infinity).filter(Boolean));
+    for (const d of live.querySelectorAll("details[data-key]")) if (open.includes(d.dataset.key)) d.open = true;
+    const again = focused && [...live.querySelectorAll("[data-key]")].find((e) => e.dataset.key === focused);
+    if (again) again.focus({ preventScroll: true });
+    start.disabled = busy;
+  }
+
+  const start = h("button", { type: "submit", class: "main" }, "Start");
+  const form = startForm(choices, query, start, go, (wanted) => act("POST", wanted));
+  show(now);
+  const events = new EventSource("/api/v1/current/events");
+  events.onmessage = (e) => { if (live.isConnected || signal.aborted === false) show(JSON.parse(e.data)); };
+  events.addEventListener("failure", (e) => { said.textContent = JSON.parse(e.data).error; said.hidden = false; });
+  signal.addEventListener("abort", () => events.close());
+  return [
+    h("h1", {}, "Measure"),
+    said, live,
+    choices.can_start ? [h("h2", {}, "Start a run"), form] :
+      h("p", {}, "Runs can be started here only if the server listens on a loopback address. What is measured elsewhere into this store is shown."),
+  ];
+}
+
+// jobPanel shows the run that was started here.
+function jobPanel(job, act) {
+  const ended = job.state === "ended";
+  const outcome = !ended ? "" : { 0: "All was measured.", 4: "Some cells were refused, wrong or failed, or nothing could be measured.", 130: "It was stopped; what was measured is kept." }[job.status] || "It failed: see what it said.";
+  return h("section", { class: "panel", "aria-label": "run started here" },
+    h("h2", {}, job.run ? h("a", { href: "/runs/" + job.run }, `Run ${job.run}`) : "New run", `, ${job.state}`),
+    facts([["drivers", (job.wanted.drivers || []).join(", ") || "the usual"], ["workloads", (job.wanted.workloads || []).join(", ") || "the usual"], ["started", moment(job.started)], ["", outcome]]),
+    !ended && h("p", {}, h("button", { type: "button", "data-key": "stop", click: () => act("DELETE") }, job.state === "stopping" ? "Stop at once" : "Stop after the current trial")),
+    h("details", { "data-key": "said", open: job.state === "preparing" || (ended && job.status !== 0) }, h("summary", {}, "What it says"), h("pre", {}, job.messages.join("\n") || "nothing yet")));
+}
+
+// progress shows how far a run is.
+function progress(r, histories) {
+  const spreads = r.figures.map((f) => f.spread).filter((v) => v !== undefined).sort((a, b) => a - b);
+  const history = histories.get(r.run) || [[], [], []];
+  histories.set(r.run, history);
+  if (spreads.length && history[0].at(-1) !== r.trials) {
+    history[0].push(r.trials);
+    history[1].push(spreads[spreads.length >> 1]);
+    history[2].push(spreads.at(-1));
+  }
+  const all = r.figures.length + (r.more || 0), left = (r.left_ns || 0) / 1e9, elapsed = r.elapsed_ns / 1e9;
+  const rounds = r.schedule && r.schedule.rounds;
+  const share = left > 0 ? elapsed / (elapsed + left) : null;
+  const figures = [...r.figures].sort((a, b) => (a.settled - b.settled) || (b.spread ?? 99) - (a.spread ?? 99));
+  const most = Math.max(0.02, ...figures.map((f) => Math.min(f.spread ?? 0, 1)));
+  return h("section", { class: "panel", "aria-label": `run ${r.run} in progress` },
+    h("h2", {}, h("a", { href: "/runs/" + r.run }, `Run ${r.run}`), " is being measured"),
+    h("p", {}, h("progress", { value: share === null ? null : share.toFixed(3), max: 1, "aria-label": "share of the time" })),
+    facts([
+      ["rounds", `${count(r.rounds)} complete${rounds ? ` of ${count(rounds)}` : ""}, ${count(r.trials)} trials`],
+      ["time", `${span(elapsed)} so far${left > 0 ? `, about ${span(left)} left` + (rounds ? "" : " at most: it ends when everything is settled") : ", the time left is not known yet"}`],
+      ["settled", r.precision && !rounds ? `${count(r.settled)} of ${count(all)} figures are known within ${precisionOf(r.precision)}` : ""],
+      ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],
+      ["stop it", r.here ? "" : "where it was started, with Ctrl-C"],
+    ]),
+    r.bad.length > 0 && h("ul", {}, r.bad.map((c) => h("li", { class: "bad" }, `${c.driver} on ${c.workload}: ${c.status}${c.reason ? ": " + c.reason.message : ""}`))),
+    history[0].length > 1 && picture("how wide the intervals are, by trials", {
+      scales: { x: { time: false } }, axes: [{ label: "trials" }, { size: 70, values: (_, v) => v.map(precisionOf) }],
+      series: [{ label: "trials" }, { label: "half of the intervals are within ±", stroke: color(0), width: 2, value: (_, v) => v === null ? "–" : precisionOf(v) }, { label: "the widest ±", stroke: color(1), width: 2, dash: [6, 4], value: (_, v) => v === null ? "–" : precisionOf(v) }],
+    }, history.map((x) => [...x]), 180),
+    figures.length > 0 && h("details", { "data-key": "figures-" + r.run, open: figures.length <= 40 }, h("summary", {}, `${count(all)} figures so far, the least known first`),
+      table("figures so far: ratios of times, round by round, or medians", [
+        { title: "Cell", className: "text", cell: (f) => [f.workload, f.variant, f.phase].filter(Boolean).join(" · ") },
+        { title: "Driver", cell: (f) => f.driver },
+        { title: "Figure", right: true, cell: (f) => f.base ? `${times(f.median)} ${f.base}` : figure(f.median, "s") },
+        { title: "Interval", className: "plot", cell: (f) => f.spread === undefined ? h("span", { class: "quiet" }, "too few rounds") : set(h("div", { class: "track" + (f.settled ? " best" : ""), "aria-hidden": "true" }, h("div", { class: "fill" })), { "--to": 100 * Math.min(1, f.spread / most) + "%" }) },
+        { title: "±", right: true, cell: (f) => f.spread === undefined ? "–" : precisionOf(f.spread) },
+        { title: "n", right: true, cell: (f) => f.summary.n },
+        { title: "", cell: (f) => f.settled ? "settled" : "" },
+      ], figures)));
+}
+
+// startForm makes the form. What is chosen is in the address, so that a link asks for the
+// same run again.
+function startForm(choices, query, start, go, begin) {
+  const chosen = (name, list) => query.has(name) ? query.getAll(name) : list.filter((c) => c.usual).map((c) => c.name);
+  const boxes = (name, legend, list) => h("fieldset", {}, h("legend", {}, legend), h("div", { class: "choices" },
+    list.map((c) => h("label", { title: c.about }, h("input", { type: "checkbox", name, value: c.name, checked: chosen(name, list).includes(c.name) }), c.name))));
+  const versions = chosen("driver", choices.drivers).filter((d) => d.includes("@"));
+  const form = h("form", { class: "filters", submit: (e) => { e.preventDefault(); send(); }, change: () => remember() },
+    boxes("driver", "Drivers", choices.drivers),
+    choices.drivers.some((d) => d.versions) && input("version", "Also these versions", versions.join(" "), { placeholder: "mattn@v1.14.22 modernc@latest", size: 30, maxlength: 500 }),
+    boxes("workload", "Workloads", choices.workloads),
+    h("label", {}, "Settings, one a line", h("textarea", { name: "set", rows: 3, cols: 34, maxlength: 1000, placeholder: "journal_mode=wal,delete\nsynchronous=normal" }, query.get("set") || "")),
+    h("label", {}, "Parameters, one a line", h("textarea", { name: "param", rows: 3, cols: 22, maxlength: 1000, placeholder: "clients=1,4" }, query.get("param") || "")),
+    h("label", {}, "Scale", h("input", { name: "scale", value: query.get("scale") || "quick", size: 8, maxlength: 20 })),
+    input("minutes", "Minutes at most", query.get("minutes") || "5", { type: "number", min: "0.1", max: 1440, step: "any" }),
+    input("rounds", "Exactly this many rounds", query.get("rounds") || "", { type: "number", min: 6, max: 100000, placeholder: "until settled" }),
+    start,
+    h("details", {}, h("summary", {}, "Which settings there are"), h("ul", {}, choices.settings.map((s) => h("li", {}, h("code", {}, s.name), `: ${s.about}; ${s.want}`)))));
+  const values = () => {
+    const f = new FormData(form);
+    return { f, drivers: [...f.getAll("driver"), ...(f.get("version") || "").split(/[\s,]+/).filter(Boolean)], workloads: f.getAll("workload") };
+  };
+  function remember() {
+    const { f, drivers, workloads } = values();
+    const q = new URLSearchParams([...drivers.map((d) => ["driver", d]), ...workloads.map((w) => ["workload", w]),
+      ...["set", "param", "scale", "minutes", "rounds"].map((n) => [n, f.get(n)]).filter(([, v]) => v)]);
+    history.replaceState(null, "", location.pathname + "?" + q);
+  }
+  const factors = (text, number) => Object.fromEntries(text.split("\n").map((l) => l.trim()).filter(Boolean).map((l) => {
+    const [name, list = ""] = l.split(/=(.*)/s);
+    return [name.trim(), list.split(",").map((v) => number ? Number(v) : v.trim())];
+  }));
+  function send() {
+    const { f, drivers, workloads } = values();
+    begin({
+      drivers, workloads, settings: factors(f.get("set") || ""), parameters: factors(f.get("param") || "", true), scale: f.get("scale").trim(),
+      rounds: Number(f.get("rounds")) || 0, time_seconds: f.get("rounds") ? 0 : Math.max(1, Math.round(60 * Number(f.get("minutes") || 5))),
+    });
+  }
+  return form;
+}

@@ -55,6 +55,12 @@ var formats = formatsOf[*stats.Analysis]{
 // Formats lists the names of the formats.
 func Formats() []string { return formats.names() }
 
+// Extensions are those of files, with the formats that they are of.
+var Extensions = []struct{ Extension, Format string }{
+	{".txt", "table"}, {".md", "markdown"}, {".markdown", "markdown"}, {".html", "html"}, {".htm", "html"},
+	{".csv", "csv"}, {".json", "json"}, {".bench", "benchfmt"}, {".benchfmt", "benchfmt"}, {".xml", "junit"},
+}
+
 // Check returns an error that suggests the nearest format if there is no format with
 // that name. It allows reporting that before anything is measured.
 func Check(format string) error { return formats.check(format) }

@@ -70,13 +70,13 @@ func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("rounds").Usage = "exactly this many rounds in each step, at least 6 (default: until its verdict is clear, or --time is over)"
 	f.Lookup("time").Usage = "a step stops before a round that would end later than this; six rounds are run in any case"
 	o.addPlaceFlags(f)
-	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(report.BisectionFormats(), ", ")
+	o.output.setFormats("how the answer is printed", report.BisectionFormats(), report.CheckBisection)
 }
 
 // bisectReleases looks for a change in a range of releases and prints what it finds.
 func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, text string) error {
-	if err := report.CheckBisection(o.output.format); err != nil {
-		return usageError{err}
+	if err := o.output.checkFormat(); err != nil {
+		return err
 	}
 	_, known, err := o.workers.find()
 	if err != nil {

@@ -60,16 +60,16 @@ func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	o.addPrecisionFlag(f, "2%", "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
 	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 	o.addPlaceFlags(f)
-	f.Lookup("format").Usage = "how the comparison is printed: " + strings.Join(report.ComparisonFormats(), ", ")
+	o.output.setFormats("how the comparison is printed", report.ComparisonFormats(), report.CheckComparison)
 }
 
 func compare(ctx context.Context, env *environment, o *compareOptions, args []string) error {
-	if err := report.CheckComparison(o.output.format); err != nil {
-		if report.Check(o.output.format) == nil {
+	if err := o.output.checkFormat(); err != nil {
+		if format := o.output.format; report.CheckComparison(format) != nil && report.Check(format) == nil {
 			return usagef("--format %s has the samples of a run, not a comparison: want %s here, or show RUN --format %[1]s",
-				o.output.format, strings.Join(report.ComparisonFormats(), ", "))
+				format, strings.Join(report.ComparisonFormats(), ", "))
 		}
-		return usageError{err}
+		return err
 	}
 	stored := 0
 	for _, a := range args {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +28,7 @@ type doctorOptions struct {
 }
 
 func doctorCommand(env *environment) *cobra.Command {
-	o := &doctorOptions{output: outputOptions{known: report.CheckCheckup}}
+	o := &doctorOptions{}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say whether this machine is fit to measure, and what to do about it",
@@ -52,7 +51,7 @@ does to figures, and what to do. A fact that cannot be had is called unknown.`,
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	o.output.addFlags(f)
-	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(report.CheckupFormats(), ", ")
+	o.output.setFormats("how the answer is printed", report.CheckupFormats(), report.CheckCheckup)
 	return cmd
 }
 

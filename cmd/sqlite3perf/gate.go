@@ -78,8 +78,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	o.addScheduleFlags(f)
 	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 	o.addPlaceFlags(f)
-	o.output.known = report.CheckGate
-	f.Lookup("format").Usage = "how the result is printed: " + strings.Join(report.GateFormats(), ", ")
+	o.output.setFormats("how the result is printed", report.GateFormats(), report.CheckGate)
 }
 
 // gate judges the candidate and writes the result where the options ask. A gate that could

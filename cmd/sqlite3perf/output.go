@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -27,12 +28,25 @@ type outputOptions struct {
 	flag    string             // that names the file, with its value; "" for -o
 	store   string             // as the user named it; "" for the usual one
 	known   func(string) error // refuses a format that there is not; nil: report.Check
+	asked   *pflag.Flag        // --format; nil: the format does not follow the name of the file
 }
 
 func (o *outputOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.format, "format", "table", "how results are printed: "+strings.Join(report.Formats(), ", "))
+	f.StringVar(&o.format, "format", tableFormat, "")
+	o.asked = f.Lookup("format")
+	o.setFormats("how results are printed", report.Formats(), report.Check)
 	f.StringVarP(&o.file, "output", "o", "", "`file` that results are written to, instead of standard output")
 	f.BoolVar(&o.noColor, "no-color", false, "no color, as with NO_COLOR set")
+}
+
+// tableFormat is the format unless another one is asked for.
+const tableFormat = "table"
+
+// setFormats says what is printed and in which formats. known refuses all others.
+func (o *outputOptions) setFormats(what string, formats []string, known func(string) error) {
+	o.known = known
+	o.asked.DefValue = ""
+	o.asked.Usage = fmt.Sprintf("%s: %s (default: as the extension of -o says, otherwise %s)", what, strings.Join(formats, ", "), tableFormat)
 }
 
 // addFullFlag adds the flag of commands that print only what is read first on a terminal.
@@ -46,19 +60,14 @@ func (o *outputOptions) named() string { return cmp.Or(o.flag, "-o "+o.file) }
 // check finds out, before anything is measured, whether the results can be written to
 // the requested places.
 func (o *outputOptions) check() error {
-	known := o.known
-	if known == nil {
-		known = report.Check
-	}
-	if err := known(o.format); err != nil {
-		return usageError{err}
-	}
-	if o.file == "" {
-		return nil
-	}
 	file, whole := o.target()
-	if err := notADatabase(file); err != nil {
-		return usagef("%s %w", o.named(), err)
+	if o.file != "" {
+		if err := notADatabase(file); err != nil {
+			return usagef("%s %w", o.named(), err)
+		}
+	}
+	if err := o.checkFormat(); err != nil || o.file == "" {
+		return err
 	}
 	if !whole {
 		return nil
@@ -72,6 +81,43 @@ func (o *outputOptions) check() error {
 	}
 	scratch.Remove()
 	return nil
+}
+
+// checkFormat decides on the format: that of --format on the command line or, without it,
+// of the file's extension. A format set for all commands is for files without one.
+func (o *outputOptions) checkFormat() error {
+	known := o.known
+	if known == nil {
+		known = report.Check
+	}
+	extension := filepath.Ext(o.file)
+	if o.asked == nil || typed(o.asked) || o.file == "" || extension == "" || extension == filepath.Base(o.file) {
+		if err := known(o.format); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+	if format := formatOf(o.file); format != "" && known(format) == nil {
+		o.format = format
+		return nil
+	}
+	var possible []string
+	for _, e := range report.Extensions {
+		if known(e.Format) == nil && !slices.ContainsFunc(possible, func(p string) bool { return formatOf("x"+p) == e.Format }) {
+			possible = append(possible, e.Extension)
+		}
+	}
+	return usagef("%s: the extension %s is of no format here: want one of %s, or name the format with --format", o.named(), extension, strings.Join(possible, ", "))
+}
+
+// formatOf returns the format that a file's extension is of, or "".
+func formatOf(file string) string {
+	for _, e := range report.Extensions {
+		if strings.EqualFold(e.Extension, filepath.Ext(file)) {
+			return e.Format
+		}
+	}
+	return ""
 }
 
 // target returns the file that a link leads to. It also returns whether the file can be
@@ -192,7 +238,7 @@ func (o *outputOptions) print(env *environment, write func(io.Writer, string, re
 
 // again completes the command that prints something again.
 func (o *outputOptions) again(command string) string {
-	if o.format != "table" {
+	if o.format != tableFormat {
 		command += " --format " + o.format
 	}
 	return inStore(o.store, command)

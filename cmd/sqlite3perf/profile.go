@@ -87,6 +87,8 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("time").DefValue, f.Lookup("time").Usage = profileTime.String(), "begin no further trial after this time, except for the first of each driver"
 	f.Lookup("output").Usage = "`directory` for the files; it is created if only its last part is missing (default: profile-WORKLOAD-PHASE)"
 	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(report.ProfileFormats(), ", ")
+	f.Lookup("format").DefValue = tableFormat
+	o.output.known, o.output.asked = report.CheckProfile, nil // -o is a directory
 	f.BoolVar(&o.force, "force", false, "also replace files that profile did not write")
 }
 
@@ -113,8 +115,8 @@ func (o *profileOptions) check(ctx context.Context) (*profileRequest, error) {
 }
 
 func (o *profileOptions) checkFlags(r *profileRequest) (err error) {
-	if err := report.CheckProfile(o.output.format); err != nil {
-		return usageError{err}
+	if err := o.output.checkFormat(); err != nil {
+		return err
 	}
 	if o.time <= 0 {
 		return usagef("--time %v: want a time above 0, such as 1m", o.time)

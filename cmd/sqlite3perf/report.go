@@ -32,6 +32,9 @@ directory. It prints the name of the file.`,
 		Args:    arguments(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.file != "" {
+				if format := formatOf(o.file); format != "" && format != pageFormat {
+					return usagef("-o %s: report writes a page: want a name that ends in .html, or sqlite3perf show %s -o %s", o.file, args[0], o.file)
+				}
 				if err := o.check(); err != nil {
 					return err
 				}

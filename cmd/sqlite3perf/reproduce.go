@@ -37,7 +37,7 @@ decide. full has a fixed number of rounds unless --time is given. --rounds fixes
 number, and with --precision cases are measured until they are settled, as in run.`,
 		Example: `  sqlite3perf reproduce cgo-or-not
   sqlite3perf reproduce writers --drivers mattn,modernc --scale full
-  sqlite3perf reproduce driver-comparison --as-published --format markdown -o report.md`,
+  sqlite3perf reproduce driver-comparison --as-published -o report.md`,
 		Args: arguments(0, 1, "the study"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

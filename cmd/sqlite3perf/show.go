@@ -27,7 +27,7 @@ func showCommand(env *environment) *cobra.Command {
 On a terminal it prints what is read first: who is fastest, by how much, how sure that
 is, and what to beware of. --full prints every table, as do files and pipes.
 With --workload it prints instead the text of a workload as that run has read it.`,
-		Example: "  sqlite3perf show last\n  sqlite3perf show last --full\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 --format csv -o run3.csv",
+		Example: "  sqlite3perf show last\n  sqlite3perf show last --full\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 -o run3.csv",
 		Args:    arguments(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if text != "" && (o.file != "" || cmd.Flags().Changed("format")) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/browser"
+	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
 // looks are the ways in which every page must be readable.
@@ -179,4 +180,29 @@ func TestExplorerPages(t *testing.T) {
 	act(t, two, two.Click(`.pages a`), loaded+` && document.querySelector(".answer")`)
 	want(t, two, "document.querySelector('tbody').innerText", "tiny")
 	checkPage(t, two, s.url, "data:", "blob:")
+}
+
+// TestMeasurePage starts a run of a real driver from the page, watches it, and stops it.
+func TestMeasurePage(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	if err != nil {
+		t.Fatal(err)
+	}
+	place.env = append(place.env, "SQLITE3PERF_WORKER_CACHE="+cache)
+	s := place.serve("--store", "results.db")
+	p := openPage(t, b, s.url+"measure?driver=modernc&workload=simple&workload=point-read&scale=0.01&rounds=100000")
+	act(t, p, nil, loaded)
+	checkPage(t, p, s.url, "data:", "blob:")
+
+	act(t, p, p.Click(`button[type=submit]`), `[...document.querySelectorAll("h2")].some(h => h.innerText === "Run 1 is being measured")`)
+	act(t, p, nil, `document.querySelector("[aria-label='run 1 in progress'] tbody")?.innerText.includes("%")`) // the first intervals
+	want(t, p, `document.querySelector("[aria-label='run 1 in progress']").innerText`, "left", "point-read", "modernc", "--drivers=modernc")
+	checkPage(t, p, s.url, "data:", "blob:")
+
+	act(t, p, p.Click(`[data-key=stop]`), `document.body.innerText.includes("It was stopped; what was measured is kept.")`)
+	runs := openPage(t, b, s.url)
+	act(t, runs, nil, loaded)
+	want(t, runs, "document.querySelector('tbody').innerText", "interrupted", "modernc")
 }

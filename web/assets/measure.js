@@ -5,7 +5,7 @@ import { h, table, set, facts, input } from "./dom.js";
 import { figure, times, span, count, moment } from "./format.js";
 import { picture, color } from "./plot.js";
 
-const precisionOf = (v) => (100 * v).toPrecision(2) + " %";
+const precisionOf = (v) => (v < 0.1 ? (100 * v).toPrecision(2) : Math.round(100 * v)) + " %";
 
 export async function measure({ query, signal, go }) {
   const [choices, now] = await Promise.all([get("choices", signal), get("current", signal)]);
@@ -61,7 +61,7 @@ function jobPanel(job, act) {
     h("h2", {}, job.run ? h("a", { href: "/runs/" + job.run }, `Run ${job.run}`) : "New run", `, ${job.state}`),
     facts([["drivers", (job.wanted.drivers || []).join(", ") || "the usual"], ["workloads", (job.wanted.workloads || []).join(", ") || "the usual"], ["started", moment(job.started)], ["", outcome]]),
     !ended && h("p", {}, h("button", { type: "button", "data-key": "stop", click: () => act("DELETE") }, job.state === "stopping" ? "Stop at once" : "Stop after the current trial")),
-    h("details", { "data-key": "said", open: job.state === "preparing" || (ended && job.status !== 0) }, h("summary", {}, "What it says"), h("pre", {}, job.messages.join("\n") || "nothing yet")));
+    h("details", { "data-key": "said", open: job.state === "preparing" || (ended && job.status !== 0) }, h("summary", {}, "What it says"), h("pre", { tabindex: "0" }, job.messages.join("\n") || "nothing yet")));
 }
 
 // progress shows how far a run is.

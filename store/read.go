@@ -22,6 +22,11 @@ import (
 // Load reads a run with everything that was stored of it, with the trials in order. If
 // there is no run with that ID, the error is [ErrNoRun] and lists the existing ones.
 func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
+	return s.load(ctx, id, s.loadParts)
+}
+
+// load reads the record of a run, and what a function adds to it.
+func (s *Store) load(ctx context.Context, id int64, parts func(context.Context, *sql.Conn, *result.Run) error) (*result.Run, error) {
 	r := &result.Run{Cases: []result.Case{}, Trials: []result.Trial{}}
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var seed, record sql.NullString
@@ -43,7 +48,7 @@ func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 			}
 		}
 		if err == nil {
-			err = s.loadParts(ctx, c, r)
+			err = parts(ctx, c, r)
 		}
 		if _, ok := errors.AsType[*sqlite.Error](err); err != nil && !ok && ctx.Err() == nil {
 			return Damaged(s.path, id, err)
@@ -54,6 +59,28 @@ func (s *Store) Load(ctx context.Context, id int64) (*result.Run, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// LoadCases reads a run with only those of its cases of which keep is true, and their
+// trials.
+func (s *Store) LoadCases(ctx context.Context, id int64, keep func(*result.Case) bool) (*result.Run, error) {
+	return s.load(ctx, id, func(ctx context.Context, c *sql.Conn, r *result.Run) error {
+		p := newParts(r)
+		err := each(ctx, c, `SELECT case_id, 0, json FROM cases WHERE run_id = ? ORDER BY case_id`, func(id, _ int64, c result.Case) error {
+			if !keep(&c) {
+				return nil
+			}
+			return p.addCase(id, 0, c)
+		}, id)
+		for i := 0; i < len(r.Cases) && err == nil; i++ {
+			const of = ` FROM trials WHERE run_id = ?1 AND case_id = ?2`
+			err = each(ctx, c, `SELECT trial_id, case_id, json`+of+` ORDER BY trial_id`, p.addTrial, id, r.Cases[i].ID)
+			if err == nil {
+				err = each(ctx, c, `SELECT trial_id, sample_id, json FROM samples WHERE run_id = ?1 AND trial_id IN (SELECT trial_id`+of+`) ORDER BY trial_id, sample_id`, p.addSample, id, r.Cases[i].ID)
+			}
+		}
+		return err
+	})
 }
 
 // Continue adds to a run that was loaded before it ended what has been stored of it since

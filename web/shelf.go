@@ -22,6 +22,8 @@ type shelf struct {
 	entries []store.Entry
 	judged  []judged // the last used first
 	live    map[int64]*preview
+	points  map[figureKey][]Trend // of runs that have ended, which don't change
+	kept    int                   // elements of points, all together
 }
 
 // maxKept is how many samples the kept analyses may have, all together. Each takes about
@@ -42,7 +44,7 @@ type preview struct {
 }
 
 func newShelf(path, floor string) *shelf {
-	return &shelf{path: path, floor: floor, live: map[int64]*preview{}}
+	return &shelf{path: path, floor: floor, live: map[int64]*preview{}, points: map[figureKey][]Trend{}}
 }
 
 func (s *shelf) close() error {

@@ -185,6 +185,7 @@ var views = map[string]view{
 	"/{$}":       {"runs", "Runs"},
 	"/runs/{id}": {"run", "Run"},
 	"/compare":   {"compare", "Compare"},
+	"/trends":    {"trends", "Trends"},
 	"/measure":   {"measure", "Measure"},
 }
 

@@ -377,3 +377,52 @@ func TestHostileStore(t *testing.T) {
 		t.Errorf("a clipped name finds no run: %+v", l)
 	}
 }
+
+// A trend joins only what was measured in the same way, and finds where its level changes.
+func TestTrends(t *testing.T) {
+	var runs []*result.Run
+	for i := range 16 {
+		slower := 1.0
+		if i >= 8 {
+			slower = 1.2
+		}
+		runs = append(runs, aRun(i, slower))
+	}
+	elsewhere, edited, other, going, refused := aRun(20, 1), aRun(21, 1), aRun(22, 1), aRun(23, 1), aRun(24, 1)
+	elsewhere.Machine.CPU = "another"
+	for i := range edited.Cases {
+		edited.Cases[i].WorkloadSHA256 = "def"
+		other.Cases[i].Settings = driver.Settings{"journal_mode": "delete"}
+	}
+	going.Ended, going.Stopped = time.Time{}, ""
+	refused.Trials[2].Status, refused.Trials[2].Samples, refused.Trials[2].Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "no"}
+	server := serveRuns(t, append(runs, elsewhere, edited, other, going, refused)...)
+
+	all := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=modernc&phase=insert")
+	var lengths []int
+	for _, s := range all.Series {
+		lengths = append(lengths, len(s.Points))
+	}
+	if fmt.Sprint(lengths) != "[1 1 1 16]" || all.Runs != 20 || all.Older != 0 {
+		t.Fatalf("%d runs, series with %v points", all.Runs, lengths)
+	}
+	s := all.Series[3]
+	if len(s.Changes) != 1 || s.Changes[0].Run != 9 || s.Changes[0].At != 8 || s.Changes[0].Ratio < 1.19 || s.Changes[0].Ratio > 1.21 || s.Changes[0].P > 0.01 {
+		t.Errorf("%+v", s.Changes)
+	}
+	if len(s.Marks) != 3 || s.Marks[1] != (Mark{8, 9, "modernc v1.2.0, before v1.1.0"}) {
+		t.Errorf("%+v", s.Marks)
+	}
+	if p := s.Points[15]; p.Run != 16 || p.Library != "v1.3.0" || p.N != 10 || p.Median < 0.0024 || p.Low == nil || s.Unit != "s" || s.Host != "lab" {
+		t.Errorf("%+v", p)
+	}
+	if x := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=modernc&driver=mattn&runs=3&metric=rate"); x.Older != 17 || x.Runs != 3 || len(x.Series) != 10 {
+		t.Errorf("%d runs, %d older, %d series", x.Runs, x.Older, len(x.Series))
+	}
+	if x := get[*Trends](t, server, "/api/v1/trends"); len(x.Series) != 0 || fmt.Sprint(x.Workloads) != "[simple]" || len(x.Drivers) != 3 {
+		t.Errorf("%+v", x)
+	}
+	if status, _, body := request(t, server, "GET", "/api/v1/trends?runs=1000", ""); status != http.StatusBadRequest {
+		t.Errorf("status %d: %s", status, body)
+	}
+}

@@ -5,9 +5,10 @@ import { h } from "./dom.js";
 import { runs } from "./runs.js";
 import { run } from "./run.js";
 import { compare } from "./compare.js";
+import { trends } from "./trends.js";
 import { measure } from "./measure.js";
 
-const views = { runs, run, compare, measure };
+const views = { runs, run, compare, trends, measure };
 const main = document.getElementById("view");
 const view = views[document.body.dataset.view];
 let asked = null; // the requests of the view that is being made

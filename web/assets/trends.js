@@ -1,0 +1,100 @@
+// A figure over the runs of the store, with the places where its level changes.
+
+import { get } from "./api.js";
+import { h, table, choices, select, input } from "./dom.js";
+import { figure, spread, times, moment, count } from "./format.js";
+import { picture, color } from "./plot.js";
+
+const pairs = (o) => Object.entries(o || {}).map(([k, v]) => `${k}=${v}`).join(" ");
+
+export async function trends({ query, signal, go }) {
+  let t = await get("trends?" + query, signal);
+  if (!query.get("workload") && t.workloads.length && t.drivers.length) {
+    query = new URLSearchParams([["workload", t.workloads[0]], ["driver", t.drivers[0]], ...[...query].filter(([k]) => k !== "workload" && k !== "driver")]);
+    t = await get("trends?" + query, signal);
+  }
+  const form = h("form", { class: "filters", submit: (e) => e.preventDefault(), change: () => go(new FormData(form)) },
+    select("workload", "Workload", t.workloads.map((w) => [w, w]), query.get("workload")),
+    select("metric", "Figure", metrics, query.get("metric") || "time"),
+    input("runs", "Newest runs", query.get("runs") || "100", { type: "number", min: 1, max: 200 }),
+    t.drivers.length > 1 ? choices("driver", "Drivers", t.drivers, query.getAll("driver")) : h("input", { type: "hidden", name: "driver", value: t.drivers[0] || "" }));
+  const groups = new Map(); // series of several drivers that were measured in the same way
+  for (const s of t.series) {
+    const key = JSON.stringify([s.phase, s.sha256, s.scale, s.settings, s.parameters, s.host, s.unit]);
+    groups.set(key, [...(groups.get(key) || []), s]);
+  }
+  const list = [...groups.values()];
+  const long = list.filter((g) => g.some((s) => s.points.length > 1)), short = list.length - long.length;
+  return [
+    h("h1", {}, "Trends"), form,
+    h("p", { class: "quiet" }, `${count(t.runs)} runs`, t.older ? `; ${count(t.older)} older ones are left out` : "", t.damaged ? `; ${count(t.damaged)} damaged` : "",
+      ". Runs are joined only if machine, text of the workload, scale, parameters and settings are the same."),
+    t.series.length === 0 && h("p", {}, t.workloads.length ? "No run has a figure of this: choose a driver that has measured the workload." : "There are no runs in this store yet."),
+    long.map((g) => group(g, t.metric)),
+    short > 0 && h("p", { class: "quiet" }, `${count(short)} more were measured in only one run: a trend takes two.`),
+    t.more > 0 && h("p", { class: "quiet" }, `${count(t.more)} more series are left out.`),
+  ];
+}
+
+const metrics = [["time", "time"], ["rate", "rate"], ["p99", "99th percentile"], ["cpu", "CPU share"], ["instructions", "instructions"], ["allocs", "allocations"],
+  ["bytes", "allocated memory"], ["memory", "peak memory"], ["database", "size of the database"], ["failed", "failed operations"]];
+
+// group shows series of several drivers in one picture.
+function group(series, metric) {
+  const s = series[0];
+  const runs = [...new Set(series.flatMap((x) => x.points.map((p) => p.run)))].sort((a, b) => a - b);
+  const place = new Map(runs.map((r, i) => [r, i]));
+  const started = new Map(series.flatMap((x) => x.points.map((p) => [p.run, p.started])));
+  const data = [runs.map((_, i) => i)], lines = [{ label: "run", value: (_, i) => i === null ? "–" : `${runs[i]} (${moment(started.get(runs[i]))})` }], bands = [];
+  const column = (x, of) => {
+    const values = new Array(runs.length).fill(null);
+    for (const p of x.points) values[place.get(p.run)] = of(p) ?? null;
+    return values;
+  };
+  series.forEach((x, i) => {
+    const at = data.length;
+    data.push(column(x, (p) => p.median), column(x, (p) => p.high), column(x, (p) => p.low));
+    lines.push({ label: x.driver, stroke: color(i), width: 2, spanGaps: true, points: { show: true, size: 6, fill: color(i) }, value: (_, v) => figure(v, x.unit) });
+    for (const end of ["upper", "lower"]) lines.push({ label: `${x.driver}, ${end} end`, stroke: "transparent", spanGaps: true, points: { show: false }, value: (_, v) => figure(v, x.unit) });
+    bands.push({ series: [at + 1, at + 2], fill: color(i) + "33" });
+  });
+  const marks = series.flatMap((x, i) => [
+    ...x.changes.map((c) => ({ at: place.get(c.run), color: color(i), dash: [] })),
+    ...x.marks.map((m) => ({ at: place.get(m.run), color: color(i), dash: [3, 4] })),
+  ]);
+  const draw = (u) => {
+    const ctx = u.ctx;
+    ctx.save();
+    for (const m of marks) {
+      const x = Math.round(u.valToPos(m.at - 0.5, "x", true));
+      if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
+      ctx.strokeStyle = m.color;
+      ctx.lineWidth = m.dash.length ? 1 : 2;
+      ctx.setLineDash(m.dash);
+      ctx.beginPath();
+      ctx.moveTo(x, u.bbox.top);
+      ctx.lineTo(x, u.bbox.top + u.bbox.height);
+      ctx.stroke();
+    }
+    ctx.restore();
+  };
+  const title = [s.phase, pairs(s.parameters), pairs(s.settings), s.scale, s.host].filter(Boolean).join(" · ");
+  const shifts = series.flatMap((x) => x.changes.map((c) => ({ x, c, p: x.points[c.at], marks: x.marks.filter((m) => m.run === c.run) })));
+  return h("section", {}, h("h2", {}, title),
+    picture(`${metric.title} by run: ${title}`, {
+      scales: { x: { time: false } },
+      axes: [{ label: "run", incrs: [1, 2, 5, 10, 20, 50, 100], values: (_, v) => v.map((i) => runs[i] ?? "") }, { size: 90, values: (_, v) => v.map((x) => figure(x, s.unit)) }],
+      series: lines, bands, hooks: { draw: [draw] },
+    }, data),
+    shifts.length > 0 ? h("ul", {}, shifts.map(({ x, c, p, marks }) => h("li", {}, h("b", {}, x.driver), " changes with ", h("a", { href: "/runs/" + c.run }, `run ${c.run}`), ` of ${moment(p.started)}`,
+      c.ratio ? ` to ${times(c.ratio)} of what it was before` : "", ` (p = ${c.p.toFixed(3)})`, marks.length ? `: ${marks.map((m) => m.words).join("; ")}` : "; no version changed there"))) :
+      h("p", { class: "quiet" }, "No change of level is found", Math.max(...series.map((x) => x.points.length)) < 12 ? ": it takes about a dozen runs to find one." : "."),
+    h("details", {}, h("summary", {}, "The figures, and what changed between runs"), series.map((x) => table(`${metric.title} of ${x.driver}`, [
+      { title: "Run", right: true, cell: (p) => h("a", { href: `/runs/${p.run}?case=${p.case}&of=${encodeURIComponent(x.phase)}` }, p.run) },
+      { title: "Started", className: "when", cell: (p) => moment(p.started) },
+      { title: metric.title, right: true, cell: (p) => figure(p.median, x.unit) }, { title: "", className: "when", cell: (p) => spread(p.median, p.low, p.high) },
+      { title: "n", right: true, cell: (p) => p.n }, { title: "Driver", cell: (p) => p.library || "–" }, { title: "SQLite", cell: (p) => p.sqlite || "–" },
+      { title: "", className: "text", cell: (p) => [x.changes.some((c) => c.run === p.run) && "a new level begins", ...x.marks.filter((m) => m.run === p.run).map((m) => m.words)].filter(Boolean).join("; ") },
+    ], x.points))),
+    h("p", { class: "quiet" }, "Solid lines: the level changes. Dotted lines: a version changed."));
+}

@@ -64,7 +64,7 @@ func TestAnswer(t *testing.T) {
 		{"tied", "In mine insert, mattn comes first, tied with tailscale: noise hides which is faster; next is modernc, with 2.29x the time [2.27, 2.32].",
 			insertRun(9, "mattn", "tailscale", "modernc")},
 		{"one driver and the floor", "In mine insert, mattn takes 1.83x the time of native, the floor [1.79, 1.87].", insertRun(9, "native", "mattn")},
-		{"one driver", "In mine insert, mattn took 18.35 ms, ±1.6%.", insertRun(9, "mattn")},
+		{"one driver", "In mine insert, mattn took 18.4 ms, ±1.6%.", insertRun(9, "mattn")},
 		{"one driver, two tables", "mattn: measured in 2 tables, each without another driver to compare with.", alone},
 		{"over tables", "Over 2 tables, mattn is fastest; next is modernc, with 2.30x the time [2.27, 2.32]. " +
 			"mattn takes 1.83x the time of native, the floor [1.81, 1.85].", two},

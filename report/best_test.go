@@ -66,7 +66,7 @@ func TestBestSettings(t *testing.T) {
 		{"failing", "In mine insert, synchronous=normal is fastest, but can lose the last commits; the fastest that loses nothing is synchronous=full, with 1.99x the time [1.96, 2.02]; rows without a rank: 1.", failing},
 		{"short", "In mine insert (less than 1 ms, too short to judge by), synchronous=normal is fastest, but can lose the last commits; the fastest that loses nothing is synchronous=full, with 1.99x the time [1.96, 2.02].", short},
 		{"looked", "This run was made to compare two sides: a comparison of its sides has the answer.", looked},
-		{"one", "In mine insert, modernc took 42.25 ms, ±1.3%.", settingsAre(setting("normal"))},
+		{"one", "In mine insert, modernc took 42.3 ms, ±1.3%.", settingsAre(setting("normal"))},
 		{"few rounds", "Nothing can be told yet: 3 complete rounds, and drivers are ranked after 6.", interruptedRun()},
 	} {
 		text := write(t, "table", tc.run, "", report.Options{Width: 400})

@@ -497,7 +497,7 @@ func subject(cells []*stats.Cell) string {
 	}
 	switch l := first.Load; {
 	case l != nil && l.Rate > 0:
-		return fmt.Sprintf("99th percentile of the latency, at %s requests per second%s", human(l.Rate), included)
+		return fmt.Sprintf("99th percentile of the latency, at %s requests per second%s", number(l.Rate), included)
 	case l != nil:
 		return "time per request, with " + counted(int64(l.Clients), "connection") + included
 	}

@@ -415,9 +415,10 @@ func cellName(x *stats.Compared) string {
 func medians(x *stats.Compared) (first, second string) {
 	a, b := x.Medians()
 	class, unit := benchunit.Decimal, "s"
+	const digits = 4 // a difference of two percent is what it is about
 	switch {
 	case x.Metric == stats.Allocs, x.Metric == stats.Instructions:
-		return human(a) + "/op", human(b) + "/op"
+		return each(digits, a) + "/op", each(digits, b) + "/op"
 	case x.Metric == stats.Memory:
 		class, unit = benchunit.Binary, "B"
 	case x.Metric == stats.Bytes:
@@ -425,7 +426,7 @@ func medians(x *stats.Compared) (first, second string) {
 	case x.PerOp || x.First.Samples[0].Metric == result.MetricTimePerOp:
 		unit = "s/op"
 	}
-	words, unit := scaled([]float64{a, b}, class, unit)
+	words, unit := scaledTo(digits, []float64{a, b}, class, unit)
 	return words[0] + " " + unit, words[1] + " " + unit
 }
 

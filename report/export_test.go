@@ -5,4 +5,7 @@ var (
 	Probability = probability
 	Times       = times
 	Interval    = interval
+	Human       = human
+	Each        = each
+	Scaled      = scaled
 )

@@ -104,7 +104,7 @@ func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) int
 	}
 	g.each(column{title: title, right: true, drop: drop}, func(c *stats.Cell) string {
 		if n := of(c); n > 0 {
-			return human(n)
+			return each(3, n)
 		}
 		return absent
 	})

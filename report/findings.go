@@ -143,7 +143,7 @@ func finding(f result.Finding, c *result.Checkup, h Hints) findingWords {
 // number formats a number without needless digits.
 func number(v float64) string {
 	if v == math.Trunc(v) {
-		return fmt.Sprintf("%.0f", v)
+		return Thousands(int64(v))
 	}
 	return fmt.Sprintf("%.1f", v)
 }

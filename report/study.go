@@ -300,5 +300,5 @@ func claimBound(v float64, unit string) string {
 	if unit == "" {
 		return times(v)
 	}
-	return human(v)
+	return humanTo(4, v) // it is compared with a bound
 }

@@ -17,16 +17,30 @@ import (
 // absent is shown if there is no figure.
 const absent = "-"
 
-// scaled formats values in a common unit, with at least three significant digits each.
-// unit is the prefixed unit, such as "ms" for "s".
+// scaled formats values in a common unit, the least with three significant digits: the noise
+// of samples is seldom less than what further digits would say. unit is the prefixed unit,
+// such as "ms" for "s".
 func scaled(values []float64, class benchunit.Class, base string) (words []string, unit string) {
+	return scaledTo(3, values, class, base)
+}
+
+// scaledTo is [scaled] with another number of digits.
+func scaledTo(digits int, values []float64, class benchunit.Class, base string) (words []string, unit string) {
 	scale := benchunit.CommonScale(values, class)
-	unit = scale.Prefix + base
-	scale.Prefix = ""
+	least := math.Inf(1)
 	for _, v := range values {
-		words = append(words, scale.Format(v))
+		if v = math.Abs(v); v > 0 {
+			least = min(least, v)
+		}
 	}
-	return words, unit
+	places := 0
+	if !math.IsInf(least, 0) {
+		places = max(0, digits-1-int(math.Floor(math.Log10(least/scale.Factor))))
+	}
+	for _, v := range values {
+		words = append(words, strconv.FormatFloat(v/scale.Factor, 'f', places, 64))
+	}
+	return words, scale.Prefix + base
 }
 
 // latencyWords formats latencies in a common unit with three significant digits, as many
@@ -57,14 +71,33 @@ func counted(n int64, what string) string {
 }
 
 // human formats a value with three significant digits and an SI prefix.
-func human(v float64) string {
-	if v != 0 && math.Abs(v) < 1 { // such as 0.02 allocations per operation
+func human(v float64) string { return humanTo(3, v) }
+
+// humanTo is [human] with another number of digits.
+func humanTo(digits int, v float64) string {
+	if v != 0 && math.Abs(v) < 1 {
 		return strconv.FormatFloat(v, 'g', 2, 64)
 	}
 	if v == math.Trunc(v) && math.Abs(v) < 1000 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
-	return benchunit.Scale(v, benchunit.Decimal)
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64) // 999.6 is 1.00k
+	words, prefix := scaledTo(digits, []float64{v}, benchunit.Decimal, "")
+	return words[0] + prefix
+}
+
+// each formats how often something happens in an operation, in the mean, with three digits
+// or more. What happens a few times in all operations together says nothing about one.
+func each(digits int, v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case v < 0.005:
+		return "<0.01"
+	case v < 9.995:
+		return strconv.FormatFloat(v, 'f', digits-1, 64)
+	}
+	return humanTo(digits, v)
 }
 
 // Thousands formats a whole number with separators.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/perf/benchunit"
+
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -39,6 +41,31 @@ func TestTimes(t *testing.T) {
 	for want, v := range map[string]float64{"0.0004x": 0.0004, "0.08x": 0.0801, "0.099x": 0.0994, "0.10x": 0.0996, "1.07x": 1.071, "12.5x": 12.46, "1468x": 1468} {
 		if got := report.Times(v); got != want {
 			t.Errorf("%g: %s, want %s", v, got, want)
+		}
+	}
+}
+
+// TestRounded checks that figures have as many digits as they mean.
+func TestRounded(t *testing.T) {
+	for want, v := range map[string]float64{"0": 0, "7": 7, "62.5": 62.5, "6.99": 6.994, "920k": 920_120, "1.00k": 999.6, "1.23M": 1_228_000, "0.42": 0.42} {
+		if got := report.Human(v); got != want {
+			t.Errorf("%g: %s, want %s", v, got, want)
+		}
+	}
+	for want, v := range map[string]float64{"0": 0, "<0.01": 0.00042, "0.01": 0.0052, "7.00": 6.996, "50.0k": 50_004, "200k": 199_800} {
+		if got := report.Each(3, v); got != want {
+			t.Errorf("%g each: %s, want %s", v, got, want)
+		}
+	}
+	for _, tc := range []struct {
+		values []float64
+		want   string
+	}{
+		{[]float64{0.008962, 0.0415031}, "8.96 41.50 ms"}, {[]float64{0.80794, 1.27646}, "808 1276 ms"}, {[]float64{0, 0}, "0 0 s"}, {[]float64{0, 0.5}, "0 500 ms"},
+	} {
+		words, unit := report.Scaled(tc.values, benchunit.Decimal, "s")
+		if got := strings.Join(words, " ") + " " + unit; got != tc.want {
+			t.Errorf("%v: %s, want %s", tc.values, got, tc.want)
 		}
 	}
 }

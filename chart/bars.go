@@ -58,11 +58,11 @@ func (b *Bar) tip(a Axis, name string) []string {
 	if b.Rank != "" {
 		lines[0] = b.Rank + " " + name
 	}
-	lines = append(lines, b.text(a))
+	lines = append(lines, b.text(a), b.Reason)
 	if interval(b.Low, b.High, false) {
 		lines = append(lines, "interval "+a.format(b.Low)+" to "+a.format(b.High))
 	}
-	return append(lines, b.Reason, b.Tip)
+	return append(lines, b.Tip)
 }
 
 // figures returns the cells of a table for the bar: value, interval, reason.
@@ -304,15 +304,16 @@ func (b *Bars) draw() *canvas {
 		}
 		c.mark(r.tip(b.Axis, r.Name), r.Link, func() {
 			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01}) // the whole row can be pointed at
-			c.row(l, y+middle, words, r.Name, r.text(b.Axis))
+			if ok {
+				c.bar(r, s, y+middle, 9, line, 0)
+			}
 			base := y + middle + 4.5
 			if l.narrow {
 				base = y + middle - 14
 			}
+			// Words are in the order of the tip, which is the name of the mark.
 			c.label(textShape{x: padding, y: base, size: small, heavy: true, paint: solid(words), text: r.Rank}, l.ranks)
-			if ok {
-				c.bar(r, s, y+middle, 9, line, 0)
-			}
+			c.row(l, y+middle, words, r.Name, r.text(b.Axis))
 			c.reason(r, s, y+middle)
 		})
 	}

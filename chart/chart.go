@@ -38,13 +38,14 @@ func WriteSVG(w io.Writer, c Chart) error {
 
 // WriteInline writes a chart as an <svg> element of an HTML page. All ids in it begin
 // with id, which must be unique in the page. Colors are custom properties of CSS (see
-// [Properties]), and are light ones where the page does not set them. So is the font,
-// --chart-font, which should not be much wider than Arial, or labels may overlap. There is
-// neither style nor script in the element, so that a page may forbid both.
+// [Properties]), which the page has to set. So is the font, --chart-font, which it may set,
+// and which should not be much wider than Arial, or labels may overlap. There is neither
+// style nor script in the element, so that a page may forbid both.
 //
-// Each mark has the attribute data-tip, lines of text separated by newlines, can be
-// focused, and is an <a> if its datum has a Link. The element has the role img, or group
-// if it has marks, since an image has nothing in it that can be focused.
+// Each mark can be focused, is an <a> if its datum has a Link, and has the attributes
+// aria-label and data-tip: lines of text separated by newlines, or "" if the parts of the
+// label, which are separated by a comma and a space, say the same. The element has the role
+// img, or group if it has marks, since an image has nothing in it that can be focused.
 func WriteInline(w io.Writer, c Chart, id string) error {
 	if c == nil {
 		return errNoChart

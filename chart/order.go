@@ -15,6 +15,7 @@ type Order struct {
 	Width  int // in pixels; 0 means Page
 	X, Y   Axis
 	Series []Samples
+	Plain  bool // samples have neither tips nor links, which take most of the space
 }
 
 // Samples is a series of [Order].
@@ -77,7 +78,7 @@ func (o *Order) draw() *canvas {
 			return !area.x.inside(at.X) || !area.y.inside(at.Y)
 		})
 		slices.SortStableFunc(ordered[i], func(a, b Sample) int { return cmp.Compare(a.X, b.X) })
-		drawn += c.samples(area, o, s.Name, ordered[i], i, n <= mostSamples)
+		drawn += c.samples(area, o, s.Name, ordered[i], i, n <= mostSamples && !o.Plain)
 	}
 	for i, s := range o.Series {
 		c.median(area, s.Name, ordered[i], i)

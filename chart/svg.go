@@ -172,12 +172,34 @@ func (s *svg) mark(m markShape) {
 		if m.link == "" {
 			s.out.WriteString(` role="img" tabindex="0"`)
 		}
-		s.printf(` aria-label="%s" data-tip="%s">`+"\n", escape(strings.ReplaceAll(m.tip, "\n", ", ")), escape(m.tip))
+		tip := m.tip
+		if m.label() == strings.ReplaceAll(tip, "\n", ", ") {
+			tip = "" // pages have many marks
+		}
+		s.printf(` aria-label="%s" data-tip="%s">`+"\n", escape(m.label()), escape(tip))
 	default:
 		s.printf("><title>%s</title>\n", escape(m.tip))
 	}
 	s.shapes(m.shapes)
 	s.printf("</%s>\n", element)
+}
+
+// label returns what a mark is called: what its tip says. If a text in it is shortened, the
+// texts come first, since who speaks to the page says what is seen.
+func (m markShape) label() string {
+	label := strings.ReplaceAll(m.tip, "\n", ", ")
+	var seen []string
+	shortened := false
+	for _, shape := range m.shapes {
+		if t, ok := shape.(textShape); ok {
+			seen = append(seen, t.text)
+			shortened = shortened || strings.HasSuffix(t.text, "…")
+		}
+	}
+	if shortened {
+		return strings.Join(seen, " ") + ": " + label
+	}
+	return label
 }
 
 // color returns attributes for a fill or a stroke. In a file a class has the dark color,
@@ -188,7 +210,7 @@ func (s *svg) color(property string, p paint) string {
 	}
 	c, words := colors[p.role], ""
 	if s.inline {
-		words = fmt.Sprintf(` %s="var(--chart-%s,%s)"`, property, c.name, c.light)
+		words = fmt.Sprintf(` %s="var(--chart-%s)"`, property, c.name)
 	} else {
 		class := property[:1] + c.name
 		s.used[class] = property + ":" + c.dark

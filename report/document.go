@@ -55,6 +55,8 @@ type details struct {
 type picture struct {
 	Picture
 	behind document // the figures that are shown; nil: those of the chart
+	headed bool     // the heading above it says what it is
+	aside  bool     // there is no version of it for a phone, where it has to be moved instead
 }
 
 // grid is a table.

@@ -316,11 +316,15 @@ func someFailed(cells []*stats.Cell) bool {
 }
 
 func latencyTitle(cells []*stats.Cell) string {
-	from := "each operation from its start (closed loop: an operation waits for the one before)"
+	return "latency of " + latencyFrom(cells) + "; percentiles: median over trials, max: of all trials"
+}
+
+// latencyFrom says from when on the latency of an operation counts.
+func latencyFrom(cells []*stats.Cell) string {
 	if cells[0].Samples[0].Metric == result.MetricLatency {
-		from = "each operation from its intended start (open loop: a fixed rate)"
+		return "each operation from its intended start (open loop: a fixed rate)"
 	}
-	return "latency of " + from + "; percentiles: median over trials, max: of all trials"
+	return "each operation from its start (closed loop: an operation waits for the one before)"
 }
 
 // latencyFigure is one of the figures that are shown for a latency.

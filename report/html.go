@@ -92,8 +92,9 @@ type detailsView struct {
 
 type pictureView struct {
 	ID, Name, Title, Note string
+	Headed                bool // the heading above it is its title
 
-	Wide, Narrow template.HTML // the picture for a page and for a phone
+	Wide, Narrow template.HTML // the picture for a page and for a phone; "" if the page's will do
 
 	Behind []view
 }
@@ -288,8 +289,11 @@ func (r *htmlRenderer) view(b block) (v view, ok bool) {
 
 func (r *htmlRenderer) picture(p *picture) *pictureView {
 	v := &pictureView{ID: pictureID(p.Name), Name: p.Name, Title: clip(p.Title, maxCell), Note: clip(p.Note, maxParagraph)}
+	v.Headed = p.headed
 	v.Wide = r.inline(p.draw(chart.Page, ""), v.ID+"-wide")
-	v.Narrow = r.inline(p.draw(chart.Phone, ""), v.ID+"-narrow")
+	if !p.aside {
+		v.Narrow = r.inline(p.draw(chart.Phone, ""), v.ID+"-narrow")
+	}
 	behind := p.behind
 	if behind == nil {
 		behind = document{chartGrid(p.Chart(0))}.cleaned()

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -286,5 +287,101 @@ func TestPageSize(t *testing.T) {
 	}
 	if size := len(write(t, "html", run, "native", report.Options{})); size > 2_000_000 {
 		t.Errorf("the page has %d bytes", size)
+	}
+}
+
+// picture returns the picture of a run with that name.
+func picture(t *testing.T, run *result.Run, name string) report.Picture {
+	t.Helper()
+	var names []string
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.Options{}) {
+		if names = append(names, p.Name); p.Name == name {
+			return p
+		}
+	}
+	t.Fatalf("no picture %q in %q", name, names)
+	return report.Picture{}
+}
+
+// clientsRun returns a run of one driver with several numbers of clients, whose throughput
+// follows a law.
+func clientsRun(law stats.Scaling, clients ...int64) *result.Run {
+	run := newRun(6)
+	for _, n := range clients {
+		add(run, "writers", map[string]int64{"clients": n}, wal, []string{"mattn"}, func(_ library, round int, noise float64) result.Sample {
+			s := mix("mix", "time/op", false)(library{factor: 1}, round, 1)
+			s.Operations = int64(law.At(float64(n)) * float64(s.WallNS) / 1e9 * noise)
+			return s
+		})
+	}
+	return run
+}
+
+func TestScalingPicture(t *testing.T) {
+	law := stats.Scaling{Lambda: 10_000, Sigma: 0.1, Kappa: 0.02}
+	p := picture(t, clientsRun(law, 1, 2, 4, 8, 16), "writers-mix-by-clients")
+	if !regexp.MustCompile(`\(Gunther 2007\).*: this peaks at 6\.\d with \S+ op/s(, \d to \d by the rounds)? \(contention \S+%, coherency \S+%, no point farther off than [0-3]\.\d%\)\.$`).MatchString(p.Note) {
+		t.Errorf("the note is %q", p.Note)
+	}
+	if three := picture(t, clientsRun(law, 1, 2, 4), "writers-mix-by-clients"); strings.Contains(three.Note, "Gunther") {
+		t.Errorf("a law is fitted to three points: %q", three.Note)
+	}
+	if linear := picture(t, clientsRun(stats.Scaling{Lambda: 10_000}, 1, 2, 4, 8), "writers-mix-by-clients"); !strings.Contains(linear.Note, "no peak") && !strings.Contains(linear.Note, "far beyond") {
+		t.Errorf("the note is %q", linear.Note)
+	}
+	columns, rows := chart.Table(p.Chart(0))
+	if text := fmt.Sprint(columns, rows); !strings.Contains(text, "op/s") || len(rows) < 5 {
+		t.Errorf("the figures are %s", text)
+	}
+}
+
+// TestErrorPictures checks that lock errors and waits are shown only where there are any.
+func TestErrorPictures(t *testing.T) {
+	run := fullRun()
+	_, rows := chart.Table(picture(t, run, "read-write-mix-errors").Chart(0))
+	if text := fmt.Sprint(rows); !strings.Contains(text, "SQLITE_BUSY") && !strings.Contains(text, "21") {
+		t.Errorf("the figures are %s", text)
+	}
+	picture(t, run, "read-write-mix-waits")
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.Options{}) {
+		if strings.HasPrefix(p.Name, "simple") && strings.HasSuffix(p.Name, "errors") {
+			t.Errorf("%s is shown", p.Name)
+		}
+	}
+}
+
+// TestStudyPage checks that published figures are beside measured ones in one unit, and that
+// claims come first.
+func TestStudyPage(t *testing.T) {
+	run := clientsRun(stats.Scaling{Lambda: 10_000}, 1, 2)
+	s := &report.Study{Name: "queries", Published: "somewhere", Tables: []report.StudyTable{{
+		Title: "Queries", Labels: []string{"rows", "driver"},
+		Columns: []report.StudyColumn{{Title: "published", Unit: "s", Published: true}, {Title: "here", Unit: "ms", Statistic: "median"}, {Title: "p99", Unit: "ms", Statistic: "median alone"}},
+	}}, Claims: []report.Claim{{Claim: "all is well", Verdict: report.Holds}}}
+	table := &s.Tables[0]
+	for i := range 30 {
+		here := report.StudyFigure{Value: pointer(1500.0 + float64(i)), Interval: &stats.Interval{Low: 1400, High: 1700, Confidence: 0.95}, N: 8, Case: 1, Phase: "mix"}
+		if i == 3 {
+			here = report.StudyFigure{Text: "failed"}
+		}
+		table.Rows = append(table.Rows, report.StudyRow{Labels: []string{fmt.Sprint(i / 10), fmt.Sprintf("d%d", i%10)},
+			Figures: []report.StudyFigure{{Value: pointer(2.5)}, here, {}}})
+	}
+	opts := report.Options{Study: s}
+	page := write(t, "html", run, "native", opts)
+	checkPage(t, page)
+	if claims, figures := strings.Index(page, `<h2 id="claims">`), strings.Index(page, `<h3 id="queries`); claims < 0 || figures < claims {
+		t.Errorf("claims at %d, figures at %d", claims, figures)
+	}
+	var titles []string
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), opts) {
+		titles = append(titles, p.Title)
+		_, rows := chart.Table(p.Chart(0))
+		if text := fmt.Sprint(rows); !strings.Contains(text, "2.50k") && !strings.Contains(text, "2.500k") {
+			t.Errorf("%s is not in ms: %s", p.Title, text)
+		}
+	}
+	if want := []string{"Queries: rows 0 to 1", "Queries: rows 2"}; !slices.Equal(titles, want) {
+		t.Errorf("pictures %q, want %q", titles, want)
 	}
 }

@@ -23,10 +23,13 @@ func pageOf(a *stats.Analysis, o Options) document {
 	said := AnswersOf(a, o)
 	d := pageAnswer(said)
 	if o.Study != nil {
-		d = append(d, studyTables(a, o.Study)...)
+		d = append(d, pageStudy(a, o.Study)...)
 	} else {
 		d = append(d, heading{2, "Summary"})
 		d = append(d, pageSummary(a)...)
+		if p, ok := heatMap(a); ok {
+			d = append(d, p)
+		}
 		d = append(d, firsts(said)...)
 		d = append(d, pageTables(a, o)...)
 		d = append(d, drivers(a)...)
@@ -62,6 +65,9 @@ func pageAnswer(said Answers) document {
 // mostCaveats is how many caveats a page begins with.
 const mostCaveats = 5
 
+// mostLeftOut is how many lines of what the summary leaves out are shown at once.
+const mostLeftOut = 3
+
 // pageSummary is the picture of all tables together, if there is a summary.
 func pageSummary(a *stats.Analysis) document {
 	d := overall(a)
@@ -78,6 +84,9 @@ func pageSummary(a *stats.Analysis) document {
 	p := overallBars(a, label(a.Overall.Drivers[base].Case))
 	p.behind = document{d[at]}
 	d[at] = p
+	if l, ok := d[len(d)-1].(list); ok && len(l) > mostLeftOut {
+		d[len(d)-1] = details{title: fmt.Sprintf("What the summary leaves out, and notes (%d)", len(l)), body: document{l}}
+	}
 	return d[1:]
 }
 
@@ -91,18 +100,18 @@ func pageTables(a *stats.Analysis, o Options) (d document) {
 	for _, g := range a.Groups {
 		f := side[g.Workload]
 		if f != nil && begun != g.Workload {
-			d = append(d, pageFactorial(f, o.Hints)...)
+			d = append(d, pageFactorial(a, f, o.Hints)...)
 			begun = g.Workload
 		}
 		if f == nil || len(f.Drivers) > 1 { // of one driver, everything is side by side
-			d = append(d, pageGroup(g, o.Hints)...)
+			d = append(d, pageGroup(a, g, o.Hints)...)
 		}
 	}
 	return d
 }
 
 // pageGroup is the section of a group.
-func pageGroup(g *stats.Group, h Hints) document {
+func pageGroup(a *stats.Analysis, g *stats.Group, h Hints) document {
 	title := g.Workload
 	if v := g.Variant(); v != "" {
 		title += " · " + v
@@ -113,7 +122,7 @@ func pageGroup(g *stats.Group, h Hints) document {
 	}
 	d := append(document{heading{2, title}}, conditions(g.Outcomes[0].Case, varied)...)
 	for _, t := range g.Tables {
-		d = append(d, pagePhase(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, h)...)
+		d = append(d, pagePhase(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, h, plain(a))...)
 	}
 	d = append(d, troubles(g, result.WarningUnverified)...)
 	return append(d, casesOf(g.Outcomes, g.Tables)...)
@@ -121,7 +130,7 @@ func pageGroup(g *stats.Group, h Hints) document {
 
 // pageFactorial is the section of a workload with several settings or parameters side by
 // side.
-func pageFactorial(f *stats.Factorial, h Hints) document {
+func pageFactorial(a *stats.Analysis, f *stats.Factorial, h Hints) document {
 	var varied []string
 	for _, x := range f.Factors {
 		varied = append(varied, x.Name)
@@ -129,8 +138,14 @@ func pageFactorial(f *stats.Factorial, h Hints) document {
 	d := document{heading{2, fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
 	d = append(d, conditions(f.Group.Outcomes[0].Case, varied)...)
 	for _, t := range f.Tables {
-		d = append(d, pagePhase(stats.TableName{Workload: f.Workload, Phase: t.Phase}, t, h)...)
+		d = append(d, pagePhase(stats.TableName{Workload: f.Workload, Phase: t.Phase}, t, h, plain(a))...)
+		if p, ok := settingsMap(a, f, t); ok {
+			d = append(d, p)
+		}
 		d = append(d, effects(f, t.Phase)...)
+	}
+	for _, phase := range phasesOf(a, f.Workload) {
+		d = append(d, blocks(scalingPictures(a, f, phase))...)
 	}
 	if len(f.Drivers) == 1 { // otherwise the groups that follow have the rest
 		d = append(d, troubles(f.Group, result.WarningUnverified)...)
@@ -139,8 +154,20 @@ func pageFactorial(f *stats.Factorial, h Hints) document {
 	return d
 }
 
+// phasesOf lists the phases of a workload.
+func phasesOf(a *stats.Analysis, workload string) (list []string) {
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			if g.Workload == workload && !slices.Contains(list, t.Phase) {
+				list = append(list, t.Phase)
+			}
+		}
+	}
+	return list
+}
+
 // pagePhase is the part of a phase: pictures with their figures, and what is to say of them.
-func pagePhase(n stats.TableName, t *stats.Table, h Hints) document {
+func pagePhase(n stats.TableName, t *stats.Table, h Hints, plain bool) document {
 	measured := t.Measured()
 	if len(measured) == 0 {
 		return nil
@@ -152,11 +179,40 @@ func pagePhase(n stats.TableName, t *stats.Table, h Hints) document {
 	}
 	bars.behind = document{table}
 	d := document{heading{3, t.Phase + ": " + subject(measured)}, bars}
+	d = append(d, phaseNotes(t, measured, h))
 	if l := latencies(measured); len(l.rows) > 0 {
-		d = append(d, details{title: "Latency by operation", body: document{paragraph{text: latencyTitle(measured)}, l}})
+		for _, p := range latencyPictures(n, measured) {
+			p.behind = document{l}
+			d = append(d, p)
+		}
 	}
-	return append(d, phaseNotes(t, measured, h))
+	d = append(d, blocks(errorPictures(n, t))...)
+	d = append(d, details{title: "Samples in the order measured", body: document{orderPicture(n, t, plain)}})
+	if memory := memoryPictures(n, t); memory != nil {
+		d = append(d, details{title: "Memory", body: blocks(memory)})
+	}
+	return d
 }
+
+// blocks returns pictures as a document.
+func blocks(pictures []picture) (d document) {
+	for _, p := range pictures {
+		d = append(d, p)
+	}
+	return d
+}
+
+// plain reports whether a run has so many samples that those in pictures have no tips.
+func plain(a *stats.Analysis) bool {
+	n := 0
+	for i := range a.Run.Trials {
+		n += len(a.Run.Trials[i].Samples)
+	}
+	return n > mostTips
+}
+
+// mostTips is how many samples of a run have a tip.
+const mostTips = 600
 
 // caseLink returns what leads to the samples and the settings of a case.
 func caseLink(c *result.Case) string { return "#" + caseID(c) }

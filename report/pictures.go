@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/chart"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // Picture is a chart of a run.
@@ -51,7 +54,8 @@ func pictureID(name string) string { return "picture-" + name }
 func tableBars(n stats.TableName, t *stats.Table) picture {
 	measured := t.Measured()
 	title := n.String() + ": " + subject(measured)
-	axis := chart.Axis{Label: "time, less is better", Format: secondsOf(perOperationWord(t, measured))}
+	format := secondsOf(perOperationWord(t, measured))
+	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: ticks(format)}
 	if measured[0].Samples[0].Metric == result.MetricLatency {
 		axis.Label = "99th percentile of the latency, less is better"
 	}
@@ -70,7 +74,7 @@ func tableBars(n stats.TableName, t *stats.Table) picture {
 			continue
 		}
 		b.Value, b.Low, b.High = ofSummary(c.Summary)
-		b.Text = axis.Format(c.Summary.Median) + " " + ends(c.Summary)
+		b.Text = format(c.Summary.Median) + " " + ends(c.Summary)
 		b.Reason = c.Unranked
 		b.Tip = tips(counted(int64(c.Summary.N), "sample"), ratioTip(c, t), tiedTip(c.Standing, t.Cells))
 		rows = append(rows, b)
@@ -80,7 +84,7 @@ func tableBars(n stats.TableName, t *stats.Table) picture {
 		floor := measured[t.Base]
 		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "floor: " + label(floor.Case)}}
 	}
-	return picture{Picture: Picture{Name: tablePicture(n), Title: title,
+	return picture{headed: true, Picture: Picture{Name: tablePicture(n), Title: title,
 		draw: func(width int, title string) chart.Chart {
 			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
 		}}}
@@ -89,7 +93,7 @@ func tableBars(n stats.TableName, t *stats.Table) picture {
 // overallBars ranks the drivers over all tables of a run.
 func overallBars(a *stats.Analysis, to string) picture {
 	o := a.Overall
-	axis := chart.Axis{Label: "time, × " + to + ", less is better", Format: times}
+	axis := chart.Axis{Label: "time, × " + to + ", less is better", Format: times, Tick: ticks(times)}
 	var rows []chart.Bar
 	names := map[int]string{}
 	for _, g := range a.Groups {
@@ -115,12 +119,185 @@ func overallBars(a *stats.Analysis, to string) picture {
 	if o.IsFloor {
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
 	}
-	return picture{Picture: Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", counted(int64(len(o.Tables)), "table"), to),
+	return picture{headed: true, Picture: Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", counted(int64(len(o.Tables)), "table"), to),
 		Note: fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals. Bars that share no sign of a difference are ties: = after a rank.",
 			to, counted(int64(len(o.Tables)), "table"), percent(a.Confidence)),
 		draw: func(width int, title string) chart.Chart {
 			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
 		}}}
+}
+
+// maxHeatRows is how many tables a heat map has.
+const maxHeatRows = 80
+
+// heatMap has the ratio of each driver in each table.
+func heatMap(a *stats.Analysis) (p picture, ok bool) {
+	h := chart.Heat{Format: times}
+	columns := map[string]int{}
+	for _, d := range driverOrder(a) {
+		columns[d.Case.Driver] = len(h.Columns)
+		h.Columns = append(h.Columns, name(d))
+	}
+	floor := true
+	more := 0
+	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+		measured := t.Measured()
+		if len(measured) == 0 || t.Base < 0 {
+			return
+		}
+		if len(h.Rows) == maxHeatRows {
+			more++
+			return
+		}
+		floor = floor && t.IsFloor
+		row := make([]chart.Cell, len(h.Columns))
+		for i := range row {
+			row[i].Reason = "not measured"
+		}
+		for _, c := range t.Cells {
+			x := chart.Cell{Link: caseLink(c.Case), Tip: n.String()}
+			switch {
+			case c.Status != result.OK:
+				x.Reason = string(c.Status)
+			case c.Ratio == nil || c.Ratio.N == 0:
+				x.Reason = "no ratio"
+			default:
+				x.Value = c.Ratio.Median
+				x.Tip = tips(n.String(), interval(c.Ratio.Interval), counted(int64(c.Ratio.N), "round"))
+				if x.Reason = c.Unranked; x.Reason == "" && c.TooShort() {
+					x.Reason = "too short to judge by"
+				}
+			}
+			row[columns[c.Case.Driver]] = x
+		}
+		h.Rows, h.Cells = append(h.Rows, n.String()), append(h.Cells, row)
+	})
+	if len(h.Rows) < 2 || len(h.Columns) < 2 {
+		return picture{}, false
+	}
+	base := "the fastest"
+	if floor {
+		base = a.Floor
+	}
+	h.Below, h.Above = "faster than "+base, "slower than "+base
+	p.Picture = Picture{Name: "tables", Title: "Time of each driver in each table, × " + base,
+		Note: "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on.",
+		draw: func(width int, title string) chart.Chart {
+			c := h
+			c.Title, c.Width = title, width
+			return &c
+		}}
+	if more > 0 {
+		p.Note += fmt.Sprintf(" %s more are below only.", counted(int64(more), "table"))
+	}
+	return p, true
+}
+
+// driverOrder returns an outcome of each driver: in the order of the summary, or else in
+// that of the run.
+func driverOrder(a *stats.Analysis) (list []*stats.Outcome) {
+	add := func(o *stats.Outcome) {
+		i := slices.IndexFunc(list, func(x *stats.Outcome) bool { return x.Case.Driver == o.Case.Driver })
+		switch {
+		case i < 0:
+			list = append(list, o)
+		case list[i].Proof() == nil && o.Proof() != nil: // whose version is known
+			list[i] = o
+		}
+	}
+	outcomes := outcomesByCase(a)
+	for _, d := range a.Overall.Drivers {
+		add(outcomes[d.Case.ID])
+	}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			add(o)
+		}
+	}
+	return list
+}
+
+// eachGroupTable calls f with the tables of all groups.
+func eachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			f(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t)
+		}
+	}
+}
+
+// latencyPictures has the distribution of each operation's latency, the drivers overlaid.
+func latencyPictures(n stats.TableName, cells []*stats.Cell) (list []picture) {
+	figures := []latencyFigure{
+		{"50", func(l *latency.Summary) int64 { return l.P50NS }},
+		{"90", func(l *latency.Summary) int64 { return l.P90NS }},
+		{"99", func(l *latency.Summary) int64 { return l.P99NS }},
+		{"99.9", func(l *latency.Summary) int64 { return l.P999NS }},
+		{"99.99", func(l *latency.Summary) int64 { return l.P9999NS }},
+		{"max", func(l *latency.Summary) int64 { return l.MaxNS }},
+	}
+	var operations groups[string, latencyRow]
+	for _, r := range latencyRows(cells, figures) {
+		operations.add(r.operation, r)
+	}
+	axis := chart.Axis{Label: "latency, less is better", Format: secondsOf(""), Tick: ticks(secondsOf(""))}
+	for _, op := range operations.keys {
+		var series []chart.Distribution
+		for _, r := range operations.of[op] {
+			d := chart.Distribution{Name: name(r.cell.Outcome), Link: caseLink(r.cell.Case)}
+			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
+			for i, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
+				// Of fewer operations than that, a percentile is just the greatest.
+				if percent == 100 || each*(100-percent)/100 >= 1 {
+					d.Points = append(d.Points, chart.Percentile{Percentile: percent, Value: r.figures[i]})
+				}
+			}
+			series = append(series, d)
+		}
+		title := n.String() + ": latency"
+		if len(operations.keys) > 1 || op != n.Phase {
+			title += " of " + op
+		}
+		list = append(list, picture{Picture: Picture{Name: slug(n.String() + " latency " + op), Title: title,
+			Note: "Percentiles are medians over the trials; at the right end is the greatest of all trials. A latency is of " + latencyFrom(cells) + ".",
+			draw: func(width int, title string) chart.Chart {
+				return &chart.Percentiles{Title: title, Width: width, Axis: axis, Series: series}
+			}}})
+	}
+	return list
+}
+
+// memoryPictures has what the drivers took of the memory.
+func memoryPictures(n stats.TableName, t *stats.Table) (list []picture) {
+	add := func(kind, title, axis string, of func(stats.Sample) float64) {
+		var rows []chart.Bar
+		any := false
+		for _, c := range t.Measured() {
+			var values []float64
+			for _, s := range c.Samples {
+				values = append(values, of(s))
+			}
+			s := stats.Summarize(values)
+			b := chart.Bar{Name: name(c.Outcome), Link: caseLink(c.Case), Tip: counted(int64(s.N), "sample")}
+			b.Value, b.Low, b.High = ofSummary(s)
+			b.Text = bytesOf(s.Median)
+			if s.Median <= 0 {
+				b.Reason = "not known"
+			}
+			any = any || s.Median > 0
+			rows = append(rows, b)
+		}
+		if !any {
+			return
+		}
+		list = append(list, picture{aside: true, Picture: Picture{Name: slug(n.String() + " " + kind), Title: n.String() + ": " + title,
+			draw: func(width int, title string) chart.Chart {
+				return &chart.Bars{Title: title, Width: width, Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: bytesOf, Tick: ticks(bytesOf)}}
+			}}})
+	}
+	add("memory", "peak resident memory of the process tree", "bytes, less is better", func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
+	add("allocations", "memory allocated by Go for each operation", "bytes per operation, less is better", perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
+	return list
 }
 
 // rankOf formats a rank, with a = if another row is tied with it.
@@ -155,7 +332,7 @@ func ratioTip(c *stats.Cell, t *stats.Table) string {
 	return fmt.Sprintf("%s the time of %s %s", times(c.Ratio.Median), name(t.Cells[t.Base].Outcome), interval(c.Ratio.Interval))
 }
 
-// tips joins the lines of a tip that are not empty.
+// tips joins the parts of a tip that are not empty.
 func tips(lines ...string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
 }
@@ -184,6 +361,32 @@ func secondsOf(word string) func(float64) string {
 	}
 }
 
+// ticks returns a function that formats the round values of an axis as another does, without
+// needless zeros.
+func ticks(format func(float64) string) func(float64) string {
+	return func(v float64) string {
+		if v == 0 {
+			return "0"
+		}
+		figure, unit, _ := strings.Cut(format(v), " ")
+		if strings.Contains(figure, ".") {
+			if digits := strings.TrimRight(figure, "x"); digits != figure {
+				unit, figure = figure[len(digits):], digits
+			} else if unit != "" {
+				unit = " " + unit
+			}
+			return strings.TrimRight(strings.TrimRight(figure, "0"), ".") + unit
+		}
+		return format(v)
+	}
+}
+
+// bytesOf formats a number of bytes.
+func bytesOf(v float64) string {
+	words, unit := scaled([]float64{v}, benchunit.Binary, "B")
+	return words[0] + " " + unit
+}
+
 // slug makes a name of a text: small letters, digits and hyphens.
 func slug(text string) string {
 	var b strings.Builder
@@ -203,3 +406,96 @@ func slug(text string) string {
 
 // maxSlug is the most characters of a name that is made of a text.
 const maxSlug = 100
+
+// orderPicture has the samples of a table in the order in which they were measured. They
+// have no tips if it is to be plain.
+func orderPicture(n stats.TableName, t *stats.Table, plain bool) picture {
+	measured := t.Measured()
+	format := secondsOf(perOperationWord(t, measured))
+	var series []chart.Samples
+	for _, c := range measured {
+		s := chart.Samples{Name: name(c.Outcome)}
+		for _, trial := range c.Trials {
+			if v := sampleValue(trial, t); !math.IsNaN(v) {
+				tip := fmt.Sprintf("round %d", trial.Round)
+				if trial.Repeated {
+					tip += ", robbed: it does not count"
+				}
+				s.Points = append(s.Points, chart.Sample{X: float64(trial.Order), Y: v, Tip: tip, Link: caseLink(c.Case)})
+			}
+		}
+		series = append(series, s)
+	}
+	behind := document{paragraph{"Each driver's samples, round by round, are in the list at the end of this part: " +
+		"\"Samples, and settings as they were proven\".", true}}
+	return picture{aside: true, behind: behind, Picture: Picture{Name: slug(n.String() + " order"), Title: n.String() + ": samples in the order measured",
+		Note: "A machine that gets slower or faster, and neighbors that come and go, are seen here in all drivers at once.",
+		draw: func(width int, title string) chart.Chart {
+			return &chart.Order{Title: title, Width: width, Series: series, Plain: plain,
+				X: chart.Axis{Label: "trial of the run"}, Y: chart.Axis{Label: "time, less is better", Format: format, Tick: ticks(format)}}
+		}}}
+}
+
+// errorPictures have the errors that operations ended with, and the time spent waiting in
+// them.
+func errorPictures(n stats.TableName, t *stats.Table) (list []picture) {
+	var parts []string
+	type row struct {
+		cell   *stats.Cell
+		errors []protocol.ErrorCount
+	}
+	var rows []row
+	for _, c := range t.Measured() {
+		r := row{c, totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors })}
+		rows = append(rows, r)
+		for _, e := range r.errors {
+			if !slices.Contains(parts, e.Name) {
+				parts = append(parts, e.Name)
+			}
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	slices.Sort(parts)
+	add := func(kind, title string, axis chart.Axis, of func(protocol.ErrorCount) float64, text func(*stats.Cell, float64) string) {
+		var sums []chart.Sum
+		for _, r := range rows {
+			x := chart.Sum{Name: name(r.cell.Outcome), Values: make([]float64, len(parts)), Link: caseLink(r.cell.Case), Tip: errorTip(r.cell)}
+			sum := 0.0
+			for _, e := range r.errors {
+				v := of(e)
+				x.Values[slices.Index(parts, e.Name)] += v
+				sum += v
+			}
+			x.Text = text(r.cell, sum)
+			sums = append(sums, x)
+		}
+		list = append(list, picture{Picture: Picture{Name: slug(n.String() + " " + kind), Title: n.String() + ": " + title,
+			draw: func(width int, title string) chart.Chart {
+				return &chart.Stacks{Title: title, Width: width, Axis: axis, Parts: parts, Rows: sums}
+			}}})
+	}
+	add("errors", "operations that failed, all trials together", chart.Axis{Label: "operations, fewer are better", Format: human},
+		func(e protocol.ErrorCount) float64 { return float64(e.Count) },
+		func(c *stats.Cell, _ float64) string {
+			failed, operations := c.Failures()
+			return fmt.Sprintf("%s, %s ok", Thousands(failed), PercentOK(failed, operations))
+		})
+	add("waits", "time spent in operations that failed", chart.Axis{Label: "time, less is better", Format: secondsOf(""), Tick: ticks(secondsOf(""))},
+		func(e protocol.ErrorCount) float64 { return float64(e.WaitNS) / 1e9 },
+		func(_ *stats.Cell, sum float64) string { return secondsOf("")(sum) })
+	return list
+}
+
+// errorTip says how many attempts were repeated, or "" if none was.
+func errorTip(c *stats.Cell) string {
+	var retries int64
+	for _, s := range c.Samples {
+		retries += s.Retries
+	}
+	if retries == 0 {
+		return ""
+	}
+	return counted(retries, "repeated attempt")
+}

@@ -130,25 +130,45 @@ func (c *Comparison) Wanted() string {
 
 // studyTables returns the tables of a study that a run measured again, with its claims.
 func studyTables(a *stats.Analysis, r *Study) (d document) {
-	title, corrected := "Study "+r.Name+", corrected", "corrected"
-	if r.AsPublished {
-		title, corrected = "Study "+r.Name+", AS PUBLISHED, faults included", "fault"
+	d = studyTitle(r)
+	for i := range r.Tables {
+		d = append(d, studyTable(&r.Tables[i])...)
+		d = append(d, studyNotes(r, &r.Tables[i]))
 	}
-	d = append(d, heading{2, title}, paragraph{text: "published: " + r.Published})
+	d = append(d, claims(r)...)
+	return append(d, studyRest(a, r)...)
+}
+
+// studyTitle says which study it is, and what the figures don't show.
+func studyTitle(r *Study) document {
+	title := "Study " + r.Name + ", corrected"
+	if r.AsPublished {
+		title = "Study " + r.Name + ", AS PUBLISHED, faults included"
+	}
+	d := document{heading{2, title}, paragraph{text: "published: " + r.Published}}
 	for _, n := range r.Notes {
 		d = append(d, paragraph{text: n})
 	}
-	for i := range r.Tables {
-		d = append(d, studyTable(&r.Tables[i])...)
-		var below list
-		below.note(item{label: corrected, text: strings.Join(r.Tables[i].Corrected, "; "), alarm: r.AsPublished})
-		below.note(item{label: "note", text: strings.Join(r.Tables[i].Notes, "; ")})
-		for _, w := range r.Tables[i].Warnings {
-			below = append(below, item{label: "warning", text: w, alarm: true})
-		}
-		d = append(d, below)
+	return d
+}
+
+// studyNotes is what there is to say of a table's figures.
+func studyNotes(r *Study, t *StudyTable) (l list) {
+	corrected := "corrected"
+	if r.AsPublished {
+		corrected = "fault"
 	}
-	d = append(d, claims(r)...)
+	l.note(item{label: corrected, text: strings.Join(t.Corrected, "; "), alarm: r.AsPublished})
+	l.note(item{label: "note", text: strings.Join(t.Notes, "; ")})
+	for _, w := range t.Warnings {
+		l = append(l, item{label: "warning", text: w, alarm: true})
+	}
+	return l
+}
+
+// studyRest is what follows the tables and the claims: what has no figures, the drivers, and
+// what the figures are.
+func studyRest(a *stats.Analysis, r *Study) (d document) {
 	if n := unbegun(a); n > 0 {
 		d = append(d, space{}, list{{label: string(stats.NotMeasured), text: fmt.Sprintf("%s: the run ended before their first trial", counted(int64(n), "case")), alarm: true}})
 	}

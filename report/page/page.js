@@ -53,8 +53,7 @@
 	};
 
 	for (const table of document.querySelectorAll("table")) {
-		const box = table.closest(".scroll");
-		box.after(row("Copy as",
+		table.closest(".scroll").after(row("Copy as",
 			button("CSV", "Copy this table as CSV", () => copy(csv(rowsOf(table)))),
 			button("Markdown", "Copy this table as Markdown", () => copy(markdown(rowsOf(table))))));
 	}
@@ -135,7 +134,8 @@
 	document.body.append(tip);
 
 	const show = mark => {
-		tip.textContent = mark.dataset.tip;
+		// Each part of the label is a line; an interval is not taken apart.
+		tip.textContent = mark.dataset.tip || mark.getAttribute("aria-label").replace(/, (?![^\[]*\])/g, "\n");
 		tip.hidden = false;
 		const at = mark.getBoundingClientRect(), own = tip.getBoundingClientRect(), room = document.documentElement.clientWidth;
 		const left = Math.min(Math.max(at.left + at.width / 2 - own.width / 2, 8), room - own.width - 8);

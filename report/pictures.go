@@ -2,7 +2,9 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/chart"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -30,6 +33,42 @@ func (p Picture) Chart(width int) chart.Chart { return p.draw(width, p.Title) }
 
 // Pictures returns the pictures of a run: those of its page, in the same order.
 func Pictures(a *stats.Analysis, o Options) []Picture { return pageOf(a, o).pictures() }
+
+// pngScale is how many pixels an image has for each of a picture.
+const pngScale = 2
+
+var pictureFormats = formatsOf[Picture]{
+	{"svg", func(w io.Writer, p Picture, _ Options) error { return chart.WriteSVG(w, p.Chart(0)) }},
+	{"png", func(w io.Writer, p Picture, _ Options) error { return chart.WritePNG(w, p.Chart(0), pngScale) }},
+}
+
+// PictureFormats lists the names of the formats of one picture.
+func PictureFormats() []string { return pictureFormats.names() }
+
+// PictureNamed returns the picture of a run that has a name. If there is none, the error
+// suggests the nearest name, or lists all of them.
+func PictureNamed(a *stats.Analysis, name string, o Options) (Picture, error) {
+	var names []string
+	for _, p := range Pictures(a, o) {
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	if names == nil {
+		return Picture{}, errors.New("the run has no pictures, because it has no figures")
+	}
+	has := "the run has " + strings.Join(names, ", ")
+	if name == "" {
+		return Picture{}, errors.New(has)
+	}
+	return Picture{}, fmt.Errorf("unknown picture: %s", cmp.Or(driver.DidYouMean(name, names), has))
+}
+
+// WritePicture writes a picture in a format.
+func WritePicture(w io.Writer, format string, p Picture) error {
+	return pictureFormats.write(w, "picture", format, p, Options{})
+}
 
 func (d document) pictures() (list []Picture) {
 	for _, b := range d {

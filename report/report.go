@@ -58,7 +58,7 @@ func Formats() []string { return formats.names() }
 // Extensions are those of files, with the formats that they are of.
 var Extensions = []struct{ Extension, Format string }{
 	{".txt", "table"}, {".md", "markdown"}, {".markdown", "markdown"}, {".html", "html"}, {".htm", "html"},
-	{".csv", "csv"}, {".json", "json"}, {".bench", "benchfmt"}, {".benchfmt", "benchfmt"}, {".xml", "junit"},
+	{".csv", "csv"}, {".json", "json"}, {".bench", "benchfmt"}, {".benchfmt", "benchfmt"}, {".xml", "junit"}, {".svg", "svg"}, {".png", "png"},
 }
 
 // Check returns an error that suggests the nearest format if there is no format with

@@ -66,6 +66,7 @@ var reaches = map[string]reach{
 	"allow-differences": harmless,
 	"as-published":      harmless,
 	"batch":             harmless,
+	"chart":             harmless,
 	"close":             harmless,
 	"depths":            harmless,
 	"dsn":               harmless, // its path is not opened

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,10 +16,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/study"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 func showCommand(env *environment) *cobra.Command {
-	var storeFile, text string
+	var storeFile, text, picture string
 	o := &outputOptions{}
 	cmd := &cobra.Command{
 		Use:   "show RUN",
@@ -26,15 +29,27 @@ func showCommand(env *environment) *cobra.Command {
 		Long: `Show prints a run of the store, given by its number, as listed by runs, or as "last".
 On a terminal it prints what is read first: who is fastest, by how much, how sure that
 is, and what to beware of. --full prints every table, as do files and pipes.
-With --workload it prints instead the text of a workload as that run has read it.`,
-		Example: "  sqlite3perf show last\n  sqlite3perf show last --full\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 -o run3.csv",
+With --workload it prints instead the text of a workload as that run has read it, and
+with --chart one of the pictures of its page, as svg or png; a name that no picture has
+lists them.`,
+		Example: "  sqlite3perf show last\n  sqlite3perf show last --full\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 -o run3.csv\n  sqlite3perf show 3 --chart summary -o summary.png",
 		Args:    arguments(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if text != "" && (o.file != "" || cmd.Flags().Changed("format")) {
 				return usagef("--workload prints a text to standard output: leave out --output and --format")
 			}
+			if picture != "" && o.file == "" && !typed(o.asked) {
+				o.format = "svg"
+			}
 			if err := o.check(); err != nil {
 				return err
+			}
+			isPicture := slices.Contains(report.PictureFormats(), o.format)
+			switch {
+			case picture != "" && !isPicture:
+				return usagef("--chart %s: a picture cannot be written as %s: want --format %s", picture, o.format, strings.Join(report.PictureFormats(), " or "))
+			case o.format == "png" && o.file == "" && env.stdoutWidth > 0:
+				return usagef("--format png: a terminal does not show it: name a file with -o")
 			}
 			o.store = storeFile
 			run, err := storedRun(cmd.Context(), env, storeFile, args[0])
@@ -44,14 +59,40 @@ With --workload it prints instead the text of a workload as that run has read it
 			if text != "" {
 				return writeWorkload(env, run, text)
 			}
-			return write(env, o, stats.Analyze(run, floorDriver))
+			a := stats.Analyze(run, floorDriver)
+			if isPicture {
+				return writePicture(env, o, a, picture)
+			}
+			return write(env, o, a)
 		},
 	}
 	cmd.Flags().StringVar(&text, "workload", "", "print the text of the workload of that `name`, as the run has read it")
 	o.addFullFlag(cmd.Flags())
 	addStoreFlag(cmd.Flags(), &storeFile)
+	cmd.Flags().StringVar(&picture, "chart", "", "one picture of the run's page, by its `name`")
 	o.addFlags(cmd.Flags())
+	formats := slices.Concat(report.Formats(), report.PictureFormats())
+	o.setFormats("how results are printed", formats, func(format string) error {
+		if !slices.Contains(formats, format) {
+			return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, formats))
+		}
+		return nil
+	})
 	return cmd
+}
+
+// writePicture prints the picture of a run that has a name.
+func writePicture(env *environment, o *outputOptions, a *stats.Analysis, name string) error {
+	p, err := report.PictureNamed(a, name, report.Options{Study: study.Evaluate(a, "--scale full")})
+	switch {
+	case err != nil && name == "":
+		return usagef("--format %s: name a picture with --chart: %w", o.format, err)
+	case err != nil:
+		return usagef("--chart %s: %w", name, err)
+	}
+	return o.print(env, func(w io.Writer, format string, _ report.Options) error {
+		return report.WritePicture(w, format, p)
+	}, o.again(fmt.Sprintf("sqlite3perf show %d --chart %s", a.Run.ID, name)))
 }
 
 // storedRun loads a run, given by its number or as "last", from the store that the user

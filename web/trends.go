@@ -23,8 +23,9 @@ type Trends struct {
 	Metric    metric   `json:"metric"`
 	Workloads []string `json:"workloads"` // of the store
 	Drivers   []string `json:"drivers"`
-	Runs      int      `json:"runs"`            // that were looked at
-	Older     int      `json:"older,omitempty"` // runs that were not, because there are too many
+	Runs      int      `json:"runs"`              // that were looked at
+	Older     int      `json:"older,omitempty"`   // runs that were not, because there are too many
+	Pending   int      `json:"pending,omitempty"` // runs that have not been read yet, because that takes too long at once: ask again
 	Damaged   int      `json:"damaged,omitempty"`
 	Series    []Trend  `json:"series"`         // that with the newest run first
 	More      int      `json:"more,omitempty"` // series that are left out
@@ -119,23 +120,25 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 	of = of[t.Older:]
 	t.Runs = len(of)
 	byKey := map[string][]*Trend{}
-	for _, e := range of {
-		for _, d := range drivers {
-			if !has(e.Drivers, []string{d}) {
-				continue
-			}
-			found, err := s.shelf.figures(r.Context(), e.ID, d, workload, m)
-			if errors.Is(err, store.ErrDamaged) {
-				t.Damaged++
-				break
-			}
-			if err != nil {
-				return nil, err
-			}
-			for i := range found {
-				if f := &found[i]; matches(phases, f.Phase) {
-					join(byKey, f)
-				}
+	var figures [][]Trend // of each run, the newest first
+	for end := time.Now().Add(s.reading); len(figures) < len(of); {
+		e := of[len(of)-1-len(figures)]
+		found, err := s.shelf.figuresOf(r.Context(), e, drivers, workload, m)
+		switch {
+		case errors.Is(err, store.ErrDamaged):
+			t.Damaged++
+		case err != nil:
+			return nil, err
+		}
+		if figures = append(figures, found); time.Now().After(end) {
+			t.Pending = len(of) - len(figures)
+			break
+		}
+	}
+	for _, found := range slices.Backward(figures) {
+		for i := range found {
+			if f := &found[i]; matches(phases, f.Phase) {
+				join(byKey, f)
 			}
 		}
 	}
@@ -211,6 +214,25 @@ func (t *Trend) judge() {
 		}
 	}
 }
+
+// figuresOf returns the figures of a run that has ended, on some drivers.
+func (s *shelf) figuresOf(ctx context.Context, e *store.Entry, drivers []string, workload string, m metric) ([]Trend, error) {
+	var all []Trend
+	for _, d := range drivers {
+		if !has(e.Drivers, []string{d}) {
+			continue
+		}
+		found, err := s.figures(ctx, e.ID, d, workload, m)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// readingTime is how long one answer may read runs.
+const readingTime = time.Second
 
 // figureKey is what the figures of a run are kept by.
 type figureKey struct {

@@ -7,6 +7,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"embed"
 	"html/template"
@@ -45,6 +46,7 @@ type Server struct {
 	options Options
 	token   string // that a request which changes something must have
 	shelf   *shelf
+	reading time.Duration // that one answer may read runs
 	done    chan struct{} // closed when the server ends
 	streams chan struct{} // has an element for each stream of events
 
@@ -58,7 +60,16 @@ func New(o Options) *Server {
 	if o.Describe == nil {
 		o.Describe = func(*stats.Analysis) report.Options { return report.Options{} }
 	}
-	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), streams: make(chan struct{}, maxStreams), grace: endGrace}
+	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), streams: make(chan struct{}, maxStreams), grace: endGrace, reading: readingTime}
+}
+
+// Open opens the store, which otherwise the first request does. If there is none, the error
+// is [store.ErrNoStore], and a later request finds it.
+func (s *Server) Open(ctx context.Context) error {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	_, err := s.shelf.open(ctx)
+	return err
 }
 
 // Close ends requests that wait for news, and closes the store.

@@ -378,6 +378,34 @@ func TestHostileStore(t *testing.T) {
 	}
 }
 
+// A large store is read in parts, the newest runs first.
+func TestTrendsInParts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.db")
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for i := range 4 {
+		if err := st.Begin(t.Context(), aRun(i, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	site := New(Options{Store: path, Floor: "native"})
+	site.reading = 0
+	server := httptest.NewServer(site.Handler())
+	defer server.Close()
+	defer site.Close()
+	first := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=mattn&phase=mix")
+	if first.Pending != 3 || first.Runs != 4 || len(first.Series[0].Points) != 1 || first.Series[0].Points[0].Run != 4 {
+		t.Errorf("%+v", first)
+	}
+	site.reading = time.Hour
+	if all := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=mattn&phase=mix"); all.Pending != 0 || len(all.Series[0].Points) != 4 || all.Series[0].Points[0].Run != 1 {
+		t.Errorf("%+v", all)
+	}
+}
+
 // A trend joins only what was measured in the same way, and finds where its level changes.
 func TestTrends(t *testing.T) {
 	var runs []*result.Run

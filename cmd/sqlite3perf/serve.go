@@ -87,37 +87,36 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	if o.port < 0 || o.port > 65535 {
 		return usagef("--port %d: want a number from 0 to 65535", o.port)
 	}
-	if ip, err := netip.ParseAddr(o.addr); o.addr != "localhost" && (err != nil || ip.Zone() != "") {
+	ip, err := netip.ParseAddr(o.addr)
+	if o.addr != "localhost" && (err != nil || ip.Zone() != "") {
 		return usagef("--addr %q: want an IP address of this machine such as 127.0.0.1, or localhost", o.addr)
 	}
 	path, err := storePath(o.store)
 	if err != nil {
 		return err
 	}
-	st, none := store.OpenReadOnly(ctx, path)
-	if none == nil {
-		st.Close()
-	} else if !errors.Is(none, store.ErrNoStore) {
-		return none
-	}
 	launcher, err := o.launcher(ctx, path)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(o.addr, strconv.Itoa(o.port)))
-	if err != nil {
-		return cannotListen(o, err)
-	}
-	if none != nil {
-		fmt.Fprintf(env.stderr, "%v\n", none)
-	}
-	local := listener.Addr().(*net.TCPAddr).IP.IsLoopback()
+	local := o.addr == "localhost" || ip.IsLoopback()
 	if !local {
 		launcher = nil // everybody who can reach it could use the machine
 	}
 	site := web.New(web.Options{Store: path, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
 		return report.Options{Study: study.Evaluate(a, "--scale full")}
 	}})
+	none := site.Open(ctx)
+	if none != nil && !errors.Is(none, store.ErrNoStore) {
+		return none
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(o.addr, strconv.Itoa(o.port)))
+	if err != nil {
+		return errors.Join(cannotListen(o, err), site.Close())
+	}
+	if none != nil {
+		fmt.Fprintf(env.stderr, "%v\n", none)
+	}
 	server := &http.Server{
 		Handler:           site.Handler(),
 		ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: writeTime,

@@ -16,7 +16,7 @@ export function h(tag, attributes, ...children) {
 
 // table makes a table from columns ({title, right, className, cell}) and rows.
 export function table(caption, columns, rows, row) {
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, h("table", {},
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, h("table", {},
     h("caption", {}, caption),
     h("thead", {}, h("tr", {}, columns.map((c) => c.title === "" ? h("td") : h("th", { scope: "col", class: c.right ? "n" : null, "aria-sort": c.sorted }, c.title)))),
     h("tbody", {}, rows.map((r) => h("tr", row ? row(r) : {}, columns.map((c) => h("td", { class: [c.right && "n", c.className].filter(Boolean).join(" ") || null }, c.cell(r))))))));

@@ -59,7 +59,7 @@ function jobPanel(job, act) {
   const outcome = !ended ? "" : { 0: "All was measured.", 4: "Some cells were refused, wrong or failed, or nothing could be measured.", 130: "It was stopped; what was measured is kept." }[job.status] || "It failed: see what it said.";
   return h("section", { class: "panel", "aria-label": "run started here" },
     h("h2", {}, job.run ? h("a", { href: "/runs/" + job.run }, `Run ${job.run}`) : "New run", `, ${job.state}`),
-    facts([["drivers", (job.wanted.drivers || []).join(", ") || "the usual"], ["workloads", (job.wanted.workloads || []).join(", ") || "the usual"], ["started", moment(job.started)], ["", outcome]]),
+    facts([["drivers", (job.wanted.drivers || []).join(", ") || "the usual"], ["workloads", (job.wanted.workloads || []).join(", ") || "the usual"], ["started", moment(job.started)], ["outcome", outcome]]),
     !ended && h("p", {}, h("button", { type: "button", "data-key": "stop", click: () => act("DELETE") }, job.state === "stopping" ? "Stop at once" : "Stop after the current trial")),
     h("details", { "data-key": "said", open: job.state === "preparing" || (ended && job.status !== 0) }, h("summary", {}, "What it says"), h("pre", { tabindex: "0" }, job.messages.join("\n") || "nothing yet")));
 }
@@ -99,10 +99,10 @@ function progress(r, histories) {
         { title: "Cell", className: "text", cell: (f) => [f.workload, f.variant, f.phase].filter(Boolean).join(" · ") },
         { title: "Driver", cell: (f) => f.driver },
         { title: "Figure", right: true, cell: (f) => f.base ? `${times(f.median)} ${f.base}` : figure(f.median, "s") },
-        { title: "Interval", className: "plot", cell: (f) => f.spread === undefined ? h("span", { class: "quiet" }, "too few rounds") : set(h("div", { class: "track" + (f.settled ? " best" : ""), "aria-hidden": "true" }, h("div", { class: "fill" })), { "--to": 100 * Math.min(1, f.spread / most) + "%" }) },
+        { title: "Width of the interval", className: "plot", cell: (f) => f.spread === undefined ? h("span", { class: "quiet" }, "too few rounds") : set(h("div", { class: "track" + (f.settled ? " best" : ""), "aria-hidden": "true" }, h("div", { class: "fill" })), { "--to": 100 * Math.min(1, f.spread / most) + "%" }) },
         { title: "±", right: true, cell: (f) => f.spread === undefined ? "–" : precisionOf(f.spread) },
         { title: "n", right: true, cell: (f) => f.summary.n },
-        { title: "", cell: (f) => f.settled ? "settled" : "" },
+        { title: "State", cell: (f) => f.settled ? "settled" : "" },
       ], figures)));
 }
 

@@ -82,11 +82,11 @@ function figures(t, metric, query, open) {
     { title: "Driver", cell: (c) => h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: "samples and settings", click: () => open(c.case, t.phase) }, c.driver) },
     { title: `${metric.title}, with interval`, className: "plot", cell: bar },
     { title: metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
-    { title: "", className: "when", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
+    { title: "±", className: "when", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
     ranked && t.base && { title: "× " + t.base, right: true, cell: (c) => c.ratio && c.ratio.n ? times(c.ratio.median) : "–" },
     ranked && { title: "tied with #", cell: (c) => (c.tied_with || []).map((x) => rank.get(x)).join(", ") },
     { title: "n", right: true, cell: (c) => c.n || "–" },
-    ranked && { title: "", className: "text", cell: (c) => [c.unranked, c.too_short && "too short to judge by"].filter(Boolean).join("; ") },
+    ranked && { title: "Remarks", className: "text", cell: (c) => [c.unranked, c.too_short && "too short to judge by"].filter(Boolean).join("; ") },
   ].filter(Boolean);
   return h("section", {}, h("h2", {}, title), table(`${metric.title} of ${title}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null })));
 }
@@ -110,7 +110,7 @@ async function samples(r, query, metric, signal, close) {
         { title: s.metric.title, right: true, cell: (x) => figure(x.value, s.unit) },
         { title: "Wall time", right: true, cell: (x) => figure(x.wall_ns / 1e9, "s") },
         { title: "Operations", right: true, cell: (x) => count(x.operations) }, { title: "Failed", right: true, cell: (x) => count(x.failed || 0) },
-        { title: "", cell: (x) => !x.counts ? "robbed of CPU time and measured again" : x.robbed ? "robbed of CPU time" : "" },
+        { title: "Remarks", cell: (x) => !x.counts ? "robbed of CPU time and measured again" : x.robbed ? "robbed of CPU time" : "" },
       ], c.samples)),
     ]),
     h("button", { type: "button", click: close }, "Close"));

@@ -45,7 +45,7 @@ export async function runs({ query, signal, go }) {
     go([...[...query].filter(([k]) => k !== "pick"), ...picks.map((p) => ["pick", p])], true);
   };
   const columns = [
-    { title: "", cell: (r) => h("input", { type: "checkbox", "aria-label": `choose run ${r.id} to compare`, "data-key": "pick-" + r.id, checked: chosen.includes(String(r.id)), change: () => pick(r.id) }) },
+    { title: "Pick", cell: (r) => h("input", { type: "checkbox", "aria-label": `choose run ${r.id} to compare`, "data-key": "pick-" + r.id, checked: chosen.includes(String(r.id)), change: () => pick(r.id) }) },
     { title: "Run", right: true, cell: (r) => h("a", { href: "/runs/" + r.id }, String(r.id)) },
     { title: head("started", "Started"), sorted: sorted("started"), className: "when", cell: (r) => moment(r.started) },
     { title: head("took", "Took"), right: true, sorted: sorted("took"), cell: (r) => r.ended ? span((new Date(r.ended) - new Date(r.started)) / 1000) : "–" },

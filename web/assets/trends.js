@@ -25,8 +25,10 @@ export async function trends({ query, signal, go }) {
   }
   const list = [...groups.values()];
   const long = list.filter((g) => g.some((s) => s.points.length > 1)), short = list.length - long.length;
+  if (t.pending) setTimeout(() => signal.aborted || go([...query], true), 50); // the server goes on reading
   return [
     h("h1", {}, "Trends"), form,
+    t.pending > 0 && h("p", { role: "status" }, `Reading: ${count(t.pending)} older runs to go.`),
     h("p", { class: "quiet" }, `${count(t.runs)} runs`, t.older ? `; ${count(t.older)} older ones are left out` : "", t.damaged ? `; ${count(t.damaged)} damaged` : "",
       ". Runs are joined only if machine, text of the workload, scale, parameters and settings are the same."),
     t.series.length === 0 && h("p", {}, t.workloads.length ? "No run has a figure of this: choose a driver that has measured the workload." : "There are no runs in this store yet."),
@@ -92,9 +94,9 @@ function group(series, metric) {
     h("details", {}, h("summary", {}, "The figures, and what changed between runs"), series.map((x) => table(`${metric.title} of ${x.driver}`, [
       { title: "Run", right: true, cell: (p) => h("a", { href: `/runs/${p.run}?case=${p.case}&of=${encodeURIComponent(x.phase)}` }, p.run) },
       { title: "Started", className: "when", cell: (p) => moment(p.started) },
-      { title: metric.title, right: true, cell: (p) => figure(p.median, x.unit) }, { title: "", className: "when", cell: (p) => spread(p.median, p.low, p.high) },
+      { title: metric.title, right: true, cell: (p) => figure(p.median, x.unit) }, { title: "±", className: "when", cell: (p) => spread(p.median, p.low, p.high) },
       { title: "n", right: true, cell: (p) => p.n }, { title: "Driver", cell: (p) => p.library || "–" }, { title: "SQLite", cell: (p) => p.sqlite || "–" },
-      { title: "", className: "text", cell: (p) => [x.changes.some((c) => c.run === p.run) && "a new level begins", ...x.marks.filter((m) => m.run === p.run).map((m) => m.words)].filter(Boolean).join("; ") },
+      { title: "Changes", className: "text", cell: (p) => [x.changes.some((c) => c.run === p.run) && "a new level begins", ...x.marks.filter((m) => m.run === p.run).map((m) => m.words)].filter(Boolean).join("; ") },
     ], x.points))),
     h("p", { class: "quiet" }, "Solid lines: the level changes. Dotted lines: a version changed."));
 }

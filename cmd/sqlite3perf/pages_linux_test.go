@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/browser"
 	"github.com/sqlite3perf/sqlite3perf/lab"
@@ -97,6 +99,45 @@ func TestReportPage(t *testing.T) {
 	address := "file://" + filepath.Join(place.dir, "r.html")
 	p := openPage(t, b, address)
 	checkPage(t, p, address, "data:", "blob:")
+	if err := p.Look(looks[0]); err != nil {
+		t.Fatal(err)
+	}
+
+	const tip = `document.querySelector(".tip:not([hidden])")?.innerText ?? ""`
+	act(t, p, p.Hover(`figure svg [data-tip][aria-label*="interval"]`), tip)
+	want(t, p, tip, "test (./", "interval")
+	dir := t.TempDir()
+	if err := p.Downloads(dir); err != nil {
+		t.Fatal(err)
+	}
+	for kind, begins := range map[string]string{"SVG": "<svg", "PNG": "\x89PNG"} {
+		act(t, p, p.Click(fmt.Sprintf(`figure button[aria-label^="Save as %s"]`, kind)), "true")
+		if data := downloaded(t, dir, strings.ToLower(kind)); !strings.HasPrefix(data, begins) || len(data) < 1000 {
+			t.Errorf("%s: %d bytes: %.100q", kind, len(data), data)
+		}
+	}
+	act(t, p, p.Click("figure svg a[href]"), `location.hash && document.querySelector(":target").getClientRects().length`)
+	want(t, p, `document.querySelector(":target").innerText`, "synchronous")
+}
+
+// downloaded waits for a file with an extension and returns what is in it.
+func downloaded(t *testing.T, dir, extension string) string {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		files, err := filepath.Glob(filepath.Join(dir, "*."+extension))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) > 0 {
+			data, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(data)
+		}
+	}
+	t.Fatalf("no %s was saved", extension)
+	return ""
 }
 
 // want fails unless a JavaScript expression is a text that contains some words.

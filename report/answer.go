@@ -342,7 +342,7 @@ func answerText(a *stats.Analysis, o Options, s *Answers) string {
 	}
 	overall, settings := "", bestSettings(a)
 	if s.Overall != nil && s.Overall.Best != nil {
-		overall = fmt.Sprintf("Over %s, %s.", counted(int64(s.Overall.Tables), "table"), s.Overall.Text)
+		overall = fmt.Sprintf("Over %s, %s.", counted(int64(s.Overall.Tables), "phase"), s.Overall.Text)
 	}
 	switch {
 	case settings != "" && overall != "" && len(a.Factorials) < workloads(a):
@@ -435,12 +435,12 @@ func severalTables(tables []*Ranking) string {
 				}
 			}
 		}
-		return fmt.Sprintf("%s: measured in %s, each without another driver to compare with.", andOthers(alone), counted(int64(len(tables)), "table"))
+		return fmt.Sprintf("%s: measured in %s, each without another driver to compare with.", andOthers(alone), counted(int64(len(tables)), "phase"))
 	}
 	slices.SortStableFunc(first.keys, func(x, y string) int { return cmp.Compare(len(first.of[y]), len(first.of[x])) })
 	n := first.keys[0]
-	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. There is no summary, because fewer than two tables have comparable figures of all drivers.",
-		n, len(first.of[n]), counted(int64(compared), "table"))
+	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. There is no summary, because fewer than two phases have comparable figures of all drivers.",
+		n, len(first.of[n]), counted(int64(compared), "phase"))
 }
 
 // studyAnswer says how many claims of a study hold.
@@ -487,7 +487,7 @@ func caveats(a *stats.Analysis, o Options) []Caveat {
 		}
 		list = append(list, Caveat{CaveatEnded, rounds(a), text + counted(int64(rounds(a)), "complete round")})
 	}
-	note(CaveatUnranked, len(unranked(a)), "not ranked, because more of their operations failed than of others': "+someOf(unranked(a), 3))
+	note(CaveatUnranked, len(unranked(a)), "more of their operations failed than of others': "+someOf(unranked(a), 3))
 	few, short, unverified := 0, []string{}, []string{}
 	eachTable(a, func(n stats.TableName, t *stats.Table) {
 		measured := t.Measured()

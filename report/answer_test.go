@@ -65,10 +65,10 @@ func TestAnswer(t *testing.T) {
 			insertRun(9, "mattn", "tailscale", "modernc")},
 		{"one driver and the floor", "In mine insert, mattn takes 1.83x the time of native, the floor [1.79, 1.87].", insertRun(9, "native", "mattn")},
 		{"one driver", "In mine insert, mattn took 18.4 ms, ±1.6%.", insertRun(9, "mattn")},
-		{"one driver, two tables", "mattn: measured in 2 tables, each without another driver to compare with.", alone},
-		{"over tables", "Over 2 tables, mattn is fastest; next is modernc, with 2.30x the time [2.27, 2.32]. " +
+		{"one driver, two tables", "mattn: measured in 2 phases, each without another driver to compare with.", alone},
+		{"over tables", "Over 2 phases, mattn is fastest; next is modernc, with 2.30x the time [2.27, 2.32]. " +
 			"mattn takes 1.83x the time of native, the floor [1.81, 1.85].", two},
-		{"no summary", "mattn comes first, alone or tied, in 1 of 2 tables. There is no summary, because fewer than two tables have comparable figures of all drivers.", apart},
+		{"no summary", "mattn comes first, alone or tied, in 1 of 2 phases. There is no summary, because fewer than two phases have comparable figures of all drivers.", apart},
 		{"interrupted", "Nothing can be told yet: 3 complete rounds, and drivers are ranked after 6.", interrupted},
 		{"all refused", "Nothing was measured: 2 cases refused.", ended(insertRun(1, "mattn", "modernc"), result.Refused, "settings", "wanted full, got off", "mattn", "modernc")},
 		{"nothing", "Nothing was measured.", emptyRun()},

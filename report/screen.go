@@ -211,9 +211,9 @@ func inForceInRun(a *stats.Analysis) string {
 	case names == nil:
 		return strings.Join(all, " ")
 	case all == nil:
-		return "they differ by table: " + strings.Join(names, ", ")
+		return "they differ by phase: " + strings.Join(names, ", ")
 	}
-	return strings.Join(all, " ") + "; differ by table: " + strings.Join(names, ", ")
+	return strings.Join(all, " ") + "; differ by phase: " + strings.Join(names, ", ")
 }
 
 // labels has the words for codes of caveats that are not of noise. The others are warnings.
@@ -376,13 +376,13 @@ const leastBar = 8
 // ranked writes a title and bars, in at most some lines.
 func (s *screen) ranked(r *Ranking, room int) {
 	rows := r.shown()
-	of := fmt.Sprintf("time over %s", counted(int64(r.Tables), "table"))
+	of := fmt.Sprintf("time over %s", counted(int64(r.Tables), "phase"))
 	if r.Table != nil {
 		of = fmt.Sprintf("%s: %s", r.Table, r.Of)
 	}
 	title := fmt.Sprintf("%s, × %s", of, r.Base)
 	if r.IsFloor {
-		title += ", the floor │"
+		title += " (│, the floor)"
 	}
 	if r.Best == nil {
 		title += "; too few rounds to rank"
@@ -569,7 +569,7 @@ func (s *screen) listLines(tables []Ranking) int {
 
 // list writes the answers of tables, as many as there is room for.
 func (s *screen) list(tables []Ranking, room int) {
-	title := "in each table, the best"
+	title := "in each phase, the best"
 	if slices.ContainsFunc(tables, func(r Ranking) bool { return len(r.Tied) > 0 }) {
 		title += " (+2: tied with 2 others)"
 	}
@@ -597,7 +597,7 @@ func (s *screen) list(tables []Ranking, room int) {
 		s.out.WriteString(strings.TrimRight(text.Trim(line.String(), s.width), " ") + "\n")
 	}
 	if more > 0 {
-		s.clipped(fmt.Sprintf("and %s", counted(int64(more), "more table")), "", "", 1, faint)
+		s.clipped(fmt.Sprintf("and %s", counted(int64(more), "more phase")), "", "", 1, faint)
 	}
 }
 

@@ -158,7 +158,7 @@ func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options) {
 		sure = append(sure, percent(a.Confidence)+" intervals")
 	}
 	if said.FalseDifference > 0 && opts.Study == nil {
-		sure = append(sure, fmt.Sprintf("a false difference anywhere: at most %g%% likely", 100*said.FalseDifference))
+		sure = append(sure, fmt.Sprintf("any false difference at most %g%% likely", 100*said.FalseDifference))
 	}
 	s.labeled("how sure", strings.Join(sure, ", "), most, false)
 	if in := inForceInRun(a); in != "" {

@@ -89,6 +89,60 @@ func TestOpenMakesDirectories(t *testing.T) {
 	}
 }
 
+func TestLoadCases(t *testing.T) {
+	ctx, s := context.Background(), mustOpen(t, newPath(t))
+	want := fullRun(t)
+	if err := s.Begin(ctx, want); err != nil {
+		t.Fatal(err)
+	}
+	keep := func(c *result.Case) bool { return c.ID == 2 }
+	got, err := s.LoadCases(ctx, want.ID, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := want.Trials
+	want.Cases, want.Trials, want.Warnings = want.Cases[1:2], nil, nil
+	for _, tr := range all {
+		if tr.Case == 2 {
+			tr.Warnings = nil
+			want.Trials = append(want.Trials, tr)
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" || len(want.Trials) == 0 {
+		t.Errorf("-stored +loaded:\n%s", d)
+	}
+	if _, err := s.LoadCases(ctx, 9, keep); !errors.Is(err, store.ErrNoRun) {
+		t.Error(err)
+	}
+}
+
+func TestLatest(t *testing.T) {
+	ctx, s := context.Background(), mustOpen(t, newPath(t))
+	for range 3 {
+		if err := s.Begin(ctx, smallRun()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := s.Latest(ctx, 2)
+	if err != nil || len(list) != 2 || list[0].ID != 3 || list[1].ID != 2 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, err := s.Extent(ctx, 9); !errors.Is(err, store.ErrNoRun) {
+		t.Error(err)
+	}
+	before, err := s.Extent(ctx, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := trial(1)
+	if err := s.AddTrial(ctx, 3, tr); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := s.Extent(ctx, 3); err != nil || after == before || after.Trials != 1 || !after.Last.Equal(tr.Started) || after.Ended {
+		t.Errorf("%+v, then %+v, %v", before, after, err)
+	}
+}
+
 func TestOpenAgainKeepsRuns(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)

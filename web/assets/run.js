@@ -38,7 +38,9 @@ export async function run({ query, path, signal, go }) {
     h("button", { type: "button", click: () => go([]) }, "Show all"));
 
   const open = (c, phase) => go([...keep(["case", "of"]), ["case", c], ["of", phase]]);
-  const chosen = query.get("case") && await samples(r, query, metric, signal, () => go(keep(["case", "of"])));
+  const held = cells.tables.find((t) => holds(t, query));
+  const chosen = query.get("case") && await samples(r, query, metric, signal, held,
+    (cases) => go([...keep(cases.length ? ["case"] : ["case", "of"]), ...cases.map((c) => ["case", c])]));
   const bad = r.cases.filter((c) => c.status !== "ok");
   return [
     h("h1", {}, `Run ${r.id}`),
@@ -55,14 +57,14 @@ export async function run({ query, path, signal, go }) {
     bad.length > 0 && h("details", { open: bad.length < 6 }, h("summary", { class: "bad" }, `${bad.length} of ${r.cases.length} cases have no figure`),
       h("ul", {}, bad.map((c) => h("li", {}, h("b", {}, `${c.driver} on ${c.workload}${c.variant ? " " + c.variant : ""}: ${c.status}`), c.reason ? `: ${c.reason.message}` : "")))),
     form,
-    chosen && !cells.tables.some((t) => holds(t, query)) && chosen,
+    !held && chosen,
     cells.tables.length === 0 && h("p", {}, "No cell is left: clear a filter."),
-    cells.tables.map((t) => [figures(t, cells.metric, query, open), holds(t, query) && chosen]),
+    cells.tables.map((t) => [figures(t, cells.metric, query, open), t === held && chosen]),
   ];
 }
 
 // holds reports whether a table has the cell whose samples are shown.
-const holds = (t, query) => query.get("of") === t.phase && t.cells.some((c) => String(c.case) === query.get("case"));
+const holds = (t, query) => query.get("of") === t.phase && t.cells.some((c) => query.getAll("case").includes(String(c.case)));
 
 // figures shows a table as bars with intervals.
 function figures(t, metric, query, open) {
@@ -70,7 +72,7 @@ function figures(t, metric, query, open) {
   const most = Math.max(...t.cells.map((c) => c.high ?? c.median ?? 0).filter(Number.isFinite), 0) || 1;
   const percent = (v) => Math.max(0, Math.min(100, 100 * v / most)) + "%";
   const rank = new Map(t.cells.map((c) => [c.case, c.rank]));
-  const here = (c) => query.get("case") === String(c.case) && query.get("of") === t.phase;
+  const here = (c) => query.getAll("case").includes(String(c.case)) && query.get("of") === t.phase;
   const ranked = metric.name === "time";
   const bar = (c) => {
     if (c.median === undefined) return h("span", { class: c.status === "ok" ? "quiet" : "bad" }, c.status === "ok" ? "not known" : c.status + (c.reason ? ": " + c.reason.message : ""));
@@ -92,13 +94,14 @@ function figures(t, metric, query, open) {
 }
 
 // samples shows what was measured in a cell, and with which settings.
-async function samples(r, query, metric, signal, close) {
+async function samples(r, query, metric, signal, held, choose) {
   const phase = query.get("of") || "";
   const ask = new URLSearchParams([...query.getAll("case").map((c) => ["case", c]), ["phase", phase], ["metric", metric]]);
   const s = await get(`runs/${r.id}/samples?${ask}`, signal);
   return h("section", { class: "panel", "aria-label": "samples" },
     h("h2", {}, `${s.cases.map((c) => c.driver).join(", ")} on ${s.cases[0].workload}, ${phase}: samples in the order measured`),
     points(s, `${s.metric.title} by trial`, s.unit),
+    held && others(held, query.getAll("case"), choose),
     h("p", { class: "quiet" }, "Drag across the picture to zoom in; double-click shows all again."),
     s.cases.map((c) => [
       h("h3", {}, `Settings of ${c.driver}`),
@@ -113,7 +116,18 @@ async function samples(r, query, metric, signal, close) {
         { title: "Remarks", cell: (x) => !x.counts ? "robbed of CPU time and measured again" : x.robbed ? "robbed of CPU time" : "" },
       ], c.samples)),
     ]),
-    h("button", { type: "button", click: close }, "Close"));
+    h("button", { type: "button", click: () => choose([]) }, "Close"));
+}
+
+// others lets the samples of other drivers of a table be shown in the same picture.
+function others(t, cases, choose) {
+  const measured = t.cells.filter((c) => c.n > 0);
+  if (measured.length < 2) return null;
+  const toggle = (id) => choose(cases.includes(id) ? cases.filter((c) => c !== id) : [...cases, id].slice(-20));
+  return h("fieldset", { class: "plain" }, h("legend", { class: "quiet" }, "In the picture"), h("div", { class: "choices" }, measured.map((c) => {
+    const id = String(c.case);
+    return h("label", {}, h("input", { type: "checkbox", "data-key": "with-" + id, checked: cases.includes(id), change: () => toggle(id) }), c.driver);
+  })));
 }
 
 // settings shows what was requested, what was in force, and what the connections said.

@@ -31,8 +31,14 @@ func pageOf(a *stats.Analysis, o Options) document {
 			d = append(d, p)
 		}
 		d = append(d, firsts(said)...)
-		d = append(d, pageTables(a, o)...)
+		samples := 0
+		for i := range a.Run.Trials {
+			samples += len(a.Run.Trials[i].Samples)
+		}
+		p := runPage{a, o.Hints, samples > mostTips}
+		d = append(d, p.tables()...)
 		d = append(d, drivers(a)...)
+		d = append(d, allCompileOptions(a))
 	}
 	d = append(d, heading{2, "How it was measured"})
 	d = append(d, header(a, o)...)
@@ -90,28 +96,28 @@ func pageSummary(a *stats.Analysis) document {
 	return d[1:]
 }
 
-// pageTables are the sections of the workloads.
-func pageTables(a *stats.Analysis, o Options) (d document) {
+// tables are the sections of the workloads.
+func (p *runPage) tables() (d document) {
 	side := map[string]*stats.Factorial{}
-	for _, f := range a.Factorials {
+	for _, f := range p.a.Factorials {
 		side[f.Workload] = f
 	}
-	begun := ""
-	for _, g := range a.Groups {
-		f := side[g.Workload]
-		if f != nil && begun != g.Workload {
-			d = append(d, pageFactorial(a, f, o.Hints)...)
-			begun = g.Workload
-		}
-		if f == nil || len(f.Drivers) > 1 { // of one driver, everything is side by side
-			d = append(d, pageGroup(a, g, o.Hints)...)
+	begun := map[string]bool{}
+	for _, g := range p.a.Groups {
+		switch f := side[g.Workload]; {
+		case f == nil:
+			d = append(d, p.group(g, 2)...)
+		case !begun[g.Workload]:
+			d = append(d, p.factorial(f)...)
+			begun[g.Workload] = true
 		}
 	}
 	return d
 }
 
-// pageGroup is the section of a group.
-func pageGroup(a *stats.Analysis, g *stats.Group, h Hints) document {
+// group is the part of a group, with a heading of a level. If it is within that of a
+// factorial, which has its cells too, it has no more pictures than its tables need.
+func (p *runPage) group(g *stats.Group, level int) document {
 	title := g.Workload
 	if v := g.Variant(); v != "" {
 		title += " · " + v
@@ -120,17 +126,17 @@ func pageGroup(a *stats.Analysis, g *stats.Group, h Hints) document {
 	for _, v := range g.Varied {
 		varied = append(varied, v.Name)
 	}
-	d := append(document{heading{2, title}}, conditions(g.Outcomes[0].Case, varied)...)
+	d := append(document{heading{level, title}}, conditions(g.Outcomes[0].Case, varied)...)
 	for _, t := range g.Tables {
-		d = append(d, pagePhase(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, h, plain(a))...)
+		d = append(d, p.phase(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, level+1)...)
 	}
 	d = append(d, troubles(g, result.WarningUnverified)...)
 	return append(d, casesOf(g.Outcomes, g.Tables)...)
 }
 
-// pageFactorial is the section of a workload with several settings or parameters side by
-// side.
-func pageFactorial(a *stats.Analysis, f *stats.Factorial, h Hints) document {
+// factorial is the section of a workload with several settings or parameters: side by side,
+// and then, if there are several drivers, each combination by itself.
+func (p *runPage) factorial(f *stats.Factorial) document {
 	var varied []string
 	for _, x := range f.Factors {
 		varied = append(varied, x.Name)
@@ -138,18 +144,67 @@ func pageFactorial(a *stats.Analysis, f *stats.Factorial, h Hints) document {
 	d := document{heading{2, fmt.Sprintf("%s · %s, side by side", f.Workload, f)}}
 	d = append(d, conditions(f.Group.Outcomes[0].Case, varied)...)
 	for _, t := range f.Tables {
-		d = append(d, pagePhase(stats.TableName{Workload: f.Workload, Phase: t.Phase}, t, h, plain(a))...)
-		if p, ok := settingsMap(a, f, t); ok {
-			d = append(d, p)
+		d = append(d, p.phase(stats.TableName{Workload: f.Workload, Phase: t.Phase}, t, 3)...)
+		if m, ok := settingsMap(p.a, f, t); ok {
+			d = append(d, m)
 		}
 		d = append(d, effects(f, t.Phase)...)
 	}
-	for _, phase := range phasesOf(a, f.Workload) {
-		d = append(d, blocks(scalingPictures(a, f, phase))...)
+	for _, phase := range phasesOf(p.a, f.Workload) {
+		d = append(d, blocks(scalingPictures(p.a, f, phase))...)
 	}
-	if len(f.Drivers) == 1 { // otherwise the groups that follow have the rest
+	if len(f.Drivers) == 1 {
 		d = append(d, troubles(f.Group, result.WarningUnverified)...)
-		d = append(d, casesOf(f.Group.Outcomes, f.Tables)...)
+		return append(d, casesOf(f.Group.Outcomes, f.Tables)...)
+	}
+	var each document
+	n := 0
+	for _, g := range p.a.Groups {
+		switch {
+		case g.Workload != f.Workload:
+		case len(f.Tables) == 0: // they would be too long
+			d = append(d, p.group(g, 2)...)
+		default:
+			each = append(each, p.group(g, 3)...)
+			n++
+		}
+	}
+	return append(d, details{title: fmt.Sprintf("Each of the %d combinations by itself, with samples and proven settings", n), body: each})
+}
+
+// phase is the part of a phase, with a heading of a level: pictures with their figures, and
+// what is to say of them. What is seldom looked at is closed, and left out where the cells
+// are shown side by side too.
+func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document {
+	measured := t.Measured()
+	if len(measured) == 0 {
+		return nil
+	}
+	bars := tableBars(n, t)
+	table := figures(t, measured)
+	for _, c := range measured {
+		table.links = append(table.links, caseLink(c.Case))
+	}
+	bars.behind = document{table}
+	d := document{heading{level, t.Phase + ": " + subject(measured)}, bars}
+	d = append(d, phaseNotes(t, measured, p.hints))
+	latency := latencies(measured)
+	if level > 3 {
+		if len(latency.rows) > 0 {
+			d = append(d, details{title: "Latency", body: document{paragraph{text: latencyTitle(measured)}, latency}})
+		}
+		return d
+	}
+	if len(latency.rows) > 0 {
+		for _, x := range latencyPictures(n, measured) {
+			x.behind = document{latency}
+			d = append(d, x)
+		}
+	}
+	d = append(d, blocks(errorPictures(n, t))...)
+	d = append(d, details{title: "Samples in the order measured", body: document{orderPicture(n, t, p.plain)}})
+	if memory := memoryPictures(n, t); memory != nil {
+		d = append(d, details{title: "Memory", body: blocks(memory)})
 	}
 	return d
 }
@@ -166,34 +221,6 @@ func phasesOf(a *stats.Analysis, workload string) (list []string) {
 	return list
 }
 
-// pagePhase is the part of a phase: pictures with their figures, and what is to say of them.
-func pagePhase(n stats.TableName, t *stats.Table, h Hints, plain bool) document {
-	measured := t.Measured()
-	if len(measured) == 0 {
-		return nil
-	}
-	bars := tableBars(n, t)
-	table := figures(t, measured)
-	for _, c := range measured {
-		table.links = append(table.links, caseLink(c.Case))
-	}
-	bars.behind = document{table}
-	d := document{heading{3, t.Phase + ": " + subject(measured)}, bars}
-	d = append(d, phaseNotes(t, measured, h))
-	if l := latencies(measured); len(l.rows) > 0 {
-		for _, p := range latencyPictures(n, measured) {
-			p.behind = document{l}
-			d = append(d, p)
-		}
-	}
-	d = append(d, blocks(errorPictures(n, t))...)
-	d = append(d, details{title: "Samples in the order measured", body: document{orderPicture(n, t, plain)}})
-	if memory := memoryPictures(n, t); memory != nil {
-		d = append(d, details{title: "Memory", body: blocks(memory)})
-	}
-	return d
-}
-
 // blocks returns pictures as a document.
 func blocks(pictures []picture) (d document) {
 	for _, p := range pictures {
@@ -202,17 +229,26 @@ func blocks(pictures []picture) (d document) {
 	return d
 }
 
-// plain reports whether a run has so many samples that those in pictures have no tips.
-func plain(a *stats.Analysis) bool {
-	n := 0
-	for i := range a.Run.Trials {
-		n += len(a.Run.Trials[i].Samples)
-	}
-	return n > mostTips
+// runPage makes the parts of a run's page.
+type runPage struct {
+	a     *stats.Analysis
+	hints Hints
+	plain bool // there are so many samples that those in pictures have no tips
 }
 
 // mostTips is how many samples of a run have a tip.
 const mostTips = 600
+
+// allCompileOptions has the compile options of each driver's SQLite, as it proved them.
+func allCompileOptions(a *stats.Analysis) details {
+	var l list
+	for _, o := range driverOrder(a) {
+		if p := o.Proof(); p != nil {
+			l.note(item{label: label(o.Case), text: strings.Join(p.CompileOptions, " ")})
+		}
+	}
+	return details{title: "Compile options of SQLite, all of each driver", body: document{l}, raw: true}
+}
 
 // caseLink returns what leads to the samples and the settings of a case.
 func caseLink(c *result.Case) string { return "#" + caseID(c) }

@@ -24,6 +24,7 @@ func pageStudy(a *stats.Analysis, r *Study) document {
 		d = append(d, studyNotes(r, &r.Tables[i]))
 	}
 	d = append(d, studyRest(a, r)...)
+	d = append(d, allCompileOptions(a))
 	d = append(d, heading{2, "Samples"})
 	for _, g := range a.Groups {
 		for _, b := range casesOf(g.Outcomes, g.Tables) {

@@ -255,20 +255,24 @@ func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float
 		s.Fit = append(s.Fit, chart.Point{X: x, Y: law.At(x)})
 	}
 	who := cmp.Or(s.Name, "this")
+	off := fmt.Sprintf("contention %s, coherency %s, no point farther off than %s", percent(law.Sigma), percent(law.Kappa), percent(law.Worst))
+	if peak == 1 {
+		return fmt.Sprintf("%s gains nothing from more at once (%s)", who, off)
+	}
 	bounds := ""
 	if sure := stats.Summarize(peaks).Interval; sure != nil {
-		high := "no peak"
-		if !math.IsInf(sure.High, 0) {
-			high = human(math.Round(sure.High))
-		}
-		if low := human(math.Round(sure.Low)); !math.IsInf(sure.Low, 0) && low != high {
-			bounds = fmt.Sprintf(", %s to %s by the rounds", low, high)
+		low, high := human(math.Round(sure.Low)), human(math.Round(sure.High))
+		switch {
+		case math.IsInf(sure.Low, 0):
+		case math.IsInf(sure.High, 0):
+			bounds = fmt.Sprintf(", by the rounds from %s on, or nowhere", low)
+		case low != high:
+			bounds = fmt.Sprintf(", by the rounds at %s to %s", low, high)
 		}
 	}
-	off := fmt.Sprintf("contention %s, coherency %s, no point farther off than %s", percent(law.Sigma), percent(law.Kappa), percent(law.Worst))
 	switch {
 	case math.IsInf(peak, 0):
-		return fmt.Sprintf("%s has no peak%s (%s)", who, bounds, off)
+		return fmt.Sprintf("%s has no peak within what can be told (%s)", who, off)
 	case peak > 2*last:
 		return fmt.Sprintf("%s peaks far beyond what was measured%s (%s)", who, bounds, off)
 	}

@@ -416,12 +416,13 @@ func nothingMeasured(s *Answers) string {
 // severalTables says who comes first most often if there is no summary.
 func severalTables(tables []*Ranking) string {
 	var first groups[string, int]
-	compared := 0
+	compared, decided := 0, false
 	for i, r := range tables {
 		if r.Best == nil || len(r.choices()) < 2 {
 			continue
 		}
 		compared++
+		decided = decided || r.Next != nil
 		for _, n := range append([]string{r.Best.Name}, r.Tied...) {
 			first.add(n, i)
 		}
@@ -437,10 +438,13 @@ func severalTables(tables []*Ranking) string {
 		}
 		return fmt.Sprintf("%s: measured in %s, each without another driver to compare with.", andOthers(alone), counted(int64(len(tables)), "phase"))
 	}
+	const none = "There is no summary, because fewer than two phases have comparable figures of all drivers."
+	if !decided {
+		return fmt.Sprintf("In %s, noise hides which is fastest: nothing is told apart from the best. %s", counted(int64(compared), "phase"), none)
+	}
 	slices.SortStableFunc(first.keys, func(x, y string) int { return cmp.Compare(len(first.of[y]), len(first.of[x])) })
 	n := first.keys[0]
-	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. There is no summary, because fewer than two phases have comparable figures of all drivers.",
-		n, len(first.of[n]), counted(int64(compared), "phase"))
+	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. %s", n, len(first.of[n]), counted(int64(compared), "phase"), none)
 }
 
 // studyAnswer says how many claims of a study hold.

@@ -51,6 +51,12 @@ func TestAnswer(t *testing.T) {
 	apart := newRun(9) // no driver has figures in two tables
 	add(apart, "mine", nil, nil, []string{"mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10))
 	add(apart, "other", nil, nil, []string{"zombiezen", "crawshaw"}, bulk("insert", 10_000_000, 10, 10))
+	hidden := newRun(9) // the same, and noise hides which is faster
+	add(hidden, "mine", nil, nil, []string{"mattn", "tailscale"}, bulk("insert", 10_000_000, 10, 10))
+	add(hidden, "other", nil, nil, []string{"modernc", "modernc@v1.2.3"}, bulk("insert", 10_000_000, 10, 10))
+	for i := range hidden.Trials {
+		hidden.Trials[i].Samples[0].WallNS = 10_000_000 + int64(hidden.Trials[i].Round*(1-i%2*2))
+	}
 	alone := newRun(9)
 	add(alone, "mine", nil, nil, []string{"mattn"}, bulk("insert", 10_000_000, 10, 10), bulk("scan", 20_000_000, 10, 10))
 	interrupted := insertRun(3, "native", "mattn")
@@ -69,6 +75,7 @@ func TestAnswer(t *testing.T) {
 		{"over tables", "Over 2 phases, mattn is fastest; next is modernc, with 2.30x the time [2.27, 2.32]. " +
 			"mattn takes 1.83x the time of native, the floor [1.81, 1.85].", two},
 		{"no summary", "mattn comes first, alone or tied, in 1 of 2 phases. There is no summary, because fewer than two phases have comparable figures of all drivers.", apart},
+		{"no summary and no winner", "In 2 phases, noise hides which is fastest: nothing is told apart from the best. There is no summary, because fewer than two phases have comparable figures of all drivers.", hidden},
 		{"interrupted", "Nothing can be told yet: 3 complete rounds, and drivers are ranked after 6.", interrupted},
 		{"all refused", "Nothing was measured: 2 cases refused.", ended(insertRun(1, "mattn", "modernc"), result.Refused, "settings", "wanted full, got off", "mattn", "modernc")},
 		{"nothing", "Nothing was measured.", emptyRun()},

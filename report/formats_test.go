@@ -220,6 +220,14 @@ func FuzzWrite(f *testing.F) {
 				t.Errorf("%s: %v", format, err)
 			}
 		}
+		var b bytes.Buffer
+		const lines = 24
+		if err := report.Write(&b, "table", stats.Analyze(&run, floor), report.Options{Width: width % 300, Lines: lines, ASCII: width%2 == 0}); err != nil {
+			t.Error(err)
+		}
+		if n := strings.Count(b.String(), "\n"); n > lines {
+			t.Errorf("%d lines on a screen of %d:\n%s", n, lines, b.String())
+		}
 	})
 }
 

@@ -54,7 +54,7 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 	s.left -= len(beware)
 	var figures []string
 	if opts.Study != nil {
-		figures = s.section(func() { s.claims(opts.Study) })
+		figures = s.claims(opts.Study)
 	} else {
 		figures = s.figures(&said, tables)
 	}
@@ -601,32 +601,43 @@ func (s *screen) list(tables []Ranking, room int) {
 	}
 }
 
-// claims writes the claims of a study with their verdicts, as many as there is room for.
-func (s *screen) claims(r *Study) {
-	most := 1
-	if 3*len(r.Claims) <= s.left {
-		most = 3
-	} else if 2*len(r.Claims) <= s.left {
-		most = 2
-	}
-	for i, c := range r.Claims {
-		if i >= s.left-1 && len(r.Claims) > s.left {
-			s.clipped(fmt.Sprintf("and %s", counted(int64(len(r.Claims)-i), "more claim")), "", "", 1, faint)
-			return
-		}
-		var here []string
-		for j := range c.Comparisons {
-			if x := &c.Comparisons[j]; x.Summary != nil {
-				here = append(here, strings.TrimSpace(claimBound(x.Median, x.Unit)+" "+x.Unit))
+// claims returns the claims of a study with their verdicts: all of them shorter if there is
+// not enough room, and then without the last.
+func (s *screen) claims(r *Study) []string {
+	for most := 3; most > 0; most-- {
+		lines := s.section(func() {
+			for i := range r.Claims {
+				s.claim(r, i, most)
 			}
+		})
+		if len(lines) <= s.left {
+			return lines
 		}
-		t := fmt.Sprintf("%d. %s", i+1, c.Claim)
-		if here != nil {
-			t += ": here " + someOf(here, 2)
-		}
-		verdict := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not told"}[c.Verdict]
-		s.labeled(verdict, t, most, c.Verdict == DoesNotHold)
 	}
+	return s.section(func() {
+		shown := max(1, s.left-1)
+		for i := range shown {
+			s.claim(r, i, 1)
+		}
+		s.clipped("and "+counted(int64(len(r.Claims)-shown), "more claim"), "", "", 1, faint)
+	})
+}
+
+// claim writes a claim with its verdict, in at most some lines.
+func (s *screen) claim(r *Study, i, most int) {
+	c := &r.Claims[i]
+	var here []string
+	for j := range c.Comparisons {
+		if x := &c.Comparisons[j]; x.Summary != nil {
+			here = append(here, strings.TrimSpace(claimBound(x.Median, x.Unit)+" "+x.Unit))
+		}
+	}
+	t := fmt.Sprintf("%d. %s", i+1, c.Claim)
+	if here != nil {
+		t += ": here " + someOf(here, 2)
+	}
+	verdict := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not told"}[c.Verdict]
+	s.labeled(verdict, t, most, c.Verdict == DoesNotHold)
 }
 
 // asciiWords has the words for what is not ASCII in reports.

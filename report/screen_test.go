@@ -55,6 +55,13 @@ func screens() map[string]*result.Run {
 		"alone":   insertRun(9, "mattn"),
 		"nofloor": insertRun(9, "mattn", "modernc", "zombiezen"),
 	}
+	extreme := insertRun(9, "native", "mattn", "modernc", "zombiezen")
+	for i := range extreme.Trials {
+		tr := &extreme.Trials[i]
+		tr.Samples[0].WallNS = []int64{1, 9e18, 0, 1000}[tr.Case-1]
+		extreme.Warnings = append(extreme.Warnings, result.Warning{Code: fmt.Sprint("new", i), Message: strings.Repeat("word ", 100)})
+	}
+	all["extreme"] = extreme
 	for _, name := range []string{"full", "matrix", "interrupted", "server", "settings", "empty"} {
 		all[name] = fixtures[name]()
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type shelf struct {
 
 	mu      sync.Mutex
 	st      *store.Store // nil until there is a store
+	file    os.FileInfo  // of st
 	changes int64        // of the store, as of entries
 	entries []store.Entry
 	judged  []judged // the last used first
@@ -56,14 +58,24 @@ func (s *shelf) close() error {
 	return s.st.Close()
 }
 
-// open opens the store, once. s.mu must be held.
+// open returns the store. It opens it the first time, and again if another file has taken
+// its place. s.mu must be held.
 func (s *shelf) open(ctx context.Context) (*store.Store, error) {
+	now, err := os.Stat(s.path)
+	if s.st != nil && (err != nil || !os.SameFile(s.file, now)) {
+		if err := s.st.Close(); err != nil {
+			return nil, err
+		}
+		s.st, s.entries, s.judged = nil, nil, nil
+		clear(s.live)
+		clear(s.points)
+	}
 	if s.st == nil {
 		st, err := store.OpenReadOnly(ctx, s.path)
 		if err != nil {
 			return nil, err
 		}
-		s.st = st
+		s.st, s.file = st, now
 	}
 	return s.st, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -213,6 +214,27 @@ func TestStoreChanges(t *testing.T) {
 	}
 	if run := get[*Run](t, server, "/api/v1/runs/1"); run.Stopped != result.StoppedRounds {
 		t.Errorf("stopped %q", run.Stopped)
+	}
+
+	// Another file takes its place.
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if l := get[*List](t, server, "/api/v1/runs"); l.Total != 0 {
+		t.Errorf("after the store has gone: %+v", l)
+	}
+	other, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for i := range 2 {
+		if err := other.Begin(t.Context(), aRun(i, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l := get[*List](t, server, "/api/v1/runs"); l.Total != 2 {
+		t.Errorf("of the other store: %+v", l)
 	}
 }
 

@@ -94,16 +94,24 @@ function progress(r, histories) {
       scales: { x: { time: false } }, axes: [{ label: "trials" }, { size: 70, values: (_, v) => v.map(precisionOf) }],
       series: [{ label: "trials" }, { label: "half of the intervals are within ±", stroke: color(0), width: 2, value: (_, v) => v === null ? "–" : precisionOf(v) }, { label: "the widest ±", stroke: color(1), width: 2, dash: [6, 4], value: (_, v) => v === null ? "–" : precisionOf(v) }],
     }, history.map((x) => [...x]), 180),
-    figures.length > 0 && h("details", { "data-key": "figures-" + r.run, open: figures.length <= 40 }, h("summary", {}, `${count(all)} figures so far, the least known first`),
-      table("figures so far: ratios of times, round by round, or medians", [
-        { title: "Cell", className: "text", cell: (f) => [f.workload, f.variant, f.phase].filter(Boolean).join(" · ") },
-        { title: "Driver", cell: (f) => f.driver },
-        { title: "Figure", right: true, cell: (f) => f.base ? `${times(f.median)} ${f.base}` : figure(f.median, "s") },
-        { title: "Width of the interval", className: "plot", cell: (f) => f.spread === undefined ? h("span", { class: "quiet" }, "too few rounds") : set(h("div", { class: "track" + (f.settled ? " best" : ""), "aria-hidden": "true" }, h("div", { class: "fill" })), { "--to": 100 * Math.min(1, f.spread / most) + "%" }) },
-        { title: "±", right: true, cell: (f) => f.spread === undefined ? "–" : precisionOf(f.spread) },
-        { title: "n", right: true, cell: (f) => f.summary.n },
-        { title: "State", cell: (f) => f.settled ? "settled" : "" },
-      ], figures)));
+    figures.length > 0 && [
+      figuresTable("figures so far, the least known first: ratios of times, round by round, or medians", figures.slice(0, shown), most),
+      all > shown && h("details", { "data-key": "figures-" + r.run }, h("summary", {}, `${count(all - shown)} more`), figuresTable("more figures", figures.slice(shown), most)),
+    ]);
+}
+
+const shown = 20;
+
+function figuresTable(caption, figures, most) {
+  return table(caption, [
+    { title: "Cell", className: "text", cell: (f) => [f.workload, f.variant, f.phase].filter(Boolean).join(" · ") },
+    { title: "Driver", cell: (f) => f.driver },
+    { title: "Figure", right: true, cell: (f) => f.base ? `${times(f.median)} ${f.base}` : figure(f.median, "s") },
+    { title: "Width of the interval", className: "plot", cell: (f) => f.spread === undefined ? h("span", { class: "quiet" }, "too few rounds") : set(h("div", { class: "track" + (f.settled ? " best" : ""), "aria-hidden": "true" }, h("div", { class: "fill" })), { "--to": 100 * Math.min(1, f.spread / most) + "%" }) },
+    { title: "±", right: true, cell: (f) => f.spread === undefined ? "–" : precisionOf(f.spread) },
+    { title: "n", right: true, cell: (f) => f.summary.n },
+    { title: "State", cell: (f) => f.settled ? "settled" : "" },
+  ], figures);
 }
 
 // startForm makes the form. What is chosen is in the address, so that a link asks for the

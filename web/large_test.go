@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -25,6 +26,7 @@ COMMIT`
 // large returns a run of 1,000 samples: 20 cases in 25 rounds with two phases.
 func large() *result.Run {
 	r := aRun(1, 1.1)
+	r.Workloads[0].Text = strings.Repeat("# as long as several built-in ones\n", 300)
 	three, trial := r.Cases, r.Trials[0]
 	r.Cases, r.Trials = nil, nil
 	for n := range int64(10) {

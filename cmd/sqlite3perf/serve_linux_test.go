@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -53,6 +55,7 @@ func (s *served) get(path string) string {
 
 // TestServe serves a store that begins to exist while it is served, and ends by Ctrl-C.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	s := p.serve("--store", "results.db")
 	s.until("no runs yet at results.db")
@@ -84,4 +87,139 @@ func TestServe(t *testing.T) {
 	if code := s.wait(); code != exitOK {
 		t.Errorf("exit status %d", code)
 	}
+}
+
+// current is what /api/v1/current answers.
+type current struct {
+	Job struct {
+		State    string
+		Run      int64
+		Status   int
+		Messages []string
+	}
+	Runs []struct {
+		Run, Trials int64
+		Here        bool
+	}
+}
+
+// ask sends a request that changes something, with the token of the page.
+func (s *served) ask(method, body string) (status int, c current) {
+	s.t.Helper()
+	token := regexp.MustCompile(`name="token" content="([^"]+)" data-header="([^"]+)"`).FindStringSubmatch(s.get("measure"))
+	r, err := http.NewRequest(method, s.url+"api/v1/current", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set(token[2], token[1])
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	if err != nil || json.Unmarshal(text, &c) != nil {
+		s.t.Fatalf("%v: %s", err, text)
+	}
+	return a.StatusCode, c
+}
+
+// events reads the stream of what is being measured until something is so.
+func (s *served) events(what string, is func(current) bool) (c current) {
+	s.t.Helper()
+	a, err := http.Get(s.url + "api/v1/current/events")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer a.Body.Close()
+	lines := bufio.NewScanner(a.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		c = current{}
+		if err := json.Unmarshal([]byte(data), &c); err != nil {
+			s.t.Fatal(err)
+		}
+		if is(c) {
+			return c
+		}
+		if c.Job.State == "ended" {
+			break
+		}
+	}
+	s.t.Fatalf("never %s: %+v, %v", what, c, lines.Err())
+	return c
+}
+
+// TestServeRuns starts runs through the server, with real workers, and ends them in three
+// ways: a run ends by itself, it is stopped, or the server ends.
+func TestServeRuns(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.serve("--store", "results.db", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--dir", "databases")
+	if status, c := s.ask("POST", `{"rounds": 6, "settings": {"synchronous": ["off"]}}`); status != http.StatusOK {
+		t.Fatalf("status %d: %+v", status, c)
+	}
+	c := s.events("ended", func(c current) bool { return c.Job.State == "ended" })
+	if c.Job.Run != 1 || c.Job.Status != exitOK || len(c.Runs) != 0 {
+		t.Errorf("%+v", c)
+	}
+	if run := p.head(s, 1); run.Stopped != "rounds" || run.Trials != 12 || fmt.Sprint(run.Asked.Settings) != "map[synchronous:[off]]" || run.Cases[0].Driver != "./good" {
+		t.Errorf("%+v", run)
+	}
+
+	endless := `{"drivers": ["./good"], "rounds": 100000}`
+	measuring := func(run int64) func(current) bool {
+		return func(c current) bool {
+			return c.Job.State == "measuring" && c.Job.Run == run && len(c.Runs) == 1 && c.Runs[0].Run == run && c.Runs[0].Here && c.Runs[0].Trials > 2
+		}
+	}
+	if status, c := s.ask("POST", endless); status != http.StatusOK {
+		t.Fatalf("status %d: %+v", status, c)
+	}
+	s.events("measures", measuring(2))
+	if status, _ := s.ask("POST", endless); status != http.StatusConflict {
+		t.Errorf("a second run at the same time: status %d", status)
+	}
+	if status, c := s.ask("DELETE", ""); status != http.StatusOK {
+		t.Errorf("status %d: %+v", status, c)
+	}
+	c = s.events("ended", func(c current) bool { return c.Job.State == "ended" })
+	if run := p.head(s, 2); c.Job.Status != exitInterrupted || run.Stopped != "interrupted" || run.Trials < 3 {
+		t.Errorf("%+v: %+v", c, run)
+	}
+
+	if status, c := s.ask("POST", endless); status != http.StatusOK {
+		t.Fatalf("status %d: %+v", status, c)
+	}
+	s.events("measures", measuring(3))
+	s.signal(os.Interrupt)
+	s.until("stopping when the current trial has ended")
+	if code := s.wait(); code != exitOK {
+		t.Errorf("exit status %d", code)
+	}
+	s = p.serve("--store", "results.db")
+	if run := p.head(s, 3); run.Stopped != "interrupted" || run.Trials < 3 {
+		t.Errorf("%+v", run)
+	}
+	p.alone()
+}
+
+// runHead is what /api/v1/runs/{id} answers.
+type runHead struct {
+	Stopped string
+	Trials  int
+	Asked   struct{ Settings map[string][]string }
+	Cases   []struct{ Driver string }
+}
+
+func (p *place) head(s *served, id int64) (r runHead) {
+	p.t.Helper()
+	if body := s.get(fmt.Sprintf("api/v1/runs/%d", id)); json.Unmarshal([]byte(body), &r) != nil {
+		p.t.Fatal(body)
+	}
+	return r
 }

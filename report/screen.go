@@ -282,7 +282,7 @@ func (s *screen) caveats(list []Caveat, room int) []string {
 // wanted returns how many lines the figures would take.
 func (s *screen) wanted(said *Answers, tables []Ranking) (lines int) {
 	if o := said.Overall; o != nil && o.bars() {
-		return len(o.shown()) + 2 + s.listLines(tables)
+		return len(o.shown()) + 2 + s.layout(tables, true).lines
 	}
 	for i := range tables {
 		if r := &tables[i]; r.bars() {
@@ -299,7 +299,10 @@ func (s *screen) figures(said *Answers, tables []Ranking) []string {
 	var lines []string
 	s.left = max(s.left, 4)
 	if o := said.Overall; o != nil && o.bars() {
-		list := min(s.listLines(tables)+1, max(0, s.left-3), s.left/2)
+		list := s.layout(tables, true).lines + 1
+		if len(o.shown())+1+list > s.left {
+			list = min(s.layout(tables, false).lines+1, max(0, s.left-3), s.left/2)
+		}
 		lines = s.section(func() { s.ranked(o, s.left-list) })
 	} else {
 		for len(tables) > 0 && tables[0].bars() {
@@ -317,7 +320,7 @@ func (s *screen) figures(said *Answers, tables []Ranking) []string {
 	if len(said.Tables) == 1 {
 		return lines // the answer says it
 	}
-	if room := s.left - len(lines); len(tables) > 0 && (room > 2 || room > s.listLines(tables)) {
+	if room := s.left - len(lines); len(tables) > 0 && (room > 2 || room > s.layout(tables, false).lines) {
 		lines = append(lines, s.section(func() { s.list(tables, room) })...)
 	}
 	return lines
@@ -522,52 +525,60 @@ func (r *Ranking) longest(rows []int, medians []float64) float64 {
 }
 
 // listed is the answer of a table in a few words: the table, the best and how many are tied
-// with it, and its ratio or time.
-func (s *screen) listed(r *Ranking) (table, best, figure string) {
-	table = s.plain(r.Table.String())
+// with it, and its ratio or time, with its spread or without.
+func (s *screen) listed(r *Ranking, spreads bool) (words [3]string) {
+	words[0] = s.plain(r.Table.String())
 	if r.Best == nil {
-		return table, "too few rounds", ""
+		words[1] = "too few rounds"
+		return words
 	}
-	best = s.plain(r.Best.Name)
+	words[1] = s.plain(r.Best.Name)
 	if n := len(r.Tied); n > 0 {
-		best += fmt.Sprintf(" +%d", n)
+		words[1] += fmt.Sprintf(" +%d", n)
 	}
 	row := r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == r.Best.Case })]
 	switch {
+	case r.Best.Ratio != nil && spreads:
+		words[2] = s.plain(times(r.Best.Ratio.Median) + " " + spread(*r.Best.Ratio))
 	case r.Best.Ratio != nil:
-		figure = times(r.Best.Ratio.Median)
+		words[2] = times(r.Best.Ratio.Median)
 	case len(r.choices()) < 2 && row.Median != nil:
-		figure = s.plain(duration(int64(row.Median.Median*1e9)) + " " + ends(*row.Median))
+		words[2] = s.plain(duration(int64(row.Median.Median*1e9)) + " " + ends(*row.Median))
 	}
-	return table, best, figure
+	return words
 }
 
-// layout returns how many answers of tables fit beside each other, and the widths of the
-// columns of each. Names of tables are cut a little if one more fits then.
-func (s *screen) layout(tables []Ranking) (columns int, w [3]int) {
+// listing is how a list of tables is laid out.
+type listing struct {
+	words          [][3]string // of each table
+	widths         [3]int      // of the columns
+	columns, lines int         // tables beside each other, and below
+}
+
+// layout lays out a list of tables. Their names are cut a little if more of them fit beside
+// each other then.
+func (s *screen) layout(tables []Ranking, spreads bool) (l listing) {
+	w := &l.widths
 	for i := range tables {
-		table, best, figure := s.listed(&tables[i])
-		for j, words := range []string{table, best, figure} {
-			w[j] = max(w[j], text.StringWidth(words))
+		words := s.listed(&tables[i], spreads)
+		l.words = append(l.words, words)
+		for j := range words {
+			w[j] = max(w[j], text.StringWidth(words[j]))
 		}
 	}
 	const cut = 4
 	all := w[0] + w[1] + w[2] + 2*gap
-	columns = min(max(1, (s.width+2*gap)/(all-cut+2*gap)), max(1, len(tables)))
-	if over := all - ((s.width+2*gap)/columns - 2*gap); over > 0 {
+	l.columns = min(max(1, (s.width+2*gap)/(all-cut+2*gap)), max(1, len(tables)))
+	if over := all - ((s.width+2*gap)/l.columns - 2*gap); over > 0 {
 		less := min(over, max(cut, w[0]-s.width/2))
 		w[0], w[1] = w[0]-less, max(0, w[1]-(over-less))
 	}
-	return columns, w
+	l.lines = (len(tables) + l.columns - 1) / l.columns
+	return l
 }
 
-// listLines returns how many lines a list of all tables has, without its title.
-func (s *screen) listLines(tables []Ranking) int {
-	columns, _ := s.layout(tables)
-	return (len(tables) + columns - 1) / columns
-}
-
-// list writes the answers of tables, as many as there is room for.
+// list writes the answers of tables, as many as there is room for, with spreads if all fit
+// that way.
 func (s *screen) list(tables []Ranking, room int) {
 	title := "in each phase, the best"
 	if slices.ContainsFunc(tables, func(r Ranking) bool { return len(r.Tied) > 0 }) {
@@ -577,27 +588,29 @@ func (s *screen) list(tables []Ranking, room int) {
 		title += ", × " + tables[i].Base
 	}
 	s.clipped(title, "", "", 1, faint)
-	columns, w := s.layout(tables)
-	lines, more := (len(tables)+columns-1)/columns, 0
-	if lines > room-1 {
-		lines = max(1, room-2)
-		more = max(0, len(tables)-lines*columns)
-		tables = tables[:len(tables)-more]
+	l, more := s.layout(tables, true), 0
+	if l.lines > room-1 {
+		l = s.layout(tables, false)
 	}
-	for i := range lines {
+	if l.lines > room-1 {
+		l.lines = max(1, room-2)
+		more = max(0, len(tables)-l.lines*l.columns)
+	}
+	space := strings.Repeat(" ", gap)
+	for i := range l.lines {
 		var line strings.Builder
-		for j := i; j < len(tables); j += lines {
-			table, best, figure := s.listed(&tables[j])
+		for j := i; j < len(tables)-more; j += l.lines {
 			if j > i {
-				line.WriteString(strings.Repeat(" ", 2*gap))
+				line.WriteString(space + space)
 			}
-			space := strings.Repeat(" ", gap)
-			line.WriteString(text.Pad(s.fit(table, w[0]), w[0], ' ') + space + text.Pad(s.fit(best, w[1]), w[1], ' ') + space + text.AlignRight.Apply(figure, w[2]))
+			words := l.words[j]
+			line.WriteString(text.Pad(s.fit(words[0], l.widths[0]), l.widths[0], ' ') + space +
+				text.Pad(s.fit(words[1], l.widths[1]), l.widths[1], ' ') + space + text.AlignRight.Apply(words[2], l.widths[2]))
 		}
 		s.out.WriteString(strings.TrimRight(text.Trim(line.String(), s.width), " ") + "\n")
 	}
 	if more > 0 {
-		s.clipped(fmt.Sprintf("and %s", counted(int64(more), "more phase")), "", "", 1, faint)
+		s.clipped("and "+counted(int64(more), "more phase"), "", "", 1, faint)
 	}
 }
 

@@ -23,7 +23,8 @@ func reproduceCommand(env *environment) *cobra.Command {
 		Short: "Measure a published study again, and judge its claims",
 		Long: `Reproduce measures a published benchmark of SQLite from Go here and prints its own
 tables, with the published figures beside the measured ones, and then its claims,
-each with a verdict: holds, does not hold, or cannot be told.
+each with a verdict: holds, does not hold, or cannot be told. On a terminal it prints
+the claims alone; --full prints the tables too, as files and pipes have them.
 
 What was wrong with the study is measured correctly, and listed below the tables.
 --as-published measures it with its faults. Without a name it lists the studies.

@@ -36,8 +36,9 @@ checkout of its library (mattn=../go-sqlite3), and with build tags and other opt
 (mattn:tags=sqlite_fts5,GOGC=400); sqlite3perf drivers --help lists them.
 
 Progress goes to standard error, results to standard output, and every sample
-into the store. Ctrl-C ends the run after the current trial and reports what was
-measured; a second Ctrl-C ends it at once.`,
+into the store. A terminal gets what is read first; --full prints every table there
+too, as files and pipes have them. Ctrl-C ends the run after the current trial and
+reports what was measured; a second Ctrl-C ends it at once.`,
 		Example: `  sqlite3perf run
   sqlite3perf run --drivers mattn,modernc,native --workloads simple --rounds 10
   sqlite3perf run --drivers mattn,mattn@v1.14.22 --workloads ./mine.yaml

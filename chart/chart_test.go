@@ -195,6 +195,25 @@ func init() {
 	charts["grouped-phone"] = &phonePublished
 }
 
+func init() {
+	forest := &Forest{Title: "Cells", Axis: Axis{Label: "time of b, × that of a", Format: ratio}, Low: 1 / 1.02, High: 1.02, Band: "same: within ±2%",
+		Less: "b is faster", More: "b is slower", Kinds: []string{"faster", "slower", "same", "cannot tell yet"},
+		Rows: []Ratio{
+			{Name: "simple · insert", Reason: "wrong: 3 rows are missing"},
+			{Name: "analytics · " + hostile, Reason: "failed: " + hostile},
+			{Name: "simple · select", Value: 1.31, Low: 1.28, High: 1.35, Kind: 1, Text: "1.31× [1.28, 1.35] slower", Tip: "n = 12", Link: "#order"},
+			{Name: "complex · select, a cell with a name that has no room in a line", Value: 1.05, Low: 0.9, High: 1.4, Kind: 3},
+			{Name: "complex · insert", Value: 1.1, Kind: 3, Tip: "too few rounds"},
+			{Name: "concurrent · select", Value: 0.7, Low: 0.66, High: 0.75},
+			{Name: "real · select", Value: 1.001, Low: 0.99, High: 1.01, Kind: 2},
+			{Name: "broken", Value: math.NaN()},
+		}}
+	charts["forest"] = forest
+	phone := *forest
+	phone.Width = Phone
+	charts["forest-phone"] = &phone
+}
+
 func ratio(v float64) string { return fmt.Sprintf("%.2f×", v) }
 
 func TestGolden(t *testing.T) {

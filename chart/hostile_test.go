@@ -29,6 +29,7 @@ func all(text string, numbers []float64, width int, scale Scale) []Chart {
 	lines := &Lines{Title: text, Width: width, X: axis, Y: axis, Marks: marks}
 	order := &Order{Title: text, Width: width, X: axis, Y: axis}
 	stacks := &Stacks{Title: text, Width: width, Axis: axis, Parts: []string{"a", text}}
+	forest := &Forest{Title: text, Width: width, Axis: axis, Low: at(0), High: at(1), Band: text, Less: text, More: text, Kinds: []string{text, "b"}}
 	flame := &Flame{Title: text, Width: width, Groups: []string{text}}
 	difference := &Flame{First: text, Second: text + "x", Format: axis.Format}
 	for i := range numbers {
@@ -39,6 +40,7 @@ func all(text string, numbers []float64, width int, scale Scale) []Chart {
 		b := Bar{Name: text, Rank: text[:min(i%3, len(text))], Value: at(i), Low: at(i + 1), High: at(i + 2), Reason: reason, Tip: text, Link: text}
 		bars.Rows = append(bars.Rows, b)
 		grouped.Groups = append(grouped.Groups, Group{Name: text, Bars: []Bar{b, {Name: "other", Value: at(i + 3)}}})
+		forest.Rows = append(forest.Rows, Ratio{Name: text, Value: at(i), Low: at(i + 1), High: at(i + 2), Kind: i%4 - 1, Reason: reason, Tip: text, Link: text})
 		heat.Rows = append(heat.Rows, text)
 		heat.Cells = append(heat.Cells, []Cell{{Value: at(i), Reason: reason, Tip: text, Link: text}, {Value: at(i + 1), Text: text}})
 		percentiles.Series[0].Points = append(percentiles.Series[0].Points, Percentile{at(i), at(i + 1)})
@@ -51,7 +53,7 @@ func all(text string, numbers []float64, width int, scale Scale) []Chart {
 		flame.Stacks, difference.Stacks = append(flame.Stacks, s), append(difference.Stacks, s)
 	}
 	lines.Tail = &Tail{Y: axis, Series: lines.Series}
-	return []Chart{bars, grouped, heat, percentiles, lines, order, stacks, flame, difference}
+	return []Chart{bars, grouped, heat, percentiles, lines, order, stacks, forest, flame, difference}
 }
 
 func drawAll(t *testing.T, list []Chart) {

@@ -29,7 +29,9 @@ type Difference struct {
 var bisectionFormats = formatsOf[Bisection]{
 	{"table", func(w io.Writer, b Bisection, o Options) error { return renderText(w, bisection(b), o) }},
 	{"markdown", func(w io.Writer, b Bisection, _ Options) error { return renderMarkdown(w, bisection(b)) }},
-	{"html", func(w io.Writer, b Bisection, o Options) error { return renderHTML(w, bisection(b), "Bisection", o) }},
+	{"html", func(w io.Writer, b Bisection, o Options) error {
+		return renderHTML(w, bisectionPage(b), "Bisection", o)
+	}},
 	{"json", writeBisectionJSON},
 }
 

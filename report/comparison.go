@@ -27,7 +27,7 @@ var comparisonFormats = formatsOf[Compared]{
 	{"table", func(w io.Writer, c Compared, o Options) error { return renderText(w, comparison(c, o.Hints), o) }},
 	{"markdown", func(w io.Writer, c Compared, o Options) error { return renderMarkdown(w, comparison(c, o.Hints)) }},
 	{"html", func(w io.Writer, c Compared, o Options) error {
-		return renderHTML(w, comparison(c, o.Hints), "Comparison", o)
+		return renderHTML(w, comparisonPage(c, o.Hints), "Comparison", o)
 	}},
 	{"json", writeComparisonJSON},
 }
@@ -186,26 +186,31 @@ func moreRounds(n int, took time.Duration) string {
 // share formats a share that somebody has chosen.
 func share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "%" }
 
-// comparison describes a comparison in words.
-func comparison(c Compared, h Hints) document {
-	d := document{heading{1, Answer(c.Comparison)}}
-	var l list
+// beware says what to know before the cells of a comparison: what they amount to, how sure
+// it is, and what may mislead.
+func beware(c *stats.Comparison) (l list) {
 	if n := c.Averaged(); c.Mean != nil && c.Mean.N > 0 && n > 1 {
 		text := fmt.Sprintf("%s takes %s the time of %s %s: geometric mean of %s",
-			c.Comparison.Second, times(c.Mean.Median), c.Comparison.First, interval(c.Mean.Interval), counted(int64(n), "cell"))
+			c.Second, times(c.Mean.Median), c.First, interval(c.Mean.Interval), counted(int64(n), "cell"))
 		if short := c.Measured() - n; short > 0 {
 			text += fmt.Sprintf("; left out, because too short to judge a driver by: %d", short)
 		}
 		l = append(l, item{label: "over all", text: text})
 	}
-	l = append(l, sure(c.Comparison)...)
-	_, shared := sideRisks(c.Comparison)
+	l = append(l, sure(c)...)
+	_, shared := sideRisks(c)
 	for _, r := range shared {
 		if r.CanLose == LoseDatabase {
 			l = append(l, r.item())
 		}
 	}
-	l = append(l, doubtful(c.Comparison)...)
+	return append(l, doubtful(c)...)
+}
+
+// comparison describes a comparison in words.
+func comparison(c Compared, h Hints) document {
+	d := document{heading{1, Answer(c.Comparison)}}
+	l := beware(c.Comparison)
 	l = append(l, origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)...)
 	l.note(more(h))
 	d = append(d, l)
@@ -225,12 +230,17 @@ func comparison(c Compared, h Hints) document {
 	if len(g.rows) == 0 {
 		return d
 	}
+	return append(d, space{}, comparedNote(c))
+}
+
+// comparedNote says how the ratios of a comparison are to be read.
+func comparedNote(c Compared) paragraph {
 	words := ratioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved) +
 		fmt.Sprintf(" same: the whole interval is within ±%s. p is corrected for %s", share(c.Margin), counted(int64(c.Measured()), "cell"))
 	if c.Interleaved && c.First.Run.Compares.Looks {
 		words += "; p and interval are also corrected for how often it was decided whether to go on"
 	}
-	return append(d, space{}, paragraph{words + ". " + seeMethodology, true})
+	return paragraph{words + ". " + seeMethodology, true}
 }
 
 const seeMethodology = "See https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/methodology.md#comparisons-of-two-sides."
@@ -414,11 +424,20 @@ func cellName(x *stats.Compared) string {
 // medians formats the medians of both sides in one unit.
 func medians(x *stats.Compared) (first, second string) {
 	a, b := x.Medians()
-	class, unit := benchunit.Decimal, "s"
 	const digits = 4 // a difference of two percent is what it is about
+	words := figuresOf(x, digits, a, b)
+	return words[0], words[1]
+}
+
+// figuresOf formats values of a cell's metric in one unit.
+func figuresOf(x *stats.Compared, digits int, values ...float64) (list []string) {
+	class, unit := benchunit.Decimal, "s"
 	switch {
 	case x.Metric == stats.Allocs, x.Metric == stats.Instructions:
-		return each(digits, a) + "/op", each(digits, b) + "/op"
+		for _, v := range values {
+			list = append(list, each(digits, v)+"/op")
+		}
+		return list
 	case x.Metric == stats.Memory:
 		class, unit = benchunit.Binary, "B"
 	case x.Metric == stats.Bytes:
@@ -426,8 +445,11 @@ func medians(x *stats.Compared) (first, second string) {
 	case x.PerOp || x.First.Samples[0].Metric == result.MetricTimePerOp:
 		unit = "s/op"
 	}
-	words, unit := scaledTo(digits, []float64{a, b}, class, unit)
-	return words[0] + " " + unit, words[1] + " " + unit
+	words, unit := scaledTo(digits, values, class, unit)
+	for _, w := range words {
+		list = append(list, w+" "+unit)
+	}
+	return list
 }
 
 func word(v stats.Verdict) string {

@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -28,7 +29,7 @@ type Gated struct {
 var gateFormats = formatsOf[Gated]{
 	{"table", func(w io.Writer, g Gated, o Options) error { return renderText(w, gate(g, o.Hints), o) }},
 	{"markdown", func(w io.Writer, g Gated, o Options) error { return renderMarkdown(w, gate(g, o.Hints)) }},
-	{"html", func(w io.Writer, g Gated, o Options) error { return renderHTML(w, gate(g, o.Hints), "Gate", o) }},
+	{"html", func(w io.Writer, g Gated, o Options) error { return renderHTML(w, gatePage(g, o.Hints), "Gate", o) }},
 	{"json", writeGateJSON},
 	{"junit", writeJUnit},
 	{"github", writeGitHub},
@@ -178,10 +179,9 @@ func (g Gated) decisive() (list []*stats.Compared) {
 	return list
 }
 
-// gate describes a gate in words.
-func gate(g Gated, h Hints) document {
-	d := document{heading{1, g.Answer()}}
-	var l list
+// gateBeware says what to know before the table of a gate: what may mislead, and what became
+// of cells.
+func gateBeware(g Gated) (l list) {
 	for _, x := range g.Differences {
 		l = append(l, item{"beware", "baseline and candidate differ in more than what is judged: " + x, true})
 	}
@@ -199,7 +199,12 @@ func gate(g Gated, h Hints) document {
 	if len(g.Alone) > 0 {
 		l = append(l, item{label: "left out", text: "only one side has " + some(g.Alone)})
 	}
-	d = append(d, l)
+	return l
+}
+
+// gate describes a gate in words.
+func gate(g Gated, h Hints) document {
+	d := document{heading{1, g.Answer()}, gateBeware(g)}
 	table := gateGrid(g.Gate)
 	if len(table.rows) > 0 {
 		d = append(d, table)
@@ -211,16 +216,21 @@ func gate(g Gated, h Hints) document {
 	if len(g.Cells) == 0 {
 		return d
 	}
+	return append(d, space{}, gateNote(g))
+}
+
+// gateNote says what a regression is, and how ratios are to be read.
+func gateNote(g Gated) paragraph {
 	chance := share(stats.Doubt) + " for all cells together"
 	if g.drifts() {
 		chance += ", " + asFast
 	}
 	words := fmt.Sprintf("A regression takes more than %s more than the baseline, is not by chance (at most %s), and is there again in a second measurement.",
 		share(g.Max), chance)
-	if len(table.rows) > 0 {
+	if slices.ContainsFunc(g.Cells, func(c *stats.Gated) bool { return c.Measured() }) {
 		words = ratioNote("the figure of the candidate", "that of the baseline", g.Base == nil) + " " + words + " " + seeMethodology
 	}
-	return append(d, space{}, paragraph{words, true})
+	return paragraph{words, true}
 }
 
 // gateOrigin says what the figures of a gate were measured from.

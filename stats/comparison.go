@@ -424,8 +424,9 @@ func (x *Compared) known() bool {
 	return x.Metric == Time || known(x.First) && known(x.Second)
 }
 
-// points returns the values of both sides.
-func (x *Compared) points() (first, second []Point) {
+// Points returns the values of both sides: seconds, seconds per operation, bytes, or
+// objects.
+func (x *Compared) Points() (first, second []Point) {
 	if x.Metric != Time {
 		for _, s := range x.First.Samples {
 			first = append(first, Point{s.Round, x.Metric.of(s.Sample)})
@@ -448,15 +449,14 @@ func (x *Compared) points() (first, second []Point) {
 	return first, second
 }
 
-// Medians returns the medians of both sides: seconds, seconds per operation, bytes, or
-// objects.
+// Medians returns the medians of the values of [Compared.Points].
 func (x *Compared) Medians() (first, second float64) {
-	a, b := x.points()
+	a, b := x.Points()
 	return Summarize(Values(a)).Median, Summarize(Values(b)).Median
 }
 
 func (x *Compared) measure(looks, interleaved bool) {
-	first, second := x.points()
+	first, second := x.Points()
 	x.looks = 1
 	if !interleaved {
 		if looks {
@@ -590,7 +590,7 @@ func LeastRounds(cells int, looks bool) int {
 func mean(cells []*Compared, looks bool) *Summary {
 	var sets [][]Point
 	for _, x := range cells {
-		first, second := x.points()
+		first, second := x.Points()
 		ratios, _ := Ratios(second, first)
 		sets = append(sets, ratios)
 	}

@@ -120,6 +120,28 @@ func TestReportPage(t *testing.T) {
 	want(t, p, `document.querySelector(":target").innerText`, "synchronous")
 }
 
+// TestComparisonPage compares two drivers, and looks at the page of it as somebody does who
+// wants to know how they differ.
+func TestComparisonPage(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	compare := place.command("compare", "./good", "./better", "--workloads", "./tiny.yaml", "--rounds", "10", "-o", "c.html")
+	if out, err := compare.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	address := "file://" + filepath.Join(place.dir, "c.html")
+	p := openPage(t, b, address)
+	checkPage(t, p, address, "data:", "blob:")
+	if err := p.Look(looks[0]); err != nil {
+		t.Fatal(err)
+	}
+	want(t, p, `document.querySelector("h1").innerText`, "./better", "./good")
+	const tip = `document.querySelector(".tip:not([hidden])")?.innerText ?? ""`
+	act(t, p, p.Hover(`#picture-ratios .wide svg [data-tip]`), tip)
+	want(t, p, tip, "tiny", "interval", "n 10")
+	want(t, p, `document.querySelector("#what-differs-between-the-sides").parentElement.innerText`, "driver", "./good", "./better", "the same", "synchronous")
+}
+
 // downloaded waits for a file with an extension and returns what is in it.
 func downloaded(t *testing.T, dir, extension string) string {
 	t.Helper()

@@ -1,0 +1,222 @@
+package chart
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Forest shows ratios with their intervals around 1, on a logarithmic axis, and what is
+// made of each: a forest plot, as meta-analyses have them.
+type Forest struct {
+	Title string
+	Width int  // in pixels; 0 means Page
+	Axis  Axis // it is always logarithmic
+
+	// Low and High are the ends of a band, such as that in which a difference does not
+	// matter, and Band says what it is. There is no band unless Low is less than High.
+	Low, High float64
+	Band      string
+
+	Less, More string   // what a ratio below and above 1 says, such as "b is faster"
+	Kinds      []string // what can be made of a ratio, each with its color and marker
+	Rows       []Ratio
+}
+
+// Ratio is a row of [Forest].
+type Ratio struct {
+	Name string
+
+	// Value is the ratio, and Low and High its interval. There is no interval if they are
+	// equal or NaN.
+	Value, Low, High float64
+
+	Kind   int    // its place in Kinds
+	Text   string // what is written at the end; "" writes the value
+	Reason string // why there is no ratio; then the row is faded
+	Tip    string // what else the tip says; may have lines
+	Link   string // what a click leads to; "" if nothing
+}
+
+// bar returns the row as one of [Bars].
+func (r *Ratio) bar() *Bar {
+	b := &Bar{Name: r.Name, Value: r.Value, Low: r.Low, High: r.High, Text: r.Text, Reason: r.Reason, Tip: r.Tip, Link: r.Link}
+	if r.Reason != "" {
+		b.Value = 0
+	}
+	return b
+}
+
+// kind returns what is made of a row. It returns "" if it has no ratio.
+func (f *Forest) kind(r *Ratio) string {
+	if r.Reason != "" || r.Kind < 0 || r.Kind >= len(f.Kinds) {
+		return ""
+	}
+	return f.Kinds[r.Kind]
+}
+
+// scale returns the scale of the ratios, which shows 1 and the band too. It reports false if
+// there are no ratios.
+func (f *Forest) scale(c *canvas, bars []*Bar) (scale, bool) {
+	a := f.Axis
+	a.Scale = Log
+	s, ok := c.barScale(a, bars, nil)
+	if !ok {
+		return s, false
+	}
+	around := extent{}
+	around.add(s.min, s.max, 0.95, 1.05)
+	if f.band() {
+		around.add(f.Low/(f.High/f.Low), f.High*(f.High/f.Low))
+	}
+	return around.scale(true, false)
+}
+
+// band reports whether there is a band that can be drawn.
+func (f *Forest) band() bool { return interval(f.Low, f.High, true) }
+
+func (f *Forest) draw() *canvas {
+	c := newCanvas(widthOf(f.Width), f.Title)
+	top := c.head()
+	if len(f.Rows) == 0 {
+		return c.nothing(top)
+	}
+	var bars []*Bar
+	var names, texts []string
+	for i := range f.Rows {
+		b := f.Rows[i].bar()
+		bars, names, texts = append(bars, b), append(names, b.Name), append(texts, b.text(f.Axis))
+	}
+	l := c.columns(nil, names, texts)
+	s, ok := f.scale(c, bars)
+	s.from, s.to = l.from, l.to
+	if ok {
+		top = f.legend(c, top)
+		top = f.sides(c, s, top)
+	}
+	high, middle := 24.0, 12.0
+	if l.narrow {
+		high, middle = 42, 29
+	}
+	bottom := top + high*float64(len(bars)) + 4
+	foot := bottom
+	if ok {
+		if f.band() {
+			low, up := s.at(f.Low), s.at(f.High)
+			c.rect(low, top, max(up-low, 1), bottom-top, paint{rule, 0.18})
+		}
+		foot = c.drawAcross(f.Axis.across(s, nil), s, top, bottom, f.Axis.Label)
+		c.line(stroke{paint: solid(rule), width: 1.5}, point{s.at(1), top}, point{s.at(1), bottom})
+	}
+	for i, b := range bars {
+		y, r := top+high*float64(i)+2, &f.Rows[i]
+		words := ink
+		if b.Reason != "" {
+			words = faint
+		}
+		tip := b.tip(f.Axis, b.Name)
+		tip[0] = joined(b.Name, f.kind(r))
+		c.mark(tip, b.Link, func() {
+			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01}) // the whole row can be pointed at
+			c.row(l, y+middle, words, b.Name, b.text(f.Axis))
+			if ok {
+				f.ratio(c, b, s, y+middle, r.Kind)
+			}
+			free := s
+			free.to = c.width - padding // no value is written there
+			c.reason(b, free, y+middle)
+		})
+	}
+	return c.foot(foot, f.describe(), f.Axis.Label)
+}
+
+// ratio draws a ratio and its interval, in the middle at y.
+func (f *Forest) ratio(c *canvas, b *Bar, s scale, y float64, kind int) {
+	if !b.valued() || !usable(b.Value, true) {
+		return
+	}
+	p := solid(lineColor(max(kind, 0)))
+	if interval(b.Low, b.High, true) {
+		low, high := s.at(b.Low), s.at(b.High)
+		c.add(pathShape{stroke: stroke{paint: p, width: 2}, lines: [][]point{
+			{{low, y}, {high, y}}, {{low, y - 4}, {low, y + 4}}, {{high, y - 4}, {high, y + 4}},
+		}})
+	}
+	c.marker(max(kind, 0), s.at(b.Value), y, 4.5, p)
+}
+
+// legend names the kinds that some row has, and the band.
+func (f *Forest) legend(c *canvas, y float64) float64 {
+	var kinds []int
+	var names []string
+	for i, name := range f.Kinds {
+		if slices.ContainsFunc(f.Rows, func(r Ratio) bool { return r.Reason == "" && r.Kind == i }) {
+			kinds, names = append(kinds, i), append(names, name)
+		}
+	}
+	if f.band() {
+		names = append(names, cmp.Or(f.Band, f.Axis.format(f.Low)+" to "+f.Axis.format(f.High)))
+	}
+	return c.legend(y, names, func(i int, x, y float64) {
+		if i == len(kinds) {
+			c.rect(x-8, y-7, 16, 14, paint{rule, 0.18})
+			return
+		}
+		k := kinds[i]
+		c.line(stroke{paint: solid(lineColor(k)), width: 2}, point{x - 10, y}, point{x + 10, y})
+		c.marker(k, x, y, 4.5, solid(lineColor(k)))
+	})
+}
+
+// sides writes above the plot what ratios left and right of 1 say, where there is room.
+func (f *Forest) sides(c *canvas, s scale, y float64) float64 {
+	if f.Less == "" && f.More == "" {
+		return y
+	}
+	one := s.at(1)
+	if less := shorten("← "+clean(f.Less), small, false, one-8-padding); f.Less != "" && one-8-padding > 40 {
+		c.text(one-8, y+12, atEnd, small, faint, less, 0)
+	}
+	if more := clean(f.More); f.More != "" && c.width-padding-one-8 > 40 {
+		c.text(one+8, y+12, atStart, small, faint, shorten(more, small, false, c.width-padding-one-24)+" →", 0)
+	}
+	return y + 18
+}
+
+// describe says in words how many ratios there are of each kind.
+func (f *Forest) describe() string {
+	words := count(len(f.Rows), "row", "rows")
+	for i, name := range f.Kinds {
+		n := 0
+		for _, r := range f.Rows {
+			if r.Reason == "" && r.Kind == i {
+				n++
+			}
+		}
+		if n > 0 {
+			words += ", " + thousands(n) + " " + clean(name)
+		}
+	}
+	return words
+}
+
+func (f *Forest) table() (columns []string, rows [][]string) {
+	columns = []string{"name", "kind", cmp.Or(f.Axis.Label, "ratio"), "low", "high", "note"}
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		b := r.bar()
+		if math.IsNaN(b.Value) {
+			b.Value = 0
+		}
+		rows = append(rows, append([]string{r.Name, f.kind(r)}, b.figures(f.Axis)...))
+	}
+	return columns, rows
+}
+
+// joined joins two texts that are not empty with a colon.
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ": " + b
+}

@@ -1,0 +1,366 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/bisect"
+	"github.com/sqlite3perf/sqlite3perf/chart"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// The pages of what has two sides: comparisons, gates, and the steps of a bisection.
+
+// comparisonPage describes a comparison for a page: the answer and what to beware of, all
+// cells in a picture, in what the sides differ, and samples.
+func comparisonPage(c Compared, h Hints) document {
+	d := document{heading{1, Answer(c.Comparison)}, beware(c.Comparison)}
+	var rows []chart.Ratio
+	var told []*stats.Compared
+	for _, x := range c.Cells {
+		switch x.Verdict {
+		case stats.Bad, stats.Differing:
+			rows = append(rows, chart.Ratio{Name: cellName(x), Reason: whyNot(x, c.Comparison)})
+			continue
+		case stats.Slower, stats.Faster:
+			told = append(told, x)
+		}
+		rows = append(rows, ratioRow(x, slices.Index(verdictKinds, word(x.Verdict)), word(x.Verdict)))
+	}
+	orders := orderPictures(told, c.Comparison.First, c.Comparison.Second, c.Interleaved, rows)
+	if len(rows) > 0 {
+		d = append(d, heading{2, fmt.Sprintf("All cells: time of %s, × that of %s", c.Comparison.Second, c.Comparison.First)})
+		if bad := without(c.Comparison); bad != nil {
+			d = append(d, bad)
+		}
+		p := forest(rows, chart.Forest{
+			Axis: chart.Axis{Label: fmt.Sprintf("time of %s, × that of %s", c.Comparison.Second, c.Comparison.First)},
+			Low:  1 / (1 + c.Margin), High: 1 + c.Margin, Band: "within ±" + share(c.Margin),
+			Less: c.Comparison.Second + " is faster", More: c.Comparison.Second + " is slower", Kinds: verdictKinds,
+		})
+		p.Title = fmt.Sprintf("Time of %s, × that of %s", c.Comparison.Second, c.Comparison.First)
+		if g := comparedGrid(c.Comparison); len(g.rows) > 0 {
+			p.Note += " Same: the whole interval is in the band."
+			p.behind = document{g, comparedNote(c)}
+		}
+		d = append(d, p)
+		if short := comparedTooShort(c.Cells, h); short != nil {
+			d = append(d, short)
+		}
+	}
+	if len(c.Alone) > 0 {
+		d = append(d, list{{label: "left out", text: "only one side has " + some(c.Alone)}})
+	}
+	d = append(d, sidesDiffer(c.Cells, c.Comparison.First, c.Comparison.Second)...)
+	d = append(d, orders...)
+	l := origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
+	l.note(more(h))
+	return append(d, heading{2, "How it was measured"}, l)
+}
+
+// verdictKinds are the verdicts as a picture has them.
+var verdictKinds = []string{word(stats.Faster), word(stats.Slower), word(stats.Same), word(stats.Unclear)}
+
+// whyNot says why a cell has no ratio, with the side that is to blame.
+func whyNot(x *stats.Compared, c *stats.Comparison) string {
+	switch {
+	case x.Verdict == stats.Differing:
+		return "differ: " + x.Why
+	case x.First.Status != result.OK:
+		return fmt.Sprintf("%s: %s: %s", x.First.Status, c.First, noFigure(x.First))
+	}
+	return fmt.Sprintf("%s: %s: %s", x.Second.Status, c.Second, noFigure(x.Second))
+}
+
+// ratioRow is a cell with a ratio, and what is made of it.
+func ratioRow(x *stats.Compared, kind int, judged string) chart.Ratio {
+	first, second := medians(x)
+	r := chart.Ratio{Name: cellName(x), Kind: kind, Text: times(x.Ratio.Median) + " " + interval(x.Ratio.Interval) + " " + marked(judged, x)}
+	r.Value, r.Low, r.High = ofSummary(x.Ratio)
+	settle := ""
+	if x.Rounds > 0 {
+		settle = "to settle: " + moreRounds(x.Rounds, x.Time)
+	}
+	r.Tip = tips(first+" and "+second, fmt.Sprintf("p %s, n %d", probability(x.Adjusted), x.Ratio.N), settle)
+	return r
+}
+
+// maxForestRows is how many rows a picture of ratios has.
+const maxForestRows = 120
+
+// forest is the picture of some rows of ratios.
+func forest(rows []chart.Ratio, f chart.Forest) picture {
+	f.Axis.Format, f.Axis.Tick = times, ticks(times)
+	f.Rows = rows[:min(len(rows), maxForestRows)]
+	note := fmt.Sprintf("A mark is a ratio, and the line through it the interval of at least %s.", share(1-stats.Doubt))
+	if more := len(rows) - len(f.Rows); more > 0 {
+		note += fmt.Sprintf(" %s more are among the figures only.", counted(int64(more), "cell"))
+	}
+	return picture{headed: true, Picture: Picture{Name: "ratios", Note: note, draw: func(width int, title string) chart.Chart {
+		c := f
+		c.Title, c.Width = title, width
+		return &c
+	}}}
+}
+
+// maxOrders is how many cells a page has the samples of.
+const maxOrders = 6
+
+// orderPictures is the section with the samples of some cells. The rows of these cells are
+// linked to it.
+func orderPictures(cells []*stats.Compared, firstSide, secondSide string, interleaved bool, rows []chart.Ratio) document {
+	if len(cells) == 0 {
+		return nil
+	}
+	d := document{heading{2, "Samples in the order measured"}}
+	words := "Both sides were measured in the same rounds: what changes on the machine is seen in both."
+	if !interleaved {
+		words = "The sides were measured at different times: their rounds are not the same ones."
+	}
+	d = append(d, paragraph{words + " A difference that is there in all rounds is not one of a few outliers.", true})
+	for i, x := range cells[:min(len(cells), maxOrders)] {
+		name := fmt.Sprintf("order-%d", i+1)
+		for j := range rows {
+			if rows[j].Name == cellName(x) {
+				rows[j].Link = "#" + pictureID(name)
+			}
+		}
+		d = append(d, samplesPicture(x, name, firstSide, secondSide))
+	}
+	if more := len(cells) - maxOrders; more > 0 {
+		d = append(d, paragraph{fmt.Sprintf("%s more: show has the samples of each run.", counted(int64(more), "cell")), true})
+	}
+	return d
+}
+
+// samplesPicture has the values of both sides of a cell by round.
+func samplesPicture(x *stats.Compared, name, firstSide, secondSide string) picture {
+	format := func(v float64) string { return figuresOf(x, 3, v)[0] }
+	var series []chart.Samples
+	first, second := x.Points()
+	for i, points := range [][]stats.Point{first, second} {
+		s := chart.Samples{Name: []string{firstSide, secondSide}[i]}
+		for _, p := range points {
+			s.Points = append(s.Points, chart.Sample{X: float64(p.Round), Y: p.Value})
+		}
+		series = append(series, s)
+	}
+	return picture{aside: true, Picture: Picture{Name: name, Title: cellName(x),
+		draw: func(width int, title string) chart.Chart {
+			return &chart.Order{Title: title, Width: width, Series: series, Plain: len(first)+len(second) > mostTips/maxOrders,
+				X: chart.Axis{Label: "round"}, Y: chart.Axis{Label: string(x.Metric) + ", less is better", Format: format, Tick: ticks(format)}}
+		}}}
+}
+
+// sidesDiffer is the section about what was linked and set on each side, as the workers
+// proved it: a table of what differs, and what is the same.
+func sidesDiffer(cells []*stats.Compared, first, second string) document {
+	type difference struct{ what, first, second string }
+	var differ, same groups[difference, string]
+	proven := 0
+	for _, x := range cells {
+		a, b := provenFacts(x.First.Outcome, x.Phase), provenFacts(x.Second.Outcome, x.Phase)
+		if a == nil || b == nil {
+			continue
+		}
+		proven++
+		for _, what := range factNames(a, b) {
+			f := difference{what, a.of(what), b.of(what)}
+			if f.first == f.second {
+				same.add(f, cellName(x))
+			} else {
+				differ.add(f, cellName(x))
+			}
+		}
+		if a, b := optionsApart(x.First.Outcome, x.Second.Outcome); a != b {
+			differ.add(difference{"compile options", a, b}, cellName(x))
+		}
+	}
+	if proven == 0 {
+		return nil
+	}
+	d := document{heading{2, "What differs between the sides"}}
+	if len(differ.keys) == 0 {
+		d = append(d, paragraph{text: "Nothing of what the workers proved: library, SQLite, compile options and settings are the same on both sides."})
+	} else {
+		g := grid{columns: []column{{title: "what"}, {title: first}, {title: second}, {title: "in"}}}
+		for _, f := range differ.keys {
+			where := "all cells"
+			if names := differ.of[f]; len(names) < proven {
+				where = some(names)
+			}
+			g.rows = append(g.rows, []string{f.what, f.first, f.second, where})
+		}
+		d = append(d, g)
+	}
+	var words []string
+	for _, f := range same.keys {
+		if len(same.of[f]) == proven {
+			words = append(words, f.what+" "+f.first)
+		}
+	}
+	if words != nil {
+		d = append(d, list{{label: "the same", text: strings.Join(words, "; ")}})
+	}
+	return d
+}
+
+// fact is something that a worker proved.
+type fact struct{ what, value string }
+
+type factList []fact
+
+// of returns a value, or that there is none.
+func (l factList) of(what string) string {
+	if i := slices.IndexFunc(l, func(f fact) bool { return f.what == what }); i >= 0 {
+		return l[i].value
+	}
+	return "not set"
+}
+
+// factNames lists what is in one list of facts or the other.
+func factNames(a, b factList) (names []string) {
+	for _, f := range append(slices.Clone(a), b...) {
+		if !slices.Contains(names, f.what) {
+			names = append(names, f.what)
+		}
+	}
+	return names
+}
+
+// provenFacts lists what ran in a phase of a case, and its settings. It returns nil if no
+// worker proved anything.
+func provenFacts(o *stats.Outcome, phase string) (l factList) {
+	p := o.Proof()
+	if p == nil {
+		return nil
+	}
+	add := func(what, value string) {
+		if value != "" {
+			l = append(l, fact{what, value})
+		}
+	}
+	add("driver", label(o.Case))
+	add("module", strings.TrimSpace(p.Module+" "+p.ModuleVersion))
+	add("SQLite", p.SQLiteVersion)
+	add("runtime", p.Runtime)
+	for _, more := range []map[string]string{p.Build, p.Environment, inForce(o, phase)} {
+		for _, n := range stats.SettingNames(more) {
+			add(n, more[n])
+		}
+	}
+	add("connections", fmt.Sprint(len(p.Connections)))
+	return l
+}
+
+// optionsApart returns the compile options that matter of each of two outcomes, without
+// those that both have. They are equal if one is not known.
+func optionsApart(first, second *stats.Outcome) (a, b string) {
+	x, y := first.Proof().CompileOptions, second.Proof().CompileOptions
+	if len(x) == 0 || len(y) == 0 {
+		return "", ""
+	}
+	only := func(of, other []string) string {
+		var list []string
+		for _, option := range slices.Compact(slices.Sorted(slices.Values(of))) {
+			if matters(option) && !slices.Contains(other, option) {
+				list = append(list, option)
+			}
+		}
+		if list == nil {
+			return absent
+		}
+		return strings.Join(list, " ")
+	}
+	return only(x, y), only(y, x)
+}
+
+// gatePage describes a gate for a page.
+func gatePage(g Gated, h Hints) document {
+	d := document{heading{1, g.Answer()}, gateBeware(g)}
+	var rows []chart.Ratio
+	var shut []*stats.Compared
+	for _, c := range g.Cells {
+		if !c.Measured() {
+			rows = append(rows, chart.Ratio{Name: cellName(c.Compared), Reason: fmt.Sprintf("%s: %s", c.State, cause(c))})
+			continue
+		}
+		if c.State == stats.GateRegression {
+			shut = append(shut, c.Compared)
+		}
+		rows = append(rows, ratioRow(c.Compared, slices.Index(gateKinds, string(c.State)), string(c.State)))
+	}
+	orders := orderPictures(shut, g.Baseline, g.Candidate, g.Base == nil, rows)
+	if len(rows) > 0 {
+		p := forest(rows, chart.Forest{
+			Axis: chart.Axis{Label: "what the candidate takes, × the baseline, less is better"},
+			Low:  1, High: 1 + g.Max, Band: "allowed: up to " + share(g.Max) + " more",
+			Less: g.Candidate + " takes less", More: g.Candidate + " takes more", Kinds: gateKinds,
+		})
+		p.Title = fmt.Sprintf("what %s takes, × that of %s", g.Candidate, g.Baseline)
+		if table := gateGrid(g.Gate); len(table.rows) > 0 {
+			p.behind = document{table, gateNote(g)}
+		}
+		d = append(d, heading{2, "All cells: " + p.Title}, p)
+	}
+	if short := comparedTooShort(comparedCells(g.Gate), h); short != nil {
+		d = append(d, short)
+	}
+	d = append(d, sidesDiffer(comparedCells(g.Gate), g.Baseline, g.Candidate)...)
+	d = append(d, orders...)
+	return append(append(d, heading{2, "How it was measured"}), gateOrigin(g, h).body...)
+}
+
+// gateKinds are the states of cells with a ratio as a picture has them.
+var gateKinds = []string{string(stats.GatePassed), string(stats.GateRegression), string(stats.GateUnconfirmed), string(stats.GatePossible), string(stats.GateTooFew), string(stats.GateWrong)}
+
+// bisectionPage describes a bisection for a page.
+func bisectionPage(b Bisection) document {
+	d := bisection(b)
+	p, ok := stepsPicture(b)
+	if !ok {
+		return d
+	}
+	i := slices.IndexFunc(d, func(x block) bool { _, ok := x.(grid); return ok })
+	p.behind = document{d[i]}
+	d[i] = p
+	return slices.Insert(d, i, block(heading{2, "Releases"}))
+}
+
+// stepsPicture has the ratios of a bisection's steps, by release. ok is false if none has
+// one.
+func stepsPicture(b Bisection) (p picture, ok bool) {
+	kinds := []string{string(bisect.Unchanged), string(bisect.Changed), word(stats.Unclear)}
+	var rows []chart.Ratio
+	for _, r := range b.Releases {
+		for _, s := range b.Steps {
+			if s.Second != r {
+				continue
+			}
+			row := chart.Ratio{Name: fmt.Sprintf("%s against %s", s.Second, s.First)}
+			switch {
+			case s.Cell != nil && s.Cell.Measured():
+				row = ratioRow(s.Cell, slices.Index(kinds, judged(s)), judged(s))
+				row.Name = fmt.Sprintf("%s against %s", s.Second, s.First)
+				row.Tip = tips(cellName(s.Cell), row.Tip)
+				ok = true
+			case s.Judgment == bisect.PassedOver:
+				row.Reason = "passed over: " + s.Why
+			case s.Cell != nil:
+				row.Reason = judged(s) + ": " + s.Cell.String() + " has no ratio"
+			default:
+				row.Reason = "unchanged"
+			}
+			rows = append(rows, row)
+		}
+	}
+	p = forest(rows, chart.Forest{
+		Axis: chart.Axis{Label: "time of the release, × the one it is compared with"},
+		Low:  1 / (1 + b.Margin), High: 1 + b.Margin, Band: "no change: within ±" + share(b.Margin),
+		Less: "faster", More: "slower", Kinds: kinds,
+	})
+	p.Title = "Time by release of " + b.Driver + ", × the release it is compared with"
+	return p, ok
+}

@@ -48,9 +48,10 @@ type page struct {
 	Style  template.CSS
 	Script template.JS
 
-	Heading  string
-	Lead     []view // before the first section
-	Sections []section
+	Heading     string
+	LongHeading bool   // of several sentences
+	Lead        []view // before the first section
+	Sections    []section
 }
 
 type section struct {
@@ -131,6 +132,7 @@ const (
 	maxLabel     = 200
 	maxTitle     = 70
 	maxPad       = 40
+	longHeading  = 240
 	longCell     = 30 // from here on it may be broken into lines
 )
 
@@ -173,6 +175,7 @@ func renderHTML(w io.Writer, d document, kind string, o Options) error {
 	}
 	p.Sections = slices.DeleteFunc(p.Sections, func(s section) bool { return len(s.Blocks) == 0 })
 	p.Heading = cmp.Or(p.Heading, kind)
+	p.LongHeading = len(p.Heading) > longHeading
 	if p.Heading != kind {
 		p.Title = start(p.Heading, maxTitle) + " · " + kind
 	}

@@ -151,7 +151,7 @@
 
 	// A link into something closed opens it, in browsers that do not do so themselves.
 	const open = () => {
-		const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+		const target = document.getElementById(location.hash.slice(1)); // ours need no escapes
 		if (!target) return;
 		let closed = false;
 		for (let d = target.closest("details"); d; d = d.parentElement.closest("details")) {

@@ -63,12 +63,15 @@ func New(o Options) *Server {
 	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), streams: make(chan struct{}, maxStreams), grace: endGrace, reading: readingTime}
 }
 
-// Open opens the store, which otherwise the first request does. If there is none, the error
-// is [store.ErrNoStore], and a later request finds it.
+// Open opens the store and reads the list of its runs, which otherwise the first request
+// does. If there is no store, the error is [store.ErrNoStore], and a later request finds it.
 func (s *Server) Open(ctx context.Context) error {
 	s.shelf.mu.Lock()
-	defer s.shelf.mu.Unlock()
 	_, err := s.shelf.open(ctx)
+	s.shelf.mu.Unlock()
+	if err == nil {
+		_, err = s.shelf.list(ctx)
+	}
 	return err
 }
 

@@ -60,3 +60,4 @@ export function span(s) {
 }
 
 export const count = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+export const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, table, set, facts, choices, select } from "./dom.js";
-import { figure, spread, times, moment, span, count } from "./format.js";
+import { figure, spread, times, moment, span, count, counted } from "./format.js";
 import { asked } from "./runs.js";
 import { points } from "./plot.js";
 
@@ -46,7 +46,7 @@ export async function run({ query, path, signal, go }) {
     h("h1", {}, `Run ${r.id}`),
     h("p", { class: "answer" }, r.answer),
     facts([
-      ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ", not finished"}; ${count(r.rounds)} rounds, ${count(r.trials)} trials${r.stopped ? "; ended: " + r.stopped : ""}`],
+      ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ", not finished"}; ${counted(r.rounds, "round")}, ${counted(r.trials, "trial")}${r.stopped ? "; ended: " + r.stopped : ""}`],
       ["on", [r.machine.hostname, r.machine.cpu, r.machine.cores && r.machine.cores + " cores", r.machine.virtual].filter(Boolean).join(", ")],
       ["asked for", asked(r.asked)],
       ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],

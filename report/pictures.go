@@ -143,7 +143,7 @@ func overallBars(a *stats.Analysis, to string) picture {
 	for _, d := range o.Drivers {
 		b := chart.Bar{Name: names[d.Case.ID], Rank: rankOf(d.Standing)}
 		if d.Ratio.N == 0 {
-			b.Reason = "no round has figures in all tables"
+			b.Reason = "no round has figures in all phases"
 		} else {
 			b.Value, b.Low, b.High = ofSummary(d.Ratio)
 			b.Text = times(d.Ratio.Median)
@@ -158,9 +158,9 @@ func overallBars(a *stats.Analysis, to string) picture {
 	if o.IsFloor {
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
 	}
-	return picture{headed: true, Picture: Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", counted(int64(len(o.Tables)), "table"), to),
-		Note: fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals. Bars that share no sign of a difference are ties: = after a rank.",
-			to, counted(int64(len(o.Tables)), "table"), percent(a.Confidence)),
+	return picture{headed: true, Picture: Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", counted(int64(len(o.Tables)), "phase"), to),
+		Note: fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals. A rank with = is tied with another.",
+			to, counted(int64(len(o.Tables)), "phase"), percent(a.Confidence)),
 		draw: func(width int, title string) chart.Chart {
 			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
 		}}}
@@ -219,7 +219,7 @@ func heatMap(a *stats.Analysis) (p picture, ok bool) {
 		base = a.Floor
 	}
 	h.Below, h.Above = "faster than "+base, "slower than "+base
-	p.Picture = Picture{Name: "tables", Title: "Time of each driver in each table, × " + base,
+	p.Picture = Picture{Name: "phases", Title: "Time of each driver in each phase, × " + base,
 		Note: "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on.",
 		draw: func(width int, title string) chart.Chart {
 			c := h
@@ -227,7 +227,7 @@ func heatMap(a *stats.Analysis) (p picture, ok bool) {
 			return &c
 		}}
 	if more > 0 {
-		p.Note += fmt.Sprintf(" %s more are below only.", counted(int64(more), "table"))
+		p.Note += fmt.Sprintf(" %s more are below only.", counted(int64(more), "phase"))
 	}
 	return p, true
 }

@@ -154,11 +154,18 @@ func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options) {
 		most = 2
 	}
 	sure := []string{counted(int64(rounds(a)), "round")}
+	if n := said.leastRounds(); n > 0 && n < rounds(a) {
+		sure[0] = fmt.Sprintf("%d–%s", n, sure[0])
+	}
 	if slices.ContainsFunc(said.Tables, func(r Ranking) bool { return r.certain() }) {
 		sure = append(sure, percent(a.Confidence)+" intervals")
 	}
-	if said.FalseDifference > 0 && opts.Study == nil {
-		sure = append(sure, fmt.Sprintf("any false difference at most %g%% likely", 100*said.FalseDifference))
+	if r := a.Reliability; r.Telling > 0 && opts.Study == nil {
+		wrong := fmt.Sprintf("at most %g%% of such verdicts wrong", 100*stats.Alpha)
+		if n := r.FalseTables(); n >= 0.5 {
+			wrong = fmt.Sprintf("at most about %.0f of %d tables wrong", math.Ceil(n), r.Telling)
+		}
+		sure = append(sure, wrong)
 	}
 	s.labeled("how sure", strings.Join(sure, ", "), most, false)
 	if in := inForceInRun(a); in != "" {
@@ -178,6 +185,21 @@ func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options) {
 		words = append(words, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
 	}
 	s.labeled("run", strings.Join(words, " · "), 1, false)
+}
+
+// leastRounds returns the fewest rounds behind what is shown: cases end when their figures
+// are settled. It returns 0 if nothing is ranked.
+func (s *Answers) leastRounds() (least int) {
+	rankings := s.Tables
+	if s.Overall != nil {
+		rankings = append(slices.Clone(rankings), *s.Overall)
+	}
+	for _, r := range rankings {
+		if r.Rounds > 0 && (least == 0 || r.Rounds < least) {
+			least = r.Rounds
+		}
+	}
+	return least
 }
 
 // certain reports whether any row has an interval.
@@ -376,7 +398,7 @@ func (b bar) draw(width int, most float64, ascii bool) string {
 // leastBar is how narrow bars may become. Then columns are left out instead.
 const leastBar = 8
 
-// ranked writes a title and bars, in at most some lines.
+// ranked writes a title and rows, in at most some lines. Rows that have a rank have bars.
 func (s *screen) ranked(r *Ranking, room int) {
 	rows := r.shown()
 	of := fmt.Sprintf("time over %s", counted(int64(r.Tables), "phase"))
@@ -384,11 +406,12 @@ func (s *screen) ranked(r *Ranking, room int) {
 		of = fmt.Sprintf("%s: %s", r.Table, r.Of)
 	}
 	title := fmt.Sprintf("%s, × %s", of, r.Base)
-	if r.IsFloor {
-		title += " (│, the floor)"
-	}
-	if r.Best == nil {
-		title += "; too few rounds to rank"
+	switch {
+	case r.Best == nil:
+		title += ": too few rounds to rank, so in order of names"
+		slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(r.Rows[i].Name, r.Rows[j].Name) })
+	case r.IsFloor:
+		title += " (│ the floor, not a choice)"
 	}
 	s.clipped(title, "", "", 1, faint)
 	more := 0
@@ -397,25 +420,29 @@ func (s *screen) ranked(r *Ranking, room int) {
 		rows = rows[:max(1, len(rows)-more)]
 		more = len(r.shown()) - len(rows)
 	}
-	var names, figures, spreads, tied []string
+	var names, plain, figures, spreads, tied []string
 	var medians []float64
+	ranks := r.ranks()
 	for _, i := range rows {
 		row := r.Rows[i]
 		names = append(names, s.plain(strings.TrimSpace(row.Name+" "+row.shownVersion())))
+		plain = append(plain, s.plain(valuesOf(row.Name)))
 		figures = append(figures, times(row.Ratio.Median))
 		spread := ""
 		if row.Name != r.Base {
 			spread = s.plain(ends(*row.Ratio))
 		}
 		spreads = append(spreads, spread)
-		var ranks []int
+		var to []int
 		for _, j := range row.Tied {
-			ranks = append(ranks, r.Rows[j].Rank)
+			if ranks[j] > 0 {
+				to = append(to, ranks[j])
+			}
 		}
-		slices.Sort(ranks)
+		slices.Sort(to)
 		words := ""
-		if ranks != nil {
-			words = "tied " + joinInts(ranks)
+		if to != nil && ranks[i] > 0 {
+			words = "tied with " + joinInts(to)
 		}
 		tied = append(tied, s.plain(words))
 		medians = append(medians, row.Ratio.Median)
@@ -427,52 +454,65 @@ func (s *screen) ranked(r *Ranking, room int) {
 		}
 		return n
 	}
-	// The place, and its mark.
-	const rank = 4
-	nameWidth, figureWidth, tiedWidth := widest(names), widest(figures), widest(tied)
-	room = s.width - rank - figureWidth - 2*gap // of names and bars
-	if nameWidth+leastBar > room {
-		for k, i := range rows {
-			names[k] = s.plain(valuesOf(r.Rows[i].Name))
+	const rank = 3
+	bars := leastBar + gap
+	if r.Best == nil {
+		bars = 0
+	}
+	taken := func() int {
+		n := rank + widest(names) + gap + bars + widest(figures)
+		if w := widest(tied); w > 0 {
+			n += gap + w
 		}
-		nameWidth = widest(names)
+		return n
 	}
-	if nameWidth+leastBar > room { // bars have the intervals too
-		for k, i := range rows {
-			figures[k] = times(r.Rows[i].Ratio.Median)
+	// What there is no room for is left out, what says least first. A tie never is.
+	wanted := leastBar // more for bars
+	for _, less := range []func(){
+		func() { eachOf(tied, func(t string) string { return strings.Replace(t, "tied with ", "tied ", 1) }) },
+		func() { names = plain },
+		func() { bars = 0 },
+		func() {
+			for k, i := range rows {
+				figures[k] = times(r.Rows[i].Ratio.Median)
+			}
+		},
+		func() { eachOf(tied, func(t string) string { return t[:min(len(t), len("tied"))] }) },
+	} {
+		if taken()+wanted > s.width {
+			less()
 		}
-		room += figureWidth - widest(figures)
-		figureWidth = widest(figures)
+		wanted = 0
 	}
-	if nameWidth+2*leastBar+gap+tiedWidth > room || tiedWidth == 0 {
-		tiedWidth = -gap
+	figureWidth, tiedWidth := widest(figures), widest(tied)
+	nameWidth := max(min(widest(names), widest(names)+s.width-taken()), 6)
+	if bars > 0 {
+		bars = min(bars+s.width-taken(), 60+gap)
 	}
-	nameWidth = max(min(nameWidth, room-leastBar), 6)
-	width := min(room-nameWidth-gap-tiedWidth, 60)
 	most := r.longest(rows, medians)
 	for k, i := range rows {
 		row := r.Rows[i]
-		place, mark := absent, " "
-		if row.Rank > 0 {
-			place = fmt.Sprint(row.Rank)
-			if tiedWidth < 0 && len(row.Tied) > 0 {
-				mark = "=" // there is no room to say with which it is tied
+		place := absent
+		switch {
+		case ranks[i] > 0:
+			place = fmt.Sprint(ranks[i])
+		case row.Floor:
+			place = ""
+		}
+		line := fmt.Sprintf("%2s ", place) + text.Pad(s.fit(names[k], nameWidth), nameWidth, ' ') + strings.Repeat(" ", gap)
+		if bars > 0 {
+			b := bar{row.Ratio.Median, row.Ratio.Median, row.Ratio.Median, 0}
+			if in := row.Ratio.Interval; in != nil {
+				b.low, b.high = in.Low, in.High
 			}
-		}
-		b := bar{row.Ratio.Median, row.Ratio.Median, row.Ratio.Median, 0}
-		if in := row.Ratio.Interval; in != nil {
-			b.low, b.high = in.Low, in.High
-		}
-		if r.IsFloor {
-			b.floor = 1
-		}
-		line := fmt.Sprintf("%2s%s %s", place, mark, text.Pad(s.fit(names[k], nameWidth), nameWidth, ' ')+strings.Repeat(" ", gap))
-		if width >= leastBar/2 {
-			line += b.draw(width, most, s.ascii) + strings.Repeat(" ", gap)
+			if r.IsFloor {
+				b.floor = 1
+			}
+			line += b.draw(bars-gap, most, s.ascii) + strings.Repeat(" ", gap)
 		}
 		line += text.Pad(figures[k], figureWidth, ' ')
 		if tiedWidth > 0 {
-			line += strings.Repeat(" ", gap) + s.fit(tied[k], tiedWidth)
+			line += strings.Repeat(" ", gap) + tied[k]
 		}
 		c := text.Colors(nil)
 		switch {
@@ -484,8 +524,25 @@ func (s *screen) ranked(r *Ranking, room int) {
 		s.out.WriteString(s.paint(strings.TrimRight(text.Trim(line, s.width), " "), c) + "\n")
 	}
 	if more > 0 {
-		s.clipped(fmt.Sprintf("    and %s", counted(int64(more), "more row")), "", "", 1, faint)
+		s.clipped(fmt.Sprintf("   and %s", counted(int64(more), "more row")), "", "", 1, faint)
 	}
+}
+
+// eachOf replaces words.
+func eachOf(words []string, f func(string) string) {
+	for i := range words {
+		words[i] = f(words[i])
+	}
+}
+
+// ranks returns the places of the rows among those that can be chosen, 0 of the others: the
+// floor has none, unless there is nothing else.
+func (r *Ranking) ranks() []int {
+	ranks := make([]int, len(r.Rows))
+	for n, i := range r.choices() {
+		ranks[i] = n + 1
+	}
+	return ranks
 }
 
 // valuesOf returns the name of a row without those of settings: the driver and the values.

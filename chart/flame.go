@@ -28,6 +28,9 @@ type Flame struct {
 	Width  int // in pixels; 0 means 1200
 	Stacks []Stack
 
+	// Least is how many pixels a box has at least: narrower ones are left out. 0 means 0.3.
+	Least float64
+
 	// Groups orders the groups of the legend, and so their colors.
 	Groups []string
 
@@ -42,7 +45,7 @@ type Flame struct {
 
 const (
 	flameRow      = 18  // pixels
-	flameNarrow   = 0.3 // narrower boxes are left out
+	flameNarrow   = 0.3 // narrower boxes are always left out
 	flameMostRows = 400 // deeper boxes are left out
 )
 
@@ -130,11 +133,19 @@ func (p *flamePainter) wide(n *node) float64 {
 	return n.weight() / p.total * (p.canvas.width - 2*padding)
 }
 
+// least returns the width from which on boxes are drawn.
+func (p *flamePainter) least() float64 {
+	if l := p.flame.Least; l > flameNarrow {
+		return l
+	}
+	return flameNarrow
+}
+
 // depth returns the number of rows that are drawn.
 func (p *flamePainter) depth(n *node, row int) int {
 	deepest := 0
 	for _, c := range n.children {
-		if p.wide(c) < flameNarrow {
+		if p.wide(c) < p.least() {
 			continue
 		}
 		if row == flameMostRows {
@@ -154,7 +165,7 @@ func (p *flamePainter) boxes(n *node, x, y float64, row int) {
 		p.canvas.text(x+3, y+12.5, atStart, small, ink, n.frame.label(w-6), 0)
 	})
 	for _, c := range n.sorted() {
-		if p.wide(c) >= flameNarrow && row < flameMostRows {
+		if p.wide(c) >= p.least() && row < flameMostRows {
 			p.boxes(c, x, y-flameRow, row+1)
 		}
 		x += p.wide(c)

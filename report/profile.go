@@ -25,10 +25,11 @@ type Profiled struct {
 	Warnings []result.Warning // what casts doubt on it
 	Rounds   int              // in which the drivers' trials took turns
 	Drivers  []ProfiledDriver
-	NoPerf   string   // why there is no perf, or what it does not see; "" if it sees everything
-	More     string   // what a reader can type to have more samples
-	Into     string   // the directory that files were written to
-	Files    []string // their names
+	NoPerf   string      // why there is no perf, or what it does not see; "" if it sees everything
+	More     string      // what a reader can type to have more samples
+	Into     string      // the directory that files were written to
+	Files    []string    // their names
+	Flames   []FlameSide // of the drivers that have profiles, for the page
 }
 
 // ProfiledDriver is one driver's part of it.
@@ -64,7 +65,7 @@ func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 var profileFormats = formatsOf[*Profiled]{
 	{"table", func(w io.Writer, p *Profiled, o Options) error { return renderText(w, profiled(p), o) }},
 	{"markdown", func(w io.Writer, p *Profiled, _ Options) error { return renderMarkdown(w, profiled(p)) }},
-	{"html", func(w io.Writer, p *Profiled, o Options) error { return renderHTML(w, profiled(p), "Profile", o) }},
+	{"html", func(w io.Writer, p *Profiled, o Options) error { return renderHTML(w, profilePage(p), "Profile", o) }},
 	{"json", writeProfileJSON},
 }
 
@@ -159,19 +160,26 @@ const topFunctions = 12
 func profiled(p *Profiled) document {
 	d := document{paragraph{text: ProfileAnswer(p)}, space{}, profileFacts(p)}
 	if a, b, ok := p.pair(); ok {
-		g := grid{columns: []column{{title: "where"}, {title: a.Name, right: true}, {title: b.Name, right: true}, {title: "difference", right: true}, {title: "±", right: true}}}
-		for _, c := range profile.Compare(a.Summary, b.Summary) {
-			g.rows = append(g.rows, []string{string(c.Group), nanoseconds(c.FirstNS), nanoseconds(c.SecondNS), signed(c.Difference), nanoseconds(c.Margin)})
-		}
-		d = append(d, heading{2, fmt.Sprintf("%s and %s", a.Name, b.Name)}, g)
+		d = append(d, heading{2, fmt.Sprintf("%s and %s", a.Name, b.Name)}, differenceGrid(a, b))
 	}
 	for i := range p.Drivers {
 		if x := &p.Drivers[i]; x.Status == result.OK {
 			d = append(d, driverProfile(x)...)
 		}
 	}
-	return append(d, space{}, paragraph{"CPU time of one execution of the phase, from samples of what runs; waiting is not in it. " +
-		"A function has its own time, without that of what it calls. Trials with profiles are never stored as samples.", true})
+	return append(d, space{}, paragraph{profileNote, true})
+}
+
+const profileNote = "CPU time of one execution of the phase, from samples of what runs; waiting is not in it. " +
+	"A function has its own time, without that of what it calls. Trials with profiles are never stored as samples."
+
+// differenceGrid compares the groups of two drivers.
+func differenceGrid(a, b *ProfiledDriver) grid {
+	g := grid{columns: []column{{title: "where"}, {title: a.Name, right: true}, {title: b.Name, right: true}, {title: "difference", right: true}, {title: "±", right: true}}}
+	for _, c := range profile.Compare(a.Summary, b.Summary) {
+		g.rows = append(g.rows, []string{string(c.Group), nanoseconds(c.FirstNS), nanoseconds(c.SecondNS), signed(c.Difference), nanoseconds(c.Margin)})
+	}
+	return g
 }
 
 // profileFacts says what was profiled, and how.
@@ -309,6 +317,11 @@ func (f FlameSide) perTrial(s profile.Stack) float64 {
 
 // FlameGraph writes the flame graph of a driver's profile, per trial, as SVG.
 func FlameGraph(w io.Writer, title string, side FlameSide) error {
+	return chart.WriteSVG(w, flameOf(title, side))
+}
+
+// flameOf returns the flame graph of a driver's profile.
+func flameOf(title string, side FlameSide) *chart.Flame {
 	f := newFlame(title)
 	for _, s := range side.Stacks {
 		c := chart.Stack{First: side.perTrial(s)}
@@ -317,11 +330,16 @@ func FlameGraph(w io.Writer, title string, side FlameSide) error {
 		}
 		f.Stacks = append(f.Stacks, c)
 	}
-	return chart.WriteSVG(w, f)
+	return f
 }
 
 // FlameDifference writes the difference of two drivers' profiles, per trial, as SVG.
 func FlameDifference(w io.Writer, title string, first, second FlameSide) error {
+	return chart.WriteSVG(w, differenceOf(title, first, second))
+}
+
+// differenceOf returns the flame graph of the difference of two drivers' profiles.
+func differenceOf(title string, first, second FlameSide) *chart.Flame {
 	f := newFlame(title)
 	f.First, f.Second = Line(first.Name), Line(second.Name)
 	for i, side := range []FlameSide{first, second} {
@@ -338,7 +356,7 @@ func FlameDifference(w io.Writer, title string, first, second FlameSide) error {
 			f.Stacks = append(f.Stacks, c)
 		}
 	}
-	return chart.WriteSVG(w, f)
+	return f
 }
 
 func flameFrame(function, group string) chart.Frame {

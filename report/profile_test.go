@@ -57,6 +57,45 @@ func TestProfile(t *testing.T) {
 	}
 }
 
+// TestProfilePage checks that the page of a profile has the flame graphs, with names of
+// others as text, and not what is too narrow to be seen.
+func TestProfilePage(t *testing.T) {
+	p := profiledPair(profiledDriver(1, "mattn", 20, 22, 24, 25, 26, 27), profiledDriver(2, "modernc", 30, 34, 33, 36, 31, 32))
+	const script = `</svg><script>alert(1)</script><img src=x onerror=alert(1)>`
+	for _, d := range p.Drivers {
+		side := report.FlameSide{Name: d.Name, Trials: 1}
+		for i, f := range []string{"sqlite3VdbeExec", script, "tooNarrow"} {
+			side.Stacks = append(side.Stacks, profile.Stack{Value: []int64{1e9, 1e9, 1e4}[i], Frames: []profile.Frame{{Function: f}, {Function: "main.main"}}})
+		}
+		p.Flames = append(p.Flames, side)
+	}
+	var b bytes.Buffer
+	if err := report.WriteProfile(&b, "html", p, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	checkPage(t, page)
+	pictures := strings.Join(svgElement.FindAllString(page, -1), "")
+	for _, want := range []string{"sqlite3VdbeExec", "img src=x", "more in modernc"} {
+		if !strings.Contains(pictures, want) {
+			t.Errorf("the pictures lack %q", want)
+		}
+	}
+	for _, bad := range []string{"<img", "<script>alert"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	if strings.Contains(pictures, "tooNarrow") {
+		t.Error("a picture has a box that nobody sees")
+	}
+	for _, id := range []string{"picture-groups", "picture-difference", "picture-flame-1", "picture-flame-2"} {
+		if !strings.Contains(page, `id="`+id+`"`) {
+			t.Errorf("the page lacks %s", id)
+		}
+	}
+}
+
 // The flame graph of a driver shows times per trial, as the tables do.
 func TestFlameGraphPerTrial(t *testing.T) {
 	side := report.FlameSide{Name: "mattn", Trials: 14, Stacks: []profile.Stack{

@@ -142,6 +142,21 @@ func TestComparisonPage(t *testing.T) {
 	want(t, p, `document.querySelector("#what-differs-between-the-sides").parentElement.innerText`, "driver", "./good", "./better", "the same", "synchronous")
 }
 
+// TestProfilePage profiles two drivers that really work, and looks at the page.
+func TestProfilePage(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	run := place.command("profile", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--phase", "mix", "--time", "1ms", "-o", "out")
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	address := "file://" + filepath.Join(place.dir, "out", "profile.html")
+	p := openPage(t, b, address)
+	checkPage(t, p, address, "data:", "blob:")
+	want(t, p, `document.querySelector("h1").innerText`, "./good")
+	want(t, p, `document.querySelector("main").innerText`, "./better", "How it was measured", "phase mix")
+}
+
 // downloaded waits for a file with an extension and returns what is in it.
 func downloaded(t *testing.T, dir, extension string) string {
 	t.Helper()

@@ -53,7 +53,7 @@ samples or --time is over; each share is printed with its margin.
 
 The directory that -o names gets, for each driver, the raw profiles of CPU time and of
 allocations for go tool pprof, and a flame graph; of two drivers also a flame graph of
-the difference.`,
+the difference. profile.html in it is a page with the graphs and the tables.`,
 		Example: `  sqlite3perf profile --drivers mattn,modernc --workloads real --phase query
   sqlite3perf profile --drivers modernc@v1.46.0,modernc --workloads simple --phase insert --scale full
   sqlite3perf profile --drivers mattn --workloads ./mine.yaml -o mine --format json`,
@@ -174,6 +174,7 @@ const (
 	cpuFile        = ".cpu.pprof"
 	allocsFile     = ".allocs.pprof"
 	flameFile      = ".flame.svg"
+	pageFile       = "profile.html"
 	differenceFile = "difference.flame.svg"
 
 	// manifestFile lists the SHA-256 of what profile has written, as sha256sum does.
@@ -191,9 +192,11 @@ func (o *profileOptions) checkFiles(r *profileRequest) error {
 			r.files = append(r.files, r.baseName(i)+suffix)
 		}
 	}
-	r.files = append(r.files, differenceFile)
+	r.files = append(r.files, differenceFile, pageFile)
 	fi, err := os.Stat(r.into)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(r.into) == filepath.Ext(pageFile):
+		return usagef("-o %s: profile writes several files, so name a directory: the page is %s in it", r.into, pageFile)
 	case errors.Is(err, fs.ErrNotExist):
 		if dir := filepath.Dir(r.into); !isDirectory(dir) {
 			return noDirectory("-o "+r.into, dir)
@@ -406,6 +409,10 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *report.Profiled) er
 		if err != nil {
 			return err
 		}
+	}
+	answer.Flames = sides
+	if err := put(pageFile, func(w io.Writer) error { return report.WriteProfile(w, "html", answer, report.Options{}) }); err != nil {
+		return err
 	}
 	var list bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(known)) {

@@ -195,10 +195,19 @@ func sidesDiffer(cells []*stats.Compared, first, second string) document {
 		}
 		d = append(d, g)
 	}
-	var words []string
+	values, count := groups[string, string]{}, map[string]int{}
 	for _, f := range same.keys {
-		if len(same.of[f]) == proven {
-			words = append(words, f.what+" "+f.first)
+		values.add(f.what, f.first)
+		count[f.what] += len(same.of[f])
+	}
+	var words []string
+	for _, what := range values.keys {
+		switch list := values.of[what]; {
+		case count[what] < proven: // it differs elsewhere
+		case len(list) == 1:
+			words = append(words, what+" "+list[0])
+		default:
+			words = append(words, what+" "+strings.Join(list, " or ")+", by the cell")
 		}
 	}
 	if words != nil {

@@ -129,14 +129,29 @@ func found(c *stats.Comparison, v stats.Verdict, n int) string {
 		return fmt.Sprintf("takes the same time as %s%s (%s, within ±%s)", c.First, where, how, share(c.Margin))
 	}
 	what := "it"
+	took := timeToSettle(cells)
 	if n > 1 {
 		what = "all of them"
 	}
-	settle := fmt.Sprintf("an estimated %s, %s, would settle %s", counted(int64(longest.Rounds), "more round"), elapsed(longest.Time), what)
+	settle := fmt.Sprintf("an estimated %s, %s, would settle %s", counted(int64(longest.Rounds), "more round"), elapsed(took), what)
 	if longest.Rounds >= stats.MaxRounds {
 		settle = fmt.Sprintf("it would take more than %s more rounds to settle %s", Thousands(stats.MaxRounds), what)
 	}
 	return fmt.Sprintf("cannot be told from %s yet%s (%s; %s)", c.First, where, how, settle)
+}
+
+// timeToSettle returns how long it takes until all of some cells are settled. Cells of the
+// same cases are measured in the same trials, others one after the other.
+func timeToSettle(cells []*stats.Compared) (sum time.Duration) {
+	longest := map[[2]int]time.Duration{} // by the cases of both sides
+	for _, x := range cells {
+		cases := [2]int{x.First.Case.ID, x.Second.Case.ID}
+		if x.Time > longest[cases] {
+			sum += x.Time - longest[cases]
+			longest[cases] = x.Time
+		}
+	}
+	return sum
 }
 
 // ratios says between which ratios some cells of a table are, and how sure that is. Of one
@@ -237,7 +252,10 @@ func comparison(c Compared, h Hints) document {
 func comparedNote(c Compared) paragraph {
 	words := ratioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved) +
 		fmt.Sprintf(" same: the whole interval is within ±%s. p is corrected for %s", share(c.Margin), counted(int64(c.Measured()), "cell"))
-	if c.Interleaved && c.First.Run.Compares.Looks {
+	if c.Pairs > 1 {
+		words += fmt.Sprintf(" of each of the %d pairs of drivers that the run has", c.Pairs)
+	}
+	if by := c.First.Run.Compares; c.Interleaved && (by != nil && by.Looks || c.First.Confidence > stats.Confidence) {
 		words += "; p and interval are also corrected for how often it was decided whether to go on"
 	}
 	return paragraph{words + ". " + seeMethodology, true}
@@ -407,7 +425,7 @@ func ratioGrid(list []*stats.Compared, judged column, judgments []string, firstS
 	g.add(column{title: "cell"}, cells)
 	g.add(column{title: firstSide, right: true, drop: 2}, first)
 	g.add(column{title: secondSide, right: true, drop: 1}, second)
-	g.add(column{title: "ratio"}, withSpreads(ratios, intervals))
+	g.add(column{title: "ratio", whole: true}, withSpreads(ratios, intervals))
 	g.add(column{title: "p", right: true, drop: 3}, p)
 	g.add(column{title: "n", right: true, drop: 4}, n)
 	return g
@@ -496,6 +514,7 @@ type JSONSides struct {
 	Margin      float64        `json:"margin"`
 	Doubt       float64        `json:"doubt"`           // the greatest probability of any false "slower" or "faster"
 	Interleaved bool           `json:"interleaved"`     // both sides in the same rounds of one run
+	Pairs       int            `json:"pairs"`           // of drivers, of whose cells p-values are corrected for all
 	Runs        []int64        `json:"runs"`            // one, or those of first and second
 	Trials      int            `json:"trials"`          // of these runs
 	Repeated    int            `json:"repeated_trials"` // of Trials, robbed of time and measured again
@@ -526,7 +545,7 @@ type JSONSideCell struct {
 
 func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 	out := JSONSides{Version: ComparisonVersion, Answer: Answer(c.Comparison), First: c.Comparison.First, Second: c.Comparison.Second,
-		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Runs: []int64{c.First.Run.ID}, Mean: c.Mean, Cells: []JSONSideCell{}, Alone: c.Alone}
+		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Pairs: c.Pairs, Runs: []int64{c.First.Run.ID}, Mean: c.Mean, Cells: []JSONSideCell{}, Alone: c.Alone}
 	out.Repeated, out.Trials = countRepeated(c.First.Run)
 	if c.First != c.Second {
 		out.Runs = append(out.Runs, c.Second.Run.ID)

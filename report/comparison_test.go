@@ -78,6 +78,10 @@ func TestComparisonGolden(t *testing.T) {
 	fixtures := map[string]func() report.Compared{
 		"compared": func() report.Compared { return compared(comparedRun()) },
 		"runs":     comparedRuns,
+		"drivers": func() report.Compared {
+			a := stats.Analyze(fullRun(), "native")
+			return report.Compared{Comparison: stats.CompareDrivers(a, "mattn", "modernc", 0.02), First: a, Second: a}
+		},
 		"nothing": func() report.Compared {
 			a, b := stats.Analyze(newRun(6), ""), stats.Analyze(noFloorRun(), "")
 			return report.Compared{Comparison: stats.CompareRuns([2]string{"run 12", "new.json"}, a, b, 0.02), First: a, Second: b}
@@ -94,6 +98,18 @@ func TestComparisonGolden(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestTimeToSettle: cells of the same cases are settled together, others one after the other.
+func TestTimeToSettle(t *testing.T) {
+	cell := func(first, second int, took time.Duration) *stats.Compared {
+		side := func(id int) *stats.Cell { return &stats.Cell{Outcome: &stats.Outcome{Case: &result.Case{ID: id}}} }
+		return &stats.Compared{First: side(first), Second: side(second), Time: took}
+	}
+	cells := []*stats.Compared{cell(1, 2, time.Minute), cell(1, 2, 3*time.Minute), cell(3, 4, 2*time.Minute), cell(1, 2, time.Second)}
+	if got := report.TimeToSettle(cells); got != 5*time.Minute {
+		t.Errorf("%v, want 5m", got)
 	}
 }
 

@@ -106,6 +106,7 @@ func (g *grid) table(columns []int, f func(string) string) table.Writer {
 type column struct {
 	title string
 	right bool // aligned
+	whole bool // figures with their intervals, which no line break may part
 
 	// drop orders the columns that may be left out if there is not enough room. The
 	// column with the highest value goes first. One with 0 never goes.

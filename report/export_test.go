@@ -9,3 +9,5 @@ var (
 	Each        = each
 	Scaled      = scaled
 )
+
+var TimeToSettle = timeToSettle

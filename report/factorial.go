@@ -81,7 +81,7 @@ func effects(f *stats.Factorial, phase string) document {
 		g.add(column{title: "driver"}, drivers)
 	}
 	g.add(column{title: "change"}, changes)
-	g.add(column{title: "× time"}, withSpreads(ratios, intervals))
+	g.add(column{title: "× time", whole: true}, withSpreads(ratios, intervals))
 	g.add(column{title: "p", right: true}, p)
 	title := "What a change by itself is worth:"
 	switch {

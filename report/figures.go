@@ -92,7 +92,7 @@ func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop 
 			words[i] = absent
 		}
 	}
-	g.add(column{title + " " + unit, true, drop}, words)
+	g.add(column{title: title + " " + unit, right: true, drop: drop}, words)
 }
 
 // perOperation adds a column of the medians of f per operation. It adds none if they are
@@ -178,7 +178,7 @@ func (g *cellGrid) addMedians(perOp bool) {
 		words, unit = latencyWords(medians)
 	}
 	spreads := g.words(func(c *stats.Cell) string { return ends(c.Summary) })
-	g.add(column{title: title + unit}, withSpreads(words, spreads))
+	g.add(column{title: title + unit, whole: true}, withSpreads(words, spreads))
 }
 
 // addRates adds the share of operations that succeeded, if any failed, and the rate.
@@ -252,7 +252,7 @@ func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 		}
 		ratios, spreads, p = append(ratios, r), append(spreads, s), append(p, against(pairs, i, base))
 	}
-	g.add(column{title: "× " + to}, withSpreads(ratios, spreads))
+	g.add(column{title: "× " + to, whole: true}, withSpreads(ratios, spreads))
 	g.add(column{title: "p", right: true, drop: 1}, p)
 }
 

@@ -107,7 +107,7 @@ func firsts(said Answers) document {
 	g.add(column{title: "in"}, in)
 	g.add(column{title: "first"}, first)
 	if slices.ContainsFunc(tables, func(r Ranking) bool { return r.IsFloor }) {
-		g.add(column{title: "× floor"}, floors)
+		g.add(column{title: "× floor", whole: true}, floors)
 	}
 	g.add(column{title: "not told apart from it", drop: 1}, tied)
 	g.add(column{title: "next"}, next)

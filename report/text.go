@@ -131,32 +131,115 @@ func (r *textRenderer) grid(g grid) {
 	keep := r.fit(g)
 	g = r.wrapLast(g, keep)
 	for _, part := range r.parts(g, keep) {
-		r.table(g, part)
+		r.table(r.narrowed(g, part), part)
 	}
 }
 
 // parts divides the columns of a grid that is too wide into several parts. Each begins
-// with the columns that name the rows.
+// with the columns that name the rows, or with the first of them if there is no room for all.
 func (r *textRenderer) parts(g grid, keep []int) [][]int {
 	names := 0
-	for names < len(keep) && !g.columns[keep[names]].right {
+	for names < len(keep) && !g.columns[keep[names]].right && !g.columns[keep[names]].whole {
 		names++
 	}
-	room := r.width
-	for _, k := range keep[:names] {
-		room -= g.width(k) + gap
+	if r.fits(g, keep) {
+		return [][]int{keep}
 	}
-	part, left := slices.Clone(keep[:names]), room
+	for names > 1 && slices.ContainsFunc(keep[names:], func(k int) bool { return !r.fits(g, append(slices.Clone(keep[:names]), k)) }) {
+		names--
+	}
+	part := slices.Clone(keep[:names])
 	var list [][]int
 	for _, k := range keep[names:] {
-		if g.width(k) > left && len(part) > names {
-			list = append(list, part)
-			part, left = slices.Clone(keep[:names]), room
+		if len(part) > names && !r.fits(g, append(slices.Clone(part), k)) {
+			list, part = append(list, part), slices.Clone(keep[:names])
 		}
 		part = append(part, k)
-		left -= g.width(k) + gap
 	}
 	return append(list, part)
+}
+
+// fits reports whether there is room for some columns, with their text in several lines if
+// need be.
+func (r *textRenderer) fits(g grid, columns []int) bool {
+	total := -gap
+	for _, k := range columns {
+		total += g.least(k, r.width) + gap
+	}
+	return total <= r.width
+}
+
+// least returns how narrow a column may become by breaking its text between words. Figures
+// stay whole, and so do names that are not long.
+func (g *grid) least(column, width int) int {
+	w := g.width(column)
+	if c := g.columns[column]; c.right || c.whole || w <= shortText {
+		return w
+	}
+	return max(shortText, text.StringWidth(g.columns[column].title), min(g.longestWord(column), width/2))
+}
+
+// shortText is the width of text that is never broken.
+const shortText = 20
+
+// longestWord returns the width of the longest word in the rows of a column.
+func (g *grid) longestWord(column int) (w int) {
+	for _, row := range g.rows {
+		for _, word := range strings.Fields(row[column]) {
+			w = max(w, text.StringWidth(word))
+		}
+	}
+	return w
+}
+
+// narrowed breaks the text of the widest columns into further rows until there is room for
+// all of some columns.
+func (r *textRenderer) narrowed(g grid, columns []int) grid {
+	widths := map[int]int{}
+	total := -gap
+	for _, k := range columns {
+		widths[k] = g.width(k)
+		total += widths[k] + gap
+	}
+	if total <= r.width {
+		return g
+	}
+	for ; total > r.width; total-- {
+		widest := -1
+		for _, k := range columns {
+			if widths[k] > g.least(k, r.width) && (widest < 0 || widths[k] > widths[widest]) {
+				widest = k
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return g.broken(widths)
+}
+
+// broken breaks the text of some columns at the given widths into further rows.
+func (g *grid) broken(widths map[int]int) grid {
+	out := grid{columns: g.columns}
+	for i, row := range g.rows {
+		lines := [][]string{slices.Clone(row)}
+		for k, width := range widths {
+			if text.StringWidth(row[k]) <= width {
+				continue
+			}
+			for j, line := range wrap(row[k], width) {
+				if j == len(lines) {
+					lines = append(lines, make([]string, len(row)))
+				}
+				lines[j][k] = line
+			}
+		}
+		for _, line := range lines {
+			out.rows, out.leaders = append(out.rows, line), append(out.leaders, i < len(g.leaders) && g.leaders[i])
+		}
+	}
+	return out
 }
 
 func (r *textRenderer) table(g grid, keep []int) {
@@ -175,7 +258,7 @@ func (r *textRenderer) table(g grid, keep []int) {
 		case i-1 < len(g.leaders) && g.leaders[i-1]:
 			c = leader
 		}
-		r.out.WriteString(r.paint(text.Trim(line, r.width), c) + "\n")
+		r.out.WriteString(r.paint(text.Snip(line, r.width, "…"), c) + "\n")
 	}
 }
 
@@ -186,7 +269,7 @@ const leastLast = 16
 // room for it.
 func (r *textRenderer) wrapLast(g grid, keep []int) grid {
 	last := keep[len(keep)-1]
-	if g.columns[last].right {
+	if g.columns[last].right || g.columns[last].whole {
 		return g
 	}
 	room := r.width
@@ -196,18 +279,7 @@ func (r *textRenderer) wrapLast(g grid, keep []int) grid {
 	if room < leastLast || g.width(last) <= room {
 		return g
 	}
-	out := grid{columns: g.columns}
-	for i, row := range g.rows {
-		for j, line := range wrap(row[last], room) {
-			next := make([]string, len(row))
-			if j == 0 {
-				next = slices.Clone(row)
-			}
-			next[last] = line
-			out.rows, out.leaders = append(out.rows, next), append(out.leaders, i < len(g.leaders) && g.leaders[i])
-		}
-	}
-	return out
+	return g.broken(map[int]int{last: room})
 }
 
 // width returns the width of a column.

@@ -77,6 +77,10 @@ type Comparison struct {
 	// changed on the machine in between is part of each ratio.
 	Interleaved bool
 
+	// Pairs is of how many pairs of drivers of the run this is one: p-values are corrected for
+	// all of their cells, because it may have been chosen for its results.
+	Pairs int
+
 	Cells []*Compared // by verdict, in the order of the verdicts
 	Alone []string    // cells that only one side has
 	Mean  *Summary    // geometric mean, by round, of the ratios of the cells that Averaged counts; nil if not interleaved
@@ -106,7 +110,7 @@ type Compared struct {
 
 	looks float64 // the factor by which looking repeatedly has multiplied P
 	least float64 // P cannot be less, with so few rounds
-	tests int     // cells that P is corrected for
+	tests int     // cells that P is corrected for, of all pairs
 }
 
 // Settled returns the IDs of the cases of which no cell needs further rounds, as long as
@@ -183,9 +187,29 @@ func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 	if by == nil {
 		return nil
 	}
-	c := &Comparison{Metric: metric, First: by.Side(by.First), Second: by.Side(by.Second), Margin: by.Margin, Interleaved: true}
+	c := &Comparison{Metric: metric, First: by.Side(by.First), Second: by.Side(by.Second), Margin: by.Margin, Interleaved: true, Pairs: 1}
 	c.pair(a.cells(by.First, by), a.cells(by.Second, by), true)
-	c.judge(by.Looks, true)
+	c.judge(looked(by), true)
+	return c
+}
+
+// CompareDrivers compares two drivers of a run that measured others as well, by time. A
+// margin of 0.02 is 2 %.
+func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparison {
+	var drivers []string
+	for _, c := range a.Run.Cases {
+		if !slices.Contains(drivers, c.Driver) {
+			drivers = append(drivers, c.Driver)
+		}
+	}
+	by := &result.Compares{Factor: result.FactorDriver, First: first, Second: second}
+	c := &Comparison{Metric: Time, First: first, Second: second, Margin: margin, Interleaved: true, Pairs: len(drivers) * (len(drivers) - 1) / 2}
+	c.pair(a.cells(first, by), a.cells(second, by), true)
+	looks := looked(a.Run.Compares)
+	if factor := looking(a.Confidence); factor > 1 { // it was decided after each round what is settled
+		looks = func(int) float64 { return factor }
+	}
+	c.judge(looks, true)
 	return c
 }
 
@@ -206,7 +230,7 @@ type Across struct {
 
 // Compare is [CompareRuns] in the given way.
 func (how Across) Compare(first, second *Analysis) *Comparison {
-	c := &Comparison{Metric: how.Metric, First: how.Names[0], Second: how.Names[1], Margin: how.Margin}
+	c := &Comparison{Metric: how.Metric, First: how.Names[0], Second: how.Names[1], Margin: how.Margin, Pairs: 1}
 	var by *result.Compares
 	if a, b := soleDriver(first), soleDriver(second); a != "" && b != "" && a != b {
 		by = &result.Compares{Factor: result.FactorDriver}
@@ -221,7 +245,7 @@ func (how Across) Compare(first, second *Analysis) *Comparison {
 		}
 	}
 	c.pair(sides[0], sides[1], first.Run.Seed == second.Run.Seed)
-	c.judge(how.Looks, false)
+	c.judge(looked(&result.Compares{Looks: how.Looks}), false)
 	return c
 }
 
@@ -389,9 +413,17 @@ func (c *Cell) checksum(phase string) string {
 	return ""
 }
 
-// judge compares the cells that can be compared. looks says whether it was decided after
-// each look whether to go on.
-func (c *Comparison) judge(looks, interleaved bool) {
+// looked returns the factor by which looks up to some rounds multiply the p-values of a run.
+func looked(by *result.Compares) func(rounds int) float64 {
+	if by != nil && by.Looks {
+		return spent
+	}
+	return func(int) float64 { return 1 }
+}
+
+// judge compares the cells that can be compared. looks is the factor by which deciding, up to
+// some rounds, whether to go on has multiplied p-values.
+func (c *Comparison) judge(looks func(rounds int) float64, interleaved bool) {
 	var tests []*Compared
 	for _, x := range c.Cells {
 		if x.Verdict != "" {
@@ -400,9 +432,9 @@ func (c *Comparison) judge(looks, interleaved bool) {
 		x.measure(looks, interleaved)
 		tests = append(tests, x)
 	}
-	holm(tests)
+	holm(tests, c.Pairs)
 	for _, x := range tests {
-		x.tests = len(tests)
+		x.tests = len(tests) * c.Pairs
 		x.decide(c.Margin)
 	}
 	if interleaved {
@@ -455,22 +487,17 @@ func (x *Compared) Medians() (first, second float64) {
 	return Summarize(Values(a)).Median, Summarize(Values(b)).Median
 }
 
-func (x *Compared) measure(looks, interleaved bool) {
+func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 	first, second := x.Points()
-	x.looks = 1
 	if !interleaved {
-		if looks {
-			x.looks = spent(len(second))
-		}
+		x.looks = looks(len(second))
 		var p float64
 		x.Ratio, p, x.least = unpairedRatio(Values(second), Values(first), 1-Doubt/x.looks)
 		x.P, x.least = min(1, p*x.looks), x.least*x.looks
 		return
 	}
 	ratios, _ := Ratios(second, first)
-	if looks {
-		x.looks = spent(len(ratios))
-	}
+	x.looks = looks(len(ratios))
 	x.least = 2 * signedRankNull(len(ratios))(0) * x.looks
 	values := Values(ratios)
 	p, _ := signedRank(logs(values))
@@ -478,14 +505,15 @@ func (x *Compared) measure(looks, interleaved bool) {
 	x.Ratio = SummarizeRatiosAt(values, 1-Doubt/x.looks)
 }
 
-// holm corrects the cells' p-values for their number (Holm 1979), so that the probability
-// of any false verdict among them is at most [Doubt].
-func holm(cells []*Compared) {
+// holm corrects the cells' p-values for their number (Holm 1979) and for the number of pairs
+// of which each has as many (Bonferroni), so that the probability of any false verdict
+// among all of them is at most [Doubt].
+func holm(cells []*Compared, pairs int) {
 	order := slices.Clone(cells)
 	slices.SortStableFunc(order, func(a, b *Compared) int { return cmp.Compare(a.P, b.P) })
 	most := 0.0
 	for i, x := range order {
-		most = max(most, min(1, x.P*float64(len(order)-i)))
+		most = max(most, min(1, x.P*float64((len(order)-i)*pairs)))
 		x.Adjusted = most
 	}
 }
@@ -585,9 +613,9 @@ func LeastRounds(cells int, looks bool) int {
 }
 
 // mean returns the geometric mean of the cells' ratios over the rounds that all of them
-// have. It returns nil if there is none. looks says that the run was judged while it
-// was under way: these rounds ended when the first cell was settled.
-func mean(cells []*Compared, looks bool) *Summary {
+// have. It returns nil if there is none. looks is that of judge: if the run was judged
+// while it was under way, these rounds ended when the first cell was settled.
+func mean(cells []*Compared, looks func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {
 		first, second := x.Points()
@@ -598,10 +626,6 @@ func mean(cells []*Compared, looks bool) *Summary {
 	if len(means) == 0 {
 		return nil
 	}
-	level := Doubt
-	if looks {
-		level /= spent(len(means))
-	}
-	s := SummarizeRatiosAt(Values(means), 1-level)
+	s := SummarizeRatiosAt(Values(means), 1-Doubt/looks(len(means)))
 	return &s
 }

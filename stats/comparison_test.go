@@ -386,3 +386,35 @@ func TestCompareChangedWorkloads(t *testing.T) {
 		t.Error("different answers are not seen")
 	}
 }
+
+// TestCompareDrivers: of a run of three drivers, two are compared as in a run of their own,
+// with p-values for all three pairs.
+func TestCompareDrivers(t *testing.T) {
+	times := func(table, d, round int) float64 {
+		return (1 + 0.1*float64(table*d)) * (1 + 0.001*float64((round*7+d*3)%5))
+	}
+	two := stats.CompareRun(stats.Analyze(asked(made(2, 2, 16, times), false), ""))
+	run := made(2, 3, 16, times)
+	three := stats.CompareDrivers(stats.Analyze(run, ""), "d0", "d1", 0.02)
+	if two.Pairs != 1 || three.Pairs != 3 || !three.Interleaved {
+		t.Fatalf("pairs %d and %d, interleaved %t", two.Pairs, three.Pairs, three.Interleaved)
+	}
+	if d := cmp.Diff(verdicts(two), verdicts(three)); d != "" {
+		t.Error(d)
+	}
+	for i, x := range three.Cells {
+		y := two.Cells[i]
+		if want := min(1, 3*y.Adjusted); x.P != y.P || math.Abs(x.Adjusted-want) > 1e-12 || x.Tests() != 3*y.Tests() {
+			t.Errorf("%s: p %g, corrected %g for %d, want %g", x, x.P, x.Adjusted, x.Tests(), want)
+		}
+		if d := cmp.Diff(y.Ratio, x.Ratio); d != "" {
+			t.Errorf("%s: %s", x, d)
+		}
+	}
+
+	run.Precision = 0.05 // it was decided after each round which figures are settled
+	settled := stats.CompareDrivers(stats.Analyze(run, ""), "d0", "d1", 0.02)
+	if x, y := settled.Cells[0], three.Cells[0]; !(x.P > y.P) {
+		t.Errorf("p %g with precision, %g without", x.P, y.P)
+	}
+}

@@ -20,7 +20,7 @@ import (
 func compareCommand(env *environment) *cobra.Command {
 	o := &compareOptions{}
 	cmd := &cobra.Command{
-		Use:   "compare FIRST [SECOND]",
+		Use:   "compare FIRST [SECOND] | RUN FIRST SECOND",
 		Short: "Say whether the second of two sides is slower than the first",
 		Long: `Compare answers one question: does SECOND take longer than FIRST? A side is a driver
 (mattn, modernc@v1.46.0, ./my-worker), a run of the store (its number, or last), or
@@ -34,13 +34,16 @@ within --precision) or cannot tell yet, with an estimate of what would settle it
 that are clear are not measured further. Those that are wrong or failed come first.
 
 Two runs, or two reports, are compared in what they have in common. A run that was
-made by compare can be named alone.`,
+made by compare can be named alone. After a run or a report, two of its drivers can be
+named: they are compared by what that run measured of both in the same rounds, with
+p-values corrected for all pairs of its drivers.`,
 		Example: `  sqlite3perf compare mattn modernc --workloads simple
   sqlite3perf compare modernc@v1.46.0 modernc
   sqlite3perf compare mattn --set synchronous=normal,full
   sqlite3perf compare 3 last
+  sqlite3perf compare last mattn modernc
   sqlite3perf compare base.json new.json --format markdown`,
-		Args: arguments(1, 2, "a side"),
+		Args: arguments(1, 3, "a side"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.exact = cmd.Flags().Changed("rounds")
 			return compare(cmd.Context(), env, o, args)
@@ -78,6 +81,10 @@ func compare(ctx context.Context, env *environment, o *compareOptions, args []st
 		}
 	}
 	switch {
+	case len(args) == 3 && (stored != 1 || !isStored(args[0])):
+		return usagef("compare %s: three names are a run and two of its drivers, as in compare last mattn modernc; otherwise name two sides", strings.Join(args, " "))
+	case len(args) == 3:
+		return compareStored(ctx, env, o, args)
 	case stored == 0:
 		return compareLive(ctx, env, o, args)
 	case stored < len(args):
@@ -89,8 +96,11 @@ func compare(ctx context.Context, env *environment, o *compareOptions, args []st
 // isStored reports whether a side is a run of the store or a JSON report. All else is a
 // driver.
 func isStored(side string) bool {
-	return side == "last" || strings.Trim(side, "0123456789") == "" && side != "" || strings.HasSuffix(side, ".json")
+	return side == "last" || strings.Trim(side, "0123456789") == "" && side != "" || isReport(side)
 }
+
+// isReport reports whether a side is a JSON report.
+func isReport(side string) bool { return strings.HasSuffix(side, ".json") }
 
 // compareLive measures two sides in the same rounds.
 func compareLive(ctx context.Context, env *environment, o *compareOptions, args []string) error {
@@ -197,7 +207,12 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 
 // compareStored compares runs that have been measured before.
 func compareStored(ctx context.Context, env *environment, o *compareOptions, args []string) error {
-	words := strings.Join(args, " and ") + " is stored"
+	var pair []string // drivers of a run
+	again := "sqlite3perf compare " + strings.Join(args, " ")
+	if len(args) == 3 {
+		args, pair = args[:1], args[1:]
+	}
+	words := args[0] + " is stored"
 	if len(args) == 2 {
 		words = strings.Join(args, " and ") + " are stored"
 	}
@@ -225,21 +240,43 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		if err != nil {
 			return err
 		}
-		if names[i] = filepath.Base(a); !strings.HasSuffix(a, ".json") {
+		if names[i] = filepath.Base(a); !isReport(a) {
 			names[i] = fmt.Sprintf("run %d", run.ID)
 			more = append(more, inStore(o.store, fmt.Sprintf("sqlite3perf show %d", run.ID)))
 		}
 		sides = append(sides, stats.Analyze(run, floorDriver))
+	}
+	if len(args) == 2 && (args[0] == args[1] || sides[0].Run.ID == sides[1].Run.ID && !slices.ContainsFunc(args, isReport)) {
+		drivers := driversOf(sides[0].Run)
+		if len(drivers) < 2 {
+			return usagef("%s is %s: name another run; runs lists them", args[0], same(args))
+		}
+		return usagef("%s is %s: name another run, or two of its drivers, as in compare %[1]s %[3]s %[4]s", args[0], same(args), drivers[0], drivers[1])
 	}
 	if names[0] == names[1] && len(args) == 2 { // base.json of two directories
 		names = [2]string(args)
 	}
 	first, second := sides[0], sides[len(sides)-1]
 	var c *stats.Comparison
-	if len(sides) == 2 {
+	switch {
+	case pair != nil:
+		drivers := driversOf(first.Run)
+		for _, name := range pair {
+			if !slices.Contains(drivers, name) {
+				return usagef("%s has no driver %q: it has %s", names[0], name, strings.Join(drivers, ", "))
+			}
+		}
+		if pair[0] == pair[1] {
+			return usagef("both sides are %s: name two drivers of %s, which has %s", pair[0], names[0], strings.Join(drivers, ", "))
+		}
+		c = stats.CompareDrivers(first, pair[0], pair[1], margin)
+	case len(sides) == 2:
 		c = stats.CompareRuns(names, first, second, margin)
-	} else {
+	default:
 		if first.Run.Compares == nil {
+			if drivers := driversOf(first.Run); len(drivers) > 1 {
+				return usagef("%s was not made by compare: name a second one, or two of its drivers, as in compare %[1]s %[2]s %[3]s", args[0], drivers[0], drivers[1])
+			}
 			return usagef("%s was not made by compare: name a second one", args[0])
 		}
 		if typed(o.flags.Lookup("precision")) {
@@ -247,10 +284,13 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		}
 		c = stats.CompareRun(first)
 	}
+	if pair != nil && len(first.Run.Cases) > 2 {
+		more = append(more, "sqlite3perf compare "+strings.Join(pair, " ")+" measures only these two, until it is clear")
+	}
 	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
 		opts.Hints.Scale, opts.Hints.More = scaleHint, more
 		return report.WriteComparison(w, format, report.Compared{Comparison: c, First: first, Second: second}, opts)
-	}, o.output.again("sqlite3perf compare "+strings.Join(args, " ")))
+	}, o.output.again(again))
 	if err != nil {
 		return err
 	}
@@ -258,4 +298,22 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		return statusError(exitIncomplete)
 	}
 	return nil
+}
+
+// same says what two words for one run have in common.
+func same(args []string) string {
+	if args[0] == args[1] {
+		return "named twice"
+	}
+	return "the same run as " + args[1]
+}
+
+// driversOf lists the drivers of a run, in the order in which they were asked for.
+func driversOf(run *result.Run) (names []string) {
+	for _, c := range run.Cases {
+		if !slices.Contains(names, c.Driver) {
+			names = append(names, c.Driver)
+		}
+	}
+	return names
 }

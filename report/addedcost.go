@@ -33,23 +33,30 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 	return e, false
 }
 
-// addedNote names the drivers of a table whose difference is told apart but may be due to
-// what sqlite3perf adds. What is added to the slower one may exceed what is added to the
-// faster one by more than the difference, which is that of the ratio. Two versions of a
-// driver have the same added to them.
+// addedDifference reports whether the difference of two measured cells of a table is told
+// apart but may be due to what sqlite3perf adds: what is added to the slower one may exceed
+// what is added to the faster one by more than the difference, which is that of the ratio. Two
+// versions of a driver have the same added to them. The difference, and by how much more may
+// be added, are in the figures' unit.
+func addedDifference(t *stats.Table, i, j int) (difference, own float64, could bool) {
+	fast, slow := t.Cells[i], t.Cells[j]
+	test, ok := t.Against(j, i)
+	same := fast.Case.Info.Name == slow.Case.Info.Name && slices.Equal(fast.Case.Added, slow.Case.Added)
+	if i == j || same || !ok || !test.Significant() || test.Sign() <= 0 {
+		return 0, 0, false
+	}
+	less, ok1 := addedTime(fast, t.Phase)
+	more, ok2 := addedTime(slow, t.Phase)
+	difference, own = fast.Summary.Median*(t.Ratio(stats.Pair{First: j, Second: i}).Median-1), more.High-less.Low
+	return difference, own, ok1 && ok2 && difference <= own
+}
+
+// addedNote names the drivers of a table whose difference may be due to what sqlite3perf adds.
 func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 	var words []string
 	for i, fast := range cells {
 		for j, slow := range cells {
-			test, ok := t.Against(j, i)
-			same := fast.Case.Info.Name == slow.Case.Info.Name && slices.Equal(fast.Case.Added, slow.Case.Added)
-			if i == j || same || !ok || !test.Significant() || test.Sign() <= 0 {
-				continue
-			}
-			less, ok1 := addedTime(fast, t.Phase)
-			more, ok2 := addedTime(slow, t.Phase)
-			difference, own := fast.Summary.Median*(t.Ratio(stats.Pair{First: j, Second: i}).Median-1), more.High-less.Low
-			if ok1 && ok2 && difference <= own {
+			if difference, own, could := addedDifference(t, i, j); could {
 				words = append(words, fmt.Sprintf("%s and %s (%s, up to %s added)",
 					name(fast.Outcome), name(slow.Outcome), duration(int64(difference*1e9)), duration(int64(own*1e9))))
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -17,11 +18,14 @@ type Answers struct {
 	Text    string    `json:"-"`                 // in a sentence or two
 	Overall *Ranking  `json:"overall,omitempty"` // over all tables; nil if fewer than two drivers or tables count
 	Tables  []Ranking `json:"tables"`            // in the order of the report
+	Choices []Choice  `json:"choices,omitempty"` // the best for needs that the best of all does not meet
 	Caveats []Caveat  `json:"caveats"`           // the worst first
 
 	// FalseDifference is the greatest probability that the run tells any two rows apart if
 	// all are equal. It is 0 if nothing was compared.
 	FalseDifference float64 `json:"false_difference"`
+
+	best *Place // of all, if there are choices
 }
 
 // Ranking is the order of the rows of a table, or of the drivers over all tables.
@@ -37,6 +41,10 @@ type Ranking struct {
 	Best *Place   `json:"best,omitempty"`
 	Tied []string `json:"tied,omitempty"`
 	Next *Place   `json:"next,omitempty"`
+
+	// Added says that what sqlite3perf adds to the time of each could explain how far the best
+	// leads Next.
+	Added bool `json:"added_could_explain,omitempty"`
 
 	Base    string `json:"base,omitempty"` // the row that ratios are to
 	IsFloor bool   `json:"is_floor"`       // the base is the floor, which is nobody's choice
@@ -57,6 +65,11 @@ type Place struct {
 	Case  int            `json:"case"`
 	To    string         `json:"to,omitempty"`    // the row that the ratio is to
 	Ratio *stats.Summary `json:"ratio,omitempty"` // of the times
+
+	// Of the driver's library.
+	Kind      driver.Kind      `json:"kind,omitempty"`
+	Interface driver.Interface `json:"interface,omitempty"`
+	SQLite    string           `json:"sqlite,omitempty"` // version
 }
 
 // Row is one row of a ranking.
@@ -76,7 +89,9 @@ type Row struct {
 	PerOp  bool           // the median is per operation
 	Ratio  *stats.Summary // to the base; nil if there is none
 
-	risk int // place in losses
+	risk   int // place in losses
+	info   driver.Info
+	sqlite string // version; "" if it is not known
 }
 
 // Caveat is something to beware of.
@@ -92,6 +107,7 @@ const (
 	CaveatFewRounds = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
 	CaveatUnranked  = "unranked"    // more operations of rows failed than of others; Count: rows
 	CaveatTooShort  = "too-short"   // phases are too short to judge by; Count: tables
+	CaveatAdded     = "added"       // what sqlite3perf adds could explain leads; Count: tables
 	CaveatUnset     = "unset"       // settings that nobody set differ; Count: settings
 	CaveatRisk      = "risk"        // settings can lose data; Count: 1
 	CaveatUnsettled = "unsettled"   // figures are less precise than was asked for; Count: figures
@@ -101,7 +117,7 @@ const (
 
 // AnswersOf says what a run says.
 func AnswersOf(a *stats.Analysis, o Options) Answers {
-	s := Answers{Tables: []Ranking{}, Caveats: caveats(a, o)}
+	s := Answers{Tables: []Ranking{}}
 	if a.Reliability.Comparisons > 0 {
 		s.FalseDifference = stats.Alpha
 	}
@@ -112,6 +128,12 @@ func AnswersOf(a *stats.Analysis, o Options) Answers {
 	if len(a.Overall.Drivers) > 1 && len(a.Overall.Tables) > 1 {
 		s.Overall = overallRanking(a)
 	}
+	if r := s.choosable(a); r != nil && o.Study == nil {
+		if s.Choices = r.findChoices(); s.Choices != nil {
+			s.best = r.Best
+		}
+	}
+	s.Caveats = caveats(a, o, s.Tables)
 	s.Text = answerText(a, o, &s)
 	return s
 }
@@ -155,6 +177,12 @@ func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures 
 		}
 	}
 	r.say()
+	if r.Best != nil && r.Next != nil {
+		at := func(p *Place) int {
+			return slices.IndexFunc(t.Cells, func(c *stats.Cell) bool { return c.Case.ID == p.Case })
+		}
+		_, _, r.Added = addedDifference(t, at(r.Best), at(r.Next))
+	}
 	return r
 }
 
@@ -167,6 +195,7 @@ func ranking(t *stats.Table, floor string) Ranking {
 	for i, c := range t.Cells {
 		row := Row{Name: cmp.Or(c.As, label(c.Case)), Version: version(c.Outcome), Case: c.Case.ID, Status: c.Status, Rank: c.Rank, Tied: c.Tied, Beaten: c.Beaten,
 			Floor: t.IsFloor && i == t.Base || c.As != "" && result.BaseDriver(c.Case.Driver) == floor, Unranked: c.Unranked, risk: severity(c.Outcome, t.Phase)}
+		row.setLibrary(c.Outcome)
 		if i < measured {
 			row.Median, row.TooShort = &c.Summary, c.TooShort()
 			row.PerOp = t.PerOp || c.Samples[0].Metric == result.MetricTimePerOp
@@ -195,6 +224,7 @@ func overallRanking(a *stats.Analysis) *Ranking {
 	outcomes := outcomesByCase(a)
 	for _, d := range o.Drivers {
 		row := Row{Name: label(d.Case), Version: version(outcomes[d.Case.ID]), Case: d.Case.ID, Status: result.OK, Rank: d.Rank, Tied: d.Tied, Beaten: d.Beaten}
+		row.setLibrary(outcomes[d.Case.ID])
 		if d.Ratio.N > 0 {
 			row.Ratio = &d.Ratio
 		}
@@ -214,6 +244,14 @@ func overallRanking(a *stats.Analysis) *Ranking {
 	}
 	r.say()
 	return r
+}
+
+// setLibrary sets what is known of a row's library.
+func (row *Row) setLibrary(o *stats.Outcome) {
+	row.info = o.Case.Info
+	if p := o.Proof(); p != nil {
+		row.sqlite = p.SQLiteVersion
+	}
 }
 
 func outcomesByCase(a *stats.Analysis) map[int]*stats.Outcome {
@@ -294,7 +332,8 @@ func (r *Ranking) say() {
 
 // place returns a row with its ratio to another row, or to the base if that is negative.
 func (r *Ranking) place(i, to int) *Place {
-	p := &Place{Name: r.Rows[i].Name, Case: r.Rows[i].Case}
+	row := &r.Rows[i]
+	p := &Place{Name: row.Name, Case: row.Case, Kind: row.info.Kind, Interface: row.info.Interface, SQLite: row.sqlite}
 	switch {
 	case to >= 0:
 		s := r.ratio(i, to)
@@ -474,8 +513,8 @@ func verb(n int, one, many string) string {
 // statuses are those of cases without figures, the worst first.
 var statuses = []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable, stats.NotMeasured}
 
-// caveats lists what to beware of, the worst first.
-func caveats(a *stats.Analysis, o Options) []Caveat {
+// caveats lists what to beware of, the worst first. tables are those of the answers.
+func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 	run := a.Run
 	list := []Caveat{}
 	note := func(code string, count int, text string) {
@@ -510,6 +549,13 @@ func caveats(a *stats.Analysis, o Options) []Caveat {
 	note(CaveatFewRounds, few, fmt.Sprintf("%s with figures of fewer than %d rounds, too few for a rank", counted(int64(few), "row"), stats.MinSamples))
 	note(result.WarningUnverified, len(unverified), "the rows that were written could not be checked: "+someOf(unverified, 3))
 	note(CaveatTooShort, len(short), fmt.Sprintf("a phase of less than %s is too short to judge a driver by: %s", shortLimit(), someOf(short, 3)))
+	var led []string
+	for _, r := range tables {
+		if r.Added {
+			led = append(led, fmt.Sprintf("%s (%s before %s)", r.Table, r.Best.Name, r.Next.Name))
+		}
+	}
+	note(CaveatAdded, len(led), "what sqlite3perf itself adds could explain the lead in "+someOf(led, 3))
 	if o.Study == nil {
 		for _, r := range runRisks(a) {
 			note(CaveatRisk, 1, r.text)

@@ -58,6 +58,9 @@ func pageAnswer(said Answers) document {
 	if said.FalseDifference > 0 {
 		d = append(d, paragraph{fmt.Sprintf("If all were equal, the probability that this run tells any two apart would be at most %s.", percent(said.FalseDifference)), true})
 	}
+	if choices := choiceItems(&said); choices != nil {
+		d = append(d, choices)
+	}
 	var l list
 	for _, c := range said.Caveats {
 		l = append(l, item{label: strings.ReplaceAll(c.Code, "-", " "), text: c.Text, alarm: slices.Contains(statuses, result.Status(c.Code)) || c.Code == CaveatEnded || c.Code == CaveatRisk})

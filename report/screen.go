@@ -37,7 +37,16 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 	rest := s.section(func() { s.rest(opts.Hints.Rest) })
 	facts := s.section(func() { s.facts(a, &said, opts) })
 	head := s.section(func() { s.clipped(said.Text, "", "", max(3, opts.Lines/4), bold) })
-	s.left -= len(rest) + len(facts) + len(head)
+	fit := s.section(func() {
+		if !space && said.Choices != nil {
+			s.labeled("the best", choicesInShort(&said), 1, false)
+			return
+		}
+		for _, it := range choiceItems(&said) {
+			s.labeled(it.label, it.text, 1, false)
+		}
+	})
+	s.left -= len(rest) + len(facts) + len(head) + len(fit)
 	if space {
 		s.left -= 3
 	}
@@ -58,7 +67,7 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 	} else {
 		figures = s.figures(&said, tables)
 	}
-	for i, part := range [][]string{head, figures, slices.Concat(beware, facts), rest} {
+	for i, part := range [][]string{slices.Concat(head, fit), figures, slices.Concat(beware, facts), rest} {
 		if i > 0 && space && len(part) > 0 {
 			s.out.WriteByte('\n')
 		}
@@ -102,7 +111,11 @@ func (s *screen) clipped(t, label, painted string, most int, c text.Colors) {
 	if len(lines) > most {
 		dots := s.plain("…")
 		last := lines[most-1] + " " + lines[most]
-		lines = append(lines[:most-1], strings.TrimRight(text.Trim(last, room-text.StringWidth(dots)), " ,;:")+dots)
+		part := text.Trim(last, room-text.StringWidth(dots))
+		if at := strings.LastIndexByte(part, ' '); at > len(part)/2 && !strings.HasPrefix(last[len(part):], " ") {
+			part = part[:at] // a part of a figure would be a wrong one
+		}
+		lines = append(lines[:most-1], strings.TrimRight(part, " ,;:")+dots)
 	}
 	for i, line := range lines {
 		before := indent
@@ -241,7 +254,7 @@ func inForceInRun(a *stats.Analysis) string {
 // labels has the words for codes of caveats that are not of noise. The others are warnings.
 var labels = map[string]string{
 	CaveatEnded: "cut short", CaveatFewRounds: "not ranked", CaveatUnranked: "not ranked", CaveatTooShort: "too short",
-	CaveatUnset: "defaults", CaveatRisk: "risk", CaveatUnsettled: "precision", CaveatSummary: "left out", CaveatLeftOut: "left out",
+	CaveatUnset: "defaults", CaveatAdded: ownCost + " own cost", CaveatRisk: "risk", CaveatUnsettled: "precision", CaveatSummary: "left out", CaveatLeftOut: "left out",
 	result.WarningUnverified: "unverified", result.WarningSync: "databases", string(result.Wrong): string(result.Wrong),
 	string(result.Refused): string(result.Refused), string(result.Failed): string(result.Failed),
 	string(result.Unavailable): string(result.Unavailable), string(stats.NotMeasured): string(stats.NotMeasured),
@@ -427,6 +440,10 @@ func (s *screen) ranked(r *Ranking, room int) {
 		row := r.Rows[i]
 		names = append(names, s.plain(strings.TrimSpace(row.Name+" "+row.shownVersion())))
 		plain = append(plain, s.plain(valuesOf(row.Name)))
+		if r.Best != nil && row.Case == r.Best.Case {
+			names[len(names)-1] += r.mark()
+			plain[len(plain)-1] += r.mark()
+		}
 		figures = append(figures, times(row.Ratio.Median))
 		spread := ""
 		if row.Name != r.Base {
@@ -589,7 +606,7 @@ func (s *screen) listed(r *Ranking, spreads bool) (words [3]string) {
 		words[1] = "too few rounds"
 		return words
 	}
-	words[1] = s.plain(r.Best.Name)
+	words[1] = s.plain(r.Best.Name) + r.mark()
 	if n := len(r.Tied); n > 0 {
 		words[1] += fmt.Sprintf(" +%d", n)
 	}
@@ -603,6 +620,17 @@ func (s *screen) listed(r *Ranking, spreads bool) (words [3]string) {
 		words[2] = s.plain(duration(int64(row.Median.Median*1e9)) + " " + ends(*row.Median))
 	}
 	return words
+}
+
+// ownCost marks the best of a table whose lead could be due to what sqlite3perf adds.
+const ownCost = "*"
+
+// mark returns the mark of the best.
+func (r *Ranking) mark() string {
+	if r.Added {
+		return ownCost
+	}
+	return ""
 }
 
 // listing is how a list of tables is laid out.

@@ -96,7 +96,7 @@ func (s shot) take(b *browser.Browser, address, file string) error {
 		}
 	}
 	if s.at != "" {
-		if _, err := browser.Eval[bool](page, fmt.Sprintf("document.querySelector(%q).scrollIntoView({behavior: 'instant'}) ?? true", s.at)); err != nil {
+		if _, err := browser.Eval[bool](page, fmt.Sprintf("(document.querySelector(%q).scrollIntoView({behavior: 'instant'}), true)", s.at)); err != nil {
 			return err
 		}
 	}

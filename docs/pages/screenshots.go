@@ -25,7 +25,7 @@ const drawn = `document.querySelector("main").getAttribute("aria-busy") !== "tru
 
 var shots = []shot{
 	{name: "report", look: browser.Look{Width: 1200, Height: 900}},
-	{name: "report-heat", look: browser.Look{Width: 1200, Height: 900}, at: "#picture-tables"},
+	{name: "report-heat", look: browser.Look{Width: 1200, Height: 900}, at: "#picture-phases"},
 	{name: "report-phone", look: browser.Look{Width: 390, Height: 844, Dark: true}},
 	{name: "explorer", address: "/", look: browser.Look{Width: 1200, Height: 600}, wait: drawn},
 	{name: "explorer-run", address: "/runs/RUN", look: browser.Look{Width: 1200, Height: 900}, wait: drawn},

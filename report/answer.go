@@ -103,16 +103,17 @@ type Caveat struct {
 
 // The codes of caveats that are neither statuses nor codes of warnings.
 const (
-	CaveatEnded     = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
-	CaveatFewRounds = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
-	CaveatUnranked  = "unranked"    // more operations of rows failed than of others; Count: rows
-	CaveatTooShort  = "too-short"   // phases are too short to judge by; Count: tables
-	CaveatAdded     = "added"       // what sqlite3perf adds could explain leads; Count: tables
-	CaveatUnset     = "unset"       // settings that nobody set differ; Count: settings
-	CaveatRisk      = "risk"        // settings can lose data; Count: 1
-	CaveatUnsettled = "unsettled"   // figures are less precise than was asked for; Count: figures
-	CaveatSummary   = "no-summary"  // tables or drivers do not count in the summary; Count: of them
-	CaveatLeftOut   = "left-out"    // workloads or drivers were not measured; Count: of them
+	CaveatUnsupported = "unsupported" // cases of what a driver's worker cannot do; Count: cases
+	CaveatEnded       = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
+	CaveatFewRounds   = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
+	CaveatUnranked    = "unranked"    // more operations of rows failed than of others; Count: rows
+	CaveatTooShort    = "too-short"   // phases are too short to judge by; Count: tables
+	CaveatAdded       = "added"       // what sqlite3perf adds could explain leads; Count: tables
+	CaveatUnset       = "unset"       // settings that nobody set differ; Count: settings
+	CaveatRisk        = "risk"        // settings can lose data; Count: 1
+	CaveatUnsettled   = "unsettled"   // figures are less precise than was asked for; Count: figures
+	CaveatSummary     = "no-summary"  // tables or drivers do not count in the summary; Count: of them
+	CaveatLeftOut     = "left-out"    // workloads or drivers were not measured; Count: of them
 )
 
 // AnswersOf says what a run says.
@@ -441,9 +442,9 @@ func nothingMeasured(s *Answers) string {
 		count[c.Code] += c.Count
 	}
 	var words []string
-	for _, status := range statuses {
-		if n := count[string(status)]; n > 0 {
-			words = append(words, fmt.Sprintf("%s %s", counted(int64(n), "case"), status))
+	for _, code := range noFigures {
+		if n := count[code]; n > 0 {
+			words = append(words, fmt.Sprintf("%s %s", counted(int64(n), "case"), code))
 		}
 	}
 	if words == nil {
@@ -510,8 +511,8 @@ func verb(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// statuses are those of cases without figures, the worst first.
-var statuses = []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable, stats.NotMeasured}
+// noFigures are the codes of caveats of cases without figures, the worst first.
+var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
 
 // caveats lists what to beware of, the worst first. tables are those of the answers.
 func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
@@ -570,15 +571,11 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 	if o.Study == nil {
 		open, text := settled(a)
 		note(CaveatUnsettled, open, text)
-		left := leftOutOf(a.Overall)
-		var words []string
-		for _, it := range left {
-			words = append(words, it.text)
-		}
+		left := notInSummary(a.Overall)
 		if len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
 			left = nil // there is no summary of one table
 		}
-		note(CaveatSummary, len(left), "of the summary: "+someOf(words, 2))
+		note(CaveatSummary, len(left), "of the summary: "+someOf(left, 2))
 	}
 	note(CaveatLeftOut, len(run.LeftOut), leftOut(run.LeftOut, o.Hints))
 	return list
@@ -587,15 +584,19 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 // withoutFigures lists the cases that have no figures, by status and reason.
 func withoutFigures(a *stats.Analysis) (list []Caveat) {
 	type trouble struct {
-		status result.Status
-		why    string
+		code string
+		why  string
 	}
 	type place struct{ driver, workload string }
 	var whose groups[trouble, place]
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			if o.Status != result.OK {
-				whose.add(trouble{o.Status, message(o)}, place{label(o.Case), g.Workload})
+				code := string(o.Status)
+				if o.Status == result.Failed && o.Reason.Code == protocol.CodeUnsupported {
+					code = CaveatUnsupported
+				}
+				whose.add(trouble{code, message(o)}, place{label(o.Case), g.Workload})
 			}
 		}
 	}
@@ -609,11 +610,39 @@ func withoutFigures(a *stats.Analysis) (list []Caveat) {
 				workloads = append(workloads, p.workload)
 			}
 		}
-		list = append(list, Caveat{string(t.status), len(whose.of[t]), fmt.Sprintf("%s on %s: %s", andOthers(drivers), andOthers(workloads), t.why)})
+		list = append(list, Caveat{t.code, len(whose.of[t]), fmt.Sprintf("%s on %s: %s", andOthers(drivers), andOthers(workloads), t.why)})
 	}
 	slices.SortStableFunc(list, func(x, y Caveat) int {
-		return cmp.Compare(slices.Index(statuses, result.Status(x.Code)), slices.Index(statuses, result.Status(y.Code)))
+		return cmp.Compare(slices.Index(noFigures, x.Code), slices.Index(noFigures, y.Code))
 	})
+	return list
+}
+
+// notInSummary lists what does not count in the summary: tables of a workload, for all
+// drivers, and drivers.
+func notInSummary(o stats.Overall) (list []string) {
+	type reason struct{ code, drivers, workload string }
+	var tables groups[reason, string]
+	for _, x := range o.LeftOut {
+		tables.add(reason{x.Code, andOthers(x.Drivers), x.Table.Workload}, x.Table.String())
+	}
+	for _, k := range tables.keys {
+		of, n := tables.of[k][0], len(tables.of[k])
+		if n > 1 {
+			of = fmt.Sprintf("%d tables of %s", n, k.workload)
+		}
+		why := "no figures of " + k.drivers
+		switch k.code {
+		case stats.MoreFailed:
+			why = "more operations of " + k.drivers + " failed than of others"
+		case stats.ShortPhase:
+			why = fmt.Sprintf("less than %s is too short to judge %s by", shortLimit(), k.drivers)
+		}
+		list = append(list, fmt.Sprintf("%s (%s), for all drivers", of, why))
+	}
+	for _, x := range o.Absent {
+		list = append(list, fmt.Sprintf("%s (figures in %d of %s)", x.Driver, x.Figures, counted(int64(x.Tables), "table")))
+	}
 	return list
 }
 

@@ -63,7 +63,7 @@ func pageAnswer(said Answers) document {
 	}
 	var l list
 	for _, c := range said.Caveats {
-		l = append(l, item{label: strings.ReplaceAll(c.Code, "-", " "), text: c.Text, alarm: slices.Contains(statuses, result.Status(c.Code)) || c.Code == CaveatEnded || c.Code == CaveatRisk})
+		l = append(l, item{label: strings.ReplaceAll(c.Code, "-", " "), text: c.Text, alarm: slices.Contains(noFigures, c.Code) || c.Code == CaveatEnded || c.Code == CaveatRisk})
 	}
 	if len(l) > mostCaveats+1 {
 		return append(d, l[:mostCaveats], details{title: fmt.Sprintf("%d more to beware of", len(l)-mostCaveats), body: document{l[mostCaveats:]}})

@@ -35,7 +35,7 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 	space := opts.Lines >= roomy
 
 	rest := s.section(func() { s.rest(opts.Hints.Rest) })
-	facts := s.section(func() { s.facts(a, &said, opts) })
+	facts := s.section(func() { s.facts(a, &said, opts, s.left < roomy) })
 	head := s.section(func() { s.clipped(said.Text, "", "", max(3, opts.Lines/4), bold) })
 	fit := s.section(func() {
 		if !space && said.Choices != nil {
@@ -47,16 +47,23 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 		}
 	})
 	s.left -= len(rest) + len(facts) + len(head) + len(fit)
+	spaces := 0
 	if space {
-		s.left -= 3
+		spaces = 3
 	}
+	s.left -= spaces
 	tables := slices.DeleteFunc(slices.Clone(said.Tables), func(r Ranking) bool { return r.Best == nil && (said.Overall != nil || !r.bars()) })
 	need := s.wanted(&said, tables)
 	if opts.Study != nil {
 		need = 3 * len(opts.Study.Claims)
 	}
 	share := s.left / 4
-	if slices.ContainsFunc(said.Caveats, func(c Caveat) bool { return slices.Contains(statuses, result.Status(c.Code)) }) {
+	if crowded := need+share > s.left; crowded && space && opts.Study == nil {
+		short := s.section(func() { s.facts(a, &said, opts, true) })
+		s.left += len(facts) - len(short) + 1
+		facts, spaces, share = short, 2, s.left/5
+	}
+	if slices.ContainsFunc(said.Caveats, func(c Caveat) bool { return c.Code == CaveatRisk || slices.Contains(noFigures, c.Code) }) {
 		share = s.left / 3
 	}
 	beware := s.caveats(said.Caveats, max(3, share, s.left-need))
@@ -68,7 +75,7 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 		figures = s.figures(&said, tables)
 	}
 	for i, part := range [][]string{slices.Concat(head, fit), figures, slices.Concat(beware, facts), rest} {
-		if i > 0 && space && len(part) > 0 {
+		if i > 0 && i <= spaces && len(part) > 0 {
 			s.out.WriteByte('\n')
 		}
 		for _, line := range part {
@@ -161,10 +168,10 @@ func (s *screen) rest(hints []Hint) {
 }
 
 // facts says what was measured, and how sure verdicts are.
-func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options) {
-	run, most := a.Run, 1
-	if s.left >= roomy {
-		most = 2
+func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options, short bool) {
+	run, most := a.Run, 2
+	if short {
+		most = 1
 	}
 	sure := []string{counted(int64(rounds(a)), "round")}
 	if n := said.leastRounds(); n > 0 && n < rounds(a) {
@@ -184,7 +191,7 @@ func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options) {
 	if in := inForceInRun(a); in != "" {
 		s.labeled("settings", in, most, false)
 	}
-	if s.left < roomy {
+	if short {
 		return
 	}
 	words := []string{fmt.Sprint(run.ID), run.Started.UTC().Format("2006-01-02 15:04 MST")}
@@ -254,7 +261,7 @@ func inForceInRun(a *stats.Analysis) string {
 // labels has the words for codes of caveats that are not of noise. The others are warnings.
 var labels = map[string]string{
 	CaveatEnded: "cut short", CaveatFewRounds: "not ranked", CaveatUnranked: "not ranked", CaveatTooShort: "too short",
-	CaveatUnset: "defaults", CaveatAdded: ownCost + " own cost", CaveatRisk: "risk", CaveatUnsettled: "precision", CaveatSummary: "left out", CaveatLeftOut: "left out",
+	CaveatUnset: "defaults", CaveatAdded: ownCost + " own cost", CaveatRisk: "risk", CaveatUnsettled: "precision", CaveatSummary: "left out", CaveatLeftOut: "left out", CaveatUnsupported: CaveatUnsupported,
 	result.WarningUnverified: "unverified", result.WarningSync: "databases", string(result.Wrong): string(result.Wrong),
 	string(result.Refused): string(result.Refused), string(result.Failed): string(result.Failed),
 	string(result.Unavailable): string(result.Unavailable), string(stats.NotMeasured): string(stats.NotMeasured),
@@ -280,38 +287,51 @@ func (s *screen) caveats(list []Caveat, room int) []string {
 		if words, ok := noises[c.Code]; ok {
 			if noise < 0 {
 				noise = len(items)
-				items = append(items, item{label: "noise", text: words(c.Count), alarm: true})
+				items = append(items, item{label: "noise", text: "trust ratios, not times: " + words(c.Count), alarm: true})
 			} else {
 				items[noise].text += ", " + words(c.Count)
 			}
 			continue
 		}
-		items = append(items, item{label: cmp.Or(labels[c.Code], "warning"), text: c.Text, alarm: c.Code != CaveatLeftOut})
+		items = append(items, item{label: cmp.Or(labels[c.Code], "warning"), text: c.Text, alarm: c.Code != CaveatLeftOut && c.Code != CaveatUnsupported})
 	}
-	if noise >= 0 {
-		items[noise].text += ": trust ratios, not times"
+	// Why a case has no figures can be long. Risks are never cut.
+	type most struct{ why, other int }
+	write := func(it item, m most) {
+		n := m.other
+		switch {
+		case it.label == labels[CaveatRisk]:
+			n = math.MaxInt
+		case slices.Contains(noFigures, it.label):
+			n = m.why
+		}
+		s.labeled(it.label, it.text, n, it.alarm)
 	}
-	// Why a case has no figures can be long.
-	for _, most := range []struct{ why, other int }{{4, 4}, {4, 2}, {3, 1}, {2, 1}, {1, 1}} {
+	shorter := []most{{4, 4}, {4, 2}, {3, 1}, {2, 1}, {1, 1}}
+	for _, m := range shorter {
 		lines := s.section(func() {
 			for _, it := range items {
-				n := most.other
-				if slices.Contains(statuses, result.Status(it.label)) {
-					n = most.why
-				}
-				s.labeled(it.label, it.text, n, it.alarm)
+				write(it, m)
 			}
 		})
 		if len(lines) <= room {
 			return lines
 		}
 	}
-	return s.section(func() {
-		for _, it := range items[:room-1] {
-			s.labeled(it.label, it.text, 1, it.alarm)
+	var lines []string
+	left := 0
+	// How precise figures are says least.
+	last := func(it item) bool { return it.label == labels[CaveatUnsettled] }
+	items = append(slices.DeleteFunc(slices.Clone(items), last), slices.DeleteFunc(items, func(it item) bool { return !last(it) })...)
+	for _, it := range items {
+		more := s.section(func() { write(it, shorter[len(shorter)-1]) })
+		if left > 0 || len(lines)+len(more) > room-1 {
+			left++
+			continue
 		}
-		s.labeled("and", fmt.Sprintf("%d more to beware of", len(items)-room+1), 1, true)
-	})
+		lines = append(lines, more...)
+	}
+	return append(lines, s.section(func() { s.clipped(fmt.Sprintf("and %d more to beware of", left), "", "", 1, alarm) })...)
 }
 
 // wanted returns how many lines the figures would take.
@@ -336,7 +356,7 @@ func (s *screen) figures(said *Answers, tables []Ranking) []string {
 	if o := said.Overall; o != nil && o.bars() {
 		list := s.layout(tables, true).lines + 1
 		if len(o.shown())+1+list > s.left {
-			list = min(s.layout(tables, false).lines+1, max(0, s.left-3), s.left/2)
+			list = min(s.layout(tables, false).lines+1, max(0, s.left-len(o.shown())-1))
 		}
 		lines = s.section(func() { s.ranked(o, s.left-list) })
 	} else {

@@ -161,3 +161,40 @@ func TestScreenIsPrintable(t *testing.T) {
 		}
 	}
 }
+
+// TestScreenSaysRisksInFull checks that no risk is cut, whatever else there is no room for.
+func TestScreenSaysRisksInFull(t *testing.T) {
+	run := settingsOfMany()
+	for _, width := range []int{60, 80, 100} {
+		out := strings.Join(strings.Fields(screen(t, run, report.Options{Width: width, Lines: 40})), " ")
+		if !strings.Contains(out, "if the operating system crashes or the power fails, the database can be corrupt") || strings.Contains(out, "precision") {
+			t.Errorf("%d columns:\n%s", width, out)
+		}
+		if _, risks, _ := strings.Cut(out, "risk "); strings.Contains(strings.Split(risks, "more to beware of")[0], "…") {
+			t.Errorf("%d columns: a risk is cut:\n%s", width, out)
+		}
+	}
+}
+
+// TestUnsupported checks that what a worker cannot do is not called a failure, and that the
+// tables that the summary lacks for that are counted by workload.
+func TestUnsupported(t *testing.T) {
+	run := insertRun(9, "native", "mattn", "crawshaw")
+	add(run, "simple", nil, nil, []string{"native", "mattn", "crawshaw"}, bulk("insert", 10_000_000, 10, 10))
+	server := newRun(9)
+	add(server, "server", nil, nil, []string{"native", "mattn", "crawshaw"}, bulk("read", 10_000_000, 10, 10), bulk("write", 10_000_000, 10, 10))
+	for i := range ended(server, result.Failed, "unsupported", "this worker serves no HTTP", "crawshaw").Trials {
+		server.Trials[i].Case += len(run.Cases)
+	}
+	for _, c := range server.Cases {
+		c.ID += len(run.Cases)
+		server.Cases[c.ID-len(run.Cases)-1] = c
+	}
+	run.Cases, run.Trials = append(run.Cases, server.Cases...), append(run.Trials, server.Trials...)
+	out := screen(t, run, report.Options{Width: 120, Lines: 40})
+	for _, want := range []string{"unsupported   crawshaw on server: this worker serves no HTTP", "of the summary: 2 tables of server (no figures of crawshaw), for all drivers"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q:\n%s", want, out)
+		}
+	}
+}

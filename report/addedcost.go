@@ -57,7 +57,7 @@ func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 	for i, fast := range cells {
 		for j, slow := range cells {
 			if difference, own, could := addedDifference(t, i, j); could {
-				words = append(words, fmt.Sprintf("%s and %s (%s, up to %s added)",
+				words = append(words, fmt.Sprintf("%s and %s (%s; at most %s)",
 					name(fast.Outcome), name(slow.Outcome), duration(int64(difference*1e9)), duration(int64(own*1e9))))
 			}
 		}
@@ -69,5 +69,6 @@ func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 	if h.AddedCost != "" {
 		by = " (" + h.AddedCost + ")"
 	}
-	return "what sqlite3perf itself adds" + by + " could explain the difference between " + someOf(words, 4)
+	return "what sqlite3perf itself adds" + by + " could explain the difference between " + someOf(words, 4) +
+		". In brackets: the difference, and at most how much more is added to the slower one, by the far ends of wide intervals"
 }

@@ -170,7 +170,13 @@ func compileOptions(seen []*stats.Outcome) list {
 func unasked(a *stats.Analysis) list {
 	var where groups[item, string] // the groups that each setting with its values is about
 	all := 0
+	competing := map[string][]string{} // by setting, the workloads in which it can change times
 	for _, g := range a.Groups {
+		for _, it := range deciding(g.Outcomes) {
+			if !slices.Contains(competing[it.label], g.Workload) {
+				competing[it.label] = append(competing[it.label], g.Workload)
+			}
+		}
 		if slices.ContainsFunc(g.Outcomes, func(o *stats.Outcome) bool { return o.Proof() != nil }) {
 			all++
 		}
@@ -182,6 +188,13 @@ func unasked(a *stats.Analysis) list {
 	for _, it := range where.keys {
 		if in := where.of[it]; len(in) < all {
 			it.text += " (" + someOf(in, 6) + ")"
+		}
+		switch in := competing[it.label]; {
+		case !aboutLocks(it.label):
+		case in == nil:
+			it.text += "; without effect here, since each pool has one connection"
+		default:
+			it.text += "; it can matter only where connections compete: " + strings.Join(in, ", ")
 		}
 		l = append(l, it)
 	}
@@ -241,9 +254,12 @@ func deciding(outcomes []*stats.Outcome) list {
 		return p != nil && len(p.Connections) > 1
 	})
 	return slices.DeleteFunc(unset(outcomes, 3), func(it item) bool {
-		return !competing && (it.label == "busy_timeout" || it.label == "txlock")
+		return !competing && aboutLocks(it.label)
 	})
 }
+
+// aboutLocks reports whether a setting matters only if connections compete.
+func aboutLocks(setting string) bool { return setting == "busy_timeout" || setting == "txlock" }
 
 // unsetInRun counts and names the settings of [unsetIn], with the workloads.
 func unsetInRun(a *stats.Analysis) (count int, text string) {

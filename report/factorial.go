@@ -10,7 +10,7 @@ import (
 
 // factorial describes a workload with several settings or parameters side by side, and
 // what each of these is worth by itself.
-func factorial(f *stats.Factorial, h Hints) document {
+func factorial(a *stats.Analysis, f *stats.Factorial, h Hints) document {
 	var varied []string
 	for _, x := range f.Factors {
 		varied = append(varied, x.Name)
@@ -22,20 +22,30 @@ func factorial(f *stats.Factorial, h Hints) document {
 		switch measured := t.Measured(); {
 		case len(measured) == 0:
 		case alone:
-			d = append(d, phase(t, h)...)
+			d = append(d, phase(a, t, h)...)
 		default:
-			d = append(d, heading{3, t.Phase + ": " + subject(measured)}, figures(t, measured))
+			d = append(append(d, phaseHead(a, t, measured)...), figures(t, measured))
 		}
-		d = append(d, effects(f, t.Phase)...)
+		d = append(d, effects(f, t)...)
 	}
+	d = append(d, tooLong(f)...)
 	if alone {
 		d = append(d, troubles(f.Group, result.WarningUnverified)...)
 	}
 	return d
 }
 
-// effects is the table of what each factor is worth in a phase.
-func effects(f *stats.Factorial, phase string) document {
+// tooLong says that the rows of a workload are not side by side, because there are too many.
+func tooLong(f *stats.Factorial) document {
+	if len(f.Tables) > 0 {
+		return nil
+	}
+	return document{paragraph{text: fmt.Sprintf("%d rows are too many side by side: each combination has its own tables, below.", len(f.Group.Outcomes))}}
+}
+
+// effects is the table of what each factor is worth in the phase of a table.
+func effects(f *stats.Factorial, t *stats.Table) document {
+	phase := t.Phase
 	var drivers, changes, ratios, intervals, p []string
 	depends := false
 	add := func(e *stats.Effect) {
@@ -69,7 +79,7 @@ func effects(f *stats.Factorial, phase string) document {
 	for _, x := range f.Factors {
 		for _, v := range x.Values[1:] {
 			if !x.Follows && !slices.ContainsFunc(f.Effects, func(e *stats.Effect) bool { return e.Phase == phase && e.To == v && e.From == x.Values[0] }) {
-				left = append(left, item{label: "no effect of", text: v.String() + ": nowhere can it be compared with " + value(x.Values[0]) + ", because rows have no figures or other shares of their operations failed"})
+				left = append(left, item{label: "effect", text: fmt.Sprintf("%s instead of %s: not told: %s", v, value(x.Values[0]), whyUntold(t))})
 			}
 		}
 	}
@@ -91,6 +101,26 @@ func effects(f *stats.Factorial, phase string) document {
 		title += " the geometric mean, formed within rounds, over all values of what else varies. The samples do not show that any change depends on that."
 	}
 	return document{paragraph{text: title}, g, left}
+}
+
+// whyUntold says why the rows of a table do not tell what a change is worth.
+func whyUntold(t *stats.Table) string {
+	least, most := 0, 0
+	for _, c := range t.Measured() {
+		if least == 0 || c.Summary.N < least {
+			least = c.Summary.N
+		}
+		most = max(most, c.Summary.N)
+	}
+	switch {
+	case most == 0:
+		return "there are no figures"
+	case most < stats.MinSamples && least < most:
+		return fmt.Sprintf("the rows have %d to %d rounds, and %d are needed", least, most, stats.MinSamples)
+	case most < stats.MinSamples:
+		return fmt.Sprintf("the rows have %s, and %d are needed", counted(int64(most), "round"), stats.MinSamples)
+	}
+	return fmt.Sprintf("no two rows that differ only in that have figures of %d rounds or more, with the same share of operations that succeeded", stats.MinSamples)
 }
 
 // value formats the value of a variation.

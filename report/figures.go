@@ -244,7 +244,7 @@ func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 	var ratios, spreads, p []string
 	for i, c := range g.cells {
 		r, s := absent, ""
-		if c.Ratio != nil && c.Ratio.N > 0 {
+		if c.Ratio != nil && c.Ratio.N > 0 && (c.Ratio.N >= stats.MinSamples || i == base) {
 			r = times(c.Ratio.Median)
 			if i != base {
 				s = ends(*c.Ratio)

@@ -98,7 +98,7 @@ func firsts(said Answers) document {
 			tie = andOthers(r.Tied)
 		}
 		if r.Next != nil {
-			after = fmt.Sprintf("%s, %s the time", r.Next.Name, times(r.Next.Ratio.Median))
+			after = fmt.Sprintf("%s %s %s", r.Next.Name, times(r.Next.Ratio.Median), interval(r.Next.Ratio.Interval))
 		}
 		in, first, floors = append(in, r.Table.String()), append(first, r.Best.Name), append(floors, floor)
 		tied, next = append(tied, tie), append(next, after)
@@ -110,6 +110,6 @@ func firsts(said Answers) document {
 		g.add(column{title: "× floor", whole: true}, floors)
 	}
 	g.add(column{title: "not told apart from it", drop: 1}, tied)
-	g.add(column{title: "next"}, next)
+	g.add(column{title: "first that is slower"}, next)
 	return document{heading{3, "Who comes first, table by table"}, g}
 }

@@ -151,7 +151,7 @@ func (p *runPage) factorial(f *stats.Factorial) document {
 		if m, ok := settingsMap(p.a, f, t); ok {
 			d = append(d, m)
 		}
-		d = append(d, effects(f, t.Phase)...)
+		d = append(d, effects(f, t)...)
 	}
 	for _, phase := range phasesOf(p.a, f.Workload) {
 		d = append(d, blocks(scalingPictures(p.a, f, phase))...)

@@ -107,34 +107,34 @@ func severity(o *stats.Outcome, phase string) int {
 	return len(losses) - 1
 }
 
-// runRisks lists the risks of a run's settings: each that can lose the database, and of
-// the others each that not all rows of a table have.
+// runRisks lists the risks of a run's settings, each with the workloads that it is about
+// unless these are all.
 func runRisks(a *stats.Analysis) (l list) {
-	type place struct{ workload, phase string }
-	var rows groups[place, []Risk]
+	var told groups[Risk, string]
+	var workloads []string
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			if o.Status != result.OK && o.Proof() == nil { // nothing was in force
 				continue
 			}
-			for _, p := range o.Case.Phases {
-				rows.add(place{g.Workload, p}, risks(inForce(o, p)))
+			if !slices.Contains(workloads, g.Workload) {
+				workloads = append(workloads, g.Workload)
 			}
-		}
-	}
-	var told []Risk
-	for _, p := range rows.keys {
-		for _, row := range rows.of[p] {
-			for _, r := range row {
-				lacks := func(other []Risk) bool { return !slices.Contains(other, r) }
-				if !slices.Contains(told, r) && (r.CanLose == LoseDatabase || slices.ContainsFunc(rows.of[p], lacks)) {
-					told = append(told, r)
+			for _, p := range o.Case.Phases {
+				for _, r := range risks(inForce(o, p)) {
+					if !slices.Contains(told.of[r], g.Workload) {
+						told.add(r, g.Workload)
+					}
 				}
 			}
 		}
 	}
-	for _, r := range told {
-		l = append(l, r.item())
+	for _, r := range told.keys {
+		it := r.item()
+		if in := told.of[r]; len(in) < len(workloads) {
+			it.text = strings.Join(in, ", ") + " with " + it.text
+		}
+		l = append(l, it)
 	}
 	return l
 }

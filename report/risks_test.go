@@ -21,8 +21,8 @@ func settingsAre(list ...driver.Settings) *result.Run {
 	return run
 }
 
-// TestRisks checks that each setting that can lose the database is told, and others if the
-// rows of a table differ in them.
+// TestRisks checks that what settings risk is told, whether or not the rows of a table differ
+// in them.
 func TestRisks(t *testing.T) {
 	const power = "if the operating system crashes or the power fails, "
 	off, full := driver.Settings{"journal_mode": "wal", "synchronous": "off"}, driver.Settings{"journal_mode": "wal", "synchronous": "full"}
@@ -36,7 +36,7 @@ func TestRisks(t *testing.T) {
 		column   []string // "can lose"
 	}{
 		{[]driver.Settings{full, journal("delete", "full")}, nil, nil},
-		{[]driver.Settings{normal, normal.With(driver.Settings{"cache_size": "100"})}, nil, nil},
+		{[]driver.Settings{normal, normal.With(driver.Settings{"cache_size": "100"})}, []string{"journal_mode=wal synchronous=normal: " + power + "the last transactions can be lost; the database stays intact"}, nil},
 		{[]driver.Settings{normal, full}, []string{"journal_mode=wal synchronous=normal: " + power + "the last transactions can be lost; the database stays intact"}, []string{"commits", "-"}},
 		{[]driver.Settings{off, off.With(driver.Settings{"cache_size": "100"})}, []string{"synchronous=off: " + power + "the database can be corrupt"}, nil},
 		{[]driver.Settings{off, full}, []string{"synchronous=off: " + power + "the database can be corrupt"}, []string{"database", "-"}},
@@ -71,6 +71,16 @@ func TestRisks(t *testing.T) {
 				t.Errorf("Markdown lacks %q:\n%s", r, md)
 			}
 		}
+	}
+}
+
+// TestRisksNameWorkloads: a risk that is not of all workloads says of which it is.
+func TestRisksNameWorkloads(t *testing.T) {
+	run := settingsAre(driver.Settings{"journal_mode": "wal", "synchronous": "normal"})
+	add(run, "safe", nil, driver.Settings{"journal_mode": "wal", "synchronous": "full"}, []string{"modernc"}, bulk("insert", 10_000_000, 1000, 1000))
+	text := write(t, "table", run, "", report.Options{Width: 300})
+	if !strings.Contains(text, "\nrisk          mine with journal_mode=wal synchronous=normal: ") || strings.Contains(text, "safe with") {
+		t.Error(text)
 	}
 }
 

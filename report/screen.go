@@ -446,6 +446,13 @@ func (s *screen) ranked(r *Ranking, room int) {
 	case r.IsFloor:
 		title += " (│ the floor, not a choice)"
 	}
+	legend := "; ▓░ interval"
+	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Tied != nil }) {
+		legend += "; tied: not told apart"
+	}
+	if r.Best != nil && text.StringWidth(s.plain(title+legend)) <= s.width {
+		title += legend
+	}
 	s.clipped(title, "", "", 1, faint)
 	more := 0
 	if over := len(rows) + 1 - room; over > 0 {
@@ -759,7 +766,7 @@ func (s *screen) claim(r *Study, i, most int) {
 }
 
 // asciiWords has the words for what is not ASCII in reports.
-var asciiWords = strings.NewReplacer("×", "x", "·", "-", "±", "+/-", "…", "...", "│", "|", "–", "-", "−", "-", "’", "'", "µ", "u", "→", "->")
+var asciiWords = strings.NewReplacer("×", "x", "·", "-", "±", "+/-", "…", "...", "│", "|", "▓", "=", "░", "-", "–", "-", "−", "-", "’", "'", "µ", "u", "→", "->")
 
 // inASCII converts text for a terminal that shows nothing but ASCII.
 func inASCII(s string) string {

@@ -63,8 +63,18 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 		s.left += len(facts) - len(short) + 1
 		facts, spaces, share = short, 2, s.left/5
 	}
-	if slices.ContainsFunc(said.Caveats, func(c Caveat) bool { return c.Code == CaveatRisk || slices.Contains(noFigures, c.Code) }) {
+	risks, without := 0, false
+	for _, c := range said.Caveats {
+		if c.Code == CaveatRisk {
+			risks++
+		}
+		without = without || slices.Contains(noFigures, c.Code)
+	}
+	switch {
+	case without || risks > 1:
 		share = s.left / 3
+	case risks > 0:
+		share = s.left / 4
 	}
 	beware := s.caveats(said.Caveats, max(3, share, s.left-need))
 	s.left -= len(beware)

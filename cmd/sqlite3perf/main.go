@@ -113,19 +113,8 @@ func rootCommand(env *environment) *cobra.Command {
 		Long: `sqlite3perf measures ways of using SQLite from Go: drivers, versions and
 settings, on real workloads. Every driver runs in its own process, settings are
 proven, answers are verified, trials are interleaved, and results that cannot be
-told apart are called a tie.
-
-Defaults for flags are taken from environment variables (SQLITE3PERF_ROUNDS=8),
-from sqlite3perf.yaml in the working directory, and from sqlite3perf/config.yaml
-in your configuration directory (a line such as rounds: 8 for each). The file in
-the working directory may be somebody else's. So it cannot set which code is run or
-where anything is written, nor allow to overwrite data or to reach other files.
-
-Exit status: 0 all measured; 1 sqlite3perf failed; 2 wrong usage; 3 a regression
-(only of gate); 4 measured, but some cells were refused, wrong or failed, or
-nothing could be measured; 130 interrupted, what was measured is kept.`,
+told apart are called a tie.`,
 		Example: `  sqlite3perf run
-  sqlite3perf run --drivers mattn,modernc --workloads simple
   sqlite3perf report last`,
 		Version:       version(),
 		SilenceErrors: true,
@@ -138,6 +127,7 @@ nothing could be measured; 130 interrupted, what was measured is kept.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetUsageTemplate("{{if .HasParent}}" + root.UsageTemplate() + "{{else}}" + rootUsage + "{{end}}")
 	root.SetVersionTemplate("sqlite3perf {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
@@ -187,6 +177,24 @@ nothing could be measured; 130 interrupted, what was measured is kept.`,
 	}
 	return root
 }
+
+// rootUsage is the template of the help of the tool itself. It is short, so that a terminal of
+// 40 lines shows what the tool is for.
+const rootUsage = `Usage:
+  sqlite3perf COMMAND [flags]
+
+Examples:
+{{.Example}}
+
+Commands (sqlite3perf COMMAND --help says more):{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+
+Defaults for flags: SQLITE3PERF_ROUNDS=8 in the environment, or rounds: 8 in
+./sqlite3perf.yaml or sqlite3perf/config.yaml of your configuration directory.
+Exit status: 0 all measured; 1 sqlite3perf failed; 2 wrong usage; 3 a regression
+(only of gate); 4 measured, but some cells were refused, wrong or failed, or
+nothing could be measured; 130 interrupted, what was measured is kept.
+`
 
 func unknownCommand(root *cobra.Command, name string) error {
 	var names []string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -51,8 +52,8 @@ were given for the workloads of a run, with all their values.`,
 			if err := w.Flush(); err != nil {
 				return err
 			}
-			for line := range strings.Lines(table.String()) {
-				if _, err := fmt.Fprintln(env.stdout, within(strings.TrimRight(line, " \n"), env.stdoutWidth)); err != nil {
+			for _, line := range narrowed(table.String(), env.stdoutWidth) {
+				if _, err := fmt.Fprintln(env.stdout, line); err != nil {
 					return err
 				}
 			}
@@ -140,11 +141,42 @@ func asked(a *result.Asked) string {
 	return strings.Join(words, " ")
 }
 
-// within cuts a line that is longer than a terminal is wide. Width 0 means that there is
-// no terminal.
-func within(line string, width int) string {
-	if r := []rune(line); width > 0 && len(r) > width {
-		return string(r[:width-1]) + "…"
+// betweenColumns is what separates two columns of the table of runs.
+var betweenColumns = regexp.MustCompile(` {2,}`)
+
+// narrowed returns the lines of the table of runs. If one is too long for a terminal, what was
+// measured follows each run in lines of its own. Width 0 means that there is no terminal.
+func narrowed(table string, width int) []string {
+	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
+	long := false
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " ")
+		long = long || len([]rune(lines[i])) > width
 	}
-	return line
+	at := strings.Index(lines[0], "DRIVERS") // the titles are ASCII
+	if width == 0 || !long || at < 0 {
+		return lines
+	}
+	const indent = "     "
+	var list []string
+	for _, line := range lines {
+		r := []rune(line)
+		head, rest := strings.TrimRight(string(r[:min(at, len(r))]), " "), string(r[min(at, len(r)):])
+		rest = betweenColumns.ReplaceAllString(strings.TrimSpace(rest), " · ")
+		if i := strings.LastIndex(string([]rune(head)[:min(width, len([]rune(head)))]), " "); len([]rune(head)) > width && i > 0 {
+			head, rest = head[:i], head[i+1:]+" · "+rest
+		}
+		list = append(list, head)
+		next := ""
+		for _, word := range strings.Fields(strings.ReplaceAll(rest, ",", ", ")) {
+			if next != "" && len([]rune(indent+next+" "+word)) > width {
+				list, next = append(list, indent+next), ""
+			}
+			next = strings.TrimSpace(next + " " + word)
+		}
+		if next != "" {
+			list = append(list, indent+next)
+		}
+	}
+	return list
 }

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// TestAsked checks that settings come in the order of the vocabulary, before parameters,
-// and that a line fits into its terminal.
+// TestAsked checks that settings come in the order of the vocabulary, before parameters.
 func TestAsked(t *testing.T) {
 	a := &result.Asked{Settings: map[string][]string{"synchronous": {"off", "full"}, "journal_mode": {"wal"}}, Parameters: map[string][]int64{"n": {1000, 10}, "clients": {4}}}
 	const want = "journal_mode=wal synchronous=off,full clients=4 n=1000,10"
@@ -17,9 +18,18 @@ func TestAsked(t *testing.T) {
 	if got := asked(nil); got != "" {
 		t.Errorf("nothing was asked for: %s", got)
 	}
-	for width, cut := range map[int]string{0: want, 100: want, 57: want, 20: "journal_mode=wal sy…"} {
-		if got := within(want, width); got != cut {
-			t.Errorf("%d columns: %s, want %s", width, got, cut)
+}
+
+// TestNarrowRuns checks that a narrow terminal shows all that a run was.
+func TestNarrowRuns(t *testing.T) {
+	const table = "RUN  TRIALS  ENDED      DRIVERS        WORKLOADS  SETTINGS\n1    12      time over  mattn,modernc  simple     synchronous=full  \n"
+	for _, width := range []int{0, 200} {
+		if got := narrowed(table, width); len(got) != 2 || !strings.HasSuffix(got[1], "synchronous=full") {
+			t.Errorf("%d columns: %q", width, got)
 		}
+	}
+	want := []string{"RUN  TRIALS  ENDED", "     DRIVERS · WORKLOADS · SETTINGS", "1    12      time over", "     mattn, modernc · simple ·", "     synchronous=full"}
+	if got := narrowed(table, 36); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -24,7 +24,7 @@ func (s *Server) api() map[string]only {
 		"/api/v1/runs/{id}/report":  {http.MethodGet: http.HandlerFunc(s.getReport)},
 		"/api/v1/runs/{id}/cells":   {http.MethodGet: answer(s.getCells)},
 		"/api/v1/runs/{id}/samples": {http.MethodGet: answer(s.getSamples)},
-		"/api/v1/compare":           {http.MethodGet: http.HandlerFunc(s.compare)},
+		"/api/v1/compare":           {http.MethodGet: answer(s.compare)},
 		"/api/v1/trends":            {http.MethodGet: answer(s.trends)},
 		"/api/v1/choices":           {http.MethodGet: answer(s.choices)},
 		"/api/v1/current":           {http.MethodGet: answer(s.getCurrent), http.MethodPost: answer(s.startRun), http.MethodDelete: answer(s.stopRun)},

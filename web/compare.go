@@ -2,31 +2,33 @@ package web
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
+// Comparison is the answer to /api/v1/compare: a comparison in JSON, and what to beware of.
+type Comparison struct {
+	report.JSONSides
+	SameBuilds    bool            `json:"same_builds"`      // workers proved the same library, SQLite, Go and flags on both sides of all cells
+	Beware        string          `json:"beware,omitempty"` // what may explain the ratios besides the sides, in a sentence
+	FirstCaveats  []report.Caveat `json:"first_caveats"`    // of the first side's run, the worst first
+	SecondCaveats []report.Caveat `json:"second_caveats"`
+}
+
 // usualMargin is the share by which two sides may differ and still be the same, unless a
 // request gives another.
 const usualMargin = 0.02
 
 // compare answers with the comparison of two runs, or of the two sides of a run that was
-// made to compare them, as a comparison in JSON.
-func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
-	data, err := s.comparison(r, parse(r))
-	if err != nil {
-		writeError(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(data) // fails only if the reader has gone
-}
-
-func (s *Server) comparison(r *http.Request, q *query) ([]byte, error) {
+// made to compare them.
+func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	first, second, margin := q.text("first"), q.text("second"), q.share("margin", usualMargin)
 	if first == "" {
 		q.fail("first is missing: want the number of a run, such as first=3")
@@ -51,9 +53,37 @@ func (s *Server) comparison(r *http.Request, q *query) ([]byte, error) {
 		}
 		c = stats.CompareRuns([2]string{fmt.Sprintf("run %d", a.Run.ID), fmt.Sprintf("run %d", b.Run.ID)}, a, b, margin)
 	}
-	var out bytes.Buffer
-	err = report.WriteComparison(&out, "json", report.Compared{Comparison: c, First: a, Second: b}, report.Options{})
-	return out.Bytes(), err
+	var data bytes.Buffer
+	if err := report.WriteComparison(&data, "json", report.Compared{Comparison: c, First: a, Second: b}, report.Options{}); err != nil {
+		return nil, err
+	}
+	out := &Comparison{SameBuilds: sameBuilds(c.Cells), FirstCaveats: s.caveats(a), SecondCaveats: s.caveats(b)}
+	if err := json.Unmarshal(data.Bytes(), &out.JSONSides); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.Interleaved || len(c.Cells) == 0:
+	case out.SameBuilds:
+		out.Beware = "Both sides are the same builds, measured at different times: what changed on the machine may be the whole difference."
+	default:
+		out.Beware = "The sides were measured at different times: what else changed on the machine is part of each ratio."
+	}
+	return out, nil
+}
+
+// sameBuilds reports whether the workers of both sides of all cells proved that the same ran.
+func sameBuilds(cells []*stats.Compared) bool {
+	return len(cells) > 0 && !slices.ContainsFunc(cells, func(x *stats.Compared) bool {
+		a, b := x.First.Proof(), x.Second.Proof()
+		return a == nil || b == nil || a.Module != b.Module || a.ModuleVersion != b.ModuleVersion ||
+			a.SQLiteVersion != b.SQLiteVersion || a.SQLiteSourceID != b.SQLiteSourceID || a.Runtime != b.Runtime ||
+			!slices.Equal(a.CompileOptions, b.CompileOptions) || !maps.Equal(a.Build, b.Build) || !maps.Equal(a.Environment, b.Environment)
+	})
+}
+
+// caveats lists what to beware of in a run.
+func (s *Server) caveats(a *stats.Analysis) []report.Caveat {
+	return clipCaveats(report.AnswersOf(a, s.options.Describe(a)).Caveats)
 }
 
 func (s *Server) side(r *http.Request, ref string) (*stats.Analysis, error) {

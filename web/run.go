@@ -36,8 +36,9 @@ type Run struct {
 	LeftOut   []result.LeftOut `json:"left_out,omitempty"`
 	Workloads []Workload       `json:"workloads"`
 	Cases     []Case           `json:"cases"`
-	Warnings  []result.Warning `json:"warnings"`
-	Metrics   []metric         `json:"metrics"` // what views can be of
+	Caveats   []report.Caveat  `json:"caveats"`  // what to beware of, the worst first: that of the report
+	Warnings  []result.Warning `json:"warnings"` // as they were recorded, one for each time
+	Metrics   []metric         `json:"metrics"`  // what views can be of
 }
 
 // Workload is a workload as a run has read it, without its text.
@@ -76,12 +77,12 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := a.Run
+	run, said := a.Run, report.AnswersOf(a, s.options.Describe(a))
 	out := &Run{
-		ID: run.ID, Answer: clipTo(report.AnswersOf(a, s.options.Describe(a)).Text, maxAnswer), Version: clip(run.Version), Started: run.Started, Ended: run.Ended, Stopped: clip(run.Stopped), Command: names(run.Command),
+		ID: run.ID, Answer: clipTo(said.Text, maxAnswer), Version: clip(run.Version), Started: run.Started, Ended: run.Ended, Stopped: clip(run.Stopped), Command: names(run.Command),
 		Seed: run.Seed, Scale: clip(run.Scale), Rounds: run.Rounds, Trials: len(run.Trials), Machine: clipMachine(run.Machine),
 		Asked: clipAsked(run.Asked), Study: run.Study, Compares: run.Compares, Workloads: []Workload{}, Cases: []Case{},
-		Warnings: clipWarnings(a.Warnings), Metrics: metrics,
+		Caveats: clipCaveats(said.Caveats), Warnings: clipWarnings(a.Warnings), Metrics: metrics,
 	}
 	for _, l := range run.LeftOut[:min(len(run.LeftOut), maxNames)] {
 		out.LeftOut = append(out.LeftOut, result.LeftOut{Workload: clip(l.Workload), Driver: clip(l.Driver), Code: clip(l.Code), Message: clip(l.Message)})
@@ -147,6 +148,18 @@ func clipWarnings(list []result.Warning) []result.Warning {
 	return out
 }
 
+// maxCaveat is how many characters of a caveat are given. Each may be of many cases.
+const maxCaveat = 1000
+
+func clipCaveats(list []report.Caveat) []report.Caveat {
+	out := []report.Caveat{}
+	for _, c := range list[:min(len(list), maxWarnings)] {
+		c.Code, c.Text = clip(c.Code), clipTo(c.Text, maxCaveat)
+		out = append(out, c)
+	}
+	return out
+}
+
 func clipMachine(m result.Machine) result.Machine {
 	for _, s := range []*string{&m.Hostname, &m.OS, &m.Arch, &m.Kernel, &m.CPU, &m.Governor, &m.Turbo, &m.SMT, &m.Virtual, &m.Directory, &m.FileSystem, &m.Device} {
 		*s = clip(*s)
@@ -206,6 +219,12 @@ type Cell struct {
 	Tied     []int          `json:"tied_with,omitempty"` // cases from which it is not told apart
 	Unranked string         `json:"unranked,omitempty"`  // why it has no rank
 	Ratio    *stats.Summary `json:"ratio,omitempty"`     // to Base
+	Floor    bool           `json:"floor,omitempty"`     // it is the floor, which is nobody's choice
+	Place    int            `json:"place,omitempty"`     // rank among those that can be chosen: the floor has none
+
+	// Doubtful names the driver that this one, the best, leads by so little that what
+	// sqlite3perf adds to the time of each could explain it.
+	Doubtful string `json:"added_could_explain_lead_before,omitempty"`
 }
 
 func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
@@ -216,16 +235,31 @@ func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
 		return nil, err
 	}
 	out := &Cells{Run: a.Run.ID, Metric: m, Tables: []Table{}}
+	doubtful := s.doubtful(a, m)
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
 			if keep.table(g, t) {
-				if t := tableOf(g, t, m, a.Confidence, keep); len(t.Cells) > 0 {
+				if t := tableOf(g, t, m, a.Confidence, keep, doubtful[stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}]); len(t.Cells) > 0 {
 					out.Tables = append(out.Tables, t)
 				}
 			}
 		}
 	}
 	return out, nil
+}
+
+// doubtful returns the rankings whose lead could be explained by what sqlite3perf adds.
+func (s *Server) doubtful(a *stats.Analysis, m metric) map[stats.TableName]*report.Ranking {
+	list := map[stats.TableName]*report.Ranking{}
+	if m.Name != judgedBy {
+		return list
+	}
+	for _, r := range report.AnswersOf(a, s.options.Describe(a)).Tables {
+		if r.Added {
+			list[*r.Table] = &r
+		}
+	}
+	return list
 }
 
 // filter says which cells are asked for. What is empty leaves out nothing.
@@ -243,12 +277,12 @@ func (f filter) table(g *stats.Group, t *stats.Table) bool {
 	return matches(f.workloads, g.Workload) && matches(f.phases, t.Phase) && matches(f.variants, g.Variant())
 }
 
-func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep filter) Table {
+func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep filter, doubtful *report.Ranking) Table {
 	out := Table{Workload: clip(g.Workload), Variant: clip(g.Variant()), Phase: clip(t.Phase), Cells: []Cell{}}
 	if t.Base >= 0 {
 		out.Base, out.IsFloor = clip(t.Cells[t.Base].Case.Driver), t.IsFloor
 	}
-	for _, c := range t.Cells {
+	for i, c := range t.Cells {
 		if !matches(keep.drivers, c.Case.Driver) {
 			continue
 		}
@@ -265,6 +299,15 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 				cell.Rank, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, clip(c.Unranked), c.Ratio, c.TooShort()
 				for _, i := range c.Tied {
 					cell.Tied = append(cell.Tied, t.Cells[i].Case.ID)
+				}
+				if cell.Floor = t.IsFloor && i == t.Base; !cell.Floor && c.Rank > 0 {
+					cell.Place = c.Rank
+					if t.IsFloor && t.Cells[t.Base].Rank > 0 && t.Base < i {
+						cell.Place--
+					}
+				}
+				if doubtful != nil && doubtful.Best.Case == c.Case.ID {
+					cell.Doubtful = clip(doubtful.Next.Name)
 				}
 			} else {
 				sum = summary(c, m, confidence)

@@ -10,10 +10,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -270,6 +272,9 @@ func TestRun(t *testing.T) {
 		}
 	}
 	c := get[*Cells](t, server, "/api/v1/runs/2/cells?phase=insert").Tables[0]
+	if !c.Cells[0].Floor || c.Cells[0].Place != 0 || c.Cells[1].Place != 1 || c.Cells[2].Place != 2 {
+		t.Errorf("places: %+v", c.Cells)
+	}
 	if c.Unit != "s" || c.Base != "native" || !c.IsFloor || *c.Cells[1].Median < 0.002 || *c.Cells[1].Low > *c.Cells[1].Median || c.Cells[2].Ratio.Median < 3.9 {
 		t.Errorf("%+v", c)
 	}
@@ -284,6 +289,27 @@ func TestRun(t *testing.T) {
 	}
 	if x := s.Cases[0].Samples[9]; x.Round != 10 || x.Trial != 29 || !x.Counts || x.Ops != 10 || x.Value < 4900 || x.Value > 5000 {
 		t.Errorf("%+v", x)
+	}
+}
+
+// A comparison of runs that were made at different times says what may explain it: what to
+// beware of in both, and that the builds are the same.
+func TestCompareBeware(t *testing.T) {
+	loaded := aRun(2, 2)
+	loaded.Warnings = []result.Warning{{Code: "load", Message: "the machine was busy"}}
+	server := serveRuns(t, aRun(1, 1), loaded, aRun(4, 1))
+	c := get[*Comparison](t, server, "/api/v1/compare?first=1&second=2")
+	says := func(list []report.Caveat) bool {
+		return slices.ContainsFunc(list, func(c report.Caveat) bool { return c.Text == "the machine was busy" })
+	}
+	if !c.SameBuilds || !strings.Contains(c.Beware, "same builds, measured at different times") || says(c.FirstCaveats) || !says(c.SecondCaveats) {
+		t.Errorf("%+v", c)
+	}
+	if run := get[*Run](t, server, "/api/v1/runs/2"); !says(run.Caveats) {
+		t.Errorf("%+v", run.Caveats)
+	}
+	if c := get[*Comparison](t, server, "/api/v1/compare?first=1&second=3"); c.SameBuilds || !strings.Contains(c.Beware, "measured at different times") {
+		t.Errorf("of another version: %+v", c)
 	}
 }
 

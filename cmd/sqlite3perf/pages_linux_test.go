@@ -208,7 +208,7 @@ func pageText(p *browser.Page) string {
 }
 
 // loaded is true when a view of the explorer has been drawn.
-const loaded = `document.querySelector("main").getAttribute("aria-busy") !== "true"`
+const loaded = `document.querySelector("main[aria-busy=false]") !== null`
 
 // TestExplorerPages uses the explorer as a reader of results does: finds a run, looks at
 // some of it, at a cell's samples and settings, and compares two runs.
@@ -231,6 +231,7 @@ func TestExplorerPages(t *testing.T) {
 	want(t, p, "document.querySelector('tbody').innerText", "refused")
 	act(t, p, p.Click("tbody a"), loaded+` && document.querySelector("h1").innerText === "Run 1"`)
 	want(t, p, "document.body.innerText", "./ignores", "synchronous", "× ")
+	want(t, p, "document.querySelector('.beware').innerText", "(./ignores) on tiny")
 	checkPage(t, p, s.url, "data:", "blob:")
 
 	act(t, p, p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
@@ -257,6 +258,9 @@ func TestExplorerPages(t *testing.T) {
 	act(t, two, two.Click(`tbody tr:nth-child(2) input`), loaded+` && location.search.includes("pick=1")`)
 	act(t, two, two.Click(`.pages a`), loaded+` && document.querySelector(".answer")`)
 	want(t, two, "document.querySelector('tbody').innerText", "tiny")
+	want(t, two, "document.querySelector('.answer').innerText", "Both sides are the same builds, measured at different times")
+	want(t, two, "document.body.innerText", "Beware: run 1", "Beware: run 2")
+	want(t, two, "document.querySelector('.facts details').textContent", "3 cells", "tiny ./ignores mix")
 	checkPage(t, two, s.url, "data:", "blob:")
 }
 

@@ -1,8 +1,8 @@
 // Two runs side by side, with verdicts.
 
 import { get } from "./api.js";
-import { h, table, set, facts, input } from "./dom.js";
-import { times, count } from "./format.js";
+import { h, table, set, facts, input, caveats } from "./dom.js";
+import { times, count, counted } from "./format.js";
 
 const words = { unclear: "cannot tell yet", bad: "no figure", differing: "answers or failures differ" };
 const classes = { slower: "bad", faster: "state complete", bad: "bad", differing: "bad", unclear: "warn" };
@@ -33,19 +33,26 @@ export async function compare({ query, signal, go }) {
     return set(h("div", { class: "track", "aria-hidden": "true" }, h("div", { class: "one" }), i && h("div", { class: "whisker" }), h("div", { class: "point" })),
       { "--from": "50%", "--to": percent(x.ratio.median), "--low": percent(i ? Math.max(i.low, 1e-9) : 1), "--high": percent(i ? i.high : 1) });
   };
+  const doubted = c.same_builds && !c.interleaved; // the machine may explain every verdict
+  const kind = (x) => doubted && (x.verdict === "slower" || x.verdict === "faster") ? "warn" : classes[x.verdict];
+  const one = c.runs.length < 2 || c.runs[0] === c.runs[1];
+  const beware = [[c.first, c.first_caveats], [c.second, c.second_caveats]].slice(0, one ? 1 : 2);
   const name = (x) => [x.workload, x.variant, x.phase].filter(Boolean).join(" · ");
   return [...head,
-    h("p", { class: "answer" }, c.answer),
+    h("p", { class: "answer" }, c.beware && [h("span", { class: "warn" }, c.beware), " "], c.answer),
     facts([
       ["first", [c.first, " ", c.runs[0] && h("a", { href: "/runs/" + c.runs[0] }, "figures")]],
       ["second", [c.second, " ", h("a", { href: "/runs/" + (c.runs[1] || c.runs[0]) }, "figures")]],
-      ["measured", c.interleaved ? "in the same rounds" : "at different times: what else changed on the machine is part of each ratio"],
+      ["measured", c.interleaved ? "in the same rounds" : "at different times"],
+      ["builds", c.cells.length === 0 || one ? "" : c.same_builds ? "the same on both sides, as the workers proved them" : "not the same, or not proven"],
       ["machines differ", (c.machine_differences || []).join("; ")],
       ["over all", c.mean && c.mean.n ? `${times(c.mean.median)} the time${c.mean.interval ? `, interval ${times(c.mean.interval.low)} to ${times(c.mean.interval.high)}` : ""}` : ""],
-      ["only in one", (c.alone || []).length ? `${count(c.alone.length)} cells` : ""],
+      ["only in one", (c.alone || []).length ? h("details", {}, h("summary", {}, counted(c.alone.length, "cell")), h("ul", {}, c.alone.map((a) => h("li", {}, a)))) : ""],
     ]),
+    h("div", { class: "grid" }, beware.filter(([, l]) => l.length).map(([side, l]) => h("section", {}, h("h2", {}, `Beware: ${one ? "the run" : side}`), caveats(l)))),
+    c.cells.length > 0 && c.beware && h("p", { class: "warn" }, c.beware),
     c.cells.length > 0 && table(`ratios of ${c.second} to ${c.first}; right of the line the second takes longer`, [
-      { title: "Verdict", cell: (x) => h("span", { class: classes[x.verdict] }, words[x.verdict] || x.verdict) },
+      { title: "Verdict", cell: (x) => h("span", { class: kind(x) }, words[x.verdict] || x.verdict) },
       { title: "Cell", className: "text", cell: name },
       { title: "Ratio, with its 99 % interval", className: "plot", cell: bar },
       { title: "Ratio", right: true, cell: (x) => x.ratio ? times(x.ratio.median) : "–" },

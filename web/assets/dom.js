@@ -17,7 +17,7 @@ export function h(tag, attributes, ...children) {
 // table makes a table from columns ({title, right, className, cell}) and rows.
 export function table(caption, columns, rows, row) {
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, h("table", {},
-    h("caption", {}, caption),
+    h("caption", {}, h("span", {}, caption)),
     h("thead", {}, h("tr", {}, columns.map((c) => c.title === "" ? h("td") : h("th", { scope: "col", class: c.right ? "n" : null, "aria-sort": c.sorted }, c.title)))),
     h("tbody", {}, rows.map((r) => h("tr", row ? row(r) : {}, columns.map((c) => h("td", { class: [c.right && "n", c.className].filter(Boolean).join(" ") || null }, c.cell(r))))))));
 }
@@ -32,6 +32,13 @@ export function set(e, properties) {
 export function facts(list) {
   return h("dl", { class: "facts" }, list.filter(([, v]) => v !== "" && v !== null && v !== undefined && v !== false)
     .map(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
+}
+
+// caveats makes a list of what to beware of: the first few, and the rest in a fold.
+export function caveats(list, most = 4) {
+  const items = (l) => h("ul", { class: "caveats" }, l.map((c) => h("li", { class: "warn" }, c.text)));
+  if (list.length <= most + 1) return list.length ? items(list) : null;
+  return [items(list.slice(0, most)), h("details", {}, h("summary", { class: "warn" }, `${list.length - most} more to beware of`), items(list.slice(most)))];
 }
 
 // choices makes a group of check boxes. chosen is empty if all are.

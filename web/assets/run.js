@@ -1,9 +1,9 @@
 // One run: its figures by driver, and the samples of a cell.
 
 import { get } from "./api.js";
-import { h, table, set, facts, choices, select } from "./dom.js";
+import { h, table, set, facts, choices, select, caveats } from "./dom.js";
 import { figure, spread, times, moment, span, count, counted } from "./format.js";
-import { asked } from "./runs.js";
+import { asked, some } from "./runs.js";
 import { points } from "./plot.js";
 
 const filters = ["driver", "workload", "variant", "phase"];
@@ -41,6 +41,7 @@ export async function run({ query, path, signal, go }) {
   const held = cells.tables.find((t) => holds(t, query));
   const chosen = query.get("case") && await samples(r, query, metric, signal, held,
     (cases) => go([...keep(cases.length ? ["case"] : ["case", "of"]), ...cases.map((c) => ["case", c])]));
+  const drivers = new Map(r.cases.map((c) => [c.id, c.driver]));
   const bad = r.cases.filter((c) => c.status !== "ok");
   return [
     h("h1", {}, `Run ${r.id}`),
@@ -52,14 +53,13 @@ export async function run({ query, path, signal, go }) {
       ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],
       ["also", [h("a", { href: `/runs/${r.id}/report` }, "its report"), ", which can be saved and printed; ", h("a", { href: `/api/v1/runs/${r.id}/report` }, "the whole report as JSON"), r.compares ? [", ", h("a", { href: "/compare?first=" + r.id }, "the verdicts of its comparison")] : ""]],
     ]),
-    r.warnings.length > 0 && h("details", { open: r.warnings.length < 4 }, h("summary", { class: "warn" }, `${r.warnings.length} warnings about the whole run`),
-      h("ul", {}, r.warnings.map((w) => h("li", {}, w.message)))),
+    r.caveats.length > 0 && h("section", { class: "beware" }, h("h2", {}, "Beware"), caveats(r.caveats)),
     bad.length > 0 && h("details", { open: bad.length < 6 }, h("summary", { class: "bad" }, `${bad.length} of ${r.cases.length} cases have no figure`),
       h("ul", {}, bad.map((c) => h("li", {}, h("b", {}, `${c.driver} on ${c.workload}${c.variant ? " " + c.variant : ""}: ${c.status}`), c.reason ? `: ${c.reason.message}` : "")))),
     form,
     !held && chosen,
     cells.tables.length === 0 && h("p", {}, "No cell is left: clear a filter."),
-    cells.tables.map((t) => [figures(t, cells.metric, query, open), t === held && chosen]),
+    cells.tables.map((t) => [figures(t, cells.metric, query, open, drivers), t === held && chosen]),
   ];
 }
 
@@ -67,30 +67,36 @@ export async function run({ query, path, signal, go }) {
 const holds = (t, query) => query.get("of") === t.phase && t.cells.some((c) => query.getAll("case").includes(String(c.case)));
 
 // figures shows a table as bars with intervals.
-function figures(t, metric, query, open) {
+function figures(t, metric, query, open, drivers) {
   const title = [t.workload, t.variant, t.phase].filter(Boolean).join(" · ");
   const most = Math.max(...t.cells.map((c) => c.high ?? c.median ?? 0).filter(Number.isFinite), 0) || 1;
   const percent = (v) => Math.max(0, Math.min(100, 100 * v / most)) + "%";
-  const rank = new Map(t.cells.map((c) => [c.case, c.rank]));
   const here = (c) => query.getAll("case").includes(String(c.case)) && query.get("of") === t.phase;
   const ranked = metric.name === "time";
   const bar = (c) => {
     if (c.median === undefined) return h("span", { class: c.status === "ok" ? "quiet" : "bad" }, c.status === "ok" ? "not known" : c.status + (c.reason ? ": " + c.reason.message : ""));
-    const e = h("div", { class: "track" + (ranked && c.rank === 1 ? " best" : "") + (ranked && !c.rank ? " faded" : ""), "aria-hidden": "true" }, h("div", { class: "fill" }), c.low !== undefined && h("div", { class: "whisker" }));
+    const e = h("div", { class: "track" + (ranked && c.place === 1 ? " best" : "") + (ranked && !c.place ? " faded" : ""), "aria-hidden": "true" }, h("div", { class: "fill" }), c.low !== undefined && h("div", { class: "whisker" }));
     return set(e, { "--to": percent(c.median), "--low": percent(c.low ?? 0), "--high": percent(c.high ?? 0) });
   };
   const columns = [
-    ranked && { title: "#", right: true, cell: (c) => c.rank ? String(c.rank) : "–" },
+    ranked && { title: "#", right: true, cell: (c) => c.floor ? "floor" : c.place ? h("span", { class: c.added_could_explain_lead_before ? "warn" : null }, String(c.place)) : "–" },
     { title: "Driver", cell: (c) => h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: "samples and settings", click: () => open(c.case, t.phase) }, c.driver) },
     { title: `${metric.title}, with interval`, className: "plot", cell: bar },
     { title: metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
     { title: "±", className: "when", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
     ranked && t.base && { title: "× " + t.base, right: true, cell: (c) => c.ratio && c.ratio.n ? times(c.ratio.median) : "–" },
-    ranked && { title: "tied with #", cell: (c) => (c.tied_with || []).map((x) => rank.get(x)).join(", ") },
+    ranked && { title: "Tied with", className: "text", cell: (c) => some((c.tied_with || []).map((x) => drivers.get(x)), 4) },
     { title: "n", right: true, cell: (c) => c.n || "–" },
-    ranked && { title: "Remarks", className: "text", cell: (c) => [c.unranked, c.too_short && "too short to judge by"].filter(Boolean).join("; ") },
+    ranked && { title: "Remarks", className: "text", cell: (c) => remarks(c) },
   ].filter(Boolean);
   return h("section", {}, h("h2", {}, title), table(`${metric.title} of ${title}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null })));
+}
+
+function remarks(c) {
+  return [
+    c.floor && "the floor: SQLite's C API alone, not a driver", c.unranked, c.too_short && "too short to judge by",
+    c.added_could_explain_lead_before && h("span", { class: "warn" }, `what sqlite3perf itself adds could explain its lead before ${c.added_could_explain_lead_before}`),
+  ].filter(Boolean).flatMap((x, i) => i ? ["; ", x] : [x]);
 }
 
 // samples shows what was measured in a cell, and with which settings.
@@ -108,7 +114,7 @@ async function samples(r, query, metric, signal, held, choose) {
       settings(c),
       c.proof && facts([["SQLite", c.proof.sqlite], ["library", [c.proof.module, c.proof.version].filter(Boolean).join(" ")]]),
       c.warnings && c.warnings.length > 0 && h("ul", {}, c.warnings.slice(0, 10).map((w) => h("li", { class: "warn" }, (w.round ? `round ${w.round}: ` : "") + w.message))),
-      h("details", {}, h("summary", {}, `${c.samples.length} samples as a table`), table(`samples of ${c.driver}`, [
+      h("details", {}, h("summary", {}, `${counted(c.samples.length, "sample")} as a table${uncounted(c.samples)}`), table(`samples of ${c.driver}`, [
         { title: "Trial", right: true, cell: (x) => x.trial }, { title: "Round", right: true, cell: (x) => x.round },
         { title: s.metric.title, right: true, cell: (x) => figure(x.value, s.unit) },
         { title: "Wall time", right: true, cell: (x) => figure(x.wall_ns / 1e9, "s") },
@@ -117,6 +123,12 @@ async function samples(r, query, metric, signal, held, choose) {
       ], c.samples)),
     ]),
     h("button", { type: "button", click: () => choose([]) }, "Close"));
+}
+
+// uncounted says how many samples are not in the figure, and why.
+function uncounted(samples) {
+  const n = samples.filter((x) => !x.counts).length;
+  return n ? `; ${count(n)} of trials that were robbed of CPU time and measured again ${n === 1 ? "does" : "do"} not count` : "";
 }
 
 // others lets the samples of other drivers of a table be shown in the same picture.

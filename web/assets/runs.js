@@ -2,9 +2,9 @@
 
 import { get } from "./api.js";
 import { h, table, select, input } from "./dom.js";
-import { moment, span, count } from "./format.js";
+import { moment, span, count, counted } from "./format.js";
 
-const some = (list, n) => list.slice(0, n).join(", ") + (list.length > n ? ` and ${list.length - n} more` : "");
+export const some = (list, n) => list.slice(0, n).join(", ") + (list.length > n ? ` and ${list.length - n} more` : "");
 
 export const asked = (a) => a ? [
   ...Object.entries(a.settings || {}).map(([k, v]) => `${k}=${v.join(",")}`),
@@ -57,7 +57,7 @@ export async function runs({ query, signal, go }) {
     { title: "Scale", cell: (r) => r.scale },
     { title: "Machine", className: "text", cell: (r) => r.host },
   ];
-  const caption = list.matching === list.total ? `${count(list.total)} runs` : `${count(list.matching)} of ${count(list.total)} runs`;
+  const caption = list.matching === list.total ? counted(list.total, "run") : `${count(list.matching)} of ${counted(list.total, "run")}`;
   const page = (n, text) => h("button", { type: "button", disabled: n < 1 || n > list.pages, click: () => go([...[...query].filter(([k]) => k !== "page"), ["page", n]]) }, text);
   return [
     h("h1", {}, "Runs"),

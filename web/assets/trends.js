@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, table, choices, select, input } from "./dom.js";
-import { figure, spread, times, moment, count } from "./format.js";
+import { figure, spread, times, moment, count, counted } from "./format.js";
 import { picture, color } from "./plot.js";
 
 const pairs = (o) => Object.entries(o || {}).map(([k, v]) => `${k}=${v}`).join(" ");
@@ -29,7 +29,7 @@ export async function trends({ query, signal, go }) {
   return [
     h("h1", {}, "Trends"), form,
     t.pending > 0 && h("p", { role: "status" }, `Reading: ${count(t.pending)} older runs to go.`),
-    h("p", { class: "quiet" }, `${count(t.runs)} runs`, t.older ? `; ${count(t.older)} older ones are left out` : "", t.damaged ? `; ${count(t.damaged)} damaged` : "",
+    h("p", { class: "quiet" }, counted(t.runs, "run"), t.older ? `; ${count(t.older)} older ones are left out` : "", t.damaged ? `; ${count(t.damaged)} damaged` : "",
       ". Runs are joined only if machine, text of the workload, scale, parameters and settings are the same."),
     t.series.length === 0 && h("p", {}, t.workloads.length ? "No run has a figure of this: choose a driver that has measured the workload." : "There are no runs in this store yet."),
     long.map((g) => group(g, t.metric)),

@@ -18,7 +18,8 @@ type Bars struct {
 // Bar is a row of [Bars].
 type Bar struct {
 	Name string
-	Rank string // such as "1", or "2=" for a tie; "" if it has none
+	Rank string // such as "1"; "" if it has none
+	Tied string // what it is tied with, such as "tied with 2, 3"; "" if it is with nothing
 
 	// Value is what the bar shows, and Low and High its interval. There is no interval if
 	// they are equal or NaN.
@@ -58,7 +59,7 @@ func (b *Bar) tip(a Axis, name string) []string {
 	if b.Rank != "" {
 		lines[0] = b.Rank + " " + name
 	}
-	lines = append(lines, b.text(a), b.Reason)
+	lines = append(lines, b.text(a), b.Tied, b.Reason)
 	if interval(b.Low, b.High, false) {
 		lines = append(lines, "interval "+a.format(b.Low)+" to "+a.format(b.High))
 	}
@@ -223,18 +224,21 @@ func (c *canvas) labels(a Axis, marks []Mark, s scale, y float64) float64 {
 	return y + 2
 }
 
-// columns are where the parts of rows are: rank, name, plot, text. On a phone the name and
-// the text are above the bar.
+// columns are where the parts of rows are: rank, name, plot, text, what it is tied with. On a
+// phone all but the plot are above the bar.
 type columns struct {
-	narrow              bool
-	ranks, names, texts float64 // widths
-	from, to            float64 // the plot
+	narrow                    bool
+	ranks, names, texts, ties float64 // widths
+	from, to                  float64 // the plot
 }
+
+// tieRoom is the least room in which it is worth saying what a row is tied with.
+const tieRoom = 40
 
 // phone is the width below which names are above bars.
 const phone = 520
 
-func (c *canvas) columns(ranks, names, texts []string) columns {
+func (c *canvas) columns(ranks, names, texts, ties []string) columns {
 	widest := func(list []string, size float64, heavy bool, most float64) float64 {
 		w := 0.0
 		for _, s := range list {
@@ -248,6 +252,10 @@ func (c *canvas) columns(ranks, names, texts []string) columns {
 	}
 	l.names, l.texts = widest(names, normal, false, c.width*0.3)+1, widest(texts, small, false, c.width*0.3)+1
 	l.from, l.to = padding+l.ranks+l.names+10, c.width-padding-l.texts-12
+	if w := widest(ties, small, false, c.width*0.2); w > 0 {
+		l.ties = w + 1
+		l.to -= l.ties + 10
+	}
 	if l.narrow {
 		l.from, l.to = padding+l.ranks, c.width-padding-8
 	}
@@ -256,15 +264,30 @@ func (c *canvas) columns(ranks, names, texts []string) columns {
 
 // row writes the name and the text of a row whose bar is around y.
 func (c *canvas) row(l columns, y float64, r role, name, text string) {
+	c.rankedRow(l, y, r, "", name, "", text)
+}
+
+// rankedRow writes the rank of a row too, and what it is tied with. The words are in the
+// order of the tip, which is the name of the mark.
+func (c *canvas) rankedRow(l columns, y float64, r role, rank, name, tied, text string) {
+	place := textShape{x: padding, y: y + 4.5, size: small, heavy: true, paint: solid(r), text: rank}
 	if !l.narrow {
+		c.label(place, l.ranks)
 		c.name(padding+l.ranks, y, r, name, l.names)
 		c.text(l.to+12, y+4.5, atStart, small, r, text, l.texts)
+		c.text(l.to+12+l.texts+10, y+4.5, atStart, small, faint, tied, l.ties)
 		return
 	}
 	c.rect(padding, y-29, c.width-2*padding, 20, paint{background, 0.85})
 	w := min(measure(clean(text), small, false), c.width*0.5)
-	c.text(padding+l.ranks, y-14, atStart, normal, r, name, c.width-2*padding-l.ranks-w-8)
+	place.y = y - 14
+	c.label(place, l.ranks)
+	room := c.width - 2*padding - l.ranks - w - 8
+	c.text(padding+l.ranks, y-14, atStart, normal, r, name, room)
 	c.text(c.width-padding, y-14, atEnd, small, r, text, w+1)
+	if from := measure(clean(name), normal, false) + 8; tied != "" && room > from+tieRoom {
+		c.text(padding+l.ranks+from, y-14, atStart, small, faint, tied, room-from)
+	}
 }
 
 func (b *Bars) draw() *canvas {
@@ -274,12 +297,13 @@ func (b *Bars) draw() *canvas {
 		return c.nothing(top)
 	}
 	var list []*Bar
-	var ranks, names, texts []string
+	var ranks, names, texts, ties []string
 	for i := range b.Rows {
 		r := &b.Rows[i]
-		list, ranks, names, texts = append(list, r), append(ranks, r.Rank), append(names, r.Name), append(texts, r.text(b.Axis))
+		list, ranks, names = append(list, r), append(ranks, r.Rank), append(names, r.Name)
+		texts, ties = append(texts, r.text(b.Axis)), append(ties, r.Tied)
 	}
-	l := c.columns(ranks, names, texts)
+	l := c.columns(ranks, names, texts, ties)
 	s, ok := c.barScale(b.Axis, list, b.Lines)
 	s.from, s.to = l.from, l.to
 	high, middle := 24.0, 12.0
@@ -307,13 +331,7 @@ func (b *Bars) draw() *canvas {
 			if ok {
 				c.bar(r, s, y+middle, 9, line, 0)
 			}
-			base := y + middle + 4.5
-			if l.narrow {
-				base = y + middle - 14
-			}
-			// Words are in the order of the tip, which is the name of the mark.
-			c.label(textShape{x: padding, y: base, size: small, heavy: true, paint: solid(words), text: r.Rank}, l.ranks)
-			c.row(l, y+middle, words, r.Name, r.text(b.Axis))
+			c.rankedRow(l, y+middle, words, r.Rank, r.Name, r.Tied, r.text(b.Axis))
 			c.reason(r, s, y+middle)
 		})
 	}
@@ -335,7 +353,9 @@ func (b *Bars) table() (columns []string, rows [][]string) {
 	columns = []string{"rank", "name", "value", "low", "high", "note"}
 	for i := range b.Rows {
 		r := &b.Rows[i]
-		rows = append(rows, append([]string{r.Rank, r.Name}, r.figures(b.Axis)...))
+		row := append([]string{r.Rank, r.Name}, r.figures(b.Axis)...)
+		row[len(row)-1] = joined(row[len(row)-1], r.Tied)
+		rows = append(rows, row)
 	}
 	for _, m := range b.Lines {
 		if usable(m.Value, false) {

@@ -53,8 +53,8 @@ var charts = map[string]Chart{
 	"bars": &Bars{Title: "Point reads", Axis: Axis{Label: "time per row, lower is better", Format: nanoseconds},
 		Lines: []Mark{{1900, "floor: native"}},
 		Rows: []Bar{
-			{Name: "mattn", Rank: "1=", Value: 2400, Low: 2350, High: 2480, Text: "2.4µs ± 3 %", Tip: "n = 8\ntied with crawshaw", Link: "#mattn"},
-			{Name: "crawshaw", Rank: "1=", Value: 2500, Low: 2380, High: 2600, Text: "2.5µs ± 4 %", Tip: "n = 8"},
+			{Name: "mattn", Rank: "1", Tied: "tied with 2", Value: 2400, Low: 2350, High: 2480, Text: "2.4µs ± 3 %", Tip: "n = 8", Link: "#mattn"},
+			{Name: "crawshaw", Rank: "2", Tied: "tied with 1", Value: 2500, Low: 2380, High: 2600, Text: "2.5µs ± 4 %", Tip: "n = 8"},
 			{Name: "modernc", Rank: "3", Value: 5100, Low: 4800, High: 5500, Text: "5.1µs ± 7 %"},
 			{Name: hostile, Value: 3000, Reason: "too short to judge", Text: "3µs"},
 			{Name: "a driver with a very long name@v1.14.22:GOGC=400", Reason: "refused: journal_mode is delete, not wal"},
@@ -64,7 +64,7 @@ var charts = map[string]Chart{
 		Axis:  Axis{Label: "time per row, lower is better", Format: nanoseconds},
 		Lines: []Mark{{1900, "floor: native"}, {2000, "base"}, {math.Inf(1), "no floor"}},
 		Rows: []Bar{
-			{Name: "mattn", Rank: "1", Value: 2400, Low: 2350, High: 2480, Text: "2.4µs ± 3 %"},
+			{Name: "mattn", Rank: "1", Tied: "tied with 2", Value: 2400, Low: 2350, High: 2480, Text: "2.4µs ± 3 %"},
 			{Name: "modernc", Rank: "2", Value: 51000, Low: 48000, High: 55000, Text: "51µs ± 7 %"},
 			{Name: "shell", Rank: "3", Value: 5.1e6, Low: 4.8e6, High: 5.5e6, Text: "5.1ms ± 7 %", Reason: "wrong answers", Link: "javascript:alert(1)"},
 		}},

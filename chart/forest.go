@@ -87,7 +87,7 @@ func (f *Forest) draw() *canvas {
 		b := f.Rows[i].bar()
 		bars, names, texts = append(bars, b), append(names, b.Name), append(texts, b.text(f.Axis))
 	}
-	l := c.columns(nil, names, texts)
+	l := c.columns(nil, names, texts, nil)
 	s, ok := f.scale(c, bars)
 	s.from, s.to = l.from, l.to
 	if ok {

@@ -36,7 +36,7 @@ func (g *Grouped) draw() *canvas {
 	if len(list) == 0 {
 		return c.nothing(y)
 	}
-	l := c.columns(nil, names, texts)
+	l := c.columns(nil, names, texts, nil)
 	if l.narrow {
 		l.to -= l.texts + 8 // the texts are beside the bars
 	}

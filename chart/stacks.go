@@ -59,7 +59,7 @@ func (s *Stacks) draw() *canvas {
 			}
 		}
 	}
-	l := c.columns(nil, names, texts)
+	l := c.columns(nil, names, texts, nil)
 	x, _ := e.scale(false, true)
 	x.min = 0
 	x.roundUp(8, s.Axis.Binary)

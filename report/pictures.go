@@ -99,11 +99,20 @@ func tableBars(n stats.TableName, t *stats.Table) picture {
 		axis.Label = "99th percentile of the latency, less is better"
 	}
 	var rows []chart.Bar
+	var standings []stats.Standing
 	for _, c := range t.Cells {
+		standings = append(standings, c.Standing)
+	}
+	floor := -1
+	if t.IsFloor {
+		floor = t.Base
+	}
+	ranks := choiceRanks(standings, floor)
+	for i, c := range t.Cells {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 {
 			continue // the run ended before its first trial
 		}
-		b := chart.Bar{Name: name(c.Outcome), Rank: rankOf(c.Standing), Link: caseLink(c.Case)}
+		b := chart.Bar{Name: name(c.Outcome), Rank: rankOf(ranks[i]), Tied: tiedWith(ranks, i, c.Tied, floor), Link: caseLink(c.Case)}
 		if c.Status != result.OK {
 			b.Reason = string(c.Status)
 			if c.Reason != nil {
@@ -115,15 +124,17 @@ func tableBars(n stats.TableName, t *stats.Table) picture {
 		b.Value, b.Low, b.High = ofSummary(c.Summary)
 		b.Text = format(c.Summary.Median) + " " + ends(c.Summary)
 		b.Reason = c.Unranked
-		b.Tip = tips(counted(int64(c.Summary.N), "sample"), ratioTip(c, t), tiedTip(c.Standing, t.Cells))
+		b.Tip = tips(counted(int64(c.Summary.N), "sample"), ratioTip(c, t))
 		rows = append(rows, b)
 	}
 	var lines []chart.Mark
+	note := ""
 	if t.IsFloor && len(measured) > 1 {
 		floor := measured[t.Base]
 		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "floor: " + label(floor.Case)}}
+		note = floorMeans(label(floor.Case))
 	}
-	return picture{headed: true, Picture: Picture{Name: tablePicture(n), Title: title,
+	return picture{headed: true, Picture: Picture{Name: tablePicture(n), Title: title, Note: note,
 		draw: func(width int, title string) chart.Chart {
 			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
 		}}}
@@ -140,8 +151,17 @@ func overallBars(a *stats.Analysis, to string) picture {
 			names[x.Case.ID] = name(x)
 		}
 	}
-	for _, d := range o.Drivers {
-		b := chart.Bar{Name: names[d.Case.ID], Rank: rankOf(d.Standing)}
+	var standings []stats.Standing
+	floor := -1
+	for i, d := range o.Drivers {
+		standings = append(standings, d.Standing)
+		if o.IsFloor && d.Case.Driver == o.Base {
+			floor = i
+		}
+	}
+	ranks := choiceRanks(standings, floor)
+	for i, d := range o.Drivers {
+		b := chart.Bar{Name: names[d.Case.ID], Rank: rankOf(ranks[i]), Tied: tiedWith(ranks, i, d.Tied, floor)}
 		if d.Ratio.N == 0 {
 			b.Reason = "no round has figures in all phases"
 		} else {
@@ -155,12 +175,14 @@ func overallBars(a *stats.Analysis, to string) picture {
 		rows = append(rows, b)
 	}
 	var lines []chart.Mark
+	note := fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals. Noise hides which of two that are tied is faster.",
+		to, counted(int64(len(o.Tables)), "phase"), percent(a.Confidence))
 	if o.IsFloor {
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
+		note += " " + floorMeans(to)
 	}
 	return picture{headed: true, Picture: Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", counted(int64(len(o.Tables)), "phase"), to),
-		Note: fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals. A rank with = is tied with another.",
-			to, counted(int64(len(o.Tables)), "phase"), percent(a.Confidence)),
+		Note: note,
 		draw: func(width int, title string) chart.Chart {
 			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
 		}}}
@@ -339,27 +361,57 @@ func memoryPictures(n stats.TableName, t *stats.Table) (list []picture) {
 	return list
 }
 
-// rankOf formats a rank, with a = if another row is tied with it.
-func rankOf(s stats.Standing) string {
-	switch {
-	case s.Rank == 0:
-		return ""
-	case len(s.Tied) > 0:
-		return fmt.Sprintf("%d=", s.Rank)
+// choiceRanks returns the places of rows among those that can be chosen, 0 of the others:
+// the row that is the floor, or -1, has none, unless there is nothing else.
+func choiceRanks(rows []stats.Standing, floor int) []int {
+	ranks := make([]int, len(rows))
+	n := 0
+	for i, s := range rows {
+		if s.Rank > 0 && i != floor {
+			n++
+			ranks[i] = n
+		}
 	}
-	return fmt.Sprint(s.Rank)
+	if n == 0 && floor >= 0 {
+		ranks[floor] = rows[floor].Rank
+	}
+	return ranks
 }
 
-// tiedTip says what a row is tied with. It returns "" if that is nothing.
-func tiedTip(s stats.Standing, cells []*stats.Cell) string {
-	var names []string
-	for _, j := range s.Tied {
-		names = append(names, name(cells[j].Outcome))
-	}
-	if names == nil {
+// floorMeans says why the floor has no rank.
+func floorMeans(name string) string {
+	return name + " is the floor: the same work with as little as possible between it and SQLite. It is not a choice, and so has no rank."
+}
+
+// rankOf formats a rank.
+func rankOf(rank int) string {
+	if rank == 0 {
 		return ""
 	}
-	return "tied with " + someOf(names, 4)
+	return fmt.Sprint(rank)
+}
+
+// tiedWith says what row i is tied with: ranks, and the floor. It returns "" if that is
+// nothing.
+func tiedWith(ranks []int, i int, tied []int, floor int) string {
+	var to []int
+	for _, j := range tied {
+		if ranks[j] > 0 && j != floor {
+			to = append(to, ranks[j])
+		}
+	}
+	slices.Sort(to)
+	var words []string
+	if to != nil {
+		words = append(words, joinInts(to))
+	}
+	if slices.Contains(tied, floor) {
+		words = append(words, "the floor")
+	}
+	if words == nil {
+		return ""
+	}
+	return "tied with " + strings.Join(words, " and ")
 }
 
 // ratioTip formats the ratio of a cell to the base of its table. It returns "" if the cell

@@ -178,17 +178,19 @@ func Eval[T any](p *Page, script string) (T, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
-// Wait waits until a JavaScript expression is true.
+// Wait waits until a JavaScript expression is true. While a page is being replaced by the
+// next one, the expression may fail.
 func (p *Page) Wait(condition string) error {
 	end := time.Now().Add(limit)
 	for {
 		switch ok, err := Eval[bool](p, "!!("+condition+")"); {
-		case err != nil:
-			return fmt.Errorf("waiting for %s: %w", condition, err)
-		case ok:
+		case ok && err == nil:
 			return nil
-		case time.Now().After(end):
-			return fmt.Errorf("waiting for %s: it did not come true in %v", condition, limit)
+		case p.ctx.Err() != nil || time.Now().After(end):
+			if err == nil {
+				err = fmt.Errorf("it did not come true in %v", limit)
+			}
+			return fmt.Errorf("waiting for %s: %w", condition, err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

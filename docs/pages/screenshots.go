@@ -21,7 +21,7 @@ type shot struct {
 	at      string // CSS selector of what is to be at the top
 }
 
-const drawn = `document.querySelector("main").getAttribute("aria-busy") !== "true"`
+const drawn = `(m => m && m.getAttribute("aria-busy") !== "true")(document.querySelector("main"))`
 
 var shots = []shot{
 	{name: "report", look: browser.Look{Width: 1200, Height: 900}},

@@ -199,6 +199,38 @@ type Table struct {
 	Base     string `json:"base,omitempty"`     // the driver that ratios are to
 	IsFloor  bool   `json:"is_floor,omitempty"` // Base is the floor; otherwise it is the fastest
 	Cells    []Cell `json:"cells"`              // the best first, then those without a figure
+	Pair     *Pair  `json:"pair,omitempty"`     // of time, if exactly two drivers were asked for and both have figures
+}
+
+// Pair is how two drivers of a table differ.
+type Pair struct {
+	First  string        `json:"first"` // the one that comes first in the table
+	Second string        `json:"second"`
+	Ratio  stats.Summary `json:"ratio"`                // of second to first, round by round
+	P      *float64      `json:"p_adjusted,omitempty"` // corrected for all pairs of the table; absent if they were not compared
+	Apart  bool          `json:"significant"`          // they are told apart
+}
+
+// pairOf compares the two drivers that a filter leaves.
+func pairOf(t *stats.Table, keep filter) *Pair {
+	var kept []int
+	for i, c := range t.Cells {
+		if matches(keep.drivers, c.Case.Driver) && c.Status == result.OK {
+			kept = append(kept, i)
+		}
+	}
+	if len(keep.drivers) != 2 || len(kept) != 2 {
+		return nil
+	}
+	first, second := kept[0], kept[1]
+	p := &Pair{First: clip(t.Cells[first].Case.Driver), Second: clip(t.Cells[second].Case.Driver), Ratio: t.Ratio(stats.Pair{First: second, Second: first})}
+	if p.Ratio.N == 0 {
+		return nil
+	}
+	if test, ok := t.Against(second, first); ok {
+		p.P, p.Apart = &test.Adjusted, test.Significant()
+	}
+	return p
 }
 
 // Cell is a driver's figure in a table.
@@ -322,7 +354,9 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 		}
 		out.Cells = append(out.Cells, cell)
 	}
-	if m.Name != judgedBy {
+	if m.Name == judgedBy {
+		out.Pair = pairOf(t, keep)
+	} else {
 		slices.SortStableFunc(out.Cells, func(a, b Cell) int { return byMedian(a, b, m.More) })
 	}
 	return out

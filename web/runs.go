@@ -20,7 +20,15 @@ const (
 	stateDamaged     = "damaged"     // its record contradicts itself
 )
 
-var states = []string{stateComplete, stateIncomplete, stateInterrupted, stateUnfinished, stateDamaged}
+// states are what runs can be filtered by: their states, and the statuses of trials that are
+// not ok, which say that a run has such a trial.
+var states = []string{stateComplete, stateIncomplete, string(result.Refused), string(result.Failed), string(result.Wrong), string(result.Unavailable),
+	stateInterrupted, stateUnfinished, stateDamaged}
+
+// inState reports whether a run is in one of the states.
+func inState(e *store.Entry, state string) bool {
+	return state == "" || stateOf(e) == state || state != string(result.OK) && e.Statuses[result.Status(state)] > 0
+}
 
 // List is the answer to /api/v1/runs: one page of the runs that match.
 type List struct {
@@ -137,7 +145,7 @@ func (s *Server) listRuns(r *http.Request, q *query) (*List, error) {
 	var found []*store.Entry
 	for i := range entries {
 		e := &entries[i]
-		if has(e.Drivers, drivers) && has(e.Workloads, workloads) && (state == "" || stateOf(e) == state) &&
+		if has(e.Drivers, drivers) && has(e.Workloads, workloads) && inState(e, state) &&
 			(since.IsZero() || !e.Started.Before(since)) && (until.IsZero() || !e.Started.After(until)) && mentions(e, words) {
 			found = append(found, e)
 		}
@@ -179,6 +187,11 @@ func mentions(e *store.Entry, words []string) bool {
 		}
 		for name := range a.Parameters {
 			text += " " + name
+		}
+	}
+	for status, n := range e.Statuses {
+		if n > 0 && status != result.OK {
+			text += " " + string(status)
 		}
 	}
 	text = strings.ToLower(text)

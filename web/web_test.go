@@ -155,6 +155,9 @@ func TestList(t *testing.T) {
 		"?workload=real":                     "3",
 		"?state=interrupted":                 "2",
 		"?state=incomplete":                  "3",
+		"?state=refused":                     "3",
+		"?state=wrong":                       "",
+		"?q=refused":                         "3",
 		"?state=unfinished":                  "4",
 		"?state=complete":                    "1",
 		"?since=2026-11-03&until=2026-11-04": "3 2",
@@ -277,6 +280,10 @@ func TestRun(t *testing.T) {
 	}
 	if c.Unit != "s" || c.Base != "native" || !c.IsFloor || *c.Cells[1].Median < 0.002 || *c.Cells[1].Low > *c.Cells[1].Median || c.Cells[2].Ratio.Median < 3.9 {
 		t.Errorf("%+v", c)
+	}
+	c = get[*Cells](t, server, "/api/v1/runs/2/cells?phase=insert&driver=modernc&driver=mattn").Tables[0]
+	if p := c.Pair; p == nil || p.First != "mattn" || p.Second != "modernc" || p.Ratio.Median < 1.9 || p.Ratio.Median > 2.1 || p.Ratio.Interval == nil || p.P == nil || !p.Apart {
+		t.Errorf("of two drivers: %+v", c)
 	}
 	c = get[*Cells](t, server, "/api/v1/runs/2/cells?phase=mix&metric=p99").Tables[0]
 	if c.Unit != "s" || *c.Cells[1].Median != 5e-6 || c.Cells[1].Ratio != nil {

@@ -1,6 +1,6 @@
 // Figures in words.
 
-const digits = (v) => {
+export const digits = (v) => {
   const a = Math.abs(v);
   if (a >= 100) return v.toFixed(0);
   if (a >= 10) return v.toFixed(1);

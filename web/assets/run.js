@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, table, set, facts, choices, select, caveats } from "./dom.js";
-import { figure, spread, times, moment, span, count, counted } from "./format.js";
+import { digits, figure, spread, times, moment, span, count, counted } from "./format.js";
 import { asked, some } from "./runs.js";
 import { points } from "./plot.js";
 
@@ -89,7 +89,15 @@ function figures(t, metric, query, open, drivers) {
     { title: "n", right: true, cell: (c) => c.n || "–" },
     ranked && { title: "Remarks", className: "text", cell: (c) => remarks(c) },
   ].filter(Boolean);
-  return h("section", {}, h("h2", {}, title), table(`${metric.title} of ${title}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null })));
+  return h("section", {}, h("h2", {}, title), t.pair && pair(t.pair), table(`${metric.title} of ${title}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null })));
+}
+
+// pair says how the two drivers that are chosen differ.
+function pair(p) {
+  const i = p.ratio.interval;
+  return h("p", { class: "pair" }, h("b", {}, `${p.second} takes ${times(p.ratio.median)} the time of ${p.first}`),
+    i ? `, ${digits(100 * i.confidence)} % interval ${times(i.low)} to ${times(i.high)}` : ", too few rounds for an interval",
+    p.p_adjusted === undefined ? "; not compared" : `, p ${p.p_adjusted < 0.001 ? "<" : "="} ${p.p_adjusted < 0.001 ? "0.001" : p.p_adjusted.toFixed(3)}${p.significant ? "" : ": not told apart"}`);
 }
 
 function remarks(c) {

@@ -27,8 +27,46 @@ type Trends struct {
 	Older     int      `json:"older,omitempty"`   // runs that were not, because there are too many
 	Pending   int      `json:"pending,omitempty"` // runs that have not been read yet, because that takes too long at once: ask again
 	Damaged   int      `json:"damaged,omitempty"`
-	Series    []Trend  `json:"series"`         // that with the newest run first
-	More      int      `json:"more,omitempty"` // series that are left out
+	Start     *Start   `json:"start,omitempty"` // what to begin with, if nothing is asked for
+	Series    []Trend  `json:"series"`          // that with the newest run first
+	More      int      `json:"more,omitempty"`  // series that are left out
+}
+
+// Start is a workload and a driver that have a trend.
+type Start struct {
+	Workload string `json:"workload"`
+	Driver   string `json:"driver"`
+}
+
+// startOf returns the workload and the driver that most runs have in common, which were made
+// on the same machine with the same text and scale; of several, those of the newest run. It
+// returns nil if no run has ended.
+func startOf(entries []store.Entry) *Start {
+	type key struct{ workload, driver, hash, scale, host string }
+	count := map[key]int{}
+	each := func(f func(key)) { // the newest first
+		for _, e := range slices.Backward(entries) {
+			if e.Stopped == "" || e.Damaged != "" {
+				continue
+			}
+			for _, w := range e.Workloads {
+				for _, d := range e.Drivers {
+					f(key{w, d, e.Hashes[w], e.Scale, e.Host})
+				}
+			}
+		}
+	}
+	each(func(k key) { count[k]++ })
+	var most key
+	each(func(k key) {
+		if count[k] > count[most] {
+			most = k
+		}
+	})
+	if most == (key{}) {
+		return nil
+	}
+	return &Start{clip(most.workload), clip(most.driver)}
 }
 
 // Trend is a figure that was measured in the same way in several runs: on the same
@@ -106,6 +144,7 @@ func (s *Server) trends(r *http.Request, q *query) (*Trends, error) {
 		Drivers:   distinct(entries, func(e *store.Entry) []string { return e.Drivers }),
 		Workloads: distinct(entries, func(e *store.Entry) []string { return e.Workloads })}
 	if workload == "" || len(drivers) == 0 {
+		t.Start = startOf(entries)
 		return t, nil // what there is to choose from
 	}
 	var of []*store.Entry

@@ -299,6 +299,19 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Trends begin with what several runs have measured.
+func TestTrendsStart(t *testing.T) {
+	other := aRun(3, 1)
+	other.Workloads[0].Name = "another"
+	for i := range other.Cases {
+		other.Cases[i].Workload = "another"
+	}
+	server := serveRuns(t, aRun(1, 1), aRun(2, 1), other)
+	if s := get[*Trends](t, server, "/api/v1/trends").Start; s == nil || s.Workload != "simple" {
+		t.Errorf("%+v", s)
+	}
+}
+
 // A comparison of runs that were made at different times says what may explain it: what to
 // beware of in both, and that the builds are the same.
 func TestCompareBeware(t *testing.T) {

@@ -234,6 +234,11 @@ func TestExplorerPages(t *testing.T) {
 	want(t, p, "document.querySelector('.beware').innerText", "(./ignores) on tiny")
 	checkPage(t, p, s.url, "data:", "blob:")
 
+	pairs := openPage(t, b, s.url+"runs/1?driver=./good&driver=./better")
+	act(t, pairs, nil, loaded)
+	want(t, pairs, "document.querySelector('.pair').innerText", "the time of ./", "interval", "p ")
+	checkPage(t, pairs, s.url, "data:", "blob:")
+
 	act(t, p, p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
 	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas")`)
 	want(t, p, "document.querySelector('.panel').innerText", "Read back", "synchronous", "6 samples")
@@ -261,7 +266,13 @@ func TestExplorerPages(t *testing.T) {
 	want(t, two, "document.querySelector('.answer').innerText", "Both sides are the same builds, measured at different times")
 	want(t, two, "document.body.innerText", "Beware: run 1", "Beware: run 2")
 	want(t, two, "document.querySelector('.facts details').textContent", "3 cells", "tiny ./ignores mix")
+	want(t, two, "[...document.querySelector('#known').options].map(o => o.value + ' ' + o.text).join()", "1 ", "2 ", "./better", "tiny")
 	checkPage(t, two, s.url, "data:", "blob:")
+	if err := two.Look(looks[2]); err != nil {
+		t.Fatal(err)
+	}
+	const seen = `(() => { const cells = [...document.querySelectorAll("tbody tr:first-child td")]; return String(cells[3].getBoundingClientRect().right <= innerWidth) })()`
+	want(t, two, seen, "true") // verdict, cell, ratio and interval, on a phone
 }
 
 // TestMeasurePage starts a run of a real driver from the page, watches it, and stops it.

@@ -2,16 +2,19 @@
 
 import { get } from "./api.js";
 import { h, table, set, facts, input, caveats } from "./dom.js";
-import { times, count, counted } from "./format.js";
+import { times, moment, count, counted } from "./format.js";
+import { some } from "./runs.js";
 
 const words = { unclear: "cannot tell yet", bad: "no figure", differing: "answers or failures differ" };
 const classes = { slower: "bad", faster: "state complete", bad: "bad", differing: "bad", unclear: "warn" };
 
 export async function compare({ query, signal, go }) {
   const first = query.get("first") || "", second = query.get("second") || "", margin = query.get("margin") || "";
-  const form = h("form", { class: "filters", submit: (e) => { e.preventDefault(); go(new FormData(form)); } },
-    input("first", "First run", first, { type: "number", min: 1, required: true }),
-    input("second", "Second run", second, { type: "number", min: 1 }),
+  const known = (await get("runs?size=200", signal)).runs;
+  const list = h("datalist", { id: "known" }, known.map((r) => h("option", { value: r.id }, `${moment(r.started)} ${some(r.drivers, 3)} on ${some(r.workloads, 3)}`)));
+  const form = h("form", { class: "filters pairs", submit: (e) => { e.preventDefault(); go(new FormData(form)); } },
+    input("first", "First run", first, { type: "number", min: 1, required: true, list: "known" }),
+    input("second", "Second run", second, { type: "number", min: 1, list: "known" }), list,
     input("margin", "Same if within (0.02: 2 %)", margin, { type: "number", min: "0.0001", max: "0.9999", step: "any", placeholder: "0.02" }),
     h("button", { type: "submit", class: "main" }, "Compare"),
     first && second && h("button", { type: "button", click: () => go([["first", second], ["second", first], ["margin", margin]]) }, "Swap"));
@@ -54,9 +57,9 @@ export async function compare({ query, signal, go }) {
     c.cells.length > 0 && table(`ratios of ${c.second} to ${c.first}; right of the line the second takes longer`, [
       { title: "Verdict", cell: (x) => h("span", { class: kind(x) }, words[x.verdict] || x.verdict) },
       { title: "Cell", className: "text", cell: name },
-      { title: "Ratio, with its 99 % interval", className: "plot", cell: bar },
       { title: "Ratio", right: true, cell: (x) => x.ratio ? times(x.ratio.median) : "–" },
-      { title: "Interval", right: true, cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },
+      { title: "99 % interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },
+      { title: "Ratio and interval", className: "plot", cell: bar },
       { title: "p", right: true, cell: (x) => x.p_adjusted === undefined ? "" : x.p_adjusted < 0.001 ? "<0.001" : x.p_adjusted.toFixed(3) },
       { title: "To settle", cell: (x) => x.further_rounds ? `about ${count(x.further_rounds)} more rounds` : "" },
     ], c.cells),

@@ -21,7 +21,7 @@ export async function runs({ query, signal, go }) {
   const one = (name) => query.get(name) || "";
   const any = (values) => [["", "any"], ...values.map((v) => [v, v])];
 
-  const form = h("form", { class: "filters", role: "search", submit: (e) => { e.preventDefault(); apply(); }, change: () => apply() },
+  const form = h("form", { class: "filters pairs", role: "search", submit: (e) => { e.preventDefault(); apply(); }, change: () => apply() },
     input("q", "Search", one("q"), { type: "search", placeholder: "driver, setting, host …", "data-key": "q", maxlength: 200 }),
     select("driver", "Driver", any(list.drivers), one("driver")),
     select("workload", "Workload", any(list.workloads), one("workload")),
@@ -47,9 +47,9 @@ export async function runs({ query, signal, go }) {
   const columns = [
     { title: "Pick", cell: (r) => h("input", { type: "checkbox", "aria-label": `choose run ${r.id} to compare`, "data-key": "pick-" + r.id, checked: chosen.includes(String(r.id)), change: () => pick(r.id) }) },
     { title: "Run", right: true, cell: (r) => h("a", { href: "/runs/" + r.id }, String(r.id)) },
+    { title: head("state", "State"), sorted: sorted("state"), className: "state", cell: (r) => state(r, running.includes(r.id)) },
     { title: head("started", "Started"), sorted: sorted("started"), className: "when", cell: (r) => moment(r.started) },
     { title: head("took", "Took"), right: true, sorted: sorted("took"), cell: (r) => r.ended ? span((new Date(r.ended) - new Date(r.started)) / 1000) : "–" },
-    { title: head("state", "State"), sorted: sorted("state"), className: "state", cell: (r) => state(r, running.includes(r.id)) },
     { title: head("trials", "Trials"), right: true, sorted: sorted("trials"), cell: (r) => count(r.trials) },
     { title: head("drivers", "Drivers"), sorted: sorted("drivers"), className: "text", cell: (r) => some(r.drivers, 5) },
     { title: head("workload", "Workloads"), sorted: sorted("workload"), className: "text", cell: (r) => some(r.workloads, 5) },

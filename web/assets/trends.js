@@ -9,8 +9,8 @@ const pairs = (o) => Object.entries(o || {}).map(([k, v]) => `${k}=${v}`).join("
 
 export async function trends({ query, signal, go }) {
   let t = await get("trends?" + query, signal);
-  if (!query.get("workload") && t.workloads.length && t.drivers.length) {
-    query = new URLSearchParams([["workload", t.workloads[0]], ["driver", t.drivers[0]], ...[...query].filter(([k]) => k !== "workload" && k !== "driver")]);
+  if (!query.get("workload") && t.start) {
+    query = new URLSearchParams([["workload", t.start.workload], ["driver", t.start.driver], ...[...query].filter(([k]) => k !== "workload" && k !== "driver")]);
     t = await get("trends?" + query, signal);
   }
   const form = h("form", { class: "filters", submit: (e) => e.preventDefault(), change: () => go(new FormData(form)) },

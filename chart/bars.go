@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Bars ranks things: a row for each, with its value and interval. On a linear axis there
@@ -360,6 +361,12 @@ func (b *Bars) table() (columns []string, rows [][]string) {
 	for _, m := range b.Lines {
 		if usable(m.Value, false) {
 			rows = append(rows, []string{"", m.Label, b.Axis.format(m.Value), "", "", ""})
+		}
+	}
+	if !slices.ContainsFunc(b.Rows, func(r Bar) bool { return r.Rank != "" }) {
+		columns = columns[1:]
+		for i := range rows {
+			rows[i] = rows[i][1:]
 		}
 	}
 	return columns, rows

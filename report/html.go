@@ -329,7 +329,7 @@ func chartGrid(c chart.Chart) grid {
 
 func (r *htmlRenderer) grid(g *grid) *gridView {
 	out := &gridView{Label: clip(r.about, maxLabel)}
-	names := slices.IndexFunc(g.columns, func(c column) bool { return !c.right && c.title != "#" })
+	names := slices.IndexFunc(g.columns, func(c column) bool { return !c.right && c.title != "#" && c.title != "rank" })
 	for _, c := range g.columns {
 		out.Columns = append(out.Columns, columnView{clip(c.title, maxLabel), c.right})
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // writeHTML writes a run as a page.
@@ -63,13 +66,16 @@ func pageAnswer(said Answers) document {
 	}
 	var l list
 	for _, c := range said.Caveats {
-		l = append(l, item{label: strings.ReplaceAll(c.Code, "-", " "), text: c.Text, alarm: slices.Contains(noFigures, c.Code) || c.Code == CaveatEnded || c.Code == CaveatRisk})
+		l = append(l, item{label: strings.ReplaceAll(c.Code, "-", " "), text: c.Text, alarm: !slices.Contains(mildCaveats, c.Code)})
 	}
 	if len(l) > mostCaveats+1 {
 		return append(d, l[:mostCaveats], details{title: fmt.Sprintf("%d more to beware of", len(l)-mostCaveats), body: document{l[mostCaveats:]}})
 	}
 	return append(d, l)
 }
+
+// mildCaveats are the codes of what is true of any run, or says only what was not measured.
+var mildCaveats = []string{result.WarningVirtual, CaveatUnsettled, CaveatSummary, CaveatLeftOut}
 
 // mostCaveats is how many caveats a page begins with.
 const mostCaveats = 5
@@ -91,7 +97,15 @@ func pageSummary(a *stats.Analysis) document {
 	}
 	base := slices.IndexFunc(a.Overall.Drivers, func(x stats.OverallDriver) bool { return x.Case.Driver == a.Overall.Base })
 	p := overallBars(a, label(a.Overall.Drivers[base].Case))
-	p.behind = document{d[at]}
+	table := d[at].(grid)
+	if a.Overall.IsFloor {
+		var standings []stats.Standing
+		for _, x := range a.Overall.Drivers {
+			standings = append(standings, x.Standing)
+		}
+		rankChoices(&table, standings, base)
+	}
+	p.behind = document{table}
 	d[at] = p
 	if l, ok := d[len(d)-1].(list); ok && len(l) > mostLeftOut {
 		d[len(d)-1] = details{title: fmt.Sprintf("What the summary leaves out, and notes (%d)", len(l)), body: document{l}}
@@ -188,6 +202,9 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document {
 	for _, c := range measured {
 		table.links = append(table.links, caseLink(c.Case))
 	}
+	if t.IsFloor {
+		rankChoices(&table, standingsOf(measured), t.Base)
+	}
 	bars.behind = document{table}
 	d := document{heading{level, t.Phase + ": " + subject(measured)}, bars}
 	d = append(d, phaseNotes(t, measured, p.hints))
@@ -278,13 +295,7 @@ func caseOf(o *stats.Outcome, tables []*stats.Table) details {
 		l = append(l, item{label: "reason", text: reason(o), alarm: true})
 	}
 	if p := o.Proof(); p != nil {
-		set := readBack(p)
-		var words []string
-		for _, n := range stats.SettingNames(set) {
-			words = append(words, n+"="+set[n])
-		}
-		l.note(item{label: "in force", text: strings.Join(words, " ")})
-		l.note(item{label: "connections", text: fmt.Sprint(len(p.Connections))})
+		l.note(item{label: "in force", text: opened(p)})
 		l.note(item{label: "SQLite", text: strings.TrimSpace(p.SQLiteVersion + " " + p.SQLiteSourceID)})
 		l.note(item{label: "module", text: strings.TrimSpace(p.Module + " " + p.ModuleVersion)})
 	}
@@ -295,6 +306,9 @@ func caseOf(o *stats.Outcome, tables []*stats.Table) details {
 	l.note(item{label: "asked for", text: strings.Join(asked, " ")})
 	l.note(item{label: "itself", text: changed(o.Case)})
 	d := details{title: name(o), id: caseID(o.Case), body: document{l}}
+	if p := o.Proof(); p != nil && o.Status == result.Refused {
+		d.body = append(d.body, connections(p, o.Case)...)
+	}
 	if s := samplesOf(o, tables); len(s.rows) > 0 {
 		d.body = append(d.body, s)
 		if more := len(o.Trials) - maxSampleRows; more > 0 {
@@ -302,6 +316,53 @@ func caseOf(o *stats.Outcome, tables []*stats.Table) details {
 		}
 	}
 	return d
+}
+
+// opened says what the connections of a pool read back when they were opened.
+func opened(p *protocol.Proof) string {
+	set := readBack(p)
+	var words []string
+	for _, n := range stats.SettingNames(set) {
+		words = append(words, n+"="+set[n])
+	}
+	if words == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (read back by %s when opened, before the schema and the work)", strings.Join(words, " "), counted(int64(len(p.Connections)), "connection"))
+}
+
+// connections has a row for each connection of a refused case, with the settings that were
+// asked for as it read them back. What differs is marked.
+func connections(p *protocol.Proof, c *result.Case) document {
+	asked := driver.Settings{}
+	for n, v := range c.Settings {
+		if slices.ContainsFunc(p.Connections, func(got driver.Settings) bool { _, ok := got[n]; return ok }) {
+			asked[n] = v
+		}
+	}
+	names := stats.SettingNames(asked)
+	if len(names) == 0 {
+		return nil
+	}
+	g := grid{columns: []column{{title: "connection"}}}
+	rows := [][]string{{"asked for"}}
+	for i := range p.Connections {
+		rows = append(rows, []string{fmt.Sprintf("%d of %d", i+1, len(p.Connections))})
+	}
+	g.rows = rows
+	for _, n := range names {
+		words := []string{asked[n]}
+		for _, got := range p.Connections {
+			word := cmp.Or(got[n], absent)
+			if driver.Check(driver.Settings{n: asked[n]}, got) != nil {
+				word = "✗ " + word
+			}
+			words = append(words, word)
+		}
+		g.add(column{title: n}, words)
+	}
+	return document{paragraph{text: "Each connection read these back when it was opened, before the schema and the work. ✗ marks what was not asked for. " +
+		"What was read later is in the reason."}, g}
 }
 
 // samplesOf has the samples of a case, a row for each trial and a column for each phase.

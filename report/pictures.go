@@ -99,15 +99,11 @@ func tableBars(n stats.TableName, t *stats.Table) picture {
 		axis.Label = "99th percentile of the latency, less is better"
 	}
 	var rows []chart.Bar
-	var standings []stats.Standing
-	for _, c := range t.Cells {
-		standings = append(standings, c.Standing)
-	}
 	floor := -1
 	if t.IsFloor {
 		floor = t.Base
 	}
-	ranks := choiceRanks(standings, floor)
+	ranks := choiceRanks(standingsOf(t.Cells), floor)
 	for i, c := range t.Cells {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 {
 			continue // the run ended before its first trial
@@ -376,6 +372,29 @@ func choiceRanks(rows []stats.Standing, floor int) []int {
 		ranks[floor] = rows[floor].Rank
 	}
 	return ranks
+}
+
+func standingsOf(cells []*stats.Cell) (list []stats.Standing) {
+	for _, c := range cells {
+		list = append(list, c.Standing)
+	}
+	return list
+}
+
+// rankChoices gives the rows of a table of figures the ranks that they have in the picture
+// in front of it.
+func rankChoices(g *grid, rows []stats.Standing, floor int) {
+	ranks := choiceRanks(rows, floor)
+	for k, c := range g.columns {
+		for i := range g.rows {
+			switch c.title {
+			case "#":
+				g.rows[i][k] = cmp.Or(rankOf(ranks[i]), absent)
+			case "tied with":
+				g.rows[i][k] = cmp.Or(strings.TrimPrefix(tiedWith(ranks, i, rows[i].Tied, floor), "tied with "), absent)
+			}
+		}
+	}
 }
 
 // floorMeans says why the floor has no rank.

@@ -170,7 +170,9 @@ func downloaded(t *testing.T, dir, extension string) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return string(data)
+			if len(data) > 0 { // the file is there before what is in it
+				return string(data)
+			}
 		}
 	}
 	t.Fatalf("no %s was saved", extension)

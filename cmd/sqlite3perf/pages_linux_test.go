@@ -244,6 +244,7 @@ func TestExplorerPages(t *testing.T) {
 	act(t, p, p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
 	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas")`)
 	want(t, p, "document.querySelector('.panel').innerText", "Read back", "synchronous", "6 samples")
+	want(t, p, "document.querySelector('.facts').innerText", "all rounds are done")
 	checkPage(t, p, s.url, "data:", "blob:")
 	shown, err := browser.Eval[string](p, "document.querySelector('main').innerText")
 	if err != nil {

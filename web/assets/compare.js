@@ -61,7 +61,7 @@ export async function compare({ query, signal, go }) {
       { title: "99 % interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },
       { title: "Ratio and interval", className: "plot", cell: bar },
       { title: "p", right: true, cell: (x) => x.p_adjusted === undefined ? "" : x.p_adjusted < 0.001 ? "<0.001" : x.p_adjusted.toFixed(3) },
-      { title: "To settle", cell: (x) => x.further_rounds ? `about ${count(x.further_rounds)} more rounds` : "" },
-    ], c.cells),
+      c.cells.some((x) => x.further_rounds) && { title: "To settle", cell: (x) => x.further_rounds ? `about ${count(x.further_rounds)} more rounds` : "" },
+    ].filter(Boolean), c.cells),
   ];
 }

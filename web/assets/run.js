@@ -7,6 +7,8 @@ import { asked, some } from "./runs.js";
 import { points } from "./plot.js";
 
 const filters = ["driver", "workload", "variant", "phase"];
+// ends says why a run ended.
+const ends = { rounds: "; all rounds are done", settled: "; all figures are settled", time: "; its time was over", interrupted: "; interrupted", "nothing-left": "; nothing could be measured" };
 const distinct = (list) => [...new Set(list)];
 
 export async function run({ query, path, signal, go }) {
@@ -47,7 +49,7 @@ export async function run({ query, path, signal, go }) {
     h("h1", {}, `Run ${r.id}`),
     h("p", { class: "answer" }, r.answer),
     facts([
-      ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ", not finished"}; ${counted(r.rounds, "round")}, ${counted(r.trials, "trial")}${r.stopped ? "; ended: " + r.stopped : ""}`],
+      ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ", not finished"}; ${counted(r.rounds, "round")}, ${counted(r.trials, "trial")}${ends[r.stopped] || ""}`],
       ["on", [r.machine.hostname, r.machine.cpu, r.machine.cores && r.machine.cores + " cores", r.machine.virtual].filter(Boolean).join(", ")],
       ["asked for", asked(r.asked)],
       ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],
@@ -153,7 +155,12 @@ function others(t, cases, choose) {
 // settings shows what was requested, what was in force, and what the connections said.
 function settings(c) {
   const names = distinct([...Object.keys(c.settings), ...Object.keys(c.in_force), ...(c.proof ? c.proof.connections.flatMap(Object.keys) : [])]).sort();
-  const proven = (name) => c.proof ? distinct(c.proof.connections.map((x) => x[name]).filter((v) => v !== undefined)).join(", ") : "";
+  const proven = (name) => {
+    const values = c.proof ? c.proof.connections.map((x) => x[name]) : [];
+    const all = distinct(values);
+    if (all.length < 2) return all[0];
+    return h("span", { class: "warn" }, all.map((v) => `connection ${values.flatMap((x, i) => x === v ? [i + 1] : []).join(", ")}: ${v ?? "–"}`).join("; "));
+  };
   return table("settings: requested, in force at the end of the phase, and read back from the connections", [
     { title: "Setting", cell: (n) => n }, { title: "Requested", cell: (n) => c.settings[n] ?? "–" },
     { title: "In force", cell: (n) => c.in_force[n] ?? "–" }, { title: "Read back", cell: (n) => proven(n) || "–" },

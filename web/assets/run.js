@@ -116,11 +116,12 @@ async function samples(r, query, metric, signal, held, choose) {
   const s = await get(`runs/${r.id}/samples?${ask}`, signal);
   return h("section", { class: "panel", "aria-label": "samples" },
     h("h2", {}, `${s.cases.map((c) => c.driver).join(", ")} on ${s.cases[0].workload}, ${phase}: samples in the order measured`),
-    points(s, `${s.metric.title} by trial`, s.unit),
+    s.cases.some((c) => c.samples.length) && points(s, `${s.metric.title} by trial`, s.unit),
     held && others(held, query.getAll("case"), choose),
-    h("p", { class: "quiet" }, "Drag across the picture to zoom in; double-click shows all again."),
+    s.cases.some((c) => c.samples.length) && h("p", { class: "quiet" }, "Drag across the picture to zoom in; double-click shows all again."),
     s.cases.map((c) => [
       h("h3", {}, `Settings of ${c.driver}`),
+      c.reason && h("p", { class: "bad" }, `${c.status}: ${c.reason.message}`),
       settings(c),
       c.proof && facts([["SQLite", c.proof.sqlite], ["library", [c.proof.module, c.proof.version].filter(Boolean).join(" ")]]),
       c.warnings && c.warnings.length > 0 && h("ul", {}, c.warnings.slice(0, 10).map((w) => h("li", { class: "warn" }, (w.round ? `round ${w.round}: ` : "") + w.message))),
@@ -161,8 +162,9 @@ function settings(c) {
     if (all.length < 2) return all[0];
     return h("span", { class: "warn" }, all.map((v) => `connection ${values.flatMap((x, i) => x === v ? [i + 1] : []).join(", ")}: ${v ?? "–"}`).join("; "));
   };
-  return table("settings: requested, in force at the end of the phase, and read back from the connections", [
+  const ok = c.status === "ok"; // otherwise nothing says what was in force in the phase
+  return table(`settings: requested${ok ? ", in force at the end of the phase," : ""} and read back from the connections`, [
     { title: "Setting", cell: (n) => n }, { title: "Requested", cell: (n) => c.settings[n] ?? "–" },
-    { title: "In force", cell: (n) => c.in_force[n] ?? "–" }, { title: "Read back", cell: (n) => proven(n) || "–" },
-  ], names);
+    ok && { title: "In force", cell: (n) => c.in_force[n] ?? "–" }, { title: "Read back before the first phase", cell: (n) => proven(n) || "–" },
+  ].filter(Boolean), names);
 }

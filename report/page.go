@@ -33,7 +33,9 @@ func pageOf(a *stats.Analysis, o Options) document {
 		if p, ok := heatMap(a); ok {
 			d = append(d, p)
 		}
-		d = append(d, firsts(said)...)
+		if f := firsts(said); f != nil {
+			d = append(append(d, heading{2, "Who comes first"}), f[1:]...) // so that the contents have it
+		}
 		samples := 0
 		for i := range a.Run.Trials {
 			samples += len(a.Run.Trials[i].Samples)

@@ -65,6 +65,10 @@ func TestAddedNote(t *testing.T) {
 		if strings.Contains(out, note) != tc.want {
 			t.Errorf("added %v and %v, want a note: %v\n%s", tc.fast, tc.slow, tc.want, out)
 		}
+		page := write(t, "html", run, "", report.Options{})
+		if strings.Contains(page, `<div class="alarm"><dt>note</dt><dd>`+note) != tc.want {
+			t.Errorf("added %v and %v, want an alarm in the page: %v", tc.fast, tc.slow, tc.want)
+		}
 		if tc.want && !strings.Contains(out, "between mattn v1.14.52 and zombiezen v1.4.2 (1.0") {
 			t.Errorf("%s", out)
 		}

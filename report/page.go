@@ -209,7 +209,11 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document {
 	}
 	bars.behind = document{table}
 	d := document{heading{level, t.Phase + ": " + subject(measured)}, bars}
-	d = append(d, phaseNotes(t, measured, p.hints))
+	notes := phaseNotes(t, measured, p.hints)
+	for i, added := 0, addedNote(t, measured, p.hints); i < len(notes); i++ {
+		notes[i].alarm = notes[i].alarm || added != "" && notes[i].text == added // it may decide who leads
+	}
+	d = append(d, notes)
 	latency := latencies(measured)
 	if level > 3 {
 		if len(latency.rows) > 0 {

@@ -1,16 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/report"
@@ -42,17 +41,12 @@ were given for the workloads of a run, with all their values.`,
 			if err != nil {
 				return err
 			}
-			var table bytes.Buffer
-			w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "RUN\tSTARTED (UTC)\tTRIALS\tENDED\tDRIVERS\tWORKLOADS\tSETTINGS")
+			rows := [][]string{{"RUN", "STARTED (UTC)", "TRIALS", "ENDED", "DRIVERS", "WORKLOADS", "SETTINGS"}}
 			for _, e := range list {
-				fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%s\t%s\n", e.ID, e.Started.UTC().Format("2006-01-02 15:04:05"),
-					e.Trials, report.Line(ending(e)), report.Line(shortened(e.Drivers)), report.Line(shortened(hashed(e))), report.Line(asked(e.Asked)))
+				rows = append(rows, []string{fmt.Sprint(e.ID), e.Started.UTC().Format("2006-01-02 15:04:05"), fmt.Sprint(e.Trials),
+					report.Line(ending(e)), report.Line(shortened(e.Drivers)), report.Line(shortened(hashed(e))), report.Line(asked(e.Asked))})
 			}
-			if err := w.Flush(); err != nil {
-				return err
-			}
-			for _, line := range narrowed(table.String(), env.stdoutWidth) {
+			for _, line := range fitted(rows, env.stdoutWidth) {
 				if _, err := fmt.Fprintln(env.stdout, line); err != nil {
 					return err
 				}
@@ -141,42 +135,43 @@ func asked(a *result.Asked) string {
 	return strings.Join(words, " ")
 }
 
-// betweenColumns is what separates two columns of the table of runs.
-var betweenColumns = regexp.MustCompile(` {2,}`)
-
-// narrowed returns the lines of the table of runs. If one is too long for a terminal, what was
-// measured follows each run in lines of its own. Width 0 means that there is no terminal.
-func narrowed(table string, width int) []string {
-	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
-	long := false
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " ")
-		long = long || len([]rune(lines[i])) > width
-	}
-	at := strings.Index(lines[0], "DRIVERS") // the titles are ASCII
-	if width == 0 || !long || at < 0 {
-		return lines
-	}
+// fitted returns the lines of a table. If one is too long for a terminal, each row has only
+// the first columns, as many as fit, and the others follow it in lines of their own. Width 0
+// means that there is no terminal.
+func fitted(rows [][]string, width int) []string {
 	const indent = "     "
-	var list []string
-	for _, line := range lines {
-		r := []rune(line)
-		head, rest := strings.TrimRight(string(r[:min(at, len(r))]), " "), string(r[min(at, len(r)):])
-		rest = betweenColumns.ReplaceAllString(strings.TrimSpace(rest), " · ")
-		if i := strings.LastIndex(string([]rune(head)[:min(width, len([]rune(head)))]), " "); len([]rune(head)) > width && i > 0 {
-			head, rest = head[:i], head[i+1:]+" · "+rest
+	for n := len(rows[0]); ; n-- {
+		lines := aligned(rows, n)
+		if n > 1 && width > 0 && slices.ContainsFunc(lines, func(l string) bool { return text.StringWidth(l) > width }) {
+			continue
 		}
-		list = append(list, head)
-		next := ""
-		for _, word := range strings.Fields(strings.ReplaceAll(rest, ",", ", ")) {
-			if next != "" && len([]rune(indent+next+" "+word)) > width {
-				list, next = append(list, indent+next), ""
+		var list []string
+		for i, line := range lines {
+			list = append(list, line)
+			rest := slices.DeleteFunc(slices.Clone(rows[i][n:]), func(s string) bool { return s == "" })
+			if len(rest) == 0 {
+				continue
 			}
-			next = strings.TrimSpace(next + " " + word)
+			whole := strings.ReplaceAll(strings.Join(rest, " · "), ",", ", ")
+			for _, part := range strings.Split(text.WrapSoft(whole, max(width-len(indent), 1)), "\n") {
+				list = append(list, indent+strings.TrimSpace(part))
+			}
 		}
-		if next != "" {
-			list = append(list, indent+next)
-		}
+		return list
 	}
-	return list
+}
+
+// aligned returns the first n columns of a table, a line for each row.
+func aligned(rows [][]string, n int) []string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row[:n], "\t"))
+	}
+	w.Flush() // to memory
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return lines
 }

@@ -22,14 +22,14 @@ func TestAsked(t *testing.T) {
 
 // TestNarrowRuns checks that a narrow terminal shows all that a run was.
 func TestNarrowRuns(t *testing.T) {
-	const table = "RUN  TRIALS  ENDED      DRIVERS        WORKLOADS  SETTINGS\n1    12      time over  mattn,modernc  simple     synchronous=full  \n"
+	rows := [][]string{{"RUN", "TRIALS", "ENDED", "DRIVERS", "WORKLOADS", "SETTINGS"}, {"1", "12", "time over", "mattn,modernc", "simple", "synchronous=full"}}
 	for _, width := range []int{0, 200} {
-		if got := narrowed(table, width); len(got) != 2 || !strings.HasSuffix(got[1], "synchronous=full") {
+		if got := fitted(rows, width); len(got) != 2 || !strings.HasSuffix(got[1], "synchronous=full") {
 			t.Errorf("%d columns: %q", width, got)
 		}
 	}
 	want := []string{"RUN  TRIALS  ENDED", "     DRIVERS · WORKLOADS · SETTINGS", "1    12      time over", "     mattn, modernc · simple ·", "     synchronous=full"}
-	if got := narrowed(table, 36); !slices.Equal(got, want) {
+	if got := fitted(rows, 36); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

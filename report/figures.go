@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -113,7 +114,11 @@ func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) int
 // figures returns the grid of a table's cells that have figures.
 func figures(t *stats.Table, cells []*stats.Cell) grid {
 	g := &cellGrid{cells: cells}
-	g.addStandings()
+	floor := -1
+	if t.IsFloor {
+		floor = t.Base
+	}
+	g.addStandings(t.Pairs, floor)
 	g.addRisks(t.Phase)
 	g.addMedians(t.PerOp)
 	g.addRates()
@@ -131,18 +136,23 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 }
 
 // addStandings adds each cell's place, its driver, and the cells that it is tied with.
-func (g *cellGrid) addStandings() {
-	for _, c := range g.cells {
-		g.leaders = append(g.leaders, c.Rank > 0 && !c.Beaten)
+// floor is the index of the floor's cell, or -1; it has no place.
+func (g *cellGrid) addStandings(pairs []stats.Pair, floor int) {
+	standings := standingsOf(g.cells)
+	places := choiceRanks(standings, floor)
+	var words, tied []string
+	for i, s := range standings {
+		// Who is slower than only the floor leads all the same.
+		beaten := slices.ContainsFunc(pairs, func(p stats.Pair) bool {
+			return p.Significant() && (p.First == i && p.Second != floor && p.Sign() > 0 || p.Second == i && p.First != floor && p.Sign() < 0)
+		})
+		g.leaders = append(g.leaders, places[i] > 0 && !beaten)
+		words = append(words, cmp.Or(rankOf(places[i]), absent))
+		tied = append(tied, cmp.Or(tiedTo(places, s.Tied, floor), absent))
 	}
-	g.each(column{title: "#"}, func(c *stats.Cell) string {
-		if c.Rank == 0 {
-			return absent
-		}
-		return fmt.Sprint(c.Rank)
-	})
+	g.add(column{title: "#"}, words)
 	g.each(column{title: rowsAre(g.cells)}, func(c *stats.Cell) string { return name(c.Outcome) })
-	if tied := ties(g.cells); slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
+	if slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
 		g.add(column{title: "tied with"}, tied)
 	}
 }
@@ -222,21 +232,6 @@ func ofCeiling(s stats.Sample) float64 {
 	}
 	perSecond, _ := Rate(s.Sample)
 	return perSecond / s.Load.Ceiling
-}
-
-// ties returns for each cell the ranks of the cells from which it cannot be told apart.
-func ties(cells []*stats.Cell) []string {
-	words := make([]string, len(cells))
-	for i, c := range cells {
-		var ranks []int
-		for _, j := range c.Tied {
-			ranks = append(ranks, cells[j].Rank)
-		}
-		if words[i] = joinInts(ranks); ranks == nil {
-			words[i] = absent
-		}
-	}
-	return words
 }
 
 // addRatios adds the ratios to the base, with the p-values of their comparisons.

@@ -175,7 +175,7 @@ func TestTies(t *testing.T) {
 			ranks = append(ranks, strings.Join([]string{f[0], f[1], f[3]}, " "))
 		}
 	}
-	want := []string{"1 native -", "2 tailscale 3", "3 mattn 2", "4 zombiezen -", "5 ncruces -", "6 modernc -"}
+	want := []string{"- native -", "1 tailscale 2", "2 mattn 1", "3 zombiezen -", "4 ncruces -", "5 modernc -"}
 	if !slices.Equal(ranks, want) {
 		t.Errorf("ranks and ties %q, want %q", ranks, want)
 	}

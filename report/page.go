@@ -100,13 +100,6 @@ func pageSummary(a *stats.Analysis) document {
 	base := slices.IndexFunc(a.Overall.Drivers, func(x stats.OverallDriver) bool { return x.Case.Driver == a.Overall.Base })
 	p := overallBars(a, label(a.Overall.Drivers[base].Case))
 	table := d[at].(grid)
-	if a.Overall.IsFloor {
-		var standings []stats.Standing
-		for _, x := range a.Overall.Drivers {
-			standings = append(standings, x.Standing)
-		}
-		rankChoices(&table, standings, base)
-	}
 	p.behind = document{table}
 	d[at] = p
 	if l, ok := d[len(d)-1].(list); ok && len(l) > mostLeftOut {
@@ -203,9 +196,6 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document {
 	table := figures(t, measured)
 	for _, c := range measured {
 		table.links = append(table.links, caseLink(c.Case))
-	}
-	if t.IsFloor {
-		rankChoices(&table, standingsOf(measured), t.Base)
 	}
 	bars.behind = document{table}
 	d := document{heading{level, t.Phase + ": " + subject(measured)}, bars}

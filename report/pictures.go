@@ -108,7 +108,7 @@ func tableBars(n stats.TableName, t *stats.Table) picture {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 {
 			continue // the run ended before its first trial
 		}
-		b := chart.Bar{Name: name(c.Outcome), Rank: rankOf(ranks[i]), Tied: tiedWith(ranks, i, c.Tied, floor), Link: caseLink(c.Case)}
+		b := chart.Bar{Name: name(c.Outcome), Rank: rankOf(ranks[i]), Tied: tiedWith(ranks, c.Tied, floor), Link: caseLink(c.Case)}
 		if c.Status != result.OK {
 			b.Reason = string(c.Status)
 			if c.Reason != nil {
@@ -157,7 +157,7 @@ func overallBars(a *stats.Analysis, to string) picture {
 	}
 	ranks := choiceRanks(standings, floor)
 	for i, d := range o.Drivers {
-		b := chart.Bar{Name: names[d.Case.ID], Rank: rankOf(ranks[i]), Tied: tiedWith(ranks, i, d.Tied, floor)}
+		b := chart.Bar{Name: names[d.Case.ID], Rank: rankOf(ranks[i]), Tied: tiedWith(ranks, d.Tied, floor)}
 		if d.Ratio.N == 0 {
 			b.Reason = "no round has figures in all phases"
 		} else {
@@ -381,22 +381,6 @@ func standingsOf(cells []*stats.Cell) (list []stats.Standing) {
 	return list
 }
 
-// rankChoices gives the rows of a table of figures the ranks that they have in the picture
-// in front of it.
-func rankChoices(g *grid, rows []stats.Standing, floor int) {
-	ranks := choiceRanks(rows, floor)
-	for k, c := range g.columns {
-		for i := range g.rows {
-			switch c.title {
-			case "#":
-				g.rows[i][k] = cmp.Or(rankOf(ranks[i]), absent)
-			case "tied with":
-				g.rows[i][k] = cmp.Or(strings.TrimPrefix(tiedWith(ranks, i, rows[i].Tied, floor), "tied with "), absent)
-			}
-		}
-	}
-}
-
 // floorMeans says why the floor has no rank.
 func floorMeans(name string) string {
 	return name + " is the floor: the same work with as little as possible between it and SQLite. It is not a choice, and so has no rank."
@@ -410,9 +394,9 @@ func rankOf(rank int) string {
 	return fmt.Sprint(rank)
 }
 
-// tiedWith says what row i is tied with: ranks, and the floor. It returns "" if that is
+// tiedTo says what a row is tied with: ranks, and the floor. It returns "" if that is
 // nothing.
-func tiedWith(ranks []int, i int, tied []int, floor int) string {
+func tiedTo(ranks, tied []int, floor int) string {
 	var to []int
 	for _, j := range tied {
 		if ranks[j] > 0 && j != floor {
@@ -427,10 +411,15 @@ func tiedWith(ranks []int, i int, tied []int, floor int) string {
 	if slices.Contains(tied, floor) {
 		words = append(words, "the floor")
 	}
-	if words == nil {
-		return ""
+	return strings.Join(words, " and ")
+}
+
+// tiedWith is like [tiedTo], for the end of a bar.
+func tiedWith(ranks, tied []int, floor int) string {
+	if words := tiedTo(ranks, tied, floor); words != "" {
+		return "tied with " + words
 	}
-	return "tied with " + strings.Join(words, " and ")
+	return ""
 }
 
 // ratioTip formats the ratio of a cell to the base of its table. It returns "" if the cell

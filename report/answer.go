@@ -74,14 +74,11 @@ type Place struct {
 
 // Row is one row of a ranking.
 type Row struct {
-	Name     string // the driver, or the settings
-	Version  string // of the driver
-	Case     int
-	Status   result.Status
-	Rank     int    // 0: none
-	Tied     []int  // rows
-	Beaten   bool   // another is told apart as faster
-	Floor    bool   // it is nobody's choice
+	Name    string // the driver, or the settings
+	Version string // of the driver
+	Case    int
+	Status  result.Status
+	stats.Standing
 	Unranked string // why a row that has figures has no rank
 	TooShort bool
 
@@ -164,7 +161,7 @@ func eachTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 
 // tableRanking returns the ranking of a table. figures are those of the run.
 func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures []stats.Figure) Ranking {
-	r := ranking(t, a.Floor)
+	r := ranking(t)
 	r.Table = &n
 	if measured := t.Measured(); len(measured) > 0 {
 		r.Of = subject(measured)
@@ -187,15 +184,13 @@ func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures 
 	return r
 }
 
-// ranking returns the rows of a table in their order. It says nothing of them yet. If settings
-// are side by side, each row of the driver named floor is one.
-func ranking(t *stats.Table, floor string) Ranking {
+// ranking returns the rows of a table in their order. It says nothing of them yet.
+func ranking(t *stats.Table) Ranking {
 	r := Ranking{IsFloor: t.IsFloor, against: t.Against,
 		ratio: func(i, j int) stats.Summary { return t.Ratio(stats.Pair{First: i, Second: j}) }}
 	measured := len(t.Measured())
 	for i, c := range t.Cells {
-		row := Row{Name: cmp.Or(c.As, label(c.Case)), Version: version(c.Outcome), Case: c.Case.ID, Status: c.Status, Rank: c.Rank, Tied: c.Tied, Beaten: c.Beaten,
-			Floor: t.IsFloor && i == t.Base || c.As != "" && result.BaseDriver(c.Case.Driver) == floor, Unranked: c.Unranked, risk: severity(c.Outcome, t.Phase)}
+		row := Row{Name: cmp.Or(c.As, label(c.Case)), Version: version(c.Outcome), Case: c.Case.ID, Status: c.Status, Standing: c.Standing, Unranked: c.Unranked, risk: severity(c.Outcome, t.Phase)}
 		row.setLibrary(c.Outcome)
 		if i < measured {
 			row.Median, row.TooShort = &c.Summary, c.TooShort()
@@ -224,13 +219,13 @@ func overallRanking(a *stats.Analysis) *Ranking {
 	}
 	outcomes := outcomesByCase(a)
 	for _, d := range o.Drivers {
-		row := Row{Name: label(d.Case), Version: version(outcomes[d.Case.ID]), Case: d.Case.ID, Status: result.OK, Rank: d.Rank, Tied: d.Tied, Beaten: d.Beaten}
+		row := Row{Name: label(d.Case), Version: version(outcomes[d.Case.ID]), Case: d.Case.ID, Status: result.OK, Standing: d.Standing}
 		row.setLibrary(outcomes[d.Case.ID])
 		if d.Ratio.N > 0 {
 			row.Ratio = &d.Ratio
 		}
 		if d.Case.Driver == o.Base {
-			r.Base, row.Floor = row.Name, o.IsFloor
+			r.Base = row.Name
 			if row.Ratio != nil {
 				r.Figures--
 			}
@@ -265,20 +260,12 @@ func outcomesByCase(a *stats.Analysis) map[int]*stats.Outcome {
 	return outcomes
 }
 
-// choices returns the rows with a rank, without the floor unless there is nothing else.
-func (r *Ranking) choices() []int {
-	var list, floors []int
+// choices returns the rows with a rank.
+func (r *Ranking) choices() (list []int) {
 	for i, row := range r.Rows {
-		switch {
-		case row.Rank == 0:
-		case row.Floor:
-			floors = append(floors, i)
-		default:
+		if row.Rank > 0 {
 			list = append(list, i)
 		}
-	}
-	if list == nil {
-		return floors
 	}
 	return list
 }

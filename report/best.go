@@ -19,7 +19,7 @@ func bestSettings(a *stats.Analysis) string {
 	var sentences, tied []string
 	for _, f := range a.Factorials {
 		for _, t := range f.Tables {
-			r := ranking(t, a.Floor)
+			r := ranking(t)
 			r.Table = &stats.TableName{Workload: f.Workload, Phase: t.Phase}
 			ranked := r.choices()
 			if len(ranked) < 2 {
@@ -54,12 +54,12 @@ func (r *Ranking) best(ranked []int) string {
 	for len(less) > 0 {
 		i := r.safest(less)
 		tied := slices.DeleteFunc(slices.Clone(less), func(x int) bool { return risk(x) < risk(i) || !r.tied(i, x) })
-		words += fmt.Sprintf("; the fastest that %s is %s", losses[risk(i)].only, r.timed(i, best, r.tiedTo(tied, "")))
+		words += fmt.Sprintf("; the fastest that %s is %s", losses[risk(i)].only, r.timed(i, best, r.tiedNames(tied, "")))
 		less = slices.DeleteFunc(less, func(x int) bool { return risk(x) <= risk(i) })
 	}
 	without := 0
 	for _, row := range r.Rows {
-		if row.Rank == 0 {
+		if row.Rank == 0 && !row.Floor {
 			without++
 		}
 	}
@@ -111,12 +111,12 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	case slices.ContainsFunc(tied, func(i int) bool { return !safer(i) }):
 		more = ", some of which can lose more"
 	}
-	return fmt.Sprintf("nothing is measurably faster than %s, which %s%s", named, loses.of, r.tiedTo(tied, more))
+	return fmt.Sprintf("nothing is measurably faster than %s, which %s%s", named, loses.of, r.tiedNames(tied, more))
 }
 
-// tiedTo lists in brackets the rows that another one is tied with, with what is to say of
+// tiedNames lists in brackets the rows that another one is tied with, with what is to say of
 // them. It returns "" if there are none.
-func (r *Ranking) tiedTo(tied []int, more string) string {
+func (r *Ranking) tiedNames(tied []int, more string) string {
 	if len(tied) == 0 {
 		return ""
 	}

@@ -30,11 +30,11 @@ func build(a *stats.Analysis, o Options) document {
 	for _, g := range a.Groups {
 		f := side[g.Workload]
 		if f != nil && begun != g.Workload {
-			d = append(d, factorial(a, f, o.Hints)...)
+			d = append(d, factorial(f, o.Hints)...)
 			begun = g.Workload
 		}
 		if f == nil || len(f.Drivers) > 1 { // of one driver, everything is side by side
-			d = append(d, group(a, g, o.Hints)...)
+			d = append(d, group(g, o.Hints)...)
 		}
 	}
 	d = append(d, drivers(a)...)
@@ -51,7 +51,7 @@ func build(a *stats.Analysis, o Options) document {
 func orderNote(t *stats.Table, measured []*stats.Cell) string {
 	var words []string
 	for _, c := range measured[t.Base+1:] {
-		if t.Base >= 0 && c.Rank > 0 && c.Ratio.N > 0 && c.Ratio.Median < 0.995 {
+		if t.Base >= 0 && c.Unranked == "" && c.Ratio.N > 0 && c.Ratio.Median < 0.995 {
 			words = append(words, fmt.Sprintf("%s took %s the time of %s", name(c.Outcome), times(c.Ratio.Median), name(measured[t.Base].Outcome)))
 		}
 	}
@@ -322,7 +322,7 @@ func wholeRounds(run *result.Run) (rounds, trials int) {
 	return rounds + 1, trials
 }
 
-func group(a *stats.Analysis, g *stats.Group, h Hints) document {
+func group(g *stats.Group, h Hints) document {
 	title := g.Workload
 	if v := g.Variant(); v != "" {
 		title += " · " + v
@@ -333,7 +333,7 @@ func group(a *stats.Analysis, g *stats.Group, h Hints) document {
 	}
 	d := append(document{heading{2, title}}, conditions(g.Outcomes[0].Case, varied)...)
 	for _, t := range g.Tables {
-		d = append(d, phase(a, t, h)...)
+		d = append(d, phase(t, h)...)
 	}
 	d = append(d, troubles(g, result.WarningUnverified)...)
 	return d
@@ -423,12 +423,12 @@ func conditions(c *result.Case, varied []string) (d document) {
 }
 
 // phase returns a table with what belongs directly below it.
-func phase(a *stats.Analysis, t *stats.Table, h Hints) document {
+func phase(t *stats.Table, h Hints) document {
 	measured := t.Measured()
 	if len(measured) == 0 {
 		return nil
 	}
-	d := append(phaseHead(a, t, measured), figures(t, measured))
+	d := append(phaseHead(t, measured), figures(t, measured))
 	if l := latencies(measured); len(l.rows) > 0 {
 		d = append(d, paragraph{text: latencyTitle(measured)}, l)
 	}
@@ -436,9 +436,9 @@ func phase(a *stats.Analysis, t *stats.Table, h Hints) document {
 }
 
 // phaseHead is the heading of a phase, and who comes first in it if several rows have a rank.
-func phaseHead(a *stats.Analysis, t *stats.Table, measured []*stats.Cell) document {
+func phaseHead(t *stats.Table, measured []*stats.Cell) document {
 	d := document{heading{3, t.Phase + ": " + subject(measured)}}
-	r := ranking(t, a.Floor)
+	r := ranking(t)
 	if r.say(); len(r.choices()) > 1 {
 		d = append(d, paragraph{text: r.Text + "."})
 	}

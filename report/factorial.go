@@ -10,7 +10,7 @@ import (
 
 // factorial describes a workload with several settings or parameters side by side, and
 // what each of these is worth by itself.
-func factorial(a *stats.Analysis, f *stats.Factorial, h Hints) document {
+func factorial(f *stats.Factorial, h Hints) document {
 	var varied []string
 	for _, x := range f.Factors {
 		varied = append(varied, x.Name)
@@ -22,9 +22,9 @@ func factorial(a *stats.Analysis, f *stats.Factorial, h Hints) document {
 		switch measured := t.Measured(); {
 		case len(measured) == 0:
 		case alone:
-			d = append(d, phase(a, t, h)...)
+			d = append(d, phase(t, h)...)
 		default:
-			d = append(append(d, phaseHead(a, t, measured)...), figures(t, measured))
+			d = append(append(d, phaseHead(t, measured)...), figures(t, measured))
 		}
 		d = append(d, effects(f, t)...)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/perf/benchunit"
 
@@ -114,11 +115,7 @@ func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) int
 // figures returns the grid of a table's cells that have figures.
 func figures(t *stats.Table, cells []*stats.Cell) grid {
 	g := &cellGrid{cells: cells}
-	floor := -1
-	if t.IsFloor {
-		floor = t.Base
-	}
-	g.addStandings(t.Pairs, floor)
+	g.addStandings()
 	g.addRisks(t.Phase)
 	g.addMedians(t.PerOp)
 	g.addRates()
@@ -135,26 +132,57 @@ func figures(t *stats.Table, cells []*stats.Cell) grid {
 	return g.grid
 }
 
-// addStandings adds each cell's place, its driver, and the cells that it is tied with.
-// floor is the index of the floor's cell, or -1; it has no place.
-func (g *cellGrid) addStandings(pairs []stats.Pair, floor int) {
+// addStandings adds each cell's rank, its driver, and the cells that it is tied with.
+func (g *cellGrid) addStandings() {
 	standings := standingsOf(g.cells)
-	places := choiceRanks(standings, floor)
-	var words, tied []string
-	for i, s := range standings {
-		// Who is slower than only the floor leads all the same.
-		beaten := slices.ContainsFunc(pairs, func(p stats.Pair) bool {
-			return p.Significant() && (p.First == i && p.Second != floor && p.Sign() > 0 || p.Second == i && p.First != floor && p.Sign() < 0)
-		})
-		g.leaders = append(g.leaders, places[i] > 0 && !beaten)
-		words = append(words, cmp.Or(rankOf(places[i]), absent))
-		tied = append(tied, cmp.Or(tiedTo(places, s.Tied, floor), absent))
+	var ranks, tied []string
+	for _, s := range standings {
+		g.leaders = append(g.leaders, s.Rank > 0 && !s.Beaten)
+		ranks = append(ranks, cmp.Or(rankOf(s.Rank), absent))
+		tied = append(tied, cmp.Or(ranksTied(standings, s.Tied), absent))
 	}
-	g.add(column{title: "#"}, words)
+	g.add(column{title: "#"}, ranks)
 	g.each(column{title: rowsAre(g.cells)}, func(c *stats.Cell) string { return name(c.Outcome) })
 	if slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
 		g.add(column{title: "tied with"}, tied)
 	}
+}
+
+func standingsOf(cells []*stats.Cell) (list []stats.Standing) {
+	for _, c := range cells {
+		list = append(list, c.Standing)
+	}
+	return list
+}
+
+// rankOf formats a rank.
+func rankOf(rank int) string {
+	if rank == 0 {
+		return ""
+	}
+	return fmt.Sprint(rank)
+}
+
+// ranksTied says what a row is tied with: the ranks of others, and the floor. It returns ""
+// if that is nothing.
+func ranksTied(rows []stats.Standing, tied []int) string {
+	var ranks []int
+	var words []string
+	floor := false
+	for _, j := range tied {
+		if rank := rows[j].Rank; rank > 0 {
+			ranks = append(ranks, rank)
+		} else {
+			floor = true // it alone is compared and has no rank
+		}
+	}
+	if slices.Sort(ranks); ranks != nil {
+		words = append(words, joinInts(ranks))
+	}
+	if floor {
+		words = append(words, "the floor")
+	}
+	return strings.Join(words, " and ")
 }
 
 // rowsAre says what distinguishes the rows of a table.

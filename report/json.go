@@ -55,7 +55,7 @@ type JSONCell struct {
 	Unit     string `json:"unit,omitempty"` // of median and interval: "s" or "s/op"
 	*stats.Summary
 	Spread   *float64      `json:"spread,omitempty"`   // (farther end of the interval - median) / median
-	Rank     int           `json:"rank,omitempty"`     // place in the table, from 1
+	Rank     int           `json:"rank,omitempty"`     // place among the choices of the table, from 1: the floor has none
 	Tied     []int         `json:"tied_with,omitzero"` // cases from which it is not told apart
 	Unranked string        `json:"unranked,omitempty"` // why it has no rank
 	Ratio    *JSONDistance `json:"ratio,omitempty"`
@@ -174,7 +174,7 @@ type JSONSummary struct {
 type JSONSummaryDriver struct {
 	Driver string `json:"driver"`
 	stats.Summary
-	Rank int      `json:"rank,omitempty"`
+	Rank int      `json:"rank,omitempty"`     // place among the choices: the floor has none
 	Tied []string `json:"tied_with,omitzero"` // drivers
 }
 
@@ -270,7 +270,7 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 		j.Unit = "s/op"
 	}
 	j.Summary, j.Rank, j.Unranked = &c.Summary, c.Rank, c.Unranked
-	if c.Rank > 0 {
+	if c.Unranked == "" {
 		j.Tied = []int{}
 		for _, x := range c.Tied {
 			j.Tied = append(j.Tied, t.Cells[x].Case.ID)
@@ -331,7 +331,7 @@ func jsonSummary(o stats.Overall) JSONSummary {
 		Drivers: []JSONSummaryDriver{}, Comparisons: []JSONSummaryComparison{}}
 	for _, d := range o.Drivers {
 		driver := JSONSummaryDriver{Driver: d.Case.Driver, Summary: d.Ratio, Rank: d.Rank}
-		if d.Rank > 0 {
+		if d.Rank > 0 || d.Floor && d.Ratio.N >= stats.MinSamples {
 			driver.Tied = []string{}
 			for _, x := range d.Tied {
 				driver.Tied = append(driver.Tied, o.Drivers[x].Case.Driver)

@@ -3,9 +3,11 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,8 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/sqlite3perf/sqlite3perf/chart"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 func schema(t *testing.T) *jsonschema.Schema {
@@ -148,8 +153,92 @@ func TestJSONFigures(t *testing.T) {
 	if c.Interval == nil || !close(c.Interval.Low, 0.812*0.985) || !close(c.Interval.High, 0.812*1.024) {
 		t.Errorf("interval %+v, want the least and greatest of 6", c.Interval)
 	}
-	if c.Rank != 1 || len(c.Tied) != 0 || c.Unit != "s" || c.Ratio.To != "native" || c.Ratio.Median != 1 {
+	if c.Rank != 0 || c.Tied == nil || len(c.Tied) != 0 || c.Unit != "s" || c.Ratio.To != "native" || c.Ratio.Median != 1 {
 		t.Errorf("the floor's cell is %+v", c)
+	}
+	if d := got.Summary[0].Drivers; d[0].Driver != "native" || d[0].Rank != 0 || d[0].Tied == nil || d[1].Rank != 1 {
+		t.Errorf("the summary begins with %+v and %+v", d[0], d[1])
+	}
+}
+
+// TestRanksAgree checks that the rank of a row is the same in a table, a picture, the first
+// screen and JSON: with a floor, without one, and in a table of settings with several rows
+// of the floor.
+func TestRanksAgree(t *testing.T) {
+	crossed := newRun(9)
+	for i, sync := range []string{"off", "full"} {
+		add(crossed, "mine", nil, driver.Settings{"synchronous": sync}, []string{"native", "mattn", "modernc"}, bulk("insert", int64(10_000_000*(1+i)), 10, 10))
+	}
+	for name, tc := range map[string]struct {
+		run  *result.Run
+		want []string // rows in their order
+	}{
+		"floor":      {insertRun(9, "native", "mattn", "modernc"), []string{" native", "1 mattn", "2 modernc"}},
+		"no floor":   {insertRun(9, "mattn", "modernc"), []string{"1 mattn", "2 modernc"}},
+		"floor only": {insertRun(9, "native"), []string{"1 native"}},
+		"settings": {crossed, []string{" native synchronous=off", "1 mattn synchronous=off", " native synchronous=full",
+			"2 mattn synchronous=full", "3 modernc synchronous=off", "4 modernc synchronous=full"}},
+	} {
+		a := stats.Analyze(tc.run, "native")
+		ranks := func(of string, list []string) {
+			if d := cmp.Diff(tc.want, list); d != "" {
+				t.Errorf("%s: ranks of %s:\n%s", name, of, d)
+			}
+		}
+		words := func(rank int, name string) string { return strings.TrimPrefix(fmt.Sprint(rank), "0") + " " + name }
+		var answers, cells, bars, table, first []string
+		r := report.AnswersOf(a, report.Options{}).Tables[0]
+		for _, row := range r.Rows {
+			answers = append(answers, words(row.Rank, row.Name))
+		}
+		ranks("the answers", answers)
+
+		var j report.JSON
+		if err := json.Unmarshal([]byte(write(t, "json", tc.run, "native", report.Options{})), &j); err != nil {
+			t.Fatal(err)
+		}
+		byCase := map[int]string{}
+		for _, row := range r.Rows {
+			byCase[row.Case] = row.Name
+		}
+		if j.Factorials != nil {
+			for _, c := range j.Factorials[0].Cells {
+				cells = append(cells, words(c.Rank, byCase[c.Case]))
+			}
+		} else {
+			for _, c := range j.Cells {
+				cells = append(cells, words(c.Rank, byCase[c.Case]))
+			}
+		}
+		ranks("JSON", cells)
+
+		p, err := report.PictureNamed(a, "mine-insert", report.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rows := chart.Table(p.Chart(0))
+		for _, row := range rows {
+			if !strings.HasPrefix(row[1], "floor:") { // a line
+				bars = append(bars, row[0]+" "+strings.Split(row[1], " v")[0])
+			}
+		}
+		ranks("the picture", bars)
+
+		row := regexp.MustCompile(`(?m)^ ?([-–\d]?) +((native|mattn|modernc)(?: synchronous=\w+)?) `)
+		text := write(t, "table", tc.run, "native", report.Options{Width: 300})
+		_, text, _ = strings.Cut(text, "\ninsert: ")
+		text, _, _ = strings.Cut(text, "\n\n")
+		for _, m := range row.FindAllStringSubmatch(text, -1) {
+			table = append(table, strings.Trim(m[1], "-–")+" "+m[2])
+		}
+		ranks("the table", table)
+
+		if len(a.Groups) == 1 && len(tc.want) > 1 {
+			for _, m := range row.FindAllStringSubmatch(screen(t, tc.run, report.Options{Width: 120, Lines: 40}), -1) {
+				first = append(first, strings.Trim(m[1], "-–")+" "+m[2])
+			}
+			ranks("the first screen", first)
+		}
 	}
 }
 

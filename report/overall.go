@@ -27,11 +27,7 @@ func overall(a *stats.Analysis) document {
 	for _, od := range o.Drivers {
 		g.cells = append(g.cells, &stats.Cell{Outcome: outcomes[od.Case.ID], Ratio: &od.Ratio, Standing: od.Standing})
 	}
-	floor := -1
-	if o.IsFloor {
-		floor = base
-	}
-	g.addStandings(o.Pairs, floor)
+	g.addStandings()
 	g.addRatios(to, o.Pairs, base)
 	g.each(column{title: "rounds", right: true, drop: 4}, func(c *stats.Cell) string { return fmt.Sprint(c.Ratio.N) })
 	g.addLibraries()

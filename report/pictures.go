@@ -99,16 +99,12 @@ func tableBars(n stats.TableName, t *stats.Table) picture {
 		axis.Label = "99th percentile of the latency, less is better"
 	}
 	var rows []chart.Bar
-	floor := -1
-	if t.IsFloor {
-		floor = t.Base
-	}
-	ranks := choiceRanks(standingsOf(t.Cells), floor)
-	for i, c := range t.Cells {
+	standings := standingsOf(t.Cells)
+	for _, c := range t.Cells {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 {
 			continue // the run ended before its first trial
 		}
-		b := chart.Bar{Name: name(c.Outcome), Rank: rankOf(ranks[i]), Tied: tiedWith(ranks, c.Tied, floor), Link: caseLink(c.Case)}
+		b := chart.Bar{Name: name(c.Outcome), Rank: rankOf(c.Rank), Tied: tiedWith(standings, c.Tied), Link: caseLink(c.Case)}
 		if c.Status != result.OK {
 			b.Reason = string(c.Status)
 			if c.Reason != nil {
@@ -148,16 +144,11 @@ func overallBars(a *stats.Analysis, to string) picture {
 		}
 	}
 	var standings []stats.Standing
-	floor := -1
-	for i, d := range o.Drivers {
+	for _, d := range o.Drivers {
 		standings = append(standings, d.Standing)
-		if o.IsFloor && d.Case.Driver == o.Base {
-			floor = i
-		}
 	}
-	ranks := choiceRanks(standings, floor)
-	for i, d := range o.Drivers {
-		b := chart.Bar{Name: names[d.Case.ID], Rank: rankOf(ranks[i]), Tied: tiedWith(ranks, d.Tied, floor)}
+	for _, d := range o.Drivers {
+		b := chart.Bar{Name: names[d.Case.ID], Rank: rankOf(d.Rank), Tied: tiedWith(standings, d.Tied)}
 		if d.Ratio.N == 0 {
 			b.Reason = "no round has figures in all phases"
 		} else {
@@ -357,66 +348,14 @@ func memoryPictures(n stats.TableName, t *stats.Table) (list []picture) {
 	return list
 }
 
-// choiceRanks returns the places of rows among those that can be chosen, 0 of the others:
-// the row that is the floor, or -1, has none, unless there is nothing else.
-func choiceRanks(rows []stats.Standing, floor int) []int {
-	ranks := make([]int, len(rows))
-	n := 0
-	for i, s := range rows {
-		if s.Rank > 0 && i != floor {
-			n++
-			ranks[i] = n
-		}
-	}
-	if n == 0 && floor >= 0 {
-		ranks[floor] = rows[floor].Rank
-	}
-	return ranks
-}
-
-func standingsOf(cells []*stats.Cell) (list []stats.Standing) {
-	for _, c := range cells {
-		list = append(list, c.Standing)
-	}
-	return list
-}
-
 // floorMeans says why the floor has no rank.
 func floorMeans(name string) string {
 	return name + " is the floor: the same work with as little as possible between it and SQLite. It is not a choice, and so has no rank."
 }
 
-// rankOf formats a rank.
-func rankOf(rank int) string {
-	if rank == 0 {
-		return ""
-	}
-	return fmt.Sprint(rank)
-}
-
-// tiedTo says what a row is tied with: ranks, and the floor. It returns "" if that is
-// nothing.
-func tiedTo(ranks, tied []int, floor int) string {
-	var to []int
-	for _, j := range tied {
-		if ranks[j] > 0 && j != floor {
-			to = append(to, ranks[j])
-		}
-	}
-	slices.Sort(to)
-	var words []string
-	if to != nil {
-		words = append(words, joinInts(to))
-	}
-	if slices.Contains(tied, floor) {
-		words = append(words, "the floor")
-	}
-	return strings.Join(words, " and ")
-}
-
-// tiedWith is like [tiedTo], for the end of a bar.
-func tiedWith(ranks, tied []int, floor int) string {
-	if words := tiedTo(ranks, tied, floor); words != "" {
+// tiedWith is like [ranksTied], for the end of a bar.
+func tiedWith(rows []stats.Standing, tied []int) string {
+	if words := ranksTied(rows, tied); words != "" {
 		return "tied with " + words
 	}
 	return ""

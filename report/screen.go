@@ -438,6 +438,9 @@ func (b bar) draw(width int, most float64, ascii bool) string {
 	return string(cells)
 }
 
+// shortTie shortens what [tiedWith] says.
+var shortTie = strings.NewReplacer("tied with ", "tied ", " and the floor", ", floor", "the floor", "floor")
+
 // leastBar is how narrow bars may become. Then columns are left out instead.
 const leastBar = 8
 
@@ -472,7 +475,10 @@ func (s *screen) ranked(r *Ranking, room int) {
 	}
 	var names, plain, figures, spreads, tied []string
 	var medians []float64
-	ranks := r.ranks()
+	var standings []stats.Standing
+	for _, row := range r.Rows {
+		standings = append(standings, row.Standing)
+	}
 	for _, i := range rows {
 		row := r.Rows[i]
 		names = append(names, s.plain(strings.TrimSpace(row.Name+" "+row.shownVersion())))
@@ -487,18 +493,7 @@ func (s *screen) ranked(r *Ranking, room int) {
 			spread = s.plain(ends(*row.Ratio))
 		}
 		spreads = append(spreads, spread)
-		var to []int
-		for _, j := range row.Tied {
-			if ranks[j] > 0 {
-				to = append(to, ranks[j])
-			}
-		}
-		slices.Sort(to)
-		words := ""
-		if to != nil && ranks[i] > 0 {
-			words = "tied with " + joinInts(to)
-		}
-		tied = append(tied, s.plain(words))
+		tied = append(tied, s.plain(tiedWith(standings, row.Tied)))
 		medians = append(medians, row.Ratio.Median)
 	}
 	figures = withSpreads(figures, spreads)
@@ -508,13 +503,13 @@ func (s *screen) ranked(r *Ranking, room int) {
 		}
 		return n
 	}
-	const rank = 3
+	const place = 3 // the width of ranks
 	bars := leastBar + gap
 	if r.Best == nil {
 		bars = 0
 	}
 	taken := func() int {
-		n := rank + widest(names) + gap + bars + widest(figures)
+		n := place + widest(names) + gap + bars + widest(figures)
 		if w := widest(tied); w > 0 {
 			n += gap + w
 		}
@@ -523,7 +518,7 @@ func (s *screen) ranked(r *Ranking, room int) {
 	// What there is no room for is left out, what says least first. A tie never is.
 	wanted := leastBar // more for bars
 	for _, less := range []func(){
-		func() { eachOf(tied, func(t string) string { return strings.Replace(t, "tied with ", "tied ", 1) }) },
+		func() { eachOf(tied, shortTie.Replace) },
 		func() { names = plain },
 		func() { bars = 0 },
 		func() {
@@ -546,14 +541,11 @@ func (s *screen) ranked(r *Ranking, room int) {
 	most := r.longest(rows, medians)
 	for k, i := range rows {
 		row := r.Rows[i]
-		place := absent
-		switch {
-		case ranks[i] > 0:
-			place = fmt.Sprint(ranks[i])
-		case row.Floor:
-			place = ""
+		rank := rankOf(row.Rank)
+		if rank == "" && !row.Floor {
+			rank = absent
 		}
-		line := fmt.Sprintf("%2s ", place) + text.Pad(s.fit(names[k], nameWidth), nameWidth, ' ') + strings.Repeat(" ", gap)
+		line := fmt.Sprintf("%2s ", rank) + text.Pad(s.fit(names[k], nameWidth), nameWidth, ' ') + strings.Repeat(" ", gap)
 		if bars > 0 {
 			b := bar{row.Ratio.Median, row.Ratio.Median, row.Ratio.Median, 0}
 			if in := row.Ratio.Interval; in != nil {
@@ -587,16 +579,6 @@ func eachOf(words []string, f func(string) string) {
 	for i := range words {
 		words[i] = f(words[i])
 	}
-}
-
-// ranks returns the places of the rows among those that can be chosen, 0 of the others: the
-// floor has none, unless there is nothing else.
-func (r *Ranking) ranks() []int {
-	ranks := make([]int, len(r.Rows))
-	for n, i := range r.choices() {
-		ranks[i] = n + 1
-	}
-	return ranks
 }
 
 // valuesOf returns the name of a row without those of settings: the driver and the values.

@@ -69,6 +69,7 @@ type Table struct {
 
 	PerOp bool // times are divided by the operations, whose number differs from row to row
 
+	floor      string  // the driver that is the floor; "" if none has figures
 	confidence float64 // of its intervals
 }
 
@@ -362,11 +363,7 @@ func (g *Group) table(phase, floor string, confidence float64) *Table {
 		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(a.Summary.Median, b.Summary.Median))
 	})
 	measured := t.Measured()
-	cases := make([]*result.Case, len(measured))
-	for i, c := range measured {
-		cases[i] = c.Case
-	}
-	if i := floorOf(cases, floor); i >= 0 {
+	if i := t.setFloor(floor); i >= 0 {
 		t.Base, t.IsFloor = i, true
 	} else if len(measured) > 1 {
 		t.Base = 0
@@ -380,6 +377,20 @@ func (g *Group) table(phase, floor string, confidence float64) *Table {
 		}
 	}
 	return t
+}
+
+// setFloor finds the floor of the table, and returns the index of its first cell. It
+// returns -1 if there is none.
+func (t *Table) setFloor(floor string) int {
+	var cases []*result.Case
+	for _, c := range t.Measured() {
+		cases = append(cases, c.Case)
+	}
+	i := floorOf(cases, floor)
+	if i >= 0 {
+		t.floor = cases[i].Driver
+	}
+	return i
 }
 
 // compare compares the cells of the table. The verdicts are not final until those of the
@@ -437,8 +448,10 @@ func (t *Table) rank() {
 	if t.Base >= 0 {
 		t.Base = slices.Index(order, t.Base)
 	}
-	for i, s := range Rank(len(measured), t.Pairs, func(i int) bool { return t.Cells[i].Unranked == "" }) {
-		t.Cells[i].Standing = s
+	takesPart := func(i int) bool { return measured[i].Unranked == "" }
+	floor := func(i int) bool { return t.floor != "" && measured[i].Case.Driver == t.floor }
+	for i, s := range Rank(len(measured), t.Pairs, takesPart, floor) {
+		measured[i].Standing = s
 	}
 }
 

@@ -228,7 +228,7 @@ func TestTableOrderAndBase(t *testing.T) {
 		return names, tab.Cells[tab.Base].Case.Driver, tab.IsFloor
 	}
 	names, base, isFloor := order("native")
-	if d := cmp.Diff([]string{"fast 1", "native@v2 2", "slow 3", "broken 0"}, names); d != "" {
+	if d := cmp.Diff([]string{"fast 1", "native@v2 0", "slow 2", "broken 0"}, names); d != "" {
 		t.Error(d)
 	}
 	if base != "native@v2" || !isFloor {
@@ -299,7 +299,7 @@ func TestOverall(t *testing.T) {
 	if d := cmp.Diff(map[string]float64{"native": 1, "mattn": 4, "rare": 4}, got, cmp.Comparer(near)); d != "" { // √(2·8)
 		t.Error(d)
 	}
-	want := []stats.Standing{{Rank: 1}, {Rank: 2, Tied: []int{2}, Beaten: true}, {Rank: 3, Tied: []int{1}, Beaten: true}}
+	want := []stats.Standing{{Floor: true}, {Rank: 1, Tied: []int{2}}, {Rank: 2, Tied: []int{1}}}
 	for i, d := range o.Drivers {
 		if d := cmp.Diff(want[i], d.Standing); d != "" {
 			t.Errorf("standing %d: %s", i, d)

@@ -159,36 +159,44 @@ func atLeast(pairs []Pair, p float64) {
 
 // Standing is a place in a ranking.
 type Standing struct {
-	Rank   int   // place in the given order, from 1; 0: not ranked
-	Tied   []int // indexes of the sets that it is not told apart from
-	Beaten bool  // another is significantly less
+	Rank   int   // place among the choices in the given order, from 1; 0: none
+	Tied   []int // indexes of the sets that it is not told apart from, the floor included
+	Beaten bool  // another choice is significantly less
+	Floor  bool  // it is the floor, which is nobody's choice
 }
 
 // Rank ranks n sets that are in order, by the pairs that [CompareAll] returned for
-// them. ranked reports which sets take part. Two that were not compared are tied.
-func Rank(n int, pairs []Pair, ranked func(int) bool) []Standing {
+// them. takesPart reports which sets are compared, and floor which are the floor: they
+// have no rank and beat none, unless there is nothing else. Two that were not compared
+// are tied.
+func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	s := make([]Standing, n)
+	choices := false
+	for i := range s {
+		s[i].Floor = floor(i)
+		choices = choices || takesPart(i) && !s[i].Floor
+	}
+	choice := func(i int) bool { return takesPart(i) && (!choices || !s[i].Floor) }
 	apart := map[[2]int]bool{}
 	for _, p := range pairs {
 		if !p.Significant() {
 			continue
 		}
 		apart[[2]int{p.First, p.Second}] = true
-		if p.Sign() < 0 {
-			s[p.Second].Beaten = true
-		} else {
-			s[p.First].Beaten = true
+		less, more := p.First, p.Second
+		if p.Sign() > 0 {
+			less, more = more, less
 		}
+		s[more].Beaten = s[more].Beaten || choice(less)
 	}
 	rank := 0
 	for i := range s {
-		if !ranked(i) {
-			continue
+		if choice(i) {
+			rank++
+			s[i].Rank = rank
 		}
-		rank++
-		s[i].Rank = rank
 		for j := range s {
-			if i != j && ranked(j) && !apart[[2]int{min(i, j), max(i, j)}] {
+			if i != j && takesPart(i) && takesPart(j) && !apart[[2]int{min(i, j), max(i, j)}] {
 				s[i].Tied = append(s[i].Tied, j)
 			}
 		}

@@ -38,9 +38,9 @@ func ExampleAnalyze() {
 	}
 	a := stats.Analyze(run, "native")
 	for _, c := range a.Groups[0].Tables[0].Cells {
-		fmt.Printf("%d. %s: %.2f s, %.1f times the floor\n", c.Rank, c.Case.Driver, c.Summary.Median, c.Ratio.Median)
+		fmt.Printf("rank %d: %s, %.2f s, %.1f times the floor\n", c.Rank, c.Case.Driver, c.Summary.Median, c.Ratio.Median)
 	}
 	// Output:
-	// 1. native: 1.00 s, 1.0 times the floor
-	// 2. modernc: 4.01 s, 4.0 times the floor
+	// rank 0: native, 1.00 s, 1.0 times the floor
+	// rank 1: modernc, 4.01 s, 4.0 times the floor
 }

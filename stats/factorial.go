@@ -102,12 +102,12 @@ func (a *Analysis) factorials() (list []*Factorial) {
 		}
 	}
 	for _, f := range list {
-		f.fill(byWorkload[f.Workload], a.Confidence)
+		f.fill(byWorkload[f.Workload], a.Floor, a.Confidence)
 	}
 	return list
 }
 
-func (f *Factorial) fill(groups []*Group, confidence float64) {
+func (f *Factorial) fill(groups []*Group, floor string, confidence float64) {
 	all := &Group{Workload: f.Workload}
 	f.Group = all
 	for _, g := range groups {
@@ -143,7 +143,8 @@ func (f *Factorial) fill(groups []*Group, confidence float64) {
 		f.Factors[i].Follows = follows && f.Factors[i].Name == poolSize
 	}
 	for _, phase := range all.phases() {
-		t := all.table(phase, "", confidence)
+		t := all.table(phase, "", confidence) // ratios are to the fastest row
+		t.setFloor(floor)
 		f.effects(groups, t, follows, confidence)
 		if len(f.Drivers) == 1 || len(t.Cells) <= maxFactorialRows {
 			f.Tables = append(f.Tables, t)

@@ -155,7 +155,9 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 // rank sorts the drivers once the p-values are final.
 func (o *Overall) rank() {
 	arrange(o.Drivers, o.Pairs)
-	for i, s := range Rank(len(o.Drivers), o.Pairs, func(i int) bool { return o.Drivers[i].takesPart() }) {
+	takesPart := func(i int) bool { return o.Drivers[i].takesPart() }
+	floor := func(i int) bool { return o.IsFloor && o.Drivers[i].Case.Driver == o.Base }
+	for i, s := range Rank(len(o.Drivers), o.Pairs, takesPart, floor) {
 		o.Drivers[i].Standing = s
 	}
 }

@@ -138,9 +138,21 @@ func TestRank(t *testing.T) {
 	sets := [][]stats.Point{noisy(r, rounds, 100, 0.01), noisy(r, rounds, 100.5, 0.01), noisy(r, rounds, 200, 0.01),
 		noisy(r, rounds, 300, 0.01), points(301, 301, 301), noisy(r, rounds, 300.1, 0.01)}
 	pairs := stats.CompareAll(sets, all(sets))
-	got := fmt.Sprint(stats.Rank(len(sets), pairs, all(sets)))
-	if want := "[{1 [1] false} {2 [0] false} {3 [] true} {4 [5] true} {0 [] false} {5 [3] true}]"; got != want {
-		t.Errorf("ranks %s, want %s", got, want)
+	for _, tc := range []struct {
+		floors []int
+		want   string
+	}{
+		{nil, "[{1 [1] false false} {2 [0] false false} {3 [] true false} {4 [5] true false} {0 [] false false} {5 [3] true false}]"},
+		// The floor has ties and no rank, and who is slower than only the floor leads.
+		{[]int{0}, "[{0 [1] false true} {1 [0] false false} {2 [] true false} {3 [5] true false} {0 [] false false} {4 [3] true false}]"},
+		{[]int{0, 1}, "[{0 [1] false true} {0 [0] false true} {1 [] false false} {2 [5] true false} {0 [] false false} {3 [3] true false}]"},
+		// There is nothing else.
+		{[]int{0, 1, 2, 3, 5}, "[{1 [1] false true} {2 [0] false true} {3 [] true true} {4 [5] true true} {0 [] false false} {5 [3] true true}]"},
+	} {
+		got := fmt.Sprint(stats.Rank(len(sets), pairs, all(sets), func(i int) bool { return slices.Contains(tc.floors, i) }))
+		if got != tc.want {
+			t.Errorf("floors %v: ranks %s, want %s", tc.floors, got, tc.want)
+		}
 	}
 	for _, p := range pairs {
 		if p.First == 4 || p.Second == 4 {

@@ -57,7 +57,7 @@ func TestTwiceInEveryRound(t *testing.T) {
 			t.Errorf("%d drivers: summary ties %s with %v", drivers, last.Case.Driver, last.Tied)
 		}
 		for _, g := range a.Groups {
-			if c := g.Tables[0].Cells[drivers-1]; c.Tied != nil || !c.Beaten {
+			if c := g.Tables[0].Cells[drivers-1]; c.Tied != nil || c.Beaten != (drivers > 2) {
 				t.Errorf("%d drivers: %s ties %s with %v", drivers, g.Workload, c.Case.Driver, c.Tied)
 			}
 		}
@@ -75,9 +75,15 @@ func TestTiesAreTheTests(t *testing.T) {
 		}), "d0")
 		for _, g := range a.Groups {
 			tab := g.Tables[0]
+			rank := 0
 			for i, c := range tab.Cells {
-				if c.Rank != i+1 {
-					t.Errorf("row %d has number %d", i+1, c.Rank)
+				want := 0
+				if i != tab.Base {
+					rank++
+					want = rank
+				}
+				if c.Rank != want {
+					t.Errorf("row %d has rank %d, want %d", i+1, c.Rank, want)
 				}
 				tied := map[int]bool{}
 				for _, j := range c.Tied {
@@ -191,11 +197,11 @@ func TestFailingIsNotRanked(t *testing.T) {
 		for i, c := range tab.Cells {
 			unranked := tc.want[c.Case.ID-1] == "-"
 			left = left || unranked
-			if unranked != (c.Rank == 0) || unranked != (c.Unranked != "") || unranked && (i != 2 || !strings.Contains(c.Unranked, tc.why)) {
+			if (unranked || c.Floor) != (c.Rank == 0) || unranked != (c.Unranked != "") || unranked && (i != 2 || !strings.Contains(c.Unranked, tc.why)) {
 				t.Errorf("%s: row %d is %s with rank %d, unranked %q", tc.name, i+1, c.Case.Driver, c.Rank, c.Unranked)
 			}
 			for j := range tab.Cells {
-				if _, ok := tab.Against(i, j); ok && (c.Rank == 0 || tab.Cells[j].Rank == 0) {
+				if _, ok := tab.Against(i, j); ok && (c.Unranked != "" || tab.Cells[j].Unranked != "") {
 					t.Errorf("%s: %d and %d are compared", tc.name, i, j)
 				}
 			}

@@ -155,12 +155,12 @@ func comparisonNoWinner(c *cells) []comparison {
 			continue
 		}
 		judged++
-		every := func(int) bool { return true }
+		every, none := func(int) bool { return true }, func(int) bool { return false }
 		pairs := stats.CompareAll(sets, every)
 		for i := range pairs {
 			pairs[i].Adjusted = min(1, pairs[i].Adjusted/c.share)
 		}
-		for i, s := range stats.Rank(len(sets), pairs, every) {
+		for i, s := range stats.Rank(len(sets), pairs, every, none) {
 			switch {
 			case s.Beaten:
 			case s.Tied == nil:

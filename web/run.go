@@ -247,12 +247,11 @@ type Cell struct {
 	High   *float64 `json:"high,omitempty"`
 
 	// Only of time, which drivers are ranked by.
-	Rank     int            `json:"rank,omitempty"`
+	Rank     int            `json:"rank,omitempty"`      // place among the choices: the floor has none
 	Tied     []int          `json:"tied_with,omitempty"` // cases from which it is not told apart
 	Unranked string         `json:"unranked,omitempty"`  // why it has no rank
 	Ratio    *stats.Summary `json:"ratio,omitempty"`     // to Base
 	Floor    bool           `json:"floor,omitempty"`     // it is the floor, which is nobody's choice
-	Place    int            `json:"place,omitempty"`     // rank among those that can be chosen: the floor has none
 
 	// Doubtful names the driver that this one, the best, leads by so little that what
 	// sqlite3perf adds to the time of each could explain it.
@@ -314,7 +313,7 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 	if t.Base >= 0 {
 		out.Base, out.IsFloor = clip(t.Cells[t.Base].Case.Driver), t.IsFloor
 	}
-	for i, c := range t.Cells {
+	for _, c := range t.Cells {
 		if !matches(keep.drivers, c.Case.Driver) {
 			continue
 		}
@@ -328,15 +327,9 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 				if t.PerOp {
 					out.Unit = "s/op"
 				}
-				cell.Rank, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, clip(c.Unranked), c.Ratio, c.TooShort()
+				cell.Rank, cell.Floor, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, c.Floor, clip(c.Unranked), c.Ratio, c.TooShort()
 				for _, i := range c.Tied {
 					cell.Tied = append(cell.Tied, t.Cells[i].Case.ID)
-				}
-				if cell.Floor = t.IsFloor && i == t.Base; !cell.Floor && c.Rank > 0 {
-					cell.Place = c.Rank
-					if t.IsFloor && t.Cells[t.Base].Rank > 0 && t.Base < i {
-						cell.Place--
-					}
 				}
 				if doubtful != nil && doubtful.Best.Case == c.Case.ID {
 					cell.Doubtful = clip(doubtful.Next.Name)

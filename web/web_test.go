@@ -256,8 +256,8 @@ func TestRun(t *testing.T) {
 	}
 
 	for query, want := range map[string]string{
-		"":                                       "insert: native 1 mattn 2 modernc 0; mix: native 1 mattn 2 modernc 0",
-		"?phase=mix&driver=mattn":                "mix: mattn 2",
+		"":                                       "insert: native 0 mattn 1 modernc 0; mix: native 0 mattn 1 modernc 0",
+		"?phase=mix&driver=mattn":                "mix: mattn 1",
 		"?metric=allocs&phase=insert":            "insert: mattn 0 native 0 modernc 0",
 		"?workload=other":                        "",
 		"?metric=rate&phase=insert&driver=mattn": "insert: mattn 0",
@@ -275,8 +275,8 @@ func TestRun(t *testing.T) {
 		}
 	}
 	c := get[*Cells](t, server, "/api/v1/runs/2/cells?phase=insert").Tables[0]
-	if !c.Cells[0].Floor || c.Cells[0].Place != 0 || c.Cells[1].Place != 1 || c.Cells[2].Place != 2 {
-		t.Errorf("places: %+v", c.Cells)
+	if !c.Cells[0].Floor || c.Cells[0].Rank != 0 || c.Cells[1].Rank != 1 || c.Cells[2].Rank != 2 {
+		t.Errorf("ranks: %+v", c.Cells)
 	}
 	if c.Unit != "s" || c.Base != "native" || !c.IsFloor || *c.Cells[1].Median < 0.002 || *c.Cells[1].Low > *c.Cells[1].Median || c.Cells[2].Ratio.Median < 3.9 {
 		t.Errorf("%+v", c)

@@ -77,11 +77,11 @@ function figures(t, metric, query, open, drivers) {
   const ranked = metric.name === "time";
   const bar = (c) => {
     if (c.median === undefined) return h("span", { class: c.status === "ok" ? "quiet" : "bad" }, c.status === "ok" ? "not known" : c.status + (c.reason ? ": " + c.reason.message : ""));
-    const e = h("div", { class: "track" + (ranked && c.place === 1 ? " best" : "") + (ranked && !c.place ? " faded" : ""), "aria-hidden": "true" }, h("div", { class: "fill" }), c.low !== undefined && h("div", { class: "whisker" }));
+    const e = h("div", { class: "track" + (ranked && c.rank === 1 ? " best" : "") + (ranked && !c.rank ? " faded" : ""), "aria-hidden": "true" }, h("div", { class: "fill" }), c.low !== undefined && h("div", { class: "whisker" }));
     return set(e, { "--to": percent(c.median), "--low": percent(c.low ?? 0), "--high": percent(c.high ?? 0) });
   };
   const columns = [
-    ranked && { title: "#", right: true, cell: (c) => c.floor ? "floor" : c.place ? h("span", { class: c.added_could_explain_lead_before ? "warn" : null }, String(c.place)) : "–" },
+    ranked && { title: "#", right: true, cell: (c) => c.floor ? "floor" : c.rank ? h("span", { class: c.added_could_explain_lead_before ? "warn" : null }, String(c.rank)) : "–" },
     { title: "Driver", cell: (c) => h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: "samples and settings", click: () => open(c.case, t.phase) }, c.driver) },
     { title: `${metric.title}, with interval`, className: "plot", cell: bar },
     { title: metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },

@@ -185,6 +185,14 @@ func ranksTied(rows []stats.Standing, tied []int) string {
 	return strings.Join(words, " and ")
 }
 
+// tiedWith is like [ranksTied], for the end of a bar.
+func tiedWith(rows []stats.Standing, tied []int) string {
+	if words := ranksTied(rows, tied); words != "" {
+		return "tied with " + words
+	}
+	return ""
+}
+
 // rowsAre says what distinguishes the rows of a table.
 func rowsAre(cells []*stats.Cell) string {
 	for _, c := range cells {

@@ -353,14 +353,6 @@ func floorMeans(name string) string {
 	return name + " is the floor: the same work with as little as possible between it and SQLite. It is not a choice, and so has no rank."
 }
 
-// tiedWith is like [ranksTied], for the end of a bar.
-func tiedWith(rows []stats.Standing, tied []int) string {
-	if words := ranksTied(rows, tied); words != "" {
-		return "tied with " + words
-	}
-	return ""
-}
-
 // ratioTip formats the ratio of a cell to the base of its table. It returns "" if the cell
 // is the base, or has no ratio.
 func ratioTip(c *stats.Cell, t *stats.Table) string {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
@@ -166,184 +165,6 @@ func (s *screen) labeled(label, t string, most int, alarming bool) {
 	s.clipped(t, label, s.paint(label, c), most, nil)
 }
 
-// rest names the commands that show the rest.
-func (s *screen) rest(hints []Hint) {
-	most := 2
-	if s.left < roomy {
-		hints, most = hints[:min(2, len(hints))], 1
-	}
-	for _, h := range hints {
-		s.labeled(h.Shows, h.Command, most, false)
-	}
-}
-
-// facts says what was measured, and how sure verdicts are.
-func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options, short bool) {
-	run, most := a.Run, 2
-	if short {
-		most = 1
-	}
-	sure := []string{counted(int64(rounds(a)), "round")}
-	if n := said.leastRounds(); n > 0 && n < rounds(a) {
-		sure[0] = fmt.Sprintf("%d–%s", n, sure[0])
-	}
-	if slices.ContainsFunc(said.Tables, func(r Ranking) bool { return r.certain() }) {
-		sure = append(sure, percent(a.Confidence)+" intervals")
-	}
-	if r := a.Reliability; r.Telling > 0 && opts.Study == nil {
-		wrong := fmt.Sprintf("at most %g%% of such verdicts wrong", 100*stats.Alpha)
-		if n := r.FalseTables(); n >= 0.5 {
-			wrong = fmt.Sprintf("at most about %.0f of %d tables wrong", math.Ceil(n), r.Telling)
-		}
-		sure = append(sure, wrong)
-	}
-	s.labeled("how sure", strings.Join(sure, ", "), most, false)
-	if in := inForceInRun(a); in != "" {
-		s.labeled("settings", in, most, false)
-	}
-	if short {
-		return
-	}
-	words := []string{fmt.Sprint(run.ID), run.Started.UTC().Format("2006-01-02 15:04 MST")}
-	if !run.Ended.IsZero() {
-		words = append(words, elapsed(run.Ended.Sub(run.Started)))
-	}
-	if opts.Study == nil && run.Scale != "" {
-		words = append(words, "scale "+run.Scale)
-	}
-	if m := run.Machine; m.Cores > 0 {
-		words = append(words, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
-	}
-	s.labeled("run", strings.Join(words, " · "), 1, false)
-}
-
-// leastRounds returns the fewest rounds behind what is shown: cases end when their figures
-// are settled. It returns 0 if nothing is ranked.
-func (s *Answers) leastRounds() (least int) {
-	rankings := s.Tables
-	if s.Overall != nil {
-		rankings = append(slices.Clone(rankings), *s.Overall)
-	}
-	for _, r := range rankings {
-		if r.Rounds > 0 && (least == 0 || r.Rounds < least) {
-			least = r.Rounds
-		}
-	}
-	return least
-}
-
-// certain reports whether any row has an interval.
-func (r *Ranking) certain() bool {
-	return slices.ContainsFunc(r.Rows, func(row Row) bool {
-		return row.Median != nil && row.Median.Interval != nil || row.Ratio != nil && row.Ratio.Interval != nil
-	})
-}
-
-// inForceInRun says which settings all workloads have, and in which they differ.
-func inForceInRun(a *stats.Analysis) string {
-	count, where := map[string]int{}, []string{}
-	for _, g := range a.Groups {
-		for _, word := range settings(g.Outcomes[0].Case) {
-			if count[word]++; count[word] == 1 {
-				where = append(where, word)
-			}
-		}
-	}
-	var all, names []string
-	for _, word := range where {
-		name, _, _ := strings.Cut(word, "=")
-		switch {
-		case count[word] == len(a.Groups):
-			all = append(all, word)
-		case !slices.Contains(names, name):
-			names = append(names, name)
-		}
-	}
-	switch {
-	case names == nil:
-		return strings.Join(all, " ")
-	case all == nil:
-		return "they differ by phase: " + strings.Join(names, ", ")
-	}
-	return strings.Join(all, " ") + "; differ by phase: " + strings.Join(names, ", ")
-}
-
-// labels has the words for codes of caveats that are not of noise. The others are warnings.
-var labels = map[string]string{
-	CaveatEnded: "cut short", CaveatFewRounds: "not ranked", CaveatUnranked: "not ranked", CaveatTooShort: "too short",
-	CaveatUnset: "defaults", CaveatAdded: ownCost + " own cost", CaveatRisk: "risk", CaveatUnsettled: "precision", CaveatSummary: "left out", CaveatLeftOut: "left out", CaveatUnsupported: CaveatUnsupported,
-	result.WarningUnverified: "unverified", result.WarningSync: "databases", string(result.Wrong): string(result.Wrong),
-	string(result.Refused): string(result.Refused), string(result.Failed): string(result.Failed),
-	string(result.Unavailable): string(result.Unavailable), string(stats.NotMeasured): string(stats.NotMeasured),
-}
-
-// noises has a few words for the warnings of a noisy machine, which share a line.
-var noises = map[string]func(n int) string{
-	result.WarningCalibration: func(n int) string { return "speed changed in " + counted(int64(n), "round") },
-	result.WarningSteal:       func(int) string { return "CPU time was stolen" },
-	result.WarningLoad:        func(int) string { return "other processes ran" },
-	result.WarningRobbed:      func(int) string { return "trials were robbed" },
-	result.WarningFsync:       func(int) string { return "the disk's speed changed" },
-	result.WarningGovernor:    func(int) string { return "clock rate not fixed" },
-	result.WarningVirtual:     func(int) string { return "virtual machine" },
-}
-
-// caveats returns the lines of what to beware of: all of them shorter if there is not
-// enough room, and then without the last.
-func (s *screen) caveats(list []Caveat, room int) []string {
-	var items []item
-	noise := -1 // its place in items
-	for _, c := range list {
-		if words, ok := noises[c.Code]; ok {
-			if noise < 0 {
-				noise = len(items)
-				items = append(items, item{label: "noise", text: "trust ratios, not times: " + words(c.Count), alarm: true})
-			} else {
-				items[noise].text += ", " + words(c.Count)
-			}
-			continue
-		}
-		items = append(items, item{label: cmp.Or(labels[c.Code], "warning"), text: c.Text, alarm: c.Code != CaveatLeftOut && c.Code != CaveatUnsupported})
-	}
-	// Why a case has no figures can be long. Risks are never cut.
-	type most struct{ why, other int }
-	write := func(it item, m most) {
-		n := m.other
-		switch {
-		case it.label == labels[CaveatRisk]:
-			n = math.MaxInt
-		case slices.Contains(noFigures, it.label):
-			n = m.why
-		}
-		s.labeled(it.label, it.text, n, it.alarm)
-	}
-	shorter := []most{{4, 4}, {4, 2}, {3, 1}, {2, 1}, {1, 1}}
-	for _, m := range shorter {
-		lines := s.section(func() {
-			for _, it := range items {
-				write(it, m)
-			}
-		})
-		if len(lines) <= room {
-			return lines
-		}
-	}
-	var lines []string
-	left := 0
-	// How precise figures are says least.
-	last := func(it item) bool { return it.label == labels[CaveatUnsettled] }
-	items = append(slices.DeleteFunc(slices.Clone(items), last), slices.DeleteFunc(items, func(it item) bool { return !last(it) })...)
-	for _, it := range items {
-		more := s.section(func() { write(it, shorter[len(shorter)-1]) })
-		if left > 0 || len(lines)+len(more) > room-1 {
-			left++
-			continue
-		}
-		lines = append(lines, more...)
-	}
-	return append(lines, s.section(func() { s.clipped(fmt.Sprintf("and %d more to beware of", left), "", "", 1, alarm) })...)
-}
-
 // wanted returns how many lines the figures would take.
 func (s *screen) wanted(said *Answers, tables []Ranking) (lines int) {
 	if o := said.Overall; o != nil && o.bars() {
@@ -437,9 +258,6 @@ func (b bar) draw(width int, most float64, ascii bool) string {
 	}
 	return string(cells)
 }
-
-// shortTie shortens what [tiedWith] says.
-var shortTie = strings.NewReplacer("tied with ", "tied ", " and the floor", ", floor", "the floor", "floor")
 
 // leastBar is how narrow bars may become. Then columns are left out instead.
 const leastBar = 8
@@ -581,25 +399,6 @@ func eachOf(words []string, f func(string) string) {
 	}
 }
 
-// valuesOf returns the name of a row without those of settings: the driver and the values.
-func valuesOf(name string) string {
-	words := strings.Fields(name)
-	for i, w := range words {
-		if _, value, ok := strings.Cut(w, "="); ok {
-			words[i] = value
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-// shownVersion returns the version, unless the name has it, or is of settings.
-func (row *Row) shownVersion() string {
-	if strings.ContainsAny(row.Name, "@= ") {
-		return ""
-	}
-	return row.Version
-}
-
 // longest returns the ratio that takes the whole width: that of the longest bar, unless a
 // few are so long that the others could not be told apart.
 func (r *Ranking) longest(rows []int, medians []float64) float64 {
@@ -615,41 +414,6 @@ func (r *Ranking) longest(rows []int, medians []float64) float64 {
 		most = 4 * typical
 	}
 	return max(most, 1)
-}
-
-// listed is the answer of a table in a few words: the table, the best and how many are tied
-// with it, and its ratio or time, with its spread or without.
-func (s *screen) listed(r *Ranking, spreads bool) (words [3]string) {
-	words[0] = s.plain(r.Table.String())
-	if r.Best == nil {
-		words[1] = "too few rounds"
-		return words
-	}
-	words[1] = s.plain(r.Best.Name) + r.mark()
-	if n := len(r.Tied); n > 0 {
-		words[1] += fmt.Sprintf(" +%d", n)
-	}
-	row := r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == r.Best.Case })]
-	switch {
-	case r.Best.Ratio != nil && spreads:
-		words[2] = s.plain(times(r.Best.Ratio.Median) + " " + spread(*r.Best.Ratio))
-	case r.Best.Ratio != nil:
-		words[2] = times(r.Best.Ratio.Median)
-	case len(r.choices()) < 2 && row.Median != nil:
-		words[2] = s.plain(duration(int64(row.Median.Median*1e9)) + " " + ends(*row.Median))
-	}
-	return words
-}
-
-// ownCost marks the best of a table whose lead could be due to what sqlite3perf adds.
-const ownCost = "*"
-
-// mark returns the mark of the best.
-func (r *Ranking) mark() string {
-	if r.Added {
-		return ownCost
-	}
-	return ""
 }
 
 // listing is how a list of tables is laid out.
@@ -716,56 +480,4 @@ func (s *screen) list(tables []Ranking, room int) {
 	if more > 0 {
 		s.clipped("and "+counted(int64(more), "more phase"), "", "", 1, faint)
 	}
-}
-
-// claims returns the claims of a study with their verdicts: all of them shorter if there is
-// not enough room, and then without the last.
-func (s *screen) claims(r *Study) []string {
-	for most := 3; most > 0; most-- {
-		lines := s.section(func() {
-			for i := range r.Claims {
-				s.claim(r, i, most)
-			}
-		})
-		if len(lines) <= s.left {
-			return lines
-		}
-	}
-	return s.section(func() {
-		shown := max(1, s.left-1)
-		for i := range shown {
-			s.claim(r, i, 1)
-		}
-		s.clipped("and "+counted(int64(len(r.Claims)-shown), "more claim"), "", "", 1, faint)
-	})
-}
-
-// claim writes a claim with its verdict, in at most some lines.
-func (s *screen) claim(r *Study, i, most int) {
-	c := &r.Claims[i]
-	var here []string
-	for j := range c.Comparisons {
-		if x := &c.Comparisons[j]; x.Summary != nil {
-			here = append(here, strings.TrimSpace(claimBound(x.Median, x.Unit)+" "+x.Unit))
-		}
-	}
-	t := fmt.Sprintf("%d. %s", i+1, c.Claim)
-	if here != nil {
-		t += ": here " + someOf(here, 2)
-	}
-	verdict := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not told"}[c.Verdict]
-	s.labeled(verdict, t, most, c.Verdict == DoesNotHold)
-}
-
-// asciiWords has the words for what is not ASCII in reports.
-var asciiWords = strings.NewReplacer("×", "x", "·", "-", "±", "+/-", "…", "...", "│", "|", "▓", "=", "░", "-", "–", "-", "−", "-", "’", "'", "µ", "u", "→", "->")
-
-// inASCII converts text for a terminal that shows nothing but ASCII.
-func inASCII(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r > '~' {
-			return '?'
-		}
-		return r
-	}, asciiWords.Replace(s))
 }

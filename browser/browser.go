@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -88,13 +89,20 @@ func (b *Browser) Open(url string, l Look) (*Page, error) {
 	p.ctx, p.close = ctx, stop
 	err := chromedp.Do(ctx) // the page lives as long as the context of its first action
 	if err == nil {
-		err = p.do(l.set(), chromedp.Navigate(url))
+		err = p.do(focused, l.set(), chromedp.Navigate(url))
 	}
 	if err != nil {
 		stop()
 		return nil, fmt.Errorf("opening %s: %w", url, err)
 	}
 	return p, nil
+}
+
+// focused lets a page believe that it is in front, so that several can be used at a time. Only
+// such a page may use the clipboard.
+func focused(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+	_, err := cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	return chromedp.Void{}, err
 }
 
 // Close closes the page.
@@ -259,6 +267,28 @@ func (p *Page) Downloads(dir string) error {
 	})
 }
 
+// Clipboard returns the text of the clipboard, which all pages of a browser share.
+func (p *Page) Clipboard() (string, error) {
+	if err := p.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.CallBrowser(ctx, browser.SetPermission, browser.SetPermissionParams{
+			Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: browser.PermissionSettingGranted})
+		return chromedp.Void{}, err
+	}); err != nil {
+		return "", fmt.Errorf("allowing the clipboard: %w", err)
+	}
+	return Eval[string](p, "navigator.clipboard.readText()")
+}
+
+// Print returns the page as a PDF, as it would be printed on letter paper.
+func (p *Page) Print() ([]byte, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	return chromedp.Run(ctx, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
+		printed, err := cdp.Call(ctx, t, page.PrintToPDF, page.PrintToPDFParams{})
+		return printed.Data, err
+	})
+}
+
 // Screenshot returns the page as a PNG: what the window shows, or all of it.
 func (p *Page) Screenshot(all bool) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
@@ -285,7 +315,7 @@ type Violation struct {
 // Violations returns the rules of accessibility that the page breaks, as axe-core finds
 // them: those of WCAG 2.2 on level A and AA, and what it calls best practice.
 func (p *Page) Violations() ([]Violation, error) {
-	// In a world of its own, the checker needs no leave from the page's policy.
+	// The page's Content-Security-Policy does not apply to what is evaluated through the debugger.
 	if _, err := Eval[bool](p, axe+"\ntrue"); err != nil {
 		return nil, fmt.Errorf("loading axe-core: %w", err)
 	}

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -70,6 +71,15 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitForFile(t, filepath.Join(dir, "a.svg"))
+	if _, err := browser.Eval[bool](p, `navigator.clipboard.writeText("copied").then(() => true)`); err != nil {
+		t.Error(err)
+	}
+	if text, err := p.Clipboard(); err != nil || text != "copied" {
+		t.Errorf("the clipboard has %q, %v", text, err)
+	}
+	if printed, err := p.Print(); err != nil || !bytes.HasPrefix(printed, []byte("%PDF-")) {
+		t.Errorf("printed: %.20q, %v", printed, err)
+	}
 	if shot, err := p.Screenshot(true); err != nil || len(shot) < 100 {
 		t.Errorf("a screenshot of %d bytes, %v", len(shot), err)
 	}

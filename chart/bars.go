@@ -19,6 +19,7 @@ type Bars struct {
 // Bar is a row of [Bars].
 type Bar struct {
 	Name string
+	Look Look   // shown before the name; the zero Look is not shown
 	Rank string // such as "1"; "" if it has none
 	Tied string // what it is tied with, such as "tied with 2, 3"; "" if it is with nothing
 
@@ -122,7 +123,7 @@ func (c *canvas) interval(low, high float64, log bool) bool {
 }
 
 // bar draws the value and the interval of a bar, in the middle at y.
-func (c *canvas) bar(b *Bar, s scale, y, thick float64, color role, marker int) {
+func (c *canvas) bar(b *Bar, s scale, y, thick float64, l Look) {
 	if !b.valued() || !usable(b.Value, s.log) {
 		return
 	}
@@ -133,7 +134,7 @@ func (c *canvas) bar(b *Bar, s scale, y, thick float64, color role, marker int) 
 	if s.log {
 		c.line(stroke{paint: solid(rule), width: 1, dash: []float64{1, 3}}, point{s.from, y}, point{x, y})
 	} else {
-		c.rect(s.at(0), y-thick/2, x-s.at(0), thick, paint{color, opacity})
+		c.rect(s.at(0), y-thick/2, x-s.at(0), thick, paint{l.role(), opacity})
 	}
 	if interval(b.Low, b.High, s.log) {
 		low, high := s.at(b.Low), s.at(b.High)
@@ -142,7 +143,7 @@ func (c *canvas) bar(b *Bar, s scale, y, thick float64, color role, marker int) 
 		}})
 	}
 	if s.log {
-		c.marker(marker, x, y, 4.5, paint{color, opacity})
+		c.marker(l, x, y, 4.5, paint{l.role(), opacity})
 	}
 }
 
@@ -225,12 +226,31 @@ func (c *canvas) labels(a Axis, marks []Mark, s scale, y float64) float64 {
 	return y + 2
 }
 
-// columns are where the parts of rows are: rank, name, plot, text, what it is tied with. On a
-// phone all but the plot are above the bar.
+// rowWords are what is written of a row.
+type rowWords struct {
+	look                   Look // drawn before the name, if it is set
+	rank, name, tied, text string
+}
+
+// columns are where the parts of rows are: rank, look, name, plot, text, what it is tied with.
+// On a phone all but the plot are above the bar: in one line or, if a name would have to be
+// cut, in two.
 type columns struct {
-	narrow                    bool
-	ranks, names, texts, ties float64 // widths
-	from, to                  float64 // the plot
+	narrow, twoLines                 bool
+	ranks, looks, names, texts, ties float64 // widths
+	from, to                         float64 // the plot
+}
+
+// row returns how high rows are whose bars need some height, and where in one the middle of
+// the bar is.
+func (l *columns) row(bar float64) (high, middle float64) {
+	switch {
+	case !l.narrow:
+		return bar, bar / 2
+	case l.twoLines:
+		return bar + 34, bar/2 + 33
+	}
+	return bar + 18, bar/2 + 17
 }
 
 // tieRoom is the least room in which it is worth saying what a row is tied with.
@@ -239,55 +259,78 @@ const tieRoom = 40
 // phone is the width below which names are above bars.
 const phone = 520
 
-func (c *canvas) columns(ranks, names, texts, ties []string) columns {
-	widest := func(list []string, size float64, heavy bool, most float64) float64 {
+func (c *canvas) columns(rows []rowWords) columns {
+	widest := func(of func(rowWords) string, size float64, heavy bool, most float64) float64 {
 		w := 0.0
-		for _, s := range list {
-			w = max(w, measure(clean(s), size, heavy))
+		for _, r := range rows {
+			w = max(w, measure(clean(of(r)), size, heavy))
 		}
 		return min(w, most)
 	}
 	l := columns{narrow: c.width < phone}
-	if w := widest(ranks, small, true, 40); w > 0 {
+	if w := widest(func(r rowWords) string { return r.rank }, small, true, 40); w > 0 {
 		l.ranks = w + 8
 	}
-	l.names, l.texts = widest(names, normal, false, c.width*0.3)+1, widest(texts, small, false, c.width*0.3)+1
-	l.from, l.to = padding+l.ranks+l.names+10, c.width-padding-l.texts-12
-	if w := widest(ties, small, false, c.width*0.2); w > 0 {
+	if slices.ContainsFunc(rows, func(r rowWords) bool { return r.look != (Look{}) }) {
+		l.looks = lookWidth
+	}
+	l.names = widest(func(r rowWords) string { return r.name }, normal, false, c.width*0.3) + 1
+	l.texts = widest(func(r rowWords) string { return r.text }, small, false, c.width*0.3) + 1
+	l.from, l.to = padding+l.ranks+l.looks+l.names+10, c.width-padding-l.texts-12
+	if w := widest(func(r rowWords) string { return r.tied }, small, false, c.width*0.2); w > 0 {
 		l.ties = w + 1
 		l.to -= l.ties + 10
 	}
 	if l.narrow {
 		l.from, l.to = padding+l.ranks, c.width-padding-8
+		room := c.width - 2*padding - l.ranks - l.looks - 8
+		l.twoLines = slices.ContainsFunc(rows, func(r rowWords) bool {
+			return measure(clean(r.name), normal, false)+measure(clean(r.text), small, false) > room
+		})
 	}
 	return l
 }
 
-// row writes the name and the text of a row whose bar is around y.
-func (c *canvas) row(l columns, y float64, r role, name, text string) {
-	c.rankedRow(l, y, r, "", name, "", text)
-}
+// lookWidth is the room for a look before a name.
+const lookWidth = 15
 
-// rankedRow writes the rank of a row too, and what it is tied with. The words are in the
-// order of the tip, which is the name of the mark.
-func (c *canvas) rankedRow(l columns, y float64, r role, rank, name, tied, text string) {
-	place := textShape{x: padding, y: y + 4.5, size: small, heavy: true, paint: solid(r), text: rank}
-	if !l.narrow {
-		c.label(place, l.ranks)
-		c.name(padding+l.ranks, y, r, name, l.names)
-		c.text(l.to+12, y+4.5, atStart, small, r, text, l.texts)
-		c.text(l.to+12+l.texts+10, y+4.5, atStart, small, faint, tied, l.ties)
-		return
+// row writes the words of a row whose bar is around y, in the order of the tip, which is the
+// name of the mark.
+func (c *canvas) row(l columns, y float64, r role, w rowWords) {
+	from, middle := padding+l.ranks+l.looks, y // of the name
+	switch {
+	case l.twoLines:
+		middle = y - 37
+		c.rect(padding, y-45, c.width-2*padding, 36, paint{background, 0.85})
+	case l.narrow:
+		middle = y - 18.5
+		c.rect(padding, y-29, c.width-2*padding, 20, paint{background, 0.85})
 	}
-	c.rect(padding, y-29, c.width-2*padding, 20, paint{background, 0.85})
-	w := min(measure(clean(text), small, false), c.width*0.5)
-	place.y = y - 14
-	c.label(place, l.ranks)
-	room := c.width - 2*padding - l.ranks - w - 8
-	c.text(padding+l.ranks, y-14, atStart, normal, r, name, room)
-	c.text(c.width-padding, y-14, atEnd, small, r, text, w+1)
-	if from := measure(clean(name), normal, false) + 8; tied != "" && room > from+tieRoom {
-		c.text(padding+l.ranks+from, y-14, atStart, small, faint, tied, room-from)
+	c.label(textShape{x: padding, y: middle + 4.5, size: small, heavy: true, paint: solid(r), text: w.rank}, l.ranks)
+	if w.look != (Look{}) {
+		look := w.look.or(0)
+		c.marker(look, padding+l.ranks+5, middle, 4, solid(look.role()))
+	}
+	end, room := c.width-padding, c.width-padding-from
+	switch {
+	case l.twoLines:
+		c.name(from, middle, r, w.name, room)
+		text := measure(clean(w.text), small, false)
+		c.text(from, y-14, atStart, small, r, w.text, room)
+		if w.tied != "" && room > text+8+tieRoom {
+			c.text(from+text+8, y-14, atStart, small, faint, w.tied, room-text-8)
+		}
+	case l.narrow:
+		c.text(from, middle+4.5, atStart, normal, r, w.name, room)
+		c.text(end, middle+4.5, atEnd, small, r, w.text, 0)
+		room -= measure(clean(w.text), small, false) + 8
+		if after := measure(clean(w.name), normal, false) + 8; w.tied != "" && room > after+tieRoom {
+			c.text(from+after, middle+4.5, atStart, small, faint, w.tied, room-after)
+		}
+	default:
+		c.name(from, y, r, w.name, l.names)
+		c.text(l.to+12, y+4.5, atStart, small, r, w.text, l.texts)
+		c.text(l.to+12+l.texts+10, y+4.5, atStart, small, faint, w.tied, l.ties)
 	}
 }
 
@@ -298,19 +341,15 @@ func (b *Bars) draw() *canvas {
 		return c.nothing(top)
 	}
 	var list []*Bar
-	var ranks, names, texts, ties []string
+	var rows []rowWords
 	for i := range b.Rows {
 		r := &b.Rows[i]
-		list, ranks, names = append(list, r), append(ranks, r.Rank), append(names, r.Name)
-		texts, ties = append(texts, r.text(b.Axis)), append(ties, r.Tied)
+		list, rows = append(list, r), append(rows, rowWords{r.Look, r.Rank, r.Name, r.Tied, r.text(b.Axis)})
 	}
-	l := c.columns(ranks, names, texts, ties)
+	l := c.columns(rows)
 	s, ok := c.barScale(b.Axis, list, b.Lines)
 	s.from, s.to = l.from, l.to
-	high, middle := 24.0, 12.0
-	if l.narrow {
-		high, middle = 42, 29
-	}
+	high, middle := l.row(24)
 	if ok {
 		top = c.labels(b.Axis, b.Lines, s, top)
 	}
@@ -323,16 +362,16 @@ func (b *Bars) draw() *canvas {
 	}
 	for i, r := range list {
 		y := top + high*float64(i) + 2
-		words := ink
+		color := ink
 		if r.Reason != "" {
-			words = faint
+			color = faint
 		}
 		c.mark(r.tip(b.Axis, r.Name), r.Link, func() {
 			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01}) // the whole row can be pointed at
 			if ok {
-				c.bar(r, s, y+middle, 9, line, 0)
+				c.bar(r, s, y+middle, 9, Look{}.or(0))
 			}
-			c.rankedRow(l, y+middle, words, r.Rank, r.Name, r.Tied, r.text(b.Axis))
+			c.row(l, y+middle, color, rows[i])
 			c.reason(r, s, y+middle)
 		})
 	}

@@ -188,15 +188,10 @@ const markers = 6
 
 var dashes = [][]float64{nil, {7, 3}, {2, 3}, {9, 3, 2, 3}, {4, 3}}
 
-// lineStroke returns how the line of a series is drawn.
-func lineStroke(i int) stroke {
-	return stroke{paint: solid(lineColor(i)), width: 2, dash: dashes[(i+i/lineses)%len(dashes)], round: dashes[(i+i/lineses)%len(dashes)] == nil}
-}
-
 // marker draws the marker of a series. Each shape has about the same area.
-func (c *canvas) marker(i int, x, y, r float64, p paint) {
+func (c *canvas) marker(l Look, x, y, r float64, p paint) {
 	var corners []point
-	switch (i + i/lineses) % markers {
+	switch (l.Mark - 1) % markers {
 	case 1: // square
 		r *= 0.9
 		corners = []point{{x - r, y - r}, {x + r, y - r}, {x + r, y + r}, {x - r, y + r}}

@@ -53,7 +53,7 @@ var charts = map[string]Chart{
 	"bars": &Bars{Title: "Point reads", Axis: Axis{Label: "time per row, lower is better", Format: nanoseconds},
 		Lines: []Mark{{1900, "floor: native"}},
 		Rows: []Bar{
-			{Name: "mattn", Rank: "1", Tied: "tied with 2", Value: 2400, Low: 2350, High: 2480, Text: "2.4µs ± 3 %", Tip: "n = 8", Link: "#mattn"},
+			{Name: "mattn", Look: Look{Color: 2}, Rank: "1", Tied: "tied with 2", Value: 2400, Low: 2350, High: 2480, Text: "2.4µs ± 3 %", Tip: "n = 8", Link: "#mattn"},
 			{Name: "crawshaw", Rank: "2", Tied: "tied with 1", Value: 2500, Low: 2380, High: 2600, Text: "2.5µs ± 4 %", Tip: "n = 8"},
 			{Name: "modernc", Rank: "3", Value: 5100, Low: 4800, High: 5500, Text: "5.1µs ± 7 %"},
 			{Name: hostile, Value: 3000, Reason: "too short to judge", Text: "3µs"},
@@ -168,8 +168,8 @@ func init() {
 	charts["stacks"] = &Stacks{Title: "Errors by kind", Axis: Axis{Label: "errors, fewer is better", Format: number},
 		Parts: []string{"busy", "locked", "busy snapshot", hostile},
 		Rows: []Sum{
-			{Name: "mattn", Values: []float64{12, 3, 7}, Link: "#mattn"},
-			{Name: "modernc", Values: []float64{2, 1, 30, 5}, Text: "38 of 1,000"},
+			{Name: "mattn", Look: Look{Color: 2}, Values: []float64{12, 3, 7}, Link: "#mattn"},
+			{Name: "modernc", Look: Look{Color: 11}, Values: []float64{2, 1, 30, 5}, Text: "38 of 1,000"},
 			{Name: "ncruces", Values: []float64{0, 0, 0}},
 			{Name: "shell", Reason: "failed: no such file"},
 			{Name: "broken", Values: []float64{-4, math.NaN(), 8, 1, 1}},
@@ -212,6 +212,40 @@ func init() {
 	phone := *forest
 	phone.Width = Phone
 	charts["forest-phone"] = &phone
+}
+
+// TestPhone checks that nothing that a row says is shortened on a phone.
+func TestPhone(t *testing.T) {
+	const cell = "read-write-ad-hoc journal_mode=wal synchronous=normal rows=12000 mix"
+	for name, c := range map[string]Chart{
+		"forest": &Forest{Width: Phone, Axis: Axis{Label: "time of mattn@v1.14.52, × that of mattn@v1.14.22", Format: ratio},
+			Less: "mattn@v1.14.52:GOGC=400 is faster", More: "mattn@v1.14.52:GOGC=400 is slower", Kinds: []string{"slower"},
+			Rows: []Ratio{{Name: cell, Value: 1.31, Low: 1.28, High: 1.35, Text: "1.31× [1.28, 1.35] slower, too short"}, {Name: "simple insert", Value: 9}}},
+		"bars":   &Bars{Width: Phone, Rows: []Bar{{Name: cell, Rank: "1", Tied: "tied with 2", Value: 3, Text: "12.3 ms/op [-40%, +120%]"}, {Name: "b", Rank: "2", Value: 4}}},
+		"stacks": &Stacks{Width: Phone, Parts: []string{"busy"}, Rows: []Sum{{Name: cell, Values: []float64{3}, Text: "12,345,678, 99.98 % ok"}}},
+	} {
+		drawn := c.draw()
+		said := 0
+		var look func(shapes []any)
+		look = func(shapes []any) {
+			for _, shape := range shapes {
+				switch s := shape.(type) {
+				case markShape:
+					look(s.shapes)
+				case textShape:
+					said++
+					wide := measure(s.text, s.size, s.heavy)
+					left := s.x - map[anchor]float64{atMiddle: wide / 2, atEnd: wide}[s.anchor]
+					if strings.HasSuffix(s.text, "…") || left < 0 || left+wide > drawn.width {
+						t.Errorf("%s: %q is cut", name, s.text)
+					}
+				}
+			}
+		}
+		if look(drawn.shapes); said < 5 {
+			t.Errorf("%s has only %d texts", name, said)
+		}
+	}
 }
 
 func ratio(v float64) string { return fmt.Sprintf("%.2f×", v) }

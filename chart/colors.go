@@ -21,8 +21,11 @@ const (
 	area = line + lineses // the first of the colors of areas with text on them
 )
 
+// Colors is how many colors series have before they come again.
+const Colors = 8
+
 const (
-	lineses = 8
+	lineses = Colors
 	areas   = 11
 )
 
@@ -79,8 +82,33 @@ func Properties(dark bool) string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// lineColor returns the color of a series.
-func lineColor(i int) role { return line + role(i%lineses) }
+// Look is how a series is told apart from others: by its color and, without color, by its
+// marker and its dashes. A chart gives its series the looks 1, 2, 3 and so on by their places.
+// A series that has a look of its own can look alike in several charts.
+type Look struct {
+	Color int // from 1; those above [Colors] come again, with other marks
+	Mark  int // of marker and dashes, from 1; 0 is that of the color
+}
+
+// or returns the look, or that of a place if it is not set.
+func (l Look) or(place int) Look {
+	if l.Color < 1 {
+		l.Color = place + 1
+	}
+	if l.Mark < 1 {
+		l.Mark = l.Color + (l.Color-1)/lineses
+	}
+	return l
+}
+
+// role returns the color.
+func (l Look) role() role { return line + role((l.Color-1)%lineses) }
+
+// stroke returns how the line of a series is drawn.
+func (l Look) stroke() stroke {
+	dash := dashes[(l.Mark-1)%len(dashes)]
+	return stroke{paint: solid(l.role()), width: 2, dash: dash, round: dash == nil}
+}
 
 // areaColor returns the color of an area.
 func areaColor(i int) role { return area + role(i%areas) }

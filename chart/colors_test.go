@@ -1,7 +1,9 @@
 package chart
 
 import (
+	"bytes"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -52,6 +54,43 @@ func TestContrast(t *testing.T) {
 		}
 		for i := range areas {
 			check(ink, area+role(i), 4.5)
+		}
+	}
+}
+
+// TestLooks checks that so many series as there may be drivers look different, without color
+// too where the colors come again.
+func TestLooks(t *testing.T) {
+	for i := range 2 * lineses {
+		for j := range i {
+			a, b := Look{}.or(i), Look{}.or(j)
+			if a.role() == b.role() && ((a.Mark-b.Mark)%markers == 0 || (a.Mark-b.Mark)%len(dashes) == 0) {
+				t.Errorf("series %d and %d have the same color, and marker or dashes", i, j)
+			}
+		}
+	}
+	if got, want := (Look{Color: 3, Mark: 2}).or(7), (Look{3, 2}); got != want {
+		t.Errorf("a look of its own becomes %v", got)
+	}
+}
+
+// TestOwnLook checks that series have the looks that they are given, wherever they are.
+func TestOwnLook(t *testing.T) {
+	third := Look{Color: 3}
+	for name, c := range map[string]Chart{
+		"percentiles": &Percentiles{Series: []Distribution{{Name: "a", Look: third, Points: []Percentile{{50, 1}, {90, 2}}}}},
+		"order":       &Order{Series: []Samples{{Name: "a", Look: third, Points: []Sample{{X: 1, Y: 1}, {X: 2, Y: 2}}}}},
+		"lines": &Lines{Series: []Series{{Name: "a", Look: third, Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 2}}}},
+			Tail: &Tail{Series: []Series{{Name: "a", Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 2}}}}}},
+		"bars":   &Bars{Rows: []Bar{{Name: "a", Look: third, Reason: "refused"}}},
+		"stacks": &Stacks{Parts: []string{"p"}, Rows: []Sum{{Name: "a", Look: third, Values: []float64{1}}}},
+	} {
+		var b bytes.Buffer
+		if err := WriteInline(&b, c, name); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "var(--chart-3)") || strings.Contains(b.String(), "var(--chart-1)") {
+			t.Errorf("%s does not have the color 3 alone:\n%s", name, &b)
 		}
 	}
 }

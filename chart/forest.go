@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Forest shows ratios with their intervals around 1, on a logarithmic axis, and what is
@@ -18,7 +19,7 @@ type Forest struct {
 	Low, High float64
 	Band      string
 
-	Less, More string   // what a ratio below and above 1 says, such as "b is faster"
+	Less, More string   // what a ratio below and above 1 says, such as "b is faster"; both or neither
 	Kinds      []string // what can be made of a ratio, each with its color and marker
 	Rows       []Ratio
 }
@@ -32,7 +33,7 @@ type Ratio struct {
 	Value, Low, High float64
 
 	Kind   int    // its place in Kinds
-	Text   string // what is written at the end; "" writes the value
+	Text   string // what is written at the end; "" writes the value and what is made of it
 	Reason string // why there is no ratio; then the row is faded
 	Tip    string // what else the tip says; may have lines
 	Link   string // what a click leads to; "" if nothing
@@ -82,22 +83,22 @@ func (f *Forest) draw() *canvas {
 		return c.nothing(top)
 	}
 	var bars []*Bar
-	var names, texts []string
+	var rows []rowWords
 	for i := range f.Rows {
 		b := f.Rows[i].bar()
-		bars, names, texts = append(bars, b), append(names, b.Name), append(texts, b.text(f.Axis))
+		if b.Text == "" && usable(b.Value, true) {
+			b.Text = strings.TrimSpace(f.Axis.format(b.Value) + " " + f.kind(&f.Rows[i]))
+		}
+		bars, rows = append(bars, b), append(rows, rowWords{name: b.Name, text: b.text(f.Axis)})
 	}
-	l := c.columns(nil, names, texts, nil)
+	l := c.columns(rows)
 	s, ok := f.scale(c, bars)
 	s.from, s.to = l.from, l.to
 	if ok {
 		top = f.legend(c, top)
 		top = f.sides(c, s, top)
 	}
-	high, middle := 24.0, 12.0
-	if l.narrow {
-		high, middle = 42, 29
-	}
+	high, middle := l.row(24)
 	bottom := top + high*float64(len(bars)) + 4
 	foot := bottom
 	if ok {
@@ -110,15 +111,13 @@ func (f *Forest) draw() *canvas {
 	}
 	for i, b := range bars {
 		y, r := top+high*float64(i)+2, &f.Rows[i]
-		words := ink
+		color := ink
 		if b.Reason != "" {
-			words = faint
+			color = faint
 		}
-		tip := b.tip(f.Axis, b.Name)
-		tip[0] = joined(b.Name, f.kind(r))
-		c.mark(tip, b.Link, func() {
+		c.mark(b.tip(f.Axis, b.Name), b.Link, func() {
 			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01}) // the whole row can be pointed at
-			c.row(l, y+middle, words, b.Name, b.text(f.Axis))
+			c.row(l, y+middle, color, rows[i])
 			if ok {
 				f.ratio(c, b, s, y+middle, r.Kind)
 			}
@@ -135,14 +134,15 @@ func (f *Forest) ratio(c *canvas, b *Bar, s scale, y float64, kind int) {
 	if !b.valued() || !usable(b.Value, true) {
 		return
 	}
-	p := solid(lineColor(max(kind, 0)))
+	look := Look{}.or(max(kind, 0))
+	p := solid(look.role())
 	if interval(b.Low, b.High, true) {
 		low, high := s.at(b.Low), s.at(b.High)
 		c.add(pathShape{stroke: stroke{paint: p, width: 2}, lines: [][]point{
 			{{low, y}, {high, y}}, {{low, y - 4}, {low, y + 4}}, {{high, y - 4}, {high, y + 4}},
 		}})
 	}
-	c.marker(max(kind, 0), s.at(b.Value), y, 4.5, p)
+	c.marker(look, s.at(b.Value), y, 4.5, p)
 }
 
 // legend names the kinds that some row has, and the band.
@@ -162,25 +162,32 @@ func (f *Forest) legend(c *canvas, y float64) float64 {
 			c.rect(x-8, y-7, 16, 14, paint{rule, 0.18})
 			return
 		}
-		k := kinds[i]
-		c.line(stroke{paint: solid(lineColor(k)), width: 2}, point{x - 10, y}, point{x + 10, y})
-		c.marker(k, x, y, 4.5, solid(lineColor(k)))
+		look := Look{}.or(kinds[i])
+		c.line(stroke{paint: solid(look.role()), width: 2}, point{x - 10, y}, point{x + 10, y})
+		c.marker(look, x, y, 4.5, solid(look.role()))
 	})
 }
 
-// sides writes above the plot what ratios left and right of 1 say, where there is room.
+// sides writes above the plot what ratios left and right of 1 say: beside 1 or, where there
+// is no room for both, one below the other.
 func (f *Forest) sides(c *canvas, s scale, y float64) float64 {
-	if f.Less == "" && f.More == "" {
+	if f.Less == "" || f.More == "" {
 		return y
 	}
+	less, more := "← "+clean(f.Less), clean(f.More)+" →"
 	one := s.at(1)
-	if less := shorten("← "+clean(f.Less), small, false, one-8-padding); f.Less != "" && one-8-padding > 40 {
+	if measure(less, small, false) <= one-8-padding && measure(more, small, false) <= c.width-padding-one-8 {
 		c.text(one-8, y+12, atEnd, small, faint, less, 0)
+		c.text(one+8, y+12, atStart, small, faint, more, 0)
+		return y + 18
 	}
-	if more := clean(f.More); f.More != "" && c.width-padding-one-8 > 40 {
-		c.text(one+8, y+12, atStart, small, faint, shorten(more, small, false, c.width-padding-one-24)+" →", 0)
+	for i, words := range []string{less, more} {
+		for _, line := range wrap(words, small, false, c.width-2*padding, 3) {
+			y += 14
+			c.text([]float64{padding, c.width - padding}[i], y-2, []anchor{atStart, atEnd}[i], small, faint, line, 0)
+		}
 	}
-	return y + 18
+	return y + 4
 }
 
 // describe says in words how many ratios there are of each kind.

@@ -22,12 +22,13 @@ func (g *Grouped) draw() *canvas {
 	c := newCanvas(widthOf(g.Width), g.Title)
 	y := c.head()
 	var list []*Bar
-	var sides, names, texts []string
+	var sides []string
+	var rows []rowWords
 	for _, group := range g.Groups {
-		names = append(names, group.Name)
+		rows = append(rows, rowWords{name: group.Name})
 		for i := range group.Bars {
 			b := &group.Bars[i]
-			list, texts = append(list, b), append(texts, b.text(g.Axis))
+			list, rows = append(list, b), append(rows, rowWords{text: b.text(g.Axis)})
 			if !slices.Contains(sides, b.Name) {
 				sides = append(sides, b.Name)
 			}
@@ -36,23 +37,28 @@ func (g *Grouped) draw() *canvas {
 	if len(list) == 0 {
 		return c.nothing(y)
 	}
-	l := c.columns(nil, names, texts, nil)
+	l := c.columns(rows)
 	if l.narrow {
 		l.to -= l.texts + 8 // the texts are beside the bars
 	}
 	s, ok := c.barScale(g.Axis, list, g.Lines)
 	s.from, s.to = l.from, l.to
 	y = c.legend(y, sides, func(i int, x, y float64) {
+		look := Look{}.or(i)
 		if s.log {
-			c.marker(i, x, y, 4.5, solid(lineColor(i)))
+			c.marker(look, x, y, 4.5, solid(look.role()))
 		} else {
-			c.rect(x-10, y-5, 20, 10, solid(lineColor(i)))
+			c.rect(x-10, y-5, 20, 10, solid(look.role()))
 		}
 	})
 	if ok {
 		y = c.labels(g.Axis, g.Lines, s, y)
 	}
-	const high, gap, header = 17.0, 10.0, 20.0
+	const high, gap = 17.0, 10.0
+	header := 20.0
+	if l.twoLines {
+		header = 30
+	}
 	top, bottom := y, y+4
 	for _, group := range g.Groups {
 		bottom += gap + high*float64(max(1, len(group.Bars)))
@@ -71,7 +77,7 @@ func (g *Grouped) draw() *canvas {
 		c.mark([]string{group.Name}, "", func() {
 			if l.narrow {
 				c.rect(padding, y+4, c.width-2*padding, header, paint{background, 0.85})
-				c.text(padding, y+header-2, atStart, normal, ink, group.Name, c.width-2*padding)
+				c.name(padding, y+header/2+3.5, ink, group.Name, c.width-2*padding)
 				y += header
 			} else {
 				c.name(padding, y+gap/2+2+high*bars/2, ink, group.Name, l.names)
@@ -89,7 +95,7 @@ func (g *Grouped) draw() *canvas {
 				c.rect(l.from, at-high/2, c.width-padding-l.from, high, paint{background, 0.01})
 				c.text(l.to+12, at+4, atStart, small, words, b.text(g.Axis), l.texts)
 				if ok {
-					c.bar(b, s, at, 10, lineColor(side), side)
+					c.bar(b, s, at, 10, Look{}.or(side))
 				}
 				c.reason(b, s, at)
 			})

@@ -16,7 +16,7 @@ type Lines struct {
 	Tail   *Tail  // a smaller plot below over the same X, such as latency below throughput
 }
 
-// Tail is the second plot of [Lines]. Its series have the colors of those with the same
+// Tail is the second plot of [Lines]. Its series have the looks of those with the same
 // names above.
 type Tail struct {
 	Y      Axis
@@ -26,6 +26,7 @@ type Tail struct {
 // Series is a line of [Lines].
 type Series struct {
 	Name   string
+	Look   Look // the zero Look is that of its place
 	Points []Point
 
 	// Fit is a curve that was fitted to the points, in the order of X. It is dashed, and
@@ -98,10 +99,11 @@ func (l *Lines) draw() *canvas {
 	var xs extent
 	var measured []float64 // they get ticks
 	var names []string
+	var looks []Look
 	for _, p := range panels {
 		for _, s := range p.series {
 			if !slices.Contains(names, s.Name) {
-				names = append(names, s.Name)
+				names, looks = append(names, s.Name), append(looks, s.Look.or(len(names)))
 			}
 			for _, at := range s.Points {
 				xs.add(at.X)
@@ -131,7 +133,7 @@ func (l *Lines) draw() *canvas {
 		}
 	}
 	sx.from, sx.to = left, c.plotEnd()
-	y = l.legend(c, y, names)
+	y = l.legend(c, y, names, looks)
 	for _, m := range l.Marks {
 		if !sx.inside(m.Value) {
 			c.left++
@@ -163,7 +165,7 @@ func (l *Lines) draw() *canvas {
 		}
 		y = c.across(area, l.X.across(area.x, measured), label)
 		for _, s := range p.series {
-			c.series(area, l.X, p.y, s, slices.Index(names, s.Name))
+			c.series(area, l.X, p.y, s, looks[slices.Index(names, s.Name)])
 		}
 	}
 	words := l.Y.Label
@@ -174,7 +176,7 @@ func (l *Lines) draw() *canvas {
 }
 
 // legend draws what the series are called, and that dashed lines are fitted if some are.
-func (l *Lines) legend(c *canvas, y float64, names []string) float64 {
+func (l *Lines) legend(c *canvas, y float64, names []string, looks []Look) float64 {
 	fitted := map[int]bool{}
 	for _, s := range l.Series {
 		if len(s.Fit) > 0 {
@@ -193,9 +195,9 @@ func (l *Lines) legend(c *canvas, y float64, names []string) float64 {
 		case i == len(names):
 			c.line(fitStroke(rule), point{x - 11, y}, point{x + 11, y})
 		case fitted[i]:
-			c.marker(i, x, y, 4, solid(lineColor(i)))
+			c.marker(looks[i], x, y, 4, solid(looks[i].role()))
 		default:
-			c.sample(i, x, y)
+			c.sample(looks[i], x, y)
 		}
 	})
 }
@@ -208,8 +210,8 @@ const (
 	mostMarkers  = 150
 )
 
-// series draws a series with the color of the number i.
-func (c *canvas) series(area plot, xs, ys Axis, s Series, i int) {
+// series draws a series.
+func (c *canvas) series(area plot, xs, ys Axis, s Series, l Look) {
 	var points []Point
 	for _, at := range s.Points {
 		if !usable(at.X, area.x.log) || !usable(at.Y, area.y.log) {
@@ -219,7 +221,7 @@ func (c *canvas) series(area plot, xs, ys Axis, s Series, i int) {
 		points = append(points, at)
 	}
 	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(a.X, b.X) })
-	color := lineColor(i)
+	color := l.role()
 
 	var line, lows, highs []point
 	var whiskers [][]point
@@ -252,7 +254,7 @@ func (c *canvas) series(area plot, xs, ys Axis, s Series, i int) {
 		}
 		c.curve(area, fitStroke(color), fit)
 	} else if len(line) > 1 {
-		c.line(lineStroke(i), line...)
+		c.line(l.stroke(), line...)
 	}
 	for j, at := range points {
 		if len(points) > mostMarkers && at.Tip == "" && at.Link == "" {
@@ -262,7 +264,7 @@ func (c *canvas) series(area plot, xs, ys Axis, s Series, i int) {
 		if interval(at.Low, at.High, area.y.log) {
 			tip = append(tip, "interval "+ys.format(at.Low)+" to "+ys.format(at.High))
 		}
-		c.mark(append(tip, at.Tip), at.Link, func() { c.marker(i, line[j].x, line[j].y, 3.5, solid(color)) })
+		c.mark(append(tip, at.Tip), at.Link, func() { c.marker(l, line[j].x, line[j].y, 3.5, solid(color)) })
 	}
 	if s.Peak != nil {
 		c.peak(area, xs, ys, s, color)

@@ -21,6 +21,7 @@ type Order struct {
 // Samples is a series of [Order].
 type Samples struct {
 	Name   string
+	Look   Look // the zero Look is that of its place
 	Points []Sample
 }
 
@@ -40,9 +41,10 @@ func (o *Order) draw() *canvas {
 	y := c.head()
 	var xs, ys extent
 	var names []string
+	var looks []Look
 	n := 0
-	for _, s := range o.Series {
-		names = append(names, s.Name)
+	for i, s := range o.Series {
+		names, looks = append(names, s.Name), append(looks, s.Look.or(i))
 		for _, at := range s.Points {
 			if usable(at.X, o.X.Scale == Log) && usable(at.Y, o.Y.Scale == Log) {
 				xs.add(at.X)
@@ -65,7 +67,7 @@ func (o *Order) draw() *canvas {
 		sy.min = max(sy.min, 0)
 	}
 	if len(names) > 1 {
-		y = c.legend(y, names, c.sample)
+		y = c.seriesLegend(y, names, looks)
 	}
 	height := plotHeight(c.width)
 	y = c.above(y, o.Y.Label, log)
@@ -78,10 +80,10 @@ func (o *Order) draw() *canvas {
 			return !area.x.inside(at.X) || !area.y.inside(at.Y)
 		})
 		slices.SortStableFunc(ordered[i], func(a, b Sample) int { return cmp.Compare(a.X, b.X) })
-		drawn += c.samples(area, o, s.Name, ordered[i], i, n <= mostSamples && !o.Plain)
+		drawn += c.samples(area, o, s.Name, ordered[i], looks[i], n <= mostSamples && !o.Plain)
 	}
 	for i, s := range o.Series {
-		c.median(area, s.Name, ordered[i], i)
+		c.median(area, s.Name, ordered[i], looks[i])
 	}
 	c.note("Lines are running medians")
 	if drawn < n {
@@ -112,12 +114,12 @@ func (o *Order) log(all extent) bool {
 }
 
 // samples draws the samples of a series and returns how many.
-func (c *canvas) samples(area plot, o *Order, name string, points []Sample, i int, each bool) int {
+func (c *canvas) samples(area plot, o *Order, name string, points []Sample, l Look, each bool) int {
 	if each {
 		for _, at := range points {
 			p := area.at(at.X, at.Y)
 			c.mark([]string{name, o.X.format(at.X) + ": " + o.Y.format(at.Y), at.Tip}, at.Link, func() {
-				c.marker(i, p.x, p.y, 2.4, paint{lineColor(i), 0.75})
+				c.marker(l, p.x, p.y, 2.4, paint{l.role(), 0.75})
 			})
 		}
 		return len(points)
@@ -149,14 +151,14 @@ func (c *canvas) samples(area plot, o *Order, name string, points []Sample, i in
 	}
 	add()
 	if len(dots) > 0 {
-		c.add(pathShape{lines: dots, stroke: stroke{paint: paint{lineColor(i), 0.55}, width: 2.6, round: true}})
+		c.add(pathShape{lines: dots, stroke: stroke{paint: paint{l.role(), 0.55}, width: 2.6, round: true}})
 	}
 	return len(dots)
 }
 
 // median draws the running median of a series, at most once in two pixels. It is of a
 // fifteenth of the samples, but at least 5 and at most 501.
-func (c *canvas) median(area plot, name string, points []Sample, i int) {
+func (c *canvas) median(area plot, name string, points []Sample, l Look) {
 	half := min(max(len(points)/15, 5), 501) / 2
 	var line []point
 	var window []float64
@@ -173,7 +175,7 @@ func (c *canvas) median(area plot, name string, points []Sample, i int) {
 		line = append(line, point{x, area.y.at(window[half])})
 	}
 	if len(line) > 1 {
-		c.mark([]string{name, fmt.Sprintf("running median of %d samples", 2*half+1)}, "", func() { c.line(lineStroke(i), line...) })
+		c.mark([]string{name, fmt.Sprintf("running median of %d samples", 2*half+1)}, "", func() { c.line(l.stroke(), line...) })
 	}
 }
 

@@ -19,6 +19,7 @@ type Percentiles struct {
 // Distribution is a line of [Percentiles].
 type Distribution struct {
 	Name   string
+	Look   Look // the zero Look is that of its place
 	Points []Percentile
 	Link   string
 }
@@ -65,10 +66,11 @@ func (p *Percentiles) draw() *canvas {
 		sy.min = max(sy.min, min(ys.least, 0))
 	}
 	var names []string
-	for _, d := range p.Series {
-		names = append(names, d.Name)
+	var looks []Look
+	for i, d := range p.Series {
+		names, looks = append(names, d.Name), append(looks, d.Look.or(i))
 	}
-	y = c.legend(y, names, c.sample)
+	y = c.seriesLegend(y, names, looks)
 	height := plotHeight(c.width)
 	y = c.above(y, p.Axis.Label, sy.log)
 	area := c.newPlot(y, p.Axis.besides(sy, height), height, sx, sy, p.Axis)
@@ -86,7 +88,7 @@ func (p *Percentiles) draw() *canvas {
 		for _, at := range points {
 			line = append(line, point{min(at.tail(), end), at.Value})
 		}
-		c.mark([]string{d.Name}, d.Link, func() { c.curve(area, lineStroke(i), line) })
+		c.mark([]string{d.Name}, d.Link, func() { c.curve(area, looks[i].stroke(), line) })
 		for j, at := range points {
 			if len(points) > 60 && j%(len(points)/30) != 0 && j != len(points)-1 {
 				continue
@@ -94,7 +96,7 @@ func (p *Percentiles) draw() *canvas {
 			words := strconv.FormatFloat(at.Percentile, 'f', -1, 64) + " %: " + p.Axis.format(at.Value)
 			c.mark([]string{d.Name, words}, d.Link, func() {
 				q := area.at(line[j].x, line[j].y)
-				c.marker(i, q.x, q.y, 3, solid(lineColor(i)))
+				c.marker(looks[i], q.x, q.y, 3, solid(looks[i].role()))
 			})
 		}
 	}

@@ -118,9 +118,14 @@ func (p plot) edge(inside, outside point) (point, bool) {
 }
 
 // sample draws what stands for a series in a legend: its line and marker.
-func (c *canvas) sample(i int, x, y float64) {
-	c.line(lineStroke(i), point{x - 11, y}, point{x + 11, y})
-	c.marker(i, x, y, 3.5, solid(lineColor(i)))
+func (c *canvas) sample(l Look, x, y float64) {
+	c.line(l.stroke(), point{x - 11, y}, point{x + 11, y})
+	c.marker(l, x, y, 3.5, solid(l.role()))
+}
+
+// seriesLegend draws the legend of some series.
+func (c *canvas) seriesLegend(y float64, names []string, looks []Look) float64 {
+	return c.legend(y, names, func(i int, x, y float64) { c.sample(looks[i], x, y) })
 }
 
 // plotHeight returns the height of a plot that suits a width.

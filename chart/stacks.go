@@ -13,6 +13,7 @@ type Stacks struct {
 // Sum is a row of [Stacks].
 type Sum struct {
 	Name   string
+	Look   Look      // shown before the name; the zero Look is not shown
 	Values []float64 // of the parts, in their order; none is below zero
 	Text   string    // what is written at the end; "" writes the sum
 	Reason string    // why there are no values
@@ -48,10 +49,10 @@ func (s *Stacks) draw() *canvas {
 		return c.nothing(y)
 	}
 	var e extent
-	var names, texts []string
+	var rows []rowWords
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		names, texts = append(names, r.Name), append(texts, s.text(r))
+		rows = append(rows, rowWords{look: r.Look, name: r.Name, text: s.text(r)})
 		e.add(0, r.total(len(s.Parts)))
 		for j, v := range r.Values {
 			if j >= len(s.Parts) || !weighs(v) {
@@ -59,30 +60,26 @@ func (s *Stacks) draw() *canvas {
 			}
 		}
 	}
-	l := c.columns(nil, names, texts, nil)
+	l := c.columns(rows)
 	x, _ := e.scale(false, true)
 	x.min = 0
 	x.roundUp(8, s.Axis.Binary)
 	x.from, x.to = l.from, l.to
 	y = c.legend(y, s.Parts, func(i int, x, y float64) { c.rect(x-10, y-6, 20, 12, solid(areaColor(i))) })
-
-	high, middle := 26.0, 13.0
-	if l.narrow {
-		high, middle = 44, 30
-	}
+	high, middle := l.row(26)
 	top, bottom := y, y+high*float64(len(s.Rows))+4
 	foot := c.drawAcross(s.Axis.across(x, nil), x, top, bottom, s.Axis.Label)
 	c.zero(x, top, bottom)
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		y := top + 2 + high*float64(i)
-		words := ink
+		color := ink
 		if r.Reason != "" {
-			words = faint
+			color = faint
 		}
 		c.mark([]string{r.Name, s.text(r), r.Reason, r.Tip}, r.Link, func() {
 			c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01})
-			c.row(l, y+middle, words, r.Name, s.text(r))
+			c.row(l, y+middle, color, rows[i])
 			if r.Reason != "" {
 				c.reason(&Bar{Reason: r.Reason, Value: r.total(len(s.Parts))}, x, y+middle)
 			}

@@ -51,6 +51,24 @@ func addedDifference(t *stats.Table, i, j int) (difference, own float64, could b
 	return difference, own, ok1 && ok2 && difference <= own
 }
 
+// ownCost marks a row of a table whose lead could be due to what sqlite3perf adds.
+const ownCost = "*"
+
+// ownLeads reports for each row of a table whether what sqlite3perf adds could explain its
+// lead: that over the first row after it that is told apart from it.
+func ownLeads(t *stats.Table) []bool {
+	leads := make([]bool, len(t.Cells))
+	for i, c := range t.Cells {
+		for j := i + 1; c.Rank > 0 && j < len(t.Cells); j++ {
+			if t.Cells[j].Rank > 0 && !slices.Contains(c.Tied, j) {
+				_, _, leads[i] = addedDifference(t, i, j)
+				break
+			}
+		}
+	}
+	return leads
+}
+
 // addedNote names the drivers of a table whose difference may be due to what sqlite3perf adds.
 func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 	var words []string

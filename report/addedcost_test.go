@@ -66,8 +66,16 @@ func TestAddedNote(t *testing.T) {
 			t.Errorf("added %v and %v, want a note: %v\n%s", tc.fast, tc.slow, tc.want, out)
 		}
 		page := write(t, "html", run, "", report.Options{})
-		if strings.Contains(page, `<div class="alarm"><dt>note</dt><dd>`+note) != tc.want {
-			t.Errorf("added %v and %v, want an alarm in the page: %v", tc.fast, tc.slow, tc.want)
+		for _, part := range []string{
+			`<div class="alarm"><dt>* own cost</dt><dd>` + note, "* marks a lead that ", // below the picture
+			`mattn v1.14.52*, `, ">mattn v1.14.52*</text>", ">mattn v1.14.52*</a></th>", // in it, and in the table
+		} {
+			if strings.Contains(page, part) != tc.want {
+				t.Errorf("added %v and %v, want %q in the page: %v", tc.fast, tc.slow, part, tc.want)
+			}
+		}
+		if strings.Contains(page, "zombiezen v1.4.2*") || strings.Contains(out, "mattn v1.14.52* ") != tc.want {
+			t.Errorf("added %v and %v, want a mark of mattn: %v\n%s", tc.fast, tc.slow, tc.want, out)
 		}
 		if tc.want && !strings.Contains(out, "between mattn v1.14.52 and zombiezen v1.4.2 (1.0") {
 			t.Errorf("%s", out)

@@ -435,12 +435,20 @@ func phase(t *stats.Table, h Hints) document {
 	return append(d, phaseNotes(t, measured, h))
 }
 
+// tableAnswer says who comes first in a table, as a sentence.
+func tableAnswer(t *stats.Table) string {
+	r := ranking(t)
+	if r.say(); r.Best == nil || !strings.HasPrefix(r.Text, r.Best.Name) { // it does not begin with a name
+		return strings.ToUpper(r.Text[:1]) + r.Text[1:] + "."
+	}
+	return r.Text + "."
+}
+
 // phaseHead is the heading of a phase, and who comes first in it if several rows have a rank.
 func phaseHead(t *stats.Table, measured []*stats.Cell) document {
 	d := document{heading{3, t.Phase + ": " + subject(measured)}}
-	r := ranking(t)
-	if r.say(); len(r.choices()) > 1 {
-		d = append(d, paragraph{text: r.Text + "."})
+	if r := ranking(t); len(r.choices()) > 1 {
+		d = append(d, paragraph{text: tableAnswer(t)})
 	}
 	return d
 }
@@ -486,7 +494,7 @@ func phaseNotes(t *stats.Table, measured []*stats.Cell, h Hints) list {
 	}
 	below.note(item{label: "note", text: orderNote(t, measured)})
 	below.note(item{label: "note", text: floorNote(t, measured)})
-	below.note(item{label: "note", text: addedNote(t, measured, h)})
+	below.note(item{label: labels[CaveatAdded], text: addedNote(t, measured, h), alarm: true}) // it may decide who leads
 	for _, c := range measured {
 		below.note(item{label: "errors", text: errorCounts(c), alarm: true})
 		below.note(item{label: "results", text: resultCounts(c)})

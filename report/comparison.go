@@ -245,7 +245,7 @@ func comparison(c Compared, h Hints) document {
 	if len(g.rows) == 0 {
 		return d
 	}
-	return append(d, space{}, comparedNote(c))
+	return append(d, space{}, comparedNote(c), methodology(ofSides))
 }
 
 // comparedNote says how the ratios of a comparison are to be read.
@@ -258,10 +258,11 @@ func comparedNote(c Compared) paragraph {
 	if by := c.First.Run.Compares; c.Interleaved && (by != nil && by.Looks || c.First.Confidence > stats.Confidence) {
 		words += "; p and interval are also corrected for how often it was decided whether to go on"
 	}
-	return paragraph{words + ". " + seeMethodology, true}
+	return paragraph{words + ".", true}
 }
 
-const seeMethodology = "See https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/methodology.md#comparisons-of-two-sides."
+// ofSides is the section of the methodology about comparisons and gates.
+const ofSides = "Comparisons of two sides"
 
 // ratioNote says what a table's ratios of over to under are.
 func ratioNote(over, under string, interleaved bool) string {

@@ -10,7 +10,7 @@ import (
 // document is a report for people, before it is rendered as text or Markdown.
 type document []block
 
-// block is a heading, paragraph, list, details, grid or space.
+// block is a heading, paragraph, reference, list, details, picture, grid or space.
 type block interface{}
 
 // space separates what follows.
@@ -25,6 +25,14 @@ type heading struct {
 type paragraph struct {
 	text  string
 	quiet bool
+}
+
+// reference says where more can be read.
+type reference struct{ title, address string }
+
+// methodology refers to a section of the methodology.
+func methodology(section string) reference {
+	return reference{"the methodology: " + section, "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/methodology.md#" + slug(section)}
 }
 
 // list is a list of labeled lines. Alarming labels are highlighted.
@@ -48,7 +56,7 @@ type details struct {
 	title string
 	body  document
 	id    string // by which a page refers to it; "" if by nothing
-	raw   bool   // a page that is printed leaves it closed
+	nest  bool   // what is in it is closed in its turn
 }
 
 // picture is a chart, which only pages show.
@@ -65,6 +73,7 @@ type grid struct {
 	rows    [][]string
 	leaders []bool   // rows such that no other row is told apart as faster
 	links   []string // what the name of each row leads to in a page; nil if to nothing
+	stacks  bool     // a page on a phone has the cells of a row below each other
 }
 
 // add adds a column with a word for each row.

@@ -64,6 +64,7 @@ func Rate(s *result.Sample) (perSecond float64, unit string) {
 type cellGrid struct {
 	grid
 	cells []*stats.Cell
+	own   []bool // whose lead could be due to what sqlite3perf adds; nil: none
 }
 
 // words returns the result of f for each cell.
@@ -115,6 +116,7 @@ func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) int
 // figures returns the grid of a table's cells that have figures.
 func figures(t *stats.Table, cells []*stats.Cell) grid {
 	g := &cellGrid{cells: cells}
+	g.own = ownLeads(t)
 	g.addStandings()
 	g.addRisks(t.Phase)
 	g.addMedians(t.PerOp)
@@ -142,7 +144,13 @@ func (g *cellGrid) addStandings() {
 		tied = append(tied, cmp.Or(ranksTied(standings, s.Tied), absent))
 	}
 	g.add(column{title: "#"}, ranks)
-	g.each(column{title: rowsAre(g.cells)}, func(c *stats.Cell) string { return name(c.Outcome) })
+	names := g.words(func(c *stats.Cell) string { return name(c.Outcome) })
+	for i := range names {
+		if i < len(g.own) && g.own[i] {
+			names[i] += ownCost
+		}
+	}
+	g.add(column{title: rowsAre(g.cells)}, names)
 	if slices.ContainsFunc(tied, func(s string) bool { return s != absent }) {
 		g.add(column{title: "tied with"}, tied)
 	}

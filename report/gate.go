@@ -216,7 +216,7 @@ func gate(g Gated, h Hints) document {
 	if len(g.Cells) == 0 {
 		return d
 	}
-	return append(d, space{}, gateNote(g))
+	return append(d, space{}, gateNote(g), methodology(ofSides))
 }
 
 // gateNote says what a regression is, and how ratios are to be read.
@@ -228,7 +228,7 @@ func gateNote(g Gated) paragraph {
 	words := fmt.Sprintf("A regression takes more than %s more than the baseline, is not by chance (at most %s), and is there again in a second measurement.",
 		share(g.Max), chance)
 	if slices.ContainsFunc(g.Cells, func(c *stats.Gated) bool { return c.Measured() }) {
-		words = ratioNote("the figure of the candidate", "that of the baseline", g.Base == nil) + " " + words + " " + seeMethodology
+		words = ratioNote("the figure of the candidate", "that of the baseline", g.Base == nil) + " " + words
 	}
 	return paragraph{words, true}
 }

@@ -63,6 +63,7 @@ type section struct {
 type view struct {
 	Heading   *headingView
 	Paragraph *paragraphView
+	Reference *referenceView
 	List      []itemView
 	Details   *detailsView
 	Grid      *gridView
@@ -79,6 +80,8 @@ type paragraphView struct {
 	Quiet bool
 }
 
+type referenceView struct{ Title, Address string }
+
 type itemView struct {
 	Label, Text string
 	Alarm       bool
@@ -87,7 +90,7 @@ type itemView struct {
 type detailsView struct {
 	Title  string
 	ID     string
-	Raw    bool
+	Nest   bool
 	Blocks []view
 }
 
@@ -102,6 +105,7 @@ type pictureView struct {
 
 type gridView struct {
 	Label   string // what the table is called for those who can't see where it is
+	Stacks  bool   // on a phone each row has its cells below each other
 	Columns []columnView
 	Rows    []rowView
 }
@@ -113,6 +117,7 @@ type columnView struct {
 
 type rowView struct {
 	Leader bool
+	Stacks bool
 	Link   string // what the name of the row leads to; "" if to nothing
 	Cells  []cellView
 }
@@ -120,6 +125,7 @@ type rowView struct {
 type cellView struct {
 	Pad    template.HTML // in front of the text, to line it up
 	Text   string
+	Title  string // of its column
 	Right  bool
 	Long   bool // it may be broken into lines
 	Header bool // it names the row
@@ -274,6 +280,8 @@ func (r *htmlRenderer) view(b block) (v view, ok bool) {
 		return view{Heading: &headingView{Level: max(b.level, 2), ID: r.id(b.text), Text: clip(b.text, maxCell)}}, true
 	case paragraph:
 		return view{Paragraph: &paragraphView{clip(b.text, maxParagraph), b.quiet}}, true
+	case reference:
+		return view{Reference: &referenceView{b.title, b.address}}, true
 	case list:
 		var items []itemView
 		for _, it := range b {
@@ -281,7 +289,7 @@ func (r *htmlRenderer) view(b block) (v view, ok bool) {
 		}
 		return view{List: items}, true
 	case details:
-		return view{Details: &detailsView{clip(b.title, maxLabel), b.id, b.raw, r.views(b.body)}}, true
+		return view{Details: &detailsView{clip(b.title, maxLabel), b.id, b.nest, r.views(b.body)}}, true
 	case picture:
 		return view{Picture: r.picture(&b)}, true
 	case grid:
@@ -328,7 +336,7 @@ func chartGrid(c chart.Chart) grid {
 }
 
 func (r *htmlRenderer) grid(g *grid) *gridView {
-	out := &gridView{Label: clip(r.about, maxLabel)}
+	out := &gridView{Label: clip(r.about, maxLabel), Stacks: g.stacks}
 	names := slices.IndexFunc(g.columns, func(c column) bool { return !c.right && c.title != "#" && c.title != "rank" })
 	for _, c := range g.columns {
 		out.Columns = append(out.Columns, columnView{clip(c.title, maxLabel), c.right})
@@ -338,9 +346,9 @@ func (r *htmlRenderer) grid(g *grid) *gridView {
 		for j, text := range row {
 			trimmed := strings.TrimLeft(text, " ")
 			pad := strings.Repeat(figureSpace, min(len(text)-len(trimmed), maxPad))
-			cells[j] = cellView{Pad: template.HTML(pad), Text: clip(trimmed, maxCell), Right: g.columns[j].right, Long: len(trimmed) > longCell, Header: j == names}
+			cells[j] = cellView{Pad: template.HTML(pad), Text: clip(trimmed, maxCell), Title: out.Columns[j].Title, Right: g.columns[j].right, Long: len(trimmed) > longCell, Header: j == names}
 		}
-		row := rowView{Leader: i < len(g.leaders) && g.leaders[i], Cells: cells}
+		row := rowView{Leader: i < len(g.leaders) && g.leaders[i], Stacks: g.stacks, Cells: cells}
 		if i < len(g.links) {
 			row.Link = g.links[i]
 		}

@@ -10,6 +10,7 @@ import (
 	"html"
 	"io"
 	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -144,11 +145,31 @@ func checkPage(t *testing.T, page string) {
 			if ok && !ids[target] {
 				t.Errorf("<%s %s> refers to %q, which is not there", e.name, name, target)
 			}
+			if _, section, ok := strings.Cut(e.attributes[name], "docs/methodology.md#"); ok {
+				if !slices.Contains(sections(t, "../docs/methodology.md"), section) {
+					t.Errorf("the methodology has no section %q", section)
+				}
+			}
 		}
 	}
 	if !ids["main"] || level == 0 {
 		t.Error("no main or no heading")
 	}
+}
+
+// sections lists the headings of a document, as links to them have them.
+func sections(t *testing.T, name string) (list []string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if title := strings.TrimLeft(line, "#"); title != line {
+			list = append(list, strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-"))
+		}
+	}
+	return list
 }
 
 func TestPages(t *testing.T) {
@@ -274,6 +295,42 @@ func TestPictures(t *testing.T) {
 		if len(names) == 0 && name != "empty" {
 			t.Errorf("%s has no pictures", name)
 		}
+	}
+}
+
+// TestOneColor checks that a driver has one color in all pictures of a run, also where other
+// drivers are missing.
+func TestOneColor(t *testing.T) {
+	run := fullRun()
+	mark := regexp.MustCompile(`(?s) aria-label="([^",]+)[^>]*>(.*?)</(?:g|a)>`)
+	color := regexp.MustCompile(`var\(--chart-\d\)`)
+	colors, pictures := map[string]string{}, 0
+	for _, p := range report.Pictures(stats.Analyze(run, "native"), report.Options{}) {
+		if !regexp.MustCompile("latency|order|errors|waits").MatchString(p.Name) {
+			continue
+		}
+		pictures++
+		var b bytes.Buffer
+		if err := chart.WriteInline(&b, p.Chart(0), "x"); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mark.FindAllStringSubmatch(b.String(), -1) {
+			c := color.FindString(m[2])
+			if c == "" {
+				continue // a part of a sum
+			}
+			if was, ok := colors[m[1]]; ok && was != c {
+				t.Errorf("%s: %s has the color %s, and elsewhere %s", p.Name, m[1], c, was)
+			}
+			colors[m[1]] = c
+		}
+	}
+	different := map[string]bool{}
+	for _, c := range colors {
+		different[c] = true
+	}
+	if len(colors) != 9 || len(different) != chart.Colors || pictures < 7 {
+		t.Errorf("in %d pictures the colors are %v", pictures, colors)
 	}
 }
 

@@ -35,6 +35,8 @@ func (d document) markdown() string {
 			b.WriteString(strings.Repeat("#", blk.level) + " " + escaper.Replace(blk.text) + "\n")
 		case paragraph:
 			b.WriteString(escaper.Replace(blk.text) + "\n")
+		case reference:
+			b.WriteString("See [" + escaper.Replace(blk.title) + "](" + blk.address + ").\n")
 		case list:
 			b.WriteString(blk.markdown())
 		case details:

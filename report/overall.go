@@ -100,7 +100,7 @@ func firsts(said Answers) document {
 		if r.Next != nil {
 			after = fmt.Sprintf("%s %s %s", r.Next.Name, times(r.Next.Ratio.Median), interval(r.Next.Ratio.Interval))
 		}
-		in, first, floors = append(in, r.Table.String()), append(first, r.Best.Name), append(floors, floor)
+		in, first, floors = append(in, r.Table.String()), append(first, r.Best.Name+r.mark()), append(floors, floor)
 		tied, next = append(tied, tie), append(next, after)
 		g.links = append(g.links, "#"+pictureID(tablePicture(*r.Table)))
 	}

@@ -28,8 +28,9 @@ func pageOf(a *stats.Analysis, o Options) document {
 	if o.Study != nil {
 		d = append(d, pageStudy(a, o.Study)...)
 	} else {
+		looks := looksOf(a)
 		d = append(d, heading{2, "Summary"})
-		d = append(d, pageSummary(a)...)
+		d = append(d, pageSummary(a, looks)...)
 		if p, ok := heatMap(a); ok {
 			d = append(d, p)
 		}
@@ -40,7 +41,7 @@ func pageOf(a *stats.Analysis, o Options) document {
 		for i := range a.Run.Trials {
 			samples += len(a.Run.Trials[i].Samples)
 		}
-		p := runPage{a, o.Hints, samples > mostTips}
+		p := runPage{a, o.Hints, looks, samples > mostTips}
 		d = append(d, p.tables()...)
 		d = append(d, drivers(a)...)
 		d = append(d, allCompileOptions(a))
@@ -52,6 +53,9 @@ func pageOf(a *stats.Analysis, o Options) document {
 			d = append(d, paragraph{text: r})
 		}
 		d = append(d, legend(a)...)
+		d = append(d, methodology("Statistics"))
+	} else {
+		d = append(d, methodology("Studies and claims"))
 	}
 	d = append(d, driverNotes(a)...)
 	return uniqueNames(d, map[string]bool{})
@@ -68,7 +72,11 @@ func pageAnswer(said Answers) document {
 	}
 	var l list
 	for _, c := range said.Caveats {
-		l = append(l, item{label: strings.ReplaceAll(c.Code, "-", " "), text: c.Text, alarm: !slices.Contains(mildCaveats, c.Code)})
+		words := strings.ReplaceAll(c.Code, "-", " ")
+		if c.Code == CaveatAdded {
+			words = labels[c.Code] // with the mark of the rows
+		}
+		l = append(l, item{label: words, text: c.Text, alarm: !slices.Contains(mildCaveats, c.Code)})
 	}
 	if len(l) > mostCaveats+1 {
 		return append(d, l[:mostCaveats], details{title: fmt.Sprintf("%d more to beware of", len(l)-mostCaveats), body: document{l[mostCaveats:]}})
@@ -86,7 +94,7 @@ const mostCaveats = 5
 const mostLeftOut = 3
 
 // pageSummary is the picture of all tables together, if there is a summary.
-func pageSummary(a *stats.Analysis) document {
+func pageSummary(a *stats.Analysis, l looks) document {
 	d := overall(a)
 	if len(d) == 0 {
 		return nil
@@ -98,12 +106,12 @@ func pageSummary(a *stats.Analysis) document {
 		return d
 	}
 	base := slices.IndexFunc(a.Overall.Drivers, func(x stats.OverallDriver) bool { return x.Case.Driver == a.Overall.Base })
-	p := overallBars(a, label(a.Overall.Drivers[base].Case))
+	p := overallBars(a, label(a.Overall.Drivers[base].Case), l)
 	table := d[at].(grid)
 	p.behind = document{table}
 	d[at] = p
-	if l, ok := d[len(d)-1].(list); ok && len(l) > mostLeftOut {
-		d[len(d)-1] = details{title: fmt.Sprintf("What the summary leaves out, and notes (%d)", len(l)), body: document{l}}
+	if left, ok := d[len(d)-1].(list); ok && len(left) > mostLeftOut {
+		d[len(d)-1] = details{title: fmt.Sprintf("What the summary leaves out, and notes (%d)", len(left)), body: document{left}}
 	}
 	return d[1:]
 }
@@ -163,7 +171,7 @@ func (p *runPage) factorial(f *stats.Factorial) document {
 		d = append(d, effects(f, t)...)
 	}
 	for _, phase := range phasesOf(p.a, f.Workload) {
-		d = append(d, blocks(scalingPictures(p.a, f, phase))...)
+		d = append(d, blocks(scalingPictures(p.a, f, phase, p.looks))...)
 	}
 	if len(f.Drivers) == 1 {
 		d = append(d, troubles(f.Group, result.WarningUnverified)...)
@@ -184,26 +192,21 @@ func (p *runPage) factorial(f *stats.Factorial) document {
 	return append(d, details{title: fmt.Sprintf("Each of the %d combinations by itself, with samples and proven settings", n), body: each})
 }
 
-// phase is the part of a phase, with a heading of a level: pictures with their figures, and
-// what is to say of them. What is seldom looked at is closed, and left out where the cells
+// phase is the part of a phase, with a heading of a level: the answer, pictures with their
+// figures, and what is to say of them. What is seldom looked at is closed, and left out where the cells
 // are shown side by side too.
 func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document {
 	measured := t.Measured()
 	if len(measured) == 0 {
 		return nil
 	}
-	bars := tableBars(n, t)
+	bars := tableBars(n, t, p.looks)
 	table := figures(t, measured)
 	for _, c := range measured {
 		table.links = append(table.links, caseLink(c.Case))
 	}
 	bars.behind = document{table}
-	d := document{heading{level, t.Phase + ": " + subject(measured)}, bars}
-	notes := phaseNotes(t, measured, p.hints)
-	for i, added := 0, addedNote(t, measured, p.hints); i < len(notes); i++ {
-		notes[i].alarm = notes[i].alarm || added != "" && notes[i].text == added // it may decide who leads
-	}
-	d = append(d, notes)
+	d := document{heading{level, t.Phase + ": " + subject(measured)}, paragraph{text: tableAnswer(t)}, bars, phaseNotes(t, measured, p.hints)}
 	latency := latencies(measured)
 	if level > 3 {
 		if len(latency.rows) > 0 {
@@ -212,14 +215,14 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document {
 		return d
 	}
 	if len(latency.rows) > 0 {
-		for _, x := range latencyPictures(n, measured) {
+		for _, x := range latencyPictures(n, measured, p.looks) {
 			x.behind = document{latency}
 			d = append(d, x)
 		}
 	}
-	d = append(d, blocks(errorPictures(n, t))...)
-	d = append(d, details{title: "Samples in the order measured", body: document{orderPicture(n, t, p.plain)}})
-	if memory := memoryPictures(n, t); memory != nil {
+	d = append(d, blocks(errorPictures(n, t, p.looks))...)
+	d = append(d, details{title: "Samples in the order measured", body: document{orderPicture(n, t, p.looks, p.plain)}})
+	if memory := memoryPictures(n, t, p.looks); memory != nil {
 		d = append(d, details{title: "Memory", body: blocks(memory)})
 	}
 	return d
@@ -249,6 +252,7 @@ func blocks(pictures []picture) (d document) {
 type runPage struct {
 	a     *stats.Analysis
 	hints Hints
+	looks looks
 	plain bool // there are so many samples that those in pictures have no tips
 }
 
@@ -263,7 +267,7 @@ func allCompileOptions(a *stats.Analysis) details {
 			l.note(item{label: label(o.Case), text: strings.Join(p.CompileOptions, " ")})
 		}
 	}
-	return details{title: "Compile options of SQLite, all of each driver", body: document{l}, raw: true}
+	return details{title: "Compile options of SQLite, all of each driver", body: document{l}}
 }
 
 // caseLink returns what leads to the samples and the settings of a case.
@@ -281,7 +285,7 @@ func casesOf(outcomes []*stats.Outcome, tables []*stats.Table) document {
 	for _, o := range outcomes {
 		body = append(body, caseOf(o, tables))
 	}
-	return document{details{title: "Samples, and settings as they were proven", body: body, raw: true}}
+	return document{details{title: "Samples, and settings as they were proven", body: body, nest: true}}
 }
 
 // caseOf has the samples of a case and what its worker proved.

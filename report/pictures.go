@@ -90,8 +90,8 @@ func pictureID(name string) string { return "picture-" + name }
 
 // tableBars ranks the rows of a table: their times with intervals, and the floor as a line.
 // Rows without figures say why.
-func tableBars(n stats.TableName, t *stats.Table) picture {
-	measured := t.Measured()
+func tableBars(n stats.TableName, t *stats.Table, l looks) picture {
+	measured, looks, own := t.Measured(), l.ofCells(t.Cells), ownLeads(t)
 	title := n.String() + ": " + subject(measured)
 	format := secondsOf(perOperationWord(t, measured))
 	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: ticks(format)}
@@ -100,11 +100,11 @@ func tableBars(n stats.TableName, t *stats.Table) picture {
 	}
 	var rows []chart.Bar
 	standings := standingsOf(t.Cells)
-	for _, c := range t.Cells {
+	for i, c := range t.Cells {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 {
 			continue // the run ended before its first trial
 		}
-		b := chart.Bar{Name: name(c.Outcome), Rank: rankOf(c.Rank), Tied: tiedWith(standings, c.Tied), Link: caseLink(c.Case)}
+		b := chart.Bar{Name: name(c.Outcome), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(standings, c.Tied), Link: caseLink(c.Case)}
 		if c.Status != result.OK {
 			b.Reason = string(c.Status)
 			if c.Reason != nil {
@@ -117,23 +117,30 @@ func tableBars(n stats.TableName, t *stats.Table) picture {
 		b.Text = format(c.Summary.Median) + " " + ends(c.Summary)
 		b.Reason = c.Unranked
 		b.Tip = tips(counted(int64(c.Summary.N), "sample"), ratioTip(c, t))
+		if own[i] {
+			b.Name += ownCost
+			b.Tip = tips(b.Tip, ownCost+" what sqlite3perf itself adds could explain the lead")
+		}
 		rows = append(rows, b)
 	}
 	var lines []chart.Mark
-	note := ""
+	var notes []string
 	if t.IsFloor && len(measured) > 1 {
 		floor := measured[t.Base]
 		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "floor: " + label(floor.Case)}}
-		note = floorMeans(label(floor.Case))
+		notes = append(notes, floorMeans(label(floor.Case)))
 	}
-	return picture{headed: true, Picture: Picture{Name: tablePicture(n), Title: title, Note: note,
+	if slices.Contains(own, true) {
+		notes = append(notes, ownCost+" marks a lead that what sqlite3perf itself adds could explain.")
+	}
+	return picture{headed: true, Picture: Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "),
 		draw: func(width int, title string) chart.Chart {
 			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
 		}}}
 }
 
 // overallBars ranks the drivers over all tables of a run.
-func overallBars(a *stats.Analysis, to string) picture {
+func overallBars(a *stats.Analysis, to string, l looks) picture {
 	o := a.Overall
 	axis := chart.Axis{Label: "time, × " + to + ", less is better", Format: times, Tick: ticks(times)}
 	var rows []chart.Bar
@@ -144,11 +151,13 @@ func overallBars(a *stats.Analysis, to string) picture {
 		}
 	}
 	var standings []stats.Standing
+	var cases []*result.Case
 	for _, d := range o.Drivers {
-		standings = append(standings, d.Standing)
+		standings, cases = append(standings, d.Standing), append(cases, d.Case)
 	}
-	for _, d := range o.Drivers {
-		b := chart.Bar{Name: names[d.Case.ID], Rank: rankOf(d.Rank), Tied: tiedWith(standings, d.Tied)}
+	looks := l.of(cases)
+	for i, d := range o.Drivers {
+		b := chart.Bar{Name: names[d.Case.ID], Look: looks[i], Rank: rankOf(d.Rank), Tied: tiedWith(standings, d.Tied)}
 		if d.Ratio.N == 0 {
 			b.Reason = "no round has figures in all phases"
 		} else {
@@ -275,7 +284,7 @@ func eachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 }
 
 // latencyPictures has the distribution of each operation's latency, the drivers overlaid.
-func latencyPictures(n stats.TableName, cells []*stats.Cell) (list []picture) {
+func latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []picture) {
 	figures := []latencyFigure{
 		{"50", func(l *latency.Summary) int64 { return l.P50NS }},
 		{"90", func(l *latency.Summary) int64 { return l.P90NS }},
@@ -291,8 +300,13 @@ func latencyPictures(n stats.TableName, cells []*stats.Cell) (list []picture) {
 	axis := chart.Axis{Label: "latency, less is better", Format: secondsOf(""), Tick: ticks(secondsOf(""))}
 	for _, op := range operations.keys {
 		var series []chart.Distribution
+		var shown []*stats.Cell
 		for _, r := range operations.of[op] {
-			d := chart.Distribution{Name: name(r.cell.Outcome), Link: caseLink(r.cell.Case)}
+			shown = append(shown, r.cell)
+		}
+		looks := l.ofCells(shown)
+		for i, r := range operations.of[op] {
+			d := chart.Distribution{Name: name(r.cell.Outcome), Look: looks[i], Link: caseLink(r.cell.Case)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
 			for i, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
 				// Of fewer operations than that, a percentile is just the greatest.
@@ -316,17 +330,18 @@ func latencyPictures(n stats.TableName, cells []*stats.Cell) (list []picture) {
 }
 
 // memoryPictures has what the drivers took of the memory.
-func memoryPictures(n stats.TableName, t *stats.Table) (list []picture) {
+func memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) {
+	looks := l.ofCells(t.Measured())
 	add := func(kind, title, axis string, of func(stats.Sample) float64) {
 		var rows []chart.Bar
 		any := false
-		for _, c := range t.Measured() {
+		for i, c := range t.Measured() {
 			var values []float64
 			for _, s := range c.Samples {
 				values = append(values, of(s))
 			}
 			s := stats.Summarize(values)
-			b := chart.Bar{Name: name(c.Outcome), Link: caseLink(c.Case), Tip: counted(int64(s.N), "sample")}
+			b := chart.Bar{Name: name(c.Outcome), Look: looks[i], Link: caseLink(c.Case), Tip: counted(int64(s.N), "sample")}
 			b.Value, b.Low, b.High = ofSummary(s)
 			b.Text = bytesOf(s.Median)
 			if s.Median <= 0 {
@@ -439,12 +454,13 @@ const maxSlug = 100
 
 // orderPicture has the samples of a table in the order in which they were measured. They
 // have no tips if it is to be plain.
-func orderPicture(n stats.TableName, t *stats.Table, plain bool) picture {
+func orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) picture {
 	measured := t.Measured()
+	looks := l.ofCells(measured)
 	format := secondsOf(perOperationWord(t, measured))
 	var series []chart.Samples
-	for _, c := range measured {
-		s := chart.Samples{Name: name(c.Outcome)}
+	for i, c := range measured {
+		s := chart.Samples{Name: name(c.Outcome), Look: looks[i]}
 		for _, trial := range c.Trials {
 			if v := sampleValue(trial, t); !math.IsNaN(v) {
 				tip := fmt.Sprintf("round %d", trial.Round)
@@ -468,7 +484,7 @@ func orderPicture(n stats.TableName, t *stats.Table, plain bool) picture {
 
 // errorPictures have the errors that operations ended with, and the time spent waiting in
 // them.
-func errorPictures(n stats.TableName, t *stats.Table) (list []picture) {
+func errorPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) {
 	var parts []string
 	type row struct {
 		cell   *stats.Cell
@@ -488,10 +504,11 @@ func errorPictures(n stats.TableName, t *stats.Table) (list []picture) {
 		return nil
 	}
 	slices.Sort(parts)
+	looks := l.ofCells(t.Measured())
 	add := func(kind, title string, axis chart.Axis, of func(protocol.ErrorCount) float64, text func(*stats.Cell, float64) string) {
 		var sums []chart.Sum
-		for _, r := range rows {
-			x := chart.Sum{Name: name(r.cell.Outcome), Values: make([]float64, len(parts)), Link: caseLink(r.cell.Case), Tip: errorTip(r.cell)}
+		for i, r := range rows {
+			x := chart.Sum{Name: name(r.cell.Outcome), Look: looks[i], Values: make([]float64, len(parts)), Link: caseLink(r.cell.Case), Tip: errorTip(r.cell)}
 			sum := 0.0
 			for _, e := range r.errors {
 				v := of(e)

@@ -235,9 +235,6 @@ func (s *screen) listed(r *Ranking, spreads bool) (words [3]string) {
 	return words
 }
 
-// ownCost marks the best of a table whose lead could be due to what sqlite3perf adds.
-const ownCost = "*"
-
 // mark returns the mark of the best.
 func (r *Ranking) mark() string {
 	if r.Added {

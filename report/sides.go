@@ -57,7 +57,7 @@ func comparisonPage(c Compared, h Hints) document {
 	d = append(d, orders...)
 	l := origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
 	l.note(more(h))
-	return append(d, heading{2, "How it was measured"}, l)
+	return append(d, heading{2, "How it was measured"}, l, methodology(ofSides))
 }
 
 // verdictKinds are the verdicts as a picture has them.
@@ -185,7 +185,7 @@ func sidesDiffer(cells []*stats.Compared, first, second string) document {
 	if len(differ.keys) == 0 {
 		d = append(d, paragraph{text: "Nothing of what the workers proved: library, SQLite, compile options and settings are the same on both sides."})
 	} else {
-		g := grid{columns: []column{{title: "what"}, {title: first}, {title: second}, {title: "in"}}}
+		g := grid{stacks: true, columns: []column{{title: "what"}, {title: first}, {title: second}, {title: "in"}}}
 		for _, f := range differ.keys {
 			where := "all cells"
 			if names := differ.of[f]; len(names) < proven {
@@ -319,7 +319,7 @@ func gatePage(g Gated, h Hints) document {
 	}
 	d = append(d, sidesDiffer(comparedCells(g.Gate), g.Baseline, g.Candidate)...)
 	d = append(d, orders...)
-	return append(append(d, heading{2, "How it was measured"}), gateOrigin(g, h).body...)
+	return append(append(append(d, heading{2, "How it was measured"}), gateOrigin(g, h).body...), methodology(ofSides))
 }
 
 // gateKinds are the states of cells with a ratio as a picture has them.
@@ -327,7 +327,7 @@ var gateKinds = []string{string(stats.GatePassed), string(stats.GateRegression),
 
 // bisectionPage describes a bisection for a page.
 func bisectionPage(b Bisection) document {
-	d := bisection(b)
+	d := append(bisection(b), methodology("Bisection"))
 	p, ok := stepsPicture(b)
 	if !ok {
 		return d

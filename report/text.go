@@ -74,6 +74,8 @@ func (r *textRenderer) document(d document) {
 			} else {
 				r.lines(b.text, "", nil)
 			}
+		case reference:
+			r.lines("See "+b.address+".", "", faint)
 		case list:
 			r.list(b)
 		case details:

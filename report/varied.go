@@ -46,7 +46,7 @@ const maxSeries = 10
 // scalingPictures show the throughput, and the tail of the latency, over each factor that is
 // a number with three values or more. What else varies makes lines of their own or, if that
 // are too many, pictures.
-func scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string) (list []picture) {
+func scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string, l looks) (list []picture) {
 	cells := variedCells(a, f.Workload, phase)
 	if len(cells) == 0 {
 		return nil
@@ -79,7 +79,7 @@ func scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string) (list 
 			for _, key := range names {
 				lines = append(lines, series.of[key])
 			}
-			if p, ok := scalingPicture(f, phase, i, part, names, lines); ok {
+			if p, ok := scalingPicture(f, phase, i, part, names, lines, l); ok {
 				list = append(list, p)
 			}
 		}
@@ -113,7 +113,7 @@ func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 var concurrency = []string{"clients", "connections", "goroutines", "pool", "pool_size", "readers", "threads", "workers", "writers"}
 
 // scalingPicture has the throughputs of some lines over a factor.
-func scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell) (p picture, ok bool) {
+func scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell, l looks) (p picture, ok bool) {
 	_, unit := work(lines[0][0].cell.Samples[0].Sample)
 	perSecond := func(v float64) string { return human(v) + " " + unit }
 	top, tail := make([]chart.Series, len(lines)), make([]chart.Series, len(lines))
@@ -121,9 +121,10 @@ func scalingPicture(f *stats.Factorial, phase string, factor int, part string, n
 	fits := slices.Contains(concurrency, varied)
 	var notes []string
 	failed, tails := false, false
+	looks := l.ofLines(lines)
 	for i, line := range lines {
 		slices.SortStableFunc(line, func(x, y variedCell) int { return cmp.Compare(valueOf(x, factor), valueOf(y, factor)) })
-		top[i].Name, tail[i].Name = names[i], names[i]
+		top[i].Name, tail[i].Name, top[i].Look = names[i], names[i], looks[i]
 		for _, c := range line {
 			x, s := valueOf(c, factor), throughput(c.cell)
 			at := chart.Point{X: x, Y: s.Median, Link: caseLink(c.cell.Case), Tip: tips(counted(int64(s.N), "sample"), failures(c.cell))}
@@ -174,6 +175,19 @@ func scalingPicture(f *stats.Factorial, phase string, factor int, part string, n
 			return c
 		}}}
 	return p, true
+}
+
+// ofLines returns the looks of lines over a factor. In a run of one driver they are those of
+// their places, because a line is of several variants.
+func (l looks) ofLines(lines [][]variedCell) []chart.Look {
+	if len(l.drivers) == 1 {
+		return make([]chart.Look, len(lines))
+	}
+	var cells []*stats.Cell
+	for _, line := range lines {
+		cells = append(cells, line[0].cell)
+	}
+	return l.ofCells(cells)
 }
 
 // valueOf returns the number that a cell has of a factor.

@@ -1,14 +1,25 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
 	"fmt"
+	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sqlite3perf/sqlite3perf/browser"
+	"github.com/sqlite3perf/sqlite3perf/chart"
 	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
@@ -67,13 +78,21 @@ requests:
 	}
 }
 
+// chromium is the browser that all tests share. Each has its own pages in it.
+var chromium = sync.OnceValues(func() (*browser.Browser, error) {
+	b, err := browser.Start(context.Background())
+	if err == nil {
+		afterTests = append(afterTests, b.Close)
+	}
+	return b, err
+})
+
 func startBrowser(t *testing.T) *browser.Browser {
 	t.Helper()
-	b, err := browser.Start(t.Context())
+	b, err := chromium()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.Close)
 	return b
 }
 
@@ -110,12 +129,12 @@ func TestReportPage(t *testing.T) {
 	if err := p.Downloads(dir); err != nil {
 		t.Fatal(err)
 	}
-	for kind, begins := range map[string]string{"SVG": "<svg", "PNG": "\x89PNG"} {
-		act(t, p, p.Click(fmt.Sprintf(`figure button[aria-label^="Save as %s"]`, kind)), "true")
-		if data := downloaded(t, dir, strings.ToLower(kind)); !strings.HasPrefix(data, begins) || len(data) < 1000 {
-			t.Errorf("%s: %d bytes: %.100q", kind, len(data), data)
-		}
-	}
+	act(t, p, p.Click(`#picture-summary button[aria-label^="Save as SVG"]`), "true")
+	downloaded(t, dir, "summary.svg", func(data []byte) error { return savedSVG(data, "Time over", "test (./better)") })
+	act(t, p, p.Click(`#picture-summary button[aria-label^="Save as PNG"]`), "true")
+	downloaded(t, dir, "summary.png", savedPNG)
+	copiesTables(t, p)
+	printsAll(t, p)
 	act(t, p, p.Click("figure svg a[href]"), `location.hash && document.querySelector(":target").getClientRects().length`)
 	want(t, p, `document.querySelector(":target").innerText`, "synchronous")
 }
@@ -140,6 +159,58 @@ func TestComparisonPage(t *testing.T) {
 	act(t, p, p.Hover(`#picture-ratios .wide svg [data-tip]`), tip)
 	want(t, p, tip, "tiny", "interval", "n 10")
 	want(t, p, `document.querySelector("#what-differs-between-the-sides").parentElement.innerText`, "driver", "./good", "./better", "the same", "synchronous")
+	want(t, p, `document.querySelector("a[href*='methodology.md#comparisons']").innerText`, "methodology")
+	readableOnPhone(t, p)
+}
+
+// readableOnPhone checks that on a phone nothing in the picture of all cells is shortened, and
+// that what differs need not be moved to be read.
+func readableOnPhone(t *testing.T, p *browser.Page) {
+	t.Helper()
+	if err := p.Look(looks[2]); err != nil {
+		t.Fatal(err)
+	}
+	shortened, err := browser.Eval[[]string](p, `[...document.querySelectorAll("#picture-ratios .narrow text")].map(e => e.textContent).filter(s => s.endsWith("…"))`)
+	if err != nil || len(shortened) > 0 {
+		t.Errorf("shortened: %q, %v", shortened, err)
+	}
+	want(t, p, `String([...document.querySelectorAll("#what-differs-between-the-sides ~ .scroll")].every(e => e.scrollWidth <= e.clientWidth))`, "true")
+}
+
+// TestGatePage looks at the page of a gate that a slower driver does not pass.
+func TestGatePage(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	gate := place.command("gate", "--baseline", "./good", "--drivers", "./slow", "--workloads", "./tiny.yaml", "--rounds", "12", "-o", "g.html")
+	if out, err := gate.CombinedOutput(); gate.ProcessState.ExitCode() != exitRegression {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	address := "file://" + filepath.Join(place.dir, "g.html")
+	p := openPage(t, b, address)
+	checkPage(t, p, address, "data:", "blob:")
+	want(t, p, `document.querySelector("h1").innerText`, "Failed: ./slow against ./good", "measured twice")
+	want(t, p, `document.querySelector("#picture-ratios").textContent`, "regression", "allowed: up to 5% more")
+	want(t, p, `document.querySelector("#picture-order-1").dataset.title`, "tiny query")
+	readableOnPhone(t, p)
+}
+
+// TestBisectionPage bisects two releases of a real driver, and looks at the page.
+func TestBisectionPage(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	if err != nil {
+		t.Fatal(err)
+	}
+	bisect := place.command("bisect", "mattn@v1.14.52..v1.14.53", "--workloads", "./tiny.yaml", "--rounds", "6", "-o", "b.html", "--worker-cache", cache)
+	if out, err := bisect.CombinedOutput(); err != nil && bisect.ProcessState.ExitCode() != exitIncomplete {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	address := "file://" + filepath.Join(place.dir, "b.html")
+	p := openPage(t, b, address)
+	checkPage(t, p, address, "data:", "blob:")
+	want(t, p, `document.querySelector("h1").innerText`, "mattn")
+	want(t, p, `document.querySelector("#picture-ratios").textContent`, "v1.14.53 against v1.14.52")
 }
 
 // TestProfilePage profiles two drivers that really work, and looks at the page.
@@ -157,26 +228,120 @@ func TestProfilePage(t *testing.T) {
 	want(t, p, `document.querySelector("main").innerText`, "./better", "How it was measured", "phase mix")
 }
 
-// downloaded waits for a file with an extension and returns what is in it.
-func downloaded(t *testing.T, dir, extension string) string {
+// downloaded waits until a file has been saved that is as it should be. The file is there
+// before what is in it.
+func downloaded(t *testing.T, dir, name string, check func([]byte) error) {
 	t.Helper()
+	var err error
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		files, err := filepath.Glob(filepath.Join(dir, "*."+extension))
+		var data []byte
+		if data, err = os.ReadFile(filepath.Join(dir, name)); err == nil {
+			err = check(data)
+		}
+		if err == nil {
+			return
+		}
+	}
+	t.Errorf("%s: %v", name, err)
+}
+
+// savedSVG checks that a file is a picture with some texts, and with colors of its own.
+func savedSVG(data []byte, texts ...string) error {
+	var picture struct {
+		XMLName xml.Name `xml:"http://www.w3.org/2000/svg svg"`
+	}
+	if err := xml.Unmarshal(data, &picture); err != nil {
+		return err
+	}
+	for _, want := range append(texts, "<path", "rgb(") {
+		if !strings.Contains(string(data), want) {
+			return fmt.Errorf("it lacks %q", want)
+		}
+	}
+	if strings.Contains(string(data), "var(") {
+		return errors.New("it takes colors from a page")
+	}
+	return nil
+}
+
+// savedPNG checks that a file is an image with a picture.
+func savedPNG(data []byte) error {
+	picture, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	size := picture.Bounds().Size()
+	colors := map[any]bool{}
+	for y := range size.Y {
+		for x := range size.X {
+			colors[picture.At(x, y)] = true
+		}
+	}
+	if size.X != 2*chart.Page || len(colors) < 20 {
+		return fmt.Errorf("it has %v pixels in %d colors", size, len(colors))
+	}
+	return nil
+}
+
+// copiesTables copies a table as CSV and as Markdown, and reads the clipboard.
+func copiesTables(t *testing.T, p *browser.Page) {
+	t.Helper()
+	shown, err := browser.Eval[[][]string](p, `[...document.querySelector("#who-comes-first ~ .scroll table").rows].map(r => [...r.cells].map(c => c.innerText.replace(/\s+/g, " ").trim()))`)
+	if err != nil || len(shown) < 3 {
+		t.Fatalf("the table is %q, %v", shown, err)
+	}
+	copied := func(format string) string {
+		button := fmt.Sprintf(`#who-comes-first ~ .tools button[aria-label="Copy this table as %s"]`, format)
+		act(t, p, p.Click(button), fmt.Sprintf("document.querySelector(%q).innerText === 'done'", button))
+		text, err := p.Clipboard()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(files) > 0 {
-			data, err := os.ReadFile(files[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(data) > 0 { // the file is there before what is in it
-				return string(data)
-			}
+		return text
+	}
+	rows, err := csv.NewReader(strings.NewReader(copied("CSV"))).ReadAll()
+	for _, row := range rows {
+		for i := range row {
+			row[i] = strings.TrimPrefix(row[i], "'") // what a spreadsheet would take for a formula
 		}
 	}
-	t.Fatalf("no %s was saved", extension)
-	return ""
+	if diff := cmp.Diff(shown, rows); err != nil || diff != "" {
+		t.Errorf("copied as CSV, %v: -want +got:\n%s", err, diff)
+	}
+	lines := strings.Split(strings.TrimSpace(copied("Markdown")), "\n")
+	if len(lines) != len(shown)+1 || !strings.HasPrefix(lines[0], "| in | first |") || !strings.HasPrefix(lines[1], "| --- | --- |") || !strings.HasPrefix(lines[2], "| tiny ") {
+		t.Errorf("copied as Markdown:\n%s", strings.Join(lines, "\n"))
+	}
+}
+
+// printsAll checks that nothing of a page is closed or outside of the paper when it is printed,
+// with and without its script.
+func printsAll(t *testing.T, p *browser.Page) {
+	t.Helper()
+	const closed = `[...document.querySelectorAll("details:not([open])")].map(d => d.querySelector("summary").innerText)`
+	before, err := browser.Eval[[]string](p, `addEventListener("beforeprint", () => { document.body.dataset.closed = `+closed+`.join() }), `+closed)
+	if err != nil || len(before) == 0 {
+		t.Fatalf("closed are %q, %v", before, err)
+	}
+	printed, err := p.Print()
+	if pages := bytes.Count(printed, []byte("/Type /Page\n")); err != nil || pages < 3 {
+		t.Errorf("%d pages were printed, %v", pages, err)
+	}
+	act(t, p, nil, `document.body.dataset.closed === ""`)
+	if after, err := browser.Eval[[]string](p, closed); err != nil || !slices.Equal(after, before) {
+		t.Errorf("closed were %q before printing, %q after it, %v", before, after, err)
+	}
+	if err := p.Look(browser.Look{Width: 720, Height: 900, Print: true}); err != nil {
+		t.Fatal(err)
+	}
+	lost, err := browser.Eval[[]string](p, `[...document.querySelectorAll("main :is(h1, h2, h3, h4, p:not(.tools), dl, table, .wide svg)")]
+		.filter(e => !e.checkVisibility() || e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 200))`)
+	if err != nil || len(lost) > 0 {
+		t.Errorf("not on paper: %q, %v", lost, err)
+	}
+	if err := p.Look(looks[0]); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // want fails unless a JavaScript expression is a text that contains some words.

@@ -41,7 +41,20 @@ func TestMain(m *testing.M) {
 	}
 	commands["locker"] = locker
 	commands["unprivileged"] = unprivileged
-	testscript.Main(m, commands)
+	testscript.Main(tests{m}, commands)
+}
+
+// tests are all tests, and what is to be done after them.
+type tests struct{ *testing.M }
+
+var afterTests []func()
+
+func (t tests) Run() int {
+	code := t.M.Run()
+	for _, f := range afterTests {
+		f()
+	}
+	return code
 }
 
 // pretendedCPUTime is the CPU time of a machine on which nobody robs a trial, so that tests

@@ -163,10 +163,10 @@
 	addEventListener("hashchange", open);
 	open();
 
-	// On paper the figures are open, and closed again afterwards; samples stay as they are.
+	// On paper nothing can be opened, so all is open, and closed again afterwards.
 	let opened = [];
 	addEventListener("beforeprint", () => {
-		opened = [...document.querySelectorAll("details:not([open])")].filter(d => !d.closest(".raw"));
+		opened = [...document.querySelectorAll("details:not([open])")];
 		for (const d of opened) d.open = true;
 	});
 	addEventListener("afterprint", () => { for (const d of opened) d.open = false; });

@@ -3,6 +3,7 @@ package chart
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -30,6 +31,10 @@ type Flame struct {
 
 	// Least is how many pixels a box has at least: narrower ones are left out. 0 means 0.3.
 	Least float64
+
+	// Most is how many boxes there are at most: of more, the narrowest are left out. 0 means
+	// all.
+	Most int
 
 	// Groups orders the groups of the legend, and so their colors.
 	Groups []string
@@ -107,7 +112,11 @@ func (f *Flame) draw() *canvas {
 	if root.weight() <= 0 {
 		return c.nothing(y)
 	}
-	p := &flamePainter{flame: f, canvas: c, total: root.weight()}
+	p := &flamePainter{flame: f, canvas: c, total: root.weight(), least: max(f.Least, flameNarrow)}
+	if widths := p.widths(root, nil); f.Most > 0 && len(widths) > f.Most {
+		slices.Sort(widths)
+		p.least = math.Nextafter(widths[len(widths)-1-f.Most], math.Inf(1))
+	}
 	y = p.legend(y) + flameRow*float64(p.depth(root, 1))
 	p.boxes(root, padding, y-flameRow, 1)
 	if p.tooDeep {
@@ -126,6 +135,7 @@ type flamePainter struct {
 	flame   *Flame
 	canvas  *canvas
 	total   float64
+	least   float64 // narrower boxes are left out
 	tooDeep bool
 }
 
@@ -133,19 +143,21 @@ func (p *flamePainter) wide(n *node) float64 {
 	return n.weight() / p.total * (p.canvas.width - 2*padding)
 }
 
-// least returns the width from which on boxes are drawn.
-func (p *flamePainter) least() float64 {
-	if l := p.flame.Least; l > flameNarrow {
-		return l
+// widths adds the widths of the boxes above a function that are wide enough.
+func (p *flamePainter) widths(n *node, list []float64) []float64 {
+	for _, c := range n.children {
+		if w := p.wide(c); w >= p.least {
+			list = p.widths(c, append(list, w))
+		}
 	}
-	return flameNarrow
+	return list
 }
 
 // depth returns the number of rows that are drawn.
 func (p *flamePainter) depth(n *node, row int) int {
 	deepest := 0
 	for _, c := range n.children {
-		if p.wide(c) < p.least() {
+		if p.wide(c) < p.least {
 			continue
 		}
 		if row == flameMostRows {
@@ -165,7 +177,7 @@ func (p *flamePainter) boxes(n *node, x, y float64, row int) {
 		p.canvas.text(x+3, y+12.5, atStart, small, ink, n.frame.label(w-6), 0)
 	})
 	for _, c := range n.sorted() {
-		if p.wide(c) >= p.least() && row < flameMostRows {
+		if p.wide(c) >= p.least && row < flameMostRows {
 			p.boxes(c, x, y-flameRow, row+1)
 		}
 		x += p.wide(c)

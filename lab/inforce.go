@@ -50,8 +50,13 @@ func (s *session) settings(a *protocol.Response) error {
 	s.inForce = a.Connections[0]
 	var first []change
 	var bad []int
+	differ := driver.Settings{}
 	for i, got := range a.Connections {
-		if list := s.changes(got); len(list) > 0 {
+		list := s.changes(got)
+		for _, c := range list {
+			differ[c.Setting] = c.Wanted
+		}
+		if len(list) > 0 {
 			if bad = append(bad, i+1); first == nil {
 				first = list
 			}
@@ -60,6 +65,7 @@ func (s *session) settings(a *protocol.Response) error {
 	if len(bad) == 0 {
 		return nil
 	}
+	s.trial.ReadBack = &result.ReadBack{After: a.Phase, Wanted: differ, Connections: a.Connections}
 	words := make([]string, len(first))
 	for i, c := range first {
 		words[i] = c.String()

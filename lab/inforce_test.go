@@ -81,10 +81,13 @@ rows: {t: {count: 5, columns: {id: serial}}}
 				t.Parallel()
 				got := trialOf(t, casesOf(t, executable, 7, nil, nil, parse(t, test.yaml))[0])
 				if test.want == "" {
-					if got.Status != result.OK {
-						t.Errorf("%s: %+v", got.Status, got.Reason)
+					if got.Status != result.OK || got.ReadBack != nil {
+						t.Errorf("%s: %+v, %+v", got.Status, got.Reason, got.ReadBack)
 					}
 					return
+				}
+				if !deviates(got.ReadBack, test.phase, got.Reason.Message) {
+					t.Errorf("%+v does not show %q", got.ReadBack, got.Reason.Message)
 				}
 				if got.Status != result.Refused || got.Reason.Code != "setting" || got.Reason.Phase != test.phase || !strings.Contains(got.Reason.Message, test.want) {
 					t.Errorf("%s: %+v, want %q", got.Status, got.Reason, test.want)
@@ -92,6 +95,17 @@ rows: {t: {count: 5, columns: {id: serial}}}
 			})
 		}
 	}
+}
+
+// deviates reports whether what was read back shows the setting with which the reason of a
+// refused trial begins, on some connection.
+func deviates(r *result.ReadBack, after, reason string) bool {
+	if r == nil || r.After != after {
+		return false
+	}
+	name, _, _ := strings.Cut(reason, ":")
+	want, ok := r.Wanted[name]
+	return ok && slices.ContainsFunc(r.Connections, func(got driver.Settings) bool { return got[name] != want })
 }
 
 // TestSchemaIsReadBeforeTheClock opens a connection before a table exists. The

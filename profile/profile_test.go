@@ -124,7 +124,8 @@ func TestRecording(t *testing.T) {
 	if diff := cmp.Diff([]Stack{{[]Frame{{Function: "main.b"}}, 8, 256}}, r.Allocations()); diff != "" {
 		t.Error(diff)
 	}
-	s := Summarize(r, Grouper{})
+	kept := r.Keep()
+	s := Summarize(&kept, Grouper{})
 	if s.Samples != 12 || s.CPUNS != 120 || s.PerTrialNS() != 60 || len(s.Groups) != 1 || s.Groups[0].Group != DatabaseSQL || s.Groups[0].Share != 1 {
 		t.Errorf("%+v", s)
 	}

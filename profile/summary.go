@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
@@ -33,10 +34,10 @@ type Summary struct {
 	Allocations    []Part `json:"allocations"`     // by the function that allocates
 }
 
-// Summarize groups what was recorded. The parts are sorted, the largest first.
-func Summarize(r *Recording, g Grouper) *Summary {
-	list := r.Stacks()
-	s := &Summary{Trials: r.Trials, WallNS: r.WallNS, TrialNS: append([]int64{}, r.CPUNS...), Samples: Samples(list)}
+// Summarize groups the samples of a profile. The parts are sorted, the largest first.
+func Summarize(p *result.Profile, g Grouper) *Summary {
+	list := Stacks(p, p.CPU)
+	s := &Summary{Trials: len(p.CPUNS), WallNS: p.WallNS, TrialNS: append([]int64{}, p.CPUNS...), Samples: Samples(list)}
 	groups, functions := map[Group]*Part{}, map[[2]string]*Part{}
 	for _, st := range list {
 		s.CPUNS += st.Value
@@ -48,7 +49,7 @@ func Summarize(r *Recording, g Grouper) *Summary {
 	s.Groups = parts(groups, s.Samples, float64(s.CPUNS), s.Trials)
 	s.Functions = parts(functions, s.Samples, float64(s.CPUNS), s.Trials)
 	allocations := map[[2]string]*Part{}
-	for _, st := range r.Allocations() {
+	for _, st := range Stacks(p, p.Allocations) {
 		s.AllocatedBytes += st.Value
 		s.AllocSamples += st.Samples
 		frames := allocator(st.Frames)

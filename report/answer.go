@@ -92,6 +92,9 @@ type Row struct {
 
 // AnswersOf says what a run says.
 func AnswersOf(a *stats.Analysis, o Options) Answers {
+	if p := ProfileOf(a.Run, o.Hints); p != nil {
+		return profileAnswers(p)
+	}
 	s := Answers{Tables: []Ranking{}}
 	if a.Reliability.Comparisons > 0 {
 		s.FalseDifference = stats.Alpha

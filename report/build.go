@@ -336,6 +336,7 @@ func group(g *stats.Group, h Hints) document {
 		d = append(d, phase(t, h)...)
 	}
 	d = append(d, troubles(g, result.WarningUnverified)...)
+	d = append(d, readLater(g.Outcomes)...)
 	return d
 }
 

@@ -31,6 +31,7 @@ func factorial(f *stats.Factorial, h Hints) document {
 	d = append(d, tooLong(f)...)
 	if alone {
 		d = append(d, troubles(f.Group, result.WarningUnverified)...)
+		d = append(d, readLater(f.Group.Outcomes)...)
 	}
 	return d
 }

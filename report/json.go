@@ -239,6 +239,7 @@ func ReadJSON(r io.Reader) (*result.Run, error) {
 	var in struct {
 		Version int         `json:"version"`
 		Run     *result.Run `json:"run"`
+		Phase   string      `json:"phase"` // of a profile
 	}
 	switch err := json.NewDecoder(r).Decode(&in); {
 	case errors.Is(err, io.EOF):
@@ -247,6 +248,8 @@ func ReadJSON(r io.Reader) (*result.Run, error) {
 		return nil, errors.New("is not a JSON report of a run: it ends in the middle")
 	case err != nil:
 		return nil, fmt.Errorf("is not a JSON report of a run: %w", err)
+	case in.Run == nil && in.Phase != "":
+		return nil, errors.New("is a profile, which has no stacks in JSON: name its run by its number in the store")
 	case in.Run == nil || in.Version == 0:
 		return nil, errors.New("is JSON, but not a report of a run")
 	case in.Version > JSONVersion:

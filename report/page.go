@@ -308,6 +308,7 @@ func caseOf(o *stats.Outcome, tables []*stats.Table) details {
 	d := details{title: name(o), id: caseID(o.Case), body: document{l}}
 	if p := o.Proof(); p != nil && o.Status == result.Refused {
 		d.body = append(d.body, connections(p, o.Case)...)
+		d.body = append(d.body, readLater([]*stats.Outcome{o})...)
 	}
 	if s := samplesOf(o, tables); len(s.rows) > 0 {
 		d.body = append(d.body, s)

@@ -32,7 +32,12 @@ type Picture struct {
 func (p Picture) Chart(width int) chart.Chart { return p.draw(width, p.Title) }
 
 // Pictures returns the pictures of a run: those of its page, in the same order.
-func Pictures(a *stats.Analysis, o Options) []Picture { return pageOf(a, o).pictures() }
+func Pictures(a *stats.Analysis, o Options) []Picture {
+	if p := ProfileOf(a.Run, o.Hints); p != nil {
+		return profilePage(p).pictures()
+	}
+	return pageOf(a, o).pictures()
+}
 
 // pngScale is how many pixels an image has for each of a picture.
 const pngScale = 2

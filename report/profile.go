@@ -16,6 +16,7 @@ import (
 
 // Profiled is where the time of a phase went, on one driver or several.
 type Profiled struct {
+	Run      int64 // its number in the store; 0: it is in none
 	Workload string
 	Phase    string
 	Scale    string
@@ -26,10 +27,10 @@ type Profiled struct {
 	Rounds   int              // in which the drivers' trials took turns
 	Drivers  []ProfiledDriver
 	NoPerf   string      // why there is no perf, or what it does not see; "" if it sees everything
-	More     string      // what a reader can type to have more samples
-	Into     string      // the directory that files were written to
+	More     string      // what a reader can type to have more samples; "": nothing
+	Into     string      // the directory that files were written to; "": none were
 	Files    []string    // their names
-	Flames   []FlameSide // of the drivers that have profiles, for the page
+	Flames   []FlameSide // of the drivers that have profiles
 }
 
 // ProfiledDriver is one driver's part of it.
@@ -40,6 +41,8 @@ type ProfiledDriver struct {
 	Reason  *protocol.Reason // if Status is not OK
 	Perf    bool             // sampled by perf, not by Go's profiler
 	Summary *profile.Summary // nil if Status is not OK
+
+	Shortened int // how many functions of each stack were kept, if there were too many; 0: all
 }
 
 // fewSamples is below how many samples shares are not put into words.
@@ -91,7 +94,11 @@ func ProfileAnswer(p *Profiled) string {
 		case d.Status != result.OK:
 			parts = append(parts, fmt.Sprintf("%s has no profile: it is %s.", d.Name, d.Status))
 		case !d.good():
-			parts = append(parts, fmt.Sprintf("%s has too few samples (%d) to say where %s spends its time: %s gives more.", d.Name, d.Summary.Samples, p.Phase, p.More))
+			more := "."
+			if p.More != "" {
+				more = ": " + p.More + " gives more."
+			}
+			parts = append(parts, fmt.Sprintf("%s has too few samples (%d) to say where %s spends its time%s", d.Name, d.Summary.Samples, p.Phase, more))
 		default:
 			parts = append(parts, spends(d))
 		}
@@ -185,6 +192,9 @@ func differenceGrid(a, b *ProfiledDriver) grid {
 // profileFacts says what was profiled, and how.
 func profileFacts(p *Profiled) list {
 	var l list
+	if p.Run > 0 {
+		l = append(l, item{label: "stored", text: fmt.Sprintf("as run %d", p.Run)})
+	}
 	for i := range p.Drivers {
 		switch d := &p.Drivers[i]; {
 		case d.Status != result.OK:
@@ -198,6 +208,9 @@ func profileFacts(p *Profiled) list {
 			text := fmt.Sprintf("%s in %s, by %s", counted(s.Samples, "sample"), counted(int64(s.Trials), "trial"), by)
 			if s.WallNS > 0 && s.Samples >= fewSamples {
 				text += fmt.Sprintf("; CPU time is %.0f %% of the time by the clock", 100*float64(s.CPUNS)/float64(s.WallNS))
+			}
+			if d.Shortened > 0 {
+				text += fmt.Sprintf("; of each stack the %d innermost functions were kept", d.Shortened)
 			}
 			l = append(l, item{label: d.Name, text: text, alarm: d.Summary.Samples < fewSamples})
 		}
@@ -305,6 +318,7 @@ func shortFunction(name string) string {
 // FlameSide is a driver's profile, of all its trials.
 type FlameSide struct {
 	Name    string
+	Case    int // as in [ProfiledDriver]
 	Stacks  []profile.Stack
 	Grouper profile.Grouper
 	Trials  int
@@ -387,6 +401,7 @@ const ProfileVersion = 1
 // JSONProfile is the JSON form of a profile.
 type JSONProfile struct {
 	Version     int                 `json:"version"`
+	Run         int64               `json:"run_id,omitempty"` // its number in the store
 	Answer      string              `json:"answer"`
 	Workload    string              `json:"workload"`
 	Phase       string              `json:"phase"`
@@ -401,8 +416,8 @@ type JSONProfile struct {
 	Ratio       *JSONProfileRatio   `json:"ratio,omitempty"` // of the second driver's CPU time to the first's
 	Drivers     []JSONProfileDriver `json:"drivers"`
 	Differences []profile.Change    `json:"differences,omitempty"` // of the second driver to the first
-	Directory   string              `json:"directory"`
-	Files       []string            `json:"files"`
+	Directory   string              `json:"directory,omitempty"`
+	Files       []string            `json:"files,omitempty"`
 }
 
 // JSONProfileRatio is a ratio with its interval.
@@ -417,14 +432,16 @@ type JSONProfileDriver struct {
 	Status  result.Status    `json:"status"`
 	Reason  *protocol.Reason `json:"reason,omitempty"`
 	Sampler string           `json:"sampler,omitempty"` // perf or go
+
+	Shortened int `json:"shortened,omitempty"` // as in [ProfiledDriver]
 	*profile.Summary
 }
 
 func writeProfileJSON(w io.Writer, p *Profiled, _ Options) error {
-	out := JSONProfile{Version: ProfileVersion, Answer: ProfileAnswer(p), Workload: p.Workload, Phase: p.Phase, Scale: p.Scale, Seed: p.Seed, Settings: p.Settings,
-		Machine: p.Machine, Confidence: stats.Confidence, NoPerf: p.NoPerf, Rounds: p.Rounds, Warnings: p.Warnings, Drivers: []JSONProfileDriver{}, Directory: p.Into, Files: append([]string{}, p.Files...)}
+	out := JSONProfile{Version: ProfileVersion, Run: p.Run, Answer: ProfileAnswer(p), Workload: p.Workload, Phase: p.Phase, Scale: p.Scale, Seed: p.Seed, Settings: p.Settings,
+		Machine: p.Machine, Confidence: stats.Confidence, NoPerf: p.NoPerf, Rounds: p.Rounds, Warnings: p.Warnings, Drivers: []JSONProfileDriver{}, Directory: p.Into, Files: p.Files}
 	for _, d := range p.Drivers {
-		x := JSONProfileDriver{Driver: d.Name, Status: d.Status, Reason: d.Reason, Summary: d.Summary}
+		x := JSONProfileDriver{Driver: d.Name, Status: d.Status, Reason: d.Reason, Shortened: d.Shortened, Summary: d.Summary}
 		if d.Summary != nil {
 			x.Sampler = "go"
 			if d.Perf {

@@ -35,7 +35,7 @@ func profiledDriver(id int, name string, trials ...int64) report.ProfiledDriver 
 }
 
 func profiledPair(first, second report.ProfiledDriver) *report.Profiled {
-	return &report.Profiled{Workload: "real", Phase: "query", Scale: "quick", Seed: 7, Settings: "journal_mode=wal", Machine: busyCheckup().Machine,
+	return &report.Profiled{Run: 4, Workload: "real", Phase: "query", Scale: "quick", Seed: 7, Settings: "journal_mode=wal", Machine: busyCheckup().Machine,
 		Rounds: 6, More: "more trials", Into: "out", Files: []string{"a.cpu.pprof"}, Drivers: []report.ProfiledDriver{first, second},
 		Warnings: []result.Warning{
 			{Code: result.WarningLoad, Message: "the load average was 9.00 on 2 cores before the run: other processes took time from the trials"},
@@ -63,7 +63,7 @@ func TestProfilePage(t *testing.T) {
 	p := profiledPair(profiledDriver(1, "mattn", 20, 22, 24, 25, 26, 27), profiledDriver(2, "modernc", 30, 34, 33, 36, 31, 32))
 	const script = `</svg><script>alert(1)</script><img src=x onerror=alert(1)>`
 	for _, d := range p.Drivers {
-		side := report.FlameSide{Name: d.Name, Trials: 1}
+		side := report.FlameSide{Name: d.Name, Case: d.Case, Trials: 1}
 		for i, f := range []string{"sqlite3VdbeExec", script, "tooNarrow"} {
 			side.Stacks = append(side.Stacks, profile.Stack{Value: []int64{1e9, 1e9, 1e4}[i], Frames: []profile.Frame{{Function: f}, {Function: "main.main"}}})
 		}
@@ -89,7 +89,7 @@ func TestProfilePage(t *testing.T) {
 	if strings.Contains(pictures, "tooNarrow") {
 		t.Error("a picture has a box that nobody sees")
 	}
-	for _, id := range []string{"picture-groups", "picture-difference", "picture-flame-1", "picture-flame-2"} {
+	for _, id := range []string{"picture-groups", "picture-difference", "picture-flame-mattn", "picture-flame-modernc"} {
 		if !strings.Contains(page, `id="`+id+`"`) {
 			t.Errorf("the page lacks %s", id)
 		}
@@ -137,7 +137,7 @@ func TestProfileAnswer(t *testing.T) {
 // have, and no others.
 func TestProfileFulfilsSchema(t *testing.T) {
 	s := compiled(t, report.ProfileSchema)
-	empty := report.ProfiledDriver{Name: "mattn", Status: result.OK, Summary: profile.Summarize(&profile.Recording{}, profile.Grouper{})}
+	empty := report.ProfiledDriver{Name: "mattn", Status: result.OK, Summary: profile.Summarize(&result.Profile{}, profile.Grouper{})}
 	failed := report.ProfiledDriver{Name: "modernc", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
 	for _, p := range []*report.Profiled{profiledPair(profiledDriver(1, "mattn", 100), profiledDriver(2, "modernc", 300)), profiledPair(empty, failed)} {
 		var b bytes.Buffer

@@ -29,7 +29,7 @@ func profilePage(p *Profiled) document {
 		d = append(d, heading{2, fmt.Sprintf("%s and %s", a.Name, b.Name)}, differenceGrid(a, b))
 		if len(p.Flames) == 2 {
 			d = append(d, flamePicture("difference", fmt.Sprintf("CPU time per trial: %s and %s", a.Name, b.Name),
-				"The tip of a box has the times of both.", differenceOf("", p.Flames[0], p.Flames[1])))
+				"The tip of a box has the times of both."+p.narrow(), differenceOf("", p.Flames[0], p.Flames[1])))
 		}
 	}
 	for i := range p.Drivers {
@@ -38,17 +38,25 @@ func profilePage(p *Profiled) document {
 			continue
 		}
 		parts := driverProfile(x)
-		j := slices.IndexFunc(p.Flames, func(f FlameSide) bool { return f.Name == x.Name })
+		j := slices.IndexFunc(p.Flames, func(f FlameSide) bool { return f.Case == x.Case })
 		if j >= 0 && len(p.Flames[j].Stacks) > 0 {
 			graph := flameOf("", p.Flames[j])
 			graph.Groups = colored(groups)
-			flame := flamePicture(fmt.Sprintf("flame-%d", i+1), fmt.Sprintf("CPU time per trial of %s, %s", x.Name, counted(x.Summary.Samples, "sample")),
-				"A box is a function, as wide as its time with that of what it calls, which is above it.", graph)
+			flame := flamePicture("flame-"+slug(x.Name), fmt.Sprintf("CPU time per trial of %s in %s of %s, %s", x.Name, p.Phase, p.Workload, counted(x.Summary.Samples, "sample")),
+				"A box is a function, as wide as its time with that of what it calls, which is above it."+p.narrow(), graph)
 			parts = slices.Insert(parts, 1, block(flame))
 		}
 		d = append(d, parts...)
 	}
-	return append(d, heading{2, "How it was measured"}, facts, paragraph{profileNote, true})
+	return uniqueNames(append(d, heading{2, "How it was measured"}, facts, paragraph{profileNote, true}), map[string]bool{})
+}
+
+// narrow says where the boxes are that a page leaves out.
+func (p *Profiled) narrow() string {
+	if len(p.Files) > 0 {
+		return " The narrowest boxes are left out here; the files have all."
+	}
+	return " The narrowest boxes are left out here."
 }
 
 // groupsOf lists the groups that take time.
@@ -101,8 +109,11 @@ func groupsPicture(p *Profiled, parts []string) (_ picture, ok bool) {
 
 const (
 	// leastBox is the width in pixels below which a page leaves out functions, so that it
-	// stays small. The files beside it have all.
+	// stays small. A picture in its own file has all that can be seen.
 	leastBox = 1
+
+	// mostBoxes is how many boxes a flame graph has, even if somebody made up its stacks.
+	mostBoxes = 20_000
 
 	// maxFlameRows is how many functions the table behind a flame graph has.
 	maxFlameRows = 40
@@ -110,14 +121,16 @@ const (
 
 // flamePicture is a flame graph of a page.
 func flamePicture(name, title, note string, f *chart.Flame) picture {
-	f.Least = leastBox
+	f.Most = mostBoxes
 	behind := chartGrid(f)
 	behind.rows = behind.rows[:min(len(behind.rows), maxFlameRows)]
 	return picture{aside: true, behind: document{behind}, Picture: Picture{Name: name, Title: title,
-		Note: note + " The narrowest boxes are left out here; the files have all.",
+		Note: note,
 		draw: func(width int, title string) chart.Chart {
 			c := *f
-			c.Title, c.Width = title, width
+			if c.Title, c.Width = title, width; width > 0 {
+				c.Least = leastBox
+			}
 			return &c
 		}}}
 }

@@ -35,6 +35,7 @@ type Hints struct {
 	Compare   string // the command that compares the sides of this run
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger
+	Samples   string // what gives a profile more samples
 
 	More []string // the commands that show more of what was measured
 	Rest []Hint   // the commands that show what there was no room for
@@ -65,13 +66,17 @@ var Extensions = []struct{ Extension, Format string }{
 // that name. It allows reporting that before anything is measured.
 func Check(format string) error { return formats.check(format) }
 
-// Write writes the report of an analyzed run in a format.
+// Write writes the report of an analyzed run in a format. A run of profiles has the formats
+// that [WriteProfile] has.
 func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
 	if err := Check(format); err != nil {
 		return err
 	}
 	if a == nil {
 		return errors.New("report: no run")
+	}
+	if p := ProfileOf(a.Run, opts.Hints); p != nil {
+		return WriteProfile(w, format, p, opts)
 	}
 	return formats.write(w, "report", format, a, opts)
 }

@@ -154,6 +154,7 @@ type Trial struct {
 	Status   Status           `json:"status"`
 	Reason   *protocol.Reason `json:"reason,omitempty"`
 	Proof    *protocol.Proof  `json:"proof,omitempty"`
+	ReadBack *ReadBack        `json:"read_back,omitempty"` // nil unless the trial was refused for it, and in older runs
 	Samples  []Sample         `json:"samples,omitempty"`
 	Warnings []Warning        `json:"warnings,omitempty"`
 
@@ -167,6 +168,14 @@ type Trial struct {
 	// Repeated says that the trial was robbed, and that its case was measured once more
 	// in the same round. Its samples do not count.
 	Repeated bool `json:"repeated,omitempty"`
+}
+
+// ReadBack is what the connections of a pool read back after the database was opened, when it
+// differed from what had to be in force. What they read back before is in [Trial].Proof.
+type ReadBack struct {
+	After       string            `json:"after"`       // the phase; "" after the schema
+	Wanted      driver.Settings   `json:"wanted"`      // what had to be in force, of the settings that differed on any connection
+	Connections []driver.Settings `json:"connections"` // every PRAGMA of the vocabulary, of each connection
 }
 
 // CPU is the CPU time that a trial used, and what was taken from it. What the system does
@@ -361,6 +370,7 @@ type Run struct {
 	Asked     *Asked    `json:"asked,omitempty"`    // nil if nothing was asked for, and in older runs
 	Study     *Study    `json:"study,omitempty"`    // nil if it is not of a study
 	Compares  *Compares `json:"compares,omitempty"` // nil if it was not made to compare two sides
+	Profiles  *Profiles `json:"profiles,omitempty"` // nil if it has samples
 	Machine   Machine   `json:"machine"`
 
 	// Schedule is nil in older runs.

@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -31,7 +33,7 @@ SELECT count(*) FROM TABLE WHERE run_id IN (SELECT id FROM ids WHERE id NOT IN (
 func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	var list []Orphans
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		for _, table := range []string{"cases", "trials", "samples", "warnings"} {
+		for _, table := range []string{"cases", "trials", "samples", "profiles", "warnings"} {
 			o := Orphans{Table: table}
 			if err := c.QueryRowContext(ctx, strings.ReplaceAll(orphans, "TABLE", table)).Scan(&o.Rows); err != nil {
 				return err
@@ -98,6 +100,56 @@ func checkTrial(id, caseID int64, t *result.Trial) error {
 			if n != nil && *n < 0 {
 				return fmt.Errorf("trial %d: a number is below 0", id)
 			}
+		}
+	}
+	return nil
+}
+
+// maxProfile is the greatest size in bytes of the record of a profile. Decoded it takes some
+// 20 times as much memory at most.
+const maxProfile = 16 << 20
+
+// checkProfile returns an error if a profile, whose record has a size in bytes, contradicts
+// itself or is too large.
+func checkProfile(p *result.Profile, size int64) error {
+	switch {
+	case size > maxProfile:
+		return fmt.Errorf("it has %d bytes: want at most %d", size, maxProfile)
+	case !slices.Contains(statuses, p.Status):
+		return fmt.Errorf("there is no status %q", p.Status)
+	case p.Status != result.OK && p.Reason == nil:
+		return fmt.Errorf("it is %s without a reason", p.Status)
+	case p.WallNS < 0 || p.Shortened < 0 || len(p.CPUNS) > 0 && slices.Min(p.CPUNS) < 0:
+		return errors.New("a number is below 0")
+	}
+	for _, f := range p.Functions {
+		if len(f.Name) > result.MaxFunctionName || len(f.Object) > result.MaxFunctionName {
+			return fmt.Errorf("the name of a function or of its file has more than %d bytes", result.MaxFunctionName)
+		}
+	}
+	for _, stacks := range [][]result.Stack{p.CPU, p.Allocations} {
+		var frames int
+		var samples, value int64
+		for _, s := range stacks {
+			switch {
+			case len(s.Functions) > result.MaxStackDepth:
+				return fmt.Errorf("a stack has %d functions: want at most %d", len(s.Functions), result.MaxStackDepth)
+			case s.Samples < 0 || s.Value < 0:
+				return errors.New("a number is below 0")
+			case s.Samples > math.MaxInt64-samples || s.Value > math.MaxInt64-value:
+				return errors.New("its samples add up to more than can be counted")
+			}
+			for _, place := range s.Functions {
+				if place < 0 || place >= len(p.Functions) {
+					return fmt.Errorf("a stack refers to function %d of %d", place, len(p.Functions))
+				}
+			}
+			frames += len(s.Functions)
+			samples += s.Samples
+			value += s.Value
+		}
+		if max(frames, len(stacks)) > result.MaxStackFrames {
+			return fmt.Errorf("its stacks have %d functions all together: want at most %d", frames, result.MaxStackFrames)
 		}
 	}
 	return nil

@@ -26,6 +26,15 @@ func fullRun(t *testing.T) *result.Run {
 	for i := range r.Cases {
 		r.Cases[i].ID = i + 1
 	}
+	for i := range r.Profiles.Cases {
+		x := &r.Profiles.Cases[i]
+		x.Case, x.Status = i+1, []result.Status{result.OK, result.Failed}[i%2]
+		for j := range x.CPU {
+			x.CPU[j].Functions, x.Allocations[j].Functions = []int{j, 0}, []int{1, j}
+			x.CPU[j].Samples, x.CPU[j].Value = x.CPU[j].Samples/2, x.CPU[j].Value/2
+			x.Allocations[j].Samples, x.Allocations[j].Value = x.Allocations[j].Samples/2, x.Allocations[j].Value/2
+		}
+	}
 	for i := range r.Trials {
 		r.Trials[i].Case = i%len(r.Cases) + 1
 		r.Trials[i].Order = i + 1

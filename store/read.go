@@ -129,6 +129,11 @@ func (s *Store) loadParts(ctx context.Context, c *sql.Conn, r *result.Run) error
 	if err == nil {
 		err = p.load(ctx, c, -math.MaxFloat64)
 	}
+	if err == nil && r.Profiles != nil {
+		// The size is known before the record is read.
+		err = each(ctx, c, `SELECT case_id, octet_length(json), iif(octet_length(json) > ?2, '{}', json) FROM profiles WHERE run_id = ?1 ORDER BY case_id`,
+			p.addProfile, r.ID, maxProfile)
+	}
 	if err == nil {
 		p.warn()
 	}
@@ -187,6 +192,26 @@ func (p *parts) addSample(trialID, _ int64, m result.Sample) error {
 		return err
 	}
 	t.Samples = append(t.Samples, m)
+	return nil
+}
+
+func (p *parts) addProfile(caseID, size int64, x result.Profile) error {
+	list := &p.run.Profiles.Cases
+	switch {
+	case p.cases[caseID] == nil:
+		p.left["profiles"]++
+		return nil
+	case slices.ContainsFunc(*list, func(o result.Profile) bool { return int64(o.Case) == caseID }):
+		return fmt.Errorf("it has two profiles of case %d", caseID)
+	}
+	err := checkProfile(&x, size)
+	if err == nil && int64(x.Case) != caseID {
+		err = fmt.Errorf("its record says that it is of case %d", x.Case)
+	}
+	if err != nil {
+		return fmt.Errorf("the profile of case %d: %w", caseID, err)
+	}
+	*list = append(*list, x)
 	return nil
 }
 
@@ -263,11 +288,12 @@ type Entry struct {
 	Stopped   string                `json:"stopped"`        // why it ended, or "" if it has not
 	Command   []string              `json:"command"`
 	Scale     string                `json:"scale"`
-	Host      string                `json:"host"`             // name of the machine
-	Asked     *result.Asked         `json:"asked,omitempty"`  // as in [result.Run]
-	Drivers   []string              `json:"drivers"`          // in the order of the cases
-	Workloads []string              `json:"workloads"`        // in the order of the cases
-	Hashes    map[string]string     `json:"hashes,omitempty"` // SHA-256 of workloads, by name; older runs have none
+	Host      string                `json:"host"`               // name of the machine
+	Asked     *result.Asked         `json:"asked,omitempty"`    // as in [result.Run]
+	Profiled  string                `json:"profiled,omitempty"` // the phase, if the run has profiles instead of trials
+	Drivers   []string              `json:"drivers"`            // in the order of the cases
+	Workloads []string              `json:"workloads"`          // in the order of the cases
+	Hashes    map[string]string     `json:"hashes,omitempty"`   // SHA-256 of workloads, by name; older runs have none
 	Trials    int                   `json:"trials"`
 	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status
 	Damaged   string                `json:"damaged,omitempty"`
@@ -356,6 +382,9 @@ func entry(rows *sql.Rows) (Entry, error) {
 	}
 	e.Version, e.Started, e.Ended, e.Stopped, e.Command, e.Asked = r.Version, r.Started, r.Ended, r.Stopped, r.Command, r.Asked
 	e.Scale, e.Host = r.Scale, r.Machine.Hostname
+	if r.Profiles != nil {
+		e.Profiled = r.Profiles.Phase
+	}
 	return e, nil
 }
 

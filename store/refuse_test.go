@@ -181,7 +181,7 @@ func TestDamaged(t *testing.T) {
 
 func TestLocked(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
-	s, err := store.OpenWith(path, false, []string{store.Migrations[0]}, 10*time.Millisecond)
+	s, err := store.OpenWith(path, false, store.Migrations, 10*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,9 +43,12 @@ var schema4 string
 //go:embed schema5.sql
 var schema5 string
 
+//go:embed schema6.sql
+var schema6 string
+
 // migrations[i] upgrades a store from version i to version i+1. A migration that has
 // been released is never edited.
-var migrations = []string{schema1, schema2, schema3, schema4, schema5}
+var migrations = []string{schema1, schema2, schema3, schema4, schema5, schema6}
 
 // busyTimeout is how long to wait for another process to finish writing.
 const busyTimeout = 30 * time.Second

@@ -33,8 +33,8 @@ type (
 	}
 )
 
-// Begin adds a run with the cases, trials and warnings that it already has, and sets
-// its ID.
+// Begin adds a run with the cases, trials, profiles and warnings that it already has, and
+// sets its ID.
 func (s *Store) Begin(ctx context.Context, r *result.Run) error {
 	var id int64
 	err := s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
@@ -55,6 +55,9 @@ func (s *Store) Begin(ctx context.Context, r *result.Run) error {
 				return err
 			}
 		}
+		if err := addProfiles(ctx, c, id, r.Profiles); err != nil {
+			return err
+		}
 		return addWarnings(ctx, c, id, nil, r.Warnings)
 	})
 	if err == nil {
@@ -69,7 +72,7 @@ const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
 	SELECT seq AS n FROM sqlite_sequence WHERE name = 'runs'
 	UNION ALL SELECT max(run_id) FROM runs UNION ALL SELECT max(run_id) FROM cases
 	UNION ALL SELECT max(run_id) FROM trials UNION ALL SELECT max(run_id) FROM samples
-	UNION ALL SELECT max(run_id) FROM warnings) WHERE typeof(n) = 'integer')`
+	UNION ALL SELECT max(run_id) FROM warnings UNION ALL SELECT max(run_id) FROM profiles) WHERE typeof(n) = 'integer')`
 
 // AddTrial adds a trial to a run that has the trial's case. When it returns without
 // error the trial is on disk, and survives a crash of the process or the machine.
@@ -125,6 +128,27 @@ func addTrial(ctx context.Context, c *sql.Conn, runID int64, t *result.Trial) er
 		}
 	}
 	return addWarnings(ctx, c, runID, &t.Order, t.Warnings)
+}
+
+// addProfiles adds the profiles of a run, or nothing if it is not one of profiles.
+func addProfiles(ctx context.Context, c *sql.Conn, runID int64, p *result.Profiles) error {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Cases {
+		x := &p.Cases[i]
+		record, err := encode(x)
+		if err == nil {
+			err = checkProfile(x, int64(len(record)))
+		}
+		if err == nil {
+			_, err = c.ExecContext(ctx, `INSERT INTO profiles (run_id, case_id, json) VALUES (?, ?, ?)`, runID, x.Case, record)
+		}
+		if err != nil {
+			return fmt.Errorf("profile of case %d: %w", x.Case, err)
+		}
+	}
+	return nil
 }
 
 // addWarnings adds warnings to a trial, or to the run if trial is nil.

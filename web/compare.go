@@ -91,7 +91,11 @@ func (s *Server) side(r *http.Request, ref string) (*stats.Analysis, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.shelf.analysis(r.Context(), id)
+	a, err := s.shelf.analysis(r.Context(), id)
+	if err == nil && a.Run.Profiles != nil {
+		return nil, failf(http.StatusBadRequest, "run %d has profiles instead of samples, so it cannot be compared: name another run", id)
+	}
+	return a, err
 }
 
 // share returns a parameter that is a share above 0 and below 1, or what is usual.

@@ -33,6 +33,7 @@ type Run struct {
 	Asked     *result.Asked    `json:"asked,omitempty"`
 	Study     *result.Study    `json:"study,omitempty"`
 	Compares  *result.Compares `json:"compares,omitempty"`
+	Profiled  string           `json:"profiled,omitempty"` // the phase, if it has profiles instead of trials, which only its report has
 	LeftOut   []result.LeftOut `json:"left_out,omitempty"`
 	Workloads []Workload       `json:"workloads"`
 	Cases     []Case           `json:"cases"`
@@ -83,6 +84,9 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 		Seed: run.Seed, Scale: clip(run.Scale), Rounds: run.Rounds, Trials: len(run.Trials), Machine: clipMachine(run.Machine),
 		Asked: clipAsked(run.Asked), Study: run.Study, Compares: run.Compares, Workloads: []Workload{}, Cases: []Case{},
 		Caveats: clipCaveats(said.Caveats), Warnings: clipWarnings(a.Warnings), Metrics: metrics,
+	}
+	if run.Profiles != nil {
+		out.Profiled = clip(run.Profiles.Phase)
 	}
 	for _, l := range run.LeftOut[:min(len(run.LeftOut), maxNames)] {
 		out.LeftOut = append(out.LeftOut, result.LeftOut{Workload: clip(l.Workload), Driver: clip(l.Driver), Code: clip(l.Code), Message: clip(l.Message)})
@@ -402,10 +406,11 @@ type Samples struct {
 // Series has the samples of a case.
 type Series struct {
 	Case
-	InForce driver.Settings `json:"in_force"`        // settings at the end of the phase
-	Proof   *Proof          `json:"proof,omitempty"` // what a trial has proven; absent if none has
-	Samples []Sample        `json:"samples"`
-	More    int             `json:"more,omitempty"` // samples that are left out because there are too many
+	InForce driver.Settings  `json:"in_force"`            // settings at the end of the phase
+	Proof   *Proof           `json:"proof,omitempty"`     // what a trial has proven; absent if none has
+	Later   *result.ReadBack `json:"read_back,omitempty"` // what connections read back later, if the case was refused for that; of many the first
+	Samples []Sample         `json:"samples"`
+	More    int              `json:"more,omitempty"` // samples that are left out because there are too many
 }
 
 // Proof is what a worker has shown of itself.
@@ -501,6 +506,12 @@ func series(g *stats.Group, o *stats.Outcome, phase string, m metric) Series {
 		}
 	}
 	for _, t := range o.Trials {
+		if r := t.ReadBack; r != nil && out.Later == nil {
+			out.Later = &result.ReadBack{After: clip(r.After), Wanted: clipSettings(r.Wanted), Connections: []driver.Settings{}}
+			for _, c := range r.Connections[:min(len(r.Connections), maxSeries)] {
+				out.Later.Connections = append(out.Later.Connections, clipSettings(c))
+			}
+		}
 		for i := range t.Samples {
 			x := &t.Samples[i]
 			if clip(x.Phase) != phase {

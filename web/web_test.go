@@ -576,3 +576,52 @@ func TestDamagedStore(t *testing.T) {
 	get[*Current](t, server, "/api/v1/current")
 	get[*Run](t, server, "/api/v1/runs/4")
 }
+
+// A run of profiles leads to its report, and is never taken for one with samples.
+func TestProfiledRun(t *testing.T) {
+	profiled := aRun(3, 1)
+	profiled.Trials, profiled.Profiles = nil, &result.Profiles{Phase: "insert"}
+	for _, c := range profiled.Cases {
+		profiled.Profiles.Cases = append(profiled.Profiles.Cases, result.Profile{Case: c.ID, Status: result.OK, CPUNS: []int64{1e9},
+			Functions: []result.Function{{Name: "main.main"}, {Name: "sqlite3_step<script>"}},
+			CPU:       []result.Stack{{Functions: []int{1, 0}, Samples: 100, Value: 1e9}}})
+	}
+	server := serveRuns(t, aRun(1, 1), aRun(2, 1), profiled, profiled, profiled)
+	if l := get[*List](t, server, "/api/v1/runs?state=profile"); l.Matching != 3 || l.Runs[0].Profiled != "insert" || l.Runs[0].State != "profile" {
+		t.Errorf("%+v", l)
+	}
+	if r := get[*Run](t, server, "/api/v1/runs/3"); r.Profiled != "insert" || !strings.HasPrefix(r.Answer, "native spends 100 %") {
+		t.Errorf("%+v", r)
+	}
+	for path, want := range map[string]string{"/runs/3/report": "picture-flame-mattn", "/api/v1/runs/3/report": `"sampler"`} {
+		if status, _, body := request(t, server, "GET", path, ""); status != 200 || !strings.Contains(body, want) || strings.Contains(body, "step<script>") && strings.HasPrefix(path, "/runs") {
+			t.Errorf("%s: %d: %.300s", path, status, body)
+		}
+	}
+	if status, _, body := request(t, server, "GET", "/api/v1/compare?first=1&second=3", ""); status != 400 || !strings.Contains(body, "run 3 has profiles instead of samples") {
+		t.Errorf("%d: %s", status, body)
+	}
+	x := get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=mattn&phase=insert")
+	if x.Runs != 2 || len(x.Series) != 1 || len(x.Series[0].Points) != 2 {
+		t.Errorf("%+v", x)
+	}
+	if c := get[*Cells](t, server, "/api/v1/runs/3/cells"); slices.ContainsFunc(c.Tables, func(t Table) bool {
+		return slices.ContainsFunc(t.Cells, func(c Cell) bool { return c.Median != nil })
+	}) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The samples of a case that was refused for what a connection read back later have that.
+func TestReadBack(t *testing.T) {
+	r := aRun(1, 1)
+	x := &r.Trials[1]
+	x.Status, x.Samples, x.Reason = result.Refused, nil, &protocol.Reason{Code: protocol.CodeSetting, Message: "it changed"}
+	x.ReadBack = &result.ReadBack{After: "insert", Wanted: driver.Settings{"synchronous": "full"},
+		Connections: []driver.Settings{{"synchronous": "full"}, {"synchronous": strings.Repeat("x", 10_000)}}}
+	server := serveRuns(t, r)
+	s := get[*Samples](t, server, "/api/v1/runs/1/samples?case=2&phase=insert").Cases[0].Later
+	if s == nil || s.After != "insert" || s.Wanted["synchronous"] != "full" || len(s.Connections) != 2 || len(s.Connections[1]["synchronous"]) > 1000 {
+		t.Errorf("%+v", s)
+	}
+}

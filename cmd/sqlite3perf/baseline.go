@@ -19,7 +19,7 @@ import (
 // stored prepares a run of the baseline's cases. It also says in what baseline and
 // candidate differ, beyond what is judged.
 func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats.Analysis, r *request, differences []string, err error) {
-	run, err := storedOrReport(ctx, env, o.store, o.baseline)
+	run, err := measuredRun(ctx, env, o.store, o.baseline)
 	if err != nil {
 		return nil, nil, nil, err
 	}

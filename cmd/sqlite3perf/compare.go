@@ -236,7 +236,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	var names [2]string
 	var more []string
 	for i, a := range args {
-		run, err := storedOrReport(ctx, env, o.store, a)
+		run, err := measuredRun(ctx, env, o.store, a)
 		if err != nil {
 			return err
 		}

@@ -185,7 +185,7 @@ func sameFile(a, b string) bool {
 func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
 		opts.Study = study.Evaluate(a, "--scale full")
-		opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint,
+		opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint, Samples: moreSamples,
 			Compare: fmt.Sprintf("sqlite3perf compare %d", a.Run.ID), Rest: []report.Hint{
 				{Shows: "all tables", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", a.Run.ID))},
 				{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},

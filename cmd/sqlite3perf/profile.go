@@ -25,9 +25,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/profile"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
-	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // profileOptions are the flags of profile.
@@ -44,8 +43,9 @@ func profileCommand(env *environment) *cobra.Command {
 		Short: "Show where the time of a phase goes",
 		Long: `Profile runs extra trials of one workload under profilers and says where the CPU time
 of one phase goes: SQLite, the driver, database/sql, garbage collection, calls from Go
-to C, the system. Of two drivers it also shows the difference. These trials are never
-stored as samples, because profilers cost time.
+to C, the system. Of two drivers it also shows the difference. The profiles are stored as
+a run: show and report print it again, with its flame graphs. What the trials took is not
+stored, because profilers cost time.
 
 Linux's perf samples C and Go. Where it is not installed Go's profiler is used, which
 sees less, and all time in C is one row. Trials are repeated until each driver has ` + fmt.Sprint(lab.EnoughSamples) + `
@@ -79,7 +79,7 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	o.addScheduleFlags(ofRun)
 	o.addPlaceFlags(ofRun)
 	ofRun.VisitAll(func(flag *pflag.Flag) {
-		if !slices.Contains([]string{"rounds", "precision", "store"}, flag.Name) {
+		if !slices.Contains([]string{"rounds", "precision"}, flag.Name) {
 			f.AddFlag(flag)
 		}
 	})
@@ -106,7 +106,7 @@ func (o *profileOptions) check(ctx context.Context) (*profileRequest, error) {
 	return r, inOrder(
 		func() error { return o.checkFlags(r) },
 		func() error { return o.checkDrivers(ctx, &r.request) },
-		func() (err error) { r.dir, err = databasesDirectory(o.dir); return err },
+		func() error { return o.checkPlaces(&r.request) },
 		func() error { return o.checkWorkloads(&r.request) },
 		func() error { return o.checkMatrix(&r.request) },
 		func() error { return o.checkCase(r) },
@@ -130,6 +130,7 @@ func (o *profileOptions) checkFlags(r *profileRequest) (err error) {
 	if len(o.workloads) != 1 {
 		return usagef("--workloads: profile takes one, such as --workloads real")
 	}
+	r.schedule.Time = o.time
 	r.matrix.Seed, err = seed(o.seed)
 	return err
 }
@@ -294,6 +295,13 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	if err != nil {
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
+	st, err := store.Open(until(ctx, stop), r.storePath)
+	if err == nil {
+		defer st.Close()
+	}
+	if err := unlessInterrupted(stop, err); err != nil {
+		return err
+	}
 	if !o.quiet {
 		sayNeeded(r.cases, show.say)
 	}
@@ -306,12 +314,13 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 		return err
 	}
 	p := &lab.Profiler{
-		Phase: r.phase, Time: o.time, Perf: perf, Noise: observer, Now: env.now, Stop: stop,
+		Phase: r.phase, Time: r.schedule.Time, Perf: perf, Noise: observer, Now: env.now, Stop: stop,
 		Trial: func(ctx context.Context, c *lab.Case, want lab.Profiling) (*result.Trial, error) {
 			return processes.Profile(ctx, c, r.matrix.Seed, want)
 		},
 		Progress: show.Profiled,
 	}
+	profiled := newRun(&r.request, observer.Machine, env.now())
 	measuring.Store(true)
 	done, err := p.Run(ctx, r.cases)
 	show.finish()
@@ -321,41 +330,61 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	if interrupted(stop) && !slices.ContainsFunc(done, func(d *lab.Profiled) bool { return d.Recording.Trials > 0 }) {
 		return statusError(exitInterrupted)
 	}
-	m := observer.Machine
-	m.Directory = r.dir
-	answer := &report.Profiled{Workload: r.cases[0].Workload, Phase: r.phase, Scale: r.matrix.Scale, Seed: r.matrix.Seed,
-		Settings: words(r.cases[0].Settings), Machine: m, Warnings: p.Warnings, Rounds: p.Rounds, NoPerf: noPerf, Into: r.into, More: "--time 5m or --scale full"}
-	complete := true
-	for _, d := range done {
-		if d.Status == result.OK && d.Recording.Trials == 0 {
-			d.Status, d.Reason = stats.NotMeasured, &protocol.Reason{Code: protocol.CodeNoTrial, Message: "it was interrupted before the first trial had ended"}
+	profiled.Ended, profiled.Rounds, profiled.Warnings = env.now().UTC(), p.Rounds, p.Warnings
+	profiled.Stopped, profiled.Profiles = profileEnd(done, interrupted(stop)), profilesOf(done, r.phase, noPerf)
+	if slices.ContainsFunc(profiled.Profiles.Cases, func(x result.Profile) bool { return x.Status == result.OK }) {
+		if err = st.Begin(ctx, profiled); err != nil {
+			err = fmt.Errorf("the profiles are not stored: %w", err)
 		}
-		x := report.ProfiledDriver{Name: d.Case.Driver, Case: d.Case.ID, Status: d.Status, Reason: d.Reason, Perf: d.Perf}
-		complete = complete && d.Status == result.OK
-		if d.Status == result.OK {
-			x.Summary = profile.Summarize(&d.Recording, grouper(d))
-		}
-		answer.Drivers = append(answer.Drivers, x)
 	}
-	failure := r.write(done, answer)
+	answer := report.ProfileOf(profiled, report.Hints{Samples: moreSamples})
+	answer.Into = r.into
+	err = errors.Join(err, r.write(done, answer))
 	output := o.output
 	output.file = "" // -o is the directory; the answer goes to standard output
-	err = output.print(env, func(w io.Writer, format string, opts report.Options) error {
+	err = errors.Join(err, output.print(env, func(w io.Writer, format string, opts report.Options) error {
 		return report.WriteProfile(w, format, answer, opts)
-	}, "sqlite3perf profile")
+	}, output.again(fmt.Sprintf("sqlite3perf show %d", profiled.ID))))
 	switch {
-	case failure != nil || err != nil:
-		return errors.Join(failure, err)
+	case err != nil:
+		return err
 	case interrupted(stop):
 		return statusError(exitInterrupted)
-	case !complete:
+	case slices.ContainsFunc(answer.Drivers, func(d report.ProfiledDriver) bool { return d.Status != result.OK }):
 		return statusError(exitIncomplete)
 	}
 	return nil
 }
 
-func grouper(d *lab.Profiled) profile.Grouper {
-	return profile.Grouper{Module: d.Case.Info.Module, Opaque: !d.Perf}
+// moreSamples is what gives a profile more samples.
+const moreSamples = "--time 5m or --scale full"
+
+// profilesOf returns what was profiled as a run has it. A case without a trial has nothing.
+func profilesOf(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
+	p := &result.Profiles{Phase: phase, NoPerf: noPerf}
+	for _, d := range done {
+		if d.Status == result.OK && d.Recording.Trials == 0 {
+			continue
+		}
+		x := d.Recording.Keep()
+		x.Case, x.Status, x.Reason, x.Perf = d.Case.ID, d.Status, d.Reason, d.Perf
+		p.Cases = append(p.Cases, x)
+	}
+	return p
+}
+
+// profileEnd says why profiling ended.
+func profileEnd(done []*lab.Profiled, interrupted bool) string {
+	enough := func(d *lab.Profiled) bool {
+		return d.Status != result.OK || profile.Samples(d.Recording.Stacks()) >= lab.EnoughSamples
+	}
+	switch {
+	case interrupted:
+		return result.StoppedInterrupted
+	case !slices.ContainsFunc(done, func(d *lab.Profiled) bool { return !enough(d) }):
+		return result.StoppedSettled
+	}
+	return result.StoppedTime
 }
 
 // write writes the files of the drivers that have profiles, and lists them in
@@ -378,15 +407,9 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *report.Profiled) er
 		answer.Files = append(answer.Files, name)
 		return nil
 	}
-	var sides []report.FlameSide
-	for i, d := range done {
-		stacks := d.Recording.Stacks()
-		if d.Status != result.OK {
-			continue
-		}
-		side := report.FlameSide{Name: d.Case.Driver, Stacks: stacks, Grouper: grouper(d), Trials: d.Recording.Trials}
-		sides = append(sides, side)
-		base := r.baseName(i)
+	for _, side := range answer.Flames {
+		i := slices.IndexFunc(done, func(d *lab.Profiled) bool { return d.Case.ID == side.Case })
+		base, d := r.baseName(i), done[i]
 		if cpu := d.Recording.CPU; cpu != nil {
 			if err := put(base+cpuFile, cpu.Write); err != nil {
 				return err
@@ -397,20 +420,19 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *report.Profiled) er
 				return err
 			}
 		}
-		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, r.phase, answer.Workload, profile.Samples(stacks))
+		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, r.phase, answer.Workload, profile.Samples(side.Stacks))
 		err := put(base+flameFile, func(w io.Writer) error { return report.FlameGraph(w, title, side) })
 		if err != nil {
 			return err
 		}
 	}
-	if len(sides) == 2 && len(done) == 2 {
+	if sides := answer.Flames; len(sides) == 2 && len(done) == 2 {
 		title := fmt.Sprintf("CPU time per trial in %s of %s: %s and %s", r.phase, answer.Workload, sides[0].Name, sides[1].Name)
 		err := put(differenceFile, func(w io.Writer) error { return report.FlameDifference(w, title, sides[0], sides[1]) })
 		if err != nil {
 			return err
 		}
 	}
-	answer.Flames = sides
 	if err := put(pageFile, func(w io.Writer) error { return report.WriteProfile(w, "html", answer, report.Options{}) }); err != nil {
 		return err
 	}

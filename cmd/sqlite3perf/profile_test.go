@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
@@ -82,6 +83,26 @@ func TestProfile(t *testing.T) {
 		}
 		if !bytes.Contains(picture, []byte("sqlite3VdbeExec")) {
 			t.Error("the flame graph lacks SQLite's interpreter")
+		}
+		again := func(args ...string) []byte {
+			show := exec.Command("sqlite3perf", append([]string{"show", "last"}, args...)...)
+			show.Dir, show.Env, show.Stderr = dir, cmd.Env, os.Stderr
+			out, err := show.Output()
+			if err != nil {
+				t.Fatalf("%v: %v", args, err)
+			}
+			return out
+		}
+		var stored report.JSONProfile
+		if err := json.Unmarshal(again("--format", "json"), &stored); err != nil {
+			t.Fatal(err)
+		}
+		stored.Directory, stored.Files = got.Directory, got.Files
+		if diff := cmp.Diff(got, stored); diff != "" || stored.Run != 1 {
+			t.Errorf("-printed +stored:\n%s", diff)
+		}
+		if graph := again("--chart", "flame-modernc"); !bytes.Contains(graph, []byte("sqlite3VdbeExec")) {
+			t.Errorf("the flame graph of the run lacks SQLite's interpreter:\n%s", graph)
 		}
 		for d := xml.NewDecoder(bytes.NewReader(picture)); ; {
 			if _, err := d.Token(); errors.Is(err, io.EOF) {

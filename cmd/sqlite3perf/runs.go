@@ -23,8 +23,9 @@ func runsCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the stored runs",
-		Long: `Runs lists the stored runs, oldest first. SETTINGS has the settings and parameters that
-were given for the workloads of a run, with all their values.`,
+		Long: `Runs lists the stored runs, oldest first. ENDED says of a run of profiles which phase was
+profiled. SETTINGS has the settings and parameters that were given for the workloads of a
+run, with all their values.`,
 		Example: "  sqlite3perf runs",
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,7 +44,11 @@ were given for the workloads of a run, with all their values.`,
 			}
 			rows := [][]string{{"RUN", "STARTED (UTC)", "TRIALS", "ENDED", "DRIVERS", "WORKLOADS", "SETTINGS"}}
 			for _, e := range list {
-				rows = append(rows, []string{fmt.Sprint(e.ID), e.Started.UTC().Format("2006-01-02 15:04:05"), fmt.Sprint(e.Trials),
+				trials := fmt.Sprint(e.Trials)
+				if e.Profiled != "" {
+					trials = "–"
+				}
+				rows = append(rows, []string{fmt.Sprint(e.ID), e.Started.UTC().Format("2006-01-02 15:04:05"), trials,
 					report.Line(ending(e)), report.Line(shortened(e.Drivers)), report.Line(shortened(hashed(e))), report.Line(asked(e.Asked))})
 			}
 			for _, line := range fitted(rows, env.stdoutWidth) {
@@ -90,6 +95,12 @@ func ending(e store.Entry) string {
 		return "damaged"
 	}
 	word := cmp.Or(endings[e.Stopped], e.Stopped)
+	if e.Profiled != "" {
+		word = "profile of " + e.Profiled
+		if e.Stopped == result.StoppedInterrupted {
+			word += ", interrupted"
+		}
+	}
 	for _, s := range []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable} {
 		if n := e.Statuses[s]; n > 0 {
 			word += fmt.Sprintf(", %d %s", n, s)

@@ -28,7 +28,8 @@ func showCommand(env *environment) *cobra.Command {
 		Short: "Print the results of a stored run",
 		Long: `Show prints a run of the store, given by its number, as listed by runs, or as "last".
 On a terminal it prints what is read first: who is fastest, by how much, how sure that
-is, and what to beware of. --full prints every table, as do files and pipes.
+is, and what to beware of. --full prints every table, as do files and pipes. Of a run of
+profiles it prints where the time goes.
 With --workload it prints instead the text of a workload as that run has read it, and
 with --chart one of the pictures of its page, as svg or png; a name that no picture has
 lists them.`,
@@ -58,6 +59,11 @@ lists them.`,
 			}
 			if text != "" {
 				return writeWorkload(env, run, text)
+			}
+			if run.Profiles != nil && !isPicture {
+				if err := report.CheckProfile(o.format); err != nil {
+					return usagef("run %d has profiles instead of samples: %w", run.ID, err)
+				}
 			}
 			a := stats.Analyze(run, floorDriver)
 			if isPicture {
@@ -144,6 +150,15 @@ func storedOrReport(ctx context.Context, env *environment, storeFile, side strin
 		return run, nil
 	}
 	return storedRun(ctx, env, storeFile, side)
+}
+
+// measuredRun reads a run whose samples are needed, of the store or of a JSON report.
+func measuredRun(ctx context.Context, env *environment, storeFile, side string) (*result.Run, error) {
+	run, err := storedOrReport(ctx, env, storeFile, side)
+	if err == nil && run.Profiles != nil {
+		return nil, usagef("run %d has profiles instead of samples, so it cannot be compared: name another run; runs lists them", run.ID)
+	}
+	return run, err
 }
 
 // writeWorkload prints a workload as a run has read it, byte for byte. If it names SQL

@@ -343,6 +343,9 @@ func TestInterruptedProfile(t *testing.T) {
 	if out := s.stdout.String(); !strings.Contains(out, " in 1 trial, by ") || !strings.Contains(out, "./sleeps      not measured: it was interrupted before the first trial had ended") {
 		t.Errorf("it printed:\n%s", out)
 	}
+	if out, err := p.command("runs").CombinedOutput(); err != nil || !strings.Contains(string(out), "profile of query, interrupted") {
+		t.Errorf("%v: it is not stored:\n%s", err, out)
+	}
 	for name, want := range map[string]bool{"good.allocs.pprof": true, "sleeps.allocs.pprof": false} {
 		if _, err := os.Stat(filepath.Join(p.dir, "out", name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)

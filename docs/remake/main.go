@@ -106,13 +106,16 @@ func run(tool, command, store string) (string, error) {
 	dir := ""
 	switch args[0] {
 	case "drivers", "doctor":
-	case "profile": // stores nothing, and writes files
+	case "profile": // writes files
 		scratch, err := os.MkdirTemp("", "remake-")
 		if err != nil {
 			return "", err
 		}
 		defer os.RemoveAll(scratch)
-		dir, args = scratch, append(args, "--no-color")
+		if store, err = filepath.Abs(store); err != nil {
+			return "", err
+		}
+		dir, args = scratch, append(args, "--store", store, "--no-color")
 	default:
 		args = append(args, "--store", store, "--no-color")
 	}

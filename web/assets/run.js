@@ -53,15 +53,16 @@ export async function run({ query, path, signal, go }) {
       ["on", [r.machine.hostname, r.machine.cpu, r.machine.cores && r.machine.cores + " cores", r.machine.virtual].filter(Boolean).join(", ")],
       ["asked for", asked(r.asked)],
       ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],
+      ["profiled", r.profiled && ["phase ", r.profiled, ", so there are no samples: ", h("a", { href: `/runs/${r.id}/report` }, "its report"), " has the flame graphs, and where the time goes"]],
       ["also", [h("a", { href: `/runs/${r.id}/report` }, "its report"), ", which can be saved and printed; ", h("a", { href: `/api/v1/runs/${r.id}/report` }, "the whole report as JSON"), r.compares ? [", ", h("a", { href: "/compare?first=" + r.id }, "the verdicts of its comparison")] : ""]],
     ]),
     r.caveats.length > 0 && h("section", { class: "beware" }, h("h2", {}, "Beware"), caveats(r.caveats)),
-    bad.length > 0 && h("details", { open: bad.length < 6 }, h("summary", { class: "bad" }, `${bad.length} of ${r.cases.length} cases have no figure`),
+    !r.profiled && bad.length > 0 && h("details", { open: bad.length < 6 }, h("summary", { class: "bad" }, `${bad.length} of ${r.cases.length} cases have no figure`),
       h("ul", {}, bad.map((c) => h("li", {}, h("b", {}, `${c.driver} on ${c.workload}${c.variant ? " " + c.variant : ""}: ${c.status}`), c.reason ? `: ${c.reason.message}` : "")))),
-    form,
+    !r.profiled && form,
     !held && chosen,
-    cells.tables.length === 0 && h("p", {}, "No cell is left: clear a filter."),
-    cells.tables.map((t) => [figures(t, cells.metric, query, open, drivers), t === held && chosen]),
+    !r.profiled && cells.tables.length === 0 && h("p", {}, "No cell is left: clear a filter."),
+    !r.profiled && cells.tables.map((t) => [figures(t, cells.metric, query, open, drivers), t === held && chosen]),
   ];
 }
 
@@ -156,8 +157,8 @@ function others(t, cases, choose) {
 // settings shows what was requested, what was in force, and what the connections said.
 function settings(c) {
   const names = distinct([...Object.keys(c.settings), ...Object.keys(c.in_force), ...(c.proof ? c.proof.connections.flatMap(Object.keys) : [])]).sort();
-  const proven = (name) => {
-    const values = c.proof ? c.proof.connections.map((x) => x[name]) : [];
+  const said = (proof, name) => {
+    const values = proof ? proof.connections.map((x) => x[name]) : [];
     const all = distinct(values);
     if (all.length < 2) return all[0];
     return h("span", { class: "warn" }, all.map((v) => `connection ${values.flatMap((x, i) => x === v ? [i + 1] : []).join(", ")}: ${v ?? "–"}`).join("; "));
@@ -165,6 +166,7 @@ function settings(c) {
   const ok = c.status === "ok"; // otherwise nothing says what was in force in the phase
   return table(`settings: requested${ok ? ", in force at the end of the phase," : ""} and read back from the connections`, [
     { title: "Setting", cell: (n) => n }, { title: "Requested", cell: (n) => c.settings[n] ?? "–" },
-    ok && { title: "In force", cell: (n) => c.in_force[n] ?? "–" }, { title: "Read back before the first phase", cell: (n) => proven(n) || "–" },
+    ok && { title: "In force", cell: (n) => c.in_force[n] ?? "–" }, { title: "Read back when opened", cell: (n) => said(c.proof, n) || "–" },
+    c.read_back && { title: "Read back after " + (c.read_back.after || "the schema"), cell: (n) => said(c.read_back, n) || "–" },
   ].filter(Boolean), names);
 }

@@ -75,6 +75,6 @@ export async function runs({ query, signal, go }) {
 function state(r, running) {
   if (running) return h("a", { class: "state running", href: "/measure" }, "being measured");
   const bad = Object.entries(r.statuses).filter(([s]) => s !== "ok").map(([s, n]) => `${count(n)} ${s}`);
-  const words = r.state === "incomplete" && bad.length ? bad.join(", ") : r.state;
+  const words = r.state === "incomplete" && bad.length ? bad.join(", ") : r.profiled ? "profile of " + r.profiled : r.state;
   return h("span", { class: "state " + r.state, title: r.damaged || r.stopped }, words);
 }

@@ -1,9 +1,11 @@
 // Command byhand does the workloads simple and complex with zombiezen.com/go/sqlite alone:
-// one connection, opened without a pool, and statements that are prepared once. See
+// one connection of the library's pool, and statements that are prepared once. See
 // package byhand.
 package main
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -23,24 +25,40 @@ var program = byhand.Program{
 	Open: open,
 }
 
-type database struct{ conn *sqlite.Conn }
+type database struct {
+	pool *sqlitex.Pool
+	conn *sqlite.Conn
+}
 
+// open takes a connection from a pool, because the library's documentation does. The
+// pool lets a context interrupt it, so each Step first looks whether that has ended.
 func open(path string) (byhand.Database, error) {
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{
+		Flags:    sqlite.OpenReadWrite | sqlite.OpenCreate,
+		PoolSize: 1,
+		PrepareConn: func(conn *sqlite.Conn) error {
+			for _, pragma := range []string{"PRAGMA busy_timeout = 5000", "PRAGMA journal_mode = delete", "PRAGMA synchronous = full", "PRAGMA foreign_keys = on"} {
+				if err := sqlitex.ExecuteTransient(conn, pragma, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
-	d := &database{conn}
-	for _, pragma := range []string{"PRAGMA busy_timeout = 5000", "PRAGMA journal_mode = delete", "PRAGMA synchronous = full", "PRAGMA foreign_keys = on"} {
-		if err := sqlitex.ExecuteTransient(conn, pragma, nil); err != nil {
-			conn.Close()
-			return nil, err
-		}
+	conn, err := pool.Take(context.Background())
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
 	}
-	return d, nil
+	return &database{pool, conn}, nil
 }
 
-func (d *database) Close() error { return d.conn.Close() }
+func (d *database) Close() error {
+	d.pool.Put(d.conn)
+	return d.pool.Close()
+}
 
 func (d *database) Exec(script string) error { return sqlitex.ExecuteScript(d.conn, script, nil) }
 

@@ -129,10 +129,10 @@ func TestReportPage(t *testing.T) {
 	if err := p.Downloads(dir); err != nil {
 		t.Fatal(err)
 	}
-	act(t, p, p.Click(`#picture-summary button[aria-label^="Save as SVG"]`), "true")
-	downloaded(t, dir, "summary.svg", func(data []byte) error { return savedSVG(data, "Time over", "test (./better)") })
-	act(t, p, p.Click(`#picture-summary button[aria-label^="Save as PNG"]`), "true")
-	downloaded(t, dir, "summary.png", savedPNG)
+	act(t, p, p.Click(`#picture-tiny-insert button[aria-label^="Save as SVG"]`), "true")
+	downloaded(t, dir, "tiny-insert.svg", func(data []byte) error { return savedSVG(data, "time for 20 rows", "test (./better)") })
+	act(t, p, p.Click(`#picture-tiny-insert button[aria-label^="Save as PNG"]`), "true")
+	downloaded(t, dir, "tiny-insert.png", savedPNG)
 	copiesTables(t, p)
 	printsAll(t, p)
 	act(t, p, p.Click("figure svg a[href]"), `location.hash && document.querySelector(":target").getClientRects().length`)
@@ -181,7 +181,17 @@ func readableOnPhone(t *testing.T, p *browser.Page) {
 func TestGatePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
-	gate := place.command("gate", "--baseline", "./good", "--drivers", "./slow", "--workloads", "./tiny.yaml", "--rounds", "12", "-o", "g.html")
+	// Of a mix, each operation would be slow.
+	place.write("short.yaml", `name: short
+settings: {journal_mode: wal, synchronous: normal, busy_timeout: 5s}
+schema: CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT NOT NULL)
+rows:
+  t: {count: 20, columns: {id: serial, name: {text: 20}}}
+phases:
+  - {name: insert, insert: t}
+  - {name: query, query: 'SELECT id, name FROM t ORDER BY id', columns: [int, text], expect: {rows: 20, returns: t}}
+`, 0o644)
+	gate := place.command("gate", "--baseline", "./good", "--drivers", "./slow", "--workloads", "./short.yaml", "--rounds", "12", "-o", "g.html")
 	if out, err := gate.CombinedOutput(); gate.ProcessState.ExitCode() != exitRegression {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -190,7 +200,7 @@ func TestGatePage(t *testing.T) {
 	checkPage(t, p, address, "data:", "blob:")
 	want(t, p, `document.querySelector("h1").innerText`, "Failed: ./slow against ./good", "measured twice")
 	want(t, p, `document.querySelector("#picture-ratios").textContent`, "regression", "allowed: up to 5% more")
-	want(t, p, `document.querySelector("#picture-order-1").dataset.title`, "tiny query")
+	want(t, p, `document.querySelector("#picture-order-1").dataset.title`, "short ")
 	readableOnPhone(t, p)
 }
 

@@ -118,23 +118,33 @@ func AnswersOf(a *stats.Analysis, o Options) Answers {
 
 // eachTable calls f with the tables of a run in the order of the report.
 func eachTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
-	side := map[string]*stats.Factorial{}
+	eachSection(a, func(x *stats.Factorial) {
+		for _, t := range x.Tables {
+			f(stats.TableName{Workload: x.Workload, Phase: t.Phase}, t)
+		}
+	}, func(g *stats.Group) {
+		for _, t := range g.Tables {
+			f(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t)
+		}
+	})
+}
+
+// eachSection calls side with each workload of which settings or parameters vary, where its
+// first group is, and group with the groups that are not side by side only.
+func eachSection(a *stats.Analysis, side func(*stats.Factorial), group func(*stats.Group)) {
+	varied := map[string]*stats.Factorial{}
 	for _, x := range a.Factorials {
-		side[x.Workload] = x
+		varied[x.Workload] = x
 	}
-	begun := ""
+	begun := map[string]bool{}
 	for _, g := range a.Groups {
-		x := side[g.Workload]
-		if x != nil && begun != g.Workload {
-			for _, t := range x.Tables {
-				f(stats.TableName{Workload: x.Workload, Phase: t.Phase}, t)
-			}
-			begun = g.Workload
+		x := varied[g.Workload]
+		if x != nil && !begun[g.Workload] {
+			side(x)
+			begun[g.Workload] = true
 		}
 		if x == nil || len(x.Drivers) > 1 { // of one driver, everything is side by side
-			for _, t := range g.Tables {
-				f(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t)
-			}
+			group(g)
 		}
 	}
 }
@@ -349,7 +359,7 @@ func answerText(a *stats.Analysis, o Options, s *Answers) string {
 	}
 	overall, settings := "", bestSettings(a)
 	if s.Overall != nil && s.Overall.Best != nil {
-		overall = fmt.Sprintf("Over %s, %s.", counted(int64(s.Overall.Tables), "phase"), s.Overall.Text)
+		overall = fmt.Sprintf("Over %s, %s.", counted(int64(s.Overall.Tables), "cell"), s.Overall.Text)
 	}
 	switch {
 	case settings != "" && overall != "" && len(a.Factorials) < workloads(a):
@@ -443,15 +453,15 @@ func severalTables(tables []*Ranking) string {
 				}
 			}
 		}
-		return fmt.Sprintf("%s: measured in %s, each without another driver to compare with.", andOthers(alone), counted(int64(len(tables)), "phase"))
+		return fmt.Sprintf("%s: measured in %s, each without another driver to compare with.", andOthers(alone), counted(int64(len(tables)), "cell"))
 	}
-	const none = "There is no summary, because fewer than two phases have comparable figures of all drivers."
+	const none = "There is no summary, because fewer than two cells have comparable figures of all drivers."
 	if !decided {
-		return fmt.Sprintf("In %s, noise hides which is fastest: nothing is told apart from the best. %s", counted(int64(compared), "phase"), none)
+		return fmt.Sprintf("In %s, noise hides which is fastest: nothing is told apart from the best. %s", counted(int64(compared), "cell"), none)
 	}
 	slices.SortStableFunc(first.keys, func(x, y string) int { return cmp.Compare(len(first.of[y]), len(first.of[x])) })
 	n := first.keys[0]
-	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. %s", n, len(first.of[n]), counted(int64(compared), "phase"), none)
+	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. %s", n, len(first.of[n]), counted(int64(compared), "cell"), none)
 }
 
 // studyAnswer says how many claims of a study hold.

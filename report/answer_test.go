@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -71,11 +72,11 @@ func TestAnswer(t *testing.T) {
 			insertRun(9, "mattn", "tailscale", "modernc")},
 		{"one driver and the floor", "In mine insert, mattn takes 1.83x the time of native, the floor [1.79, 1.87].", insertRun(9, "native", "mattn")},
 		{"one driver", "In mine insert, mattn took 18.4 ms, ±1.6%.", insertRun(9, "mattn")},
-		{"one driver, two tables", "mattn: measured in 2 phases, each without another driver to compare with.", alone},
-		{"over tables", "Over 2 phases, mattn is fastest; next is modernc, with 2.30x the time [2.27, 2.32]. " +
+		{"one driver, two tables", "mattn: measured in 2 cells, each without another driver to compare with.", alone},
+		{"over tables", "Over 2 cells, mattn is fastest; next is modernc, with 2.30x the time [2.27, 2.32]. " +
 			"mattn takes 1.83x the time of native, the floor [1.81, 1.85].", two},
-		{"no summary", "mattn comes first, alone or tied, in 1 of 2 phases. There is no summary, because fewer than two phases have comparable figures of all drivers.", apart},
-		{"no summary and no winner", "In 2 phases, noise hides which is fastest: nothing is told apart from the best. There is no summary, because fewer than two phases have comparable figures of all drivers.", hidden},
+		{"no summary", "mattn comes first, alone or tied, in 1 of 2 cells. There is no summary, because fewer than two cells have comparable figures of all drivers.", apart},
+		{"no summary and no winner", "In 2 cells, noise hides which is fastest: nothing is told apart from the best. There is no summary, because fewer than two cells have comparable figures of all drivers.", hidden},
 		{"interrupted", "Nothing can be told yet: 3 complete rounds, and drivers are ranked after 6.", interrupted},
 		{"all refused", "Nothing was measured: 2 cases refused.", ended(insertRun(1, "mattn", "modernc"), result.Refused, "settings", "wanted full, got off", "mattn", "modernc")},
 		{"nothing", "Nothing was measured.", emptyRun()},
@@ -84,8 +85,58 @@ func TestAnswer(t *testing.T) {
 		if j.Answer != tc.want {
 			t.Errorf("%s:\n%s\nwant\n%s", tc.name, j.Answer, tc.want)
 		}
-		if text := write(t, "table", tc.run, "native", report.Options{Width: 400}); !strings.HasPrefix(text, tc.want+"\n\nsqlite3perf ") {
+		if text := write(t, "table", tc.run, "native", report.Options{Width: 400}); !strings.HasPrefix(text, tc.want+"\n") {
 			t.Errorf("%s: the table begins with\n%.300s", tc.name, text)
+		}
+	}
+}
+
+// crossed is a run of three drivers with two values of a setting. The cases of its two
+// workloads take turns.
+func crossed(rounds int) *result.Run {
+	run := newRun(rounds)
+	for i, sync := range []string{"off", "full"} {
+		for _, workload := range []string{"mine", "other"} {
+			add(run, workload, nil, driver.Settings{"synchronous": sync}, []string{"native", "mattn", "modernc"}, bulk("insert", int64(10_000_000*(1+i)), 10, 10))
+		}
+	}
+	return run
+}
+
+// TestRowsCountOnce checks that a driver in its own table and side by side with other
+// settings is one row, and that what is side by side is shown once.
+func TestRowsCountOnce(t *testing.T) {
+	for _, c := range answered(t, crossed(3)).Answers.Caveats {
+		if c.Code == report.CaveatFewRounds && c.Count != 12 {
+			t.Errorf("12 cases with one phase: %+v", c)
+		}
+	}
+	// Of each workload, all but the fastest row have a ratio.
+	if got := line(t, crossed(9), "settled"); !strings.Contains(got, " of 10 ratios within ±2.0%") {
+		t.Errorf("12 rows: %s", got)
+	}
+	failing := crossed(9)
+	for i := range failing.Trials {
+		if tr := &failing.Trials[i]; failing.Cases[tr.Case-1].Driver == "mattn" {
+			tr.Samples[0].Failed = 5
+		}
+	}
+	for _, c := range answered(t, failing).Answers.Caveats {
+		if c.Code == report.CaveatUnranked && c.Count != 4 {
+			t.Errorf("4 cases of mattn: %+v", c)
+		}
+	}
+	names := map[string]int{}
+	for _, r := range answered(t, crossed(9)).Answers.Tables {
+		names[r.Table.String()]++
+	}
+	if names["mine insert"] != 1 || len(names) != 6 {
+		t.Errorf("tables of the answers: %v", names)
+	}
+	for _, format := range []string{"table", "markdown", "html"} {
+		text := write(t, format, crossed(9), "native", report.Options{Width: 200})
+		if n := strings.Count(text, "mine · synchronous=off,full, side by side"); n == 0 || format != "html" && n > 1 {
+			t.Errorf("%s: side by side %d times:\n%s", format, n, text)
 		}
 	}
 }

@@ -16,27 +16,18 @@ import (
 // build describes a run in words.
 func build(a *stats.Analysis, o Options) document {
 	said := AnswersOf(a, o)
-	d := append(document{heading{1, said.Text}}, header(a, o)...)
+	d := document{heading{1, said.Text}}
+	if choices := choiceItems(&said); choices != nil {
+		d = append(d, choices)
+	}
+	d = append(d, header(a, o)...)
 	if o.Study != nil {
 		return append(append(d, studyTables(a, o.Study)...), driverNotes(a)...)
 	}
 	d = append(d, overall(a)...)
 	d = append(d, firsts(said)...)
-	side := map[string]*stats.Factorial{}
-	for _, f := range a.Factorials {
-		side[f.Workload] = f
-	}
-	begun := ""
-	for _, g := range a.Groups {
-		f := side[g.Workload]
-		if f != nil && begun != g.Workload {
-			d = append(d, factorial(f, o.Hints)...)
-			begun = g.Workload
-		}
-		if f == nil || len(f.Drivers) > 1 { // of one driver, everything is side by side
-			d = append(d, group(g, o.Hints)...)
-		}
-	}
+	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(f, o.Hints)...) },
+		func(g *stats.Group) { d = append(d, group(g, o.Hints)...) })
 	d = append(d, drivers(a)...)
 	d = append(d, space{})
 	if r := reliability(a); r != "" {
@@ -265,6 +256,7 @@ func settled(a *stats.Analysis) (openFigures int, text string) {
 	if slices.ContainsFunc(figures, func(f stats.Figure) bool { return f.Base != nil }) {
 		what = "ratio"
 	}
+	figures = onePerRow(figures, a.Run.Precision)
 	open := slices.DeleteFunc(slices.Clone(figures), func(f stats.Figure) bool { return f.Settled(a.Run.Precision) })
 	text = fmt.Sprintf("%d of %s within ±%s", len(figures)-len(open), counted(int64(len(figures)), what), percent(a.Run.Precision))
 	if len(open) == 0 {
@@ -286,6 +278,31 @@ func settled(a *stats.Analysis) (openFigures int, text string) {
 		words = append(words, fmt.Sprintf("%d more", more))
 	}
 	return len(open), text + "; open: " + strings.Join(words, ", ")
+}
+
+// onePerRow returns the widest figure of each driver, case and phase, because one whose
+// settings are side by side with others has two: in its own table, and among them.
+func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
+	type row struct {
+		of    int // case
+		phase string
+	}
+	at := map[row]int{} // in list
+	for _, f := range figures {
+		k := row{f.Cell.Case.ID, f.Phase}
+		i, ok := at[k]
+		if !ok {
+			at[k] = len(list)
+			list = append(list, f)
+			continue
+		}
+		x, _ := f.Summary.Spread()
+		y, _ := list[i].Summary.Spread()
+		if settled := f.Settled(precision); settled == list[i].Settled(precision) && x > y || !settled && list[i].Settled(precision) {
+			list[i] = f
+		}
+	}
+	return list
 }
 
 // wholeRounds counts the rounds that are complete: those after which another began, and

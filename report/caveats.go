@@ -24,12 +24,12 @@ const (
 	CaveatEnded       = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
 	CaveatFewRounds   = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
 	CaveatUnranked    = "unranked"    // more operations of rows failed than of others; Count: rows
-	CaveatTooShort    = "too-short"   // phases are too short to judge by; Count: tables
+	CaveatTooShort    = "too-short"   // phases are too short to judge by; Count: cells
 	CaveatAdded       = "added"       // what sqlite3perf adds could explain leads; Count: tables
 	CaveatUnset       = "unset"       // settings that nobody set differ; Count: settings
 	CaveatRisk        = "risk"        // settings can lose data; Count: 1
 	CaveatUnsettled   = "unsettled"   // figures are less precise than was asked for; Count: figures
-	CaveatSummary     = "no-summary"  // tables or drivers do not count in the summary; Count: of them
+	CaveatSummary     = "no-summary"  // cells or drivers do not count in the summary; Count: of them
 	CaveatLeftOut     = "left-out"    // workloads or drivers were not measured; Count: of them
 )
 
@@ -55,7 +55,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 	}
 	note(CaveatUnranked, len(unranked(a)), "more of their operations failed than of others': "+someOf(unranked(a), 3))
 	few, short, unverified := 0, []string{}, []string{}
-	eachTable(a, func(n stats.TableName, t *stats.Table) {
+	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
 		measured := t.Measured()
 		for _, c := range measured {
 			if len(c.Samples) < stats.MinSamples {
@@ -97,7 +97,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 		if len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
 			left = nil // there is no summary of one table
 		}
-		note(CaveatSummary, len(left), "of the summary: "+someOf(left, 2))
+		note(CaveatSummary, len(left), "not in the summary: "+someOf(left, 2))
 	}
 	note(CaveatLeftOut, len(run.LeftOut), leftOut(run.LeftOut, o.Hints))
 	return list
@@ -151,7 +151,7 @@ func notInSummary(o stats.Overall) (list []string) {
 	for _, k := range tables.keys {
 		of, n := tables.of[k][0], len(tables.of[k])
 		if n > 1 {
-			of = fmt.Sprintf("%d tables of %s", n, k.workload)
+			of = fmt.Sprintf("%d cells of %s", n, k.workload)
 		}
 		why := "no figures of " + k.drivers
 		switch k.code {
@@ -163,7 +163,7 @@ func notInSummary(o stats.Overall) (list []string) {
 		list = append(list, fmt.Sprintf("%s (%s), for all drivers", of, why))
 	}
 	for _, x := range o.Absent {
-		list = append(list, fmt.Sprintf("%s (figures in %d of %s)", x.Driver, x.Figures, counted(int64(x.Tables), "table")))
+		list = append(list, fmt.Sprintf("%s (figures in %d of %s)", x.Driver, x.Figures, counted(int64(x.Tables), "cell")))
 	}
 	return list
 }
@@ -176,11 +176,19 @@ func message(o *stats.Outcome) string {
 	return o.Reason.Message
 }
 
-// unranked lists the rows that have no rank because of failures.
+// unranked lists the rows that have no rank because of failures. One that is in two tables
+// is listed once.
 func unranked(a *stats.Analysis) (list []string) {
+	type row struct {
+		of    int // case
+		phase string
+	}
+	listed := map[row]bool{}
 	eachTable(a, func(n stats.TableName, t *stats.Table) {
 		for _, c := range t.Measured() {
-			if failed, operations := c.Failures(); c.Unranked != "" && failed > 0 {
+			k := row{c.Case.ID, t.Phase}
+			if failed, operations := c.Failures(); c.Unranked != "" && failed > 0 && !listed[k] {
+				listed[k] = true
 				list = append(list, fmt.Sprintf("%s %s (%s ok)", n, cmp.Or(c.As, label(c.Case)), PercentOK(failed, operations)))
 			}
 		}

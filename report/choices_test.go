@@ -40,19 +40,31 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// TestChoicesAreSaid checks that the screen and the page name them, with SQLite's version.
+// TestChoicesAreSaid checks that every format for people names them, with SQLite's version.
 func TestChoicesAreSaid(t *testing.T) {
 	run := insertRun(9, "native", "crawshaw", "modernc")
 	for name, out := range map[string]string{
-		"screen": screen(t, run, report.Options{Width: 120, Lines: 40}),
-		"page":   write(t, "html", run, "native", report.Options{}),
+		"screen":   screen(t, run, report.Options{Width: 120, Lines: 40}),
+		"page":     write(t, "html", run, "native", report.Options{}),
+		"table":    write(t, "table", run, "native", report.Options{}),
+		"Markdown": write(t, "markdown", run, "native", report.Options{}),
 	} {
-		for _, want := range []string{"crawshaw (SQLite 3.33.0, cgo, not database/sql)", "modernc (SQLite 3.54.1, transpiled), 2.80x crawshaw ["} {
+		for _, want := range []string{"crawshaw (SQLite 3.33.0, cgo, not database/sql)", "modernc (SQLite 3.54.1, transpiled), 2.80x crawshaw "} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: want %q:\n%s", name, want, out)
 			}
 		}
 	}
+}
+
+// addedRun is a run in which what sqlite3perf adds could explain who leads.
+func addedRun() *result.Run {
+	run := insertRun(9, "native", "crawshaw", "bvinc")
+	for i := range run.Cases {
+		run.Cases[i].Added = []result.AddedTime{{Phase: "insert"}}
+	}
+	run.Cases[2].Added[0].Row = estimate.Estimate{High: 2_000_000}
+	return run
 }
 
 // TestAddedLead checks that a lead is marked which what sqlite3perf adds could explain.
@@ -61,10 +73,7 @@ func TestAddedLead(t *testing.T) {
 		added float64 // to each row of the slower one; the difference is 0.17 ms of 10 rows
 		want  bool
 	}{{100_000, false}, {2_000_000, true}} {
-		run := insertRun(9, "native", "crawshaw", "bvinc")
-		for i := range run.Cases {
-			run.Cases[i].Added = []result.AddedTime{{Phase: "insert"}}
-		}
+		run := addedRun()
 		run.Cases[2].Added[0].Row = estimate.Estimate{High: tc.added}
 		j := answered(t, run)
 		var codes []string
@@ -72,7 +81,7 @@ func TestAddedLead(t *testing.T) {
 			codes = append(codes, c.Code)
 		}
 		out := screen(t, run, report.Options{Width: 120, Lines: 40})
-		if got := j.Answers.Tables[0].Added; got != tc.want || strings.Contains(strings.Join(codes, " "), report.CaveatAdded) != tc.want || strings.Contains(out, "v0.3.2*") != tc.want {
+		if got := j.Answers.Tables[0].Added; got != tc.want || strings.Contains(strings.Join(codes, " "), report.CaveatAdded) != tc.want || strings.Contains(out, "v0.3.2*") != tc.want || strings.Contains(out, "\n* own cost ") != tc.want {
 			t.Errorf("%v ns added: want a mark: %v, got %v %v\n%s", tc.added, tc.want, got, codes, out)
 		}
 	}

@@ -15,13 +15,13 @@ func overall(a *stats.Analysis) document {
 	case len(o.Tables)+len(o.LeftOut) < 2:
 		return nil
 	case len(o.Tables) == 0:
-		return document{heading{2, "Summary: none, since no table has comparable figures of all drivers"}, leftOutOf(o)}
+		return document{heading{2, "Summary: none, since no cell has comparable figures of all drivers"}, leftOutOf(o)}
 	case len(o.Drivers) < 2:
 		return nil
 	}
 	base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base })
 	to := label(o.Drivers[base].Case)
-	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, counted(int64(len(o.Tables)), "table"))}}
+	d := document{heading{2, fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, counted(int64(len(o.Tables)), "cell"))}}
 	outcomes := outcomesByCase(a)
 	var g cellGrid
 	for _, od := range o.Drivers {
@@ -52,7 +52,7 @@ func leftOutOf(o stats.Overall) list {
 		case stats.ShortPhase:
 			text = fmt.Sprintf("%s: less than %s, too short to judge a driver by: %s", x.Table, shortLimit(), drivers)
 		case stats.FewFigures:
-			text = fmt.Sprintf("%s: figures in %d of %s", x.Driver, x.Figures, counted(int64(x.Tables), "table"))
+			text = fmt.Sprintf("%s: figures in %d of %s", x.Driver, x.Figures, counted(int64(x.Tables), "cell"))
 		}
 		l = append(l, item{label: "left out", text: text})
 	}
@@ -66,7 +66,7 @@ func noFloor(a *stats.Analysis) string {
 	}
 	for _, c := range a.Run.Cases {
 		if a.Floor == c.Driver || a.Floor == result.BaseDriver(c.Driver) {
-			return a.Floor + " has figures in less than half of the tables"
+			return a.Floor + " has figures in less than half of the cells"
 		}
 	}
 	return a.Floor + " is not in this run"
@@ -74,7 +74,7 @@ func noFloor(a *stats.Analysis) string {
 
 // baseOf says why ratios refer to the base, if that is not the floor.
 func baseOf(o stats.Overall, base string) string {
-	s := "ratios are to " + base + ", the fastest over these tables together (its medians have the least geometric mean)"
+	s := "ratios are to " + base + ", the fastest over these cells together (its medians have the least geometric mean)"
 	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {
 		s += fmt.Sprintf("; compared within rounds, %s took %s the time of %s", label(first.Case), times(first.Ratio.Median), base)
 	}
@@ -111,5 +111,5 @@ func firsts(said Answers) document {
 	}
 	g.add(column{title: "not told apart from it", drop: 1}, tied)
 	g.add(column{title: "first that is slower"}, next)
-	return document{heading{3, "Who comes first, table by table"}, g}
+	return document{heading{3, "Who comes first, cell by cell"}, g}
 }

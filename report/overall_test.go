@@ -33,9 +33,9 @@ func TestBaseOfSummary(t *testing.T) {
 		name, floor, want string
 		run               *result.Run
 	}{
-		{"overtaken", "native", "native is not in this run: ratios are to modernc, the fastest over these tables together (its medians have the least geometric mean); compared within rounds, mattn took 0.98x the time of modernc\n", overtaken},
+		{"overtaken", "native", "native is not in this run: ratios are to modernc, the fastest over these cells together (its medians have the least geometric mean); compared within rounds, mattn took 0.98x the time of modernc\n", overtaken},
 		{"no floor", "", "no floor was named: ratios are to modernc", overtaken},
-		{"few", "native", "native has figures in less than half of the tables: ratios are to mattn, the fastest over these tables together (its medians have the least geometric mean)\n", few},
+		{"few", "native", "native has figures in less than half of the cells: ratios are to mattn, the fastest over these cells together (its medians have the least geometric mean)\n", few},
 	} {
 		got := write(t, "table", tc.run, tc.floor, report.Options{Width: 300})
 		if !strings.Contains(got, "note          "+tc.want) {

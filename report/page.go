@@ -24,7 +24,7 @@ func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
 // that of the other formats.
 func pageOf(a *stats.Analysis, o Options) document {
 	said := AnswersOf(a, o)
-	d := pageAnswer(said)
+	d := pageAnswer(said, o.Study == nil)
 	if o.Study != nil {
 		d = append(d, pageStudy(a, o.Study)...)
 	} else {
@@ -62,10 +62,11 @@ func pageOf(a *stats.Analysis, o Options) document {
 }
 
 // pageAnswer is what a page begins with: the answer, how sure it is, and what to beware of.
-func pageAnswer(said Answers) document {
+// marked says that rows of the page have [ownCost].
+func pageAnswer(said Answers, marked bool) document {
 	d := document{heading{1, said.Text}}
 	if said.FalseDifference > 0 {
-		d = append(d, paragraph{fmt.Sprintf("If all were equal, the probability that this run tells any two apart would be at most %s.", percent(said.FalseDifference)), true})
+		d = append(d, paragraph{fmt.Sprintf("How sure is that: if all drivers and settings compared here were equally fast, the probability that this run would still call any of them faster than another would be at most %s.", percent(said.FalseDifference)), true})
 	}
 	if choices := choiceItems(&said); choices != nil {
 		d = append(d, choices)
@@ -73,7 +74,7 @@ func pageAnswer(said Answers) document {
 	var l list
 	for _, c := range said.Caveats {
 		words := strings.ReplaceAll(c.Code, "-", " ")
-		if c.Code == CaveatAdded {
+		if c.Code == CaveatAdded && marked {
 			words = labels[c.Code] // with the mark of the rows
 		}
 		l = append(l, item{label: words, text: c.Text, alarm: !slices.Contains(mildCaveats, c.Code)})

@@ -63,7 +63,7 @@ func PictureNamed(a *stats.Analysis, name string, o Options) (Picture, error) {
 	if names == nil {
 		return Picture{}, errors.New("the run has no pictures, because it has no figures")
 	}
-	has := "the run has " + strings.Join(names, ", ")
+	has := "the run has\n  " + strings.Join(names, "\n  ")
 	if name == "" {
 		return Picture{}, errors.New(has)
 	}
@@ -164,7 +164,7 @@ func overallBars(a *stats.Analysis, to string, l looks) picture {
 	for i, d := range o.Drivers {
 		b := chart.Bar{Name: names[d.Case.ID], Look: looks[i], Rank: rankOf(d.Rank), Tied: tiedWith(standings, d.Tied)}
 		if d.Ratio.N == 0 {
-			b.Reason = "no round has figures in all phases"
+			b.Reason = "no round has figures in all cells"
 		} else {
 			b.Value, b.Low, b.High = ofSummary(d.Ratio)
 			b.Text = times(d.Ratio.Median)
@@ -177,12 +177,12 @@ func overallBars(a *stats.Analysis, to string, l looks) picture {
 	}
 	var lines []chart.Mark
 	note := fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals. Noise hides which of two that are tied is faster.",
-		to, counted(int64(len(o.Tables)), "phase"), percent(a.Confidence))
+		to, counted(int64(len(o.Tables)), "cell"), percent(a.Confidence))
 	if o.IsFloor {
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
 		note += " " + floorMeans(to)
 	}
-	return picture{headed: true, Picture: Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", counted(int64(len(o.Tables)), "phase"), to),
+	return picture{headed: true, Picture: Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", counted(int64(len(o.Tables)), "cell"), to),
 		Note: note,
 		draw: func(width int, title string) chart.Chart {
 			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
@@ -242,7 +242,7 @@ func heatMap(a *stats.Analysis) (p picture, ok bool) {
 		base = a.Floor
 	}
 	h.Below, h.Above = "faster than "+base, "slower than "+base
-	p.Picture = Picture{Name: "phases", Title: "Time of each driver in each phase, × " + base,
+	p.Picture = Picture{Name: "phases", Title: "Time of each driver in each cell, × " + base,
 		Note: "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on.",
 		draw: func(width int, title string) chart.Chart {
 			c := h
@@ -250,7 +250,7 @@ func heatMap(a *stats.Analysis) (p picture, ok bool) {
 			return &c
 		}}
 	if more > 0 {
-		p.Note += fmt.Sprintf(" %s more are below only.", counted(int64(more), "phase"))
+		p.Note += fmt.Sprintf(" %s more are below only.", counted(int64(more), "cell"))
 	}
 	return p, true
 }

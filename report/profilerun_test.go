@@ -106,7 +106,7 @@ func TestProfilePictures(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := report.PictureNamed(a, "", report.Options{}); err == nil || !strings.Contains(err.Error(), "groups, flame-mattn") {
+	if _, err := report.PictureNamed(a, "", report.Options{}); err == nil || !strings.Contains(err.Error(), "\n  groups\n  flame-mattn\n") {
 		t.Errorf("the names: %v", err)
 	}
 	a.Run.Cases, a.Run.Profiles.Cases = a.Run.Cases[:2], a.Run.Profiles.Cases[:2]

@@ -23,8 +23,9 @@ const roomy = 30
 // Each section has its share of the lines and says what it leaves out.
 type screen struct {
 	textRenderer
-	left  int // lines
-	ascii bool
+	left   int // lines
+	ascii  bool
+	marked bool // a row that is shown has [ownCost]
 }
 
 // writeScreen writes at most opts.Lines lines.
@@ -75,13 +76,17 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 	case risks > 0:
 		share = s.left / 4
 	}
-	beware := s.caveats(said.Caveats, max(3, share, s.left-need))
+	room := max(3, share, s.left-need)
+	beware := s.caveats(said.Caveats, room)
 	s.left -= len(beware)
 	var figures []string
 	if opts.Study != nil {
 		figures = s.claims(opts.Study)
 	} else {
 		figures = s.figures(&said, tables)
+	}
+	if s.marked {
+		beware = s.caveats(said.Caveats, room) // with the meaning of the mark
 	}
 	for i, part := range [][]string{slices.Concat(head, fit), figures, slices.Concat(beware, facts), rest} {
 		if i > 0 && i <= spaces && len(part) > 0 {
@@ -168,7 +173,7 @@ func (s *screen) labeled(label, t string, most int, alarming bool) {
 // wanted returns how many lines the figures would take.
 func (s *screen) wanted(said *Answers, tables []Ranking) (lines int) {
 	if o := said.Overall; o != nil && o.bars() {
-		return len(o.shown()) + 2 + s.layout(tables, true).lines
+		return len(o.shown()) + 2 + s.layout(tables, detail{spreads: true}).lines
 	}
 	for i := range tables {
 		if r := &tables[i]; r.bars() {
@@ -185,10 +190,8 @@ func (s *screen) figures(said *Answers, tables []Ranking) []string {
 	var lines []string
 	s.left = max(s.left, 4)
 	if o := said.Overall; o != nil && o.bars() {
-		list := s.layout(tables, true).lines + 1
-		if len(o.shown())+1+list > s.left {
-			list = min(s.layout(tables, false).lines+1, max(0, s.left-len(o.shown())-1))
-		}
+		room := max(0, s.left-len(o.shown())-1)
+		list := min(s.fullest(tables, room-1).lines+1, room)
 		lines = s.section(func() { s.ranked(o, s.left-list) })
 	} else {
 		for len(tables) > 0 && tables[0].bars() {
@@ -206,7 +209,7 @@ func (s *screen) figures(said *Answers, tables []Ranking) []string {
 	if len(said.Tables) == 1 {
 		return lines // the answer says it
 	}
-	if room := s.left - len(lines); len(tables) > 0 && (room > 2 || room > s.layout(tables, false).lines) {
+	if room := s.left - len(lines); len(tables) > 0 && (room > 2 || room > s.layout(tables, detail{}).lines) {
 		lines = append(lines, s.section(func() { s.list(tables, room) })...)
 	}
 	return lines
@@ -265,7 +268,7 @@ const leastBar = 8
 // ranked writes a title and rows, in at most some lines. Rows that have a rank have bars.
 func (s *screen) ranked(r *Ranking, room int) {
 	rows := r.shown()
-	of := fmt.Sprintf("time over %s", counted(int64(r.Tables), "phase"))
+	of := fmt.Sprintf("time over %s", counted(int64(r.Tables), "cell"))
 	if r.Table != nil {
 		of = fmt.Sprintf("%s: %s", r.Table, r.Of)
 	}
@@ -304,6 +307,7 @@ func (s *screen) ranked(r *Ranking, room int) {
 		if r.Best != nil && row.Case == r.Best.Case {
 			names[len(names)-1] += r.mark()
 			plain[len(plain)-1] += r.mark()
+			s.marked = s.marked || r.Added
 		}
 		figures = append(figures, times(row.Ratio.Median))
 		spread := ""
@@ -421,14 +425,28 @@ type listing struct {
 	words          [][3]string // of each table
 	widths         [3]int      // of the columns
 	columns, lines int         // tables beside each other, and below
+	cut            bool        // there is no room for what is best and tied
+	detail
+}
+
+// fullest lays out a list of tables with as much detail as there is room for in some lines. If
+// there is none for all tables, it is the shortest.
+func (s *screen) fullest(tables []Ranking, room int) (l listing) {
+	for _, d := range allDetails {
+		if l = s.layout(tables, d); l.lines <= room && !l.cut {
+			break
+		}
+	}
+	return l
 }
 
 // layout lays out a list of tables. Their names are cut a little if more of them fit beside
 // each other then.
-func (s *screen) layout(tables []Ranking, spreads bool) (l listing) {
+func (s *screen) layout(tables []Ranking, d detail) (l listing) {
+	l.detail = d
 	w := &l.widths
 	for i := range tables {
-		words := s.listed(&tables[i], spreads)
+		words := s.listed(&tables[i], d)
 		l.words = append(l.words, words)
 		for j := range words {
 			w[j] = max(w[j], text.StringWidth(words[j]))
@@ -439,27 +457,26 @@ func (s *screen) layout(tables []Ranking, spreads bool) (l listing) {
 	l.columns = min(max(1, (s.width+2*gap)/(all-cut+2*gap)), max(1, len(tables)))
 	if over := all - ((s.width+2*gap)/l.columns - 2*gap); over > 0 {
 		less := min(over, max(cut, w[0]-s.width/2))
-		w[0], w[1] = w[0]-less, max(0, w[1]-(over-less))
+		w[0], w[1], l.cut = w[0]-less, max(0, w[1]-(over-less)), over > less
 	}
 	l.lines = (len(tables) + l.columns - 1) / l.columns
 	return l
 }
 
-// list writes the answers of tables, as many as there is room for, with spreads if all fit
-// that way.
+// list writes the answers of tables, as many as there is room for.
 func (s *screen) list(tables []Ranking, room int) {
-	title := "in each phase, the best"
-	if slices.ContainsFunc(tables, func(r Ranking) bool { return len(r.Tied) > 0 }) {
-		title += " (+2: tied with 2 others)"
+	l, more := s.fullest(tables, room-1), 0
+	title := "in each cell, the best"
+	switch tied := slices.ContainsFunc(tables, func(r Ranking) bool { return len(r.Tied) > 0 }); {
+	case tied && (l.names || l.detail.words):
+		title += " and what is tied with it"
+	case tied:
+		title += " (+2: and 2 more, tied with it)"
 	}
 	if i := slices.IndexFunc(tables, func(r Ranking) bool { return r.Best != nil && r.Best.Ratio != nil }); i >= 0 {
 		title += ", × " + tables[i].Base
 	}
 	s.clipped(title, "", "", 1, faint)
-	l, more := s.layout(tables, true), 0
-	if l.lines > room-1 {
-		l = s.layout(tables, false)
-	}
 	if l.lines > room-1 {
 		l.lines = max(1, room-2)
 		more = max(0, len(tables)-l.lines*l.columns)
@@ -472,12 +489,13 @@ func (s *screen) list(tables []Ranking, room int) {
 				line.WriteString(space + space)
 			}
 			words := l.words[j]
+			s.marked = s.marked || tables[j].Best != nil && tables[j].Added
 			line.WriteString(text.Pad(s.fit(words[0], l.widths[0]), l.widths[0], ' ') + space +
 				text.Pad(s.fit(words[1], l.widths[1]), l.widths[1], ' ') + space + text.AlignRight.Apply(words[2], l.widths[2]))
 		}
 		s.out.WriteString(strings.TrimRight(text.Trim(line.String(), s.width), " ") + "\n")
 	}
 	if more > 0 {
-		s.clipped("and "+counted(int64(more), "more phase"), "", "", 1, faint)
+		s.clipped("and "+counted(int64(more), "more cell"), "", "", 1, faint)
 	}
 }

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -135,6 +136,9 @@ func TestScreenOfStudy(t *testing.T) {
 	study := &report.Study{Name: "old", Claims: []report.Claim{
 		{Claim: "mattn is faster", Verdict: report.Holds}, {Claim: "modernc is much slower, which is said at some length", Verdict: report.DoesNotHold},
 		{Claim: "all are alike", Verdict: report.CannotBeTold}}}
+	if out := screen(t, addedRun(), report.Options{Width: 80, Lines: 40, Study: study}); !strings.Contains(out, "\nown cost ") || strings.Contains(out, "*") {
+		t.Errorf("nothing is marked on a screen of claims:\n%s", out)
+	}
 	golden(t, "screen-study.txt", screen(t, fullRun(), report.Options{Width: 80, Lines: 40, Study: study}))
 	for range 100 {
 		study.Claims = append(study.Claims, study.Claims[1])
@@ -142,6 +146,25 @@ func TestScreenOfStudy(t *testing.T) {
 	for _, width := range []int{40, 80} {
 		if n := strings.Count(screen(t, fullRun(), report.Options{Width: width, Lines: 40, Study: study}), "\n"); n > 40 {
 			t.Errorf("%d lines of 103 claims, of %d columns", n, width)
+		}
+	}
+}
+
+// TestTiedAreNamed checks that the first screen names what is tied with the best of a cell
+// where there is room, and otherwise says how many these are.
+func TestTiedAreNamed(t *testing.T) {
+	run := newRun(9)
+	for i := range 12 {
+		add(run, fmt.Sprintf("workload-%d", i), nil, nil, []string{"native", "mattn", "tailscale", "modernc"}, bulk("insert", 10_000_000, 10, 10))
+	}
+	named := regexp.MustCompile(`workload-3 ins\S* +(mattn, tailscale|tailscale, mattn) `)
+	short := regexp.MustCompile(`\(\+2: and 2 more, tied with it\)(.|\n)*workload-3 ins\S* +(mattn|tailscale) \+1 `)
+	for _, tc := range []struct {
+		width, lines int
+		want, lacks  *regexp.Regexp
+	}{{200, 60, named, short}, {100, 60, named, short}, {80, 24, short, named}} {
+		if out := screen(t, run, report.Options{Width: tc.width, Lines: tc.lines}); !tc.want.MatchString(out) || tc.lacks.MatchString(out) {
+			t.Errorf("%d × %d: want %s, and not %s:\n%s", tc.width, tc.lines, tc.want, tc.lacks, out)
 		}
 	}
 }
@@ -192,7 +215,7 @@ func TestUnsupported(t *testing.T) {
 	}
 	run.Cases, run.Trials = append(run.Cases, server.Cases...), append(run.Trials, server.Trials...)
 	out := screen(t, run, report.Options{Width: 120, Lines: 40})
-	for _, want := range []string{"unsupported   crawshaw on server: this worker serves no HTTP", "of the summary: 2 tables of server (no figures of crawshaw), for all drivers"} {
+	for _, want := range []string{"unsupported   crawshaw on server: this worker serves no HTTP", "left out      not in the summary: 2 cells of server (no figures of crawshaw), for all drivers"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q:\n%s", want, out)
 		}

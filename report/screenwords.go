@@ -36,11 +36,7 @@ func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options, short boo
 		sure = append(sure, percent(a.Confidence)+" intervals")
 	}
 	if r := a.Reliability; r.Telling > 0 && opts.Study == nil {
-		wrong := fmt.Sprintf("at most %g%% of such verdicts wrong", 100*stats.Alpha)
-		if n := r.FalseTables(); n >= 0.5 {
-			wrong = fmt.Sprintf("at most about %.0f of %d tables wrong", math.Ceil(n), r.Telling)
-		}
-		sure = append(sure, wrong)
+		sure = append(sure, fmt.Sprintf("at most %g%% of such verdicts wrong", 100*stats.Alpha))
 	}
 	s.labeled("how sure", strings.Join(sure, ", "), most, false)
 	if in := inForceInRun(a); in != "" {
@@ -148,7 +144,11 @@ func (s *screen) caveats(list []Caveat, room int) []string {
 			}
 			continue
 		}
-		items = append(items, item{label: cmp.Or(labels[c.Code], "warning"), text: c.Text, alarm: c.Code != CaveatLeftOut && c.Code != CaveatUnsupported})
+		label := cmp.Or(labels[c.Code], "warning")
+		if !s.marked {
+			label = strings.TrimPrefix(label, ownCost+" ")
+		}
+		items = append(items, item{label: label, text: c.Text, alarm: c.Code != CaveatLeftOut && c.Code != CaveatUnsupported})
 	}
 	// Why a case has no figures can be long. Risks are never cut.
 	type most struct{ why, other int }
@@ -211,21 +211,33 @@ func (row *Row) shownVersion() string {
 	return row.Version
 }
 
-// listed is the answer of a table in a few words: the table, the best and how many are tied
-// with it, and its ratio or time, with its spread or without.
-func (s *screen) listed(r *Ranking, spreads bool) (words [3]string) {
+// detail says how much a list of answers says of each: the spread of its figure, and of what
+// is tied with the best the names, or in words how many there are.
+type detail struct{ spreads, names, words bool }
+
+// allDetails are what there may be room for, the most first.
+var allDetails = []detail{{spreads: true, names: true}, {spreads: true, words: true}, {words: true}, {spreads: true}, {}}
+
+// listed is the answer of a table in a few words: the table, the best and what is tied with
+// it, and its ratio or time.
+func (s *screen) listed(r *Ranking, d detail) (words [3]string) {
 	words[0] = s.plain(r.Table.String())
 	if r.Best == nil {
 		words[1] = "too few rounds"
 		return words
 	}
 	words[1] = s.plain(r.Best.Name) + r.mark()
-	if n := len(r.Tied); n > 0 {
+	switch n := len(r.Tied); {
+	case n > 0 && d.names:
+		words[1] += s.plain(", " + strings.Join(r.Tied, ", "))
+	case n > 0 && d.words:
+		words[1] += fmt.Sprintf(" and %d more", n)
+	case n > 0:
 		words[1] += fmt.Sprintf(" +%d", n)
 	}
 	row := r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == r.Best.Case })]
 	switch {
-	case r.Best.Ratio != nil && spreads:
+	case r.Best.Ratio != nil && d.spreads:
 		words[2] = s.plain(times(r.Best.Ratio.Median) + " " + spread(*r.Best.Ratio))
 	case r.Best.Ratio != nil:
 		words[2] = times(r.Best.Ratio.Median)

@@ -283,7 +283,7 @@ func claims(r *Study) document {
 	if len(r.Claims) == 0 {
 		return nil
 	}
-	g := grid{columns: []column{{title: "#", right: true}, {title: "verdict"}, {title: "here"}, {title: "95% interval"}, {title: "claimed"}, {title: "p", right: true}, {title: "compared"}}}
+	g := grid{columns: []column{{title: "#", right: true}, {title: "verdict"}, {title: "here"}, {title: levels(r) + "interval"}, {title: "claimed"}, {title: "p", right: true}, {title: "compared"}}}
 	var l, missing list
 	for i, c := range r.Claims {
 		number := fmt.Sprint(i + 1)
@@ -313,6 +313,27 @@ func claims(r *Study) document {
 		}
 	}
 	return document{heading{2, "Claims"}, l, space{}, g, missing}
+}
+
+// levels returns the confidence of the intervals of a study's claims, before a word: as few
+// rounds leave no choice of an exact level, they may differ. It is "" if there are none.
+func levels(r *Study) string {
+	var list []float64
+	for _, c := range r.Claims {
+		for _, x := range c.Comparisons {
+			if x.Summary != nil && x.Interval != nil {
+				list = append(list, x.Interval.Confidence)
+			}
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	least, most := percent(slices.Min(list)), percent(slices.Max(list))
+	if least != most {
+		least += " to " + most
+	}
+	return least + " "
 }
 
 // claimBound formats an end of an interval. Its unit is shown beside the figure.

@@ -95,12 +95,30 @@ func (r *textRenderer) paint(s string, c text.Colors) string {
 
 // lines writes s, wrapped. Lines after the first are indented.
 func (r *textRenderer) lines(s, indent string, c text.Colors) {
-	for i, line := range wrap(s, r.width-len(indent)) {
+	for i, line := range wrapText(s, r.width-len(indent)) {
 		if i > 0 {
 			r.out.WriteString(indent)
 		}
 		r.out.WriteString(r.paint(line, c) + "\n")
 	}
+}
+
+// wrapText is like [wrap], but breaks no URL, because half of one leads nowhere: one that is
+// too long has a line of its own, which the terminal breaks so that it can still be followed.
+func wrapText(s string, width int) (lines []string) {
+	words := strings.Split(s, " ")
+	i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, "://") && text.StringWidth(w) > width })
+	if i < 0 {
+		return wrap(s, width)
+	}
+	if before := strings.Join(words[:i], " "); before != "" {
+		lines = wrap(before, width)
+	}
+	lines = append(lines, words[i])
+	if after := strings.Join(words[i+1:], " "); after != "" {
+		lines = append(lines, wrapText(after, width)...)
+	}
+	return lines
 }
 
 // wrap breaks s between words, and within words that are too long.

@@ -62,7 +62,7 @@ func TestSummaryOfNothing(t *testing.T) {
 		add(run, w, nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
 	}
 	got := write(t, "table", run, "native", report.Options{Width: 300})
-	for _, want := range []string{"\nSummary: none, since no table", "left out      point-read mix: more operations failed than of other drivers: mattn\n"} {
+	for _, want := range []string{"\nSummary: none, since no cell", "left out      point-read mix: more operations failed than of other drivers: mattn\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -49,7 +49,7 @@ export async function run({ query, path, signal, go }) {
     h("h1", {}, `Run ${r.id}`),
     h("p", { class: "answer" }, r.answer),
     facts([
-      ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ", not finished"}; ${counted(r.rounds, "round")}, ${counted(r.trials, "trial")}${ends[r.stopped] || ""}`],
+      ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ", not finished"}; ${counted(r.rounds, "round")}${r.profiled ? "" : ", " + counted(r.trials, "trial")}${ends[r.stopped] || ""}`],
       ["on", [r.machine.hostname, r.machine.cpu, r.machine.cores && r.machine.cores + " cores", r.machine.virtual].filter(Boolean).join(", ")],
       ["asked for", asked(r.asked)],
       ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],

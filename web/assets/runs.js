@@ -50,7 +50,7 @@ export async function runs({ query, signal, go }) {
     { title: head("state", "State"), sorted: sorted("state"), className: "state", cell: (r) => state(r, running.includes(r.id)) },
     { title: head("started", "Started"), sorted: sorted("started"), className: "when", cell: (r) => moment(r.started) },
     { title: head("took", "Took"), right: true, sorted: sorted("took"), cell: (r) => r.ended ? span((new Date(r.ended) - new Date(r.started)) / 1000) : "–" },
-    { title: head("trials", "Trials"), right: true, sorted: sorted("trials"), cell: (r) => count(r.trials) },
+    { title: head("trials", "Trials"), right: true, sorted: sorted("trials"), cell: (r) => r.profiled ? "–" : count(r.trials) },
     { title: head("drivers", "Drivers"), sorted: sorted("drivers"), className: "text", cell: (r) => some(r.drivers, 5) },
     { title: head("workload", "Workloads"), sorted: sorted("workload"), className: "text", cell: (r) => some(r.workloads, 5) },
     { title: "Settings", className: "text", cell: (r) => asked(r.asked) },

@@ -162,12 +162,4 @@
 	};
 	addEventListener("hashchange", open);
 	open();
-
-	// On paper nothing can be opened, so all is open, and closed again afterwards.
-	let opened = [];
-	addEventListener("beforeprint", () => {
-		opened = [...document.querySelectorAll("details:not([open])")];
-		for (const d of opened) d.open = true;
-	});
-	addEventListener("afterprint", () => { for (const d of opened) d.open = false; });
 })();

@@ -91,16 +91,16 @@ var charts = map[string]Chart{
 func init() {
 	quantiles := func(scale float64) (list []Percentile) {
 		for _, p := range []float64{0, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99} {
-			list = append(list, Percentile{p, scale * (1 + math.Pow(math.Log10(100/(100-p)), 3)) * 1000})
+			list = append(list, Percentile{p, scale * (1 + math.Pow(math.Log10(100/(100-p)), 3)) * 1000, ""})
 		}
-		return append(list, Percentile{100, scale * 100_000})
+		return append(list, Percentile{100, scale * 100_000, "of 12 samples"})
 	}
 	charts["percentiles"] = &Percentiles{Title: "Latency of point reads while another connection writes", Axis: Axis{Label: "latency, lower is better", Format: nanoseconds},
 		Series: []Distribution{
 			{Name: "mattn", Points: quantiles(1), Link: "#mattn"},
 			{Name: "modernc", Points: quantiles(1.6)},
 			{Name: "ncruces", Points: quantiles(1.4)},
-			{Name: hostile, Points: append(quantiles(2.5)[:7], Percentile{101, 4}, Percentile{math.NaN(), 4}, Percentile{99, math.NaN()})},
+			{Name: hostile, Points: append(quantiles(2.5)[:7], Percentile{101, 4, ""}, Percentile{math.NaN(), 4, ""}, Percentile{99, math.NaN(), hostile})},
 		}}
 	charts["percentiles-phone"] = &Percentiles{Title: "Latency", Width: Phone, Axis: Axis{Label: "latency", Scale: Linear, Format: nanoseconds},
 		Series: []Distribution{{Name: "mattn", Points: quantiles(1)[:11]}, {Name: "modernc", Points: quantiles(1.6)[:11]}}}

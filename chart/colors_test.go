@@ -78,7 +78,7 @@ func TestLooks(t *testing.T) {
 func TestOwnLook(t *testing.T) {
 	third := Look{Color: 3}
 	for name, c := range map[string]Chart{
-		"percentiles": &Percentiles{Series: []Distribution{{Name: "a", Look: third, Points: []Percentile{{50, 1}, {90, 2}}}}},
+		"percentiles": &Percentiles{Series: []Distribution{{Name: "a", Look: third, Points: []Percentile{{50, 1, ""}, {90, 2, ""}}}}},
 		"order":       &Order{Series: []Samples{{Name: "a", Look: third, Points: []Sample{{X: 1, Y: 1}, {X: 2, Y: 2}}}}},
 		"lines": &Lines{Series: []Series{{Name: "a", Look: third, Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 2}}}},
 			Tail: &Tail{Series: []Series{{Name: "a", Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 2}}}}}},

@@ -43,7 +43,7 @@ func all(text string, numbers []float64, width int, scale Scale) []Chart {
 		forest.Rows = append(forest.Rows, Ratio{Name: text, Value: at(i), Low: at(i + 1), High: at(i + 2), Kind: i%4 - 1, Reason: reason, Tip: text, Link: text})
 		heat.Rows = append(heat.Rows, text)
 		heat.Cells = append(heat.Cells, []Cell{{Value: at(i), Reason: reason, Tip: text, Link: text}, {Value: at(i + 1), Text: text}})
-		percentiles.Series[0].Points = append(percentiles.Series[0].Points, Percentile{at(i), at(i + 1)})
+		percentiles.Series[0].Points = append(percentiles.Series[0].Points, Percentile{at(i), at(i + 1), text})
 		peak := &Point{X: at(i + 2), Y: at(i), Tip: text}
 		p := Point{X: at(i), Y: at(i + 1), Low: at(i + 2), High: at(i + 3), Tip: text, Link: text}
 		lines.Series = append(lines.Series, Series{Name: text, Points: []Point{p, *peak}, Fit: []Point{*peak, p, {X: at(i + 5), Y: at(i + 6)}}, Peak: peak})
@@ -124,7 +124,7 @@ func TestLeftOut(t *testing.T) {
 			&Bars{Rows: []Bar{{Value: 1}}, Lines: []Mark{{Value: bad}}},
 			&Grouped{Groups: []Group{{Bars: []Bar{{Value: 1}, {Value: bad}}}}},
 			&Heat{Rows: []string{"a"}, Columns: []string{"b", "c"}, Cells: [][]Cell{{{Value: 1}, {Value: 0}}}},
-			&Percentiles{Series: []Distribution{{Points: []Percentile{{50, 1}, {101, 2}}}}},
+			&Percentiles{Series: []Distribution{{Points: []Percentile{{50, 1, ""}, {101, 2, ""}}}}},
 			&Lines{Series: []Series{{Points: []Point{{X: 1, Y: 1}, {X: 2, Y: bad}}}}},
 			&Lines{Series: []Series{{Points: []Point{{X: 1, Y: 1}}, Peak: &Point{X: bad, Y: 1}}}},
 			&Order{Series: []Samples{{Points: []Sample{{X: 1, Y: 1}, {X: 2, Y: bad}}}}},

@@ -28,6 +28,7 @@ type Distribution struct {
 // is the largest value, and is shown at the end of the axis.
 type Percentile struct {
 	Percentile, Value float64
+	Tip               string // more to say of it
 }
 
 // tail returns the share of the values that exceed the percentile, as 1/(1-p). It returns
@@ -94,7 +95,7 @@ func (p *Percentiles) draw() *canvas {
 				continue
 			}
 			words := strconv.FormatFloat(at.Percentile, 'f', -1, 64) + " %: " + p.Axis.format(at.Value)
-			c.mark([]string{d.Name, words}, d.Link, func() {
+			c.mark([]string{d.Name, words, at.Tip}, d.Link, func() {
 				q := area.at(line[j].x, line[j].y)
 				c.marker(looks[i], q.x, q.y, 3, solid(looks[i].role()))
 			})

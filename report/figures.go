@@ -378,6 +378,7 @@ type latencyRow struct {
 	operation            string
 	count, failed, early int64
 	figures              []float64 // in seconds
+	sure                 []string  // how sure each of them is
 }
 
 // latencyRowOf collects the samples of an operation of a cell. ok is false if the cell
@@ -404,8 +405,15 @@ func latencyRowOf(c *stats.Cell, operation string, figures []latencyFigure) (r l
 	for i, v := range values {
 		if figures[i].title == "max" {
 			r.figures = append(r.figures, slices.Max(v))
+			r.sure = append(r.sure, "of "+counted(int64(len(v)), "sample"))
 		} else {
-			r.figures = append(r.figures, stats.Summarize(v).Median)
+			s := stats.Summarize(v)
+			r.figures = append(r.figures, s.Median)
+			words := counted(int64(s.N), "sample")
+			if i := s.Interval; i != nil {
+				words = fmt.Sprintf("interval %s to %s\n%s", secondsOf("")(i.Low), secondsOf("")(i.High), words)
+			}
+			r.sure = append(r.sure, words)
 		}
 	}
 	return r, true

@@ -25,13 +25,14 @@ func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
 func pageOf(a *stats.Analysis, o Options) document {
 	said := AnswersOf(a, o)
 	d := pageAnswer(said, o.Study == nil)
+	s := scopeOf(o)
 	if o.Study != nil {
-		d = append(d, pageStudy(a, o.Study)...)
+		d = append(d, s.pageStudy(a, o.Study)...)
 	} else {
 		looks := looksOf(a)
 		d = append(d, heading{2, "Summary"})
-		d = append(d, pageSummary(a, looks)...)
-		if p, ok := heatMap(a); ok {
+		d = append(d, s.pageSummary(a, looks)...)
+		if p, ok := s.heatMap(a); ok {
 			d = append(d, p)
 		}
 		if f := firsts(said); f != nil {
@@ -41,7 +42,7 @@ func pageOf(a *stats.Analysis, o Options) document {
 		for i := range a.Run.Trials {
 			samples += len(a.Run.Trials[i].Samples)
 		}
-		p := runPage{a, o.Hints, looks, samples > mostTips}
+		p := runPage{s, a, o.Hints, looks, samples > mostTips && !o.alone}
 		d = append(d, p.tables()...)
 		d = append(d, drivers(a)...)
 		d = append(d, allCompileOptions(a))
@@ -95,7 +96,7 @@ const mostCaveats = 5
 const mostLeftOut = 3
 
 // pageSummary is the picture of all tables together, if there is a summary.
-func pageSummary(a *stats.Analysis, l looks) document {
+func (s scope) pageSummary(a *stats.Analysis, l looks) document {
 	d := overall(a)
 	if len(d) == 0 {
 		return nil
@@ -107,7 +108,10 @@ func pageSummary(a *stats.Analysis, l looks) document {
 		return d
 	}
 	base := slices.IndexFunc(a.Overall.Drivers, func(x stats.OverallDriver) bool { return x.Case.Driver == a.Overall.Base })
-	p := overallBars(a, label(a.Overall.Drivers[base].Case), l)
+	p, ok := s.overallBars(a, label(a.Overall.Drivers[base].Case), l)
+	if !ok {
+		return nil
+	}
 	table := d[at].(grid)
 	p.behind = document{table}
 	d[at] = p
@@ -166,13 +170,13 @@ func (p *runPage) factorial(f *stats.Factorial) document {
 	d = append(d, conditions(f.Group.Outcomes[0].Case, varied)...)
 	for _, t := range f.Tables {
 		d = append(d, p.phase(stats.TableName{Workload: f.Workload, Phase: t.Phase}, t, 3)...)
-		if m, ok := settingsMap(p.a, f, t); ok {
+		if m, ok := p.settingsMap(p.a, f, t); ok {
 			d = append(d, m)
 		}
 		d = append(d, effects(f, t)...)
 	}
 	for _, phase := range phasesOf(p.a, f.Workload) {
-		d = append(d, blocks(scalingPictures(p.a, f, phase, p.looks))...)
+		d = append(d, blocks(p.scalingPictures(p.a, f, phase, p.looks))...)
 	}
 	if len(f.Drivers) == 1 {
 		d = append(d, troubles(f.Group, result.WarningUnverified)...)
@@ -201,7 +205,11 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document {
 	if len(measured) == 0 {
 		return nil
 	}
-	bars := tableBars(n, t, p.looks)
+	shown := p.of(t, measured)
+	if len(shown) == 0 {
+		return nil
+	}
+	bars := p.tableBars(n, t, p.looks)
 	table := figures(t, measured)
 	for _, c := range measured {
 		table.links = append(table.links, caseLink(c.Case))
@@ -216,14 +224,14 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document {
 		return d
 	}
 	if len(latency.rows) > 0 {
-		for _, x := range latencyPictures(n, measured, p.looks) {
+		for _, x := range p.latencyPictures(n, shown, p.looks) {
 			x.behind = document{latency}
 			d = append(d, x)
 		}
 	}
-	d = append(d, blocks(errorPictures(n, t, p.looks))...)
-	d = append(d, details{title: "Samples in the order measured", body: document{orderPicture(n, t, p.looks, p.plain)}})
-	if memory := memoryPictures(n, t, p.looks); memory != nil {
+	d = append(d, blocks(p.errorPictures(n, t, p.looks))...)
+	d = append(d, details{title: "Samples in the order measured", body: document{p.orderPicture(n, t, p.looks, p.plain)}})
+	if memory := p.memoryPictures(n, t, p.looks); memory != nil {
 		d = append(d, details{title: "Memory", body: blocks(memory)})
 	}
 	return d
@@ -251,6 +259,7 @@ func blocks(pictures []picture) (d document) {
 
 // runPage makes the parts of a run's page.
 type runPage struct {
+	scope
 	a     *stats.Analysis
 	hints Hints
 	looks looks
@@ -272,9 +281,9 @@ func allCompileOptions(a *stats.Analysis) details {
 }
 
 // caseLink returns what leads to the samples and the settings of a case.
-func caseLink(c *result.Case) string { return "#" + caseID(c) }
+func caseLink(c *result.Case) string { return "#" + caseID(c.ID) }
 
-func caseID(c *result.Case) string { return fmt.Sprintf("case-%d", c.ID) }
+func caseID(id int) string { return fmt.Sprintf("case-%d", id) }
 
 // maxSampleRows is how many samples of a case a page has. The other formats have all.
 const maxSampleRows = 100
@@ -306,7 +315,7 @@ func caseOf(o *stats.Outcome, tables []*stats.Table) details {
 	}
 	l.note(item{label: "asked for", text: strings.Join(asked, " ")})
 	l.note(item{label: "itself", text: changed(o.Case)})
-	d := details{title: name(o), id: caseID(o.Case), body: document{l}}
+	d := details{title: name(o), id: caseID(o.Case.ID), body: document{l}}
 	if p := o.Proof(); p != nil && o.Status == result.Refused {
 		d.body = append(d.body, connections(p, o.Case)...)
 		d.body = append(d.body, readLater([]*stats.Outcome{o})...)

@@ -24,19 +24,93 @@ type Picture struct {
 	Name  string // by which it can be asked for: no other picture of the run has it
 	Title string
 	Note  string // how to read it; "" if that is plain
+	Kind  Kind
+	Of    stats.TableName // what it is of: without a phase of several, without a workload of the whole run
 
 	draw func(width int, title string) chart.Chart
 }
 
+// Kind is what a picture shows.
+type Kind string
+
+// The kinds of pictures.
+const (
+	KindSummary  Kind = "summary"  // the drivers, over all tables
+	KindRatios   Kind = "ratios"   // each driver in each table
+	KindRanking  Kind = "ranking"  // the rows of a table
+	KindLatency  Kind = "latency"  // by percentile
+	KindScaling  Kind = "scaling"  // throughput over a number such as that of clients
+	KindSettings Kind = "settings" // crossed settings as a map
+	KindErrors   Kind = "errors"   // of operations, and the time lost with them
+	KindSamples  Kind = "samples"  // in the order measured
+	KindMemory   Kind = "memory"
+	KindProfile  Kind = "profile" // where the time goes
+	KindStudy    Kind = "study"   // published figures beside measured ones
+)
+
 // Chart returns the picture with its title, so many pixels wide. 0 means [chart.Page].
 func (p Picture) Chart(width int) chart.Chart { return p.draw(width, p.Title) }
 
-// Pictures returns the pictures of a run: those of its page, in the same order.
+// Pictures returns the pictures of a run: those of its page, in the same order. With
+// [Options.Only] some of them show less, and those that would be empty are left out.
 func Pictures(a *stats.Analysis, o Options) []Picture {
 	if p := ProfileOf(a.Run, o.Hints); p != nil {
-		return profilePage(p).pictures()
+		list := profilePage(p).pictures()
+		for i := range list {
+			list[i].Kind = KindProfile
+		}
+		return list
 	}
+	o.alone = true
 	return pageOf(a, o).pictures()
+}
+
+// scope is what pictures show of a run, and where their marks lead.
+type scope struct {
+	only func(*result.Case, string) bool
+	link func(int, string) string
+}
+
+func scopeOf(o Options) scope {
+	s := scope{o.Only, o.Link}
+	if s.only == nil {
+		s.only = func(*result.Case, string) bool { return true }
+	}
+	if s.link == nil {
+		s.link = func(id int, _ string) string { return "#" + caseID(id) }
+	}
+	return s
+}
+
+// of returns those of some cells of a table that are shown.
+func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
+	for _, c := range cells {
+		if s.only(c.Case, t.Phase) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// drivers returns the drivers that are shown. whole is false if one of them is shown in some
+// cells only.
+func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
+	shown, hidden := map[string]bool{}, map[string]bool{}
+	eachGroupTable(a, func(_ stats.TableName, t *stats.Table) {
+		for _, c := range t.Cells {
+			if s.only(c.Case, t.Phase) {
+				shown[c.Case.Driver] = true
+			} else {
+				hidden[c.Case.Driver] = true
+			}
+		}
+	})
+	for d := range shown {
+		if hidden[d] {
+			return shown, false
+		}
+	}
+	return shown, true
 }
 
 // pngScale is how many pixels an image has for each of a picture.
@@ -95,8 +169,8 @@ func pictureID(name string) string { return "picture-" + name }
 
 // tableBars ranks the rows of a table: their times with intervals, and the floor as a line.
 // Rows without figures say why.
-func tableBars(n stats.TableName, t *stats.Table, l looks) picture {
-	measured, looks, own := t.Measured(), l.ofCells(t.Cells), ownLeads(t)
+func (s scope) tableBars(n stats.TableName, t *stats.Table, l looks) picture {
+	measured, looks, own := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t)
 	title := n.String() + ": " + subject(measured)
 	format := secondsOf(perOperationWord(t, measured))
 	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: ticks(format)}
@@ -106,10 +180,10 @@ func tableBars(n stats.TableName, t *stats.Table, l looks) picture {
 	var rows []chart.Bar
 	standings := standingsOf(t.Cells)
 	for i, c := range t.Cells {
-		if c.Status == stats.NotMeasured && len(c.Trials) == 0 {
+		if c.Status == stats.NotMeasured && len(c.Trials) == 0 || !s.only(c.Case, t.Phase) {
 			continue // the run ended before its first trial
 		}
-		b := chart.Bar{Name: name(c.Outcome), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(standings, c.Tied), Link: caseLink(c.Case)}
+		b := chart.Bar{Name: name(c.Outcome), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(standings, c.Tied), Link: s.link(c.Case.ID, t.Phase)}
 		if c.Status != result.OK {
 			b.Reason = string(c.Status)
 			if c.Reason != nil {
@@ -130,22 +204,27 @@ func tableBars(n stats.TableName, t *stats.Table, l looks) picture {
 	}
 	var lines []chart.Mark
 	var notes []string
-	if t.IsFloor && len(measured) > 1 {
-		floor := measured[t.Base]
+	if t.IsFloor && len(t.Measured()) > 1 {
+		floor := t.Cells[t.Base]
 		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "floor: " + label(floor.Case)}}
 		notes = append(notes, floorMeans(label(floor.Case)))
 	}
 	if slices.Contains(own, true) {
 		notes = append(notes, ownCost+" marks a lead that what sqlite3perf itself adds could explain.")
 	}
-	return picture{headed: true, Picture: Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "),
+	return picture{headed: true, Picture: Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: KindRanking, Of: n,
 		draw: func(width int, title string) chart.Chart {
 			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
 		}}}
 }
 
-// overallBars ranks the drivers over all tables of a run.
-func overallBars(a *stats.Analysis, to string, l looks) picture {
+// overallBars ranks the drivers over all tables of a run. ok is false if not all tables are
+// shown.
+func (s scope) overallBars(a *stats.Analysis, to string, l looks) (p picture, ok bool) {
+	shown, whole := s.drivers(a)
+	if !whole || len(shown) == 0 {
+		return picture{}, false
+	}
 	o := a.Overall
 	axis := chart.Axis{Label: "time, × " + to + ", less is better", Format: times, Tick: ticks(times)}
 	var rows []chart.Bar
@@ -162,6 +241,9 @@ func overallBars(a *stats.Analysis, to string, l looks) picture {
 	}
 	looks := l.of(cases)
 	for i, d := range o.Drivers {
+		if !shown[d.Case.Driver] {
+			continue
+		}
 		b := chart.Bar{Name: names[d.Case.ID], Look: looks[i], Rank: rankOf(d.Rank), Tied: tiedWith(standings, d.Tied)}
 		if d.Ratio.N == 0 {
 			b.Reason = "no round has figures in all cells"
@@ -183,28 +265,31 @@ func overallBars(a *stats.Analysis, to string, l looks) picture {
 		note += " " + floorMeans(to)
 	}
 	return picture{headed: true, Picture: Picture{Name: "summary", Title: fmt.Sprintf("Time over %s, × %s", counted(int64(len(o.Tables)), "cell"), to),
-		Note: note,
+		Note: note, Kind: KindSummary,
 		draw: func(width int, title string) chart.Chart {
 			return &chart.Bars{Title: title, Width: width, Axis: axis, Rows: rows, Lines: lines}
-		}}}
+		}}}, true
 }
 
 // maxHeatRows is how many tables a heat map has.
 const maxHeatRows = 80
 
 // heatMap has the ratio of each driver in each table.
-func heatMap(a *stats.Analysis) (p picture, ok bool) {
+func (s scope) heatMap(a *stats.Analysis) (p picture, ok bool) {
 	h := chart.Heat{Format: times}
 	columns := map[string]int{}
+	shown, _ := s.drivers(a)
 	for _, d := range driverOrder(a) {
+		if !shown[d.Case.Driver] {
+			continue
+		}
 		columns[d.Case.Driver] = len(h.Columns)
 		h.Columns = append(h.Columns, name(d))
 	}
 	floor := true
 	more := 0
 	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
-		measured := t.Measured()
-		if len(measured) == 0 || t.Base < 0 {
+		if len(s.of(t, t.Measured())) == 0 || t.Base < 0 {
 			return
 		}
 		if len(h.Rows) == maxHeatRows {
@@ -216,8 +301,8 @@ func heatMap(a *stats.Analysis) (p picture, ok bool) {
 		for i := range row {
 			row[i].Reason = "not measured"
 		}
-		for _, c := range t.Cells {
-			x := chart.Cell{Link: caseLink(c.Case), Tip: n.String()}
+		for _, c := range s.of(t, t.Cells) {
+			x := chart.Cell{Link: s.link(c.Case.ID, t.Phase), Tip: n.String()}
 			switch {
 			case c.Status != result.OK:
 				x.Reason = string(c.Status)
@@ -242,7 +327,7 @@ func heatMap(a *stats.Analysis) (p picture, ok bool) {
 		base = a.Floor
 	}
 	h.Below, h.Above = "faster than "+base, "slower than "+base
-	p.Picture = Picture{Name: "phases", Title: "Time of each driver in each cell, × " + base,
+	p.Picture = Picture{Name: "phases", Kind: KindRatios, Title: "Time of each driver in each cell, × " + base,
 		Note: "A ratio is the middle of those of the rounds. What is hatched has no figure, or none to rely on.",
 		draw: func(width int, title string) chart.Chart {
 			c := h
@@ -289,7 +374,7 @@ func eachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 }
 
 // latencyPictures has the distribution of each operation's latency, the drivers overlaid.
-func latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []picture) {
+func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []picture) {
 	figures := []latencyFigure{
 		{"50", func(l *latency.Summary) int64 { return l.P50NS }},
 		{"90", func(l *latency.Summary) int64 { return l.P90NS }},
@@ -311,12 +396,12 @@ func latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []pi
 		}
 		looks := l.ofCells(shown)
 		for i, r := range operations.of[op] {
-			d := chart.Distribution{Name: name(r.cell.Outcome), Look: looks[i], Link: caseLink(r.cell.Case)}
+			d := chart.Distribution{Name: name(r.cell.Outcome), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
 			for i, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
 				// Of fewer operations than that, a percentile is just the greatest.
 				if percent == 100 || each*(100-percent)/100 >= 1 {
-					d.Points = append(d.Points, chart.Percentile{Percentile: percent, Value: r.figures[i]})
+					d.Points = append(d.Points, chart.Percentile{Percentile: percent, Value: r.figures[i], Tip: r.sure[i]})
 				}
 			}
 			series = append(series, d)
@@ -325,7 +410,7 @@ func latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []pi
 		if len(operations.keys) > 1 || op != n.Phase {
 			title += " of " + op
 		}
-		list = append(list, picture{Picture: Picture{Name: slug(n.String() + " latency " + op), Title: title,
+		list = append(list, picture{Picture: Picture{Name: slug(n.String() + " latency " + op), Title: title, Kind: KindLatency, Of: n,
 			Note: "Percentiles are medians over the trials; at the right end is the greatest of all trials. A latency is of " + latencyFrom(cells) + ".",
 			draw: func(width int, title string) chart.Chart {
 				return &chart.Percentiles{Title: title, Width: width, Axis: axis, Series: series}
@@ -335,30 +420,27 @@ func latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []pi
 }
 
 // memoryPictures has what the drivers took of the memory.
-func memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) {
-	looks := l.ofCells(t.Measured())
+func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) {
+	measured := s.of(t, t.Measured())
+	looks := l.ofCells(measured)
 	add := func(kind, title, axis string, of func(stats.Sample) float64) {
 		var rows []chart.Bar
 		any := false
-		for i, c := range t.Measured() {
-			var values []float64
-			for _, s := range c.Samples {
-				values = append(values, of(s))
-			}
-			s := stats.Summarize(values)
-			b := chart.Bar{Name: name(c.Outcome), Look: looks[i], Link: caseLink(c.Case), Tip: counted(int64(s.N), "sample")}
-			b.Value, b.Low, b.High = ofSummary(s)
-			b.Text = bytesOf(s.Median)
-			if s.Median <= 0 {
+		for i, c := range measured {
+			sum := stats.Summarize(sampleFigures(c, of))
+			b := chart.Bar{Name: name(c.Outcome), Look: looks[i], Link: s.link(c.Case.ID, t.Phase), Tip: counted(int64(sum.N), "sample")}
+			b.Value, b.Low, b.High = ofSummary(sum)
+			b.Text = bytesOf(sum.Median)
+			if sum.Median <= 0 {
 				b.Reason = "not known"
 			}
-			any = any || s.Median > 0
+			any = any || sum.Median > 0
 			rows = append(rows, b)
 		}
 		if !any {
 			return
 		}
-		list = append(list, picture{aside: true, Picture: Picture{Name: slug(n.String() + " " + kind), Title: n.String() + ": " + title,
+		list = append(list, picture{aside: true, Picture: Picture{Name: slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: KindMemory, Of: n,
 			draw: func(width int, title string) chart.Chart {
 				return &chart.Bars{Title: title, Width: width, Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: bytesOf, Tick: ticks(bytesOf)}}
 			}}})
@@ -459,27 +541,27 @@ const maxSlug = 100
 
 // orderPicture has the samples of a table in the order in which they were measured. They
 // have no tips if it is to be plain.
-func orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) picture {
-	measured := t.Measured()
+func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) picture {
+	measured := s.of(t, t.Measured())
 	looks := l.ofCells(measured)
 	format := secondsOf(perOperationWord(t, measured))
 	var series []chart.Samples
 	for i, c := range measured {
-		s := chart.Samples{Name: name(c.Outcome), Look: looks[i]}
+		one := chart.Samples{Name: name(c.Outcome), Look: looks[i]}
 		for _, trial := range c.Trials {
 			if v := sampleValue(trial, t); !math.IsNaN(v) {
 				tip := fmt.Sprintf("round %d", trial.Round)
 				if trial.Repeated {
 					tip += ", robbed: it does not count"
 				}
-				s.Points = append(s.Points, chart.Sample{X: float64(trial.Order), Y: v, Tip: tip, Link: caseLink(c.Case)})
+				one.Points = append(one.Points, chart.Sample{X: float64(trial.Order), Y: v, Tip: tip, Link: s.link(c.Case.ID, t.Phase)})
 			}
 		}
-		series = append(series, s)
+		series = append(series, one)
 	}
 	behind := document{paragraph{"Each driver's samples, round by round, are in the list at the end of this part: " +
 		"\"Samples, and settings as they were proven\".", true}}
-	return picture{aside: true, behind: behind, Picture: Picture{Name: slug(n.String() + " order"), Title: n.String() + ": samples in the order measured",
+	return picture{aside: true, behind: behind, Picture: Picture{Name: slug(n.String() + " order"), Title: n.String() + ": samples in the order measured", Kind: KindSamples, Of: n,
 		Note: "A machine that gets slower or faster, and neighbors that come and go, are seen here in all drivers at once.",
 		draw: func(width int, title string) chart.Chart {
 			return &chart.Order{Title: title, Width: width, Series: series, Plain: plain,
@@ -489,14 +571,14 @@ func orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) pictur
 
 // errorPictures have the errors that operations ended with, and the time spent waiting in
 // them.
-func errorPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) {
+func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) {
 	var parts []string
 	type row struct {
 		cell   *stats.Cell
 		errors []protocol.ErrorCount
 	}
 	var rows []row
-	for _, c := range t.Measured() {
+	for _, c := range s.of(t, t.Measured()) {
 		r := row{c, totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors })}
 		rows = append(rows, r)
 		for _, e := range r.errors {
@@ -509,11 +591,11 @@ func errorPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) 
 		return nil
 	}
 	slices.Sort(parts)
-	looks := l.ofCells(t.Measured())
+	looks := l.ofCells(s.of(t, t.Measured()))
 	add := func(kind, title string, axis chart.Axis, of func(protocol.ErrorCount) float64, text func(*stats.Cell, float64) string) {
 		var sums []chart.Sum
 		for i, r := range rows {
-			x := chart.Sum{Name: name(r.cell.Outcome), Look: looks[i], Values: make([]float64, len(parts)), Link: caseLink(r.cell.Case), Tip: errorTip(r.cell)}
+			x := chart.Sum{Name: name(r.cell.Outcome), Look: looks[i], Values: make([]float64, len(parts)), Link: s.link(r.cell.Case.ID, t.Phase), Tip: errorTip(r.cell)}
 			sum := 0.0
 			for _, e := range r.errors {
 				v := of(e)
@@ -523,7 +605,7 @@ func errorPictures(n stats.TableName, t *stats.Table, l looks) (list []picture) 
 			x.Text = text(r.cell, sum)
 			sums = append(sums, x)
 		}
-		list = append(list, picture{Picture: Picture{Name: slug(n.String() + " " + kind), Title: n.String() + ": " + title,
+		list = append(list, picture{Picture: Picture{Name: slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: KindErrors, Of: n,
 			draw: func(width int, title string) chart.Chart {
 				return &chart.Stacks{Title: title, Width: width, Axis: axis, Parts: parts, Rows: sums}
 			}}})

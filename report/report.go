@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -22,9 +23,19 @@ type Options struct {
 	Study *Study // what the run says about the published study that it measured; nil if it measured none
 	Hints Hints
 
+	// Only says which cells pictures show: those of a case in a phase. nil means all. What is
+	// left keeps the ranks, ties and ratios that it has among all.
+	Only func(c *result.Case, phase string) bool
+
+	// Link returns what a mark of a picture leads to: a case's samples of a phase. nil means
+	// to the case in the page.
+	Link func(caseID int, phase string) string
+
 	// Assets, for html, is the URL of the directory that has the files of the variable
 	// Assets, with a slash at its end. If it is "" they are part of the page.
 	Assets string
+
+	alone bool // pictures are drawn one by one, so none makes a page too large
 }
 
 // Hints are what a reader can type, in the words of the program that is run. A hint is

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/chart"
@@ -10,12 +9,12 @@ import (
 
 // pageStudy has the claims of a study with their verdicts, and its tables, as pictures of
 // what was published beside what was measured.
-func pageStudy(a *stats.Analysis, r *Study) document {
+func (s scope) pageStudy(a *stats.Analysis, r *Study) document {
 	d := append(claims(r), studyTitle(r)...)
 	for i := range r.Tables {
 		t := studyTable(&r.Tables[i]) // a heading and a grid
 		d = append(d, t[0])
-		if pictures := studyPictures(&r.Tables[i]); pictures != nil {
+		if pictures := s.studyPictures(&r.Tables[i]); pictures != nil {
 			d = append(d, blocks(pictures)...)
 			d = append(d, details{title: "The whole table", body: t[1:]})
 		} else {
@@ -38,10 +37,10 @@ func pageStudy(a *stats.Analysis, r *Study) document {
 
 // studyPictures have the figures of a table that were published and those that were measured
 // for the same, side by side.
-func studyPictures(t *StudyTable) (list []picture) {
+func (s scope) studyPictures(t *StudyTable) (list []picture) {
 	for _, columns := range t.beside() {
 		for _, rows := range t.parts() {
-			if p, ok := studyPicture(t, columns, rows); ok {
+			if p, ok := s.studyPicture(t, columns, rows); ok {
 				list = append(list, p)
 			}
 		}
@@ -109,7 +108,7 @@ func convert(v float64, from, to string) (float64, bool) {
 	return v * a / b, a > 0 && b > 0
 }
 
-func studyPicture(t *StudyTable, columns []int, rows []StudyRow) (p picture, ok bool) {
+func (s scope) studyPicture(t *StudyTable, columns []int, rows []StudyRow) (p picture, ok bool) {
 	unit := t.Columns[columns[len(columns)-1]].Unit
 	var list []chart.Group
 	for _, row := range rows {
@@ -133,7 +132,7 @@ func studyPicture(t *StudyTable, columns []int, rows []StudyRow) (p picture, ok 
 				b.Reason = "no figure"
 			}
 			if f.Case > 0 {
-				b.Link = fmt.Sprintf("#case-%d", f.Case)
+				b.Link = s.link(f.Case, f.Phase)
 			}
 			g.Bars = append(g.Bars, b)
 		}
@@ -154,7 +153,7 @@ func studyPicture(t *StudyTable, columns []int, rows []StudyRow) (p picture, ok 
 	if len(t.beside()) > 1 {
 		title += ", " + t.Columns[columns[len(columns)-1]].Title
 	}
-	return picture{Picture: Picture{Name: slug(title), Title: title,
+	return picture{Picture: Picture{Name: slug(title), Title: title, Kind: KindStudy,
 		draw: func(width int, title string) chart.Chart {
 			return &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: unit, Format: human}, Groups: list}
 		}}}, true

@@ -46,8 +46,8 @@ const maxSeries = 10
 // scalingPictures show the throughput, and the tail of the latency, over each factor that is
 // a number with three values or more. What else varies makes lines of their own or, if that
 // are too many, pictures.
-func scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string, l looks) (list []picture) {
-	cells := variedCells(a, f.Workload, phase)
+func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string, l looks) (list []picture) {
+	cells := slices.DeleteFunc(variedCells(a, f.Workload, phase), func(c variedCell) bool { return !s.only(c.cell.Case, phase) })
 	if len(cells) == 0 {
 		return nil
 	}
@@ -79,7 +79,7 @@ func scalingPictures(a *stats.Analysis, f *stats.Factorial, phase string, l look
 			for _, key := range names {
 				lines = append(lines, series.of[key])
 			}
-			if p, ok := scalingPicture(f, phase, i, part, names, lines, l); ok {
+			if p, ok := s.scalingPicture(f, phase, i, part, names, lines, l); ok {
 				list = append(list, p)
 			}
 		}
@@ -113,7 +113,7 @@ func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 var concurrency = []string{"clients", "connections", "goroutines", "pool", "pool_size", "readers", "threads", "workers", "writers"}
 
 // scalingPicture has the throughputs of some lines over a factor.
-func scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell, l looks) (p picture, ok bool) {
+func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part string, names []string, lines [][]variedCell, l looks) (p picture, ok bool) {
 	_, unit := work(lines[0][0].cell.Samples[0].Sample)
 	perSecond := func(v float64) string { return human(v) + " " + unit }
 	top, tail := make([]chart.Series, len(lines)), make([]chart.Series, len(lines))
@@ -126,19 +126,15 @@ func scalingPicture(f *stats.Factorial, phase string, factor int, part string, n
 		slices.SortStableFunc(line, func(x, y variedCell) int { return cmp.Compare(valueOf(x, factor), valueOf(y, factor)) })
 		top[i].Name, tail[i].Name, top[i].Look = names[i], names[i], looks[i]
 		for _, c := range line {
-			x, s := valueOf(c, factor), throughput(c.cell)
-			at := chart.Point{X: x, Y: s.Median, Link: caseLink(c.cell.Case), Tip: tips(counted(int64(s.N), "sample"), failures(c.cell))}
-			if s.Interval != nil {
-				at.Low, at.High = s.Interval.Low, s.Interval.High
-			}
+			x, rate, link := valueOf(c, factor), throughput(c.cell), s.link(c.cell.Case.ID, phase)
+			at := chart.Point{X: x, Link: link, Tip: tips(counted(int64(rate.N), "sample"), failures(c.cell))}
+			at.Y, at.Low, at.High = ofSummary(rate)
 			top[i].Points = append(top[i].Points, at)
 			if p99 := stats.Summarize(sampleFigures(c.cell, slowestP99)); p99.Median > 0 {
 				tails = true
-				low, high := 0.0, 0.0
-				if p99.Interval != nil {
-					low, high = p99.Interval.Low, p99.Interval.High
-				}
-				tail[i].Points = append(tail[i].Points, chart.Point{X: x, Y: p99.Median, Low: low, High: high, Link: caseLink(c.cell.Case)})
+				at := chart.Point{X: x, Link: link, Tip: counted(int64(p99.N), "sample")}
+				at.Y, at.Low, at.High = ofSummary(p99)
+				tail[i].Points = append(tail[i].Points, at)
 			}
 			failed = failed || failures(c.cell) != ""
 		}
@@ -165,7 +161,7 @@ func scalingPicture(f *stats.Factorial, phase string, factor int, part string, n
 	if notes != nil {
 		note += " Dashed is the universal scalability law (Gunther 2007), which says when more at once is slower: " + strings.Join(notes, "; ") + "."
 	}
-	p = picture{Picture: Picture{Name: slug(f.Workload + " " + phase + " by " + varied + " " + part), Title: title, Note: note,
+	p = picture{Picture: Picture{Name: slug(f.Workload + " " + phase + " by " + varied + " " + part), Title: title, Note: note, Kind: KindScaling, Of: stats.TableName{Workload: f.Workload, Phase: phase},
 		draw: func(width int, title string) chart.Chart {
 			c := &chart.Lines{Title: title, Width: width, Series: top,
 				X: chart.Axis{Label: varied, Format: human}, Y: chart.Axis{Label: unit + ", more is better", Format: perSecond, Tick: ticks(perSecond)}}
@@ -296,7 +292,7 @@ func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float
 
 // settingsMap has the rows of a table of several factors as a map: how many times that of the
 // fastest row each took.
-func settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p picture, ok bool) {
+func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p picture, ok bool) {
 	column := -1
 	for i, x := range f.Factors {
 		if !x.Follows && (column < 0 || len(x.Values) >= len(f.Factors[column].Values)) {
@@ -316,7 +312,7 @@ func settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p pictu
 			varied[o.Case.ID] = g.Varied
 		}
 	}
-	for _, c := range t.Cells {
+	for _, c := range s.of(t, t.Cells) {
 		values := varied[c.Case.ID]
 		row := otherValues(f, values, column)
 		if len(f.Drivers) > 1 {
@@ -330,7 +326,7 @@ func settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p pictu
 				h.Cells[i][k].Reason = "not measured"
 			}
 		}
-		x := chart.Cell{Link: caseLink(c.Case), Tip: name(c.Outcome)}
+		x := chart.Cell{Link: s.link(c.Case.ID, t.Phase), Tip: name(c.Outcome)}
 		switch {
 		case c.Status != result.OK:
 			x.Reason = string(c.Status)
@@ -346,7 +342,7 @@ func settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p pictu
 		return picture{}, false
 	}
 	n := stats.TableName{Workload: f.Workload, Phase: t.Phase}
-	return picture{Picture: Picture{Name: slug(n.String() + " settings"), Title: n.String() + ": time, × the fastest",
+	return picture{Picture: Picture{Name: slug(n.String() + " settings"), Title: n.String() + ": time, × the fastest", Kind: KindSettings, Of: n,
 		draw: func(width int, title string) chart.Chart {
 			c := h
 			c.Title, c.Width = title, width

@@ -296,6 +296,9 @@ type Entry struct {
 	Hashes    map[string]string     `json:"hashes,omitempty"`   // SHA-256 of workloads, by name; older runs have none
 	Trials    int                   `json:"trials"`
 	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status
+	Cases     int                   `json:"cases"`
+	Bad       map[result.Status]int `json:"bad"`      // how many cases have a trial that is not OK, by the worst status of each
+	Warnings  int                   `json:"warnings"` // about the run, its cases and its trials
 	Damaged   string                `json:"damaged,omitempty"`
 }
 
@@ -304,7 +307,8 @@ type Entry struct {
 const (
 	listCases = `SELECT run_id, case_id, listed_driver, listed_workload
 		FROM cases INDEXED BY cases_listed ORDER BY 1, 2`
-	listTrials = `SELECT run_id, case_id, listed_status, count(*) FROM trials GROUP BY 1, 2, 3`
+	listTrials   = `SELECT run_id, case_id, listed_status, count(*) FROM trials GROUP BY 1, 2, 3`
+	listWarnings = `SELECT run_id, count(*) FROM warnings GROUP BY 1`
 )
 
 // List lists all runs, oldest first. A run whose record makes no sense is listed as
@@ -325,7 +329,7 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 			at[list[i].ID] = &list[i]
 		}
 		type key struct{ run, id int64 }
-		cases := map[key]bool{}
+		cases := map[key]result.Status{} // the worst of their trials
 		err = scan(ctx, c, listCases, func(rows *sql.Rows) error {
 			var run, id any
 			var driver, workload sql.NullString
@@ -333,7 +337,7 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 				return err
 			}
 			if e := at[number(run)]; e != nil {
-				cases[key{number(run), number(id)}] = true
+				cases[key{number(run), number(id)}] = result.OK
 				e.addCase(driver, workload)
 			}
 			return nil
@@ -341,15 +345,39 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 		if err != nil {
 			return err
 		}
-		return scan(ctx, c, listTrials, func(rows *sql.Rows) error {
+		err = scan(ctx, c, listTrials, func(rows *sql.Rows) error {
 			var run, id any
 			var status sql.NullString
 			var n int
 			if err := rows.Scan(&run, &id, &status, &n); err != nil {
 				return err
 			}
-			if cases[key{number(run), number(id)}] {
-				at[number(run)].addTrials(result.Status(status.String), n)
+			k := key{number(run), number(id)}
+			if worst, ok := cases[k]; ok {
+				s := result.Status(status.String)
+				at[k.run].addTrials(s, n)
+				if worst == result.OK || s != result.OK && slices.Index(statuses, s) < slices.Index(statuses, worst) {
+					cases[k] = s
+				}
+			}
+			return nil
+		})
+		for k, worst := range cases {
+			if worst != result.OK {
+				at[k.run].Bad[worst]++
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return scan(ctx, c, listWarnings, func(rows *sql.Rows) error {
+			var run any
+			var n int
+			if err := rows.Scan(&run, &n); err != nil {
+				return err
+			}
+			if e := at[number(run)]; e != nil {
+				e.Warnings = n
 			}
 			return nil
 		})
@@ -369,7 +397,7 @@ func entry(rows *sql.Rows) (Entry, error) {
 	if err := rows.Scan(&id, &record); err != nil {
 		return Entry{}, err
 	}
-	e := Entry{ID: id, Drivers: []string{}, Workloads: []string{}, Statuses: map[result.Status]int{}}
+	e := Entry{ID: id, Drivers: []string{}, Workloads: []string{}, Statuses: map[result.Status]int{}, Bad: map[result.Status]int{}}
 	var r result.Run
 	if err := decode(record, &r); err != nil {
 		e.Damaged = err.Error()
@@ -393,6 +421,7 @@ func (e *Entry) addCase(driver, workload sql.NullString) {
 		e.Damaged = "a case has no driver or workload"
 		return
 	}
+	e.Cases++
 	if !slices.Contains(e.Drivers, driver.String) {
 		e.Drivers = append(e.Drivers, driver.String)
 	}

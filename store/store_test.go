@@ -235,10 +235,12 @@ func TestList(t *testing.T) {
 			ID: 1, Version: "test", Started: full.Started, Ended: ended, Stopped: "settled", Command: full.Command,
 			Drivers: []string{"mattn", "modernc"}, Workloads: []string{"simple", "real"},
 			Trials: 3, Statuses: map[result.Status]int{result.OK: 2, result.Wrong: 1},
+			Cases: 3, Bad: map[result.Status]int{result.Wrong: 1}, Warnings: len(full.Warnings),
 		},
 		{
 			ID: 2, Version: "test", Started: full.Started, Command: full.Command,
 			Drivers: []string{"mattn"}, Workloads: []string{"simple"}, Statuses: map[result.Status]int{},
+			Cases: 1, Bad: map[result.Status]int{}, Warnings: len(full.Warnings),
 		},
 	}
 	got, err := s.List(ctx)

@@ -19,16 +19,18 @@ import (
 // api returns the handlers of the JSON API, by path and method.
 func (s *Server) api() map[string]only {
 	return map[string]only{
-		"/api/v1/runs":              {http.MethodGet: answer(s.listRuns)},
-		"/api/v1/runs/{id}":         {http.MethodGet: answer(s.getRun)},
-		"/api/v1/runs/{id}/report":  {http.MethodGet: http.HandlerFunc(s.getReport)},
-		"/api/v1/runs/{id}/cells":   {http.MethodGet: answer(s.getCells)},
-		"/api/v1/runs/{id}/samples": {http.MethodGet: answer(s.getSamples)},
-		"/api/v1/compare":           {http.MethodGet: answer(s.compare)},
-		"/api/v1/trends":            {http.MethodGet: answer(s.trends)},
-		"/api/v1/choices":           {http.MethodGet: answer(s.choices)},
-		"/api/v1/current":           {http.MethodGet: answer(s.getCurrent), http.MethodPost: answer(s.startRun), http.MethodDelete: answer(s.stopRun)},
-		"/api/v1/current/events":    {http.MethodGet: http.HandlerFunc(s.events)},
+		"/api/v1/runs":                    {http.MethodGet: answer(s.listRuns)},
+		"/api/v1/runs/{id}":               {http.MethodGet: answer(s.getRun)},
+		"/api/v1/runs/{id}/report":        {http.MethodGet: http.HandlerFunc(s.getReport)},
+		"/api/v1/runs/{id}/cells":         {http.MethodGet: answer(s.getCells)},
+		"/api/v1/runs/{id}/charts":        {http.MethodGet: answer(s.listCharts)},
+		"/api/v1/runs/{id}/charts/{name}": {http.MethodGet: http.HandlerFunc(s.getChart)},
+		"/api/v1/runs/{id}/samples":       {http.MethodGet: answer(s.getSamples)},
+		"/api/v1/compare":                 {http.MethodGet: answer(s.compare)},
+		"/api/v1/trends":                  {http.MethodGet: answer(s.trends)},
+		"/api/v1/choices":                 {http.MethodGet: answer(s.choices)},
+		"/api/v1/current":                 {http.MethodGet: answer(s.getCurrent), http.MethodPost: answer(s.startRun), http.MethodDelete: answer(s.stopRun)},
+		"/api/v1/current/events":          {http.MethodGet: http.HandlerFunc(s.events)},
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // Launcher starts runs for the page. Each is a process of its own, so that a measurement
@@ -36,6 +38,16 @@ type Choice struct {
 	About    string `json:"about,omitempty"`
 	Versions bool   `json:"versions,omitempty"` // other versions of it can be measured: NAME@v1.2.3
 	Usual    bool   `json:"usual,omitempty"`    // it is measured unless something is chosen
+
+	Known      []string    `json:"known_versions,omitempty"` // of the versions, some
+	Parameters []Parameter `json:"parameters,omitempty"`     // of a workload
+}
+
+// Parameter is a parameter of a workload with its usual values.
+type Parameter struct {
+	Name  string  `json:"name"`
+	Quick []int64 `json:"quick"` // at the scale quick
+	Full  []int64 `json:"full"`
 }
 
 // Wanted is a run that the page asks for. What is empty is as usual.
@@ -269,7 +281,7 @@ func (s *Server) startRun(r *http.Request, q *query) (*Current, error) {
 		return nil, err
 	}
 	if s.options.Launcher == nil {
-		return nil, failf(http.StatusForbidden, "no run can be started here: the server does not listen on a loopback address")
+		return nil, failf(http.StatusForbidden, "%s", notLocal)
 	}
 	var w Wanted
 	d := json.NewDecoder(r.Body)
@@ -325,7 +337,9 @@ func (s *Server) stopRun(r *http.Request, q *query) (*Current, error) {
 
 // Choices is the answer to /api/v1/choices: what a run can be of.
 type Choices struct {
-	CanStart  bool      `json:"can_start"`
+	CanStart  bool      `json:"can_start"` // whoever asks can start a run
+	WhyNot    string    `json:"why_not,omitempty"`
+	Scales    []string  `json:"scales"` // of the factors, some
 	Drivers   []Choice  `json:"drivers"`
 	Workloads []Choice  `json:"workloads"`
 	Settings  []Setting `json:"settings"`
@@ -337,15 +351,54 @@ type Setting struct {
 	About  string   `json:"about"`
 	Want   string   `json:"want"`             // what values it takes, in words
 	Values []string `json:"values,omitempty"` // all, if there are few
+	Tried  []string `json:"tried,omitempty"`  // otherwise some, if they can be told
 }
 
-func (s *Server) choices(*http.Request, *query) (*Choices, error) {
-	c := &Choices{Drivers: []Choice{}, Workloads: []Choice{}, Settings: []Setting{}}
-	if l := s.options.Launcher; l != nil {
-		c.CanStart, c.Drivers, c.Workloads = true, l.Drivers, l.Workloads
+// notLocal says why nobody can start a run.
+const notLocal = "no run can be started here: the server does not listen on a loopback address"
+
+// scales are what is offered as scale. Any other factor is one, too.
+var scales = []string{workload.Quick, workload.Full, "0.01", "0.1", "0.5", "2"}
+
+func (s *Server) choices(r *http.Request, q *query) (*Choices, error) {
+	if err := q.end(); err != nil {
+		return nil, err
 	}
+	c := &Choices{Scales: scales, Drivers: []Choice{}, Workloads: []Choice{}, Settings: []Setting{}}
 	for _, d := range driver.Vocabulary {
-		c.Settings = append(c.Settings, Setting{d.Name, d.About, d.Want(), d.Values})
+		c.Settings = append(c.Settings, Setting{d.Name, d.About, d.Want(), d.Values, d.Tried})
+	}
+	l := s.options.Launcher
+	if l == nil {
+		c.WhyNot = notLocal
+		return c, nil
+	}
+	if c.CanStart = s.hasToken(r); !c.CanStart {
+		c.WhyNot = noToken
+	}
+	entries, err := s.shelf.list(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	measured := distinct(entries, func(e *store.Entry) []string { return e.Drivers })
+	c.Drivers, c.Workloads = slices.Clone(l.Drivers), l.Workloads
+	for i := range c.Drivers {
+		c.Drivers[i].Known = known(c.Drivers[i], measured)
 	}
 	return c, nil
+}
+
+// known lists versions of a driver: the one that it has here, the latest, and those that the
+// store has runs of.
+func known(d Choice, measured []string) []string {
+	if !d.Versions {
+		return nil
+	}
+	list := append(slices.Clone(d.Known), "latest")
+	for _, name := range measured {
+		if base, version, ok := strings.Cut(name, "@"); ok && base == d.Name && isVersion(version) && !slices.Contains(list, version) {
+			list = append(list, version)
+		}
+	}
+	return list
 }

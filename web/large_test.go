@@ -83,7 +83,7 @@ func BenchmarkLargeStore(b *testing.B) {
 	}{
 		{"start", nil}, // of the server
 		{"runs", []string{"/", "/api/v1/runs", "/api/v1/current"}},
-		{"run", []string{"/runs/500", "/api/v1/runs/500", "/api/v1/runs/500/cells"}},
+		{"run", []string{"/runs/500", "/api/v1/runs/500", "/api/v1/runs/500/cells", "/api/v1/runs/500/charts"}},
 		{"samples", []string{"/runs/500", "/api/v1/runs/500", "/api/v1/runs/500/cells", "/api/v1/runs/500/samples?case=1&phase=mix"}},
 		{"report", []string{"/runs/500/report"}},
 		{"compare", []string{"/compare", "/api/v1/compare?first=1&second=1000"}},

@@ -15,9 +15,8 @@ import (
 
 // Current is the answer to /api/v1/current: what is being measured now.
 type Current struct {
-	CanStart bool       `json:"can_start"`
-	Job      *Job       `json:"job,omitempty"` // the last run that was started from the page
-	Runs     []Progress `json:"runs"`          // runs of the store that are being measured, by whomever
+	Job  *Job       `json:"job,omitempty"` // the last run that was started from the page
+	Runs []Progress `json:"runs"`          // runs of the store that are being measured, by whomever
 }
 
 // Progress says how far a run is.
@@ -58,7 +57,7 @@ const maxFigures = 300
 
 // current returns what is being measured now.
 func (s *Server) current(ctx context.Context) (*Current, error) {
-	c := &Current{CanStart: s.options.Launcher != nil, Runs: []Progress{}}
+	c := &Current{Runs: []Progress{}}
 	entries, err := s.shelf.latest(ctx)
 	if err != nil {
 		return nil, err

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +24,7 @@ import (
 func TestProgress(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	server := serving(t, Options{Store: path, Floor: "native"})
-	if c := get[*Current](t, server, "/api/v1/current"); c.CanStart || c.Job != nil || len(c.Runs) != 0 {
+	if c := get[*Current](t, server, "/api/v1/current"); c.Job != nil || len(c.Runs) != 0 {
 		t.Errorf("%+v", c)
 	}
 	st, err := store.Open(t.Context(), path)
@@ -259,6 +261,41 @@ func TestWanted(t *testing.T) {
 	}
 }
 
+// Only who has the token is told that a run can be started. Versions are those that the tool
+// knows, and those of the store.
+func TestChoices(t *testing.T) {
+	site, server := launching(t)
+	st, err := store.Open(t.Context(), site.options.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := aRun(1, 1)
+	r.Cases[0].Driver, r.Cases[1].Driver = "mattn@v1.14.22", "./good@v1.2.3"
+	if err := errors.Join(st.Begin(t.Context(), r), st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		token string
+		can   bool
+		why   string
+	}{{"", false, "open the address"}, {"guess", false, "open the address"}, {site.Token(), true, ""}} {
+		_, _, body := request(t, server, "GET", "/api/v1/choices", "", tokenHeader, c.token)
+		var got Choices
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.CanStart != c.can || !strings.Contains(got.WhyNot, c.why) || c.can && got.WhyNot != "" {
+			t.Errorf("token %q: %v, %q", c.token, got.CanStart, got.WhyNot)
+		}
+		if v := got.Drivers[0].Known; !slices.Equal(v, []string{"latest", "v1.14.22"}) || got.Drivers[1].Known != nil || !slices.Contains(got.Scales, "quick") {
+			t.Errorf("versions %v and %v, scales %v", v, got.Drivers[1].Known, got.Scales)
+		}
+	}
+	if c := get[*Choices](t, serveRuns(t), "/api/v1/choices"); c.CanStart || !strings.Contains(c.WhyNot, "loopback") {
+		t.Errorf("%+v", c)
+	}
+}
+
 // Events tell what has changed, and are limited.
 func TestEvents(t *testing.T) {
 	site, server := launching(t)
@@ -288,7 +325,7 @@ func TestEvents(t *testing.T) {
 		t.Fatal("the events end")
 		return c
 	}
-	if c := next(); !c.CanStart || c.Job != nil {
+	if c := next(); c.Job != nil {
 		t.Errorf("%+v", c)
 	}
 	if status, body := post(t, site, server, "POST", `{"scale": "full"}`); status != http.StatusOK {

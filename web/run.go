@@ -250,12 +250,13 @@ type Cell struct {
 	Low    *float64 `json:"low,omitempty"` // of the interval; absent if there are too few samples
 	High   *float64 `json:"high,omitempty"`
 
+	Ratio *stats.Summary `json:"ratio,omitempty"` // to Base, round by round; absent if it is not known
+
 	// Only of time, which drivers are ranked by.
-	Rank     int            `json:"rank,omitempty"`      // place among the choices: the floor has none
-	Tied     []int          `json:"tied_with,omitempty"` // cases from which it is not told apart
-	Unranked string         `json:"unranked,omitempty"`  // why it has no rank
-	Ratio    *stats.Summary `json:"ratio,omitempty"`     // to Base
-	Floor    bool           `json:"floor,omitempty"`     // it is the floor, which is nobody's choice
+	Rank     int    `json:"rank,omitempty"`      // place among the choices: the floor has none
+	Tied     []int  `json:"tied_with,omitempty"` // cases from which it is not told apart
+	Unranked string `json:"unranked,omitempty"`  // why it has no rank
+	Floor    bool   `json:"floor,omitempty"`     // it is the floor, which is nobody's choice
 
 	// Doubtful names the driver that this one, the best, leads by so little that what
 	// sqlite3perf adds to the time of each could explain it.
@@ -340,6 +341,9 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 				}
 			} else {
 				sum = summary(c, m, confidence)
+				if t.Base >= 0 && sum.N > 0 {
+					cell.Ratio = ratio(c, t.Cells[t.Base], m, confidence)
+				}
 			}
 			cell.N = sum.N
 			if sum.N > 0 {
@@ -387,10 +391,32 @@ func summary(c *stats.Cell, m metric, confidence float64) stats.Summary {
 		values = append(values, v)
 		known = known || v > 0
 	}
-	if !known && m.Name != "failed" {
+	if !known && m.Name != failedShare {
 		return stats.Summary{}
 	}
 	return stats.SummarizeAt(values, confidence)
+}
+
+// ratio returns what a cell has of a metric as a multiple of what another has, round by
+// round, or nil if there is no round in which both are known.
+func ratio(c, base *stats.Cell, m metric, confidence float64) *stats.Summary {
+	if m.Name == failedShare {
+		return nil
+	}
+	points := func(c *stats.Cell) (list []stats.Point) {
+		for _, s := range c.Samples {
+			if v, _ := m.of(s.Sample); v > 0 {
+				list = append(list, stats.Point{Round: s.Round, Value: v})
+			}
+		}
+		return list
+	}
+	ratios, _ := stats.Ratios(points(c), points(base))
+	if len(ratios) == 0 {
+		return nil
+	}
+	s := stats.SummarizeRatiosAt(stats.Values(ratios), confidence)
+	return &s
 }
 
 // Samples is the answer to /api/v1/runs/{id}/samples: what was measured of a phase in some

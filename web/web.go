@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"embed"
 	"html/template"
 	"io/fs"
@@ -44,8 +45,9 @@ type Options struct {
 // Server is the explorer. Its methods may be called by multiple goroutines simultaneously.
 type Server struct {
 	options Options
-	token   string // that a request which changes something must have
+	token   string // that only who may change something knows
 	shelf   *shelf
+	album   album
 	reading time.Duration // that one answer may read runs
 	done    chan struct{} // closed when the server ends
 	streams chan struct{} // has an element for each stream of events
@@ -62,6 +64,10 @@ func New(o Options) *Server {
 	}
 	return &Server{options: o, token: rand.Text(), shelf: newShelf(o.Store, o.Floor), done: make(chan struct{}), streams: make(chan struct{}, maxStreams), grace: endGrace, reading: readingTime}
 }
+
+// Token returns the secret that a request must have to start or stop a run. An address that
+// ends in #token= and the secret gives it to the pages.
+func (s *Server) Token() string { return s.token }
 
 // Open opens the store and reads the list of its runs, which otherwise the first request
 // does. If there is no store, the error is [store.ErrNoStore], and a later request finds it.
@@ -88,8 +94,8 @@ const (
 	maxBody  = 64 << 10 // bytes
 )
 
-// tokenHeader is the header in which a request that changes something has the page's
-// token. A page of another site can neither read the token nor set the header.
+// tokenHeader is the header in which a request that changes something has the token. A page
+// of another site can neither know the token nor set the header.
 const tokenHeader = "X-Sqlite3perf-Token"
 
 // policy allows a page only what comes from the server itself, and no script or style
@@ -148,10 +154,17 @@ func (s *Server) check(r *http.Request) error {
 	if site := r.Header.Get("Sec-Fetch-Site"); (changes || strings.HasPrefix(r.URL.Path, "/api/")) && site != "" && site != "same-origin" && site != "none" {
 		return failf(http.StatusForbidden, "a page of another site may not ask this server")
 	}
-	if changes && r.Header.Get(tokenHeader) != s.token {
-		return failf(http.StatusForbidden, "the token of the page is missing or old: reload the page")
+	if changes && !s.hasToken(r) {
+		return failf(http.StatusForbidden, "%s", noToken)
 	}
 	return nil
+}
+
+// noToken says what to do without the token.
+const noToken = "the token is missing or old: open the address that the server printed when it started, with all that follows the #"
+
+func (s *Server) hasToken(r *http.Request) bool {
+	return subtle.ConstantTimeCompare([]byte(r.Header.Get(tokenHeader)), []byte(s.token)) == 1
 }
 
 // known reports whether a Host header names this server. If any name were accepted, a
@@ -209,12 +222,12 @@ type view struct{ Name, Title string }
 func (s *Server) page(v view) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = shell.Execute(w, struct { // fails only if the reader has gone
-			view
-			Token, Header string
-		}{v, s.token, tokenHeader})
+		_ = shell.Execute(w, v) // fails only if the reader has gone
 	})
 }
+
+// chartStyle is the style sheet with the colors of pictures.
+const chartStyle = "/assets/chart.css"
 
 // pageAssets is where the files of a report are.
 const pageAssets = "/assets/report/"
@@ -242,6 +255,7 @@ var types = map[string]string{
 	".js":  "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8",
 	".svg": "image/svg+xml",
+	".png": "image/png",
 }
 
 // asset serves a file that is inside the executable.
@@ -251,7 +265,10 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	if file, ok := strings.CutPrefix(r.URL.Path, pageAssets); ok {
 		name, from = file, report.Assets
 	}
-	data, err := fs.ReadFile(from, name)
+	data, err := []byte(chartColors), error(nil)
+	if r.URL.Path != chartStyle {
+		data, err = fs.ReadFile(from, name)
+	}
 	kind, ok := types[path.Ext(name)]
 	if err != nil || !ok {
 		http.NotFound(w, r)

@@ -45,7 +45,7 @@ func aRun(number int, slower float64) *result.Run {
 				Proof: &protocol.Proof{SQLiteVersion: "3.53.4", Module: "m", ModuleVersion: fmt.Sprintf("v1.%d.0", number/4), Connections: []driver.Settings{{"journal_mode": "wal"}}},
 				Samples: []result.Sample{
 					{Phase: "insert", WallNS: ns, UserNS: ns / 2, Operations: 100, Rows: 100, Metric: result.MetricTime, Allocs: int64(100 * i), PeakRSSBytes: 1 << 20},
-					{Phase: "mix", WallNS: ns, Operations: 10, Metric: result.MetricTimePerOp, Latency: []latency.Summary{{Operation: "get", Count: 10, P99NS: 5000}}},
+					{Phase: "mix", WallNS: ns, Operations: 10, Metric: result.MetricTimePerOp, Latency: []latency.Summary{{Operation: "get", Count: 1000, P50NS: 2000, P90NS: 3000, P99NS: 5000, P999NS: 7000, MaxNS: 9000}}},
 				}})
 		}
 	}
@@ -286,7 +286,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("of two drivers: %+v", c)
 	}
 	c = get[*Cells](t, server, "/api/v1/runs/2/cells?phase=mix&metric=p99").Tables[0]
-	if c.Unit != "s" || *c.Cells[1].Median != 5e-6 || c.Cells[1].Ratio != nil {
+	if c.Unit != "s" || *c.Cells[1].Median != 5e-6 || c.Cells[1].Ratio == nil || c.Cells[1].Ratio.Interval == nil {
 		t.Errorf("%+v", c)
 	}
 
@@ -296,6 +296,96 @@ func TestRun(t *testing.T) {
 	}
 	if x := s.Cases[0].Samples[9]; x.Round != 10 || x.Trial != 29 || !x.Counts || x.Ops != 10 || x.Value < 4900 || x.Value > 5000 {
 		t.Errorf("%+v", x)
+	}
+}
+
+// A run has pictures. What is chosen leaves out others, and those that would be empty.
+func TestCharts(t *testing.T) {
+	server := serveRuns(t, aRun(1, 2))
+	kinds := func(query string) string {
+		var list []string
+		for _, c := range get[*Charts](t, server, "/api/v1/runs/1/charts"+query).Charts {
+			list = append(list, fmt.Sprintf("%s %s", c.Kind, c.Phase))
+		}
+		return strings.TrimSpace(strings.Join(list, "; "))
+	}
+	for query, want := range map[string]string{
+		"":                             "summary ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
+		"?kind=latency&kind=memory":    "memory insert; latency mix",
+		"?phase=mix":                   "ranking mix; latency mix; samples mix",
+		"?driver=mattn":                "summary ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
+		"?driver=mattn&driver=modernc": "summary ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
+		"?driver=nobody":               "",
+		"?workload=other":              "",
+		"?phase=insert&driver=native&kind=ranking": "ranking insert",
+	} {
+		if got := kinds(query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+
+	d := get[*Drawn](t, server, "/api/v1/runs/1/charts/simple-mix-latency-get?driver=mattn&driver=modernc&width=400")
+	if !strings.HasPrefix(d.SVG, `<svg width="400"`) || strings.Contains(d.SVG, "native") || d.Kind != report.KindLatency || d.Phase != "mix" || len(d.Columns) == 0 || len(d.Rows) == 0 {
+		t.Errorf("%+v", d)
+	}
+	for _, part := range []string{`href="?case=2&amp;of=mix"`, "99 %: 5", "10 samples", "interval"} {
+		if !strings.Contains(d.SVG, part) {
+			t.Errorf("without %s: %s", part, d.SVG)
+		}
+	}
+	for extension, want := range map[string][2]string{".svg": {"image/svg+xml", "<svg"}, ".png": {"image/png", "\x89PNG"}} {
+		status, header, body := request(t, server, "GET", "/api/v1/runs/1/charts/phases"+extension, "")
+		if status != http.StatusOK || header.Get("Content-Type") != want[0] || !strings.HasPrefix(body, want[1]) ||
+			header.Get("Content-Disposition") != "attachment; filename=phases"+extension || strings.Contains(body, "href") {
+			t.Errorf("%s: status %d, %v, %.100q", extension, status, header, body)
+		}
+	}
+	if status, _, body := request(t, server, "GET", "/assets/chart.css", ""); status != http.StatusOK || !strings.Contains(body, "--chart-1:") || !strings.Contains(body, "prefers-color-scheme: dark") {
+		t.Errorf("status %d: %s", status, body)
+	}
+}
+
+// A figure that is not time has a ratio to the base, where both are known, and says which is
+// the better.
+func TestRatios(t *testing.T) {
+	server := serveRuns(t, aRun(1, 2))
+	for query, want := range map[string]string{
+		"metric=memory&phase=insert":             "less: native 1.00 mattn 1.00 modernc 1.00",
+		"metric=rate&phase=insert":               "more: native 1.00 mattn 0.50 modernc 0.25",
+		"metric=rate&phase=insert&driver=mattn":  "more: mattn 0.50",
+		"metric=cpu&phase=insert&driver=modernc": ": modernc 1.00",
+		"metric=allocs&phase=insert":             "less: mattn none modernc none native none", // native allocates nothing
+		"metric=failed&phase=insert":             "less: native none mattn none modernc none",
+	} {
+		c := get[*Cells](t, server, "/api/v1/runs/1/cells?"+query)
+		text := string(c.Metric.Better) + ":"
+		for _, x := range c.Tables[0].Cells {
+			text += " " + x.Driver + " none"
+			if x.Ratio != nil {
+				text = strings.TrimSuffix(text, "none") + fmt.Sprintf("%.2f", x.Ratio.Median)
+			}
+		}
+		if text != want || c.Tables[0].Base != "native" {
+			t.Errorf("%s: %s, want %s", query, text, want)
+		}
+	}
+}
+
+// A list counts cases that are not ok, and warnings.
+func TestListCounts(t *testing.T) {
+	bad, warned := aRun(2, 1), aRun(3, 1)
+	for _, i := range []int{0, 3, 5} { // of cases 1, 1 and 3
+		bad.Trials[i].Status, bad.Trials[i].Samples, bad.Trials[i].Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "no"}
+	}
+	bad.Trials[8].Status, bad.Trials[8].Samples = result.Wrong, nil // case 3 as well
+	warned.Warnings = []result.Warning{{Code: "load", Message: "busy"}, {Code: "virtual", Message: "virtual"}}
+	l := get[*List](t, serveRuns(t, aRun(1, 1), bad, warned), "/api/v1/runs?order=asc")
+	var got []string
+	for _, r := range l.Runs {
+		got = append(got, fmt.Sprint(r.State, r.Cases, r.Bad, r.Warnings))
+	}
+	if want := []string{"complete3 map[] 0", "incomplete3 map[refused:1 wrong:1] 0", "complete3 map[] 2"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -399,6 +489,12 @@ func TestHostileRequests(t *testing.T) {
 		{"GET", "/api/v1/runs?" + strings.Repeat("driver=x&", 60), nil, 400, "at most 50"},
 		{"GET", "/api/v1/runs?q=" + strings.Repeat("x", maxQuery), nil, 414, "too long"},
 		{"GET", "/" + strings.Repeat("x", maxPath), nil, 414, "too long"},
+		{"GET", "/api/v1/runs/1/charts/nothing", nil, 404, "/api/v1/runs/1/charts lists them"},
+		{"GET", "/api/v1/runs/1/charts/nothing.svg", nil, 404, "/api/v1/runs/1/charts lists them"},
+		{"GET", "/api/v1/runs/1/charts/phases.gif", nil, 404, "alone or with .svg or .png"},
+		{"GET", "/api/v1/runs/1/charts/phases.png?width=100000", nil, 400, "to 1600"},
+		{"GET", "/api/v1/runs/1/charts/phases?size=3", nil, 400, "parameter"},
+		{"GET", "/api/v1/runs/1/charts/..%2f..%2fweb.go", nil, 404, ""},
 		{"GET", "/api/v1/compare", nil, 400, "first is missing"},
 		{"GET", "/api/v1/compare?first=1", nil, 400, "not made to compare"},
 		{"GET", "/api/v1/compare?first=1&second=1&margin=NaN", nil, 400, "want a share"},
@@ -433,6 +529,7 @@ func TestHostileStore(t *testing.T) {
 	r.Warnings = []result.Warning{{Code: "x", Message: strings.Repeat("m", 1<<20)}}
 	server := serveRuns(t, r)
 	for _, path := range []string{"/", "/runs/1", "/runs/1/report", "/api/v1/runs", "/api/v1/runs/1", "/api/v1/runs/1/cells", "/api/v1/runs/1/samples?case=1&case=2&phase=mix",
+		"/api/v1/runs/1/charts", "/api/v1/runs/1/charts/phases", "/api/v1/runs/1/charts/phases.svg", "/api/v1/runs/1/charts/x-31m-mix-order",
 		"/api/v1/trends?workload=../../x%1B[31m&driver=modernc", "/api/v1/current"} {
 		status, header, body := request(t, server, "GET", path, "")
 		if status != 200 || len(body) > 100_000 && path != "/runs/1/report" || len(body) > 5_000_000 {

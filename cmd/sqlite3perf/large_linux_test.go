@@ -2,9 +2,13 @@ package main
 
 import (
 	"database/sql"
+	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/browser"
 )
 
 // pair is a workload of two phases, which are over at once.
@@ -30,10 +34,9 @@ INSERT INTO trials(run_id, trial_id, case_id, json) SELECT i, trial_id, case_id,
 INSERT INTO samples(run_id, trial_id, sample_id, json) SELECT i, trial_id, sample_id, json FROM n, samples WHERE run_id = 1 ORDER BY i, trial_id, sample_id;
 COMMIT`
 
-// BenchmarkLargeStore runs the commands that read a store, on one of 1,000 runs and a
-// million samples. It reports the time of a whole process, and its greatest resident
-// memory in MB.
-func BenchmarkLargeStore(b *testing.B) {
+// largeStore makes a store of 1,000 runs and a million samples, large.db.
+func largeStore(b *testing.B) *place {
+	b.Helper()
 	p := newPlace(b)
 	p.write("pair.yaml", pair, 0o644)
 	if out, err := p.command("run", "--drivers", "./good,./better", "--workloads", "./pair.yaml", "--param", "n=1,2,3,4,5,6,7,8,9,10",
@@ -52,6 +55,14 @@ func BenchmarkLargeStore(b *testing.B) {
 	if err := db.QueryRow("SELECT count(*) FROM samples").Scan(&samples); err != nil || samples != 1_000_000 {
 		b.Fatalf("%d samples, %v; want a million", samples, err)
 	}
+	return p
+}
+
+// BenchmarkLargeStore runs the commands that read a store, on one of 1,000 runs and a
+// million samples. It reports the time of a whole process, and its greatest resident
+// memory in MB.
+func BenchmarkLargeStore(b *testing.B) {
+	p := largeStore(b)
 	for _, args := range [][]string{{"runs"}, {"show", "last"}, {"compare", "1", "1000"}} {
 		b.Run(args[0], func(b *testing.B) {
 			most := 0.0
@@ -63,6 +74,66 @@ func BenchmarkLargeStore(b *testing.B) {
 				most = max(most, float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)/1000)
 			}
 			b.ReportMetric(most, "MB")
+		})
+	}
+}
+
+// BenchmarkLargeStorePages opens the views of the explorer in a browser, each from a server
+// that has just been started on the same store. It reports, as means, how long the server
+// took to start, how long the page took from its address to the view with its pictures, how
+// long until nothing more came, and the bytes that came.
+func BenchmarkLargeStorePages(b *testing.B) {
+	p, chromium := largeStore(b), startBrowser(b)
+	for _, view := range []struct{ name, address, whole string }{
+		{"runs", "", "true"},
+		{"run", "runs/500", "true"},
+		{"all-pictures", "runs/500?picture=ranking&picture=latency&picture=samples&picture=memory&picture=settings&picture=scaling", "true"},
+		{"samples", "runs/500?case=1&of=insert", `document.querySelector(".uplot canvas")`},
+		{"compare", "compare?first=1&second=1000", "true"},
+		{"trends", "trends", `document.querySelector(".uplot canvas") && !document.querySelector("[role=status]")`},
+		{"measure", "measure", "true"},
+	} {
+		b.Run(view.name, func(b *testing.B) {
+			var start, shown, whole time.Duration
+			bytes := 0.0
+			for b.Loop() {
+				began := time.Now()
+				s := p.serve("--store", "large.db")
+				start += time.Since(began)
+				page := openPage(b, chromium, s.url+view.address)
+				if err := page.Wait(loaded); err != nil {
+					b.Fatal(err)
+				}
+				type times struct{ Shown, Whole, Bytes float64 } // in milliseconds
+				const told = `(() => {
+					const came = performance.getEntriesByType("resource"), shown = performance.getEntriesByName("shown");
+					const all = [...performance.getEntriesByType("navigation"), ...came];
+					const last = (list) => Math.max(...list.map(e => e.responseEnd));
+					return {Shown: Math.max(shown[0].startTime, last(came.filter(e => e.name.includes("/charts/")).concat({responseEnd: 0}))),
+						Whole: Math.max(shown.at(-1).startTime, last(came)), Bytes: all.reduce((n, e) => n + e.transferSize, 0)};
+				})()`
+				first, err := browser.Eval[times](page, told)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := page.Wait(loaded + " && " + view.whole); err != nil {
+					b.Fatal(err)
+				}
+				all, err := browser.Eval[times](page, told)
+				if err != nil {
+					b.Fatal(err)
+				}
+				shown += time.Duration(first.Shown * 1e6)
+				whole += time.Duration(all.Whole * 1e6)
+				bytes += all.Bytes
+				page.Close()
+				s.signal(os.Interrupt)
+				s.wait()
+			}
+			for unit, total := range map[string]time.Duration{"start-ms": start, "shown-ms": shown, "whole-ms": whole} {
+				b.ReportMetric(float64(total.Milliseconds())/float64(b.N), unit)
+			}
+			b.ReportMetric(bytes/1e6/float64(b.N), "MB")
 		})
 	}
 }

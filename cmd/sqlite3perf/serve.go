@@ -54,8 +54,9 @@ started and stopped in the browser, and one that is being measured, wherever it 
 started, is shown as it goes on.
 
 The pages use a JSON API, which docs/explorer.md describes. By default only this
-machine can reach them; whoever can log in to it can. Nothing is loaded from
-elsewhere. Ctrl-C ends serve, and a run that was started in the browser after its
+machine can reach them, and whoever can log in to it can read them. To start and stop
+runs takes the secret at the end of the address that serve prints. Nothing is loaded
+from elsewhere. Ctrl-C ends serve, and a run that was started in the browser after its
 current trial.`,
 		Example: `  sqlite3perf serve
   sqlite3perf serve --port 0 --store ./results.db
@@ -126,8 +127,14 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 	ctx, stop, release := env.interruptible(ctx, func(format string, args ...any) { fmt.Fprintf(env.stderr, format+"\n", args...) },
 		stoppingTrials(site.Measuring))
 	defer release()
-	fmt.Fprintf(env.stdout, "http://%s/\n", listener.Addr())
-	if !local {
+	secret := ""
+	if local {
+		secret = "#token=" + site.Token()
+	}
+	fmt.Fprintf(env.stdout, "http://%s/%s\n", listener.Addr(), secret)
+	if local {
+		fmt.Fprintln(env.stderr, "whoever has the whole address can start runs; without what follows the # everybody on this machine can read")
+	} else {
 		fmt.Fprintf(env.stderr, "everybody who can reach %s can read the store, so no run can be started there; without --addr only this machine can reach it\n", listener.Addr())
 	}
 	fmt.Fprintf(env.stderr, "serving %s; Ctrl-C ends\n", path)
@@ -179,7 +186,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Lau
 	for _, k := range known {
 		about[k.Name] = k
 		if o.drivers == nil {
-			l.Drivers = append(l.Drivers, web.Choice{Name: k.Name, About: k.About, Versions: k.Version != "", Usual: !k.Optional})
+			l.Drivers = append(l.Drivers, driverChoice(k.Name, k, !k.Optional))
 		}
 	}
 	names, err := lab.JoinRefs(o.drivers, known)
@@ -191,7 +198,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Lau
 	}
 	for _, name := range names {
 		k := about[result.BaseDriver(name)]
-		l.Drivers = append(l.Drivers, web.Choice{Name: name, About: k.About, Versions: name == k.Name && k.Version != "", Usual: true})
+		l.Drivers = append(l.Drivers, driverChoice(name, k, true))
 	}
 	files := o.workloads
 	if files == nil {
@@ -202,7 +209,15 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Lau
 		if err != nil {
 			return nil, err
 		}
-		l.Workloads = append(l.Workloads, web.Choice{Name: name, About: w.About, Usual: o.workloads != nil || slices.Contains(lab.DefaultWorkloads, name)})
+		c := web.Choice{Name: name, About: w.About, Usual: o.workloads != nil || slices.Contains(lab.DefaultWorkloads, name)}
+		for _, p := range w.Parameters {
+			quick, ok := w.Quick[p.Name]
+			if !ok {
+				quick = p.Values
+			}
+			c.Parameters = append(c.Parameters, web.Parameter{Name: p.Name, Quick: quick, Full: p.Values})
+		}
+		l.Workloads = append(l.Workloads, c)
 	}
 	executable, err := os.Executable()
 	if err != nil {
@@ -215,6 +230,15 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Lau
 		return cmd
 	}
 	return l, nil
+}
+
+// driverChoice returns a driver as the page offers it, with what is known of its library.
+func driverChoice(name string, k lab.Known, usual bool) web.Choice {
+	c := web.Choice{Name: name, About: k.About, Usual: usual}
+	if name == k.Name && k.Version != "" {
+		c.Versions, c.Known = true, []string{k.Version}
+	}
+	return c
 }
 
 // arguments returns the arguments of run that measure what the page wants. Values are

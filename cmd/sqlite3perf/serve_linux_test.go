@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -16,6 +15,7 @@ import (
 type served struct {
 	*session
 	url    string // ends in /
+	token  string // that starting a run takes
 	stdout *bufio.Reader
 }
 
@@ -32,7 +32,8 @@ func (p *place) serve(args ...string) *served {
 	s := &served{session: p.started(cmd), stdout: bufio.NewReader(r)}
 	w.Close()
 	line, err := s.stdout.ReadString('\n')
-	if s.url = strings.TrimSpace(line); err != nil || !strings.HasPrefix(s.url, "http://127.0.0.1:") {
+	var secret bool
+	if s.url, s.token, secret = strings.Cut(strings.TrimSpace(line), "#token="); err != nil || !secret || !strings.HasPrefix(s.url, "http://127.0.0.1:") {
 		p.t.Fatalf("%q, %v", line, err)
 	}
 	return s
@@ -106,12 +107,11 @@ type current struct {
 // ask sends a request that changes something, with the token of the page.
 func (s *served) ask(method, body string) (status int, c current) {
 	s.t.Helper()
-	token := regexp.MustCompile(`name="token" content="([^"]+)" data-header="([^"]+)"`).FindStringSubmatch(s.get("measure"))
 	r, err := http.NewRequest(method, s.url+"api/v1/current", strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r.Header.Set(token[2], token[1])
+	r.Header.Set("X-Sqlite3perf-Token", s.token)
 	a, err := http.DefaultClient.Do(r)
 	if err != nil {
 		s.t.Fatal(err)
@@ -152,6 +152,30 @@ func (s *served) events(what string, is func(current) bool) (c current) {
 	}
 	s.t.Fatalf("never %s: %+v, %v", what, c, lines.Err())
 	return c
+}
+
+// TestServeToken checks that nobody gets the token from the server: only the address that it
+// printed has it.
+func TestServeToken(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.serve("--store", "results.db", "--drivers", "./good", "--workloads", "./tiny.yaml")
+	s.until("whoever has the whole address can start runs")
+	token := s.token
+	for _, path := range []string{"", "measure", "assets/api.js", "api/v1/choices", "api/v1/current"} {
+		if body := s.get(path); token == "" || strings.Contains(body, token) {
+			t.Errorf("%s has the token %q", path, token)
+		}
+	}
+	for _, c := range []struct {
+		token  string
+		status int
+	}{{"", http.StatusForbidden}, {"guess", http.StatusForbidden}, {token, http.StatusBadRequest}} {
+		s.token = c.token
+		if status, _ := s.ask("POST", `{"rounds": 1}`); status != c.status {
+			t.Errorf("token %q: status %d, want %d", c.token, status, c.status)
+		}
+	}
 }
 
 // TestServeRuns starts runs through the server, with real workers, and ends them in three

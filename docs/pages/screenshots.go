@@ -81,6 +81,7 @@ func (p *pages) serve(ctx context.Context, store string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the explorer did not start: %w", cmd.Wait())
 	}
+	address, _, _ = strings.Cut(address, "#") // what follows is only for measuring
 	return strings.TrimRight(address, "/\n"), nil
 }
 

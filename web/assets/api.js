@@ -1,11 +1,27 @@
 // Requests to the JSON API of docs/explorer.md.
 
-const meta = document.querySelector("meta[name=token]");
+// The secret that starting and stopping takes is at the end of the address that the server
+// printed. The browser keeps it for this server, and it does not stay in the address.
+const key = "sqlite3perf-token";
+let token = "";
+function take() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  try {
+    if (given) localStorage.setItem(key, given);
+    token = localStorage.getItem(key) || "";
+  } catch { // the browser keeps nothing
+    token = given || token;
+  }
+  if (given) history.replaceState(null, "", location.pathname + location.search);
+  return given;
+}
+take();
+addEventListener("hashchange", () => { if (take()) location.reload(); });
 
 async function send(path, options) {
   let r;
   try {
-    r = await fetch("/api/v1/" + path, { ...options, headers: { Accept: "application/json", ...(options && options.headers) } });
+    r = await fetch("/api/v1/" + path, { ...options, headers: { Accept: "application/json", ...(token && { "X-Sqlite3perf-Token": token }), ...(options && options.headers) } });
   } catch (err) {
     if (err.name === "AbortError") throw err;
     throw new Error("The server does not answer: is sqlite3perf serve still running?");
@@ -17,9 +33,9 @@ async function send(path, options) {
 
 export const get = (path, signal) => send(path, { signal });
 
-// change sends a request that changes something, with the page's token.
+// change sends a request that changes something.
 export const change = (method, path, body) => send(path, {
   method,
-  headers: { [meta.dataset.header]: meta.content, "Content-Type": "application/json" },
+  headers: { "Content-Type": "application/json" },
   body: body === undefined ? undefined : JSON.stringify(body),
 });

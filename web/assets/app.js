@@ -1,6 +1,7 @@
 // The explorer. Each page has a view, which fills the page from the JSON API. What a view
 // shows is in the address, so that a link shows it again.
 
+import "./tip.js";
 import { h } from "./dom.js";
 import { runs } from "./runs.js";
 import { run } from "./run.js";
@@ -29,6 +30,7 @@ async function show() {
   const focused = document.activeElement && document.activeElement.dataset.key;
   main.replaceChildren(...[made].flat(Infinity).filter(Boolean));
   main.dispatchEvent(new Event("shown"));
+  performance.mark("shown");
   main.setAttribute("aria-busy", "false");
   const again = focused && [...main.querySelectorAll("[data-key]")].find((e) => e.dataset.key === focused);
   if (again) again.focus({ preventScroll: true });

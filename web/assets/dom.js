@@ -1,5 +1,5 @@
 // What the views are built with. Text that comes from a store becomes a text node, never
-// markup.
+// markup. Only pictures are markup, which the server has made: charts.js.
 
 // h makes an element. Attributes that are functions are listeners, false or null ones are
 // left out. Children are nodes, texts, or lists of them.

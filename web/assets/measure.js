@@ -49,7 +49,7 @@ export async function measure({ query, signal, go }) {
     h("h1", {}, "Measure"),
     said, live,
     choices.can_start ? [h("h2", {}, "Start a run"), form] :
-      h("p", {}, "Runs can be started here only if the server listens on a loopback address. What is measured elsewhere into this store is shown."),
+      h("p", {}, `This page only shows what is being measured into this store: ${choices.why_not}.`),
   ];
 }
 
@@ -114,6 +114,30 @@ function figuresTable(caption, figures, most) {
   ], figures);
 }
 
+// rows makes inputs for any number of values, with suggestions ([value, what it is]). The last
+// one is empty.
+function rows(name, legend, values, options, placeholder) {
+  const id = "known-" + name;
+  const box = h("div", { class: "rows", input: () => { if (box.lastElementChild.value) add(""); } });
+  const add = (value) => box.append(h("input", { name, value, list: id, placeholder, "aria-label": legend, size: 26, maxlength: 500 }));
+  for (const v of [...values, ""]) add(v);
+  return h("fieldset", {}, h("legend", {}, legend), box, h("datalist", { id }, options.map(([value, text]) => h("option", { value }, text))));
+}
+
+// listed makes an input with suggestions.
+const listed = (name, label, value, options, attributes) => [
+  input(name, label, value, { list: "known-" + name, ...attributes }), h("datalist", { id: "known-" + name }, options.map((v) => h("option", { value: v })))];
+
+// parameters suggests values for the parameters of workloads: those of their scales.
+function parameters(workloads) {
+  const known = new Map();
+  for (const w of workloads) for (const p of w.parameters || []) for (const scale of ["quick", "full"]) {
+    const value = `${p.name}=${p[scale].join(",")}`;
+    known.set(value, [...(known.get(value) || []), `${w.name}, ${scale}`]);
+  }
+  return [...known].map(([value, of]) => [value, of.slice(0, 3).join("; ") + (of.length > 3 ? " …" : "")]);
+}
+
 // startForm makes the form. What is chosen is in the address, so that a link asks for the
 // same run again.
 function startForm(choices, query, start, go, begin) {
@@ -121,35 +145,40 @@ function startForm(choices, query, start, go, begin) {
   const boxes = (name, legend, list) => h("fieldset", {}, h("legend", {}, legend), h("div", { class: "choices" },
     list.map((c) => h("label", { title: c.about }, h("input", { type: "checkbox", name, value: c.name, checked: chosen(name, list).includes(c.name) }), c.name))));
   const versions = chosen("driver", choices.drivers).filter((d) => d.includes("@"));
+  const lines = (name) => query.getAll(name).flatMap((text) => text.split("\n"));
   const form = h("form", { class: "filters", submit: (e) => { e.preventDefault(); send(); }, change: () => remember() },
     boxes("driver", "Drivers", choices.drivers),
-    choices.drivers.some((d) => d.versions) && input("version", "Also these versions", versions.join(" "), { placeholder: "mattn@v1.14.22 modernc@latest", size: 30, maxlength: 500 }),
+    choices.drivers.some((d) => d.versions) && rows("version", "Also these versions", versions, choices.drivers.flatMap((d) => (d.known_versions || []).map((v) => [`${d.name}@${v}`, ""])), "mattn@v1.14.22"),
     boxes("workload", "Workloads", choices.workloads),
-    h("label", {}, "Settings, one a line", h("textarea", { name: "set", rows: 3, cols: 34, maxlength: 1000, placeholder: "journal_mode=wal,delete\nsynchronous=normal" }, query.get("set") || "")),
-    h("label", {}, "Parameters, one a line", h("textarea", { name: "param", rows: 3, cols: 22, maxlength: 1000, placeholder: "clients=1,4" }, query.get("param") || "")),
-    h("label", {}, "Scale", h("input", { name: "scale", value: query.get("scale") || "quick", size: 8, maxlength: 20 })),
-    input("minutes", "Minutes at most", query.get("minutes") || "5", { type: "number", min: "0.1", max: 1440, step: "any" }),
-    input("rounds", "Exactly this many rounds", query.get("rounds") || "", { type: "number", min: 6, max: 100000, placeholder: "until settled" }),
+    rows("set", "Settings, also several values", lines("set"), choices.settings.flatMap((s) => (s.values || s.tried || []).map((v) => [`${s.name}=${v}`, s.about])), "journal_mode=wal,delete"),
+    rows("param", "Parameters, also several values", lines("param"), parameters(choices.workloads), "clients=1,4"),
+    listed("scale", "Scale", query.get("scale") || "quick", choices.scales, { size: 8, maxlength: 20 }),
+    listed("minutes", "Minutes at most", query.get("minutes") || "5", [1, 5, 10, 30, 60], { type: "number", min: "0.1", max: 1440, step: "any" }),
+    listed("rounds", "Exactly this many rounds", query.get("rounds") || "", [6, 10, 20, 50, 100], { type: "number", min: 6, max: 100000, placeholder: "until settled" }),
     start,
     h("details", {}, h("summary", {}, "Which settings there are"), h("ul", {}, choices.settings.map((s) => h("li", {}, h("code", {}, s.name), `: ${s.about}; ${s.want}`)))));
   const values = () => {
     const f = new FormData(form);
-    return { f, drivers: [...f.getAll("driver"), ...(f.get("version") || "").split(/[\s,]+/).filter(Boolean)], workloads: f.getAll("workload") };
+    return { f, drivers: [...f.getAll("driver"), ...f.getAll("version").flatMap((v) => v.split(/[\s,]+/)).filter(Boolean)], workloads: f.getAll("workload") };
   };
   function remember() {
     const { f, drivers, workloads } = values();
     const q = new URLSearchParams([...drivers.map((d) => ["driver", d]), ...workloads.map((w) => ["workload", w]),
-      ...["set", "param", "scale", "minutes", "rounds"].map((n) => [n, f.get(n)]).filter(([, v]) => v)]);
+      ...["set", "param", "scale", "minutes", "rounds"].flatMap((n) => f.getAll(n).map((v) => [n, v])).filter(([, v]) => v)]);
     history.replaceState(null, "", location.pathname + "?" + q);
   }
-  const factors = (text, number) => Object.fromEntries(text.split("\n").map((l) => l.trim()).filter(Boolean).map((l) => {
-    const [name, list = ""] = l.split(/=(.*)/s);
-    return [name.trim(), list.split(",").map((v) => number ? Number(v) : v.trim())];
-  }));
+  const factors = (lines, number) => {
+    const all = {};
+    for (const l of lines.map((l) => l.trim()).filter(Boolean)) {
+      const [name, list = ""] = l.split(/=(.*)/s);
+      all[name.trim()] = [...(all[name.trim()] || []), ...list.split(",").map((v) => number ? Number(v) : v.trim())];
+    }
+    return all;
+  };
   function send() {
     const { f, drivers, workloads } = values();
     begin({
-      drivers, workloads, settings: factors(f.get("set") || ""), parameters: factors(f.get("param") || "", true), scale: f.get("scale").trim(),
+      drivers, workloads, settings: factors(f.getAll("set")), parameters: factors(f.getAll("param"), true), scale: f.get("scale").trim(),
       rounds: Number(f.get("rounds")) || 0, time_seconds: f.get("rounds") ? 0 : Math.max(1, Math.round(60 * Number(f.get("minutes") || 5))),
     });
   }

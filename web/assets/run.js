@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { h, table, set, facts, choices, select, caveats } from "./dom.js";
 import { digits, figure, spread, times, moment, span, count, counted } from "./format.js";
 import { asked, some } from "./runs.js";
+import { chart, chosenKinds, kinds, picturesOf } from "./charts.js";
 import { points } from "./plot.js";
 
 const filters = ["driver", "workload", "variant", "phase"];
@@ -16,8 +17,9 @@ export async function run({ query, path, signal, go }) {
   const r = await get("runs/" + encodeURIComponent(id), signal);
   const metric = query.get("metric") || "time";
   const ask = new URLSearchParams([...query].filter(([k]) => filters.includes(k)));
+  const only = ask.toString(); // what pictures show
   ask.set("metric", metric);
-  const cells = await get(`runs/${r.id}/cells?${ask}`, signal);
+  const [cells, list] = await Promise.all([get(`runs/${r.id}/cells?${ask}`, signal), get(`runs/${r.id}/charts?${only}`, signal)]);
   document.title = `Run ${r.id} · sqlite3perf`;
 
   const values = {
@@ -29,7 +31,8 @@ export async function run({ query, path, signal, go }) {
   const keep = (names) => [...query].filter(([k]) => !names.includes(k));
   const form = h("form", {
     class: "filters", change: () => {
-      go([...keep([...filters, "metric"]), ...new FormData(form)]);
+      const said = new FormData(form);
+      go([...keep([...filters, "metric", "picture"]), ...[...said].filter(([k]) => k !== "picture"), ...picturesOf(list, said)]);
     }, submit: (e) => e.preventDefault(),
   },
     select("metric", "Figure", r.metrics.map((m) => [m.name, m.title]), metric),
@@ -37,6 +40,7 @@ export async function run({ query, path, signal, go }) {
     choices("workload", "Workloads", values.workload, query.getAll("workload")),
     choices("variant", "Settings and parameters", values.variant, query.getAll("variant")),
     choices("phase", "Phases", values.phase, query.getAll("phase")),
+    kinds(list, chosenKinds(list, query)),
     h("button", { type: "button", click: () => go([]) }, "Show all"));
 
   const open = (c, phase) => go([...keep(["case", "of"]), ["case", c], ["of", phase]]);
@@ -44,6 +48,14 @@ export async function run({ query, path, signal, go }) {
   const chosen = query.get("case") && await samples(r, query, metric, signal, held,
     (cases) => go([...keep(cases.length ? ["case"] : ["case", "of"]), ...cases.map((c) => ["case", c])]));
   const drivers = new Map(r.cases.map((c) => [c.id, c.driver]));
+  const pictures = placed(list, chosenKinds(list, query), cells.tables, (c, n) => chart(c, {
+    address: `runs/${r.id}/charts/${encodeURIComponent(c.name)}`, filters: only, fresh: r.trials, n, signal,
+    follow: async (id, phase) => {
+      await open(id, phase);
+      const there = document.querySelector("section.panel[aria-label=samples]");
+      if (there) there.scrollIntoView();
+    },
+  }));
   const bad = r.cases.filter((c) => c.status !== "ok");
   return [
     h("h1", {}, `Run ${r.id}`),
@@ -62,12 +74,35 @@ export async function run({ query, path, signal, go }) {
     !r.profiled && form,
     !held && chosen,
     !r.profiled && cells.tables.length === 0 && h("p", {}, "No cell is left: clear a filter."),
-    !r.profiled && cells.tables.map((t) => [figures(t, cells.metric, query, open, drivers), t === held && chosen]),
+    pictures.before,
+    list.more > 0 && h("p", { class: "quiet" }, `${count(list.more)} more pictures are left out: choose fewer workloads.`),
+    !r.profiled && cells.tables.map((t) => [pictures.ahead.get(t), figures(t, cells.metric, query, open, drivers), pictures.below.get(t), t === held && chosen]),
   ];
+}
+
+// placed divides pictures of some kinds into those of the run, which come before all tables,
+// those of a workload, ahead of its first table, and those below their table.
+function placed(list, chosen, tables, draw) {
+  const before = [], ahead = new Map(), below = new Map();
+  const add = (m, t, e) => m.set(t, [...(m.get(t) || []), e]);
+  list.charts.filter((c) => chosen.includes(c.kind)).forEach((c, n) => {
+    const own = tables.find((t) => t.workload === c.workload && t.phase === c.phase && (t.variant || "") === (c.variant || ""));
+    const first = tables.find((t) => t.workload === c.workload);
+    if (own && c.kind !== "scaling") add(below, own, draw(c, n));
+    else if (first) add(ahead, first, draw(c, n));
+    else before.push(draw(c, n));
+  });
+  return { before, ahead, below };
 }
 
 // holds reports whether a table has the cell whose samples are shown.
 const holds = (t, query) => query.get("of") === t.phase && t.cells.some((c) => query.getAll("case").includes(String(c.case)));
+
+// better says which figures of a metric are the better ones.
+const better = { less: ", less is better", more: ", more is better" };
+
+// intervalOf says the interval of a ratio.
+const intervalOf = (r) => r.interval ? `${digits(100 * r.interval.confidence)} % interval ${times(r.interval.low)} to ${times(r.interval.high)}` : "too few rounds for an interval";
 
 // figures shows a table as bars with intervals.
 function figures(t, metric, query, open, drivers) {
@@ -87,19 +122,18 @@ function figures(t, metric, query, open, drivers) {
     { title: `${metric.title}, with interval`, className: "plot", cell: bar },
     { title: metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
     { title: "±", className: "when", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
-    ranked && t.base && { title: "× " + t.base, right: true, cell: (c) => c.ratio && c.ratio.n ? times(c.ratio.median) : "–" },
+    t.base && t.cells.some((c) => c.ratio) && { title: "× " + t.base, right: true, cell: (c) => c.ratio && c.ratio.n ? h("span", { title: intervalOf(c.ratio) }, times(c.ratio.median)) : "–" },
     ranked && { title: "Tied with", className: "text", cell: (c) => some((c.tied_with || []).map((x) => drivers.get(x)), 4) },
     { title: "n", right: true, cell: (c) => c.n || "–" },
     ranked && { title: "Remarks", className: "text", cell: (c) => remarks(c) },
   ].filter(Boolean);
-  return h("section", {}, h("h2", {}, title), t.pair && pair(t.pair), table(`${metric.title} of ${title}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null })));
+  return h("section", {}, h("h2", {}, title), t.pair && pair(t.pair), table(`${metric.title} of ${title}${better[metric.better] || ""}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null })));
 }
 
 // pair says how the two drivers that are chosen differ.
 function pair(p) {
-  const i = p.ratio.interval;
   return h("p", { class: "pair" }, h("b", {}, `${p.second} takes ${times(p.ratio.median)} the time of ${p.first}`),
-    i ? `, ${digits(100 * i.confidence)} % interval ${times(i.low)} to ${times(i.high)}` : ", too few rounds for an interval",
+    ", ", intervalOf(p.ratio),
     p.p_adjusted === undefined ? "; not compared" : `, p ${p.p_adjusted < 0.001 ? "<" : "="} ${p.p_adjusted < 0.001 ? "0.001" : p.p_adjusted.toFixed(3)}${p.significant ? "" : ": not told apart"}`);
 }
 

@@ -72,9 +72,16 @@ export async function runs({ query, signal, go }) {
   ];
 }
 
+// state says how a run ended, and what is bad about it, in words. Only a run without any of
+// that is green.
 function state(r, running) {
   if (running) return h("a", { class: "state running", href: "/measure" }, "being measured");
-  const bad = Object.entries(r.statuses).filter(([s]) => s !== "ok").map(([s, n]) => `${count(n)} ${s}`);
-  const words = r.state === "incomplete" && bad.length ? bad.join(", ") : r.profiled ? "profile of " + r.profiled : r.state;
-  return h("span", { class: "state " + r.state, title: r.damaged || r.stopped }, words);
+  const bad = Object.entries(r.bad);
+  const words = [
+    r.profiled ? "profile of " + r.profiled : r.state !== "incomplete" ? r.state : bad.length ? "" : "nothing measured",
+    bad.length > 0 && `${bad.map(([s, n]) => `${count(n)} ${s}`).join(", ")} of ${counted(r.cases, "case")}`,
+    r.warnings > 0 && counted(r.warnings, "warning"),
+  ].filter(Boolean).join("; ");
+  const color = bad.length ? "incomplete" : r.state === "complete" && r.warnings ? "warned" : r.state;
+  return h("span", { class: "state " + color, title: r.damaged || r.stopped }, words);
 }

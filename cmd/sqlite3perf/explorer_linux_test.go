@@ -1,0 +1,285 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/sqlite3perf/sqlite3perf/browser"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// changing writes a store of runs in which one driver gets slower from run 9 on.
+func changing(t *testing.T, path string) {
+	t.Helper()
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 16 {
+		start := time.Date(2026, 11, 1+i, 12, 0, 0, 0, time.UTC)
+		r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Scale: "quick", Rounds: 6,
+			Stopped: result.StoppedRounds, Machine: result.Machine{Hostname: "lab", OS: "linux", CPU: "test", Cores: 2},
+			Workloads: []result.Workload{{Name: "simple", Text: "name: simple", SHA256: "abc"}}}
+		for j, d := range []string{"mattn", "modernc"} {
+			r.Cases = append(r.Cases, result.Case{ID: j + 1, Workload: "simple", WorkloadSHA256: "abc", Scale: "quick", Driver: d,
+				Settings: driver.Settings{"journal_mode": []string{"wal", "delete"}[i/15]}, Phases: []string{"insert"}})
+		}
+		version := "v1.0.0"
+		if i >= 8 {
+			version = "v1.1.0"
+		}
+		for round := 1; round <= 6; round++ {
+			for j := range r.Cases {
+				ns := 1e6 * (1 + 0.001*float64((7*i+3*round+j)%10))
+				if j == 1 && i >= 8 {
+					ns *= 1.5
+				}
+				r.Trials = append(r.Trials, result.Trial{Case: j + 1, Round: round, Order: len(r.Trials) + 1, Started: start, TookNS: int64(ns), Status: result.OK,
+					Proof:   &protocol.Proof{SQLiteVersion: "3.53.4", Module: "m", ModuleVersion: version, Connections: []driver.Settings{{"journal_mode": "wal"}}},
+					Samples: []result.Sample{{Phase: "insert", WallNS: int64(ns), Operations: 100, Rows: 100, Metric: result.MetricTime}}})
+			}
+		}
+		err = errors.Join(err, st.Begin(t.Context(), r))
+	}
+	if err := errors.Join(err, st.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTrendsPage looks at a driver that got slower: the page marks the run with which it did.
+func TestTrendsPage(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	changing(t, filepath.Join(place.dir, "results.db"))
+	s := place.serve("--store", "results.db")
+	p := openPage(t, b, s.url+"trends?workload=simple&driver=modernc&driver=mattn")
+	act(t, p, nil, loaded+` && document.querySelector(".uplot canvas")`)
+	checkPage(t, p, s.url, "data:", "blob:")
+	if err := p.Look(looks[0]); err != nil {
+		t.Fatal(err)
+	}
+	want(t, p, `document.querySelector("section ul").innerText`, "modernc changes with run 9 of 2026-11-09", "1.50× of what it was before", "modernc v1.1.0, before v1.0.0")
+	want(t, p, `String(document.querySelectorAll("section ul li").length)`, "1") // mattn does not change
+	want(t, p, `document.querySelector("main").innerText`, "16 runs", "1 more were measured in only one run")
+
+	// The line of a change is drawn in the color of its series, before its point.
+	const marked = `(() => {
+		const canvas = document.querySelector(".uplot canvas"), over = document.querySelector(".u-over");
+		const scale = canvas.width / canvas.clientWidth, c = canvas.getContext("2d");
+		const from = canvas.getBoundingClientRect(), area = over.getBoundingClientRect();
+		const x = Math.round((area.left - from.left + area.width * 7.5 / 14) * scale), y = Math.round((area.top - from.top + 4) * scale);
+		for (let i = x - 3; i <= x + 3; i++) {
+			const [r, g, b, a] = c.getImageData(i, y, 1, 1).data;
+			if (a > 100 && Math.max(r, g, b) - Math.min(r, g, b) > 60) return "marked";
+		}
+		return "nothing at " + x + " " + y;
+	})()`
+	want(t, p, marked, "marked")
+
+	act(t, p, p.Hover(".u-over"), `document.querySelector(".u-legend").innerText.includes("2026-11-08")`) // the middle of 15 runs
+	want(t, p, `document.querySelector(".u-legend").innerText`, "modernc", "mattn", "1.00 ms")
+
+	act(t, p, p.Click("section li a"), loaded+` && document.querySelector("h1").innerText === "Run 9"`)
+	again := openPage(t, b, s.url+"trends")
+	act(t, again, nil, loaded)
+	choose(t, again, "metric", "rate")
+	act(t, again, nil, loaded+` && location.search.includes("metric=rate") && document.querySelector(".uplot canvas")`)
+	sameView(t, b, again)
+}
+
+// choose chooses an option of a select element, as a user does.
+func choose(t *testing.T, p *browser.Page, name, value string) {
+	t.Helper()
+	if _, err := browser.Eval[bool](p, fmt.Sprintf(`(() => {
+		const e = document.querySelector("[name=%s]");
+		e.value = %q;
+		return e.value === %[2]q && e.dispatchEvent(new Event("change", {bubbles: true}));
+	})()`, name, value)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sameView fails unless the address of a page shows the same again.
+func sameView(t *testing.T, b *browser.Browser, p *browser.Page) {
+	t.Helper()
+	address, err := browser.Eval[string](p, "location.href")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := browser.Eval[string](p, shownText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := openPage(t, b, address)
+	act(t, again, nil, loaded)
+	if text, err := browser.Eval[string](again, shownText); err != nil || text != shown {
+		t.Errorf("%s shows another view, %v:\n%s\n\nfirst it was\n%s", address, err, text, shown)
+	}
+}
+
+// TestListPage searches and filters the list of runs. The address keeps what was asked for.
+func TestListPage(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	changing(t, filepath.Join(place.dir, "results.db"))
+	s := place.serve("--store", "results.db")
+	p := openPage(t, b, s.url)
+	const rows = `String(document.querySelectorAll("tbody tr").length)`
+	act(t, p, nil, loaded)
+	want(t, p, rows, "16")
+	act(t, p, p.Type("[name=q]", "journal_mode lab\r"), loaded+` && location.search.includes("q=journal_mode+lab")`)
+	want(t, p, `document.querySelector("main").innerText`, "0 of 16 runs") // that setting was not asked for
+	act(t, p, p.Click(`form button[type=button]`), loaded+` && location.search === ""`)
+	choose(t, p, "driver", "modernc")
+	act(t, p, nil, loaded+` && location.search.includes("driver=modernc")`)
+	choose(t, p, "state", "complete")
+	act(t, p, nil, loaded+` && location.search.includes("state=complete")`)
+	if _, err := browser.Eval[bool](p, `(() => {
+		const e = document.querySelector("[name=until]");
+		e.value = "2026-11-05";
+		return e.dispatchEvent(new Event("change", {bubbles: true}));
+	})()`); err != nil {
+		t.Fatal(err)
+	}
+	act(t, p, nil, loaded+` && location.search.includes("until=2026-11-05")`)
+	want(t, p, `document.querySelector("caption").innerText`, "5 of 16 runs")
+	act(t, p, p.Click("[data-key=sort-started]"), loaded+` && location.search.includes("order=asc")`)
+	want(t, p, `document.querySelector("tbody td:nth-child(2)").innerText`, "1")
+	sameView(t, b, p)
+	for _, part := range []string{"driver=modernc", "state=complete", "until=2026-11-05"} {
+		want(t, p, "location.search", part)
+	}
+	if _, err := browser.Eval[bool](p, "(history.back(), true)"); err != nil {
+		t.Fatal(err)
+	}
+	act(t, p, nil, loaded+` && !location.search.includes("order=asc")`)
+	want(t, p, `document.querySelector("tbody td:nth-child(2)").innerText`, "5")
+}
+
+// point points at something until what is to be true comes true: a page that is still being
+// laid out may move it away from the mouse.
+func point(t *testing.T, p *browser.Page, selector, then string) {
+	t.Helper()
+	for range 100 {
+		if err := p.Hover(selector); err != nil {
+			t.Fatalf("%v\nthe page: %s", err, pageText(p))
+		}
+		if ok, err := browser.Eval[bool](p, "!!("+then+")"); err == nil && ok {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("pointing at %s: never %s", selector, then)
+}
+
+// TestRunPictures looks at the pictures of a real run: their marks say exact figures and lead
+// to the samples, they follow what is chosen, and they can be saved.
+func TestRunPictures(t *testing.T) {
+	t.Parallel()
+	b, err := browser.Start(t.Context()) // its own, because a directory for downloads is that of a whole browser
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	place := newPlace(t)
+	run := place.command("run", "--workloads", "./tiny.yaml", "--drivers", "./good,./better,./ignores", "--rounds", "6", "--store", "results.db", "--quiet")
+	if out, err := run.CombinedOutput(); run.ProcessState.ExitCode() != exitIncomplete {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s := place.serve("--store", "results.db")
+	p := openPage(t, b, s.url+"runs/1")
+	act(t, p, nil, loaded+` && document.querySelector("figure[data-name=phases] svg")`)
+	const tip = `document.querySelector(".tip:not([hidden])")?.innerText ?? ""`
+	point(t, p, `figure[data-name=phases] svg a[aria-label*="rounds"]`, tip)
+	want(t, p, tip, "./", "tiny", "[") // the interval
+
+	// Each kind that the run has can be chosen.
+	names, err := browser.Eval[[]string](p, `[...document.querySelectorAll("[name=picture]")].map(e => e.value)`)
+	if err != nil || !strings.Contains(strings.Join(names, " "), "ratios ranking latency samples memory") {
+		t.Fatalf("kinds %q, %v", names, err)
+	}
+	for _, kind := range []string{"latency", "samples", "memory"} {
+		act(t, p, p.Click(fmt.Sprintf("[name=picture][value=%s]", kind)), fmt.Sprintf(`%s && location.search.includes("picture=%s") && document.querySelector("figure[data-kind=%[2]s] svg")`, loaded, kind))
+	}
+	act(t, p, p.Click("[name=picture][value=ratios]"), loaded+` && !document.querySelector("figure[data-kind=ratios]")`)
+	point(t, p, `figure[data-kind=latency] svg a[data-tip]:last-of-type`, "("+tip+`).includes("sample")`)
+	act(t, p, p.Press(kb.Escape), "("+tip+`) === ""`)
+	checkPage(t, p, s.url, "data:", "blob:")
+	if err := p.Look(looks[0]); err != nil {
+		t.Fatal(err)
+	}
+	act(t, p, nil, loaded+` && document.querySelector("figure[data-kind=latency] svg").clientWidth > 600`)
+	sameView(t, b, p)
+
+	// What is chosen is what pictures show.
+	act(t, p, p.Click(`[name=driver][value="./good"]`), loaded+` && location.search.includes("driver=")`)
+	const pictured = `[...document.querySelectorAll("figure[data-kind=memory] svg, figure[data-kind=samples] svg")].map(e => e.textContent).join(" ")`
+	act(t, p, nil, pictured+`.includes("./good")`)
+	if text, err := browser.Eval[string](p, pictured); err != nil || strings.Contains(text, "./better") {
+		t.Errorf("./better was not chosen: %v\n%s", err, text)
+	}
+
+	dir := t.TempDir()
+	if err := p.Downloads(dir); err != nil {
+		t.Fatal(err)
+	}
+	act(t, p, p.Click(`figure[data-name=tiny-mix-order] a[download$=".svg"]`), "true")
+	downloaded(t, dir, "tiny-mix-order.svg", func(data []byte) error {
+		if !strings.HasPrefix(string(data), "<svg") || !strings.Contains(string(data), "./good") || strings.Contains(string(data), "./better") {
+			return fmt.Errorf("it is %.500q", data)
+		}
+		return nil
+	})
+	act(t, p, p.Click(`figure[data-name=tiny-mix-order] a[download$=".png"]`), "true")
+	downloaded(t, dir, "tiny-mix-order.png", savedPNG)
+
+	act(t, p, p.Click(`figure[data-kind=memory] svg a`), loaded+` && document.querySelector("section.panel .uplot canvas")`)
+	want(t, p, "location.search", "case=", "of=", "picture=memory")
+	want(t, p, "document.querySelector('section.panel').innerText", "Read back", "synchronous", "6 samples")
+
+	choose(t, p, "metric", "memory")
+	act(t, p, nil, loaded+` && location.search.includes("metric=memory")`)
+	act(t, p, p.Click(`[name=driver][value="./good"]`), loaded+` && !location.search.includes("driver=")`)
+	want(t, p, `document.querySelector("main section table thead").innerText`, "× ./")
+	want(t, p, `document.querySelector("main section table caption").innerText`, "less is better")
+}
+
+// TestMeasureNeedsToken opens the page for measuring without the secret of the address, and
+// then with it. The browser keeps it, so that other links can measure too.
+func TestMeasureNeedsToken(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	s := place.serve("--store", "results.db", "--drivers", "./good", "--workloads", "./tiny.yaml")
+	p := openPage(t, b, s.url+"measure")
+	act(t, p, nil, loaded)
+	want(t, p, `document.querySelector("main").innerText`, "open the address that the server printed")
+	checkPage(t, p, s.url, "data:", "blob:")
+
+	p = openPage(t, b, s.url+"#token="+s.token)
+	act(t, p, nil, loaded)
+	want(t, p, "location.href + ' it is'", s.url+" it is") // it can be shown to others
+	act(t, p, p.Click(`nav a[href="/measure"]`), loaded+` && document.querySelector("button[type=submit]")`)
+	const options = `[...document.querySelectorAll("datalist")].map(l => l.id + ": " + [...l.options].map(o => o.value).join(" ")).join("\n")`
+	want(t, p, options, "known-scale: quick full", "journal_mode=wal", "synchronous=off", "known-rounds: 6", "known-param: ", "n=20")
+	act(t, p, p.Type("[name=set]", "synchronous=off"), `document.querySelectorAll("[name=set]").length === 2`)
+	if _, err := browser.Eval[bool](p, `document.querySelector("[name=set]").dispatchEvent(new Event("change", {bubbles: true}))`); err != nil {
+		t.Fatal(err)
+	}
+	act(t, p, nil, `location.search.includes("set=synchronous%3Doff")`)
+	act(t, p, p.Type("[name=rounds]", "6"), "true")
+	act(t, p, p.Click("button[type=submit]"), `document.body.innerText.includes("All was measured.")`)
+	want(t, p, "document.body.innerText", "Run 1")
+	run := place.head(s, 1)
+	if fmt.Sprint(run.Asked.Settings) != "map[synchronous:[off]]" || run.Trials != 6 {
+		t.Errorf("%+v", run)
+	}
+}

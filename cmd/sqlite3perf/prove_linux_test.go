@@ -302,7 +302,7 @@ func TestProveFidelity(t *testing.T) {
 					if !proving() {
 						continue
 					}
-					r, name := cell.Ratio, cell.TableName.String()
+					r, name := cell.Ratio, cell.String()
 					half := math.Log(r.Interval.High/r.Interval.Low) / 2
 					logs[name] += math.Log(r.Median)
 					squares[name] += half * half

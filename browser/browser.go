@@ -222,18 +222,26 @@ func (p *Page) Hover(selector string) error {
 	return p.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
 }
 
-// middle scrolls to what a CSS selector finds, and returns its middle. It is an error if
-// something else covers it, because a user could not reach it either.
+// middle scrolls to what a CSS selector finds, waits until it stands still, because what is
+// drawn above it moves it, and returns its middle. It is an error if something else covers it,
+// because a user could not reach it either.
 func (p *Page) middle(selector string) (x, y float64, err error) {
 	type answer struct {
 		X, Y  float64
 		Error string
 	}
-	a, err := Eval[answer](p, fmt.Sprintf(`(() => {
-		const e = document.querySelector(%q)
-		if (!e) return {Error: "nothing has this selector"}
-		e.scrollIntoView({block: "center", inline: "center", behavior: "instant"})
-		const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2
+	a, err := Eval[answer](p, fmt.Sprintf(`(async () => {
+		let e, r
+		for (let n = 0, still = 0; n < 100 && still < 3; n++) {
+			if (n) await new Promise(done => setTimeout(done, 20))
+			e = document.querySelector(%q)
+			if (!e) return {Error: "nothing has this selector"}
+			e.scrollIntoView({block: "center", inline: "center", behavior: "instant"})
+			const before = r
+			r = e.getBoundingClientRect()
+			still = r.x === before?.x && r.y === before?.y && !document.querySelector("[aria-busy=true]") ? still + 1 : 0
+		}
+		const x = r.x + r.width / 2, y = r.y + r.height / 2
 		const top = document.elementFromPoint(x, y)
 		if (!top || !(e.contains(top) || top.contains(e))) return {Error: "it is hidden" + (top ? " below " + top.outerHTML.slice(0, 100) : "")}
 		return {X: x, Y: y}

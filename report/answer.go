@@ -21,7 +21,8 @@ type Answers struct {
 	Caveats []Caveat  `json:"caveats"`           // the worst first
 
 	// FalseDifference is the greatest probability that the run tells any two rows apart if
-	// all are equal. It is 0 if nothing was compared.
+	// all are equal. It is 0 if nothing was compared, and if the run was to end when its sides
+	// are told apart, for which only a comparison corrects.
 	FalseDifference float64 `json:"false_difference"`
 
 	best *Place // of all, if there are choices
@@ -96,7 +97,7 @@ func AnswersOf(a *stats.Analysis, o Options) Answers {
 		return profileAnswers(p)
 	}
 	s := Answers{Tables: []Ranking{}}
-	if a.Reliability.Comparisons > 0 {
+	if a.Reliability.Comparisons > 0 && !judgedEarly(a.Run) {
 		s.FalseDifference = stats.Alpha
 	}
 	figures := a.Figures()
@@ -354,8 +355,8 @@ func answerText(a *stats.Analysis, o Options, s *Answers) string {
 	if o.Study != nil {
 		return studyAnswer(o.Study)
 	}
-	if run := a.Run; run.Compares != nil && run.Compares.Looks {
-		return "This run was made to compare two sides: " + cmp.Or(o.Hints.Compare, "a comparison of its sides") + " has the answer."
+	if a.Run.Compares != nil {
+		return Answer(stats.CompareRun(a))
 	}
 	overall, settings := "", bestSettings(a)
 	if s.Overall != nil && s.Overall.Best != nil {

@@ -10,10 +10,9 @@ import (
 
 // bestSettings says which of the settings and parameters that a run varied is fastest,
 // and with which others it is tied: a sentence or two for each table. It returns "" if
-// the run varied none, or if it was judged while it was under way, because only its
-// comparison is corrected for that.
+// the run varied none, or if it was made to compare two, because its comparison answers that.
 func bestSettings(a *stats.Analysis) string {
-	if a.Run.Compares != nil && a.Run.Compares.Looks {
+	if a.Run.Compares != nil {
 		return ""
 	}
 	var sentences, tied []string

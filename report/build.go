@@ -111,20 +111,42 @@ func header(a *stats.Analysis, o Options) document {
 			l = append(l, item{label: "settings", text: text + ". The drivers' defaults differ, and so may their times: lines below the tables give the values", alarm: true})
 		}
 	}
-	l.note(item{label: "verdicts", text: looked(run, o.Hints), alarm: true})
+	l = append(l, verdicts(a, o.Hints)...)
 	l.note(item{label: "left out", text: leftOut(run.LeftOut, o.Hints)})
 	l.note(item{label: "command", text: commandLine(run.Command)})
 	return document{heading{1, title}, append(l, runWarnings(a)...)}
 }
 
-// looked says that a run was judged while it was under way, to answer a question, so that
-// its p-values are not those of a run whose end did not depend on them.
-func looked(run *result.Run, h Hints) string {
-	if run.Compares == nil || !run.Compares.Looks {
-		return ""
+// judgedEarly reports whether a run was judged while it was under way, so that it could end
+// when its question was answered.
+func judgedEarly(run *result.Run) bool { return run.Compares != nil && run.Compares.Looks }
+
+// verdicts says what has the verdicts of a run that was made to compare two sides. If it was
+// judged early, its own p-values and intervals are not those of a run whose end did not depend
+// on them.
+func verdicts(a *stats.Analysis, h Hints) (l list) {
+	if a.Run.Compares == nil {
+		return nil
 	}
-	return "this run ended when its question was answered, so the p-values below are too small and the intervals too narrow for verdicts: " +
-		cmp.Or(h.Compare, "a comparison of its sides") + " has those that are corrected for it"
+	comparison := cmp.Or(h.Compare, "a comparison of its sides")
+	if !judgedEarly(a.Run) {
+		return list{{label: "verdicts", text: comparison + " has that of each cell, with its interval"}}
+	}
+	return list{{label: "verdicts", text: "this run " + answered(a) + ", so the p-values below are too small and the intervals too narrow for verdicts: " +
+		comparison + " has those that are corrected for it", alarm: true}}
+}
+
+// answered says whether a run that was to end when its question was answered did so.
+func answered(a *stats.Analysis) string {
+	switch a.Run.Stopped {
+	case result.StoppedSettled:
+		return "ended when its question was answered"
+	case result.StoppedTime:
+		return "was judged again and again until its time was over"
+	case result.StoppedInterrupted:
+		return "was judged again and again until it was interrupted"
+	}
+	return "was to end when its question was answered"
 }
 
 // leftOut says what was not measured. Workloads are listed by name, with how to measure

@@ -67,7 +67,7 @@ func (s *Answers) choosable(a *stats.Analysis) *Ranking {
 	if r == nil && len(s.Tables) == 1 && len(a.Factorials) == 0 {
 		r = &s.Tables[0]
 	}
-	if r == nil || r.Best == nil || a.Run.Compares != nil && a.Run.Compares.Looks {
+	if r == nil || r.Best == nil || a.Run.Compares != nil {
 		return nil
 	}
 	return r

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"html"
 	"maps"
 	"slices"
 	"strings"
@@ -125,15 +126,64 @@ func TestComparisonAnswersFirst(t *testing.T) {
 	}
 }
 
-// TestLookedAt checks that the report of a run that ended when a comparison was clear says
-// so, and what has the verdicts.
+// TestLookedAt checks that the report of a run that was judged while it was under way says so,
+// how it ended, and what has the verdicts.
 func TestLookedAt(t *testing.T) {
-	for looks, want := range map[bool]int{true: 1, false: 0} {
+	for _, tc := range []struct {
+		looks         bool
+		stopped, want string
+	}{
+		{true, result.StoppedSettled, "this run ended when its question was answered, so the p-values below are too small"},
+		{true, result.StoppedTime, "this run was judged again and again until its time was over, so the p-values below are too small"},
+		{true, result.StoppedInterrupted, "this run was judged again and again until it was interrupted, so"},
+		{true, "", "this run was to end when its question was answered, so"},
+		{false, result.StoppedRounds, "compare 12 has that of each cell, with its interval\n"},
+	} {
+		run := comparedRun()
+		run.Compares.Looks, run.Stopped = tc.looks, tc.stopped
+		for _, format := range []string{"table", "markdown"} {
+			out := write(t, format, run, "", report.Options{Width: 400, Hints: report.Hints{Compare: "compare 12"}})
+			if !strings.Contains(out, tc.want) {
+				t.Errorf("%s, looks %v, stopped %q: not %q:\n%s", format, tc.looks, tc.stopped, tc.want, out)
+			}
+			if claims := strings.Contains(out, "this run tells any two of them apart"); claims == tc.looks {
+				t.Errorf("%s, looks %v: says how sure its tables are: %v", format, tc.looks, claims)
+			}
+		}
+	}
+}
+
+// TestRunOfTwoSides checks that every form of a run that was made to compare two sides begins
+// with the answer of the comparison, and that its page has the verdicts, with intervals of one
+// level, and the samples.
+func TestRunOfTwoSides(t *testing.T) {
+	for _, looks := range []bool{true, false} {
 		run := comparedRun()
 		run.Compares.Looks = looks
-		out := write(t, "table", run, "", report.Options{Width: 400})
-		if got := strings.Count(out, "\nverdicts      this run ended when its question was answered"); got != want {
-			t.Errorf("looks %v: said %d times, want %d:\n%s", looks, got, want, out)
+		a := stats.Analyze(run, "native")
+		answer := report.Answer(stats.CompareRun(a))
+		if got := report.AnswersOf(a, report.Options{}).Text; got != answer {
+			t.Errorf("%q, want %q", got, answer)
+		}
+		page := write(t, "html", run, "native", report.Options{})
+		for _, want := range []string{html.EscapeString(answer), "99% interval", "What differs between the sides", "Samples, and settings as they were proven", `id="case-1"`} {
+			if !strings.Contains(page, want) {
+				t.Errorf("looks %v: the page has no %q", looks, want)
+			}
+		}
+		for _, not := range []string{"95%", "has the answer", "How sure is that", "too narrow"} {
+			if strings.Contains(page, not) {
+				t.Errorf("looks %v: the page has %q", looks, not)
+			}
+		}
+		screen := write(t, "table", run, "native", report.Options{Width: 120, Lines: 40})
+		for _, want := range []string{"slower        simple insert: 2.30x [", "differing     ", "99% intervals"} {
+			if !strings.Contains(screen, want) {
+				t.Errorf("looks %v: the screen has no %q:\n%s", looks, want, screen)
+			}
+		}
+		if strings.Contains(screen, "95%") {
+			t.Errorf("looks %v: 95%% intervals beside those of the comparison:\n%s", looks, screen)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func measuredAny(a *stats.Analysis) bool {
 // reliability returns how many false verdicts to expect in all tables together.
 func reliability(a *stats.Analysis) string {
 	r := a.Reliability
-	if r.Tables < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) == 1 { // the summary of one table is not shown
+	if judgedEarly(a.Run) || r.Tables < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) == 1 { // the summary of one table is not shown
 		return ""
 	}
 	summary := ""

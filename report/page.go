@@ -16,7 +16,16 @@ import (
 
 // writeHTML writes a run as a page.
 func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
-	return renderHTML(w, pageOf(a, o), fmt.Sprintf("Run %d", a.Run.ID), o)
+	return renderHTML(w, runOnPage(a, o), fmt.Sprintf("Run %d", a.Run.ID), o)
+}
+
+// runOnPage describes a run for a page. That of a run that was made to compare two sides is the
+// page of its comparison, which alone has intervals and p-values for its verdicts.
+func runOnPage(a *stats.Analysis, o Options) document {
+	if a.Run.Compares != nil && o.Study == nil {
+		return comparisonPage(Compared{stats.CompareRun(a), a, a}, o.Hints)
+	}
+	return pageOf(a, o)
 }
 
 // pageOf describes a run for a page: the answer and what to beware of, pictures with the
@@ -156,7 +165,7 @@ func (p *runPage) group(g *stats.Group, level int) document {
 		d = append(d, p.phase(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, level+1)...)
 	}
 	d = append(d, troubles(g, result.WarningUnverified)...)
-	return append(d, casesOf(g.Outcomes, g.Tables)...)
+	return append(d, casesOf(g.Outcomes, g.Tables, true)...)
 }
 
 // factorial is the section of a workload with several settings or parameters: side by side,
@@ -180,7 +189,7 @@ func (p *runPage) factorial(f *stats.Factorial) document {
 	}
 	if len(f.Drivers) == 1 {
 		d = append(d, troubles(f.Group, result.WarningUnverified)...)
-		return append(d, casesOf(f.Group.Outcomes, f.Tables)...)
+		return append(d, casesOf(f.Group.Outcomes, f.Tables, true)...)
 	}
 	var each document
 	n := 0
@@ -290,16 +299,16 @@ const maxSampleRows = 100
 
 // casesOf has for each of some cases its samples in some tables, and the settings that were
 // proven.
-func casesOf(outcomes []*stats.Outcome, tables []*stats.Table) document {
+func casesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document {
 	var body document
 	for _, o := range outcomes {
-		body = append(body, caseOf(o, tables))
+		body = append(body, caseOf(o, tables, intervals))
 	}
 	return document{details{title: "Samples, and settings as they were proven", body: body, nest: true}}
 }
 
 // caseOf has the samples of a case and what its worker proved.
-func caseOf(o *stats.Outcome, tables []*stats.Table) details {
+func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) details {
 	l := list{{label: "status", text: string(o.Status), alarm: o.Status != result.OK}}
 	if o.Status != result.OK && o.Reason != nil {
 		l = append(l, item{label: "reason", text: reason(o), alarm: true})
@@ -320,7 +329,7 @@ func caseOf(o *stats.Outcome, tables []*stats.Table) details {
 		d.body = append(d.body, connections(p, o.Case)...)
 		d.body = append(d.body, readLater([]*stats.Outcome{o})...)
 	}
-	if s := samplesOf(o, tables); len(s.rows) > 0 {
+	if s := samplesOf(o, tables, intervals); len(s.rows) > 0 {
 		d.body = append(d.body, s)
 		if more := len(o.Trials) - maxSampleRows; more > 0 {
 			d.body = append(d.body, paragraph{fmt.Sprintf("%s more: the formats csv and json have all.", counted(int64(more), "trial")), true})
@@ -377,7 +386,7 @@ func connections(p *protocol.Proof, c *result.Case) document {
 }
 
 // samplesOf has the samples of a case, a row for each trial and a column for each phase.
-func samplesOf(o *stats.Outcome, tables []*stats.Table) grid {
+func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) grid {
 	out := grid{columns: []column{{title: "round", right: true}}}
 	trials := o.Trials[:min(len(o.Trials), maxSampleRows)]
 	for _, t := range trials {
@@ -418,6 +427,9 @@ func samplesOf(o *stats.Outcome, tables []*stats.Table) grid {
 	}
 	if len(out.columns) == 1 {
 		return grid{}
+	}
+	if !intervals {
+		ends = ends[:2]
 	}
 	out.rows = append(ends, out.rows...)
 	return out

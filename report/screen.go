@@ -54,8 +54,13 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 	s.left -= spaces
 	tables := slices.DeleteFunc(slices.Clone(said.Tables), func(r Ranking) bool { return r.Best == nil && (said.Overall != nil || !r.bars()) })
 	need := s.wanted(&said, tables)
-	if opts.Study != nil {
+	var sides *stats.Comparison
+	switch {
+	case opts.Study != nil:
 		need = 3 * len(opts.Study.Claims)
+	case a.Run.Compares != nil:
+		sides = stats.CompareRun(a)
+		need = len(sides.Cells)
 	}
 	share := s.left / 4
 	if crowded := need+share > s.left; crowded && space && opts.Study == nil {
@@ -80,9 +85,12 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 	beware := s.caveats(said.Caveats, room)
 	s.left -= len(beware)
 	var figures []string
-	if opts.Study != nil {
+	switch {
+	case opts.Study != nil:
 		figures = s.claims(opts.Study)
-	} else {
+	case sides != nil:
+		figures = s.section(func() { s.sides(sides) })
+	default:
 		figures = s.figures(&said, tables)
 	}
 	if s.marked {
@@ -98,6 +106,31 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 	}
 	_, err := io.WriteString(w, s.out.String())
 	return err
+}
+
+// sides writes the verdicts of a comparison, a line for each cell.
+func (s *screen) sides(c *stats.Comparison) {
+	shown := c.Cells
+	if len(shown) > s.left {
+		shown = shown[:max(0, s.left-1)]
+	}
+	for _, x := range shown {
+		words := cellName(x)
+		if x.Measured() {
+			words += ": " + times(x.Ratio.Median) + " " + interval(x.Ratio.Interval)
+		}
+		verdict := string(x.Verdict)
+		switch x.Verdict {
+		case stats.Bad:
+			verdict = "no figure"
+		case stats.Unclear:
+			verdict = "not yet told"
+		}
+		s.labeled(verdict, words, 1, x.Verdict == stats.Bad || x.Verdict == stats.Differing)
+	}
+	if more := len(c.Cells) - len(shown); more > 0 {
+		s.clipped("and "+counted(int64(more), "more cell"), "", "", 1, faint)
+	}
 }
 
 // section returns the lines that f writes.

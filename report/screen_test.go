@@ -63,6 +63,7 @@ func screens() map[string]*result.Run {
 		extreme.Warnings = append(extreme.Warnings, result.Warning{Code: fmt.Sprint("new", i), Message: strings.Repeat("word ", 100)})
 	}
 	all["extreme"] = extreme
+	all["sides"] = comparedRun()
 	for _, name := range []string{"full", "matrix", "interrupted", "server", "settings", "empty"} {
 		all[name] = fixtures[name]()
 	}

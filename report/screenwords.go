@@ -29,13 +29,17 @@ func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options, short boo
 		most = 1
 	}
 	sure := []string{counted(int64(rounds(a)), "round")}
+	if a.Run.Compares != nil && opts.Study == nil {
+		sure = append(sure, share(1-stats.Doubt)+" intervals")
+		said = &Answers{} // its tables are not shown
+	}
 	if n := said.leastRounds(); n > 0 && n < rounds(a) {
 		sure[0] = fmt.Sprintf("%d–%s", n, sure[0])
 	}
 	if slices.ContainsFunc(said.Tables, func(r Ranking) bool { return r.certain() }) {
 		sure = append(sure, percent(a.Confidence)+" intervals")
 	}
-	if r := a.Reliability; r.Telling > 0 && opts.Study == nil {
+	if r := a.Reliability; r.Telling > 0 && opts.Study == nil && a.Run.Compares == nil {
 		sure = append(sure, fmt.Sprintf("at most %g%% of such verdicts wrong", 100*stats.Alpha))
 	}
 	s.labeled("how sure", strings.Join(sure, ", "), most, false)

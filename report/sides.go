@@ -55,6 +55,18 @@ func comparisonPage(c Compared, h Hints) document {
 	}
 	d = append(d, sidesDiffer(c.Cells, c.Comparison.First, c.Comparison.Second)...)
 	d = append(d, orders...)
+	if a := c.First; a == c.Second && a.Run.Compares != nil {
+		d = append(d, drivers(a)...)
+		d = append(d, allCompileOptions(a))
+		for _, g := range a.Groups {
+			title := g.Workload
+			if v := g.Variant(); v != "" {
+				title += " · " + v
+			}
+			d = append(d, heading{3, title})
+			d = append(d, casesOf(g.Outcomes, g.Tables, false)...) // intervals of one level only
+		}
+	}
 	l := origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
 	l.note(more(h))
 	return append(d, heading{2, "How it was measured"}, l, methodology(ofSides))

@@ -26,7 +26,7 @@ func (s scope) pageStudy(a *stats.Analysis, r *Study) document {
 	d = append(d, allCompileOptions(a))
 	d = append(d, heading{2, "Samples"})
 	for _, g := range a.Groups {
-		for _, b := range casesOf(g.Outcomes, g.Tables) {
+		for _, b := range casesOf(g.Outcomes, g.Tables, true) {
 			samples := b.(details)
 			samples.title = strings.TrimSpace(g.Workload + " " + g.Variant())
 			d = append(d, samples)

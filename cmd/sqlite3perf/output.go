@@ -186,11 +186,14 @@ func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
 		opts.Study = study.Evaluate(a, "--scale full")
 		opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint, Samples: moreSamples,
-			Compare: fmt.Sprintf("sqlite3perf compare %d", a.Run.ID), Rest: []report.Hint{
+			Compare: inStore(o.store, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)), Rest: []report.Hint{
 				{Shows: "all tables", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", a.Run.ID))},
 				{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
 				{Shows: "explore", Command: inStore(o.store, "sqlite3perf serve")},
 			}}
+		if a.Run.Compares != nil {
+			opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 0, report.Hint{Shows: "verdicts", Command: opts.Hints.Compare})
+		}
 		if o.file == "" && env.stdoutWidth > 0 && !o.full {
 			opts.Lines = screenLines(env.stdoutHeight)
 		}

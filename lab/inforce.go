@@ -42,7 +42,7 @@ func (s *session) settings(a *protocol.Response) error {
 		return s.broken("the worker read the settings back after %s, which has not run or was read back before", after)
 	}
 	s.unread = ""
-	scripted := s.declared(a.Phase)
+	declares := s.declared(a.Phase)
 	n := len(a.Connections)
 	if want := s.want.Settings.PoolSize(); n < want {
 		return s.broken("the worker read back the settings of %d connections after %s, with a pool of %d", n, after, want)
@@ -70,22 +70,22 @@ func (s *session) settings(a *protocol.Response) error {
 	for i, c := range first {
 		words[i] = c.String()
 	}
-	s.fail(result.Refused, protocol.CodeSetting, "%s, on %s, after %s: %s", strings.Join(words, "; "), which(bad, n), after, remedy(first, len(bad) == n, scripted))
+	s.fail(result.Refused, protocol.CodeSetting, "%s, on %s, after %s of %s: %s", strings.Join(words, "; "), which(bad, n), after, s.want.Workload, remedy(first, len(bad) == n, declares))
 	return errEnough
 }
 
 // declared records what the schema or the current phase changes according to the workload. It
-// returns where such changes can be declared, or "" if they cannot be declared there.
-func (s *session) declared(phase string) string {
+// reports whether such changes can be declared there.
+func (s *session) declared(phase string) bool {
 	switch {
 	case phase == "":
 		s.changed = s.changed.With(s.want.Plan.Changes)
-		return "the workload"
+		return true
 	case s.current().Script != "":
 		s.changed = s.changed.With(s.current().Changes)
-		return "the phase"
+		return true
 	}
-	return ""
+	return false
 }
 
 // inForce returns the settings of each timed phase in which they differ from those asked
@@ -145,6 +145,9 @@ const (
 	fromLibrary  = "library"  // nobody asked for any: it is the value when the database was opened
 )
 
+// nothing stands for the value of a setting that has none.
+const nothing = "nothing"
+
 func (c change) String() string {
 	switch c.from {
 	case fromWorkload:
@@ -178,7 +181,7 @@ func (s *session) changes(got driver.Settings) []change {
 		}
 		if g := got[d.Name]; !slices.Contains(wanted, g) {
 			list = append(list, change{
-				driver.Mismatch{Setting: d.Name, Wanted: cmp.Or(wanted[0], "nothing"), Got: cmp.Or(g, "nothing")},
+				driver.Mismatch{Setting: d.Name, Wanted: cmp.Or(wanted[0], nothing), Got: cmp.Or(g, nothing)},
 				from, g == s.trial.Proof.Connections[0][d.Name],
 			})
 		}
@@ -199,31 +202,38 @@ func which(bad []int, n int) string {
 	return fmt.Sprintf("%d connections of %d, first on connection %d", len(bad), n, bad[0])
 }
 
-// remedy says what to do about settings that have changed, on all connections or on
-// some. Declared is the place where the changes can be declared, or "" if they can't.
-func remedy(list []change, all bool, declared string) string {
-	var wanted, values []string
+// remedy says what to type about settings that have changed, on all connections or on some,
+// in the place that was named before: the schema or a phase of a workload. declares says that
+// changes can be declared there.
+func remedy(list []change, all, declares bool) string {
+	var pragmas, values []string
 	for _, c := range list {
 		if c.from == fromWorkload {
+			pragma := "PRAGMA " + c.Setting
 			switch {
 			case all && c.kept:
-				return "no PRAGMA changes it: leave it out of changes settings"
+				return fmt.Sprintf("no %s there changes it: leave it out of changes settings", pragma)
 			case all:
-				return fmt.Sprintf("declare what the PRAGMA makes of it, changes settings: {%s: %s}, or correct the PRAGMA", c.Setting, c.Got)
+				return fmt.Sprintf("correct %s there, or declare what it makes of it, changes settings: {%s: %s}", pragma, c.Setting, c.Got)
 			}
-			return "a PRAGMA changes the connection that runs it alone: write it under settings, for every connection, and leave it out of changes settings"
+			return fmt.Sprintf("%s there changes one connection only: write %s: %s under settings instead, and leave it out of changes settings", pragma, c.Setting, c.Wanted)
 		}
-		wanted = append(wanted, c.Setting+"="+c.Got)
-		values = append(values, c.Setting+": "+c.Got)
+		pragmas = append(pragmas, "PRAGMA "+c.Setting)
+		if c.Got != nothing {
+			values = append(values, c.Setting+": "+c.Got)
+		}
 	}
-	words := "remove the PRAGMA"
+	words := fmt.Sprintf("delete %s there", strings.Join(pragmas, " and "))
 	if !all {
-		words += ", which changes the connection that runs it alone"
+		words += ", which changes one connection only"
 	}
-	words += ", or set " + strings.Join(wanted, " and ") + " from the start"
+	if values == nil {
+		return words
+	}
+	words += ", or write " + strings.Join(values, " and ") + " under settings"
 	switch {
-	case all && declared != "":
-		words += fmt.Sprintf(", or, if %s means it, add to it changes settings: {%s}", declared, strings.Join(values, ", "))
+	case all && declares:
+		words += fmt.Sprintf(", or, if it is meant, changes settings: {%s} beside it", strings.Join(values, ", "))
 	case all:
 		words += ", or write it in a script phase that declares it with changes settings"
 	}

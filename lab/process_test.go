@@ -97,8 +97,8 @@ func TestFaults(t *testing.T) {
 		{"no-pragma", result.Refused, "setting", "", []string{"synchronous: wanted normal, got full (it knows only one way)", "connection 2 of 2"}},
 		{"lacks-pragma", result.Refused, "setting", "", []string{"cache_size: wanted -2000, got nothing", "connection 2 of 2"}},
 		{"schema-changes", result.Refused, "setting", "", []string{
-			"journal_mode: wanted wal, got delete; synchronous: wanted normal, got off, on connection 1 of 2 alone, after the schema",
-			"remove the PRAGMA, which changes the connection that runs it alone, or set journal_mode=delete and synchronous=off from the start"}},
+			"journal_mode: wanted wal, got delete; synchronous: wanted normal, got off, on connection 1 of 2 alone",
+			", after the schema of tiny: delete PRAGMA journal_mode and PRAGMA synchronous there, which changes one connection only, or write journal_mode: delete and synchronous: off under settings"}},
 		{"phase-changes", result.Refused, "setting", "insert", []string{"synchronous: wanted normal, got off, on connection 2 of 2 alone, after phase insert"}},
 		{"phase-forgets", result.Refused, "setting", "query", []string{"cache_size: wanted -2000, got nothing, on connection 2 of 2 alone, after phase query"}},
 		{"changes-own", result.Refused, "setting", "query", []string{"foreign_keys: nothing when it was opened, now on, on all 2 connections, after phase query"}},

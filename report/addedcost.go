@@ -58,15 +58,34 @@ const ownCost = "*"
 // lead: that over the first row after it that is told apart from it.
 func ownLeads(t *stats.Table) []bool {
 	leads := make([]bool, len(t.Cells))
-	for i, c := range t.Cells {
-		for j := i + 1; c.Rank > 0 && j < len(t.Cells); j++ {
-			if t.Cells[j].Rank > 0 && !slices.Contains(c.Tied, j) {
-				_, _, leads[i] = addedDifference(t, i, j)
-				break
-			}
-		}
+	for i := range t.Cells {
+		_, leads[i] = OwnLead(t, i)
 	}
 	return leads
+}
+
+// OwnLead reports whether what sqlite3perf adds could explain the lead of row i of a table: that
+// over the first row after it that is told apart from it, which is returned too.
+func OwnLead(t *stats.Table, i int) (over int, could bool) {
+	c := t.Cells[i]
+	for j := i + 1; c.Rank > 0 && j < len(t.Cells); j++ {
+		if t.Cells[j].Rank > 0 && !slices.Contains(c.Tied, j) {
+			_, _, could = addedDifference(t, i, j)
+			return j, could
+		}
+	}
+	return -1, false
+}
+
+// OwnDifference says that what sqlite3perf adds could explain the difference of rows i and j of
+// a table, of which i is the faster one. It returns "" if that could not.
+func OwnDifference(t *stats.Table, i, j int) string {
+	difference, own, could := addedDifference(t, i, j)
+	if !could {
+		return ""
+	}
+	return fmt.Sprintf("what sqlite3perf itself adds could explain the difference: it is %s, and at most %s more is added to %s",
+		duration(int64(difference*1e9)), duration(int64(own*1e9)), name(t.Cells[j].Outcome))
 }
 
 // addedNote names the drivers of a table whose difference may be due to what sqlite3perf adds.

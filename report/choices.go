@@ -96,6 +96,15 @@ func choiceItems(s *Answers) (l list) {
 	return l
 }
 
+// ChoiceLines says what the best driver is, and which is the best for each need that it does not
+// meet: the name of the need, and the driver with its ratio and what it is tied with.
+func ChoiceLines(s *Answers) (lines [][2]string) {
+	for _, i := range choiceItems(s) {
+		lines = append(lines, [2]string{i.label, i.text})
+	}
+	return lines
+}
+
 // choicesInShort is all of this in a line.
 func choicesInShort(s *Answers) string {
 	var words []string

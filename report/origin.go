@@ -72,13 +72,10 @@ func measuredIn(a *stats.Analysis, how string) string {
 		run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), how, stopped(a), run.Scale, run.Seed)
 }
 
-// sides says which driver, version and SQLite each side has.
-func sides(names [2]string, cells []*stats.Compared) list {
-	if len(cells) == 0 {
-		return nil
-	}
+// SideLibraries lists the drivers of each side of some cells, with their versions and SQLite's,
+// as proven.
+func SideLibraries(cells []*stats.Compared) (first, second []string) {
 	library := func(o *stats.Outcome) string { return name(o) + ", SQLite " + sqliteVersion(o) }
-	var first, second []string
 	for _, x := range cells {
 		if a := library(x.First.Outcome); !slices.Contains(first, a) {
 			first = append(first, a)
@@ -87,6 +84,15 @@ func sides(names [2]string, cells []*stats.Compared) list {
 			second = append(second, b)
 		}
 	}
+	return first, second
+}
+
+// sides says which driver, version and SQLite each side has.
+func sides(names [2]string, cells []*stats.Compared) list {
+	if len(cells) == 0 {
+		return nil
+	}
+	first, second := SideLibraries(cells)
 	a, b := strings.Join(first, "; "), strings.Join(second, "; ")
 	if a == b {
 		return list{{label: "sides", text: names[0] + " and " + names[1] + ", both with " + a}}

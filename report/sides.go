@@ -169,27 +169,7 @@ func samplesPicture(x *stats.Compared, name, firstSide, secondSide string) pictu
 // sidesDiffer is the section about what was linked and set on each side, as the workers
 // proved it: a table of what differs, and what is the same.
 func sidesDiffer(cells []*stats.Compared, first, second string) document {
-	type difference struct{ what, first, second string }
-	var differ, same groups[difference, string]
-	proven := 0
-	for _, x := range cells {
-		a, b := provenFacts(x.First.Outcome, x.Phase), provenFacts(x.Second.Outcome, x.Phase)
-		if a == nil || b == nil {
-			continue
-		}
-		proven++
-		for _, what := range factNames(a, b) {
-			f := difference{what, a.of(what), b.of(what)}
-			if f.first == f.second {
-				same.add(f, cellName(x))
-			} else {
-				differ.add(f, cellName(x))
-			}
-		}
-		if a, b := optionsApart(x.First.Outcome, x.Second.Outcome); a != b {
-			differ.add(difference{"compile options", a, b}, cellName(x))
-		}
-	}
+	differ, same, proven := sideFacts(cells)
 	if proven == 0 {
 		return nil
 	}
@@ -198,12 +178,8 @@ func sidesDiffer(cells []*stats.Compared, first, second string) document {
 		d = append(d, paragraph{text: "Nothing of what the workers proved: library, SQLite, compile options and settings are the same on both sides."})
 	} else {
 		g := grid{stacks: true, columns: []column{{title: "what"}, {title: first}, {title: second}, {title: "in"}}}
-		for _, f := range differ.keys {
-			where := "all cells"
-			if names := differ.of[f]; len(names) < proven {
-				where = some(names)
-			}
-			g.rows = append(g.rows, []string{f.what, f.first, f.second, where})
+		for _, f := range SideDifferences(cells) {
+			g.rows = append(g.rows, []string{f.What, f.First, f.Second, f.In})
 		}
 		d = append(d, g)
 	}
@@ -226,6 +202,54 @@ func sidesDiffer(cells []*stats.Compared, first, second string) document {
 		d = append(d, list{{label: "the same", text: strings.Join(words, "; ")}})
 	}
 	return d
+}
+
+// SideDifference is something that the workers of two sides proved to be different.
+type SideDifference struct {
+	What   string `json:"what"` // such as "SQLite", or a setting
+	First  string `json:"first"`
+	Second string `json:"second"`
+	In     string `json:"in"` // the cells
+}
+
+// SideDifferences lists in what two sides differ, as the workers proved it.
+func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
+	differ, _, proven := sideFacts(cells)
+	for _, f := range differ.keys {
+		where := "all cells"
+		if names := differ.of[f]; len(names) < proven {
+			where = some(names)
+		}
+		list = append(list, SideDifference{f.what, f.first, f.second, where})
+	}
+	return list
+}
+
+// sideFact is what the workers of two sides proved of something.
+type sideFact struct{ what, first, second string }
+
+// sideFacts lists what differs between two sides and what is the same, with the cells, and
+// counts the cells in which both are proven.
+func sideFacts(cells []*stats.Compared) (differ, same groups[sideFact, string], proven int) {
+	for _, x := range cells {
+		a, b := provenFacts(x.First.Outcome, x.Phase), provenFacts(x.Second.Outcome, x.Phase)
+		if a == nil || b == nil {
+			continue
+		}
+		proven++
+		for _, what := range factNames(a, b) {
+			f := sideFact{what, a.of(what), b.of(what)}
+			if f.first == f.second {
+				same.add(f, cellName(x))
+			} else {
+				differ.add(f, cellName(x))
+			}
+		}
+		if a, b := optionsApart(x.First.Outcome, x.Second.Outcome); a != b {
+			differ.add(sideFact{"compile options", a, b}, cellName(x))
+		}
+	}
+	return differ, same, proven
 }
 
 // fact is something that a worker proved.

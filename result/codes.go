@@ -46,6 +46,21 @@ const (
 	StoppedNothingLeft = "nothing-left" // no case could be measured
 )
 
+// Ending says in a few words why a run stopped.
+func Ending(stopped string) string {
+	switch stopped {
+	case "":
+		return "unfinished"
+	case StoppedRounds:
+		return "rounds done"
+	case StoppedTime:
+		return "time over"
+	case StoppedNothingLeft:
+		return "nothing to measure"
+	}
+	return stopped
+}
+
 // LeftOutTime is the code of [LeftOut] for a workload that takes longer than the default
 // time. The other codes are those of the reasons why a driver has no worker.
 const LeftOutTime = "time"

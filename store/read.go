@@ -298,7 +298,7 @@ type Entry struct {
 	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status
 	Cases     int                   `json:"cases"`
 	Bad       map[result.Status]int `json:"bad"`      // how many cases have a trial that is not OK, by the worst status of each
-	Warnings  int                   `json:"warnings"` // about the run, its cases and its trials
+	Warnings  int                   `json:"warnings"` // of how many kinds: distinct codes of those about the run, its cases and its trials
 	Damaged   string                `json:"damaged,omitempty"`
 }
 
@@ -308,7 +308,7 @@ const (
 	listCases = `SELECT run_id, case_id, listed_driver, listed_workload
 		FROM cases INDEXED BY cases_listed ORDER BY 1, 2`
 	listTrials   = `SELECT run_id, case_id, listed_status, count(*) FROM trials GROUP BY 1, 2, 3`
-	listWarnings = `SELECT run_id, count(*) FROM warnings GROUP BY 1`
+	listWarnings = `SELECT run_id, count(DISTINCT CASE WHEN json_valid(json) THEN json_extract(json, '$.code') END) FROM warnings GROUP BY 1`
 )
 
 // List lists all runs, oldest first. A run whose record makes no sense is listed as

@@ -373,9 +373,8 @@ func (s *Server) choices(r *http.Request, q *query) (*Choices, error) {
 		c.WhyNot = notLocal
 		return c, nil
 	}
-	if c.CanStart = s.hasToken(r); !c.CanStart {
-		c.WhyNot = noToken
-	}
+	c.WhyNot = s.noToken(r)
+	c.CanStart = c.WhyNot == ""
 	entries, err := s.shelf.list(r.Context())
 	if err != nil {
 		return nil, err

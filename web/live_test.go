@@ -278,7 +278,7 @@ func TestChoices(t *testing.T) {
 		token string
 		can   bool
 		why   string
-	}{{"", false, "open the address"}, {"guess", false, "open the address"}, {site.Token(), true, ""}} {
+	}{{"", false, "the token is missing: open the address"}, {"guess", false, "of an earlier start of this one: open the address"}, {site.Token(), true, ""}} {
 		_, _, body := request(t, server, "GET", "/api/v1/choices", "", tokenHeader, c.token)
 		var got Choices
 		if err := json.Unmarshal([]byte(body), &got); err != nil {

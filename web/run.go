@@ -19,11 +19,13 @@ import (
 // Run is the answer to /api/v1/runs/{id}: a run without its trials.
 type Run struct {
 	ID        int64            `json:"id"`
-	Answer    string           `json:"answer"` // what the run says, in a sentence or two
+	Answer    string           `json:"answer"`            // what the run says, in a sentence or two
+	Choices   [][2]string      `json:"choices,omitempty"` // a need, such as "without cgo", and the best driver that meets it, in words
 	Version   string           `json:"version"`
 	Started   time.Time        `json:"started"`
 	Ended     time.Time        `json:"ended,omitzero"`
 	Stopped   string           `json:"stopped"`
+	Ending    string           `json:"ending"` // Stopped in words
 	Command   []string         `json:"command"`
 	Seed      uint64           `json:"seed,string"`
 	Scale     string           `json:"scale"`
@@ -54,9 +56,11 @@ type Case struct {
 	Workload   string            `json:"workload"`
 	Variant    string            `json:"variant,omitempty"` // in what it differs from others of its workload
 	Driver     string            `json:"driver"`
-	Library    string            `json:"library,omitempty"` // its version, as proven
-	SQLite     string            `json:"sqlite,omitempty"`  // its version, as proven
-	Settings   driver.Settings   `json:"settings"`          // as requested
+	Kind       driver.Kind       `json:"kind,omitempty"`      // how its library reaches SQLite
+	Interface  driver.Interface  `json:"interface,omitempty"` // that its library is used through
+	Library    string            `json:"library,omitempty"`   // its version, as proven
+	SQLite     string            `json:"sqlite,omitempty"`    // its version, as proven
+	Settings   driver.Settings   `json:"settings"`            // as requested
 	Parameters map[string]int64  `json:"parameters,omitempty"`
 	Phases     []string          `json:"phases"`
 	Status     result.Status     `json:"status"`
@@ -79,8 +83,12 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 		return nil, err
 	}
 	run, said := a.Run, report.AnswersOf(a, s.options.Describe(a))
+	choices := report.ChoiceLines(&said)
+	for i := range choices {
+		choices[i][1] = clip(choices[i][1])
+	}
 	out := &Run{
-		ID: run.ID, Answer: clipTo(said.Text, maxAnswer), Version: clip(run.Version), Started: run.Started, Ended: run.Ended, Stopped: clip(run.Stopped), Command: names(run.Command),
+		ID: run.ID, Answer: clipTo(said.Text, maxAnswer), Choices: choices, Version: clip(run.Version), Started: run.Started, Ended: run.Ended, Stopped: clip(run.Stopped), Ending: clip(result.Ending(run.Stopped)), Command: names(run.Command),
 		Seed: run.Seed, Scale: clip(run.Scale), Rounds: run.Rounds, Trials: len(run.Trials), Machine: clipMachine(run.Machine),
 		Asked: clipAsked(run.Asked), Study: run.Study, Compares: run.Compares, Workloads: []Workload{}, Cases: []Case{},
 		Caveats: clipCaveats(said.Caveats), Warnings: clipWarnings(a.Warnings), Metrics: metrics,
@@ -117,6 +125,7 @@ func (s *Server) judgedRun(r *http.Request, q *query) (*stats.Analysis, error) {
 
 func caseOf(g *stats.Group, o *stats.Outcome) Case {
 	c := Case{ID: o.Case.ID, Workload: clip(g.Workload), Variant: clip(g.Variant()), Driver: clip(o.Case.Driver),
+		Kind: driver.Kind(clip(string(o.Case.Info.Kind))), Interface: driver.Interface(clip(string(o.Case.Info.Interface))),
 		Settings: clipSettings(o.Case.Settings), Parameters: clipMap(o.Case.Parameters), Phases: names(o.Case.Phases),
 		Status: o.Status, Reason: clipReason(o.Reason), Trials: len(o.Trials), BadTrials: o.Bad,
 		Warnings: clipWarnings(o.Warnings), Options: clipSettings(o.Case.Options)}
@@ -213,6 +222,9 @@ type Pair struct {
 	Ratio  stats.Summary `json:"ratio"`                // of second to first, round by round
 	P      *float64      `json:"p_adjusted,omitempty"` // corrected for all pairs of the table; absent if they were not compared
 	Apart  bool          `json:"significant"`          // they are told apart
+
+	// Added says that what sqlite3perf adds to the time of each could explain the difference.
+	Added string `json:"added_could_explain,omitempty"`
 }
 
 // pairOf compares the two drivers that a filter leaves.
@@ -234,6 +246,7 @@ func pairOf(t *stats.Table, keep filter) *Pair {
 	if test, ok := t.Against(second, first); ok {
 		p.P, p.Apart = &test.Adjusted, test.Significant()
 	}
+	p.Added = clip(report.OwnDifference(t, first, second))
 	return p
 }
 
@@ -253,13 +266,14 @@ type Cell struct {
 	Ratio *stats.Summary `json:"ratio,omitempty"` // to Base, round by round; absent if it is not known
 
 	// Only of time, which drivers are ranked by.
-	Rank     int    `json:"rank,omitempty"`      // place among the choices: the floor has none
-	Tied     []int  `json:"tied_with,omitempty"` // cases from which it is not told apart
-	Unranked string `json:"unranked,omitempty"`  // why it has no rank
-	Floor    bool   `json:"floor,omitempty"`     // it is the floor, which is nobody's choice
+	Rank     int    `json:"rank,omitempty"`          // place among the choices: the floor has none
+	First    bool   `json:"first_or_tied,omitempty"` // it comes first, or is not told apart from the one that does
+	Tied     []int  `json:"tied_with,omitempty"`     // cases from which it is not told apart
+	Unranked string `json:"unranked,omitempty"`      // why it has no rank
+	Floor    bool   `json:"floor,omitempty"`         // it is the floor, which is nobody's choice
 
-	// Doubtful names the driver that this one, the best, leads by so little that what
-	// sqlite3perf adds to the time of each could explain it.
+	// Doubtful names the first driver that this one is told apart from, if it leads by so little
+	// that what sqlite3perf adds to the time of each could explain it.
 	Doubtful string `json:"added_could_explain_lead_before,omitempty"`
 }
 
@@ -271,31 +285,16 @@ func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
 		return nil, err
 	}
 	out := &Cells{Run: a.Run.ID, Metric: m, Tables: []Table{}}
-	doubtful := s.doubtful(a, m)
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
 			if keep.table(g, t) {
-				if t := tableOf(g, t, m, a.Confidence, keep, doubtful[stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}]); len(t.Cells) > 0 {
+				if t := tableOf(g, t, m, a.Confidence, keep); len(t.Cells) > 0 {
 					out.Tables = append(out.Tables, t)
 				}
 			}
 		}
 	}
 	return out, nil
-}
-
-// doubtful returns the rankings whose lead could be explained by what sqlite3perf adds.
-func (s *Server) doubtful(a *stats.Analysis, m metric) map[stats.TableName]*report.Ranking {
-	list := map[stats.TableName]*report.Ranking{}
-	if m.Name != judgedBy {
-		return list
-	}
-	for _, r := range report.AnswersOf(a, s.options.Describe(a)).Tables {
-		if r.Added {
-			list[*r.Table] = &r
-		}
-	}
-	return list
 }
 
 // filter says which cells are asked for. What is empty leaves out nothing.
@@ -313,12 +312,12 @@ func (f filter) table(g *stats.Group, t *stats.Table) bool {
 	return matches(f.workloads, g.Workload) && matches(f.phases, t.Phase) && matches(f.variants, g.Variant())
 }
 
-func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep filter, doubtful *report.Ranking) Table {
+func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep filter) Table {
 	out := Table{Workload: clip(g.Workload), Variant: clip(g.Variant()), Phase: clip(t.Phase), Cells: []Cell{}}
 	if t.Base >= 0 {
 		out.Base, out.IsFloor = clip(t.Cells[t.Base].Case.Driver), t.IsFloor
 	}
-	for _, c := range t.Cells {
+	for row, c := range t.Cells {
 		if !matches(keep.drivers, c.Case.Driver) {
 			continue
 		}
@@ -333,11 +332,13 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 					out.Unit = "s/op"
 				}
 				cell.Rank, cell.Floor, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, c.Floor, clip(c.Unranked), c.Ratio, c.TooShort()
+				cell.First = c.Rank == 1
 				for _, i := range c.Tied {
+					cell.First = cell.First || c.Rank > 0 && t.Cells[i].Rank == 1
 					cell.Tied = append(cell.Tied, t.Cells[i].Case.ID)
 				}
-				if doubtful != nil && doubtful.Best.Case == c.Case.ID {
-					cell.Doubtful = clip(doubtful.Next.Name)
+				if over, could := report.OwnLead(t, row); could {
+					cell.Doubtful = clip(t.Cells[over].Case.Driver)
 				}
 			} else {
 				sum = summary(c, m, confidence)

@@ -57,11 +57,12 @@ type Listed struct {
 	Ended     time.Time             `json:"ended,omitzero"`
 	State     string                `json:"state"`
 	Stopped   string                `json:"stopped"` // as in the JSON report
+	Ending    string                `json:"ending"`  // Stopped in words
 	Trials    int                   `json:"trials"`
 	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status
 	Cases     int                   `json:"cases"`
 	Bad       map[result.Status]int `json:"bad"`      // how many cases have a trial that is not ok, by the worst status of each
-	Warnings  int                   `json:"warnings"` // about the run, its cases and its trials
+	Warnings  int                   `json:"warnings"` // of how many kinds, about the run, its cases and its trials
 	Drivers   []string              `json:"drivers"`
 	Workloads []string              `json:"workloads"`
 	Asked     *result.Asked         `json:"asked,omitempty"`
@@ -74,7 +75,7 @@ type Listed struct {
 }
 
 func listed(e *store.Entry) Listed {
-	return Listed{ID: e.ID, Started: e.Started, Ended: e.Ended, State: stateOf(e), Stopped: clip(e.Stopped), Trials: e.Trials,
+	return Listed{ID: e.ID, Started: e.Started, Ended: e.Ended, State: stateOf(e), Stopped: clip(e.Stopped), Ending: clip(result.Ending(e.Stopped)), Trials: e.Trials,
 		Statuses: clipKeys(e.Statuses), Cases: e.Cases, Bad: clipKeys(e.Bad), Warnings: e.Warnings, Drivers: names(e.Drivers), Workloads: names(e.Workloads), Asked: clipAsked(e.Asked), Profiled: clip(e.Profiled),
 		Scale: clip(e.Scale), Host: clip(e.Host), Version: clip(e.Version), Command: names(e.Command), Damaged: clip(e.Damaged)}
 }

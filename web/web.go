@@ -154,17 +154,22 @@ func (s *Server) check(r *http.Request) error {
 	if site := r.Header.Get("Sec-Fetch-Site"); (changes || strings.HasPrefix(r.URL.Path, "/api/")) && site != "" && site != "same-origin" && site != "none" {
 		return failf(http.StatusForbidden, "a page of another site may not ask this server")
 	}
-	if changes && !s.hasToken(r) {
-		return failf(http.StatusForbidden, "%s", noToken)
+	if why := s.noToken(r); changes && why != "" {
+		return failf(http.StatusForbidden, "%s", why)
 	}
 	return nil
 }
 
-// noToken says what to do without the token.
-const noToken = "the token is missing or old: open the address that the server printed when it started, with all that follows the #"
-
-func (s *Server) hasToken(r *http.Request) bool {
-	return subtle.ConstantTimeCompare([]byte(r.Header.Get(tokenHeader)), []byte(s.token)) == 1
+// noToken says what to do if a request does not have the token. It returns "" if it has.
+func (s *Server) noToken(r *http.Request) string {
+	const open = "open the address that the server printed when it started, with all that follows the #"
+	switch given := r.Header.Get(tokenHeader); {
+	case given == "":
+		return "the token is missing: " + open
+	case subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) != 1:
+		return "the token is that of another server, or of an earlier start of this one: " + open
+	}
+	return ""
 }
 
 // known reports whether a Host header names this server. If any name were accepted, a

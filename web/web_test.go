@@ -19,6 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -299,6 +300,50 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// What sqlite3perf adds is said of a pair of drivers, and of a row that leads another by less,
+// also if it is not the best.
+func TestOwnCost(t *testing.T) {
+	r := aRun(1, 1.5)
+	for i, d := range []string{"mattn", "modernc", "ncruces"} {
+		r.Cases[i].Driver = d
+		r.Cases[i].Info = driver.Info{Name: d, Kind: []driver.Kind{driver.Cgo, driver.Transpiled, driver.Wasm}[i], Interface: []driver.Interface{driver.Direct, driver.DatabaseSQL, driver.DatabaseSQL}[i]}
+		r.Cases[i].Added = []result.AddedTime{{Phase: "insert", Operation: estimate.Estimate{Low: 100, High: float64([]int{100, 100, 20_000}[i])}}}
+	}
+	server := serveRuns(t, r)
+	table := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=insert").Tables[0]
+	if c := table.Cells; c[0].Doubtful != "" || c[1].Doubtful != "ncruces" || c[2].Doubtful != "" || !c[0].First || c[1].First || table.Pair != nil {
+		t.Errorf("%+v", table)
+	}
+	for drivers, own := range map[string]bool{"driver=mattn&driver=modernc": false, "driver=modernc&driver=ncruces": true} {
+		p := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=insert&"+drivers).Tables[0].Pair
+		if p == nil || !p.Apart || strings.Contains(p.Added, "what sqlite3perf itself adds could explain the difference: it is 1.") != own {
+			t.Errorf("%s: %+v", drivers, p)
+		}
+	}
+	run := get[*Run](t, server, "/api/v1/runs/1")
+	if c := run.Choices; len(c) != 2 || c[0] != [2]string{"the best", "mattn (SQLite 3.53.4, cgo, not database/sql)"} || c[1][0] != "sql, no cgo" || !strings.HasPrefix(c[1][1], "modernc (SQLite 3.53.4, transpiled), 2.0") {
+		t.Errorf("%q", c)
+	}
+	if c := run.Cases[1]; c.Kind != driver.Transpiled || c.Interface != driver.DatabaseSQL {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Rows that are not told apart from the first have its color.
+func TestFirstOrTied(t *testing.T) {
+	r := aRun(1, 1)
+	for i := range r.Trials {
+		x := &r.Trials[i]
+		if x.Case > 1 {
+			x.Samples[0].WallNS = 2e6 + int64((x.Round+x.Case)%2*1000)
+		}
+	}
+	c := get[*Cells](t, serveRuns(t, r), "/api/v1/runs/1/cells?phase=insert").Tables[0].Cells
+	if c[0].First || !c[1].First || !c[2].First || len(c[2].Tied) != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // A run has pictures. What is chosen leaves out others, and those that would be empty.
 func TestCharts(t *testing.T) {
 	server := serveRuns(t, aRun(1, 2))
@@ -371,20 +416,21 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// A list counts cases that are not ok, and warnings.
+// A list counts cases that are not ok, and kinds of warnings, and says why a run ended.
 func TestListCounts(t *testing.T) {
 	bad, warned := aRun(2, 1), aRun(3, 1)
 	for _, i := range []int{0, 3, 5} { // of cases 1, 1 and 3
 		bad.Trials[i].Status, bad.Trials[i].Samples, bad.Trials[i].Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "no"}
 	}
 	bad.Trials[8].Status, bad.Trials[8].Samples = result.Wrong, nil // case 3 as well
-	warned.Warnings = []result.Warning{{Code: "load", Message: "busy"}, {Code: "virtual", Message: "virtual"}}
+	warned.Warnings = []result.Warning{{Code: "load", Message: "busy"}, {Code: "virtual", Message: "virtual"}, {Code: "virtual", Message: "again"}}
+	warned.Stopped = result.StoppedTime
 	l := get[*List](t, serveRuns(t, aRun(1, 1), bad, warned), "/api/v1/runs?order=asc")
 	var got []string
 	for _, r := range l.Runs {
-		got = append(got, fmt.Sprint(r.State, r.Cases, r.Bad, r.Warnings))
+		got = append(got, fmt.Sprint(r.State, r.Cases, r.Bad, r.Warnings, " ", r.Ending))
 	}
-	if want := []string{"complete3 map[] 0", "incomplete3 map[refused:1 wrong:1] 0", "complete3 map[] 2"}; !slices.Equal(got, want) {
+	if want := []string{"complete3 map[] 0 rounds done", "incomplete3 map[refused:1 wrong:1] 0 rounds done", "complete3 map[] 2 time over"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -418,7 +464,9 @@ func TestCompareBeware(t *testing.T) {
 	if run := get[*Run](t, server, "/api/v1/runs/2"); !says(run.Caveats) {
 		t.Errorf("%+v", run.Caveats)
 	}
-	if c := get[*Comparison](t, server, "/api/v1/compare?first=1&second=3"); c.SameBuilds || !strings.Contains(c.Beware, "measured at different times") {
+	if c := get[*Comparison](t, server, "/api/v1/compare?first=1&second=3"); c.SameBuilds || !strings.Contains(c.Beware, "measured at different times") ||
+		fmt.Sprint(c.FirstDrivers, c.SecondDrivers) != "[native v1.0.0, SQLite 3.53.4 mattn v1.0.0, SQLite 3.53.4 modernc v1.0.0, SQLite 3.53.4] [native v1.1.0, SQLite 3.53.4 mattn v1.1.0, SQLite 3.53.4 modernc v1.1.0, SQLite 3.53.4]" ||
+		fmt.Sprint(c.Differences) != "[{module m v1.0.0 m v1.1.0 all cells}]" {
 		t.Errorf("of another version: %+v", c)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -67,7 +68,7 @@ func TestTrendsPage(t *testing.T) {
 	if err := p.Look(looks[0]); err != nil {
 		t.Fatal(err)
 	}
-	want(t, p, `document.querySelector("section ul").innerText`, "modernc changes with run 9 of 2026-11-09", "1.50× of what it was before", "modernc v1.1.0, before v1.0.0")
+	want(t, p, `document.querySelector("section ul").innerText`, "modernc changes with run 9 of 2026-11-09", "1.50x of what it was before", "modernc v1.1.0, before v1.0.0")
 	want(t, p, `String(document.querySelectorAll("section ul li").length)`, "1") // mattn does not change
 	want(t, p, `document.querySelector("main").innerText`, "16 runs", "1 more were measured in only one run")
 
@@ -282,4 +283,64 @@ func TestMeasureNeedsToken(t *testing.T) {
 	if fmt.Sprint(run.Asked.Settings) != "map[synchronous:[off]]" || run.Trials != 6 {
 		t.Errorf("%+v", run)
 	}
+}
+
+// TestRunWords reads the page of a run in which a driver is tied with the first, another leads
+// by no more than what sqlite3perf adds, and two are refused for one reason.
+func TestRunWords(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	start := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Scale: "quick", Rounds: 8,
+		Stopped: result.StoppedTime, Machine: result.Machine{Hostname: "lab", OS: "linux", CPU: "test", Cores: 2},
+		Workloads: []result.Workload{{Name: "simple", Text: "name: simple", SHA256: "abc"}}}
+	for i, d := range []string{"mattn", "crawshaw", "modernc", "ncruces", "glebarez", "zombiezen"} {
+		r.Cases = append(r.Cases, result.Case{ID: i + 1, Workload: "simple", WorkloadSHA256: "abc", Scale: "quick", Driver: d, Phases: []string{"insert"},
+			Info:  driver.Info{Name: d, Kind: []driver.Kind{driver.Cgo, driver.Cgo, driver.Transpiled, driver.Wasm, driver.Transpiled, driver.Transpiled}[i], Interface: driver.DatabaseSQL},
+			Added: []result.AddedTime{{Phase: "insert", Operation: estimate.Estimate{Low: 100, High: []float64{100, 100, 100, 20_000, 100, 100}[i]}}}})
+	}
+	for round := 1; round <= 8; round++ {
+		for i := range r.Cases {
+			x := result.Trial{Case: i + 1, Round: round, Order: len(r.Trials) + 1, Started: start, Status: result.OK,
+				Proof: &protocol.Proof{SQLiteVersion: "3.53.4", Module: "m", ModuleVersion: "v1.2.3", Connections: []driver.Settings{{"journal_mode": "wal"}}}}
+			ns := int64([]float64{1e6, 1e6, 2e6, 3e6, 0, 0}[i]) + int64((round+i)%2*1000)
+			if x.Samples = []result.Sample{{Phase: "insert", WallNS: ns, Operations: 100, Rows: 100, Metric: result.MetricTime}}; i > 3 {
+				x.Status, x.Samples, x.Reason = result.Refused, nil, &protocol.Reason{Code: protocol.CodeSetting, Message: "wanted full, got off"}
+			}
+			r.Trials = append(r.Trials, x)
+		}
+		r.Warnings = append(r.Warnings, result.Warning{Code: result.WarningCalibration, Message: "slow", Round: round, Deviation: 0.2})
+	}
+	st, err := store.Open(t.Context(), filepath.Join(place.dir, "results.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(st.Begin(t.Context(), r), st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s := place.serve("--store", "results.db")
+	p := openPage(t, b, s.url)
+	act(t, p, nil, loaded)
+	want(t, p, `document.querySelector("tbody .state").innerText`, "time over; 2 refused of 6 cases; warnings of 1 kind")
+	if err := p.Look(looks[2]); err != nil {
+		t.Fatal(err)
+	}
+	// On a phone nothing is to the right of the screen.
+	const inside = `String([...document.querySelectorAll("table.cards td")].every(e => e.getBoundingClientRect().right <= innerWidth) && document.querySelectorAll("table.cards").length)`
+	want(t, p, inside, "1")
+
+	p = openPage(t, b, s.url+"runs/1?driver=modernc&driver=ncruces")
+	act(t, p, nil, loaded)
+	checkPage(t, p, s.url, "data:", "blob:")
+	want(t, p, inside, "1")
+	want(t, p, `document.querySelector(".answer").innerText`, "Of all drivers and phases of the run, whatever is chosen below: In simple insert")
+	want(t, p, `document.querySelector(".pair").innerText`, "ncruces takes 1.50x the time of modernc, 96% interval", "what sqlite3perf itself adds could explain the difference: it is 1.")
+	want(t, p, `document.querySelector("tbody tr").innerText`, "modernc*", "transpiled, database/sql", "v1.2.3, SQLite 3.53.4", "could explain its lead before ncruces")
+	want(t, p, `document.querySelector(".facts").innerText`, "the best", "mattn", "sql, no cgo", "modernc")
+
+	p = openPage(t, b, s.url+"runs/1")
+	act(t, p, nil, loaded)
+	want(t, p, `document.querySelector("main").innerText`, "glebarez on simple; zombiezen on simple: refused: wanted full, got off", "first, or tied with it", "slower than the first")
+	want(t, p, `String(document.querySelector("main").innerText.split("wanted full, got off").length - 1)`, "2") // one to beware of, and one with the cells
+	want(t, p, `String(document.querySelectorAll("tbody .track.best").length)`, "2")
 }

@@ -412,7 +412,7 @@ func TestExplorerPages(t *testing.T) {
 	act(t, p, p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
 	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas")`)
 	want(t, p, "document.querySelector('.panel').innerText", "Read back", "synchronous", "6 samples")
-	want(t, p, "document.querySelector('.facts').innerText", "all rounds are done")
+	want(t, p, "document.querySelector('.facts').innerText", "rounds done")
 	checkPage(t, p, s.url, "data:", "blob:")
 	shown, err := browser.Eval[string](p, shownText)
 	if err != nil {
@@ -436,6 +436,7 @@ func TestExplorerPages(t *testing.T) {
 	want(t, two, "document.querySelector('tbody').innerText", "tiny")
 	want(t, two, "document.querySelector('.answer').innerText", "Both sides are the same builds, measured at different times")
 	want(t, two, "document.body.innerText", "Beware: run 1", "Beware: run 2")
+	want(t, two, "document.querySelector('.facts').innerText", "run 1: ", ", SQLite 3.")
 	want(t, two, "document.querySelector('.facts details').textContent", "3 cells", "tiny ./ignores mix")
 	want(t, two, "[...document.querySelector('#known').options].map(o => o.value + ' ' + o.text).join()", "1 ", "2 ", "./better", "tiny")
 	checkPage(t, two, s.url, "data:", "blob:")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -80,21 +79,12 @@ func damagedRuns(path string, list []store.Entry) error {
 	return nil
 }
 
-// endings say why a run ended.
-var endings = map[string]string{
-	"":                        "unfinished",
-	result.StoppedRounds:      "rounds done",
-	result.StoppedSettled:     "settled",
-	result.StoppedTime:        "time over",
-	result.StoppedNothingLeft: "nothing to measure",
-}
-
 // ending says in a few words how a run ended.
 func ending(e store.Entry) string {
 	if e.Damaged != "" {
 		return "damaged"
 	}
-	word := cmp.Or(endings[e.Stopped], e.Stopped)
+	word := result.Ending(e.Stopped)
 	if e.Profiled != "" {
 		word = "profile of " + e.Profiled
 		if e.Stopped == result.StoppedInterrupted {

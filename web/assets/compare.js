@@ -2,8 +2,11 @@
 
 import { get } from "./api.js";
 import { h, table, set, facts, input, caveats } from "./dom.js";
-import { times, moment, count, counted } from "./format.js";
+import { probability, times, moment, count, counted } from "./format.js";
 import { some } from "./runs.js";
+
+// side names the drivers of a side.
+const side = (drivers) => drivers.length > 0 && `: ${some(drivers, 6)}`;
 
 const words = { unclear: "cannot tell yet", bad: "no figure", differing: "answers or failures differ" };
 const classes = { slower: "bad", faster: "state complete", bad: "bad", differing: "bad", unclear: "warn" };
@@ -15,7 +18,7 @@ export async function compare({ query, signal, go }) {
   const form = h("form", { class: "filters pairs", submit: (e) => { e.preventDefault(); go(new FormData(form)); } },
     input("first", "First run", first, { type: "number", min: 1, required: true, list: "known" }),
     input("second", "Second run", second, { type: "number", min: 1, list: "known" }), list,
-    input("margin", "Same if within (0.02: 2 %)", margin, { type: "number", min: "0.0001", max: "0.9999", step: "any", placeholder: "0.02" }),
+    input("margin", "Same if within (0.02: 2%)", margin, { type: "number", min: "0.0001", max: "0.9999", step: "any", placeholder: "0.02" }),
     h("button", { type: "submit", class: "main" }, "Compare"),
     first && second && h("button", { type: "button", click: () => go([["first", second], ["second", first], ["margin", margin]]) }, "Swap"));
   const head = [h("h1", {}, "Compare"), form];
@@ -44,23 +47,28 @@ export async function compare({ query, signal, go }) {
   return [...head,
     h("p", { class: "answer" }, c.beware && [h("span", { class: "warn" }, c.beware), " "], c.answer),
     facts([
-      ["first", [c.first, " ", c.runs[0] && h("a", { href: "/runs/" + c.runs[0] }, "figures")]],
-      ["second", [c.second, " ", h("a", { href: "/runs/" + (c.runs[1] || c.runs[0]) }, "figures")]],
+      ["first", [c.first, side(c.first_drivers), " ", c.runs[0] && h("a", { href: "/runs/" + c.runs[0] }, "figures")]],
+      ["second", [c.second, side(c.second_drivers), " ", h("a", { href: "/runs/" + (c.runs[1] || c.runs[0]) }, "figures")]],
       ["measured", c.interleaved ? "in the same rounds" : "at different times"],
       ["builds", c.cells.length === 0 || one ? "" : c.same_builds ? "the same on both sides, as the workers proved them" : "not the same, or not proven"],
       ["machines differ", (c.machine_differences || []).join("; ")],
       ["over all", c.mean && c.mean.n ? `${times(c.mean.median)} the time${c.mean.interval ? `, interval ${times(c.mean.interval.low)} to ${times(c.mean.interval.high)}` : ""}` : ""],
       ["only in one", (c.alone || []).length ? h("details", {}, h("summary", {}, counted(c.alone.length, "cell")), h("ul", {}, c.alone.map((a) => h("li", {}, a)))) : ""],
     ]),
+    c.differences.length > 0 && h("details", { open: c.differences.length < 8 }, h("summary", {}, `In what the sides differ, as their workers proved it: ${some(c.differences.map((d) => d.what), 6)}`),
+      table("what differs between the sides", [
+        { title: "What", cell: (d) => d.what }, { title: c.first, className: "text", cell: (d) => d.first },
+        { title: c.second, className: "text", cell: (d) => d.second }, { title: "In", className: "text", cell: (d) => d.in },
+      ], c.differences, null, true)),
     h("div", { class: "grid" }, beware.filter(([, l]) => l.length).map(([side, l]) => h("section", {}, h("h2", {}, `Beware: ${one ? "the run" : side}`), caveats(l)))),
     c.cells.length > 0 && c.beware && h("p", { class: "warn" }, c.beware),
     c.cells.length > 0 && table(`ratios of ${c.second} to ${c.first}; right of the line the second takes longer`, [
       { title: "Verdict", cell: (x) => h("span", { class: kind(x) }, words[x.verdict] || x.verdict) },
       { title: "Cell", className: "text", cell: name },
       { title: "Ratio", right: true, cell: (x) => x.ratio ? times(x.ratio.median) : "–" },
-      { title: "99 % interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },
+      { title: "99% interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },
       { title: "Ratio and interval", className: "plot", cell: bar },
-      { title: "p", right: true, cell: (x) => x.p_adjusted === undefined ? "" : x.p_adjusted < 0.001 ? "<0.001" : x.p_adjusted.toFixed(3) },
+      { title: "p", right: true, cell: (x) => x.p_adjusted === undefined ? "" : probability(x.p_adjusted) },
       c.cells.some((x) => x.further_rounds) && { title: "To settle", cell: (x) => x.further_rounds ? `about ${count(x.further_rounds)} more rounds` : "" },
     ].filter(Boolean), c.cells),
   ];

@@ -14,12 +14,13 @@ export function h(tag, attributes, ...children) {
   return e;
 }
 
-// table makes a table from columns ({title, right, className, cell}) and rows.
-export function table(caption, columns, rows, row) {
-  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, h("table", {},
+// table makes a table from columns ({title, name, right, className, cell}) and rows. On a phone
+// the rows of one with cards are below each other, each cell with the name of its column.
+export function table(caption, columns, rows, row, cards) {
+  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, h("table", { class: cards ? "cards" : null },
     h("caption", {}, h("span", {}, caption)),
-    h("thead", {}, h("tr", {}, columns.map((c) => c.title === "" ? h("td") : h("th", { scope: "col", class: c.right ? "n" : null, "aria-sort": c.sorted }, c.title)))),
-    h("tbody", {}, rows.map((r) => h("tr", row ? row(r) : {}, columns.map((c) => h("td", { class: [c.right && "n", c.className].filter(Boolean).join(" ") || null }, c.cell(r))))))));
+    h("thead", {}, h("tr", {}, columns.map((c) => c.title === "" ? h("td") : h("th", { scope: "col", class: c.right ? "n" : c.className === "library" ? "library" : null, "aria-sort": c.sorted }, c.title)))),
+    h("tbody", {}, rows.map((r) => h("tr", row ? row(r) : {}, columns.map((c) => h("td", { "data-name": cards ? c.name ?? c.title : null, class: [c.right && "n", c.className].filter(Boolean).join(" ") || null }, c.cell(r))))))));
 }
 
 // set sets custom properties, which a policy without inline style allows.

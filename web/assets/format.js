@@ -1,4 +1,4 @@
-// Figures in words.
+// Figures in words, with the digits of package report.
 
 export const digits = (v) => {
   const a = Math.abs(v);
@@ -25,10 +25,18 @@ export function figure(v, unit) {
   switch (unit) {
     case "s": case "s/op": return scaled(v, 1, seconds, unit);
     case "B": case "B/op": return scaled(v, 1, binary, unit);
-    case "share": return digits(100 * v) + " %";
-    case "cores": return digits(100 * v) + " %";
+    case "share": return percent(v);
+    case "cores": return (100 * v).toFixed(0) + "%";
   }
   return scaled(v, 1, si, unit || "");
+}
+
+// percent formats a share.
+export function percent(v) {
+  const p = 100 * v;
+  if (p === 0) return "0%";
+  if (p < 0.05) return "<0.1%";
+  return p.toFixed(p < 9.95 ? 1 : 0) + "%";
 }
 
 // spread formats how far the ends of an interval are from the figure.
@@ -36,11 +44,18 @@ export function spread(median, low, high) {
   if (low === undefined || low === null) return "n too small";
   if (!median) return "";
   const up = high / median - 1, down = 1 - low / median, most = Math.max(up, down);
-  if (most > 0.5) return `[${digits(-100 * down)} %, +${digits(100 * up)} %]`;
-  return "±" + digits(100 * most) + " %";
+  const signed = (v) => (v < 0 ? "" : "+") + (100 * v).toFixed(0) + "%";
+  return most > 0.5 ? `[${signed(-down)}, ${signed(up)}]` : "±" + percent(most);
 }
 
-export const times = (v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v >= 0.1 ? v.toFixed(2) : v.toPrecision(2)) + "×";
+export const times = (v) => (v < 0.0995 ? String(Number(v.toPrecision(2))) : v.toFixed(v < 9.995 ? 2 : v < 99.95 ? 1 : 0)) + "x";
+
+// probability formats a p-value. One below a level of a verdict is not rounded up to it.
+export function probability(p) {
+  const rounded = p.toFixed(3);
+  for (const level of [0.001, 0.01, 0.05]) if (p < level && (level === 0.001 || rounded === level.toFixed(3))) return "<" + level.toFixed(3);
+  return rounded;
+}
 
 // moment formats a time in the zone of the reader.
 export function moment(text) {

@@ -2,10 +2,8 @@
 
 import { get, change } from "./api.js";
 import { h, table, set, facts, input } from "./dom.js";
-import { figure, times, span, count, moment } from "./format.js";
+import { figure, percent, times, span, count, moment } from "./format.js";
 import { picture, color } from "./plot.js";
-
-const precisionOf = (v) => (v < 0.1 ? (100 * v).toPrecision(2) : Math.round(100 * v)) + " %";
 
 export async function measure({ query, signal, go }) {
   const [choices, now] = await Promise.all([get("choices", signal), get("current", signal)]);
@@ -85,14 +83,14 @@ function progress(r, histories) {
     facts([
       ["rounds", `${count(r.rounds)} complete${rounds ? ` of ${count(rounds)}` : ""}, ${count(r.trials)} trials`],
       ["time", `${span(elapsed)} so far${left > 0 ? `, about ${span(left)} left` + (rounds ? "" : " at most: it ends when everything is settled") : ", the time left is not known yet"}`],
-      ["settled", r.precision && !rounds ? `${count(r.settled)} of ${count(all)} figures are known within ${precisionOf(r.precision)}` : ""],
+      ["settled", r.precision && !rounds ? `${count(r.settled)} of ${count(all)} figures are known within ${percent(r.precision)}` : ""],
       ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],
       ["stop it", r.here ? "" : "where it was started, with Ctrl-C"],
     ]),
     r.bad.length > 0 && h("ul", {}, r.bad.map((c) => h("li", { class: "bad" }, `${c.driver} on ${c.workload}: ${c.status}${c.reason ? ": " + c.reason.message : ""}`))),
     history[0].length > 1 && picture("how wide the intervals are, by trials", {
-      scales: { x: { time: false } }, axes: [{ label: "trials" }, { size: 70, values: (_, v) => v.map(precisionOf) }],
-      series: [{ label: "trials" }, { label: "half of the intervals are within ±", stroke: color(0), width: 2, value: (_, v) => v === null ? "–" : precisionOf(v) }, { label: "the widest ±", stroke: color(1), width: 2, dash: [6, 4], value: (_, v) => v === null ? "–" : precisionOf(v) }],
+      scales: { x: { time: false } }, axes: [{ label: "trials" }, { size: 70, values: (_, v) => v.map(percent) }],
+      series: [{ label: "trials" }, { label: "half of the intervals are within ±", stroke: color(0), width: 2, value: (_, v) => v === null ? "–" : percent(v) }, { label: "the widest ±", stroke: color(1), width: 2, dash: [6, 4], value: (_, v) => v === null ? "–" : percent(v) }],
     }, history.map((x) => [...x]), 180),
     figures.length > 0 && [
       figuresTable("figures so far, the least known first: ratios of times, round by round, or medians", figures.slice(0, shown), most),
@@ -108,7 +106,7 @@ function figuresTable(caption, figures, most) {
     { title: "Driver", cell: (f) => f.driver },
     { title: "Figure", right: true, cell: (f) => f.base ? `${times(f.median)} ${f.base}` : figure(f.median, "s") },
     { title: "Width of the interval", className: "plot", cell: (f) => f.spread === undefined ? h("span", { class: "quiet" }, "too few rounds") : set(h("div", { class: "track" + (f.settled ? " best" : ""), "aria-hidden": "true" }, h("div", { class: "fill" })), { "--to": 100 * Math.min(1, f.spread / most) + "%" }) },
-    { title: "±", right: true, cell: (f) => f.spread === undefined ? "–" : precisionOf(f.spread) },
+    { title: "±", right: true, cell: (f) => f.spread === undefined ? "–" : percent(f.spread) },
     { title: "n", right: true, cell: (f) => f.summary.n },
     { title: "State", cell: (f) => f.settled ? "settled" : "" },
   ], figures);

@@ -2,14 +2,12 @@
 
 import { get } from "./api.js";
 import { h, table, set, facts, choices, select, caveats } from "./dom.js";
-import { digits, figure, spread, times, moment, span, count, counted } from "./format.js";
+import { figure, percent, probability, spread, times, moment, span, count, counted } from "./format.js";
 import { asked, some } from "./runs.js";
 import { chart, chosenKinds, kinds, picturesOf } from "./charts.js";
 import { points } from "./plot.js";
 
 const filters = ["driver", "workload", "variant", "phase"];
-// ends says why a run ended.
-const ends = { rounds: "; all rounds are done", settled: "; all figures are settled", time: "; its time was over", interrupted: "; interrupted", "nothing-left": "; nothing could be measured" };
 const distinct = (list) => [...new Set(list)];
 
 export async function run({ query, path, signal, go }) {
@@ -47,7 +45,7 @@ export async function run({ query, path, signal, go }) {
   const held = cells.tables.find((t) => holds(t, query));
   const chosen = query.get("case") && await samples(r, query, metric, signal, held,
     (cases) => go([...keep(cases.length ? ["case"] : ["case", "of"]), ...cases.map((c) => ["case", c])]));
-  const drivers = new Map(r.cases.map((c) => [c.id, c.driver]));
+  const cases = new Map(r.cases.map((c) => [c.id, c]));
   const pictures = placed(list, chosenKinds(list, query), cells.tables, (c, n) => chart(c, {
     address: `runs/${r.id}/charts/${encodeURIComponent(c.name)}`, filters: only, fresh: r.trials, n, signal,
     follow: async (id, phase) => {
@@ -56,12 +54,14 @@ export async function run({ query, path, signal, go }) {
       if (there) there.scrollIntoView();
     },
   }));
+  const filtered = filters.some((f) => query.has(f)) && "Of all drivers and phases of the run, whatever is chosen below: ";
   const bad = r.cases.filter((c) => c.status !== "ok");
   return [
     h("h1", {}, `Run ${r.id}`),
-    h("p", { class: "answer" }, r.answer),
+    h("p", { class: "answer" }, filtered && h("span", { class: "quiet" }, filtered), r.answer),
+    r.choices && facts(r.choices),
     facts([
-      ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ", not finished"}; ${counted(r.rounds, "round")}${r.profiled ? "" : ", " + counted(r.trials, "trial")}${ends[r.stopped] || ""}`],
+      ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ""}; ${counted(r.rounds, "round")}${r.profiled ? "" : ", " + counted(r.trials, "trial")}; ${r.ending}`],
       ["on", [r.machine.hostname, r.machine.cpu, r.machine.cores && r.machine.cores + " cores", r.machine.virtual].filter(Boolean).join(", ")],
       ["asked for", asked(r.asked)],
       ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],
@@ -70,15 +70,19 @@ export async function run({ query, path, signal, go }) {
     ]),
     r.caveats.length > 0 && h("section", { class: "beware" }, h("h2", {}, "Beware"), caveats(r.caveats)),
     !r.profiled && bad.length > 0 && h("details", { open: bad.length < 6 }, h("summary", { class: "bad" }, `${bad.length} of ${r.cases.length} cases have no figure`),
-      h("ul", {}, bad.map((c) => h("li", {}, h("b", {}, `${c.driver} on ${c.workload}${c.variant ? " " + c.variant : ""}: ${c.status}`), c.reason ? `: ${c.reason.message}` : "")))),
+      h("ul", {}, alike(bad).map((l) => h("li", {}, h("b", {}, l.map((c) => `${c.driver} on ${c.workload}${c.variant ? " " + c.variant : ""}`).join("; "), `: ${l[0].status}`), l[0].reason ? `: ${l[0].reason.message}` : "")))),
     !r.profiled && form,
     !held && chosen,
     !r.profiled && cells.tables.length === 0 && h("p", {}, "No cell is left: clear a filter."),
     pictures.before,
     list.more > 0 && h("p", { class: "quiet" }, `${count(list.more)} more pictures are left out: choose fewer workloads.`),
-    !r.profiled && cells.tables.map((t) => [pictures.ahead.get(t), figures(t, cells.metric, query, open, drivers), pictures.below.get(t), t === held && chosen]),
+    !r.profiled && cells.tables.length > 0 && query.has("driver") && metric === "time" && h("p", { class: "quiet" }, "Ranks and ties are those among all drivers of the run, those that are not chosen included."),
+    !r.profiled && cells.tables.map((t) => [pictures.ahead.get(t), figures(t, cells.metric, query, open, cases), pictures.below.get(t), t === held && chosen]),
   ];
 }
+
+// alike groups cases by their status and reason.
+const alike = (cases) => Object.values(Object.groupBy(cases, (c) => `${c.status} ${c.reason ? c.reason.message : ""}`));
 
 // placed divides pictures of some kinds into those of the run, which come before all tables,
 // those of a workload, ahead of its first table, and those below their table.
@@ -102,45 +106,67 @@ const holds = (t, query) => query.get("of") === t.phase && t.cells.some((c) => q
 const better = { less: ", less is better", more: ", more is better" };
 
 // intervalOf says the interval of a ratio.
-const intervalOf = (r) => r.interval ? `${digits(100 * r.interval.confidence)} % interval ${times(r.interval.low)} to ${times(r.interval.high)}` : "too few rounds for an interval";
+const intervalOf = (r) => r.interval ? `${percent(r.interval.confidence)} interval ${times(r.interval.low)} to ${times(r.interval.high)}` : "too few rounds for an interval";
 
 // figures shows a table as bars with intervals.
-function figures(t, metric, query, open, drivers) {
+function figures(t, metric, query, open, cases) {
   const title = [t.workload, t.variant, t.phase].filter(Boolean).join(" · ");
   const most = Math.max(...t.cells.map((c) => c.high ?? c.median ?? 0).filter(Number.isFinite), 0) || 1;
   const percent = (v) => Math.max(0, Math.min(100, 100 * v / most)) + "%";
   const here = (c) => query.getAll("case").includes(String(c.case)) && query.get("of") === t.phase;
   const ranked = metric.name === "time";
+  const about = (id) => [...library(cases.get(id)), "samples and settings"].join("\n");
+  const known = t.cells.map((c) => cases.get(c.case)).some((c) => c.kind);
   const bar = (c) => {
-    if (c.median === undefined) return h("span", { class: c.status === "ok" ? "quiet" : "bad" }, c.status === "ok" ? "not known" : c.status + (c.reason ? ": " + c.reason.message : ""));
-    const e = h("div", { class: "track" + (ranked && c.rank === 1 ? " best" : "") + (ranked && !c.rank ? " faded" : ""), "aria-hidden": "true" }, h("div", { class: "fill" }), c.low !== undefined && h("div", { class: "whisker" }));
+    if (c.median === undefined) return h("span", { class: c.status === "ok" ? "quiet" : "bad", title: c.reason ? c.reason.message : null }, c.status === "ok" ? "not known" : c.status);
+    const e = h("div", { class: "track" + (c.first_or_tied ? " best" : "") + (ranked && !c.rank ? " faded" : ""), "aria-hidden": "true" }, h("div", { class: "fill" }), c.low !== undefined && h("div", { class: "whisker" }));
     return set(e, { "--to": percent(c.median), "--low": percent(c.low ?? 0), "--high": percent(c.high ?? 0) });
   };
   const columns = [
-    ranked && { title: "#", right: true, cell: (c) => c.floor ? "floor" : c.rank ? h("span", { class: c.added_could_explain_lead_before ? "warn" : null }, String(c.rank)) : "–" },
-    { title: "Driver", cell: (c) => h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: "samples and settings", click: () => open(c.case, t.phase) }, c.driver) },
+    ranked && { title: "#", right: true, cell: (c) => c.floor ? "floor" : c.rank ? String(c.rank) : "–" },
+    { title: "Driver", cell: (c) => [h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: about(c.case), click: () => open(c.case, t.phase) }, c.driver), c.added_could_explain_lead_before && h("span", { class: "warn", title: ownLead(c) }, "*")] },
+    known && { title: "Library", className: "library", cell: (c) => library(cases.get(c.case)).map((x) => h("span", {}, x)) },
     { title: `${metric.title}, with interval`, className: "plot", cell: bar },
     { title: metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
     { title: "±", className: "when", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
     t.base && t.cells.some((c) => c.ratio) && { title: "× " + t.base, right: true, cell: (c) => c.ratio && c.ratio.n ? h("span", { title: intervalOf(c.ratio) }, times(c.ratio.median)) : "–" },
-    ranked && { title: "Tied with", className: "text", cell: (c) => some((c.tied_with || []).map((x) => drivers.get(x)), 4) },
+    ranked && { title: "Tied with", className: "text", cell: (c) => some((c.tied_with || []).map((x) => cases.get(x).driver), 4) },
     { title: "n", right: true, cell: (c) => c.n || "–" },
     ranked && { title: "Remarks", className: "text", cell: (c) => remarks(c) },
   ].filter(Boolean);
-  return h("section", {}, h("h2", {}, title), t.pair && pair(t.pair), table(`${metric.title} of ${title}${better[metric.better] || ""}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null })));
+  return h("section", {}, h("h2", {}, title), t.pair && pair(t.pair), table(`${metric.title} of ${title}${better[metric.better] || ""}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null }), true), ranked && legend(t.cells));
 }
+
+// library says what is known of the library of a case: how it reaches SQLite, what it is used
+// through, and versions.
+const library = (c) => [
+  [c.kind, c.interface === "direct" ? "not database/sql" : c.interface].filter(Boolean).join(", "),
+  [c.library, c.sqlite && "SQLite " + c.sqlite].filter(Boolean).join(", "),
+].filter(Boolean);
 
 // pair says how the two drivers that are chosen differ.
 function pair(p) {
   return h("p", { class: "pair" }, h("b", {}, `${p.second} takes ${times(p.ratio.median)} the time of ${p.first}`),
     ", ", intervalOf(p.ratio),
-    p.p_adjusted === undefined ? "; not compared" : `, p ${p.p_adjusted < 0.001 ? "<" : "="} ${p.p_adjusted < 0.001 ? "0.001" : p.p_adjusted.toFixed(3)}${p.significant ? "" : ": not told apart"}`);
+    p.p_adjusted === undefined ? "; not compared" : `, p ${probability(p.p_adjusted)}${p.significant ? "" : ": not told apart"}`,
+    p.added_could_explain && h("span", { class: "warn" }, "; ", p.added_could_explain));
 }
+
+// legend says what the colors of a table's bars mean.
+function legend(cells) {
+  const key = (kind, text) => h("span", {}, set(h("span", { class: "track key " + kind, "aria-hidden": "true" }, h("span", { class: "fill" })), { "--to": "100%" }), " ", text);
+  return h("p", { class: "tools legend" }, cells.some((c) => c.first_or_tied) && key("best", "first, or tied with it"),
+    cells.some((c) => c.rank && !c.first_or_tied) && key("", "slower than the first"),
+    cells.some((c) => c.median !== undefined && !c.rank) && key("faded", cells.every((c) => c.rank || c.floor || c.median === undefined) ? "the floor" : "without a rank"));
+}
+
+// ownLead says that the lead of a cell may not be its own.
+const ownLead = (c) => `* what sqlite3perf itself adds could explain its lead before ${c.added_could_explain_lead_before}`;
 
 function remarks(c) {
   return [
     c.floor && "the floor: SQLite's C API alone, not a driver", c.unranked, c.too_short && "too short to judge by",
-    c.added_could_explain_lead_before && h("span", { class: "warn" }, `what sqlite3perf itself adds could explain its lead before ${c.added_could_explain_lead_before}`),
+    c.added_could_explain_lead_before && h("span", { class: "warn" }, ownLead(c)),
   ].filter(Boolean).flatMap((x, i) => i ? ["; ", x] : [x]);
 }
 
@@ -188,6 +214,8 @@ function others(t, cases, choose) {
   })));
 }
 
+const quiet = (text) => h("span", { class: "quiet" }, text);
+
 // settings shows what was requested, what was in force, and what the connections said.
 function settings(c) {
   const names = distinct([...Object.keys(c.settings), ...Object.keys(c.in_force), ...(c.proof ? c.proof.connections.flatMap(Object.keys) : [])]).sort();
@@ -195,12 +223,12 @@ function settings(c) {
     const values = proof ? proof.connections.map((x) => x[name]) : [];
     const all = distinct(values);
     if (all.length < 2) return all[0];
-    return h("span", { class: "warn" }, all.map((v) => `connection ${values.flatMap((x, i) => x === v ? [i + 1] : []).join(", ")}: ${v ?? "–"}`).join("; "));
+    return h("span", { class: "warn" }, all.map((v) => `connection ${values.flatMap((x, i) => x === v ? [i + 1] : []).join(", ")}: ${v ?? "not read"}`).join("; "));
   };
   const ok = c.status === "ok"; // otherwise nothing says what was in force in the phase
   return table(`settings: requested${ok ? ", in force at the end of the phase," : ""} and read back from the connections`, [
-    { title: "Setting", cell: (n) => n }, { title: "Requested", cell: (n) => c.settings[n] ?? "–" },
-    ok && { title: "In force", cell: (n) => c.in_force[n] ?? "–" }, { title: "Read back when opened", cell: (n) => said(c.proof, n) || "–" },
-    c.read_back && { title: "Read back after " + (c.read_back.after || "the schema"), cell: (n) => said(c.read_back, n) || "–" },
+    { title: "Setting", cell: (n) => n }, { title: "Requested", cell: (n) => c.settings[n] ?? quiet("not asked for") },
+    ok && { title: "In force", cell: (n) => c.in_force[n] ?? quiet("not known") }, { title: "Read back when opened", cell: (n) => said(c.proof, n) || quiet("not read") },
+    c.read_back && { title: "Read back after " + (c.read_back.after || "the schema"), cell: (n) => said(c.read_back, n) || quiet("not read") },
   ].filter(Boolean), names);
 }

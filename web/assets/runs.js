@@ -47,12 +47,12 @@ export async function runs({ query, signal, go }) {
   const columns = [
     { title: "Pick", cell: (r) => h("input", { type: "checkbox", "aria-label": `choose run ${r.id} to compare`, "data-key": "pick-" + r.id, checked: chosen.includes(String(r.id)), change: () => pick(r.id) }) },
     { title: "Run", right: true, cell: (r) => h("a", { href: "/runs/" + r.id }, String(r.id)) },
-    { title: head("state", "State"), sorted: sorted("state"), className: "state", cell: (r) => state(r, running.includes(r.id)) },
-    { title: head("started", "Started"), sorted: sorted("started"), className: "when", cell: (r) => moment(r.started) },
-    { title: head("took", "Took"), right: true, sorted: sorted("took"), cell: (r) => r.ended ? span((new Date(r.ended) - new Date(r.started)) / 1000) : "–" },
-    { title: head("trials", "Trials"), right: true, sorted: sorted("trials"), cell: (r) => r.profiled ? "–" : count(r.trials) },
-    { title: head("drivers", "Drivers"), sorted: sorted("drivers"), className: "text", cell: (r) => some(r.drivers, 5) },
-    { title: head("workload", "Workloads"), sorted: sorted("workload"), className: "text", cell: (r) => some(r.workloads, 5) },
+    { title: head("state", "State"), name: "State", sorted: sorted("state"), className: "state", cell: (r) => state(r, running.includes(r.id)) },
+    { title: head("started", "Started"), name: "Started", sorted: sorted("started"), className: "when", cell: (r) => moment(r.started) },
+    { title: head("took", "Took"), name: "Took", right: true, sorted: sorted("took"), cell: (r) => r.ended ? span((new Date(r.ended) - new Date(r.started)) / 1000) : "–" },
+    { title: head("trials", "Trials"), name: "Trials", right: true, sorted: sorted("trials"), cell: (r) => r.profiled ? "–" : count(r.trials) },
+    { title: head("drivers", "Drivers"), name: "Drivers", sorted: sorted("drivers"), className: "text", cell: (r) => some(r.drivers, 5) },
+    { title: head("workload", "Workloads"), name: "Workloads", sorted: sorted("workload"), className: "text", cell: (r) => some(r.workloads, 5) },
     { title: "Settings", className: "text", cell: (r) => asked(r.asked) },
     { title: "Scale", cell: (r) => r.scale },
     { title: "Machine", className: "text", cell: (r) => r.host },
@@ -67,7 +67,7 @@ export async function runs({ query, signal, go }) {
       h("a", { href: chosen.length === 2 ? `/compare?first=${Math.min(...chosen)}&second=${Math.max(...chosen)}` : "/compare" },
         chosen.length === 2 ? `Compare run ${Math.min(...chosen)} with run ${Math.max(...chosen)}` : "Choose two runs to compare them")),
     list.total === 0 ? h("p", {}, "There are no runs in this store yet. ", h("code", {}, "sqlite3perf run"), " measures one, and so does ", h("a", { href: "/measure" }, "this page"), ".") :
-      table(caption, columns, list.runs, (r) => ({ class: chosen.includes(String(r.id)) ? "chosen" : null })),
+      table(caption, columns, list.runs, (r) => ({ class: chosen.includes(String(r.id)) ? "chosen" : null }), true),
     list.pages > 1 && h("nav", { class: "pages", "aria-label": "Pages of the list" }, page(list.page - 1, "← Back"), `page ${list.page} of ${list.pages}`, page(list.page + 1, "More →")),
   ];
 }
@@ -78,10 +78,10 @@ function state(r, running) {
   if (running) return h("a", { class: "state running", href: "/measure" }, "being measured");
   const bad = Object.entries(r.bad);
   const words = [
-    r.profiled ? "profile of " + r.profiled : r.state !== "incomplete" ? r.state : bad.length ? "" : "nothing measured",
+    r.profiled ? "profile of " + r.profiled : r.damaged ? "damaged" : r.ending,
     bad.length > 0 && `${bad.map(([s, n]) => `${count(n)} ${s}`).join(", ")} of ${counted(r.cases, "case")}`,
-    r.warnings > 0 && counted(r.warnings, "warning"),
+    r.warnings > 0 && `warnings of ${counted(r.warnings, "kind")}`,
   ].filter(Boolean).join("; ");
   const color = bad.length ? "incomplete" : r.state === "complete" && r.warnings ? "warned" : r.state;
-  return h("span", { class: "state " + color, title: r.damaged || r.stopped }, words);
+  return h("span", { class: "state " + color, title: r.damaged || null }, words);
 }

@@ -89,6 +89,14 @@ func TestTrendsPage(t *testing.T) {
 	act(t, p, p.Hover(".u-over"), `document.querySelector(".u-legend").innerText.includes("2026-11-08")`) // the middle of 15 runs
 	want(t, p, `document.querySelector(".u-legend").innerText`, "modernc", "mattn", "1.00 ms")
 
+	// The figures of a large store would take long: they are made when they are looked at.
+	const figures = `document.querySelector("section details").textContent`
+	if text, err := browser.Eval[string](p, figures); err != nil || strings.Contains(text, "1.00 ms") {
+		t.Errorf("%v: not opened yet, it says %s", err, text)
+	}
+	act(t, p, p.Click("section details summary"), figures+`.includes("1.00 ms")`)
+	want(t, p, figures, "time of modernc", "v1.1.0, before v1.0.0", "a new level begins")
+
 	act(t, p, p.Click("section li a"), loaded+` && document.querySelector("h1").innerText === "Run 9"`)
 	again := openPage(t, b, s.url+"trends")
 	act(t, again, nil, loaded)

@@ -412,6 +412,7 @@ func TestExplorerPages(t *testing.T) {
 	act(t, p, p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
 	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas")`)
 	want(t, p, "document.querySelector('.panel').innerText", "Read back", "synchronous", "6 samples")
+	want(t, p, "document.querySelector('.panel .scroll').innerText", "not asked for", "not looked at")
 	want(t, p, "document.querySelector('.facts').innerText", "rounds done")
 	checkPage(t, p, s.url, "data:", "blob:")
 	shown, err := browser.Eval[string](p, shownText)

@@ -23,6 +23,12 @@ export function table(caption, columns, rows, row, cards) {
     h("tbody", {}, rows.map((r) => h("tr", row ? row(r) : {}, columns.map((c) => h("td", { "data-name": cards ? c.name ?? c.title : null, class: [c.right && "n", c.className].filter(Boolean).join(" ") || null }, c.cell(r))))))));
 }
 
+// folded makes a fold whose content is made when it is opened: much of it would take long.
+export function folded(title, make) {
+  const fold = h("details", { toggle: () => { if (fold.open && fold.children.length === 1) fold.append(...[make()].flat(Infinity)); } }, h("summary", {}, title));
+  return fold;
+}
+
 // set sets custom properties, which a policy without inline style allows.
 export function set(e, properties) {
   for (const [name, value] of Object.entries(properties)) e.style.setProperty(name, value);

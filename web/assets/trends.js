@@ -1,7 +1,7 @@
 // A figure over the runs of the store, with the places where its level changes.
 
 import { get } from "./api.js";
-import { h, table, choices, select, input } from "./dom.js";
+import { h, folded, table, choices, select, input } from "./dom.js";
 import { figure, spread, times, moment, count, counted } from "./format.js";
 import { picture, color } from "./plot.js";
 
@@ -91,7 +91,7 @@ function group(series, metric) {
     shifts.length > 0 ? h("ul", {}, shifts.map(({ x, c, p, marks }) => h("li", {}, h("b", {}, x.driver), " changes with ", h("a", { href: "/runs/" + c.run }, `run ${c.run}`), ` of ${moment(p.started)}`,
       c.ratio ? ` to ${times(c.ratio)} of what it was before` : "", ` (p = ${c.p.toFixed(3)})`, marks.length ? `: ${marks.map((m) => m.words).join("; ")}` : "; no version changed there"))) :
       h("p", { class: "quiet" }, "No change of level is found", Math.max(...series.map((x) => x.points.length)) < 12 ? ": it takes about a dozen runs to find one." : "."),
-    h("details", {}, h("summary", {}, "The figures, and what changed between runs"), series.map((x) => table(`${metric.title} of ${x.driver}`, [
+    folded("The figures, and what changed between runs", () => series.map((x) => table(`${metric.title} of ${x.driver}`, [
       { title: "Run", right: true, cell: (p) => h("a", { href: `/runs/${p.run}?case=${p.case}&of=${encodeURIComponent(x.phase)}` }, p.run) },
       { title: "Started", className: "when", cell: (p) => moment(p.started) },
       { title: metric.title, right: true, cell: (p) => figure(p.median, x.unit) }, { title: "±", className: "when", cell: (p) => spread(p.median, p.low, p.high) },

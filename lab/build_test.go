@@ -512,7 +512,7 @@ func TestPrepare(t *testing.T) {
 	if c := cases[6]; c.Worker != good || c.Info.Name != "pretender" {
 		t.Errorf("%+v", c.Case)
 	}
-	if c := cases[4]; c.Worker == "" || c.Info.Name != "toy" || c.Build["module_version"] != "v1.0.0" {
+	if c := cases[4]; c.Worker == "" || c.Info.Name != "toy" || c.Build["module_version"] != "v1.0.0" || c.Linked[c.Info.Module] != "v1.0.0" {
 		t.Errorf("%+v", c.Case)
 	}
 

@@ -35,6 +35,10 @@ func Prepare(ctx context.Context, cases []*Case, b *Builder, progress Building) 
 		if err == nil && ref.Path != "" {
 			info, _, err = DescribeRef(ctx, path, ref)
 		}
+		var modules map[string]string
+		if err == nil {
+			modules, _ = linked(path) // a worker in another language has none
+		}
 		var unavailable *BuildError
 		if err != nil && !errors.As(err, &unavailable) {
 			return err
@@ -43,7 +47,7 @@ func Prepare(ctx context.Context, cases []*Case, b *Builder, progress Building) 
 			progress.Built(i+1, len(names), name, err)
 		}
 		for _, c := range byName[name] {
-			c.Worker, c.Build, c.Info = path, with, info
+			c.Worker, c.Build, c.Linked, c.Info = path, with, modules, info
 			if err != nil {
 				c.Unavailable = &unavailable.Reason
 			}

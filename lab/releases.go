@@ -101,6 +101,12 @@ func (b *Builder) Linked(ctx context.Context, ref Ref) (map[string]string, error
 	if err != nil {
 		return nil, err
 	}
+	return linked(path)
+}
+
+// linked returns the version of each module that is linked into an executable, apart from
+// sqlite3perf's own.
+func linked(path string) (map[string]string, error) {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
 		return nil, err

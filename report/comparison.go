@@ -226,7 +226,11 @@ func beware(c *stats.Comparison) (l list) {
 func comparison(c Compared, h Hints) document {
 	d := document{heading{1, Answer(c.Comparison)}}
 	l := beware(c.Comparison)
-	l = append(l, origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)...)
+	from := origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
+	if also := alsoDiffers(c); also != "" {
+		from = slices.Insert(from, 1, item{label: "also differ", text: also}) // after the sides
+	}
+	l = append(l, from...)
 	l.note(more(h))
 	d = append(d, l)
 	if bad := without(c.Comparison); bad != nil {

@@ -188,6 +188,43 @@ func TestRunOfTwoSides(t *testing.T) {
 	}
 }
 
+// TestAlsoDiffer checks that a comparison of two releases lists what else changed between them.
+func TestAlsoDiffer(t *testing.T) {
+	run := newRun(12)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "modernc@v1.46.0", Second: "modernc", Margin: 0.02}
+	add(run, "simple", nil, rollback, []string{"modernc@v1.46.0", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	for i, linked := range []map[string]string{
+		{"modernc.org/sqlite": "v1.46.0", "modernc.org/libc": "v1.67.6", "modernc.org/memory": "v1.11.0", "golang.org/x/exp": "v0.1.0"},
+		{"modernc.org/sqlite": "v1.61.1", "modernc.org/libc": "v1.79.0", "modernc.org/memory": "v1.11.0"},
+	} {
+		run.Cases[i].Linked = linked
+	}
+	for i := range run.Trials {
+		proof := *run.Trials[i].Proof
+		proof.Module, proof.Runtime = "modernc.org/sqlite", []string{"go1.25.0", "go1.26.8"}[run.Trials[i].Case-1]
+		proof.CompileOptions = [][]string{{"THREADSAFE=1", "DQS=0"}, {"THREADSAFE=1"}}[run.Trials[i].Case-1]
+		run.Trials[i].Proof = &proof
+	}
+	c := compared(run)
+	for format, want := range map[string]string{
+		"table":    "\nalso differ   runtime go1.25.0 and go1.26.8; compile options DQS=0 and -; module golang.org/x/exp v0.1.0 and not linked; module modernc.org/libc v1.67.6 and v1.79.0\n",
+		"markdown": "module modernc.org/libc v1.67.6 and v1.79.0",
+		"html":     `module modernc.org/libc</th><td role="cell" data-title="modernc@v1.46.0">v1.67.6</td>`,
+	} {
+		var b strings.Builder
+		if err := report.WriteComparison(&b, format, c, report.Options{Width: 400}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "modernc.org/memory") {
+			t.Errorf("%s: no %q, or what is the same:\n%s", format, want, b.String())
+		}
+	}
+	run.Cases[1].Linked = nil // of an older sqlite3perf
+	if out := writeCompared(t, "table", compared(run)); strings.Contains(out, "libc") {
+		t.Errorf("modules of one side:\n%s", out)
+	}
+}
+
 // TestReadJSON checks that a run can be read back from its JSON report.
 func TestReadJSON(t *testing.T) {
 	run, err := report.ReadJSON(strings.NewReader(write(t, "json", fullRun(), "native", report.Options{})))

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -212,11 +214,14 @@ type SideDifference struct {
 	In     string `json:"in"` // the cells
 }
 
+// allCells is where a difference is that is everywhere.
+const allCells = "all cells"
+
 // SideDifferences lists in what two sides differ, as the workers proved it.
 func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
 	differ, _, proven := sideFacts(cells)
 	for _, f := range differ.keys {
-		where := "all cells"
+		where := allCells
 		if names := differ.of[f]; len(names) < proven {
 			where = some(names)
 		}
@@ -248,8 +253,65 @@ func sideFacts(cells []*stats.Compared) (differ, same groups[sideFact, string], 
 		if a, b := optionsApart(x.First.Outcome, x.Second.Outcome); a != b {
 			differ.add(sideFact{"compile options", a, b}, cellName(x))
 		}
+		for _, f := range modulesApart(x.First.Outcome, x.Second.Outcome) {
+			differ.add(f, cellName(x))
+		}
 	}
 	return differ, same, proven
+}
+
+// modulesApart lists the modules that differ between the workers of one library, such as two
+// of its releases. Those of two libraries have little in common.
+func modulesApart(first, second *stats.Outcome) (list []sideFact) {
+	a, b := first.Case.Linked, second.Case.Linked
+	module := first.Proof().Module
+	if a == nil || b == nil || module != second.Proof().Module {
+		return nil
+	}
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		if a[path] != b[path] && path != module {
+			list = append(list, sideFact{"module " + path, cmp.Or(a[path], "not linked"), cmp.Or(b[path], "not linked")})
+		}
+	}
+	return list
+}
+
+// alsoDiffers says on a line in what the sides of a comparison differ besides in what is
+// compared, the library and the version of SQLite. It returns "" if there is no proof.
+func alsoDiffers(c Compared) string {
+	if _, _, proven := sideFacts(c.Cells); proven == 0 {
+		return ""
+	}
+	named := []string{"driver", "module", "SQLite"} // the sides are named with these
+	if by := c.First.Run.Compares; by != nil {
+		named = append(named, by.Name)
+	}
+	var words []string
+	for _, d := range SideDifferences(c.Cells) {
+		if slices.Contains(named, d.What) {
+			continue
+		}
+		w := fmt.Sprintf("%s %s and %s", d.What, inShort(d.First), inShort(d.Second))
+		if d.In != allCells {
+			w += " in " + d.In
+		}
+		words = append(words, w)
+	}
+	if words == nil {
+		return "in nothing else that the workers proved: flags, compile options and settings are the same"
+	}
+	return strings.Join(words, "; ")
+}
+
+// inShort counts words if there are many.
+func inShort(words string) string {
+	const most = 4
+	if n := len(strings.Fields(words)); n > most {
+		return fmt.Sprintf("%d of its own", n)
+	}
+	return words
 }
 
 // fact is something that a worker proved.

@@ -113,6 +113,10 @@ type Case struct {
 	Worker     string            `json:"worker,omitempty"`
 	Build      map[string]string `json:"build,omitempty"` // go version, flags, cc; of a checkout its directory and revision
 
+	// Linked has the version of each module that is linked into the worker, apart from
+	// sqlite3perf's own, by path. It is nil if that is not known, and in older runs.
+	Linked map[string]string `json:"linked,omitempty"`
+
 	// Options are what makes the driver a variant, by key, such as tags and GOGC.
 	Options map[string]string `json:"options,omitempty"`
 

@@ -40,7 +40,7 @@ func (s *screen) facts(a *stats.Analysis, said *Answers, opts Options, short boo
 		sure = append(sure, percent(a.Confidence)+" intervals")
 	}
 	if r := a.Reliability; r.Telling > 0 && opts.Study == nil && a.Run.Compares == nil {
-		sure = append(sure, fmt.Sprintf("at most %g%% of such verdicts wrong", 100*stats.Alpha))
+		sure = append(sure, fmt.Sprintf("at most %g%% of cells ranked wrongly", 100*stats.Alpha))
 	}
 	s.labeled("how sure", strings.Join(sure, ", "), most, false)
 	if in := inForceInRun(a); in != "" {

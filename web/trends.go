@@ -120,7 +120,7 @@ type Mark struct {
 }
 
 const (
-	usualRuns = 100 // that a trend is of
+	usualRuns = 50 // that a trend is of: reading them takes time
 	maxRuns   = 200
 	maxTrends = 60
 	maxPoints = 50_000 // that are kept

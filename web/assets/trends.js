@@ -16,7 +16,7 @@ export async function trends({ query, signal, go }) {
   const form = h("form", { class: "filters", submit: (e) => e.preventDefault(), change: () => go(new FormData(form)) },
     select("workload", "Workload", t.workloads.map((w) => [w, w]), query.get("workload")),
     select("metric", "Figure", metrics, query.get("metric") || "time"),
-    input("runs", "Newest runs", query.get("runs") || "100", { type: "number", min: 1, max: 200 }),
+    input("runs", "Newest runs", query.get("runs") || "50", { type: "number", min: 1, max: 200 }),
     t.drivers.length > 1 ? choices("driver", "Drivers", t.drivers, query.getAll("driver")) : h("input", { type: "hidden", name: "driver", value: t.drivers[0] || "" }));
   const groups = new Map(); // series of several drivers that were measured in the same way
   for (const s of t.series) {

@@ -58,7 +58,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestLooks checks that so many series as there may be drivers look different, without color
+// TestLooks checks that as many series as there may be drivers look different, without color
 // too where the colors come again.
 func TestLooks(t *testing.T) {
 	for i := range 2 * lineses {

@@ -24,7 +24,7 @@ func (r *Recording) Keep() result.Profile {
 	return p
 }
 
-// frames counts the functions of stacks that have at most so many.
+// frames counts the functions of stacks, at most depth of each.
 func frames(list []Stack, depth int) (n int) {
 	for _, s := range list {
 		n += min(len(s.Frames), depth)

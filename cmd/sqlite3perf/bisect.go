@@ -106,7 +106,7 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	} else if err != nil {
 		return fmt.Errorf("%w: connect, or compare two that have been built: sqlite3perf compare %s@%s %[2]s@%[4]s", err, among.Known.Name, among.First, among.Last)
 	}
-	m := &measurement{env: env, o: o, r: r, releases: among}
+	m := &measurement{env: env, o: o, r: r, ref: among.Ref, module: among.Known.Module}
 	s := &bisect.Search{Releases: releases, Margin: r.precision, Phase: o.phase, UntilFixed: o.untilFixed, Measure: m.compare}
 	if !o.quiet {
 		show.say("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
@@ -116,11 +116,11 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 		s.End = func(step *bisect.Step) { show.say("%s", report.StepWords(step)) }
 	}
 	found, failure := s.Run(ctx)
-	return o.answer(ctx, env, m, found, failure)
+	return o.answer(ctx, env, m, among.Known.Name, found, failure)
 }
 
 // answer prints what a search has found, and returns how it ended.
-func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measurement, found *bisect.Finding, failure error) error {
+func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measurement, driver string, found *bisect.Finding, failure error) error {
 	missing, _ := errors.AsType[*bisect.Missing](failure)
 	start, _ := errors.AsType[*bisect.StartError](failure)
 	switch {
@@ -131,7 +131,7 @@ func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measure
 	case len(found.Steps) == 0:
 		return failure
 	}
-	b := report.Bisection{Finding: found, Driver: m.releases.Known.Name}
+	b := report.Bisection{Finding: found, Driver: driver}
 	if found.Pair != nil {
 		also, err := m.differences(ctx, found.Pair)
 		if err != nil && failure == nil {
@@ -176,11 +176,12 @@ func (o *bisectOptions) checkPhase(r *request) error {
 
 // measurement compares two releases at a time.
 type measurement struct {
-	env      *environment
-	o        *bisectOptions
-	r        *request
-	releases lab.ReleaseRange
-	told     bool
+	env    *environment
+	o      *bisectOptions
+	r      *request
+	ref    func(ctx context.Context, release string) (lab.Ref, error)
+	module string // the driver's library
+	told   bool
 }
 
 // compare measures two releases in one run, as [bisect.Search] asks.
@@ -189,7 +190,7 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 	names := map[string]string{}
 	r.matrix.Drivers = nil
 	for _, release := range []string{first, second} {
-		ref, err := m.releases.Ref(ctx, release)
+		ref, err := m.ref(ctx, release)
 		if err != nil {
 			return nil, err
 		}
@@ -260,7 +261,7 @@ func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]rep
 	var proofs [2]*protocol.Proof
 	var linked [2]map[string]string
 	for i, release := range []string{step.First, step.Second} {
-		ref, err := m.releases.Ref(ctx, release)
+		ref, err := m.ref(ctx, release)
 		if err != nil {
 			return nil, err
 		}
@@ -268,7 +269,7 @@ func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]rep
 		if linked[i], err = m.r.builder.Linked(ctx, ref); err != nil {
 			return nil, err
 		}
-		delete(linked[i], m.releases.Known.Module)
+		delete(linked[i], m.module)
 		proofs[i] = step.Analysis.Proof(ref.Name)
 	}
 	return differences(proofs[0], proofs[1], linked[0], linked[1]), nil

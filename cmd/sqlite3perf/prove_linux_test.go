@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/bisect"
 	"github.com/sqlite3perf/sqlite3perf/lab"
@@ -215,7 +218,8 @@ func testPower(t *testing.T, driver string, flags ...string) (found, of int) {
 }
 
 // TestProveBisect looks for the one of 29 releases from which on a driver spends 10 % more
-// per operation. It is found each time, and at most 6 releases are needed.
+// per operation, as the command does. It is found each time, and at most 6 releases are
+// needed.
 func TestProveBisect(t *testing.T) {
 	parallelUnlessProving(t)
 	p := newPlace(t)
@@ -224,44 +228,48 @@ func TestProveBisect(t *testing.T) {
 	for i := range 29 {
 		releases = append(releases, fmt.Sprintf("v1.0.%d", i))
 	}
+	limit := "3s" // that it runs, not what it finds
+	if proving() {
+		limit = "5m"
+	}
+	o := &bisectOptions{}
+	flags := pflag.NewFlagSet("bisect", pflag.ContinueOnError)
+	o.addFlags(flags)
+	if err := flags.Parse([]string{"--workloads", filepath.Join(p.dir, "proofs.yaml"), "--phase", "query", "--time", limit, "--quiet",
+		"--store", filepath.Join(p.dir, "results.db"), "--dir", filepath.Join(p.dir, "databases")}); err != nil {
+		t.Fatal(err)
+	}
+	o.drivers, o.sided = []string{filepath.Join(p.dir, "good")}, true
+	r, err := o.check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := processEnvironment()
+	env.stdout, env.stderr = io.Discard, io.Discard
+	env.catch = func() <-chan os.Signal { return nil }
+	begin := time.Now()
 	for i := range min(times(t, 1), 20) {
 		from := 1 + i*5%28
-		limit := "3s" // that it runs, not what it finds
-		if proving() {
-			limit = "5m"
-		}
 		needed := map[string]bool{}
-		s := bisect.Search{Releases: releases, Margin: 0.05, Phase: "query"}
-		s.Measure = func(_ context.Context, first, second string, _ *bisect.Change, _ func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
-			needed[first], needed[second] = true, true
-			other := "./better"
-			if slices.Index(releases, second) >= from {
-				other = "./slower10"
+		m := &measurement{env: env.printing(), o: o, r: r, told: true}
+		m.ref = func(ctx context.Context, release string) (lab.Ref, error) {
+			needed[release] = true
+			name := "better"
+			switch at := slices.Index(releases, release); {
+			case at == 0:
+				name = "good"
+			case at >= from:
+				name = "slower10"
 			}
-			for _, args := range [][]string{
-				{"compare", "./good", other, "--workloads", "./proofs.yaml", "--time", limit, "--precision", "5%", "--quiet"},
-				{"show", "last", "--format", "json", "-o", "run.json"},
-			} {
-				if out, err := p.command(args...).CombinedOutput(); err != nil {
-					return nil, fmt.Errorf("%v: %w\n%s", args, err, out)
-				}
-			}
-			f, err := os.Open(filepath.Join(p.dir, "run.json"))
-			if err != nil {
-				return nil, err
-			}
-			defer f.Close()
-			run, err := report.ReadJSON(f)
-			if err != nil {
-				return nil, err
-			}
-			return stats.Analyze(run, floorDriver), nil
+			return lab.ParseRef(ctx, filepath.Join(p.dir, name), r.known)
 		}
+		s := bisect.Search{Releases: releases, Margin: r.precision, Phase: o.phase, Measure: m.compare}
+		s.End = func(step *bisect.Step) { t.Log(report.StepWords(step)) }
 		found, err := s.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s: good %s, bad %s, %d builds", releases[from], found.Good, found.Bad, len(needed))
+		t.Logf("%s: good %s, bad %s, %d builds, after %s", releases[from], found.Good, found.Bad, len(needed), time.Since(begin).Round(time.Second))
 		if proving() && (found.Bad != releases[from] || !found.Certain() || len(needed) > 6) {
 			t.Errorf("want %s and at most 6 builds", releases[from])
 		}

@@ -164,6 +164,23 @@ func (c *Case) With(ref Ref) *Case {
 	return &next
 }
 
+// WithSettings returns a copy of the case in which some settings are others. It has to be
+// prepared. There is an error if the workload cannot be run with them, or would never be
+// timed with them.
+func (c *Case) WithSettings(set driver.Settings) (*Case, error) {
+	next := *c
+	next.Settings = c.Settings.With(set)
+	if err := poolSize(next.Settings, c.Plan); err != nil {
+		return nil, err
+	}
+	next.Beforehand = slices.Concat(c.Beforehand, idle(set, c.Plan))
+	next.InForce = inForce(next.Settings, c.Plan)
+	if err := everInForce(&next, set); err != nil {
+		return nil, err
+	}
+	return &next, nil
+}
+
 // needs returns the features that the drivers must have on a workload.
 func (m *Matrix) needs(w *workload.Workload) []string {
 	if !m.Sides {

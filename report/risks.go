@@ -97,8 +97,10 @@ func inForce(o *stats.Outcome, phase string) driver.Settings {
 func canLose(o *stats.Outcome, phase string) string { return losses[severity(o, phase)].word }
 
 // severity returns the place in losses of the worst that a cell can lose.
-func severity(o *stats.Outcome, phase string) int {
-	list := risks(inForce(o, phase))
+func severity(o *stats.Outcome, phase string) int { return worst(risks(inForce(o, phase))) }
+
+// worst returns the place in losses of the worst of some risks.
+func worst(list []Risk) int {
 	for i, l := range losses {
 		if slices.ContainsFunc(list, func(r Risk) bool { return r.CanLose == l.loss }) {
 			return i
@@ -106,6 +108,17 @@ func severity(o *stats.Outcome, phase string) int {
 	}
 	return len(losses) - 1
 }
+
+// How bad the losses are of which [Severity] tells.
+const (
+	NothingLost = iota
+	CommitsLost
+	RarelyLost
+	DatabaseLost
+)
+
+// Severity returns how bad the worst is that settings can lose in a crash or power failure.
+func Severity(s driver.Settings) int { return len(losses) - 1 - worst(risks(s)) }
 
 // runRisks lists the risks of a run's settings, each with the workloads that it is about
 // unless these are all.

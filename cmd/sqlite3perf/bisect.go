@@ -97,7 +97,7 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	if err != nil {
 		return err
 	}
-	if err := o.checkPhase(r); err != nil {
+	if err := checkPhase(o.phase, r.cases); err != nil {
 		return err
 	}
 	releases, err := r.builder.Releases(ctx, among.Known, among.First, among.Last)
@@ -161,17 +161,17 @@ func lastRun(found *bisect.Finding) int64 {
 	return 0
 }
 
-// checkPhase returns an error if no workload has the phase that is to be followed.
-func (o *bisectOptions) checkPhase(r *request) error {
+// checkPhase returns an error if no case has the phase that is asked for.
+func checkPhase(phase string, cases []*lab.Case) error {
 	var phases []string
-	for _, c := range r.cases {
+	for _, c := range cases {
 		phases = append(phases, c.Phases...)
 	}
-	if o.phase == "" || slices.Contains(phases, o.phase) {
+	if phase == "" || slices.Contains(phases, phase) {
 		return nil
 	}
 	slices.Sort(phases)
-	return usagef("--phase %s: no chosen workload has it: %s", o.phase, driver.Suggest(o.phase, slices.Compact(phases)))
+	return usagef("--phase %s: no chosen workload has it: %s", phase, driver.Suggest(phase, slices.Compact(phases)))
 }
 
 // measurement compares two releases at a time.

@@ -70,6 +70,7 @@ var reaches = map[string]reach{
 	"close":             harmless,
 	"depths":            harmless,
 	"dsn":               harmless, // its path is not opened
+	"durability":        harmless,
 	"duration":          harmless,
 	"features":          harmless,
 	"format":            harmless,
@@ -100,6 +101,7 @@ var reaches = map[string]reach{
 	"schema":            harmless,
 	"seed":              harmless,
 	"set":               harmless,
+	"settings":          harmless,
 	"time":              harmless,
 	"trial-limit":       harmless,
 	"txlock":            harmless,

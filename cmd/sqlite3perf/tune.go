@@ -1,0 +1,265 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/tune"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+func tuneCommand(env *environment) *cobra.Command {
+	o := &tuneOptions{}
+	cmd := &cobra.Command{
+		Use:   "tune",
+		Short: "Search for the settings that are worth setting for a workload",
+		Long: `Tune searches for the settings that make a workload faster on a driver, says what each
+is worth, and what it risks: journal_mode, synchronous, cache_size, page_size, mmap_size,
+txlock, pool_size, wal_autocheckpoint and temp_store.
+
+What the workload sets itself, or leaves to the driver, is where the search begins, and
+what wins every tie. First each value is measured by itself, then the gains together, and
+then what differs from the best in one setting. Few trials are spent on what is slow, more
+on what leads. In the end the best settings, and the steps to them, are measured again in
+trials that the search did not choose by. Only a step that is told apart from the one
+before is worth setting.
+
+Settings that lose more than today's in a crash or power failure are never part of the
+first answer; --durability says whether they are tried. --set name=value fixes a setting,
+and --set name=value,value says which values are tried.
+
+Each race is a run in the store: sqlite3perf show RUN prints it.`,
+		Example: `  sqlite3perf tune --workloads ./mine.yaml --drivers modernc
+  sqlite3perf tune --workloads read-write --drivers mattn --durability same
+  sqlite3perf tune --workloads ./mine.yaml --drivers mattn --phase query --set synchronous=full`,
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return tuneSettings(cmd.Context(), env, o) },
+	}
+	cmd.Flags().SortFlags = false
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// tuneOptions are the flags of tune: those of run, and what is searched.
+type tuneOptions struct {
+	runOptions
+	phase      string
+	durability string
+	settings   []string
+}
+
+// defaultTuneTime is how long a search takes unless another time is given.
+const defaultTuneTime = 3 * time.Minute
+
+// durabilities are the values of --durability, and mostLost has the worst that may then be
+// lost.
+var (
+	durabilities = []string{"same", "power-loss", "any"}
+	mostLost     = map[string]int{"same": report.NothingLost, "power-loss": report.CommitsLost, "any": report.DatabaseLost}
+)
+
+func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.drivers, "drivers", nil, "the driver whose settings are searched: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5, mattn=../go-sqlite3, ./my-worker")
+	f.StringVar(&o.durability, "durability", "power-loss", "what may be lost that is safe today: same (nothing), power-loss (the last commits, if the power fails), any (the database)")
+	f.StringSliceVar(&o.settings, "settings", nil, "search only these settings (default: "+strings.Join(tune.Names, ",")+")")
+	f.StringVar(&o.phase, "phase", "", "make only this phase fast (default: the geometric mean of all)")
+	o.addWorkFlags(f)
+	f.Lookup("set").Usage = "`name=value` fixes a setting, name=value,value says which values are tried (repeatable); sqlite3perf workloads --language lists the settings"
+	o.flags = f
+	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
+	f.DurationVar(&o.time, "time", defaultTuneTime, "for the whole search, without building the worker; what leads is confirmed in any case")
+	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
+	o.addPrecisionFlag(f, "2%", "what gains less than this `share` of the time is not worth setting")
+	o.addPlaceFlags(f)
+	o.output.setFormats("how the answer is printed", report.TuningFormats(), report.CheckTuning)
+}
+
+// tuneSettings searches for settings and prints what it finds.
+func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
+	if err := o.output.checkFormat(); err != nil {
+		return err
+	}
+	s := &tune.Search{Time: o.time, Phase: o.phase, Loss: report.Severity, Now: env.now}
+	most, ok := mostLost[o.durability]
+	if !ok {
+		return usagef("--durability %s: %s", o.durability, driver.Suggest(o.durability, durabilities))
+	}
+	s.Most = most
+	if o.flags.Changed("settings") && len(o.settings) == 0 {
+		return usagef("--settings names none: want such as journal_mode,cache_size, or leave it out")
+	}
+	for _, name := range o.settings {
+		if !slices.Contains(tune.Names, name) {
+			return usagef("--settings %s: it is not searched: %s", name, driver.Suggest(name, tune.Names))
+		}
+	}
+	if len(o.drivers) == 0 {
+		return usagef("which driver? Name one, as in --drivers modernc")
+	}
+	given, fixed, err := o.given()
+	if err != nil {
+		return err
+	}
+	o.set = fixed
+	show := newProgress(env, o.quiet)
+	o.computing = show.Computing
+	r, err := o.check(ctx)
+	if err != nil {
+		return err
+	}
+	if n := len(r.matrix.Drivers); n > 1 {
+		return usagef("--drivers names %d drivers: tune searches the settings of one", n)
+	}
+	if err := checkPhase(o.phase, r.cases); err != nil {
+		return err
+	}
+	for name, values := range given {
+		for _, v := range values {
+			if _, err := withSettings(r.cases, driver.Settings{name: v}); err != nil {
+				return usagef("--set %s: %w", name, err)
+			}
+		}
+	}
+	s.Margin, r.precision = r.precision, 0
+	t := &candidateRuns{env: env, o: &o.runOptions, r: r}
+	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
+		at.Cannot = t.cannot
+		return tune.Space(at, o.searched(r, given), given)
+	}
+	if !o.quiet {
+		s.Begin = func(what string, candidates, rounds int) {
+			show.say("%s: %s, at most %d rounds", what, counted(candidates, "choice"), rounds)
+		}
+	}
+	found, failure := s.Run(ctx)
+	if base, ok := errors.AsType[*tune.BaseError](failure); ok {
+		return incompleteError{fmt.Errorf("%w: nothing can be gained on it: sqlite3perf run measures it by itself", base)}
+	}
+	if len(found.Races) == 0 {
+		return failure
+	}
+	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		return report.WriteTuning(w, format, report.Tuning{Finding: found, Driver: r.cases[0].Driver, Flag: "--set"}, opts)
+	}, inStore(o.store, fmt.Sprintf("sqlite3perf show %d", found.Races[len(found.Races)-1].Analysis.Run.ID)))
+	return cmp.Or(failure, err)
+}
+
+// given splits --set into the values that are tried, where there are several, and what is
+// fixed.
+func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err error) {
+	tried = map[string][]string{}
+	for _, entry := range o.set {
+		if !strings.Contains(entry, ",") {
+			fixed = append(fixed, entry)
+			continue
+		}
+		err := eachList("--set", []string{entry}, func(name, value string) error {
+			v, err := driver.ParseSetting(name, value)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(tune.Names, name) {
+				return fmt.Errorf("%s is not searched: give it one value, or one of %s several", name, strings.Join(tune.Names, ", "))
+			}
+			if !slices.Contains(tried[name], v) {
+				tried[name] = append(tried[name], v)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, nil, usageError{err}
+		}
+	}
+	for _, entry := range fixed {
+		if name, _, _ := strings.Cut(entry, "="); tried[strings.TrimSpace(name)] != nil {
+			return nil, nil, usagef("--set %s: it is fixed, and has values to be tried: leave one of them out", strings.TrimSpace(name))
+		}
+	}
+	return tried, fixed, nil
+}
+
+// searched returns the settings to search: those that are not fixed, and of these only those
+// that --settings names, if it names any, or that have been given values.
+func (o *tuneOptions) searched(r *request, given map[string][]string) (names []string) {
+	for _, name := range tune.Names {
+		_, fixed := r.matrix.Settings[name]
+		if !fixed && (len(o.settings) == 0 || slices.Contains(o.settings, name) || given[name] != nil) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// candidateRuns measures candidates for a search.
+type candidateRuns struct {
+	env  *environment
+	o    *runOptions
+	r    *request
+	told bool
+}
+
+// withSettings returns cases in which some settings are others.
+func withSettings(cases []*lab.Case, set driver.Settings) (list []*lab.Case, err error) {
+	for _, c := range cases {
+		next := c
+		if len(set) > 0 {
+			if next, err = c.WithSettings(set); err != nil {
+				return nil, fmt.Errorf("workload %s: %w", c.Workload, err)
+			}
+		} else {
+			copied := *c
+			next = &copied
+		}
+		list = append(list, next)
+	}
+	return list, nil
+}
+
+// cannot says why a setting with a value is not tried, as [tune.Situation] asks.
+func (t *candidateRuns) cannot(name, value string) string {
+	if why, ok := t.r.cases[0].Info.Limit(name, value); ok {
+		return why
+	}
+	list, err := withSettings(t.r.cases, driver.Settings{name: value})
+	if err != nil {
+		return err.Error()
+	}
+	for i, c := range list {
+		if len(c.Beforehand) == len(t.r.cases[i].Beforehand) {
+			return ""
+		}
+	}
+	return list[0].Beforehand[len(list[0].Beforehand)-1].Message
+}
+
+// measure measures candidates in one run, as [tune.Search] asks.
+func (t *candidateRuns) measure(ctx context.Context, candidates []driver.Settings, rounds int, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
+	r := *t.r
+	r.cases = nil
+	for _, set := range candidates {
+		list, err := withSettings(t.r.cases, set)
+		if err != nil {
+			return nil, err
+		}
+		r.cases = append(r.cases, list...)
+	}
+	for i, c := range r.cases {
+		c.ID = i + 1
+	}
+	r.schedule = lab.Schedule{Rounds: rounds, Settled: settled}
+	r.told, t.told = t.told, true
+	return take(ctx, t.env, t.o, &r)
+}

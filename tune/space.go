@@ -1,0 +1,158 @@
+package tune
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Setting is a setting with the values that are tried.
+type Setting struct {
+	Name   string
+	Values []string // in canonical form
+
+	// Needs are settings without which it changes nothing.
+	Needs driver.Settings
+}
+
+// Skipped is a setting, or a value of one, that is not tried.
+type Skipped struct {
+	Setting string `json:"setting"` // such as "mmap_size" or "mmap_size=0"
+	Why     string `json:"why"`
+}
+
+// Names are the settings that are searched, the most promising first.
+var Names = []string{"journal_mode", "synchronous", "cache_size", "page_size", "mmap_size", "txlock", "pool_size", "wal_autocheckpoint", "temp_store"}
+
+// Situation is what a workload has today. It decides which values are worth trying.
+type Situation struct {
+	InForce       driver.Settings // read back where it can be
+	DatabaseBytes float64         // of the largest database
+	Most          int             // as in [Search]
+
+	// Cannot says why a setting with a value is out of the question here; "" if it is not.
+	Cannot func(name, value string) string
+}
+
+// Space returns the values of the named settings that are worth trying. given has values that
+// replace those that would be chosen.
+func Space(at Situation, names []string, given map[string][]string) (space []Setting, skipped []Skipped) {
+	for _, name := range Names {
+		if !slices.Contains(names, name) {
+			continue
+		}
+		values, why := given[name], ""
+		if values == nil {
+			values, why = at.values(name)
+		}
+		s := Setting{Name: name}
+		if name == "wal_autocheckpoint" {
+			s.Needs = driver.Settings{"journal_mode": "wal"}
+		}
+		for _, v := range values {
+			if v == at.InForce[name] {
+				continue
+			}
+			if cannot := at.Cannot(name, v); cannot != "" {
+				skipped = append(skipped, Skipped{name + "=" + v, cannot})
+				why = ""
+				continue
+			}
+			s.Values = append(s.Values, v)
+		}
+		switch {
+		case s.Values != nil:
+			space = append(space, s)
+		case why != "":
+			skipped = append(skipped, Skipped{name, why})
+		}
+	}
+	return space, skipped
+}
+
+// worst is the rank of losing the database, above which there is none.
+const worst = 3
+
+// values returns the values of a setting that are worth trying, or why there are none.
+func (at *Situation) values(name string) (values []string, why string) {
+	all := at.Most >= worst
+	switch name {
+	case "journal_mode":
+		if values = []string{"wal", "truncate", "delete"}; all {
+			values = append(values, "memory", "off")
+		}
+	case "synchronous":
+		if values = []string{"normal", "full"}; all {
+			values = append(values, "off")
+		}
+	case "cache_size":
+		return at.cacheSizes()
+	case "page_size":
+		values = []string{"4096", "8192", "16384"}
+	case "mmap_size":
+		for mapped := int64(256 << 20); ; mapped *= 4 {
+			if float64(mapped) >= at.DatabaseBytes {
+				return []string{strconv.FormatInt(mapped, 10)}, ""
+			}
+		}
+	case "txlock":
+		if at.InForce.PoolSize() == 1 {
+			return nil, "there is one connection, so nobody else can hold a lock"
+		}
+		if values = []string{"immediate"}; at.InForce["txlock"] != "" {
+			values = []string{"immediate", "deferred"}
+		}
+	case "pool_size":
+		n := at.InForce.PoolSize()
+		if n == 1 {
+			return nil, "one client needs one connection"
+		}
+		for size := 1; size < n; size *= 2 {
+			values = append(values, strconv.Itoa(size))
+		}
+	case "wal_autocheckpoint":
+		values = []string{"4000", "250"}
+	case "temp_store":
+		values = []string{"memory"}
+	}
+	return values, ""
+}
+
+// cacheSizes returns sizes of the page cache above today's, up to the first one that holds
+// the whole database. The least is tried in any case, because sorting uses the cache, too.
+func (at *Situation) cacheSizes() (values []string, why string) {
+	today := cacheBytes(at.InForce)
+	for _, kib := range []int64{16 << 10, 64 << 10, 256 << 10, 1 << 20} {
+		bytes := float64(kib << 10)
+		if bytes <= today {
+			continue
+		}
+		values = append(values, strconv.FormatInt(-kib, 10))
+		if bytes >= at.DatabaseBytes {
+			break
+		}
+	}
+	if values == nil {
+		why = fmt.Sprintf("it is %s already", at.InForce["cache_size"])
+	}
+	return values, why
+}
+
+// cacheBytes returns the size of the page cache that settings make. It is SQLite's default
+// if they don't say.
+func cacheBytes(s driver.Settings) float64 {
+	n, err := strconv.ParseInt(s["cache_size"], 10, 64)
+	if err != nil {
+		n = -2000
+	}
+	if n < 0 {
+		return float64(-n << 10)
+	}
+	page, err := strconv.ParseInt(s["page_size"], 10, 64)
+	if err != nil {
+		page = 4096
+	}
+	return float64(n * page)
+}

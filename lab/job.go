@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// JobRequest is a job that a worker does on the user's database.
+// JobRequest is a job that a worker does on the user's database, or on a new one.
 type JobRequest struct {
 	Job      protocol.Job
 	Path     string
@@ -145,6 +145,8 @@ func answered(j *protocol.Job, r *protocol.JobResult) bool {
 		return len(r.Pragma) == len(j.Pragma.Pragmas)
 	case j.Concurrent != nil:
 		return r.Concurrent != nil
+	case j.Answers != nil:
+		return r.Answers != nil
 	}
 	return r.Paginate != nil
 }

@@ -59,6 +59,7 @@ var reaches = map[string]reach{
 	"force": overwrites,
 
 	"allow-files": reachesOut,
+	"sql":         reachesOut, // nothing limits it to its own database
 
 	"addr": opens,
 
@@ -72,6 +73,7 @@ var reaches = map[string]reach{
 	"dsn":               harmless, // its path is not opened
 	"durability":        harmless,
 	"duration":          harmless,
+	"executions":        harmless,
 	"features":          harmless,
 	"format":            harmless,
 	"from":              harmless,
@@ -107,6 +109,7 @@ var reaches = map[string]reach{
 	"txlock":            harmless,
 	"until-fixed":       harmless,
 	"vacuum":            harmless,
+	"values":            harmless,
 	"workload":          harmless,
 	"workloads":         harmless, // their SQL is limited to its own database
 	"writes":            harmless,

@@ -29,22 +29,26 @@ func init() {
 // honest returns a driver such as anyone might write.
 func honest() driver.Driver {
 	return adapter.New(adapter.Library{
-		Info: driver.Info{Name: "test", About: "A driver for tests.", Module: "modernc.org/sqlite", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
-		Connector: func(path string, s driver.Settings) (sqldriver.Connector, error) {
-			dsn := s.URI(path, nil)
-			if v, ok := s["txlock"]; ok {
-				dsn = s.URI(path, map[string][]string{"_txlock": {v}})
-			}
-			return adapter.Connector(&sqlite.Driver{}, dsn, s.Pragmas()), nil
-		},
-		Code: func(err error) int {
-			var e *sqlite.Error
-			if errors.As(err, &e) {
-				return e.Code()
-			}
-			return 0
-		},
+		Info:      driver.Info{Name: "test", About: "A driver for tests.", Module: "modernc.org/sqlite", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
+		Connector: connector,
+		Code:      code,
 	})
+}
+
+func connector(path string, s driver.Settings) (sqldriver.Connector, error) {
+	dsn := s.URI(path, nil)
+	if v, ok := s["txlock"]; ok {
+		dsn = s.URI(path, map[string][]string{"_txlock": {v}})
+	}
+	return adapter.Connector(&sqlite.Driver{}, dsn, s.Pragmas()), nil
+}
+
+func code(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
 }
 
 type spoiled struct {

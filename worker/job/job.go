@@ -1,6 +1,6 @@
 // Package job implements what the commands generate, bench, pragma, concurrent and
-// paginate make a worker do on a user's database, using the driver that the worker
-// contains.
+// paginate make a worker do on a user's database, and diff on a new one, using the
+// driver that the worker contains.
 package job
 
 import (
@@ -59,6 +59,7 @@ type (
 	pragma     struct{ *protocol.Pragma }
 	concurrent struct{ *protocol.Concurrent }
 	paginate   struct{ *protocol.Paginate }
+	answers    struct{ *protocol.Answers }
 )
 
 // runnerOf returns the runner of a job that has been checked.
@@ -72,6 +73,8 @@ func runnerOf(j *protocol.Job) runner {
 		return pragma{j.Pragma}
 	case j.Concurrent != nil:
 		return concurrent{j.Concurrent}
+	case j.Answers != nil:
+		return answers{j.Answers}
 	default:
 		return paginate{j.Paginate}
 	}
@@ -85,6 +88,8 @@ func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 		return generate{j.Generate}.mayMake(ctx, db)
 	case j.Concurrent != nil:
 		return concurrent{j.Concurrent}.mayWrite(ctx, db)
+	case j.Answers != nil:
+		return answers{j.Answers}.mayWrite(ctx, db)
 	}
 	return nil
 }

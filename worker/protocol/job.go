@@ -18,6 +18,7 @@ type Job struct {
 	Pragma     *Pragma     `json:"pragma,omitempty"`
 	Concurrent *Concurrent `json:"concurrent,omitempty"`
 	Paginate   *Paginate   `json:"paginate,omitempty"`
+	Answers    *Answers    `json:"answers,omitempty"`
 }
 
 // JobResult is the result of a job, in the field with the job's name.
@@ -31,15 +32,17 @@ type JobResult struct {
 	Pragma     []PragmaRead `json:"pragma,omitempty"`
 	Concurrent *Concurred   `json:"concurrent,omitempty"`
 	Paginate   *Paginated   `json:"paginate,omitempty"`
+	Answers    *Answered    `json:"answers,omitempty"`
 }
 
 // Progress reports the progress of a job.
 type Progress struct {
-	Stage     string    `json:"stage,omitempty"`      // create, insert, vacuum, first-row, rows, second, repetitions
+	Stage     string    `json:"stage,omitempty"`      // create, insert, vacuum, first-row, rows, second, repetitions, answer
 	ElapsedNS int64     `json:"elapsed_ns,omitempty"` // since the beginning of the stage; first-row: since the query
 	Rows      int64     `json:"rows,omitempty"`       // so far
 	Second    *Activity `json:"second,omitempty"`     // concurrent: since the previous report
 	FirstRow  []string  `json:"first_row,omitempty"`  // bench
+	Answer    *Answer   `json:"answer,omitempty"`     // answers
 }
 
 // Field is a field of a job, by its name in JSON.
@@ -80,14 +83,14 @@ func (j *Job) Check() error {
 		check func() error
 	}{
 		{j.Generate != nil, j.Generate.check}, {j.Bench != nil, j.Bench.check}, {j.Pragma != nil, j.Pragma.check},
-		{j.Concurrent != nil, j.Concurrent.check}, {j.Paginate != nil, j.Paginate.check},
+		{j.Concurrent != nil, j.Concurrent.check}, {j.Paginate != nil, j.Paginate.check}, {j.Answers != nil, j.Answers.check},
 	} {
 		if kind.set {
 			checks = append(checks, kind.check)
 		}
 	}
 	if len(checks) != 1 {
-		return fmt.Errorf("a job is exactly one of generate, bench, pragma, concurrent and paginate, not %d of them", len(checks))
+		return fmt.Errorf("a job is exactly one of generate, bench, pragma, concurrent, paginate and answers, not %d of them", len(checks))
 	}
 	return checks[0]()
 }

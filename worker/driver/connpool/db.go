@@ -188,7 +188,11 @@ func (d *db) Conn(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{db: d, on: s}, nil
+	c := &conn{db: d, on: s}
+	if _, ok := s.Conn.(Asker); ok {
+		return askingConn{c}, nil
+	}
+	return c, nil
 }
 
 func (d *db) Close() error { return d.pool.Close() }

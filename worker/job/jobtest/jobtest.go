@@ -29,6 +29,7 @@ func Run(t *testing.T, d driver.Driver) {
 		{"pragma", pragma}, {"pragma/unknown", unknownPragma},
 		{"concurrent", concurrent}, {"concurrent/errors", taken},
 		{"paginate", paginate}, {"paginate/refuses", notPaged},
+		{"answers", answers}, {"answers/refuses", notNew},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.f(t, &base{t, d, filepath.Join(t.TempDir(), "test.db"), nil}) })
 	}

@@ -1,0 +1,354 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/diff"
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/workload"
+)
+
+func diffCommand(env *environment) *cobra.Command {
+	o := &diffOptions{}
+	cmd := &cobra.Command{
+		Use:   "diff DRIVER DRIVER...",
+		Short: "Say whether another driver would answer differently",
+		Long: `Diff answers one question: would my answers change if I switched? It runs the
+statements of workloads on each driver, each on a new database, and lists those
+that the others answer differently than the first: rows, Go types, column names and
+declared types, errors by their codes, rows affected, last insert IDs. With each are
+the SQL, both answers, and the likely reason: SQLite's version or compile options, a
+setting, or the driver's conversion of times, NULs, integers and reals.
+
+Values are read as a program reads them that does not know their types: into any with
+database/sql, by the type that each value has with the others. All rows are inserted,
+and all rows of an answer are compared, but of each statement only the first
+executions. Statements to which the first driver itself gives two answers, such as
+random(), are compared by error, type and name only.
+
+Without --workloads and --sql the statements are a built-in list of values in which
+libraries differ: times, booleans, NULs, great integers, infinite reals and others.
+
+The exit status is 4 if answers differ.`,
+		Example: `  sqlite3perf diff mattn modernc --workloads ./mine.yaml
+  sqlite3perf diff mattn modernc ncruces zombiezen
+  sqlite3perf diff mattn@v1.14.22 mattn --workloads complex,analytics
+  sqlite3perf diff mattn modernc --sql "SELECT CURRENT_TIMESTAMP, 1.0, x'00'"`,
+		Args: arguments(2, -1, "a driver"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.flags = cmd.Flags()
+			return diffDrivers(cmd.Context(), env, o, args)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// diffOptions are the flags of diff. Those that it shares with run mean the same.
+type diffOptions struct {
+	runOptions
+	sql        []string
+	values     bool
+	executions int
+	format     string
+	full       bool
+}
+
+func (o *diffOptions) addFlags(f *pflag.FlagSet) {
+	o.addWorkFlags(f)
+	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all for every built-in one"
+	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run; several are run one after the other on the same database (repeatable)")
+	f.BoolVar(&o.values, "values", false, "the built-in list of values too (default without --workloads and --sql)")
+	f.IntVar(&o.executions, "executions", 20, "of each statement, so many executions are compared at most")
+	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
+	f.StringVar(&o.seed, "seed", "1", "`number` that all values are made from")
+	f.StringVar(&o.dir, "dir", "", "`directory` in which databases are created and removed (default: in the user's cache directory)")
+	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a driver that takes longer for the statements of a workload is ended")
+	o.workers.addFlags(f)
+	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	f.StringVar(&o.format, "format", "table", "table or json")
+	f.BoolVar(&o.full, "full", false, "every statement of each group, whole")
+}
+
+// allWorkloads is the value of --workloads for every built-in workload.
+const allWorkloads = "all"
+
+// questions are what all drivers are asked in one database.
+type questions struct {
+	name     string // of the workload; "" for statements
+	settings driver.Settings
+	job      protocol.Answers
+}
+
+func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []string) error {
+	if o.format != "table" && o.format != "json" {
+		return usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, []string{"table", "json"}))
+	}
+	if o.executions < 1 {
+		return usagef("--executions %d: want at least 1", o.executions)
+	}
+	if o.trialLimit <= 0 {
+		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
+	}
+	o.sided = true
+	r := &request{}
+	refs, work, err := o.checkDiff(ctx, r, args)
+	if err != nil {
+		return err
+	}
+	show := newProgress(env, o.quiet)
+	defer show.finish()
+	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	defer release()
+	d, err := o.diff(until(ctx, stop), r, refs, work, show.say)
+	if interrupted(stop) {
+		return statusError(exitInterrupted)
+	}
+	if err != nil {
+		return err
+	}
+	show.finish()
+	w := bufio.NewWriter(env.stdout)
+	if o.format == "json" {
+		err = report.WriteDiffJSON(w, d)
+	} else {
+		err = report.WriteDiff(w, d, o.full)
+	}
+	if err := errors.Join(err, w.Flush()); err != nil {
+		return err
+	}
+	if d.Differ() {
+		return statusError(exitIncomplete)
+	}
+	return nil
+}
+
+// checkDiff finds the drivers, and what they are asked. Nothing has been created yet.
+func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) ([]lab.Ref, []questions, error) {
+	var err error
+	if r.matrix.Seed, err = seed(o.seed); err != nil {
+		return nil, nil, err
+	}
+	if r.dir, err = databasesDirectory(o.dir); err != nil {
+		return nil, nil, err
+	}
+	source, known, err := o.workers.find()
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.builder, err = o.workers.builder(source); err != nil {
+		return nil, nil, err
+	}
+	refs, err := findDrivers(ctx, r.builder, args, known)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, ref := range refs { // a matrix has each driver once
+		if !slices.ContainsFunc(r.matrix.Drivers, func(other lab.Ref) bool { return other.Name == ref.Name }) {
+			r.matrix.Drivers = append(r.matrix.Drivers, ref)
+		}
+	}
+	var work []questions
+	if len(o.workloads) > 0 || o.flags.Changed("workloads") {
+		if slices.Contains(o.workloads, allWorkloads) {
+			if len(o.workloads) > 1 {
+				return nil, nil, usagef("--workloads %s: %s is every built-in one: name it alone", strings.Join(o.workloads, ","), allWorkloads)
+			}
+			o.workloads = workload.Builtins()
+		}
+		if work, err = o.askedOfWorkloads(r); err != nil {
+			return nil, nil, err
+		}
+		for i := range refs {
+			refs[i] = r.matrix.Side(refs[i])
+		}
+	}
+	statements, err := o.askedOfStatements(len(work) == 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return refs, append(work, statements...), nil
+}
+
+// askedOfWorkloads resolves the workloads. Of one that has several values of a parameter,
+// it takes the first.
+func (o *diffOptions) askedOfWorkloads(r *request) ([]questions, error) {
+	if err := inOrder(func() error { return o.checkWorkloads(r) }, func() error { return o.checkMatrix(r) }); err != nil {
+		return nil, err
+	}
+	for name, values := range r.matrix.Settings {
+		if len(values) > 1 {
+			return nil, usagef("--set %s has %d values: diff takes one", name, len(values))
+		}
+	}
+	var work []questions
+	seen := map[string]bool{}
+	for _, c := range r.cases {
+		if !seen[c.Workload] {
+			seen[c.Workload] = true
+			work = append(work, o.asked(c.Workload, c.Settings, c.Plan, nil))
+		}
+	}
+	return work, nil
+}
+
+// askedOfStatements returns what --sql and --values ask for.
+func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error) {
+	settings := driver.Settings{}
+	if alone {
+		given, err := o.dsnSettings()
+		if err != nil {
+			return nil, usageError{err}
+		}
+		for name, value := range given {
+			settings[name] = value
+		}
+		err = eachList("--set", o.set, func(name, value string) error {
+			v, err := driver.ParseSetting(name, value)
+			if _, twice := settings[name]; err == nil && twice {
+				err = fmt.Errorf("setting %s has two values: diff takes one", name)
+			}
+			settings[name] = v
+			return err
+		})
+		if err != nil {
+			return nil, usageError{err}
+		}
+		if len(o.param) > 0 {
+			return nil, usagef("--param is of a workload: name one with --workloads")
+		}
+	}
+	if len(o.sql) > 0 {
+		var list []protocol.Ask
+		for _, sql := range o.sql {
+			for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
+				n := driver.StatementLen(sql)
+				list = append(list, protocol.Ask{SQL: sql[:n]})
+				sql = sql[n:]
+			}
+		}
+		if list == nil {
+			return nil, usagef("--sql has no statement: want such as --sql 'SELECT 1.0'")
+		}
+		work = append(work, o.asked("", settings, nil, list))
+	}
+	if o.values || alone && len(o.sql) == 0 {
+		work = append(work, o.asked("values", settings, nil, diff.Probes()))
+	}
+	return work, nil
+}
+
+// rowsReported is how many rows of an answer are reported in full.
+const rowsReported = 100
+
+func (o *diffOptions) asked(name string, s driver.Settings, p *plan.Plan, list []protocol.Ask) questions {
+	return questions{name, s.With(driver.Settings{"pool_size": "1"}), protocol.Answers{Plan: p, Statements: list, Executions: o.executions, Rows: rowsReported}}
+}
+
+// diff asks each driver, and compares the answers with those of the first.
+func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work []questions, say func(string, ...any)) (*report.Diffed, error) {
+	executables := make([]string, len(refs))
+	for i, ref := range refs {
+		var err error
+		executables[i], _, err = r.builder.Worker(ctx, ref, func() {
+			if !o.quiet {
+				say("building the worker for %s", ref.Name)
+			}
+		})
+		var unavailable *lab.BuildError
+		switch {
+		case errors.As(err, &unavailable):
+			return nil, incompleteError{fmt.Errorf("%s is unavailable: %s%s", ref.Name, unavailable.Reason.Message, report.Said(&unavailable.Reason))}
+		case err != nil:
+			return nil, fmt.Errorf("driver %s: %w", ref.Name, err)
+		}
+	}
+	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Remove()
+	n := 0
+	answers := func(i int, w *questions) (*lab.Answered, error) {
+		n++
+		limited, cancel := context.WithTimeout(ctx, o.trialLimit)
+		defer cancel()
+		a, err := lab.Answers(limited, executables[i], lab.JobRequest{
+			Job: protocol.Job{Answers: &w.job}, Path: filepath.Join(scratch.Dir, fmt.Sprintf("%d.db", n)), Settings: w.settings, Seed: r.matrix.Seed, Ref: refs[i],
+		}, nil)
+		var told *lab.JobError
+		switch {
+		case err == nil:
+			return a, nil
+		case ctx.Err() == nil && limited.Err() != nil:
+			err = fmt.Errorf("it took longer than --trial-limit %v", o.trialLimit)
+		case errors.As(err, &told):
+			err = incompleteError{fmt.Errorf("%s%s [%s]", report.Line(told.Reason.Message), report.Said(&told.Reason), told.Reason.Code)}
+		}
+		return nil, fmt.Errorf("%s: %w", strings.Join(slices.DeleteFunc([]string{refs[i].Name, w.name}, func(s string) bool { return s == "" }), ", "), err)
+	}
+	d := &report.Diffed{Seed: r.matrix.Seed}
+	var sides []*diff.Side
+	for i, ref := range refs {
+		s := &diff.Side{Name: ref.Name}
+		for j := range refs[:i] {
+			if refs[j].Name == ref.Name {
+				s.Name = ref.Name + " again"
+			}
+		}
+		if ref.Known != nil {
+			_, s.PrimaryOnly = ref.Known.Limit("codes", "extended")
+		}
+		for k := range work {
+			if name := work[k].name; name != "" && !o.quiet {
+				say("%s: %s", s.Name, name)
+			}
+			a, err := answers(i, &work[k])
+			if err != nil {
+				return nil, err
+			}
+			s.Work = append(s.Work, diff.Work{Name: work[k].name, Proof: a.Proof, Answers: a.Answers, Skipped: a.Skipped})
+			for _, name := range a.Skipped {
+				if name = work[k].name + ": " + name; !slices.Contains(d.Skipped, name) {
+					d.Skipped = append(d.Skipped, name)
+				}
+			}
+		}
+		sides = append(sides, s)
+		d.Sides = append(d.Sides, report.DiffSideOf(s.Name, s.Work[0].Proof))
+	}
+	compare := func() {
+		d.Results = nil
+		for _, s := range sides[1:] {
+			d.Results = append(d.Results, diff.Compare(sides[0], s))
+		}
+	}
+	if compare(); !d.Differ() {
+		return d, nil
+	}
+	// Answers that differ may do so each time.
+	for k := range work {
+		a, err := answers(0, &work[k])
+		if err != nil {
+			return nil, err
+		}
+		sides[0].Work[k].Again = a.Answers
+	}
+	compare()
+	return d, nil
+}

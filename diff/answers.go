@@ -1,0 +1,395 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// answers compares two answers to the same execution.
+func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
+	if x.Error != nil || y.Error != nil {
+		if code(x.Error, primaryOnly) == code(y.Error, primaryOnly) {
+			return nil
+		}
+		return []Difference{{Kind: Errors, First: outcome(x), Second: outcome(y)}}
+	}
+	list := names(x, y)
+	if x.RowCount != y.RowCount {
+		list = append(list, Difference{Kind: RowCount, First: fmt.Sprint(x.RowCount), Second: fmt.Sprint(y.RowCount)})
+	} else {
+		list = append(list, rows(x, y)...)
+	}
+	list = append(list, numbers(Affected, x.Affected, y.Affected)...)
+	return append(list, numbers(LastInsertID, x.LastInsertID, y.LastInsertID)...)
+}
+
+// code returns the result code of an error: -1 if there is none.
+func code(e *protocol.AnswerError, primaryOnly bool) int {
+	switch {
+	case e == nil:
+		return -1
+	case primaryOnly:
+		return e.Code & 0xff
+	}
+	return e.Code
+}
+
+// outcome describes the error of an answer, or what it returned.
+func outcome(a *protocol.Answer) string {
+	switch {
+	case a.Error != nil:
+		return a.Error.Message
+	case a.RowCount == 1:
+		return "1 row"
+	case a.RowCount > 1 || a.Names != nil:
+		return fmt.Sprintf("%d rows", a.RowCount)
+	}
+	return "no error"
+}
+
+func numbers(k Kind, x, y *int64) []Difference {
+	if x == nil || y == nil || *x == *y {
+		return nil
+	}
+	return []Difference{{Kind: k, First: fmt.Sprint(*x), Second: fmt.Sprint(*y)}}
+}
+
+// names compares the names of columns and their declared types.
+func names(x, y *protocol.Answer) (list []Difference) {
+	if x.Names == nil || y.Names == nil {
+		return nil
+	}
+	if len(x.Names) != len(y.Names) {
+		return []Difference{{Kind: Names, First: quoted(x.Names), Second: quoted(y.Names)}}
+	}
+	for i, n := range x.Names {
+		if n != y.Names[i] {
+			list = append(list, Difference{Kind: Names, Column: i + 1, First: strconv.Quote(n), Second: strconv.Quote(y.Names[i])})
+		}
+	}
+	if len(x.Declared) != len(x.Names) || len(y.Declared) != len(x.Names) {
+		return list
+	}
+	for i, d := range x.Declared {
+		if !strings.EqualFold(d, y.Declared[i]) {
+			list = append(list, Difference{Kind: Declared, Column: i + 1, Name: x.Names[i], First: strconv.Quote(d), Second: strconv.Quote(y.Declared[i])})
+		}
+	}
+	return list
+}
+
+func quoted(names []string) string {
+	var list []string
+	for _, n := range names {
+		list = append(list, strconv.Quote(n))
+	}
+	return strings.Join(list, ", ")
+}
+
+// rows compares the rows of two answers that have as many.
+func rows(x, y *protocol.Answer) (list []Difference) {
+	n := min(len(x.Columns), len(y.Columns))
+	if len(x.Columns) != len(y.Columns) && x.RowCount > 0 {
+		return []Difference{{Kind: Values, First: fmt.Sprintf("%d columns", len(x.Columns)), Second: fmt.Sprintf("%d columns", len(y.Columns))}}
+	}
+	if x.AnyOrder == y.AnyOrder && x.RowCount > 1 && slices.ContainsFunc(columnsOf(n), func(i int) bool { return x.Columns[i].Content != y.Columns[i].Content }) {
+		list = append(list, Difference{Kind: Order, First: firstRows(x), Second: firstRows(y)})
+	}
+	for i := range n {
+		found := column(x, y, i)
+		if len(list) > 0 && list[0].Kind == Order {
+			// Values are in other rows.
+			found = slices.DeleteFunc(found, func(d Difference) bool { return d.Kind == Values || d.types[0] == "" })
+		}
+		list = append(list, found...)
+	}
+	return list
+}
+
+func columnsOf(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// firstRows shows the first row of an answer.
+func firstRows(a *protocol.Answer) string {
+	if len(a.Rows) == 0 {
+		return ""
+	}
+	var list []string
+	for _, v := range a.Rows[0] {
+		list = append(list, Show(v))
+	}
+	return "first " + strings.Join(list, ", ")
+}
+
+// column compares a column, and returns one difference of each sort, in the first row
+// that has it.
+func column(x, y *protocol.Answer, i int) (list []Difference) {
+	complete := Difference{Column: i + 1}
+	if i < len(x.Names) {
+		complete.Name = x.Names[i]
+	} else if i < len(y.Names) {
+		complete.Name = y.Names[i]
+	}
+	if i < len(x.Declared) {
+		complete.Declared = x.Declared[i]
+	} else if i < len(y.Declared) {
+		complete.Declared = y.Declared[i]
+	}
+	seen := map[string]bool{}
+	for r := range min(len(x.Rows), len(y.Rows)) {
+		if i >= len(x.Rows[r]) || i >= len(y.Rows[r]) {
+			break
+		}
+		v, w := x.Rows[r][i], y.Rows[r][i]
+		d, differ := values(v, w)
+		if !differ {
+			continue
+		}
+		d.Column, d.Name, d.Declared, d.Row = complete.Column, complete.Name, complete.Declared, int64(r)+1
+		d.First, d.Second = Show(v), Show(w)
+		if v.Type != w.Type {
+			d.types = [2]string{v.Type, w.Type}
+		}
+		if key := fmt.Sprint(d.Kind, d.Cause, d.types); !seen[key] {
+			seen[key] = true
+			list = append(list, d)
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	// The reported rows are alike: compare what is known of the others.
+	s, t := x.Columns[i], y.Columns[i]
+	complete.First, complete.Second = typesOf(s), typesOf(t)
+	switch {
+	case s.Content != t.Content:
+		complete.Kind = Values
+	case complete.First != complete.Second:
+		complete.Kind = Types
+	default:
+		return nil
+	}
+	return []Difference{complete}
+}
+
+func typesOf(s protocol.ColumnSum) string {
+	var list []string
+	for typ, n := range s.Types {
+		list = append(list, fmt.Sprintf("%d × %s", n, typ))
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+// values compares two values.
+func values(v, w protocol.Value) (d Difference, differ bool) {
+	if v == w {
+		return d, false
+	}
+	if v.Type == w.Type {
+		d.Kind = Values
+		switch v.Type {
+		case "string", "[]byte":
+			d.Cause, d.Lossy = texts(v, w)
+		case "int64":
+			d.Cause, d.Lossy = integers(v.Text, w.Text)
+		case "float64":
+			if near(v.Text, w.Text) {
+				d.Cause = Rounding
+			}
+		case "time.Time":
+			if sameTime(v.Text, w.Text) {
+				d.Cause = Zone
+			}
+		}
+		return d, true
+	}
+	if first, ok := pair(v, w); ok {
+		return first, true
+	}
+	if second, ok := pair(w, v); ok {
+		if second.Lossy != 0 {
+			second.Lossy = 3 - second.Lossy
+		}
+		return second, true
+	}
+	return Difference{Kind: Values}, true
+}
+
+// pair compares two values of different types, if v has one of the types that it knows.
+func pair(v, w protocol.Value) (d Difference, ok bool) {
+	switch v.Type {
+	case "nil":
+		return Difference{Kind: Values, Cause: Null}, true
+	case "time.Time":
+		return Difference{Kind: Types, Cause: Time}, true
+	case "bool":
+		want := map[string]string{"true": "1", "false": "0"}[v.Text]
+		if w.Text == want || w.Text == v.Text {
+			return Difference{Kind: Types, Cause: Bool}, true
+		}
+		return Difference{Kind: Values, Cause: Bool}, true
+	case "[]byte":
+		if w.Type != "string" {
+			return d, false
+		}
+		if v.Length == w.Length && v.SHA256 == w.SHA256 && v.Bytes() == w.Bytes() {
+			return Difference{Kind: Types, Cause: Bytes}, true
+		}
+		d.Kind = Values
+		d.Cause, d.Lossy = texts(v, w)
+		return d, true
+	case "float64":
+		if w.Type != "int64" {
+			return d, false
+		}
+		f, ferr := strconv.ParseFloat(v.Text, 64)
+		n, nerr := strconv.ParseInt(w.Text, 10, 64)
+		switch {
+		case ferr != nil || nerr != nil || float64(n) != f:
+			return Difference{Kind: Values}, true
+		case exact(n):
+			return Difference{Kind: Types, Cause: Number}, true
+		}
+		return Difference{Kind: Values, Cause: Float, Lossy: 1}, true
+	case "string":
+		if (w.Type == "int64" || w.Type == "float64") && v.Text == w.Text {
+			return Difference{Kind: Types, Cause: Text}, true
+		}
+	}
+	return d, false
+}
+
+// texts says what became of a text.
+func texts(v, w protocol.Value) (Cause, int) {
+	s, t := v.Bytes(), w.Bytes()
+	switch {
+	case cutAtNUL(s, w):
+		return NUL, 2
+	case cutAtNUL(t, v):
+		return NUL, 1
+	case sameInstant(s, t):
+		return Format, 0
+	case !utf8.ValidString(s) && strings.Contains(t, "\ufffd"):
+		return Invalid, 2
+	case !utf8.ValidString(t) && strings.Contains(s, "\ufffd"):
+		return Invalid, 1
+	}
+	return None, 0
+}
+
+// timeLayouts are those in which libraries store times.
+var timeLayouts = []string{
+	time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02",
+	"2006-01-02 15:04:05.999999999 -0700 MST", "2006-01-02 15:04:05.999999999 -0700 -0700",
+}
+
+// sameInstant reports whether two texts, perhaps quoted by SQLite, are the same time.
+func sameInstant(s, t string) bool {
+	parse := func(s string) (time.Time, bool) {
+		s, _, _ = strings.Cut(strings.Trim(s, "'"), " m=") // the monotonic clock
+		for _, layout := range timeLayouts {
+			if v, err := time.Parse(layout, s); err == nil {
+				return v, true
+			}
+		}
+		return time.Time{}, false
+	}
+	a, ok := parse(s)
+	b, bok := parse(t)
+	return ok && bok && a.Equal(b)
+}
+
+// cutAtNUL reports whether a value is a text up to its first NUL.
+func cutAtNUL(s string, v protocol.Value) bool {
+	i := strings.IndexByte(s, 0)
+	return i >= 0 && v.SHA256 == "" && v.Bytes() == s[:i]
+}
+
+// exact reports whether a float64 holds an integer.
+func exact(n int64) bool { return n > -1<<53 && n < 1<<53 || throughFloat(n) == n }
+
+// throughFloat converts an integer to a float64 and back. The greatest integers become
+// 2⁶³, which is not an int64.
+func throughFloat(n int64) int64 {
+	f := float64(n)
+	if f >= math.MaxInt64 {
+		return math.MaxInt64 - 1 // never a float64
+	}
+	return int64(f)
+}
+
+// integers says what became of an integer.
+func integers(s, t string) (Cause, int) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	m, merr := strconv.ParseInt(t, 10, 64)
+	if err != nil || merr != nil || n == m {
+		return None, 0
+	}
+	switch {
+	case throughFloat(n) == m || float64(n) >= math.MaxInt64 && (m == math.MaxInt64 || m == math.MinInt64):
+		return Float, 2
+	case throughFloat(m) == n || float64(m) >= math.MaxInt64 && (n == math.MaxInt64 || n == math.MinInt64):
+		return Float, 1
+	}
+	return None, 0
+}
+
+// near reports whether two reals differ only in their last digits.
+func near(s, t string) bool {
+	f, err := strconv.ParseFloat(s, 64)
+	g, gerr := strconv.ParseFloat(t, 64)
+	return err == nil && gerr == nil && math.Abs(f-g) <= 1e-9*max(math.Abs(f), math.Abs(g))
+}
+
+// sameTime reports whether two times are the same instant, or show the same clock.
+func sameTime(s, t string) bool {
+	a, err := time.Parse(time.RFC3339Nano, s)
+	b, berr := time.Parse(time.RFC3339Nano, t)
+	const clock = "2006-01-02T15:04:05.999999999"
+	return err == nil && berr == nil && (a.Equal(b) || a.Format(clock) == b.Format(clock))
+}
+
+// shown is how many characters of a value are shown.
+const shown = 60
+
+// Show describes a value with its Go type.
+func Show(v protocol.Value) string {
+	switch v.Type {
+	case "nil":
+		return "nil"
+	case "string", "[]byte":
+		if v.Hex != "" {
+			h := v.Hex
+			if len(h) > shown {
+				h = h[:shown] + "…"
+			}
+			return fmt.Sprintf("%s x'%s'%s", v.Type, h, length(v))
+		}
+		text := v.Text
+		if utf8.RuneCountInString(text) > shown {
+			return fmt.Sprintf("%s %q…%s", v.Type, string([]rune(text)[:shown]), length(v))
+		}
+		return fmt.Sprintf("%s %q%s", v.Type, text, length(v))
+	}
+	return v.Type + " " + v.Text
+}
+
+func length(v protocol.Value) string {
+	if v.Length <= shown {
+		return ""
+	}
+	return fmt.Sprintf(" (%d bytes)", v.Length)
+}

@@ -1,0 +1,339 @@
+// Package diff compares what drivers answer to the same statements: rows, Go types,
+// column names, errors, rows affected and last insert IDs. It says where they differ, and
+// which evidence there is for a reason. It runs nothing, and puts nothing into words.
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Side is a driver and what it answered.
+type Side struct {
+	Name        string
+	PrimaryOnly bool // it reports only primary result codes
+	Work        []Work
+}
+
+// Work is what a driver answered to the statements of one workload.
+type Work struct {
+	Name    string
+	Proof   *protocol.Proof
+	Answers []protocol.Answer
+	Skipped []string // phases
+
+	// Again are the answers of a second time, if it was asked again. What differs then
+	// is not compared with other drivers.
+	Again []protocol.Answer
+}
+
+// Kind is in what respect answers differ.
+type Kind string
+
+// The kinds, the worst first.
+const (
+	Errors       Kind = "error" // one failed, or they failed with different codes
+	RowCount     Kind = "rows"  // numbers of rows
+	Values       Kind = "value"
+	Order        Kind = "order" // the same rows in another order
+	Affected     Kind = "affected"
+	LastInsertID Kind = "last insert id"
+	Types        Kind = "type" // the same value in another Go type
+	Names        Kind = "name" // of columns
+	Declared     Kind = "declared type"
+)
+
+// Kinds lists the kinds in their order.
+var Kinds = []Kind{Errors, RowCount, Values, Order, Affected, LastInsertID, Types, Names, Declared}
+
+// Cause is what a difference looks like, as far as the values show it.
+type Cause string
+
+// The causes.
+const (
+	None     Cause = ""
+	NUL      Cause = "nul"     // a text was cut at its first NUL
+	Float    Cause = "float"   // an integer went through a float64
+	Rounding Cause = "round"   // the last digits of a real
+	Zone     Cause = "zone"    // the same time, or the same clock, in another time zone
+	Format   Cause = "format"  // the same time as text, written in another way
+	Time     Cause = "time"    // one is a time.Time
+	Bool     Cause = "bool"    // one is a bool
+	Bytes    Cause = "bytes"   // one is a []byte, the other a string
+	Number   Cause = "number"  // one is an int64, the other a float64
+	Text     Cause = "text"    // one is a text of the other
+	Null     Cause = "null"    // one is NULL
+	Invalid  Cause = "invalid" // bytes that are not UTF-8 were replaced
+)
+
+// Difference is where two answers differ.
+type Difference struct {
+	Kind  Kind  `json:"kind"`
+	Cause Cause `json:"cause,omitempty"`
+
+	// Lossy is the side that the values show to have changed them: 1 or 2, or 0 if they
+	// do not show it.
+	Lossy int `json:"lossy,omitempty"`
+
+	// Of a column:
+	Column   int    `json:"column,omitempty"` // from 1
+	Name     string `json:"name,omitempty"`
+	Declared string `json:"declared,omitempty"`
+	Row      int64  `json:"row,omitempty"` // from 1; 0: after those that were reported
+
+	First  string `json:"first"` // in words for the terminal, such as int64 1
+	Second string `json:"second"`
+
+	types [2]string
+}
+
+// Statement is a statement whose answers differ.
+type Statement struct {
+	Workload string `json:"workload,omitempty"`
+	Where    string `json:"where"` // such as insert/users
+	SQL      string `json:"sql"`
+
+	// Of the first execution in which they differ:
+	Execution int              `json:"execution"`
+	Arguments []protocol.Value `json:"arguments,omitempty"`
+	Difference
+
+	Executions int `json:"executions"` // in which they differ in this way
+
+	// The whole answers.
+	FirstAnswer  *protocol.Answer `json:"-"`
+	SecondAnswer *protocol.Answer `json:"-"`
+
+	last int // execution that is counted in Executions
+}
+
+// Group is a way in which answers to several statements differ.
+type Group struct {
+	Kind       Kind        `json:"kind"`
+	Cause      Cause       `json:"cause,omitempty"`
+	Reason     Reason      `json:"likely"`
+	Statements []Statement `json:"statements"`
+
+	// Of Types and of values of two types:
+	Types    [2]string `json:"types,omitzero"`
+	Declared []string  `json:"declared,omitempty"` // the declared types of the columns
+}
+
+// Result is the comparison of two sides.
+type Result struct {
+	First      string  `json:"first"`
+	Second     string  `json:"second"`
+	Statements int     `json:"statements"`
+	Executions int     `json:"executions"`
+	Differing  int     `json:"differing"` // statements
+	Groups     []Group `json:"groups,omitempty"`
+
+	// Unstable are the statements to which the first side itself gave two answers.
+	// Their errors, types and names have been compared.
+	Unstable []string `json:"unstable,omitempty"`
+
+	Unasked []Unasked `json:"unasked,omitempty"`
+}
+
+// Unasked is a statement that a side could not be asked.
+type Unasked struct {
+	Side   string `json:"side"`
+	Where  string `json:"where"`
+	Reason string `json:"reason"`
+}
+
+// Count returns how many statements differ in a kind. A statement that differs in several
+// is counted by the worst.
+func (r *Result) Count(k Kind) int {
+	worst := map[string]Kind{}
+	for _, g := range r.Groups { // the worst first
+		for _, s := range g.Statements {
+			key := s.key()
+			if _, ok := worst[key]; !ok {
+				worst[key] = g.Kind
+			}
+		}
+	}
+	n := 0
+	for _, w := range worst {
+		if w == k {
+			n++
+		}
+	}
+	return n
+}
+
+// At says where the statement is.
+func (s *Statement) At() string {
+	if s.Workload == "" {
+		return s.Where
+	}
+	return s.Workload + ": " + s.Where
+}
+
+func (s *Statement) key() string { return s.Workload + "\x00" + s.Where + "\x00" + s.SQL }
+
+// statementOf identifies a statement within its workload, and execution one of its
+// executions.
+type statementOf struct {
+	part, phase, operation string
+	number                 int
+}
+
+type executionOf struct {
+	statementOf
+	execution int
+}
+
+func of(a *protocol.Answer) executionOf {
+	return executionOf{statementOf{a.Part, a.Phase, a.Operation, a.Number}, a.Execution}
+}
+
+// Where says which statement of its workload an answer is to.
+func Where(a *protocol.Answer) string {
+	switch {
+	case a.Part == protocol.PartStatements:
+		return fmt.Sprintf("statement %d", a.Number+1)
+	case a.Part == protocol.PartSchema:
+		return fmt.Sprintf("schema %d", a.Number+1)
+	case a.Operation == "" && a.Number == 0:
+		return a.Phase
+	case a.Operation == "":
+		return fmt.Sprintf("%s %d", a.Phase, a.Number+1)
+	}
+	return a.Phase + "/" + a.Operation
+}
+
+// Compare compares two sides that were asked the same.
+func Compare(a, b *Side) *Result {
+	r := &Result{First: a.Name, Second: b.Name}
+	differing := map[string]bool{}
+	groups := map[string]*Group{}
+	var order []string
+	for i := range a.Work {
+		if i >= len(b.Work) {
+			break
+		}
+		r.compare(a, b, i, func(s Statement, reason Reason) {
+			differing[s.key()] = true
+			key := groupKey(&s, reason)
+			g := groups[key]
+			if g == nil {
+				g = &Group{Kind: s.Kind, Cause: s.Cause, Reason: reason, Types: s.types}
+				groups[key] = g
+				order = append(order, key)
+			}
+			if s.Declared != "" && !slices.Contains(g.Declared, s.Declared) {
+				g.Declared = append(g.Declared, s.Declared)
+			}
+			last := slices.IndexFunc(g.Statements, func(o Statement) bool { return o.key() == s.key() })
+			if last < 0 {
+				s.Executions = 1
+				g.Statements = append(g.Statements, s)
+			} else if g.Statements[last].last != s.Execution {
+				g.Statements[last].Executions++
+				g.Statements[last].last = s.Execution
+			}
+		})
+	}
+	r.Differing = len(differing)
+	for _, key := range order {
+		r.Groups = append(r.Groups, *groups[key])
+	}
+	slices.SortStableFunc(r.Groups, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(slices.Index(Kinds, a.Kind), slices.Index(Kinds, b.Kind)), cmp.Compare(len(b.Statements), len(a.Statements)))
+	})
+	return r
+}
+
+func groupKey(s *Statement, reason Reason) string {
+	return fmt.Sprint(s.Kind, s.Cause, s.Lossy, s.types, reason)
+}
+
+// compare compares the answers to one workload and passes each difference to found.
+func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
+	first, second := &a.Work[i], &b.Work[i]
+	others := map[executionOf]*protocol.Answer{}
+	for i := range second.Answers {
+		others[of(&second.Answers[i])] = &second.Answers[i]
+	}
+	unstable := unstable(first)
+	statements := map[statementOf]bool{}
+	unasked := map[string]bool{}
+	for i := range first.Answers {
+		x := &first.Answers[i]
+		at := of(x)
+		y := others[at]
+		delete(others, at)
+		if y == nil {
+			// An earlier answer made this side go another way, and has been found.
+			continue
+		}
+		skip := false
+		for _, side := range []struct {
+			name string
+			*protocol.Answer
+		}{{a.Name, x}, {b.Name, y}} {
+			if side.Unasked == "" {
+				continue
+			}
+			skip = true
+			u := Unasked{side.name, where(first, x), side.Unasked}
+			if key := fmt.Sprint(u); !unasked[key] {
+				unasked[key] = true
+				r.Unasked = append(r.Unasked, u)
+			}
+		}
+		if skip {
+			continue
+		}
+		if !statements[at.statementOf] {
+			statements[at.statementOf] = true
+			r.Statements++
+			if unstable[at.statementOf] {
+				r.Unstable = append(r.Unstable, where(first, x))
+			}
+		}
+		r.Executions++
+		for _, d := range answers(x, y, a.PrimaryOnly || b.PrimaryOnly) {
+			if unstable[at.statementOf] && slices.Contains([]Kind{RowCount, Values, Order, Affected, LastInsertID}, d.Kind) {
+				continue
+			}
+			s := Statement{
+				Workload: first.Name, Where: Where(x), SQL: oneLine(x.SQL), Execution: x.Execution, Arguments: x.Arguments,
+				Difference: d, FirstAnswer: x, SecondAnswer: y, last: x.Execution,
+			}
+			found(s, reason(&d, x, y, first.Proof, second.Proof))
+		}
+	}
+}
+
+func where(w *Work, a *protocol.Answer) string {
+	if w.Name == "" {
+		return Where(a)
+	}
+	return w.Name + ": " + Where(a)
+}
+
+// unstable finds the statements to which a side itself gave two answers.
+func unstable(w *Work) map[statementOf]bool {
+	found := map[statementOf]bool{}
+	again := map[executionOf]*protocol.Answer{}
+	for i := range w.Again {
+		again[of(&w.Again[i])] = &w.Again[i]
+	}
+	for i := range w.Answers {
+		x := &w.Answers[i]
+		if y := again[of(x)]; y != nil && len(answers(x, y, false)) > 0 {
+			found[of(x).statementOf] = true
+		}
+	}
+	return found
+}
+
+// oneLine joins the lines of a statement.
+func oneLine(sql string) string { return strings.Join(strings.Fields(sql), " ") }

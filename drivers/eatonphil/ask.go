@@ -1,0 +1,52 @@
+package eatonphil
+
+import (
+	"errors"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Ask scans into variables of type any, which get the type that the value has in
+// SQLite.
+func (c *conn) Ask(q driver.Question, visit func([]any) error) (r driver.Reply, err error) {
+	s, err := compile(c.Conn, q.SQL)
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		if cerr := s.Close(); err == nil {
+			err = wrap(cerr)
+		}
+	}()
+	if err := s.Bind(q.Args...); err != nil {
+		return r, wrap(err)
+	}
+	if n := s.ColumnCount(); n > 0 {
+		r.Names, r.Declared = s.ColumnNames(), s.DeclTypes()
+	}
+	row := make([]any, len(r.Names))
+	dest := make([]any, len(row))
+	for i := range row {
+		dest[i] = &row[i]
+	}
+	for {
+		more, err := s.Step()
+		if err != nil {
+			return r, wrap(err)
+		}
+		if !more {
+			break
+		}
+		if err := s.Scan(dest...); err != nil {
+			return r, wrap(err)
+		}
+		if err := visit(row); err != nil {
+			return r, errors.Join(err, wrap(s.Reset()))
+		}
+	}
+	if !q.Rows {
+		affected, id := int64(c.Changes()), c.LastInsertRowID()
+		r.Affected, r.LastInsertID = &affected, &id
+	}
+	return r, nil
+}

@@ -1,0 +1,409 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/sqlite3perf/sqlite3perf/diff"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Diffed is how the answers of drivers compare with those of the first of them.
+type Diffed struct {
+	Sides   []DiffSide     `json:"sides"`
+	Seed    uint64         `json:"seed"`
+	Results []*diff.Result `json:"results"` // of each side but the first
+	Skipped []string       `json:"skipped,omitempty"`
+}
+
+// DiffSide is a driver whose answers are compared.
+type DiffSide struct {
+	Name          string `json:"name"`
+	ModuleVersion string `json:"module_version,omitempty"`
+	SQLiteVersion string `json:"sqlite_version,omitempty"`
+}
+
+// DiffSideOf describes a driver by what its worker proved.
+func DiffSideOf(name string, p *protocol.Proof) DiffSide {
+	s := DiffSide{Name: name}
+	if p != nil {
+		s.ModuleVersion, s.SQLiteVersion = p.ModuleVersion, p.SQLiteVersion
+	}
+	return s
+}
+
+// Differ reports whether any answer differs.
+func (d *Diffed) Differ() bool {
+	return slices.ContainsFunc(d.Results, func(r *diff.Result) bool { return r.Differing > 0 })
+}
+
+// WriteDiffJSON writes all of a comparison of answers.
+func WriteDiffJSON(w io.Writer, d *Diffed) error {
+	enc := json.NewEncoder(PrintableJSON(w))
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Command string `json:"command"`
+		*Diffed
+	}{"diff", d})
+}
+
+// WriteDiff writes a comparison of answers for people. Unless full is set, each group has
+// one of its statements.
+func WriteDiff(w io.Writer, d *Diffed, full bool) error {
+	p := &diffPrinter{w: w, d: d, full: full}
+	for i, r := range d.Results {
+		if i > 0 {
+			p.say("")
+		}
+		p.wrapped("", "%s", diffAnswer(r))
+	}
+	p.say("")
+	for _, s := range d.Sides {
+		p.say("%s", s.described())
+	}
+	if len(d.Results) > 1 {
+		p.table()
+	}
+	for _, r := range d.Results {
+		p.result(r)
+	}
+	for _, name := range d.Skipped {
+		p.say("")
+		p.wrapped("", "Not compared: phase %s, whose kind cannot be asked statement by statement.", Line(name))
+	}
+	if p.cut {
+		p.say("")
+		p.say("Each group shows one statement; all are in the full output and in JSON.")
+	}
+	return p.err
+}
+
+func (s *DiffSide) described() string {
+	t := Line(s.Name)
+	if s.ModuleVersion != "" && !strings.Contains(s.Name, s.ModuleVersion) {
+		t += " " + Line(s.ModuleVersion)
+	}
+	if s.SQLiteVersion != "" {
+		t += ", SQLite " + Line(s.SQLiteVersion)
+	}
+	return t
+}
+
+// diffWords name the kinds after "by".
+var diffWords = map[diff.Kind]string{
+	diff.Errors: "error", diff.RowCount: "number of rows", diff.Values: "value", diff.Order: "order of rows", diff.Affected: "rows affected",
+	diff.LastInsertID: "last insert ID", diff.Types: "Go type", diff.Names: "column name", diff.Declared: "declared type",
+}
+
+// diffAnswer is the answer in one sentence.
+func diffAnswer(r *diff.Result) string {
+	sides := fmt.Sprintf("%s than by %s", Line(r.Second), Line(r.First))
+	if r.Differing == 0 {
+		return fmt.Sprintf("No difference: %s and %s answer %s alike, in %s.", Line(r.First), Line(r.Second),
+			counted(int64(r.Statements), "statement"), counted(int64(r.Executions), "execution"))
+	}
+	var by []string
+	for _, k := range diff.Kinds {
+		if n := r.Count(k); n > 0 {
+			by = append(by, fmt.Sprintf("%d by %s", n, diffWords[k]))
+		}
+	}
+	verb := "are"
+	if r.Differing == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("%s of %s %s answered differently by %s: %s.", Thousands(int64(r.Differing)),
+		counted(int64(r.Statements), "statement"), verb, sides, strings.Join(by, ", "))
+}
+
+// diffPrinter prints, until an error.
+type diffPrinter struct {
+	w    io.Writer
+	d    *Diffed
+	full bool
+	cut  bool // a group has more statements than were printed
+	err  error
+}
+
+func (p *diffPrinter) say(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+// diffWidth is the width of a line.
+const diffWidth = 80
+
+// wrapped prints a text with an indent for all its lines.
+func (p *diffPrinter) wrapped(indent, format string, args ...any) {
+	for _, line := range wrap(fmt.Sprintf(format, args...), diffWidth-len(indent)) {
+		p.say("%s%s", indent, line)
+	}
+}
+
+// table counts, for each side, the statements by the worst kind of their differences.
+func (p *diffPrinter) table() {
+	var kinds []diff.Kind
+	for _, k := range diff.Kinds {
+		if slices.ContainsFunc(p.d.Results, func(r *diff.Result) bool { return r.Count(k) > 0 }) {
+			kinds = append(kinds, k)
+		}
+	}
+	if kinds == nil {
+		return
+	}
+	rows := [][]string{{"AGAINST " + strings.ToUpper(Line(p.d.Sides[0].Name)), "STATEMENTS", "DIFFER"}}
+	for _, k := range kinds {
+		rows[0] = append(rows[0], strings.ToUpper(string(k)))
+	}
+	for _, r := range p.d.Results {
+		row := []string{Line(r.Second), fmt.Sprint(r.Statements), fmt.Sprint(r.Differing)}
+		for _, k := range kinds {
+			cell := "-"
+			if n := r.Count(k); n > 0 {
+				cell = fmt.Sprint(n)
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], text.StringWidth(cell))
+		}
+	}
+	p.say("")
+	for _, row := range rows {
+		line := row[0] + strings.Repeat(" ", widths[0]-text.StringWidth(row[0]))
+		for i, cell := range row[1:] {
+			line += "  " + strings.Repeat(" ", widths[i+1]-text.StringWidth(cell)) + cell
+		}
+		p.say("%s", line)
+	}
+}
+
+// result prints the groups of a comparison.
+func (p *diffPrinter) result(r *diff.Result) {
+	if len(p.d.Results) > 1 && (r.Differing > 0 || len(r.Unstable) > 0 || len(r.Unasked) > 0) {
+		p.say("")
+		p.say("== %s against %s ==", Line(r.Second), Line(r.First))
+	}
+	for i := range r.Groups {
+		p.group(r, &r.Groups[i])
+	}
+	if len(r.Unstable) > 0 {
+		p.say("")
+		p.wrapped("", "Values not compared, because %s itself gave two answers: %s.", Line(r.First), p.some(r.Unstable))
+	}
+	reasons := map[string][]string{}
+	var order []string
+	for _, u := range r.Unasked {
+		key := fmt.Sprintf("%s: %s", u.Side, u.Reason)
+		if reasons[key] == nil {
+			order = append(order, key)
+		}
+		reasons[key] = append(reasons[key], u.Where)
+	}
+	for _, key := range order {
+		p.say("")
+		p.wrapped("", "Not asked, %s: %s: %s.", Line(key), counted(int64(len(reasons[key])), "statement"), p.some(reasons[key]))
+	}
+}
+
+// some lists the first of many.
+func (p *diffPrinter) some(list []string) string {
+	const most = 5
+	shown := list
+	if !p.full && len(list) > most {
+		p.cut = true
+		shown = append(slices.Clone(list[:most]), fmt.Sprintf("and %d more", len(list)-most))
+	}
+	return Line(strings.Join(shown, ", "))
+}
+
+func (p *diffPrinter) group(r *diff.Result, g *diff.Group) {
+	p.say("")
+	p.wrapped("", "%s: %s: %s", strings.ToUpper(diffWords[g.Kind]), diffWhat(g), counted(int64(len(g.Statements)), "statement"))
+	p.wrapped("  ", "Likely: %s.", diffReason(r, g))
+	list := g.Statements
+	if !p.full {
+		list = list[:1]
+	}
+	for i := range list {
+		p.statement(r, &list[i])
+	}
+	if rest := g.Statements[len(list):]; len(rest) > 0 {
+		p.cut = true
+		var names []string
+		for i := range rest {
+			names = append(names, rest[i].At())
+		}
+		p.wrapped("  ", "Also %s.", p.some(names))
+	}
+}
+
+// sqlShown is how many characters of a statement are shown, unless all is.
+const sqlShown = 200
+
+func (p *diffPrinter) statement(r *diff.Result, s *diff.Statement) {
+	sql := Line(s.SQL)
+	if c := []rune(sql); !p.full && len(c) > sqlShown {
+		sql = string(c[:sqlShown]) + " …"
+	}
+	p.wrapped("  ", "%s: %s", Line(s.At()), sql)
+	if len(s.Arguments) > 0 {
+		var list []string
+		for _, v := range s.Arguments {
+			list = append(list, diff.Show(v))
+		}
+		p.wrapped("    ", "with %s", Line(strings.Join(list, ", ")))
+	}
+	at := ""
+	switch {
+	case s.Column > 0 && s.Row > 0:
+		at = fmt.Sprintf("row %d, column %d", s.Row, s.Column)
+	case s.Column > 0 && (s.Kind == diff.Values || s.Kind == diff.Types):
+		at = fmt.Sprintf("in rows that are not shown, column %d", s.Column)
+	case s.Column > 0:
+		at = fmt.Sprintf("column %d", s.Column)
+	}
+	if at != "" {
+		if s.Name != "" {
+			at += " " + s.Name
+		}
+		if s.Declared != "" && s.Kind != diff.Declared {
+			at += ", declared " + s.Declared
+		}
+		p.wrapped("    ", "%s:", Line(at))
+	}
+	width := max(text.StringWidth(Line(r.First)), text.StringWidth(Line(r.Second)))
+	for _, side := range [][2]string{{r.First, s.First}, {r.Second, s.Second}} {
+		name := Line(side[0])
+		p.say("    %s%s  %s", name, strings.Repeat(" ", width-text.StringWidth(name)), Line(cmp.Or(side[1], "nothing")))
+	}
+}
+
+// diffWhat says what differs in a group.
+func diffWhat(g *diff.Group) string {
+	switch g.Cause {
+	case diff.NUL:
+		return "a text is cut at its first NUL"
+	case diff.Float:
+		return "an integer that a float64 cannot hold has changed"
+	case diff.Rounding:
+		return "the last digits of a real"
+	case diff.Zone:
+		return "the time zone of a time"
+	case diff.Format:
+		return "the same time in another form of text"
+	case diff.Null:
+		return "NULL or not"
+	case diff.Invalid:
+		return "bytes that are not UTF-8 are replaced"
+	}
+	if g.Types[0] != "" {
+		what := g.Types[0] + " or " + g.Types[1]
+		return Line(what + declared(g))
+	}
+	switch g.Kind {
+	case diff.Errors:
+		return "one fails and the other does not, or in another way"
+	case diff.RowCount:
+		return "one returns more rows"
+	case diff.Values:
+		return "other values"
+	case diff.Order:
+		return "the same rows in another order"
+	case diff.Affected:
+		return "the statement is said to have changed another number of rows"
+	case diff.LastInsertID:
+		return "another ID of the row inserted last"
+	case diff.Types:
+		return "other Go types"
+	case diff.Names:
+		return "a column has another name"
+	}
+	return "a column is said to be declared otherwise"
+}
+
+// declared lists the declared types of a group's columns.
+func declared(g *diff.Group) string {
+	if len(g.Declared) == 0 {
+		return ""
+	}
+	n := len(g.Declared) - 1
+	list := g.Declared[n]
+	if n > 0 {
+		list = strings.Join(g.Declared[:n], ", ") + " or " + list
+	}
+	return ", declared " + Line(list)
+}
+
+// diffReason words the likely reason of a group.
+func diffReason(r *diff.Result, g *diff.Group) string {
+	names := []string{"one of the libraries", Line(r.First), Line(r.Second)}
+	side := names[g.Reason.Side]
+	switch g.Reason.Evidence {
+	case diff.ByValues:
+		return causeReason(g, side)
+	case diff.ByFeature:
+		s := fmt.Sprintf("the SQLite of %s lacks %s", side, Line(g.Reason.Feature))
+		if g.Reason.First != g.Reason.Second {
+			s += fmt.Sprintf(" (%s %s, %s %s)", names[1], cmp.Or(Line(g.Reason.First), "-"), names[2], cmp.Or(Line(g.Reason.Second), "-"))
+		}
+		return s
+	case diff.BySetting:
+		return fmt.Sprintf("%s is %s on %s and %s on %s, by default or as set", g.Reason.Feature, Line(g.Reason.First), names[1], Line(g.Reason.Second), names[2])
+	case diff.ByVersion:
+		return fmt.Sprintf("SQLite's version, %s on %s and %s on %s, unless it is one of the libraries", Line(g.Reason.First), names[1], Line(g.Reason.Second), names[2])
+	case diff.ByOption:
+		return fmt.Sprintf("SQLite's compile options: only %s has %s, only %s has %s", names[1], cmp.Or(Line(g.Reason.First), "none"), names[2], cmp.Or(Line(g.Reason.Second), "none"))
+	}
+	if g.Reason.Side > 0 {
+		return side + " itself, since the error is not SQLite's"
+	}
+	if g.Kind == diff.Types || g.Kind == diff.Declared {
+		return "the libraries' own conversion, which SQLite has no part in"
+	}
+	return "one of the libraries, since both have the same SQLite with the same options"
+}
+
+// causeReason words what the values themselves show.
+func causeReason(g *diff.Group, side string) string {
+	of := strings.TrimPrefix(declared(g), ",")
+	switch g.Cause {
+	case diff.NUL:
+		return side + " cuts texts at their first NUL, in binding or in reading"
+	case diff.Float:
+		return side + " passes integers through float64"
+	case diff.Zone:
+		return "one of the libraries converts times to another zone"
+	case diff.Format:
+		return "each library stores a time.Time in a form of its own"
+	case diff.Time:
+		return side + " makes a time.Time of columns" + of + ", and the other does not"
+	case diff.Bool:
+		return side + " makes a bool of columns" + of + ", and the other does not"
+	case diff.Bytes:
+		if slices.ContainsFunc(g.Declared, func(d string) bool { return strings.Contains(strings.ToUpper(d), "BLOB") }) {
+			return side + " returns blobs as string"
+		}
+		return side + " returns texts as []byte"
+	case diff.Number:
+		return side + " makes a float64 of integers in columns" + of
+	case diff.Text:
+		return side + " makes a text of numbers in columns" + of
+	case diff.Null:
+		return side + " takes an empty or other value for NULL, in binding or in reading"
+	case diff.Invalid:
+		return side + " replaces bytes that are not UTF-8"
+	}
+	return side
+}

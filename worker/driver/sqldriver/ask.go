@@ -1,0 +1,60 @@
+package sqldriver
+
+import (
+	"context"
+
+	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Ask scans into variables of type any, which get the library's own types.
+func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) error) (contract.Reply, error) {
+	ctx = c.lib.context(ctx)
+	if !q.Rows {
+		return c.askExec(ctx, q)
+	}
+	rows, err := c.c.QueryContext(ctx, q.SQL, q.Args...)
+	if err != nil {
+		return contract.Reply{}, c.lib.wrap(err)
+	}
+	defer rows.Close()
+	var r contract.Reply
+	if r.Names, err = rows.Columns(); err != nil {
+		return r, c.lib.wrap(err)
+	}
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return r, c.lib.wrap(err)
+	}
+	for _, t := range types {
+		r.Declared = append(r.Declared, t.DatabaseTypeName())
+	}
+	row := make([]any, len(r.Names))
+	dest := make([]any, len(row))
+	for i := range row {
+		dest[i] = &row[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return r, c.lib.wrap(err)
+		}
+		if err := visit(row); err != nil {
+			return r, err
+		}
+	}
+	return r, c.lib.wrap(rows.Err())
+}
+
+func (c *conn) askExec(ctx context.Context, q contract.Question) (contract.Reply, error) {
+	var r contract.Reply
+	result, err := c.c.ExecContext(ctx, q.SQL, q.Args...)
+	if err != nil {
+		return r, c.lib.wrap(err)
+	}
+	if n, err := result.RowsAffected(); err == nil {
+		r.Affected = &n
+	}
+	if id, err := result.LastInsertId(); err == nil {
+		r.LastInsertID = &id
+	}
+	return r, nil
+}

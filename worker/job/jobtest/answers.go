@@ -1,0 +1,112 @@
+package jobtest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// answers checks that a driver tells what its library returns, whether it was asked or
+// has inserted the rows itself.
+func answers(t *testing.T, b *base) {
+	a := &protocol.Answers{Executions: 2, Rows: 2, Plan: &plan.Plan{
+		Schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX t_name ON t(name);",
+		DataSets: []plan.DataSet{{Name: "t", Table: "t", Count: 5, Total: 5, Columns: []plan.Column{
+			{Name: "id", Type: driver.Int, Generator: plan.Generator{Kind: plan.GenSerial, Low: 1, Step: 1}},
+			{Name: "name", Type: driver.Text, Generator: plan.Generator{Kind: plan.GenFormat, Format: "n%d", Of: []string{"id"}}},
+		}}},
+		Phases: []plan.Phase{
+			{Name: "load", Insert: &plan.Insert{Sets: []string{"t"}, Transaction: "one", RowsPerStatement: 1}},
+			{Name: "read", Query: &plan.Query{Repeat: 3, Clients: 1, ForEach: "t", Call: plan.Call{
+				SQL: "SELECT id, name FROM t WHERE id >= ? ORDER BY id", Rows: -1, Columns: []driver.ColumnType{{Type: driver.Int}, {Type: driver.Text}},
+				Parameters: []plan.Parameter{{Name: "id", Type: driver.Int, Column: "t.id"}},
+			}}},
+			{Name: "change", Mix: &plan.Mix{Clients: 1, Count: 1, Operations: []plan.Operation{{Name: "both", Weight: 1, Transaction: true, Calls: []plan.MixCall{
+				{Call: plan.Call{SQL: "UPDATE t SET name = 'x' WHERE id > 3", Rows: 0}},
+				{Call: plan.Call{SQL: "INSERT INTO t VALUES (1, 'twice')", Rows: 0}},
+			}}}}},
+			{Name: "script", Script: "DELETE FROM t WHERE name = 'n2'; INSERT INTO t VALUES (1, 'twice')"},
+		},
+	}}
+	if !b.asks() {
+		b.fails(nil, protocol.Job{Answers: a}, protocol.CodeUnsupported, "does not tell")
+		t.Skip("the adapter cannot ask")
+	}
+	b.must(nil, protocol.Job{Answers: a})
+	var got []string
+	for _, p := range b.progress {
+		if p.Answer == nil || p.Answer.Unasked != "" {
+			b.t.Fatalf("%+v", p.Answer)
+		}
+		got = append(got, told(p.Answer))
+	}
+	want := []string{
+		"schema 0.0", "schema 1.0",
+		"load/t 0.0: 1 affected", "load/t 0.1: 1 affected",
+		"read 0.0: 5 rows: int64 1, string n1; int64 2, string n2", "read 0.1: 4 rows: int64 2, string n2; int64 3, string n3",
+		"change/both 0.0: 2 affected", "change/both 1.0: error 19",
+		// The update was rolled back, or nothing would be deleted.
+		"script 0.0: 1 affected", "script 1.0: error 19",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		b.t.Errorf("answers:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// asks reports whether the adapter can run a statement without knowing its types.
+func (b *base) asks() bool {
+	b.t.Helper()
+	db := b.open(nil)
+	conn, err := db.Conn(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_, ok := conn.(driver.Asker)
+	if err := errors.Join(conn.Close(), db.Close()); err != nil {
+		b.t.Fatal(err)
+	}
+	return ok
+}
+
+// told puts into words what all libraries tell. A text may be a string or bytes.
+func told(a *protocol.Answer) string {
+	s := a.Part
+	if a.Phase != "" {
+		s = a.Phase
+	}
+	if a.Operation != "" {
+		s += "/" + a.Operation
+	}
+	s += fmt.Sprintf(" %d.%d", a.Number, a.Execution)
+	switch {
+	case a.Error != nil:
+		return s + fmt.Sprintf(": error %d", a.Error.Code&0xff)
+	case a.RowCount > 0:
+		var rows []string
+		for _, r := range a.Rows {
+			var values []string
+			for _, v := range r {
+				values = append(values, strings.ReplaceAll(v.Type, "[]byte", "string")+" "+v.Bytes())
+			}
+			rows = append(rows, strings.Join(values, ", "))
+		}
+		return s + fmt.Sprintf(": %d rows: ", a.RowCount) + strings.Join(rows, "; ")
+	case a.Affected != nil && a.Part != protocol.PartSchema:
+		return s + fmt.Sprintf(": %d affected", *a.Affected)
+	}
+	return s
+}
+
+// notNew checks that answers are not asked for on a database with tables.
+func notNew(_ *testing.T, b *base) {
+	b.script("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)")
+	b.fails(nil, protocol.Job{Answers: &protocol.Answers{Executions: 1, Rows: 1, Statements: []protocol.Ask{{SQL: "DELETE FROM precious"}}}}, protocol.CodeForeign, "has tables already")
+	if n := b.texts("SELECT CAST(count(*) AS TEXT) FROM precious"); n != "1" {
+		b.t.Errorf("%s rows are left", n)
+	}
+}

@@ -1,0 +1,245 @@
+package protocol
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// Answers runs the statements of a workload, and further statements, on a new database,
+// one after the other on one connection. It reports what the library returns for each.
+// The rows that a plan inserts are all inserted, but only the first Executions of each
+// statement are reported.
+type Answers struct {
+	Plan       *plan.Plan `json:"plan,omitempty"`
+	Statements []Ask      `json:"statements,omitempty"` // run after the plan
+	Executions int        `json:"executions"`
+	Rows       int        `json:"rows"` // of each answer that are reported in full, at most
+}
+
+// Ask is a statement and its arguments.
+type Ask struct {
+	SQL       string  `json:"sql"`
+	Arguments []Value `json:"arguments,omitempty"`
+}
+
+// Answered is the result of Answers. The answers themselves are in its progress.
+type Answered struct {
+	Answers int64 `json:"answers"`
+
+	// Skipped names the phases of kinds that the worker cannot ask.
+	Skipped []string `json:"skipped,omitempty"`
+}
+
+// Answer is what a library returned for one execution of a statement.
+type Answer struct {
+	Part      string `json:"part"` // schema, phase or statements
+	Phase     string `json:"phase,omitempty"`
+	Operation string `json:"operation,omitempty"` // of a mix; of an insert: its data set
+	Number    int    `json:"number"`              // of the statement in its script, operation or list, from 0
+	Execution int    `json:"execution"`           // from 0
+
+	SQL       string  `json:"sql"`
+	Arguments []Value `json:"arguments,omitempty"`
+
+	// Unasked says why the statement was not run. Nothing below is then set.
+	Unasked string `json:"unasked,omitempty"`
+
+	Error *AnswerError `json:"error,omitempty"`
+
+	// What the library does not tell is nil.
+	Names        []string `json:"names,omitempty"`
+	Declared     []string `json:"declared,omitempty"`
+	Affected     *int64   `json:"affected,omitempty"`
+	LastInsertID *int64   `json:"last_insert_id,omitempty"`
+
+	RowCount int64       `json:"row_count"`
+	Rows     [][]Value   `json:"rows,omitempty"`    // the first
+	Columns  []ColumnSum `json:"columns,omitempty"` // over all rows
+	AnyOrder string      `json:"any_order,omitempty"`
+}
+
+// AnswerError is an error that a library returned.
+type AnswerError struct {
+	Code    int    `json:"code"` // SQLite's extended result code; 0: not an error of SQLite
+	Message string `json:"message"`
+}
+
+// ColumnSum sums up a column of all rows.
+type ColumnSum struct {
+	Types   map[string]int64 `json:"types,omitempty"` // how many values have each Go type
+	Content string           `json:"content"`         // hash of the values in order, whatever their Go types
+}
+
+// Value is a value in the Go type in which a library takes or returns it.
+type Value struct {
+	Type string `json:"type"` // nil, int64, float64, string, []byte, bool, time.Time or another Go type
+
+	// Text is the value, or the beginning of a long one. Bytes that are not UTF-8 are
+	// in Hex instead.
+	Text   string `json:"text,omitempty"`
+	Hex    string `json:"hex,omitempty"`
+	Length int64  `json:"length,omitempty"` // of a string or []byte, in bytes
+	SHA256 string `json:"sha256,omitempty"` // of a long one
+}
+
+// The parts that answers belong to.
+const (
+	PartSchema     = "schema"
+	PartPhase      = "phase"
+	PartStatements = "statements"
+)
+
+// longest is how many bytes of a value are reported.
+const longest = 256
+
+// timeFormat has everything that distinguishes two times.
+const timeFormat = "2006-01-02T15:04:05.999999999Z07:00"
+
+// NewValue describes a value.
+func NewValue(v any) Value {
+	switch v := v.(type) {
+	case nil:
+		return Value{Type: "nil"}
+	case int64:
+		return Value{Type: "int64", Text: strconv.FormatInt(v, 10)}
+	case float64:
+		return Value{Type: "float64", Text: strconv.FormatFloat(v, 'g', -1, 64)}
+	case bool:
+		return Value{Type: "bool", Text: strconv.FormatBool(v)}
+	case time.Time:
+		return Value{Type: "time.Time", Text: v.Format(timeFormat)}
+	case string:
+		return newBytes("string", v)
+	case []byte:
+		return newBytes("[]byte", string(v))
+	}
+	return newBytes(fmt.Sprintf("%T", v), fmt.Sprint(v))
+}
+
+func newBytes(typ, s string) Value {
+	v := Value{Type: typ, Length: int64(len(s))}
+	if len(s) > longest {
+		sum := sha256.Sum256([]byte(s))
+		v.SHA256 = hex.EncodeToString(sum[:])
+		s = cut(s)
+	}
+	if utf8.ValidString(s) && typ != "[]byte" {
+		v.Text = s
+	} else {
+		v.Hex = hex.EncodeToString([]byte(s))
+	}
+	return v
+}
+
+// cut shortens a string, not within a character.
+func cut(s string) string {
+	n := longest
+	for n > longest-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// Any returns the value of an argument.
+func (v Value) Any() (any, error) {
+	if v.SHA256 != "" {
+		return nil, fmt.Errorf("a value of %d bytes is too long for an argument: want at most %d", v.Length, longest)
+	}
+	switch v.Type {
+	case "nil":
+		return nil, nil
+	case "int64":
+		return strconv.ParseInt(v.Text, 10, 64)
+	case "float64":
+		return strconv.ParseFloat(v.Text, 64)
+	case "bool":
+		return strconv.ParseBool(v.Text)
+	case "time.Time":
+		return time.Parse(timeFormat, v.Text)
+	case "string", "[]byte":
+		s, err := v.bytes()
+		if err != nil || v.Type == "string" {
+			return s, err
+		}
+		return []byte(s), nil
+	}
+	return nil, fmt.Errorf("type %q of an argument: want nil, int64, float64, string, []byte, bool or time.Time", v.Type)
+}
+
+// Bytes returns what is reported of a string or []byte: all of it, or the beginning if
+// SHA256 is set.
+func (v Value) Bytes() string {
+	s, _ := v.bytes()
+	return s
+}
+
+func (v Value) bytes() (string, error) {
+	if v.Hex == "" {
+		return v.Text, nil
+	}
+	b, err := hex.DecodeString(v.Hex)
+	return string(b), err
+}
+
+// Content returns the bytes that stand for a value whatever its Go type, for hashes:
+// texts are the same as string and as []byte, and so are whole numbers as int64, float64
+// and bool.
+func Content(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "n"
+	case bool:
+		if v {
+			return "i1"
+		}
+		return "i0"
+	case int64:
+		return "i" + strconv.FormatInt(v, 10)
+	case float64:
+		if i := int64(v); float64(i) == v && math.Abs(v) < 1<<53 {
+			return "i" + strconv.FormatInt(i, 10)
+		}
+		return "r" + strconv.FormatFloat(v, 'g', -1, 64)
+	case string:
+		return "t" + v
+	case []byte:
+		return "t" + string(v)
+	case time.Time:
+		return "d" + v.UTC().Format(timeFormat)
+	}
+	return "x" + fmt.Sprint(v)
+}
+
+func (a *Answers) check() error {
+	switch {
+	case a.Plan == nil && len(a.Statements) == 0:
+		return fmt.Errorf("answers to nothing: want a plan or statements")
+	case a.Executions < 1:
+		return BadField("executions", a.Executions, "want at least 1 execution of each statement")
+	case a.Rows < 1:
+		return BadField("rows", a.Rows, "want at least 1 row of each answer")
+	}
+	for i, s := range a.Statements {
+		if driver.TrimScript(s.SQL) == "" {
+			return fmt.Errorf("statement %d is empty: want SQL", i)
+		}
+		if rest := s.SQL[driver.StatementLen(s.SQL):]; driver.TrimScript(rest) != "" {
+			return fmt.Errorf("statement %d is followed by another, %.40q: want one at a time", i, strings.TrimSpace(rest))
+		}
+		for j, v := range s.Arguments {
+			if _, err := v.Any(); err != nil {
+				return fmt.Errorf("argument %d of statement %d: %w", j, i, err)
+			}
+		}
+	}
+	return nil
+}

@@ -26,7 +26,7 @@ func (s *session) header(path string) {
 		s.fail(result.Failed, protocol.CodeDatabase, "the database that the worker has left: %v", err)
 		return
 	}
-	if said := s.trial.Proof.SQLiteVersion; version != "" && said != version && !strings.HasPrefix(said, version+".") {
+	if said := s.trial.Proof.SQLiteVersion; version != "" && version != s.begins && said != version && !strings.HasPrefix(said, version+".") {
 		s.fail(result.Failed, protocol.CodeProtocol, "sqlite_version of the proof is %q: want %q, which wrote the database as its header says", said, version)
 		return
 	}

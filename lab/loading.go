@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -26,10 +27,11 @@ import (
 const maxLoaded = 128 << 20
 
 // loaded is the database that the trials of a case begin with. A process of the case's
-// own worker has made it.
+// own worker has made it, or it is a user's.
 type loaded struct {
 	phases int    // the plan's first phases, which are done; 0: each trial loads its own
-	path   string // of the one file
+	path   string // of the one file, unless it is a user's
+	user   *snapshot.Snapshot
 	sum    string // its SHA-256
 	sync   bool   // a copy must be on the disk before a trial begins
 	tables []Table
@@ -75,6 +77,9 @@ func fills(script string) bool {
 // they need to be done only once. It depends on the plan and the settings and not on the
 // driver, so that all drivers are measured alike.
 func loading(c *Case) int {
+	if c.snapshot() != nil {
+		return 1
+	}
 	p := c.Plan
 	if c.Settings["mode"] == "memory" || // there is no file
 		c.Settings["journal_mode"] == "persist" || // the journal stays, and later transactions use its space
@@ -185,7 +190,9 @@ func (p *Processes) loaded(ctx context.Context, c *Case, seed uint64) (*loaded, 
 		return l, nil, nil
 	}
 	l := &loaded{phases: loading(c)}
-	if l.phases > 0 {
+	if l.user = c.snapshot(); l.user != nil {
+		l.sum, l.sync = l.user.SHA256, l.written(c)
+	} else if l.phases > 0 {
 		if t, err := p.load(ctx, c, seed, l); t != nil || err != nil {
 			return nil, t, err
 		}
@@ -199,7 +206,7 @@ func (p *Processes) loaded(ctx context.Context, c *Case, seed uint64) (*loaded, 
 
 // forget removes the database that the trials of a case begin with.
 func (p *Processes) forget(c *Case) {
-	if l := p.begins[c]; l != nil && l.phases > 0 {
+	if l := p.begins[c]; l != nil && l.path != "" {
 		os.RemoveAll(filepath.Dir(l.path))
 	}
 	delete(p.begins, c)
@@ -229,14 +236,18 @@ func (p *Processes) load(ctx context.Context, c *Case, seed uint64, l *loaded) (
 		Load: l.phases, Environment: c.Ref.environment(),
 	})
 	s.header(path)
-	nameColumn(t.Reason, c.Plan)
+	nameColumn(t.Reason, c)
 	if l.sum = s.whole(path); t.Status != result.OK || ctx.Err() != nil {
 		t.TookNS = int64(time.Since(begin))
 		return t, ctx.Err()
 	}
-	l.path, l.tables = path, s.tables
-	l.sync = slices.ContainsFunc(c.Plan.Phases[l.phases:], func(ph plan.Phase) bool { return writes(&ph) })
+	l.path, l.tables, l.sync = path, s.tables, l.written(c)
 	return nil, nil
+}
+
+// written reports whether a phase may write to the database that a trial begins with.
+func (l *loaded) written(c *Case) bool {
+	return slices.ContainsFunc(c.Plan.Phases[l.phases:], func(ph plan.Phase) bool { return writes(&ph) })
 }
 
 // whole returns the SHA-256 of the database that a worker has loaded. It fails the trial
@@ -274,9 +285,13 @@ func copyFile(to io.Writer, path string) (sum string, err error) {
 }
 
 // copy makes the database that one trial begins with.
-func (l *loaded) copy(path string) error {
+func (l *loaded) copy(ctx context.Context, path string) error {
 	if l.phases == 0 {
 		return nil
+	}
+	if l.user != nil {
+		// The first write to a shared block would take longer than any other.
+		return l.user.Copy(ctx, path, !l.sync, l.sync)
 	}
 	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

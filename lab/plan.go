@@ -101,6 +101,9 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			if err != nil {
 				return nil, err
 			}
+			if w.Database != "" && w.Snapshot() == nil {
+				return nil, fmt.Errorf("workload %s begins with the database %s, which only a workload file that is named on the command line can do", w.Name, w.Database)
+			}
 			back := &readable{map[string][]plan.Stored{}, map[string]string{}}
 			look := func(ctx context.Context, db *sql.Conn, p *plan.Phase) error { return back.look(ctx, db, resolved, p) }
 			if err := checkSQL(w, resolved, look); err != nil {
@@ -111,9 +114,12 @@ func (m *Matrix) Cases() ([]*Case, error) {
 			}
 			first := len(cases)
 			for _, set := range combinations(m.Settings) {
+				if _, err := w.Decided(at.Settings.With(set)); err != nil {
+					return nil, fmt.Errorf("workload %s: setting %w", w.Name, err)
+				}
 				for _, d := range m.drivers(w) {
 					ref := d.ref
-					c := &Case{Ref: ref, Source: w, Plan: resolved, Beforehand: slices.Concat(back.doubts(resolved), idle(set, resolved))}
+					c := &Case{Ref: ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), idle(set, resolved))}
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 					c.WorkloadSHA256 = hash

@@ -98,7 +98,10 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64, want *Profil
 			p.forget(c) // such a case has no further trial
 		}
 	}()
-	if err := from.copy(path); err != nil {
+	if from.user != nil {
+		s.begins = from.user.Version
+	}
+	if err := from.copy(ctx, path); err != nil {
 		s.fail(result.Failed, protocol.CodeDatabase, "copying the loaded database: %v", err)
 		return t, 0, nil
 	}
@@ -112,7 +115,7 @@ func (p *Processes) once(ctx context.Context, c *Case, seed uint64, want *Profil
 		t.CPU = p.spent(before, s.worker.ProcessState, s.waited)
 	}
 	s.header(path)
-	nameColumn(t.Reason, c.Plan)
+	nameColumn(t.Reason, c)
 	if t.Status == result.OK {
 		if p.good == nil {
 			p.good = map[*Case]int{}
@@ -161,6 +164,7 @@ type session struct {
 	waited  *time.Duration // for a CPU, the worker's threads; nil if it is not known
 
 	inForce driver.Settings // what the first connection last read back
+	begins  string          // the SQLite that wrote the database before the trial; "": none, or not known
 
 	started time.Time     // when the request was sent
 	began   time.Time     // when the current phase began

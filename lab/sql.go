@@ -39,7 +39,7 @@ type visitor func(context.Context, *sql.Conn, *plan.Phase) error
 
 // checkSQL is CheckSQL with a visitor, which may be nil.
 func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
-	phase, at, err := compileAll(p, visit)
+	phase, at, err := compileAll((&Case{Source: w}).begins(), p, visit)
 	if err == nil {
 		return nil
 	}
@@ -50,9 +50,10 @@ func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 	return fmt.Errorf("%s: %s", w.Place(phase, at.operation, at.statement, at.line), words)
 }
 
-// compileAll compiles a plan's SQL. If there is an error, phase is the name of the phase
-// with the error, or "" for the schema, and at is where in its SQL the error is.
-func compileAll(p *plan.Plan, visit visitor) (phase string, at place, err error) {
+// compileAll compiles a plan's SQL on a database that begins with what some statements make.
+// If there is an error, phase is the name of the phase with the error, or "" for the schema,
+// and at is where in its SQL the error is.
+func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at place, err error) {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -69,6 +70,9 @@ func compileAll(p *plan.Plan, visit visitor) (phase string, at place, err error)
 		return "", at, err
 	}
 	c := &sqlCheck{ctx: ctx, db: db, plan: p}
+	if !c.begin(begin) {
+		return "", at, nil
+	}
 	if p.Schema != "" {
 		if err := c.run(p.Schema); foreign(err) {
 			return "", at, nil // without the schema nothing else can be checked
@@ -102,6 +106,21 @@ type sqlCheck struct {
 	db   *sql.Conn
 	plan *plan.Plan
 	at   place // what was last compiled
+}
+
+// begin makes what a user's database has. It reports whether all of it could be made, for
+// otherwise nothing can be checked: this SQLite may lack a module, function or collation
+// of the user's application.
+func (c *sqlCheck) begin(schema []string) bool {
+	ctx, cancel := context.WithTimeout(c.ctx, checkLimit)
+	defer cancel()
+	for _, statement := range schema {
+		_, err := c.db.ExecContext(ctx, statement)
+		if err != nil && !strings.Contains(err.Error(), "already exists") { // a virtual table has made it
+			return false
+		}
+	}
+	return true
 }
 
 func (c *sqlCheck) run(script string) error {

@@ -15,13 +15,13 @@ import (
 // nameColumn adds the column's name to a reason with the code type. A worker only knows
 // the column's number; the lab asks its own SQLite for the name. If SQLite cannot tell,
 // the number is left as it is.
-func nameColumn(r *protocol.Reason, p *plan.Plan) {
+func nameColumn(r *protocol.Reason, c *Case) {
 	if r == nil || r.Code != protocol.CodeType || r.Column == 0 {
 		return
 	}
 	found := errors.New("found")
 	name := ""
-	_, _, _ = compileAll(p, func(ctx context.Context, db *sql.Conn, ph *plan.Phase) error {
+	_, _, _ = compileAll(c.begins(), c.Plan, func(ctx context.Context, db *sql.Conn, ph *plan.Phase) error {
 		if ph.Name != r.Phase {
 			return nil
 		}

@@ -513,6 +513,9 @@ func ticks(format func(float64) string) func(float64) string {
 	}
 }
 
+// Bytes formats a number of bytes.
+func Bytes(n int64) string { return bytesOf(float64(n)) }
+
 // bytesOf formats a number of bytes.
 func bytesOf(v float64) string {
 	words, unit := scaled([]float64{v}, benchunit.Binary, "B")

@@ -100,7 +100,8 @@ type Case struct {
 	ID       int    `json:"id"` // within its run, from 1
 	Workload string `json:"workload"`
 
-	// WorkloadSHA256 is the hash of the workload's text. Older runs have none.
+	// WorkloadSHA256 is the hash of the workload's text, and of the user's database that it
+	// begins with. Older runs have none.
 	WorkloadSHA256 string `json:"workload_sha256,omitempty"`
 
 	Scale      string            `json:"scale"`

@@ -49,6 +49,10 @@ func (l *resolver) columnWithin(c *columnInfo) {
 		for _, s := range gen.Choice {
 			c.bytes = max(c.bytes, int64(len(s)))
 		}
+	case plan.GenList:
+		for _, v := range gen.List {
+			c.bytes = max(c.bytes, int64(len(v)))
+		}
 	case plan.GenRef, plan.GenPick:
 		c.bytes = c.sources[0].bytes
 	case plan.GenFormat:

@@ -224,6 +224,8 @@ func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 		if len(gen.Choice) == 0 {
 			l.errorf(n, "%s: choice from nothing: want a list, such as [red, green]", c.full)
 		}
+	case plan.GenList:
+		l.listed(c, n)
 	case plan.GenFormat:
 		c.Type = driver.Text
 		gen.Format, _ = l.text(n, c.full+": format", `format: "user%08d"`)
@@ -479,5 +481,5 @@ func (l *resolver) checkSiblings(c *columnInfo) {
 
 // mayBeNull reports whether a value of the column can be NULL.
 func (c *columnInfo) mayBeNull() bool {
-	return !c.broken && (c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 || slices.ContainsFunc(c.sources, (*columnInfo).mayBeNull))
+	return !c.broken && (c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 || slices.ContainsFunc(c.Generator.List, isNull) || slices.ContainsFunc(c.sources, (*columnInfo).mayBeNull))
 }

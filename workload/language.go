@@ -18,9 +18,9 @@ var Schema []byte
 
 // keys are the keys of each kind of mapping in a workload file.
 var keys = map[string][]string{
-	"workload":  {"name", "about", "needs", "settings", "parameters", "scales", "schema", "changes settings", "rows", "phases"},
+	"workload":  {"name", "about", "needs", "database", "settings", "parameters", "scales", "schema", "changes settings", "rows", "phases"},
 	"scales":    {"full", "quick", "factor"},
-	"rows":      {"count", "per", "table", "columns"},
+	"rows":      {"count", "per", "query", "table", "columns"},
 	"insert":    {"name", "insert", "about", "untimed", "context", "transaction", "rows per statement", "statement", "values"},
 	"query":     {"name", "query", "about", "untimed", "context", "for each", "repeat", "clients", "statement", "parameters", "columns", "expect"},
 	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate", "gomaxprocs", "mutex", "retry"},
@@ -55,6 +55,7 @@ var generatorDefs = []generatorDef{
 	{plan.GenRepeat, []string{"times"}, `{repeat: "text ", times: N}`, "the same text in every row"},
 	{plan.GenBlob, nil, "{blob: N}, {blob: [MIN, MAX]}", "bytes at random"},
 	{plan.GenChoice, nil, "{choice: [a, b, c]}", "one of the texts, all equally likely"},
+	{plan.GenList, nil, "{list: [3, null, 7]}", "the values in this order, again and again"},
 	{plan.GenHex, nil, "{hex: N}", "the hex digits of N random bytes"},
 	{plan.GenSHA256, []string{"decode"}, "{sha256: COLUMN}", "the hex SHA-256 of a text or blob of the same row; with decode: hex of the bytes that it stands for"},
 	{plan.GenRef, nil, "SET.COLUMN, {ref: SET.COLUMN}", "the column of the row that this one is nested in"},
@@ -128,6 +129,7 @@ func LanguageReference() string {
 	}
 	rows = append(rows, [2]string{"nulls: 5%, hidden: true", "with any of them: NULL in that share of rows; made for other columns, not inserted"})
 	table("Generators of columns and parameters", rows)
+	table("Rows of the workload's database", [][2]string{{"query: SELECT …", "a data set of the rows that the database has, with columns: {id: int, name: text or null}"}})
 	table("Checks of results", checks)
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -361,8 +361,8 @@ func TestRefusals(t *testing.T) {
 		{pl("1e300", nil), `bad scale "1e300": users would be 1e+303: want a smaller number`},
 		{unscaledErr, `bad scale "2": workload u has nothing to multiply: want full or quick, or name parameters under scales, such as factor: [rows]`},
 		{pl("full", map[string]int64{"user": 1}), `workload everything has no parameter "user": did you mean "users"?`},
-		{pl("full", map[string]int64{"batch": -1}), "testdata/good/everything.yaml:63:47: transaction: every is -1: want at least 1\n" +
-			"testdata/good/everything.yaml:63:86: rows per statement is -1: want at least 1"},
+		{pl("full", map[string]int64{"batch": -1}), "testdata/good/everything.yaml:64:47: transaction: every is -1: want at least 1\n" +
+			"testdata/good/everything.yaml:64:86: rows per statement is -1: want at least 1"},
 		{cases(map[string][]int64{"batch": {}}), "parameter batch is given without a value: want a whole number"},
 		{loading("simpel"), `unknown workload "simpel": did you mean "simple"? (a file is given as ./simpel.yaml)`},
 		{loading("./nowhere.yaml"), "no workload file ./nowhere.yaml: want a file that is there, or the name of a built-in workload, such as analytics"},

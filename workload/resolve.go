@@ -35,6 +35,7 @@ func (l *resolver) resolve() {
 	f := l.w.root
 	if n := f.get("settings"); n != nil {
 		l.settings = l.readSettings(n, "settings")
+		l.decided(n)
 	}
 	if n := f.get("schema"); n != nil {
 		l.plan.Schema, _ = l.sql(n, "schema", "CREATE TABLE users(id INTEGER PRIMARY KEY)")

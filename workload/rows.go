@@ -62,6 +62,13 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 	if !ok {
 		return s
 	}
+	if n := f.get("table"); n != nil {
+		s.Table, _ = l.text(n, "table of "+what, "users")
+	}
+	if f.get("query") != nil {
+		l.queried(s, f, what)
+		return s
+	}
 	before := l.found
 	if n := f.get("count"); n == nil {
 		l.errorf(f.node, "%s has no count: write count: and a number", what)
@@ -69,9 +76,6 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 		s.Count, _ = l.number(n, "count of "+what, 0)
 	}
 	s.broken = l.found > before
-	if n := f.get("table"); n != nil {
-		s.Table, _ = l.text(n, "table of "+what, "users")
-	}
 	if n := f.get("per"); n != nil {
 		if s.Parent, ok = l.text(n, "per of "+what, "users"); ok {
 			s.node = n

@@ -84,10 +84,8 @@ func (w *Workload) Unset(s driver.Settings) driver.Settings {
 			usual["synchronous"] = "full"
 		}
 	}
-	for _, sql := range w.scripts {
-		if strings.Contains(strings.ToUpper(sql.text), "REFERENCES") {
-			usual["foreign_keys"] = "on"
-		}
+	if w.references() {
+		usual["foreign_keys"] = "on"
 	}
 	maps.DeleteFunc(usual, func(name, _ string) bool { return s[name] != "" })
 	return usual
@@ -105,13 +103,18 @@ func under(n *yaml.Node, names ...string) *yaml.Node {
 }
 
 // SHA256 returns the hash, in hexadecimal, of the workload file followed by each
-// included file as a zero byte, its name, a zero byte, and its text. Without includes
-// it is the hash of the file alone.
+// included file as a zero byte, its name, a zero byte, and its text, and by the hash of
+// its database as a zero byte, the word database, a zero byte, and that hash. So
+// workloads on different databases are different ones. Without any of these it is the
+// hash of the file alone.
 func (w *Workload) SHA256() string {
 	h := sha256.New()
 	h.Write(w.source) // writing to a hash never fails
 	for _, f := range w.Includes() {
 		_, _ = io.WriteString(h, "\x00"+f.Name+"\x00"+f.Text)
+	}
+	if w.snapshot != nil {
+		_, _ = io.WriteString(h, "\x00database\x00"+w.snapshot.SHA256)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

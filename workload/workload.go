@@ -1,11 +1,12 @@
 // Package workload implements the language in which workloads are written. It loads
-// and checks YAML files, and resolves them to plans. It opens no database and
-// measures nothing.
+// and checks YAML files, and resolves them to plans. It opens no database, but may be
+// given the copy of one to read rows from, and measures nothing.
 package workload
 
 import (
 	"bytes"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqlite3perf/sqlite3perf/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
@@ -39,6 +41,7 @@ const maxCases = 1000
 type Workload struct {
 	Name       string
 	About      string
+	Database   string          // the file that each trial begins with a copy of, as it is written; "": none
 	Settings   driver.Settings // at the quick scale with the first value of each parameter
 	Parameters []Values        // in the order of the file, at the full scale
 	Quick      map[string][]int64
@@ -57,6 +60,10 @@ type Workload struct {
 	scripts map[*yaml.Node]script // SQL that has been read
 
 	includes []File // the .sql files read so far
+
+	snapshot *snapshot.Snapshot // of Database
+	query    func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error)
+	queried  map[string]queried
 }
 
 // Values are the values that a parameter takes. Each makes a case.
@@ -132,6 +139,15 @@ func (r *reader) parse(data []byte, fsys fs.FS, options []Option) (*Workload, er
 	if w.root == nil {
 		return nil, r.err()
 	}
+	w.resolveAll(r)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// resolveAll resolves the workload at both scales with every combination of its parameters.
+func (w *Workload) resolveAll(r *reader) {
 	for _, scale := range []string{Full, Quick} {
 		cases, err := w.expand(scale, nil)
 		if err != nil {
@@ -149,10 +165,6 @@ func (r *reader) parse(data []byte, fsys fs.FS, options []Option) (*Workload, er
 			}
 		}
 	}
-	if err := r.err(); err != nil {
-		return nil, err
-	}
-	return w, nil
 }
 
 // header reads the parts that do not depend on the parameters.
@@ -172,6 +184,9 @@ func (w *Workload) header(r *reader, n *yaml.Node) {
 	if n := f.get("about"); n != nil {
 		w.About, _ = r.text(n, "about", "about: one row per statement")
 		w.About = strings.TrimSpace(w.About)
+	}
+	if n := f.get("database"); n != nil {
+		w.database(r, n)
 	}
 	if n := f.get("needs"); n != nil {
 		w.Needs = needs(r, n)

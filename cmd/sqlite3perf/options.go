@@ -267,7 +267,7 @@ func (o *runOptions) checkWorkloads(r *request) error {
 	seen := map[string]string{} // the argument that gave each workload
 	for _, name := range names {
 		name = strings.TrimSpace(name)
-		w, err := loadWorkload(name, o.allowFiles)
+		w, err := loadWorkloadIn(r.dir, name, o.allowFiles)
 		if err != nil {
 			return err
 		}

@@ -33,13 +33,14 @@ var expressions = map[string]reading{
 	"report/build.go":               {1, "arguments of a command"},
 	"worker/driver/features.go":     {5, "SQLite's messages"},
 	"worker/protocol/job.go":        {2, "pragmas and their values, as the user names them"},
+	"workload/database.go":          {1, "SQL"},
 	"workload/problem.go":           {4, "the YAML library's messages, and names in a workload"},
 }
 
 // comparisons is how many times each file outside tests searches a message for a text.
 var comparisons = map[string]reading{
 	"lab/conformance/failures.go":   {1, "how a worker's message begins, which the protocol says"},
-	"lab/sql.go":                    {1, "SQLite's messages"},
+	"lab/sql.go":                    {2, "SQLite's messages"},
 	"report/troubles.go":            {1, "whether a message has the line that would follow it"},
 	"worker/job/jobtest/jobtest.go": {2, "messages under test"},
 }

@@ -85,7 +85,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": status, "fails": fails, "cells": cells, "trials": trials, "fulfills": fulfills,
-			"sql": sqlScript, "lock": lock, "unlock": unlock,
+			"sql": sqlScript, "lock": lock, "unlock": unlock, "live": live, "listing": listing,
 		},
 	})
 }

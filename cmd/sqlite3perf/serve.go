@@ -205,7 +205,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*web.Lau
 		files = workload.Builtins()
 	}
 	for _, name := range files {
-		w, err := loadWorkload(name, false)
+		w, err := readWorkload(name, false)
 		if err != nil {
 			return nil, err
 		}

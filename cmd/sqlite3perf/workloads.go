@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/workload"
@@ -43,16 +46,20 @@ write your own, start from a built-in one: workloads simple --yaml > mine.yaml`,
 			case len(args) == 0:
 				return listWorkloads(env.stdout)
 			}
-			w, err := loadWorkload(args[0], allowFiles)
-			if err != nil {
-				return err
-			}
 			if source {
+				w, err := readWorkload(args[0], allowFiles)
+				if err != nil {
+					return err
+				}
 				text, err := standalone(w)
 				if err != nil {
 					return err
 				}
 				_, err = io.WriteString(env.asItIs(), text)
+				return err
+			}
+			w, err := loadWorkload(args[0], allowFiles)
+			if err != nil {
 				return err
 			}
 			resolved, err := w.Plan(workload.Quick, nil)
@@ -79,8 +86,47 @@ func addAllowFilesFlag(f *pflag.FlagSet, value *bool) {
 	f.BoolVar(value, "allow-files", false, "let the SQL of workload files reach files other than its own database: ATTACH, VACUUM INTO, …")
 }
 
-// loadWorkload reads a built-in workload or a file.
+// loadWorkload reads a built-in workload or a file, and takes a copy of the database that
+// it begins with, if any, in the usual directory.
 func loadWorkload(name string, allowFiles bool) (*workload.Workload, error) {
+	return loadWorkloadIn("", name, allowFiles)
+}
+
+// loadWorkloadIn is loadWorkload with the directory in which databases are created; ""
+// is the usual one.
+func loadWorkloadIn(dir, name string, allowFiles bool) (*workload.Workload, error) {
+	w, err := readWorkload(name, allowFiles)
+	if err != nil || w.Database == "" {
+		return w, err
+	}
+	if dir == "" {
+		if dir, err = databasesDirectory(""); err != nil {
+			return nil, err
+		}
+	}
+	scratch, err := lab.NewScratch(dir, copyDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("directory for the copy of %s: %w", w.Database, err)
+	}
+	if runtime.GOOS != "windows" { // which keeps files that are open; the next run removes it there
+		defer scratch.Remove()
+	}
+	s, err := snapshot.Take(context.Background(), w.DatabasePath(), scratch.Dir)
+	if err != nil {
+		return nil, usagef("workload %s: %w", w.Name, err)
+	}
+	if err := w.Begin(context.Background(), s); err != nil {
+		return nil, usageError{err}
+	}
+	return w, nil
+}
+
+// copyDirectory begins the name of the directory for the copy of a user's database. A
+// number follows.
+const copyDirectory = "sqlite3perf-copy-"
+
+// readWorkload reads a built-in workload or a file, and opens no database.
+func readWorkload(name string, allowFiles bool) (*workload.Workload, error) {
 	var options []workload.Option
 	if allowFiles {
 		options = append(options, workload.AllowFiles)
@@ -138,6 +184,13 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 	fmt.Fprintf(out, "%s\n\n", strings.TrimSuffix(w.Name+": "+about, ": "))
 	if len(w.Needs) > 0 {
 		fmt.Fprintf(out, "needs:      %s\n", strings.Join(w.Needs, " "))
+	}
+	if s := w.Snapshot(); s != nil {
+		mode := "not in WAL mode"
+		if s.WAL {
+			mode = "in WAL mode"
+		}
+		fmt.Fprintf(out, "database:   %s: %s of %d tables, in pages of %d bytes, %s; SHA-256 %.12s…\n", report.Line(w.Database), report.Bytes(s.Bytes), s.Tables, s.PageSize, mode, s.SHA256)
 	}
 	if len(w.Settings) > 0 {
 		fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))

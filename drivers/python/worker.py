@@ -249,6 +249,15 @@ class Column:
         c = self.g["choice"]
         return c[below(self.stream.draw(i), len(c))]
 
+    def list(self, i):
+        values = self.g["list"]
+        v = values[i % len(values)]
+        if v is None:
+            return None
+        if self.type == "blob":
+            return binascii.unhexlify(v)
+        return float(v) if self.type == "real" else v
+
     def repeat(self, i):
         return self.repeated
 
@@ -312,7 +321,7 @@ class Column:
         return source.columns[column].at(self.zipf_law.at(self.stream, i) - 1)
 
 
-KINDS = set("serial const null int zipf real time format text repeat blob choice hex sha256 ref pick".split())
+KINDS = set("serial const null int zipf real time format text repeat blob choice list hex sha256 ref pick".split())
 
 
 class DataSet:

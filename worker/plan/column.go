@@ -29,8 +29,9 @@ type column struct {
 	// it is the column itself.
 	base  *column
 	arena []byte        // text, blob: random bytes for large values
-	fixed []byte        // const, repeat, choice: the bytes of all values
-	spans []driver.Span // choice: the position of each value in fixed
+	fixed []byte        // const, repeat, choice, list: the bytes of all values
+	spans []driver.Span // choice, list: the position of each value in fixed
+	given *given        // list
 }
 
 type linkState uint8
@@ -119,6 +120,8 @@ func (c *column) prepare() error {
 			return c.bad("%d times", gen.Times)
 		}
 		c.fixed = []byte(strings.Repeat(gen.Text, int(gen.Times)))
+	case GenList:
+		return c.readList()
 	case GenChoice:
 		if len(gen.Choice) == 0 {
 			return c.bad("from an empty list")
@@ -228,7 +231,7 @@ func checkType(t driver.Type, gen *Generator) error {
 		ok = t == driver.Blob
 	case GenConst:
 		ok = integer || t == driver.Text || t == driver.Real
-	case GenNull, GenRef, GenPick:
+	case GenNull, GenRef, GenPick, GenList:
 		ok = true
 	default:
 		return fmt.Errorf("no such generator")
@@ -245,7 +248,7 @@ func (c *column) steps() bool {
 }
 
 func (c *column) mayBeNull() bool {
-	if c.gen.NullPermille > 0 || c.gen.Kind == GenNull {
+	if c.gen.NullPermille > 0 || c.gen.Kind == GenNull || c.given != nil && c.given.nulls != nil {
 		return true
 	}
 	for _, s := range c.sources {
@@ -263,6 +266,9 @@ func (c *column) null(i int64) bool {
 		return true
 	}
 	if c.gen.NullPermille > 0 && below(c.nulls.draw(i, 0), 1000) < uint64(c.gen.NullPermille) {
+		return true
+	}
+	if c.given != nil && c.given.null(i) {
 		return true
 	}
 	for _, s := range c.sources {
@@ -310,6 +316,8 @@ func (c *column) int(i int64) int64 {
 		return gen.Low + int64(below(c.draw(i, 0), uint64(gen.High)-uint64(gen.Low)))
 	case gen.Kind == GenZipf:
 		return gen.Low + int64(c.zipf.at(c.stream, i)-1)
+	case gen.Kind == GenList:
+		return c.given.ints[c.given.at(i)]
 	default: // const, null
 		return gen.Int
 	}
@@ -321,7 +329,11 @@ func (c *column) real(i int64) float64 {
 		return c.base.real(c.row(i))
 	}
 	gen := c.gen
-	if gen.Kind != GenReal {
+	switch gen.Kind {
+	case GenReal:
+	case GenList:
+		return c.given.reals[c.given.at(i)]
+	default:
 		return gen.RealLow
 	}
 	x := gen.RealLow + float64(unit(c.draw(i, 0))*(gen.RealHigh-gen.RealLow))
@@ -341,7 +353,10 @@ func (c *column) length(i int64) int64 {
 
 // span returns the position in fixed of the value of row i.
 func (c *column) span(i int64) driver.Span {
-	if c.gen.Kind == GenChoice {
+	switch c.gen.Kind {
+	case GenList:
+		return c.spans[c.given.at(i)]
+	case GenChoice:
 		return c.spans[below(c.draw(i, 0), uint64(len(c.spans)))]
 	}
 	return driver.Span{Len: uint32(len(c.fixed))}
@@ -450,7 +465,7 @@ func (c *column) longest() int64 {
 		return n
 	case GenConst, GenRepeat:
 		return int64(max(len(c.fixed), 20))
-	case GenChoice:
+	case GenChoice, GenList:
 		n := int64(0)
 		for _, s := range c.spans {
 			n = max(n, int64(s.Len))

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -86,6 +87,10 @@ type Generator struct {
 	Times  int64    `json:"times,omitempty"`  // repeat
 	Int    int64    `json:"int,omitempty"`    // const (int, bool, time)
 	Choice []string `json:"choice,omitempty"` // choice
+
+	// List has the values of a list, each a null or, by the column's type, a whole number,
+	// a number, a text, or a text of hexadecimal digits for a blob.
+	List []json.RawMessage `json:"list,omitempty"`
 }
 
 // The kinds of generators.
@@ -102,6 +107,7 @@ const (
 	GenRepeat = "repeat"
 	GenBlob   = "blob"
 	GenChoice = "choice"
+	GenList   = "list" // List[i % len(List)]
 	GenHex    = "hex"
 	GenSHA256 = "sha256"
 	GenRef    = "ref"  // the column of the row that this one is nested in

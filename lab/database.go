@@ -1,0 +1,48 @@
+package lab
+
+import (
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/snapshot"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/workload"
+)
+
+// snapshot returns the copy of a user's database that the trials of a case begin with
+// copies of; nil if they begin with an empty one.
+func (c *Case) snapshot() *snapshot.Snapshot {
+	if c.Source == nil {
+		return nil
+	}
+	return c.Source.Snapshot()
+}
+
+// begins returns the statements that make what the user's database of a case has.
+func (c *Case) begins() []string {
+	if s := c.snapshot(); s != nil {
+		return s.Schema
+	}
+	return nil
+}
+
+// begun returns the plan of a workload as its workers get it. If it begins with a user's
+// database, a first phase stands for what that has, and each trial is told that this phase
+// is done. The schema is then SQL that comes after it.
+func begun(w *workload.Workload, p *plan.Plan) *plan.Plan {
+	if w.Snapshot() == nil {
+		return p
+	}
+	name := func(s string) string {
+		for slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool { return ph.Name == s }) {
+			s += " of the file"
+		}
+		return s
+	}
+	q := *p
+	first := []plan.Phase{{Name: name("database"), Untimed: true, Script: "-- a user's database, whose SHA-256 is " + w.Snapshot().SHA256}}
+	if p.Schema != "" {
+		first = append(first, plan.Phase{Name: name("schema"), Untimed: true, Script: p.Schema, Changes: p.Changes})
+	}
+	q.Schema, q.Changes, q.Phases = "", nil, slices.Concat(first, p.Phases)
+	return &q
+}

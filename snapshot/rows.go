@@ -1,0 +1,134 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Bounds of what a query may return: the values are sent to the worker of each trial.
+const (
+	maxRows  = 100_000
+	maxBytes = 16 << 20 // of JSON
+)
+
+// Rows returns the values of a query's rows, a list for each column, as a plan's list has
+// them. Errors name a value by its place: the value may be private.
+func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
+	names, err := s.columns(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) != len(columns) {
+		return nil, fmt.Errorf("its rows have %d columns, and columns lists %d: write a name and a type for each", len(names), len(columns))
+	}
+	// Without a declared type, the library converts no value.
+	given, plain := make([]string, len(columns)), make([]string, len(columns))
+	for i := range columns {
+		given[i] = fmt.Sprintf("c%d", i)
+		plain[i] = "+" + given[i]
+	}
+	rows, err := s.conn.QueryContext(ctx, fmt.Sprintf("WITH q(%s) AS (\n%s\n) SELECT %s FROM q LIMIT %d", strings.Join(given, ", "), query, strings.Join(plain, ", "), maxRows+1))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	lists := make([][]json.RawMessage, len(columns))
+	values, to := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		to[i] = &values[i]
+	}
+	bytes := 0
+	for n := 1; rows.Next(); n++ {
+		if n > maxRows {
+			return nil, fmt.Errorf("it returns more than %d rows: end it with LIMIT %[1]d, or less", maxRows)
+		}
+		if err := rows.Scan(to...); err != nil {
+			return nil, err
+		}
+		for i, v := range values {
+			raw, err := encode(v, columns[i])
+			if err != nil {
+				return nil, fmt.Errorf("column %s of row %d %w", names[i], n, err)
+			}
+			if bytes += len(raw) + 1; bytes > maxBytes {
+				return nil, fmt.Errorf("its values have more than %d MiB: end it with a LIMIT, or leave long columns out", maxBytes>>20)
+			}
+			lists[i] = append(lists[i], raw)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if len(lists[0]) == 0 {
+		return nil, errors.New("it returns no rows: want at least one")
+	}
+	return lists, nil
+}
+
+// columns returns the names of a query's columns.
+func (s *Snapshot) columns(ctx context.Context, query string) ([]string, error) {
+	rows, err := s.conn.QueryContext(ctx, "SELECT * FROM (\n"+query+"\n) LIMIT 0")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	return names, rows.Err()
+}
+
+// encode returns a value as a plan's list has it.
+func encode(v any, want driver.ColumnType) (json.RawMessage, error) {
+	class := ""
+	switch v := v.(type) {
+	case nil:
+		if want.Nullable {
+			return json.RawMessage("null"), nil
+		}
+		return nil, fmt.Errorf("is NULL, and declared %s: write %[1]s or null", want.Type)
+	case int64:
+		switch {
+		case want.Type == driver.Bool && v != 0 && v != 1:
+			return nil, errors.New("is neither 0 nor 1, and declared bool: write int")
+		case want.Type == driver.Int || want.Type == driver.Bool || want.Type == driver.Time:
+			return json.Marshal(v)
+		case want.Type == driver.Real:
+			return json.Marshal(float64(v))
+		}
+		class = "int"
+	case float64:
+		switch {
+		case want.Type == driver.Real && math.IsInf(v, 0):
+			return nil, errors.New("is infinite: leave the row out")
+		case want.Type == driver.Real:
+			return json.Marshal(v)
+		}
+		class = "real"
+	case string:
+		switch {
+		case want.Type == driver.Text && !utf8.ValidString(v):
+			return nil, errors.New("is not UTF-8: leave the row out, or read it as a blob: CAST(… AS BLOB)")
+		case want.Type == driver.Text:
+			return json.Marshal(v)
+		}
+		class = "text"
+	case []byte:
+		if want.Type == driver.Blob {
+			return json.Marshal(hex.EncodeToString(v))
+		}
+		class = "blob"
+	default:
+		return nil, fmt.Errorf("is a %T", v)
+	}
+	return nil, fmt.Errorf("is %s, and declared %s: write %s, or CAST it in the query", class, want.Type, class)
+}

@@ -1,0 +1,83 @@
+package plan
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"math"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// given are the values of a list, read from the plan. Texts and blobs are among the
+// column's fixed bytes.
+type given struct {
+	n     int64
+	nulls []bool // nil: there are none
+	ints  []int64
+	reals []float64
+}
+
+// at returns the index of the value of row i.
+func (g *given) at(i int64) int64 { return i % g.n }
+
+func (g *given) null(i int64) bool { return g.nulls != nil && g.nulls[g.at(i)] }
+
+// readList reads the values of a list. Errors give a value's number and not the value,
+// which may be private.
+func (c *column) readList() error {
+	list := c.gen.List
+	if len(list) == 0 {
+		return c.bad("of no values")
+	}
+	c.given = &given{n: int64(len(list))}
+	if c.typ == driver.Text || c.typ == driver.Blob {
+		c.fixed = []byte{}
+	}
+	for i, raw := range list {
+		null := string(raw) == "null"
+		if null && c.given.nulls == nil {
+			c.given.nulls = make([]bool, len(list))
+		}
+		if null {
+			c.given.nulls[i] = true
+			raw = nil
+		}
+		if c.readValue(raw) != nil {
+			return c.bad("value %d of %d is not %s", i+1, len(list), c.typ)
+		}
+	}
+	if int64(len(c.fixed)) > math.MaxUint32 {
+		return c.bad("more than 4 GiB of values")
+	}
+	return nil
+}
+
+// readValue reads the next value of a list. If raw is nil, the value is NULL.
+func (c *column) readValue(raw json.RawMessage) (err error) {
+	switch c.typ {
+	case driver.Real:
+		var x float64
+		if raw != nil {
+			err = json.Unmarshal(raw, &x)
+		}
+		c.given.reals = append(c.given.reals, x)
+	case driver.Text, driver.Blob:
+		var s string
+		if raw != nil {
+			err = json.Unmarshal(raw, &s)
+		}
+		b := []byte(s)
+		if err == nil && c.typ == driver.Blob {
+			b, err = hex.DecodeString(s)
+		}
+		c.spans = append(c.spans, driver.Span{Off: uint32(len(c.fixed)), Len: uint32(len(b))})
+		c.fixed = append(c.fixed, b...)
+	default:
+		var n int64
+		if raw != nil {
+			err = json.Unmarshal(raw, &n)
+		}
+		c.given.ints = append(c.given.ints, n)
+	}
+	return err
+}

@@ -98,7 +98,7 @@ func insertedColumns(p *plan.Plan, in *plan.Insert) float64 {
 	var columns, rows float64
 	for _, name := range in.Sets {
 		set := p.DataSet(name)
-		columns += float64(set.Total) * float64(len(set.Inserted()))
+		columns += float64(set.Total) * float64(len(set.Bound()))
 		rows += float64(set.Total)
 	}
 	return columns / max(rows, 1)

@@ -221,7 +221,7 @@ func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
 // same type.
 func common(resolved *plan.Plan, in *plan.Insert, table string) []plan.Column {
 	all := setsInto(resolved, in, table)
-	list := all[0].Inserted()
+	list := slices.DeleteFunc(all[0].Inserted(), func(c plan.Column) bool { return c.Generator.Kind == plan.GenCoalesce })
 	for _, d := range all[1:] {
 		list = slices.DeleteFunc(list, func(c plan.Column) bool {
 			return !slices.ContainsFunc(d.Columns, func(o plan.Column) bool {

@@ -8,7 +8,7 @@ import (
 
 // Bounds of a workload file.
 const (
-	maxDataSets   = 200
+	maxDataSets   = 1000
 	maxColumns    = 2000 // of a data set, SQLite's default limit for a table
 	maxDepth      = 20   // of data sets nested in each other
 	maxPhases     = 200
@@ -55,6 +55,13 @@ func (l *resolver) columnWithin(c *columnInfo) {
 		}
 	case plan.GenRef, plan.GenPick:
 		c.bytes = c.sources[0].bytes
+	case plan.GenWords:
+		c.bytes = gen.High * (c.sources[0].bytes + 1)
+	case plan.GenCoalesce:
+		c.bytes = 0
+		for _, src := range c.sources {
+			c.bytes = max(c.bytes, src.bytes)
+		}
 	case plan.GenFormat:
 		c.bytes = formatBytes(gen.Format, c.sources)
 	}
@@ -117,7 +124,7 @@ func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing 
 func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.Node) {
 	widest := int64(1)
 	for _, name := range ins.Sets {
-		widest = max(widest, int64(len(l.sets[name].Inserted())))
+		widest = max(widest, int64(len(l.sets[name].Bound())))
 	}
 	if n := f.get("rows per statement"); n != nil && ins.RowsPerStatement > plan.MaxBound/widest {
 		l.errorf(n, "rows per statement is %d, of %d columns: want at most %d, since a statement has at most %d parameters",

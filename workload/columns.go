@@ -24,6 +24,7 @@ type columnInfo struct {
 	set      *setInfo // nil: a parameter
 	siblings map[string]*columnInfo
 	of       []*yaml.Node  // the nodes that Generator.Of was read from
+	at       *yaml.Node    // the node that Generator.At was read from
 	sources  []*columnInfo // the columns of Generator.Of, unless broken
 	state    checkState
 	broken   bool  // a problem has been noted; the type can't be relied on
@@ -92,7 +93,7 @@ func (l *resolver) generator(c *columnInfo) {
 		known = slices.DeleteFunc(known, func(k string) bool { return k == "hidden" })
 	}
 	for _, k := range f.keys {
-		if bounded := []string{plan.GenInt, plan.GenZipf, plan.GenReal, plan.GenText, plan.GenBlob, plan.GenHex}; k.Tag != "!!int" && k.Tag != "!!float" || !slices.Contains(bounded, kind) {
+		if bounded := []string{plan.GenInt, plan.GenZipf, plan.GenReal, plan.GenText, plan.GenBlob, plan.GenHex, plan.GenShuffle, plan.GenWords}; k.Tag != "!!int" && k.Tag != "!!float" || !slices.Contains(bounded, kind) {
 			continue
 		}
 		l.errorf(k, "unknown key %q in %s: write %s: [%s, %s]", k.Value, c.full, kind, f.get(kind).Value, k.Value)
@@ -181,16 +182,64 @@ func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 	case plan.GenSerial:
 		gen.Low, _ = l.number(n, c.full+": serial", math.MinInt64)
 		gen.Step = l.numberWithin(f.get("step"), "step", math.MinInt64, math.MaxInt64, 1)
+		if n := f.get("every"); n != nil {
+			gen.Every = l.numberWithin(n, "every", 1, plan.MaxCount, 1)
+			if gen.Every > 1 && gen.Step < 0 {
+				l.errorf(f.get("step"), "step is %d every %d rows: want at least 0", gen.Step, gen.Every)
+				gen.Step = 0
+			}
+		}
+	case plan.GenShuffle:
+		gen.Low, gen.High = l.bounds(n, c.full+": shuffle", "shuffle: [1, 100]", math.MinInt64, false)
+		gen.Step = l.numberWithin(f.get("step"), "step", 1, math.MaxInt64, 1)
+	case plan.GenWords:
+		c.Type = driver.Text
+		gen.Low, gen.High, gen.Bounds = l.quantiles(n, c.full+": words", "words: [5, 40]", 0, true)
+		if gen.High > plan.MaxWords {
+			l.errorf(n, "%s has up to %d words: want at most %d", c.full, gen.High, plan.MaxWords)
+			gen.Low, gen.High, gen.Bounds = 0, 0, nil
+		}
+		of := f.get("of")
+		if of == nil {
+			l.errorf(f.node, "%s: words of nothing: write of: and the column of a data set, such as of: vocabulary.word", c.full)
+			c.broken = true
+			return
+		}
+		l.readOf(c, []*yaml.Node{of})
+		gen.Skew = l.skew(f.get("skew"), 0)
+	case plan.GenCoalesce:
+		l.readOf(c, l.list(n))
+		if c.set == nil {
+			l.errorf(n, "%s: a parameter cannot be coalesced: write coalesce(:a, :b) in the SQL", c.full)
+		} else if other := cmp.Or(f.get("nulls"), f.get("hidden")); other != nil {
+			l.errorf(other, "%s: SQLite coalesces what is inserted, so it takes neither nulls nor hidden: write nulls with each of %s", c.full, strings.Join(gen.Of, ", "))
+		} else if len(gen.Of) < 2 {
+			l.errorf(n, "%s: coalesce of %d columns: want at least two, such as [number, word]", c.full, len(gen.Of))
+		}
 	case plan.GenConst:
 		l.constant(c, n)
 	case plan.GenInt:
-		gen.Low, gen.High = l.bounds(n, c.full+": int", "int: [1, 100]", math.MinInt64, false)
+		if n.Kind == yaml.MappingNode {
+			l.weights(c, n, "int: {7: 3, 9: 1}", func(k *yaml.Node) {
+				x := int64(0)
+				if k.Tag != "!!int" || k.Decode(&x) != nil {
+					l.errorf(k, "%s: int of the value %s: want a whole number", c.full, describe(k))
+				}
+				gen.Bounds = append(gen.Bounds, x)
+			})
+			gen.Low, gen.High = math.MaxInt64, math.MinInt64
+			for _, x := range gen.Bounds {
+				gen.Low, gen.High = min(gen.Low, x), max(gen.High, x)
+			}
+			return
+		}
+		gen.Low, gen.High, gen.Bounds = l.quantiles(n, c.full+": int", "int: [1, 100]", math.MinInt64, false)
 	case plan.GenZipf:
 		gen.Low, gen.High = l.bounds(n, c.full+": zipf", "zipf: [1, 100]", math.MinInt64, false)
 		gen.Skew = l.skew(f.get("skew"), 1.1)
 	case plan.GenReal:
 		c.Type = driver.Real
-		gen.RealLow, gen.RealHigh = l.realBounds(n, c.full)
+		gen.RealLow, gen.RealHigh, gen.RealBounds = l.realBounds(n, c.full)
 	case plan.GenTime:
 		c.Type = driver.Time
 		l.times(c, f, n)
@@ -198,10 +247,15 @@ func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 		if c.Type = driver.Text; gen.Kind == plan.GenBlob {
 			c.Type = driver.Blob
 		}
-		gen.Low, gen.High = l.bounds(n, c.full+": "+gen.Kind, gen.Kind+": 100 or "+gen.Kind+": [10, 100]", 0, true)
+		example := gen.Kind + ": 100 or " + gen.Kind + ": [10, 100]"
+		if gen.Kind == plan.GenHex {
+			gen.Low, gen.High = l.bounds(n, c.full+": hex", example, 0, true)
+		} else {
+			gen.Low, gen.High, gen.Bounds = l.quantiles(n, c.full+": "+gen.Kind, example, 0, true)
+		}
 		if gen.High > plan.MaxValueBytes {
 			l.errorf(n, "%s has up to %d bytes: want at most %d", c.full, gen.High, int64(plan.MaxValueBytes))
-			gen.High = gen.Low
+			gen.High, gen.Bounds = gen.Low, nil
 		}
 	case plan.GenRepeat:
 		c.Type = driver.Text
@@ -216,6 +270,10 @@ func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 		}
 	case plan.GenChoice:
 		c.Type = driver.Text
+		if n.Kind == yaml.MappingNode {
+			l.weights(c, n, "choice: {red: 3, green: 1}", func(k *yaml.Node) { gen.Choice = append(gen.Choice, k.Value) })
+			return
+		}
 		for _, n := range l.list(n) {
 			if v, ok := l.text(n, c.full+": choice", "choice: [red, green]"); ok {
 				gen.Choice = append(gen.Choice, v)
@@ -241,6 +299,12 @@ func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 		l.readOf(c, []*yaml.Node{n})
 		if gen.Kind == plan.GenPick {
 			gen.Skew = l.skew(f.get("skew"), 0)
+			if n := f.get("at"); n != nil {
+				gen.At, _ = l.text(n, c.full+": at", "the name of a column beside it")
+				if c.at = n; gen.Skew != 0 {
+					l.errorf(f.key("skew"), "%s: skew beside at, which says the row: leave skew out", c.full)
+				}
+			}
 		}
 	}
 }
@@ -251,6 +315,50 @@ func (l *resolver) readOf(c *columnInfo, nodes []*yaml.Node) {
 			c.Generator.Of = append(c.Generator.Of, v)
 			c.of = append(c.of, n)
 		}
+	}
+}
+
+// quantiles reads bounds as bounds does, or a list of more than two of them. Then list has
+// all of them.
+func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, single bool) (low, high int64, list []int64) {
+	if n.Kind != yaml.SequenceNode || len(n.Content) < 3 {
+		low, high = l.bounds(n, what, example, least, single)
+		return low, high, nil
+	}
+	if !l.countWithin(n, what, len(n.Content), plan.MaxValues) {
+		return max(least, 0), max(least, 0), nil
+	}
+	for _, n := range l.list(n) {
+		x, ok := l.number(n, what, least)
+		if last := len(list) - 1; ok && last >= 0 && x < list[last] {
+			l.errorf(n, "%s has %d after %d: want the least first", what, x, list[last])
+			x = list[last]
+		}
+		list = append(list, x)
+	}
+	if len(list) == 0 {
+		return max(least, 0), max(least, 0), nil
+	}
+	return list[0], list[len(list)-1], list
+}
+
+// weights reads a mapping of values to weights.
+func (l *resolver) weights(c *columnInfo, n *yaml.Node, example string, value func(*yaml.Node)) {
+	what := c.full + ": " + c.Generator.Kind
+	f, ok := l.mapping(n, what, example)
+	if !ok || !l.countWithin(n, what, len(f.keys), plan.MaxValues) {
+		c.broken = true
+		return
+	}
+	sum := int64(0)
+	for i, k := range f.keys {
+		value(k)
+		w := l.numberWithin(f.values[i], "the weight of "+describe(k), 0, plan.MaxCount, 0)
+		c.Generator.Weights = append(c.Generator.Weights, w)
+		sum += w
+	}
+	if sum == 0 {
+		l.errorf(n, "%s: the weights are 0 in all: want one of at least 1, such as %s", what, example)
 	}
 }
 
@@ -273,11 +381,11 @@ func (l *resolver) bounds(n *yaml.Node, what, example string, least int64, singl
 	return low, max(low, high)
 }
 
-func (l *resolver) realBounds(n *yaml.Node, what string) (low, high float64) {
-	items := l.list(n)
-	if len(items) != 2 {
-		l.errorf(n, "%s: real is %s: want the least and the greatest, such as real: [0, 1]", what, describe(n))
-		return 0, 1
+func (l *resolver) realBounds(at *yaml.Node, what string) (low, high float64, list []float64) {
+	items := l.list(at)
+	if len(items) < 2 || len(items) > plan.MaxValues {
+		l.errorf(at, "%s: real is %s: want the least and the greatest, such as real: [0, 1]", what, describe(at))
+		return 0, 1, nil
 	}
 	bound := func(n *yaml.Node) float64 {
 		x, err := strconv.ParseFloat(n.Value, 64)
@@ -287,12 +395,20 @@ func (l *resolver) realBounds(n *yaml.Node, what string) (low, high float64) {
 		}
 		return x
 	}
-	low, high = bound(items[0]), bound(items[1])
-	if low > high {
-		l.errorf(n, "%s: real goes from %v to %v: want the least first", what, low, high)
-		high = low
+	for _, n := range items {
+		list = append(list, bound(n))
+		if i := len(list) - 1; i > 0 && list[i-1] > list[i] {
+			if len(items) == 2 {
+				n = at
+			}
+			l.errorf(n, "%s: real goes from %v to %v: want the least first", what, list[i-1], list[i])
+			list[i] = list[i-1]
+		}
 	}
-	return low, high
+	if low, high = list[0], list[len(list)-1]; len(list) == 2 {
+		list = nil
+	}
+	return low, high, list
 }
 
 // skew reads the exponent of a Zipf distribution.
@@ -381,9 +497,10 @@ func (l *resolver) checkColumn(c *columnInfo) {
 	c.state = checking
 	before := l.found
 	switch c.Generator.Kind {
-	case plan.GenRef, plan.GenPick:
+	case plan.GenRef, plan.GenPick, plan.GenWords:
 		l.checkSource(c)
-	case plan.GenFormat, plan.GenSHA256:
+		l.checkAt(c)
+	case plan.GenFormat, plan.GenSHA256, plan.GenCoalesce:
 		l.checkSiblings(c)
 	}
 	c.broken = c.broken || l.found > before
@@ -404,15 +521,51 @@ func (l *resolver) checkSource(c *columnInfo) {
 		c.Type, c.broken = driver.Int, true
 		return
 	}
-	c.Type, c.sources = src.Type, []*columnInfo{src}
 	n := c.of[0]
+	if src.Generator.Kind == plan.GenCoalesce {
+		l.errorf(n, "%s is made from %s, which only SQLite knows: want a column that is not coalesced", c.full, n.Value)
+		return
+	}
+	c.sources = []*columnInfo{src}
+	if gen.Kind != plan.GenWords {
+		c.Type = src.Type
+	}
 	switch {
+	case gen.Kind == plan.GenWords && src.Type != driver.Text:
+		l.errorf(n, "%s: words of %s, which is %s: want a column of texts", c.full, n.Value, src.Type)
+	case gen.Kind == plan.GenWords && src.mayBeNull():
+		l.errorf(n, "%s: words of %s, which may be NULL: want a column without nulls", c.full, n.Value)
+	case gen.Kind == plan.GenWords && src.set.Total == 0 && !src.set.broken:
+		l.errorf(n, "%s: words from data set %s, which has no rows: want a count of at least 1", c.full, src.set.Name)
 	case gen.Kind == plan.GenRef && c.set == nil:
 		l.errorf(n, "%s: there is no row to take %s from: write {pick: %s}, or for each: %s in a query", c.full, n.Value, n.Value, src.set.Name)
 	case gen.Kind == plan.GenRef && (c.set == src.set || !l.within(c.set, src.set)):
 		l.errorf(n, "%s is %s, but data set %s is not nested in %s: write per: %s, or {pick: %s}", c.full, n.Value, c.set.Name, src.set.Name, src.set.Name, n.Value)
 	case gen.Kind == plan.GenPick && src.set.Total == 0 && !src.set.broken:
 		l.errorf(n, "%s: pick from data set %s, which has no rows: want a count of at least 1", c.full, src.set.Name)
+	}
+}
+
+// checkAt checks the column that has the number of the row to pick.
+func (l *resolver) checkAt(c *columnInfo) {
+	if c.at == nil || c.broken {
+		return
+	}
+	s := c.siblings[c.Generator.At]
+	if s == nil {
+		l.errorf(c.at, "%s: at %q, which is not beside it: %s", c.full, c.Generator.At, driver.Suggest(c.Generator.At, others(c.siblings, c.Name)))
+		return
+	}
+	l.checkColumn(s)
+	switch {
+	case s.broken:
+		c.broken = true
+	case c.set == nil && s.Generator.Kind == plan.GenRef:
+		l.errorf(c.at, "%s is at %s, which is taken from a row: make it a hidden column of the data set", c.full, s.Name)
+	case s.Type != driver.Int || s.Generator.Kind == plan.GenCoalesce:
+		l.errorf(c.at, "%s: at %s, which is not int: want the number of a row, such as {shuffle: [0, 99]}", c.full, s.Name)
+	default:
+		c.sources = append(c.sources, s)
 	}
 }
 
@@ -459,8 +612,16 @@ func (l *resolver) checkSiblings(c *columnInfo) {
 			c.broken = true
 			return
 		}
+		if s.Generator.Kind == plan.GenCoalesce {
+			l.errorf(c.of[i], "%s is made from %s, which only SQLite knows: want a column that is not coalesced", c.full, name)
+			return
+		}
 		types[i] = s.Type
 		c.sources = append(c.sources, s)
+	}
+	if gen.Kind == plan.GenCoalesce {
+		c.Type = types[0]
+		return
 	}
 	if gen.Kind == plan.GenSHA256 {
 		if len(types) != 1 || types[0] != driver.Text && types[0] != driver.Blob {

@@ -95,10 +95,17 @@ func (p *parameterSet) together(l *resolver, names []string, at *yaml.Node) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		c := p.columns[name]
-		if c == nil || c.Generator.Kind != plan.GenFormat && c.Generator.Kind != plan.GenSHA256 {
+		if c == nil {
 			continue
 		}
-		for _, of := range c.Generator.Of {
+		var made []string
+		switch gen := &c.Generator; {
+		case gen.Kind == plan.GenFormat || gen.Kind == plan.GenSHA256:
+			made = gen.Of
+		case gen.At != "":
+			made = []string{gen.At}
+		}
+		for _, of := range made {
 			if p.columns[of] != nil && !have[of] {
 				l.errorf(at, ":%s is made from parameter %s, which the same statement does not have: write :%s there, or make :%s another way", name, of, of, name)
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -330,5 +331,15 @@ func (r *reader) identifier(n *yaml.Node, what string) bool {
 		return true
 	}
 	r.errorf(n, "bad name %q of %s: want letters, digits and _, beginning with a letter", n.Value, what)
+	return false
+}
+
+// columnName reads the name of a column of a data set, which may be any that a table has
+// and that can follow the data set's name and a dot.
+func (r *reader) columnName(n *yaml.Node) bool {
+	if n.Value != "" && utf8.ValidString(n.Value) && !strings.ContainsFunc(n.Value, func(c rune) bool { return c == '.' || unicode.IsControl(c) }) {
+		return true
+	}
+	r.errorf(n, "bad name %q of a column: want one without dots and line breaks", n.Value)
 	return false
 }

@@ -97,7 +97,7 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 		l.errorf(n, "%s has no columns: write columns: {id: serial}", what)
 	}
 	for i, k := range cols.keys {
-		l.identifier(k, "a column")
+		l.columnName(k)
 		c := &columnInfo{node: cols.values[i], full: s.Name + "." + k.Value, set: s, siblings: s.columns}
 		l.readColumn(c, k.Value)
 		s.order = append(s.order, c)

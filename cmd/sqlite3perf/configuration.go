@@ -35,6 +35,7 @@ const (
 	overwrites reach = "lets data be overwritten"
 	reachesOut reach = "lets a workload reach other files"
 	opens      reach = "decides who can read the store"
+	reveals    reach = "keeps values of a database"
 )
 
 // reaches classifies every flag of every command. A flag that is missing here counts as
@@ -61,6 +62,8 @@ var reaches = map[string]reach{
 	"allow-files": reachesOut,
 	"sql":         reachesOut, // nothing limits it to its own database
 
+	"keep-values": reveals,
+
 	"addr": opens,
 
 	"added-cost":        harmless,
@@ -85,6 +88,7 @@ var reaches = map[string]reach{
 	"max-regression":    harmless,
 	"metrics":           harmless,
 	"no-color":          harmless,
+	"no-compare":        harmless,
 	"no-noise":          harmless,
 	"only":              harmless,
 	"param":             harmless,
@@ -99,6 +103,7 @@ var reaches = map[string]reach{
 	"records":           harmless,
 	"repetitions":       harmless,
 	"rounds":            harmless,
+	"rows":              harmless,
 	"scale":             harmless,
 	"schema":            harmless,
 	"seed":              harmless,
@@ -313,7 +318,7 @@ func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node) error {
 // flagNames lists the flags of all commands.
 func flagNames(root *cobra.Command) []string {
 	var names []string
-	for _, c := range root.Commands() {
+	for _, c := range subcommands(root) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Name != "help" && !slices.Contains(names, f.Name) {
 				names = append(names, f.Name)

@@ -145,6 +145,7 @@ told apart are called a tie.`,
 		serveCommand(env),
 		driversCommand(env),
 		workloadsCommand(env),
+		workloadCommand(env),
 		checkCommand(env),
 		doctorCommand(env),
 		generateCommand(env),
@@ -153,7 +154,7 @@ told apart are called a tie.`,
 		concurrentCommand(env),
 		paginateCommand(env),
 	)
-	for _, c := range root.Commands() {
+	for _, c := range subcommands(root) {
 		check, run := c.Args, c.RunE
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
@@ -178,6 +179,15 @@ told apart are called a tie.`,
 		return nil
 	}
 	return root
+}
+
+// subcommands returns the commands below one, at any depth.
+func subcommands(c *cobra.Command) []*cobra.Command {
+	var list []*cobra.Command
+	for _, sub := range c.Commands() {
+		list = append(append(list, sub), subcommands(sub)...)
+	}
+	return list
 }
 
 // rootUsage is the template of the help of the tool itself. It is short, so that a terminal of

@@ -186,6 +186,23 @@ class Zipf:
             k += 1
 
 
+class Shuffle:
+    """A permutation of the numbers below n."""
+
+    def __init__(self, n):
+        self.n, self.half = n, max(1, ((n - 1).bit_length() + 1) // 2)
+
+    def at(self, stream, i):
+        x, mask = i % self.n, (1 << self.half) - 1
+        while True:
+            left, right = x >> self.half, x & mask
+            for j in range(1, 5):
+                left, right = right, left ^ stream.draw(right, j) >> (64 - self.half)
+            x = left << self.half | right
+            if x < self.n:
+                return x
+
+
 VERB = re.compile(r"%(?:%|(-?)(0?)(\d*)([dsvx]))")
 
 
@@ -205,7 +222,10 @@ class Column:
         self.make = getattr(self, kind, None)
         if self.make is None or kind not in KINDS:
             raise Failure("unsupported", f"{full}: no generator of kind {kind!r} here")
+        self.bounds = g.get("bounds") or [self.low, self.high]
         self.zipf_law = None
+        if kind == "shuffle":
+            self.permutation = Shuffle((self.high - self.low) // g["step"] + 1)
         if kind == "zipf":
             self.zipf_law = Zipf(self.high - self.low + 1, g["skew"])
         if kind == "repeat":
@@ -217,7 +237,25 @@ class Column:
         return self.make(i)
 
     def serial(self, i):
-        return signed(self.low + self.g.get("step", 0) * i)
+        return signed(self.low + self.g.get("step", 0) * i // (self.g.get("every") or 1))
+
+    def shuffle(self, i):
+        return signed(self.low + self.g["step"] * self.permutation.at(self.stream, i))
+
+    def weighted(self, values, i):
+        u = below(self.stream.draw(i), sum(self.g["weights"]))
+        for v, w in zip(values, self.g["weights"]):
+            if u < w:
+                return v
+            u -= w
+
+    def between(self, stream, i):
+        """A whole number within the bounds."""
+        b, k = self.bounds, 0
+        if "bounds" in self.g:
+            j, k = below(stream.draw(i), len(b) - 1), 1
+            b = b[j : j + 2]
+        return b[0] + below(stream.draw(i, k), b[1] - b[0] + 1)
 
     def const(self, i):
         if self.type == "text":
@@ -230,14 +268,20 @@ class Column:
         return None
 
     def int(self, i):
-        return signed(self.low + below(self.stream.draw(i), self.high - self.low + 1))
+        if "weights" in self.g:
+            return self.weighted(self.bounds, i)
+        return signed(self.between(self.stream, i))
 
     def zipf(self, i):
         return signed(self.low + self.zipf_law.at(self.stream, i) - 1)
 
     def real(self, i):
-        low, high = float(self.g.get("real_low", 0)), float(self.g.get("real_high", 0))
-        x = low + unit(self.stream.draw(i)) * (high - low)
+        low, high, k = float(self.g.get("real_low", 0)), float(self.g.get("real_high", 0)), 0
+        if "real_bounds" in self.g:
+            b, k = self.g["real_bounds"], 1
+            j = below(self.stream.draw(i), len(b) - 1)
+            low, high = float(b[j]), float(b[j + 1])
+        x = low + unit(self.stream.draw(i, k)) * (high - low)
         return low if x >= high else x
 
     def time(self, i):
@@ -247,6 +291,8 @@ class Column:
 
     def choice(self, i):
         c = self.g["choice"]
+        if "weights" in self.g:
+            return self.weighted(c, i)
         return c[below(self.stream.draw(i), len(c))]
 
     def list(self, i):
@@ -264,7 +310,7 @@ class Column:
     def length(self, i):
         if self.low == self.high:
             return self.low
-        return self.low + below(self.lengths.draw(i), self.high - self.low + 1)
+        return self.between(self.lengths, i)
 
     def text(self, i):
         if self.high > 256:
@@ -314,14 +360,29 @@ class Column:
     def pick(self, i):
         name, _, column = self.g["of"][0].partition(".")
         source = self.sets[name]
+        if "at" in self.g:
+            number = self.siblings[self.g["at"]].at(i)
+            return None if number is None else source.columns[column].at(number % source.total)
+        return source.columns[column].at(self.drawn_row(source, i))
+
+    def drawn_row(self, source, i):
         if not self.g.get("skew"):
-            return source.columns[column].at(below(self.stream.draw(i), source.total))
+            return below(self.stream.draw(i), source.total)
         if self.zipf_law is None:
             self.zipf_law = Zipf(source.total, self.g["skew"])
-        return source.columns[column].at(self.zipf_law.at(self.stream, i) - 1)
+        return self.zipf_law.at(self.stream, i) - 1
+
+    def words(self, i):
+        name, _, column = self.g["of"][0].partition(".")
+        source = self.sets[name]
+        words = source.columns[column]
+        return " ".join(words.at(self.drawn_row(source, i << 16 | k)) for k in range(self.length(i)))
+
+    def coalesce(self, i):
+        raise Failure("plan", f"{self.full}: its values are known only to SQLite")
 
 
-KINDS = set("serial const null int zipf real time format text repeat blob choice list hex sha256 ref pick".split())
+KINDS = set("serial const null int zipf real time format text repeat blob choice list hex sha256 ref pick shuffle words coalesce".split())
 
 
 class DataSet:
@@ -332,6 +393,13 @@ class DataSet:
         for c in d["columns"]:
             self.columns[c["name"]] = Column(gen, f"{self.name}.{c['name']}", c, self, self.columns)
         self.shown = [c["name"] for c in d["columns"] if not c.get("hidden")]
+        self.bound, values = [], []  # the columns whose values are the INSERT's parameters
+        for name in self.shown:
+            g = self.columns[name].g
+            of = g["of"] if g["kind"] == "coalesce" else [name]
+            self.bound += of
+            values.append("?" if g["kind"] != "coalesce" else f"coalesce({','.join('?' * len(of))})")
+        self.group = f"({','.join(values)})"
 
     def rows_per(self, ancestor):
         """Returns how many rows of this set are nested in one row of ancestor."""
@@ -341,7 +409,7 @@ class DataSet:
         return max(n, 1)
 
     def rows(self, lo, hi):
-        columns = [self.columns[name] for name in self.shown]
+        columns = [self.columns[name] for name in self.bound]
         return [tuple(c.at(i) for c in columns) for i in range(lo, hi)]
 
 
@@ -917,9 +985,8 @@ class Trial:
             conn.execute(self.statement(s, len(rows) - whole), [v for row in rows[whole:] for v in row])
 
     def statement(self, s, groups):
-        group = "(" + ",".join("?" * len(s.shown)) + ")"
         columns = ",".join(map(quote, s.shown))
-        return f"INSERT INTO {quote(s.table)}({columns}) VALUES {','.join([group] * groups)}"
+        return f"INSERT INTO {quote(s.table)}({columns}) VALUES {','.join([s.group] * groups)}"
 
     # What is read back.
 

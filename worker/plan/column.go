@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -19,10 +21,13 @@ type column struct {
 	nulls, lengths stream
 
 	linked  linkState
-	sources []*column // format, sha256: one for each Of; ref, pick: one
+	sources []*column // format, sha256, coalesce: one for each Of; ref, pick, words: one
 	per     int64     // ref: rows that share the source's row
-	total   uint64    // pick: rows of the source's set
-	zipf    *zipf     // zipf; pick with a skew
+	total   uint64    // pick, words: rows of the source's set
+	number  *column   // pick: has the number of the row
+	zipf    *zipf     // zipf; pick, words with a skew
+	shuffle *shuffle  // shuffle
+	weights weights   // choice, int
 	pieces  []Piece   // format
 
 	// base is the column at the end of a chain of ref and pick. Without a chain
@@ -69,10 +74,10 @@ func (c *column) link(g *Gen, set *genSet, siblings map[string]*column) error {
 	}
 	var err error
 	switch c.gen.Kind {
-	case GenFormat, GenSHA256:
+	case GenFormat, GenSHA256, GenCoalesce:
 		err = c.linkSiblings(g, set, siblings)
-	case GenRef, GenPick:
-		err = c.linkSource(g, set)
+	case GenRef, GenPick, GenWords:
+		err = c.linkSource(g, set, siblings)
 	default:
 		err = c.prepare()
 	}
@@ -90,10 +95,25 @@ func (c *column) bad(format string, args ...any) error {
 // are taken from.
 func (c *column) prepare() error {
 	gen := c.gen
+	if err := c.checkBounds(); err != nil {
+		return err
+	}
 	switch gen.Kind {
+	case GenSerial:
+		if gen.Every < 0 || gen.Every > 1 && gen.Step < 0 {
+			return c.bad("step %d every %d rows", gen.Step, gen.Every)
+		}
+	case GenShuffle:
+		if gen.Low > gen.High || gen.Step < 1 {
+			return c.bad("from %d to %d with step %d", gen.Low, gen.High, gen.Step)
+		}
+		c.shuffle = newShuffle((uint64(gen.High)-uint64(gen.Low))/uint64(gen.Step) + 1)
 	case GenInt:
 		if gen.Low > gen.High {
 			return c.bad("from %d to %d", gen.Low, gen.High)
+		}
+		if gen.Weights != nil && len(gen.Weights) != len(gen.Bounds) {
+			return c.bad("%d weights of %d values", len(gen.Weights), len(gen.Bounds))
 		}
 	case GenZipf:
 		if gen.Low > gen.High || !(gen.Skew > 0) {
@@ -126,11 +146,33 @@ func (c *column) prepare() error {
 		if len(gen.Choice) == 0 {
 			return c.bad("from an empty list")
 		}
+		if gen.Weights != nil && len(gen.Weights) != len(gen.Choice) {
+			return c.bad("%d weights of %d texts", len(gen.Weights), len(gen.Choice))
+		}
 		c.fixed = []byte{}
 		for _, t := range gen.Choice {
 			c.spans = append(c.spans, driver.Span{Off: uint32(len(c.fixed)), Len: uint32(len(t))})
 			c.fixed = append(c.fixed, t...)
 		}
+	}
+	return nil
+}
+
+// checkBounds checks Bounds, RealBounds and Weights.
+func (c *column) checkBounds() error {
+	gen := c.gen
+	if n := max(len(gen.Bounds), len(gen.RealBounds)); n == 1 && gen.Weights == nil || n > MaxValues {
+		return c.bad("%d bounds", n)
+	}
+	if gen.Weights == nil && !slices.IsSorted(gen.Bounds) || !slices.IsSorted(gen.RealBounds) {
+		return c.bad("the bounds are not in order")
+	}
+	if n := len(gen.Bounds); gen.Weights == nil && n > 0 && (gen.Low != gen.Bounds[0] || gen.High != gen.Bounds[n-1]) {
+		return c.bad("from %d to %d, with bounds from %d to %d", gen.Low, gen.High, gen.Bounds[0], gen.Bounds[n-1])
+	}
+	var err error
+	if c.weights, err = newWeights(gen.Weights); err != nil {
+		return c.bad("%v", err)
 	}
 	return nil
 }
@@ -146,7 +188,16 @@ func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) 
 		if err := s.link(g, set, siblings); err != nil {
 			return err
 		}
+		if s.gen.Kind == GenCoalesce {
+			return c.bad("%s is known only to SQLite", name)
+		}
 		c.sources = append(c.sources, s)
+	}
+	if gen.Kind == GenCoalesce {
+		if len(c.sources) < 2 || set == nil {
+			return c.bad("it must be of two columns of a data set, or more")
+		}
+		return nil
 	}
 	if gen.Kind == GenSHA256 {
 		if len(c.sources) != 1 || c.sources[0].typ != driver.Text && c.sources[0].typ != driver.Blob {
@@ -172,7 +223,7 @@ func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) 
 }
 
 // linkSource links a column whose values are those of another set's rows.
-func (c *column) linkSource(g *Gen, set *genSet) error {
+func (c *column) linkSource(g *Gen, set *genSet, siblings map[string]*column) error {
 	gen := c.gen
 	if len(gen.Of) != 1 {
 		return c.bad("it must be of one set.column")
@@ -184,10 +235,26 @@ func (c *column) linkSource(g *Gen, set *genSet) error {
 	if err := src.link(g, from, from.columns); err != nil {
 		return err
 	}
+	if src.gen.Kind == GenCoalesce {
+		return c.bad("%s is known only to SQLite", gen.Of[0])
+	}
 	if src.typ != c.typ {
 		return c.bad("%s is %s, not %s", gen.Of[0], src.typ, c.typ)
 	}
-	c.sources, c.base = []*column{src}, src.base
+	c.sources = []*column{src}
+	if gen.Kind == GenWords {
+		if err := c.checkBounds(); err != nil {
+			return err
+		}
+		if src.mayBeNull() {
+			return c.bad("%s may be NULL", gen.Of[0])
+		}
+		if gen.Low < 0 || gen.Low > gen.High || gen.High > MaxWords || gen.High*(src.longest()+1) > MaxValueBytes {
+			return c.bad("%d to %d words of up to %d bytes", gen.Low, gen.High, src.longest())
+		}
+	} else {
+		c.base = src.base
+	}
 	if gen.Kind == GenRef {
 		var ok bool
 		if set != nil {
@@ -202,6 +269,17 @@ func (c *column) linkSource(g *Gen, set *genSet) error {
 		return c.bad("%q has no rows", from.def.Name)
 	}
 	c.total = uint64(from.def.Total)
+	if gen.At != "" {
+		if c.number = siblings[gen.At]; c.number == nil {
+			return c.bad("no column %q beside it", gen.At)
+		}
+		if err := c.number.link(g, set, siblings); err != nil {
+			return err
+		}
+		if t := c.number.typ; t != driver.Int || c.number.gen.Kind == GenCoalesce || gen.Skew != 0 {
+			return c.bad("at %s, which is %s, with skew %v", gen.At, t, gen.Skew)
+		}
+	}
 	if gen.Skew != 0 {
 		if !(gen.Skew > 0) {
 			return c.bad("skew %v", gen.Skew)
@@ -211,27 +289,31 @@ func (c *column) linkSource(g *Gen, set *genSet) error {
 	return nil
 }
 
-// MaxValueBytes is the maximum length of a text or blob: SQLite's default limit.
-const MaxValueBytes = 1_000_000_000
+// Bounds of generators.
+const (
+	MaxValueBytes = 1_000_000_000 // the length of a text or blob: SQLite's default limit
+	MaxValues     = 10_000        // bounds, or values with weights
+	MaxWords      = 1 << 16       // of one value
+)
 
 // checkType reports whether a generator can make values of a type.
 func checkType(t driver.Type, gen *Generator) error {
 	var ok bool
 	integer := t == driver.Int || t == driver.Bool || t == driver.Time
 	switch gen.Kind {
-	case GenSerial, GenInt, GenZipf:
+	case GenSerial, GenInt, GenZipf, GenShuffle:
 		ok = integer
 	case GenTime:
 		ok = t == driver.Time
 	case GenReal:
 		ok = t == driver.Real
-	case GenFormat, GenText, GenRepeat, GenChoice, GenHex, GenSHA256:
+	case GenFormat, GenText, GenRepeat, GenChoice, GenHex, GenSHA256, GenWords:
 		ok = t == driver.Text
 	case GenBlob:
 		ok = t == driver.Blob
 	case GenConst:
 		ok = integer || t == driver.Text || t == driver.Real
-	case GenNull, GenRef, GenPick, GenList:
+	case GenNull, GenRef, GenPick, GenList, GenCoalesce:
 		ok = true
 	default:
 		return fmt.Errorf("no such generator")
@@ -244,11 +326,11 @@ func checkType(t driver.Type, gen *Generator) error {
 
 // steps reports whether the values are Low + Step*i.
 func (c *column) steps() bool {
-	return c.gen.Kind == GenSerial || c.gen.Kind == GenTime && c.gen.High <= c.gen.Low
+	return c.gen.Kind == GenSerial && c.gen.Every <= 1 || c.gen.Kind == GenTime && c.gen.High <= c.gen.Low
 }
 
 func (c *column) mayBeNull() bool {
-	if c.gen.NullPermille > 0 || c.gen.Kind == GenNull || c.given != nil && c.given.nulls != nil {
+	if c.gen.NullPermille > 0 || c.gen.Kind == GenNull || c.given != nil && c.given.nulls != nil || c.number != nil && c.number.mayBeNull() {
 		return true
 	}
 	for _, s := range c.sources {
@@ -268,7 +350,7 @@ func (c *column) null(i int64) bool {
 	if c.gen.NullPermille > 0 && below(c.nulls.draw(i, 0), 1000) < uint64(c.gen.NullPermille) {
 		return true
 	}
-	if c.given != nil && c.given.null(i) {
+	if c.given != nil && c.given.null(i) || c.number != nil && c.number.mayBeNull() && c.number.null(i) {
 		return true
 	}
 	for _, s := range c.sources {
@@ -286,11 +368,23 @@ func (c *column) sourceRow(i int64) int64 {
 		return i / c.per
 	case c.gen.Kind != GenPick:
 		return i
-	case c.zipf != nil:
-		return int64(c.zipf.at(c.stream, i) - 1)
+	case c.number != nil:
+		n := c.number.int(i) % int64(c.total)
+		if n < 0 {
+			n += int64(c.total)
+		}
+		return n
 	default:
-		return int64(below(c.draw(i, 0), c.total))
+		return c.drawnRow(i)
 	}
+}
+
+// drawnRow returns the row of the source that the i-th draw picks.
+func (c *column) drawnRow(i int64) int64 {
+	if c.zipf != nil {
+		return int64(c.zipf.at(c.stream, i) - 1)
+	}
+	return int64(below(c.draw(i, 0), c.total))
 }
 
 // row returns the row of base that row i takes its value from.
@@ -310,8 +404,17 @@ func (c *column) int(i int64) int64 {
 	switch {
 	case c.steps():
 		return gen.Low + gen.Step*i
+	case gen.Kind == GenSerial:
+		hi, lo := bits.Mul64(uint64(gen.Step), uint64(i))
+		q, _ := bits.Div64(hi%uint64(gen.Every), lo, uint64(gen.Every)) // modulo 2^64
+		return gen.Low + int64(q)
+	case gen.Kind == GenShuffle:
+		return gen.Low + gen.Step*int64(c.shuffle.at(c.stream, i))
+	case c.weights != nil:
+		return gen.Bounds[c.weights.of(c.draw(i, 0))]
 	case gen.Kind == GenInt:
-		return gen.Low + int64(below(c.draw(i, 0), uint64(gen.High)-uint64(gen.Low)+1))
+		low, high, k := c.interval(c.stream, i)
+		return low + int64(below(c.draw(i, k), uint64(high)-uint64(low)+1))
 	case gen.Kind == GenTime:
 		return gen.Low + int64(below(c.draw(i, 0), uint64(gen.High)-uint64(gen.Low)))
 	case gen.Kind == GenZipf:
@@ -336,11 +439,27 @@ func (c *column) real(i int64) float64 {
 	default:
 		return gen.RealLow
 	}
-	x := gen.RealLow + float64(unit(c.draw(i, 0))*(gen.RealHigh-gen.RealLow))
-	if x >= gen.RealHigh { // rounded up
-		return gen.RealLow
+	low, high, k := gen.RealLow, gen.RealHigh, uint64(0)
+	if n := len(gen.RealBounds); n > 0 {
+		j := below(c.draw(i, 0), uint64(n-1))
+		low, high, k = gen.RealBounds[j], gen.RealBounds[j+1], 1
+	}
+	x := low + float64(unit(c.draw(i, k))*(high-low))
+	if x >= high { // rounded up
+		return low
 	}
 	return x
+}
+
+// interval returns the bounds between which the value, or length, of row i lies, and the
+// draw of the stream that says where.
+func (c *column) interval(s stream, i int64) (low, high int64, k uint64) {
+	b := c.gen.Bounds
+	if len(b) == 0 {
+		return c.gen.Low, c.gen.High, 0
+	}
+	j := below(s.draw(i, 0), uint64(len(b)-1))
+	return b[j], b[j+1], 1
 }
 
 // length returns the number of random bytes in the value of row i.
@@ -348,7 +467,8 @@ func (c *column) length(i int64) int64 {
 	if c.gen.Low == c.gen.High {
 		return c.gen.Low
 	}
-	return c.gen.Low + int64(below(c.lengths.draw(i, 0), uint64(c.gen.High-c.gen.Low)+1))
+	low, high, k := c.interval(c.lengths, i)
+	return low + int64(below(c.lengths.draw(i, k), uint64(high-low)+1))
 }
 
 // span returns the position in fixed of the value of row i.
@@ -357,6 +477,9 @@ func (c *column) span(i int64) driver.Span {
 	case GenList:
 		return c.spans[c.given.at(i)]
 	case GenChoice:
+		if c.weights != nil {
+			return c.spans[c.weights.of(c.draw(i, 0))]
+		}
 		return c.spans[below(c.draw(i, 0), uint64(len(c.spans)))]
 	}
 	return driver.Span{Len: uint32(len(c.fixed))}
@@ -427,12 +550,29 @@ func (c *column) append(b []byte, i int64) []byte {
 		b = hexInPlace(append(b[:start], sum[:]...), start)
 	case GenFormat:
 		b = c.format(b, i)
+	case GenWords:
+		for k := range c.length(i) {
+			if k > 0 {
+				b = append(b, ' ')
+			}
+			b = c.sources[0].append(b, c.drawnRow(i<<wordBits+k))
+		}
 	}
 	return b
 }
 
+// wordBits is the number of bits that the number of a word takes in that of its draw.
+const wordBits = 16
+
 // rowBytes returns approximately how many bytes a value takes in a batch.
 func (c *column) rowBytes() int64 {
+	if c.gen.Kind == GenCoalesce {
+		n := int64(0)
+		for _, s := range c.sources {
+			n += s.rowBytes()
+		}
+		return n
+	}
 	if c.typ != driver.Text && c.typ != driver.Blob {
 		return 9
 	}
@@ -454,6 +594,8 @@ func (c *column) longest() int64 {
 		return 2 * c.gen.High
 	case GenSHA256:
 		return 2 * sha256.Size
+	case GenWords:
+		return c.gen.High * (c.sources[0].longest() + 1)
 	case GenFormat:
 		n := int64(len(c.gen.Format))
 		for _, p := range c.pieces {

@@ -109,26 +109,30 @@ func (g *Gen) nested(set, name string) (*column, int64, error) {
 	return c, per, nil
 }
 
-// Fill makes the inserted columns of the rows lo ≤ i < hi of a data set, in the
-// order of the plan. It reuses dst's memory and does not change its PerExec unless
+// Fill makes the columns that [DataSet.Bound] returns, for the rows lo ≤ i < hi of a data
+// set. It reuses dst's memory and does not change its PerExec unless
 // that is 0.
 func (g *Gen) Fill(dst *driver.Batch, set string, lo, hi int64) error {
 	s := g.sets[set]
 	if s == nil {
 		return fmt.Errorf("no data set %q", set)
 	}
-	shape(dst, len(s.order))
-	n := 0
+	var list []*column
 	for j, c := range s.order {
-		if s.def.Columns[j].Hidden {
-			continue
+		switch {
+		case s.def.Columns[j].Hidden:
+		case c.gen.Kind == GenCoalesce:
+			list = append(list, c.sources...)
+		default:
+			list = append(list, c)
 		}
-		if err := c.fill(&dst.Columns[n], numbers{lo, 1, 1}, int(hi-lo)); err != nil {
+	}
+	shape(dst, len(list))
+	for j, c := range list {
+		if err := c.fill(&dst.Columns[j], numbers{lo, 1, 1}, int(hi-lo)); err != nil {
 			return err
 		}
-		n++
 	}
-	dst.Columns = dst.Columns[:n]
 	return nil
 }
 
@@ -141,6 +145,9 @@ func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi i
 		c, per, err := g.nested(set, name)
 		if err != nil {
 			return err
+		}
+		if c.gen.Kind == GenCoalesce {
+			return fmt.Errorf("column %s: its values are known only to SQLite", c.name)
 		}
 		if err := c.fill(&dst.Columns[j], numbers{lo, 1, per}, int(hi-lo)); err != nil {
 			return err

@@ -39,17 +39,40 @@ func (s *DataSet) Inserted() []Column {
 	return slices.DeleteFunc(slices.Clone(s.Columns), func(c Column) bool { return c.Hidden })
 }
 
+// Bound returns the columns whose values are the parameters of an INSERT, in order: the
+// inserted ones, and for each that is coalesced the columns that it is made from.
+func (s *DataSet) Bound() []Column {
+	var list []Column
+	for _, c := range s.Inserted() {
+		if c.Generator.Kind != GenCoalesce {
+			list = append(list, c)
+			continue
+		}
+		for _, of := range c.Generator.Of {
+			if i := slices.IndexFunc(s.Columns, func(c Column) bool { return c.Name == of }); i >= 0 {
+				list = append(list, s.Columns[i])
+			}
+		}
+	}
+	return list
+}
+
 // InsertSQL returns the INSERT of a number of rows into the set's table, with a "?"
 // for each value, and the types of the values.
 func (s *DataSet) InsertSQL(rows int) (sql string, parameters []driver.Type) {
-	var names []string
-	for _, c := range s.Columns {
-		if !c.Hidden {
-			names = append(names, driver.Quote(c.Name))
-			parameters = append(parameters, c.Type)
+	var names, values []string
+	for _, c := range s.Inserted() {
+		names = append(names, driver.Quote(c.Name))
+		if c.Generator.Kind == GenCoalesce {
+			values = append(values, "coalesce(?"+strings.Repeat(",?", len(c.Generator.Of)-1)+")")
+		} else {
+			values = append(values, "?")
 		}
 	}
-	group := "(?" + strings.Repeat(",?", len(names)-1) + ")"
+	for _, c := range s.Bound() {
+		parameters = append(parameters, c.Type)
+	}
+	group := "(" + strings.Join(values, ",") + ")"
 	sql = "INSERT INTO " + driver.Quote(s.Table) + "(" + strings.Join(names, ",") + ") VALUES " + group + strings.Repeat(","+group, rows-1)
 	return sql, slices.Repeat(parameters, rows)
 }
@@ -71,16 +94,27 @@ type Generator struct {
 	// NullPermille of 1000 values are NULL, with any kind.
 	NullPermille int64 `json:"null_permille,omitempty"`
 
-	Low  int64   `json:"low,omitempty"`  // serial: first value; int, zipf: least value; text, blob, hex: least bytes; time: start in ms
-	High int64   `json:"high,omitempty"` // int, zipf: greatest value; text, blob, hex: most bytes; time: random within [Low, High), unless that is empty
-	Step int64   `json:"step,omitempty"` // serial, time: added for each row
-	Skew float64 `json:"skew,omitempty"` // zipf, pick: the exponent s > 0; pick: 0 is uniform
+	Low  int64   `json:"low,omitempty"`  // serial: first value; int, zipf, shuffle: least value; text, blob, hex: least bytes; words: least words; time: start in ms
+	High int64   `json:"high,omitempty"` // int, zipf, shuffle: greatest value; text, blob, hex: most bytes; words: most words; time: random within [Low, High), unless that is empty
+	Step int64   `json:"step,omitempty"` // serial, time: added for each row; shuffle: between two values
+	Skew float64 `json:"skew,omitempty"` // zipf, pick, words: the exponent s > 0; pick, words: 0 is uniform
+
+	// Every rows, a serial has grown by Step; 0 and 1 mean for each row.
+	Every int64 `json:"every,omitempty"`
+
+	// Bounds, if there are any, replace Low and High. The values, or lengths, between
+	// two neighbors are as likely as those between any other two. An int with Weights
+	// has the values Bounds themselves.
+	Bounds     []int64   `json:"bounds,omitempty"`
+	RealBounds []float64 `json:"real_bounds,omitempty"`
+	Weights    []int64   `json:"weights,omitempty"` // choice, int: how likely each value is; none: all equally
 
 	RealLow  float64 `json:"real_low,omitempty"`  // real: uniform in [RealLow, RealHigh); const (real)
 	RealHigh float64 `json:"real_high,omitempty"` // real
 
 	Format string   `json:"format,omitempty"` // format: fmt verbs %d, %s, %v, %x with widths
-	Of     []string `json:"of,omitempty"`     // format, sha256: columns of the same set; ref, pick: one "set.column"
+	Of     []string `json:"of,omitempty"`     // format, sha256, coalesce: columns of the same set; ref, pick, words: one "set.column"
+	At     string   `json:"at,omitempty"`     // pick: the column of the same set that has the number of the row
 	Hex    bool     `json:"hex,omitempty"`    // sha256: hash the bytes that the hex text encodes
 
 	Text   string   `json:"text,omitempty"`   // const (type text), repeat
@@ -111,7 +145,11 @@ const (
 	GenHex    = "hex"
 	GenSHA256 = "sha256"
 	GenRef    = "ref"  // the column of the row that this one is nested in
-	GenPick   = "pick" // the column of a row of the set drawn at random
+	GenPick   = "pick" // the column of a row of the set drawn at random, or numbered by At
+
+	GenShuffle  = "shuffle"  // Low, Low+Step, …, High, each once in random order
+	GenWords    = "words"    // words that are picked, with a space between them
+	GenCoalesce = "coalesce" // the first of columns that is not NULL, found by the INSERT
 )
 
 // Phase is one named part of a workload. Exactly one of Insert, Query, Mix, HTTP
@@ -301,7 +339,7 @@ type HTTP struct {
 func (h *HTTP) Picked() (Parameter, bool) {
 	var found []Parameter
 	for _, p := range h.Parameters {
-		if g := p.Generator; h.Returns != nil && g != nil && g.Kind == GenPick && g.NullPermille == 0 && len(g.Of) == 1 && strings.HasPrefix(g.Of[0], h.Returns.Set+".") {
+		if g := p.Generator; h.Returns != nil && g != nil && g.Kind == GenPick && g.At == "" && g.NullPermille == 0 && len(g.Of) == 1 && strings.HasPrefix(g.Of[0], h.Returns.Set+".") {
 			found = append(found, p)
 		}
 	}

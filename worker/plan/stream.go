@@ -2,8 +2,10 @@ package plan
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -142,6 +144,60 @@ func (z *zipf) at(s stream, i int64) uint64 {
 		r = max(1, min(r, float64(z.n)))
 		if r-x <= z.close || u >= z.area(r+0.5)-power(r, -z.s) {
 			return uint64(r)
+		}
+	}
+}
+
+// weights draw an index with probability proportional to its weight. They are the sums of
+// the weights up to and including each one.
+type weights []uint64
+
+func newWeights(list []int64) (weights, error) {
+	var w weights
+	sum := uint64(0)
+	for _, x := range list {
+		if x < 0 || x > MaxCount {
+			return nil, fmt.Errorf("weight %d", x)
+		}
+		sum += uint64(x)
+		w = append(w, sum)
+	}
+	if list != nil && sum == 0 {
+		return nil, fmt.Errorf("the weights are 0")
+	}
+	return w, nil
+}
+
+func (w weights) of(u uint64) int {
+	i, _ := slices.BinarySearch(w, below(u, w[len(w)-1])+1)
+	return i
+}
+
+// shuffle is a permutation of 0 ≤ x < n: a Feistel network over the next power of four,
+// applied until the result is below n (J. Black, P. Rogaway: Ciphers with arbitrary finite
+// domains, CT-RSA 2002).
+type shuffle struct {
+	n    uint64 // 0 means 2^64
+	half uint   // bits
+}
+
+func newShuffle(n uint64) *shuffle {
+	return &shuffle{n, max(1, uint(bits.Len64(n-1)+1)/2)}
+}
+
+// at returns the image of i modulo n.
+func (p *shuffle) at(s stream, i int64) uint64 {
+	x := uint64(i)
+	if p.n != 0 {
+		x %= p.n
+	}
+	for {
+		l, r := x>>p.half, x&(1<<p.half-1)
+		for round := uint64(1); round <= 4; round++ {
+			l, r = r, l^s.draw(int64(r), round)>>(64-p.half)
+		}
+		if x = l<<p.half | r; x < p.n || p.n == 0 {
+			return x
 		}
 	}
 }

@@ -180,7 +180,7 @@ func (c *checker) insert(at string, p *plan.Phase) {
 		if slices.Contains(in.Sets[:i], name) {
 			c.bad(field, "is %q for the second time: want each data set once", name)
 		}
-		columns := int64(len(d.Inserted()))
+		columns := int64(len(d.Bound()))
 		if columns == 0 || d.Table == "" {
 			c.bad(field, "is %q, which has no table or no columns that are inserted", name)
 		}

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/workload"
+	"github.com/sqlite3perf/sqlite3perf/workload/imitate"
+)
+
+func workloadCommand(env *environment) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "workload",
+		Short:   "Make a workload: from a database of yours",
+		Long:    "Workload makes a workload. The command workloads lists, explains and checks them.",
+		Example: "  sqlite3perf workload from app.db -o mine.yaml",
+		Args:    arguments(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(workloadFromCommand(env))
+	return cmd
+}
+
+// fromOptions are the flags of workload from.
+type fromOptions struct {
+	file       string
+	rows       string
+	keepValues bool
+	noCompare  bool
+	format     string
+	quiet      bool
+}
+
+func workloadFromCommand(env *environment) *cobra.Command {
+	o := &fromOptions{}
+	cmd := &cobra.Command{
+		Use:   "from DATABASE",
+		Short: "Write a workload that imitates a database",
+		Long: `From reads a database and writes a workload that is like it: its schema, as many
+rows, columns that hold the same kinds of values, and phases that insert, read by
+each index and join along foreign keys. Then it loads the imitation into a
+temporary file and shows how near it is: sizes, plans and numbers of rows.
+
+The database is only read, through a copy in a temporary directory (TMPDIR), so an
+application that uses it is not kept waiting. No value of it is in the workload:
+numbers are rounded or moved, texts become letters, also in the schema. Names of
+tables and columns, how many rows there are, and lengths of texts are kept.`,
+		Example: `  sqlite3perf workload from app.db -o mine.yaml
+  sqlite3perf workload from app.db -o mine.yaml --rows 10%
+  sqlite3perf run --workloads ./mine.yaml --drivers mattn,modernc`,
+		Args: arguments(1, 1, "the database"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			share, err := o.check(args[0])
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), env, args[0], share)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.file, "output", "o", "", "`file` that the workload is written to (default: standard output)")
+	f.StringVar(&o.rows, "rows", "100%", "share of the rows of each table with 1000 rows or more")
+	f.BoolVar(&o.keepValues, "keep-values", false, "keep values of the database: its literals, exact ranges, and texts and numbers of columns with few")
+	f.BoolVar(&o.noCompare, "no-compare", false, "do not load the imitation to compare it")
+	f.StringVar(&o.format, "format", "text", "what is printed of the comparison: text or json")
+	f.BoolVar(&o.quiet, "quiet", false, "show no progress")
+	return cmd
+}
+
+// check checks the flags and returns the share of the rows.
+func (o *fromOptions) check(database string) (float64, error) {
+	number, percent := strings.CutSuffix(o.rows, "%")
+	share, err := strconv.ParseFloat(number, 64)
+	if err != nil || !percent || !(share > 0 && share <= 1000) {
+		return 0, usagef("--rows is %q: want a share, such as 10%%", o.rows)
+	}
+	if o.format != "text" && o.format != "json" {
+		return 0, usagef("--format is %q: want text or json", o.format)
+	}
+	if o.file == "" {
+		return share / 100, nil
+	}
+	if ext := filepath.Ext(o.file); ext != ".yaml" && ext != ".yml" {
+		return 0, usagef("-o %s: a workload's file ends in .yaml: want such as mine.yaml", o.file)
+	}
+	if err := notADatabase(o.file); err != nil {
+		return 0, usagef("-o %s %w", o.file, err)
+	}
+	if sameFile(o.file, database) {
+		return 0, usagef("-o %s is the database: name another file", o.file)
+	}
+	if dir := filepath.Dir(o.file); !isDirectory(dir) {
+		return 0, noDirectory("-o", dir)
+	}
+	return share / 100, nil
+}
+
+func (o *fromOptions) run(ctx context.Context, env *environment, database string, share float64) (err error) {
+	d := &display{w: env.stderr, quiet: o.quiet}
+	ctx, stop, release := env.interruptible(ctx, d.say, stopping)
+	defer release()
+	ctx = until(ctx, stop)
+	tell := o.teller(env)
+	source, err := imitate.Open(ctx, database)
+	if err != nil {
+		return incompleteError{err}
+	}
+	defer func() {
+		if e := source.Close(); err == nil {
+			err = e
+		}
+	}()
+	w, err := imitate.From(ctx, source, imitate.Options{Share: share, KeepValues: o.keepValues, Tell: tell})
+	if err != nil {
+		return err
+	}
+	name := o.file
+	if name == "" {
+		name = "imitation.yaml"
+	}
+	parsed, err := workload.Parse(name, []byte(w.YAML), nil)
+	if err != nil {
+		return fmt.Errorf("the workload that was made is not one: %w", err)
+	}
+	resolved, err := parsed.Plan(workload.Full, nil)
+	if err != nil {
+		return err
+	}
+	if err := lab.CheckSQL(parsed, resolved); err != nil {
+		return fmt.Errorf("the workload that was made is not one: %w", err)
+	}
+	var c *imitate.Comparison
+	if !o.noCompare {
+		if c, err = w.Compare(ctx, resolved, tell); err != nil {
+			return err
+		}
+	}
+	tell("")
+	out := env.stdout
+	if o.file == "" {
+		if _, err := io.WriteString(env.asItIs(), w.YAML); err != nil {
+			return err
+		}
+		out = env.stderr
+	} else if err := os.WriteFile(o.file, []byte(w.YAML), 0o666); err != nil {
+		return fmt.Errorf("-o %s: %w", o.file, reason(err))
+	}
+	if o.format == "json" {
+		return o.json(out, database, w, c, source)
+	}
+	return o.text(out, database, w, c, source)
+}
+
+// teller returns a function that shows what is being done, on a terminal.
+func (o *fromOptions) teller(env *environment) func(string) {
+	if o.quiet || env.stderrWidth == 0 {
+		return func(string) {}
+	}
+	var last time.Time
+	return func(what string) {
+		if now := env.now(); what == "" || now.Sub(last) > 100*time.Millisecond {
+			last = now
+			fmt.Fprintf(env.rawErr, "\r\x1b[K%s", abridged(what, env.stderrWidth-1))
+		}
+	}
+}
+
+// untouched says what is known of the database's files.
+func untouched(database string, source *imitate.Source) string {
+	written := source.Written()
+	if len(written) == 0 {
+		return fmt.Sprintf("%s was only read, through a copy, and is as it was.", database)
+	}
+	for i, suffix := range written {
+		written[i] = filepath.Base(database) + suffix
+	}
+	return fmt.Sprintf("%s was only read, through a copy; its application has written %s meanwhile.", database, strings.Join(written, " and "))
+}
+
+func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, c *imitate.Comparison, source *imitate.Source) error {
+	var rows int64
+	for _, t := range w.Tables {
+		rows += t.Full
+	}
+	name := o.file
+	if name == "" {
+		name = "The workload"
+	}
+	line := fmt.Sprintf("%s imitates %s: %s, %s", name, database, plural(int64(len(w.Tables)), "table"), plural(rows, "row"))
+	if c != nil {
+		same := 0
+		for i := range c.Queries {
+			if c.Queries[i].SamePlan() {
+				same++
+			}
+		}
+		line += fmt.Sprintf("; %s of %s (%+.1f %%); %d of %s with the same plan", megabytes(float64(c.Bytes)), megabytes(w.Wanted()),
+			100*(float64(c.Bytes)/w.Wanted()-1), same, plural(int64(len(c.Queries)), "query"))
+	}
+	fmt.Fprintf(out, "%s.\n%s\n", report.Line(line), report.Line(untouched(database, source)))
+	if w.Free > w.Bytes/20 {
+		fmt.Fprintf(out, "The sizes are without %s of free pages.\n", megabytes(float64(w.Free)))
+	}
+	if c != nil && len(c.Queries) > 0 {
+		fmt.Fprintln(out)
+		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(t, "query\trows\timitation\tplan\n")
+		for i := range c.Queries {
+			q := &c.Queries[i]
+			plan := abridged(q.Plan[0], 60)
+			if !q.SamePlan() {
+				plan = "differs: " + plan
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", report.Line(q.Query.Phase), mean(q.Rows[0]), mean(q.Rows[1]), plan)
+			if !q.SamePlan() {
+				fmt.Fprintf(t, "\t\t\timitation: %s\n", abridged(q.Plan[1], 60))
+			}
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(w.Notes) > 0 {
+		fmt.Fprintf(out, "\nNot as in %s:\n", report.Line(database))
+		for _, n := range w.Notes {
+			fmt.Fprintf(out, "  %s\n", report.Line(n))
+		}
+	}
+	if o.file != "" {
+		_, err := fmt.Fprintf(out, "\nMeasure: sqlite3perf run --workloads %s\n", pathOf(o.file))
+		return err
+	}
+	return nil
+}
+
+// pathOf returns a file's name such that it is not taken for a built-in workload's.
+func pathOf(file string) string {
+	if filepath.IsAbs(file) || strings.HasPrefix(file, ".") {
+		return file
+	}
+	return "./" + filepath.ToSlash(file)
+}
+
+func plural(n int64, what string) string {
+	if n != 1 {
+		if what == "query" {
+			what = "querie"
+		}
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+func megabytes(bytes float64) string {
+	if bytes < 1e6 {
+		return fmt.Sprintf("%.0f kB", bytes/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", bytes/1e6)
+}
+
+// mean writes a mean number of rows.
+func mean(x float64) string {
+	if x == math.Trunc(x) {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}
+
+func (o *fromOptions) json(out io.Writer, database string, w *imitate.Workload, c *imitate.Comparison, source *imitate.Source) error {
+	type side struct {
+		Database  any `json:"database"`
+		Imitation any `json:"imitation"`
+	}
+	type query struct {
+		Phase    string `json:"phase"`
+		SQL      string `json:"sql"`
+		SamePlan bool   `json:"same_plan"`
+		Plan     side   `json:"plan"`
+		Rows     side   `json:"mean_rows"`
+	}
+	type table struct {
+		Name string `json:"name"`
+		Rows side   `json:"rows"`
+	}
+	answer := struct {
+		Database string   `json:"database"`
+		Written  []string `json:"written_meanwhile"`
+		Workload string   `json:"workload,omitempty"`
+		Bytes    *side    `json:"bytes,omitempty"`
+		Tables   []table  `json:"tables"`
+		Queries  []query  `json:"queries,omitempty"`
+		Notes    []string `json:"not_as_in_the_database"`
+	}{Database: database, Written: append([]string{}, source.Written()...), Workload: o.file, Tables: []table{}, Notes: append([]string{}, w.Notes...)}
+	for i := range answer.Written {
+		answer.Written[i] = filepath.Base(database) + answer.Written[i]
+	}
+	for _, t := range w.Tables {
+		answer.Tables = append(answer.Tables, table{t.Name, side{t.Rows, t.Full}})
+	}
+	if c != nil {
+		answer.Bytes = &side{int64(w.Wanted()), c.Bytes}
+		for i := range c.Queries {
+			q := &c.Queries[i]
+			answer.Queries = append(answer.Queries, query{q.Query.Phase, q.Query.SQL, q.SamePlan(), side{q.Plan[0], q.Plan[1]}, side{q.Rows[0], q.Rows[1]}})
+		}
+	}
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(answer)
+}

@@ -1,0 +1,295 @@
+package imitate
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// Comparison is how near an imitation is.
+type Comparison struct {
+	Bytes   int64 // of the imitation
+	Queries []Compared
+}
+
+// Compared is one query on the database and on its imitation.
+type Compared struct {
+	Query *Query
+	Plan  [2]string // the database's and the imitation's
+	Rows  [2]float64
+}
+
+// SamePlan reports whether SQLite plans the query in the same way.
+func (c *Compared) SamePlan() bool { return c.Plan[0] == c.Plan[1] }
+
+// Compare loads the workload, at the full scale, into a database beside the copy, and runs
+// its queries on both. resolved is the workload's plan. If the database is packed, as after
+// VACUUM, and so the imitation is nearer to its size with a VACUUM, the workload gets one.
+func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, tell func(what string)) (*Comparison, error) {
+	dir, err := os.MkdirTemp(w.source.dir, "imitation-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "imitation.db")
+	db, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	gen, err := plan.NewGenerator(1, resolved)
+	if err != nil {
+		return nil, err
+	}
+	l := &loader{db: db, gen: gen, plan: resolved, tell: tell}
+	if err := l.load(ctx, w.builder.schema); err != nil {
+		return nil, fmt.Errorf("loading the imitation: %w", err)
+	}
+	c := &Comparison{}
+	if c.Bytes, err = usedBytes(ctx, db); err != nil {
+		return nil, err
+	}
+	if want := w.Wanted(); !w.builder.packed && float64(c.Bytes) > 1.02*want {
+		if _, err := db.ExecContext(ctx, "VACUUM"); err != nil {
+			return nil, fmt.Errorf("VACUUM of the imitation: %w", err)
+		}
+		packed, err := usedBytes(ctx, db)
+		if err != nil {
+			return nil, err
+		}
+		if math.Abs(float64(packed)-want) < math.Abs(float64(c.Bytes)-want) {
+			w.builder.packed, c.Bytes = true, packed
+			if err := w.write(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, q := range w.Queries {
+		tell("comparing " + q.Phase)
+		one := Compared{Query: q}
+		if one.Plan[0], one.Rows[0], err = q.run(ctx, w.source.DB, q.original, q.sampled()); err != nil {
+			return nil, fmt.Errorf("the query %s on the database: %w", q.Phase, err)
+		}
+		values, err := l.values(w.builder.reads, q)
+		if err != nil {
+			return nil, err
+		}
+		if one.Plan[1], one.Rows[1], err = q.run(ctx, db, q.SQL, values); err != nil {
+			return nil, fmt.Errorf("the query %s on the imitation: %w", q.Phase, err)
+		}
+		c.Queries = append(c.Queries, one)
+	}
+	return c, nil
+}
+
+// Wanted returns the size that the imitation should have: with a part of the rows, about
+// that part of the database's.
+func (w *Workload) Wanted() float64 {
+	if w.builder.share == 1 {
+		return float64(w.Bytes)
+	}
+	var rows, full int64
+	for _, t := range w.Tables {
+		rows += t.Rows
+		full += t.Full
+	}
+	return float64(w.Bytes) * float64(full) / math.Max(1, float64(rows))
+}
+
+// usedBytes returns the size of a database without free pages.
+func usedBytes(ctx context.Context, db *sql.DB) (int64, error) {
+	var bytes int64
+	err := db.QueryRowContext(ctx, `SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size`).Scan(&bytes)
+	return bytes, err
+}
+
+// loader loads the part of a plan that is not timed into a database.
+type loader struct {
+	db   *sql.DB
+	gen  *plan.Gen
+	plan *plan.Plan
+	tell func(string)
+}
+
+func (l *loader) load(ctx context.Context, s *schema) error {
+	settings := fmt.Sprintf("PRAGMA page_size = %d; PRAGMA auto_vacuum = %d; PRAGMA journal_mode = off; PRAGMA synchronous = off", s.pageSize, s.vacuum)
+	for _, script := range []string{settings, l.plan.Schema} {
+		if _, err := l.db.ExecContext(ctx, script); err != nil {
+			return err
+		}
+	}
+	for i := range l.plan.Phases {
+		p := &l.plan.Phases[i]
+		switch {
+		case !p.Untimed:
+			return nil
+		case p.Script != "":
+			l.tell("finishing the imitation")
+			if _, err := l.db.ExecContext(ctx, p.Script); err != nil {
+				return err
+			}
+		case p.Insert != nil:
+			if err := l.insert(ctx, p.Insert); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *loader) insert(ctx context.Context, in *plan.Insert) (err error) {
+	tx, err := l.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, tx.Rollback())
+		}
+	}()
+	for _, name := range in.Sets {
+		if err := l.set(ctx, tx, l.plan.DataSet(name)); err != nil {
+			return fmt.Errorf("table %s: %w", l.plan.DataSet(name).Table, err)
+		}
+	}
+	return tx.Commit()
+}
+
+func (l *loader) set(ctx context.Context, tx *sql.Tx, d *plan.DataSet) error {
+	text, _ := d.InsertSQL(1)
+	st, err := tx.PrepareContext(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	var batch driver.Batch
+	step := min(l.gen.RowsFitting(d.Name), 10_000)
+	for lo := int64(0); lo < d.Total; lo += step {
+		l.tell(fmt.Sprintf("loading the imitation of %s: %d of %d rows", d.Table, lo, d.Total))
+		hi := min(lo+step, d.Total)
+		if err := l.gen.Fill(&batch, d.Name, lo, hi); err != nil {
+			return err
+		}
+		for r := range int(hi - lo) {
+			if _, err := st.ExecContext(ctx, values(&batch, r)...); err != nil {
+				return fmt.Errorf("row %d: %w", lo+int64(r), err)
+			}
+		}
+	}
+	return nil
+}
+
+// values returns the values of row r of a batch.
+func values(b *driver.Batch, r int) []any {
+	list := make([]any, len(b.Columns))
+	for j := range b.Columns {
+		c := &b.Columns[j]
+		switch {
+		case c.Null(r):
+		case c.Type == driver.Real:
+			list[j] = c.Reals[r]
+		case c.Type == driver.Text:
+			list[j] = string(c.Bytes(r))
+		case c.Type == driver.Blob:
+			list[j] = append([]byte{}, c.Bytes(r)...)
+		default:
+			list[j] = c.Ints[r]
+		}
+	}
+	return list
+}
+
+// sampled returns parameters of a query from rows of the database.
+func (q *Query) sampled() [][]any {
+	var list [][]any
+	if q.words != nil {
+		for _, word := range q.words.stats.words.sample.sample {
+			list = append(list, []any{`"` + word + `"`})
+		}
+		return list
+	}
+	for _, row := range q.table.sample.sample {
+		args := make([]any, len(q.args))
+		for i, a := range q.args {
+			for j, c := range q.table.columns {
+				if c == a.column {
+					args[i] = row[j]
+				}
+			}
+		}
+		list = append(list, args)
+	}
+	return list
+}
+
+// values returns parameters of a query from the rows of the data set reads.
+func (l *loader) values(reads string, q *Query) ([][]any, error) {
+	var columns []string
+	for _, a := range q.args {
+		columns = append(columns, reads+"."+a.name)
+	}
+	var b driver.Batch
+	if err := l.gen.FillColumns(&b, columns, reads, 0, min(probes, l.plan.DataSet(reads).Total)); err != nil {
+		return nil, err
+	}
+	var list [][]any
+	for r := range int(min(probes, l.plan.DataSet(reads).Total)) {
+		list = append(list, values(&b, r))
+	}
+	return list, nil
+}
+
+// run returns SQLite's plan for a query, and how many rows it returns on average.
+func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any) (string, float64, error) {
+	st, err := db.PrepareContext(ctx, text)
+	if err != nil {
+		return "", 0, err
+	}
+	defer st.Close()
+	rows := 0
+	named := make([]any, len(q.args))
+	for _, v := range values {
+		for i, a := range q.args {
+			named[i] = sql.Named(a.name, v[i])
+		}
+		n, err := count(st.QueryContext(ctx, named...))
+		if err != nil {
+			return "", 0, err
+		}
+		rows += n
+	}
+	for i, a := range q.args {
+		named[i] = sql.Named(a.name, nil)
+		if len(values) > 0 {
+			named[i] = sql.Named(a.name, values[0][i])
+		}
+	}
+	var parts []string
+	var id, parent, unused any
+	var detail string
+	err = all(ctx, db, "EXPLAIN QUERY PLAN "+text, named, func() []any { return []any{&id, &parent, &unused, &detail} }, func() error {
+		parts = append(parts, detail)
+		return nil
+	})
+	return strings.Join(parts, "; "), float64(rows) / math.Max(1, float64(len(values))), err
+}
+
+func count(rows *sql.Rows, err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for rows.Next() {
+		n++
+	}
+	return n, cmp.Or(rows.Err(), rows.Close())
+}

@@ -1,0 +1,298 @@
+package imitate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// The storage classes of values that are not NULL.
+const (
+	ints = iota
+	reals
+	texts
+	blobs
+	classes
+)
+
+// fewest is up to how many distinct values a column keeps each with its share, and longest
+// is the length of the longest text among them.
+const (
+	fewest  = 30
+	longest = 100
+)
+
+// probes is how many rows of a table are kept to read them again.
+const probes = 200
+
+// columnStats is what is known of a column's values.
+type columnStats struct {
+	rows, nulls int64
+	class       [classes]classStats
+	few         map[any]int64 // integers and texts with how often they occur; nil if there are more
+	pairs, up   int64         // neighbors, and how many of them do not descend
+	same        int64         // neighbors that are equal
+	last        any
+	words       *wordStats
+}
+
+// classStats is what is known of the values of one storage class.
+type classStats struct {
+	n         int64
+	low, high int64   // of integers, and of the lengths of texts and blobs
+	sum       float64 // of the same
+	numbers   reservoir[int64]
+	real      reservoir[float64]
+	fraction  bool // of the reals, some are not whole numbers
+	distinct  distinct
+}
+
+// wordStats is what is known of the words of texts.
+type wordStats struct {
+	distinct distinct
+	lengths  classStats
+	counts   classStats // words of each text
+	sample   reservoir[string]
+}
+
+func (c *classStats) number(x int64) {
+	if c.n == 0 {
+		c.low, c.high = x, x
+	}
+	c.n++
+	c.low, c.high = min(c.low, x), max(c.high, x)
+	c.sum += float64(x)
+	c.numbers.add(x, sampleSize)
+}
+
+func (s *columnStats) add(v any) uint64 {
+	s.rows++
+	var class int
+	var hash uint64
+	switch v := v.(type) {
+	case nil:
+		s.nulls++
+		return 0
+	case int64:
+		class, hash = ints, scramble(uint64(v)+1)
+		s.class[ints].number(v)
+	case float64:
+		class, hash = reals, scramble(math.Float64bits(v)^math.MaxUint64)
+		c := &s.class[reals]
+		c.real.add(v, sampleSize)
+		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+			c.fraction = true
+			c.n++
+		} else {
+			c.number(int64(v))
+		}
+	case string:
+		class, hash = texts, hashBytes(v)
+		s.class[texts].number(int64(len(v)))
+		if s.words != nil {
+			s.words.add(v)
+		}
+	case []byte:
+		class, hash = blobs, ^hashBytes(v)
+		s.class[blobs].number(int64(len(v)))
+	default:
+		class, hash = texts, hashBytes(fmt.Sprint(v))
+	}
+	s.class[class].distinct.add(hash)
+	if s.rows == s.nulls+1 {
+		s.few = map[any]int64{}
+	} else {
+		s.pairs++
+		switch c := order(s.last, v); {
+		case c == 0:
+			s.same++
+			s.up++
+		case c < 0:
+			s.up++
+		}
+	}
+	if b, ok := v.([]byte); ok {
+		v = bytes.Clone(b)
+	}
+	s.last = v
+	if s.few == nil {
+		return hash
+	}
+	if t, ok := v.(string); class != ints && class != texts || ok && len(t) > longest {
+		s.few = nil
+	} else if s.few[v]++; len(s.few) > fewest {
+		s.few = nil
+	}
+	return hash
+}
+
+// order compares two values as SQLite does.
+func order(a, b any) int {
+	switch x := a.(type) {
+	case int64:
+		switch y := b.(type) {
+		case int64:
+			return cmp.Compare(x, y)
+		case float64:
+			return cmp.Compare(float64(x), y)
+		}
+	case float64:
+		switch y := b.(type) {
+		case int64:
+			return cmp.Compare(x, float64(y))
+		case float64:
+			return cmp.Compare(x, y)
+		}
+	case string:
+		if y, ok := b.(string); ok {
+			return cmp.Compare(x, y)
+		}
+	case []byte:
+		if y, ok := b.([]byte); ok {
+			return bytes.Compare(x, y)
+		}
+	}
+	return cmp.Compare(rank(a), rank(b))
+}
+
+func rank(v any) int {
+	switch v.(type) {
+	case string:
+		return 1
+	case []byte:
+		return 2
+	}
+	return 0
+}
+
+func (w *wordStats) add(text string) {
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return r < 0x80 && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+	w.counts.number(int64(len(words)))
+	for _, word := range words {
+		word = strings.ToLower(word)
+		w.lengths.number(int64(len(word)))
+		w.distinct.add(hashBytes(word))
+		w.sample.add(word, probes)
+	}
+}
+
+// present returns the classes that the column has.
+func (s *columnStats) present() []int {
+	var list []int
+	for i := range s.class {
+		if s.class[i].n > 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// values returns how many distinct values there are.
+func (s *columnStats) values() int64 {
+	n := int64(0)
+	for i := range s.class {
+		n += s.class[i].distinct.values()
+	}
+	return n
+}
+
+// ascends reports whether the values ascend from row to row, with few exceptions.
+func (s *columnStats) ascends() bool {
+	return s.pairs > 1 && float64(s.up) >= 0.995*float64(s.pairs)
+}
+
+// distinctive reports whether about every row has a value of its own.
+func (s *columnStats) distinctive() bool {
+	return float64(s.values()) >= 0.95*float64(s.rows-s.nulls)
+}
+
+// scan reads all rows of a table once, in its order.
+func (t *table) scan(ctx context.Context, db *sql.DB, tell func(rows int64)) error {
+	if len(t.columns) == 0 {
+		return nil
+	}
+	// The sign hides the declared type, by which the library would convert values.
+	var names []string
+	for _, c := range t.columns {
+		names = append(names, "+"+driver.Quote(c.name))
+		if c.prose {
+			c.stats.words = &wordStats{}
+		}
+	}
+	from := " FROM main." + driver.Quote(t.name)
+	if t.virtual == "" {
+		from += " NOT INDEXED"
+	}
+	values := make([]any, len(t.columns))
+	dest := make([]any, len(values))
+	for i := range values {
+		dest[i] = &values[i]
+	}
+	hashes := make([]uint64, len(values))
+	err := all(ctx, db, "SELECT "+strings.Join(names, ", ")+from, nil, func() []any { return dest }, func() error {
+		for i, c := range t.columns {
+			hashes[i] = c.stats.add(values[i])
+		}
+		if x := t.composite; x != nil {
+			hash := uint64(0)
+			for j, c := range x.columns {
+				for i := range t.columns {
+					if t.columns[i] == c {
+						hash = scramble(hash + hashes[i] + 1)
+					}
+				}
+				if t.rows == 0 || hash != x.last[j] {
+					x.changes[j]++
+				}
+				x.last[j] = hash
+				x.groups[j].add(hash)
+			}
+		}
+		if t.rows++; t.rows%50_000 == 0 {
+			tell(t.rows)
+		}
+		if slot := t.sample.slot(probes); slot != nil {
+			*slot = copyRow(values)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("table %s: %w", t.name, err)
+	}
+	for _, c := range t.columns {
+		c.stats.last = nil
+	}
+	if t.noRowid {
+		t.packed = t.filled(ctx, db)
+	}
+	return nil
+}
+
+func copyRow(values []any) []any {
+	row := make([]any, len(values))
+	for i, v := range values {
+		if b, ok := v.([]byte); ok {
+			v = bytes.Clone(b)
+		}
+		row[i] = v
+	}
+	return row
+}
+
+// filled reports whether the pages of a table WITHOUT ROWID are as full as those of one
+// whose rows were inserted in order. Its rows always come in the order of the key, so
+// nothing else tells how they were inserted.
+func (t *table) filled(ctx context.Context, db *sql.DB) bool {
+	var pages int64
+	var used, room sql.NullFloat64
+	err := db.QueryRowContext(ctx, `SELECT count(*), sum(pgsize - unused), sum(pgsize) FROM dbstat WHERE name = ? AND pagetype = 'leaf'`, t.name).Scan(&pages, &used, &room)
+	return err == nil && pages > 0 && used.Float64 > 0.85*room.Float64
+}

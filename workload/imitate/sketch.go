@@ -1,0 +1,168 @@
+package imitate
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+)
+
+// sampleSize is how many values a sample has.
+const sampleSize = 4096
+
+// reservoir is a uniform sample of values (J. Vitter: Random sampling with a reservoir,
+// ACM TOMS 11, 1985).
+type reservoir[T any] struct {
+	seen   int64
+	sample []T
+	random *rand.Rand
+}
+
+func (r *reservoir[T]) add(v T, size int) {
+	if slot := r.slot(size); slot != nil {
+		*slot = v
+	}
+}
+
+// slot returns where to put the next value, or nil if it is not part of the sample.
+func (r *reservoir[T]) slot(size int) *T {
+	if r.random == nil {
+		r.random = rand.New(rand.NewPCG(1, 2)) // the same file makes the same workload
+	}
+	r.seen++
+	if len(r.sample) < size {
+		var none T
+		r.sample = append(r.sample, none)
+		return &r.sample[len(r.sample)-1]
+	}
+	if k := r.random.Int64N(r.seen); k < int64(size) {
+		return &r.sample[k]
+	}
+	return nil
+}
+
+// most is up to how many distinct values are counted one by one.
+const most = 4096
+
+// distinct counts the distinct values of a column, and how unequal their numbers are. Above
+// most values it estimates, to about 2 %: the number by HyperLogLog (P. Flajolet and
+// others, AofA 2007), the sum of the squares of the values' numbers by a count sketch
+// (M. Charikar and others, ICALP 2002).
+type distinct struct {
+	n       int64
+	counts  map[uint64]int64
+	log     [4096]uint8
+	squares [8192]int64
+}
+
+func (d *distinct) add(hash uint64) {
+	if d.n++; d.n == 1 {
+		d.counts = map[uint64]int64{}
+	}
+	if d.counts != nil {
+		if d.counts[hash]++; len(d.counts) > most {
+			d.counts = nil
+		}
+	}
+	i, rest := hash>>52, hash<<12|1<<11
+	d.log[i] = max(d.log[i], uint8(bits.LeadingZeros64(rest)+1))
+	other := scramble(hash)
+	d.squares[other>>51] += int64(other&1)*2 - 1
+}
+
+// values returns how many distinct values there are.
+func (d *distinct) values() int64 {
+	if d.n == 0 || d.counts != nil {
+		return int64(len(d.counts))
+	}
+	const m = float64(len(d.log))
+	sum, empty := 0.0, 0.0
+	for _, x := range d.log {
+		sum += math.Exp2(-float64(x))
+		if x == 0 {
+			empty++
+		}
+	}
+	estimate := 0.7213 / (1 + 1.079/m) * m * m / sum
+	if estimate < 2.5*m && empty > 0 {
+		estimate = m * math.Log(m/empty)
+	}
+	return min(d.n, int64(math.Round(estimate)))
+}
+
+// repeats returns the probability that two values are equal.
+func (d *distinct) repeats() float64 {
+	if d.n == 0 {
+		return 0
+	}
+	sum := 0.0
+	if d.counts != nil {
+		for _, c := range d.counts {
+			sum += float64(c) * float64(c)
+		}
+	} else {
+		for _, c := range d.squares {
+			sum += float64(c) * float64(c)
+		}
+	}
+	return sum / float64(d.n) / float64(d.n)
+}
+
+// skew returns the exponent of the Zipf distribution over n values in which two are equal
+// with the probability p, or 0 if they are about uniform.
+func skew(n int64, p float64) float64 {
+	if n < 2 || p < 1.1/float64(n) {
+		return 0
+	}
+	low, high := 0.01, 8.0
+	for range 40 {
+		if s := (low + high) / 2; equal(n, s) < p {
+			low = s
+		} else {
+			high = s
+		}
+	}
+	return math.Round(low*100) / 100
+}
+
+// equal returns the probability that two values of a Zipf distribution are equal.
+func equal(n int64, s float64) float64 {
+	sum, squares := 0.0, 0.0
+	for k := int64(1); k <= n; {
+		// Ranges of values are taken together, because there may be billions.
+		to := min(n, max(k, k+k/64))
+		p, count := math.Pow(float64(k+to)/2, -s), float64(to-k+1)
+		sum += count * p
+		squares += count * p * p
+		k = to + 1
+	}
+	return squares / sum / sum
+}
+
+// scramble is the output function of SplitMix64.
+func scramble(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// hashBytes is FNV-1a, scrambled.
+func hashBytes[T ~string | ~[]byte](b T) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(b) {
+		h = (h ^ uint64(b[i])) * 1099511628211
+	}
+	return scramble(h)
+}
+
+// quantiles returns bounds with about as many values of a sample between any two
+// neighbors.
+func quantiles[T int64 | float64](sample []T, intervals int) []T {
+	sample = slices.Sorted(slices.Values(sample))
+	intervals = min(intervals, max(1, len(sample)-1))
+	list := make([]T, intervals+1)
+	for i := range list {
+		list[i] = sample[i*(len(sample)-1)/intervals]
+	}
+	return list
+}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/snapshot"
@@ -15,6 +16,18 @@ func (c *Case) snapshot() *snapshot.Snapshot {
 		return nil
 	}
 	return c.Source.Snapshot()
+}
+
+// Begins reports whether the trials of a case begin with copies of a user's database.
+func (c *Case) Begins() bool { return c.snapshot() != nil }
+
+// CopyTo makes the file that a process of the case begins with, if it begins with a copy
+// of a user's database.
+func (c *Case) CopyTo(ctx context.Context, path string) error {
+	if s := c.snapshot(); s != nil {
+		return s.Copy(ctx, path, false, false)
+	}
+	return nil
 }
 
 // begins returns the statements that make what the user's database of a case has.

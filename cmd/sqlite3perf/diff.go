@@ -93,6 +93,7 @@ type questions struct {
 	name     string // of the workload; "" for statements
 	settings driver.Settings
 	job      protocol.Answers
+	begin    *lab.Case // what the database begins with; nil: nothing
 }
 
 func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []string) error {
@@ -201,7 +202,9 @@ func (o *diffOptions) askedOfWorkloads(r *request) ([]questions, error) {
 	for _, c := range r.cases {
 		if !seen[c.Workload] {
 			seen[c.Workload] = true
-			work = append(work, o.asked(c.Workload, c.Settings, c.Plan, nil))
+			q := o.asked(c.Workload, c.Settings, c.Plan, nil)
+			q.begin, q.job.Loaded = c, c.Begins()
+			work = append(work, q)
 		}
 	}
 	return work, nil
@@ -257,7 +260,7 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 const rowsReported = 100
 
 func (o *diffOptions) asked(name string, s driver.Settings, p *plan.Plan, list []protocol.Ask) questions {
-	return questions{name, s.With(driver.Settings{"pool_size": "1"}), protocol.Answers{Plan: p, Statements: list, Executions: o.executions, Rows: rowsReported}}
+	return questions{name: name, settings: s.With(driver.Settings{"pool_size": "1"}), job: protocol.Answers{Plan: p, Statements: list, Executions: o.executions, Rows: rowsReported}}
 }
 
 // diff asks each driver, and compares the answers with those of the first.
@@ -288,8 +291,14 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 		n++
 		limited, cancel := context.WithTimeout(ctx, o.trialLimit)
 		defer cancel()
+		path := filepath.Join(scratch.Dir, fmt.Sprintf("%d.db", n))
+		if w.begin != nil {
+			if err := w.begin.CopyTo(limited, path); err != nil {
+				return nil, err
+			}
+		}
 		a, err := lab.Answers(limited, executables[i], lab.JobRequest{
-			Job: protocol.Job{Answers: &w.job}, Path: filepath.Join(scratch.Dir, fmt.Sprintf("%d.db", n)), Settings: w.settings, Seed: r.matrix.Seed, Ref: refs[i],
+			Job: protocol.Job{Answers: &w.job}, Path: path, Settings: w.settings, Seed: r.matrix.Seed, Ref: refs[i],
 		}, nil)
 		var told *lab.JobError
 		switch {

@@ -23,6 +23,10 @@ type Answers struct {
 	Statements []Ask      `json:"statements,omitempty"` // run after the plan
 	Executions int        `json:"executions"`
 	Rows       int        `json:"rows"` // of each answer that are reported in full, at most
+
+	// Loaded says that the database is a copy of a user's, with what the plan's first phase
+	// stands for. Otherwise it is new.
+	Loaded bool `json:"loaded,omitempty"`
 }
 
 // Ask is a statement and its arguments.

@@ -60,6 +60,7 @@ func prune(cache string, since time.Time) {
 		}
 		if err := os.Remove(filepath.Join(cache, name)); err == nil || errors.Is(err, fs.ErrNotExist) {
 			_ = os.Remove(filepath.Join(cache, e.Name()))
+			_ = os.Remove(filepath.Join(cache, name+footprintSuffix))
 		}
 	}
 }

@@ -175,6 +175,8 @@ func TestCaveats(t *testing.T) {
 		"failed mattn on mine: it crashed",
 		"unavailable python on mine: python3 is not installed: apt-get install python3",
 		"ended-early the run was interrupted after 9 complete rounds",
+		"defect zombiezen and crawshaw: wal-reset (committed pages can be lost, or the database corrupted, when the WAL is reset); " +
+			"crawshaw: upsert-trigger (a trigger that an UPSERT fires can see wrong old values); crawshaw: in-3.33.0 (an optimization of IN can give a wrong answer) and 1 more",
 		"load load",
 		"virtual virtual",
 		"unsettled 0 of 1 median within ±<0.1%; open: mine insert native ±1.8%",

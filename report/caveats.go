@@ -28,6 +28,7 @@ const (
 	CaveatAdded       = "added"       // what sqlite3perf adds could explain leads; Count: tables
 	CaveatUnset       = "unset"       // settings that nobody set differ; Count: settings
 	CaveatRisk        = "risk"        // settings can lose data; Count: 1
+	CaveatDefect      = "defect"      // drivers have known defects that lose or falsify data; Count: defects
 	CaveatUnsettled   = "unsettled"   // figures are less precise than was asked for; Count: figures
 	CaveatSummary     = "no-summary"  // cells or drivers do not count in the summary; Count: of them
 	CaveatLeftOut     = "left-out"    // workloads or drivers were not measured; Count: of them
@@ -83,6 +84,8 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 		for _, r := range runRisks(a) {
 			note(CaveatRisk, 1, r.text)
 		}
+		known, defect := defectCaveat(a)
+		note(CaveatDefect, known, defect)
 		names, text := unsetInRun(a)
 		note(CaveatUnset, names, text+": the drivers' defaults differ")
 	}

@@ -52,7 +52,7 @@ func drivers(a *stats.Analysis) document {
 	if l := variants(seen); l != nil {
 		d = append(d, paragraph{text: "What makes the variants, as their workers prove it:"}, l)
 	}
-	return d
+	return append(d, driverDefects(a)...)
 }
 
 // driverNotes says what is read last: how the drivers differ in compile options, and in

@@ -33,6 +33,7 @@ type JSON struct {
 	Factorials  []JSONFactorial  `json:"factorials,omitempty"` // of workloads with several settings or parameters
 	Summary     []JSONSummary    `json:"summary"`              // one, or none if there is nothing to compare
 	Reliability JSONReliability  `json:"reliability"`
+	Defects     []DriverDefects  `json:"defects,omitempty"` // known ones of each driver
 	Study       *Study           `json:"study,omitempty"`
 }
 
@@ -213,7 +214,7 @@ func writeJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	}
 	r := a.Reliability
 	out.Reliability = JSONReliability{stats.Alpha, r.Tables, r.Comparisons, r.Telling, r.FalseTables()}
-	out.Study = opts.Study
+	out.Defects, out.Study = defectsOf(a), opts.Study
 	run := *a.Run // lists must not be null
 	if run.Cases == nil {
 		run.Cases = []result.Case{}

@@ -72,6 +72,8 @@ var reaches = map[string]reach{
 	"batch":             harmless,
 	"chart":             harmless,
 	"close":             harmless,
+	"cold-build":        harmless,
+	"defects":           harmless,
 	"depths":            harmless,
 	"dsn":               harmless, // its path is not opened
 	"durability":        harmless,
@@ -109,6 +111,7 @@ var reaches = map[string]reach{
 	"seed":              harmless,
 	"set":               harmless,
 	"settings":          harmless,
+	"targets":           harmless,
 	"time":              harmless,
 	"trial-limit":       harmless,
 	"txlock":            harmless,

@@ -18,7 +18,7 @@ import (
 
 func driversCommand(env *environment) *cobra.Command {
 	var workers workerOptions
-	var features, addedCost bool
+	var features, addedCost, inFull bool
 	cmd := &cobra.Command{
 		Use:   "drivers [DRIVER]...",
 		Short: "List the drivers, whether they can be built here, and their limits",
@@ -39,17 +39,28 @@ A comma in a value is written \, there.
 With --features it builds the workers that are not built yet, and lists which
 parts of SQLite, such as FTS5, each driver's SQLite has, by trying them.
 
+With --defects it builds them too, and lists the known defects of each driver's versions:
+what they mean, what they need to do harm, what to do, and who says so.
+
 With --added-cost it lists what sqlite3perf adds to the time of each library, as
 it was measured against loops written by hand (docs/methodology.md).`,
 		Example: `  sqlite3perf drivers
   sqlite3perf drivers ./my-worker
   sqlite3perf drivers --features
   sqlite3perf drivers --features mattn:tags=sqlite_fts5
+  sqlite3perf drivers --defects
+  sqlite3perf drivers --defects mattn@v1.14.22
   sqlite3perf drivers --added-cost`,
 		Args: arguments(0, -1, "the driver"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if features && addedCost {
-				return usagef("--features and --added-cost exclude each other: give one of them")
+			var asked []string
+			for _, f := range []string{"features", "defects", "added-cost"} {
+				if on, err := cmd.Flags().GetBool(f); err == nil && on {
+					asked = append(asked, "--"+f)
+				}
+			}
+			if len(asked) > 1 {
+				return usagef("%s and %s exclude each other: give one of them", asked[0], asked[1])
 			}
 			source, known, err := workers.find()
 			if err != nil {
@@ -65,10 +76,14 @@ it was measured against loops written by hand (docs/methodology.md).`,
 			if features {
 				return listFeatures(cmd.Context(), env, b, known, args)
 			}
+			if inFull {
+				return listDefects(cmd.Context(), env, b, known, args)
+			}
 			return listDrivers(cmd.Context(), env, b, known, args)
 		},
 	}
 	cmd.Flags().BoolVar(&features, "features", false, "try which parts of SQLite each driver has")
+	cmd.Flags().BoolVar(&inFull, "defects", false, "all that is said of the known defects of each driver")
 	cmd.Flags().BoolVar(&addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
 	workers.addFlags(cmd.Flags())
 	return cmd
@@ -98,6 +113,9 @@ func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "DRIVER\tVERSION\tKIND\tINTERFACE\tWORKER")
 	missing := map[string]error{}
+	p := &prober{builder: b}
+	defer p.close()
+	var defective [][]string
 	var all []lab.Known
 	for _, ref := range refs {
 		var k lab.Known
@@ -120,12 +138,17 @@ func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", report.Line(k.Name), version, report.Line(string(k.Kind)), report.Line(string(k.Interface)), state)
 		all = append(all, k)
+		var lines []string
+		if missing[k.Name] == nil && ref.Name != floorDriver {
+			lines = defectLines(p.library(ctx, ref))
+		}
+		defective = append(defective, lines)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(env.stdout)
-	for _, k := range all {
+	for i, k := range all {
 		fmt.Fprintf(env.stdout, "%s (%s): %s\n", report.Line(k.Name), report.Line(k.Module), report.Line(k.About))
 		if err := missing[k.Name]; err != nil {
 			fmt.Fprintf(env.stdout, "  unavailable: %v\n", err)
@@ -133,7 +156,7 @@ func listDrivers(ctx context.Context, env *environment, b *lab.Builder, known []
 		for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
 			fmt.Fprintf(env.stdout, "  %s: %s\n", report.Line(what), report.Line(k.Limits[what]))
 		}
-		for _, line := range addedCostLines(k.AddedCost) {
+		for _, line := range slices.Concat(defective[i], addedCostLines(k.AddedCost)) {
 			fmt.Fprintf(env.stdout, "  %s\n", line)
 		}
 		if k.Optional {

@@ -22,6 +22,9 @@ import (
 var alike = map[string]string{
 	"lab/build.go --version": "an argument of the C compiler",
 	"lab/build.go -o":        "an argument of the go command",
+	"lab/footprint.go -m":    "an argument of the go command",
+	"lab/footprint.go -o":    "an argument of the go command",
+	"lab/footprint.go -w":    "an argument of the linker",
 	"lab/releases.go -m":     "an argument of the go command",
 	"lab/resolve.go -m":      "an argument of the go command",
 }

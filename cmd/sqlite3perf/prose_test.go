@@ -25,6 +25,7 @@ var expressions = map[string]reading{
 	"drivers/sqinn/sqinn.go":        {1, "sqinn's messages"},
 	"lab/conformance/generators.go": {1, "generators' names, for columns"},
 	"lab/drivers.go":                {1, "versions"},
+	"lab/footprint.go":              {1, "names of files"},
 	"lab/loading.go":                {5, "SQL"},
 	"lab/sql.go":                    {1, "SQLite's messages"},
 	"lab/stored.go":                 {3, "SQL"},

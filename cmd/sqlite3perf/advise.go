@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/advise"
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+func adviseCommand(env *environment) *cobra.Command {
+	o := &adviseOptions{}
+	cmd := &cobra.Command{
+		Use:   "advise [RUN]",
+		Short: "Say which driver to take for a workload, and what would overturn that",
+		Long: `Advise measures drivers on workloads, as run does, and gathers what else speaks for
+each: operations that failed, the slowest hundredth of them, peak memory, known defects
+of the versions, the size of the binary, the time of a build, license and date. It
+begins with a recommendation, with its evidence and what would overturn it. Where the
+facts do not decide, it says so, and what would. Given a stored run, it measures nothing.
+
+A driver that gave a wrong answer is not recommended, however fast it is, and neither is
+one with a known defect that can lose, damage or falsify data, unless something that the
+run proves excludes that defect, such as another journal_mode. Of the others, a driver
+that takes at least 5 % less time is recommended. Drivers that are as fast are told
+apart by what else was found, if all of that speaks for one of them.`,
+		Example: `  sqlite3perf advise --workloads ./mine.yaml --drivers mattn,modernc,ncruces,zombiezen
+  sqlite3perf advise last
+  sqlite3perf advise last --targets linux/arm64,windows/amd64 --cold-build`,
+		Args: arguments(0, 1, "the run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.exact = cmd.Flags().Changed("rounds")
+			if len(args) == 0 {
+				return o.measured(cmd.Context(), env)
+			}
+			return o.stored(cmd.Context(), env, args[0])
+		},
+	}
+	cmd.Flags().SortFlags = false
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// adviseOptions are the flags of advise: those of run, and what else is looked at.
+type adviseOptions struct {
+	runOptions
+	cold    bool
+	targets []string
+}
+
+func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.drivers, "drivers", nil, "candidates: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
+	f.StringSliceVar(&o.targets, "targets", nil, "platforms, such as `linux/arm64,windows/amd64`, for which each candidate is built without a C compiler; takes minutes the first time")
+	f.BoolVar(&o.cold, "cold-build", false, "also build each candidate with an empty build cache; takes minutes the first time")
+	o.addWorkFlags(f)
+	o.addFigureFlags(f)
+	o.addPlaceFlags(f)
+	o.output.setFormats("how the advice is printed", report.AdviceFormats(), report.CheckAdvice)
+}
+
+// ofStored are the flags that also apply to a stored run.
+var ofStored = []string{"targets", "cold-build", "source", "worker-cache", "quiet", "store", "format", "output", "no-color"}
+
+// checkTargets finds out whether the platforms can be such.
+func (o *adviseOptions) checkTargets() error {
+	for i, t := range o.targets {
+		o.targets[i] = strings.TrimSpace(t)
+		goos, goarch, ok := strings.Cut(o.targets[i], "/")
+		if !ok || goos == "" || goarch == "" || strings.ContainsAny(goarch, "/ ") {
+			return usagef("--targets %s: want GOOS/GOARCH, such as linux/arm64 (go tool dist list lists them)", t)
+		}
+	}
+	return nil
+}
+
+// measured measures the candidates and prints the advice.
+func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
+	if err := o.checkTargets(); err != nil {
+		return err
+	}
+	o.computing = newProgress(env, o.quiet).Computing
+	r, err := o.check(ctx)
+	if err != nil {
+		return err
+	}
+	o.untilSettled(r)
+	r.print = func(a *stats.Analysis) error { return o.print(ctx, env, r.builder, r.matrix.Drivers, a) }
+	return measure(ctx, env, &o.runOptions, r)
+}
+
+// stored prints the advice that a stored run gives.
+func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string) error {
+	var unused []string
+	o.flags.Visit(func(f *pflag.Flag) {
+		if typed(f) && !slices.Contains(ofStored, f.Name) {
+			unused = append(unused, "--"+f.Name)
+		}
+	})
+	if unused != nil {
+		return usagef("%s: only for what is measured now, and %s is stored: leave it out", strings.Join(unused, " "), ref)
+	}
+	if err := inOrder(o.output.check, o.checkTargets); err != nil {
+		return err
+	}
+	o.output.store = o.store
+	run, err := measuredRun(ctx, env, o.store, ref)
+	if err != nil {
+		return err
+	}
+	source, known, err := o.workers.find()
+	if err != nil {
+		return err
+	}
+	builder, err := o.workers.builder(source)
+	if err != nil {
+		return err
+	}
+	var refs []lab.Ref
+	seen := map[string]bool{}
+	for i := range run.Cases {
+		name := run.Cases[i].Driver
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if ref, err := lab.ParseRef(ctx, name, known); err == nil { // what is no longer there is left out
+			refs = append(refs, ref)
+		}
+	}
+	return o.print(ctx, env, builder, refs, stats.Analyze(run, floorDriver))
+}
+
+// print finds out what the candidates cost that is not time, and prints the advice.
+func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Builder, refs []lab.Ref, a *stats.Analysis) error {
+	var footprints map[string]*result.Footprint
+	if a.Run.Stopped != result.StoppedInterrupted {
+		var err error
+		if footprints, err = o.footprints(ctx, env, b, refs); err != nil {
+			return err
+		}
+	}
+	facts := advise.FactsOf(a, footprints)
+	told := report.Advised{Advice: advise.Decide(facts), Facts: facts, Run: a.Run}
+	if !o.cold {
+		told.NotIn = append(told.NotIn, "builds with an empty build cache (--cold-build)")
+	}
+	if o.targets == nil {
+		told.NotIn = append(told.NotIn, "for which platforms each can be built without a C compiler (--targets linux/arm64,windows/amd64)")
+	}
+	return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		return report.WriteAdvice(w, format, told, opts)
+	}, o.output.again(fmt.Sprintf("sqlite3perf advise %d", a.Run.ID)))
+}
+
+// footprints returns what is known of the drivers' builds, by driver. The floor is no
+// candidate. What cannot be built is left out, and said.
+func (o *adviseOptions) footprints(ctx context.Context, env *environment, b *lab.Builder, refs []lab.Ref) (map[string]*result.Footprint, error) {
+	show := newProgress(env, o.quiet)
+	defer show.finish()
+	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	defer release()
+	list := map[string]*result.Footprint{}
+	for _, ref := range refs {
+		if ref.Known != nil && ref.Known.Name == floorDriver {
+			continue
+		}
+		f, err := b.Footprint(until(ctx, stop), ref, lab.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
+			show.say("building %s %s", ref.Name, what)
+		})
+		if interrupted(stop) {
+			return nil, statusError(exitInterrupted)
+		}
+		if unavailable, ok := errors.AsType[*lab.BuildError](err); ok {
+			show.say("%s: its size and license are left out: %v", ref.Name, unavailable)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if f != nil {
+			list[ref.Name] = f
+		}
+	}
+	return list, nil
+}

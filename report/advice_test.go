@@ -1,0 +1,63 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/advise"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// advised is what a run of the fixtures advises, with footprints of some of its drivers.
+func advised(run *result.Run) report.Advised {
+	facts := advise.FactsOf(stats.Analyze(run, "native"), map[string]*result.Footprint{
+		"mattn": {SizeBytes: 9_400_000, WarmNS: 1_900_000_000, ColdNS: 82_000_000_000, License: "MIT", Released: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC),
+			Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "needs a C compiler for linux/arm64"}}},
+		"modernc": {SizeBytes: 12_100_000, WarmNS: 2_400_000_000, License: "BSD-3-Clause", Released: time.Date(2026, 10, 31, 0, 0, 0, 0, time.UTC),
+			Targets: []result.TargetBuild{{Target: "linux/arm64", OK: true}}},
+	})
+	return report.Advised{Advice: advise.Decide(facts), Facts: facts, Run: run, NotIn: []string{"what nobody asked for"}}
+}
+
+func TestAdviceGolden(t *testing.T) {
+	for _, name := range []string{"full", "nofloor", "server", "single", "empty"} {
+		for _, format := range report.AdviceFormats() {
+			if format == "json" && name != "server" {
+				continue
+			}
+			t.Run(name+"/"+format, func(t *testing.T) {
+				var b bytes.Buffer
+				if err := report.WriteAdvice(&b, format, advised(fixtures[name]()), report.Options{Width: 80}); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, "advice-"+name+"."+extension[format], b.String())
+			})
+		}
+	}
+}
+
+// TestAdviceBegins checks that each form begins with the answer.
+func TestAdviceBegins(t *testing.T) {
+	a := advised(fixtures["server"]())
+	for _, format := range report.AdviceFormats() {
+		var b bytes.Buffer
+		if err := report.WriteAdvice(&b, format, a, report.Options{Width: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		if format == "json" {
+			var got struct{ Answer, Verdict string }
+			if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Answer != a.Answer() || got.Verdict != string(a.Verdict) {
+				t.Errorf("json: %+v, %v", got, err)
+			}
+			continue
+		}
+		if first, _, _ := strings.Cut(b.String(), "\n"); !strings.Contains(strings.ReplaceAll(first, `\`, ""), a.Answer()) {
+			t.Errorf("%s begins with %q, want %q", format, first, a.Answer())
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -26,8 +27,25 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	} else {
 		list = append(list, rows(x, y)...)
 	}
-	list = append(list, numbers(Affected, x.Affected, y.Affected)...)
-	return append(list, numbers(LastInsertID, x.LastInsertID, y.LastInsertID)...)
+	// After other statements, libraries return the numbers of an earlier one, or 0.
+	switch word := firstWord(x.SQL); word {
+	case "INSERT", "REPLACE", "WITH", "UPDATE", "DELETE":
+		list = append(list, numbers(Affected, x.Affected, y.Affected)...)
+		if word != "UPDATE" && word != "DELETE" {
+			list = append(list, numbers(LastInsertID, x.LastInsertID, y.LastInsertID)...)
+		}
+	}
+	return list
+}
+
+// firstWord returns the word that a statement begins with, in upper case.
+func firstWord(sql string) string {
+	sql = driver.TrimScript(sql)
+	n := strings.IndexFunc(sql, func(r rune) bool { return r < 'A' || r > 'Z' && r < 'a' || r > 'z' })
+	if n < 0 {
+		n = len(sql)
+	}
+	return strings.ToUpper(sql[:n])
 }
 
 // code returns the result code of an error: -1 if there is none.
@@ -351,7 +369,7 @@ func integers(s, t string) (Cause, int) {
 func near(s, t string) bool {
 	f, err := strconv.ParseFloat(s, 64)
 	g, gerr := strconv.ParseFloat(t, 64)
-	return err == nil && gerr == nil && math.Abs(f-g) <= 1e-9*max(math.Abs(f), math.Abs(g))
+	return err == nil && gerr == nil && f != g && math.Abs(f-g) <= 1e-9*max(math.Abs(f), math.Abs(g))
 }
 
 // sameTime reports whether two times are the same instant, or show the same clock.

@@ -264,6 +264,7 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 	unstable := unstable(first)
 	statements := map[statementOf]bool{}
 	unasked := map[string]bool{}
+	var failed []earlier
 	for i := range first.Answers {
 		x := &first.Answers[i]
 		at := of(x)
@@ -307,7 +308,14 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 				Workload: first.Name, Where: Where(x), SQL: oneLine(x.SQL), Execution: x.Execution, Arguments: x.Arguments,
 				Difference: d, FirstAnswer: x, SecondAnswer: y, last: x.Execution,
 			}
-			found(s, reason(&d, x, y, first.Proof, second.Proof))
+			why := reason(&d, x, y, first.Proof, second.Proof)
+			if follows(failed, &d, x) {
+				why = Reason{Evidence: ByEarlier}
+			}
+			found(s, why)
+			if d.Kind == Errors && (x.Error == nil || y.Error == nil) {
+				failed = append(failed, earlier{Where(x), tables(x.SQL)})
+			}
 		}
 	}
 }

@@ -18,6 +18,12 @@ var proof = protocol.Proof{SQLiteVersion: "3.53.4", SQLiteSourceID: "2026", Comp
 // row returns an answer with one row of one column.
 func row(v any) protocol.Answer { return rows([]any{v}) }
 
+func asking(sql string, v any) protocol.Answer {
+	a := row(v)
+	a.SQL = sql
+	return a
+}
+
 // rows returns an answer with rows of one column, as a worker makes it.
 func rows(values []any) protocol.Answer {
 	a := protocol.Answer{Part: protocol.PartStatements, SQL: "SELECT\n  v", Names: []string{"v"}, Declared: []string{""}, RowCount: int64(len(values))}
@@ -95,8 +101,8 @@ func TestKindsAndCauses(t *testing.T) {
 		"error":           {row(int64(1)), failed(1, "no such table: t"), diff.Errors, diff.None, 0},
 		"another error":   {failed(19, "constraint failed"), failed(2067, "constraint failed: UNIQUE"), diff.Errors, diff.None, 0},
 		"its own error":   {row(int64(1)), failed(0, "converting failed"), diff.Errors, diff.None, 2},
-		"affected":        {plus(func(a *protocol.Answer) { a.Affected = number(1) }), plus(func(a *protocol.Answer) { a.Affected = number(2) }), diff.Affected, diff.None, 0},
-		"last insert ID":  {plus(func(a *protocol.Answer) { a.LastInsertID = number(1) }), plus(func(a *protocol.Answer) { a.LastInsertID = number(2) }), diff.LastInsertID, diff.None, 0},
+		"affected":        {plus(func(a *protocol.Answer) { a.SQL, a.Affected = "UPDATE t SET x = 1", number(1) }), plus(func(a *protocol.Answer) { a.Affected = number(2) }), diff.Affected, diff.None, 0},
+		"last insert ID":  {plus(func(a *protocol.Answer) { a.SQL, a.LastInsertID = "INSERT INTO t VALUES (1)", number(1) }), plus(func(a *protocol.Answer) { a.LastInsertID = number(2) }), diff.LastInsertID, diff.None, 0},
 		"name":            {row(int64(1)), plus(func(a *protocol.Answer) { a.Names = []string{"V"} }), diff.Names, diff.None, 0},
 		"declared":        {row(int64(1)), plus(func(a *protocol.Answer) { a.Declared = []string{"INT"} }), diff.Declared, diff.None, 0},
 		"not in the rows": {plus(func(a *protocol.Answer) { a.RowCount = 2 }), plus(func(a *protocol.Answer) { a.RowCount = 2; a.Columns[0].Content = "x"; a.AnyOrder = "x" }), diff.Values, diff.None, 0},
@@ -166,7 +172,14 @@ func TestReasons(t *testing.T) {
 			diff.Reason{Evidence: diff.ByFeature, Side: 2, Feature: "math functions", Second: "OMIT_JSON"}},
 		"setting": {row(int64(1)), failed(787, "FOREIGN KEY constraint failed"), with(func(p *protocol.Proof) { p.Connections = []driver.Settings{{"foreign_keys": "on"}} }),
 			diff.Reason{Evidence: diff.BySetting, Feature: "foreign_keys", First: "off", Second: "on"}},
-		"values": {row("a\x00b"), row("a"), newer, diff.Reason{Evidence: diff.ByValues, Side: 2}},
+		"option that the SQL shows": {asking("SELECT x'61' LIKE 'a'", int64(1)), asking("SELECT x'61' LIKE 'a'", int64(0)),
+			with(func(p *protocol.Proof) {
+				p.SQLiteVersion, p.CompileOptions = "3.54.1", []string{"DQS=0", "LIKE_DOESNT_MATCH_BLOBS"}
+			}),
+			diff.Reason{Evidence: diff.ByOption, Second: "LIKE_DOESNT_MATCH_BLOBS"}},
+		"misuse":        {row(int64(1)), failed(21, "unsupported type"), newer, diff.Reason{Evidence: diff.ByDriver, Side: 2}},
+		"computed text": {row("1"), row(int64(1)), newer, diff.Reason{Evidence: diff.ByVersion, First: "3.53.4", Second: "3.54.1"}},
+		"values":        {row("a\x00b"), row("a"), newer, diff.Reason{Evidence: diff.ByValues, Side: 2}},
 	} {
 		r := diff.Compare(side("a", proof, c.x), side("b", c.proof, c.y))
 		if len(r.Groups) != 1 || r.Groups[0].Reason != c.want {
@@ -208,6 +221,25 @@ func TestUnstable(t *testing.T) {
 	r := diff.Compare(a, b)
 	if r.Differing != 1 || !cmp.Equal(r.Unstable, []string{"statement 1", "statement 2"}) || r.Groups[0].Kind != diff.Types {
 		t.Errorf("%+v", r)
+	}
+}
+
+// What differs because only one side could run an earlier statement is told as such.
+func TestEarlier(t *testing.T) {
+	refused := failed(0, "binds no time.Time")
+	refused.SQL = "INSERT INTO events (at) VALUES (?)"
+	done := protocol.Answer{Part: protocol.PartStatements, SQL: refused.SQL}
+	r := diff.Compare(
+		side("a", proof, done, asking("SELECT count(*) FROM events", int64(1)), asking("SELECT count(*) FROM others", int64(1))),
+		side("b", proof, refused, asking("SELECT count(*) FROM events", int64(0)), asking("SELECT count(*) FROM others", int64(0))))
+	got := map[string]diff.Evidence{}
+	for _, g := range r.Groups {
+		for _, s := range g.Statements {
+			got[s.Where] = g.Reason.Evidence
+		}
+	}
+	if want := map[string]diff.Evidence{"statement 1": diff.ByDriver, "statement 2": diff.ByEarlier, "statement 3": diff.ByDriver}; !cmp.Equal(got, want) {
+		t.Errorf("%v", got)
 	}
 }
 

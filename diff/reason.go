@@ -1,6 +1,8 @@
 package diff
 
 import (
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +21,7 @@ const (
 	ByVersion Evidence = "sqlite version" // not the same
 	ByOption  Evidence = "compile option" // the same version, other options
 	ByDriver  Evidence = "driver"         // the same SQLite with the same options
+	ByEarlier Evidence = "earlier"        // a statement about the same table, which only one side could run
 )
 
 // Reason is the likely reason of a difference.
@@ -34,8 +37,15 @@ type Reason struct {
 
 // reason returns the likely reason of a difference.
 func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
-	if d.Cause != None && d.Cause != Rounding {
+	computed := (d.Cause == Text || d.Cause == Number) && d.Declared == "" // by SQLite, not from a column
+	if d.Cause != None && d.Cause != Rounding && !(computed && !sameSQLite(p, q)) {
 		return Reason{Evidence: ByValues, Side: special(d)}
+	}
+	if r, ok := option(x, p, q); ok && (d.Kind == Values || d.Kind == RowCount || d.Kind == Errors) {
+		return r
+	}
+	if computed {
+		return versions(p, q)
 	}
 	if d.Kind == Types || d.Kind == Names || d.Kind == Declared || d.Kind == Affected || d.Kind == LastInsertID {
 		if sameSQLite(p, q) || d.Kind == Types || d.Kind == Declared {
@@ -79,7 +89,7 @@ func failure(x, y *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 			r.Evidence, r.Side, r.Feature = ByFeature, i+1, name
 			return r, true
 		}
-		if a.Error.Code == 0 {
+		if a.Error.Code == 0 || a.Error.Code == codeMisuse {
 			return Reason{Evidence: ByDriver, Side: i + 1}, true
 		}
 		name := deciding[a.Error.Code]
@@ -93,8 +103,84 @@ func failure(x, y *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	return Reason{}, false
 }
 
+// codeMisuse is SQLITE_MISUSE, which libraries return for what they refuse themselves.
+const codeMisuse = 21
+
 // deciding names the setting without which SQLite does not return a code.
 var deciding = map[int]string{driver.CodeConstraint | 3<<8: "foreign_keys"}
+
+// optionOf tells, by their SQL, which statements a compile option changes.
+var optionOf = map[string]*regexp.Regexp{
+	"LIKE_DOESNT_MATCH_BLOBS": regexp.MustCompile(`(?i)\bLIKE\b`),
+	"CASE_SENSITIVE_LIKE":     regexp.MustCompile(`(?i)\bLIKE\b`),
+	"DQS":                     regexp.MustCompile(`"`),
+}
+
+// option returns a compile option that is not the same and that changes such statements.
+func option(a *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
+	if p == nil || q == nil {
+		return Reason{}, false
+	}
+	for _, name := range slices.Sorted(maps.Keys(optionOf)) {
+		if s, t := optionIn(p, name), optionIn(q, name); s != t && optionOf[name].MatchString(a.SQL) {
+			return Reason{Evidence: ByOption, First: s, Second: t}, true
+		}
+	}
+	return Reason{}, false
+}
+
+// optionIn returns an option as PRAGMA compile_options has it, or "".
+func optionIn(p *protocol.Proof, name string) string {
+	for _, o := range p.CompileOptions {
+		if o == name || strings.HasPrefix(o, name+"=") {
+			return o
+		}
+	}
+	return ""
+}
+
+// earlier is a statement that only one side could run.
+type earlier struct {
+	where  string
+	tables []string
+}
+
+// tableName matches the name of a table that a statement creates or changes.
+var tableName = regexp.MustCompile(`(?i)\b(?:INTO|UPDATE|DELETE\s+FROM|TABLE|VIEW|INDEX|ON)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?["` + "`" + `\[]?(\w+)`)
+
+// tables returns the tables that a statement creates or changes.
+func tables(sql string) (list []string) {
+	if driver.ReturnsRows(sql) && !strings.Contains(strings.ToUpper(sql), "RETURNING") {
+		return nil
+	}
+	for _, m := range tableName.FindAllStringSubmatch(sql, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// follows reports whether an earlier statement explains a difference, because it changed
+// the same table on one side only.
+func follows(failed []earlier, d *Difference, a *protocol.Answer) bool {
+	if d.Cause != None && d.Cause != Rounding && d.Cause != Null || !slices.Contains([]Kind{Errors, RowCount, Values, Order, Affected, LastInsertID}, d.Kind) {
+		return false
+	}
+	for _, f := range failed {
+		for _, t := range f.tables {
+			if f.where != Where(a) && regexp.MustCompile(`(?i)\b`+regexp.QuoteMeta(t)+`\b`).MatchString(a.SQL) && !ownFailure(d, t) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ownFailure reports whether a difference is an error that does not come of a missing
+// table.
+func ownFailure(d *Difference, table string) bool {
+	missing := "no such table: " + table
+	return d.Kind == Errors && !strings.Contains(d.First, missing) && !strings.Contains(d.Second, missing)
+}
 
 func sameSQLite(p, q *protocol.Proof) bool {
 	return p != nil && q != nil && p.SQLiteVersion == q.SQLiteVersion && p.SQLiteSourceID == q.SQLiteSourceID

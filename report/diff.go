@@ -57,12 +57,7 @@ func WriteDiffJSON(w io.Writer, d *Diffed) error {
 // one of its statements.
 func WriteDiff(w io.Writer, d *Diffed, full bool) error {
 	p := &diffPrinter{w: w, d: d, full: full}
-	for i, r := range d.Results {
-		if i > 0 {
-			p.say("")
-		}
-		p.wrapped("", "%s", diffAnswer(r))
-	}
+	p.wrapped("", "%s", d.Answer())
 	p.say("")
 	for _, s := range d.Sides {
 		p.say("%s", s.described())
@@ -79,7 +74,7 @@ func WriteDiff(w io.Writer, d *Diffed, full bool) error {
 	}
 	if p.cut {
 		p.say("")
-		p.say("Each group shows one statement; all are in the full output and in JSON.")
+		p.say("Not every statement is shown; all are in the full output and in JSON.")
 	}
 	return p.err
 }
@@ -101,7 +96,34 @@ var diffWords = map[diff.Kind]string{
 	diff.LastInsertID: "last insert ID", diff.Types: "Go type", diff.Names: "column name", diff.Declared: "declared type",
 }
 
-// diffAnswer is the answer in one sentence.
+// diffHeads name the kinds above columns.
+var diffHeads = map[diff.Kind]string{
+	diff.Errors: "error", diff.RowCount: "rows", diff.Values: "value", diff.Order: "order", diff.Affected: "affected",
+	diff.LastInsertID: "id", diff.Types: "type", diff.Names: "name", diff.Declared: "declared",
+}
+
+// Answer is the answer in one sentence.
+func (d *Diffed) Answer() string {
+	if len(d.Results) == 1 {
+		return diffAnswer(d.Results[0])
+	}
+	var alike []string
+	for _, r := range d.Results {
+		if r.Differing == 0 {
+			alike = append(alike, Line(r.Second))
+		}
+	}
+	first, others := Line(d.Sides[0].Name), counted(int64(len(d.Results)), "driver")
+	switch len(alike) {
+	case 0:
+		return fmt.Sprintf("None of %s answers all statements as %s does.", others, first)
+	case len(d.Results):
+		return fmt.Sprintf("No difference: %s answer all statements as %s does.", others, first)
+	}
+	return fmt.Sprintf("%d of %s answer all statements as %s does: %s.", len(alike), others, first, strings.Join(alike, ", "))
+}
+
+// diffAnswer is the answer for two sides.
 func diffAnswer(r *diff.Result) string {
 	sides := fmt.Sprintf("%s than by %s", Line(r.Second), Line(r.First))
 	if r.Differing == 0 {
@@ -158,9 +180,9 @@ func (p *diffPrinter) table() {
 	if kinds == nil {
 		return
 	}
-	rows := [][]string{{"AGAINST " + strings.ToUpper(Line(p.d.Sides[0].Name)), "STATEMENTS", "DIFFER"}}
+	rows := [][]string{{"AGAINST " + strings.ToUpper(Line(p.d.Sides[0].Name)), "ASKED", "DIFFER"}}
 	for _, k := range kinds {
-		rows[0] = append(rows[0], strings.ToUpper(string(k)))
+		rows[0] = append(rows[0], strings.ToUpper(diffHeads[k]))
 	}
 	for _, r := range p.d.Results {
 		row := []string{Line(r.Second), fmt.Sprint(r.Statements), fmt.Sprint(r.Differing)}
@@ -194,6 +216,8 @@ func (p *diffPrinter) result(r *diff.Result) {
 	if len(p.d.Results) > 1 && (r.Differing > 0 || len(r.Unstable) > 0 || len(r.Unasked) > 0) {
 		p.say("")
 		p.say("== %s against %s ==", Line(r.Second), Line(r.First))
+		p.say("")
+		p.wrapped("", "%s", diffAnswer(r))
 	}
 	for i := range r.Groups {
 		p.group(r, &r.Groups[i])
@@ -233,8 +257,8 @@ func (p *diffPrinter) group(r *diff.Result, g *diff.Group) {
 	p.wrapped("", "%s: %s: %s", strings.ToUpper(diffWords[g.Kind]), diffWhat(g), counted(int64(len(g.Statements)), "statement"))
 	p.wrapped("  ", "Likely: %s.", diffReason(r, g))
 	list := g.Statements
-	if !p.full {
-		list = list[:1]
+	if n := diffShown(g); !p.full && len(list) > n {
+		list = list[:n]
 	}
 	for i := range list {
 		p.statement(r, &list[i])
@@ -247,6 +271,15 @@ func (p *diffPrinter) group(r *diff.Result, g *diff.Group) {
 		}
 		p.wrapped("  ", "Also %s.", p.some(names))
 	}
+}
+
+// diffShown is how many statements of a group are shown: one if they differ alike, and
+// more if they have only the sort of difference in common.
+func diffShown(g *diff.Group) int {
+	if g.Cause == diff.None && g.Reason.Evidence != diff.ByEarlier && (g.Kind == diff.Values || g.Kind == diff.Errors && g.Reason.Side == 0) {
+		return 3
+	}
+	return 1
 }
 
 // sqlShown is how many characters of a statement are shown, unless all is.
@@ -286,7 +319,12 @@ func (p *diffPrinter) statement(r *diff.Result, s *diff.Statement) {
 	width := max(text.StringWidth(Line(r.First)), text.StringWidth(Line(r.Second)))
 	for _, side := range [][2]string{{r.First, s.First}, {r.Second, s.Second}} {
 		name := Line(side[0])
-		p.say("    %s%s  %s", name, strings.Repeat(" ", width-text.StringWidth(name)), Line(cmp.Or(side[1], "nothing")))
+		for i, line := range wrap(Line(cmp.Or(side[1], "nothing")), max(diffWidth-6-width, 20)) {
+			if i > 0 {
+				name = ""
+			}
+			p.say("    %s%s  %s", name, strings.Repeat(" ", width-text.StringWidth(name)), line)
+		}
 	}
 }
 
@@ -364,10 +402,18 @@ func diffReason(r *diff.Result, g *diff.Group) string {
 	case diff.ByVersion:
 		return fmt.Sprintf("SQLite's version, %s on %s and %s on %s, unless it is one of the libraries", Line(g.Reason.First), names[1], Line(g.Reason.Second), names[2])
 	case diff.ByOption:
-		return fmt.Sprintf("SQLite's compile options: only %s has %s, only %s has %s", names[1], cmp.Or(Line(g.Reason.First), "none"), names[2], cmp.Or(Line(g.Reason.Second), "none"))
+		var only []string
+		for i, options := range []string{g.Reason.First, g.Reason.Second} {
+			if options != "" {
+				only = append(only, fmt.Sprintf("%s has %s", names[i+1], Line(options)))
+			}
+		}
+		return "SQLite's compile options: " + strings.Join(only, ", ") + ", and the other not"
+	case diff.ByEarlier:
+		return "an earlier statement about the same table, which only one of them could run"
 	}
 	if g.Reason.Side > 0 {
-		return side + " itself, since the error is not SQLite's"
+		return side + " itself, which refuses it"
 	}
 	if g.Kind == diff.Types || g.Kind == diff.Declared {
 		return "the libraries' own conversion, which SQLite has no part in"
@@ -393,7 +439,7 @@ func causeReason(g *diff.Group, side string) string {
 		return side + " makes a bool of columns" + of + ", and the other does not"
 	case diff.Bytes:
 		if slices.ContainsFunc(g.Declared, func(d string) bool { return strings.Contains(strings.ToUpper(d), "BLOB") }) {
-			return side + " returns blobs as string"
+			return side + " stores blobs as text, or returns them so"
 		}
 		return side + " returns texts as []byte"
 	case diff.Number:

@@ -1,0 +1,164 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/diff"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// noted returns a driver that answered each statement with one value.
+func noted(name, version string, values ...any) *diff.Side {
+	w := diff.Work{Name: "mine", Proof: &protocol.Proof{SQLiteVersion: version, ModuleVersion: "v1.2.3"}}
+	for i, v := range values {
+		w.Answers = append(w.Answers, protocol.Answer{
+			Part: protocol.PartPhase, Phase: "read", Number: i, SQL: "SELECT note FROM notes WHERE id = ?", Arguments: []protocol.Value{protocol.NewValue(int64(i))},
+			Names: []string{"note"}, Declared: []string{"TEXT"}, RowCount: 1, Rows: [][]protocol.Value{{protocol.NewValue(v)}},
+			Columns: []protocol.ColumnSum{{Content: protocol.Content(v)}}, AnyOrder: protocol.Content(v),
+		})
+	}
+	return &diff.Side{Name: name, Work: []diff.Work{w}}
+}
+
+func diffed(sides ...*diff.Side) *report.Diffed {
+	d := &report.Diffed{Seed: 1}
+	for i, s := range sides {
+		d.Sides = append(d.Sides, report.DiffSideOf(s.Name, s.Work[0].Proof))
+		if i > 0 {
+			d.Results = append(d.Results, diff.Compare(sides[0], s))
+		}
+	}
+	return d
+}
+
+func TestWriteDiff(t *testing.T) {
+	a := noted("mattn", "3.53.4", "a\x00b", "same", "1\x1b[2J", "x")
+	for name, c := range map[string]struct {
+		d    *report.Diffed
+		full bool
+		want string
+	}{
+		"alike": {d: diffed(a, noted("modernc", "3.53.4", "a\x00b", "same", "1\x1b[2J", "x")), want: `No difference: mattn and modernc answer 4 statements alike, in 4 executions.
+
+mattn v1.2.3, SQLite 3.53.4
+modernc v1.2.3, SQLite 3.53.4
+`},
+		"two sides": {d: diffed(a, noted("bytes", "3.53.4", "a", []byte("same"), []byte("1\x1b[2J"), "x")), want: `3 of 4 statements are answered differently by bytes than by mattn: 1 by value, 2
+by Go type.
+
+mattn v1.2.3, SQLite 3.53.4
+bytes v1.2.3, SQLite 3.53.4
+
+VALUE: a text is cut at its first NUL: 1 statement
+  Likely: bytes cuts texts at their first NUL, in binding or in reading.
+  mine: read: SELECT note FROM notes WHERE id = ?
+    with int64 0
+    row 1, column 1 note, declared TEXT:
+    mattn  string "a\x00b"
+    bytes  string "a"
+
+GO TYPE: string or []byte, declared TEXT: 2 statements
+  Likely: bytes returns texts as []byte.
+  mine: read 2: SELECT note FROM notes WHERE id = ?
+    with int64 1
+    row 1, column 1 note, declared TEXT:
+    mattn  string "same"
+    bytes  []byte x'73616d65'
+  Also mine: read 3.
+
+Not every statement is shown; all are in the full output and in JSON.
+`},
+		"several": {d: diffed(a, noted("alike", "3.53.4", "a\x00b", "same", "1\x1b[2J", "x"), noted("new", "3.54.1", "a\x00b", "same", "1\x1b[2J", "y")), want: `1 of 2 drivers answer all statements as mattn does: alike.
+
+mattn v1.2.3, SQLite 3.53.4
+alike v1.2.3, SQLite 3.53.4
+new v1.2.3, SQLite 3.54.1
+
+AGAINST MATTN  ASKED  DIFFER  VALUE
+alike              4       0      -
+new                4       1      1
+
+== new against mattn ==
+
+1 of 4 statements is answered differently by new than by mattn: 1 by value.
+
+VALUE: other values: 1 statement
+  Likely: SQLite's version, 3.53.4 on mattn and 3.54.1 on new, unless it is one
+  of the libraries.
+  mine: read 4: SELECT note FROM notes WHERE id = ?
+    with int64 3
+    row 1, column 1 note, declared TEXT:
+    mattn  string "x"
+    new    string "y"
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := report.WriteDiff(&b, c.d, c.full); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, b.String()); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestWriteDiffFull(t *testing.T) {
+	a := noted("a", "3.53.4", "1", "2", "3", "4")
+	var b bytes.Buffer
+	if err := report.WriteDiff(&b, diffed(a, noted("b", "3.53.4", []byte("1"), []byte("2"), []byte("3"), []byte("4"))), true); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "SELECT note"); n != 4 || strings.Contains(b.String(), "Not every") {
+		t.Errorf("%d statements:\n%s", n, b.String())
+	}
+}
+
+func TestWriteDiffJSON(t *testing.T) {
+	var b bytes.Buffer
+	if err := report.WriteDiffJSON(&b, diffed(noted("a", "3.53.4", "a\x00b", int64(1)), noted("b", "3.53.4", "a", int64(1)))); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Command string
+		Sides   []struct {
+			Name          string
+			SQLiteVersion string `json:"sqlite_version"`
+		}
+		Results []struct {
+			Statements, Differing int
+			Groups                []struct {
+				Kind, Cause string
+				Likely      struct{ Evidence string }
+				Statements  []struct{ SQL, First, Second string }
+			}
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	r := got.Results[0]
+	if got.Command != "diff" || got.Sides[1].Name != "b" || got.Sides[1].SQLiteVersion != "3.53.4" || r.Statements != 2 || r.Differing != 1 ||
+		r.Groups[0].Kind != "value" || r.Groups[0].Cause != "nul" || r.Groups[0].Likely.Evidence != "values" || r.Groups[0].Statements[0].Second != `string "a"` {
+		t.Errorf("%s", b.String())
+	}
+}
+
+// fullDisk fails at the first byte.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestWriteDiffFails(t *testing.T) {
+	if err := report.WriteDiff(fullDisk{}, diffed(noted("a", "", "1"), noted("b", "", "2")), false); err == nil {
+		t.Error("a failed write is no error")
+	}
+}

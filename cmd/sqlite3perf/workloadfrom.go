@@ -103,7 +103,7 @@ func (o *fromOptions) check(database string) (float64, error) {
 		return 0, usagef("-o %s is the database: name another file", o.file)
 	}
 	if dir := filepath.Dir(o.file); !isDirectory(dir) {
-		return 0, noDirectory("-o", dir)
+		return 0, noDirectory("-o "+o.file, dir)
 	}
 	return share / 100, nil
 }

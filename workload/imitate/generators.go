@@ -386,7 +386,7 @@ func (b *builder) vocabulary(c *column) string {
 func (b *builder) fromFew(t *table, c *column, s *classStats, g generated) generated {
 	key := fmt.Sprintf("%p", s)
 	if b.dictionaries[key] == "" {
-		d := b.newSet(t.set+"_"+c.name+"_values", "", fmt.Sprint(s.distinct.values()))
+		d := b.newSet(t.set+"_"+c.name+"_values", "", fmt.Sprint(s.distinct.choices()))
 		g.name = "value"
 		d.add(g)
 		b.dictionaries[key] = d.name
@@ -455,6 +455,9 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 		return at(number, n)
 	case st.ascends() && !more:
 		return at(number, generated{kind: "serial", value: "0", also: []string{fmt.Sprintf("step: %d", min(values, parents)), fmt.Sprintf("every: %d", t.rows)}})
+	case !more && float64(values) > 0.95*float64(parents) && repeats*float64(t.rows)+0.5 < float64(t.rows)/float64(parents):
+		// About as many rows for each parent.
+		return at(number, generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)})
 	case len(f.columns) > 1 && s > 0:
 		return at(number, generated{kind: "zipf", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set), also: []string{fmt.Sprintf("skew: %g", s)}})
 	case len(f.columns) > 1:

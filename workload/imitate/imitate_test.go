@@ -195,7 +195,7 @@ func create(t *testing.T, name string, build func(*testing.T, *sql.DB)) string {
 		t.Fatal(err)
 	}
 	db.SetMaxOpenConns(1)
-	exec(t, db, "PRAGMA synchronous = off")
+	execute(t, db, "PRAGMA synchronous = off")
 	build(t, db)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func create(t *testing.T, name string, build func(*testing.T, *sql.DB)) string {
 	return path
 }
 
-func exec(t *testing.T, db *sql.DB, text string, args ...any) {
+func execute(t *testing.T, db *sql.DB, text string, args ...any) {
 	t.Helper()
 	if _, err := db.Exec(text, args...); err != nil {
 		t.Fatalf("%s: %v", text, err)
@@ -247,7 +247,7 @@ func name(n int) string {
 func pick[T any](list ...T) T { return list[random.IntN(len(list))] }
 
 func makeShop(t *testing.T, db *sql.DB) {
-	exec(t, db, `
+	execute(t, db, `
 		PRAGMA journal_mode = wal;
 		CREATE TABLE "customers" (
 			id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -292,11 +292,11 @@ func makeShop(t *testing.T, db *sql.DB) {
 	fill(t, db, "INSERT INTO order_items VALUES (?, ?, ?, ?)", 36000, func(i int) []any {
 		return []any{i/3 + 1, i%3 + 1, 1 + random.IntN(400), 1 + random.IntN(9)}
 	})
-	exec(t, db, "ANALYZE")
+	execute(t, db, "ANALYZE")
 }
 
 func makeSearch(t *testing.T, db *sql.DB) {
-	exec(t, db, `
+	execute(t, db, `
 		CREATE TABLE articles (id INTEGER PRIMARY KEY, title TEXT, body TEXT);
 		CREATE VIRTUAL TABLE articles_fts USING fts5(title, body, content='articles', content_rowid='id');
 		CREATE TRIGGER articles_ai AFTER INSERT ON articles BEGIN INSERT INTO articles_fts(rowid, title, body) VALUES (new.id, new.title, new.body); END;
@@ -319,7 +319,7 @@ func makeSearch(t *testing.T, db *sql.DB) {
 }
 
 func makeSettings(t *testing.T, db *sql.DB) {
-	exec(t, db, `
+	execute(t, db, `
 		CREATE TABLE settings (name TEXT PRIMARY KEY, value, changed) WITHOUT ROWID;
 		CREATE TABLE boxes (id INTEGER PRIMARY KEY, w REAL, h REAL, area REAL GENERATED ALWAYS AS (w * h) STORED, label TEXT AS (upper(name) || '!') VIRTUAL, name TEXT);
 		CREATE INDEX boxes_area ON boxes(area);
@@ -355,15 +355,15 @@ func makeHundred(t *testing.T, db *sql.DB) {
 		if i > 0 {
 			refers = fmt.Sprintf(" REFERENCES t%d(id)", random.IntN(i))
 		}
-		exec(t, db, fmt.Sprintf("CREATE TABLE t%d (id INTEGER PRIMARY KEY, other INTEGER%s, text TEXT)", i, refers))
-		exec(t, db, fmt.Sprintf("CREATE INDEX t%d_other ON t%[1]d(other)", i))
+		execute(t, db, fmt.Sprintf("CREATE TABLE t%d (id INTEGER PRIMARY KEY, other INTEGER%s, text TEXT)", i, refers))
+		execute(t, db, fmt.Sprintf("CREATE INDEX t%d_other ON t%[1]d(other)", i))
 		rows := 50 + random.IntN(150)
 		fill(t, db, fmt.Sprintf("INSERT INTO t%d VALUES (?, ?, ?)", i), rows, func(i int) []any { return []any{i + 1, 1 + random.IntN(50), name(1 + random.IntN(9))} })
 	}
 }
 
 func makeEvents(t *testing.T, db *sql.DB) {
-	exec(t, db, `
+	execute(t, db, `
 		CREATE TABLE events (id INTEGER PRIMARY KEY, uuid BLOB NOT NULL, at TEXT NOT NULL, device INTEGER, kind TEXT, payload BLOB, token INTEGER UNIQUE);
 		CREATE UNIQUE INDEX events_uuid ON events(uuid);
 		CREATE INDEX events_at ON events(at);
@@ -389,7 +389,7 @@ func makeEvents(t *testing.T, db *sql.DB) {
 }
 
 func makePlaces(t *testing.T, db *sql.DB) {
-	exec(t, db, `
+	execute(t, db, `
 		CREATE VIRTUAL TABLE places_index USING rtree(id, minX, maxX, minY, maxY);
 		CREATE TABLE places (id INTEGER PRIMARY KEY, name TEXT);
 	`)
@@ -398,4 +398,41 @@ func makePlaces(t *testing.T, db *sql.DB) {
 		return []any{i + 1, x, x + random.Float64(), y, y + random.Float64()}
 	})
 	fill(t, db, "INSERT INTO places VALUES (?, ?)", 2000, func(i int) []any { return []any{i + 1, name(3)} })
+}
+
+// TestKeepValues checks that values are kept if that is asked for.
+func TestKeepValues(t *testing.T) {
+	path := create(t, "shop", makeShop)
+	w, _ := imitateFile(t, path, imitate.Options{KeepValues: true})
+	for _, words := range []string{`"Porto": `, "WHERE state = 'shipped'", "DEFAULT 31415", "DEFAULT 'Lisbon'", `"delivered": `} {
+		if !strings.Contains(w.YAML, words) {
+			t.Errorf("the workload lacks %q:\n%s", words, w.YAML)
+		}
+	}
+}
+
+// TestShare checks that a share of the rows makes a database of about that share, and that
+// short lists stay as they are.
+func TestShare(t *testing.T) {
+	path := create(t, "shop", makeShop)
+	w, c := imitateFile(t, path, imitate.Options{Share: 0.25})
+	want := map[string]int64{"customers": 1000, "products": 400, "orders": 3000, "order_items": 9000}
+	for _, table := range w.Tables {
+		if n, ok := want[table.Name]; ok && n != table.Full {
+			t.Errorf("%s: %d rows, want %d", table.Name, table.Full, n)
+		}
+	}
+	if off := float64(c.Bytes)/w.Wanted() - 1; math.Abs(off) > 0.15 {
+		t.Errorf("%d bytes, want about %.0f", c.Bytes, w.Wanted())
+	}
+}
+
+// TestAgain checks that the same database makes the same workload.
+func TestAgain(t *testing.T) {
+	path := create(t, "events", makeEvents)
+	first, _ := imitateFile(t, path, imitate.Options{})
+	second, _ := imitateFile(t, path, imitate.Options{})
+	if first.YAML != second.YAML {
+		t.Error("the workloads differ")
+	}
 }

@@ -90,9 +90,9 @@ func (d *distinct) values() int64 {
 	return min(d.n, int64(math.Round(estimate)))
 }
 
-// repeats returns the probability that two values are equal.
+// repeats estimates the probability that two rows have the same value.
 func (d *distinct) repeats() float64 {
-	if d.n == 0 {
+	if d.n < 2 {
 		return 0
 	}
 	sum := 0.0
@@ -105,7 +105,17 @@ func (d *distinct) repeats() float64 {
 			sum += float64(c) * float64(c)
 		}
 	}
-	return sum / float64(d.n) / float64(d.n)
+	return max(0, (sum-float64(d.n))/float64(d.n)/float64(d.n-1))
+}
+
+// choices returns from how many values those of the rows were chosen: at least as many as
+// occur, and more if equal ones are rarer than they would be among these.
+func (d *distinct) choices() int64 {
+	n := d.values()
+	if p := d.repeats(); p*float64(n) < 1 {
+		return max(n, int64(min(4*float64(n), 1/p)))
+	}
+	return n
 }
 
 // skew returns the exponent of the Zipf distribution over n values in which two are equal

@@ -1,5 +1,5 @@
-# The modules, each with its own go.mod: the root, the worker's, every driver's.
-MODULES := . worker $(sort $(dir $(wildcard drivers/*/go.mod)))
+# The modules, each with its own go.mod: the root, the worker's, the recorder's, every driver's.
+MODULES := . worker record $(sort $(dir $(wildcard drivers/*/go.mod)))
 GO ?= go
 export GOWORK := off
 

@@ -17,6 +17,7 @@ require (
 	github.com/shirou/gopsutil/v4 v4.26.10
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
+	github.com/sqlite3perf/sqlite3perf/record v0.0.0
 	github.com/sqlite3perf/sqlite3perf/worker v0.0.0
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/image v0.47.0
@@ -52,7 +53,10 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace github.com/sqlite3perf/sqlite3perf/worker => ./worker
+replace (
+	github.com/sqlite3perf/sqlite3perf/record => ./record
+	github.com/sqlite3perf/sqlite3perf/worker => ./worker
+)
 
 // The tests of modernc.org/sqlite require a version that cannot be downloaded everywhere.
 // Only package profile is used here.

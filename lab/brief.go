@@ -23,7 +23,7 @@ func brief(workload string, p *plan.Plan, seed uint64, n int) []string {
 	var list []string
 	for i := range p.Phases {
 		ph := &p.Phases[i]
-		if ph.Mix == nil && (ph.Query == nil || ph.Untimed) {
+		if ph.Mix == nil && ph.Replay == nil && (ph.Query == nil || ph.Untimed) {
 			continue // there is nothing to leave out
 		}
 		h := fnv.New64a()

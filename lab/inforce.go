@@ -124,6 +124,7 @@ func idle(given driver.Settings, p *plan.Plan) []result.Warning {
 	lock, ok := given["txlock"]
 	if !ok || slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
 		return ph.Insert != nil && ph.Insert.Transaction != "each" && !ph.Untimed ||
+			ph.Replay != nil && slices.ContainsFunc(ph.Replay.Statements, func(s plan.Replayed) bool { return s.Do == plan.ReplayBegin }) ||
 			ph.Mix != nil && slices.ContainsFunc(ph.Mix.Operations, func(o plan.Operation) bool { return o.Transaction })
 	}) {
 		return nil

@@ -130,6 +130,10 @@ func statements(p *plan.Phase) []string {
 		list = append(list, p.Query.SQL)
 	case p.HTTP != nil:
 		list = append(list, p.HTTP.SQL)
+	case p.Replay != nil:
+		for _, s := range p.Replay.Statements {
+			list = append(list, s.SQL)
+		}
 	case p.Mix != nil:
 		for _, o := range p.Mix.Operations {
 			for _, c := range o.Calls {

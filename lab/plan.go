@@ -119,7 +119,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 				}
 				for _, d := range m.drivers(w) {
 					ref := d.ref
-					c := &Case{Ref: ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), idle(set, resolved))}
+					c := &Case{Ref: ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), leftOut(w), idle(set, resolved))}
 					c.ID = len(cases) + 1
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 					c.WorkloadSHA256 = hash
@@ -150,6 +150,17 @@ func (m *Matrix) Cases() ([]*Case, error) {
 		}
 	}
 	return cases, m.expect(todo)
+}
+
+// leftOut returns a warning for each reason why events of a recording are not replayed.
+func leftOut(w *workload.Workload) []result.Warning {
+	var list []result.Warning
+	for _, p := range w.Phases {
+		for _, why := range p.LeftOut {
+			list = append(list, result.Warning{Code: result.WarningLeftOut, Phase: p.Name, Message: why})
+		}
+	}
+	return list
 }
 
 // setDriver describes the case's driver.
@@ -327,6 +338,9 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 		if h := p.Phases[i].HTTP; h != nil {
 			atOnce = max(atOnce, h.Clients)
 		}
+		if r := p.Phases[i].Replay; r != nil {
+			atOnce, kept = max(atOnce, r.AtOnce()), max(kept, r.AtOnce())
+		}
 	}
 	switch given, ok := s["pool_size"]; {
 	case !ok:
@@ -392,6 +406,8 @@ func expectations(p *plan.Plan, seed uint64, back *readable, sums *hasher) (map[
 				e.Operations = n
 				e.Executions = executions(gen, ph)
 			}
+		case ph.Replay != nil:
+			e.Operations = int64(ph.Replay.Events.Len())
 		default:
 			e.Operations, e.Rows = 1, 0
 		}

@@ -61,9 +61,9 @@ const (
 // Metric returns the metric that a phase is judged by; see [result.Sample].
 func Metric(p *plan.Phase) string {
 	switch {
-	case p.Mix != nil && p.Mix.Rate > 0, p.HTTP != nil && p.HTTP.Rate > 0:
+	case p.Mix != nil && p.Mix.Rate > 0, p.HTTP != nil && p.HTTP.Rate > 0, p.Replay != nil && p.Replay.Speed > 0:
 		return result.MetricLatency
-	case p.Mix != nil, p.HTTP != nil:
+	case p.Mix != nil, p.HTTP != nil, p.Replay != nil:
 		return result.MetricTimePerOp
 	}
 	return result.MetricTime
@@ -77,6 +77,7 @@ func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sampl
 	c.naturals()
 	c.wall(saw)
 	c.operations()
+	c.replayed()
 	c.errors()
 	c.latencies()
 	c.rows()
@@ -199,7 +200,7 @@ func within(d, slack time.Duration, share float64) time.Duration {
 func (c *sampleCheck) operations() {
 	m, got := c.phase.Mix, c.said.Operations
 	switch {
-	case c.want.Operations >= 0 && got != c.want.Operations:
+	case c.want.Operations >= 0 && got+c.said.Skipped != c.want.Operations:
 		c.protocol("operations", "is %d: want %d, %s", got, c.want.Operations, c.counted())
 	case got <= 0:
 		c.protocol("operations", "is %d: want a number above 0", got)
@@ -212,11 +213,47 @@ func (c *sampleCheck) operations() {
 	switch {
 	case c.said.Failed < 0 || c.said.Failed > max(got, 0):
 		c.protocol("failed", "is %d: want at most %d, all operations", c.said.Failed, got)
-	case m == nil && c.said.Failed > 0:
+	case m == nil && c.phase.Replay == nil && c.said.Failed > 0:
 		c.protocol("failed", "is %d: want 0, an operation that fails ends this kind of phase", c.said.Failed)
 	case m != nil && got > 0 && c.said.Failed == got:
 		c.fault(protocol.CodeNoOperation, "failed", "is %d: not one operation of the mix succeeded", got)
+	case c.phase.Replay != nil && got > 0 && c.said.Failed == got:
+		c.fault(protocol.CodeNoOperation, "failed", "is %d: not one event of the replay succeeded", got)
 	}
+}
+
+// replayed doubts a replay that did not do what was recorded.
+func (c *sampleCheck) replayed() {
+	m, r := c.said, c.phase.Replay
+	if r == nil {
+		if m.Skipped != 0 || m.Different != 0 {
+			c.protocol("skipped", "is %d, and different %d: want neither, only a replay has them", m.Skipped, m.Different)
+		}
+		return
+	}
+	all := int64(r.Events.Len())
+	c.part("skipped", m.Skipped, all, "all events")
+	c.part("different", m.Different, m.Operations, "the operations")
+	if m.Skipped > 0 {
+		c.doubt(result.WarningSkipped, "%d of %d events of the recording were not run, because their transaction had failed", m.Skipped, all)
+	}
+	if m.Different > 0 {
+		c.doubt(result.WarningDifferent, "%d of %d events did not end as recorded, with as many rows and the same success: %s", m.Different, m.Operations, toReplay(r))
+	}
+}
+
+// toReplay says what may make a replay do what was recorded.
+func toReplay(r *plan.Replay) string {
+	made := slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool {
+		return slices.ContainsFunc(s.Parameters, func(p plan.Recorded) bool { return p.Lengths != nil })
+	})
+	switch {
+	case made:
+		return "the recording has no values of parameters: record with Values to find the rows"
+	case r.AtOnce() > 1:
+		return "clients meet in another order than then, or the database is not that of then"
+	}
+	return "begin with the database as it was when the recording began"
 }
 
 // counted says what determines the number of operations.
@@ -228,6 +265,8 @@ func (c *sampleCheck) counted() string {
 		return "its executions by all clients"
 	case c.phase.Mix != nil:
 		return "its count"
+	case c.phase.Replay != nil:
+		return "its events, with those skipped"
 	}
 	return "the script"
 }
@@ -236,8 +275,8 @@ func (c *sampleCheck) counted() string {
 func (c *sampleCheck) errors() {
 	c.errorCounts()
 	m, most := c.phase.Mix, int64(0)
-	if m == nil && len(c.said.Results) > 0 {
-		c.protocol("results", "has %d entries: want none, only a mix has results", len(c.said.Results))
+	if m == nil && c.phase.Replay == nil && len(c.said.Results) > 0 {
+		c.protocol("results", "has %d entries: want none, only a mix and a replay have results", len(c.said.Results))
 	}
 	if m != nil && m.Retry != nil && c.said.Operations > 0 {
 		most = math.MaxInt64
@@ -257,7 +296,7 @@ func (c *sampleCheck) errorCounts() {
 	}
 	c.errorList("results", c.said.Results)
 	for i, e := range c.said.Errors {
-		if p := e.Code & 0xff; p != driver.CodeBusy && p != driver.CodeLocked {
+		if p := e.Code & 0xff; p != driver.CodeBusy && p != driver.CodeLocked && c.phase.Replay == nil {
 			c.protocol(fmt.Sprintf("errors[%d].code", i), "is %d: want one of a lock, any other error ends the trial", e.Code)
 		}
 	}
@@ -301,6 +340,8 @@ func (c *sampleCheck) latencies() {
 		for _, o := range c.phase.Mix.Operations {
 			names = append(names, o.Name)
 		}
+	case c.phase.Replay != nil:
+		names = c.phase.Replay.Operations
 	case c.phase.Query != nil && c.want.Operations > int64(max(c.phase.Query.Clients, 1)):
 		names = []string{"query"}
 	}
@@ -453,11 +494,19 @@ func short(checksum string) string { return checksum[:12] + "…" }
 func (c *sampleCheck) time() {
 	wall := within(time.Duration(c.said.WallNS), clockSlack, clockShare)
 	clients, least, due := int64(1), time.Duration(0), ""
+	closed := true // a client's latencies follow one another
 	switch m, q := c.phase.Mix, c.phase.Query; {
+	case c.phase.Replay != nil:
+		r := c.phase.Replay
+		clients, closed = int64(r.AtOnce()), r.Speed == 0
+		if r.Speed > 0 && c.said.Skipped == 0 {
+			least = time.Duration(float64(r.Events.AtNS[r.Events.Len()-1]) / r.Speed)
+			due = "when the last event fell due"
+		}
 	case q != nil:
 		clients = int64(max(q.Clients, 1))
 	case m != nil:
-		clients = int64(m.Clients)
+		clients, closed = int64(m.Clients), m.Rate == 0
 		switch {
 		case m.Rate > 0:
 			least = time.Duration(float64(c.said.Operations-1) / m.Rate * 1e9)
@@ -470,8 +519,7 @@ func (c *sampleCheck) time() {
 		c.protocol("wall_ns", "is %d: want at least %v, %s", c.said.WallNS, least, due)
 		return
 	}
-	// In a closed loop, a client's latencies follow one another.
-	if sum := time.Duration(c.least / float64(clients)); wall < sum && (c.phase.Mix == nil || c.phase.Mix.Rate == 0) {
+	if sum := time.Duration(c.least / float64(clients)); wall < sum && closed {
 		c.protocol("wall_ns", "is %d: want at least %v, the sum of the latencies by the number of clients, %d", c.said.WallNS, sum, clients)
 		return
 	}

@@ -193,6 +193,8 @@ func (c *sqlCheck) phase(ph *plan.Phase) error {
 		return c.call(&ph.Query.Call)
 	case ph.HTTP != nil:
 		return c.call(&ph.HTTP.Call)
+	case ph.Replay != nil: // its statements may be wrong, and have been when they were recorded
+		return nil
 	case ph.Mix != nil:
 		for i := range ph.Mix.Operations {
 			o := &ph.Mix.Operations[i]

@@ -26,6 +26,9 @@ const (
 	WarningCeiling     = "ceiling"     // close to what the load generator reaches
 	WarningStore       = "store"       // the store lacks part of the run
 	WarningSteal       = "steal"       // the hypervisor gave CPU time to others
+	WarningLeftOut     = "left-out"    // events of a recording are not replayed
+	WarningSkipped     = "skipped"     // events of a replay were not run, because their transaction had failed
+	WarningDifferent   = "different"   // events of a replay did not end as they were recorded
 	WarningRobbed      = "robbed"      // trials count although others took CPU time from them
 )
 

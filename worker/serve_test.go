@@ -309,7 +309,7 @@ func TestServeCheck(t *testing.T) {
 		{func(p *plan.Phase) { p.HTTP.Parameters[0].Type = driver.Blob }, "plan.phases[0].http.parameters[0].type is blob"},
 		{func(p *plan.Phase) { p.HTTP.SQL = "" }, "plan.phases[0].http.sql is empty"},
 		{func(p *plan.Phase) { p.HTTP.Columns, p.HTTP.Names = nil, nil }, "plan.phases[0].http.columns is empty"},
-		{func(p *plan.Phase) { p.Script = "VACUUM" }, "plan.phases[0] has 2 of insert, query, mix, http and script"},
+		{func(p *plan.Phase) { p.Script = "VACUUM" }, "plan.phases[0] has 2 of insert, query, mix, http, replay and script"},
 	} {
 		p := httpPhase()
 		c.change(&p)

@@ -177,6 +177,8 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		err = t.mix(ctx, p, s, &w)
 	case p.HTTP != nil:
 		err = t.http(ctx, p, s, &w)
+	case p.Replay != nil:
+		err = t.replay(ctx, p, s, &w)
 	default:
 		w.Start()
 		err = t.db.Script(ctx, p.Script)
@@ -201,7 +203,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	case slices.Contains(t.req.Brief, p.Name):
 	case p.Query != nil && !p.Untimed:
 		s.Checksum, err = t.verifyQuery(ctx, p)
-	case p.Mix != nil:
+	case p.Mix != nil, p.Replay != nil:
 		err = t.checkIntegrity(ctx)
 	}
 	return s, inserted, err

@@ -26,6 +26,7 @@ var keys = map[string][]string{
 	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate", "gomaxprocs", "mutex", "retry"},
 	"retry":     {"attempts", "backoff"},
 	"http":      {"name", "http", "about", "context", "clients", "count", "duration", "rate", "statement", "parameters", "columns", "expect"},
+	"replay":    {"name", "replay", "about", "untimed", "context", "clients", "speed", "statement"},
 	"script":    {"name", "script", "about", "untimed", "context", "changes settings"},
 	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect", "results", "mutex"},
 	"statement": {"sql", "statement", "columns", "expect", "if empty", "mutex"},
@@ -33,7 +34,7 @@ var keys = map[string][]string{
 }
 
 // phaseKinds are the keys that determine what a phase does.
-var phaseKinds = []string{"insert", "query", "mix", "http", "script"}
+var phaseKinds = []string{"insert", "query", "mix", "http", "replay", "script"}
 
 // generatorDef documents a generator for the loader's checks and for users.
 type generatorDef struct {
@@ -112,7 +113,7 @@ func LanguageReference() string {
 		b.WriteString("\n")
 	}
 	var rows [][2]string
-	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "retry", "http", "script", "operation", "statement", "expect"} {
+	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "retry", "http", "replay", "script", "operation", "statement", "expect"} {
 		what := k
 		if slices.Contains(phaseKinds, k) {
 			what += " phase"

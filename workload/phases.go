@@ -39,7 +39,7 @@ func (l *resolver) phase(n *yaml.Node) {
 		return
 	}
 	kind := kinds[0]
-	l.pragmas = nil
+	l.pragmas, l.leftOut = nil, nil
 	l.known(f, "a phase of kind "+kind, keys[kind])
 	p := plan.Phase{Untimed: l.flag(f.get("untimed"), "untimed")}
 	if n := f.get("name"); n == nil {
@@ -66,6 +66,8 @@ func (l *resolver) phase(n *yaml.Node) {
 		p.Mix = l.mix(f, p.Name)
 	case "http":
 		p.HTTP = l.http(f, p.Name)
+	case "replay":
+		p.Replay = l.replay(f)
 	case "script":
 		p.Script, ok = l.sql(f.get("script"), "script", "VACUUM")
 		if ok && strings.TrimSpace(p.Script) == "" {
@@ -80,7 +82,7 @@ func (l *resolver) phase(n *yaml.Node) {
 	}
 	l.declared = l.declared.With(p.Changes)
 	l.undeclared(f.get(kind), kind)
-	info.Changes = p.Changes
+	info.Changes, info.LeftOut = p.Changes, l.leftOut
 	l.plan.Phases = append(l.plan.Phases, p)
 	l.infos = append(l.infos, info)
 }

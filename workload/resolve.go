@@ -24,6 +24,7 @@ type resolver struct {
 	pragmas  []pragmaSetting // of the schema or phase being read
 	declared driver.Settings // asked for, with the changes declared so far
 	warnings []Problem
+	leftOut  []string // of the phase being read
 }
 
 func (w *Workload) resolver(r *reader, values map[string]int64) *resolver {

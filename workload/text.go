@@ -105,8 +105,9 @@ func under(n *yaml.Node, names ...string) *yaml.Node {
 // SHA256 returns the hash, in hexadecimal, of the workload file followed by each
 // included file as a zero byte, its name, a zero byte, and its text, and by the hash of
 // its database as a zero byte, the word database, a zero byte, and that hash. So
-// workloads on different databases are different ones. Without any of these it is the
-// hash of the file alone.
+// workloads on different databases are different ones. A recording is added like an
+// included file, with the hash of its text instead of the text. Without any of these it is
+// the hash of the file alone.
 func (w *Workload) SHA256() string {
 	h := sha256.New()
 	h.Write(w.source) // writing to a hash never fails
@@ -115,6 +116,9 @@ func (w *Workload) SHA256() string {
 	}
 	if w.snapshot != nil {
 		_, _ = io.WriteString(h, "\x00database\x00"+w.snapshot.SHA256)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.recordings)) {
+		_, _ = io.WriteString(h, "\x00"+name+"\x00"+w.recordings[name].sha256)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

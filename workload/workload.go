@@ -64,6 +64,8 @@ type Workload struct {
 	snapshot *snapshot.Snapshot // of Database
 	query    func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error)
 	queried  map[string]queried
+
+	recordings map[string]*recording // that replays name, as they were read
 }
 
 // Values are the values that a parameter takes. Each makes a case.
@@ -75,10 +77,11 @@ type Values struct {
 // PhaseInfo describes a phase to the user.
 type PhaseInfo struct {
 	Name    string
-	Kind    string // "insert", "query", "mix", "http" or "script"
+	Kind    string // "insert", "query", "mix", "http", "replay" or "script"
 	About   string // the description in the file
 	Untimed bool
 	Changes driver.Settings // settings that the phase declares to change
+	LeftOut []string        // what of its recording is not replayed, and why
 }
 
 // Case is one set of values for a workload's parameters.

@@ -306,6 +306,8 @@ func clients(p *plan.Phase) int {
 		return p.Mix.Clients
 	case p.HTTP != nil:
 		return p.HTTP.Clients
+	case p.Replay != nil:
+		return p.Replay.AtOnce()
 	}
 	return 0
 }
@@ -320,6 +322,8 @@ func does(p *plan.Phase) (list []string) {
 		return []string{p.Query.SQL}
 	case p.HTTP != nil:
 		return []string{p.HTTP.SQL}
+	case p.Replay != nil:
+		return replays(p.Replay)
 	case p.Mix == nil:
 		return []string{p.Script}
 	}
@@ -334,6 +338,13 @@ func does(p *plan.Phase) (list []string) {
 		list = append(list, fmt.Sprintf("%s, weight %d: %s", o.Name, o.Weight, strings.Join(statements, "; ")))
 	}
 	return list
+}
+
+// replays describes a replay.
+func replays(r *plan.Replay) []string {
+	transactions := 1 + slices.Max(r.Events.Transaction)
+	return []string{fmt.Sprintf("%d events in %d transactions, of %d statements on %d connections: %s",
+		r.Events.Len(), transactions, len(r.Statements), r.Connections, strings.Join(r.Operations, ", "))}
 }
 
 // abridged returns a text on one line, with an ellipsis if it has more than most

@@ -2,6 +2,7 @@ package bvinc
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bvinc/go-sqlite-lite/sqlite3"
@@ -30,6 +31,19 @@ func compile(c *sqlite3.Conn, sql string) (*sqlite3.Stmt, error) {
 		err = fmt.Errorf("no statement in %q", sql)
 	}
 	return q, wrap(err)
+}
+
+// checkColumns compares the number of columns with those that are declared, or makes room
+// for them if nothing is known of them.
+func (s *stmt) checkColumns(n int) error {
+	if err := s.st.CheckColumns(n); err != nil {
+		return err
+	}
+	if s.st.AnyColumns {
+		s.row, s.kinds, s.blobs = make(driver.Row, n), slices.Repeat([]driver.Type{connpool.AnyKind}, n), make([][]byte, n)
+	}
+	s.checked = true
+	return nil
 }
 
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
@@ -84,10 +98,9 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 		}
 		defer q.Close()
 		if !s.checked {
-			if err := s.st.CheckColumns(q.ColumnCount()); err != nil {
+			if err := s.checkColumns(q.ColumnCount()); err != nil {
 				return err
 			}
-			s.checked = true
 		}
 	} else {
 		defer q.Reset()
@@ -129,6 +142,7 @@ func (s *stmt) scan(q *sqlite3.Stmt) error {
 		ok := true // not NULL
 		var n int64
 		var err error
+	decode:
 		switch kind {
 		case driver.Int, orNull + driver.Int:
 			cell.Int, ok, err = q.ColumnInt64(i)
@@ -148,6 +162,12 @@ func (s *stmt) scan(q *sqlite3.Stmt) error {
 		case driver.Time, orNull + driver.Time:
 			n, ok, err = q.ColumnInt64(i)
 			cell.Time = time.UnixMilli(n)
+		case connpool.AnyKind:
+			kind = driver.Type(q.ColumnType(i))
+			cell.Type = kind
+			if ok = kind != connpool.NullCode; ok {
+				goto decode
+			}
 		}
 		if err != nil {
 			return err

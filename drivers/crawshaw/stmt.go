@@ -1,6 +1,7 @@
 package crawshaw
 
 import (
+	"slices"
 	"time"
 
 	"crawshaw.io/sqlite"
@@ -40,8 +41,12 @@ func (s *stmt) prepare() (*sqlite.Stmt, error) {
 		return nil, wrap(err)
 	}
 	if !s.checked {
-		if err := s.st.CheckColumns(q.ColumnCount()); err != nil {
+		n := q.ColumnCount()
+		if err := s.st.CheckColumns(n); err != nil {
 			return nil, err
+		}
+		if s.st.AnyColumns {
+			s.row, s.kinds, s.blobs = make(driver.Row, n), slices.Repeat([]driver.Type{connpool.AnyKind}, n), make([][]byte, n)
 		}
 		s.checked = true
 	}
@@ -142,6 +147,7 @@ func (s *stmt) scan(q *sqlite.Stmt) {
 	row := s.row[:len(s.kinds)]
 	for i, kind := range s.kinds {
 		cell := &row[i]
+	decode:
 		switch kind {
 		case driver.Int:
 			cell.Int = q.ColumnInt64(i)
@@ -174,6 +180,12 @@ func (s *stmt) scan(q *sqlite.Stmt) {
 			ms := q.ColumnInt64(i)
 			cell.Time = time.UnixMilli(ms)
 			cell.Null = ms == 0 && isNull(q, i)
+		case connpool.AnyKind:
+			kind = driver.Type(q.ColumnType(i))
+			cell.Type = kind
+			if cell.Null = kind == connpool.NullCode; !cell.Null {
+				goto decode
+			}
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 	if pooled {
 		c.cache[st.SQL] = s.held
 	}
-	if err := st.CheckColumns(s.held.ColumnCount()); err != nil {
+	if err := s.checkColumns(s.held.ColumnCount()); err != nil {
 		if !pooled {
 			err = errors.Join(err, wrap(s.held.Close()))
 		}

@@ -71,13 +71,13 @@ int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, i
   if (!s) return SQLITE_NOMEM;
   s->conn = c;
   s->ad_hoc = ad_hoc;
-  s->columns = columns;
+  s->columns = columns < 0 ? 0 : columns;
   s->sql_size = sql_size;
 
   int rc = SQLITE_NOMEM;
   size_t copies = params < NATIVE_COPY_COLUMNS ? params : NATIVE_COPY_COLUMNS;
   s->sql = malloc(sql_size + 1);
-  s->kinds = calloc(columns + 1, 1);
+  s->kinds = calloc(s->columns + 1, 1);
   s->pinned = calloc(params + 1, sizeof *s->pinned);
   s->copied = calloc(copies + 1, sizeof *s->copied);
   if (!s->sql || !s->kinds || !s->pinned || !s->copied) goto failed;
@@ -100,8 +100,18 @@ int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, i
       k->size = NATIVE_COPY_BYTES;
     }
   }
-  rc = ad_hoc ? SQLITE_OK : compile(s);
+  rc = ad_hoc && columns >= 0 ? SQLITE_OK : compile(s);
   if (rc != SQLITE_OK) goto failed;
+  if (columns < 0) {
+    s->columns = sqlite3_column_count(s->stmt);
+    free(s->kinds);
+    s->kinds = calloc(s->columns + 1, 1);
+    if (ad_hoc) rewind(s);
+    if (!s->kinds) {
+      rc = SQLITE_NOMEM;
+      goto failed;
+    }
+  }
   *out = s;
   return SQLITE_OK;
 
@@ -174,14 +184,20 @@ static bool pack(native_stmt *s, native_page *p, native_cell *cell, char *arena,
     sqlite3_value *v = sqlite3_column_value(s->stmt, i);
     cell->null = 0;
     const void *bytes;
-    switch (s->kinds[i]) {
+    int kind = s->kinds[i];
+    if (kind == NATIVE_ANY) {
+      kind = sqlite3_value_type(v);
+      cell->null = (uint32_t)kind << NATIVE_TYPE_SHIFT;
+      if (kind == SQLITE_NULL) continue;
+    }
+    switch (kind) {
     case NATIVE_INT:
-      cell->null = sqlite3_value_type(v) == SQLITE_NULL;
+      cell->null |= sqlite3_value_type(v) == SQLITE_NULL;
       cell->value = sqlite3_value_int64(v);
       continue;
     case NATIVE_REAL: {
       double d = sqlite3_value_double(v);
-      cell->null = sqlite3_value_type(v) == SQLITE_NULL;
+      cell->null |= sqlite3_value_type(v) == SQLITE_NULL;
       memcpy(&cell->value, &d, sizeof d);
       continue;
     }
@@ -190,16 +206,18 @@ static bool pack(native_stmt *s, native_page *p, native_cell *cell, char *arena,
     }
     int32_t n = cell->len = sqlite3_value_bytes(v);
     if (!bytes) { /* NULL, an empty blob, or no memory */
-      cell->null = sqlite3_value_type(v) == SQLITE_NULL;
-      if (cell->null) continue;
-      if (n > 0 || s->kinds[i] == NATIVE_TEXT) {
+      if (sqlite3_value_type(v) == SQLITE_NULL) {
+        cell->null |= 1;
+        continue;
+      }
+      if (n > 0 || kind == NATIVE_TEXT) {
         *rc = SQLITE_NOMEM;
         return true;
       }
     }
     fits = fits && n <= p->size - texts - blobs;
     if (!fits) continue;
-    if (s->kinds[i] == NATIVE_TEXT) {
+    if (kind == NATIVE_TEXT) {
       cell->value = texts;
       memcpy(arena + texts, bytes, n);
       texts += n;
@@ -255,7 +273,8 @@ int native_query(native_stmt *s, native_rows in, native_page *p, native_cell *ce
 
 const void *native_bytes(native_stmt *s, int column) {
   sqlite3_value *v = sqlite3_column_value(s->stmt, column);
-  return s->kinds[column] == NATIVE_TEXT ? (const void *)sqlite3_value_text(v) : sqlite3_value_blob(v);
+  const int kind = s->kinds[column] == NATIVE_ANY ? sqlite3_value_type(v) : s->kinds[column];
+  return kind == NATIVE_TEXT ? (const void *)sqlite3_value_text(v) : sqlite3_value_blob(v);
 }
 
 void native_stop(native_stmt *s) {

@@ -93,6 +93,10 @@ const char *native_message(native_conn *c, int rc);
 /* How a value is bound or packed. */
 enum { NATIVE_INT = 1, NATIVE_REAL, NATIVE_TEXT, NATIVE_BLOB };
 
+/* A column of a result of which nothing is known: each value is packed as what SQLite
+** says it is. SQLITE_INTEGER is NATIVE_INT, and so on. */
+enum { NATIVE_ANY = 9, NATIVE_TYPE_SHIFT = 8 };
+
 /* Where a text or blob is; the same layout as Go's driver.Span. */
 typedef struct native_span {
   uint32_t off, len;
@@ -137,7 +141,7 @@ typedef struct native_stmt {
 } native_stmt;
 
 /* Makes a statement, compiled unless it is ad hoc. The caller fills in the kinds of
-** parameters and columns. */
+** parameters and columns. If columns is -1, it is set to as many as the result has. */
 int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, int params, int columns,
                    native_stmt **out);
 
@@ -151,7 +155,7 @@ int native_exec(native_stmt *s, native_rows in);
 typedef struct native_cell {
   int64_t value; /* the integer, the real's bits, or the offset into the arena */
   uint32_t len;  /* of a text or blob */
-  uint32_t null;
+  uint32_t null; /* not 0: NULL; of NATIVE_ANY: SQLite's type << NATIVE_TYPE_SHIFT as well */
 } native_cell;
 
 /* The result of one call. The cells come row by row. The arena holds texts

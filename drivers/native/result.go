@@ -13,6 +13,7 @@ import "C"
 
 import (
 	"math"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -42,11 +43,19 @@ type result struct {
 	busy    bool // between a query's start and its end
 }
 
-func (o *result) init(c *C.native_stmt, columns []driver.ColumnType) {
+func (o *result) init(c *C.native_stmt, st *driver.Statement) {
+	columns := st.Columns
 	o.columns, o.decode = columns, connpool.Kinds(columns)
+	if st.AnyColumns {
+		columns = make([]driver.ColumnType, int(c.columns))
+		o.columns, o.decode, o.texts = columns, slices.Repeat([]driver.Type{connpool.AnyKind}, len(columns)), true
+	}
 	kinds := unsafe.Slice((*byte)(unsafe.Pointer(c.kinds)), len(columns))
 	for i, t := range columns {
 		kinds[i] = byte(kind(t.Type))
+		if st.AnyColumns {
+			kinds[i] = C.NATIVE_ANY
+		}
 		o.texts = o.texts || t.Type == driver.Text
 	}
 	o.row = make(driver.Row, len(columns))
@@ -115,7 +124,11 @@ func (s *stmt) visit(visit func(driver.Row) error) error {
 	for range o.page.rows {
 		for i, kind := range o.decode {
 			v, cell := &cells[i], &row[i]
-			if v.null != 0 {
+			if v.null != 0 && kind == connpool.AnyKind {
+				if kind = anyType(cell, v); kind == 0 {
+					continue
+				}
+			} else if v.null != 0 {
 				if err := null(cell, i, o.columns[i]); err != nil {
 					return err
 				}
@@ -149,7 +162,11 @@ func (s *stmt) visit(visit func(driver.Row) error) error {
 func (s *stmt) visitLarge(visit func(driver.Row) error) error {
 	for i, t := range s.out.columns {
 		v, cell := &s.out.cells[i], &s.out.row[i]
-		if v.null != 0 {
+		if v.null != 0 && s.out.decode[i] == connpool.AnyKind {
+			if t.Type = anyType(cell, v); t.Type == 0 {
+				continue
+			}
+		} else if v.null != 0 {
 			if err := null(cell, i, t); err != nil {
 				return err
 			}
@@ -171,6 +188,16 @@ func (s *stmt) visitLarge(visit func(driver.Row) error) error {
 		}
 	}
 	return visit(s.out.row)
+}
+
+// anyType returns the type of a value of which nothing was known, or 0 if it is NULL.
+func anyType(cell *driver.Cell, v *C.native_cell) driver.Type {
+	t := driver.Type(v.null >> C.NATIVE_TYPE_SHIFT)
+	if cell.Null = t == connpool.NullCode; cell.Null {
+		return 0
+	}
+	cell.Type = t
+	return t
 }
 
 func null(cell *driver.Cell, i int, t driver.ColumnType) error {

@@ -32,8 +32,12 @@ func prepare(c *conn, st driver.Statement) (*stmt, error) {
 	if len(st.SQL) == 0 {
 		sql = new(byte)
 	}
+	columns := len(st.Columns)
+	if st.AnyColumns {
+		columns = -1
+	}
 	rc := C.native_prepare(c.c, (*C.char)(unsafe.Pointer(sql)), C.int(len(st.SQL)), C.bool(st.AdHoc),
-		C.int(len(st.Params)), C.int(len(st.Columns)), &s.c)
+		C.int(len(st.Params)), C.int(columns), &s.c)
 	if rc == C.SQLITE_MISUSE {
 		return nil, fmt.Errorf("not a statement with the %d columns that are declared: %s", len(st.Columns), st.SQL)
 	}
@@ -41,7 +45,7 @@ func prepare(c *conn, st driver.Statement) (*stmt, error) {
 		return nil, fmt.Errorf("%w: %s", err, st.SQL)
 	}
 	s.in.init(s.c, len(st.Params))
-	s.out.init(s.c, st.Columns)
+	s.out.init(s.c, &st)
 	return s, nil
 }
 

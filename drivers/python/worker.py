@@ -682,7 +682,7 @@ def quote(name):
 
 
 PHASE = {"name", "untimed", "context", "changes_settings"}  # what a phase has besides its kind
-WORK = ("insert", "query", "mix", "script", "http")  # what a phase does
+WORK = ("insert", "query", "mix", "script", "http", "replay")  # what a phase does
 
 
 def check_loading(plan, load, loaded):

@@ -120,6 +120,9 @@ func (c *conn) Run(sql string) error {
 }
 
 func (c *conn) Prepare(st driver.Statement, _ bool) (connpool.Stmt, error) {
+	if st.AnyColumns {
+		return nil, errors.New("the columns are not known, and sqinn asks for the type of each")
+	}
 	s := &stmt{conn: c.Sqinn, st: st, row: make(driver.Row, len(st.Columns)), kinds: connpool.Kinds(st.Columns)}
 	for _, col := range st.Columns {
 		s.types = append(s.types, valueTypes[col.Type])

@@ -1,6 +1,7 @@
 package zombiezen
 
 import (
+	"slices"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -40,8 +41,12 @@ func (s *stmt) prepare() (*sqlite.Stmt, error) {
 		return nil, wrap(err)
 	}
 	if !s.checked {
-		if err := s.st.CheckColumns(q.ColumnCount()); err != nil {
+		n := q.ColumnCount()
+		if err := s.st.CheckColumns(n); err != nil {
 			return nil, err
+		}
+		if s.st.AnyColumns {
+			s.row, s.kinds, s.blobs = make(driver.Row, n), slices.Repeat([]driver.Type{connpool.AnyKind}, n), make([][]byte, n)
 		}
 		s.checked = true
 	}
@@ -159,6 +164,12 @@ func (s *stmt) scan(q *sqlite.Stmt) {
 		case orNull + driver.Int, orNull + driver.Real, orNull + driver.Text, orNull + driver.Blob, orNull + driver.Bool, orNull + driver.Time:
 			if cell.Null = q.ColumnIsNull(i); !cell.Null {
 				kind -= orNull
+				goto decode
+			}
+		case connpool.AnyKind:
+			kind = driver.Type(q.ColumnType(i))
+			cell.Type = kind
+			if cell.Null = kind == connpool.NullCode; !cell.Null {
 				goto decode
 			}
 		}

@@ -160,6 +160,11 @@ type Statement struct {
 	Params  []Type       // one per "?", in order ("?1" refers to the first again); PerExec groups if many rows go into one execution
 	Columns []ColumnType // of its result; empty if it returns no rows
 
+	// AnyColumns says that it returns rows of which nothing is known. Columns is empty,
+	// and [Stmt].Query gives each row as many cells as the result has columns. Each value
+	// is decoded into the Go type of its own class in SQLite, which the cell's Type says.
+	AnyColumns bool
+
 	// AdHoc asks for what the library does for users who pass SQL text at each
 	// execution. With the library's defaults the text is compiled each time, or
 	// found in the library's cache.

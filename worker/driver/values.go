@@ -152,6 +152,7 @@ func (b *Batch) Key(r int) (key int64, ok bool) {
 type Cell struct {
 	Null bool
 	Bool bool
+	Type Type // of the value, if its statement has AnyColumns; otherwise it is not set
 	Int  int64
 	Real float64
 	Text string

@@ -152,8 +152,8 @@ const (
 	GenCoalesce = "coalesce" // the first of columns that is not NULL, found by the INSERT
 )
 
-// Phase is one named part of a workload. Exactly one of Insert, Query, Mix, HTTP
-// and Script is set.
+// Phase is one named part of a workload. Exactly one of Insert, Query, Mix, HTTP,
+// Replay and Script is set.
 type Phase struct {
 	Name    string  `json:"name"`
 	Untimed bool    `json:"untimed,omitempty"` // the phase runs but yields no sample
@@ -162,6 +162,7 @@ type Phase struct {
 	Query   *Query  `json:"query,omitempty"`
 	Mix     *Mix    `json:"mix,omitempty"`
 	HTTP    *HTTP   `json:"http,omitempty"`
+	Replay  *Replay `json:"replay,omitempty"`
 	Script  string  `json:"script,omitempty"`
 
 	// Changes are the settings that a script changes on purpose.

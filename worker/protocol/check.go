@@ -141,11 +141,15 @@ func (c *checker) phase(at string, p *plan.Phase) {
 		kinds++
 		c.http(at+".http", p)
 	}
+	if p.Replay != nil {
+		kinds++
+		c.replay(at+".replay", p.Replay)
+	}
 	if p.Script != "" {
 		kinds++
 	}
 	if kinds != 1 {
-		c.bad(at, "has %d of insert, query, mix, http and script: want exactly one", kinds)
+		c.bad(at, "has %d of insert, query, mix, http, replay and script: want exactly one", kinds)
 	}
 }
 
@@ -335,6 +339,14 @@ func (c *checker) mix(at string, m *plan.Mix) {
 			c.ifEmpty(at+".if_empty", call, o.Transaction)
 		}
 	}
+}
+
+func (c *checker) replay(at string, r *plan.Replay) {
+	if err := r.Check(); err != nil {
+		c.bad(at, ": %v", err)
+		return
+	}
+	c.clients(at, r.AtOnce(), true)
 }
 
 // ifEmpty checks how an operation ends if a statement returns no rows.

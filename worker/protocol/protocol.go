@@ -144,6 +144,12 @@ type Sample struct {
 	Results       []ErrorCount `json:"results,omitempty"`
 	Retries       int64        `json:"retries,omitempty"`
 	Latency       []Latency    `json:"latency,omitempty"`
+
+	// For a replay: the events that were skipped, because their transaction had failed,
+	// and the queries that did not end as they did when they were recorded: with another
+	// number of rows, or with an error only now or only then.
+	Skipped   int64 `json:"skipped,omitempty"`
+	Different int64 `json:"different,omitempty"`
 }
 
 // Latency is the distribution of one operation's latency. The lab computes the mean and

@@ -2,6 +2,14 @@ package connpool
 
 import "github.com/sqlite3perf/sqlite3perf/worker/driver"
 
+// AnyKind is the kind of each column of a statement with AnyColumns. Adapters decode such
+// a value by its code in SQLite, which for all but NULL is the number of its type:
+// SQLITE_INTEGER is driver.Int, and so on.
+const AnyKind = OrNull + driver.Time + 1
+
+// NullCode is SQLITE_NULL.
+const NullCode = 5
+
 // OrNull is added to the type of a column that may be NULL.
 const OrNull = driver.Time
 

@@ -38,6 +38,7 @@ func valueChecks() []Check {
 		{Name: "values/texts outlive the visit", Test: on(nil, "", textsOutlive)},
 		{Name: "values/of another class than declared", Test: on(nil, "", otherClass)},
 		{Name: "values/an integer is a real number", Test: on(nil, "", integerAsReal)},
+		{Name: "values/of columns of which nothing is known", Key: "columns=any", Test: inEveryWay(nil, "", anyColumns)},
 		{Name: "values/times are not converted to another zone", Test: on(nil, "", localTimes)},
 	}
 }
@@ -148,6 +149,56 @@ func reusedCells(ctx context.Context, x *db) error {
 		return err
 	}
 	return wantRows(ctx, x, driver.Statement{SQL: "SELECT i, r, t, b, o, m FROM w ORDER BY rowid", Columns: nullable}, nil, 0, list)
+}
+
+// anyColumns reads a result of which nothing was declared: each value is of its own
+// class, row by row.
+func anyColumns(ctx context.Context, r driver.Runner, adHoc bool) error {
+	list := [][]any{
+		{int64(7), 1.5, "text", []byte{0, 255}, nil},
+		{nil, int64(-1), "", []byte{}, "7"},
+		{"a\u00fc", nil, 0.0, int64(0), []byte("blob")},
+	}
+	types := []driver.Type{driver.Int, driver.Real, driver.Text, driver.Blob, 0, 0, driver.Int, driver.Text, driver.Blob, driver.Text, driver.Text, 0, driver.Real, driver.Int, driver.Blob}
+	st := driver.Statement{
+		SQL: "VALUES (7, 1.5, 'text', x'00ff', NULL), (NULL, -1, '', x'', '7'), ('a\u00fc', NULL, 0.0, 0, x'626c6f62')", AnyColumns: true, AdHoc: adHoc,
+	}
+	for range 2 { // prepared, and then again
+		var got [][]any
+		var seen []driver.Type
+		err := withStmt(ctx, r, st, func(s driver.Stmt) error {
+			return s.Query(ctx, nil, 0, func(row driver.Row) error {
+				var values []any
+				for i := range row {
+					c := &row[i]
+					if c.Null {
+						seen, values = append(seen, 0), append(values, nil)
+						continue
+					}
+					seen = append(seen, c.Type)
+					switch c.Type {
+					case driver.Int:
+						values = append(values, c.Int)
+					case driver.Real:
+						values = append(values, c.Real)
+					case driver.Text:
+						values = append(values, c.Text)
+					case driver.Blob:
+						values = append(values, bytes.Clone(c.Blob))
+					}
+				}
+				got = append(got, values)
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", list) || !slices.Equal(seen, types) {
+			return fmt.Errorf("read %q of the types %v, want %q of %v", got, seen, list, types)
+		}
+	}
+	return nil
 }
 
 // localTimes expects times as time.UnixMilli returns them. Otherwise the work of

@@ -54,6 +54,7 @@ type (
 	nullBlob contract.Cell
 	nullBool contract.Cell
 	nullTime contract.Cell
+	anyCell  contract.Cell
 	unknown  struct{ t contract.ColumnType }
 )
 
@@ -155,6 +156,29 @@ func (c *nullTime) Scan(v any) error {
 		return nil
 	}
 	return (*timeCell)(c).Scan(v)
+}
+
+// Scan takes the value as the library returns it.
+func (c *anyCell) Scan(v any) error {
+	c.Null = v == nil
+	switch v := v.(type) {
+	case nil:
+	case int64:
+		c.Type, c.Int = contract.Int, v
+	case float64:
+		c.Type, c.Real = contract.Real, v
+	case string:
+		c.Type, c.Text = contract.Text, v
+	case []byte:
+		c.Type, c.Blob = contract.Blob, append(c.Blob[:0], v...)
+	case bool:
+		c.Type, c.Bool = contract.Bool, v
+	case time.Time:
+		c.Type, c.Time = contract.Time, v
+	default:
+		return fmt.Errorf("a column holds a %T", v)
+	}
+	return nil
 }
 
 func (u *unknown) Scan(any) error { return fmt.Errorf("unknown column type %v", u.t) }

@@ -41,6 +41,20 @@ type scratch struct {
 	ctx  context.Context // nil: before the first
 }
 
+// anyColumns makes row and dest fit the columns of a result of which nothing is known.
+func (sc *scratch) anyColumns(rows *sql.Rows) error {
+	names, err := rows.Columns()
+	if err != nil || len(names) == len(sc.row) {
+		return err
+	}
+	sc.row = make(contract.Row, len(names))
+	sc.dest = make([]any, len(names))
+	for i := range sc.row {
+		sc.dest[i] = (*anyCell)(&sc.row[i])
+	}
+	return nil
+}
+
 // context returns ctx as the library needs it. For a context of many executions, that
 // is made only once.
 func (s *stmt) context(ctx context.Context, sc *scratch) context.Context {
@@ -217,6 +231,11 @@ func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, start
 	if started != nil {
 		started()
 	}
+	if s.AnyColumns {
+		if err := sc.anyColumns(rows); err != nil {
+			return s.lib.wrap(err)
+		}
+	}
 	for rows.Next() {
 		if err := rows.Scan(sc.dest...); err != nil {
 			return s.scanError(rows, err)
@@ -231,6 +250,9 @@ func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, start
 // scanError returns the reason why a row could not be scanned: a value of another
 // class than declared, if there is one.
 func (s *stmt) scanError(rows *sql.Rows, err error) error {
+	if s.AnyColumns {
+		return s.lib.wrap(err)
+	}
 	values := make([]any, len(s.Columns))
 	dest := make([]any, len(values))
 	for i := range values {

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/record"
+)
+
+func init() {
+	workers["application"] = func() {
+		if err := application(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+// application is a program that is recorded: application [-values] [-rows N] DATABASE RECORDING.
+func application() (err error) {
+	values := flag.Bool("values", false, "record the values of parameters")
+	rows := flag.Int("rows", 200, "rows to insert")
+	flag.Parse()
+	rec, err := record.Create(flag.Arg(1), record.Options{Values: *values})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rec.Close()) }()
+	connector, err := rec.Driver(&sqlite.Driver{}).(driver.DriverContext).OpenConnector("file:" + flag.Arg(0) + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)")
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(connector)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return serveUsers(db, *rows)
+}
+
+// serveUsers is what the application does.
+func serveUsers(db *sql.DB, rows int) error {
+	_, err := db.Exec(`CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, score REAL, photo BLOB, seen TIMESTAMP);
+		CREATE UNIQUE INDEX users_name ON users(name)`)
+	if err != nil {
+		return err
+	}
+	if _, err := db.Exec("PRAGMA cache_size = -4000"); err != nil {
+		return err
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		_, err := tx.Exec("INSERT INTO users (id, name, score, photo, seen) VALUES (?, ?, ?, ?, ?)",
+			i+1, fmt.Sprintf("user%04d", i), float64(i)/2, []byte{0, byte(i)}, time.UnixMilli(1_700_000_000_000).UTC())
+		if err != nil {
+			return err
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	if _, err := db.Exec("INSERT INTO users (name) VALUES (?)", "user0000"); err == nil {
+		return errors.New("a name twice")
+	}
+	byName, err := db.Prepare("SELECT id, score, photo, seen, NULL FROM users WHERE name = :name")
+	if err != nil {
+		return err
+	}
+	defer byName.Close()
+	var clients sync.WaitGroup
+	errs := make([]error, 3)
+	for c := range errs {
+		clients.Go(func() {
+			for i := range rows {
+				var id, score, photo, seen, null any
+				if err := byName.QueryRow(sql.Named("name", fmt.Sprintf("user%04d", i))).Scan(&id, &score, &photo, &seen, &null); err != nil {
+					errs[c] = err
+					return
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if _, err := db.Exec("UPDATE users SET score = ? WHERE id = ?", nil, 3); err != nil {
+		return err
+	}
+	_, err = db.Exec("UPDATE users SET score = ? WHERE id = ?", 7, 4)
+	return errors.Join(append(errs, err)...)
+}

@@ -1,0 +1,396 @@
+package record
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+)
+
+// The wrappers implement every optional interface of database/sql. If the library lacks
+// one, they answer what database/sql does without it. ColumnConverter is the exception:
+// nothing that it could return is the same as its absence.
+
+type recordedDriver struct {
+	rec *Recorder
+	driver.Driver
+}
+
+func (d *recordedDriver) Open(name string) (driver.Conn, error) {
+	c, err := d.Driver.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return d.rec.wrap(c), nil
+}
+
+func (d *recordedDriver) OpenConnector(name string) (driver.Connector, error) {
+	if with, ok := d.Driver.(driver.DriverContext); ok {
+		c, err := with.OpenConnector(name)
+		if err != nil {
+			return nil, err
+		}
+		return &connector{Connector: c, rec: d.rec, driver: d}, nil
+	}
+	return &connector{Connector: &named{d.Driver, name}, rec: d.rec, driver: d}, nil
+}
+
+// named connects by a data source name, for a driver without connectors.
+type named struct {
+	driver driver.Driver
+	name   string
+}
+
+func (n *named) Connect(context.Context) (driver.Conn, error) { return n.driver.Open(n.name) }
+func (n *named) Driver() driver.Driver                        { return n.driver }
+
+type connector struct {
+	driver.Connector
+	rec    *Recorder
+	driver driver.Driver
+}
+
+func (c *connector) Driver() driver.Driver { return c.driver }
+
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	dc, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.rec.wrap(dc), nil
+}
+
+func (c *connector) Close() error {
+	if with, ok := c.Connector.(io.Closer); ok {
+		return with.Close()
+	}
+	return nil
+}
+
+// Unwrap returns the library's own connection of one that is recorded, such as that
+// which [database/sql.Conn.Raw] passes on. It returns other values unchanged.
+func Unwrap(driverConn any) any {
+	if c, ok := driverConn.(*conn); ok {
+		return c.Conn
+	}
+	return driverConn
+}
+
+// conn is a connection. As with every driver.Conn, one goroutine at a time uses it.
+type conn struct {
+	driver.Conn
+	rec     *Recorder
+	number  int64
+	tx      int64  // the transaction that is open, or 0
+	skipped string // SQL that the library left to database/sql to prepare
+	line    []byte
+
+	beginning bool   // the transaction begins with the statement that runs
+	savepoint string // that began the transaction, or ""
+}
+
+func (r *Recorder) wrap(c driver.Conn) driver.Conn {
+	return &conn{Conn: c, rec: r, number: r.newConnection()}
+}
+
+func (c *conn) Prepare(sql string) (driver.Stmt, error) {
+	return c.PrepareContext(context.Background(), sql)
+}
+
+func (c *conn) PrepareContext(ctx context.Context, sql string) (driver.Stmt, error) {
+	prepared := c.skipped != sql
+	c.skipped = ""
+	at := c.rec.now()
+	s, err := prepare(ctx, c.Conn, sql)
+	if err != nil {
+		c.record(event{at: at, statement: c.rec.statement(sql, prepared)}, nil, err)
+		return nil, err
+	}
+	st := &stmt{Stmt: s, conn: c, statement: c.rec.statement(sql, prepared)}
+	if converter, ok := s.(driver.ColumnConverter); ok {
+		return &convertingStmt{st, converter}, nil
+	}
+	return st, nil
+}
+
+func prepare(ctx context.Context, c driver.Conn, sql string) (driver.Stmt, error) {
+	if with, ok := c.(driver.ConnPrepareContext); ok {
+		return with.PrepareContext(ctx, sql)
+	}
+	s, err := c.Prepare(sql)
+	if err == nil && ctx.Err() != nil {
+		return nil, errors.Join(ctx.Err(), s.Close())
+	}
+	return s, err
+}
+
+func (c *conn) ExecContext(ctx context.Context, sql string, args []driver.NamedValue) (driver.Result, error) {
+	at := c.rec.now()
+	res, err := execText(ctx, c.Conn, sql, args)
+	if errors.Is(err, driver.ErrSkip) {
+		c.skipped = sql
+		return nil, err
+	}
+	c.executed(at, c.rec.statement(sql, false), args, res, err)
+	return res, err
+}
+
+func execText(ctx context.Context, c driver.Conn, sql string, args []driver.NamedValue) (driver.Result, error) {
+	if with, ok := c.(driver.ExecerContext); ok {
+		return with.ExecContext(ctx, sql, args)
+	}
+	with, ok := c.(driver.Execer) //nolint:staticcheck // database/sql uses it too
+	if !ok {
+		return nil, driver.ErrSkip
+	}
+	values, err := positional(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return with.Exec(sql, values)
+}
+
+func (c *conn) QueryContext(ctx context.Context, sql string, args []driver.NamedValue) (driver.Rows, error) {
+	at := c.rec.now()
+	rows, err := queryText(ctx, c.Conn, sql, args)
+	if errors.Is(err, driver.ErrSkip) {
+		c.skipped = sql
+		return nil, err
+	}
+	return c.queried(at, c.rec.statement(sql, false), args, rows, err)
+}
+
+func queryText(ctx context.Context, c driver.Conn, sql string, args []driver.NamedValue) (driver.Rows, error) {
+	if with, ok := c.(driver.QueryerContext); ok {
+		return with.QueryContext(ctx, sql, args)
+	}
+	with, ok := c.(driver.Queryer) //nolint:staticcheck // database/sql uses it too
+	if !ok {
+		return nil, driver.ErrSkip
+	}
+	values, err := positional(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return with.Query(sql, values)
+}
+
+// positional returns the values of parameters without names, for methods without a
+// context, unless the context has ended.
+func positional(ctx context.Context, args []driver.NamedValue) ([]driver.Value, error) {
+	values := make([]driver.Value, len(args))
+	for i, a := range args {
+		if a.Name != "" {
+			return nil, errors.New("sql: driver does not support the use of Named Parameters")
+		}
+		values[i] = a.Value
+	}
+	return values, ctx.Err()
+}
+
+func (c *conn) Begin() (driver.Tx, error) {
+	return c.BeginTx(context.Background(), driver.TxOptions{})
+}
+
+func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	number := c.rec.newTransaction()
+	at := c.rec.now()
+	t, err := begin(ctx, c.Conn, o)
+	c.record(event{at: at, tx: number, do: Begin}, nil, err)
+	if err != nil {
+		return nil, err
+	}
+	c.tx = number
+	return &tx{t, c, number}, nil
+}
+
+func begin(ctx context.Context, c driver.Conn, o driver.TxOptions) (driver.Tx, error) {
+	if with, ok := c.(driver.ConnBeginTx); ok {
+		return with.BeginTx(ctx, o)
+	}
+	switch {
+	case o.Isolation != 0:
+		return nil, errors.New("sql: driver does not support non-default isolation level")
+	case o.ReadOnly:
+		return nil, errors.New("sql: driver does not support read-only transactions")
+	}
+	t, err := c.Begin() //nolint:staticcheck // database/sql uses it too
+	if err == nil && ctx.Err() != nil {
+		return nil, errors.Join(ctx.Err(), t.Rollback())
+	}
+	return t, err
+}
+
+func (c *conn) Ping(ctx context.Context) error {
+	if with, ok := c.Conn.(driver.Pinger); ok {
+		return with.Ping(ctx)
+	}
+	return nil
+}
+
+func (c *conn) ResetSession(ctx context.Context) error {
+	if with, ok := c.Conn.(driver.SessionResetter); ok {
+		return with.ResetSession(ctx)
+	}
+	return nil
+}
+
+func (c *conn) IsValid() bool {
+	if with, ok := c.Conn.(driver.Validator); ok {
+		return with.IsValid()
+	}
+	return true
+}
+
+func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
+	if with, ok := c.Conn.(driver.NamedValueChecker); ok {
+		return with.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+// tx is a transaction that BeginTx began.
+type tx struct {
+	driver.Tx
+	conn   *conn
+	number int64
+}
+
+func (t *tx) Commit() error   { return t.end(Commit, t.Tx.Commit) }
+func (t *tx) Rollback() error { return t.end(Rollback, t.Tx.Rollback) }
+
+func (t *tx) end(do Action, end func() error) error {
+	at := t.conn.rec.now()
+	err := end()
+	t.conn.record(event{at: at, tx: t.number, do: do}, nil, err)
+	t.conn.tx = 0
+	return err
+}
+
+type stmt struct {
+	driver.Stmt
+	conn *conn
+	statement
+}
+
+// convertingStmt is a statement of a library that converts values by column.
+type convertingStmt struct {
+	*stmt
+	converter driver.ColumnConverter
+}
+
+func (s *convertingStmt) ColumnConverter(i int) driver.ValueConverter {
+	return s.converter.ColumnConverter(i)
+}
+
+func (s *stmt) CheckNamedValue(v *driver.NamedValue) error {
+	if with, ok := s.Stmt.(driver.NamedValueChecker); ok {
+		return with.CheckNamedValue(v)
+	}
+	return s.conn.CheckNamedValue(v)
+}
+
+func (s *stmt) Exec(values []driver.Value) (driver.Result, error) {
+	return s.ExecContext(context.Background(), ordinal(values))
+}
+
+func (s *stmt) Query(values []driver.Value) (driver.Rows, error) {
+	return s.QueryContext(context.Background(), ordinal(values))
+}
+
+func ordinal(values []driver.Value) []driver.NamedValue {
+	list := make([]driver.NamedValue, len(values))
+	for i, v := range values {
+		list[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	return list
+}
+
+func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	at := s.conn.rec.now()
+	res, err := execPrepared(ctx, s.Stmt, args)
+	s.conn.executed(at, s.statement, args, res, err)
+	return res, err
+}
+
+func execPrepared(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (driver.Result, error) {
+	if with, ok := s.(driver.StmtExecContext); ok {
+		return with.ExecContext(ctx, args)
+	}
+	values, err := positional(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return s.Exec(values) //nolint:staticcheck // database/sql uses it too
+}
+
+func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	at := s.conn.rec.now()
+	rows, err := queryPrepared(ctx, s.Stmt, args)
+	return s.conn.queried(at, s.statement, args, rows, err)
+}
+
+func queryPrepared(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (driver.Rows, error) {
+	if with, ok := s.(driver.StmtQueryContext); ok {
+		return with.QueryContext(ctx, args)
+	}
+	values, err := positional(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return s.Query(values) //nolint:staticcheck // database/sql uses it too
+}
+
+// executed records an execution without rows.
+func (c *conn) executed(at int64, s statement, args []driver.NamedValue, res driver.Result, err error) {
+	e := event{at: at, statement: s, tx: c.before(s)}
+	if err == nil && res != nil {
+		if n, err := res.RowsAffected(); err == nil {
+			e.affected = n
+		}
+	}
+	c.record(e, args, err)
+	c.after(s, err)
+}
+
+// queried records a query that failed. Otherwise it returns rows that record it when
+// they are closed.
+func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner driver.Rows, err error) (driver.Rows, error) {
+	e := event{at: at, statement: s, tx: c.before(s), query: true}
+	if err != nil {
+		c.record(e, args, err)
+		return nil, err
+	}
+	c.after(s, nil)
+	// The application may change a []byte before the rows are closed.
+	return &rows{Rows: inner, conn: c, event: e, args: c.rec.appendArgs(nil, args)}, nil
+}
+
+// before returns the transaction that a statement belongs to, which may begin with it.
+func (c *conn) before(s statement) int64 {
+	if c.tx == 0 && (s.control == controlBegin || s.control == controlSavepoint) {
+		c.tx, c.beginning, c.savepoint = c.rec.newTransaction(), true, s.savepoint
+	}
+	return c.tx
+}
+
+// after notes whether a transaction has begun or ended with a statement.
+func (c *conn) after(s statement, err error) {
+	switch {
+	case c.beginning && err != nil,
+		s.control == controlEnd && err == nil,
+		s.control == controlRelease && err == nil && s.savepoint == c.savepoint:
+		c.tx, c.savepoint = 0, ""
+	}
+	c.beginning = false
+}
+
+// record writes what was run from e.at until now.
+func (c *conn) record(e event, args []driver.NamedValue, err error) {
+	if errors.Is(err, driver.ErrBadConn) {
+		return // nothing was run; database/sql tries another connection
+	}
+	e.took = c.rec.now() - e.at
+	c.line = c.rec.appendEvent(c.line[:0], c.number, &e, args, nil, err)
+	c.rec.add(c.line)
+}

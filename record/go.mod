@@ -1,0 +1,3 @@
+module github.com/sqlite3perf/sqlite3perf/record
+
+go 1.24

@@ -1,0 +1,320 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Recording is what was run, as it was recorded or as a script or a trace has it.
+type Recording struct {
+	Began  time.Time // zero: not known
+	Values bool      // the values of parameters are known, not only types and lengths
+
+	// Timed says that the times are known.
+	Timed bool
+
+	// Events are in the order in which they began.
+	Events []Event
+
+	// Rest says what the end of the file has that is no whole line, or is "". That is
+	// normal after a kill.
+	Rest string
+}
+
+// Action is what an event does.
+type Action string
+
+// The actions. The last three are those of database/sql's transactions. A transaction
+// may also begin and end with statements.
+const (
+	Run      Action = ""
+	Begin    Action = "begin"
+	Commit   Action = "commit"
+	Rollback Action = "rollback"
+)
+
+// Event is one thing that was run.
+type Event struct {
+	At, Took    time.Duration // since the recording began
+	Connection  int64
+	Transaction int64 // 0: none
+	Do          Action
+	Statement   *Statement // of Run
+	Args        []Arg
+	Query       bool   // it returns rows
+	Rows        int64  // that were read; -1: not known
+	Affected    int64  // by a statement that is no query; -1: not known
+	Error       *Error // nil: none
+}
+
+// Statement is a text that was run.
+type Statement struct {
+	SQL string
+
+	// Prepared says that it was prepared once and run many times.
+	Prepared bool
+}
+
+// Error is an error that a statement ended with.
+type Error struct {
+	Code    int    `json:"code"`              // SQLite's extended result code; 0: not known
+	Message string `json:"message,omitempty"` // "": not recorded
+}
+
+// Arg is a parameter.
+type Arg struct {
+	Name string // "": by its place
+
+	// Type is "null", "int", "real", "text", "blob", "bool", "time", or "other" for a
+	// type that only the library knows.
+	Type string
+
+	Length int // in bytes
+	Known  bool
+	Value  any // if Known: nil, int64, float64, string, []byte, bool or time.Time
+}
+
+// line is any line of a recording.
+type line struct {
+	Format  string    `json:"format"`
+	Version int       `json:"version"`
+	Began   time.Time `json:"began"`
+
+	Text     *string `json:"text"`
+	Prepared bool    `json:"prepared"`
+
+	At       *int64          `json:"at"`
+	Took     int64           `json:"took"`
+	Conn     int64           `json:"conn"`
+	Tx       int64           `json:"tx"`
+	Do       Action          `json:"do"`
+	SQL      int64           `json:"sql"`
+	Args     json.RawMessage `json:"args"`
+	Rows     *int64          `json:"rows"`
+	Affected *int64          `json:"affected"`
+	Error    *Error          `json:"error"`
+}
+
+// Read reads a recording. What follows the last whole line is left out, and told in
+// [Recording.Rest]. Any other line that is not understood is an error.
+func Read(r io.Reader) (*Recording, error) {
+	in := bufio.NewReaderSize(r, 1<<16)
+	d := &reader{rec: &Recording{Timed: true}, statements: map[int64]*Statement{}, texts: map[Statement]*Statement{}}
+	for number := 1; ; number++ {
+		text, err := in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if err != nil { // the last line has no end
+			if number == 1 {
+				return nil, errors.New("it has no whole line: want a recording, whose first line is its header")
+			}
+			if len(text) > 0 {
+				d.rec.Rest = fmt.Sprintf("line %d has no end: the program was killed while it was written", number)
+			}
+			break
+		}
+		if err := d.line(number, text); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+	d.sort()
+	return d.rec, nil
+}
+
+type reader struct {
+	rec        *Recording
+	statements map[int64]*Statement
+	texts      map[Statement]*Statement // each text once
+}
+
+func (d *reader) line(number int, text []byte) error {
+	var l line
+	if err := json.Unmarshal(text, &l); err != nil {
+		return fmt.Errorf("it is not a line of a recording: %w", err)
+	}
+	switch {
+	case number == 1:
+		return d.header(&l)
+	case l.Text != nil:
+		s := Statement{*l.Text, l.Prepared}
+		if d.texts[s] == nil {
+			d.texts[s] = &s
+		}
+		d.statements[l.SQL] = d.texts[s]
+		return nil
+	case l.At == nil:
+		return errors.New("it is neither a statement nor an event")
+	}
+	e := Event{
+		At: time.Duration(*l.At), Took: time.Duration(l.Took), Connection: l.Conn, Transaction: l.Tx, Do: l.Do,
+		Query: l.Rows != nil, Rows: -1, Affected: -1, Error: l.Error,
+	}
+	if l.Rows != nil {
+		e.Rows = *l.Rows
+	}
+	if l.Affected != nil {
+		e.Affected = *l.Affected
+	}
+	switch l.Do {
+	case Begin, Commit, Rollback:
+	case Run:
+		if e.Statement = d.statements[l.SQL]; e.Statement == nil {
+			return fmt.Errorf("no line before it has the text of statement %d", l.SQL)
+		}
+	default:
+		return fmt.Errorf("it does %q: want begin, commit, rollback or sql", l.Do)
+	}
+	var err error
+	e.Args, err = d.args(l.Args)
+	d.rec.Events = append(d.rec.Events, e)
+	return err
+}
+
+func (d *reader) header(l *line) error {
+	var args string
+	switch {
+	case l.Format != Format:
+		return fmt.Errorf("it is not the header of a recording, which says \"format\":%q", Format)
+	case l.Version != Version:
+		return fmt.Errorf("the recording has version %d of the format: want version %d, or a newer sqlite3perf", l.Version, Version)
+	case json.Unmarshal(l.Args, &args) != nil || args != "values" && args != "types":
+		return fmt.Errorf("its args are %s: want values or types", l.Args)
+	}
+	d.rec.Began, d.rec.Values = l.Began, args == "values"
+	return nil
+}
+
+// args reads the parameters of an event.
+func (d *reader) args(data []byte) ([]Arg, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	var raw []json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return nil, fmt.Errorf("args: %w", err)
+	}
+	list := make([]Arg, len(raw))
+	for i, data := range raw {
+		a, err := readArg(data)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %d: %w", i+1, err)
+		}
+		list[i] = a
+	}
+	return list, nil
+}
+
+func readArg(data []byte) (Arg, error) {
+	known := func(t string, length int, v any) (Arg, error) {
+		return Arg{Type: t, Length: length, Known: true, Value: v}, nil
+	}
+	switch c := data[0]; {
+	case c == 'n':
+		return known("null", 0, nil)
+	case c == 't' || c == 'f':
+		return known("bool", 1, c == 't')
+	case c == '"':
+		var s string
+		err := json.Unmarshal(data, &s)
+		return Arg{Type: "text", Length: len(s), Known: true, Value: s}, err
+	case c == '{':
+		return readTyped(data)
+	case bytes.ContainsAny(data, ".eE"):
+		v, err := strconv.ParseFloat(string(data), 64)
+		return Arg{Type: "real", Length: 8, Known: true, Value: v}, err
+	}
+	v, err := strconv.ParseInt(string(data), 10, 64)
+	if err != nil {
+		return Arg{}, fmt.Errorf("it is %.40s: want a whole number of 64 bits", data)
+	}
+	return known("int", intBytes(v), v)
+}
+
+// readTyped reads a parameter that is an object: named, with its type alone, or with a
+// value that JSON has no form for.
+func readTyped(data []byte) (Arg, error) {
+	var o map[string]json.RawMessage
+	if err := json.Unmarshal(data, &o); err != nil {
+		return Arg{}, err
+	}
+	if name, ok := o["name"]; ok {
+		if len(o["value"]) == 0 {
+			return Arg{}, errors.New("it has a name and no value")
+		}
+		a, err := readArg(o["value"])
+		if err != nil {
+			return a, err
+		}
+		return a, json.Unmarshal(name, &a.Name)
+	}
+	if len(o) != 1 {
+		return Arg{}, fmt.Errorf("it is %.60s: want an object with its type", data)
+	}
+	for t, v := range o {
+		if !slices.Contains([]string{"int", "real", "text", "blob", "bool", "time", "other"}, t) {
+			return Arg{}, fmt.Errorf("it has the unknown type %q", t)
+		}
+		var length int
+		if t != "other" && json.Unmarshal(v, &length) == nil && length >= 0 {
+			return Arg{Type: t, Length: length}, nil
+		}
+		var s string
+		if err := json.Unmarshal(v, &s); err != nil {
+			return Arg{}, fmt.Errorf("its %s is %.40s: want a length or a text", t, v)
+		}
+		return parseArg(t, s)
+	}
+	return Arg{}, nil
+}
+
+// parseArg reads the value of a type that JSON has no form for.
+func parseArg(t, s string) (Arg, error) {
+	a := Arg{Type: t, Known: true}
+	var err error
+	switch t {
+	case "text", "blob":
+		var b []byte
+		b, err = base64.StdEncoding.DecodeString(s)
+		a.Length, a.Value = len(b), b
+		if t == "text" {
+			a.Value = string(b)
+		}
+	case "real":
+		a.Length = 8
+		a.Value, err = strconv.ParseFloat(s, 64)
+	case "time":
+		a.Length = 8
+		a.Value, err = time.Parse(time.RFC3339Nano, s)
+	case "other":
+		return Arg{Type: t}, nil
+	default:
+		err = fmt.Errorf("it is %.40q", s)
+	}
+	if err != nil {
+		return Arg{}, fmt.Errorf("its %s cannot be read: %w", t, err)
+	}
+	return a, nil
+}
+
+// sort puts the events into the order in which they began. A query is written when its
+// rows are closed, after what was run meanwhile.
+func (d *reader) sort() {
+	slices.SortStableFunc(d.rec.Events, func(a, b Event) int {
+		switch {
+		case a.At < b.At:
+			return -1
+		case a.At > b.At:
+			return 1
+		}
+		return 0
+	})
+}

@@ -1,0 +1,259 @@
+// Package record writes down what an application runs on its database, so that
+// sqlite3perf can run it again with other drivers and settings.
+//
+// It wraps the driver or the connector that the application gives to database/sql:
+//
+//	rec, err := record.Create("app.jsonl", record.Options{})
+//	...
+//	sql.Register("sqlite-recorded", rec.Driver(&sqlite.Driver{}))
+//	db, err := sql.Open("sqlite-recorded", "file:app.db")
+//	...
+//	err = rec.Close() // after db.Close
+//
+// For each statement it writes the time, the connection, the transaction, the SQL, the
+// parameters, the duration, the number of rows and the error. Of the parameters it
+// writes only types and lengths, unless [Options.Values] is set. The SQL is written as
+// it is, with all that is in its text.
+//
+// Lines are collected in a buffer, which is written when it is full, and at least once
+// a second. If the process is killed, even by SIGKILL, what has been written stays, and
+// what was in the buffer is lost. If writing fails, recording ends and the application
+// goes on; [Recorder.Err] and [Recorder.Close] return the error.
+//
+// docs/recording.md describes the format. [Read] reads it.
+package record
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// Options says how to record. The zero Options is what an application needs whose
+// parameters are nobody else's business.
+type Options struct {
+	// Values records the values of parameters, and the messages of errors. Otherwise
+	// only types and lengths of parameters are recorded, and SQLite's codes of errors.
+	Values bool
+
+	// Buffer is the size in bytes at which the buffer is written. It is how much is
+	// lost at most if the process is killed. The default is 64 KiB.
+	Buffer int
+
+	// Interval is the longest time for which a line stays in the buffer. The default
+	// is one second.
+	Interval time.Duration
+
+	// Code returns SQLite's extended result code of a library's error, or 0. By default
+	// the error's methods ExtendedCode and Code are asked, and its field ExtendedCode.
+	Code func(error) int
+}
+
+const (
+	defaultBuffer   = 64 << 10
+	defaultInterval = time.Second
+
+	// The texts of statements are kept to write each only once. An application that
+	// puts values into its SQL has a new text at each execution, so that there is a
+	// limit, after which they are forgotten and written again.
+	maxStatements     = 10_000
+	maxStatementBytes = 16 << 20
+)
+
+// Recorder writes a recording. Multiple goroutines may use it simultaneously.
+type Recorder struct {
+	options Options
+	began   time.Time
+	file    io.Closer // nil: not ours
+
+	mu           sync.Mutex
+	w            io.Writer
+	buf          []byte
+	err          error
+	closed       bool
+	statements   map[text]statement
+	bytes        int // of the texts in statements
+	numbered     int64
+	connections  int64
+	transactions int64
+
+	stop chan struct{}
+	done chan struct{}
+}
+
+// text is the text of a statement, and how it was run.
+type text struct {
+	sql      string
+	prepared bool
+}
+
+// statement is a statement whose text has been written.
+type statement struct {
+	number    int64
+	control   control
+	savepoint string // that it sets or releases
+}
+
+// Create creates a file and returns a recorder that writes to it. The file must not
+// exist yet. Only its owner may read it.
+func Create(path string, o Options) (*Recorder, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("record: %s exists already: want the name of a new file", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	r := New(f, o)
+	r.file = f
+	return r, nil
+}
+
+// New returns a recorder that writes to w.
+func New(w io.Writer, o Options) *Recorder {
+	if o.Buffer <= 0 {
+		o.Buffer = defaultBuffer
+	}
+	if o.Interval <= 0 {
+		o.Interval = defaultInterval
+	}
+	if o.Code == nil {
+		o.Code = codeOf
+	}
+	r := &Recorder{
+		options: o, w: w, began: time.Now(), buf: make([]byte, 0, o.Buffer+4<<10),
+		statements: map[text]statement{}, stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	r.buf = appendHeader(r.buf, r.began, o.Values)
+	go r.flushRegularly()
+	return r
+}
+
+func (r *Recorder) flushRegularly() {
+	defer close(r.done)
+	tick := time.NewTicker(r.options.Interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_ = r.Flush()
+		case <-r.stop:
+			return
+		}
+	}
+}
+
+// Driver returns a driver that does what d does, and records it.
+func (r *Recorder) Driver(d driver.Driver) driver.Driver { return &recordedDriver{r, d} }
+
+// Connector returns a connector that does what c does, and records it.
+func (r *Recorder) Connector(c driver.Connector) driver.Connector {
+	return &connector{Connector: c, rec: r, driver: &recordedDriver{r, c.Driver()}}
+}
+
+// Flush writes the buffer.
+func (r *Recorder) Flush() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flush()
+	return r.err
+}
+
+// flush writes the buffer. The caller holds the mutex.
+func (r *Recorder) flush() {
+	if len(r.buf) > 0 && r.err == nil && !r.closed {
+		if _, err := r.w.Write(r.buf); err != nil {
+			r.err = fmt.Errorf("record: %w", err)
+		}
+	}
+	r.buf = r.buf[:0]
+}
+
+// Err returns the error that ended the recording, or nil.
+func (r *Recorder) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Close writes the buffer and closes the file. What is run after that is not recorded.
+func (r *Recorder) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		defer r.mu.Unlock()
+		return r.err
+	}
+	r.flush()
+	r.closed = true
+	r.mu.Unlock()
+	close(r.stop)
+	<-r.done
+	if r.file != nil {
+		if err := r.file.Close(); err != nil && r.err == nil {
+			r.err = fmt.Errorf("record: %w", err)
+		}
+	}
+	return r.err
+}
+
+// now returns the time since the recording began, in nanoseconds.
+func (r *Recorder) now() int64 { return int64(time.Since(r.began)) }
+
+// add adds whole lines to the buffer.
+func (r *Recorder) add(lines []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil || r.closed {
+		return
+	}
+	r.buf = append(r.buf, lines...)
+	if len(r.buf) >= r.options.Buffer {
+		r.flush()
+	}
+}
+
+// statement returns the statement with a text. If the text is new, it is written.
+func (r *Recorder) statement(sql string, prepared bool) statement {
+	key := text{sql, prepared}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, ok := r.statements[key]; ok {
+		return s
+	}
+	if len(r.statements) >= maxStatements || r.bytes+len(sql) > maxStatementBytes {
+		clear(r.statements)
+		r.bytes = 0
+	}
+	r.numbered++
+	s := statement{number: r.numbered}
+	s.control, s.savepoint = controlOf(sql)
+	if r.err != nil || r.closed {
+		return s
+	}
+	r.statements[key] = s
+	r.bytes += len(sql)
+	r.buf = appendStatement(r.buf, s.number, sql, prepared)
+	if len(r.buf) >= r.options.Buffer {
+		r.flush()
+	}
+	return s
+}
+
+func (r *Recorder) newConnection() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.connections++
+	return r.connections
+}
+
+func (r *Recorder) newTransaction() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.transactions++
+	return r.transactions
+}

@@ -1,0 +1,93 @@
+package record
+
+import (
+	"database/sql/driver"
+	"errors"
+	"io"
+	"reflect"
+)
+
+// rows are recorded when they are closed: only then is it known how many were read.
+type rows struct {
+	driver.Rows
+	conn   *conn
+	event  event
+	args   []byte // as they are written
+	err    error
+	closed bool
+}
+
+func (r *rows) Next(dest []driver.Value) error {
+	err := r.Rows.Next(dest)
+	switch {
+	case err == nil:
+		r.event.rows++
+	case !errors.Is(err, io.EOF):
+		r.err = err
+	}
+	return err
+}
+
+func (r *rows) Close() error {
+	err := r.Rows.Close()
+	if r.closed {
+		return err
+	}
+	r.closed = true
+	failed := r.err
+	if failed == nil {
+		failed = err
+	}
+	c := r.conn
+	r.event.took = c.rec.now() - r.event.at
+	c.line = c.rec.appendEvent(c.line[:0], c.number, &r.event, nil, r.args, failed)
+	c.rec.add(c.line)
+	return err
+}
+
+func (r *rows) HasNextResultSet() bool {
+	with, ok := r.Rows.(driver.RowsNextResultSet)
+	return ok && with.HasNextResultSet()
+}
+
+func (r *rows) NextResultSet() error {
+	if with, ok := r.Rows.(driver.RowsNextResultSet); ok {
+		return with.NextResultSet()
+	}
+	return io.EOF
+}
+
+func (r *rows) ColumnTypeScanType(i int) reflect.Type {
+	if with, ok := r.Rows.(driver.RowsColumnTypeScanType); ok {
+		return with.ColumnTypeScanType(i)
+	}
+	return reflect.TypeFor[any]()
+}
+
+func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
+	if with, ok := r.Rows.(driver.RowsColumnTypeDatabaseTypeName); ok {
+		return with.ColumnTypeDatabaseTypeName(i)
+	}
+	return ""
+}
+
+func (r *rows) ColumnTypeLength(i int) (length int64, ok bool) {
+	if with, ok := r.Rows.(driver.RowsColumnTypeLength); ok {
+		return with.ColumnTypeLength(i)
+	}
+	return 0, false
+}
+
+func (r *rows) ColumnTypeNullable(i int) (nullable, ok bool) {
+	if with, ok := r.Rows.(driver.RowsColumnTypeNullable); ok {
+		return with.ColumnTypeNullable(i)
+	}
+	return false, false
+}
+
+func (r *rows) ColumnTypePrecisionScale(i int) (precision, scale int64, ok bool) {
+	if with, ok := r.Rows.(driver.RowsColumnTypePrecisionScale); ok {
+		return with.ColumnTypePrecisionScale(i)
+	}
+	return 0, 0, false
+}

@@ -1,0 +1,37 @@
+package record
+
+import "time"
+
+// Executed is a statement of a script or a trace.
+type Executed struct {
+	SQL  string
+	Took time.Duration // 0: not known
+}
+
+// FromStatements returns a recording of statements that one connection runs one after
+// the other.
+func FromStatements(list []Executed) *Recording {
+	rec := &Recording{Values: true}
+	texts := map[string]*Statement{}
+	var at time.Duration
+	var tx, last int64
+	savepoint := ""
+	for _, x := range list {
+		if texts[x.SQL] == nil {
+			texts[x.SQL] = &Statement{SQL: x.SQL}
+		}
+		does, name := controlOf(x.SQL)
+		if tx == 0 && (does == controlBegin || does == controlSavepoint) {
+			last++
+			tx, savepoint = last, name
+		}
+		rec.Events = append(rec.Events, Event{
+			At: at, Took: x.Took, Connection: 1, Transaction: tx, Statement: texts[x.SQL], Rows: -1, Affected: -1,
+		})
+		at += max(x.Took, 1) // in order
+		if does == controlEnd || does == controlRelease && name == savepoint {
+			tx = 0
+		}
+	}
+	return rec
+}

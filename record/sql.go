@@ -1,0 +1,105 @@
+package record
+
+import "strings"
+
+// control is what a statement does to a transaction.
+type control uint8
+
+const (
+	controlNone      control = iota
+	controlBegin             // BEGIN
+	controlEnd               // COMMIT, END, ROLLBACK
+	controlSavepoint         // SAVEPOINT, which begins a transaction if there is none
+	controlRelease           // RELEASE, which ends one that its savepoint began
+)
+
+// controlOf returns what a statement does to a transaction. For a savepoint it also
+// returns the name.
+func controlOf(sql string) (control, string) {
+	first, rest := word(sql)
+	switch strings.ToUpper(first) {
+	case "BEGIN":
+		return controlBegin, ""
+	case "COMMIT", "END":
+		return controlEnd, ""
+	case "ROLLBACK":
+		for w, rest := word(rest); w != ""; w, rest = word(rest) {
+			if strings.EqualFold(w, "TO") {
+				return controlNone, ""
+			}
+		}
+		return controlEnd, ""
+	case "SAVEPOINT":
+		name, _ := word(rest)
+		return controlSavepoint, strings.ToLower(name)
+	case "RELEASE":
+		name, rest := word(rest)
+		if strings.EqualFold(name, "SAVEPOINT") {
+			name, _ = word(rest)
+		}
+		return controlRelease, strings.ToLower(name)
+	}
+	return controlNone, ""
+}
+
+// word returns the first token of SQL and what follows it. Space and comments are left
+// out. At the end it returns "".
+func word(sql string) (first, rest string) {
+	for sql != "" {
+		n, space := token(sql)
+		if !space {
+			return sql[:n], sql[n:]
+		}
+		sql = sql[n:]
+	}
+	return "", ""
+}
+
+// token measures the first token of SQL, which is not empty. A token without an end
+// extends to the end of the SQL.
+func token(s string) (n int, space bool) {
+	until := func(from int, end string) int {
+		if n := strings.Index(s[min(from, len(s)):], end); n >= 0 {
+			return from + n + len(end)
+		}
+		return len(s)
+	}
+	switch c := s[0]; {
+	case strings.IndexByte(" \t\r\n\f\v", c) >= 0:
+		return 1, true
+	case strings.HasPrefix(s, "\uFEFF"):
+		return len("\uFEFF"), true
+	case strings.HasPrefix(s, "--"):
+		return until(2, "\n"), true
+	case strings.HasPrefix(s, "/*"):
+		return until(2, "*/"), true
+	case c == '[':
+		return until(1, "]"), false
+	case c == '\'' || c == '"' || c == '`':
+		// A doubled quote ends one text and begins the next.
+		n := until(1, s[:1])
+		for n < len(s) && s[n] == c {
+			n += until2(s[n:], s[:1])
+		}
+		return n, false
+	case strings.IndexByte("?:@$#", c) >= 0 || wordByte(c):
+		n := 1
+		for n < len(s) && (wordByte(s[n]) || s[n] == '$') {
+			n++
+		}
+		return n, false
+	}
+	return 1, false
+}
+
+// until2 measures a quoted text.
+func until2(s, quote string) int {
+	if n := strings.Index(s[1:], quote); n >= 0 {
+		return n + 2
+	}
+	return len(s)
+}
+
+func wordByte(c byte) bool {
+	return c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}

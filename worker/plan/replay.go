@@ -1,0 +1,270 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Replay runs what was recorded of an application: the events in the order in which
+// they began, within each connection and each transaction.
+type Replay struct {
+	// Operations are the names under which latencies are counted.
+	Operations []string   `json:"operations"`
+	Statements []Replayed `json:"statements"`
+	Events     Events     `json:"events"`
+
+	// Connections is how many connections the events are on. Without Clients each has
+	// its own client. Otherwise each of the clients, as soon as it is free, runs the
+	// next transaction, or statement outside of a transaction, of any connection.
+	Connections int `json:"connections"`
+	Clients     int `json:"clients,omitempty"`
+
+	// Speed is by how much the time between events is divided. If it is 0, each client
+	// starts its next event when the previous one has ended.
+	Speed float64 `json:"speed,omitempty"`
+}
+
+// Replayed is a statement with the parameters of all its executions.
+type Replayed struct {
+	Operation int    `json:"operation"`     // index of Operations
+	Do        string `json:"do,omitempty"`  // one of the Replay constants, instead of SQL
+	SQL       string `json:"sql,omitempty"` // with plain "?"
+	AdHoc     bool   `json:"ad_hoc,omitempty"`
+	Reads     bool   `json:"reads,omitempty"`  // it may return rows
+	Script    bool   `json:"script,omitempty"` // the SQL is several statements, without parameters
+
+	// Parameters have a value for each execution, in the order of the events.
+	Parameters []Recorded `json:"parameters,omitempty"`
+}
+
+// What an event does with a transaction by the library's own call.
+const (
+	ReplayBegin    = "begin"
+	ReplayCommit   = "commit"
+	ReplayRollback = "rollback"
+)
+
+// Recorded is one parameter in all executions of its statement. Its values are in the
+// field for its type. If only the lengths of texts and blobs, or the bytes that
+// integers are stored in, were recorded, it has Lengths instead, and the values are made
+// from the seed.
+type Recorded struct {
+	Type    driver.Type `json:"type"` // int, real, text or blob
+	Ints    []int64     `json:"ints,omitempty"`
+	Reals   []float64   `json:"reals,omitempty"`
+	Bytes   [][]byte    `json:"bytes,omitempty"` // of texts and blobs, in base64
+	Lengths []int64     `json:"lengths,omitempty"`
+	Nulls   []int       `json:"nulls,omitempty"` // the executions with NULL, which have a value as well
+}
+
+// rows returns how many executions the parameter has a value for.
+func (r *Recorded) rows() int {
+	switch {
+	case r.Lengths != nil:
+		return len(r.Lengths)
+	case r.Type == driver.Real:
+		return len(r.Reals)
+	case r.Type == driver.Int:
+		return len(r.Ints)
+	}
+	return len(r.Bytes)
+}
+
+// Events are what was recorded, by column: entry i of each list is about event i.
+type Events struct {
+	Statement   []int   `json:"statement"`        // index of Statements
+	Connection  []int   `json:"connection"`       // from 0
+	Transaction []int   `json:"transaction"`      // from 0, in the order in which they begin; a statement outside of any has its own number
+	AtNS        []int64 `json:"at_ns,omitempty"`  // with a speed: when the event began
+	Rows        []int64 `json:"rows"`             // that were read; -1: not known
+	Failed      []int   `json:"failed,omitempty"` // the events that ended with an error
+}
+
+// Len returns the number of events.
+func (e *Events) Len() int { return len(e.Statement) }
+
+// AtOnce returns the number of clients.
+func (r *Replay) AtOnce() int {
+	if r.Clients > 0 {
+		return r.Clients
+	}
+	return r.Connections
+}
+
+// Limits of a replay.
+const (
+	MaxReplayed  = 1 << 20 // events
+	MaxReplayOps = 64      // names of operations
+	MaxSpeed     = 1e6
+	MinSpeed     = 1e-6
+)
+
+// Check finds what cannot be replayed. The error names the field within the replay.
+func (r *Replay) Check() error {
+	e, n := &r.Events, r.Events.Len()
+	switch {
+	case n == 0 || n > MaxReplayed:
+		return fmt.Errorf("events has %d: want from 1 to %d", n, MaxReplayed)
+	case len(e.Connection) != n || len(e.Transaction) != n || len(e.Rows) != n || r.Speed != 0 && len(e.AtNS) != n:
+		return fmt.Errorf("events has lists of different lengths: want %d entries in each", n)
+	case len(r.Operations) == 0 || len(r.Operations) > MaxReplayOps:
+		return fmt.Errorf("operations has %d names: want from 1 to %d", len(r.Operations), MaxReplayOps)
+	case r.Connections < 1 || r.Connections > MaxClients || r.Clients < 0 || r.Clients > MaxClients:
+		return fmt.Errorf("it has %d connections and %d clients: want from 1 to %d", r.Connections, r.Clients, MaxClients)
+	case r.Speed != 0 && !(r.Speed >= MinSpeed && r.Speed <= MaxSpeed):
+		return fmt.Errorf("speed is %v: want from %v to %v, or 0", r.Speed, MinSpeed, float64(MaxSpeed))
+	}
+	executions := make([]int, len(r.Statements))
+	on := map[int]int{} // the connection of each transaction
+	for i := range n {
+		s, c, t := e.Statement[i], e.Connection[i], e.Transaction[i]
+		switch {
+		case s < 0 || s >= len(r.Statements):
+			return fmt.Errorf("events.statement[%d] is %d: want the index of a statement", i, s)
+		case c < 0 || c >= r.Connections:
+			return fmt.Errorf("events.connection[%d] is %d: want less than connections", i, c)
+		case r.Speed != 0 && (e.AtNS[i] < 0 || i > 0 && e.AtNS[i] < e.AtNS[i-1]):
+			return fmt.Errorf("events.at_ns[%d] is %d: want the time order", i, e.AtNS[i])
+		}
+		executions[s]++
+		if before, known := on[t]; !known && t != len(on) || known && before != c {
+			return fmt.Errorf("events.transaction[%d] is %d: want numbers in order, each on one connection", i, t)
+		}
+		on[t] = c
+	}
+	for _, i := range e.Failed {
+		if i < 0 || i >= n {
+			return fmt.Errorf("events.failed has %d: want the index of an event", i)
+		}
+	}
+	for i := range r.Statements {
+		if err := r.Statements[i].check(executions[i], len(r.Operations)); err != nil {
+			return fmt.Errorf("statements[%d] %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (s *Replayed) check(executions, operations int) error {
+	switch {
+	case s.Operation < 0 || s.Operation >= operations:
+		return fmt.Errorf("has the operation %d: want the index of a name", s.Operation)
+	case s.Do != "" && (!slices.Contains([]string{ReplayBegin, ReplayCommit, ReplayRollback}, s.Do) || s.SQL != "" || len(s.Parameters) > 0):
+		return fmt.Errorf("does %q: want begin, commit or rollback without SQL", s.Do)
+	case s.Do == "" && s.SQL == "":
+		return fmt.Errorf("has no SQL")
+	case s.Script && len(s.Parameters) > 0:
+		return fmt.Errorf("is a script with parameters: want none")
+	}
+	for j := range s.Parameters {
+		p := &s.Parameters[j]
+		switch {
+		case p.Type < driver.Int || p.Type > driver.Blob:
+			return fmt.Errorf("has a parameter of type %v: want int, real, text or blob", p.Type)
+		case p.rows() != executions:
+			return fmt.Errorf("has %d values of parameter %d: want %d, one for each execution", p.rows(), j, executions)
+		}
+		total := int64(0)
+		for _, n := range p.Lengths {
+			if n < 0 || n > MaxValueBytes || p.Type == driver.Int && intBefore(n) < 0 {
+				return fmt.Errorf("has a parameter of type %v with %d bytes", p.Type, n)
+			}
+			if total += n; total > math.MaxUint32 {
+				return fmt.Errorf("has a parameter with more than 4 GiB in all")
+			}
+		}
+		for _, r := range p.Nulls {
+			if r < 0 || r >= executions {
+				return fmt.Errorf("has NULL in execution %d of %d", r, executions)
+			}
+		}
+	}
+	return nil
+}
+
+// ReplayBatch returns the parameters of all executions of a statement of a replay. It
+// makes those that were recorded without values. stream names the phase and the
+// statement.
+func (g *Gen) ReplayBatch(stream string, s *Replayed) *driver.Batch {
+	if len(s.Parameters) == 0 {
+		return nil
+	}
+	b := &driver.Batch{PerExec: 1, Columns: make([]driver.Column, len(s.Parameters))}
+	for j := range s.Parameters {
+		p, c := &s.Parameters[j], &b.Columns[j]
+		c.Type = p.Type
+		if len(p.Nulls) > 0 {
+			c.Nulls = make([]bool, p.rows())
+			for _, r := range p.Nulls {
+				c.Nulls[r] = true
+			}
+		}
+		switch {
+		case p.Lengths != nil:
+			fillLengths(c, newStream(g.seed, fmt.Sprintf("%s.%d", stream, j)), p.Lengths)
+		case p.Type == driver.Int:
+			c.Ints = p.Ints
+		case p.Type == driver.Real:
+			c.Reals = p.Reals
+		default:
+			for _, v := range p.Bytes {
+				c.Spans = append(c.Spans, driver.Span{Off: uint32(len(c.Data)), Len: uint32(len(v))})
+				c.Data = append(c.Data, v...)
+			}
+		}
+	}
+	return b
+}
+
+// fillLengths makes a value of each length.
+func fillLengths(c *driver.Column, s stream, lengths []int64) {
+	for i, n := range lengths {
+		row := int64(i)
+		switch c.Type {
+		case driver.Int:
+			c.Ints = append(c.Ints, intOfBytes(s.draw(row, 0), n))
+		case driver.Real:
+			c.Reals = append(c.Reals, unit(s.draw(row, 0)))
+		default:
+			start := len(c.Data)
+			for k := uint64(0); int64(len(c.Data)-start) < n; k++ {
+				word := s.draw(row, k)
+				for j := 0; j < 8 && int64(len(c.Data)-start) < n; j++ {
+					c.Data = append(c.Data, byte(word>>(8*j)))
+				}
+			}
+			if c.Type == driver.Text {
+				letters(c.Data[start:])
+			}
+			c.Spans = append(c.Spans, driver.Span{Off: uint32(start), Len: uint32(n)})
+		}
+	}
+}
+
+// intBefore returns the size before n among those in which SQLite stores integers, or -1
+// if n is none of them. 0 bytes hold 0 and 1.
+func intBefore(n int64) int64 {
+	sizes := []int64{0, 1, 2, 3, 4, 6, 8}
+	switch i := slices.Index(sizes, n); i {
+	case -1, 0:
+		return int64(i)
+	default:
+		return sizes[i-1]
+	}
+}
+
+// intOfBytes returns a number, not below 0, that SQLite stores in n bytes.
+func intOfBytes(random uint64, n int64) int64 {
+	switch before := intBefore(n); {
+	case n == 0:
+		return int64(below(random, 2))
+	case before == 0:
+		return int64(2 + below(random, 126))
+	default:
+		low, high := uint64(1)<<(8*before-1), uint64(1)<<(8*n-1)-1
+		return int64(low + below(random, high-low+1))
+	}
+}

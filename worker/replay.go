@@ -1,0 +1,306 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// replay is a replay phase. Its lists have one entry for each event, which only the
+// client writes that runs the event.
+type replay struct {
+	*plan.Replay
+	batches []*driver.Batch // of each statement
+	row     []int32         // the event's row of its statement's batch
+	failed  []bool          // when it was recorded
+
+	took []int64 // in ns; notRun: the event was skipped
+	rows []int64
+	code []int32 // SQLite's result code; 0: none
+}
+
+const notRun = -1
+
+// replayClient runs events on its own connection.
+type replayClient struct {
+	*replay
+	conn    driver.Conn
+	stmts   []driver.Stmt // nil: not prepared yet
+	tx      driver.Tx     // nil: none that database/sql's calls began
+	next    func() []int  // the events of the next transaction; nil: there are no more
+	read    int64
+	count   func(driver.Row) error
+	elapsed int64
+	err     error
+}
+
+func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
+	if why, limited := t.drv.Info().Limit("columns", "any"); limited {
+		return failf(protocol.CodeUnsupported, "a replay reads columns of which nothing is known, and %s", why)
+	}
+	r := t.newReplay(p)
+	var clients []*replayClient
+	defer func() {
+		for _, c := range clients {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	for _, next := range r.deal() {
+		c := &replayClient{replay: r, next: next, stmts: make([]driver.Stmt, len(r.Statements))}
+		c.count = func(driver.Row) error { c.read++; return nil }
+		if c.conn, err = t.db.Conn(ctx); err != nil {
+			return err
+		}
+		clients = append(clients, c)
+	}
+
+	var wg sync.WaitGroup
+	w.Start()
+	begin := now()
+	for _, c := range clients[1:] {
+		wg.Go(func() { c.err = c.run(ctx, begin) })
+	}
+	clients[0].err = clients[0].run(ctx, begin)
+	wg.Wait()
+	w.Stop()
+	w.wall = 0
+	for _, c := range clients {
+		w.wall = max(w.wall, c.elapsed)
+		if c.err != nil {
+			return c.err
+		}
+	}
+	return r.collect(s)
+}
+
+// newReplay prepares what does not depend on clients, and makes the parameters.
+func (t *trial) newReplay(p *plan.Phase) *replay {
+	e := &p.Replay.Events
+	n := e.Len()
+	r := &replay{
+		Replay: p.Replay, row: make([]int32, n), failed: make([]bool, n),
+		took: make([]int64, n), rows: make([]int64, n), code: make([]int32, n),
+	}
+	for i := range p.Replay.Statements {
+		r.batches = append(r.batches, t.gen.ReplayBatch(fmt.Sprintf("%s.%d", p.Name, i), &p.Replay.Statements[i]))
+	}
+	executions := make([]int32, len(p.Replay.Statements))
+	for i, s := range e.Statement {
+		r.row[i] = executions[s]
+		executions[s]++
+		r.took[i] = notRun
+	}
+	for _, i := range e.Failed {
+		r.failed[i] = true
+	}
+	return r
+}
+
+// deal returns, for each client, the function that gives it its next events.
+func (r *replay) deal() []func() []int {
+	var units [][]int
+	for i, t := range r.Events.Transaction {
+		if t == len(units) {
+			units = append(units, nil)
+		}
+		units[t] = append(units[t], i)
+	}
+	clients := make([]func() []int, r.AtOnce())
+	if r.Clients > 0 {
+		var dealt atomic.Int64
+		for i := range clients {
+			clients[i] = func() []int {
+				if n := int(dealt.Add(1)); n <= len(units) {
+					return units[n-1]
+				}
+				return nil
+			}
+		}
+		return clients
+	}
+	own := make([][][]int, r.Connections)
+	for _, unit := range units {
+		c := r.Events.Connection[unit[0]]
+		own[c] = append(own[c], unit)
+	}
+	for i := range clients {
+		clients[i] = func() (unit []int) {
+			if len(own[i]) > 0 {
+				unit, own[i] = own[i][0], own[i][1:]
+			}
+			return unit
+		}
+	}
+	return clients
+}
+
+// run runs the client's events. If the replay is paced, an event is due at its own
+// time, and its latency counts from then, however late it begins.
+func (c *replayClient) run(ctx context.Context, begin int64) error {
+	start := begin
+	for unit := c.next(); unit != nil; unit = c.next() {
+		for k, i := range unit {
+			if c.Speed > 0 {
+				start = begin + int64(float64(c.Events.AtNS[i])/c.Speed)
+				waitUntil(start)
+			}
+			c.read = 0
+			err := c.event(ctx, i)
+			end := now()
+			c.elapsed = end - begin
+			c.took[i], c.rows[i] = end-start, c.read
+			start = end
+			if err == nil {
+				continue
+			}
+			e, ok := errors.AsType[*driver.Error](err)
+			if !ok {
+				return &operationError{c.Operations[c.Statements[c.Events.Statement[i]].Operation], err}
+			}
+			c.code[i] = int32(e.Code)
+			if c.ends(i, k, err) && len(unit) > 1 {
+				c.rollback(ctx)
+				break // the rest is skipped, as the application would not have run it
+			}
+		}
+	}
+	return nil
+}
+
+// ends reports whether an error of event i, which is number k of its transaction, ends
+// the transaction.
+func (c *replayClient) ends(i, k int, err error) bool {
+	lock, _ := lockCode(err)
+	return !c.failed[i] && (lock != 0 || k == 0)
+}
+
+// event runs one event.
+func (c *replayClient) event(ctx context.Context, i int) (err error) {
+	n := c.Events.Statement[i]
+	s := &c.Statements[n]
+	switch {
+	case s.Do == plan.ReplayBegin:
+		c.tx, err = c.conn.Begin(ctx)
+		if err != nil {
+			c.tx = nil
+		}
+		return err
+	case s.Do != "":
+		return c.end(ctx, s.Do)
+	case s.Script:
+		return c.conn.Script(ctx, s.SQL)
+	}
+	stmt := c.stmts[n]
+	if stmt == nil {
+		if stmt, err = c.conn.Prepare(ctx, replayed(s)); err != nil {
+			return err
+		}
+		c.stmts[n] = stmt
+	}
+	if c.tx != nil {
+		if stmt, err = c.tx.Stmt(ctx, stmt); err != nil {
+			return err
+		}
+	}
+	row, batch := int(c.row[i]), c.batches[n]
+	if s.Reads {
+		return stmt.Query(ctx, batch, row, c.count)
+	}
+	return stmt.Exec(ctx, batch, row, row+1)
+}
+
+// replayed returns a statement in the form that the driver takes.
+func replayed(s *plan.Replayed) driver.Statement {
+	st := driver.Statement{SQL: s.SQL, AnyColumns: s.Reads, AdHoc: s.AdHoc}
+	for _, p := range s.Parameters {
+		st.Params = append(st.Params, p.Type)
+	}
+	return st
+}
+
+// end commits or rolls back. Without a transaction, which may have ended before, there is
+// nothing to do.
+func (c *replayClient) end(ctx context.Context, do string) error {
+	tx := c.tx
+	if tx == nil {
+		return nil
+	}
+	c.tx = nil
+	if do == plan.ReplayRollback {
+		return tx.Rollback(ctx)
+	}
+	err := tx.Commit(ctx)
+	if err != nil {
+		_ = tx.Rollback(ctx) // err says what is wrong
+	}
+	return err
+}
+
+// rollback ends a transaction that has failed.
+func (c *replayClient) rollback(ctx context.Context) {
+	if c.tx != nil {
+		_ = c.end(ctx, plan.ReplayRollback)
+		return
+	}
+	// It began with a statement. If SQLite has ended it, this is an error.
+	_ = c.conn.Script(ctx, "ROLLBACK")
+}
+
+// close ends what the recording left open.
+func (c *replayClient) close() error {
+	c.rollback(context.Background())
+	var err error
+	for _, s := range c.stmts {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	return errors.Join(err, c.conn.Close())
+}
+
+// collect adds up what the clients have measured.
+func (r *replay) collect(s *protocol.Sample) error {
+	histograms := make([]*latency.Histogram, len(r.Operations))
+	failures := make([]int64, len(r.Operations))
+	for i := range histograms {
+		histograms[i] = latency.New()
+	}
+	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}
+	for i, took := range r.took {
+		if took == notRun {
+			s.Skipped++
+			continue
+		}
+		st := &r.Statements[r.Events.Statement[i]]
+		histograms[st.Operation].Record(took)
+		s.Operations++
+		s.Rows += r.rows[i]
+		switch code := int(r.code[i]); {
+		case code != 0 && r.failed[i]:
+			results.Add(code, 1, took)
+		case code != 0:
+			failures[st.Operation]++
+			failed.Add(code, 1, took)
+		}
+		want := r.Events.Rows[i]
+		if (r.code[i] != 0) != r.failed[i] || r.code[i] == 0 && want >= 0 && st.Reads && want != r.rows[i] {
+			s.Different++
+		}
+	}
+	s.Errors, s.Results = failed.List(), results.List()
+	for i, h := range histograms {
+		s.Latency = append(s.Latency, protocol.Latency{Operation: r.Operations[i], Count: h.Count(), Failed: failures[i], Histogram: h.Encode()})
+		s.Failed += failures[i]
+	}
+	if s.Operations == s.Failed {
+		return failf(protocol.CodeNoOperation, "not one event of the replay succeeded: %v", s.Errors)
+	}
+	return nil
+}

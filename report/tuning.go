@@ -155,6 +155,9 @@ func tuning(t Tuning) document {
 		best := t.Steps[t.best()]
 		if t.Flag != "" {
 			l.note(item{label: "to set", text: t.toSet(best.Changes)})
+			if i := t.Choice(len(lossWords)); i != t.best() {
+				l.note(item{label: "at that risk", text: t.toSet(t.Steps[i].Changes)})
+			}
 		}
 		for _, p := range best.Phases {
 			if i := p.Ratio.Interval; len(best.Phases) > 1 && i != nil && i.Low > 1 {
@@ -186,8 +189,8 @@ func tuning(t Tuning) document {
 	}
 	d = append(d, l)
 	if t.Confirmed != nil {
-		d = append(d, space{}, paragraph{fmt.Sprintf("Confirmed in run %d, by %s of each step in the same rounds, none of which the search chose by. speed: how many times as fast as today, with the time of the checkpoint that follows a phase; the geometric mean of %s. Intervals, at %.3g%%, are corrected for %s. A step is worth setting if it is told apart from the one before and gains more than %s.",
-			t.Confirmed.Run.ID, counted(int64(t.Rounds), "trial"), t.phases(), 100*(1-stats.Alpha/float64(t.Tests)), counted(int64(t.Tests), "comparison"), share(t.Margin)), true})
+		d = append(d, space{}, paragraph{fmt.Sprintf("Confirmed in run %d, by %s of each step in the same rounds, none of which the search chose by. speed: how many times as fast as today, with the time of the checkpoint that follows a phase; the geometric mean of %s. gain: by the last step before that is worth it. Intervals, at %.3g%%, are corrected for %s, which can be confirmed twice. A step is worth it if it is told apart from that one, and gains more than %s.",
+			t.Confirmed.Run.ID, counted(int64(t.Rounds), "trial"), t.phases(), 100*(1-stats.Alpha/float64(t.Tests)), counted(int64(len(t.Steps)-1), "step"), share(t.Margin)), true})
 	}
 	return d
 }
@@ -318,8 +321,12 @@ func (t Tuning) grid() grid {
 			continue
 		}
 		words := "+ " + added(s.Added)
-		if s.Before != i-1 && s.Before == 0 {
+		switch {
+		case s.Before == i-1:
+		case s.Before == 0:
 			words = added(s.Added)
+		default:
+			words = fmt.Sprintf("step %d + %s", s.Before, added(s.Added))
 		}
 		set = append(set, words)
 		speeds = append(speeds, speed(s.Ratio)+" "+speedInterval(s.Ratio))
@@ -330,10 +337,10 @@ func (t Tuning) grid() grid {
 	g.add(column{title: "step", right: true}, step)
 	g.add(column{title: "setting"}, set)
 	g.add(column{title: "speed", whole: true}, speeds)
-	g.add(column{title: "to the step before", whole: true, drop: 1}, before)
+	g.add(column{title: "gain", whole: true}, before)
 	g.add(column{title: "can lose"}, lose)
 	if memory {
-		g.add(column{title: "peak memory", right: true}, peak)
+		g.add(column{title: "memory", right: true}, peak)
 	}
 	g.add(column{title: "verdict"}, verdicts)
 	return g

@@ -13,49 +13,43 @@ import (
 )
 
 const (
-	mostRounds   = 30  // of a confirmation
-	mostConfirms = 3   // each but the first without what the one before has not confirmed
-	firstShare   = 0.6 // of the time left that the first one may take
+	mostRounds   = 60  // of a confirmation
+	mostConfirms = 2   // the second is without what the first has shown to be worth nothing
+	firstShare   = 0.5 // of the time left that the first one may take
 	costlyMemory = 1.05
 )
 
 // confirm measures the best candidates, and the steps to them, in trials by which none of them
-// was chosen. What is not told apart from the step before is left out, and the rest is
-// measured again if there is time.
+// was chosen. If some step is not told apart from the one before, what is hopeless is left
+// out, and the rest is measured once more.
 func (s *Search) confirm(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		steps := s.steps()
-		tests := comparisons(steps)
+		if len(steps) == 1 {
+			s.f.Steps, s.f.Confirmed = steps, nil
+			return nil
+		}
 		var list []driver.Settings
 		for _, x := range steps {
 			list = append(list, x.Changes)
 		}
-		if len(list) == 1 {
-			s.f.Steps, s.f.Confirmed = steps, nil
-			return nil
-		}
+		tests := mostConfirms * (len(steps) - 1)
 		least, share := leastRounds(tests), firstShare
 		if attempt > 1 {
 			share = 1
 		}
-		left := s.deadline.Sub(s.Now())
-		fits := s.rounds(len(list), time.Duration(share*float64(left)))
+		fits := s.rounds(len(list), time.Duration(share*float64(s.deadline.Sub(s.Now()))))
 		if attempt > 1 && fits < least {
 			return nil
 		}
-		rounds := min(max(fits, least), mostRounds)
-		r, err := s.measure(ctx, "confirmation", list, rounds, nil)
+		r, err := s.measure(ctx, "confirmation", list, min(max(fits, least), mostRounds), nil)
 		if r == nil || err != nil {
 			return err
 		}
-		s.judge(steps, tests, r.Analysis)
-		ties := slices.DeleteFunc(slices.Clone(steps[1:]), func(x *Step) bool { return x.Worth || x.Safer })
-		if len(ties) == 0 || attempt == mostConfirms {
+		if ties := s.judge(steps, tests, r.Analysis); ties == 0 || attempt == mostConfirms {
 			return nil
 		}
-		for _, x := range ties {
-			s.drop(x)
-		}
+		s.prune(steps)
 	}
 }
 
@@ -74,31 +68,24 @@ func leastRounds(tests int) int {
 	return n
 }
 
-// comparisons returns how many pairs of steps are compared: each with the step before and
-// with the first one.
-func comparisons(steps []*Step) (n int) {
-	for i, x := range steps {
-		if i > 0 {
-			n++
-			if x.Before > 0 {
-				n++
-			}
+// prune takes out of the best candidates what a step adds that is not worth it, unless it may
+// still be: it looks so, and no other step rests on it.
+func (s *Search) prune(steps []*Step) {
+	after := false // a step that is worth it
+	for _, x := range slices.Backward(steps[1:]) {
+		if after = after || x.Worth && !x.Safer; x.Worth || x.Safer || !after && !x.MoreFailed && x.Gain.N > 0 && x.Gain.Median <= 1-s.Margin {
+			continue
 		}
-	}
-	return max(n, 1)
-}
-
-// drop takes what a step adds out of the best candidates.
-func (s *Search) drop(x *Step) {
-	for level, c := range s.best {
-		next := driver.Settings{}.With(c)
-		for name, v := range x.Added {
-			if v != "" && next[name] == v {
-				delete(next, name)
+		for level, c := range s.best {
+			next := driver.Settings{}.With(c)
+			for name, v := range x.Added {
+				if v != "" && next[name] == v {
+					delete(next, name)
+				}
 			}
-		}
-		if next = s.normal(next); s.allowed(next) && s.loss(next) <= level {
-			s.best[level] = next
+			if next = s.normal(next); s.allowed(next) && s.loss(next) <= level {
+				s.best[level] = next
+			}
 		}
 	}
 }
@@ -176,20 +163,32 @@ func difference(from, to driver.Settings) driver.Settings {
 	return d
 }
 
-// judge sets what a confirmation says of its steps.
-func (s *Search) judge(steps []*Step, tests int, a *stats.Analysis) {
+// judge sets what a confirmation says of its steps, and returns how many are not worth it.
+func (s *Search) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 	m := stats.AlternativesOf(a.Run, len(steps), s.Phase)
 	level := 1 - stats.Alpha/float64(tests)
 	ratio := func(i, j int) stats.Summary { return stats.SummarizeRatiosAt(stats.Values(m.Ratios(i, j)), level) }
+	last := 0 // that is worth it
 	for i, x := range steps {
 		x.Memory = m.Memory(i)
 		if i == 0 {
 			continue
 		}
+		if !x.Safer {
+			x.Before, x.Added = last, difference(steps[last].Changes, x.Changes)
+		}
 		status, _ := m.Bad(i)
 		x.MoreFailed, x.Phases = m.MoreFailed(i), m.Phases(i, 0, level)
 		x.Ratio, x.Gain = ratio(i, 0), ratio(i, x.Before)
 		x.Worth = status == result.OK && !x.MoreFailed && x.Gain.Interval != nil && x.Gain.Interval.High < 1 && x.Gain.Median <= 1-s.Margin
+		switch {
+		case x.Safer:
+		case x.Worth:
+			last = i
+		default:
+			ties++
+		}
 	}
 	s.f.Steps, s.f.Confirmed, s.f.Tests, s.f.Rounds = steps, a, tests, a.Run.Rounds
+	return ties
 }

@@ -90,7 +90,7 @@ func (t *Tried) String() string { return t.Name + "=" + t.Value }
 type Step struct {
 	Changes driver.Settings // of the workloads' own settings; none in the first step
 	Added   driver.Settings // what differs from the step before; the value is "" if that of the workload is back
-	Before  int             // index of the step before, with which it is compared
+	Before  int             // index of the last step before that is worth it, with which it is compared
 	Loss    int             // the worst that can be lost
 	Level   int             // up to which loss the step is the choice, or on the way to it
 
@@ -120,7 +120,7 @@ type Finding struct {
 	Races   []*Race
 
 	Confirmed *stats.Analysis
-	Tests     int           // for which p-values and intervals of the steps are corrected
+	Tests     int           // that intervals are corrected for: the steps, in at most two confirmations
 	Rounds    int           // of the confirming run
 	Took      time.Duration // in all
 	Grid      int           // combinations of all values that may be lost
@@ -368,7 +368,7 @@ func (s *Search) takes(n int, how schedule) time.Duration {
 // a third of the time and at most a half. One more step may still be found.
 func (s *Search) left() time.Duration {
 	n := len(s.steps()) + 1
-	least := time.Duration(n) * (s.first + time.Duration(leastRounds(2*n)-1)*s.later)
+	least := time.Duration(n) * (s.first + time.Duration(leastRounds(mostConfirms*n)-1)*s.later)
 	return s.deadline.Add(-min(max(least, s.Time/3), s.Time/2)).Sub(s.Now())
 }
 

@@ -214,16 +214,15 @@ type candidateRuns struct {
 // withSettings returns cases in which some settings are others.
 func withSettings(cases []*lab.Case, set driver.Settings) (list []*lab.Case, err error) {
 	for _, c := range cases {
-		next := c
+		next := *c
 		if len(set) > 0 {
-			if next, err = c.WithSettings(set); err != nil {
+			changed, err := c.WithSettings(set)
+			if err != nil {
 				return nil, fmt.Errorf("workload %s: %w", c.Workload, err)
 			}
-		} else {
-			copied := *c
-			next = &copied
+			next = *changed
 		}
-		list = append(list, next)
+		list = append(list, &next)
 	}
 	return list, nil
 }

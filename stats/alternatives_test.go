@@ -1,0 +1,87 @@
+package stats_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// alternatives is a run of three ways of doing the work of two cases: the second way takes
+// half of the time, but a checkpoint after it; the third fails in its second case.
+func alternatives() *result.Run {
+	run := &result.Run{}
+	for way := range 3 {
+		for place := range 2 {
+			c := result.Case{ID: len(run.Cases) + 1, Workload: []string{"a", "b"}[place], Driver: "modernc", Phases: []string{"write", "read"}}
+			run.Cases = append(run.Cases, c)
+			for round := range 8 {
+				t := result.Trial{Case: c.ID, Round: round + 1, Order: len(run.Trials) + 1, Status: result.OK}
+				if way == 2 && place == 1 {
+					t.Status, t.Reason = result.Refused, &protocol.Reason{Message: "no"}
+					run.Trials = append(run.Trials, t)
+					continue
+				}
+				write := result.Sample{Phase: "write", Metric: result.MetricTime, WallNS: 80e6, Operations: 10, PeakRSSBytes: 10 << 20, DatabaseBytes: int64(place+1) << 20}
+				read := result.Sample{Phase: "read", Metric: result.MetricTimePerOp, WallNS: 100e6, Operations: 10, PeakRSSBytes: 12 << 20}
+				if way == 1 {
+					write.WallNS, write.CheckpointNS, read.WallNS, read.Operations, read.PeakRSSBytes = 10e6, 10e6, 200e6, 20, 30<<20
+				}
+				if way == 2 {
+					read.Failed = 1
+				}
+				t.Samples = []result.Sample{write, read}
+				run.Trials = append(run.Trials, t)
+			}
+		}
+	}
+	return run
+}
+
+func TestAlternatives(t *testing.T) {
+	a := stats.AlternativesOf(alternatives(), 3, "")
+	ratios := a.Ratios(1, 0)
+	if len(ratios) != 8 || math.Abs(ratios[0].Value-0.5) > 1e-9 { // write 0.25 with its checkpoint, read 1 per operation
+		t.Errorf("%v", ratios)
+	}
+	phases := a.Phases(1, 0, 0.95)
+	if len(phases) != 4 || phases[0].String() != "a write" || math.Abs(phases[0].Ratio.Median-0.25) > 1e-9 || phases[3].String() != "b read" || math.Abs(phases[3].Ratio.Median-1) > 1e-9 {
+		t.Errorf("%v", phases)
+	}
+	if status, reason := a.Bad(2); status != result.Refused || reason == nil {
+		t.Errorf("%v %v", status, reason)
+	}
+	if status, _ := a.Bad(1); status != result.OK {
+		t.Error(status)
+	}
+	if a.MoreFailed(1) || !a.MoreFailed(2) {
+		t.Error("which failed more?")
+	}
+	if a.Memory(0) != 12<<20 || a.Memory(1) != 30<<20 || a.DatabaseBytes(0) != 2<<20 {
+		t.Errorf("%v %v %v", a.Memory(0), a.Memory(1), a.DatabaseBytes(0))
+	}
+	one := stats.AlternativesOf(alternatives(), 3, "write").Ratios(1, 0)
+	if math.Abs(one[0].Value-0.25) > 1e-9 {
+		t.Errorf("%v", one)
+	}
+}
+
+// A phase that is too short counts only if there is no other.
+func TestAlternativesShort(t *testing.T) {
+	run := alternatives()
+	for i := range run.Trials {
+		for k := range run.Trials[i].Samples {
+			if s := &run.Trials[i].Samples[k]; s.Phase == "write" && run.Trials[i].Case <= 2 {
+				s.WallNS = 1000
+			}
+		}
+	}
+	if r := stats.AlternativesOf(run, 3, "").Ratios(1, 0); math.Abs(r[0].Value-1) > 1e-9 {
+		t.Errorf("%v", r)
+	}
+	if r := stats.AlternativesOf(run, 3, "write").Ratios(1, 0); r[0].Value < 100 {
+		t.Errorf("%v", r)
+	}
+}

@@ -187,6 +187,11 @@ func (c *Case) With(ref Ref) *Case {
 func (c *Case) WithSettings(set driver.Settings) (*Case, error) {
 	next := *c
 	next.Settings = c.Settings.With(set)
+	if c.Source != nil {
+		if _, err := c.Source.Decided(set); err != nil {
+			return nil, fmt.Errorf("setting %w", err)
+		}
+	}
 	if err := poolSize(next.Settings, c.Plan); err != nil {
 		return nil, err
 	}

@@ -147,6 +147,8 @@ func answered(j *protocol.Job, r *protocol.JobResult) bool {
 		return r.Concurrent != nil
 	case j.Answers != nil:
 		return r.Answers != nil
+	case j.DSN != nil:
+		return len(r.DSN) == len(j.DSN.Openings)
 	}
 	return r.Paginate != nil
 }

@@ -24,6 +24,8 @@ func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Faul
 		c.concurred(j.Concurrent, r.Concurrent)
 	case j.Paginate != nil:
 		c.paginated(j.Paginate, r.Paginate)
+	case j.DSN != nil:
+		c.opened(r.DSN)
 	}
 	return c.faults
 }
@@ -138,6 +140,20 @@ func (c *jobCheck) group(key string, g *protocol.Group, members int) {
 	}
 	s.Failed, s.EndedEarly, s.Histogram = g.Latency.Failed, g.Latency.EndedEarly, g.Latency.Histogram
 	g.Latency = s
+}
+
+func (c *jobCheck) opened(r []protocol.Opened) {
+	for i, o := range r {
+		at := fmt.Sprintf("dsn[%d]", i)
+		switch n := len(o.Connections); {
+		case o.Failed != "" && n > 0:
+			c.protocol(at+".connections", "has %d connections: want none, since failed says why there is none", n)
+		case o.Failed == "" && (n < 1 || n > 2):
+			c.protocol(at+".connections", "has %d connections: want 1 or 2, or the library's error in failed", n)
+		case o.Second != "" && n == 2:
+			c.protocol(at+".second", "says why there is no second connection, but there is one")
+		}
+	}
 }
 
 func (c *jobCheck) paginated(j *protocol.Paginate, r *protocol.Paginated) {

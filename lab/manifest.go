@@ -41,10 +41,19 @@ type Manifest struct {
 	// feature's key.
 	Obtain map[string]string `json:"obtain"`
 
+	// Opening says how the library's users open a database, for those who read it.
+	Opening *Opening `json:"opening"`
+
 	// Before lists versions of the library for which the adapter had to change. A
 	// worker with a version before v1.2.3, for example, is built with the tag
 	// before_v1_2_3.
 	Before []string `json:"before"`
+}
+
+// Opening is how a library's users open a database.
+type Opening struct {
+	Call           string `json:"call"`            // with dsn as the data source name
+	EachConnection string `json:"each_connection"` // where statements are run on each new connection
 }
 
 // Need is a program that a driver uses but that does not come with it.
@@ -79,6 +88,9 @@ func parseManifest(data []byte, dir string) (m Manifest, err error) {
 	}
 	if m.Needs != nil && (m.Needs.Executable == "" || m.Needs.Hint == "") {
 		return m, fmt.Errorf("driver.json: needs: executable and hint are required")
+	}
+	if m.Opening != nil && (m.Opening.Call == "" || m.Opening.EachConnection == "") {
+		return m, fmt.Errorf("driver.json: opening: call and each_connection are required")
 	}
 	for key := range m.Obtain {
 		if !slices.Contains(driver.FeatureKeys(), key) {

@@ -33,6 +33,9 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	if err := req.Job.Check(); err != nil {
 		return nil, &job.Error{Code: protocol.CodeUsage, Err: err}
 	}
+	if req.Job.DSN != nil {
+		return openDSNs(ctx, d, req, out)
+	}
 	if err := withinLimits(d.Info(), req.Settings); err != nil {
 		return nil, err
 	}

@@ -229,6 +229,8 @@ func TestSchemaFields(t *testing.T) {
 		{protocol.AnswerError{}, []string{"answer error"}},
 		{protocol.ColumnSum{}, []string{"column sum"}},
 		{protocol.Answered{}, []string{"answered"}},
+		{protocol.DSN{}, []string{"job dsn"}},
+		{protocol.Opening{}, []string{"opening"}},
 		{protocol.Progress{}, []string{"progress"}},
 		{protocol.Activity{}, []string{"activity"}},
 		{protocol.Group{}, []string{"group"}},
@@ -241,6 +243,8 @@ func TestSchemaFields(t *testing.T) {
 		{protocol.Concurred{}, []string{"concurred"}},
 		{protocol.Paginated{}, []string{"paginated"}},
 		{protocol.Page{}, []string{"page"}},
+		{protocol.Opened{}, []string{"opened"}},
+		{protocol.OpenedConn{}, []string{"opened connection"}},
 	} {
 		typ := reflect.TypeOf(pair.of)
 		seen[typ] = true

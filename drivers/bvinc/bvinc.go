@@ -19,11 +19,15 @@ import (
 var info []byte
 
 // New returns the driver.
-func New() driver.Driver { return driver.New(driver.MustInfo(info), open) }
+func New() driver.Driver { return driver.WithDSN(driver.New(driver.MustInfo(info), open), openName) }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	return openName(ctx, s.URI(path, nil), s)
+}
+
+func openName(ctx context.Context, name string, s driver.Settings) (driver.DB, error) {
 	return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
-		lib, err := sqlite3.Open(s.URI(path, nil))
+		lib, err := sqlite3.Open(name)
 		if err != nil {
 			return nil, wrap(err)
 		}

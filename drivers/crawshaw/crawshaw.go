@@ -18,7 +18,7 @@ import (
 var info []byte
 
 // New returns the driver.
-func New() driver.Driver { return driver.New(driver.MustInfo(info), open) }
+func New() driver.Driver { return driver.WithDSN(driver.New(driver.MustInfo(info), open), openName) }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	// The library's default is WAL. The library's flag for that would write the
@@ -26,9 +26,17 @@ func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error
 	if _, ok := s["journal_mode"]; !ok && s["mode"] != "ro" && s["mode"] != "memory" {
 		s = s.With(driver.Settings{"journal_mode": "wal"})
 	}
-	lib, err := sqlitex.Open(s.URI(path, nil),
-		sqlite.SQLITE_OPEN_READWRITE|sqlite.SQLITE_OPEN_CREATE|sqlite.SQLITE_OPEN_URI|sqlite.SQLITE_OPEN_NOMUTEX,
-		s.PoolSize())
+	return newPool(ctx, s.URI(path, nil),
+		sqlite.SQLITE_OPEN_READWRITE|sqlite.SQLITE_OPEN_CREATE|sqlite.SQLITE_OPEN_URI|sqlite.SQLITE_OPEN_NOMUTEX, s)
+}
+
+// openName opens the database with the library's own flags.
+func openName(ctx context.Context, name string, s driver.Settings) (driver.DB, error) {
+	return newPool(ctx, name, 0, s)
+}
+
+func newPool(ctx context.Context, name string, flags sqlite.OpenFlags, s driver.Settings) (driver.DB, error) {
+	lib, err := sqlitex.Open(name, flags, s.PoolSize())
 	if err != nil {
 		return nil, wrap(err)
 	}

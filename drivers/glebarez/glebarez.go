@@ -18,7 +18,7 @@ var info []byte
 // New returns the driver.
 func New() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
-		Info: driver.MustInfo(info), Connector: connector, Code: code, DirtyCommit: true,
+		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite", Code: code, DirtyCommit: true,
 	})
 }
 

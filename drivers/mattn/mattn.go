@@ -19,7 +19,7 @@ var info []byte
 
 // New returns the driver.
 func New() driver.Driver {
-	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Code: code})
+	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code})
 }
 
 // options are the settings for which the library has an option in the data

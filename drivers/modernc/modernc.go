@@ -17,7 +17,7 @@ var info []byte
 
 // New returns the driver.
 func New() driver.Driver {
-	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Code: code})
+	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite", Code: code})
 }
 
 func connector(path string, s driver.Settings) (sql.Connector, error) {

@@ -18,7 +18,7 @@ var info []byte
 
 // New returns the driver.
 func New() driver.Driver {
-	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Code: code})
+	return sqldriver.New(sqldriver.Library{Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code})
 }
 
 // connector puts all settings into the data source name. The library applies

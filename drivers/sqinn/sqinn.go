@@ -24,12 +24,16 @@ var info []byte
 
 // New returns the driver. The executable is the one that the environment
 // variable SQINN_PATH names, or sqinn in PATH.
-func New() driver.Driver { return driver.New(driver.MustInfo(info), open) }
+func New() driver.Driver { return driver.WithDSN(driver.New(driver.MustInfo(info), open), openName) }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	if s["mode"] == "memory" {
 		path = ":memory:"
 	}
+	return openName(ctx, path, s)
+}
+
+func openName(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
 		child, err := launch()
 		if err != nil {

@@ -20,7 +20,7 @@ var info []byte
 // New returns the driver.
 func New() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
-		Info: driver.MustInfo(info), Connector: connector, Code: code, DirtyCommit: true,
+		Info: driver.MustInfo(info), Connector: connector, Registered: "sqlite3", Code: code, DirtyCommit: true,
 		Script: script, Prepared: sqlite.WithPersist, Cancellable: sqlite.WithQueryCancel,
 	})
 }

@@ -92,6 +92,29 @@ type Driver interface {
 	Open(ctx context.Context, path string, s Settings) (DB, error)
 }
 
+// DSNOpener is a [Driver] of a library that can be given a data source name.
+type DSNOpener interface {
+	Driver
+
+	// OpenDSN opens a database as the library's users do: dsn is passed as it is to the
+	// library's own call, and nothing else is set. s has only pool_size.
+	OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error)
+}
+
+// WithDSN returns d as a [DSNOpener] whose OpenDSN is open.
+func WithDSN(d Driver, open func(ctx context.Context, dsn string, s Settings) (DB, error)) DSNOpener {
+	return &dsnOpener{d, open}
+}
+
+type dsnOpener struct {
+	Driver
+	open func(ctx context.Context, dsn string, s Settings) (DB, error)
+}
+
+func (d *dsnOpener) OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error) {
+	return d.open(ctx, dsn, s)
+}
+
 // New returns a driver whose Open is open.
 func New(i Info, open func(ctx context.Context, path string, s Settings) (DB, error)) Driver {
 	return &described{i, open}

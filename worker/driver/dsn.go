@@ -23,6 +23,12 @@ var dsnKeys = map[string]string{
 	"cache":          "cache",
 }
 
+// DSNSetting returns the setting that an option of a DSN, in mattn's spelling, sets.
+func DSNSetting(option string) (setting string, ok bool) {
+	setting, ok = dsnKeys[option]
+	return setting, ok
+}
+
 // ParseDSN returns the settings in a data source name in mattn's spelling
 // (_journal_mode=wal) or modernc's (_pragma=journal_mode(wal)). It ignores the path
 // before the question mark. For an unknown option, the error names the nearest known
@@ -41,7 +47,7 @@ func ParseDSN(dsn string) (Settings, error) {
 		for _, value := range values[key] {
 			name, known := dsnKeys[key]
 			if key == "_pragma" {
-				if name, value, err = splitPragma(value); err != nil {
+				if name, value, err = SplitPragma(value); err != nil {
 					return nil, err
 				}
 			} else if !known {
@@ -61,8 +67,8 @@ func ParseDSN(dsn string) (Settings, error) {
 	return s, nil
 }
 
-// splitPragma splits "name(value)" and "name=value".
-func splitPragma(p string) (name, value string, err error) {
+// SplitPragma splits the value of the option _pragma, "name(value)" or "name=value".
+func SplitPragma(p string) (name, value string, err error) {
 	if n, rest, ok := strings.Cut(p, "("); ok && strings.HasSuffix(rest, ")") {
 		return strings.ToLower(strings.TrimSpace(n)), strings.Trim(rest[:len(rest)-1], ` '"`), nil
 	}

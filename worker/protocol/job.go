@@ -3,11 +3,13 @@ package protocol
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
@@ -19,6 +21,7 @@ type Job struct {
 	Concurrent *Concurrent `json:"concurrent,omitempty"`
 	Paginate   *Paginate   `json:"paginate,omitempty"`
 	Answers    *Answers    `json:"answers,omitempty"`
+	DSN        *DSN        `json:"dsn,omitempty"`
 }
 
 // JobResult is the result of a job, in the field with the job's name.
@@ -33,6 +36,7 @@ type JobResult struct {
 	Concurrent *Concurred   `json:"concurrent,omitempty"`
 	Paginate   *Paginated   `json:"paginate,omitempty"`
 	Answers    *Answered    `json:"answers,omitempty"`
+	DSN        []Opened     `json:"dsn,omitempty"`
 }
 
 // Progress reports the progress of a job.
@@ -84,13 +88,14 @@ func (j *Job) Check() error {
 	}{
 		{j.Generate != nil, j.Generate.check}, {j.Bench != nil, j.Bench.check}, {j.Pragma != nil, j.Pragma.check},
 		{j.Concurrent != nil, j.Concurrent.check}, {j.Paginate != nil, j.Paginate.check}, {j.Answers != nil, j.Answers.check},
+		{j.DSN != nil, j.DSN.check},
 	} {
 		if kind.set {
 			checks = append(checks, kind.check)
 		}
 	}
 	if len(checks) != 1 {
-		return fmt.Errorf("a job is exactly one of generate, bench, pragma, concurrent, paginate and answers, not %d of them", len(checks))
+		return fmt.Errorf("a job is exactly one of generate, bench, pragma, concurrent, paginate, answers and dsn, not %d of them", len(checks))
 	}
 	return checks[0]()
 }
@@ -333,6 +338,66 @@ func (p *Pragma) check() error {
 			return fmt.Errorf("pragma %s has two values: leave one out", a.Name)
 		}
 		given[a.Name] = given[a.Name] || a.Value != nil
+	}
+	return nil
+}
+
+// DSN opens databases by data source names, as the library's users do, and reads back
+// what came of each. The request's path is an empty directory. In it each opening has its
+// own directory, which is named by its index and is the working directory meanwhile.
+type DSN struct {
+	Openings []Opening `json:"openings"`
+}
+
+// Opening is a database to be opened, and what to do then.
+type Opening struct {
+	DSN     string   `json:"dsn"`               // passed to the library as it is
+	File    string   `json:"file,omitempty"`    // the name of the file that is meant; "" if it is in memory
+	Pragmas []string `json:"pragmas,omitempty"` // to be read, too
+	Init    []string `json:"init,omitempty"`    // statements to run on each connection before anything is read
+	Begin   string   `json:"begin,omitempty"`   // the statement that begins a transaction; "": as the library does
+}
+
+// Opened is what came of an Opening.
+type Opened struct {
+	// Failed is the error with which the library refused the name, or in its words the
+	// reason why nothing could be read.
+	Failed string `json:"failed,omitempty"`
+
+	Existing    bool         `json:"existing,omitempty"`    // it was opened only when the file existed
+	Connections []OpenedConn `json:"connections,omitempty"` // two, or one
+	Second      string       `json:"second,omitempty"`      // why there is no second connection
+
+	// Seen has mode, cache and txlock, as far as they can be observed.
+	Seen    driver.Settings `json:"seen,omitempty"`
+	Own     bool            `json:"own,omitempty"`      // each connection has its own database
+	NoLocks bool            `json:"no_locks,omitempty"` // two connections could write at the same time
+	Waits   bool            `json:"waits,omitempty"`    // a connection waits for a lock although its busy_timeout is 0
+	Files   []string        `json:"files,omitempty"`    // the databases that are there
+}
+
+// OpenedConn is what was read back from a connection.
+type OpenedConn struct {
+	Settings driver.Settings   `json:"settings"`
+	Pragmas  map[string]string `json:"pragmas,omitempty"` // those of the Opening that answered
+}
+
+// maxOpenings is the maximum number of openings in a job.
+const maxOpenings = 10_000
+
+func (d *DSN) check() error {
+	if len(d.Openings) == 0 || len(d.Openings) > maxOpenings {
+		return fmt.Errorf("a job dsn has %d openings: want 1 to %d", len(d.Openings), maxOpenings)
+	}
+	for _, o := range d.Openings {
+		if o.File != "" && (!filepath.IsLocal(o.File) || filepath.Base(o.File) != o.File) {
+			return BadField("file", o.File, "want the name of a file, without a directory")
+		}
+		for _, name := range o.Pragmas {
+			if !pragmaName.MatchString(name) {
+				return fmt.Errorf("%q is not the name of a pragma", name)
+			}
+		}
 	}
 	return nil
 }

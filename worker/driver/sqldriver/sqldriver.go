@@ -22,6 +22,10 @@ type Library struct {
 	// adapter itself handles pool_size and pool_idle.
 	Connector func(path string, s contract.Settings) (driver.Connector, error)
 
+	// Registered is the name by which the library is registered with database/sql. With
+	// it the driver is a [contract.DSNOpener].
+	Registered string
+
 	// Code returns SQLite's extended result code if err is or wraps an error
 	// of the library's own type, otherwise 0.
 	Code func(err error) int
@@ -48,7 +52,13 @@ type Library struct {
 }
 
 // New returns the contract's driver for a library.
-func New(l Library) contract.Driver { return contract.New(l.Info, l.open) }
+func New(l Library) contract.Driver {
+	d := contract.New(l.Info, l.open)
+	if l.Registered == "" {
+		return d
+	}
+	return contract.WithDSN(d, l.openDSN)
+}
 
 func (l *Library) open(ctx context.Context, path string, s contract.Settings) (contract.DB, error) {
 	c, err := l.Connector(path, s)
@@ -58,7 +68,19 @@ func (l *Library) open(ctx context.Context, path string, s contract.Settings) (c
 	if l.DirtyCommit {
 		c = &cleanConnector{c}
 	}
-	db := sql.OpenDB(c)
+	return l.pool(ctx, sql.OpenDB(c), s)
+}
+
+func (l *Library) openDSN(ctx context.Context, dsn string, s contract.Settings) (contract.DB, error) {
+	db, err := sql.Open(l.Registered, dsn)
+	if err != nil {
+		return nil, l.wrap(err)
+	}
+	return l.pool(ctx, db, s)
+}
+
+// pool makes db a pool of the size that s says, and opens its first connection.
+func (l *Library) pool(ctx context.Context, db *sql.DB, s contract.Settings) (contract.DB, error) {
 	db.SetMaxOpenConns(s.PoolSize())
 	db.SetMaxIdleConns(s.PoolIdle())
 	if err := db.PingContext(ctx); err != nil {

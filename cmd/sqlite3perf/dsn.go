@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/dsn"
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// dsnOptions are the flags of dsn.
+type dsnOptions struct {
+	drivers []string
+	named   bool // some drivers were named
+	format  string
+	quiet   bool
+	workers workerOptions
+}
+
+func dsnCommand(env *environment) *cobra.Command {
+	o := &dsnOptions{}
+	cmd := &cobra.Command{
+		Use:   "dsn DSN",
+		Short: "Say what each driver makes of a data source name",
+		Long: `Dsn says for each driver which options of a data source name take effect, which it
+ignores without an error, what it leaves at a different default, and how the same
+settings are spelled for that driver.
+
+Each driver opens the name as the library's users would, in temporary directories:
+the path of the name is replaced, and a file there is neither read nor written. Every
+option is tried alone and with another value, all settings are read back on two
+connections, and what no PRAGMA reports (mode, cache, txlock) is observed. The
+proposed spellings are opened and read back in the same way.
+
+Keys and passwords in the name are not printed.`,
+		Example: `  sqlite3perf dsn 'file:x.db?_journal=WAL&_sync=1&_pragma=busy_timeout(5000)'
+  sqlite3perf dsn 'x.db?_fk=1' --drivers mattn,modernc --format json`,
+		Args: arguments(1, 1, "the data source name, in quotes"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.named = cmd.Flags().Changed("drivers")
+			return tellDSN(cmd.Context(), env, o, args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to ask: mattn, mattn@v1.14.22, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
+	o.workers.addFlags(f)
+	f.StringVar(&o.format, "format", "table", "table or json")
+	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	return cmd
+}
+
+func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) error {
+	if err := report.CheckDSN(o.format); err != nil {
+		return usageError{err}
+	}
+	name, err := dsn.Parse(text)
+	if err != nil {
+		return usageError{err}
+	}
+	b, refs, err := o.check(ctx)
+	if err != nil {
+		return err
+	}
+	show := newProgress(env, o.quiet)
+	defer show.finish()
+	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	defer release()
+	told, leftOut, err := o.askAll(until(ctx, stop), b, refs, name, show)
+	if err := unlessInterrupted(stop, err); err != nil {
+		return err
+	}
+	show.finish()
+	if len(told) == 0 {
+		return fmt.Errorf("no driver is left: %s", strings.Join(leftOut, "; "))
+	}
+	for _, why := range leftOut {
+		show.say("%s", why)
+	}
+	return report.WriteDSN(env.stdout, o.format, &report.DSN{Name: name, Told: told}, report.Options{Width: env.stdoutWidth})
+}
+
+// check finds the drivers.
+func (o *dsnOptions) check(ctx context.Context) (*lab.Builder, []lab.Ref, error) {
+	source, known, err := o.workers.find()
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := o.workers.builder(source)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := o.drivers
+	if len(names) == 0 && o.named {
+		return nil, nil, usagef("--drivers names none: want such as mattn,modernc, or leave it out")
+	}
+	if len(names) == 0 {
+		for _, k := range known {
+			if !k.Optional && k.Opening != nil {
+				names = append(names, k.Name)
+			}
+		}
+	}
+	if names, err = lab.JoinRefs(names, known); err != nil {
+		return nil, nil, usageError{err}
+	}
+	refs, err := findDrivers(ctx, b, names, known)
+	return b, refs, err
+}
+
+// askAll asks every driver whose worker can be built. leftOut says why the others are not
+// asked.
+func (o *dsnOptions) askAll(ctx context.Context, b *lab.Builder, refs []lab.Ref, name *dsn.Name, show *progress) (list []*dsn.Told, leftOut []string, err error) {
+	parent, err := databasesDirectory("")
+	if err != nil {
+		return nil, nil, err
+	}
+	scratch, err := lab.NewScratch(parent, runDirectory)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer scratch.Remove()
+	for i, ref := range refs {
+		path, _, err := b.Worker(ctx, ref, func() { show.Building(i+1, len(refs), ref.Name) })
+		if unavailable, ok := errors.AsType[*lab.BuildError](err); ok {
+			leftOut = append(leftOut, fmt.Sprintf("%s is left out: %v", ref.Name, unavailable))
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		dir := filepath.Join(scratch.Dir, strconv.Itoa(i))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, nil, err
+		}
+		t, err := lab.TellDSN(ctx, path, ref, name, dir)
+		var refused *lab.JobError
+		switch {
+		case errors.As(err, &refused):
+			why := refused.Reason.Message
+			if code := refused.Reason.Code; code != protocol.CodeUnsupported && code != protocol.CodeUsage {
+				why += report.Said(&refused.Reason)
+			}
+			leftOut = append(leftOut, fmt.Sprintf("%s is left out: %s", ref.Name, report.Line(name.Mask(why))))
+			continue
+		case err != nil:
+			return nil, nil, err
+		}
+		list = append(list, t)
+	}
+	return list, leftOut, nil
+}

@@ -1,0 +1,252 @@
+// Package dsn decides what a data source name (DSN) asks of a SQLite library, which
+// databases a worker has to open to find out what the library makes of it, and what the
+// answers say. It opens nothing itself.
+package dsn
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Name is a data source name, taken apart.
+type Name struct {
+	Options []Option
+	Memory  bool // the database is to be in memory
+
+	// Problem says what looks like a mistake in the name before its options.
+	Problem string
+
+	uri      bool   // it begins with file:
+	prefix   string // of a URI: "file:", or that with "//" and the authority
+	path     string // as typed
+	file     string // the last element of path, without escapes; "" if there is no file
+	absolute bool
+	fixed    bool // path is passed as it is, because it names no file
+}
+
+// Option is an option of a DSN.
+type Option struct {
+	Key     string
+	Value   string // without escapes
+	Setting string // the setting or pragma that it sets; "" if it sets none, or if it is unknown which
+	Wanted  string // the value in canonical form; "" if Setting is "" or the value is not one of its values
+
+	// Problem says what looks like a mistake: an unknown option or a bad value, and what
+	// may be meant.
+	Problem string
+
+	raw    string // as typed
+	secret string // the part of Value that is not shown
+}
+
+// scheme matches the beginning of a connection string that tools understand and no
+// library does.
+var scheme = regexp.MustCompile(`^(?i)(jdbc:)?([a-z][a-z0-9+.-]+)://|^(?i)(jdbc:sqlite|sqlite3?):`)
+
+// Parse takes a data source name apart.
+func Parse(dsn string) (*Name, error) {
+	n := &Name{}
+	name, query, _ := strings.Cut(dsn, "?")
+	if strings.ContainsRune(dsn, 0) || strings.Contains(dsn, "%00") {
+		return nil, fmt.Errorf("the DSN has a NUL: leave it out")
+	}
+	if err := n.parseOptions(query); err != nil {
+		return nil, err
+	}
+	rest, uri := strings.CutPrefix(name, "file:")
+	n.uri = uri
+	if !uri {
+		if tool := scheme.FindString(name); tool != "" {
+			return nil, fmt.Errorf("the DSN begins with %q, which is how some tools name a library: want what is passed to the library, such as %q", tool, "file:"+path.Base(strings.TrimPrefix(name, tool)))
+		}
+		return n, n.parsePath(rest, rest)
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	n.prefix = "file:"
+	if after, ok := strings.CutPrefix(rest, "//"); ok {
+		authority, _, slash := strings.Cut(after, "/")
+		n.prefix += "//" + authority
+		rest = after[len(authority):]
+		if !slash { // a common mistake, which SQLite refuses
+			n.path, n.fixed, n.file = "", true, authority
+			n.Problem = fmt.Sprintf("between %q and the next slash a URI has a host: did you mean %q?", "file://", "file:"+authority)
+			return n, nil
+		}
+	}
+	decoded, err := url.PathUnescape(rest)
+	if err != nil {
+		return nil, fmt.Errorf("the path of the DSN: %w", err)
+	}
+	return n, n.parsePath(rest, decoded)
+}
+
+func (n *Name) parsePath(typed, decoded string) error {
+	n.path = typed
+	switch base := path.Base(filepath.ToSlash(decoded)); {
+	case decoded == ":memory:":
+		n.Memory, n.fixed = true, true
+	case decoded == "" || base == "." || base == ".." || base == "/" || strings.HasSuffix(decoded, "/"):
+		return fmt.Errorf("the DSN names no file: want a path before its options, such as %q", "file:x.db?_pragma=busy_timeout(5000)")
+	default:
+		n.file, n.absolute = base, strings.HasPrefix(decoded, "/") || filepath.IsAbs(decoded)
+	}
+	return nil
+}
+
+func (n *Name) parseOptions(query string) error {
+	if query == "" {
+		return nil
+	}
+	for _, raw := range strings.Split(query, "&") {
+		if raw == "" {
+			continue
+		}
+		if strings.Contains(raw, ";") {
+			return fmt.Errorf("the DSN has a %q: options are separated by %q", ";", "&")
+		}
+		k, v, _ := strings.Cut(raw, "=")
+		key, err := url.QueryUnescape(k)
+		if err != nil {
+			return fmt.Errorf("option %s: %w", k, err)
+		}
+		value, err := url.QueryUnescape(v)
+		if err != nil {
+			return fmt.Errorf("option %s: %w", key, err)
+		}
+		if strings.Contains(value, ";") {
+			return fmt.Errorf("option %s: a value with %q could run any SQL: it is not tried", key, ";")
+		}
+		o := Option{Key: key, Value: value, raw: raw}
+		if err := o.interpret(); err != nil {
+			return err
+		}
+		n.Memory = n.Memory || key == "mode" && value == "memory"
+		n.Options = append(n.Options, o)
+	}
+	return nil
+}
+
+// String returns the option as it is shown.
+func (o *Option) String() string { return o.masked(o.raw) }
+
+// masked replaces the option's secret in a text.
+func (o *Option) masked(text string) string {
+	if o.secret == "" {
+		return text
+	}
+	for _, s := range []string{url.QueryEscape(o.secret), url.PathEscape(o.secret), o.secret} {
+		text = strings.ReplaceAll(text, s, "***")
+	}
+	return text
+}
+
+// Mask replaces the secrets of the DSN, such as keys and passwords, in a text.
+func (n *Name) Mask(text string) string {
+	for i := range n.Options {
+		text = n.Options[i].masked(text)
+	}
+	return text
+}
+
+// String returns the DSN as it is shown.
+func (n *Name) String() string {
+	raw := make([]string, len(n.Options))
+	for i := range n.Options {
+		raw[i] = n.Options[i].String()
+	}
+	return withOptions(n.prefix+n.path, raw)
+}
+
+func withOptions(name string, options []string) string {
+	if len(options) == 0 {
+		return name
+	}
+	return name + "?" + strings.Join(options, "&")
+}
+
+// at returns the name, without options, of the database in dir. uri says whether it is
+// a URI.
+func (n *Name) at(dir string, uri bool) string {
+	if n.fixed {
+		return n.prefix + n.path
+	}
+	file, prefix := n.file, n.prefix
+	if n.absolute {
+		file = filepath.ToSlash(filepath.Join(dir, n.file))
+	}
+	if !uri {
+		return file
+	}
+	if prefix == "" {
+		prefix = "file:"
+	}
+	return prefix + escape(file)
+}
+
+// as returns the name, without options, with the path as it was typed.
+func (n *Name) as(uri bool) string {
+	switch {
+	case n.fixed || uri == n.uri:
+		return n.prefix + n.path
+	case uri:
+		return "file:" + escape(filepath.ToSlash(n.path))
+	}
+	decoded, err := url.PathUnescape(n.path)
+	if err != nil {
+		return n.path // not after Parse
+	}
+	return decoded
+}
+
+func escape(p string) string { return (&url.URL{Path: p}).EscapedPath() }
+
+// Wants is a setting that the DSN asks for.
+type Wants struct{ Setting, Value string }
+
+// Wanted returns the settings that the DSN asks for. Of a setting that is given several
+// times it has the last value.
+func (n *Name) Wanted() (list []Wants) {
+	at := map[string]int{}
+	for _, o := range n.Options {
+		if o.Wanted == "" || n.Memory && o.Setting == "journal_mode" { // which has its own journal in memory
+			continue
+		}
+		if i, ok := at[o.Setting]; ok {
+			list[i].Value = o.Wanted
+			continue
+		}
+		at[o.Setting] = len(list)
+		list = append(list, Wants{o.Setting, o.Wanted})
+	}
+	return list
+}
+
+// Repeated returns the settings that are given several times with different values.
+func (n *Name) Repeated() (list []string) {
+	values := map[string]string{}
+	for _, o := range n.Options {
+		if old, ok := values[o.Setting]; ok && o.Wanted != "" && old != o.Wanted {
+			list = append(list, fmt.Sprintf("%s is given as %s and as %s", o.Setting, old, o.Wanted))
+		}
+		if o.Wanted != "" {
+			values[o.Setting] = o.Wanted
+		}
+	}
+	return list
+}
+
+// pragmas returns the pragmas to be read that are not settings of the vocabulary.
+func (n *Name) pragmas() (list []string) {
+	for _, o := range n.Options {
+		if _, ok := driver.LookupSetting(o.Setting); !ok && readable(o.Setting) {
+			list = append(list, o.Setting)
+		}
+	}
+	return list
+}

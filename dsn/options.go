@@ -1,0 +1,248 @@
+package dsn
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// kind says what values a pragma outside the vocabulary takes.
+type kind int
+
+const (
+	unreadable kind = iota // it answers nothing, or not what it was set to
+	boolean
+	integer
+	word
+)
+
+// pragmas are those of SQLite (https://www.sqlite.org/pragma.html) and of its encrypted
+// editions that are not settings of the vocabulary.
+var pragmas = map[string]kind{
+	"analysis_limit": integer, "application_id": integer, "automatic_index": boolean, "case_sensitive_like": boolean,
+	"cell_size_check": boolean, "checkpoint_fullfsync": boolean, "defer_foreign_keys": boolean, "encoding": word,
+	"fullfsync": boolean, "hard_heap_limit": integer, "ignore_check_constraints": boolean, "journal_size_limit": integer,
+	"legacy_alter_table": boolean, "max_page_count": integer, "query_only": boolean, "read_uncommitted": boolean,
+	"recursive_triggers": boolean, "reverse_unordered_selects": boolean, "soft_heap_limit": integer, "threads": integer,
+	"trusted_schema": boolean, "user_version": integer, "writable_schema": boolean, "cache_spill": unreadable,
+	"count_changes": unreadable, "data_store_directory": unreadable, "default_cache_size": unreadable,
+	"empty_result_callbacks": unreadable, "full_column_names": unreadable, "incremental_vacuum": unreadable,
+	"integrity_check": unreadable, "optimize": unreadable, "quick_check": unreadable, "schema_version": unreadable,
+	"short_column_names": unreadable, "shrink_memory": unreadable, "temp_store_directory": unreadable,
+	"wal_checkpoint": unreadable, "key": unreadable, "rekey": unreadable, "hexkey": unreadable, "hexrekey": unreadable,
+	"textkey": unreadable, "textrekey": unreadable, "cipher": unreadable, "cipher_compatibility": unreadable,
+	"cipher_page_size": unreadable, "kdf_iter": unreadable, "legacy": unreadable,
+}
+
+// aliases maps the options that set pragmas outside the vocabulary, in mattn's spelling.
+var aliases = map[string]string{
+	"_case_sensitive_like": "case_sensitive_like", "_cslike": "case_sensitive_like",
+	"_defer_foreign_keys": "defer_foreign_keys", "_defer_fk": "defer_foreign_keys",
+	"_ignore_check_constraints": "ignore_check_constraints", "_query_only": "query_only",
+	"_recursive_triggers": "recursive_triggers", "_rt": "recursive_triggers", "_writable_schema": "writable_schema",
+}
+
+// others are the options of which no pragma shows the effect: SQLite's own of a URI,
+// and those of one library or a few.
+var others = []string{
+	"immutable", "nolock", "psow", "modeof", "vfs", // https://www.sqlite.org/uri.html
+	"_loc", "_mutex", "_stmt_cache_size", "_auth", "_auth_user", "_auth_pass", "_auth_crypt", "_auth_salt", // mattn
+	"_time_format", "_time_integer_format", "_inttotime", "_texttotime", "_timezone", "_dqs", "_defensive", "_error_rc", // modernc
+	"_timefmt",                                                                    // ncruces
+	"_pragma_key", "_pragma_cipher_page_size", "_crypt", "_key", "_cipher", "key", // encrypted editions
+}
+
+// vocabularyKeys are the options that driver.DSNSetting knows, for suggestions.
+var vocabularyKeys = []string{
+	"_journal_mode", "_journal", "_synchronous", "_sync", "_busy_timeout", "_timeout", "_foreign_keys", "_fk",
+	"_auto_vacuum", "_vacuum", "_locking_mode", "_locking", "_cache_size", "_secure_delete", "_txlock", "mode", "cache",
+}
+
+// keys returns all options that some library is known to have.
+func keys() []string {
+	return slices.Concat(vocabularyKeys, slices.Sorted(maps.Keys(aliases)), others, []string{"_pragma"})
+}
+
+// secret matches options and pragmas whose value is not shown.
+var secret = regexp.MustCompile(`(?i)(^|_|hex|text|re)key$|pass|pwd|secret|token|salt|_crypt$`)
+
+// observed are the options whose effect a worker observes.
+var observed = []string{"immutable", "nolock"}
+
+// interpret finds out which setting an option sets, and what looks like a mistake.
+func (o *Option) interpret() error {
+	if secret.MatchString(o.Key) {
+		o.secret = o.Value
+	}
+	setting, known := driver.DSNSetting(o.Key)
+	value := o.Value
+	switch {
+	case known:
+	case aliases[o.Key] != "":
+		setting = aliases[o.Key]
+	case o.Key == "_pragma":
+		name, v, err := driver.SplitPragma(o.Value)
+		if err != nil {
+			o.Problem = "want _pragma=name(value), such as _pragma=journal_mode(wal)"
+			return nil
+		}
+		if secret.MatchString(name) {
+			o.secret = v
+		}
+		if !pragmaName.MatchString(name) {
+			return fmt.Errorf("option _pragma: %q is not the name of a pragma: want such as _pragma=journal_mode(wal)", name)
+		}
+		setting, value = name, v
+		if _, ok := driver.LookupSetting(name); !ok && !isPragma(name) {
+			o.Problem = fmt.Sprintf("SQLite has no pragma %s, and ignores those that it does not have", name)
+			if meant := driver.DidYouMean(name, pragmaNames()); meant != "" {
+				o.Problem += ": " + meant
+			}
+		}
+	case slices.Contains(observed, o.Key):
+		setting = o.Key
+	case !slices.Contains(others, o.Key):
+		o.Problem = "no library here is known to have this option"
+		meant := driver.Nearest(o.Key, keys())
+		if name := "_" + o.Key; slices.Contains(keys(), name) {
+			meant = name
+		} else if name := strings.TrimPrefix(o.Key, "_"); slices.Contains(pragmaNames(), name) {
+			meant = "_pragma=" + name + "(" + o.Value + ")"
+		}
+		if meant != "" {
+			o.Problem += fmt.Sprintf(": did you mean %q?", meant)
+		}
+		return nil
+	}
+	o.Setting = setting
+	wanted, err := canonical(setting, value)
+	if err != nil {
+		o.Problem = err.Error()
+	}
+	o.Wanted = wanted
+	return nil
+}
+
+var pragmaName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+func isPragma(name string) bool {
+	_, ok := pragmas[name]
+	return ok
+}
+
+func pragmaNames() (names []string) {
+	for _, d := range driver.Vocabulary {
+		if d.Pragma {
+			names = append(names, d.Name)
+		}
+	}
+	return append(names, slices.Sorted(maps.Keys(pragmas))...)
+}
+
+// readable reports whether a pragma outside the vocabulary shows what it was set to.
+func readable(setting string) bool { return pragmas[setting] != unreadable }
+
+// canonical returns a value in the form in which values are compared, or "" for a
+// setting whose value cannot be read.
+func canonical(setting, value string) (string, error) {
+	if d, ok := driver.LookupSetting(setting); ok {
+		return d.Canonical(value)
+	}
+	v := strings.ToLower(strings.TrimSpace(value))
+	k := pragmas[setting]
+	if slices.Contains(observed, setting) {
+		k = boolean
+	}
+	switch k {
+	case boolean:
+		switch v {
+		case "1", "on", "true", "yes":
+			return "on", nil
+		case "0", "off", "false", "no":
+			return "off", nil
+		}
+		return "", fmt.Errorf("%s: bad value %q: want on or off", setting, value)
+	case integer:
+		if _, err := strconv.ParseInt(v, 0, 64); err != nil {
+			return "", fmt.Errorf("%s: bad value %q: want a whole number", setting, value)
+		}
+		return v, nil
+	case word:
+		return v, nil
+	}
+	return "", nil
+}
+
+// another returns a value of a setting that differs from this one. If a library applies
+// both it heeds the option, whatever its default is.
+func another(setting, value string) string {
+	switch setting {
+	case "journal_mode":
+		if value == "wal" {
+			return "truncate"
+		}
+		return "wal"
+	case "mode":
+		if value == "ro" {
+			return "memory"
+		}
+		return "ro"
+	case "txlock":
+		if value == "immediate" {
+			return "exclusive"
+		}
+		return "immediate"
+	case "page_size":
+		if value == "65536" {
+			return "32768"
+		}
+		n, _ := strconv.Atoi(value)
+		return strconv.Itoa(2 * n)
+	case "mmap_size":
+		if value == "1048576" {
+			return "2097152"
+		}
+		return "1048576"
+	case "encoding":
+		if value == "utf-8" {
+			return "utf-16le"
+		}
+		return "utf-8"
+	}
+	if d, ok := driver.LookupSetting(setting); ok && d.Values != nil {
+		i := slices.Index(d.Values, value)
+		return d.Values[(i+1)%len(d.Values)]
+	}
+	switch value {
+	case "on":
+		return "off"
+	case "off":
+		return "on"
+	}
+	if n, err := strconv.ParseInt(value, 0, 64); err == nil {
+		return strconv.FormatInt(n+1, 10)
+	}
+	return ""
+}
+
+// set returns the option with another value, as it is typed.
+func (o *Option) set(value string) string {
+	if o.Key == "_pragma" {
+		return "_pragma=" + o.Setting + "(" + value + ")"
+	}
+	return o.Key + "=" + value
+}
+
+// nonsense returns the option with a value that a library which looks at the option
+// refuses, if it checks values.
+func (o *Option) nonsense() string {
+	if o.Key == "_pragma" {
+		return "_pragma=sqlite3perf+nonsense("
+	}
+	return o.Key + "=sqlite3perf-nonsense"
+}

@@ -1,0 +1,100 @@
+package dsn
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Questions are the databases that a worker has to open to find out what its library
+// makes of a DSN. They are the same for all drivers.
+type Questions struct {
+	Name     *Name
+	Openings []protocol.Opening
+
+	dir   string
+	index map[string]int // of openings, by their DSN as it would be typed
+	plain int            // without options
+	other int            // without options, as a path if the DSN is a URI, and the other way round; -1: there is none
+	all   int
+	of    []ofOption
+	ways  map[Wants][]way
+}
+
+// ofOption are the openings that are about one option. An opening that makes no sense
+// for it is -1.
+type ofOption struct{ alone, another, nonsense int }
+
+// way is a way to write a setting in a DSN.
+type way struct{ option, another string }
+
+// Ask returns the questions about a name, for a worker whose job is in dir.
+func Ask(n *Name, dir string) *Questions {
+	q := &Questions{Name: n, dir: dir, index: map[string]int{}, other: -1, ways: map[Wants][]way{}}
+	var typed []string
+	for _, o := range n.Options {
+		typed = append(typed, o.raw)
+	}
+	q.plain = q.add(n.uri, nil)
+	if !n.fixed {
+		q.other = q.add(!n.uri, nil)
+	}
+	q.all = q.add(n.uri, typed)
+	for _, o := range n.Options {
+		of := ofOption{alone: q.add(n.uri, []string{o.raw}), another: -1, nonsense: -1}
+		if value := another(o.Setting, o.Wanted); o.Wanted != "" && value != "" {
+			of.another = q.add(n.uri, []string{o.set(value)})
+		}
+		if o.Setting != "mode" && o.Setting != "cache" {
+			of.nonsense = q.add(n.uri, []string{o.nonsense()})
+		}
+		q.of = append(q.of, of)
+	}
+	for _, w := range n.Wanted() {
+		q.ways[w] = ways(w)
+		for _, way := range q.ways[w] {
+			q.add(q.spelledAsURI(), []string{way.option})
+			q.add(q.spelledAsURI(), []string{way.another})
+		}
+	}
+	return q
+}
+
+// spelledAsURI reports whether a DSN with options is a URI, unless it is as typed.
+func (q *Questions) spelledAsURI() bool { return q.Name.uri || !q.Name.fixed }
+
+// ways returns the ways in which libraries may understand a setting in a DSN.
+func ways(w Wants) []way {
+	other := another(w.Setting, w.Value)
+	if d, ok := driver.LookupSetting(w.Setting); ok && !d.Pragma || slices.Contains(observed, w.Setting) {
+		key := w.Setting
+		if key == "txlock" {
+			key = "_txlock"
+		}
+		return []way{{key + "=" + w.Value, key + "=" + other}}
+	}
+	return []way{
+		{"_pragma=" + w.Setting + "(" + w.Value + ")", "_pragma=" + w.Setting + "(" + other + ")"},
+		{"_" + w.Setting + "=" + w.Value, "_" + w.Setting + "=" + other},
+	}
+}
+
+// add adds an opening with these options, unless there is one already, and returns its
+// index.
+func (q *Questions) add(uri bool, options []string) int {
+	key := withOptions(q.Name.as(uri), options)
+	if i, ok := q.index[key]; ok {
+		return i
+	}
+	i := len(q.Openings)
+	q.index[key] = i
+	q.Openings = append(q.Openings, q.Name.opening(filepath.Join(q.dir, strconv.Itoa(i)), uri, options))
+	return i
+}
+
+func (n *Name) opening(dir string, uri bool, options []string) protocol.Opening {
+	return protocol.Opening{DSN: withOptions(n.at(dir, uri), options), File: n.file, Pragmas: n.pragmas()}
+}

@@ -1,0 +1,204 @@
+package dsn
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Spelling is how a library is given the settings that a DSN asks for.
+type Spelling struct {
+	DSN   string   `json:"dsn"`
+	Init  []string `json:"init,omitempty"`  // statements to be run on each new connection
+	Begin string   `json:"begin,omitempty"` // the statement with which a transaction is to begin
+
+	// LeftOut are options that have no equal in this library, as far as is known.
+	LeftOut []string `json:"left_out,omitempty"`
+
+	// Missing are wanted settings that do not hold even so. The others were read back
+	// after opening with the spelling.
+	Missing []driver.Mismatch `json:"missing,omitempty"`
+
+	// Failed is the library's error, if it cannot be opened so.
+	Failed string `json:"failed,omitempty"`
+}
+
+// Spellings are ways of giving a library the wanted settings that are still to be
+// proven.
+type Spellings struct {
+	Openings []protocol.Opening
+
+	q     *Questions
+	tries []Spelling
+}
+
+// Spell proposes, from what came of the questions' openings, how the library is given the
+// wanted settings. dir is the directory of the worker's next job. It returns nil if the
+// library cannot open the name in any way.
+func (q *Questions) Spell(got []protocol.Opened, t *Told, dir string) *Spellings {
+	uri, ok := q.form(got, t)
+	if !ok {
+		return nil
+	}
+	inDSN := q.propose(got, t, uri, true)
+	s := &Spellings{q: q, tries: []Spelling{inDSN.Spelling}}
+	s.add(inDSN, dir, uri)
+	if len(inDSN.options) > 0 { // a library may apply options in an order that does not work
+		inCode := q.propose(got, t, uri, false)
+		s.tries = append(s.tries, inCode.Spelling)
+		s.add(inCode, dir, uri)
+	}
+	return s
+}
+
+// form decides whether the DSN is spelled as a URI. ok is false if neither form opens the
+// database that is meant.
+func (q *Questions) form(got []protocol.Opened, t *Told) (uri, ok bool) {
+	right := func(i int) bool {
+		return i >= 0 && got[i].Failed == "" && q.Name.misnamed(got[i].Files) == ""
+	}
+	asTyped := right(q.plain) && !slices.ContainsFunc(t.Options, func(v Verdict) bool { return !v.Outcome.Holds() })
+	switch typed, other := right(q.plain), right(q.other); {
+	case asTyped, typed && !other:
+		return q.Name.uri, true
+	case typed && other:
+		return true, true
+	case other:
+		return !q.Name.uri, true
+	}
+	return false, false
+}
+
+// proposal is a spelling before it is proven.
+type proposal struct {
+	Spelling
+	options []string
+}
+
+// propose writes the wanted settings into the DSN as far as the library heeds them there
+// if inDSN is set. Otherwise it makes all pragmas statements.
+func (q *Questions) propose(got []protocol.Opened, t *Told, uri, inDSN bool) proposal {
+	var p proposal
+	plain := at(got, q.plain)
+	var code []Wants
+	for _, w := range q.Name.Wanted() {
+		d, vocabulary := driver.LookupSetting(w.Setting)
+		pragma := vocabulary && d.Pragma || !vocabulary && isPragma(w.Setting)
+		option := q.heeded(got, t, w)
+		switch {
+		case option != "" && (inDSN || !pragma):
+			p.options = append(p.options, option)
+		case pragma:
+			code = append(code, w)
+		case plain.everywhere(w.Setting, w.Value):
+			// It is so by default.
+		case w.Setting == "txlock" && w.Value != "deferred":
+			p.Begin = driver.Settings{"txlock": w.Value}.Begin()
+		default:
+			p.LeftOut = append(p.LeftOut, w.Setting+"="+w.Value)
+		}
+	}
+	for i, o := range q.Name.Options {
+		switch {
+		case o.Wanted != "":
+		case t.Options[i].Outcome.Holds():
+			p.options = append(p.options, o.raw)
+		case t.Options[i].Outcome != Void:
+			p.LeftOut = append(p.LeftOut, o.String())
+		}
+	}
+	slices.SortStableFunc(code, func(a, b Wants) int { return rank(a.Setting) - rank(b.Setting) })
+	for _, w := range code {
+		p.Init = append(p.Init, "PRAGMA "+w.Setting+"="+quoted(w.Value))
+	}
+	p.DSN = q.Name.Mask(withOptions(q.Name.as(uri), p.options))
+	return p
+}
+
+// quoted quotes a value that is neither a word nor a number.
+func quoted(value string) string {
+	for _, r := range value {
+		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') {
+			return "'" + value + "'"
+		}
+	}
+	if value[0] == '-' || value[0] >= '0' && value[0] <= '9' || !slices.Contains([]byte(value), '-') {
+		return value
+	}
+	return "'" + value + "'" // such as utf-8
+}
+
+// rank returns the place of a setting in the order in which SQLite accepts them.
+func rank(setting string) int {
+	i := slices.IndexFunc(driver.Vocabulary, func(d driver.SettingDef) bool { return d.Name == setting })
+	if i < 0 {
+		return len(driver.Vocabulary)
+	}
+	return i
+}
+
+// heeded returns an option by which the library applies the setting: as typed, or else in
+// another spelling that has taken effect with two values. It returns "" if there is none.
+func (q *Questions) heeded(got []protocol.Opened, t *Told, w Wants) string {
+	for i, o := range q.Name.Options {
+		if o.Setting != w.Setting || o.Wanted != w.Value {
+			continue
+		}
+		outcome := t.Options[i].Outcome
+		if outcome == Applied || outcome == Overruled && heeds(at(got, q.plain), at(got, q.of[i].another), w.Setting, w.Value) {
+			return o.raw
+		}
+	}
+	for _, way := range q.ways[w] {
+		i, ok := q.index[withOptions(q.Name.as(q.spelledAsURI()), []string{way.option})]
+		j, also := q.index[withOptions(q.Name.as(q.spelledAsURI()), []string{way.another})]
+		if ok && also && at(got, i).everywhere(w.Setting, w.Value) && at(got, j).everywhere(w.Setting, another(w.Setting, w.Value)) {
+			return way.option
+		}
+	}
+	return ""
+}
+
+func (s *Spellings) add(p proposal, dir string, uri bool) {
+	o := s.q.Name.opening(filepath.Join(dir, strconv.Itoa(len(s.Openings))), uri, p.options)
+	o.Init, o.Begin = p.Init, p.Begin
+	s.Openings = append(s.Openings, o)
+}
+
+// Prove returns the first spelling that has all wanted settings, or else the one that
+// lacks the fewest.
+func (s *Spellings) Prove(got []protocol.Opened) *Spelling {
+	var best *Spelling
+	for i := range s.tries {
+		if i >= len(got) {
+			break
+		}
+		try := &s.tries[i]
+		a := at(got, i)
+		try.Failed = s.q.Name.Mask(a.Failed)
+		if a.Failed == "" {
+			try.Missing = a.missing(s.q.Name.Wanted())
+		}
+		if best == nil || best.Failed != "" && try.Failed == "" || try.Failed == "" && len(try.Missing) < len(best.Missing) {
+			best = try
+		}
+	}
+	return best
+}
+
+// missing returns the wanted settings that were read back, or observed, as something
+// else on some connection.
+func (a *answer) missing(wanted []Wants) (list []driver.Mismatch) {
+	for _, w := range wanted {
+		for c := range a.Connections {
+			if is, ok := a.value(c, w.Setting); ok && !a.has(c, w.Setting, w.Value) {
+				list = append(list, driver.Mismatch{Setting: w.Setting, Wanted: w.Value, Got: is})
+				break
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,326 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// openDSNs does the job dsn.
+func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) (res *protocol.JobResult, err error) {
+	opener, ok := d.(driver.DSNOpener)
+	if !ok {
+		return nil, failf(protocol.CodeUnsupported, "%s cannot be given a data source name", d.Info().Name)
+	}
+	proof, err := proveLibrary(ctx, d, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
+		return nil, err
+	}
+	home, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.Chdir(home)) }()
+	res = &protocol.JobResult{}
+	for i, o := range req.Job.DSN.Openings {
+		r, err := openAlone(ctx, opener, filepath.Join(req.Path, strconv.Itoa(i)), o)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		res.DSN = append(res.DSN, *r)
+	}
+	return res, nil
+}
+
+// proveLibrary says which library and which SQLite this is.
+func proveLibrary(ctx context.Context, d driver.Driver, req *protocol.Request) (proof *protocol.Proof, err error) {
+	db, err := d.Open(ctx, filepath.Join(req.Path, "proof.db"), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return readPool(ctx, db, req, d.Info().Module)
+}
+
+// openAlone opens a database in its own directory. Some names can be opened only if the
+// file exists, such as those with mode=ro. The error is that the directory could not be
+// made.
+func openAlone(ctx context.Context, d driver.DSNOpener, dir string, o protocol.Opening) (*protocol.Opened, error) {
+	if err := enter(dir); err != nil {
+		return nil, err
+	}
+	r := &protocol.Opened{}
+	err := open(ctx, d, o, r)
+	if err != nil && o.File != "" {
+		if err := enter(dir); err != nil {
+			return nil, err
+		}
+		if err := createFile(ctx, d, filepath.Join(dir, o.File)); err != nil {
+			return nil, err
+		}
+		r = &protocol.Opened{Existing: true}
+		err = open(ctx, d, o, r)
+	}
+	if err != nil {
+		return &protocol.Opened{Failed: shorten(err.Error())}, nil
+	}
+	r.Files, err = databases(dir)
+	return r, err
+}
+
+// enter makes dir an empty directory, and the working directory.
+func enter(dir string) error {
+	parent := filepath.Dir(dir)
+	for _, step := range []func() error{
+		func() error { return os.Chdir(parent) }, func() error { return os.RemoveAll(dir) },
+		func() error { return os.Mkdir(dir, 0o700) }, func() error { return os.Chdir(dir) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createFile makes a database in rollback mode with one table.
+func createFile(ctx context.Context, d driver.Driver, path string) error {
+	db, err := d.Open(ctx, path, driver.Settings{"journal_mode": "delete"})
+	if err != nil {
+		return fmt.Errorf("making a database to open: %w", err)
+	}
+	return errors.Join(db.Script(ctx, "CREATE TABLE sqlite3perf_existing(x)"), db.Close())
+}
+
+// databases returns the files in dir that are not the journal or WAL of another one.
+func databases(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if !slices.ContainsFunc([]string{"-journal", "-wal", "-shm", ".lock"}, func(suffix string) bool { return strings.HasSuffix(e.Name(), suffix) }) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// openLimit is how long one opening may take with all that is observed of it. Some
+// libraries wait for a lock until they are interrupted.
+const openLimit = 30 * time.Second
+
+// secondLimit is how long the second connection may wait for a lock that the first
+// one never releases.
+const secondLimit = 2 * time.Second
+
+// open opens a database and observes it. Its errors are the library's.
+func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protocol.Opened) error {
+	ctx, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	size := 2
+	db, err := d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "2"})
+	if err != nil {
+		// A library may open both connections at once, and the first may have locked
+		// the file.
+		both := err
+		size = 1
+		if db, err = d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "1"}); err != nil {
+			return err
+		}
+		r.Second = shorten(both.Error())
+	}
+	defer db.Close() // what cannot be closed has been observed all the same
+	var conns []driver.Conn
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	for i := range size {
+		limit := openLimit
+		if i == 1 {
+			limit = secondLimit
+		}
+		c, got, err := connect(ctx, db, o, limit)
+		if err != nil && i == 0 {
+			return err
+		}
+		if err != nil {
+			r.Second = shorten(err.Error())
+			break
+		}
+		conns, r.Connections = append(conns, c), append(r.Connections, *got)
+	}
+	observe(ctx, conns, o, r)
+	return nil
+}
+
+// connect takes a connection and reads back its settings.
+func connect(ctx context.Context, db driver.DB, o protocol.Opening, limit time.Duration) (driver.Conn, *protocol.OpenedConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	got := &protocol.OpenedConn{Pragmas: map[string]string{}}
+	for _, sql := range o.Init {
+		if err := c.Script(ctx, sql); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("%s: %w", sql, err), c.Close())
+		}
+	}
+	if got.Settings, err = readSettings(ctx, c); err != nil {
+		return nil, nil, errors.Join(err, c.Close())
+	}
+	for _, name := range o.Pragmas {
+		if value, ok := readPragma(ctx, c, name); ok {
+			got.Pragmas[name] = value
+		}
+	}
+	return c, got, nil
+}
+
+// readPragma reads a pragma that may not exist or not have one column of one row.
+func readPragma(ctx context.Context, c driver.Conn, name string) (value string, ok bool) {
+	sql := "PRAGMA " + name
+	if name == "case_sensitive_like" { // which does not answer
+		sql = "SELECT CASE WHEN 'a' LIKE 'A' THEN 0 ELSE 1 END"
+	}
+	rows := 0
+	text := driver.Statement{SQL: sql, Columns: []driver.ColumnType{{Type: driver.Text}}}
+	err := query(ctx, c, text, func(r driver.Row) error {
+		value = r[0].Text
+		rows++
+		return nil
+	})
+	return value, err == nil && rows == 1
+}
+
+// observe finds out what no PRAGMA reports: mode, cache and txlock. What cannot be
+// observed is left out.
+func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *protocol.Opened) {
+	r.Seen = driver.Settings{}
+	if mode := observeMode(ctx, conns[0], r); mode != "" {
+		r.Seen["mode"] = mode
+	}
+	if len(conns) < 2 || r.Seen["mode"] == "" || r.Seen["mode"] == "ro" {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, secondLimit)
+	defer cancel()
+	probe := driver.Statement{SQL: "SELECT count(*) FROM sqlite3perf_probe", Columns: ints(1)}
+	if err := query(limited, conns[1], probe, func(driver.Row) error { return nil }); err != nil {
+		e, ok := errors.AsType[*driver.Error](err)
+		r.Own = ok && e.Primary() == driver.CodeError // no such table
+		return
+	}
+	if err := observeLocks(ctx, conns[0], conns[1], r); err == nil && !r.NoLocks {
+		observeBegin(ctx, conns[0], conns[1], o, r)
+	}
+}
+
+// observeMode finds out by writing how the file was opened. It returns "" if writing
+// fails for another reason than that the file may only be read.
+func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string {
+	queryOnly, _ := readPragma(ctx, c, "query_only")
+	if err := c.Script(ctx, "CREATE TABLE sqlite3perf_probe(x)"); err != nil {
+		if e, ok := errors.AsType[*driver.Error](err); ok && e.Primary() == driver.CodeReadonly && queryOnly != "1" {
+			return "ro"
+		}
+		return ""
+	}
+	names, err := databases(".")
+	switch {
+	case err != nil:
+		return ""
+	case len(names) == 0:
+		return "memory"
+	case r.Existing:
+		return "rw"
+	}
+	return "rwc"
+}
+
+// observeLocks observes how second is refused the lock that first holds.
+func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Opened) (err error) {
+	if err := first.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, first.Script(ctx, "ROLLBACK")) }()
+	if r.Connections[1].Settings["busy_timeout"] == "0" {
+		begin := now()
+		code, err := tryLock(ctx, second, "BEGIN IMMEDIATE")
+		if err != nil {
+			return err
+		}
+		r.Waits = code != 0 && now()-begin >= patience.Nanoseconds()
+		if code == 0 {
+			r.NoLocks = true
+			return second.Script(ctx, "ROLLBACK")
+		}
+	}
+	if err := second.Script(ctx, "PRAGMA busy_timeout=0"); err != nil {
+		return err
+	}
+	code, err := tryLock(ctx, second, "BEGIN IMMEDIATE")
+	if err != nil {
+		return err
+	}
+	switch code {
+	case 0:
+		r.NoLocks = true
+		return second.Script(ctx, "ROLLBACK")
+	case driver.CodeLocked:
+		r.Seen["cache"] = "shared"
+		r.Waits = false // for the other connection's unlocking, not for a lock
+	default:
+		r.Seen["cache"] = "private"
+	}
+	return nil
+}
+
+// observeBegin observes which lock a transaction on first takes when it begins.
+func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Opening, r *protocol.Opened) {
+	rollback := func() error { return first.Script(ctx, "ROLLBACK") }
+	var err error
+	if o.Begin != "" {
+		err = first.Script(ctx, o.Begin)
+	} else {
+		var tx driver.Tx
+		if tx, err = first.Begin(ctx); err == nil {
+			rollback = func() error { return tx.Rollback(ctx) }
+		}
+	}
+	if err != nil {
+		return
+	}
+	defer func() { _ = rollback() }() // the database is closed next
+	code, err := tryLock(ctx, second, "BEGIN IMMEDIATE")
+	switch {
+	case err != nil:
+		return
+	case code == 0:
+		r.Seen["txlock"] = "deferred"
+		_ = second.Script(ctx, "ROLLBACK")
+		return
+	}
+	r.Seen["txlock"] = "immediate"
+	if r.Connections[0].Settings["journal_mode"] == "wal" {
+		return // where exclusive is immediate
+	}
+	if code, err := tryLock(ctx, second, "SELECT count(*) FROM sqlite_master"); err == nil && code != 0 {
+		r.Seen["txlock"] = "exclusive"
+	}
+}

@@ -75,7 +75,7 @@ func Parse(dsn string) (*Name, error) {
 		rest = after[len(authority):]
 		if !slash { // a common mistake, which SQLite refuses
 			n.path, n.fixed, n.file = "", true, authority
-			n.Problem = fmt.Sprintf("between %q and the next slash a URI has a host: did you mean %q?", "file://", "file:"+authority)
+			n.Problem = fmt.Sprintf("between %q and the next slash a URI has a host: %s", "file://", driver.Meant("file:"+authority))
 			return n, nil
 		}
 	}

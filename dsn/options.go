@@ -115,7 +115,7 @@ func (o *Option) interpret() error {
 			meant = "_pragma=" + name + "(" + o.Value + ")"
 		}
 		if meant != "" {
-			o.Problem += fmt.Sprintf(": did you mean %q?", meant)
+			o.Problem += ": " + driver.Meant(meant)
 		}
 		return nil
 	}

@@ -23,6 +23,8 @@ var expressions = map[string]reading{
 	"cmd/sqlite3perf/workloads.go":  {1, "a workload's YAML"},
 	"docs/remake/main.go":           {1, "the documents"},
 	"drivers/sqinn/sqinn.go":        {1, "sqinn's messages"},
+	"dsn/dsn.go":                    {1, "data source names"},
+	"dsn/options.go":                {2, "options of data source names, as the user types them"},
 	"lab/conformance/generators.go": {1, "generators' names, for columns"},
 	"lab/drivers.go":                {1, "versions"},
 	"lab/footprint.go":              {1, "names of files"},

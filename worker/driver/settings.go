@@ -107,10 +107,13 @@ func begins(prefix string) func(string) bool {
 // DidYouMean asks whether the candidate nearest to name was meant; "" if none is near.
 func DidYouMean(name string, candidates []string) string {
 	if n := Nearest(name, candidates); n != "" {
-		return fmt.Sprintf("did you mean %q?", n)
+		return Meant(n)
 	}
 	return ""
 }
+
+// Meant asks whether this was meant.
+func Meant(what string) string { return fmt.Sprintf("did you mean %q?", what) }
 
 // Suggest ends an error about an unknown name: with the nearest candidate, else with
 // the candidates, the first 20 of many.

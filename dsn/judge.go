@@ -198,6 +198,9 @@ func (q *Questions) judge(v *Verdict, o *Option, plain, alone, another, nonsense
 	}
 	v.Is, _ = alone.value(0, o.Setting)
 	v.Default, _ = plain.value(0, o.Setting)
+	if alone.Waits && o.Setting == "busy_timeout" && v.Is != o.Wanted {
+		v.Is, v.Default = WithoutLimit, timeout(plain.settings(), plain.Waits)
+	}
 	except := o.Setting
 	if except == "immutable" { // which shows as mode=ro
 		except = "mode"

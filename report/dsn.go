@@ -63,8 +63,8 @@ func writeDSNJSON(w io.Writer, d *DSN, _ Options) error {
 	return encode(w, out)
 }
 
-// allOf lists names as in a sentence.
-func allOf(names []string) string {
+// enumerate lists names as in a sentence.
+func enumerate(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}
@@ -100,7 +100,7 @@ func (d *DSN) answer() string {
 	if len(applied) == 1 {
 		verb = "applies"
 	}
-	sentence := fmt.Sprintf("%d of %s %s %s: %s.", len(applied), drivers, verb, what, allOf(applied))
+	sentence := fmt.Sprintf("%d of %s %s %s: %s.", len(applied), drivers, verb, what, enumerate(applied))
 	if len(applied) == 0 {
 		sentence = fmt.Sprintf("None of %s applies %s.", drivers, what)
 	}
@@ -109,7 +109,7 @@ func (d *DSN) answer() string {
 		if len(refuse) == 1 {
 			verb = "refuses"
 		}
-		sentence += fmt.Sprintf(" %s %s the name.", allOf(refuse), verb)
+		sentence += fmt.Sprintf(" %s %s the name.", enumerate(refuse), verb)
 	}
 	return sentence
 }
@@ -165,13 +165,13 @@ func (p *dsnPrinter) ignored() {
 			})
 		}
 		if names := with(dsn.Ignored); len(names) > 0 {
-			p.paragraph("", fmt.Sprintf("%s is silently ignored by %s.", Line(o), allOf(names)))
+			p.paragraph("", fmt.Sprintf("%s is silently ignored by %s.", Line(o), enumerate(names)))
 		}
 		if names := with(dsn.Default); len(names) > 0 {
-			p.paragraph("", fmt.Sprintf("%s is ignored by %s too, but is the default there.", Line(o), allOf(names)))
+			p.paragraph("", fmt.Sprintf("%s is ignored by %s too, but is the default there.", Line(o), enumerate(names)))
 		}
 		if names := with(dsn.FirstOnly); len(names) > 0 {
-			p.paragraph("", fmt.Sprintf("%s holds on the first connection only with %s.", Line(o), allOf(names)))
+			p.paragraph("", fmt.Sprintf("%s holds on the first connection only with %s.", Line(o), enumerate(names)))
 		}
 	}
 }
@@ -342,7 +342,7 @@ func (p *dsnPrinter) beware() {
 		}
 	}
 	for _, what := range order {
-		say("%s: %s", allOf(drivers[what]), what)
+		say("%s: %s", enumerate(drivers[what]), what)
 	}
 }
 

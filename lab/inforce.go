@@ -44,7 +44,7 @@ func (s *session) settings(a *protocol.Response) error {
 	s.unread = ""
 	declares := s.declared(a.Phase)
 	n := len(a.Connections)
-	if want := s.want.Settings.PoolSize(); n < want {
+	if want := s.want.Settings.Connections(); n < want {
 		return s.broken("the worker read back the settings of %d connections after %s, with a pool of %d", n, after, want)
 	}
 	s.inForce = a.Connections[0]
@@ -119,8 +119,23 @@ func everInForce(c *Case, given driver.Settings) error {
 	return nil
 }
 
-// idle returns a warning if the user has given txlock and no phase begins a transaction.
+// idle returns warnings of settings that the user has given and that change nothing in any
+// phase.
 func idle(given driver.Settings, p *plan.Plan) []result.Warning {
+	list := idleLock(given, p)
+	if !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool { return ph.Mix != nil }) {
+		for _, name := range []string{"pool_readers", "write_mutex"} {
+			if v, ok := given[name]; ok && v != "0" && v != "off" {
+				list = append(list, result.Warning{Code: result.WarningIdle, Message: name + "=" + v + " changes nothing here: no phase is a mix"})
+			}
+		}
+	}
+	return list
+}
+
+// idleLock returns a warning if the user has given txlock and no phase begins a
+// transaction.
+func idleLock(given driver.Settings, p *plan.Plan) []result.Warning {
 	lock, ok := given["txlock"]
 	if !ok || slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
 		return ph.Insert != nil && ph.Insert.Transaction != "each" && !ph.Untimed ||

@@ -353,7 +353,45 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	case ok && s.PoolSize() < kept:
 		return fmt.Errorf("setting pool_size=%s: its %d clients keep a connection each: want at least %d, or leave it out", given, kept, kept)
 	}
+	if n := s.PoolReaders(); n > 0 {
+		switch {
+		case s["mode"] == "memory":
+			return fmt.Errorf("setting pool_readers=%d: each pool would have its own database in memory: leave it out", n)
+		case s["locking_mode"] == "exclusive":
+			return fmt.Errorf("setting pool_readers=%d: with locking_mode=exclusive one pool locks out the other: leave one of them out", n)
+		case n < keptInMix(p):
+			return fmt.Errorf("setting pool_readers=%d: %d clients of a mix keep a connection of each pool: want at least %[2]d, or leave it out", n, keptInMix(p))
+		}
+	}
+	if s["write_mutex"] == "on" {
+		if name := lockedItself(p); name != "" {
+			return fmt.Errorf("setting write_mutex=on: phase %s already has a mutex of its own, which would be waited for forever: leave one of them out", name)
+		}
+	}
 	return nil
+}
+
+// keptInMix returns how many clients of a mix keep their connections.
+func keptInMix(p *plan.Plan) int {
+	most := 0
+	for i := range p.Phases {
+		if m := p.Phases[i].Mix; m != nil && m.OwnConn {
+			most = max(most, m.Clients)
+		}
+	}
+	return most
+}
+
+// lockedItself returns the name of a phase that holds a mutex around a statement.
+func lockedItself(p *plan.Plan) string {
+	for i := range p.Phases {
+		if m := p.Phases[i].Mix; m != nil && slices.ContainsFunc(m.Operations, func(o plan.Operation) bool {
+			return !o.Reads && slices.ContainsFunc(o.Calls, func(c plan.MixCall) bool { return c.Mutex })
+		}) {
+			return p.Phases[i].Name
+		}
+	}
+	return ""
 }
 
 // combinations returns every choice of one value per setting.

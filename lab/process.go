@@ -361,7 +361,7 @@ func (s *session) ready(a *protocol.Response) error {
 	if a.Proof == nil || len(a.Proof.Connections) == 0 {
 		return s.broken("the worker is ready without a proof of settings")
 	}
-	if got, want := len(a.Proof.Connections), s.want.Settings.PoolSize(); got < want {
+	if got, want := len(a.Proof.Connections), s.want.Settings.Connections(); got < want {
 		return s.broken("the worker proves the settings of %d connections, with a pool of %d", got, want)
 	}
 	s.trial.Proof = a.Proof

@@ -80,6 +80,7 @@ func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sampl
 	c.replayed()
 	c.errors()
 	c.latencies()
+	c.clients()
 	c.rows()
 	c.checksum()
 	c.time()
@@ -172,7 +173,7 @@ func (c *sampleCheck) naturals() {
 		{"operations", m.Operations}, {"failed", m.Failed}, {"rows", m.Rows}, {"retries", m.Retries},
 		{"allocs", m.Allocs}, {"alloc_bytes", m.AllocBytes}, {"instructions", m.Instructions},
 		{"peak_rss_bytes", m.PeakRSSBytes}, {"database_bytes", m.DatabaseBytes}, {"wal_bytes", m.WALBytes},
-		{"checkpoint_ns", m.CheckpointNS},
+		{"checkpoint_ns", m.CheckpointNS}, {"wal_restarts", m.WALRestarts},
 	} {
 		c.natural(n.key, n.v)
 	}
@@ -426,6 +427,27 @@ func (c *sampleCheck) share(i int, at string) {
 	}
 }
 
+// clients compares how many operations each client did with how many there were in all.
+func (c *sampleCheck) clients() {
+	list := c.said.Clients
+	if list == nil {
+		return
+	}
+	m := c.phase.Mix
+	if m == nil || m.DurationMS == 0 || len(list) != m.Clients {
+		c.protocol("clients", "has %d entries: want one for each client of a mix with a duration", len(list))
+		return
+	}
+	sum := int64(0)
+	for i, n := range list {
+		c.part(fmt.Sprintf("clients[%d]", i), n, c.said.Operations, "all operations")
+		sum += n
+	}
+	if done := c.said.Operations - c.said.Failed; sum != done {
+		c.protocol("clients", "counts %d in all: want %d, the operations that did not fail", sum, done)
+	}
+}
+
 // rows compares the number of rows with the generators and the plan.
 func (c *sampleCheck) rows() {
 	got, want := c.said.Rows, c.want.Rows
@@ -552,6 +574,7 @@ func (c *sampleCheck) sample() *result.Sample {
 		Allocs: m.Allocs, AllocBytes: m.AllocBytes, Instructions: m.Instructions, PeakRSSBytes: m.PeakRSSBytes,
 		DatabaseBytes: m.DatabaseBytes, WALBytes: m.WALBytes, CheckpointNS: m.CheckpointNS,
 		Checksum: m.Checksum, Errors: named(m.Errors), Results: named(m.Results), Retries: m.Retries, Latency: c.made,
+		Clients: m.Clients, WALRestarts: m.WALRestarts,
 	}
 }
 

@@ -67,6 +67,14 @@ type Sample struct {
 	Retries  int64                 `json:"retries,omitempty"`  // attempts at operations, without the first of each
 	Latency  []latency.Summary     `json:"latency,omitempty"`  // by operation
 	Load     *Load                 `json:"load,omitempty"`     // of an http phase
+
+	// Clients has, for a mix with a duration, how many operations of each client did not
+	// fail. It is nil if the worker does not tell.
+	Clients []int64 `json:"clients,omitempty"`
+
+	// WALRestarts is how often the write-ahead log was begun again after a checkpoint had
+	// copied all of it. It is 0 if the worker does not tell.
+	WALRestarts int64 `json:"wal_restarts,omitempty"`
 }
 
 // Value returns the phase's metric in seconds, or in seconds per operation.

@@ -54,7 +54,7 @@ func proveLibrary(ctx context.Context, d driver.Driver, req *protocol.Request) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return readPool(ctx, db, req, d.Info().Module)
+	return readPool(ctx, db, req, req.Settings.PoolSize(), d.Info().Module)
 }
 
 // openAlone opens a database in its own directory. Some names can be opened only if the

@@ -65,7 +65,7 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 			removeDatabase(req.Path)
 		}
 	}()
-	if db.Proof, err = readPool(ctx, db.DB, req, d.Info().Module); err != nil {
+	if db.Proof, err = readPool(ctx, db.DB, req, req.Settings.PoolSize(), d.Info().Module); err != nil {
 		return nil, err
 	}
 	if err := checkSettings(ctx, d, db); err != nil {

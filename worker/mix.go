@@ -28,7 +28,8 @@ type mixClient struct {
 	id      int64 // from 0
 	clients int64
 	runner  driver.Runner
-	conn    driver.Conn // nil if each operation takes one from the pool
+	reader  driver.Runner // for operations that only read
+	conns   []driver.Conn // none if each operation takes one from a pool
 	ops     []mixOp
 
 	order []uint8 // the chunk's operations, as indexes of ops
@@ -36,7 +37,10 @@ type mixClient struct {
 	next  int64   // number, among the client's operations, of the first one after the chunk
 
 	mutex   *sync.Mutex // the application's, shared by all clients
+	writing bool        // the mutex is held around each operation that may write
 	retries int64
+
+	state *clientState // nil unless there is a limit to patience
 
 	elapsed int64 // time in ns from the beginning to the last operation, without making parameters
 	user    int64 // CPU time in ns that making parameters took meanwhile
@@ -59,12 +63,15 @@ const maxHistograms = 256
 // mixOp is one of the weighted operations with the parameters of a chunk.
 type mixOp struct {
 	*plan.Operation
-	query   *mixCall // set if the operation is only this query, with nothing around it
+	runner  driver.Runner // prepared its statements
+	mutex   bool          // is held around each attempt
+	query   *mixCall      // set if the operation is only this query, with nothing around it
 	calls   []mixCall
 	row     int // the row of the next execution within the chunk
 	chunk   int // executions in the chunk
 	latency latency.Recorder
 	failed  int64
+	done    int64 // executions, however they ended
 	early   int64 // executions ended by a statement without rows
 	made    int64 // executions whose parameters have been made, including this chunk's
 }
@@ -85,7 +92,8 @@ type mixCall struct {
 // mixClient returns a client without a connection, statements and operations.
 func (t *trial) mixClient(p *plan.Phase, m *plan.Mix) *mixClient {
 	_, primaryOnly := t.drv.Info().Limit("codes", "extended")
-	return &mixClient{gen: t.gen, mix: m, stream: p.Name, clients: 1, errors: protocol.ErrorCounts{}, results: protocol.ErrorCounts{}, primaryOnly: primaryOnly}
+	return &mixClient{gen: t.gen, mix: m, stream: p.Name, clients: 1, errors: protocol.ErrorCounts{}, results: protocol.ErrorCounts{}, primaryOnly: primaryOnly,
+		writing: t.req.Settings["write_mutex"] == "on"}
 }
 
 func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
@@ -107,15 +115,18 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	var shared []mixOp
 	for id := range m.Clients {
 		c := t.mixClient(p, m)
-		c.id, c.clients, c.runner, c.mutex = int64(id), int64(m.Clients), t.db, &mutex
+		c.id, c.clients, c.mutex = int64(id), int64(m.Clients), &mutex
 		c.counter = t.counter
 		c.count = func(driver.Row) error { c.rows++; return nil }
 		clients = append(clients, c)
-		if m.OwnConn {
-			if c.conn, err = t.db.Conn(ctx); err != nil {
+		if c.runner, err = c.from(ctx, t.db); err != nil {
+			return err
+		}
+		c.reader = c.runner
+		if t.readers != nil {
+			if c.reader, err = c.from(ctx, t.readers); err != nil {
 				return err
 			}
-			c.runner = c.conn
 		}
 		if err = c.prepare(ctx, shared, statement); err != nil {
 			return err
@@ -135,14 +146,28 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(m.GOMAXPROCS))
 	}
 	var wg sync.WaitGroup
+	var log *walWatch
+	if t.wal {
+		log = watchWAL(t.req.Path)
+	}
 	w.Start()
 	begin := now()
-	for _, c := range clients[1:] {
-		wg.Go(func() { c.err = c.run(ctx, begin) })
+	if m.PatienceMS > 0 {
+		if err := runPatiently(ctx, clients, begin, time.Duration(m.PatienceMS)*time.Millisecond); err != nil {
+			clients = nil // they still run
+			return err
+		}
+	} else {
+		for _, c := range clients[1:] {
+			wg.Go(func() { c.err = c.run(ctx, begin) })
+		}
+		clients[0].err = clients[0].run(ctx, begin)
+		wg.Wait()
 	}
-	clients[0].err = clients[0].run(ctx, begin)
-	wg.Wait()
 	w.Stop()
+	if log != nil {
+		s.WALRestarts = log.restarts()
+	}
 	w.wall = 0
 	for _, c := range clients {
 		w.wall = max(w.wall, c.elapsed)
@@ -152,6 +177,19 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	}
 
 	return collect(clients, latencies, s)
+}
+
+// from returns what runs statements in a pool: the pool itself or, if the client keeps its
+// connections, one of them.
+func (c *mixClient) from(ctx context.Context, pool driver.DB) (driver.Runner, error) {
+	if !c.mix.OwnConn {
+		return pool, nil
+	}
+	conn, err := pool.Conn(ctx)
+	if err == nil {
+		c.conns = append(c.conns, conn)
+	}
+	return conn, err
 }
 
 // collect adds up what the clients have measured.
@@ -165,6 +203,9 @@ func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Samp
 		s.Retries += c.retries
 		failed.Merge(c.errors)
 		results.Merge(c.results)
+		if c.mix.DurationMS > 0 {
+			s.Clients = append(s.Clients, c.succeeded())
+		}
 	}
 	s.Errors, s.Results = failed.List(), results.List()
 	for i, op := range clients[0].ops {
@@ -184,13 +225,24 @@ func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Samp
 	return nil
 }
 
+// succeeded returns how many operations of the client did not fail.
+func (c *mixClient) succeeded() (n int64) {
+	for i := range c.ops {
+		n += c.ops[i].done - c.ops[i].failed
+	}
+	return n
+}
+
 // prepare prepares the statements, or takes them from a client that uses the same
 // pool.
 func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.Call) driver.Statement) error {
 	for i := range c.mix.Operations {
 		o := &c.mix.Operations[i]
-		c.ops = append(c.ops, mixOp{Operation: o})
+		c.ops = append(c.ops, mixOp{Operation: o, runner: c.runner, mutex: c.mix.Mutex || o.Mutex || c.writing && !o.Reads})
 		op := &c.ops[i]
+		if o.Reads && c.reader != nil {
+			op.runner = c.reader
+		}
 		for j := range o.Calls {
 			call := mixCall{MixCall: &o.Calls[j], reads: len(o.Calls[j].Columns) > 0, want: o.Calls[j].Rows, exclusive: o.Calls[j].Mutex, ends: o.Calls[j].IfEmpty != ""}
 			if len(call.Parameters) > 0 {
@@ -200,13 +252,13 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.C
 				call.stmt = shared[i].calls[j].stmt
 			} else {
 				var err error
-				if call.stmt, err = c.runner.Prepare(ctx, as(&call.Call)); err != nil {
+				if call.stmt, err = op.runner.Prepare(ctx, as(&call.Call)); err != nil {
 					return fmt.Errorf("preparing %w", &operationError{o.Name, err})
 				}
 			}
 			op.calls = append(op.calls, call)
 		}
-		if call := &op.calls[0]; len(op.calls) == 1 && call.reads && !call.ends && !op.Transaction && !c.mix.Mutex && !op.Mutex && !call.exclusive {
+		if call := &op.calls[0]; len(op.calls) == 1 && call.reads && !call.ends && !op.Transaction && !op.mutex && !call.exclusive {
 			op.query = call
 		}
 	}
@@ -215,7 +267,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.C
 
 func (c *mixClient) close() error {
 	var err error
-	if c.conn != nil || c.id == 0 {
+	if len(c.conns) > 0 || c.id == 0 {
 		for _, op := range c.ops {
 			for _, call := range op.calls {
 				if call.types != nil {
@@ -225,8 +277,8 @@ func (c *mixClient) close() error {
 			}
 		}
 	}
-	if c.conn != nil {
-		err = errors.Join(err, c.conn.Close())
+	for _, conn := range c.conns {
+		err = errors.Join(err, conn.Close())
 	}
 	return err
 }
@@ -291,6 +343,9 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			op := &c.ops[i]
 			var err error
 			var early bool
+			if c.state != nil {
+				c.state.under.Store(int32(i) + 1)
+			}
 			if q := op.query; q != nil { // avoids a stack frame that would be cold when SQLite returns
 				before := c.rows
 				if err = q.stmt.Query(ctx, q.batch, op.row, c.count); err == nil && q.want >= 0 && c.rows-before != q.want {
@@ -303,8 +358,13 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 				early, err = c.retry(ctx, op, op.row, err)
 			}
 			end := now()
+			if c.state != nil {
+				c.state.under.Store(0)
+				c.state.ended.Store(end)
+			}
 			c.elapsed = end - begin
 			op.row++
+			op.done++
 			j++
 			took := end - start
 			switch {
@@ -360,8 +420,7 @@ func (c *mixClient) record() {
 // mix or the operation asks for it. It reports whether a statement without rows
 // ended the operation.
 func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, err error) {
-	held := c.mix.Mutex || op.Mutex
-	if held {
+	if op.mutex {
 		c.mutex.Lock()
 	}
 	if op.Transaction {
@@ -371,7 +430,7 @@ func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, 
 		last, err = c.calls(ctx, op, nil, r)
 		early = last != nil
 	}
-	if held {
+	if op.mutex {
 		c.mutex.Unlock()
 	}
 	return early, err
@@ -424,7 +483,7 @@ func undeclared(err error) error {
 }
 
 func (c *mixClient) transaction(ctx context.Context, op *mixOp, r int) (early bool, err error) {
-	tx, err := c.runner.Begin(ctx)
+	tx, err := op.runner.Begin(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -449,7 +508,7 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (
 	for i := range op.calls {
 		call := &op.calls[i]
 		stmt := call.stmt
-		if tx != nil {
+		if tx != nil && !call.Another {
 			var err error
 			if stmt, err = tx.Stmt(ctx, stmt); err != nil {
 				return nil, err

@@ -13,7 +13,7 @@ import (
 
 // prove reads back every setting that can be read, on every pooled connection.
 func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
-	proof, err := readPool(ctx, t.db, t.req, t.drv.Info().Module)
+	proof, err := readPool(ctx, t.db, t.req, t.req.Settings.PoolSize(), t.drv.Info().Module)
 	if err != nil {
 		return nil, err
 	}
@@ -21,15 +21,55 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := t.proveReaders(ctx, proof); err != nil {
+		return nil, err
+	}
+	if v, set := t.req.Settings["write_mutex"]; set {
+		observed["write_mutex"] = v // it is the engine's own
+	}
 	for i := range proof.Connections {
 		proof.Connections[i] = proof.Connections[i].With(observed)
 	}
 	return proof, nil
 }
 
-// readPool reads back the settings of a pool that no connection has been taken from.
-func readPool(ctx context.Context, db driver.DB, req *protocol.Request, module string) (*protocol.Proof, error) {
-	conns, err := takeAll(ctx, db, req.Settings.PoolSize())
+// proveReaders opens the pool of the readers, if there is to be one, and adds its
+// connections to a proof. They are held at the same time as those of the other pool.
+func (t *trial) proveReaders(ctx context.Context, proof *protocol.Proof) error {
+	v, set := t.req.Settings["pool_readers"]
+	n := t.req.Settings.PoolReaders()
+	if n > 0 {
+		var err error
+		if t.readers, err = t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, n)); err != nil {
+			return fmt.Errorf("open the pool of the readers: %w", err)
+		}
+		conns, err := takeAll(ctx, t.db, t.req.Settings.PoolSize())
+		if err != nil {
+			return err
+		}
+		more, err := readPool(ctx, t.readers, t.req, n, t.drv.Info().Module)
+		if err = errors.Join(err, giveBack(conns)); err != nil {
+			return fmt.Errorf("the pool of the readers: %w", err)
+		}
+		size := proof.Connections[0]["pool_size"]
+		proof.Connections = append(proof.Connections, more.Connections...)
+		v = strconv.Itoa(len(more.Connections))
+		for _, got := range proof.Connections {
+			got["pool_size"] = size
+		}
+	}
+	if set {
+		for _, got := range proof.Connections {
+			got["pool_readers"] = v
+		}
+	}
+	return nil
+}
+
+// readPool reads back the settings of a pool of n connections that none has been taken
+// from.
+func readPool(ctx context.Context, db driver.DB, req *protocol.Request, n int, module string) (*protocol.Proof, error) {
+	conns, err := takeAll(ctx, db, n)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +77,7 @@ func readPool(ctx context.Context, db driver.DB, req *protocol.Request, module s
 	if err != nil {
 		return nil, errors.Join(err, giveBack(conns))
 	}
-	return proof, proveIdle(ctx, db, req.Settings, conns, proof)
+	return proof, proveIdle(ctx, db, pooled(req.Settings, n), conns, proof)
 }
 
 // takeAll takes all n connections of a pool, so that all are held at the same time.
@@ -52,6 +92,19 @@ func takeAll(ctx context.Context, db driver.DB, n int) ([]driver.Conn, error) {
 		conns = append(conns, c)
 	}
 	return conns, nil
+}
+
+// takePools takes all connections of all pools.
+func (t *trial) takePools(ctx context.Context) ([]driver.Conn, error) {
+	conns, err := takeAll(ctx, t.db, t.req.Settings.PoolSize())
+	if err != nil || t.readers == nil {
+		return conns, err
+	}
+	more, err := takeAll(ctx, t.readers, t.req.Settings.PoolReaders())
+	if err != nil {
+		return nil, errors.Join(err, giveBack(conns))
+	}
+	return append(conns, more...), nil
 }
 
 func giveBack(conns []driver.Conn) error {
@@ -85,7 +138,7 @@ func (t *trial) readAgain(ctx context.Context, out *answers, phase string) error
 	if phase != "" {
 		after = "phase " + phase
 	}
-	conns, err := takeAll(ctx, t.db, t.req.Settings.PoolSize())
+	conns, err := t.takePools(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the settings after %s: %w", after, err)
 	}
@@ -187,7 +240,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	if got["locking_mode"] == "exclusive" {
 		return seen, nil // the second handle would be locked out in any case
 	}
-	second, err := t.drv.Open(ctx, t.req.Path, t.req.Settings.With(driver.Settings{"pool_size": "1", "busy_timeout": "0"}))
+	second, err := t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, 1).With(driver.Settings{"busy_timeout": "0"}))
 	if err != nil {
 		return nil, fmt.Errorf("opening a second time, to observe txlock and cache: %w", err)
 	}

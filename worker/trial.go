@@ -3,9 +3,11 @@ package worker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -22,6 +24,8 @@ type trial struct {
 	db   driver.DB
 	wal  bool
 
+	readers driver.DB // the pool of operations that only read; nil: there is one pool
+
 	counter *counter // of instructions; nil: they cannot be counted
 
 	orders <-chan string // from a lab that puts load on the server; nil if none may come
@@ -35,8 +39,14 @@ type trial struct {
 // answer cannot be written.
 func (t *trial) serve(ctx context.Context, out *answers) error {
 	phase, err := t.run(ctx, out)
-	if t.db != nil {
-		if cerr := t.db.Close(); err == nil && cerr != nil {
+	if _, waits := errors.AsType[*endlessError](err); waits {
+		t.db, t.readers = nil, nil // closing them would wait, too
+	}
+	for _, db := range []driver.DB{t.readers, t.db} {
+		if db == nil {
+			continue
+		}
+		if cerr := db.Close(); err == nil && cerr != nil {
 			err = failf(protocol.CodeClose, "closing the database: %w", cerr)
 		}
 	}
@@ -88,7 +98,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	}
 	t.counter = newCounter(instructions) // before the library starts threads or processes
 	defer t.counter.close()
-	if t.db, err = t.drv.Open(ctx, t.req.Path, t.req.Settings); err != nil {
+	if t.db, err = t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, t.req.Settings.PoolSize())); err != nil {
 		return "", fmt.Errorf("open: %w", err)
 	}
 	proof, err := t.prove(ctx)
@@ -151,6 +161,15 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 		return "", t.tellLoaded(ctx, out, t.req.Load)
 	}
 	return "", nil
+}
+
+// pooled returns the settings with which a driver opens one pool of n connections, without
+// those that are the engine's.
+func pooled(s driver.Settings, n int) driver.Settings {
+	s = s.With(driver.Settings{"pool_size": strconv.Itoa(n)})
+	delete(s, "pool_readers")
+	delete(s, "write_mutex")
+	return s
 }
 
 // phase runs one phase, including the work before its clock starts and after it stops.

@@ -32,7 +32,7 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 		return "", err
 	}
 	c := t.mixClient(p, &once)
-	c.runner, c.conn = conn, conn
+	c.runner, c.reader, c.conns = conn, conn, []driver.Conn{conn}
 	defer func() { err = errors.Join(err, c.close()) }()
 	if err := c.prepare(ctx, nil, verified); err != nil {
 		return "", err
@@ -77,7 +77,7 @@ func (c *mixClient) checkTypes(ctx context.Context) (err error) {
 			if !call.reads {
 				continue
 			}
-			if call.types, err = driver.NewTypeCheck(ctx, c.runner, statement(&call.Call)); err != nil {
+			if call.types, err = driver.NewTypeCheck(ctx, c.ops[i].runner, statement(&call.Call)); err != nil {
 				return err
 			}
 		}

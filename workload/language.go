@@ -18,18 +18,19 @@ var Schema []byte
 
 // keys are the keys of each kind of mapping in a workload file.
 var keys = map[string][]string{
-	"workload":  {"name", "about", "needs", "database", "settings", "parameters", "scales", "schema", "changes settings", "rows", "phases"},
+	"workload":  {"name", "about", "needs", "database", "settings", "pool", "parameters", "scales", "schema", "changes settings", "rows", "phases"},
 	"scales":    {"full", "quick", "factor"},
 	"rows":      {"count", "per", "query", "table", "columns"},
 	"insert":    {"name", "insert", "about", "untimed", "context", "transaction", "rows per statement", "statement", "values"},
 	"query":     {"name", "query", "about", "untimed", "context", "for each", "repeat", "clients", "statement", "parameters", "columns", "expect"},
-	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate", "gomaxprocs", "mutex", "retry"},
+	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate", "gomaxprocs", "mutex", "retry", "patience"},
 	"retry":     {"attempts", "backoff"},
 	"http":      {"name", "http", "about", "context", "clients", "count", "duration", "rate", "statement", "parameters", "columns", "expect"},
 	"replay":    {"name", "replay", "about", "untimed", "context", "clients", "speed", "statement"},
 	"script":    {"name", "script", "about", "untimed", "context", "changes settings"},
-	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect", "results", "mutex"},
-	"statement": {"sql", "statement", "columns", "expect", "if empty", "mutex"},
+	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect", "results", "mutex", "pool"},
+	"statement": {"sql", "statement", "columns", "expect", "if empty", "mutex", "connection"},
+	"pool":      {"writers", "readers"},
 	"expect":    {"rows", "returns"},
 }
 
@@ -113,7 +114,7 @@ func LanguageReference() string {
 		b.WriteString("\n")
 	}
 	var rows [][2]string
-	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "retry", "http", "replay", "script", "operation", "statement", "expect"} {
+	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "retry", "pool", "http", "replay", "script", "operation", "statement", "expect"} {
 		what := k
 		if slices.Contains(phaseKinds, k) {
 			what += " phase"

@@ -29,7 +29,7 @@ func load(t *testing.T, name string) *workload.Workload {
 // workloads resolve to, after the plan has passed through the JSON in which it travels.
 func TestPlansAreSound(t *testing.T) {
 	names := workload.Builtins()
-	want := []string{"analytics", "complex", "concurrent", "group-by", "http-server", "large", "many", "point-read", "read-write", "real", "simple"}
+	want := []string{"analytics", "complex", "concurrent", "group-by", "http-server", "large", "locks", "locks-nested", "many", "point-read", "read-write", "real", "simple"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("built-in workloads (-want +got):\n%s", diff)
 	}

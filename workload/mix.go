@@ -22,6 +22,9 @@ func (l *resolver) mix(f *fields, phase string) *plan.Mix {
 	if n := f.get("retry"); n != nil {
 		m.Retry = l.retry(n)
 	}
+	if n := f.get("patience"); n != nil {
+		m.PatienceMS = l.duration(n, "patience")
+	}
 	n := f.get("mix")
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
 		l.errorf(n, "mix is %s: want a list of operations, such as - {name: read, sql: SELECT 1, columns: [int]}", describe(n))
@@ -32,7 +35,7 @@ func (l *resolver) mix(f *fields, phase string) *plan.Mix {
 		return m
 	}
 	for _, n := range l.list(n) {
-		if op, ok := l.operation(n, phase, m.Mutex); ok {
+		if op, ok := l.operation(n, phase, m); ok {
 			if slices.ContainsFunc(m.Operations, func(o plan.Operation) bool { return o.Name == op.Name }) {
 				l.errorf(n, "two operations are called %q: write another name", op.Name)
 			}
@@ -74,7 +77,7 @@ func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate
 	case n != nil:
 		count = l.numberWithin(n, "count", 1, plan.MaxCount, 0)
 	case duration != nil:
-		durationMS = l.duration(duration)
+		durationMS = l.duration(duration, "duration")
 	default:
 		l.errorf(f.node, "the %s has no end: write count: 10000 or duration: 10s", kind)
 	}
@@ -86,7 +89,7 @@ func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate
 
 // duration reads a duration and returns it in milliseconds. It is written as 10s, or
 // as an expression with a parameter before the unit, such as $time ms.
-func (l *resolver) duration(n *yaml.Node) int64 {
+func (l *resolver) duration(n *yaml.Node, key string) int64 {
 	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "$") {
 		expr, perUnit := strings.TrimSuffix(n.Value, "ms"), int64(1)
 		if expr == n.Value {
@@ -94,14 +97,14 @@ func (l *resolver) duration(n *yaml.Node) int64 {
 		}
 		if expr != n.Value {
 			at := &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(expr), Line: n.Line, Column: n.Column}
-			return l.numberWithin(at, "duration", 1, plan.MaxCount/perUnit, 1) * perUnit
+			return l.numberWithin(at, key, 1, plan.MaxCount/perUnit, 1) * perUnit
 		}
 	}
 	d, err := time.ParseDuration(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || d < time.Millisecond {
-		l.errorf(n, "duration is %s: want one such as 10s, or $time ms", describe(n))
+		l.errorf(n, "%s is %s: want one such as 10s, or $time ms", key, describe(n))
 	} else if d.Milliseconds() > plan.MaxCount {
-		l.errorf(n, "duration is %s: want at most %d ms", describe(n), int64(plan.MaxCount))
+		l.errorf(n, "%s is %s: want at most %d ms", key, describe(n), int64(plan.MaxCount))
 	}
 	return d.Milliseconds()
 }
@@ -119,7 +122,8 @@ func (l *resolver) rate(n *yaml.Node) float64 {
 	return x
 }
 
-func (l *resolver) operation(n *yaml.Node, phase string, mutex bool) (op plan.Operation, ok bool) {
+func (l *resolver) operation(n *yaml.Node, phase string, m *plan.Mix) (op plan.Operation, ok bool) {
+	mutex := m.Mutex
 	f, ok := l.object(n, "an operation", "{name: read, sql: SELECT 1, columns: [int]}", keys["operation"])
 	if !ok {
 		return op, false
@@ -154,7 +158,7 @@ func (l *resolver) operation(n *yaml.Node, phase string, mutex bool) (op plan.Op
 			return op, false
 		}
 		for _, n := range l.list(many) {
-			if c, ok := l.statement(n, p, &op, mutex); ok {
+			if c, ok := l.statement(n, p, &op, m); ok {
 				op.Calls = append(op.Calls, c)
 			}
 		}
@@ -165,11 +169,30 @@ func (l *resolver) operation(n *yaml.Node, phase string, mutex bool) (op plan.Op
 		l.errorf(f.node, "the operation does nothing: write sql: SELECT 1, or statements: and a list")
 	}
 	p.unused(l)
+	op.Reads = !slices.ContainsFunc(op.Calls, func(c plan.MixCall) bool { return !reads(c.SQL) })
+	if n := f.get("pool"); n != nil {
+		l.role(n, &op)
+	}
 	return op, true
 }
 
+// role reads in which of two pools an operation runs. Without it, one that only reads runs
+// in that of the readers.
+func (l *resolver) role(n *yaml.Node, op *plan.Operation) {
+	word, ok := l.oneOf(n, "pool", "writers", "readers")
+	switch {
+	case !ok:
+	case word == "writers":
+		op.Reads = false
+	case !op.Reads:
+		i := slices.IndexFunc(op.Calls, func(c plan.MixCall) bool { return !reads(c.SQL) })
+		l.errorf(n, "pool is readers, but %s may write: write pool: writers, or leave it out", firstWord(op.Calls[i].SQL))
+	}
+}
+
 // statement reads one statement of an operation.
-func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, mutex bool) (c plan.MixCall, ok bool) {
+func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, m *plan.Mix) (c plan.MixCall, ok bool) {
+	mutex := m.Mutex
 	if n.Kind == yaml.ScalarNode {
 		return plan.MixCall{Call: l.call(n, &fields{node: n}, p, nil, false)}, true
 	}
@@ -184,6 +207,13 @@ func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, 
 	c.Call = l.call(f.get("sql"), f, p, nil, false)
 	if c.Mutex = l.flag(f.get("mutex"), "mutex"); c.Mutex && (mutex || op.Mutex) {
 		l.errorf(f.key("mutex"), "the mutex is held around the whole operation: leave it out here or in the %s", map[bool]string{true: "phase", false: "operation"}[mutex])
+	}
+	c.Another = l.is("another", f.get("connection"), "connection", "same", "another")
+	switch {
+	case c.Another && !op.Transaction:
+		l.errorf(f.key("connection"), "connection is another, but the operation is not a transaction, which could hold one: write transaction: true there, or leave it out")
+	case c.Another && m.OwnConn:
+		l.errorf(f.key("connection"), "connection is another, but the clients of the mix keep one each: leave connection: own out there")
 	}
 	if n := f.get("if empty"); n != nil {
 		l.ifEmpty(n, f, &c, op.Transaction)

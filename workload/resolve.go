@@ -38,6 +38,9 @@ func (l *resolver) resolve() {
 		l.settings = l.readSettings(n, "settings")
 		l.decided(n)
 	}
+	if n := f.get("pool"); n != nil {
+		l.pool(n)
+	}
 	if n := f.get("schema"); n != nil {
 		l.plan.Schema, _ = l.sql(n, "schema", "CREATE TABLE users(id INTEGER PRIMARY KEY)")
 	}
@@ -104,8 +107,31 @@ func (l *resolver) readSettings(n *yaml.Node, what string) driver.Settings {
 		if k.Value == "pool_size" && settings.PoolSize() > plan.MaxClients {
 			l.errorf(v, "pool_size is %d: want at most %d", settings.PoolSize(), plan.MaxClients)
 		}
+		if k.Value == "pool_readers" && settings.PoolReaders() > plan.MaxClients {
+			l.errorf(v, "pool_readers is %d: want at most %d", settings.PoolReaders(), plan.MaxClients)
+		}
 	}
 	return settings
+}
+
+// pool reads the sizes of two pools: pool: {writers: 1, readers: 4} is another way to write
+// the settings pool_size: 1, pool_readers: 4.
+func (l *resolver) pool(n *yaml.Node) {
+	f, ok := l.object(n, "pool", "{writers: 1, readers: 4}", keys["pool"])
+	if !ok {
+		return
+	}
+	for _, role := range []struct{ key, setting string }{{"writers", "pool_size"}, {"readers", "pool_readers"}} {
+		size := f.get(role.key)
+		switch _, twice := l.settings[role.setting]; {
+		case size == nil:
+			l.errorf(f.node, "pool has no %s: write %[1]s: and a number of connections, as in pool: {writers: 1, readers: 4}", role.key)
+		case twice:
+			l.errorf(f.key(role.key), "%s is there beside the setting %s, which is the same: leave one of them out", role.key, role.setting)
+		default:
+			l.settings[role.setting] = strconv.FormatInt(l.numberWithin(size, role.key, 1, plan.MaxClients, 1), 10)
+		}
+	}
 }
 
 // changes reads which settings a script changes. Only settings that a PRAGMA sets are

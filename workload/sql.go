@@ -107,3 +107,34 @@ func nextToken(s string) (n int, kind sqlKind, err error) {
 func wordByte(c byte) bool {
 	return c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
+
+// reads reports whether a statement only reads, by its words: a SELECT or VALUES, perhaps
+// behind WITH, in which no word names a statement that writes. A column that is called as
+// such a statement has to be quoted.
+func reads(sql string) bool {
+	t := &sqlTokens{rest: sql}
+	first, ok := t.next()
+	if !ok || first.quoted || !first.names([]string{"SELECT", "VALUES", "WITH"}) {
+		return false
+	}
+	if !first.names([]string{"WITH"}) {
+		return true
+	}
+	var last sqlToken
+	for token, ok := t.next(); ok; token, ok = t.next() {
+		switch {
+		case token.quoted:
+		case token.names([]string{"INSERT", "UPDATE", "DELETE"}), token.names([]string{"REPLACE"}) && last.text == ")":
+			return false // replace( is a function, too
+		}
+		last = token
+	}
+	return true
+}
+
+// firstWord returns the word that a statement begins with.
+func firstWord(sql string) string {
+	t := &sqlTokens{rest: sql}
+	token, _ := t.next()
+	return token.text
+}

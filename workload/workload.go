@@ -100,6 +100,7 @@ func Builtins() []string {
 	for i, f := range files {
 		names[i] = strings.TrimSuffix(strings.TrimPrefix(f, "builtin/"), ".yaml")
 	}
+	slices.Sort(names)
 	return names
 }
 

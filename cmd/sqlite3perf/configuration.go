@@ -94,6 +94,7 @@ var reaches = map[string]reach{
 	"no-noise":          harmless,
 	"only":              harmless,
 	"param":             harmless,
+	"patience":          harmless,
 	"phase":             harmless,
 	"pipeline":          harmless,
 	"pool":              harmless,

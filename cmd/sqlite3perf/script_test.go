@@ -243,12 +243,12 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // schemas are the schemas of JSON outputs, by command.
-var schemas = map[string][]byte{"gate": report.GateSchema, "bisect": report.BisectionSchema, "profile": report.ProfileSchema, "tune": report.TuningSchema}
+var schemas = map[string][]byte{"gate": report.GateSchema, "bisect": report.BisectionSchema, "profile": report.ProfileSchema, "tune": report.TuningSchema, "locks": report.LocksSchema}
 
 // fulfills validates the JSON that was printed last: fulfills gate
 func fulfills(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || schemas[args[0]] == nil {
-		ts.Fatalf("usage: fulfills gate|bisect|profile|tune")
+		ts.Fatalf("usage: fulfills gate|bisect|locks|profile|tune")
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemas[args[0]]))
 	ts.Check(err)

@@ -54,6 +54,8 @@ INFO = {
         "http": "its worker serves no HTTP",
         "job": "its worker does the job bench only",
         "pool_idle": "its worker keeps every connection open",
+        "pool_readers": "its worker has one pool",
+        "write_mutex": "its worker has only the mutex that a workload asks for",
     },
 }
 if FETCHALL:
@@ -1070,6 +1072,8 @@ class Trial:
 
     def mix(self, p, sample, watch):
         m = p["mix"]
+        if any(call.get("another") for op in m["operations"] for call in op["calls"]):
+            raise Failure("unsupported", "this worker runs every statement of a transaction within it")
         clients = m["clients"]
         sample["checksum"] = self.verify_mix(p)
         pool = queue.SimpleQueue()

@@ -22,7 +22,7 @@ func settingChecks() []Check {
 	}
 	for _, def := range driver.Vocabulary {
 		switch def.Name {
-		case "mode", "cache", "pool_size", "pool_idle":
+		case "mode", "cache", "pool_size", "pool_idle", "pool_readers", "write_mutex":
 			continue
 		}
 		for _, value := range def.Examples() {
@@ -34,6 +34,8 @@ func settingChecks() []Check {
 	add(driver.Settings{"mode": "rwc"}, "mode=rwc", "mode=rwc")
 	add(driver.Settings{"pool_size": "4", "journal_mode": "wal"}, "pool_size=4", "")
 	add(driver.Settings{"pool_size": "3", "pool_idle": "1"}, "pool_idle=1", "pool_idle=1")
+	add(driver.Settings{"pool_size": "2", "pool_readers": "3", "journal_mode": "wal"}, "pool_readers=3", "pool_readers=3")
+	add(driver.Settings{"write_mutex": "on"}, "write_mutex=on", "write_mutex=on")
 	add(driver.Settings{
 		"page_size": "16384", "auto_vacuum": "incremental", "journal_mode": "wal", "synchronous": "full", "pool_size": "2",
 	}, "page_size and auto_vacuum of a WAL database", "")

@@ -48,6 +48,8 @@ var Vocabulary = []SettingDef{
 	{Name: "cache", About: "page cache, shared between connections or not", Values: []string{"private", "shared"}},
 	{Name: "pool_size", About: "connections in the pool", Kind: integerValue, Min: 1},
 	{Name: "pool_idle", About: "connections of the pool that stay open while idle; default: all", Kind: integerValue, Shown: true},
+	{Name: "pool_readers", About: "connections of a second pool, for operations of a mix that only read; pool_size is then that of the others; default: 0, one pool", Kind: integerValue, Shown: true},
+	{Name: "write_mutex", About: "hold a mutex of the application around each operation of a mix that may write", Values: []string{"off", "on"}, Shown: true},
 	{Name: "txlock", About: "how a transaction begins", Values: []string{"deferred", "immediate", "exclusive"}},
 	{Name: "busy_timeout", About: "how long to wait for a lock", Kind: durationValue, Tried: []string{"0", "1234"}, Pragma: true},
 	{Name: "page_size", About: "bytes per page", Kind: sizeValue, Min: 512, Tried: []string{"512", "8192", "65536"}, Pragma: true},
@@ -238,6 +240,18 @@ func (s Settings) PoolSize() int {
 	}
 	return 1
 }
+
+// PoolReaders returns the setting pool_readers: how many connections the second pool has,
+// which only reads. It is 0 if there is one pool.
+func (s Settings) PoolReaders() int {
+	if n, err := strconv.Atoi(s["pool_readers"]); err == nil && n > 0 {
+		return n
+	}
+	return 0
+}
+
+// Connections returns how many connections all pools have.
+func (s Settings) Connections() int { return s.PoolSize() + s.PoolReaders() }
 
 // PoolIdle returns how many connections of the pool stay open while they are idle: the
 // setting pool_idle, or all if it is not set or greater.

@@ -223,6 +223,11 @@ type MixCall struct {
 
 	// Mutex holds the mix's mutex around the statement.
 	Mutex bool `json:"mutex,omitempty"`
+
+	// Another runs the statement of a transaction outside of it, on another connection of
+	// the pool, as a program does by mistake. If the pool has one connection it waits
+	// forever.
+	Another bool `json:"another,omitempty"`
 }
 
 // The ways in which an operation ends when a statement returns no rows.
@@ -275,6 +280,10 @@ type Mix struct {
 	Mutex bool `json:"mutex,omitempty"`
 
 	Retry *Retry `json:"retry,omitempty"` // if nil, an operation that failed because of a lock is not repeated
+
+	// PatienceMS, if not 0, is how long no client may have ended an operation. The phase
+	// then fails, because the operations under way may wait for each other forever.
+	PatienceMS int64 `json:"patience_ms,omitempty"`
 }
 
 // Retry says how to repeat an operation that failed with SQLITE_BUSY or SQLITE_LOCKED.
@@ -295,6 +304,11 @@ type Operation struct {
 	// operation may end and still count as successful. A transaction is then rolled
 	// back.
 	Results []int `json:"results,omitempty"`
+
+	// Reads says that no statement of the operation writes. It then runs in the pool of
+	// the readers, if the setting pool_readers asks for one, and without the mutex that
+	// the setting write_mutex asks for.
+	Reads bool `json:"reads,omitempty"`
 
 	// Mutex says to hold the mix's mutex around each attempt, from before BEGIN
 	// until after COMMIT, if the mix does not hold it around all operations.

@@ -21,7 +21,7 @@ const (
 // Check finds what cannot be run in a trial's request, so that the request is refused
 // before anything is opened. The error names the field by its path in the request.
 func (req *Request) Check() error {
-	c := &checker{sets: map[string]*plan.DataSet{}, pool: int64(req.Settings.PoolSize()), serving: req.Type == TypeServe}
+	c := &checker{sets: map[string]*plan.DataSet{}, pool: int64(req.Settings.PoolSize()), serving: req.Type == TypeServe, readers: req.Settings.PoolReaders(), writeMutex: req.Settings["write_mutex"] == "on"}
 	c.settings(req.Settings)
 	for i := range req.Plan.DataSets {
 		c.dataSet(fmt.Sprintf("plan.data_sets[%d]", i), &req.Plan.DataSets[i])
@@ -48,6 +48,9 @@ func (req *Request) Check() error {
 type checker struct {
 	sets map[string]*plan.DataSet
 	pool int64
+
+	readers    int // connections of the second pool
+	writeMutex bool
 
 	serving bool // http phases can be put under load
 	err     error
@@ -76,6 +79,7 @@ func (c *checker) settings(s driver.Settings) {
 		}
 	}
 	c.within("settings.pool_size", c.pool, 1, plan.MaxClients)
+	c.within("settings.pool_readers", int64(c.readers), 0, plan.MaxClients)
 }
 
 func (c *checker) dataSet(at string, d *plan.DataSet) {
@@ -302,12 +306,16 @@ func (c *checker) call(at string, call *plan.Call, forEach string) {
 
 func (c *checker) mix(at string, m *plan.Mix) {
 	c.clients(at, m.Clients, m.OwnConn)
+	if m.OwnConn && c.readers > 0 && m.Clients > c.readers {
+		c.bad(at+".clients", "is %d, each with its own connection of each pool, but settings.pool_readers is %d: want at most as many clients", m.Clients, c.readers)
+	}
 	c.within(at+".gomaxprocs", int64(m.GOMAXPROCS), 0, plan.MaxClients)
 	if r := m.Retry; r != nil {
 		c.within(at+".retry.attempts", r.Attempts, 2, plan.MaxWeight)
 		c.within(at+".retry.backoff_us", r.BackoffUS, 0, maxBackoff)
 	}
 	c.extent(at, m.Count, m.DurationMS, m.Rate)
+	c.within(at+".patience_ms", m.PatienceMS, 0, plan.MaxCount)
 	if n := len(m.Operations); n < 1 || n > maxOperations {
 		c.bad(at+".operations", "has %d operations: want from 1 to %d", n, maxOperations)
 	}
@@ -335,6 +343,12 @@ func (c *checker) mix(at string, m *plan.Mix) {
 			c.call(at, &call.Call, "")
 			if call.Mutex && (m.Mutex || o.Mutex) {
 				c.bad(at+".mutex", "would be waited for forever: it is held around the operation")
+			}
+			if call.Another && (!o.Transaction || m.OwnConn) {
+				c.bad(at+".another", "is set: want it in a transaction of clients that share the pool")
+			}
+			if call.Mutex && c.writeMutex && !o.Reads {
+				c.bad(at+".mutex", "would be waited for forever: the setting write_mutex holds it around the operation")
 			}
 			c.ifEmpty(at+".if_empty", call, o.Transaction)
 		}

@@ -28,6 +28,7 @@ const (
 	CodeListen      = "listen"       // the server cannot listen at the address
 	CodeHTTP        = "http"         // the server broke, or requests failed
 	CodeNoOperation = "no-operation" // no operation succeeded
+	CodeEndless     = "endless"      // the operations under way wait, without an end in sight
 	CodeClose       = "close"        // the database could not be closed
 	CodeTimeout     = "timeout"      // the worker took longer than allowed
 	CodeKilled      = "killed"       // the worker was killed by SIGKILL

@@ -143,6 +143,8 @@ type Sample struct {
 	Errors        []ErrorCount `json:"errors,omitempty"`
 	Results       []ErrorCount `json:"results,omitempty"`
 	Retries       int64        `json:"retries,omitempty"`
+	Clients       []int64      `json:"clients,omitempty"` // of a mix that lasts: how many operations of each client did not fail
+	WALRestarts   int64        `json:"wal_restarts,omitempty"`
 	Latency       []Latency    `json:"latency,omitempty"`
 
 	// For a replay: the events that were skipped, because their transaction had failed,

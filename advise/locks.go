@@ -1,0 +1,447 @@
+package advise
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Locks explains how operations of mixes got in each other's way, and what ends that.
+type Locks struct {
+	Analysis *stats.Analysis
+	Mixes    []*LockedMix
+}
+
+// LockedMix is a mix of a workload, done in several ways.
+type LockedMix struct {
+	stats.TableName
+	Cells []*LockCell // in the order of the run
+
+	// Best is, of the choices with which on no driver an operation failed or waited
+	// forever, the one with the highest rate: the geometric mean over the drivers. It is
+	// nil if there is none.
+	Best *LockChoice
+}
+
+// LockChoice is what decides how operations wait for each other. What is "" or 0 nobody
+// has chosen.
+type LockChoice struct {
+	JournalMode string `json:"journal_mode,omitempty"`
+	TxLock      string `json:"txlock,omitempty"`
+	BusyTimeout string `json:"busy_timeout,omitempty"` // in ms
+	Connections int    `json:"connections"`            // of the pool
+	Readers     int    `json:"readers,omitempty"`      // connections of a second pool
+	Mutex       bool   `json:"mutex,omitempty"`        // of the application, around what writes
+}
+
+// LockCell is a mix done by a driver with one choice.
+type LockCell struct {
+	*stats.Cell
+	Driver string
+	Choice LockChoice
+
+	Rate       stats.Summary // operations per second that succeeded; N is 0 without figures
+	Operations int64         // of all trials
+	Failed     int64
+	Errors     []protocol.ErrorCount // of all trials, by extended code
+
+	P50, P99, P999, Longest int64 // latency of all operations of all trials, in ns
+
+	// InVain is the time of clients that was spent in operations that failed, as a share
+	// of all their time.
+	InVain float64
+
+	Fairness float64 // Jain's index of what clients did, the median of the trials; 0: not known
+	WALBytes int64   // the greatest size of the write-ahead log
+	Restarts float64 // how often it was begun again after a checkpoint, in the mean of the trials
+
+	Causes  []LockCause
+	Endless bool // the operations waited without an end in sight
+
+	Remedies []LockRemedy // the nearest choices that end it, the fastest first
+
+	rates []stats.Point
+}
+
+// Trouble reports whether operations failed because of locks, or waited forever.
+func (c *LockCell) Trouble() bool { return c.Failed > 0 || c.Endless }
+
+// Clean reports whether the cell has figures and nothing failed.
+func (c *LockCell) Clean() bool { return c.Rate.N > 0 && c.Failed == 0 }
+
+// LockCause is why operations of a cell failed with an error.
+type LockCause struct {
+	Why   LockWhy `json:"why"`
+	Code  int     `json:"code,omitempty"` // SQLite's extended result code
+	Name  string  `json:"name,omitempty"` // of the code
+	Count int64   `json:"count,omitempty"`
+}
+
+// LockWhy explains an error of a lock.
+type LockWhy string
+
+// The explanations.
+const (
+	// A lock was held, and nothing waits for it, because busy_timeout is 0.
+	WhyNoWait LockWhy = "no-wait"
+
+	// A transaction that has read wanted to write, but another one had committed since.
+	WhySnapshot LockWhy = "snapshot"
+
+	// A transaction that has read wanted to write while another one was writing. SQLite
+	// does not wait then: with a rollback journal each would wait for the other, and with a
+	// WAL the snapshot would be old. Drivers that report primary codes only have the old
+	// snapshots among these.
+	WhyUpgrade LockWhy = "upgrade"
+
+	// The lock was waited for as long as busy_timeout says.
+	WhyTimeout LockWhy = "timeout"
+
+	// Connections that share a cache lock tables, for which no busy_timeout waits.
+	WhySharedCache LockWhy = "shared-cache"
+
+	// The operations under way waited for each other.
+	WhyEndless LockWhy = "endless"
+
+	// None of these is known to explain it.
+	WhyUnknown LockWhy = "unknown"
+)
+
+// LockRemedy is a change of a choice with which nothing failed.
+type LockRemedy struct {
+	Changes []LockChange `json:"changes"`
+
+	// Price is the rate with the change divided by the rate without, round by round. It is
+	// nil if there is no rate without.
+	Price *stats.Summary `json:"price,omitempty"`
+
+	Cell *LockCell `json:"-"`
+}
+
+// LockChange is one thing that a remedy changes.
+type LockChange struct {
+	What string `json:"what"` // such as txlock, or "pool"
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// atOnce is the share of the busy timeout below which an error has not waited for it.
+const atOnce = 0.1
+
+// ExplainLocks explains the mixes of a run. Cells of other phases are left out.
+func ExplainLocks(a *stats.Analysis) *Locks {
+	l := &Locks{Analysis: a}
+	byKey := map[string]*LockedMix{}
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			if !mixed(a, g.Workload, t.Phase) {
+				continue
+			}
+			for _, c := range t.Cells {
+				name := stats.TableName{Workload: c.Case.Workload, Phase: t.Phase}
+				key := fmt.Sprintf("%q %q %q %v", name.Workload, c.Case.WorkloadSHA256, name.Phase, c.Case.Parameters)
+				m := byKey[key]
+				if m == nil {
+					m = &LockedMix{TableName: name}
+					byKey[key] = m
+					l.Mixes = append(l.Mixes, m)
+				}
+				m.Cells = append(m.Cells, lockCell(c, t.Phase))
+			}
+		}
+	}
+	for _, m := range l.Mixes {
+		slices.SortStableFunc(m.Cells, func(a, b *LockCell) int { return cmp.Compare(a.Case.ID, b.Case.ID) })
+		for _, c := range m.Cells {
+			if c.Trouble() {
+				c.Remedies = m.remedies(c)
+			}
+		}
+		m.Best = m.best()
+	}
+	return l
+}
+
+// Complete reports whether every cell has figures, or waited without an end.
+func (l *Locks) Complete() bool {
+	for _, m := range l.Mixes {
+		if slices.ContainsFunc(m.Cells, func(c *LockCell) bool { return c.Rate.N == 0 && !c.Endless }) {
+			return false
+		}
+	}
+	return len(l.Mixes) > 0
+}
+
+// mixed reports whether a phase of a workload is a mix, as far as any trial shows it.
+func mixed(a *stats.Analysis, workload, phase string) bool {
+	for _, g := range a.Groups {
+		if g.Workload != workload {
+			continue
+		}
+		for _, o := range g.Outcomes {
+			for _, t := range o.Trials {
+				if t.Reason != nil && t.Reason.Code == protocol.CodeEndless && t.Reason.Phase == phase {
+					return true
+				}
+				if slices.ContainsFunc(t.Samples, func(s result.Sample) bool {
+					return s.Phase == phase && s.Load == nil && s.Metric != result.MetricTime && len(s.Latency) > 0
+				}) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func lockCell(c *stats.Cell, phase string) *LockCell {
+	l := &LockCell{Cell: c, Driver: c.Case.Driver, Choice: choiceOf(c.Case.SettingsIn(phase))}
+	if r := c.Reason; c.Outcome.Status == result.Failed && r != nil && r.Phase == phase && (r.Code == protocol.CodeEndless || r.Code == protocol.CodeTimeout) {
+		l.Endless = true
+		l.Causes = []LockCause{{Why: WhyEndless}}
+	}
+	if c.Status != result.OK {
+		return l
+	}
+	var rates, fairness, restarts []float64
+	var inVain, spent float64
+	for _, s := range c.Samples {
+		rate := float64(s.Operations-s.Failed) / (float64(max(s.WallNS, 1)) / 1e9)
+		l.rates = append(l.rates, stats.Point{Round: s.Round, Value: rate})
+		rates = append(rates, rate)
+		l.Operations += s.Operations
+		l.Failed += s.Failed
+		l.WALBytes = max(l.WALBytes, s.WALBytes)
+		restarts = append(restarts, float64(s.WALRestarts))
+		if len(s.Clients) > 1 {
+			fairness = append(fairness, stats.Fairness(s.Clients))
+		}
+		for _, e := range s.Errors {
+			l.count(e)
+			inVain += float64(e.WaitNS)
+		}
+		for _, x := range s.Latency {
+			spent += float64(x.MeanNS) * float64(x.Count)
+		}
+	}
+	l.Rate = stats.Summarize(rates)
+	if len(fairness) > 0 {
+		l.Fairness = stats.Summarize(fairness).Median
+	}
+	if len(restarts) > 0 {
+		l.Restarts = stats.Mean(restarts)
+	}
+	if spent > 0 {
+		l.InVain = min(inVain/spent, 1)
+	}
+	l.latency()
+	l.explain()
+	return l
+}
+
+// choiceOf returns what settings choose.
+func choiceOf(s driver.Settings) LockChoice {
+	return LockChoice{JournalMode: s["journal_mode"], TxLock: s["txlock"], BusyTimeout: s["busy_timeout"],
+		Connections: s.PoolSize(), Readers: s.PoolReaders(), Mutex: s["write_mutex"] == "on"}
+}
+
+// count adds errors of one code.
+func (c *LockCell) count(e protocol.ErrorCount) {
+	i := slices.IndexFunc(c.Errors, func(x protocol.ErrorCount) bool { return x.Code == e.Code })
+	if i < 0 {
+		i = len(c.Errors)
+		c.Errors = append(c.Errors, protocol.ErrorCount{Code: e.Code, Name: e.Name})
+	}
+	c.Errors[i].Count += e.Count
+	c.Errors[i].WaitNS += e.WaitNS
+}
+
+// latency adds up the distributions of all operations and trials. If one cannot be read,
+// the greatest of the percentiles stand for all.
+func (c *LockCell) latency() {
+	all, whole := latency.New(), true
+	for _, s := range c.Samples {
+		for i := range s.Latency {
+			x := &s.Latency[i]
+			c.Longest = max(c.Longest, x.MaxNS)
+			c.P50, c.P99, c.P999 = max(c.P50, x.P50NS), max(c.P99, x.P99NS), max(c.P999, x.P999NS)
+			h, err := latency.Decode(x.Histogram)
+			if err != nil {
+				whole = false
+				continue
+			}
+			all.Merge(h)
+		}
+	}
+	if whole && all.Count() > 0 {
+		s := all.Summary("")
+		c.P50, c.P99, c.P999 = s.P50NS, s.P99NS, s.P999NS
+	}
+}
+
+// explain sets why operations failed.
+func (c *LockCell) explain() {
+	for _, e := range c.Errors {
+		c.Causes = append(c.Causes, LockCause{c.why(e), e.Code, e.Name, e.Count})
+	}
+}
+
+// why explains the errors of one code.
+func (c *LockCell) why(e protocol.ErrorCount) LockWhy {
+	in := c.inForce()
+	timeout, err := strconv.ParseInt(in["busy_timeout"], 10, 64)
+	fast := float64(e.WaitNS) < atOnce*float64(timeout)*1e6*float64(max(e.Count, 1))
+	deferred := cmp.Or(in["txlock"], "deferred") == "deferred"
+	switch {
+	case e.Code&0xff == driver.CodeLocked:
+		return WhySharedCache
+	case e.Code == codeBusySnapshot:
+		return WhySnapshot
+	case e.Code&0xff != driver.CodeBusy || err != nil:
+		return WhyUnknown
+	case timeout == 0:
+		return WhyNoWait
+	case !fast:
+		return WhyTimeout
+	case deferred:
+		return WhyUpgrade
+	}
+	return WhyUnknown
+}
+
+const codeBusySnapshot = driver.CodeBusy | 2<<8
+
+// inForce returns the settings that the first connection read back, and those asked for.
+func (c *LockCell) inForce() driver.Settings {
+	asked := c.Case.Settings
+	if p := c.Proof(); p != nil && len(p.Connections) > 0 {
+		return p.Connections[0].With(asked)
+	}
+	return asked
+}
+
+// remedies returns the choices that differ least from that of a cell and with which nothing
+// failed on the same driver, the fastest first.
+func (m *LockedMix) remedies(c *LockCell) []LockRemedy {
+	var list []LockRemedy
+	for _, other := range m.Cells {
+		if other.Driver != c.Driver || !other.Clean() {
+			continue
+		}
+		changes := c.Choice.changes(other.Choice)
+		if len(list) > 0 && len(changes) > len(list[0].Changes) {
+			continue
+		}
+		if len(list) > 0 && len(changes) < len(list[0].Changes) {
+			list = nil
+		}
+		r := LockRemedy{Changes: changes, Cell: other}
+		if ratios, _ := stats.Ratios(other.rates, c.rates); len(ratios) > 0 {
+			s := stats.SummarizeRatios(stats.Values(ratios))
+			r.Price = &s
+		}
+		list = append(list, r)
+	}
+	slices.SortStableFunc(list, func(a, b LockRemedy) int { return cmp.Compare(b.Cell.Rate.Median, a.Cell.Rate.Median) })
+	return list
+}
+
+// changes returns what differs in another choice. The pools and the mutex are one thing:
+// how connections are shared.
+func (c LockChoice) changes(to LockChoice) []LockChange {
+	var list []LockChange
+	for _, x := range []LockChange{
+		{"journal_mode", c.JournalMode, to.JournalMode}, {"txlock", c.TxLock, to.TxLock}, {"busy_timeout", c.BusyTimeout, to.BusyTimeout}, {"pool", c.Pool(), to.Pool()},
+	} {
+		if x.From != x.To {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// Pool says how connections are shared.
+func (c LockChoice) Pool() string {
+	s := fmt.Sprintf("pool of %d", c.Connections)
+	if c.Connections == 1 {
+		s = "pool of one"
+	}
+	if c.Readers > 0 {
+		s = fmt.Sprintf("%d writer + %d readers", c.Connections, c.Readers)
+		if c.Connections > 1 {
+			s = fmt.Sprintf("%d writers + %d readers", c.Connections, c.Readers)
+		}
+	}
+	if c.Mutex {
+		s += " + mutex"
+	}
+	return s
+}
+
+// best returns the choice of the cells of the mix that is clean on all drivers that have
+// figures with any choice, and the fastest in the geometric mean.
+func (m *LockedMix) best() *LockChoice {
+	drivers := map[string]bool{}
+	byChoice := map[LockChoice]map[string]float64{}
+	var order []LockChoice
+	for _, c := range m.Cells {
+		if c.Rate.N > 0 || c.Endless {
+			drivers[c.Driver] = true
+		}
+		if byChoice[c.Choice] == nil {
+			byChoice[c.Choice] = map[string]float64{}
+			order = append(order, c.Choice)
+		}
+		if c.Clean() {
+			byChoice[c.Choice][c.Driver] = c.Rate.Median
+		}
+	}
+	var best *LockChoice
+	most := 0.0
+	for _, choice := range order {
+		if len(byChoice[choice]) < len(drivers) || len(drivers) == 0 {
+			continue
+		}
+		if rate := geoMean(byChoice[choice]); best == nil || rate > most {
+			best, most = &choice, rate
+		}
+	}
+	return best
+}
+
+func geoMean(byDriver map[string]float64) float64 {
+	sum := 0.0
+	for _, d := range slices.Sorted(maps.Keys(byDriver)) { // in one order, so that the sum is always the same
+		sum += math.Log(byDriver[d])
+	}
+	return math.Exp(sum / float64(len(byDriver)))
+}
+
+// Cell returns the cell of a driver with a choice, or nil.
+func (m *LockedMix) Cell(driver string, choice LockChoice) *LockCell {
+	i := slices.IndexFunc(m.Cells, func(c *LockCell) bool { return c.Driver == driver && c.Choice == choice })
+	if i < 0 {
+		return nil
+	}
+	return m.Cells[i]
+}
+
+// Drivers returns the drivers of the mix, in the order of the run.
+func (m *LockedMix) Drivers() []string {
+	var list []string
+	for _, c := range m.Cells {
+		if !slices.Contains(list, c.Driver) {
+			list = append(list, c.Driver)
+		}
+	}
+	return list
+}

@@ -1,0 +1,222 @@
+package advise_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/advise"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// lockedRun is a run of one mix, whose cases are added one by one.
+type lockedRun struct{ run *result.Run }
+
+func newLockedRun() *lockedRun { return &lockedRun{&result.Run{Rounds: 6}} }
+
+// add adds a case with six samples of 1 s in which ok operations succeeded and others
+// ended with errors.
+func (f *lockedRun) add(info driver.Info, s driver.Settings, ok int64, errors ...protocol.ErrorCount) *result.Case {
+	c := result.Case{ID: len(f.run.Cases) + 1, Workload: "w", Scale: "quick", Driver: info.Name, Info: info, Settings: s, Phases: []string{"mix"}}
+	f.run.Cases = append(f.run.Cases, c)
+	for round := 1; round <= 6; round++ {
+		sample := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: 1e9, Operations: ok + int64(round), Errors: errors,
+			Clients: []int64{ok / 2, ok / 2}, WALBytes: int64(round) << 10, WALRestarts: 2}
+		for _, e := range errors {
+			sample.Operations += e.Count
+			sample.Failed += e.Count
+		}
+		sample.Latency = []latency.Summary{{Operation: "change", Count: sample.Operations, Failed: sample.Failed, MeanNS: 1e6, P50NS: 1e6, P99NS: 2e6, P999NS: int64(round) * 1e6, MaxNS: int64(round) * 1e7}}
+		f.run.Trials = append(f.run.Trials, result.Trial{Case: c.ID, Round: round, Order: len(f.run.Trials) + 1, Status: result.OK, Samples: []result.Sample{sample}})
+	}
+	return &f.run.Cases[len(f.run.Cases)-1]
+}
+
+// hang adds a case that ended with a code.
+func (f *lockedRun) hang(info driver.Info, s driver.Settings, code string) {
+	c := result.Case{ID: len(f.run.Cases) + 1, Workload: "w", Scale: "quick", Driver: info.Name, Info: info, Settings: s, Phases: []string{"mix"}}
+	f.run.Cases = append(f.run.Cases, c)
+	f.run.Trials = append(f.run.Trials, result.Trial{Case: c.ID, Round: 1, Order: len(f.run.Trials) + 1, Status: result.Failed, Reason: &protocol.Reason{Code: code, Phase: "mix", Message: "no end"}})
+}
+
+func (f *lockedRun) explain(t *testing.T) *advise.LockedMix {
+	t.Helper()
+	l := advise.ExplainLocks(stats.Analyze(f.run, "native"))
+	if len(l.Mixes) != 1 {
+		t.Fatalf("%d mixes, want 1", len(l.Mixes))
+	}
+	return l.Mixes[0]
+}
+
+func settings(journal, lock, timeout, size string, more ...string) driver.Settings {
+	s := driver.Settings{"journal_mode": journal, "txlock": lock, "busy_timeout": timeout, "pool_size": size}
+	for i := 0; i < len(more); i += 2 {
+		s[more[i]] = more[i+1]
+	}
+	return s
+}
+
+func failed(code int, count, eachNS int64) protocol.ErrorCount {
+	return protocol.ErrorCount{Code: code, Name: driver.CodeName(code), Count: count, WaitNS: count * eachNS}
+}
+
+var (
+	ofMattn = driver.Info{Name: "mattn"}
+	ofPlain = driver.Info{Name: "plain", Limits: map[string]string{"codes=extended": "reports primary codes"}}
+)
+
+const ms = int64(1e6)
+
+func TestWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		info driver.Info
+		s    driver.Settings
+		e    protocol.ErrorCount
+		want advise.LockWhy
+	}{
+		"nothing waits":                {ofMattn, settings("wal", "immediate", "0", "4"), failed(5, 9, 0), advise.WhyNoWait},
+		"an old snapshot":              {ofMattn, settings("wal", "deferred", "5000", "4"), failed(517, 9, 0), advise.WhySnapshot},
+		"an old snapshot, no timeout":  {ofMattn, settings("wal", "deferred", "0", "4"), failed(517, 9, 0), advise.WhySnapshot},
+		"the same by its primary code": {ofPlain, settings("wal", "deferred", "5000", "4"), failed(5, 9, 10*ms), advise.WhyUpgrade},
+		"two who have read":            {ofMattn, settings("delete", "deferred", "5000", "4"), failed(5, 9, 10*ms), advise.WhyUpgrade},
+		"the whole timeout":            {ofMattn, settings("delete", "immediate", "100", "4"), failed(5, 9, 101*ms), advise.WhyTimeout},
+		"a shared cache":               {ofMattn, settings("wal", "immediate", "5000", "4"), failed(262, 9, 0), advise.WhySharedCache},
+		"at once, immediate":           {ofMattn, settings("wal", "immediate", "5000", "4"), failed(5, 9, 0), advise.WhyUnknown},
+		"recovery":                     {ofMattn, settings("wal", "immediate", "0", "4"), failed(261, 9, 0), advise.WhyNoWait},
+	} {
+		f := newLockedRun()
+		f.add(c.info, c.s, 1000, c.e)
+		cell := f.explain(t).Cells[0]
+		if len(cell.Causes) != 1 || cell.Causes[0].Why != c.want || cell.Causes[0].Count != 6*c.e.Count {
+			t.Errorf("%s: %+v, want %s", name, cell.Causes, c.want)
+		}
+	}
+}
+
+// The timeout in force counts where nobody has set one.
+func TestWhyByProof(t *testing.T) {
+	f := newLockedRun()
+	s := settings("wal", "immediate", "5000", "4")
+	delete(s, "busy_timeout")
+	f.add(ofMattn, s, 1000, failed(5, 3, 0))
+	for i := range f.run.Trials {
+		f.run.Trials[i].Proof = &protocol.Proof{Connections: []driver.Settings{{"busy_timeout": "0"}}}
+	}
+	if got := f.explain(t).Cells[0].Causes[0].Why; got != advise.WhyNoWait {
+		t.Errorf("%s, want %s", got, advise.WhyNoWait)
+	}
+}
+
+// TestRemedies expects the choices that differ least, the fastest first, with the ratio of
+// their rates.
+func TestRemedies(t *testing.T) {
+	f := newLockedRun()
+	f.add(ofMattn, settings("wal", "deferred", "5000", "4"), 1000, failed(517, 9, 0))
+	f.add(ofMattn, settings("wal", "immediate", "5000", "4"), 900)
+	f.add(ofMattn, settings("wal", "deferred", "5000", "1"), 2000)
+	f.add(ofMattn, settings("delete", "immediate", "5000", "4"), 5000) // two changes
+	f.add(ofMattn, settings("wal", "deferred", "5000", "4", "write_mutex", "on"), 500, failed(5, 1, 0))
+	f.add(driver.Info{Name: "modernc"}, settings("wal", "immediate", "5000", "4"), 9000)
+	m := f.explain(t)
+	var got []string
+	for _, r := range m.Cells[0].Remedies {
+		for _, c := range r.Changes {
+			got = append(got, c.What+": "+c.From+" → "+c.To)
+		}
+	}
+	if want := []string{"pool: pool of 4 → pool of one", "txlock: deferred → immediate"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	price := m.Cells[0].Remedies[1].Price
+	if price == nil || price.Median < 0.89 || price.Median > 0.91 || price.Interval == nil {
+		t.Errorf("price %+v, want 0.9 with an interval", price)
+	}
+	for i, c := range m.Cells {
+		if trouble := i == 0 || i == 4; c.Trouble() != trouble || trouble != (c.Remedies != nil) {
+			t.Errorf("case %d: trouble %v, remedies %d", i+1, c.Trouble(), len(c.Remedies))
+		}
+	}
+}
+
+// TestBest expects the fastest choice that is clean on every driver.
+func TestBest(t *testing.T) {
+	f := newLockedRun()
+	modernc := driver.Info{Name: "modernc"}
+	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 9000)
+	f.add(modernc, settings("wal", "deferred", "0", "4"), 9000, failed(517, 1, 0))
+	f.add(ofMattn, settings("wal", "immediate", "5000", "4"), 1000)
+	f.add(modernc, settings("wal", "immediate", "5000", "4"), 1000)
+	f.add(ofMattn, settings("wal", "immediate", "5000", "1", "pool_readers", "4"), 1500)
+	f.add(modernc, settings("wal", "immediate", "5000", "1", "pool_readers", "4"), 1400)
+	m := f.explain(t)
+	want := &advise.LockChoice{JournalMode: "wal", TxLock: "immediate", BusyTimeout: "5000", Connections: 1, Readers: 4}
+	if diff := cmp.Diff(want, m.Best); diff != "" {
+		t.Error(diff)
+	}
+	if c := m.Cell("modernc", *want); c == nil || !c.Clean() || c.Choice.Pool() != "1 writer + 4 readers" {
+		t.Errorf("its cell is %+v", c)
+	}
+	f.add(driver.Info{Name: "crawshaw"}, settings("wal", "deferred", "0", "4"), 9000, failed(5, 1, 0))
+	if m := f.explain(t); m.Best != nil {
+		t.Errorf("best is %+v, which no trial of crawshaw shows", m.Best)
+	}
+}
+
+// TestEndless expects a wait without end to be told from other failures, and its remedy.
+func TestEndless(t *testing.T) {
+	for _, code := range []string{protocol.CodeEndless, protocol.CodeTimeout} {
+		f := newLockedRun()
+		f.hang(ofMattn, settings("wal", "deferred", "0", "4"), code)
+		f.add(ofMattn, settings("wal", "deferred", "0", "8"), 1000)
+		m := f.explain(t)
+		c := m.Cells[0]
+		if !c.Endless || len(c.Causes) != 1 || c.Causes[0].Why != advise.WhyEndless || len(c.Remedies) != 1 || c.Remedies[0].Price != nil {
+			t.Errorf("%s: %+v with %+v", code, c.Causes, c.Remedies)
+		}
+		if l := advise.ExplainLocks(stats.Analyze(f.run, "")); !l.Complete() {
+			t.Errorf("%s: a wait without end is what was found", code)
+		}
+	}
+	f := newLockedRun()
+	f.hang(ofMattn, settings("wal", "deferred", "0", "4"), protocol.CodeCrash)
+	f.add(ofMattn, settings("wal", "deferred", "0", "8"), 1000)
+	if c := f.explain(t).Cells[0]; c.Endless || c.Trouble() {
+		t.Error("a crash is taken for a wait")
+	}
+	if advise.ExplainLocks(stats.Analyze(f.run, "")).Complete() {
+		t.Error("a run with a crash is complete")
+	}
+}
+
+// TestFigures checks what a cell adds up.
+func TestFigures(t *testing.T) {
+	f := newLockedRun()
+	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 1000, failed(5, 1000, ms/2))
+	c := f.explain(t).Cells[0]
+	if c.Failed != 6000 || c.Operations != 12021 || c.Longest != 60*ms || c.P999 != 6*ms || c.WALBytes != 6<<10 || c.Restarts != 2 || c.Fairness != 1 {
+		t.Errorf("%+v", c)
+	}
+	if c.Rate.Median < 1003 || c.Rate.Median > 1004 || c.Rate.Interval == nil {
+		t.Errorf("rate %+v, want 1003.5 with an interval", c.Rate)
+	}
+	if c.InVain < 0.24 || c.InVain > 0.26 {
+		t.Errorf("in vain %v, want a quarter", c.InVain)
+	}
+}
+
+// A phase that is not a mix has nothing to explain.
+func TestNoMix(t *testing.T) {
+	f := newLockedRun()
+	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 1000)
+	for i := range f.run.Trials {
+		f.run.Trials[i].Samples[0].Metric, f.run.Trials[i].Samples[0].Latency = result.MetricTime, nil
+	}
+	if l := advise.ExplainLocks(stats.Analyze(f.run, "")); len(l.Mixes) != 0 || l.Complete() {
+		t.Errorf("%d mixes", len(l.Mixes))
+	}
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/advise"
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+func locksCommand(env *environment) *cobra.Command {
+	o := &lockOptions{}
+	cmd := &cobra.Command{
+		Use:   "locks [RUN]",
+		Short: "Say why operations fail with \"database is locked\", and what ends that at what price",
+		Long: `Locks measures the mixes of a workload on every driver in each of several ways of
+sharing a file, and explains what failed: SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT,
+SQLITE_LOCKED, and waits without an end. For each case with errors it names the
+smallest change with which nothing failed, with its price in operations per second and
+in the 99.9th percentile of the latency.
+
+The ways are every combination of journal_mode (delete, wal), txlock (deferred,
+immediate) and busy_timeout (0, 5 s) with the ways of sharing connections: one pool with
+a connection for each client, a pool of one, one writer and a reader for each client, and
+one pool with a mutex around what may write. --set narrows any of them. A pool of one has
+nobody to wait for, so it is measured with one txlock and busy_timeout. A workload that
+only reads is measured with its own settings; if it takes a second connection while it
+holds one, a pool of twice the clients is added.
+
+A phase fails if no client ends an operation for --patience beyond busy_timeout. The run
+is in the store; its number prints the explanation again.`,
+		Example: `  sqlite3perf locks --drivers mattn,modernc
+  sqlite3perf locks --drivers modernc --workloads ./mine.yaml
+  sqlite3perf locks --drivers mattn --set journal_mode=wal --set busy_timeout=0,1s
+  sqlite3perf locks last`,
+		Args: arguments(0, 1, "a run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.exact = cmd.Flags().Changed("rounds")
+			if len(args) == 1 {
+				return explainStored(cmd.Context(), env, o, args[0])
+			}
+			return measureLocks(cmd.Context(), env, o)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// lockOptions are the flags of locks.
+type lockOptions struct {
+	runOptions
+	patience time.Duration
+}
+
+// lockWorkloads are measured unless others are named.
+var lockWorkloads = []string{"locks", "locks-nested"}
+
+func (o *lockOptions) addFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure, as in run (default: all that are not optional)")
+	o.addWorkFlags(f)
+	f.Lookup("workloads").Usage = "built-in workloads or YAML files that have a mix (default: " + strings.Join(lockWorkloads, ",") + ")"
+	f.DurationVar(&o.patience, "patience", 5*time.Second, "how long beyond busy_timeout no client may have ended an operation, unless the workload says it")
+	o.addScheduleFlags(f)
+	rounds := f.Lookup("rounds")
+	rounds.Usage = "exactly this many rounds, at least 6 (default: 6, or more until --time is over, if that is given)"
+	o.precision = "5%"
+	o.addPlaceFlags(f)
+	o.output.setFormats("how the explanation is printed", report.LockFormats(), report.CheckLocks)
+}
+
+// The settings that are varied unless --set says otherwise.
+var lockGrid = []string{"journal_mode=delete,wal", "txlock=deferred,immediate", "busy_timeout=0,5s"}
+
+// sharing are the settings that say how connections are shared.
+var sharing = []string{"pool_size", "pool_readers", "write_mutex"}
+
+func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
+	if err := o.output.checkFormat(); err != nil {
+		return err
+	}
+	if o.patience <= 0 {
+		return usagef("--patience %v: want a time above 0, such as 5s", o.patience)
+	}
+	if len(o.workloads) == 0 && !o.flags.Changed("workloads") {
+		o.workloads = lockWorkloads
+	}
+	o.computing = newProgress(env, o.quiet).Computing
+	r, err := o.check(ctx)
+	if err != nil {
+		return err
+	}
+	r.precision, r.leftOut = 0, nil
+	if !o.exact && !o.flags.Changed("time") {
+		r.schedule.Rounds = lab.MinRounds
+	}
+	if r.cases, err = o.ways(r); err != nil {
+		return err
+	}
+	a, failure := take(ctx, env, &o.runOptions, r)
+	if a == nil || len(a.Run.Trials) == 0 {
+		return failure
+	}
+	l := advise.ExplainLocks(a)
+	err = o.explain(env, l, fmt.Sprintf("sqlite3perf locks %d", a.Run.ID))
+	if err = cmp.Or(failure, err); err != nil {
+		return err
+	}
+	switch {
+	case a.Run.Stopped == result.StoppedInterrupted:
+		return statusError(exitInterrupted)
+	case !l.Complete():
+		return statusError(exitIncomplete)
+	}
+	return nil
+}
+
+// ways returns the cases of every way of sharing the file.
+func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
+	ways := lab.LockWays{Patience: o.patience}
+	for _, def := range lockGrid {
+		name, values, _ := strings.Cut(def, "=")
+		if _, given := r.matrix.Settings[name]; !given {
+			ways.Vary = append(ways.Vary, lab.Varied{Name: name, Values: strings.Split(values, ",")})
+		}
+	}
+	for _, name := range sharing {
+		if _, given := r.matrix.Settings[name]; given {
+			ways.Shared = true
+		}
+	}
+	cases, err := r.matrix.LockCases(ways)
+	if none, ok := err.(*lab.NoMixError); ok { //nolint:errorlint // as LockCases returns it
+		return nil, usagef("workload %s has no mix, so nothing in it waits for a lock: name one that has; sqlite3perf workloads %s shows one", none.Workload, lockWorkloads[0])
+	}
+	if err != nil {
+		return nil, usageError{o.blame(err)}
+	}
+	return cases, nil
+}
+
+// explain prints what a run says of locks.
+func (o *lockOptions) explain(env *environment, l *advise.Locks, again string) error {
+	return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		opts.Hints.More = []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", l.Analysis.Run.ID))}
+		return report.WriteLocks(w, format, l, opts)
+	}, o.output.again(again))
+}
+
+// explainStored explains a run that has been measured before.
+func explainStored(ctx context.Context, env *environment, o *lockOptions, name string) error {
+	var unused []string
+	o.flags.Visit(func(f *pflag.Flag) {
+		if typed(f) && !slices.Contains([]string{"store", "format", "output", "no-color"}, f.Name) {
+			unused = append(unused, "--"+f.Name)
+		}
+	})
+	if len(unused) > 0 {
+		return usagef("%s: only for what is measured now, and %s is stored: leave it out", strings.Join(unused, " "), name)
+	}
+	if err := o.output.check(); err != nil {
+		return err
+	}
+	run, err := measuredRun(ctx, env, o.store, name)
+	if err != nil {
+		return err
+	}
+	return o.explain(env, advise.ExplainLocks(stats.Analyze(run, floorDriver)), "sqlite3perf locks "+name)
+}

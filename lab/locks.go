@@ -1,0 +1,170 @@
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/workload"
+)
+
+// LockWays says in which ways the mixes of workloads share their files.
+type LockWays struct {
+	Vary   []Varied // settings of a mix that writes
+	Shared bool     // the matrix says how connections are shared, so that is not varied
+
+	// Patience is how long beyond busy_timeout no client of a mix may have ended an
+	// operation, unless the workload says it.
+	Patience time.Duration
+}
+
+// Varied is a setting with the values that are tried.
+type Varied struct {
+	Name   string
+	Values []string
+}
+
+// NoMixError says that a workload has no mix, so that nothing in it waits for a lock.
+type NoMixError struct{ Workload string }
+
+func (e *NoMixError) Error() string { return "workload " + e.Workload + " has no mix" }
+
+// LockCases returns the cases of every way of sharing the file, workload by workload.
+func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
+	var all []*Case
+	for _, w := range m.Workloads {
+		one := *m
+		one.Workloads, one.Parameters = []*workload.Workload{w}, map[string][]int64{}
+		first := map[string]int64{}
+		for _, p := range w.Parameters {
+			if values, given := m.Parameters[p.Name]; given {
+				one.Parameters[p.Name], first[p.Name] = values, values[0]
+			}
+		}
+		p, err := w.Plan(m.Scale, first)
+		if err != nil {
+			return nil, err
+		}
+		c, ok := contention(p)
+		if !ok {
+			return nil, &NoMixError{w.Name}
+		}
+		for _, way := range c.ways(w.Settings, ways) {
+			one.Settings = map[string][]string{}
+			maps.Copy(one.Settings, m.Settings)
+			for name, values := range way {
+				one.Settings[name] = nil
+				for _, v := range values {
+					if v, err = driver.ParseSetting(name, v); err != nil {
+						return nil, err
+					}
+					one.Settings[name] = append(one.Settings[name], v)
+				}
+			}
+			cases, err := one.Cases()
+			if err != nil {
+				return nil, err
+			}
+			for _, c := range cases {
+				c.ID = len(all) + 1
+				c.Plan = patient(c.Plan, c.Settings, ways.Patience)
+				all = append(all, c)
+			}
+		}
+	}
+	return all, nil
+}
+
+// contended is what the mixes of a plan do that matters to how they share connections.
+type contended struct {
+	clients               int
+	writes, reads, nested bool
+	own, mutex            bool // clients keep their connections; a mutex is held already
+}
+
+// contention returns what the mixes of a plan do. ok is false if it has none.
+func contention(p *plan.Plan) (c contended, ok bool) {
+	for i := range p.Phases {
+		m := p.Phases[i].Mix
+		if m == nil || p.Phases[i].Untimed {
+			continue
+		}
+		ok = true
+		c.clients = max(c.clients, m.Clients)
+		c.own = c.own || m.OwnConn
+		c.mutex = c.mutex || m.Mutex
+		for _, o := range m.Operations {
+			c.writes, c.reads = c.writes || !o.Reads, c.reads || o.Reads
+			c.nested = c.nested || slices.ContainsFunc(o.Calls, func(call plan.MixCall) bool { return call.Another })
+		}
+	}
+	c.mutex = c.mutex || lockedItself(p) != ""
+	return c, ok
+}
+
+// ways returns the settings of each way of sharing connections. With one connection nobody
+// waits for another one's lock, so that is not tried with each way of waiting.
+func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]string {
+	way := func(settings driver.Settings, all bool) map[string][]string {
+		m := map[string][]string{}
+		if c.writes {
+			for _, v := range ways.Vary {
+				m[v.Name] = v.Values
+				if !all && (v.Name == "txlock" || v.Name == "busy_timeout") {
+					m[v.Name] = v.Values[len(v.Values)-1:]
+				}
+			}
+		}
+		for name, v := range settings {
+			m[name] = []string{v}
+		}
+		return m
+	}
+	if ways.Shared {
+		return []map[string][]string{way(nil, true)}
+	}
+	clients := strconv.Itoa(c.clients)
+	pool := driver.Settings{"pool_size": clients}
+	for name, none := range map[string]string{"pool_readers": "0", "write_mutex": "off"} {
+		if _, set := own[name]; set {
+			pool[name] = none
+		}
+	}
+	list := []map[string][]string{way(pool, true)}
+	if c.writes && c.reads && c.clients > 1 {
+		writers := "1"
+		if c.own {
+			writers = clients
+		}
+		list = append(list, way(pool.With(driver.Settings{"pool_size": writers, "pool_readers": clients}), true))
+	}
+	if c.writes && !c.mutex {
+		list = append(list, way(pool.With(driver.Settings{"write_mutex": "on"}), true))
+	}
+	if !c.own && c.clients > 1 {
+		list = append(list, way(pool.With(driver.Settings{"pool_size": "1"}), false))
+	}
+	if c.nested {
+		list = append(list, way(pool.With(driver.Settings{"pool_size": fmt.Sprint(2 * c.clients)}), true))
+	}
+	return list
+}
+
+// patient returns a plan whose mixes fail if they wait without an end.
+func patient(p *plan.Plan, s driver.Settings, patience time.Duration) *plan.Plan {
+	timeout, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if nobody set it
+	next := *p
+	next.Phases = slices.Clone(p.Phases)
+	for i := range next.Phases {
+		if m := next.Phases[i].Mix; m != nil && m.PatienceMS == 0 {
+			mix := *m
+			mix.PatienceMS = patience.Milliseconds() + timeout
+			next.Phases[i].Mix = &mix
+		}
+	}
+	return &next
+}

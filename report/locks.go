@@ -1,0 +1,448 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/advise"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+var lockFormats = formatsOf[*advise.Locks]{
+	{"table", func(w io.Writer, l *advise.Locks, o Options) error { return renderText(w, locks(l, o), o) }},
+	{"markdown", func(w io.Writer, l *advise.Locks, o Options) error { return renderMarkdown(w, locks(l, o)) }},
+	{"json", writeLocksJSON},
+}
+
+// LockFormats lists the names of the formats of an explanation of locks.
+func LockFormats() []string { return lockFormats.names() }
+
+// CheckLocks returns an error if there is no such format of an explanation of locks.
+func CheckLocks(format string) error { return lockFormats.check(format) }
+
+// WriteLocks writes an explanation of locks in a format.
+func WriteLocks(w io.Writer, format string, l *advise.Locks, opts Options) error {
+	return lockFormats.write(w, "explanation", format, l, opts)
+}
+
+// LocksAnswer says in a sentence or two whether locks made operations fail, and what ends
+// that.
+func LocksAnswer(l *advise.Locks) string {
+	var words []string
+	for _, m := range l.Mixes {
+		words = append(words, mixAnswer(m, len(l.Mixes) > 1))
+	}
+	if words == nil {
+		return "No mix was measured: nothing can be said of locks."
+	}
+	return strings.Join(words, " ")
+}
+
+func mixAnswer(m *advise.LockedMix, several bool) string {
+	begin := ""
+	if several {
+		begin = m.String() + ": "
+	}
+	measured, failing, endless := 0, 0, 0
+	for _, c := range m.Cells {
+		switch {
+		case c.Endless:
+			measured++
+			endless++
+		case c.Rate.N > 0 && c.Failed > 0:
+			measured++
+			failing++
+		case c.Rate.N > 0:
+			measured++
+		}
+	}
+	var troubles []string
+	if failing > 0 {
+		troubles = append(troubles, fmt.Sprintf("operations failed in %d", failing))
+	}
+	if endless > 0 {
+		troubles = append(troubles, fmt.Sprintf("waited without end in %d", endless))
+	}
+	switch {
+	case measured == 0:
+		return begin + "no way of locking has figures."
+	case troubles == nil:
+		return fmt.Sprintf("%sin %s no lock made an operation fail.", begin, counted(int64(measured), "case"))
+	}
+	s := begin
+	if failing == 0 {
+		s += "operations "
+	}
+	s += fmt.Sprintf("%s of %s.", strings.Join(troubles, " and "), counted(int64(measured), "case"))
+	if m.Best == nil {
+		return s + " No choice that was measured ends it on all drivers."
+	}
+	var rates []string
+	for _, d := range m.Drivers() {
+		if c := m.Cell(d, *m.Best); c != nil && c.Clean() {
+			rates = append(rates, fmt.Sprintf("%s %s/s", d, human(c.Rate.Median)))
+		}
+	}
+	return s + fmt.Sprintf(" None with %s, the fastest such choice (%s).", choiceWords(*m.Best), firstOf(rates))
+}
+
+// choiceWords names a choice.
+func choiceWords(c advise.LockChoice) string {
+	var words []string
+	if c.JournalMode != "" {
+		words = append(words, "journal_mode="+c.JournalMode)
+	}
+	if c.TxLock != "" {
+		words = append(words, "txlock="+c.TxLock)
+	}
+	if c.BusyTimeout != "" {
+		words = append(words, "busy_timeout="+c.BusyTimeout)
+	}
+	return strings.Join(append(words, "and "+c.Pool()), " ")
+}
+
+// whyWords explain an error of a lock.
+var whyWords = map[advise.LockWhy]string{
+	advise.WhyNoWait: "another connection held the lock, and with busy_timeout=0 nothing waits for it",
+	advise.WhySnapshot: "a deferred transaction read, and then wanted to write when another one had committed: what it has read is old, so SQLite fails it at once, " +
+		"and no busy_timeout helps; a transaction that begins as immediate waits before it reads",
+	advise.WhyUpgrade: "a deferred transaction that had read wanted to write beside another one that was writing: to wait would not help, " +
+		"since each would wait for the other or what was read would be old, so SQLite fails it at once, whatever the busy_timeout; " +
+		"a transaction that begins as immediate waits before it reads",
+	advise.WhyTimeout: "the lock was waited for as long as busy_timeout says: SQLite tries again from time to time, and who comes first does not go first, " +
+		"so one may wait much longer than others; a mutex or a pool with one writer has an order",
+	advise.WhySharedCache: "connections share one cache and lock its tables, for which no busy_timeout waits: cache=private ends that",
+	advise.WhyEndless: "every operation under way waited, each for what another one held, such as the last connection of the pool: " +
+		"no timeout of SQLite's ends that; take no second connection while one is held, or make the pool larger than all that can be held at once",
+	advise.WhyUnknown: "what held the lock is not known",
+}
+
+// causes lists why operations failed, with the cells of each reason.
+func causes(m *advise.LockedMix) list {
+	type key struct {
+		why  advise.LockWhy
+		name string
+	}
+	var whose groups[key, *advise.LockCell]
+	counts := map[key]int64{}
+	for _, c := range m.Cells {
+		for _, cause := range c.Causes {
+			k := key{cause.Why, cause.Name}
+			whose.add(k, c)
+			counts[k] += cause.Count
+		}
+	}
+	var l list
+	for _, k := range whose.keys {
+		label := k.name
+		n := ""
+		if k.why == advise.WhyEndless {
+			label = "endless wait"
+		} else {
+			n = ", " + Thousands(counts[k]) + " in all"
+		}
+		l = append(l, item{label: label, alarm: true, text: fmt.Sprintf("%s%s: %s", inCommon(whose.of[k]), n, whyWords[k.why])})
+	}
+	return l
+}
+
+// inCommon says in which cells something happened, as far as they have it in common.
+func inCommon(cells []*advise.LockCell) string {
+	var drivers []string
+	factors := []func(advise.LockChoice) string{
+		func(c advise.LockChoice) string { return c.JournalMode },
+		func(c advise.LockChoice) string { return c.TxLock },
+		func(c advise.LockChoice) string { return prefixed("busy_timeout=", c.BusyTimeout) },
+		advise.LockChoice.Pool,
+	}
+	var words []string
+	for _, of := range factors {
+		var values []string
+		for _, c := range cells {
+			if v := of(c.Choice); v != "" && !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
+		if len(values) > 0 {
+			words = append(words, strings.Join(values, " or "))
+		}
+	}
+	for _, c := range cells {
+		if !slices.Contains(drivers, c.Driver) {
+			drivers = append(drivers, c.Driver)
+		}
+	}
+	return firstOf(drivers) + " with " + strings.Join(words, "; ")
+}
+
+// mostListed is how many drivers a sentence names.
+const mostListed = 4
+
+// firstOf joins the first words, and says how many more there are.
+func firstOf(words []string) string {
+	if len(words) > mostListed {
+		return fmt.Sprintf("%s and %d more", strings.Join(words[:mostListed], ", "), len(words)-mostListed)
+	}
+	return strings.Join(words, ", ")
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+// mostRemedies is how many remedies of a cell are shown, of which the fastest come first.
+const mostRemedies = 2
+
+// remedies lists, for each cell with errors, the choices that end them with the fewest
+// changes, with the price.
+func remedies(m *advise.LockedMix) grid {
+	var driver, from, errs, change, price, before, after []string
+	for _, c := range m.Cells {
+		for i, r := range c.Remedies[:min(len(c.Remedies), mostRemedies)] {
+			d, f, e := "", "", ""
+			if i == 0 {
+				d, f, e = c.Driver, choiceShort(c.Choice), troubleShort(c)
+			}
+			driver, from, errs = append(driver, d), append(from, f), append(errs, e)
+			change = append(change, changesWords(r.Changes))
+			p := absent
+			if r.Price != nil {
+				p = times(r.Price.Median)
+				if r.Price.Interval != nil {
+					p += " " + interval(r.Price.Interval)
+				}
+			}
+			price = append(price, p)
+			b := absent
+			if c.Rate.N > 0 {
+				b = duration(c.P999)
+			}
+			before, after = append(before, b), append(after, duration(r.Cell.P999))
+		}
+		if c.Trouble() && len(c.Remedies) == 0 {
+			driver, from, errs = append(driver, c.Driver), append(from, choiceShort(c.Choice)), append(errs, troubleShort(c))
+			change, price, before, after = append(change, "none that was measured"), append(price, absent), append(before, absent), append(after, absent)
+		}
+	}
+	var g grid
+	g.add(column{title: "driver"}, driver)
+	g.add(column{title: "with"}, from)
+	g.add(column{title: "failed", drop: 3}, errs)
+	g.add(column{title: "ends with"}, change)
+	g.add(column{title: "rate", whole: true}, price)
+	g.add(column{title: "p99.9 before", right: true, drop: 2}, before)
+	g.add(column{title: "after", right: true, drop: 1}, after)
+	return g
+}
+
+// choiceShort names a choice in the fewest words.
+func choiceShort(c advise.LockChoice) string {
+	var words []string
+	for _, w := range []string{c.JournalMode, c.TxLock, c.BusyTimeout, c.Pool()} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// changesWords says what to change.
+func changesWords(changes []advise.LockChange) string {
+	var words []string
+	for _, c := range changes {
+		if c.What == "pool" {
+			words = append(words, c.To)
+		} else {
+			words = append(words, c.What+"="+c.To)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// troubleShort says which errors a cell had.
+func troubleShort(c *advise.LockCell) string {
+	if c.Endless {
+		return "endless wait"
+	}
+	var words []string
+	for _, e := range c.Errors {
+		words = append(words, fmt.Sprintf("%s × %s", Thousands(e.Count), strings.TrimPrefix(e.Name, "SQLITE_")))
+	}
+	return strings.Join(words, ", ")
+}
+
+// lockGrid is the table of a driver: every choice with what it did.
+func lockGrid(cells []*advise.LockCell) grid {
+	var journal, lock, timeout, pool, rates, spreads, p999, longest, ok, errs, vain, fair, wal, restarts []string
+	for _, c := range cells {
+		journal, lock, timeout, pool = append(journal, c.Choice.JournalMode), append(lock, c.Choice.TxLock), append(timeout, c.Choice.BusyTimeout), append(pool, c.Choice.Pool())
+		rate, spr, p, most, share, v, f, w, n := absent, "", absent, absent, absent, absent, absent, absent, absent
+		if c.Rate.N > 0 {
+			rate, spr = human(c.Rate.Median), spread(c.Rate)
+			p, most = duration(c.P999), duration(c.Longest)
+			share = PercentOK(c.Failed, c.Operations)
+			v = percent(c.InVain)
+			if c.Fairness > 0 {
+				f = fmt.Sprintf("%.2f", c.Fairness)
+			}
+			if c.Choice.JournalMode == "wal" {
+				w, n = human(float64(c.WALBytes))+"B", each(2, c.Restarts)
+			}
+		}
+		e := troubleShort(c)
+		if c.Rate.N == 0 && !c.Endless {
+			e = string(c.Status)
+		}
+		rates, spreads, p999, longest = append(rates, rate), append(spreads, spr), append(p999, p), append(longest, most)
+		ok, errs, vain, fair, wal, restarts = append(ok, share), append(errs, e), append(vain, v), append(fair, f), append(wal, w), append(restarts, n)
+	}
+	var g grid
+	g.add(column{title: "journal"}, journal)
+	g.add(column{title: "txlock"}, lock)
+	g.add(column{title: "timeout", right: true}, timeout)
+	g.add(column{title: "connections"}, pool)
+	g.add(column{title: "ok/s", whole: true}, withSpreads(rates, spreads))
+	g.add(column{title: "p99.9", right: true}, p999)
+	g.add(column{title: "longest", right: true, drop: 1}, longest)
+	g.add(column{title: "ok", right: true, drop: 2}, ok)
+	g.add(column{title: "errors"}, errs)
+	g.add(column{title: "in vain", right: true, drop: 4}, vain)
+	g.add(column{title: "fair", right: true, drop: 3}, fair)
+	g.add(column{title: "WAL", right: true, drop: 5}, wal)
+	g.add(column{title: "restarts", right: true, drop: 6}, restarts)
+	return g
+}
+
+// locks is the explanation for people.
+func locks(l *advise.Locks, o Options) document {
+	d := document{heading{1, LocksAnswer(l)}}
+	for _, m := range l.Mixes {
+		if len(l.Mixes) > 1 {
+			d = append(d, heading{2, m.String()})
+		}
+		if why := causes(m); why != nil {
+			d = append(d, why)
+		}
+		if slices.ContainsFunc(m.Cells, (*advise.LockCell).Trouble) {
+			d = append(d, space{}, remedies(m))
+		}
+		for _, driver := range m.Drivers() {
+			var cells []*advise.LockCell
+			for _, c := range m.Cells {
+				if c.Driver == driver {
+					cells = append(cells, c)
+				}
+			}
+			d = append(d, heading{3, m.String() + ", " + driver}, lockGrid(cells))
+		}
+	}
+	var rest list
+	for _, g := range l.Analysis.Groups {
+		for _, b := range troubles(g, protocol.CodeEndless) {
+			if t, ok := b.(list); ok {
+				for _, it := range t {
+					if it.label != string(result.OK) && !slices.Contains(rest, it) {
+						rest = append(rest, it)
+					}
+				}
+			}
+		}
+	}
+	measured := list{{label: "measured", text: fmt.Sprintf("run %d, %s", l.Analysis.Run.ID, counted(int64(l.Analysis.Run.Rounds), "round"))}}
+	d = append(d, space{}, append(append(measured, machineItems(l.Analysis.Run.Machine)...), append(rest, runWarnings(l.Analysis)...)...))
+	if len(o.Hints.More) > 0 {
+		var more list
+		for _, h := range o.Hints.More {
+			more = append(more, item{label: "more", text: h})
+		}
+		d = append(d, more)
+	}
+	return append(d, space{}, paragraph{"ok/s: operations per second that did not fail, the median of the rounds. p99.9, longest: latency of all operations, however they ended. " +
+		"in vain: time of clients in operations that failed. fair: Jain's index of what each client did, 1 if all did the same. " +
+		"WAL: its greatest size, and how often it was begun again after a checkpoint had copied all of it. " +
+		"rate: that with the change divided by that without, round by round, with its 95 % interval.", true})
+}
+
+// LocksSchema is the JSON Schema (draft 2020-12) of the JSON form of an explanation of
+// locks.
+//
+//go:embed locks.schema.json
+var LocksSchema []byte
+
+// LocksVersion is the version of the JSON form of an explanation of locks. Fields may be
+// added without changing it.
+const LocksVersion = 1
+
+// JSONLocks is the JSON form of an explanation of locks.
+type JSONLocks struct {
+	Version int           `json:"version"`
+	Answer  string        `json:"answer"`
+	Run     int64         `json:"run"` // in which it was measured
+	Mixes   []JSONLockMix `json:"mixes"`
+}
+
+// JSONLockMix is a mix that was done in several ways.
+type JSONLockMix struct {
+	stats.TableName
+	Best  *advise.LockChoice `json:"best,omitempty"` // clean on all drivers, and the fastest of these
+	Cells []JSONLockCell     `json:"cells"`
+}
+
+// JSONLockCell is a mix done by a driver with one choice.
+type JSONLockCell struct {
+	Driver      string                `json:"driver"`
+	Choice      advise.LockChoice     `json:"choice"`
+	Status      result.Status         `json:"status"`
+	Endless     bool                  `json:"endless,omitempty"`
+	Rate        *stats.Summary        `json:"rate,omitempty"` // operations per second that did not fail
+	Operations  int64                 `json:"operations,omitempty"`
+	Failed      int64                 `json:"failed,omitempty"`
+	Errors      []protocol.ErrorCount `json:"errors,omitempty"`
+	Causes      []advise.LockCause    `json:"causes,omitempty"`
+	P50NS       int64                 `json:"p50_ns,omitempty"`
+	P99NS       int64                 `json:"p99_ns,omitempty"`
+	P999NS      int64                 `json:"p99_9_ns,omitempty"`
+	LongestNS   int64                 `json:"longest_ns,omitempty"`
+	InVain      float64               `json:"in_vain,omitempty"` // share of the clients' time in operations that failed
+	Fairness    float64               `json:"fairness,omitempty"`
+	WALBytes    int64                 `json:"wal_bytes,omitempty"`
+	WALRestarts float64               `json:"wal_restarts,omitempty"` // in the mean of the trials
+	Remedies    []JSONLockRemedy      `json:"remedies,omitempty"`
+}
+
+// JSONLockRemedy is a change with which nothing failed.
+type JSONLockRemedy struct {
+	advise.LockRemedy
+	Choice advise.LockChoice `json:"choice"` // with the change
+	P999NS int64             `json:"p99_9_ns"`
+}
+
+func writeLocksJSON(w io.Writer, l *advise.Locks, _ Options) error {
+	out := JSONLocks{Version: LocksVersion, Answer: LocksAnswer(l), Run: l.Analysis.Run.ID, Mixes: []JSONLockMix{}}
+	for _, m := range l.Mixes {
+		j := JSONLockMix{TableName: m.TableName, Best: m.Best, Cells: []JSONLockCell{}}
+		for _, c := range m.Cells {
+			cell := JSONLockCell{Driver: c.Driver, Choice: c.Choice, Status: c.Status, Endless: c.Endless,
+				Operations: c.Operations, Failed: c.Failed, Errors: c.Errors, Causes: c.Causes,
+				P50NS: c.P50, P99NS: c.P99, P999NS: c.P999, LongestNS: c.Longest, InVain: c.InVain, Fairness: c.Fairness,
+				WALBytes: c.WALBytes, WALRestarts: c.Restarts}
+			if c.Rate.N > 0 {
+				cell.Rate = &c.Rate
+			}
+			for _, r := range c.Remedies {
+				cell.Remedies = append(cell.Remedies, JSONLockRemedy{r, r.Cell.Choice, r.Cell.P999})
+			}
+			j.Cells = append(j.Cells, cell)
+		}
+		out.Mixes = append(out.Mixes, j)
+	}
+	return encode(w, out)
+}

@@ -1,0 +1,205 @@
+package worker_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// pools is a driver that opens a numbered pool each time, with the settings it got.
+type pools struct {
+	*fake
+	mu       sync.Mutex
+	settings []driver.Settings
+	used     map[int][]string // by pool, the SQL of operations
+}
+
+func (p *pools) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	db, err := p.fake.Open(ctx, path, s)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settings = append(p.settings, s)
+	return &numbered{db, p, len(p.settings) - 1}, err
+}
+
+type numbered struct {
+	driver.DB
+	p  *pools
+	id int
+}
+
+func (n *numbered) Prepare(ctx context.Context, st driver.Statement) (driver.Stmt, error) {
+	n.p.mu.Lock()
+	defer n.p.mu.Unlock()
+	if n.p.used == nil {
+		n.p.used = map[int][]string{}
+	}
+	n.p.used[n.id] = append(n.p.used[n.id], st.SQL)
+	return n.DB.Prepare(ctx, st)
+}
+
+// TestPoolReaders expects two pools, both proven, and each operation in that of its role.
+func TestPoolReaders(t *testing.T) {
+	f := newFake()
+	f.answer = one
+	d := &pools{fake: f}
+	phase := mixOf(plan.Mix{Clients: 3, Count: 60})
+	phase.Mix.Operations[0].Reads = true
+	got := serve(t, d, trialOf(t, blog(1, phase), driver.Settings{"pool_size": "1", "pool_readers": "4", "write_mutex": "on", "busy_timeout": "100"}))
+	mixSample(t, got)
+	sizes := []string{}
+	for _, s := range d.settings {
+		if s["pool_readers"] != "" || s["write_mutex"] != "" {
+			t.Errorf("a driver was given %v", s)
+		}
+		sizes = append(sizes, s["pool_size"])
+	}
+	if !slices.Equal(sizes, []string{"1", "1", "4"}) { // the second observes txlock
+		t.Errorf("pools of %v connections", sizes)
+	}
+	reads, writes := phase.Mix.Operations[0].Calls[0].SQL, phase.Mix.Operations[1].Calls[0].SQL
+	if !slices.Contains(d.used[2], reads) || slices.Contains(d.used[2], writes) || slices.Contains(d.used[0], reads) || !slices.Contains(d.used[0], writes) {
+		t.Errorf("statements by pool: %v", d.used)
+	}
+	for _, a := range got {
+		switch a.Type {
+		case protocol.TypeReady:
+			if n := len(a.Proof.Connections); n != 5 {
+				t.Errorf("proof of %d connections, want 5", n)
+			}
+			for _, c := range a.Proof.Connections {
+				if c["pool_size"] != "1" || c["pool_readers"] != "4" || c["write_mutex"] != "on" {
+					t.Errorf("a connection proves %v", c)
+				}
+			}
+		case protocol.TypeSettings:
+			if len(a.Connections) != 5 {
+				t.Errorf("%d connections read back after %q, want 5", len(a.Connections), a.Phase)
+			}
+		}
+	}
+	if f.open != 0 {
+		t.Errorf("%d connections not given back", f.open)
+	}
+}
+
+// TestPoolReadersOwn expects a client that keeps its connections to keep one of each pool.
+func TestPoolReadersOwn(t *testing.T) {
+	f := newFake()
+	f.answer = one
+	d := &pools{fake: f}
+	phase := mixOf(plan.Mix{Clients: 2, Count: 60, OwnConn: true})
+	phase.Mix.Operations[0].Reads = true
+	mixSample(t, serve(t, d, trialOf(t, blog(1, phase), driver.Settings{"pool_size": "2", "pool_readers": "2"})))
+	if f.open != 0 {
+		t.Errorf("%d connections not given back", f.open)
+	}
+}
+
+// TestWriteMutex expects operations that may write one at a time, and others not.
+func TestWriteMutex(t *testing.T) {
+	most := func(reads bool) int64 {
+		f := newFake()
+		var now, most atomic.Int64
+		f.answer = func(string, []any) ([]driver.Row, error) {
+			n := now.Add(1)
+			defer now.Add(-1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			time.Sleep(100 * time.Microsecond) // long enough for others to arrive
+			return []driver.Row{{{Int: 1}}}, nil
+		}
+		phase := mixOf(plan.Mix{Clients: 8, Count: 400})
+		phase.Mix.Operations = phase.Mix.Operations[:1]
+		phase.Mix.Operations[0].Reads = reads
+		mixSample(t, serve(t, f, trialOf(t, blog(1, phase), driver.Settings{"pool_size": "8", "write_mutex": "on"})))
+		return most.Load()
+	}
+	if n := most(false); n != 1 {
+		t.Errorf("%d operations at once under the mutex", n)
+	}
+	if n := most(true); n < 2 {
+		t.Errorf("%d operations at once that only read", n)
+	}
+}
+
+// TestPatience expects a phase that does not end to fail, with what waits, and without
+// waiting for the database to close.
+func TestPatience(t *testing.T) {
+	f := newFake()
+	forever := make(chan struct{})
+	t.Cleanup(func() { close(forever) })
+	var begun atomic.Int64
+	f.answer = func(string, []any) ([]driver.Row, error) {
+		if begun.Add(1) > 1100 { // after the verification pass
+			<-forever
+		}
+		return []driver.Row{{{Int: 1}}}, nil
+	}
+	phase := mixOf(plan.Mix{Clients: 2, Count: 5000, PatienceMS: 50})
+	phase.Mix.Operations = phase.Mix.Operations[:1]
+	p := blog(1, phase)
+	got := serve(t, f, trialOf(t, p, driver.Settings{"pool_size": "2"}))
+	last := got[len(got)-1]
+	if last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeEndless || last.Reason.Phase != phase.Name ||
+		!strings.HasPrefix(last.Reason.Message, "no operation has ended for 50ms: of 2 clients 2 wait, 2 in operation ") {
+		t.Errorf("answered %+v", last.Reason)
+	}
+	if slices.Contains(f.log, "close") && strings.Count(strings.Join(f.log, "\n"), "close") > 1 { // the one that observes txlock
+		t.Error("the database was closed while operations were under way")
+	}
+}
+
+// A phase that ends in time is as without a limit to patience.
+func TestPatienceEnough(t *testing.T) {
+	f := newFake()
+	f.answer = one
+	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 3, Count: 90, PatienceMS: 60_000})), driver.Settings{"pool_size": "3"})))
+	if s.Operations != 90 {
+		t.Errorf("%d operations", s.Operations)
+	}
+}
+
+// TestClients expects the operations of each client of a mix that lasts.
+func TestClients(t *testing.T) {
+	f := newFake()
+	f.answer = one
+	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 3, DurationMS: 20})), driver.Settings{"pool_size": "3"})))
+	sum := int64(0)
+	for _, n := range s.Clients {
+		sum += n
+	}
+	if len(s.Clients) != 3 || sum != s.Operations {
+		t.Errorf("%v of %d operations", s.Clients, s.Operations)
+	}
+	if s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 3, Count: 30})), driver.Settings{"pool_size": "3"}))); s.Clients != nil {
+		t.Errorf("%v with a count, of which each client has its share", s.Clients)
+	}
+}
+
+// TestAnother checks where a statement may take a connection of its own.
+func TestAnother(t *testing.T) {
+	for want, m := range map[string]plan.Mix{
+		"": {Clients: 1, Count: 40},
+		"plan.phases[0].mix.operations[0].calls[0].another is set": {Clients: 1, Count: 40, OwnConn: true},
+	} {
+		f := newFake()
+		f.answer = one
+		phase := mixOf(m)
+		phase.Mix.Operations[0].Transaction = true
+		phase.Mix.Operations[0].Calls[0].Another = true
+		got := serve(t, f, trialOf(t, blog(1, phase), driver.Settings{"pool_size": "2"}))
+		last := got[len(got)-1]
+		if want == "" && last.Type != protocol.TypeDone || want != "" && (last.Reason == nil || !strings.Contains(last.Reason.Message, want)) {
+			t.Errorf("ended with %+v, want %q", last.Reason, want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"encoding/binary"
+	"os"
+	"time"
+)
+
+// walWatch counts how often a write-ahead log is begun again from its start, which a
+// writer does when a checkpoint has copied all of it and nobody reads it. Beside a long
+// reader that does not happen, and the log grows.
+type walWatch struct {
+	path  string
+	first uint32
+	seen  bool
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// walPoll is how often the watch looks for the header until there is one.
+const walPoll = 5 * time.Millisecond
+
+// watchWAL watches the log of a database until [walWatch.restarts] is called.
+func watchWAL(database string) *walWatch {
+	w := &walWatch{path: database + "-wal", stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		for {
+			if w.first, w.seen = walSalt(w.path); w.seen {
+				return
+			}
+			select {
+			case <-w.stop:
+				return
+			case <-time.After(walPoll):
+			}
+		}
+	}()
+	return w
+}
+
+// restarts ends the watch and returns how often the log was begun again since its header
+// was first seen.
+func (w *walWatch) restarts() int64 {
+	close(w.stop)
+	<-w.done
+	last, ok := walSalt(w.path)
+	if !w.seen || !ok {
+		return 0
+	}
+	return int64(last - w.first)
+}
+
+// walSalt returns the first salt of a log's header, to which SQLite adds 1 each time it
+// begins the log again: https://www.sqlite.org/fileformat.html#the_write_ahead_log
+func walSalt(path string) (salt uint32, ok bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	header := make([]byte, 32)
+	if _, err := f.ReadAt(header, 0); err != nil {
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(header[16:]), true
+}

@@ -4,66 +4,94 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// BenchmarkCost runs statements on a library that does nothing, with and without
-// recording: the difference is what recording costs.
+// BenchmarkCost runs statements on a library that does nothing, in turns with and without
+// recording, and reports the difference of the medians for each recorded line.
 //
-//	go test -bench Cost ./record
+//	go test -bench Cost
 func BenchmarkCost(b *testing.B) {
-	for _, on := range []string{"plain", "types", "values"} {
-		pool := func(b *testing.B) *sql.DB {
-			var c driver.Connector = plainConnector{}
-			if on != "plain" {
-				rec, err := record.Create(filepath.Join(b.TempDir(), "app.jsonl"), record.Options{Values: on == "values"})
-				must(b, err)
-				b.Cleanup(func() { must(b, rec.Close()) })
-				c = rec.Connector(c)
-			}
-			db := sql.OpenDB(c)
-			b.Cleanup(func() { db.Close() })
-			return db
-		}
-		const text = "a text of some thirty characters"
-		b.Run("exec/"+on, func(b *testing.B) {
-			db := pool(b)
-			for b.Loop() {
-				if _, err := db.Exec("INSERT INTO users (id, name, score) VALUES (?, ?, ?)", int64(7), text, 1.5); err != nil {
-					b.Fatal(err)
+	const text = "a text of some thirty characters"
+	for _, values := range []bool{false, true} {
+		name := map[bool]string{false: "types", true: "values"}[values]
+		b.Run("exec/"+name, func(b *testing.B) {
+			cost(b, values, 1, func(db *sql.DB) func() error {
+				return func() error {
+					_, err := db.Exec("INSERT INTO users (id, name, score) VALUES (?, ?, ?)", int64(7), text, 1.5)
+					return err
 				}
-			}
+			})
 		})
-		b.Run("query/"+on, func(b *testing.B) {
-			db := pool(b)
-			for b.Loop() {
-				var n int64
-				if err := db.QueryRow("SELECT n FROM t WHERE id = ?", int64(7)).Scan(&n); err != nil {
-					b.Fatal(err)
+		b.Run("query/"+name, func(b *testing.B) {
+			cost(b, values, 1, func(db *sql.DB) func() error {
+				return func() error {
+					var n int64
+					return db.QueryRow("SELECT n FROM t WHERE id = ?", int64(7)).Scan(&n)
 				}
-			}
+			})
 		})
-		b.Run("prepared/"+on, func(b *testing.B) {
-			st, err := pool(b).Prepare("INSERT INTO users (id, name, score) VALUES (?, ?, ?)")
-			must(b, err)
-			defer st.Close()
-			for b.Loop() {
-				if _, err := st.Exec(int64(7), text, 1.5); err != nil {
-					b.Fatal(err)
+		b.Run("prepared/"+name, func(b *testing.B) {
+			cost(b, values, 1, func(db *sql.DB) func() error {
+				st, err := db.Prepare("INSERT INTO users (id, name, score) VALUES (?, ?, ?)")
+				must(b, err)
+				b.Cleanup(func() { st.Close() })
+				return func() error {
+					_, err := st.Exec(int64(7), text, 1.5)
+					return err
 				}
-			}
+			})
 		})
-		b.Run("transaction/"+on, func(b *testing.B) { // three lines
-			db := pool(b)
-			for b.Loop() {
-				tx, err := db.Begin()
-				must(b, err)
-				_, err = tx.Exec("UPDATE t SET n = ?", int64(7))
-				must(b, err)
-				must(b, tx.Commit())
-			}
+		b.Run("transaction/"+name, func(b *testing.B) {
+			cost(b, values, 3, func(db *sql.DB) func() error {
+				return func() error {
+					tx, err := db.Begin()
+					if err != nil {
+						return err
+					}
+					if _, err := tx.Exec("UPDATE t SET n = ?", int64(7)); err != nil {
+						return err
+					}
+					return tx.Commit()
+				}
+			})
 		})
 	}
+}
+
+// cost runs what work returns, which is recorded in a number of lines.
+func cost(b *testing.B, values bool, lines int, work func(*sql.DB) func() error) {
+	const turn = 100
+	rec, err := record.Create(filepath.Join(b.TempDir(), "app.jsonl"), record.Options{Values: values})
+	must(b, err)
+	var runs [2]func() error
+	for i, c := range []driver.Connector{plainConnector{}, rec.Connector(plainConnector{})} {
+		db := sql.OpenDB(c)
+		b.Cleanup(func() { db.Close() })
+		runs[i] = work(db)
+	}
+	var times [2][]time.Duration
+	for b.Loop() {
+		for i, run := range runs {
+			begin := time.Now()
+			for range turn {
+				if err := run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			times[i] = append(times[i], time.Since(begin)/turn)
+		}
+	}
+	must(b, rec.Close())
+	median := func(list []time.Duration) float64 {
+		slices.Sort(list)
+		return float64(list[len(list)/2])
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(times[0]), "plain-ns")
+	b.ReportMetric((median(times[1])-median(times[0]))/float64(lines), "added-ns/line")
 }

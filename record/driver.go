@@ -107,7 +107,7 @@ func (c *conn) PrepareContext(ctx context.Context, sql string) (driver.Stmt, err
 		return nil, err
 	}
 	st := &stmt{Stmt: s, conn: c, statement: c.rec.statement(sql, prepared)}
-	if converter, ok := s.(driver.ColumnConverter); ok {
+	if converter, ok := s.(driver.ColumnConverter); ok { //nolint:staticcheck // database/sql uses it too
 		return &convertingStmt{st, converter}, nil
 	}
 	return st, nil
@@ -276,7 +276,7 @@ type stmt struct {
 // convertingStmt is a statement of a library that converts values by column.
 type convertingStmt struct {
 	*stmt
-	converter driver.ColumnConverter
+	converter driver.ColumnConverter //nolint:staticcheck // database/sql uses it too
 }
 
 func (s *convertingStmt) ColumnConverter(i int) driver.ValueConverter {

@@ -59,6 +59,7 @@ func run(t testing.TB, db *sql.DB) {
 	must(t, err)
 	rows, err := tx.Query("SELECT n FROM t WHERE a = :a", sql.Named("a", "secret"))
 	must(t, err)
+	defer rows.Close()
 	for n := 0; rows.Next(); n++ {
 		if n == 1 {
 			_, err = tx.Exec("UPDATE t SET n = 1")
@@ -69,9 +70,9 @@ func run(t testing.TB, db *sql.DB) {
 	must(t, tx.Commit())
 	st, err := db.Prepare("DELETE FROM t WHERE id = ?")
 	must(t, err)
+	defer st.Close()
 	_, err = st.Exec(300)
 	must(t, err)
-	must(t, st.Close())
 	if _, err := db.Exec("INSERT twice"); err == nil {
 		t.Fatal("no error")
 	}
@@ -182,6 +183,7 @@ func TestBare(t *testing.T) {
 	}
 	rows, err := db.Query("SELECT ?", 1)
 	must(t, err)
+	defer rows.Close()
 	types, err := rows.ColumnTypes()
 	must(t, err)
 	if _, ok := types[0].Length(); ok || types[0].DatabaseTypeName() != "" {
@@ -190,7 +192,7 @@ func TestBare(t *testing.T) {
 	if rows.NextResultSet() || rows.Err() != nil {
 		t.Errorf("another result: %v", rows.Err())
 	}
-	must(t, rows.Close())
+	must(t, rows.Close()) //nolint:sqlclosecheck // its error matters
 	must(t, db.Ping())
 	if _, err := db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true}); err == nil {
 		t.Error("a read-only transaction with a library that knows none")
@@ -208,12 +210,12 @@ func TestErrorOfRows(t *testing.T) {
 	db, rec := open(t, &b, record.Options{}, library{})
 	rows, err := db.Query("SELECT broken")
 	must(t, err)
+	defer rows.Close()
 	for rows.Next() {
 	}
 	if rows.Err() == nil {
 		t.Error("no error")
 	}
-	must(t, rows.Close())
 	if got := tell(finish(t, rec, &b)); !strings.HasSuffix(got, `rows 2 affected -1 error 266 ""`) {
 		t.Error(got)
 	}

@@ -483,7 +483,7 @@ func (r *replayer) statement(e *record.Event) (i int, ok bool, err error) {
 	for _, t := range types {
 		made.Parameters = append(made.Parameters, plan.Recorded{Type: t})
 	}
-	i = r.variant(fmt.Sprint(s.number, made.Reads, types), operationName(s.sql), made)
+	i = r.variant(fmt.Sprintf("%d %t %q", s.number, made.Reads, types), operationName(s.sql), made)
 	for j := range args {
 		r.bytes += addValue(&r.plan.Statements[i].Parameters[j], args[j], r.rec.Values)
 	}

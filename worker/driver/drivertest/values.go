@@ -38,7 +38,8 @@ func valueChecks() []Check {
 		{Name: "values/texts outlive the visit", Test: on(nil, "", textsOutlive)},
 		{Name: "values/of another class than declared", Test: on(nil, "", otherClass)},
 		{Name: "values/an integer is a real number", Test: on(nil, "", integerAsReal)},
-		{Name: "values/of columns of which nothing is known", Key: "columns=any", Test: inEveryWay(nil, "", anyColumns)},
+		{Name: "values/of columns of which nothing is known", Key: "columns=any", Test: inEveryWay(nil, "", anyColumns(false))},
+		{Name: "values/texts of columns of which nothing is known", Key: "any=text", Test: inEveryWay(nil, "", anyColumns(true))},
 		{Name: "values/times are not converted to another zone", Test: on(nil, "", localTimes)},
 	}
 }
@@ -152,8 +153,14 @@ func reusedCells(ctx context.Context, x *db) error {
 }
 
 // anyColumns reads a result of which nothing was declared: each value is of its own
-// class, row by row.
-func anyColumns(ctx context.Context, r driver.Runner, adHoc bool) error {
+// class, row by row. Unless texts is true, a text may be read as a blob.
+func anyColumns(texts bool) func(ctx context.Context, r driver.Runner, adHoc bool) error {
+	return func(ctx context.Context, r driver.Runner, adHoc bool) error {
+		return readAny(ctx, r, adHoc, texts)
+	}
+}
+
+func readAny(ctx context.Context, r driver.Runner, adHoc, texts bool) error {
 	list := [][]any{
 		{int64(7), 1.5, "text", []byte{0, 255}, nil},
 		{nil, int64(-1), "", []byte{}, "7"},
@@ -174,6 +181,9 @@ func anyColumns(ctx context.Context, r driver.Runner, adHoc bool) error {
 					if c.Null {
 						seen, values = append(seen, 0), append(values, nil)
 						continue
+					}
+					if t := types[min(len(seen), len(types)-1)]; !texts && t == driver.Text && c.Type == driver.Blob {
+						c.Type, c.Text = t, string(c.Blob)
 					}
 					seen = append(seen, c.Type)
 					switch c.Type {

@@ -26,10 +26,12 @@ type Compared struct {
 	Query *Query
 	Plan  [2]string // the database's and the imitation's
 	Rows  [2]float64
+
+	renamed string // the database's plan with the names that indexes have in the imitation
 }
 
 // SamePlan reports whether SQLite plans the query in the same way.
-func (c *Compared) SamePlan() bool { return c.Plan[0] == c.Plan[1] }
+func (c *Compared) SamePlan() bool { return c.renamed == c.Plan[1] }
 
 // Compare loads the workload, at the full scale, into a database beside the copy, and runs
 // its queries on both. resolved is the workload's plan. If the database is packed, as after
@@ -78,6 +80,10 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, tell func(w
 		one := Compared{Query: q}
 		if one.Plan[0], one.Rows[0], err = q.run(ctx, w.source.DB, q.original, q.sampled()); err != nil {
 			return nil, fmt.Errorf("the query %s on the database: %w", q.Phase, err)
+		}
+		one.renamed = one.Plan[0]
+		for name, now := range w.builder.renamed {
+			one.renamed = strings.ReplaceAll(one.renamed, " "+name+" ", " "+now+" ")
 		}
 		values, err := l.values(w.builder.reads, q)
 		if err != nil {

@@ -117,7 +117,7 @@ func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 		}
 		d.add(g)
 		return
-	case t.composite != nil && slices.Contains(t.composite.columns, c):
+	case slices.Contains(t.parts(), c):
 		g = b.part(d, t, c, more)
 	case c.foreign != nil && b.pickable(c):
 		g = b.reference(d, t, c, more)
@@ -311,6 +311,8 @@ func (b *builder) realNumbers(t *table, c *column, s *classStats) generated {
 func (b *builder) text(d *dataSet, t *table, c *column, s *classStats, several, more bool) generated {
 	st := &c.stats
 	switch {
+	case s.n > 0 && st.json == s.n:
+		return b.document(d, t, c, s)
 	case c.prose && st.words.distinct.n > 0:
 		return b.prose(c)
 	case c.unique && !several, st.ascends() && st.distinctive() && !several && st.few == nil:
@@ -349,6 +351,45 @@ func (b *builder) uniqueText(d *dataSet, t *table, c *column, s *classStats, mor
 	n := d.help(c, "n", number, t.columns)
 	pad := d.help(c, "pad", generated{kind: "text", value: lessLengths(s, width+1)}, t.columns)
 	return generated{kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [" + n + ", " + pad + "]"}}
+}
+
+// document makes JSON: an object with the keys that the schema's paths name, or an array.
+func (b *builder) document(d *dataSet, t *table, c *column, s *classStats) generated {
+	keys := b.schema.paths()
+	if c.stats.arrays > s.n/2 || len(keys) == 0 {
+		keys = []string{"value"}
+	}
+	format := ""
+	for i, key := range keys {
+		if i > 0 {
+			format += ","
+		}
+		format += `"` + strings.ReplaceAll(key, "%", "%%") + `":"%s"`
+	}
+	if format = "{" + format + "}"; c.stats.arrays > s.n/2 {
+		format = `["%s"]`
+	}
+	// The texts share what the rest of the document leaves of its length.
+	rest := lessLengthsOf(s, int64(len(format)-2*len(keys)), int64(len(keys)))
+	var of []string
+	for range keys {
+		of = append(of, d.help(c, "text", generated{kind: "text", value: rest}, t.columns))
+	}
+	return generated{kind: "format", value: yamlText(format), also: []string{"of: [" + strings.Join(of, ", ") + "]"}}
+}
+
+// paths returns the keys of JSON that the schema's expressions name.
+func (s *schema) paths() []string {
+	var keys []string
+	for _, o := range s.objects {
+		for _, t := range significant(o.sql) {
+			key, ok := strings.CutPrefix(t.name(), "$.")
+			if ok && t.kind == quotedText && isPlain(key) && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
 }
 
 // ascendingText makes texts that ascend from row to row, each for several rows.
@@ -476,7 +517,7 @@ func isPlain(name string) bool { return identifierOf(name) == name }
 // rows, as long as in the original, and the last one counts.
 func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	x := t.composite
-	j, last := slices.Index(x.columns, c), len(x.columns)-1
+	j, last := slices.Index(t.parts(), c), len(x.columns)-1
 	keys := b.keys(t)
 	first := x.columns[0]
 	if !more {
@@ -499,7 +540,7 @@ func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	if c.foreign != nil && b.pickable(c) { // what comes after the run that has been inserted
 		next = generated{kind: "serial", value: fmt.Sprint(x.run(t.rows)), also: []string{"step: $" + t.set, "every: $" + b.inserts}}
 	}
-	return generated{kind: "pick", value: b.domain(t, last, true), also: []string{"at: " + d.help(c, "next", next, t.columns)}}
+	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next, t.columns)}}
 }
 
 // run returns up to how many rows have the same values in all but the last column.
@@ -529,12 +570,23 @@ func (b *builder) extendable(t *table) bool {
 		}
 	}
 	if x := t.composite; x != nil {
-		last := x.columns[len(x.columns)-1]
-		if last.foreign != nil && b.pickable(last) && last.foreign.parent.rows < 2*x.run(t.rows) {
+		for _, last := range t.parts()[len(x.columns)-1:] {
+			if last.foreign == nil || !b.pickable(last) || last.foreign.parent.rows >= 2*x.run(t.rows) {
+				continue
+			}
 			return false
 		}
 	}
 	return true
+}
+
+// parts returns the columns of the unique index that rows must satisfy, and the last ones of
+// others that begin with the same columns.
+func (t *table) parts() []*column {
+	if t.composite == nil {
+		return nil
+	}
+	return slices.Concat(t.composite.columns, t.siblings)
 }
 
 // keys returns the data set with the combinations of a unique index.
@@ -545,7 +597,7 @@ func (b *builder) keys(t *table) string {
 	x := t.composite
 	d := b.newSet(t.set+"_keys", "", "$"+t.set)
 	b.dictionaries["keys "+t.name] = d.name
-	for j := range x.columns {
+	for j := range t.parts() {
 		number := generated{name: fmt.Sprintf("row%d", j), hidden: true, kind: "serial", value: "0"}
 		if j < len(x.columns)-1 {
 			number.also = []string{fmt.Sprintf("step: %d", x.different(j)), fmt.Sprintf("every: %d", max(1, t.rows))}
@@ -560,7 +612,7 @@ func (b *builder) keys(t *table) string {
 // With more, they are others.
 func (b *builder) domain(t *table, j int, more bool) string {
 	x := t.composite
-	c := x.columns[j]
+	c := t.parts()[j]
 	if c.foreign != nil && b.pickable(c) {
 		to := c.foreign.to[slices.Index(c.foreign.columns, c)]
 		name := c.foreign.parent.set + "." + to.name
@@ -574,7 +626,7 @@ func (b *builder) domain(t *table, j int, more bool) string {
 		return name + ".value"
 	}
 	n := max(1, c.stats.values())
-	if j == len(x.columns)-1 {
+	if j >= len(x.columns)-1 {
 		n = max(n, x.run(t.rows))
 	}
 	from := int64(0)
@@ -605,9 +657,12 @@ func (b *builder) domain(t *table, j int, more bool) string {
 func lengths(s *classStats) string { return lessLengths(s, 0) }
 
 // lessLengths returns lengths with less characters each.
-func lessLengths(s *classStats, less int64) string {
+func lessLengths(s *classStats, less int64) string { return lessLengthsOf(s, less, 1) }
+
+// lessLengthsOf returns the lengths of parts of texts with less characters.
+func lessLengthsOf(s *classStats, less, parts int64) string {
 	if s.low == s.high {
-		return fmt.Sprint(max(0, s.low-less))
+		return fmt.Sprint(max(0, s.low-less) / parts)
 	}
 	bounds := quantiles(s.numbers.sample, intervals)
 	bounds[0] = s.low
@@ -621,7 +676,7 @@ func lessLengths(s *classStats, less int64) string {
 	off := s.sum/float64(s.n) - mean
 	bounds[m] = max(bounds[m-1], bounds[m]+int64(math.Round(2*float64(m)*off)))
 	for i := range bounds {
-		bounds[i] = max(0, bounds[i]-less)
+		bounds[i] = max(0, bounds[i]-less) / parts
 	}
 	return list(bounds)
 }

@@ -83,6 +83,9 @@ type builder struct {
 	dictionaries map[string]string
 	vocabularies map[*column]string
 	numbers      map[string]string
+	renamed      map[string]string  // indexes that are called otherwise in the workload
+	parameters   map[*column]string // of queries, by the column that they are compared with
+	words        map[*column]string // the same for words
 	inserts      string
 	reads        string
 	notes        []string
@@ -126,6 +129,8 @@ func (w *Workload) write(ctx context.Context) error {
 	b.sets, b.notes = nil, nil
 	b.names = map[string]bool{"set": true, "statement": true}
 	b.dictionaries, b.vocabularies, b.numbers = map[string]string{}, map[*column]string{}, map[string]string{}
+	b.renamed = map[string]string{}
+	b.parameters, b.words = map[*column]string{}, map[*column]string{}
 	w.Tables, w.Queries = nil, nil
 	var tables []*table
 	for _, t := range b.schema.tables {
@@ -239,7 +244,7 @@ func (b *builder) loosen(tables []*table) {
 	for _, t := range tables {
 		for _, x := range t.indexes {
 			x.loose = ""
-			if !x.unique || x == t.composite || slices.ContainsFunc(x.columns, func(c *column) bool { return c.unique }) && x.whole {
+			if !x.unique || x == t.composite || x.sibling || slices.ContainsFunc(x.columns, func(c *column) bool { return c.unique }) && x.whole {
 				continue
 			}
 			if x.whole && len(x.columns) == 1 && x.columns[0].stats.distinctive() {
@@ -248,7 +253,9 @@ func (b *builder) loosen(tables []*table) {
 			}
 			switch {
 			case x.origin != "c":
-				b.note("table %s: %s is one of several keys of several columns; generated rows may violate it", t.name, x.name)
+				x.loose = "it is one of several keys of several columns"
+				b.note("table %s: the key of %s is an index that is not UNIQUE here, because %s", t.name, columnNames(x.columns), x.loose)
+				continue
 			case !x.whole:
 				x.loose = "it is of an expression"
 			case x.partial != "":
@@ -473,21 +480,29 @@ func phaseName(name string) string {
 const limit = " LIMIT 100"
 
 // condition returns "a.x = :x AND …", and the parameters.
-func (t *table) condition(alias string, columns []*column) (string, []arg) {
+func (b *builder) condition(t *table, alias string, columns []*column) (string, []arg) {
 	var parts []string
 	var args []arg
 	for _, c := range columns {
-		name := t.set + "_" + identifierOf(c.name)
+		name := b.parameter(t, c)
 		parts = append(parts, alias+"."+driver.Quote(c.name)+" = :"+name)
 		args = append(args, arg{name, c})
 	}
 	return strings.Join(parts, " AND "), args
 }
 
+// parameter returns the name of the parameter for a column.
+func (b *builder) parameter(t *table, c *column) string {
+	if b.parameters[c] == "" {
+		b.parameters[c] = b.unused(t.set + "_" + c.name)
+	}
+	return b.parameters[c]
+}
+
 // read reads rows by a key.
 func (b *builder) read(t *table, columns []*column, unique bool, partial string) *Query {
 	expressions, types := t.selected("t")
-	where, args := t.condition("t", columns)
+	where, args := b.condition(t, "t", columns)
 	q := &Query{table: t, args: args, columns: types, weight: t.rows}
 	begin := "SELECT " + strings.Join(expressions, ", ") + " FROM " + driver.Quote(t.name) + " AS t WHERE "
 	end := ""
@@ -533,7 +548,7 @@ func (b *builder) joined(t *table, f *foreign) *Query {
 	}
 	parents, types := f.parent.selected("p")
 	children, more := t.selected("c")
-	where, args := f.parent.condition("p", f.to)
+	where, args := b.condition(f.parent, "p", f.to)
 	sql := "SELECT " + strings.Join(append(parents, children...), ", ") + " FROM " + driver.Quote(f.parent.name) + " AS p JOIN " + driver.Quote(t.name) + " AS c ON " + f.on() + " WHERE " + where
 	if t.rowid != "" {
 		sql += " ORDER BY c." + t.rowid
@@ -554,7 +569,7 @@ func (b *builder) joinedBack(t *table, f *foreign) *Query {
 	}
 	children, types := t.selected("c")
 	parents, more := f.parent.selected("p")
-	where, args := t.condition("c", key)
+	where, args := b.condition(t, "c", key)
 	sql := "SELECT " + strings.Join(append(children, parents...), ", ") + " FROM " + driver.Quote(t.name) + " AS c JOIN " + driver.Quote(f.parent.name) + " AS p ON " + f.on() + " WHERE " + where
 	return &Query{table: t, args: args, columns: append(types, more...), SQL: sql, original: sql, weight: t.rows}
 }
@@ -572,7 +587,11 @@ func (b *builder) match(t *table) *Query {
 	}
 	for _, c := range t.columns {
 		if c := of.column(c.name); c != nil && c.stats.words != nil && c.stats.words.distinct.n > 0 {
-			name := of.set + "_" + identifierOf(c.name) + "_word"
+			name := b.words[c]
+			if name == "" {
+				name = b.unused(of.set + "_" + c.name + "_word")
+				b.words[c] = name
+			}
 			sql := "SELECT rowid FROM " + driver.Quote(t.name) + " WHERE " + driver.Quote(t.name) + " MATCH :" + name + " ORDER BY rowid" + limit
 			return &Query{table: of, args: []arg{{name, nil}}, words: c, columns: []string{"int"}, SQL: sql, original: sql, weight: of.rows}
 		}
@@ -583,6 +602,7 @@ func (b *builder) match(t *table) *Query {
 // probe adds the data set whose rows have the parameters of the queries.
 func (b *builder) probe(queries []*Query) {
 	d := &dataSet{name: b.reads, count: "$" + b.reads}
+	rows := map[*table]string{}
 	have := func(name string) bool {
 		return slices.ContainsFunc(d.columns, func(g generated) bool { return g.name == name })
 	}
@@ -600,8 +620,10 @@ func (b *builder) probe(queries []*Query) {
 				d.add(g)
 				continue
 			}
-			row := q.table.set + "__row"
-			if !have(row) {
+			row := rows[q.table]
+			if row == "" {
+				row = b.unused(q.table.set + "_row")
+				rows[q.table] = row
 				d.add(generated{name: row, kind: "int", value: fmt.Sprintf("[0, $%s - 1]", q.table.set), hidden: true})
 			}
 			value := q.table.set + "." + a.column.name
@@ -635,7 +657,19 @@ func (b *builder) script(ctx context.Context) (before, after string, err error) 
 			continue
 		}
 		text := o.sql
+		indexes := ""
 		if o.kind == "table" {
+			for _, x := range t.indexes {
+				if x.loose == "" || x.origin == "c" {
+					continue
+				}
+				if list, ok := withoutKey(tokenize(text), x.columns); ok {
+					text = join(list)
+					name := b.unused(t.name + "_" + x.columns[0].name + "_key")
+					b.renamed[x.name] = name
+					indexes += fmt.Sprintf("CREATE INDEX %s ON %s(%s);\n", driver.Quote(name), driver.Quote(t.name), columnNames(x.columns))
+				}
+			}
 			list, n := withoutChecks(tokenize(text))
 			if checks += n; n > 0 {
 				text = join(list)
@@ -662,7 +696,7 @@ func (b *builder) script(ctx context.Context) (before, after string, err error) 
 		if o.kind == "trigger" {
 			after += text + ";\n"
 		} else {
-			before += text + ";\n"
+			before += text + ";\n" + indexes
 		}
 	}
 	if checks > 0 {
@@ -685,9 +719,18 @@ func (b *builder) script(ctx context.Context) (before, after string, err error) 
 		after += "ANALYZE;\n"
 	}
 	if b.schema.encoding != "UTF-8" {
-		before = "PRAGMA encoding = '" + b.schema.encoding + "';\n" + before
+		b.note("texts are UTF-8 here, and %s in the database", b.schema.encoding)
 	}
 	return before, after, nil
+}
+
+// columnNames returns the names of columns as SQL.
+func columnNames(columns []*column) string {
+	var names []string
+	for _, c := range columns {
+		names = append(names, driver.Quote(c.name))
+	}
+	return strings.Join(names, ", ")
 }
 
 func (b *builder) index(o object) *index {

@@ -115,24 +115,29 @@ func private(t *testing.T, path, text string) {
 	for _, word := range regexp.MustCompile(`[A-Za-z0-9_.@-]+`).FindAllString(text, -1) {
 		known[strings.Trim(word, ".-")] = true
 	}
-	names := map[string]bool{}
+	names := map[string]bool{"owner": true} // of the schema: tables, columns, and a path of JSON
 	var tables []string
 	read(t, db, `SELECT name FROM sqlite_schema UNION SELECT c.name FROM sqlite_schema AS s, pragma_table_xinfo(s.name) AS c`, func(v []any) { names[fmt.Sprint(v[0])] = true })
 	read(t, db, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%'`, func(v []any) { tables = append(tables, fmt.Sprint(v[0])) })
 	found := map[string]bool{}
 	for _, table := range tables {
+		rows := int64(0)
+		read(t, db, `SELECT count(*) FROM "`+table+`"`, func(v []any) { rows = v[0].(int64) })
 		read(t, db, `SELECT * FROM "`+table+`"`, func(values []any) {
 			for _, v := range values {
 				s := fmt.Sprint(v)
-				switch v := v.(type) {
+				switch text := v.(type) {
 				case string:
-					for _, word := range regexp.MustCompile(`[A-Za-z0-9_.@-]*[A-Za-z][A-Za-z0-9_.@-]{3,}`).FindAllString(v, -1) {
+					for _, word := range regexp.MustCompile(`[A-Za-z0-9_.@-]*[A-Za-z][A-Za-z0-9_.@-]{3,}`).FindAllString(text, -1) {
 						if known[word] && !names[word] && !found[word] {
 							found[word] = true
 							t.Errorf("%s: the text %q is in the workload", table, word)
 						}
 					}
 				case int64, float64:
+					if x, ok := v.(int64); ok && x >= 0 && x <= rows {
+						continue // as any key; how many rows there are is no secret
+					}
 					if len(strings.Trim(s, "-0.")) >= 6 && known[strings.Trim(s, "-")] && !found[s] {
 						found[s] = true
 						t.Errorf("%s: the number %s is in the workload", table, s)
@@ -221,12 +226,12 @@ func fill(t *testing.T, db *sql.DB, insert string, n int, row func(i int) []any)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer st.Close()
 	for i := range n {
 		if _, err := st.Exec(row(i)...); err != nil {
 			t.Fatalf("%s, row %d: %v", insert, i, err)
 		}
 	}
-	st.Close()
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -262,9 +267,10 @@ func makeShop(t *testing.T, db *sql.DB) {
 		CREATE TABLE orders (id INTEGER PRIMARY KEY, customer_id INTEGER NOT NULL REFERENCES customers(id), state TEXT NOT NULL, placed INTEGER NOT NULL, note TEXT, replaces INTEGER REFERENCES orders);
 		CREATE INDEX orders_customer ON orders(customer_id);
 		CREATE INDEX orders_open ON orders(placed) WHERE state = 'shipped';
-		CREATE TABLE order_items (order_id INTEGER REFERENCES orders(id), line INTEGER, product_id INTEGER REFERENCES products(id), quantity INTEGER, PRIMARY KEY (order_id, line)) WITHOUT ROWID;
+		CREATE TABLE order_items (order_id INTEGER REFERENCES orders(id), line INTEGER, product_id INTEGER REFERENCES products(id), quantity INTEGER, place INTEGER NOT NULL, PRIMARY KEY (order_id, line), CONSTRAINT places UNIQUE ("order_id", place)) WITHOUT ROWID;
 		CREATE INDEX items_product ON order_items(product_id);
 		CREATE TABLE log (at INTEGER, what TEXT);
+		CREATE TABLE seats (row INTEGER, seat INTEGER, held INTEGER REFERENCES customers(id), CONSTRAINT places UNIQUE (row, seat), UNIQUE ("held", seat));
 		CREATE VIEW open_orders AS SELECT * FROM orders WHERE state = 'shipped';
 		CREATE TRIGGER orders_log AFTER INSERT ON orders WHEN new.state = 'shipped' BEGIN INSERT INTO log VALUES (new.placed, 'shipped ' || new.id); END;
 	`)
@@ -289,9 +295,10 @@ func makeShop(t *testing.T, db *sql.DB) {
 		}
 		return []any{i + 1, 1 + int(math.Pow(random.Float64(), 2)*3000), pick("delivered", "delivered", "delivered", "shipped", "returned"), 1712345678 + i*37, note, replaces}
 	})
-	fill(t, db, "INSERT INTO order_items VALUES (?, ?, ?, ?)", 36000, func(i int) []any {
-		return []any{i/3 + 1, i%3 + 1, 1 + random.IntN(400), 1 + random.IntN(9)}
+	fill(t, db, "INSERT INTO order_items VALUES (?, ?, ?, ?, ?)", 36000, func(i int) []any {
+		return []any{i/3 + 1, i%3 + 1, 1 + random.IntN(400), 1 + random.IntN(9), 10 - i%3}
 	})
+	fill(t, db, "INSERT INTO seats VALUES (?, ?, ?)", 3000, func(i int) []any { return []any{i / 30, i % 30, 1 + i*7%3000} })
 	execute(t, db, "ANALYZE")
 }
 
@@ -345,6 +352,10 @@ func makeSettings(t *testing.T, db *sql.DB) {
 	fill(t, db, "INSERT INTO boxes(w, h, name) VALUES (?, ?, ?)", 3000, func(i int) []any { return []any{float64(random.IntN(1000)), random.Float64() * 77, name(3)} })
 	fill(t, db, "INSERT INTO exact VALUES (?, ?, ?, ?, ?)", 3000, func(i int) []any {
 		return []any{random.IntN(100000), name(4), []byte(name(10)), random.NormFloat64() * 1000, pick[any](random.IntN(1e6), name(3), nil)}
+	})
+	execute(t, db, "CREATE TABLE documents (id INTEGER PRIMARY KEY, body TEXT CHECK (json_valid(body)), kind TEXT AS (body ->> '$.kind') VIRTUAL); CREATE INDEX documents_kind ON documents(kind); CREATE INDEX documents_owner ON documents(json_extract(body, '$.owner'))")
+	fill(t, db, "INSERT INTO documents(body) VALUES (?)", 2000, func(i int) []any {
+		return []any{fmt.Sprintf(`{"kind": "%s", "owner": "%s", "size": %d}`, name(1), name(3), random.IntN(1e6))}
 	})
 	fill(t, db, `INSERT INTO "odd names" VALUES (?, ?, ?)`, 2000, func(i int) []any { return []any{random.IntN(300), name(2), name(3)} })
 }

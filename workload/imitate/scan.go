@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -40,6 +41,8 @@ type columnStats struct {
 	same        int64         // neighbors that are equal
 	last        any
 	words       *wordStats
+	json        int64 // texts that are JSON objects or arrays
+	arrays      int64 // of these
 }
 
 // classStats is what is known of the values of one storage class.
@@ -95,6 +98,12 @@ func (s *columnStats) add(v any) uint64 {
 	case string:
 		class, hash = texts, hashBytes(v)
 		s.class[texts].number(int64(len(v)))
+		if v != "" && (v[0] == '{' || v[0] == '[') && json.Valid([]byte(v)) {
+			s.json++
+			if v[0] == '[' {
+				s.arrays++
+			}
+		}
 		if s.words != nil {
 			s.words.add(v)
 		}

@@ -29,8 +29,9 @@ type table struct {
 	whole     bool   // its rows are not written by anybody else, so they are inserted
 	set       string // the name of its data set
 	sample    reservoir[[]any]
-	composite *index // the unique index of several columns that the rows must satisfy
-	packed    bool   // its pages are full, as after insertion in the order of the key
+	composite *index    // the unique index of several columns that the rows must satisfy
+	siblings  []*column // the last columns of other unique indexes whose first columns are the same
+	packed    bool      // its pages are full, as after insertion in the order of the key
 }
 
 // column is a column that is inserted.
@@ -59,6 +60,7 @@ type index struct {
 	groups  []distinct // of the first column, the first two, …
 	changes []int64    // how often these differ from the row before
 	last    []uint64   // the hashes of the row before
+	sibling bool       // rows that satisfy the table's composite satisfy it, too
 	loose   string     // why the workload has it without UNIQUE; "" if it has it as it is
 }
 
@@ -311,10 +313,24 @@ func (s *schema) keys(ctx context.Context, db *sql.DB, t *table) error {
 			x.columns[0].unique = true
 		}
 	}
-	for _, x := range t.indexes {
+	byOrigin := slices.Clone(t.indexes) // the primary key first, then constraints
+	slices.SortStableFunc(byOrigin, func(x, y *index) int {
+		return slices.Index(origins, x.origin) - slices.Index(origins, y.origin)
+	})
+	for _, x := range byOrigin {
 		if x.unique && x.whole && len(x.columns) > 1 && t.composite == nil && x.partial == "" && !slices.ContainsFunc(x.columns, func(c *column) bool { return c.unique }) {
 			t.composite = x
 			x.groups, x.changes, x.last = make([]distinct, len(x.columns)), make([]int64, len(x.columns)), make([]uint64, len(x.columns))
+		}
+	}
+	for _, x := range t.indexes {
+		if x == t.composite || !x.unique || !x.whole || x.partial != "" || t.composite == nil || len(x.columns) != len(t.composite.columns) {
+			continue
+		}
+		last := len(x.columns) - 1
+		if slices.Equal(x.columns[:last], t.composite.columns[:last]) && !slices.Contains(t.parts(), x.columns[last]) {
+			t.siblings = append(t.siblings, x.columns[last])
+			x.sibling = true
 		}
 	}
 	byID := map[int]*foreign{}
@@ -360,6 +376,9 @@ func (s *schema) keys(ctx context.Context, db *sql.DB, t *table) error {
 	}
 	return err
 }
+
+// origins are those of indexes, in the order in which generated rows satisfy them.
+var origins = []string{"pk", "u", "c"}
 
 // token is a token of SQL, or the space before one.
 type token struct {
@@ -536,6 +555,58 @@ func withoutChecks(list []token) ([]token, int) {
 		}
 	}
 	return out, removed
+}
+
+// withoutKey removes the constraint UNIQUE of several columns from CREATE TABLE.
+func withoutKey(list []token, columns []*column) ([]token, bool) {
+	for i := range list {
+		if !list[i].is("UNIQUE") {
+			continue
+		}
+		k, n := i+1, 0
+		next := func() string {
+			for k++; k < len(list) && (list[k].kind == space || list[k].kind == comment); k++ {
+			}
+			if k >= len(list) {
+				return ""
+			}
+			return list[k].name()
+		}
+		k--
+		for k++; k < len(list) && list[k].text != "("; k++ {
+			if list[k].kind != space && list[k].kind != comment {
+				break
+			}
+		}
+		if k >= len(list) || list[k].text != "(" {
+			continue
+		}
+		for ; n < len(columns) && strings.EqualFold(next(), columns[n].name); n++ {
+			if name := next(); name != "," {
+				n++
+				break
+			}
+		}
+		if n != len(columns) || k >= len(list) || list[k].text != ")" {
+			continue
+		}
+		from := i
+		back := func(at int) int {
+			for at--; at >= 0 && (list[at].kind == space || list[at].kind == comment); at-- {
+			}
+			return at
+		}
+		if at := back(from); at > 0 && list[at].text != "," {
+			if at = back(at); at >= 0 && list[at].is("CONSTRAINT") {
+				from = at
+			}
+		}
+		if at := back(from); at >= 0 && list[at].text == "," {
+			from = at
+		}
+		return slices.Delete(slices.Clone(list), from, k+1), true
+	}
+	return list, false
 }
 
 // anonymous returns SQL of the schema without values: texts and numbers in it become others

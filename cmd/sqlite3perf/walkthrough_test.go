@@ -1,0 +1,96 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+)
+
+// TestWalkthrough runs the commands of docs/walkthrough.md, one after another, on a copy of
+// the bookshop, with as few trials as possible.
+func TestWalkthrough(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds workers")
+	}
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("mattn needs a C compiler: install gcc")
+	}
+	source, err := lab.FindSource("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(source.Root, "docs", "walkthrough.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	shop := filepath.Join(dir, "examples", "bookshop")
+	if err := os.CopyFS(shop, os.DirFS(filepath.Join(source.Root, "examples", "bookshop"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(source.Root, "record"), filepath.Join(dir, "record")); err != nil {
+		t.Fatal(err)
+	}
+	env, err := surroundings(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := lab.DefaultCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env = append(env, "SQLITE3PERF_ROUNDS=6", "SQLITE3PERF_TIME=5s", "SQLITE3PERF_WORKER_CACHE="+cache, "GOWORK=off")
+	wanted := map[string]string{
+		"sqlite3perf workloads": `(?m)^does: +replay +\d+ events in \d+ transactions`,
+		"sqlite3perf run":       `\bbookshop replay\b`,
+		"sqlite3perf diff":      `(?m)^No difference: mattn and modernc answer 5 statements alike`,
+		"sqlite3perf tune":      `(?m)^searched +\d+ settings on modernc`,
+		"sqlite3perf advise":    `(?m)^Overturned by|would overturn|does not decide|do not decide`,
+	}
+	for _, line := range shellCommands(string(text)) {
+		cmd := exec.Command("sh", "-c", line)
+		cmd.Dir, cmd.Env = shop, append(os.Environ(), env...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+		// Two visitors that are the same user may have met.
+		if m := differently.FindSubmatch(out); m != nil && len(m[1]) > 2 {
+			t.Errorf("%s: the replay is not what was recorded:\n%s", line, out)
+		}
+		for command, want := range wanted {
+			if strings.HasPrefix(line, command+" ") {
+				delete(wanted, command)
+				if !regexp.MustCompile(want).Match(out) {
+					t.Errorf("%s: no match of %q:\n%s", line, want, out)
+				}
+			}
+		}
+	}
+	for command := range wanted {
+		t.Errorf("the page has no %s", command)
+	}
+}
+
+// differently matches what is said of events that did not end as recorded.
+var differently = regexp.MustCompile(`(\d+) of \d+ events did not\s+end as recorded`)
+
+// shellCommands returns the lines of the sh blocks of a page.
+func shellCommands(markdown string) (list []string) {
+	inside := false
+	for line := range strings.Lines(markdown) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```sh"
+		case inside && line != "":
+			list = append(list, line)
+		}
+	}
+	return list
+}

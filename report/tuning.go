@@ -76,6 +76,9 @@ func (t Tuning) Answer() string {
 		sentences = append(sentences, words+".")
 		at = i
 	}
+	if maybe := t.promising(at); maybe != nil {
+		sentences = append(sentences, fmt.Sprintf("It cannot be told yet whether %s is faster: %s as fast %s in these trials; more time, or a quieter machine, would tell.", added(maybe.Added), speed(maybe.Gain), speedInterval(maybe.Gain)))
+	}
 	if len(sentences) == 0 {
 		sentences = append(sentences, fmt.Sprintf("Nothing that was tried is worth setting: no setting is told apart as more than %s faster than what there is today.", share(t.Margin)))
 	}
@@ -85,6 +88,17 @@ func (t Tuning) Answer() string {
 		}
 	}
 	return strings.Join(sentences, " ")
+}
+
+// promising returns the step that looks best of those that are not told apart from the last
+// step that is worth it. It returns nil if none looks better.
+func (t Tuning) promising(last int) (best *tune.Step) {
+	for _, s := range t.Steps[1:] {
+		if !s.Safer && !s.Worth && !s.MoreFailed && s.Before == last && s.Gain.N > 0 && s.Gain.Median <= 1-t.Margin && (best == nil || s.Gain.Median < best.Gain.Median) {
+			best = s
+		}
+	}
+	return best
 }
 
 // risk says when what can be lost with a step is lost. It returns "" if nothing is known to

@@ -58,8 +58,9 @@ func TestTuning(t *testing.T) {
 	alone.Steps = alone.Steps[:1]
 	none := tuning()
 	none.Steps = nil
-	tied := tuning()
-	tied.Steps[1].Worth = false // what follows rests on it
+	unclear := tuning()
+	unclear.Steps = unclear.Steps[:2]
+	unclear.Steps[1].Worth, unclear.Steps[1].Gain = false, ratio(0.625, 0.4, 1.1)
 	risky := tuning()
 	risky.Steps = []*tune.Step{risky.Steps[0], {Changes: driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, Added: driver.Settings{"journal_mode": "wal", "synchronous": "normal"},
 		Loss: report.CommitsLost, Level: report.CommitsLost, Ratio: ratio(0.5, 0.4, 0.6), Gain: ratio(0.5, 0.4, 0.6), Worth: true}}
@@ -73,7 +74,7 @@ func TestTuning(t *testing.T) {
 		{tuning(), "Set journal_mode=wal and cache_size=-65536: 2.00x as fast [1.92, 2.08], no commit is lost that is safe today. " +
 			"synchronous=normal would make it 1.25x as fast again [1.18, 1.33], but if the operating system crashes or the power fails, the last transactions can be lost; the database stays intact."},
 		{alone, "Nothing that was tried is worth setting: no setting is told apart as more than 2% faster than what there is today."},
-		{tied, "Nothing that was tried is worth setting: "},
+		{unclear, "It cannot be told yet whether journal_mode=wal is faster: 1.60x as fast [0.909, 2.5] in these trials; more time, or a quieter machine, would tell."},
 		{none, "The search was not finished: nothing has been confirmed."},
 		{risky, "journal_mode=wal and synchronous=normal would be 2.00x as fast [1.67, 2.5], but if the operating system crashes"},
 		{safer, "Today the last commits can be lost; with synchronous=full it is nothing: 0.50x as fast as today [0.476, 0.526]."},

@@ -26,7 +26,9 @@ func (s *Search) confirm(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		steps := s.steps()
 		if len(steps) == 1 {
-			s.f.Steps, s.f.Confirmed = steps, nil
+			if attempt == 1 {
+				s.f.Steps = steps
+			}
 			return nil
 		}
 		var list []driver.Settings

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -311,6 +312,7 @@ func texts(v, w protocol.Value) (Cause, int) {
 // timeLayouts are those in which libraries store times.
 var timeLayouts = []string{
 	time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02",
+	"2006-01-02 15:04:05.999999999-0700", "2006-01-02T15:04:05.999999999-0700",
 	"2006-01-02 15:04:05.999999999 -0700 MST", "2006-01-02 15:04:05.999999999 -0700 -0700",
 }
 
@@ -389,7 +391,9 @@ func Show(v protocol.Value) string {
 	case "nil":
 		return "nil"
 	case "string", "[]byte":
-		if v.Hex != "" {
+		if b := v.Bytes(); v.Hex != "" && utf8.ValidString(b) && !strings.ContainsFunc(b, unicode.IsControl) {
+			v.Text = b
+		} else if v.Hex != "" {
 			h := v.Hex
 			if len(h) > shown {
 				h = h[:shown] + "…"

@@ -120,7 +120,7 @@ type Group struct {
 
 	// Of Types and of values of two types:
 	Types    [2]string `json:"types,omitzero"`
-	Declared []string  `json:"declared,omitempty"` // the declared types of the columns
+	Declared []string  `json:"declared,omitempty"` // the declared types of the columns; "" for none
 }
 
 // Result is the comparison of two sides.
@@ -227,7 +227,7 @@ func Compare(a, b *Side) *Result {
 				groups[key] = g
 				order = append(order, key)
 			}
-			if s.Declared != "" && !slices.Contains(g.Declared, s.Declared) {
+			if !slices.Contains(g.Declared, s.Declared) {
 				g.Declared = append(g.Declared, s.Declared)
 			}
 			last := slices.IndexFunc(g.Statements, func(o Statement) bool { return o.key() == s.key() })

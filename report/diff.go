@@ -373,15 +373,23 @@ func diffWhat(g *diff.Group) string {
 
 // declared lists the declared types of a group's columns.
 func declared(g *diff.Group) string {
-	if len(g.Declared) == 0 {
+	var list []string
+	for _, d := range g.Declared {
+		if d != "" {
+			list = append(list, d)
+		}
+	}
+	if list == nil {
 		return ""
 	}
-	n := len(g.Declared) - 1
-	list := g.Declared[n]
-	if n > 0 {
-		list = strings.Join(g.Declared[:n], ", ") + " or " + list
+	if len(list) < len(g.Declared) {
+		list = append(list, "without a declared type")
 	}
-	return ", declared " + Line(list)
+	words := list[0]
+	if n := len(list) - 1; n > 0 {
+		words = strings.Join(list[:n], ", ") + " or " + list[n]
+	}
+	return ", declared " + Line(words)
 }
 
 // diffReason words the likely reason of a group.

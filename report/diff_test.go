@@ -70,7 +70,7 @@ GO TYPE: string or []byte, declared TEXT: 2 statements
     with int64 1
     row 1, column 1 note, declared TEXT:
     mattn  string "same"
-    bytes  []byte x'73616d65'
+    bytes  []byte "same"
   Also mine: read 3.
 
 Not every statement is shown; all are in the full output and in JSON.

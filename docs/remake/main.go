@@ -105,7 +105,7 @@ func run(tool, command, store string) (string, error) {
 	args := strings.Fields(command)[1:]
 	dir := ""
 	switch args[0] {
-	case "drivers", "doctor":
+	case "drivers", "doctor", "diff":
 	case "profile": // writes files
 		scratch, err := os.MkdirTemp("", "remake-")
 		if err != nil {

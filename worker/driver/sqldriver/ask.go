@@ -2,6 +2,7 @@ package sqldriver
 
 import (
 	"context"
+	"strings"
 
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -27,6 +28,9 @@ func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) e
 	}
 	for _, t := range types {
 		r.Declared = append(r.Declared, t.DatabaseTypeName())
+	}
+	if strings.Join(r.Declared, "") == "" {
+		r.Declared = nil // many libraries do not tell, and some columns have none
 	}
 	row := make([]any, len(r.Names))
 	dest := make([]any, len(row))

@@ -104,6 +104,7 @@ func TestKindsAndCauses(t *testing.T) {
 		"affected":        {plus(func(a *protocol.Answer) { a.SQL, a.Affected = "UPDATE t SET x = 1", number(1) }), plus(func(a *protocol.Answer) { a.Affected = number(2) }), diff.Affected, diff.None, 0},
 		"last insert ID":  {plus(func(a *protocol.Answer) { a.SQL, a.LastInsertID = "INSERT INTO t VALUES (1)", number(1) }), plus(func(a *protocol.Answer) { a.LastInsertID = number(2) }), diff.LastInsertID, diff.None, 0},
 		"name":            {row(int64(1)), plus(func(a *protocol.Answer) { a.Names = []string{"V"} }), diff.Names, diff.None, 0},
+		"no name":         {row(int64(1)), plus(func(a *protocol.Answer) { a.Names = []string{""} }), diff.Names, diff.None, 2},
 		"declared":        {row(int64(1)), plus(func(a *protocol.Answer) { a.Declared = []string{"INT"} }), diff.Declared, diff.None, 0},
 		"not in the rows": {plus(func(a *protocol.Answer) { a.RowCount = 2 }), plus(func(a *protocol.Answer) { a.RowCount = 2; a.Columns[0].Content = "x"; a.AnyOrder = "x" }), diff.Values, diff.None, 0},
 	} {

@@ -47,6 +47,13 @@ func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	if computed {
 		return versions(p, q)
 	}
+	if d.Kind == Names && (d.First == `""`) != (d.Second == `""`) { // SQLite names every column
+		side := 1
+		if d.Second == `""` {
+			side = 2
+		}
+		return Reason{Evidence: ByDriver, Side: side}
+	}
 	if d.Kind == Types || d.Kind == Names || d.Kind == Declared || d.Kind == Affected || d.Kind == LastInsertID {
 		if sameSQLite(p, q) || d.Kind == Types || d.Kind == Declared {
 			return Reason{Evidence: ByDriver}

@@ -420,6 +420,9 @@ func diffReason(r *diff.Result, g *diff.Group) string {
 	case diff.ByEarlier:
 		return "an earlier statement about the same table, which only one of them could run"
 	}
+	if g.Kind == diff.Names && g.Reason.Side > 0 {
+		return side + " itself, since SQLite names every column"
+	}
 	if g.Reason.Side > 0 {
 		return side + " itself, which refuses it"
 	}

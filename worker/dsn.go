@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -258,25 +259,27 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 	if err := first.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, first.Script(ctx, "ROLLBACK")) }()
-	if r.Connections[1].Settings["busy_timeout"] == "0" {
-		begin := now()
-		code, err := tryLock(ctx, second, "BEGIN IMMEDIATE")
-		if err != nil {
+	release := sync.OnceValue(func() error { return first.Script(ctx, "ROLLBACK") })
+	defer func() { err = errors.Join(err, release()) }()
+	if r.Connections[1].Settings["busy_timeout"] != "0" {
+		if err := second.Script(ctx, "PRAGMA busy_timeout=0"); err != nil {
 			return err
 		}
-		r.Waits = code != 0 && now()-begin >= patience.Nanoseconds()
-		if code == 0 {
-			r.NoLocks = true
-			return second.Script(ctx, "ROLLBACK")
-		}
 	}
-	if err := second.Script(ctx, "PRAGMA busy_timeout=0"); err != nil {
-		return err
-	}
-	code, err := tryLock(ctx, second, "BEGIN IMMEDIATE")
+	begin := now()
+	code, gaveUp, err := tryHeld(ctx, second, "BEGIN IMMEDIATE", release)
 	if err != nil {
 		return err
+	}
+	if code == driver.CodeLocked && !gaveUp && now()-begin >= patience.Nanoseconds() {
+		// It waited for the lock, or for the other connection of a shared cache.
+		if err := second.Script(ctx, "PRAGMA busy_timeout=0"); err != nil {
+			return err
+		}
+		if code, _, err = tryHeld(ctx, second, "BEGIN IMMEDIATE", release); err != nil {
+			return err
+		}
+		r.Waits = code == driver.CodeBusy
 	}
 	switch code {
 	case 0:
@@ -284,11 +287,30 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 		return second.Script(ctx, "ROLLBACK")
 	case driver.CodeLocked:
 		r.Seen["cache"] = "shared"
-		r.Waits = false // for the other connection's unlocking, not for a lock
 	default:
 		r.Seen["cache"] = "private"
 	}
 	return nil
+}
+
+// tryHeld is tryLock for a lock that release ends. Some libraries wait for the other
+// connection of a shared cache even if the context has ended: gaveUp says that the lock
+// had to be released therefore.
+func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() error) (code int, gaveUp bool, err error) {
+	tried := make(chan struct{})
+	go func() {
+		defer close(tried)
+		code, err = tryLock(ctx, c, sql)
+	}()
+	select {
+	case <-tried:
+		return code, false, err
+	case <-time.After(4 * patience):
+	}
+	rerr := release()
+	<-tried
+	_ = c.Script(ctx, "ROLLBACK") // it may have got the lock
+	return driver.CodeLocked, true, rerr
 }
 
 // observeBegin observes which lock a transaction on first takes when it begins.
@@ -306,8 +328,9 @@ func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Ope
 	if err != nil {
 		return
 	}
-	defer func() { _ = rollback() }() // the database is closed next
-	code, err := tryLock(ctx, second, "BEGIN IMMEDIATE")
+	release := sync.OnceValue(rollback)
+	defer func() { _ = release() }() // the database is closed next
+	code, gaveUp, err := tryHeld(ctx, second, "BEGIN IMMEDIATE", release)
 	switch {
 	case err != nil:
 		return
@@ -316,11 +339,14 @@ func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Ope
 		_ = second.Script(ctx, "ROLLBACK")
 		return
 	}
+	if r.Connections[0].Settings["journal_mode"] != "wal" && gaveUp {
+		return // which of the two it was cannot be observed any more
+	}
 	r.Seen["txlock"] = "immediate"
 	if r.Connections[0].Settings["journal_mode"] == "wal" {
 		return // where exclusive is immediate
 	}
-	if code, err := tryLock(ctx, second, "SELECT count(*) FROM sqlite_master"); err == nil && code != 0 {
+	if code, _, err := tryHeld(ctx, second, "SELECT count(*) FROM sqlite_master", release); err == nil && code != 0 {
 		r.Seen["txlock"] = "exclusive"
 	}
 }

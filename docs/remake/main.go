@@ -106,6 +106,10 @@ func run(tool, command, store string) (string, error) {
 	dir := ""
 	switch args[0] {
 	case "drivers", "doctor", "diff":
+	case "dsn": // whose argument is quoted for a shell
+		for i := range args {
+			args[i] = strings.Trim(args[i], "'")
+		}
 	case "profile": // writes files
 		scratch, err := os.MkdirTemp("", "remake-")
 		if err != nil {

@@ -1,0 +1,99 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/dsn"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+func dsnFixture(t *testing.T) *report.DSN {
+	t.Helper()
+	n, err := dsn.Parse("x.db?_journal=WAL&_auth_pass=hunter2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &report.DSN{Name: n, Told: []*dsn.Told{
+		{
+			Driver: "a", InForce: driver.Settings{"busy_timeout": "0"}, Waits: true,
+			Options:  []dsn.Verdict{{Option: "_journal=WAL", Outcome: dsn.Applied, Is: "wal", Default: "delete"}, {Option: "_auth_pass=***", Outcome: dsn.Heeded}},
+			Spelling: &dsn.Spelling{DSN: "x.db?_journal=WAL&_auth_pass=***"},
+		},
+		{
+			Driver: "b", InForce: driver.Settings{"busy_timeout": "5000"}, File: "x.db?_journal=WAL", EachConnection: "Hook",
+			Options: []dsn.Verdict{
+				{Option: "_journal=WAL", Outcome: dsn.Ignored, Is: "delete", Default: "delete"},
+				{Option: "_auth_pass=***", Outcome: dsn.Unseen, Changes: []dsn.Change{{Setting: "foreign_keys", From: "on", To: "off"}}},
+			},
+			Spelling: &dsn.Spelling{DSN: "file:x.db", Init: []string{"PRAGMA journal_mode=wal"}, LeftOut: []string{"_auth_pass=***"}},
+		},
+		{
+			Driver: "c", Refused: "no such user",
+			Options:  []dsn.Verdict{{Option: "_journal=WAL", Outcome: dsn.Default, Is: "wal", Default: "wal"}, {Option: "_auth_pass=***", Outcome: dsn.Refused, Error: "no such user"}},
+			Spelling: &dsn.Spelling{DSN: "file:x.db", Missing: []driver.Mismatch{{Setting: "journal_mode", Wanted: "wal", Got: "delete"}}},
+		},
+	}}
+}
+
+func TestDSNTable(t *testing.T) {
+	var out bytes.Buffer
+	if err := report.WriteDSN(&out, "table", dsnFixture(t), report.Options{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	got := out.String()
+	if !strings.HasPrefix(got, "1 of 3 drivers applies all 2 options: a. c refuses the name.\n") {
+		t.Errorf("the answer is not first:\n%s", got)
+	}
+	for _, want := range []string{
+		"_journal=WAL is silently ignored by b.\n",
+		"_journal=WAL is ignored by c too, but is the default there.\n",
+		"a       yes           checked\n",
+		"b       no, is delete  unseen\n",
+		"c       no, default   refused\n",
+		"* b: the file that is made is named \"x.db?_journal=WAL\"",
+		"* b: _auth_pass=*** changes foreign_keys from on to off\n",
+		"* c: _auth_pass=*** is refused: no such user\n",
+		"  busy_timeout  5000: b\n                without limit: a\n",
+		"  b\n    file:x.db\n    and in code (Hook): PRAGMA journal_mode=wal\n    without an equal here: _auth_pass=***\n",
+		"    not to be had here: journal_mode is delete, not wal\n",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("%q is missing:\n%s", want, got)
+		}
+	}
+	for line := range strings.Lines(got) {
+		if len(line) > 81 {
+			t.Errorf("wider than 80: %q", line)
+		}
+	}
+	if strings.Contains(got, "hunter2") {
+		t.Error("a secret is shown")
+	}
+}
+
+func TestDSNJSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := report.WriteDSN(&out, "json", dsnFixture(t), report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var got report.JSONDSN
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Drivers) != 3 || len(got.Options) != 2 || got.Options[0].Wanted != "wal" || len(got.Differences) != 1 || got.Answer == "" {
+		t.Errorf("%+v", got)
+	}
+	if strings.Contains(out.String(), "hunter2") {
+		t.Error("a secret is shown")
+	}
+}
+
+func TestDSNUnknownFormat(t *testing.T) {
+	if err := report.CheckDSN("jsn"); err == nil || !strings.Contains(err.Error(), `"json"`) {
+		t.Error(err)
+	}
+}

@@ -49,6 +49,9 @@ func (t Tuning) Answer() string {
 	if len(t.Steps) == 0 {
 		return "The search was not finished: nothing has been confirmed."
 	}
+	if len(t.Steps) == 1 && len(t.Tried) == 0 {
+		return "Nothing could be tried here, so there is nothing to set."
+	}
 	var sentences []string
 	at := t.Choice(t.Loss)
 	if at > 0 {

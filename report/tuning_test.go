@@ -58,6 +58,8 @@ func TestTuning(t *testing.T) {
 	alone.Steps = alone.Steps[:1]
 	none := tuning()
 	none.Steps = nil
+	untried := tuning()
+	untried.Steps, untried.Tried = untried.Steps[:1], nil
 	unclear := tuning()
 	unclear.Steps = unclear.Steps[:2]
 	unclear.Steps[1].Worth, unclear.Steps[1].Gain = false, ratio(0.625, 0.4, 1.1)
@@ -75,6 +77,7 @@ func TestTuning(t *testing.T) {
 			"synchronous=normal would make it 1.25x as fast again [1.18, 1.33], but if the operating system crashes or the power fails, the last transactions can be lost; the database stays intact."},
 		{alone, "Nothing that was tried is worth setting: no setting is told apart as more than 2% faster than what there is today."},
 		{unclear, "It cannot be told yet whether journal_mode=wal is faster: 1.60x as fast [0.909, 2.5] in these trials; more time, or a quieter machine, would tell."},
+		{untried, "Nothing could be tried here, so there is nothing to set."},
 		{none, "The search was not finished: nothing has been confirmed."},
 		{risky, "journal_mode=wal and synchronous=normal would be 2.00x as fast [1.67, 2.5], but if the operating system crashes"},
 		{safer, "Today the last commits can be lost; with synchronous=full it is nothing: 0.50x as fast as today [0.476, 0.526]."},

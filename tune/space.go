@@ -24,7 +24,7 @@ type Skipped struct {
 }
 
 // Names are the settings that are searched, the most promising first.
-var Names = []string{"journal_mode", "synchronous", "cache_size", "page_size", "mmap_size", "txlock", "pool_size", "wal_autocheckpoint", "temp_store"}
+var Names = []string{"journal_mode", "synchronous", "cache_size", "page_size", "mmap_size", "txlock", "pool_size", "pool_readers", "wal_autocheckpoint", "temp_store"}
 
 // Situation is what a workload has today. It decides which values are worth trying.
 type Situation struct {
@@ -112,6 +112,12 @@ func (at *Situation) values(name string) (values []string, why string) {
 		for size := 1; size < n; size *= 2 {
 			values = append(values, strconv.Itoa(size))
 		}
+	case "pool_readers":
+		n := at.InForce.PoolSize()
+		if n == 1 {
+			return nil, "one client needs one connection"
+		}
+		values = []string{strconv.Itoa(n)}
 	case "wal_autocheckpoint":
 		values = []string{"4000", "250"}
 	case "temp_store":

@@ -193,6 +193,7 @@ func (s *Search) search(ctx context.Context) error {
 		return err
 	}
 	if len(s.space) == 0 {
+		s.f.Steps = s.steps()
 		return nil
 	}
 	if err := s.singles(ctx); err != nil {
@@ -219,7 +220,7 @@ func (s *Search) skip() {
 			case s.tried[value.Setting]:
 				continue
 			case !s.allowed(c):
-				value.Why = "more could be lost than is allowed"
+				value.Why = "by itself it could lose more than is allowed"
 			case len(s.normal(c)) == 0:
 				value.Why = "it changes nothing without " + words(x.Needs)
 			}

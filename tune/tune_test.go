@@ -473,6 +473,16 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// Where no value can be tried, the settings of today are the only step.
+func TestNothingToTry(t *testing.T) {
+	l := newLandscape(8)
+	l.names = []string{"txlock", "pool_size", "pool_readers"}
+	f, err := l.search()
+	if err != nil || len(f.Steps) != 1 || len(f.Skipped) != 3 || f.Choice(3) != 0 {
+		t.Errorf("%v, %+v", err, f)
+	}
+}
+
 func TestSpace(t *testing.T) {
 	at := tune.Situation{InForce: driver.Settings{"journal_mode": "wal", "cache_size": "-2000", "pool_size": "4", "txlock": "deferred"}, DatabaseBytes: 100 << 20, Cannot: func(string, string) string { return "" }}
 	space, skipped := tune.Space(at, tune.Names, map[string][]string{"page_size": {"1024"}})
@@ -481,14 +491,14 @@ func TestSpace(t *testing.T) {
 		got[s.Name] = strings.Join(s.Values, " ")
 	}
 	want := map[string]string{"journal_mode": "truncate delete", "synchronous": "normal full", "cache_size": "-16384 -65536 -262144", "page_size": "1024",
-		"mmap_size": "268435456", "txlock": "immediate", "pool_size": "1 2", "wal_autocheckpoint": "4000 250", "temp_store": "memory"}
+		"mmap_size": "268435456", "txlock": "immediate", "pool_size": "1 2", "pool_readers": "4", "wal_autocheckpoint": "4000 250", "temp_store": "memory"}
 	if !maps.Equal(got, want) || len(skipped) != 0 {
 		t.Errorf("%v, %v", got, skipped)
 	}
 	at.InForce = driver.Settings{"cache_size": "-2000000"}
 	at.Most = 3
-	space, skipped = tune.Space(at, []string{"journal_mode", "cache_size", "txlock", "pool_size"}, nil)
-	if len(space) != 1 || len(space[0].Values) != 5 || len(skipped) != 3 {
+	space, skipped = tune.Space(at, []string{"journal_mode", "cache_size", "txlock", "pool_size", "pool_readers"}, nil)
+	if len(space) != 1 || len(space[0].Values) != 5 || len(skipped) != 4 {
 		t.Errorf("%v, %v", space, skipped)
 	}
 }

@@ -28,7 +28,7 @@ func tuneCommand(env *environment) *cobra.Command {
 		Short: "Search for the settings that are worth setting for a workload",
 		Long: `Tune searches for the settings that make a workload faster on a driver, says what each
 is worth, and what it risks: journal_mode, synchronous, cache_size, page_size, mmap_size,
-txlock, pool_size, wal_autocheckpoint and temp_store.
+txlock, pool_size, pool_readers, wal_autocheckpoint and temp_store.
 
 What the workload sets itself, or leaves to the driver, is where the search begins, and
 what wins every tie. First each value is measured by itself, then the gains together, and

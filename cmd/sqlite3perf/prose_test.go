@@ -21,6 +21,7 @@ import (
 var expressions = map[string]reading{
 	"cmd/sqlite3perf/check.go":      {1, "names of checks, by the user's own expression"},
 	"cmd/sqlite3perf/workloads.go":  {1, "a workload's YAML"},
+	"diff/reason.go":                {5, "SQL of workloads"},
 	"docs/remake/main.go":           {1, "the documents"},
 	"drivers/sqinn/sqinn.go":        {1, "sqinn's messages"},
 	"dsn/dsn.go":                    {1, "data source names"},

@@ -41,8 +41,9 @@ type Advice struct {
 
 	// Hidden is, of Undecided, the greatest difference that the noise may hide: 0.3 if one of
 	// two may take 1.3 times as long as the other. It is 0 if they are equally fast, as far as
-	// that matters.
+	// that matters. Untold says that nothing can be said of the times of two of them.
 	Hidden float64 `json:"hidden,omitempty"`
+	Untold bool    `json:"untold,omitempty"`
 }
 
 // Advantage is in what a candidate is clearly better than another.
@@ -149,9 +150,9 @@ func Decide(f *Facts) *Advice {
 	leaders := f.leaders(sound)
 	taken := leaders[0]
 	if len(leaders) > 1 {
-		a.Hidden = f.hidden(leaders)
+		a.Hidden, a.Untold = f.hidden(leaders)
 		taken = f.dominant(leaders)
-		if a.Hidden > 0 {
+		if a.Hidden > 0 || a.Untold {
 			taken = -1
 		}
 	}
@@ -163,7 +164,7 @@ func Decide(f *Facts) *Advice {
 		for _, i := range leaders {
 			a.Because = append(a.Because, f.advantagesOver(i, leaders)...)
 		}
-		if a.Hidden > 0 {
+		if a.Hidden > 0 || a.Untold {
 			a.Overturn = append(a.Overturn, Overturn{Change: ChangeRounds})
 		}
 		f.reject(a, leaders[0], leaders)
@@ -229,21 +230,21 @@ func (f *Facts) leaders(among []int) (list []int) {
 }
 
 // hidden returns the greatest difference that may be between any two of these: what their
-// intervals reach beyond what matters. Without an interval it is 1.
-func (f *Facts) hidden(among []int) (most float64) {
+// intervals reach beyond what matters. untold says that two of them have no interval.
+func (f *Facts) hidden(among []int) (most float64, untold bool) {
 	for k, x := range among {
 		for _, y := range among[k+1:] {
 			t, _, told, ok := f.pair(x, y)
 			switch {
 			case !ok || t.Interval == nil || t.Interval.Low <= 0:
-				most = max(most, 1)
+				untold = true
 			case told: // by less than matters
 			case t.Interval.High > 1+Matters || t.Interval.Low < 1/(1+Matters):
 				most = max(most, t.Interval.High-1, 1/t.Interval.Low-1)
 			}
 		}
 	}
-	return most
+	return most, untold
 }
 
 // dominant returns the one of these that has an advantage over each other one, none of which

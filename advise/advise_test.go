@@ -215,8 +215,11 @@ not modernc statusfailed`, false},
 			if got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
-			if hidden := a.Hidden > 0; hidden != c.hidden {
-				t.Errorf("hidden %v", a.Hidden)
+			if hidden := a.Hidden > 0 || a.Untold; hidden != c.hidden {
+				t.Errorf("hidden %v, untold %v", a.Hidden, a.Untold)
+			}
+			if a.Untold != (c.rounds < stats.MinSamples) {
+				t.Errorf("untold %v with %d rounds", a.Untold, c.rounds)
 			}
 		})
 	}

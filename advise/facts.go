@@ -43,10 +43,20 @@ type Candidate struct {
 
 	MemoryBytes int64 `json:"memory_bytes,omitempty"` // the peak of the process tree, the greatest median of its phases
 
+	// Memory is the same for each combination of settings or parameters, if there are several.
+	Memory []MemoryOf `json:"memory,omitempty"`
+
 	Harmful  []defects.Defect `json:"harmful_defects,omitempty"`  // known defects that nothing known of the use excludes
 	Harmless []defects.Defect `json:"harmless_defects,omitempty"` // those that it does exclude
 
 	Footprint *result.Footprint `json:"footprint,omitempty"`
+}
+
+// MemoryOf is the peak memory in one combination of settings and parameters of a workload.
+type MemoryOf struct {
+	Workload string `json:"workload"`
+	Variant  string `json:"variant"` // such as "pool_size=8 cache_size=-2000"
+	Bytes    int64  `json:"bytes"`
 }
 
 // WithoutC reports whether the driver needs no C compiler.
@@ -109,6 +119,17 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 		c := candidate(n, outcomes[n], f.Use)
 		c.Measured = len(s.points[n]) > 0
 		c.Footprint = footprints[n]
+		for _, g := range a.Groups {
+			for _, o := range g.Outcomes {
+				if v := g.Variant(); v != "" && o.Case.Driver == n {
+					var own Candidate
+					for _, phase := range o.Case.Phases {
+						own.addPhase(o, phase)
+					}
+					c.Memory = append(c.Memory, MemoryOf{g.Workload, v, own.MemoryBytes})
+				}
+			}
+		}
 		f.Candidates = append(f.Candidates, c)
 	}
 	tails := tailsOf(a, names)

@@ -24,9 +24,10 @@ const AdviceVersion = 1
 // Advised is a recommendation with the facts that it rests on.
 type Advised struct {
 	*advise.Advice
-	Facts *advise.Facts
-	Run   *result.Run
-	NotIn []string // facts that were not looked at, and how to have them
+	Facts   *advise.Facts
+	Run     *result.Run
+	Answers *Diffed  // nil: they were not compared
+	NotIn   []string // facts that were not looked at, and how to have them
 }
 
 var adviceFormats = formatsOf[Advised]{
@@ -52,11 +53,12 @@ type JSONAdvice struct {
 	Answer  string `json:"answer"`
 	Run     int64  `json:"run"`
 	*advise.Advice
-	Facts *advise.Facts `json:"facts"`
+	Facts   *advise.Facts `json:"facts"`
+	Answers *Diffed       `json:"answers,omitempty"` // of the candidates to the same statements
 }
 
 func writeAdviceJSON(w io.Writer, a Advised, _ Options) error {
-	return encode(w, JSONAdvice{AdviceVersion, a.Answer(), a.Run.ID, a.Advice, a.Facts})
+	return encode(w, JSONAdvice{AdviceVersion, a.Answer(), a.Run.ID, a.Advice, a.Facts, a.Answers})
 }
 
 // Answer says in a sentence or two which driver to take.
@@ -88,12 +90,12 @@ func (a Advised) Answer() string {
 func (a Advised) undecided() string {
 	among := allOf(a.Among)
 	switch {
-	case a.Hidden == 0:
+	case a.Hidden == 0 && !a.Untold:
 		return fmt.Sprintf("The measurements do not decide between %s: they are equally fast, as far as %s matters, and each is better in something. What you need most decides.", among, percent(advise.Matters))
 	case a.Facts.TooShort:
 		return fmt.Sprintf("The measurements do not decide between %s: no cell that all of them have figures of is long enough to judge by.", among)
-	case a.Hidden >= 1:
-		return fmt.Sprintf("The measurements do not decide between %s: there are too few rounds, or too much noise, to say how their times differ.", among)
+	case a.Untold:
+		return fmt.Sprintf("The measurements do not decide between %s: there are too few rounds to say how their times differ.", among)
 	}
 	return fmt.Sprintf("The measurements do not decide between %s: one of them may take up to %s the time of another, which the noise hides.", among, times(1+a.Hidden))
 }
@@ -134,7 +136,7 @@ func reasonWords(r advise.Reason) string {
 	case advise.DatabaseSQL:
 		return fmt.Sprintf("it is used through database/sql, and %s is not", r.Over)
 	case advise.FewerRisks:
-		return fmt.Sprintf("no known defect of its versions matters here, and of %s %s may", r.Over, counted(r.Others, "defect"))
+		return fmt.Sprintf("no known defect of its versions matters here, and %s of %s may", counted(r.Others, "defect"), r.Over)
 	}
 	return string(r.Advantage)
 }
@@ -228,6 +230,12 @@ func advice(a Advised) document {
 	d = append(d, heading{2, "What was measured"}, measuredFacts(a))
 	if tail := tailNote(a.Facts); tail != "" {
 		d = append(d, paragraph{text: tail, quiet: true})
+	}
+	if g := memoryFacts(a.Facts); g.rows != nil {
+		d = append(d, paragraph{text: "Peak memory, by setting:"}, g)
+	}
+	if a.Answers != nil {
+		d = append(d, heading{2, "Whether the candidates answer alike"}, answersAlike(a.Answers))
 	}
 	d = append(d, heading{2, "What else a choice costs"}, candidatesOf(a.Facts), builds(a.Facts))
 	d = append(d, adviceDefects(a.Facts)...)
@@ -373,6 +381,35 @@ func measuredFacts(a Advised) grid {
 	return g
 }
 
+// memoryFacts is the table of peak memory in each combination of settings, if there are several.
+// It has a row for each combination.
+func memoryFacts(f *advise.Facts) grid {
+	g := grid{columns: []column{{title: "settings"}}}
+	at := map[string]int{} // the row of each combination
+	for i := range f.Candidates {
+		g.columns = append(g.columns, column{title: f.Candidates[i].Name, right: true})
+		for _, m := range f.Candidates[i].Memory {
+			if _, ok := at[m.Workload+" "+m.Variant]; !ok {
+				at[m.Workload+" "+m.Variant] = len(at)
+				g.rows = append(g.rows, []string{m.Workload + " " + m.Variant})
+			}
+		}
+	}
+	for i := range g.rows {
+		for range f.Candidates {
+			g.rows[i] = append(g.rows[i], absent)
+		}
+	}
+	for k := range f.Candidates {
+		for _, m := range f.Candidates[k].Memory {
+			if m.Bytes > 0 {
+				g.rows[at[m.Workload+" "+m.Variant]][k+1] = megabytes(m.Bytes)
+			}
+		}
+	}
+	return g
+}
+
 // tailNote says what times and percentiles are of.
 func tailNote(f *advise.Facts) string {
 	text := "Times are ratios to the first row"
@@ -388,6 +425,27 @@ func tailNote(f *advise.Facts) string {
 	}
 	return text + ". Memory is that of the process and its children."
 }
+
+// answersAlike says how the answers of the candidates differ from those of the first, and why
+// that is likely.
+func answersAlike(d *Diffed) (l list) {
+	for _, r := range d.Results {
+		text := diffAnswer(r)
+		for i := range r.Groups {
+			if i == mostGroups {
+				text += fmt.Sprintf(" %d more.", len(r.Groups)-i)
+				break
+			}
+			g := &r.Groups[i]
+			text += fmt.Sprintf(" %s: likely %s.", g.Statements[0].At(), diffReason(r, g))
+		}
+		l = append(l, item{label: r.Second, text: text, alarm: r.Differing > 0})
+	}
+	return l
+}
+
+// mostGroups is how many ways in which answers differ are told of each candidate.
+const mostGroups = 2
 
 // candidatesOf is the table of what the candidates are.
 func candidatesOf(f *advise.Facts) grid {

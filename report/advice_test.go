@@ -25,7 +25,7 @@ func advised(run *result.Run) report.Advised {
 }
 
 func TestAdviceGolden(t *testing.T) {
-	for _, name := range []string{"full", "nofloor", "server", "single", "empty"} {
+	for _, name := range []string{"full", "matrix", "nofloor", "server", "single", "empty"} {
 		for _, format := range report.AdviceFormats() {
 			if format == "json" && name != "server" {
 				continue

@@ -55,12 +55,14 @@ apart by what else was found, if all of that speaks for one of them.`,
 type adviseOptions struct {
 	runOptions
 	cold    bool
+	diff    bool
 	targets []string
 }
 
 func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "candidates: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
 	f.StringSliceVar(&o.targets, "targets", nil, "platforms, such as `linux/arm64,windows/amd64`, for which each candidate is built without a C compiler; takes minutes the first time")
+	f.BoolVar(&o.diff, "diff", true, "ask all candidates the statements of the workloads, and compare their answers, as sqlite3perf diff does")
 	f.BoolVar(&o.cold, "cold-build", false, "also build each candidate with an empty build cache; takes minutes the first time")
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)
@@ -94,8 +96,70 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 		return err
 	}
 	o.untilSettled(r)
-	r.print = func(a *stats.Analysis) error { return o.print(ctx, env, r.builder, r.matrix.Drivers, a) }
+	q := o.questions(r) // before the measurement, which lets go of the workloads
+	r.print = func(a *stats.Analysis) error {
+		told := report.Advised{}
+		if !o.diff {
+			told.NotIn = []string{"whether the candidates answer alike (--diff)"}
+		} else if a.Run.Stopped != result.StoppedInterrupted {
+			if err := o.compareAnswers(ctx, env, r, q, &told); err != nil {
+				return err
+			}
+		}
+		return o.print(ctx, env, r.builder, r.matrix.Drivers, a, told)
+	}
 	return measure(ctx, env, &o.runOptions, r)
+}
+
+// inquiry is who is asked what, so that answers can be compared.
+type inquiry struct {
+	refs []lab.Ref
+	work []questions
+}
+
+// questions returns the statements of each workload, in the first of its settings. The floor is
+// not asked.
+func (o *adviseOptions) questions(r *request) (q inquiry) {
+	d := &diffOptions{executions: 20}
+	for _, c := range r.cases {
+		floor := c.Ref.Known != nil && c.Ref.Known.Name == floorDriver
+		if !floor && !slices.ContainsFunc(q.refs, func(ref lab.Ref) bool { return ref.Name == c.Ref.Name }) {
+			q.refs = append(q.refs, c.Ref)
+		}
+		if slices.ContainsFunc(q.work, func(w questions) bool { return w.name == c.Workload }) {
+			continue
+		}
+		w := d.asked(c.Workload, c.Settings, c.Plan, nil)
+		w.begin, w.job.Loaded = c, c.Begins()
+		q.work = append(q.work, w)
+	}
+	return q
+}
+
+// compareAnswers asks the candidates that have a worker. Why that could not be done is among
+// what was not looked at.
+func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r *request, q inquiry, told *report.Advised) error {
+	show := newProgress(env, o.quiet)
+	defer show.finish()
+	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	defer release()
+	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref lab.Ref) bool {
+		return slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return c.Driver == ref.Name && c.Unavailable != nil })
+	})
+	if len(refs) < 2 {
+		return nil
+	}
+	d := &diffOptions{runOptions: o.runOptions}
+	answers, err := d.diff(until(ctx, stop), r, refs, q.work, show.say)
+	if interrupted(stop) {
+		return statusError(exitInterrupted)
+	}
+	if err != nil {
+		told.NotIn = append(told.NotIn, "whether the candidates answer alike, because "+report.Line(err.Error()))
+		return nil
+	}
+	told.Answers = answers
+	return nil
 }
 
 // stored prints the advice that a stored run gives.
@@ -137,11 +201,12 @@ func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string
 			refs = append(refs, ref)
 		}
 	}
-	return o.print(ctx, env, builder, refs, stats.Analyze(run, floorDriver))
+	told := report.Advised{NotIn: []string{"whether the candidates answer alike, since the run is stored (sqlite3perf diff)"}}
+	return o.print(ctx, env, builder, refs, stats.Analyze(run, floorDriver), told)
 }
 
 // print finds out what the candidates cost that is not time, and prints the advice.
-func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Builder, refs []lab.Ref, a *stats.Analysis) error {
+func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Builder, refs []lab.Ref, a *stats.Analysis, told report.Advised) error {
 	var footprints map[string]*result.Footprint
 	if a.Run.Stopped != result.StoppedInterrupted {
 		var err error
@@ -150,7 +215,7 @@ func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Buil
 		}
 	}
 	facts := advise.FactsOf(a, footprints)
-	told := report.Advised{Advice: advise.Decide(facts), Facts: facts, Run: a.Run}
+	told.Advice, told.Facts, told.Run = advise.Decide(facts), facts, a.Run
 	if !o.cold {
 		told.NotIn = append(told.NotIn, "builds with an empty build cache (--cold-build)")
 	}

@@ -74,6 +74,7 @@ var reaches = map[string]reach{
 	"close":             harmless,
 	"cold-build":        harmless,
 	"defects":           harmless,
+	"diff":              harmless,
 	"depths":            harmless,
 	"dsn":               harmless, // its path is not opened
 	"durability":        harmless,

@@ -77,7 +77,7 @@ func (a Advised) Answer() string {
 		text += ": " + why[0]
 	}
 	for _, r := range a.Rejected {
-		if r.Ratio == nil || r.Ratio.Median >= 1 || r.Cause != advise.CauseStatus && r.Cause != advise.CauseDefect {
+		if r.Ratio == nil || r.Ratio.Interval == nil || r.Ratio.Interval.High >= 1 || r.Cause != advise.CauseStatus && r.Cause != advise.CauseDefect {
 			continue
 		}
 		text += fmt.Sprintf(". %s takes %s its time, but %s", r.Name, times(r.Ratio.Median), whyNotTaken(r))

@@ -38,7 +38,7 @@ type Reason struct {
 // reason returns the likely reason of a difference.
 func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	computed := (d.Cause == Text || d.Cause == Number) && d.Declared == "" // by SQLite, not from a column
-	if d.Cause != None && d.Cause != Rounding && !(computed && !sameSQLite(p, q)) {
+	if d.Cause != None && d.Cause != Rounding && (!computed || sameSQLite(p, q)) {
 		return Reason{Evidence: ByValues, Side: special(d)}
 	}
 	if r, ok := option(x, p, q); ok && (d.Kind == Values || d.Kind == RowCount || d.Kind == Errors) {

@@ -257,3 +257,27 @@ func TestDifferences(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestWaits checks that a library that waits for locks is not said to have stopped where
+// that cannot be observed, which is where connections share a cache.
+func TestWaits(t *testing.T) {
+	q := dsn.Ask(parse(t, "file:x.db?cache=shared"), "/tmp/q")
+	var got []protocol.Opened
+	for _, o := range q.Openings {
+		r := protocol.Opened{
+			Connections: []protocol.OpenedConn{{Settings: driver.Settings{"busy_timeout": "0"}}}, Files: []string{"x.db"},
+			Seen: driver.Settings{"cache": "private"}, Waits: true,
+		}
+		if strings.Contains(o.DSN, "cache=shared") {
+			r.Seen["cache"], r.Waits = "shared", false
+		}
+		got = append(got, r)
+	}
+	told, err := q.Judge(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(told.Options[0].Changes) > 0 || !told.Waits {
+		t.Errorf("%+v", told)
+	}
+}

@@ -85,7 +85,9 @@ func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	plain, all := &answer{&got[q.plain]}, &answer{&got[q.all]}
 	t := &Told{Failed: q.Name.Mask(plain.Failed), Refused: q.Name.Mask(all.Failed), Defaults: plain.settings(), InForce: all.settings()}
 	if all.Failed == "" {
-		t.Second, t.Own, t.Waits = q.Name.Mask(all.Second), all.Own, all.Waits
+		t.Second, t.Own = q.Name.Mask(all.Second), all.Own
+		// Only with private caches can waiting for a lock be observed.
+		t.Waits = all.Waits || plain.Waits && all.Seen["cache"] != "private" && t.InForce["busy_timeout"] == "0"
 		t.File = q.Name.Mask(q.Name.misnamed(all.Files))
 	}
 	for i := range q.Name.Options {
@@ -263,7 +265,7 @@ func changes(from, to *answer, except string) (list []Change) {
 			list = append(list, Change{d.Name, x, y})
 		}
 	}
-	if from.Waits != to.Waits {
+	if from.Waits != to.Waits && a["cache"] == "private" && b["cache"] == "private" {
 		list = append(list, Change{"busy_timeout", timeout(a, from.Waits), timeout(b, to.Waits)})
 	}
 	return list

@@ -45,6 +45,8 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
+func init() { cobra.EnableCommandSorting = false } // the help has the groups' order
+
 func main() { os.Exit(command()) }
 
 // command runs the command line in the process's own environment and returns the exit
@@ -105,6 +107,21 @@ func hint(err error) string {
 	return ""
 }
 
+const learn = "Know"
+
+// groups are the commands as the help shows them: so many are found sooner as some ideas.
+var groups = []struct {
+	title    string
+	commands []func(*environment) *cobra.Command
+}{
+	{"Measure", []func(*environment) *cobra.Command{runCommand, reproduceCommand, profileCommand}},
+	{"Judge", []func(*environment) *cobra.Command{compareCommand, gateCommand, bisectCommand, diffCommand}},
+	{"Decide", []func(*environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, dsnCommand}},
+	{"Look", []func(*environment) *cobra.Command{showCommand, reportCommand, serveCommand, runsCommand}},
+	{learn, []func(*environment) *cobra.Command{driversCommand, workloadsCommand, workloadCommand, checkCommand, doctorCommand}},
+	{"One database of yours", []func(*environment) *cobra.Command{generateCommand, benchCommand, pragmaCommand, concurrentCommand, paginateCommand}},
+}
+
 func rootCommand(env *environment) *cobra.Command {
 	var root *cobra.Command
 	root = &cobra.Command{
@@ -130,33 +147,16 @@ told apart are called a tie.`,
 	root.SetUsageTemplate("{{if .HasParent}}" + root.UsageTemplate() + "{{else}}" + rootUsage + "{{end}}")
 	root.SetVersionTemplate("sqlite3perf {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(
-		runCommand(env),
-		compareCommand(env),
-		gateCommand(env),
-		bisectCommand(env),
-		tuneCommand(env),
-		diffCommand(env),
-		locksCommand(env),
-		reproduceCommand(env),
-		profileCommand(env),
-		adviseCommand(env),
-		showCommand(env),
-		reportCommand(env),
-		runsCommand(env),
-		serveCommand(env),
-		driversCommand(env),
-		workloadsCommand(env),
-		workloadCommand(env),
-		dsnCommand(env),
-		checkCommand(env),
-		doctorCommand(env),
-		generateCommand(env),
-		benchCommand(env),
-		pragmaCommand(env),
-		concurrentCommand(env),
-		paginateCommand(env),
-	)
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, command := range g.commands {
+			c := command(env)
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
+	root.SetHelpCommandGroupID(learn)
+	root.SetCompletionCommandGroupID(learn)
 	for _, c := range subcommands(root) {
 		check, run := c.Args, c.RunE
 		c.Args = func(cmd *cobra.Command, args []string) error {
@@ -201,8 +201,9 @@ const rootUsage = `Usage:
 Examples:
 {{.Example}}
 
-Commands (sqlite3perf COMMAND --help says more):{{range .Commands}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+Commands (sqlite3perf COMMAND --help says more):{{$all := .Commands}}{{range $group := .Groups}}
+{{$group.Title}}{{range $all}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}
 
 Defaults for flags: SQLITE3PERF_ROUNDS=8 in the environment, or rounds: 8 in
 ./sqlite3perf.yaml or sqlite3perf/config.yaml of your configuration directory.

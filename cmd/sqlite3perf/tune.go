@@ -214,15 +214,11 @@ type candidateRuns struct {
 // withSettings returns cases in which some settings are others.
 func withSettings(cases []*lab.Case, set driver.Settings) (list []*lab.Case, err error) {
 	for _, c := range cases {
-		next := *c
-		if len(set) > 0 {
-			changed, err := c.WithSettings(set)
-			if err != nil {
-				return nil, fmt.Errorf("workload %s: %w", c.Workload, err)
-			}
-			next = *changed
+		next, err := c.WithSettings(set)
+		if err != nil {
+			return nil, fmt.Errorf("workload %s: %w", c.Workload, err)
 		}
-		list = append(list, &next)
+		list = append(list, next)
 	}
 	return list, nil
 }

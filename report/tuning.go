@@ -338,9 +338,9 @@ func (t Tuning) grid() grid {
 			continue
 		}
 		words := "+ " + added(s.Added)
-		switch {
-		case s.Before == i-1:
-		case s.Before == 0:
+		switch s.Before {
+		case i - 1:
+		case 0:
 			words = added(s.Added)
 		default:
 			words = fmt.Sprintf("step %d + %s", s.Before, added(s.Added))

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -143,8 +144,9 @@ func TestPrivacy(t *testing.T) {
 	db, rec := open(t, &b, record.Options{}, library{})
 	run(t, db)
 	r := finish(t, rec, &b)
+	without := regexp.MustCompile(`"(at|took)":\d+|"began":"[^"]*"`).ReplaceAllString(b.String(), "") // any digits may be in these
 	for _, secret := range []string{"secret", "Ünï", "300", "users.email", "2023"} {
-		if strings.Contains(b.String(), secret) {
+		if strings.Contains(without, secret) {
 			t.Errorf("the recording has %q:\n%s", secret, &b)
 		}
 	}

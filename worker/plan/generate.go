@@ -25,6 +25,7 @@ type genSet struct {
 	parent  *genSet
 	columns map[string]*column
 	order   []*column
+	bound   []*column // those that Fill makes
 }
 
 // NewGenerator checks the generators of a plan and prepares them.
@@ -56,9 +57,16 @@ func NewGenerator(seed uint64, p *Plan) (*Gen, error) {
 		g.sets[d.Name] = s
 	}
 	for _, s := range g.sets {
-		for _, c := range s.order {
+		for j, c := range s.order {
 			if err := c.link(g, s, s.columns); err != nil {
 				return nil, err
+			}
+			switch {
+			case s.def.Columns[j].Hidden:
+			case c.gen.Kind == GenCoalesce:
+				s.bound = append(s.bound, c.sources...)
+			default:
+				s.bound = append(s.bound, c)
 			}
 		}
 	}
@@ -117,18 +125,8 @@ func (g *Gen) Fill(dst *driver.Batch, set string, lo, hi int64) error {
 	if s == nil {
 		return fmt.Errorf("no data set %q", set)
 	}
-	var list []*column
-	for j, c := range s.order {
-		switch {
-		case s.def.Columns[j].Hidden:
-		case c.gen.Kind == GenCoalesce:
-			list = append(list, c.sources...)
-		default:
-			list = append(list, c)
-		}
-	}
-	shape(dst, len(list))
-	for j, c := range list {
+	shape(dst, len(s.bound))
+	for j, c := range s.bound {
 		if err := c.fill(&dst.Columns[j], numbers{lo, 1, 1}, int(hi-lo)); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/workload"
@@ -237,7 +238,19 @@ func fill(t *testing.T, db *sql.DB, insert string, n int, row func(i int) []any)
 	}
 }
 
-var random = rand.New(rand.NewPCG(7, 7))
+var random = rand.New(&lockedSource{source: rand.NewPCG(7, 7)})
+
+// lockedSource is a source of random numbers for tests that run in parallel.
+type lockedSource struct {
+	mu     sync.Mutex
+	source rand.Source
+}
+
+func (s *lockedSource) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.source.Uint64()
+}
 
 // name returns a word such as people have as names.
 func name(n int) string {

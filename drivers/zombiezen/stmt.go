@@ -15,14 +15,44 @@ const orNull = connpool.OrNull
 // stmt has first the fields that every execution needs. After SQLite has run, the
 // processor's nearest cache holds little else.
 type stmt struct {
-	held  *sqlite.Stmt // nil: taken from the connection's cache at each execution
-	row   driver.Row
-	kinds []driver.Type // see connpool.Kinds
-	st    driver.Statement
-	conn  *sqlite.Conn
-	blobs [][]byte // a buffer per column
+	held *sqlite.Stmt // nil: taken from the connection's cache at each execution
+	row  driver.Row
+	columns
+	st   driver.Statement
+	conn *sqlite.Conn
 
 	checked bool // the columns are as declared
+}
+
+// columns are those of a row, by kind. Each kind that is frequent is decoded in a loop of its
+// own: a processor predicts such a loop's branches better than a switch over all kinds.
+type columns struct {
+	ints, times, texts, bools, others []resultColumn
+}
+
+type resultColumn struct {
+	index int
+	cell  *driver.Cell
+	kind  driver.Type // see connpool.Kinds
+}
+
+// setColumns makes a row of columns of these kinds.
+func (s *stmt) setColumns(kinds []driver.Type) {
+	s.row, s.columns = make(driver.Row, len(kinds)), columns{}
+	for i, kind := range kinds {
+		list := &s.others
+		switch kind {
+		case driver.Int:
+			list = &s.ints
+		case driver.Time:
+			list = &s.times
+		case driver.Text:
+			list = &s.texts
+		case driver.Bool:
+			list = &s.bools
+		}
+		*list = append(*list, resultColumn{i, &s.row[i], kind})
+	}
 }
 
 // acquire returns the library's statement. The caller resets it after use.
@@ -46,7 +76,7 @@ func (s *stmt) prepare() (*sqlite.Stmt, error) {
 			return nil, err
 		}
 		if s.st.AnyColumns {
-			s.row, s.kinds, s.blobs = make(driver.Row, n), slices.Repeat([]driver.Type{connpool.AnyKind}, n), make([][]byte, n)
+			s.setColumns(slices.Repeat([]driver.Type{connpool.AnyKind}, n))
 		}
 		s.checked = true
 	}
@@ -139,37 +169,60 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 
 // scan decodes q's current row.
 func (s *stmt) scan(q *sqlite.Stmt) {
-	row := s.row[:len(s.kinds)]
-	for i, kind := range s.kinds {
-		cell := &row[i]
+	for i := range s.ints {
+		c := &s.ints[i]
+		c.cell.Int = q.ColumnInt64(c.index)
+	}
+	for i := range s.times {
+		c := &s.times[i]
+		c.cell.Time = time.UnixMilli(q.ColumnInt64(c.index))
+	}
+	for i := range s.texts {
+		c := &s.texts[i]
+		c.cell.Text = q.ColumnText(c.index)
+	}
+	for i := range s.bools {
+		c := &s.bools[i]
+		c.cell.Bool = q.ColumnInt64(c.index) != 0
+	}
+	if len(s.others) > 0 {
+		s.scanOthers(q)
+	}
+}
+
+// scanOthers decodes the columns of other kinds, those that may be NULL among them.
+func (s *stmt) scanOthers(q *sqlite.Stmt) {
+	for i := range s.others {
+		c := &s.others[i]
+		kind := c.kind
 	decode:
 		switch kind {
 		case driver.Int:
-			cell.Int = q.ColumnInt64(i)
+			c.cell.Int = q.ColumnInt64(c.index)
 		case driver.Real:
-			cell.Real = q.ColumnFloat(i)
+			c.cell.Real = q.ColumnFloat(c.index)
 		case driver.Text:
-			cell.Text = q.ColumnText(i)
+			c.cell.Text = q.ColumnText(c.index)
 		case driver.Blob:
-			n := q.ColumnLen(i)
-			if cap(s.blobs[i]) < n {
-				s.blobs[i] = make([]byte, n)
+			n := q.ColumnLen(c.index)
+			if cap(c.cell.Blob) < n {
+				c.cell.Blob = make([]byte, n)
 			}
-			cell.Blob = s.blobs[i][:n]
-			q.ColumnBytes(i, cell.Blob)
+			c.cell.Blob = c.cell.Blob[:n]
+			q.ColumnBytes(c.index, c.cell.Blob)
 		case driver.Bool:
-			cell.Bool = q.ColumnInt64(i) != 0
+			c.cell.Bool = q.ColumnInt64(c.index) != 0
 		case driver.Time:
-			cell.Time = time.UnixMilli(q.ColumnInt64(i))
+			c.cell.Time = time.UnixMilli(q.ColumnInt64(c.index))
 		case orNull + driver.Int, orNull + driver.Real, orNull + driver.Text, orNull + driver.Blob, orNull + driver.Bool, orNull + driver.Time:
-			if cell.Null = q.ColumnIsNull(i); !cell.Null {
+			if c.cell.Null = q.ColumnIsNull(c.index); !c.cell.Null {
 				kind -= orNull
 				goto decode
 			}
 		case connpool.AnyKind:
-			kind = driver.Type(q.ColumnType(i))
-			cell.Type = kind
-			if cell.Null = kind == connpool.NullCode; !cell.Null {
+			kind = driver.Type(q.ColumnType(c.index))
+			c.cell.Type = kind
+			if c.cell.Null = kind == connpool.NullCode; !c.cell.Null {
 				goto decode
 			}
 		}

@@ -135,8 +135,8 @@ func (c *conn) Run(sql string) error {
 }
 
 func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) {
-	n := len(st.Columns)
-	s := &stmt{conn: c.Conn, st: st, row: make(driver.Row, n), kinds: connpool.Kinds(st.Columns), blobs: make([][]byte, n)}
+	s := &stmt{conn: c.Conn, st: st}
+	s.setColumns(connpool.Kinds(st.Columns))
 	if st.AdHoc {
 		return s, nil
 	}

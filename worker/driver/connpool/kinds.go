@@ -14,7 +14,7 @@ const NullCode = 5
 const OrNull = driver.Time
 
 // Kinds returns how each column is decoded: its type, or OrNull + its type if it may
-// be NULL. Adapters decode with one switch over all kinds, which the compiler turns
+// be NULL. Most adapters decode with one switch over all kinds, which the compiler turns
 // into a jump table. After SQLite has run, the processor's branch predictions are
 // lost, and every branch costs. If a column may not be NULL, adapters do not check
 // whether it is.

@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -34,25 +35,27 @@ type Snapshot struct {
 	Tables   int      // virtual ones included
 	Schema   []string // the statements that make its tables, indexes, views and triggers
 
-	file *os.File
-	db   *sql.DB
-	conn *sql.Conn
+	path   string        // of the original
+	before []fs.FileInfo // of the original's files, as suffixes lists them
+	file   *os.File
+	db     *sql.DB
+	conn   *sql.Conn
 }
 
-// The tries to copy a file that is being written, and the pause between them.
-const (
-	tries = 5
-	pause = 300 * time.Millisecond
-)
+// suffixes are those of a database's files.
+var suffixes = []string{"", "-wal", "-shm", "-journal"}
 
-// changing says that a database cannot be copied now.
-type changing string
+// busyError says why a database cannot be copied now, though perhaps later.
+type busyError string
 
-func (c changing) Error() string { return string(c) }
+func (e busyError) Error() string { return string(e) }
 
-// Take copies the database at path into a directory. If a program writes to the database
-// in the meantime, it is copied again, up to a few times. The copy is kept open; where the
-// system allows that, the directory can be removed.
+// attempts at a copy are made at growing intervals, for about 6 seconds in all.
+const attempts = 12
+
+// Take copies the database at path into a directory. If a program writes to it in the
+// meantime, it may have to be copied again, which Take does up to a few times. The copy is
+// kept open; where the system allows that, the directory can be removed.
 func Take(ctx context.Context, path, dir string) (*Snapshot, error) {
 	s, err := take(ctx, path, dir)
 	if err != nil {
@@ -65,33 +68,21 @@ func take(ctx context.Context, path, dir string) (*Snapshot, error) {
 	if err := check(path); err != nil {
 		return nil, err
 	}
+	s := &Snapshot{Name: filepath.Base(path), path: path, before: files(path)}
 	to := filepath.Join(dir, "database")
-	var sum string
-	for n := 1; ; n++ {
-		var err error
-		if sum, err = copyAll(ctx, path, to); err == nil {
-			break
-		}
-		remove(to)
-		if _, later := errors.AsType[changing](err); !later || n == tries {
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(pause):
-		}
+	var err error
+	if s.SHA256, err = copyQuiet(ctx, path, to); err != nil {
+		return nil, err
 	}
 	if _, err := os.Stat(to + "-wal"); err == nil {
 		if err := checkpoint(ctx, to); err != nil {
 			remove(to)
 			return nil, unreadable(err)
 		}
-		if sum, err = hash(ctx, to); err != nil {
+		if s.SHA256, err = hash(ctx, to); err != nil {
 			return nil, err
 		}
 	}
-	s := &Snapshot{Name: filepath.Base(path), SHA256: sum}
 	if err := s.open(ctx, to); err != nil {
 		s.Close()
 		remove(to)
@@ -100,17 +91,51 @@ func take(ctx context.Context, path, dir string) (*Snapshot, error) {
 	return s, nil
 }
 
+// Written returns the names of the original's files that somebody has written, created or
+// removed since Take was called.
+func (s *Snapshot) Written() []string {
+	var list []string
+	for i, now := range files(s.path) {
+		if !same(s.before[i], now) {
+			list = append(list, s.Name+suffixes[i])
+		}
+	}
+	return list
+}
+
+// files returns what the system says of a database's files, or nil for those that do not
+// exist.
+func files(path string) []fs.FileInfo {
+	list := make([]fs.FileInfo, len(suffixes))
+	for i, suffix := range suffixes {
+		list[i], _ = os.Stat(path + suffix)
+	}
+	return list
+}
+
+// same reports whether a file has not been written in between.
+func same(x, y fs.FileInfo) bool {
+	if x == nil || y == nil {
+		return x == nil && y == nil
+	}
+	return os.SameFile(x, y) && x.Size() == y.Size() && x.ModTime().Equal(y.ModTime())
+}
+
 // unreadable explains an error of SQLite's about the copy.
 func unreadable(err error) error {
-	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqlite3.SQLITE_NOTADB {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	switch {
+	case !ok:
+		return err
+	case e.Code()&0xff == sqlite3.SQLITE_NOTADB:
 		return errors.New("SQLite cannot read it: it is encrypted or damaged: name a database that sqlite3 can open")
 	}
-	return err
+	return fmt.Errorf("SQLite cannot read it: %w", err)
 }
 
 // remove removes a copy and what is beside it.
 func remove(path string) {
-	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+	for _, suffix := range suffixes {
 		os.Remove(path + suffix)
 	}
 }
@@ -123,7 +148,7 @@ func check(path string) error {
 	fi, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("there is no such file: name a database, with a path that begins at the workload's file")
+		return errors.New("there is no such file: name a database")
 	case err != nil:
 		return reason(err)
 	case fi.IsDir():
@@ -133,19 +158,38 @@ func check(path string) error {
 	case fi.Size() == 0:
 		return errors.New("it is empty, 0 bytes long: name a database that has tables")
 	}
-	f, err := os.Open(path)
+	first, err := head(path, len(magic))
 	if err != nil {
-		return reason(err)
+		return err
 	}
-	defer f.Close()
-	head := make([]byte, len(magic))
-	if _, err := io.ReadFull(f, head); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return reason(err)
-	}
-	if string(head) != magic {
+	if string(first) != magic {
 		return errors.New("it does not begin as a SQLite database does: it is another kind of file, or encrypted")
 	}
 	return nil
+}
+
+// head returns the first n bytes of a file, or fewer if it is shorter.
+func head(path string, n int) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer f.Close()
+	first := make([]byte, n)
+	n, err = io.ReadFull(f, first)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return first[:n], reason(err)
+}
+
+// headOfLog returns the header of the write-ahead log, or nil if nothing is in the log.
+func headOfLog(path string) ([]byte, error) {
+	first, err := head(path+"-wal", 32)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(first) < 32 {
+		return nil, nil
+	}
+	return first, err
 }
 
 // reason returns the error of a file operation without the file's name.
@@ -156,99 +200,91 @@ func reason(err error) error {
 	return err
 }
 
-// state is what the system says of the files of a database.
-type state struct {
-	size, walSize         int64
-	changed, walChanged   time.Time
-	hot                   bool // a rollback journal has content
-	identity, walIdentity fs.FileInfo
+// copyQuiet copies a database, with its write-ahead log, in a moment in which no
+// transaction is half written, and returns the SHA-256 of the copy without the log.
+func copyQuiet(ctx context.Context, path, to string) (sum string, err error) {
+	for i := range attempts {
+		if sum, err = copyOnce(ctx, path, to); err == nil {
+			return sum, nil
+		}
+		remove(to)
+		if _, later := errors.AsType[busyError](err); !later {
+			return "", err
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(time.Duration(i+1) * 80 * time.Millisecond):
+		}
+	}
+	return "", fmt.Errorf(`%w: try again later, or name a copy: sqlite3 "%s" "VACUUM INTO 'copy.db'"`, err, strings.ReplaceAll(filepath.Base(path), `"`, `\"`))
 }
 
-func look(path string) (s state, err error) {
-	if s.identity, err = os.Stat(path); err != nil {
-		return s, reason(err)
-	}
-	s.size, s.changed = s.identity.Size(), s.identity.ModTime()
-	switch fi, err := os.Stat(path + "-wal"); {
-	case err == nil:
-		s.walIdentity, s.walSize, s.walChanged = fi, fi.Size(), fi.ModTime()
-	case !errors.Is(err, fs.ErrNotExist):
-		return s, reason(err)
-	}
-	s.hot, err = hot(path + "-journal")
-	return s, err
-}
+// settled is how long a file must not have been written before it is copied. Clocks of file
+// systems are coarse, so a write in the same tick would not be seen.
+const settled = 50 * time.Millisecond
 
-// hot reports whether a rollback journal belongs to a transaction that has not ended. One
-// that has ended may have left a journal that begins with a zero.
-func hot(journal string) (bool, error) {
-	f, err := os.Open(journal)
+func copyOnce(ctx context.Context, path, to string) (string, error) {
+	before, err := os.Stat(path)
+	if err != nil {
+		return "", reason(err)
+	}
+	if time.Since(before.ModTime()).Abs() < settled {
+		return "", busyError("a program writes to it")
+	}
+	if err := idle(path); err != nil {
+		return "", err
+	}
+	log, err := headOfLog(path)
+	if err != nil {
+		return "", err
+	}
+	sum, err := copyFile(ctx, path, to, true)
+	if err == nil && log != nil {
+		_, err = copyFile(ctx, path+"-wal", to+"-wal", true)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return "", busyError("its files come and go")
 	}
 	if err != nil {
-		return false, fmt.Errorf("its journal %s: %w", filepath.Base(journal), reason(err))
+		return "", err
 	}
-	defer f.Close()
-	var first [1]byte
-	n, err := f.Read(first[:])
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false, fmt.Errorf("its journal %s: %w", filepath.Base(journal), reason(err))
+	again, err := headOfLog(path)
+	if err != nil {
+		return "", err
 	}
-	return n == 1 && first[0] != 0, nil
+	// With a log, the file itself is written only by checkpoints, and transactions are
+	// appended to the log until it begins again with other salts in its header. Frames that
+	// were not copied in full have wrong checksums, so SQLite leaves them out.
+	if after, _ := os.Stat(path); !same(before, after) || !bytes.Equal(log, again) {
+		return "", busyError("a program writes to it faster than it can be copied")
+	}
+	return sum, idle(path)
 }
 
-func (s *state) same(o *state) bool {
-	return s.size == o.size && s.walSize == o.walSize && s.changed.Equal(o.changed) && s.walChanged.Equal(o.walChanged) && !s.hot && !o.hot &&
-		os.SameFile(s.identity, o.identity) && (s.walIdentity == nil) == (o.walIdentity == nil) &&
-		(s.walIdentity == nil || os.SameFile(s.walIdentity, o.walIdentity))
-}
-
-// copyAll copies a database with its write-ahead log, and proves that neither has changed
-// in the meantime: both are read again. The database was the same from the end of its
-// first reading to the beginning of its second, and the log from the end of its first,
-// which is in between, to the beginning of its second, which is later. So there was a
-// moment at which both were as they have been copied.
-func copyAll(ctx context.Context, path, to string) (sum string, err error) {
-	before, err := look(path)
-	if err != nil {
-		return "", err
+// idle returns an error if a transaction may be writing to the file itself, or has died
+// while it did.
+func idle(path string) error {
+	journal := filepath.Base(path) + "-journal"
+	// A transaction that has ended may leave a journal that begins with a zero.
+	first, err := head(path+"-journal", 1)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("its journal %s: %w", journal, err)
+	case len(first) == 1 && first[0] != 0:
+		return busyError("a program is in the middle of a transaction, or died in one: there is a " + journal)
 	}
-	quoted := strings.ReplaceAll(filepath.Base(path), `"`, `\"`)
-	remedy := fmt.Sprintf(`sqlite3 "%s" "VACUUM INTO 'copy.db'"`, quoted)
-	if before.hot {
-		return "", changing("a program is in the middle of a transaction, or died in one: there is a " + filepath.Base(path) + "-journal: end the program, or name a copy: " + remedy)
+	if first, err = head(path, 20); err != nil {
+		return err
 	}
-	written := changing("a program writes to it: stop the program, or name a copy: " + remedy)
-	if sum, err = copyFile(ctx, path, to, true); err != nil {
-		return "", err
+	if len(first) == 20 && first[19] == 2 {
+		return nil // with a log, a lock does not mean that the file is written
 	}
-	log := ""
-	if before.walSize > 0 {
-		if log, err = copyFile(ctx, path+"-wal", to+"-wal", true); errors.Is(err, fs.ErrNotExist) {
-			return "", written
-		} else if err != nil {
-			return "", err
-		}
+	if pid := writer(path); pid != 0 {
+		return busyError(fmt.Sprintf("process %d has locked it to write to it", pid))
 	}
-	again, err := hash(ctx, path)
-	if err != nil {
-		return "", err
-	}
-	logAgain := ""
-	if before.walSize > 0 {
-		if logAgain, err = hash(ctx, path+"-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-	}
-	after, err := look(path)
-	if err != nil {
-		return "", err
-	}
-	if sum != again || log != logAgain || !before.same(&after) {
-		return "", written
-	}
-	return sum, nil
+	return nil
 }
 
 // checkpoint writes what is in the write-ahead log of a copy into the copy.
@@ -339,6 +375,9 @@ func (s *Snapshot) open(ctx context.Context, path string) (err error) {
 	}
 	return rows.Err()
 }
+
+// DB returns the copy, opened for reading.
+func (s *Snapshot) DB() *sql.DB { return s.db }
 
 // Close closes the copy.
 func (s *Snapshot) Close() error {

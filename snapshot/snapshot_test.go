@@ -1,22 +1,110 @@
 package snapshot
 
 import (
+	"bufio"
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
+
+// TestMain is also the application that uses a database beside the tests: locks of SQLite
+// are those of a process.
+func TestMain(m *testing.M) {
+	if script := os.Getenv("SNAPSHOT_APPLICATION"); script != "" {
+		if err := application(script, os.Getenv("SNAPSHOT_DATABASE")); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// application opens the database, runs a script, says so, and waits for the end of its
+// input. If the script ends with "write", it commits transactions of two rows until then,
+// and waits for no lock.
+func application(script, path string) error {
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	stop := make(chan struct{})
+	go func() {
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		close(stop)
+	}()
+	script, write := strings.CutSuffix(script, "write")
+	if _, err := db.Exec(script); err != nil {
+		return err
+	}
+	if !write {
+		fmt.Println("ready")
+		<-stop
+		return nil
+	}
+	for n := 0; ; n++ {
+		if _, err := db.Exec("BEGIN IMMEDIATE; INSERT INTO t VALUES ('one'); INSERT INTO t VALUES ('two'); COMMIT"); err != nil {
+			return err
+		}
+		if n == 10 {
+			fmt.Println("ready")
+		}
+		select {
+		case <-stop:
+			return db.Close()
+		default:
+		}
+	}
+}
+
+// beside starts the application, and returns when its script has run. The function that it
+// returns ends it and fails if the application has.
+func beside(t *testing.T, path, script string) func() {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "SNAPSHOT_APPLICATION="+script, "SNAPSHOT_DATABASE="+path)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(out)
+	if line, _ := r.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the application says %q", line)
+	}
+	ended := false
+	end := func() {
+		if ended {
+			return
+		}
+		ended = true
+		in.Close()
+		line, _ := r.ReadString('\n')
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the application: %v: %s", err, line)
+		}
+	}
+	t.Cleanup(end)
+	return end
+}
 
 // open opens a database as an application would.
 func open(t *testing.T, path string, statements ...string) *sql.DB {
@@ -48,9 +136,11 @@ func listing(t *testing.T, dir string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
+		var data []byte
+		if !e.IsDir() {
+			if data, err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+				t.Fatal(err)
+			}
 		}
 		list[e.Name()] = fmt.Sprintf("%v %d %v %x", fi.Mode(), fi.Size(), fi.ModTime(), sha256.Sum256(data))
 	}
@@ -174,107 +264,165 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestWritten checks that each copy of a database that is being written is either refused
-// or what some moment's readers would have seen.
-func TestWritten(t *testing.T) {
-	for _, mode := range []string{"wal", "delete", "truncate"} {
-		t.Run(mode, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "app.db")
-			db := open(t, path, "PRAGMA journal_mode = "+mode, "PRAGMA synchronous = off", "PRAGMA wal_autocheckpoint = 3",
-				"CREATE TABLE a(n)", "CREATE TABLE b(n)", "INSERT INTO a VALUES (0)", "INSERT INTO b VALUES (0)")
-			ctx, cancel := context.WithCancel(t.Context())
-			var wg sync.WaitGroup
-			wg.Go(func() {
-				for ctx.Err() == nil {
-					tx, err := db.Begin()
-					if err == nil {
-						_, _ = tx.Exec("UPDATE a SET n = n + 1")
-						_, _ = tx.Exec("UPDATE b SET n = n + 1")
-						err = tx.Commit()
-					}
-					if err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-			dir := t.TempDir()
-			s, err := Take(t.Context(), path, dir)
-			cancel()
-			wg.Wait()
-			if err == nil {
-				defer s.Close()
-				if got := column(t, s, "SELECT a.n = b.n FROM a, b", anInt); got != "1" {
-					t.Error("half of a transaction")
-				}
-				t.Skip("the writer was never seen at work")
+// made makes a database with 2000 rows.
+func made(t *testing.T, mode string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "app.db")
+	open(t, path, "PRAGMA journal_mode = "+mode, "CREATE TABLE t(text TEXT)",
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 2000) INSERT INTO t SELECT hex(randomblob(10)) FROM n").Close()
+	return path
+}
+
+// TestUntouched checks that a database's files stay as they are, to the byte, with and
+// without a log, at rest and beside an application that has them open.
+func TestUntouched(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, mode, application string
+		want                    string // rows
+	}{
+		{"journal", "delete", "", "2000"},
+		{"log at rest", "wal", "", "2000"},
+		{"journal that is open", "delete", "PRAGMA cache_size = 10; SELECT count(*) FROM t", "2000"},
+		{"log that is open", "wal", "INSERT INTO t VALUES ('more')", "2001"},
+		{"log of a transaction", "wal", "BEGIN; INSERT INTO t VALUES ('more')", "2000"},
+		{"log that is locked", "wal", "PRAGMA locking_mode = exclusive; INSERT INTO t VALUES ('more')", "2001"},
+		{"persistent journal", "persist", "INSERT INTO t VALUES ('more')", "2001"},
+		{"lock of a transaction", "delete", "BEGIN IMMEDIATE; INSERT INTO t VALUES ('more')", "2000"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			path := made(t, test.mode)
+			if test.application != "" {
+				beside(t, path, "PRAGMA journal_mode = "+test.mode+"; "+test.application)
 			}
-			if !strings.HasPrefix(err.Error(), "database "+path+": a program ") || !strings.Contains(err.Error(), `name a copy: sqlite3 "app.db" "VACUUM INTO 'copy.db'"`) {
-				t.Error(err)
+			s := taken(t, path)
+			if got := column(t, s, "SELECT count(*) FROM t", anInt); got != test.want {
+				t.Errorf("%s rows, want %s", got, test.want)
 			}
-			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-				t.Errorf("left: %v, %v", left, err)
+			if list := s.Written(); len(list) > 0 {
+				t.Errorf("%q are said to be written", list)
 			}
 		})
 	}
 }
 
-// TestNoDatabase checks what is said of files that are no database, and that they stay as
-// they are.
-func TestNoDatabase(t *testing.T) {
-	dir := t.TempDir()
-	file := func(name, content string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	if err := os.Mkdir(filepath.Join(dir, "folder.db"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	hot := file("hot.db", magic+strings.Repeat("x", 4096))
-	file("hot.db-journal", "\xd9\xd5\x05\xf9")
-	for _, test := range []struct{ path, want string }{
-		{filepath.Join(dir, "missing.db"), "there is no such file"},
-		{filepath.Join(dir, "folder.db"), "it is a directory"},
-		{"/dev/null", "it is not a regular file"},
-		{file("empty.db", ""), "it is empty, 0 bytes long"},
-		{file("short.db", "SQLite"), "it does not begin as a SQLite database does"},
-		{file("encrypted.db", strings.Repeat("\x8e\x01", 2048)), "it does not begin as a SQLite database does: it is another kind of file, or encrypted"},
-		{file("head.db", magic), "too short"},
-		{file("damaged.db", magic+strings.Repeat("x", 4096)), "SQLite cannot read it: it is encrypted or damaged"},
-		{hot, "there is a hot.db-journal"},
+// TestBesideWriter checks that an application that writes all the time is not kept waiting,
+// and that each copy has whole transactions, or is refused if that cannot be known.
+func TestBesideWriter(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, script string
+		always       bool // it can be copied
+	}{
+		{"log", "PRAGMA journal_mode = wal", true},
+		{"log with checkpoints", "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 3; PRAGMA synchronous = off", false},
+		{"journal", "PRAGMA journal_mode = delete; PRAGMA synchronous = off", false},
 	} {
-		before := map[string]string{}
-		if filepath.Dir(test.path) == dir {
-			if err := os.Chmod(filepath.Join(dir, "folder.db"), 0o700); err != nil {
-				t.Fatal(err)
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			path := made(t, "delete")
+			end := beside(t, path, test.script+"; write") // it fails if the database is locked
+			for range 2 {
+				dir := t.TempDir()
+				s, err := Take(t.Context(), path, dir)
+				if err != nil {
+					if test.always || !strings.HasSuffix(err.Error(), `: try again later, or name a copy: sqlite3 "app.db" "VACUUM INTO 'copy.db'"`) {
+						t.Error(err)
+					}
+					if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+						t.Errorf("left: %v, %v", left, err)
+					}
+					break
+				}
+				if got := column(t, s, "SELECT count(*) % 2 FROM t", anInt) + " " + column(t, s, "SELECT * FROM pragma_integrity_check", aText); got != `0 "ok"` {
+					t.Errorf("half of a transaction, integrity: %s", got)
+				}
+				if list := s.Written(); len(list) == 0 {
+					t.Error("it is not said that the files are written")
+				}
+				s.Close()
 			}
-			before[filepath.Base(test.path)] = stat(test.path)
-		}
-		copies := t.TempDir()
-		_, err := Take(t.Context(), test.path, copies)
-		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "database "+test.path+": ") {
-			t.Errorf("%s: %v, want %q", test.path, err, test.want)
-		}
-		for name, was := range before {
-			if now := stat(filepath.Join(dir, name)); now != was {
-				t.Errorf("%s was %s, is %s", name, was, now)
-			}
-		}
-		if left, err := os.ReadDir(copies); err != nil || len(left) > 0 {
-			t.Errorf("%s: left %v, %v", test.path, left, err)
-		}
+			end()
+		})
 	}
 }
 
-func stat(path string) string {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return err.Error()
+// TestWrittenSince checks what is said to have been written since the copy was taken.
+func TestWrittenSince(t *testing.T) {
+	t.Parallel()
+	path := made(t, "delete")
+	s := taken(t, path)
+	beside(t, path, "INSERT INTO t VALUES ('more')")()
+	if list := s.Written(); len(list) != 1 || list[0] != "app.db" {
+		t.Errorf("%q are written, want the file", list)
 	}
-	return fmt.Sprint(fi.Size(), fi.ModTime(), fi.Mode())
+}
+
+// TestRefused checks what is said of files that cannot be copied, and that they and their
+// directory stay as they are.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, want, content string
+		path                string // if not of a file with the content
+		journal             string
+		application         string
+	}{
+		{name: "nothing", path: "missing.db", want: "there is no such file"},
+		{name: "directory", path: ".", want: "it is a directory"},
+		{name: "device", path: "/dev/null", want: "it is not a regular file"},
+		{name: "empty", want: "it is empty, 0 bytes long"},
+		{name: "short", content: "SQLite", want: "it does not begin as a SQLite database does"},
+		{name: "encrypted", content: strings.Repeat("\x8e\x01", 2048), want: "it does not begin as a SQLite database does: it is another kind of file, or encrypted"},
+		{name: "header", content: magic, want: "too short"},
+		{name: "encrypted after the header", content: magic + strings.Repeat("x", 4096), want: "SQLite cannot read it: it is encrypted or damaged"},
+		{name: "damaged", content: magic + strings.Repeat("\x10\x00\x01\x01\x00\x40\x20\x20", 600), want: "SQLite cannot read it: "},
+		{name: "journal", content: magic + strings.Repeat("x", 4096), journal: "\xd9\xd5\x05\xf9", want: "there is a app.db-journal: try again later, or name a copy: sqlite3 "},
+		{name: "locked", application: "PRAGMA cache_size = 5; BEGIN EXCLUSIVE; UPDATE t SET text = text || 'x'", want: "there is a app.db-journal: try again later"},
+		{name: "locked without a journal", application: "PRAGMA locking_mode = exclusive; BEGIN EXCLUSIVE; SELECT count(*) FROM t", want: " has locked it to write to it: try again later"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "app.db")
+			switch {
+			case filepath.IsAbs(test.path):
+				path = test.path
+			case test.path != "":
+				path = filepath.Join(filepath.Dir(path), test.path)
+			case test.application != "":
+				path = made(t, "delete")
+				beside(t, path, test.application)
+			default:
+				if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.journal != "" {
+				if err := os.WriteFile(path+"-journal", []byte(test.journal), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			dir := filepath.Dir(path)
+			copies := t.TempDir()
+			var before map[string]string
+			if !filepath.IsAbs(test.path) {
+				before = listing(t, dir)
+			}
+			_, err := Take(t.Context(), path, copies)
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "database "+path+": ") {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+			if before != nil {
+				if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
+					t.Errorf("beside the original (-before +after):\n%s", diff)
+				}
+			}
+			if left, err := os.ReadDir(copies); err != nil || len(left) > 0 {
+				t.Errorf("left %v, %v", left, err)
+			}
+		})
+	}
 }
 
 // TestRows checks how values become those of a list, and what is said of those that

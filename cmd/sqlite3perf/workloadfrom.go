@@ -184,9 +184,6 @@ func untouched(database string, source *imitate.Source) string {
 	if len(written) == 0 {
 		return fmt.Sprintf("%s was only read, through a copy, and is as it was.", database)
 	}
-	for i, suffix := range written {
-		written[i] = filepath.Base(database) + suffix
-	}
 	return fmt.Sprintf("%s was only read, through a copy; its application has written %s meanwhile.", database, strings.Join(written, " and "))
 }
 
@@ -304,9 +301,6 @@ func (o *fromOptions) json(out io.Writer, database string, w *imitate.Workload, 
 		Queries  []query  `json:"queries,omitempty"`
 		Notes    []string `json:"not_as_in_the_database"`
 	}{Database: database, Written: append([]string{}, source.Written()...), Workload: o.file, Tables: []table{}, Notes: append([]string{}, w.Notes...)}
-	for i := range answer.Written {
-		answer.Written[i] = filepath.Base(database) + answer.Written[i]
-	}
 	for _, t := range w.Tables {
 		answer.Tables = append(answer.Tables, table{t.Name, side{t.Rows, t.Full}})
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,7 +79,7 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, tell func(w
 	for _, q := range w.Queries {
 		tell("comparing " + q.Phase)
 		one := Compared{Query: q}
-		if one.Plan[0], one.Rows[0], err = q.run(ctx, w.source.DB, q.original, q.sampled()); err != nil {
+		if one.Plan[0], one.Rows[0], err = q.run(ctx, w.source.copy.DB(), q.original, q.sampled()); err != nil {
 			return nil, fmt.Errorf("the query %s on the database: %w", q.Phase, err)
 		}
 		one.renamed = one.Plan[0]
@@ -109,6 +110,15 @@ func (w *Workload) Wanted() float64 {
 		full += t.Full
 	}
 	return float64(w.Bytes) * float64(full) / math.Max(1, float64(rows))
+}
+
+// openFile opens a database with one connection.
+func openFile(path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String())
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
 }
 
 // usedBytes returns the size of a database without free pages.

@@ -96,10 +96,12 @@ func From(ctx context.Context, source *Source, o Options) (*Workload, error) {
 	if o.Tell == nil {
 		o.Tell = func(string) {}
 	}
-	s, err := readSchema(ctx, source.DB)
+	db := source.copy.DB()
+	s, err := readSchema(ctx, db)
 	if err != nil {
-		return nil, fmt.Errorf("%s: SQLite cannot read it: %w", source.path, err)
+		return nil, fmt.Errorf("database %s: SQLite cannot read it: %w", source.path, err)
 	}
+	s.log = source.copy.WAL
 	b := &builder{schema: s, file: filepath.Base(source.path), keep: o.KeepValues, share: o.Share}
 	if b.share == 0 {
 		b.share = 1
@@ -111,9 +113,9 @@ func From(ctx context.Context, source *Source, o Options) (*Workload, error) {
 			continue
 		}
 		o.Tell("reading " + t.name)
-		err := t.scan(ctx, source.DB, func(rows int64) { o.Tell(fmt.Sprintf("reading %s: %d rows", t.name, rows)) })
+		err := t.scan(ctx, db, func(rows int64) { o.Tell(fmt.Sprintf("reading %s: %d rows", t.name, rows)) })
 		if err != nil {
-			return nil, fmt.Errorf("%s: SQLite cannot read it: %w", source.path, err)
+			return nil, fmt.Errorf("database %s: SQLite cannot read it: %w", source.path, err)
 		}
 	}
 	w := &Workload{Bytes: s.bytes, Free: s.free, builder: b, source: source}

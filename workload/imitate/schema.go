@@ -145,13 +145,11 @@ func readSchema(ctx context.Context, db *sql.DB) (*schema, error) {
 		return nil, err
 	}
 	var pages, free int64
-	var mode string
-	for name, dest := range map[string]any{"encoding": &s.encoding, "page_size": &s.pageSize, "auto_vacuum": &s.vacuum, "page_count": &pages, "freelist_count": &free, "journal_mode": &mode} {
+	for name, dest := range map[string]any{"encoding": &s.encoding, "page_size": &s.pageSize, "auto_vacuum": &s.vacuum, "page_count": &pages, "freelist_count": &free} {
 		if err := db.QueryRowContext(ctx, "PRAGMA "+name).Scan(dest); err != nil {
 			return nil, fmt.Errorf("PRAGMA %s: %w", name, err)
 		}
 	}
-	s.log = mode == "wal"
 	s.bytes, s.free = (pages-free)*s.pageSize, free*s.pageSize
 	for _, o := range s.objects {
 		if o.kind == "table" {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package imitate
+package snapshot
 
 import (
 	"io"

@@ -24,21 +24,33 @@ type DriverDefects struct {
 // nobody ships. What a driver has not proven is not known.
 func defectsOf(a *stats.Analysis) (list []DriverDefects) {
 	for _, o := range seen(a) {
-		if result.BaseDriver(o.Case.Driver) == a.Floor {
+		known, ok := KnownDefects(a, o)
+		if !ok {
 			continue
 		}
-		p := o.Proof()
-		if p == nil {
-			continue
-		}
-		l := LibraryOf(o.Case, p)
-		d := DriverDefects{Driver: label(o.Case), Case: o.Case.ID, SQLite: l.SQLite, Version: l.Version, Known: defects.Known(l)}
+		l := LibraryOf(o.Case, o.Proof())
+		d := DriverDefects{Driver: label(o.Case), Case: o.Case.ID, SQLite: l.SQLite, Version: l.Version, Known: known}
 		if d.Known == nil {
 			d.Known = []defects.Defect{}
 		}
 		list = append(list, d)
 	}
 	return list
+}
+
+// KnownDefects lists the known defects of the versions that a case has proven, the worst
+// first. ok is false for the floor, and if the case has proven no versions.
+func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, ok bool) {
+	p := o.Proof()
+	if p == nil || result.BaseDriver(o.Case.Driver) == a.Floor {
+		return nil, false
+	}
+	return defects.Known(LibraryOf(o.Case, p)), true
+}
+
+// DefectElsewhere reports whether a defect needs another machine than that of a run.
+func DefectElsewhere(run *result.Run, d *defects.Defect) bool {
+	return d.Needs.Unmet(useOf(run)) != nil
 }
 
 // LibraryOf returns the library of a case, in the versions that were proven.
@@ -79,11 +91,10 @@ func driverDefects(a *stats.Analysis) document {
 		return nil
 	}
 	g := grid{columns: []column{{title: "defect"}, {title: "effect"}, {title: "what it is"}, {title: "what it needs", drop: 1}}}
-	use := useOf(a.Run)
 	for _, id := range all.keys {
 		d := all.of[id][0]
 		needs := DefectNeeds(d.Needs)
-		if unmet := d.Needs.Unmet(use); unmet != nil {
+		if DefectElsewhere(a.Run, &d) {
 			needs += "; not on this machine"
 		}
 		g.rows = append(g.rows, []string{d.ID, string(d.Effect), d.Title, needs})
@@ -142,10 +153,9 @@ func DefectNeeds(n defects.Needs) string {
 func defectCaveat(a *stats.Analysis) (count int, text string) {
 	var of groups[string, string] // the drivers that have a defect
 	titles := map[string]string{}
-	use := useOf(a.Run)
 	for _, d := range defectsOf(a) {
 		for _, x := range d.Known {
-			if x.Effect.Falsifies() && x.Needs.Unmet(use) == nil && !slices.Contains(of.of[x.ID], d.Driver) {
+			if x.Effect.Falsifies() && !DefectElsewhere(a.Run, &x) && !slices.Contains(of.of[x.ID], d.Driver) {
 				of.add(x.ID, d.Driver)
 				titles[x.ID] = x.Title
 			}

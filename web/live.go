@@ -185,7 +185,7 @@ func progress(a *stats.Analysis, here bool) *Progress {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			if o.Status != result.OK && o.Status != stats.NotMeasured && len(p.Bad) < maxWarnings {
-				p.Bad = append(p.Bad, caseOf(g, o))
+				p.Bad = append(p.Bad, caseOf(a, g, o))
 			}
 		}
 	}

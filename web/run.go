@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/defects"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -39,6 +40,7 @@ type Run struct {
 	LeftOut   []result.LeftOut `json:"left_out,omitempty"`
 	Workloads []Workload       `json:"workloads"`
 	Cases     []Case           `json:"cases"`
+	Defects   []Defect         `json:"defects"`  // known ones of the versions that the cases have proven
 	Caveats   []report.Caveat  `json:"caveats"`  // what to beware of, the worst first: that of the report
 	Warnings  []result.Warning `json:"warnings"` // as they were recorded, one for each time
 	Metrics   []metric         `json:"metrics"`  // what views can be of
@@ -65,10 +67,22 @@ type Case struct {
 	Phases     []string          `json:"phases"`
 	Status     result.Status     `json:"status"`
 	Reason     *protocol.Reason  `json:"reason,omitempty"`
+	Defects    []string          `json:"defects,omitempty"` // ids of the known ones of its versions, the worst first
 	Trials     int               `json:"trials"`
 	BadTrials  int               `json:"bad_trials"`
 	Warnings   []result.Warning  `json:"warnings,omitempty"` // of the case and its trials; of many the first
 	Options    map[string]string `json:"options,omitempty"`
+}
+
+// Defect is a known defect that the library or the SQLite of some case has.
+type Defect struct {
+	ID        string         `json:"id"`
+	Effect    defects.Effect `json:"effect"`
+	Title     string         `json:"title"`
+	Needs     string         `json:"needs"`               // what it needs to do harm, in words
+	Elsewhere bool           `json:"elsewhere,omitempty"` // the machine of the run is not what it needs
+	Falsifies bool           `json:"falsifies,omitempty"` // it can lose, damage or falsify data
+	Drivers   []string       `json:"drivers"`             // that have it
 }
 
 // maxAnswer is how many characters of an answer are given.
@@ -90,7 +104,7 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	out := &Run{
 		ID: run.ID, Answer: clipTo(said.Text, maxAnswer), Choices: choices, Version: clip(run.Version), Started: run.Started, Ended: run.Ended, Stopped: clip(run.Stopped), Ending: clip(result.Ending(run.Stopped)), Command: names(run.Command),
 		Seed: run.Seed, Scale: clip(run.Scale), Rounds: run.Rounds, Trials: len(run.Trials), Machine: clipMachine(run.Machine),
-		Asked: clipAsked(run.Asked), Study: run.Study, Compares: run.Compares, Workloads: []Workload{}, Cases: []Case{},
+		Asked: clipAsked(run.Asked), Study: run.Study, Compares: run.Compares, Workloads: []Workload{}, Cases: []Case{}, Defects: []Defect{},
 		Caveats: clipCaveats(said.Caveats), Warnings: clipWarnings(a.Warnings), Metrics: metrics,
 	}
 	if run.Profiles != nil {
@@ -104,11 +118,29 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	}
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
-			out.Cases = append(out.Cases, caseOf(g, o))
+			out.Cases = append(out.Cases, caseOf(a, g, o))
+			out.noteDefects(a, o)
 		}
 	}
 	slices.SortStableFunc(out.Cases, func(a, b Case) int { return cmp.Compare(a.ID, b.ID) })
 	return out, nil
+}
+
+// noteDefects adds the known defects of a case to those of its run.
+func (r *Run) noteDefects(a *stats.Analysis, o *stats.Outcome) {
+	known, _ := report.KnownDefects(a, o)
+	name := clip(o.Case.Driver)
+	for _, d := range known {
+		i := slices.IndexFunc(r.Defects, func(x Defect) bool { return x.ID == d.ID })
+		if i < 0 {
+			i = len(r.Defects)
+			r.Defects = append(r.Defects, Defect{ID: d.ID, Effect: d.Effect, Title: d.Title, Needs: report.DefectNeeds(d.Needs),
+				Elsewhere: report.DefectElsewhere(a.Run, &d), Falsifies: d.Effect.Falsifies(), Drivers: []string{}})
+		}
+		if x := &r.Defects[i]; !slices.Contains(x.Drivers, name) {
+			x.Drivers = append(x.Drivers, name)
+		}
+	}
 }
 
 // judgedRun returns the run that a path names.
@@ -123,7 +155,7 @@ func (s *Server) judgedRun(r *http.Request, q *query) (*stats.Analysis, error) {
 	return s.shelf.analysis(r.Context(), id)
 }
 
-func caseOf(g *stats.Group, o *stats.Outcome) Case {
+func caseOf(a *stats.Analysis, g *stats.Group, o *stats.Outcome) Case {
 	c := Case{ID: o.Case.ID, Workload: clip(g.Workload), Variant: clip(g.Variant()), Driver: clip(o.Case.Driver),
 		Kind: driver.Kind(clip(string(o.Case.Info.Kind))), Interface: driver.Interface(clip(string(o.Case.Info.Interface))),
 		Settings: clipSettings(o.Case.Settings), Parameters: clipMap(o.Case.Parameters), Phases: names(o.Case.Phases),
@@ -131,6 +163,10 @@ func caseOf(g *stats.Group, o *stats.Outcome) Case {
 		Warnings: clipWarnings(o.Warnings), Options: clipSettings(o.Case.Options)}
 	if p := o.Proof(); p != nil {
 		c.Library, c.SQLite = clip(p.ModuleVersion), clip(p.SQLiteVersion)
+	}
+	known, _ := report.KnownDefects(a, o)
+	for _, d := range known {
+		c.Defects = append(c.Defects, d.ID)
 	}
 	return c
 }
@@ -495,7 +531,7 @@ func (s *Server) getSamples(r *http.Request, q *query) (*Samples, error) {
 		for _, o := range g.Outcomes {
 			if wanted[o.Case.ID] {
 				delete(wanted, o.Case.ID)
-				one := series(g, o, phase, m)
+				one := series(a, g, o, phase, m)
 				if !slices.Contains(one.Phases, phase) {
 					return nil, failf(http.StatusNotFound, "case %d of run %d has no phase %q: %s", o.Case.ID, a.Run.ID, clip(phase), driver.Suggest(phase, one.Phases))
 				}
@@ -524,8 +560,8 @@ func unitIn(o *stats.Outcome, phase string, m metric) string {
 	return ""
 }
 
-func series(g *stats.Group, o *stats.Outcome, phase string, m metric) Series {
-	out := Series{Case: caseOf(g, o), InForce: clipSettings(o.Case.SettingsIn(phase)), Samples: []Sample{}}
+func series(a *stats.Analysis, g *stats.Group, o *stats.Outcome, phase string, m metric) Series {
+	out := Series{Case: caseOf(a, g, o), InForce: clipSettings(o.Case.SettingsIn(phase)), Samples: []Sample{}}
 	if p := o.Proof(); p != nil {
 		out.Proof = &Proof{SQLite: clip(p.SQLiteVersion), SourceID: clip(p.SQLiteSourceID), Module: clip(p.Module), Version: clip(p.ModuleVersion), Connections: []driver.Settings{}}
 		for _, c := range p.Connections[:min(len(p.Connections), maxSeries)] {

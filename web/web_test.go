@@ -127,6 +127,49 @@ func get[T any](t testing.TB, server *httptest.Server, path string) T {
 	return v
 }
 
+// TestDefects checks which defects a run says that its cases have, and on which machine they
+// matter.
+func TestDefects(t *testing.T) {
+	run := aRun(1, 1)
+	run.Machine.OS, run.Machine.Arch = "linux", "amd64"
+	for i := range run.Trials {
+		p := run.Trials[i].Proof
+		switch run.Cases[run.Trials[i].Case-1].Driver {
+		case "native", "mattn": // the floor is nobody's choice
+			p.SQLiteVersion = "3.51.2"
+		case "modernc":
+			p.Module, p.ModuleVersion = "github.com/ncruces/go-sqlite3", "v0.35.2"
+		}
+	}
+	run.Cases[2].Info.Module = "github.com/ncruces/go-sqlite3"
+	server := serveRuns(t, run)
+	type defect struct {
+		ID, Drivers          string
+		Falsifies, Elsewhere bool
+	}
+	var got []defect
+	r := get[*Run](t, server, "/api/v1/runs/1")
+	for _, d := range r.Defects {
+		if d.Title == "" || d.Effect == "" || d.Needs == "" {
+			t.Errorf("%+v", d)
+		}
+		got = append(got, defect{d.ID, strings.Join(d.Drivers, " "), d.Falsifies, d.Elsewhere})
+	}
+	if want := []defect{{"wal-reset", "mattn", true, false}, {"CVE-2026-11822", "mattn", false, false}, {"ncruces-404", "modernc", true, true}}; !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	var beside []string
+	for _, c := range r.Cases {
+		beside = append(beside, c.Driver+" "+strings.Join(c.Defects, ","))
+	}
+	if want := []string{"native ", "mattn wal-reset,CVE-2026-11822", "modernc ncruces-404"}; !slices.Equal(beside, want) {
+		t.Errorf("%q", beside)
+	}
+	if d := get[*Run](t, serveRuns(t, aRun(1, 1)), "/api/v1/runs/1").Defects; d == nil || len(d) > 0 {
+		t.Errorf("of 3.53.4: %+v", d)
+	}
+}
+
 func ids(l *List) string {
 	var list []string
 	for _, r := range l.Runs {

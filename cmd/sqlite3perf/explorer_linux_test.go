@@ -293,6 +293,50 @@ func TestMeasureNeedsToken(t *testing.T) {
 	}
 }
 
+// TestRunDefects looks at the page of a run of which one driver links a SQLite with known
+// defects.
+func TestRunDefects(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	start := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Scale: "quick", Rounds: 6,
+		Stopped: result.StoppedRounds, Machine: result.Machine{Hostname: "lab", OS: "linux", Arch: "amd64", CPU: "test", Cores: 2},
+		Workloads: []result.Workload{{Name: "simple", Text: "name: simple", SHA256: "abc"}}}
+	sqlite := []string{"3.51.2", "3.53.4"}
+	for i, d := range []string{"zombiezen", "modernc"} {
+		r.Cases = append(r.Cases, result.Case{ID: i + 1, Workload: "simple", WorkloadSHA256: "abc", Scale: "quick", Driver: d, Phases: []string{"insert"},
+			Info: driver.Info{Name: d, Kind: driver.Transpiled, Interface: driver.DatabaseSQL}})
+	}
+	for round := 1; round <= r.Rounds; round++ {
+		for i := range r.Cases {
+			r.Trials = append(r.Trials, result.Trial{Case: i + 1, Round: round, Order: len(r.Trials) + 1, Started: start, Status: result.OK,
+				Proof:   &protocol.Proof{SQLiteVersion: sqlite[i], Module: "m", ModuleVersion: "v1.2.3", Connections: []driver.Settings{{"journal_mode": "wal"}}},
+				Samples: []result.Sample{{Phase: "insert", WallNS: int64((i+1)*1e6 + round*1000), Operations: 100, Rows: 100, Metric: result.MetricTime}}})
+		}
+	}
+	st, err := store.Open(t.Context(), filepath.Join(place.dir, "results.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(st.Begin(t.Context(), r), st.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s := place.serve("--store", "results.db")
+	p := openPage(t, b, s.url+"runs/1")
+	act(t, p, nil, loaded)
+	want(t, p, `document.querySelector("main > section:last-of-type tbody tr").innerText`, "zombiezen", "known defects: wal-reset, CVE-2026-11822")
+	if text, err := browser.Eval[string](p, `document.querySelector("main > section:last-of-type tbody tr:nth-child(2)").innerText`); err != nil || !strings.Contains(text, "modernc") || strings.Contains(text, "defect") {
+		t.Errorf("%v: %q has no known defect", err, text)
+	}
+	want(t, p, `document.querySelector("details.known").innerText`, "2 known defects of these versions", "wal-reset", "committed pages can be lost", "journal_mode=wal; several connections", "zombiezen")
+	checkPage(t, p, s.url, "data:", "blob:")
+	if err := p.Look(looks[0]); err != nil {
+		t.Fatal(err)
+	}
+	act(t, p, p.Click("[data-key=cell-1-insert]"), loaded+` && document.querySelector("section.panel .uplot canvas")`)
+	want(t, p, `document.querySelector("section.panel").innerText`, "known defects", "wal-reset, CVE-2026-11822")
+}
+
 // TestRunWords reads the page of a run in which a driver is tied with the first, another leads
 // by no more than what sqlite3perf adds, and two are refused for one reason.
 func TestRunWords(t *testing.T) {

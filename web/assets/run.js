@@ -69,6 +69,7 @@ export async function run({ query, path, signal, go }) {
       ["also", [h("a", { href: `/runs/${r.id}/report` }, "its report"), ", which can be saved and printed; ", h("a", { href: `/api/v1/runs/${r.id}/report` }, "the whole report as JSON"), r.compares ? [", ", h("a", { href: "/compare?first=" + r.id }, "the verdicts of its comparison")] : ""]],
     ]),
     r.caveats.length > 0 && h("section", { class: "beware" }, h("h2", {}, "Beware"), caveats(r.caveats)),
+    r.defects.length > 0 && defectsOf(r.defects),
     !r.profiled && bad.length > 0 && h("details", { open: bad.length < 6 }, h("summary", { class: "bad" }, `${bad.length} of ${r.cases.length} cases have no figure`),
       h("ul", {}, alike(bad).map((l) => h("li", {}, h("b", {}, l.map((c) => `${c.driver} on ${c.workload}${c.variant ? " " + c.variant : ""}`).join("; "), `: ${l[0].status}`), l[0].reason ? `: ${l[0].reason.message}` : "")))),
     !r.profiled && form,
@@ -77,7 +78,7 @@ export async function run({ query, path, signal, go }) {
     pictures.before,
     list.more > 0 && h("p", { class: "quiet" }, `${count(list.more)} more pictures are left out: choose fewer workloads.`),
     !r.profiled && cells.tables.length > 0 && query.has("driver") && metric === "time" && h("p", { class: "quiet" }, "Ranks and ties are those among all drivers of the run, those that are not chosen included."),
-    !r.profiled && cells.tables.map((t) => [pictures.ahead.get(t), figures(t, cells.metric, query, open, cases), pictures.below.get(t), t === held && chosen]),
+    !r.profiled && cells.tables.map((t) => [pictures.ahead.get(t), figures(t, cells.metric, query, open, cases, r.defects), pictures.below.get(t), t === held && chosen]),
   ];
 }
 
@@ -109,7 +110,7 @@ const better = { less: ", less is better", more: ", more is better" };
 const intervalOf = (r) => r.interval ? `${percent(r.interval.confidence)} interval ${times(r.interval.low)} to ${times(r.interval.high)}` : "too few rounds for an interval";
 
 // figures shows a table as bars with intervals.
-function figures(t, metric, query, open, cases) {
+function figures(t, metric, query, open, cases, defects) {
   const title = [t.workload, t.variant, t.phase].filter(Boolean).join(" · ");
   const most = Math.max(...t.cells.map((c) => c.high ?? c.median ?? 0).filter(Number.isFinite), 0) || 1;
   const percent = (v) => Math.max(0, Math.min(100, 100 * v / most)) + "%";
@@ -124,7 +125,7 @@ function figures(t, metric, query, open, cases) {
   };
   const columns = [
     ranked && { title: "#", right: true, cell: (c) => c.floor ? "floor" : c.rank ? String(c.rank) : "–" },
-    { title: "Driver", cell: (c) => [h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: about(c.case), click: () => open(c.case, t.phase) }, c.driver), c.added_could_explain_lead_before && h("span", { class: "warn", title: ownLead(c) }, "*")] },
+    { title: "Driver", cell: (c) => [h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: about(c.case), click: () => open(c.case, t.phase) }, c.driver), c.added_could_explain_lead_before && h("span", { class: "warn", title: ownLead(c) }, "*"), beside(cases.get(c.case), defects)] },
     known && { title: "Library", className: "library", cell: (c) => library(cases.get(c.case)).map((x) => h("span", {}, x)) },
     { title: `${metric.title}, with interval`, className: "plot", cell: bar },
     { title: metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
@@ -143,6 +144,29 @@ const library = (c) => [
   [c.kind, c.interface === "direct" ? "not database/sql" : c.interface].filter(Boolean).join(", "),
   [c.library, c.sqlite && "SQLite " + c.sqlite].filter(Boolean).join(", "),
 ].filter(Boolean);
+
+// beside names the known defects of a case's versions, next to its driver.
+function beside(c, defects) {
+  const known = (c.defects || []).map((id) => defects.find((d) => d.id === id));
+  if (known.length === 0) return null;
+  const grave = known.some((d) => d.falsifies && !d.elsewhere);
+  return h("small", { class: "defects " + (grave ? "warn" : "quiet"), title: known.map((d) => `${d.id}: ${d.title}`).join("\n") },
+    `known ${known.length === 1 ? "defect" : "defects"}: ${some(known.map((d) => d.id), 2)}`);
+}
+
+// defectsOf lists the known defects of the versions in a run.
+function defectsOf(defects) {
+  return h("details", { class: "known", open: defects.length < 6 },
+    h("summary", {}, `${counted(defects.length, "known defect")} of these versions`),
+    table("known defects", [
+      { title: "Defect", className: "when", cell: (d) => d.id },
+      { title: "Effect", cell: (d) => h("span", { class: d.falsifies && !d.elsewhere ? "bad" : null }, d.effect) },
+      { title: "What it is", className: "text", cell: (d) => d.title },
+      { title: "What it needs", className: "text", cell: (d) => d.needs + (d.elsewhere ? "; not on this machine" : "") },
+      { title: "Drivers", className: "text", cell: (d) => d.drivers.join(", ") },
+    ], defects, null, true),
+    h("p", {}, h("a", { href: "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/defects.md" }, "What they mean, and what to do")));
+}
 
 // pair says how the two drivers that are chosen differ.
 function pair(p) {
@@ -184,7 +208,7 @@ async function samples(r, query, metric, signal, held, choose) {
       h("h3", {}, `Settings of ${c.driver}`),
       c.reason && h("p", { class: "bad" }, `${c.status}: ${c.reason.message}`),
       settings(c),
-      c.proof && facts([["SQLite", c.proof.sqlite], ["library", [c.proof.module, c.proof.version].filter(Boolean).join(" ")]]),
+      c.proof && facts([["SQLite", c.proof.sqlite], ["library", [c.proof.module, c.proof.version].filter(Boolean).join(" ")], ["known defects", c.defects && c.defects.join(", ")]]),
       c.warnings && c.warnings.length > 0 && h("ul", {}, c.warnings.slice(0, 10).map((w) => h("li", { class: "warn" }, (w.round ? `round ${w.round}: ` : "") + w.message))),
       h("details", {}, h("summary", {}, `${counted(c.samples.length, "sample")} as a table${uncounted(c.samples)}`), table(`samples of ${c.driver}`, [
         { title: "Trial", right: true, cell: (x) => x.trial }, { title: "Round", right: true, cell: (x) => x.round },

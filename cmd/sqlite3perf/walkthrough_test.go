@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
 // TestWalkthrough runs the commands of docs/walkthrough.md, one after another, on a copy of
@@ -74,6 +76,63 @@ func TestWalkthrough(t *testing.T) {
 	}
 	for command := range wanted {
 		t.Errorf("the page has no %s", command)
+	}
+	replayedEverywhere(t, shop, env)
+}
+
+// replayedEverywhere expects each driver to replay what the page has recorded, but for those
+// that cannot and say so.
+func replayedEverywhere(t *testing.T, shop string, env []string) {
+	t.Helper()
+	const can = "mattn modernc ncruces glebarez zombiezen crawshaw bvinc eatonphil tailscale native"
+	cmd := exec.Command("sqlite3perf", "run", "--workloads", "./bookshop.yaml", "--drivers", strings.ReplaceAll(can, " ", ",")+",python,sqinn", "--format", "json")
+	var stderr strings.Builder
+	cmd.Dir, cmd.Env, cmd.Stderr = shop, append(os.Environ(), env...), &stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitIncomplete {
+		t.Fatalf("%v, want exit status %d: python and sqinn cannot replay\n%s", err, exitIncomplete, stderr.String())
+	}
+	j, err := load(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]string{
+		"python": "this worker runs no replay phases",
+		"sqinn":  "the child must be told the type of each column|needs sqinn, which is not in PATH",
+	}
+	for _, c := range j.Cells {
+		if want, cannot := reasons[c.Driver]; cannot {
+			if c.Reason == nil || !regexp.MustCompile(want).MatchString(c.Reason.Message) {
+				t.Errorf("%s: %s, %+v, want %q", c.Driver, c.Status, c.Reason, want)
+			}
+		} else if c.Status != result.OK {
+			t.Errorf("%s: %s: %+v", c.Driver, c.Status, c.Reason)
+		}
+	}
+	trials := map[string]int{}
+	for _, trial := range j.Run.Trials {
+		name := j.Run.Cases[trial.Case-1].Driver
+		if _, cannot := reasons[name]; cannot {
+			continue
+		}
+		trials[name]++
+		for _, s := range trial.Samples {
+			if s.Operations == 0 || s.Failed != 0 {
+				t.Errorf("%s: %d of %d events failed: %+v", name, s.Failed, s.Operations, s.Errors)
+			}
+		}
+		for _, w := range trial.Warnings {
+			m := differently.FindStringSubmatch(w.Message)
+			if w.Code == result.WarningSkipped || m != nil && len(m[1]) > 2 {
+				t.Errorf("%s: %s", name, w.Message)
+			}
+		}
+	}
+	for name := range strings.FieldsSeq(can) {
+		if trials[name] < lab.MinRounds {
+			t.Errorf("%s: %d trials, want %d", name, trials[name], lab.MinRounds)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@
 package shop
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -159,16 +160,24 @@ func (s *Shop) Buy(ctx context.Context, user int64, items []Item) (order int64, 
 		}
 		total := int64(0)
 		for _, item := range items {
+			// Without RETURNING, which SQLite has only since version 3.35.
 			var cents int64
-			err := tx.QueryRowContext(ctx, "UPDATE books SET stock = stock - ? WHERE id = ? AND stock >= ? RETURNING cents", item.Quantity, item.Book, item.Quantity).Scan(&cents)
+			err := tx.QueryRowContext(ctx, "SELECT cents FROM books WHERE id = ?", item.Book).Scan(&cents)
 			if errors.Is(err, sql.ErrNoRows) {
-				return ErrOutOfStock
+				return ErrNotFound
 			}
 			if err != nil {
 				return err
 			}
+			taken, err := tx.ExecContext(ctx, "UPDATE books SET stock = stock - ? WHERE id = ? AND stock >= ?", item.Quantity, item.Book, item.Quantity)
+			if err != nil {
+				return err
+			}
+			if n, err := taken.RowsAffected(); err != nil || n == 0 {
+				return cmp.Or(err, ErrOutOfStock)
+			}
 			_, err = tx.ExecContext(ctx, `INSERT INTO items ("order", book, quantity, cents) VALUES (?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET quantity = quantity + excluded.quantity`, order, item.Book, item.Quantity, cents)
+ON CONFLICT ("order", book) DO UPDATE SET quantity = quantity + excluded.quantity`, order, item.Book, item.Quantity, cents)
 			if err != nil {
 				return err
 			}

@@ -57,6 +57,13 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, tell func(w
 	if err := l.load(ctx, w.builder.schema); err != nil {
 		return nil, fmt.Errorf("loading the imitation: %w", err)
 	}
+	found, err := w.builder.violations(ctx, db)
+	if err == nil && found {
+		err = w.write(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
 	c := &Comparison{}
 	if c.Bytes, err = usedBytes(ctx, db); err != nil {
 		return nil, err
@@ -128,6 +135,11 @@ func usedBytes(ctx context.Context, db *sql.DB) (int64, error) {
 	return bytes, err
 }
 
+// preparer is a database or a transaction.
+type preparer interface {
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+}
+
 // loader loads the part of a plan that is not timed into a database.
 type loader struct {
 	db   *sql.DB
@@ -138,7 +150,7 @@ type loader struct {
 
 func (l *loader) load(ctx context.Context, s *schema) error {
 	settings := fmt.Sprintf("PRAGMA page_size = %d; PRAGMA auto_vacuum = %d; PRAGMA journal_mode = off; PRAGMA synchronous = off", s.pageSize, s.vacuum)
-	for _, script := range []string{settings, l.plan.Schema} {
+	for _, script := range []string{settings, unchecked, l.plan.Schema} {
 		if _, err := l.db.ExecContext(ctx, script); err != nil {
 			return err
 		}
@@ -173,25 +185,27 @@ func (l *loader) insert(ctx context.Context, in *plan.Insert) (err error) {
 		}
 	}()
 	for _, name := range in.Sets {
-		if err := l.set(ctx, tx, l.plan.DataSet(name)); err != nil {
-			return fmt.Errorf("table %s: %w", l.plan.DataSet(name).Table, err)
+		d := l.plan.DataSet(name)
+		if err := l.rows(ctx, tx, d, 0, d.Total); err != nil {
+			return fmt.Errorf("table %s: %w", d.Table, err)
 		}
 	}
 	return tx.Commit()
 }
 
-func (l *loader) set(ctx context.Context, tx *sql.Tx, d *plan.DataSet) error {
+// rows inserts the rows from number from up to number to of a data set.
+func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, to int64) error {
 	text, _ := d.InsertSQL(1)
-	st, err := tx.PrepareContext(ctx, text)
+	st, err := db.PrepareContext(ctx, text)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
 	var batch driver.Batch
 	step := min(l.gen.RowsFitting(d.Name), 10_000)
-	for lo := int64(0); lo < d.Total; lo += step {
+	for lo := from; lo < to; lo += step {
 		l.tell(fmt.Sprintf("loading the imitation of %s: %d of %d rows", d.Table, lo, d.Total))
-		hi := min(lo+step, d.Total)
+		hi := min(lo+step, to)
 		if err := l.gen.Fill(&batch, d.Name, lo, hi); err != nil {
 			return err
 		}

@@ -88,6 +88,7 @@ type builder struct {
 	words        map[*column]string // the same for words
 	inserts      string
 	reads        string
+	checks       []check // that the workload has
 	notes        []string
 }
 
@@ -122,13 +123,16 @@ func From(ctx context.Context, source *Source, o Options) (*Workload, error) {
 	if err := w.write(ctx); err != nil {
 		return nil, err
 	}
+	if err := w.try(ctx); err != nil {
+		return nil, err
+	}
 	return w, nil
 }
 
 // write writes the workload's file.
 func (w *Workload) write(ctx context.Context) error {
 	b := w.builder
-	b.sets, b.notes = nil, nil
+	b.sets, b.notes, b.checks = nil, nil, nil
 	b.names = map[string]bool{"set": true, "statement": true}
 	b.dictionaries, b.vocabularies, b.numbers = map[string]string{}, map[*column]string{}, map[string]string{}
 	b.renamed = map[string]string{}
@@ -649,7 +653,6 @@ func (b *builder) script(ctx context.Context) (before, after string, err error) 
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	checks := 0
 	for _, o := range b.schema.objects {
 		t := b.schema.table(o.name)
 		if o.kind == "table" && t != nil && (t.shadow || t.virtual != "" && shadows[t.virtual] == nil) {
@@ -672,15 +675,25 @@ func (b *builder) script(ctx context.Context) (before, after string, err error) 
 					indexes += fmt.Sprintf("CREATE INDEX %s ON %s(%s);\n", driver.Quote(name), driver.Quote(t.name), columnNames(x.columns))
 				}
 			}
-			list, n := withoutChecks(tokenize(text))
-			if checks += n; n > 0 {
-				text = join(list)
-			}
 		}
 		if !b.keep {
 			anonymous := o
 			anonymous.sql = text
 			text = b.schema.anonymous(anonymous)
+		}
+		var checks []check
+		if o.kind == "table" && t.virtual == "" {
+			if text, checks = b.withoutViolated(t, text); len(checks) > 0 {
+				// Without its texts, it may be that one does not compile.
+				if st, err := db.PrepareContext(ctx, text); err == nil {
+					st.Close()
+				} else {
+					for _, c := range checks {
+						c.violate(fmt.Sprintf("without its literals SQLite says: %v", err))
+					}
+					text, checks = b.withoutViolated(t, text)
+				}
+			}
 		}
 		if o.kind == "index" {
 			if x := b.index(o); x != nil && x.loose != "" {
@@ -695,14 +708,12 @@ func (b *builder) script(ctx context.Context) (before, after string, err error) 
 			b.note("%s %s is left out: without its literals SQLite says: %v", o.kind, o.name, err)
 			continue
 		}
+		b.checks = append(b.checks, checks...)
 		if o.kind == "trigger" {
 			after += text + ";\n"
 		} else {
 			before += text + ";\n" + indexes
 		}
-	}
-	if checks > 0 {
-		b.note("CHECK constraints are left out (%d), because generated values would not satisfy them", checks)
 	}
 	rebuild := ""
 	for _, t := range b.schema.tables {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 	"github.com/sqlite3perf/sqlite3perf/workload/imitate"
 )
@@ -410,6 +412,91 @@ func makeEvents(t *testing.T, db *sql.DB) {
 		day, second := at/86400, at%86400
 		return []any{i + 1, uuid, fmt.Sprintf("20%02d-%02d-%02dT%02d:%02d:%02dZ", 20+day/336, 1+day/28%12, 1+day%28, second/3600, second/60%60, second%60), 100000 + devices.Uint64()*13, pick("start", "stop", "ping", "ping", "ping", "measure"), payload, tokens[i]*11 + 5}
 	})
+}
+
+// TestChecks checks that the workload has the CHECK constraints that generated rows satisfy
+// with any seed, without values of the database, and says which it lacks.
+func TestChecks(t *testing.T) {
+	path := create(t, "checks", func(t *testing.T, db *sql.DB) {
+		execute(t, db, `
+			CREATE TABLE orders (
+				id INTEGER PRIMARY KEY CHECK (id > 0),
+				state TEXT NOT NULL CONSTRAINT states CHECK (state IN ('open', 'sent', 'returned')),
+				cents INTEGER CHECK (typeof(cents) = 'integer' AND cents BETWEEN 0 AND 98765),
+				tax REAL CHECK (tax < 0.25), -- a comment, with CHECK (1)
+				place TEXT CHECK (length(place) <= 60),
+				"check" TEXT CHECK ("check" <> "void" /* ) */),
+				CHECK (place <> state), CONSTRAINT cheap CHECK (cents * 2 < id * 1000003 + 5),
+				CONSTRAINT known CHECK (place LIKE 'Mar%' OR place LIKE '%Lisbon' OR place GLOB '[A-Z]*')
+			);
+			CREATE TABLE few (low INTEGER, high INTEGER, CHECK (low < high));
+		`)
+		fill(t, db, "INSERT INTO orders VALUES (?, ?, ?, ?, ?, ?)", 3000, func(i int) []any {
+			return []any{i + 1, pick("open", "open", "sent", "returned"), random.IntN(98765), random.Float64() / 5, name(1 + random.IntN(9)), name(2)}
+		})
+		fill(t, db, "INSERT INTO few VALUES (?, ?)", 3, func(i int) []any { return [][]any{{1, 2}, {40, 60}, {20, 21}}[i] })
+	})
+	for _, keep := range []bool{false, true} {
+		w, _ := imitateFile(t, path, imitate.Options{KeepValues: keep})
+		notes := strings.Join(w.Notes, "\n")
+		has := []string{"CHECK (id > 0)", "CONSTRAINT states CHECK (state IN (", "tax REAL CHECK (tax < 0.25)", "CHECK (length(place) <= 60)", "CHECK (place <> state)", "CHECK (typeof(cents) = 'integer'"}
+		out := []string{"CHECK (low < high)", "CONSTRAINT known CHECK (place LIKE"}
+		for _, words := range has {
+			if !strings.Contains(w.YAML, words) {
+				t.Errorf("the workload lacks %q", words)
+			}
+		}
+		schema := w.YAML[strings.Index(w.YAML, "schema:"):]
+		for _, words := range out {
+			if strings.Contains(schema, words) || !strings.Contains(notes, words) {
+				t.Errorf("%q is not left out, or not said to be: %s", words, notes)
+			}
+		}
+		if !keep {
+			for _, words := range []string{"98765", "1000003", "'open'", "void", "Mar%", "Lisbon", "comment"} {
+				if strings.Contains(w.YAML, words) {
+					t.Errorf("%q is in the workload", words)
+				}
+			}
+		}
+		if t.Failed() {
+			t.Fatal(w.YAML)
+		}
+		parsed, err := workload.Parse("mine.yaml", []byte(w.YAML), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resolved, err := parsed.Plan(workload.Full, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(20) {
+			db := open(t, filepath.Join(t.TempDir(), "imitation.db"))
+			execute(t, db, "PRAGMA synchronous = off; "+resolved.Schema)
+			gen, err := plan.NewGenerator(seed+1000, resolved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range resolved.DataSets {
+				d := &resolved.DataSets[i]
+				if d.Table != "orders" && d.Table != "few" {
+					continue
+				}
+				text, _ := d.InsertSQL(1)
+				var b driver.Batch
+				if err := gen.Fill(&b, d.Name, 0, d.Total); err != nil {
+					t.Fatal(err)
+				}
+				fill(t, db, text, int(d.Total), func(i int) []any {
+					row := make([]any, len(b.Columns))
+					for j := range row {
+						row[j] = b.Columns[j].Any(i)
+					}
+					return row
+				})
+			}
+		}
+	}
 }
 
 func makePlaces(t *testing.T, db *sql.DB) {

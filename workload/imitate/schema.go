@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,9 +31,10 @@ type table struct {
 	whole     bool   // its rows are not written by anybody else, so they are inserted
 	set       string // the name of its data set
 	sample    reservoir[[]any]
-	composite *index    // the unique index of several columns that the rows must satisfy
-	siblings  []*column // the last columns of other unique indexes whose first columns are the same
-	packed    bool      // its pages are full, as after insertion in the order of the key
+	composite *index         // the unique index of several columns that the rows must satisfy
+	siblings  []*column      // the last columns of other unique indexes whose first columns are the same
+	violated  map[int]string // why the workload lacks CHECK constraints, by their numbers
+	packed    bool           // its pages are full, as after insertion in the order of the key
 }
 
 // column is a column that is inserted.
@@ -507,54 +510,6 @@ func cutWhere(text string) (before, condition string, found bool) {
 	return text, "", false
 }
 
-// withoutChecks removes the CHECK constraints of CREATE TABLE, and returns how many there
-// were. Comments become spaces.
-func withoutChecks(list []token) ([]token, int) {
-	var out []token
-	removed := 0
-	for i := 0; i < len(list); i++ {
-		if !list[i].is("CHECK") {
-			out = append(out, list[i])
-			continue
-		}
-		removed++
-		// CONSTRAINT name, and the comma before a constraint of the table.
-		k := len(out)
-		back := func() int {
-			j := k - 1
-			for j >= 0 && (out[j].kind == space || out[j].kind == comment) {
-				j--
-			}
-			return j
-		}
-		if j := back(); j > 0 {
-			name := k
-			k = j
-			if p := back(); p >= 0 && out[p].is("CONSTRAINT") {
-				k = p
-			} else {
-				k = name
-			}
-		}
-		if j := back(); j >= 0 && out[j].text == "," {
-			k = j
-		}
-		out = append(out[:k], token{" ", space})
-		depth := 0
-		for i++; i < len(list); i++ {
-			if list[i].text == "(" {
-				depth++
-			}
-			if list[i].text == ")" {
-				if depth--; depth == 0 {
-					break
-				}
-			}
-		}
-	}
-	return out, removed
-}
-
 // withoutKey removes the constraint UNIQUE of several columns from CREATE TABLE.
 func withoutKey(list []token, columns []*column) ([]token, bool) {
 	for i := range list {
@@ -617,7 +572,7 @@ func (s *schema) anonymous(o object) string {
 	}
 	known := s.known()
 	t := s.table(o.table)
-	depth, where, generated := 0, o.kind != "table" && o.kind != "index", 0
+	depth, where, generated, check := 0, o.kind != "table" && o.kind != "index", 0, 0
 	defaults := false // directly after DEFAULT
 	for i := range list {
 		switch tok := &list[i]; {
@@ -632,19 +587,27 @@ func (s *schema) anonymous(o object) string {
 			if depth--; depth < generated {
 				generated = 0
 			}
+			if depth < check {
+				check = 0
+			}
 		case o.kind == "index" && depth == 0 && tok.is("WHERE"):
 			where = true
 		case o.kind == "table" && tok.is("AS"):
 			generated = depth + 1
+		case o.kind == "table" && tok.is("CHECK"):
+			check = depth + 1
 		case tok.kind == quotedText && known[strings.ToLower(tok.name())]: // a name
+		case check > 0 && slices.Contains(storageClasses, tok.name()):
 		case tok.kind == quotedText:
 			tok.text = quoteText(s.replaced(t, tok.name()))
 		case tok.kind == blobText:
 			tok.text = "x'" + strings.Repeat("00", (len(tok.text)-3)/2) + "'"
-		case tok.kind == quotedName && tok.text[0] == '"' && (defaults || (where || generated > 0 || o.kind == "index" && depth > 0) && !known[strings.ToLower(tok.name())]):
+		case tok.kind == quotedName && tok.text[0] == '"' && (defaults || (where || generated > 0 || check > 0 || o.kind == "index" && depth > 0) && !known[strings.ToLower(tok.name())]):
 			if defaults || !after(list[:i], "AS") {
 				tok.text = quoteText(s.replaced(t, tok.name())) // a text that is written as a name
 			}
+		case tok.kind == number && check > 0:
+			tok.text = t.roundedNumber(tok.text)
 		case tok.kind == number && (where || defaults):
 			tok.text = t.replacedNumber(tok.text)
 		}
@@ -652,6 +615,9 @@ func (s *schema) anonymous(o object) string {
 	}
 	return join(list)
 }
+
+// storageClasses are what typeof returns.
+var storageClasses = []string{"null", "integer", "real", "text", "blob"}
 
 // after reports whether the last word is the given one.
 func after(list []token, words ...string) bool {
@@ -682,10 +648,13 @@ func (s *schema) known() map[string]bool {
 	return known
 }
 
+// format matches what strftime and printf take, unless it has words.
+var format = regexp.MustCompile(`^%[-+ 0-9.]*[A-Za-z%](%[-+ 0-9.]*[A-Za-z%]|[^A-Za-z0-9%]|[TZ])*$`)
+
 // replaced returns what stands for a text of the schema, always the same.
 func (s *schema) replaced(t *table, text string) string {
 	switch {
-	case text == "" || strings.HasPrefix(text, "$") || strings.HasPrefix(text, "%"):
+	case text == "" || strings.HasPrefix(text, "$") || format.MatchString(text):
 		return text
 	case t != nil:
 		if name, ok := t.named("t" + text); ok {
@@ -725,6 +694,23 @@ func (t *table) replacedNumber(text string) string {
 		return whole + "." + strings.Repeat("0", max(1, len(fraction)))
 	}
 	return whole
+}
+
+// roundedNumber returns what stands for a number of a CHECK: those of 1000 or more are
+// rounded to a digit, as bounds that generated values may keep.
+func (t *table) roundedNumber(text string) string {
+	if name, ok := t.named("i" + text); ok {
+		return name
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return t.replacedNumber(text)
+	case x < 1000 && len(text) <= 4:
+		return text
+	}
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'e', 0, 64), 64)
+	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
 // letters returns n letters that depend on a hash.

@@ -77,6 +77,7 @@ const everyKind = `
       sha256: {sha256: hex, decode: hex}
       plain: {sha256: text}
       format: {format: "%s-%08d|%-4v|%4x|%x%%", of: [text, step, serial, step, text]}
+      text time: {format: "%F %T%%", of: [random, random]}
       nulls: {int: [1, 9], nulls: 50%}
       null: null
       wrap: {format: "<%s%-6s%6s>", of: [long, choice, const]}
@@ -141,6 +142,7 @@ users.hex	89ae5c7725085e0b	62b9ff7994792db5	8768881dfc140b76
 users.sha256	9a5c9159f6fdc921c10ee1c696504afe81778d75e2744b31f35d5563ae591f93	e7f0058eac97dcb43163ead4ef0c33530cc2c7674278daeea1ba21074427f6da	19e2b413f2a8cb32e1d6933571b71f2e60117f66c2b719174e2560afcd3142bf
 users.plain	35bd7f08a64cd906d93886f912d8f96f309b46361bee94bc97be1d6537f3879e	8642a6af5bfd8b164dcbfd84f258630d01436e7765f4b2a297d2e4b257fd6fab	2da6fd46e88fede5221e118a623318f106af56e47749ce8e2e9e267557f21432
 users.format	qllhonvntuy--0000005|1   |  -5|716c6c686f6e766e747579%	rceez--0000002|2   |  -2|726365657a%	bpfyusul-00001495|501 | 5d7|627066797573756c%
+users.text time	2024-02-09 20:07:52%	2023-12-07 12:39:24%	2024-01-05 03:14:55%
 users.nulls	8	NULL	6
 users.null	NULL	NULL	NULL
 articles.id	1	2	501

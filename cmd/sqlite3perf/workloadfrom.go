@@ -56,8 +56,9 @@ temporary file and shows how near it is: sizes, plans and numbers of rows.
 
 The database is only read, through a copy in a temporary directory (TMPDIR), so an
 application that uses it is not kept waiting. No value of it is in the workload:
-numbers are rounded or moved, texts become letters, also in the schema. Names of
-tables and columns, how many rows there are, and lengths of texts are kept.`,
+numbers and times are rounded or moved, other texts become letters, also in the
+schema. Names of tables and columns, how many rows there are, and lengths of texts
+are kept.`,
 		Example: `  sqlite3perf workload from app.db -o mine.yaml
   sqlite3perf workload from app.db -o mine.yaml --rows 10%
   sqlite3perf run --workloads ./mine.yaml --drivers mattn,modernc`,

@@ -205,7 +205,20 @@ class Shuffle:
                 return x
 
 
-VERB = re.compile(r"%(?:%|(-?)(0?)(\d*)([dsvx]))")
+VERB = re.compile(r"%(?:%|(-?)(0?)(\d*)([dsvx])|([FT]))")
+
+
+def moment(verb, ms):
+    """The date (F) or the time of day (T) of milliseconds since 1970, in UTC."""
+    if verb == "T":
+        s = ms // 1000 % 86400
+        return f"{s // 3600:02}:{s // 60 % 60:02}:{s % 60:02}"
+    # datetime has only the years 1 to 9999, and the calendar repeats every 400 years.
+    cycles, days = divmod(ms // 86_400_000, 146_097)
+    d = datetime.date(1970, 1, 1) + datetime.timedelta(days)
+    year = d.year + 400 * cycles
+    sign = "-" if year < 0 else ""
+    return f"{sign}{abs(year):0{4 - len(sign)}}-{d.month:02}-{d.day:02}"
 
 
 class Column:
@@ -344,6 +357,8 @@ class Column:
         def verb(m):
             if m[0] == "%%":
                 return "%"
+            if m[5]:
+                return moment(m[5], values.pop())
             v, width = values.pop(), int(m[3] or 0)
             if m[4] == "x":
                 s = f"{v:x}" if isinstance(v, int) else v.encode().hex()

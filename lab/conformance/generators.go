@@ -62,6 +62,7 @@ var generators = []generator{
 	{"sha256/decoded", "{sha256: digits, decode: hex}", "text", ""},
 	{"format", `{format: "%%%08d|%-6s|%5v|%x|%x", of: [number, word, word, number, word]}`, "text", ""},
 	{"format/nulls", `{format: "%05d", of: maybe}`, "text or null", ""},
+	{"format/times", `{format: "%FT%TZ|%F", of: [moment, moment, number]}`, "text", ""},
 	{"ref", "parents.word", "text or null", ""},
 	{"pick", "{pick: parents.id}", "int", ""},
 	{"pick/skew", "{pick: parents.word, skew: 1.2}", "text or null", ""},
@@ -121,6 +122,7 @@ rows:
       raw: {blob: [0, 30], hidden: true}
       digits: {hex: 6, hidden: true}
       number: {int: [-99, 99], hidden: true}
+      moment: {int: [-99_999_999_999_999, 0, 9_999_999_999_999, 999_999_999_999_999], hidden: true}
       maybe: {int: [0, 9], nulls: 30%%, hidden: true}
       nothing: {const: null, hidden: true}
 %[3]sphases:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -19,7 +20,8 @@ type Piece struct {
 }
 
 // ParseFormat parses a format. The verbs are %d, %s, %v and %x, each with an optional
-// width and the flag 0 or -, and %% for a percent sign.
+// width and the flag 0 or -, %F and %T for the date and the time of day of a time, as
+// strftime has them, and %% for a percent sign.
 func ParseFormat(format string) ([]Piece, error) {
 	var list []Piece
 	var text strings.Builder
@@ -38,12 +40,14 @@ func ParseFormat(format string) ([]Piece, error) {
 		text.Reset()
 		verb := strings.TrimLeft(after, "0123456789-")
 		flags := after[:len(after)-len(verb)]
-		if verb == "" || !strings.Contains("dsvx", verb[:1]) {
+		if verb == "" || !strings.Contains("dsvxFT", verb[:1]) {
 			_, n := utf8.DecodeRuneInString(verb)
-			return nil, fmt.Errorf("unknown verb %q: want %%d, %%s, %%v or %%x, or %%%% for a per cent sign", "%"+flags+verb[:n])
+			return nil, fmt.Errorf("unknown verb %q: want %%d, %%s, %%v, %%x, %%F or %%T, or %%%% for a per cent sign", "%"+flags+verb[:n])
 		}
 		p.Verb, rest = verb[0], verb[1:]
 		switch {
+		case flags != "" && p.moment():
+			return nil, fmt.Errorf("%%%s%c has a width: write %%%[2]c", flags, p.Verb)
 		case strings.HasPrefix(flags, "-"):
 			p.left = true
 		case strings.HasPrefix(flags, "0"):
@@ -64,6 +68,9 @@ func ParseFormat(format string) ([]Piece, error) {
 	return list, nil
 }
 
+// moment reports whether the verb writes a time.
+func (p Piece) moment() bool { return p.Verb == 'F' || p.Verb == 'T' }
+
 // CheckFormat compares the verbs of a format with the columns that it formats.
 func CheckFormat(pieces []Piece, names []string, types []driver.Type) error {
 	n := 0
@@ -81,6 +88,8 @@ func CheckFormat(pieces []Piece, names []string, types []driver.Type) error {
 			return fmt.Errorf("%s is %s: it can be of integers and texts only", names[n], types[n])
 		case p.Verb == 'd' && !integer:
 			return fmt.Errorf("%%d wants an integer, but %s is %s: write %%s", names[n], types[n])
+		case p.moment() && !integer:
+			return fmt.Errorf("%%%c wants a time or milliseconds, but %s is %s: write %%s", p.Verb, names[n], types[n])
 		case p.Verb == 's' && !text:
 			return fmt.Errorf("%%s wants a text, but %s is %s: write %%d", names[n], types[n])
 		case p.zero && text:
@@ -106,6 +115,16 @@ func (c *column) format(b []byte, i int64) []byte {
 		n++
 		start := len(b)
 		switch {
+		case p.Verb == 'F':
+			year, month, day := time.UnixMilli(src.int(i)).UTC().Date()
+			b = appendPadded(b, year, 4)
+			b = appendPadded(append(b, '-'), int(month), 2)
+			b = appendPadded(append(b, '-'), day, 2)
+		case p.Verb == 'T':
+			hour, minute, second := time.UnixMilli(src.int(i)).UTC().Clock()
+			b = appendPadded(b, hour, 2)
+			b = appendPadded(append(b, ':'), minute, 2)
+			b = appendPadded(append(b, ':'), second, 2)
 		case src.typ != driver.Text && p.Verb == 'x':
 			b = strconv.AppendInt(b, src.int(i), 16)
 		case src.typ != driver.Text:
@@ -121,6 +140,11 @@ func (c *column) format(b []byte, i int64) []byte {
 		}
 	}
 	return b
+}
+
+func appendPadded(b []byte, n, width int) []byte {
+	start := len(b)
+	return Piece{Width: width, zero: true}.pad(strconv.AppendInt(b, int64(n), 10), start)
 }
 
 // pad pads the part of b from start on.

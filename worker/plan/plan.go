@@ -112,7 +112,7 @@ type Generator struct {
 	RealLow  float64 `json:"real_low,omitempty"`  // real: uniform in [RealLow, RealHigh); const (real)
 	RealHigh float64 `json:"real_high,omitempty"` // real
 
-	Format string   `json:"format,omitempty"` // format: fmt verbs %d, %s, %v, %x with widths
+	Format string   `json:"format,omitempty"` // format: verbs %d, %s, %v, %x with widths, %F, %T
 	Of     []string `json:"of,omitempty"`     // format, sha256, coalesce: columns of the same set; ref, pick, words: one "set.column"
 	At     string   `json:"at,omitempty"`     // pick: the column of the same set that has the number of the row
 	Hex    bool     `json:"hex,omitempty"`    // sha256: hash the bytes that the hex text encodes

@@ -282,9 +282,15 @@ func (b *builder) fewTexts(c *column) generated {
 	})
 	var parts []string
 	used := map[string]bool{"": true}
+	var moments map[string]string
+	if c.stats.isMoments() && !b.keep {
+		moments = c.stats.moments.anonymousTexts(values)
+	}
 	for i, v := range values {
 		name := v
-		if !b.keep || !utf8.ValidString(v) {
+		if moments != nil {
+			name = moments[v]
+		} else if !b.keep || !utf8.ValidString(v) {
 			for try := uint64(0); used[name] || name == v && v != ""; try++ {
 				name = letters(scramble(uint64(i)*1000+try+1), max(len(v), int(try/200)))
 			}
@@ -315,6 +321,8 @@ func (b *builder) text(d *dataSet, t *table, c *column, s *classStats, several, 
 		return b.document(d, t, c, s)
 	case c.prose && st.words.distinct.n > 0:
 		return b.prose(c)
+	case st.isMoments() && (st.few == nil || c.unique):
+		return b.moments(d, t, c, several, more)
 	case c.unique && !several, st.ascends() && st.distinctive() && !several && st.few == nil:
 		return b.uniqueText(d, t, c, s, more)
 	case len(st.few) > 0:
@@ -637,17 +645,28 @@ func (b *builder) domain(t *table, j int, more bool) string {
 	b.dictionaries[key] = d.name
 	present := c.stats.present()
 	s := &c.stats.class[present[0]]
-	switch present[0] {
-	case texts:
+	apart := func(low, high, unit int64) int64 { return max(unit, (high-low)/max(1, max(from, n)-1)/unit*unit) }
+	switch {
+	case c.stats.isMoments():
+		m := &c.stats.moments
+		bounds := b.anonymousMoments(m, []int64{m.low, m.high})
+		step := apart(bounds[0], bounds[1], m.unit())
+		value := m.written(generated{kind: "serial", value: fmt.Sprint(bounds[0] + step*from), also: []string{fmt.Sprintf("step: %d", step)}}, func(suffix string, g generated) string {
+			g.name, g.hidden = suffix, true
+			return d.add(g)
+		})
+		value.name = "value"
+		d.add(value)
+	case present[0] == texts:
 		width := int64(len(strconv.FormatInt(n+from, 10)))
 		d.add(generated{name: "n", kind: "serial", value: fmt.Sprint(from), hidden: true})
 		d.add(generated{name: "pad", kind: "text", value: lessLengths(s, width+1), hidden: true})
 		d.add(generated{name: "value", kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [n, pad]"}})
-	case blobs:
+	case present[0] == blobs:
 		d.add(generated{name: "value", kind: "blob", value: fmt.Sprint(max(8, int64(math.Round(s.sum/float64(s.n)))))})
 	default:
 		bounds := b.anonymousInts([]int64{s.low, s.high})
-		step := max(1, (bounds[1]-bounds[0])/max(1, max(from, n)-1))
+		step := apart(bounds[0], bounds[1], 1)
 		d.add(generated{name: "value", kind: "serial", value: fmt.Sprint(bounds[0] + step*from), also: []string{fmt.Sprintf("step: %d", step)}})
 	}
 	return d.name + ".value"

@@ -774,7 +774,7 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 	var w strings.Builder
 	fmt.Fprintf(&w, "# Made by sqlite3perf workload from %s.\n", yamlText(b.file))
 	if !b.keep {
-		w.WriteString("# No value of the database is in it: numbers are rounded or moved, texts are letters.\n")
+		w.WriteString("# No value of the database is in it: numbers and times are rounded or moved, other texts are letters.\n")
 	}
 	for _, n := range b.notes {
 		fmt.Fprintf(&w, "# %s.\n", strings.Join(strings.Fields(n), " "))

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -33,7 +34,7 @@ var databases = []database{
 	{name: "search", make: makeSearch, has: []string{"words: ", "needs: [fts5]", "'rebuild'", "MATCH :"}},
 	{name: "settings", make: makeSettings, has: []string{"coalesce: [", "GENERATED ALWAYS", "STRICT"}},
 	{name: "hundred", make: makeHundred, has: []string{"t99:"}},
-	{name: "events", make: makeEvents, has: []string{"shuffle: ", "blob: "}},
+	{name: "events", make: makeEvents, has: []string{"shuffle: ", "blob: ", `format: "%FT%TZ"`}},
 	{name: "places", make: makePlaces, has: []string{"needs: [rtree]"}},
 }
 
@@ -462,40 +463,149 @@ func TestChecks(t *testing.T) {
 		if t.Failed() {
 			t.Fatal(w.YAML)
 		}
-		parsed, err := workload.Parse("mine.yaml", []byte(w.YAML), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resolved, err := parsed.Plan(workload.Full, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
 		for seed := range uint64(20) {
-			db := open(t, filepath.Join(t.TempDir(), "imitation.db"))
-			execute(t, db, "PRAGMA synchronous = off; "+resolved.Schema)
-			gen, err := plan.NewGenerator(seed+1000, resolved)
-			if err != nil {
+			load(t, w, seed+1000)
+		}
+	}
+}
+
+// load loads the rows of a workload, and those that it inserts later.
+func load(t *testing.T, w *imitate.Workload, seed uint64) *sql.DB {
+	t.Helper()
+	parsed, err := workload.Parse("mine.yaml", []byte(w.YAML), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := parsed.Plan(workload.Full, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, filepath.Join(t.TempDir(), "imitation.db"))
+	execute(t, db, "PRAGMA synchronous = off; "+resolved.Schema)
+	gen, err := plan.NewGenerator(seed, resolved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range resolved.Phases {
+		if p.Insert == nil {
+			continue
+		}
+		for _, name := range p.Insert.Sets {
+			d := resolved.DataSet(name)
+			var b driver.Batch
+			if err := gen.Fill(&b, name, 0, d.Total); err != nil {
 				t.Fatal(err)
 			}
-			for i := range resolved.DataSets {
-				d := &resolved.DataSets[i]
-				if d.Table != "orders" && d.Table != "few" {
-					continue
+			text, _ := d.InsertSQL(1)
+			fill(t, db, text, int(d.Total), func(i int) []any {
+				row := make([]any, len(b.Columns))
+				for j := range row {
+					row[j] = b.Columns[j].Any(i)
 				}
-				text, _ := d.InsertSQL(1)
-				var b driver.Batch
-				if err := gen.Fill(&b, d.Name, 0, d.Total); err != nil {
-					t.Fatal(err)
-				}
-				fill(t, db, text, int(d.Total), func(i int) []any {
-					row := make([]any, len(b.Columns))
-					for j := range row {
-						row[j] = b.Columns[j].Any(i)
-					}
-					return row
-				})
+				return row
+			})
+		}
+	}
+	return db
+}
+
+// TestTimes checks that times that are stored as text become times in the same form and
+// about the same range, and that other texts do not.
+func TestTimes(t *testing.T) {
+	const rows = 3000
+	begin := time.Date(2019, 3, 17, 5, 6, 7, 0, time.UTC)
+	at := func(i int) time.Time { return begin.Add(time.Duration(i) * 7919 * time.Second) }
+	forms := []struct {
+		name, form string
+		value      func(i int) any
+		within     time.Duration // of the range's bounds
+	}{
+		{"day", `^\d{4}-\d\d-\d\d$`, func(int) any { return at(random.IntN(rows)).Format("2006-01-02") }, 32 * 24 * time.Hour},
+		{"sorted", `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$`, func(i int) any { return at(i).Format(time.DateTime) }, 32 * 24 * time.Hour},
+		{"uniq UNIQUE", `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`, func(i int) any { return at(i * 1201 % rows).Format(time.RFC3339) }, 32 * 24 * time.Hour},
+		{"fraction", `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\+02:00$`, func(int) any {
+			return at(random.IntN(rows)).Add(time.Duration(random.IntN(1000)) * time.Millisecond).Format("2006-01-02 15:04:05.000") + "+02:00"
+		}, 32 * 24 * time.Hour},
+		{"trimmed", `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{9} \+0000 UTC$`, func(int) any {
+			if random.IntN(10) == 0 {
+				return nil
+			}
+			return at(random.IntN(rows)).Add(time.Duration(random.IntN(1e9))).String()
+		}, 32 * 24 * time.Hour},
+		{"few", `^\d{4}-\d\d-\d\d$`, func(int) any { return at(random.IntN(5) * rows / 5).Format("2006-01-02") }, 200 * 24 * time.Hour},
+		{"repeated", `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`, func(int) any { return at(random.IntN(100) * 30).Format(time.RFC3339) }, 32 * 24 * time.Hour},
+		{"together", `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$`, func(i int) any { return begin.Add(time.Duration(i%40) * time.Second).Format(time.DateTime) }, 32 * 24 * time.Hour},
+	}
+	path := create(t, "times", func(t *testing.T, db *sql.DB) {
+		var columns []string
+		for _, f := range forms {
+			columns = append(columns, strings.Replace(f.name, " ", " TEXT ", 1))
+		}
+		execute(t, db, "CREATE TABLE times ("+strings.Join(columns, ", ")+", other TEXT, CHECK (day > '2018-12-24')); CREATE INDEX late ON times(sorted) WHERE sorted > '2019-06-21 08:00:00'; CREATE TABLE points (device INTEGER, at TEXT, PRIMARY KEY (device, at)) WITHOUT ROWID")
+		fill(t, db, "INSERT INTO times VALUES (?"+strings.Repeat(", ?", len(forms))+")", rows, func(i int) []any {
+			var row []any
+			for _, f := range forms {
+				row = append(row, f.value(i))
+			}
+			other := at(i).Format(time.DateTime)
+			if i == rows/2 {
+				other = "unknown"
+			}
+			return append(row, other)
+		})
+		fill(t, db, "INSERT INTO points VALUES (?, ?)", rows, func(i int) []any { return []any{i / 100, at(i % 100).Format(time.DateTime)} })
+	})
+	original := open(t, path)
+	w, _ := imitateFile(t, path, imitate.Options{})
+	db := load(t, w, 3)
+	bounds := func(db *sql.DB, column string) (low, high time.Time) {
+		var texts [2]string
+		if err := db.QueryRow("SELECT min("+column+"), max("+column+") FROM (SELECT * FROM times LIMIT 3000)").Scan(&texts[0], &texts[1]); err != nil {
+			t.Fatal(err)
+		}
+		var list [2]time.Time
+		for i, text := range texts {
+			var err error
+			if list[i], err = time.Parse("2006-01-02", text[:10]); err != nil {
+				t.Fatal(err)
 			}
 		}
+		return list[0], list[1]
+	}
+	for _, f := range forms {
+		column, _, _ := strings.Cut(f.name, " ")
+		form := regexp.MustCompile(f.form)
+		read(t, db, "SELECT "+column+" FROM times WHERE "+column+" IS NOT NULL", func(v []any) {
+			if text, ok := v[0].(string); !ok || !form.MatchString(text) || t.Failed() {
+				t.Fatalf("%s: %v is not of the form %s", f.name, v[0], f.form)
+			}
+		})
+		low, high := bounds(original, column)
+		from, to := bounds(db, column)
+		if from.Sub(low).Abs() > f.within || to.Sub(high).Abs() > f.within {
+			t.Errorf("%s: from %v to %v, want about %v to %v", f.name, from, to, low, high)
+		}
+	}
+	count := func(db *sql.DB, query string) (n int64) {
+		read(t, db, query, func(v []any) { n = v[0].(int64) })
+		return n
+	}
+	if n, want := count(db, "SELECT count(DISTINCT repeated) FROM times"), count(original, "SELECT count(DISTINCT repeated) FROM times"); n < want/2 || n > want {
+		t.Errorf("%d distinct values, want about %d", n, want)
+	}
+	if n := count(db, "SELECT count(*) FROM times WHERE other GLOB '2*'"); n != 0 {
+		t.Errorf("%d times of a column that has other texts", n)
+	}
+	if n := count(db, "SELECT count(*) FROM points WHERE at GLOB '????-??-?? ??:??:??'"); n != 4000 {
+		t.Errorf("%d times in a key", n)
+	}
+	for _, words := range []string{"CHECK (day > '2018-12-01')", "WHERE sorted > '2019-06-01 00:00:00'"} {
+		if !strings.Contains(w.YAML, words) {
+			t.Errorf("the workload lacks %q", words)
+		}
+	}
+	if t.Failed() {
+		t.Log(w.YAML)
 	}
 }
 

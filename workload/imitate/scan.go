@@ -41,6 +41,7 @@ type columnStats struct {
 	same        int64         // neighbors that are equal
 	last        any
 	words       *wordStats
+	moments     momentStats
 	json        int64 // texts that are JSON objects or arrays
 	arrays      int64 // of these
 }
@@ -97,6 +98,9 @@ func (s *columnStats) add(v any) uint64 {
 		}
 	case string:
 		class, hash = texts, hashBytes(v)
+		if s.moments.n == s.class[texts].n {
+			s.moments.add(v)
+		}
 		s.class[texts].number(int64(len(v)))
 		if v != "" && (v[0] == '{' || v[0] == '[') && json.Valid([]byte(v)) {
 			s.json++

@@ -666,6 +666,9 @@ func (s *schema) replaced(t *table, text string) string {
 			return name
 		}
 	}
+	if m, ok := momentOf(text); ok {
+		return m.month().String()
+	}
 	if _, ok := s.literals[text]; !ok {
 		// The letters depend on how many texts there are, not on the text.
 		s.literals[text] = letters(scramble(uint64(len(s.literals))+1), len(text))

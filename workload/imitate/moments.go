@@ -1,0 +1,190 @@
+package imitate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// moment is a time that is stored as text: 2024-05-01, 2024-05-01 12:00:00, with a T,
+// fractions of a second or a time zone.
+type moment struct {
+	at       int64  // milliseconds, as if the zone were UTC
+	clock    string // " " or "T" if there is a time of day
+	fraction int    // digits
+	zone     string // as it is written
+}
+
+func momentOf(text string) (m moment, ok bool) {
+	if len(text) < 10 || len(text) > 40 || text[4] != '-' {
+		return m, false
+	}
+	day, err := time.Parse(time.DateOnly, text[:10])
+	if err != nil {
+		return m, false
+	}
+	m.at = day.UnixMilli()
+	if len(text) == 10 {
+		return m, true
+	}
+	if len(text) < 19 || text[10] != ' ' && text[10] != 'T' {
+		return m, false
+	}
+	clock, err := time.Parse(time.TimeOnly, text[11:19])
+	if err != nil {
+		return m, false
+	}
+	m.at += int64(clock.Hour()*3600+clock.Minute()*60+clock.Second()) * 1000
+	m.clock, m.zone = text[10:11], text[19:]
+	if strings.HasPrefix(m.zone, ".") {
+		m.zone = strings.TrimLeft(m.zone[1:], "0123456789")
+		m.fraction = len(text) - 20 - len(m.zone)
+	}
+	switch z := m.zone; {
+	case m.fraction > 9 || strings.HasSuffix(text[:len(text)-len(z)], "."):
+		return m, false
+	case z == "", z == "Z", z == " +0000 UTC", len(z) == 6 && (z[0] == '+' || z[0] == '-') && z[3] == ':' && strings.Trim(z[1:3]+z[4:], "0123456789") == "":
+		return m, true
+	}
+	return m, false
+}
+
+// String writes a moment, with zeros for the fraction.
+func (m moment) String() string {
+	text := time.UnixMilli(m.at).UTC().Format(time.DateOnly + " " + time.TimeOnly)
+	if m.clock == "" {
+		return text[:10]
+	}
+	text = text[:10] + m.clock + text[11:]
+	if m.fraction > 0 {
+		text += "." + strings.Repeat("0", m.fraction)
+	}
+	return text + m.zone
+}
+
+// month returns the beginning of the month.
+func (m moment) month() moment {
+	t := time.UnixMilli(m.at).UTC()
+	m.at = time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	return m
+}
+
+// momentStats is what is known of texts while all are moments of one form.
+type momentStats struct {
+	form moment // but for the time, and with the longest fraction
+	classStats
+}
+
+func (s *momentStats) add(text string) {
+	m, ok := momentOf(text)
+	if !ok || s.n > 0 && (m.clock != s.form.clock || m.zone != s.form.zone) {
+		return
+	}
+	m.fraction = max(m.fraction, s.form.fraction)
+	s.form = m
+	s.number(m.at)
+}
+
+const (
+	second = 1000 // milliseconds
+	day    = 24 * 60 * 60 * second
+)
+
+// unit returns the distance of two moments that are written differently.
+func (s *momentStats) unit() int64 {
+	if s.form.clock == "" {
+		return day
+	}
+	return second
+}
+
+// moments reports whether the texts of a column are moments of one form.
+func (s *columnStats) isMoments() bool { return s.moments.n > 0 && s.moments.n == s.class[texts].n }
+
+// moments makes times in the form of the column's texts.
+func (b *builder) moments(d *dataSet, t *table, c *column, several, more bool) generated {
+	st := &c.stats
+	m, s := &st.moments, &st.class[texts]
+	bounds := b.anonymousMoments(m, []int64{m.low, m.high})
+	low, spread, unit := bounds[0], bounds[1]-bounds[0], m.unit()
+	apart := func(n int64) int64 { return max(unit, spread/max(1, n-1)/unit*unit) }
+	n := s.distinct.values()
+	var at generated
+	switch {
+	case c.unique && (more || st.ascends() && (!t.noRowid || c.key == 0 || t.packed)):
+		at = generated{kind: "serial", value: fmt.Sprint(low), also: []string{fmt.Sprintf("step: %d", apart(t.rows))}}
+		if more {
+			at.value = fmt.Sprintf("%d + %d * $%s", low, apart(t.rows), t.set)
+		}
+	case c.unique:
+		at = generated{kind: "shuffle", value: fmt.Sprintf("[%d, %[1]d + %d * ($%s - 1)]", low, apart(t.rows), t.set), also: []string{fmt.Sprintf("step: %d", apart(t.rows))}}
+	case st.ascends() && !several:
+		if more {
+			low += spread
+		}
+		at = generated{kind: "serial", value: fmt.Sprint(low), also: []string{fmt.Sprintf("step: %d", spread), "every: $" + t.set}}
+	case n > 1 && n < s.n/2 && spread >= unit*(n-1):
+		at = b.fromFew(t, c, s, generated{kind: "shuffle", value: fmt.Sprintf("[%d, %d]", low, low+apart(n)*(n-1)), also: []string{fmt.Sprintf("step: %d", apart(n))}})
+	default:
+		at = generated{kind: "int", value: list(b.anonymousMoments(m, quantiles(m.numbers.sample, intervals)))}
+		if n < s.n/2 {
+			at = b.fromFew(t, c, s, at)
+		}
+	}
+	return m.written(at, func(suffix string, g generated) string { return d.help(c, suffix, g, t.columns) })
+}
+
+// written returns the generator of texts for one of milliseconds. help adds a hidden column.
+func (s *momentStats) written(at generated, help func(suffix string, g generated) string) generated {
+	name := help("at", at)
+	format, of := "%F", name
+	if s.form.clock != "" {
+		format, of = format+s.form.clock+"%T", of+", "+name
+	}
+	if n := s.form.fraction; n > 0 {
+		format += fmt.Sprintf(".%%0%dd", n)
+		of += ", " + help("fraction", generated{kind: "int", value: "[0, " + strings.Repeat("9", n) + "]"})
+	}
+	return generated{kind: "format", value: yamlText(format + s.form.zone), also: []string{"of: [" + of + "]"}}
+}
+
+// anonymousMoments returns times with about the same range and distribution. They are
+// rounded, or moved if they are too near to each other for that.
+func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
+	list = slices.Clone(list)
+	if b.keep {
+		return list
+	}
+	grid := int64(0)
+	for _, g := range []int64{second, 60 * second, 60 * 60 * second, day, 30 * day} {
+		if g >= s.unit() && g <= (s.high-s.low)/50 {
+			grid = g
+		}
+	}
+	first := moment{at: s.low}.month().at
+	for i, x := range list {
+		if grid > 0 {
+			list[i] = x - (x%grid+grid)%grid
+		} else {
+			list[i] = first + x - s.low
+		}
+	}
+	return list
+}
+
+// anonymousTexts returns others for few moments, in the same order: the first days of their
+// months.
+func (s *momentStats) anonymousTexts(values []string) map[string]string {
+	names := map[string]string{}
+	last := int64(-1 << 62)
+	for _, v := range slices.Sorted(slices.Values(values)) {
+		m, _ := momentOf(v)
+		m = m.month()
+		for m.at = max(m.at, last+day); slices.Contains(values, m.String()); {
+			m.at += day
+		}
+		last, names[v] = m.at, m.String()
+	}
+	return names
+}

@@ -22,7 +22,7 @@ type Answers struct {
 
 	// FalseDifference is the greatest probability that the run tells any two rows apart if
 	// all are equal. It is 0 if nothing was compared, and if the run was to end when its sides
-	// are told apart, for which only a comparison corrects.
+	// are told apart, for which only a comparison corrects, or left out rows that were slow.
 	FalseDifference float64 `json:"false_difference"`
 
 	best *Place // of all, if there are choices
@@ -97,7 +97,7 @@ func AnswersOf(a *stats.Analysis, o Options) Answers {
 		return profileAnswers(p)
 	}
 	s := Answers{Tables: []Ranking{}}
-	if a.Reliability.Comparisons > 0 && !judgedEarly(a.Run) {
+	if a.Reliability.Comparisons > 0 && !judgedEarly(a.Run) && !races(a.Run) {
 		s.FalseDifference = stats.Alpha
 	}
 	figures := a.Figures()
@@ -358,6 +358,14 @@ func answerText(a *stats.Analysis, o Options, s *Answers) string {
 	if a.Run.Compares != nil {
 		return Answer(stats.CompareRun(a))
 	}
+	if a.Run.Search != nil {
+		return searchAnswer(a, s)
+	}
+	return runAnswer(a, s)
+}
+
+// runAnswer says what the tables of a run say.
+func runAnswer(a *stats.Analysis, s *Answers) string {
 	overall, settings := "", bestSettings(a)
 	if s.Overall != nil && s.Overall.Best != nil {
 		overall = fmt.Sprintf("Over %s, %s.", counted(int64(s.Overall.Tables), "cell"), s.Overall.Text)
@@ -385,6 +393,32 @@ func answerText(a *stats.Analysis, o Options, s *Answers) string {
 		return fmt.Sprintf("In %s, %s.", where(figures[0]), figures[0].Text)
 	}
 	return severalTables(figures)
+}
+
+// races reports whether a run is one of a search that left out what was slow.
+func races(run *result.Run) bool { return run.Search != nil && !run.Search.Confirms }
+
+// searchAnswer says which part of a search for settings a run is, and what it says.
+func searchAnswer(a *stats.Analysis, s *Answers) string {
+	race, n, said := Line(a.Run.Search.Race), rounds(a), runAnswer(a, s)
+	if a.Run.Search.Confirms {
+		if n < stats.MinSamples {
+			said = ""
+		}
+		return strings.TrimSpace(fmt.Sprintf("This is a part of a search for settings by tune: %s, in %s. %s", race, counted(int64(n), "round"), said))
+	}
+	if n < stats.MinSamples {
+		said = "These are too few rounds to rank anything."
+	}
+	out, all := 0, 0
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			if all++; o.LeftAfter > 0 {
+				out++
+			}
+		}
+	}
+	return fmt.Sprintf("This is a race in a search for settings by tune: %s. It only chose what to measure next: of %s, %d were measured in all %d rounds, and the slower ones in fewer. %s", race, counted(int64(all), "case"), all-out, n, said)
 }
 
 // workloads counts the workloads of a run.

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -184,5 +186,37 @@ func TestCaveats(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestSearchAnswer checks what is said of the runs of a search for settings.
+func TestSearchAnswer(t *testing.T) {
+	run := newRun(8)
+	add(run, "mine", nil, driver.Settings{"journal_mode": "wal"}, []string{"modernc"}, bulk("insert", 800_000_000, 1_000_000, 1_000_000))
+	add(run, "mine", nil, driver.Settings{"journal_mode": "wal", "cache_size": "-65536"}, []string{"modernc"}, bulk("insert", 400_000_000, 1_000_000, 1_000_000))
+	add(run, "mine", nil, driver.Settings{"journal_mode": "delete"}, []string{"modernc"}, bulk("insert", 1600_000_000, 1_000_000, 1_000_000))
+	said := func() report.Answers { return report.AnswersOf(stats.Analyze(run, "native"), report.Options{}) }
+	run.Search = &result.Search{Race: "confirmation", Confirms: true}
+	if got, want := said().Text, "This is a part of a search for settings by tune: confirmation, in 8 rounds. In mine insert, cache_size=-65536 is fastest"; !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if said().FalseDifference != stats.Alpha {
+		t.Error("a confirmation tells rows apart as any other run does")
+	}
+	run.Search = &result.Search{Race: "each setting by itself"}
+	run.Trials = slices.DeleteFunc(run.Trials, func(x result.Trial) bool { return x.Case == 3 && x.Round > 2 })
+	if got, want := said().Text, "This is a race in a search for settings by tune: each setting by itself. It only chose what to measure next: of 3 cases, 2 were measured in all 8 rounds, and the slower ones in fewer. In mine insert, cache_size=-65536 is fastest"; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "rows without a rank: 1.") {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if said().FalseDifference != 0 {
+		t.Error("rows of which the slow ones were left out are told apart more often")
+	}
+	run.Rounds, run.Trials = 4, slices.DeleteFunc(run.Trials, func(x result.Trial) bool { return x.Round > 4 })
+	if got := said().Text; !strings.HasSuffix(got, "These are too few rounds to rank anything.") {
+		t.Error(got)
+	}
+	var out struct{ Run struct{ Search result.Search } }
+	if err := json.Unmarshal([]byte(write(t, "json", run, "native", report.Options{})), &out); err != nil || out.Run.Search.Race != "each setting by itself" {
+		t.Errorf("%+v, %v", out, err)
 	}
 }

@@ -329,6 +329,15 @@ type Compares struct {
 	Looks bool `json:"looks,omitempty"`
 }
 
+// Search says that a run is part of a search for settings on a driver.
+type Search struct {
+	Race string `json:"race"` // what was measured, such as "each setting by itself"
+
+	// Confirms says that the search chose nothing by the run's trials: all choices were
+	// measured in all rounds. In other races the worse ones were left out before the end.
+	Confirms bool `json:"confirms,omitempty"`
+}
+
 // Side returns what the side with the given value is called: the value, with the name of
 // the setting or parameter.
 func (s *Compares) Side(value string) string {
@@ -383,6 +392,7 @@ type Run struct {
 	Asked     *Asked    `json:"asked,omitempty"`    // nil if nothing was asked for, and in older runs
 	Study     *Study    `json:"study,omitempty"`    // nil if it is not of a study
 	Compares  *Compares `json:"compares,omitempty"` // nil if it was not made to compare two sides
+	Search    *Search   `json:"search,omitempty"`   // nil if it is not part of a search
 	Profiles  *Profiles `json:"profiles,omitempty"` // nil if it has samples
 	Machine   Machine   `json:"machine"`
 

@@ -51,6 +51,10 @@ type Outcome struct {
 
 	Warnings []result.Warning // of the case and its trials
 
+	// LeftAfter is the round after which the race of a search left the case out; 0 if it was
+	// measured to the end.
+	LeftAfter int
+
 	// As is what the outcome is called in a table in which more than the driver differs
 	// from row to row; "" otherwise.
 	As string
@@ -243,8 +247,21 @@ func (a *Analysis) outcomes() []*Outcome {
 	}
 	for _, o := range list {
 		o.judge()
+		if s := a.Run.Search; s != nil && !s.Confirms {
+			if last := o.lastRound(); last < a.Run.Rounds {
+				o.LeftAfter = last
+			}
+		}
 	}
 	return list
+}
+
+// lastRound returns the last round in which the case was measured, or 0.
+func (o *Outcome) lastRound() (last int) {
+	for _, t := range o.Trials {
+		last = max(last, t.Round)
+	}
+	return last
 }
 
 // severity orders the statuses of trials. The first one that any trial has is
@@ -360,7 +377,7 @@ func (g *Group) table(phase, floor string, confidence float64) *Table {
 	}
 	t.compareFailures()
 	slices.SortStableFunc(t.Cells, func(a, b *Cell) int {
-		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(a.Summary.Median, b.Summary.Median))
+		return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.LeftAfter, a.LeftAfter), cmp.Compare(a.Summary.Median, b.Summary.Median))
 	})
 	measured := t.Measured()
 	if i := t.setFloor(floor); i >= 0 {
@@ -421,10 +438,13 @@ func operationsDiffer(cells []*Cell) bool {
 	return false
 }
 
-// class orders the cells of a table: ranked, with figures, without figures.
+// class orders the cells of a table: ranked, with figures, left out of a race, without
+// figures.
 func (c *Cell) class() int {
 	switch {
 	case c.Status != result.OK:
+		return 3
+	case c.LeftAfter > 0:
 		return 2
 	case c.Unranked != "":
 		return 1

@@ -102,12 +102,14 @@ func (a *Analysis) factorials() (list []*Factorial) {
 		}
 	}
 	for _, f := range list {
-		f.fill(byWorkload[f.Workload], a.Floor, a.Confidence)
+		f.fill(byWorkload[f.Workload], a.Run.Search != nil, a.Floor, a.Confidence)
 	}
 	return list
 }
 
-func (f *Factorial) fill(groups []*Group, floor string, confidence float64) {
+// fill finds out which factors groups differ in, and compares them. search says that the first
+// group is what a search began with.
+func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence float64) {
 	all := &Group{Workload: f.Workload}
 	f.Group = all
 	for _, g := range groups {
@@ -128,7 +130,10 @@ func (f *Factorial) fill(groups []*Group, floor string, confidence float64) {
 	for _, g := range groups {
 		for _, o := range g.Outcomes {
 			row := *o
-			if row.As = g.Variant(); len(f.Drivers) > 1 {
+			if row.As = g.Variant(); search {
+				row.As = g.changes(groups[0])
+			}
+			if len(f.Drivers) > 1 {
 				row.As = o.Case.Driver + " " + row.As
 			}
 			all.Outcomes = append(all.Outcomes, &row)

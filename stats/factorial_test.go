@@ -179,3 +179,33 @@ func TestNoFactorial(t *testing.T) {
 		t.Errorf("%v", f)
 	}
 }
+
+// TestRaceOfSearch checks that what a search left out before the end of a race has no rank,
+// even with enough samples for one, and comes after what was measured to the end.
+func TestRaceOfSearch(t *testing.T) {
+	run := crossed("d")
+	run.Rounds = 16
+	var kept []result.Trial
+	for _, x := range run.Trials {
+		if last := map[int]int{2: 8, 4: 2}[x.Case]; last == 0 || x.Round <= last {
+			kept = append(kept, x)
+		}
+	}
+	run.Trials = kept
+	rows := func() (list []string) {
+		for _, c := range stats.Analyze(run, "").Factorials[0].Tables[0].Cells {
+			list = append(list, fmt.Sprintf("%d %s: %s", c.Rank, c.As, c.Unranked))
+		}
+		return list
+	}
+	run.Search = &result.Search{Race: "each"}
+	want := []string{"1 as today: ", "2 journal_mode=delete: ", "0 synchronous=full: left out of the race after 8 rounds",
+		"0 journal_mode=delete synchronous=full: left out of the race after 2 rounds"}
+	if d := cmp.Diff(want, rows()); d != "" {
+		t.Error(d)
+	}
+	run.Search.Confirms = true // it left out none: the trials are missing for another reason
+	if got := rows(); !strings.HasPrefix(got[2], "3 synchronous=full: ") {
+		t.Errorf("%q", got)
+	}
+}

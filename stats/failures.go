@@ -78,6 +78,8 @@ func (t *Table) compareFailures() {
 			c.failuresDiffer = true
 			c.Unranked = fmt.Sprintf("%s of its operations failed, and %s of %s's: %s", shareInWords(c.shareFailed()),
 				shareInWords(least.shareFailed()), cmp.Or(least.As, least.Case.Driver), why)
+		case c.LeftAfter > 0:
+			c.Unranked = fmt.Sprintf("left out of the race after %d rounds", c.LeftAfter)
 		case len(c.Samples) < MinSamples:
 			c.Unranked = fmt.Sprintf("%d of at least %d samples", len(c.Samples), MinSamples)
 		}

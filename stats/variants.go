@@ -34,6 +34,24 @@ func (g *Group) Variant() string {
 	return strings.Join(words, " ")
 }
 
+// changes returns the parameters of a group, and in what its settings differ from those of
+// another group of its workload.
+func (g *Group) changes(first *Group) string {
+	var words []string
+	changed := false
+	for i, v := range g.Varied {
+		if _, parameter := g.Outcomes[0].Case.Parameters[v.Name]; parameter || v.Name == "scale" {
+			words = append(words, v.String())
+		} else if v != first.Varied[i] {
+			words, changed = append(words, v.String()), true
+		}
+	}
+	if !changed {
+		words = append(words, "as today")
+	}
+	return strings.Join(words, " ")
+}
+
 // nameVariants finds out in what the groups of each workload differ.
 func (a *Analysis) nameVariants() {
 	byWorkload := map[string][]*Group{}

@@ -44,7 +44,7 @@ func (s *Search) confirm(ctx context.Context) error {
 		if attempt > 1 && fits < least {
 			return nil
 		}
-		r, err := s.measure(ctx, "confirmation", list, min(max(fits, least), mostRounds), nil)
+		r, err := s.measure(ctx, Plan{What: "confirmation", Candidates: list, Rounds: min(max(fits, least), mostRounds), Confirms: true})
 		if r == nil || err != nil {
 			return err
 		}

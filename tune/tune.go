@@ -40,17 +40,11 @@ type Search struct {
 	// what is in force today.
 	Space func(Situation) ([]Setting, []Skipped)
 
-	// Measure measures candidates in one run. Each is what is changed of the workloads' own
-	// settings; the first one is empty. The run's cases are those of the first candidate,
-	// then those of the second, and so on. It ends after some rounds, or when settled returns
-	// all of its cases, as in [lab.Schedule].
-	Measure func(ctx context.Context, candidates []driver.Settings, rounds int, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error)
+	// Measure measures the candidates of a plan in one run. The run's cases are those of the
+	// first candidate, then those of the second, and so on.
+	Measure func(context.Context, Plan) (*stats.Analysis, error)
 
 	Now func() time.Time
-
-	// Begin and End, if not nil, are told of each race.
-	Begin func(what string, candidates, rounds int)
-	End   func(*Race)
 
 	f        *Finding
 	deadline time.Time
@@ -61,6 +55,20 @@ type Search struct {
 	tried    map[string]bool         // values that were part of any candidate
 	alone    map[string]*Tried       // by value: what it is worth by itself
 	best     map[int]driver.Settings // by what may be lost
+}
+
+// Plan is a race that is to be measured.
+type Plan struct {
+	What     string
+	Confirms bool // the search chooses nothing by its trials
+
+	// Candidates are what is changed of the workloads' own settings. The first one is empty.
+	Candidates []driver.Settings
+
+	// The run ends after some rounds, or when Settled, which may be nil, returns all of its
+	// cases, as in [lab.Schedule].
+	Rounds  int
+	Settled func(*result.Run, int) ([]int, bool)
 }
 
 // Race is a run of a search.
@@ -231,7 +239,7 @@ func (s *Search) skip() {
 
 // probe measures the workloads as they are.
 func (s *Search) probe(ctx context.Context) error {
-	r, err := s.measure(ctx, "the settings of today", []driver.Settings{{}}, probeRounds, nil)
+	r, err := s.measure(ctx, Plan{What: "the settings of today", Candidates: []driver.Settings{{}}, Rounds: probeRounds, Confirms: true})
 	if err != nil {
 		return err
 	}
@@ -333,24 +341,18 @@ func words(changes driver.Settings) string {
 }
 
 // measure measures candidates, and notes what that took.
-func (s *Search) measure(ctx context.Context, what string, list []driver.Settings, rounds int, settled func(*result.Run, int) ([]int, bool)) (*Race, error) {
-	if s.Begin != nil {
-		s.Begin(what, len(list), rounds)
-	}
-	for _, c := range list {
+func (s *Search) measure(ctx context.Context, p Plan) (*Race, error) {
+	for _, c := range p.Candidates {
 		for name, v := range c {
 			s.tried[name+"="+v] = true
 		}
 	}
-	a, err := s.Measure(ctx, list, rounds, settled)
+	a, err := s.Measure(ctx, p)
 	if a == nil {
 		return nil, err
 	}
-	r := &Race{What: what, Candidates: len(list), Trials: len(a.Run.Trials), Analysis: a, Took: s.Now().Sub(a.Run.Started)}
+	r := &Race{What: p.What, Candidates: len(p.Candidates), Trials: len(a.Run.Trials), Analysis: a, Took: s.Now().Sub(a.Run.Started)}
 	s.f.Races = append(s.f.Races, r)
-	if err == nil && s.End != nil {
-		s.End(r)
-	}
 	return r, err
 }
 
@@ -411,7 +413,7 @@ func (s *Search) race(ctx context.Context, what string, list []driver.Settings) 
 	list, rest = list[:n:n], list[n:]
 	f = &field{list: list, out: map[int]bool{}}
 	end := s.Now().Add(max(s.left(), 0))
-	r, err := s.measure(ctx, what, list, how.last, func(run *result.Run, round int) ([]int, bool) {
+	r, err := s.measure(ctx, Plan{What: what, Candidates: list, Rounds: how.last, Settled: func(run *result.Run, round int) ([]int, bool) {
 		switch {
 		case s.Now().After(end):
 			return ids(run, len(list), func(int) bool { return true }), true
@@ -420,7 +422,7 @@ func (s *Search) race(ctx context.Context, what string, list []driver.Settings) 
 			return ids(run, len(list), func(i int) bool { return f.out[i] }), true
 		}
 		return nil, false
-	})
+	}})
 	if err != nil {
 		return nil, rest, err
 	}

@@ -107,14 +107,14 @@ func (silent) Trial(int, int, int, int, time.Duration, *lab.Case, *result.Trial)
 
 var errInterrupted = errors.New("interrupted")
 
-func (l *landscape) measure(ctx context.Context, candidates []driver.Settings, rounds int, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
+func (l *landscape) measure(ctx context.Context, p tune.Plan) (*stats.Analysis, error) {
 	run := &result.Run{ID: int64(len(l.races) + 1), Started: l.now}
 	m := &lab.Laboratory{
-		Run: run, Schedule: lab.Schedule{Rounds: rounds, Settled: settled},
+		Run: run, Schedule: lab.Schedule{Rounds: p.Rounds, Settled: p.Settled},
 		Executor: l, Recorder: l, Noise: l, Progress: silent{}, Now: func() time.Time { return l.now },
 	}
 	var words []string
-	for i, s := range candidates {
+	for i, s := range p.Candidates {
 		c := &lab.Case{}
 		c.ID, c.Driver, c.Workload, c.Phases, c.Settings = i+1, "modernc", "mine", []string{"query"}, s
 		m.Cases = append(m.Cases, c)

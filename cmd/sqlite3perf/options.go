@@ -128,6 +128,7 @@ type request struct {
 	leftOut   []result.LeftOut
 	study     *result.Study // nil if the run is not of a study
 	compares  *result.Compares
+	search    *result.Search
 	ahead     string        // what there is to know before it begins; "" for nothing
 	least     time.Duration // that the run takes, if it is known beforehand
 	dir       string

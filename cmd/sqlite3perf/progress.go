@@ -120,9 +120,13 @@ func (p *progress) Planned(plan lab.Plan) {
 	if p.quiet {
 		return
 	}
+	race := plan.Schedule.Rounds > 0 && plan.Schedule.Settled != nil // which leaves cases out on the way
 	if plan.Takes > 0 {
 		unless := ""
-		if plan.Schedule.Settled != nil {
+		switch {
+		case race:
+			unless = " at most: what is slower is left out on the way"
+		case plan.Schedule.Settled != nil:
 			unless = ", unless all cases are settled before"
 		}
 		now := ""
@@ -136,6 +140,8 @@ func (p *progress) Planned(plan lab.Plan) {
 	words := fmt.Sprintf("%s (each a workload on a driver, with settings), %s in all: ", counted(plan.Cases, "case"), counted(plan.Phases, "timed phase"))
 	s := plan.Schedule
 	switch {
+	case race:
+		words += fmt.Sprintf("at most %s in %d rounds", counted(plan.Trials, "trial"), s.Rounds)
 	case s.Rounds > 0:
 		words += fmt.Sprintf("%s in %d rounds", counted(plan.Trials, "trial"), s.Rounds)
 	case s.Settled != nil:

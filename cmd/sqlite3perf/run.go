@@ -199,7 +199,7 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	run := &result.Run{
 		Version: version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.precision,
-		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Machine: m,
+		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Search: r.search, Machine: m,
 	}
 	if run.Schedule = (&result.Schedule{Rounds: r.schedule.Rounds}); r.schedule.Rounds == 0 {
 		run.Schedule.TimeNS = int64(r.schedule.Time)

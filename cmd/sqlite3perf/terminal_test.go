@@ -225,6 +225,26 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// TestProgressOfRace checks that what is said beforehand of a race is that its slower cases
+// are left out, and not that they may be settled.
+func TestProgressOfRace(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&environment{stderr: &out, now: time.Now}, false)
+	plan := lab.Plan{Cases: 10, Phases: 10, Trials: 80, Schedule: lab.Schedule{Rounds: 8, Settled: func(*result.Run, int) ([]int, bool) { return nil, false }}}
+	p.Planned(plan)
+	plan.Takes = 12 * time.Second
+	p.Planned(plan)
+	plan.Schedule.Rounds, plan.Schedule.Time = 0, time.Minute
+	p.Planned(plan)
+	const want = `10 cases (each a workload on a driver, with settings), 10 timed phases in all: at most 80 trials in 8 rounds
+estimate: 80 trials in 12s at most: what is slower is left out on the way
+estimate now: 80 trials in 12s, unless all cases are settled before
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // TestProgressOfLittle checks a round of one trial that took almost no time.
 func TestProgressOfLittle(t *testing.T) {
 	var out bytes.Buffer

@@ -134,15 +134,10 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 		}
 	}
 	s.Margin, r.precision = r.precision, 0
-	t := &candidateRuns{env: env, o: &o.runOptions, r: r}
+	t := &candidateRuns{env: env, o: &o.runOptions, r: r, say: show.say}
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		at.Cannot = t.cannot
 		return tune.Space(at, o.searched(r, given), given)
-	}
-	if !o.quiet {
-		s.Begin = func(what string, candidates, rounds int) {
-			show.say("%s: %s, at most %d rounds", what, counted(candidates, "choice"), rounds)
-		}
 	}
 	found, failure := s.Run(ctx)
 	if base, ok := errors.AsType[*tune.BaseError](failure); ok {
@@ -208,6 +203,7 @@ type candidateRuns struct {
 	env  *environment
 	o    *runOptions
 	r    *request
+	say  func(format string, args ...any)
 	told bool
 }
 
@@ -240,11 +236,11 @@ func (t *candidateRuns) cannot(name, value string) string {
 	return list[0].Beforehand[len(list[0].Beforehand)-1].Message
 }
 
-// measure measures candidates in one run, as [tune.Search] asks.
-func (t *candidateRuns) measure(ctx context.Context, candidates []driver.Settings, rounds int, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
+// measure measures the candidates of a race in one run, as [tune.Search] asks.
+func (t *candidateRuns) measure(ctx context.Context, p tune.Plan) (*stats.Analysis, error) {
 	r := *t.r
 	r.cases = nil
-	for _, set := range candidates {
+	for _, set := range p.Candidates {
 		list, err := withSettings(t.r.cases, set)
 		if err != nil {
 			return nil, err
@@ -254,7 +250,20 @@ func (t *candidateRuns) measure(ctx context.Context, candidates []driver.Setting
 	for i, c := range r.cases {
 		c.ID = i + 1
 	}
-	r.schedule = lab.Schedule{Rounds: rounds, Settled: settled}
+	if !t.o.quiet {
+		t.say("%s", raceWords(p))
+	}
+	r.schedule = lab.Schedule{Rounds: p.Rounds, Settled: p.Settled}
+	r.search = &result.Search{Race: p.What, Confirms: p.Confirms}
 	r.told, t.told = t.told, true
 	return take(ctx, t.env, t.o, &r)
+}
+
+// raceWords announces a race.
+func raceWords(p tune.Plan) string {
+	words := fmt.Sprintf("%s: %s, %s", p.What, counted(len(p.Candidates), "choice"), counted(p.Rounds, "round"))
+	if p.Settled != nil {
+		words += ", the slower ones in fewer"
+	}
+	return words
 }

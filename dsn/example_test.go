@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sqlite3perf/sqlite3perf/dsn"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // What a data source name asks for is known without any library, and so is what looks
@@ -28,4 +29,13 @@ func ExampleParse() {
 	// synchronous normal
 	// busy_timeout 5000
 	// _jounal=WAL: no library here is known to have this option: did you mean "_journal"?
+}
+
+func ExampleOf() {
+	name, rest := dsn.Of("app.db", driver.Settings{"journal_mode": "wal", "txlock": "immediate", "cache_size": "-65536", "pool_size": "1"})
+	fmt.Println(name)
+	fmt.Println(rest)
+	// Output:
+	// file:app.db?_txlock=immediate&_pragma=journal_mode(wal)&_pragma=cache_size(-65536)
+	// map[pool_size:1]
 }

@@ -9,6 +9,28 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
+// Of returns a data source name that asks for settings, to be spelled for a library. rest are
+// those that no data source name can ask for, such as the size of a pool.
+func Of(file string, set driver.Settings) (name string, rest driver.Settings) {
+	var options []string
+	rest = driver.Settings{}
+	for _, d := range driver.Vocabulary {
+		value, ok := set[d.Name]
+		switch {
+		case !ok:
+		case d.Pragma:
+			options = append(options, "_pragma="+d.Name+"("+value+")")
+		case d.Name == "txlock":
+			options = append(options, "_txlock="+value)
+		case d.Name == "mode", d.Name == "cache":
+			options = append(options, d.Name+"="+value)
+		default:
+			rest[d.Name] = value
+		}
+	}
+	return withOptions("file:"+escape(file), options), rest
+}
+
 // Spelling is how a library is given the settings that a DSN asks for.
 type Spelling struct {
 	DSN   string   `json:"dsn"`

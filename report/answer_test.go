@@ -215,7 +215,9 @@ func TestSearchAnswer(t *testing.T) {
 	if got := said().Text; !strings.HasSuffix(got, "These are too few rounds to rank anything.") {
 		t.Error(got)
 	}
-	var out struct{ Run struct{ Search result.Search } }
+	var out struct {
+		Run struct{ Search result.Search }
+	}
 	if err := json.Unmarshal([]byte(write(t, "json", run, "native", report.Options{})), &out); err != nil || out.Run.Search.Race != "each setting by itself" {
 		t.Errorf("%+v, %v", out, err)
 	}

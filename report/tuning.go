@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/dsn"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/tune"
@@ -19,6 +21,110 @@ type Tuning struct {
 	*tune.Finding
 	Driver string
 	Flag   string // with which a setting is given, before name=value; "" if there is none
+
+	// Spelled says how the driver is given the settings of the best choice, and then those at
+	// the greatest risk, if these are others. What could not be found out is left out.
+	Spelled []Spelled
+}
+
+// Spelled is how a driver is given settings.
+type Spelled struct {
+	Settings driver.Settings `json:"settings"`
+	Call     string          `json:"call,omitempty"` // by which its users open a database
+
+	// EachConnection says where they run statements on each new connection.
+	EachConnection string `json:"each_connection,omitempty"`
+
+	// Spelling has been opened, and the settings read back; nil if the driver is given no data
+	// source name.
+	Spelling *dsn.Spelling `json:"spelling,omitempty"`
+
+	// Calls is what no data source name can say, in words.
+	Calls []string `json:"calls,omitempty"`
+}
+
+// Spell says how a driver is given settings, from what its worker has told of the data source
+// name that asks for them. told is nil if the driver is given none.
+func Spell(info driver.Info, set driver.Settings, told *dsn.Told) Spelled {
+	_, rest := dsn.Of("", set)
+	s := Spelled{Settings: set}
+	if told != nil {
+		s.Call, s.EachConnection, s.Spelling = told.Call, told.EachConnection, told.Spelling
+	}
+	if s.Spelling == nil {
+		for _, p := range set.Pragmas() {
+			s.Calls = append(s.Calls, p+" on each new connection")
+		}
+		if v := set["txlock"]; v != "" {
+			s.Calls = append(s.Calls, "begin transactions that write with "+set.Begin())
+		}
+	}
+	if n := rest["pool_size"]; n != "" {
+		call := "open at most " + n + " connections"
+		if info.Interface == driver.DatabaseSQL {
+			call = "db.SetMaxOpenConns(" + n + ")"
+		}
+		s.Calls = append(s.Calls, call)
+	}
+	if n := rest["pool_readers"]; n != "" {
+		s.Calls = append(s.Calls, "a second pool of "+n+" connections for what only reads")
+	}
+	return s
+}
+
+// String says in words how the driver is given the settings.
+func (s *Spelled) String() string {
+	var list []string
+	if x := s.Spelling; x != nil {
+		if s.Call != "" {
+			list = append(list, s.Call+" with "+x.DSN)
+		} else {
+			list = append(list, x.DSN)
+		}
+		if len(x.Init) > 0 {
+			list = append(list, fmt.Sprintf("on each new connection (%s) %s", cmp.Or(s.EachConnection, "in code"), strings.Join(x.Init, ", ")))
+		}
+		if x.Begin != "" {
+			list = append(list, "begin transactions that write with "+x.Begin)
+		}
+		if len(x.LeftOut) > 0 {
+			list = append(list, "without an equal there: "+strings.Join(x.LeftOut, ", "))
+		}
+		for _, m := range x.Missing {
+			list = append(list, fmt.Sprintf("%s stays %s", m.Setting, m.Got))
+		}
+		if x.Failed != "" {
+			list = append(list, "it cannot be opened so: "+x.Failed)
+		}
+	}
+	return Line(strings.Join(append(list, s.Calls...), "; "))
+}
+
+// spelled returns how the driver is given settings, in words, or "".
+func (t Tuning) spelled(set driver.Settings) string {
+	i := slices.IndexFunc(t.Spelled, func(s Spelled) bool { return maps.Equal(s.Settings, set) })
+	if i < 0 {
+		return ""
+	}
+	return t.Spelled[i].String()
+}
+
+// Offered lists the settings that the answer names: those of the best choice, and those at the
+// greatest risk, if these are others. What changes nothing is left out.
+func (t Tuning) Offered() (list []driver.Settings) {
+	if len(t.Steps) == 0 {
+		return nil
+	}
+	at := []int{t.best()}
+	if risky := t.Choice(len(lossWords)); risky != at[0] {
+		at = append(at, risky)
+	}
+	for _, i := range at {
+		if set := t.Steps[i].Changes; len(set) > 0 {
+			list = append(list, set)
+		}
+	}
+	return list
 }
 
 var tuningFormats = formatsOf[Tuning]{
@@ -172,8 +278,10 @@ func tuning(t Tuning) document {
 		best := t.Steps[t.best()]
 		if t.Flag != "" {
 			l.note(item{label: "to set", text: t.toSet(best.Changes)})
+			l.note(item{label: "on " + t.Driver, text: t.spelled(best.Changes)})
 			if i := t.Choice(len(lossWords)); i != t.best() {
 				l.note(item{label: "at that risk", text: t.toSet(t.Steps[i].Changes)})
+				l.note(item{label: "on " + t.Driver, text: t.spelled(t.Steps[i].Changes)})
 			}
 		}
 		for _, p := range best.Phases {
@@ -397,7 +505,8 @@ type JSONTuning struct {
 	Today   driver.Settings  `json:"today"`    // what is in force with the workloads' own settings
 	CanLose string           `json:"can_lose"` // today
 	Margin  float64          `json:"margin"`
-	Set     driver.Settings  `json:"set"` // the best that loses no more than today's settings; empty: nothing is worth it
+	Spelled []Spelled        `json:"spelled,omitempty"` // how the driver is given them, and those at the greatest risk
+	Set     driver.Settings  `json:"set"`               // the best that loses no more than today's settings; empty: nothing is worth it
 	Steps   []JSONTuningStep `json:"steps"`
 	Tried   []JSONTried      `json:"tried"`
 	Skipped []tune.Skipped   `json:"skipped,omitempty"`
@@ -451,7 +560,7 @@ type JSONRace struct {
 
 func writeTuningJSON(w io.Writer, t Tuning, _ Options) error {
 	out := JSONTuning{Version: TuningVersion, Answer: t.Answer(), Driver: t.Driver, Today: t.Base, CanLose: lossWords[t.Loss], Margin: t.Margin,
-		Set: driver.Settings{}, Steps: []JSONTuningStep{}, Tried: []JSONTried{}, Skipped: t.Skipped, Races: []JSONRace{}, Trials: t.Trials(), Seconds: t.Took.Seconds(), Grid: t.Grid, Early: t.Early}
+		Set: driver.Settings{}, Steps: []JSONTuningStep{}, Tried: []JSONTried{}, Skipped: t.Skipped, Races: []JSONRace{}, Trials: t.Trials(), Spelled: t.Spelled, Seconds: t.Took.Seconds(), Grid: t.Grid, Early: t.Early}
 	if out.Today == nil {
 		out.Today = driver.Settings{}
 	}

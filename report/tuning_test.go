@@ -3,10 +3,12 @@ package report_test
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/dsn"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -50,7 +52,29 @@ func tuning() report.Tuning {
 		Races:     []*tune.Race{{What: "confirmation", Candidates: 5, Trials: 60, Analysis: a, Took: 30 * time.Second}},
 		Confirmed: a, Tests: 7, Rounds: 12, Took: 100 * time.Second, Grid: 96, Early: true,
 	}
-	return report.Tuning{Finding: f, Driver: "modernc", Flag: "--set"}
+	t := report.Tuning{Finding: f, Driver: "modernc", Flag: "--set"}
+	told := &dsn.Told{Call: `sql.Open("sqlite", dsn)`, EachConnection: "sqlite.RegisterConnectionHook", Spelling: &dsn.Spelling{DSN: "file:app.db?_pragma=journal_mode(wal)", Init: []string{"PRAGMA cache_size=-65536"}}}
+	for i, set := range t.Offered() {
+		t.Spelled = append(t.Spelled, report.Spell(driver.Info{Interface: driver.DatabaseSQL}, set, []*dsn.Told{told, nil}[i]))
+	}
+	return t
+}
+
+// TestSpelled checks what is said of settings that no data source name has.
+func TestSpelled(t *testing.T) {
+	set := driver.Settings{"txlock": "immediate", "pool_size": "1", "pool_readers": "4", "synchronous": "normal"}
+	for _, c := range []struct {
+		info driver.Info
+		told *dsn.Told
+		want []string
+	}{
+		{driver.Info{Interface: driver.DatabaseSQL}, &dsn.Told{Spelling: &dsn.Spelling{}}, []string{"db.SetMaxOpenConns(1)", "a second pool of 4 connections for what only reads"}},
+		{driver.Info{}, nil, []string{"PRAGMA synchronous=normal on each new connection", "begin transactions that write with BEGIN IMMEDIATE", "open at most 1 connections", "a second pool of 4 connections for what only reads"}},
+	} {
+		if got := report.Spell(c.info, set, c.told).Calls; !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
 }
 
 func TestTuning(t *testing.T) {
@@ -92,13 +116,14 @@ func TestTuningFormats(t *testing.T) {
 	for format, want := range map[string][]string{
 		"table": {"0 as today 1 nothing", "1 + journal_mode=wal 1.60x [1.54, 1.67] 1.60x [1.54, 1.67] nothing 21.0 MiB worth it",
 			"3 + synchronous=normal 2.50x [2.38, 2.63] 1.25x [1.18, 1.33] the last commits 80.0 MiB worth it", "1.01x [0.971, 1.05] the last commits 80.0 MiB a tie",
-			"to set --set journal_mode=wal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal; PRAGMA cache_size=-65536", "at that risk --set journal_mode=wal --set synchronous=normal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal", "slower mine query: 0.80x as fast with these settings [0.769, 0.833]",
+			`on modernc sql.Open("sqlite", dsn) with file:app.db?_pragma=journal_mode(wal); on each new connection (sqlite.RegisterConnectionHook) PRAGMA cache_size=-65536 at that risk`,
+			"on modernc PRAGMA journal_mode=wal on each new connection; PRAGMA synchronous=normal on each new connection", "to set --set journal_mode=wal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal; PRAGMA cache_size=-65536", "at that risk --set journal_mode=wal --set synchronous=normal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal", "slower mine query: 0.80x as fast with these settings [0.769, 0.833]",
 			"today journal_mode=delete synchronous=full cache_size=-2000 can lose: nothing", "worth nothing temp_store=memory (1.00x)", "slower journal_mode=truncate (0.91x)",
 			"gains alone wal_autocheckpoint=4000 (1.11x beside journal_mode=wal): not beside the others", "out mmap_size=268435456: refused: mmap_size: wanted 268435456",
 			"out txlock=immediate: more operations failed with it", "not tried pool_size: one client needs one connection", "5 settings on modernc, 6 values, 60 trials (runs 7) in 1m40s; a grid has 96 combinations",
 			"time over", "Confirmed in run 7, by 12 trials of each step"},
 		"markdown": {"| 2 | + cache\\_size=-65536 |"},
-		"json":     {`"set": { "cache_size": "-65536", "journal_mode": "wal" }`, `"verdict": "a tie"`, `"can_lose": "the last commits"`},
+		"json":     {`"set": { "cache_size": "-65536", "journal_mode": "wal" }`, `"verdict": "a tie"`, `"dsn": "file:app.db?_pragma=journal_mode(wal)"`, `"can_lose": "the last commits"`},
 		"html":     {"2.00x as fast"},
 	} {
 		var buf bytes.Buffer

@@ -13,12 +13,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/dsn"
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/tune"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func tuneCommand(env *environment) *cobra.Command {
@@ -146,8 +148,12 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	if len(found.Races) == 0 {
 		return failure
 	}
+	answer := report.Tuning{Finding: found, Driver: r.cases[0].Driver, Flag: "--set"}
+	if failure == nil {
+		answer.Spelled = t.spell(ctx, answer.Offered())
+	}
 	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
-		return report.WriteTuning(w, format, report.Tuning{Finding: found, Driver: r.cases[0].Driver, Flag: "--set"}, opts)
+		return report.WriteTuning(w, format, answer, opts)
 	}, inStore(o.store, fmt.Sprintf("sqlite3perf show %d", found.Races[len(found.Races)-1].Analysis.Run.ID)))
 	return cmp.Or(failure, err)
 }
@@ -266,4 +272,45 @@ func raceWords(p tune.Plan) string {
 		words += ", the slower ones in fewer"
 	}
 	return words
+}
+
+// spell asks the driver's worker how the driver is given settings. It leaves out what the
+// worker does not say, because the settings themselves are known.
+func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (list []report.Spelled) {
+	for _, set := range offered {
+		told, err := t.tell(ctx, set)
+		if err != nil {
+			if !t.o.quiet {
+				t.say("how %s is given these settings is not known: %v", t.r.cases[0].Driver, err)
+			}
+			continue
+		}
+		list = append(list, report.Spell(t.r.cases[0].Info, set, told))
+	}
+	return list
+}
+
+// tell asks what the driver makes of a data source name that asks for settings. It returns nil
+// if the driver is given none.
+func (t *candidateRuns) tell(ctx context.Context, set driver.Settings) (*dsn.Told, error) {
+	text, _ := dsn.Of("app.db", set)
+	name, err := dsn.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	ref := t.r.cases[0].Ref
+	worker, _, err := t.r.builder.Worker(ctx, ref, nil)
+	if err != nil {
+		return nil, err
+	}
+	scratch, err := lab.NewScratch(t.r.dir, runDirectory)
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Remove()
+	told, err := lab.TellDSN(ctx, worker, ref, name, scratch.Dir)
+	if refused, ok := errors.AsType[*lab.JobError](err); ok && slices.Contains([]string{protocol.CodeUnsupported, protocol.CodeUsage}, refused.Reason.Code) {
+		return nil, nil // its worker opens no such names
+	}
+	return told, err
 }

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// TestSpellSettings asks workers how drivers are given settings: one in its own spelling of a
+// data source name, one that has a call for what its names cannot say, and one without names.
+func TestSpellSettings(t *testing.T) {
+	t.Parallel()
+	var o workerOptions
+	source, known, err := o.find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := o.builder(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := driver.Settings{"journal_mode": "wal", "mmap_size": "1048576", "txlock": "immediate"}
+	for name, want := range map[string]string{
+		"modernc": `sql.Open("sqlite", dsn) with file:app.db?_txlock=immediate&_pragma=`,
+		"mattn":   `sql.Open("sqlite3", dsn) with file:app.db?_txlock=immediate&_journal_mode=wal; on each new connection (ConnectHook of a sqlite3.SQLiteDriver that is registered under another name) PRAGMA mmap_size=1048576`,
+		"native":  "PRAGMA journal_mode=wal on each new connection; PRAGMA mmap_size=1048576 on each new connection; begin transactions that write with BEGIN IMMEDIATE",
+	} {
+		ref, err := findDriver(t.Context(), b, name, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &candidateRuns{o: &runOptions{quiet: true}, r: &request{builder: b, dir: t.TempDir(), cases: []*lab.Case{{Ref: ref}}}}
+		list := c.spell(t.Context(), []driver.Settings{set})
+		if len(list) != 1 {
+			t.Errorf("%s: %d spellings", name, len(list))
+			continue
+		}
+		if got := list[0].String(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s\nwant %s", name, got, want)
+		}
+		if x := list[0].Spelling; x != nil && (x.Failed != "" || len(x.Missing) > 0) {
+			t.Errorf("%s: %+v", name, x)
+		}
+	}
+}

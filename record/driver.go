@@ -343,7 +343,7 @@ func queryPrepared(ctx context.Context, s driver.Stmt, args []driver.NamedValue)
 
 // executed records an execution without rows.
 func (c *conn) executed(at int64, s statement, args []driver.NamedValue, res driver.Result, err error) {
-	e := event{at: at, statement: s, tx: c.before(s)}
+	e := event{at: at, statement: s, tx: c.before(s), affected: -1}
 	if err == nil && res != nil {
 		if n, err := res.RowsAffected(); err == nil {
 			e.affected = n

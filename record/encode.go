@@ -90,7 +90,7 @@ func (r *Recorder) appendEvent(b []byte, conn int64, e *event, args []driver.Nam
 	case e.query:
 		b = append(b, `,"rows":`...)
 		b = strconv.AppendInt(b, e.rows, 10)
-	default:
+	case e.affected >= 0:
 		b = append(b, `,"affected":`...)
 		b = strconv.AppendInt(b, e.affected, 10)
 	}

@@ -32,6 +32,9 @@ func (c *libraryConn) ExecContext(_ context.Context, sql string, _ []driver.Name
 	if sql == "INSERT twice" {
 		return nil, &libraryError{2067}
 	}
+	if sql == "CREATE TABLE t (n)" {
+		return driver.ResultNoRows, nil
+	}
 	return driver.RowsAffected(1), nil
 }
 

@@ -223,6 +223,17 @@ func TestErrorOfRows(t *testing.T) {
 	}
 }
 
+// TestNotTold expects the rows affected to be unknown if the library does not tell them.
+func TestNotTold(t *testing.T) {
+	var b bytes.Buffer
+	db, rec := open(t, &b, record.Options{}, library{})
+	_, err := db.Exec("CREATE TABLE t (n)")
+	must(t, err)
+	if got := tell(finish(t, rec, &b)); !strings.HasSuffix(got, "rows -1 affected -1") {
+		t.Error(got)
+	}
+}
+
 func TestUnwrap(t *testing.T) {
 	db, _ := open(t, io.Discard, record.Options{}, library{})
 	c, err := db.Conn(context.Background())

@@ -155,6 +155,10 @@ func (s *fakeStmt) Exec(_ context.Context, b *driver.Batch, lo, hi int) error {
 	return nil
 }
 
+func (s *fakeStmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (driver.Result, error) {
+	return nil, s.Exec(ctx, b, r, r+1)
+}
+
 func (s *fakeStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
 	if name, ok := strings.CutPrefix(s.st.SQL, "PRAGMA "); ok {
 		switch name {

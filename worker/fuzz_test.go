@@ -54,6 +54,10 @@ func (idleStmt) Exec(_ context.Context, b *driver.Batch, lo, hi int) error {
 	return nil
 }
 
+func (s idleStmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (driver.Result, error) {
+	return nil, s.Exec(ctx, b, r, r+1)
+}
+
 func (s idleStmt) Query(_ context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
 	if b != nil {
 		read(b, r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -21,9 +22,10 @@ type replay struct {
 	row     []int32         // the event's row of its statement's batch
 	failed  []bool          // when it was recorded
 
-	took []int64 // in ns; notRun: the event was skipped
-	rows []int64
-	code []int32 // SQLite's result code; 0: none
+	took     []int64 // in ns; notRun: the event was skipped
+	rows     []int64 // read
+	affected []int64 // as recorded, until the event has been run
+	code     []int32 // SQLite's result code; 0: none
 }
 
 const notRun = -1
@@ -37,7 +39,9 @@ type replayClient struct {
 	next    func() []int  // the events of the next transaction; nil: there are no more
 	read    int64
 	count   func(driver.Row) error
+	result  driver.Result // of an event whose rows affected are compared; otherwise nil
 	elapsed int64
+	asking  int64 // ns in which libraries were asked for the rows affected
 	err     error
 }
 
@@ -86,7 +90,7 @@ func (t *trial) newReplay(p *plan.Phase) *replay {
 	n := e.Len()
 	r := &replay{
 		Replay: p.Replay, row: make([]int32, n), failed: make([]bool, n),
-		took: make([]int64, n), rows: make([]int64, n), code: make([]int32, n),
+		took: make([]int64, n), rows: make([]int64, n), affected: slices.Clone(e.Affected), code: make([]int32, n),
 	}
 	for i := range p.Replay.Statements {
 		r.batches = append(r.batches, t.gen.ReplayBatch(fmt.Sprintf("%s.%d", p.Name, i), &p.Replay.Statements[i]))
@@ -151,12 +155,18 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 				start = begin + int64(float64(c.Events.AtNS[i])/c.Speed)
 				waitUntil(start)
 			}
-			c.read = 0
+			c.read, c.result = 0, nil
 			err := c.event(ctx, i)
 			end := now()
-			c.elapsed = end - begin
+			c.elapsed = end - begin - c.asking
 			c.took[i], c.rows[i] = end-start, c.read
 			start = end
+			if c.result != nil {
+				// Not every application asks, so it is not timed.
+				c.affected[i], err = c.result.RowsAffected()
+				start = now()
+				c.asking += start - end
+			}
 			if err == nil {
 				continue
 			}
@@ -210,8 +220,12 @@ func (c *replayClient) event(ctx context.Context, i int) (err error) {
 		}
 	}
 	row, batch := int(c.row[i]), c.batches[n]
-	if s.Reads {
+	switch {
+	case s.Reads:
 		return stmt.Query(ctx, batch, row, c.count)
+	case c.affected != nil && c.affected[i] >= 0:
+		c.result, err = stmt.ExecResult(ctx, batch, row)
+		return err
 	}
 	return stmt.Exec(ctx, batch, row, row+1)
 }
@@ -289,8 +303,7 @@ func (r *replay) collect(s *protocol.Sample) error {
 			failures[st.Operation]++
 			failed.Add(code, 1, took)
 		}
-		want := r.Events.Rows[i]
-		if (r.code[i] != 0) != r.failed[i] || r.code[i] == 0 && want >= 0 && st.Reads && want != r.rows[i] {
+		if !r.asRecorded(i) {
 			s.Different++
 		}
 	}
@@ -303,4 +316,18 @@ func (r *replay) collect(s *protocol.Sample) error {
 		return failf(protocol.CodeNoOperation, "not one event of the replay succeeded: %v", s.Errors)
 	}
 	return nil
+}
+
+// asRecorded reports whether an event that was run ended as it did when it was recorded.
+func (r *replay) asRecorded(i int) bool {
+	e := &r.Events
+	switch {
+	case (r.code[i] != 0) != r.failed[i]:
+		return false
+	case r.code[i] != 0:
+		return true
+	case r.Statements[e.Statement[i]].Reads:
+		return e.Rows[i] < 0 || e.Rows[i] == r.rows[i]
+	}
+	return e.Affected == nil || e.Affected[i] == r.affected[i]
 }

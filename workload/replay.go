@@ -236,6 +236,9 @@ func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 	if r.plan.Connections > plan.MaxClients {
 		return nil, fmt.Errorf("it has %d connections at once: want at most %d", r.plan.Connections, plan.MaxClients)
 	}
+	if !slices.ContainsFunc(r.plan.Events.Affected, func(n int64) bool { return n >= 0 }) {
+		r.plan.Events.Affected = nil
+	}
 	r.name()
 	rec.made = &replayed{plan: r.plan, left: r.reasons()}
 	if rec.Rest != "" {
@@ -261,13 +264,14 @@ type replayer struct {
 
 // shape is what the executions of one text have in common.
 type shape struct {
-	number int
-	sql    string
-	script bool
-	reads  bool
-	why    string                 // it cannot be replayed
-	args   []argument             // where each "?" takes its value from
-	types  []map[driver.Type]bool // that were seen of each "?"
+	number  int
+	sql     string
+	script  bool
+	reads   bool
+	changes bool
+	why     string                 // it cannot be replayed
+	args    []argument             // where each "?" takes its value from
+	types   []map[driver.Type]bool // that were seen of each "?"
 }
 
 // argument is a parameter by its number, from 1, or by its name.
@@ -350,7 +354,7 @@ func (r *replayer) shape(st *record.Statement) *shape {
 	for range s.args {
 		s.types = append(s.types, map[driver.Type]bool{})
 	}
-	s.reads = returnsRows(s.sql)
+	s.reads, s.changes = driver.ReturnsRows(s.sql), changesRows(s.sql)
 	return s
 }
 
@@ -398,18 +402,13 @@ func unnumbered(sql string) (string, []argument) {
 	return out.String(), args
 }
 
-// returnsRows reports whether a statement may return rows.
-func returnsRows(sql string) bool {
+// changesRows reports whether a statement is one that SQLite counts the rows of.
+func changesRows(sql string) bool {
 	t := &sqlTokens{rest: sql}
 	first, _ := t.next()
 	switch strings.ToUpper(first.text) {
-	case "SELECT", "VALUES", "WITH", "PRAGMA", "EXPLAIN":
+	case "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH":
 		return true
-	}
-	for token, ok := t.next(); ok; token, ok = t.next() {
-		if !token.quoted && strings.EqualFold(token.text, "RETURNING") {
-			return true
-		}
 	}
 	return false
 }
@@ -438,7 +437,17 @@ func (r *replayer) event(e *record.Event) error {
 	ev.Transaction = append(ev.Transaction, unit)
 	ev.AtNS = append(ev.AtNS, int64(e.At-r.rec.Events[0].At))
 	ev.Rows = append(ev.Rows, e.Rows)
+	ev.Affected = append(ev.Affected, r.affected(e, &r.plan.Statements[i]))
 	return nil
+}
+
+// affected returns how many rows an event is to affect, or -1 if that is not known or means
+// nothing: after other statements libraries tell the number of the change before.
+func (r *replayer) affected(e *record.Event, st *plan.Replayed) int64 {
+	if e.Do != record.Run || e.Error != nil || st.Reads || !r.shape(e.Statement).changes {
+		return -1
+	}
+	return e.Affected
 }
 
 // leave counts an event that is left out.

@@ -124,6 +124,26 @@ func TestReplayConnections(t *testing.T) {
 	}
 }
 
+// TestReplayAffected expects the rows affected to be compared of what changes rows and
+// returns none.
+func TestReplayAffected(t *testing.T) {
+	text := recordingHeader
+	for i, sql := range []string{
+		"BEGIN", "INSERT INTO t VALUES (1)", "with x AS (SELECT 1) UPDATE t SET a = 1", "WITH x AS (SELECT 1) SELECT * FROM x",
+		"DELETE FROM t RETURNING a", "CREATE TABLE u (a)", "-- why\nREPLACE INTO t VALUES (1)", "COMMIT",
+	} {
+		text += fmt.Sprintf(`{"sql":%d,"text":%q}`+"\n"+`{"at":%d,"took":1,"conn":1,"sql":%d,"affected":%d}`+"\n", i+1, sql, 10*i, i+1, i)
+	}
+	text += `{"at":99,"took":1,"conn":1,"sql":2,"error":{"code":5}}` + "\n"
+	r, _ := replayPlan(t, "{name: r, replay: app.jsonl}", "app.jsonl", text)
+	if got := fmt.Sprint(r.Events.Affected); got != "[-1 1 2 -1 -1 -1 6 -1 -1]" {
+		t.Error(got)
+	}
+	if r, _ := replayPlan(t, "{name: r, replay: app.sql}", "app.sql", "DELETE FROM t"); r.Events.Affected != nil {
+		t.Errorf("of a script %v is known, want nothing", r.Events.Affected)
+	}
+}
+
 // TestReplayNames expects latencies of the most frequent kinds of statements, and of all
 // others together.
 func TestReplayNames(t *testing.T) {

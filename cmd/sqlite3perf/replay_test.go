@@ -126,6 +126,45 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayAffected expects statements that change another number of rows than they did to
+// be told, but not those after which the number means nothing.
+func TestReplayAffected(t *testing.T) {
+	statement := func(n int, text string) string { return fmt.Sprintf(`{"sql":%d,"text":%q}`+"\n", n, text) }
+	event := func(n, affected int) string {
+		return fmt.Sprintf(`{"at":%d,"took":1,"conn":1,"sql":%d,"affected":%d}`+"\n", 10*n, n, affected)
+	}
+	text := recordingHeader +
+		statement(1, "INSERT INTO t (v) VALUES ('a'), ('b'), ('c')") +
+		statement(2, "UPDATE t SET v = 'd' WHERE v > 'a'") +
+		statement(3, "CREATE TABLE u (v)") +
+		statement(4, "WITH x AS (SELECT 'd' AS d) DELETE FROM t WHERE v IN (SELECT d FROM x)") +
+		statement(5, "DELETE FROM t WHERE id = 7")
+	recorded := text + event(1, 3) + event(2, 2) + event(3, 2) + event(4, 2) + event(5, 0)
+	for _, test := range []struct {
+		what, recording string
+		different       int64
+	}{
+		{"as it was", recorded, 0},
+		{"more were updated", strings.Replace(recorded, event(2, 2), event(2, 7), 1), 1},
+		{"none were deleted, and one was", strings.NewReplacer(event(4, 2), event(4, 0), event(5, 0), event(5, 1)).Replace(recorded), 2},
+		{"a table", strings.Replace(recorded, event(3, 2), event(3, 9), 1), 0},
+	} {
+		for _, mode := range []string{"prepared", "ad hoc"} {
+			s, doubts := replayOn(t, honest(), "{name: replay, replay: app.jsonl, statement: "+mode+"}", nil, map[string]string{"app.jsonl": test.recording})
+			if s.Operations != 5 || s.Failed != 0 || s.Different != test.different {
+				t.Errorf("%s, %s: %s, want %d different", test.what, mode, counts(s), test.different)
+			}
+			want := ""
+			if test.different > 0 {
+				want = fmt.Sprintf("different: %d of 5 events did not end as recorded, with as many rows read or changed", test.different)
+			}
+			if got := strings.Join(doubts, "\n"); !strings.HasPrefix(got, want) || want == "" && got != "" {
+				t.Errorf("%s, %s: %q, want %q", test.what, mode, got, want)
+			}
+		}
+	}
+}
+
 // busyOnce is a driver whose first transaction is refused, as if another one had the lock.
 type busyOnce struct {
 	driver.Driver

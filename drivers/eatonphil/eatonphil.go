@@ -57,6 +57,9 @@ func (c *conn) InTransaction() bool     { return !c.AutoCommit() }
 func (c *conn) Script(sql string) error { return wrap(c.Exec(sql)) }
 func (c *conn) Run(sql string) error    { return wrap(c.Exec(sql)) }
 
+// RowsAffected implements [driver.Result].
+func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }
+
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	return connpool.Interrupt(ctx, c.Interrupt)
 }

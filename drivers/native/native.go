@@ -120,6 +120,9 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 
 func (c *conn) InTransaction() bool { return C.sqlite3_get_autocommit(c.c.db) == 0 }
 
+// RowsAffected implements [driver.Result].
+func (c *conn) RowsAffected() (int64, error) { return int64(C.sqlite3_changes(c.c.db)), nil }
+
 func (c *conn) Close() error {
 	if c.c == nil {
 		return nil

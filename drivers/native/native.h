@@ -43,6 +43,7 @@ extern const char *sqlite3_errstr(int);
 extern int sqlite3_exec(sqlite3 *, const char *, int (*)(void *, int, char **, char **), void *, char **);
 extern void sqlite3_interrupt(sqlite3 *);
 extern int sqlite3_get_autocommit(sqlite3 *);
+extern int sqlite3_changes(sqlite3 *);
 
 extern int sqlite3_prepare_v3(sqlite3 *, const char *, int, unsigned flags, sqlite3_stmt **, const char **);
 extern int sqlite3_step(sqlite3_stmt *);

@@ -89,10 +89,15 @@ type conn struct {
 	*sqinn.Sqinn
 	number int
 	begun  bool // as far as Run knows: sqinn does not report transactions
+
+	affected int // rows, by the last execution
 }
 
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return c.begun }
+
+// RowsAffected implements [driver.Result].
+func (c *conn) RowsAffected() (int64, error) { return int64(c.affected), nil }
 
 // Guard does nothing: a request cannot be interrupted.
 func (c *conn) Guard(context.Context) (release func()) { return func() {} }
@@ -127,7 +132,7 @@ func (c *conn) Prepare(st driver.Statement, _ bool) (connpool.Stmt, error) {
 	if st.AnyColumns {
 		return nil, errors.New("the columns are not known, and sqinn asks for the type of each")
 	}
-	s := &stmt{conn: c.Sqinn, st: st, row: make(driver.Row, len(st.Columns)), kinds: connpool.Kinds(st.Columns)}
+	s := &stmt{conn: c, st: st, row: make(driver.Row, len(st.Columns)), kinds: connpool.Kinds(st.Columns)}
 	for _, col := range st.Columns {
 		s.types = append(s.types, valueTypes[col.Type])
 	}

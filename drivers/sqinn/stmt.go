@@ -20,7 +20,7 @@ var valueTypes = [...]byte{
 // stmt is SQL and types. sqinn has one statement at a time, from request to
 // response, so there is nothing else to keep.
 type stmt struct {
-	conn  *sqinn.Sqinn
+	conn  *conn
 	st    driver.Statement
 	types []byte // of the columns
 	args  []any
@@ -32,7 +32,8 @@ type stmt struct {
 // for each execution.
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	if b == nil {
-		_, err := s.conn.ExecOne(s.st.SQL)
+		n, err := s.conn.ExecOne(s.st.SQL)
+		s.conn.affected = n
 		return wrap(err)
 	}
 	step := hi - lo
@@ -41,9 +42,12 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	}
 	for ; lo < hi; lo += step {
 		s.bind(b, lo, lo+step)
-		_, err := s.conn.Exec(s.st.SQL, step/b.PerExec, b.PerExec*len(b.Columns), s.args)
+		changes, err := s.conn.Exec(s.st.SQL, step/b.PerExec, b.PerExec*len(b.Columns), s.args)
 		if err != nil {
 			return wrap(err)
+		}
+		if n := len(changes); n > 0 {
+			s.conn.affected = changes[n-1]
 		}
 	}
 	return nil

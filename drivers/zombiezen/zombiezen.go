@@ -98,6 +98,9 @@ type conn struct {
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return !c.AutocommitEnabled() }
 
+// RowsAffected implements [driver.Result].
+func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }
+
 // Guard leaves the interrupt in place until another one is needed, so that a context
 // of many executions is paid for once.
 func (c *conn) Guard(ctx context.Context) (release func()) {

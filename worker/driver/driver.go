@@ -212,6 +212,11 @@ type Stmt interface {
 	// if SQLite gave a code.
 	Exec(ctx context.Context, b *Batch, lo, hi int) error
 
+	// ExecResult is like Exec, for the one execution whose rows begin at r, and returns what
+	// the library tells of it. The Result is valid until the connection runs another
+	// statement. It is nil if the library tells nothing.
+	ExecResult(ctx context.Context, b *Batch, r int) (Result, error)
+
 	// Query runs the statement with row r of b (nil: no parameters) and
 	// passes every row of the result to visit, with each column decoded into the
 	// Go value of its declared type. A value of another class than the type is
@@ -223,6 +228,14 @@ type Stmt interface {
 	Query(ctx context.Context, b *Batch, r int, visit func(Row) error) error
 
 	Close() error
+}
+
+// Result is what a library tells its users of an execution. Libraries have different calls
+// for that; those of database/sql know it from the execution.
+type Result interface {
+	// RowsAffected returns how many rows an INSERT, UPDATE or DELETE has changed. Of other
+	// statements the number means nothing.
+	RowsAffected() (int64, error)
 }
 
 // Boxer is a [Stmt] whose library takes values in another form than that of a

@@ -75,12 +75,13 @@ func (r *Recorded) rows() int {
 
 // Events are what was recorded, by column: entry i of each list is about event i.
 type Events struct {
-	Statement   []int   `json:"statement"`        // index of Statements
-	Connection  []int   `json:"connection"`       // from 0
-	Transaction []int   `json:"transaction"`      // from 0, in the order in which they begin; a statement outside of any has its own number
-	AtNS        []int64 `json:"at_ns,omitempty"`  // with a speed: when the event began
-	Rows        []int64 `json:"rows"`             // that were read; -1: not known
-	Failed      []int   `json:"failed,omitempty"` // the events that ended with an error
+	Statement   []int   `json:"statement"`          // index of Statements
+	Connection  []int   `json:"connection"`         // from 0
+	Transaction []int   `json:"transaction"`        // from 0, in the order in which they begin; a statement outside of any has its own number
+	AtNS        []int64 `json:"at_ns,omitempty"`    // with a speed: when the event began
+	Rows        []int64 `json:"rows"`               // that were read; -1: not known
+	Affected    []int64 `json:"affected,omitempty"` // rows, by a statement that does not read; -1: not known; nil: of no event
+	Failed      []int   `json:"failed,omitempty"`   // the events that ended with an error
 }
 
 // Len returns the number of events.
@@ -108,7 +109,8 @@ func (r *Replay) Check() error {
 	switch {
 	case n == 0 || n > MaxReplayed:
 		return fmt.Errorf("events has %d: want from 1 to %d", n, MaxReplayed)
-	case len(e.Connection) != n || len(e.Transaction) != n || len(e.Rows) != n || r.Speed != 0 && len(e.AtNS) != n:
+	case len(e.Connection) != n || len(e.Transaction) != n || len(e.Rows) != n || r.Speed != 0 && len(e.AtNS) != n,
+		e.Affected != nil && len(e.Affected) != n:
 		return fmt.Errorf("events has lists of different lengths: want %d entries in each", n)
 	case len(r.Operations) == 0 || len(r.Operations) > MaxReplayOps:
 		return fmt.Errorf("operations has %d names: want from 1 to %d", len(r.Operations), MaxReplayOps)

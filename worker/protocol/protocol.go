@@ -148,8 +148,8 @@ type Sample struct {
 	Latency       []Latency    `json:"latency,omitempty"`
 
 	// For a replay: the events that were skipped, because their transaction had failed,
-	// and the queries that did not end as they did when they were recorded: with another
-	// number of rows, or with an error only now or only then.
+	// and those that did not end as they did when they were recorded: with another number of
+	// rows read or affected, or with an error only now or only then.
 	Skipped   int64 `json:"skipped,omitempty"`
 	Different int64 `json:"different,omitempty"`
 }

@@ -7,6 +7,7 @@ package connpool
 
 import (
 	"context"
+	sqldriver "database/sql/driver"
 	"errors"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -14,7 +15,8 @@ import (
 
 // Conn is one of a library's connections. One goroutine at a time uses it. Its
 // errors, and those of its statements, are a [*driver.Error] if SQLite gave
-// a code.
+// a code. A Conn whose library tells how many rows a statement has changed is also a
+// [driver.Result], that of the last execution.
 type Conn interface {
 	// Number identifies a connection of a pool: from 0, less than the pool's size.
 	Number() int
@@ -246,6 +248,22 @@ func (s *stmt) Exec(ctx context.Context, b *driver.Batch, lo, hi int) error {
 	return s.Stmt.Exec(b, lo, hi)
 }
 
+func (s *stmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (driver.Result, error) {
+	if err := s.Exec(ctx, b, r, after(b, r)); err != nil {
+		return nil, err
+	}
+	result, _ := s.on.Conn.(driver.Result)
+	return result, nil
+}
+
+// after returns the row after those of the execution that begins at row r.
+func after(b *driver.Batch, r int) int {
+	if b == nil {
+		return r
+	}
+	return r + b.PerExec
+}
+
 func (s *stmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
 	if err := s.on.guard(ctx); err != nil {
 		return err
@@ -286,6 +304,25 @@ func (s *pooledStmt) Exec(ctx context.Context, b *driver.Batch, lo, hi int) erro
 	}
 	s.db.put(c)
 	return err
+}
+
+// ExecResult asks at once, since the connection is free for others when it returns.
+func (s *pooledStmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (driver.Result, error) {
+	c, err := s.db.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.db.put(c)
+	st, err := s.find(c)
+	if err != nil {
+		return nil, err
+	}
+	result, err := st.ExecResult(ctx, b, r)
+	if err != nil || result == nil {
+		return nil, err
+	}
+	n, err := result.RowsAffected()
+	return sqldriver.RowsAffected(n), err
 }
 
 func (s *pooledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {

@@ -24,6 +24,7 @@ func statementChecks() []Check {
 		{Name: "statements/ranges of rows", Test: inEveryWay(nil, newTable, ranges)},
 		{Name: "statements/many rows per execution", Test: inEveryWay(nil, "DROP TABLE IF EXISTS t; CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT)", manyRows)},
 		{Name: "statements/no parameters", Test: inEveryWay(nil, newTable, noParameters)},
+		{Name: "statements/rows affected", Test: inEveryWay(nil, newTable, rowsAffected)},
 		{Name: "statements/query with a row", Test: on(nil, intTable, queryRow)},
 		{Name: "statements/result without rows", Test: inEveryWay(nil, newTable, noRows)},
 		{Name: "statements/columns that are not declared", Key: "columns=count", Test: inEveryWay(nil, newTable+"; INSERT INTO t VALUES (1, 2)", undeclaredColumns)},
@@ -119,6 +120,55 @@ func noParameters(ctx context.Context, r driver.Runner, adHoc bool) error {
 		return err
 	}
 	return want(ctx, r, "SELECT count(*) FROM t", 2)
+}
+
+// rowsAffected expects what SQLite says, outside of a transaction and in one.
+func rowsAffected(ctx context.Context, r driver.Runner, adHoc bool) error {
+	if err := exec(ctx, r, insertPair.SQL, batch(intPair, pairs(10)...)); err != nil {
+		return err
+	}
+	update := driver.Statement{SQL: "UPDATE t SET n = n + 1 WHERE id < ?", Params: intPair[:1], AdHoc: adHoc}
+	two := driver.Statement{SQL: "INSERT INTO t (n) VALUES (?), (?)", Params: intPair, AdHoc: adHoc}
+	remove := driver.Statement{SQL: "DELETE FROM t WHERE n < 0 OR id > 8", AdHoc: adHoc}
+	bounds, values := batch(intPair[:1], []any{int64(3)}, []any{int64(0)}, []any{int64(7)}), batch(intPair[:1], []any{int64(1)}, []any{int64(2)})
+	values.PerExec = 2
+	return withStmt(ctx, r, update, func(update driver.Stmt) error {
+		return withStmt(ctx, r, two, func(two driver.Stmt) error {
+			return withStmt(ctx, r, remove, func(remove driver.Stmt) error {
+				err := errors.Join(
+					wantAffected(ctx, update, bounds, 0, 3), wantAffected(ctx, update, bounds, 1, 0), wantAffected(ctx, update, bounds, 2, 7),
+					wantAffected(ctx, two, values, 0, 2), wantAffected(ctx, remove, nil, 0, 3), wantAffected(ctx, remove, nil, 0, 0))
+				if err != nil {
+					return err
+				}
+				t, err := r.Begin(ctx)
+				if err != nil {
+					return err
+				}
+				in, err := t.Stmt(ctx, update)
+				if err == nil {
+					err = wantAffected(ctx, in, bounds, 2, 7)
+				}
+				return errors.Join(err, t.Rollback(ctx))
+			})
+		})
+	})
+}
+
+// wantAffected executes a statement once and returns an error unless it changes so many rows.
+func wantAffected(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, rows int64) error {
+	result, err := s.ExecResult(ctx, b, r)
+	if err != nil {
+		return err
+	}
+	if result == nil {
+		return errors.New("no result: want the rows affected")
+	}
+	got, err := result.RowsAffected()
+	if err == nil && got != rows {
+		err = fmt.Errorf("row %d of the batch: %d rows affected, want %d", r, got, rows)
+	}
+	return err
 }
 
 func queryRow(ctx context.Context, x *db) error {

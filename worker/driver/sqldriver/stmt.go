@@ -197,6 +197,34 @@ func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 	return nil
 }
 
+// ExecResult returns database/sql's own result.
+func (s *stmt) ExecResult(ctx context.Context, b *contract.Batch, r int) (contract.Result, error) {
+	per := 1
+	if b != nil {
+		per = max(1, b.PerExec)
+	}
+	if err := s.check(b, per); err != nil {
+		return nil, err
+	}
+	sc := s.scratch.Get().(*scratch)
+	defer s.scratch.Put(sc)
+	ctx = s.context(ctx, sc)
+	if b != nil {
+		fill(sc.args, b.Columns, r)
+	}
+	var result sql.Result
+	var err error
+	if s.prepared != nil {
+		result, err = s.prepared.ExecContext(ctx, sc.args...)
+	} else {
+		result, err = s.text.ExecContext(ctx, s.SQL, sc.args...)
+	}
+	if err != nil {
+		return nil, s.lib.wrap(err)
+	}
+	return result, nil
+}
+
 func (s *stmt) Query(ctx context.Context, b *contract.Batch, r int, visit func(contract.Row) error) error {
 	return s.QueryStarted(ctx, b, r, nil, visit)
 }

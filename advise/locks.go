@@ -265,8 +265,8 @@ func (c *LockCell) count(e protocol.ErrorCount) {
 	c.Errors[i].WaitNS += e.WaitNS
 }
 
-// latency adds up the distributions of all operations and trials. If one cannot be read,
-// the greatest of the percentiles stand for all.
+// latency adds up the distributions of all operations and trials. If one cannot be read, it
+// takes the greatest value of each percentile instead.
 func (c *LockCell) latency() {
 	all, whole := latency.New(), true
 	for _, s := range c.Samples {

@@ -352,7 +352,7 @@ func diffWhat(g *diff.Group) string {
 	}
 	switch g.Kind {
 	case diff.Errors:
-		return "one fails and the other does not, or in another way"
+		return "one fails, or they fail in different ways"
 	case diff.RowCount:
 		return "one returns more rows"
 	case diff.Values:
@@ -360,7 +360,7 @@ func diffWhat(g *diff.Group) string {
 	case diff.Order:
 		return "the same rows in another order"
 	case diff.Affected:
-		return "the statement is said to have changed another number of rows"
+		return "another number of changed rows is reported"
 	case diff.LastInsertID:
 		return "another ID of the row inserted last"
 	case diff.Types:
@@ -368,7 +368,7 @@ func diffWhat(g *diff.Group) string {
 	case diff.Names:
 		return "a column has another name"
 	}
-	return "a column is said to be declared otherwise"
+	return "a column is reported with another declared type"
 }
 
 // declared lists the declared types of a group's columns.
@@ -427,7 +427,7 @@ func diffReason(r *diff.Result, g *diff.Group) string {
 		return side + " itself, which refuses it"
 	}
 	if g.Kind == diff.Types || g.Kind == diff.Declared {
-		return "the libraries' own conversion, which SQLite has no part in"
+		return "the libraries' own conversion, in which SQLite has no part"
 	}
 	return "one of the libraries, since both have the same SQLite with the same options"
 }
@@ -443,7 +443,7 @@ func causeReason(g *diff.Group, side string) string {
 	case diff.Zone:
 		return "one of the libraries converts times to another zone"
 	case diff.Format:
-		return "each library stores a time.Time in a form of its own"
+		return "each library stores a time.Time in its own format"
 	case diff.Time:
 		return side + " makes a time.Time of columns" + of + ", and the other does not"
 	case diff.Bool:

@@ -423,13 +423,13 @@ func (p *dsnPrinter) spellings() {
 			p.paragraph("    ", Line("and begin transactions that write with "+s.Begin))
 		}
 		if len(s.LeftOut) > 0 {
-			p.paragraph("    ", Line("without an equal here: "+strings.Join(s.LeftOut, ", ")))
+			p.paragraph("    ", Line("no such option here: "+strings.Join(s.LeftOut, ", ")))
 		}
 		for _, m := range s.Missing {
-			p.paragraph("    ", Line(fmt.Sprintf("not to be had here: %s is %s, not %s", m.Setting, p.d.Name.Mask(m.Got), p.d.Name.Mask(m.Wanted))))
+			p.paragraph("    ", Line(fmt.Sprintf("not possible here: %s is %s, not %s", m.Setting, p.d.Name.Mask(m.Got), p.d.Name.Mask(m.Wanted))))
 		}
 		if s.Failed != "" {
-			p.paragraph("    ", Line("not to be had here: "+s.Failed))
+			p.paragraph("    ", Line("not possible here: "+s.Failed))
 		}
 	}
 }

@@ -58,8 +58,8 @@ func TestDSNTable(t *testing.T) {
 		"* b: _auth_pass=*** changes foreign_keys from on to off\n",
 		"* c: _auth_pass=*** is refused: no such user\n",
 		"  busy_timeout  5000: b\n                without limit: a\n",
-		"  b\n    file:x.db\n    and in code (Hook): PRAGMA journal_mode=wal\n    without an equal here: _auth_pass=***\n",
-		"    not to be had here: journal_mode is delete, not wal\n",
+		"  b\n    file:x.db\n    and in code (Hook): PRAGMA journal_mode=wal\n    no such option here: _auth_pass=***\n",
+		"    not possible here: journal_mode is delete, not wal\n",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("%q is missing:\n%s", want, got)

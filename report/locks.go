@@ -114,8 +114,8 @@ var whyWords = map[advise.LockWhy]string{
 	advise.WhyUpgrade: "a deferred transaction that had read wanted to write beside another one that was writing: to wait would not help, " +
 		"since each would wait for the other or what was read would be old, so SQLite fails it at once, whatever the busy_timeout; " +
 		"a transaction that begins as immediate waits before it reads",
-	advise.WhyTimeout: "the lock was waited for as long as busy_timeout says: SQLite tries again from time to time, and who comes first does not go first, " +
-		"so one may wait much longer than others; a mutex or a pool with one writer has an order",
+	advise.WhyTimeout: "the lock was waited for as long as busy_timeout says: SQLite tries again from time to time, and does not serve in the order of arrival, " +
+		"so one may wait much longer than others; with a mutex, or a pool with one writer, all wait in order",
 	advise.WhySharedCache: "connections share one cache and lock its tables, for which no busy_timeout waits: cache=private ends that",
 	advise.WhyEndless: "every operation under way waited, each for what another one held, such as the last connection of the pool: " +
 		"no timeout of SQLite's ends that; take no second connection while one is held, or make the pool larger than all that can be held at once",

@@ -88,7 +88,7 @@ func (s *Spelled) String() string {
 			list = append(list, "begin transactions that write with "+x.Begin)
 		}
 		if len(x.LeftOut) > 0 {
-			list = append(list, "without an equal there: "+strings.Join(x.LeftOut, ", "))
+			list = append(list, "no such option there: "+strings.Join(x.LeftOut, ", "))
 		}
 		for _, m := range x.Missing {
 			list = append(list, fmt.Sprintf("%s stays %s", m.Setting, m.Got))

@@ -23,17 +23,17 @@ func adviseCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "advise [RUN]",
 		Short: "Say which driver to take for a workload, and what would overturn that",
-		Long: `Advise measures drivers on workloads, as run does, and gathers what else speaks for
+		Long: `Advise measures drivers on workloads, as run does, and gathers what else matters for
 each: operations that failed, the slowest hundredth of them, peak memory, known defects
 of the versions, the size of the binary, the time of a build, license and date. It
-begins with a recommendation, with its evidence and what would overturn it. Where the
-facts do not decide, it says so, and what would. Given a stored run, it measures nothing.
+begins with a recommendation, the evidence for it, and what would overturn it. If the
+facts do not decide, it says what would. Given a stored run, it measures nothing.
 
 A driver that gave a wrong answer is not recommended, however fast it is, and neither is
 one with a known defect that can lose, damage or falsify data, unless something that the
 run proves excludes that defect, such as another journal_mode. Of the others, a driver
-that takes at least 5 % less time is recommended. Drivers that are as fast are told
-apart by what else was found, if all of that speaks for one of them.`,
+that takes at least 5 % less time is recommended. Between drivers that are equally fast
+the other facts decide, if all of them favor the same driver.`,
 		Example: `  sqlite3perf advise --workloads ./mine.yaml --drivers mattn,modernc,ncruces,zombiezen
   sqlite3perf advise last
   sqlite3perf advise last --targets linux/arm64,windows/amd64 --cold-build`,
@@ -61,8 +61,8 @@ type adviseOptions struct {
 
 func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "candidates: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
-	f.StringSliceVar(&o.targets, "targets", nil, "platforms, such as `linux/arm64,windows/amd64`, for which each candidate is built without a C compiler; takes minutes the first time")
-	f.BoolVar(&o.diff, "diff", true, "ask all candidates the statements of the workloads, and compare their answers, as sqlite3perf diff does")
+	f.StringSliceVar(&o.targets, "targets", nil, "build each candidate for these `platforms`, such as linux/arm64,windows/amd64, without a C compiler; takes minutes the first time")
+	f.BoolVar(&o.diff, "diff", true, "run the statements of the workloads on all candidates, and compare the answers, as sqlite3perf diff does")
 	f.BoolVar(&o.cold, "cold-build", false, "also build each candidate with an empty build cache; takes minutes the first time")
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)

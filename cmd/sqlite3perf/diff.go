@@ -29,19 +29,20 @@ func diffCommand(env *environment) *cobra.Command {
 		Short: "Say whether another driver would answer differently",
 		Long: `Diff answers one question: would my answers change if I switched? It runs the
 statements of workloads on each driver, each on a new database, and lists those
-that the others answer differently than the first: rows, Go types, column names and
-declared types, errors by their codes, rows affected, last insert IDs. With each are
-the SQL, both answers, and the likely reason: SQLite's version or compile options, a
-setting, or the driver's conversion of times, NULs, integers and reals.
+that another driver answers differently from the first one. It compares rows, Go types,
+column names and declared types, error codes, rows affected and last insert IDs. For
+each difference it shows the SQL, both answers, and the likely reason: SQLite's version
+or compile options, a setting, or the driver's conversion of times, NULs, integers and
+reals.
 
-Values are read as a program reads them that does not know their types: into any with
-database/sql, by the type that each value has with the others. All rows are inserted,
-and all rows of an answer are compared, but of each statement only the first
-executions. Statements to which the first driver itself gives two answers, such as
-random(), are compared by error, type and name only.
+Values are read as by a program that does not know their types: into a variable of type
+any with database/sql, and by the type of each value with other libraries. All rows are
+inserted, and all rows of an answer are compared, but only the first executions of each
+statement (--executions). If the first driver itself gives two different answers, as to
+random(), only errors, types and names are compared.
 
 Without --workloads and --sql the statements are a built-in list of values in which
-libraries differ: times, booleans, NULs, great integers, infinite reals and others.
+libraries differ: times, booleans, NULs, large integers, infinite reals and others.
 
 The exit status is 4 if answers differ.`,
 		Example: `  sqlite3perf diff mattn modernc --workloads ./mine.yaml
@@ -73,16 +74,16 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all for every built-in one"
 	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run; several are run one after the other on the same database (repeatable)")
-	f.BoolVar(&o.values, "values", false, "the built-in list of values too (default without --workloads and --sql)")
-	f.IntVar(&o.executions, "executions", 20, "of each statement, so many executions are compared at most")
+	f.BoolVar(&o.values, "values", false, "also run the built-in list of values (default without --workloads and --sql)")
+	f.IntVar(&o.executions, "executions", 20, "compare at most this many executions of each statement")
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values are made from")
 	f.StringVar(&o.dir, "dir", "", "`directory` in which databases are created and removed (default: in the user's cache directory)")
-	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a driver that takes longer for the statements of a workload is ended")
+	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for the statements of a workload")
 	o.workers.addFlags(f)
 	f.BoolVar(&o.quiet, "quiet", false, "no progress")
 	f.StringVar(&o.format, "format", "table", "table or json")
-	f.BoolVar(&o.full, "full", false, "every statement of each group, whole")
+	f.BoolVar(&o.full, "full", false, "show every statement of each group, uncut")
 }
 
 // allWorkloads is the value of --workloads for every built-in workload.

@@ -31,14 +31,14 @@ func dsnCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dsn DSN",
 		Short: "Say what each driver makes of a data source name",
-		Long: `Dsn says for each driver which options of a data source name take effect, which it
-ignores without an error, what it leaves at a different default, and how the same
-settings are spelled for that driver.
+		Long: `Dsn says for each driver which options of a data source name take effect, and which it
+ignores without an error. It also says where the drivers' defaults differ in what the
+name does not set, and how the same settings are spelled for each driver.
 
 Each driver opens the name as the library's users would, in temporary directories:
 the path of the name is replaced, and a file there is neither read nor written. Every
 option is tried alone and with another value, all settings are read back on two
-connections, and what no PRAGMA reports (mode, cache, txlock) is observed. The
+connections, and what no PRAGMA reports (mode, cache, txlock) is found out by trying. The
 proposed spellings are opened and read back in the same way.
 
 Keys and passwords in the name are not printed.`,

@@ -23,23 +23,23 @@ func locksCommand(env *environment) *cobra.Command {
 	o := &lockOptions{}
 	cmd := &cobra.Command{
 		Use:   "locks [RUN]",
-		Short: "Say why operations fail with \"database is locked\", and what ends that at what price",
-		Long: `Locks measures the mixes of a workload on every driver in each of several ways of
-sharing a file, and explains what failed: SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT,
-SQLITE_LOCKED, and waits without an end. For each case with errors it names the
-smallest change with which nothing failed, with its price in operations per second and
-in the 99.9th percentile of the latency.
+		Short: "Say why operations fail with \"database is locked\", what ends that, and what it costs",
+		Long: `Locks measures the mixes of a workload on every driver, with several ways of sharing a
+file, and explains what failed: SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_LOCKED, and
+waits that never end. For each case with errors it names the smallest change with which
+nothing failed, and what that change costs: operations per second, and the 99.9th
+percentile of the latency.
 
 The ways are every combination of journal_mode (delete, wal), txlock (deferred,
 immediate) and busy_timeout (0, 5 s) with the ways of sharing connections: one pool with
 a connection for each client, a pool of one, one writer and a reader for each client, and
-one pool with a mutex around what may write. --set narrows any of them. A pool of one has
-nobody to wait for, so it is measured with one txlock and busy_timeout. A workload that
+one pool with a mutex around what may write. --set leaves some of them out. With a pool of
+one nobody waits for a lock, so one txlock and one busy_timeout are enough. A workload that
 only reads is measured with its own settings; if it takes a second connection while it
 holds one, a pool of twice the clients is added.
 
-A phase fails if no client ends an operation for --patience beyond busy_timeout. The run
-is in the store; its number prints the explanation again.`,
+A phase fails if no client completes an operation for longer than busy_timeout and
+--patience together. The run is kept in the store: locks RUN prints its explanation again.`,
 		Example: `  sqlite3perf locks --drivers mattn,modernc
   sqlite3perf locks --drivers modernc --workloads ./mine.yaml
   sqlite3perf locks --drivers mattn --set journal_mode=wal --set busy_timeout=0,1s
@@ -71,7 +71,7 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure, as in run (default: all that are not optional)")
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files that have a mix (default: " + strings.Join(lockWorkloads, ",") + ")"
-	f.DurationVar(&o.patience, "patience", 5*time.Second, "how long beyond busy_timeout no client may have ended an operation, unless the workload says it")
+	f.DurationVar(&o.patience, "patience", 5*time.Second, "a phase fails if no client completes an operation for this long beyond busy_timeout, unless the workload has its own value")
 	o.addScheduleFlags(f)
 	rounds := f.Lookup("rounds")
 	rounds.Usage = "exactly this many rounds, at least 6 (default: 6, or more until --time is over, if that is given)"

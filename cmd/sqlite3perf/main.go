@@ -109,7 +109,7 @@ func hint(err error) string {
 
 const learn = "Know"
 
-// groups are the commands as the help shows them: so many are found sooner as some ideas.
+// groups are the commands as the help lists them, by what a user wants to do.
 var groups = []struct {
 	title    string
 	commands []func(*environment) *cobra.Command

@@ -32,18 +32,21 @@ func tuneCommand(env *environment) *cobra.Command {
 is worth, and what it risks: journal_mode, synchronous, cache_size, page_size, mmap_size,
 txlock, pool_size, pool_readers, wal_autocheckpoint and temp_store.
 
-What the workload sets itself, or leaves to the driver, is where the search begins, and
-what wins every tie. First each value is measured by itself, then the gains together, and
-then what differs from the best in one setting. Few trials are spent on what is slow, more
-on what leads. In the end the best settings, and the steps to them, are measured again in
-trials that the search did not choose by. Only a step that is told apart from the one
-before is worth setting.
+The search begins with the settings of today: those of the workload, and the driver's
+defaults. They win every tie. First each value is measured by itself, then the values that
+gain something together, and then what differs from the best in one setting. What is slow
+gets few trials, and what leads gets more. At the end the best settings, and the steps to
+them, are measured again in new trials. A step is worth setting only if these trials tell
+it apart from the step before.
 
-Settings that lose more than today's in a crash or power failure are never part of the
+Settings that can lose more than today's in a crash or power failure are never part of the
 first answer; --durability says whether they are tried. --set name=value fixes a setting,
 and --set name=value,value says which values are tried.
 
-Each race is a run in the store: sqlite3perf show RUN prints it.`,
+The answer also says how the driver is given the settings: in its own spelling of a data
+source name, which is opened and read back, or what to call.
+
+Each race of the search is a run in the store: sqlite3perf show RUN prints it.`,
 		Example: `  sqlite3perf tune --workloads ./mine.yaml --drivers modernc
   sqlite3perf tune --workloads read-write --drivers mattn --durability same
   sqlite3perf tune --workloads ./mine.yaml --drivers mattn --phase query --set synchronous=full`,
@@ -82,9 +85,9 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("set").Usage = "`name=value` fixes a setting, name=value,value says which values are tried (repeatable); sqlite3perf workloads --language lists the settings"
 	o.flags = f
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
-	f.DurationVar(&o.time, "time", defaultTuneTime, "for the whole search, without building the worker; what leads is confirmed in any case")
+	f.DurationVar(&o.time, "time", defaultTuneTime, "time for the whole search, without building the worker; the best settings are confirmed even if that takes longer")
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
-	o.addPrecisionFlag(f, "2%", "what gains less than this `share` of the time is not worth setting")
+	o.addPrecisionFlag(f, "2%", "a setting that gains less than this `share` of the time is not worth setting")
 	o.addPlaceFlags(f)
 	o.output.setFormats("how the answer is printed", report.TuningFormats(), report.CheckTuning)
 }
@@ -105,7 +108,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	}
 	for _, name := range o.settings {
 		if !slices.Contains(tune.Names, name) {
-			return usagef("--settings %s: it is not searched: %s", name, driver.Suggest(name, tune.Names))
+			return usagef("--settings %s: tune does not search it: %s", name, driver.Suggest(name, tune.Names))
 		}
 	}
 	if len(o.drivers) == 0 {
@@ -143,7 +146,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	}
 	found, failure := s.Run(ctx)
 	if base, ok := errors.AsType[*tune.BaseError](failure); ok {
-		return incompleteError{fmt.Errorf("%w: nothing can be gained on it: sqlite3perf run measures it by itself", base)}
+		return incompleteError{fmt.Errorf("%w: tune needs a workload that works: sqlite3perf run shows what fails", base)}
 	}
 	if len(found.Races) == 0 {
 		return failure
@@ -173,7 +176,7 @@ func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err er
 				return err
 			}
 			if !slices.Contains(tune.Names, name) {
-				return fmt.Errorf("%s is not searched: give it one value, or one of %s several", name, strings.Join(tune.Names, ", "))
+				return fmt.Errorf("tune does not search %s: give it one value; several can be given to %s", name, strings.Join(tune.Names, ", "))
 			}
 			if !slices.Contains(tried[name], v) {
 				tried[name] = append(tried[name], v)
@@ -186,7 +189,7 @@ func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err er
 	}
 	for _, entry := range fixed {
 		if name, _, _ := strings.Cut(entry, "="); tried[strings.TrimSpace(name)] != nil {
-			return nil, nil, usagef("--set %s: it is fixed, and has values to be tried: leave one of them out", strings.TrimSpace(name))
+			return nil, nil, usagef("--set %s: it is given once with one value and once with several: leave one of them out", strings.TrimSpace(name))
 		}
 	}
 	return tried, fixed, nil

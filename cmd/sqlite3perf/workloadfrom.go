@@ -52,7 +52,7 @@ func workloadFromCommand(env *environment) *cobra.Command {
 		Long: `From reads a database and writes a workload that is like it: its schema, as many
 rows, columns that hold the same kinds of values, and phases that insert, read by
 each index and join along foreign keys. Then it loads the imitation into a
-temporary file and shows how near it is: sizes, plans and numbers of rows.
+temporary file and shows how close it comes: sizes, plans and numbers of rows.
 
 The database is only read, through a copy in a temporary directory (TMPDIR), so an
 application that uses it is not kept waiting. No value of it is in the workload:
@@ -75,8 +75,8 @@ are kept.`,
 	f.StringVarP(&o.file, "output", "o", "", "`file` that the workload is written to (default: standard output)")
 	f.StringVar(&o.rows, "rows", "100%", "share of the rows of each table with 1000 rows or more")
 	f.BoolVar(&o.keepValues, "keep-values", false, "keep values of the database: its literals, exact ranges, and texts and numbers of columns with few")
-	f.BoolVar(&o.noCompare, "no-compare", false, "do not load the imitation to compare it")
-	f.StringVar(&o.format, "format", "text", "what is printed of the comparison: text or json")
+	f.BoolVar(&o.noCompare, "no-compare", false, "do not load the imitation and compare it with the database")
+	f.StringVar(&o.format, "format", "text", "how the comparison is printed: text or json")
 	f.BoolVar(&o.quiet, "quiet", false, "show no progress")
 	return cmd
 }
@@ -134,14 +134,14 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	}
 	parsed, err := workload.Parse(name, []byte(w.YAML), nil)
 	if err != nil {
-		return fmt.Errorf("the workload that was made is not one: %w", err)
+		return fmt.Errorf("the workload that was made is not valid: %w", err)
 	}
 	resolved, err := parsed.Plan(workload.Full, nil)
 	if err != nil {
 		return err
 	}
 	if err := lab.CheckSQL(parsed, resolved); err != nil {
-		return fmt.Errorf("the workload that was made is not one: %w", err)
+		return fmt.Errorf("the workload that was made is not valid: %w", err)
 	}
 	var c *imitate.Comparison
 	if !o.noCompare {
@@ -185,7 +185,7 @@ func untouched(database string, source *imitate.Source) string {
 	if len(written) == 0 {
 		return fmt.Sprintf("%s was only read, through a copy, and is as it was.", database)
 	}
-	return fmt.Sprintf("%s was only read, through a copy; its application has written %s meanwhile.", database, strings.Join(written, " and "))
+	return fmt.Sprintf("%s was only read, through a copy; its application has written %s in the meantime.", database, strings.Join(written, " and "))
 }
 
 func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, c *imitate.Comparison, source *imitate.Source) error {
@@ -232,7 +232,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 		}
 	}
 	if len(w.Notes) > 0 {
-		fmt.Fprintf(out, "\nNot as in %s:\n", report.Line(database))
+		fmt.Fprintf(out, "\nWhat differs from %s:\n", report.Line(database))
 		for _, n := range w.Notes {
 			fmt.Fprintf(out, "  %s\n", report.Line(n))
 		}

@@ -131,7 +131,7 @@ func (w *Workload) try(ctx context.Context) error {
 	}
 	parsed, err := workload.Parse("imitation.yaml", []byte(w.YAML), nil)
 	if err != nil {
-		return fmt.Errorf("the workload that was made is not one: %w", err)
+		return fmt.Errorf("the workload that was made is not valid: %w", err)
 	}
 	resolved, err := parsed.Plan(workload.Full, nil)
 	if err != nil {

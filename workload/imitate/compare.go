@@ -148,8 +148,12 @@ type loader struct {
 	tell func(string)
 }
 
+// cacheKiB is how much of the imitation is kept in memory while it is loaded.
+const cacheKiB = 256 << 10
+
 func (l *loader) load(ctx context.Context, s *schema) error {
-	settings := fmt.Sprintf("PRAGMA page_size = %d; PRAGMA auto_vacuum = %d; PRAGMA journal_mode = off; PRAGMA synchronous = off", s.pageSize, s.vacuum)
+	// Rows go to random places of the indexes, which therefore should be in memory.
+	settings := fmt.Sprintf("PRAGMA page_size = %d; PRAGMA auto_vacuum = %d; PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = %d", s.pageSize, s.vacuum, -cacheKiB)
 	for _, script := range []string{settings, unchecked, l.plan.Schema} {
 		if _, err := l.db.ExecContext(ctx, script); err != nil {
 			return err
@@ -218,22 +222,11 @@ func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, t
 	return nil
 }
 
-// values returns the values of row r of a batch.
+// values returns the values of row r of a batch, valid until it is filled again.
 func values(b *driver.Batch, r int) []any {
 	list := make([]any, len(b.Columns))
 	for j := range b.Columns {
-		c := &b.Columns[j]
-		switch {
-		case c.Null(r):
-		case c.Type == driver.Real:
-			list[j] = c.Reals[r]
-		case c.Type == driver.Text:
-			list[j] = string(c.Bytes(r))
-		case c.Type == driver.Blob:
-			list[j] = append([]byte{}, c.Bytes(r)...)
-		default:
-			list[j] = c.Ints[r]
-		}
+		list[j] = b.Columns[j].Any(r)
 	}
 	return list
 }

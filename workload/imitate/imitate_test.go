@@ -524,7 +524,7 @@ func TestTimes(t *testing.T) {
 		{"sorted", `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$`, func(i int) any { return at(i).Format(time.DateTime) }, 32 * 24 * time.Hour},
 		{"uniq UNIQUE", `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`, func(i int) any { return at(i * 1201 % rows).Format(time.RFC3339) }, 32 * 24 * time.Hour},
 		{"fraction", `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\+02:00$`, func(int) any {
-			return at(random.IntN(rows)).Add(time.Duration(random.IntN(1000)) * time.Millisecond).Format("2006-01-02 15:04:05.000") + "+02:00"
+			return at(random.IntN(rows)).Add(time.Duration(random.IntN(1000))*time.Millisecond).Format("2006-01-02 15:04:05.000") + "+02:00"
 		}, 32 * 24 * time.Hour},
 		{"trimmed", `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{9} \+0000 UTC$`, func(int) any {
 			if random.IntN(10) == 0 {

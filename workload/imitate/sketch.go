@@ -51,23 +51,32 @@ const most = 4096
 type distinct struct {
 	n       int64
 	counts  map[uint64]int64
-	log     [4096]uint8
-	squares [8192]int64
+	log     *[4096]uint8 // nil while they are counted, as squares
+	squares *[8192]int64
 }
 
 func (d *distinct) add(hash uint64) {
 	if d.n++; d.n == 1 {
 		d.counts = map[uint64]int64{}
 	}
-	if d.counts != nil {
-		if d.counts[hash]++; len(d.counts) > most {
-			d.counts = nil
-		}
+	if d.counts == nil {
+		d.estimate(hash, 1)
+		return
 	}
+	if d.counts[hash]++; len(d.counts) > most {
+		d.log, d.squares = new([4096]uint8), new([8192]int64)
+		for hash, n := range d.counts {
+			d.estimate(hash, n)
+		}
+		d.counts = nil
+	}
+}
+
+func (d *distinct) estimate(hash uint64, n int64) {
 	i, rest := hash>>52, hash<<12|1<<11
 	d.log[i] = max(d.log[i], uint8(bits.LeadingZeros64(rest)+1))
 	other := scramble(hash)
-	d.squares[other>>51] += int64(other&1)*2 - 1
+	d.squares[other>>51] += n * (int64(other&1)*2 - 1)
 }
 
 // values returns how many distinct values there are.

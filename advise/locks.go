@@ -109,6 +109,9 @@ const (
 	// Connections that share a cache lock tables, for which no busy_timeout waits.
 	WhySharedCache LockWhy = "shared-cache"
 
+	// The operation still failed, or waited, when its timeout had passed.
+	WhyCanceled LockWhy = "canceled"
+
 	// The operations under way waited for each other.
 	WhyEndless LockWhy = "endless"
 
@@ -302,6 +305,8 @@ func (c *LockCell) why(e protocol.ErrorCount) LockWhy {
 	fast := float64(e.WaitNS) < atOnce*float64(timeout)*1e6*float64(max(e.Count, 1))
 	deferred := cmp.Or(in["txlock"], "deferred") == "deferred"
 	switch {
+	case e.Code == driver.CodeCanceled:
+		return WhyCanceled
 	case e.Code&0xff == driver.CodeLocked:
 		return WhySharedCache
 	case e.Code == codeBusySnapshot:

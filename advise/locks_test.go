@@ -87,6 +87,7 @@ func TestWhy(t *testing.T) {
 		"the whole timeout":            {ofMattn, settings("delete", "immediate", "100", "4"), failed(5, 9, 101*ms), advise.WhyTimeout},
 		"a shared cache":               {ofMattn, settings("wal", "immediate", "5000", "4"), failed(262, 9, 0), advise.WhySharedCache},
 		"at once, immediate":           {ofMattn, settings("wal", "immediate", "5000", "4"), failed(5, 9, 0), advise.WhyUnknown},
+		"after the timeout":            {ofMattn, settings("wal", "immediate", "5000", "4"), failed(driver.CodeCanceled, 9, 50*ms), advise.WhyCanceled},
 		"recovery":                     {ofMattn, settings("wal", "immediate", "0", "4"), failed(261, 9, 0), advise.WhyNoWait},
 	} {
 		f := newLockedRun()

@@ -297,8 +297,13 @@ func (c *sampleCheck) errorCounts() {
 	}
 	c.errorList("results", c.said.Results)
 	for i, e := range c.said.Errors {
-		if p := e.Code & 0xff; p != driver.CodeBusy && p != driver.CodeLocked && c.phase.Replay == nil {
+		p := e.Code & 0xff
+		switch {
+		case c.phase.Replay != nil, p == driver.CodeBusy, p == driver.CodeLocked:
+		case e.Code != driver.CodeCanceled:
 			c.protocol(fmt.Sprintf("errors[%d].code", i), "is %d: want one of a lock, any other error ends the trial", e.Code)
+		case c.phase.Mix == nil || !slices.ContainsFunc(c.phase.Mix.Operations, func(o plan.Operation) bool { return o.TimeoutMS > 0 }):
+			c.protocol(fmt.Sprintf("errors[%d].code", i), "is %d, canceled: no operation has a timeout", e.Code)
 		}
 	}
 	for i, e := range c.said.Results {
@@ -316,7 +321,7 @@ func (c *sampleCheck) errorList(key string, list []protocol.ErrorCount) (sum int
 	for i, e := range list {
 		at := fmt.Sprintf("%s[%d]", key, i)
 		switch {
-		case e.Code <= 0:
+		case e.Code <= 0 && (e.Code != driver.CodeCanceled || key != "errors"):
 			c.protocol(at+".code", "is %d: want an extended result code of SQLite", e.Code)
 		case seen[e.Code]:
 			c.protocol(at+".code", "is %d, as in an earlier entry: want one entry for each code", e.Code)

@@ -157,6 +157,8 @@ func TestLies(t *testing.T) {
 		{"mix", func(m *protocol.Sample) { m.Failed = -3 }, "protocol", "failed is -3"},
 		{"mix", func(m *protocol.Sample) { m.Errors[1].Code = 5 }, "protocol", "errors[1].code is 5, as in an earlier entry"},
 		{"mix", func(m *protocol.Sample) { m.Errors[1].Code = 0 }, "protocol", "errors[1].code is 0"},
+		{"mix", func(m *protocol.Sample) { m.Errors[1].Code = -1 }, "protocol", "errors[1].code is -1, canceled: no operation has a timeout"},
+		{"mix", func(m *protocol.Sample) { m.Errors[1].Code = -2 }, "protocol", "errors[1].code is -2: want an extended result code"},
 		{"mix", func(m *protocol.Sample) { m.Errors[1].Code = 2067 }, "protocol", "errors[1].code is 2067: want one of a lock"},
 		{"mix", func(m *protocol.Sample) { m.Results = []protocol.ErrorCount{{Code: 2067, Count: 1}} }, "protocol", "results[0].code is 2067: want one that an operation declares"},
 		{"mix", func(m *protocol.Sample) { m.Latency[0].EndedEarly = 1 }, "protocol", "latency[0].ended_early is 1: want 0, as no statement of read has if_empty"},

@@ -117,6 +117,8 @@ var whyWords = map[advise.LockWhy]string{
 	advise.WhyTimeout: "the lock was waited for as long as busy_timeout says: SQLite tries again from time to time, and does not serve in the order of arrival, " +
 		"so one may wait much longer than others; with a mutex, or a pool with one writer, all wait in order",
 	advise.WhySharedCache: "connections share one cache and lock its tables, for which no busy_timeout waits: cache=private ends that",
+	advise.WhyCanceled: "the operation's timeout in the workload had passed: its context was canceled, and it ended then or, with a library that does not heed " +
+		"the context while it waits for a lock, when the lock was free or busy_timeout had passed",
 	advise.WhyEndless: "every operation under way waited, each for what another one held, such as the last connection of the pool: " +
 		"no timeout of SQLite's ends that; take no second connection while one is held, or make the pool larger than all that can be held at once",
 	advise.WhyUnknown: "what held the lock is not known",

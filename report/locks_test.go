@@ -90,5 +90,15 @@ func TestLocksAnswer(t *testing.T) {
 func TestLocksSchema(t *testing.T) {
 	s := compiled(t, report.LocksSchema)
 	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("immediate", "5000", "4"), lockSettings("deferred", "5000", "1"))
-	validate(t, s, lockReport(t, "json", run, report.Options{}))
+	x := &run.Trials[0].Samples[0]
+	x.Errors = append(x.Errors, protocol.ErrorCount{Code: driver.CodeCanceled, Name: driver.CodeName(driver.CodeCanceled), Count: 2, WaitNS: 1e8})
+	x.Failed += 2
+	got := lockReport(t, "json", run, report.Options{})
+	if !strings.Contains(got, `"why": "canceled"`) {
+		t.Errorf("no operation was canceled:\n%s", got)
+	}
+	validate(t, s, got)
+	if words := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{})), " "); !strings.Contains(words, "the operation's timeout in the workload had passed") {
+		t.Errorf("a cancellation is not explained:\n%s", words)
+	}
 }

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -200,6 +201,48 @@ func TestAnother(t *testing.T) {
 		last := got[len(got)-1]
 		if want == "" && last.Type != protocol.TypeDone || want != "" && (last.Reason == nil || !strings.Contains(last.Reason.Message, want)) {
 			t.Errorf("ended with %+v, want %q", last.Reason, want)
+		}
+	}
+}
+
+// TestTimeout expects operations that fail after their timeout to be counted as canceled,
+// whichever error ended them, and not to be tried again.
+func TestTimeout(t *testing.T) {
+	for what, test := range map[string]struct {
+		timeout time.Duration
+		err     error
+		want    string
+	}{
+		"the context's error":  {time.Millisecond, context.DeadlineExceeded, "canceled"},
+		"interrupted":          {time.Millisecond, &driver.Error{Code: driver.CodeInterrupt, Err: errors.New("interrupted")}, "canceled"},
+		"a lock, too late":     {time.Millisecond, &driver.Error{Code: driver.CodeBusy, Err: errors.New("database is locked")}, "canceled"},
+		"a lock, in good time": {time.Hour, &driver.Error{Code: driver.CodeBusy, Err: errors.New("database is locked")}, "SQLITE_BUSY"},
+	} {
+		f := newFake()
+		f.answer = one
+		var attempts atomic.Int64
+		f.execFail = func(sql string, _ []any) error {
+			if !strings.Contains(sql, `"b"`) || !slices.Contains(story(f), "rollback") { // the verification pass
+				return nil
+			}
+			attempts.Add(1)
+			time.Sleep(2 * time.Millisecond)
+			return test.err
+		}
+		phase := mixOf(plan.Mix{Clients: 1, Count: 40, Retry: &plan.Retry{Attempts: 2}})
+		phase.Mix.Operations[1].TimeoutMS = test.timeout.Milliseconds()
+		p := blog(1, phase)
+		p.Schema = "PHASES"
+		s := mixSample(t, serve(t, f, trialOf(t, p, nil)))
+		if len(s.Errors) != 1 || s.Errors[0].Name != test.want || s.Errors[0].Count != s.Failed || s.Failed == 0 {
+			t.Errorf("%s: %d failed, by %+v", what, s.Failed, s.Errors)
+		}
+		each := int64(1)
+		if test.want != "canceled" {
+			each = 2
+		}
+		if s.Failed > 0 && attempts.Load() != each*s.Failed {
+			t.Errorf("%s: %d attempts at %d operations", what, attempts.Load(), s.Failed)
 		}
 	}
 }

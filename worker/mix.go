@@ -258,7 +258,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.C
 			}
 			op.calls = append(op.calls, call)
 		}
-		if call := &op.calls[0]; len(op.calls) == 1 && call.reads && !call.ends && !op.Transaction && !op.mutex && !call.exclusive {
+		if call := &op.calls[0]; len(op.calls) == 1 && call.reads && !call.ends && op.TimeoutMS == 0 && !op.Transaction && !op.mutex && !call.exclusive {
 			op.query = call
 		}
 	}
@@ -351,10 +351,12 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 				if err = q.stmt.Query(ctx, q.batch, op.row, c.count); err == nil && q.want >= 0 && c.rows-before != q.want {
 					err = q.mismatch(c.rows - before)
 				}
+			} else if op.TimeoutMS > 0 {
+				early, err = c.limited(ctx, op, op.row)
 			} else {
 				early, err = c.attempt(ctx, op, op.row)
 			}
-			if err != nil && c.mix.Retry != nil {
+			if err != nil && c.mix.Retry != nil && op.TimeoutMS == 0 {
 				early, err = c.retry(ctx, op, op.row, err)
 			}
 			end := now()
@@ -436,15 +438,49 @@ func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, 
 	return early, err
 }
 
-// retry repeats an operation as long as it fails because of a lock and the policy
-// has attempts left.
+// limited does an operation whose context ends after its timeout. It is canceled if it ends
+// with the context's error, or if a lock fails it after its timeout: some libraries end the
+// wait as if it had been in vain.
+func (c *mixClient) limited(ctx context.Context, op *mixOp, r int) (early bool, err error) {
+	timeout := time.Duration(op.TimeoutMS) * time.Millisecond
+	began := now()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	early, err = c.attempt(ctx, op, r)
+	if err != nil && c.mix.Retry != nil {
+		early, err = c.retry(ctx, op, r, err)
+	}
+	if err != nil && (canceled(err) || locked(err) && now()-began >= int64(timeout)) {
+		err = &driver.Error{Code: driver.CodeCanceled, Err: err}
+	}
+	return early, err
+}
+
+// canceled reports whether an error says that something was ended before its time.
+func canceled(err error) bool {
+	e, ok := errors.AsType[*driver.Error](err)
+	return ok && e.Primary() == driver.CodeInterrupt || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// locked reports whether a lock explains an error.
+func locked(err error) bool {
+	code, _ := lockCode(err)
+	return code != 0
+}
+
+// retry repeats an operation as long as it fails because of a lock, its context has not
+// ended, and the policy has attempts left.
 func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (early bool, _ error) {
 	backoff := time.Duration(c.mix.Retry.BackoffUS) * time.Microsecond
 	for range c.mix.Retry.Attempts - 1 {
-		if code, _ := lockCode(err); code == 0 {
+		if !locked(err) {
 			return false, err
 		}
-		time.Sleep(backoff)
+		if op.TimeoutMS == 0 {
+			time.Sleep(backoff)
+		} else if !sleep(ctx, backoff) {
+			return false, err
+		}
 		backoff = min(2*backoff, time.Hour)
 		c.retries++
 		if early, err = c.attempt(ctx, op, r); err == nil {
@@ -454,15 +490,28 @@ func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (ear
 	return false, err
 }
 
+// sleep sleeps for d. It reports whether the deadline of ctx has not come by then.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		deadline, _ := ctx.Deadline()
+		return time.Now().Before(deadline)
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // ended counts an operation that ended with an error. It counts as failed if a lock
-// explains the error, and as a success if the operation declares the error as a
+// explains the error or its timeout does, and as a success if the operation declares the error as a
 // result. Any other error is returned.
 func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	var e *driver.Error
-	switch code, _ := lockCode(err); {
+	switch {
 	case !errors.As(err, &e):
 		return err
-	case code != 0:
+	case locked(err), e.Code == driver.CodeCanceled:
 		op.failed++
 		c.errors.Add(e.Code, 1, took)
 	case op.IsResult(e.Code, c.primaryOnly):

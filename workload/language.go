@@ -28,7 +28,7 @@ var keys = map[string][]string{
 	"http":      {"name", "http", "about", "context", "clients", "count", "duration", "rate", "statement", "parameters", "columns", "expect"},
 	"replay":    {"name", "replay", "about", "untimed", "context", "clients", "speed", "statement"},
 	"script":    {"name", "script", "about", "untimed", "context", "changes settings"},
-	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect", "results", "mutex", "pool"},
+	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect", "results", "timeout", "mutex", "pool"},
 	"statement": {"sql", "statement", "columns", "expect", "if empty", "mutex", "connection"},
 	"pool":      {"writers", "readers"},
 	"expect":    {"rows", "returns"},

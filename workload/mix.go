@@ -141,6 +141,9 @@ func (l *resolver) operation(n *yaml.Node, phase string, m *plan.Mix) (op plan.O
 	if n := f.get("results"); n != nil {
 		op.Results = l.results(n)
 	}
+	if n := f.get("timeout"); n != nil {
+		op.TimeoutMS = l.duration(n, "timeout")
+	}
 	p := l.parameters(f.get("parameters"), phase+"."+op.Name, nil)
 	one, many := f.get("sql"), f.get("statements")
 	switch {

@@ -19,7 +19,7 @@ phases:
       - {name: read, sql: SELECT v FROM t, columns: [int]}
       - {name: with, sql: 'WITH x AS (SELECT replace(v, 1, 2) AS v FROM t) SELECT v FROM x', columns: [int]}
       - {name: values, sql: VALUES (1), columns: [int]}
-      - {name: write, sql: UPDATE t SET v = 1}
+      - {name: write, sql: UPDATE t SET v = 1, timeout: 50ms}
       - {name: returning, sql: INSERT INTO t (v) VALUES (1) RETURNING id, columns: [int]}
       - {name: with write, sql: 'WITH x AS (SELECT 1 AS v) INSERT INTO t (v) SELECT v FROM x'}
       - {name: with replace, sql: 'WITH x AS (SELECT 1 AS v) REPLACE INTO t (v) SELECT v FROM x'}
@@ -55,6 +55,9 @@ func TestPools(t *testing.T) {
 	if got := strings.Join(readers, ", "); got != "read, with, values, also told, nested" {
 		t.Errorf("only read: %s", got)
 	}
+	if write := m.Operations[3]; write.TimeoutMS != 50 {
+		t.Errorf("a timeout of %d ms: want 50", write.TimeoutMS)
+	}
 	nested := m.Operations[len(m.Operations)-1]
 	if nested.Calls[0].Another || !nested.Calls[1].Another || m.PatienceMS != 2000 {
 		t.Errorf("nested %+v, patience %d ms", nested.Calls, m.PatienceMS)
@@ -66,10 +69,11 @@ func TestPoolMistakes(t *testing.T) {
 		"pool has no readers: write readers: and a number":                            {"pool: {writers: 1, readers: $clients}", "pool: {writers: 1}"},
 		"writers is there beside the setting pool_size, which is the same":            {"settings: {", "settings: {pool_size: 1, "},
 		`unknown key "reader" in pool: did you mean "readers"?`:                       {"readers: $clients", "reader: $clients"},
-		"pool is readers, but UPDATE may write: write pool: writers, or leave it out": {"sql: UPDATE t SET v = 1", "sql: UPDATE t SET v = 1, pool: readers"},
+		"pool is readers, but UPDATE may write: write pool: writers, or leave it out": {"sql: UPDATE t SET v = 1,", "sql: UPDATE t SET v = 1, pool: readers,"},
 		"connection is another, but the operation is not a transaction":               {"name: nested, transaction: true,", "name: nested,"},
 		"connection is another, but the clients of the mix keep one each":             {"clients: $clients\n    duration", "clients: 1\n    connection: own\n    duration"},
 		"patience is \"soon\": want one such as 10s":                                  {"patience: 2s", "patience: soon"},
+		"timeout is \"1us\": want one such as 10s":                                    {"timeout: 50ms", "timeout: 1us"},
 		"pool_readers is 100000000: want at most":                                     {"pool: {writers: 1, readers: $clients}", "settings: {pool_readers: 100000000}"},
 	} {
 		text := strings.Replace(pooled, change[0], change[1], 1)

@@ -1089,6 +1089,8 @@ class Trial:
         m = p["mix"]
         if any(call.get("another") for op in m["operations"] for call in op["calls"]):
             raise Failure("unsupported", "this worker runs every statement of a transaction within it")
+        if any(op.get("timeout_ms") for op in m["operations"]):
+            raise Failure("unsupported", "this worker cancels no operations")
         clients = m["clients"]
         sample["checksum"] = self.verify_mix(p)
         pool = queue.SimpleQueue()

@@ -6,8 +6,11 @@ import (
 	"slices"
 )
 
-// codeNames are SQLite's result codes, from https://www.sqlite.org/rescode.html.
+// codeNames are SQLite's result codes, from https://www.sqlite.org/rescode.html, and
+// [CodeCanceled].
 var codeNames = map[int]string{
+	CodeCanceled: "canceled",
+
 	1: "SQLITE_ERROR", 2: "SQLITE_INTERNAL", 3: "SQLITE_PERM", 4: "SQLITE_ABORT",
 	5: "SQLITE_BUSY", 6: "SQLITE_LOCKED", 7: "SQLITE_NOMEM", 8: "SQLITE_READONLY",
 	9: "SQLITE_INTERRUPT", 10: "SQLITE_IOERR", 11: "SQLITE_CORRUPT", 12: "SQLITE_NOTFOUND",

@@ -266,6 +266,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // Primary returns the primary result code: the low byte.
 func (e *Error) Primary() int { return e.Code & 0xff }
 
+// CodeCanceled counts operations that failed after their context had ended, whichever error
+// the library gave. SQLite has no such code.
+const CodeCanceled = -1
+
 // Result codes that the worker distinguishes.
 // See https://www.sqlite.org/rescode.html.
 const (

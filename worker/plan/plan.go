@@ -305,6 +305,10 @@ type Operation struct {
 	// back.
 	Results []int `json:"results,omitempty"`
 
+	// TimeoutMS, if not 0, is how long the operation may take, with all its attempts. Its
+	// context then ends.
+	TimeoutMS int64 `json:"timeout_ms,omitempty"`
+
 	// Reads says that no statement of the operation writes. It then runs in the pool of
 	// the readers, if the setting pool_readers asks for one, and without the mutex that
 	// the setting write_mutex asks for.

@@ -326,6 +326,7 @@ func (c *checker) mix(at string, m *plan.Mix) {
 			c.bad(at+".name", "is empty: want a name")
 		}
 		c.within(at+".weight", o.Weight, 1, plan.MaxWeight)
+		c.within(at+".timeout_ms", o.TimeoutMS, 0, plan.MaxCount)
 		if len(o.Calls) == 0 {
 			c.bad(at+".calls", "is empty: want statements")
 		}

@@ -174,7 +174,7 @@ type Inserted struct {
 
 // ErrorCount counts the operations of a phase that ended with one code.
 type ErrorCount struct {
-	Code   int    `json:"code"` // SQLite's extended result code
+	Code   int    `json:"code"` // SQLite's extended result code, or driver.CodeCanceled
 	Name   string `json:"name"` // such as SQLITE_BUSY_SNAPSHOT
 	Count  int64  `json:"count"`
 	WaitNS int64  `json:"wait_ns"` // spent in these operations

@@ -8,8 +8,8 @@
 // requires that such a check fails, so a declaration that is no longer true is an
 // error too. Besides settings ("cache=shared") and types ("blob=empty"), the keys
 // are "codes=extended", "columns=count", "columns=any", "any=text", "context=rows", "context=query",
-// "context=exec", "script=trailing comment" and "close=failed transaction". The
-// checks with these keys say what they mean.
+// "context=exec", "context=lock", "context=commit", "script=trailing comment" and
+// "close=failed transaction". The checks with these keys say what they mean.
 package drivertest
 
 import (
@@ -47,7 +47,7 @@ func (c Check) run(ctx context.Context, d driver.Driver, dir string) error {
 // Checks lists all checks.
 func Checks() []Check {
 	return slices.Concat(infoChecks(), valueChecks(), statementChecks(), settingChecks(), openChecks(),
-		poolChecks(), transactionChecks(), lockChecks(), errorChecks(), cancelChecks(), featureChecks())
+		poolChecks(), transactionChecks(), lockChecks(), errorChecks(), cancelChecks(), waitingChecks(), featureChecks())
 }
 
 // Run checks d, with each check in a subtest. If a database cannot be opened and

@@ -9,6 +9,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -98,6 +99,16 @@ func (l *Library) wrap(err error) error {
 		return &contract.Error{Code: code, Err: err}
 	}
 	return err
+}
+
+// wrapIn is wrap of an error that came while ctx may have ended. When the context of a
+// transaction ends, database/sql rolls back, and then says no more than that the transaction
+// is over, or that its statement is closed.
+func (l *Library) wrapIn(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && l.Code(err) == 0 {
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return l.wrap(err)
 }
 
 func (l *Library) context(ctx context.Context) context.Context {

@@ -2,6 +2,7 @@ package sqldriver_test
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -341,6 +342,57 @@ func TestDirtyCommitScript(t *testing.T) {
 		if got != wrap(l.conns[0]) {
 			t.Errorf("%s: Script was given a %T", shape, got)
 		}
+	}
+}
+
+// database/sql rolls back when the context of a transaction ends, and what comes after fails
+// with sql.ErrTxDone. The context is the reason.
+func TestTransactionOfAnEndedContext(t *testing.T) {
+	db := (&library{}).open(t, sqldriver.Library{}, "1")
+	st, err := db.Prepare(t.Context(), contract.Statement{SQL: "INSERT"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	tx, err := db.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := tx.Stmt(ctx, st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(ctx); !errors.Is(err, sql.ErrTxDone) || errors.Is(err, context.Canceled) {
+		t.Errorf("Commit after Rollback: %v", err)
+	}
+	cancel()
+	for what, err := range map[string]error{"Commit": tx.Commit(ctx), "Exec": in.Exec(ctx, nil, 0, 0), "Query": in.Query(ctx, nil, 0, nil)} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s after the context's end: %v", what, err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Error(err)
+	}
+
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if st, err = conn.Prepare(t.Context(), contract.Statement{SQL: "INSERT"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	if tx, err = conn.Begin(ctx); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := tx.Stmt(ctx, st); !errors.Is(err, context.Canceled) {
+		t.Errorf("Stmt on a connection after the context's end: %v", err)
 	}
 }
 

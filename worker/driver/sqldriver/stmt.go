@@ -191,7 +191,7 @@ func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 			_, err = s.text.ExecContext(ctx, s.SQL, args...)
 		}
 		if err != nil {
-			return s.lib.wrap(err)
+			return s.lib.wrapIn(ctx, err)
 		}
 	}
 	return nil
@@ -253,7 +253,7 @@ func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, start
 		rows, err = s.text.QueryContext(ctx, s.SQL, sc.args...)
 	}
 	if err != nil {
-		return s.lib.wrap(err)
+		return s.lib.wrapIn(ctx, err)
 	}
 	defer rows.Close()
 	if started != nil {

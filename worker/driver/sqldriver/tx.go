@@ -15,10 +15,11 @@ type tx struct {
 }
 
 // Stmt returns a statement of a Conn unchanged: database/sql runs it on the
-// Conn, which has the transaction. Tx.StmtContext would prepare it again.
+// Conn, which has the transaction. Tx.StmtContext would prepare it again. If ctx has ended,
+// database/sql rolls back, and the statement would run outside of the transaction.
 func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) {
 	if !t.pooled {
-		return st, nil
+		return st, ctx.Err()
 	}
 	s := st.(*stmt)
 	if s.prepared == nil {
@@ -27,7 +28,7 @@ func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) 
 	return &stmt{lib: s.lib, shape: s.shape, prepared: t.tx.StmtContext(t.lib.prepared(ctx), s.prepared)}, nil
 }
 
-func (t *tx) Commit(context.Context) error { return t.lib.wrap(t.tx.Commit()) }
+func (t *tx) Commit(ctx context.Context) error { return t.lib.wrapIn(ctx, t.tx.Commit()) }
 
 // Rollback has nothing left to do after a failed Commit, because database/sql then
 // treats the transaction as ended.

@@ -192,9 +192,17 @@ func clean(ctx context.Context, x driver.DB) error {
 // cancelAsItEnds ends the contexts of statements and transactions at about the time when
 // they end by themselves. What comes after on the same connection must not be interrupted.
 func cancelAsItEnds(ctx context.Context, x *db) error {
-	const n = 100
 	insert := driver.Statement{SQL: "INSERT INTO t (n) " + numbers(2000)}
-	return withStmt(ctx, x, insert, func(s driver.Stmt) error {
+	return errors.Join(
+		cancelEach(ctx, x, insert),
+		withConn(ctx, x, func(c driver.Conn) error { return cancelEach(ctx, c, insert) }),
+		clean(ctx, x),
+	)
+}
+
+func cancelEach(ctx context.Context, r driver.Runner, insert driver.Statement) error {
+	const n = 100
+	return withStmt(ctx, r, insert, func(s driver.Stmt) error {
 		for i := range n {
 			short, cancel := context.WithCancel(ctx)
 			go func() {
@@ -206,7 +214,7 @@ func cancelAsItEnds(ctx context.Context, x *db) error {
 				err = s.Exec(short, nil, 0, 0)
 			} else {
 				var t driver.Tx
-				if t, err = begin(short, x, s, nil, 0, 0); err == nil {
+				if t, err = begin(short, r, s, nil, 0, 0); err == nil {
 					if err = t.Commit(short); err != nil {
 						err = errors.Join(err, t.Rollback(short))
 					}
@@ -218,10 +226,10 @@ func cancelAsItEnds(ctx context.Context, x *db) error {
 					return err
 				}
 			}
-			if err := insertInTx(ctx, x, false, driver.Tx.Commit); err != nil {
+			if err := insertInTx(ctx, r, false, driver.Tx.Commit); err != nil {
 				return fmt.Errorf("after statement %d of %d that was cancelled as it ended: %w", i+1, n, err)
 			}
 		}
-		return clean(ctx, x)
+		return nil
 	})
 }

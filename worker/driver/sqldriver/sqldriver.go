@@ -179,7 +179,7 @@ func (p *pool) Begin(ctx context.Context) (contract.Tx, error) {
 	if err != nil {
 		return nil, p.lib.wrap(err)
 	}
-	return &tx{lib: p.lib, tx: t, pooled: true}, nil
+	return &tx{lib: p.lib, tx: t}, nil
 }
 
 func (p *pool) Close() error { return p.lib.wrap(p.db.Close()) }
@@ -207,12 +207,45 @@ func (c *conn) script(ctx context.Context, sql string) error {
 	return c.c.Raw(func(dc any) error { return c.lib.Script(ctx, unwrap(dc.(driver.Conn)), sql) })
 }
 
+// Begin lets ctx end the wait for a lock, but not the transaction. At the end of a
+// transaction's context database/sql rolls back in a goroutine of its own, which would end
+// whatever the connection's owner has begun meanwhile. It then also closes a connection that
+// cannot be kept, so such a one begins without a context that ends.
 func (c *conn) Begin(ctx context.Context) (contract.Tx, error) {
-	t, err := c.c.BeginTx(c.lib.context(ctx), nil)
-	if err != nil {
-		return nil, c.lib.wrap(err)
+	t := &tx{lib: c.lib, on: c}
+	until := ctx
+	if ctx.Done() != nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		until = context.WithoutCancel(ctx)
+		if c.kept() {
+			until, t.cancel = context.WithCancel(until)
+		}
 	}
-	return &tx{lib: c.lib, tx: t}, nil
+	err := t.while(ctx, func() (err error) {
+		t.tx, err = c.c.BeginTx(c.lib.context(until), nil)
+		return err
+	})
+	if t.over {
+		err = errors.Join(ctx.Err(), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// kept reports whether database/sql keeps the connection when the context of its
+// transaction ends.
+func (c *conn) kept() (kept bool) {
+	err := c.c.Raw(func(dc any) error {
+		_, resets := dc.(driver.SessionResetter)
+		_, validates := dc.(driver.Validator)
+		kept = resets && validates
+		return nil
+	})
+	return kept && err == nil
 }
 
 func (c *conn) Close() error { return c.lib.wrap(c.c.Close()) }

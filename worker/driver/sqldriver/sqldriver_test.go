@@ -377,23 +377,6 @@ func TestTransactionOfAnEndedContext(t *testing.T) {
 	if err := st.Close(); err != nil {
 		t.Error(err)
 	}
-
-	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if st, err = conn.Prepare(t.Context(), contract.Statement{SQL: "INSERT"}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel = context.WithCancel(t.Context())
-	if tx, err = conn.Begin(ctx); err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	if _, err := tx.Stmt(ctx, st); !errors.Is(err, context.Canceled) {
-		t.Errorf("Stmt on a connection after the context's end: %v", err)
-	}
 }
 
 // TestScriptInPieces has a long script run whole, in order and on one connection.

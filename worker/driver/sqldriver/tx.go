@@ -4,22 +4,26 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 type tx struct {
-	lib    *Library
-	tx     *sql.Tx
-	pooled bool // statements come from the pool and must be bound to tx
+	lib *Library
+	tx  *sql.Tx
+	on  *conn // nil: of a pool, and statements must be bound to tx
+
+	// cancel ends the transaction's own context, if it has one that can end.
+	cancel context.CancelFunc
+	over   bool // its own context has ended
 }
 
 // Stmt returns a statement of a Conn unchanged: database/sql runs it on the
-// Conn, which has the transaction. Tx.StmtContext would prepare it again. If ctx has ended,
-// database/sql rolls back, and the statement would run outside of the transaction.
+// Conn, which has the transaction. Tx.StmtContext would prepare it again.
 func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) {
-	if !t.pooled {
-		return st, ctx.Err()
+	if t.on != nil {
+		return st, nil
 	}
 	s := st.(*stmt)
 	if s.prepared == nil {
@@ -28,7 +32,16 @@ func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) 
 	return &stmt{lib: s.lib, shape: s.shape, prepared: t.tx.StmtContext(t.lib.prepared(ctx), s.prepared)}, nil
 }
 
-func (t *tx) Commit(ctx context.Context) error { return t.lib.wrapIn(ctx, t.tx.Commit()) }
+// Commit fails if ctx has ended, as database/sql does in a pool.
+func (t *tx) Commit(ctx context.Context) error {
+	if t.on == nil {
+		return t.lib.wrapIn(ctx, t.tx.Commit())
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return t.while(ctx, t.tx.Commit)
+}
 
 // Rollback has nothing left to do after a failed Commit, because database/sql then
 // treats the transaction as ended.
@@ -37,4 +50,41 @@ func (t *tx) Rollback(context.Context) error {
 		return t.lib.wrap(err)
 	}
 	return nil
+}
+
+// while runs do, which begins or commits, and lets the end of ctx end the transaction's own
+// context meanwhile. If that came too late to end do, there is no transaction either.
+func (t *tx) while(ctx context.Context, do func() error) error {
+	if t.cancel == nil {
+		return t.lib.wrapIn(ctx, do())
+	}
+	unlink := context.AfterFunc(ctx, t.cancel)
+	err := t.lib.wrapIn(ctx, do())
+	if unlink() {
+		return err
+	}
+	t.over = true
+	t.cancel()
+	if t.tx == nil {
+		return err
+	}
+	return errors.Join(err, t.rolledBack())
+}
+
+// rolledBack returns when the transaction is over, although database/sql may be rolling it
+// back in another goroutine. SQLite begins no transaction within another one.
+func (t *tx) rolledBack() error {
+	if err := t.tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	for {
+		_, err := t.on.c.ExecContext(context.Background(), "BEGIN")
+		if err == nil {
+			_, err = t.on.c.ExecContext(context.Background(), "ROLLBACK")
+		}
+		if err == nil || t.lib.Code(err)&0xff != contract.CodeError {
+			return err
+		}
+		time.Sleep(10 * time.Microsecond)
+	}
 }

@@ -199,13 +199,20 @@ func (l *loader) insert(ctx context.Context, in *plan.Insert) (err error) {
 
 // rows inserts the rows from number from up to number to of a data set.
 func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, to int64) error {
-	text, _ := d.InsertSQL(1)
-	st, err := db.PrepareContext(ctx, text)
-	if err != nil {
-		return err
+	// Statements of several rows take less time.
+	several := min(max(1, 400/max(1, len(d.Bound()))), 40)
+	var statements [2]*sql.Stmt
+	for i, rows := range []int{1, several} {
+		text, _ := d.InsertSQL(rows)
+		st, err := db.PrepareContext(ctx, text)
+		if err != nil {
+			return err
+		}
+		defer st.Close()
+		statements[i] = st
 	}
-	defer st.Close()
 	var batch driver.Batch
+	var list []any
 	step := min(l.gen.RowsFitting(d.Name), 10_000)
 	for lo := from; lo < to; lo += step {
 		l.tell(fmt.Sprintf("loading the imitation of %s: %d of %d rows", d.Table, lo, d.Total))
@@ -213,10 +220,19 @@ func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, t
 		if err := l.gen.Fill(&batch, d.Name, lo, hi); err != nil {
 			return err
 		}
-		for r := range int(hi - lo) {
-			if _, err := st.ExecContext(ctx, values(&batch, r)...); err != nil {
-				return fmt.Errorf("row %d: %w", lo+int64(r), err)
+		for r := 0; r < int(hi-lo); {
+			st, n := statements[0], 1
+			if r+several <= int(hi-lo) {
+				st, n = statements[1], several
 			}
+			list = list[:0]
+			for i := range n {
+				list = append(list, values(&batch, r+i)...)
+			}
+			if _, err := st.ExecContext(ctx, list...); err != nil {
+				return fmt.Errorf("from row %d: %w", lo+int64(r), err)
+			}
+			r += n
 		}
 	}
 	return nil

@@ -685,9 +685,7 @@ func (b *builder) script(ctx context.Context) (before, after string, err error) 
 		if o.kind == "table" && t.virtual == "" {
 			if text, checks = b.withoutViolated(t, text); len(checks) > 0 {
 				// Without its texts, it may be that one does not compile.
-				if st, err := db.PrepareContext(ctx, text); err == nil {
-					st.Close()
-				} else {
+				if _, err := db.ExecContext(ctx, "EXPLAIN "+text); err != nil {
 					for _, c := range checks {
 						c.violate(fmt.Sprintf("without its literals SQLite says: %v", err))
 					}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"io"
 	"maps"
@@ -46,6 +47,11 @@ func CheckAdvice(format string) error { return adviceFormats.check(format) }
 func WriteAdvice(w io.Writer, format string, a Advised, opts Options) error {
 	return adviceFormats.write(w, "advice", format, a, opts)
 }
+
+// AdviceSchema is the JSON Schema (draft 2020-12) of the JSON form of advice.
+//
+//go:embed advice.schema.json
+var AdviceSchema []byte
 
 // JSONAdvice is a recommendation as JSON, with its words.
 type JSONAdvice struct {

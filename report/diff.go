@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -43,14 +44,22 @@ func (d *Diffed) Differ() bool {
 	return slices.ContainsFunc(d.Results, func(r *diff.Result) bool { return r.Differing > 0 })
 }
 
+// DiffSchema is the JSON Schema (draft 2020-12) of the JSON form of a comparison of answers.
+//
+//go:embed diff.schema.json
+var DiffSchema []byte
+
+// JSONDiff is the JSON form of a comparison of answers.
+type JSONDiff struct {
+	Command string `json:"command"` // diff
+	*Diffed
+}
+
 // WriteDiffJSON writes all of a comparison of answers.
 func WriteDiffJSON(w io.Writer, d *Diffed) error {
 	enc := json.NewEncoder(PrintableJSON(w))
 	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Command string `json:"command"`
-		*Diffed
-	}{"diff", d})
+	return enc.Encode(JSONDiff{"diff", d})
 }
 
 // WriteDiff writes a comparison of answers for people. Unless full is set, each group has

@@ -1,6 +1,7 @@
 package report
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"slices"
@@ -30,6 +31,12 @@ func CheckDSN(format string) error { return dsnFormats.check(format) }
 func WriteDSN(w io.Writer, format string, d *DSN, opts Options) error {
 	return dsnFormats.write(w, "data source name", format, d, opts)
 }
+
+// DSNSchema is the JSON Schema (draft 2020-12) of the JSON form of what drivers make of a data
+// source name.
+//
+//go:embed dsn.schema.json
+var DSNSchema []byte
 
 // JSONDSN is the JSON form of what drivers make of a data source name. Secrets are
 // replaced by ***.

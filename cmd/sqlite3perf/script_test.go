@@ -243,12 +243,13 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // schemas are the schemas of JSON outputs, by command.
-var schemas = map[string][]byte{"gate": report.GateSchema, "bisect": report.BisectionSchema, "profile": report.ProfileSchema, "tune": report.TuningSchema, "locks": report.LocksSchema}
+var schemas = map[string][]byte{"gate": report.GateSchema, "bisect": report.BisectionSchema, "profile": report.ProfileSchema, "tune": report.TuningSchema, "locks": report.LocksSchema,
+	"diff": report.DiffSchema, "dsn": report.DSNSchema, "advise": report.AdviceSchema}
 
 // fulfills validates the JSON that was printed last: fulfills gate
 func fulfills(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || schemas[args[0]] == nil {
-		ts.Fatalf("usage: fulfills gate|bisect|locks|profile|tune")
+		ts.Fatalf("usage: fulfills advise|bisect|diff|dsn|gate|locks|profile|tune")
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemas[args[0]]))
 	ts.Check(err)

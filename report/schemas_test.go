@@ -1,0 +1,61 @@
+package report_test
+
+import (
+	"bytes"
+	"io"
+	"reflect"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/advise"
+	"github.com/sqlite3perf/sqlite3perf/dsn"
+	"github.com/sqlite3perf/sqlite3perf/report"
+)
+
+// fulfilled validates what write writes.
+func fulfilled(t *testing.T, schema []byte, write func(io.Writer) error) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	validate(t, compiled(t, schema), b.String())
+}
+
+// TestDSNFulfilsSchema checks that the schema names every field that what drivers make of a
+// data source name can have, and no others. TestDiffFulfilsSchema and TestAdviceFulfilsSchema
+// check the same of theirs.
+func TestDSNFulfilsSchema(t *testing.T) {
+	fulfilled(t, report.DSNSchema, func(w io.Writer) error { return report.WriteDSN(w, "json", dsnFixture(t), report.Options{}) })
+	var all report.JSONDSN
+	fill(reflect.ValueOf(&all).Elem())
+	all.Version, all.Drivers[0].Options[0].Outcome = 1, dsn.Void
+	validateFields(t, compiled(t, report.DSNSchema), all)
+}
+
+func TestDiffFulfilsSchema(t *testing.T) {
+	fulfilled(t, report.DiffSchema, func(w io.Writer) error {
+		return report.WriteDiffJSON(w, diffed(noted("a", "3.53.4", "a\x00b", int64(1)), noted("b", "3.53.4", "a", int64(1))))
+	})
+	fulfilled(t, report.DiffSchema, func(w io.Writer) error {
+		return report.WriteDiffJSON(w, diffed(noted("a", "3.53.4", "a"), noted("b", "3.53.4", "a"))) // no difference
+	})
+	var all report.JSONDiff
+	fill(reflect.ValueOf(&all).Elem())
+	all.Command = "diff"
+	validateFields(t, compiled(t, report.DiffSchema), all)
+}
+
+func TestAdviceFulfilsSchema(t *testing.T) {
+	for name := range fixtures {
+		t.Run(name, func(t *testing.T) {
+			fulfilled(t, report.AdviceSchema, func(w io.Writer) error {
+				return report.WriteAdvice(w, "json", advised(fixtures[name]()), report.Options{})
+			})
+		})
+	}
+	var all report.JSONAdvice
+	fill(reflect.ValueOf(&all).Elem())
+	all.Version, all.Verdict = report.AdviceVersion, advise.Take
+	all.Rejected[0].Cause, all.Overturn[0].Change = advise.CauseSlower, advise.ChangeCell
+	validateFields(t, compiled(t, report.AdviceSchema), all)
+}

@@ -239,7 +239,7 @@ func (c *sampleCheck) replayed() {
 		c.doubt(result.WarningSkipped, "%d of %d events of the recording were not run, because their transaction had failed", m.Skipped, all)
 	}
 	if m.Different > 0 {
-		c.doubt(result.WarningDifferent, "%d of %d events did not end as recorded, with as many rows read or changed and the same success: %s", m.Different, m.Operations, toReplay(r))
+		c.doubt(result.WarningDifferent, "%d of %d events did not end as recorded, with as many rows read or changed, the same insert IDs and the same success: %s", m.Different, m.Operations, toReplay(r))
 	}
 }
 

@@ -131,8 +131,7 @@ func (c *conn) ExecContext(ctx context.Context, sql string, args []driver.NamedV
 		c.skipped = sql
 		return nil, err
 	}
-	c.executed(at, c.rec.statement(sql, false), args, res, err)
-	return res, err
+	return c.executed(at, c.rec.statement(sql, false), args, res, err)
 }
 
 func execText(ctx context.Context, c driver.Conn, sql string, args []driver.NamedValue) (driver.Result, error) {
@@ -309,8 +308,7 @@ func ordinal(values []driver.Value) []driver.NamedValue {
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	at := s.conn.rec.now()
 	res, err := execPrepared(ctx, s.Stmt, args)
-	s.conn.executed(at, s.statement, args, res, err)
-	return res, err
+	return s.conn.executed(at, s.statement, args, res, err)
 }
 
 func execPrepared(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (driver.Result, error) {
@@ -341,8 +339,9 @@ func queryPrepared(ctx context.Context, s driver.Stmt, args []driver.NamedValue)
 	return s.Query(values) //nolint:staticcheck // database/sql uses it too
 }
 
-// executed records an execution without rows.
-func (c *conn) executed(at int64, s statement, args []driver.NamedValue, res driver.Result, err error) {
+// executed records an execution without rows, and returns a result that records what the
+// application asks of it.
+func (c *conn) executed(at int64, s statement, args []driver.NamedValue, res driver.Result, err error) (driver.Result, error) {
 	e := event{at: at, statement: s, tx: c.before(s), affected: -1}
 	if err == nil && res != nil {
 		if n, err := res.RowsAffected(); err == nil {
@@ -351,6 +350,31 @@ func (c *conn) executed(at int64, s statement, args []driver.NamedValue, res dri
 	}
 	c.record(e, args, err)
 	c.after(s, err)
+	if err != nil || res == nil || !c.rec.options.Values {
+		return res, err
+	}
+	return &result{Result: res, conn: c, at: at}, nil
+}
+
+// result is that of the execution that began at a time.
+type result struct {
+	driver.Result
+	conn  *conn
+	at    int64
+	asked bool
+}
+
+// LastInsertId records the ID, once. After other statements than an INSERT it means nothing,
+// but then nobody asks for it. database/sql has locked the connection.
+func (r *result) LastInsertId() (int64, error) {
+	id, err := r.Result.LastInsertId()
+	if err == nil && !r.asked {
+		r.asked = true
+		c := r.conn
+		c.line = appendInserted(c.line[:0], c.number, r.at, id)
+		c.rec.add(c.line)
+	}
+	return id, err
 }
 
 // queried records a query that failed. Otherwise it returns rows that record it when

@@ -97,6 +97,18 @@ func (r *Recorder) appendEvent(b []byte, conn int64, e *event, args []driver.Nam
 	return append(b, "}\n"...)
 }
 
+// appendInserted appends that the application has asked for the ID that the execution which
+// began at a time has inserted.
+func appendInserted(b []byte, conn, at, id int64) []byte {
+	b = append(b, `{"at":`...)
+	b = strconv.AppendInt(b, at, 10)
+	b = append(b, `,"conn":`...)
+	b = strconv.AppendInt(b, conn, 10)
+	b = append(b, `,"id":`...)
+	b = strconv.AppendInt(b, id, 10)
+	return append(b, "}\n"...)
+}
+
 func (r *Recorder) appendArgs(b []byte, args []driver.NamedValue) []byte {
 	if len(args) == 0 {
 		return b

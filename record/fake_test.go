@@ -35,8 +35,16 @@ func (c *libraryConn) ExecContext(_ context.Context, sql string, _ []driver.Name
 	if sql == "CREATE TABLE t (n)" {
 		return driver.ResultNoRows, nil
 	}
+	if sql == "INSERT INTO t DEFAULT VALUES" {
+		return libraryResult{57}, nil
+	}
 	return driver.RowsAffected(1), nil
 }
+
+type libraryResult struct{ id int64 }
+
+func (r libraryResult) LastInsertId() (int64, error) { return r.id, nil }
+func (r libraryResult) RowsAffected() (int64, error) { return 1, nil }
 
 func (c *libraryConn) QueryContext(_ context.Context, sql string, _ []driver.NamedValue) (driver.Rows, error) {
 	return &libraryRows{breaks: sql == "SELECT broken"}, nil

@@ -53,6 +53,9 @@ type Event struct {
 	Rows        int64  // that were read; -1: not known
 	Affected    int64  // by a statement that is no query; -1: not known
 	Error       *Error // nil: none
+
+	// LastInsertID is nil unless the application asked for it and values are recorded.
+	LastInsertID *int64
 }
 
 // Statement is a text that was run.
@@ -100,6 +103,7 @@ type line struct {
 	Args     json.RawMessage `json:"args"`
 	Rows     *int64          `json:"rows"`
 	Affected *int64          `json:"affected"`
+	ID       *int64          `json:"id"`
 	Error    *Error          `json:"error"`
 }
 
@@ -107,7 +111,7 @@ type line struct {
 // [Recording.Rest]. Any other line that is not understood is an error.
 func Read(r io.Reader) (*Recording, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
-	d := &reader{rec: &Recording{Timed: true}, statements: map[int64]*Statement{}, texts: map[Statement]*Statement{}}
+	d := &reader{rec: &Recording{Timed: true}, statements: map[int64]*Statement{}, texts: map[Statement]*Statement{}, executions: map[execution]int{}}
 	for number := 1; ; number++ {
 		text, err := in.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -134,7 +138,11 @@ type reader struct {
 	rec        *Recording
 	statements map[int64]*Statement
 	texts      map[Statement]*Statement // each text once
+	executions map[execution]int        // index of the event
 }
+
+// execution is a statement that was run as no query, by its connection and its time.
+type execution struct{ connection, at int64 }
 
 func (d *reader) line(number int, text []byte) error {
 	var l line
@@ -153,6 +161,8 @@ func (d *reader) line(number int, text []byte) error {
 		return nil
 	case l.At == nil:
 		return errors.New("it is neither a statement nor an event")
+	case l.ID != nil:
+		return d.inserted(&l)
 	}
 	e := Event{
 		At: time.Duration(*l.At), Took: time.Duration(l.Took), Connection: l.Conn, Transaction: l.Tx, Do: l.Do,
@@ -175,8 +185,21 @@ func (d *reader) line(number int, text []byte) error {
 	}
 	var err error
 	e.Args, err = d.args(l.Args)
+	if e.Do == Run && !e.Query && e.Error == nil {
+		d.executions[execution{l.Conn, *l.At}] = len(d.rec.Events)
+	}
 	d.rec.Events = append(d.rec.Events, e)
 	return err
+}
+
+// inserted reads that the application asked for the ID that an execution has inserted.
+func (d *reader) inserted(l *line) error {
+	i, known := d.executions[execution{l.Conn, *l.At}]
+	if !known {
+		return fmt.Errorf("it has the ID that was inserted at %d on connection %d, but no line before it says what was run then", *l.At, l.Conn)
+	}
+	d.rec.Events[i].LastInsertID = l.ID
+	return nil
 }
 
 func (d *reader) header(l *line) error {

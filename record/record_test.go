@@ -234,6 +234,39 @@ func TestNotTold(t *testing.T) {
 	}
 }
 
+// TestLastInsertID expects an ID to be recorded that the application asks for, and only then,
+// and only if values are recorded.
+func TestLastInsertID(t *testing.T) {
+	for _, values := range []bool{true, false} {
+		var b bytes.Buffer
+		db, rec := open(t, &b, record.Options{Values: values}, library{})
+		var results []sql.Result
+		for range 3 {
+			res, err := db.Exec("INSERT INTO t DEFAULT VALUES")
+			must(t, err)
+			results = append(results, res)
+		}
+		for range 2 {
+			if id, err := results[1].LastInsertId(); err != nil || id != 57 {
+				t.Errorf("ID %d, %v", id, err)
+			}
+		}
+		if n, err := results[2].RowsAffected(); err != nil || n != 1 {
+			t.Errorf("%d rows affected, %v", n, err)
+		}
+		var got []bool
+		for _, e := range finish(t, rec, &b).Events {
+			got = append(got, e.LastInsertID != nil)
+			if e.LastInsertID != nil && *e.LastInsertID != 57 {
+				t.Errorf("ID %d, want 57", *e.LastInsertID)
+			}
+		}
+		if want := fmt.Sprint([]bool{false, values, false}); fmt.Sprint(got) != want {
+			t.Errorf("values %v: IDs of %v, want of %v:\n%s", values, got, want, &b)
+		}
+	}
+}
+
 func TestUnwrap(t *testing.T) {
 	db, _ := open(t, io.Discard, record.Options{}, library{})
 	c, err := db.Conn(context.Background())
@@ -342,10 +375,11 @@ func TestReadRefuses(t *testing.T) {
 		header[:20]: "no whole line",
 		"{}\n":      "not the header",
 		`{"format":"sqlite3perf-recording","version":2}` + "\n": "version 2",
-		header + "nonsense\n":                   "line 2",
-		header + `{"at":1,"sql":7}` + "\n":      "text of statement 7",
-		header + `{"at":1,"do":"dance"}` + "\n": "dance",
-		header + `{"took":1}` + "\n":            "neither",
+		header + "nonsense\n":                      "line 2",
+		header + `{"at":1,"conn":2,"id":7}` + "\n": "inserted at 1 on connection 2",
+		header + `{"at":1,"sql":7}` + "\n":         "text of statement 7",
+		header + `{"at":1,"do":"dance"}` + "\n":    "dance",
+		header + `{"took":1}` + "\n":               "neither",
 		header + `{"sql":1,"text":"a"}` + "\n" + `{"at":1,"sql":1,"args":[{"color":1}]}` + "\n":          "color",
 		header + `{"sql":1,"text":"a"}` + "\n" + `{"at":1,"sql":1,"args":[99999999999999999999]}` + "\n": "64 bits",
 	} {

@@ -26,6 +26,9 @@ type replay struct {
 	rows     []int64 // read
 	affected []int64 // as recorded, until the event has been run
 	code     []int32 // SQLite's result code; 0: none
+
+	inserted map[int]int64 // the last insert IDs that were recorded, by event
+	otherID  []bool        // the event inserted another one; nil without inserted
 }
 
 const notRun = -1
@@ -39,9 +42,9 @@ type replayClient struct {
 	next    func() []int  // the events of the next transaction; nil: there are no more
 	read    int64
 	count   func(driver.Row) error
-	result  driver.Result // of an event whose rows affected are compared; otherwise nil
+	result  driver.Result // of an event of which it is compared; otherwise nil
 	elapsed int64
-	asking  int64 // ns in which libraries were asked for the rows affected
+	asking  int64 // ns in which libraries were asked for results
 	err     error
 }
 
@@ -104,6 +107,12 @@ func (t *trial) newReplay(p *plan.Phase) *replay {
 	for _, i := range e.Failed {
 		r.failed[i] = true
 	}
+	if len(e.Inserted) > 0 {
+		r.inserted, r.otherID = make(map[int]int64, len(e.Inserted)), make([]bool, n)
+		for _, x := range e.Inserted {
+			r.inserted[x.Event] = x.ID
+		}
+	}
 	return r
 }
 
@@ -163,7 +172,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 			start = end
 			if c.result != nil {
 				// Not every application asks, so it is not timed.
-				c.affected[i], err = c.result.RowsAffected()
+				err = c.ask(i)
 				start = now()
 				c.asking += start - end
 			}
@@ -182,6 +191,19 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 		}
 	}
 	return nil
+}
+
+// ask asks the library what event i has changed.
+func (c *replayClient) ask(i int) (err error) {
+	if c.affected[i], err = c.result.RowsAffected(); err != nil {
+		return err
+	}
+	if want, asked := c.inserted[i]; asked {
+		var id int64
+		id, err = c.result.LastInsertId()
+		c.otherID[i] = id != want
+	}
+	return err
 }
 
 // ends reports whether an error of event i, which is number k of its transaction, ends
@@ -328,6 +350,8 @@ func (r *replay) asRecorded(i int) bool {
 		return true
 	case r.Statements[e.Statement[i]].Reads:
 		return e.Rows[i] < 0 || e.Rows[i] == r.rows[i]
+	case e.Affected != nil && e.Affected[i] != r.affected[i]:
+		return false
 	}
-	return e.Affected == nil || e.Affected[i] == r.affected[i]
+	return r.otherID == nil || !r.otherID[i]
 }

@@ -212,6 +212,7 @@ func TestSchemaFields(t *testing.T) {
 		{plan.Replayed{}, []string{"replayed"}},
 		{plan.Recorded{}, []string{"recorded"}},
 		{plan.Events{}, []string{"events"}},
+		{plan.Inserted{}, []string{"inserted_id"}},
 		{plan.Operation{}, []string{"operation"}},
 		{plan.MixCall{}, []string{"call"}},
 		{plan.Parameter{}, []string{"parameter"}},

@@ -437,7 +437,11 @@ func (r *replayer) event(e *record.Event) error {
 	ev.Transaction = append(ev.Transaction, unit)
 	ev.AtNS = append(ev.AtNS, int64(e.At-r.rec.Events[0].At))
 	ev.Rows = append(ev.Rows, e.Rows)
-	ev.Affected = append(ev.Affected, r.affected(e, &r.plan.Statements[i]))
+	affected := r.affected(e, &r.plan.Statements[i])
+	if affected >= 0 && e.LastInsertID != nil {
+		ev.Inserted = append(ev.Inserted, plan.Inserted{Event: len(ev.Affected), ID: *e.LastInsertID})
+	}
+	ev.Affected = append(ev.Affected, affected)
 	return nil
 }
 

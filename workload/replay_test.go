@@ -135,7 +135,11 @@ func TestReplayAffected(t *testing.T) {
 		text += fmt.Sprintf(`{"sql":%d,"text":%q}`+"\n"+`{"at":%d,"took":1,"conn":1,"sql":%d,"affected":%d}`+"\n", i+1, sql, 10*i, i+1, i)
 	}
 	text += `{"at":99,"took":1,"conn":1,"sql":2,"error":{"code":5}}` + "\n"
+	text += `{"at":10,"conn":1,"id":57}` + "\n" + `{"at":50,"conn":1,"id":57}` + "\n" // of a table, it means nothing
 	r, _ := replayPlan(t, "{name: r, replay: app.jsonl}", "app.jsonl", text)
+	if got := fmt.Sprint(r.Events.Inserted); got != "[{1 57}]" {
+		t.Errorf("inserted %s", got)
+	}
 	if got := fmt.Sprint(r.Events.Affected); got != "[-1 1 2 -1 -1 -1 6 -1 -1]" {
 		t.Error(got)
 	}

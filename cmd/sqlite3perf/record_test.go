@@ -58,10 +58,13 @@ func serveUsers(db *sql.DB, rows int) error {
 		return err
 	}
 	for i := range rows {
-		_, err := tx.Exec("INSERT INTO users (id, name, score, photo, seen) VALUES (?, ?, ?, ?, ?)",
+		res, err := tx.Exec("INSERT INTO users (id, name, score, photo, seen) VALUES (?, ?, ?, ?, ?)",
 			i+1, fmt.Sprintf("user%04d", i), float64(i)/2, []byte{0, byte(i)}, time.UnixMilli(1_700_000_000_000).UTC())
 		if err != nil {
 			return err
+		}
+		if id, err := res.LastInsertId(); err != nil || id != int64(i+1) {
+			return fmt.Errorf("the last insert ID is %d, want %d: %w", id, i+1, err)
 		}
 	}
 	if err := tx.Commit(); err != nil {

@@ -165,6 +165,23 @@ func TestReplayAffected(t *testing.T) {
 	}
 }
 
+// TestReplayInserted expects an insert to be told that gives another ID than the application
+// was told when it asked.
+func TestReplayInserted(t *testing.T) {
+	const text = recordingHeader +
+		`{"sql":1,"text":"INSERT INTO t (v) VALUES (?)"}` + "\n" +
+		`{"at":0,"took":1,"conn":1,"sql":1,"args":["a"],"affected":1}` + "\n" +
+		`{"at":10,"took":1,"conn":1,"sql":1,"args":["b"],"affected":1}` + "\n" +
+		`{"at":10,"conn":1,"id":2}` + "\n" +
+		`{"at":20,"took":1,"conn":1,"sql":1,"args":["c"],"affected":1}` + "\n"
+	for recording, different := range map[string]int64{text: 0, strings.Replace(text, `"id":2`, `"id":7`, 1): 1} {
+		s, doubts := replayOn(t, honest(), "{name: replay, replay: app.jsonl}", nil, map[string]string{"app.jsonl": recording})
+		if s.Operations != 3 || s.Different != different {
+			t.Errorf("%s %q, want %d different", counts(s), doubts, different)
+		}
+	}
+}
+
 // busyOnce is a driver whose first transaction is refused, as if another one had the lock.
 type busyOnce struct {
 	driver.Driver

@@ -60,6 +60,9 @@ func (c *conn) Run(sql string) error    { return wrap(c.Exec(sql)) }
 // RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }
 
+// LastInsertId implements [driver.Result].
+func (c *conn) LastInsertId() (int64, error) { return c.LastInsertRowID(), nil }
+
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	return connpool.Interrupt(ctx, c.Interrupt)
 }

@@ -123,6 +123,11 @@ func (c *conn) InTransaction() bool { return C.sqlite3_get_autocommit(c.c.db) ==
 // RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return int64(C.sqlite3_changes(c.c.db)), nil }
 
+// LastInsertId implements [driver.Result].
+func (c *conn) LastInsertId() (int64, error) {
+	return int64(C.sqlite3_last_insert_rowid(c.c.db)), nil
+}
+
 func (c *conn) Close() error {
 	if c.c == nil {
 		return nil

@@ -44,6 +44,7 @@ extern int sqlite3_exec(sqlite3 *, const char *, int (*)(void *, int, char **, c
 extern void sqlite3_interrupt(sqlite3 *);
 extern int sqlite3_get_autocommit(sqlite3 *);
 extern int sqlite3_changes(sqlite3 *);
+extern long long sqlite3_last_insert_rowid(sqlite3 *);
 
 extern int sqlite3_prepare_v3(sqlite3 *, const char *, int, unsigned flags, sqlite3_stmt **, const char **);
 extern int sqlite3_step(sqlite3_stmt *);

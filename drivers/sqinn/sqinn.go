@@ -99,6 +99,11 @@ func (c *conn) InTransaction() bool { return c.begun }
 // RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return int64(c.affected), nil }
 
+// LastInsertId implements [driver.Result].
+func (c *conn) LastInsertId() (int64, error) {
+	return 0, errors.New("sqinn does not tell the last insert ID")
+}
+
 // Guard does nothing: a request cannot be interrupted.
 func (c *conn) Guard(context.Context) (release func()) { return func() {} }
 

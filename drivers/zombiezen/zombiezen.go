@@ -101,6 +101,9 @@ func (c *conn) InTransaction() bool { return !c.AutocommitEnabled() }
 // RowsAffected implements [driver.Result].
 func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }
 
+// LastInsertId implements [driver.Result].
+func (c *conn) LastInsertId() (int64, error) { return c.LastInsertRowID(), nil }
+
 // Guard leaves the interrupt in place until another one is needed, so that a context
 // of many executions is paid for once.
 func (c *conn) Guard(ctx context.Context) (release func()) {

@@ -236,6 +236,9 @@ type Result interface {
 	// RowsAffected returns how many rows an INSERT, UPDATE or DELETE has changed. Of other
 	// statements the number means nothing.
 	RowsAffected() (int64, error)
+
+	// LastInsertId returns the rowid that an INSERT has given its last row.
+	LastInsertId() (int64, error)
 }
 
 // Boxer is a [Stmt] whose library takes values in another form than that of a

@@ -82,6 +82,15 @@ type Events struct {
 	Rows        []int64 `json:"rows"`               // that were read; -1: not known
 	Affected    []int64 `json:"affected,omitempty"` // rows, by a statement that does not read; -1: not known; nil: of no event
 	Failed      []int   `json:"failed,omitempty"`   // the events that ended with an error
+
+	// Inserted are the last insert IDs that the application asked for, of events with Affected.
+	Inserted []Inserted `json:"inserted,omitempty"`
+}
+
+// Inserted is the ID of a row that an event has inserted.
+type Inserted struct {
+	Event int   `json:"event"` // index
+	ID    int64 `json:"id"`
 }
 
 // Len returns the number of events.
@@ -140,6 +149,11 @@ func (r *Replay) Check() error {
 	for _, i := range e.Failed {
 		if i < 0 || i >= n {
 			return fmt.Errorf("events.failed has %d: want the index of an event", i)
+		}
+	}
+	for _, x := range e.Inserted {
+		if x.Event < 0 || x.Event >= n || e.Affected == nil || e.Affected[x.Event] < 0 {
+			return fmt.Errorf("events.inserted has %d: want the index of an event whose rows affected are known", x.Event)
 		}
 	}
 	for i := range r.Statements {

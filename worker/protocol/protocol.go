@@ -149,7 +149,7 @@ type Sample struct {
 
 	// For a replay: the events that were skipped, because their transaction had failed,
 	// and those that did not end as they did when they were recorded: with another number of
-	// rows read or affected, or with an error only now or only then.
+	// rows read or affected, with another last insert ID, or with an error only now or only then.
 	Skipped   int64 `json:"skipped,omitempty"`
 	Different int64 `json:"different,omitempty"`
 }

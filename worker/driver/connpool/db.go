@@ -7,7 +7,6 @@ package connpool
 
 import (
 	"context"
-	sqldriver "database/sql/driver"
 	"errors"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -321,9 +320,20 @@ func (s *pooledStmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (dr
 	if err != nil || result == nil {
 		return nil, err
 	}
-	n, err := result.RowsAffected()
-	return sqldriver.RowsAffected(n), err
+	var t told
+	t.rows, t.err = result.RowsAffected()
+	t.id, t.idErr = result.LastInsertId()
+	return t, nil
 }
+
+// told is a result that a connection has told.
+type told struct {
+	rows, id   int64
+	err, idErr error
+}
+
+func (t told) RowsAffected() (int64, error) { return t.rows, t.err }
+func (t told) LastInsertId() (int64, error) { return t.id, t.idErr }
 
 func (s *pooledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
 	c, err := s.db.take(ctx)

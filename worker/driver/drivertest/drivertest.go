@@ -8,8 +8,8 @@
 // requires that such a check fails, so a declaration that is no longer true is an
 // error too. Besides settings ("cache=shared") and types ("blob=empty"), the keys
 // are "codes=extended", "columns=count", "columns=any", "any=text", "context=rows", "context=query",
-// "context=exec", "context=lock", "context=commit", "script=trailing comment" and
-// "close=failed transaction". The checks with these keys say what they mean.
+// "context=exec", "context=lock", "context=commit", "script=trailing comment", "last insert ID"
+// and "close=failed transaction". The checks with these keys say what they mean.
 package drivertest
 
 import (

@@ -25,6 +25,7 @@ func statementChecks() []Check {
 		{Name: "statements/many rows per execution", Test: inEveryWay(nil, "DROP TABLE IF EXISTS t; CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT)", manyRows)},
 		{Name: "statements/no parameters", Test: inEveryWay(nil, newTable, noParameters)},
 		{Name: "statements/rows affected", Test: inEveryWay(nil, newTable, rowsAffected)},
+		{Name: "statements/last insert ID", Key: "last insert ID", Test: inEveryWay(nil, newTable, lastInsertID)},
 		{Name: "statements/query with a row", Test: on(nil, intTable, queryRow)},
 		{Name: "statements/result without rows", Test: inEveryWay(nil, newTable, noRows)},
 		{Name: "statements/columns that are not declared", Key: "columns=count", Test: inEveryWay(nil, newTable+"; INSERT INTO t VALUES (1, 2)", undeclaredColumns)},
@@ -152,6 +153,31 @@ func rowsAffected(ctx context.Context, r driver.Runner, adHoc bool) error {
 				return errors.Join(err, t.Rollback(ctx))
 			})
 		})
+	})
+}
+
+// lastInsertID expects the ID of each row that is inserted.
+func lastInsertID(ctx context.Context, r driver.Runner, adHoc bool) error {
+	b := batch(intPair[:1], []any{int64(41)}, []any{nil}, []any{int64(7)})
+	insert := driver.Statement{SQL: "INSERT INTO t (id) VALUES (?)", Params: intPair[:1], AdHoc: adHoc}
+	return withStmt(ctx, r, insert, func(s driver.Stmt) error {
+		for row, id := range []int64{41, 42, 7} {
+			result, err := s.ExecResult(ctx, b, row)
+			if err != nil {
+				return err
+			}
+			if result == nil {
+				return errors.New("no result: want the last insert ID")
+			}
+			got, err := result.LastInsertId()
+			if err != nil {
+				return err
+			}
+			if got != id {
+				return fmt.Errorf("row %d of the batch: the last insert ID is %d, want %d", row, got, id)
+			}
+		}
+		return nil
 	})
 }
 

@@ -1,15 +1,10 @@
 package workload
 
 import (
-	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,19 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// MaxRecording is the size in bytes of the largest recording that is replayed.
-const MaxRecording = 256 << 20
-
 // maxReplayedBytes limits the values and the SQL that a plan has of a recording.
 const maxReplayedBytes = 512 << 20
-
-// recording is a recording as it was read, and what it is replayed as.
-type recording struct {
-	*record.Recording
-	sha256  string
-	problem string
-	made    *replayed // nil: not yet
-}
 
 // replayed is a recording resolved to a plan.
 type replayed struct {
@@ -115,101 +99,6 @@ func (l *resolver) speed(n *yaml.Node, rec *recording, name string) float64 {
 	return x
 }
 
-// recording reads a recording, each file once.
-func (w *Workload) recording(name string) *recording {
-	if r := w.recordings[name]; r != nil {
-		return r
-	}
-	r := &recording{}
-	if w.recordings == nil {
-		w.recordings = map[string]*recording{}
-	}
-	w.recordings[name] = r
-	const want = "want a file beside the workload's, or below"
-	clean := path.Clean(name)
-	if w.fsys == nil || !fs.ValidPath(clean) {
-		r.problem = fmt.Sprintf("cannot open the file %q: %s", name, want)
-		return r
-	}
-	f, err := w.fsys.Open(clean)
-	if err != nil {
-		r.problem = fmt.Sprintf("cannot read the file %q: %s", name, want)
-		return r
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err == nil && !fi.Mode().IsRegular() {
-		r.problem = fmt.Sprintf("%q is not a regular file: %s", name, want)
-		return r
-	}
-	data, err := readBounded(f, MaxRecording)
-	if err != nil {
-		r.problem = fmt.Sprintf("cannot read the file %q: %v", name, reasonOf(err))
-		return r
-	}
-	sum := sha256.Sum256(data)
-	r.sha256 = hex.EncodeToString(sum[:])
-	if bytes.HasPrefix(data, []byte("{")) {
-		r.Recording, err = record.Read(bytes.NewReader(data))
-	} else {
-		r.Recording, err = readScript(string(data))
-	}
-	switch {
-	case err != nil:
-		r.problem = fmt.Sprintf("%s: %v", name, err)
-	case len(r.Events) == 0:
-		r.problem = fmt.Sprintf("%s: nothing was run: want a recording with statements", name)
-	}
-	return r
-}
-
-// readScript reads a script, or what the sqlite3 shell's .trace prints: statements, each
-// with the time that it took if .trace has --profile.
-func readScript(text string) (*record.Recording, error) {
-	var list []record.Executed
-	rest := text
-	for {
-		next := driver.TrimScript(rest)
-		line := 1 + strings.Count(text[:len(text)-len(next)], "\n")
-		rest = next
-		if rest == "" {
-			return record.FromStatements(list), nil
-		}
-		n := driver.StatementLen(rest)
-		switch {
-		case rest[0] == '.':
-			return nil, fmt.Errorf("line %d: %.20q is a command of the sqlite3 shell, not SQL: leave it out", line, strings.Fields(rest)[0])
-		case strings.ContainsRune(rest[:n], 0):
-			return nil, fmt.Errorf("line %d: it has a NUL byte: want a recording, a script, or what .trace prints", line)
-		case len(list) == plan.MaxReplayed:
-			return nil, fmt.Errorf("line %d: there are more than %d statements: cut the file", line, plan.MaxReplayed)
-		}
-		x := record.Executed{SQL: strings.TrimRight(rest[:n], "; \t\r\n")}
-		rest = rest[n:]
-		end, _, _ := strings.Cut(rest, "\n")
-		if took, ok := profiled(end); ok {
-			x.Took = took
-			// With --stmt too, the shell prints it when it begins and when it has ended.
-			if last := len(list) - 1; last >= 0 && list[last] == (record.Executed{SQL: x.SQL}) {
-				list = list[:last]
-			}
-		}
-		list = append(list, x)
-	}
-}
-
-// profiled reads the comment with which .trace --profile says how long a statement took.
-func profiled(comment string) (time.Duration, bool) {
-	ns, ok := strings.CutPrefix(strings.TrimSpace(comment), "-- ")
-	if !ok {
-		return 0, false
-	}
-	if ns, ok = strings.CutSuffix(ns, " ns"); !ok {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(ns, 10, 64)
-	return time.Duration(n), err == nil && n >= 0
-}
-
 // resolveRecording turns a recording into a plan.
 func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 	if rec.made != nil {
@@ -262,24 +151,6 @@ type replayer struct {
 	left     map[string]int // how many events are left out, by reason
 }
 
-// shape is what the executions of one text have in common.
-type shape struct {
-	number  int
-	sql     string
-	script  bool
-	reads   bool
-	changes bool
-	why     string                 // it cannot be replayed
-	args    []argument             // where each "?" takes its value from
-	types   []map[driver.Type]bool // that were seen of each "?"
-}
-
-// argument is a parameter by its number, from 1, or by its name.
-type argument struct {
-	number int
-	name   string
-}
-
 // types finds out which types each parameter has. A statement is prepared for the types
 // of its parameters; NULL goes with any.
 func (r *replayer) types() {
@@ -295,122 +166,6 @@ func (r *replayer) types() {
 			}
 		}
 	}
-}
-
-// of returns an event's parameter.
-func (a argument) of(args []record.Arg) (record.Arg, bool) {
-	if a.name != "" {
-		for _, arg := range args {
-			if arg.Name == a.name {
-				return arg, true
-			}
-		}
-	}
-	if a.number > len(args) || args[a.number-1].Name != "" {
-		return record.Arg{}, false
-	}
-	return args[a.number-1], true
-}
-
-// bound returns the type that a recorded parameter is bound as.
-func bound(t string) driver.Type {
-	switch t {
-	case "real":
-		return driver.Real
-	case "text", "time":
-		return driver.Text
-	case "blob":
-		return driver.Blob
-	}
-	return driver.Int
-}
-
-// shape looks at the text of a statement, once.
-func (r *replayer) shape(st *record.Statement) *shape {
-	if s := r.shapes[st]; s != nil {
-		return s
-	}
-	s := &shape{number: len(r.shapes)}
-	r.shapes[st] = s
-	text := driver.TrimScript(st.SQL)
-	if text == "" {
-		s.why = "have no statement"
-		return s
-	}
-	s.sql = strings.TrimRight(text[:driver.StatementLen(text)], "; \t\r\n")
-	s.script = driver.TrimScript(text[driver.StatementLen(text):]) != ""
-	if s.script {
-		s.sql = text
-	}
-	if what, _ := outside(text); what != "" && !r.w.files {
-		s.why = fmt.Sprintf("reach files other than the workload's own database (%s)", what)
-	} else if set := pragmaSettings(text); len(set) > 0 {
-		s.why = fmt.Sprintf("are PRAGMAs that change settings: write them under settings, such as %s: %s", set[0].name, set[0].value)
-	}
-	if s.script || s.why != "" {
-		return s
-	}
-	s.sql, s.args = unnumbered(s.sql)
-	for range s.args {
-		s.types = append(s.types, map[driver.Type]bool{})
-	}
-	s.reads, s.changes = driver.ReturnsRows(s.sql), changesRows(s.sql)
-	return s
-}
-
-// unnumbered replaces every parameter of a statement with a plain "?", and returns where
-// each takes its value from. SQLite gives a name the same number everywhere, and a "?" the
-// number after the greatest so far (https://www.sqlite.org/lang_expr.html#varparam).
-func unnumbered(sql string) (string, []argument) {
-	var out strings.Builder
-	var args []argument
-	numbers := map[string]int{}
-	greatest := 0
-	for rest := sql; rest != ""; {
-		n, kind := sqlTokenLength(rest)
-		text := rest[:n]
-		if text == "?" {
-			for n < len(rest) && '0' <= rest[n] && rest[n] <= '9' {
-				n++
-			}
-			text = rest[:n]
-			kind = parameterToken
-		}
-		rest = rest[n:]
-		if kind != parameterToken || text[0] == '#' {
-			out.WriteString(text)
-			continue
-		}
-		a := argument{}
-		number, err := strconv.Atoi(text[1:])
-		switch {
-		case text == "?":
-			a.number = greatest + 1
-		case text[0] == '?' && err == nil && number > 0:
-			a.number = number
-		default:
-			if a.number = numbers[text]; a.number == 0 {
-				a.number = greatest + 1
-				numbers[text] = a.number
-			}
-			a.name = text[1:]
-		}
-		greatest = max(greatest, a.number)
-		args = append(args, a)
-		out.WriteString("?")
-	}
-	return out.String(), args
-}
-
-// changesRows reports whether a statement is one that SQLite counts the rows of.
-func changesRows(sql string) bool {
-	t := &sqlTokens{rest: sql}
-	first, _ := t.next()
-	switch strings.ToUpper(first.text) {
-	case "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH":
-		return true
-	}
-	return false
 }
 
 // event adds an event, unless it cannot be replayed.
@@ -614,49 +369,6 @@ func (r *replayer) name() {
 			r.plan.Statements[i].Operation = len(kinds) - 1
 		}
 	}
-}
-
-// maxOperationName is the length of the longest name of an operation.
-const maxOperationName = 40
-
-// operationName returns what a statement does and the table that it first names, such as
-// "SELECT users".
-func operationName(sql string) string {
-	t := &sqlTokens{rest: sql}
-	first, _ := t.next()
-	name := strings.ToUpper(first.text)
-	after := map[string]string{"SELECT": "FROM", "WITH": "FROM", "INSERT": "INTO", "REPLACE": "INTO", "DELETE": "FROM", "UPDATE": "UPDATE"}[name]
-	if after == "" {
-		return short(name)
-	}
-	found := name == after
-	for token, ok := t.next(); ok; token, ok = t.next() {
-		switch {
-		case !found:
-			found = !token.quoted && strings.EqualFold(token.text, after)
-		case name == "UPDATE" && token.names([]string{"OR"}):
-			_, _ = t.next() // OR IGNORE
-		case token.text == "(":
-			return short(name)
-		default:
-			return short(name + " " + token.name())
-		}
-	}
-	return short(name)
-}
-
-// short returns a name that tables and commands can show.
-func short(name string) string {
-	name = strings.Map(func(c rune) rune {
-		if c < ' ' || strings.ContainsRune("./,", c) {
-			return '_'
-		}
-		return c
-	}, strings.ToValidUTF8(name, "_"))
-	if r := []rune(name); len(r) > maxOperationName {
-		name = string(r[:maxOperationName])
-	}
-	return name
 }
 
 // lanes gives each recorded connection one of as few connections as were open at once: a

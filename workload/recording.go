@@ -1,0 +1,123 @@
+package workload
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/record"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// MaxRecording is the size in bytes of the largest recording that is replayed.
+const MaxRecording = 256 << 20
+
+// recording is a recording as it was read, and what it is replayed as.
+type recording struct {
+	*record.Recording
+	sha256  string
+	problem string
+	made    *replayed // nil: not yet
+}
+
+// recording reads a recording, each file once.
+func (w *Workload) recording(name string) *recording {
+	if r := w.recordings[name]; r != nil {
+		return r
+	}
+	r := &recording{}
+	if w.recordings == nil {
+		w.recordings = map[string]*recording{}
+	}
+	w.recordings[name] = r
+	const want = "want a file beside the workload's, or below"
+	clean := path.Clean(name)
+	if w.fsys == nil || !fs.ValidPath(clean) {
+		r.problem = fmt.Sprintf("cannot open the file %q: %s", name, want)
+		return r
+	}
+	f, err := w.fsys.Open(clean)
+	if err != nil {
+		r.problem = fmt.Sprintf("cannot read the file %q: %s", name, want)
+		return r
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err == nil && !fi.Mode().IsRegular() {
+		r.problem = fmt.Sprintf("%q is not a regular file: %s", name, want)
+		return r
+	}
+	data, err := readBounded(f, MaxRecording)
+	if err != nil {
+		r.problem = fmt.Sprintf("cannot read the file %q: %v", name, reasonOf(err))
+		return r
+	}
+	sum := sha256.Sum256(data)
+	r.sha256 = hex.EncodeToString(sum[:])
+	if bytes.HasPrefix(data, []byte("{")) {
+		r.Recording, err = record.Read(bytes.NewReader(data))
+	} else {
+		r.Recording, err = readScript(string(data))
+	}
+	switch {
+	case err != nil:
+		r.problem = fmt.Sprintf("%s: %v", name, err)
+	case len(r.Events) == 0:
+		r.problem = fmt.Sprintf("%s: nothing was run: want a recording with statements", name)
+	}
+	return r
+}
+
+// readScript reads a script, or what the sqlite3 shell's .trace prints: statements, each
+// with the time that it took if .trace has --profile.
+func readScript(text string) (*record.Recording, error) {
+	var list []record.Executed
+	rest := text
+	for {
+		next := driver.TrimScript(rest)
+		line := 1 + strings.Count(text[:len(text)-len(next)], "\n")
+		rest = next
+		if rest == "" {
+			return record.FromStatements(list), nil
+		}
+		n := driver.StatementLen(rest)
+		switch {
+		case rest[0] == '.':
+			return nil, fmt.Errorf("line %d: %.20q is a command of the sqlite3 shell, not SQL: leave it out", line, strings.Fields(rest)[0])
+		case strings.ContainsRune(rest[:n], 0):
+			return nil, fmt.Errorf("line %d: it has a NUL byte: want a recording, a script, or what .trace prints", line)
+		case len(list) == plan.MaxReplayed:
+			return nil, fmt.Errorf("line %d: there are more than %d statements: cut the file", line, plan.MaxReplayed)
+		}
+		x := record.Executed{SQL: strings.TrimRight(rest[:n], "; \t\r\n")}
+		rest = rest[n:]
+		end, _, _ := strings.Cut(rest, "\n")
+		if took, ok := profiled(end); ok {
+			x.Took = took
+			// With --stmt too, the shell prints it when it begins and when it has ended.
+			if last := len(list) - 1; last >= 0 && list[last] == (record.Executed{SQL: x.SQL}) {
+				list = list[:last]
+			}
+		}
+		list = append(list, x)
+	}
+}
+
+// profiled reads the comment with which .trace --profile says how long a statement took.
+func profiled(comment string) (time.Duration, bool) {
+	ns, ok := strings.CutPrefix(strings.TrimSpace(comment), "-- ")
+	if !ok {
+		return 0, false
+	}
+	if ns, ok = strings.CutSuffix(ns, " ns"); !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(ns, 10, 64)
+	return time.Duration(n), err == nil && n >= 0
+}

@@ -1,0 +1,187 @@
+package workload
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/record"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// shape is what the executions of one text have in common.
+type shape struct {
+	number  int
+	sql     string
+	script  bool
+	reads   bool
+	changes bool
+	why     string                 // it cannot be replayed
+	args    []argument             // where each "?" takes its value from
+	types   []map[driver.Type]bool // that were seen of each "?"
+}
+
+// argument is a parameter by its number, from 1, or by its name.
+type argument struct {
+	number int
+	name   string
+}
+
+// of returns an event's parameter.
+func (a argument) of(args []record.Arg) (record.Arg, bool) {
+	if a.name != "" {
+		for _, arg := range args {
+			if arg.Name == a.name {
+				return arg, true
+			}
+		}
+	}
+	if a.number > len(args) || args[a.number-1].Name != "" {
+		return record.Arg{}, false
+	}
+	return args[a.number-1], true
+}
+
+// bound returns the type that a recorded parameter is bound as.
+func bound(t string) driver.Type {
+	switch t {
+	case "real":
+		return driver.Real
+	case "text", "time":
+		return driver.Text
+	case "blob":
+		return driver.Blob
+	}
+	return driver.Int
+}
+
+// shape looks at the text of a statement, once.
+func (r *replayer) shape(st *record.Statement) *shape {
+	if s := r.shapes[st]; s != nil {
+		return s
+	}
+	s := &shape{number: len(r.shapes)}
+	r.shapes[st] = s
+	text := driver.TrimScript(st.SQL)
+	if text == "" {
+		s.why = "have no statement"
+		return s
+	}
+	s.sql = strings.TrimRight(text[:driver.StatementLen(text)], "; \t\r\n")
+	s.script = driver.TrimScript(text[driver.StatementLen(text):]) != ""
+	if s.script {
+		s.sql = text
+	}
+	if what, _ := outside(text); what != "" && !r.w.files {
+		s.why = fmt.Sprintf("reach files other than the workload's own database (%s)", what)
+	} else if set := pragmaSettings(text); len(set) > 0 {
+		s.why = fmt.Sprintf("are PRAGMAs that change settings: write them under settings, such as %s: %s", set[0].name, set[0].value)
+	}
+	if s.script || s.why != "" {
+		return s
+	}
+	s.sql, s.args = unnumbered(s.sql)
+	for range s.args {
+		s.types = append(s.types, map[driver.Type]bool{})
+	}
+	s.reads, s.changes = driver.ReturnsRows(s.sql), changesRows(s.sql)
+	return s
+}
+
+// unnumbered replaces every parameter of a statement with a plain "?", and returns where
+// each takes its value from. SQLite gives a name the same number everywhere, and a "?" the
+// number after the greatest so far (https://www.sqlite.org/lang_expr.html#varparam).
+func unnumbered(sql string) (string, []argument) {
+	var out strings.Builder
+	var args []argument
+	numbers := map[string]int{}
+	greatest := 0
+	for rest := sql; rest != ""; {
+		n, kind := sqlTokenLength(rest)
+		text := rest[:n]
+		if text == "?" {
+			for n < len(rest) && '0' <= rest[n] && rest[n] <= '9' {
+				n++
+			}
+			text = rest[:n]
+			kind = parameterToken
+		}
+		rest = rest[n:]
+		if kind != parameterToken || text[0] == '#' {
+			out.WriteString(text)
+			continue
+		}
+		a := argument{}
+		number, err := strconv.Atoi(text[1:])
+		switch {
+		case text == "?":
+			a.number = greatest + 1
+		case text[0] == '?' && err == nil && number > 0:
+			a.number = number
+		default:
+			if a.number = numbers[text]; a.number == 0 {
+				a.number = greatest + 1
+				numbers[text] = a.number
+			}
+			a.name = text[1:]
+		}
+		greatest = max(greatest, a.number)
+		args = append(args, a)
+		out.WriteString("?")
+	}
+	return out.String(), args
+}
+
+// changesRows reports whether a statement is one that SQLite counts the rows of.
+func changesRows(sql string) bool {
+	t := &sqlTokens{rest: sql}
+	first, _ := t.next()
+	switch strings.ToUpper(first.text) {
+	case "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH":
+		return true
+	}
+	return false
+}
+
+// maxOperationName is the length of the longest name of an operation.
+const maxOperationName = 40
+
+// operationName returns what a statement does and the table that it first names, such as
+// "SELECT users".
+func operationName(sql string) string {
+	t := &sqlTokens{rest: sql}
+	first, _ := t.next()
+	name := strings.ToUpper(first.text)
+	after := map[string]string{"SELECT": "FROM", "WITH": "FROM", "INSERT": "INTO", "REPLACE": "INTO", "DELETE": "FROM", "UPDATE": "UPDATE"}[name]
+	if after == "" {
+		return short(name)
+	}
+	found := name == after
+	for token, ok := t.next(); ok; token, ok = t.next() {
+		switch {
+		case !found:
+			found = !token.quoted && strings.EqualFold(token.text, after)
+		case name == "UPDATE" && token.names([]string{"OR"}):
+			_, _ = t.next() // OR IGNORE
+		case token.text == "(":
+			return short(name)
+		default:
+			return short(name + " " + token.name())
+		}
+	}
+	return short(name)
+}
+
+// short returns a name that tables and commands can show.
+func short(name string) string {
+	name = strings.Map(func(c rune) rune {
+		if c < ' ' || strings.ContainsRune("./,", c) {
+			return '_'
+		}
+		return c
+	}, strings.ToValidUTF8(name, "_"))
+	if r := []rune(name); len(r) > maxOperationName {
+		name = string(r[:maxOperationName])
+	}
+	return name
+}

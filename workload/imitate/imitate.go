@@ -684,10 +684,10 @@ func (b *builder) script(ctx context.Context) (before, after string, err error) 
 		var checks []check
 		if o.kind == "table" && t.virtual == "" {
 			if text, checks = b.withoutViolated(t, text); len(checks) > 0 {
-				// Without its texts, it may be that one does not compile.
+				// An application may have its own functions.
 				if _, err := db.ExecContext(ctx, "EXPLAIN "+text); err != nil {
 					for _, c := range checks {
-						c.violate(fmt.Sprintf("without its literals SQLite says: %v", err))
+						c.violate(fmt.Sprintf("SQLite does not compile those of this table: %v", err))
 					}
 					text, checks = b.withoutViolated(t, text)
 				}

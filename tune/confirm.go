@@ -27,7 +27,7 @@ func (s *Search) confirm(ctx context.Context) error {
 		steps := s.steps()
 		if len(steps) == 1 {
 			if attempt == 1 {
-				s.f.Steps = steps
+				s.found.Steps = steps
 			}
 			return nil
 		}
@@ -95,16 +95,16 @@ func (s *Search) prune(steps []*Step) {
 // steps returns the steps to the best candidates: from the settings of today to the best that
 // loses no more, from there to those that lose more, and then the best that lose less.
 func (s *Search) steps() []*Step {
-	steps := []*Step{{Changes: driver.Settings{}, Loss: s.f.Loss, Level: s.f.Loss}}
+	steps := []*Step{{Changes: driver.Settings{}, Loss: s.found.Loss, Level: s.found.Loss}}
 	for _, level := range s.levels() {
-		if level >= s.f.Loss {
+		if level >= s.found.Loss {
 			steps = s.extend(steps, s.best[level], level)
 		}
 	}
 	for _, level := range slices.Backward(s.levels()) {
 		c := s.best[level]
 		there := slices.ContainsFunc(steps, func(x *Step) bool { return words(x.Changes) == words(c) })
-		if level < s.f.Loss && s.loss(c) == level && !there {
+		if level < s.found.Loss && s.loss(c) == level && !there {
 			steps = append(steps, &Step{Changes: c, Added: c, Loss: level, Level: level, Safer: true})
 		}
 	}
@@ -191,6 +191,6 @@ func (s *Search) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 			ties++
 		}
 	}
-	s.f.Steps, s.f.Confirmed, s.f.Tests, s.f.Rounds = steps, a, tests, a.Run.Rounds
+	s.found.Steps, s.found.Confirmed, s.found.Tests, s.found.Rounds = steps, a, tests, a.Run.Rounds
 	return ties
 }

@@ -1,0 +1,85 @@
+package tune
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// note keeps what a candidate says of one value, compared with another one that lacks it.
+func (s *Search) note(f *field, x, value string, i, without int) {
+	t := &Tried{Name: x, Value: value, With: f.list[without], Ratio: f.to(i, without), MoreFailed: f.a.MoreFailed(i)}
+	t.Status, t.Reason = f.a.Bad(i)
+	if m, before := f.a.Memory(i), f.a.Memory(without); before > 0 {
+		t.Memory = m / before
+	}
+	if s.alone[t.String()] == nil {
+		s.found.Tried = append(s.found.Tried, t)
+		s.alone[t.String()] = t
+	}
+}
+
+// levels are the losses that candidates have, ascending.
+func (s *Search) levels() (list []int) {
+	for level := range s.best {
+		list = append(list, level)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// update chooses the best candidate for each loss, and reports whether that changes any.
+func (s *Search) update(f *field) bool {
+	for _, c := range f.list {
+		if _, known := s.best[s.loss(c)]; !known && s.allowed(c) {
+			s.best[s.loss(c)] = nil
+		}
+	}
+	changed := false
+	for _, level := range s.levels() {
+		best, least := -1, math.Inf(1)
+		for i, c := range f.list {
+			if v := f.value(i); !f.out[i] && s.loss(c) <= level && v < least {
+				best, least = i, v
+			}
+		}
+		if best < 0 {
+			if s.best[level] == nil {
+				delete(s.best, level)
+			}
+			continue
+		}
+		// Of those that are as good, the one that changes least, and then takes least memory.
+		for i, c := range f.list {
+			if !f.out[i] && s.loss(c) <= level && f.value(i) <= least*(1+s.Margin) &&
+				cmp.Or(cmp.Compare(len(c), len(f.list[best])), cmp.Compare(f.a.Memory(i), f.a.Memory(best))) < 0 {
+				best = i
+			}
+		}
+		if now := f.list[best]; s.best[level] == nil || words(now) != words(s.best[level]) {
+			s.best[level], changed = now, true
+		}
+	}
+	return changed
+}
+
+// incumbents returns the best candidates so far.
+func (s *Search) incumbents() (list []driver.Settings) {
+	for _, level := range s.levels() {
+		list = append(list, s.best[level])
+	}
+	return list
+}
+
+// unknown returns the values of which nothing is known yet.
+func (s *Search) unknown() map[string]bool {
+	fresh := map[string]bool{}
+	for _, x := range s.space {
+		for _, v := range x.Values {
+			fresh[x.Name+"="+v] = s.alone[x.Name+"="+v] == nil
+		}
+	}
+	return fresh
+}

@@ -129,8 +129,14 @@ type Result struct {
 	Second     string  `json:"second"`
 	Statements int     `json:"statements"`
 	Executions int     `json:"executions"`
+	Most       int     `json:"most"`      // executions of one statement
+	Rows       int64   `json:"rows"`      // of the first side's answers
 	Differing  int     `json:"differing"` // statements
 	Groups     []Group `json:"groups,omitempty"`
+
+	// Failing are the statements that failed alike, with the first side's error: all that
+	// is known of them is the error.
+	Failing []Failing `json:"failing,omitempty"`
 
 	// Unstable are the statements to which the first side itself gave two answers.
 	// Their errors, types and names have been compared.
@@ -138,6 +144,18 @@ type Result struct {
 
 	Unasked []Unasked `json:"unasked,omitempty"`
 }
+
+// Failing is a statement that failed with both sides, in each of its executions.
+type Failing struct {
+	Where string `json:"where"`
+	SQL   string `json:"sql"`
+	Error string `json:"error"`
+
+	of statementOf
+}
+
+// Answered returns how many statements returned more than an error.
+func (r *Result) Answered() int { return r.Statements - len(r.Failing) }
 
 // Unasked is a statement that a side could not be asked.
 type Unasked struct {
@@ -300,6 +318,9 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 			}
 		}
 		r.Executions++
+		r.Most = max(r.Most, x.Execution+1)
+		r.Rows += x.RowCount
+		r.failing(first, x, y)
 		for _, d := range answers(x, y, a.PrimaryOnly || b.PrimaryOnly) {
 			if unstable[at.statementOf] && slices.Contains([]Kind{RowCount, Values, Order, Affected, LastInsertID}, d.Kind) {
 				continue
@@ -317,6 +338,19 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 				failed = append(failed, earlier{Where(x), tables(x.SQL)})
 			}
 		}
+	}
+}
+
+// failing keeps the list of the statements that failed each time, up to an execution.
+func (r *Result) failing(w *Work, x, y *protocol.Answer) {
+	at := of(x)
+	listed := slices.IndexFunc(r.Failing, func(f Failing) bool { return f.of == at.statementOf && f.Where == where(w, x) })
+	failed := x.Error != nil && y.Error != nil
+	switch {
+	case failed && at.execution == 0:
+		r.Failing = append(r.Failing, Failing{where(w, x), oneLine(x.SQL), x.Error.Message, at.statementOf})
+	case !failed && listed >= 0:
+		r.Failing = slices.Delete(r.Failing, listed, listed+1)
 	}
 }
 

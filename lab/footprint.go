@@ -25,6 +25,18 @@ type FootprintOptions struct {
 	Targets []string // GOOS/GOARCH that are built for without a C compiler
 }
 
+// Platforms lists the platforms that the go command can build for, as GOOS/GOARCH.
+func (b *Builder) Platforms(ctx context.Context) ([]string, error) {
+	out, said, err := b.lookup(ctx, filepath.Join(b.Source.Root, "worker"), "tool", "dist", "list")
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("go tool dist list: %s", firstComplaint(said, err))
+	}
+	return strings.Fields(string(out)), nil
+}
+
 // footprintSuffix is the suffix of the name of the file that has a worker's footprint.
 const footprintSuffix = ".footprint.json"
 

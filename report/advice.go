@@ -15,6 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/advise"
 	"github.com/sqlite3perf/sqlite3perf/defects"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -26,9 +27,9 @@ const AdviceVersion = 1
 type Advised struct {
 	*advise.Advice
 	Facts   *advise.Facts
-	Run     *result.Run
-	Answers *Diffed  // nil: they were not compared
-	NotIn   []string // facts that were not looked at, and how to have them
+	Of      *stats.Analysis // of the run
+	Answers *Diffed         // nil: they were not compared
+	NotIn   []string        // facts that were not looked at, and how to have them
 }
 
 var adviceFormats = formatsOf[Advised]{
@@ -64,7 +65,7 @@ type JSONAdvice struct {
 }
 
 func writeAdviceJSON(w io.Writer, a Advised, _ Options) error {
-	return encode(w, JSONAdvice{AdviceVersion, a.Answer(), a.Run.ID, a.Advice, a.Facts, a.Answers})
+	return encode(w, JSONAdvice{AdviceVersion, a.Answer(), a.Of.Run.ID, a.Advice, a.Facts, a.Answers})
 }
 
 // Answer says in a sentence or two which driver to take.
@@ -79,6 +80,9 @@ func (a Advised) Answer() string {
 			a.Take, needsOf(a.candidate(a.Take).Falsifying()))
 	}
 	text := "Take " + a.Take
+	if n := len(a.Facts.Candidates); n == 1 {
+		return fmt.Sprintf("There is nothing to choose: %s is the only candidate.", a.Take)
+	}
 	if why := a.reasons(); why != nil {
 		text += ": " + why[0]
 	}
@@ -244,14 +248,39 @@ func advice(a Advised) document {
 		d = append(d, heading{2, "Whether the candidates answer alike"}, answersAlike(a.Answers))
 	}
 	d = append(d, heading{2, "What else a choice costs"}, candidatesOf(a.Facts), builds(a.Facts))
+	if l := failedBuilds(a.Facts); l != nil {
+		d = append(d, l)
+	}
 	d = append(d, adviceDefects(a.Facts)...)
 	if l := limits(a.Facts); l != nil {
 		d = append(d, heading{2, "What the libraries cannot do, or do differently"}, l)
 	}
+	d = append(d, heading{2, "Where the figures are from"}, adviceOrigin(a.Of))
 	if a.NotIn != nil {
 		d = append(d, paragraph{text: "Not looked at: " + strings.Join(a.NotIn, "; ") + ".", quiet: true})
 	}
 	return d
+}
+
+// adviceOrigin says where the figures are from, for readers who have nothing but the advice.
+func adviceOrigin(a *stats.Analysis) list {
+	run := a.Run
+	l := list{{label: "measured", text: measuredIn(a, "workloads "+strings.Join(workloadsOf(run), ", ")), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""}}
+	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(run))})
+	_, text := settled(a)
+	l.note(item{label: "settled", text: text})
+	l = append(l, machineItems(run.Machine)...)
+	return append(l, runWarnings(a)...)
+}
+
+// workloadsOf lists the names of a run's workloads.
+func workloadsOf(run *result.Run) (names []string) {
+	for i := range run.Cases {
+		if name := Line(run.Cases[i].Workload); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // rejectionWords says why a candidate is not taken.
@@ -510,12 +539,39 @@ func builds(f *advise.Facts) grid {
 				row[4] = elapsed(time.Duration(p.ColdNS))
 			}
 			for _, t := range p.Targets {
-				row[len(g.columns)-len(targets)+slices.Index(targets, t.Target)] = map[bool]string{true: "builds", false: "does not build"}[t.OK]
+				row[len(g.columns)-len(targets)+slices.Index(targets, t.Target)] = targetCell(t, c.WithoutC())
 			}
 		}
 		g.rows = append(g.rows, row)
 	}
 	return g
+}
+
+// targetCell says whether a candidate is built for a platform without a C compiler.
+func targetCell(t result.TargetBuild, withoutC bool) string {
+	switch {
+	case t.OK:
+		return "builds"
+	case !withoutC:
+		return "needs C"
+	}
+	return "does not build"
+}
+
+// failedBuilds says why candidates that need no C compiler are not built for platforms.
+func failedBuilds(f *advise.Facts) (l list) {
+	for i := range f.Candidates {
+		c := &f.Candidates[i]
+		if c.Footprint == nil || !c.WithoutC() {
+			continue
+		}
+		for _, t := range c.Footprint.Targets {
+			if !t.OK {
+				l = append(l, item{label: c.Name, text: t.Target + ": " + Line(t.Message)})
+			}
+		}
+	}
+	return l
 }
 
 // adviceDefects lists the known defects of each candidate: those that may matter, and those that

@@ -15,13 +15,14 @@ import (
 
 // advised is what a run of the fixtures advises, with footprints of some of its drivers.
 func advised(run *result.Run) report.Advised {
-	facts := advise.FactsOf(stats.Analyze(run, "native"), map[string]*result.Footprint{
+	analysis := stats.Analyze(run, "native")
+	facts := advise.FactsOf(analysis, map[string]*result.Footprint{
 		"mattn": {SizeBytes: 9_400_000, WarmNS: 1_900_000_000, ColdNS: 82_000_000_000, License: "MIT", Released: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC),
 			Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "needs a C compiler for linux/arm64"}}},
 		"modernc": {SizeBytes: 12_100_000, WarmNS: 2_400_000_000, License: "BSD-3-Clause", Released: time.Date(2026, 10, 31, 0, 0, 0, 0, time.UTC),
 			Targets: []result.TargetBuild{{Target: "linux/arm64", OK: true}}},
 	})
-	return report.Advised{Advice: advise.Decide(facts), Facts: facts, Run: run, NotIn: []string{"what nobody asked for"}}
+	return report.Advised{Advice: advise.Decide(facts), Facts: facts, Of: analysis, NotIn: []string{"what nobody asked for"}}
 }
 
 func TestAdviceGolden(t *testing.T) {

@@ -21,6 +21,7 @@ type Diffed struct {
 	Seed    uint64         `json:"seed"`
 	Results []*diff.Result `json:"results"` // of each side but the first
 	Skipped []string       `json:"skipped,omitempty"`
+	Most    int            `json:"most_executions"` // of each statement that are compared
 }
 
 // DiffSide is a driver whose answers are compared.
@@ -42,6 +43,11 @@ func DiffSideOf(name string, p *protocol.Proof) DiffSide {
 // Differ reports whether any answer differs.
 func (d *Diffed) Differ() bool {
 	return slices.ContainsFunc(d.Results, func(r *diff.Result) bool { return r.Differing > 0 })
+}
+
+// Answered reports whether every comparison has a statement that returned more than an error.
+func (d *Diffed) Answered() bool {
+	return !slices.ContainsFunc(d.Results, func(r *diff.Result) bool { return r.Answered() == 0 })
 }
 
 // DiffSchema is the JSON Schema (draft 2020-12) of the JSON form of a comparison of answers.
@@ -76,6 +82,10 @@ func WriteDiff(w io.Writer, d *Diffed, full bool) error {
 	}
 	for _, r := range d.Results {
 		p.result(r)
+	}
+	if slices.ContainsFunc(d.Results, func(r *diff.Result) bool { return r.Most == d.Most }) {
+		p.say("")
+		p.wrapped("", "Of statements with more executions, the first %d are compared: for more, --executions.", d.Most)
 	}
 	for _, name := range d.Skipped {
 		p.say("")
@@ -116,6 +126,9 @@ func (d *Diffed) Answer() string {
 	if len(d.Results) == 1 {
 		return diffAnswer(d.Results[0])
 	}
+	if r := d.Results[0]; !d.Differ() && r.Answered() == 0 {
+		return diffAnswer(r)
+	}
 	var alike []string
 	for _, r := range d.Results {
 		if r.Differing == 0 {
@@ -135,9 +148,18 @@ func (d *Diffed) Answer() string {
 // diffAnswer is the answer for two sides.
 func diffAnswer(r *diff.Result) string {
 	sides := fmt.Sprintf("%s than by %s", Line(r.Second), Line(r.First))
-	if r.Differing == 0 {
-		return fmt.Sprintf("No difference: %s and %s answer %s alike, in %s.", Line(r.First), Line(r.Second),
-			counted(int64(r.Statements), "statement"), counted(int64(r.Executions), "execution"))
+	switch {
+	case r.Statements == 0:
+		return "Nothing was compared: no statement could be asked. Give statements with --sql, or a workload whose phases query, insert or mix."
+	case r.Differing == 0 && r.Answered() == 0:
+		return fmt.Sprintf("Nothing was compared but errors: %s with both %s and %s.", failDiff(r.Statements), Line(r.First), Line(r.Second))
+	case r.Differing == 0:
+		t := fmt.Sprintf("No difference: %s and %s answer %s alike, in %s with %s.", Line(r.First), Line(r.Second),
+			counted(int64(r.Answered()), "statement"), counted(int64(r.Executions), "execution"), counted(r.Rows, "row"))
+		if n := len(r.Failing); n > 0 {
+			t += fmt.Sprintf(" With both, %s.", failDiff(n))
+		}
+		return t
 	}
 	var by []string
 	for _, k := range diff.Kinds {
@@ -151,6 +173,13 @@ func diffAnswer(r *diff.Result) string {
 	}
 	return fmt.Sprintf("%s of %s %s answered differently by %s: %s.", Thousands(int64(r.Differing)),
 		counted(int64(r.Statements), "statement"), verb, sides, strings.Join(by, ", "))
+}
+
+func failDiff(n int) string {
+	if n == 1 {
+		return "1 statement fails"
+	}
+	return Thousands(int64(n)) + " statements fail"
 }
 
 // diffPrinter prints, until an error.
@@ -231,6 +260,7 @@ func (p *diffPrinter) result(r *diff.Result) {
 	for i := range r.Groups {
 		p.group(r, &r.Groups[i])
 	}
+	p.failing(r)
 	if len(r.Unstable) > 0 {
 		p.say("")
 		p.wrapped("", "Values not compared, because %s itself gave two answers: %s.", Line(r.First), p.some(r.Unstable))
@@ -248,6 +278,41 @@ func (p *diffPrinter) result(r *diff.Result) {
 		p.say("")
 		p.wrapped("", "Not asked, %s: %s: %s.", Line(key), counted(int64(len(reasons[key])), "statement"), p.some(reasons[key]))
 	}
+}
+
+// failing lists the statements that fail with both sides.
+func (p *diffPrinter) failing(r *diff.Result) {
+	const most = 3
+	if len(r.Failing) == 0 || len(p.d.Results) > 1 && !p.full { // of several sides they are mostly the same
+		return
+	}
+	list := r.Failing
+	if !p.full && len(list) > most {
+		p.cut = true
+		list = list[:most]
+	}
+	p.say("")
+	p.wrapped("", "With both %s and %s, %s, so only the error is compared:", Line(r.First), Line(r.Second), failDiff(len(r.Failing)))
+	for _, f := range list {
+		p.wrapped("  ", "%s: %s", Line(f.Where), p.short(f.SQL))
+		p.wrapped("    ", "%s", Line(f.Error))
+	}
+	if rest := r.Failing[len(list):]; len(rest) > 0 {
+		var names []string
+		for _, f := range rest {
+			names = append(names, f.Where)
+		}
+		p.wrapped("  ", "Also %s.", p.some(names))
+	}
+}
+
+// short returns a statement, or its beginning unless everything is shown.
+func (p *diffPrinter) short(sql string) string {
+	sql = Line(sql)
+	if c := []rune(sql); !p.full && len(c) > sqlShown {
+		return string(c[:sqlShown]) + " …"
+	}
+	return sql
 }
 
 // some lists the first of many.
@@ -295,11 +360,7 @@ func diffShown(g *diff.Group) int {
 const sqlShown = 200
 
 func (p *diffPrinter) statement(r *diff.Result, s *diff.Statement) {
-	sql := Line(s.SQL)
-	if c := []rune(sql); !p.full && len(c) > sqlShown {
-		sql = string(c[:sqlShown]) + " …"
-	}
-	p.wrapped("  ", "%s: %s", Line(s.At()), sql)
+	p.wrapped("  ", "%s: %s", Line(s.At()), p.short(s.SQL))
 	if len(s.Arguments) > 0 {
 		var list []string
 		for _, v := range s.Arguments {

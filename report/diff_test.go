@@ -45,7 +45,8 @@ func TestWriteDiff(t *testing.T) {
 		full bool
 		want string
 	}{
-		"alike": {d: diffed(a, noted("modernc", "3.53.4", "a\x00b", "same", "1\x1b[2J", "x")), want: `No difference: mattn and modernc answer 4 statements alike, in 4 executions.
+		"alike": {d: diffed(a, noted("modernc", "3.53.4", "a\x00b", "same", "1\x1b[2J", "x")), want: `No difference: mattn and modernc answer 4 statements alike, in 4 executions with
+4 rows.
 
 mattn v1.2.3, SQLite 3.53.4
 modernc v1.2.3, SQLite 3.53.4

@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 func adviseCommand(env *environment) *cobra.Command {
@@ -73,13 +74,19 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 // ofStored are the flags that also apply to a stored run.
 var ofStored = []string{"targets", "cold-build", "source", "worker-cache", "quiet", "store", "format", "output", "no-color"}
 
-// checkTargets finds out whether the platforms can be such.
-func (o *adviseOptions) checkTargets() error {
+// checkTargets finds out whether the platforms are such.
+func (o *adviseOptions) checkTargets(ctx context.Context, b *lab.Builder) error {
+	if o.targets == nil {
+		return nil
+	}
+	known, err := b.Platforms(ctx)
+	if err != nil {
+		return err
+	}
 	for i, t := range o.targets {
 		o.targets[i] = strings.TrimSpace(t)
-		goos, goarch, ok := strings.Cut(o.targets[i], "/")
-		if !ok || goos == "" || goarch == "" || strings.ContainsAny(goarch, "/ ") {
-			return usagef("--targets %s: want GOOS/GOARCH, such as linux/arm64 (go tool dist list lists them)", t)
+		if !slices.Contains(known, o.targets[i]) {
+			return usagef("--targets %s: want GOOS/GOARCH: %s", t, driver.Suggest(o.targets[i], known))
 		}
 	}
 	return nil
@@ -87,15 +94,24 @@ func (o *adviseOptions) checkTargets() error {
 
 // measured measures the candidates and prints the advice.
 func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
-	if err := o.checkTargets(); err != nil {
-		return err
-	}
 	o.computing = newProgress(env, o.quiet).Computing
 	r, err := o.check(ctx)
 	if err != nil {
 		return err
 	}
+	if err := o.checkTargets(ctx, r.builder); err != nil {
+		return err
+	}
 	o.untilSettled(r)
+	var candidates []string
+	for _, c := range r.cases {
+		if !(c.Ref.Known != nil && c.Ref.Known.Name == floorDriver) && !slices.Contains(candidates, c.Driver) {
+			candidates = append(candidates, c.Driver)
+		}
+	}
+	if len(candidates) < 2 {
+		return usagef("--drivers %s: advise chooses between candidates: name two or more, such as mattn,modernc; sqlite3perf run measures one", strings.Join(o.drivers, ","))
+	}
 	q := o.questions(r) // before the measurement, which lets go of the workloads
 	r.print = func(a *stats.Analysis) error {
 		told := report.Advised{}
@@ -173,19 +189,22 @@ func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string
 	if unused != nil {
 		return usagef("%s: only for what is measured now, and %s is stored: leave it out", strings.Join(unused, " "), ref)
 	}
-	if err := inOrder(o.output.check, o.checkTargets); err != nil {
+	if err := o.output.check(); err != nil {
 		return err
 	}
 	o.output.store = o.store
-	run, err := measuredRun(ctx, env, o.store, ref)
-	if err != nil {
-		return err
-	}
 	source, known, err := o.workers.find()
 	if err != nil {
 		return err
 	}
 	builder, err := o.workers.builder(source)
+	if err != nil {
+		return err
+	}
+	if err := o.checkTargets(ctx, builder); err != nil {
+		return err
+	}
+	run, err := measuredRun(ctx, env, o.store, ref)
 	if err != nil {
 		return err
 	}
@@ -215,7 +234,7 @@ func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Buil
 		}
 	}
 	facts := advise.FactsOf(a, footprints)
-	told.Advice, told.Facts, told.Run = advise.Decide(facts), facts, a.Run
+	told.Advice, told.Facts, told.Of = advise.Decide(facts), facts, a
 	if !o.cold {
 		told.NotIn = append(told.NotIn, "builds with an empty build cache (--cold-build)")
 	}

@@ -44,7 +44,7 @@ random(), only errors, types and names are compared.
 Without --workloads and --sql the statements are a built-in list of values in which
 libraries differ: times, booleans, NULs, large integers, infinite reals and others.
 
-The exit status is 4 if answers differ.`,
+The exit status is 4 if answers differ, or if every statement fails.`,
 		Example: `  sqlite3perf diff mattn modernc --workloads ./mine.yaml
   sqlite3perf diff mattn modernc ncruces zombiezen
   sqlite3perf diff mattn@v1.14.22 mattn --workloads complex,analytics
@@ -73,7 +73,7 @@ type diffOptions struct {
 func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all for every built-in one"
-	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run; several are run one after the other on the same database (repeatable)")
+	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run; several are run one after the other on a new database, not on that of a workload (repeatable)")
 	f.BoolVar(&o.values, "values", false, "also run the built-in list of values (default without --workloads and --sql)")
 	f.IntVar(&o.executions, "executions", 20, "compare at most this many executions of each statement")
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
@@ -134,7 +134,7 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	if err := errors.Join(err, w.Flush()); err != nil {
 		return err
 	}
-	if d.Differ() {
+	if d.Differ() || !d.Answered() {
 		return statusError(exitIncomplete)
 	}
 	return nil
@@ -312,7 +312,7 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 		}
 		return nil, fmt.Errorf("%s: %w", strings.Join(slices.DeleteFunc([]string{refs[i].Name, w.name}, func(s string) bool { return s == "" }), ", "), err)
 	}
-	d := &report.Diffed{Seed: r.matrix.Seed}
+	d := &report.Diffed{Seed: r.matrix.Seed, Most: o.executions}
 	var sides []*diff.Side
 	for i, ref := range refs {
 		s := &diff.Side{Name: ref.Name}

@@ -55,10 +55,10 @@ each index and join along foreign keys. Then it loads the imitation into a
 temporary file and shows how close it comes: sizes, plans and numbers of rows.
 
 The database is only read, through a copy in a temporary directory (TMPDIR), so an
-application that uses it is not kept waiting. No value of it is in the workload:
-numbers and times are rounded or moved, other texts become letters, also in the
-schema. Names of tables and columns, how many rows there are, and lengths of texts
-are kept.`,
+application that uses it is not kept waiting. No text of it is in the workload:
+times and numbers of 1000 or more are rounded or moved, other texts become letters,
+also in the schema. Names of tables and columns, how many rows there are, lengths of
+texts, and small integers with how frequent they are stay.`,
 		Example: `  sqlite3perf workload from app.db -o mine.yaml
   sqlite3perf workload from app.db -o mine.yaml --rows 10%
   sqlite3perf run --workloads ./mine.yaml --drivers mattn,modernc`,

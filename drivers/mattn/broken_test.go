@@ -89,7 +89,8 @@ func readForAWhile(t *testing.T, path string) {
 // the driver can do what it denies.
 func TestLimitsAreProven(t *testing.T) {
 	b := breakage{info: func(i *driver.Info) {
-		i.Limits = map[string]string{"temp_store=file": "untrue", "no such thing": "unknown", "page_size": "true"}
+		i.Limits = maps.Clone(i.Limits)
+		i.Limits["temp_store=file"], i.Limits["no such thing"], i.Limits["page_size"] = "untrue", "unknown", "true"
 	}, settings: func(s driver.Settings) { delete(s, "page_size") }}
 	got := drivertest.Failures(t.Context(), &broken{mattn.New(), b}, t.TempDir)
 	want := []string{"limits", "settings/page size and auto-vacuum of a WAL database", "settings/temp_store=file"}

@@ -772,13 +772,13 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 	var w strings.Builder
 	fmt.Fprintf(&w, "# Made by sqlite3perf workload from %s.\n", yamlText(b.file))
 	if !b.keep {
-		w.WriteString("# No value of the database is in it: numbers and times are rounded or moved, other texts are letters.\n")
+		w.WriteString("# No text of the database is in it: texts are letters. Times and numbers of 1000 or more are rounded or moved;\n# smaller integers, and how frequent they are, stay.\n")
 	}
 	for _, n := range b.notes {
 		fmt.Fprintf(&w, "# %s.\n", strings.Join(strings.Fields(n), " "))
 	}
-	fmt.Fprintf(&w, "name: %s\nabout: |\n  An imitation of a database. Loading it is not timed; then rows are inserted into its largest\n"+
-		"  tables, and rows are read by each index and along each foreign key.\n", b.name)
+	fmt.Fprintf(&w, "name: %s\nabout: |\n  An imitation of a database. Loading it is not timed; then rows are read by each index and\n"+
+		"  along each foreign key, and rows are inserted into its largest tables.\n", b.name)
 	if n := b.needs(); n != nil {
 		fmt.Fprintf(&w, "needs: [%s]\n", strings.Join(n, ", "))
 	}
@@ -814,11 +814,14 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 	if after != "" {
 		fmt.Fprintf(&w, "  - name: finish\n    untimed: true\n    script: |2\n%s", indented(after, "      "))
 	}
-	for _, d := range more {
-		fmt.Fprintf(&w, "  - {name: %s, insert: %s}\n", yamlText(phaseName("insert "+d.table)), d.name)
-	}
 	for _, q := range queries {
 		fmt.Fprintf(&w, "  - name: %s\n    query: %s\n    for each: %s\n    columns: [%s]\n", yamlText(q.Phase), yamlText(q.SQL), b.reads, strings.Join(q.columns, ", "))
+	}
+	if len(more) > 0 {
+		w.WriteString("  # All rows of a phase are one transaction. With \"transaction: per statement\" each row is one, as in most\n  # web services: then synchronous decides how long it takes.\n")
+	}
+	for _, d := range more {
+		fmt.Fprintf(&w, "  - {name: %s, insert: %s, transaction: one}\n", yamlText(phaseName("insert "+d.table)), d.name)
 	}
 	if len(more) == 0 && len(queries) == 0 {
 		w.WriteString("  - {name: check, script: PRAGMA integrity_check}\n")

@@ -51,6 +51,6 @@ func ExampleFrom() {
 	// Output:
 	// [{users 2 2}]
 	// insert load
-	// insert insert users
 	// query users by id
+	// insert insert users
 }

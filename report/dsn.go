@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -135,6 +136,7 @@ func writeDSN(w io.Writer, d *DSN, opts Options) error {
 	p.beware()
 	p.differences()
 	p.spellings()
+	p.versions()
 	_, err := io.WriteString(w, p.out.String())
 	return err
 }
@@ -155,6 +157,22 @@ func (p *dsnPrinter) paragraph(label, s string) {
 			p.out.WriteString(indent + line + "\n")
 		}
 	}
+}
+
+// versions says whose answer this is: options come and go with versions.
+func (p *dsnPrinter) versions() {
+	var list []string
+	other := ""
+	for _, t := range p.d.Told {
+		if t.ModuleVersion != "" {
+			list = append(list, strings.TrimSuffix(Line(t.Driver), "@"+t.ModuleVersion)+" "+Line(t.ModuleVersion))
+			other = cmp.Or(other, strings.TrimSuffix(Line(t.Driver), "@"+t.ModuleVersion))
+		}
+	}
+	if list == nil {
+		return
+	}
+	p.heading(fmt.Sprintf("Versions: %s. Others may take other options: give yours, as in --drivers %s@VERSION.", strings.Join(list, ", "), other))
 }
 
 func (p *dsnPrinter) heading(s string) {

@@ -24,7 +24,7 @@ func dsnFixture(t *testing.T) *report.DSN {
 			Spelling: &dsn.Spelling{DSN: "x.db?_journal=WAL&_auth_pass=***"},
 		},
 		{
-			Driver: "b", InForce: driver.Settings{"busy_timeout": "5000"}, File: "x.db?_journal=WAL", EachConnection: "Hook",
+			Driver: "b", ModuleVersion: "v1.0.2", InForce: driver.Settings{"busy_timeout": "5000"}, File: "x.db?_journal=WAL", EachConnection: "Hook",
 			Options: []dsn.Verdict{
 				{Option: "_journal=WAL", Outcome: dsn.Ignored, Is: "delete", Default: "delete"},
 				{Option: "_auth_pass=***", Outcome: dsn.Unseen, Changes: []dsn.Change{{Setting: "foreign_keys", From: "on", To: "off"}}},
@@ -54,6 +54,7 @@ func TestDSNTable(t *testing.T) {
 		"a       yes           checked\n",
 		"b       no, is delete  unseen\n",
 		"c       no, default   refused\n",
+		"Versions: b v1.0.2. Others may take other options",
 		"* b: the file that is made is named \"x.db?_journal=WAL\"",
 		"* b: _auth_pass=*** changes foreign_keys from on to off\n",
 		"* c: _auth_pass=*** is refused: no such user\n",

@@ -142,7 +142,7 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 	}
 	cases, err := r.matrix.LockCases(ways)
 	if none, ok := err.(*lab.NoMixError); ok { //nolint:errorlint // as LockCases returns it
-		return nil, usagef("workload %s has no mix, so nothing in it waits for a lock: name one that has; sqlite3perf workloads %s shows one", none.Workload, lockWorkloads[0])
+		return nil, usagef("workload %s has no mix, and locks varies how the clients of a mix share a database: name a workload that has one; sqlite3perf workloads %s shows one", none.Workload, lockWorkloads[0])
 	}
 	if err != nil {
 		return nil, usageError{o.blame(err)}

@@ -85,7 +85,7 @@ func WriteDiff(w io.Writer, d *Diffed, full bool) error {
 	}
 	if slices.ContainsFunc(d.Results, func(r *diff.Result) bool { return r.Most == d.Most }) {
 		p.say("")
-		p.wrapped("", "Of statements with more executions, the first %d are compared: for more, --executions.", d.Most)
+		p.wrapped("", "Of statements with more executions, the first %d are compared. More can be asked for.", d.Most)
 	}
 	for _, name := range d.Skipped {
 		p.say("")
@@ -150,7 +150,7 @@ func diffAnswer(r *diff.Result) string {
 	sides := fmt.Sprintf("%s than by %s", Line(r.Second), Line(r.First))
 	switch {
 	case r.Statements == 0:
-		return "Nothing was compared: no statement could be asked. Give statements with --sql, or a workload whose phases query, insert or mix."
+		return "Nothing was compared: no statement could be asked. Give statements, or a workload whose phases query, insert or mix."
 	case r.Differing == 0 && r.Answered() == 0:
 		return fmt.Sprintf("Nothing was compared but errors: %s with both %s and %s.", failDiff(r.Statements), Line(r.First), Line(r.Second))
 	case r.Differing == 0:

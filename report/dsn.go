@@ -172,7 +172,7 @@ func (p *dsnPrinter) versions() {
 	if list == nil {
 		return
 	}
-	p.heading(fmt.Sprintf("Versions: %s. Others may take other options: give yours, as in --drivers %s@VERSION.", strings.Join(list, ", "), other))
+	p.heading(fmt.Sprintf("Versions: %s. Others may take other options: name yours, as in %s@VERSION.", strings.Join(list, ", "), other))
 }
 
 func (p *dsnPrinter) heading(s string) {

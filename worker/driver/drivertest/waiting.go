@@ -85,7 +85,7 @@ func insertInTx(ctx context.Context, r driver.Runner, adHoc bool, end func(drive
 // operation then ends although the lock is still held.
 func endsWaiting(list []waiter) func(context.Context, driver.Driver, string) error {
 	// Who heeds the context at all is a thousand times as fast.
-	const soon = 5 * time.Second
+	const soon = 2 * time.Second
 	return cancelWaiting(list, func(got <-chan error, release func() error) error {
 		select {
 		case err := <-got:

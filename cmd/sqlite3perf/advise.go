@@ -103,16 +103,10 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 		return err
 	}
 	o.untilSettled(r)
-	var candidates []string
-	for _, c := range r.cases {
-		if !(c.Ref.Known != nil && c.Ref.Known.Name == floorDriver) && !slices.Contains(candidates, c.Driver) {
-			candidates = append(candidates, c.Driver)
-		}
-	}
-	if len(candidates) < 2 {
+	q := o.questions(r) // before the measurement, which lets go of the workloads
+	if len(q.refs) < 2 {
 		return usagef("--drivers %s: advise chooses between candidates: name two or more, such as mattn,modernc; sqlite3perf run measures one", strings.Join(o.drivers, ","))
 	}
-	q := o.questions(r) // before the measurement, which lets go of the workloads
 	r.print = func(a *stats.Analysis) error {
 		told := report.Advised{}
 		if !o.diff {

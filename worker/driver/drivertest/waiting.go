@@ -81,15 +81,18 @@ func insertInTx(ctx context.Context, r driver.Runner, adHoc bool, end func(drive
 	})
 }
 
+// ending is how an operation ended.
+type ending struct{ err error }
+
 // endsWaiting ends the context of each operation while it waits, and expects that the
 // operation then ends although the lock is still held.
 func endsWaiting(list []waiter) func(context.Context, driver.Driver, string) error {
 	// Who heeds the context at all is a thousand times as fast.
 	const soon = 2 * time.Second
-	return cancelWaiting(list, func(got <-chan error, release func() error) error {
+	return cancelWaiting(list, func(got <-chan ending, release func() error) error {
 		select {
-		case err := <-got:
-			return errors.Join(cancelled("the cancelled operation", err), release())
+		case e := <-got:
+			return errors.Join(cancelled("the cancelled operation", e.err), release())
 		case <-time.After(soon):
 		}
 		err := release()
@@ -101,7 +104,7 @@ func endsWaiting(list []waiter) func(context.Context, driver.Driver, string) err
 // leavesClean ends the context of each operation while it waits. However the operation
 // ends, if only after the lock is free, its connection must be clean.
 func leavesClean(ctx context.Context, d driver.Driver, dir string) error {
-	return cancelWaiting(append(waitLocked, waitCommit...), func(got <-chan error, release func() error) error {
+	return cancelWaiting(append(waitLocked, waitCommit...), func(got <-chan ending, release func() error) error {
 		select {
 		case <-got:
 			return release()
@@ -115,9 +118,9 @@ func leavesClean(ctx context.Context, d driver.Driver, dir string) error {
 
 // cancelWaiting runs each operation on a pool of one connection and on a connection of it,
 // while another database holds what it waits for, and ends its context. It calls check with
-// what will have the operation's error, and with what releases the lock. After that, the next
+// what will have the operation's ending, and with what releases the lock. After that, the next
 // borrower of the connection must find it clean.
-func cancelWaiting(list []waiter, check func(got <-chan error, release func() error) error) func(context.Context, driver.Driver, string) error {
+func cancelWaiting(list []waiter, check func(got <-chan ending, release func() error) error) func(context.Context, driver.Driver, string) error {
 	return func(ctx context.Context, d driver.Driver, dir string) error {
 		return with(ctx, d, dir, unsynced, intTable, func(holder *db) error {
 			for _, w := range list {
@@ -132,8 +135,8 @@ func cancelWaiting(list []waiter, check func(got <-chan error, release func() er
 						}
 						short, cancel := context.WithCancel(ctx)
 						defer cancel()
-						got := make(chan error, 1)
-						go func() { got <- w.run(short, r, adHoc) }()
+						got := make(chan ending, 1)
+						go func() { got <- ending{w.run(short, r, adHoc)} }()
 						later(cancel)
 						return check(got, func() error { return holder.Script(ctx, "ROLLBACK") })
 					}

@@ -28,21 +28,7 @@ func (t *table) checks(list []token) []check {
 		if !list[i].is("CHECK") {
 			continue
 		}
-		back := func(at int) int {
-			for at--; at >= 0 && (list[at].kind == space || list[at].kind == comment); at-- {
-			}
-			return at
-		}
-		begin := i
-		if at := back(begin); at > 0 {
-			if at = back(at); at >= 0 && list[at].is("CONSTRAINT") {
-				begin = at
-			}
-		}
-		from := begin
-		if at := back(from); at >= 0 && list[at].text == "," {
-			from = at
-		}
+		begin, from := beginning(list, i)
 		open := i + 1
 		for open < len(list) && list[open].text != "(" {
 			open++

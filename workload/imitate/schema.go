@@ -4,9 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -278,6 +276,15 @@ func (s *schema) keys(ctx context.Context, db *sql.DB, t *table) error {
 	if t.virtual != "" || t.shadow {
 		return nil
 	}
+	if err := s.indexes(ctx, db, t); err != nil {
+		return err
+	}
+	t.compose()
+	return s.references(ctx, db, t)
+}
+
+// indexes reads the indexes of a table.
+func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 	var unique, partial bool
 	var name, origin string
 	err := all(ctx, db, `SELECT name, "unique", origin, partial FROM pragma_index_list(?) ORDER BY seq DESC`, []any{t.name},
@@ -314,6 +321,14 @@ func (s *schema) keys(ctx context.Context, db *sql.DB, t *table) error {
 			x.columns[0].unique = true
 		}
 	}
+	return nil
+}
+
+// origins are those of indexes, in the order in which generated rows satisfy them.
+var origins = []string{"pk", "u", "c"}
+
+// compose chooses the unique index of several columns that generated rows satisfy.
+func (t *table) compose() {
 	byOrigin := slices.Clone(t.indexes) // the primary key first, then constraints
 	slices.SortStableFunc(byOrigin, func(x, y *index) int {
 		return slices.Index(origins, x.origin) - slices.Index(origins, y.origin)
@@ -334,12 +349,16 @@ func (s *schema) keys(ctx context.Context, db *sql.DB, t *table) error {
 			x.sibling = true
 		}
 	}
+}
+
+// references reads the foreign keys of a table.
+func (s *schema) references(ctx context.Context, db *sql.DB, t *table) error {
 	byID := map[int]*foreign{}
 	var ids []int
 	var id int
 	var parent, from string
 	var to sql.NullString
-	err = all(ctx, db, `SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq`, []any{t.name},
+	err := all(ctx, db, `SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq`, []any{t.name},
 		func() []any { return []any{&id, &parent, &from, &to} }, func() error {
 			f := byID[id]
 			if f == nil {
@@ -361,6 +380,9 @@ func (s *schema) keys(ctx context.Context, db *sql.DB, t *table) error {
 			f.to = append(f.to, target)
 			return nil
 		})
+	if err != nil {
+		return err
+	}
 	slices.Sort(ids)
 	for _, id := range ids {
 		f := byID[id]
@@ -375,355 +397,5 @@ func (s *schema) keys(ctx context.Context, db *sql.DB, t *table) error {
 			c.foreign = f
 		}
 	}
-	return err
-}
-
-// origins are those of indexes, in the order in which generated rows satisfy them.
-var origins = []string{"pk", "u", "c"}
-
-// token is a token of SQL, or the space before one.
-type token struct {
-	text string
-	kind tokenKind
-}
-
-type tokenKind int
-
-const (
-	space tokenKind = iota
-	comment
-	word
-	number
-	quotedText // '…'
-	quotedName // "…", […] and `…`
-	blobText   // x'…'
-	other
-)
-
-func (t token) is(words ...string) bool {
-	return t.kind == word && slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, t.text) })
-}
-
-// name returns what a token in quotes contains.
-func (t token) name() string {
-	if t.kind != quotedText && t.kind != quotedName || len(t.text) < 2 {
-		return t.text
-	}
-	quote := t.text[len(t.text)-1:]
-	return strings.ReplaceAll(t.text[1:len(t.text)-1], quote+quote, quote)
-}
-
-// tokenize splits SQL that SQLite has accepted.
-func tokenize(text string) []token {
-	var list []token
-	for text != "" {
-		n, kind := 1, other
-		switch c := text[0]; {
-		case strings.IndexByte(" \t\r\n\f", c) >= 0:
-			for n < len(text) && strings.IndexByte(" \t\r\n\f", text[n]) >= 0 {
-				n++
-			}
-			kind = space
-		case strings.HasPrefix(text, "--"):
-			kind = comment
-			if n = strings.IndexByte(text, '\n'); n < 0 {
-				n = len(text)
-			}
-		case strings.HasPrefix(text, "/*"):
-			kind = comment
-			if n = strings.Index(text[2:], "*/") + 4; n < 4 {
-				n = len(text)
-			}
-		case c == '\'' || c == '"' || c == '`' || c == '[':
-			if kind = quotedName; c == '\'' {
-				kind = quotedText
-			}
-			n = quotedLength(text)
-		case (c == 'x' || c == 'X') && len(text) > 1 && text[1] == '\'':
-			n, kind = 1+quotedLength(text[1:]), blobText
-		case '0' <= c && c <= '9' || c == '.' && len(text) > 1 && '0' <= text[1] && text[1] <= '9':
-			kind = number
-			for n < len(text) && (wordByte(text[n]) || text[n] == '.' || (text[n] == '+' || text[n] == '-') && (text[n-1] == 'e' || text[n-1] == 'E') && !strings.HasPrefix(strings.ToLower(text), "0x")) {
-				n++
-			}
-		case wordByte(c):
-			kind = word
-			for n < len(text) && (wordByte(text[n]) || text[n] == '$') {
-				n++
-			}
-		}
-		list = append(list, token{text[:n], kind})
-		text = text[n:]
-	}
-	return list
-}
-
-// quotedLength returns the length of a text in quotes, in which a quote is doubled.
-func quotedLength(text string) int {
-	end := text[0]
-	if end == '[' {
-		end = ']'
-	}
-	for n := 1; n < len(text); n++ {
-		if text[n] != end {
-			continue
-		}
-		if end == ']' || n+1 == len(text) || text[n+1] != end {
-			return n + 1
-		}
-		n++
-	}
-	return len(text)
-}
-
-func wordByte(c byte) bool {
-	return c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-}
-
-// significant returns the tokens without spaces and comments.
-func significant(text string) []token {
-	return slices.DeleteFunc(tokenize(text), func(t token) bool { return t.kind == space || t.kind == comment })
-}
-
-func join(list []token) string {
-	var b strings.Builder
-	for _, t := range list {
-		b.WriteString(t.text)
-	}
-	return b.String()
-}
-
-// cutWhere cuts CREATE INDEX before the WHERE of a partial index.
-func cutWhere(text string) (before, condition string, found bool) {
-	list := tokenize(text)
-	depth := 0
-	for i, t := range list {
-		switch {
-		case t.text == "(":
-			depth++
-		case t.text == ")":
-			depth--
-		case depth == 0 && t.is("WHERE"):
-			return join(list[:i]), strings.TrimSpace(join(list[i+1:])), true
-		}
-	}
-	return text, "", false
-}
-
-// withoutKey removes the constraint UNIQUE of several columns from CREATE TABLE.
-func withoutKey(list []token, columns []*column) ([]token, bool) {
-	for i := range list {
-		if !list[i].is("UNIQUE") {
-			continue
-		}
-		k, n := i+1, 0
-		next := func() string {
-			for k++; k < len(list) && (list[k].kind == space || list[k].kind == comment); k++ {
-			}
-			if k >= len(list) {
-				return ""
-			}
-			return list[k].name()
-		}
-		k--
-		for k++; k < len(list) && list[k].text != "("; k++ {
-			if list[k].kind != space && list[k].kind != comment {
-				break
-			}
-		}
-		if k >= len(list) || list[k].text != "(" {
-			continue
-		}
-		for ; n < len(columns) && strings.EqualFold(next(), columns[n].name); n++ {
-			if name := next(); name != "," {
-				n++
-				break
-			}
-		}
-		if n != len(columns) || k >= len(list) || list[k].text != ")" {
-			continue
-		}
-		from := i
-		back := func(at int) int {
-			for at--; at >= 0 && (list[at].kind == space || list[at].kind == comment); at-- {
-			}
-			return at
-		}
-		if at := back(from); at > 0 && list[at].text != "," {
-			if at = back(at); at >= 0 && list[at].is("CONSTRAINT") {
-				from = at
-			}
-		}
-		if at := back(from); at >= 0 && list[at].text == "," {
-			from = at
-		}
-		return slices.Delete(slices.Clone(list), from, k+1), true
-	}
-	return list, false
-}
-
-// anonymous returns SQL of the schema without values: texts and numbers in it become others
-// of the same length. What it keeps are names, types, the options of virtual tables, paths
-// of JSON, formats of dates, and the numbers of expressions that are computed.
-func (s *schema) anonymous(o object) string {
-	list := tokenize(o.sql)
-	if o.kind == "table" && len(significant(o.sql)) > 1 && significant(o.sql)[1].is("VIRTUAL") {
-		return o.sql
-	}
-	known := s.known()
-	t := s.table(o.table)
-	depth, where, generated, check := 0, o.kind != "table" && o.kind != "index", 0, 0
-	defaults := false // directly after DEFAULT
-	for i := range list {
-		switch tok := &list[i]; {
-		case tok.kind == space:
-			continue
-		case tok.kind == comment:
-			tok.text = " "
-			continue
-		case tok.text == "(":
-			depth++
-		case tok.text == ")":
-			if depth--; depth < generated {
-				generated = 0
-			}
-			if depth < check {
-				check = 0
-			}
-		case o.kind == "index" && depth == 0 && tok.is("WHERE"):
-			where = true
-		case o.kind == "table" && tok.is("AS"):
-			generated = depth + 1
-		case o.kind == "table" && tok.is("CHECK"):
-			check = depth + 1
-		case tok.kind == quotedText && known[strings.ToLower(tok.name())]: // a name
-		case check > 0 && slices.Contains(storageClasses, tok.name()):
-		case tok.kind == quotedText:
-			tok.text = quoteText(s.replaced(t, tok.name()))
-		case tok.kind == blobText:
-			tok.text = "x'" + strings.Repeat("00", (len(tok.text)-3)/2) + "'"
-		case tok.kind == quotedName && tok.text[0] == '"' && (defaults || (where || generated > 0 || check > 0 || o.kind == "index" && depth > 0) && !known[strings.ToLower(tok.name())]):
-			if defaults || !after(list[:i], "AS") {
-				tok.text = quoteText(s.replaced(t, tok.name())) // a text that is written as a name
-			}
-		case tok.kind == number && check > 0:
-			tok.text = t.roundedNumber(tok.text)
-		case tok.kind == number && (where || defaults):
-			tok.text = t.replacedNumber(tok.text)
-		}
-		defaults = list[i].is("DEFAULT") || defaults && (list[i].text == "(" || list[i].text == "-" || list[i].text == "+")
-	}
-	return join(list)
-}
-
-// storageClasses are what typeof returns.
-var storageClasses = []string{"null", "integer", "real", "text", "blob"}
-
-// after reports whether the last word is the given one.
-func after(list []token, words ...string) bool {
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].kind != space && list[i].kind != comment {
-			return list[i].is(words...)
-		}
-	}
-	return false
-}
-
-// known returns the names of the schema, in lower case.
-func (s *schema) known() map[string]bool {
-	known := map[string]bool{"rowid": true, "new": true, "old": true, "binary": true, "nocase": true, "rtrim": true}
-	for _, o := range s.objects {
-		known[strings.ToLower(o.name)] = true
-		for i, list := 0, significant(o.sql); i < len(list); i++ {
-			if i > 0 && list[i-1].is("AS") {
-				known[strings.ToLower(list[i].name())] = true // an alias
-			}
-		}
-	}
-	for _, t := range s.tables {
-		for _, c := range t.columns {
-			known[strings.ToLower(c.name)] = true
-		}
-	}
-	return known
-}
-
-// format matches what strftime and printf take, unless it has words.
-var format = regexp.MustCompile(`^%[-+ 0-9.]*[A-Za-z%](%[-+ 0-9.]*[A-Za-z%]|[^A-Za-z0-9%]|[TZ])*$`)
-
-// replaced returns what stands for a text of the schema, always the same.
-func (s *schema) replaced(t *table, text string) string {
-	switch {
-	case text == "" || strings.HasPrefix(text, "$") || format.MatchString(text):
-		return text
-	case t != nil:
-		if name, ok := t.named("t" + text); ok {
-			return name
-		}
-	}
-	for _, t := range s.tables {
-		if name, ok := t.named("t" + text); ok {
-			return name
-		}
-	}
-	if m, ok := momentOf(text); ok {
-		return m.month().String()
-	}
-	if _, ok := s.literals[text]; !ok {
-		// The letters depend on how many texts there are, not on the text.
-		s.literals[text] = letters(scramble(uint64(len(s.literals))+1), len(text))
-	}
-	return s.literals[text]
-}
-
-func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-
-// replacedNumber returns what stands for a number of the schema.
-func (t *table) replacedNumber(text string) string {
-	if t != nil {
-		if name, ok := t.named("i" + text); ok {
-			return name
-		}
-	}
-	if len(text) < 2 || strings.ContainsAny(text, ".xXeE_") && len(text) < 4 {
-		return text
-	}
-	whole, fraction, real := strings.Cut(text, ".")
-	if strings.ContainsAny(text, "xXeE_") {
-		whole, real = "1"+strings.Repeat("0", len(text)-1), false
-	}
-	whole = "1" + strings.Repeat("0", max(0, len(whole)-1))
-	if real {
-		return whole + "." + strings.Repeat("0", max(1, len(fraction)))
-	}
-	return whole
-}
-
-// roundedNumber returns what stands for a number of a CHECK: those of 1000 or more are
-// rounded to a digit, as bounds that generated values may keep.
-func (t *table) roundedNumber(text string) string {
-	if name, ok := t.named("i" + text); ok {
-		return name
-	}
-	x, err := strconv.ParseFloat(text, 64)
-	switch {
-	case err != nil:
-		return t.replacedNumber(text)
-	case x < 1000 && len(text) <= 4:
-		return text
-	}
-	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'e', 0, 64), 64)
-	return strconv.FormatFloat(x, 'f', -1, 64)
-}
-
-// letters returns n letters that depend on a hash.
-func letters(hash uint64, n int) string {
-	b := make([]byte, n)
-	for i := range b {
-		if i%8 == 0 {
-			hash = scramble(hash + uint64(i) + 1)
-		}
-		b[i] = 'a' + byte(hash>>(i%8*8)&0xff)%26
-	}
-	return string(b)
+	return nil
 }

@@ -1,0 +1,152 @@
+package imitate
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// anonymous returns SQL of the schema without values: texts and numbers in it become others
+// of the same length. What it keeps are names, types, the options of virtual tables, paths
+// of JSON, formats of dates, and the numbers of expressions that are computed.
+func (s *schema) anonymous(o object) string {
+	list := tokenize(o.sql)
+	if o.kind == "table" && len(significant(o.sql)) > 1 && significant(o.sql)[1].is("VIRTUAL") {
+		return o.sql
+	}
+	known := s.known()
+	t := s.table(o.table)
+	depth, where, generated, check := 0, o.kind != "table" && o.kind != "index", 0, 0
+	defaults := false // directly after DEFAULT
+	for i := range list {
+		switch tok := &list[i]; {
+		case tok.kind == space:
+			continue
+		case tok.kind == comment:
+			tok.text = " "
+			continue
+		case tok.text == "(":
+			depth++
+		case tok.text == ")":
+			if depth--; depth < generated {
+				generated = 0
+			}
+			if depth < check {
+				check = 0
+			}
+		case o.kind == "index" && depth == 0 && tok.is("WHERE"):
+			where = true
+		case o.kind == "table" && tok.is("AS"):
+			generated = depth + 1
+		case o.kind == "table" && tok.is("CHECK"):
+			check = depth + 1
+		case tok.kind == quotedText && known[strings.ToLower(tok.name())]: // a name
+		case check > 0 && slices.Contains(storageClasses, tok.name()):
+		case tok.kind == quotedText:
+			tok.text = quoteText(s.replaced(t, tok.name()))
+		case tok.kind == blobText:
+			tok.text = "x'" + strings.Repeat("00", (len(tok.text)-3)/2) + "'"
+		case tok.kind == quotedName && tok.text[0] == '"' && (defaults || (where || generated > 0 || check > 0 || o.kind == "index" && depth > 0) && !known[strings.ToLower(tok.name())]):
+			if before := preceding(list, i); defaults || before < 0 || !list[before].is("AS") {
+				tok.text = quoteText(s.replaced(t, tok.name())) // a text that is written as a name
+			}
+		case tok.kind == number && check > 0:
+			tok.text = t.roundedNumber(tok.text)
+		case tok.kind == number && (where || defaults):
+			tok.text = t.replacedNumber(tok.text)
+		}
+		defaults = list[i].is("DEFAULT") || defaults && (list[i].text == "(" || list[i].text == "-" || list[i].text == "+")
+	}
+	return join(list)
+}
+
+// storageClasses are what typeof returns.
+var storageClasses = []string{"null", "integer", "real", "text", "blob"}
+
+// known returns the names of the schema, in lower case.
+func (s *schema) known() map[string]bool {
+	known := map[string]bool{"rowid": true, "new": true, "old": true, "binary": true, "nocase": true, "rtrim": true}
+	for _, o := range s.objects {
+		known[strings.ToLower(o.name)] = true
+		for i, list := 0, significant(o.sql); i < len(list); i++ {
+			if i > 0 && list[i-1].is("AS") {
+				known[strings.ToLower(list[i].name())] = true // an alias
+			}
+		}
+	}
+	for _, t := range s.tables {
+		for _, c := range t.columns {
+			known[strings.ToLower(c.name)] = true
+		}
+	}
+	return known
+}
+
+// format matches what strftime and printf take, unless it has words.
+var format = regexp.MustCompile(`^%[-+ 0-9.]*[A-Za-z%](%[-+ 0-9.]*[A-Za-z%]|[^A-Za-z0-9%]|[TZ])*$`)
+
+// replaced returns what stands for a text of the schema, always the same.
+func (s *schema) replaced(t *table, text string) string {
+	switch {
+	case text == "" || strings.HasPrefix(text, "$") || format.MatchString(text):
+		return text
+	case t != nil:
+		if name, ok := t.named("t" + text); ok {
+			return name
+		}
+	}
+	for _, t := range s.tables {
+		if name, ok := t.named("t" + text); ok {
+			return name
+		}
+	}
+	if m, ok := momentOf(text); ok {
+		return m.month().String()
+	}
+	if _, ok := s.literals[text]; !ok {
+		// The letters depend on how many texts there are, not on the text.
+		s.literals[text] = letters(scramble(uint64(len(s.literals))+1), len(text))
+	}
+	return s.literals[text]
+}
+
+func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// replacedNumber returns what stands for a number of the schema.
+func (t *table) replacedNumber(text string) string {
+	if t != nil {
+		if name, ok := t.named("i" + text); ok {
+			return name
+		}
+	}
+	if len(text) < 2 || strings.ContainsAny(text, ".xXeE_") && len(text) < 4 {
+		return text
+	}
+	whole, fraction, real := strings.Cut(text, ".")
+	if strings.ContainsAny(text, "xXeE_") {
+		whole, real = "1"+strings.Repeat("0", len(text)-1), false
+	}
+	whole = "1" + strings.Repeat("0", max(0, len(whole)-1))
+	if real {
+		return whole + "." + strings.Repeat("0", max(1, len(fraction)))
+	}
+	return whole
+}
+
+// roundedNumber returns what stands for a number of a CHECK: those of 1000 or more are
+// rounded to a digit, as bounds that generated values may keep.
+func (t *table) roundedNumber(text string) string {
+	if name, ok := t.named("i" + text); ok {
+		return name
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return t.replacedNumber(text)
+	case x < 1000 && len(text) <= 4:
+		return text
+	}
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'e', 0, 64), 64)
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}

@@ -1,0 +1,180 @@
+package imitate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// dataSet is a data set of the workload.
+type dataSet struct {
+	name    string
+	table   string // "" if it is not inserted
+	count   string
+	columns []generated
+}
+
+// generated is a column of a data set, as the workload language writes it.
+type generated struct {
+	name   string
+	kind   string
+	value  string
+	also   []string // further keys
+	nulls  int64    // of 1000 rows
+	hidden bool
+}
+
+func (g generated) String() string {
+	if g.kind == "const" && g.value == "null" && !g.hidden {
+		return "null"
+	}
+	parts := append([]string{g.kind + ": " + g.value}, g.also...)
+	if g.nulls > 0 {
+		parts = append(parts, fmt.Sprintf("nulls: %s%%", strconv.FormatFloat(float64(g.nulls)/10, 'f', -1, 64)))
+	}
+	if g.hidden {
+		parts = append(parts, "hidden: true")
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// add adds a column. If the name is taken, it gets another one.
+func (d *dataSet) add(g generated) string {
+	name := g.name
+	for i := 2; slices.ContainsFunc(d.columns, func(c generated) bool { return strings.EqualFold(c.name, g.name) }); i++ {
+		g.name = fmt.Sprintf("%s_%d", name, i)
+	}
+	d.columns = append(d.columns, g)
+	return g.name
+}
+
+// help adds a hidden column for the column c.
+func (d *dataSet) help(c *column, suffix string, g generated, avoid []*column) string {
+	g.name, g.hidden = identifierOf(c.name)+"_"+suffix, true
+	for slices.ContainsFunc(avoid, func(c *column) bool { return strings.EqualFold(c.name, g.name) }) {
+		g.name += "_"
+	}
+	return d.add(g)
+}
+
+// identifierOf returns a name of letters, digits and _.
+func identifierOf(name string) string {
+	var b strings.Builder
+	for _, c := range name {
+		if c < 0x80 && wordByte(byte(c)) {
+			b.WriteRune(c)
+		} else {
+			b.WriteByte('_')
+		}
+	}
+	if s := b.String(); s != "" && (s[0] < '0' || s[0] > '9') {
+		return s
+	}
+	return "_" + b.String()
+}
+
+func isPlain(name string) bool { return identifierOf(name) == name }
+
+func (b *builder) newSet(name, table, count string) *dataSet {
+	d := &dataSet{name: b.unused(name), table: table, count: count}
+	b.sets = append(b.sets, d)
+	return d
+}
+
+// parentsFirst sorts tables so that rows come after those that they refer to.
+func parentsFirst(tables []*table) []*table {
+	var list []*table
+	var visit func(t *table)
+	seen := map[*table]bool{}
+	visit = func(t *table) {
+		if seen[t] {
+			return
+		}
+		seen[t] = true
+		for _, f := range t.foreign {
+			visit(f.parent)
+		}
+		if slices.Contains(tables, t) {
+			list = append(list, t)
+		}
+	}
+	for _, t := range tables {
+		visit(t)
+	}
+	return list
+}
+
+// load adds the data set of a table.
+func (b *builder) load(t *table) string {
+	d := &dataSet{name: t.set, table: t.name, count: "$" + t.set}
+	b.fill(d, t, false)
+	b.sets = append(b.sets, d)
+	return d.name
+}
+
+func (b *builder) fill(d *dataSet, t *table, more bool) {
+	if strings.HasPrefix(t.virtual, "rtree") {
+		b.boxes(d, t, more)
+		return
+	}
+	for _, c := range t.columns {
+		b.column(d, t, c, more)
+	}
+}
+
+// boxes makes the rows of an R-tree: points, because a box needs two bounds of which one is
+// not less than the other.
+func (b *builder) boxes(d *dataSet, t *table, more bool) {
+	b.note("table %s: its boxes are points", t.name)
+	points := b.dictionaries["points "+t.name]
+	if points == "" {
+		p := b.newSet(t.set+"_points", "", "$"+t.set)
+		points = p.name
+		b.dictionaries["points "+t.name] = points
+		for j := 1; j+1 < len(t.columns); j += 2 {
+			s := &t.columns[j].stats
+			class := &s.class[reals]
+			g := generated{name: fmt.Sprintf("x%d", j), kind: "real", value: "[0, 1]"}
+			if class.n > 0 {
+				g = b.realNumbers(t, t.columns[j], class)
+				g.name = fmt.Sprintf("x%d", j)
+			} else if s.class[ints].n > 0 {
+				g = generated{name: g.name, kind: "int", value: list(b.anonymousInts(quantiles(s.class[ints].numbers.sample, intervals)))}
+			}
+			p.add(g)
+		}
+	}
+	first := "1"
+	if more {
+		first = "1 + $" + t.set
+	}
+	d.add(generated{name: t.columns[0].name, kind: "serial", value: first})
+	row := d.help(t.columns[0], "row", generated{kind: "serial", value: "0"}, t.columns)
+	for j := 1; j+1 < len(t.columns); j += 2 {
+		for _, c := range t.columns[j : j+2] {
+			d.add(generated{name: c.name, kind: "pick", value: fmt.Sprintf("%s.x%d", points, j), also: []string{"at: " + row}})
+		}
+	}
+}
+
+// additions adds data sets of rows that are inserted into the largest tables after loading.
+func (b *builder) additions(tables []*table) []*dataSet {
+	const most = 5
+	largest := slices.Clone(tables)
+	slices.SortStableFunc(largest, func(x, y *table) int { return int(max(-1, min(1, y.rows-x.rows))) })
+	var list []*dataSet
+	for _, t := range largest {
+		if t.rows == 0 || len(list) == most {
+			break
+		}
+		if !b.extendable(t) {
+			b.note("no rows are inserted into %s after loading, because its keys leave no room for them", t.name)
+			continue
+		}
+		d := b.newSet("more_"+t.name, t.name, "$"+b.inserts)
+		b.fill(d, t, true)
+		list = append(list, d)
+	}
+	return list
+}

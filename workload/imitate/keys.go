@@ -1,0 +1,231 @@
+package imitate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// pickable reports whether the values of a foreign key can be picked from the rows of its
+// parent.
+func (b *builder) pickable(c *column) bool {
+	f := c.foreign
+	to := f.to[slices.Index(f.columns, c)]
+	if f.parent.rows == 0 || len(to.stats.present()) != 1 {
+		return false
+	}
+	// A key that refers to itself over others cannot be made from itself.
+	for at, n := to, 0; at.foreign != nil && !at.rowid; n++ {
+		if n > 10 || at == c {
+			return false
+		}
+		at = at.foreign.to[slices.Index(at.foreign.columns, at)]
+	}
+	return true
+}
+
+// reference makes a foreign key.
+func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generated {
+	f := c.foreign
+	st := &c.stats
+	to := f.to[slices.Index(f.columns, c)]
+	g := generated{kind: "pick", value: f.parent.set + "." + yamlName(to.name)}
+	if !isPlain(to.name) {
+		g.value = yamlText(f.parent.set + "." + to.name)
+	}
+	at := func(suffix string, n generated) generated {
+		if b.numbers[d.name+" "+suffix] == "" {
+			b.numbers[d.name+" "+suffix] = d.help(f.columns[0], suffix, n, t.columns)
+		}
+		g.also = []string{"at: " + b.numbers[d.name+" "+suffix]}
+		return g
+	}
+	values, parents := st.values(), f.parent.rows
+	number := fmt.Sprintf("row%d", slices.Index(t.foreign, f))
+	var repeats float64
+	for i := range st.class {
+		if st.class[i].n > 0 {
+			repeats = st.class[i].distinct.repeats()
+		}
+	}
+	s := skew(parents, repeats)
+	switch {
+	case f.parent == t && more:
+	case f.parent == t: // of a row that is inserted earlier
+		return at(number, generated{kind: "serial", value: "0", also: []string{"step: 1", "every: 2"}})
+	case c.unique && st.ascends() && !more:
+		return at(number, generated{kind: "serial", value: "0", also: []string{"step: $" + f.parent.set, "every: $" + t.set}})
+	case c.unique:
+		n := generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set)}
+		if more {
+			n = generated{kind: "serial", value: "$" + t.set}
+		}
+		return at(number, n)
+	case st.ascends() && !more:
+		return at(number, generated{kind: "serial", value: "0", also: []string{fmt.Sprintf("step: %d", min(values, parents)), fmt.Sprintf("every: %d", t.rows)}})
+	case !more && float64(values) > 0.95*float64(parents) && repeats*float64(t.rows)+0.5 < float64(t.rows)/float64(parents):
+		// About as many rows for each parent.
+		return at(number, generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)})
+	case len(f.columns) > 1 && s > 0:
+		return at(number, generated{kind: "zipf", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set), also: []string{fmt.Sprintf("skew: %g", s)}})
+	case len(f.columns) > 1:
+		return at(number, generated{kind: "int", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set)})
+	}
+	if s > 0 {
+		g.also = []string{fmt.Sprintf("skew: %g", s)}
+	}
+	return g
+}
+
+// part makes a column of a unique index of several columns. The rows of another data set
+// have combinations of which no two are equal: the first columns stay the same for runs of
+// rows, as long as in the original, and the last one counts.
+func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
+	x := t.composite
+	j, last := slices.Index(t.parts(), c), len(x.columns)-1
+	keys := b.keys(t)
+	first := x.columns[0]
+	if !more {
+		n := generated{kind: "serial", value: "0"}
+		if ascending := first.stats.ascends() && (!t.noRowid || t.packed); !ascending {
+			n = generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)}
+		}
+		if b.numbers[d.name] == "" {
+			b.numbers[d.name] = d.help(first, "row", n, t.columns)
+		}
+		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + b.numbers[d.name]}}
+	}
+	if j < last {
+		if b.numbers[d.name] == "" {
+			b.numbers[d.name] = d.help(first, "row", generated{kind: "serial", value: "0", also: []string{"step: $" + t.set, "every: $" + b.inserts}}, t.columns)
+		}
+		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + b.numbers[d.name]}}
+	}
+	next := generated{kind: "serial", value: "0"}
+	if c.foreign != nil && b.pickable(c) { // what comes after the run that has been inserted
+		next = generated{kind: "serial", value: fmt.Sprint(x.run(t.rows)), also: []string{"step: $" + t.set, "every: $" + b.inserts}}
+	}
+	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next, t.columns)}}
+}
+
+// parts returns the columns of the unique index that rows must satisfy, and the last ones of
+// others that begin with the same columns.
+func (t *table) parts() []*column {
+	if t.composite == nil {
+		return nil
+	}
+	return slices.Concat(t.composite.columns, t.siblings)
+}
+
+// keys returns the data set with the combinations of a unique index.
+func (b *builder) keys(t *table) string {
+	if name := b.dictionaries["keys "+t.name]; name != "" {
+		return name
+	}
+	x := t.composite
+	d := b.newSet(t.set+"_keys", "", "$"+t.set)
+	b.dictionaries["keys "+t.name] = d.name
+	for j := range t.parts() {
+		number := generated{name: fmt.Sprintf("row%d", j), hidden: true, kind: "serial", value: "0"}
+		if j < len(x.columns)-1 {
+			number.also = []string{fmt.Sprintf("step: %d", x.different(j)), fmt.Sprintf("every: %d", max(1, t.rows))}
+		}
+		d.add(number)
+		d.add(generated{name: fmt.Sprintf("part%d", j), kind: "pick", value: b.domain(t, j, false), also: []string{"at: " + number.name}})
+	}
+	return d.name
+}
+
+// domain returns the column whose values a column of a unique index takes in turn.
+// With more, they are others.
+func (b *builder) domain(t *table, j int, more bool) string {
+	x := t.composite
+	c := t.parts()[j]
+	if c.foreign != nil && b.pickable(c) {
+		to := c.foreign.to[slices.Index(c.foreign.columns, c)]
+		name := c.foreign.parent.set + "." + to.name
+		if !isPlain(to.name) {
+			return yamlText(name)
+		}
+		return name
+	}
+	key := fmt.Sprintf("domain %s %d %v", t.name, j, more)
+	if name := b.dictionaries[key]; name != "" {
+		return name + ".value"
+	}
+	n := max(1, c.stats.values())
+	if j >= len(x.columns)-1 {
+		n = max(n, x.run(t.rows))
+	}
+	from := int64(0)
+	if more {
+		from, n = n, small
+	}
+	d := b.newSet(t.set+"_"+c.name+"_values", "", fmt.Sprint(n))
+	b.dictionaries[key] = d.name
+	present := c.stats.present()
+	s := &c.stats.class[present[0]]
+	apart := func(low, high, unit int64) int64 { return max(unit, (high-low)/max(1, max(from, n)-1)/unit*unit) }
+	switch {
+	case c.stats.isMoments():
+		m := &c.stats.moments
+		bounds := b.anonymousMoments(m, []int64{m.low, m.high})
+		step := apart(bounds[0], bounds[1], m.unit())
+		value := m.written(generated{kind: "serial", value: fmt.Sprint(bounds[0] + step*from), also: []string{fmt.Sprintf("step: %d", step)}}, func(suffix string, g generated) string {
+			g.name, g.hidden = suffix, true
+			return d.add(g)
+		})
+		value.name = "value"
+		d.add(value)
+	case present[0] == texts:
+		width := int64(len(strconv.FormatInt(n+from, 10)))
+		d.add(generated{name: "n", kind: "serial", value: fmt.Sprint(from), hidden: true})
+		d.add(generated{name: "pad", kind: "text", value: lessLengths(s, width+1), hidden: true})
+		d.add(generated{name: "value", kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [n, pad]"}})
+	case present[0] == blobs:
+		d.add(generated{name: "value", kind: "blob", value: fmt.Sprint(max(8, int64(math.Round(s.sum/float64(s.n)))))})
+	default:
+		bounds := b.anonymousInts([]int64{s.low, s.high})
+		step := apart(bounds[0], bounds[1], 1)
+		d.add(generated{name: "value", kind: "serial", value: fmt.Sprint(bounds[0] + step*from), also: []string{fmt.Sprintf("step: %d", step)}})
+	}
+	return d.name + ".value"
+}
+
+// run returns up to how many rows have the same values in all but the last column.
+func (x *index) run(rows int64) int64 {
+	groups := max(1, x.different(len(x.columns)-2))
+	return (rows + groups - 1) / groups
+}
+
+// different returns how many combinations the first columns have, up to and including
+// number j.
+func (x *index) different(j int) int64 {
+	n := min(x.groups[j].values(), x.changes[j])
+	if first := &x.columns[0].stats; j == 0 && first.up == first.pairs {
+		n = x.changes[0] // equal ones follow each other
+	}
+	if f := x.columns[j].foreign; f != nil && j == 0 {
+		n = min(n, f.parent.rows)
+	}
+	return max(1, n)
+}
+
+// extendable reports whether rows can be added to a table that its unique indexes allow.
+func (b *builder) extendable(t *table) bool {
+	for _, c := range t.columns {
+		if c.unique && c.foreign != nil && b.pickable(c) {
+			return false // perhaps all parents have a child
+		}
+	}
+	if x := t.composite; x != nil {
+		for _, last := range t.parts()[len(x.columns)-1:] {
+			if last.foreign == nil || !b.pickable(last) || last.foreign.parent.rows >= 2*x.run(t.rows) {
+				continue
+			}
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,301 @@
+package imitate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Query is a phase that reads.
+type Query struct {
+	Phase    string
+	SQL      string // as in the workload
+	original string // the same for the database, whose schema has other literals
+	table    *table // whose rows have the parameters
+	args     []arg
+	columns  []string // types of the result
+	words    *column  // the parameter is a word of its texts
+	weight   int64
+}
+
+// arg is a parameter of a query.
+type arg struct {
+	name   string
+	column *column
+}
+
+// maxQueries is how many reading phases a workload has at most.
+const maxQueries = 60
+
+// queries returns the reads that are typical for the schema.
+func (b *builder) queries(tables []*table) []*Query {
+	var list []*Query
+	taken := map[string]bool{}
+	add := func(q *Query, name string) {
+		name = phaseName(name)
+		q.Phase = name
+		for i := 2; taken[q.Phase]; i++ {
+			q.Phase = fmt.Sprintf("%s %d", name, i)
+		}
+		taken[q.Phase] = true
+		list = append(list, q)
+	}
+	for _, t := range tables {
+		if t.rows == 0 || t.virtual != "" {
+			continue
+		}
+		if i := slices.IndexFunc(t.columns, func(c *column) bool { return c.rowid }); i >= 0 {
+			add(b.read(t, []*column{t.columns[i]}, true, ""), t.name+" by "+t.columns[i].name)
+		}
+		for _, x := range t.indexes {
+			var names []string
+			for _, c := range x.columns {
+				names = append(names, c.name)
+			}
+			if !x.whole || slices.ContainsFunc(x.columns, (*column).mixed) {
+				b.note("nothing is read by index %s, because its key is an expression or has values of several types", x.name)
+				continue
+			}
+			if q := b.read(t, x.columns, x.unique, x.partial); q != nil {
+				add(q, t.name+" by "+strings.Join(names, ", "))
+			}
+		}
+	}
+	for _, t := range tables {
+		for _, f := range t.foreign {
+			if t.rows == 0 || f.parent.rows == 0 || t.virtual != "" || slices.ContainsFunc(slices.Concat(f.columns, f.to), (*column).mixed) {
+				continue
+			}
+			if q := b.joined(t, f); q != nil {
+				add(q, f.parent.name+" with "+t.name)
+			}
+			if q := b.joinedBack(t, f); q != nil {
+				add(q, t.name+" with "+f.parent.name)
+			}
+		}
+	}
+	for _, t := range b.schema.tables {
+		if q := b.match(t); q != nil {
+			add(q, t.name+" match")
+		}
+	}
+	slices.SortStableFunc(list, func(x, y *Query) int { return int(max(-1, min(1, y.weight-x.weight))) })
+	if len(list) > maxQueries {
+		b.note("%d of %d queries are left out, those of the smallest tables", len(list)-maxQueries, len(list))
+		list = list[:maxQueries]
+	}
+	return list
+}
+
+// phaseName makes a name of a phase.
+func phaseName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if strings.ContainsRune("./\n\t\r", r) {
+			return ' '
+		}
+		return r
+	}, strings.ReplaceAll(name, ",", " and"))
+	if r := []rune(strings.Join(strings.Fields(name), " ")); len(r) > 50 {
+		return strings.TrimSpace(string(r[:50]))
+	}
+	return strings.Join(strings.Fields(name), " ")
+}
+
+const limit = " LIMIT 100"
+
+// read reads rows by a key.
+func (b *builder) read(t *table, columns []*column, unique bool, partial string) *Query {
+	expressions, types := t.selected("t")
+	where, args := b.condition(t, "t", columns)
+	q := &Query{table: t, args: args, columns: types, weight: t.rows}
+	begin := "SELECT " + strings.Join(expressions, ", ") + " FROM " + driver.Quote(t.name) + " AS t WHERE "
+	end := ""
+	if !unique {
+		if t.rowid != "" {
+			end = " ORDER BY t." + t.rowid
+		}
+		end += limit
+	}
+	q.SQL, q.original = begin+where+end, begin+where+end
+	if partial != "" {
+		anonymous := partial
+		if !b.keep {
+			// As an index, so that its condition is treated as that of the index.
+			o := object{kind: "view", table: t.name, sql: partial}
+			anonymous = b.schema.anonymous(o)
+		}
+		q.SQL, q.original = begin+where+" AND ("+anonymous+")"+end, begin+where+" AND ("+partial+")"+end
+	}
+	return q
+}
+
+// joined reads a row with those that refer to it.
+func (b *builder) joined(t *table, f *foreign) *Query {
+	if !t.indexed(f.columns) && t.rows > small {
+		b.note("%s is not read with its %s, because no index begins with %s", f.parent.name, t.name, f.columns[0].name)
+		return nil
+	}
+	parents, types := f.parent.selected("p")
+	children, more := t.selected("c")
+	where, args := b.condition(f.parent, "p", f.to)
+	sql := "SELECT " + strings.Join(append(parents, children...), ", ") + " FROM " + driver.Quote(f.parent.name) + " AS p JOIN " + driver.Quote(t.name) + " AS c ON " + f.on() + " WHERE " + where
+	if t.rowid != "" {
+		sql += " ORDER BY c." + t.rowid
+	}
+	return &Query{table: f.parent, args: args, columns: append(types, more...), SQL: sql + limit, original: sql + limit, weight: t.rows}
+}
+
+// joinedBack reads a row with the one that it refers to.
+func (b *builder) joinedBack(t *table, f *foreign) *Query {
+	var key []*column
+	if i := slices.IndexFunc(t.columns, func(c *column) bool { return c.rowid }); i >= 0 {
+		key = []*column{t.columns[i]}
+	} else if i := slices.IndexFunc(t.indexes, func(x *index) bool { return x.origin == "pk" }); i >= 0 {
+		key = t.indexes[i].columns
+	}
+	if key == nil || slices.ContainsFunc(key, (*column).mixed) {
+		return nil
+	}
+	children, types := t.selected("c")
+	parents, more := f.parent.selected("p")
+	where, args := b.condition(t, "c", key)
+	sql := "SELECT " + strings.Join(append(children, parents...), ", ") + " FROM " + driver.Quote(t.name) + " AS c JOIN " + driver.Quote(f.parent.name) + " AS p ON " + f.on() + " WHERE " + where
+	return &Query{table: t, args: args, columns: append(types, more...), SQL: sql, original: sql, weight: t.rows}
+}
+
+// match searches a full-text index for a word.
+func (b *builder) match(t *table) *Query {
+	if !strings.HasPrefix(t.virtual, "fts") || shadows[t.virtual] == nil {
+		return nil
+	}
+	of := t
+	if t.contents != "" {
+		if of = t.content; of == nil {
+			return nil
+		}
+	}
+	for _, c := range t.columns {
+		if c := of.column(c.name); c != nil && c.stats.words != nil && c.stats.words.distinct.n > 0 {
+			name := b.words[c]
+			if name == "" {
+				name = b.unused(of.set + "_" + c.name + "_word")
+				b.words[c] = name
+			}
+			sql := "SELECT rowid FROM " + driver.Quote(t.name) + " WHERE " + driver.Quote(t.name) + " MATCH :" + name + " ORDER BY rowid" + limit
+			return &Query{table: of, args: []arg{{name, nil}}, words: c, columns: []string{"int"}, SQL: sql, original: sql, weight: of.rows}
+		}
+	}
+	return nil
+}
+
+// condition returns "a.x = :x AND …", and the parameters.
+func (b *builder) condition(t *table, alias string, columns []*column) (string, []arg) {
+	var parts []string
+	var args []arg
+	for _, c := range columns {
+		name := b.parameter(t, c)
+		parts = append(parts, alias+"."+driver.Quote(c.name)+" = :"+name)
+		args = append(args, arg{name, c})
+	}
+	return strings.Join(parts, " AND "), args
+}
+
+// parameter returns the name of the parameter for a column.
+func (b *builder) parameter(t *table, c *column) string {
+	if b.parameters[c] == "" {
+		b.parameters[c] = b.unused(t.set + "_" + c.name)
+	}
+	return b.parameters[c]
+}
+
+// selected returns what a query selects of a table, and the types.
+func (t *table) selected(alias string) (expressions, types []string) {
+	for _, c := range t.columns {
+		name := alias + "." + driver.Quote(c.name)
+		switch {
+		case len(c.stats.present()) > 1:
+			expressions = append(expressions, "typeof("+name+")")
+			types = append(types, "text")
+			continue
+		case strings.Contains(c.declared, "DATE") || strings.Contains(c.declared, "TIME") || strings.Contains(c.declared, "BOOL"):
+			name = "+" + name // libraries would convert what is declared so
+		}
+		expressions = append(expressions, name)
+		types = append(types, c.typeOf())
+	}
+	return expressions, types
+}
+
+// typeOf returns the type that a column of a result has.
+func (c *column) typeOf() string {
+	name := "int"
+	if present := c.stats.present(); len(present) > 0 {
+		name = [...]string{"int", "real", "text", "blob"}[present[0]]
+	}
+	if c.affinity == "REAL" && name == "int" {
+		name = "real"
+	}
+	if c.notNull || c.rowid {
+		return name
+	}
+	return name + " or null"
+}
+
+// mixed reports whether a column cannot be a parameter, because only SQLite knows it.
+func (c *column) mixed() bool { return len(c.stats.present()) != 1 }
+
+// indexed reports whether an index begins with the columns.
+func (t *table) indexed(columns []*column) bool {
+	return columns[0].rowid || slices.ContainsFunc(t.indexes, func(x *index) bool {
+		return x.partial == "" && len(x.columns) >= len(columns) && !slices.ContainsFunc(columns, func(c *column) bool { return !slices.Contains(x.columns[:len(columns)], c) })
+	})
+}
+
+func (f *foreign) on() string {
+	var parts []string
+	for i, c := range f.columns {
+		parts = append(parts, "c."+driver.Quote(c.name)+" = p."+driver.Quote(f.to[i].name))
+	}
+	return strings.Join(parts, " AND ")
+}
+
+// probe adds the data set whose rows have the parameters of the queries.
+func (b *builder) probe(queries []*Query) {
+	d := &dataSet{name: b.reads, count: "$" + b.reads}
+	rows := map[*table]string{}
+	have := func(name string) bool {
+		return slices.ContainsFunc(d.columns, func(g generated) bool { return g.name == name })
+	}
+	for _, q := range queries {
+		for _, a := range q.args {
+			if have(a.name) {
+				continue
+			}
+			if q.words != nil {
+				w := q.words.stats.words
+				g := generated{name: a.name, kind: "pick", value: b.vocabulary(q.words) + ".word"}
+				if s := skew(w.distinct.values(), w.distinct.repeats()); s > 0 {
+					g.also = []string{fmt.Sprintf("skew: %g", s)}
+				}
+				d.add(g)
+				continue
+			}
+			row := rows[q.table]
+			if row == "" {
+				row = b.unused(q.table.set + "_row")
+				rows[q.table] = row
+				d.add(generated{name: row, kind: "int", value: fmt.Sprintf("[0, $%s - 1]", q.table.set), hidden: true})
+			}
+			value := q.table.set + "." + a.column.name
+			if !isPlain(a.column.name) {
+				value = yamlText(value)
+			}
+			d.add(generated{name: a.name, kind: "pick", value: value, also: []string{"at: " + row}})
+		}
+	}
+	if len(d.columns) > 0 {
+		b.sets = append(b.sets, d)
+	}
+}

@@ -1,0 +1,191 @@
+package imitate
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// loosen finds the unique indexes that generated rows would violate.
+func (b *builder) loosen(tables []*table) {
+	for _, t := range tables {
+		for _, x := range t.indexes {
+			x.loose = ""
+			if !x.unique || x == t.composite || x.sibling || slices.ContainsFunc(x.columns, func(c *column) bool { return c.unique }) && x.whole {
+				continue
+			}
+			if x.whole && len(x.columns) == 1 && x.columns[0].stats.distinctive() {
+				x.columns[0].unique = true
+				continue
+			}
+			switch {
+			case x.origin != "c":
+				x.loose = "it is one of several keys of several columns"
+				b.note("table %s: the key of %s is an index that is not UNIQUE here, because %s", t.name, columnNames(x.columns), x.loose)
+				continue
+			case !x.whole:
+				x.loose = "it is of an expression"
+			case x.partial != "":
+				x.loose = "it is partial"
+			default:
+				x.loose = "it is one of several of several columns"
+			}
+			if x.loose != "" {
+				b.note("index %s is not UNIQUE here, because %s", x.name, x.loose)
+			}
+		}
+	}
+}
+
+// script returns the schema, and what comes after the rows. SQL that no longer compiles
+// without the literals of the user is left out.
+func (b *builder) script(ctx context.Context) (before, after string, err error) {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return "", "", err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, o := range b.schema.objects {
+		t := b.schema.table(o.name)
+		if o.kind == "table" && t != nil && (t.shadow || t.virtual != "" && shadows[t.virtual] == nil) {
+			if !t.shadow {
+				b.note("table %s is left out: it is of the module %s, which sqlite3perf's SQLite does not have", t.name, t.virtual)
+			}
+			continue
+		}
+		text, indexes := b.loosened(o)
+		if !b.keep {
+			text = b.schema.anonymous(object{kind: o.kind, name: o.name, table: o.table, sql: text})
+		}
+		var checks []check
+		if o.kind == "table" && t.virtual == "" {
+			if text, checks = b.withoutViolated(t, text); len(checks) > 0 {
+				// An application may have its own functions.
+				if _, err := db.ExecContext(ctx, "EXPLAIN "+text); err != nil {
+					for _, c := range checks {
+						c.violate(fmt.Sprintf("SQLite does not compile those of this table: %v", err))
+					}
+					text, checks = b.withoutViolated(t, text)
+				}
+			}
+		}
+		text = strings.TrimSpace(strings.ReplaceAll(text, "\r", ""))
+		if _, err := db.ExecContext(ctx, text); err != nil {
+			b.note("%s %s is left out: without its literals SQLite says: %v", o.kind, o.name, err)
+			continue
+		}
+		b.checks = append(b.checks, checks...)
+		if o.kind == "trigger" {
+			after += text + ";\n"
+		} else {
+			before += text + ";\n" + indexes
+		}
+	}
+	rebuild := ""
+	for _, t := range b.schema.tables {
+		switch {
+		case t.content != nil:
+			rebuild += fmt.Sprintf("INSERT INTO %s(%s) VALUES ('rebuild');\n", driver.Quote(t.name), driver.Quote(t.name))
+		case t.contents == "''":
+			b.note("table %s is empty: it keeps no texts that could be imitated", t.name)
+		}
+	}
+	after = rebuild + after
+	if b.packed {
+		after += "VACUUM;\n"
+	}
+	if b.schema.analyzed {
+		after += "ANALYZE;\n"
+	}
+	if b.schema.encoding != "UTF-8" {
+		b.note("texts are UTF-8 here, and %s in the database", b.schema.encoding)
+	}
+	return before, after, nil
+}
+
+func (b *builder) index(o object) *index {
+	t := b.schema.table(o.table)
+	if t == nil {
+		return nil
+	}
+	i := slices.IndexFunc(t.indexes, func(x *index) bool { return x.name == o.name })
+	if i < 0 {
+		return nil
+	}
+	return t.indexes[i]
+}
+
+// loosened returns SQL of the schema without the UNIQUE that generated rows would violate,
+// and indexes in place of a table's keys.
+func (b *builder) loosened(o object) (text, indexes string) {
+	text = o.sql
+	switch o.kind {
+	case "table":
+		t := b.schema.table(o.name)
+		for _, x := range t.indexes {
+			if x.loose == "" || x.origin == "c" {
+				continue
+			}
+			if list, ok := withoutKey(tokenize(text), x.columns); ok {
+				text = join(list)
+				name := b.unused(t.name + "_" + x.columns[0].name + "_key")
+				b.renamed[x.name] = name
+				indexes += fmt.Sprintf("CREATE INDEX %s ON %s(%s);\n", driver.Quote(name), driver.Quote(t.name), columnNames(x.columns))
+			}
+		}
+	case "index":
+		if x := b.index(o); x != nil && x.loose != "" {
+			list := tokenize(text)
+			if i := slices.IndexFunc(list, func(t token) bool { return t.is("UNIQUE") }); i >= 0 {
+				text = join(slices.Delete(list, i, i+1))
+			}
+		}
+	}
+	return text, indexes
+}
+
+// columnNames returns the names of columns as SQL.
+func columnNames(columns []*column) string {
+	var names []string
+	for _, c := range columns {
+		names = append(names, driver.Quote(c.name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// withoutKey removes the constraint UNIQUE of several columns from CREATE TABLE.
+func withoutKey(list []token, columns []*column) ([]token, bool) {
+	for i := range list {
+		if !list[i].is("UNIQUE") {
+			continue
+		}
+		k := following(list, i)
+		if k == len(list) || list[k].text != "(" {
+			continue
+		}
+		next := func() string {
+			if k = following(list, k); k >= len(list) {
+				return ""
+			}
+			return list[k].name()
+		}
+		n := 0
+		for ; n < len(columns) && strings.EqualFold(next(), columns[n].name); n++ {
+			if name := next(); name != "," {
+				n++
+				break
+			}
+		}
+		if n != len(columns) || k >= len(list) || list[k].text != ")" {
+			continue
+		}
+		_, from := beginning(list, i)
+		return slices.Delete(slices.Clone(list), from, k+1), true
+	}
+	return list, false
+}

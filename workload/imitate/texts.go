@@ -1,0 +1,203 @@
+package imitate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+func (b *builder) text(d *dataSet, t *table, c *column, s *classStats, several, more bool) generated {
+	st := &c.stats
+	switch {
+	case s.n > 0 && st.json == s.n:
+		return b.document(d, t, c, s)
+	case c.prose && st.words.distinct.n > 0:
+		return b.prose(c)
+	case st.isMoments() && (st.few == nil || c.unique):
+		return b.moments(d, t, c, several, more)
+	case c.unique && !several, st.ascends() && st.distinctive() && !several && st.few == nil:
+		return b.uniqueText(d, t, c, s, more)
+	case len(st.few) > 0:
+		return b.fewTexts(c)
+	case st.ascends() && !several && !more:
+		return b.ascendingText(d, t, c, s)
+	}
+	g := generated{kind: "text", value: lengths(s)}
+	if s.distinct.values() < s.n/2 {
+		return b.fromFew(t, c, s, g)
+	}
+	return g
+}
+
+// fewTexts returns the shares of the texts of a column that has few.
+func (b *builder) fewTexts(c *column) generated {
+	var values []string
+	for v := range c.stats.few {
+		if x, ok := v.(string); ok {
+			values = append(values, x)
+		}
+	}
+	slices.SortFunc(values, func(x, y string) int {
+		if d := c.stats.few[y] - c.stats.few[x]; d != 0 {
+			return int(max(-1, min(1, d)))
+		}
+		return strings.Compare(x, y)
+	})
+	var parts []string
+	used := map[string]bool{"": true}
+	var moments map[string]string
+	if c.stats.isMoments() && !b.keep {
+		moments = c.stats.moments.anonymousTexts(values)
+	}
+	for i, v := range values {
+		name := v
+		if moments != nil {
+			name = moments[v]
+		} else if !b.keep || !utf8.ValidString(v) {
+			for try := uint64(0); used[name] || name == v && v != ""; try++ {
+				name = letters(scramble(uint64(i)*1000+try+1), max(len(v), int(try/200)))
+			}
+		}
+		used[name] = true
+		c.call("t"+v, name)
+		parts = append(parts, fmt.Sprintf("%s: %d", yamlText(name), c.weight(v)))
+	}
+	return generated{kind: "choice", value: "{" + strings.Join(parts, ", ") + "}"}
+}
+
+// uniqueText makes texts of which no two are equal, of about the right length. Numbers begin
+// with a letter, so that SQLite does not convert them.
+func (b *builder) uniqueText(d *dataSet, t *table, c *column, s *classStats, more bool) generated {
+	width := int64(len(strconv.FormatInt(t.rows, 10)))
+	ascending := c.stats.ascends() && (!t.noRowid || c.key == 0 || t.packed)
+	first := "0"
+	if more {
+		first = "$" + t.set
+	}
+	number := generated{kind: "serial", value: first}
+	const prefix = 3 // letters in front of the number put it in a random place
+	if !ascending && s.low >= width+prefix {
+		n := d.help(c, "n", number, t.columns)
+		pad := d.help(c, "pad", generated{kind: "text", value: lessLengths(s, width)}, t.columns)
+		return generated{kind: "format", value: yamlText(fmt.Sprintf("%%s%%0%dd", width)), also: []string{"of: [" + pad + ", " + n + "]"}}
+	}
+	if !ascending && !more {
+		number = generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)}
+	}
+	n := d.help(c, "n", number, t.columns)
+	pad := d.help(c, "pad", generated{kind: "text", value: lessLengths(s, width+1)}, t.columns)
+	return generated{kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [" + n + ", " + pad + "]"}}
+}
+
+// ascendingText makes texts that ascend from row to row, each for several rows.
+func (b *builder) ascendingText(d *dataSet, t *table, c *column, s *classStats) generated {
+	values := s.distinct.values()
+	width := int64(len(strconv.FormatInt(values, 10)))
+	n := d.help(c, "n", generated{kind: "serial", value: "0", also: []string{fmt.Sprintf("step: %d", values), fmt.Sprintf("every: %d", max(1, t.rows))}}, t.columns)
+	pad := d.help(c, "pad", generated{kind: "text", value: lessLengths(s, width+1)}, t.columns)
+	return generated{kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [" + n + ", " + pad + "]"}}
+}
+
+// document makes JSON: an object with the keys that the schema's paths name, or an array.
+func (b *builder) document(d *dataSet, t *table, c *column, s *classStats) generated {
+	keys := b.schema.paths()
+	if c.stats.arrays > s.n/2 || len(keys) == 0 {
+		keys = []string{"value"}
+	}
+	format := ""
+	for i, key := range keys {
+		if i > 0 {
+			format += ","
+		}
+		format += `"` + strings.ReplaceAll(key, "%", "%%") + `":"%s"`
+	}
+	if format = "{" + format + "}"; c.stats.arrays > s.n/2 {
+		format = `["%s"]`
+	}
+	// The texts share what the rest of the document leaves of its length.
+	rest := lessLengthsOf(s, int64(len(format)-2*len(keys)), int64(len(keys)))
+	var of []string
+	for range keys {
+		of = append(of, d.help(c, "text", generated{kind: "text", value: rest}, t.columns))
+	}
+	return generated{kind: "format", value: yamlText(format), also: []string{"of: [" + strings.Join(of, ", ") + "]"}}
+}
+
+// paths returns the keys of JSON that the schema's expressions name.
+func (s *schema) paths() []string {
+	var keys []string
+	for _, o := range s.objects {
+		for _, t := range significant(o.sql) {
+			key, ok := strings.CutPrefix(t.name(), "$.")
+			if ok && t.kind == quotedText && isPlain(key) && !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// prose makes texts of words.
+func (b *builder) prose(c *column) generated {
+	w := c.stats.words
+	set := b.vocabulary(c)
+	g := generated{kind: "words", value: lengths(&w.counts), also: []string{"of: " + set + ".word"}}
+	if s := skew(w.distinct.values(), w.distinct.repeats()); s > 0 {
+		g.also = append(g.also, fmt.Sprintf("skew: %g", s))
+	}
+	return g
+}
+
+// vocabulary returns the data set with the words of a column.
+func (b *builder) vocabulary(c *column) string {
+	if b.vocabularies[c] == "" {
+		w := c.stats.words
+		d := b.newSet(c.name+"_words", "", fmt.Sprint(max(1, w.distinct.values())))
+		d.add(generated{name: "word", kind: "text", value: lengths(&w.lengths)})
+		b.vocabularies[c] = d.name
+	}
+	return b.vocabularies[c]
+}
+
+// lengths returns the lengths of texts or blobs, with the right mean.
+func lengths(s *classStats) string { return lessLengths(s, 0) }
+
+// lessLengths returns lengths with less characters each.
+func lessLengths(s *classStats, less int64) string { return lessLengthsOf(s, less, 1) }
+
+// lessLengthsOf returns the lengths of parts of texts with less characters.
+func lessLengthsOf(s *classStats, less, parts int64) string {
+	if s.low == s.high {
+		return fmt.Sprint(max(0, s.low-less) / parts)
+	}
+	bounds := quantiles(s.numbers.sample, intervals)
+	bounds[0] = s.low
+	// Within an interval all lengths are equally likely, which is too long for the last one
+	// if only few texts are very long.
+	m := len(bounds) - 1
+	mean := 0.0
+	for i := range m {
+		mean += float64(bounds[i]+bounds[i+1]) / 2 / float64(m)
+	}
+	off := s.sum/float64(s.n) - mean
+	bounds[m] = max(bounds[m-1], bounds[m]+int64(math.Round(2*float64(m)*off)))
+	for i := range bounds {
+		bounds[i] = max(0, bounds[i]-less) / parts
+	}
+	return list(bounds)
+}
+
+// letters returns n letters that depend on a hash.
+func letters(hash uint64, n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		if i%8 == 0 {
+			hash = scramble(hash + uint64(i) + 1)
+		}
+		b[i] = 'a' + byte(hash>>(i%8*8)&0xff)%26
+	}
+	return string(b)
+}

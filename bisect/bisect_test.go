@@ -108,7 +108,7 @@ func (b *bench) measure(ctx context.Context, first, second string, _ *bisect.Cha
 	}
 	l := &lab.Laboratory{
 		Run: run, Schedule: lab.Schedule{Time: limit, Settled: settled},
-		Executor: b, Recorder: b, Noise: b, Progress: silent{}, Now: func() time.Time { return b.now },
+		Executor: lab.OneByOne(b.Trial), Recorder: b, Noise: b, Progress: silent{}, Now: func() time.Time { return b.now },
 	}
 	for i, release := range []string{first, second} {
 		if b.missing(slices.Index(b.releases, release)) {

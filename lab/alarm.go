@@ -16,6 +16,7 @@ type alarm struct {
 	set     time.Time     // when the timer was set
 	next    time.Duration // what it was set to
 	stopped time.Duration // how long the process was stopped
+	paused  bool
 	done    bool
 }
 
@@ -53,7 +54,7 @@ func (a *alarm) count() {
 func (a *alarm) tick() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.done {
+	if a.done || a.paused {
 		return
 	}
 	a.count()
@@ -78,6 +79,27 @@ func (a *alarm) reset(after time.Duration) {
 	a.wind()
 }
 
+// pause stops the alarm's time until resume is called.
+func (a *alarm) pause() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.done {
+		a.timer.Stop()
+		a.count()
+		a.paused = true
+	}
+}
+
+// resume lets the alarm's time go on.
+func (a *alarm) resume() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.done && a.paused {
+		a.paused = false
+		a.wind()
+	}
+}
+
 // stop cancels the alarm and returns how long the process was stopped while it was
 // set.
 func (a *alarm) stop() time.Duration {
@@ -86,7 +108,9 @@ func (a *alarm) stop() time.Duration {
 	if !a.done {
 		a.done = true
 		a.timer.Stop()
-		a.count()
+		if !a.paused {
+			a.count()
+		}
 	}
 	return a.stopped
 }

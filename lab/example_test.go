@@ -51,7 +51,7 @@ func ExampleLaboratory() {
 		run.Cases = append(run.Cases, c.Case)
 	}
 	l := lab.Laboratory{Run: run, Cases: cases, Schedule: lab.Schedule{Rounds: 3}, Now: time.Now,
-		Executor: instant{}, Recorder: forgetful{}, Noise: forgetful{}, Progress: forgetful{}}
+		Executor: lab.OneByOne(instant{}.Trial), Recorder: forgetful{}, Noise: forgetful{}, Progress: forgetful{}}
 	if err := l.Measure(context.Background()); err != nil {
 		fmt.Println(err)
 		return

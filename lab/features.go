@@ -55,7 +55,7 @@ func (p *Processes) SQLiteVersion(ctx context.Context, ref Ref, executable strin
 func (p *Processes) probe(ctx context.Context, ref Ref, executable string, schema string) (*result.Trial, error) {
 	c := &Case{Ref: ref, Plan: &plan.Plan{Schema: schema}}
 	c.Driver, c.Worker, c.Settings = ref.Name, executable, driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
-	return p.trial(ctx, c, 1)
+	return p.Trial(ctx, c, 1)
 }
 
 // lacking makes a reason say which missing feature made a trial fail, and how the

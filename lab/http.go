@@ -339,7 +339,7 @@ func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 				Clients: h.Clients, DurationMS: ceilingLasts.Milliseconds(), Call: plan.Call{Rows: 1},
 			}})
 		}
-		t, err := p.trial(ctx, nothing, seed)
+		t, err := p.Trial(ctx, nothing, seed)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab/machine"
@@ -41,101 +42,174 @@ var (
 	errEnough  = errors.New("nothing more to be learnt from this trial")
 )
 
-// Trial runs one trial of a case and says how it ended. It returns an error only if
-// the lab itself cannot work, or if the context is canceled.
-func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
-	if err := p.ceiling(ctx, c, seed); err != nil {
-		return nil, err
+// Trials runs one trial of each case, whose phases alternate, and says how they ended, in
+// the order of the cases. It returns an error only if the lab itself cannot work, or if the
+// context is canceled.
+func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error) {
+	for _, c := range cases {
+		if err := p.ceiling(ctx, c, seed); err != nil {
+			return nil, err
+		}
 	}
-	return p.trial(ctx, c, seed)
+	return p.undisturbed(ctx, cases, seed)
 }
 
 // mostDiscarded is how many trials in a row are discarded at most. A machine so
 // overloaded that it looks stopped must not keep a run from going on.
 const mostDiscarded = 5
 
-// trial runs one trial. It runs it again if this process was stopped in the meantime.
-func (p *Processes) trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
-	var warnings []result.Warning
+// Trial runs one trial of a case by itself, as [Processes.Trials] does.
+func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error) {
+	list, err := p.Trials(ctx, []*Case{c}, seed)
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// undisturbed runs one trial of each case. It runs them again if this process was stopped
+// in the meantime.
+func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error) {
+	var discarded []time.Duration // how long this process was stopped each time
 	for {
-		t, stopped, err := p.once(ctx, c, seed, nil)
+		list, stopped, err := p.together(ctx, cases, seed, nil)
 		if err != nil {
 			return nil, err
 		}
-		if stopped == 0 || len(warnings) == mostDiscarded {
-			t.Warnings = append(warnings, t.Warnings...)
-			return t, nil
+		if stopped > 0 && len(discarded) < mostDiscarded {
+			discarded = append(discarded, stopped)
+			continue
 		}
-		warnings = append(warnings, result.Warning{Code: result.WarningStopped, Case: c.ID,
-			Message: fmt.Sprintf("sqlite3perf was stopped for %v in a trial of %s, which was discarded and done again", stopped.Round(100*time.Millisecond), c.Driver)})
+		for i, c := range cases {
+			var warnings []result.Warning
+			for _, d := range discarded {
+				warnings = append(warnings, result.Warning{Code: result.WarningStopped, Case: c.ID,
+					Message: fmt.Sprintf("sqlite3perf was stopped for %v in a trial of %s, which was discarded and done again", d.Round(100*time.Millisecond), c.Driver)})
+			}
+			list[i].Warnings = append(warnings, list[i].Warnings...)
+		}
+		return list, nil
 	}
 }
 
-// once runs one trial, with profiles if they are wanted, and returns how long this process
-// was stopped in the meantime.
-func (p *Processes) once(ctx context.Context, c *Case, seed uint64, want *Profiling) (_ *result.Trial, stopped time.Duration, _ error) {
-	from, bad, err := p.loaded(ctx, c, seed)
-	if err != nil || bad != nil {
-		return bad, 0, err
-	}
-	dir, err := p.directory("trial-")
-	if err != nil {
-		return nil, 0, err
-	}
-	defer os.RemoveAll(dir)
-	asked, err := want.request(dir)
-	if err != nil {
-		return nil, 0, fmt.Errorf("making a directory for the profiles: %w", err)
-	}
-	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK, Loaded: from.sum}
-	begin := time.Now()
-	earlier := p.good[c]
-	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: earlier == 0, brief: brief(c.Workload, c.Plan, seed, earlier), profiling: want,
-		next: from.phases, untold: from.phases > 0, tables: slices.Clone(from.tables)}
-	path := filepath.Join(dir, "test.db")
-	defer func() {
-		if t.Status != result.OK {
-			p.forget(c) // such a case has no further trial
+// together runs one trial of each case, with profiles if they are wanted, and returns how
+// long this process was stopped in the meantime. If there are several cases, one trial at
+// a time runs: see [turns].
+func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, want *Profiling) (list []*result.Trial, stopped time.Duration, err error) {
+	begins := make([]*loaded, len(cases))
+	list = make([]*result.Trial, len(cases))
+	for i, c := range cases {
+		if begins[i], list[i], err = p.loaded(ctx, c, seed); err != nil {
+			return nil, 0, err
 		}
-	}()
-	if from.user != nil {
-		s.begins = from.user.Version
 	}
-	if err := from.copy(ctx, path); err != nil {
-		s.fail(result.Failed, protocol.CodeDatabase, "copying the loaded database: %v", err)
-		return t, 0, nil
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	all := newTurns(len(cases))
+	ended := make([]ending, len(cases))
+	var trials sync.WaitGroup
+	for i, c := range cases {
+		t := &turn{all, i}
+		if list[i] != nil { // nothing to begin with
+			t.leave()
+			continue
+		}
+		trials.Go(func() {
+			defer t.leave()
+			err := t.wait(ctx)
+			if len(cases) == 1 {
+				t = nil
+			}
+			if err == nil {
+				ended[i], err = p.once(ctx, c, begins[i], seed, want, t)
+			}
+			if err != nil {
+				cancel(err)
+			}
+		})
 	}
-	before, started := p.read(), time.Now()
-	s.run(ctx, dir, protocol.Request{
-		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
-		Loaded: from.phases, TypesKnown: earlier > 0, Brief: s.brief, Environment: c.Ref.environment(), Profile: asked,
-	})
-	took := time.Since(started)
-	if s.worker != nil && s.worker.ProcessState != nil {
-		t.CPU = p.spent(before, s.worker.ProcessState, s.waited)
+	trials.Wait()
+	if ctx.Err() != nil {
+		return nil, 0, context.Cause(ctx)
 	}
-	s.header(path)
-	nameColumn(t.Reason, c)
-	if t.Status == result.OK {
+	p.account(ended)
+	if slices.ContainsFunc(ended, func(e ending) bool { return e.trial == nil || !e.trial.Alternated }) {
+		for _, e := range ended {
+			if e.trial != nil {
+				e.trial.Alternated = false
+			}
+		}
+	}
+	for i, c := range cases {
+		if ended[i].trial != nil {
+			list[i], stopped = ended[i].trial, max(stopped, ended[i].stopped)
+		}
+		if list[i].Status != result.OK {
+			p.forget(c) // such a case has no further trial
+			continue
+		}
 		if p.good == nil {
 			p.good = map[*Case]int{}
 		}
 		p.good[c]++
 	}
+	return list, stopped, nil
+}
+
+// ending is how a trial ended.
+type ending struct {
+	trial    *result.Trial
+	stopped  time.Duration // how long this process was stopped in the meantime
+	from, to reading       // before the worker started, and after it had exited
+}
+
+// once runs one trial, with profiles if they are wanted, that begins with what was loaded.
+// If it is one of several, t is its turn, which it has.
+func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn) (e ending, _ error) {
+	dir, err := p.directory("trial-")
+	if err != nil {
+		return e, err
+	}
+	defer os.RemoveAll(dir)
+	asked, err := want.request(dir)
+	if err != nil {
+		return e, fmt.Errorf("making a directory for the profiles: %w", err)
+	}
+	t := &result.Trial{Case: c.ID, Started: time.Now().UTC(), Status: result.OK, Loaded: from.sum}
+	e.trial = t
+	begin := time.Now()
+	earlier := p.good[c]
+	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: c.planned(), seed: seed, ceilings: p.ceilings, hashed: earlier == 0, brief: brief(c.Workload, c.Plan, seed, earlier), profiling: want,
+		next: from.phases, untold: from.phases > 0, tables: slices.Clone(from.tables), turn: turn}
+	path := filepath.Join(dir, "test.db")
+	if from.user != nil {
+		s.begins = from.user.Version
+	}
+	if err := from.copy(ctx, path); err != nil {
+		s.fail(result.Failed, protocol.CodeDatabase, "copying the loaded database: %v", err)
+		return e, nil
+	}
+	e.from = p.read()
+	s.run(ctx, dir, protocol.Request{
+		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
+		Loaded: from.phases, TypesKnown: earlier > 0, Brief: s.brief, Alternate: turn != nil, Environment: c.Ref.environment(), Profile: asked,
+	})
+	e.to = p.read()
+	if s.worker != nil && s.worker.ProcessState != nil {
+		t.CPU = used(s.worker.ProcessState, s.waited)
+	}
+	s.header(path)
+	nameColumn(t.Reason, c)
 	if want != nil && t.Status == result.OK && ctx.Err() == nil {
 		if err := want.keep(ctx, dir, t); err != nil {
-			return nil, 0, err
+			return e, err
 		}
 	}
 	if c.bench != nil && t.Status == result.OK && ctx.Err() == nil {
 		s.bench(ctx, c, path)
 	}
-	t.TookNS = int64(time.Since(begin))
-	t.Robbed = t.Status == result.OK && t.CPU != nil && robbed(t.CPU, took)
-	if err := ctx.Err(); err != nil {
-		return nil, 0, err
-	}
-	return t, s.stopped, nil
+	t.TookNS, e.stopped = int64(time.Since(begin)-s.idle), s.stopped
+	return e, ctx.Err()
 }
 
 // directory makes a directory in which a worker is started.
@@ -159,6 +233,10 @@ type session struct {
 	phase string // the current one
 	next  int    // index of the plan's next phase
 	done  bool
+
+	turn  *turn         // nil: the trial runs alone
+	alarm *alarm        // rings when the trial has run for as long as it may
+	idle  time.Duration // how long it waited for its turn
 
 	stopped time.Duration  // how long this process was stopped
 	waited  *time.Duration // for a CPU, the worker's threads; nil if it is not known
@@ -209,8 +287,8 @@ func (s *session) broken(format string, args ...any) error {
 func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	limit := newAlarm(s.limit, func() { cancel(errTimeout) })
-	defer func() { s.stopped += limit.stop() }()
+	s.alarm = newAlarm(s.limit, func() { cancel(errTimeout) })
+	defer func() { s.stopped += s.alarm.stop() }()
 
 	// SQLite's temporary files must be on the file system that is measured.
 	executable, args := s.profiling.command(s.want.Worker, s.want.Info.Kind, s.want.Ref.Args())
@@ -226,7 +304,7 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 		cancel(err)
 	}
 	if s.done {
-		limit.reset(exitGrace)
+		s.alarm.reset(exitGrace)
 	}
 	err = w.end()
 	s.ended(err, w, context.Cause(ctx))
@@ -311,6 +389,8 @@ func (s *session) answer(a *protocol.Response) error {
 		return s.loaded(a)
 	case protocol.TypeSettings:
 		return s.settings(a)
+	case protocol.TypeWaiting:
+		return s.alternate()
 	case protocol.TypePhase:
 		return s.begin(a.Phase)
 	case protocol.TypeSample:
@@ -404,6 +484,23 @@ func (s *session) begin(name string) error {
 	return nil
 }
 
+// alternate lets the other trials run until the turn comes back, and has the worker
+// proceed.
+func (s *session) alternate() error {
+	if s.turn == nil {
+		return s.broken("the worker answered %q: it was not asked to alternate", protocol.TypeWaiting)
+	}
+	s.trial.Alternated = true
+	s.alarm.pause()
+	waited, err := s.turn.yield(s.ctx)
+	s.alarm.resume()
+	s.idle += waited
+	if err == nil {
+		s.worker.send(protocol.Request{Type: protocol.TypeProceed, Protocol: protocol.Version})
+	}
+	return err
+}
+
 // current returns the phase that has begun last. One must have begun.
 func (s *session) current() *plan.Phase { return &s.want.Plan.Phases[s.next-1] }
 
@@ -446,7 +543,7 @@ func (s *session) sample(said *protocol.Sample) error {
 		return s.broken("the worker answered an http phase with %q: want %q", protocol.TypeSample, protocol.TypeServed)
 	}
 	now := time.Now()
-	saw := Seen{Possible: now.Sub(s.started) - s.claimed, Between: now.Sub(s.began), Cores: runtime.NumCPU()}
+	saw := Seen{Possible: now.Sub(s.started) - s.idle - s.claimed, Between: now.Sub(s.began), Cores: runtime.NumCPU()}
 	want, ok := s.want.Expect[p.Name]
 	if !ok {
 		want = Expectation{Operations: -1, Rows: -1}

@@ -86,8 +86,11 @@ func (p *Processes) Profile(ctx context.Context, c *Case, seed uint64, want Prof
 	if err := p.ceiling(ctx, c, seed); err != nil {
 		return nil, err
 	}
-	t, _, err := p.once(ctx, c, seed, &want)
-	return t, err
+	list, _, err := p.together(ctx, []*Case{c}, seed, &want)
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
 }
 
 // request returns what the worker is asked for. It creates the directory for it below

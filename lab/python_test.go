@@ -205,6 +205,20 @@ phases:
   - {name: shrink, script: VACUUM}
 `
 
+func TestPythonWorkerAlternates(t *testing.T) {
+	cases := casesOf(t, pythonWorker(t), 1, nil, nil, parse(t, tiny))
+	other := *cases[0]
+	got, err := (&lab.Processes{Dir: t.TempDir(), Limit: time.Minute}).Trials(t.Context(), []*lab.Case{cases[0], &other}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range got {
+		if trial.Status != result.OK || !trial.Alternated {
+			t.Errorf("%s, alternated %v: %+v", trial.Status, trial.Alternated, trial.Reason)
+		}
+	}
+}
+
 func TestPythonWorkerKinds(t *testing.T) {
 	python := pythonWorker(t)
 	for _, policy := range []string{

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab/machine"
@@ -25,8 +26,9 @@ func robbed(c *result.CPU, took time.Duration) bool {
 	return lost > robbedTime && float64(lost) > result.RobbedShare*float64(took)
 }
 
-// reading is what the machine and this process have used before a trial.
+// reading is what the machine and this process have used until some time.
 type reading struct {
+	at      time.Time
 	machine machine.CPUTime
 	known   bool
 	own     time.Duration // user time of this process
@@ -38,40 +40,70 @@ func (p *Processes) read() reading {
 		read = machine.ReadCPUTime
 	}
 	t, known := read()
-	return reading{t, known, ownUserTime()}
+	return reading{time.Now(), t, known, ownUserTime()}
 }
 
-// spent returns what a trial's process has used since a reading, and what others took from
-// it. waited is nil if it is not known.
-func (p *Processes) spent(before reading, state *os.ProcessState, waited *time.Duration) *result.CPU {
+// used returns what a trial's process has used. waited is nil if it is not known.
+func used(state *os.ProcessState, waited *time.Duration) *result.CPU {
 	c := &result.CPU{UserNS: int64(state.UserTime()), SystemNS: int64(state.SystemTime()), Switches: involuntarySwitches(state)}
 	if waited != nil {
 		c.WaitedNS = (*int64)(waited)
 	}
-	after := p.read()
-	if before.known && after.known {
-		stolen := int64(max(0, after.machine.Stolen-before.machine.Stolen))
-		others := int64(max(0, after.machine.User-before.machine.User-(after.own-before.own)-state.UserTime()))
-		c.StolenNS, c.OthersNS = &stolen, &others
-	}
 	return c
 }
 
-// repeats reports whether a robbed trial is to be measured again: each case at most once
-// in a round, and at most a share of the run's trials. before are the earlier trials of
-// the run.
-func repeats(before []result.Trial, t *result.Trial) bool {
+// account finds out what others took from trials that alternated, each of which gets an
+// equal share of it, and which trials were robbed.
+func (p *Processes) account(list []ending) {
+	var first, last reading
+	var user, count int64
+	for _, e := range list {
+		if e.trial == nil || e.trial.CPU == nil {
+			continue
+		}
+		if count == 0 || e.from.at.Before(first.at) {
+			first = e.from
+		}
+		if count == 0 || e.to.at.After(last.at) {
+			last = e.to
+		}
+		user += e.trial.CPU.UserNS
+		count++
+	}
+	if count == 0 || !first.known || !last.known {
+		return
+	}
+	stolen := max(0, int64(last.machine.Stolen-first.machine.Stolen)) / count
+	others := max(0, int64(last.machine.User-first.machine.User-(last.own-first.own))-user) / count
+	took := last.at.Sub(first.at) / time.Duration(count)
+	for _, e := range list {
+		if e.trial == nil || e.trial.CPU == nil {
+			continue
+		}
+		c := e.trial.CPU
+		c.StolenNS, c.OthersNS = &stolen, &others
+		e.trial.Robbed = e.trial.Status == result.OK && robbed(c, took)
+	}
+}
+
+// repeats reports whether trials, of which some were robbed, are to be measured again: each
+// case at most once in a round, and at most a share of the run's trials. before are the
+// earlier trials of the run.
+func repeats(before []result.Trial, trials []*result.Trial) bool {
+	if !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.Robbed }) {
+		return false
+	}
 	repeated := 0
 	for i := range before {
 		b := &before[i]
 		if b.Repeated {
 			repeated++
 		}
-		if b.Repeated && b.Case == t.Case && b.Round == t.Round {
+		if b.Repeated && b.Case == trials[0].Case && b.Round == trials[0].Round {
 			return false
 		}
 	}
-	return t.Robbed && float64(repeated) <= mostRepeated*float64(len(before))
+	return float64(repeated) <= mostRepeated*float64(len(before))
 }
 
 // robbery returns a warning if trials of a run count although they were robbed.

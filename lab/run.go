@@ -20,9 +20,26 @@ const MinRounds = 6
 // machine does in a month, and few enough to be counted and kept.
 const MaxRounds = 1_000_000
 
-// Executor runs one trial of a case.
+// Executor runs one trial of each of some cases, in their order. If there are several, they
+// are the sides of a comparison, and the phases of their trials alternate where that is
+// possible.
 type Executor interface {
-	Trial(ctx context.Context, c *Case, seed uint64) (*result.Trial, error)
+	Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error)
+}
+
+// OneByOne is an [Executor] that runs trials by a function, one after another.
+type OneByOne func(ctx context.Context, c *Case, seed uint64) (*result.Trial, error)
+
+// Trials runs one trial of each case.
+func (run OneByOne) Trials(ctx context.Context, cases []*Case, seed uint64) (list []*result.Trial, err error) {
+	for _, c := range cases {
+		t, err := run(ctx, c, seed)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
 }
 
 // Recorder stores the results of a run as they come. When AddTrial returns, the
@@ -197,40 +214,50 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 	}
 	l.Noise.BeforeRound(round)
 	l.between = l.Now().Sub(l.ended)
-	order := shuffled(active, l.Run.Seed, round)
-	for i := 0; i < len(order); i++ {
+	groups := beside(shuffled(active, l.Run.Seed, round), l.Run.Compares)
+	first, done, total := len(groups), 0, len(active)
+	for i := 0; i < len(groups); i++ {
 		if l.interrupted() {
 			return result.StoppedInterrupted, nil
 		}
-		c := order[i]
+		cases := groups[i]
 		start := l.Now()
-		t, err := l.Executor.Trial(ctx, c, l.Run.Seed)
+		trials, err := l.Executor.Trials(ctx, cases, l.Run.Seed)
 		if err != nil && ctx.Err() != nil {
 			return result.StoppedInterrupted, nil
 		}
 		if err != nil {
 			return "", err
 		}
-		t.Round = round
-		for i := range t.Warnings {
-			if t.Warnings[i].Code == result.WarningStopped {
-				t.Warnings[i].Round = round
+		for _, t := range trials {
+			t.Round = round
+		}
+		if repeats(l.Run.Trials, trials) {
+			for _, t := range trials {
+				t.Repeated = true
 			}
+			groups, total = append(groups, cases), total+len(cases)
 		}
-		if t.Repeated = repeats(l.Run.Trials, t); t.Repeated {
-			order = append(order, c)
+		each := l.Now().Sub(start) / time.Duration(len(cases))
+		for k, t := range trials {
+			for i := range t.Warnings {
+				if t.Warnings[i].Code == result.WarningStopped {
+					t.Warnings[i].Round = round
+				}
+			}
+			if err := l.record(ctx, t); err != nil {
+				return "", err
+			}
+			done++
+			l.trials++
+			l.ended = l.Now()
+			l.spend(cases[k], round, i >= first, each)
+			l.failed[cases[k].ID] = t.Status != result.OK
+			l.Progress.Trial(round, l.Schedule.Rounds, done, total, l.left(round, done, total), cases[k], t)
 		}
-		if err := l.record(ctx, t); err != nil {
-			return "", err
-		}
-		l.trials++
-		l.ended = l.Now()
-		l.spend(c, round, i >= len(active), l.ended.Sub(start))
-		l.failed[c.ID] = t.Status != result.OK
-		l.Progress.Trial(round, l.Schedule.Rounds, i+1, len(order), l.left(round, i+1, len(order)), c, t)
 	}
 	l.Run.Rounds = round
-	l.repeated += len(order) - len(active)
+	l.repeated += total - len(active)
 	stopped = l.verdict(round)
 	if p := l.plan(round); round >= 2 && stopped == "" && p.Takes <= 20*l.Now().Sub(l.began) && p.differs(l.told) {
 		l.told = p
@@ -283,6 +310,23 @@ func shuffled(cases []*Case, seed uint64, round int) []*Case {
 	}
 	slices.SortStableFunc(order, func(a, b *Case) int { return cmp.Compare(turn[a.Workload], turn[b.Workload]) })
 	return order
+}
+
+// beside puts the sides of a comparison beside each other: the cases of an order which
+// differ in nothing else are one group. Without a comparison each case is a group.
+func beside(order []*Case, by *result.Compares) (groups [][]*Case) {
+	for _, c := range order {
+		i := -1
+		if by != nil {
+			i = slices.IndexFunc(groups, func(g []*Case) bool { return by.Beside(&g[0].Case, &c.Case) })
+		}
+		if i < 0 {
+			groups = append(groups, []*Case{c})
+			continue
+		}
+		groups[i] = append(groups[i], c)
+	}
+	return groups
 }
 
 func (l *Laboratory) interrupted() bool {

@@ -148,7 +148,7 @@ func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laborator
 	}
 	l := &lab.Laboratory{
 		Run: &result.Run{ID: 42, Seed: 1}, Schedule: s,
-		Executor: b, Recorder: b, Noise: b, Progress: progress{b},
+		Executor: lab.OneByOne(b.Trial), Recorder: b, Noise: b, Progress: progress{b},
 		Now: func() time.Time { return b.now }, Stop: b.stop,
 	}
 	for id := range cases {
@@ -574,7 +574,7 @@ func TestRecorderFails(t *testing.T) {
 func TestExecutorFails(t *testing.T) {
 	b := newBench(t)
 	broken := errors.New("no directory")
-	r, err := b.measure(2, lab.Schedule{Rounds: 6}, func(l *lab.Laboratory) { l.Executor = failing{broken} })
+	r, err := b.measure(2, lab.Schedule{Rounds: 6}, func(l *lab.Laboratory) { l.Executor = lab.OneByOne(failing{broken}.Trial) })
 	if !errors.Is(err, broken) || len(r.Trials) != 0 || r.Stopped != "" {
 		t.Errorf("%v, %+v", err, r)
 	}

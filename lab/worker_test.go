@@ -91,7 +91,8 @@ func tinyCaseOf(t *testing.T, ref lab.Ref) *lab.Case {
 }
 
 func pretend(fault string) {
-	line, err := bufio.NewReader(os.Stdin).ReadBytes('\n')
+	in := bufio.NewReader(os.Stdin)
+	line, err := in.ReadBytes('\n')
 	if err != nil {
 		os.Exit(9)
 	}
@@ -177,8 +178,20 @@ func pretend(fault string) {
 	if err != nil {
 		os.Exit(9)
 	}
+	wait := func() {
+		if !req.Alternate || fault == "never-alternates" {
+			return
+		}
+		say(protocol.Response{Type: protocol.TypeWaiting})
+		var order protocol.Request
+		if line, err := in.ReadBytes('\n'); err != nil || json.Unmarshal(line, &order) != nil || order.Type != protocol.TypeProceed {
+			os.Exit(9)
+		}
+	}
 	for _, p := range req.Plan.Phases {
+		wait()
 		say(protocol.Response{Type: protocol.TypePhase, Phase: p.Name})
+		note(req.Path, fault+" begins "+p.Name)
 		s := &protocol.Sample{Phase: p.Name, WallNS: 1000, Operations: 10, Rows: 10}
 		if p.Query != nil {
 			s.Operations = 1
@@ -197,6 +210,7 @@ func pretend(fault string) {
 			say(protocol.Response{Type: protocol.TypeInserted, Phase: p.Name, Tables: insertedBy(fault, gen, p.Insert)})
 		}
 		sayAgain(p.Name)
+		note(req.Path, fault+" ends "+p.Name)
 		say(protocol.Response{Type: protocol.TypeSample, Sample: s})
 		if fault == "phases-twice" {
 			say(protocol.Response{Type: protocol.TypeSample, Sample: s})
@@ -205,6 +219,8 @@ func pretend(fault string) {
 			break
 		}
 	}
+	wait()
+	note(req.Path, fault+" closes")
 	switch fault {
 	case "failed":
 		fmt.Fprintln(os.Stderr, "so does its log")
@@ -240,6 +256,21 @@ func pretend(fault string) {
 		for range 1 << 15 {
 			fmt.Println("one more thing: this worker goes on talking after it is done")
 		}
+	}
+}
+
+// notes is the file beside the directories of trials in which workers note what they do, if
+// it is there.
+const notes = "notes"
+
+func note(path, what string) {
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(filepath.Dir(path)), notes), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if _, err := fmt.Fprintln(f, what); err != nil {
+		os.Exit(9)
 	}
 }
 

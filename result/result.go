@@ -5,6 +5,7 @@ package result
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -158,13 +159,18 @@ func (c *Case) SettingsIn(phase string) driver.Settings {
 
 // Trial is one process, one database file, one case.
 type Trial struct {
-	Case     int              `json:"case"`
-	Round    int              `json:"round"` // from 1
-	Order    int              `json:"order"` // within the run, from 1
-	Started  time.Time        `json:"started"`
-	TookNS   int64            `json:"took_ns"`          // from start to end of the process
-	Loaded   string           `json:"loaded,omitempty"` // SHA-256 of the loaded database that it began with a copy of; "": it loaded its own
-	Status   Status           `json:"status"`
+	Case    int       `json:"case"`
+	Round   int       `json:"round"` // from 1
+	Order   int       `json:"order"` // within the run, from 1
+	Started time.Time `json:"started"`
+	TookNS  int64     `json:"took_ns"`          // from start to end of the process, without waiting for its turn
+	Loaded  string    `json:"loaded,omitempty"` // SHA-256 of the loaded database that it began with a copy of; "": it loaded its own
+	Status  Status    `json:"status"`
+
+	// Alternated says that the trial's phases alternated with those of the other side of a
+	// comparison.
+	Alternated bool `json:"alternated,omitempty"`
+
 	Reason   *protocol.Reason `json:"reason,omitempty"`
 	Proof    *protocol.Proof  `json:"proof,omitempty"`
 	ReadBack *ReadBack        `json:"read_back,omitempty"` // nil unless the trial was refused for it, and in older runs
@@ -360,6 +366,28 @@ func (s *Compares) Value(c *Case) string {
 		}
 	}
 	return ""
+}
+
+// Beside reports whether two cases are sides of the same comparison: they differ in nothing
+// but the factor, and in what follows from it.
+func (s *Compares) Beside(a, b *Case) bool {
+	rest := func(c *Case) (driver.Settings, map[string]int64, string) {
+		settings, parameters := maps.Clone(c.Settings), maps.Clone(c.Parameters)
+		switch s.Factor {
+		case FactorDriver:
+			return settings, parameters, ""
+		case FactorSetting:
+			delete(settings, s.Name)
+		case FactorParameter:
+			delete(parameters, s.Name)
+			delete(settings, "pool_size") // a workload's clients decide it
+		}
+		return settings, parameters, c.Driver
+	}
+	firstSet, firstParameters, first := rest(a)
+	secondSet, secondParameters, second := rest(b)
+	return a.Workload == b.Workload && s.Value(a) != s.Value(b) && first == second &&
+		maps.Equal(firstSet, secondSet) && maps.Equal(firstParameters, secondParameters)
 }
 
 // Workload is the text of a workload, which shows what was measured.

@@ -111,7 +111,7 @@ func (l *landscape) measure(ctx context.Context, p tune.Plan) (*stats.Analysis, 
 	run := &result.Run{ID: int64(len(l.races) + 1), Started: l.now}
 	m := &lab.Laboratory{
 		Run: run, Schedule: lab.Schedule{Rounds: p.Rounds, Settled: p.Settled},
-		Executor: l, Recorder: l, Noise: l, Progress: silent{}, Now: func() time.Time { return l.now },
+		Executor: lab.OneByOne(l.Trial), Recorder: l, Noise: l, Progress: silent{}, Now: func() time.Time { return l.now },
 	}
 	var words []string
 	for i, s := range p.Candidates {

@@ -72,7 +72,10 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 		if req.Plan == nil || req.Path == "" {
 			return out.refuse("a trial needs a path and a plan")
 		}
-		t := &trial{req: &req, plan: req.Plan, drv: d}
+		t := &trial{req: &req, plan: req.Plan, drv: d, out: out}
+		if req.Alternate {
+			return t.obey(ctx, in, abandon)
+		}
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		go func() {

@@ -29,10 +29,16 @@ func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, i
 	if req.Plan == nil || req.Path == "" {
 		return out.refuse("a server needs a path and a plan")
 	}
+	t := &trial{req: req, plan: req.Plan, drv: d, out: out}
+	return t.obey(ctx, in, abandon)
+}
+
+// obey runs a trial that waits for orders. They arrive as lines.
+func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	orders := make(chan string)
-	t := &trial{req: req, plan: req.Plan, drv: d, orders: orders, out: out}
+	t.orders = orders
 	go func() {
 		defer close(orders)
 		for {
@@ -52,7 +58,7 @@ func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, i
 			}
 		}
 	}()
-	return t.serve(ctx, out)
+	return t.serve(ctx, t.out)
 }
 
 // giveUp ends a trial because its requests have ended, which means that the lab has

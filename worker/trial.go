@@ -28,7 +28,7 @@ type trial struct {
 
 	counter *counter // of instructions; nil: they cannot be counted
 
-	orders <-chan string // from a lab that puts load on the server; nil if none may come
+	orders <-chan string // of the lab; nil if none may come
 	out    *answers
 
 	mu    sync.Mutex
@@ -131,6 +131,9 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	}
 	for i := range phases {
 		p := &phases[i]
+		if err := t.wait(ctx); err != nil {
+			return p.Name, err
+		}
 		if err := out.send(protocol.Response{Type: protocol.TypePhase, Phase: p.Name}); err != nil {
 			return p.Name, err
 		}
@@ -160,7 +163,18 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if t.req.Load > 0 {
 		return "", t.tellLoaded(ctx, out, t.req.Load)
 	}
-	return "", nil
+	return "", t.wait(ctx)
+}
+
+// wait waits for the trial's turn, if it alternates with another one.
+func (t *trial) wait(ctx context.Context) error {
+	if !t.req.Alternate {
+		return nil
+	}
+	if err := t.out.send(protocol.Response{Type: protocol.TypeWaiting}); err != nil {
+		return err
+	}
+	return t.order(ctx, protocol.TypeProceed)
 }
 
 // pooled returns the settings with which a driver opens one pool of n connections, without

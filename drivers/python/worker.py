@@ -761,6 +761,7 @@ class Trial:
         self.environment = environment(request)
         self.brief = request.get("brief") or []
         self.load, self.loaded = request.get("load", 0), request.get("loaded", 0)
+        self.alternate, self.orders = request.get("alternate", False), threading.Semaphore(0)
         self.begin = ("BEGIN " + self.settings.get("txlock", "")).strip().upper()
         self.phase = None
         self.conns = []
@@ -793,6 +794,7 @@ class Trial:
             self.tell_loaded(phases[: self.loaded])
         for p in phases[self.loaded : self.load or None]:
             self.phase = p["name"]
+            self.wait()
             answer(type="phase", phase=p["name"])
             sample = self.run_phase(p)
             self.read_again(phase=p["name"])
@@ -801,6 +803,13 @@ class Trial:
         self.phase = None
         if self.load:
             self.tell_loaded(phases[: self.load])
+        self.wait()
+
+    def wait(self):
+        """Waits for the trial's turn, if it alternates with another one."""
+        if self.alternate:
+            answer(type="waiting")
+            self.orders.acquire()
 
     def close(self):
         for conn in self.conns:
@@ -808,9 +817,10 @@ class Trial:
         self.owned.acquire()  # from here on the database is the lab's
 
     def watch(self):
-        """Gives up the trial when the lab has gone."""
-        while os.read(0, 1 << 16):
-            pass
+        """Counts the orders to proceed, and gives up the trial when the lab has gone."""
+        while said := os.read(0, 1 << 16):
+            for _ in range(said.count(b"\n")):
+                self.orders.release()
         if self.owned.acquire(blocking=False):
             self.abandon()
 

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -90,18 +91,39 @@ func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) 
 	if err != nil {
 		return nil, nil, err
 	}
+	return c, t, well(t)
+}
+
+// well returns an error if a trial did not end well.
+func well(t *result.Trial) error {
 	if t.Status != result.OK {
-		return nil, nil, &trialError{t}
+		return &trialError{t}
 	}
 	// A run continues in spite of warnings. But a worker that causes them does not
 	// keep its promises. It does not cause those about the load generator, which may
 	// be the bottleneck, or late.
 	for _, w := range t.Warnings {
 		if w.Code != result.WarningCeiling && w.Code != result.WarningLate {
-			return nil, nil, fmt.Errorf("phase %s: %s", w.Phase, w.Message)
+			return fmt.Errorf("phase %s: %s", w.Phase, w.Message)
 		}
 	}
-	return c, t, nil
+	return nil
+}
+
+// alternate runs two trials together, as a comparison does. A worker may do without the
+// orders to proceed, but then it must not say that it waits for them.
+func alternate(ctx context.Context, s *Subject) error {
+	c, err := s.caseOf(pieces, nil)
+	if err != nil {
+		return err
+	}
+	c.Worker, c.Info = s.Worker, s.Info
+	other := *c
+	list, err := (&lab.Processes{Dir: s.Dir, Limit: trialLimit}).Trials(ctx, []*lab.Case{c, &other}, Seed)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(well(list[0]), well(list[1]))
 }
 
 // caseOf returns the only case of a workload.
@@ -244,6 +266,7 @@ func trialChecks() []Check {
 	}
 	return append(list,
 		Check{Name: "loading/in pieces", test: verified(pieces)},
+		Check{Name: "trials/two that alternate", test: alternate},
 		Check{Name: "query/each way", test: verified(queries)},
 		Check{Name: "mix/operations and their order", test: verified(mixed)},
 		Check{Name: "mix/own connections", test: verified(strings.Replace(mixed, "count: 500", "count: 500\n    connection: own", 1))},

@@ -25,10 +25,12 @@ const (
 	TypeTrial     = "trial"     // lab → worker: do this
 	TypeJob       = "job"       // lab → worker: do this on a user's database
 	TypeServe     = "serve"     // lab → worker: a trial with http phases, on which the lab puts load
+	TypeProceed   = "proceed"   // lab → worker: answer to waiting
 	TypeBegin     = "begin"     // lab → worker: the load begins now
 	TypeStop      = "stop"      // lab → worker: the load has ended
 	TypeInfo      = "info"      // worker → lab: answer to describe
 	TypeReady     = "ready"     // worker → lab: opened, with the proof
+	TypeWaiting   = "waiting"   // worker → lab: nothing more is done before the order to proceed
 	TypeSettings  = "settings"  // worker → lab: the settings in force after the schema, or after a phase
 	TypePhase     = "phase"     // worker → lab: a phase begins
 	TypeSample    = "sample"    // worker → lab: a timed phase has ended
@@ -69,6 +71,11 @@ type Request struct {
 	// has. A query then has no checksum, and the database is not checked after a mix. A
 	// worker may ignore it.
 	Brief []string `json:"brief,omitempty"`
+
+	// Alternate asks the worker to wait for the order to proceed before each phase, and
+	// before it closes the database, because the phases of two trials alternate. A worker
+	// may ignore it.
+	Alternate bool `json:"alternate,omitempty"`
 
 	// Environment names environment variables that the worker was started with. The proof
 	// must say what came of them.

@@ -1,0 +1,75 @@
+package lab
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// turns lets the trials of the sides of a comparison alternate: one of them runs, and
+// passes the turn on before each of its phases. What slows the machine for a moment then
+// slows the same phase of both.
+type turns struct {
+	mu   sync.Mutex
+	wake []chan struct{} // by number
+	gone []bool
+	at   int // whose turn it is
+}
+
+// newTurns returns turns for n trials. The first one has the turn.
+func newTurns(n int) *turns {
+	t := &turns{gone: make([]bool, n)}
+	for range n {
+		t.wake = append(t.wake, make(chan struct{}, 1))
+	}
+	t.wake[0] <- struct{}{}
+	return t
+}
+
+// pass gives the turn to the next trial that has not ended, which may be the same one. t.mu
+// is held.
+func (t *turns) pass() {
+	for i := range t.wake {
+		if next := (t.at + 1 + i) % len(t.wake); !t.gone[next] {
+			t.at = next
+			t.wake[next] <- struct{}{}
+			return
+		}
+	}
+}
+
+// turn is one trial's part in turns. A nil turn is that of a trial that runs alone.
+type turn struct {
+	*turns
+	number int
+}
+
+// wait waits until it is the trial's turn.
+func (t *turn) wait(ctx context.Context) error {
+	select {
+	case <-t.wake[t.number]:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// yield passes the turn on, waits until it comes back, and returns how long that took.
+func (t *turn) yield(ctx context.Context) (time.Duration, error) {
+	begin := time.Now()
+	t.mu.Lock()
+	t.pass()
+	t.mu.Unlock()
+	err := t.wait(ctx)
+	return time.Since(begin), err
+}
+
+// leave says that the trial has ended.
+func (t *turn) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gone[t.number] = true
+	if t.at == t.number {
+		t.pass()
+	}
+}

@@ -56,6 +56,10 @@ type LockCell struct {
 
 	P50, P99, P999, Longest int64 // latency of all operations of all trials, in ns
 
+	// Waits has how long clients waited, for each thing of which the worker tells, in the
+	// order of protocol.WaitsFor. What SQLite waits for within a call is not among them.
+	Waits []LockWait
+
 	// InVain is the time of clients that was spent in operations that failed, as a share
 	// of all their time.
 	InVain float64
@@ -70,6 +74,15 @@ type LockCell struct {
 	Remedies []LockRemedy // the nearest choices that end it, the fastest first
 
 	rates []stats.Point
+}
+
+// LockWait is how long the clients of a cell waited for one thing, in all trials.
+type LockWait struct {
+	For     string  `json:"for"` // such as [protocol.WaitConnection]
+	Count   int64   `json:"count"`
+	Share   float64 `json:"share"`            // of all the clients' time
+	PerOpNS int64   `json:"per_operation_ns"` // the mean, also over operations that did not wait
+	total   int64   // in ns
 }
 
 // Trouble reports whether operations failed because of locks, or waited forever.
@@ -232,6 +245,9 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 			l.count(e)
 			inVain += float64(e.WaitNS)
 		}
+		for _, w := range s.Waits {
+			l.wait(w)
+		}
 		for _, x := range s.Latency {
 			spent += float64(x.MeanNS) * float64(x.Count)
 		}
@@ -246,6 +262,16 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 	if spent > 0 {
 		l.InVain = min(inVain/spent, 1)
 	}
+	for i := range l.Waits {
+		w := &l.Waits[i]
+		if spent > 0 {
+			w.Share = min(float64(w.total)/spent, 1)
+		}
+		w.PerOpNS = w.total / max(l.Operations, 1)
+	}
+	slices.SortStableFunc(l.Waits, func(a, b LockWait) int {
+		return cmp.Compare(slices.Index(protocol.WaitsFor(), a.For), slices.Index(protocol.WaitsFor(), b.For))
+	})
 	l.latency()
 	l.explain()
 	return l
@@ -266,6 +292,17 @@ func (c *LockCell) count(e protocol.ErrorCount) {
 	}
 	c.Errors[i].Count += e.Count
 	c.Errors[i].WaitNS += e.WaitNS
+}
+
+// wait adds the waits of a trial for one thing.
+func (c *LockCell) wait(w protocol.Wait) {
+	i := slices.IndexFunc(c.Waits, func(x LockWait) bool { return x.For == w.For })
+	if i < 0 {
+		i = len(c.Waits)
+		c.Waits = append(c.Waits, LockWait{For: w.For})
+	}
+	c.Waits[i].Count += w.Count
+	c.Waits[i].total += w.WaitNS
 }
 
 // latency adds up the distributions of all operations and trials. If one cannot be read, it

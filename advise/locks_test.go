@@ -210,6 +210,31 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// TestWaits expects the waits of all trials as shares of the clients' time, in one order.
+func TestWaits(t *testing.T) {
+	f := newLockedRun()
+	f.add(ofMattn, settings("wal", "immediate", "5000", "1"), 1000)
+	for i := range f.run.Trials {
+		f.run.Trials[i].Samples[0].Waits = []protocol.Wait{{For: protocol.WaitMutex}, {For: protocol.WaitConnection, Count: int64(i), WaitNS: 100 * ms}}
+	}
+	got := f.explain(t).Cells[0].Waits
+	if len(got) != 2 || got[0].For != protocol.WaitConnection || got[1].For != protocol.WaitMutex {
+		t.Fatalf("%+v", got)
+	}
+	// 6021 operations of 1 ms, which waited 600 ms.
+	if w := got[0]; w.Count != 15 || w.Share < 0.099 || w.Share > 0.1 || w.PerOpNS != 600*ms/6021 {
+		t.Errorf("%+v", w)
+	}
+	if w := got[1]; w.Count != 0 || w.Share != 0 || w.PerOpNS != 0 {
+		t.Errorf("%+v of nothing", w)
+	}
+	g := newLockedRun()
+	g.add(ofMattn, settings("wal", "immediate", "5000", "1"), 1000)
+	if got := g.explain(t).Cells[0].Waits; got != nil {
+		t.Errorf("%+v of a worker that does not tell", got)
+	}
+}
+
 // A phase that is not a mix has nothing to explain.
 func TestNoMix(t *testing.T) {
 	f := newLockedRun()

@@ -81,6 +81,7 @@ func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sampl
 	c.errors()
 	c.latencies()
 	c.clients()
+	c.waits()
 	c.rows()
 	c.checksum()
 	c.time()
@@ -453,6 +454,32 @@ func (c *sampleCheck) clients() {
 	}
 }
 
+// waits compares how long clients have waited with the time that they had.
+func (c *sampleCheck) waits() {
+	if len(c.said.Waits) > 0 && c.phase.Mix == nil {
+		c.protocol("waits", "has %d entries: want none, only the clients of a mix have them", len(c.said.Waits))
+		return
+	}
+	for i, w := range c.said.Waits {
+		at := fmt.Sprintf("waits[%d]", i)
+		if !slices.Contains(protocol.WaitsFor(), w.For) {
+			c.protocol(at+".for", "is %q: want one of %s", w.For, strings.Join(protocol.WaitsFor(), ", "))
+		}
+		if slices.ContainsFunc(c.said.Waits[:i], func(x protocol.Wait) bool { return x.For == w.For }) {
+			c.protocol(at+".for", "is %q, as in an earlier entry", w.For)
+		}
+		c.natural(at+".count", w.Count)
+		c.natural(at+".wait_ns", w.WaitNS)
+		all := time.Duration(c.phase.Mix.Clients) * within(time.Duration(c.said.WallNS), clockSlack, clockShare)
+		if got := time.Duration(w.WaitNS); got > all {
+			c.protocol(at+".wait_ns", "is %d, %v: want at most %v, the wall time of all clients", w.WaitNS, got, all)
+		}
+		if w.Count == 0 && w.WaitNS != 0 {
+			c.protocol(at+".wait_ns", "is %d of no wait: want 0", w.WaitNS)
+		}
+	}
+}
+
 // rows compares the number of rows with the generators and the plan.
 func (c *sampleCheck) rows() {
 	got, want := c.said.Rows, c.want.Rows
@@ -579,7 +606,7 @@ func (c *sampleCheck) sample() *result.Sample {
 		Allocs: m.Allocs, AllocBytes: m.AllocBytes, Instructions: m.Instructions, PeakRSSBytes: m.PeakRSSBytes,
 		DatabaseBytes: m.DatabaseBytes, WALBytes: m.WALBytes, CheckpointNS: m.CheckpointNS,
 		Checksum: m.Checksum, Errors: named(m.Errors), Results: named(m.Results), Retries: m.Retries, Latency: c.made,
-		Clients: m.Clients, WALRestarts: m.WALRestarts,
+		Clients: m.Clients, WALRestarts: m.WALRestarts, Waits: m.Waits,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,7 @@ func samplesOfAll() map[string]struct {
 		m := said(name, 100, 180)
 		m.Checksum, m.Failed = someChecksum, 3
 		m.Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 2, WaitNS: 10}, {Code: 517, Name: "busy", Count: 1, WaitNS: 5}}
+		m.Waits = []protocol.Wait{{For: protocol.WaitConnection, Count: 9, WaitNS: 4e6}, {For: protocol.WaitMutex}}
 		m.Latency = []protocol.Latency{
 			{Operation: "read", Count: 90, Histogram: histogram(90, time.Millisecond)},
 			{Operation: "write", Count: 10, Failed: 3, Histogram: histogram(10, 900*time.Microsecond)},
@@ -97,6 +99,9 @@ func TestHonestSamples(t *testing.T) {
 		}
 		if want == "time" {
 			continue
+		}
+		if !slices.Equal(got.Waits, k.said.Waits) {
+			t.Errorf("%s: waits %+v, want what the worker says", name, got.Waits)
 		}
 		if l := got.Latency[0]; l.MeanNS < 990_000 || l.P50NS != l.MaxNS || l.P99NS != l.MaxNS || l.MaxNS < 1e6 || l.MaxNS > 1_001_000 || l.Histogram == "" {
 			t.Errorf("%s: the lab makes of the histogram %+v", name, l)
@@ -179,6 +184,12 @@ func TestLies(t *testing.T) {
 		{"mix", func(m *protocol.Sample) { m.Latency[0].Histogram = encoded(1, 120e9, -1) }, "protocol", "latency[0].histogram holds 0 latencies"},
 		{"mix", func(m *protocol.Sample) { m.Latency[0].Histogram = histogram(90, 30*time.Millisecond) }, "protocol", "latency[0].histogram has a latency of 29."},
 		{"mix", func(m *protocol.Sample) { m.WallNS = 20e6 }, "protocol", "wall_ns is 20000000: want at least 24."},
+		{"insert", func(m *protocol.Sample) { m.Waits = []protocol.Wait{{For: "mutex"}} }, "protocol", "waits has 1 entries: want none, only the clients of a mix have them"},
+		{"mix", func(m *protocol.Sample) { m.Waits = []protocol.Wait{{For: "luck"}} }, "protocol", `waits[0].for is "luck": want one of connection, mutex, retry`},
+		{"mix", func(m *protocol.Sample) { m.Waits = []protocol.Wait{{For: "mutex"}, {For: "mutex"}} }, "protocol", `waits[1].for is "mutex", as in an earlier entry`},
+		{"mix", func(m *protocol.Sample) { m.Waits = []protocol.Wait{{For: "mutex", Count: -1}} }, "protocol", "waits[0].count is -1"},
+		{"mix", func(m *protocol.Sample) { m.Waits = []protocol.Wait{{For: "mutex", Count: 1, WaitNS: 1e9}} }, "protocol", "waits[0].wait_ns is 1000000000, 1s: want at most "},
+		{"mix", func(m *protocol.Sample) { m.Waits = []protocol.Wait{{For: "mutex", WaitNS: 1}} }, "protocol", "waits[0].wait_ns is 1 of no wait: want 0"},
 		{"lasts", func(m *protocol.Sample) { m.WallNS = 15e6 }, "protocol", "wall_ns is 15000000: want at least 20ms, the duration of the phase"},
 		{"lasts", func(m *protocol.Sample) {
 			m.Latency[0].Count, m.Latency[1].Count = 10, 90

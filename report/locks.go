@@ -153,6 +153,66 @@ func causes(m *advise.LockedMix) list {
 	return l
 }
 
+// waitWords say what clients wait for.
+var waitWords = map[string]struct{ short, long string }{
+	protocol.WaitConnection: {"pool", "for a connection of the pool"},
+	protocol.WaitMutex:      {"mutex", "for the application's mutex"},
+	protocol.WaitRetry:      {"retry", "before they tried again what had failed"},
+}
+
+// leastWaited is the share of the clients' time from which on a wait is told in words.
+const leastWaited = 0.01
+
+// waits says who waited longest for each thing, and of which drivers nothing is known.
+func waits(m *advise.LockedMix) list {
+	var l list
+	for _, what := range protocol.WaitsFor() {
+		var most *advise.LockCell
+		var longest advise.LockWait
+		for _, c := range m.Cells {
+			for _, w := range c.Waits {
+				if w.For == what && w.Share > max(longest.Share, leastWaited) {
+					most, longest = c, w
+				}
+			}
+		}
+		if most != nil {
+			l = append(l, item{label: "waited", text: fmt.Sprintf("%s of the clients' time, %s per operation, %s: %s, which is the most",
+				percent(longest.Share), duration(longest.PerOpNS), waitWords[what].long, inCommon([]*advise.LockCell{most}))})
+		}
+	}
+	var silent []string
+	for _, c := range m.Cells {
+		if c.Rate.N > 0 && c.Waits == nil && !slices.Contains(silent, c.Driver) {
+			silent = append(silent, c.Driver)
+		}
+	}
+	if silent != nil {
+		l = append(l, item{label: "waited", text: "not known of " + firstOf(silent) + ": the worker does not tell"})
+	}
+	return l
+}
+
+// waitShort says in a few words how long the clients of a cell waited: for what, if that was
+// for several things.
+func waitShort(c *advise.LockCell) string {
+	var words []string
+	share := 0.0
+	for _, w := range c.Waits {
+		if w.Count > 0 {
+			words = append(words, percent(w.Share)+" "+waitWords[w.For].short)
+			share = w.Share
+		}
+	}
+	switch {
+	case c.Waits == nil:
+		return absent
+	case len(words) < 2:
+		return percent(share)
+	}
+	return strings.Join(words, ", ")
+}
+
 // inCommon says in which cells something happened, as far as they have it in common.
 func inCommon(cells []*advise.LockCell) string {
 	var drivers []string
@@ -283,7 +343,7 @@ func troubleShort(c *advise.LockCell) string {
 
 // lockGrid is the table of a driver: every choice with what it did.
 func lockGrid(cells []*advise.LockCell) grid {
-	var journal, lock, timeout, pool, rates, spreads, p999, longest, ok, errs, vain, fair, wal, restarts []string
+	var journal, lock, timeout, pool, rates, spreads, p999, longest, waited, ok, errs, vain, fair, wal, restarts []string
 	for _, c := range cells {
 		journal, lock, timeout, pool = append(journal, c.Choice.JournalMode), append(lock, c.Choice.TxLock), append(timeout, c.Choice.BusyTimeout), append(pool, c.Choice.Pool())
 		rate, spr, p, most, share, v, f, w, n := absent, "", absent, absent, absent, absent, absent, absent, absent
@@ -304,6 +364,7 @@ func lockGrid(cells []*advise.LockCell) grid {
 			e = string(c.Status)
 		}
 		rates, spreads, p999, longest = append(rates, rate), append(spreads, spr), append(p999, p), append(longest, most)
+		waited = append(waited, waitShort(c))
 		ok, errs, vain, fair, wal, restarts = append(ok, share), append(errs, e), append(vain, v), append(fair, f), append(wal, w), append(restarts, n)
 	}
 	var g grid
@@ -314,12 +375,13 @@ func lockGrid(cells []*advise.LockCell) grid {
 	g.add(column{title: "ok/s", whole: true}, withSpreads(rates, spreads))
 	g.add(column{title: "p99.9", right: true}, p999)
 	g.add(column{title: "longest", right: true, drop: 1}, longest)
-	g.add(column{title: "ok", right: true, drop: 2}, ok)
+	g.add(column{title: "queued", right: true, drop: 2}, waited)
+	g.add(column{title: "ok", right: true, drop: 3}, ok)
 	g.add(column{title: "errors"}, errs)
-	g.add(column{title: "in vain", right: true, drop: 4}, vain)
-	g.add(column{title: "fair", right: true, drop: 3}, fair)
-	g.add(column{title: "WAL", right: true, drop: 5}, wal)
-	g.add(column{title: "restarts", right: true, drop: 6}, restarts)
+	g.add(column{title: "in vain", right: true, drop: 5}, vain)
+	g.add(column{title: "fair", right: true, drop: 4}, fair)
+	g.add(column{title: "WAL", right: true, drop: 6}, wal)
+	g.add(column{title: "restarts", right: true, drop: 7}, restarts)
 	return g
 }
 
@@ -330,7 +392,7 @@ func locks(l *advise.Locks, o Options) document {
 		if len(l.Mixes) > 1 {
 			d = append(d, heading{2, m.String()})
 		}
-		if why := causes(m); why != nil {
+		if why := append(causes(m), waits(m)...); why != nil {
 			d = append(d, why)
 		}
 		if slices.ContainsFunc(m.Cells, (*advise.LockCell).Trouble) {
@@ -368,6 +430,8 @@ func locks(l *advise.Locks, o Options) document {
 		d = append(d, more)
 	}
 	return append(d, space{}, paragraph{"ok/s: operations per second that did not fail, the median of the rounds. p99.9, longest: latency of all operations, however they ended. " +
+		"queued: time of clients that waited for a connection of the pool, for the mutex or before another attempt, as a share of all their time. " +
+		"What SQLite waits for within a call, such as another connection's lock, no library tells: it is only in the latencies. " +
 		"in vain: time of clients in operations that failed. fair: Jain's index of what each client did, 1 if all did the same. " +
 		"WAL: its greatest size, and how often it was begun again after a checkpoint had copied all of it. " +
 		"rate: that with the change divided by that without, round by round, with its 95 % interval.", true})
@@ -413,6 +477,7 @@ type JSONLockCell struct {
 	P99NS       int64                 `json:"p99_ns,omitempty"`
 	P999NS      int64                 `json:"p99_9_ns,omitempty"`
 	LongestNS   int64                 `json:"longest_ns,omitempty"`
+	Waits       []advise.LockWait     `json:"waits,omitempty"`   // absent: the worker does not tell
 	InVain      float64               `json:"in_vain,omitempty"` // share of the clients' time in operations that failed
 	Fairness    float64               `json:"fairness,omitempty"`
 	WALBytes    int64                 `json:"wal_bytes,omitempty"`
@@ -434,7 +499,7 @@ func writeLocksJSON(w io.Writer, l *advise.Locks, _ Options) error {
 		for _, c := range m.Cells {
 			cell := JSONLockCell{Driver: c.Driver, Choice: c.Choice, Status: c.Status, Endless: c.Endless,
 				Operations: c.Operations, Failed: c.Failed, Errors: c.Errors, Causes: c.Causes,
-				P50NS: c.P50, P99NS: c.P99, P999NS: c.P999, LongestNS: c.Longest, InVain: c.InVain, Fairness: c.Fairness,
+				P50NS: c.P50, P99NS: c.P99, P999NS: c.P999, LongestNS: c.Longest, Waits: c.Waits, InVain: c.InVain, Fairness: c.Fairness,
 				WALBytes: c.WALBytes, WALRestarts: c.Restarts}
 			if c.Rate.N > 0 {
 				cell.Rate = &c.Rate

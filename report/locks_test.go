@@ -25,6 +25,10 @@ func locksRun(choices ...driver.Settings) *result.Run {
 				t := result.Trial{Case: c.ID, Round: round, Order: len(run.Trials) + 1, Status: result.OK}
 				x := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: 1e9, Operations: int64(float64(10000*(i+1)-3000*j) * wobble[round]),
 					WALBytes: 4 << 20, WALRestarts: 3, Clients: []int64{2500, 2400, 2600, 2500}}
+				x.Waits = []protocol.Wait{{For: protocol.WaitConnection}}
+				if s["pool_readers"] != "" {
+					x.Waits[0] = protocol.Wait{For: protocol.WaitConnection, Count: 9000, WaitNS: int64(2+j) * 1e9}
+				}
 				if s["txlock"] == "deferred" {
 					x.Failed = 40
 					x.Errors = []protocol.ErrorCount{{Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 40, WaitNS: 400_000}}
@@ -84,6 +88,33 @@ func TestLocksAnswer(t *testing.T) {
 	}
 	if got := report.LocksAnswer(&advise.Locks{}); !strings.Contains(got, "No mix was measured") {
 		t.Error(got)
+	}
+}
+
+// TestLocksWaited expects the time waited for each thing, and of which driver it is not known.
+func TestLocksWaited(t *testing.T) {
+	readers := lockSettings("immediate", "5000", "1").With(driver.Settings{"pool_readers": "4"})
+	run := locksRun(lockSettings("immediate", "5000", "4"), readers)
+	for i := range run.Trials {
+		x := &run.Trials[i].Samples[0]
+		switch run.Cases[run.Trials[i].Case-1].Driver {
+		case "mattn":
+			x.Waits = append(x.Waits, protocol.Wait{For: protocol.WaitMutex, Count: 5, WaitNS: 1e9})
+		default:
+			x.Waits = nil
+		}
+	}
+	words := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 300})), " ")
+	for _, want := range []string{
+		"waited 25% of the clients' time, 99.8 µs per operation, for a connection of the pool: mattn with wal; immediate; busy_timeout=5000; 1 writer + 4 readers, which is the most",
+		"for the application's mutex: mattn with wal; immediate; busy_timeout=5000; pool of 4, which is the most",
+		"waited not known of modernc: the worker does not tell",
+		"21.0 ms 25% 100%",
+		"21.0 ms 25% pool, 12% mutex 100%",
+	} {
+		if !strings.Contains(words, want) {
+			t.Errorf("no %q in\n%s", want, words)
+		}
 	}
 }
 

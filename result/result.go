@@ -76,6 +76,10 @@ type Sample struct {
 	// WALRestarts is how often the write-ahead log was begun again after a checkpoint had
 	// copied all of it. It is 0 if the worker does not tell.
 	WALRestarts int64 `json:"wal_restarts,omitempty"`
+
+	// Waits has how long the clients of a mix waited, for each thing that the worker can
+	// tell it of. What SQLite waits for within a call is not among them.
+	Waits []protocol.Wait `json:"waits,omitempty"`
 }
 
 // Value returns the phase's metric in seconds, or in seconds per operation.

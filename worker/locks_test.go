@@ -132,6 +132,82 @@ func TestWriteMutex(t *testing.T) {
 	}
 }
 
+// counting is a driver whose pools tell that they have been waited for, a millisecond at
+// each query that the fake has answered so far.
+type counting struct {
+	*fake
+	answered atomic.Int64
+}
+
+func (c *counting) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	db, err := c.fake.Open(ctx, path, s)
+	return &countingDB{db, c}, err
+}
+
+type countingDB struct {
+	driver.DB
+	of *counting
+}
+
+func (d *countingDB) Waited() (int64, time.Duration) {
+	n := d.of.answered.Load()
+	return n, time.Duration(n) * time.Millisecond
+}
+
+// TestWaitsForConnections expects what the pools tell of the phase itself, not of its
+// verification, and nothing if one of them does not tell.
+func TestWaitsForConnections(t *testing.T) {
+	for pools, s := range map[int64]driver.Settings{1: {"pool_size": "3"}, 2: {"pool_size": "1", "pool_readers": "3"}} {
+		c := &counting{fake: newFake()}
+		c.answer = func(string, []any) ([]driver.Row, error) {
+			c.answered.Add(1)
+			return []driver.Row{{{Int: 1}}}, nil
+		}
+		phase := mixOf(plan.Mix{Clients: 3, Count: 60})
+		phase.Mix.Operations = phase.Mix.Operations[:1]
+		phase.Mix.Operations[0].Reads = true
+		got := mixSample(t, serve(t, c, trialOf(t, blog(1, phase), s))).Waits
+		if len(got) != 1 || got[0].For != protocol.WaitConnection || got[0].Count != 60*pools || got[0].WaitNS != 60*pools*1e6 {
+			t.Errorf("%d pools: %+v, want 60 waits of 1 ms in each", pools, got)
+		}
+	}
+	f := newFake()
+	f.answer = one
+	if got := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 3, Count: 60})), driver.Settings{"pool_size": "3"}))).Waits; got != nil {
+		t.Errorf("%+v of a pool that does not tell", got)
+	}
+}
+
+// TestWaitsForMutex expects clients to wait for the mutex only if they meet.
+func TestWaitsForMutex(t *testing.T) {
+	for _, clients := range []int{1, 8} {
+		for _, within := range []bool{false, true} {
+			f := newFake()
+			f.answer = func(string, []any) ([]driver.Row, error) {
+				time.Sleep(100 * time.Microsecond) // long enough for others to arrive
+				return []driver.Row{{{Int: 1}}}, nil
+			}
+			phase := mixOf(plan.Mix{Clients: clients, Count: 200, Mutex: !within})
+			phase.Mix.Operations = phase.Mix.Operations[:1]
+			phase.Mix.Operations[0].Calls[0].Mutex = within
+			got := mixSample(t, serve(t, f, trialOf(t, blog(1, phase), driver.Settings{"pool_size": "8"}))).Waits
+			if len(got) != 1 || got[0].For != protocol.WaitMutex || (got[0].Count > 0) != (clients > 1) || (got[0].WaitNS > 0) != (clients > 1) {
+				t.Errorf("%d clients, within a statement %v: %+v", clients, within, got)
+			}
+		}
+	}
+}
+
+// TestWaitsForRetry expects a wait for each attempt after the first.
+func TestWaitsForRetry(t *testing.T) {
+	f := newFake()
+	lockedAtFirst(f, 2)
+	s := mixSample(t, serve(t, f, trialOf(t, blog(1, mixOf(plan.Mix{Clients: 1, Count: 100, Retry: &plan.Retry{Attempts: 3, BackoffUS: 10}})), nil)))
+	if len(s.Waits) != 1 || s.Waits[0].For != protocol.WaitRetry || s.Waits[0].Count != s.Retries || s.Waits[0].WaitNS < s.Retries*10_000 || s.Retries == 0 {
+		t.Errorf("%+v of %d retries", s.Waits, s.Retries)
+	}
+}
+
 // TestPatience expects a phase that does not end to fail, with what waits, and without
 // waiting for the database to close.
 func TestPatience(t *testing.T) {

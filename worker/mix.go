@@ -40,6 +40,8 @@ type mixClient struct {
 	writing bool        // the mutex is held around each operation that may write
 	retries int64
 
+	atMutex, backedOff waits
+
 	state *clientState // nil unless there is a limit to patience
 
 	elapsed int64 // time in ns from the beginning to the last operation, without making parameters
@@ -150,6 +152,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	if t.wal {
 		log = watchWAL(t.req.Path)
 	}
+	connections, total, counted := t.waited()
 	w.Start()
 	begin := now()
 	if m.PatienceMS > 0 {
@@ -165,6 +168,10 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		wg.Wait()
 	}
 	w.Stop()
+	if counted {
+		n, d, _ := t.waited()
+		s.Waits = append(s.Waits, protocol.Wait{For: protocol.WaitConnection, Count: n - connections, WaitNS: int64(d - total)})
+	}
 	if log != nil {
 		s.WALRestarts = log.restarts()
 	}
@@ -195,12 +202,15 @@ func (c *mixClient) from(ctx context.Context, pool driver.DB) (driver.Runner, er
 // collect adds up what the clients have measured.
 func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Sample) error {
 	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}
+	var atMutex, backedOff waits
 	for _, c := range clients {
 		if c.err != nil {
 			return c.err
 		}
 		s.Rows += c.rows
 		s.Retries += c.retries
+		atMutex.merge(c.atMutex)
+		backedOff.merge(c.backedOff)
 		failed.Merge(c.errors)
 		results.Merge(c.results)
 		if c.mix.DurationMS > 0 {
@@ -208,6 +218,12 @@ func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Samp
 		}
 	}
 	s.Errors, s.Results = failed.List(), results.List()
+	if clients[0].locks() {
+		s.Waits = append(s.Waits, protocol.Wait{For: protocol.WaitMutex, Count: atMutex.count, WaitNS: atMutex.ns})
+	}
+	if clients[0].mix.Retry != nil {
+		s.Waits = append(s.Waits, protocol.Wait{For: protocol.WaitRetry, Count: backedOff.count, WaitNS: backedOff.ns})
+	}
 	for i, op := range clients[0].ops {
 		for _, c := range clients[1:] {
 			op.failed += c.ops[i].failed
@@ -423,7 +439,7 @@ func (c *mixClient) record() {
 // ended the operation.
 func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, err error) {
 	if op.mutex {
-		c.mutex.Lock()
+		c.lock()
 	}
 	if op.Transaction {
 		early, err = c.transaction(ctx, op, r)
@@ -476,9 +492,14 @@ func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (ear
 		if !locked(err) {
 			return false, err
 		}
+		began, in := now(), true
 		if op.TimeoutMS == 0 {
 			time.Sleep(backoff)
-		} else if !sleep(ctx, backoff) {
+		} else {
+			in = sleep(ctx, backoff)
+		}
+		c.backedOff.add(now() - began)
+		if !in {
 			return false, err
 		}
 		backoff = min(2*backoff, time.Hour)
@@ -565,7 +586,7 @@ func (c *mixClient) calls(ctx context.Context, op *mixOp, tx driver.Tx, r int) (
 		}
 		before := c.rows
 		if call.exclusive {
-			c.mutex.Lock()
+			c.lock()
 		}
 		err := c.call(ctx, call, stmt, r)
 		if call.exclusive {

@@ -191,6 +191,7 @@ func TestSchemaFields(t *testing.T) {
 		{protocol.Proof{}, []string{"proof"}},
 		{protocol.Sample{}, []string{"sample"}},
 		{protocol.ErrorCount{}, []string{"error count"}},
+		{protocol.Wait{}, []string{"wait"}},
 		{protocol.Latency{}, []string{"latency"}},
 		{protocol.Inserted{}, []string{"inserted table", "loaded table"}},
 		{plan.Stored{}, []string{"stored"}},

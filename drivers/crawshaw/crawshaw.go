@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"time"
 
 	"crawshaw.io/sqlite"
 	"crawshaw.io/sqlite/sqlitex"
@@ -40,7 +41,7 @@ func newPool(ctx context.Context, name string, flags sqlite.OpenFlags, s driver.
 	if err != nil {
 		return nil, wrap(err)
 	}
-	p := &pool{lib: lib, conns: make(map[*sqlite.Conn]*conn)}
+	p := &pool{lib: lib, conns: make(map[*sqlite.Conn]*conn), queue: connpool.NewQueue(s.PoolSize())}
 	if err := p.prepare(ctx, s); err != nil {
 		lib.Close()
 		return nil, err
@@ -63,6 +64,7 @@ func wrap(err error) error {
 type pool struct {
 	lib   *sqlitex.Pool
 	conns map[*sqlite.Conn]*conn // not written to after prepare
+	queue *connpool.Queue
 }
 
 // prepare takes every connection once and applies the settings.
@@ -100,7 +102,9 @@ func (p *pool) get(ctx context.Context) (*sqlite.Conn, error) {
 }
 
 func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
+	began := p.queue.Enter()
 	lib, err := p.get(ctx)
+	p.queue.Leave(began, err == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +113,13 @@ func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
 	return c, nil
 }
 
-func (p *pool) Put(c connpool.Conn) { p.lib.Put(c.(*conn).Conn) }
+func (p *pool) Put(c connpool.Conn) {
+	p.queue.Return()
+	p.lib.Put(c.(*conn).Conn)
+}
+
+// Waited implements [connpool.Pool].
+func (p *pool) Waited() (callers int64, total time.Duration) { return p.queue.Waited() }
 
 // Close closes the connections one by one. The library's pool interrupts a
 // connection that is returned to it, and SQLite does not checkpoint the WAL when it

@@ -149,6 +149,7 @@ type breakage struct {
 	commit   func(ctx context.Context, t driver.Tx) error
 	rollback func(ctx context.Context, t driver.Tx) error
 	close    func(driver.DB) error
+	waited   func(driver.DB) (int64, time.Duration)
 }
 
 // without removes a setting.
@@ -172,6 +173,11 @@ func breakages() map[string]breakage {
 		"mode ignored":      without("mode", "open/mode=rw", "open/mode=ro", "open/mode=memory"),
 		"cache ignored":     without("cache", "open/cache=shared"),
 		"pool_size ignored": {found: []string{"pool/waits while all are taken"}, settings: func(s driver.Settings) { s["pool_size"] = "50" }},
+		"waits not counted": {found: []string{"pool/counts who waits"}, waited: func(driver.DB) (int64, time.Duration) { return 0, 0 }},
+		"waits counted for all": {found: []string{"pool/counts who waits"}, waited: func() func(driver.DB) (int64, time.Duration) {
+			asked := int64(0)
+			return func(driver.DB) (int64, time.Duration) { asked++; return asked, time.Duration(asked) }
+		}()},
 		"always a shared cache": {
 			found: []string{"open/cache=private"}, settings: func(s driver.Settings) { s["cache"] = "shared" },
 		},
@@ -351,6 +357,8 @@ type brokenDB struct {
 	db driver.DB
 }
 
+var _ driver.WaitCounter = (*brokenDB)(nil)
+
 func (x *brokenDB) Conn(ctx context.Context) (driver.Conn, error) {
 	c, err := x.db.Conn(ctx)
 	if err != nil {
@@ -364,6 +372,13 @@ func (x *brokenDB) Close() error {
 		return x.how.close(x.db)
 	}
 	return x.db.Close()
+}
+
+func (x *brokenDB) Waited() (int64, time.Duration) {
+	if x.how.waited != nil {
+		return x.how.waited(x.db)
+	}
+	return x.db.(driver.WaitCounter).Waited()
 }
 
 type brokenConn struct {

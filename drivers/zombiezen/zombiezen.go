@@ -5,6 +5,7 @@ package zombiezen
 import (
 	"context"
 	_ "embed"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -38,7 +39,7 @@ func newPool(ctx context.Context, name string, flags sqlite.OpenFlags, s driver.
 	if err != nil {
 		return nil, wrap(err)
 	}
-	p := &pool{Pool: lib, conns: make(map[*sqlite.Conn]*conn)}
+	p := &pool{Pool: lib, conns: make(map[*sqlite.Conn]*conn), queue: connpool.NewQueue(s.PoolSize())}
 	if err := p.prepare(ctx, s); err != nil {
 		lib.Close()
 		return nil, err
@@ -58,6 +59,7 @@ func wrap(err error) error {
 type pool struct {
 	*sqlitex.Pool
 	conns map[*sqlite.Conn]*conn // not written to after prepare
+	queue *connpool.Queue
 }
 
 // prepare takes every connection once and applies the settings.
@@ -78,7 +80,9 @@ func (p *pool) prepare(ctx context.Context, s driver.Settings) error {
 }
 
 func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
+	began := p.queue.Enter()
 	lib, err := p.Pool.Take(ctx)
+	p.queue.Leave(began, err == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +91,13 @@ func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
 	return c, nil
 }
 
-func (p *pool) Put(c connpool.Conn) { p.Pool.Put(c.(*conn).Conn) }
+func (p *pool) Put(c connpool.Conn) {
+	p.queue.Return()
+	p.Pool.Put(c.(*conn).Conn)
+}
+
+// Waited implements [connpool.Pool].
+func (p *pool) Waited() (callers int64, total time.Duration) { return p.queue.Waited() }
 
 type conn struct {
 	*sqlite.Conn

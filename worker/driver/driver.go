@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // Kind says how a library reaches SQLite's C code.
@@ -155,6 +156,16 @@ type DB interface {
 	// Close closes every connection. Statements must have been closed and
 	// connections returned.
 	Close() error
+}
+
+// WaitCounter is a [DB] that counts the callers that had to wait for a connection of its
+// pool.
+type WaitCounter interface {
+	DB
+
+	// Waited returns how many callers have had to wait since the pool was opened, and how
+	// long all of them together, until they had a connection or gave up.
+	Waited() (callers int64, total time.Duration)
 }
 
 // Conn is one connection, taken out of its pool until Close returns it.

@@ -152,6 +152,7 @@ type Sample struct {
 	Retries       int64        `json:"retries,omitempty"`
 	Clients       []int64      `json:"clients,omitempty"` // of a mix that lasts: how many operations of each client did not fail
 	WALRestarts   int64        `json:"wal_restarts,omitempty"`
+	Waits         []Wait       `json:"waits,omitempty"` // of a mix: one for each thing whose waits the worker can tell
 	Latency       []Latency    `json:"latency,omitempty"`
 
 	// For a replay: the events that were skipped, because their transaction had failed,
@@ -170,6 +171,24 @@ type Latency struct {
 	EndedEarly int64  `json:"ended_early,omitempty"`
 	Histogram  string `json:"histogram"`
 }
+
+// Wait is how long the clients of a mix waited for one thing.
+type Wait struct {
+	For    string `json:"for"`
+	Count  int64  `json:"count"`   // of waits
+	WaitNS int64  `json:"wait_ns"` // of all of them
+}
+
+// What clients wait for. What SQLite itself waits for within a call, such as the lock of
+// another connection, no library tells.
+const (
+	WaitConnection = "connection" // of the pool
+	WaitMutex      = "mutex"      // the application's
+	WaitRetry      = "retry"      // before an operation is tried again
+)
+
+// WaitsFor lists what clients wait for.
+func WaitsFor() []string { return []string{WaitConnection, WaitMutex, WaitRetry} }
 
 // Inserted is what a phase has added to a table or, in the answer loaded, how many rows the
 // table has.

@@ -8,6 +8,7 @@ package connpool
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -58,6 +59,10 @@ type Pool interface {
 	Take(ctx context.Context) (Conn, error)
 	Put(c Conn)
 	Close() error
+
+	// Waited does what [driver.WaitCounter] says. A library's own pool has it from a
+	// [Queue].
+	Waited() (callers int64, total time.Duration)
 }
 
 // New returns the database to which the connections of pool lead. size is the pool's
@@ -197,6 +202,9 @@ func (d *db) Conn(ctx context.Context) (driver.Conn, error) {
 }
 
 func (d *db) Close() error { return d.pool.Close() }
+
+// Waited implements [driver.WaitCounter].
+func (d *db) Waited() (callers int64, total time.Duration) { return d.pool.Waited() }
 
 // conn is a connection that has been taken out of its pool.
 type conn struct {

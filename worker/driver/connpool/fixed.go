@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -29,6 +30,9 @@ type Fixed struct {
 	idle    []ClosingConn      // the last one is lent first
 	waiting []chan ClosingConn // in order of arrival
 	spare   []chan ClosingConn // empty, for callers that have to wait
+
+	waits  int64 // callers that had to wait so far
+	waited time.Duration
 }
 
 // Open returns a database whose pool is a [Fixed] one of s.PoolSize() connections. open
@@ -107,7 +111,9 @@ func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 		given = make(chan ClosingConn, 1)
 	}
 	p.waiting = append(p.waiting, given)
+	p.waits++
 	p.mu.Unlock()
+	began := time.Now()
 
 	var c ClosingConn
 	select {
@@ -116,6 +122,7 @@ func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.waited += time.Since(began)
 	if c == nil {
 		if i := slices.Index(p.waiting, given); i >= 0 {
 			p.waiting = slices.Delete(p.waiting, i, i+1)
@@ -128,6 +135,13 @@ func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 		return nil, ctx.Err()
 	}
 	return c, nil
+}
+
+// Waited does what [driver.WaitCounter] says.
+func (p *Fixed) Waited() (callers int64, total time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waits, p.waited
 }
 
 // Put returns a connection.

@@ -7,7 +7,7 @@
 // the check has a key, which their driver.json declares among its limits. The suite
 // requires that such a check fails, so a declaration that is no longer true is an
 // error too. Besides settings ("cache=shared") and types ("blob=empty"), the keys
-// are "codes=extended", "columns=count", "columns=any", "any=text", "context=rows", "context=query",
+// are "codes=extended", "pool=waits", "columns=count", "columns=any", "any=text", "context=rows", "context=query",
 // "context=exec", "context=lock", "context=commit", "script=trailing comment", "last insert ID"
 // and "close=failed transaction". The checks with these keys say what they mean.
 package drivertest

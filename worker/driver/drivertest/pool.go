@@ -18,6 +18,7 @@ func poolChecks() []Check {
 		{Name: "pool/holds its connections", Test: on(driver.Settings{"pool_size": "4"}, intTable, keepsConnections)},
 		{Name: "pool/closes idle connections", Key: "pool_idle", Test: closesIdle},
 		{Name: "pool/waits while all are taken", Test: on(driver.Settings{"pool_size": "2"}, intTable, waits)},
+		{Name: "pool/counts who waits", Key: "pool=waits", Test: on(driver.Settings{"pool_size": "2"}, intTable, countsWaits)},
 		{Name: "pool/one connection by default", Test: on(nil, intTable, oneByDefault)},
 		{Name: "close/leaves no file open", Test: closesFiles},
 	}
@@ -91,6 +92,32 @@ func waits(ctx context.Context, x *db) error {
 		}
 		return err
 	})
+}
+
+// countsWaits expects a pool to count a caller that waits while all connections are taken,
+// and none that finds one.
+func countsWaits(ctx context.Context, x *db) error {
+	c, ok := x.DB.(driver.WaitCounter)
+	if !ok {
+		return errors.New("the pool does not tell who waited: it is no driver.WaitCounter")
+	}
+	before, total := c.Waited()
+	err := withConn(ctx, x, func(driver.Conn) error {
+		if err := want(ctx, x, "SELECT count(*) FROM t", 0); err != nil {
+			return err
+		}
+		if n, d := c.Waited(); n != before || d != total {
+			return fmt.Errorf("%d callers waited %v, although a connection was free", n-before, d-total)
+		}
+		return withConn(ctx, x, func(driver.Conn) error { return notAtOnce(ctx, x) })
+	})
+	if err != nil {
+		return err
+	}
+	if n, d := c.Waited(); n != before+1 || d <= total {
+		return fmt.Errorf("%d callers waited %v in all, want 1 and the time until it gave up", n-before, d-total)
+	}
+	return nil
 }
 
 // notAtOnce expects that a pool lends no connection while all are taken.

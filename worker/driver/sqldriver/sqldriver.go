@@ -10,6 +10,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"time"
 
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -183,6 +184,12 @@ func (p *pool) Begin(ctx context.Context) (contract.Tx, error) {
 }
 
 func (p *pool) Close() error { return p.lib.wrap(p.db.Close()) }
+
+// Waited implements [contract.WaitCounter].
+func (p *pool) Waited() (callers int64, total time.Duration) {
+	s := p.db.Stats()
+	return s.WaitCount, s.WaitDuration
+}
 
 type conn struct {
 	runner

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// queue has four clients whose operations take much longer than a goroutine may run
+// without others, so that they meet even on one CPU.
+const queue = `
+name: queue
+settings: {journal_mode: wal, txlock: immediate, busy_timeout: 5s, synchronous: normal}
+schema: CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)
+rows:
+  t: {count: 3000, columns: {id: serial, n: 0}}
+phases:
+  - {name: load, untimed: true, insert: t}
+  - name: mix
+    clients: 4
+    duration: 200ms
+    mix:
+      - {name: change all, sql: UPDATE t SET n = n + 1}
+`
+
+// TestLocksTimeWaited measures, on a library of database/sql with cgo, one without, and
+// one with its own pool, clients that wait in each way of sharing connections: for the one
+// connection of a pool, or for the mutex, and for neither if each has its connection.
+func TestLocksTimeWaited(t *testing.T) {
+	dir := t.TempDir()
+	env, err := surroundings(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "queue.yaml")
+	if err := os.WriteFile(file, []byte(queue), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cache, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	if err != nil {
+		t.Fatal(err)
+	}
+	drivers := []string{"mattn", "modernc", "zombiezen"}
+	cmd := exec.Command("sqlite3perf", "locks", "--drivers", "mattn,modernc,zombiezen", "--workloads", file, "--rounds", "6", "--seed", "1",
+		"--set", "journal_mode=wal", "--set", "txlock=immediate", "--set", "busy_timeout=5s", "--format", "json", "--worker-cache", cache)
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var j report.JSONLocks
+	if err := json.Unmarshal(out, &j); err != nil {
+		t.Fatal(err)
+	}
+	if len(j.Mixes) != 1 || len(j.Mixes[0].Cells) != 3*len(drivers) {
+		t.Fatalf("%s: want a mix with 3 ways on each of %v", out, drivers)
+	}
+	for _, c := range j.Mixes[0].Cells {
+		wants := map[string]bool{protocol.WaitConnection: c.Choice.Connections == 1}
+		if c.Choice.Mutex {
+			wants[protocol.WaitMutex] = true
+		}
+		for _, w := range c.Waits {
+			waits, known := wants[w.For]
+			if !known || (w.Count > 0) != waits || (w.PerOpNS > 0) != waits || (w.Share > 0) != waits || w.Share > 1 {
+				t.Errorf("%s with a %s: %+v, want a wait: %v", c.Driver, c.Choice.Pool(), w, waits)
+			}
+			delete(wants, w.For)
+		}
+		for what := range wants {
+			t.Errorf("%s with a %s: nothing is known of waits for the %s", c.Driver, c.Choice.Pool(), what)
+		}
+	}
+}

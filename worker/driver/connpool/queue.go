@@ -1,0 +1,54 @@
+package connpool
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Queue counts the callers that wait for a connection of a library's own pool, which does
+// not tell. The pool calls Enter before it asks the library for a connection, Leave when it
+// has one or an error, and Return when a connection goes back:
+//
+//	began := p.queue.Enter()
+//	c, err := p.lib.Take(ctx)
+//	p.queue.Leave(began, err == nil)
+//
+// The clock is only read for callers that find all connections taken.
+type Queue struct {
+	size    int64
+	present atomic.Int64 // callers that wait for a connection or have one
+	callers atomic.Int64 // that had to wait
+	waited  atomic.Int64 // in ns
+}
+
+// NewQueue returns the queue of a pool of size connections.
+func NewQueue(size int) *Queue { return &Queue{size: int64(size)} }
+
+// Enter counts a caller that asks for a connection. It returns the time if the caller has
+// to wait, otherwise the zero time.
+func (q *Queue) Enter() (began time.Time) {
+	if q.present.Add(1) > q.size {
+		began = time.Now()
+	}
+	return began
+}
+
+// Leave counts the wait that Enter began. got is false if the caller gets no connection.
+func (q *Queue) Leave(began time.Time, got bool) {
+	if !got {
+		q.present.Add(-1)
+	}
+	if !began.IsZero() {
+		q.callers.Add(1)
+		q.waited.Add(int64(time.Since(began)))
+	}
+}
+
+// Return counts a connection that goes back. It comes before the library's own call: who
+// comes between the two finds a connection after all.
+func (q *Queue) Return() { q.present.Add(-1) }
+
+// Waited does what [driver.WaitCounter] says.
+func (q *Queue) Waited() (callers int64, total time.Duration) {
+	return q.callers.Load(), time.Duration(q.waited.Load())
+}

@@ -1,0 +1,63 @@
+package worker
+
+import (
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// waits counts how often a client has waited for something, and how long.
+type waits struct{ count, ns int64 }
+
+func (w *waits) add(ns int64) {
+	w.count++
+	w.ns += ns
+}
+
+func (w *waits) merge(other waits) {
+	w.count += other.count
+	w.ns += other.ns
+}
+
+// waited returns how many callers have waited for a connection of the pools so far, and how
+// long all of them. known is false if the driver does not tell.
+func (t *trial) waited() (callers int64, total time.Duration, known bool) {
+	for _, db := range []driver.DB{t.db, t.readers} {
+		if db == nil {
+			continue
+		}
+		c, ok := db.(driver.WaitCounter)
+		if !ok {
+			return 0, 0, false
+		}
+		n, d := c.Waited()
+		callers += n
+		total += d
+	}
+	return callers, total, true
+}
+
+// locks reports whether anything in the mix is done under the mutex.
+func (c *mixClient) locks() bool {
+	for i := range c.ops {
+		if c.ops[i].mutex {
+			return true
+		}
+		for j := range c.ops[i].calls {
+			if c.ops[i].calls[j].exclusive {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lock locks the mutex. It reads the clock only if somebody else has it.
+func (c *mixClient) lock() {
+	if c.mutex.TryLock() {
+		return
+	}
+	began := now()
+	c.mutex.Lock()
+	c.atMutex.add(now() - began)
+}

@@ -35,6 +35,7 @@ type Advised struct {
 var adviceFormats = formatsOf[Advised]{
 	{"table", func(w io.Writer, a Advised, o Options) error { return renderText(w, advice(a), o) }},
 	{"markdown", func(w io.Writer, a Advised, _ Options) error { return renderMarkdown(w, advice(a)) }},
+	{"html", func(w io.Writer, a Advised, o Options) error { return renderHTML(w, advicePage(a), "Advice", o) }},
 	{"json", writeAdviceJSON},
 }
 
@@ -237,7 +238,7 @@ func advice(a Advised) document {
 		}
 	}
 	d = append(d, l)
-	d = append(d, heading{2, "What was measured"}, measuredFacts(a))
+	d = append(d, heading{2, measuredTitle}, measuredFacts(a))
 	if tail := tailNote(a.Facts); tail != "" {
 		d = append(d, paragraph{text: tail, quiet: true})
 	}
@@ -261,6 +262,46 @@ func advice(a Advised) document {
 	}
 	return d
 }
+
+// advicePage is the advice as a page, for readers who have nothing else: with pictures of the
+// times that it rests on.
+func advicePage(a Advised) document {
+	d := advice(a)
+	at := slices.IndexFunc(d, func(b block) bool { h, ok := b.(heading); return ok && h.text == measuredTitle })
+	at += 2 // after the table
+	if p, ok := d[at].(paragraph); ok && p.quiet {
+		at++ // and what is said of it
+	}
+	return slices.Insert(d, at, blocks(advicePictures(a.Of))...)
+}
+
+// advicePictures are those of a run's times: over all tables and in each or, if there is one
+// table, in that. What they show is not in the page, so nothing in them leads to it.
+func advicePictures(a *stats.Analysis) (list []picture) {
+	s := scopeOf(Options{Link: func(int, string) string { return "" }})
+	looks := looksOf(a)
+	add := func(p picture, ok bool) {
+		if ok {
+			p.headed = false
+			list = append(list, p)
+		}
+	}
+	o := a.Overall
+	if base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base }); len(o.Drivers) > 1 && base >= 0 {
+		add(s.overallBars(a, label(o.Drivers[base].Case), looks))
+		add(s.heatMap(a))
+		return list
+	}
+	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+		if len(t.Measured()) > 1 && list == nil {
+			add(s.tableBars(n, t, looks), true)
+		}
+	})
+	return list
+}
+
+// measuredTitle is the heading of what was measured.
+const measuredTitle = "What was measured"
 
 // adviceOrigin says where the figures are from, for readers who have nothing but the advice.
 func adviceOrigin(a *stats.Analysis) list {

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"html"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,28 @@ func TestAdviceGolden(t *testing.T) {
 	}
 }
 
+// TestAdvicePage checks the page of each kind of run, and that it has a picture of the times
+// where there are any.
+func TestAdvicePage(t *testing.T) {
+	for name, pictures := range map[string]int{"full": 2, "server": 1, "single": 0, "empty": 0} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := report.WriteAdvice(&b, "html", advised(fixtures[name]()), report.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			checkPage(t, b.String())
+			if n := strings.Count(b.String(), "<figure "); n != pictures {
+				t.Errorf("%d pictures, want %d", n, pictures)
+			}
+			for _, part := range []string{"What was measured", "What else a choice costs", "Where the figures are from", "what nobody asked for"} {
+				if !strings.Contains(b.String(), part) {
+					t.Errorf("no %q", part)
+				}
+			}
+		})
+	}
+}
+
 // TestAdviceBegins checks that each form begins with the answer.
 func TestAdviceBegins(t *testing.T) {
 	a := advised(fixtures["server"]())
@@ -54,6 +77,12 @@ func TestAdviceBegins(t *testing.T) {
 			var got struct{ Answer, Verdict string }
 			if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Answer != a.Answer() || got.Verdict != string(a.Verdict) {
 				t.Errorf("json: %+v, %v", got, err)
+			}
+			continue
+		}
+		if format == "html" {
+			if !strings.Contains(b.String(), ">"+html.EscapeString(a.Answer())+"</h1>") {
+				t.Error("the heading of the page is not the answer")
 			}
 			continue
 		}

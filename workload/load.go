@@ -27,6 +27,12 @@ type Option func(*Workload)
 // AllowFiles lets the workload's SQL reach files other than its own database.
 func AllowFiles(w *Workload) { w.files = true }
 
+// Including gives the workload the .sql files that it names, as [Workload.Includes] of the
+// same text returned them.
+func Including(files ...File) Option {
+	return func(w *Workload) { w.includes = slices.Clone(files) }
+}
+
 // Load reads a built-in workload, given by its name, or a workload file. An argument
 // is a file if it contains a path separator, ends in .yaml or .yml, or is "." or "..".
 func Load(nameOrPath string, options ...Option) (*Workload, error) {

@@ -28,7 +28,8 @@ func adviseCommand(env *environment) *cobra.Command {
 each: operations that failed, the slowest hundredth of them, peak memory, known defects
 of the versions, the size of the binary, the time of a build, license and date. It
 begins with a recommendation, the evidence for it, and what would overturn it. If the
-facts do not decide, it says what would. Given a stored run, it measures nothing.
+facts do not decide, it says what would. Given a stored run, it measures nothing, and only
+runs the statements again to compare the answers.
 
 A driver that gave a wrong answer is not recommended, however fast it is, and neither is
 one with a known defect that can lose, damage or falsify data, unless something that the
@@ -37,6 +38,7 @@ that takes at least 5 % less time is recommended. Between drivers that are equal
 the other facts decide, if all of them favor the same driver.`,
 		Example: `  sqlite3perf advise --workloads ./mine.yaml --drivers mattn,modernc,ncruces,zombiezen
   sqlite3perf advise last
+  sqlite3perf advise last -o advice.html
   sqlite3perf advise last --targets linux/arm64,windows/amd64 --cold-build`,
 		Args: arguments(0, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +74,7 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 }
 
 // ofStored are the flags that also apply to a stored run.
-var ofStored = []string{"targets", "cold-build", "source", "worker-cache", "quiet", "store", "format", "output", "no-color"}
+var ofStored = []string{"targets", "cold-build", "diff", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color"}
 
 // checkTargets finds out whether the platforms are such.
 func (o *adviseOptions) checkTargets(ctx context.Context, b *lab.Builder) error {
@@ -121,6 +123,9 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 	return measure(ctx, env, &o.runOptions, r)
 }
 
+// adviceExecutions is how many executions of each statement are compared.
+const adviceExecutions = 20
+
 // inquiry is who is asked what, so that answers can be compared.
 type inquiry struct {
 	refs []lab.Ref
@@ -130,7 +135,7 @@ type inquiry struct {
 // questions returns the statements of each workload, in the first of its settings. The floor is
 // not asked.
 func (o *adviseOptions) questions(r *request) (q inquiry) {
-	d := &diffOptions{executions: 20}
+	d := &diffOptions{executions: adviceExecutions}
 	for _, c := range r.cases {
 		floor := c.Ref.Known != nil && c.Ref.Known.Name == floorDriver
 		if !floor && !slices.ContainsFunc(q.refs, func(ref lab.Ref) bool { return ref.Name == c.Ref.Name }) {
@@ -214,8 +219,12 @@ func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string
 			refs = append(refs, ref)
 		}
 	}
-	told := report.Advised{NotIn: []string{"whether the candidates answer alike, since the run is stored (sqlite3perf diff)"}}
-	return o.print(ctx, env, builder, refs, stats.Analyze(run, floorDriver), told)
+	told := report.Advised{}
+	a := stats.Analyze(run, floorDriver)
+	if err := o.answerAgain(ctx, env, builder, known, ref, a, &told); err != nil {
+		return err
+	}
+	return o.print(ctx, env, builder, refs, a, told)
 }
 
 // print finds out what the candidates cost that is not time, and prints the advice.

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/workload"
+)
+
+// answerAgain runs the statements of a stored run's workloads, whose texts the run has, on
+// the versions of its candidates that it measured, and compares the answers. What cannot be
+// asked is among what was not looked at, with the command that asks it.
+func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *lab.Builder, known []lab.Known, named string, a *stats.Analysis, told *report.Advised) error {
+	note := func(format string, args ...any) { told.NotIn = append(told.NotIn, fmt.Sprintf(format, args...)) }
+	if !o.diff {
+		note("whether the candidates answer alike (--diff)")
+		return nil
+	}
+	q := inquiry{}
+	var silent []string                          // why statements are not run, by workload
+	foreign := strings.HasSuffix(named, ".json") // a report may be somebody else's
+	q.work, silent = askedAgain(a.Run, foreign)
+	for _, name := range candidateNames(a.Run) {
+		ref, err := measuredRef(ctx, name, a, known)
+		switch {
+		case err != nil:
+			note("how %s answers, because %s", report.Line(name), report.Line(err.Error()))
+		case foreign && strings.ContainsAny(name, `/\:=`):
+			note("how %s answers, because a report may be somebody else's, and only drivers without options are built for one", report.Line(name))
+		default:
+			q.refs = append(q.refs, ref)
+		}
+	}
+	if silent != nil {
+		note("whether the candidates answer alike on %s (%s)", strings.Join(silent, "; "), diffAgain(a.Run))
+	}
+	if len(q.work) == 0 || len(q.refs) < 2 {
+		return nil
+	}
+	r := &request{builder: b}
+	r.matrix.Seed = a.Run.Seed
+	var err error
+	if r.dir, err = databasesDirectory(o.dir); err != nil {
+		return err
+	}
+	for i, ref := range q.refs {
+		q.refs[i], err = b.Resolve(ctx, ref)
+		if gone, ok := errors.AsType[*lab.VersionError](err); ok {
+			note("whether the candidates answer alike, because %s", report.Line(gone.Error()))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return o.compareAnswers(ctx, env, r, q, told)
+}
+
+// candidateNames lists the drivers of a run, without the floor.
+func candidateNames(run *result.Run) (names []string) {
+	for i := range run.Cases {
+		if name := run.Cases[i].Driver; result.BaseDriver(name) != floorDriver && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// measuredRef returns a driver in the version that a run measured, which may be another one
+// than the pinned one by now.
+func measuredRef(ctx context.Context, name string, a *stats.Analysis, known []lab.Known) (lab.Ref, error) {
+	ref, err := lab.ParseRef(ctx, name, known)
+	p := a.Proof(name)
+	if err != nil || ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
+		return ref, err
+	}
+	plain := result.BaseDriver(name)
+	return lab.ParseRef(ctx, plain+"@"+p.ModuleVersion+strings.TrimPrefix(name, plain), known)
+}
+
+// askedAgain returns the statements of a run's workloads, each with the first of its settings
+// and parameters. silent says of each of the others why it cannot be run again.
+func askedAgain(run *result.Run, foreign bool) (work []questions, silent []string) {
+	d := &diffOptions{executions: adviceExecutions}
+	var seen []string
+	for i := range run.Cases {
+		c := &run.Cases[i]
+		if slices.Contains(seen, c.Workload) {
+			continue
+		}
+		seen = append(seen, c.Workload)
+		p, err := planAgain(run, c, foreign)
+		if err != nil {
+			silent = append(silent, fmt.Sprintf("%s, because %s", report.Line(c.Workload), report.Line(err.Error())))
+			continue
+		}
+		work = append(work, d.asked(c.Workload, c.Settings, p, nil))
+	}
+	return work, silent
+}
+
+// planAgain makes the plan of a case from the text of its workload, which of a foreign run
+// must be that of a built-in one.
+func planAgain(run *result.Run, c *result.Case, foreign bool) (*plan.Plan, error) {
+	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
+	if i < 0 {
+		return nil, errors.New("the run is of a sqlite3perf that did not keep its text")
+	}
+	kept := &run.Workloads[i]
+	if foreign {
+		own, err := workload.Load(kept.Name)
+		if !slices.Contains(workload.Builtins(), kept.Name) || err != nil || own.SHA256() != kept.SHA256 {
+			return nil, errors.New("a report may be somebody else's, and only built-in workloads of one are run")
+		}
+	}
+	var files []workload.File
+	for _, f := range kept.Includes {
+		files = append(files, workload.File(f))
+	}
+	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, workload.Including(files...))
+	switch {
+	case err != nil:
+		return nil, err
+	case w.Database != "":
+		return nil, fmt.Errorf("it begins with the database %s, of which a run keeps nothing", w.Database)
+	case w.SHA256() != kept.SHA256:
+		return nil, errors.New("the run did not keep all of it")
+	}
+	return w.Plan(c.Scale, c.Parameters)
+}
+
+// diffAgain returns the command that compares the answers of a run's candidates, as far as
+// the run knows how its workloads are named.
+func diffAgain(run *result.Run) string {
+	words := append([]string{"sqlite3perf", "diff"}, candidateNames(run)...)
+	var files []string
+	for i, arg := range run.Command {
+		value, ok := strings.CutPrefix(arg, "--workloads=")
+		if !ok && i > 0 && run.Command[i-1] == "--workloads" {
+			value, ok = arg, true
+		}
+		if ok {
+			files = append(files, strings.Split(value, ",")...)
+		}
+	}
+	for i := range run.Cases {
+		if name := run.Cases[i].Workload; files == nil && slices.Contains(workload.Builtins(), name) {
+			files = append(files, name)
+		}
+	}
+	if files == nil || !slices.ContainsFunc(files, func(f string) bool { return filepath.Ext(f) != "" || slices.Contains(workload.Builtins(), f) }) {
+		files = []string{"FILE.yaml"}
+	}
+	words = append(words, "--workloads", strings.Join(files, ","), "--scale", run.Scale, "--seed", fmt.Sprint(run.Seed))
+	if run.Asked != nil {
+		for _, name := range slices.Sorted(maps.Keys(run.Asked.Settings)) {
+			for _, v := range run.Asked.Settings[name][:min(1, len(run.Asked.Settings[name]))] { // diff takes one
+				words = append(words, "--set", name+"="+v)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(run.Asked.Parameters)) {
+			for _, v := range run.Asked.Parameters[name][:min(1, len(run.Asked.Parameters[name]))] {
+				words = append(words, "--param", fmt.Sprintf("%s=%d", name, v))
+			}
+		}
+	}
+	for i, w := range words {
+		words[i] = report.ShellWord(w)
+	}
+	return strings.Join(words, " ")
+}

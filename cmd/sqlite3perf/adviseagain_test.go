@@ -1,0 +1,125 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/workload"
+)
+
+const mineAgain = `
+name: mine
+schema: schema.sql
+rows:
+  t: {count: 3, columns: {id: serial}}
+phases:
+  - {name: insert, insert: t}
+  - {name: query, query: SELECT id FROM t, columns: [int]}
+`
+
+// keptRun is a run of workloads as a store keeps it, on two drivers.
+func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run {
+	t.Helper()
+	run := &result.Run{Scale: "quick", Seed: 7, Command: strings.Fields(command), Workloads: kept}
+	for _, w := range kept {
+		for _, name := range []string{"mattn", "native", "modernc"} {
+			run.Cases = append(run.Cases, result.Case{ID: len(run.Cases) + 1, Workload: w.Name, WorkloadSHA256: w.SHA256, Scale: "quick", Driver: name,
+				Settings: driver.Settings{"journal_mode": "wal", "pool_size": "4"}})
+		}
+	}
+	return run
+}
+
+// keptWorkload is a workload as a run keeps it.
+func keptWorkload(t *testing.T, text string, files ...workload.File) result.Workload {
+	t.Helper()
+	w, err := workload.Parse("mine.yaml", []byte(text), nil, workload.Including(files...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keptOf(w)
+}
+
+func keptOf(w *workload.Workload) result.Workload {
+	kept := result.Workload{Name: w.Name, Text: string(w.Source()), SHA256: w.SHA256()}
+	for _, f := range w.Includes() {
+		kept.Includes = append(kept.Includes, result.TextFile(f))
+	}
+	return kept
+}
+
+func builtinKept(t *testing.T, name string) result.Workload {
+	t.Helper()
+	w, err := workload.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keptOf(w)
+}
+
+// TestAskedAgain expects the statements of what a run has kept, and the reason where it has
+// not kept enough.
+func TestAskedAgain(t *testing.T) {
+	schema := workload.File{Name: "schema.sql", Text: "CREATE TABLE t(id INTEGER PRIMARY KEY)"}
+	mine := keptWorkload(t, mineAgain, schema)
+	without := mine
+	without.Includes = nil
+	changed := mine
+	changed.Text += "about: changed\n"
+	ofDatabase := keptWorkload(t, strings.Replace(mineAgain, "schema: schema.sql", "database: ./app.db", 1))
+	for name, c := range map[string]struct {
+		kept    result.Workload
+		foreign bool
+		why     string // "" if it is asked
+	}{
+		"a file with its schema":      {kept: mine},
+		"a built-in one":              {kept: builtinKept(t, "simple")},
+		"a built-in one of a report":  {kept: builtinKept(t, "simple"), foreign: true},
+		"another one of a report":     {kept: mine, foreign: true, why: "only built-in workloads of one are run"},
+		"a file without its schema":   {kept: without, why: `cannot open the file "schema.sql"`},
+		"another text":                {kept: changed, why: "the run did not keep all of it"},
+		"a user's database":           {kept: ofDatabase, why: "it begins with the database ./app.db, of which a run keeps nothing"},
+		"a run that has kept nothing": {kept: result.Workload{Name: "mine"}, why: "did not keep its text"},
+	} {
+		run := keptRun(t, "advise", c.kept)
+		if c.kept.Text == "" {
+			run.Workloads = nil
+		}
+		work, silent := askedAgain(run, c.foreign)
+		if c.why != "" {
+			if len(work) != 0 || len(silent) != 1 || !strings.Contains(silent[0], c.why) {
+				t.Errorf("%s: %q, want %q", name, silent, c.why)
+			}
+			continue
+		}
+		if len(work) != 1 || silent != nil || work[0].name != c.kept.Name || work[0].job.Plan == nil || work[0].settings["pool_size"] != "1" || work[0].settings["journal_mode"] != "wal" {
+			t.Errorf("%s: %+v, %q", name, work, silent)
+		}
+	}
+}
+
+// TestDiffAgain expects the command that compares the answers, with what the run was given.
+func TestDiffAgain(t *testing.T) {
+	mine, simple := keptWorkload(t, strings.Replace(mineAgain, "schema.sql", "CREATE TABLE t(id INTEGER PRIMARY KEY)", 1)), builtinKept(t, "simple")
+	asked := keptRun(t, "advise --workloads ./mine.yaml,simple --rounds 6", mine, simple)
+	asked.Asked = &result.Asked{Settings: map[string][]string{"journal_mode": {"wal", "delete"}, "busy_timeout": {}}, Parameters: map[string][]int64{"rows": {5, 6}}}
+	got := []string{
+		diffAgain(asked),
+		diffAgain(keptRun(t, "run --workloads=./it's.yaml", mine)),
+		diffAgain(keptRun(t, "run", simple)),
+		diffAgain(keptRun(t, "run", mine)),
+	}
+	want := []string{
+		"sqlite3perf diff mattn modernc --workloads ./mine.yaml,simple --scale quick --seed 7 --set journal_mode=wal --param rows=5",
+		`sqlite3perf diff mattn modernc --workloads './it'\''s.yaml' --scale quick --seed 7`,
+		"sqlite3perf diff mattn modernc --workloads simple --scale quick --seed 7",
+		"sqlite3perf diff mattn modernc --workloads FILE.yaml --scale quick --seed 7",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -31,13 +31,14 @@ type child struct {
 	stdout io.Reader
 	stderr ends
 	mark   string
+	before map[int]bool // the processes that were there when it started
 }
 
 // startChild starts a worker in dir, or in the lab's own directory if dir is "". The
 // process is marked with id, and env is added to its environment. It is killed when
 // ctx ends.
 func startChild(ctx context.Context, executable string, args []string, dir, id string, env ...string) (*child, error) {
-	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, stderr: ends{max: detailEnd}}
+	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, stderr: ends{max: detailEnd}, before: processes()}
 	c.Dir = dir
 	c.Env = append(os.Environ(), env...)
 	isolate(c.Cmd)
@@ -73,7 +74,7 @@ func (c *child) end() error {
 	c.stdin.Close()
 	err := c.Wait()
 	endGroup(c.Process.Pid)
-	endMarked(c.mark)
+	endMarked(c.mark, c.before)
 	return err
 }
 

@@ -2,18 +2,36 @@ package lab
 
 import (
 	"bytes"
+	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 )
 
+// processes returns the processes that exist now, by their IDs.
+func processes() map[int]bool {
+	list := map[int]bool{}
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return list
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // those that were read are enough
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			list[pid] = true
+		}
+	}
+	return list
+}
+
 // endMarked kills every process that has this mark, or one below it, in its
 // environment. Processes that a worker has started have it too, even if they have left
-// the worker's group.
-func endMarked(mark string) {
+// the worker's group. Those of before are not looked at: to read the environments of
+// all processes takes some milliseconds, which every trial would need.
+func endMarked(mark string, before map[int]bool) {
 	for range 100 {
-		if !killMarked(mark) {
+		if !killMarked(mark, before) {
 			return
 		}
 		time.Sleep(10 * time.Millisecond) // they may have started others in the meantime
@@ -22,18 +40,16 @@ func endMarked(mark string) {
 
 // killMarked kills the marked processes that exist now, and reports whether there
 // were any.
-func killMarked(mark string) (found bool) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, file := range files {
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil || pid == os.Getpid() {
+func killMarked(mark string, before map[int]bool) (found bool) {
+	for pid := range processes() {
+		if before[pid] || pid == os.Getpid() {
 			continue
 		}
 		p, err := os.FindProcess(pid) // before its environment is read, since the pid may be reused
 		if err != nil {
 			continue
 		}
-		if environ, err := os.ReadFile(file); err == nil && isMarked(environ, mark) {
+		if environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && isMarked(environ, mark) {
 			found = p.Kill() == nil || found
 		}
 		_ = p.Release()

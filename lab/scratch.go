@@ -91,6 +91,7 @@ func (s *Scratch) make(parent, prefix string) error {
 // empty.
 func (s *Scratch) Remove() {
 	if s.Dir != "" {
+		endMarked(s.Dir, nil)
 		os.RemoveAll(s.Dir)
 	}
 	if s.lock != nil {
@@ -170,7 +171,7 @@ func sweepOne(path string) (made []string) {
 		f.Close()
 		return nil
 	}
-	endMarked(dir)
+	endMarked(dir, nil)
 	if err := os.RemoveAll(dir); err != nil {
 		f.Close() // the next one tries again
 		return nil

@@ -50,28 +50,36 @@ type busyError string
 
 func (e busyError) Error() string { return string(e) }
 
-// attempts at a copy are made at growing intervals, for about 6 seconds in all.
-const attempts = 12
+// attempts at a copy are made at growing intervals, of pause at first: for about 6 seconds
+// in all.
+const (
+	attempts = 13
+	pause    = 80 * time.Millisecond
+)
 
 // Take copies the database at path into a directory. If a program writes to it in the
 // meantime, it may have to be copied again, which Take does up to a few times. The copy is
 // kept open; where the system allows that, the directory can be removed.
 func Take(ctx context.Context, path, dir string) (*Snapshot, error) {
-	s, err := take(ctx, path, dir)
+	return take(ctx, path, dir, pause)
+}
+
+func take(ctx context.Context, path, dir string, pause time.Duration) (*Snapshot, error) {
+	s, err := takeQuiet(ctx, path, dir, pause)
 	if err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
 	return s, nil
 }
 
-func take(ctx context.Context, path, dir string) (*Snapshot, error) {
+func takeQuiet(ctx context.Context, path, dir string, pause time.Duration) (*Snapshot, error) {
 	if err := check(path); err != nil {
 		return nil, err
 	}
 	s := &Snapshot{Name: filepath.Base(path), path: path, before: files(path)}
 	to := filepath.Join(dir, "database")
 	var err error
-	if s.SHA256, err = copyQuiet(ctx, path, to); err != nil {
+	if s.SHA256, err = copyQuiet(ctx, path, to, pause); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(to + "-wal"); err == nil {
@@ -202,19 +210,21 @@ func reason(err error) error {
 
 // copyQuiet copies a database, with its write-ahead log, in a moment in which no
 // transaction is half written, and returns the SHA-256 of the copy without the log.
-func copyQuiet(ctx context.Context, path, to string) (sum string, err error) {
+func copyQuiet(ctx context.Context, path, to string, pause time.Duration) (sum string, err error) {
 	for i := range attempts {
+		if i > 0 {
+			select {
+			case <-ctx.Done():
+				return "", ctx.Err()
+			case <-time.After(time.Duration(i) * pause):
+			}
+		}
 		if sum, err = copyOnce(ctx, path, to); err == nil {
 			return sum, nil
 		}
 		remove(to)
 		if _, later := errors.AsType[busyError](err); !later {
 			return "", err
-		}
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-time.After(time.Duration(i+1) * 80 * time.Millisecond):
 		}
 	}
 	return "", fmt.Errorf(`%w: try again later, or name a copy: sqlite3 "%s" "VACUUM INTO 'copy.db'"`, err, strings.ReplaceAll(filepath.Base(path), `"`, `\"`))

@@ -17,9 +17,12 @@ sources: ## sources/sources.txtar, the sources of worker/ and drivers/ inside th
 
 # $(call each,MODULES,COMMAND) runs the command in every module, even if it fails
 # in one, and names in the end those in which it failed.
+# $(call each,MODULES,COMMAND,OTHERS) then runs it in the others, in two at a time.
 define each
 failed=; for m in $(1); do \
 	echo "== $$m"; (cd $$m && $(2)) || failed="$$failed $$m"; done; \
+$(if $(3),exec 3>&1; failed="$$failed$$(printf '%s\n' $(3) | xargs -P 2 -n 1 sh -c 'out=$$(cd $$1 && { $(2); } 2>&1); code=$$?; \
+	printf "== %s\n%s\n" $$1 "$$out" >&3; [ $$code = 0 ] || printf " %s" $$1' sh)";) \
 if [ -n "$$failed" ]; then echo "$@ failed in:$$failed" >&2; exit 1; fi
 endef
 
@@ -32,8 +35,9 @@ chromium: ## Chromium, which the tests of pages need: Debian's package, where th
 	if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
 	$$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends chromium
 
+# Those of drivers mostly wait for locks.
 test: chromium ## every test of every module, with go vet
-	@$(call each,$(MODULES),$(GO) vet ./... && $(GO) test -timeout 30m ./...)
+	@$(call each,$(filter-out drivers/%,$(MODULES)),$(GO) vet ./... && $(GO) test -timeout 30m ./...,$(filter drivers/%,$(MODULES)))
 	@$(PYTHON) || echo 'skipped: the tests of the Python worker, which need Python 3.11 or newer with sqlite3, as python3 in PATH'
 
 # What the race detector would find in SQLite translated to Go is not ours, and

@@ -23,6 +23,7 @@ func TestSuiteFinds(t *testing.T) {
 	for _, c := range drivertest.Checks() {
 		checks[c.Name] = c
 	}
+	asItIs := map[string]bool{} // checks that the driver has passed
 	for name, b := range breakages() {
 		for _, check := range b.found {
 			t.Run(name+"/"+check, func(t *testing.T) {
@@ -32,8 +33,11 @@ func TestSuiteFinds(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				if err := c.Test(ctx, mattn.New(), t.TempDir()); err != nil {
-					t.Fatalf("the driver as it is: %v", err)
+				if !asItIs[check] {
+					if err := c.Test(ctx, mattn.New(), t.TempDir()); err != nil {
+						t.Fatalf("the driver as it is: %v", err)
+					}
+					asItIs[check] = true
 				}
 				err := c.Test(ctx, &broken{mattn.New(), b}, t.TempDir())
 				if err == nil {

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,6 +36,16 @@ type Check struct {
 	// Test returns what is wrong. It creates its databases in dir, which is
 	// empty and only for this check.
 	Test func(ctx context.Context, d driver.Driver, dir string) error
+
+	waits bool // mostly, for locks and contexts, so others can run beside it
+}
+
+// waiting marks checks that mostly wait.
+func waiting(list []Check) []Check {
+	for i := range list {
+		list[i].waits = true
+	}
+	return list
 }
 
 // run runs the check, and ends it if it waits for something that does not come.
@@ -47,7 +58,7 @@ func (c Check) run(ctx context.Context, d driver.Driver, dir string) error {
 // Checks lists all checks.
 func Checks() []Check {
 	return slices.Concat(infoChecks(), valueChecks(), statementChecks(), settingChecks(), openChecks(),
-		poolChecks(), transactionChecks(), lockChecks(), errorChecks(), cancelChecks(), waitingChecks(), featureChecks())
+		poolChecks(), transactionChecks(), waiting(lockChecks()), errorChecks(), waiting(cancelChecks()), waiting(waitingChecks()), featureChecks())
 }
 
 // Run checks d, with each check in a subtest. If a database cannot be opened and
@@ -59,20 +70,29 @@ func Run(t *testing.T, d driver.Driver) {
 	}
 	l := driver.NewLimits(d.Info())
 	checks := Checks()
+	var mu sync.Mutex // of l and ran
 	ran := 0
+	t.Cleanup(func() { // after the checks that run beside each other
+		if ran < len(checks) {
+			return // go test -run selected some of them
+		}
+		if err := l.Unproven(); err != nil {
+			t.Error(err)
+		}
+	})
 	for _, c := range checks {
 		t.Run(c.Name, func(t *testing.T) {
+			if c.waits {
+				t.Parallel()
+			}
+			found := c.run(t.Context(), d, t.TempDir())
+			mu.Lock()
+			defer mu.Unlock()
 			ran++
-			if err := l.Judge(c.Key, c.run(t.Context(), d, t.TempDir())); err != nil {
+			if err := l.Judge(c.Key, found); err != nil {
 				t.Error(err)
 			}
 		})
-	}
-	if ran < len(checks) {
-		return // go test -run selected some of them
-	}
-	if err := l.Unproven(); err != nil {
-		t.Error(err)
 	}
 }
 

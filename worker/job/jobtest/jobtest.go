@@ -126,8 +126,7 @@ func (b *base) parameters() int {
 	b.t.Helper()
 	db := b.open(nil)
 	value := driver.Column{Type: driver.Int, Ints: []int64{1}}
-	n := sort.Search(1<<17, func(n int) bool {
-		n++
+	accepts := func(n int) bool {
 		st := driver.Statement{
 			SQL:     fmt.Sprintf("SELECT '' WHERE ?%d IS NULL", n),
 			Params:  slices.Repeat([]driver.Type{driver.Int}, n),
@@ -135,12 +134,16 @@ func (b *base) parameters() int {
 		}
 		stmt, err := db.Prepare(b.t.Context(), st)
 		if err != nil {
-			return true
+			return false
 		}
 		values := driver.Batch{Columns: slices.Repeat([]driver.Column{value}, n), PerExec: 1}
 		err = stmt.Query(b.t.Context(), &values, 0, func(driver.Row) error { return nil })
-		return errors.Join(err, stmt.Close()) != nil
-	})
+		return errors.Join(err, stmt.Close()) == nil
+	}
+	n := 32766 // SQLite's default: some libraries take seconds for each that has to be tried
+	if !accepts(n) || accepts(n+1) {
+		n = sort.Search(1<<17, func(n int) bool { return !accepts(n + 1) })
+	}
 	if err := db.Close(); err != nil {
 		b.t.Fatal(err)
 	}

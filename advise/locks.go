@@ -15,21 +15,26 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Locks explains how operations of mixes got in each other's way, and what ends that.
+// Locks explains how operations of mixes and replays got in each other's way, and what ends
+// that.
 type Locks struct {
 	Analysis *stats.Analysis
 	Mixes    []*LockedMix
 }
 
-// LockedMix is a mix of a workload, done in several ways.
+// LockedMix is a mix or a replay of a workload, done in several ways.
 type LockedMix struct {
 	stats.TableName
 	Cells []*LockCell // in the order of the run
 
-	// Best is, of the choices with which on no driver an operation failed or waited
+	// Best is, of the choices with which on no driver a lock made an operation fail or wait
 	// forever, the one with the highest rate: the geometric mean over the drivers. It is
 	// nil if there is none.
 	Best *LockChoice
+
+	// Equal are the other such choices whose rates are not told apart from that of Best, in
+	// the order of the run.
+	Equal []LockChoice
 }
 
 // LockChoice is what decides how operations wait for each other. What is "" or 0 nobody
@@ -43,7 +48,7 @@ type LockChoice struct {
 	Mutex       bool   `json:"mutex,omitempty"`        // of the application, around what writes
 }
 
-// LockCell is a mix done by a driver with one choice.
+// LockCell is a mix or a replay done by a driver with one choice.
 type LockCell struct {
 	*stats.Cell
 	Driver string
@@ -53,6 +58,14 @@ type LockCell struct {
 	Operations int64         // of all trials
 	Failed     int64
 	Errors     []protocol.ErrorCount // of all trials, by extended code
+
+	// Locked is how many of those that failed did so because of a lock, or because their
+	// context ended. Others fail in a replay only, such as those of a constraint.
+	Locked int64
+
+	FailedBy  []FailedOperation // by name, the most first
+	Skipped   int64             // events of a replay that were not run, because a lock had stopped their transaction
+	Different int64             // events of a replay that did not end as recorded
 
 	P50, P99, P999, Longest int64 // latency of all operations of all trials, in ns
 
@@ -85,11 +98,18 @@ type LockWait struct {
 	total   int64   // in ns
 }
 
-// Trouble reports whether operations failed because of locks, or waited forever.
-func (c *LockCell) Trouble() bool { return c.Failed > 0 || c.Endless }
+// FailedOperation is how often an operation of a mix, or a kind of statement of a replay,
+// failed.
+type FailedOperation struct {
+	Operation string `json:"operation"`
+	Failed    int64  `json:"failed"`
+}
 
-// Clean reports whether the cell has figures and nothing failed.
-func (c *LockCell) Clean() bool { return c.Rate.N > 0 && c.Failed == 0 }
+// Trouble reports whether operations failed because of locks, or waited forever.
+func (c *LockCell) Trouble() bool { return c.Locked > 0 || c.Endless }
+
+// Clean reports whether the cell has figures and nothing failed because of a lock.
+func (c *LockCell) Clean() bool { return c.Rate.N > 0 && c.Locked == 0 }
 
 // LockCause is why operations of a cell failed with an error.
 type LockCause struct {
@@ -97,6 +117,9 @@ type LockCause struct {
 	Code  int     `json:"code,omitempty"` // SQLite's extended result code
 	Name  string  `json:"name,omitempty"` // of the code
 	Count int64   `json:"count,omitempty"`
+
+	// MeanNS is how long an operation took until it failed, in the mean.
+	MeanNS int64 `json:"mean_ns,omitempty"`
 }
 
 // LockWhy explains an error of a lock.
@@ -128,11 +151,14 @@ const (
 	// The operations under way waited for each other.
 	WhyEndless LockWhy = "endless"
 
+	// It is not the error of a lock, which only a replay goes on after.
+	WhyOther LockWhy = "other"
+
 	// None of these is known to explain it.
 	WhyUnknown LockWhy = "unknown"
 )
 
-// LockRemedy is a change of a choice with which nothing failed.
+// LockRemedy is a change of a choice with which nothing failed because of a lock.
 type LockRemedy struct {
 	Changes []LockChange `json:"changes"`
 
@@ -153,7 +179,7 @@ type LockChange struct {
 // atOnce is the share of the busy timeout below which an error has not waited for it.
 const atOnce = 0.1
 
-// ExplainLocks explains the mixes of a run. Cells of other phases are left out.
+// ExplainLocks explains the mixes and replays of a run. Cells of other phases are left out.
 func ExplainLocks(a *stats.Analysis) *Locks {
 	l := &Locks{Analysis: a}
 	byKey := map[string]*LockedMix{}
@@ -182,7 +208,7 @@ func ExplainLocks(a *stats.Analysis) *Locks {
 				c.Remedies = m.remedies(c)
 			}
 		}
-		m.Best = m.best()
+		m.setBest()
 	}
 	return l
 }
@@ -197,7 +223,8 @@ func (l *Locks) Complete() bool {
 	return len(l.Mixes) > 0
 }
 
-// mixed reports whether a phase of a workload is a mix, as far as any trial shows it.
+// mixed reports whether a phase of a workload is a mix or a replay, as far as any trial
+// shows it.
 func mixed(a *stats.Analysis, workload, phase string) bool {
 	for _, g := range a.Groups {
 		if g.Workload != workload {
@@ -230,28 +257,49 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 	}
 	var rates, fairness, restarts []float64
 	var inVain, spent float64
+	by := map[string]int64{}
 	for _, s := range c.Samples {
-		rate := float64(s.Operations-s.Failed) / (float64(max(s.WallNS, 1)) / 1e9)
+		// What failed when it was recorded is a result of a replay. If a lock made it fail, it
+		// is what is to be explained.
+		errors, failed := slices.Clone(s.Errors), s.Failed
+		for _, e := range s.Results {
+			if ofLock(e.Code) {
+				errors, failed = append(errors, e), failed+e.Count
+			}
+		}
+		rate := float64(s.Operations-failed) / (float64(max(s.WallNS, 1)) / 1e9)
 		l.rates = append(l.rates, stats.Point{Round: s.Round, Value: rate})
 		rates = append(rates, rate)
 		l.Operations += s.Operations
-		l.Failed += s.Failed
+		l.Failed += failed
+		l.Skipped += s.Skipped
+		l.Different += s.Different
 		l.WALBytes = max(l.WALBytes, s.WALBytes)
 		restarts = append(restarts, float64(s.WALRestarts))
 		if len(s.Clients) > 1 {
 			fairness = append(fairness, stats.Fairness(s.Clients))
 		}
-		for _, e := range s.Errors {
+		for _, e := range errors {
 			l.count(e)
 			inVain += float64(e.WaitNS)
+			if ofLock(e.Code) || e.Code == driver.CodeCanceled {
+				l.Locked += e.Count
+			}
 		}
 		for _, w := range s.Waits {
 			l.wait(w)
 		}
 		for _, x := range s.Latency {
 			spent += float64(x.MeanNS) * float64(x.Count)
+			by[x.Operation] += x.Failed
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		if by[name] > 0 {
+			l.FailedBy = append(l.FailedBy, FailedOperation{name, by[name]})
+		}
+	}
+	slices.SortStableFunc(l.FailedBy, func(a, b FailedOperation) int { return cmp.Compare(b.Failed, a.Failed) })
 	l.Rate = stats.Summarize(rates)
 	if len(fairness) > 0 {
 		l.Fairness = stats.Summarize(fairness).Median
@@ -276,6 +324,9 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 	l.explain()
 	return l
 }
+
+// ofLock reports whether an error of SQLite is one of a lock.
+func ofLock(code int) bool { return code&0xff == driver.CodeBusy || code&0xff == driver.CodeLocked }
 
 // choiceOf returns what settings choose.
 func choiceOf(s driver.Settings) LockChoice {
@@ -331,7 +382,7 @@ func (c *LockCell) latency() {
 // explain sets why operations failed.
 func (c *LockCell) explain() {
 	for _, e := range c.Errors {
-		c.Causes = append(c.Causes, LockCause{c.why(e), e.Code, e.Name, e.Count})
+		c.Causes = append(c.Causes, LockCause{c.why(e), e.Code, e.Name, e.Count, e.WaitNS / max(e.Count, 1)})
 	}
 }
 
@@ -348,7 +399,9 @@ func (c *LockCell) why(e protocol.ErrorCount) LockWhy {
 		return WhySharedCache
 	case e.Code == codeBusySnapshot:
 		return WhySnapshot
-	case e.Code&0xff != driver.CodeBusy || err != nil:
+	case e.Code&0xff != driver.CodeBusy:
+		return WhyOther
+	case err != nil:
 		return WhyUnknown
 	case timeout == 0:
 		return WhyNoWait
@@ -429,35 +482,68 @@ func (c LockChoice) Pool() string {
 	return s
 }
 
-// best returns the choice of the cells of the mix that is clean on all drivers that have
-// figures with any choice, and the fastest in the geometric mean.
-func (m *LockedMix) best() *LockChoice {
+// setBest sets which choice of the cells of the mix is clean on all drivers that have figures
+// with any choice, and the fastest in the geometric mean, and which others are as fast as far
+// as can be told.
+func (m *LockedMix) setBest() {
 	drivers := map[string]bool{}
-	byChoice := map[LockChoice]map[string]float64{}
+	byChoice := map[LockChoice]map[string]*LockCell{}
 	var order []LockChoice
 	for _, c := range m.Cells {
 		if c.Rate.N > 0 || c.Endless {
 			drivers[c.Driver] = true
 		}
 		if byChoice[c.Choice] == nil {
-			byChoice[c.Choice] = map[string]float64{}
+			byChoice[c.Choice] = map[string]*LockCell{}
 			order = append(order, c.Choice)
 		}
 		if c.Clean() {
-			byChoice[c.Choice][c.Driver] = c.Rate.Median
+			byChoice[c.Choice][c.Driver] = c
 		}
 	}
-	var best *LockChoice
-	most := 0.0
-	for _, choice := range order {
-		if len(byChoice[choice]) < len(drivers) || len(drivers) == 0 {
-			continue
+	order = slices.DeleteFunc(order, func(c LockChoice) bool { return len(byChoice[c]) < len(drivers) || len(drivers) == 0 })
+	if len(order) == 0 {
+		return
+	}
+	best, most := 0, 0.0
+	rates := make([][]stats.Point, len(order))
+	for i, choice := range order {
+		medians := map[string]float64{}
+		for d, c := range byChoice[choice] {
+			medians[d] = c.Rate.Median
 		}
-		if rate := geoMean(byChoice[choice]); best == nil || rate > most {
-			best, most = &choice, rate
+		if rate := geoMean(medians); rate > most {
+			best, most = i, rate
+		}
+		rates[i] = ratesOf(byChoice[choice])
+	}
+	m.Best = &order[best]
+	pairs := stats.CompareAll(rates, func(int) bool { return true })
+	for i, choice := range order {
+		if test, ok := stats.Against(pairs, best, i); i != best && (!ok || !test.Significant()) {
+			m.Equal = append(m.Equal, choice)
 		}
 	}
-	return best
+}
+
+// ratesOf returns the geometric mean of the rates of cells, by round.
+func ratesOf(cells map[string]*LockCell) []stats.Point {
+	byRound := map[int]map[string]float64{}
+	for d, c := range cells {
+		for _, p := range c.rates {
+			if byRound[p.Round] == nil {
+				byRound[p.Round] = map[string]float64{}
+			}
+			byRound[p.Round][d] = p.Value
+		}
+	}
+	var list []stats.Point
+	for _, round := range slices.Sorted(maps.Keys(byRound)) {
+		if len(byRound[round]) == len(cells) {
+			list = append(list, stats.Point{Round: round, Value: geoMean(byRound[round])})
+		}
+	}
+	return list
 }
 
 func geoMean(byDriver map[string]float64) float64 {

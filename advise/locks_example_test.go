@@ -18,7 +18,7 @@ func ExampleExplainLocks() {
 			Settings: driver.Settings{"journal_mode": "wal", "txlock": lock, "busy_timeout": "5000", "pool_size": "4"}})
 		s := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: 1e9, Operations: 1000, Latency: []latency.Summary{{Operation: "transfer", Count: 1000}}}
 		if lock == "deferred" {
-			s.Failed, s.Errors = 7, []protocol.ErrorCount{{Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 7}}
+			s.Failed, s.Errors = 7, []protocol.ErrorCount{{Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 7, WaitNS: 70_000}}
 		}
 		run.Trials = append(run.Trials, result.Trial{Case: i + 1, Round: 1, Status: result.OK, Samples: []result.Sample{s}})
 	}
@@ -29,7 +29,7 @@ func ExampleExplainLocks() {
 		}
 	}
 	// Output:
-	// deferred 7 [{snapshot 517 SQLITE_BUSY_SNAPSHOT 7}]
+	// deferred 7 [{snapshot 517 SQLITE_BUSY_SNAPSHOT 7 10000}]
 	// ends with [{txlock deferred immediate}]
 	// immediate 0 []
 }

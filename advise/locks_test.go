@@ -235,6 +235,67 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestReplayFigures expects the errors of locks apart from others, and those that were
+// recorded, which are results of the replay, among them.
+func TestReplayFigures(t *testing.T) {
+	f := newLockedRun()
+	const constraint = 2067 // SQLITE_CONSTRAINT_UNIQUE
+	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 1000, failed(5, 10, 2*ms), failed(constraint, 7, ms))
+	f.add(ofMattn, settings("wal", "deferred", "5000", "4"), 1000, failed(constraint, 7, ms))
+	for i := range f.run.Trials {
+		x := &f.run.Trials[i].Samples[0]
+		x.Skipped, x.Different = 3, 5
+		x.Latency[0].Failed = x.Failed
+		if f.run.Trials[i].Case == 1 {
+			x.Results = []protocol.ErrorCount{failed(517, 4, 0), failed(constraint, 2, 0)}
+		}
+	}
+	m := f.explain(t)
+	c := m.Cells[0]
+	if c.Locked != 6*14 || c.Failed != 6*21 || c.Skipped != 18 || c.Different != 30 {
+		t.Errorf("locked %d, failed %d, skipped %d, different %d", c.Locked, c.Failed, c.Skipped, c.Different)
+	}
+	want := []advise.LockCause{
+		{Why: advise.WhyNoWait, Code: 5, Name: "SQLITE_BUSY", Count: 60, MeanNS: 2 * ms},
+		{Why: advise.WhyOther, Code: constraint, Name: "SQLITE_CONSTRAINT_UNIQUE", Count: 42, MeanNS: ms},
+		{Why: advise.WhySnapshot, Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 24},
+	}
+	if diff := cmp.Diff(want, c.Causes); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]advise.FailedOperation{{Operation: "change", Failed: 6 * 17}}, c.FailedBy); diff != "" {
+		t.Error(diff)
+	}
+	if c.Rate.Median > 1000 {
+		t.Errorf("%v operations per second: what failed when it was recorded has not succeeded", c.Rate.Median)
+	}
+	if other := m.Cells[1]; other.Trouble() || !other.Clean() || m.Best == nil || m.Best.BusyTimeout != "5000" || len(c.Remedies) != 1 {
+		t.Errorf("no lock made anything fail with %+v, but the best is %+v", other.Choice, m.Best)
+	}
+}
+
+// TestEqual expects choices that are not told apart from the best one to be named with it.
+func TestEqual(t *testing.T) {
+	f := newLockedRun()
+	f.add(ofMattn, settings("wal", "deferred", "5000", "4"), 1000, failed(517, 9, 0))
+	f.add(ofMattn, settings("wal", "immediate", "5000", "4"), 1000)
+	f.add(ofMattn, settings("wal", "immediate", "5000", "1"), 1000)
+	f.add(ofMattn, settings("delete", "immediate", "5000", "4"), 100)
+	for i := range f.run.Trials {
+		if tr := &f.run.Trials[i]; tr.Case == 2 { // now faster than case 3, now slower
+			tr.Samples[0].Operations += int64(tr.Round%2*200 - 90)
+		}
+	}
+	m := f.explain(t)
+	if m.Best == nil || m.Best.Pool() != "pool of 4" {
+		t.Fatalf("the best is %+v", m.Best)
+	}
+	want := []advise.LockChoice{{JournalMode: "wal", TxLock: "immediate", BusyTimeout: "5000", Connections: 1}}
+	if diff := cmp.Diff(want, m.Equal); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A phase that is not a mix has nothing to explain.
 func TestNoMix(t *testing.T) {
 	f := newLockedRun()

@@ -7,14 +7,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
-// LockWays says in which ways the mixes of workloads share their files.
+// LockWays says in which ways the mixes and replays of workloads share their files.
 type LockWays struct {
-	Vary   []Varied // settings of a mix that writes
+	Vary   []Varied // settings of a mix or replay that writes
 	Shared bool     // the matrix says how connections are shared, so that is not varied
 
 	// Patience is how long beyond busy_timeout no client of a mix may have ended an
@@ -28,10 +29,21 @@ type Varied struct {
 	Values []string
 }
 
-// NoMixError says that a workload has no mix, so that nothing in it waits for a lock.
+// NoMixError says that a workload has neither a mix nor a replay, so that nothing in it
+// waits for a lock.
 type NoMixError struct{ Workload string }
 
-func (e *NoMixError) Error() string { return "workload " + e.Workload + " has no mix" }
+func (e *NoMixError) Error() string {
+	return "workload " + e.Workload + " has neither a mix nor a replay"
+}
+
+// OneClientError says that a workload replays a recording with one client, so that nothing
+// in it waits for a lock.
+type OneClientError struct{ Workload, Phase string }
+
+func (e *OneClientError) Error() string {
+	return fmt.Sprintf("workload %s: phase %s replays with one client", e.Workload, e.Phase)
+}
 
 // LockCases returns the cases of every way of sharing the file, workload by workload.
 func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
@@ -53,7 +65,14 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 		if !ok {
 			return nil, &NoMixError{w.Name}
 		}
+		if c.alone != "" && c.clients == 1 {
+			return nil, &OneClientError{w.Name, c.alone}
+		}
 		for _, way := range c.ways(w.Settings, ways) {
+			serial := c.alone != "" && !ways.Shared && slices.Equal(way["pool_size"], []string{"1"})
+			if serial { // its clients keep a connection each, until there is one client
+				way["pool_size"] = []string{strconv.Itoa(c.clients)}
+			}
 			one.Settings = map[string][]string{}
 			maps.Copy(one.Settings, m.Settings)
 			for name, values := range way {
@@ -71,6 +90,10 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 			}
 			for _, c := range cases {
 				c.ID = len(all) + 1
+				if serial {
+					c.replayAlone()
+				}
+				c.Beforehand = append(c.Beforehand, notTried(c.Plan)...)
 				c.Plan = patient(c.Plan, c.Settings, ways.Patience)
 				all = append(all, c)
 			}
@@ -79,21 +102,35 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	return all, nil
 }
 
-// contended is what the mixes of a plan do that matters to how they share connections.
+// contended is what the mixes and replays of a plan do that matters to how they share
+// connections.
 type contended struct {
 	clients               int
 	writes, reads, nested bool
 	own, mutex            bool // clients keep their connections; a mutex is held already
+	begins                bool // by the library's own call, which txlock is for
+
+	alone string // the phase of a replay, if there is no mix
 }
 
-// contention returns what the mixes of a plan do. ok is false if it has none.
+// contention returns what the mixes and replays of a plan do. ok is false if it has none.
 func contention(p *plan.Plan) (c contended, ok bool) {
+	mixed := false
 	for i := range p.Phases {
-		m := p.Phases[i].Mix
-		if m == nil || p.Phases[i].Untimed {
+		m, r := p.Phases[i].Mix, p.Phases[i].Replay
+		if m == nil && r == nil || p.Phases[i].Untimed {
 			continue
 		}
 		ok = true
+		if r != nil {
+			c.clients, c.own, c.alone = max(c.clients, r.AtOnce()), true, p.Phases[i].Name
+			for _, s := range r.Statements {
+				c.writes, c.reads = c.writes || s.Do == "" && !s.Reads, c.reads || s.Reads
+				c.begins = c.begins || s.Do == plan.ReplayBegin
+			}
+			continue
+		}
+		mixed, c.begins = true, true
 		c.clients = max(c.clients, m.Clients)
 		c.own = c.own || m.OwnConn
 		c.mutex = c.mutex || m.Mutex
@@ -103,6 +140,9 @@ func contention(p *plan.Plan) (c contended, ok bool) {
 		}
 	}
 	c.mutex = c.mutex || lockedItself(p) != ""
+	if mixed {
+		c.alone = ""
+	}
 	return c, ok
 }
 
@@ -113,6 +153,9 @@ func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]strin
 		m := map[string][]string{}
 		if c.writes {
 			for _, v := range ways.Vary {
+				if v.Name == "txlock" && !c.begins {
+					continue
+				}
 				m[v.Name] = v.Values
 				if !all && (v.Name == "txlock" || v.Name == "busy_timeout") {
 					m[v.Name] = v.Values[len(v.Values)-1:]
@@ -135,6 +178,9 @@ func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]strin
 		}
 	}
 	list := []map[string][]string{way(pool, true)}
+	if c.alone != "" {
+		return append(list, way(pool.With(driver.Settings{"pool_size": "1"}), false))
+	}
 	if c.writes && c.reads && c.clients > 1 {
 		writers := "1"
 		if c.own {
@@ -150,6 +196,41 @@ func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]strin
 	}
 	if c.nested {
 		list = append(list, way(pool.With(driver.Settings{"pool_size": fmt.Sprint(2 * c.clients)}), true))
+	}
+	return list
+}
+
+// replayAlone makes the replays of a case one client's, which runs transaction by transaction
+// on one connection.
+func (c *Case) replayAlone() {
+	p := *c.Plan
+	p.Phases = slices.Clone(p.Phases)
+	for i := range p.Phases {
+		if r := p.Phases[i].Replay; r != nil {
+			one := *r
+			one.Clients = 1
+			p.Phases[i].Replay = &one
+		}
+	}
+	c.Plan, c.Settings = &p, c.Settings.With(driver.Settings{"pool_size": "1"})
+	c.InForce = inForce(c.Settings, c.Plan)
+}
+
+// notTried says of each replay which ways of sharing a file are not tried, and why.
+func notTried(p *plan.Plan) (list []result.Warning) {
+	for i := range p.Phases {
+		r := p.Phases[i].Replay
+		if r == nil {
+			continue
+		}
+		why := "pool_readers and write_mutex are not tried: each client of a replay keeps one connection, for what reads and what writes, and the recording does not say where the application would hold a mutex; describe it as a mix to try them"
+		if !slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool { return s.Do == plan.ReplayBegin }) {
+			why += ". txlock is not tried: no transaction of the recording begins by a call of its library; to try it, replace BEGIN in the recording by BEGIN IMMEDIATE"
+		}
+		if r.Speed > 0 {
+			why += ". At a pace, how many operations there are per second is up to the recording: compare latencies, or leave speed out"
+		}
+		list = append(list, result.Warning{Code: result.WarningIdle, Phase: p.Phases[i].Name, Message: why})
 	}
 	return list
 }

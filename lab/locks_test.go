@@ -2,9 +2,11 @@ package lab_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,6 +100,85 @@ func TestLockCases(t *testing.T) {
 		if diff := cmp.Diff(c.want, lockCases(t, c.text, c.ways, c.given)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
+	}
+}
+
+const contendedRecording = `{"format":"sqlite3perf-recording","version":1,"began":"2026-11-23T01:24:04Z","args":"values"}
+{"sql":1,"text":"INSERT INTO t (v) VALUES (1)"}
+{"sql":2,"text":"SELECT v FROM t"}
+{"at":0,"took":9,"conn":1,"tx":1,BEGIN}
+{"at":10,"took":9,"conn":1,"tx":1,"sql":1,"affected":1}
+{"at":20,"took":9,"conn":2,"sql":2,"rows":0}
+{"at":30,"took":9,"conn":1,"tx":1,"do":"commit"}
+`
+
+// replayed is a workload that replays two connections.
+func replayed(t *testing.T, begin, more string) *workload.Workload {
+	t.Helper()
+	text := "name: contended\nsettings: {journal_mode: wal}\nschema: CREATE TABLE t (v)\nphases:\n  - {name: replay, replay: app.jsonl" + more + "}\n"
+	fsys := fstest.MapFS{"app.jsonl": {Data: []byte(strings.Replace(contendedRecording, "BEGIN", begin, 1))}}
+	w, err := workload.Parse("replay.yaml", []byte(text), fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestLockCasesOfReplay expects a replay with its own clients, and with one on one
+// connection; and what is not tried to be said.
+func TestLockCasesOfReplay(t *testing.T) {
+	vary := lab.LockWays{Vary: append([]lab.Varied{{Name: "busy_timeout", Values: []string{"0", "5s"}}}, varyLock.Vary...)}
+	bySQL := `"sql":1`
+	for name, c := range map[string]struct {
+		begin, more string
+		want        []string
+		says        string
+	}{
+		"begun by the library": {`"do":"begin"`, "", []string{
+			"2 clients: busy_timeout=0 journal_mode=wal pool_size=2 txlock=deferred",
+			"2 clients: busy_timeout=0 journal_mode=wal pool_size=2 txlock=immediate",
+			"2 clients: busy_timeout=5000 journal_mode=wal pool_size=2 txlock=deferred",
+			"2 clients: busy_timeout=5000 journal_mode=wal pool_size=2 txlock=immediate",
+			"1 clients: busy_timeout=5000 journal_mode=wal pool_size=1 txlock=immediate",
+		}, "describe it as a mix to try them"},
+		"dealt to three": {`"do":"begin"`, ", clients: 3", []string{
+			"3 clients: busy_timeout=0 journal_mode=wal pool_size=3 txlock=deferred",
+			"3 clients: busy_timeout=0 journal_mode=wal pool_size=3 txlock=immediate",
+			"3 clients: busy_timeout=5000 journal_mode=wal pool_size=3 txlock=deferred",
+			"3 clients: busy_timeout=5000 journal_mode=wal pool_size=3 txlock=immediate",
+			"1 clients: busy_timeout=5000 journal_mode=wal pool_size=1 txlock=immediate",
+		}, "describe it as a mix to try them"},
+		"begun in SQL": {bySQL, "", []string{
+			"2 clients: busy_timeout=0 journal_mode=wal pool_size=2",
+			"2 clients: busy_timeout=5000 journal_mode=wal pool_size=2",
+			"1 clients: busy_timeout=5000 journal_mode=wal pool_size=1",
+		}, "replace BEGIN in the recording by BEGIN IMMEDIATE"},
+	} {
+		m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, c.begin, c.more)}, Scale: "quick"}
+		cases, err := m.LockCases(vary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i, line := range names(cases) {
+			_, line, _ = strings.Cut(line, "contended ")
+			got = append(got, fmt.Sprintf("%d clients: %s", cases[i].Plan.Phases[0].Replay.AtOnce(), strings.TrimSuffix(line, " map[]")))
+			if n := len(cases[i].Beforehand); n != 1 || !strings.Contains(cases[i].Beforehand[n-1].Message, c.says) {
+				t.Errorf("%s: %+v", name, cases[i].Beforehand)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// One client waits for nobody.
+func TestLockCasesOfOneClient(t *testing.T) {
+	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, `"do":"begin"`, ", clients: 1")}, Scale: "quick"}
+	_, err := m.LockCases(lab.LockWays{})
+	if one, ok := errors.AsType[*lab.OneClientError](err); !ok || one.Phase != "replay" {
+		t.Errorf("error %v", err)
 	}
 }
 

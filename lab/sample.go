@@ -606,7 +606,7 @@ func (c *sampleCheck) sample() *result.Sample {
 		Allocs: m.Allocs, AllocBytes: m.AllocBytes, Instructions: m.Instructions, PeakRSSBytes: m.PeakRSSBytes,
 		DatabaseBytes: m.DatabaseBytes, WALBytes: m.WALBytes, CheckpointNS: m.CheckpointNS,
 		Checksum: m.Checksum, Errors: named(m.Errors), Results: named(m.Results), Retries: m.Retries, Latency: c.made,
-		Clients: m.Clients, WALRestarts: m.WALRestarts, Waits: m.Waits,
+		Clients: m.Clients, WALRestarts: m.WALRestarts, Waits: m.Waits, Skipped: m.Skipped, Different: m.Different,
 	}
 }
 

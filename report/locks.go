@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,7 +40,7 @@ func LocksAnswer(l *advise.Locks) string {
 		words = append(words, mixAnswer(m, len(l.Mixes) > 1))
 	}
 	if words == nil {
-		return "No mix was measured: nothing can be said of locks."
+		return "Neither a mix nor a replay was measured: nothing can be said of locks."
 	}
 	return strings.Join(words, " ")
 }
@@ -54,7 +56,7 @@ func mixAnswer(m *advise.LockedMix, several bool) string {
 		case c.Endless:
 			measured++
 			endless++
-		case c.Rate.N > 0 && c.Failed > 0:
+		case c.Rate.N > 0 && c.Locked > 0:
 			measured++
 			failing++
 		case c.Rate.N > 0:
@@ -88,7 +90,15 @@ func mixAnswer(m *advise.LockedMix, several bool) string {
 			rates = append(rates, fmt.Sprintf("%s %s/s", d, human(c.Rate.Median)))
 		}
 	}
-	return s + fmt.Sprintf(" None with %s, the fastest such choice (%s).", choiceWords(*m.Best), firstOf(rates))
+	best := fmt.Sprintf(" None with %s", choiceWords(*m.Best))
+	switch n := len(m.Equal); n {
+	case 0:
+		return s + fmt.Sprintf("%s, the fastest such choice (%s).", best, firstOf(rates))
+	case 1:
+		return s + fmt.Sprintf("%s (%s), nor with another choice that is as fast, as far as can be told.", best, firstOf(rates))
+	default:
+		return s + fmt.Sprintf("%s (%s), nor with %d other choices that are as fast, as far as can be told.", best, firstOf(rates), n)
+	}
 }
 
 // choiceWords names a choice.
@@ -121,6 +131,8 @@ var whyWords = map[advise.LockWhy]string{
 		"the context while it waits for a lock, when the lock was free or busy_timeout had passed",
 	advise.WhyEndless: "every operation under way waited, each for what another one held, such as the last connection of the pool: " +
 		"no timeout of SQLite's ends that; take no second connection while one is held, or make the pool larger than all that can be held at once",
+	advise.WhyOther: "not an error of a lock, so no way of sharing the file ends it: the statement found other rows than when it was recorded, such as those " +
+		"of a transaction that a lock has stopped, or the recording has no values",
 	advise.WhyUnknown: "what held the lock is not known",
 }
 
@@ -131,12 +143,13 @@ func causes(m *advise.LockedMix) list {
 		name string
 	}
 	var whose groups[key, *advise.LockCell]
-	counts := map[key]int64{}
+	counts, took := map[key]int64{}, map[key]int64{}
 	for _, c := range m.Cells {
 		for _, cause := range c.Causes {
 			k := key{cause.Why, cause.Name}
 			whose.add(k, c)
 			counts[k] += cause.Count
+			took[k] += cause.MeanNS * cause.Count
 		}
 	}
 	var l list
@@ -146,7 +159,7 @@ func causes(m *advise.LockedMix) list {
 		if k.why == advise.WhyEndless {
 			label = "endless wait"
 		} else {
-			n = ", " + Thousands(counts[k]) + " in all"
+			n = fmt.Sprintf(", %s in all, after %s in the mean", Thousands(counts[k]), duration(took[k]/max(counts[k], 1)))
 		}
 		l = append(l, item{label: label, alarm: true, text: fmt.Sprintf("%s%s: %s", inCommon(whose.of[k]), n, whyWords[k.why])})
 	}
@@ -211,6 +224,42 @@ func waitShort(c *advise.LockCell) string {
 		return percent(share)
 	}
 	return strings.Join(words, ", ")
+}
+
+// failedBy lists the operations that failed, with how often in all cells.
+func failedBy(m *advise.LockedMix) string {
+	by := map[string]int64{}
+	for _, c := range m.Cells {
+		for _, f := range c.FailedBy {
+			by[f.Operation] += f.Failed
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(cmp.Compare(by[b], by[a]), strings.Compare(a, b)) })
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%s × %s", Thousands(by[n]), Line(n))
+	}
+	return firstOf(names)
+}
+
+// skipped counts the events of a replay that were not run. It returns "" if there are none.
+func skipped(m *advise.LockedMix) string {
+	n := int64(0)
+	for _, c := range m.Cells {
+		n += c.Skipped
+	}
+	if n == 0 {
+		return ""
+	}
+	return counted(n, "event") + " of a replay, because a lock had stopped their transaction"
+}
+
+// equals lists the choices that are as fast as the best, as far as can be told.
+func equals(m *advise.LockedMix) string {
+	var words []string
+	for _, c := range m.Equal {
+		words = append(words, choiceShort(c))
+	}
+	return strings.Join(words, "; ")
 }
 
 // inCommon says in which cells something happened, as far as they have it in common.
@@ -343,7 +392,8 @@ func troubleShort(c *advise.LockCell) string {
 
 // lockGrid is the table of a driver: every choice with what it did.
 func lockGrid(cells []*advise.LockCell) grid {
-	var journal, lock, timeout, pool, rates, spreads, p999, longest, waited, ok, errs, vain, fair, wal, restarts []string
+	var journal, lock, timeout, pool, rates, spreads, p999, longest, waited, ok, errs, vain, fair, wal, restarts, skipped, different []string
+	replayed := false
 	for _, c := range cells {
 		journal, lock, timeout, pool = append(journal, c.Choice.JournalMode), append(lock, c.Choice.TxLock), append(timeout, c.Choice.BusyTimeout), append(pool, c.Choice.Pool())
 		rate, spr, p, most, share, v, f, w, n := absent, "", absent, absent, absent, absent, absent, absent, absent
@@ -366,6 +416,8 @@ func lockGrid(cells []*advise.LockCell) grid {
 		rates, spreads, p999, longest = append(rates, rate), append(spreads, spr), append(p999, p), append(longest, most)
 		waited = append(waited, waitShort(c))
 		ok, errs, vain, fair, wal, restarts = append(ok, share), append(errs, e), append(vain, v), append(fair, f), append(wal, w), append(restarts, n)
+		skipped, different = append(skipped, Thousands(c.Skipped)), append(different, Thousands(c.Different))
+		replayed = replayed || c.Skipped+c.Different > 0
 	}
 	var g grid
 	g.add(column{title: "journal"}, journal)
@@ -382,6 +434,10 @@ func lockGrid(cells []*advise.LockCell) grid {
 	g.add(column{title: "fair", right: true, drop: 4}, fair)
 	g.add(column{title: "WAL", right: true, drop: 6}, wal)
 	g.add(column{title: "restarts", right: true, drop: 7}, restarts)
+	if replayed {
+		g.add(column{title: "not run", right: true, drop: 8}, skipped)
+		g.add(column{title: "not as recorded", right: true, drop: 9}, different)
+	}
 	return g
 }
 
@@ -392,7 +448,13 @@ func locks(l *advise.Locks, o Options) document {
 		if len(l.Mixes) > 1 {
 			d = append(d, heading{2, m.String()})
 		}
-		if why := append(causes(m), waits(m)...); why != nil {
+		why := append(causes(m), waits(m)...)
+		why.note(item{label: "failed", text: failedBy(m)})
+		why.note(item{label: "not run", text: skipped(m)})
+		if slices.ContainsFunc(m.Cells, (*advise.LockCell).Trouble) {
+			why.note(item{label: "as fast", text: equals(m)})
+		}
+		if why != nil {
 			d = append(d, why)
 		}
 		if slices.ContainsFunc(m.Cells, (*advise.LockCell).Trouble) {
@@ -410,7 +472,7 @@ func locks(l *advise.Locks, o Options) document {
 	}
 	var rest list
 	for _, g := range l.Analysis.Groups {
-		for _, b := range troubles(g, protocol.CodeEndless) {
+		for _, b := range troubles(g, protocol.CodeEndless, result.WarningSkipped, result.WarningDifferent) {
 			if t, ok := b.(list); ok {
 				for _, it := range t {
 					if it.label != string(result.OK) && !slices.Contains(rest, it) {
@@ -429,12 +491,19 @@ func locks(l *advise.Locks, o Options) document {
 		}
 		d = append(d, more)
 	}
+	legend := ""
+	if slices.ContainsFunc(l.Mixes, func(m *advise.LockedMix) bool {
+		return slices.ContainsFunc(m.Cells, func(c *advise.LockCell) bool { return c.Skipped+c.Different > 0 })
+	}) {
+		legend = " not run: events of a replay whose transaction a lock had stopped. not as recorded: those that ended with another number of rows, another ID or another error than " +
+			"in the recording; reads by a key find nothing if it has no values."
+	}
 	return append(d, space{}, paragraph{"ok/s: operations per second that did not fail, the median of the rounds. p99.9, longest: latency of all operations, however they ended. " +
 		"queued: time of clients that waited for a connection of the pool, for the mutex or before another attempt, as a share of all their time. " +
 		"What SQLite waits for within a call, such as another connection's lock, no library tells: it is only in the latencies. " +
 		"in vain: time of clients in operations that failed. fair: Jain's index of what each client did, 1 if all did the same. " +
 		"WAL: its greatest size, and how often it was begun again after a checkpoint had copied all of it. " +
-		"rate: that with the change divided by that without, round by round, with its 95 % interval.", true})
+		"rate: that with the change divided by that without, round by round, with its 95 % interval." + legend, true})
 }
 
 // LocksSchema is the JSON Schema (draft 2020-12) of the JSON form of an explanation of
@@ -455,37 +524,42 @@ type JSONLocks struct {
 	Mixes   []JSONLockMix `json:"mixes"`
 }
 
-// JSONLockMix is a mix that was done in several ways.
+// JSONLockMix is a mix or a replay that was done in several ways.
 type JSONLockMix struct {
 	stats.TableName
-	Best  *advise.LockChoice `json:"best,omitempty"` // clean on all drivers, and the fastest of these
-	Cells []JSONLockCell     `json:"cells"`
+	Best  *advise.LockChoice  `json:"best,omitempty"`  // clean on all drivers, and the fastest of these
+	Equal []advise.LockChoice `json:"equal,omitempty"` // as clean, and as fast as far as can be told
+	Cells []JSONLockCell      `json:"cells"`
 }
 
-// JSONLockCell is a mix done by a driver with one choice.
+// JSONLockCell is a mix or a replay done by a driver with one choice.
 type JSONLockCell struct {
-	Driver      string                `json:"driver"`
-	Choice      advise.LockChoice     `json:"choice"`
-	Status      result.Status         `json:"status"`
-	Endless     bool                  `json:"endless,omitempty"`
-	Rate        *stats.Summary        `json:"rate,omitempty"` // operations per second that did not fail
-	Operations  int64                 `json:"operations,omitempty"`
-	Failed      int64                 `json:"failed,omitempty"`
-	Errors      []protocol.ErrorCount `json:"errors,omitempty"`
-	Causes      []advise.LockCause    `json:"causes,omitempty"`
-	P50NS       int64                 `json:"p50_ns,omitempty"`
-	P99NS       int64                 `json:"p99_ns,omitempty"`
-	P999NS      int64                 `json:"p99_9_ns,omitempty"`
-	LongestNS   int64                 `json:"longest_ns,omitempty"`
-	Waits       []advise.LockWait     `json:"waits,omitempty"`   // absent: the worker does not tell
-	InVain      float64               `json:"in_vain,omitempty"` // share of the clients' time in operations that failed
-	Fairness    float64               `json:"fairness,omitempty"`
-	WALBytes    int64                 `json:"wal_bytes,omitempty"`
-	WALRestarts float64               `json:"wal_restarts,omitempty"` // in the mean of the trials
-	Remedies    []JSONLockRemedy      `json:"remedies,omitempty"`
+	Driver      string                   `json:"driver"`
+	Choice      advise.LockChoice        `json:"choice"`
+	Status      result.Status            `json:"status"`
+	Endless     bool                     `json:"endless,omitempty"`
+	Rate        *stats.Summary           `json:"rate,omitempty"` // operations per second that did not fail
+	Operations  int64                    `json:"operations,omitempty"`
+	Failed      int64                    `json:"failed,omitempty"`
+	Locked      int64                    `json:"locked,omitempty"` // of those that failed, because of a lock or a context that ended
+	Errors      []protocol.ErrorCount    `json:"errors,omitempty"`
+	Causes      []advise.LockCause       `json:"causes,omitempty"`
+	FailedBy    []advise.FailedOperation `json:"failed_by,omitempty"`
+	Skipped     int64                    `json:"skipped,omitempty"`   // events of a replay whose transaction a lock had stopped
+	Different   int64                    `json:"different,omitempty"` // events of a replay that did not end as recorded
+	P50NS       int64                    `json:"p50_ns,omitempty"`
+	P99NS       int64                    `json:"p99_ns,omitempty"`
+	P999NS      int64                    `json:"p99_9_ns,omitempty"`
+	LongestNS   int64                    `json:"longest_ns,omitempty"`
+	Waits       []advise.LockWait        `json:"waits,omitempty"`   // absent: the worker does not tell
+	InVain      float64                  `json:"in_vain,omitempty"` // share of the clients' time in operations that failed
+	Fairness    float64                  `json:"fairness,omitempty"`
+	WALBytes    int64                    `json:"wal_bytes,omitempty"`
+	WALRestarts float64                  `json:"wal_restarts,omitempty"` // in the mean of the trials
+	Remedies    []JSONLockRemedy         `json:"remedies,omitempty"`
 }
 
-// JSONLockRemedy is a change with which nothing failed.
+// JSONLockRemedy is a change with which nothing failed because of a lock.
 type JSONLockRemedy struct {
 	advise.LockRemedy
 	Choice advise.LockChoice `json:"choice"` // with the change
@@ -495,11 +569,12 @@ type JSONLockRemedy struct {
 func writeLocksJSON(w io.Writer, l *advise.Locks, _ Options) error {
 	out := JSONLocks{Version: LocksVersion, Answer: LocksAnswer(l), Run: l.Analysis.Run.ID, Mixes: []JSONLockMix{}}
 	for _, m := range l.Mixes {
-		j := JSONLockMix{TableName: m.TableName, Best: m.Best, Cells: []JSONLockCell{}}
+		j := JSONLockMix{TableName: m.TableName, Best: m.Best, Equal: m.Equal, Cells: []JSONLockCell{}}
 		for _, c := range m.Cells {
 			cell := JSONLockCell{Driver: c.Driver, Choice: c.Choice, Status: c.Status, Endless: c.Endless,
 				Operations: c.Operations, Failed: c.Failed, Errors: c.Errors, Causes: c.Causes,
 				P50NS: c.P50, P99NS: c.P99, P999NS: c.P999, LongestNS: c.Longest, Waits: c.Waits, InVain: c.InVain, Fairness: c.Fairness,
+				Locked: c.Locked, FailedBy: c.FailedBy, Skipped: c.Skipped, Different: c.Different,
 				WALBytes: c.WALBytes, WALRestarts: c.Restarts}
 			if c.Rate.N > 0 {
 				cell.Rate = &c.Rate

@@ -80,6 +80,11 @@ type Sample struct {
 	// Waits has how long the clients of a mix waited, for each thing that the worker can
 	// tell it of. What SQLite waits for within a call is not among them.
 	Waits []protocol.Wait `json:"waits,omitempty"`
+
+	// Of a replay: the events that were not run, because their transaction had failed, and
+	// those that did not end as recorded.
+	Skipped   int64 `json:"skipped,omitempty"`
+	Different int64 `json:"different,omitempty"`
 }
 
 // Value returns the phase's metric in seconds, or in seconds per operation.

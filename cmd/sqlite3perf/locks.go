@@ -24,11 +24,11 @@ func locksCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "locks [RUN]",
 		Short: "Say why operations fail with \"database is locked\", what ends that, and what it costs",
-		Long: `Locks measures the mixes of a workload on every driver, with several ways of sharing a
-file, and explains what failed: SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_LOCKED, and
-waits that never end. For each case with errors it names the smallest change with which
-nothing failed, and what that change costs: operations per second, and the 99.9th
-percentile of the latency.
+		Long: `Locks measures the mixes and replays of a workload on every driver, with several ways of
+sharing a file, and explains what failed: SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT,
+SQLITE_LOCKED, and waits that never end. For each case with errors it names the smallest
+change with which no lock made anything fail, and what that change costs: operations per
+second, and the 99.9th percentile of the latency.
 
 The ways are every combination of journal_mode (delete, wal), txlock (deferred,
 immediate) and busy_timeout (0, 5 s) with the ways of sharing connections: one pool with
@@ -38,10 +38,15 @@ one nobody waits for a lock, so one txlock and one busy_timeout are enough. A wo
 only reads is measured with its own settings; if it takes a second connection while it
 holds one, a pool of twice the clients is added.
 
+A replay of a recording is run with its own clients, each with a connection, and by one
+client on one connection, transaction by transaction; txlock is varied if the recording
+begins transactions by a call of its library. pool_readers and write_mutex are for mixes.
+
 A phase fails if no client completes an operation for longer than busy_timeout and
 --patience together. The run is kept in the store: locks RUN prints its explanation again.`,
 		Example: `  sqlite3perf locks --drivers mattn,modernc
   sqlite3perf locks --drivers modernc --workloads ./mine.yaml
+  sqlite3perf locks --drivers modernc --workloads ./replay.yaml
   sqlite3perf locks --drivers mattn --set journal_mode=wal --set busy_timeout=0,1s
   sqlite3perf locks last`,
 		Args: arguments(0, 1, "a run"),
@@ -70,7 +75,7 @@ var lockWorkloads = []string{"locks", "locks-nested"}
 func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure, as in run (default: all that are not optional)")
 	o.addWorkFlags(f)
-	f.Lookup("workloads").Usage = "built-in workloads or YAML files that have a mix (default: " + strings.Join(lockWorkloads, ",") + ")"
+	f.Lookup("workloads").Usage = "built-in workloads or YAML files that have a mix or a replay (default: " + strings.Join(lockWorkloads, ",") + ")"
 	f.DurationVar(&o.patience, "patience", 5*time.Second, "a phase fails if no client completes an operation for this long beyond busy_timeout, unless the workload has its own value")
 	o.addScheduleFlags(f)
 	rounds := f.Lookup("rounds")
@@ -142,7 +147,10 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 	}
 	cases, err := r.matrix.LockCases(ways)
 	if none, ok := err.(*lab.NoMixError); ok { //nolint:errorlint // as LockCases returns it
-		return nil, usagef("workload %s has no mix, and locks varies how the clients of a mix share a database: name a workload that has one; sqlite3perf workloads %s shows one", none.Workload, lockWorkloads[0])
+		return nil, usagef("workload %s has neither a mix nor a replay, and locks varies how their clients share a database: name a workload that has one; sqlite3perf workloads %s shows a mix", none.Workload, lockWorkloads[0])
+	}
+	if one, ok := err.(*lab.OneClientError); ok { //nolint:errorlint // as LockCases returns it
+		return nil, usagef("workload %s: its phase %s replays with one client, which waits for no lock: write clients: 4 beside replay: to deal the transactions to four, or record a program that uses several connections at once (a script or a trace has one) and write no clients", one.Workload, one.Phase)
 	}
 	if err != nil {
 		return nil, usageError{o.blame(err)}

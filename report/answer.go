@@ -49,6 +49,10 @@ type Ranking struct {
 	Base    string `json:"base,omitempty"` // the row that ratios are to
 	IsFloor bool   `json:"is_floor"`       // the base is the floor, which is nobody's choice
 
+	// Enough is how many rounds would tell Best from a row in Tied, of which each round says the
+	// same already. It is 0 if it is not for want of rounds that they are tied.
+	Enough int `json:"rounds_enough,omitempty"`
+
 	Rounds  int `json:"rounds"`  // the fewest of any row that has a rank
 	Figures int `json:"figures"` // ratios to the base or, without one, medians
 	Settled int `json:"settled"` // of these, as precise as was asked for
@@ -283,6 +287,10 @@ func (r *Ranking) say() {
 		case i == best:
 		case r.tied(best, i):
 			r.Tied = append(r.Tied, r.Rows[i].Name)
+			if test, ok := r.against(best, i); ok {
+				enough, _ := test.TooFew()
+				r.Enough = max(r.Enough, enough)
+			}
 		case r.Next == nil:
 			r.Next = r.place(i, best)
 		}
@@ -301,7 +309,7 @@ func (r *Ranking) say() {
 	case len(ranked) > 1:
 		r.Text = r.best(ranked)
 	case toFloor != "" && r.tied(best, base):
-		r.Text = fmt.Sprintf("%s is tied with %s, the floor: noise hides which is faster", r.Rows[best].Name, r.Base)
+		r.Text = fmt.Sprintf("%s is tied with %s, the floor: %s", r.Rows[best].Name, r.Base, cmp.Or(r.tooFew(best, []int{base}), "noise hides which is faster"))
 	case toFloor != "":
 		r.Text = fmt.Sprintf("%s takes %s", r.Rows[best].Name, toFloor)
 	default:
@@ -468,13 +476,17 @@ func nothingMeasured(s *Answers) string {
 // severalTables says who comes first most often if there is no summary.
 func severalTables(tables []*Ranking) string {
 	var first groups[string, int]
-	compared, decided := 0, false
+	compared, decided, few, enough, now := 0, false, 0, 0, 0
 	for i, r := range tables {
 		if r.Best == nil || len(r.choices()) < 2 {
 			continue
 		}
 		compared++
 		decided = decided || r.Next != nil
+		if r.Enough > 0 {
+			few++
+			enough, now = max(enough, r.Enough), max(now, r.Rounds)
+		}
 		for _, n := range append([]string{r.Best.Name}, r.Tied...) {
 			first.add(n, i)
 		}
@@ -491,7 +503,11 @@ func severalTables(tables []*Ranking) string {
 		return fmt.Sprintf("%s: measured in %s, each without another driver to compare with.", andOthers(alone), counted(int64(len(tables)), "cell"))
 	}
 	const none = "There is no summary, because fewer than two cells have comparable figures of all drivers."
-	if !decided {
+	switch {
+	case !decided && few > 0:
+		return fmt.Sprintf("In %s, %s are too few to tell which is fastest: in %d of them each round says the same of the best and another, and %d such rounds would do. %s",
+			counted(int64(compared), "cell"), counted(int64(now), "round"), few, enough, none)
+	case !decided:
 		return fmt.Sprintf("In %s, noise hides which is fastest: nothing is told apart from the best. %s", counted(int64(compared), "cell"), none)
 	}
 	slices.SortStableFunc(first.keys, func(x, y string) int { return cmp.Compare(len(first.of[y]), len(first.of[x])) })

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +91,62 @@ func TestAnswer(t *testing.T) {
 		if text := write(t, "table", tc.run, "native", report.Options{Width: 400}); !strings.HasPrefix(text, tc.want+"\n") {
 			t.Errorf("%s: the table begins with\n%.300s", tc.name, text)
 		}
+	}
+}
+
+// TestTooFewRounds expects a large difference that the corrections for many tables hide to be
+// put down to the number of rounds, and one that the noise hides to the noise.
+func TestTooFewRounds(t *testing.T) {
+	// In the first table, modernc always takes far longer; in the others, now mattn does and now
+	// modernc.
+	many := func(rounds int, drivers ...string) *result.Run {
+		run := newRun(rounds)
+		for i := range 8 {
+			add(run, fmt.Sprintf("w%d", i), nil, nil, drivers, bulk("insert", 10_000_000, 10, 10))
+		}
+		for i := range run.Trials {
+			tr := &run.Trials[i]
+			x, c := &tr.Samples[0], run.Cases[tr.Case-1]
+			x.WallNS = 10_000_000
+			switch later := c.Driver == drivers[len(drivers)-1]; {
+			case later && c.Workload == "w0":
+				x.WallNS *= int64(10 + 5*tr.Round)
+			case later && tr.Round%2 == 0:
+				x.WallNS += 1_000_000
+			case later:
+				x.WallNS -= 1_000_000
+			}
+		}
+		return run
+	}
+	j := answered(t, many(6, "mattn", "modernc"))
+	const want = "mattn comes first, tied with modernc: 6 rounds are too few to tell which is faster, though of modernc each says the same: 9 such rounds would do"
+	if got := j.Answers.Tables[0]; got.Text != want || got.Enough != 9 {
+		t.Errorf("%d: %s\nwant %s", got.Enough, got.Text, want)
+	}
+	if got := j.Answers.Tables[1]; !strings.Contains(got.Text, "noise hides which is faster") || got.Enough != 0 {
+		t.Errorf("%d: %s", got.Enough, got.Text)
+	}
+	if j = answered(t, many(9, "mattn", "modernc")); !strings.HasPrefix(j.Answers.Tables[0].Text, "mattn is fastest") {
+		t.Errorf("9 rounds do: %s", j.Answers.Tables[0].Text)
+	}
+
+	// Without a summary, and with settings in place of drivers.
+	run := many(6, "mattn", "modernc")
+	for i := range run.Cases {
+		run.Cases[i].Driver += "@" + run.Cases[i].Workload
+	}
+	if got := answered(t, run).Answer; !strings.HasPrefix(got, "In 8 cells, 6 rounds are too few to tell which is fastest: in 1 of them each round says the same of the best and another, and ") {
+		t.Error(got)
+	}
+	run = many(6, "mattn", "modernc")
+	for i := range run.Cases {
+		run.Cases[i].Settings = driver.Settings{"cache_size": map[string]string{"mattn": "-2000", "modernc": "-4000"}[run.Cases[i].Driver]}
+		run.Cases[i].Driver, run.Cases[i].Info = "mattn", libraries["mattn"].info
+	}
+	if got := answered(t, run).Answer; !strings.HasPrefix(got, "In w0 insert, 6 rounds are too few to tell which is fastest: of some rows each round says the same, and ") ||
+		!strings.Contains(got, "noise hides which is fastest") {
+		t.Error(got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,8 @@ func bestSettings(a *stats.Analysis) string {
 	if a.Run.Compares != nil {
 		return ""
 	}
-	var sentences, tied []string
+	var sentences, tied, few []string
+	now, enough := 0, 0
 	for _, f := range a.Factorials {
 		for _, t := range f.Tables {
 			r := ranking(t)
@@ -25,16 +27,34 @@ func bestSettings(a *stats.Analysis) string {
 				continue
 			}
 			if !slices.ContainsFunc(t.Pairs, func(p stats.Pair) bool { return p.Significant() }) {
-				tied = append(tied, where(&r))
+				if n, of := fewest(t.Pairs); n > 0 {
+					few, now, enough = append(few, where(&r)), max(now, of), max(enough, n)
+				} else {
+					tied = append(tied, where(&r))
+				}
 				continue
 			}
 			sentences = append(sentences, fmt.Sprintf("In %s, %s.", where(&r), r.best(ranked)))
 		}
 	}
+	if few != nil {
+		sentences = append(sentences, fmt.Sprintf("In %s, %s are too few to tell which is fastest: of some rows each round says the same, and %d such rounds would do.", andOthers(few), counted(int64(now), "round"), enough))
+	}
 	if tied != nil {
 		sentences = append(sentences, fmt.Sprintf("In %s, noise hides which is fastest: all rows with a rank are tied.", andOthers(tied)))
 	}
 	return strings.Join(sentences, " ")
+}
+
+// fewest returns how many rounds would tell pairs apart of which each round says the same, and
+// how many there are. It returns 0 if there are no such pairs.
+func fewest(pairs []stats.Pair) (enough, now int) {
+	for _, p := range pairs {
+		if n, few := p.TooFew(); few {
+			enough, now = max(enough, n), max(now, p.N)
+		}
+	}
+	return enough, now
 }
 
 // best says which of some ranked rows is fastest and what it can lose, and which is the
@@ -101,7 +121,7 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	case len(tied) == 0:
 		return named + " is fastest, but " + loses.of
 	case !differ:
-		return fmt.Sprintf("%s comes first, tied with %s: noise hides which is faster", named, r.names(tied))
+		return fmt.Sprintf("%s comes first, tied with %s: %s", named, r.names(tied), cmp.Or(r.tooFew(best, tied), "noise hides which is faster"))
 	}
 	more := ""
 	switch safer := func(i int) bool { return r.Rows[i].risk >= risk }; {
@@ -110,7 +130,30 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	case slices.ContainsFunc(tied, func(i int) bool { return !safer(i) }):
 		more = ", some of which can lose more"
 	}
-	return fmt.Sprintf("nothing is measurably faster than %s, which %s%s", named, loses.of, r.tiedNames(tied, more))
+	words := fmt.Sprintf("nothing is measurably faster than %s, which %s%s", named, loses.of, r.tiedNames(tied, more))
+	if few := r.tooFew(best, tied); few != "" {
+		words += ", but " + few
+	}
+	return words
+}
+
+// tooFew says that there are too few rounds to tell a row from some with which it is tied, and
+// how many would do. It returns "" if it is not for want of rounds that they are tied.
+func (r *Ranking) tooFew(i int, tied []int) string {
+	var pairs []stats.Pair
+	var rows []int
+	for _, j := range tied {
+		if test, ok := r.against(i, j); ok {
+			if _, few := test.TooFew(); few {
+				pairs, rows = append(pairs, stats.Pair{First: i, Second: j, Test: test}), append(rows, j)
+			}
+		}
+	}
+	if rows == nil {
+		return ""
+	}
+	enough, now := fewest(pairs)
+	return fmt.Sprintf("%s are too few to tell which is faster, though of %s each says the same: %d such rounds would do", counted(int64(now), "round"), r.names(rows), enough)
 }
 
 // tiedNames lists in brackets the rows that another one is tied with, with what is to say of

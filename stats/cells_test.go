@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -361,5 +362,71 @@ func TestRepeatedTrialsDoNotCount(t *testing.T) {
 	l.trial(c.ID, 3).Samples[0].Checksum = strings.Repeat("b", 64)
 	if o := l.outcomes()["mattn"]; o.Status != result.Wrong {
 		t.Errorf("another answer in a trial that was repeated: %s", o.Status)
+	}
+}
+
+// TestTooFew expects a pair of which each round says the same, and which the correction for
+// eight tables does not tell apart, to be known for that; and the rounds that would do.
+func TestTooFew(t *testing.T) {
+	tables := func(rounds int, drivers ...string) []*stats.Table {
+		var l lab
+		for w := range 8 {
+			for _, d := range drivers {
+				l.add(fmt.Sprint(w), d, nil, "insert=10")
+			}
+		}
+		l.run.Trials = nil
+		for _, c := range l.run.Cases {
+			for round := 1; round <= rounds; round++ {
+				wall := int64(1e9)
+				switch last := c.Driver == drivers[len(drivers)-1]; {
+				case last && c.Workload == "0":
+					for range round - 1 { // up to 3^15 times the time, by which rounds differ too
+						wall *= 3
+					}
+					wall += 1e6
+				case last:
+					wall += int64(round%2*2-1) * 1e7
+				case c.Driver != drivers[0]:
+					wall += int64(round%3-1) * 1e6
+				}
+				l.run.Trials = append(l.run.Trials, result.Trial{Case: c.ID, Round: round, Order: len(l.run.Trials) + 1, Status: result.OK,
+					Samples: []result.Sample{{Phase: "insert", Metric: result.MetricTime, WallNS: wall, Operations: 1}}})
+			}
+		}
+		var list []*stats.Table
+		for _, g := range stats.Analyze(&l.run, "").Groups {
+			list = append(list, g.Tables...)
+		}
+		return list
+	}
+	enough, few := tables(6, "a", "z")[0].Pairs[0].TooFew()
+	if !few || enough != 9 {
+		t.Errorf("%v %d, want 9 rounds", few, enough)
+	}
+	for i, table := range tables(6, "a", "z")[1:] {
+		if enough, few := table.Pairs[0].TooFew(); few {
+			t.Errorf("table %d: rounds differ in what they say, and %d are said to do", i+2, enough)
+		}
+	}
+	if x := tables(9, "a", "z")[0].Pairs[0]; !x.Significant() {
+		t.Errorf("9 rounds do not do: %+v", x.Test)
+	} else if _, few := x.TooFew(); few {
+		t.Error("what is told apart has too few rounds")
+	}
+	// Of three, the exact test is used alone from 16 rounds on.
+	first, last := 0, 0
+	for _, p := range tables(6, "a", "b", "z")[0].Pairs {
+		if enough, few := p.TooFew(); few {
+			first, last = max(first, enough), last+1
+		}
+	}
+	if first != 16 || last == 0 {
+		t.Errorf("%d pairs, %d rounds: want 16", last, first)
+	}
+	for _, p := range tables(16, "a", "b", "z")[0].Pairs {
+		if math.Abs(p.Delta) == 1 && !p.Significant() {
+			t.Errorf("16 rounds do not do: %+v", p.Test)
+		}
 	}
 }

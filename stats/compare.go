@@ -40,6 +40,8 @@ type Test struct {
 	fine  float64   // the p-value that corrections start from
 	logs  []float64 // of the ratios
 	alone bool      // the only comparison of a table of two sets
+
+	family float64 // for at most how many comparisons P was corrected
 }
 
 // Compare tests whether two sets of samples differ, by their ratios within rounds.
@@ -74,6 +76,24 @@ func CompareRatiosAt(ratios []float64, share float64) Test {
 
 // Significant reports whether the two are told apart.
 func (t Test) Significant() bool { return t.Adjusted < Alpha }
+
+// TooFew reports whether there are too few rounds to tell the two apart, however much they
+// differ: all rounds say the same, but so few would often do so by chance, given how many
+// comparisons are made. enough is how many rounds tell them apart for certain if the others
+// say the same.
+func (t Test) TooFew() (enough int, few bool) {
+	if t.Significant() || t.N < MinSamples || math.Abs(t.Delta) < 1 {
+		return 0, false
+	}
+	enough = t.N + 1
+	for math.Ldexp(1, 1-enough)*t.family >= Alpha { // the p-value of so many that say the same
+		enough++
+	}
+	if !t.alone {
+		enough = max(enough, rankRounds)
+	}
+	return enough, true
+}
 
 // FromT reports whether the corrections of the p-value start from the t test, because there
 // are too few rounds for those of the signed-rank test. That one still has to agree.

@@ -20,6 +20,9 @@ const maxClosed = 12
 // groups of equal sets. More than [maxClosed] sets have too many subsets. Then
 // Holm's procedure is used instead, which tells fewer apart.
 func adjustPairs(k int, pairs []Pair) {
+	for i := range pairs {
+		pairs[i].family = float64(len(pairs))
+	}
 	if k == 2 {
 		for i := range pairs { // one at most: nothing to correct, and the run starts from the exact test
 			pairs[i].fine, pairs[i].alone = pairs[i].P, true
@@ -118,6 +121,11 @@ func adjustRun(tables [][]Pair, looks float64) Reliability {
 			}
 		}
 		least = append(least, p)
+	}
+	for _, pairs := range tables {
+		for i := range pairs {
+			pairs[i].family *= float64(r.Tables) * looks
+		}
 	}
 	slices.Sort(least)
 	for i, p := range least {

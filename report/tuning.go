@@ -155,7 +155,11 @@ func (t Tuning) Answer() string {
 	if len(t.Steps) == 0 {
 		return "The search was not finished: nothing has been confirmed."
 	}
-	if len(t.Steps) == 1 && len(t.Tried) == 0 {
+	switch {
+	case len(t.Steps) > 1 || len(t.Tried) > 0:
+	case t.Early:
+		return "There was no time to try anything beside the settings of today, so nothing is confirmed: give the search more time."
+	default:
 		return "Nothing could be tried here, so there is nothing to set."
 	}
 	var sentences []string
@@ -188,7 +192,11 @@ func (t Tuning) Answer() string {
 	if maybe := t.promising(at); maybe != nil {
 		sentences = append(sentences, fmt.Sprintf("It cannot be told yet whether %s is faster: %s as fast %s in these trials; more time, or a quieter machine, would tell.", added(maybe.Added), speed(maybe.Gain), speedInterval(maybe.Gain)))
 	}
-	if len(sentences) == 0 {
+	switch {
+	case len(sentences) > 0:
+	case t.Confirmed == nil:
+		sentences = append(sentences, fmt.Sprintf("No setting looked more than %s faster than what there is today, so nothing was confirmed: these are races, in few trials, and a small gain may have been missed.", share(t.Margin)))
+	default:
 		sentences = append(sentences, fmt.Sprintf("Nothing that was tried is worth setting: no setting is told apart as more than %s faster than what there is today.", share(t.Margin)))
 	}
 	for _, s := range t.Steps {
@@ -292,8 +300,8 @@ func tuning(t Tuning) document {
 	}
 	l.note(item{label: "today", text: t.today()})
 	worthless, beside, slow, out := t.tried()
-	l.note(item{label: "worth nothing", text: strings.Join(worthless, ", ")})
-	l.note(item{label: "slower", text: strings.Join(slow, ", ")})
+	l.note(item{label: "no gain seen", text: strings.Join(worthless, ", ")})
+	l.note(item{label: "looked slower", text: strings.Join(slow, ", ")})
 	l.note(item{label: "gains alone", text: gainsAlone(beside)})
 	for _, words := range out {
 		l.note(item{label: "out", text: words, alarm: true})
@@ -303,7 +311,7 @@ func tuning(t Tuning) document {
 	}
 	l.note(item{label: "searched", text: t.searched()})
 	if t.Early {
-		l.note(item{label: "time over", text: "the search had not come to its end: more time may find more", alarm: true})
+		l.note(item{label: "ended early", text: "the time was up before everything had been tried: more time may find more", alarm: true})
 	}
 	if t.Confirmed != nil {
 		l = append(l, machineItems(t.Confirmed.Run.Machine)...)
@@ -316,6 +324,10 @@ func tuning(t Tuning) document {
 	if t.Confirmed != nil {
 		d = append(d, space{}, paragraph{fmt.Sprintf("Confirmed in run %d, by %s of each step in the same rounds, none of which the search chose by. speed: how many times as fast as today, with the time of the checkpoint that follows a phase; the geometric mean of %s. gain: by the last step before that is worth it. Intervals, at %.3g%%, are corrected for %s, which can be confirmed twice. A step is worth it if it is told apart from that one, and gains more than %s.",
 			t.Confirmed.Run.ID, counted(int64(t.Rounds), "trial"), t.phases(), 100*(1-stats.Alpha/float64(t.Tests)), counted(int64(len(t.Steps)-1), "step"), share(t.Margin)), true})
+	}
+	if slices.ContainsFunc(t.Tried, func(x *tune.Tried) bool { return x.Ratio.Interval != nil }) {
+		d = append(d, space{}, paragraph{fmt.Sprintf("In brackets after a value: how many times as fast as without it in the races, which only choose what to measure next, with an interval of %.3g%% that is not corrected. Values without it were measured in fewer than %d rounds.",
+			100*stats.Confidence, stats.MinSamples), true})
 	}
 	return d
 }
@@ -379,11 +391,13 @@ func (t Tuning) tried() (worthless, beside, slow, out []string) {
 	list := slices.Clone(t.Tried)
 	slices.SortStableFunc(list, func(a, b *tune.Tried) int { return compareNames(a.Name, b.Name) })
 	for _, x := range list {
-		words := fmt.Sprintf("%s (%s", x, speed(x.Ratio))
+		words := x.String()
+		if x.Ratio.Interval != nil {
+			words += fmt.Sprintf(" (%s %s)", speed(x.Ratio), speedInterval(x.Ratio))
+		}
 		if len(x.With) > 0 {
 			words += " beside " + assigned(x.With)
 		}
-		words += ")"
 		switch low, high := 1-t.Margin, 1+t.Margin; {
 		case x.Status != result.OK:
 			out = append(out, fmt.Sprintf("%s: %s: %s", x, states[x.Status], Line(x.Reason.Message)))

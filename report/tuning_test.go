@@ -43,6 +43,7 @@ func tuning() report.Tuning {
 		Tried: []*tune.Tried{
 			{Name: "journal_mode", Value: "wal", Ratio: ratio(0.62, 0.5, 0.7), Status: result.OK},
 			{Name: "journal_mode", Value: "truncate", Ratio: ratio(1.1, 1, 1.2), Status: result.OK},
+			{Name: "page_size", Value: "8192", Ratio: stats.Summary{N: 3, Median: 2}, Status: result.OK}, // too few trials for an interval
 			{Name: "temp_store", Value: "memory", Ratio: ratio(1, 0.9, 1.1), Status: result.OK},
 			{Name: "wal_autocheckpoint", Value: "4000", With: driver.Settings{"journal_mode": "wal"}, Ratio: ratio(0.9, 0.8, 1), Status: result.OK},
 			{Name: "mmap_size", Value: "268435456", Status: result.Refused, Reason: &protocol.Reason{Message: "mmap_size: wanted 268435456, \x1b[31mgot 0"}},
@@ -80,10 +81,14 @@ func TestSpelled(t *testing.T) {
 func TestTuning(t *testing.T) {
 	alone := tuning()
 	alone.Steps = alone.Steps[:1]
+	unconfirmed := tuning()
+	unconfirmed.Steps, unconfirmed.Confirmed = unconfirmed.Steps[:1], nil
 	none := tuning()
 	none.Steps = nil
 	untried := tuning()
-	untried.Steps, untried.Tried = untried.Steps[:1], nil
+	untried.Steps, untried.Tried, untried.Early = untried.Steps[:1], nil, false
+	hasty := tuning()
+	hasty.Steps, hasty.Tried = hasty.Steps[:1], nil
 	unclear := tuning()
 	unclear.Steps = unclear.Steps[:2]
 	unclear.Steps[1].Worth, unclear.Steps[1].Gain = false, ratio(0.625, 0.4, 1.1)
@@ -100,8 +105,10 @@ func TestTuning(t *testing.T) {
 		{tuning(), "Set journal_mode=wal and cache_size=-65536: 2.00x as fast [1.92, 2.08], no commit is lost that is safe today. " +
 			"synchronous=normal would make it 1.25x as fast again [1.18, 1.33], but if the operating system crashes or the power fails, the last transactions can be lost; the database stays intact."},
 		{alone, "Nothing that was tried is worth setting: no setting is told apart as more than 2% faster than what there is today."},
+		{unconfirmed, "No setting looked more than 2% faster than what there is today, so nothing was confirmed: these are races, in few trials, and a small gain may have been missed."},
 		{unclear, "It cannot be told yet whether journal_mode=wal is faster: 1.60x as fast [0.909, 2.5] in these trials; more time, or a quieter machine, would tell."},
 		{untried, "Nothing could be tried here, so there is nothing to set."},
+		{hasty, "There was no time to try anything beside the settings of today, so nothing is confirmed: give the search more time."},
 		{none, "The search was not finished: nothing has been confirmed."},
 		{risky, "journal_mode=wal and synchronous=normal would be 2.00x as fast [1.67, 2.5], but if the operating system crashes"},
 		{safer, "Today the last commits can be lost; with synchronous=full it is nothing: 0.50x as fast as today [0.476, 0.526]."},
@@ -118,10 +125,10 @@ func TestTuningFormats(t *testing.T) {
 			"3 + synchronous=normal 2.50x [2.38, 2.63] 1.25x [1.18, 1.33] the last commits 80.0 MiB worth it", "1.01x [0.971, 1.05] the last commits 80.0 MiB a tie",
 			`on modernc sql.Open("sqlite", dsn) with file:app.db?_pragma=journal_mode(wal); on each new connection (sqlite.RegisterConnectionHook) PRAGMA cache_size=-65536 at that risk`,
 			"on modernc PRAGMA journal_mode=wal on each new connection; PRAGMA synchronous=normal on each new connection", "to set --set journal_mode=wal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal; PRAGMA cache_size=-65536", "at that risk --set journal_mode=wal --set synchronous=normal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal", "slower mine query: 0.80x as fast with these settings [0.769, 0.833]",
-			"today journal_mode=delete synchronous=full cache_size=-2000 can lose: nothing", "worth nothing temp_store=memory (1.00x)", "slower journal_mode=truncate (0.91x)",
-			"gains alone wal_autocheckpoint=4000 (1.11x beside journal_mode=wal): not beside the others", "out mmap_size=268435456: refused: mmap_size: wanted 268435456",
-			"out txlock=immediate: more operations failed with it", "not tried pool_size: one client needs one connection", "5 settings on modernc, 6 values, 60 trials (runs 7) in 1m40s; a grid has 96 combinations",
-			"time over", "Confirmed in run 7, by 12 trials of each step"},
+			"today journal_mode=delete synchronous=full cache_size=-2000 can lose: nothing", "no gain seen temp_store=memory (1.00x [0.909, 1.11])", "looked slower journal_mode=truncate (0.91x [0.833, 1]), page_size=8192",
+			"gains alone wal_autocheckpoint=4000 (1.11x [1, 1.25]) beside journal_mode=wal: not beside the others", "out mmap_size=268435456: refused: mmap_size: wanted 268435456",
+			"out txlock=immediate: more operations failed with it", "not tried pool_size: one client needs one connection", "6 settings on modernc, 7 values, 60 trials (runs 7) in 1m40s; a grid has 96 combinations",
+			"ended early the time was up", "Values without it were measured in fewer than 6 rounds", "Confirmed in run 7, by 12 trials of each step"},
 		"markdown": {"| 2 | + cache\\_size=-65536 |"},
 		"json":     {`"set": { "cache_size": "-65536", "journal_mode": "wal" }`, `"verdict": "a tie"`, `"dsn": "file:app.db?_pragma=journal_mode(wal)"`, `"can_lose": "the last commits"`},
 		"html":     {"2.00x as fast"},

@@ -142,7 +142,8 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	t := &candidateRuns{env: env, o: &o.runOptions, r: r, say: show.say}
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		at.Cannot = t.cannot
-		return tune.Space(at, o.searched(r, given), given)
+		space, skipped := tune.Space(at, o.searched(r, given), given)
+		return space, append(skipped, o.fixed(r)...)
 	}
 	found, failure := s.Run(ctx)
 	if base, ok := errors.AsType[*tune.BaseError](failure); ok {
@@ -205,6 +206,25 @@ func (o *tuneOptions) searched(r *request, given map[string][]string) (names []s
 		}
 	}
 	return names
+}
+
+// fixed lists the settings that would be searched but for --set or --dsn.
+func (o *tuneOptions) fixed(r *request) (list []tune.Skipped) {
+	for _, name := range tune.Names {
+		values, fixed := r.matrix.Settings[name]
+		if !fixed || len(o.settings) > 0 && !slices.Contains(o.settings, name) {
+			continue
+		}
+		by := "--dsn"
+		if slices.ContainsFunc(o.set, func(entry string) bool {
+			given, _, _ := strings.Cut(entry, "=")
+			return strings.TrimSpace(given) == name
+		}) {
+			by = "--set"
+		}
+		list = append(list, tune.Skipped{Setting: name, Why: fmt.Sprintf("fixed by %s, to %s", by, strings.Join(values, ","))})
+	}
+	return list
 }
 
 // candidateRuns measures candidates for a search.

@@ -372,8 +372,64 @@ func answerText(a *stats.Analysis, o Options, s *Answers) string {
 	return runAnswer(a, s)
 }
 
-// runAnswer says what the tables of a run say.
+// runAnswer says what the tables of a run say, and where operations failed.
 func runAnswer(a *stats.Analysis, s *Answers) string {
+	return strings.Join(slices.DeleteFunc([]string{tablesAnswer(a, s), failuresAnswer(a)}, func(s string) bool { return s == "" }), " ")
+}
+
+// manyFailed is the share of failed operations from which an answer mentions it. If a row has
+// no rank because of them, any share is mentioned.
+const manyFailed = 0.01
+
+// failuresAnswer says of which rows many operations failed, and which have no rank because
+// more failed than of others. It returns "" if there are none.
+func failuresAnswer(a *stats.Analysis) string {
+	type row struct {
+		name     string
+		share    float64
+		unranked bool
+	}
+	type key struct {
+		of    int // case
+		phase string
+	}
+	var rows []row
+	listed := map[key]bool{} // a row can be in two tables
+	eachTable(a, func(n stats.TableName, t *stats.Table) {
+		for _, c := range t.Measured() {
+			failed, operations := c.Failures()
+			x := row{share: float64(failed) / float64(max(operations, 1)), unranked: c.Unranked != ""}
+			k := key{c.Case.ID, t.Phase}
+			if failed == 0 || listed[k] || !x.unranked && x.share < manyFailed {
+				continue
+			}
+			listed[k] = true
+			x.name = fmt.Sprintf("%s %s (%s)", n, cmp.Or(c.As, label(c.Case)), percent(x.share))
+			rows = append(rows, x)
+		}
+	})
+	slices.SortStableFunc(rows, func(x, y row) int { return cmp.Compare(y.share, x.share) })
+	var some, out []string
+	for _, x := range rows {
+		if x.unranked {
+			out = append(out, x.name)
+		} else {
+			some = append(some, x.name)
+		}
+	}
+	const most = 3
+	var sentences []string
+	if some != nil {
+		sentences = append(sentences, "Operations failed: "+someOf(some, most)+".")
+	}
+	if out != nil {
+		sentences = append(sentences, "Without a rank, because more operations failed than of others: "+someOf(out, most)+".")
+	}
+	return strings.Join(sentences, " ")
+}
+
+// tablesAnswer says who comes first in the tables of a run.
+func tablesAnswer(a *stats.Analysis, s *Answers) string {
 	overall, settings := "", bestSettings(a)
 	if s.Overall != nil && s.Overall.Best != nil {
 		overall = fmt.Sprintf("Over %s, %s.", counted(int64(s.Overall.Tables), "cell"), s.Overall.Text)

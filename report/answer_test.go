@@ -94,6 +94,43 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestFailuresAnswered expects the answer to say how many operations failed, of one table and
+// over several, and which rows have no rank because of that.
+func TestFailuresAnswered(t *testing.T) {
+	of := func(shares map[string]int64, phases ...string) *result.Run {
+		run := newRun(9)
+		var measures []measure
+		for _, p := range phases {
+			measures = append(measures, mix(p, result.MetricTimePerOp, false))
+		}
+		add(run, "app", nil, nil, []string{"mattn", "modernc", "zombiezen"}, measures...)
+		for i := range run.Trials {
+			x := &run.Trials[i].Samples[0]
+			x.Operations -= x.Operations % 1000 // so that shares are the same in each round
+			x.Failed = x.Operations * shares[run.Cases[run.Trials[i].Case-1].Driver] / 1000
+		}
+		return run
+	}
+	const alike = "Operations failed: app replay mattn (46%); app replay zombiezen (46%); app replay modernc (46%)."
+	for _, c := range []struct {
+		shares map[string]int64
+		phases []string
+		want   string
+	}{
+		{map[string]int64{"mattn": 460, "modernc": 460, "zombiezen": 460}, []string{"replay"}, alike},
+		{map[string]int64{"mattn": 460, "modernc": 460, "zombiezen": 460}, []string{"replay", "other"}, alike},
+		{map[string]int64{"mattn": 460, "modernc": 460, "zombiezen": 520}, []string{"replay"},
+			"Operations failed: app replay mattn (46%); app replay modernc (46%). Without a rank, because more operations failed than of others: app replay zombiezen (52%)."},
+		{map[string]int64{"modernc": 2}, []string{"replay"}, "Without a rank, because more operations failed than of others: app replay modernc (0.2%)."},
+		{map[string]int64{"mattn": 4, "modernc": 4, "zombiezen": 4}, []string{"replay"}, ""},
+	} {
+		got := answered(t, of(c.shares, c.phases...)).Answer
+		if c.want == "" && strings.Contains(got, "failed") || !strings.HasSuffix(got, c.want) || got == c.want {
+			t.Errorf("%v: %s\nwant %s", c.shares, got, c.want)
+		}
+	}
+}
+
 // TestTooFewRounds expects a large difference that the corrections for many tables hide to be
 // put down to the number of rounds, and one that the noise hides to the noise.
 func TestTooFewRounds(t *testing.T) {

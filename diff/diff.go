@@ -134,8 +134,8 @@ type Result struct {
 	Differing  int     `json:"differing"` // statements
 	Groups     []Group `json:"groups,omitempty"`
 
-	// Failing are the statements that failed alike, with the first side's error: all that
-	// is known of them is the error.
+	// Failing are the statements that failed with both sides: all that is known of them is the
+	// error. If the errors differ, they are in Groups as well.
 	Failing []Failing `json:"failing,omitempty"`
 
 	// Unstable are the statements to which the first side itself gave two answers.
@@ -149,7 +149,10 @@ type Result struct {
 type Failing struct {
 	Where string `json:"where"`
 	SQL   string `json:"sql"`
-	Error string `json:"error"`
+	Error string `json:"error"` // the first side's
+
+	// Other is the second side's error, if it is another one. It is "" if both failed alike.
+	Other string `json:"other,omitempty"`
 
 	of statementOf
 }
@@ -320,8 +323,9 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 		r.Executions++
 		r.Most = max(r.Most, x.Execution+1)
 		r.Rows += x.RowCount
-		r.failing(first, x, y)
-		for _, d := range answers(x, y, a.PrimaryOnly || b.PrimaryOnly) {
+		list := answers(x, y, a.PrimaryOnly || b.PrimaryOnly)
+		r.failing(first, x, y, slices.ContainsFunc(list, func(d Difference) bool { return d.Kind == Errors }))
+		for _, d := range list {
 			if unstable[at.statementOf] && slices.Contains([]Kind{RowCount, Values, Order, Affected, LastInsertID}, d.Kind) {
 				continue
 			}
@@ -341,14 +345,19 @@ func (r *Result) compare(a, b *Side, i int, found func(Statement, Reason)) {
 	}
 }
 
-// failing keeps the list of the statements that failed each time, up to an execution.
-func (r *Result) failing(w *Work, x, y *protocol.Answer) {
+// failing keeps the list of the statements that failed each time, up to an execution. differ
+// says that the errors do.
+func (r *Result) failing(w *Work, x, y *protocol.Answer, differ bool) {
 	at := of(x)
 	listed := slices.IndexFunc(r.Failing, func(f Failing) bool { return f.of == at.statementOf && f.Where == where(w, x) })
 	failed := x.Error != nil && y.Error != nil
 	switch {
 	case failed && at.execution == 0:
-		r.Failing = append(r.Failing, Failing{where(w, x), oneLine(x.SQL), x.Error.Message, at.statementOf})
+		f := Failing{Where: where(w, x), SQL: oneLine(x.SQL), Error: x.Error.Message, of: at.statementOf}
+		if differ {
+			f.Other = y.Error.Message
+		}
+		r.Failing = append(r.Failing, f)
 	case !failed && listed >= 0:
 		r.Failing = slices.Delete(r.Failing, listed, listed+1)
 	}

@@ -127,6 +127,22 @@ func TestKindsAndCauses(t *testing.T) {
 	}
 }
 
+// A statement that fails with both sides fails alike only if the errors do not differ.
+func TestFailing(t *testing.T) {
+	for name, c := range map[string]struct {
+		x, y  protocol.Answer
+		other string
+	}{
+		"alike":         {failed(1, "no such table: t"), failed(1, "no such table: t (1)"), ""},
+		"another error": {failed(19, "constraint failed"), failed(2067, "UNIQUE constraint failed"), "UNIQUE constraint failed"},
+	} {
+		r := compare(c.x, c.y)
+		if len(r.Failing) != 1 || r.Failing[0].Other != c.other || r.Answered() != 0 || (r.Differing > 0) != (c.other != "") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
 // What one of two sides does not tell is no difference.
 func TestNotTold(t *testing.T) {
 	x, y := row(int64(1)), row(int64(1))

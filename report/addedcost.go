@@ -84,8 +84,15 @@ func OwnDifference(t *stats.Table, i, j int) string {
 	if !could {
 		return ""
 	}
-	return fmt.Sprintf("what sqlite3perf itself adds could explain the difference: it is %s, and at most %s more is added to %s",
-		duration(int64(difference*1e9)), duration(int64(own*1e9)), name(t.Cells[j].Outcome))
+	shares := shareOf(t.Cells[i])
+	return fmt.Sprintf("what sqlite3perf itself adds could explain the difference: it is %s of the time of %s, and at most %s more is added to %s",
+		shares(difference), name(t.Cells[i].Outcome), shares(own), name(t.Cells[j].Outcome))
+}
+
+// shareOf returns a function that formats times as shares of a cell's figure, because a table
+// shows ratios of times and not their differences.
+func shareOf(c *stats.Cell) func(float64) string {
+	return func(v float64) string { return percent(v / c.Summary.Median) }
 }
 
 // addedNote names the drivers of a table whose difference may be due to what sqlite3perf adds.
@@ -94,8 +101,8 @@ func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 	for i, fast := range cells {
 		for j, slow := range cells {
 			if difference, own, could := addedDifference(t, i, j); could {
-				words = append(words, fmt.Sprintf("%s and %s (%s; at most %s)",
-					name(fast.Outcome), name(slow.Outcome), duration(int64(difference*1e9)), duration(int64(own*1e9))))
+				shares := shareOf(fast)
+				words = append(words, fmt.Sprintf("%s and %s (%s; at most %s)", name(fast.Outcome), name(slow.Outcome), shares(difference), shares(own)))
 			}
 		}
 	}
@@ -107,5 +114,5 @@ func addedNote(t *stats.Table, cells []*stats.Cell, h Hints) string {
 		by = " (" + h.AddedCost + ")"
 	}
 	return "what sqlite3perf itself adds" + by + " could explain the difference between " + someOf(words, 4) +
-		". In brackets: the difference, and at most how much more is added to the slower one, by the far ends of wide intervals"
+		". In brackets: the difference, as a share of the time of the first, and at most how much more is added to the second, by the far ends of wide intervals"
 }

@@ -126,23 +126,46 @@ func (d *Diffed) Answer() string {
 	if len(d.Results) == 1 {
 		return diffAnswer(d.Results[0])
 	}
-	if r := d.Results[0]; !d.Differ() && r.Answered() == 0 {
-		return diffAnswer(r)
-	}
-	var alike []string
+	var alike, errors, unasked []string
+	compared := 0
 	for _, r := range d.Results {
-		if r.Differing == 0 {
+		switch {
+		case r.Differing == 0 && r.Statements == 0:
+			unasked = append(unasked, Line(r.Second))
+		case r.Differing == 0 && r.Answered() == 0:
+			errors = append(errors, Line(r.Second))
+		case r.Differing == 0:
 			alike = append(alike, Line(r.Second))
+			compared++
+		default:
+			compared++
 		}
 	}
-	first, others := Line(d.Sides[0].Name), counted(int64(len(d.Results)), "driver")
-	switch len(alike) {
-	case 0:
-		return fmt.Sprintf("None of %s answers all statements as %s does.", others, first)
-	case len(d.Results):
-		return fmt.Sprintf("No difference: %s answer all statements as %s does.", others, first)
+	if len(unasked) == len(d.Results) {
+		return diffAnswer(d.Results[0])
 	}
-	return fmt.Sprintf("%d of %s answer all statements as %s does: %s.", len(alike), others, first, strings.Join(alike, ", "))
+	first, others := Line(d.Sides[0].Name), counted(int64(compared), "driver")
+	var sentences []string
+	switch {
+	case compared == 0:
+	case len(alike) == 0 && compared == 1:
+		sentences = append(sentences, fmt.Sprintf("The one driver that was compared does not answer all statements as %s does.", first))
+	case len(alike) == 0:
+		sentences = append(sentences, fmt.Sprintf("None of %s answers all statements as %s does.", others, first))
+	case len(alike) == compared && compared == 1:
+		sentences = append(sentences, fmt.Sprintf("No difference: %s answers all statements as %s does.", alike[0], first))
+	case len(alike) == compared:
+		sentences = append(sentences, fmt.Sprintf("No difference: %s answer all statements as %s does.", others, first))
+	default:
+		sentences = append(sentences, fmt.Sprintf("%d of %s answer all statements as %s does: %s.", len(alike), others, first, strings.Join(alike, ", ")))
+	}
+	if errors != nil {
+		sentences = append(sentences, fmt.Sprintf("Nothing was compared but errors with %s: every statement fails there, and with %s.", strings.Join(errors, ", "), first))
+	}
+	if unasked != nil {
+		sentences = append(sentences, fmt.Sprintf("Nothing was compared with %s: no statement could be asked.", strings.Join(unasked, ", ")))
+	}
+	return strings.Join(sentences, " ")
 }
 
 // diffAnswer is the answer for two sides.
@@ -292,10 +315,25 @@ func (p *diffPrinter) failing(r *diff.Result) {
 		list = list[:most]
 	}
 	p.say("")
-	p.wrapped("", "With both %s and %s, %s, so only the error is compared:", Line(r.First), Line(r.Second), failDiff(len(r.Failing)))
+	other := 0
+	for _, f := range r.Failing {
+		if f.Other != "" {
+			other++
+		}
+	}
+	words := "so only the error is compared"
+	if other > 0 {
+		words = fmt.Sprintf("%d of them with another error, so only the error is compared", other)
+	}
+	p.wrapped("", "With both %s and %s, %s, %s:", Line(r.First), Line(r.Second), failDiff(len(r.Failing)), words)
 	for _, f := range list {
 		p.wrapped("  ", "%s: %s", Line(f.Where), p.short(f.SQL))
-		p.wrapped("    ", "%s", Line(f.Error))
+		if f.Other == "" {
+			p.wrapped("    ", "%s", Line(f.Error))
+			continue
+		}
+		p.wrapped("    ", "%s: %s", Line(r.First), Line(f.Error))
+		p.wrapped("    ", "%s: %s", Line(r.Second), Line(f.Other))
 	}
 	if rest := r.Failing[len(list):]; len(rest) > 0 {
 		var names []string

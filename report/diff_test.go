@@ -112,6 +112,54 @@ VALUE: other values: 1 statement
 	}
 }
 
+// TestDiffOfSeveral expects each of several drivers to count by its own comparison.
+func TestDiffOfSeveral(t *testing.T) {
+	a := noted("a", "3.53.4", "1", "2")
+	alike, other := noted("alike", "3.53.4", "1", "2"), noted("other", "3.53.4", "1", "3")
+	mute, mute2 := noted("mute", "3.53.4", "1", "2"), noted("mute2", "3.53.4", "1", "2")
+	for _, s := range []*diff.Side{mute, mute2} {
+		for i := range s.Work[0].Answers {
+			s.Work[0].Answers[i].Unasked = "it cannot read columns of which nothing is known"
+		}
+	}
+	broken, broken2 := noted("broken", "3.53.4", "1", "2"), noted("broken2", "3.53.4", "1", "2")
+	for _, s := range []*diff.Side{broken, broken2} {
+		for i := range s.Work[0].Answers {
+			s.Work[0].Answers[i].Rows, s.Work[0].Answers[i].RowCount = nil, 0
+			s.Work[0].Answers[i].Error = &protocol.AnswerError{Code: 1, Message: "no such table: notes"}
+		}
+	}
+	for want, sides := range map[string][]*diff.Side{
+		"No difference: alike answers all statements as a does. Nothing was compared with mute: no statement could be asked.":                       {a, mute, alike},
+		"1 of 2 drivers answer all statements as a does: alike. Nothing was compared with mute: no statement could be asked.":                       {a, mute, other, alike},
+		"Nothing was compared: no statement could be asked. Give statements, or a workload whose phases query, insert or mix.":                      {a, mute, mute2},
+		"Nothing was compared but errors with broken2: every statement fails there, and with broken. Nothing was compared with mute: no statement ": {broken, mute, broken2},
+		"None of 2 drivers answers all statements as a does.":                                                                                       {a, other, broken},
+		"No difference: 2 drivers answer all statements as a does.":                                                                                 {a, alike, noted("b", "3.53.4", "1", "2")},
+	} {
+		if got := diffed(sides...).Answer(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestDiffOtherErrors expects both errors of a statement that fails with two sides in two ways.
+func TestDiffOtherErrors(t *testing.T) {
+	a, b := noted("a", "3.53.4", "1", "2"), noted("b", "3.53.4", "1", "2")
+	for i, side := range []*diff.Side{a, b} {
+		x := &side.Work[0].Answers[1]
+		x.Rows, x.RowCount, x.Error = nil, 0, &protocol.AnswerError{Code: []int{19, 2067}[i], Message: []string{"constraint failed", "UNIQUE constraint failed"}[i]}
+	}
+	var buf bytes.Buffer
+	if err := report.WriteDiff(&buf, diffed(a, b), false); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(buf.String()), " ")
+	if want := "With both a and b, 1 statement fails, 1 of them with another error, so only the error is compared: mine: read 2: SELECT note FROM notes WHERE id = ? a: constraint failed b: UNIQUE constraint failed"; !strings.Contains(got, want) {
+		t.Errorf("%s\nwant %s", buf.String(), want)
+	}
+}
+
 func TestWriteDiffFull(t *testing.T) {
 	a := noted("a", "3.53.4", "1", "2", "3", "4")
 	var b bytes.Buffer

@@ -73,7 +73,7 @@ func take(ctx context.Context, path, dir string, pause time.Duration) (*Snapshot
 }
 
 func takeQuiet(ctx context.Context, path, dir string, pause time.Duration) (*Snapshot, error) {
-	if err := check(path); err != nil {
+	if err := Check(path); err != nil {
 		return nil, err
 	}
 	s := &Snapshot{Name: filepath.Base(path), path: path, before: files(path)}
@@ -151,8 +151,8 @@ func remove(path string) {
 // magic begins every database that is not encrypted.
 const magic = "SQLite format 3\x00"
 
-// check finds what cannot be a database before anything is copied.
-func check(path string) error {
+// Check finds what cannot be a database, before anything is copied.
+func Check(path string) error {
 	fi, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

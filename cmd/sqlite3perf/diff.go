@@ -143,6 +143,11 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 // checkDiff finds the drivers, and what they are asked. Nothing has been created yet.
 func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) ([]lab.Ref, []questions, error) {
 	var err error
+	for _, arg := range args {
+		if isWorkload(arg) {
+			return nil, nil, usagef("%s is a workload, and diff takes drivers: name it with --workloads %s", arg, strings.Join(append(slices.Clone(o.workloads), arg), ","))
+		}
+	}
 	if r.matrix.Seed, err = seed(o.seed); err != nil {
 		return nil, nil, err
 	}

@@ -142,8 +142,26 @@ func flagError(cmd *cobra.Command, err error) error {
 		if meant := driver.DidYouMean("--"+name, names); meant != "" {
 			hint = "; " + meant
 		}
+		switch {
+		case cmd.Name() == "show" && name == "workloads":
+			hint = "; show prints all workloads of a run, and --workload NAME the text of one"
+		case name == "drivers" && strings.Contains(cmd.Use, "DRIVER"):
+			hint = "; drivers are arguments here, as in: " + driversAsArguments(cmd)
+		}
 	}
 	return usagef("%w: %s --help lists the flags%s", err, cmd.CommandPath(), hint)
+}
+
+// driversAsArguments is an example of a command whose arguments are drivers.
+func driversAsArguments(cmd *cobra.Command) string {
+	example := ""
+	for line := range strings.Lines(cmd.Example) {
+		line = strings.TrimSpace(line)
+		if example = cmp.Or(example, line); !strings.HasSuffix(line, cmd.CommandPath()) && strings.Contains(line, "mattn") {
+			return line
+		}
+	}
+	return example
 }
 
 // flagValues describes the values of flags of a type.
@@ -162,6 +180,8 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 		switch {
 		case len(args) < least:
 			return fmt.Errorf("%s is missing", what)
+		case most == 0 && len(args) > 0 && isDatabase(args[0]):
+			return databaseHere(cmd, args[0])
 		case most == 0 && len(args) > 0:
 			flag := asFlag(cmd, args)
 			if meant := driver.DidYouMean(flag, []string{flag}); meant != "" {
@@ -173,6 +193,19 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// databaseHere says where a database is named that is an argument by mistake.
+func databaseHere(cmd *cobra.Command, file string) error {
+	if cmd.Flags().Lookup("db") != nil {
+		return usagef("%s is a database: name it with --db, as in: %s --db %s", file, cmd.CommandPath(), file)
+	}
+	return usagef("%s is a database: %s", file, fromDatabase(file))
+}
+
+// fromDatabase says how a database becomes a workload.
+func fromDatabase(file string) string {
+	return fmt.Sprintf("sqlite3perf workload from %s -o mine.yaml writes a workload that imitates it; one with database: %s begins with a copy of it", file, pathOf(file))
 }
 
 // asFlag returns the flag that the first of these arguments was probably meant for, with its
@@ -206,10 +239,15 @@ func asFlag(cmd *cobra.Command, args []string) string {
 	return "--" + list.Name + " " + strings.Join(append(values, args[:n]...), separator)
 }
 
+// isWorkload reports whether an argument names a workload, as far as its name says.
+func isWorkload(arg string) bool {
+	return slices.Contains(workload.Builtins(), arg) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
+}
+
 // kindOfArgument returns the flag of run that takes an argument, if it is a workload or a
 // driver.
 func kindOfArgument(cmd *cobra.Command, arg string) string {
-	if slices.Contains(workload.Builtins(), arg) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
+	if isWorkload(arg) {
 		return "workloads"
 	}
 	if _, known, err := (&workerOptions{}).find(); err == nil {

@@ -154,19 +154,25 @@ func notADatabase(file string) error {
 	if fi.IsDir() {
 		return errors.New("is a directory: name a file in it")
 	}
-	if !fi.Mode().IsRegular() {
-		return nil
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	head := make([]byte, 15)
-	if n, _ := f.Read(head); string(head[:n]) == "SQLite format 3" {
+	if isDatabase(file) {
 		return errors.New("is an SQLite database, which is not written over: name another file")
 	}
 	return nil
+}
+
+// isDatabase reports whether a file is an SQLite database that is not encrypted.
+func isDatabase(file string) bool {
+	if fi, err := os.Stat(file); err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 15)
+	n, _ := f.Read(head)
+	return string(head[:n]) == "SQLite format 3"
 }
 
 // sameFile reports whether two names refer to the same file, which need not exist yet.

@@ -38,6 +38,9 @@ If a pragma does not have the value it was set to, the exit status is 1.`,
 func pragma(ctx context.Context, env *environment, o *databaseOptions, args []string) error {
 	p := &protocol.Pragma{}
 	for _, s := range args {
+		if isDatabase(s) {
+			return usagef("%s is a database: name it with --db, as in: sqlite3perf pragma journal_mode --db %s", s, s)
+		}
 		a, err := protocol.ParsePragma(s)
 		if err != nil {
 			return usageError{err}

@@ -51,12 +51,18 @@ func (o *workerOptions) builder(source lab.Source) (*lab.Builder, error) {
 // latest.
 func findDrivers(ctx context.Context, b *lab.Builder, names []string, known []lab.Known) ([]lab.Ref, error) {
 	refs := make([]lab.Ref, len(names))
-	var err error
+	var err, unknown error
 	for i, name := range names {
 		name = strings.TrimSpace(name)
-		if refs[i], err = lab.ParseRef(ctx, cmp.Or(formerNames[name], name), known); err != nil {
-			return nil, usageError{err}
+		switch refs[i], err = lab.ParseRef(ctx, cmp.Or(formerNames[name], name), known); {
+		case err != nil && unknown != nil:
+			unknown = fmt.Errorf("%w; %w", unknown, err)
+		case err != nil:
+			unknown = err
 		}
+	}
+	if unknown != nil {
+		return nil, usageError{unknown}
 	}
 	for i, ref := range refs { // this may take longer
 		refs[i], err = b.Resolve(ctx, ref)

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 	"github.com/sqlite3perf/sqlite3perf/workload/imitate"
 )
@@ -27,8 +30,16 @@ func workloadCommand(env *environment) *cobra.Command {
 		Short:   "Make a workload: from a database of yours",
 		Long:    "Workload makes a workload. The command workloads lists, explains and checks them.",
 		Example: "  sqlite3perf workload from app.db -o mine.yaml",
-		Args:    arguments(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 0 && isWorkload(args[0]):
+				return usagef("unexpected argument %q: sqlite3perf workloads %[1]s explains it", args[0])
+			case len(args) > 0 && isDatabase(args[0]):
+				return databaseHere(cmd, args[0])
+			}
+			return arguments(0, 0, "")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(workloadFromCommand(env))
 	return cmd
@@ -40,6 +51,7 @@ type fromOptions struct {
 	rows       string
 	keepValues bool
 	noCompare  bool
+	force      bool
 	format     string
 	quiet      bool
 }
@@ -76,6 +88,7 @@ texts, and small integers with how frequent they are stay.`,
 	f.StringVar(&o.rows, "rows", "100%", "share of the rows of each table with 1000 rows or more")
 	f.BoolVar(&o.keepValues, "keep-values", false, "keep values of the database: its literals, exact ranges, and texts and numbers of columns with few")
 	f.BoolVar(&o.noCompare, "no-compare", false, "do not load the imitation and compare it with the database")
+	f.BoolVar(&o.force, "force", false, "also replace a file that workload from did not write, or that has been changed since")
 	f.StringVar(&o.format, "format", "text", "how the comparison is printed: text or json")
 	f.BoolVar(&o.quiet, "quiet", false, "show no progress")
 	return cmd
@@ -90,6 +103,9 @@ func (o *fromOptions) check(database string) (float64, error) {
 	}
 	if o.format != "text" && o.format != "json" {
 		return 0, usagef("--format is %q: want text or json", o.format)
+	}
+	if err := snapshot.Check(database); err != nil {
+		return 0, usagef("database %s: %w", database, err)
 	}
 	if o.file == "" {
 		return share / 100, nil
@@ -106,7 +122,26 @@ func (o *fromOptions) check(database string) (float64, error) {
 	if dir := filepath.Dir(o.file); !isDirectory(dir) {
 		return 0, noDirectory("-o "+o.file, dir)
 	}
+	if !o.force && !replaceable(o.file) {
+		return 0, usagef("-o %s exists, and workload from did not write it, or it has been changed: name another file, or replace it with --force", o.file)
+	}
 	return share / 100, nil
+}
+
+// seal begins the last line of a workload that was written, after which its hash follows.
+const seal = "# As workload from wrote it, which replaces this file only if it is unchanged: SHA-256 "
+
+// sealed returns a workload with a last line by which it can be told whether it has been changed.
+func sealed(text string) string { return text + seal + sumOf([]byte(text)) + "\n" }
+
+// replaceable reports whether a file is missing, or as workload from has written it.
+func replaceable(file string) bool {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	text, _, _ := strings.Cut(string(data), seal)
+	return string(data) == sealed(text)
 }
 
 func (o *fromOptions) run(ctx context.Context, env *environment, database string, share float64) (err error) {
@@ -143,6 +178,7 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	if err := lab.CheckSQL(parsed, resolved); err != nil {
 		return fmt.Errorf("the workload that was made is not valid: %w", err)
 	}
+	text := sealed(w.YAML)
 	var c *imitate.Comparison
 	if !o.noCompare {
 		if c, err = w.Compare(ctx, resolved, tell); err != nil {
@@ -152,11 +188,11 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	tell("")
 	out := env.stdout
 	if o.file == "" {
-		if _, err := io.WriteString(env.asItIs(), w.YAML); err != nil {
+		if _, err := io.WriteString(env.asItIs(), text); err != nil {
 			return err
 		}
 		out = env.stderr
-	} else if err := os.WriteFile(o.file, []byte(w.YAML), 0o666); err != nil {
+	} else if err := os.WriteFile(o.file, []byte(text), 0o666); err != nil {
 		return fmt.Errorf("-o %s: %w", o.file, reason(err))
 	}
 	if o.format == "json" {

@@ -128,6 +128,9 @@ const copyDirectory = "sqlite3perf-copy-"
 
 // readWorkload reads a built-in workload or a file, and opens no database.
 func readWorkload(name string, allowFiles bool) (*workload.Workload, error) {
+	if isDatabase(name) {
+		return nil, usagef("%s is a database, not a workload: %s", name, fromDatabase(name))
+	}
 	var options []workload.Option
 	if allowFiles {
 		options = append(options, workload.AllowFiles)

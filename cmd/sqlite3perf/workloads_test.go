@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,5 +78,33 @@ func TestSayUnset(t *testing.T) {
 		if d := cmp.Diff(tc.want, got); d != "" {
 			t.Errorf("-want +got:\n%s", d)
 		}
+	}
+}
+
+// TestReplaceable expects a workload that was made from a database to be replaced without
+// being asked, but not one that has been edited, nor another file.
+func TestReplaceable(t *testing.T) {
+	text := sealed("name: app\nphases: []\n")
+	for name, c := range map[string]struct {
+		text string
+		want bool
+	}{
+		"as it was":        {text, true},
+		"edited":           {strings.Replace(text, "app", "mine", 1), false},
+		"with a line more": {text + "# mine\n", false},
+		"without its seal": {"name: app\n", false},
+		"empty":            {"", false},
+		"of two":           {text + text, false},
+	} {
+		file := filepath.Join(t.TempDir(), "mine.yaml")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := replaceable(file); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if !replaceable(filepath.Join(t.TempDir(), "none.yaml")) || replaceable(t.TempDir()) {
+		t.Error("only a file that is missing can be written without being replaced")
 	}
 }

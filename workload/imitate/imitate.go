@@ -124,11 +124,16 @@ func (w *Workload) write(ctx context.Context) error {
 	}
 	b.inserts, b.reads = b.unused("inserts"), b.unused("reads")
 	b.loosen(tables)
-	var loaded []string
+	var loaded, empty []string
 	for _, t := range parentsFirst(tables) {
 		if t.rows > 0 {
 			loaded = append(loaded, b.load(t))
+		} else {
+			empty = append(empty, t.name)
 		}
+	}
+	if empty != nil {
+		b.note("no phase uses what has no rows in the database: %s", strings.Join(empty, ", "))
 	}
 	more := b.additions(tables)
 	w.Queries = b.queries(tables)

@@ -519,6 +519,7 @@ type JSONSides struct {
 	Margin      float64        `json:"margin"`
 	Doubt       float64        `json:"doubt"`           // the greatest probability of any false "slower" or "faster"
 	Interleaved bool           `json:"interleaved"`     // both sides in the same rounds of one run
+	Alternated  bool           `json:"alternated"`      // the phases of their trials alternated
 	Pairs       int            `json:"pairs"`           // of drivers, of whose cells p-values are corrected for all
 	Runs        []int64        `json:"runs"`            // one, or those of first and second
 	Trials      int            `json:"trials"`          // of these runs
@@ -550,7 +551,7 @@ type JSONSideCell struct {
 
 func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 	out := JSONSides{Version: ComparisonVersion, Answer: Answer(c.Comparison), First: c.Comparison.First, Second: c.Comparison.Second,
-		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Pairs: c.Pairs, Runs: []int64{c.First.Run.ID}, Mean: c.Mean, Cells: []JSONSideCell{}, Alone: c.Alone}
+		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Alternated: c.Interleaved && alternated(c.First.Run), Pairs: c.Pairs, Runs: []int64{c.First.Run.ID}, Mean: c.Mean, Cells: []JSONSideCell{}, Alone: c.Alone}
 	out.Repeated, out.Trials = countRepeated(c.First.Run)
 	if c.First != c.Second {
 		out.Runs = append(out.Runs, c.Second.Run.ID)

@@ -15,7 +15,11 @@ func origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 	l := sides(names, cells)
 	all := []*stats.Analysis{first}
 	if first == second {
-		l = append(l, item{label: "measured", text: measuredIn(first, "both sides in the same rounds")})
+		together := "both sides in the same rounds"
+		if alternated(first.Run) {
+			together += ", phase by phase"
+		}
+		l = append(l, item{label: "measured", text: measuredIn(first, together)})
 	} else {
 		all = append(all, second)
 		for i, a := range all {
@@ -55,6 +59,12 @@ func origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 		l = append(l, w)
 	}
 	return l
+}
+
+// alternated reports whether the trials of a run alternated phase by phase.
+func alternated(run *result.Run) bool {
+	ok := func(t result.Trial) bool { return t.Status == result.OK }
+	return slices.ContainsFunc(run.Trials, ok) && !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return ok(t) && !t.Alternated })
 }
 
 // runs returns what was analyzed.

@@ -349,8 +349,8 @@ func fidelity(t *testing.T, p *place, module string, layout int, flags ...string
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
 	var c report.JSONSides
-	if err := json.Unmarshal(out, &c); err != nil || len(c.Cells) != 4 {
-		t.Fatalf("%d cells: %v\n%s", len(c.Cells), err, out)
+	if err := json.Unmarshal(out, &c); err != nil || len(c.Cells) != 4 || !c.Alternated {
+		t.Fatalf("%d cells, alternated %v: %v\n%s", len(c.Cells), c.Alternated, err, out)
 	}
 	return c.Cells
 }

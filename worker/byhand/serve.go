@@ -36,7 +36,7 @@ func Serve(p Program, r io.Reader, w io.Writer, abandon func()) error {
 	if err != nil {
 		return fmt.Errorf("no request: %w", err)
 	}
-	s := &server{program: p, enc: json.NewEncoder(w)}
+	s := &server{program: p, enc: json.NewEncoder(w), orders: make(chan struct{}, 1)}
 	if err := json.Unmarshal(line, &s.req); err != nil {
 		return s.fail(protocol.CodeProtocol, fmt.Errorf("request is not understood: %w", err))
 	}
@@ -56,7 +56,12 @@ func Serve(p Program, r io.Reader, w io.Writer, abandon func()) error {
 	}
 	var over sync.Once // the trial, by its last answer or by the end of the lab
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // until the lab is gone
+		for { // until the lab is gone
+			if _, err := in.ReadSlice('\n'); err != nil {
+				break
+			}
+			s.orders <- struct{}{}
+		}
 		over.Do(func() {
 			for _, suffix := range []string{"", "-journal"} {
 				os.Remove(s.req.Path + suffix)
@@ -76,8 +81,21 @@ type server struct {
 	program Program
 	req     protocol.Request
 	enc     *json.Encoder
+	orders  chan struct{} // to proceed
 	db      Database
 	phase   string // under way
+}
+
+// wait waits for the trial's turn, if it alternates with another one.
+func (s *server) wait() error {
+	if !s.req.Alternate {
+		return nil
+	}
+	err := s.send(protocol.Response{Type: protocol.TypeWaiting})
+	if err == nil {
+		<-s.orders
+	}
+	return err
 }
 
 func (s *server) send(r protocol.Response) error { return s.enc.Encode(r) }
@@ -152,6 +170,9 @@ func (s *server) trial() (err error) {
 	}
 	for i := range s.req.Plan.Phases {
 		p := &s.req.Plan.Phases[i]
+		if err := s.wait(); err != nil {
+			return err
+		}
 		s.phase = p.Name
 		if err := s.send(protocol.Response{Type: protocol.TypePhase, Phase: p.Name}); err != nil {
 			return err
@@ -176,7 +197,7 @@ func (s *server) trial() (err error) {
 			return err
 		}
 	}
-	return nil
+	return s.wait()
 }
 
 func (s *server) insert(in *plan.Insert, blog *Blog, sample *protocol.Sample) error {

@@ -4,7 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 )
@@ -79,6 +83,47 @@ func TestFootprint(t *testing.T) {
 	}
 	if c.License != "MIT" || len(c.Targets) != 1 || c.Targets[0].OK || c.Targets[0].Message != "needs a C compiler for linux/arm64" {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestFootprintBuilds really builds a driver with an empty build cache, for a platform that it
+// builds for, and for one that it does not, each once. The driver imports next to nothing, so
+// a cold build takes seconds.
+func TestFootprintBuilds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds with an empty build cache")
+	}
+	s, ref := clone(t)
+	write(t, s.Root, map[string]string{
+		"drivers/toy/lib/LICENSE":         "This is free and unencumbered software released into the public domain.",
+		"drivers/toy/lib/unix_windows.go": "package lib\n\nvar _ = not here\n",
+		"drivers/toy/worker/main.go":      "package main\n\nimport _ \"example.com/lib\"\n\nfunc main() { println(1) }\n",
+	})
+	b := &lab.Builder{Source: s, Cache: t.TempDir()}
+	o := lab.FootprintOptions{Cold: true, Targets: []string{"linux/arm64", "windows/amd64"}}
+	var said []string
+	f, err := b.Footprint(t.Context(), ref, o, func(what string) { said = append(said, what) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"its worker", "without symbols", "with an empty build cache, which takes minutes", "for linux/arm64", "for windows/amd64"}; !slices.Equal(said, want) {
+		t.Errorf("built %q, want %q", said, want)
+	}
+	if f.ColdNS <= f.WarmNS || f.WarmNS <= 0 || f.SizeBytes <= 0 || f.License != "Unlicense" {
+		t.Errorf("%+v: a build with an empty cache compiles Go's runtime, so it takes longer than one with a full one", f)
+	}
+	if len(f.Targets) != 2 || !f.Targets[0].OK || f.Targets[0].Message != "" || f.Targets[1].OK || !strings.Contains(f.Targets[1].Message, "unix_windows.go") {
+		t.Errorf("%+v: want linux/arm64 to build, and windows/amd64 not to, with the compiler's complaint", f.Targets)
+	}
+	again, err := b.Footprint(t.Context(), ref, o, func(what string) { t.Errorf("built again: %s", what) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(f, again); diff != "" {
+		t.Errorf("-first +again:\n%s", diff)
+	}
+	if left, err := filepath.Glob(filepath.Join(b.Cache, "building-*")); err != nil || left != nil {
+		t.Errorf("left behind: %q, %v", left, err)
 	}
 }
 

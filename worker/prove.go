@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -253,14 +254,22 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	if seen["cache"], err = t.observeCache(ctx, other); err != nil {
 		return nil, fmt.Errorf("observing cache: %w", err)
 	}
-	tx, err := t.db.Begin(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("begin, to observe txlock: %w", err)
+	// beside runs a statement while a transaction that has only begun is open.
+	beside := func(sql string) (code int, err error) {
+		tx, err := t.db.Begin(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("begin, to observe txlock: %w", err)
+		}
+		release := sync.OnceValue(func() error { return tx.Rollback(ctx) })
+		code, _, err = tryHeld(ctx, other, sql, release)
+		if err = errors.Join(err, release()); err != nil {
+			err = fmt.Errorf("observing txlock: %w", err)
+		}
+		return code, err
 	}
-	defer func() { err = errors.Join(err, tx.Rollback(ctx)) }()
-	code, err := tryLock(ctx, other, "BEGIN IMMEDIATE")
+	code, err := beside("BEGIN IMMEDIATE")
 	if err != nil {
-		return nil, fmt.Errorf("observing txlock: %w", err)
+		return nil, err
 	}
 	switch {
 	case code == 0:
@@ -273,7 +282,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 			seen["txlock"] = "exclusive"
 		}
 	default:
-		code, err = tryLock(ctx, other, "SELECT count(*) FROM sqlite_master")
+		code, err = beside("SELECT count(*) FROM sqlite_master")
 		seen["txlock"] = "immediate"
 		if code != 0 {
 			seen["txlock"] = "exclusive"
@@ -293,10 +302,9 @@ func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, er
 	if err := holder.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return "", err
 	}
-	code, err := tryLock(ctx, other, "BEGIN IMMEDIATE")
-	if err == nil {
-		err = holder.Script(ctx, "ROLLBACK")
-	}
+	release := sync.OnceValue(func() error { return holder.Script(ctx, "ROLLBACK") })
+	code, _, err := tryHeld(ctx, other, "BEGIN IMMEDIATE", release)
+	err = errors.Join(err, release())
 	if code == driver.CodeLocked {
 		return "shared", err
 	}

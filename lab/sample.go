@@ -456,8 +456,14 @@ func (c *sampleCheck) clients() {
 
 // waits compares how long clients have waited with the time that they had.
 func (c *sampleCheck) waits() {
-	if len(c.said.Waits) > 0 && c.phase.Mix == nil {
-		c.protocol("waits", "has %d entries: want none, only the clients of a mix have them", len(c.said.Waits))
+	clients := 0
+	switch {
+	case c.phase.Mix != nil:
+		clients = c.phase.Mix.Clients
+	case c.phase.Replay != nil:
+		clients = c.phase.Replay.AtOnce()
+	case len(c.said.Waits) > 0:
+		c.protocol("waits", "has %d entries: want none, only the clients of a mix or a replay have them", len(c.said.Waits))
 		return
 	}
 	for i, w := range c.said.Waits {
@@ -470,7 +476,7 @@ func (c *sampleCheck) waits() {
 		}
 		c.natural(at+".count", w.Count)
 		c.natural(at+".wait_ns", w.WaitNS)
-		all := time.Duration(c.phase.Mix.Clients) * within(time.Duration(c.said.WallNS), clockSlack, clockShare)
+		all := time.Duration(clients) * within(time.Duration(c.said.WallNS), clockSlack, clockShare)
 		if got := time.Duration(w.WaitNS); got > all {
 			c.protocol(at+".wait_ns", "is %d, %v: want at most %v, the wall time of all clients", w.WaitNS, got, all)
 		}

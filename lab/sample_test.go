@@ -184,7 +184,7 @@ func TestLies(t *testing.T) {
 		{"mix", func(m *protocol.Sample) { m.Latency[0].Histogram = encoded(1, 120e9, -1) }, "protocol", "latency[0].histogram holds 0 latencies"},
 		{"mix", func(m *protocol.Sample) { m.Latency[0].Histogram = histogram(90, 30*time.Millisecond) }, "protocol", "latency[0].histogram has a latency of 29."},
 		{"mix", func(m *protocol.Sample) { m.WallNS = 20e6 }, "protocol", "wall_ns is 20000000: want at least 24."},
-		{"insert", func(m *protocol.Sample) { m.Waits = []protocol.Wait{{For: "mutex"}} }, "protocol", "waits has 1 entries: want none, only the clients of a mix have them"},
+		{"insert", func(m *protocol.Sample) { m.Waits = []protocol.Wait{{For: "mutex"}} }, "protocol", "waits has 1 entries: want none, only the clients of a mix or a replay have them"},
 		{"mix", func(m *protocol.Sample) { m.Waits = []protocol.Wait{{For: "luck"}} }, "protocol", `waits[0].for is "luck": want one of connection, mutex, retry`},
 		{"mix", func(m *protocol.Sample) { m.Waits = []protocol.Wait{{For: "mutex"}, {For: "mutex"}} }, "protocol", `waits[1].for is "mutex", as in an earlier entry`},
 		{"mix", func(m *protocol.Sample) { m.Waits = []protocol.Wait{{For: "mutex", Count: -1}} }, "protocol", "waits[0].count is -1"},

@@ -125,7 +125,7 @@ var whyWords = map[advise.LockWhy]string{
 		"since each would wait for the other or what was read would be old, so SQLite fails it at once, whatever the busy_timeout; " +
 		"a transaction that begins as immediate waits before it reads",
 	advise.WhyTimeout: "the lock was waited for as long as busy_timeout says: SQLite tries again from time to time, and does not serve in the order of arrival, " +
-		"so one may wait much longer than others; with a mutex, or a pool with one writer, all wait in order",
+		"so one may wait much longer than others; with a mutex, or a pool with one writer, nobody in the same process waits in SQLite",
 	advise.WhySharedCache: "connections share one cache and lock its tables, for which no busy_timeout waits: cache=private ends that",
 	advise.WhyCanceled: "the operation's timeout in the workload had passed: its context was canceled, and it ended then or, with a library that does not heed " +
 		"the context while it waits for a lock, when the lock was free or busy_timeout had passed",

@@ -77,8 +77,8 @@ type Sample struct {
 	// copied all of it. It is 0 if the worker does not tell.
 	WALRestarts int64 `json:"wal_restarts,omitempty"`
 
-	// Waits has how long the clients of a mix waited, for each thing that the worker can
-	// tell it of. What SQLite waits for within a call is not among them.
+	// Waits has how long the clients of a mix or a replay waited, for each thing that the
+	// worker can tell it of. What SQLite waits for within a call is not among them.
 	Waits []protocol.Wait `json:"waits,omitempty"`
 
 	// Of a replay: the events that were not run, because their transaction had failed, and

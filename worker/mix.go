@@ -152,7 +152,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	if t.wal {
 		log = watchWAL(t.req.Path)
 	}
-	connections, total, counted := t.waited()
+	forConnections := t.countWaits()
 	w.Start()
 	begin := now()
 	if m.PatienceMS > 0 {
@@ -168,10 +168,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		wg.Wait()
 	}
 	w.Stop()
-	if counted {
-		n, d, _ := t.waited()
-		s.Waits = append(s.Waits, protocol.Wait{For: protocol.WaitConnection, Count: n - connections, WaitNS: int64(d - total)})
-	}
+	s.Waits = forConnections()
 	if log != nil {
 		s.WALRestarts = log.restarts()
 	}

@@ -69,6 +69,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	}
 
 	var wg sync.WaitGroup
+	forConnections := t.countWaits()
 	w.Start()
 	begin := now()
 	for _, c := range clients[1:] {
@@ -77,6 +78,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	clients[0].err = clients[0].run(ctx, begin)
 	wg.Wait()
 	w.Stop()
+	s.Waits = forConnections()
 	w.wall = 0
 	for _, c := range clients {
 		w.wall = max(w.wall, c.elapsed)

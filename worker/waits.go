@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // waits counts how often a client has waited for something, and how long.
@@ -17,6 +18,19 @@ func (w *waits) add(ns int64) {
 func (w *waits) merge(other waits) {
 	w.count += other.count
 	w.ns += other.ns
+}
+
+// countWaits begins to count the waits for a connection of the pools. The function that it
+// returns tells those since then; none if the driver does not tell.
+func (t *trial) countWaits() func() []protocol.Wait {
+	before, total, known := t.waited()
+	return func() []protocol.Wait {
+		if !known {
+			return nil
+		}
+		n, d, _ := t.waited()
+		return []protocol.Wait{{For: protocol.WaitConnection, Count: n - before, WaitNS: int64(d - total)}}
+	}
 }
 
 // waited returns how many callers have waited for a connection of the pools so far, and how

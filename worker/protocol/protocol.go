@@ -152,7 +152,7 @@ type Sample struct {
 	Retries       int64        `json:"retries,omitempty"`
 	Clients       []int64      `json:"clients,omitempty"` // of a mix that lasts: how many operations of each client did not fail
 	WALRestarts   int64        `json:"wal_restarts,omitempty"`
-	Waits         []Wait       `json:"waits,omitempty"` // of a mix: one for each thing whose waits the worker can tell
+	Waits         []Wait       `json:"waits,omitempty"` // of a mix or a replay: one for each thing whose waits the worker can tell
 	Latency       []Latency    `json:"latency,omitempty"`
 
 	// For a replay: the events that were skipped, because their transaction had failed,
@@ -172,7 +172,7 @@ type Latency struct {
 	Histogram  string `json:"histogram"`
 }
 
-// Wait is how long the clients of a mix waited for one thing.
+// Wait is how long the clients of a mix or a replay waited for one thing.
 type Wait struct {
 	For    string `json:"for"`
 	Count  int64  `json:"count"`   // of waits

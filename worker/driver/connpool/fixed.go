@@ -21,7 +21,8 @@ type ClosingConn interface {
 // Fixed is a pool of a fixed number of connections, for a library without a
 // pool. All stay open from beginning to end. As database/sql does, it
 // lends the connection that was returned last, whose caches are warm, and passes a
-// returned connection directly to the caller that has waited longest.
+// returned connection directly to a caller that waits: to the one that has waited longest,
+// where database/sql takes any.
 type Fixed struct {
 	size int
 

@@ -164,7 +164,7 @@ type ending struct {
 }
 
 // once runs one trial, with profiles if they are wanted, that begins with what was loaded.
-// If it is one of several, t is its turn, which it has.
+// If it is one of several, it has its turn.
 func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn) (e ending, _ error) {
 	dir, err := p.directory("trial-")
 	if err != nil {

@@ -53,6 +53,7 @@ func server(fault string) {
 	if atOnce {
 		d.from = 10
 	}
+	fault = inProcess(d, fault)
 	switch fault {
 	case "drops", "doubles", "swaps":
 		d.insert = fault

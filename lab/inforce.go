@@ -124,9 +124,9 @@ func everInForce(c *Case, given driver.Settings) error {
 func idle(given driver.Settings, p *plan.Plan) []result.Warning {
 	list := idleLock(given, p)
 	if !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool { return ph.Mix != nil }) {
-		for _, name := range []string{"pool_readers", "write_mutex"} {
-			if v, ok := given[name]; ok && v != "0" && v != "off" {
-				list = append(list, result.Warning{Code: result.WarningIdle, Message: name + "=" + v + " changes nothing here: no phase is a mix"})
+		for _, of := range []struct{ name, none string }{{"pool_readers", "0"}, {"write_mutex", "off"}, {"processes", "1"}} {
+			if v, ok := given[of.name]; ok && v != of.none {
+				list = append(list, result.Warning{Code: result.WarningIdle, Message: of.name + "=" + v + " changes nothing here: no phase is a mix"})
 			}
 		}
 	}

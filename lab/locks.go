@@ -68,44 +68,101 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 		if c.alone != "" && c.clients == 1 {
 			return nil, &OneClientError{w.Name, c.alone}
 		}
-		for _, way := range c.ways(w.Settings, ways) {
-			serial := c.alone != "" && !ways.Shared && slices.Equal(way["pool_size"], []string{"1"})
-			if serial { // its clients keep a connection each, until there is one client
-				way["pool_size"] = []string{strconv.Itoa(c.clients)}
-			}
-			one.Settings = map[string][]string{}
-			maps.Copy(one.Settings, m.Settings)
-			for name, values := range way {
-				one.Settings[name] = nil
-				for _, v := range values {
-					if v, err = driver.ParseSetting(name, v); err != nil {
-						return nil, err
-					}
-					one.Settings[name] = append(one.Settings[name], v)
+		several, err := m.inProcesses(w, one.Parameters)
+		if err != nil {
+			return nil, err
+		}
+		for _, in := range several {
+			one.Parameters = in.parameters
+			for _, way := range c.in(in.processes).ways(w.Settings, ways) {
+				if _, given := m.Settings["processes"]; given {
+					way["processes"] = []string{strconv.Itoa(in.processes)}
 				}
-			}
-			cases, err := one.Cases()
-			if err != nil {
-				return nil, err
-			}
-			for _, c := range cases {
-				c.ID = len(all) + 1
-				if serial {
-					c.replayAlone()
+				cases, err := one.lockCases(way, c, ways)
+				if err != nil {
+					return nil, err
 				}
-				c.Beforehand = append(c.Beforehand, notTried(c.Plan)...)
-				c.Plan = patient(c.Plan, c.Settings, ways.Patience)
-				all = append(all, c)
+				for _, c := range cases {
+					c.ID = len(all) + 1
+					all = append(all, c)
+				}
 			}
 		}
 	}
 	return all, nil
 }
 
+// lockCases returns the cases of one way of sharing the file of a matrix with one workload.
+func (m *Matrix) lockCases(way map[string][]string, c contended, ways LockWays) ([]*Case, error) {
+	serial := c.alone != "" && !ways.Shared && slices.Equal(way["pool_size"], []string{"1"})
+	if serial { // its clients keep a connection each, until there is one client
+		way["pool_size"] = []string{strconv.Itoa(c.clients)}
+	}
+	one := *m
+	one.Settings = maps.Clone(m.Settings)
+	if one.Settings == nil {
+		one.Settings = map[string][]string{}
+	}
+	for name, values := range way {
+		one.Settings[name] = nil
+		for _, v := range values {
+			v, err := driver.ParseSetting(name, v)
+			if err != nil {
+				return nil, err
+			}
+			one.Settings[name] = append(one.Settings[name], v)
+		}
+	}
+	cases, err := one.Cases()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range cases {
+		if serial {
+			c.replayAlone()
+		}
+		c.Beforehand = append(c.Beforehand, notTried(c.Plan)...)
+		c.Plan = patient(c.Plan, c.Settings, ways.Patience)
+	}
+	return cases, nil
+}
+
+// inProcesses is a workload at some values of its parameters, done in as many processes.
+type inProcesses struct {
+	processes  int
+	parameters map[string][]int64
+}
+
+// inProcesses returns in how many processes the mixes of a workload are to be done.
+func (m *Matrix) inProcesses(w *workload.Workload, parameters map[string][]int64) (list []inProcesses, err error) {
+	if values, given := m.Settings["processes"]; given {
+		for _, v := range values {
+			list = append(list, inProcesses{driver.Settings{"processes": v}.Processes(), parameters})
+		}
+		return list, nil
+	}
+	points, err := w.Cases(m.Scale, parameters)
+	if err != nil || len(points) == 0 {
+		return nil, err
+	}
+	for _, at := range points {
+		in := inProcesses{at.Settings.Processes(), map[string][]int64{}}
+		for name, v := range at.Parameters {
+			in.parameters[name] = []int64{v}
+		}
+		list = append(list, in)
+	}
+	if !slices.ContainsFunc(list, func(in inProcesses) bool { return in.processes != list[0].processes }) {
+		list = []inProcesses{{list[0].processes, parameters}}
+	}
+	return list, nil
+}
+
 // contended is what the mixes and replays of a plan do that matters to how they share
 // connections.
 type contended struct {
-	clients               int
+	clients               int // in the process that has most
+	processes             int
 	writes, reads, nested bool
 	own, mutex            bool // clients keep their connections; a mutex is held already
 	begins                bool // by the library's own call, which txlock is for
@@ -146,8 +203,17 @@ func contention(p *plan.Plan) (c contended, ok bool) {
 	return c, ok
 }
 
-// ways returns the settings of each way of sharing connections. With one connection nobody
-// waits for another one's lock, so that is not tried with each way of waiting.
+// in returns the same for clients that several processes share. Between these, no mutex
+// holds.
+func (c contended) in(processes int) contended {
+	c.clients = (c.clients + processes - 1) / processes
+	c.processes = processes
+	return c
+}
+
+// ways returns the settings of each way of sharing connections. With one connection in one
+// process nobody waits for another one's lock, so that is not tried with each way of
+// waiting.
 func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]string {
 	way := func(settings driver.Settings, all bool) map[string][]string {
 		m := map[string][]string{}
@@ -188,11 +254,11 @@ func (c contended) ways(own driver.Settings, ways LockWays) []map[string][]strin
 		}
 		list = append(list, way(pool.With(driver.Settings{"pool_size": writers, "pool_readers": clients}), true))
 	}
-	if c.writes && !c.mutex {
+	if c.writes && !c.mutex && c.processes == 1 {
 		list = append(list, way(pool.With(driver.Settings{"write_mutex": "on"}), true))
 	}
 	if !c.own && c.clients > 1 {
-		list = append(list, way(pool.With(driver.Settings{"pool_size": "1"}), false))
+		list = append(list, way(pool.With(driver.Settings{"pool_size": "1"}), c.processes > 1))
 	}
 	if c.nested {
 		list = append(list, way(pool.With(driver.Settings{"pool_size": fmt.Sprint(2 * c.clients)}), true))

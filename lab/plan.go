@@ -329,15 +329,19 @@ func parameterHint(name string, workloads []*workload.Workload) string {
 // poolSize makes the pool large enough for every client of the plan, unless pool_size
 // is set. A client that keeps a connection would wait forever if none were left.
 func poolSize(s driver.Settings, p *plan.Plan) error {
+	if err := severalProcesses(s, p); err != nil {
+		return err
+	}
 	atOnce, kept := 1, 1
 	for i := range p.Phases {
 		if q := p.Phases[i].Query; q != nil {
 			atOnce, kept = max(atOnce, q.Clients), max(kept, q.Clients)
 		}
 		if m := p.Phases[i].Mix; m != nil {
-			atOnce = max(atOnce, m.Clients)
+			share := m.MostShared(s.Processes())
+			atOnce = max(atOnce, share)
 			if m.OwnConn {
-				kept = max(kept, m.Clients)
+				kept = max(kept, share)
 			}
 		}
 		if h := p.Phases[i].HTTP; h != nil {
@@ -359,8 +363,8 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 			return fmt.Errorf("setting pool_readers=%d: each pool would have its own database in memory: leave it out", n)
 		case s["locking_mode"] == "exclusive":
 			return fmt.Errorf("setting pool_readers=%d: with locking_mode=exclusive one pool locks out the other: leave one of them out", n)
-		case n < keptInMix(p):
-			return fmt.Errorf("setting pool_readers=%d: %d clients of a mix keep a connection of each pool: want at least %[2]d, or leave it out", n, keptInMix(p))
+		case n < keptInMix(p, s.Processes()):
+			return fmt.Errorf("setting pool_readers=%d: %d clients of a mix keep a connection of each pool: want at least %[2]d, or leave it out", n, keptInMix(p, s.Processes()))
 		}
 	}
 	if s["write_mutex"] == "on" {
@@ -371,12 +375,13 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	return nil
 }
 
-// keptInMix returns how many clients of a mix keep their connections.
-func keptInMix(p *plan.Plan) int {
+// keptInMix returns how many clients of a mix keep their connections, in each of a number
+// of processes.
+func keptInMix(p *plan.Plan, processes int) int {
 	most := 0
 	for i := range p.Phases {
 		if m := p.Phases[i].Mix; m != nil && m.OwnConn {
-			most = max(most, m.Clients)
+			most = max(most, m.MostShared(processes))
 		}
 	}
 	return most

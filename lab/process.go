@@ -197,6 +197,7 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	e.to = p.read()
 	if s.worker != nil && s.worker.ProcessState != nil {
 		t.CPU = used(s.worker.ProcessState, s.waited)
+		s.spent.addTo(t.CPU)
 	}
 	s.header(path)
 	nameColumn(t.Reason, c)
@@ -261,6 +262,14 @@ type session struct {
 	unread  string          // what ran last, if the settings have not been read back since then
 	changed driver.Settings // what has been changed so far, as the workload declares
 
+	// For a mix in several processes:
+	request protocol.Request
+	dir     string // in which the worker was started
+	cancel  context.CancelCauseFunc
+	others  *others // the further processes of the current mix
+	spent   cpuOf   // by further processes
+	part    *part   // set if this is one of them
+
 	// For a server:
 	seed     uint64
 	ceilings map[int]ceiling
@@ -292,12 +301,13 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 
 	// SQLite's temporary files must be on the file system that is measured.
 	executable, args := s.profiling.command(s.want.Worker, s.want.Info.Kind, s.want.Ref.Args())
-	w, err := startChild(ctx, executable, args, dir, dir, append(s.want.Ref.Env(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)...)
+	w, err := startChild(ctx, executable, args, dir, s.part.mark(dir), append(s.want.Ref.Env(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)...)
 	if err != nil {
 		s.fail(result.Unavailable, protocol.CodeStart, "the worker does not start: %v", err)
 		return
 	}
-	s.ctx, s.worker = ctx, w
+	s.ctx, s.worker, s.cancel = ctx, w, cancel
+	s.request, s.dir = req, dir
 	s.started = time.Now()
 	w.send(req)
 	if err := s.listen(answers(w.stdout)); err != nil {
@@ -306,8 +316,10 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 	if s.done {
 		s.alarm.reset(exitGrace)
 	}
+	s.others.dismiss(ctx)
 	err = w.end()
 	s.ended(err, w, context.Cause(ctx))
+	s.others.end(s)
 	if t := s.traffic; t != nil && t.outcome != nil && s.trial.Reason != nil {
 		s.trial.Reason.Message += ": " + troubles(t.outcome)
 	}
@@ -401,6 +413,10 @@ func (s *session) answer(a *protocol.Response) error {
 		return s.begun()
 	case protocol.TypeServed:
 		return s.served(a.Sample)
+	case protocol.TypePrepared:
+		return s.prepared(a)
+	case protocol.TypeShared:
+		return s.shared(a)
 	case protocol.TypeDone:
 		s.done = true
 		if got, want := len(s.trial.Samples), len(s.want.Phases); got != want {
@@ -541,6 +557,12 @@ func (s *session) sample(said *protocol.Sample) error {
 	}
 	if p.HTTP != nil {
 		return s.broken("the worker answered an http phase with %q: want %q", protocol.TypeSample, protocol.TypeServed)
+	}
+	if s.part != nil {
+		return s.partial(said)
+	}
+	if said, err = s.gathered(p, said); err != nil {
+		return err
 	}
 	now := time.Now()
 	saw := Seen{Possible: now.Sub(s.started) - s.idle - s.claimed, Between: now.Sub(s.began), Cores: runtime.NumCPU()}

@@ -73,7 +73,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 			return out.refuse("a trial needs a path and a plan")
 		}
 		t := &trial{req: &req, plan: req.Plan, drv: d, out: out}
-		if req.Alternate {
+		if req.Alternate || req.Settings.Processes() > 1 {
 			return t.obey(ctx, in, abandon)
 		}
 		ctx, cancel := context.WithCancelCause(ctx)

@@ -27,6 +27,7 @@ type mixClient struct {
 	stream  string
 	id      int64 // from 0
 	clients int64
+	borrows bool // the statements are another client's
 	runner  driver.Runner
 	reader  driver.Runner // for operations that only read
 	conns   []driver.Conn // none if each operation takes one from a pool
@@ -100,14 +101,18 @@ func (t *trial) mixClient(p *plan.Phase, m *plan.Mix) *mixClient {
 
 func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
 	m := p.Mix
-	if s.Checksum, err = t.verifyMix(ctx, p); err != nil {
-		return err
+	if t.req.Process == 0 {
+		if s.Checksum, err = t.verifyMix(ctx, p); err != nil {
+			return err
+		}
 	}
+	processes := t.req.Settings.Processes()
+	first, end := m.Share(t.req.Process, processes)
 	latencies := make([]*latency.Shared, len(m.Operations))
 	for i := range latencies {
-		latencies[i] = latency.NewShared(m.Clients, max(1, maxHistograms/len(latencies)))
+		latencies[i] = latency.NewShared(end-first, max(1, maxHistograms/len(latencies)))
 	}
-	clients := make([]*mixClient, 0, m.Clients)
+	clients := make([]*mixClient, 0, end-first)
 	defer func() {
 		for _, c := range clients {
 			err = errors.Join(err, c.close())
@@ -115,9 +120,10 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	}()
 	var mutex sync.Mutex
 	var shared []mixOp
-	for id := range m.Clients {
+	for id := first; id < end; id++ {
 		c := t.mixClient(p, m)
 		c.id, c.clients, c.mutex = int64(id), int64(m.Clients), &mutex
+		c.borrows = shared != nil
 		c.counter = t.counter
 		c.count = func(driver.Row) error { c.rows++; return nil }
 		clients = append(clients, c)
@@ -134,7 +140,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 			return err
 		}
 		for j := range c.ops {
-			c.ops[j].latency = latencies[j].Recorder(id, m.Clients)
+			c.ops[j].latency = latencies[j].Recorder(id-first, end-first)
 		}
 		if !m.OwnConn {
 			shared = c.ops
@@ -148,9 +154,14 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(m.GOMAXPROCS))
 	}
 	var wg sync.WaitGroup
-	var log *walWatch
-	if t.wal {
-		log = watchWAL(t.req.Path)
+	if t.wal && t.req.Process == 0 {
+		log := watchWAL(t.req.Path)
+		defer func() { s.WALRestarts = log.restarts() }()
+	}
+	if processes > 1 {
+		if err := t.meet(ctx, p.Name, protocol.TypePrepared, protocol.TypeBegin); err != nil {
+			return err
+		}
 	}
 	forConnections := t.countWaits()
 	w.Start()
@@ -169,9 +180,6 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	}
 	w.Stop()
 	s.Waits = forConnections()
-	if log != nil {
-		s.WALRestarts = log.restarts()
-	}
 	w.wall = 0
 	for _, c := range clients {
 		w.wall = max(w.wall, c.elapsed)
@@ -179,8 +187,17 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		w.system -= c.system
 		w.counted.subtract(c.counted)
 	}
-
-	return collect(clients, latencies, s)
+	if err := collect(clients, latencies, s); err != nil {
+		return err
+	}
+	if processes > 1 {
+		// Until all have done their shares, locks could fail what follows.
+		return t.meet(ctx, p.Name, protocol.TypeShared, protocol.TypeStop)
+	}
+	if s.Operations == s.Failed {
+		return failf(protocol.CodeNoOperation, "not one operation of the mix succeeded: %v", s.Errors)
+	}
+	return nil
 }
 
 // from returns what runs statements in a pool: the pool itself or, if the client keeps its
@@ -232,9 +249,6 @@ func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Samp
 		s.Operations += l.Count
 		s.Failed += l.Failed
 	}
-	if s.Operations == s.Failed {
-		return failf(protocol.CodeNoOperation, "not one operation of the mix succeeded: %v", s.Errors)
-	}
 	return nil
 }
 
@@ -280,7 +294,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.C
 
 func (c *mixClient) close() error {
 	var err error
-	if len(c.conns) > 0 || c.id == 0 {
+	if !c.borrows {
 		for _, op := range c.ops {
 			for _, call := range op.calls {
 				if call.types != nil {

@@ -25,8 +25,10 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	if err := t.proveReaders(ctx, proof); err != nil {
 		return nil, err
 	}
-	if v, set := t.req.Settings["write_mutex"]; set {
-		observed["write_mutex"] = v // it is the engine's own
+	for _, name := range []string{"write_mutex", "processes"} {
+		if v, set := t.req.Settings[name]; set {
+			observed[name] = v // it is the engine's own
+		}
 	}
 	for i := range proof.Connections {
 		proof.Connections[i] = proof.Connections[i].With(observed)

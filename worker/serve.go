@@ -86,6 +86,17 @@ func (t *trial) order(ctx context.Context, want string) error {
 	}
 }
 
+// meet tells the lab how far a mix in several processes is, and waits for its order.
+func (t *trial) meet(ctx context.Context, phase, at, order string) error {
+	if t.orders == nil {
+		return failf(protocol.CodeProtocol, "a mix in %d processes, and nobody gives orders", t.req.Settings.Processes())
+	}
+	if err := t.out.send(protocol.Response{Type: at, Phase: phase}); err != nil {
+		return err
+	}
+	return t.order(ctx, order)
+}
+
 // typedRequests is how many requests of an http phase have the types of their answers
 // checked in advance.
 const typedRequests = 1000

@@ -61,7 +61,7 @@ func (t *trial) serve(ctx context.Context, out *answers) error {
 		err = out.send(answer)
 	}
 	if err != nil && owned {
-		removeDatabase(t.req.Path)
+		t.removeDatabase()
 	}
 	return err
 }
@@ -74,9 +74,17 @@ func (t *trial) disown(remove bool) (owned bool) {
 	defer t.mu.Unlock()
 	owned, t.owned = t.owned, false
 	if owned && remove {
-		removeDatabase(t.req.Path)
+		t.removeDatabase()
 	}
 	return owned
+}
+
+// removeDatabase removes the trial's database, unless that is for the first of several
+// processes to do.
+func (t *trial) removeDatabase() {
+	if t.req.Process == 0 {
+		removeDatabase(t.req.Path)
+	}
 }
 
 func (t *trial) run(ctx context.Context, out *answers) (phase string, err error) {
@@ -85,7 +93,9 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	}
 	_, err = os.Stat(t.req.Path)
 	switch there := err == nil; {
-	case there && t.req.Loaded == 0:
+	case !there && t.req.Process > 0:
+		return "", failf(protocol.CodePath, "there is no %s: a further process of a trial opens the database that the first has made", t.req.Path)
+	case there && t.req.Loaded == 0 && t.req.Process == 0:
 		return "", failf(protocol.CodePath, "%s exists already: a trial makes its own database", t.req.Path)
 	case !there && t.req.Loaded > 0:
 		return "", failf(protocol.CodePath, "there is no %s: the trial begins with a database that has been loaded", t.req.Path)
@@ -183,6 +193,7 @@ func pooled(s driver.Settings, n int) driver.Settings {
 	s = s.With(driver.Settings{"pool_size": strconv.Itoa(n)})
 	delete(s, "pool_readers")
 	delete(s, "write_mutex")
+	delete(s, "processes")
 	return s
 }
 
@@ -223,6 +234,9 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	}
 	w.Read(s)
 	s.PeakRSSBytes = peakRSS()
+	if t.req.Process > 0 {
+		return s, nil, nil // what is left to do is the first process's, when all others have ended
+	}
 	s.WALBytes = fileSize(t.req.Path + "-wal")
 	if t.wal && s.WALBytes > 0 {
 		if s.CheckpointNS, err = t.checkpoint(ctx); err != nil {

@@ -15,7 +15,10 @@ import (
 func (l *resolver) mix(f *fields, phase string) *plan.Mix {
 	m := &plan.Mix{}
 	m.OwnConn = l.is("own", f.get("connection"), "connection", "own", "pool")
-	m.Clients = l.clients(f.get("clients"), m.OwnConn)
+	m.Clients = l.clients(f.get("clients"), false)
+	if m.OwnConn {
+		l.held(f.get("clients"), m.Clients, m.MostShared(l.settings.Processes()))
+	}
 	m.Count, m.DurationMS, m.Rate = l.extent(f, "mix")
 	m.GOMAXPROCS = int(l.numberWithin(f.get("gomaxprocs"), "gomaxprocs", 1, maxProcs, 0))
 	m.Mutex = l.flag(f.get("mutex"), "mutex")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -220,10 +221,24 @@ func (l *resolver) query(f *fields, phase string) *plan.Query {
 // clients reads a number of clients. With own, each has its own connection.
 func (l *resolver) clients(n *yaml.Node, own bool) int {
 	c := l.numberWithin(n, "clients", 1, plan.MaxClients, 1)
-	if pool := int64(l.settings.PoolSize()); own && c > pool {
-		l.errorf(n, "%d clients with a connection each, but pool_size is %d: write pool_size: %s under settings", c, pool, n.Value)
+	if own {
+		l.held(n, int(c), int(c))
 	}
 	return int(c)
+}
+
+// held reports if the pool has too few connections for those of the clients that are in one
+// process.
+func (l *resolver) held(n *yaml.Node, clients, share int) {
+	pool := l.settings.PoolSize()
+	if share <= pool {
+		return
+	}
+	want := strconv.Itoa(share)
+	if share == clients {
+		want = n.Value // which may have parameters
+	}
+	l.errorf(n, "%d clients with a connection each, but pool_size is %d: write pool_size: %s under settings", share, pool, want)
 }
 
 // call reads the keys that queries and statements of a mix have in common.

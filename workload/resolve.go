@@ -110,6 +110,9 @@ func (l *resolver) readSettings(n *yaml.Node, what string) driver.Settings {
 		if k.Value == "pool_readers" && settings.PoolReaders() > plan.MaxClients {
 			l.errorf(v, "pool_readers is %d: want at most %d", settings.PoolReaders(), plan.MaxClients)
 		}
+		if k.Value == "processes" && settings.Processes() > plan.MaxClients {
+			l.errorf(v, "processes is %d: want at most %d", settings.Processes(), plan.MaxClients)
+		}
 	}
 	return settings
 }

@@ -55,6 +55,7 @@ INFO = {
         "job": "its worker does the job bench only",
         "pool_idle": "its worker keeps every connection open",
         "pool_readers": "its worker has one pool",
+        "processes": "its worker does a mix in one process",
         "write_mutex": "its worker has only the mutex that a workload asks for",
     },
 }
@@ -629,9 +630,9 @@ OPENING = ["mode", "cache", "pool_size", "pool_idle", "txlock"]
 
 def check_settings(settings):
     """Refuses unknown settings: the lab could not see that they were not applied."""
-    for name in settings:
-        if name not in PRAGMAS and name not in OPENING:
-            raise Failure("setting", f"{name}: this worker does not know the setting")
+    for name, value in settings.items():
+        if name not in PRAGMAS and name not in OPENING and (name, value) != ("processes", "1"):
+            raise Failure("setting", f"{name}: {INFO['limits'].get(name, 'this worker does not know the setting')}")
 
 
 def connect(path, settings):
@@ -849,6 +850,8 @@ class Trial:
         seen["pool_size"] = str(len(self.conns))
         if "pool_idle" in self.settings:  # all stay open
             seen["pool_idle"] = str(max(int(self.settings["pool_idle"]), len(self.conns)))
+        if "processes" in self.settings:
+            seen["processes"] = "1"
         conn = self.conns[0]
         version, source = conn.execute("SELECT sqlite_version(), sqlite_source_id()").fetchone()
         return {

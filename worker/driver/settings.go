@@ -50,6 +50,7 @@ var Vocabulary = []SettingDef{
 	{Name: "pool_idle", About: "connections of the pool that stay open while idle; default: all", Kind: integerValue, Shown: true},
 	{Name: "pool_readers", About: "connections of a second pool, for operations of a mix that only read; pool_size is then that of the others; default: 0, one pool", Kind: integerValue, Shown: true},
 	{Name: "write_mutex", About: "hold a mutex of the application around each operation of a mix that may write", Values: []string{"off", "on"}, Shown: true},
+	{Name: "processes", About: "processes that share the clients of a mix, each with pools of its own; default: 1", Kind: integerValue, Min: 1, Shown: true},
 	{Name: "txlock", About: "how a transaction begins", Values: []string{"deferred", "immediate", "exclusive"}},
 	{Name: "busy_timeout", About: "how long to wait for a lock", Kind: durationValue, Tried: []string{"0", "1234"}, Pragma: true},
 	{Name: "page_size", About: "bytes per page", Kind: sizeValue, Min: 512, Tried: []string{"512", "8192", "65536"}, Pragma: true},
@@ -250,7 +251,16 @@ func (s Settings) PoolReaders() int {
 	return 0
 }
 
-// Connections returns how many connections all pools have.
+// Processes returns the setting processes: how many processes share the clients of a mix.
+// It is 1 if it is not set.
+func (s Settings) Processes() int {
+	if n, err := strconv.Atoi(s["processes"]); err == nil && n > 0 {
+		return n
+	}
+	return 1
+}
+
+// Connections returns how many connections all pools of a process have.
 func (s Settings) Connections() int { return s.PoolSize() + s.PoolReaders() }
 
 // PoolIdle returns how many connections of the pool stay open while they are idle: the

@@ -21,7 +21,7 @@ const (
 // Check finds what cannot be run in a trial's request, so that the request is refused
 // before anything is opened. The error names the field by its path in the request.
 func (req *Request) Check() error {
-	c := &checker{sets: map[string]*plan.DataSet{}, pool: int64(req.Settings.PoolSize()), serving: req.Type == TypeServe, readers: req.Settings.PoolReaders(), writeMutex: req.Settings["write_mutex"] == "on"}
+	c := &checker{sets: map[string]*plan.DataSet{}, pool: int64(req.Settings.PoolSize()), serving: req.Type == TypeServe, readers: req.Settings.PoolReaders(), writeMutex: req.Settings["write_mutex"] == "on", processes: req.Settings.Processes()}
 	c.settings(req.Settings)
 	for i := range req.Plan.DataSets {
 		c.dataSet(fmt.Sprintf("plan.data_sets[%d]", i), &req.Plan.DataSets[i])
@@ -41,7 +41,22 @@ func (req *Request) Check() error {
 	if req.Load > 0 && req.Loaded > 0 {
 		c.bad("loaded", "is %d beside load: want only one of them", req.Loaded)
 	}
+	c.process(req)
 	return c.err
+}
+
+// process checks what only a trial in several processes has.
+func (c *checker) process(req *Request) {
+	c.within("process", int64(req.Process), 0, int64(c.processes-1))
+	if req.Process > 0 && (len(req.Plan.Phases) != 1 || req.Plan.Phases[0].Mix == nil || req.Plan.Schema != "" || req.Load+req.Loaded > 0) {
+		c.bad("process", "is %d: want a plan of one mix, without a schema, and neither load nor loaded", req.Process)
+	}
+	if c.processes > 1 && req.Settings["mode"] == "memory" {
+		c.bad("settings.processes", "is %d with a database in memory, which each process would have for itself: want a file", c.processes)
+	}
+	if c.processes > 1 && req.Settings["locking_mode"] == "exclusive" {
+		c.bad("settings.processes", "is %d with locking_mode exclusive, by which one process locks out the others: want normal", c.processes)
+	}
 }
 
 // checker keeps the first problem that it finds.
@@ -51,6 +66,7 @@ type checker struct {
 
 	readers    int // connections of the second pool
 	writeMutex bool
+	processes  int // that share the clients of a mix
 
 	serving bool // http phases can be put under load
 	err     error
@@ -80,6 +96,7 @@ func (c *checker) settings(s driver.Settings) {
 	}
 	c.within("settings.pool_size", c.pool, 1, plan.MaxClients)
 	c.within("settings.pool_readers", int64(c.readers), 0, plan.MaxClients)
+	c.within("settings.processes", int64(c.processes), 1, plan.MaxClients)
 }
 
 func (c *checker) dataSet(at string, d *plan.DataSet) {
@@ -276,7 +293,14 @@ func (c *checker) query(at string, p *plan.Phase) {
 // too few connections the phase would then wait forever.
 func (c *checker) clients(at string, n int, held bool) {
 	c.within(at+".clients", int64(n), 1, plan.MaxClients)
-	if held && int64(n) > c.pool {
+	if held {
+		c.held(at, n)
+	}
+}
+
+// held checks that there is a connection for each of n clients that keep one.
+func (c *checker) held(at string, n int) {
+	if int64(n) > c.pool {
 		c.bad(at+".clients", "is %d, each with its own connection, but settings.pool_size is %d: want at most as many clients", n, c.pool)
 	}
 }
@@ -305,9 +329,18 @@ func (c *checker) call(at string, call *plan.Call, forEach string) {
 }
 
 func (c *checker) mix(at string, m *plan.Mix) {
-	c.clients(at, m.Clients, m.OwnConn)
-	if m.OwnConn && c.readers > 0 && m.Clients > c.readers {
-		c.bad(at+".clients", "is %d, each with its own connection of each pool, but settings.pool_readers is %d: want at most as many clients", m.Clients, c.readers)
+	c.clients(at, m.Clients, false)
+	if n := m.MostShared(c.processes); m.OwnConn {
+		c.held(at, n)
+		if c.readers > 0 && n > c.readers {
+			c.bad(at+".clients", "is %d, each with its own connection of each pool, but settings.pool_readers is %d: want at most as many clients", n, c.readers)
+		}
+	}
+	if c.processes > m.Clients {
+		c.bad(at+".clients", "is %d, which %d processes are to share: want at least one for each", m.Clients, c.processes)
+	}
+	if c.processes > 1 && (c.writeMutex || m.Mutexes()) {
+		c.bad(at+".mutex", "is held in one process, and settings.processes is %d: want no mutex", c.processes)
 	}
 	c.within(at+".gomaxprocs", int64(m.GOMAXPROCS), 0, plan.MaxClients)
 	if r := m.Retry; r != nil {

@@ -26,8 +26,8 @@ const (
 	TypeJob       = "job"       // lab → worker: do this on a user's database
 	TypeServe     = "serve"     // lab → worker: a trial with http phases, on which the lab puts load
 	TypeProceed   = "proceed"   // lab → worker: answer to waiting
-	TypeBegin     = "begin"     // lab → worker: the load begins now
-	TypeStop      = "stop"      // lab → worker: the load has ended
+	TypeBegin     = "begin"     // lab → worker: the load begins now, or the mix in several processes
+	TypeStop      = "stop"      // lab → worker: the load has ended, or the mix in all processes
 	TypeInfo      = "info"      // worker → lab: answer to describe
 	TypeReady     = "ready"     // worker → lab: opened, with the proof
 	TypeWaiting   = "waiting"   // worker → lab: nothing more is done before the order to proceed
@@ -39,6 +39,8 @@ const (
 	TypeListening = "listening" // worker → lab: an http phase can be put under load
 	TypeBegun     = "begun"     // worker → lab: answer to begin; what the server uses is measured from now on
 	TypeServed    = "served"    // worker → lab: answer to stop, with what the server has used
+	TypePrepared  = "prepared"  // worker → lab: a mix in several processes can begin here
+	TypeShared    = "shared"    // worker → lab: this process has done its share of the mix
 	TypeProgress  = "progress"  // worker → lab: the progress of a job
 	TypeResult    = "result"    // worker → lab: a job has ended
 	TypeDone      = "done"      // worker → lab: all phases have ended
@@ -62,6 +64,11 @@ type Request struct {
 	// the schema, and what the first Loaded phases have left.
 	Load   int `json:"load,omitempty"`
 	Loaded int `json:"loaded,omitempty"`
+
+	// Process, if not 0, says that the worker is a further process of a trial, which does
+	// its share of one mix while others do theirs. The database exists and is in use. The
+	// plan has that phase only.
+	Process int `json:"process,omitempty"`
 
 	// TypesKnown says that the types of the answers were checked in an earlier trial
 	// with this plan, these settings and this seed. They need not be checked again.
@@ -116,7 +123,7 @@ type Response struct {
 	Protocol int          `json:"protocol,omitempty"` // info, ready
 	Info     *driver.Info `json:"info,omitempty"`     // info
 	Proof    *Proof       `json:"proof,omitempty"`    // info (without connections), ready
-	Phase    string       `json:"phase,omitempty"`    // phase, inserted, listening, begun; settings: the phase before, or "" after the schema
+	Phase    string       `json:"phase,omitempty"`    // phase, inserted, listening, begun, prepared, shared; settings: the phase before, or "" after the schema
 	Address  string       `json:"address,omitempty"`  // listening: host:port
 
 	// For settings: every PRAGMA of the vocabulary, read from each connection of the pool.

@@ -22,9 +22,15 @@ type Locks struct {
 	Mixes    []*LockedMix
 }
 
-// LockedMix is a mix or a replay of a workload, done in several ways.
+// LockedMix is a mix or a replay of a workload, done in several ways in a number of
+// processes.
 type LockedMix struct {
 	stats.TableName
+
+	// Processes is how many processes share the clients. It is part of what is measured, and no
+	// choice: an application has the processes that it has.
+	Processes int
+
 	Cells []*LockCell // in the order of the run
 
 	// Best is, of the choices with which on no driver a lock made an operation fail or wait
@@ -103,6 +109,14 @@ type LockWait struct {
 type FailedOperation struct {
 	Operation string `json:"operation"`
 	Failed    int64  `json:"failed"`
+}
+
+// String names the mix.
+func (m *LockedMix) String() string {
+	if m.Processes > 1 {
+		return fmt.Sprintf("%s in %d processes", m.TableName.String(), m.Processes)
+	}
+	return m.TableName.String()
 }
 
 // Trouble reports whether operations failed because of locks, or waited forever.
@@ -190,10 +204,11 @@ func ExplainLocks(a *stats.Analysis) *Locks {
 			}
 			for _, c := range t.Cells {
 				name := stats.TableName{Workload: c.Case.Workload, Phase: t.Phase}
-				key := fmt.Sprintf("%q %q %q %v", name.Workload, c.Case.WorkloadSHA256, name.Phase, c.Case.Parameters)
+				processes := c.Case.Settings.Processes()
+				key := fmt.Sprintf("%q %q %q %v %d", name.Workload, c.Case.WorkloadSHA256, name.Phase, c.Case.Parameters, processes)
 				m := byKey[key]
 				if m == nil {
-					m = &LockedMix{TableName: name}
+					m = &LockedMix{TableName: name, Processes: processes}
 					byKey[key] = m
 					l.Mixes = append(l.Mixes, m)
 				}

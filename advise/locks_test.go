@@ -144,6 +144,28 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
+// TestLockProcesses expects a mix in several processes beside that in one: another number of
+// processes is no remedy.
+func TestLockProcesses(t *testing.T) {
+	f := newLockedRun()
+	f.add(ofMattn, settings("wal", "deferred", "5000", "4", "processes", "1"), 1000)
+	f.add(ofMattn, settings("wal", "deferred", "5000", "1", "processes", "2"), 900, failed(517, 9, 0))
+	f.add(ofMattn, settings("wal", "immediate", "5000", "1", "processes", "2"), 800)
+	l := advise.ExplainLocks(stats.Analyze(f.run, "native"))
+	if len(l.Mixes) != 2 || l.Mixes[0].String() != "w mix" || l.Mixes[1].String() != "w mix in 2 processes" || l.Mixes[1].Processes != 2 {
+		t.Fatalf("%d mixes: %v", len(l.Mixes), l.Mixes)
+	}
+	if best := l.Mixes[0].Best; best == nil || best.TxLock != "deferred" {
+		t.Errorf("in one process %+v", best)
+	}
+	if best := l.Mixes[1].Best; best == nil || best.TxLock != "immediate" {
+		t.Errorf("in two processes %+v", best)
+	}
+	if r := l.Mixes[1].Cells[0].Remedies; len(r) != 1 || r[0].Changes[0].What != "txlock" {
+		t.Errorf("remedies %+v", r)
+	}
+}
+
 // TestBest expects the fastest choice that is clean on every driver.
 func TestBest(t *testing.T) {
 	f := newLockedRun()

@@ -182,6 +182,57 @@ func TestLockCasesOfOneClient(t *testing.T) {
 	}
 }
 
+// TestLockCasesProcesses expects no mutex between processes, and a pool of one with every way
+// of waiting.
+func TestLockCasesProcesses(t *testing.T) {
+	const two = "busy_timeout=0 journal_mode=wal "
+	want := []string{
+		two + "pool_size=3 processes=1 txlock=deferred",
+		two + "pool_size=3 processes=1 txlock=immediate",
+		two + "pool_readers=3 pool_size=1 processes=1 txlock=deferred",
+		two + "pool_readers=3 pool_size=1 processes=1 txlock=immediate",
+		two + "pool_size=3 processes=1 txlock=deferred write_mutex=on",
+		two + "pool_size=3 processes=1 txlock=immediate write_mutex=on",
+		two + "pool_size=1 processes=1 txlock=immediate",
+		two + "pool_size=2 processes=2 txlock=deferred",
+		two + "pool_size=2 processes=2 txlock=immediate",
+		two + "pool_readers=2 pool_size=1 processes=2 txlock=deferred",
+		two + "pool_readers=2 pool_size=1 processes=2 txlock=immediate",
+		two + "pool_size=1 processes=2 txlock=deferred",
+		two + "pool_size=1 processes=2 txlock=immediate",
+		two + "pool_size=1 processes=3 txlock=deferred",
+		two + "pool_size=1 processes=3 txlock=immediate",
+	}
+	got := lockCases(t, contendedWith("busy_timeout: 0", "pool"), varyLock, map[string][]string{"processes": {"1", "2", "3"}})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	inFile := lockCases(t, contendedWith("busy_timeout: 0, processes: 2", "pool"), varyLock, nil)
+	if diff := cmp.Diff(want[7:13], inFile); diff != "" {
+		t.Errorf("as the file says:\n%s", diff)
+	}
+}
+
+// A parameter of the workload may say in how many processes it is done.
+func TestLockCasesProcessesVary(t *testing.T) {
+	text := strings.Replace(contendedWith("processes: $n", "pool"), "schema:", "scales: {quick: {n: [1, 2]}, full: {n: 1}}\nschema:", 1)
+	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick"}
+	cases, err := m.LockCases(varyLock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byProcesses := map[string]int{}
+	for _, c := range cases {
+		byProcesses[c.Settings["processes"]]++
+		if c.Settings["processes"] == "2" && (c.Settings["write_mutex"] != "" || c.Settings.PoolSize() > 2) {
+			t.Errorf("in two processes %v", c.Settings)
+		}
+	}
+	if len(cases) != 13 || byProcesses["1"] != 7 || byProcesses["2"] != 6 {
+		t.Errorf("%d cases, by processes %v", len(cases), byProcesses)
+	}
+}
+
 // Each case is patient for as long as its busy timeout and some more.
 func TestLockPatience(t *testing.T) {
 	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, contendedWith("txlock: deferred", "pool"))}, Scale: "quick", Settings: map[string][]string{"busy_timeout": {"0", "700"}}}

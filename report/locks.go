@@ -161,10 +161,22 @@ func causes(m *advise.LockedMix) list {
 		} else {
 			n = fmt.Sprintf(", %s in all, after %s in the mean", Thousands(counts[k]), duration(took[k]/max(counts[k], 1)))
 		}
-		l = append(l, item{label: label, alarm: true, text: fmt.Sprintf("%s%s: %s", inCommon(whose.of[k]), n, whyWords[k.why])})
+		words := whyWords[k.why]
+		if k.why == advise.WhyTimeout && m.Processes > 1 {
+			words = timeoutBetween
+		}
+		l = append(l, item{label: label, alarm: true, text: fmt.Sprintf("%s%s: %s", inCommon(whose.of[k]), n, words)})
+	}
+	if l != nil && m.Processes > 1 {
+		l = append(l, item{label: "processes", text: fmt.Sprintf("each of the %d has pools of its own: a pool of one, or with one writer, orders only the clients of its own process, "+
+			"and so would a mutex. Between processes there are only SQLite's locks: begin as immediate what writes, with a busy_timeout", m.Processes)})
 	}
 	return l
 }
+
+// timeoutBetween explains [advise.WhyTimeout] among several processes.
+const timeoutBetween = "the lock was waited for as long as busy_timeout says: SQLite tries again from time to time, and does not serve in the order of arrival, " +
+	"so one may wait much longer than others; between processes nothing else orders them, so give the busy_timeout more room, or hold the lock for less time"
 
 // waitWords say what clients wait for.
 var waitWords = map[string]struct{ short, long string }{
@@ -527,9 +539,10 @@ type JSONLocks struct {
 // JSONLockMix is a mix or a replay that was done in several ways.
 type JSONLockMix struct {
 	stats.TableName
-	Best  *advise.LockChoice  `json:"best,omitempty"`  // clean on all drivers, and the fastest of these
-	Equal []advise.LockChoice `json:"equal,omitempty"` // as clean, and as fast as far as can be told
-	Cells []JSONLockCell      `json:"cells"`
+	Processes int                 `json:"processes"`       // that share the clients
+	Best      *advise.LockChoice  `json:"best,omitempty"`  // clean on all drivers, and the fastest of these
+	Equal     []advise.LockChoice `json:"equal,omitempty"` // as clean, and as fast as far as can be told
+	Cells     []JSONLockCell      `json:"cells"`
 }
 
 // JSONLockCell is a mix or a replay done by a driver with one choice.
@@ -569,7 +582,7 @@ type JSONLockRemedy struct {
 func writeLocksJSON(w io.Writer, l *advise.Locks, _ Options) error {
 	out := JSONLocks{Version: LocksVersion, Answer: LocksAnswer(l), Run: l.Analysis.Run.ID, Mixes: []JSONLockMix{}}
 	for _, m := range l.Mixes {
-		j := JSONLockMix{TableName: m.TableName, Best: m.Best, Equal: m.Equal, Cells: []JSONLockCell{}}
+		j := JSONLockMix{TableName: m.TableName, Processes: m.Processes, Best: m.Best, Equal: m.Equal, Cells: []JSONLockCell{}}
 		for _, c := range m.Cells {
 			cell := JSONLockCell{Driver: c.Driver, Choice: c.Choice, Status: c.Status, Endless: c.Endless,
 				Operations: c.Operations, Failed: c.Failed, Errors: c.Errors, Causes: c.Causes,

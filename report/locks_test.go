@@ -151,6 +151,34 @@ func TestLocksTold(t *testing.T) {
 	}
 }
 
+// TestLocksProcesses expects each number of processes by itself, and what holds between them.
+func TestLocksProcesses(t *testing.T) {
+	in := func(n string, s driver.Settings) driver.Settings { return s.With(driver.Settings{"processes": n}) }
+	run := locksRun(in("1", lockSettings("immediate", "5000", "4")), in("2", lockSettings("deferred", "5000", "2")), in("2", lockSettings("immediate", "5000", "2")))
+	for i := range run.Trials {
+		if c := run.Cases[run.Trials[i].Case-1]; c.Settings["txlock"] == "deferred" {
+			run.Trials[i].Samples[0].Errors = []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 40, WaitNS: 40 * 5e9}}
+		}
+	}
+	words := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 200})), " ")
+	for _, want := range []string{
+		"bank mix: in 2 cases no lock made an operation fail.",
+		"bank mix in 2 processes: operations failed in 2 of 4 cases. None with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 2",
+		"between processes nothing else orders them",
+		"processes each of the 2 has pools of its own: a pool of one, or with one writer, orders only the clients of its own process",
+		"bank mix in 2 processes, mattn",
+	} {
+		if !strings.Contains(words, want) {
+			t.Errorf("no %q in\n%s", want, words)
+		}
+	}
+	got := lockReport(t, "json", run, report.Options{})
+	validate(t, compiled(t, report.LocksSchema), got)
+	if !strings.Contains(got, `"processes": 2`) {
+		t.Errorf("JSON does not say in how many processes:\n%s", got)
+	}
+}
+
 func TestLocksSchema(t *testing.T) {
 	s := compiled(t, report.LocksSchema)
 	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("immediate", "5000", "4"), lockSettings("deferred", "5000", "1"))

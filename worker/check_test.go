@@ -97,6 +97,20 @@ func TestCheckPlan(t *testing.T) {
 		"plan.phases[1].query.parameters[0].column": func(_ *protocol.Request, p *plan.Plan) { query(p).ForEach = "" },
 		"plan.phases[1].query.parameters[0] has":    func(_ *protocol.Request, p *plan.Plan) { query(p).Parameters[0].Column = "" },
 		"plan.phases[2].mix.clients is -1:":         func(_ *protocol.Request, p *plan.Plan) { mix(p).Clients = -1 },
+		"process is 1: want a number from 0 to 0":   func(r *protocol.Request, _ *plan.Plan) { r.Process = 1 },
+		"process is 1: want a plan of one mix": func(r *protocol.Request, p *plan.Plan) {
+			r.Process, r.Settings["processes"] = 1, "2"
+		},
+		"settings.processes is 2 with a database in memory": func(r *protocol.Request, p *plan.Plan) {
+			r.Settings["processes"], r.Settings["mode"] = "2", "memory"
+		},
+		"settings.processes is 2 with locking_mode exclusive": func(r *protocol.Request, p *plan.Plan) {
+			r.Settings["processes"], r.Settings["locking_mode"] = "2", "exclusive"
+		},
+		"plan.phases[2].mix.clients is 2, which 3 processes": func(r *protocol.Request, p *plan.Plan) { r.Settings["processes"] = "3" },
+		"plan.phases[2].mix.mutex is held in one process": func(r *protocol.Request, p *plan.Plan) {
+			r.Settings["processes"], mix(p).Operations[0].Calls[0].Mutex = "2", true
+		},
 		"plan.phases[2].mix.clients is 3,":          func(_ *protocol.Request, p *plan.Plan) { mix(p).Clients = 3 },
 		"plan.phases[2].mix.count":                  func(_ *protocol.Request, p *plan.Plan) { mix(p).Count = -1 },
 		"plan.phases[2].mix.duration_ms":            func(_ *protocol.Request, p *plan.Plan) { mix(p).DurationMS = 1 << 60 },

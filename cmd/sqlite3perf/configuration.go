@@ -96,6 +96,7 @@ var reaches = map[string]reach{
 	"only":              harmless,
 	"param":             harmless,
 	"patience":          harmless,
+	"processes":         harmless,
 	"phase":             harmless,
 	"pipeline":          harmless,
 	"pool":              harmless,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,12 +43,17 @@ A replay of a recording is run with its own clients, each with a connection, and
 client on one connection, transaction by transaction; txlock is varied if the recording
 begins transactions by a call of its library. pool_readers and write_mutex are for mixes.
 
+With --processes 1,2 the clients are in one process, and then shared by two on the same
+file, each with pools of its own. Between processes only SQLite's own locks hold. So there
+is no mutex, and a pool of one is measured with every txlock and busy_timeout.
+
 A phase fails if no client completes an operation for longer than busy_timeout and
 --patience together. The run is kept in the store: locks RUN prints its explanation again.`,
 		Example: `  sqlite3perf locks --drivers mattn,modernc
   sqlite3perf locks --drivers modernc --workloads ./mine.yaml
   sqlite3perf locks --drivers modernc --workloads ./replay.yaml
   sqlite3perf locks --drivers mattn --set journal_mode=wal --set busy_timeout=0,1s
+  sqlite3perf locks --drivers mattn --workloads locks --processes 1,2
   sqlite3perf locks last`,
 		Args: arguments(0, 1, "a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,7 +72,8 @@ A phase fails if no client completes an operation for longer than busy_timeout a
 // lockOptions are the flags of locks.
 type lockOptions struct {
 	runOptions
-	patience time.Duration
+	patience  time.Duration
+	processes []int
 }
 
 // lockWorkloads are measured unless others are named.
@@ -77,6 +84,7 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files that have a mix or a replay (default: " + strings.Join(lockWorkloads, ",") + ")"
 	f.DurationVar(&o.patience, "patience", 5*time.Second, "a phase fails if no client completes an operation for this long beyond busy_timeout, unless the workload has its own value")
+	f.IntSliceVar(&o.processes, "processes", nil, "how many processes share the clients of a mix, such as 1,2; the same as --set processes=1,2 (default: as the workload says, or 1)")
 	o.addScheduleFlags(f)
 	rounds := f.Lookup("rounds")
 	rounds.Usage = "exactly this many rounds, at least 6 (default: 6, or more until --time is over, if that is given)"
@@ -100,6 +108,9 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 	}
 	if len(o.workloads) == 0 && !o.flags.Changed("workloads") {
 		o.workloads = lockWorkloads
+	}
+	if err := o.inProcesses(); err != nil {
+		return err
 	}
 	o.computing = newProgress(env, o.quiet).Computing
 	r, err := o.check(ctx)
@@ -128,6 +139,27 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 	case !l.Complete():
 		return statusError(exitIncomplete)
 	}
+	return nil
+}
+
+// inProcesses makes a setting of --processes.
+func (o *lockOptions) inProcesses() error {
+	if len(o.processes) == 0 {
+		return nil
+	}
+	for _, set := range o.set {
+		if name, _, _ := strings.Cut(set, "="); strings.TrimSpace(name) == "processes" {
+			return usagef("--processes and --set %s say the same thing: leave one of them out", set)
+		}
+	}
+	words := make([]string, len(o.processes))
+	for i, n := range o.processes {
+		if n < 1 {
+			return usagef("--processes %d: want numbers of processes, from 1, such as 1,2", n)
+		}
+		words[i] = strconv.Itoa(n)
+	}
+	o.set = append(o.set, "processes="+strings.Join(words, ","))
 	return nil
 }
 

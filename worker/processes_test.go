@@ -1,0 +1,120 @@
+package worker_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// sharing returns the request to a process of a mix of 3 clients in 2 processes, and a
+// driver for it.
+func sharing(t *testing.T, process int) (*fake, protocol.Request) {
+	t.Helper()
+	f := newFake()
+	f.answer = one
+	req := trialOf(t, blog(1, mixOf(plan.Mix{Clients: 3, Count: 90})), driver.Settings{"pool_size": "2", "processes": "2"})
+	if req.Process = process; process > 0 {
+		req.Plan.Schema = ""
+	}
+	return f, req
+}
+
+// share lets a process do its share of the mix, and returns its sample.
+func share(t *testing.T, f *fake, req protocol.Request) *protocol.Sample {
+	t.Helper()
+	x := converse(t, f, req)
+	proof := x.hear(protocol.TypeReady).Proof
+	if got := proof.Connections[0]["processes"]; got != "2" {
+		t.Errorf("proves processes=%q", got)
+	}
+	x.hear(protocol.TypeSettings)
+	x.hear(protocol.TypePhase)
+	x.hear(protocol.TypeWaiting)
+	x.order(protocol.TypeBegin)
+	x.hear(protocol.TypeShared)
+	if f.checks > 0 {
+		t.Error("the database was checked while others may write")
+	}
+	x.order(protocol.TypeStop)
+	x.hear(protocol.TypeSettings)
+	s := x.hear(protocol.TypeSample).Sample
+	x.hear(protocol.TypeDone)
+	if err := <-x.ended; err != nil {
+		t.Error(err)
+	}
+	return s
+}
+
+// TestSharesOfMix expects each process to do the operations of its clients: as many, and the
+// same ones, as in one process.
+func TestSharesOfMix(t *testing.T) {
+	f, req := sharing(t, 0)
+	first := share(t, f, req)
+	if f.checks != 1 {
+		t.Errorf("the first process checked the database %d times", f.checks)
+	}
+	f, req = sharing(t, 1)
+	if err := os.WriteFile(req.Path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	second := share(t, f, req)
+	if f.checks != 0 {
+		t.Error("a further process checked the database")
+	}
+	if first.Operations != 30 || second.Operations != 60 || first.Checksum == "" || second.Checksum != "" {
+		t.Errorf("%d and %d operations: want those of 1 and 2 clients; checksums %q and %q", first.Operations, second.Operations, first.Checksum, second.Checksum)
+	}
+	f, req = sharing(t, 0)
+	delete(req.Settings, "processes")
+	alone := mixSample(t, serve(t, f, req))
+	for i, l := range alone.Latency {
+		if got := first.Latency[i].Count + second.Latency[i].Count; got != l.Count {
+			t.Errorf("%d × %s in two processes, %d in one", got, l.Operation, l.Count)
+		}
+	}
+}
+
+// A further process needs the database of the first, and leaves it when the lab has gone.
+func TestShareOfNothing(t *testing.T) {
+	f, req := sharing(t, 1)
+	x := converse(t, f, req)
+	if r := x.hear(protocol.TypeFailed).Reason; r.Code != protocol.CodePath || !strings.Contains(r.Message, "a further process of a trial opens the database that the first has made") {
+		t.Errorf("failed with %+v", r)
+	}
+	if err := os.WriteFile(req.Path, []byte("the first one's"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	x = converse(t, f, req)
+	for _, typ := range []string{protocol.TypeReady, protocol.TypeSettings, protocol.TypePhase, protocol.TypeWaiting} {
+		x.hear(typ)
+	}
+	x.in.Close()
+	if err := <-x.ended; err == nil {
+		t.Error("the end of the lab is no error")
+	}
+	if _, err := os.Stat(req.Path); err != nil {
+		t.Errorf("the database of another process is gone: %v", err)
+	}
+}
+
+// Clients are shared evenly, each by one process.
+func TestShare(t *testing.T) {
+	m := plan.Mix{Clients: 7}
+	var got [][2]int
+	for p := range 3 {
+		first, end := m.Share(p, 3)
+		got = append(got, [2]int{first, end})
+	}
+	if diff := cmp.Diff([][2]int{{0, 2}, {2, 4}, {4, 7}}, got); diff != "" {
+		t.Error(diff)
+	}
+	if n := m.MostShared(3); n != 3 {
+		t.Errorf("%d clients in the process that has most", n)
+	}
+}

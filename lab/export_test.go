@@ -67,3 +67,9 @@ func (b *Builder) WorkerPath(ctx context.Context, ref Ref) (string, error) {
 
 // Robbed is the rule by which a trial is robbed.
 var Robbed = robbed
+
+// CheckShare finds what is wrong with the sample of one process of a mix.
+var CheckShare = checkShare
+
+// MergeShares adds up what several processes say of one mix.
+var MergeShares = mergeShares

@@ -9,8 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
@@ -215,6 +219,73 @@ func TestProcessesRefused(t *testing.T) {
 		m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: c.over}
 		if _, err := m.Cases(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// halfOf returns the sample of a process with one of two clients: operations that took 1 ms
+// each, of which some failed.
+func halfOf(operations, failed int64) *protocol.Sample {
+	h := latency.New()
+	for range operations {
+		h.Record(1e6)
+	}
+	s := &protocol.Sample{Phase: "mix", WallNS: operations * 1e6, UserNS: 7e6, SystemNS: 1e6, Operations: operations, Failed: failed, Rows: operations - failed,
+		Allocs: 10, AllocBytes: 100, Instructions: 1000, PeakRSSBytes: 1 << 20, Clients: []int64{operations - failed},
+		Latency: []protocol.Latency{{Operation: "a", Count: operations, Failed: failed, Histogram: h.Encode()}}}
+	if failed > 0 {
+		s.Errors = []protocol.ErrorCount{{Code: 5, Count: failed, WaitNS: failed * 1e6}}
+	}
+	return s
+}
+
+func TestMergeShares(t *testing.T) {
+	t.Parallel()
+	first, second := halfOf(20, 5), halfOf(30, 30)
+	first.Checksum, first.DatabaseBytes, first.WALBytes, first.CheckpointNS, first.WALRestarts = "c", 4096, 512, 9, 2
+	second.Errors = append(second.Errors[:0], protocol.ErrorCount{Code: 5, Count: 10, WaitNS: 10}, protocol.ErrorCount{Code: 517, Count: 20, WaitNS: 20})
+	got, err := lab.MergeShares([]*protocol.Sample{first, second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := latency.Decode(got.Latency[0].Histogram)
+	if err != nil || h.Count() != 50 {
+		t.Errorf("%d latencies, %v", h.Count(), err)
+	}
+	got.Latency[0].Histogram = ""
+	want := &protocol.Sample{Phase: "mix", WallNS: 30e6, UserNS: 14e6, SystemNS: 2e6, Operations: 50, Failed: 35, Rows: 15,
+		Allocs: 20, AllocBytes: 200, Instructions: 2000, PeakRSSBytes: 2 << 20, Clients: []int64{15, 0},
+		Checksum: "c", DatabaseBytes: 4096, WALBytes: 512, CheckpointNS: 9, WALRestarts: 2,
+		Errors:  []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 15, WaitNS: 5e6 + 10}, {Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 20, WaitNS: 20}},
+		Latency: []protocol.Latency{{Operation: "a", Count: 50, Failed: 35}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	second.Instructions = 0
+	if got, err = lab.MergeShares([]*protocol.Sample{first, second}); err != nil || got.Instructions != 0 {
+		t.Errorf("%d instructions where one process does not tell, %v", got.Instructions, err)
+	}
+}
+
+// TestSharesChecked expects a lie of one process to be found, although the sum may look well.
+func TestSharesChecked(t *testing.T) {
+	t.Parallel()
+	p := &plan.Phase{Name: "mix", Mix: &plan.Mix{Clients: 2, DurationMS: 10, Operations: []plan.Operation{{Name: "a", Weight: 1}}}}
+	for want, lie := range map[string]func(*protocol.Sample){
+		"":                                      func(*protocol.Sample) {},
+		"phase mix, process 2 of 2: rows is -1": func(s *protocol.Sample) { s.Rows = -1 },
+		"phase mix, process 2 of 2: wall_ns is 0":                                                  func(s *protocol.Sample) { s.WallNS = 0 },
+		"phase mix, process 2 of 2: errors counts 5 in all: want 6":                                func(s *protocol.Sample) { s.Failed = 6 },
+		"phase mix, process 2 of 2: clients has 2 entries":                                         func(s *protocol.Sample) { s.Clients = []int64{7, 8} },
+		"phase mix, process 2 of 2: latency counts 20 in all: want 21":                             func(s *protocol.Sample) { s.Operations++ },
+		"phase mix, process 2 of 2: latency[0].histogram has a latency of 999.936µs: want at most": func(s *protocol.Sample) { s.WallNS = 1e5 },
+		"phase mix, process 2 of 2: checksum is set":                                               func(s *protocol.Sample) { s.Checksum = strings.Repeat("0", 64) },
+	} {
+		s := halfOf(20, 5)
+		lie(s)
+		faults := lab.CheckShare(p, 1, 2, s)
+		if want == "" && len(faults) > 0 || want != "" && !slices.ContainsFunc(faults, func(f lab.Fault) bool { return strings.HasPrefix(f.Message, want) }) {
+			t.Errorf("%v\nwant %q", faults, want)
 		}
 	}
 }

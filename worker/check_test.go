@@ -111,10 +111,10 @@ func TestCheckPlan(t *testing.T) {
 		"plan.phases[2].mix.mutex is held in one process": func(r *protocol.Request, p *plan.Plan) {
 			r.Settings["processes"], mix(p).Operations[0].Calls[0].Mutex = "2", true
 		},
-		"plan.phases[2].mix.clients is 3,":          func(_ *protocol.Request, p *plan.Plan) { mix(p).Clients = 3 },
-		"plan.phases[2].mix.count":                  func(_ *protocol.Request, p *plan.Plan) { mix(p).Count = -1 },
-		"plan.phases[2].mix.duration_ms":            func(_ *protocol.Request, p *plan.Plan) { mix(p).DurationMS = 1 << 60 },
-		"plan.phases[2].mix.gomaxprocs":             func(_ *protocol.Request, p *plan.Plan) { mix(p).GOMAXPROCS = -1 },
+		"plan.phases[2].mix.clients is 3,": func(_ *protocol.Request, p *plan.Plan) { mix(p).Clients = 3 },
+		"plan.phases[2].mix.count":         func(_ *protocol.Request, p *plan.Plan) { mix(p).Count = -1 },
+		"plan.phases[2].mix.duration_ms":   func(_ *protocol.Request, p *plan.Plan) { mix(p).DurationMS = 1 << 60 },
+		"plan.phases[2].mix.gomaxprocs":    func(_ *protocol.Request, p *plan.Plan) { mix(p).GOMAXPROCS = -1 },
 		"plan.phases[2].mix.operations[1].mutex would": func(_ *protocol.Request, p *plan.Plan) {
 			mix(p).Mutex, mix(p).Operations[1].Mutex = true, true
 		},

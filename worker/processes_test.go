@@ -35,7 +35,7 @@ func share(t *testing.T, f *fake, req protocol.Request) *protocol.Sample {
 	}
 	x.hear(protocol.TypeSettings)
 	x.hear(protocol.TypePhase)
-	x.hear(protocol.TypeWaiting)
+	x.hear(protocol.TypePrepared)
 	x.order(protocol.TypeBegin)
 	x.hear(protocol.TypeShared)
 	if f.checks > 0 {
@@ -91,7 +91,7 @@ func TestShareOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	x = converse(t, f, req)
-	for _, typ := range []string{protocol.TypeReady, protocol.TypeSettings, protocol.TypePhase, protocol.TypeWaiting} {
+	for _, typ := range []string{protocol.TypeReady, protocol.TypeSettings, protocol.TypePhase, protocol.TypePrepared} {
 		x.hear(typ)
 	}
 	x.in.Close()

@@ -242,6 +242,8 @@ func halfOf(operations, failed int64) *protocol.Sample {
 func TestMergeShares(t *testing.T) {
 	t.Parallel()
 	first, second := halfOf(20, 5), halfOf(30, 30)
+	first.Waits = []protocol.Wait{{For: protocol.WaitConnection, Count: 3, WaitNS: 30}, {For: protocol.WaitRetry, Count: 1, WaitNS: 1}}
+	second.Waits = []protocol.Wait{{For: protocol.WaitConnection, Count: 4, WaitNS: 40}}
 	first.Checksum, first.DatabaseBytes, first.WALBytes, first.CheckpointNS, first.WALRestarts = "c", 4096, 512, 9, 2
 	second.Errors = append(second.Errors[:0], protocol.ErrorCount{Code: 5, Count: 10, WaitNS: 10}, protocol.ErrorCount{Code: 517, Count: 20, WaitNS: 20})
 	got, err := lab.MergeShares([]*protocol.Sample{first, second})
@@ -256,6 +258,7 @@ func TestMergeShares(t *testing.T) {
 	want := &protocol.Sample{Phase: "mix", WallNS: 30e6, UserNS: 14e6, SystemNS: 2e6, Operations: 50, Failed: 35, Rows: 15,
 		Allocs: 20, AllocBytes: 200, Instructions: 2000, PeakRSSBytes: 2 << 20, Clients: []int64{15, 0},
 		Checksum: "c", DatabaseBytes: 4096, WALBytes: 512, CheckpointNS: 9, WALRestarts: 2,
+		Waits:   []protocol.Wait{{For: protocol.WaitConnection, Count: 7, WaitNS: 70}},
 		Errors:  []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 15, WaitNS: 5e6 + 10}, {Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 20, WaitNS: 20}},
 		Latency: []protocol.Latency{{Operation: "a", Count: 50, Failed: 35}}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -279,6 +282,7 @@ func TestSharesChecked(t *testing.T) {
 		"phase mix, process 2 of 2: clients has 2 entries":                                         func(s *protocol.Sample) { s.Clients = []int64{7, 8} },
 		"phase mix, process 2 of 2: latency counts 20 in all: want 21":                             func(s *protocol.Sample) { s.Operations++ },
 		"phase mix, process 2 of 2: latency[0].histogram has a latency of 999.936µs: want at most": func(s *protocol.Sample) { s.WallNS = 1e5 },
+		`phase mix, process 2 of 2: waits[0].for is "luck"`:                                        func(s *protocol.Sample) { s.Waits = []protocol.Wait{{For: "luck"}} },
 		"phase mix, process 2 of 2: checksum is set":                                               func(s *protocol.Sample) { s.Checksum = strings.Repeat("0", 64) },
 	} {
 		s := halfOf(20, 5)

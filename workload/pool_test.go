@@ -74,11 +74,16 @@ func TestPoolMistakes(t *testing.T) {
 		"connection is another, but the clients of the mix keep one each":             {"clients: $clients\n    duration", "clients: 1\n    connection: own\n    duration"},
 		"patience is \"soon\": want one such as 10s":                                  {"patience: 2s", "patience: soon"},
 		"timeout is \"1us\": want one such as 10s":                                    {"timeout: 50ms", "timeout: 1us"},
+		"processes is 100000000: want at most":                                        {"settings: {", "settings: {processes: 100000000, "},
+		"2 clients with a connection each, but pool_size is 1: write pool_size: 2":    {"clients: $clients\n    duration", "clients: 3\n    connection: own\n    duration"},
 		"pool_readers is 100000000: want at most":                                     {"pool: {writers: 1, readers: $clients}", "settings: {pool_readers: 100000000}"},
 	} {
 		text := strings.Replace(pooled, change[0], change[1], 1)
 		if text == pooled {
 			t.Errorf("%q is not there", change[0])
+		}
+		if strings.HasPrefix(want, "2 clients") {
+			text = strings.Replace(text, "settings: {", "settings: {processes: 2, ", 1)
 		}
 		if strings.HasPrefix(change[1], "settings") && strings.HasPrefix(change[0], "pool:") {
 			text = strings.Replace(text, "settings: {journal_mode: wal}\n", "", 1)

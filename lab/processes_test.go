@@ -221,6 +221,10 @@ func TestProcessesRefused(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
+	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{replayed(t, `"do":"begin"`, "")}, Scale: "quick", Settings: map[string][]string{"processes": {"2"}}}
+	if _, err := m.Cases(); err == nil || !strings.Contains(err.Error(), "processes=2: phase replay is a replay, which is done in one process: leave it out") {
+		t.Errorf("a replay: %v", err)
+	}
 }
 
 // halfOf returns the sample of a process with one of two clients: operations that took 1 ms

@@ -326,7 +326,7 @@ func TestBesideWriter(t *testing.T) {
 			end := beside(t, path, test.script+"; write") // it fails if the database is locked
 			for range 2 {
 				dir := t.TempDir()
-				s, err := Take(t.Context(), path, dir)
+				s, err := take(t.Context(), path, dir, pause/4)
 				if err != nil {
 					if test.always || !strings.HasSuffix(err.Error(), `: try again later, or name a copy: sqlite3 "app.db" "VACUUM INTO 'copy.db'"`) {
 						t.Error(err)

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -50,6 +51,10 @@ type tests struct{ *testing.M }
 var afterTests []func()
 
 func (t tests) Run() int {
+	if signal.Ignored(os.Interrupt) {
+		// As in a background job of a script. Commands would inherit that, but not a caught one.
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 	code := t.M.Run()
 	for _, f := range afterTests {
 		f()

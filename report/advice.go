@@ -272,28 +272,28 @@ func advicePage(a Advised) document {
 	if p, ok := d[at].(paragraph); ok && p.quiet {
 		at++ // and what is said of it
 	}
-	return slices.Insert(d, at, blocks(advicePictures(a.Of))...)
+	return slices.Insert(d, at, blocks(a.pictures())...)
 }
 
-// advicePictures are those of a run's times: over all tables and in each or, if there is one
-// table, in that. What they show is not in the page, so nothing in them leads to it.
-func advicePictures(a *stats.Analysis) (list []picture) {
+// pictures are those of the times that speed is judged by: over all tables and in each or, if
+// there is one table, in that. The samples are not in the page, so nothing leads to them.
+func (a Advised) pictures() (list []picture) {
 	s := scopeOf(Options{Link: func(int, string) string { return "" }})
-	looks := looksOf(a)
+	looks := looksOf(a.Of)
 	add := func(p picture, ok bool) {
 		if ok {
 			p.headed = false
 			list = append(list, p)
 		}
 	}
-	o := a.Overall
+	o := a.Of.Overall
 	if base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base }); len(o.Drivers) > 1 && base >= 0 {
-		add(s.overallBars(a, label(o.Drivers[base].Case), looks))
-		add(s.heatMap(a))
+		add(s.overallBars(a.Of, label(o.Drivers[base].Case), looks))
+		add(s.heatMap(a.Of))
 		return list
 	}
-	eachGroupTable(a, func(n stats.TableName, t *stats.Table) {
-		if len(t.Measured()) > 1 && list == nil {
+	eachGroupTable(a.Of, func(n stats.TableName, t *stats.Table) {
+		if slices.Contains(a.Facts.Cells, n) && len(t.Measured()) > 1 {
 			add(s.tableBars(n, t, looks), true)
 		}
 	})

@@ -43,18 +43,28 @@ func TestAdviceGolden(t *testing.T) {
 	}
 }
 
-// TestAdvicePage checks the page of each kind of run, and that it has a picture of the times
-// where there are any.
+// TestAdvicePage checks the page of each kind of run, and that it has pictures of the times
+// that speed is judged by.
 func TestAdvicePage(t *testing.T) {
-	for name, pictures := range map[string]int{"full": 2, "server": 1, "single": 0, "empty": 0} {
+	oneCell := func() *result.Run { return insertRun(9, "mattn", "modernc") }
+	for name, c := range map[string]struct {
+		run      func() *result.Run
+		pictures int
+	}{
+		"several cells":       {fixtures["full"], 2},
+		"one cell":            {oneCell, 1},
+		"no cell to judge by": {fixtures["server"], 0},
+		"one candidate":       {fixtures["single"], 0},
+		"empty":               {fixtures["empty"], 0},
+	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := report.WriteAdvice(&b, "html", advised(fixtures[name]()), report.Options{}); err != nil {
+			if err := report.WriteAdvice(&b, "html", advised(c.run()), report.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			checkPage(t, b.String())
-			if n := strings.Count(b.String(), "<figure "); n != pictures {
-				t.Errorf("%d pictures, want %d", n, pictures)
+			if n := strings.Count(b.String(), "<figure "); n != c.pictures {
+				t.Errorf("%d pictures, want %d", n, c.pictures)
 			}
 			for _, part := range []string{"What was measured", "What else a choice costs", "Where the figures are from", "what nobody asked for"} {
 				if !strings.Contains(b.String(), part) {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/advise"
 	"github.com/sqlite3perf/sqlite3perf/chart"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -183,6 +184,20 @@ func TestPages(t *testing.T) {
 		"gate": func(w io.Writer) error { return report.WriteGate(w, "html", gatedRun(), report.Options{}) },
 		"bisection": func(w io.Writer) error {
 			return report.WriteBisection(w, "html", bisection("simple insert"), report.Options{})
+		},
+		"locks": func(w io.Writer) error {
+			run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("deferred", "5000", "1"))
+			return report.WriteLocks(w, "html", advise.ExplainLocks(stats.Analyze(run, "native")), report.Options{})
+		},
+		"locks of several mixes": func(w io.Writer) error {
+			run := locksRun(lockSettings("immediate", "5000", "4"))
+			for i := range run.Cases[:1] {
+				run.Cases[i].Workload = "shop"
+			}
+			return report.WriteLocks(w, "html", advise.ExplainLocks(stats.Analyze(run, "native")), report.Options{})
+		},
+		"locks of nothing": func(w io.Writer) error {
+			return report.WriteLocks(w, "html", advise.ExplainLocks(stats.Analyze(newRun(6), "native")), report.Options{})
 		},
 		"checkup": func(w io.Writer) error { return report.WriteCheckup(w, "html", busyCheckup(), report.Options{}) },
 		"profile": func(w io.Writer) error {

@@ -18,8 +18,12 @@ import (
 var lockFormats = formatsOf[*advise.Locks]{
 	{"table", func(w io.Writer, l *advise.Locks, o Options) error { return renderText(w, locks(l, o), o) }},
 	{"markdown", func(w io.Writer, l *advise.Locks, o Options) error { return renderMarkdown(w, locks(l, o)) }},
+	{"html", func(w io.Writer, l *advise.Locks, o Options) error { return renderHTML(w, locksPage(l, o), "Locks", o) }},
 	{"json", writeLocksJSON},
 }
+
+// measuredLabel begins the list of where the figures are from.
+const measuredLabel = "measured"
 
 // LockFormats lists the names of the formats of an explanation of locks.
 func LockFormats() []string { return lockFormats.names() }
@@ -494,7 +498,7 @@ func locks(l *advise.Locks, o Options) document {
 			}
 		}
 	}
-	measured := list{{label: "measured", text: fmt.Sprintf("run %d, %s", l.Analysis.Run.ID, counted(int64(l.Analysis.Run.Rounds), "round"))}}
+	measured := list{{label: measuredLabel, text: fmt.Sprintf("run %d, %s", l.Analysis.Run.ID, counted(int64(l.Analysis.Run.Rounds), "round"))}}
 	d = append(d, space{}, append(append(measured, machineItems(l.Analysis.Run.Machine)...), append(rest, runWarnings(l.Analysis)...)...))
 	if len(o.Hints.More) > 0 {
 		var more list

@@ -176,6 +176,23 @@ func readableOnPhone(t *testing.T, p *browser.Page) {
 	want(t, p, `String([...document.querySelectorAll("#what-differs-between-the-sides ~ .scroll")].every(e => e.scrollWidth <= e.clientWidth))`, "true")
 }
 
+// TestAdvicePage looks at the page of a recommendation, as a colleague does who has nothing
+// else.
+func TestAdvicePage(t *testing.T) {
+	t.Parallel()
+	b, place := startBrowser(t), newPlace(t)
+	advise := place.command("advise", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--rounds", "6", "--diff=false", "-o", "a.html")
+	if out, err := advise.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	address := "file://" + filepath.Join(place.dir, "a.html")
+	p := openPage(t, b, address)
+	checkPage(t, p, address, "data:", "blob:")
+	want(t, p, `document.querySelector("h1").innerText`, "./better")
+	want(t, p, `document.querySelector("#what-was-measured").parentElement.innerText`, "candidate", "./good", "peak memory")
+	want(t, p, `document.querySelector("#where-the-figures-are-from").parentElement.innerText`, "measured", "machine", "Not looked at")
+}
+
 // TestGatePage looks at the page of a gate that a slower driver does not pass.
 func TestGatePage(t *testing.T) {
 	t.Parallel()

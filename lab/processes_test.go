@@ -95,8 +95,11 @@ func TestProcessesLast(t *testing.T) {
 	if len(mix.Clients) != 4 || done != mix.Operations-mix.Failed || left.Rows != done {
 		t.Errorf("clients %v of %d operations, of which %d failed; %d rows", mix.Clients, mix.Operations, mix.Failed, left.Rows)
 	}
-	if slices.Contains(mix.Clients, 0) {
-		t.Errorf("clients %v: want each to have done something", mix.Clients)
+	// Of clients that write, one may never get the lock.
+	text := strings.NewReplacer("processes: 2", "processes: 3", "clients: 2", "clients: 4", "count: 3_000", "duration: 1s").Replace(reading)
+	got = runTrial(t, casesOf(t, faulty(t, "server-none"), 7, nil, nil, parse(t, text))[0], 7)
+	if clients := got.Samples[0].Clients; len(clients) != 4 || slices.Contains(clients, 0) {
+		t.Errorf("clients %v: want each of 4 to have done something", clients)
 	}
 }
 

@@ -49,6 +49,10 @@ const (
 	StoppedNothingLeft = "nothing-left" // no case could be measured
 )
 
+// CodeHost is the code of the reason of a trial that did not take place, because the
+// connection to the [Host] of its run was lost.
+const CodeHost = "host"
+
 // Ending says in a few words why a run stopped.
 func Ending(stopped string) string {
 	switch stopped {

@@ -276,6 +276,11 @@ type Machine struct {
 	SyncFree    bool   `json:"sync_free"` // fsync does not reach a device
 }
 
+// Host is another machine that a run was measured on, over a connection.
+type Host struct {
+	Name string `json:"name"` // what the SSH client connects to, such as pi or user@nvme
+}
+
 // LeftOut is a workload or a driver that was not measured, and why. In older runs the
 // reason for leaving out a driver is only in the message.
 type LeftOut struct {
@@ -432,6 +437,7 @@ type Run struct {
 	Search    *Search   `json:"search,omitempty"`   // nil if it is not part of a search
 	Profiles  *Profiles `json:"profiles,omitempty"` // nil if it has samples
 	Machine   Machine   `json:"machine"`
+	Host      *Host     `json:"host,omitempty"` // nil if the run was measured where the command ran
 
 	// Schedule is nil in older runs.
 	Schedule *Schedule `json:"schedule,omitempty"`

@@ -1,0 +1,323 @@
+// Package delay is a TCP proxy that delivers every byte a fixed time after it was read,
+// as a longer line would, and that can be cut, as a line can. The nodes of a cluster on
+// one machine are connected by it to see what distance and partitions do to them.
+package delay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// Config says what a proxy does.
+type Config struct {
+	Listen string        // the address to listen on; "" is a free port of 127.0.0.1
+	Target string        // the address that connections are forwarded to
+	Delay  time.Duration // of each byte, in each direction
+
+	// From names who has dialed a connection, for [Proxy.CutFrom], given the address that
+	// it was dialed from. If it is nil, nobody has a name.
+	From func(dialer net.Addr) string
+}
+
+// Proxy forwards connections in both directions until it is closed.
+//
+// It delays, but does not throttle: it goes on reading while earlier bytes wait, up to
+// [Window] bytes in each direction of a connection. The opening of a connection itself is
+// not delayed.
+type Proxy struct {
+	config   Config
+	listener net.Listener
+	clock    clock
+
+	mu      sync.Mutex
+	all     bool            // every connection is cut
+	from    map[string]bool // so are those that these have dialed
+	changed chan struct{}   // closed when all or from changes
+	held    int64           // bytes that have been read and not delivered
+	passed  int64
+
+	once    sync.Once // closing
+	closed  chan struct{}
+	running sync.WaitGroup
+}
+
+// Window is how many bytes a proxy keeps for each direction of a connection. A sender who
+// is further ahead waits, as one does whose window of TCP is full.
+const Window = 4 << 20
+
+// chunkSize is how much is read at once.
+const chunkSize = 32 << 10
+
+// clock is what a proxy knows of time. Tests have their own.
+type clock interface {
+	Now() time.Time
+	Until(t time.Time) (reached <-chan time.Time, stop func())
+}
+
+type realClock struct{}
+
+func (realClock) Now() time.Time { return time.Now() }
+
+func (realClock) Until(t time.Time) (<-chan time.Time, func()) {
+	timer := time.NewTimer(time.Until(t))
+	return timer.C, func() { timer.Stop() }
+}
+
+// Start starts a proxy.
+func Start(c Config) (*Proxy, error) { return start(c, realClock{}) }
+
+func start(c Config, clock clock) (*Proxy, error) {
+	if c.Delay < 0 {
+		return nil, fmt.Errorf("delay %v: want 0 or more", c.Delay)
+	}
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{config: c, listener: l, clock: clock, from: map[string]bool{}, changed: make(chan struct{}), closed: make(chan struct{})}
+	p.running.Go(p.accept)
+	return p, nil
+}
+
+// Addr returns the address that the proxy listens on.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// Target returns the address that connections are forwarded to.
+func (p *Proxy) Target() string { return p.config.Target }
+
+// Delay returns how long each byte is delayed in each direction.
+func (p *Proxy) Delay() time.Duration { return p.config.Delay }
+
+// Cut stops all bytes, in both directions: those that are under way, too. Connections stay
+// open and new ones are accepted, because a line that is cut tells nobody. What they send
+// is delivered when the proxy is healed.
+func (p *Proxy) Cut() { p.change(func() { p.all = true }) }
+
+// CutFrom is Cut for the connections that name has dialed, before or from now on.
+func (p *Proxy) CutFrom(name string) { p.change(func() { p.from[name] = true }) }
+
+// Heal ends what Cut and CutFrom have begun.
+func (p *Proxy) Heal() {
+	p.change(func() {
+		p.all = false
+		clear(p.from)
+	})
+}
+
+func (p *Proxy) change(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// Held returns how many bytes the proxy has read and not yet delivered, and Passed how many
+// it has delivered.
+func (p *Proxy) Held() int64   { return p.count(&p.held) }
+func (p *Proxy) Passed() int64 { return p.count(&p.passed) }
+
+func (p *Proxy) count(n *int64) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return *n
+}
+
+// Close closes the proxy and its connections. What has not been delivered is lost.
+func (p *Proxy) Close() error {
+	err := error(nil)
+	p.once.Do(func() {
+		close(p.closed)
+		err = p.listener.Close()
+	})
+	p.running.Wait()
+	return err
+}
+
+var errClosed = errors.New("the proxy is closed")
+
+// open waits until bytes of a connection from name may pass.
+func (p *Proxy) open(name string, gone <-chan struct{}) error {
+	for {
+		p.mu.Lock()
+		cut, changed := p.all || p.from[name], p.changed
+		p.mu.Unlock()
+		if !cut {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-gone:
+			return errClosed
+		}
+	}
+}
+
+func (p *Proxy) accept() {
+	for {
+		c, err := p.listener.Accept()
+		if err != nil {
+			select {
+			case <-p.closed:
+				return
+			default: // too many open files, say
+			}
+			later, _ := p.clock.Until(p.clock.Now().Add(10 * time.Millisecond))
+			select {
+			case <-p.closed:
+				return
+			case <-later:
+			}
+			continue
+		}
+		p.running.Go(func() { p.forward(c) })
+	}
+}
+
+// forward connects a client with the target until both have ended, or one of them fails.
+func (p *Proxy) forward(client net.Conn) {
+	name := ""
+	if p.config.From != nil {
+		name = p.config.From(client.RemoteAddr())
+	}
+	// The target must not see the client before a cut is healed.
+	if p.open(name, p.closed) != nil {
+		client.Close()
+		return
+	}
+	target, err := net.DialTimeout("tcp", p.config.Target, 10*time.Second)
+	if err != nil {
+		client.Close() // as a target closes that does not listen
+		return
+	}
+	gone := make(chan struct{})
+	var once sync.Once
+	end := func() {
+		once.Do(func() {
+			close(gone)
+			client.Close()
+			target.Close()
+		})
+	}
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{client, target}, {target, client}} {
+		both.Go(func() {
+			if p.pump(name, way[0], way[1], gone) != nil {
+				end()
+			}
+		})
+	}
+	finished := make(chan struct{})
+	go func() {
+		select {
+		case <-p.closed:
+			end()
+		case <-finished:
+		}
+	}()
+	both.Wait()
+	close(finished)
+	end()
+}
+
+// pump copies one direction until its end, which it passes on.
+func (p *Proxy) pump(name string, from, to net.Conn, gone <-chan struct{}) error {
+	q := newQueue(gone)
+	var readErr error
+	var reader sync.WaitGroup
+	reader.Go(func() { readErr = p.fill(q, from) })
+	err := p.deliver(name, q, to, gone)
+	if err != nil {
+		from.Close()
+	}
+	q.close()
+	reader.Wait()
+	for _, c := range q.chunks {
+		p.add(-int64(len(c.bytes)), 0)
+	}
+	return errors.Join(err, readErr)
+}
+
+// fill reads until the end.
+func (p *Proxy) fill(q *queue, from io.Reader) error {
+	buf := make([]byte, chunkSize)
+	for {
+		n, err := from.Read(buf)
+		due := p.clock.Now().Add(p.config.Delay)
+		if n > 0 {
+			p.add(int64(n), 0)
+			if !q.put(chunk{bytes.Clone(buf[:n]), due}) {
+				p.add(-int64(n), 0)
+				return nil
+			}
+		}
+		if err != nil {
+			q.put(chunk{due: due})
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return err
+		}
+	}
+}
+
+// deliver writes each chunk when it is due and the line is not cut.
+func (p *Proxy) deliver(name string, q *queue, to net.Conn, gone <-chan struct{}) error {
+	for {
+		c, ok := q.take()
+		if !ok {
+			return errClosed
+		}
+		err := p.wait(c.due, gone)
+		if err == nil {
+			err = p.open(name, gone)
+		}
+		if err == nil && c.bytes == nil {
+			return closeWrite(to)
+		}
+		if err == nil {
+			_, err = to.Write(c.bytes)
+		}
+		if err != nil {
+			p.add(-int64(len(c.bytes)), 0)
+			return err
+		}
+		p.add(-int64(len(c.bytes)), int64(len(c.bytes)))
+	}
+}
+
+func (p *Proxy) wait(due time.Time, gone <-chan struct{}) error {
+	if !p.clock.Now().Before(due) {
+		return nil
+	}
+	reached, stop := p.clock.Until(due)
+	defer stop()
+	select {
+	case <-reached:
+		return nil
+	case <-gone:
+		return errClosed
+	}
+}
+
+func (p *Proxy) add(held, passed int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held += held
+	p.passed += passed
+}
+
+func closeWrite(c net.Conn) error {
+	if t, ok := c.(*net.TCPConn); ok {
+		return t.CloseWrite()
+	}
+	return c.Close()
+}

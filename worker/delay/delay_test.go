@@ -1,0 +1,341 @@
+package delay
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fakeClock is moved by the test.
+type fakeClock struct {
+	mu      sync.Mutex
+	now     time.Time
+	waiting map[chan time.Time]time.Time
+}
+
+func newFakeClock() *fakeClock {
+	return &fakeClock{now: time.Unix(0, 0), waiting: map[chan time.Time]time.Time{}}
+}
+
+func (c *fakeClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *fakeClock) Until(t time.Time) (<-chan time.Time, func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reached := make(chan time.Time, 1)
+	if !c.now.Before(t) {
+		reached <- c.now
+	} else {
+		c.waiting[reached] = t
+	}
+	return reached, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.waiting, reached)
+	}
+}
+
+func (c *fakeClock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	for reached, t := range c.waiting {
+		if !c.now.Before(t) {
+			reached <- c.now
+			delete(c.waiting, reached)
+		}
+	}
+}
+
+// pair starts a proxy, and returns both ends of a connection through it.
+func pair(t *testing.T, c Config, clock clock) (p *Proxy, client, server net.Conn) {
+	t.Helper()
+	p, accepted := listen(t, c, clock)
+	client = dial(t, p)
+	// The target has the connection only when it has been dialed, which needs no byte.
+	server = <-accepted
+	return p, client, server
+}
+
+// listen starts a proxy in front of a server that hands out its connections.
+func listen(t *testing.T, c Config, clock clock) (*Proxy, <-chan net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	c.Target = l.Addr().String()
+	p, err := start(c, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	accepted := make(chan net.Conn, 8)
+	go func() {
+		for {
+			s, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- s
+		}
+	}()
+	return p, accepted
+}
+
+func dial(t *testing.T, p *Proxy) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", p.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// eventually waits for what must come.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within a minute", what)
+		}
+	}
+}
+
+func send(t *testing.T, c net.Conn, s string) {
+	t.Helper()
+	if _, err := io.WriteString(c, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func receive(t *testing.T, c net.Conn, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(c, got); err != nil || string(got) != want {
+		t.Fatalf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+// TestEachByteIsDelayed sends a second text while the first one is on its way, and expects
+// each to take the delay and no longer.
+func TestEachByteIsDelayed(t *testing.T) {
+	clock := newFakeClock()
+	p, client, server := pair(t, Config{Delay: 10 * time.Second}, clock)
+	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+		before := p.Passed()
+		send(t, way[0], "first")
+		eventually(t, "the first is read", func() bool { return p.Held() == 5 })
+		clock.advance(6 * time.Second)
+		send(t, way[0], "second")
+		eventually(t, "the second is read while the first waits", func() bool { return p.Held() == 11 })
+		if got := p.Passed(); got != before {
+			t.Fatalf("%d bytes were delivered before their time", got-before)
+		}
+		clock.advance(4 * time.Second)
+		receive(t, way[1], "first")
+		eventually(t, "the second is still held", func() bool { return p.Held() == 6 })
+		clock.advance(6 * time.Second)
+		receive(t, way[1], "second")
+	}
+}
+
+// TestDelay measures a round trip with a real clock.
+func TestDelay(t *testing.T) {
+	const delay = 20 * time.Millisecond
+	_, client, server := pair(t, Config{Delay: delay}, realClock{})
+	go func() { _, _ = io.Copy(server, server) }()
+	begin := time.Now()
+	send(t, client, "there and back")
+	receive(t, client, "there and back")
+	if took := time.Since(begin); took < 2*delay {
+		t.Errorf("a round trip took %v, less than twice the delay of %v", took, delay)
+	}
+}
+
+// TestBytes sends more than the window in both directions at once.
+func TestBytes(t *testing.T) {
+	_, client, server := pair(t, Config{Delay: time.Millisecond}, realClock{})
+	data := make([]byte, 2*Window+12345)
+	for i := range data {
+		data[i] = byte(rand.Uint32())
+	}
+	var wg sync.WaitGroup
+	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+		wg.Go(func() {
+			for rest := data; len(rest) > 0; {
+				n := min(len(rest), 1+rand.IntN(100_000))
+				if _, err := way[0].Write(rest[:n]); err != nil {
+					t.Error(err)
+					return
+				}
+				rest = rest[n:]
+			}
+			if err := closeWrite(way[0]); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			got, err := io.ReadAll(way[1]) // until the end, which is passed on
+			if err != nil || !bytes.Equal(got, data) {
+				t.Errorf("%d of %d bytes have come, or others, %v", len(got), len(data), err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestWindow expects a proxy to stop reading rather than to keep everything.
+func TestWindow(t *testing.T) {
+	clock := newFakeClock()
+	p, client, server := pair(t, Config{Delay: time.Second}, clock)
+	sent := make(chan int64)
+	go func() {
+		n, _ := io.Copy(client, io.LimitReader(zeros{}, 16*Window))
+		_ = closeWrite(client)
+		sent <- n
+	}()
+	eventually(t, "the window is full", func() bool { return p.Held() > Window*3/4 })
+	time.Sleep(50 * time.Millisecond) // in which it must not read on
+	if held := p.Held(); held > Window+2*chunkSize {
+		t.Errorf("%d bytes are held, and the window has %d", held, Window)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-time.After(time.Millisecond):
+				clock.advance(time.Second)
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	if n, err := io.Copy(io.Discard, server); err != nil || n != <-sent || n != 16*Window {
+		t.Errorf("%d bytes have come, %v", n, err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { return len(b), nil }
+
+func TestCut(t *testing.T) {
+	p, accepted := listen(t, Config{}, realClock{})
+	client := dial(t, p)
+	server := <-accepted
+	send(t, client, "before")
+	receive(t, server, "before")
+	p.Cut()
+	passed := p.Passed()
+	send(t, client, "request")
+	send(t, server, "response")
+	eventually(t, "both are held", func() bool { return p.Held() == 15 })
+	late := dial(t, p)
+	send(t, late, "hello")
+	if p.Passed() != passed || len(accepted) != 0 {
+		t.Error("something has passed although the line is cut")
+	}
+	p.Heal()
+	receive(t, server, "request")
+	receive(t, client, "response")
+	receive(t, <-accepted, "hello")
+}
+
+// TestCutFrom cuts one of two who dial.
+func TestCutFrom(t *testing.T) {
+	var mu sync.Mutex
+	names := map[string]string{}
+	p, accepted := listen(t, Config{From: func(a net.Addr) string {
+		for {
+			mu.Lock()
+			name, ok := names[a.String()]
+			mu.Unlock()
+			if ok {
+				return name
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}}, realClock{})
+	var clients, servers []net.Conn
+	for _, name := range []string{"a", "b"} {
+		c := dial(t, p)
+		mu.Lock()
+		names[c.LocalAddr().String()] = name
+		mu.Unlock()
+		clients, servers = append(clients, c), append(servers, <-accepted)
+	}
+	p.CutFrom("a")
+	passed := p.Passed()
+	send(t, clients[0], "from a")
+	send(t, servers[0], "to a")
+	eventually(t, "both are held", func() bool { return p.Held() == 10 })
+	if p.Passed() != passed {
+		t.Error("something has passed although the line is cut")
+	}
+	send(t, clients[1], "from b")
+	receive(t, servers[1], "from b")
+	p.Heal()
+	receive(t, servers[0], "from a")
+	receive(t, clients[0], "to a")
+}
+
+// TestEnds expects an end of a connection to reach the other side, and a target that does
+// not listen to close it.
+func TestEnds(t *testing.T) {
+	_, client, server := pair(t, Config{}, realClock{})
+	send(t, client, "last words")
+	client.Close()
+	receive(t, server, "last words")
+	if _, err := server.Read(make([]byte, 1)); err == nil {
+		t.Error("the other side has not ended")
+	}
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	p, err := Start(Config{Target: l.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := dial(t, p).Read(make([]byte, 1)); err == nil {
+		t.Error("a connection without a target stays open")
+	}
+}
+
+// TestClose expects a closed proxy to end what waits: connections that are cut, too.
+func TestClose(t *testing.T) {
+	p, client, _ := pair(t, Config{Delay: time.Hour}, realClock{})
+	send(t, client, "never")
+	eventually(t, "it is held", func() bool { return p.Held() == 5 })
+	p.Cut()
+	waiting := dial(t, p)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []net.Conn{client, waiting} {
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			t.Error("a connection outlives the proxy")
+		}
+	}
+	if p.Held() != 0 {
+		t.Errorf("%d bytes are held by a closed proxy", p.Held())
+	}
+	if _, err := Start(Config{Delay: -1}); err == nil {
+		t.Error("a negative delay is accepted")
+	}
+}

@@ -1,0 +1,61 @@
+package delay
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// CanTellDialers says whether [Dialer] can tell on this system.
+const CanTellDialers = true
+
+// Dialer returns which of some processes of this user has dialed a connection from an
+// address of IPv4 on this machine. ok is false if it is none of them.
+func Dialer(from net.Addr, processes []int) (pid int, ok bool) {
+	inode, ok := inodeOf(from.String())
+	if !ok {
+		return 0, false
+	}
+	want := "socket:[" + inode + "]"
+	i := slices.IndexFunc(processes, func(pid int) bool {
+		list, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		return slices.ContainsFunc(list, func(fd string) bool {
+			target, err := os.Readlink(fd)
+			return err == nil && target == want
+		})
+	})
+	if i < 0 {
+		return 0, false
+	}
+	return processes[i], true
+}
+
+// inodeOf returns the inode of the socket that is bound to a local address.
+func inodeOf(addr string) (inode string, ok bool) {
+	at, err := netip.ParseAddrPort(addr)
+	if err != nil || !at.Addr().Unmap().Is4() {
+		return "", false
+	}
+	a := at.Addr().Unmap().As4()
+	// The kernel prints the address as a number in the byte order of the machine.
+	little := fmt.Sprintf("%02X%02X%02X%02X:%04X", a[3], a[2], a[1], a[0], at.Port())
+	big := fmt.Sprintf("%02X%02X%02X%02X:%04X", a[0], a[1], a[2], a[3], at.Port())
+	f, err := os.Open("/proc/net/tcp")
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	const local, inodes, columns = 1, 9, 10
+	for s := bufio.NewScanner(f); s.Scan(); {
+		w := strings.Fields(s.Text())
+		if len(w) >= columns && (w[local] == little || w[local] == big) && w[inodes] != "0" {
+			return w[inodes], true
+		}
+	}
+	return "", false
+}

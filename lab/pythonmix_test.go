@@ -161,6 +161,100 @@ func TestPythonMixDuration(t *testing.T) {
 	}
 }
 
+// long is a query that SQLite works on for tens of milliseconds.
+const long = "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 200000) SELECT sum(x) FROM c"
+
+// TestPythonMixWaits expects the worker to count who waits: for the pool only if clients
+// share connections, and for the mutex and for another attempt only if the mix has these.
+func TestPythonMixWaits(t *testing.T) {
+	// While one client is in a long query, all others arrive.
+	const text = `
+name: waits
+settings: {journal_mode: delete, synchronous: "off", busy_timeout: 0, txlock: immediate, pool_size: POOL}
+schema: CREATE TABLE t (n INTEGER)
+phases:
+  - name: mix
+    mix: [{name: op, STATEMENTS}]
+    clients: 3
+    count: 9
+    connection: CONNECTION
+    MORE
+`
+	read := "sql: " + long + ", columns: [int]"
+	write := "transaction: true, statements: [INSERT INTO t VALUES (1), {sql: " + long + ", columns: [int]}]"
+	for name, c := range map[string]struct {
+		words []string
+		want  map[string]bool // what is told, and whether somebody has waited for it
+	}{
+		"own connections": {[]string{"STATEMENTS", read, "POOL", "3", "CONNECTION", "own", "MORE", ""}, map[string]bool{"connection": false}},
+		"pool":            {[]string{"STATEMENTS", read, "POOL", "1", "CONNECTION", "pool", "MORE", ""}, map[string]bool{"connection": true}},
+		"mutex":           {[]string{"STATEMENTS", read, "POOL", "3", "CONNECTION", "pool", "MORE", "mutex: true"}, map[string]bool{"connection": false, "mutex": true}},
+		"retry":           {[]string{"STATEMENTS", write, "POOL", "3", "CONNECTION", "pool", "MORE", "retry: {attempts: 4, backoff: 1ms}"}, map[string]bool{"connection": false, "retry": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := runTrial(t, casesOf(t, pythonWorker(t), 9, nil, nil, parse(t, strings.NewReplacer(c.words...).Replace(text)))[0], 9).Samples[0]
+			if len(s.Waits) != len(c.want) {
+				t.Errorf("waits %+v, want of %v", s.Waits, c.want)
+			}
+			for _, w := range s.Waits {
+				waited, known := c.want[w.For]
+				if !known || waited != (w.Count > 0) || waited != (w.WaitNS > 0) {
+					t.Errorf("%+v, want of %v", w, c.want)
+				}
+				if w.For == protocol.WaitRetry && (w.Count != s.Retries || w.WaitNS < s.Retries*int64(time.Millisecond)) {
+					t.Errorf("%+v of %d retries, each after 1 ms or more", w, s.Retries)
+				}
+			}
+		})
+	}
+}
+
+// TestPythonMixTimeout expects an operation to end at its timeout, in a statement that runs
+// and while it waits for the pool. What it has written is rolled back, and neither the other
+// operations nor the next one on its connection notice.
+func TestPythonMixTimeout(t *testing.T) {
+	t.Parallel()
+	text := `
+name: timeouts
+settings: {journal_mode: wal, synchronous: "off", busy_timeout: 60s, pool_size: POOL}
+schema: CREATE TABLE t (n INTEGER)
+phases:
+  - name: mix
+    mix:
+      - {name: keep, statements: [INSERT INTO t VALUES (1)], transaction: true}
+      - {name: run, sql: LONG, columns: [int], timeout: 1ms}
+      - {name: write, transaction: true, statements: [INSERT INTO t VALUES (2), {sql: LONG, columns: [int]}], timeout: 1ms}
+    clients: 3
+    count: 24
+    connection: CONNECTION
+  - {name: kept, query: SELECT n FROM t, columns: [int]}
+  - {name: undone, query: SELECT n FROM t WHERE n = 2, columns: [int], expect: {rows: 0}}
+`
+	for _, c := range []struct{ connection, pool string }{{"own", "3"}, {"pool", "1"}} {
+		words := []string{"LONG", long, "POOL", c.pool, "CONNECTION", c.connection}
+		got := runTrial(t, casesOf(t, pythonWorker(t), 9, nil, nil, parse(t, strings.NewReplacer(words...).Replace(text)))[0], 9)
+		s, kept := got.Samples[0], int64(0)
+		for _, l := range s.Latency {
+			switch {
+			case l.Operation == "keep":
+				kept = l.Count
+				if l.Failed > 0 {
+					t.Errorf("%s: %d of keep failed, which has no timeout", c.connection, l.Failed)
+				}
+			case l.Count == 0 || l.Failed != l.Count:
+				t.Errorf("%s: of %s %d of %d failed: want all", c.connection, l.Operation, l.Failed, l.Count)
+			}
+		}
+		if len(s.Errors) != 1 || s.Errors[0].Code != driver.CodeCanceled || s.Errors[0].Name != "canceled" || s.Errors[0].Count != s.Failed {
+			t.Errorf("%s: errors %+v", c.connection, s.Errors)
+		}
+		if got.Samples[1].Rows != kept {
+			t.Errorf("%s: %d rows, of %d that were kept", c.connection, got.Samples[1].Rows, kept)
+		}
+	}
+}
+
 // refusal returns the reason with which Python's worker ends a trial.
 func refusal(t *testing.T, req protocol.Request) *protocol.Reason {
 	t.Helper()

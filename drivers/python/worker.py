@@ -50,7 +50,7 @@ INFO = {
     "kind": "other language",
     "interface": "direct",
     "limits": {
-        "context": "calls take no context: a cancellable phase is run as any other",
+        "context": "calls take no context: a cancellable phase is run as any other, and the timeout of an operation ends its statements, but no wait for a lock",
         "http": "its worker serves no HTTP",
         "job": "its worker does the job bench only",
         "pool_idle": "its worker keeps every connection open",
@@ -1102,8 +1102,6 @@ class Trial:
         m = p["mix"]
         if any(call.get("another") for op in m["operations"] for call in op["calls"]):
             raise Failure("unsupported", "this worker runs every statement of a transaction within it")
-        if any(op.get("timeout_ms") for op in m["operations"]):
-            raise Failure("unsupported", "this worker cancels no operations")
         clients = m["clients"]
         sample["checksum"] = self.verify_mix(p)
         pool = queue.SimpleQueue()
@@ -1116,7 +1114,7 @@ class Trial:
         while not all(c.ended for c in every):
             # A thread that makes parameters would delay the others, since only one
             # thread at a time runs Python. So all stop when one has none left.
-            with watch:
+            with watch, interrupting(every):
                 clock.go()
                 at_once([c.run for c in every])
                 clock.stand()
@@ -1136,6 +1134,7 @@ class Trial:
                     total = totals.setdefault(code, {**e, "count": 0, "wait_ns": 0})
                     total["count"] += e["count"]
                     total["wait_ns"] += e["wait_ns"]
+        sample["waits"] = waits_of(m, clients)
         sample["errors"] = [errors[code] for code in sorted(errors)]
         sample["results"] = [results[code] for code in sorted(results)]
         sample["latency"] = []
@@ -1251,7 +1250,87 @@ class MixClock:
         return self.at + time.perf_counter_ns() - self.since
 
 
-NO_MUTEX = contextlib.nullcontext()
+NO_MUTEX = NO_LIMIT = contextlib.nullcontext()
+CANCELED = -1, "canceled"  # the code and the name of an operation's end by its timeout
+
+
+class Waits:
+    """Counts how often a client has waited for something, and how long."""
+
+    def __init__(self):
+        self.count = self.ns = 0
+
+    def add(self, began):
+        self.count += 1
+        self.ns += time.perf_counter_ns() - began
+
+
+class CountedMutex:
+    """The mutex of a mix, as one client locks it."""
+
+    def __init__(self, mutex):
+        self.mutex, self.waits = mutex, Waits()
+
+    def __enter__(self):
+        if not self.mutex.acquire(blocking=False):
+            began = time.perf_counter_ns()
+            self.mutex.acquire()
+            self.waits.add(began)
+
+    def __exit__(self, *exc):
+        self.mutex.release()
+
+
+def waits_of(m, clients):
+    """Returns how long the clients of a mix have waited, for each thing that it has."""
+    kinds = {"connection": [c.for_connection for c in clients]}
+    if m.get("mutex") or any(op.get("mutex") or any(call.get("mutex") for call in op["calls"]) for op in m["operations"]):
+        kinds["mutex"] = [c.mutex.waits for c in clients]
+    if m.get("retry"):
+        kinds["retry"] = [c.backed_off for c in clients]
+    return [{"for": k, "count": sum(w.count for w in all), "wait_ns": sum(w.ns for w in all)} for k, all in kinds.items()]
+
+
+@contextlib.contextmanager
+def interrupting(clients):
+    """Interrupts, meanwhile, what runs when an operation's timeout is over."""
+    if not any(op.get("timeout_ms") for op in clients[0].mix["operations"]):
+        yield
+        return
+
+    def interrupt():
+        # Timeouts are whole milliseconds.  It goes on until the operation has ended,
+        # since SQLite forgets an interrupt that comes between two statements.
+        while not over.wait(0.001):
+            for c in clients:
+                c.interrupt_late()
+
+    over = threading.Event()
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+class Running:
+    """The connection on which an operation with a timeout runs, if one does."""
+
+    def __init__(self):
+        self.conn, self.lock = None, threading.Lock()
+
+    def on(self, conn):
+        self.conn = conn
+        return self
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        with self.lock:  # the next one to take the connection is not interrupted
+            self.conn = None
 
 
 class MixClient:
@@ -1261,7 +1340,8 @@ class MixClient:
         self.mix, self.number, self.clients = p["mix"], number, clients
         self.gen, self.name, self.begin = trial.gen, p["name"], trial.begin
         self.clock, self.pool, self.own = clock, pool, None
-        self.mutex = mutex
+        self.mutex, self.for_connection, self.backed_off = CountedMutex(mutex), Waits(), Waits()
+        self.deadline, self.running = None, Running()
         if self.mix.get("own_conn") and pool:
             self.own = trial.conns[number]
         operations = self.mix["operations"]
@@ -1332,25 +1412,55 @@ class MixClient:
         self.next += 1
         self.started += 1
         op = self.mix["operations"][i]
+        self.deadline = None
+        if op.get("timeout_ms"):
+            self.deadline = time.perf_counter_ns() + op["timeout_ms"] * 1_000_000
         try:
             self.early[i] += self.attempts(op, parameters, self.decoders[i])
-        except sqlite3.Error as e:
+        except (sqlite3.Error, TimeoutError) as e:
             self.last = self.clock.now()
-            if is_lock(e):
-                self.failed[i] += 1
-                counts = self.errors
+            if self.canceled(e):
+                code, name, counts = *CANCELED, self.errors
+            elif is_lock(e):
+                code, name, counts = e.sqlite_errorcode, e.sqlite_errorname, self.errors
             elif is_result(op, e):
-                counts = self.results
+                code, name, counts = e.sqlite_errorcode, e.sqlite_errorname, self.results
             else:
                 raise undeclared(op, e) from e
-            count = counts.setdefault(
-                e.sqlite_errorcode, {"code": e.sqlite_errorcode, "name": e.sqlite_errorname, "count": 0, "wait_ns": 0}
-            )
+            if counts is self.errors:
+                self.failed[i] += 1
+            count = counts.setdefault(code, {"code": code, "name": name, "count": 0, "wait_ns": 0})
             count["count"] += 1
             count["wait_ns"] += self.last - start
         else:
             self.last = self.clock.now()
         self.histograms[i].record(self.last - start)
+
+    def left(self):
+        """The ns that are left of the operation's timeout, or None if it has none."""
+        return self.deadline and self.deadline - time.perf_counter_ns()
+
+    def in_time(self):
+        """Ends an operation whose timeout is over."""
+        if self.deadline and self.left() <= 0:
+            raise TimeoutError
+
+    def canceled(self, e):
+        """Reports whether an operation ended by its timeout."""
+        if isinstance(e, TimeoutError):
+            return True
+        interrupted = getattr(e, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT
+        return interrupted or self.deadline is not None and self.left() <= 0 and is_lock(e)
+
+    def limited(self, conn):
+        """Returns a context in which statements on the connection end with the operation's timeout."""
+        return self.running.on(conn) if self.deadline else NO_LIMIT
+
+    def interrupt_late(self):
+        """Interrupts the operation under way if its timeout is over."""
+        with self.running.lock:
+            if self.running.conn and self.left() <= 0:
+                self.running.conn.interrupt()
 
     def attempts(self, op, *work):
         """Does an operation until no lock fails it; returns whether a statement without rows ended it."""
@@ -1363,7 +1473,10 @@ class MixClient:
             except sqlite3.Error as e:
                 if not left or not is_lock(e):
                     raise
-            time.sleep(backoff)
+            began = time.perf_counter_ns()
+            time.sleep(min(backoff, max(self.left(), 0) / 1e9) if self.deadline else backoff)
+            self.backed_off.add(began)
+            self.in_time()
             backoff *= 2
             self.retries += 1
 
@@ -1388,9 +1501,11 @@ class MixClient:
             return self.calls(None, op, *calls) is not None
         conn = self.take()
         try:
-            conn.execute(self.begin)
-            last = self.calls(conn, op, *calls)
-            conn.execute("ROLLBACK" if last and last["if_empty"] == "rollback" else "COMMIT")
+            with self.limited(conn):
+                conn.execute(self.begin)
+                last = self.calls(conn, op, *calls)
+                self.in_time()
+                conn.execute("ROLLBACK" if last and last["if_empty"] == "rollback" else "COMMIT")
             return last is not None
         except BaseException:
             if conn.in_transaction:
@@ -1403,17 +1518,36 @@ class MixClient:
         """Runs the calls; returns the one that ended the operation, because it returned no row."""
         for call, values, decode in zip(op["calls"], parameters, decoders):
             with self.mutex if call.get("mutex") else NO_MUTEX:
-                conn = held or self.take()
-                try:
-                    if self.call(conn, call, values, decode):
+                self.in_time()
+                if held:
+                    if self.call(held, call, values, decode):
                         return call
+                    continue
+                conn = self.take()
+                try:
+                    with self.limited(conn):
+                        if self.call(conn, call, values, decode):
+                            return call
                 finally:
-                    if not held:
-                        self.give(conn)
+                    self.give(conn)
         return None
 
     def take(self):
-        return self.own or self.pool.get()
+        """Takes a connection of the pool, when there is one."""
+        self.in_time()
+        if self.own:
+            return self.own
+        try:
+            return self.pool.get_nowait()
+        except queue.Empty:
+            pass
+        began = time.perf_counter_ns()
+        try:
+            return self.pool.get(timeout=max(self.left(), 0) / 1e9 if self.deadline else None)
+        except queue.Empty:
+            raise TimeoutError from None
+        finally:
+            self.for_connection.add(began)
 
     def give(self, conn):
         if not self.own:

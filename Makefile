@@ -3,12 +3,17 @@ MODULES := . worker record examples/bookshop $(sort $(dir $(wildcard drivers/*/g
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build sources chromium test race locks kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
+.PHONY: all build rqlited sources chromium test race locks kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
 
 all: build
 
 build: sources ## bin/sqlite3perf
 	$(GO) build -o bin/ ./cmd/sqlite3perf
+
+# The driver rqlite needs it, in PATH or named by RQLITED_PATH. Its SQLite needs a C compiler.
+rqlited: ## bin/rqlited, rqlite's server, built from drivers/rqlite/rqlited/go.mod
+	$(GO) -C drivers/rqlite/rqlited build -o $(CURDIR)/bin/rqlited github.com/rqlite/rqlite/v8/cmd/rqlited
+	@echo 'export RQLITED_PATH=$(CURDIR)/bin/rqlited'
 
 # Commit the archive with the change. This also resolves a conflict in it, after
 # those in worker/ and drivers/ are resolved.

@@ -23,6 +23,7 @@ var expressions = map[string]reading{
 	"cmd/sqlite3perf/workloads.go":  {1, "a workload's YAML"},
 	"diff/reason.go":                {5, "SQL of workloads"},
 	"docs/remake/main.go":           {1, "the documents"},
+	"drivers/rqlite/nodes/nodes.go": {1, "rqlited's log"},
 	"drivers/sqinn/sqinn.go":        {1, "sqinn's messages"},
 	"dsn/dsn.go":                    {1, "data source names"},
 	"dsn/options.go":                {2, "options of data source names, as the user types them"},

@@ -1,0 +1,30 @@
+package nodes
+
+import (
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// starter returns a channel of functions that run on one thread, which lives as long as
+// the process.
+var starter = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+		}
+	}()
+	return work
+})
+
+// begin starts a command that the kernel kills when this process dies, even of SIGKILL. The
+// kernel does that when the thread ends that started it, so that must be one that stays.
+func begin(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	err := make(chan error)
+	starter() <- func() { err <- cmd.Start() }
+	return <-err
+}

@@ -1,0 +1,37 @@
+package nodes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
+)
+
+func ExampleStart() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "cluster-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	cluster, err := nodes.Start(ctx, nodes.Config{Nodes: 3, Dir: dir})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	leader, err := cluster.Leader(ctx)
+	if err != nil {
+		fmt.Println(errors.Join(err, cluster.Kill()))
+		return
+	}
+	status, err := leader.Status(ctx)
+	if err = errors.Join(err, cluster.Stop()); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("node %s: %s of %d nodes\n", leader.ID, status.State, status.Voters)
+	// Output: node 1: Leader of 3 nodes
+}

@@ -1,0 +1,384 @@
+// Package nodes runs a cluster of rqlite on the loopback interface of this machine. Each
+// node is a child process, rqlited, with a data directory of its own.
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Config says what cluster to start.
+type Config struct {
+	Executable string   // rqlited; if it is "", the one that [Find] returns
+	Nodes      int      // at least 1
+	Dir        string   // has a directory for the data of each node, and the log of each
+	Flags      []string // more flags for each rqlited
+
+	// RaftAddress returns the address at which the other nodes reach node i, from 0, if
+	// that is not real, the address on which it listens. It is called before the node is
+	// started, and again, with another address, if that one turns out to be in use.
+	RaftAddress func(i int, real string) (advertised string, err error)
+}
+
+// Cluster is a running cluster.
+type Cluster struct {
+	Nodes []*Node // the first was the leader when Start returned
+}
+
+// Node is one node of a cluster. Its methods may be called at the same time.
+type Node struct {
+	ID         string // in the cluster: 1, 2, …
+	HTTP       string // address of the API, such as 127.0.0.1:34567
+	Raft       string // address on which it listens for other nodes
+	Advertised string // address at which other nodes reach it
+	Dir        string // its data
+
+	executable string
+	args       []string
+	log        string // file
+
+	mu      sync.Mutex
+	process *os.Process
+	exited  chan struct{} // closed when the process has
+	state   *os.ProcessState
+}
+
+// Env is the variable that may name rqlited.
+const Env = "RQLITED_PATH"
+
+// Find returns the rqlited that RQLITED_PATH names, or the one in PATH.
+func Find() (string, error) {
+	if path := os.Getenv(Env); path != "" {
+		if _, err := exec.LookPath(path); err != nil {
+			return "", fmt.Errorf("%s names no program that runs: %w", Env, err)
+		}
+		return path, nil
+	}
+	path, err := exec.LookPath("rqlited")
+	if err != nil {
+		return "", fmt.Errorf("there is no rqlited in PATH: type make rqlited, and set %s to bin/rqlited", Env)
+	}
+	return path, nil
+}
+
+// attempts is how many times a cluster is started if another program takes one of its ports
+// in the meantime.
+const attempts = 5
+
+// inUse is what rqlited writes when it cannot listen.
+const inUse = "address already in use"
+
+var errInUse = errors.New(inUse)
+
+// Start starts the nodes of a cluster, and returns when there is a leader and all of them
+// are ready. If it fails, or ctx ends before, no process is left.
+func Start(ctx context.Context, c Config) (*Cluster, error) {
+	if c.Executable == "" {
+		var err error
+		if c.Executable, err = Find(); err != nil {
+			return nil, err
+		}
+	}
+	if c.Nodes < 1 {
+		return nil, fmt.Errorf("a cluster of %d nodes: want at least 1", c.Nodes)
+	}
+	var err error
+	for range attempts {
+		var cluster *Cluster
+		if cluster, err = start(ctx, c); err == nil {
+			return cluster, nil
+		}
+		if !errors.Is(err, errInUse) {
+			break
+		}
+	}
+	return nil, err
+}
+
+func start(ctx context.Context, c Config) (*Cluster, error) {
+	cluster := &Cluster{}
+	addresses, err := free(2 * c.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	for i := range c.Nodes {
+		n := &Node{
+			ID: strconv.Itoa(i + 1), HTTP: addresses[2*i], Raft: addresses[2*i+1],
+			Dir: filepath.Join(c.Dir, "node"+strconv.Itoa(i+1)), log: filepath.Join(c.Dir, "node"+strconv.Itoa(i+1)+".log"), executable: c.Executable,
+		}
+		n.Advertised = n.Raft
+		if c.RaftAddress != nil {
+			if n.Advertised, err = c.RaftAddress(i, n.Raft); err != nil {
+				return nil, fmt.Errorf("address of node %s for the others: %w", n.ID, err)
+			}
+		}
+		cluster.Nodes = append(cluster.Nodes, n)
+		n.args = []string{"-node-id", n.ID, "-http-addr", n.HTTP, "-raft-addr", n.Raft, "-raft-adv-addr", n.Advertised}
+		if i > 0 {
+			n.args = append(n.args, "-join", cluster.Nodes[0].Advertised, "-join-interval", "100ms", "-join-attempts", "1000")
+		}
+		if c.Nodes == 1 {
+			// A node that is alone waits for this time before it elects itself, and
+			// otherwise it means nothing.
+			n.args = append(n.args, "-raft-timeout", "50ms", "-raft-election-timeout", "50ms", "-raft-leader-lease-timeout", "50ms")
+		}
+		n.args = append(append(n.args, c.Flags...), n.Dir)
+		// rqlited would join what is left of another cluster.
+		if err := os.RemoveAll(n.Dir); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range cluster.Nodes {
+		if err := n.launch(); err != nil {
+			return nil, errors.Join(err, cluster.Kill())
+		}
+	}
+	if err := cluster.ready(ctx); err != nil {
+		return nil, errors.Join(err, cluster.Kill())
+	}
+	return cluster, nil
+}
+
+// free returns addresses of loopback on which nobody listens.
+func free(n int) (list []string, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("looking for a free port: %w", err)
+		}
+		defer l.Close() // after the others were found
+		list = append(list, l.Addr().String())
+	}
+	return list, nil
+}
+
+// poll is how often a cluster is asked whether it is ready.
+const poll = 10 * time.Millisecond
+
+// ready waits until every node is, and knows all nodes as those that vote.
+func (c *Cluster) ready(ctx context.Context) error {
+	for _, n := range c.Nodes {
+		if err := n.Ready(ctx, len(c.Nodes)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ready waits until the node knows a leader, has applied what the leader told it, and knows
+// so many voting nodes. It returns an error if the process exits or ctx ends before.
+func (n *Node) Ready(ctx context.Context, voters int) error {
+	for {
+		err := n.isReady(ctx, voters)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-n.done():
+			return n.died()
+		case <-ctx.Done():
+			return fmt.Errorf("node %s at %s is not ready: %w: %w", n.ID, n.HTTP, err, ctx.Err())
+		case <-time.After(poll):
+		}
+	}
+}
+
+func (n *Node) isReady(ctx context.Context, voters int) error {
+	if _, err := get(ctx, n.HTTP, "/readyz"); err != nil {
+		return err
+	}
+	s, err := n.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if s.Leader == "" || s.Voters != voters {
+		return fmt.Errorf("leader %q, %d of %d voting nodes", s.Leader, s.Voters, voters)
+	}
+	return nil
+}
+
+// launch starts the process.
+func (n *Node) launch() error {
+	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(n.executable, n.args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	exited := make(chan struct{})
+	if err := begin(cmd); err != nil {
+		return fmt.Errorf("starting rqlited: %w", err)
+	}
+	n.mu.Lock()
+	n.process, n.exited, n.state = cmd.Process, exited, nil
+	n.mu.Unlock()
+	go func() {
+		_ = cmd.Wait() // its state has it
+		n.mu.Lock()
+		n.state = cmd.ProcessState
+		n.mu.Unlock()
+		close(exited)
+	}()
+	return nil
+}
+
+// done returns a channel that is closed when the process has exited.
+func (n *Node) done() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.exited
+}
+
+// PID returns the ID of the node's process, the last one if it has exited.
+func (n *Node) PID() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.process.Pid
+}
+
+// Alive reports whether the node's process runs.
+func (n *Node) Alive() bool {
+	select {
+	case <-n.done():
+		return false
+	default:
+		return true
+	}
+}
+
+// stamp is what begins a line of rqlited's log.
+var stamp = regexp.MustCompile(`^(\[[\w-]+\] )?[\d/]+ [\d:]+ |^fatal: `)
+
+// died says why a process has exited, in rqlited's last words.
+func (n *Node) died() error {
+	n.mu.Lock()
+	state := n.state
+	n.mu.Unlock()
+	text, _ := os.ReadFile(n.log) // if it cannot be read, there are no words
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	last := strings.TrimSpace(stamp.ReplaceAllString(lines[len(lines)-1], ""))
+	if slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, inUse) }) {
+		return fmt.Errorf("node %s: %w: %s", n.ID, errInUse, last)
+	}
+	if last == "" {
+		return fmt.Errorf("node %s: %s ended (%v) without a word: is it an rqlited?", n.ID, n.executable, state)
+	}
+	return fmt.Errorf("node %s: rqlited ended (%v): %s", n.ID, state, last)
+}
+
+// Kill kills the process with SIGKILL and waits until it is gone. Its data stays.
+func (n *Node) Kill() error { return n.end(os.Kill, 0) }
+
+// stopGrace is how long a node may take to stop.
+const stopGrace = 10 * time.Second
+
+// Stop asks the process to end and waits until it is gone. It kills it if that takes more
+// than 10 seconds. The data stays.
+func (n *Node) Stop() error { return n.end(syscall.SIGTERM, stopGrace) }
+
+func (n *Node) end(sig os.Signal, grace time.Duration) error {
+	n.mu.Lock()
+	process, exited := n.process, n.exited
+	n.mu.Unlock()
+	if process == nil {
+		return nil // never started
+	}
+	if err := process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("ending node %s: %w", n.ID, err)
+	}
+	if grace > 0 {
+		select {
+		case <-exited:
+			return nil
+		case <-time.After(grace):
+			return n.end(os.Kill, 0)
+		}
+	}
+	<-exited
+	return nil
+}
+
+// Restart starts the process of a node that has exited again, with the same data and
+// addresses, and returns when the node is ready.
+func (n *Node) Restart(ctx context.Context, voters int) error {
+	if n.Alive() {
+		return fmt.Errorf("node %s still runs", n.ID)
+	}
+	if err := n.launch(); err != nil {
+		return err
+	}
+	return n.Ready(ctx, voters)
+}
+
+// Leader returns the node that the living nodes hold for the leader. It waits until those
+// that answer agree and it is one of them, or ctx ends.
+func (c *Cluster) Leader(ctx context.Context) (*Node, error) {
+	for {
+		n := c.leader(ctx)
+		if n != nil {
+			return n, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the cluster has no leader: %w", ctx.Err())
+		case <-time.After(poll):
+		}
+	}
+}
+
+func (c *Cluster) leader(ctx context.Context) *Node {
+	found := ""
+	for _, n := range c.Nodes {
+		if !n.Alive() {
+			continue
+		}
+		s, err := n.Status(ctx)
+		if err != nil || s.Leader == "" || found != "" && s.Leader != found {
+			return nil
+		}
+		found = s.Leader
+	}
+	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.ID == found && n.Alive() })
+	if i < 0 {
+		return nil
+	}
+	return c.Nodes[i]
+}
+
+// Addresses returns the addresses of the nodes' APIs.
+func (c *Cluster) Addresses() []string {
+	list := make([]string, len(c.Nodes))
+	for i, n := range c.Nodes {
+		list[i] = n.HTTP
+	}
+	return list
+}
+
+// Stop stops all nodes, at the same time.
+func (c *Cluster) Stop() error { return c.each((*Node).Stop) }
+
+// Kill kills all nodes.
+func (c *Cluster) Kill() error { return c.each((*Node).Kill) }
+
+func (c *Cluster) each(end func(*Node) error) error {
+	errs := make([]error, len(c.Nodes))
+	var all sync.WaitGroup
+	for i, n := range c.Nodes {
+		all.Go(func() { errs[i] = end(n) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

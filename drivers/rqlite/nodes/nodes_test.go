@@ -1,0 +1,223 @@
+package nodes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
+	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes/nodestest"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("NODES_OF_TEST"); dir != "" { // a process of TestNodesDieWithTheirProcess
+		c, err := nodes.Start(context.Background(), nodes.Config{Nodes: 1, Dir: dir})
+		fmt.Println(err, c.Nodes[0].PID())
+		time.Sleep(time.Hour)
+	}
+	if err := nodestest.Set(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// start starts a cluster, and stops it when the test ends.
+func start(t *testing.T, c nodes.Config) *nodes.Cluster {
+	t.Helper()
+	if c.Dir == "" {
+		c.Dir = t.TempDir()
+	}
+	cluster, err := nodes.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			t.Error(err)
+		}
+		for _, n := range cluster.Nodes {
+			if n.Alive() {
+				t.Errorf("node %s still runs", n.ID)
+			}
+		}
+	})
+	return cluster
+}
+
+func status(t *testing.T, n *nodes.Node) *nodes.Status {
+	t.Helper()
+	s, err := n.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A cluster is ready when Start returns: each node is one of those that vote, and knows the
+// same leader. A leader that is killed is followed by another, and comes back.
+func TestCluster(t *testing.T) {
+	c := start(t, nodes.Config{Nodes: 3})
+	for _, n := range c.Nodes {
+		if s := status(t, n); s.Leader != "1" || s.Voters != 3 {
+			t.Errorf("node %s: leader %q, %d voting nodes, want 1 and 3", n.ID, s.Leader, s.Voters)
+		}
+	}
+	first, err := c.Leader(t.Context())
+	if err != nil || first != c.Nodes[0] {
+		t.Fatalf("the leader is %v (%v), want node 1", first, err)
+	}
+	if err := first.Kill(); err != nil || first.Alive() {
+		t.Fatalf("killing node 1: %v, alive %v", err, first.Alive())
+	}
+	second, err := c.Leader(t.Context())
+	if err != nil || second == first {
+		t.Fatalf("after the leader's death the leader is %v (%v)", second, err)
+	}
+	if err := first.Restart(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	if s := status(t, first); s.State != "Follower" || s.Leader != second.ID {
+		t.Errorf("node 1 came back as a %s of %s, want a Follower of %s", s.State, s.Leader, second.ID)
+	}
+	if err := first.Restart(t.Context(), 3); err == nil {
+		t.Error("a node that runs was started again")
+	}
+}
+
+// Nodes talk to each other through the addresses that RaftAddress returns.
+func TestAdvertisedAddress(t *testing.T) {
+	var through atomic.Int64
+	proxy := func(_ int, real string) (string, error) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				in, err := l.Accept()
+				if err != nil {
+					return
+				}
+				out, err := net.Dial("tcp", real)
+				if err != nil {
+					in.Close()
+					continue
+				}
+				through.Add(1)
+				go func() { _, _ = out.(*net.TCPConn).ReadFrom(in); out.Close() }()
+				go func() { _, _ = in.(*net.TCPConn).ReadFrom(out); in.Close() }()
+			}
+		}()
+		return l.Addr().String(), nil
+	}
+	c := start(t, nodes.Config{Nodes: 2, RaftAddress: proxy})
+	for _, n := range c.Nodes {
+		if n.Advertised == n.Raft {
+			t.Errorf("node %s is reached at its own address", n.ID)
+		}
+	}
+	if through.Load() < 2 {
+		t.Errorf("%d connections through the proxies, want at least one each way", through.Load())
+	}
+}
+
+func TestBadExecutable(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "rqlited")
+	write := func(text string) {
+		if err := os.WriteFile(script, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ name, path, script, want string }{
+		{"absent", "/nonexistent/rqlited", "", "RQLITED_PATH names no program that runs"},
+		{"none in PATH", "", "", "type make rqlited, and set RQLITED_PATH to bin/rqlited"},
+		{"silent", script, "exit 3", "ended (exit status 3) without a word: is it an rqlited?"},
+		{"fatal", script, "echo fatal: no data directory set >&2; exit 1", "rqlited ended (exit status 1): no data directory set"},
+		{"ports in use", script, "echo >> " + script + ".times; echo 'listen tcp: bind: address already in use' >&2; exit 1", "address already in use"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(nodes.Env, c.path)
+			t.Setenv("PATH", t.TempDir()+":/usr/bin:/bin")
+			write(c.script)
+			_, err := nodes.Start(t.Context(), nodes.Config{Nodes: 2, Dir: t.TempDir()})
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %q, want one line with %q", err, c.want)
+			}
+		})
+	}
+	times, err := os.ReadFile(script + ".times")
+	if n := strings.Count(string(times), "\n"); err != nil || n < 5 {
+		t.Errorf("nodes were started %d times on ports in use (%v), want at least 5", n, err)
+	}
+}
+
+// Nodes end with the process that started them, even if that is killed.
+func TestNodesDieWithTheirProcess(t *testing.T) {
+	if _, err := os.Stat("/proc/self"); err != nil {
+		t.Skip("the kernel of this system cannot do that")
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "NODES_OF_TEST="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var failed string
+	var pid int
+	_, err = fmt.Fscan(out, &failed, &pid)
+	if err = errors.Join(err, cmd.Process.Kill()); err != nil || failed != "<nil>" {
+		t.Fatalf("%s, %v", failed, err)
+	}
+	_ = cmd.Wait() // it was killed
+	for stat := fmt.Sprintf("/proc/%d/stat", pid); ; time.Sleep(10 * time.Millisecond) {
+		data, err := os.ReadFile(stat)
+		if err != nil || strings.Contains(string(data), ") Z ") {
+			return
+		}
+		if t.Context().Err() != nil {
+			t.Fatalf("rqlited %d still runs", pid)
+		}
+	}
+}
+
+// A context that ends stops the start, and leaves nothing.
+func TestStartCancelled(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "rqlited")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho $$ >> "+script+".pids\nexec sleep 3600\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for range 10_000 {
+			if _, err := os.Stat(script + ".pids"); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	_, err := nodes.Start(ctx, nodes.Config{Executable: script, Nodes: 1, Dir: t.TempDir()})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want the context's error", err)
+	}
+	data, err := os.ReadFile(script + ".pids")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command("kill", "-0", strings.TrimSpace(string(data))).Run(); err == nil {
+		t.Errorf("process %s is left", data)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -70,6 +71,12 @@ var Robbed = robbed
 
 // CheckShare finds what is wrong with the sample of one process of a mix.
 var CheckShare = checkShare
+
+// ApartIn returns how far apart processes began, and what is doubtful about that.
+func ApartIn(wall time.Duration, all ...*protocol.Sample) (*int64, []result.Warning) {
+	apart := apartIn(all)
+	return apart, notTogether(&result.Sample{Phase: "mix", WallNS: int64(wall), ApartNS: apart}, len(all))
+}
 
 // MergeShares adds up what several processes say of one mix.
 var MergeShares = mergeShares

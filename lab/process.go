@@ -561,7 +561,8 @@ func (s *session) sample(said *protocol.Sample) error {
 	if s.part != nil {
 		return s.partial(said)
 	}
-	if said, err = s.gathered(p, said); err != nil {
+	said, apart, err := s.gathered(p, said)
+	if err != nil {
 		return err
 	}
 	now := time.Now()
@@ -572,6 +573,8 @@ func (s *session) sample(said *protocol.Sample) error {
 	}
 	want.Unhashed = s.unhashed(p)
 	m, doubts, faults := CheckSample(p, want, saw, said)
+	m.ApartNS = apart
+	doubts = append(doubts, notTogether(m, s.want.Settings.Processes())...)
 	if err := s.judge(doubts, faults); err != nil {
 		return err
 	}

@@ -209,14 +209,14 @@ func (s *session) partial(said *protocol.Sample) error {
 }
 
 // gathered returns the sample of a phase. That of a mix in several processes is what all
-// of them say together.
-func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (*protocol.Sample, error) {
+// of them say together; apart is then how far apart they began, if they tell.
+func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (sum *protocol.Sample, apart *int64, err error) {
 	n := s.want.Settings.Processes()
 	if p.Mix == nil || n < 2 {
-		return said, nil
+		return said, nil, nil
 	}
 	if s.others == nil || s.others.phase != p.Name || !s.others.ended {
-		return nil, s.broken("the worker sent the sample of %s before the order %s: %d processes share it", p.Name, protocol.TypeStop, n)
+		return nil, nil, s.broken("the worker sent the sample of %s before the order %s: %d processes share it", p.Name, protocol.TypeStop, n)
 	}
 	all := []*protocol.Sample{said}
 	for _, part := range s.others.parts {
@@ -227,13 +227,38 @@ func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (*protocol.Samp
 		faults = append(faults, checkShare(p, i, n, one)...)
 	}
 	if err := s.judge(nil, faults); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	sum, err := mergeShares(all)
-	if err != nil {
-		return nil, s.broken("phase %s: %v", p.Name, err)
+	if sum, err = mergeShares(all); err != nil {
+		return nil, nil, s.broken("phase %s: %v", p.Name, err)
 	}
-	return sum, nil
+	return sum, apartIn(all), nil
+}
+
+// apartIn returns how far apart in ns the processes began whose samples these are. It is nil
+// if one does not tell.
+func apartIn(all []*protocol.Sample) *int64 {
+	first, last := all[0].BeganUS, all[0].BeganUS
+	for _, m := range all {
+		first, last = min(first, m.BeganUS), max(last, m.BeganUS)
+	}
+	if first == 0 {
+		return nil
+	}
+	ns := (last - first) * 1000
+	return &ns
+}
+
+// notTogether doubts a mix whose processes began so far apart that a part of its time was
+// not that of all clients.
+func notTogether(m *result.Sample, processes int) []result.Warning {
+	if m.ApartNS == nil || float64(*m.ApartNS) <= result.ApartShare*float64(m.WallNS) {
+		return nil
+	}
+	apart, wall := time.Duration(*m.ApartNS), time.Duration(m.WallNS)
+	return []result.Warning{{Code: result.WarningApart, Phase: m.Phase, Message: fmt.Sprintf(
+		"its %d processes began %v apart, %.0f %% of the %v that it took: let it last longer, so that all clients are at work for nearly all of it",
+		processes, apart, 100*apart.Seconds()/wall.Seconds(), wall.Round(10*time.Microsecond))}}
 }
 
 // checkShare finds what is wrong with the sample of one process of a mix by itself. What

@@ -78,6 +78,9 @@ func TestProcesses(t *testing.T) {
 	if done := mix.Operations - mix.Failed; left.Rows != done {
 		t.Errorf("the database has %d rows, of %d operations that did not fail", left.Rows, done)
 	}
+	if mix.ApartNS == nil || left.ApartNS != nil {
+		t.Errorf("how far apart the processes began: %v, and of a query %v: want it of the mix", mix.ApartNS, left.ApartNS)
+	}
 	if n := got.Proof.Connections[0]["processes"]; n != "2" || len(got.Proof.Connections) != 1 {
 		t.Errorf("%d connections of each of %s processes: want one of each of 2", len(got.Proof.Connections), n)
 	}
@@ -277,6 +280,33 @@ func TestMergeShares(t *testing.T) {
 	}
 }
 
+// TestApart expects a warning if the first and the last of several processes began further
+// apart than a hundredth of the mix's time, and nothing to be said if one does not tell.
+func TestApart(t *testing.T) {
+	t.Parallel()
+	at := func(us int64) *protocol.Sample { return &protocol.Sample{BeganUS: us} }
+	const epoch = 1_700_000_000_000_000
+	for _, c := range []struct {
+		all  []*protocol.Sample
+		want int64 // ns; -1: not known
+		warn string
+	}{
+		{[]*protocol.Sample{at(epoch), at(epoch), at(epoch)}, 0, ""},
+		{[]*protocol.Sample{at(epoch + 400), at(epoch + 1000), at(epoch)}, 1e6, ""},
+		{[]*protocol.Sample{at(epoch + 30), at(epoch), at(epoch + 3000)}, 3e6, "its 3 processes began 3ms apart, 3 % of the 100ms that it took"},
+		{[]*protocol.Sample{at(epoch), at(0)}, -1, ""},
+		{[]*protocol.Sample{at(0), at(epoch)}, -1, ""},
+	} {
+		apart, doubts := lab.ApartIn(100*time.Millisecond, c.all...)
+		if known := apart != nil; known != (c.want >= 0) || known && *apart != c.want {
+			t.Errorf("%v apart, want %d", apart, c.want)
+		}
+		if (len(doubts) > 0) != (c.warn != "") || len(doubts) > 0 && (doubts[0].Code != result.WarningApart || doubts[0].Phase != "mix" || !strings.HasPrefix(doubts[0].Message, c.warn)) {
+			t.Errorf("%+v, want %q", doubts, c.warn)
+		}
+	}
+}
+
 // TestSharesChecked expects a lie of one process to be found, although the sum may look well.
 func TestSharesChecked(t *testing.T) {
 	t.Parallel()
@@ -284,6 +314,7 @@ func TestSharesChecked(t *testing.T) {
 	for want, lie := range map[string]func(*protocol.Sample){
 		"":                                      func(*protocol.Sample) {},
 		"phase mix, process 2 of 2: rows is -1": func(s *protocol.Sample) { s.Rows = -1 },
+		"phase mix, process 2 of 2: began_us is -7":                                                func(s *protocol.Sample) { s.BeganUS = -7 },
 		"phase mix, process 2 of 2: wall_ns is 0":                                                  func(s *protocol.Sample) { s.WallNS = 0 },
 		"phase mix, process 2 of 2: errors counts 5 in all: want 6":                                func(s *protocol.Sample) { s.Failed = 6 },
 		"phase mix, process 2 of 2: clients has 2 entries":                                         func(s *protocol.Sample) { s.Clients = []int64{7, 8} },

@@ -174,7 +174,7 @@ func (c *sampleCheck) naturals() {
 		{"operations", m.Operations}, {"failed", m.Failed}, {"rows", m.Rows}, {"retries", m.Retries},
 		{"allocs", m.Allocs}, {"alloc_bytes", m.AllocBytes}, {"instructions", m.Instructions},
 		{"peak_rss_bytes", m.PeakRSSBytes}, {"database_bytes", m.DatabaseBytes}, {"wal_bytes", m.WALBytes},
-		{"checkpoint_ns", m.CheckpointNS}, {"wal_restarts", m.WALRestarts},
+		{"checkpoint_ns", m.CheckpointNS}, {"wal_restarts", m.WALRestarts}, {"began_us", m.BeganUS},
 	} {
 		c.natural(n.key, n.v)
 	}

@@ -20,6 +20,7 @@ const (
 	WarningIdle        = "idle"        // a setting that was asked for changes nothing
 	WarningStopped     = "stopped"     // a trial was discarded because sqlite3perf was stopped during it
 	WarningClock       = "clock"       // the worker's clock ran for longer than the lab saw
+	WarningApart       = "apart"       // the processes of a mix did not begin together
 	WarningCPU         = "cpu"         // more CPU time was used than the cores had
 	WarningRate        = "rate"        // the server cannot keep up with a fixed rate
 	WarningLate        = "late"        // the load generator itself sent late
@@ -35,6 +36,10 @@ const (
 // OffSpeed is how far off the run's median, as a share of it, the calibration of a round
 // must be for [WarningCalibration].
 const OffSpeed = 0.10
+
+// ApartShare is the share of a mix's time. If its processes began further apart, that is a
+// [WarningApart].
+const ApartShare = 0.01
 
 // RobbedShare is the share of a trial's duration. If others took more CPU time than that
 // from it, it is [Trial].Robbed.

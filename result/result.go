@@ -77,6 +77,10 @@ type Sample struct {
 	// copied all of it. It is 0 if the worker does not tell.
 	WALRestarts int64 `json:"wal_restarts,omitempty"`
 
+	// ApartNS is how far apart the processes of a mix began, the first and the last of them.
+	// It is nil if there was one process, or if a worker does not tell.
+	ApartNS *int64 `json:"apart_ns,omitempty"`
+
 	// Waits has how long the clients of a mix or a replay waited, for each thing that the
 	// worker can tell it of. What SQLite waits for within a call is not among them.
 	Waits []protocol.Wait `json:"waits,omitempty"`

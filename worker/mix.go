@@ -164,6 +164,9 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		}
 	}
 	forConnections := t.countWaits()
+	if processes > 1 {
+		s.BeganUS = time.Now().UnixMicro()
+	}
 	w.Start()
 	begin := now()
 	if m.PatienceMS > 0 {

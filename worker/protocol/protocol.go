@@ -159,7 +159,8 @@ type Sample struct {
 	Retries       int64        `json:"retries,omitempty"`
 	Clients       []int64      `json:"clients,omitempty"` // of a mix that lasts: how many operations of each client did not fail
 	WALRestarts   int64        `json:"wal_restarts,omitempty"`
-	Waits         []Wait       `json:"waits,omitempty"` // of a mix or a replay: one for each thing whose waits the worker can tell
+	BeganUS       int64        `json:"began_us,omitempty"` // of a mix in several processes: when this one's clock started, since 1970
+	Waits         []Wait       `json:"waits,omitempty"`    // of a mix or a replay: one for each thing whose waits the worker can tell
 	Latency       []Latency    `json:"latency,omitempty"`
 
 	// For a replay: the events that were skipped, because their transaction had failed,

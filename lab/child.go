@@ -38,7 +38,7 @@ type child struct {
 // process is marked with id, and env is added to its environment. It is killed when
 // ctx ends.
 func startChild(ctx context.Context, executable string, args []string, dir, id string, env ...string) (*child, error) {
-	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, stderr: ends{max: detailEnd}, before: processes()}
+	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, stderr: ends{max: detailEnd}, before: existing()}
 	c.Dir = dir
 	c.Env = append(os.Environ(), env...)
 	isolate(c.Cmd)

@@ -1,7 +1,8 @@
 // Package lab makes a run out of many trials. It plans the cases, builds their
 // workers, and runs the cases round by round in shuffled order, each trial in a process
-// and with a database of its own, and only one of them at work at a time. It stops when the intervals are tight enough or the
-// time is spent. Package lab does not time anything itself and computes no statistics.
+// and with a database of its own, and only one of them at work at a time. It stops when
+// the intervals are tight enough or the time is spent. Package lab does not time anything
+// itself and computes no statistics.
 package lab
 
 import (

@@ -262,13 +262,7 @@ type session struct {
 	unread  string          // what ran last, if the settings have not been read back since then
 	changed driver.Settings // what has been changed so far, as the workload declares
 
-	// For a mix in several processes:
-	request protocol.Request
-	dir     string // in which the worker was started
-	cancel  context.CancelCauseFunc
-	others  *others // the further processes of the current mix
-	spent   cpuOf   // by further processes
-	part    *part   // set if this is one of them
+	shares // for mixes in several processes
 
 	// For a server:
 	seed     uint64

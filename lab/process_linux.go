@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// processes returns the processes that exist now, by their IDs.
-func processes() map[int]bool {
+// existing returns the processes that exist now, by their IDs.
+func existing() map[int]bool {
 	list := map[int]bool{}
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -41,7 +41,7 @@ func endMarked(mark string, before map[int]bool) {
 // killMarked kills the marked processes that exist now, and reports whether there
 // were any.
 func killMarked(mark string, before map[int]bool) (found bool) {
-	for pid := range processes() {
+	for pid := range existing() {
 		if before[pid] || pid == os.Getpid() {
 			continue
 		}

@@ -164,10 +164,10 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		}
 	}
 	forConnections := t.countWaits()
+	w.Start()
 	if processes > 1 {
 		s.BeganUS = time.Now().UnixMicro()
 	}
-	w.Start()
 	begin := now()
 	if m.PatienceMS > 0 {
 		if err := runPatiently(ctx, clients, begin, time.Duration(m.PatienceMS)*time.Millisecond); err != nil {

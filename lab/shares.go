@@ -15,6 +15,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
+// shares is what a session has for mixes that several processes share.
+type shares struct {
+	request protocol.Request
+	dir     string // in which the worker was started
+	cancel  context.CancelCauseFunc
+	others  *others // the further processes of the current mix
+	spent   cpuOf   // by further processes
+	part    *part   // set if this is one of them
+}
+
 // others are the further processes of a mix. The first is the trial's own worker, which
 // has made the database and looks after it when the others have ended.
 type others struct {
@@ -157,7 +167,7 @@ func (s *session) newPart(o *others, number, of int) *part {
 		c.Phases = []string{o.phase}
 	}
 	p := &part{number: number, of: of, others: o, prepared: make(chan struct{}), shared: make(chan struct{}), stop: make(chan struct{}), ended: make(chan struct{})}
-	p.session = &session{limit: s.limit, hint: s.hint, trial: &result.Trial{Case: s.trial.Case, Status: result.OK}, want: &c, seed: s.seed, part: p}
+	p.session = &session{limit: s.limit, hint: s.hint, trial: &result.Trial{Case: s.trial.Case, Status: result.OK}, want: &c, seed: s.seed, shares: shares{part: p}}
 	return p
 }
 
@@ -257,7 +267,7 @@ func notTogether(m *result.Sample, processes int) []result.Warning {
 	}
 	apart, wall := time.Duration(*m.ApartNS), time.Duration(m.WallNS)
 	return []result.Warning{{Code: result.WarningApart, Phase: m.Phase, Message: fmt.Sprintf(
-		"its %d processes began %v apart, %.0f %% of the %v that it took: let it last longer, so that all clients are at work for nearly all of it",
+		"its %d processes began %v apart, %.0f %% of the %v that it took: let it last longer, or keep the machine free of other work",
 		processes, apart, 100*apart.Seconds()/wall.Seconds(), wall.Round(10*time.Microsecond))}}
 }
 

@@ -61,7 +61,12 @@ func (g Gated) Answer() string {
 		{stats.GateRegression, "worse by more than " + share(g.Max) + " in ", ", " + g.confirmed()},
 		{stats.GateUnusable, "no figure in ", ""},
 		{stats.GateTooFew, "too few rounds in ", ""},
+		{stats.GateUnconfirmed, "a regression seen once and not confirmed in ", ""},
+		{stats.GatePossible, "a regression not excluded in ", ""},
 	} {
+		if !g.Doubts(s.state) && s.state != stats.GateWrong && s.state != stats.GateRegression {
+			continue
+		}
 		if cells := g.of(s.state); cells != nil {
 			which := ""
 			switch {
@@ -436,14 +441,14 @@ func writeJUnit(w io.Writer, g Gated, _ Options) error {
 	for _, c := range g.Cells {
 		t := testCase{Class: Line(c.Workload), Name: Line(strings.TrimSpace(c.Variant + " " + c.Phase + " " + string(c.Metric))), Output: summary(c)}
 		p := &problem{Message: summary(c), Type: string(c.State)}
-		switch c.State {
-		case stats.GateWrong, stats.GateRegression:
+		switch {
+		case c.State == stats.GateWrong, c.State == stats.GateRegression:
 			t.Failure = p
 			suite.Failures++
-		case stats.GateUnusable, stats.GateTooFew:
+		case g.Doubts(c.State):
 			t.Error = p
 			suite.Errors++
-		case stats.GatePossible, stats.GateUnconfirmed:
+		case c.State == stats.GatePossible, c.State == stats.GateUnconfirmed:
 			// What passed is shown by name only, or not at all.
 			t.Skipped = &problem{Message: string(c.State) + ": " + summary(c)}
 			suite.Skipped++
@@ -494,10 +499,10 @@ func annotations(g Gated) []annotation {
 	}
 	list := []annotation{{level: level, text: Line(g.Answer())}}
 	for _, c := range g.Cells {
-		switch c.State {
-		case stats.GateWrong, stats.GateRegression, stats.GateUnusable, stats.GateTooFew:
+		switch {
+		case c.State == stats.GateWrong, c.State == stats.GateRegression, g.Doubts(c.State):
 			level = "error"
-		case stats.GateUnconfirmed:
+		case c.State == stats.GateUnconfirmed:
 			level = "warning"
 		default:
 			continue

@@ -12,7 +12,8 @@ import (
 type State string
 
 // The states, in the order in which cells are listed. A gate is shut by GateRegression and
-// GateWrong; GateUnusable and GateTooFew cells leave it open to doubt.
+// GateWrong. GateUnusable and GateTooFew cells leave it open to doubt, and those of
+// GateUnconfirmed and GatePossible if it is strict.
 const (
 	GateWrong       State = "wrong"          // the candidate's answers, or more of its operations failed
 	GateRegression  State = "regression"     // confirmed
@@ -30,6 +31,7 @@ var stateOrder = []State{GateWrong, GateRegression, GateUnusable, GateTooFew, Ga
 type Gate struct {
 	Baseline, Candidate string
 	Max                 float64 // 0.05: up to 5 % more is no regression
+	Strict              bool    // what is not excluded, or not confirmed, does not pass either
 	Cells               []*Gated
 	Alone               []string // cells that only one side has
 	Unknown             []Metric // of which no cell has figures, although others have times
@@ -199,5 +201,17 @@ func (g *Gate) Shut() bool { return g.Count(GateWrong)+g.Count(GateRegression) >
 // Complete reports whether every cell could be judged, by every metric, and there is any,
 // and the measurement came to its end.
 func (g *Gate) Complete() bool {
-	return !g.Interrupted && len(g.Cells) > 0 && len(g.Unknown) == 0 && g.Count(GateUnusable)+g.Count(GateTooFew) == 0
+	return !g.Interrupted && len(g.Cells) > 0 && len(g.Unknown) == 0 &&
+		!slices.ContainsFunc(g.Cells, func(c *Gated) bool { return g.Doubts(c.State) })
+}
+
+// Doubts reports whether a cell in a state keeps the gate from being complete.
+func (g *Gate) Doubts(s State) bool {
+	switch s {
+	case GateUnusable, GateTooFew:
+		return true
+	case GateUnconfirmed, GatePossible:
+		return g.Strict
+	}
+	return false
 }

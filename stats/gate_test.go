@@ -169,6 +169,18 @@ func TestGateWithTooFewRounds(t *testing.T) {
 	}
 }
 
+// A strict gate does not pass what is not excluded.
+func TestGateStrict(t *testing.T) {
+	run := asked(made(2, 2, 12, func(_, d, round int) float64 { return 1 + 0.3*float64((round*7+d*5)%11)/11 }), false)
+	g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))
+	if g.Cells[0].State != stats.GatePossible || !g.Complete() {
+		t.Fatalf("%s, complete %v", g.Cells[0].State, g.Complete())
+	}
+	if g.Strict = true; g.Complete() || g.Shut() {
+		t.Errorf("strict: complete %v, shut %v", g.Complete(), g.Shut())
+	}
+}
+
 // A gate needs further rounds of a cell as long as a regression is neither found nor
 // excluded, even if the cell is slower without doubt. That holds for each metric.
 func TestGateSettled(t *testing.T) {

@@ -62,6 +62,7 @@ type gateOptions struct {
 	most     string
 	metrics  []string
 	differ   bool
+	strict   bool
 	also     []string
 	judged   []stats.Metric
 	outputs  []outputOptions // everywhere that the result is written
@@ -73,6 +74,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.most, "max-regression", "5%", "`share` by which the candidate may be worse")
 	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: time, memory, allocs, bytes, instructions")
 	f.BoolVar(&o.differ, "allow-differences", false, "judge even by a baseline of another machine, SQLite or workload, with a warning")
+	f.BoolVar(&o.strict, "strict", false, "do not pass (status 4) either if a regression is possible: not excluded, or seen once and not confirmed")
 	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
@@ -172,6 +174,7 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *report.G
 		return failure
 	}
 	out.Gate, out.Runs = stats.NewGate(most, compared(a)...), []*stats.Analysis{a}
+	out.Strict = o.strict
 	if failure != nil {
 		out.Confirm()
 		return failure
@@ -231,6 +234,9 @@ func (o *gateOptions) checkOutputs() error {
 		}
 		if to.file == "" {
 			continue
+		}
+		if _, whole := to.target(); whole && slices.ContainsFunc(o.outputs[:i], func(other outputOptions) bool { return other.file != "" && sameFile(other.file, to.file) }) {
+			return usagef("%s: another format is already written to that file: name another file", to.named())
 		}
 		if sameFile(to.file, kept) {
 			return usagef("%s is the store, which is not written over: name another file", to.named())

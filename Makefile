@@ -3,7 +3,7 @@ MODULES := . worker record examples/bookshop $(sort $(dir $(wildcard drivers/*/g
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build rqlited sources chromium test race locks kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
+.PHONY: all build rqlited sources chromium sshd test race locks kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
 
 all: build
 
@@ -40,15 +40,21 @@ chromium: ## Chromium, which the tests of pages need: Debian's package, where th
 	if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
 	$$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends chromium
 
+sshd: ## an SSH server, which the tests of hosts need: Debian's package, where there is none
+	@PATH="$$PATH:/usr/sbin"; command -v sshd >/dev/null && exit; \
+	command -v apt-get >/dev/null || { echo 'the tests of hosts need sshd: install the server of OpenSSH' >&2; exit; }; \
+	if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
+	$$sudo apt-get update && $$sudo apt-get install -y --no-install-recommends openssh-server
+
 # Those of drivers mostly wait for locks.
-test: chromium ## every test of every module, with go vet
+test: chromium sshd ## every test of every module, with go vet
 	@$(call each,$(filter-out drivers/%,$(MODULES)),$(GO) vet ./... && $(GO) test -timeout 30m ./...,$(filter drivers/%,$(MODULES)))
 	@$(PYTHON) || echo 'skipped: the tests of the Python worker, which need Python 3.11 or newer with sqlite3, as python3 in PATH'
 
 # What the race detector would find in SQLite translated to Go is not ours, and
 # takes it minutes; the adapter that those drivers share runs with mattn too.
 RACED := $(filter-out examples/bookshop drivers/modernc/ drivers/glebarez/ drivers/ncruces/,$(MODULES))
-race: ## the tests with the race detector
+race: sshd ## the tests with the race detector
 	@$(call each,$(RACED),$(GO) test -race -timeout 60m ./...)
 
 # A race for a lock shows once in many runs, and mostly where a process loses the

@@ -32,8 +32,13 @@ import (
 type Builder struct {
 	Source Source
 	Cache  string // directory; created when it is needed
-	env    *toolchain
-	swept  bool
+
+	// Target is the platform of the machine that the workers run on, as GOOS/GOARCH, if that
+	// is another machine. Only workers that need no C compiler are built for it.
+	Target string
+
+	env   *toolchain
+	swept bool
 }
 
 // toolchain has everything about the Go toolchain that affects the result of a build.
@@ -113,6 +118,9 @@ func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(b.Source.Root, "worker") // not in its parents: a go.mod there is somebody else's
 	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if goos, goarch, ok := strings.Cut(b.Target, "/"); ok {
+		cmd.Env = append(cmd.Env, "GOOS="+goos, "GOARCH="+goarch)
+	}
 	isolate(cmd)
 	return cmd
 }
@@ -125,8 +133,10 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 	if ref.Path != "" {
 		return ref.Path, nil, nil
 	}
-	if err := ref.Known.ready(); err != nil {
-		return "", nil, err
+	if b.Target == "" {
+		if err := ref.Known.ready(); err != nil {
+			return "", nil, err
+		}
 	}
 	if len(ref.Known.Command) > 0 {
 		return foundWorker(ctx, ref)
@@ -178,6 +188,9 @@ func (b *Builder) path(ctx context.Context, ref Ref) (string, *toolchain, error)
 	env, err := b.toolchain(ctx)
 	if err != nil {
 		return "", nil, err
+	}
+	if b.Target != "" && ref.Known.Kind == driver.Cgo {
+		return "", nil, &BuildError{protocol.Reason{Code: protocol.CodeNoGo, Message: fmt.Sprintf("%s needs a C compiler, so it is built on the machine that it runs on, and there is no go in PATH there: install Go and gcc there", ref.Name)}}
 	}
 	if err := env.serves(ref); err != nil {
 		return "", nil, err

@@ -44,8 +44,10 @@ var reaches = map[string]reach{
 	"baseline":     executes,
 	"driver":       executes,
 	"drivers":      executes,
+	"hosts":        executes,
 	"python":       executes,
 	"source":       executes,
+	"ssh":          executes,
 	"worker-cache": executes,
 
 	"db":     writes,

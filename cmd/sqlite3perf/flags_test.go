@@ -25,6 +25,10 @@ var alike = map[string]string{
 	"lab/footprint.go -m":    "an argument of the go command",
 	"lab/footprint.go -o":    "an argument of the go command",
 	"lab/footprint.go -w":    "an argument of the linker",
+	"lab/host/ssh.go -o":     "an argument of ssh",
+	"lab/host/ssh.go -m":     "an argument of uname",
+	"lab/host/ssh.go -p":     "an argument of mkdir",
+	"lab/host/ssh.go -v":     "an argument of command",
 	"lab/releases.go -m":     "an argument of the go command",
 	"lab/resolve.go -m":      "an argument of the go command",
 }

@@ -155,6 +155,7 @@ told apart are called a tie.`,
 			root.AddCommand(c)
 		}
 	}
+	root.AddCommand(hostAgentCommand(env))
 	root.SetHelpCommandGroupID(learn)
 	root.SetCompletionCommandGroupID(learn)
 	for _, c := range subcommands(root) {

@@ -46,6 +46,7 @@ type runOptions struct {
 	dir        string
 	trialLimit time.Duration
 	workers    workerOptions
+	hosts      hostOptions
 	store      string
 	output     outputOptions
 	page       outputOptions // beside the output; no file: none
@@ -62,6 +63,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
+	o.hosts.addFlags(f)
 	o.output.addFullFlag(f)
 	o.addPageFlag(f)
 }
@@ -132,6 +134,7 @@ type request struct {
 	ahead     string        // what there is to know before it begins; "" for nothing
 	least     time.Duration // that the run takes, if it is known beforehand
 	dir       string
+	host      *result.Host // nil: this machine
 	storePath string
 
 	// tried, if not nil, is called before any worker is built; with its error nothing is measured.
@@ -151,6 +154,7 @@ func (o *runOptions) check(ctx context.Context) (*request, error) {
 		func() error { return o.checkPlaces(r) },
 		func() error { return o.checkWorkloads(r) },
 		func() error { return o.checkMatrix(r) },
+		func() error { return o.checkHosts(r) },
 	)
 }
 
@@ -403,7 +407,11 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	if err := o.checkPage(r); err != nil {
 		return err
 	}
-	r.dir, err = databasesDirectory(o.dir)
+	dir := o.dir
+	if o.hosts.asked() {
+		dir = "" // it is one of another machine
+	}
+	r.dir, err = databasesDirectory(dir)
 	return err
 }
 

@@ -320,7 +320,7 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 		},
 		Progress: show.Profiled,
 	}
-	profiled := newRun(&r.request, observer.Machine, env.now())
+	profiled := newRun(&r.request, machineIn(observer.Machine, r.dir), env.now())
 	measuring.Store(true)
 	done, err := p.Run(ctx, r.cases)
 	show.finish()

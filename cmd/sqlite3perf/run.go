@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
-	"github.com/sqlite3perf/sqlite3perf/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
@@ -68,6 +67,9 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 
 // measure measures what is requested and prints the results.
 func measure(ctx context.Context, env *environment, o *runOptions, r *request) error {
+	if len(o.hosts.names) > 1 {
+		return measureOnHosts(ctx, env, o, r)
+	}
 	a, failure := take(ctx, env, o, r)
 	if a != nil && len(a.Run.Trials) > 0 {
 		print := r.print
@@ -103,15 +105,11 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()
-	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	p, err := env.site(until(ctx, stop), o, r, show)
 	if err != nil {
-		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
+		return nil, unlessInterrupted(stop, err)
 	}
-	defer scratch.Remove()
-	observer, err := machine.Observe(scratch.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("%w: name another directory with --dir", err)
-	}
+	defer p.remove()
 	st, err := store.Open(until(ctx, stop), r.storePath)
 	if err == nil {
 		defer st.Close()
@@ -119,18 +117,30 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	if err := unlessInterrupted(stop, err); err != nil {
 		return nil, err
 	}
+	return takeAt(ctx, stop, env, o, r, taking{p, st, show, func() { measuring.Store(true) }})
+}
 
+// taking is what a run is taken with.
+type taking struct {
+	site  *site
+	store *store.Store
+	show  *progress
+	began func() // called when the first trial is about to begin
+}
+
+// takeAt takes a run at a site. When stop is closed, the run ends after the current trial.
+func takeAt(ctx context.Context, stop <-chan struct{}, env *environment, o *runOptions, r *request, t taking) (*stats.Analysis, error) {
+	p, show := t.site, t.show
 	if !o.quiet && !r.told {
 		sayWithout(&r.matrix, show.say)
 		sayNeeded(r.cases, show.say)
 	}
-	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: "sqlite3perf drivers --features shows which driver has what", CPUTime: env.cpuTime}
 	if r.tried != nil {
-		if err := unlessInterrupted(stop, r.tried(until(ctx, stop), processes, show)); err != nil {
+		if err := unlessInterrupted(stop, r.tried(until(ctx, stop), p.processes, show)); err != nil {
 			return nil, err
 		}
 	}
-	err = lab.Prepare(until(ctx, stop), r.cases, r.builder, show)
+	err := p.prepare(until(ctx, stop), r.cases, show)
 	if err := unlessInterrupted(stop, err); err != nil {
 		return nil, err
 	}
@@ -142,7 +152,7 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	if err := anyWorker(r.cases, o.quiet); err != nil {
 		return nil, err
 	}
-	if err := unlessInterrupted(stop, processes.CheckNeeds(until(ctx, stop), r.cases)); err != nil {
+	if err := unlessInterrupted(stop, p.needs(until(ctx, stop), r.cases)); err != nil {
 		return nil, err
 	}
 	if r.ahead != "" {
@@ -151,17 +161,17 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	if !o.quiet && r.study == nil && !r.told {
 		sayUnset(r.cases, show.say)
 	}
-	measured := newRun(r, observer.Machine, env.now())
-	if err := st.Begin(until(ctx, stop), measured); err != nil {
+	measured := newRun(r, p.machine, env.now())
+	if err := t.store.Begin(until(ctx, stop), measured); err != nil {
 		return nil, unlessInterrupted(stop, err)
 	}
 	l := &lab.Laboratory{
-		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: st, Progress: show,
-		Executor: processes,
-		Noise:    observer,
+		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: t.store, Progress: show,
+		Executor: p.executor,
+		Noise:    p.noise,
 		Now:      env.now, Stop: stop,
 	}
-	measuring.Store(true)
+	t.began()
 	failure := l.Measure(ctx)
 	show.finish()
 	if failure == nil {
@@ -195,11 +205,10 @@ const runDirectory = "sqlite3perf-run-"
 
 // newRun returns the run as it is known before its first trial.
 func newRun(r *request, m result.Machine, now time.Time) *result.Run {
-	m.Directory = r.dir // the run's own directory in it no longer exists when this is read
 	run := &result.Run{
 		Version: version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.precision,
-		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Search: r.search, Machine: m,
+		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Search: r.search, Machine: m, Host: r.host,
 	}
 	if run.Schedule = (&result.Schedule{Rounds: r.schedule.Rounds}); r.schedule.Rounds == 0 {
 		run.Schedule.TimeNS = int64(r.schedule.Time)

@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/lab/host"
+	"github.com/sqlite3perf/sqlite3perf/result"
+)
+
+// network is an SSH server on this machine, and a configuration of the client in which it
+// has several names. Each name is a machine of its own: it has its own cache directory.
+type network struct {
+	t      testing.TB
+	place  *place
+	dir    string // of the server, its keys and the client's configuration
+	port   int
+	client string // for --ssh
+	hosts  map[string]string
+}
+
+// newNetwork starts the server. Each host is a name, or a name followed by lines of the
+// client's configuration.
+func newNetwork(t testing.TB, p *place, hosts ...string) *network {
+	t.Helper()
+	sshd, err := exec.LookPath("sshd")
+	if err != nil {
+		sshd = "/usr/sbin/sshd"
+	}
+	if _, err := os.Stat(sshd); err != nil {
+		t.Fatal("there is no SSH server: make sshd installs it on Debian; elsewhere install OpenSSH's")
+	}
+	n := &network{t: t, place: p, dir: t.TempDir(), hosts: map[string]string{}}
+	for _, key := range []string{"server", "user", "stranger"} {
+		n.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", n.path(key))
+	}
+	n.port = freePort(t)
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.write("sshd_config", fmt.Sprintf("Port %d\nListenAddress 127.0.0.1\nHostKey %s\nAuthorizedKeysFile %s\nUsePAM no\nStrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPidFile none\nAcceptEnv *\n",
+		n.port, n.path("server"), n.path("user.pub")))
+	known := n.read("server.pub")
+	n.write("known", fmt.Sprintf("[127.0.0.1]:%d %s", n.port, known))
+	n.write("known-other", fmt.Sprintf("[127.0.0.1]:%d %s", n.port, n.read("stranger.pub")))
+	workers, err := lab.DefaultCache() // the user's, so that nothing is built twice
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := ""
+	for _, h := range hosts {
+		name, more, _ := strings.Cut(h, "\n")
+		cache := filepath.Join(p.dir, "hosts", name)
+		n.hosts[name] = cache
+		if err := os.MkdirAll(filepath.Join(cache, "sqlite3perf"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(workers, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(workers, filepath.Join(cache, "sqlite3perf", "workers")); err != nil {
+			t.Fatal(err)
+		}
+		// ssh takes the first value of an option.
+		config += fmt.Sprintf("Host %s\n%s\nHostName 127.0.0.1\nPort %d\nUser %s\nIdentityFile %s\nIdentitiesOnly yes\nUserKnownHostsFile %s\nGlobalKnownHostsFile none\nSetEnv XDG_CACHE_HOME=%s %s\n",
+			name, more, n.port, me.Username, n.path("user"), n.path("known"), cache, strings.Join(n.goEnvironment(), " "))
+	}
+	n.write("config", config)
+	n.client = "ssh -F " + n.path("config")
+	if os.Geteuid() == 0 { // then it gives up its rights in this directory
+		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.serve(sshd)
+	return n
+}
+
+// goEnvironment returns Go's own environment variables, which sshd does not pass on.
+func (n *network) goEnvironment() (list []string) {
+	for _, v := range n.place.env {
+		if strings.HasPrefix(v, "GO") && !strings.ContainsAny(v, " \"'") {
+			list = append(list, v)
+		}
+	}
+	return append(list, "PATH="+os.Getenv("PATH"))
+}
+
+func (n *network) path(name string) string { return filepath.Join(n.dir, name) }
+
+func (n *network) write(name, text string) {
+	n.t.Helper()
+	if err := os.WriteFile(n.path(name), []byte(text), 0o600); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *network) read(name string) string {
+	n.t.Helper()
+	text, err := os.ReadFile(n.path(name))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func (n *network) run(name string, args ...string) {
+	n.t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		n.t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// serve starts the server and waits until it listens.
+func (n *network) serve(sshd string) {
+	n.t.Helper()
+	var log bytes.Buffer
+	cmd := exec.Command(sshd, "-D", "-e", "-f", n.path("sshd_config"))
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		n.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	n.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+	})
+	for range 600 {
+		if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", n.port)); err == nil {
+			c.Close()
+			return
+		}
+		select {
+		case err := <-ended:
+			n.t.Fatalf("sshd ended: %v\n%s", err, log.String())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	n.t.Fatalf("sshd does not listen\n%s", log.String())
+}
+
+// on returns the arguments of a command that measures on hosts.
+func (n *network) on(hosts string, args ...string) []string {
+	return slices.Concat(args[:1], []string{"--hosts", hosts, "--ssh", n.client}, args[1:])
+}
+
+// agents returns the processes of agents on a host.
+func (n *network) agents(name string) (pids []int) {
+	n.t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for _, f := range files {
+		line, _ := os.ReadFile(f)
+		if args := strings.Split(string(line), "\x00"); strings.HasPrefix(args[0], n.hosts[name]) && slices.Contains(args, host.AgentCommand) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// leftNothing checks that neither side has a process or a database left.
+func (n *network) leftNothing() {
+	n.t.Helper()
+	n.place.alone()
+	for name, cache := range n.hosts {
+		left, err := os.ReadDir(filepath.Join(cache, "sqlite3perf", "databases"))
+		if err != nil && !errors.Is(err, os.ErrNotExist) || len(left) > 0 {
+			n.t.Errorf("left on %s: %v, %v", name, left, err)
+		}
+	}
+}
+
+var onHosts = []string{"run", "--drivers", "modernc", "--workloads", "./tiny.yaml", "--seed", "7"}
+
+// TestOneHost measures on a host as on this machine: the run is in the local store, and says
+// where it was measured.
+func TestOneHost(t *testing.T) {
+	p := newPlace(t)
+	n := newNetwork(t, p, "pi")
+	for _, again := range []bool{false, true} {
+		s := p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
+		if code := s.wait(); code != exitOK {
+			t.Fatalf("exit status %d\n%s", code, s.said.String())
+		}
+		if copied := strings.Contains(s.said.String(), "host pi: copying sqlite3perf"); copied == again {
+			t.Errorf("again: %v, copied: %v\n%s", again, copied, s.said.String())
+		}
+		j := p.last()
+		if h := j.Run.Host; h == nil || h.Name != "pi" {
+			t.Errorf("measured on %v", h)
+		}
+		if want := filepath.Join(n.hosts["pi"], "sqlite3perf", "databases"); j.Run.Machine.Directory != want {
+			t.Errorf("databases in %s, want %s", j.Run.Machine.Directory, want)
+		}
+		if len(j.Run.Trials) < 6 || !strings.HasPrefix(j.Run.Cases[0].Worker, n.hosts["pi"]) {
+			t.Errorf("%d trials by %s", len(j.Run.Trials), j.Run.Cases[0].Worker)
+		}
+		n.leftNothing()
+	}
+
+	// A damaged executable is copied again.
+	copies, err := filepath.Glob(filepath.Join(n.hosts["pi"], "sqlite3perf", "hosts", "*", "sqlite3perf"))
+	if err != nil || len(copies) != 1 {
+		t.Fatal(copies, err)
+	}
+	if err := os.WriteFile(copies[0], []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
+	if code := s.wait(); code != exitOK || !strings.Contains(s.said.String(), "copying sqlite3perf") {
+		t.Errorf("damaged: exit status %d\n%s", code, s.said.String())
+	}
+}
+
+// TestHostGone checks that the cells of a host that goes away have failed, that those of
+// another host have not, and that nothing is left on any side.
+func TestHostGone(t *testing.T) {
+	p := newPlace(t)
+	n := newNetwork(t, p, "pi", "vm1")
+	s := p.start(n.on("pi,vm1", append(onHosts, "--rounds", "40")...)...)
+	s.until("pi: round 1")
+	for _, pid := range n.agents("pi") {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code := s.wait(); code != exitIncomplete {
+		t.Fatalf("exit status %d\n%s", code, s.said.String())
+	}
+	p.alone()
+	seen := 0
+	for _, id := range []string{"1", "2"} {
+		out, err := p.command("show", id, "--format", "json").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := load(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := j.Run.Trials[len(j.Run.Trials)-1]
+		switch j.Run.Host.Name {
+		case "pi":
+			if seen++; last.Status != result.Failed || last.Reason.Code != result.CodeHost || j.Run.Trials[0].Status != result.OK {
+				t.Errorf("pi: %s, %+v", last.Status, last.Reason)
+			}
+		case "vm1":
+			if seen++; last.Status != result.OK || j.Run.Rounds != 40 || j.Run.Seed != 7 {
+				t.Errorf("vm1: %d rounds, %s, %+v", j.Run.Rounds, last.Status, last.Reason)
+			}
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d of 2 hosts are in the store", seen)
+	}
+	// What a killed agent could not remove, the next one does.
+	s = p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
+	if code := s.wait(); code != exitOK {
+		t.Errorf("exit status %d\n%s", code, s.said.String())
+	}
+	n.leftNothing()
+}
+
+// TestHostsInterrupted checks that Ctrl-C ends the runs on all hosts, and that nothing is
+// left there even if this side is killed.
+func TestHostsInterrupted(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			n := newNetwork(t, p, "pi", "vm1")
+			s := p.start(n.on("pi,vm1", append(onHosts, "--rounds", "100000")...)...)
+			s.until("pi: round 1")
+			s.signal(sig)
+			want := exitInterrupted
+			if sig == syscall.SIGKILL {
+				want = -1
+			}
+			if code := s.wait(); code != want {
+				t.Errorf("exit status %d, want %d\n%s", code, want, s.said.String())
+			}
+			n.leftNothing()
+		})
+	}
+}
+
+// TestHostMistakes checks that each mistake about hosts has one line that says what to do,
+// and that nothing is measured.
+func TestHostMistakes(t *testing.T) {
+	p := newPlace(t)
+	n := newNetwork(t, p, "pi", "unknown\nUserKnownHostsFile /dev/null", "changed", "locked", "closed")
+	n.write("config", n.read("config")+"Host nowhere\nHostName nowhere.invalid\n")
+	n.write("config", strings.NewReplacer(
+		"Host changed\n", "Host changed\nUserKnownHostsFile "+n.path("known-other")+"\n",
+		"Host locked\n", "Host locked\nPubkeyAuthentication no\n",
+		"Host closed\n", fmt.Sprintf("Host closed\nPort %d\n", freePort(t)),
+	).Replace(n.read("config")))
+	for _, x := range []struct {
+		hosts string
+		code  int
+		args  []string
+		want  string
+	}{
+		{"unknown", exitIncomplete, nil, "host unknown: its key is not known here: connect once with: ssh unknown"},
+		{"changed", exitIncomplete, nil, "host changed: its key is not the one that is known here"},
+		{"locked", exitIncomplete, nil, "host locked: it does not accept your key: "},
+		{"closed", exitIncomplete, nil, "host closed: it refuses the connection: "},
+		{"nowhere", exitIncomplete, nil, "host nowhere: there is no such machine: "},
+		{"pi,closed", exitIncomplete, nil, "host closed: it refuses the connection: "},
+		{"pi,pi", exitUsage, nil, "host pi is named twice"},
+		{"-oProxyCommand=x", exitUsage, nil, `"-oProxyCommand=x" is not the name of a host`},
+		{"pi", exitUsage, []string{"--ssh", "no-such-client"}, "there is no no-such-client here: install the OpenSSH client"},
+		{"pi", exitUsage, []string{"--drivers", "./good"}, "driver ./good is an executable of this machine"},
+		{"pi", exitIncomplete, []string{"--dir", "/no/such/directory"}, "host pi: there is no directory /no/such/directory: create it there"},
+	} {
+		s := p.start(n.on(x.hosts, slices.Concat(onHosts, []string{"--rounds", "6", "--quiet"}, x.args)...)...)
+		code := s.wait()
+		said := s.said.String()
+		if code != x.code || !strings.Contains(said, x.want) || strings.Count(said, "\n") != 1 {
+			t.Errorf("%s %v: exit status %d, want %d; it says:\n%swant one line with %s", x.hosts, x.args, code, x.code, said, x.want)
+		}
+	}
+	if out, _ := p.command("runs").CombinedOutput(); strings.Contains(string(out), "tiny") {
+		t.Errorf("stored:\n%s", out)
+	}
+	n.leftNothing()
+}

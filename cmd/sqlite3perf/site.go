@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/lab/host"
+	"github.com/sqlite3perf/sqlite3perf/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/result"
+)
+
+// site is where the trials of a run take place.
+type site struct {
+	machine  result.Machine
+	executor lab.Executor
+	noise    lab.Noise
+
+	// prepare finds or builds the workers of cases; needs asks them for what the workloads
+	// need.
+	prepare func(ctx context.Context, cases []*lab.Case, progress lab.Building) error
+	needs   func(ctx context.Context, cases []*lab.Case) error
+
+	processes *lab.Processes // nil on another machine
+	remove    func()         // removes what was made for the run
+}
+
+// featuresHint says what to do if a driver lacks a feature.
+const featuresHint = "sqlite3perf drivers --features shows which driver has what"
+
+// site makes a site for what is requested: on this machine, unless it is for a host.
+func (env *environment) site(ctx context.Context, o *runOptions, r *request, show *progress) (*site, error) {
+	if r.host != nil {
+		return env.remoteSite(ctx, o, r, show)
+	}
+	scratch, err := lab.NewScratch(r.dir, runDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
+	}
+	observer, err := machine.Observe(scratch.Dir)
+	if err != nil {
+		scratch.Remove()
+		return nil, fmt.Errorf("%w: name another directory with --dir", err)
+	}
+	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, CPUTime: env.cpuTime}
+	return &site{
+		machine: machineIn(observer.Machine, r.dir), executor: processes, noise: observer, processes: processes, remove: scratch.Remove,
+		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
+			return lab.Prepare(ctx, cases, r.builder, progress)
+		},
+		needs: processes.CheckNeeds,
+	}, nil
+}
+
+// machineIn describes a machine on which databases are made in a directory. The run's own
+// directory in it no longer exists when this is read.
+func machineIn(m result.Machine, dir string) result.Machine {
+	m.Directory = dir
+	return m
+}
+
+// remoteSite connects to the host of a request.
+func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *request, show *progress) (*site, error) {
+	options, err := o.hosts.options(r)
+	if err != nil {
+		return nil, err
+	}
+	if !o.quiet {
+		options.Say = show.say
+	}
+	m, err := host.Connect(ctx, r.host.Name, options)
+	if err != nil {
+		return nil, incompleteError{err}
+	}
+	about, err := m.Open(ctx, o.dir, o.trialLimit, featuresHint)
+	if err != nil {
+		m.Close()
+		return nil, incompleteError{fmt.Errorf("%w; --dir names another directory there", err)}
+	}
+	return &site{
+		machine: about, executor: m, noise: m, remove: m.Close, needs: m.CheckNeeds,
+		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
+			return m.Prepare(ctx, cases, r.builder, progress)
+		},
+	}, nil
+}
+
+// hostOptions are the flags that say on which machines is measured.
+type hostOptions struct {
+	names []string
+	ssh   string
+}
+
+// options returns how the hosts are reached.
+func (o *hostOptions) options(r *request) (*host.Options, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return &host.Options{SSH: strings.Fields(o.ssh), Version: version(), Executable: executable,
+		Build: func(ctx context.Context, goos, goarch string) (string, func(), error) {
+			return buildFor(ctx, r.builder.Source.Root, goos, goarch)
+		}}, nil
+}
+
+// buildFor builds this command for another platform, if its sources are in a clone.
+func buildFor(ctx context.Context, root, goos, goarch string) (path string, remove func(), err error) {
+	if fi, err := os.Stat(filepath.Join(root, "cmd", "sqlite3perf")); err != nil || !fi.IsDir() {
+		return "", nil, nil
+	}
+	dir, err := os.MkdirTemp("", "sqlite3perf-build-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { os.RemoveAll(dir) }
+	path = filepath.Join(dir, "sqlite3perf")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "./cmd/sqlite3perf")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		remove()
+		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return "", nil, fmt.Errorf("building sqlite3perf for %s/%s: %w: %s", goos, goarch, err, first)
+	}
+	return path, remove, nil
+}

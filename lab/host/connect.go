@@ -1,0 +1,357 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Machine is another machine with an agent that runs. Its methods other than Close may not
+// be called simultaneously.
+type Machine struct {
+	name    string
+	options *Options
+	process *process
+	hello   hello
+
+	write   sync.Mutex
+	asked   int
+	replies chan reply
+	over    chan struct{} // closed when the agent has ended
+	ended   error         // why; set before over is closed
+	close   sync.Once
+
+	lost    error // why nothing more is measured there
+	workers map[string]string
+	dir     string
+}
+
+// pingInterval is how often the agent is told that this side is still there.
+const pingInterval = silence / 10
+
+// closing is how long an agent may take to end.
+const closing = 20 * time.Second
+
+// Connect connects to a machine and starts an agent there. It copies the executable if it is
+// not there yet. Errors of the machine are of type [*Error].
+func Connect(ctx context.Context, name string, o *Options) (*Machine, error) {
+	c := &connecting{name: name, o: o}
+	defer c.remove()
+	m, err := c.own(ctx)
+	if m != nil || err != nil {
+		return m, err
+	}
+	if m, err = c.built(ctx); m != nil || err != nil {
+		return m, err
+	}
+	return c.installed(ctx)
+}
+
+// connecting tries the executables with which an agent could be started.
+type connecting struct {
+	name     string
+	o        *Options
+	platform string   // GOOS/GOARCH of the other machine
+	why      []string // why an executable was not started
+	made     []func() // remove what was built
+}
+
+func (c *connecting) remove() {
+	for _, remove := range c.made {
+		remove()
+	}
+}
+
+// own starts this process's own executable. It returns no machine if it is not for the
+// other machine, or does not start there.
+func (c *connecting) own(ctx context.Context) (*Machine, error) {
+	m, err := c.with(ctx, c.o.Executable, platform())
+	if m != nil {
+		return m, nil
+	}
+	return nil, err
+}
+
+// built starts an executable that is built here for the other machine.
+func (c *connecting) built(ctx context.Context) (*Machine, error) {
+	goos, goarch, known := strings.Cut(c.platform, "/")
+	if !known || c.o.Build == nil {
+		return nil, nil
+	}
+	c.o.say("host %s: building sqlite3perf for %s", c.name, c.platform)
+	path, remove, err := c.o.Build(ctx, goos, goarch)
+	if err != nil {
+		c.why = append(c.why, err.Error())
+		return nil, ctx.Err()
+	}
+	if path == "" {
+		return nil, nil
+	}
+	c.made = append(c.made, remove)
+	return c.with(ctx, path, c.platform)
+}
+
+// installed starts the sqlite3perf in PATH of the other machine, if it has this version.
+func (c *connecting) installed(ctx context.Context) (*Machine, error) {
+	m, _, err := c.o.launch(ctx, c.name, installedScript)
+	if err != nil {
+		return nil, err
+	}
+	version := c.o.Version
+	if m != nil && m.hello.Version == version && m.hello.Agent == protocolVersion {
+		return m, nil
+	}
+	what := "it has no sqlite3perf in PATH"
+	if m != nil {
+		m.Close()
+		what = fmt.Sprintf("it has sqlite3perf %s in PATH, and this is %s", m.hello.Version, version)
+	}
+	also := ""
+	if len(c.why) > 0 {
+		also = " (" + c.why[len(c.why)-1] + ")"
+	}
+	return nil, &Error{c.name, fmt.Sprintf("%s, and none can be made for %s here%s: install this version there, or run from a clone of sqlite3perf", what, c.platform, also)}
+}
+
+// with starts an executable for a platform, and copies it before if it is not there. It
+// returns no machine if the other machine has another platform, or cannot run it.
+func (c *connecting) with(ctx context.Context, executable, meant string) (*Machine, error) {
+	hash, err := sumOf(executable)
+	if err != nil {
+		return nil, err
+	}
+	for copied := false; ; copied = true {
+		m, said, err := c.o.launch(ctx, c.name, startScript(hash))
+		if err != nil {
+			return nil, err
+		}
+		if m != nil && m.hello.SHA256 == hash && m.hello.Agent == protocolVersion {
+			return m, nil
+		}
+		if m != nil {
+			m.Close()
+		}
+		if said.platform != "" {
+			c.platform = said.platform
+		}
+		switch {
+		case c.platform == "" && !copied && m == nil: // it is there, but does not start: it may be damaged
+			c.platform = meant
+		case c.platform == "":
+			return nil, &Error{c.name, "what it answers is not understood: " + said.text}
+		}
+		if c.platform != meant || copied {
+			if copied {
+				c.why = append(c.why, "ours does not run there: "+said.text)
+			}
+			return nil, nil
+		}
+		c.o.say("host %s: copying sqlite3perf", c.name)
+		if err := c.o.copy(ctx, c.name, executable, hash); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// copy copies an executable to where startScript finds it.
+func (o *Options) copy(ctx context.Context, name, executable, hash string) error {
+	f, err := os.Open(executable)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	p, err := o.start(ctx, name, copyScript(hash, fi.Size()), "-C")
+	if err != nil {
+		return err
+	}
+	_, failed := io.Copy(p.stdin, f)
+	p.stdin.Close()
+	_, _ = io.Copy(io.Discard, p.stdout)
+	err = p.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil || failed != nil {
+		e := p.fault(err)
+		e.Message = "copying sqlite3perf to its cache directory: " + e.Message
+		return e
+	}
+	return nil
+}
+
+// answer is what a machine says instead of starting an agent.
+type answer struct {
+	platform string // "": not known
+	text     string
+}
+
+// launch runs a script that starts an agent. Without an agent it returns what was said
+// instead.
+func (o *Options) launch(ctx context.Context, name, script string) (*Machine, answer, error) {
+	// The agent does not end with ctx, because its last trial may have to end first.
+	p, err := o.start(context.WithoutCancel(ctx), name, script)
+	if err != nil {
+		return nil, answer{}, err
+	}
+	m := &Machine{name: name, options: o, process: p, replies: make(chan reply), over: make(chan struct{})}
+	stop := context.AfterFunc(ctx, func() { _ = p.Process.Kill() })
+	lines := bufio.NewReader(p.stdout)
+	var said answer
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			stop()
+			failed := p.Wait()
+			if ctx.Err() != nil {
+				return nil, answer{}, ctx.Err()
+			}
+			if e, ok := errors.AsType[*os.SyscallError](failed); ok {
+				return nil, answer{}, e
+			}
+			if code := p.ProcessState.ExitCode(); code == sshFailed {
+				return nil, answer{}, p.fault(failed)
+			}
+			if text := lastLine(p.stderr.String()); said.text == "" {
+				said.text = text
+			}
+			return nil, said, nil
+		}
+		if rest, ok := strings.CutPrefix(line, absent); ok {
+			said = answer{platformOf(strings.Fields(rest)), "it runs " + strings.TrimSpace(rest)}
+			continue
+		}
+		if json.Unmarshal([]byte(line), &m.hello) == nil && m.hello.Agent > 0 {
+			break
+		}
+		said.text = strings.TrimSpace(line) // such as what a shell's startup file prints
+	}
+	stop()
+	go m.listen(lines)
+	go m.ping()
+	return m, said, nil
+}
+
+// platformOf returns what uname -s and -m mean to Go.
+func platformOf(uname []string) string {
+	if len(uname) != 2 {
+		return ""
+	}
+	goos, goarch := strings.ToLower(uname[0]), uname[1]
+	for names, name := range map[string]string{"x86_64 amd64": "amd64", "aarch64 arm64": "arm64", "armv6l armv7l armv8l": "arm", "i386 i486 i586 i686": "386"} {
+		for n := range strings.FieldsSeq(names) {
+			if n == goarch {
+				return goos + "/" + name
+			}
+		}
+	}
+	return goos + "/" + goarch
+}
+
+// listen passes replies on until the agent has ended.
+func (m *Machine) listen(lines io.Reader) {
+	defer close(m.over)
+	for replies := json.NewDecoder(lines); ; {
+		var r reply
+		if err := replies.Decode(&r); err != nil {
+			m.process.stdin.Close()
+			go func() { _, _ = io.Copy(io.Discard, lines) }()
+			timer := time.AfterFunc(closing, func() { _ = m.process.Process.Kill() })
+			err := m.process.Wait()
+			timer.Stop()
+			m.ended = m.process.fault(err)
+			return
+		}
+		select {
+		case m.replies <- r:
+		case <-time.After(closing): // nobody waits for it any longer
+		}
+	}
+}
+
+// ping tells the agent now and then that this side is still there.
+func (m *Machine) ping() {
+	ticker := time.NewTicker(pingInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			_ = m.send(request{Method: methodPing}) // listen notices if nobody is there
+		case <-m.over:
+			return
+		}
+	}
+}
+
+func (m *Machine) send(r request) error {
+	m.write.Lock()
+	defer m.write.Unlock()
+	return json.NewEncoder(m.process.stdin).Encode(r)
+}
+
+// call asks the agent for something and waits for the reply.
+func (m *Machine) call(ctx context.Context, method string, params, into any, event func(reply)) error {
+	text, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	m.asked++
+	_ = m.send(request{m.asked, method, text}) // listen notices if nobody is there
+	for {
+		select {
+		case r := <-m.replies:
+			switch {
+			case r.ID != m.asked: // of a call that nobody waited for
+			case r.Event != "":
+				if event != nil {
+					event(r)
+				}
+			case r.Error != "":
+				return &Error{m.name, strings.Join(strings.Fields(r.Error), " ")}
+			case into == nil:
+				return nil
+			default:
+				if err := json.Unmarshal(r.Result, into); err != nil {
+					return &Error{m.name, fmt.Sprintf("its answer to %s is not understood: %v", method, err)}
+				}
+				return nil
+			}
+		case <-m.over:
+			return m.ended
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Close ends the agent, and waits until it has removed what it made.
+func (m *Machine) Close() {
+	m.close.Do(func() {
+		go func() { // those that nobody waits for
+			for {
+				select {
+				case <-m.replies:
+				case <-m.over:
+					return
+				}
+			}
+		}()
+		m.process.stdin.Close()
+		select {
+		case <-m.over:
+		case <-time.After(closing):
+			_ = m.process.Process.Kill()
+			<-m.over
+		}
+	})
+}

@@ -1,0 +1,12 @@
+package host
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// isolate puts the SSH client into a group of its own, so that Ctrl-C at the terminal
+// reaches only this process.
+func isolate(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}

@@ -1,0 +1,164 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The options of the SSH client. It never asks anything, and it notices within a minute
+// when the other machine is gone.
+var sshOptions = []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"}
+
+// toolPath is where Go is often installed. Shells that are not interactive often do not
+// have these directories in PATH.
+const toolPath = `PATH="$PATH:/usr/local/go/bin:$HOME/go/bin:$HOME/.local/bin:/usr/lib/go/bin:/opt/homebrew/bin:/snap/bin"; export PATH; `
+
+// place sets f to the name of the executable with a hash. Scripts have neither single
+// quotes nor newlines, so that every shell passes them on to sh as they are.
+func place(hash string) string {
+	return fmt.Sprintf(`d="${XDG_CACHE_HOME:-$HOME/.cache}/sqlite3perf/hosts/%.16s"; f="$d/sqlite3perf"; `, hash)
+}
+
+// absent begins the line that a machine answers if it does not have the executable.
+const absent = "sqlite3perf-absent"
+
+// startScript starts the executable with a hash, or says that it is absent, and which
+// platform it would have to be for.
+func startScript(hash string) string {
+	return toolPath + place(hash) + `if [ -x "$f" ]; then exec "$f" ` + AgentCommand + `; fi; echo ` + absent + ` $(uname -s) $(uname -m)`
+}
+
+// installedScript starts the sqlite3perf in PATH.
+const installedScript = toolPath + `if command -v sqlite3perf >/dev/null; then exec sqlite3perf ` + AgentCommand + `; fi; echo ` + absent
+
+// copyScript stores what it reads as the executable with a hash, if it is all there.
+func copyScript(hash string, size int64) string {
+	return place(hash) + fmt.Sprintf(`t="$d/new.$$"; umask 077; mkdir -p "$d" && cat > "$t" && [ $(wc -c < "$t") -eq %d ] && chmod 700 "$t" && mv -f "$t" "$f" || { rm -f "$t"; exit 1; }`, size)
+}
+
+// process is a command on another machine, as the local SSH client runs it.
+type process struct {
+	*exec.Cmd
+	stdin  io.WriteCloser
+	stdout io.Reader
+	stderr tail
+	host   string
+}
+
+// start runs a script on another machine. more are further options of the client.
+func (o *Options) start(ctx context.Context, host, script string, more ...string) (*process, error) {
+	client := o.SSH
+	if len(client) == 0 {
+		client = []string{"ssh"}
+	}
+	path, err := exec.LookPath(client[0])
+	if err != nil {
+		return nil, &Error{host, fmt.Sprintf("there is no %s here: install the OpenSSH client (Debian: apt-get install openssh-client)", client[0])}
+	}
+	args := append(append(append([]string{}, client[1:]...), sshOptions...), more...)
+	args = append(args, "--", host, "exec sh -c '"+script+"'")
+	p := &process{Cmd: exec.CommandContext(ctx, path, args...), host: host}
+	isolate(p.Cmd)
+	p.WaitDelay = time.Second
+	p.Stderr = &p.stderr
+	if p.stdin, err = p.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if p.stdout, err = p.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	if err := p.Cmd.Start(); err != nil {
+		return nil, &Error{host, fmt.Sprintf("%s does not start: %v", path, err)}
+	}
+	return p, nil
+}
+
+// sshFailed is the exit status of the client itself.
+const sshFailed = 255
+
+// fault says why a process ended that should not have, given what Wait returned.
+func (p *process) fault(err error) *Error {
+	said := p.stderr.String()
+	if e, ok := errors.AsType[*exec.ExitError](err); ok && e.ExitCode() == sshFailed {
+		return &Error{p.host, explain(p.host, said)}
+	}
+	last := lastLine(said)
+	switch {
+	case strings.Contains(said, "No space left on device"), strings.Contains(said, "Disk quota exceeded"):
+		return &Error{p.host, "its disk is full: make room there: " + last}
+	case last != "":
+		return &Error{p.host, last}
+	case err != nil:
+		return &Error{p.host, "the agent there ended: " + err.Error()}
+	}
+	return &Error{p.host, "the agent there ended"}
+}
+
+// explain says what to do about what the SSH client has said.
+func explain(host, said string) string {
+	has := func(parts ...string) bool {
+		for _, s := range parts {
+			if strings.Contains(said, s) {
+				return true
+			}
+		}
+		return false
+	}
+	said = strings.TrimSpace(said)
+	last := lastLine(said)
+	once := "connect once with: ssh " + host
+	switch {
+	case has("REMOTE HOST IDENTIFICATION HAS CHANGED"):
+		return "its key is not the one that is known here, so it may be another machine: find out why before you remove the old key with: ssh-keygen -R " + host
+	case has("Host key verification failed"):
+		return "its key is not known here: " + once + ", and compare the key that it shows"
+	case has("Permission denied"):
+		return "it does not accept your key: " + last + ": run ssh-copy-id " + host + ", or load the key with ssh-add; it is not asked for passwords"
+	case has("Could not resolve hostname"):
+		return "there is no such machine: " + last + ": name one as for ssh, or add it to ~/.ssh/config"
+	case has("Connection refused"):
+		return "it refuses the connection: " + last + ": start an SSH server there, or set its Port in ~/.ssh/config"
+	case has("timed out", "No route to host", "Network is unreachable"):
+		return "it cannot be reached: " + last + ": " + once
+	case last != "":
+		return "the connection ended: " + last
+	}
+	return "the connection ended"
+}
+
+// lastLine returns the last line of a text that says anything.
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// tail keeps the last bytes that are written to it.
+type tail struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+const tailSize = 8 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text.Write(p)
+	if over := t.text.Len() - tailSize; over > 0 {
+		t.text.Next(over)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(t.text.String(), "?")
+}

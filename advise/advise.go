@@ -44,6 +44,11 @@ type Advice struct {
 	// that matters. Untold says that nothing can be said of the times of two of them.
 	Hidden float64 `json:"hidden,omitempty"`
 	Untold bool    `json:"untold,omitempty"`
+
+	// Further is, of Undecided, an estimate of how many more rounds would tell all of them
+	// apart, or show that they are equally fast. It is 0 if rounds would not, and
+	// [stats.MaxRounds] if it takes that many or more.
+	Further int `json:"further_rounds,omitempty"`
 }
 
 // Advantage is in what a candidate is clearly better than another.
@@ -150,7 +155,7 @@ func Decide(f *Facts) *Advice {
 	leaders := f.leaders(sound)
 	taken := leaders[0]
 	if len(leaders) > 1 {
-		a.Hidden, a.Untold = f.hidden(leaders)
+		a.Hidden, a.Untold, a.Further = f.hidden(leaders)
 		taken = f.dominant(leaders)
 		if a.Hidden > 0 || a.Untold {
 			taken = -1
@@ -230,10 +235,16 @@ func (f *Facts) leaders(among []int) (list []int) {
 }
 
 // hidden returns the greatest difference that may be between any two of these: what their
-// intervals reach beyond what matters. untold says that two of them have no interval.
-func (f *Facts) hidden(among []int) (most float64, untold bool) {
+// intervals reach beyond what matters. untold says that two of them have no interval, and
+// further how many more rounds would tell.
+func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	for k, x := range among {
 		for _, y := range among[k+1:] {
+			for _, p := range f.Pairs {
+				if p.First == min(x, y) && p.Second == max(x, y) {
+					further = max(further, p.Further)
+				}
+			}
 			t, _, told, ok := f.pair(x, y)
 			switch {
 			case !ok || t.Interval == nil || t.Interval.Low <= 0:
@@ -244,7 +255,7 @@ func (f *Facts) hidden(among []int) (most float64, untold bool) {
 			}
 		}
 	}
-	return most, untold
+	return most, untold, further
 }
 
 // dominant returns the one of these that has an advantage over each other one, none of which

@@ -221,7 +221,41 @@ not modernc statusfailed`, false},
 			if a.Untold != (c.rounds < stats.MinSamples) {
 				t.Errorf("untold %v with %d rounds", a.Untold, c.rounds)
 			}
+			if (a.Further > 0) != c.hidden {
+				t.Errorf("%d more rounds, and hidden is %v", a.Further, c.hidden)
+			}
 		})
+	}
+}
+
+// TestFurther expects the number of rounds that would do to be enough, if they are added.
+func TestFurther(t *testing.T) {
+	noisy := func(f *fake) { f.noise = 0.2 }
+	slower := func(f *fake) { f.factor, f.noise = 1.1, 0.2 }
+	alike := func(f *fake) { f.factor, f.noise = 1, 0.2 }
+	for name, c := range map[string]struct {
+		rounds  int
+		drivers []fake
+	}{
+		"too few for an interval": {3, []fake{mattn, modernc}},
+		"one is slower":           {8, []fake{with(mattn, noisy), with(modernc, slower)}},
+		"equally fast":            {8, []fake{with(mattn, noisy), with(modernc, alike)}},
+		"three":                   {8, []fake{with(mattn, noisy), with(other, slower), with(modernc, func(f *fake) { f.factor, f.noise = 1.3, 0.2 })}},
+	} {
+		a, _ := told(c.rounds, c.drivers...)
+		if a.Further < 1 || a.Further >= stats.MaxRounds {
+			t.Errorf("%s: %d more rounds", name, a.Further)
+			continue
+		}
+		if then, _ := told(c.rounds+a.Further, c.drivers...); then.Further > a.Further {
+			t.Errorf("%s: after %d more rounds %d more", name, a.Further, then.Further)
+		}
+	}
+	if a, _ := told(3, mattn, modernc); a.Further != stats.MinSamples-3 {
+		t.Errorf("%d more rounds than 3, want %d in all", a.Further, stats.MinSamples)
+	}
+	if a, _ := told(3, mattn, modernc, other); a.Further != stats.Telling(3)-3 {
+		t.Errorf("%d more rounds than 3 for three candidates, want %d in all", a.Further, stats.Telling(3))
 	}
 }
 

@@ -79,11 +79,23 @@ func (c *Candidate) Falsifying() (list []defects.Defect) {
 
 // Pair compares two candidates.
 type Pair struct {
-	First  int            `json:"first"`
-	Second int            `json:"second"`
-	Time   stats.Summary  `json:"time"`           // of the second to the first
-	Told   bool           `json:"told"`           // their times are told apart
-	Tail   *stats.Summary `json:"tail,omitempty"` // of their 99th percentiles; nil if no phase has any
+	First  int           `json:"first"`
+	Second int           `json:"second"`
+	Time   stats.Summary `json:"time"` // of the second to the first
+	Told   bool          `json:"told"` // their times are told apart
+
+	// Further is an estimate of how many more rounds it takes until they are told apart, or
+	// are equally fast as far as that matters. It is 0 if they are. [stats.MaxRounds] means
+	// that many or more.
+	Further int `json:"further_rounds,omitempty"`
+
+	Tail *stats.Summary `json:"tail,omitempty"` // of their 99th percentiles; nil if no phase has any
+}
+
+// settled reports whether the two are told apart, or are equally fast as far as that matters.
+func (p *Pair) settled() bool {
+	i := p.Time.Interval
+	return p.Told || i != nil && i.Low >= 1/(1+Matters) && i.High <= 1+Matters
 }
 
 // Lead is a cell in which a candidate is told apart from all others as the fastest.
@@ -140,7 +152,16 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 			if len(ratios) == 0 {
 				continue
 			}
-			p := Pair{First: i, Second: j, Time: stats.SummarizeRatiosAt(stats.Values(ratios), a.Confidence), Told: s.told(x, y)}
+			p := Pair{First: i, Second: j, Time: stats.SummarizeRatiosAt(stats.Values(ratios), a.Confidence)}
+			test, compared := s.against(x, y)
+			p.Told = compared && test.Significant()
+			switch {
+			case p.settled():
+			case compared:
+				p.Further = test.Further(p.Time, Matters, a.Confidence)
+			default:
+				p.Further = max(stats.Telling(len(names))-len(ratios), 1)
+			}
 			if tail, _ := stats.Ratios(tails[y], tails[x]); len(tail) > 0 {
 				summary := stats.SummarizeRatiosAt(stats.Values(tail), a.Confidence)
 				p.Tail = &summary
@@ -251,12 +272,12 @@ type speed struct {
 	cells   []stats.TableName
 	points  map[string][]stats.Point
 	medians map[string]float64
-	told    func(x, y string) bool
+	against func(x, y string) (stats.Test, bool)
 	short   bool // no cell is long enough, and has figures of enough candidates, to judge by
 }
 
 func speedOf(a *stats.Analysis) speed {
-	s := speed{points: map[string][]stats.Point{}, medians: map[string]float64{}, told: func(_, _ string) bool { return false }}
+	s := speed{points: map[string][]stats.Point{}, medians: map[string]float64{}, against: func(_, _ string) (t stats.Test, ok bool) { return t, false }}
 	var pairs []stats.Pair
 	var order []string
 	add := func(name string, points []stats.Point, median float64) {
@@ -287,9 +308,8 @@ func speedOf(a *stats.Analysis) speed {
 			add(c.Case.Driver, c.Points(), c.Summary.Median)
 		}
 	}
-	s.told = func(x, y string) bool {
-		test, ok := stats.Against(pairs, slices.Index(order, x), slices.Index(order, y))
-		return ok && test.Significant()
+	s.against = func(x, y string) (stats.Test, bool) {
+		return stats.Against(pairs, slices.Index(order, x), slices.Index(order, y))
 	}
 	return s
 }

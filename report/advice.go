@@ -105,10 +105,30 @@ func (a Advised) undecided() string {
 		return fmt.Sprintf("The measurements do not decide between %s: they are equally fast, as far as %s matters, and each is better in something. What you need most decides.", among, percent(advise.Matters))
 	case a.Facts.TooShort:
 		return fmt.Sprintf("The measurements do not decide between %s: no cell that all of them have figures of is long enough to judge by.", among)
+	case a.Untold && a.Further == 0:
+		return fmt.Sprintf("The measurements do not decide between %s: there are no rounds in which all of them have figures.", among)
 	case a.Untold:
-		return fmt.Sprintf("The measurements do not decide between %s: there are too few rounds to say how their times differ.", among)
+		return fmt.Sprintf("The measurements do not decide between %s: %s too few to say how their times differ. %s would do.", among, a.roundsAre(), a.further())
+	case a.Further >= stats.MaxRounds:
+		return fmt.Sprintf("The measurements do not decide between %s: one of them may take up to %s the time of another, which the noise hides. To tell them apart would take %s.", among, times(1+a.Hidden), a.further())
 	}
-	return fmt.Sprintf("The measurements do not decide between %s: one of them may take up to %s the time of another, which the noise hides.", among, times(1+a.Hidden))
+	return fmt.Sprintf("The measurements do not decide between %s: one of them may take up to %s the time of another. %s too few to tell; an estimated %s would do.", among, times(1+a.Hidden), a.roundsAre(), a.further())
+}
+
+// roundsAre begins a sentence about the rounds of the run.
+func (a Advised) roundsAre() string {
+	if a.Facts.Rounds == 1 {
+		return "1 round is"
+	}
+	return counted(int64(a.Facts.Rounds), "round") + " are"
+}
+
+// further says how many more rounds would tell the candidates apart.
+func (a Advised) further() string {
+	if a.Further >= stats.MaxRounds {
+		return "more than " + Thousands(stats.MaxRounds) + " more rounds"
+	}
+	return counted(int64(a.Further), "more round")
 }
 
 // reasons says why the candidate is taken.
@@ -385,7 +405,11 @@ func overturnWords(a Advised, o advise.Overturn) string {
 	case advise.ChangeCell:
 		return fmt.Sprintf("%s is what counts most: there %s is the fastest, and the next takes %s its time %s", o.Cell, o.For, times(o.Ratio.Median), interval(o.Ratio.Interval))
 	}
-	return "more rounds, a larger scale or a quieter machine tell them apart"
+	rounds := "more rounds"
+	if a.Further > 0 && a.Further < stats.MaxRounds {
+		rounds = fmt.Sprintf("more rounds (%d in all)", a.Facts.Rounds+a.Further)
+	}
+	return rounds + ", a larger scale or a quieter machine tell them apart, or show that they are equally fast"
 }
 
 // needWords says which need speaks for another candidate.

@@ -75,6 +75,33 @@ func TestAdvicePage(t *testing.T) {
 	}
 }
 
+// TestAdviceTooFew expects advice that does not decide to say how many more rounds would.
+func TestAdviceTooFew(t *testing.T) {
+	for _, c := range []struct {
+		advice advise.Advice
+		rounds int
+		want   string
+		decide string
+	}{
+		{advise.Advice{Hidden: 0.3, Further: 12}, 8, "one of them may take up to 1.30x the time of another. 8 rounds are too few to tell; an estimated 12 more rounds would do.",
+			"more rounds (20 in all), a larger scale or a quieter machine tell them apart, or show that they are equally fast"},
+		{advise.Advice{Untold: true, Further: 5}, 1, "1 round is too few to say how their times differ. 5 more rounds would do.", "more rounds (6 in all), "},
+		{advise.Advice{Hidden: 0.3, Further: stats.MaxRounds}, 8, "one of them may take up to 1.30x the time of another, which the noise hides. To tell them apart would take more than 10,000 more rounds.", "more rounds, a larger scale"},
+		{advise.Advice{Untold: true}, 8, "there are no rounds in which all of them have figures.", "more rounds, a larger scale"},
+	} {
+		a := c.advice
+		a.Verdict, a.Among, a.Overturn = advise.Undecided, []string{"mattn", "modernc"}, []advise.Overturn{{Change: advise.ChangeRounds}}
+		told := report.Advised{Advice: &a, Facts: &advise.Facts{Rounds: c.rounds}, Of: stats.Analyze(fixtures["server"](), "native")}
+		if got := told.Answer(); got != "The measurements do not decide between mattn and modernc: "+c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+		var b bytes.Buffer
+		if err := report.WriteAdvice(&b, "table", told, report.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), c.decide) {
+			t.Errorf("%v, no %q in\n%s", err, c.decide, b.String())
+		}
+	}
+}
+
 // TestAdviceBegins checks that each form begins with the answer.
 func TestAdviceBegins(t *testing.T) {
 	a := advised(fixtures["server"]())

@@ -85,14 +85,41 @@ func (t Test) TooFew() (enough int, few bool) {
 	if t.Significant() || t.N < MinSamples || math.Abs(t.Delta) < 1 {
 		return 0, false
 	}
-	enough = t.N + 1
-	for math.Ldexp(1, 1-enough)*t.family >= Alpha { // the p-value of so many that say the same
-		enough++
+	return telling(t.N+1, t.family, t.alone), true
+}
+
+// telling returns the least number of rounds, n or more, that tell two apart for certain if
+// all say the same.
+func telling(n int, family float64, alone bool) int {
+	for math.Ldexp(1, 1-n)*family >= Alpha { // the p-value of so many that say the same
+		n++
 	}
-	if !t.alone {
-		enough = max(enough, rankRounds)
+	if !alone {
+		n = max(n, rankRounds)
 	}
-	return enough, true
+	return n
+}
+
+// Telling returns the least number of rounds that tell any two of some sets apart for certain
+// if all of them say the same.
+func Telling(sets int) int { return telling(MinSamples, float64(sets*(sets-1)/2), sets == 2) }
+
+// Further estimates how many more rounds it takes until two that are not told apart are, or
+// until the interval of their ratio is within a margin (0.05: 5 %) of 1. It assumes that the
+// ratio stays where it is. [MaxRounds] means that many or more.
+func (t Test) Further(ratio Summary, margin, confidence float64) int {
+	if enough, few := t.TooFew(); few {
+		return enough - t.N
+	}
+	i, family := ratio.Interval, max(t.family, 1)
+	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
+		return max(telling(MinSamples, family, t.alone)-t.N, 1)
+	}
+	total := RoundsUntil(t.N, narrower(ratio, math.Log1p(margin), 1-confidence, Alpha/family))
+	if total == MaxRounds {
+		return MaxRounds
+	}
+	return max(total-t.N, 1)
 }
 
 // FromT reports whether the corrections of the p-value start from the t test, because there

@@ -575,14 +575,8 @@ func (x *Compared) more(within float64) int {
 	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
 		return max(least-n, 1)
 	}
-	at, half := math.Abs(math.Log(x.Ratio.Median)), (math.Log(i.High)-math.Log(i.Low))/2
 	level := Doubt / x.looks
-	corrected := half * normalQuantile(level/float64(x.tests)) / normalQuantile(level)
-	narrower := corrected / at // by this factor, to be told apart
-	if at < within {
-		narrower = min(narrower, half/(within-at))
-	}
-	total := RoundsUntil(n, narrower)
+	total := RoundsUntil(n, narrower(x.Ratio, within, level, level/float64(x.tests)))
 	if total == MaxRounds {
 		return MaxRounds
 	}
@@ -591,6 +585,18 @@ func (x *Compared) more(within float64) int {
 		end++
 	}
 	return end - n
+}
+
+// narrower returns the factor by which the interval of a ratio must narrow until it is
+// within the logarithm of a margin, or leaves out 1 even at a corrected level. level is the
+// interval's own: 0.05 for one of 95 %.
+func narrower(s Summary, within, level, corrected float64) float64 {
+	at, half := math.Abs(math.Log(s.Median)), (math.Log(s.Interval.High)-math.Log(s.Interval.Low))/2
+	factor := half * normalQuantile(corrected) / normalQuantile(level) / at
+	if at < within {
+		factor = min(factor, half/(within-at))
+	}
+	return factor
 }
 
 // normalQuantile returns the distance from its mean beyond which a standard normal

@@ -74,7 +74,7 @@ func (w *Workload) Decided(s driver.Settings) (setting string, err error) {
 	name := filepath.Base(w.Database)
 	for _, setting := range shaping {
 		if v, ok := s[setting]; ok {
-			return setting, fmt.Errorf(`%s=%s: it is what %s has: leave it out, or name a copy that has it: sqlite3 "%[3]s" "PRAGMA %[1]s = %[2]s; VACUUM INTO 'copy.db'"`, setting, v, name)
+			return setting, fmt.Errorf(`%s=%s: %s keeps the one that it was made with: leave it out, or name a copy that has it: sqlite3 "%[3]s" "PRAGMA %[1]s = %[2]s; VACUUM INTO 'copy.db'"`, setting, v, name)
 		}
 	}
 	if s["mode"] == "memory" {

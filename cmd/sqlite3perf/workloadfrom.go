@@ -274,7 +274,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 		}
 	}
 	if o.file != "" {
-		_, err := fmt.Fprintf(out, "\nMeasure: sqlite3perf run --workloads %s\n", pathOf(o.file))
+		_, err := fmt.Fprintf(out, "\nMeasure: sqlite3perf run --workloads %s\n", report.ShellWord(pathOf(o.file)))
 		return err
 	}
 	return nil

@@ -9,13 +9,13 @@ import (
 
 // anonymous returns SQL of the schema without values: texts and numbers in it become others
 // of the same length. What it keeps are names, types, the options of virtual tables, paths
-// of JSON, formats of dates, and the numbers of expressions that are computed.
+// of JSON, formats and modifiers of dates, and the numbers of expressions that are computed.
 func (s *schema) anonymous(o object) string {
 	list := tokenize(o.sql)
 	if o.kind == "table" && len(significant(o.sql)) > 1 && significant(o.sql)[1].is("VIRTUAL") {
 		return o.sql
 	}
-	known := s.known()
+	known, calls, names := s.known(o), callers(list), textNames(list)
 	t := s.table(o.table)
 	depth, where, generated, check := 0, o.kind != "table" && o.kind != "index", 0, 0
 	defaults := false // directly after DEFAULT
@@ -41,7 +41,8 @@ func (s *schema) anonymous(o object) string {
 			generated = depth + 1
 		case o.kind == "table" && tok.is("CHECK"):
 			check = depth + 1
-		case tok.kind == quotedText && known[strings.ToLower(tok.name())]: // a name
+		case tok.kind == quotedText && (names[i] || arrowBefore(list, i)):
+		case tok.kind == quotedText && dateFunctions[calls[i]] && dateWord.MatchString(tok.name()):
 		case check > 0 && slices.Contains(storageClasses, tok.name()):
 		case tok.kind == quotedText:
 			tok.text = quoteText(s.replaced(t, tok.name()))
@@ -64,9 +65,93 @@ func (s *schema) anonymous(o object) string {
 // storageClasses are what typeof returns.
 var storageClasses = []string{"null", "integer", "real", "text", "blob"}
 
-// known returns the names of the schema, in lower case.
-func (s *schema) known() map[string]bool {
-	known := map[string]bool{"rowid": true, "new": true, "old": true, "binary": true, "nocase": true, "rtrim": true}
+// callers returns, for each token within parentheses, the word before these, in lower case.
+func callers(list []token) []string {
+	calls := make([]string, len(list))
+	var open []string
+	for i, tok := range list {
+		switch tok.text {
+		case "(":
+			word := ""
+			if before := preceding(list, i); before >= 0 {
+				word = strings.ToLower(list[before].text)
+			}
+			open = append(open, word)
+		case ")":
+			open = open[:max(0, len(open)-1)]
+		}
+		if len(open) > 0 {
+			calls[i] = open[len(open)-1]
+		}
+	}
+	return calls
+}
+
+// The functions of SQLite that take a time and modifiers of it, and these.
+var (
+	dateFunctions = map[string]bool{"date": true, "time": true, "datetime": true, "julianday": true, "unixepoch": true, "strftime": true, "timediff": true}
+	dateWord      = regexp.MustCompile(`(?i)^(now|auto|ceiling|floor|julianday|localtime|subsec(ond)?|unixepoch|utc|start of (day|month|year)|weekday [0-6]|[-+]?[0-9.]+ (second|minute|hour|day|month|year)s?)$`)
+)
+
+// textNames returns which tokens in single quotes are names, which SQLite takes where
+// nothing else can be.
+func textNames(list []token) map[int]bool {
+	found := map[int]bool{}
+	var open []bool // whether what is in the parentheses is a list of names
+	for i, tok := range list {
+		before, after := preceding(list, i), following(list, i)
+		last, next := token{}, token{}
+		if before >= 0 {
+			last = list[before]
+		}
+		if after < len(list) {
+			next = list[after]
+		}
+		switch {
+		case tok.text == "(":
+			open = append(open, namesFollow(list, before))
+		case tok.text == ")":
+			open = open[:max(0, len(open)-1)]
+		case tok.kind != quotedText:
+		case last.is("FROM") && before > 0 && list[max(0, preceding(list, before))].is("DISTINCT"): // IS DISTINCT FROM a value
+		case last.is("ON") && next.kind == other && next.text != "(": // a condition
+		case last.text == "." || next.text == "." || last.is("TABLE", "VIEW", "INDEX", "TRIGGER", "EXISTS", "AS", "ON", "OF", "INTO", "FROM", "JOIN", "UPDATE", "REFERENCES", "COLLATE", "CONSTRAINT"):
+			found[i] = true
+		case len(open) > 0 && open[len(open)-1] && (last.text == "(" || last.text == ","):
+			found[i] = true
+		}
+	}
+	return found
+}
+
+// arrowBefore reports whether a token is the right side of -> or ->>, a key of JSON.
+func arrowBefore(list []token, at int) bool {
+	at = preceding(list, at)
+	if at > 1 && list[at].text == ">" && list[at-1].text == ">" {
+		at--
+	}
+	return at > 0 && list[at].text == ">" && list[at-1].text == "-"
+}
+
+// namesFollow reports whether the parentheses after a token have names: the columns of a
+// table, a key, an index, a foreign key or an INSERT.
+func namesFollow(list []token, at int) bool {
+	if at < 0 {
+		return false
+	}
+	if list[at].is("KEY", "UNIQUE") {
+		return true
+	}
+	before := preceding(list, at)
+	return before >= 0 && list[before].is("TABLE", "EXISTS", "ON", "INTO", "REFERENCES")
+}
+
+// known returns the names of the schema and those that an object of it can use, in lower case.
+func (s *schema) known(of object) map[string]bool {
+	known := map[string]bool{"rowid": true, "binary": true, "nocase": true, "rtrim": true}
+	if of.kind == "trigger" {
+		known["new"], known["old"] = true, true
+	}
 	for _, o := range s.objects {
 		known[strings.ToLower(o.name)] = true
 		for i, list := 0, significant(o.sql); i < len(list); i++ {

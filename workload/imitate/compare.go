@@ -102,7 +102,10 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, tell func(w
 		}
 		c.Queries = append(c.Queries, one)
 	}
-	return c, nil
+	if found, err = l.triggers(ctx, w.builder); err == nil && found {
+		err = w.write(ctx)
+	}
+	return c, err
 }
 
 // Wanted returns the size that the imitation should have: with a part of the rows, about

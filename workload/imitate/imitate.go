@@ -64,7 +64,9 @@ type builder struct {
 	words        map[*column]string // the same for words
 	inserts      string
 	reads        string
-	checks       []check // that the workload has
+	checks       []check           // that the workload has
+	scripted     map[string]bool   // the triggers that it has
+	failing      map[string]string // why it lacks others
 	notes        []string
 }
 

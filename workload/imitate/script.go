@@ -50,12 +50,17 @@ func (b *builder) script(ctx context.Context) (before, after string, err error) 
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
+	b.scripted = map[string]bool{}
 	for _, o := range b.schema.objects {
 		t := b.schema.table(o.name)
 		if o.kind == "table" && t != nil && (t.shadow || t.virtual != "" && shadows[t.virtual] == nil) {
 			if !t.shadow {
 				b.note("table %s is left out: it is of the module %s, which sqlite3perf's SQLite does not have", t.name, t.virtual)
 			}
+			continue
+		}
+		if why := b.failing[o.name]; why != "" && o.kind == "trigger" {
+			b.note("trigger %s is left out: %s", o.name, why)
 			continue
 		}
 		text, indexes := b.loosened(o)
@@ -81,6 +86,7 @@ func (b *builder) script(ctx context.Context) (before, after string, err error) 
 		}
 		b.checks = append(b.checks, checks...)
 		if o.kind == "trigger" {
+			b.scripted[o.name] = true
 			after += text + ";\n"
 		} else {
 			before += text + ";\n" + indexes

@@ -130,9 +130,10 @@ func (b *builder) document(d *dataSet, t *table, c *column, s *classStats) gener
 func (s *schema) paths() []string {
 	var keys []string
 	for _, o := range s.objects {
-		for _, t := range significant(o.sql) {
+		list := significant(o.sql)
+		for i, t := range list {
 			key, ok := strings.CutPrefix(t.name(), "$.")
-			if ok && t.kind == quotedText && isPlain(key) && !slices.Contains(keys, key) {
+			if (ok || arrowBefore(list, i)) && t.kind == quotedText && isPlain(key) && !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
 		}

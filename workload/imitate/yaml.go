@@ -14,7 +14,7 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 	var w strings.Builder
 	fmt.Fprintf(&w, "# Made by sqlite3perf workload from %s.\n", yamlText(b.file))
 	if !b.keep {
-		w.WriteString("# No text of the database is in it: texts are letters. Times and numbers of 1000 or more are rounded or moved;\n# smaller integers, and how frequent they are, stay.\n")
+		w.WriteString("# No text of the database is in it: texts are letters. Times and numbers of 1000 or more are rounded or moved;\n# smaller integers mostly stay, and how frequent they are.\n")
 	}
 	for _, n := range b.notes {
 		fmt.Fprintf(&w, "# %s.\n", strings.Join(strings.Fields(n), " "))

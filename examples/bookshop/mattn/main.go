@@ -9,6 +9,6 @@ import (
 
 func main() {
 	shop.Main("sqlite3", func(file string) string {
-		return "file:" + file + "?_busy_timeout=5000&_foreign_keys=1&_journal_mode=wal&_synchronous=normal&_txlock=immediate"
+		return "file:" + file + "?_busy_timeout=10000&_foreign_keys=1&_journal_mode=wal&_synchronous=normal&_txlock=immediate"
 	})
 }

@@ -9,6 +9,6 @@ import (
 
 func main() {
 	shop.Main("sqlite", func(file string) string {
-		return "file:" + file + "?_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_txlock=immediate"
+		return "file:" + file + "?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_txlock=immediate"
 	})
 }

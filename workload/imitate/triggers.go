@@ -1,0 +1,94 @@
+package imitate
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// triedRows is how many rows of each insert phase triggers are tried with.
+const triedRows = 200
+
+// triggers finds triggers that generated rows make fail, such as one that looks for a value
+// of the application, and reports whether there are any. db has the imitation, and gets no
+// rows.
+func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err error) {
+	for i := range l.plan.Phases {
+		p := &l.plan.Phases[i]
+		if p.Untimed || p.Insert == nil {
+			continue
+		}
+		for _, name := range p.Insert.Sets {
+			d := l.plan.DataSet(name)
+			own := b.triggersOf(d.Table)
+			if len(own) == 0 {
+				continue
+			}
+			l.tell("trying the triggers of " + d.Table)
+			together := l.without(ctx, d, nil)
+			if ctx.Err() != nil {
+				return false, ctx.Err()
+			}
+			if together == nil || l.without(ctx, d, own) != nil { // it is not the triggers
+				continue
+			}
+			found = true
+			failing := len(b.failing)
+			for i := range own {
+				others := slices.Delete(slices.Clone(own), i, i+1)
+				if err := l.without(ctx, d, others); err != nil {
+					b.fails(own[i], err)
+				}
+			}
+			if len(b.failing) == failing { // only together
+				for _, o := range own {
+					b.fails(o, together)
+				}
+			}
+		}
+	}
+	return found, ctx.Err()
+}
+
+// without inserts rows of a data set into a database that lacks triggers, and takes both back.
+func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object) (err error) {
+	tx, err := l.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) { // RAISE(ROLLBACK) has done it
+			err = errors.Join(err, back)
+		}
+	}()
+	for _, o := range triggers {
+		if _, err := tx.ExecContext(ctx, "DROP TRIGGER "+driver.Quote(o.name)); err != nil {
+			return err
+		}
+	}
+	return l.rows(ctx, tx, d, 0, min(triedRows, d.Total))
+}
+
+// triggersOf returns the triggers of a table that the workload has.
+func (b *builder) triggersOf(table string) (list []object) {
+	for _, o := range b.schema.objects {
+		if o.kind == "trigger" && strings.EqualFold(o.table, table) && b.scripted[o.name] {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// fails notes why the workload cannot have a trigger.
+func (b *builder) fails(trigger object, why error) {
+	if b.failing == nil {
+		b.failing = map[string]string{}
+	}
+	b.failing[trigger.name] = fmt.Sprintf("generated rows make it fail: %v", why)
+}

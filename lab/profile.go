@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/profile"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -190,10 +192,24 @@ type Profiled struct {
 // Run runs trials until every case has enough samples or the time is over. It returns an
 // error only if the lab failed; why a case failed is in its Reason.
 func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) {
-	p.Warnings = append(p.Noise.BeforeRun(), beforehand(cases)...)
+	p.Warnings = slices.Concat(p.Noise.BeforeRun(), beforehand(cases), p.partly(cases))
 	list, err := p.run(ctx, cases)
 	p.Warnings = append(p.Warnings, p.Noise.AfterRun()...)
 	return list, err
+}
+
+// partly says of which cases only the first of several processes is profiled: only the
+// trial's own worker is started by perf, or asked for profiles.
+func (p *Profiler) partly(cases []*Case) (list []result.Warning) {
+	for _, c := range cases {
+		n := c.Settings.Processes()
+		if n < 2 || !slices.ContainsFunc(c.Plan.Phases, func(ph plan.Phase) bool { return ph.Name == p.Phase && ph.Mix != nil }) {
+			continue
+		}
+		list = append(list, result.Warning{Code: result.WarningPart, Case: c.ID, Phase: p.Phase,
+			Message: fmt.Sprintf("%d processes share the mix, and the profile is of the first alone, with its share of the clients", n)})
+	}
+	return list
 }
 
 func (p *Profiler) run(ctx context.Context, cases []*Case) ([]*Profiled, error) {

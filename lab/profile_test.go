@@ -14,6 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/profile"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -114,6 +115,32 @@ func TestProfilerObserves(t *testing.T) {
 		{Code: result.WarningStopped, Case: 1, Round: 1}, {Code: result.WarningStopped, Case: 2, Round: 1}, {Code: result.WarningStopped, Case: 1, Round: 2},
 		{Code: result.WarningSteal}}
 	if diff := cmp.Diff(want, p.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestProfilerPartly expects it to be said that of several processes only the first is
+// profiled, where they share the phase.
+func TestProfilerPartly(t *testing.T) {
+	b := &profileBench{samples: map[string]int64{"a": 500, "b": 500, "c": 500}}
+	p := b.profiler(time.Hour, nil)
+	p.Phase = "mix"
+	cases := profileCases("a", "b", "c")
+	phases := []plan.Phase{{Name: "mix", Mix: &plan.Mix{Clients: 4}}}
+	cases[0].Settings, cases[0].Plan = driver.Settings{"processes": "3"}, &plan.Plan{Phases: phases}
+	cases[1].Settings, cases[1].Plan = driver.Settings{"processes": "3"}, &plan.Plan{Phases: []plan.Phase{{Name: "mix", Query: &plan.Query{}}}}
+	cases[2].Plan = &plan.Plan{Phases: phases}
+	if _, err := p.Run(context.Background(), cases); err != nil {
+		t.Fatal(err)
+	}
+	var got []result.Warning
+	for _, w := range p.Warnings {
+		if w.Code == result.WarningPart {
+			got = append(got, w)
+		}
+	}
+	want := []result.Warning{{Code: result.WarningPart, Case: 1, Phase: "mix", Message: "3 processes share the mix, and the profile is of the first alone, with its share of the clients"}}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

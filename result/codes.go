@@ -30,6 +30,7 @@ const (
 	WarningLeftOut     = "left-out"    // events of a recording are not replayed
 	WarningSkipped     = "skipped"     // events of a replay were not run, because their transaction had failed
 	WarningDifferent   = "different"   // events of a replay did not end as they were recorded
+	WarningPart        = "part"        // of a mix in several processes only the first is profiled
 	WarningRobbed      = "robbed"      // trials count although others took CPU time from them
 )
 

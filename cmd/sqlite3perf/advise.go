@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -118,7 +119,11 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 				return err
 			}
 		}
-		return o.print(ctx, env, r.builder, r.matrix.Drivers, a, told)
+		refs := map[string]lab.Ref{}
+		for _, ref := range r.matrix.Drivers {
+			refs[ref.Name] = ref
+		}
+		return o.print(ctx, env, r.builder, refs, a, told)
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }
@@ -207,28 +212,16 @@ func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string
 	if err != nil {
 		return err
 	}
-	var refs []lab.Ref
-	seen := map[string]bool{}
-	for i := range run.Cases {
-		name := run.Cases[i].Driver
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		if ref, err := lab.ParseRef(ctx, name, known); err == nil { // what is no longer there is left out
-			refs = append(refs, ref)
-		}
-	}
 	told := report.Advised{}
 	a := stats.Analyze(run, floorDriver)
 	if err := o.answerAgain(ctx, env, builder, known, ref, a, &told); err != nil {
 		return err
 	}
-	return o.print(ctx, env, builder, refs, a, told)
+	return o.print(ctx, env, builder, measuredRefs(ctx, a, known), a, told)
 }
 
 // print finds out what the candidates cost that is not time, and prints the advice.
-func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Builder, refs []lab.Ref, a *stats.Analysis, told report.Advised) error {
+func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref, a *stats.Analysis, told report.Advised) error {
 	var footprints map[string]*result.Footprint
 	if a.Run.Stopped != result.StoppedInterrupted {
 		var err error
@@ -249,15 +242,16 @@ func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Buil
 	}, o.output.again(fmt.Sprintf("sqlite3perf advise %d", a.Run.ID)))
 }
 
-// footprints returns what is known of the drivers' builds, by driver. The floor is no
-// candidate. What cannot be built is left out, and said.
-func (o *adviseOptions) footprints(ctx context.Context, env *environment, b *lab.Builder, refs []lab.Ref) (map[string]*result.Footprint, error) {
+// footprints returns what is known of the drivers' builds, by the driver's name in the run.
+// The floor is no candidate. What cannot be built is left out, and said.
+func (o *adviseOptions) footprints(ctx context.Context, env *environment, b *lab.Builder, refs map[string]lab.Ref) (map[string]*result.Footprint, error) {
 	show := newProgress(env, o.quiet)
 	defer show.finish()
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
 	list := map[string]*result.Footprint{}
-	for _, ref := range refs {
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		ref := refs[name]
 		if ref.Known != nil && ref.Known.Name == floorDriver {
 			continue
 		}
@@ -275,7 +269,7 @@ func (o *adviseOptions) footprints(ctx context.Context, env *environment, b *lab
 			return nil, err
 		}
 		if f != nil {
-			list[ref.Name] = f
+			list[name] = f
 		}
 	}
 	return list, nil

@@ -89,6 +89,19 @@ func measuredRef(ctx context.Context, name string, a *stats.Analysis, known []la
 	return lab.ParseRef(ctx, plain+"@"+p.ModuleVersion+strings.TrimPrefix(name, plain), known)
 }
 
+// measuredRefs returns the drivers of a run in the versions that it measured, by their names
+// in the run. What is no longer there is left out.
+func measuredRefs(ctx context.Context, a *stats.Analysis, known []lab.Known) map[string]lab.Ref {
+	refs := map[string]lab.Ref{}
+	for i := range a.Run.Cases {
+		name := a.Run.Cases[i].Driver
+		if ref, err := measuredRef(ctx, name, a, known); err == nil {
+			refs[name] = ref
+		}
+	}
+	return refs
+}
+
 // askedAgain returns the statements of a run's workloads, each with the first of its settings
 // and parameters. silent says of each of the others why it cannot be run again.
 func askedAgain(run *result.Run, foreign bool) (work []questions, silent []string) {

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
@@ -99,6 +103,35 @@ func TestAskedAgain(t *testing.T) {
 		if len(work) != 1 || silent != nil || work[0].name != c.kept.Name || work[0].job.Plan == nil || work[0].settings["pool_size"] != "1" || work[0].settings["journal_mode"] != "wal" {
 			t.Errorf("%s: %+v, %q", name, work, silent)
 		}
+	}
+}
+
+// TestMeasuredRefs expects what is built for advice to be what the run measured, by the name
+// that the run has for it.
+func TestMeasuredRefs(t *testing.T) {
+	source, err := lab.FindSource("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := source.Drivers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned := known[slices.IndexFunc(known, func(k lab.Known) bool { return k.Name == "modernc" })].Version
+	run := &result.Run{}
+	for i, c := range []struct{ driver, measured string }{
+		{"mattn", "v1.14.22"}, {"modernc", pinned}, {"mattn:GOGC=400", "v1.14.22"}, {"mattn@v1.14.30", "v1.14.30"}, {"gone", "v1.0.0"},
+	} {
+		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: "mine", Driver: c.driver, Phases: []string{"insert"}})
+		run.Trials = append(run.Trials, result.Trial{Case: i + 1, Round: 1, Status: result.OK, Proof: &protocol.Proof{ModuleVersion: c.measured}})
+	}
+	got := map[string]string{}
+	for name, ref := range measuredRefs(t.Context(), stats.Analyze(run, floorDriver), known) {
+		got[name] = ref.Version
+	}
+	want := map[string]string{"mattn": "v1.14.22", "modernc": "", "mattn:GOGC=400": "v1.14.22", "mattn@v1.14.30": "v1.14.30"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }
 

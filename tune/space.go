@@ -31,6 +31,7 @@ type Situation struct {
 	InForce       driver.Settings // read back where it can be
 	DatabaseBytes float64         // of the largest database
 	Most          int             // as in [Search]
+	OnlyReads     bool            // no timed phase writes
 
 	// Cannot says why a setting with a value is out of the question here; "" if it is not.
 	Cannot func(name, value string) string
@@ -78,6 +79,9 @@ const worst = 3
 // values returns the values of a setting that are worth trying, or why there are none.
 func (at *Situation) values(name string) (values []string, why string) {
 	all := at.Most >= worst
+	if at.OnlyReads && slices.Contains([]string{"synchronous", "txlock", "wal_autocheckpoint"}, name) {
+		return nil, "no timed phase writes"
+	}
 	switch name {
 	case "journal_mode":
 		if values = []string{"wal", "truncate", "delete"}; all {

@@ -495,6 +495,16 @@ func TestSpace(t *testing.T) {
 	if !maps.Equal(got, want) || len(skipped) != 0 {
 		t.Errorf("%v, %v", got, skipped)
 	}
+	at.OnlyReads = true
+	space, skipped = tune.Space(at, tune.Names, map[string][]string{"wal_autocheckpoint": {"77"}})
+	tried := []string{}
+	for _, s := range space {
+		tried = append(tried, s.Name)
+	}
+	if slices.Contains(tried, "synchronous") || slices.Contains(tried, "txlock") || !slices.Contains(tried, "wal_autocheckpoint") || len(skipped) != 2 {
+		t.Errorf("of what only reads: %v, %v", tried, skipped)
+	}
+	at.OnlyReads = false
 	at.InForce = driver.Settings{"cache_size": "-2000000"}
 	at.Most = 3
 	space, skipped = tune.Space(at, []string{"journal_mode", "cache_size", "txlock", "pool_size", "pool_readers"}, nil)

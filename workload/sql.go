@@ -2,7 +2,10 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // positional replaces the parameters ":name" of one SQL statement with plain "?"
@@ -130,6 +133,26 @@ func reads(sql string) bool {
 		last = token
 	}
 	return true
+}
+
+// OnlyReads reports whether no timed phase of a plan writes, as far as its SQL says.
+func OnlyReads(p *plan.Plan) bool {
+	writes := func(sql string) bool { return !reads(sql) }
+	return !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
+		switch {
+		case ph.Untimed:
+			return false
+		case ph.Query != nil:
+			return writes(ph.Query.SQL)
+		case ph.Mix != nil:
+			return slices.ContainsFunc(ph.Mix.Operations, func(o plan.Operation) bool {
+				return slices.ContainsFunc(o.Calls, func(c plan.MixCall) bool { return writes(c.SQL) })
+			})
+		case ph.Replay != nil:
+			return slices.ContainsFunc(ph.Replay.Statements, func(s plan.Replayed) bool { return s.Do == "" && (s.Script || writes(s.SQL)) })
+		}
+		return true
+	})
 }
 
 // firstWord returns the word that a statement begins with.

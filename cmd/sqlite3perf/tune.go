@@ -21,6 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/tune"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 func tuneCommand(env *environment) *cobra.Command {
@@ -142,6 +143,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	t := &candidateRuns{env: env, o: &o.runOptions, r: r, say: show.say}
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		at.Cannot = t.cannot
+		at.OnlyReads = !slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return !workload.OnlyReads(c.Plan) })
 		space, skipped := tune.Space(at, o.searched(r, given), given)
 		return space, append(skipped, o.fixed(r)...)
 	}

@@ -443,6 +443,10 @@ type Run struct {
 	Machine   Machine   `json:"machine"`
 	Host      *Host     `json:"host,omitempty"` // nil if the run was measured where the command ran
 
+	// Merged is the store that a merge took the run from, as the user named it. It is "" if
+	// the run was measured into the store that it is in. A merged run may be somebody else's.
+	Merged string `json:"merged,omitempty"`
+
 	// Schedule is nil in older runs.
 	Schedule *Schedule `json:"schedule,omitempty"`
 

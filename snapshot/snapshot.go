@@ -386,6 +386,9 @@ func (s *Snapshot) open(ctx context.Context, path string) (err error) {
 	return rows.Err()
 }
 
+// File returns the name that the copy has in the directory that it was made in.
+func (s *Snapshot) File() string { return s.file.Name() }
+
 // DB returns the copy, opened for reading.
 func (s *Snapshot) DB() *sql.DB { return s.db }
 

@@ -20,7 +20,7 @@ import (
 // it as a separate process.
 const childVariable = "STORE_TEST_CHILD"
 
-var children = map[string]func(args []string) error{"record": record, "lock": lock}
+var children = map[string]func(args []string) error{"record": record, "lock": lock, "merge": mergeAll}
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(childVariable); name != "" {

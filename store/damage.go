@@ -63,9 +63,24 @@ func OrphansText(list []Orphans) string {
 	return strings.Join(parts, ", ") + " left out: the run, case or trial that they belong to is not in the store; somebody has deleted it without them"
 }
 
+// DamagedError is the error that the record of a run contradicts itself. It is
+// [ErrDamaged].
+type DamagedError struct {
+	Path   string // of the store
+	Run    int64
+	Reason error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("store %s: run %d %v: %v: use a copy of the file that is whole, or delete the run with PRAGMA foreign_keys = ON; DELETE FROM runs WHERE run_id = %[2]d", e.Path, e.Run, ErrDamaged, e.Reason)
+}
+
+// Unwrap returns [ErrDamaged] and the reason.
+func (e *DamagedError) Unwrap() []error { return []error{ErrDamaged, e.Reason} }
+
 // Damaged returns the error that the record of a run contradicts itself.
 func Damaged(path string, runID int64, err error) error {
-	return fmt.Errorf("store %s: run %d %w: %w: use a copy of the file that is whole, or delete the run with PRAGMA foreign_keys = ON; DELETE FROM runs WHERE run_id = %[2]d", path, runID, ErrDamaged, err)
+	return &DamagedError{path, runID, err}
 }
 
 var metrics = []string{result.MetricTime, result.MetricTimePerOp, result.MetricLatency}

@@ -81,6 +81,8 @@ func meaning(code int) string {
 		return "is locked by another process: end that"
 	case sqlite3.SQLITE_IOERR:
 		return "its disk cannot be read or written"
+	case sqlite3.SQLITE_TOOBIG:
+		return fmt.Sprintf("has a value of more than %d MiB, which is in no store", limits[sqlite3.SQLITE_LIMIT_LENGTH]>>20)
 	case sqlite3.SQLITE_INTERRUPT:
 		return context.Canceled.Error()
 	}

@@ -250,8 +250,11 @@ func (p *parts) warn() {
 		}
 	}
 	if lacking > 0 {
-		p.run.Warnings = append(p.run.Warnings, result.Warning{Code: result.WarningStore,
-			Message: fmt.Sprintf("%d of %d trials lack the sample of a phase: somebody has deleted it", lacking, len(p.run.Trials))})
+		w := result.Warning{Code: result.WarningStore,
+			Message: fmt.Sprintf("%d of %d trials lack the sample of a phase: somebody has deleted it", lacking, len(p.run.Trials))}
+		if !slices.Contains(p.run.Warnings, w) { // a merge keeps it
+			p.run.Warnings = append(p.run.Warnings, w)
+		}
 	}
 }
 

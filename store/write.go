@@ -36,34 +36,81 @@ type (
 // Begin adds a run with the cases, trials, profiles and warnings that it already has, and
 // sets its ID.
 func (s *Store) Begin(ctx context.Context, r *result.Run) error {
-	var id int64
-	err := s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
-		record, err := encode(runRecord{Run: r})
-		if err != nil {
-			return err
-		}
-		err = c.QueryRowContext(ctx, freeID+` INSERT INTO runs (run_id, seed, json) SELECT n + 1, ?, ? FROM free RETURNING run_id`,
-			strconv.FormatUint(r.Seed, 10), record).Scan(&id)
-		if err != nil {
-			return err
-		}
-		if err := addCases(ctx, c, id, r.Cases); err != nil {
-			return err
-		}
-		for i := range r.Trials {
-			if err := addTrial(ctx, c, id, &r.Trials[i]); err != nil {
+	return s.add(ctx, []*result.Run{r})
+}
+
+// add adds runs in one transaction, and sets their IDs.
+func (s *Store) add(ctx context.Context, runs []*result.Run) error {
+	ids := make([]int64, len(runs))
+	err := s.write(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
+		for i, r := range runs {
+			if ids[i], err = addRun(ctx, c, r); err != nil {
 				return err
 			}
 		}
-		if err := addProfiles(ctx, c, id, r.Profiles); err != nil {
-			return err
-		}
-		return addWarnings(ctx, c, id, nil, r.Warnings)
+		return nil
 	})
 	if err == nil {
-		r.ID = id
+		for i, r := range runs {
+			r.ID = ids[i]
+		}
 	}
 	return err
+}
+
+func addRun(ctx context.Context, c *sql.Conn, r *result.Run) (id int64, err error) {
+	record, err := encode(runRecord{Run: r})
+	if err != nil {
+		return 0, err
+	}
+	err = c.QueryRowContext(ctx, freeID+` INSERT INTO runs (run_id, seed, json) SELECT n + 1, ?, ? FROM free RETURNING run_id`,
+		strconv.FormatUint(r.Seed, 10), record).Scan(&id)
+	if err != nil {
+		return 0, err
+	}
+	p := &preparing{c, map[string]*sql.Stmt{}}
+	defer p.close()
+	if err := addCases(ctx, p, id, r.Cases); err != nil {
+		return 0, err
+	}
+	for i := range r.Trials {
+		if err := addTrial(ctx, p, id, &r.Trials[i]); err != nil {
+			return 0, err
+		}
+	}
+	if err := addProfiles(ctx, p, id, r.Profiles); err != nil {
+		return 0, err
+	}
+	return id, addWarnings(ctx, p, id, nil, r.Warnings)
+}
+
+// execer is a connection.
+type execer interface {
+	ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
+}
+
+// preparing is a connection that prepares each statement once, for runs of many rows.
+type preparing struct {
+	c    *sql.Conn
+	made map[string]*sql.Stmt
+}
+
+func (p *preparing) ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error) {
+	s := p.made[statement]
+	if s == nil {
+		var err error
+		if s, err = p.c.PrepareContext(ctx, statement); err != nil {
+			return nil, err
+		}
+		p.made[statement] = s
+	}
+	return s.ExecContext(ctx, args...)
+}
+
+func (p *preparing) close() {
+	for _, s := range p.made {
+		s.Close()
+	}
 }
 
 // freeID finds the greatest number that a run ever had, even if only orphans of that
@@ -106,7 +153,7 @@ func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 	})
 }
 
-func addCases(ctx context.Context, c *sql.Conn, runID int64, cases []result.Case) error {
+func addCases(ctx context.Context, c execer, runID int64, cases []result.Case) error {
 	for i := range cases {
 		err := insert(ctx, c, `INSERT INTO cases (run_id, case_id, json) VALUES (?, ?, ?)`, &cases[i], runID, cases[i].ID)
 		if err != nil {
@@ -116,7 +163,7 @@ func addCases(ctx context.Context, c *sql.Conn, runID int64, cases []result.Case
 	return nil
 }
 
-func addTrial(ctx context.Context, c *sql.Conn, runID int64, t *result.Trial) error {
+func addTrial(ctx context.Context, c execer, runID int64, t *result.Trial) error {
 	err := insert(ctx, c, `INSERT INTO trials (run_id, trial_id, case_id, json) VALUES (?, ?, ?, ?)`, trialRecord{Trial: t}, runID, t.Order, t.Case)
 	if err != nil {
 		return fmt.Errorf("trial %d of run %d: %w", t.Order, runID, err)
@@ -131,7 +178,7 @@ func addTrial(ctx context.Context, c *sql.Conn, runID int64, t *result.Trial) er
 }
 
 // addProfiles adds the profiles of a run, or nothing if it is not one of profiles.
-func addProfiles(ctx context.Context, c *sql.Conn, runID int64, p *result.Profiles) error {
+func addProfiles(ctx context.Context, c execer, runID int64, p *result.Profiles) error {
 	if p == nil {
 		return nil
 	}
@@ -152,7 +199,7 @@ func addProfiles(ctx context.Context, c *sql.Conn, runID int64, p *result.Profil
 }
 
 // addWarnings adds warnings to a trial, or to the run if trial is nil.
-func addWarnings(ctx context.Context, c *sql.Conn, runID int64, trial *int, warnings []result.Warning) error {
+func addWarnings(ctx context.Context, c execer, runID int64, trial *int, warnings []result.Warning) error {
 	for i := range warnings {
 		err := insert(ctx, c, `INSERT INTO warnings (run_id, trial_id, json) VALUES (?, ?, ?)`, &warnings[i], runID, trial)
 		if err != nil {
@@ -163,7 +210,7 @@ func addWarnings(ctx context.Context, c *sql.Conn, runID int64, trial *int, warn
 }
 
 // insert runs an INSERT whose last value is the record.
-func insert(ctx context.Context, c *sql.Conn, statement string, record any, keys ...any) error {
+func insert(ctx context.Context, c execer, statement string, record any, keys ...any) error {
 	text, err := encode(record)
 	if err == nil {
 		_, err = c.ExecContext(ctx, statement, append(keys, text)...)

@@ -28,8 +28,8 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *la
 		return nil
 	}
 	q := inquiry{}
-	var silent []string                          // why statements are not run, by workload
-	foreign := strings.HasSuffix(named, ".json") // a report may be somebody else's
+	var silent []string // why statements are not run, by workload
+	foreign := foreign(a.Run, named)
 	q.work, silent = askedAgain(a.Run, foreign)
 	for _, name := range candidateNames(a.Run) {
 		ref, err := measuredRef(ctx, name, a, known)
@@ -37,7 +37,7 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, b *la
 		case err != nil:
 			note("how %s answers, because %s", report.Line(name), report.Line(err.Error()))
 		case foreign && strings.ContainsAny(name, `/\:=`):
-			note("how %s answers, because a report may be somebody else's, and only drivers without options are built for one", report.Line(name))
+			note("how %s answers, because a report or a merged run may be somebody else's, and only drivers without options are built for one", report.Line(name))
 		default:
 			q.refs = append(q.refs, ref)
 		}
@@ -134,7 +134,7 @@ func planAgain(run *result.Run, c *result.Case, foreign bool) (*plan.Plan, error
 	if foreign {
 		own, err := workload.Load(kept.Name)
 		if !slices.Contains(workload.Builtins(), kept.Name) || err != nil || own.SHA256() != kept.SHA256 {
-			return nil, errors.New("a report may be somebody else's, and only built-in workloads of one are run")
+			return nil, errors.New("a report or a merged run may be somebody else's, and only built-in workloads of one are run")
 		}
 	}
 	var files []workload.File

@@ -38,8 +38,8 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 	}
 	if len(o.drivers) == 0 {
 		for _, name := range drivers {
-			if strings.HasSuffix(o.baseline, ".json") && strings.ContainsAny(name, `/\:=`) {
-				return nil, nil, nil, usagef("the baseline %s has the driver %s, and a report may be somebody else's: name what is to be run with --drivers", o.baseline, report.Line(name))
+			if foreign(run, o.baseline) && strings.ContainsAny(name, `/\:=`) {
+				return nil, nil, nil, usagef("the baseline %s has the driver %s, and a report or a merged run may be somebody else's: name what is to be run with --drivers", o.baseline, report.Line(name))
 			}
 		}
 		o.drivers = drivers
@@ -233,8 +233,8 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *r
 	switch {
 	case lab.NamesExecutable(name):
 		return fail("is a program, which may have changed")
-	case name != now.Driver && strings.HasSuffix(o.baseline, ".json") && strings.ContainsAny(name, ":="):
-		return fail("has options, and a report may be somebody else's")
+	case name != now.Driver && foreign(base.Run, o.baseline) && strings.ContainsAny(name, ":="):
+		return fail("has options, and a report or a merged run may be somebody else's")
 	}
 	ref, err := lab.ParseRef(ctx, name, r.known)
 	switch {

@@ -117,7 +117,7 @@ var groups = []struct {
 	{"Measure", []func(*environment) *cobra.Command{runCommand, reproduceCommand, profileCommand}},
 	{"Judge", []func(*environment) *cobra.Command{compareCommand, gateCommand, bisectCommand, diffCommand}},
 	{"Decide", []func(*environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, dsnCommand}},
-	{"Look", []func(*environment) *cobra.Command{showCommand, reportCommand, serveCommand, runsCommand}},
+	{"Look", []func(*environment) *cobra.Command{showCommand, reportCommand, serveCommand, runsCommand, mergeCommand}},
 	{learn, []func(*environment) *cobra.Command{driversCommand, workloadsCommand, workloadCommand, checkCommand, doctorCommand}},
 	{"One database of yours", []func(*environment) *cobra.Command{generateCommand, benchCommand, pragmaCommand, concurrentCommand, paginateCommand}},
 }

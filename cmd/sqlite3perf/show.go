@@ -152,6 +152,12 @@ func storedOrReport(ctx context.Context, env *environment, storeFile, side strin
 	return storedRun(ctx, env, storeFile, side)
 }
 
+// foreign reports whether a run, as it was named, may be somebody else's. Then nothing is
+// run that it names.
+func foreign(run *result.Run, named string) bool {
+	return run.Merged != "" || strings.HasSuffix(named, ".json")
+}
+
 // measuredRun reads a run whose samples are needed, of the store or of a JSON report.
 func measuredRun(ctx context.Context, env *environment, storeFile, side string) (*result.Run, error) {
 	run, err := storedOrReport(ctx, env, storeFile, side)

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/directory"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/snapshot"
+	"github.com/sqlite3perf/sqlite3perf/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// mergeOptions are the flags of merge as typed.
+type mergeOptions struct {
+	store, format string
+}
+
+// mergeFormats are the formats of what merge prints.
+var mergeFormats = []string{tableFormat, "json"}
+
+func mergeCommand(env *environment) *cobra.Command {
+	o := &mergeOptions{}
+	cmd := &cobra.Command{
+		Use:   "merge STORE...",
+		Short: "Put the runs of other stores into one",
+		Long: `Merge adds the runs of other stores to the usual one, or to the one that --store names,
+which is made if there is none. A run that is there already is not added again, so stores
+may be merged as often as one likes; of a run that has gone on since an earlier merge, the
+rest comes in. A run that is damaged is named and left out, and the others come in.
+
+The other stores may be somebody else's. They are only read, through a copy that is made
+beside the store, and nothing that their schemas define is run. A merged run keeps the name
+of the file that it came from; commands that build what a run names build of a merged one
+only what is built in.
+
+Exit status: 0 everything is in the store; 1 a run or a store was left out.`,
+		Example: "  sqlite3perf merge pi.db vm1.db\n  sqlite3perf merge results-*.db --store all.db",
+		Args:    arguments(1, -1, "the stores to merge"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return merge(cmd.Context(), env, o, args)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	addStoreFlag(f, &o.store)
+	f.StringVar(&o.format, "format", tableFormat, "how it is printed: "+strings.Join(mergeFormats, ", "))
+	return cmd
+}
+
+// mergeReport is what a merge has done.
+type mergeReport struct {
+	Command   string         `json:"command"` // merge
+	Store     string         `json:"store"`
+	New       int            `json:"new"`       // runs that came in
+	There     int            `json:"there"`     // runs that were there already
+	Continued int            `json:"continued"` // runs of which the rest came in
+	LeftOut   int            `json:"left_out"`
+	Runs      []store.Merged `json:"runs"`
+	Unread    []unreadStore  `json:"unread,omitempty"` // stores of which nothing came in
+}
+
+// unreadStore is a store that cannot be read.
+type unreadStore struct {
+	Store  string `json:"store"`
+	Reason string `json:"reason"`
+}
+
+func merge(ctx context.Context, env *environment, o *mergeOptions, names []string) error {
+	to, err := o.check(names)
+	if err != nil {
+		return err
+	}
+	show := newProgress(env, true)
+	defer show.finish()
+	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	defer release()
+	ctx = until(ctx, stop)
+	st, err := store.Open(ctx, to)
+	if err != nil {
+		return unlessInterrupted(stop, err)
+	}
+	defer st.Close()
+	out := &mergeReport{Command: "merge", Store: to, Runs: []store.Merged{}}
+	var failure error
+	for _, name := range names {
+		var unread error
+		if unread, failure = mergeOne(ctx, st, to, name, out); failure != nil || ctx.Err() != nil {
+			break
+		}
+		if unread != nil {
+			out.Unread = append(out.Unread, unreadStore{name, strings.Join(strings.Fields(unread.Error()), " ")})
+		}
+	}
+	out.count()
+	if err := out.print(env, o.format); err != nil {
+		return err
+	}
+	switch {
+	case interrupted(stop):
+		return statusError(exitInterrupted)
+	case failure != nil:
+		return fmt.Errorf("%w; what is listed is in the store, and merging again adds the rest", failure)
+	case out.LeftOut > 0 || len(out.Unread) > 0:
+		return statusError(exitFailed)
+	}
+	return nil
+}
+
+// check finds out whether the stores can be what they are to be, before anything is made.
+func (o *mergeOptions) check(names []string) (to string, err error) {
+	if !slices.Contains(mergeFormats, o.format) {
+		return "", usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, mergeFormats))
+	}
+	if to, err = storePath(o.store); err != nil {
+		return "", err
+	}
+	if dir := filepath.Dir(o.store); directory.Missing(dir) != nil {
+		return "", noDirectory("--store "+o.store, dir)
+	}
+	for i, name := range names {
+		if err := snapshot.Check(name); err != nil {
+			return "", usagef("store %s: %w", name, err)
+		}
+		if sameFile(name, to) {
+			return "", usagef("%s is the store that the others are merged into: leave it out", name)
+		}
+		for _, other := range names[:i] {
+			if sameFile(name, other) {
+				return "", usagef("%s and %s are the same file: name it once", other, name)
+			}
+		}
+	}
+	return to, nil
+}
+
+// mergeOne merges a store, through a copy beside the one that it is merged into. unread says
+// why it cannot be read.
+func mergeOne(ctx context.Context, st *store.Store, to, name string, out *mergeReport) (unread, failure error) {
+	scratch, err := beside(to)
+	if err != nil {
+		return nil, fmt.Errorf("a copy of %s: %w", name, err)
+	}
+	defer scratch.Remove()
+	copied, err := snapshot.Take(ctx, name, scratch.Dir)
+	if err != nil {
+		return err, nil
+	}
+	defer copied.Close()
+	from, err := store.OpenForeign(ctx, copied.File(), name)
+	if err != nil {
+		return err, nil
+	}
+	defer from.Close()
+	list, err := st.Merge(ctx, from)
+	out.Runs = append(out.Runs, list...)
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return nil, err
+}
+
+// count counts what became of the runs.
+func (r *mergeReport) count() {
+	for _, m := range r.Runs {
+		switch m.What {
+		case store.MergedNew:
+			r.New++
+		case store.MergedThere:
+			r.There++
+		case store.MergedContinued:
+			r.Continued++
+		default:
+			r.LeftOut++
+		}
+	}
+}
+
+func (r *mergeReport) print(env *environment, format string) error {
+	if format == "json" {
+		enc := json.NewEncoder(report.PrintableJSON(env.rawOut))
+		enc.SetIndent("", "  ")
+		return enc.Encode(r)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s merged into %s", counted(r.New, "run"), r.Store)
+	if r.Continued > 0 {
+		fmt.Fprintf(&b, ", %d continued", r.Continued)
+	}
+	if r.There > 0 {
+		fmt.Fprintf(&b, ", %d there already", r.There)
+	}
+	if r.LeftOut > 0 {
+		fmt.Fprintf(&b, ", %d left out", r.LeftOut)
+	}
+	if n := len(r.Unread); n > 0 {
+		fmt.Fprintf(&b, ", %s not read", counted(n, "store"))
+	}
+	b.WriteString("\n")
+	for i := 0; i < len(r.Runs); {
+		m, n := r.Runs[i], 1
+		for i+n < len(r.Runs) && follows(r.Runs[i+n], m, int64(n)) {
+			n++
+		}
+		i += n
+		fmt.Fprintf(&b, "%s: %s\n", report.Line(m.Store), became(m, int64(n)))
+	}
+	for _, u := range r.Unread {
+		fmt.Fprintf(&b, "%s: %s\n", report.Line(u.Store), report.Line(u.Reason))
+	}
+	_, err := fmt.Fprint(env.stdout, b.String())
+	return err
+}
+
+// follows reports whether a run is the nth after another one, here and there, and the same
+// became of both.
+func follows(next, first store.Merged, n int64) bool {
+	return first.What == store.MergedNew && next.What == first.What && next.Store == first.Store && next.Run == first.Run+n && next.Is == first.Is+n
+}
+
+// became says what became of n runs, of which one is the first.
+func became(m store.Merged, n int64) string {
+	switch {
+	case m.What == store.MergedNew && n > 1:
+		return fmt.Sprintf("runs %d to %d are %d to %d here", m.Run, m.Run+n-1, m.Is, m.Is+n-1)
+	case m.What == store.MergedNew:
+		return fmt.Sprintf("run %d is %d here", m.Run, m.Is)
+	case m.What == store.MergedThere:
+		return fmt.Sprintf("run %d is %d here, already", m.Run, m.Is)
+	case m.What == store.MergedContinued:
+		return fmt.Sprintf("run %d is %d here, which has %s more", m.Run, m.Is, counted(m.Trials, "trial"))
+	}
+	return fmt.Sprintf("run %d left out: %s", m.Run, report.Line(m.Reason))
+}

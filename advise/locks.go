@@ -33,19 +33,24 @@ type LockedMix struct {
 
 	Cells []*LockCell // in the order of the run
 
+	// Paced means that operations are due at fixed times, as in a replay at the recorded
+	// ones. Their rate is then given, and choices are compared by their latency.
+	Paced bool
+
 	// Best is, of the choices with which on no driver a lock made an operation fail or wait
-	// forever, the one with the highest rate: the geometric mean over the drivers. It is
-	// nil if there is none.
+	// forever, the one with the highest rate or, if the mix is paced, the lowest 99th
+	// percentile: the geometric mean over the drivers. It is nil if there is none.
 	Best *LockChoice
 
-	// Equal are the other such choices whose rates are not told apart from that of Best, in
-	// the order of the run.
+	// Equal are the other such choices that are not told apart from Best, in the order of
+	// the run.
 	Equal []LockChoice
 }
 
 // LockChoice is what decides how operations wait for each other. What is "" or 0 nobody
 // has chosen.
 type LockChoice struct {
+	Cache       string `json:"cache,omitempty"`
 	JournalMode string `json:"journal_mode,omitempty"`
 	TxLock      string `json:"txlock,omitempty"`
 	BusyTimeout string `json:"busy_timeout,omitempty"` // in ms
@@ -93,6 +98,12 @@ type LockCell struct {
 	Remedies []LockRemedy // the nearest choices that end it, the fastest first
 
 	rates []stats.Point
+	paced bool
+
+	// How fast it is, by round, and the median: the rate or, if it is paced, the inverse of
+	// the greatest 99th percentile.
+	speeds []stats.Point
+	speed  float64
 }
 
 // LockWait is how long the clients of a cell waited for one thing, in all trials.
@@ -177,7 +188,7 @@ type LockRemedy struct {
 	Changes []LockChange `json:"changes"`
 
 	// Price is the rate with the change divided by the rate without, round by round. It is
-	// nil if there is no rate without.
+	// nil if there is no rate without, or if the rate is given.
 	Price *stats.Summary `json:"price,omitempty"`
 
 	Cell *LockCell `json:"-"`
@@ -212,7 +223,9 @@ func ExplainLocks(a *stats.Analysis) *Locks {
 					byKey[key] = m
 					l.Mixes = append(l.Mixes, m)
 				}
-				m.Cells = append(m.Cells, lockCell(c, t.Phase))
+				cell := lockCell(c, t.Phase)
+				m.Paced = m.Paced || cell.paced
+				m.Cells = append(m.Cells, cell)
 			}
 		}
 	}
@@ -285,6 +298,11 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 		rate := float64(s.Operations-failed) / (float64(max(s.WallNS, 1)) / 1e9)
 		l.rates = append(l.rates, stats.Point{Round: s.Round, Value: rate})
 		rates = append(rates, rate)
+		speed := rate
+		if s.Metric == result.MetricLatency {
+			l.paced, speed = true, 1/max(s.Value(), 1e-9)
+		}
+		l.speeds = append(l.speeds, stats.Point{Round: s.Round, Value: speed})
 		l.Operations += s.Operations
 		l.Failed += failed
 		l.Skipped += s.Skipped
@@ -316,6 +334,7 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 	}
 	slices.SortStableFunc(l.FailedBy, func(a, b FailedOperation) int { return cmp.Compare(b.Failed, a.Failed) })
 	l.Rate = stats.Summarize(rates)
+	l.speed = stats.Summarize(stats.Values(l.speeds)).Median
 	if len(fairness) > 0 {
 		l.Fairness = stats.Summarize(fairness).Median
 	}
@@ -345,7 +364,7 @@ func ofLock(code int) bool { return code&0xff == driver.CodeBusy || code&0xff ==
 
 // choiceOf returns what settings choose.
 func choiceOf(s driver.Settings) LockChoice {
-	return LockChoice{JournalMode: s["journal_mode"], TxLock: s["txlock"], BusyTimeout: s["busy_timeout"],
+	return LockChoice{Cache: s["cache"], JournalMode: s["journal_mode"], TxLock: s["txlock"], BusyTimeout: s["busy_timeout"],
 		Connections: s.PoolSize(), Readers: s.PoolReaders(), Mutex: s["write_mutex"] == "on"}
 }
 
@@ -455,13 +474,13 @@ func (m *LockedMix) remedies(c *LockCell) []LockRemedy {
 			list = nil
 		}
 		r := LockRemedy{Changes: changes, Cell: other}
-		if ratios, _ := stats.Ratios(other.rates, c.rates); len(ratios) > 0 {
+		if ratios, _ := stats.Ratios(other.rates, c.rates); len(ratios) > 0 && !m.Paced {
 			s := stats.SummarizeRatios(stats.Values(ratios))
 			r.Price = &s
 		}
 		list = append(list, r)
 	}
-	slices.SortStableFunc(list, func(a, b LockRemedy) int { return cmp.Compare(b.Cell.Rate.Median, a.Cell.Rate.Median) })
+	slices.SortStableFunc(list, func(a, b LockRemedy) int { return cmp.Compare(b.Cell.speed, a.Cell.speed) })
 	return list
 }
 
@@ -470,7 +489,7 @@ func (m *LockedMix) remedies(c *LockCell) []LockRemedy {
 func (c LockChoice) changes(to LockChoice) []LockChange {
 	var list []LockChange
 	for _, x := range []LockChange{
-		{"journal_mode", c.JournalMode, to.JournalMode}, {"txlock", c.TxLock, to.TxLock}, {"busy_timeout", c.BusyTimeout, to.BusyTimeout}, {"pool", c.Pool(), to.Pool()},
+		{"cache", c.Cache, to.Cache}, {"journal_mode", c.JournalMode, to.JournalMode}, {"txlock", c.TxLock, to.TxLock}, {"busy_timeout", c.BusyTimeout, to.BusyTimeout}, {"pool", c.Pool(), to.Pool()},
 	} {
 		if x.From != x.To {
 			list = append(list, x)
@@ -521,19 +540,19 @@ func (m *LockedMix) setBest() {
 		return
 	}
 	best, most := 0, 0.0
-	rates := make([][]stats.Point, len(order))
+	speeds := make([][]stats.Point, len(order))
 	for i, choice := range order {
 		medians := map[string]float64{}
 		for d, c := range byChoice[choice] {
-			medians[d] = c.Rate.Median
+			medians[d] = c.speed
 		}
-		if rate := geoMean(medians); rate > most {
-			best, most = i, rate
+		if speed := geoMean(medians); speed > most {
+			best, most = i, speed
 		}
-		rates[i] = ratesOf(byChoice[choice])
+		speeds[i] = speedsOf(byChoice[choice])
 	}
 	m.Best = &order[best]
-	pairs := stats.CompareAll(rates, func(int) bool { return true })
+	pairs := stats.CompareAll(speeds, func(int) bool { return true })
 	for i, choice := range order {
 		if test, ok := stats.Against(pairs, best, i); i != best && (!ok || !test.Significant()) {
 			m.Equal = append(m.Equal, choice)
@@ -541,11 +560,11 @@ func (m *LockedMix) setBest() {
 	}
 }
 
-// ratesOf returns the geometric mean of the rates of cells, by round.
-func ratesOf(cells map[string]*LockCell) []stats.Point {
+// speedsOf returns the geometric mean of how fast cells are, by round.
+func speedsOf(cells map[string]*LockCell) []stats.Point {
 	byRound := map[int]map[string]float64{}
 	for d, c := range cells {
-		for _, p := range c.rates {
+		for _, p := range c.speeds {
 			if byRound[p.Round] == nil {
 				byRound[p.Round] = map[string]float64{}
 			}

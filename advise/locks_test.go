@@ -232,6 +232,47 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// TestSharedCache expects a private cache to be a remedy where it was measured, and nowhere else.
+func TestSharedCache(t *testing.T) {
+	shared := settings("wal", "immediate", "5000", "4", "cache", "shared")
+	f := newLockedRun()
+	f.add(ofMattn, shared, 900, failed(262, 9, ms))
+	if got := f.explain(t); got.Best != nil || got.Cells[0].Remedies != nil {
+		t.Errorf("without a row: %+v, %+v", got.Best, got.Cells[0].Remedies)
+	}
+	f.add(ofMattn, shared.With(driver.Settings{"cache": "private"}), 800)
+	got := f.explain(t)
+	if got.Best == nil || got.Best.Cache != "private" {
+		t.Errorf("best %+v", got.Best)
+	}
+	r := got.Cells[0].Remedies
+	if len(r) != 1 || len(r[0].Changes) != 1 || r[0].Changes[0] != (advise.LockChange{What: "cache", From: "shared", To: "private"}) || r[0].Price == nil {
+		t.Errorf("remedies %+v", r)
+	}
+}
+
+// TestPaced expects choices of a mix whose rate is given to be compared by their latency.
+func TestPaced(t *testing.T) {
+	f := newLockedRun()
+	f.add(ofMattn, settings("wal", "deferred", "5000", "4"), 900, failed(517, 9, ms))
+	f.add(ofMattn, settings("wal", "immediate", "5000", "4"), 1000)
+	f.add(ofMattn, settings("wal", "immediate", "5000", "1"), 990)
+	for i := range f.run.Trials {
+		s := &f.run.Trials[i].Samples[0]
+		s.Metric = result.MetricLatency
+		if f.run.Trials[i].Case == 3 {
+			s.Latency[0].P99NS = ms
+		}
+	}
+	got := f.explain(t)
+	if !got.Paced || got.Best == nil || got.Best.Connections != 1 || got.Equal != nil {
+		t.Errorf("paced %v, best %+v, equal %+v", got.Paced, got.Best, got.Equal)
+	}
+	if r := got.Cells[0].Remedies; len(r) != 1 || r[0].Price != nil {
+		t.Errorf("remedies %+v: want no price in operations per second", r)
+	}
+}
+
 // TestWaits expects the waits of all trials as shares of the clients' time, in one order.
 func TestWaits(t *testing.T) {
 	f := newLockedRun()

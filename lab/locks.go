@@ -75,6 +75,9 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 		for _, in := range several {
 			one.Parameters = in.parameters
 			for _, way := range c.in(in.processes).ways(w.Settings, ways) {
+				if m.sharesCache(w) {
+					way["cache"] = []string{"shared", "private"} // whether a private one ends the errors of a shared one
+				}
 				if _, given := m.Settings["processes"]; given {
 					way["processes"] = []string{strconv.Itoa(in.processes)}
 				}
@@ -90,6 +93,13 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 		}
 	}
 	return all, nil
+}
+
+// sharesCache reports whether connections of a workload share one cache although they need not.
+func (m *Matrix) sharesCache(w *workload.Workload) bool {
+	_, given := m.Settings["cache"]
+	memory := w.Settings["mode"] == "memory" || slices.Contains(m.Settings["mode"], "memory")
+	return !given && !memory && w.Settings["cache"] == "shared"
 }
 
 // lockCases returns the cases of one way of sharing the file of a matrix with one workload.

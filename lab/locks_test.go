@@ -3,6 +3,7 @@ package lab_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -230,6 +231,37 @@ func TestLockCasesProcessesVary(t *testing.T) {
 	}
 	if len(cases) != 13 || byProcesses["1"] != 7 || byProcesses["2"] != 6 {
 		t.Errorf("%d cases, by processes %v", len(cases), byProcesses)
+	}
+}
+
+// TestLockCasesCache expects a private cache to be measured beside a shared one, unless the
+// user says which, or each connection would then have its own database in memory.
+func TestLockCasesCache(t *testing.T) {
+	reads := strings.Replace(contendedWith("SETTINGS", "pool"), "      - {name: write, sql: UPDATE t SET v = 2 WHERE id = 1}\n", "", 1)
+	for _, c := range []struct {
+		settings string
+		given    map[string][]string
+		want     string
+	}{
+		{"cache: shared", nil, "private shared"},
+		{"cache: private", nil, "private"},
+		{"busy_timeout: 0", nil, ""},
+		{"cache: shared", map[string][]string{"cache": {"shared"}}, "shared"},
+		{"cache: shared, mode: memory, journal_mode: memory", nil, "shared"},
+	} {
+		text := strings.Replace(reads, "journal_mode: wal, SETTINGS", c.settings, 1)
+		m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: c.given}
+		cases, err := m.LockCases(varyLock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		caches := map[string]bool{}
+		for _, c := range cases {
+			caches[c.Settings["cache"]] = true
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(caches)), " "); got != c.want {
+			t.Errorf("%s: measured with %q, want %q", c.settings, got, c.want)
+		}
 	}
 }
 

@@ -90,24 +90,35 @@ func mixAnswer(m *advise.LockedMix, several bool) string {
 	}
 	var rates []string
 	for _, d := range m.Drivers() {
-		if c := m.Cell(d, *m.Best); c != nil && c.Clean() {
+		switch c := m.Cell(d, *m.Best); {
+		case c == nil || !c.Clean():
+		case m.Paced:
+			rates = append(rates, fmt.Sprintf("%s p99 %s", d, duration(c.P99)))
+		default:
 			rates = append(rates, fmt.Sprintf("%s %s/s", d, human(c.Rate.Median)))
 		}
 	}
 	best := fmt.Sprintf(" None with %s", choiceWords(*m.Best))
+	fastest, another, others := "the fastest such choice", "is as fast", "are as fast"
+	if m.Paced {
+		fastest, another, others = "of such choices the one with the shortest latency", "has as short a latency", "have as short a latency"
+	}
 	switch n := len(m.Equal); n {
 	case 0:
-		return s + fmt.Sprintf("%s, the fastest such choice (%s).", best, firstOf(rates))
+		return s + fmt.Sprintf("%s, %s (%s).", best, fastest, firstOf(rates))
 	case 1:
-		return s + fmt.Sprintf("%s (%s), nor with another choice that is as fast, as far as can be told.", best, firstOf(rates))
+		return s + fmt.Sprintf("%s (%s), nor with another choice that %s, as far as can be told.", best, firstOf(rates), another)
 	default:
-		return s + fmt.Sprintf("%s (%s), nor with %d other choices that are as fast, as far as can be told.", best, firstOf(rates), n)
+		return s + fmt.Sprintf("%s (%s), nor with %d other choices that %s, as far as can be told.", best, firstOf(rates), n, others)
 	}
 }
 
 // choiceWords names a choice.
 func choiceWords(c advise.LockChoice) string {
 	var words []string
+	if c.Cache != "" {
+		words = append(words, "cache="+c.Cache)
+	}
 	if c.JournalMode != "" {
 		words = append(words, "journal_mode="+c.JournalMode)
 	}
@@ -130,7 +141,7 @@ var whyWords = map[advise.LockWhy]string{
 		"a transaction that begins as immediate waits before it reads",
 	advise.WhyTimeout: "the lock was waited for as long as busy_timeout says: SQLite tries again from time to time, and does not serve in the order of arrival, " +
 		"so one may wait much longer than others; with a mutex, or a pool with one writer, nobody in the same process waits in SQLite",
-	advise.WhySharedCache: "connections share one cache and lock its tables, for which no busy_timeout waits: cache=private ends that",
+	advise.WhySharedCache: "connections share one cache and lock its tables, for which no busy_timeout waits; with cache=private each has its own",
 	advise.WhyCanceled: "the operation's timeout in the workload had passed: its context was canceled, and it ended then or, with a library that does not heed " +
 		"the context while it waits for a lock, when the lock was free or busy_timeout had passed",
 	advise.WhyEndless: "every operation under way waited, each for what another one held, such as the last connection of the pool: " +
@@ -282,6 +293,7 @@ func equals(m *advise.LockedMix) string {
 func inCommon(cells []*advise.LockCell) string {
 	var drivers []string
 	factors := []func(advise.LockChoice) string{
+		func(c advise.LockChoice) string { return prefixed("cache=", c.Cache) },
 		func(c advise.LockChoice) string { return c.JournalMode },
 		func(c advise.LockChoice) string { return c.TxLock },
 		func(c advise.LockChoice) string { return prefixed("busy_timeout=", c.BusyTimeout) },
@@ -373,7 +385,7 @@ func remedies(m *advise.LockedMix) grid {
 // choiceShort names a choice in the fewest words.
 func choiceShort(c advise.LockChoice) string {
 	var words []string
-	for _, w := range []string{c.JournalMode, c.TxLock, c.BusyTimeout, c.Pool()} {
+	for _, w := range []string{prefixed("cache=", c.Cache), c.JournalMode, c.TxLock, c.BusyTimeout, c.Pool()} {
 		if w != "" {
 			words = append(words, w)
 		}
@@ -408,9 +420,10 @@ func troubleShort(c *advise.LockCell) string {
 
 // lockGrid is the table of a driver: every choice with what it did.
 func lockGrid(cells []*advise.LockCell) grid {
-	var journal, lock, timeout, pool, rates, spreads, p999, longest, waited, ok, errs, vain, fair, wal, restarts, skipped, different []string
-	replayed := false
+	var cache, journal, lock, timeout, pool, rates, spreads, p999, longest, waited, ok, errs, vain, fair, wal, restarts, skipped, different []string
+	replayed, cached := false, false
 	for _, c := range cells {
+		cache, cached = append(cache, c.Choice.Cache), cached || c.Choice.Cache != ""
 		journal, lock, timeout, pool = append(journal, c.Choice.JournalMode), append(lock, c.Choice.TxLock), append(timeout, c.Choice.BusyTimeout), append(pool, c.Choice.Pool())
 		rate, spr, p, most, share, v, f, w, n := absent, "", absent, absent, absent, absent, absent, absent, absent
 		if c.Rate.N > 0 {
@@ -436,6 +449,9 @@ func lockGrid(cells []*advise.LockCell) grid {
 		replayed = replayed || c.Skipped+c.Different > 0
 	}
 	var g grid
+	if cached {
+		g.add(column{title: "cache"}, cache)
+	}
 	g.add(column{title: "journal"}, journal)
 	g.add(column{title: "txlock"}, lock)
 	g.add(column{title: "timeout", right: true}, timeout)
@@ -468,7 +484,11 @@ func locks(l *advise.Locks, o Options) document {
 		why.note(item{label: "failed", text: failedBy(m)})
 		why.note(item{label: "not run", text: skipped(m)})
 		if slices.ContainsFunc(m.Cells, (*advise.LockCell).Trouble) {
-			why.note(item{label: "as fast", text: equals(m)})
+			label := "as fast"
+			if m.Paced {
+				label = "as good"
+			}
+			why.note(item{label: label, text: equals(m)})
 		}
 		if why != nil {
 			d = append(d, why)
@@ -544,6 +564,7 @@ type JSONLocks struct {
 type JSONLockMix struct {
 	stats.TableName
 	Processes int                 `json:"processes"`       // that share the clients
+	Paced     bool                `json:"paced,omitempty"` // the rate is given: choices are compared by latency
 	Best      *advise.LockChoice  `json:"best,omitempty"`  // clean on all drivers, and the fastest of these
 	Equal     []advise.LockChoice `json:"equal,omitempty"` // as clean, and as fast as far as can be told
 	Cells     []JSONLockCell      `json:"cells"`
@@ -586,7 +607,7 @@ type JSONLockRemedy struct {
 func writeLocksJSON(w io.Writer, l *advise.Locks, _ Options) error {
 	out := JSONLocks{Version: LocksVersion, Answer: LocksAnswer(l), Run: l.Analysis.Run.ID, Mixes: []JSONLockMix{}}
 	for _, m := range l.Mixes {
-		j := JSONLockMix{TableName: m.TableName, Processes: m.Processes, Best: m.Best, Equal: m.Equal, Cells: []JSONLockCell{}}
+		j := JSONLockMix{TableName: m.TableName, Processes: m.Processes, Paced: m.Paced, Best: m.Best, Equal: m.Equal, Cells: []JSONLockCell{}}
 		for _, c := range m.Cells {
 			cell := JSONLockCell{Driver: c.Driver, Choice: c.Choice, Status: c.Status, Endless: c.Endless,
 				Operations: c.Operations, Failed: c.Failed, Errors: c.Errors, Causes: c.Causes,

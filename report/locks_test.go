@@ -91,6 +91,18 @@ func TestLocksAnswer(t *testing.T) {
 	}
 }
 
+// TestLocksPaced expects an answer about latency where the rate is given.
+func TestLocksPaced(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"))
+	for i := range run.Trials {
+		run.Trials[i].Samples[0].Metric = result.MetricLatency
+	}
+	got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(run, "native")))
+	if want := "and pool of 4, of such choices the one with the shortest latency (mattn p99 2.00 ms, modernc p99 2.00 ms)."; !strings.Contains(got, want) || strings.Contains(got, "/s") {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 // TestLocksWaited expects the time waited for each thing, and of which driver it is not known.
 func TestLocksWaited(t *testing.T) {
 	readers := lockSettings("immediate", "5000", "1").With(driver.Settings{"pool_readers": "4"})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/lab/host"
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/store"
@@ -50,6 +52,13 @@ func (o *runOptions) checkHosts(r *request) error {
 	}
 	if len(o.hosts.names) == 1 {
 		r.host = &result.Host{Name: o.hosts.names[0]}
+		return nil
+	}
+	if err := report.CheckMachines(o.output.format); err != nil {
+		return usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", o.output.format, strings.Join(report.MachinesFormats(), ", "))
+	}
+	if o.page.file != "" {
+		return usagef("%s is the page of one run, and several hosts have several: report RUN writes that of each", o.page.flag)
 	}
 	return nil
 }
@@ -135,19 +144,36 @@ func measureOnHosts(ctx context.Context, env *environment, o *runOptions, r *req
 	if err != nil {
 		return err
 	}
+	failure := worstOf(list)
+	if err := writeMachines(env, &o.output, list); err != nil {
+		return err
+	}
+	return failure
+}
+
+// writeMachines prints what runs on several machines say.
+func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
+	var runs []string
 	for _, h := range list {
-		if h.failure != nil {
-			if _, silent := errors.AsType[statusError](h.failure); !silent {
-				fmt.Fprintf(env.stderr, "sqlite3perf: %s: %v%s\n", h.name, h.failure, hint(h.failure))
-			}
-		}
-		if h.analysis != nil && len(h.analysis.Run.Trials) > 0 {
-			if err := write(env, &o.output, h.analysis); err != nil {
-				return err
-			}
+		if h.analysis != nil {
+			runs = append(runs, fmt.Sprint(h.analysis.Run.ID))
 		}
 	}
-	return worstOf(list)
+	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
+		var machines []report.OnMachine
+		for _, h := range list {
+			m := report.OnMachine{Name: h.name, Analysis: h.analysis}
+			if _, silent := errors.AsType[statusError](h.failure); h.failure != nil && !silent {
+				m.Failure = fmt.Sprintf("%v%s", h.failure, hint(h.failure))
+			}
+			if h.analysis != nil {
+				m.Options = o.ofRun(env, h.analysis, opts)
+			}
+			machines = append(machines, m)
+		}
+		opts.Lines = o.screen(env)
+		return report.WriteMachines(w, format, machines, opts)
+	}, o.again("sqlite3perf show "+strings.Join(runs, " ")))
 }
 
 // worstOf returns the exit status of what became of hosts.

@@ -210,7 +210,7 @@ func TestOneHost(t *testing.T) {
 		if code := s.wait(); code != exitOK {
 			t.Fatalf("exit status %d\n%s", code, s.said.String())
 		}
-		if copied := strings.Contains(s.said.String(), "host pi: copying sqlite3perf"); copied == again {
+		if copied := strings.Contains(s.said.String(), "copying sqlite3perf to pi"); copied == again {
 			t.Errorf("again: %v, copied: %v\n%s", again, copied, s.said.String())
 		}
 		j := p.last()

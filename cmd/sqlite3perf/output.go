@@ -190,21 +190,32 @@ func sameFile(a, b string) bool {
 // write prints an analyzed run as the options ask.
 func write(env *environment, o *outputOptions, a *stats.Analysis) error {
 	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
-		opts.Study = study.Evaluate(a, "--scale full")
-		opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint, Samples: moreSamples,
-			Compare: inStore(o.store, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)), Rest: []report.Hint{
-				{Shows: "all tables", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", a.Run.ID))},
-				{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
-				{Shows: "explore", Command: inStore(o.store, "sqlite3perf serve")},
-			}}
-		if a.Run.Compares != nil {
-			opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 0, report.Hint{Shows: "verdicts", Command: opts.Hints.Compare})
-		}
-		if o.file == "" && env.stdoutWidth > 0 && !o.full {
-			opts.Lines = screenLines(env.stdoutHeight)
-		}
-		return report.Write(w, format, a, opts)
+		return report.Write(w, format, a, o.ofRun(env, a, opts))
 	}, o.again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
+}
+
+// ofRun completes the options of a report with what it needs for a run.
+func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, opts report.Options) report.Options {
+	opts.Study = study.Evaluate(a, "--scale full")
+	opts.Hints = report.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint, Samples: moreSamples,
+		Compare: inStore(o.store, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)), Rest: []report.Hint{
+			{Shows: "all tables", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", a.Run.ID))},
+			{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
+			{Shows: "explore", Command: inStore(o.store, "sqlite3perf serve")},
+		}}
+	if a.Run.Compares != nil {
+		opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 0, report.Hint{Shows: "verdicts", Command: opts.Hints.Compare})
+	}
+	opts.Lines = o.screen(env)
+	return opts
+}
+
+// screen returns how many lines a report may have, or 0 if it may have all.
+func (o *outputOptions) screen(env *environment) int {
+	if o.file == "" && env.stdoutWidth > 0 && !o.full {
+		return screenLines(env.stdoutHeight)
+	}
+	return 0
 }
 
 // screenLines returns how many lines can be printed so that the first can still be read

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,17 +25,19 @@ func showCommand(env *environment) *cobra.Command {
 	var storeFile, text, picture string
 	o := &outputOptions{}
 	cmd := &cobra.Command{
-		Use:   "show RUN",
-		Short: "Print the results of a stored run",
+		Use:   "show RUN [RUN...]",
+		Short: "Print the results of a stored run, or of one on each of several machines",
 		Long: `Show prints a run of the store, given by its number, as listed by runs, or as "last".
 On a terminal it prints what is read first: who is fastest, by how much, how sure that
 is, and what to beware of. --full prints every table, as do files and pipes. Of a run of
 profiles it prints where the time goes.
 With --workload it prints instead the text of a workload as that run has read it, and
 with --chart one of the pictures of its page, as svg or png; a name that no picture has
-lists them.`,
-		Example: "  sqlite3perf show last\n  sqlite3perf show last --full\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 -o run3.csv\n  sqlite3perf show 3 --chart summary -o summary.png",
-		Args:    arguments(1, 1, "the run"),
+lists them.
+Several runs are those of the same work on several machines: show prints what is the same
+on all of them and what turns around.`,
+		Example: "  sqlite3perf show last\n  sqlite3perf show last --full\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 -o run3.csv\n  sqlite3perf show 4 5 6\n  sqlite3perf show 3 --chart summary -o summary.png",
+		Args:    arguments(1, -1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if text != "" && (o.file != "" || cmd.Flags().Changed("format")) {
 				return usagef("--workload prints a text to standard output: leave out --output and --format")
@@ -53,6 +56,12 @@ lists them.`,
 				return usagef("--format png: a terminal does not show it: name a file with -o")
 			}
 			o.store = storeFile
+			if len(args) > 1 {
+				if text != "" || picture != "" {
+					return usagef("--workload and --chart are of one run: name one of %s", strings.Join(args, ", "))
+				}
+				return showMachines(cmd.Context(), env, o, args)
+			}
 			run, err := storedRun(cmd.Context(), env, storeFile, args[0])
 			if err != nil {
 				return err
@@ -85,6 +94,37 @@ lists them.`,
 		return nil
 	})
 	return cmd
+}
+
+// showMachines prints what stored runs on several machines say together.
+func showMachines(ctx context.Context, env *environment, o *outputOptions, refs []string) error {
+	if err := report.CheckMachines(o.format); err != nil {
+		return usagef("--format %s has one run: want %s for several", o.format, strings.Join(report.MachinesFormats(), ", "))
+	}
+	var list []*hosted
+	ids, named := map[int64]bool{}, map[string]int{}
+	for _, ref := range refs {
+		run, err := measuredRun(ctx, env, o.store, ref)
+		if err != nil {
+			return err
+		}
+		if ids[run.ID] {
+			return usagef("run %d is named twice", run.ID)
+		}
+		ids[run.ID] = true
+		h := &hosted{name: cmp.Or(run.Machine.Hostname, "unknown"), analysis: stats.Analyze(run, floorDriver)}
+		if run.Host != nil {
+			h.name = run.Host.Name
+		}
+		named[h.name]++
+		list = append(list, h)
+	}
+	for _, h := range list {
+		if named[h.name] > 1 { // several runs of one machine
+			h.name = fmt.Sprintf("%s (%d)", h.name, h.analysis.Run.ID)
+		}
+	}
+	return writeMachines(env, o, list)
 }
 
 // writePicture prints the picture of a run that has a name.

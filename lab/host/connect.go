@@ -85,7 +85,7 @@ func (c *connecting) built(ctx context.Context) (*Machine, error) {
 	if !known || c.o.Build == nil {
 		return nil, nil
 	}
-	c.o.say("host %s: building sqlite3perf for %s", c.name, c.platform)
+	c.o.say("building sqlite3perf for %s", c.platform)
 	path, remove, err := c.o.Build(ctx, goos, goarch)
 	if err != nil {
 		c.why = append(c.why, err.Error())
@@ -153,7 +153,7 @@ func (c *connecting) with(ctx context.Context, executable, meant string) (*Machi
 			}
 			return nil, nil
 		}
-		c.o.say("host %s: copying sqlite3perf", c.name)
+		c.o.say("copying sqlite3perf to %s", c.name)
 		if err := c.o.copy(ctx, c.name, executable, hash); err != nil {
 			return nil, err
 		}

@@ -128,7 +128,7 @@ func (m *Machine) supply(ctx context.Context, cases []*lab.Case, here *lab.Build
 			continue
 		}
 		if paths[c.Worker] == "" {
-			m.options.say("host %s: sending the worker for %s", m.name, c.Driver)
+			m.options.say("sending the worker for %s to %s", c.Driver, m.name)
 			path, err := m.sendWorker(ctx, c.Worker)
 			if err != nil {
 				return err

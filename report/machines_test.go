@@ -1,0 +1,84 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// onMachine returns a run on a host. There mattn takes a factor of its usual time.
+func onMachine(host string, id int64, mattn int64) *result.Run {
+	run := newRun(9)
+	run.ID, run.Host, run.Machine.Hostname = id, &result.Host{Name: host}, host
+	drivers := []string{"native", "mattn", "modernc"}
+	add(run, "simple", nil, rollback, drivers, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 302_000_000, 1_000_000, 1))
+	spoil(run, "simple", "mattn", func(t *result.Trial) { t.Samples[1].WallNS *= mattn })
+	return run
+}
+
+func machines(runs ...*result.Run) []report.OnMachine {
+	var list []report.OnMachine
+	for _, run := range runs {
+		list = append(list, report.OnMachine{Name: run.Host.Name, Analysis: stats.Analyze(run, "native")})
+	}
+	return list
+}
+
+func writeMachines(t *testing.T, format string, list []report.OnMachine, opts report.Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.WriteMachines(&b, format, list, opts); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestMachinesGolden(t *testing.T) {
+	for _, format := range report.MachinesFormats() {
+		list := append(machines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), report.OnMachine{Name: "nvme", Failure: "no driver has a worker: nothing is measured or stored"})
+		golden(t, "machines."+extension[format], writeMachines(t, format, list, report.Options{}))
+	}
+}
+
+// On a terminal what all machines say together is enough, with the commands that show the
+// rest.
+func TestMachinesOnScreen(t *testing.T) {
+	list := machines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1))
+	for i := range list {
+		list[i].Options.Hints.Rest = []report.Hint{{Shows: "all tables", Command: "show it"}}
+	}
+	got := writeMachines(t, "table", list, report.Options{Lines: 40, Width: 100})
+	first, _, _ := strings.Cut(got, "\n")
+	if want := "First on both machines (pi, vm1): mattn. Of 2 comparisons of two drivers, 2 the same on both"; !strings.HasPrefix(first, want) {
+		t.Errorf("it begins with %s", first)
+	}
+	if strings.Count(got, "show it") != 2 || strings.Contains(got, "databases") {
+		t.Errorf("it is\n%s", got)
+	}
+}
+
+// What a machine that went away measured before is still compared.
+func TestMachineLost(t *testing.T) {
+	lost := onMachine("vm1", 4, 1)
+	for i := range lost.Trials[len(lost.Trials)-3:] {
+		x := &lost.Trials[len(lost.Trials)-3+i]
+		x.Status, x.Samples, x.Reason = result.Failed, nil, &protocol.Reason{Code: result.CodeHost, Message: "host vm1: the connection ended"}
+	}
+	got := writeMachines(t, "json", machines(onMachine("pi", 3, 1), lost), report.Options{})
+	var j report.JSONMachines
+	if err := json.Unmarshal([]byte(got), &j); err != nil {
+		t.Fatal(err)
+	}
+	if want := "vm1 went away before its run had ended."; !strings.Contains(j.Answer, want) {
+		t.Errorf("the answer is %s, want %s in it", j.Answer, want)
+	}
+	if len(j.Machines) != 2 || j.Machines[1].Run != 4 || len(j.Machines[1].Report) == 0 {
+		t.Errorf("machines: %+v", j.Machines)
+	}
+}

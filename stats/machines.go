@@ -1,0 +1,185 @@
+package stats
+
+import "slices"
+
+// Machines are runs of the same work, of which each was measured on another machine, side
+// by side. Each run is judged by itself; what they say is then put together.
+type Machines struct {
+	Runs []*Analysis
+
+	// Pairs has every two drivers of every table that at least two of the runs compare,
+	// without the floor, or the two sides of every cell if the runs were made to compare
+	// them.
+	Pairs []MachinesPair
+}
+
+// MachinesPair is what the runs say of two drivers, or two sides, in one table.
+type MachinesPair struct {
+	TableName
+	First, Second string
+	Said          []SaidOn // by run
+	Agreement     Agreement
+}
+
+// SaidOn is what one run says of a pair.
+type SaidOn struct {
+	Verdict Verdict // of the second: Slower, Faster, Same (only of sides), or Unclear; "" if the run does not compare them
+	Ratio   Summary // of the second's time to the first's
+}
+
+// Agreement says whether machines agree on a pair.
+type Agreement string
+
+// The agreements. A machine that does not compare a pair has no say.
+const (
+	Everywhere Agreement = "everywhere" // all say slower, or all say faster, or all say that the sides take the same time
+	Reversed   Agreement = "reversed"   // one says slower, and another one faster
+	Partly     Agreement = "partly"     // some tell them apart, others do not
+	Nowhere    Agreement = "nowhere"    // none tells them apart, and none is sure that they are the same
+)
+
+// OnMachines puts runs side by side.
+func OnMachines(runs []*Analysis) *Machines {
+	m := &Machines{Runs: runs}
+	for i, a := range runs {
+		if a == nil {
+			continue
+		}
+		if a.Run.Compares != nil {
+			m.addSides(i, CompareRun(a))
+			continue
+		}
+		for _, g := range a.Groups {
+			for _, t := range g.Tables {
+				m.addTable(i, a.Floor, TableName{g.Workload, g.Variant(), t.Phase}, t)
+			}
+		}
+	}
+	m.Pairs = slices.DeleteFunc(m.Pairs, func(p MachinesPair) bool {
+		n := 0
+		for _, s := range p.Said {
+			if s.Verdict != "" {
+				n++
+			}
+		}
+		return n < 2
+	})
+	for i := range m.Pairs {
+		m.Pairs[i].agree()
+	}
+	return m
+}
+
+// addSides adds what run i says of the sides of a comparison.
+func (m *Machines) addSides(i int, c *Comparison) {
+	for _, x := range c.Cells {
+		if x.Measured() {
+			p, _ := m.pair(x.TableName, c.First, c.Second)
+			p.Said[i] = SaidOn{x.Verdict, x.Ratio}
+		}
+	}
+}
+
+// addTable adds what run i says of every two drivers of a table.
+func (m *Machines) addTable(i int, floor string, name TableName, t *Table) {
+	for _, x := range t.Pairs {
+		first, second := t.Cells[x.First].Case.Driver, t.Cells[x.Second].Case.Driver
+		if first == floor || second == floor || first == second {
+			continue
+		}
+		s := SaidOn{Unclear, t.Ratio(Pair{First: x.Second, Second: x.First})}
+		if x.Significant() {
+			s.Verdict = Slower
+			if x.Sign() > 0 { // the first takes longer
+				s.Verdict = Faster
+			}
+		}
+		p, turned := m.pair(name, first, second)
+		if turned {
+			s = s.turned()
+		}
+		p.Said[i] = s
+	}
+}
+
+// pair returns the pair of two drivers in a table, which is added if there is none. turned
+// says that there it is the other way round.
+func (m *Machines) pair(name TableName, first, second string) (p *MachinesPair, turned bool) {
+	for i := range m.Pairs {
+		switch p := &m.Pairs[i]; {
+		case p.TableName != name:
+		case p.First == first && p.Second == second:
+			return p, false
+		case p.First == second && p.Second == first:
+			return p, true
+		}
+	}
+	m.Pairs = append(m.Pairs, MachinesPair{TableName: name, First: first, Second: second, Said: make([]SaidOn, len(m.Runs))})
+	return &m.Pairs[len(m.Pairs)-1], false
+}
+
+// turned returns what is said if first and second change places.
+func (s SaidOn) turned() SaidOn {
+	switch s.Verdict {
+	case Slower:
+		s.Verdict = Faster
+	case Faster:
+		s.Verdict = Slower
+	}
+	s.Ratio = s.Ratio.Inverse()
+	return s
+}
+
+// agree finds out whether the machines agree.
+func (p *MachinesPair) agree() {
+	count := map[Verdict]int{}
+	said := 0
+	for _, s := range p.Said {
+		if s.Verdict == "" {
+			continue
+		}
+		said++
+		count[s.Verdict]++
+	}
+	switch {
+	case count[Slower] > 0 && count[Faster] > 0:
+		p.Agreement = Reversed
+	case count[Slower] == said, count[Faster] == said, count[Same] == said:
+		p.Agreement = Everywhere
+	case count[Unclear] == said:
+		p.Agreement = Nowhere
+	default:
+		p.Agreement = Partly
+	}
+}
+
+// SlowerSecond returns the pair with its drivers in an order such that the second is the
+// slower one where the first machine that tells them apart says so.
+func (p MachinesPair) SlowerSecond() MachinesPair {
+	for _, s := range p.Said {
+		if s.Verdict == Slower {
+			break
+		}
+		if s.Verdict == Faster {
+			p.First, p.Second = p.Second, p.First
+			said := make([]SaidOn, len(p.Said))
+			for i, s := range p.Said {
+				said[i] = s.turned()
+			}
+			p.Said = said
+			break
+		}
+	}
+	return p
+}
+
+// Count returns how many pairs have an agreement.
+func (m *Machines) Count(a Agreement) int {
+	n := 0
+	for _, p := range m.Pairs {
+		if p.Agreement == a {
+			n++
+		}
+	}
+	return n
+}

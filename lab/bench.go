@@ -39,7 +39,7 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	limit := newAlarm(s.limit, cancel)
 	defer func() { s.stopped += limit.stop() }()
 	r, err := RunJob(limited, c.Worker, JobRequest{
-		Job: protocol.Job{Bench: c.bench}, Path: path, Settings: c.Settings, Seed: s.seed, Ref: c.Ref,
+		Job: protocol.Job{Bench: c.bench}, Path: path, Settings: c.asked(), Seed: s.seed, Ref: c.Ref,
 	}, nil)
 	var told *JobError
 	switch {

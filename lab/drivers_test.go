@@ -60,11 +60,11 @@ func TestDrivers(t *testing.T) {
 			}
 		}
 	}
-	const want = "bvinc crawshaw eatonphil glebarez mattn modernc native ncruces python python-fetchall sqinn tailscale zombiezen"
+	const want = "bvinc crawshaw eatonphil glebarez mattn modernc native ncruces python python-fetchall rqlite sqinn tailscale zombiezen"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := strings.Join(optional, " "); got != "python python-fetchall sqinn" {
+	if got := strings.Join(optional, " "); got != "python python-fetchall rqlite sqinn" {
 		t.Errorf("optional are %s", got)
 	}
 }

@@ -119,6 +119,49 @@ func everInForce(c *Case, given driver.Settings) error {
 	return nil
 }
 
+// asked returns the settings that the case's worker is asked for. They are the case's, except
+// that a driver that is no cluster has no settings of clusters, and that a cluster has its own
+// way of keeping data: what a workload says of that, and the driver declares as a limit, is
+// left out. What the user asks for is not: then the trial is refused.
+func (c *Case) asked() driver.Settings {
+	s := c.Settings.With(nil)
+	for _, d := range driver.Vocabulary {
+		v, set := s[d.Name]
+		if !set {
+			continue
+		}
+		if _, given := c.Given[d.Name]; c.Info.Kind != driver.Cluster && d.Cluster ||
+			c.Info.Kind == driver.Cluster && !given && (d.Pragma || d.Name == "txlock") && limited(c.Info, d.Name, v) {
+			delete(s, d.Name)
+		}
+	}
+	return s
+}
+
+func limited(i driver.Info, setting, value string) bool {
+	_, is := i.Limit(setting, value)
+	return is
+}
+
+// leftOut returns a warning of the settings that the case's worker is not asked for.
+func (c *Case) leftOut() []result.Warning {
+	asked := c.asked()
+	var list []string
+	for _, d := range driver.Vocabulary {
+		if v, set := c.Settings[d.Name]; set && asked[d.Name] == "" {
+			list = append(list, d.Name+"="+v)
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	why := "it decides that itself"
+	if c.Info.Kind != driver.Cluster {
+		why = "it is no cluster"
+	}
+	return []result.Warning{{Code: result.WarningUnasked, Message: fmt.Sprintf("%s is measured without %s: %s", c.Driver, strings.Join(list, ", "), why)}}
+}
+
 // idle returns warnings of settings that the user has given and that change nothing in any
 // phase.
 func idle(given driver.Settings, p *plan.Plan) []result.Warning {
@@ -179,6 +222,7 @@ func (c change) String() string {
 // first.
 func (s *session) changes(got driver.Settings) []change {
 	var list []change
+	asked := s.want.asked()
 	for _, d := range driver.Vocabulary {
 		if !d.Pragma {
 			continue
@@ -187,7 +231,7 @@ func (s *session) changes(got driver.Settings) []change {
 		from := fromUser
 		if w, ok := s.changed[d.Name]; ok {
 			wanted, from = []string{w}, fromWorkload
-		} else if w, ok := s.want.Settings[d.Name]; ok {
+		} else if w, ok := asked[d.Name]; ok {
 			wanted = []string{w}
 		} else {
 			from = fromLibrary

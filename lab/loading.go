@@ -236,7 +236,7 @@ func (p *Processes) load(ctx context.Context, c *Case, seed uint64, l *loaded) (
 	s := &session{limit: p.Limit, hint: p.Hint, trial: t, want: &want, seed: seed, hashed: true, untold: true, loads: true, tables: loadedTables(c, l.phases)}
 	path := filepath.Join(dir, "test.db")
 	s.run(ctx, dir, protocol.Request{
-		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, true),
+		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.asked(), Plan: asking(c.Plan, c.Expect, true),
 		Load: l.phases, Environment: c.Ref.environment(),
 	})
 	s.header(path)

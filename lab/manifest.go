@@ -60,6 +60,7 @@ type Opening struct {
 type Need struct {
 	Executable string `json:"executable"` // its name in PATH
 	Env        string `json:"env"`        // environment variable that may have its absolute path instead
+	Unless     string `json:"unless"`     // environment variable with which it is not needed
 	Hint       string `json:"hint"`       // how to get it
 }
 
@@ -138,6 +139,9 @@ func besideExecutable(path string) (*driver.Info, error) {
 // nothing is missing.
 func (n *Need) lack() string {
 	if n == nil {
+		return ""
+	}
+	if n.Unless != "" && os.Getenv(n.Unless) != "" {
 		return ""
 	}
 	if path := os.Getenv(n.Env); n.Env != "" && path != "" {

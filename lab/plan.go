@@ -33,6 +33,9 @@ type Case struct {
 	Beforehand  []result.Warning       // what is doubtful before the first trial
 	Once        bool                   // one trial is enough, whatever the schedule says
 
+	// Given are those of the settings that the user has asked for, not the workload.
+	Given driver.Settings
+
 	bench *protocol.Bench // done after the plan; nil: none
 }
 
@@ -125,8 +128,9 @@ func (m *Matrix) Cases() ([]*Case, error) {
 					c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
 					c.WorkloadSHA256 = hash
 					c.Needed = d.needed
-					c.Settings = at.Settings.With(set)
+					c.Settings, c.Given = at.Settings.With(set), set
 					c.setDriver()
+					c.Beforehand = append(c.Beforehand, c.leftOut()...)
 					for _, p := range resolved.Phases {
 						if !p.Untimed {
 							c.Phases = append(c.Phases, p.Name)
@@ -187,7 +191,7 @@ func (c *Case) With(ref Ref) *Case {
 // timed with them.
 func (c *Case) WithSettings(set driver.Settings) (*Case, error) {
 	next := *c
-	next.Settings = c.Settings.With(set)
+	next.Settings, next.Given = c.Settings.With(set), c.Given.With(set)
 	if c.Source != nil {
 		if _, err := c.Source.Decided(set); err != nil {
 			return nil, fmt.Errorf("setting %w", err)

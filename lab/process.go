@@ -191,7 +191,7 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	}
 	e.from = p.read()
 	s.run(ctx, dir, protocol.Request{
-		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.Settings, Plan: asking(c.Plan, c.Expect, s.hashed),
+		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.asked(), Plan: asking(c.Plan, c.Expect, s.hashed),
 		Loaded: from.phases, TypesKnown: earlier > 0, Brief: s.brief, Alternate: turn != nil, Environment: c.Ref.environment(), Profile: asked,
 	})
 	e.to = p.read()
@@ -467,7 +467,7 @@ func (s *session) ready(a *protocol.Response) error {
 		}
 		return "a database in memory has no other: set journal_mode=memory", setting == "journal_mode" && s.want.Settings["mode"] == "memory"
 	}
-	if bad := driver.Differences(s.want.Settings, a.Proof.Connections, limit); bad != "" {
+	if bad := driver.Differences(s.want.asked(), a.Proof.Connections, limit); bad != "" {
 		s.fail(result.Refused, protocol.CodeSetting, "%s", bad)
 		return errEnough
 	}

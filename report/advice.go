@@ -396,9 +396,6 @@ func overturnWords(a Advised, o advise.Overturn) string {
 	at := ""
 	if o.Ratio != nil && o.Change != advise.ChangeCell {
 		at = fmt.Sprintf(", at %s the time %s", times(o.Ratio.Median), strings.TrimSpace(interval(o.Ratio.Interval)))
-		if i := o.Ratio.Interval; i == nil || i.Low <= 1 && 1 <= i.High {
-			at += ", which does not tell them apart"
-		}
 	}
 	switch o.Change {
 	case advise.ChangeDefect:

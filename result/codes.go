@@ -18,6 +18,7 @@ const (
 	WarningCalibration = "calibration" // the machine ran at a different speed in a round
 	WarningUnverified  = "unverified"  // the rows that a phase inserted cannot be checked
 	WarningIdle        = "idle"        // a setting that was asked for changes nothing
+	WarningUnasked     = "unasked"     // a driver is measured without a setting that means nothing to it
 	WarningStopped     = "stopped"     // a trial was discarded because sqlite3perf was stopped during it
 	WarningClock       = "clock"       // the worker's clock ran for longer than the lab saw
 	WarningApart       = "apart"       // the processes of a mix did not begin together

@@ -45,6 +45,9 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	db.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
 		return openPatiently(ctx, d, req.Path, req.Settings.With(over))
 	}
+	if !absent && d.Info().Kind == driver.Cluster {
+		return nil, failf(protocol.CodeUnsupported, "%s keeps a database in the nodes of a cluster: it does not work on the file %s", d.Info().Name, req.Path)
+	}
 	if !absent {
 		if err := mayWrite(ctx, d, req); err != nil {
 			return nil, err

@@ -101,6 +101,9 @@ func (t *trial) mixClient(p *plan.Phase, m *plan.Mix) *mixClient {
 
 func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
 	m := p.Mix
+	if err := t.canRun(m); err != nil {
+		return err
+	}
 	if t.req.Process == 0 {
 		if s.Checksum, err = t.verifyMix(ctx, p); err != nil {
 			return err
@@ -199,6 +202,18 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	}
 	if s.Operations == s.Failed {
 		return failf(protocol.CodeNoOperation, "not one operation of the mix succeeded: %v", s.Errors)
+	}
+	return nil
+}
+
+// canRun refuses a mix that reads in transactions, if the driver's cannot read.
+func (t *trial) canRun(m *plan.Mix) error {
+	why, limited := t.drv.Info().Limit("transactions", "reads")
+	for i := range m.Operations {
+		o := &m.Operations[i]
+		if limited && o.Transaction && slices.ContainsFunc(o.Calls, func(c plan.MixCall) bool { return len(c.Columns) > 0 || c.IfEmpty != "" }) {
+			return failf(protocol.CodeUnsupported, "operation %s reads in a transaction, and %s", o.Name, why)
+		}
 	}
 	return nil
 }

@@ -30,6 +30,13 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 			observed[name] = v // it is the engine's own
 		}
 	}
+	if shower, ok := t.db.(driver.Shower); ok {
+		shown, err := shower.Shown(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("observing settings: %w", err)
+		}
+		observed = observed.With(shown)
+	}
 	for i := range proof.Connections {
 		proof.Connections[i] = proof.Connections[i].With(observed)
 	}
@@ -156,7 +163,7 @@ func (t *trial) readAgain(ctx context.Context, out *answers, phase string) error
 	if err = errors.Join(err, giveBack(conns)); err != nil {
 		return fmt.Errorf("reading the settings after %s: %w", after, err)
 	}
-	t.wal = answer.Connections[0]["journal_mode"] == "wal"
+	t.wal = t.hasLog(answer.Connections[0])
 	return out.send(answer)
 }
 
@@ -309,6 +316,9 @@ func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, er
 	err = errors.Join(err, release())
 	if code == driver.CodeLocked {
 		return "shared", err
+	}
+	if code == 0 && err == nil { // neither holds a lock before it writes, as in a cluster
+		err = other.Script(ctx, "ROLLBACK")
 	}
 	return "private", err
 }

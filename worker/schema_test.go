@@ -277,7 +277,7 @@ func TestSchemaFields(t *testing.T) {
 	if diff := cmp.Diff(driver.TypeNames(), schema.Defs["type"].Enum); diff != "" {
 		t.Errorf("types: %s", diff)
 	}
-	if diff := cmp.Diff([]string{"cgo", "transpiled", "wasm", "subprocess", "other language"}, schema.Defs["info"].Properties["kind"].Enum); diff != "" {
+	if diff := cmp.Diff([]string{"cgo", "transpiled", "wasm", "subprocess", "cluster", "other language"}, schema.Defs["info"].Properties["kind"].Enum); diff != "" {
 		t.Errorf("kinds: %s", diff)
 	}
 }

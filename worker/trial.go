@@ -115,7 +115,7 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if err != nil {
 		return "", err
 	}
-	t.wal = proof.Connections[0]["journal_mode"] == "wal"
+	t.wal = t.hasLog(proof.Connections[0])
 	if err := out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
 		return "", err
 	}
@@ -187,6 +187,12 @@ func (t *trial) wait(ctx context.Context) error {
 	return t.order(ctx, protocol.TypeProceed)
 }
 
+// hasLog reports whether there is a write-ahead log that the trial checkpoints.
+func (t *trial) hasLog(got driver.Settings) bool {
+	_, by := t.drv.Info().Limit("checkpoint", "")
+	return got["journal_mode"] == "wal" && !by
+}
+
 // pooled returns the settings with which a driver opens one pool of n connections, without
 // those that are the engine's.
 func pooled(s driver.Settings, n int) driver.Settings {
@@ -234,16 +240,17 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	}
 	w.Read(s)
 	s.PeakRSSBytes = peakRSS()
+	if settler, ok := t.db.(driver.Settler); ok {
+		if err := settler.Settle(ctx); err != nil {
+			return nil, nil, fmt.Errorf("after the phase: %w", err)
+		}
+	}
 	if t.req.Process > 0 {
 		return s, nil, nil // what is left to do is the first process's, when all others have ended
 	}
-	s.WALBytes = fileSize(t.req.Path + "-wal")
-	if t.wal && s.WALBytes > 0 {
-		if s.CheckpointNS, err = t.checkpoint(ctx); err != nil {
-			return nil, nil, err
-		}
+	if err := t.sizes(ctx, s); err != nil {
+		return nil, nil, err
 	}
-	s.DatabaseBytes = fileSize(t.req.Path)
 	switch {
 	case p.Insert != nil:
 		inserted, err = t.inserted(ctx, p.Insert.Verify, before)
@@ -254,6 +261,26 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		err = t.checkIntegrity(ctx)
 	}
 	return s, inserted, err
+}
+
+// sizes measures the files of the database, and empties the write-ahead log.
+func (t *trial) sizes(ctx context.Context, s *protocol.Sample) (err error) {
+	if sizer, ok := t.db.(driver.Sizer); ok {
+		var all int64
+		if all, s.WALBytes, err = sizer.Sizes(ctx); err != nil {
+			return fmt.Errorf("the size of the database: %w", err)
+		}
+		s.DatabaseBytes = all - s.WALBytes
+		return nil
+	}
+	s.WALBytes = fileSize(t.req.Path + "-wal")
+	if t.wal && s.WALBytes > 0 {
+		if s.CheckpointNS, err = t.checkpoint(ctx); err != nil {
+			return err
+		}
+	}
+	s.DatabaseBytes = fileSize(t.req.Path)
+	return nil
 }
 
 // checkpoint empties the write-ahead log and returns how long that took in ns.

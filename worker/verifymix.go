@@ -52,7 +52,7 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 			return "", err
 		}
 	}
-	tx, err := conn.Begin(ctx)
+	tx, err := t.undoing(ctx, conn)
 	if err != nil {
 		return "", err
 	}
@@ -67,6 +67,26 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	}
 	return h.Sum(), nil
 }
+
+// undoing begins a transaction on a connection. If a transaction cannot read, there is none,
+// and its Rollback brings back the database as it is now.
+func (t *trial) undoing(ctx context.Context, conn driver.Conn) (driver.Tx, error) {
+	r, ok := t.db.(driver.Restorer)
+	if _, limited := t.drv.Info().Limit("transactions", "reads"); !ok || !limited {
+		return conn.Begin(ctx)
+	}
+	restore, err := r.Keep(ctx)
+	return restoring{restore}, err
+}
+
+// restoring stands for a transaction whose statements are done at once.
+type restoring struct {
+	restore func(ctx context.Context) error
+}
+
+func (restoring) Stmt(_ context.Context, st driver.Stmt) (driver.Stmt, error) { return st, nil }
+func (restoring) Commit(context.Context) error                                { return nil }
+func (r restoring) Rollback(ctx context.Context) error                        { return r.restore(ctx) }
 
 // checkTypes turns on checking the types of what the operations return while they are
 // verified.

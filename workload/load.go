@@ -190,21 +190,3 @@ func reasonOf(err error) error {
 	}
 	return err
 }
-
-// Beside returns which files the text of a workload names that are no part of it: the
-// database that it begins with, "" if there is none, and the recordings that it replays.
-func Beside(data []byte) (database string, recordings []string) {
-	var text struct {
-		Database string
-		Phases   []struct{ Replay string }
-	}
-	if err := yaml.Unmarshal(data, &text); err != nil {
-		return "", nil
-	}
-	for _, p := range text.Phases {
-		if p.Replay != "" {
-			recordings = append(recordings, p.Replay)
-		}
-	}
-	return text.Database, recordings
-}

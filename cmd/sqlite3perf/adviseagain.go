@@ -137,12 +137,6 @@ func planAgain(run *result.Run, c *result.Case, foreign bool) (*plan.Plan, error
 			return nil, errors.New("a report or a merged run may be somebody else's, and only built-in workloads of one are run")
 		}
 	}
-	switch database, recordings := workload.Beside([]byte(kept.Text)); {
-	case database != "":
-		return nil, fmt.Errorf("it begins with the database %s, of which a run keeps nothing", database)
-	case recordings != nil:
-		return nil, fmt.Errorf("it replays %s, of which a run keeps nothing", strings.Join(recordings, ", "))
-	}
 	var files []workload.File
 	for _, f := range kept.Includes {
 		files = append(files, workload.File(f))
@@ -151,6 +145,8 @@ func planAgain(run *result.Run, c *result.Case, foreign bool) (*plan.Plan, error
 	switch {
 	case err != nil:
 		return nil, err
+	case w.Database != "":
+		return nil, fmt.Errorf("it begins with the database %s, of which a run keeps nothing", w.Database)
 	case w.SHA256() != kept.SHA256:
 		return nil, errors.New("the run did not keep all of it")
 	}

@@ -74,8 +74,6 @@ func TestAskedAgain(t *testing.T) {
 	without.Includes = nil
 	changed := mine
 	changed.Text += "about: changed\n"
-	replays := mine
-	replays.Text += "  - {name: again, replay: shop.jsonl}\n"
 	ofDatabase := keptWorkload(t, strings.Replace(mineAgain, "schema: schema.sql", "database: ./app.db", 1))
 	for name, c := range map[string]struct {
 		kept    result.Workload
@@ -88,7 +86,6 @@ func TestAskedAgain(t *testing.T) {
 		"another one of a report":     {kept: mine, foreign: true, why: "only built-in workloads of one are run"},
 		"a file without its schema":   {kept: without, why: `cannot open the file "schema.sql"`},
 		"another text":                {kept: changed, why: "the run did not keep all of it"},
-		"a recording":                 {kept: replays, why: "it replays shop.jsonl, of which a run keeps nothing"},
 		"a user's database":           {kept: ofDatabase, why: "it begins with the database ./app.db, of which a run keeps nothing"},
 		"a run that has kept nothing": {kept: result.Workload{Name: "mine"}, why: "did not keep its text"},
 	} {

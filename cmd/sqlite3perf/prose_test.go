@@ -23,7 +23,9 @@ var expressions = map[string]reading{
 	"cmd/sqlite3perf/workloads.go":  {1, "a workload's YAML"},
 	"diff/reason.go":                {5, "SQL of workloads"},
 	"docs/remake/main.go":           {1, "the documents"},
+	"drivers/rqlite/given.go":       {1, "SQL"},
 	"drivers/rqlite/nodes/nodes.go": {1, "rqlited's log"},
+	"drivers/rqlite/sql.go":         {2, "SQL"},
 	"drivers/sqinn/sqinn.go":        {1, "sqinn's messages"},
 	"dsn/dsn.go":                    {1, "data source names"},
 	"dsn/options.go":                {2, "options of data source names, as the user types them"},
@@ -45,6 +47,7 @@ var expressions = map[string]reading{
 
 // comparisons is how many times each file outside tests searches a message for a text.
 var comparisons = map[string]reading{
+	"drivers/rqlite/conn.go":        {1, "SQLite's messages"},
 	"lab/conformance/failures.go":   {1, "how a worker's message begins, which the protocol says"},
 	"lab/sql.go":                    {2, "SQLite's messages"},
 	"report/troubles.go":            {1, "whether a message has the line that would follow it"},

@@ -3,3 +3,13 @@ module github.com/sqlite3perf/sqlite3perf/drivers/rqlite
 go 1.26
 
 replace github.com/sqlite3perf/sqlite3perf/worker => ../../worker
+
+require (
+	github.com/rqlite/gorqlite v0.0.0-20260504155303-50d445fd0ab9
+	github.com/sqlite3perf/sqlite3perf/worker v0.0.0-00010101000000-000000000000
+)
+
+require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
+	github.com/agnivade/levenshtein v1.2.2 // indirect
+)

@@ -25,6 +25,9 @@ func settingChecks() []Check {
 		case "mode", "cache", "pool_size", "pool_idle", "pool_readers", "write_mutex", "processes":
 			continue
 		}
+		if def.Cluster {
+			continue // the lab asks only clusters for it
+		}
 		for _, value := range def.Examples() {
 			key := def.Name + "=" + value
 			add(driver.Settings{def.Name: value}, key, key)

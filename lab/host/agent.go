@@ -225,7 +225,7 @@ func (a *Agent) prepare(ctx context.Context, id int, list []wireCase) ([]prepara
 		if err != nil {
 			return nil, err
 		}
-		c := &lab.Case{Case: w.Case, Ref: ref, Plan: w.Plan, Expect: w.Expect, Source: &workload.Workload{Name: w.Workload, Needs: w.Needs}}
+		c := &lab.Case{Case: w.Case, Ref: ref, Plan: w.Plan, Expect: w.Expect, Given: w.Given, Source: &workload.Workload{Name: w.Workload, Needs: w.Needs}}
 		cases, a.cases[c.ID] = append(cases, c), c
 	}
 	if err := lab.Prepare(ctx, cases, a.builder, &teller{a, id}); err != nil {

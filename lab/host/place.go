@@ -45,7 +45,7 @@ func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *lab.Buil
 	var list []wireCase
 	byID := map[int]*lab.Case{}
 	for _, c := range cases {
-		w := wireCase{Case: c.Case, Plan: c.Plan, Expect: c.Expect}
+		w := wireCase{Case: c.Case, Plan: c.Plan, Expect: c.Expect, Given: c.Given}
 		if c.Source != nil {
 			w.Needs = c.Source.Needs
 		}

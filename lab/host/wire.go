@@ -61,6 +61,7 @@ type wireCase struct {
 	result.Case
 	Plan   *plan.Plan                 `json:"plan"`
 	Expect map[string]lab.Expectation `json:"expect"`
+	Given  driver.Settings            `json:"given,omitempty"`
 	Needs  []string                   `json:"needs,omitempty"` // features
 }
 

@@ -22,6 +22,7 @@ const (
 	Transpiled    Kind = "transpiled"
 	Wasm          Kind = "wasm"
 	Subprocess    Kind = "subprocess"
+	Cluster       Kind = "cluster" // SQLite on several machines or processes that keep the same database
 	OtherLanguage Kind = "other language"
 )
 
@@ -168,6 +169,39 @@ type WaitCounter interface {
 	Waited() (callers int64, total time.Duration)
 }
 
+// Shower is a [DB] that can show settings of the vocabulary that are no PRAGMAs.
+type Shower interface {
+	DB
+
+	// Shown returns those that are in force, as far as they can be observed.
+	Shown(ctx context.Context) (Settings, error)
+}
+
+// Sizer is a [DB] whose data is not in the file at its path alone.
+type Sizer interface {
+	DB
+
+	// Sizes returns how many bytes of data there are, wherever they are kept, and how many
+	// of them are in write-ahead logs of SQLite.
+	Sizes(ctx context.Context) (all, logs int64, err error)
+}
+
+// Restorer is a [DB] that can go back to an earlier state in another way than by ROLLBACK.
+type Restorer interface {
+	DB
+
+	// Keep keeps the present state. restore brings it back.
+	Keep(ctx context.Context) (restore func(ctx context.Context) error, err error)
+}
+
+// Settler is a [DB] that may acknowledge a write before it is done.
+type Settler interface {
+	DB
+
+	// Settle waits until all writes that have been acknowledged are done.
+	Settle(ctx context.Context) error
+}
+
 // Conn is one connection, taken out of its pool until Close returns it.
 type Conn interface {
 	Runner
@@ -279,6 +313,11 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Primary returns the primary result code: the low byte.
 func (e *Error) Primary() int { return e.Code & 0xff }
+
+// UnsupportedError is the error for what a driver's library cannot do at all.
+type UnsupportedError struct{ Reason string }
+
+func (e *UnsupportedError) Error() string { return e.Reason }
 
 // CodeCanceled counts operations that failed after their context had ended, whichever error
 // the library gave. SQLite has no such code.

@@ -38,6 +38,10 @@ type SettingDef struct {
 	Tried  []string // of the other kinds: canonical values to try if Pragma is set, none of them SQLite's default
 	Pragma bool     // set and read back by PRAGMA Name; otherwise set at opening
 	Shown  bool     // not a PRAGMA, but every worker that supports it can show that it took effect
+
+	// Cluster says that only drivers of the kind [Cluster] have it. To others it means
+	// nothing, and they are measured without it.
+	Cluster bool
 }
 
 // Vocabulary lists every setting, in the order in which they are applied:
@@ -51,6 +55,10 @@ var Vocabulary = []SettingDef{
 	{Name: "pool_readers", About: "connections of a second pool, for operations of a mix that only read; pool_size is then that of the others; default: 0, one pool", Kind: integerValue, Shown: true},
 	{Name: "write_mutex", About: "hold a mutex of the application around each operation of a mix that may write", Values: []string{"off", "on"}, Shown: true},
 	{Name: "processes", About: "processes that share the clients of a mix, each with pools of its own; default: 1", Kind: integerValue, Min: 1, Shown: true},
+	{Name: "nodes", About: "nodes of a cluster", Values: []string{"1", "3", "5"}, Shown: true, Cluster: true},
+	{Name: "read_consistency", About: "what a read of a cluster may miss", Values: []string{"none", "weak", "linearizable", "strong"}, Shown: true, Cluster: true},
+	{Name: "queued_writes", About: "have a cluster acknowledge writes before they are done", Values: []string{"off", "on"}, Shown: true, Cluster: true},
+	{Name: "request_rows", About: "rows that a request to a cluster has at most, each request being a transaction; default: 0, all rows of a transaction", Kind: integerValue, Shown: true, Cluster: true},
 	{Name: "txlock", About: "how a transaction begins", Values: []string{"deferred", "immediate", "exclusive"}},
 	{Name: "busy_timeout", About: "how long to wait for a lock", Kind: durationValue, Tried: []string{"0", "1234"}, Pragma: true},
 	{Name: "page_size", About: "bytes per page", Kind: sizeValue, Min: 512, Tried: []string{"512", "8192", "65536"}, Pragma: true},

@@ -24,9 +24,11 @@ type Status struct {
 	AppliedIndex uint64
 	DBApplied    uint64 // the last index of the log that has changed its database
 
-	ForeignKeys bool
-	Heartbeat   string // timeout, such as 1s
-	DataBytes   int64  // what its directory holds
+	Pragmas map[string]string // of the connection with which the node writes
+
+	Heartbeat string // timeout, such as 1s
+	DataBytes int64  // what its directory holds
+	WALBytes  int64  // of that, the write-ahead log of its database
 }
 
 // Status asks the node for its state.
@@ -49,17 +51,18 @@ func StatusOf(ctx context.Context, address string) (*Status, error) {
 			DBApplied uint64 `json:"db_applied_index"`
 			DirSize   int64  `json:"dir_size"`
 			Heartbeat string `json:"heartbeat_timeout"`
-			DBConf    struct {
-				ForeignKeys bool `json:"fk_constraints"`
-			} `json:"db_conf"`
-			Raft struct {
+			Raft      struct {
 				State        string
 				Term         uint64
 				LastLogIndex uint64 `json:"last_log_index"`
 				CommitIndex  uint64 `json:"commit_index"`
 				AppliedIndex uint64 `json:"applied_index"`
 			}
-			SQLite struct{ Version string } `json:"sqlite3"`
+			SQLite struct {
+				Version string
+				WALSize int64 `json:"wal_size"`
+				Pragmas struct{ RW map[string]string }
+			} `json:"sqlite3"`
 		}
 	}
 	if err := json.Unmarshal(data, &a); err != nil {
@@ -68,7 +71,7 @@ func StatusOf(ctx context.Context, address string) (*Status, error) {
 	s := &Status{
 		Version: a.Build.Version, SQLite: a.Store.SQLite.Version, State: a.Store.Raft.State, Leader: a.Store.Leader.NodeID, Term: a.Store.Raft.Term,
 		LastLogIndex: a.Store.Raft.LastLogIndex, CommitIndex: a.Store.Raft.CommitIndex, AppliedIndex: a.Store.Raft.AppliedIndex, DBApplied: a.Store.DBApplied,
-		ForeignKeys: a.Store.DBConf.ForeignKeys, Heartbeat: a.Store.Heartbeat, DataBytes: a.Store.DirSize,
+		Pragmas: a.Store.SQLite.Pragmas.RW, Heartbeat: a.Store.Heartbeat, DataBytes: a.Store.DirSize, WALBytes: a.Store.SQLite.WALSize,
 	}
 	for _, n := range a.Store.Nodes {
 		if n.Suffrage == "Voter" {

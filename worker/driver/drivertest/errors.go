@@ -23,7 +23,7 @@ func errorChecks() []Check {
 	} {
 		list = append(list, Check{Name: "errors/" + e.name, Key: "codes=extended", Test: constraint(e.sql, e.code)})
 	}
-	return append(list, Check{Name: "errors/SQLITE_READONLY", Test: on(nil, intTable, queryOnly)})
+	return append(list, Check{Name: "errors/SQLITE_READONLY", Key: "connection=state", Test: on(nil, intTable, queryOnly)})
 }
 
 const constraints = `DROP TABLE IF EXISTS c; CREATE TABLE c (

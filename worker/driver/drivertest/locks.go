@@ -16,7 +16,7 @@ func lockChecks() []Check {
 		txlock("exclusive", driver.CodeBusy, driver.CodeBusy),
 		{Name: "locks/busy_timeout=0", Key: "busy_timeout=0", Test: busyAtOnce},
 		{Name: "locks/busy_timeout waits", Key: "busy_timeout=60000", Test: busyWaits},
-		{Name: "locks/COMMIT beside a reader", Test: commitAtOnce},
+		{Name: "locks/COMMIT beside a reader", Needs: "transactions=reads", Test: commitAtOnce},
 		{Name: "locks/COMMIT waits for a reader", Key: "busy_timeout=60000", Test: commitWaits},
 		{Name: "locks/SQLITE_BUSY_SNAPSHOT", Key: "codes=extended", Test: busySnapshot},
 	}

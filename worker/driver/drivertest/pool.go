@@ -15,7 +15,7 @@ import (
 
 func poolChecks() []Check {
 	return []Check{
-		{Name: "pool/holds its connections", Test: on(driver.Settings{"pool_size": "4"}, intTable, keepsConnections)},
+		{Name: "pool/holds its connections", Key: "connection=state", Test: on(driver.Settings{"pool_size": "4"}, intTable, keepsConnections)},
 		{Name: "pool/closes idle connections", Key: "pool_idle", Test: closesIdle},
 		{Name: "pool/waits while all are taken", Test: on(driver.Settings{"pool_size": "2"}, intTable, waits)},
 		{Name: "pool/counts who waits", Key: "pool=waits", Test: on(driver.Settings{"pool_size": "2"}, intTable, countsWaits)},

@@ -22,27 +22,44 @@ func settingChecks() []Check {
 		}
 	}
 	return append(list,
-		Check{Name: "settings/page size and auto-vacuum of a WAL database", Test: applied(driver.Settings{
+		Check{Name: "settings/page size and auto-vacuum of a WAL database", Test: appliedUnlessLimited(driver.Settings{
 			"page_size": "16384", "auto_vacuum": "incremental", "journal_mode": "wal", "synchronous": "full",
 		})},
 		Check{Name: "settings/exclusive WAL database", Test: on(driver.Settings{
 			"locking_mode": "exclusive", "journal_mode": "wal",
-		}, intTable, exclusiveWAL)},
+		}, intTable, exclusiveWAL), Needs: "locking_mode"},
 		Check{Name: "settings/mmap_size maps the file", Key: "mmap_size=mapped", Test: on(rollbackMode.With(driver.Settings{"mmap_size": "1048576"}), intRow, mapsFile)},
-		Check{Name: "settings/all", Test: func(ctx context.Context, d driver.Driver, dir string) error {
-			all := driver.Settings{
-				"busy_timeout": "4321", "page_size": "2048", "auto_vacuum": "full", "locking_mode": "normal", "journal_mode": "wal",
-				"synchronous": "off", "foreign_keys": "on", "cache_size": "-5000", "mmap_size": "2097152", "temp_store": "memory",
-				"wal_autocheckpoint": "123", "secure_delete": "fast",
-			}
-			for name, value := range all {
-				if _, limited := d.Info().Limit(name, value); limited {
-					delete(all, name)
-				}
-			}
-			return applied(all)(ctx, d, dir)
-		}},
+		Check{Name: "settings/all", Test: appliedUnlessLimited(driver.Settings{
+			"busy_timeout": "4321", "page_size": "2048", "auto_vacuum": "full", "locking_mode": "normal", "journal_mode": "wal",
+			"synchronous": "off", "foreign_keys": "on", "cache_size": "-5000", "mmap_size": "2097152", "temp_store": "memory",
+			"wal_autocheckpoint": "123", "secure_delete": "fast",
+		})},
+		Check{Name: "settings/a checkpoint empties the log", Key: "checkpoint", Test: on(driver.Settings{"journal_mode": "wal"}, intRow, checkpoints)},
 	)
+}
+
+// appliedUnlessLimited is like applied, but leaves out the settings that the driver declares
+// it cannot apply.
+func appliedUnlessLimited(s driver.Settings) func(context.Context, driver.Driver, string) error {
+	return func(ctx context.Context, d driver.Driver, dir string) error {
+		can := s.With(nil)
+		for name, value := range s {
+			if _, limited := d.Info().Limit(name, value); limited {
+				delete(can, name)
+			}
+		}
+		return applied(can)(ctx, d, dir)
+	}
+}
+
+// checkpoints expects that a write-ahead log can be checkpointed by SQL, as the worker does
+// after each phase.
+func checkpoints(ctx context.Context, x *db) error {
+	list, err := rows(ctx, x, "PRAGMA wal_checkpoint(TRUNCATE)", columns(driver.Int, driver.Int, driver.Int)...)
+	if err == nil && (len(list) != 1 || list[0][0] != int64(0)) {
+		err = fmt.Errorf("the checkpoint returned %v, want a first column of 0", list)
+	}
+	return err
 }
 
 // applied returns a test that opens a new database, creates a table in it, and reads the

@@ -25,6 +25,7 @@ func statementChecks() []Check {
 		{Name: "statements/many rows per execution", Test: inEveryWay(nil, "DROP TABLE IF EXISTS t; CREATE TABLE t (id INTEGER PRIMARY KEY, s TEXT)", manyRows)},
 		{Name: "statements/no parameters", Test: inEveryWay(nil, newTable, noParameters)},
 		{Name: "statements/rows affected", Test: inEveryWay(nil, newTable, rowsAffected)},
+		{Name: "statements/rows affected in a transaction", Key: "transactions=reads", Test: inEveryWay(nil, newTable, affectedInTransaction)},
 		{Name: "statements/last insert ID", Key: "last insert ID", Test: inEveryWay(nil, newTable, lastInsertID)},
 		{Name: "statements/query with a row", Test: on(nil, intTable, queryRow)},
 		{Name: "statements/result without rows", Test: inEveryWay(nil, newTable, noRows)},
@@ -123,7 +124,7 @@ func noParameters(ctx context.Context, r driver.Runner, adHoc bool) error {
 	return want(ctx, r, "SELECT count(*) FROM t", 2)
 }
 
-// rowsAffected expects what SQLite says, outside of a transaction and in one.
+// rowsAffected expects what SQLite says.
 func rowsAffected(ctx context.Context, r driver.Runner, adHoc bool) error {
 	if err := exec(ctx, r, insertPair.SQL, batch(intPair, pairs(10)...)); err != nil {
 		return err
@@ -136,23 +137,30 @@ func rowsAffected(ctx context.Context, r driver.Runner, adHoc bool) error {
 	return withStmt(ctx, r, update, func(update driver.Stmt) error {
 		return withStmt(ctx, r, two, func(two driver.Stmt) error {
 			return withStmt(ctx, r, remove, func(remove driver.Stmt) error {
-				err := errors.Join(
+				return errors.Join(
 					wantAffected(ctx, update, bounds, 0, 3), wantAffected(ctx, update, bounds, 1, 0), wantAffected(ctx, update, bounds, 2, 7),
 					wantAffected(ctx, two, values, 0, 2), wantAffected(ctx, remove, nil, 0, 3), wantAffected(ctx, remove, nil, 0, 0))
-				if err != nil {
-					return err
-				}
-				t, err := r.Begin(ctx)
-				if err != nil {
-					return err
-				}
-				in, err := t.Stmt(ctx, update)
-				if err == nil {
-					err = wantAffected(ctx, in, bounds, 2, 7)
-				}
-				return errors.Join(err, t.Rollback(ctx))
 			})
 		})
+	})
+}
+
+// affectedInTransaction expects what SQLite says before the transaction ends.
+func affectedInTransaction(ctx context.Context, r driver.Runner, adHoc bool) error {
+	if err := exec(ctx, r, insertPair.SQL, batch(intPair, pairs(10)...)); err != nil {
+		return err
+	}
+	update := driver.Statement{SQL: "UPDATE t SET n = n + 1 WHERE id < ?", Params: intPair[:1], AdHoc: adHoc}
+	return withStmt(ctx, r, update, func(update driver.Stmt) error {
+		t, err := r.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		in, err := t.Stmt(ctx, update)
+		if err == nil {
+			err = wantAffected(ctx, in, batch(intPair[:1], []any{int64(7)}), 0, 7)
+		}
+		return errors.Join(err, t.Rollback(ctx))
 	})
 }
 

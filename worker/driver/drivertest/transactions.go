@@ -11,7 +11,7 @@ import (
 
 func transactionChecks() []Check {
 	return []Check{
-		{Name: "transactions/commit", Test: inTransaction(func(ctx context.Context, x *db, r driver.Runner, t driver.Tx) error {
+		{Name: "transactions/commit", Key: "transactions=reads", Test: inTransaction(func(ctx context.Context, x *db, r driver.Runner, t driver.Tx) error {
 			if err := t.Commit(ctx); err != nil {
 				return err
 			}
@@ -20,7 +20,7 @@ func transactionChecks() []Check {
 			}
 			return want(ctx, r, "SELECT count(*) FROM t", 2)
 		})},
-		{Name: "transactions/rollback", Test: inTransaction(func(ctx context.Context, x *db, r driver.Runner, t driver.Tx) error {
+		{Name: "transactions/rollback", Key: "transactions=reads", Test: inTransaction(func(ctx context.Context, x *db, r driver.Runner, t driver.Tx) error {
 			if err := t.Rollback(ctx); err != nil {
 				return err
 			}
@@ -29,13 +29,14 @@ func transactionChecks() []Check {
 			}
 			return want(ctx, r, "SELECT count(*) FROM t", 0)
 		})},
-		{Name: "transactions/not seen before commit", Test: inTransaction(func(ctx context.Context, x *db, r driver.Runner, t driver.Tx) error {
+		{Name: "transactions/not seen before commit", Key: "transactions=reads", Test: inTransaction(func(ctx context.Context, x *db, r driver.Runner, t driver.Tx) error {
 			seen := with(ctx, x.driver, filepath.Dir(x.path), nil, "", func(y *db) error { return want(ctx, y, "SELECT count(*) FROM t", 0) })
 			return errors.Join(seen, t.Rollback(ctx))
 		})},
+		{Name: "transactions/that only writes", Test: inEveryWay(nil, newTable, onlyWrites)},
 		{Name: "transactions/one after the other", Test: inEveryWay(nil, newTable, oneAfterTheOther)},
-		{Name: "transactions/commit that fails", Test: failedCommit},
-		{Name: "transactions/close after a commit that failed", Key: closeAfterFailure, Test: on(rollbackMode, intTable, closeAfterFailedCommit)},
+		{Name: "transactions/commit that fails", Key: "transactions=reads", Test: failedCommit},
+		{Name: "transactions/close after a commit that failed", Key: closeAfterFailure, Needs: "transactions=reads", Test: on(rollbackMode, intTable, closeAfterFailedCommit)},
 	}
 }
 
@@ -70,6 +71,42 @@ func inTransaction(f func(context.Context, *db, driver.Runner, driver.Tx) error)
 				})
 			})
 		})
+	})
+}
+
+// onlyWrites has transactions that read nothing. What they write is not seen before COMMIT,
+// and if one of its statements fails, sooner or later, none of it is ever seen.
+func onlyWrites(ctx context.Context, r driver.Runner, adHoc bool) error {
+	b := batch(intPair, pairs(4)...)
+	insert := driver.Statement{SQL: insertPair.SQL, Params: intPair, AdHoc: adHoc}
+	return withStmt(ctx, r, insert, func(s driver.Stmt) error {
+		for i, end := range []func(driver.Tx, context.Context) error{driver.Tx.Rollback, driver.Tx.Commit} {
+			t, err := begin(ctx, r, s, b, 0, 2)
+			if err != nil {
+				return err
+			}
+			if err := end(t, ctx); err != nil {
+				return err
+			}
+			if err := want(ctx, r, "SELECT count(*) FROM t", int64(2*i)); err != nil {
+				return err
+			}
+		}
+		t, err := begin(ctx, r, s, b, 2, 4)
+		if err != nil {
+			return err
+		}
+		in, err := t.Stmt(ctx, s)
+		if err == nil {
+			err = in.Exec(ctx, b, 0, 1) // is there
+		}
+		if err == nil {
+			err = t.Commit(ctx)
+		}
+		if err := errors.Join(wantPrimary("a row that is there already", err, driver.CodeConstraint), t.Rollback(ctx)); err != nil {
+			return err
+		}
+		return want(ctx, r, "SELECT count(*) FROM t", 2)
 	})
 }
 

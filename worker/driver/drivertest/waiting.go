@@ -13,7 +13,7 @@ func waitingChecks() []Check {
 	return []Check{
 		{Name: "cancel/what waits for a lock", Key: "context=lock", Test: endsWaiting(waitLocked)},
 		{Name: "cancel/a COMMIT that waits for a reader", Key: "context=commit", Test: endsWaiting(waitCommit)},
-		{Name: "cancel/what waited leaves its connection clean", Test: leavesClean},
+		{Name: "cancel/what waited leaves its connection clean", Needs: "transactions=reads", Test: leavesClean},
 		{Name: "cancel/a statement as it ends", Test: on(unsynced, intTable, cancelAsItEnds)},
 	}
 }

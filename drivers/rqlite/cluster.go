@@ -1,0 +1,296 @@
+package rqlite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/rqlite/gorqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// cluster is a cluster that databases of this process use.
+type cluster struct {
+	path  string // of the database, as the engine names it
+	urls  []string
+	nodes *nodes.Cluster // nil unless this process has started it
+	users int            // databases that are open
+	given *given         // set if it is one that was running
+}
+
+var (
+	mu       sync.Mutex              // of what follows, and of the users of each
+	attached = map[string]*cluster{} // by path
+)
+
+// beside is where the nodes of a database keep their data, and the addresses at which other
+// processes find them. Its name has none of the characters that a database's may have,
+// because rqlited would take them for an option of its own database.
+func beside(path string) (dir, addresses string) {
+	h := fnv.New64a()
+	h.Write([]byte(filepath.Base(path)))
+	dir = filepath.Join(filepath.Dir(path), fmt.Sprintf("rqlite-%016x", h.Sum64()))
+	return dir, filepath.Join(dir, "addresses.json")
+}
+
+// attach returns the cluster for the database at path: the one that this or another process
+// has started for it, or a new one, with what is in the file at path.
+func attach(ctx context.Context, path string, s driver.Settings) (*cluster, error) {
+	mu.Lock()
+	defer mu.Unlock()
+	if c := attached[path]; c != nil {
+		c.users++
+		return c, nil
+	}
+	c := &cluster{path: path, users: 1}
+	data, err := contents(path, s["mode"])
+	if err != nil {
+		return nil, err
+	}
+	if list := os.Getenv(addressesVariable); list != "" {
+		err = c.take(ctx, list)
+	} else if joined, jerr := c.join(ctx); joined || jerr != nil {
+		err = jerr
+		data = nil
+	} else {
+		err = c.start(ctx, s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > 0 {
+		err := c.load(ctx, data)
+		if err == nil && c.given != nil {
+			err = c.given.noteLoaded(ctx, c)
+		}
+		if err != nil {
+			return nil, errors.Join(err, c.end())
+		}
+	}
+	if err := c.place(); err != nil {
+		return nil, errors.Join(err, c.end())
+	}
+	attached[path] = c
+	return c, nil
+}
+
+// header is what a database file begins with.
+const header = "SQLite format 3\x00"
+
+// contents returns what the file at path has, nil if there is none yet.
+func contents(path, mode string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && mode != "rw":
+		if _, err = os.Stat(filepath.Dir(path)); err == nil {
+			return nil, nil
+		}
+		fallthrough
+	case err != nil:
+		return nil, &driver.Error{Code: driver.CodeCantOpen, Err: fmt.Errorf("unable to open database file: %w", err)}
+	case len(data) > 0 && !bytes.HasPrefix(data, []byte(header)):
+		return nil, &driver.Error{Code: driver.CodeNotADB, Err: fmt.Errorf("%s: file is not a database", path)}
+	}
+	return data, nil
+}
+
+// start starts the nodes.
+func (c *cluster) start(ctx context.Context, s driver.Settings) error {
+	dir, addresses := beside(c.path)
+	if strings.ContainsAny(dir, "?%#") {
+		return fmt.Errorf("rqlited cannot keep its data in %s: it takes ?, %% and # in a name for something else: use a directory without them", filepath.Dir(dir))
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return fmt.Errorf("a directory for the nodes: %w", err)
+	}
+	config := nodes.Config{Dir: dir, Nodes: 1}
+	if v := s["nodes"]; v != "" {
+		config.Nodes, _ = strconv.Atoi(v) // it is canonical
+	}
+	if s["foreign_keys"] == "on" {
+		config.Flags = append(config.Flags, "-fk")
+	}
+	if s["queued_writes"] == "on" {
+		config.Flags = append(config.Flags, "-write-queue-tx") // what is sent as a transaction is one
+	}
+	var err error
+	if c.nodes, err = nodes.Start(ctx, config); err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	for _, a := range c.nodes.Addresses() {
+		c.urls = append(c.urls, "http://"+a)
+	}
+	data, err := json.Marshal(c.urls)
+	if err == nil {
+		err = os.WriteFile(addresses, data, 0o600)
+	}
+	if err != nil {
+		return errors.Join(err, c.end())
+	}
+	return nil
+}
+
+// join finds the nodes that another process has started, if it is still there.
+func (c *cluster) join(ctx context.Context) (joined bool, err error) {
+	dir, addresses := beside(c.path)
+	data, err := os.ReadFile(addresses)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &c.urls)
+	}
+	if err != nil {
+		return false, fmt.Errorf("the nodes of %s: %w", c.path, err)
+	}
+	for _, u := range c.urls {
+		if _, err := nodes.StatusOf(ctx, u); err == nil {
+			return true, nil
+		}
+	}
+	c.urls = nil // they died with the process that started them
+	return false, os.RemoveAll(dir)
+}
+
+// place makes an empty file at path, unless there is one, so that others see that there is
+// a database.
+func (c *cluster) place() error {
+	f, err := os.OpenFile(c.path, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		err = f.Close()
+	}
+	return err
+}
+
+// detach ends the use of a cluster by one database. The last one leaves the database as a
+// file at path.
+func (c *cluster) detach(ctx context.Context) error {
+	mu.Lock()
+	defer mu.Unlock()
+	if c.users--; c.users > 0 {
+		return nil
+	}
+	delete(attached, c.path)
+	if c.nodes == nil && c.given == nil {
+		return nil // the process that started it does the rest
+	}
+	return errors.Join(c.save(ctx), c.end())
+}
+
+// end ends the nodes and removes their data, or leaves a cluster as it was found.
+func (c *cluster) end() error {
+	if c.given != nil {
+		return c.given.leave(context.Background(), c)
+	}
+	if c.nodes == nil {
+		return nil
+	}
+	dir, _ := beside(c.path)
+	// There is nothing that they would have to do before: what they have is removed.
+	return errors.Join(c.nodes.Kill(), os.RemoveAll(dir))
+}
+
+// Where the header of a database file says whether it has a write-ahead log: 2, or 1 if not.
+const writeVersion, readVersion = 18, 19
+
+// save writes the database to a file at path.
+func (c *cluster) save(ctx context.Context) error {
+	data, err := c.call(ctx, http.MethodGet, "/db/backup", nil)
+	if err == nil && len(data) > readVersion {
+		// The nodes' databases have a log; rqlite changes it for the backup.
+		data[writeVersion], data[readVersion] = 2, 2
+	}
+	if err == nil {
+		err = writeFile(c.path+"-saved", data)
+	}
+	if err == nil {
+		err = os.Rename(c.path+"-saved", c.path)
+	}
+	if err != nil {
+		return fmt.Errorf("saving the database of the cluster: %w", err)
+	}
+	return nil
+}
+
+// writeFile writes a file that is on the disk when it returns.
+func writeFile(path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// load gives the cluster the database of a file.
+func (c *cluster) load(ctx context.Context, data []byte) error {
+	if c.given != nil {
+		if err := c.given.alone(ctx, c); err != nil {
+			return err
+		}
+	}
+	if len(data) > readVersion {
+		data[writeVersion], data[readVersion] = 1, 1 // rqlite takes no other
+	}
+	if _, err := c.call(ctx, http.MethodPost, "/db/load", data); err != nil {
+		return fmt.Errorf("loading %s into the cluster: %w", c.path, err)
+	}
+	return nil
+}
+
+// flush waits until what has been queued is in the database. The library has no call for it.
+func (c *cluster) flush(ctx context.Context) error {
+	// Each node has its own queue.
+	for _, u := range c.urls {
+		if _, err := call(ctx, http.MethodPost, u, "/db/execute?queue&wait&timeout=10m", []byte("[]")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call sends a request to the first node that answers. The library has no call for it.
+func (c *cluster) call(ctx context.Context, method, path string, body []byte) (data []byte, err error) {
+	for _, u := range c.urls {
+		if data, err = call(ctx, method, u, path, body); err == nil {
+			return data, nil
+		}
+	}
+	return nil, err
+}
+
+// status asks the first node that answers for its state.
+func (c *cluster) status(ctx context.Context) (*nodes.Status, error) {
+	var err error
+	for _, u := range c.urls {
+		var s *nodes.Status
+		if s, err = nodes.StatusOf(ctx, u); err == nil {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("asking a node for its status: %s", reason(err))
+}
+
+// client returns a connection of the library.
+func (c *cluster) client(h *http.Client) (*gorqlite.Connection, error) {
+	var err error
+	for _, u := range c.urls {
+		var g *gorqlite.Connection
+		if g, err = gorqlite.OpenWithClient(u, h); err == nil {
+			return g, nil
+		}
+	}
+	return nil, err
+}

@@ -1,0 +1,289 @@
+package rqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/rqlite/gorqlite"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
+)
+
+type statement = gorqlite.ParameterizedStatement
+
+// conn is a client. It has two of the library's connections, because that is where the
+// library keeps whether the statements of a request are a transaction.
+type conn struct {
+	db     *database
+	number int
+	single *gorqlite.Connection // for requests of one statement
+	whole  *gorqlite.Connection // for those that are a transaction
+	rows   int                  // of a request at most; 0: as many as there are
+	queues bool                 // writes are queued
+
+	ctx context.Context
+
+	begun    bool
+	gathered []statement // of the transaction
+	sizes    []int       // rows of each of them
+
+	affected, lastID int64
+	untold           error // why these are not known
+}
+
+// connect returns a new client.
+func (d *database) connect(number int) (*conn, error) {
+	c := &conn{db: d, number: number, ctx: context.Background(), queues: d.settings["queued_writes"] == "on"}
+	c.rows, _ = strconv.Atoi(d.settings["request_rows"]) // 0 if it is not set
+	level := gorqlite.ConsistencyLevelWeak
+	if v := d.settings["read_consistency"]; v != "" {
+		var err error
+		if level, err = gorqlite.ParseConsistencyLevel(v); err != nil {
+			return nil, err
+		}
+	}
+	for _, to := range []**gorqlite.Connection{&c.single, &c.whole} {
+		g, err := d.cluster.client(&http.Client{Transport: d.http})
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(g.SetConsistencyLevel(level), g.SetExecutionWithTransaction(to == &c.whole)); err != nil {
+			return nil, err
+		}
+		*to = g
+	}
+	return c, nil
+}
+
+func (c *conn) Close() error {
+	c.single.Close()
+	c.whole.Close()
+	return nil
+}
+
+func (c *conn) Number() int         { return c.number }
+func (c *conn) InTransaction() bool { return c.begun }
+
+// Guard lets the end of ctx end the client's requests. What a node does for a request goes
+// on.
+func (c *conn) Guard(ctx context.Context) (release func()) {
+	c.ctx = ctx
+	return func() { c.ctx = context.Background() }
+}
+
+// RowsAffected implements [driver.Result].
+func (c *conn) RowsAffected() (int64, error) { return c.affected, c.untold }
+
+// LastInsertId implements [driver.Result].
+func (c *conn) LastInsertId() (int64, error) { return c.lastID, c.untold }
+
+var (
+	errGathered = errors.New("rqlite does not tell it before COMMIT: the statements of a transaction are sent then")
+	errQueued   = errors.New("rqlite does not tell it of a queued write")
+)
+
+// unsupported is the error for what a cluster cannot do.
+func unsupported(format string, args ...any) error {
+	return &driver.UnsupportedError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// Script sends the statements of sql one by one, each in a request of its own, except those
+// of a transaction.
+func (c *conn) Script(sql string) error {
+	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
+		n := driver.StatementLen(sql)
+		if err := c.one(sql[:n]); err != nil {
+			return err
+		}
+		sql = sql[n:]
+	}
+	return nil
+}
+
+// one runs a statement of a script.
+func (c *conn) one(sql string) error {
+	kind, err := classify(sql)
+	if err != nil {
+		return err
+	}
+	switch {
+	case kind == transactional:
+		return c.Run(sql)
+	case kind == reading && nodePragma(sql) == "":
+		_, err := c.query(sql, nil)
+		return err
+	case kind == reading:
+		return nil // what the node tells is not wanted
+	case c.begun:
+		c.gather(statement{Query: sql}, 1)
+		return nil
+	}
+	return c.write(c.single, []statement{{Query: sql}}, false)
+}
+
+// Run begins or ends a transaction.
+func (c *conn) Run(sql string) error {
+	switch word(sql) {
+	case "BEGIN":
+		if c.begun {
+			return &driver.Error{Code: driver.CodeError, Err: errors.New("cannot start a transaction within a transaction")}
+		}
+		c.begun = true
+		return nil
+	case "ROLLBACK":
+		if strings.Contains(strings.ToUpper(sql), " TO ") {
+			return unsupported("rqlite has no savepoints: a transaction is one request")
+		}
+	}
+	if !c.begun {
+		return &driver.Error{Code: driver.CodeError, Err: errors.New("no transaction is active")}
+	}
+	gathered, sizes := c.gathered, c.sizes
+	c.begun, c.gathered, c.sizes = false, c.gathered[:0], c.sizes[:0]
+	defer clear(gathered) // the values may be large
+	if word(sql) == "ROLLBACK" {
+		return nil
+	}
+	return c.send(gathered, sizes)
+}
+
+// gather adds a statement with so many rows to the transaction.
+func (c *conn) gather(st statement, rows int) {
+	c.gathered, c.sizes = append(c.gathered, st), append(c.sizes, rows)
+	c.untold = errGathered
+}
+
+// send sends statements as one transaction, or as several of at most c.rows rows.
+func (c *conn) send(list []statement, sizes []int) error {
+	for len(list) > 0 {
+		n, rows := 0, 0
+		for n < len(list) && (c.rows == 0 || n == 0 || rows+sizes[n] <= c.rows) {
+			rows += sizes[n]
+			n++
+		}
+		if err := c.write(c.whole, list[:n], c.queues); err != nil {
+			return err
+		}
+		list, sizes = list[n:], sizes[n:]
+	}
+	return nil
+}
+
+// write sends statements that write in one request.
+func (c *conn) write(on *gorqlite.Connection, list []statement, queue bool) error {
+	if g := c.db.cluster.given; g != nil {
+		for i := range list {
+			g.note(list[i].Query)
+		}
+	}
+	if queue {
+		c.untold = errQueued
+		c.db.queued.Store(true)
+		if _, err := on.QueueParameterizedContext(c.ctx, list); err != nil {
+			return c.failed(err)
+		}
+		return nil
+	}
+	results, err := on.WriteParameterizedContext(c.ctx, list)
+	if err != nil {
+		for _, r := range results {
+			if r.Err != nil {
+				return c.failed(err, r.Err)
+			}
+		}
+		return c.failed(err)
+	}
+	if len(results) > 0 {
+		last := results[len(results)-1]
+		c.affected, c.lastID, c.untold = last.RowsAffected, last.LastInsertID, nil
+	}
+	return nil
+}
+
+// query sends a statement that returns rows.
+func (c *conn) query(sql string, args []any) (*gorqlite.QueryResult, error) {
+	if c.begun {
+		return nil, unsupported("a transaction of rqlite is one request, so nothing can be read in it")
+	}
+	list := []statement{{Query: sql, Arguments: args}}
+	kind, err := classify(sql)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == transactional:
+		return nil, unsupported("rqlite has no transaction that lasts longer than a request")
+	case kind == reading:
+		results, err := c.single.QueryParameterizedContext(c.ctx, list)
+		if len(results) > 0 && (err == nil || results[0].Err != nil) {
+			return &results[0], c.failed(err, results[0].Err)
+		}
+		return nil, c.failed(err)
+	}
+	results, err := c.single.RequestParameterizedContext(c.ctx, list)
+	switch {
+	case len(results) > 0 && results[0].Err != nil:
+		return nil, c.failed(err, results[0].Err)
+	case err != nil:
+		return nil, c.failed(err)
+	case len(results) > 0 && results[0].Query != nil:
+		return results[0].Query, nil
+	}
+	return &gorqlite.QueryResult{}, nil
+}
+
+// failed returns the error of a request: that of its context, or that of its statement.
+func (c *conn) failed(err error, of ...error) error {
+	if err == nil {
+		return nil
+	}
+	if ended := c.ctx.Err(); ended != nil {
+		return ended // the library only keeps its text
+	}
+	if len(of) > 0 && of[0] != nil && of[0] != err {
+		return coded(of[0])
+	}
+	if errors.As(err, new(gorqlite.StatementErrors)) {
+		return coded(err)
+	}
+	return errors.New(strings.Join(strings.Fields(err.Error()), " ")) // one line
+}
+
+// codes has the result codes of errors that SQLite words in this way. rqlite tells only
+// the words. They do not tell a primary key from another one, so the codes are primary.
+var codes = []struct {
+	words string
+	code  int
+}{
+	{"constraint failed", driver.CodeConstraint},
+	{"attempt to write a readonly database", driver.CodeReadonly},
+	{"database is locked", driver.CodeBusy},
+	{"database or disk is full", driver.CodeFull},
+	{"file is not a database", driver.CodeNotADB},
+	{"interrupted", driver.CodeInterrupt},
+}
+
+// coded returns the error of a statement with its result code.
+func coded(err error) error {
+	for _, c := range codes {
+		if strings.Contains(err.Error(), c.words) {
+			return &driver.Error{Code: c.code, Err: err}
+		}
+	}
+	return &driver.Error{Code: driver.CodeError, Err: err}
+}
+
+func (c *conn) Prepare(st driver.Statement, _ bool) (connpool.Stmt, error) {
+	if st.AnyColumns {
+		return nil, unsupported("the columns are not known, and a number from rqlite may be an integer or not")
+	}
+	kind, err := classify(st.SQL)
+	if err != nil {
+		return nil, err
+	}
+	return &stmt{conn: c, st: st, reads: kind == reading, pragma: nodePragma(st.SQL), row: make(driver.Row, len(st.Columns)), kinds: connpool.Kinds(st.Columns)}, nil
+}

@@ -1,0 +1,157 @@
+// Package rqlite adapts github.com/rqlite/gorqlite, a client of rqlite: SQLite on each
+// node of a cluster, with Raft between them. Opening a database starts the nodes as child
+// processes, on loopback, with their data beside the database; closing it ends them. If
+// RQLITE_ADDRESSES is set, a cluster that runs is used instead.
+//
+// rqlite has no connections, and no transaction that lasts longer than a request. So a
+// connection here is a client of its own, and a transaction is what it has gathered until
+// COMMIT, which is sent as one request.
+package rqlite
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
+)
+
+//go:embed driver.json
+var info []byte
+
+// New returns the driver. The variables RQLITED_PATH and RQLITE_ADDRESSES say with which
+// program, or with which cluster, it works.
+func New() driver.Driver { return driver.New(driver.MustInfo(info), open) }
+
+func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	c, err := attach(ctx, path, s)
+	if err != nil {
+		return nil, err
+	}
+	d := &database{cluster: c, settings: s, http: &watched{next: transport()}}
+	pool, err := connpool.NewFixed(ctx, s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
+		return d.connect(number)
+	})
+	if err != nil {
+		return nil, errors.Join(err, c.detach(ctx))
+	}
+	d.DB = connpool.New(pool, s.PoolSize(), s.Begin())
+	return d, nil
+}
+
+// transport returns what requests are sent with: as net/http does by default, but each
+// client keeps its TCP connection.
+func transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = nil
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1<<16
+	return t
+}
+
+// database is a pool of clients of a cluster.
+type database struct {
+	driver.DB
+	cluster  *cluster
+	settings driver.Settings
+	http     *watched
+	queued   atomic.Bool // something was, since the queue was last known to be empty
+
+	closing sync.Once
+}
+
+// Waited implements [driver.WaitCounter].
+func (d *database) Waited() (callers int64, total time.Duration) {
+	return d.DB.(driver.WaitCounter).Waited()
+}
+
+// Close closes the pool, and ends the cluster unless somebody else uses it.
+func (d *database) Close() error {
+	err := errors.New("the database is already closed")
+	d.closing.Do(func() {
+		ctx := context.Background()
+		err = errors.Join(d.Settle(ctx), d.DB.Close())
+		d.http.next.CloseIdleConnections()
+		err = errors.Join(err, d.cluster.detach(ctx))
+	})
+	return err
+}
+
+// Sizes implements [driver.Sizer]: all that all nodes keep, with the log of Raft.
+func (d *database) Sizes(ctx context.Context) (all, logs int64, err error) {
+	for _, u := range d.cluster.urls {
+		s, err := nodes.StatusOf(ctx, u)
+		if err != nil {
+			return 0, 0, fmt.Errorf("asking a node for its status: %s", reason(err))
+		}
+		all += s.DataBytes
+		logs += s.WALBytes
+	}
+	return all, logs, nil
+}
+
+// Keep implements [driver.Restorer].
+func (d *database) Keep(ctx context.Context) (restore func(context.Context) error, err error) {
+	data, err := d.cluster.call(ctx, http.MethodGet, "/db/backup", nil)
+	if err != nil {
+		return nil, fmt.Errorf("keeping the database: %s", reason(err))
+	}
+	return func(ctx context.Context) error { return d.cluster.load(ctx, data) }, nil
+}
+
+// Settle implements [driver.Settler]: it waits until queued writes are done.
+func (d *database) Settle(ctx context.Context) error {
+	if !d.queued.Swap(false) {
+		return nil
+	}
+	if err := d.cluster.flush(ctx); err != nil {
+		return fmt.Errorf("waiting for queued writes: %w", err)
+	}
+	return nil
+}
+
+// Shown implements [driver.Shower]. A node tells how many they are. What is only said in
+// requests is looked up in requests, as they are sent.
+func (d *database) Shown(ctx context.Context) (driver.Settings, error) {
+	status, err := d.cluster.status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := d.connect(0)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	defer c.Guard(ctx)()
+	reads := d.http.watch(func() { _, err = c.query("SELECT 1", nil) })
+	if err != nil {
+		return nil, fmt.Errorf("looking at a read: %w", err)
+	}
+	// One statement more than fits into a request, or two.
+	rows := max(c.rows, 1) + 1
+	writes := d.http.watch(func() {
+		err = c.Run("BEGIN")
+		for range rows {
+			c.gather(statement{Query: "SELECT 1"}, 1)
+		}
+		err = errors.Join(err, c.Run("COMMIT"), d.Settle(ctx))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking at writes: %w", err)
+	}
+	shown := driver.Settings{"nodes": strconv.Itoa(status.Voters), "read_consistency": reads[0].level, "queued_writes": "off", "request_rows": "0"}
+	if writes[0].queued {
+		shown["queued_writes"] = "on"
+	}
+	if writes[0].statements < rows {
+		shown["request_rows"] = strconv.Itoa(writes[0].statements)
+	}
+	return shown, nil
+}

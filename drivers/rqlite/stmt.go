@@ -1,0 +1,250 @@
+package rqlite
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
+)
+
+const orNull = connpool.OrNull
+
+// stmt is SQL and types: rqlite prepares a statement for each request.
+type stmt struct {
+	conn   *conn
+	st     driver.Statement
+	reads  bool
+	pragma string // of the node; see nodePragma
+	row    driver.Row
+	kinds  []driver.Type // see connpool.Kinds
+}
+
+// Exec sends each execution as a request of its own, since what is in one request is one
+// transaction, or gathers them if a transaction has begun. With the setting request_rows
+// it sends so many rows together.
+func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
+	c := s.conn
+	if b == nil {
+		return c.run(s.reads, statement{Query: s.st.SQL}, 1)
+	}
+	if !c.begun && c.rows > 0 && hi-lo > b.PerExec {
+		return s.together(b, lo, hi)
+	}
+	for ; lo < hi; lo += b.PerExec {
+		if err := c.run(s.reads, statement{Query: s.st.SQL, Arguments: arguments(b, lo, lo+b.PerExec)}, b.PerExec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// together sends as many rows in a request as the setting says.
+func (s *stmt) together(b *driver.Batch, lo, hi int) error {
+	var list []statement
+	var sizes []int
+	for ; lo < hi; lo += b.PerExec {
+		list = append(list, statement{Query: s.st.SQL, Arguments: arguments(b, lo, lo+b.PerExec)})
+		sizes = append(sizes, b.PerExec)
+	}
+	return s.conn.send(list, sizes)
+}
+
+// run executes a statement.
+func (c *conn) run(reads bool, st statement, rows int) error {
+	switch {
+	case reads:
+		_, err := c.query(st.Query, st.Arguments)
+		return err
+	case c.begun:
+		c.gather(st, rows)
+		return nil
+	}
+	return c.write(c.single, []statement{st}, c.queues)
+}
+
+// real is written as JSON that rqlite takes for a real number even if it is a whole one.
+type real float64
+
+// MarshalJSON implements [json.Marshaler].
+func (r real) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(r), 0) || math.IsNaN(float64(r)) {
+		return nil, unsupported("JSON, which rqlite speaks, has no %v", float64(r))
+	}
+	text := strconv.FormatFloat(float64(r), 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return []byte(text), nil
+}
+
+// arguments returns the rows lo ≤ r < hi as the library takes them. A blob is text that
+// rqlite takes for one: the library would send bytes as base64, and rqlite store that.
+func arguments(b *driver.Batch, lo, hi int) []any {
+	args := make([]any, 0, (hi-lo)*len(b.Columns))
+	for r := lo; r < hi; r++ {
+		for i := range b.Columns {
+			c := &b.Columns[i]
+			switch {
+			case c.Null(r):
+				args = append(args, nil)
+			case c.Type == driver.Text:
+				args = append(args, c.Text(r))
+			case c.Type == driver.Blob:
+				args = append(args, blob(c.Bytes(r)))
+			case c.Type == driver.Real:
+				args = append(args, real(c.Reals[r]))
+			default:
+				args = append(args, c.Ints[r])
+			}
+		}
+	}
+	return args
+}
+
+func blob(b []byte) string { return "x'" + hex.EncodeToString(b) + "'" }
+
+// queryNode answers a PRAGMA from the status of a node.
+func (s *stmt) queryNode(visit func(driver.Row) error) error {
+	if err := s.st.CheckColumns(1); err != nil {
+		return err
+	}
+	status, err := s.conn.db.cluster.status(s.conn.ctx)
+	if err != nil {
+		return err
+	}
+	var value any = status.Pragmas[s.pragma]
+	if f, err := strconv.ParseFloat(status.Pragmas[s.pragma], 64); err == nil {
+		value = f
+	}
+	if err := s.scan([]any{value}[:len(s.kinds)]); err != nil {
+		return err
+	}
+	return visit(s.row)
+}
+
+func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
+	if s.pragma != "" {
+		return s.queryNode(visit)
+	}
+	var args []any
+	if b != nil {
+		args = arguments(b, r, r+1)
+	}
+	result, err := s.conn.query(s.st.SQL, args)
+	if err != nil {
+		return err
+	}
+	if err := s.st.CheckColumns(len(result.Columns())); err != nil {
+		return err
+	}
+	for result.Next() {
+		values, err := result.Slice()
+		if err != nil {
+			return err
+		}
+		if len(s.kinds) > 0 {
+			if err := s.scan(values); err != nil {
+				return err
+			}
+		}
+		if err := visit(s.row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exact is the least integer that a float64 may stand for beside another one.
+const exact = 1 << 53
+
+// integer converts a number. The library decodes all numbers as float64.
+func integer(f float64) (int64, error) {
+	if math.Abs(f) >= exact {
+		return 0, unsupported("an integer near %.0f: gorqlite reads integers as float64, which is not exact from %d on", f, int64(exact))
+	}
+	return int64(f), nil
+}
+
+func (s *stmt) scan(values []any) error {
+	row := s.row[:len(s.kinds)]
+	for i, kind := range s.kinds {
+		if err := s.cell(&row[i], kind, values[i], i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stmt) cell(cell *driver.Cell, kind driver.Type, v any, i int) (err error) {
+	if v == nil {
+		if kind < orNull+driver.Int {
+			return s.mismatch(i, "null")
+		}
+		cell.Null = true
+		return nil
+	}
+	cell.Null = false
+	if kind >= orNull+driver.Int {
+		kind -= orNull
+	}
+	switch kind {
+	case driver.Int, driver.Bool, driver.Time:
+		var n int64
+		switch v := v.(type) {
+		case float64:
+			if v != math.Trunc(v) {
+				return s.mismatch(i, "real")
+			}
+			if n, err = integer(v); err != nil {
+				return err
+			}
+		case bool: // rqlite returns the integers of a column that is declared BOOLEAN so
+			if v {
+				n = 1
+			}
+		case time.Time: // and those of TIMESTAMP, DATE and DATETIME
+			n = v.UnixMilli()
+		default:
+			return s.mismatch(i, "text")
+		}
+		cell.Int, cell.Bool = n, n != 0
+		if kind == driver.Time {
+			cell.Time = time.UnixMilli(n)
+		}
+	case driver.Real:
+		f, ok := v.(float64)
+		if !ok {
+			return s.mismatch(i, "text")
+		}
+		cell.Real = f
+	case driver.Text:
+		text, ok := v.(string)
+		if !ok {
+			return s.mismatch(i, "real")
+		}
+		cell.Text = text
+	case driver.Blob:
+		text, ok := v.(string)
+		if !ok {
+			return s.mismatch(i, "real")
+		}
+		if cell.Blob, err = base64.StdEncoding.AppendDecode(cell.Blob[:0], []byte(text)); err != nil {
+			return s.mismatch(i, "text")
+		}
+	default:
+		return fmt.Errorf("no type %v", kind)
+	}
+	return nil
+}
+
+func (s *stmt) mismatch(i int, got string) error {
+	return &driver.TypeError{Column: i + 1, Declared: s.st.Columns[i], Got: got}
+}
+
+func (s *stmt) Close() error { return nil }

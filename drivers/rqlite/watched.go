@@ -1,0 +1,63 @@
+package rqlite
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// request is what a request to a node says of the settings with which it was sent.
+type request struct {
+	level      string // of consistency
+	queued     bool
+	statements int
+}
+
+// watched sends requests, and remembers those that are sent while somebody watches.
+type watched struct {
+	next     *http.Transport
+	watching atomic.Bool
+
+	mu   sync.Mutex
+	seen []request
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	if w.watching.Load() && r.GetBody != nil {
+		if err := w.remember(r); err != nil {
+			return nil, err
+		}
+	}
+	return w.next.RoundTrip(r)
+}
+
+func (w *watched) remember(r *http.Request) error {
+	body, err := r.GetBody()
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	var list []json.RawMessage
+	if err := json.NewDecoder(body).Decode(&list); err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = append(w.seen, request{q.Get("level"), q.Has("queue"), len(list)})
+	return nil
+}
+
+// watch returns the requests with statements that are sent while f runs. There must be one.
+func (w *watched) watch(f func()) []request {
+	w.watching.Store(true)
+	f()
+	w.watching.Store(false)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := w.seen
+	w.seen = nil
+	return seen
+}

@@ -28,7 +28,7 @@ schema: |
   CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER NOT NULL);
   CREATE TABLE done (key INTEGER PRIMARY KEY);
 rows:
-  t: {count: 300, columns: {id: serial, n: 0}}
+  t: {count: 2_000, columns: {id: serial, n: 0}}
 phases:
   - {name: load, insert: t, untimed: true}
   - name: warm

@@ -19,8 +19,9 @@ type Config struct {
 	Target string        // the address that connections are forwarded to
 	Delay  time.Duration // of each byte, in each direction
 
-	// From names who has dialed a connection, for [Proxy.CutFrom], given the address that
-	// it was dialed from. If it is nil, nobody has a name.
+	// From names who has dialed a connection, given the address that it was dialed from. It
+	// is asked only while [Proxy.CutFrom] has cut somebody off, and again as long as it
+	// returns "". If it is nil, nobody has a name.
 	From func(dialer net.Addr) string
 }
 
@@ -144,12 +145,36 @@ func (p *Proxy) Close() error {
 
 var errClosed = errors.New("the proxy is closed")
 
-// open waits until bytes of a connection from name may pass.
-func (p *Proxy) open(name string, gone <-chan struct{}) error {
+// dialer is who has dialed a connection.
+type dialer struct {
+	from func(net.Addr) string
+	addr net.Addr
+
+	mu   sync.Mutex
+	name string // "" if it is not known yet
+}
+
+func (d *dialer) is() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.name == "" && d.from != nil {
+		d.name = d.from(d.addr)
+	}
+	return d.name
+}
+
+// open waits until bytes of a connection may pass.
+func (p *Proxy) open(who *dialer, gone <-chan struct{}) error {
 	for {
 		p.mu.Lock()
-		cut, changed := p.all || p.from[name], p.changed
+		cut, some, changed := p.all, len(p.from) > 0, p.changed
 		p.mu.Unlock()
+		if !cut && some {
+			name := who.is()
+			p.mu.Lock()
+			cut = p.from[name]
+			p.mu.Unlock()
+		}
 		if !cut {
 			return nil
 		}
@@ -184,12 +209,9 @@ func (p *Proxy) accept() {
 
 // forward connects a client with the target until both have ended, or one of them fails.
 func (p *Proxy) forward(client net.Conn) {
-	name := ""
-	if p.config.From != nil {
-		name = p.config.From(client.RemoteAddr())
-	}
+	who := &dialer{from: p.config.From, addr: client.RemoteAddr()}
 	// The target must not see the client before a cut is healed.
-	if p.open(name, p.closed) != nil {
+	if p.open(who, p.closed) != nil {
 		client.Close()
 		return
 	}
@@ -210,7 +232,7 @@ func (p *Proxy) forward(client net.Conn) {
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{client, target}, {target, client}} {
 		both.Go(func() {
-			if p.pump(name, way[0], way[1], gone) != nil {
+			if p.pump(who, way[0], way[1], gone) != nil {
 				end()
 			}
 		})
@@ -229,12 +251,12 @@ func (p *Proxy) forward(client net.Conn) {
 }
 
 // pump copies one direction until its end, which it passes on.
-func (p *Proxy) pump(name string, from, to net.Conn, gone <-chan struct{}) error {
+func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error {
 	q := newQueue(gone)
 	var readErr error
 	var reader sync.WaitGroup
 	reader.Go(func() { readErr = p.fill(q, from) })
-	err := p.deliver(name, q, to, gone)
+	err := p.deliver(who, q, to, gone)
 	if err != nil {
 		from.Close()
 	}
@@ -270,7 +292,7 @@ func (p *Proxy) fill(q *queue, from io.Reader) error {
 }
 
 // deliver writes each chunk when it is due and the line is not cut.
-func (p *Proxy) deliver(name string, q *queue, to net.Conn, gone <-chan struct{}) error {
+func (p *Proxy) deliver(who *dialer, q *queue, to net.Conn, gone <-chan struct{}) error {
 	for {
 		c, ok := q.take()
 		if !ok {
@@ -278,7 +300,7 @@ func (p *Proxy) deliver(name string, q *queue, to net.Conn, gone <-chan struct{}
 		}
 		err := p.wait(c.due, gone)
 		if err == nil {
-			err = p.open(name, gone)
+			err = p.open(who, gone)
 		}
 		if err == nil && c.bytes == nil {
 			return closeWrite(to)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,8 @@ type JobRequest struct {
 	Path     string
 	Settings driver.Settings
 	Seed     uint64
-	Ref      Ref // the driver that the worker is of
+	Ref      Ref    // the driver that the worker is of
+	Mark     string // what the worker's processes are marked with; "": a mark of their own
 
 	Ready    func(*protocol.Proof)      // called when the database is open and the settings hold; may be nil
 	Progress func(p *protocol.Progress) // may be nil
@@ -43,7 +45,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	given := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := startChild(ctx, executable, r.Ref.Args(), "", newMark(), r.Ref.Env()...)
+	w, err := startChild(ctx, executable, r.Ref.Args(), "", cmp.Or(r.Mark, newMark()), r.Ref.Env()...)
 	if err != nil {
 		return nil, fmt.Errorf("the worker does not start: %w", err)
 	}
@@ -149,6 +151,8 @@ func answered(j *protocol.Job, r *protocol.JobResult) bool {
 		return r.Answers != nil
 	case j.DSN != nil:
 		return len(r.DSN) == len(j.DSN.Openings)
+	case j.Cluster != nil:
+		return r.Cluster != nil
 	}
 	return r.Paginate != nil
 }

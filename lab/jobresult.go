@@ -26,6 +26,8 @@ func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Faul
 		c.paginated(j.Paginate, r.Paginate)
 	case j.DSN != nil:
 		c.opened(r.DSN)
+	case j.Cluster != nil:
+		c.clustered(j.Cluster, r.Cluster)
 	}
 	return c.faults
 }
@@ -182,4 +184,85 @@ func (c *jobCheck) paginated(j *protocol.Paginate, r *protocol.Paginated) {
 		c.protocol("paginate.depths", "is empty: want the times of pages")
 	}
 	c.span("paginate.depths", sum, 0)
+}
+
+func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
+	if len(r.Members) == 0 {
+		c.protocol("cluster.members", "is empty: want at least one")
+	}
+	for key, n := range map[string]int64{"rows": r.Rows, "disk_bytes": r.DiskBytes, "peak_rss_bytes": r.PeakRSSBytes} {
+		c.natural("cluster."+key, n)
+	}
+	if len(r.Loads) != len(j.Loads) {
+		c.protocol("cluster.loads", "has %d loads: want %d", len(r.Loads), len(j.Loads))
+		return
+	}
+	for i := range r.Loads {
+		l, at := &r.Loads[i], fmt.Sprintf("cluster.loads[%d]", i)
+		if l.ClusterLoad != j.Loads[i] {
+			c.protocol(at, "has %d clients and batches of %d: want %d and %d", l.Clients, l.Batch, j.Loads[i].Clients, j.Loads[i].Batch)
+		}
+		c.span(at+".wall_ns", l.WallNS, time.Duration(j.DurationMS)*time.Millisecond)
+		c.natural(at+".failed", l.Failed)
+		c.natural(at+".cpu_ns", l.CPUNS)
+		c.part(at+".member_cpu_ns", l.MemberCPUNS, l.CPUNS, "the CPU time of all processes")
+		c.latency(at+".acknowledged", &l.Acknowledged)
+		c.latency(at+".visible", &l.Visible)
+	}
+	if (r.Harmed == nil) != (j.Harm == nil) {
+		c.protocol("cluster.harmed", "is there or not: want it if, and only if, harm was asked for")
+		return
+	}
+	if j.Harm != nil {
+		c.harmed(j.Harm, r)
+	}
+}
+
+// latency computes what a distribution says. It cannot be empty.
+func (c *jobCheck) latency(key string, given *latency.Summary) {
+	h, err := latency.Decode(given.Histogram)
+	if err != nil {
+		c.protocol(key+".histogram", "cannot be read: %v: want an HdrHistogram in its V2 compressed encoding", err)
+		return
+	}
+	s := h.Summary(given.Operation)
+	if s.Count == 0 || s.Count != given.Count {
+		c.protocol(key+".histogram", "holds %d latencies: want %d, as count says, and at least 1", s.Count, given.Count)
+	}
+	s.Histogram = given.Histogram
+	*given = s
+}
+
+func (c *jobCheck) harmed(j *protocol.ClusterHarm, r *protocol.Clustered) {
+	h := r.Harmed
+	kinds := map[string]int{}
+	for i, one := range h.Harms {
+		at := fmt.Sprintf("cluster.harmed.harms[%d]", i)
+		kinds[one.Kind]++
+		c.span(at+".silent_ns", one.SilentNS, 0)
+		c.span(at+".recovered_ns", one.RecoveredNS, 0)
+	}
+	if len(h.Harms) != j.Kills+j.Cuts || kinds[protocol.HarmKill] != j.Kills || kinds[protocol.HarmCut] != j.Cuts {
+		c.protocol("cluster.harmed.harms", "has %d kills and %d cuts: want %d and %d", kinds[protocol.HarmKill], kinds[protocol.HarmCut], j.Kills, j.Cuts)
+	}
+	for key, n := range map[string]int64{"acknowledged": h.Acknowledged, "failed": h.Failed, "found": h.Found} {
+		c.natural("cluster.harmed."+key, n)
+	}
+	c.part("cluster.harmed.lost", h.Lost, h.Acknowledged, "the acknowledged writes")
+	if len(h.Missing) != len(r.Members) {
+		c.protocol("cluster.harmed.missing", "has %d members: want %d", len(h.Missing), len(r.Members))
+	}
+	for i, m := range h.Missing {
+		c.part(fmt.Sprintf("cluster.harmed.missing[%d].lost", i), m.Lost, h.Acknowledged, "the acknowledged writes")
+		c.part(fmt.Sprintf("cluster.harmed.missing[%d].rows", i), m.Rows, h.Found, "the rows that were found")
+	}
+	if len(h.Reads) != len(j.Levels) {
+		c.protocol("cluster.harmed.reads", "has %d levels: want %d", len(h.Reads), len(j.Levels))
+	}
+	for i, l := range h.Reads {
+		at := fmt.Sprintf("cluster.harmed.reads[%d]", i)
+		c.natural(at+".reads", l.Reads)
+		c.part(at+".failed", l.Failed, l.Reads, "all reads")
+		c.part(at+".stale", l.Stale, l.Reads, "all reads")
+	}
 }

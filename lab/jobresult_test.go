@@ -20,6 +20,10 @@ func jobsOfAll() map[string]struct {
 			Latency: latency.Summary{Operation: "x", Count: int64(n), Histogram: histogram(n, time.Millisecond)}}
 	}
 	value := "wal"
+	load := protocol.ClusterLoad{Clients: 2, Batch: 10}
+	times := func(n int) latency.Summary {
+		return latency.Summary{Operation: "x", Count: int64(n), Histogram: histogram(n, time.Millisecond)}
+	}
 	type kind = struct {
 		job protocol.Job
 		got protocol.JobResult
@@ -34,6 +38,12 @@ func jobsOfAll() map[string]struct {
 			protocol.JobResult{Concurrent: &protocol.Concurred{WallNS: 6e6, Readers: group(10), Writers: group(3)}}},
 		"paginate": {protocol.Job{Paginate: &protocol.Paginate{Repetitions: 2}},
 			protocol.JobResult{Paginate: &protocol.Paginated{Rows: 50, Depths: []protocol.Page{{Depth: 10, OffsetNS: []int64{1, 2}, KeysetNS: []int64{3, 4}}}}}},
+		"cluster": {protocol.Job{Cluster: &protocol.Cluster{Loads: []protocol.ClusterLoad{load}, DurationMS: 5, Harm: &protocol.ClusterHarm{Kills: 1, Cuts: 1, Levels: []string{"none"}}}},
+			protocol.JobResult{Cluster: &protocol.Clustered{Members: []protocol.ClusterMember{{ID: "1"}}, Rows: 200, DiskBytes: 1,
+				Loads: []protocol.LoadResult{{ClusterLoad: load, WallNS: 6e6, CPUNS: 10, MemberCPUNS: 5, Acknowledged: times(10), Visible: times(3)}},
+				Harmed: &protocol.Harmed{Harms: []protocol.Harm{{Kind: "kill", SilentNS: 1e6, RecoveredNS: 1e6}, {Kind: "cut"}}, Acknowledged: 100, Found: 99, Lost: 1,
+					Missing: []protocol.Missing{{Member: "1", Rows: 1, Lost: 2}}, Reads: []protocol.LevelReads{{Level: "none", Reads: 10, Failed: 1, Stale: 2}}},
+			}}},
 	}
 }
 
@@ -75,6 +85,19 @@ func TestJobLies(t *testing.T) {
 		{"concurrent", func(r *protocol.JobResult) { r.Concurrent.Writers.Latency.Histogram = "" }, "concurrent.writers.latency.histogram cannot be read"},
 		{"concurrent", func(r *protocol.JobResult) { r.Concurrent.Writers.Failed = 0 }, "concurrent.writers.errors counts 1 in all: want 0"},
 		{"concurrent", func(r *protocol.JobResult) { r.Concurrent.Writers.Failed = 9 }, "concurrent.writers.failed is 9: want at most 3"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Members = nil }, "cluster.members is empty"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Loads = nil }, "cluster.loads has 0 loads: want 1"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Loads[0].Clients = 3 }, "cluster.loads[0] has 3 clients and batches of 10: want 2 and 10"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Loads[0].WallNS = 4e6 }, "cluster.loads[0].wall_ns is 4000000: want at least 5000000"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Loads[0].MemberCPUNS = 11 }, "cluster.loads[0].member_cpu_ns is 11: want at most 10"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Loads[0].Acknowledged.Count = 1000 }, "cluster.loads[0].acknowledged.histogram holds 10 latencies: want 1000"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Loads[0].Visible.Histogram = "" }, "cluster.loads[0].visible.histogram cannot be read"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Harmed = nil }, "cluster.harmed is there or not"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Harmed.Harms[1].Kind = "kill" }, "cluster.harmed.harms has 2 kills and 0 cuts: want 1 and 1"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Harmed.Harms[0].SilentNS = 1e9 }, "cluster.harmed.harms[0].silent_ns is 1000000000, 1s: want at most 10ms"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Harmed.Lost = 101 }, "cluster.harmed.lost is 101: want at most 100"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Harmed.Missing = nil }, "cluster.harmed.missing has 0 members: want 1"},
+		{"cluster", func(r *protocol.JobResult) { r.Cluster.Harmed.Reads[0].Stale = 11 }, "cluster.harmed.reads[0].stale is 11: want at most 10"},
 		{"paginate", func(r *protocol.JobResult) { r.Paginate.Depths[0].OffsetNS = []int64{1} }, "paginate.depths[0].offset_ns has 1 times: want 2"},
 		{"paginate", func(r *protocol.JobResult) { r.Paginate.Depths[0].KeysetNS[1] = -3 }, "paginate.depths[0].keyset_ns has a time of -3"},
 		{"paginate", func(r *protocol.JobResult) { r.Paginate.Depths[0].KeysetNS[1] = 1e9 }, "paginate.depths is 1000000006, 1.000000006s: want at most 10ms"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -48,6 +49,12 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	if !absent && d.Info().Kind == driver.Cluster {
 		return nil, failf(protocol.CodeUnsupported, "%s keeps a database in the nodes of a cluster: it does not work on the file %s", d.Info().Name, req.Path)
 	}
+	db.CPU = func() (own, children int64) {
+		u1, s1 := cpuTimes(false)
+		u2, s2 := livingChildrenCPU()
+		return u1 + s1, u2 + s2
+	}
+	db.PeakRSS = peakOf
 	if !absent {
 		if err := mayWrite(ctx, d, req); err != nil {
 			return nil, err
@@ -71,6 +78,15 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	if db.Proof, err = readPool(ctx, db.DB, req, req.Settings.PoolSize(), d.Info().Module); err != nil {
 		return nil, err
 	}
+	if shower, ok := db.DB.(driver.Shower); ok {
+		shown, err := shower.Shown(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("observing settings: %w", err)
+		}
+		for i := range db.Proof.Connections {
+			db.Proof.Connections[i] = db.Proof.Connections[i].With(shown)
+		}
+	}
 	if err := checkSettings(ctx, d, db); err != nil {
 		return nil, err
 	}
@@ -85,6 +101,18 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 		}
 	})
 	return res, errors.Join(err, unsent)
+}
+
+// peakOf returns the most memory that this process, or its living children, have held.
+func peakOf(children bool) int64 {
+	if !children {
+		return peakRSS()
+	}
+	sum := int64(0)
+	for _, pid := range livingChildren() {
+		sum += highWaterMark(strconv.Itoa(pid))
+	}
+	return sum
 }
 
 // closePatiently closes a database. If the job is to stop it does not wait long,

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rqlite/gorqlite"
 
@@ -26,6 +27,7 @@ type cluster struct {
 	path  string // of the database, as the engine names it
 	urls  []string
 	nodes *nodes.Cluster // nil unless this process has started it
+	lines *lines         // between the nodes; nil: nothing
 	users int            // databases that are open
 	given *given         // set if it is one that was running
 }
@@ -125,9 +127,18 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	if s["queued_writes"] == "on" {
 		config.Flags = append(config.Flags, "-write-queue-tx") // what is sent as a transaction is one
 	}
+	if v := s["node_delay"]; v != "" {
+		ms, _ := strconv.ParseInt(v, 10, 64) // it is canonical
+		c.lines = &lines{delay: time.Duration(ms) * time.Millisecond}
+		config.RaftAddress = c.lines.between
+	}
 	var err error
 	if c.nodes, err = nodes.Start(ctx, config); err != nil {
+		c.lines.close()
 		return errors.Join(err, os.RemoveAll(dir))
+	}
+	if c.lines != nil {
+		c.lines.nodes.Store(c.nodes)
 	}
 	for _, a := range c.nodes.Addresses() {
 		c.urls = append(c.urls, "http://"+a)
@@ -199,7 +210,9 @@ func (c *cluster) end() error {
 	}
 	dir, _ := beside(c.path)
 	// There is nothing that they would have to do before: what they have is removed.
-	return errors.Join(c.nodes.Kill(), os.RemoveAll(dir))
+	err := c.nodes.Kill()
+	c.lines.close()
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // Where the header of a database file says whether it has a write-ahead log: 2, or 1 if not.

@@ -120,6 +120,11 @@ func reason(err error) string {
 
 // call sends a request of our own to a node.
 func call(ctx context.Context, method, address, path string, body []byte) ([]byte, error) {
+	return callWith(ctx, http.DefaultClient, method, address, path, body)
+}
+
+// callWith is call with a client.
+func callWith(ctx context.Context, with *http.Client, method, address, path string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(address, "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -129,7 +134,7 @@ func call(ctx context.Context, method, address, path string, body []byte) ([]byt
 	} else {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := with.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error
 	if err != nil {
 		return nil, err
 	}
-	d := &database{cluster: c, settings: s, http: &watched{next: transport()}}
+	d := &database{cluster: c, settings: s, http: &watched{next: transport()}, plain: &http.Client{Transport: transport()}}
 	pool, err := connpool.NewFixed(ctx, s.PoolSize(), func(number int) (connpool.ClosingConn, error) {
 		return d.connect(number)
 	})
@@ -62,7 +62,8 @@ type database struct {
 	cluster  *cluster
 	settings driver.Settings
 	http     *watched
-	queued   atomic.Bool // something was, since the queue was last known to be empty
+	plain    *http.Client // for requests of our own to one node
+	queued   atomic.Bool  // something was, since the queue was last known to be empty
 
 	closing sync.Once
 }
@@ -79,6 +80,7 @@ func (d *database) Close() error {
 		ctx := context.Background()
 		err = errors.Join(d.Settle(ctx), d.DB.Close())
 		d.http.next.CloseIdleConnections()
+		d.plain.CloseIdleConnections()
 		err = errors.Join(err, d.cluster.detach(ctx))
 	})
 	return err
@@ -152,6 +154,15 @@ func (d *database) Shown(ctx context.Context) (driver.Settings, error) {
 	}
 	if writes[0].statements < rows {
 		shown["request_rows"] = strconv.Itoa(writes[0].statements)
+	}
+	if l := d.cluster.lines; l != nil {
+		delay, ok, err := l.shown(ctx, d.cluster)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			shown["node_delay"] = strconv.FormatInt(delay.Milliseconds(), 10)
+		}
 	}
 	return shown, nil
 }

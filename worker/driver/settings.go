@@ -59,6 +59,7 @@ var Vocabulary = []SettingDef{
 	{Name: "read_consistency", About: "what a read of a cluster may miss", Values: []string{"none", "weak", "linearizable", "strong"}, Shown: true, Cluster: true},
 	{Name: "queued_writes", About: "have a cluster acknowledge writes before they are done", Values: []string{"off", "on"}, Shown: true, Cluster: true},
 	{Name: "request_rows", About: "rows that a request to a cluster has at most, each request being a transaction; default: 0, all rows of a transaction", Kind: integerValue, Shown: true, Cluster: true},
+	{Name: "node_delay", About: "delay of every byte between two nodes of a cluster, in each direction; default: nothing is between them", Kind: durationValue, Shown: true, Cluster: true},
 	{Name: "txlock", About: "how a transaction begins", Values: []string{"deferred", "immediate", "exclusive"}},
 	{Name: "busy_timeout", About: "how long to wait for a lock", Kind: durationValue, Tried: []string{"0", "1234"}, Pragma: true},
 	{Name: "page_size", About: "bytes per page", Kind: sizeValue, Min: 512, Tried: []string{"512", "8192", "65536"}, Pragma: true},

@@ -1,6 +1,6 @@
 // Package job implements what the commands generate, bench, pragma, concurrent and
-// paginate make a worker do on a user's database, and diff on a new one, using the
-// driver that the worker contains.
+// paginate make a worker do on a user's database, and diff and cluster on a new one, using
+// the driver that the worker contains.
 package job
 
 import (
@@ -23,6 +23,12 @@ type Database struct {
 
 	// Open opens the database again, with the same settings changed by over.
 	Open func(ctx context.Context, over driver.Settings) (driver.DB, error)
+
+	// CPU returns the CPU time in nanoseconds that this process has used, and that its
+	// children have. PeakRSS returns the most memory that this process has held, or those
+	// of its children that live. What is not known is 0.
+	CPU     func() (own, children int64)
+	PeakRSS func(children bool) int64
 }
 
 // Error is an error with a code for the lab, as in [protocol.Reason].
@@ -60,6 +66,7 @@ type (
 	concurrent struct{ *protocol.Concurrent }
 	paginate   struct{ *protocol.Paginate }
 	answers    struct{ *protocol.Answers }
+	cluster    struct{ *protocol.Cluster }
 )
 
 // runnerOf returns the runner of a job that has been checked.
@@ -75,6 +82,8 @@ func runnerOf(j *protocol.Job) runner {
 		return concurrent{j.Concurrent}
 	case j.Answers != nil:
 		return answers{j.Answers}
+	case j.Cluster != nil:
+		return cluster{j.Cluster}
 	default:
 		return paginate{j.Paginate}
 	}
@@ -90,6 +99,8 @@ func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 		return concurrent{j.Concurrent}.mayWrite(ctx, db)
 	case j.Answers != nil:
 		return answers{j.Answers}.mayWrite(ctx, db)
+	case j.Cluster != nil:
+		return cluster{j.Cluster}.mayWrite(ctx, db)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type Job struct {
 	Paginate   *Paginate   `json:"paginate,omitempty"`
 	Answers    *Answers    `json:"answers,omitempty"`
 	DSN        *DSN        `json:"dsn,omitempty"`
+	Cluster    *Cluster    `json:"cluster,omitempty"`
 }
 
 // JobResult is the result of a job, in the field with the job's name.
@@ -37,16 +38,18 @@ type JobResult struct {
 	Paginate   *Paginated   `json:"paginate,omitempty"`
 	Answers    *Answered    `json:"answers,omitempty"`
 	DSN        []Opened     `json:"dsn,omitempty"`
+	Cluster    *Clustered   `json:"cluster,omitempty"`
 }
 
 // Progress reports the progress of a job.
 type Progress struct {
-	Stage     string    `json:"stage,omitempty"`      // create, insert, vacuum, first-row, rows, second, repetitions, answer
+	Stage     string    `json:"stage,omitempty"`      // create, insert, vacuum, first-row, rows, second, repetitions, answer, cluster
 	ElapsedNS int64     `json:"elapsed_ns,omitempty"` // since the beginning of the stage; first-row: since the query
 	Rows      int64     `json:"rows,omitempty"`       // so far
 	Second    *Activity `json:"second,omitempty"`     // concurrent: since the previous report
 	FirstRow  []string  `json:"first_row,omitempty"`  // bench
 	Answer    *Answer   `json:"answer,omitempty"`     // answers
+	Harm      *Harm     `json:"harm,omitempty"`       // cluster: the latest
 }
 
 // Field is a field of a job, by its name in JSON.
@@ -88,14 +91,14 @@ func (j *Job) Check() error {
 	}{
 		{j.Generate != nil, j.Generate.check}, {j.Bench != nil, j.Bench.check}, {j.Pragma != nil, j.Pragma.check},
 		{j.Concurrent != nil, j.Concurrent.check}, {j.Paginate != nil, j.Paginate.check}, {j.Answers != nil, j.Answers.check},
-		{j.DSN != nil, j.DSN.check},
+		{j.DSN != nil, j.DSN.check}, {j.Cluster != nil, j.Cluster.check},
 	} {
 		if kind.set {
 			checks = append(checks, kind.check)
 		}
 	}
 	if len(checks) != 1 {
-		return fmt.Errorf("a job is exactly one of generate, bench, pragma, concurrent, paginate, answers and dsn, not %d of them", len(checks))
+		return fmt.Errorf("a job is exactly one of generate, bench, pragma, concurrent, paginate, answers, dsn and cluster, not %d of them", len(checks))
 	}
 	return checks[0]()
 }

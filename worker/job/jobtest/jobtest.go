@@ -30,6 +30,7 @@ func Run(t *testing.T, d driver.Driver) {
 		{"concurrent", concurrent}, {"concurrent/errors", taken},
 		{"paginate", paginate}, {"paginate/refuses", notPaged},
 		{"answers", answers}, {"answers/refuses", notNew},
+		{"cluster", oneMember}, {"cluster/refuses", noCluster},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.f(t, &base{t, d, filepath.Join(t.TempDir(), "test.db"), nil}) })
 	}
@@ -56,6 +57,8 @@ func (b *base) on(ctx context.Context, db driver.DB, s driver.Settings, j protoc
 	d.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
 		return b.driver.Open(ctx, b.path, s.With(over))
 	}
+	d.CPU = func() (own, children int64) { return 0, 0 }
+	d.PeakRSS = func(bool) int64 { return 1 << 20 }
 	r, err := job.Run(ctx, &j, d, func(p protocol.Progress) {
 		b.progress = append(b.progress, p)
 		if tell != nil {

@@ -1,0 +1,276 @@
+package rqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
+	"github.com/sqlite3perf/sqlite3perf/worker/delay"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// lines are the proxies in front of the nodes. Each node advertises the address of its own,
+// so everything that nodes say to each other goes through one of them.
+type lines struct {
+	delay   time.Duration
+	proxies []*delay.Proxy
+	nodes   atomic.Pointer[nodes.Cluster] // when all have been started
+}
+
+// between starts the proxy of node i, again if another address was in use.
+func (l *lines) between(i int, real string) (advertised string, err error) {
+	p, err := delay.Start(delay.Config{Target: real, Delay: l.delay, From: l.dialer})
+	if err != nil {
+		return "", err
+	}
+	if i < len(l.proxies) {
+		_ = l.proxies[i].Close() // nobody has its address any more
+		l.proxies[i] = p
+	} else {
+		l.proxies = append(l.proxies, p)
+	}
+	return p.Addr(), nil
+}
+
+// dialer returns the ID of the node that has dialed from an address.
+func (l *lines) dialer(from net.Addr) string {
+	c := l.nodes.Load()
+	if c == nil {
+		return ""
+	}
+	var pids []int
+	for _, n := range c.Nodes {
+		pids = append(pids, n.PID())
+	}
+	pid, ok := delay.Dialer(from, pids)
+	if !ok {
+		return ""
+	}
+	return c.Nodes[slices.Index(pids, pid)].ID
+}
+
+func (l *lines) close() {
+	if l == nil {
+		return
+	}
+	for _, p := range l.proxies {
+		_ = p.Close() // nobody has its address any more
+	}
+}
+
+// shown returns the delay that holds between all nodes, as the cluster itself knows their
+// addresses. ok is false if something goes past the proxies.
+func (l *lines) shown(ctx context.Context, c *cluster) (d time.Duration, ok bool, err error) {
+	data, err := c.call(ctx, http.MethodGet, "/nodes?ver=2", nil)
+	if err != nil {
+		return 0, false, err
+	}
+	var a struct {
+		Nodes []struct{ Addr string }
+	}
+	if err := json.Unmarshal(data, &a); err != nil {
+		return 0, false, fmt.Errorf("the nodes of the cluster: %w", err)
+	}
+	var known, ours []string
+	for _, n := range a.Nodes {
+		known = append(known, n.Addr)
+	}
+	for i, p := range l.proxies {
+		ours = append(ours, p.Addr())
+		if p.Delay() != l.delay || p.Target() != c.nodes.Nodes[i].Raft {
+			return 0, false, nil
+		}
+		// Of two nodes at least one has been dialed.
+		if i > 0 && l.proxies[0].Passed()+p.Passed() == 0 {
+			return 0, false, nil
+		}
+	}
+	slices.Sort(known)
+	slices.Sort(ours)
+	return l.delay, slices.Equal(known, ours), nil
+}
+
+var (
+	_ driver.ClusterDB = (*database)(nil)
+
+	errNotOurs = &driver.UnsupportedError{Reason: "the cluster was running before: its nodes are not harmed"}
+	errNoLines = &driver.UnsupportedError{Reason: "nothing is between the nodes that could be cut: set node_delay, to 0 for no delay"}
+	errNoPIDs  = &driver.UnsupportedError{Reason: "a node can be isolated on Linux only, where it is known who has dialed a connection"}
+)
+
+// Members implements [driver.ClusterDB].
+func (d *database) Members() (list []driver.Member) {
+	if d.cluster.nodes == nil {
+		for i, u := range d.cluster.urls {
+			list = append(list, driver.Member{ID: fmt.Sprint(i + 1), Address: bare(u)})
+		}
+		return list
+	}
+	for _, n := range d.cluster.nodes.Nodes {
+		m := driver.Member{ID: n.ID, Address: n.Advertised, Dir: n.Dir}
+		if l := d.cluster.lines; l != nil {
+			m.Delay = l.delay
+		}
+		if s, err := n.Status(context.Background()); err == nil {
+			m.Version = s.Version
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// askAgain is how long Leader waits before it asks the nodes again.
+const askAgain = 10 * time.Millisecond
+
+// Leader implements [driver.ClusterDB].
+func (d *database) Leader(ctx context.Context) (int, error) {
+	for {
+		votes := map[string]int{}
+		leads := map[string]int{} // the nodes that say so of themselves
+		for i, u := range d.cluster.urls {
+			if s, err := nodes.StatusOf(ctx, u); err == nil {
+				votes[s.Leader]++
+				if s.State == "Leader" {
+					leads[s.Leader] = i
+				}
+			}
+		}
+		for id, i := range leads {
+			if id != "" && votes[id] > len(d.cluster.urls)/2 {
+				return i, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return 0, fmt.Errorf("the %d nodes of the cluster have not agreed on a leader: are more than half of them running?", len(d.cluster.urls))
+		case <-time.After(askAgain):
+		}
+	}
+}
+
+// ExecAt implements [driver.ClusterDB]. Writes are queued if the setting says so.
+func (d *database) ExecAt(ctx context.Context, member int, sql string, args ...any) error {
+	path := "/db/execute"
+	if d.settings["queued_writes"] == "on" {
+		path += "?queue"
+	}
+	_, err := d.at(ctx, member, path, sql, args)
+	return err
+}
+
+// IntsAt implements [driver.ClusterDB].
+func (d *database) IntsAt(ctx context.Context, member int, level, sql string, args ...any) ([]int64, error) {
+	rows, err := d.at(ctx, member, "/db/query?level="+level, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]int64, len(rows))
+	for i, r := range rows {
+		if len(r) != 1 {
+			return nil, fmt.Errorf("%d columns: want one", len(r))
+		}
+		list[i] = r[0]
+	}
+	return list, nil
+}
+
+// at sends a statement to a node, and not to another one if that fails.
+func (d *database) at(ctx context.Context, member int, path, sql string, args []any) ([][]int64, error) {
+	body, err := json.Marshal([][]any{append([]any{sql}, args...)})
+	if err != nil {
+		return nil, err
+	}
+	data, err := callWith(ctx, d.plain, http.MethodPost, d.cluster.urls[member], path, body)
+	if err != nil {
+		return nil, errors.New(reason(err))
+	}
+	var a struct {
+		Results []struct {
+			Values [][]int64
+			Error  string
+		}
+		Error string
+	}
+	if err := json.Unmarshal(data, &a); err != nil {
+		return nil, fmt.Errorf("the answer of node %d: %w", member+1, err)
+	}
+	for _, r := range a.Results {
+		if a.Error += r.Error; r.Values != nil {
+			return r.Values, nil
+		}
+	}
+	if a.Error != "" {
+		return nil, errors.New(strings.Join(strings.Fields(a.Error), " "))
+	}
+	return nil, nil
+}
+
+// node returns a node that this process has started.
+func (d *database) node(member int) (*nodes.Node, error) {
+	if d.cluster.nodes == nil {
+		return nil, errNotOurs
+	}
+	return d.cluster.nodes.Nodes[member], nil
+}
+
+// Kill implements [driver.ClusterDB].
+func (d *database) Kill(member int) error {
+	n, err := d.node(member)
+	if err != nil {
+		return err
+	}
+	return n.Kill()
+}
+
+// Restart implements [driver.ClusterDB].
+func (d *database) Restart(ctx context.Context, member int) error {
+	n, err := d.node(member)
+	if err != nil {
+		return err
+	}
+	return n.Restart(ctx, len(d.cluster.nodes.Nodes))
+}
+
+// Isolate implements [driver.ClusterDB]. Nodes dial each other in both directions, so cutting
+// the node's own proxy is half of it.
+func (d *database) Isolate(member int) error {
+	n, err := d.node(member)
+	switch {
+	case err != nil:
+		return err
+	case d.cluster.lines == nil:
+		return errNoLines
+	case !delay.CanTellDialers:
+		return errNoPIDs
+	}
+	for i, p := range d.cluster.lines.proxies {
+		if i == member {
+			p.Cut()
+		} else {
+			p.CutFrom(n.ID)
+		}
+	}
+	return nil
+}
+
+// Heal implements [driver.ClusterDB].
+func (d *database) Heal(member int) error {
+	if _, err := d.node(member); err != nil {
+		return err
+	}
+	if d.cluster.lines == nil {
+		return errNoLines
+	}
+	for _, p := range d.cluster.lines.proxies {
+		p.Heal()
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package rqlite_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// openCluster opens a database on nodes of its own.
+func openCluster(t *testing.T, s driver.Settings) (driver.ClusterDB, *job.Database) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "test.db")
+	db, err := rqlite.New().Open(t.Context(), path, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db.(driver.ClusterDB), &job.Database{
+		DB: db, Path: path, Settings: s, CPU: func() (own, children int64) { return 0, 0 }, PeakRSS: func(bool) int64 { return 0 },
+	}
+}
+
+// TestHarm kills the leader of three real nodes twice under load, and isolates it once.
+func TestHarm(t *testing.T) {
+	const nodes = 3
+	_, d := openCluster(t, driver.Settings{"nodes": strconv.Itoa(nodes), "pool_size": "1", "node_delay": "0"})
+	r, err := job.Run(t.Context(), &protocol.Job{Cluster: &protocol.Cluster{Harm: &protocol.ClusterHarm{
+		Clients: 3, Kills: 2, Cuts: 1, LoadMS: 300, LimitMS: 2_000, Patience: 120_000, Levels: driver.ReadLevels,
+	}}}, d, func(p protocol.Progress) { t.Logf("%+v", p.Harm) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := r.Cluster.Harmed
+	t.Logf("%+v", h)
+	if len(h.Harms) != 3 || h.Acknowledged == 0 || h.Lost != 0 {
+		t.Errorf("acknowledged %d, lost %d: %v", h.Acknowledged, h.Lost, h.LostIDs)
+	}
+	for _, m := range h.Missing {
+		if m.Lost != 0 || m.Rows != 0 {
+			t.Errorf("node %s lacks %d rows that were acknowledged, and %d of those that are there", m.Member, m.Lost, m.Rows)
+		}
+	}
+	for _, l := range h.Reads {
+		if l.Reads == 0 || l.Reads == l.Failed || l.Stale > 0 && (l.Level == "linearizable" || l.Level == "strong") {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+// TestNodeDelay expects the time between nodes in the time that a write takes: a byte of the
+// leader's to another node, and one back.
+func TestNodeDelay(t *testing.T) {
+	const delay = 40 * time.Millisecond
+	db, d := openCluster(t, driver.Settings{"nodes": "3", "pool_size": "2", "node_delay": strconv.FormatInt(delay.Milliseconds(), 10)})
+	shown, err := db.(driver.Shower).Shown(t.Context())
+	if err != nil || shown["node_delay"] != "40" {
+		t.Errorf("shown %v, %v", shown, err)
+	}
+	r, err := job.Run(t.Context(), &protocol.Job{Cluster: &protocol.Cluster{Loads: []protocol.ClusterLoad{{Clients: 1, Batch: 1}}, DurationMS: 300}}, d, func(protocol.Progress) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := r.Cluster.Loads[0]
+	t.Logf("%+v", l)
+	for _, s := range []int64{l.Acknowledged.P50NS, l.Visible.P50NS} {
+		if time.Duration(s) < 2*delay {
+			t.Errorf("half of the writes took %v or less with %v between the nodes", time.Duration(s), delay)
+		}
+	}
+	for _, m := range r.Cluster.Members {
+		if m.DelayNS != int64(delay) || m.DiskBytes == 0 {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
+// TestIsolate expects that a leader that is cut off answers its clients, but is no leader any
+// more, and knows what it has missed when it is healed.
+func TestIsolate(t *testing.T) {
+	db, _ := openCluster(t, driver.Settings{"nodes": "3", "pool_size": "1", "node_delay": "0"})
+	ctx := t.Context()
+	old, err := db.Leader(ctx)
+	if err == nil {
+		err = db.Script(ctx, "CREATE TABLE t (x INTEGER)")
+	}
+	if err == nil {
+		err = db.Isolate(old)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := old
+	for leader == old {
+		if leader, err = db.Leader(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.ExecAt(ctx, leader, "INSERT INTO t VALUES (?)", int64(1)); err != nil {
+		t.Fatal(err)
+	}
+	read := func(level string) ([]int64, error) {
+		return db.IntsAt(ctx, old, level, "SELECT x FROM t")
+	}
+	if got, err := read("none"); err != nil || len(got) > 0 {
+		t.Errorf("the node that is cut off has %v, %v", got, err)
+	}
+	if got, err := read("strong"); err == nil {
+		t.Errorf("the node that is cut off reads %v with level strong", got)
+	}
+	if err := db.Heal(old); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		got, err := read("none")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(got, []int64{1}) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,282 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// mayWrite refuses a database that is not new.
+func (c cluster) mayWrite(ctx context.Context, db driver.DB) error {
+	n, err := number(ctx, db, "SELECT count(*) FROM sqlite_master")
+	if err == nil && n > 0 {
+		err = errorf(protocol.CodeForeign, "the database has tables already: a cluster is measured on a new one")
+	}
+	return err
+}
+
+// clusterTable is where rows are written.
+const clusterTable = "sqlite3perf_cluster"
+
+// body is what each row has besides its ID.
+const body = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// writing is the job in progress.
+type writing struct {
+	cluster
+	*Database
+	members []driver.Member // one without a name if the database is not a cluster
+	next    atomic.Int64    // the last ID that was given to a row
+}
+
+func (c cluster) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error {
+	if err := c.mayWrite(ctx, d.DB); err != nil {
+		return err
+	}
+	w := &writing{cluster: c, Database: d, members: []driver.Member{{}}}
+	nodes, several := d.DB.(driver.ClusterDB)
+	if several {
+		w.members = nodes.Members()
+	}
+	if c.Harm != nil && !several {
+		return errorf(protocol.CodeUsage, "its database is no cluster, of which a member could be harmed")
+	}
+	if err := d.DB.Script(ctx, "CREATE TABLE "+clusterTable+"(id INTEGER PRIMARY KEY, body TEXT NOT NULL)"); err != nil {
+		return err
+	}
+	out := &protocol.Clustered{}
+	for _, l := range c.Loads {
+		tell(protocol.Progress{Stage: "cluster", Rows: out.Rows})
+		one, rows, err := w.load(ctx, l)
+		if err != nil {
+			return err
+		}
+		out.Loads, out.Rows = append(out.Loads, *one), out.Rows+rows
+	}
+	if c.Harm != nil {
+		h := &harming{writing: w, nodes: nodes, tell: tell}
+		harmed, err := h.run(ctx)
+		if err != nil {
+			return err
+		}
+		out.Harmed, out.Rows = harmed, out.Rows+harmed.Acknowledged
+	}
+	for _, m := range w.members {
+		disk := size(m.Dir)
+		if !several {
+			disk = sizeOfFiles(d.Path)
+		}
+		out.Members = append(out.Members, protocol.ClusterMember{ID: m.ID, Address: m.Address, DelayNS: int64(m.Delay), Version: m.Version, DiskBytes: disk})
+		out.DiskBytes += disk
+	}
+	out.PeakRSSBytes = d.PeakRSS(several)
+	r.Cluster = out
+	return nil
+}
+
+// size returns what the files below a directory use. What disappears meanwhile is left out.
+func size(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if i, err := e.Info(); err == nil {
+				sum += i.Size()
+			}
+		}
+		return nil
+	})
+	return sum
+}
+
+// sizeOfFiles returns what a database uses with its journal, or WAL.
+func sizeOfFiles(path string) (sum int64) {
+	for _, suffix := range []string{"", "-wal", "-journal"} {
+		if i, err := os.Stat(path + suffix); err == nil {
+			sum += i.Size()
+		}
+	}
+	return sum
+}
+
+// load puts the database under a load twice. Looking whether rows are visible takes CPU
+// time, so the second time only is for that.
+func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.LoadResult, int64, error) {
+	acknowledged, err := w.write(ctx, l, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	visible := latency.New()
+	second, err := w.write(ctx, l, visible)
+	if err != nil {
+		return nil, 0, err
+	}
+	r := &protocol.LoadResult{
+		ClusterLoad: l, WallNS: acknowledged.wall, Failed: acknowledged.failed, CPUNS: acknowledged.cpu, MemberCPUNS: acknowledged.members,
+		Acknowledged: acknowledged.hist.Summary("acknowledged"), Visible: visible.Summary("visible"),
+	}
+	if acknowledged.err != nil {
+		r.Error = acknowledged.err.Error()
+	}
+	return r, (acknowledged.hist.Count() + second.hist.Count()) * int64(l.Batch), nil
+}
+
+// written is what clients have written.
+type written struct {
+	wall, cpu, members int64
+	failed             int64
+	err                error // the first
+	hist               *latency.Histogram
+}
+
+// write has clients write for a time. If visible is not nil, the first of them waits after
+// each write until it is visible at every member, and records that time from its beginning.
+func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *latency.Histogram) (*written, error) {
+	sum := &written{hist: latency.New()}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	own, members := w.CPU()
+	begin := time.Now()
+	end := begin.Add(time.Duration(w.DurationMS) * time.Millisecond)
+	var broken error
+	for i := range l.Clients {
+		wg.Go(func() {
+			seen := visible
+			if i > 0 {
+				seen = nil
+			}
+			one, err := w.client(ctx, l.Batch, end, seen)
+			mu.Lock()
+			defer mu.Unlock()
+			broken = errors.Join(broken, err)
+			if err == nil {
+				sum.hist.Merge(one.hist)
+				sum.failed += one.failed
+				if sum.err == nil {
+					sum.err = one.err
+				}
+			}
+		})
+	}
+	wg.Wait()
+	sum.wall = int64(time.Since(begin))
+	own2, members2 := w.CPU()
+	sum.members = max(members2-members, 0) // one that has ended is no longer counted
+	sum.cpu = max(own2-own, 0) + sum.members
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case broken != nil:
+		return nil, broken
+	case sum.hist.Count() == 0 && sum.err != nil:
+		return nil, errorf(protocol.CodeNoOperation, "no write was acknowledged: %w", sum.err)
+	case visible != nil && visible.Count() == 0:
+		return nil, errorf(protocol.CodeNoOperation, "no write of the first client was acknowledged")
+	}
+	return sum, nil
+}
+
+// client writes until a time, but at least once.
+func (w *writing) client(ctx context.Context, batch int, end time.Time, visible *latency.Histogram) (_ *written, err error) {
+	st := driver.Statement{SQL: "INSERT INTO " + clusterTable + "(id, body) VALUES (?, ?)" + strings.Repeat(", (?, ?)", batch-1)}
+	b := &driver.Batch{PerExec: batch, Columns: []driver.Column{{Type: driver.Int, Ints: make([]int64, batch)}, {Type: driver.Text, Data: []byte(body)}}}
+	for range batch {
+		st.Params = append(st.Params, driver.Int, driver.Text)
+		b.Columns[1].Spans = append(b.Columns[1].Spans, driver.Span{Len: uint32(len(body))})
+	}
+	stmt, err := w.DB.Prepare(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stmt.Close()) }()
+	out := &written{hist: latency.New()}
+	for first := true; ctx.Err() == nil && (first || time.Now().Before(end)); first = false {
+		last := w.next.Add(int64(batch))
+		for i := range batch {
+			b.Columns[0].Ints[i] = last - int64(batch-1-i)
+		}
+		b.Ready = nil
+		begin := time.Now()
+		if err := stmt.Exec(ctx, b, 0, batch); err != nil {
+			out.failed++
+			if out.err == nil {
+				out.err = err
+			}
+			pause(ctx, retryAfter)
+			continue
+		}
+		out.hist.Record(int64(time.Since(begin)))
+		if visible != nil {
+			if err := w.await(ctx, last); err != nil {
+				return nil, err
+			}
+			visible.Record(int64(time.Since(begin)))
+		}
+	}
+	return out, ctx.Err()
+}
+
+// retryAfter is how long a client waits after a write that failed.
+const retryAfter = 5 * time.Millisecond
+
+// pause waits, unless ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// visibleWithin is how long a row may take to be visible at every member.
+const visibleWithin = time.Minute
+
+// await waits until a row is visible at every member.
+func (w *writing) await(ctx context.Context, id int64) error {
+	limited, cancel := context.WithTimeout(ctx, visibleWithin)
+	defer cancel()
+	errs := make([]error, len(w.members))
+	var wg sync.WaitGroup
+	for i := range w.members {
+		wg.Go(func() {
+			for limited.Err() == nil {
+				list, err := w.ints(limited, i, driver.ReadLevels[0], selectID, id)
+				if errs[i] = err; len(list) > 0 {
+					return
+				}
+			}
+			errs[i] = errors.Join(limited.Err(), errs[i])
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
+		return errorf(protocol.CodeEndless, "row %d was acknowledged, but is not visible at every member after %v: %w", id, visibleWithin, err)
+	}
+	return ctx.Err()
+}
+
+const selectID = "SELECT id FROM " + clusterTable + " WHERE id = ?"
+
+// ints runs a query at a member.
+func (w *writing) ints(ctx context.Context, member int, level, sql string, id int64) (list []int64, err error) {
+	if nodes, ok := w.DB.(driver.ClusterDB); ok {
+		return nodes.IntsAt(ctx, member, level, sql, id)
+	}
+	stmt, err := w.DB.Prepare(ctx, driver.Statement{SQL: sql, Params: []driver.Type{driver.Int}, Columns: []driver.ColumnType{{Type: driver.Int}}})
+	if err != nil {
+		return nil, err
+	}
+	b := integers(id)
+	err = stmt.Query(ctx, &b, 0, func(r driver.Row) error {
+		list = append(list, r[0].Int)
+		return nil
+	})
+	return list, errors.Join(err, stmt.Close())
+}

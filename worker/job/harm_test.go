@@ -1,0 +1,217 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// fakeCluster is a cluster whose faults are chosen by the test. A real one has none that
+// can be relied on.
+type fakeCluster struct {
+	driver.DB // nil
+
+	loses, lags, dies, forgets bool
+
+	mu      sync.Mutex
+	leader  int
+	down    map[int]bool
+	harmed  []string
+	written int
+	rows    map[int64]bool
+	own     []map[int64]bool // of each member, what it read last from the others
+}
+
+func newFakeCluster(members int) *fakeCluster {
+	return &fakeCluster{down: map[int]bool{}, rows: map[int64]bool{}, own: slices.Repeat([]map[int64]bool{{}}, members)}
+}
+
+func (f *fakeCluster) Script(context.Context, string) error { return nil }
+
+func (f *fakeCluster) Prepare(context.Context, driver.Statement) (driver.Stmt, error) {
+	return noTables{}, nil
+}
+
+// noTables answers how many tables there are.
+type noTables struct{ driver.Stmt }
+
+func (noTables) Query(_ context.Context, _ *driver.Batch, _ int, visit func(driver.Row) error) error {
+	return visit(driver.Row{{Int: 0}})
+}
+func (noTables) Close() error { return nil }
+
+func (f *fakeCluster) Members() (list []driver.Member) {
+	for i := range f.own {
+		list = append(list, driver.Member{ID: string(rune('a' + i))})
+	}
+	return list
+}
+
+func (f *fakeCluster) Leader(context.Context) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.leader, nil
+}
+
+var errDown = errors.New("it is down")
+
+func (f *fakeCluster) ExecAt(_ context.Context, member int, _ string, args ...any) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down[member] || f.dies && len(f.harmed) > 0 {
+		return errDown
+	}
+	f.written++
+	if !f.loses || f.written%10 > 0 {
+		f.rows[args[0].(int64)] = true
+	}
+	return nil
+}
+
+func (f *fakeCluster) IntsAt(_ context.Context, member int, level, sql string, args ...any) ([]int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down[member] && level != "none" {
+		return nil, errDown
+	}
+	rows := f.rows
+	least := args[0].(int64)
+	switch {
+	case f.forgets && member == 0 && level == "none":
+		rows = map[int64]bool{}
+	case f.lags && level == "none" && strings.Contains(sql, "id = ?"):
+		rows = map[int64]bool{}
+	}
+	if strings.Contains(sql, "id = ?") {
+		if rows[least] {
+			return []int64{least}, nil
+		}
+		return nil, nil
+	}
+	return slices.Collect(maps.Keys(rows)), nil
+}
+
+func (f *fakeCluster) harm(what string, member int, down bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.harmed = append(f.harmed, what)
+	f.down[member] = down
+	if down {
+		f.leader = (member + 1) % len(f.own)
+	}
+}
+
+func (f *fakeCluster) Kill(member int) error { f.harm("kill", member, true); return nil }
+func (f *fakeCluster) Restart(_ context.Context, member int) error {
+	f.harm("restart", member, false)
+	return nil
+}
+func (f *fakeCluster) Isolate(member int) error { f.harm("isolate", member, true); return nil }
+func (f *fakeCluster) Heal(member int) error    { f.harm("heal", member, false); return nil }
+
+// harm does the part of the job that harms, of which nothing takes long here.
+func harm(t *testing.T, f *fakeCluster, h protocol.ClusterHarm) (*protocol.Harmed, error) {
+	t.Helper()
+	h.Clients, h.LoadMS, h.LimitMS, h.Levels = 2, 20, 60_000, driver.ReadLevels
+	if h.Patience == 0 {
+		h.Patience = 5_000
+	}
+	d := &job.Database{DB: f, CPU: func() (int64, int64) { return 0, 0 }, PeakRSS: func(bool) int64 { return 0 }}
+	var told int
+	r, err := job.Run(t.Context(), &protocol.Job{Cluster: &protocol.Cluster{Harm: &h}}, d, func(p protocol.Progress) {
+		if p.Harm != nil {
+			told++
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if told != h.Kills+h.Cuts {
+		t.Errorf("%d harms were told of while the job was done, want %d", told, h.Kills+h.Cuts)
+	}
+	return r.Cluster.Harmed, nil
+}
+
+func TestHarm(t *testing.T) {
+	f := newFakeCluster(3)
+	got, err := harm(t, f, protocol.ClusterHarm{Kills: 2, Cuts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, h := range got.Harms {
+		kinds = append(kinds, h.Kind+" "+h.Member)
+		if h.RecoveredNS <= 0 || h.SilentNS <= 0 {
+			t.Errorf("%+v", h)
+		}
+	}
+	if want := []string{"kill a", "kill b", "cut c"}; !slices.Equal(kinds, want) {
+		t.Errorf("harms %q, want %q, the leader each time", kinds, want)
+	}
+	// In the end, all are killed and started again.
+	want := "kill restart kill restart isolate heal kill kill kill restart restart restart"
+	if words := strings.Join(f.harmed, " "); words != want {
+		t.Errorf("done: %s, want %s", words, want)
+	}
+	if got.Lost != 0 || got.Found < got.Acknowledged || got.Acknowledged == 0 || len(got.Missing) != 3 {
+		t.Errorf("%+v", got)
+	}
+	for _, r := range got.Reads {
+		if r.Reads == 0 || r.Stale > 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestHarmLost(t *testing.T) {
+	f := newFakeCluster(3)
+	f.loses = true
+	got, err := harm(t, f, protocol.ClusterHarm{Cuts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Lost == 0 || got.Lost != got.Acknowledged-got.Found || len(got.LostIDs) == 0 || f.rows[got.LostIDs[0]] {
+		t.Errorf("%+v", got)
+	}
+	for _, m := range got.Missing {
+		if m.Lost != got.Lost || m.Rows != 0 {
+			t.Errorf("%+v, want %d lost", m, got.Lost)
+		}
+	}
+}
+
+func TestHarmStale(t *testing.T) {
+	f := newFakeCluster(3)
+	f.lags = true
+	got, err := harm(t, f, protocol.ClusterHarm{Kills: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range got.Reads {
+		if none := r.Level == "none"; none != (r.Stale > 0) {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestHarmWithoutRecovery(t *testing.T) {
+	dies, forgets := newFakeCluster(3), newFakeCluster(3)
+	dies.dies, forgets.forgets = true, true
+	for want, f := range map[string]*fakeCluster{"no write was acknowledged for 300ms after a kill of member a": dies, "member a has not caught up": forgets} {
+		begin := time.Now()
+		_, err := harm(t, f, protocol.ClusterHarm{Kills: 1, Patience: 300})
+		e, ok := errors.AsType[*job.Error](err)
+		if !ok || e.Code != protocol.CodeEndless || !strings.Contains(err.Error(), want) {
+			t.Errorf("after %v: %v, want %s", time.Since(begin), err, want)
+		}
+	}
+}

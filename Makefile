@@ -3,7 +3,7 @@ MODULES := . worker record examples/bookshop $(sort $(dir $(wildcard drivers/*/g
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build rqlited sources chromium sshd test race locks kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
+.PHONY: all build rqlited sources chromium sshd test race locks kills cluster-kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
 
 all: build
 
@@ -68,6 +68,11 @@ locks: ## the lock checks of every driver, 100 times, beside two busy processes
 TIMES := 100
 kills: ## lab, worker and both killed at random moments, and every signal, 100 times
 	TEST_TIMES=$(TIMES) $(GO) test -count=1 -timeout 60m -v -run 'TestKills|TestSignals' ./cmd/sqlite3perf
+
+# KILLS=5 for fewer. It fails if a write that was acknowledged is lost.
+KILLS := 50
+cluster-kills: build rqlited ## the leader of three nodes of rqlite killed under load, 50 times
+	RQLITED_PATH=$(CURDIR)/bin/rqlited bin/sqlite3perf cluster --kill $(KILLS)
 
 # On a quiet machine. PROOFS=10 for a tenth of the comparisons.
 PROOFS := 100

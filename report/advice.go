@@ -260,9 +260,6 @@ func advice(a Advised) document {
 	d = append(d, l)
 	d = append(d, heading{2, measuredTitle}, measuredFacts(a))
 	if tail := tailNote(a.Facts); tail != "" {
-		if a.atRate() {
-			tail += " Where the rate is given, as in a replay at the recorded times, a time is the greatest 99th percentile of the latency."
-		}
 		d = append(d, paragraph{text: tail, quiet: true})
 	}
 	if g := memoryFacts(a.Facts); g.rows != nil {
@@ -527,15 +524,6 @@ func tailNote(f *advise.Facts) string {
 		text += "; p99 is the geometric mean over all kinds of operations"
 	}
 	return text + ". Memory is that of the process and its children."
-}
-
-// atRate reports whether a cell that speed is judged by has a given rate.
-func (a Advised) atRate() (some bool) {
-	eachGroupTable(a.Of, func(n stats.TableName, t *stats.Table) {
-		measured := t.Measured()
-		some = some || slices.Contains(a.Facts.Cells, n) && len(measured) > 0 && measured[0].Samples[0].Metric == result.MetricLatency
-	})
-	return some
 }
 
 // answersAlike says how the answers of the candidates differ from those of the first, and why

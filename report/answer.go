@@ -59,9 +59,6 @@ type Ranking struct {
 
 	Rows []Row `json:"-"` // as in the table
 
-	// atRate says that the rate was given, so that rows are judged by their latency.
-	atRate bool
-
 	ratio   func(i, j int) stats.Summary // of row i to row j
 	against func(i, j int) (stats.Test, bool)
 }
@@ -193,7 +190,6 @@ func ranking(t *stats.Table) Ranking {
 		if i < measured {
 			row.Median, row.TooShort = &c.Summary, c.TooShort()
 			row.PerOp = t.PerOp || c.Samples[0].Metric == result.MetricTimePerOp
-			r.atRate = r.atRate || c.Samples[0].Metric == result.MetricLatency
 			if c.Ratio != nil && c.Ratio.N > 0 && measured > 1 {
 				row.Ratio = c.Ratio
 			}
@@ -305,36 +301,20 @@ func (r *Ranking) say() {
 	}
 	toFloor := ""
 	if base >= 0 && base != best && r.Rows[best].Ratio != nil {
-		toFloor = fmt.Sprintf("%s the %s of %s, the floor %s", times(r.Rows[best].Ratio.Median), r.judgedBy(), r.Base, interval(r.Rows[best].Ratio.Interval))
+		toFloor = fmt.Sprintf("%s the time of %s, the floor %s", times(r.Rows[best].Ratio.Median), r.Base, interval(r.Rows[best].Ratio.Interval))
 	}
 	switch {
 	case len(ranked) > 1 && toFloor != "":
-		r.Text = fmt.Sprintf("%s. %s %s %s", r.best(ranked), r.Rows[best].Name, r.takes(), toFloor)
+		r.Text = fmt.Sprintf("%s. %s takes %s", r.best(ranked), r.Rows[best].Name, toFloor)
 	case len(ranked) > 1:
 		r.Text = r.best(ranked)
 	case toFloor != "" && r.tied(best, base):
 		r.Text = fmt.Sprintf("%s is tied with %s, the floor: %s", r.Rows[best].Name, r.Base, cmp.Or(r.tooFew(best, []int{base}), "noise hides which is faster"))
 	case toFloor != "":
-		r.Text = fmt.Sprintf("%s %s %s", r.Rows[best].Name, r.takes(), toFloor)
+		r.Text = fmt.Sprintf("%s takes %s", r.Rows[best].Name, toFloor)
 	default:
 		r.Text = r.alone(best)
 	}
-}
-
-// judgedBy names the figure by which rows are judged.
-func (r *Ranking) judgedBy() string {
-	if r.atRate {
-		return "99th percentile"
-	}
-	return "time"
-}
-
-// takes is the verb of the figure by which rows are judged.
-func (r *Ranking) takes() string {
-	if r.atRate {
-		return "has"
-	}
-	return "takes"
 }
 
 // place returns a row with its ratio to another row, or to the base if that is negative.

@@ -112,17 +112,14 @@ func (r *Ranking) safest(rows []int) int {
 func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	tied := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return !r.tied(best, i) })
 	risk := r.Rows[best].risk
-	loses, named, is := losses[risk], r.Rows[best].Name, " is fastest"
-	if r.atRate {
-		is = " has the shortest latency at the given rate"
-	}
+	loses, named := losses[risk], r.Rows[best].Name
 	switch {
 	case len(tied) == 0 && !differ:
-		return named + is
+		return named + " is fastest"
 	case len(tied) == 0 && risk == len(losses)-1:
-		return named + is + ", and " + loses.of
+		return named + " is fastest, and " + loses.of
 	case len(tied) == 0:
-		return named + is + ", but " + loses.of
+		return named + " is fastest, but " + loses.of
 	case !differ:
 		return fmt.Sprintf("%s comes first, tied with %s: %s", named, r.names(tied), cmp.Or(r.tooFew(best, tied), "noise hides which is faster"))
 	}
@@ -183,7 +180,7 @@ func (r *Ranking) timed(i, other int, note string) string {
 		return r.Rows[i].Name + note + ", tied with " + r.Rows[other].Name
 	}
 	ratio := r.ratio(i, other)
-	return fmt.Sprintf("%s%s, with %s the %s %s", r.Rows[i].Name, note, times(ratio.Median), r.judgedBy(), interval(ratio.Interval))
+	return fmt.Sprintf("%s%s, with %s the time %s", r.Rows[i].Name, note, times(ratio.Median), interval(ratio.Interval))
 }
 
 // tied reports whether a row is tied with another one.

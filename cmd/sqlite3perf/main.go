@@ -116,7 +116,7 @@ var groups = []struct {
 }{
 	{"Measure", []func(*environment) *cobra.Command{runCommand, reproduceCommand, profileCommand}},
 	{"Judge", []func(*environment) *cobra.Command{compareCommand, gateCommand, bisectCommand, diffCommand}},
-	{"Decide", []func(*environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, dsnCommand}},
+	{"Decide", []func(*environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, clusterCommand, dsnCommand}},
 	{"Look", []func(*environment) *cobra.Command{showCommand, reportCommand, serveCommand, runsCommand, mergeCommand}},
 	{learn, []func(*environment) *cobra.Command{driversCommand, workloadsCommand, workloadCommand, checkCommand, doctorCommand}},
 	{"One database of yours", []func(*environment) *cobra.Command{generateCommand, benchCommand, pragmaCommand, concurrentCommand, paginateCommand}},

@@ -105,7 +105,7 @@ func run(tool, command, store string) (string, error) {
 	args := strings.Fields(command)[1:]
 	dir := ""
 	switch args[0] {
-	case "drivers", "doctor", "diff":
+	case "cluster", "drivers", "doctor", "diff":
 	case "dsn": // whose argument is quoted for a shell
 		for i := range args {
 			args[i] = strings.Trim(args[i], "'")

@@ -1,0 +1,377 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+func clusterCommand(env *environment) *cobra.Command {
+	o := &clusterOptions{}
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "What a cluster costs, and what is lost when its leader fails",
+		Long: `Cluster measures what it costs to have a database on several nodes. Clients write rows to
+clusters of the driver rqlite, and to a local driver beside it: as many rows as they can,
+with each number of clients and of rows per INSERT. It tells how many are acknowledged per
+second, after which time, after which time each is visible on every node, and what all
+nodes take of CPU, memory and disk. --delay puts a delay on every byte between two nodes,
+in each direction, as if they were so far apart.
+
+With --kill or --isolate the leader is killed (SIGKILL) and restarted on its data, or cut
+off from the other nodes and healed, so many times, while clients write single rows and
+read with every level of consistency. It tells for how long no write was acknowledged,
+whether a write that was acknowledged is lost in the end, and which reads were stale. After
+kills all nodes are killed at once and restarted, before every row is read back from every
+node.
+
+The nodes are processes on this machine, with data in a directory of --dir. All of that
+ends with the command. Nothing is kept in the store.
+
+The exit status is 4 if a write that was acknowledged is lost, unless writes were queued,
+or if something could not be measured.`,
+		Example: `  sqlite3perf cluster
+  sqlite3perf cluster --nodes 3 --delay 0,1ms,10ms --clients 8 --batch 1,100 -o cluster.html
+  sqlite3perf cluster --kill 3 --isolate 3
+  sqlite3perf cluster --kill 10 --set queued_writes=on`,
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.flags = cmd.Flags()
+			return measureClusters(cmd.Context(), env, o)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	o.addFlags(f)
+	return cmd
+}
+
+// clusterDriver is the driver of clusters.
+const clusterDriver = "rqlite"
+
+// clusterOptions are the flags of cluster.
+type clusterOptions struct {
+	driver, local    string
+	nodes            []int
+	delays           []time.Duration
+	clients, batches []int
+	duration         time.Duration
+	kills, cuts      int
+	limit, patience  time.Duration
+	set, localSet    []string
+	dir              string
+	quiet            bool
+	workers          workerOptions
+	output           outputOptions
+	flags            *pflag.FlagSet
+}
+
+func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.driver, "driver", clusterDriver, "driver of the clusters")
+	f.StringVar(&o.local, "local", "mattn", "driver that is measured beside them; none: no driver")
+	f.IntSliceVar(&o.nodes, "nodes", []int{1, 3}, "numbers of nodes; with --kill and --isolate 3")
+	f.DurationSliceVar(&o.delays, "delay", []time.Duration{0}, "delays of every byte between two nodes, such as 0,1ms,10ms; not for a single node")
+	f.IntSliceVar(&o.clients, "clients", []int{1, 8}, "numbers of clients; with --kill and --isolate 4")
+	f.IntSliceVar(&o.batches, "batch", []int{1, 100}, "numbers of rows per INSERT")
+	f.DurationVar(&o.duration, "duration", 2*time.Second, "how long clients write for each figure; with --kill and --isolate before each of them (default there: 500ms)")
+	f.IntVar(&o.kills, "kill", 0, "kill the leader so many times under load, and restart it on its data")
+	f.IntVar(&o.cuts, "isolate", 0, "cut the leader off from the other nodes so many times under load, and heal it (on Linux)")
+	f.DurationVar(&o.limit, "timeout", time.Second, "with --kill and --isolate, how long a client waits for an answer before it goes to the next node")
+	f.DurationVar(&o.patience, "patience", time.Minute, "how long a cluster may take to acknowledge writes again, or a node to catch up")
+	f.StringArrayVar(&o.set, "set", nil, "a `setting=value` of the clusters, such as queued_writes=on (repeatable)")
+	f.StringArrayVar(&o.localSet, "local-set", []string{"journal_mode=wal", "synchronous=full", "busy_timeout=10s"}, "a `setting=value` of the local driver (repeatable)")
+	f.StringVar(&o.dir, "dir", "", "`directory` in which databases are created and removed (default: in the user's cache directory)")
+	o.workers.addFlags(f)
+	f.BoolVar(&o.quiet, "quiet", false, "no progress")
+	o.output.addFlags(f)
+	o.output.setFormats("how results are printed", report.ClusterFormats(), report.CheckClusters)
+}
+
+// clusterTrial is a trial that is to be done.
+type clusterTrial struct {
+	report.ClusterTrial
+	ref lab.Ref
+	job protocol.Cluster
+}
+
+func measureClusters(ctx context.Context, env *environment, o *clusterOptions) error {
+	if err := o.output.check(); err != nil {
+		return err
+	}
+	trials, err := o.trials()
+	if err != nil {
+		return err
+	}
+	dir, err := databasesDirectory(o.dir)
+	if err != nil {
+		return err
+	}
+	source, known, err := o.workers.find()
+	if err != nil {
+		return err
+	}
+	b, err := o.workers.builder(source)
+	if err != nil {
+		return err
+	}
+	for i := range trials {
+		t := &trials[i]
+		if t.ref, err = findDriver(ctx, b, t.Driver, known); err != nil {
+			return err
+		}
+		if t.ref.Known == nil {
+			continue
+		}
+		switch several := t.ref.Known.Kind == driver.Cluster; {
+		case several && t.Nodes == 0:
+			return usagef("--local %s is a cluster: want a local driver, such as mattn, or %s", t.Driver, noDriver)
+		case !several && t.Nodes > 0:
+			return usagef("--driver %s is not a driver of a cluster: want %s", t.Driver, clusterDriver)
+		}
+	}
+	show := newProgress(env, o.quiet)
+	defer show.finish()
+	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	defer release()
+	done, err := o.measure(until(ctx, stop), b, dir, trials, show.say)
+	stopped := interrupted(stop)
+	if err != nil && !stopped {
+		return err
+	}
+	show.finish()
+	out := &report.Clusters{Trials: done}
+	if len(done) > 0 {
+		err := o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+			return report.WriteClusters(w, format, out, opts)
+		}, "sqlite3perf cluster")
+		if err != nil {
+			return err
+		}
+	}
+	if stopped {
+		return statusError(exitInterrupted)
+	}
+	if slices.ContainsFunc(done, func(t report.ClusterTrial) bool { return t.Reason != "" || t.Lost() > 0 && !t.Queued() }) {
+		return statusError(exitIncomplete)
+	}
+	return nil
+}
+
+// trials returns what is to be measured, after checking all that can be checked before.
+func (o *clusterOptions) trials() ([]clusterTrial, error) {
+	harm := o.kills != 0 || o.cuts != 0
+	switch {
+	case o.kills < 0:
+		return nil, usagef("--kill %d: want 0 or more", o.kills)
+	case o.cuts < 0:
+		return nil, usagef("--isolate %d: want 0 or more", o.cuts)
+	case o.limit < time.Millisecond:
+		return nil, usagef("--timeout %v: want a time above 0, such as 1s", o.limit)
+	case o.patience <= 0:
+		return nil, usagef("--patience %v: want a time above 0, such as 1m", o.patience)
+	case o.duration < time.Millisecond:
+		return nil, usagef("--duration %v: want a time above 0, such as 2s", o.duration)
+	}
+	if harm {
+		for name, set := range map[string]func(){
+			"nodes": func() { o.nodes = []int{3} }, "clients": func() { o.clients = []int{4} },
+			"duration": func() { o.duration = 500 * time.Millisecond }, "local": func() { o.local = noDriver },
+		} {
+			if !o.flags.Changed(name) {
+				set()
+			}
+		}
+		if o.output.format == "svg" {
+			return nil, usagef("there is no picture of what --kill and --isolate do: want another format, such as html")
+		}
+		if o.flags.Changed("batch") {
+			return nil, usagef("--batch: with --kill and --isolate clients write single rows: leave it out")
+		}
+		if o.local != noDriver {
+			return nil, usagef("--local %s: a local driver has no leader to harm: leave it out", o.local)
+		}
+		if len(o.clients) != 1 {
+			return nil, usagef("--clients: want one number with --kill and --isolate, such as 4")
+		}
+	}
+	for _, list := range []struct {
+		flag   string
+		values []int
+	}{{"nodes", o.nodes}, {"clients", o.clients}, {"batch", o.batches}} {
+		if len(list.values) == 0 {
+			return nil, usagef("--%s is empty: want at least one number", list.flag)
+		}
+		for _, n := range list.values {
+			if n < 1 {
+				return nil, usagef("--%s %d: want at least 1", list.flag, n)
+			}
+		}
+	}
+	if o.cuts > 0 && slices.Min(o.nodes) < 3 {
+		return nil, usagef("--isolate needs 3 nodes or more: otherwise there is no majority left that could go on")
+	}
+	if len(o.delays) == 0 {
+		return nil, usagef("--delay is empty: want at least one, such as 0")
+	}
+	job := protocol.Cluster{DurationMS: o.duration.Milliseconds()}
+	if harm {
+		job.Harm = &protocol.ClusterHarm{Clients: o.clients[0], Kills: o.kills, Cuts: o.cuts, LoadMS: o.duration.Milliseconds(),
+			LimitMS: o.limit.Milliseconds(), Patience: o.patience.Milliseconds(), Levels: driver.ReadLevels}
+	} else {
+		for _, batch := range o.batches {
+			for _, clients := range o.clients {
+				job.Loads = append(job.Loads, protocol.ClusterLoad{Clients: clients, Batch: batch})
+			}
+		}
+	}
+	if err := (&protocol.Job{Cluster: &job}).Check(); err != nil {
+		return nil, usageError{err}
+	}
+	pool := driver.Settings{"pool_size": strconv.Itoa(slices.Max(o.clients) + 1)} // one that looks what is visible
+	settings, err := parseSettings("--set", o.set)
+	if err != nil {
+		return nil, err
+	}
+	local, err := parseSettings("--local-set", o.localSet)
+	if err != nil {
+		return nil, err
+	}
+	var list []clusterTrial
+	if o.local != noDriver {
+		list = append(list, clusterTrial{report.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, lab.Ref{}, job})
+	}
+	for _, nodes := range o.nodes {
+		for i, delay := range o.delays {
+			if delay < 0 {
+				return nil, usagef("--delay %v: want 0 or more", delay)
+			}
+			if nodes == 1 && i > 0 {
+				break // nothing is between nodes
+			}
+			t := clusterTrial{report.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, lab.Ref{}, job}
+			if nodes == 1 {
+				t.Delay = 0
+			}
+			defs := []string{"nodes=" + strconv.Itoa(nodes)}
+			if t.Delay > 0 || o.cuts > 0 { // otherwise nothing is between the nodes
+				defs = append(defs, "node_delay="+t.Delay.String())
+			}
+			cluster, err := parseSettings("--nodes", defs)
+			if err != nil {
+				return nil, err
+			}
+			t.Settings = pool.With(settings).With(cluster)
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
+// noDriver is the value of --local that leaves the local driver out.
+const noDriver = "none"
+
+// parseSettings reads settings that a flag gives.
+func parseSettings(flag string, list []string) (driver.Settings, error) {
+	s := driver.Settings{}
+	for _, def := range list {
+		name, value, ok := strings.Cut(def, "=")
+		if name = strings.TrimSpace(name); !ok {
+			return nil, usagef("%s %s: want setting=value", flag, def)
+		}
+		v, err := driver.ParseSetting(name, value)
+		if err != nil {
+			return nil, usagef("%s: %w", flag, err)
+		}
+		s[name] = v
+	}
+	return s, nil
+}
+
+// measure does the trials one after the other.
+func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string, trials []clusterTrial, say func(string, ...any)) ([]report.ClusterTrial, error) {
+	executables := map[string]string{}
+	for i := range trials {
+		t := &trials[i]
+		if executables[t.Driver] != "" {
+			continue
+		}
+		path, _, err := b.Worker(ctx, t.ref, func() { say("building the worker for %s", t.Driver) })
+		var unavailable *lab.BuildError
+		switch {
+		case errors.As(err, &unavailable):
+			return nil, incompleteError{fmt.Errorf("%s is unavailable: %s%s", t.Driver, unavailable.Reason.Message, report.Said(&unavailable.Reason))}
+		case err != nil:
+			return nil, fmt.Errorf("driver %s: %w", t.Driver, err)
+		}
+		executables[t.Driver] = path
+	}
+	scratch, err := lab.NewScratch(dir, runDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
+	}
+	defer scratch.Remove()
+	var done []report.ClusterTrial
+	for i := range trials {
+		t := &trials[i]
+		if !o.quiet {
+			say("%d/%d %s", i+1, len(trials), t.Name())
+		}
+		if err := o.one(ctx, executables[t.Driver], filepath.Join(scratch.Dir, strconv.Itoa(i+1)), t, say); err != nil {
+			return done, err
+		}
+		done = append(done, t.ClusterTrial)
+	}
+	return done, nil
+}
+
+// one does a trial in a directory of its own. An error is the end of ctx, or of the lab.
+func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clusterTrial, say func(string, ...any)) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	harms := 0
+	res, err := lab.RunJob(ctx, executable, lab.JobRequest{
+		Job: protocol.Job{Cluster: &t.job}, Path: filepath.Join(dir, "test.db"), Settings: maps.Clone(t.Settings), Seed: 1, Ref: t.ref, Mark: dir,
+		Ready: func(p *protocol.Proof) {
+			t.Version = strings.TrimSpace(p.Module + " " + cmp.Or(p.ModuleVersion, p.Runtime))
+		},
+		Progress: func(p *protocol.Progress) {
+			if h := p.Harm; h != nil && !o.quiet {
+				harms++
+				say("%d/%d %s: node %s, no write was acknowledged for %v", harms, o.kills+o.cuts, report.Line(h.Kind), report.Line(h.Member), time.Duration(h.SilentNS).Round(time.Millisecond))
+			}
+		},
+	}, nil)
+	var told *lab.JobError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &told):
+		t.Reason = told.Reason.Message + report.Said(&told.Reason)
+	case err != nil:
+		return err
+	case res.Interrupted:
+		t.Reason = "the worker stopped before it had done everything"
+	default:
+		t.Result = res.Cluster
+	}
+	return nil
+}

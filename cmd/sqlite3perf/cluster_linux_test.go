@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+)
+
+// clusterPlace is a place with rqlited, which is built unless Go's build cache has it.
+func clusterPlace(t *testing.T) *place {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds rqlited and workers")
+	}
+	source, err := lab.FindSource("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := exec.Command("go", "tool", "-n", "rqlited")
+	find.Dir = filepath.Join(source.Root, "drivers", "rqlite", "rqlited")
+	find.Env = append(find.Environ(), "GOWORK=off")
+	rqlited, err := find.Output()
+	if err != nil {
+		t.Fatalf("building rqlited, which needs a C compiler: %v", err)
+	}
+	cache, err := lab.DefaultCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t)
+	p.ownTemp()
+	p.env = append(p.env, "RQLITED_PATH="+strings.TrimSpace(string(rqlited)), "SQLITE3PERF_WORKER_CACHE="+cache, "GOWORK=off")
+	return p
+}
+
+// TestCluster measures real clusters beside a local driver, and expects the delay between the
+// nodes in what it tells.
+func TestCluster(t *testing.T) {
+	p := clusterPlace(t)
+	const delay = 30 * time.Millisecond
+	cmd := p.command("cluster", "--local", "modernc", "--nodes", "1,3", "--delay", "0,"+delay.String(), "--clients", "1", "--batch", "1,10", "--duration", "200ms",
+		"--dir", "databases", "--format", "json")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	p.nothingLeft()
+	var got report.JSONClusters
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(got.Answer, "3 nodes of rqlite acknowledge at most ") || !strings.Contains(got.Answer, " where modernc does ") {
+		t.Error(got.Answer)
+	}
+	if len(got.Trials) != 4 {
+		t.Fatalf("%d trials: want modernc, 1 node, 3 nodes, and 3 nodes with a delay", len(got.Trials))
+	}
+	for i, nodes := range []int{0, 1, 3, 3} {
+		c := got.Trials[i]
+		if c.Nodes != nodes || c.Result == nil || len(c.Result.Loads) != 2 || len(c.Result.Members) != max(nodes, 1) {
+			t.Fatalf("trial %d: %+v", i, c)
+		}
+		for _, l := range c.Result.Loads {
+			if l.Acknowledged.P50NS == 0 || l.Visible.P50NS == 0 || l.CPUNS == 0 || (l.MemberCPUNS > 0) != (nodes > 0) {
+				t.Errorf("trial %d: %+v", i, l)
+			}
+			if at := time.Duration(min(l.Acknowledged.P50NS, l.Visible.P50NS)); c.DelayNS > 0 && at < 2*delay {
+				t.Errorf("with %v between the nodes a write took %v", delay, at)
+			}
+		}
+		if c.Result.DiskBytes == 0 || c.Result.PeakRSSBytes == 0 {
+			t.Errorf("trial %d: %+v", i, c.Result)
+		}
+		for _, m := range c.Result.Members {
+			if m.DelayNS != c.DelayNS {
+				t.Errorf("trial %d: %+v, want a delay of %d", i, m, c.DelayNS)
+			}
+		}
+	}
+}
+
+// TestClusterLeavesNothing interrupts and kills the command while it harms a cluster.
+func TestClusterLeavesNothing(t *testing.T) {
+	p := clusterPlace(t)
+	small := []string{"cluster", "--local", "none", "--nodes", "1", "--clients", "1", "--batch", "1", "--duration", "20ms", "--dir", "databases"}
+	if out, err := p.command(small...).CombinedOutput(); err != nil { // it builds the worker
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, sig := range []os.Signal{os.Interrupt, os.Kill} {
+		s := p.start("cluster", "--kill", "1000", "--dir", "databases")
+		s.until("1/1000 kill")
+		s.signal(sig)
+		if code := s.wait(); (code == exitInterrupted) != (sig == os.Interrupt) {
+			t.Errorf("%v: exit status %d\n%s", sig, code, s.said.String())
+		}
+		if sig == os.Kill { // the next command removes what was left
+			if out, err := p.command(small...).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+		p.nothingLeft()
+	}
+}

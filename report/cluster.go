@@ -1,0 +1,520 @@
+package report
+
+import (
+	"cmp"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/perf/benchunit"
+
+	"github.com/sqlite3perf/sqlite3perf/chart"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Clusters is what clusters and a local driver have done under the same loads, or what came
+// of harm to them.
+type Clusters struct {
+	Trials []ClusterTrial // that of the local driver first, if there is one
+}
+
+// ClusterTrial is what one database has done.
+type ClusterTrial struct {
+	Driver   string
+	Version  string          // of the library
+	Nodes    int             // 0 if the driver is local
+	Delay    time.Duration   // of each byte between the nodes, in each direction
+	Settings driver.Settings // that were asked for
+	Result   *protocol.Clustered
+	Reason   string // why there is no result; "" if there is one
+}
+
+// Name says which database it is.
+func (t *ClusterTrial) Name() string {
+	switch {
+	case t.Nodes == 0:
+		return Line(t.Driver) + ", local"
+	case t.Delay > 0:
+		return fmt.Sprintf("%s, %s, %v", Line(t.Driver), counted(int64(t.Nodes), "node"), t.Delay)
+	}
+	return fmt.Sprintf("%s, %s", Line(t.Driver), counted(int64(t.Nodes), "node"))
+}
+
+// Queued reports whether writes were acknowledged before they were in the log.
+func (t *ClusterTrial) Queued() bool { return t.Settings["queued_writes"] == "on" }
+
+// Lost returns how many acknowledged writes are gone, on any node.
+func (t *ClusterTrial) Lost() int64 {
+	if t.Result == nil || t.Result.Harmed == nil {
+		return 0
+	}
+	lost := t.Result.Harmed.Lost
+	for _, m := range t.Result.Harmed.Missing {
+		lost = max(lost, m.Lost)
+	}
+	return lost
+}
+
+var clusterFormats = formatsOf[*Clusters]{
+	{"table", func(w io.Writer, c *Clusters, o Options) error { return renderText(w, clusters(c), o) }},
+	{"markdown", func(w io.Writer, c *Clusters, _ Options) error { return renderMarkdown(w, clusters(c)) }},
+	{"html", func(w io.Writer, c *Clusters, o Options) error { return renderHTML(w, clusters(c), "Cluster", o) }},
+	{"svg", writeClusterSVG},
+	{"json", writeClusterJSON},
+}
+
+// ClusterFormats lists the names of the formats of clusters.
+func ClusterFormats() []string { return clusterFormats.names() }
+
+// CheckClusters returns an error if there is no such format of clusters.
+func CheckClusters(format string) error { return clusterFormats.check(format) }
+
+// WriteClusters writes what clusters have done in a format.
+func WriteClusters(w io.Writer, format string, c *Clusters, opts Options) error {
+	return clusterFormats.write(w, "cluster", format, c, opts)
+}
+
+// rowsPerSecond returns how many rows were acknowledged per second.
+func rowsPerSecond(l *protocol.LoadResult) float64 {
+	return float64(l.Acknowledged.Count) * float64(l.Batch) / (float64(l.WallNS) / 1e9)
+}
+
+// done returns the trials that have a result.
+func (c *Clusters) done() (list []*ClusterTrial) {
+	for i := range c.Trials {
+		if c.Trials[i].Result != nil {
+			list = append(list, &c.Trials[i])
+		}
+	}
+	return list
+}
+
+// ClustersAnswer says in a few sentences what a cluster costs, or what harm did to it.
+func ClustersAnswer(c *Clusters) string {
+	var words []string
+	if s := priceAnswer(c.done()); s != "" {
+		words = append(words, s)
+	}
+	for _, t := range c.done() {
+		if t.Result.Harmed != nil {
+			words = append(words, harmAnswer(t))
+		}
+	}
+	if words == nil {
+		return "Nothing was measured."
+	}
+	return strings.Join(words, " ")
+}
+
+// best returns the load under which most rows were acknowledged.
+func best(loads []protocol.LoadResult) *protocol.LoadResult {
+	var most *protocol.LoadResult
+	for i := range loads {
+		if most == nil || rowsPerSecond(&loads[i]) > rowsPerSecond(most) {
+			most = &loads[i]
+		}
+	}
+	return most
+}
+
+// lostVerb is the same for one node and for several.
+const lostVerb = "lost"
+
+// nodes names the cluster of a trial as the subject of a sentence, with its verb.
+func (t *ClusterTrial) nodes(verb string) string {
+	if t.Nodes == 1 && verb != lostVerb {
+		verb += "s"
+	}
+	name := fmt.Sprintf("%s of %s", counted(int64(t.Nodes), "node"), Line(t.Driver))
+	if t.Delay > 0 {
+		name += fmt.Sprintf(", %v apart,", t.Delay)
+	}
+	return name + " " + verb
+}
+
+// priceAnswer compares the largest cluster without a delay with the local driver.
+func priceAnswer(list []*ClusterTrial) string {
+	var local, large, far *ClusterTrial
+	for _, t := range list {
+		if len(t.Result.Loads) == 0 {
+			continue
+		}
+		if t.Nodes == 0 {
+			local = t
+			continue
+		}
+		if large == nil || t.Delay < large.Delay || t.Delay == large.Delay && t.Nodes > large.Nodes {
+			large = t
+		}
+		if t.Nodes > 1 && (far == nil || t.Delay > far.Delay) {
+			far = t
+		}
+	}
+	if large == nil && local == nil {
+		return ""
+	}
+	if large == nil {
+		return fmt.Sprintf("%s acknowledges at most %s rows per second; no cluster was measured.", Line(local.Driver), human(rowsPerSecond(best(local.Result.Loads))))
+	}
+	first, most := &large.Result.Loads[0], rowsPerSecond(best(large.Result.Loads))
+	s := fmt.Sprintf("%s at most %s rows per second", large.nodes("acknowledge"), human(most))
+	instead := ""
+	if local != nil {
+		there := rowsPerSecond(best(local.Result.Loads))
+		s += fmt.Sprintf(" where %s does %s, that is %s as many", Line(local.Driver), human(there), times(most/there))
+		instead = " instead of " + duration(local.Result.Loads[0].Acknowledged.P50NS)
+	}
+	return fmt.Sprintf("%s. %s takes %s until it is acknowledged%s, and %s until it is on all nodes (medians).%s",
+		s, one(first), duration(first.Acknowledged.P50NS), instead, duration(first.Visible.P50NS), distance(large, far))
+}
+
+// distance says what the longest delay makes of the first load.
+func distance(near, far *ClusterTrial) string {
+	if far == nil || far.Delay == near.Delay {
+		return ""
+	}
+	l := &far.Result.Loads[0]
+	return fmt.Sprintf(" With %v between the nodes it is %s and %s.", far.Delay, duration(l.Acknowledged.P50NS), duration(l.Visible.P50NS))
+}
+
+// one says what a load writes at once.
+func one(l *protocol.LoadResult) string {
+	if l.Batch == 1 {
+		return "A row"
+	}
+	return fmt.Sprintf("An INSERT of %d rows", l.Batch)
+}
+
+func loadWords(l protocol.ClusterLoad) string {
+	return fmt.Sprintf("%s, %s per INSERT", counted(int64(l.Clients), "client"), counted(int64(l.Batch), "row"))
+}
+
+// harmAnswer says what was lost, and for how long writes failed.
+func harmAnswer(t *ClusterTrial) string {
+	h := t.Result.Harmed
+	var kills, cuts int64
+	for _, one := range h.Harms {
+		if one.Kind == protocol.HarmKill {
+			kills++
+		} else {
+			cuts++
+		}
+	}
+	var what []string
+	if kills > 0 {
+		what = append(what, counted(kills, "kill")+" of the leader")
+	}
+	if cuts > 0 {
+		what = append(what, counted(cuts, "isolation")+" of it")
+	}
+	if kills > 0 {
+		what = append(what, "a kill of all nodes at once")
+	} else {
+		what = []string{counted(cuts, "isolation") + " of the leader"}
+	}
+	lost := "none"
+	switch n := t.Lost(); {
+	case n > 0 && t.Queued():
+		lost = Thousands(n)
+	case n > 0:
+		lost = Thousands(n)
+	}
+	how := "acknowledged"
+	if t.Queued() {
+		how = "acknowledged when they were queued"
+	}
+	longest, median := silent(h.Harms)
+	return fmt.Sprintf("%s %s of %s writes that were %s, by %s. No write was acknowledged for %s at the longest, and %s in the median.%s",
+		t.nodes(lostVerb), lost, Thousands(h.Acknowledged), how, enumerate(what), duration(longest), duration(median), staleWords(h.Reads))
+}
+
+// silent returns the longest and the median time without an acknowledged write.
+func silent(harms []protocol.Harm) (longest, median int64) {
+	var list []int64
+	for _, h := range harms {
+		list = append(list, h.SilentNS)
+	}
+	if list == nil {
+		return 0, 0
+	}
+	slices.Sort(list)
+	n := len(list)
+	return list[n-1], (list[(n-1)/2] + list[n/2]) / 2
+}
+
+// staleWords says which levels have answered with a state that was over.
+func staleWords(reads []protocol.LevelReads) string {
+	var stale, never []string
+	for _, r := range reads {
+		switch {
+		case r.Stale > 0:
+			stale = append(stale, fmt.Sprintf("%s of the reads with level %s", percent(float64(r.Stale)/float64(r.Reads-r.Failed)), r.Level))
+		case r.Reads > r.Failed:
+			never = append(never, r.Level)
+		}
+	}
+	switch {
+	case len(reads) == 0:
+		return ""
+	case stale == nil:
+		return fmt.Sprintf(" No read was stale with level %s.", enumerate(never))
+	case never == nil:
+		return fmt.Sprintf(" Stale were %s.", enumerate(stale))
+	}
+	return fmt.Sprintf(" Stale were %s; none was with level %s.", enumerate(stale), enumerate(never))
+}
+
+// clusters is the whole of it for people.
+func clusters(c *Clusters) document {
+	d := document{paragraph{text: ClustersAnswer(c)}}
+	if pic, ok := pricePicture(c); ok {
+		d = append(d, picture{Picture: pic})
+	}
+	d = append(d, loadTables(c)...)
+	for _, t := range c.done() {
+		if t.Result.Harmed != nil {
+			d = append(d, harmTables(t)...)
+		}
+	}
+	d = append(d, costTable(c)...)
+	var notes list
+	for i := range c.Trials {
+		if t := &c.Trials[i]; t.Reason != "" {
+			notes.note(item{label: "no result", text: t.Name() + ": " + Line(t.Reason), alarm: true})
+		}
+	}
+	for _, t := range c.done() {
+		notes.note(item{label: "settings", text: t.Name() + ": " + settingsOf(t)})
+	}
+	return append(d, space{}, notes)
+}
+
+// settingsOf says with what a trial was done.
+func settingsOf(t *ClusterTrial) string {
+	words := []string{cmp.Or(Line(t.Version), "version not known")}
+	for _, m := range t.Result.Members {
+		if t.Nodes > 0 && m.Version != "" {
+			words = append(words, "nodes of version "+Line(m.Version))
+			break
+		}
+	}
+	var set []string
+	for name, v := range t.Settings {
+		set = append(set, Line(name+"="+v))
+	}
+	slices.Sort(set)
+	if set != nil {
+		words = append(words, strings.Join(set, " "))
+	}
+	return strings.Join(words, "; ")
+}
+
+// loads returns the loads that were measured, in order.
+func (c *Clusters) loads() (list []protocol.ClusterLoad) {
+	for _, t := range c.done() {
+		for _, l := range t.Result.Loads {
+			if !slices.Contains(list, l.ClusterLoad) {
+				list = append(list, l.ClusterLoad)
+			}
+		}
+	}
+	return list
+}
+
+// result returns what a trial has done under a load, or nil.
+func (t *ClusterTrial) result(load protocol.ClusterLoad) *protocol.LoadResult {
+	i := slices.IndexFunc(t.Result.Loads, func(l protocol.LoadResult) bool { return l.ClusterLoad == load })
+	if i < 0 {
+		return nil
+	}
+	return &t.Result.Loads[i]
+}
+
+// loadTables has a table for each load: the price of a cluster.
+func loadTables(c *Clusters) (d document) {
+	failed := ""
+	for _, load := range c.loads() {
+		g := grid{columns: []column{
+			{title: "database"}, {title: "writes/s", right: true}, {title: "rows/s", right: true}, {title: "of local", right: true},
+			{title: "acked p50", right: true}, {title: "p99", right: true}, {title: "on all nodes p50", right: true}, {title: "p99", right: true},
+			{title: "CPU/row", right: true}, {title: "nodes' share", right: true, drop: 1},
+		}}
+		local := math.NaN()
+		for _, t := range c.done() {
+			l := t.result(load)
+			if l == nil {
+				continue
+			}
+			rate, nodes := rowsPerSecond(l), absent
+			if t.Nodes == 0 {
+				local = rate
+			} else if l.CPUNS > 0 {
+				nodes = percent(float64(l.MemberCPUNS) / float64(l.CPUNS))
+			}
+			of := absent
+			if !math.IsNaN(local) {
+				of = times(rate / local)
+			}
+			rows := float64(l.Acknowledged.Count) * float64(l.Batch)
+			cpu := absent
+			if l.CPUNS > 0 {
+				cpu = duration(int64(float64(l.CPUNS) / rows))
+			}
+			g.rows = append(g.rows, []string{t.Name(), human(rate / float64(l.Batch)), human(rate), of,
+				duration(l.Acknowledged.P50NS), duration(l.Acknowledged.P99NS), duration(l.Visible.P50NS), duration(l.Visible.P99NS), cpu, nodes})
+			if l.Failed > 0 {
+				failed += fmt.Sprintf(" %s, %s: %s failed, the first with: %s.", t.Name(), loadWords(load), counted(l.Failed, "write"), Line(l.Error))
+			}
+		}
+		d = append(d, heading{2, loadWords(load)}, g)
+	}
+	if d != nil {
+		d = append(d, paragraph{text: "Clients write as fast as they can, each INSERT in its own transaction. acked: until a write was acknowledged; on all nodes: until a read with level none found it on each. CPU is that of the clients and of all nodes." + failed, quiet: true})
+	}
+	return d
+}
+
+// costTable says what the databases take besides.
+func costTable(c *Clusters) document {
+	g := grid{columns: []column{{title: "database"}, {title: "rows written", right: true}, {title: "disk", right: true}, {title: "disk per row", right: true}, {title: "memory", right: true}}}
+	for _, t := range c.done() {
+		r := t.Result
+		memory := absent
+		if r.PeakRSSBytes > 0 {
+			memory = bytesWords(r.PeakRSSBytes)
+		}
+		perRow := absent
+		if r.Rows > 0 {
+			perRow = bytesWords(r.DiskBytes / r.Rows)
+		}
+		g.rows = append(g.rows, []string{t.Name(), Thousands(r.Rows), bytesWords(r.DiskBytes), perRow, memory})
+	}
+	if g.rows == nil {
+		return nil
+	}
+	return document{heading{2, "Disk and memory"}, g,
+		paragraph{text: "Disk is what all nodes use in the end, with their logs and snapshots. Memory is the most that the processes of all nodes have held, each at its own peak; of a local driver it is that of the process with the clients.", quiet: true}}
+}
+
+func bytesWords(n int64) string {
+	words, unit := scaled([]float64{float64(n)}, benchunit.Binary, "B")
+	return words[0] + " " + unit
+}
+
+// harmTables says what harm has done.
+func harmTables(t *ClusterTrial) document {
+	h := t.Result.Harmed
+	harms := grid{columns: []column{{title: "harm"}, {title: "times", right: true}, {title: "longest without a write", right: true}, {title: "median", right: true}}}
+	for _, kind := range []struct{ kind, words string }{{protocol.HarmKill, "leader killed and restarted"}, {protocol.HarmCut, "leader isolated and healed"}} {
+		var of []protocol.Harm
+		for _, one := range h.Harms {
+			if one.Kind == kind.kind {
+				of = append(of, one)
+			}
+		}
+		if of != nil {
+			longest, median := silent(of)
+			harms.rows = append(harms.rows, []string{kind.words, Thousands(int64(len(of))), duration(longest), duration(median)})
+		}
+	}
+	writes := grid{columns: []column{{title: "writes"}, {title: "number", right: true}}}
+	add := func(what string, n int64) { writes.rows = append(writes.rows, []string{what, Thousands(n)}) }
+	add("acknowledged", h.Acknowledged)
+	add("failed, of which some may have taken effect", h.Failed)
+	add("found in the end, with level strong", h.Found)
+	add("acknowledged, but lost", h.Lost)
+	for _, m := range h.Missing {
+		add(fmt.Sprintf("acknowledged, but not in the copy of node %s", Line(m.Member)), m.Lost)
+	}
+	reads := grid{columns: []column{{title: "level"}, {title: "reads", right: true}, {title: "failed", right: true}, {title: "stale", right: true}, {title: "of the answered", right: true}}}
+	for _, r := range h.Reads {
+		share := absent
+		if n := r.Reads - r.Failed; n > 0 {
+			share = percent(float64(r.Stale) / float64(n))
+		}
+		reads.rows = append(reads.rows, []string{r.Level, Thousands(r.Reads), Thousands(r.Failed), Thousands(r.Stale), share})
+	}
+	d := document{heading{2, "Harm: " + t.Name()}, harms, space{}, writes}
+	if len(reads.rows) > 0 {
+		d = append(d, space{}, reads, paragraph{text: "A read is stale if it does not see a write that was acknowledged before the read began. Reads go to one node after the other, those that are cut off included.", quiet: true})
+	}
+	if len(h.LostIDs) > 0 {
+		var ids []string
+		for _, id := range h.LostIDs {
+			ids = append(ids, Thousands(id))
+		}
+		d = append(d, paragraph{text: "The first rows that are lost have the IDs " + strings.Join(ids, ", ") + "."})
+	}
+	return d
+}
+
+// pricePicture has the throughput of all databases under all loads.
+func pricePicture(c *Clusters) (Picture, bool) {
+	loads := c.loads()
+	if len(loads) == 0 {
+		return Picture{}, false
+	}
+	draw := func(width int, title string) chart.Chart {
+		g := &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: "rows per second, higher is better", Format: human}}
+		for _, load := range loads {
+			group := chart.Group{Name: loadWords(load)}
+			for _, t := range c.done() {
+				b := chart.Bar{Name: t.Name(), Reason: "not measured"}
+				if l := t.result(load); l != nil {
+					v := rowsPerSecond(l)
+					b.Reason, b.Value, b.Low, b.High = "", v, v, v
+					b.Tip = fmt.Sprintf("acknowledged after %s, on every node after %s (medians)", duration(l.Acknowledged.P50NS), duration(l.Visible.P50NS))
+				}
+				group.Bars = append(group.Bars, b)
+			}
+			g.Groups = append(g.Groups, group)
+		}
+		return g
+	}
+	return Picture{Name: "price", Title: "What a cluster costs: rows acknowledged per second", draw: draw}, true
+}
+
+func writeClusterSVG(w io.Writer, c *Clusters, _ Options) error {
+	p, ok := pricePicture(c)
+	if !ok {
+		return errors.New("there is a picture of loads only, and none was measured")
+	}
+	return chart.WriteSVG(w, p.Chart(0))
+}
+
+// ClusterSchema is the JSON Schema (draft 2020-12) of the JSON form of clusters.
+//
+//go:embed cluster.schema.json
+var ClusterSchema []byte
+
+// JSONClusters is the JSON form of clusters.
+type JSONClusters struct {
+	Version int           `json:"version"`
+	Answer  string        `json:"answer"`
+	Trials  []JSONCluster `json:"trials"`
+}
+
+// JSONCluster is what one database has done.
+type JSONCluster struct {
+	Driver        string              `json:"driver"`
+	ModuleVersion string              `json:"module_version,omitempty"`
+	Nodes         int                 `json:"nodes"` // 0: the driver is local
+	DelayNS       int64               `json:"delay_ns"`
+	Settings      driver.Settings     `json:"settings"`
+	Result        *protocol.Clustered `json:"result,omitempty"`
+	Reason        string              `json:"reason,omitempty"` // why there is no result
+}
+
+func writeClusterJSON(w io.Writer, c *Clusters, _ Options) error {
+	out := JSONClusters{Version: 1, Answer: ClustersAnswer(c), Trials: []JSONCluster{}}
+	for _, t := range c.Trials {
+		out.Trials = append(out.Trials, JSONCluster{t.Driver, t.Version, t.Nodes, int64(t.Delay), t.Settings, t.Result, t.Reason})
+	}
+	return encode(w, out)
+}

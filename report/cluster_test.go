@@ -1,0 +1,132 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// clusterLoads has a result for two loads; the first takes perRow to be acknowledged.
+func clusterLoads(perRow time.Duration, nodes bool) *protocol.Clustered {
+	r := &protocol.Clustered{Rows: 12_345, DiskBytes: 5 << 20, PeakRSSBytes: 64 << 20, Members: []protocol.ClusterMember{{ID: "1", Version: "8"}}}
+	for i, l := range []protocol.ClusterLoad{{Clients: 1, Batch: 1}, {Clients: 8, Batch: 100}} {
+		one := protocol.LoadResult{ClusterLoad: l, WallNS: 2e9, CPUNS: 1e9,
+			Acknowledged: latency.Summary{Count: 2e9 / int64(perRow) * int64(i+1), P50NS: int64(perRow) * int64(i+1), P99NS: 10 * int64(perRow)},
+			Visible:      latency.Summary{Count: 10, P50NS: 3 * int64(perRow), P99NS: 12 * int64(perRow)}}
+		if nodes {
+			one.MemberCPUNS, one.Failed, one.Error = 7e8, int64(i), "leader not found"
+		}
+		r.Loads = append(r.Loads, one)
+	}
+	return r
+}
+
+func clusterFixture() *report.Clusters {
+	return &report.Clusters{Trials: []report.ClusterTrial{
+		{Driver: "mattn", Version: "github.com/mattn/go-sqlite3 v1.14.52", Settings: driver.Settings{"journal_mode": "wal", "synchronous": "full"}, Result: clusterLoads(400*time.Microsecond, false)},
+		{Driver: "rqlite", Version: "github.com/rqlite/gorqlite v0.0.0", Nodes: 1, Settings: driver.Settings{"nodes": "1"}, Result: clusterLoads(time.Millisecond, true)},
+		{Driver: "rqlite", Version: "github.com/rqlite/gorqlite v0.0.0", Nodes: 3, Settings: driver.Settings{"nodes": "3"}, Result: clusterLoads(2*time.Millisecond, true)},
+		{Driver: "rqlite", Version: "github.com/rqlite/gorqlite v0.0.0", Nodes: 3, Delay: 10 * time.Millisecond, Settings: driver.Settings{"nodes": "3", "node_delay": "10"}, Result: clusterLoads(22*time.Millisecond, true)},
+		{Driver: "rqlite", Nodes: 5, Reason: "node 4: it ended\x1b[31m"},
+	}}
+}
+
+// harmFixture is of three nodes that have lost so many writes.
+func harmFixture(lost int64, settings driver.Settings) *report.Clusters {
+	h := &protocol.Harmed{Acknowledged: 5000, Failed: 120, Found: 5010 - lost, Lost: lost,
+		Harms: []protocol.Harm{{Kind: "kill", Member: "1", SilentNS: 1.5e9, RecoveredNS: 1.4e9}, {Kind: "kill", Member: "2", SilentNS: 2.5e9, RecoveredNS: 1.4e9},
+			{Kind: "cut", Member: "3", SilentNS: 3e9, RecoveredNS: 3e9}},
+		Missing: []protocol.Missing{{Member: "1", Lost: lost}, {Member: "2", Lost: lost}, {Member: "3", Rows: 1, Lost: lost}},
+		Reads:   []protocol.LevelReads{{Level: "none", Reads: 1000, Failed: 200, Stale: 80}, {Level: "weak", Reads: 500, Failed: 100}, {Level: "strong", Reads: 300, Failed: 100}}}
+	if lost > 0 {
+		h.LostIDs = []int64{17, 1234}
+	}
+	return &report.Clusters{Trials: []report.ClusterTrial{{Driver: "rqlite", Version: "v0.0.0", Nodes: 3, Settings: settings,
+		Result: &protocol.Clustered{Rows: 5000, DiskBytes: 1 << 20, Members: []protocol.ClusterMember{{ID: "1", Version: "8"}}, Harmed: h}}}}
+}
+
+func clusterReport(t *testing.T, format string, c *report.Clusters) string {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := report.WriteClusters(&buf, format, c, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+func TestClusters(t *testing.T) {
+	for format, extension := range map[string]string{"table": "txt", "markdown": "md", "html": "html", "json": "json"} {
+		golden(t, "cluster."+extension, clusterReport(t, format, clusterFixture()))
+		golden(t, "cluster-harm."+extension, clusterReport(t, format, harmFixture(0, driver.Settings{"nodes": "3"})))
+	}
+}
+
+func TestClustersAnswer(t *testing.T) {
+	fixture := clusterFixture()
+	local := fixture.Trials[:1]
+	for want, c := range map[string]*report.Clusters{
+		"Nothing was measured.": {},
+		"mattn acknowledges at most 500k rows per second; no cluster was measured.":                                                          {Trials: local},
+		"3 nodes of rqlite acknowledge at most 100k rows per second where mattn does 500k, that is 0.20x as many. A row takes 2.00 ms until": fixture,
+		"1 node of rqlite acknowledges at most 200k rows per second. A row takes 1.00 ms until it is acknowledged, and 3.00 ms":              {Trials: fixture.Trials[1:2]},
+		"3 nodes of rqlite lost none of 5,000 writes that were acknowledged, by 2 kills of the leader, 1 isolation of it and a kill of all":  harmFixture(0, nil),
+		"Stale were 10% of the reads with level none; none was with level weak and strong.":                                                  harmFixture(0, nil),
+		"3 nodes of rqlite lost 7 of 5,000 writes that were acknowledged, by":                                                                harmFixture(7, nil),
+		"lost 7 of 5,000 writes that were acknowledged when they were queued, by":                                                            harmFixture(7, driver.Settings{"queued_writes": "on"}),
+	} {
+		if got := report.ClustersAnswer(c); !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestClusterLost expects a row that a single node lacks to count as lost.
+func TestClusterLost(t *testing.T) {
+	c := harmFixture(0, nil)
+	c.Trials[0].Result.Harmed.Missing[1].Lost = 3
+	if got := c.Trials[0].Lost(); got != 3 {
+		t.Errorf("%d are lost, want 3", got)
+	}
+}
+
+func TestClusterSVG(t *testing.T) {
+	svg := clusterReport(t, "svg", clusterFixture())
+	d := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"8 clients, 100 rows per INSERT", "rqlite, 3 nodes, 10ms", "mattn, local"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("the picture has no %q", want)
+		}
+	}
+	if err := report.WriteClusters(io.Discard, "svg", harmFixture(0, nil), report.Options{}); err == nil {
+		t.Error("there is a picture of harm")
+	}
+}
+
+func TestClustersFulfilSchema(t *testing.T) {
+	for _, c := range []*report.Clusters{clusterFixture(), harmFixture(2, nil)} {
+		fulfilled(t, report.ClusterSchema, func(w io.Writer) error { return report.WriteClusters(w, "json", c, report.Options{}) })
+	}
+	var all report.JSONClusters
+	fill(reflect.ValueOf(&all).Elem())
+	all.Version = 1
+	h := all.Trials[0].Result.Harmed
+	h.Harms[0].Kind, h.Reads[0].Level = protocol.HarmCut, "none"
+	validateFields(t, compiled(t, report.ClusterSchema), all)
+}

@@ -140,7 +140,7 @@ func TestProcessesFail(t *testing.T) {
 			dir := t.TempDir()
 			limit := time.Minute
 			if fault == "second-hangs" {
-				limit = 4 * time.Second
+				limit = 15 * time.Second // in which the second must have begun
 			}
 			c := casesOf(t, faulty(t, "server-"+fault), 7, nil, nil, parse(t, reading))[0]
 			got, err := (&lab.Processes{Dir: dir, Limit: limit}).Trial(t.Context(), c, 7)

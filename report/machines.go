@@ -54,7 +54,9 @@ func MachinesAnswer(all []OnMachine) string { return machinesAnswer(all, sideByS
 
 func machinesAnswer(all []OnMachine, m *stats.Machines) string {
 	var sentences []string
-	if s := whoIsFirst(all); s != "" {
+	if s := claimsOn(all); s != "" {
+		sentences = append(sentences, s)
+	} else if s := whoIsFirst(all); s != "" {
 		sentences = append(sentences, s)
 	}
 	if s := agreements(all, m); s != "" {
@@ -123,6 +125,62 @@ func whoIsFirst(all []OnMachine) string {
 	return "Who comes first depends on the machine. " + strings.Join(parts, "; ") + "."
 }
 
+// claimsOn says what the machines say of the claims of the study that they measured. It
+// returns "" if they measured none.
+func claimsOn(all []OnMachine) string {
+	var verdicts []map[Verdict][]string // of each claim: on which machines
+	for _, m := range all {
+		if m.Analysis == nil || m.Options.Study == nil {
+			continue
+		}
+		for i, c := range m.Options.Study.Claims {
+			if i == len(verdicts) {
+				verdicts = append(verdicts, map[Verdict][]string{})
+			}
+			verdicts[i][c.Verdict] = append(verdicts[i][c.Verdict], m.Name)
+		}
+	}
+	if len(verdicts) == 0 {
+		return ""
+	}
+	count := map[string]int{}
+	for _, v := range verdicts {
+		holds, not, open := len(v[Holds]), len(v[DoesNotHold]), len(v[CannotBeTold])
+		switch {
+		case holds > 0 && not > 0:
+			count["depend on the machine"]++
+		case holds > 0 && open == 0:
+			count["hold everywhere"]++
+		case not > 0 && open == 0:
+			count["hold nowhere"]++
+		case holds > 0:
+			count["hold on some machines and cannot be told on others"]++
+		case not > 0:
+			count["do not hold on some machines and cannot be told on others"]++
+		default:
+			count["cannot be told"]++
+		}
+	}
+	var parts []string
+	for _, words := range []string{"hold everywhere", "hold nowhere", "depend on the machine", "hold on some machines and cannot be told on others",
+		"do not hold on some machines and cannot be told on others", "cannot be told"} {
+		if n := count[words]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, words))
+		}
+	}
+	return fmt.Sprintf("Of %s of %s, %s.", counted(int64(len(verdicts)), "claim"), theStudy(all), strings.Join(parts, ", "))
+}
+
+// theStudy names the study that was measured.
+func theStudy(all []OnMachine) string {
+	for _, m := range all {
+		if m.Options.Study != nil {
+			return m.Options.Study.Name
+		}
+	}
+	return ""
+}
+
 // agreements counts what is the same on all machines and what turns around.
 func agreements(all []OnMachine, m *stats.Machines) string {
 	n := len(m.Pairs)
@@ -135,21 +193,38 @@ func agreements(all []OnMachine, m *stats.Machines) string {
 			measured++
 		}
 	}
-	count, where := counted(int64(n), "comparison")+" of two drivers", together(measured)
-	if ofTwoSides(all) {
-		count = counted(int64(n), "cell")
-	}
-	same, turned, partly := m.Count(stats.Everywhere), m.Count(stats.Reversed), m.Count(stats.Partly)
-	var parts []string
-	for _, c := range []struct {
-		n     int
-		words string
-	}{{same, "the same on " + where}, {turned, "turned around"}, {partly, "clear on some only"}, {n - same - turned - partly, "clear on none"}} {
-		if c.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.words))
+	where := together(measured)
+	same := map[stats.Verdict]int{} // of sides: how many cells say so everywhere
+	for _, p := range m.Pairs {
+		if p.Agreement == stats.Everywhere {
+			for _, s := range p.Said {
+				if s.Verdict != "" {
+					same[s.Verdict]++
+					break
+				}
+			}
 		}
 	}
-	return fmt.Sprintf("Of %s, %s.", count, strings.Join(parts, ", "))
+	var parts []string
+	add := func(n int, words string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf(words, n))
+		}
+	}
+	if ofTwoSides(all) {
+		add(same[stats.Slower], "slower on "+where+" in %d")
+		add(same[stats.Faster], "faster on "+where+" in %d")
+		add(same[stats.Same], "the same on "+where+" in %d")
+		add(m.Count(stats.Reversed), "turned around in %d")
+		add(m.Count(stats.Partly), "clear on some only in %d")
+		add(m.Count(stats.Nowhere), "clear on none in %d")
+		return fmt.Sprintf("%s against %s, in %s: %s.", m.Pairs[0].Second, m.Pairs[0].First, counted(int64(n), "cell"), strings.Join(parts, ", "))
+	}
+	add(m.Count(stats.Everywhere), "%d the same on "+where)
+	add(m.Count(stats.Reversed), "%d turned around")
+	add(m.Count(stats.Partly), "%d clear on some only")
+	add(m.Count(stats.Nowhere), "%d clear on none")
+	return fmt.Sprintf("Of %s of two drivers, %s.", counted(int64(n), "comparison"), strings.Join(parts, ", "))
 }
 
 // ofTwoSides reports whether the runs were made to compare two sides.

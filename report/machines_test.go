@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -80,5 +81,36 @@ func TestMachineLost(t *testing.T) {
 	}
 	if len(j.Machines) != 2 || j.Machines[1].Run != 4 || len(j.Machines[1].Report) == 0 {
 		t.Errorf("machines: %+v", j.Machines)
+	}
+}
+
+// Of runs that compare two sides, the answer says how often the second is slower on all
+// machines.
+func TestMachinesSides(t *testing.T) {
+	compares := func(id int64, second int64) *result.Run {
+		run := newRun(9)
+		run.ID, run.Host = id, &result.Host{Name: fmt.Sprint("m", id)}
+		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+		add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 302_000_000, 1_000_000, 1))
+		spoil(run, "simple", "mattn", func(t *result.Trial) { t.Samples[1].WallNS *= second })
+		return run
+	}
+	got := report.MachinesAnswer(machines(compares(1, 1), compares(2, 9)))
+	if want := "modernc against mattn, in 2 cells: slower on both machines in 1, turned around in 1."; got != want {
+		t.Errorf("the answer is %s, want %s", got, want)
+	}
+}
+
+// A gate has passed only if it has on all machines.
+func TestGates(t *testing.T) {
+	list := []report.GatedOn{{Name: "pi", Gated: report.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}
+	for format, want := range map[string]string{"table": "Failed on vm1. Not passed on pi.\n", "json": `"passed": false`} {
+		var b bytes.Buffer
+		if err := report.WriteGates(&b, format, list, report.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s: no %s in\n%s", format, want, b.String())
+		}
 	}
 }

@@ -218,8 +218,8 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 		}
 	}
 	r.told, m.told = m.told, true
-	r.prepared = func() error {
-		for _, c := range r.cases {
+	r.prepared = func(cases []*lab.Case) error {
+		for _, c := range cases {
 			if c.Unavailable != nil {
 				return &bisect.Missing{Release: names[c.Driver], Why: c.Unavailable.Message}
 			}

@@ -63,6 +63,7 @@ func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	o.addPrecisionFlag(f, "2%", "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
 	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 	o.addPlaceFlags(f)
+	o.hosts.addFlags(f)
 	o.output.setFormats("how the comparison is printed", report.ComparisonFormats(), report.CheckComparison)
 }
 
@@ -113,7 +114,7 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 	if r.compares, err = o.sides(r); err != nil {
 		return err
 	}
-	r.prepared = func() error { return allBuilt(r.cases) }
+	r.prepared = allBuilt
 	r.ahead = tooFewRounds(r)
 	r.precision = 0 // the question is about verdicts
 	if !o.exact {

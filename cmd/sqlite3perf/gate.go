@@ -80,24 +80,28 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	o.addScheduleFlags(f)
 	f.Lookup("rounds").Usage = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 	o.addPlaceFlags(f)
+	o.hosts.addFlags(f)
 	o.output.setFormats("how the result is printed", report.GateFormats(), report.CheckGate)
 }
 
 // gate judges the candidate and writes the result where the options ask. A gate that could
 // not judge also writes why to the files, so that no older result is taken for its own.
 func gate(ctx context.Context, env *environment, o *gateOptions) error {
+	if err := o.checkGateHosts(); err != nil {
+		return err
+	}
 	if err := o.checkOutputs(); err != nil {
 		return err
+	}
+	if len(o.hosts.names) > 1 {
+		return gateOnHosts(ctx, env, o)
 	}
 	out := report.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
 	out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
 	failure := o.judge(ctx, env, &out)
+	blame(&out, failure)
 	_, interrupted := errors.AsType[statusError](failure)
 	_, nothing := errors.AsType[incompleteError](failure)
-	out.Interrupted = interrupted || failure != nil && len(out.Runs) > 0
-	if failure != nil && !interrupted {
-		out.Why = fmt.Sprintf("%v%s", failure, hint(failure))
-	}
 	begun := failure == nil || nothing || len(out.Runs) > 0
 	switch err := o.write(env, out, begun); {
 	case err != nil && interrupted:
@@ -107,6 +111,20 @@ func gate(ctx context.Context, env *environment, o *gateOptions) error {
 	case err != nil:
 		return err
 	}
+	return gateStatus(&out, failure)
+}
+
+// blame says in the result what went wrong.
+func blame(out *report.Gated, failure error) {
+	_, interrupted := errors.AsType[statusError](failure)
+	out.Interrupted = interrupted || failure != nil && len(out.Runs) > 0
+	if failure != nil && !interrupted {
+		out.Why = fmt.Sprintf("%v%s", failure, hint(failure))
+	}
+}
+
+// gateStatus returns the failure or, without one, the exit status of a result.
+func gateStatus(out *report.Gated, failure error) error {
 	switch {
 	case failure != nil:
 		return failure
@@ -147,7 +165,7 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *report.G
 		return usagef("the baseline %s cannot judge this: %s: measure a new baseline, or a driver as the baseline, or give --allow-differences", o.baseline, strings.Join(out.Differences, "; "))
 	}
 	if out.Base == nil || len(r.matrix.Drivers) == 1 {
-		r.prepared = func() error { return allBuilt(r.cases) }
+		r.prepared = allBuilt
 	}
 	compared := func(a *stats.Analysis) (list []*stats.Comparison) {
 		for _, m := range o.judged {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -75,6 +77,7 @@ type hosted struct {
 func takeOnHosts(ctx context.Context, env *environment, o *runOptions, r *request) ([]*hosted, error) {
 	show := newProgress(env, o.quiet)
 	show.finish() // several runs have no common bar
+	environments := env.forHosts(o.hosts.names)
 	outliveReaders()
 	var measuring atomic.Bool
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
@@ -100,7 +103,8 @@ func takeOnHosts(ctx context.Context, env *environment, o *runOptions, r *reques
 	for i, name := range o.hosts.names {
 		list[i] = &hosted{name: name}
 		requests[i] = r.on(name)
-		shows[i] = &progress{display: display{w: show.w, quiet: o.quiet, prefix: name + ": ", shared: &show.mu}, now: env.now, least: r.least}
+		shows[i] = newProgress(environments[i], o.quiet)
+		shows[i].least = r.least
 	}
 	each(func(i int) {
 		if sites[i], list[i].failure = env.site(until(ctx, stop), o, requests[i], shows[i]); list[i].failure != nil {
@@ -120,9 +124,68 @@ func takeOnHosts(ctx context.Context, env *environment, o *runOptions, r *reques
 		return nil, unlessInterrupted(stop, incompleteError{err})
 	}
 	each(func(i int) {
-		list[i].analysis, list[i].failure = takeAt(ctx, stop, env, o, requests[i], taking{sites[i], st, shows[i], func() { measuring.Store(true) }})
+		list[i].analysis, list[i].failure = takeAt(ctx, stop, environments[i], o, requests[i], taking{sites[i], st, shows[i], func() { measuring.Store(true) }})
 	})
 	return list, nil
+}
+
+// forHosts returns an environment for the work on each host. Its lines begin with the host's
+// name, it has no terminal, and it hears of every Ctrl-C.
+func (env *environment) forHosts(names []string) []*environment {
+	signals := make([]chan os.Signal, len(names))
+	for i := range signals {
+		signals[i] = make(chan os.Signal, 2)
+	}
+	hear := sync.OnceFunc(func() {
+		interrupts := env.catch()
+		go func() {
+			for s := range interrupts {
+				for _, c := range signals {
+					select {
+					case c <- s:
+					default: // it has heard of two
+					}
+				}
+			}
+		}()
+	})
+	var list []*environment
+	var writing sync.Mutex
+	for i, name := range names {
+		own := *env
+		own.stderr = &prefixed{w: env.stderr, writing: &writing, prefix: name + ": "}
+		own.stdoutWidth, own.stderrWidth = 0, 0
+		own.catch = func() <-chan os.Signal {
+			hear()
+			return signals[i]
+		}
+		list = append(list, &own)
+	}
+	return list
+}
+
+// prefixed writes whole lines, each with a prefix.
+type prefixed struct {
+	w       io.Writer
+	writing *sync.Mutex // of all that write to w
+	prefix  string
+	part    []byte // of a line that has not ended
+}
+
+func (p *prefixed) Write(b []byte) (int, error) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.part = append(p.part, b...)
+	for {
+		line, rest, whole := bytes.Cut(p.part, []byte("\n"))
+		if !whole {
+			return len(b), nil
+		}
+		if _, err := fmt.Fprintf(p.w, "%s%s\n", p.prefix, line); err != nil {
+			return 0, err
+		}
+		p.part = rest
+	}
 }
 
 // on returns the request for a host. It shares nothing with those for others that a run
@@ -178,28 +241,38 @@ func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
 
 // worstOf returns the exit status of what became of hosts.
 func worstOf(list []*hosted) error {
-	worst := exitOK
+	var failures []error
 	for _, h := range list {
-		status := exitFailed
 		if h.failure == nil {
-			h.failure = outcome(h.analysis)
-		}
-		if s, ok := errors.AsType[statusError](h.failure); ok {
-			status = int(s)
-		} else if _, ok := errors.AsType[incompleteError](h.failure); ok {
-			status = exitIncomplete
-		} else if h.failure == nil {
-			status = exitOK
-		}
-		for _, s := range []int{exitInterrupted, exitFailed, exitIncomplete} { // the worst first
-			if worst == s || status == s {
-				worst = s
-				break
-			}
+			failures = append(failures, outcome(h.analysis))
+		} else {
+			failures = append(failures, h.failure)
 		}
 	}
-	if worst == exitOK {
-		return nil
+	return worstStatus(failures)
+}
+
+// worstStatus returns the worst exit status of several failures, whose messages have been
+// printed, or nil if there is none.
+func worstStatus(failures []error) error {
+	found := map[int]bool{}
+	for _, err := range failures {
+		status, ok := errors.AsType[statusError](err)
+		_, incomplete := errors.AsType[incompleteError](err)
+		switch {
+		case err == nil:
+		case ok:
+			found[int(status)] = true
+		case incomplete:
+			found[exitIncomplete] = true
+		default:
+			found[exitFailed] = true
+		}
 	}
-	return statusError(worst)
+	for _, status := range []int{exitInterrupted, exitFailed, exitRegression, exitIncomplete} {
+		if found[status] {
+			return statusError(status)
+		}
+	}
+	return nil
 }

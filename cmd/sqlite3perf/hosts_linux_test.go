@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/store"
 )
 
 // network is an SSH server on this machine, and a configuration of the client in which it
@@ -162,6 +165,17 @@ func (n *network) serve(sshd string) {
 		}
 	}
 	n.t.Fatalf("sshd does not listen\n%s", log.String())
+}
+
+// changed returns a client that changes its arguments before it connects, as sed does. So a
+// machine can be pretended to be another one.
+func (n *network) changed(name, script string) string {
+	n.t.Helper()
+	n.write(name, "#!/bin/sh\nn=$#\nfor a; do\n\tset -- \"$@\" \"$(printf %s \"$a\" | sed '"+script+"')\"\ndone\nshift $n\nexec "+n.client+" \"$@\"\n")
+	if err := os.Chmod(n.path(name), 0o755); err != nil {
+		n.t.Fatal(err)
+	}
+	return n.path(name)
 }
 
 // on returns the arguments of a command that measures on hosts.
@@ -316,13 +330,17 @@ func TestHostsInterrupted(t *testing.T) {
 // and that nothing is measured.
 func TestHostMistakes(t *testing.T) {
 	p := newPlace(t)
-	n := newNetwork(t, p, "pi", "unknown\nUserKnownHostsFile /dev/null", "changed", "locked", "closed")
+	n := newNetwork(t, p, "pi", "unknown\nUserKnownHostsFile /dev/null", "changed", "locked", "closed", "full", "other", "older", "chatty")
 	n.write("config", n.read("config")+"Host nowhere\nHostName nowhere.invalid\n")
 	n.write("config", strings.NewReplacer(
 		"Host changed\n", "Host changed\nUserKnownHostsFile "+n.path("known-other")+"\n",
 		"Host locked\n", "Host locked\nPubkeyAuthentication no\n",
 		"Host closed\n", fmt.Sprintf("Host closed\nPort %d\n", freePort(t)),
 	).Replace(n.read("config")))
+	full := n.changed("full", `s#cat > "$t"#cat > /dev/full#`)
+	other := n.changed("other", `s#$(uname -s) $(uname -m)#Plan9 vax#; s#command -v sqlite3perf#false#`)
+	older := n.changed("older", `s#$(uname -s) $(uname -m)#Plan9 vax#; s#command -v sqlite3perf#true#; s#exec sqlite3perf host-agent#echo "{\\\"sqlite3perf_agent\\\": 1, \\\"version\\\": \\\"v0.0.1\\\"}"#`)
+	chatty := n.changed("chatty", `s#exec sh.*#echo Welcome#`)
 	for _, x := range []struct {
 		hosts string
 		code  int
@@ -339,6 +357,10 @@ func TestHostMistakes(t *testing.T) {
 		{"-oProxyCommand=x", exitUsage, nil, `"-oProxyCommand=x" is not the name of a host`},
 		{"pi", exitUsage, []string{"--ssh", "no-such-client"}, "there is no no-such-client here: install the OpenSSH client"},
 		{"pi", exitUsage, []string{"--drivers", "./good"}, "driver ./good is an executable of this machine"},
+		{"full", exitIncomplete, []string{"--ssh", full}, "host full: copying sqlite3perf to its cache directory: its disk is full: make room there: "},
+		{"other", exitIncomplete, []string{"--ssh", other}, "host other: it has no sqlite3perf in PATH, and none can be made for plan9/vax here"},
+		{"older", exitIncomplete, []string{"--ssh", older}, "host older: it has sqlite3perf v0.0.1 in PATH, and this is "},
+		{"chatty", exitIncomplete, []string{"--ssh", chatty}, "host chatty: what it answers is not understood: Welcome"},
 		{"pi", exitIncomplete, []string{"--dir", "/no/such/directory"}, "host pi: there is no directory /no/such/directory: create it there"},
 	} {
 		s := p.start(n.on(x.hosts, slices.Concat(onHosts, []string{"--rounds", "6", "--quiet"}, x.args)...)...)
@@ -350,6 +372,139 @@ func TestHostMistakes(t *testing.T) {
 	}
 	if out, _ := p.command("runs").CombinedOutput(); strings.Contains(string(out), "tiny") {
 		t.Errorf("stored:\n%s", out)
+	}
+	n.leftNothing()
+}
+
+// TestQuestionsOnHosts asks the questions of compare, gate and reproduce on two hosts: the
+// same seed on both, and an answer for both together.
+func TestQuestionsOnHosts(t *testing.T) {
+	p := newPlace(t)
+	n := newNetwork(t, p, "pi", "vm1")
+	for _, x := range []struct {
+		args []string
+		want string // in the answer
+	}{
+		{[]string{"compare", "modernc", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "8"}, "ncruces against modernc, in 3 cells: "},
+		{[]string{"gate", "--baseline", "modernc", "--drivers", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "8"}, "assed on "},
+		{[]string{"reproduce", "cgo-or-not", "--drivers", "modernc,ncruces", "--rounds", "6", "--scale", "0.0001"}, " of cgo-or-not, "},
+	} {
+		s := p.start(n.on("pi,vm1", append(x.args, "--format", "json")...)...)
+		code := s.wait()
+		if code == exitFailed || code == exitUsage {
+			t.Fatalf("%s: exit status %d\n%s", x.args, code, s.said.String())
+		}
+		var j struct {
+			Answer   string
+			Machines []struct{ Name string }
+		}
+		if err := json.Unmarshal(s.stdout.Bytes(), &j); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(j.Answer, x.want) || len(j.Machines) != 2 || j.Machines[0].Name != "pi" || j.Machines[1].Name != "vm1" {
+			t.Errorf("%s: the answer is %s, of %v", x.args, j.Answer, j.Machines)
+		}
+	}
+	n.leftNothing()
+
+	st, err := store.OpenReadOnly(t.Context(), filepath.Join(p.dir, ".home/data/sqlite3perf/results.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	seeds := map[uint64]int{}
+	list, err := st.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		run, err := st.Load(t.Context(), e.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds[run.Seed]++
+	}
+	for seed, runs := range seeds {
+		if runs%2 != 0 {
+			t.Errorf("%d runs have the seed %d", runs, seed)
+		}
+	}
+
+	for want, args := range map[string][]string{
+		"the baseline is stored":         {"gate", "--baseline", "last"},
+		"one host at a time":             {"gate", "--baseline", "modernc", "--drivers", "ncruces", "--also", "junit=x.xml"},
+		"show RUN --format csv":          {"run", "--format", "csv"},
+		"report RUN writes that of each": {"run", "--html", "x.html"},
+	} {
+		s := p.start(n.on("pi,vm1", args...)...)
+		if code := s.wait(); code != exitUsage || !strings.Contains(s.said.String(), strings.TrimPrefix(want, "the baseline ")) {
+			t.Errorf("%s: exit status %d\n%s", args, code, s.said.String())
+		}
+	}
+}
+
+// TestOtherPlatform measures on a machine that says that it is one of 32 bits, for which
+// sqlite3perf is built here.
+func TestOtherPlatform(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("runs programs for linux/386")
+	}
+	p := newPlace(t)
+	n := newNetwork(t, p, "pi")
+	n.client = n.changed("small", `s#$(uname -m)#i686#`)
+	s := p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
+	if code := s.wait(); code != exitOK || !strings.Contains(s.said.String(), "building sqlite3perf for linux/386") {
+		t.Fatalf("exit status %d\n%s", code, s.said.String())
+	}
+	if arch := p.last().Run.Machine.Arch; arch != "386" {
+		t.Errorf("the agent is for %s", arch)
+	}
+	n.leftNothing()
+}
+
+// TestHostWithoutGo measures where there is no Go: a worker that needs no C compiler is built
+// here and sent, and a driver that needs one is unavailable.
+func TestHostWithoutGo(t *testing.T) {
+	p := newPlace(t)
+	n := newNetwork(t, p, "pi")
+	tools := filepath.Join(p.dir, "tools")
+	if err := os.Mkdir(tools, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sh", "uname", "mkdir", "cat", "wc", "chmod", "mv", "rm"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(tools, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Go is also looked for in places that this machine may have. A shell's startup file may
+	// set PATH, so it is set after that.
+	n.client = n.changed("goless", `s#/go/bin#/nowhere#g; s#PATH="$PATH#PATH="`+tools+`#`)
+	// What the user's cache has is used without Go.
+	cache := filepath.Join(n.hosts["pi"], "sqlite3perf", "workers")
+	if err := os.Remove(cache); err != nil {
+		t.Fatal(err)
+	}
+	s := p.start(n.on("pi", "run", "--drivers", "modernc,mattn", "--workloads", "./tiny.yaml", "--rounds", "6")...)
+	if code := s.wait(); code != exitIncomplete {
+		t.Errorf("exit status %d, want %d", code, exitIncomplete)
+	}
+	for _, want := range []string{"sending the worker for modernc to pi", "mattn is unavailable: mattn needs a C compiler, so it is built on the machine that it runs on"} {
+		if !strings.Contains(s.said.String(), want) {
+			t.Errorf("no %q in\n%s", want, s.said.String())
+		}
+	}
+	j := p.last()
+	for _, x := range j.Run.Trials {
+		if driver := j.Run.Cases[x.Case-1].Driver; driver == "modernc" && x.Status != result.OK {
+			t.Errorf("%s: %s %+v", driver, x.Status, x.Reason)
+		}
+	}
+	if w := j.Run.Cases[0].Worker; !strings.HasPrefix(w, cache) || len(j.Run.Cases[0].Linked) == 0 {
+		t.Errorf("worker %s, linked %v", w, j.Run.Cases[0].Linked)
 	}
 	n.leftNothing()
 }

@@ -139,7 +139,7 @@ type request struct {
 
 	// tried, if not nil, is called before any worker is built; with its error nothing is measured.
 	tried    func(context.Context, *lab.Processes, lab.Building) error
-	prepared func() error                // called when the workers are built; with its error nothing is measured; may be nil
+	prepared func([]*lab.Case) error     // called when the workers are built; with its error nothing is measured; may be nil
 	told     bool                        // the notes on needed variants and on settings left to defaults have been printed
 	print    func(*stats.Analysis) error // the results; nil: as a run
 }

@@ -20,9 +20,6 @@ type display struct {
 	w     io.Writer
 	quiet bool
 	bar   *progressbar.ProgressBar
-
-	prefix string      // of each line
-	shared *sync.Mutex // held while a line is printed, if others print lines to w; nil: none do
 }
 
 func newBar(env *environment, most int64, options ...progressbar.Option) *progressbar.ProgressBar {
@@ -41,11 +38,7 @@ func (d *display) say(format string, args ...any) {
 	if d.bar != nil {
 		_ = d.bar.Clear() // if this fails, the line is printed beside the bar
 	}
-	if d.shared != nil {
-		d.shared.Lock()
-		defer d.shared.Unlock()
-	}
-	fmt.Fprintf(d.w, "%s"+format+"\n", append([]any{d.prefix}, args...)...)
+	fmt.Fprintf(d.w, format+"\n", args...)
 }
 
 // finish removes the bar.

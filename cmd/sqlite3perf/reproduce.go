@@ -79,6 +79,7 @@ func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, faults included")
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
+	o.hosts.addFlags(f)
 	o.output.addFullFlag(f)
 	o.addPageFlag(f)
 }
@@ -127,6 +128,7 @@ func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request,
 			return nil
 		},
 		func() error { return o.checkPlaces(r) },
+		func() error { return o.checkHosts(r) },
 	)
 }
 

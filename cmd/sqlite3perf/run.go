@@ -145,7 +145,7 @@ func takeAt(ctx context.Context, stop <-chan struct{}, env *environment, o *runO
 		return nil, err
 	}
 	if r.prepared != nil {
-		if err := r.prepared(); err != nil {
+		if err := r.prepared(r.cases); err != nil {
 			return nil, err
 		}
 	}

@@ -142,7 +142,7 @@ func (c *connecting) with(ctx context.Context, executable, meant string) (*Machi
 			c.platform = said.platform
 		}
 		switch {
-		case c.platform == "" && !copied && m == nil: // it is there, but does not start: it may be damaged
+		case c.platform == "" && !copied && m == nil && !said.printed: // it is there, but does not start: it may be damaged
 			c.platform = meant
 		case c.platform == "":
 			return nil, &Error{c.name, "what it answers is not understood: " + said.text}
@@ -194,6 +194,7 @@ func (o *Options) copy(ctx context.Context, name, executable, hash string) error
 type answer struct {
 	platform string // "": not known
 	text     string
+	printed  bool // text is from standard output, not an error
 }
 
 // launch runs a script that starts an agent. Without an agent it returns what was said
@@ -228,13 +229,13 @@ func (o *Options) launch(ctx context.Context, name, script string) (*Machine, an
 			return nil, said, nil
 		}
 		if rest, ok := strings.CutPrefix(line, absent); ok {
-			said = answer{platformOf(strings.Fields(rest)), "it runs " + strings.TrimSpace(rest)}
+			said = answer{platform: platformOf(strings.Fields(rest)), text: "it runs " + strings.TrimSpace(rest)}
 			continue
 		}
 		if json.Unmarshal([]byte(line), &m.hello) == nil && m.hello.Agent > 0 {
 			break
 		}
-		said.text = strings.TrimSpace(line) // such as what a shell's startup file prints
+		said.text, said.printed = strings.TrimSpace(line), true // such as what a shell's startup file prints
 	}
 	stop()
 	go m.listen(lines)

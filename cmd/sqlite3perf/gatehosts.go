@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sqlite3perf/sqlite3perf/lab/host"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+)
+
+// checkGateHosts checks that a gate can be judged on the hosts that are asked for.
+func (o *gateOptions) checkGateHosts() error {
+	if !o.hosts.asked() {
+		return nil
+	}
+	if isStored(o.baseline) {
+		return usagef("--baseline %s is stored, and other machines are measured only beside a baseline there: name a driver such as mattn@v1.14.22, or leave out --hosts", o.baseline)
+	}
+	var err error
+	if o.hosts.names, err = host.Parse(o.hosts.names); err != nil {
+		return usagef("--hosts: %w", err)
+	}
+	if len(o.hosts.names) == 1 {
+		return nil
+	}
+	if len(o.also) > 0 {
+		return usagef("--also %s is the result of one machine, and several hosts have several: judge one host at a time", o.also[0])
+	}
+	if err := o.output.checkFormat(); err != nil {
+		return err
+	}
+	if err := report.CheckMachines(o.output.format); err != nil {
+		return usagef("--format %s is the result of one machine, and several hosts have several: want %s, or one host at a time", o.output.format, strings.Join(report.MachinesFormats(), ", "))
+	}
+	return nil
+}
+
+// gateOnHosts judges the candidate on several hosts side by side.
+func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
+	list := make([]report.GatedOn, len(o.hosts.names))
+	failures := make([]error, len(list))
+	same, err := seed(o.seed)
+	if err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	for i, own := range env.forHosts(o.hosts.names) {
+		name := o.hosts.names[i]
+		options := *o // which judging changes
+		options.drivers = slices.Clone(o.drivers)
+		options.hosts.names, options.seed = []string{name}, fmt.Sprint(same)
+		out := report.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
+		out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
+		all.Go(func() {
+			failures[i] = options.judge(ctx, own, &out)
+			blame(&out, failures[i])
+			list[i] = report.GatedOn{Name: name, Gated: out, Options: report.Options{Hints: report.Hints{Scale: scaleHint, More: options.more(out)}}}
+		})
+	}
+	all.Wait()
+	statuses := make([]error, len(list))
+	for i := range list {
+		if usage, ok := errors.AsType[usageError](failures[i]); ok { // the same for all
+			return usage
+		}
+		statuses[i] = gateStatus(&list[i].Gated, failures[i])
+	}
+	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		return report.WriteGates(w, format, list, opts)
+	}, "sqlite3perf gate")
+	if err != nil {
+		return err
+	}
+	return worstStatus(statuses)
+}

@@ -106,19 +106,19 @@ func repeats(before []result.Trial, trials []*result.Trial) bool {
 	return float64(repeated) <= mostRepeated*float64(len(before))
 }
 
-// robbery returns a warning if trials of a run count although they were robbed.
-func robbery(run *result.Run) []result.Warning {
+// robbery returns a warning if trials count although they were robbed.
+func robbery(trials []result.Trial) []result.Warning {
 	count := 0
-	for i := range run.Trials {
-		if t := &run.Trials[i]; t.Robbed && !t.Repeated {
+	for i := range trials {
+		if t := &trials[i]; t.Robbed && !t.Repeated {
 			count++
 		}
 	}
 	if count == 0 {
 		return nil
 	}
-	share := float64(count) / float64(len(run.Trials))
+	share := float64(count) / float64(len(trials))
 	return []result.Warning{{Code: result.WarningRobbed, Share: share, Message: fmt.Sprintf(
 		"%d of %d trials count although other processes or other machines took more than %g %% of their time: a run measures at most one trial in %g again, and each only once",
-		count, len(run.Trials), 100*result.RobbedShare, 1/mostRepeated)}}
+		count, len(trials), 100*result.RobbedShare, 1/mostRepeated)}}
 }

@@ -107,6 +107,10 @@ type Laboratory struct {
 	// Stop, when closed, ends the run after the current trial.
 	Stop <-chan struct{}
 
+	// Those of a run that is resumed.
+	there  map[measured]bool // what was measured before
+	rounds []int             // the rounds before which the noise was observed
+
 	began    time.Time
 	ended    time.Time               // when the last trial ended
 	between  time.Duration           // what was between the last two rounds
@@ -124,16 +128,25 @@ type Laboratory struct {
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
 	l.took, l.failed, l.settled = map[int][]time.Duration{}, map[int]bool{}, nil
-	err := l.warn(ctx, slices.Concat(l.Noise.BeforeRun(), beforehand(l.Cases)))
+	before, done := len(l.Run.Trials), 0
+	doubts := slices.Concat(l.Noise.BeforeRun(), beforehand(l.Cases))
+	if l.Run.Resumed != nil {
+		done = l.restore()
+		doubts = l.newDoubts(l.Noise.BeforeRun())
+	}
+	err := l.warn(ctx, doubts)
 	stopped := ""
 	if err == nil {
 		err = l.recordUnavailable(ctx)
 	}
 	l.ended = l.Now()
 	if err == nil && len(l.active()) > 0 {
-		l.Progress.Planned(l.plan(0))
+		l.Progress.Planned(l.plan(done))
 	}
-	for round := 1; err == nil && stopped == ""; round++ {
+	if done > 0 && err == nil {
+		stopped, err = l.catchUp(ctx, done)
+	}
+	for round := done + 1; err == nil && stopped == ""; round++ {
 		stopped, err = l.round(ctx, round)
 	}
 	if err != nil { // if a lock is the cause, one wait was enough
@@ -141,7 +154,7 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 		ctx, cancel = context.WithCancel(ctx)
 		cancel()
 	}
-	err = cmp.Or(err, l.warn(ctx, slices.Concat(robbery(l.Run), l.Noise.AfterRun())))
+	err = cmp.Or(err, l.warn(ctx, slices.Concat(robbery(l.Run.Trials[before:]), l.afterRun())))
 	l.Run.Ended, l.Run.Stopped, l.Run.Steal = l.Now().UTC(), stopped, l.Noise.Steal()
 	return cmp.Or(err, l.Recorder.Finish(ctx, l.Run))
 }
@@ -172,7 +185,7 @@ func (l *Laboratory) warn(ctx context.Context, list []result.Warning) error {
 // not have a worker, or whose worker lacks what the workload needs.
 func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 	for _, c := range l.Cases {
-		if c.Unavailable == nil {
+		if c.Unavailable == nil || l.failed[c.ID] {
 			continue
 		}
 		l.failed[c.ID] = true
@@ -189,7 +202,10 @@ func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 
 // record stores a trial that has ended.
 func (l *Laboratory) record(ctx context.Context, t *result.Trial) error {
-	t.Order = len(l.Run.Trials) + 1
+	t.Order = 1
+	if n := len(l.Run.Trials); n > 0 { // of a run that is resumed somebody may have deleted trials
+		t.Order = l.Run.Trials[n-1].Order + 1
+	}
 	l.Run.Trials = append(l.Run.Trials, *t)
 	return l.Recorder.AddTrial(ctx, l.Run.ID, t)
 }
@@ -212,22 +228,54 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 	if l.interrupted() {
 		return result.StoppedInterrupted, nil
 	}
+	groups := l.due(active, round)
+	stopped, repeated, err := l.trialsOf(ctx, round, groups)
+	if stopped != "" || err != nil {
+		return stopped, err
+	}
+	l.Run.Rounds = round
+	l.repeated += repeated
+	stopped = l.verdict(round)
+	if p := l.plan(round); round >= 2 && stopped == "" && p.Takes <= 20*l.Now().Sub(l.began) && p.differs(l.told) {
+		l.told = p
+		l.Progress.Planned(p)
+	}
+	return stopped, nil
+}
+
+// due returns what is to be measured in a round, in its order: the sides of a comparison
+// together. What a run that is resumed has already is left out.
+func (l *Laboratory) due(cases []*Case, round int) [][]*Case {
+	order := slices.DeleteFunc(shuffled(cases, l.Run.Seed, round), func(c *Case) bool { return l.there[measured{c.ID, round}] })
+	return beside(order, l.Run.Compares)
+}
+
+// trialsOf runs groups of cases in a round, and those that were robbed once more. It returns
+// how many these were, and why the run ends, or "" if it goes on.
+func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, repeated int, err error) {
 	l.Noise.BeforeRound(round)
+	l.rounds = append(l.rounds, round)
 	l.between = l.Now().Sub(l.ended)
-	groups := beside(shuffled(active, l.Run.Seed, round), l.Run.Compares)
-	first, done, total := len(groups), 0, len(active)
+	first, done, total := len(groups), 0, 0
+	for _, cases := range groups {
+		total += len(cases)
+	}
+	planned := total
 	for i := 0; i < len(groups); i++ {
 		if l.interrupted() {
-			return result.StoppedInterrupted, nil
+			return result.StoppedInterrupted, 0, nil
 		}
 		cases := groups[i]
 		start := l.Now()
 		trials, err := l.Executor.Trials(ctx, cases, l.Run.Seed)
 		if err != nil && ctx.Err() != nil {
-			return result.StoppedInterrupted, nil
+			return result.StoppedInterrupted, 0, nil
 		}
 		if err != nil {
-			return "", err
+			return "", 0, err
+		}
+		if err := l.sameWorkers(cases, trials); err != nil {
+			return "", 0, err
 		}
 		for _, t := range trials {
 			t.Round = round
@@ -246,7 +294,7 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 				}
 			}
 			if err := l.record(ctx, t); err != nil {
-				return "", err
+				return "", 0, err
 			}
 			done++
 			l.trials++
@@ -256,14 +304,7 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 			l.Progress.Trial(round, l.Schedule.Rounds, done, total, l.left(round, done, total), cases[k], t)
 		}
 	}
-	l.Run.Rounds = round
-	l.repeated += total - len(active)
-	stopped = l.verdict(round)
-	if p := l.plan(round); round >= 2 && stopped == "" && p.Takes <= 20*l.Now().Sub(l.began) && p.differs(l.told) {
-		l.told = p
-		l.Progress.Planned(p)
-	}
-	return stopped, nil
+	return "", total - planned, nil
 }
 
 // differs reports whether a plan is not within a tenth of what was said before.
@@ -373,6 +414,9 @@ func (l *Laboratory) plan(round int) Plan {
 	}
 	for _, c := range active {
 		p.Phases += len(c.Phases)
+		if l.there[measured{c.ID, round + 1}] {
+			p.Trials--
+		}
 		if p.Trials += more; c.Once {
 			p.Trials += 1 - more
 		}

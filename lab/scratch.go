@@ -150,6 +150,17 @@ func Sweep(parent, prefix string) (made []string) {
 	return made
 }
 
+// InUse reports whether a directory in parent is in use that a process made with this
+// prefix.
+func InUse(parent, prefix string) bool {
+	Sweep(parent, prefix)
+	entries, _ := os.ReadDir(parent)
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		number, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), lockSuffix), prefix)
+		return ours && number != "" && strings.Trim(number, "0123456789") == "" && strings.HasSuffix(e.Name(), lockSuffix)
+	})
+}
+
 // sweepOne removes the directory that a file marks, unless the file is locked.
 func sweepOne(path string) (made []string) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

@@ -215,7 +215,7 @@ func machineWarnings(all []result.Warning, rounds int) list {
 func countRepeated(runs ...*result.Run) (repeated, trials int) {
 	for _, run := range runs {
 		for i := range run.Trials {
-			if trials++; run.Trials[i].Repeated {
+			if trials++; run.Trials[i].Repeated && run.Trials[i].Robbed {
 				repeated++
 			}
 		}

@@ -197,8 +197,8 @@ type Trial struct {
 	// knows neither the driver nor the times of phases.
 	Robbed bool `json:"robbed,omitempty"`
 
-	// Repeated says that the trial was robbed, and that its case was measured once more
-	// in the same round. Its samples do not count.
+	// Repeated says that the trial does not count, because its case was measured once more
+	// in the same round: it was robbed, or it failed and the run was resumed.
 	Repeated bool `json:"repeated,omitempty"`
 }
 
@@ -443,6 +443,10 @@ type Run struct {
 	Machine   Machine   `json:"machine"`
 	Host      *Host     `json:"host,omitempty"` // nil if the run was measured where the command ran
 
+	// Resumed has each time at which the run was resumed after it had been interrupted, or
+	// had lost cells.
+	Resumed []Resumption `json:"resumed,omitempty"`
+
 	// Merged is the store that a merge took the run from, as the user named it. It is "" if
 	// the run was measured into the store that it is in. A merged run may be somebody else's.
 	Merged string `json:"merged,omitempty"`
@@ -460,6 +464,23 @@ type Run struct {
 	Cases    []Case    `json:"cases"`
 	Trials   []Trial   `json:"trials"`
 	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Resumption is the moment at which a run went on.
+type Resumption struct {
+	At      time.Time `json:"at"`
+	PauseNS int64     `json:"pause_ns"` // since the end of what was measured before
+}
+
+// Resumable returns the trials that are measured again if the run is resumed: those that
+// failed, or did not take place because their driver had no worker.
+func (r *Run) Resumable() (trials []*Trial) {
+	for i := range r.Trials {
+		if t := &r.Trials[i]; !t.Repeated && (t.Status == Failed || t.Status == Unavailable) {
+			trials = append(trials, t)
+		}
+	}
+	return trials
 }
 
 // AddedTime is an estimate of what engine and adapter add to a timed phase of a

@@ -273,7 +273,8 @@ func (o *Outcome) judge() {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Round, b.Round))
 	})
 	o.Status = result.OK
-	if len(o.Trials) == 0 {
+	again := func(t *result.Trial) bool { return t.Repeated && t.Status != result.OK } // after the run was resumed
+	if !slices.ContainsFunc(o.Trials, func(t *result.Trial) bool { return !again(t) }) {
 		o.Status = NotMeasured
 		o.Reason = &protocol.Reason{Code: protocol.CodeNoTrial, Message: "the run ended before its first trial"}
 	}
@@ -285,7 +286,7 @@ func (o *Outcome) judge() {
 			o.Warnings = append(o.Warnings, w)
 		}
 		status, reason := trialStatus(t)
-		if status == result.OK {
+		if status == result.OK || again(t) {
 			continue
 		}
 		o.Bad++

@@ -298,7 +298,7 @@ type Entry struct {
 	Workloads []string              `json:"workloads"`          // in the order of the cases
 	Hashes    map[string]string     `json:"hashes,omitempty"`   // SHA-256 of workloads, by name; older runs have none
 	Trials    int                   `json:"trials"`
-	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status
+	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status, without those that failed and were measured again
 	Cases     int                   `json:"cases"`
 	Bad       map[result.Status]int `json:"bad"`      // how many cases have a trial that is not OK, by the worst status of each
 	Warnings  int                   `json:"warnings"` // of how many kinds: distinct codes of those about the run, its cases and its trials
@@ -310,7 +310,9 @@ type Entry struct {
 const (
 	listCases = `SELECT run_id, case_id, listed_driver, listed_workload
 		FROM cases INDEXED BY cases_listed ORDER BY 1, 2`
-	listTrials   = `SELECT run_id, case_id, listed_status, count(*) FROM trials GROUP BY 1, 2, 3`
+	listTrials = `SELECT run_id, case_id, listed_status, count(*) FROM trials GROUP BY 1, 2, 3`
+	listAgain  = `SELECT run_id, case_id, listed_status, count(*) FROM trials INDEXED BY trials_by_case
+		WHERE listed_status <> 'ok' AND CASE WHEN json_valid(json) THEN json_extract(json, '$.repeated') END GROUP BY 1, 2, 3`
 	listWarnings = `SELECT run_id, count(DISTINCT CASE WHEN json_valid(json) THEN json_extract(json, '$.code') END) FROM warnings GROUP BY 1`
 )
 
@@ -348,23 +350,41 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 		if err != nil {
 			return err
 		}
-		err = scan(ctx, c, listTrials, func(rows *sql.Rows) error {
-			var run, id any
-			var status sql.NullString
-			var n int
-			if err := rows.Scan(&run, &id, &status, &n); err != nil {
-				return err
+		type group struct {
+			key
+			status string
+		}
+		again := map[group]int{} // trials that failed and were measured again
+		grouped := func(visit func(key, string, int)) func(*sql.Rows) error {
+			return func(rows *sql.Rows) error {
+				var run, id any
+				var status sql.NullString
+				var n int
+				if err := rows.Scan(&run, &id, &status, &n); err != nil {
+					return err
+				}
+				visit(key{number(run), number(id)}, status.String, n)
+				return nil
 			}
-			k := key{number(run), number(id)}
+		}
+		err = scan(ctx, c, listAgain, grouped(func(k key, status string, n int) { again[group{k, status}] = n }))
+		if err != nil {
+			return err
+		}
+		err = scan(ctx, c, listTrials, grouped(func(k key, status string, n int) {
 			if worst, ok := cases[k]; ok {
-				s := result.Status(status.String)
-				at[k.run].addTrials(s, n)
+				s := result.Status(status)
+				e := at[k.run]
+				e.Trials += n
+				if n -= again[group{k, status}]; n == 0 {
+					return
+				}
+				e.addTrials(s, n)
 				if worst == result.OK || s != result.OK && slices.Index(statuses, s) < slices.Index(statuses, worst) {
 					cases[k] = s
 				}
 			}
-			return nil
-		})
+		}))
 		for k, worst := range cases {
 			if worst != result.OK {
 				at[k.run].Bad[worst]++
@@ -438,7 +458,6 @@ func (e *Entry) addTrials(status result.Status, n int) {
 		e.Damaged = fmt.Sprintf("a trial has the status %q", status)
 	}
 	e.Statuses[status] += n
-	e.Trials += n
 }
 
 func scan(ctx context.Context, c *sql.Conn, query string, visit func(*sql.Rows) error, args ...any) error {

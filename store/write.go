@@ -224,3 +224,33 @@ func encode(record any) (string, error) {
 	b, err := json.Marshal(record)
 	return string(b), err
 }
+
+// Resume records that a run goes on, after it was loaded and prepared for that: some of its
+// trials no longer count. If others have added trials to it since it was loaded, Resume
+// returns an error and changes nothing.
+func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
+	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
+		var trials int
+		if err := c.QueryRowContext(ctx, `SELECT count(*) FROM trials WHERE run_id = ?`, r.ID).Scan(&trials); err != nil {
+			return err
+		}
+		if trials != len(r.Trials) {
+			return fmt.Errorf("store %s: run %d is being measured: it has %d trials now, and had %d a moment ago", s.path, r.ID, trials, len(r.Trials))
+		}
+		for _, order := range again {
+			if err := markRepeated(ctx, c, r.ID, order); err != nil {
+				return err
+			}
+		}
+		for i := range r.Cases { // one that had no worker may have one now
+			record, err := encode(&r.Cases[i])
+			if err == nil {
+				_, err = c.ExecContext(ctx, `UPDATE cases SET json = ?1 WHERE run_id = ?2 AND case_id = ?3 AND json <> ?1`, record, r.ID, r.Cases[i].ID)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return replaceRecord(ctx, c, r)
+	})
+}

@@ -126,6 +126,19 @@ func askedAgain(run *result.Run, foreign bool) (work []questions, silent []strin
 // planAgain makes the plan of a case from the text of its workload, which of a foreign run
 // must be that of a built-in one.
 func planAgain(run *result.Run, c *result.Case, foreign bool) (*plan.Plan, error) {
+	w, err := workloadAgain(run, c, foreign)
+	if err != nil {
+		return nil, err
+	}
+	return w.Plan(c.Scale, c.Parameters)
+}
+
+// errDatabase is that a workload cannot be had from its text alone.
+var errDatabase = errors.New("of which a run keeps nothing")
+
+// workloadAgain makes the workload of a case from the text that its run has, which of a
+// foreign run must be that of a built-in one.
+func workloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
 	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
 	if i < 0 {
 		return nil, errors.New("the run is of a sqlite3perf that did not keep its text")
@@ -141,16 +154,16 @@ func planAgain(run *result.Run, c *result.Case, foreign bool) (*plan.Plan, error
 	for _, f := range kept.Includes {
 		files = append(files, workload.File(f))
 	}
-	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, workload.Including(files...))
+	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, append(options, workload.Including(files...))...)
 	switch {
 	case err != nil:
 		return nil, err
 	case w.Database != "":
-		return nil, fmt.Errorf("it begins with the database %s, of which a run keeps nothing", w.Database)
+		return nil, fmt.Errorf("it begins with the database %s, %w", w.Database, errDatabase)
 	case w.SHA256() != kept.SHA256:
 		return nil, errors.New("the run did not keep all of it")
 	}
-	return w.Plan(c.Scale, c.Parameters)
+	return w, nil
 }
 
 // diffAgain returns the command that compares the answers of a run's candidates, as far as

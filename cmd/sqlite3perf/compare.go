@@ -119,20 +119,28 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 	r.precision = 0 // the question is about verdicts
 	if !o.exact {
 		r.compares.Looks = true
-		r.schedule.Settled = func(run *result.Run, round int) ([]int, bool) {
-			if !stats.Look(round) {
-				return nil, false
-			}
-			return stats.CompareRun(stats.Analyze(run, floorDriver)).Settled(), true
-		}
+		r.schedule.Settled = untilCompared
 	}
-	r.print = func(a *stats.Analysis) error {
+	r.print = o.printComparison(env)
+	return measure(ctx, env, &o.runOptions, r)
+}
+
+// untilCompared returns the cases of a comparison of which the verdict is clear.
+func untilCompared(run *result.Run, round int) ([]int, bool) {
+	if !stats.Look(round) {
+		return nil, false
+	}
+	return stats.CompareRun(stats.Analyze(run, floorDriver)).Settled(), true
+}
+
+// printComparison returns what prints a run of two sides.
+func (o *runOptions) printComparison(env *environment) func(*stats.Analysis) error {
+	return func(a *stats.Analysis) error {
 		return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
 			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
 			return report.WriteComparison(w, format, report.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
 		}, o.output.again(fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)))
 	}
-	return measure(ctx, env, &o.runOptions, r)
 }
 
 // allBuilt returns an error if a driver of two that are compared has no worker. Then the

@@ -46,6 +46,7 @@ var reaches = map[string]reach{
 	"drivers":      executes,
 	"hosts":        executes,
 	"python":       executes,
+	"resume":       executes,
 	"source":       executes,
 	"ssh":          executes,
 	"worker-cache": executes,

@@ -131,6 +131,7 @@ type request struct {
 	study     *result.Study // nil if the run is not of a study
 	compares  *result.Compares
 	search    *result.Search
+	resumed   *result.Run   // nil if a new run is measured
 	ahead     string        // what there is to know before it begins; "" for nothing
 	least     time.Duration // that the run takes, if it is known beforehand
 	dir       string

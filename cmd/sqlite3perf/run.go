@@ -21,6 +21,7 @@ import (
 
 func runCommand(env *environment) *cobra.Command {
 	o := &runOptions{}
+	var again string
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Measure drivers on workloads, and rank them",
@@ -37,20 +38,29 @@ checkout of its library (mattn=../go-sqlite3), and with build tags and other opt
 Progress goes to standard error, results to standard output, and every sample
 into the store. A terminal gets what is read first; --full prints every table there
 too, as files and pipes have them. Ctrl-C ends the run after the current trial and
-reports what was measured; a second Ctrl-C ends it at once.`,
+reports what was measured; a second Ctrl-C ends it at once.
+
+A run that was interrupted or killed, or of which cases failed or had no worker, is
+continued with --resume RUN: with the plan, seed and workloads that are stored with it, on
+the machine that it began on. Trials that it has are not measured again.`,
 		Example: `  sqlite3perf run
   sqlite3perf run --drivers mattn,modernc,native --workloads simple --rounds 10
   sqlite3perf run --drivers mattn,mattn@v1.14.22 --workloads ./mine.yaml
   sqlite3perf run --drivers mattn,mattn:tags=sqlite_fts5,mattn:GOGC=400
-  sqlite3perf run --set journal_mode=wal,delete --set synchronous=normal,full`,
+  sqlite3perf run --set journal_mode=wal,delete --set synchronous=normal,full
+  sqlite3perf run --resume last`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.exact = cmd.Flags().Changed("rounds")
+			if again != "" || cmd.Flags().Changed("resume") {
+				return resume(cmd.Context(), env, o, again)
+			}
 			return run(cmd.Context(), env, o)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	o.addFlags(cmd.Flags())
+	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells, named by its number or last, with its own plan; no other flag says what is measured")
 	return cmd
 }
 
@@ -161,8 +171,8 @@ func takeAt(ctx context.Context, stop <-chan struct{}, env *environment, o *runO
 	if !o.quiet && r.study == nil && !r.told {
 		sayUnset(r.cases, show.say)
 	}
-	measured := newRun(r, p.machine, env.now())
-	if err := t.store.Begin(until(ctx, stop), measured); err != nil {
+	measured, err := r.begin(until(ctx, stop), env, t)
+	if err != nil {
 		return nil, unlessInterrupted(stop, err)
 	}
 	l := &lab.Laboratory{
@@ -178,6 +188,15 @@ func takeAt(ctx context.Context, stop <-chan struct{}, env *environment, o *runO
 		failure = unlessInterrupted(stop, nil) // even if the current trial was the last
 	}
 	return stats.Analyze(measured, floorDriver), failure
+}
+
+// begin stores the run as it is known before its first trial, or that it goes on.
+func (r *request) begin(ctx context.Context, env *environment, t taking) (*result.Run, error) {
+	if r.resumed != nil {
+		return r.resumed, r.goOn(ctx, env, t)
+	}
+	run := newRun(r, t.site.machine, env.now())
+	return run, t.store.Begin(ctx, run)
 }
 
 // anyWorker returns an error if no case has a worker. Then there is nothing to measure,

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/workload"
+)
+
+// withResume are the flags that may be given with --resume: they do not say what is measured.
+var withResume = []string{"resume", "allow-files", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh"}
+
+// resume continues a stored run with its own plan.
+func resume(ctx context.Context, env *environment, o *runOptions, name string) error {
+	var refused []string
+	o.flags.Visit(func(f *pflag.Flag) {
+		if typed(f) && !slices.Contains(withResume, f.Name) {
+			refused = append(refused, "--"+f.Name)
+		}
+	})
+	if refused != nil {
+		return usagef("--resume %s: the run says what is measured: leave out %s", name, strings.Join(refused, ", "))
+	}
+	run, err := storedRun(ctx, env, o.store, name)
+	if err != nil {
+		return err
+	}
+	if err := resumable(run); err != nil {
+		return usagef("run %d %w", run.ID, err)
+	}
+	o.computing = newProgress(env, o.quiet).Computing
+	r, err := o.resumeRequest(ctx, env, run)
+	if err != nil {
+		return err
+	}
+	return measure(ctx, env, o, r)
+}
+
+// resumable says why a run cannot be continued, whatever the machine is.
+func resumable(run *result.Run) error {
+	again := "start it again: " + commandOf(run)
+	switch {
+	case run.Merged != "":
+		return fmt.Errorf("was merged from %s: resume it there, with --store, and merge again", report.Line(run.Merged))
+	case run.Profiles != nil:
+		return fmt.Errorf("has profiles instead of samples: %s", again)
+	case run.Study != nil:
+		return fmt.Errorf("is of a published study, whose claims decide what is measured: %s", again)
+	case run.Search != nil:
+		return fmt.Errorf("is part of a search for settings, which decides what is measured next: %s", again)
+	case run.Schedule == nil || len(run.Workloads) == 0:
+		return fmt.Errorf("is of a sqlite3perf that did not store its plan: %s", again)
+	case run.Version != version():
+		return fmt.Errorf("was begun by sqlite3perf %s, and this is %s: resume it with that version, or %s", report.Line(run.Version), version(), again)
+	}
+	if slices.ContainsFunc(run.Warnings, func(w result.Warning) bool { return w.Code == result.WarningStore }) {
+		return fmt.Errorf("lacks rows that somebody has deleted: %s", again)
+	}
+	complete := []string{result.StoppedRounds, result.StoppedSettled, result.StoppedTime}
+	if slices.Contains(complete, run.Stopped) && len(run.Resumable()) == 0 {
+		return fmt.Errorf("is complete (%s), and no case failed: there is nothing to resume", result.Ending(run.Stopped))
+	}
+	return nil
+}
+
+// commandOf returns the command that a run was started with.
+func commandOf(run *result.Run) string {
+	words := []string{"sqlite3perf"}
+	for _, w := range run.Command {
+		words = append(words, report.ShellWord(w))
+	}
+	return report.Line(strings.Join(words, " "))
+}
+
+// given returns the last value of a flag in the command of a run, or "".
+func given(run *result.Run, flag string) (value string) {
+	for i, arg := range run.Command {
+		if v, ok := strings.CutPrefix(arg, flag+"="); ok {
+			value = v
+		} else if i > 0 && run.Command[i-1] == flag {
+			value = arg
+		}
+	}
+	return value
+}
+
+// resumeRequest plans a stored run again.
+func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *result.Run) (*request, error) {
+	r := &request{resumed: run, told: true, leftOut: run.LeftOut, compares: run.Compares, precision: run.Precision, host: run.Host}
+	r.matrix.Seed, r.matrix.Scale, r.matrix.Computing = run.Seed, run.Scale, o.computing
+	r.schedule = lab.Schedule{Rounds: run.Schedule.Rounds, Time: time.Duration(run.Schedule.TimeNS)}
+	switch {
+	case run.Compares != nil && run.Compares.Looks:
+		r.schedule.Settled = untilCompared
+	case run.Compares == nil && run.Schedule.Rounds == 0 && run.Precision > 0:
+		r.schedule.Settled = stats.UntilSettled(floorDriver, run.Precision)
+	}
+	if run.Compares != nil {
+		r.print = o.printComparison(env)
+	}
+	if o.dir == "" && run.Host != nil {
+		o.dir = given(run, "--dir")
+	}
+	if usual, err := databasesDirectory(""); o.dir == "" && run.Host == nil && (err != nil || usual != run.Machine.Directory) {
+		o.dir = run.Machine.Directory
+	}
+	if run.Host != nil {
+		o.hosts.names = []string{run.Host.Name}
+		if s := given(run, "--ssh"); s != "" && !typed(o.flags.Lookup("ssh")) {
+			o.hosts.ssh = s
+		}
+	}
+	return r, inOrder(
+		o.output.check,
+		func() error { return o.checkResumedPlaces(r) },
+		func() error { return o.resumeDrivers(ctx, r, run) },
+		func() error { return o.resumeWorkloads(r, run) },
+		func() error { return o.resumeCases(r, run) },
+		func() error {
+			if run.Host != nil {
+				return o.checkHosts(r)
+			}
+			return nil
+		},
+	)
+}
+
+// checkResumedPlaces checks where things are, and that the run is not being measured.
+func (o *runOptions) checkResumedPlaces(r *request) error {
+	if o.trialLimit <= 0 {
+		return usagef("--trial-limit %v: want a time above 0, such as 10m", o.trialLimit)
+	}
+	if err := o.checkPlaces(r); err != nil {
+		return err
+	}
+	if run := r.resumed; run.Host == nil && run.Stopped == "" && lab.InUse(r.dir, runDirectory) {
+		return usagef("run %d has not ended, and something is being measured in %s: wait until that has ended", run.ID, r.dir)
+	}
+	return nil
+}
+
+// resumeDrivers finds the drivers of a run in the versions that it measured. They keep the
+// names that they have in the run.
+func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.Run) error {
+	source, known, err := o.workers.find()
+	if err != nil {
+		return err
+	}
+	r.known = known
+	if r.builder, err = o.workers.builder(source); err != nil {
+		return err
+	}
+	a := stats.Analyze(run, floorDriver)
+	var seen []string
+	for i := range run.Cases {
+		name := run.Cases[i].Driver
+		if slices.Contains(seen, name) {
+			continue
+		}
+		seen = append(seen, name)
+		ref, err := measuredRef(ctx, name, a, known)
+		if err == nil {
+			ref, err = r.builder.Resolve(ctx, ref)
+		}
+		if err != nil {
+			return usagef("run %d cannot be resumed: %w", run.ID, err)
+		}
+		ref.Name = name
+		r.matrix.Drivers = append(r.matrix.Drivers, ref)
+	}
+	return nil
+}
+
+// resumeWorkloads makes the workloads of a run from the texts that it has. A file is read
+// only if the text is not enough, and must be what it was.
+func (o *runOptions) resumeWorkloads(r *request, run *result.Run) error {
+	var options []workload.Option
+	if o.allowFiles {
+		options = append(options, workload.AllowFiles)
+	}
+	var seen []string
+	for i := range run.Cases {
+		c := &run.Cases[i]
+		if slices.Contains(seen, c.Workload) {
+			continue
+		}
+		seen = append(seen, c.Workload)
+		w, err := workloadAgain(run, c, false, options...)
+		if err != nil {
+			if w, err = o.workloadFile(r, run, c, err); err != nil {
+				return usagef("run %d cannot be resumed: workload %s: %w", run.ID, report.Line(c.Workload), err)
+			}
+		}
+		r.matrix.Workloads = append(r.matrix.Workloads, w)
+	}
+	return nil
+}
+
+// workloadFile reads a workload from the file that the command of a run names. why says why
+// the text that the run has is not enough.
+func (o *runOptions) workloadFile(r *request, run *result.Run, c *result.Case, why error) (*workload.Workload, error) {
+	for _, file := range strings.Split(given(run, "--workloads"), ",") {
+		if filepath.Ext(file) == "" {
+			continue
+		}
+		w, err := loadWorkloadIn(r.dir, file, o.allowFiles)
+		if err != nil || w.Name != c.Workload {
+			why = cmp.Or(err, why)
+			continue
+		}
+		if w.SHA256() != c.WorkloadSHA256 {
+			return nil, fmt.Errorf("%s, or what it begins with, has been changed since: restore it, or start a new run", file)
+		}
+		return w, nil
+	}
+	return nil, why
+}
+
+// resumeCases plans the cases of a run again, each exactly as it was.
+func (o *runOptions) resumeCases(r *request, run *result.Run) error {
+	var planned []*lab.Case
+	for _, w := range r.matrix.Workloads {
+		m := r.matrix
+		m.Workloads, m.Parameters, m.Settings = []*workload.Workload{w}, map[string][]int64{}, map[string][]string{}
+		if run.Asked != nil {
+			m.Settings = maps.Clone(run.Asked.Settings)
+			for name, values := range run.Asked.Parameters {
+				if slices.ContainsFunc(w.Parameters, func(v workload.Values) bool { return v.Name == name }) {
+					m.Parameters[name] = values
+				}
+			}
+		}
+		cases, err := m.Cases()
+		if err != nil {
+			return usagef("run %d cannot be resumed: %w", run.ID, err)
+		}
+		planned = append(planned, cases...)
+	}
+	for i := range run.Cases {
+		c := &run.Cases[i]
+		k := slices.IndexFunc(planned, func(p *lab.Case) bool { return samePlan(c, &p.Case) })
+		if k < 0 {
+			return usagef("run %d cannot be resumed: its case %d (%s, %s, %s) cannot be planned again: start it again: %s", run.ID, c.ID,
+				report.Line(c.Workload), report.Line(c.Driver), report.Line(words(c.Settings)), commandOf(run))
+		}
+		planned[k].Case = *c
+		r.cases = append(r.cases, planned[k])
+	}
+	return nil
+}
+
+// samePlan reports whether two cases are planned alike.
+func samePlan(a, b *result.Case) bool {
+	return a.Workload == b.Workload && a.WorkloadSHA256 == b.WorkloadSHA256 && a.Driver == b.Driver && a.Scale == b.Scale &&
+		maps.Equal(a.Parameters, b.Parameters) && maps.Equal(a.Settings, b.Settings) && slices.Equal(a.Phases, b.Phases) &&
+		maps.EqualFunc(a.InForce, b.InForce, func(x, y driver.Settings) bool { return maps.Equal(x, y) })
+}
+
+// goOn notes in the store that the run goes on, unless its machine or workers are others.
+func (r *request) goOn(ctx context.Context, env *environment, t taking) error {
+	run := r.resumed
+	if differ := report.MachinesDiffer(run.Machine, t.site.machine); differ != nil {
+		return usagef("run %d was begun on another machine: %s: resume it there, or start a new run here: %s", run.ID, report.Line(strings.Join(differ, "; ")), commandOf(run))
+	}
+	for i, c := range r.cases {
+		before := &run.Cases[i]
+		if err := sameWorker(run, before, c); err != nil {
+			return usagef("run %d cannot be resumed: %s %w", run.ID, report.Line(c.Driver), err)
+		}
+		if before.Worker == "" { // there was none
+			run.Cases[i] = c.Case
+		}
+	}
+	again := lab.Resume(run, r.cases, env.now())
+	return t.store.Resume(ctx, run, again)
+}
+
+// sameWorker returns an error if a case that was measured before has another worker now, or
+// none.
+func sameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
+	if !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Case == before.ID && t.Status == result.OK }) {
+		return nil
+	}
+	switch {
+	case now.Unavailable != nil:
+		return fmt.Errorf("has no worker now: %s%s", report.Line(now.Unavailable.Message), report.Said(now.Unavailable))
+	case !maps.Equal(before.Build, now.Build):
+		return fmt.Errorf("is built differently now (%s), and was measured as built with %s: start a new run", report.Line(words(now.Build)), report.Line(words(before.Build)))
+	case !maps.Equal(before.Linked, now.Linked):
+		return errors.New("has other modules in its worker now: start a new run")
+	case now.Ref.Dir != "" && filepath.Base(before.Worker) != filepath.Base(now.Worker):
+		return errors.New("is built from a directory that has been changed since: start a new run")
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/result"
+)
+
+// lastRun returns the only run of the place's store.
+func (p *place) lastRun() *result.Run {
+	p.t.Helper()
+	cmd := p.command("show", "1", "--format", "json")
+	out, err := cmd.Output()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var j report.JSON
+	if err := json.Unmarshal(out, &j); err != nil {
+		p.t.Fatal(err)
+	}
+	return j.Run
+}
+
+// TestResumeAfterKills kills a run at random moments, again and again, and resumes it: each
+// trial that was stored stays what it is, and at last each case has each round once.
+func TestResumeAfterKills(t *testing.T) {
+	t.Parallel()
+	const rounds = 12
+	p := newPlace(t)
+	p.ownTemp()
+	args := []string{"run", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--rounds", "12", "--dir", "databases"}
+	again := []string{"run", "--resume", "last", "--dir", "databases"}
+	s := p.start(args...)
+	s.until("round 1 of")
+	if out, err := p.command(again...).CombinedOutput(); err == nil || !strings.Contains(string(out), "run 1 has not ended, and something is being measured in ") {
+		t.Errorf("while it is measured it is resumed: %v\n%s", err, out)
+	}
+	var before []result.Trial
+	resumed, running := 0, true
+	for k := range times(t, 4) {
+		if k > 0 {
+			time.Sleep(time.Duration(rand.IntN(400_000)) * time.Microsecond)
+		}
+		s.signal(os.Kill)
+		running = false
+		if code := s.wait(); code == exitOK {
+			break // it was faster
+		}
+		r := p.lastRun()
+		for i := range before {
+			if d := cmp.Diff(before[i], r.Trials[i]); d != "" {
+				t.Fatalf("trial %d has changed: -before +after:\n%s", i+1, d)
+			}
+		}
+		if before = r.Trials; countDone(r) == 2*rounds {
+			break // it was killed after its last trial
+		}
+		resumed++
+		s, running = p.start(again...), true
+		s.until("estimate: ")
+	}
+	if running {
+		s.wait()
+	}
+	if out, err := p.command(again...).CombinedOutput(); err != nil && !strings.Contains(string(out), "is complete") {
+		t.Fatalf("at last: %v\n%s", err, out)
+	}
+	r := p.lastRun()
+	if r.Stopped != result.StoppedRounds || r.Rounds != rounds || len(r.Trials) != 2*rounds || countDone(r) != 2*rounds {
+		t.Errorf("it stopped for %q after %d rounds with %d trials, of which %d are one of each case and round", r.Stopped, r.Rounds, len(r.Trials), countDone(r))
+	}
+	warned := 0
+	for _, w := range r.Warnings {
+		if w.Code == result.WarningResumed {
+			warned++
+		}
+	}
+	if warned == 0 && resumed > 0 || len(r.Resumed) < resumed {
+		t.Errorf("it was resumed %d times: %d warnings, %+v", resumed, warned, r.Resumed)
+	}
+	if !slices.IsSortedFunc(r.Trials, func(a, b result.Trial) int { return a.Order - b.Order }) {
+		t.Error("the trials are not in order")
+	}
+	p.nothingLeft()
+}
+
+// countDone counts the cases and rounds that a run has a trial of.
+func countDone(r *result.Run) int {
+	done := map[[2]int]bool{}
+	for _, t := range r.Trials {
+		if t.Status == result.OK && !t.Repeated {
+			done[[2]int{t.Case, t.Round}] = true
+		}
+	}
+	return len(done)
+}

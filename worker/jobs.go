@@ -37,6 +37,9 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	if req.Job.DSN != nil {
 		return openDSNs(ctx, d, req, out)
 	}
+	if why, limited := d.Info().Limits["job"]; limited && req.Job.Answers == nil && req.Job.Cluster == nil {
+		return nil, failf(protocol.CodeUnsupported, "%s does not work on a user's database: %s", d.Info().Name, why)
+	}
 	if err := withinLimits(d.Info(), req.Settings); err != nil {
 		return nil, err
 	}
@@ -45,9 +48,6 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	db := &job.Database{Path: req.Path, Settings: req.Settings, Seed: req.Seed}
 	db.Open = func(ctx context.Context, over driver.Settings) (driver.DB, error) {
 		return openPatiently(ctx, d, req.Path, req.Settings.With(over))
-	}
-	if !absent && d.Info().Kind == driver.Cluster {
-		return nil, failf(protocol.CodeUnsupported, "%s keeps a database in the nodes of a cluster: it does not work on the file %s", d.Info().Name, req.Path)
 	}
 	db.CPU = func() (own, children int64) {
 		u1, s1 := cpuTimes(false)

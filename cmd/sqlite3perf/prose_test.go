@@ -25,7 +25,6 @@ var expressions = map[string]reading{
 	"docs/remake/main.go":           {1, "the documents"},
 	"drivers/rqlite/given.go":       {1, "SQL"},
 	"drivers/rqlite/nodes/nodes.go": {1, "rqlited's log"},
-	"drivers/rqlite/sql.go":         {2, "SQL"},
 	"drivers/sqinn/sqinn.go":        {1, "sqinn's messages"},
 	"dsn/dsn.go":                    {1, "data source names"},
 	"dsn/options.go":                {2, "options of data source names, as the user types them"},

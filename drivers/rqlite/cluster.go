@@ -2,6 +2,7 @@ package rqlite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -197,7 +199,8 @@ func (c *cluster) detach(ctx context.Context) error {
 	if c.nodes == nil && c.given == nil {
 		return nil // the process that started it does the rest
 	}
-	return errors.Join(c.save(ctx), c.end())
+	saved, ended := c.save(ctx), c.end()
+	return cmp.Or(saved, ended) // one of them: without nodes the second fails like the first
 }
 
 // end ends the nodes and removes their data, or leaves a cluster as it was found.
@@ -232,7 +235,7 @@ func (c *cluster) save(ctx context.Context) error {
 		err = os.Rename(c.path+"-saved", c.path)
 	}
 	if err != nil {
-		return fmt.Errorf("saving the database of the cluster: %w", err)
+		return fmt.Errorf("saving the database of the cluster: %s", reason(err))
 	}
 	return nil
 }
@@ -258,7 +261,33 @@ func (c *cluster) load(ctx context.Context, data []byte) error {
 		data[writeVersion], data[readVersion] = 1, 1 // rqlite takes no other
 	}
 	if _, err := c.call(ctx, http.MethodPost, "/db/load", data); err != nil {
-		return fmt.Errorf("loading %s into the cluster: %w", c.path, err)
+		return fmt.Errorf("loading %s into the cluster: %s", c.path, reason(err))
+	}
+	// rqlite only looks at how the file begins. What is no database must not take the place
+	// of the file when it is saved.
+	if err := c.check(ctx); err != nil {
+		return &driver.Error{Code: driver.CodeNotADB, Err: fmt.Errorf("%s cannot be loaded into the cluster: %w", c.path, err)}
+	}
+	return nil
+}
+
+// check has a node check its database.
+func (c *cluster) check(ctx context.Context) error {
+	data, err := c.call(ctx, http.MethodGet, "/db/query?q="+url.QueryEscape("PRAGMA quick_check(1)"), nil)
+	if err != nil {
+		return errors.New(reason(err))
+	}
+	var answer struct {
+		Results []struct {
+			Values [][]string
+			Error  string
+		}
+	}
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return err
+	}
+	if r := answer.Results; len(r) != 1 || len(r[0].Values) != 1 || r[0].Values[0][0] != "ok" {
+		return fmt.Errorf("quick_check: %.200s", data)
 	}
 	return nil
 }

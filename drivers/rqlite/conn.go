@@ -198,10 +198,13 @@ func (c *conn) write(on *gorqlite.Connection, list []statement, queue bool) erro
 		}
 		return c.failed(err)
 	}
-	if len(results) > 0 {
-		last := results[len(results)-1]
-		c.affected, c.lastID, c.untold = last.RowsAffected, last.LastInsertID, nil
+	if len(results) != len(list) {
+		// Of a request that failed as a whole, such as without a leader, the library
+		// returns neither results nor the error.
+		return fmt.Errorf("rqlite has done %d of the %d statements of a request, and gorqlite does not say why: the cluster may have lost its leader", len(results), len(list))
 	}
+	last := results[len(results)-1]
+	c.affected, c.lastID, c.untold = last.RowsAffected, last.LastInsertID, nil
 	return nil
 }
 

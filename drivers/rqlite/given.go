@@ -50,6 +50,9 @@ func (c *cluster) take(ctx context.Context, list string) error {
 		}
 		c.urls = append(c.urls, u.String())
 	}
+	if len(c.urls) == 0 {
+		return fmt.Errorf("%s: no address: want such as http://user:password@10.0.0.1:4001", addressesVariable)
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	reached := ""
@@ -69,6 +72,9 @@ func (c *cluster) take(ctx context.Context, list string) error {
 		return fmt.Errorf("%s: no node can be used: %s", addressesVariable, strings.Join(errs, "; "))
 	}
 	n, err := c.count(ctx, "SELECT count(*) FROM sqlite_schema")
+	if e, ok := errors.AsType[*nodes.HTTPError](err); ok && e.Code == http.StatusUnauthorized {
+		return fmt.Errorf("%s: %s: %s", addressesVariable, bare(reached), reason(err))
+	}
 	if err != nil {
 		return fmt.Errorf("%s: the cluster of %s answers no query: %s: are more than half of its nodes running?", addressesVariable, bare(reached), reason(err))
 	}

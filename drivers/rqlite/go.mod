@@ -5,7 +5,7 @@ go 1.26
 replace github.com/sqlite3perf/sqlite3perf/worker => ../../worker
 
 require (
-	github.com/rqlite/gorqlite v0.0.0-20260504155303-50d445fd0ab9
+	github.com/rqlite/gorqlite v0.0.0-20261020015727-7224ce2bd419
 	github.com/sqlite3perf/sqlite3perf/worker v0.0.0-00010101000000-000000000000
 )
 

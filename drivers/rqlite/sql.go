@@ -1,7 +1,6 @@
 package rqlite
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -14,16 +13,34 @@ const (
 	transactional        // begins or ends a transaction
 )
 
-// word returns the first word of a statement, in capitals.
-func word(sql string) string {
+// cut returns the first word of a statement, in capitals, and what follows it. Comments
+// before it are skipped.
+func cut(sql string) (word, rest string) {
 	sql = driver.TrimScript(sql)
-	return strings.ToUpper(sql[:len(sql)-len(strings.TrimLeft(sql, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))])
+	rest = strings.TrimLeft(sql, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
+	return strings.ToUpper(sql[:len(sql)-len(rest)]), rest
 }
 
-var (
-	temporary = regexp.MustCompile(`(?i)^CREATE\s+TEMP(ORARY)?\b`)
-	pragma    = regexp.MustCompile(`(?i)^PRAGMA\s+(?:\w+\s*\.\s*)?(\w+)\s*([=(])?`)
-)
+func word(sql string) string {
+	w, _ := cut(sql)
+	return w
+}
+
+// pragmaOf returns the name of a PRAGMA, in small letters, and how its value follows: "=",
+// "(", or "" if it has none.
+func pragmaOf(sql string) (name, value string) {
+	_, rest := cut(sql)
+	name, rest = cut(rest)
+	if rest = driver.TrimScript(rest); strings.HasPrefix(rest, ".") { // that was the schema
+		name, rest = cut(rest[1:])
+	}
+	for _, v := range []string{"=", "("} {
+		if strings.HasPrefix(driver.TrimScript(rest), v) {
+			value = v
+		}
+	}
+	return strings.ToLower(name), value
+}
 
 // stored are the PRAGMAs whose value is in the file, so that it is the same for everybody.
 var stored = map[string]bool{"user_version": true, "application_id": true}
@@ -32,11 +49,14 @@ var stored = map[string]bool{"user_version": true, "application_id": true}
 // a node, or "". Some of them rqlite answers for a connection that only reads, and
 // journal_mode not at all.
 func nodePragma(sql string) string {
-	m := pragma.FindStringSubmatch(driver.TrimScript(sql))
-	if m == nil || m[2] != "" {
+	if word(sql) != "PRAGMA" {
 		return ""
 	}
-	switch name := strings.ToLower(m[1]); name {
+	name, value := pragmaOf(sql)
+	if value != "" {
+		return ""
+	}
+	switch name {
 	case "journal_mode", "synchronous", "foreign_keys", "wal_autocheckpoint", "busy_timeout":
 		return name
 	}
@@ -46,8 +66,8 @@ func nodePragma(sql string) string {
 // classify returns the kind of a statement. Its error is for what would need a connection,
 // or something outside the database of the cluster.
 func classify(sql string) (kind int, err error) {
-	sql = driver.TrimScript(sql)
-	switch word(sql) {
+	first, rest := cut(sql)
+	switch first {
 	case "SELECT", "VALUES", "EXPLAIN":
 		return reading, nil
 	case "WITH":
@@ -61,7 +81,7 @@ func classify(sql string) (kind int, err error) {
 	case "ATTACH", "DETACH":
 		return 0, unsupported("rqlite has one database: nothing can be attached")
 	case "CREATE":
-		if temporary.MatchString(sql) {
+		if second := word(rest); second == "TEMP" || second == "TEMPORARY" {
 			return 0, unsupported("rqlite has no connection that a temporary table could belong to")
 		}
 	case "PRAGMA":
@@ -71,11 +91,7 @@ func classify(sql string) (kind int, err error) {
 }
 
 func classifyPragma(sql string) (kind int, err error) {
-	m := pragma.FindStringSubmatch(sql)
-	if m == nil {
-		return reading, nil // SQLite says what is wrong
-	}
-	name := strings.ToLower(m[1])
+	name, value := pragmaOf(sql)
 	def, setting := driver.LookupSetting(name)
 	setting = setting && def.Pragma
 	switch {
@@ -83,11 +99,11 @@ func classifyPragma(sql string) (kind int, err error) {
 		return 0, unsupported("rqlite checkpoints by itself, and forbids PRAGMA wal_checkpoint")
 	case name == "optimize" || name == "incremental_vacuum":
 		return writing, nil
-	case m[2] == "":
+	case value == "":
 		return reading, nil
-	case m[2] == "=" && stored[name]:
+	case value == "=" && stored[name]:
 		return writing, nil
-	case m[2] == "=" || setting:
+	case value == "=" || setting:
 		return 0, unsupported("rqlite has no connection whose %s a PRAGMA could set", name)
 	}
 	return reading, nil

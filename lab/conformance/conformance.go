@@ -35,6 +35,10 @@ type Check struct {
 	// promise. If it is "", every worker must keep it.
 	Key string
 
+	// Needs is a limit, such as "transactions=reads". Of a worker that declares it the check
+	// cannot be made.
+	Needs string
+
 	test func(ctx context.Context, s *Subject) error
 }
 
@@ -56,7 +60,8 @@ func Checks() []Check {
 var ErrUnusable = errors.New("no other check can be made")
 
 // Run runs the checks whose names chosen accepts, in order, and passes each
-// outcome to report: nil, or what is wrong and what to do about it. The last
+// outcome to report: nil, or what is wrong and what to do about it. It leaves out the checks
+// that need what the worker declares it lacks. The last
 // outcome, named "limits", is about declared limits that no check has shown. It is
 // left out if not all checks were run. Run returns an error only if ctx ended, if a
 // directory could not be created, or, wrapping [ErrUnusable], if the worker cannot
@@ -76,6 +81,9 @@ func Run(ctx context.Context, s *Subject, chosen func(name string) bool, report 
 	for _, c := range Checks() {
 		if !chosen(c.Name) {
 			all = false
+			continue
+		}
+		if _, limited := s.Info.Limits[c.Needs]; limited {
 			continue
 		}
 		err := s.inDirectory(ctx, c.test)

@@ -25,7 +25,7 @@ import (
 func messageChecks() []Check {
 	return []Check{
 		{Name: "messages/describe", test: describes},
-		{Name: "messages/schema", test: followsSchema},
+		{Name: "messages/schema", Needs: "transactions=reads", test: followsSchema},
 		{Name: "messages/unknown request", test: refuses(`{"type":"dance","protocol":2}`)},
 		{Name: "messages/another protocol", test: refuses(`{"type":"trial","protocol":999,"path":"/"}`)},
 		{Name: "messages/no JSON", test: refuses(`hello`)},

@@ -34,19 +34,21 @@ func settingChecks() []Check {
 		}
 	}
 	add(driver.Settings{"cache": "private"}, "cache=private", "cache=private")
+	add(driver.Settings{"cache": "shared"}, "cache=shared", "cache=shared")
 	add(driver.Settings{"mode": "rwc"}, "mode=rwc", "mode=rwc")
 	add(driver.Settings{"pool_size": "4", "journal_mode": "wal"}, "pool_size=4", "")
 	add(driver.Settings{"pool_size": "3", "pool_idle": "1"}, "pool_idle=1", "pool_idle=1")
 	add(driver.Settings{"pool_size": "2", "pool_readers": "3", "journal_mode": "wal"}, "pool_readers=3", "pool_readers=3")
 	add(driver.Settings{"write_mutex": "on"}, "write_mutex=on", "write_mutex=on")
-	list = append(list, Check{Name: "settings/processes=2", Key: "processes=2", test: verified(shared)})
+	list = append(list, Check{Name: "settings/processes=2", Key: "processes=2", Needs: "transactions=reads", test: verified(shared)})
 	add(driver.Settings{
 		"page_size": "16384", "auto_vacuum": "incremental", "journal_mode": "wal", "synchronous": "full", "pool_size": "2",
 	}, "page_size and auto_vacuum of a WAL database", "")
+	list[len(list)-1].Needs = "page_size"
 	return append(list,
-		Check{Name: "settings/changed as declared", test: verified(changing)},
-		Check{Name: "settings/changed by the schema", test: tellsChange("", strings.Replace(changing, "changes settings: {journal_mode: wal}\n", "", 1))},
-		Check{Name: "settings/changed by a phase", test: tellsChange("relax", strings.Replace(changing, ", changes settings: {synchronous: off}", "", 1))},
+		Check{Name: "settings/changed as declared", Needs: "journal_mode", test: verified(changing)},
+		Check{Name: "settings/changed by the schema", Needs: "journal_mode", test: tellsChange("", strings.Replace(changing, "changes settings: {journal_mode: wal}\n", "", 1))},
+		Check{Name: "settings/changed by a phase", Needs: "journal_mode", test: tellsChange("relax", strings.Replace(changing, ", changes settings: {synchronous: off}", "", 1))},
 	)
 }
 

@@ -1,0 +1,44 @@
+package rqlite_test
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// busy makes the node use much CPU time, and this process almost none.
+var busy = &plan.Plan{
+	Schema: "CREATE TABLE t(b)",
+	Phases: []plan.Phase{{Name: "work", Script: `
+		INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT randomblob(100) FROM n;
+		SELECT count(*) FROM t a, (SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4) WHERE length(hex(a.b)) = 200`}},
+}
+
+// What the nodes use counts as the driver's.
+func TestNodesAreCharged(t *testing.T) {
+	before := ownCPU(t)
+	answers := request(t, protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 3, Path: filepath.Join(t.TempDir(), "test.db"), Plan: busy})
+	own := ownCPU(t) - before
+	for _, a := range answers {
+		if a.Type != protocol.TypeSample {
+			continue
+		}
+		if cpu := a.Sample.UserNS + a.Sample.SystemNS; cpu <= own {
+			t.Errorf("%d ns of CPU are charged, and this process alone has used %d", cpu, own)
+		}
+		return
+	}
+	t.Errorf("no sample: %+v", answers[len(answers)-1])
+}
+
+func ownCPU(t *testing.T) int64 {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}

@@ -1,0 +1,157 @@
+package rqlite_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite"
+	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// running starts a cluster that is nobody's.
+func running(t *testing.T, n int, flags ...string) *nodes.Cluster {
+	t.Helper()
+	c, err := nodes.Start(t.Context(), nodes.Config{Nodes: n, Dir: t.TempDir(), Flags: flags})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// ask has a node run a statement, without the driver.
+func ask(t *testing.T, c *nodes.Cluster, path, sql string) string {
+	t.Helper()
+	body, err := json.Marshal([]string{sql})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post("http://"+c.Nodes[0].HTTP+path, "application/json", strings.NewReader(string(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s (%v)", sql, resp.Status, data, err)
+	}
+	return string(data)
+}
+
+// A running cluster is used and left as it was found, with what others have created
+// meanwhile.
+func TestRunningCluster(t *testing.T) {
+	c := running(t, 3)
+	t.Setenv("RQLITE_ADDRESSES", " "+c.Nodes[2].HTTP+", http://"+c.Nodes[0].HTTP+"/")
+	t.Setenv(nodes.Env, "/nonexistent") // is not needed
+	path := filepath.Join(t.TempDir(), "test.db")
+	db := open(t, path, driver.Settings{"pool_size": "2"}, table+`; CREATE TABLE "a ""b" (n REFERENCES t (id)); CREATE VIEW v AS SELECT * FROM t; INSERT INTO t VALUES (1, 1)`)
+	shown, err := db.(driver.Shower).Shown(t.Context())
+	if err != nil || shown["nodes"] != "3" {
+		t.Errorf("shown %v (%v), want 3 nodes", shown, err)
+	}
+	ask(t, c, "/db/execute", "CREATE TABLE others (a)")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, c, "/db/query?level=strong", "SELECT group_concat(name) FROM sqlite_schema"); !strings.Contains(got, `[["others"]]`) {
+		t.Errorf("left in the cluster: %s", got)
+	}
+	onlyDatabase(t, path)
+
+	_, err = rqlite.New().Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), nil)
+	wantLine(t, "a cluster with a table", err, "is not empty: it has 1 tables, indexes or views")
+	if got := ask(t, c, "/db/query", "SELECT count(*) FROM others"); !strings.Contains(got, `[[0]]`) {
+		t.Errorf("after the refusal: %s", got)
+	}
+
+	// What was saved is loaded into a cluster that is empty, and taken out again.
+	ask(t, c, "/db/execute", "DROP TABLE others")
+	db = open(t, path, nil, "INSERT INTO t VALUES (2, 2)")
+	wantRows(t, db, 2)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, c, "/db/query?level=strong", "SELECT count(*) FROM sqlite_schema"); !strings.Contains(got, `[[0]]`) {
+		t.Errorf("left in the cluster: %s", got)
+	}
+}
+
+// wantLine expects an error of one line.
+func wantLine(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("%s: got %v, want one line with %q and no password", what, err, want)
+	}
+}
+
+func TestRunningClusterFails(t *testing.T) {
+	auth := filepath.Join(t.TempDir(), "auth.json")
+	users := `[{"username": "*", "perms": ["status", "ready"]}, {"username": "bob", "password": "secret1", "perms": ["all"]}]`
+	if err := os.WriteFile(auth, []byte(users), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	guarded := running(t, 1, "-auth", auth).Nodes[0].HTTP
+	three := running(t, 3)
+	for _, n := range three.Nodes[:2] {
+		if err := n.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ name, addresses, want string }{
+		{"nobody there", "127.0.0.1:1", "RQLITE_ADDRESSES: no node can be used: 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"},
+		{"a wrong password", "http://bob:secret2@" + guarded, guarded + ": it refuses the user and the password (401)"},
+		{"no user", guarded, guarded + ": it refuses the user and the password (401)"},
+		{"no quorum", three.Nodes[2].HTTP, "are more than half of its nodes running?"},
+		{"no address", "ftp://secret@x", "not an address: want such as http://user:password@10.0.0.1:4001"},
+		{"nothing", " , ", "RQLITE_ADDRESSES: no address"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("RQLITE_ADDRESSES", c.addresses)
+			path := filepath.Join(t.TempDir(), "test.db")
+			db, err := rqlite.New().Open(t.Context(), path, nil)
+			if err == nil {
+				_ = db.Close() // the error counts
+			}
+			if c.name == "no quorum" && err != nil && strings.Contains(err.Error(), "it knows no leader") {
+				return // it has seen that already
+			}
+			wantLine(t, c.name, err, c.want)
+			if left, rerr := os.ReadDir(filepath.Dir(path)); rerr != nil || len(left) > 0 {
+				t.Errorf("%v is left (%v)", left, rerr)
+			}
+		})
+	}
+	u := url.URL{Scheme: "http", Host: guarded, User: url.UserPassword("bob", "secret1")}
+	t.Setenv("RQLITE_ADDRESSES", u.String())
+	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, table)
+	wantRows(t, db, 0)
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A cluster that loses its quorum while it is used answers with an error of one line.
+func TestQuorumLost(t *testing.T) {
+	c := running(t, 3)
+	t.Setenv("RQLITE_ADDRESSES", strings.Join(c.Addresses(), ","))
+	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, table)
+	for _, n := range c.Nodes[1:] {
+		if err := n.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantLine(t, "a write", db.Script(t.Context(), "INSERT INTO t VALUES (1, 1)"), "")
+	wantLine(t, "closing", db.Close(), "saving the database of the cluster: ")
+}

@@ -1,0 +1,135 @@
+package rqlite_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite"
+	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// request sends a request to a worker in this process and returns what it answers.
+func request(t *testing.T, r protocol.Request) []protocol.Response {
+	t.Helper()
+	in, to := io.Pipe()
+	go func() { _ = json.NewEncoder(to).Encode(r) }() // without it there is no answer
+	defer func() { _ = to.Close() }()
+	var out bytes.Buffer
+	if err := worker.Serve(t.Context(), rqlite.New(), in, &out); err != nil {
+		t.Fatal(err)
+	}
+	var answers []protocol.Response
+	for d := json.NewDecoder(&out); d.More(); {
+		var a protocol.Response
+		if err := d.Decode(&a); err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, a)
+	}
+	return answers
+}
+
+// builtin returns the plan of a built-in workload.
+func builtin(t *testing.T, name string) *plan.Plan {
+	t.Helper()
+	data, err := os.ReadFile("../../worker/plan/testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of struct{ Plan *plan.Plan }
+	if err := json.Unmarshal(data, &of); err != nil {
+		t.Fatal(err)
+	}
+	return of.Plan
+}
+
+// The workloads run on a cluster and return what the generators make, with settings that
+// are proven, and leave nothing but the database.
+func TestTrials(t *testing.T) {
+	for _, c := range []struct {
+		workload string
+		settings driver.Settings
+		queries  int // that are verified
+	}{
+		{"simple", driver.Settings{"nodes": "3", "foreign_keys": "on", "read_consistency": "linearizable"}, 1},
+		{"simple", driver.Settings{"nodes": "1", "foreign_keys": "off", "queued_writes": "on"}, 1},
+		{"many", driver.Settings{"nodes": "3", "read_consistency": "none", "request_rows": "7"}, 1},
+		{"read-write", driver.Settings{"nodes": "3", "pool_size": "4"}, 0},
+		{"point-read", driver.Settings{"read_consistency": "strong"}, 0},
+		{"real", driver.Settings{"nodes": "1"}, 1},
+	} {
+		path := filepath.Join(t.TempDir(), "test.db")
+		p := builtin(t, c.workload)
+		answers := request(t, protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 3, Path: path, Settings: c.settings, Plan: p})
+		gen, err := plan.NewGenerator(3, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples, verified := 0, 0
+		for _, a := range answers {
+			switch a.Type {
+			case protocol.TypeFailed:
+				t.Fatalf("%s: %+v", c.workload, a.Reason)
+			case protocol.TypeReady:
+				for _, got := range a.Proof.Connections {
+					if bad := driver.Check(c.settings, got); len(bad) > 0 {
+						t.Errorf("%s: %v", c.workload, bad)
+					}
+				}
+				if a.Proof.SQLiteVersion == "" || len(a.Proof.CompileOptions) == 0 {
+					t.Errorf("%s: %+v", c.workload, a.Proof)
+				}
+			case protocol.TypeSample:
+				samples++
+				if a.Sample.DatabaseBytes <= 0 || a.Sample.Failed > 0 {
+					t.Errorf("%s: %+v", c.workload, a.Sample)
+				}
+				verified += verify(t, gen, p, a.Sample)
+			}
+		}
+		if samples == 0 || answers[len(answers)-1].Type != protocol.TypeDone || verified != c.queries {
+			t.Errorf("%s: %d samples, %d verified, the last answer is %s", c.workload, samples, verified, answers[len(answers)-1].Type)
+		}
+		onlyDatabase(t, path)
+	}
+}
+
+// verify compares what a query returned with what it must, and returns how many there were.
+func verify(t *testing.T, gen *plan.Gen, p *plan.Plan, s *protocol.Sample) (n int) {
+	t.Helper()
+	for _, ph := range p.Phases {
+		if ph.Name != s.Phase || ph.Query == nil || ph.Query.Returns == nil {
+			continue
+		}
+		sum, _, err := gen.Expected(ph.Query.Returns, func(int64, int64) {})
+		if err != nil || s.Checksum != sum {
+			t.Errorf("%s: checksum %s, want %s (%v)", s.Phase, s.Checksum, sum, err)
+		}
+		n++
+	}
+	return n
+}
+
+// What a cluster cannot do is refused before it is tried.
+func TestRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	for name, r := range map[string]protocol.Request{
+		"a mix that reads in transactions": {Type: protocol.TypeTrial, Plan: builtin(t, "locks")},
+		"a job on a user's database":       {Type: protocol.TypeJob, Job: &protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: 10, Batch: 10}}},
+	} {
+		r.Protocol, r.Path, r.Seed = protocol.Version, path, 3
+		answers := request(t, r)
+		last := answers[len(answers)-1]
+		if last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeUnsupported {
+			t.Errorf("%s: %s, %+v", name, last.Type, last.Reason)
+		}
+		_ = os.Remove(path) // if the trial got as far
+	}
+}

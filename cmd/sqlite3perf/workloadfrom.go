@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/snapshot"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/workload"
 	"github.com/sqlite3perf/sqlite3perf/workload/imitate"
 )
@@ -163,28 +165,20 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	if err != nil {
 		return err
 	}
-	name := o.file
-	if name == "" {
-		name = "imitation.yaml"
-	}
-	parsed, err := workload.Parse(name, []byte(w.YAML), nil)
-	if err != nil {
-		return fmt.Errorf("the workload that was made is not valid: %w", err)
-	}
-	resolved, err := parsed.Plan(workload.Full, nil)
+	resolved, err := o.valid(w)
 	if err != nil {
 		return err
 	}
-	if err := lab.CheckSQL(parsed, resolved); err != nil {
-		return fmt.Errorf("the workload that was made is not valid: %w", err)
-	}
-	text := sealed(w.YAML)
 	var c *imitate.Comparison
 	if !o.noCompare {
 		if c, err = w.Compare(ctx, resolved, tell); err != nil {
 			return err
 		}
+		if _, err := o.valid(w); err != nil { // it may have changed
+			return err
+		}
 	}
+	text := sealed(w.YAML)
 	tell("")
 	out := env.stdout
 	if o.file == "" {
@@ -199,6 +193,22 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 		return o.json(out, database, w, c, source)
 	}
 	return o.text(out, database, w, c, source)
+}
+
+// valid checks the workload that was made, and returns its plan.
+func (o *fromOptions) valid(w *imitate.Workload) (*plan.Plan, error) {
+	parsed, err := workload.Parse(cmp.Or(o.file, "imitation.yaml"), []byte(w.YAML), nil)
+	if err != nil {
+		return nil, fmt.Errorf("the workload that was made is not valid: %w", err)
+	}
+	resolved, err := parsed.Plan(workload.Full, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := lab.CheckSQL(parsed, resolved); err != nil {
+		return nil, fmt.Errorf("the workload that was made is not valid: %w", err)
+	}
+	return resolved, nil
 }
 
 // teller returns a function that shows what is being done, on a terminal.

@@ -3,7 +3,6 @@ package imitate
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -108,18 +107,14 @@ const (
 	triedMost = 100 // seeds
 )
 
-// try finds the CHECK constraints that some generated rows violate, and writes the workload
+// tryChecks finds the CHECK constraints that some generated rows violate, and writes the workload
 // without them.
-func (w *Workload) try(ctx context.Context) error {
+func (w *Workload) tryChecks(ctx context.Context) error {
 	b := w.builder
 	if len(b.checks) == 0 {
 		return nil
 	}
-	parsed, err := workload.Parse("imitation.yaml", []byte(w.YAML), nil)
-	if err != nil {
-		return fmt.Errorf("the workload that was made is not valid: %w", err)
-	}
-	resolved, err := parsed.Plan(workload.Full, nil)
+	resolved, err := w.planned(workload.Full)
 	if err != nil {
 		return err
 	}
@@ -175,5 +170,8 @@ func (w *Workload) try(ctx context.Context) error {
 	return nil
 }
 
-// unchecked makes a connection accept rows that violate CHECK constraints.
-const unchecked = "PRAGMA ignore_check_constraints = on"
+// A connection accepts rows that violate CHECK constraints, or does not.
+const (
+	unchecked = "PRAGMA ignore_check_constraints = on"
+	enforced  = "PRAGMA ignore_check_constraints = off"
+)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/workload"
 )
 
 // Comparison is how near an imitation is.
@@ -35,7 +36,8 @@ type Compared struct {
 func (c *Compared) SamePlan() bool { return c.renamed == c.Plan[1] }
 
 // Compare loads the workload, at the full scale, into a database beside the copy, and runs
-// its queries on both. resolved is the workload's plan. If the database is packed, as after
+// its queries on both, and tries its triggers and the phases that insert: what fails is left
+// out of the workload, which then has another YAML. resolved is the workload's plan. If the database is packed, as after
 // VACUUM, and so the imitation is nearer to its size with a VACUUM, the workload gets one.
 func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, tell func(what string)) (*Comparison, error) {
 	dir, err := os.MkdirTemp(w.source.dir, "imitation-")
@@ -102,10 +104,7 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, tell func(w
 		}
 		c.Queries = append(c.Queries, one)
 	}
-	if found, err = l.triggers(ctx, w.builder); err == nil && found {
-		err = w.write(ctx)
-	}
-	return c, err
+	return c, w.tryInserts(ctx, l, workload.Full, !found)
 }
 
 // Wanted returns the size that the imitation should have: with a part of the rows, about

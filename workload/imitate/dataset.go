@@ -168,8 +168,8 @@ func (b *builder) additions(tables []*table) []*dataSet {
 		if t.rows == 0 || len(list) == most {
 			break
 		}
-		if !b.extendable(t) {
-			b.note("no rows are inserted into %s after loading, because its keys leave no room for them", t.name)
+		if why := b.unfit(t); why != "" {
+			b.note("no rows are inserted into %s after loading, because %s", t.name, why)
 			continue
 		}
 		d := b.newSet("more_"+t.name, t.name, "$"+b.inserts)
@@ -177,4 +177,24 @@ func (b *builder) additions(tables []*table) []*dataSet {
 		list = append(list, d)
 	}
 	return list
+}
+
+// unfit says why no phase inserts into a table; "" if one can.
+func (b *builder) unfit(t *table) string {
+	if !b.extendable(t) {
+		return "its keys leave no room for them"
+	}
+	if why := b.closed[t.name]; why != "" {
+		return why
+	}
+	trigger, found := b.filled(t)
+	if !found {
+		return ""
+	}
+	// Two tables may fill each other; then the first of them has a phase.
+	other := b.schema.table(trigger.table)
+	if back, mutual := b.filled(other); mutual && strings.EqualFold(back.table, t.name) && slices.Index(b.schema.tables, t) < slices.Index(b.schema.tables, other) {
+		return ""
+	}
+	return fmt.Sprintf("trigger %s fills it when rows are inserted into %s", trigger.name, trigger.table)
 }

@@ -67,6 +67,8 @@ type builder struct {
 	checks       []check           // that the workload has
 	scripted     map[string]bool   // the triggers that it has
 	failing      map[string]string // why it lacks others
+	closed       map[string]string // why it has no phase that inserts into tables
+	onlyFull     string            // why it has to be measured at the full scale; "" if not
 	notes        []string
 }
 
@@ -81,7 +83,7 @@ func From(ctx context.Context, source *Source, o Options) (*Workload, error) {
 		return nil, fmt.Errorf("database %s: SQLite cannot read it: %w", source.path, err)
 	}
 	s.log = source.copy.WAL
-	b := &builder{schema: s, file: filepath.Base(source.path), keep: o.KeepValues, share: o.Share}
+	b := &builder{schema: s, file: filepath.Base(source.path), keep: o.KeepValues, share: o.Share, failing: map[string]string{}, closed: map[string]string{}}
 	if b.share == 0 {
 		b.share = 1
 	}
@@ -101,7 +103,11 @@ func From(ctx context.Context, source *Source, o Options) (*Workload, error) {
 	if err := w.write(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.try(ctx); err != nil {
+	if err := w.tryChecks(ctx); err != nil {
+		return nil, err
+	}
+	o.Tell("trying the phases that insert")
+	if err := w.tryQuick(ctx); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -116,6 +122,9 @@ func (w *Workload) write(ctx context.Context) error {
 	b.renamed = map[string]string{}
 	b.parameters, b.words = map[*column]string{}, map[*column]string{}
 	w.Tables, w.Queries = nil, nil
+	if b.onlyFull != "" {
+		b.note("%s", b.onlyFull)
+	}
 	var tables []*table
 	for _, t := range b.schema.tables {
 		if t.whole {
@@ -137,13 +146,13 @@ func (w *Workload) write(ctx context.Context) error {
 	if empty != nil {
 		b.note("no phase uses what has no rows in the database: %s", strings.Join(empty, ", "))
 	}
-	more := b.additions(tables)
-	w.Queries = b.queries(tables)
-	b.probe(w.Queries)
-	before, after, err := b.script(ctx)
+	before, after, err := b.script(ctx) // which decides what triggers there are
 	if err != nil {
 		return err
 	}
+	more := b.additions(tables)
+	w.Queries = b.queries(tables)
+	b.probe(w.Queries)
 	w.YAML = b.yaml(tables, loaded, more, w.Queries, before, after)
 	w.Notes = b.notes
 	return nil
@@ -188,7 +197,8 @@ func (b *builder) scaled(rows int64) int64 {
 	if rows < small && b.share < 1 {
 		return rows
 	}
-	n := int64(math.Round(float64(rows) * b.share))
+	// Rounded up, as at the quick scale, so that a table has all rows that others refer to.
+	n := int64(math.Ceil(float64(rows)*b.share - 1e-6))
 	if b.share < 1 {
 		n = max(n, small)
 	}

@@ -107,6 +107,9 @@ func imitateFile(t *testing.T, path string, o imitate.Options) (*imitate.Workloa
 	if _, err := workload.Parse("mine.yaml", []byte(w.YAML), nil); err != nil { // it may have changed
 		t.Fatal(err)
 	}
+	if notes := strings.Join(w.Notes, "\n"); strings.Contains(notes, "--scale full") || strings.Contains(notes, "they fail") {
+		t.Error(notes)
+	}
 	return w, c
 }
 
@@ -536,7 +539,7 @@ func TestForeignCheck(t *testing.T) {
 	load(t, w, 1)
 }
 
-// load loads the rows of a workload, and those that it inserts later.
+// load loads the rows of a workload, and those that it inserts later, with its triggers.
 func load(t *testing.T, w *imitate.Workload, seed uint64) *sql.DB {
 	t.Helper()
 	parsed, err := workload.Parse("mine.yaml", []byte(w.YAML), nil)
@@ -554,6 +557,9 @@ func load(t *testing.T, w *imitate.Workload, seed uint64) *sql.DB {
 		t.Fatal(err)
 	}
 	for _, p := range resolved.Phases {
+		if p.Script != "" {
+			execute(t, db, p.Script)
+		}
 		if p.Insert == nil {
 			continue
 		}

@@ -87,8 +87,38 @@ func (b *builder) triggersOf(table string) (list []object) {
 
 // fails notes why the workload cannot have a trigger.
 func (b *builder) fails(trigger object, why error) {
-	if b.failing == nil {
-		b.failing = map[string]string{}
-	}
 	b.failing[trigger.name] = fmt.Sprintf("generated rows make it fail: %v", why)
+}
+
+// filled returns a trigger that inserts into a table when rows are inserted into another, as
+// one that writes a log does, and that the workload has.
+func (b *builder) filled(t *table) (trigger object, found bool) {
+	for _, o := range b.schema.objects {
+		of := b.schema.table(o.table)
+		if o.kind != "trigger" || !b.scripted[o.name] || of == nil || of == t || of.rows == 0 || !of.whole || !b.extendable(of) || b.closed[of.name] != "" {
+			continue
+		}
+		if event, into := inserts(o); event && slices.ContainsFunc(into, func(name string) bool { return strings.EqualFold(name, t.name) }) {
+			return o, true
+		}
+	}
+	return object{}, false
+}
+
+// inserts reports whether a trigger is one of INSERT, and returns the tables that it inserts
+// into.
+func inserts(trigger object) (event bool, into []string) {
+	body := false
+	list := significant(trigger.sql)
+	for i, tok := range list[:max(0, len(list)-1)] {
+		switch {
+		case tok.is("BEGIN"):
+			body = true
+		case !body && tok.is("INSERT") && list[i+1].is("ON"):
+			event = true
+		case body && tok.is("INTO"):
+			into = append(into, list[i+1].name())
+		}
+	}
+	return event, into
 }

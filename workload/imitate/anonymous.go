@@ -1,6 +1,7 @@
 package imitate
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -41,20 +42,18 @@ func (s *schema) anonymous(o object) string {
 			generated = depth + 1
 		case o.kind == "table" && tok.is("CHECK"):
 			check = depth + 1
-		case tok.kind == quotedText && (names[i] || arrowBefore(list, i)):
-		case tok.kind == quotedText && dateFunctions[calls[i]] && dateWord.MatchString(tok.name()):
+		case tok.kind == quotedText && (names[i] || isPath(list, i, calls[i])):
+		case tok.kind == quotedText && dateFunctions[calls[i].innermost()] && dateWord.MatchString(tok.name()):
 		case check > 0 && slices.Contains(storageClasses, tok.name()):
 		case tok.kind == quotedText:
 			tok.text = quoteText(s.replaced(t, tok.name()))
 		case tok.kind == blobText:
 			tok.text = "x'" + strings.Repeat("00", (len(tok.text)-3)/2) + "'"
 		case tok.kind == quotedName && tok.text[0] == '"' && (defaults || (where || generated > 0 || check > 0 || o.kind == "index" && depth > 0) && !known[strings.ToLower(tok.name())]):
-			if before := preceding(list, i); defaults || before < 0 || !list[before].is("AS") {
+			if before := preceding(list, i); defaults || before < 0 || !list[before].is("AS") && !isPath(list, i, calls[i]) {
 				tok.text = quoteText(s.replaced(t, tok.name())) // a text that is written as a name
 			}
-		case tok.kind == number && check > 0:
-			tok.text = t.roundedNumber(tok.text)
-		case tok.kind == number && (where || defaults):
+		case tok.kind == number && (check > 0 || where || defaults):
 			tok.text = t.replacedNumber(tok.text)
 		}
 		defaults = list[i].is("DEFAULT") || defaults && (list[i].text == "(" || list[i].text == "-" || list[i].text == "+")
@@ -65,10 +64,21 @@ func (s *schema) anonymous(o object) string {
 // storageClasses are what typeof returns.
 var storageClasses = []string{"null", "integer", "real", "text", "blob"}
 
-// callers returns, for each token within parentheses, the word before these, in lower case.
-func callers(list []token) []string {
-	calls := make([]string, len(list))
-	var open []string
+// calls are the words before the parentheses that a token is in, the outermost first, in
+// lower case.
+type calls []string
+
+func (c calls) innermost() string {
+	if len(c) == 0 {
+		return ""
+	}
+	return c[len(c)-1]
+}
+
+// callers returns the calls of each token.
+func callers(list []token) []calls {
+	found := make([]calls, len(list))
+	var open calls
 	for i, tok := range list {
 		switch tok.text {
 		case "(":
@@ -76,15 +86,29 @@ func callers(list []token) []string {
 			if before := preceding(list, i); before >= 0 {
 				word = strings.ToLower(list[before].text)
 			}
-			open = append(open, word)
+			open = append(slices.Clip(open), word)
 		case ")":
 			open = open[:max(0, len(open)-1)]
 		}
-		if len(open) > 0 {
-			calls[i] = open[len(open)-1]
-		}
+		found[i] = open
 	}
-	return calls
+	return found
+}
+
+// jsonPath matches paths of JSON, and what one may begin with.
+var jsonPath = regexp.MustCompile(`^\$(\.[\pL\pN_-]+|\."[^"]*"|\[([0-9]+|#(-[0-9]+)?)\])*[.\[]?$`)
+
+// isPath reports whether a text is a path or key of JSON, in the place of one: other texts
+// that begin so, such as the hash of a password, are values.
+func isPath(list []token, at int, in calls) bool {
+	text := list[at].name()
+	switch {
+	case arrowBefore(list, at):
+		return !strings.HasPrefix(text, "$") || jsonPath.MatchString(text)
+	case slices.ContainsFunc(in, func(word string) bool { return strings.HasPrefix(word, "json") }):
+		return jsonPath.MatchString(text)
+	}
+	return false
 }
 
 // The functions of SQLite that take a time and modifiers of it, and these.
@@ -174,7 +198,7 @@ var format = regexp.MustCompile(`^%[-+ 0-9.]*[A-Za-z%](%[-+ 0-9.]*[A-Za-z%]|[^A-
 // replaced returns what stands for a text of the schema, always the same.
 func (s *schema) replaced(t *table, text string) string {
 	switch {
-	case text == "" || strings.HasPrefix(text, "$") || format.MatchString(text):
+	case text == "" || format.MatchString(text):
 		return text
 	case t != nil:
 		if name, ok := t.named("t" + text); ok {
@@ -198,39 +222,20 @@ func (s *schema) replaced(t *table, text string) string {
 
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// replacedNumber returns what stands for a number of the schema.
+// replacedNumber returns what stands for a number of the schema: those of 1000 or more are
+// rounded to a digit, so that about as many rows are on either side of a bound.
 func (t *table) replacedNumber(text string) string {
 	if t != nil {
 		if name, ok := t.named("i" + text); ok {
 			return name
 		}
 	}
-	if len(text) < 2 || strings.ContainsAny(text, ".xXeE_") && len(text) < 4 {
-		return text
-	}
-	whole, fraction, real := strings.Cut(text, ".")
-	if strings.ContainsAny(text, "xXeE_") {
-		whole, real = "1"+strings.Repeat("0", len(text)-1), false
-	}
-	whole = "1" + strings.Repeat("0", max(0, len(whole)-1))
-	if real {
-		return whole + "." + strings.Repeat("0", max(1, len(fraction)))
-	}
-	return whole
-}
-
-// roundedNumber returns what stands for a number of a CHECK: those of 1000 or more are
-// rounded to a digit, as bounds that generated values may keep.
-func (t *table) roundedNumber(text string) string {
-	if name, ok := t.named("i" + text); ok {
-		return name
-	}
 	x, err := strconv.ParseFloat(text, 64)
-	switch {
-	case err != nil:
-		return t.replacedNumber(text)
-	case x < 1000 && len(text) <= 4:
+	if err == nil && x < 1000 && len(text) <= 4 {
 		return text
+	}
+	if err != nil || math.IsInf(x, 0) { // such as 0x7fff or 1_000
+		return "1" + strings.Repeat("0", len(text)-1)
 	}
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'e', 0, 64), 64)
 	return strconv.FormatFloat(x, 'f', -1, 64)

@@ -66,7 +66,7 @@ func (b *builder) fewInts(c *column) generated {
 	used := map[int64]bool{}
 	for i, v := range values {
 		name := v
-		if !b.keep && (v >= 10 || v <= -10) {
+		if !b.keep && (v >= 1000 || v <= -1000) {
 			digits := len(strconv.FormatInt(v, 10))
 			if v < 0 {
 				digits--
@@ -99,14 +99,14 @@ func (b *builder) realNumbers(t *table, c *column, s *classStats) generated {
 }
 
 // anonymousInts returns integers with about the same range and distribution. Large numbers
-// are rounded, or moved if they are too near to each other for that.
+// are rounded, or moved if they are too near to each other for that, and with them the others.
 func (b *builder) anonymousInts(list []int64) []int64 {
 	list = slices.Clone(list)
 	low, high := list[0], list[len(list)-1]
-	if b.keep {
+	size := math.Max(math.Abs(float64(low)), math.Abs(float64(high)))
+	if b.keep || size < 1000 {
 		return list
 	}
-	size := math.Max(math.Abs(float64(low)), math.Abs(float64(high)))
 	spread := float64(high) - float64(low)
 	if size >= 1e5 && spread < size/100 {
 		unit := int64(math.Pow10(int(math.Log10(size)) - 1))
@@ -120,9 +120,6 @@ func (b *builder) anonymousInts(list []int64) []int64 {
 		for i, x := range list {
 			list[i] = x - x%grid
 		}
-		return list
-	}
-	if size < 1000 {
 		return list
 	}
 	base := int64(math.Pow10(int(math.Log10(size))))

@@ -131,9 +131,10 @@ func (s *schema) paths() []string {
 	var keys []string
 	for _, o := range s.objects {
 		list := significant(o.sql)
+		calls := callers(list)
 		for i, t := range list {
-			key, ok := strings.CutPrefix(t.name(), "$.")
-			if (ok || arrowBefore(list, i)) && t.kind == quotedText && isPlain(key) && !slices.Contains(keys, key) {
+			key, _ := strings.CutPrefix(t.name(), "$.")
+			if t.kind == quotedText && isPath(list, i, calls[i]) && isPlain(key) && !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
 		}

@@ -14,7 +14,7 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 	var w strings.Builder
 	fmt.Fprintf(&w, "# Made by sqlite3perf workload from %s.\n", yamlText(b.file))
 	if !b.keep {
-		w.WriteString("# No text of the database is in it: texts are letters. Times and numbers of 1000 or more are rounded or moved;\n# smaller integers mostly stay, and how frequent they are.\n")
+		w.WriteString("# No text of the database is in it: texts are letters. Times, real numbers and integers of 1000 or more are\n# rounded or moved. Integers of columns that have none of 1000 or more stay, and how frequent they are.\n")
 	}
 	for _, n := range b.notes {
 		fmt.Fprintf(&w, "# %s.\n", strings.Join(strings.Fields(n), " "))
@@ -102,7 +102,8 @@ func (b *builder) scales(w *strings.Builder, tables []*table, more []*dataSet, q
 		few := rows
 		if rows >= small {
 			factor = append(factor, t.set)
-			few = min(rows, max(small, t.rows*largest/max(most, largest)))
+			of := max(most, largest)
+			few = min(rows, max(small, (t.rows*largest+of-1)/of))
 		}
 		add(t.set, rows, few)
 	}

@@ -40,7 +40,7 @@ var expressions = map[string]reading{
 	"worker/driver/features.go":     {5, "SQLite's messages"},
 	"worker/protocol/job.go":        {2, "pragmas and their values, as the user names them"},
 	"workload/database.go":          {1, "SQL"},
-	"workload/imitate/anonymous.go": {2, "texts of the schema of a user's database"},
+	"workload/imitate/anonymous.go": {3, "texts of the schema of a user's database"},
 	"workload/problem.go":           {4, "the YAML library's messages, and names in a workload"},
 }
 

@@ -107,7 +107,7 @@ func imitateFile(t *testing.T, path string, o imitate.Options) (*imitate.Workloa
 	if _, err := workload.Parse("mine.yaml", []byte(w.YAML), nil); err != nil { // it may have changed
 		t.Fatal(err)
 	}
-	if notes := strings.Join(w.Notes, "\n"); strings.Contains(notes, "--scale full") || strings.Contains(notes, "they fail") {
+	if notes := strings.Join(w.Notes, "\n"); strings.Contains(notes, "full scale only") || strings.Contains(notes, "they fail") {
 		t.Error(notes)
 	}
 	return w, c

@@ -42,7 +42,7 @@ func (w *Workload) tryQuick(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		w.builder.onlyFull = fmt.Sprintf("it can be measured with --scale full only: at the quick scale it cannot be loaded: %v", err)
+		w.builder.onlyFull = fmt.Sprintf("it can be loaded at the full scale only; at the quick scale: %v", err)
 		return w.write(ctx)
 	}
 	violated, err := w.builder.violations(ctx, db)

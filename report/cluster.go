@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,9 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"github.com/sqlite3perf/sqlite3perf/chart"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -27,12 +28,13 @@ type Clusters struct {
 // ClusterTrial is what one database has done.
 type ClusterTrial struct {
 	Driver   string
-	Version  string          // of the library
-	Nodes    int             // 0 if the driver is local
-	Delay    time.Duration   // of each byte between the nodes, in each direction
-	Settings driver.Settings // that were asked for
-	Result   *protocol.Clustered
-	Reason   string // why there is no result; "" if there is one
+	Version  string              // of the library
+	Nodes    int                 // 0 if the driver is local
+	Delay    time.Duration       // of each byte between the nodes, in each direction
+	Settings driver.Settings     // that were asked for
+	Result   *protocol.Clustered // of all rounds together
+	Rates    [][]float64         // rows acknowledged per second under each load, in each round
+	Reason   string              // why there is no result; "" if there is one
 }
 
 // Name says which database it is.
@@ -80,9 +82,31 @@ func WriteClusters(w io.Writer, format string, c *Clusters, opts Options) error 
 	return clusterFormats.write(w, "cluster", format, c, opts)
 }
 
-// rowsPerSecond returns how many rows were acknowledged per second.
-func rowsPerSecond(l *protocol.LoadResult) float64 {
+// RowsPerSecond returns how many rows were acknowledged per second under a load.
+func RowsPerSecond(l *protocol.LoadResult) float64 {
 	return float64(l.Acknowledged.Count) * float64(l.Batch) / (float64(l.WallNS) / 1e9)
+}
+
+// rates returns the rows per second of all rounds under a load of the result.
+func (t *ClusterTrial) rates(load int) []float64 {
+	if load < len(t.Rates) {
+		return t.Rates[load]
+	}
+	return []float64{RowsPerSecond(&t.Result.Loads[load])}
+}
+
+// rate sums them up.
+func (t *ClusterTrial) rate(load int) stats.Summary { return stats.Summarize(t.rates(load)) }
+
+// rounds returns in how many rounds the loads were measured.
+func (c *Clusters) rounds() int {
+	n := 1
+	for _, t := range c.Trials {
+		if len(t.Rates) > 0 {
+			n = max(n, len(t.Rates[0]))
+		}
+	}
+	return n
 }
 
 // done returns the trials that have a result.
@@ -112,13 +136,10 @@ func ClustersAnswer(c *Clusters) string {
 	return strings.Join(words, " ")
 }
 
-// best returns the load under which most rows were acknowledged.
-func best(loads []protocol.LoadResult) *protocol.LoadResult {
-	var most *protocol.LoadResult
-	for i := range loads {
-		if most == nil || rowsPerSecond(&loads[i]) > rowsPerSecond(most) {
-			most = &loads[i]
-		}
+// best returns the most rows per second, under any load.
+func (t *ClusterTrial) best() (most float64) {
+	for i := range t.Result.Loads {
+		most = max(most, t.rate(i).Median)
 	}
 	return most
 }
@@ -160,17 +181,17 @@ func priceAnswer(list []*ClusterTrial) string {
 		return ""
 	}
 	if large == nil {
-		return fmt.Sprintf("%s acknowledges at most %s rows per second; no cluster was measured.", Line(local.Driver), human(rowsPerSecond(best(local.Result.Loads))))
+		return fmt.Sprintf("%s acknowledges at most %s rows per second; no cluster was measured.", Line(local.Driver), human(local.best()))
 	}
-	first, most := &large.Result.Loads[0], rowsPerSecond(best(large.Result.Loads))
+	first, most := &large.Result.Loads[0], large.best()
 	s := fmt.Sprintf("%s at most %s rows per second", large.nodes("acknowledge"), human(most))
 	instead := ""
 	if local != nil {
-		there := rowsPerSecond(best(local.Result.Loads))
+		there := local.best()
 		s += fmt.Sprintf(" where %s does %s, that is %s as many", Line(local.Driver), human(there), times(most/there))
 		instead = " instead of " + duration(local.Result.Loads[0].Acknowledged.P50NS)
 	}
-	return fmt.Sprintf("%s. %s takes %s until it is acknowledged%s, and %s until it is on all nodes (medians).%s",
+	return fmt.Sprintf("%s. %s takes %s until it is acknowledged%s, and %s until it is visible on all nodes (medians).%s",
 		s, one(first), duration(first.Acknowledged.P50NS), instead, duration(first.Visible.P50NS), distance(large, far))
 }
 
@@ -274,9 +295,9 @@ func staleWords(reads []protocol.LevelReads) string {
 func clusters(c *Clusters) document {
 	d := document{paragraph{text: ClustersAnswer(c)}}
 	if pic, ok := pricePicture(c); ok {
-		d = append(d, picture{Picture: pic})
+		d = append(d, picture{Picture: pic}, picture{Picture: latencyPicture(c)})
 	}
-	d = append(d, loadTables(c)...)
+	d = append(d, priceTable(c)...)
 	for _, t := range c.done() {
 		if t.Result.Harmed != nil {
 			d = append(d, harmTables(t)...)
@@ -327,57 +348,84 @@ func (c *Clusters) loads() (list []protocol.ClusterLoad) {
 	return list
 }
 
-// result returns what a trial has done under a load, or nil.
-func (t *ClusterTrial) result(load protocol.ClusterLoad) *protocol.LoadResult {
-	i := slices.IndexFunc(t.Result.Loads, func(l protocol.LoadResult) bool { return l.ClusterLoad == load })
-	if i < 0 {
-		return nil
-	}
-	return &t.Result.Loads[i]
+// index returns which of a trial's loads is this one, or -1.
+func (t *ClusterTrial) index(load protocol.ClusterLoad) int {
+	return slices.IndexFunc(t.Result.Loads, func(l protocol.LoadResult) bool { return l.ClusterLoad == load })
 }
 
-// loadTables has a table for each load: the price of a cluster.
-func loadTables(c *Clusters) (d document) {
+// priceTable has every database under every load, load by load.
+func priceTable(c *Clusters) document {
+	g := grid{columns: []column{
+		{title: "clients", right: true}, {title: "batch", right: true}, {title: "database"}, {title: "writes/s", right: true, drop: 3}, {title: "rows/s", right: true}, {title: "of local", right: true},
+		{title: "acked p50", right: true}, {title: "p99", right: true, drop: 1}, {title: "visible p50", right: true}, {title: "p99", right: true, drop: 2},
+		{title: "CPU/row", right: true}, {title: "nodes' share", right: true, drop: 4},
+	}}
 	failed := ""
 	for _, load := range c.loads() {
-		g := grid{columns: []column{
-			{title: "database"}, {title: "writes/s", right: true}, {title: "rows/s", right: true}, {title: "of local", right: true},
-			{title: "acked p50", right: true}, {title: "p99", right: true}, {title: "on all nodes p50", right: true}, {title: "p99", right: true},
-			{title: "CPU/row", right: true}, {title: "nodes' share", right: true, drop: 1},
-		}}
-		local := math.NaN()
+		var local []float64
 		for _, t := range c.done() {
-			l := t.result(load)
-			if l == nil {
+			i := t.index(load)
+			if i < 0 {
 				continue
 			}
-			rate, nodes := rowsPerSecond(l), absent
+			l, rate := &t.Result.Loads[i], t.rate(i)
+			nodes, of, cpu := absent, absent, absent
 			if t.Nodes == 0 {
-				local = rate
+				local = t.rates(i)
 			} else if l.CPUNS > 0 {
 				nodes = percent(float64(l.MemberCPUNS) / float64(l.CPUNS))
 			}
-			of := absent
-			if !math.IsNaN(local) {
-				of = times(rate / local)
+			if len(local) > 0 {
+				of = ofLocal(t.rates(i), local, t.Nodes == 0)
 			}
-			rows := float64(l.Acknowledged.Count) * float64(l.Batch)
-			cpu := absent
 			if l.CPUNS > 0 {
-				cpu = duration(int64(float64(l.CPUNS) / rows))
+				cpu = duration(int64(float64(l.CPUNS) / (float64(l.Acknowledged.Count) * float64(l.Batch))))
 			}
-			g.rows = append(g.rows, []string{t.Name(), human(rate / float64(l.Batch)), human(rate), of,
+			g.rows = append(g.rows, []string{Thousands(int64(load.Clients)), Thousands(int64(load.Batch)), t.Name(), human(rate.Median / float64(l.Batch)), withInterval(human(rate.Median), rate), of,
 				duration(l.Acknowledged.P50NS), duration(l.Acknowledged.P99NS), duration(l.Visible.P50NS), duration(l.Visible.P99NS), cpu, nodes})
 			if l.Failed > 0 {
 				failed += fmt.Sprintf(" %s, %s: %s failed, the first with: %s.", t.Name(), loadWords(load), counted(l.Failed, "write"), Line(l.Error))
 			}
 		}
-		d = append(d, heading{2, loadWords(load)}, g)
 	}
-	if d != nil {
-		d = append(d, paragraph{text: "Clients write as fast as they can, each INSERT in its own transaction. acked: until a write was acknowledged; on all nodes: until a read with level none found it on each. CPU is that of the clients and of all nodes." + failed, quiet: true})
+	if g.rows == nil {
+		return nil
 	}
-	return d
+	return document{heading{2, "What it costs"}, g,
+		paragraph{text: "Clients write as fast as they can, each INSERT in its own transaction; batch: its rows. acked: until a write was acknowledged; visible: until a read with level none found it on every node. CPU is that of the clients and of all nodes. " + roundsWords(c.rounds()) + failed, quiet: true}}
+}
+
+// withInterval adds the interval of a figure, if it has one.
+func withInterval(figure string, s stats.Summary) string {
+	if s.Interval == nil {
+		return figure
+	}
+	return figure + " " + ends(s)
+}
+
+// ofLocal says how many times as many rows as the local driver has, round by round.
+func ofLocal(rates, local []float64, itself bool) string {
+	n := min(len(rates), len(local))
+	ratios := make([]float64, n)
+	for i := range n {
+		ratios[i] = rates[i] / local[i]
+	}
+	s := stats.SummarizeRatios(ratios)
+	if itself {
+		return times(1)
+	}
+	return withInterval(times(s.Median), s)
+}
+
+// roundsWords says how sure the rates are.
+func roundsWords(n int) string {
+	switch {
+	case n == 1:
+		return "Each line is one trial, so nothing says how much it would differ the next time."
+	case n < stats.MinSamples:
+		return fmt.Sprintf("Rates are medians of %d rounds, which are too few for an interval (%d).", n, stats.MinSamples)
+	}
+	return fmt.Sprintf("Rates are medians of %d rounds, with 95 %% intervals; latencies are those of all rounds.", n)
 }
 
 // costTable says what the databases take besides.
@@ -466,9 +514,12 @@ func pricePicture(c *Clusters) (Picture, bool) {
 			group := chart.Group{Name: loadWords(load)}
 			for _, t := range c.done() {
 				b := chart.Bar{Name: t.Name(), Reason: "not measured"}
-				if l := t.result(load); l != nil {
-					v := rowsPerSecond(l)
-					b.Reason, b.Value, b.Low, b.High = "", v, v, v
+				if i := t.index(load); i >= 0 {
+					l, rate := &t.Result.Loads[i], t.rate(i)
+					b.Reason, b.Value, b.Low, b.High = "", rate.Median, rate.Median, rate.Median
+					if rate.Interval != nil {
+						b.Low, b.High = rate.Interval.Low, rate.Interval.High
+					}
 					b.Tip = fmt.Sprintf("acknowledged after %s, on every node after %s (medians)", duration(l.Acknowledged.P50NS), duration(l.Visible.P50NS))
 				}
 				group.Bars = append(group.Bars, b)
@@ -478,6 +529,32 @@ func pricePicture(c *Clusters) (Picture, bool) {
 		return g
 	}
 	return Picture{Name: "price", Title: "What a cluster costs: rows acknowledged per second", draw: draw}, true
+}
+
+// latencyPicture has both latencies of all databases under the first load.
+func latencyPicture(c *Clusters) Picture {
+	load := c.loads()[0]
+	draw := func(width int, title string) chart.Chart {
+		g := &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: "median latency, lower is better", Format: func(v float64) string { return duration(int64(v)) }}}
+		for _, t := range c.done() {
+			i := t.index(load)
+			if i < 0 {
+				continue
+			}
+			l := &t.Result.Loads[i]
+			group := chart.Group{Name: t.Name()}
+			for _, of := range []struct {
+				name string
+				s    *latency.Summary
+			}{{"acknowledged", &l.Acknowledged}, {"visible on all nodes", &l.Visible}} {
+				v := float64(of.s.P50NS)
+				group.Bars = append(group.Bars, chart.Bar{Name: of.name, Value: v, Low: v, High: v, Tip: "p99 " + duration(of.s.P99NS)})
+			}
+			g.Groups = append(g.Groups, group)
+		}
+		return g
+	}
+	return Picture{Name: "latency", Title: "Until a write is acknowledged, and visible on all nodes: " + loadWords(load), draw: draw}
 }
 
 func writeClusterSVG(w io.Writer, c *Clusters, _ Options) error {
@@ -507,14 +584,21 @@ type JSONCluster struct {
 	Nodes         int                 `json:"nodes"` // 0: the driver is local
 	DelayNS       int64               `json:"delay_ns"`
 	Settings      driver.Settings     `json:"settings"`
-	Result        *protocol.Clustered `json:"result,omitempty"`
+	Result        *protocol.Clustered `json:"result,omitempty"` // of all rounds together
+	Rates         []stats.Summary     `json:"rates,omitempty"`  // rows acknowledged per second under each load
 	Reason        string              `json:"reason,omitempty"` // why there is no result
 }
 
 func writeClusterJSON(w io.Writer, c *Clusters, _ Options) error {
 	out := JSONClusters{Version: 1, Answer: ClustersAnswer(c), Trials: []JSONCluster{}}
 	for _, t := range c.Trials {
-		out.Trials = append(out.Trials, JSONCluster{t.Driver, t.Version, t.Nodes, int64(t.Delay), t.Settings, t.Result, t.Reason})
+		j := JSONCluster{Driver: t.Driver, ModuleVersion: t.Version, Nodes: t.Nodes, DelayNS: int64(t.Delay), Settings: t.Settings, Result: t.Result, Reason: t.Reason}
+		if t.Result != nil {
+			for i := range t.Result.Loads {
+				j.Rates = append(j.Rates, t.rate(i))
+			}
+		}
+		out.Trials = append(out.Trials, j)
 	}
 	return encode(w, out)
 }

@@ -71,6 +71,30 @@ func TestClusters(t *testing.T) {
 	}
 }
 
+// TestClusterRounds expects medians with intervals if there are enough rounds.
+func TestClusterRounds(t *testing.T) {
+	several := func(n int) *report.Clusters {
+		c := clusterFixture()
+		for i := range c.Trials[:4] {
+			trial := &c.Trials[i]
+			for _, l := range trial.Result.Loads {
+				var rates []float64
+				for j := range n {
+					rates = append(rates, report.RowsPerSecond(&l)*(1+0.01*float64(j-n/2)))
+				}
+				trial.Rates = append(trial.Rates, rates)
+			}
+		}
+		return c
+	}
+	golden(t, "cluster-rounds.txt", clusterReport(t, "table", several(7)))
+	fulfilled(t, report.ClusterSchema, func(w io.Writer) error { return report.WriteClusters(w, "json", several(7), report.Options{}) })
+	words := strings.Join(strings.Fields(clusterReport(t, "markdown", several(3))), " ")
+	if !strings.Contains(words, "Rates are medians of 3 rounds, which are too few for an interval (6).") || strings.Contains(words, "±") {
+		t.Error(words)
+	}
+}
+
 func TestClustersAnswer(t *testing.T) {
 	fixture := clusterFixture()
 	local := fixture.Trials[:1]

@@ -73,6 +73,7 @@ type clusterOptions struct {
 	delays           []time.Duration
 	clients, batches []int
 	duration         time.Duration
+	rounds           int
 	kills, cuts      int
 	limit, patience  time.Duration
 	set, localSet    []string
@@ -84,13 +85,14 @@ type clusterOptions struct {
 }
 
 func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.driver, "driver", clusterDriver, "driver of the clusters")
+	f.StringVar(&o.driver, "cluster", clusterDriver, "driver of the clusters")
 	f.StringVar(&o.local, "local", "mattn", "driver that is measured beside them; none: no driver")
 	f.IntSliceVar(&o.nodes, "nodes", []int{1, 3}, "numbers of nodes; with --kill and --isolate 3")
 	f.DurationSliceVar(&o.delays, "delay", []time.Duration{0}, "delays of every byte between two nodes, such as 0,1ms,10ms; not for a single node")
 	f.IntSliceVar(&o.clients, "clients", []int{1, 8}, "numbers of clients; with --kill and --isolate 4")
 	f.IntSliceVar(&o.batches, "batch", []int{1, 100}, "numbers of rows per INSERT")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "how long clients write for each figure; with --kill and --isolate before each of them (default there: 500ms)")
+	f.IntVar(&o.rounds, "rounds", 1, "measure everything so many times, in turn; from 6 on rates have intervals")
 	f.IntVar(&o.kills, "kill", 0, "kill the leader so many times under load, and restart it on its data")
 	f.IntVar(&o.cuts, "isolate", 0, "cut the leader off from the other nodes so many times under load, and heal it (on Linux)")
 	f.DurationVar(&o.limit, "timeout", time.Second, "with --kill and --isolate, how long a client waits for an answer before it goes to the next node")
@@ -143,7 +145,7 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 		case several && t.Nodes == 0:
 			return usagef("--local %s is a cluster: want a local driver, such as mattn, or %s", t.Driver, noDriver)
 		case !several && t.Nodes > 0:
-			return usagef("--driver %s is not a driver of a cluster: want %s", t.Driver, clusterDriver)
+			return usagef("--cluster %s is not a driver of a cluster: want %s", t.Driver, clusterDriver)
 		}
 	}
 	show := newProgress(env, o.quiet)
@@ -178,6 +180,8 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	harm := o.kills != 0 || o.cuts != 0
 	switch {
+	case o.rounds < 1:
+		return nil, usagef("--rounds %d: want at least 1", o.rounds)
 	case o.kills < 0:
 		return nil, usagef("--kill %d: want 0 or more", o.kills)
 	case o.cuts < 0:
@@ -192,16 +196,19 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	if harm {
 		for name, set := range map[string]func(){
 			"nodes": func() { o.nodes = []int{3} }, "clients": func() { o.clients = []int{4} },
-			"duration": func() { o.duration = 500 * time.Millisecond }, "local": func() { o.local = noDriver },
+			"duration": func() { o.duration = 500 * time.Millisecond }, "local": func() { o.local = noDriver }, "rounds": func() { o.rounds = 1 },
 		} {
-			if !o.flags.Changed(name) {
+			if !typed(o.flags.Lookup(name)) {
 				set()
 			}
 		}
 		if o.output.format == "svg" {
 			return nil, usagef("there is no picture of what --kill and --isolate do: want another format, such as html")
 		}
-		if o.flags.Changed("batch") {
+		if o.rounds > 1 {
+			return nil, usagef("--rounds %d: with --kill and --isolate there is one round: say there how often", o.rounds)
+		}
+		if typed(o.flags.Lookup("batch")) {
 			return nil, usagef("--batch: with --kill and --isolate clients write single rows: leave it out")
 		}
 		if o.local != noDriver {
@@ -327,24 +334,57 @@ func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string
 		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
 	defer scratch.Remove()
-	var done []report.ClusterTrial
-	for i := range trials {
+	results := make([][]*protocol.Clustered, len(trials))
+	for n := range o.rounds * len(trials) {
+		i := n % len(trials)
 		t := &trials[i]
+		if t.Reason != "" {
+			continue // it would fail again
+		}
 		if !o.quiet {
-			say("%d/%d %s", i+1, len(trials), t.Name())
+			say("%d/%d %s", n+1, o.rounds*len(trials), t.Name())
 		}
-		if err := o.one(ctx, executables[t.Driver], filepath.Join(scratch.Dir, strconv.Itoa(i+1)), t, say); err != nil {
-			return done, err
+		res, err := o.one(ctx, executables[t.Driver], filepath.Join(scratch.Dir, strconv.Itoa(n+1)), t, say)
+		if err != nil {
+			return sum(trials, results), err
 		}
-		done = append(done, t.ClusterTrial)
+		if res != nil {
+			results[i] = append(results[i], res)
+		}
 	}
-	return done, nil
+	return sum(trials, results), nil
 }
 
-// one does a trial in a directory of its own. An error is the end of ctx, or of the lab.
-func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clusterTrial, say func(string, ...any)) error {
+// sum makes one result of all rounds. A trial that has failed once has none.
+func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []report.ClusterTrial) {
+	for i := range trials {
+		t := &trials[i].ClusterTrial
+		if len(results[i]) == 0 && t.Reason == "" {
+			continue // interrupted before
+		}
+		if t.Reason == "" {
+			var err error
+			if t.Result, err = lab.SumClustered(results[i]); err != nil {
+				t.Reason = err.Error()
+			}
+			for k := range trials[i].job.Loads {
+				var rates []float64
+				for _, r := range results[i] {
+					rates = append(rates, report.RowsPerSecond(&r.Loads[k]))
+				}
+				t.Rates = append(t.Rates, rates)
+			}
+		}
+		list = append(list, *t)
+	}
+	return list
+}
+
+// one does a trial in a directory of its own. Why there is no result is noted in the trial;
+// an error is the end of ctx, or of the lab.
+func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clusterTrial, say func(string, ...any)) (*protocol.Clustered, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	harms := 0
@@ -363,15 +403,15 @@ func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clu
 	var told *lab.JobError
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return nil, ctx.Err()
 	case errors.As(err, &told):
 		t.Reason = told.Reason.Message + report.Said(&told.Reason)
 	case err != nil:
-		return err
+		return nil, err
 	case res.Interrupted:
 		t.Reason = "the worker stopped before it had done everything"
 	default:
-		t.Result = res.Cluster
+		return res.Cluster, nil
 	}
-	return nil
+	return nil, nil
 }

@@ -45,8 +45,8 @@ func clusterPlace(t *testing.T) *place {
 func TestCluster(t *testing.T) {
 	p := clusterPlace(t)
 	const delay = 30 * time.Millisecond
-	cmd := p.command("cluster", "--local", "modernc", "--nodes", "1,3", "--delay", "0,"+delay.String(), "--clients", "1", "--batch", "1,10", "--duration", "200ms",
-		"--dir", "databases", "--format", "json")
+	cmd := p.command("cluster", "--local", "modernc", "--nodes", "1,3", "--delay", "0,"+delay.String(), "--clients", "1", "--batch", "1,10", "--duration", "100ms",
+		"--rounds", "2", "--dir", "databases", "--format", "json")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -65,7 +65,7 @@ func TestCluster(t *testing.T) {
 	}
 	for i, nodes := range []int{0, 1, 3, 3} {
 		c := got.Trials[i]
-		if c.Nodes != nodes || c.Result == nil || len(c.Result.Loads) != 2 || len(c.Result.Members) != max(nodes, 1) {
+		if c.Nodes != nodes || c.Result == nil || len(c.Result.Loads) != 2 || len(c.Rates) != 2 || c.Rates[0].N != 2 || len(c.Result.Members) != max(nodes, 1) {
 			t.Fatalf("trial %d: %+v", i, c)
 		}
 		for _, l := range c.Result.Loads {

@@ -1,9 +1,13 @@
 package rqlite_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -130,5 +134,68 @@ func TestIsolate(t *testing.T) {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestQuorum kills two nodes of three. The one that is left acknowledges nothing, says so in
+// a line, and goes on when the others are back.
+func TestQuorum(t *testing.T) {
+	db, _ := openCluster(t, driver.Settings{"nodes": "3", "pool_size": "1"})
+	ctx := t.Context()
+	if err := db.Script(ctx, "CREATE TABLE t (x INTEGER)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Kill(0), db.Kill(1)); err != nil {
+		t.Fatal(err)
+	}
+	soon, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if _, err := db.Leader(soon); err == nil || err.Error() != "the 3 nodes of the cluster have not agreed on a leader: are more than half of them running?" {
+		t.Errorf("one node of three leads: %v", err)
+	}
+	if err := db.ExecAt(ctx, 2, "INSERT INTO t VALUES (?)", int64(1)); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("one node of three has acknowledged a write, or does not say in a line why not: %v", err)
+	}
+	if err := db.ExecAt(ctx, 0, "INSERT INTO t VALUES (?)", int64(1)); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a node that is dead has acknowledged a write, or does not say in a line why not: %v", err)
+	}
+	var both sync.WaitGroup
+	for i := range 2 {
+		both.Go(func() {
+			if err := db.Restart(ctx, i); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	leader, err := db.Leader(ctx)
+	if err == nil {
+		err = db.ExecAt(ctx, leader, "INSERT INTO t VALUES (?)", int64(2))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := db.IntsAt(ctx, leader, "strong", "SELECT x FROM t WHERE x = 2"); err != nil || !slices.Equal(got, []int64{2}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestNotHarmed expects what cannot be done to be refused with what to do instead.
+func TestNotHarmed(t *testing.T) {
+	db, _ := openCluster(t, driver.Settings{"nodes": "1", "pool_size": "1"})
+	for _, err := range []error{db.Isolate(0), db.Heal(0)} {
+		if cannot, ok := errors.AsType[*driver.UnsupportedError](err); !ok || !strings.Contains(cannot.Reason, "set node_delay, to 0 for no delay") {
+			t.Errorf("isolating a node without a proxy: %v", err)
+		}
+	}
+	if err := db.Restart(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "still runs") {
+		t.Errorf("a node that runs is started again: %v", err)
+	}
+	err := db.ExecAt(t.Context(), 0, "INSERT INTO nowhere VALUES (1)")
+	if err == nil || !strings.Contains(err.Error(), "no such table: nowhere") {
+		t.Errorf("an error of SQLite is not told: %v", err)
+	}
+	if _, err := db.IntsAt(t.Context(), 0, "weak", "SELECT 1, 2"); err == nil {
+		t.Error("two columns are read as one")
 	}
 }

@@ -104,7 +104,10 @@ func (l *resolver) duration(n *yaml.Node, key string) int64 {
 		}
 	}
 	d, err := time.ParseDuration(n.Value)
-	if n.Kind != yaml.ScalarNode || err != nil || d < time.Millisecond {
+	together := strings.Join(strings.Fields(n.Value), "")
+	if _, spaced := time.ParseDuration(together); n.Kind == yaml.ScalarNode && err != nil && spaced == nil {
+		l.errorf(n, "%s is %s: want %s, without a space", key, describe(n), together)
+	} else if n.Kind != yaml.ScalarNode || err != nil || d < time.Millisecond {
 		l.errorf(n, "%s is %s: want one such as 10s, or $time ms", key, describe(n))
 	} else if d.Milliseconds() > plan.MaxCount {
 		l.errorf(n, "%s is %s: want at most %d ms", key, describe(n), int64(plan.MaxCount))

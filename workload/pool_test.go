@@ -73,6 +73,7 @@ func TestPoolMistakes(t *testing.T) {
 		"connection is another, but the operation is not a transaction":               {"name: nested, transaction: true,", "name: nested,"},
 		"connection is another, but the clients of the mix keep one each":             {"clients: $clients\n    duration", "clients: 1\n    connection: own\n    duration"},
 		"patience is \"soon\": want one such as 10s":                                  {"patience: 2s", "patience: soon"},
+		"patience is \"400 ms\": want 400ms, without a space":                         {"patience: 2s", "patience: 400 ms"},
 		"timeout is \"1us\": want one such as 10s":                                    {"timeout: 50ms", "timeout: 1us"},
 		"processes is 100000000: want at most":                                        {"settings: {", "settings: {processes: 100000000, "},
 		"2 clients with a connection each, but pool_size is 1: write pool_size: 2":    {"clients: $clients\n    duration", "clients: 3\n    connection: own\n    duration"},

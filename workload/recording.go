@@ -2,11 +2,13 @@ package workload
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +24,7 @@ const MaxRecording = 256 << 20
 // recording is a recording as it was read, and what it is replayed as.
 type recording struct {
 	*record.Recording
+	script  bool // a script or a trace
 	sha256  string
 	problem string
 	made    *replayed // nil: not yet
@@ -63,6 +66,7 @@ func (w *Workload) recording(name string) *recording {
 	if bytes.HasPrefix(data, []byte("{")) {
 		r.Recording, err = record.Read(bytes.NewReader(data))
 	} else {
+		r.script = true
 		r.Recording, err = readScript(string(data))
 	}
 	switch {
@@ -95,6 +99,9 @@ func readScript(text string) (*record.Recording, error) {
 		case len(list) == plan.MaxReplayed:
 			return nil, fmt.Errorf("line %d: there are more than %d statements: cut the file", line, plan.MaxReplayed)
 		}
+		if word := firstWord(rest[:n]); !slices.Contains(beginnings, strings.ToUpper(word)) {
+			return nil, fmt.Errorf("line %d: %.20q begins no statement of SQL: want a recording, a script, or what .trace prints", line, cmp.Or(word, rest[:n]))
+		}
 		x := record.Executed{SQL: strings.TrimRight(rest[:n], "; \t\r\n")}
 		rest = rest[n:]
 		end, _, _ := strings.Cut(rest, "\n")
@@ -107,6 +114,12 @@ func readScript(text string) (*record.Recording, error) {
 		}
 		list = append(list, x)
 	}
+}
+
+// beginnings are the words that SQLite's statements begin with.
+var beginnings = []string{
+	"ALTER", "ANALYZE", "ATTACH", "BEGIN", "COMMIT", "CREATE", "DELETE", "DETACH", "DROP", "END", "EXPLAIN", "INSERT",
+	"PRAGMA", "REINDEX", "RELEASE", "REPLACE", "ROLLBACK", "SAVEPOINT", "SELECT", "UPDATE", "VACUUM", "VALUES", "WITH",
 }
 
 // profiled reads the comment with which .trace --profile says how long a statement took.

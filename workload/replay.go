@@ -232,6 +232,9 @@ func (r *replayer) statement(e *record.Event) (i int, ok bool, err error) {
 	types := make([]driver.Type, len(s.args))
 	for j, a := range s.args {
 		arg, given := a.of(e.Args)
+		if !given && r.rec.script {
+			return r.leave("lack a parameter: its value is in what .trace FILE --expanded prints")
+		}
 		if !given {
 			return r.leave("lack a parameter")
 		}

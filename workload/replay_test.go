@@ -51,6 +51,8 @@ func TestReplayMistakes(t *testing.T) {
 		{"{name: r, replay: app.jsonl, speed: -2x}", "app.jsonl", good, `want max, recorded, or a factor such as 2x`},
 		{"{name: r, replay: app.sql, speed: recorded}", "app.sql", "SELECT 1", "app.sql does not say when its statements were run"},
 		{"{name: r, replay: app.sql}", "app.sql", "SELECT 1;\n.mode csv\n", `line 2: ".mode" is a command of the sqlite3 shell`},
+		{"{name: r, replay: app.jsonl}", "app.jsonl", "-- what?\nGARBAGE\n", `line 2: "GARBAGE" begins no statement of SQL: want a recording, a script, or what .trace prints`},
+		{"{name: r, replay: app.sql}", "app.sql", "SELECT 1;\n}{ SELECT", `line 2: "}" begins no statement of SQL`},
 		{"{name: r, replay: app.jsonl, clients: 0}", "app.jsonl", good, "clients"},
 		{"{name: r, replay: app.jsonl, rate: 5}", "app.jsonl", good, `unknown key "rate"`},
 		{"{name: r, replay: app.jsonl}", "app.jsonl", statements("PRAGMA synchronous = off"), "none of its 1 events can be replayed: 1 of 1 events are left out: they are PRAGMAs that change settings: write them under settings, such as synchronous: off"},
@@ -82,6 +84,15 @@ func TestReplayLeftOut(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not said:\n%s", want, got)
 		}
+	}
+}
+
+// TestReplayUnexpanded expects to be told how the shell's trace has the values of parameters.
+func TestReplayUnexpanded(t *testing.T) {
+	_, w := replayPlan(t, "{name: r, replay: trace.sql}", "trace.sql", "SELECT 1;\nSELECT * FROM sqlite_schema WHERE name = :name;\n")
+	want := "1 of 2 events are left out: they lack a parameter: its value is in what .trace FILE --expanded prints"
+	if got := strings.Join(w.Phases[0].LeftOut, "\n"); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

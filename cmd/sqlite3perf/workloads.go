@@ -194,7 +194,7 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 		if s.WAL {
 			mode = "in WAL mode"
 		}
-		fmt.Fprintf(out, "database:   %s: %s of %d tables, in pages of %d bytes, %s; SHA-256 %.12s…\n", report.Line(w.Database), report.Bytes(s.Bytes), s.Tables, s.PageSize, mode, s.SHA256)
+		fmt.Fprintf(out, "database:   %s: %s of %s, in pages of %d bytes, %s; SHA-256 %.12s…\n", report.Line(w.Database), report.Bytes(s.Bytes), plural(int64(s.Tables), "table"), s.PageSize, mode, s.SHA256)
 	}
 	if len(w.Settings) > 0 {
 		fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))
@@ -347,8 +347,8 @@ func does(p *plan.Phase) (list []string) {
 // replays describes a replay.
 func replays(r *plan.Replay) []string {
 	transactions := 1 + slices.Max(r.Events.Transaction)
-	return []string{fmt.Sprintf("%d events in %d transactions, of %d statements on %d connections: %s",
-		r.Events.Len(), transactions, len(r.Statements), r.Connections, strings.Join(r.Operations, ", "))}
+	return []string{fmt.Sprintf("%s in %s, of %s on %s: %s",
+		plural(int64(r.Events.Len()), "event"), plural(int64(transactions), "transaction"), plural(int64(len(r.Statements)), "statement"), plural(int64(r.Connections), "connection"), strings.Join(r.Operations, ", "))}
 }
 
 // abridged returns a text on one line, with an ellipsis if it has more than most

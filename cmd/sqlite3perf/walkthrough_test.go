@@ -2,12 +2,16 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/result"
@@ -32,9 +36,7 @@ func TestWalkthrough(t *testing.T) {
 	}
 	dir := t.TempDir()
 	shop := filepath.Join(dir, "examples", "bookshop")
-	if err := os.CopyFS(shop, os.DirFS(filepath.Join(source.Root, "examples", "bookshop"))); err != nil {
-		t.Fatal(err)
-	}
+	copyProgram(t, shop, os.DirFS(filepath.Join(source.Root, "examples", "bookshop")))
 	if err := os.Symlink(filepath.Join(source.Root, "record"), filepath.Join(dir, "record")); err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +81,49 @@ func TestWalkthrough(t *testing.T) {
 		t.Errorf("the page has no %s", command)
 	}
 	replayedEverywhere(t, shop, env)
+}
+
+// copyProgram copies the files of a program, and not what running it has left beside them,
+// such as recordings and databases.
+func copyProgram(t *testing.T, dir string, program fs.FS) {
+	t.Helper()
+	err := fs.WalkDir(program, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !slices.Contains([]string{".go", ".mod", ".sum", ".sql", ".yaml"}, path.Ext(name)) {
+			return err
+		}
+		data, err := fs.ReadFile(program, name)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			return err
+		}
+		return os.WriteFile(to, data, 0o666)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCopyProgram expects a program to be copied without what it has left.
+func TestCopyProgram(t *testing.T) {
+	dir := t.TempDir()
+	program := fstest.MapFS{}
+	for _, name := range []string{"go.mod", "go.sum", "bookshop.yaml", "shop/shop.go", "shop/schema.sql", "shop.jsonl", "bookshop", "mattn/mattn", "shop.db", "shop.db-wal", ".gitignore"} {
+		program[name] = &fstest.MapFile{Data: []byte(name)}
+	}
+	copyProgram(t, dir, program)
+	var got []string
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			got = append(got, name)
+		}
+		return err
+	})
+	if want := []string{"bookshop.yaml", "go.mod", "go.sum", "shop/schema.sql", "shop/shop.go"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
 }
 
 // replayedEverywhere expects each driver to replay what the page has recorded, but for those

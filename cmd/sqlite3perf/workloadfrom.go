@@ -87,9 +87,9 @@ texts, and small integers with how frequent they are stay.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "output", "o", "", "`file` that the workload is written to (default: standard output)")
-	f.StringVar(&o.rows, "rows", "100%", "share of the rows of each table with 1000 rows or more")
+	f.StringVar(&o.rows, "rows", "100%", "share of the rows of each table with 1000 rows or more, up to 100%")
 	f.BoolVar(&o.keepValues, "keep-values", false, "keep values of the database: its literals, exact ranges, and texts and numbers of columns with few")
-	f.BoolVar(&o.noCompare, "no-compare", false, "do not load the imitation and compare it with the database")
+	f.BoolVar(&o.noCompare, "no-compare", false, "do not load the imitation at the full scale and compare it with the database")
 	f.BoolVar(&o.force, "force", false, "also replace a file that workload from did not write, or that has been changed since")
 	f.StringVar(&o.format, "format", "text", "how the comparison is printed: text or json")
 	f.BoolVar(&o.quiet, "quiet", false, "show no progress")
@@ -100,8 +100,8 @@ texts, and small integers with how frequent they are stay.`,
 func (o *fromOptions) check(database string) (float64, error) {
 	number, percent := strings.CutSuffix(o.rows, "%")
 	share, err := strconv.ParseFloat(number, 64)
-	if err != nil || !percent || !(share > 0 && share <= 1000) {
-		return 0, usagef("--rows is %q: want a share, such as 10%%", o.rows)
+	if err != nil || !percent || !(share > 0 && share <= 100) {
+		return 0, usagef("--rows is %q: want a share, such as 10%%, up to 100%%", o.rows)
 	}
 	if o.format != "text" && o.format != "json" {
 		return 0, usagef("--format is %q: want text or json", o.format)
@@ -153,6 +153,9 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	ctx = until(ctx, stop)
 	tell := o.teller(env)
 	source, err := imitate.Open(ctx, database)
+	if errors.Is(err, imitate.ErrNoTables) {
+		return usageError{err}
+	}
 	if err != nil {
 		return incompleteError{err}
 	}

@@ -21,6 +21,9 @@ type Source struct {
 	dir  string // of the copy
 }
 
+// ErrNoTables is returned by Open if there is nothing to imitate.
+var ErrNoTables = errors.New("it has no tables: name a database that has tables")
+
 // Open copies a database to a temporary directory and opens the copy.
 func Open(ctx context.Context, path string) (*Source, error) {
 	dir, err := os.MkdirTemp("", "sqlite3perf-")
@@ -29,7 +32,7 @@ func Open(ctx context.Context, path string) (*Source, error) {
 	}
 	s := &Source{path: path, dir: dir}
 	if s.copy, err = snapshot.Take(ctx, path, dir); err == nil && s.copy.Tables == 0 {
-		err = errors.Join(fmt.Errorf("database %s: it has no tables: name a database that has tables", path), s.copy.Close())
+		err = errors.Join(fmt.Errorf("database %s: %w", path, ErrNoTables), s.copy.Close())
 	}
 	if _, ok := errors.AsType[*fs.PathError](err); ok { // of the copy
 		err = fmt.Errorf("%w: set TMPDIR to a directory with more room", err)

@@ -2,6 +2,7 @@ package imitate_test
 
 import (
 	"database/sql"
+	"errors"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ func TestNoTables(t *testing.T) {
 		source.Close()
 		t.Fatal("it is opened")
 	}
-	if want := "database " + path + ": it has no tables"; !strings.HasPrefix(err.Error(), want) {
+	if want := "database " + path + ": it has no tables"; !strings.HasPrefix(err.Error(), want) || !errors.Is(err, imitate.ErrNoTables) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }

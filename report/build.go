@@ -95,7 +95,7 @@ func header(a *stats.Analysis, o Options) document {
 	}
 	title := fmt.Sprintf("sqlite3perf %s · run %d · %s · %s", run.Version, run.ID, run.Started.UTC().Format("2006-01-02 15:04:05 MST"), took)
 	l := list{
-		{label: "machine", text: machine(run.Machine) + stolen(run)},
+		{label: "machine", text: over(run.Host) + machine(run.Machine) + stolen(run)},
 		{label: "databases", text: storage(run.Machine), alarm: run.Machine.SyncFree},
 		{label: "work", text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
 		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
@@ -188,6 +188,14 @@ func ShellWord(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// over says by which name a run's machine was reached, if it is another one.
+func over(h *result.Host) string {
+	if h == nil {
+		return ""
+	}
+	return "host " + h.Name + ": "
 }
 
 func machine(m result.Machine) string {

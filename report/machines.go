@@ -75,7 +75,7 @@ func machinesAnswer(all []OnMachine, m *stats.Machines) string {
 
 // hostLost reports whether the connection to the machine of a run was lost.
 func hostLost(a *stats.Analysis) bool {
-	return slices.ContainsFunc(a.Run.Trials, func(t result.Trial) bool { return t.Reason != nil && t.Reason.Code == result.CodeHost })
+	return slices.ContainsFunc(a.Run.Trials, func(t result.Trial) bool { return !t.Repeated && t.Reason != nil && t.Reason.Code == result.CodeHost })
 }
 
 // together names all of some machines.

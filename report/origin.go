@@ -43,7 +43,7 @@ func origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 	} else {
 		l = append(l, item{"beware", "the machines differ: " + strings.Join(differ, "; "), true})
 		for i, a := range all[:2] {
-			l = append(l, item{label: "machine", text: names[i] + ": " + machine(a.Run.Machine)})
+			l = append(l, item{label: "machine", text: names[i] + ": " + over(a.Run.Host) + machine(a.Run.Machine)})
 		}
 	}
 	var warned groups[item, int64]

@@ -292,6 +292,7 @@ type Entry struct {
 	Command   []string              `json:"command"`
 	Scale     string                `json:"scale"`
 	Host      string                `json:"host"`               // name of the machine
+	Reached   string                `json:"reached,omitempty"`  // the name by which it was reached, if it was another machine
 	Asked     *result.Asked         `json:"asked,omitempty"`    // as in [result.Run]
 	Profiled  string                `json:"profiled,omitempty"` // the phase, if the run has profiles instead of trials
 	Drivers   []string              `json:"drivers"`            // in the order of the cases
@@ -433,6 +434,9 @@ func entry(rows *sql.Rows) (Entry, error) {
 	}
 	e.Version, e.Started, e.Ended, e.Stopped, e.Command, e.Asked = r.Version, r.Started, r.Ended, r.Stopped, r.Command, r.Asked
 	e.Scale, e.Host = r.Scale, r.Machine.Hostname
+	if r.Host != nil {
+		e.Reached = r.Host.Name
+	}
 	if r.Profiles != nil {
 		e.Profiled = r.Profiles.Phase
 	}

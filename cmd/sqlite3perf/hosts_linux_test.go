@@ -295,6 +295,10 @@ func TestHostGone(t *testing.T) {
 	if seen != 2 {
 		t.Errorf("%d of 2 hosts are in the store", seen)
 	}
+	out, err := p.command("runs").Output()
+	if lines := strings.Split(string(out), "\n"); err != nil || len(lines) < 3 || !strings.HasSuffix(lines[0], "MACHINE") || strings.HasSuffix(lines[1], " pi") == strings.HasSuffix(lines[2], " pi") {
+		t.Errorf("runs: %v\n%s", err, out)
+	}
 	// What a killed agent could not remove, the next one does.
 	s = p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
 	if code := s.wait(); code != exitOK {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,7 +25,8 @@ func runsCommand(env *environment) *cobra.Command {
 		Short: "List the stored runs",
 		Long: `Runs lists the stored runs, oldest first. ENDED says of a run of profiles which phase was
 profiled. SETTINGS has the settings and parameters that were given for the workloads of a
-run, with all their values.`,
+run, with all their values. If the runs are of several machines, MACHINE says of which each
+is.`,
 		Example: "  sqlite3perf runs",
 		Args:    arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,6 +44,10 @@ run, with all their values.`,
 				return err
 			}
 			rows := [][]string{{"RUN", "STARTED (UTC)", "TRIALS", "ENDED", "DRIVERS", "WORKLOADS", "SETTINGS"}}
+			several := slices.ContainsFunc(list, func(e store.Entry) bool { return machineOf(e) != machineOf(list[0]) })
+			if several {
+				rows[0] = append(rows[0], "MACHINE")
+			}
 			for _, e := range list {
 				trials := fmt.Sprint(e.Trials)
 				if e.Profiled != "" {
@@ -49,6 +55,9 @@ run, with all their values.`,
 				}
 				rows = append(rows, []string{fmt.Sprint(e.ID), e.Started.UTC().Format("2006-01-02 15:04:05"), trials,
 					report.Line(ending(e)), report.Line(shortened(e.Drivers)), report.Line(shortened(hashed(e))), report.Line(asked(e.Asked))})
+				if last := len(rows) - 1; several {
+					rows[last] = append(rows[last], report.Line(machineOf(e)))
+				}
 			}
 			for _, line := range fitted(rows, env.stdoutWidth) {
 				if _, err := fmt.Fprintln(env.stdout, line); err != nil {
@@ -68,6 +77,9 @@ run, with all their values.`,
 	addStoreFlag(cmd.Flags(), &storeFile)
 	return cmd
 }
+
+// machineOf names the machine of a run, as the user did if it is another one.
+func machineOf(e store.Entry) string { return cmp.Or(e.Reached, e.Host) }
 
 // damagedRuns returns an error for the first damaged run of a list.
 func damagedRuns(path string, list []store.Entry) error {

@@ -61,6 +61,7 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	defer a.remove()
+	prune(time.Now())
 	requests := make(chan request)
 	go func() {
 		defer close(requests)

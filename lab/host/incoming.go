@@ -62,6 +62,10 @@ func (a *Agent) receive(s sending) (sent, error) {
 	if sum, err := sumOf(in.file.Name()); err != nil || sum != s.SHA256 {
 		return sent{}, errors.Join(err, errors.New("a worker arrived damaged"))
 	}
+	// With its sum beside it, it is removed from the cache as those that are built there are.
+	if err := os.WriteFile(path+".sha256", []byte(s.SHA256), 0o644); err != nil {
+		return sent{}, err
+	}
 	return sent{path}, os.Rename(in.file.Name(), path)
 }
 

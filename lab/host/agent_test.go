@@ -1,0 +1,195 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// talk starts an agent and returns what asks it, and reads its answer.
+func talk(t *testing.T) (ask func(request) reply, end func() error) {
+	t.Helper()
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME"} {
+		t.Setenv(name, t.TempDir())
+	}
+	in, write := io.Pipe()
+	read, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- (&Agent{Version: "v1", DirectoryPrefix: "run-"}).Serve(context.Background(), in, out)
+		out.Close()
+	}()
+	lines := bufio.NewReader(read)
+	var h hello
+	if line, err := lines.ReadBytes('\n'); err != nil || json.Unmarshal(line, &h) != nil || h.Agent != protocolVersion || h.Version != "v1" || len(h.SHA256) != 64 {
+		t.Fatalf("it begins with %s: %v", line, err)
+	}
+	ask = func(r request) (answer reply) {
+		t.Helper()
+		if err := json.NewEncoder(write).Encode(r); err != nil {
+			t.Fatal(err)
+		}
+		line, err := lines.ReadBytes('\n')
+		if err == nil {
+			err = json.Unmarshal(line, &answer)
+		}
+		if err != nil || answer.ID != r.ID {
+			t.Fatalf("%s: it answers %s: %v", r.Method, line, err)
+		}
+		return answer
+	}
+	return ask, func() error {
+		write.Close()
+		return <-ended
+	}
+}
+
+// An agent refuses what it cannot do, and goes on. When its input ends it removes its
+// directory.
+func TestAgent(t *testing.T) {
+	ask, end := talk(t)
+	dir := t.TempDir()
+	params := func(v any) json.RawMessage {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for i, x := range []struct {
+		method string
+		params any
+		want   string // in the error
+	}{
+		{"whatever", nil, "unknown method"},
+		{methodNoise, beforeRun, "nothing has been opened"},
+		{methodSteal, nil, "nothing has been opened"},
+		{methodPrepare, []wireCase{}, "nothing has been opened"},
+		{methodSend, sending{}, "nothing has been opened"},
+		{methodTrials, trials{Cases: []int{1}}, "no case 1"},
+		{methodNeeds, []preparation{{ID: 1}}, "no case 1"},
+		{methodOpen, 7, "cannot unmarshal"},
+		{methodOpen, opening{Dir: filepath.Join(dir, "none")}, "there is no directory"},
+		{methodOpen, opening{Dir: dir, LimitNS: int64(time.Minute)}, ""},
+		{methodNoise, beforeRound, ""},
+		{methodNoise, "whenever", "unknown moment"},
+		{methodSend, sending{SHA256: "../../x"}, "bad SHA-256"},
+	} {
+		got := ask(request{i + 1, x.method, params(x.params)})
+		if x.want == "" && got.Error != "" || !strings.Contains(got.Error, x.want) {
+			t.Errorf("%s %v: error %q, want %q", x.method, x.params, got.Error, x.want)
+		}
+	}
+	if made, err := filepath.Glob(filepath.Join(dir, "run-*")); err != nil || len(made) == 0 {
+		t.Errorf("made: %v, %v", made, err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// A worker that arrives in parts is whole, and one that is damaged on the way is refused.
+func TestReceive(t *testing.T) {
+	ask, end := talk(t)
+	text := strings.Repeat("worker ", 1000)
+	file := filepath.Join(t.TempDir(), "worker")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := sumOf(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := 0
+	send := func(method string, v any) reply {
+		id++
+		params, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ask(request{id, method, params})
+	}
+	send(methodOpen, opening{LimitNS: int64(time.Minute)})
+	send(methodSend, sending{SHA256: sum, Data: []byte(text[:100])})
+	if r := send(methodSend, sending{SHA256: sum, Data: []byte("other"), Last: true}); !strings.Contains(r.Error, "damaged") {
+		t.Errorf("damaged: %+v", r)
+	}
+	send(methodSend, sending{SHA256: sum, Data: []byte(text[:100])})
+	var there sent
+	if r := send(methodSend, sending{SHA256: sum, Data: []byte(text[100:]), Last: true}); json.Unmarshal(r.Result, &there) != nil || there.Path == "" {
+		t.Fatalf("whole: %+v", r)
+	}
+	if got, err := sumOf(there.Path); err != nil || got != sum {
+		t.Errorf("%s has the sum %s: %v", there.Path, got, err)
+	}
+	if r := send(methodSend, sending{SHA256: sum}); !strings.Contains(string(r.Result), there.Path) {
+		t.Errorf("it is there, but the answer is %s", r.Result)
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(there.Path), "receiving-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Only what other versions copied long ago is removed.
+func TestPrune(t *testing.T) {
+	hosts := filepath.Join(t.TempDir(), "sqlite3perf", "hosts")
+	now := time.Now()
+	for name, age := range map[string]time.Duration{"own": 2 * unusedTime, "old": 2 * unusedTime, "recent": unusedTime / 2} {
+		file := filepath.Join(hosts, name, "sqlite3perf")
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, now.Add(-age), now.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pruneBeside(filepath.Join(hosts, "own", "sqlite3perf"), now)
+	left, err := filepath.Glob(filepath.Join(hosts, "*"))
+	if err != nil || len(left) != 2 || filepath.Base(left[0]) != "own" || filepath.Base(left[1]) != "recent" {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if fi, err := os.Stat(filepath.Join(hosts, "own", "sqlite3perf")); err != nil || fi.ModTime().Before(now.Add(-time.Minute)) {
+		t.Errorf("this one is not marked as used: %v", err)
+	}
+}
+
+// What the SSH client says becomes one line that says what to do.
+func TestExplain(t *testing.T) {
+	for said, want := range map[string]string{
+		"ssh: connect to host pi port 22: Connection timed out": "it cannot be reached: ",
+		"ssh: connect to host pi port 22: No route to host":     "it cannot be reached: ",
+		"client_loop: send disconnect: Broken pipe":             "the connection ended: client_loop: send disconnect: Broken pipe",
+		"Connection to pi closed by remote host.":               "the connection ended: Connection to pi closed by remote host.",
+		"": "the connection ended",
+		"@@@\nWARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\nHost key verification failed.": "its key is not the one that is known here",
+	} {
+		if got := explain("pi", said); !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
+			t.Errorf("%q becomes %q, want %q", said, got, want)
+		}
+	}
+}
+
+func TestPlatformOf(t *testing.T) {
+	for uname, want := range map[string]string{"Linux x86_64": "linux/amd64", "Linux aarch64": "linux/arm64", "Darwin arm64": "darwin/arm64",
+		"Linux armv7l": "linux/arm", "Linux i686": "linux/386", "FreeBSD amd64": "freebsd/amd64", "Linux riscv64": "linux/riscv64", "Linux": ""} {
+		if got := platformOf(strings.Fields(uname)); got != want {
+			t.Errorf("%s is %s, want %s", uname, got, want)
+		}
+	}
+}

@@ -119,19 +119,22 @@ func everInForce(c *Case, given driver.Settings) error {
 	return nil
 }
 
-// asked returns the settings that the case's worker is asked for. They are the case's, except
-// that a driver that is no cluster has no settings of clusters, and that a cluster has its own
-// way of keeping data: what a workload says of that, and the driver declares as a limit, is
-// left out. What the user asks for is not: then the trial is refused.
-func (c *Case) asked() driver.Settings {
-	s := c.Settings.With(nil)
+// asked returns the settings that the case's worker is asked for.
+func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Given) }
+
+// Asked returns which settings a driver is asked for: all of them, except that a driver that
+// is no cluster has no settings of clusters, and that a cluster has its own way of keeping
+// data. What a workload says of that, and the driver declares as a limit, is left out. What
+// the user has given is not: then the driver refuses it.
+func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
+	s := all.With(nil)
 	for _, d := range driver.Vocabulary {
 		v, set := s[d.Name]
 		if !set {
 			continue
 		}
-		if _, given := c.Given[d.Name]; c.Info.Kind != driver.Cluster && d.Cluster ||
-			c.Info.Kind == driver.Cluster && !given && (d.Pragma || d.Name == "txlock") && limited(c.Info, d.Name, v) {
+		if _, given := given[d.Name]; i.Kind != driver.Cluster && d.Cluster ||
+			i.Kind == driver.Cluster && !given && (d.Pragma || d.Name == "txlock") && limited(i, d.Name, v) {
 			delete(s, d.Name)
 		}
 	}

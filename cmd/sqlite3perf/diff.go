@@ -303,8 +303,12 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []lab.Ref, work
 				return nil, err
 			}
 		}
+		settings := w.settings
+		if ref := refs[i]; ref.Known != nil && w.begin != nil {
+			settings = lab.Asked(ref.Known.Info, settings, w.begin.Given)
+		}
 		a, err := lab.Answers(limited, executables[i], lab.JobRequest{
-			Job: protocol.Job{Answers: &w.job}, Path: path, Settings: w.settings, Seed: r.matrix.Seed, Ref: refs[i],
+			Job: protocol.Job{Answers: &w.job}, Path: path, Settings: settings, Seed: r.matrix.Seed, Ref: refs[i],
 		}, nil)
 		var told *lab.JobError
 		switch {

@@ -247,6 +247,9 @@ func (c *conn) failed(err error, of ...error) error {
 	if ended := c.ctx.Err(); ended != nil {
 		return ended // the library only keeps its text
 	}
+	if cannot, ok := errors.AsType[*driver.UnsupportedError](err); ok {
+		return cannot // a value's
+	}
 	if len(of) > 0 && of[0] != nil && of[0] != err {
 		return coded(of[0])
 	}
@@ -263,6 +266,7 @@ var codes = []struct {
 	code  int
 }{
 	{"constraint failed", driver.CodeConstraint},
+	{"cannot store ", driver.CodeConstraint}, // in a STRICT table
 	{"attempt to write a readonly database", driver.CodeReadonly},
 	{"database is locked", driver.CodeBusy},
 	{"database or disk is full", driver.CodeFull},

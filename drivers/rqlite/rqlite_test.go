@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -200,6 +201,63 @@ func withConn(ctx context.Context, db driver.DB, f func(driver.Conn) error) erro
 		return err
 	}
 	return errors.Join(f(c), c.Close())
+}
+
+// Errors have the primary code that SQLite's words tell.
+func TestCodes(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, "CREATE TABLE s (n INTEGER NOT NULL UNIQUE CHECK (n > 0)) STRICT; INSERT INTO s VALUES (1)")
+	for sql, code := range map[string]int{
+		"INSERT INTO s VALUES ('a text')": driver.CodeConstraint,
+		"INSERT INTO s VALUES (1)":        driver.CodeConstraint,
+		"INSERT INTO s VALUES (-1)":       driver.CodeConstraint,
+		"INSERT INTO absent VALUES (1)":   driver.CodeError,
+		"SELECT absent FROM s":            driver.CodeError,
+		"VACUUM INTO '/nonexistent/x.db'": driver.CodeError,
+	} {
+		var e *driver.Error
+		if err := db.Script(t.Context(), sql); !errors.As(err, &e) || e.Code != code || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got %v, want one line and the code %d", sql, err, code)
+		}
+	}
+	st, err := db.Prepare(t.Context(), driver.Statement{SQL: "INSERT INTO s VALUES (?)", Params: []driver.Type{driver.Real}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = st.Exec(t.Context(), &driver.Batch{PerExec: 1, Columns: []driver.Column{{Type: driver.Real, Reals: []float64{math.Inf(1)}}}}, 0, 1)
+	if err == nil || err.Error() != "JSON, which rqlite speaks, has no +Inf" {
+		t.Errorf("an infinity: %v", err)
+	}
+}
+
+// What a program without types gets to see is what the library makes of JSON.
+func TestAsk(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, "CREATE TABLE v (i INTEGER, r REAL, t TEXT, b BLOB)")
+	err := withConn(t.Context(), db, func(c driver.Conn) error {
+		asker := c.(driver.Asker)
+		reply, err := asker.Ask(t.Context(), driver.Question{SQL: "INSERT INTO v VALUES (?, ?, ?, ?), (?, ?, ?, ?)",
+			Args: []any{int64(7), 2.0, "a", []byte{0, 255}, true, nil, "", time.UnixMilli(5)}}, nil)
+		if err != nil || *reply.Affected != 2 || *reply.LastInsertID != 2 {
+			return fmt.Errorf("%+v, %w", reply, err)
+		}
+		var got [][]any
+		reply, err = asker.Ask(t.Context(), driver.Question{SQL: "SELECT * FROM v", Rows: true}, func(row []any) error {
+			got = append(got, slices.Clone(row))
+			return nil
+		})
+		want := "[[7 2 a AP8=] [1 <nil>  5]]"
+		if fmt.Sprint(got) != want || !slices.Equal(reply.Names, []string{"i", "r", "t", "b"}) {
+			return fmt.Errorf("%v %v (%w), want %s", got, reply.Names, err, want)
+		}
+		_, err = asker.Ask(t.Context(), driver.Question{SQL: "ATTACH 'x' AS x"}, nil)
+		var cannot *driver.CannotAsk
+		if !errors.As(err, &cannot) {
+			return fmt.Errorf("ATTACH: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // Keep goes back to what the database was.

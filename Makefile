@@ -1,5 +1,5 @@
-# The modules, each with its own go.mod: the root, the worker's, the recorder's, the example's, every driver's.
-MODULES := . worker record examples/bookshop $(sort $(dir $(wildcard drivers/*/go.mod)))
+# The modules, each with its own go.mod: the root, the worker's, the recorder's, the example's, that of the cluster's manifests, every driver's.
+MODULES := . worker record examples/bookshop deploy $(sort $(dir $(wildcard drivers/*/go.mod)))
 GO ?= go
 export GOWORK := off
 
@@ -53,7 +53,7 @@ test: chromium sshd ## every test of every module, with go vet
 
 # What the race detector would find in SQLite translated to Go is not ours, and
 # takes it minutes; the adapter that those drivers share runs with mattn too.
-RACED := $(filter-out examples/bookshop drivers/modernc/ drivers/glebarez/ drivers/ncruces/,$(MODULES))
+RACED := $(filter-out examples/bookshop deploy drivers/modernc/ drivers/glebarez/ drivers/ncruces/,$(MODULES))
 race: sshd ## the tests with the race detector
 	@$(call each,$(RACED),$(GO) test -race -timeout 60m ./...)
 

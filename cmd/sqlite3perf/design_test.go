@@ -315,7 +315,8 @@ func TestExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		needed, found := len(names) > 0, false
+		// deploy has nothing but a test.
+		needed, found := slices.ContainsFunc(names, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }), false
 		for _, name := range names {
 			data, err := fs.ReadFile(root, name)
 			if err != nil {

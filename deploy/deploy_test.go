@@ -1,0 +1,265 @@
+// Package deploy checks the container image's definition and the manifests beside it. It is
+// a module of its own, so that nothing else requires Kubernetes.
+package deploy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// decode decodes the documents of a manifest as the published types are, strictly: a field
+// that there is not, one that is there twice, and a value of another type are errors.
+func decode(manifest []byte) (jobs []batchv1.Job, claims []corev1.PersistentVolumeClaim, err error) {
+	for i, text := range bytes.Split(manifest, []byte("\n---\n")) {
+		var kind struct{ APIVersion, Kind string }
+		if err := yaml.Unmarshal(text, &kind); err != nil {
+			return nil, nil, fmt.Errorf("document %d: %w", i+1, err)
+		}
+		switch kind.APIVersion + " " + kind.Kind {
+		case "batch/v1 Job":
+			jobs = append(jobs, batchv1.Job{})
+			err = yaml.UnmarshalStrict(text, &jobs[len(jobs)-1])
+		case "v1 PersistentVolumeClaim":
+			claims = append(claims, corev1.PersistentVolumeClaim{})
+			err = yaml.UnmarshalStrict(text, &claims[len(claims)-1])
+		default:
+			err = errors.New("it is neither a Job nor a claim")
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("document %d: %w", i+1, err)
+		}
+	}
+	return jobs, claims, nil
+}
+
+// manifests decodes all manifests.
+func manifests(t *testing.T) (jobs []batchv1.Job, claims []corev1.PersistentVolumeClaim) {
+	t.Helper()
+	for _, name := range []string{"job.yaml", "merge.yaml"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, c, err := decode(text)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		jobs, claims = append(jobs, j...), append(claims, c...)
+	}
+	return jobs, claims
+}
+
+// TestManifests checks what the types do not say: that names which refer to each other are
+// there, and what the API server demands of a Job.
+func TestManifests(t *testing.T) {
+	jobs, claims := manifests(t)
+	if len(jobs) != 2 || len(claims) != 1 {
+		t.Fatalf("%d jobs, %d claims", len(jobs), len(claims))
+	}
+	for _, j := range jobs {
+		spec := j.Spec.Template.Spec
+		if spec.RestartPolicy != corev1.RestartPolicyNever { // a policy of failures demands it
+			t.Errorf("%s: restartPolicy is %q", j.Name, spec.RestartPolicy)
+		}
+		var volumes []string
+		for _, v := range spec.Volumes {
+			volumes = append(volumes, v.Name)
+			if c := v.PersistentVolumeClaim; c != nil && c.ClaimName != claims[0].Name {
+				t.Errorf("%s: there is no claim %s", j.Name, c.ClaimName)
+			}
+		}
+		var containers []string
+		for _, c := range spec.Containers {
+			containers = append(containers, c.Name)
+			for _, m := range c.VolumeMounts {
+				if !slices.Contains(volumes, m.Name) {
+					t.Errorf("%s: there is no volume %s", j.Name, m.Name)
+				}
+			}
+			if !c.Resources.Requests.Cpu().Equal(*c.Resources.Limits.Cpu()) || !c.Resources.Requests.Memory().Equal(*c.Resources.Limits.Memory()) || c.Resources.Limits.Cpu().MilliValue()%1000 != 0 {
+				t.Errorf("%s: the resources are not equal and whole", j.Name)
+			}
+		}
+		if j.Spec.PodFailurePolicy != nil {
+			for _, r := range j.Spec.PodFailurePolicy.Rules {
+				if on := r.OnExitCodes; on != nil && !slices.Contains(containers, *on.ContainerName) {
+					t.Errorf("%s: there is no container %s", j.Name, *on.ContainerName)
+				}
+			}
+		}
+	}
+	lab := jobs[0].Spec
+	if lab.CompletionMode == nil || *lab.CompletionMode != batchv1.IndexedCompletion || *lab.Completions != *lab.Parallelism || lab.BackoffLimitPerIndex == nil {
+		t.Errorf("the lab is not an indexed Job that runs side by side: %+v", lab)
+	}
+	affinity := lab.Template.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	for key, value := range affinity[0].LabelSelector.MatchLabels {
+		if lab.Template.Labels[key] != value {
+			t.Errorf("the pods have no label %s: %s, by which they keep apart", key, value)
+		}
+	}
+}
+
+// TestDecodeIsStrict checks that mistakes in a manifest are found.
+func TestDecodeIsStrict(t *testing.T) {
+	text, err := os.ReadFile("job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range [][2]string{
+		{"completionMode: Indexed", "completionmodes: Indexed"},
+		{"parallelism: 3", "parallelism: three"},
+		{"mountPath: /results", "mountpoint: /results"},
+		{"completions: 3", "completions: 3\n  completions: 3"},
+		{"kind: Job", "kind: Jobs"},
+		{"cpu: \"2\"", "cpu: two"},
+	} {
+		if _, _, err := decode(bytes.Replace(text, []byte(change[0]), []byte(change[1]), 1)); err == nil {
+			t.Errorf("%s: no error", change[1])
+		}
+	}
+}
+
+// stage is one of the Containerfile's.
+type stage struct {
+	from, name string
+	made       []string // paths that it copies or makes outside the source tree
+}
+
+// TestContainerfile checks the instructions against the repository: what they copy is there,
+// or an earlier stage has it, and the Go version is that of go.mod.
+func TestContainerfile(t *testing.T) {
+	text, err := os.ReadFile("Containerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stages []stage
+	known := []string{"FROM", "WORKDIR", "COPY", "RUN", "USER", "ENV", "ENTRYPOINT"}
+	for n, line := range strings.Split(strings.ReplaceAll(string(text), "\\\n", " "), "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if !slices.Contains(known, words[0]) {
+			t.Errorf("line %d: the instruction %s is not known here", n+1, words[0])
+		}
+		if words[0] == "FROM" {
+			stages = append(stages, stage{from: words[1]})
+			if len(words) == 4 && words[2] == "AS" {
+				stages[len(stages)-1].name = words[3]
+			}
+			continue
+		}
+		s := &stages[len(stages)-1]
+		switch words[0] {
+		case "RUN":
+			for _, w := range words {
+				if path.IsAbs(w) {
+					s.made = append(s.made, w)
+				}
+			}
+			if i := slices.Index(words, "useradd"); i >= 0 {
+				s.made = append(s.made, "/home/"+words[len(words)-1])
+			}
+		case "COPY":
+			checkCopy(t, n+1, words[1:], stages)
+			s.made = append(s.made, words[len(words)-1])
+		case "USER":
+			if !slices.Contains(s.made, "/home/"+words[1]) {
+				t.Errorf("line %d: there is no user %s", n+1, words[1])
+			}
+		case "ENTRYPOINT":
+			if line != `ENTRYPOINT ["sqlite3perf"]` || !slices.Contains(s.made, "/usr/local/bin/sqlite3perf") {
+				t.Errorf("line %d: the entry point is not in the image", n+1)
+			}
+		}
+	}
+	if len(stages) != 2 || stages[0].from != stages[1].from {
+		t.Fatalf("the stages are %+v: want two of the same image, so that Go and gcc are the same", stages)
+	}
+	mod, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "golang:" + string(regexp.MustCompile(`(?m)^go (\S+)$`).FindSubmatch(mod)[1]) + "-"
+	if !strings.HasPrefix(stages[0].from, want) {
+		t.Errorf("the image is %s: want %s..., as go.mod says", stages[0].from, want)
+	}
+	if _, made := os.Stat("measure.sh"); made != nil || !slices.Contains(stages[1].made, "/usr/local/bin/measure") {
+		t.Error("the image has no measure, which the Job runs")
+	}
+}
+
+// checkCopy checks that what a COPY copies is in the repository, or in the stage that it
+// names.
+func checkCopy(t *testing.T, line int, words []string, stages []stage) {
+	t.Helper()
+	from := ""
+	for len(words) > 0 && strings.HasPrefix(words[0], "--") {
+		if name, ok := strings.CutPrefix(words[0], "--from="); ok {
+			from = name
+		}
+		words = words[1:]
+	}
+	for _, source := range words[:len(words)-1] {
+		if from == "" {
+			if _, err := os.Stat(filepath.Join("..", source)); err != nil {
+				t.Errorf("line %d: %v", line, err)
+			}
+			continue
+		}
+		i := slices.IndexFunc(stages, func(s stage) bool { return s.name == from })
+		if i < 0 || !slices.Contains(stages[i].made, source) {
+			t.Errorf("line %d: no stage %s makes %s", line, from, source)
+		}
+	}
+}
+
+// TestNewerModules checks that no module that the image builds needs a newer Go than it has.
+func TestNewerModules(t *testing.T) {
+	version := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(`(?m)^(?:go|toolchain go)\s?(\S+)$`).FindAllSubmatch(text, -1)
+		return string(m[len(m)-1][1])
+	}
+	root := version("../go.mod")
+	var files []string
+	for _, pattern := range []string{"../worker/go.mod", "../record/go.mod", "../drivers/*/go.mod"} {
+		found, err := fs.Glob(os.DirFS(".."), strings.TrimPrefix(pattern, "../"))
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		files = append(files, found...)
+	}
+	for _, f := range files {
+		if v := version(filepath.Join("..", f)); newer(v, root) {
+			t.Errorf("%s needs Go %s, and the image has %s", f, v, root)
+		}
+	}
+}
+
+// newer reports whether a version of Go is newer than another one.
+func newer(a, b string) bool {
+	parse := func(v string) (n [3]int) {
+		_, _ = fmt.Sscanf(v, "%d.%d.%d", &n[0], &n[1], &n[2]) // the last may be missing
+		return n
+	}
+	x, y := parse(a), parse(b)
+	return slices.Compare(x[:], y[:]) > 0
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Measures into a store, or resumes the run that is in it: measure STORE DIR [argument of run...]
+# A pod that is started again after it was ended goes on where it was, if it is on the same
+# node. Otherwise it begins a new run in the same store.
+set -u
+store=$1 dir=$2
+shift 2
+mkdir -p "$dir" "$(dirname "$store")" || exit 1
+code=2
+if [ -s "$store" ]; then
+	sqlite3perf run --resume last --store "$store" --dir "$dir" --quiet --format markdown
+	code=$?
+fi
+if [ "$code" = 2 ]; then # there is no run, or it is complete, or cannot be resumed here
+	last=$(sqlite3perf runs --store "$store" 2>/dev/null | tail -n 1)
+	case $last in
+	*"rounds done"* | *settled* | *"time over"*) echo "measure: $store has a complete run" && exit 0 ;;
+	esac
+	sqlite3perf run "$@" --store "$store" --dir "$dir" --quiet --format markdown
+	code=$?
+fi
+# 4: some cells failed. The store says which, and measuring again would say it again.
+[ "$code" = 4 ] && exit 0
+exit "$code"

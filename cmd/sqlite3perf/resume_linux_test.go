@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,11 +16,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
-// lastRun returns the only run of the place's store.
-func (p *place) lastRun() *result.Run {
+// storedRun returns a run of the place's store.
+func (p *place) storedRun(id string) *result.Run {
 	p.t.Helper()
-	cmd := p.command("show", "1", "--format", "json")
-	out, err := cmd.Output()
+	out, err := p.command("show", id, "--format", "json").Output()
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestResumeAfterKills(t *testing.T) {
 		if code := s.wait(); code == exitOK {
 			break // it was faster
 		}
-		r := p.lastRun()
+		r := p.storedRun("1")
 		for i := range before {
 			if d := cmp.Diff(before[i], r.Trials[i]); d != "" {
 				t.Fatalf("trial %d has changed: -before +after:\n%s", i+1, d)
@@ -74,7 +74,7 @@ func TestResumeAfterKills(t *testing.T) {
 	if out, err := p.command(again...).CombinedOutput(); err != nil && !strings.Contains(string(out), "is complete") {
 		t.Fatalf("at last: %v\n%s", err, out)
 	}
-	r := p.lastRun()
+	r := p.storedRun("1")
 	if r.Stopped != result.StoppedRounds || r.Rounds != rounds || len(r.Trials) != 2*rounds || countDone(r) != 2*rounds {
 		t.Errorf("it stopped for %q after %d rounds with %d trials, of which %d are one of each case and round", r.Stopped, r.Rounds, len(r.Trials), countDone(r))
 	}
@@ -102,4 +102,55 @@ func countDone(r *result.Run) int {
 		}
 	}
 	return len(done)
+}
+
+// TestResumeHost measures on two hosts of which one goes away, resumes the run of that one,
+// and merges both into another store.
+func TestResumeHost(t *testing.T) {
+	p := newPlace(t)
+	n := newNetwork(t, p, "pi", "vm1")
+	const rounds = 40
+	s := p.start(n.on("pi,vm1", append(onHosts, "--rounds", "40")...)...)
+	s.until("pi: round 1")
+	for _, pid := range n.agents("pi") {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code := s.wait(); code != exitIncomplete {
+		t.Fatalf("exit status %d\n%s", code, s.said.String())
+	}
+	pi := ""
+	for _, id := range []string{"1", "2"} {
+		if r := p.storedRun(id); r.Host.Name == "pi" {
+			pi = id
+		}
+	}
+	before := p.storedRun(pi)
+	s = p.start("run", "--resume", pi, "--ssh", n.client)
+	if code := s.wait(); code != exitOK {
+		t.Fatalf("exit status %d\n%s", code, s.said.String())
+	}
+	r := p.storedRun(pi)
+	if countDone(r) != rounds || r.Rounds != rounds || r.Stopped != result.StoppedRounds || r.Host.Name != "pi" {
+		t.Errorf("resumed: %d rounds are measured, %d complete, stopped for %s, on %v", countDone(r), r.Rounds, r.Stopped, r.Host)
+	}
+	again := 0
+	for i, b := range before.Trials {
+		if r.Trials[i].Repeated != b.Repeated {
+			again++
+			b.Repeated = true
+		}
+		if d := cmp.Diff(b, r.Trials[i]); d != "" {
+			t.Errorf("trial %d has changed: -before +after:\n%s", i+1, d)
+		}
+	}
+	if again == 0 {
+		t.Error("no trial failed")
+	}
+	n.leftNothing()
+	out, err := p.command("merge", ".home/data/sqlite3perf/results.db", "--store", "all.db").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "2 runs merged into all.db\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }

@@ -267,6 +267,22 @@ func TestMergeContinued(t *testing.T) {
 	if d := cmp.Diff(loaded(t, a, 1), loaded(t, to, 1)); d != "" {
 		t.Errorf("-there +here:\n%s", d)
 	}
+	// It is resumed there: a trial that failed no longer counts.
+	whole := loaded(t, a, 1)
+	whole.ID = 1
+	whole.Trials[1].Repeated, whole.Resumed = true, []result.Resumption{{At: r.Ended, PauseNS: 5}}
+	if err := errors.Join(s.Resume(ctx, whole, []int{2}), s.AddTrial(ctx, 1, trial(5))); err != nil {
+		t.Fatal(err)
+	}
+	if got := became(merge(t, a, to)); !slices.Equal(got, []string{"1 continued 1"}) {
+		t.Errorf("resumed: %q", got)
+	}
+	if d := cmp.Diff(loaded(t, a, 1), loaded(t, to, 1)); d != "" {
+		t.Errorf("resumed: -there +here:\n%s", d)
+	}
+	if err := s.Resume(ctx, whole, nil); err == nil || !strings.Contains(err.Error(), "is being measured: it has 5 trials now, and had 4") {
+		t.Errorf("resumed while others measure it: %v", err)
+	}
 	for from, want := range map[string]string{a: "1 there 1", early: "1 there 1"} {
 		if got := became(merge(t, from, to)); !slices.Equal(got, []string{want}) {
 			t.Errorf("at last: %q, want %s", got, want)
@@ -274,7 +290,7 @@ func TestMergeContinued(t *testing.T) {
 	}
 	before := loaded(t, early, 1)
 	list = merge(t, a, early)
-	if got := became(list); !slices.Equal(got, []string{"1 left-out 0"}) || !strings.Contains(list[0].Reason, "measured into this store and has 2 trials, there 4") {
+	if got := became(list); !slices.Equal(got, []string{"1 left-out 0"}) || !strings.Contains(list[0].Reason, "measured into this store and has 2 trials, there 5") {
 		t.Errorf("into its own store: %+v", list)
 	}
 	if d := cmp.Diff(before, loaded(t, early, 1)); d != "" {

@@ -147,8 +147,8 @@ func (o *runOptions) checkResumedPlaces(r *request) error {
 	if err := o.checkPlaces(r); err != nil {
 		return err
 	}
-	if run := r.resumed; run.Host == nil && run.Stopped == "" && lab.InUse(r.dir, runDirectory) {
-		return usagef("run %d has not ended, and something is being measured in %s: wait until that has ended", run.ID, r.dir)
+	if run := r.resumed; run.Host == nil && run.Stopped == "" && lab.InUse(run.Machine.Directory, runDirectory) {
+		return usagef("run %d has not ended, and something is being measured in %s: wait until that has ended", run.ID, report.Line(run.Machine.Directory))
 	}
 	return nil
 }

@@ -284,11 +284,19 @@ func staleWords(reads []protocol.LevelReads) string {
 	case len(reads) == 0:
 		return ""
 	case stale == nil:
-		return fmt.Sprintf(" No read was stale with level %s.", enumerate(never))
+		return fmt.Sprintf(" No read was stale with level %s.", orList(never))
 	case never == nil:
 		return fmt.Sprintf(" Stale were %s.", enumerate(stale))
 	}
-	return fmt.Sprintf(" Stale were %s; none was with level %s.", enumerate(stale), enumerate(never))
+	return fmt.Sprintf(" Stale were %s; none was with level %s.", enumerate(stale), orList(never))
+}
+
+// orList lists names of which each may be meant.
+func orList(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
 // clusters is the whole of it for people.

@@ -104,7 +104,7 @@ func TestClustersAnswer(t *testing.T) {
 		"3 nodes of rqlite acknowledge at most 100k rows per second where mattn does 500k, that is 0.20x as many. A row takes 2.00 ms until": fixture,
 		"1 node of rqlite acknowledges at most 200k rows per second. A row takes 1.00 ms until it is acknowledged, and 3.00 ms":              {Trials: fixture.Trials[1:2]},
 		"3 nodes of rqlite lost none of 5,000 writes that were acknowledged, by 2 kills of the leader, 1 isolation of it and a kill of all":  harmFixture(0, nil),
-		"Stale were 10% of the reads with level none; none was with level weak and strong.":                                                  harmFixture(0, nil),
+		"Stale were 10% of the reads with level none; none was with level weak or strong.":                                                  harmFixture(0, nil),
 		"3 nodes of rqlite lost 7 of 5,000 writes that were acknowledged, by":                                                                harmFixture(7, nil),
 		"lost 7 of 5,000 writes that were acknowledged when they were queued, by":                                                            harmFixture(7, driver.Settings{"queued_writes": "on"}),
 	} {

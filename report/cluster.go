@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -33,8 +34,8 @@ type ClusterTrial struct {
 	Delay    time.Duration       // of each byte between the nodes, in each direction
 	Settings driver.Settings     // that were asked for
 	Result   *protocol.Clustered // of all rounds together
-	Rates    [][]float64         // rows acknowledged per second under each load, in each round
-	Reason   string              // why there is no result; "" if there is one
+	Rates    [][]float64         // rows acknowledged per second under each load, in each round; NaN if that has failed
+	Reason   string              // why a round has failed, the last one if several have; "" if none has
 }
 
 // Name says which database it is.
@@ -96,7 +97,21 @@ func (t *ClusterTrial) rates(load int) []float64 {
 }
 
 // rate sums them up.
-func (t *ClusterTrial) rate(load int) stats.Summary { return stats.Summarize(t.rates(load)) }
+func (t *ClusterTrial) rate(load int) stats.Summary {
+	return stats.Summarize(slices.DeleteFunc(slices.Clone(t.rates(load)), math.IsNaN))
+}
+
+// failed returns how many rounds have failed, if any has a result.
+func (t *ClusterTrial) failed() (n int) {
+	if len(t.Rates) > 0 {
+		for _, r := range t.Rates[0] {
+			if math.IsNaN(r) {
+				n++
+			}
+		}
+	}
+	return n
+}
 
 // rounds returns in how many rounds the loads were measured.
 func (c *Clusters) rounds() int {
@@ -314,7 +329,10 @@ func clusters(c *Clusters) document {
 	d = append(d, costTable(c)...)
 	var notes list
 	for i := range c.Trials {
-		if t := &c.Trials[i]; t.Reason != "" {
+		switch t := &c.Trials[i]; {
+		case t.Reason != "" && t.Result != nil:
+			notes.note(item{label: "failed", text: fmt.Sprintf("%s, %d of %s: %s", t.Name(), t.failed(), counted(int64(len(t.Rates[0])), "round"), Line(t.Reason)), alarm: true})
+		case t.Reason != "":
 			notes.note(item{label: "no result", text: t.Name() + ": " + Line(t.Reason), alarm: true})
 		}
 	}
@@ -413,10 +431,14 @@ func withInterval(figure string, s stats.Summary) string {
 
 // ofLocal says how many times as many rows as the local driver has, round by round.
 func ofLocal(rates, local []float64, itself bool) string {
-	n := min(len(rates), len(local))
-	ratios := make([]float64, n)
-	for i := range n {
-		ratios[i] = rates[i] / local[i]
+	var ratios []float64
+	for i := range min(len(rates), len(local)) {
+		if r := rates[i] / local[i]; !math.IsNaN(r) {
+			ratios = append(ratios, r)
+		}
+	}
+	if ratios == nil {
+		return absent
 	}
 	s := stats.SummarizeRatios(ratios)
 	if itself {
@@ -594,7 +616,7 @@ type JSONCluster struct {
 	Settings      driver.Settings     `json:"settings"`
 	Result        *protocol.Clustered `json:"result,omitempty"` // of all rounds together
 	Rates         []stats.Summary     `json:"rates,omitempty"`  // rows acknowledged per second under each load
-	Reason        string              `json:"reason,omitempty"` // why there is no result
+	Reason        string              `json:"reason,omitempty"` // why there is no result, or why a round has failed
 }
 
 func writeClusterJSON(w io.Writer, c *Clusters, _ Options) error {

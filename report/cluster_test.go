@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -88,6 +89,12 @@ func TestClusterRounds(t *testing.T) {
 		return c
 	}
 	golden(t, "cluster-rounds.txt", clusterReport(t, "table", several(7)))
+	failed := several(8)
+	failed.Trials[2].Rates[0][3], failed.Trials[2].Rates[1][3], failed.Trials[2].Reason = math.NaN(), math.NaN(), "not leader"
+	if got := clusterReport(t, "table", failed); !strings.Contains(got, "rqlite, 3 nodes, 1 of 8 rounds: not leader") || strings.Contains(got, "NaN") {
+		t.Error(got)
+	}
+	fulfilled(t, report.ClusterSchema, func(w io.Writer) error { return report.WriteClusters(w, "json", failed, report.Options{}) })
 	fulfilled(t, report.ClusterSchema, func(w io.Writer) error { return report.WriteClusters(w, "json", several(7), report.Options{}) })
 	words := strings.Join(strings.Fields(clusterReport(t, "markdown", several(3))), " ")
 	if !strings.Contains(words, "Rates are medians of 3 rounds, which are too few for an interval (6).") || strings.Contains(words, "±") {
@@ -104,7 +111,7 @@ func TestClustersAnswer(t *testing.T) {
 		"3 nodes of rqlite acknowledge at most 100k rows per second where mattn does 500k, that is 0.20x as many. A row takes 2.00 ms until": fixture,
 		"1 node of rqlite acknowledges at most 200k rows per second. A row takes 1.00 ms until it is acknowledged, and 3.00 ms":              {Trials: fixture.Trials[1:2]},
 		"3 nodes of rqlite lost none of 5,000 writes that were acknowledged, by 2 kills of the leader, 1 isolation of it and a kill of all":  harmFixture(0, nil),
-		"Stale were 10% of the reads with level none; none was with level weak or strong.":                                                  harmFixture(0, nil),
+		"Stale were 10% of the reads with level none; none was with level weak or strong.":                                                   harmFixture(0, nil),
 		"3 nodes of rqlite lost 7 of 5,000 writes that were acknowledged, by":                                                                harmFixture(7, nil),
 		"lost 7 of 5,000 writes that were acknowledged when they were queued, by":                                                            harmFixture(7, driver.Settings{"queued_writes": "on"}),
 	} {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -338,9 +339,6 @@ func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string
 	for n := range o.rounds * len(trials) {
 		i := n % len(trials)
 		t := &trials[i]
-		if t.Reason != "" {
-			continue // it would fail again
-		}
 		if !o.quiet {
 			say("%d/%d %s", n+1, o.rounds*len(trials), t.Name())
 		}
@@ -348,29 +346,30 @@ func (o *clusterOptions) measure(ctx context.Context, b *lab.Builder, dir string
 		if err != nil {
 			return sum(trials, results), err
 		}
-		if res != nil {
-			results[i] = append(results[i], res)
-		}
+		results[i] = append(results[i], res)
 	}
 	return sum(trials, results), nil
 }
 
-// sum makes one result of all rounds. A trial that has failed once has none.
+// sum makes one result of all rounds that have one.
 func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []report.ClusterTrial) {
 	for i := range trials {
 		t := &trials[i].ClusterTrial
-		if len(results[i]) == 0 && t.Reason == "" {
+		if len(results[i]) == 0 {
 			continue // interrupted before
 		}
-		if t.Reason == "" {
+		good := slices.DeleteFunc(slices.Clone(results[i]), func(r *protocol.Clustered) bool { return r == nil })
+		if len(good) > 0 {
 			var err error
-			if t.Result, err = lab.SumClustered(results[i]); err != nil {
+			if t.Result, err = lab.SumClustered(good); err != nil {
 				t.Reason = err.Error()
 			}
 			for k := range trials[i].job.Loads {
-				var rates []float64
-				for _, r := range results[i] {
-					rates = append(rates, report.RowsPerSecond(&r.Loads[k]))
+				rates := make([]float64, len(results[i]))
+				for n, r := range results[i] {
+					if rates[n] = math.NaN(); r != nil {
+						rates[n] = report.RowsPerSecond(&r.Loads[k])
+					}
 				}
 				t.Rates = append(t.Rates, rates)
 			}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// TestClusterSum expects a round that failed not to take the others with it, and nothing of
+// what was not begun.
+func TestClusterSum(t *testing.T) {
+	h := latency.New()
+	h.Record(1e6)
+	s := h.Summary("x")
+	load := protocol.ClusterLoad{Clients: 1, Batch: 5}
+	good := &protocol.Clustered{Loads: []protocol.LoadResult{{ClusterLoad: load, WallNS: 1e9, Acknowledged: s, Visible: s}}}
+	job := protocol.Cluster{Loads: []protocol.ClusterLoad{load}}
+	trials := []clusterTrial{
+		{ClusterTrial: report.ClusterTrial{Driver: "some", Reason: "not leader"}, job: job},
+		{ClusterTrial: report.ClusterTrial{Driver: "none", Reason: "not leader"}, job: job},
+		{ClusterTrial: report.ClusterTrial{Driver: "not begun"}, job: job},
+	}
+	got := sum(trials, [][]*protocol.Clustered{{good, nil, good}, {nil, nil, nil}, nil})
+	if len(got) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	some, none := got[0], got[1]
+	if some.Result == nil || some.Result.Loads[0].Acknowledged.Count != 2 || some.Reason != "not leader" {
+		t.Errorf("%+v", some)
+	}
+	if r := some.Rates[0]; len(r) != 3 || r[0] != 5 || !math.IsNaN(r[1]) || r[2] != 5 {
+		t.Errorf("rates %v", r)
+	}
+	if none.Result != nil || none.Rates != nil || none.Reason != "not leader" {
+		t.Errorf("%+v", none)
+	}
+}

@@ -35,6 +35,10 @@ A driver can be measured in another version (mattn@v1.14.22, mattn@latest), from
 checkout of its library (mattn=../go-sqlite3), and with build tags and other options
 (mattn:tags=sqlite_fts5,GOGC=400); sqlite3perf drivers --help lists them.
 
+With --hosts the same is measured on other machines, named as for ssh: the same plan and
+seed on each, side by side. Each machine is a run of its own in the store here, and the
+answer says what is the same on all of them and what turns around.
+
 Progress goes to standard error, results to standard output, and every sample
 into the store. A terminal gets what is read first; --full prints every table there
 too, as files and pipes have them. Ctrl-C ends the run after the current trial and
@@ -47,6 +51,7 @@ the machine that it began on. Trials that it has are not measured again.`,
   sqlite3perf run --drivers mattn,modernc,native --workloads simple --rounds 10
   sqlite3perf run --drivers mattn,mattn@v1.14.22 --workloads ./mine.yaml
   sqlite3perf run --drivers mattn,mattn:tags=sqlite_fts5,mattn:GOGC=400
+  sqlite3perf run --hosts pi,user@nvme --drivers mattn,modernc
   sqlite3perf run --set journal_mode=wal,delete --set synchronous=normal,full
   sqlite3perf run --resume last`,
 		Args: arguments(0, 0, ""),

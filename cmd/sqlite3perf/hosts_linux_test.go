@@ -20,6 +20,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/lab/host"
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/store"
 )
@@ -255,7 +256,8 @@ func TestOneHost(t *testing.T) {
 }
 
 // TestHostGone checks that the cells of a host that goes away have failed, that those of
-// another host have not, and that nothing is left on any side.
+// another host have not, that the run can be resumed when the host is there again, and that
+// nothing is left on any side.
 func TestHostGone(t *testing.T) {
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi", "vm1")
@@ -270,7 +272,7 @@ func TestHostGone(t *testing.T) {
 		t.Fatalf("exit status %d\n%s", code, s.said.String())
 	}
 	p.alone()
-	seen := 0
+	seen, lost := 0, ""
 	for _, id := range []string{"1", "2"} {
 		out, err := p.command("show", id, "--format", "json").Output()
 		if err != nil {
@@ -283,6 +285,7 @@ func TestHostGone(t *testing.T) {
 		last := j.Run.Trials[len(j.Run.Trials)-1]
 		switch j.Run.Host.Name {
 		case "pi":
+			lost = id
 			if seen++; last.Status != result.Failed || last.Reason.Code != result.CodeHost || j.Run.Trials[0].Status != result.OK {
 				t.Errorf("pi: %s, %+v", last.Status, last.Reason)
 			}
@@ -299,12 +302,43 @@ func TestHostGone(t *testing.T) {
 	if lines := strings.Split(string(out), "\n"); err != nil || len(lines) < 3 || !strings.HasSuffix(lines[0], "MACHINE") || strings.HasSuffix(lines[1], " pi") == strings.HasSuffix(lines[2], " pi") {
 		t.Errorf("runs: %v\n%s", err, out)
 	}
-	// What a killed agent could not remove, the next one does.
-	s = p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
+
+	// The host is there again. What a killed agent could not remove, the next one does.
+	s = p.start("run", "--resume", lost, "--ssh", n.client)
 	if code := s.wait(); code != exitOK {
-		t.Errorf("exit status %d\n%s", code, s.said.String())
+		t.Fatalf("resumed: exit status %d\n%s", code, s.said.String())
 	}
 	n.leftNothing()
+	out, err = p.command("show", lost, "--format", "json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := load(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounds := map[int]bool{}
+	for _, x := range j.Run.Trials {
+		if x.Status == result.OK && !x.Repeated {
+			rounds[x.Round] = true
+		}
+	}
+	if j.Run.Rounds != 40 || len(rounds) != 40 || j.Cells[0].Status != result.OK {
+		t.Errorf("resumed: %d rounds, %d with a trial that counts, the first cell is %s", j.Run.Rounds, len(rounds), j.Cells[0].Status)
+	}
+
+	// Both runs are put side by side, in another store as well.
+	if out, err := p.command("merge", filepath.Join(p.dir, ".home/data/sqlite3perf/results.db"), "--store", "merged.db").CombinedOutput(); err != nil {
+		t.Fatalf("merge: %v\n%s", err, out)
+	}
+	out, err = p.command("show", "1", "2", "--store", "merged.db", "--format", "json").Output()
+	var both report.JSONMachines
+	if err == nil {
+		err = json.Unmarshal(out, &both)
+	}
+	if err != nil || len(both.Machines) != 2 || both.Machines[0].Name == both.Machines[1].Name || strings.Contains(both.Answer, "went away") {
+		t.Errorf("show 1 2: %v\n%+v", err, both)
+	}
 }
 
 // TestHostsInterrupted checks that Ctrl-C ends the runs on all hosts, and that nothing is

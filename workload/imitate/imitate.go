@@ -2,6 +2,7 @@ package imitate
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -135,23 +136,32 @@ func (w *Workload) write(ctx context.Context) error {
 	}
 	b.inserts, b.reads = b.unused("inserts"), b.unused("reads")
 	b.loosen(tables)
-	var loaded, empty []string
+	var loaded, unused []string
 	for _, t := range parentsFirst(tables) {
 		if t.rows > 0 {
 			loaded = append(loaded, b.load(t))
 		} else {
-			empty = append(empty, t.name)
+			unused = append(unused, t.name)
 		}
 	}
-	if empty != nil {
-		b.note("no phase uses what has no rows in the database: %s", strings.Join(empty, ", "))
+	if unused != nil {
+		b.note("no phase uses what has no rows in the database: %s", strings.Join(unused, ", "))
 	}
-	before, after, err := b.script(ctx) // which decides what triggers there are
+	empty, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return err
 	}
+	defer empty.Close()
+	empty.SetMaxOpenConns(1)
+	before, after := b.script(ctx, empty) // which decides what triggers there are
 	more := b.additions(tables)
-	w.Queries = b.queries(tables)
+	w.Queries = b.queries(tables, func(q *Query) error {
+		_, _, err := q.run(ctx, w.source.copy.DB(), q.original, nil)
+		if err == nil {
+			_, _, err = q.run(ctx, empty, q.SQL, nil)
+		}
+		return err
+	})
 	b.probe(w.Queries)
 	w.YAML = b.yaml(tables, loaded, more, w.Queries, before, after)
 	w.Notes = b.notes

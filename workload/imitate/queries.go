@@ -29,8 +29,9 @@ type arg struct {
 // maxQueries is how many reading phases a workload has at most.
 const maxQueries = 60
 
-// queries returns the reads that are typical for the schema.
-func (b *builder) queries(tables []*table) []*Query {
+// queries returns the reads that are typical for the schema. compiles says why SQLite does not
+// compile one.
+func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query {
 	var list []*Query
 	taken := map[string]bool{}
 	add := func(q *Query, name string) {
@@ -47,20 +48,21 @@ func (b *builder) queries(tables []*table) []*Query {
 			continue
 		}
 		if i := slices.IndexFunc(t.columns, func(c *column) bool { return c.rowid }); i >= 0 {
-			add(b.read(t, []*column{t.columns[i]}, true, ""), t.name+" by "+t.columns[i].name)
+			x := &index{unique: true, whole: true, parts: []part{{column: t.columns[i]}}}
+			if q, err := b.read(t, x); err == nil { // its values are integers
+				add(q, t.name+" by "+x.key())
+			}
 		}
 		for _, x := range t.indexes {
-			var names []string
-			for _, c := range x.columns {
-				names = append(names, c.name)
+			q, err := b.read(t, x)
+			if err == nil && !x.whole {
+				err = compiles(q)
 			}
-			if !x.whole || slices.ContainsFunc(x.columns, (*column).mixed) {
-				b.note("nothing is read by index %s, because its key is an expression or has values of several types", x.name)
+			if err != nil {
+				b.note("nothing is read by index %s, because %v", x.name, err)
 				continue
 			}
-			if q := b.read(t, x.columns, x.unique, x.partial); q != nil {
-				add(q, t.name+" by "+strings.Join(names, ", "))
-			}
+			add(q, t.name+" by "+x.key())
 		}
 	}
 	for _, t := range tables {
@@ -105,30 +107,49 @@ func phaseName(name string) string {
 
 const limit = " LIMIT 100"
 
-// read reads rows by a key.
-func (b *builder) read(t *table, columns []*column, unique bool, partial string) *Query {
+// key names the key of an index: its columns, or the index if there are expressions.
+func (x *index) key() string {
+	var names []string
+	for _, p := range x.parts {
+		switch {
+		case p.column != nil:
+			names = append(names, p.column.name)
+		case p.generated != "":
+			names = append(names, p.generated)
+		default:
+			return x.name
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// read reads rows by the key of an index.
+func (b *builder) read(t *table, x *index) (*Query, error) {
 	expressions, types := t.selected("t")
-	where, args := b.condition(t, "t", columns)
+	where, original, args, err := b.condition(t, x)
+	if err != nil {
+		return nil, err
+	}
 	q := &Query{table: t, args: args, columns: types, weight: t.rows}
 	begin := "SELECT " + strings.Join(expressions, ", ") + " FROM " + driver.Quote(t.name) + " AS t WHERE "
 	end := ""
-	if !unique {
+	if !x.unique || !x.whole { // an index of an expression is not unique in the workload
 		if t.rowid != "" {
 			end = " ORDER BY t." + t.rowid
 		}
 		end += limit
 	}
-	q.SQL, q.original = begin+where+end, begin+where+end
-	if partial != "" {
-		anonymous := partial
+	q.SQL, q.original = begin+where+end, begin+original+end
+	if x.partial != "" {
+		anonymous := x.partial
 		if !b.keep {
 			// As an index, so that its condition is treated as that of the index.
-			o := object{kind: "view", table: t.name, sql: partial}
+			o := object{kind: "view", table: t.name, sql: x.partial}
 			anonymous = b.schema.anonymous(o)
 		}
-		q.SQL, q.original = begin+where+" AND ("+anonymous+")"+end, begin+where+" AND ("+partial+")"+end
+		q.SQL, q.original = begin+where+" AND ("+anonymous+")"+end, begin+original+" AND ("+x.partial+")"+end
 	}
-	return q
+	return q, nil
 }
 
 // joined reads a row with those that refer to it.
@@ -139,7 +160,7 @@ func (b *builder) joined(t *table, f *foreign) *Query {
 	}
 	parents, types := f.parent.selected("p")
 	children, more := t.selected("c")
-	where, args := b.condition(f.parent, "p", f.to)
+	where, args := b.equal(f.parent, "p", f.to)
 	sql := "SELECT " + strings.Join(append(parents, children...), ", ") + " FROM " + driver.Quote(f.parent.name) + " AS p JOIN " + driver.Quote(t.name) + " AS c ON " + f.on() + " WHERE " + where
 	if t.rowid != "" {
 		sql += " ORDER BY c." + t.rowid
@@ -160,7 +181,7 @@ func (b *builder) joinedBack(t *table, f *foreign) *Query {
 	}
 	children, types := t.selected("c")
 	parents, more := f.parent.selected("p")
-	where, args := b.condition(t, "c", key)
+	where, args := b.equal(t, "c", key)
 	sql := "SELECT " + strings.Join(append(children, parents...), ", ") + " FROM " + driver.Quote(t.name) + " AS c JOIN " + driver.Quote(f.parent.name) + " AS p ON " + f.on() + " WHERE " + where
 	return &Query{table: t, args: args, columns: append(types, more...), SQL: sql, original: sql, weight: t.rows}
 }
@@ -190,8 +211,8 @@ func (b *builder) match(t *table) *Query {
 	return nil
 }
 
-// condition returns "a.x = :x AND …", and the parameters.
-func (b *builder) condition(t *table, alias string, columns []*column) (string, []arg) {
+// equal returns "a.x = :x AND …", and the parameters.
+func (b *builder) equal(t *table, alias string, columns []*column) (string, []arg) {
 	var parts []string
 	var args []arg
 	for _, c := range columns {

@@ -57,7 +57,8 @@ type index struct {
 	unique  bool
 	partial string // the condition as in the database
 	columns []*column
-	whole   bool       // it has no expressions
+	whole   bool // it has no expressions
+	parts   []part
 	groups  []distinct // of the first column, the first two, …
 	changes []int64    // how often these differ from the row before
 	last    []uint64   // the hashes of the row before
@@ -303,6 +304,7 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 		var of sql.NullString
 		err := all(ctx, db, `SELECT name FROM pragma_index_info(?) ORDER BY seqno`, []any{x.name}, func() []any { return []any{&of} }, func() error {
 			c := t.column(of.String)
+			x.parts = append(x.parts, part{c, of.String, len(x.parts)})
 			if !of.Valid || c == nil { // an expression, the rowid or a generated column
 				x.whole = false
 				return nil

@@ -41,15 +41,9 @@ func (b *builder) loosen(tables []*table) {
 	}
 }
 
-// script returns the schema, and what comes after the rows. SQL that no longer compiles
-// without the literals of the user is left out.
-func (b *builder) script(ctx context.Context) (before, after string, err error) {
-	db, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		return "", "", err
-	}
-	defer db.Close()
-	db.SetMaxOpenConns(1)
+// script returns the schema, and what comes after the rows, and runs the schema in an empty
+// database. SQL that no longer compiles without the literals of the user is left out.
+func (b *builder) script(ctx context.Context, db *sql.DB) (before, after string) {
 	b.scripted = map[string]bool{}
 	for _, o := range b.schema.objects {
 		t := b.schema.table(o.name)
@@ -111,7 +105,7 @@ func (b *builder) script(ctx context.Context) (before, after string, err error) 
 	if b.schema.encoding != "UTF-8" {
 		b.note("texts are UTF-8 here, and %s in the database", b.schema.encoding)
 	}
-	return before, after, nil
+	return before, after
 }
 
 func (b *builder) index(o object) *index {

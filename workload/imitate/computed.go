@@ -1,0 +1,204 @@
+package imitate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// part is a part of the key of an index.
+type part struct {
+	column    *column // nil if it is computed
+	generated string  // the name of a generated column; "" if it is an expression
+	number    int     // among the parts of the key, from 0
+}
+
+// condition returns "t.a = :a AND t.b = (:a * 2) AND …" for the key of an index, as in the
+// workload and as in the database, and the parameters. Generated columns and expressions are
+// computed from the parameters by SQLite, as those of the rows are.
+func (b *builder) condition(t *table, x *index) (where, original string, args []arg, err error) {
+	sql := [2]string{t.sql, t.sql} // of the table: the workload's, and the database's
+	var of [2]string               // of the index
+	if i := slices.IndexFunc(b.schema.objects, func(o object) bool { return o.kind == "index" && o.name == x.name }); i >= 0 {
+		o := b.schema.objects[i]
+		of = [2]string{o.sql, o.sql}
+		if !b.keep {
+			of[0] = b.schema.anonymous(o)
+		}
+	}
+	if !b.keep {
+		sql[0] = b.schema.anonymous(t.object)
+	}
+	var texts [2]string
+	for i := range texts {
+		c := &computed{b: b, t: t, sql: sql[i]}
+		var parts []string
+		for _, p := range x.parts {
+			left, right := "", []token(nil)
+			switch {
+			case p.column != nil:
+				left, right = "t."+driver.Quote(p.column.name), []token{{driver.Quote(p.column.name), quotedName}}
+			case p.generated != "":
+				left, right = "t."+driver.Quote(p.generated), c.expression(p.generated)
+			default:
+				right = keyExpression(of[i], p.number)
+				left = "(" + join(right) + ")"
+			}
+			known := len(c.args)
+			text, err := c.of(right)
+			if err != nil {
+				return "", "", nil, err
+			}
+			if p.column == nil {
+				text = "(" + text + ")"
+				if len(c.args) == known && !strings.Contains(text, ":") {
+					return "", "", nil, fmt.Errorf("part %d of its key is not computed from columns of the table", p.number+1)
+				}
+			}
+			parts = append(parts, left+" = "+text)
+		}
+		texts[i], args = strings.Join(parts, " AND "), c.args
+	}
+	return texts[0], texts[1], args, nil
+}
+
+// computed writes expressions of a table with parameters in place of its columns.
+type computed struct {
+	b      *builder
+	t      *table
+	sql    string // CREATE TABLE
+	args   []arg
+	nested int
+}
+
+// of returns an expression with parameters.
+func (c *computed) of(list []token) (string, error) {
+	if c.nested++; c.nested > 20 {
+		return "", fmt.Errorf("its key is computed in more than 20 steps")
+	}
+	defer func() { c.nested-- }()
+	list = slices.Clone(list)
+	for i, tok := range list {
+		if tok.kind != word && tok.kind != quotedName {
+			continue
+		}
+		if next := following(list, i); next < len(list) && list[next].text == "(" {
+			continue // a function
+		}
+		if last := preceding(list, i); last >= 0 && list[last].is("AS", "COLLATE") {
+			continue
+		}
+		column := c.t.column(tok.name())
+		if column == nil {
+			if inner := c.expression(tok.name()); inner != nil {
+				text, err := c.of(inner)
+				if err != nil {
+					return "", err
+				}
+				list[i].text = "(" + text + ")"
+			}
+			continue
+		}
+		switch n := len(column.stats.present()); {
+		case n == 0:
+			return "", fmt.Errorf("%s is always NULL", column.name)
+		case n > 1:
+			return "", fmt.Errorf("%s has values of several types", column.name)
+		case len(list) > 1 && column.stats.json > 0:
+			return "", fmt.Errorf("its key is taken from the JSON of %s, and what is within JSON is not imitated", column.name)
+		}
+		name := c.b.parameter(c.t, column)
+		if !slices.ContainsFunc(c.args, func(a arg) bool { return a.name == name }) {
+			c.args = append(c.args, arg{name, column})
+		}
+		list[i].text = ":" + name
+		if column.affinity == "REAL" && len(list) > 1 { // SQLite converts what is stored
+			list[i].text = "CAST(:" + name + " AS REAL)"
+		}
+	}
+	return join(list), nil
+}
+
+// expression returns what a generated column is computed from; nil if it is not one.
+func (c *computed) expression(name string) []token {
+	list := tokenize(c.sql)
+	depth, begins, here := 0, false, false
+	for i, tok := range list {
+		switch {
+		case tok.kind == space || tok.kind == comment:
+			continue
+		case tok.text == "(":
+			depth++
+			begins = depth == 1
+			continue
+		case tok.text == ")":
+			depth--
+		case tok.text == "," && depth == 1:
+			begins = true
+			continue
+		case depth == 1 && begins:
+			here = strings.EqualFold(tok.name(), name)
+		case depth == 1 && here && tok.is("AS"):
+			return inside(list, following(list, i))
+		}
+		begins = false
+	}
+	return nil
+}
+
+// keyExpression returns an expression of CREATE INDEX, without its collation and order.
+func keyExpression(sql string, number int) []token {
+	list := tokenize(sql)
+	open := slices.IndexFunc(list, func(t token) bool { return t.text == "(" })
+	if open < 0 {
+		return nil
+	}
+	list = inside(list, open)
+	depth, from := 0, 0
+	for i, tok := range list {
+		switch {
+		case tok.text == "(":
+			depth++
+		case tok.text == ")":
+			depth--
+		case tok.text == "," && depth == 0:
+			if number == 0 {
+				return withoutOrder(list[from:i])
+			}
+			number--
+			from = i + 1
+		}
+	}
+	return withoutOrder(list[from:])
+}
+
+// withoutOrder cuts COLLATE, ASC and DESC from the end of a part of a key.
+func withoutOrder(list []token) []token {
+	if last := preceding(list, len(list)); last >= 0 && list[last].is("ASC", "DESC") {
+		list = list[:last]
+	}
+	if last := preceding(list, len(list)); last > 0 {
+		if before := preceding(list, last); before >= 0 && list[before].is("COLLATE") {
+			list = list[:before]
+		}
+	}
+	return list
+}
+
+// inside returns the tokens between the parenthesis at open and the one that closes it.
+func inside(list []token, open int) []token {
+	depth := 0
+	for i := open; i < len(list); i++ {
+		switch list[i].text {
+		case "(":
+			depth++
+		case ")":
+			if depth--; depth == 0 {
+				return list[open+1 : i]
+			}
+		}
+	}
+	return nil
+}

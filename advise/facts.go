@@ -61,7 +61,7 @@ type MemoryOf struct {
 
 // WithoutC reports whether the driver needs no C compiler.
 func (c *Candidate) WithoutC() bool {
-	return c.Info.Kind != driver.Cgo && c.Info.Kind != driver.OtherLanguage
+	return c.Info.Kind.WithoutC()
 }
 
 // failures returns the share of operations that failed.

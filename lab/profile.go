@@ -219,7 +219,7 @@ func (p *Profiler) run(ctx context.Context, cases []*Case) ([]*Profiled, error) 
 		switch {
 		case c.Unavailable != nil:
 			d.Status, d.Reason = result.Unavailable, c.Unavailable
-		case p.Perf == "" && c.Info.Kind == driver.Subprocess:
+		case p.Perf == "" && (c.Info.Kind == driver.Subprocess || c.Info.Kind == driver.Cluster):
 			d.Status, d.Reason = result.Unavailable, &protocol.Reason{Code: protocol.CodeNoExecutable, Message: "its SQLite runs in another process, which only perf sees"}
 		}
 		list = append(list, d)

@@ -164,10 +164,12 @@ func TestProfilerFailures(t *testing.T) {
 	}
 	p := b.profiler(time.Hour, nil)
 	p.Perf = ""
-	apart := profileCases("b")
-	apart[0].Info.Kind = driver.Subprocess
-	if done, err := p.Run(context.Background(), apart); err != nil || done[0].Status != result.Unavailable {
-		t.Errorf("without perf: %+v, %v", done[0], err)
+	for _, kind := range []driver.Kind{driver.Subprocess, driver.Cluster} {
+		apart := profileCases("b")
+		apart[0].Info.Kind = kind
+		if done, err := p.Run(context.Background(), apart); err != nil || done[0].Status != result.Unavailable {
+			t.Errorf("%s without perf: %+v, %v", kind, done[0], err)
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ func (c *Choice) need() string {
 // meets reports whether a row meets the need of a choice.
 func (c *Choice) meets(row *Row) bool {
 	return (!c.DatabaseSQL || row.info.Interface == driver.DatabaseSQL) &&
-		(!c.WithoutCgo || row.info.Kind != driver.Cgo && row.info.Kind != driver.OtherLanguage)
+		(!c.WithoutCgo || row.info.Kind.WithoutC())
 }
 
 // findChoices finds the best driver for each need, in a ranking of drivers that has a best.

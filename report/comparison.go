@@ -561,7 +561,7 @@ func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 	for _, x := range c.Cells {
 		cell := JSONSideCell{TableName: x.TableName, Verdict: x.Verdict, FirstCase: x.First.Case.ID, SecondCase: x.Second.Case.ID,
 			FirstState: x.First.Status, SecondState: x.Second.Status,
-			FirstRisks: risks(inForce(x.First.Outcome, x.Phase)), SecondRisks: risks(inForce(x.Second.Outcome, x.Phase)),
+			FirstRisks: cellRisks(x.First.Outcome, x.Phase), SecondRisks: cellRisks(x.Second.Outcome, x.Phase),
 			Why: x.Why, PerOp: x.PerOp, TooShort: x.TooShort(), Rounds: x.Rounds}
 		switch x.Verdict {
 		case stats.Bad:

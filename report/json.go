@@ -268,7 +268,7 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 		return j
 	}
 	first := c.Samples[0]
-	j.Risks, j.TooShort = risks(inForce(c.Outcome, t.Phase)), c.TooShort()
+	j.Risks, j.TooShort = cellRisks(c.Outcome, t.Phase), c.TooShort()
 	j.Metric, j.Unit = first.Metric, "s"
 	if first.Metric == result.MetricTimePerOp {
 		j.Unit = "s/op"

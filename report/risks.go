@@ -47,7 +47,7 @@ const rarely = "a power failure at just the wrong moment can corrupt the databas
 
 // risky has the settings that give up durability or integrity, as SQLite documents it:
 // https://sqlite.org/pragma.html (synchronous, journal_mode, locking_mode) and
-// https://sqlite.org/inmemorydb.html.
+// https://sqlite.org/inmemorydb.html; and rqlite: https://rqlite.io/docs/api/queued-writes/.
 var risky = []struct {
 	when driver.Settings
 	Loss
@@ -61,6 +61,7 @@ var risky = []struct {
 	{driver.Settings{"journal_mode": "truncate", "synchronous": "normal"}, LoseRarely, rarely},
 	{driver.Settings{"journal_mode": "persist", "synchronous": "normal"}, LoseRarely, rarely},
 	{driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, LoseCommits, crash + "the last transactions can be lost; the database stays intact"},
+	{driver.Settings{"queued_writes": "on"}, LoseCommits, "writes that a node has acknowledged but not yet done are lost if it ends; the database stays intact"},
 	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it"},
 }
 
@@ -97,7 +98,20 @@ func inForce(o *stats.Outcome, phase string) driver.Settings {
 func canLose(o *stats.Outcome, phase string) string { return losses[severity(o, phase)].word }
 
 // severity returns the place in losses of the worst that a cell can lose.
-func severity(o *stats.Outcome, phase string) int { return worst(risks(inForce(o, phase))) }
+func severity(o *stats.Outcome, phase string) int { return worst(cellRisks(o, phase)) }
+
+// cellRisks returns what the settings of a cell risk. What a cluster sets on the databases of
+// its nodes risks nothing: what it has acknowledged is in its log. Settings of clusters mean
+// nothing to other drivers.
+func cellRisks(o *stats.Outcome, phase string) []Risk {
+	s := inForce(o, phase).With(nil)
+	for _, d := range driver.Vocabulary {
+		if cluster := o.Case.Info.Kind == driver.Cluster; cluster && d.Pragma || !cluster && d.Cluster {
+			delete(s, d.Name)
+		}
+	}
+	return risks(s)
+}
 
 // worst returns the place in losses of the worst of some risks.
 func worst(list []Risk) int {
@@ -134,7 +148,7 @@ func runRisks(a *stats.Analysis) (l list) {
 				workloads = append(workloads, g.Workload)
 			}
 			for _, p := range o.Case.Phases {
-				for _, r := range risks(inForce(o, p)) {
+				for _, r := range cellRisks(o, p) {
 					if !slices.Contains(told.of[r], g.Workload) {
 						told.add(r, g.Workload)
 					}
@@ -168,7 +182,7 @@ func sideRisks(c *stats.Comparison) (differing, shared []Risk) {
 		if !x.Measured() {
 			continue
 		}
-		first, second := risks(inForce(x.First.Outcome, x.Phase)), risks(inForce(x.Second.Outcome, x.Phase))
+		first, second := cellRisks(x.First.Outcome, x.Phase), cellRisks(x.Second.Outcome, x.Phase)
 		for _, r := range slices.Concat(first, second) {
 			if slices.Contains(first, r) && slices.Contains(second, r) {
 				add(&shared, r)

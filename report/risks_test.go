@@ -74,6 +74,29 @@ func TestRisks(t *testing.T) {
 	}
 }
 
+// TestRisksOfCluster: a cluster's own way of keeping data risks nothing, its queue does.
+func TestRisksOfCluster(t *testing.T) {
+	off := driver.Settings{"synchronous": "off"}
+	for _, tc := range []struct {
+		kind   driver.Kind
+		queued string
+		want   string
+	}{
+		{driver.Cluster, "off", ""},
+		{driver.Cluster, "on", "queued_writes=on: writes that a node has acknowledged"},
+		{driver.Cgo, "on", "synchronous=off: if the operating system crashes"},
+	} {
+		run := settingsAre(off.With(driver.Settings{"queued_writes": tc.queued}))
+		for i := range run.Cases {
+			run.Cases[i].Info.Kind = tc.kind
+		}
+		_, told, has := strings.Cut(write(t, "table", run, "", report.Options{Width: 300}), "\nrisk")
+		if has != (tc.want != "") || !strings.HasPrefix(strings.TrimSpace(told), tc.want) {
+			t.Errorf("%s, queued %s: %.100q, want %q", tc.kind, tc.queued, told, tc.want)
+		}
+	}
+}
+
 // TestRisksNameWorkloads: a risk that is not of all workloads says of which it is.
 func TestRisksNameWorkloads(t *testing.T) {
 	run := settingsAre(driver.Settings{"journal_mode": "wal", "synchronous": "normal"})

@@ -26,6 +26,10 @@ const (
 	OtherLanguage Kind = "other language"
 )
 
+// WithoutC reports whether libraries of the kind need no C compiler. The server of a cluster
+// needs one.
+func (k Kind) WithoutC() bool { return k != Cgo && k != Cluster && k != OtherLanguage }
+
 // Interface is the interface that a user of the library programs against.
 type Interface string
 

@@ -30,3 +30,14 @@ func TestKey(t *testing.T) {
 		}
 	}
 }
+
+// The server of a cluster is C, however its client is built.
+func TestWithoutC(t *testing.T) {
+	for kind, want := range map[driver.Kind]bool{
+		driver.Cgo: false, driver.Transpiled: true, driver.Wasm: true, driver.Subprocess: true, driver.Cluster: false, driver.OtherLanguage: false,
+	} {
+		if kind.WithoutC() != want {
+			t.Errorf("%s: %v", kind, !want)
+		}
+	}
+}

@@ -98,6 +98,10 @@ type Rejection struct {
 	Defects []defects.Defect `json:"defects,omitempty"`
 	Failed  int64            `json:"failed,omitempty"` // of CauseErrors
 	Ratio   *stats.Summary   `json:"ratio,omitempty"`  // of its time to that of the one that is taken; nil if that is not known
+
+	// AsFast says, of CauseStatus and CauseDefect, that it is not clearly slower than the one
+	// that is taken, which is then only the fastest of those that can be.
+	AsFast bool `json:"as_fast,omitempty"`
 }
 
 // Change is what would overturn a recommendation.
@@ -121,6 +125,10 @@ type Overturn struct {
 	Ratio     *stats.Summary   `json:"ratio,omitempty"`     // of its time to that of the one that is taken
 	Own       int64            `json:"own,omitempty"`
 	Others    int64            `json:"others,omitempty"`
+
+	// Among are, of ChangeDefect, the candidates between which the facts would then not
+	// decide. It is nil if For would then be taken.
+	Among []string `json:"among,omitempty"`
 }
 
 // Decide says which candidate to take.
@@ -131,8 +139,18 @@ type Overturn struct {
 // them is taken if it is clearly better in something and nowhere clearly worse: which
 // advantage counts more, the facts cannot say.
 func Decide(f *Facts) *Advice {
-	a := &Advice{}
-	var right, sound []int
+	a, taken, sound := f.choose()
+	if taken >= 0 {
+		f.overturn(a, taken, sound)
+	}
+	return a
+}
+
+// choose decides, without saying what would overturn that. It returns the candidate that is
+// taken, or -1, and those among which it was chosen.
+func (f *Facts) choose() (a *Advice, taken int, sound []int) {
+	a = &Advice{}
+	var right []int
 	for i := range f.Candidates {
 		c := &f.Candidates[i]
 		if c.Status != result.OK {
@@ -146,14 +164,14 @@ func Decide(f *Facts) *Advice {
 	case len(right) == 0:
 		a.Verdict = None
 		f.reject(a, -1, nil)
-		return a
+		return a, -1, nil
 	case len(sound) == 0:
 		sound = right
 		a.Verdict = Conditional
 	}
 	sound = f.working(sound)
 	leaders := f.leaders(sound)
-	taken := leaders[0]
+	taken = leaders[0]
 	if len(leaders) > 1 {
 		a.Hidden, a.Untold, a.Further = f.hidden(leaders)
 		taken = f.dominant(leaders)
@@ -173,7 +191,7 @@ func Decide(f *Facts) *Advice {
 			a.Overturn = append(a.Overturn, Overturn{Change: ChangeRounds})
 		}
 		f.reject(a, leaders[0], leaders)
-		return a
+		return a, -1, nil
 	}
 	if a.Verdict == "" {
 		a.Verdict = Take
@@ -181,8 +199,16 @@ func Decide(f *Facts) *Advice {
 	a.Take = f.Candidates[taken].Name
 	a.Because = f.because(taken, sound, leaders)
 	f.reject(a, taken, []int{taken})
-	f.overturn(a, taken, sound)
-	return a
+	return a, taken, sound
+}
+
+// without returns the facts as they would be if a candidate had no defects that can falsify
+// data.
+func (f *Facts) without(i int) *Facts {
+	next := *f
+	next.Candidates = slices.Clone(f.Candidates)
+	next.Candidates[i].Harmful = slices.DeleteFunc(slices.Clone(f.Candidates[i].Harmful), func(d defects.Defect) bool { return d.Effect.Falsifies() })
+	return &next
 }
 
 // working returns those of the candidates whose operations fail no more often than those of
@@ -368,6 +394,7 @@ func (f *Facts) reject(a *Advice, to int, taken []int) {
 		default:
 			r.Cause = CauseLess
 		}
+		r.AsFast = to >= 0 && r.Ratio != nil && (r.Cause == CauseStatus || r.Cause == CauseDefect) && !f.slower(to, i)
 		a.Rejected = append(a.Rejected, r)
 	}
 }
@@ -383,8 +410,10 @@ func (f *Facts) overturn(a *Advice, taken int, sound []int) {
 	for _, r := range a.Rejected {
 		i := slices.IndexFunc(f.Candidates, func(c Candidate) bool { return c.Name == r.Name })
 		switch {
-		case r.Cause == CauseDefect && !f.slower(taken, i):
-			a.Overturn = append(a.Overturn, Overturn{Change: ChangeDefect, For: r.Name, Ratio: ratio(i)})
+		case r.Cause == CauseDefect:
+			if then, _, _ := f.without(i).choose(); then.Take == r.Name || slices.Contains(then.Among, r.Name) {
+				a.Overturn = append(a.Overturn, Overturn{Change: ChangeDefect, For: r.Name, Ratio: ratio(i), Among: then.Among})
+			}
 		case r.Cause == CauseStatus && !f.slower(taken, i):
 			a.Overturn = append(a.Overturn, Overturn{Change: ChangeStatus, For: r.Name, Ratio: ratio(i)})
 		}

@@ -115,10 +115,18 @@ func told(rounds int, drivers ...fake) (*advise.Advice, string) {
 		for _, d := range r.Defects {
 			ids = append(ids, d.ID)
 		}
-		words = append(words, strings.TrimSpace(fmt.Sprintf("not %s %s%s %s", r.Name, r.Cause, r.Status, strings.Join(ids, ","))))
+		line := strings.TrimSpace(fmt.Sprintf("not %s %s%s %s", r.Name, r.Cause, r.Status, strings.Join(ids, ",")))
+		if r.AsFast {
+			line += " as fast"
+		}
+		words = append(words, line)
 	}
 	for _, o := range a.Overturn {
-		words = append(words, strings.TrimSpace(fmt.Sprintf("unless %s %s %s", o.Change, o.For, o.Advantage)))
+		line := strings.TrimSpace(fmt.Sprintf("unless %s %s %s", o.Change, o.For, o.Advantage))
+		if o.Among != nil {
+			line += ": " + strings.Join(slices.Sorted(slices.Values(o.Among)), "+")
+		}
+		words = append(words, line)
 	}
 	return a, strings.Join(words, "\n")
 }
@@ -157,8 +165,21 @@ unless status mattn`, false},
 
 		{"the fastest has a known defect", 12, []fake{with(mattn, func(f *fake) { f.version, f.sqlite = "v1.14.33", "3.51.2" }), modernc}, `take modernc
 because modernc only
-not mattn defect wal-reset
+not mattn defect wal-reset as fast
 unless defect mattn`, false},
+
+		{"the fastest of those that can be taken, and one with a defect is as fast", 12, []fake{mattn, modernc, with(other, func(f *fake) { f.sqlite, f.noise, f.memory = "3.49.2", 0.3, 15 })}, `take mattn
+because mattn faster modernc
+not zombiezen defect wal-reset as fast
+not modernc slower
+unless defect zombiezen: mattn+zombiezen
+unless need modernc fewer-risks
+unless need modernc without-c`, false},
+
+		{"one with a defect is as fast, and nothing would speak for it without the defect", 20, []fake{with(mattn, func(f *fake) { f.factor = 2 }), with(modernc, func(f *fake) { f.factor = 1 }), with(other, func(f *fake) { f.sqlite = "3.49.2" })}, `take modernc
+because modernc faster mattn
+not zombiezen defect wal-reset as fast
+not mattn slower`, false},
 
 		{"the workload excludes the defect of the fastest", 12, []fake{with(mattn, func(f *fake) { f.version, f.sqlite, f.journal = "v1.14.33", "3.51.2", "delete" }), with(modernc, func(f *fake) { f.journal = "delete" })}, `take mattn
 because mattn faster modernc

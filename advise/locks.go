@@ -45,6 +45,20 @@ type LockedMix struct {
 	// Equal are the other such choices that are not told apart from Best, in the order of
 	// the run.
 	Equal []LockChoice
+
+	// Calm is, of the same choices, the one with the lowest 99.9th percentile of the latency,
+	// and EquallyCalm are those that are not told apart from it.
+	Calm        *LockChoice
+	EquallyCalm []LockChoice
+
+	// Today is the choice of the workload's own settings. It is nil if it was not measured, or
+	// if there are several.
+	Today *LockChoice
+
+	// Gain is how many times as fast as Today Best is, and Calmer how many times as high the
+	// 99.9th percentile is with Today as with Calm. They are nil if that is the same choice, or
+	// if a lock made operations fail with Today.
+	Gain, Calmer *stats.Summary
 }
 
 // LockChoice is what decides how operations wait for each other. What is "" or 0 nobody
@@ -64,6 +78,7 @@ type LockCell struct {
 	*stats.Cell
 	Driver string
 	Choice LockChoice
+	Today  bool // it is that of the workload's own settings
 
 	Rate       stats.Summary // operations per second that succeeded; N is 0 without figures
 	Operations int64         // of all trials
@@ -90,20 +105,22 @@ type LockCell struct {
 
 	Fairness float64 // Jain's index of what clients did, the median of the trials; 0: not known
 	WALBytes int64   // the greatest size of the write-ahead log
-	Restarts float64 // how often it was begun again after a checkpoint, in the mean of the trials
+	Restarts float64 // how often it was begun again after a checkpoint, on average over the trials
 
 	Causes  []LockCause
 	Endless bool // the operations waited without an end in sight
 
 	Remedies []LockRemedy // the nearest choices that end it, the fastest first
 
-	rates []stats.Point
-	paced bool
+	succeeded map[string][]stats.Point // operations of each kind that succeeded per second, by round
+	paced     bool
 
 	// How fast it is, by round, and the median: the rate or, if it is paced, the inverse of
 	// the greatest 99th percentile.
 	speeds []stats.Point
 	speed  float64
+
+	calms []stats.Point // the inverse of the 99.9th percentile of the latency, by round
 }
 
 // LockWait is how long the clients of a cell waited for one thing, in all trials.
@@ -130,6 +147,18 @@ func (m *LockedMix) String() string {
 	return m.TableName.String()
 }
 
+// Choices returns how many choices have figures with which no lock made an operation fail or
+// wait forever.
+func (m *LockedMix) Choices() int {
+	seen := map[LockChoice]bool{}
+	for _, c := range m.Cells {
+		if c.Clean() {
+			seen[c.Choice] = true
+		}
+	}
+	return len(seen)
+}
+
 // Trouble reports whether operations failed because of locks, or waited forever.
 func (c *LockCell) Trouble() bool { return c.Locked > 0 || c.Endless }
 
@@ -143,7 +172,7 @@ type LockCause struct {
 	Name  string  `json:"name,omitempty"` // of the code
 	Count int64   `json:"count,omitempty"`
 
-	// MeanNS is how long an operation took until it failed, in the mean.
+	// MeanNS is how long an operation took until it failed, on average.
 	MeanNS int64 `json:"mean_ns,omitempty"`
 }
 
@@ -187,9 +216,14 @@ const (
 type LockRemedy struct {
 	Changes []LockChange `json:"changes"`
 
-	// Price is the rate with the change divided by the rate without, round by round. It is
-	// nil if there is no rate without, or if the rate is given.
+	// Price is how many operations succeed per second with the change, divided by how many
+	// do without it, round by round: only those of the kinds that failed without it. What
+	// fails at once leaves its time to the other kinds, so the rates of all operations are
+	// of different work. It is nil if nothing can be compared, or if the rate is given.
 	Price *stats.Summary `json:"price,omitempty"`
+
+	// Others is the same of the other kinds of operations. It is nil if there are none.
+	Others *stats.Summary `json:"others,omitempty"`
 
 	Cell *LockCell `json:"-"`
 }
@@ -275,7 +309,7 @@ func mixed(a *stats.Analysis, workload, phase string) bool {
 }
 
 func lockCell(c *stats.Cell, phase string) *LockCell {
-	l := &LockCell{Cell: c, Driver: c.Case.Driver, Choice: choiceOf(c.Case.SettingsIn(phase))}
+	l := &LockCell{Cell: c, Driver: c.Case.Driver, Choice: choiceOf(c.Case.SettingsIn(phase)), Today: c.Case.Today, succeeded: map[string][]stats.Point{}}
 	if r := c.Reason; c.Outcome.Status == result.Failed && r != nil && r.Phase == phase && (r.Code == protocol.CodeEndless || r.Code == protocol.CodeTimeout) {
 		l.Endless = true
 		l.Causes = []LockCause{{Why: WhyEndless}}
@@ -295,14 +329,17 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 				errors, failed = append(errors, e), failed+e.Count
 			}
 		}
-		rate := float64(s.Operations-failed) / (float64(max(s.WallNS, 1)) / 1e9)
-		l.rates = append(l.rates, stats.Point{Round: s.Round, Value: rate})
+		seconds := float64(max(s.WallNS, 1)) / 1e9
+		rate := float64(s.Operations-failed) / seconds
 		rates = append(rates, rate)
 		speed := rate
 		if s.Metric == result.MetricLatency {
 			l.paced, speed = true, 1/max(s.Value(), 1e-9)
 		}
 		l.speeds = append(l.speeds, stats.Point{Round: s.Round, Value: speed})
+		if tail := latencyOf(s.Latency).P999NS; tail > 0 {
+			l.calms = append(l.calms, stats.Point{Round: s.Round, Value: 1 / float64(tail)})
+		}
 		l.Operations += s.Operations
 		l.Failed += failed
 		l.Skipped += s.Skipped
@@ -325,6 +362,7 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 		for _, x := range s.Latency {
 			spent += float64(x.MeanNS) * float64(x.Count)
 			by[x.Operation] += x.Failed
+			l.succeeded[x.Operation] = append(l.succeeded[x.Operation], stats.Point{Round: s.Round, Value: float64(x.Count-x.Failed) / seconds})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(by)) {
@@ -390,27 +428,36 @@ func (c *LockCell) wait(w protocol.Wait) {
 	c.Waits[i].total += w.WaitNS
 }
 
-// latency adds up the distributions of all operations and trials. If one cannot be read, it
-// takes the greatest value of each percentile instead.
+// latency adds up the distributions of all operations and trials.
 func (c *LockCell) latency() {
-	all, whole := latency.New(), true
+	var all []latency.Summary
 	for _, s := range c.Samples {
-		for i := range s.Latency {
-			x := &s.Latency[i]
-			c.Longest = max(c.Longest, x.MaxNS)
-			c.P50, c.P99, c.P999 = max(c.P50, x.P50NS), max(c.P99, x.P99NS), max(c.P999, x.P999NS)
-			h, err := latency.Decode(x.Histogram)
-			if err != nil {
-				whole = false
-				continue
-			}
-			all.Merge(h)
+		all = append(all, s.Latency...)
+	}
+	s := latencyOf(all)
+	c.P50, c.P99, c.P999, c.Longest = s.P50NS, s.P99NS, s.P999NS, s.MaxNS
+}
+
+// latencyOf adds up distributions. If one cannot be read, it takes the greatest value of each
+// percentile instead.
+func latencyOf(list []latency.Summary) (most latency.Summary) {
+	all, whole := latency.New(), true
+	for i := range list {
+		x := &list[i]
+		most.MaxNS = max(most.MaxNS, x.MaxNS)
+		most.P50NS, most.P99NS, most.P999NS = max(most.P50NS, x.P50NS), max(most.P99NS, x.P99NS), max(most.P999NS, x.P999NS)
+		h, err := latency.Decode(x.Histogram)
+		if err != nil {
+			whole = false
+			continue
 		}
+		all.Merge(h)
 	}
 	if whole && all.Count() > 0 {
 		s := all.Summary("")
-		c.P50, c.P99, c.P999 = s.P50NS, s.P99NS, s.P999NS
+		most.P50NS, most.P99NS, most.P999NS = s.P50NS, s.P99NS, s.P999NS
 	}
+	return most
 }
 
 // explain sets why operations failed.
@@ -474,13 +521,45 @@ func (m *LockedMix) remedies(c *LockCell) []LockRemedy {
 			list = nil
 		}
 		r := LockRemedy{Changes: changes, Cell: other}
-		if ratios, _ := stats.Ratios(other.rates, c.rates); len(ratios) > 0 && !m.Paced {
-			s := stats.SummarizeRatios(stats.Values(ratios))
-			r.Price = &s
+		if !m.Paced {
+			r.Price, r.Others = c.price(other, true), c.price(other, false)
 		}
 		list = append(list, r)
 	}
 	slices.SortStableFunc(list, func(a, b LockRemedy) int { return cmp.Compare(b.Cell.speed, a.Cell.speed) })
+	return list
+}
+
+// price returns the rate of another cell divided by that of the cell, of the kinds of
+// operations that failed in the cell, or of all others. It is nil if there is none.
+func (c *LockCell) price(other *LockCell, failed bool) *stats.Summary {
+	if len(c.FailedBy) == 0 {
+		return nil // no worker tells which kinds failed as they had been recorded
+	}
+	ratios, _ := stats.Ratios(other.rate(c.FailedBy, failed), c.rate(c.FailedBy, failed))
+	if len(ratios) == 0 {
+		return nil
+	}
+	s := stats.SummarizeRatios(stats.Values(ratios))
+	return &s
+}
+
+// rate returns how many operations succeeded per second, by round, of some kinds or of all
+// but these.
+func (c *LockCell) rate(kinds []FailedOperation, these bool) []stats.Point {
+	sum := map[int]float64{}
+	for _, name := range slices.Sorted(maps.Keys(c.succeeded)) { // in one order, so that the sum is always the same
+		points := c.succeeded[name]
+		if slices.ContainsFunc(kinds, func(f FailedOperation) bool { return f.Operation == name }) == these {
+			for _, p := range points {
+				sum[p.Round] += p.Value
+			}
+		}
+	}
+	var list []stats.Point
+	for _, round := range slices.Sorted(maps.Keys(sum)) {
+		list = append(list, stats.Point{Round: round, Value: sum[round]})
+	}
 	return list
 }
 
@@ -516,16 +595,21 @@ func (c LockChoice) Pool() string {
 	return s
 }
 
-// setBest sets which choice of the cells of the mix is clean on all drivers that have figures
-// with any choice, and the fastest in the geometric mean, and which others are as fast as far
-// as can be told.
+// setBest sets which choices of the cells of the mix are clean on all drivers that have figures
+// with any choice, and are the fastest and the calmest in the geometric mean, and which others
+// are as good as far as can be told.
 func (m *LockedMix) setBest() {
 	drivers := map[string]bool{}
 	byChoice := map[LockChoice]map[string]*LockCell{}
 	var order []LockChoice
+	several := false
 	for _, c := range m.Cells {
 		if c.Rate.N > 0 || c.Endless {
 			drivers[c.Driver] = true
+		}
+		if c.Today {
+			several = several || m.Today != nil && *m.Today != c.Choice
+			m.Today = &c.Choice
 		}
 		if byChoice[c.Choice] == nil {
 			byChoice[c.Choice] = map[string]*LockCell{}
@@ -535,36 +619,67 @@ func (m *LockedMix) setBest() {
 			byChoice[c.Choice][c.Driver] = c
 		}
 	}
+	if several {
+		m.Today = nil
+	}
 	order = slices.DeleteFunc(order, func(c LockChoice) bool { return len(byChoice[c]) < len(drivers) || len(drivers) == 0 })
 	if len(order) == 0 {
 		return
 	}
-	best, most := 0, 0.0
-	speeds := make([][]stats.Point, len(order))
+	today := -1
+	if m.Today != nil {
+		today = slices.Index(order, *m.Today)
+	}
+	points := func(of func(*LockCell) []stats.Point) (sets [][]stats.Point) {
+		for _, choice := range order {
+			sets = append(sets, meansOf(byChoice[choice], of))
+		}
+		return sets
+	}
+	speeds := points(func(c *LockCell) []stats.Point { return c.speeds })
+	calms := points(func(c *LockCell) []stats.Point { return c.calms })
+	medians := make([]float64, len(order))
 	for i, choice := range order {
-		medians := map[string]float64{}
+		byDriver := map[string]float64{}
 		for d, c := range byChoice[choice] {
-			medians[d] = c.speed
+			byDriver[d] = c.speed
 		}
-		if speed := geoMean(medians); speed > most {
-			best, most = i, speed
-		}
-		speeds[i] = speedsOf(byChoice[choice])
+		medians[i] = geoMean(byDriver)
 	}
-	m.Best = &order[best]
-	pairs := stats.CompareAll(speeds, func(int) bool { return true })
-	for i, choice := range order {
-		if test, ok := stats.Against(pairs, best, i); i != best && (!ok || !test.Significant()) {
-			m.Equal = append(m.Equal, choice)
-		}
+	m.Best, m.Equal, m.Gain = foremost(order, medians, speeds, today)
+	for i := range calms {
+		medians[i] = stats.Summarize(stats.Values(calms[i])).Median
 	}
+	m.Calm, m.EquallyCalm, m.Calmer = foremost(order, medians, calms, today)
 }
 
-// speedsOf returns the geometric mean of how fast cells are, by round.
-func speedsOf(cells map[string]*LockCell) []stats.Point {
+// foremost returns which of the choices is the best, those that are not told apart from it, and
+// how many times as good as that of today it is.
+func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
+	best := slices.Index(medians, slices.Max(medians))
+	if best < 0 || medians[best] == 0 { // not a number, or no figures
+		return nil, nil, nil
+	}
+	pairs := stats.CompareAll(sets, func(int) bool { return true })
+	for i, choice := range order {
+		if test, ok := stats.Against(pairs, best, i); i != best && (!ok || !test.Significant()) {
+			equal = append(equal, choice)
+		}
+	}
+	if today >= 0 && today != best {
+		if ratios, _ := stats.Ratios(sets[best], sets[today]); len(ratios) > 0 {
+			s := stats.SummarizeRatios(stats.Values(ratios))
+			gain = &s
+		}
+	}
+	return &order[best], equal, gain
+}
+
+// meansOf returns the geometric mean of figures of cells, by round.
+func meansOf(cells map[string]*LockCell, of func(*LockCell) []stats.Point) []stats.Point {
 	byRound := map[int]map[string]float64{}
 	for d, c := range cells {
-		for _, p := range c.speeds {
+		for _, p := range of(c) {
 			if byRound[p.Round] == nil {
 				byRound[p.Round] = map[string]float64{}
 			}

@@ -144,6 +144,71 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
+// TestPriceOfTheSameWork expects the price of a mix in which nothing but a few writes fail, at
+// once, to be that of the writes: what fails makes no choice look faster.
+func TestPriceOfTheSameWork(t *testing.T) {
+	f := newLockedRun()
+	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 0)
+	f.add(ofMattn, settings("wal", "deferred", "5000", "4"), 0)
+	for i := range f.run.Trials {
+		tr := &f.run.Trials[i]
+		x := &tr.Samples[0]
+		reads, writes, lost := int64(30_000+tr.Round), int64(1000), int64(10_000)
+		if tr.Case == 2 {
+			reads, writes, lost = int64(10_000+tr.Round), 3000, 0
+		}
+		x.Operations, x.Failed = reads+writes+lost, lost
+		if lost > 0 {
+			x.Errors = []protocol.ErrorCount{failed(5, lost, 0)}
+		}
+		x.Latency = []latency.Summary{{Operation: "read", Count: reads, MeanNS: 1e4}, {Operation: "write", Count: writes + lost, Failed: lost, MeanNS: 1e4}}
+	}
+	m := f.explain(t)
+	if m.Cells[0].Rate.Median < m.Cells[1].Rate.Median {
+		t.Fatal("the mix in which writes fail is not the one with more operations per second")
+	}
+	r := m.Cells[0].Remedies
+	if len(r) != 1 || r[0].Price == nil || r[0].Others == nil {
+		t.Fatalf("remedies %+v", r)
+	}
+	if p, o := r[0].Price.Median, r[0].Others.Median; p < 2.99 || p > 3.01 || o < 0.33 || o > 0.34 {
+		t.Errorf("%.3g times the writes and %.3g times the reads, want 3 and a third", p, o)
+	}
+	// Without a write that succeeded there is nothing to divide by.
+	for i := range f.run.Trials {
+		if tr := &f.run.Trials[i]; tr.Case == 1 {
+			tr.Samples[0].Latency[1].Failed = tr.Samples[0].Latency[1].Count
+		}
+	}
+	if r := f.explain(t).Cells[0].Remedies; r[0].Price != nil || r[0].Others == nil {
+		t.Errorf("remedies %+v", r)
+	}
+}
+
+// TestToday expects the fastest and the calmest choice to be compared with that of today, where
+// no lock makes anything fail.
+func TestToday(t *testing.T) {
+	f := newLockedRun()
+	f.add(ofMattn, settings("wal", "immediate", "10000", "8"), 6000).Today = true
+	f.add(ofMattn, settings("wal", "immediate", "10000", "1"), 15000)
+	f.add(ofMattn, settings("wal", "immediate", "10000", "8", "write_mutex", "on"), 12000)
+	for i := range f.run.Trials {
+		tr := &f.run.Trials[i]
+		tr.Samples[0].Latency[0].P999NS = []int64{0, 200, 50, 25}[tr.Case] * ms
+	}
+	m := f.explain(t)
+	if m.Today == nil || m.Today.Pool() != "pool of 8" || m.Best == nil || m.Best.Pool() != "pool of one" || m.Calm == nil || m.Calm.Pool() != "pool of 8 + mutex" || m.Equal != nil || m.EquallyCalm != nil {
+		t.Fatalf("today %+v, best %+v, equal %+v, calm %+v, as calm %+v", m.Today, m.Best, m.Equal, m.Calm, m.EquallyCalm)
+	}
+	if m.Gain == nil || m.Gain.Median < 2.49 || m.Gain.Median > 2.51 || m.Calmer == nil || m.Calmer.Median < 7.99 || m.Calmer.Median > 8.01 {
+		t.Errorf("gain %+v, want 2.5; calmer %+v, want 8", m.Gain, m.Calmer)
+	}
+	f.add(ofMattn, settings("wal", "deferred", "10000", "8"), 6000).Today = true
+	if m := f.explain(t); m.Today != nil || m.Gain != nil {
+		t.Errorf("of two choices of today, %+v is the one", m.Today)
+	}
+}
+
 // TestLockProcesses expects a mix in several processes beside that in one: another number of
 // processes is no remedy.
 func TestLockProcesses(t *testing.T) {

@@ -74,6 +74,7 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 		}
 		for _, in := range several {
 			one.Parameters = in.parameters
+			var grid []*Case
 			for _, way := range c.in(in.processes).ways(w.Settings, ways) {
 				if m.sharesCache(w) {
 					way["cache"] = []string{"shared", "private"} // whether a private one ends the errors of a shared one
@@ -85,14 +86,56 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 				if err != nil {
 					return nil, err
 				}
-				for _, c := range cases {
-					c.ID = len(all) + 1
-					all = append(all, c)
-				}
+				grid = append(grid, cases...)
+			}
+			if grid, err = one.withToday(grid, in, c, ways); err != nil {
+				return nil, err
+			}
+			for _, c := range grid {
+				c.ID = len(all) + 1
+				all = append(all, c)
 			}
 		}
 	}
 	return all, nil
+}
+
+// withToday returns the cases of a matrix with one workload with those of the workload's own
+// settings: they are marked if they are among them, and are the first if they are not. Of a
+// setting for which several values are given, the workload's own is taken.
+func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockWays) ([]*Case, error) {
+	one := *m
+	one.Settings = map[string][]string{}
+	for name, values := range m.Settings {
+		if len(values) == 1 {
+			one.Settings[name] = values
+		}
+	}
+	way := map[string][]string{}
+	if _, given := m.Settings["processes"]; given {
+		way["processes"] = []string{strconv.Itoa(in.processes)}
+	}
+	own, err := one.lockCases(way, c, ways)
+	if err != nil {
+		return nil, err
+	}
+	var added []*Case
+	for _, today := range own {
+		today.Today = true
+		if i := slices.IndexFunc(grid, func(c *Case) bool {
+			return c.Driver == today.Driver && maps.Equal(c.Parameters, today.Parameters) && maps.Equal(spelledOut(c.Settings), spelledOut(today.Settings))
+		}); i >= 0 {
+			grid[i].Today = true
+			continue
+		}
+		added = append(added, today)
+	}
+	return append(added, grid...), nil
+}
+
+// spelledOut returns settings with what is the same as saying nothing.
+func spelledOut(s driver.Settings) driver.Settings {
+	return driver.Settings{"txlock": "deferred", "pool_readers": "0", "write_mutex": "off"}.With(s)
 }
 
 // sharesCache reports whether connections of a workload share one cache although they need not.

@@ -89,6 +89,7 @@ func TestLockCases(t *testing.T) {
 			"busy_timeout=0 journal_mode=wal pool_size=6",
 		}},
 		"a file with two pools and a mutex": {contendedWith("pool_readers: 9, pool_size: 1, write_mutex: on", "pool"), varyLock, nil, []string{
+			"journal_mode=wal pool_readers=9 pool_size=1 write_mutex=on",
 			"journal_mode=wal pool_readers=0 pool_size=3 txlock=deferred write_mutex=off",
 			"journal_mode=wal pool_readers=0 pool_size=3 txlock=immediate write_mutex=off",
 			"journal_mode=wal pool_readers=3 pool_size=1 txlock=deferred write_mutex=off",
@@ -136,6 +137,7 @@ func TestLockCasesOfReplay(t *testing.T) {
 		says        string
 	}{
 		"begun by the library": {`"do":"begin"`, "", []string{
+			"2 clients: journal_mode=wal pool_size=2",
 			"2 clients: busy_timeout=0 journal_mode=wal pool_size=2 txlock=deferred",
 			"2 clients: busy_timeout=0 journal_mode=wal pool_size=2 txlock=immediate",
 			"2 clients: busy_timeout=5000 journal_mode=wal pool_size=2 txlock=deferred",
@@ -143,6 +145,7 @@ func TestLockCasesOfReplay(t *testing.T) {
 			"1 clients: busy_timeout=5000 journal_mode=wal pool_size=1 txlock=immediate",
 		}, "describe it as a mix to try them"},
 		"dealt to three": {`"do":"begin"`, ", clients: 3", []string{
+			"3 clients: journal_mode=wal pool_size=3",
 			"3 clients: busy_timeout=0 journal_mode=wal pool_size=3 txlock=deferred",
 			"3 clients: busy_timeout=0 journal_mode=wal pool_size=3 txlock=immediate",
 			"3 clients: busy_timeout=5000 journal_mode=wal pool_size=3 txlock=deferred",
@@ -150,6 +153,7 @@ func TestLockCasesOfReplay(t *testing.T) {
 			"1 clients: busy_timeout=5000 journal_mode=wal pool_size=1 txlock=immediate",
 		}, "describe it as a mix to try them"},
 		"begun in SQL": {bySQL, "", []string{
+			"2 clients: journal_mode=wal pool_size=2",
 			"2 clients: busy_timeout=0 journal_mode=wal pool_size=2",
 			"2 clients: busy_timeout=5000 journal_mode=wal pool_size=2",
 			"1 clients: busy_timeout=5000 journal_mode=wal pool_size=1",
@@ -265,6 +269,42 @@ func TestLockCasesCache(t *testing.T) {
 	}
 }
 
+// TestLockCasesOfToday expects the workload's own settings once for each driver: marked among
+// those that are tried, or before them.
+func TestLockCasesOfToday(t *testing.T) {
+	for own, want := range map[string]string{
+		"busy_timeout: 0":                                "1: busy_timeout=0 journal_mode=wal pool_size=3 txlock=deferred",
+		"busy_timeout: 0, txlock: immediate":             "2: busy_timeout=0 journal_mode=wal pool_size=3 txlock=immediate",
+		"busy_timeout: 10s, txlock: immediate":           "2: busy_timeout=10000 journal_mode=wal pool_size=3 txlock=immediate",
+		"busy_timeout: 0, cache_size: -64000":            "1: busy_timeout=0 cache_size=-2000 journal_mode=wal pool_size=3 txlock=deferred",
+		"busy_timeout: 0, pool_size: 1, pool_readers: 2": "1: busy_timeout=0 journal_mode=wal pool_readers=2 pool_size=1",
+		"busy_timeout: 0, synchronous: \"normal\"":       "1: busy_timeout=0 journal_mode=wal pool_size=3 synchronous=normal txlock=deferred",
+	} {
+		given := map[string][]string{}
+		if strings.Contains(own, "cache_size") {
+			given["cache_size"] = []string{"-2000"}
+		}
+		m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}, {Name: "b"}}, Workloads: []*workload.Workload{parse(t, contendedWith(own, "pool"))}, Scale: "quick", Settings: given}
+		cases, err := m.LockCases(varyLock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i, line := range names(cases) {
+			if cases[i].ID != i+1 {
+				t.Errorf("%s: case %d has the number %d", own, i+1, cases[i].ID)
+			}
+			if cases[i].Today {
+				_, line, _ = strings.Cut(line, "contended ")
+				got = append(got, fmt.Sprintf("%d: %s", (i+2)/2, strings.TrimSuffix(line, " map[]")))
+			}
+		}
+		if !slices.Equal(got, []string{want, want}) {
+			t.Errorf("%s:\n%q\nwant %q for each driver", own, got, want)
+		}
+	}
+}
+
 // Each case is patient for as long as its busy timeout and some more.
 func TestLockPatience(t *testing.T) {
 	m := lab.Matrix{Drivers: []lab.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, contendedWith("txlock: deferred", "pool"))}, Scale: "quick", Settings: map[string][]string{"busy_timeout": {"0", "700"}}}
@@ -273,7 +313,7 @@ func TestLockPatience(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []int64
-	for _, c := range cases[:2] {
+	for _, c := range cases[1:3] { // after that of today
 		got = append(got, c.Plan.Phases[0].Mix.PatienceMS)
 	}
 	if !slices.Equal(got, []int64{1000, 1700}) {

@@ -87,14 +87,25 @@ func (a Advised) Answer() string {
 	if why := a.reasons(); why != nil {
 		text += ": " + why[0]
 	}
-	for _, r := range a.Rejected {
-		if r.Ratio == nil || r.Ratio.Interval == nil || r.Ratio.Interval.High >= 1 || r.Cause != advise.CauseStatus && r.Cause != advise.CauseDefect {
-			continue
+	if left := a.leftOut(); left != nil {
+		how := "is as fast, as far as can be told, but is left out: it"
+		if r := left.Ratio; r.Interval != nil && r.Interval.High < 1 {
+			how = fmt.Sprintf("takes %s its time, but", times(r.Median))
 		}
-		text += fmt.Sprintf(". %s takes %s its time, but %s", r.Name, times(r.Ratio.Median), whyNotTaken(r))
-		break // the others are listed
+		text += fmt.Sprintf(". %s %s %s", left.Name, how, whyNotTaken(*left)) // others are listed
 	}
 	return text + "."
+}
+
+// leftOut returns the fastest candidate that is left out for another reason than its speed,
+// although it is not slower than the one that is taken. It is nil if there is none.
+func (a Advised) leftOut() (fastest *advise.Rejection) {
+	for i := range a.Rejected {
+		if r := &a.Rejected[i]; r.AsFast && (fastest == nil || r.Ratio.Median < fastest.Ratio.Median) {
+			fastest = r
+		}
+	}
+	return fastest
 }
 
 // undecided says between which candidates the facts do not decide.
@@ -139,6 +150,9 @@ func (a Advised) reasons() (list []string) {
 	}
 	for i, r := range a.Because {
 		text := reasonWords(r)
+		if r.Advantage == advise.Faster && a.leftOut() != nil {
+			text = strings.Replace(text, "the fastest; the next, ", "the fastest of those that can be taken; the next of these, ", 1)
+		}
 		if i == 0 {
 			text = as + text
 		}
@@ -227,6 +241,7 @@ func advice(a Advised) document {
 	var l list
 	switch a.Verdict {
 	case advise.Undecided:
+		l = append(l, a.otherWork()...)
 		for _, name := range a.Among {
 			var words []string
 			for _, r := range a.Because {
@@ -240,6 +255,7 @@ func advice(a Advised) document {
 			l = append(l, item{label: name, text: strings.Join(words, "; ")})
 		}
 	default:
+		l = append(l, a.otherWork()...)
 		for i, r := range a.reasons() {
 			if i > 0 || a.Verdict == advise.Conditional { // the answer has the first
 				l = append(l, item{label: "because", text: r})
@@ -331,7 +347,47 @@ func adviceOrigin(a *stats.Analysis) list {
 	_, text := settled(a)
 	l.note(item{label: "settled", text: text})
 	l = append(l, machineItems(run.Machine)...)
+	for _, g := range a.Groups {
+		for _, b := range troubles(g) {
+			of, _ := b.(list)
+			for _, it := range of {
+				if it.label == "warning" && !slices.Contains(l, it) {
+					l = append(l, it)
+				}
+			}
+		}
+	}
 	return append(l, runWarnings(a)...)
+}
+
+// otherWork says of each replay how much of it did not end as recorded, with the candidate with
+// which that was the most: what was compared is then not what was recorded.
+func (a Advised) otherWork() (l list) {
+	type most struct {
+		driver         string
+		different, all int64
+	}
+	var worst groups[string, most]
+	eachGroupTable(a.Of, func(n stats.TableName, t *stats.Table) {
+		for _, c := range t.Cells {
+			sum := most{driver: c.Case.Driver}
+			for _, s := range c.Samples {
+				sum.different += s.Different + s.Skipped
+				sum.all += s.Operations + s.Skipped
+			}
+			if sum.different > 0 && slices.ContainsFunc(a.Facts.Candidates, func(k advise.Candidate) bool { return k.Name == sum.driver }) {
+				worst.add(n.String(), sum)
+			}
+		}
+	})
+	for _, name := range worst.keys {
+		w := slices.MaxFunc(worst.of[name], func(x, y most) int {
+			return cmp.Compare(float64(x.different)/float64(x.all), float64(y.different)/float64(y.all))
+		})
+		l = append(l, item{label: "beware", alarm: true, text: fmt.Sprintf("%s: %s of the events did not end as recorded with %s, so the times are of other work than the application's; a warning below says what may help",
+			name, percent(float64(w.different)/float64(w.all)), w.driver)})
+	}
+	return l
 }
 
 // workloadsOf lists the names of a run's workloads.
@@ -399,7 +455,11 @@ func overturnWords(a Advised, o advise.Overturn) string {
 	}
 	switch o.Change {
 	case advise.ChangeDefect:
-		return fmt.Sprintf("you can exclude what the defects of %s need (%s), or take a version without them: then %s%s", o.For, needsOf(a.candidate(o.For).Falsifying()), o.For, at)
+		then := o.For + at
+		if o.Among != nil {
+			then = fmt.Sprintf("the facts do not decide between %s; %s takes %s the time %s", allOf(o.Among), o.For, times(o.Ratio.Median), strings.TrimSpace(interval(o.Ratio.Interval)))
+		}
+		return fmt.Sprintf("you can exclude what the defects of %s need (%s), or take a version without them: then %s", o.For, needsOf(a.candidate(o.For).Falsifying()), then)
 	case advise.ChangeNeed:
 		return needWords(o) + ": then " + o.For + at
 	case advise.ChangeCell:

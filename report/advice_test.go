@@ -102,6 +102,46 @@ func TestAdviceTooFew(t *testing.T) {
 	}
 }
 
+// TestAdviceOfOtherWork expects advice on a replay that did not end as recorded to say so beside
+// the recommendation, and to have the warning of the run.
+func TestAdviceOfOtherWork(t *testing.T) {
+	run := insertRun(9, "mattn", "modernc")
+	for i := range run.Trials {
+		s := &run.Trials[i].Samples[0]
+		s.Operations, s.Different = 100, int64(10+64*(2-run.Trials[i].Case))
+	}
+	said := "1037 of 1399 events did not end as recorded: record with Values to find the rows"
+	run.Warnings = append(run.Warnings, result.Warning{Code: result.WarningDifferent, Phase: "insert", Case: 1, Round: 1, Message: said})
+	var b bytes.Buffer
+	if err := report.WriteAdvice(&b, "table", advised(run), report.Options{Width: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"beware         mine insert: 74% of the events did not end as recorded with mattn, so the times are of other work", said} {
+		if strings.Count(b.String(), want) != 1 {
+			t.Errorf("not once %q in\n%s", want, b.String())
+		}
+	}
+}
+
+// TestAdviceLeftOut expects the one that is taken not to be called the fastest of all if one that
+// is left out is as fast, as far as can be told.
+func TestAdviceLeftOut(t *testing.T) {
+	a := advised(fixtures["full"]())
+	want := "Take mattn: it is the fastest of those that can be taken; the next of these, modernc, takes 2.30x its time [2.27, 2.33]. tailscale is as fast, as far as can be told, but is left out: it has "
+	if got := a.Answer(); !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	for i := range a.Overturn {
+		if o := &a.Overturn[i]; o.Change == advise.ChangeDefect {
+			o.Among = []string{"mattn", "tailscale"}
+		}
+	}
+	var b bytes.Buffer
+	if err := report.WriteAdvice(&b, "table", a, report.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "then the facts do not decide between mattn and tailscale; tailscale takes 1.00x the time [0.984, 1.02]") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
 // TestAdviceBegins checks that each form begins with the answer.
 func TestAdviceBegins(t *testing.T) {
 	a := advised(fixtures["server"]())

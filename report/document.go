@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -65,6 +66,43 @@ type picture struct {
 	behind document // the figures that are shown; nil: those of the chart
 	headed bool     // the heading above it says what it is
 	aside  bool     // there is no version of it for a phone, where it has to be moved instead
+}
+
+// glossary explains columns of the tables before it. Nothing is said of columns that there
+// are not, or for which there was no room.
+type glossary []explained
+
+// explained is the title of a column with what it means.
+type explained struct{ column, text string }
+
+// paragraph explains the columns that are among some.
+func (g glossary) paragraph(columns []string) paragraph {
+	var words []string
+	for _, e := range g {
+		if slices.Contains(columns, e.column) {
+			words = append(words, e.column+": "+e.text)
+		}
+	}
+	return paragraph{text: strings.Join(words, " "), quiet: true}
+}
+
+// explained returns the document with paragraphs instead of glossaries, for readers who have
+// all columns.
+func (d document) explained() document {
+	var out document
+	var columns []string
+	for _, b := range d {
+		switch t := b.(type) {
+		case grid:
+			for _, c := range t.columns {
+				columns = append(columns, c.title)
+			}
+		case glossary:
+			b = t.paragraph(columns)
+		}
+		out = append(out, b)
+	}
+	return out
 }
 
 // grid is a table.

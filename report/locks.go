@@ -17,7 +17,7 @@ import (
 
 var lockFormats = formatsOf[*advise.Locks]{
 	{"table", func(w io.Writer, l *advise.Locks, o Options) error { return renderText(w, locks(l, o), o) }},
-	{"markdown", func(w io.Writer, l *advise.Locks, o Options) error { return renderMarkdown(w, locks(l, o)) }},
+	{"markdown", func(w io.Writer, l *advise.Locks, o Options) error { return renderMarkdown(w, locks(l, o).explained()) }},
 	{"html", func(w io.Writer, l *advise.Locks, o Options) error { return renderHTML(w, locksPage(l, o), "Locks", o) }},
 	{"json", writeLocksJSON},
 }
@@ -74,43 +74,163 @@ func mixAnswer(m *advise.LockedMix, several bool) string {
 	if endless > 0 {
 		troubles = append(troubles, fmt.Sprintf("waited without end in %d", endless))
 	}
+	s := ""
 	switch {
 	case measured == 0:
-		return begin + "no way of locking has figures."
+		s = "no way of locking has figures."
 	case troubles == nil:
-		return fmt.Sprintf("%sin %s no lock made an operation fail.", begin, counted(int64(measured), "case"))
+		s = fmt.Sprintf("in %s no lock made an operation fail.", counted(int64(measured), "case")) + unlocked(m)
+	default:
+		if failing == 0 {
+			s = "operations "
+		}
+		s += fmt.Sprintf("%s of %s.", strings.Join(troubles, " and "), counted(int64(measured), "case")) + asToday(m) + ended(m)
 	}
-	s := begin
-	if failing == 0 {
-		s += "operations "
+	if begin == "" {
+		s = upper(s)
 	}
-	s += fmt.Sprintf("%s of %s.", strings.Join(troubles, " and "), counted(int64(measured), "case"))
-	if m.Best == nil {
-		return s + " No choice that was measured ends it on all drivers."
+	return begin + s
+}
+
+// asToday says whether locks make operations fail with the workload's own settings, where
+// they do with some.
+func asToday(m *advise.LockedMix) string {
+	if m.Today == nil {
+		return ""
 	}
-	var rates []string
+	var bad, good []string
 	for _, d := range m.Drivers() {
-		switch c := m.Cell(d, *m.Best); {
-		case c == nil || !c.Clean():
-		case m.Paced:
-			rates = append(rates, fmt.Sprintf("%s p99 %s", d, duration(c.P99)))
-		default:
-			rates = append(rates, fmt.Sprintf("%s %s/s", d, human(c.Rate.Median)))
+		switch c := m.Cell(d, *m.Today); {
+		case c == nil:
+		case c.Trouble():
+			bad = append(bad, d)
+		case c.Clean():
+			good = append(good, d)
 		}
 	}
-	best := fmt.Sprintf(" None with %s", choiceWords(*m.Best))
+	own := "As today (" + choiceShort(*m.Today) + ")"
+	switch {
+	case bad != nil && good != nil:
+		return fmt.Sprintf(" %s they did with %s, and not with %s.", own, firstOf(bad), firstOf(good))
+	case bad != nil:
+		return fmt.Sprintf(" %s they did.", own)
+	case good != nil:
+		return fmt.Sprintf(" %s they did not.", own)
+	}
+	return ""
+}
+
+// ended says with which choices no lock made an operation fail, where it did with others.
+func ended(m *advise.LockedMix) string {
+	if m.Best == nil {
+		return " No choice that was measured ends it on all drivers."
+	}
+	best := " None did with " + choiceWords(*m.Best)
 	fastest, another, others := "the fastest such choice", "is as fast", "are as fast"
 	if m.Paced {
 		fastest, another, others = "of such choices the one with the shortest latency", "has as short a latency", "have as short a latency"
 	}
+	rates := ratesOf(m, *m.Best)
 	switch n := len(m.Equal); n {
 	case 0:
-		return s + fmt.Sprintf("%s, %s (%s).", best, fastest, firstOf(rates))
+		return fmt.Sprintf("%s, %s (%s).", best, fastest, rates)
 	case 1:
-		return s + fmt.Sprintf("%s (%s), nor with another choice that %s, as far as can be told.", best, firstOf(rates), another)
+		return fmt.Sprintf("%s (%s), nor with another choice that %s, as far as can be told.", best, rates, another)
 	default:
-		return s + fmt.Sprintf("%s (%s), nor with %d other choices that %s, as far as can be told.", best, firstOf(rates), n, others)
+		return fmt.Sprintf("%s (%s), nor with %d other choices that %s, as far as can be told.", best, rates, n, others)
 	}
+}
+
+// unlocked says which choice is the fastest, and with which operations wait least, where no
+// lock makes any fail.
+func unlocked(m *advise.LockedMix) string {
+	if m.Best == nil || m.Calm == nil || m.Choices() < 2 {
+		return ""
+	}
+	return " " + fastest(m) + " " + calmest(m)
+}
+
+// fastest says in a sentence which choice is the fastest, or which are.
+func fastest(m *advise.LockedMix) string {
+	best, than := choiceShort(*m.Best), thanToday(m, *m.Best, m.Equal, m.Gain, "that is %s as fast as today", ratesOf)
+	all := "All %d choices are as fast, as far as can be told; %s was measured with the highest rate (%s)."
+	one, some := "The fastest is", "The fastest are"
+	if m.Paced {
+		all = "All %d choices have as short a latency, as far as can be told; %s was measured with the shortest (%s)."
+		one, some = "The shortest latency has", "The shortest latencies have"
+		than = thanToday(m, *m.Best, m.Equal, m.Gain, "today it is %s as long", ratesOf)
+	}
+	switch n := len(m.Equal); {
+	case n+1 == m.Choices():
+		return fmt.Sprintf(all, n+1, best, ratesOf(m, *m.Best))
+	case n > 0:
+		return fmt.Sprintf("%s, as far as can be told, %s (%s) and %s%s.", some, best, ratesOf(m, *m.Best), counted(int64(n), "other choice"), than)
+	}
+	return fmt.Sprintf("%s %s (%s)%s.", one, best, ratesOf(m, *m.Best), than)
+}
+
+// calmest says in a sentence with which choice operations wait least, or with which.
+func calmest(m *advise.LockedMix) string {
+	s := fmt.Sprintf("Operations wait least with %s (%s)", choiceShort(*m.Calm), tailsOf(m, *m.Calm))
+	if m.Best != nil && *m.Calm == *m.Best {
+		s = fmt.Sprintf("Operations also wait least with it (%s)", tailsOf(m, *m.Calm))
+	}
+	switch n := len(m.EquallyCalm); {
+	case n+1 == m.Choices():
+		return fmt.Sprintf("It is not told with which choice operations wait least; the lowest p99.9 was measured with %s (%s).", choiceShort(*m.Calm), tailsOf(m, *m.Calm))
+	case n > 0:
+		s += fmt.Sprintf(" and with %s, as far as can be told", counted(int64(n), "other choice"))
+	}
+	return s + thanToday(m, *m.Calm, m.EquallyCalm, m.Calmer, "today the percentile is %s as high", tailsOf) + "."
+}
+
+// thanToday compares the best choice in a respect with that of today.
+func thanToday(m *advise.LockedMix, best advise.LockChoice, equal []advise.LockChoice, gain *stats.Summary, words string, figures func(*advise.LockedMix, advise.LockChoice) string) string {
+	switch {
+	case m.Today == nil:
+		return ""
+	case best == *m.Today:
+		return ", which is as today"
+	case slices.Contains(equal, *m.Today):
+		return "; as today (" + choiceShort(*m.Today) + ") is one of them"
+	case gain == nil:
+		return ""
+	}
+	return fmt.Sprintf("; "+words+" (%s: %s)", priceWords(gain), choiceShort(*m.Today), figures(m, *m.Today))
+}
+
+// upper returns a sentence with its first letter large.
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// ratesOf lists how fast each driver is with a choice.
+func ratesOf(m *advise.LockedMix, choice advise.LockChoice) string {
+	return figuresWith(m, choice, func(c *advise.LockCell) string {
+		if m.Paced {
+			return "p99 " + duration(c.P99)
+		}
+		return human(c.Rate.Median) + "/s"
+	})
+}
+
+// tailsOf lists how long operations of each driver take with a choice, and how fair that is.
+func tailsOf(m *advise.LockedMix, choice advise.LockChoice) string {
+	return figuresWith(m, choice, func(c *advise.LockCell) string {
+		if c.Fairness == 0 {
+			return "p99.9 " + duration(c.P999)
+		}
+		return fmt.Sprintf("p99.9 %s with fairness %.2f", duration(c.P999), c.Fairness)
+	})
+}
+
+// figuresWith lists a figure of each driver with a choice.
+func figuresWith(m *advise.LockedMix, choice advise.LockChoice, of func(*advise.LockCell) string) string {
+	var words []string
+	for _, d := range m.Drivers() {
+		if c := m.Cell(d, choice); c != nil && c.Clean() {
+			words = append(words, d+" "+of(c))
+		}
+	}
+	return firstOf(words)
 }
 
 // choiceWords names a choice.
@@ -174,7 +294,7 @@ func causes(m *advise.LockedMix) list {
 		if k.why == advise.WhyEndless {
 			label = "endless wait"
 		} else {
-			n = fmt.Sprintf(", %s in all, after %s in the mean", Thousands(counts[k]), duration(took[k]/max(counts[k], 1)))
+			n = fmt.Sprintf(", %s in all, after %s on average", Thousands(counts[k]), duration(took[k]/max(counts[k], 1)))
 		}
 		words := whyWords[k.why]
 		if k.why == advise.WhyTimeout && m.Processes > 1 {
@@ -280,10 +400,10 @@ func skipped(m *advise.LockedMix) string {
 	return counted(n, "event") + " of a replay, because a lock had stopped their transaction"
 }
 
-// equals lists the choices that are as fast as the best, as far as can be told.
-func equals(m *advise.LockedMix) string {
+// choicesShort lists choices in the fewest words.
+func choicesShort(list []advise.LockChoice) string {
 	var words []string
-	for _, c := range m.Equal {
+	for _, c := range list {
 		words = append(words, choiceShort(c))
 	}
 	return strings.Join(words, "; ")
@@ -343,23 +463,16 @@ const mostRemedies = 2
 // remedies lists, for each cell with errors, the choices that end them with the fewest
 // changes, with the price.
 func remedies(m *advise.LockedMix) grid {
-	var driver, from, errs, change, price, before, after []string
+	var driver, from, errs, change, price, others, before, after []string
 	for _, c := range m.Cells {
 		for i, r := range c.Remedies[:min(len(c.Remedies), mostRemedies)] {
 			d, f, e := "", "", ""
 			if i == 0 {
-				d, f, e = c.Driver, choiceShort(c.Choice), troubleShort(c)
+				d, f, e = c.Driver, choiceShort(c.Choice)+markToday(c), troubleShort(c)
 			}
 			driver, from, errs = append(driver, d), append(from, f), append(errs, e)
 			change = append(change, changesWords(r.Changes))
-			p := absent
-			if r.Price != nil {
-				p = times(r.Price.Median)
-				if r.Price.Interval != nil {
-					p += " " + interval(r.Price.Interval)
-				}
-			}
-			price = append(price, p)
+			price, others = append(price, priceWords(r.Price)), append(others, priceWords(r.Others))
 			b := absent
 			if c.Rate.N > 0 {
 				b = duration(c.P999)
@@ -367,8 +480,9 @@ func remedies(m *advise.LockedMix) grid {
 			before, after = append(before, b), append(after, duration(r.Cell.P999))
 		}
 		if c.Trouble() && len(c.Remedies) == 0 {
-			driver, from, errs = append(driver, c.Driver), append(from, choiceShort(c.Choice)), append(errs, troubleShort(c))
-			change, price, before, after = append(change, "none that was measured"), append(price, absent), append(before, absent), append(after, absent)
+			driver, from, errs = append(driver, c.Driver), append(from, choiceShort(c.Choice)+markToday(c)), append(errs, troubleShort(c))
+			change, price, others = append(change, "none that was measured"), append(price, absent), append(others, absent)
+			before, after = append(before, absent), append(after, absent)
 		}
 	}
 	var g grid
@@ -376,10 +490,30 @@ func remedies(m *advise.LockedMix) grid {
 	g.add(column{title: "with"}, from)
 	g.add(column{title: "failed", drop: 3}, errs)
 	g.add(column{title: "ends with"}, change)
-	g.add(column{title: "rate", whole: true}, price)
+	g.add(column{title: whatFailed, whole: true}, price)
+	if slices.ContainsFunc(others, func(o string) bool { return o != absent }) {
+		g.add(column{title: theRest, whole: true}, others)
+	}
 	g.add(column{title: "p99.9 before", right: true, drop: 2}, before)
 	g.add(column{title: "after", right: true, drop: 1}, after)
 	return g
+}
+
+// The columns of what a remedy costs.
+const (
+	whatFailed = "what failed"
+	theRest    = "the rest"
+)
+
+// priceWords formats a ratio of rates, which may be unknown.
+func priceWords(s *stats.Summary) string {
+	switch {
+	case s == nil:
+		return absent
+	case s.Interval == nil:
+		return times(s.Median)
+	}
+	return times(s.Median) + " " + interval(s.Interval)
 }
 
 // choiceShort names a choice in the fewest words.
@@ -418,13 +552,21 @@ func troubleShort(c *advise.LockCell) string {
 	return strings.Join(words, ", ")
 }
 
+// markToday marks the workload's own settings.
+func markToday(c *advise.LockCell) string {
+	if c.Today {
+		return " (as today)"
+	}
+	return ""
+}
+
 // lockGrid is the table of a driver: every choice with what it did.
 func lockGrid(cells []*advise.LockCell) grid {
 	var cache, journal, lock, timeout, pool, rates, spreads, p999, longest, waited, ok, errs, vain, fair, wal, restarts, skipped, different []string
 	replayed, cached := false, false
 	for _, c := range cells {
 		cache, cached = append(cache, c.Choice.Cache), cached || c.Choice.Cache != ""
-		journal, lock, timeout, pool = append(journal, c.Choice.JournalMode), append(lock, c.Choice.TxLock), append(timeout, c.Choice.BusyTimeout), append(pool, c.Choice.Pool())
+		journal, lock, timeout, pool = append(journal, c.Choice.JournalMode), append(lock, c.Choice.TxLock), append(timeout, c.Choice.BusyTimeout), append(pool, c.Choice.Pool()+markToday(c))
 		rate, spr, p, most, share, v, f, w, n := absent, "", absent, absent, absent, absent, absent, absent, absent
 		if c.Rate.N > 0 {
 			rate, spr = human(c.Rate.Median), spread(c.Rate)
@@ -483,13 +625,15 @@ func locks(l *advise.Locks, o Options) document {
 		why := append(causes(m), waits(m)...)
 		why.note(item{label: "failed", text: failedBy(m)})
 		why.note(item{label: "not run", text: skipped(m)})
-		if slices.ContainsFunc(m.Cells, (*advise.LockCell).Trouble) {
-			label := "as fast"
-			if m.Paced {
-				label = "as good"
-			}
-			why.note(item{label: label, text: equals(m)})
+		label := "as fast"
+		if m.Paced {
+			label = "as good"
 		}
+		why.note(item{label: label, text: choicesShort(m.Equal)})
+		if slices.ContainsFunc(m.Cells, (*advise.LockCell).Trouble) && m.Calm != nil {
+			why.note(item{label: "waits least", text: choiceShort(*m.Calm) + " (" + tailsOf(m, *m.Calm) + ")" + thanToday(m, *m.Calm, m.EquallyCalm, m.Calmer, "today the percentile is %s as high", tailsOf)})
+		}
+		why.note(item{label: "waits as little", text: choicesShort(m.EquallyCalm)})
 		if why != nil {
 			d = append(d, why)
 		}
@@ -527,19 +671,29 @@ func locks(l *advise.Locks, o Options) document {
 		}
 		d = append(d, more)
 	}
-	legend := ""
-	if slices.ContainsFunc(l.Mixes, func(m *advise.LockedMix) bool {
-		return slices.ContainsFunc(m.Cells, func(c *advise.LockCell) bool { return c.Skipped+c.Different > 0 })
-	}) {
-		legend = " not run: events of a replay whose transaction a lock had stopped. not as recorded: those that ended with another number of rows, another ID or another error than " +
-			"in the recording; reads by a key find nothing if it has no values."
+	legend := slices.Clone(lockLegend)
+	if !slices.ContainsFunc(l.Mixes, func(m *advise.LockedMix) bool { return m.Today != nil }) {
+		legend = slices.DeleteFunc(legend, func(e explained) bool { return e.column == "connections" })
 	}
-	return append(d, space{}, paragraph{"ok/s: operations per second that did not fail, the median of the rounds. p99.9, longest: latency of all operations, however they ended. " +
-		"queued: time of clients that waited for a connection of the pool, for the mutex or before another attempt, as a share of all their time. " +
-		"What SQLite waits for within a call, such as another connection's lock, no library tells: it is only in the latencies. " +
-		"in vain: time of clients in operations that failed. fair: Jain's index of what each client did, 1 if all did the same. " +
-		"WAL: its greatest size, and how often it was begun again after a checkpoint had copied all of it. " +
-		"rate: that with the change divided by that without, round by round, with its 95 % interval." + legend, true})
+	return append(d, space{}, legend)
+}
+
+// lockLegend explains the columns of the tables.
+var lockLegend = glossary{
+	{"ok/s", "operations per second that did not fail, the median of the rounds. What fails at once leaves its time to the rest, so a row with errors is not compared with one without."},
+	{"connections", "as today are the workload's own settings."},
+	{"p99.9", "latency of all operations, however they ended."},
+	{"longest", "the longest latency."},
+	{"queued", "time of clients that waited for a connection of the pool, for the mutex or before another attempt, as a share of all their time. " +
+		"What SQLite waits for within a call, such as another connection's lock, no library tells: it is only in the latencies."},
+	{"in vain", "time of clients in operations that failed."},
+	{"fair", "Jain's index of what each client did, 1 if all did the same."},
+	{"WAL", "its greatest size."},
+	{"restarts", "how often the WAL was begun again after a checkpoint had copied all of it."},
+	{"not run", "events of a replay whose transaction a lock had stopped."},
+	{"not as recorded", "events that ended with another number of rows, another ID or another error than in the recording; reads by a key find nothing if it has no values."},
+	{whatFailed, "how many operations succeed per second with the change, divided by how many do without it, round by round, with the 95 % interval: only the kinds of operations that failed without it."},
+	{theRest, "the same of all other kinds, which get less time where the first take theirs."},
 }
 
 // LocksSchema is the JSON Schema (draft 2020-12) of the JSON form of an explanation of
@@ -567,6 +721,11 @@ type JSONLockMix struct {
 	Paced     bool                `json:"paced,omitempty"` // the rate is given: choices are compared by latency
 	Best      *advise.LockChoice  `json:"best,omitempty"`  // clean on all drivers, and the fastest of these
 	Equal     []advise.LockChoice `json:"equal,omitempty"` // as clean, and as fast as far as can be told
+	Calm      *advise.LockChoice  `json:"calm,omitempty"`  // as clean, with the lowest 99.9th percentile
+	AsCalm    []advise.LockChoice `json:"as_calm,omitempty"`
+	Today     *advise.LockChoice  `json:"today,omitempty"`  // of the workload's own settings
+	Gain      *stats.Summary      `json:"gain,omitempty"`   // of the speed of best to that of today
+	Calmer    *stats.Summary      `json:"calmer,omitempty"` // of the percentile of today to that of calm
 	Cells     []JSONLockCell      `json:"cells"`
 }
 
@@ -574,6 +733,7 @@ type JSONLockMix struct {
 type JSONLockCell struct {
 	Driver      string                   `json:"driver"`
 	Choice      advise.LockChoice        `json:"choice"`
+	Today       bool                     `json:"today,omitempty"` // the workload's own settings
 	Status      result.Status            `json:"status"`
 	Endless     bool                     `json:"endless,omitempty"`
 	Rate        *stats.Summary           `json:"rate,omitempty"` // operations per second that did not fail
@@ -593,7 +753,7 @@ type JSONLockCell struct {
 	InVain      float64                  `json:"in_vain,omitempty"` // share of the clients' time in operations that failed
 	Fairness    float64                  `json:"fairness,omitempty"`
 	WALBytes    int64                    `json:"wal_bytes,omitempty"`
-	WALRestarts float64                  `json:"wal_restarts,omitempty"` // in the mean of the trials
+	WALRestarts float64                  `json:"wal_restarts,omitempty"` // on average over the trials
 	Remedies    []JSONLockRemedy         `json:"remedies,omitempty"`
 }
 
@@ -607,9 +767,10 @@ type JSONLockRemedy struct {
 func writeLocksJSON(w io.Writer, l *advise.Locks, _ Options) error {
 	out := JSONLocks{Version: LocksVersion, Answer: LocksAnswer(l), Run: l.Analysis.Run.ID, Mixes: []JSONLockMix{}}
 	for _, m := range l.Mixes {
-		j := JSONLockMix{TableName: m.TableName, Processes: m.Processes, Paced: m.Paced, Best: m.Best, Equal: m.Equal, Cells: []JSONLockCell{}}
+		j := JSONLockMix{TableName: m.TableName, Processes: m.Processes, Paced: m.Paced, Best: m.Best, Equal: m.Equal,
+			Calm: m.Calm, AsCalm: m.EquallyCalm, Today: m.Today, Gain: m.Gain, Calmer: m.Calmer, Cells: []JSONLockCell{}}
 		for _, c := range m.Cells {
-			cell := JSONLockCell{Driver: c.Driver, Choice: c.Choice, Status: c.Status, Endless: c.Endless,
+			cell := JSONLockCell{Driver: c.Driver, Choice: c.Choice, Today: c.Today, Status: c.Status, Endless: c.Endless,
 				Operations: c.Operations, Failed: c.Failed, Errors: c.Errors, Causes: c.Causes,
 				P50NS: c.P50, P99NS: c.P99, P999NS: c.P999, LongestNS: c.Longest, Waits: c.Waits, InVain: c.InVain, Fairness: c.Fairness,
 				Locked: c.Locked, FailedBy: c.FailedBy, Skipped: c.Skipped, Different: c.Different,

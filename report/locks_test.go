@@ -77,10 +77,10 @@ func TestLocks(t *testing.T) {
 
 func TestLocksAnswer(t *testing.T) {
 	for want, choices := range map[string][]driver.Settings{
-		"in 2 cases no lock made an operation fail.":                                                                                      {lockSettings("immediate", "5000", "4")},
-		"operations failed in 2 of 2 cases. No choice that was measured ends it on all drivers.":                                          {lockSettings("deferred", "5000", "4")},
-		"operations waited without end in 2 of 4 cases. None with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 4, the": {lockSettings("deferred", "5000", "1"), lockSettings("immediate", "5000", "4")},
-		"the fastest such choice (mattn 20.0k/s, modernc 17.0k/s).":                                                                       {lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4")},
+		"In 2 cases no lock made an operation fail.":                                                                                          {lockSettings("immediate", "5000", "4")},
+		"Operations failed in 2 of 2 cases. No choice that was measured ends it on all drivers.":                                              {lockSettings("deferred", "5000", "4")},
+		"Operations waited without end in 2 of 4 cases. None did with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 4, the": {lockSettings("deferred", "5000", "1"), lockSettings("immediate", "5000", "4")},
+		"the fastest such choice (mattn 20.0k/s, modernc 17.0k/s).":                                                                           {lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4")},
 	} {
 		if got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(locksRun(choices...), "native"))); !strings.Contains(got, want) {
 			t.Errorf("%s\nwant %s", got, want)
@@ -88,6 +88,78 @@ func TestLocksAnswer(t *testing.T) {
 	}
 	if got := report.LocksAnswer(&advise.Locks{}); !strings.Contains(got, "Neither a mix nor a replay was measured") {
 		t.Error(got)
+	}
+}
+
+// TestLocksToday expects an answer for the workload's own settings: whether operations fail with
+// them or, if none fails, which choice is the fastest, and with which they wait least.
+func TestLocksToday(t *testing.T) {
+	said := func(today int, choices ...driver.Settings) string {
+		run := locksRun(choices...)
+		for i := range run.Cases {
+			run.Cases[i].Today = i/2 == today
+		}
+		validate(t, compiled(t, report.LocksSchema), lockReport(t, "json", run, report.Options{}))
+		validate(t, compiled(t, report.Schema), write(t, "json", run, "native", report.Options{}))
+		return strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 300})), " ")
+	}
+	slow, fast, failing := lockSettings("immediate", "10000", "8"), lockSettings("immediate", "10000", "4"), lockSettings("deferred", "5000", "4")
+	for want, got := range map[string]string{
+		"In 4 cases no lock made an operation fail. The fastest is wal immediate 10000 pool of 4 (mattn 20.0k/s, modernc 17.0k/s); that is 2.20x [2.2, 2.2] as fast as today (wal immediate 10000 pool of 8: mattn 10.0k/s, modernc 7.01k/s). " +
+			"Operations wait least with wal immediate 10000 pool of 8 (mattn p99.9 3.00 ms with fairness 1.00, modernc p99.9 3.00 ms with fairness 1.00), which is as today.": said(0, slow, fast),
+		"Operations failed in 2 of 4 cases. As today (wal deferred 5000 pool of 4) they did. None did with":       said(0, failing, fast),
+		"Operations failed in 2 of 4 cases. As today (wal immediate 10000 pool of 4) they did not. None did with": said(1, failing, fast),
+		"wal immediate 10000 pool of 8 (as today) 10.0k":                                                          said(0, slow, fast),
+		"mattn wal deferred 5000 pool of 4 (as today) 240 × BUSY_SNAPSHOT txlock=immediate":                       said(0, failing, lockSettings("immediate", "5000", "4")),
+		"connections: as today are the workload's own settings.":                                                  said(0, slow, fast),
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if got := said(7, slow, fast); strings.Contains(got, "today") {
+		t.Errorf("today is spoken of, and was not measured:\n%s", got)
+	}
+}
+
+// TestLocksTied expects choices that are not told apart to be called so.
+func TestLocksTied(t *testing.T) {
+	run := locksRun(lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
+	for i := range run.Trials {
+		x := &run.Trials[i].Samples[0]
+		x.Operations = 10_000 + int64(i*7%5)*100
+		x.Latency[0].P999NS = 3e6
+	}
+	run.Cases[2].Today, run.Cases[3].Today = true, true
+	got := report.LocksAnswer(advise.ExplainLocks(stats.Analyze(run, "native")))
+	for _, want := range []string{"All 2 choices are as fast, as far as can be told; wal immediate 5000 pool of ", "It is not told with which choice operations wait least; the lowest p99.9 was measured with "} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+}
+
+// TestLocksLegend expects nothing to be explained for which there was no room, and no price of
+// different work.
+func TestLocksLegend(t *testing.T) {
+	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("immediate", "5000", "4"))
+	for i := range run.Trials {
+		x := &run.Trials[i].Samples[0]
+		x.Latency = append(x.Latency, latency.Summary{Operation: "read", Count: 30_000 / int64((run.Trials[i].Case+1)/2), MeanNS: 1e4})
+	}
+	wide, narrow := lockReport(t, "table", run, report.Options{Width: 300}), lockReport(t, "table", run, report.Options{Width: 80})
+	for _, word := range []string{"in vain: ", "restarts: ", "fair: "} {
+		if !strings.Contains(wide, word) || strings.Contains(narrow, word) {
+			t.Errorf("%s is not explained exactly where it is shown", word)
+		}
+	}
+	if !strings.Contains(lockReport(t, "markdown", run, report.Options{}), "in vain: ") {
+		t.Error("Markdown, which has all columns, does not explain them")
+	}
+	for _, want := range []string{"2.01x [2.01, 2.01] 0.50x", "the rest: the same of all other kinds"} {
+		if got := strings.Join(strings.Fields(wide), " "); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
 	}
 }
 
@@ -150,8 +222,8 @@ func TestLocksTold(t *testing.T) {
 	for _, want := range []string{
 		"and pool of 4 (mattn 20.0k/s, modernc 17.0k/s), nor with another choice that is as fast, as far as can be told.",
 		"as fast wal immediate 5000 pool of 2",
-		"SQLITE_BUSY_SNAPSHOT mattn, modernc with wal; deferred; busy_timeout=5000; pool of 4, 480 in all, after 10.0 µs in the mean",
-		"SQLITE_CONSTRAINT_UNIQUE mattn, modernc with wal; deferred; busy_timeout=5000; pool of 4, 36 in all, after 1.00 ms in the mean: not an error of a lock",
+		"SQLITE_BUSY_SNAPSHOT mattn, modernc with wal; deferred; busy_timeout=5000; pool of 4, 480 in all, after 10.0 µs on average",
+		"SQLITE_CONSTRAINT_UNIQUE mattn, modernc with wal; deferred; busy_timeout=5000; pool of 4, 36 in all, after 1.00 ms on average: not an error of a lock",
 		"failed 480 × change",
 		"restarts not run not as recorded",
 		"not run 60 events of a replay, because a lock had stopped their transaction",
@@ -175,7 +247,7 @@ func TestLocksProcesses(t *testing.T) {
 	words := strings.Join(strings.Fields(lockReport(t, "table", run, report.Options{Width: 200})), " ")
 	for _, want := range []string{
 		"bank mix: in 2 cases no lock made an operation fail.",
-		"bank mix in 2 processes: operations failed in 2 of 4 cases. None with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 2",
+		"bank mix in 2 processes: operations failed in 2 of 4 cases. None did with journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 2",
 		"between processes nothing else orders them",
 		"processes each of the 2 has pools of its own: a pool of one, or with one writer, orders only the clients of its own process",
 		"bank mix in 2 processes, mattn",

@@ -32,6 +32,7 @@ type textRenderer struct {
 	width   int
 	color   bool
 	dropped []string // titles of columns for which there was no room
+	shown   []string // titles of columns for which there was
 }
 
 func writeText(w io.Writer, a *stats.Analysis, opts Options) error {
@@ -82,6 +83,8 @@ func (r *textRenderer) document(d document) {
 			r.document(b.body)
 		case grid:
 			r.grid(b)
+		case glossary:
+			r.lines(b.paragraph(r.shown).text, "", faint)
 		}
 	}
 }
@@ -149,6 +152,9 @@ func (r *textRenderer) list(l list) {
 
 func (r *textRenderer) grid(g grid) {
 	keep := r.fit(g)
+	for _, k := range keep {
+		r.shown = append(r.shown, g.columns[k].title)
+	}
 	g = r.wrapLast(g, keep)
 	for _, part := range r.parts(g, keep) {
 		r.table(r.narrowed(g, part), part)

@@ -151,6 +151,10 @@ type Case struct {
 	// differed from those requested, because the workload itself changes them, as it
 	// declares.
 	InForce map[string]driver.Settings `json:"in_force,omitempty"`
+
+	// Today says that the settings are those with which the workload would be run, in a run
+	// that tries others beside them.
+	Today bool `json:"today,omitempty"`
 }
 
 // BaseDriver returns the name of a driver without what makes it a variant: mattn for

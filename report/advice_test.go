@@ -116,7 +116,7 @@ func TestAdviceOfOtherWork(t *testing.T) {
 	if err := report.WriteAdvice(&b, "table", advised(run), report.Options{Width: 1000}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"beware         mine insert: 74% of the events did not end as recorded with mattn, so the times are of other work", said} {
+	for _, want := range []string{"mine insert: 74% of the events did not end as recorded with mattn, so the times are of other work", said} {
 		if strings.Count(b.String(), want) != 1 {
 			t.Errorf("not once %q in\n%s", want, b.String())
 		}

@@ -86,7 +86,7 @@ func humanTo(digits int, v float64) string {
 	return words[0] + prefix
 }
 
-// each formats how often something happens in an operation, in the mean, with three digits
+// each formats how often something happens in an operation, on average, with three digits
 // or more. What happens a few times in all operations together says nothing about one.
 func each(digits int, v float64) string {
 	switch {

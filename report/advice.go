@@ -33,7 +33,7 @@ type Advised struct {
 }
 
 var adviceFormats = formatsOf[Advised]{
-	{"table", func(w io.Writer, a Advised, o Options) error { return renderText(w, advice(a), o) }},
+	{"table", func(w io.Writer, a Advised, o Options) error { return renderPart(w, advice(a), o) }},
 	{"markdown", func(w io.Writer, a Advised, _ Options) error { return renderMarkdown(w, advice(a)) }},
 	{"html", func(w io.Writer, a Advised, o Options) error { return renderHTML(w, advicePage(a), "Advice", o) }},
 	{"json", writeAdviceJSON},

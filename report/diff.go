@@ -529,7 +529,7 @@ func diffReason(r *diff.Result, g *diff.Group) string {
 		return "an earlier statement about the same table, which only one of them could run"
 	}
 	if g.Kind == diff.Names && g.Reason.Side > 0 {
-		return side + " itself, since SQLite names every column"
+		return side + " itself, since SQLite names every column: it has no name for the first of two columns that are called alike"
 	}
 	if g.Reason.Side > 0 {
 		return side + " itself, which refuses it"

@@ -16,7 +16,7 @@ import (
 )
 
 var lockFormats = formatsOf[*advise.Locks]{
-	{"table", func(w io.Writer, l *advise.Locks, o Options) error { return renderText(w, locks(l, o), o) }},
+	{"table", func(w io.Writer, l *advise.Locks, o Options) error { return renderPart(w, locks(l, o), o) }},
 	{"markdown", func(w io.Writer, l *advise.Locks, o Options) error { return renderMarkdown(w, locks(l, o).explained()) }},
 	{"html", func(w io.Writer, l *advise.Locks, o Options) error { return renderHTML(w, locksPage(l, o), "Locks", o) }},
 	{"json", writeLocksJSON},

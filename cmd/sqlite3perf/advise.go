@@ -71,11 +71,12 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the advice is printed", report.AdviceFormats(), report.CheckAdvice)
 }
 
 // ofStored are the flags that also apply to a stored run.
-var ofStored = []string{"targets", "cold-build", "diff", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color"}
+var ofStored = []string{"targets", "cold-build", "diff", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full"}
 
 // checkTargets finds out whether the platforms are such.
 func (o *adviseOptions) checkTargets(ctx context.Context, b *lab.Builder) error {
@@ -237,9 +238,12 @@ func (o *adviseOptions) print(ctx context.Context, env *environment, b *lab.Buil
 	if o.targets == nil {
 		told.NotIn = append(told.NotIn, "for which platforms each can be built without a C compiler (--targets linux/arm64,windows/amd64)")
 	}
+	again := fmt.Sprintf("sqlite3perf advise %d", a.Run.ID)
 	return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		opts.Lines = o.output.screen(env)
+		opts.Hints.Rest = []report.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
 		return report.WriteAdvice(w, format, told, opts)
-	}, o.output.again(fmt.Sprintf("sqlite3perf advise %d", a.Run.ID)))
+	}, o.output.again(again))
 }
 
 // footprints returns what is known of the drivers' builds, by the driver's name in the run.

@@ -90,6 +90,7 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	rounds.Usage = "exactly this many rounds, at least 6 (default: 6, or more until --time is over, if that is given)"
 	o.precision = "5%"
 	o.addPlaceFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the explanation is printed", report.LockFormats(), report.CheckLocks)
 }
 
@@ -193,6 +194,8 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 // explain prints what a run says of locks.
 func (o *lockOptions) explain(env *environment, l *advise.Locks, again string) error {
 	return o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		opts.Lines = o.output.screen(env)
+		opts.Hints.Rest = []report.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
 		opts.Hints.More = []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", l.Analysis.Run.ID))}
 		return report.WriteLocks(w, format, l, opts)
 	}, o.output.again(again))
@@ -202,7 +205,7 @@ func (o *lockOptions) explain(env *environment, l *advise.Locks, again string) e
 func explainStored(ctx context.Context, env *environment, o *lockOptions, name string) error {
 	var unused []string
 	o.flags.Visit(func(f *pflag.Flag) {
-		if typed(f) && !slices.Contains([]string{"store", "format", "output", "no-color"}, f.Name) {
+		if typed(f) && !slices.Contains([]string{"store", "format", "output", "no-color", "full"}, f.Name) {
 			unused = append(unused, "--"+f.Name)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -208,10 +209,26 @@ func measureOnHosts(ctx context.Context, env *environment, o *runOptions, r *req
 		return err
 	}
 	failure := worstOf(list)
-	if err := writeMachines(env, &o.output, list); err != nil {
-		return err
+	if slices.ContainsFunc(list, func(h *hosted) bool { return h.analysis != nil && len(h.analysis.Run.Trials) > 0 }) {
+		if err := writeMachines(env, &o.output, list); err != nil {
+			return err
+		}
+		return failure
+	}
+	for _, h := range list {
+		if why := h.why(); why != "" {
+			fmt.Fprintf(env.stderr, "sqlite3perf: %s: %s\n", h.name, why)
+		}
 	}
 	return failure
+}
+
+// why says why nothing was measured on a host, or not all; "" if there is nothing to say.
+func (h *hosted) why() string {
+	if _, silent := errors.AsType[statusError](h.failure); h.failure == nil || silent {
+		return ""
+	}
+	return fmt.Sprintf("%v%s", h.failure, hint(h.failure))
 }
 
 // writeMachines prints what runs on several machines say.
@@ -225,10 +242,7 @@ func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
 	return o.print(env, func(w io.Writer, format string, opts report.Options) error {
 		var machines []report.OnMachine
 		for _, h := range list {
-			m := report.OnMachine{Name: h.name, Analysis: h.analysis}
-			if _, silent := errors.AsType[statusError](h.failure); h.failure != nil && !silent {
-				m.Failure = fmt.Sprintf("%v%s", h.failure, hint(h.failure))
-			}
+			m := report.OnMachine{Name: h.name, Analysis: h.analysis, Failure: h.why()}
 			if h.analysis != nil {
 				m.Options = o.ofRun(env, h.analysis, opts)
 			}

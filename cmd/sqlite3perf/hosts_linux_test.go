@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -364,6 +365,39 @@ func TestHostsInterrupted(t *testing.T) {
 	}
 }
 
+// TestHostsStoppedAtOnce checks that a second Ctrl-C does not wait for the end of the trials,
+// and leaves nothing.
+func TestHostsStoppedAtOnce(t *testing.T) {
+	p := newPlace(t)
+	n := newNetwork(t, p, "pi", "vm1")
+	p.write("endless.yaml", `
+name: endless
+schema: CREATE TABLE t(id INTEGER PRIMARY KEY)
+rows: {t: {count: 10, columns: {id: serial}}}
+phases:
+  - {name: insert, insert: t}
+  - name: mix
+    mix: [{name: get, sql: SELECT id FROM t WHERE id = :id, parameters: {id: {pick: t.id}}, columns: int, expect: {rows: 1}}]
+    duration: 1h
+`, 0o644)
+	s := p.start(n.on("pi,vm1", "run", "--drivers", "modernc", "--workloads", "./endless.yaml", "--trial-limit", "2h")...)
+	for running := 0; running < len(n.hosts); time.Sleep(10 * time.Millisecond) {
+		running = 0
+		for _, cache := range n.hosts {
+			if found, _ := filepath.Glob(filepath.Join(cache, "sqlite3perf/databases/*/*/test.db")); len(found) > 0 {
+				running++
+			}
+		}
+	}
+	s.signal(os.Interrupt)
+	s.until("stopping when the current trial has ended; Ctrl-C again stops at once")
+	s.signal(os.Interrupt)
+	if code := s.wait(); code != exitInterrupted {
+		t.Errorf("exit status %d\n%s", code, s.said.String())
+	}
+	n.leftNothing()
+}
+
 // TestHostMistakes checks that each mistake about hosts has one line that says what to do,
 // and that nothing is measured.
 func TestHostMistakes(t *testing.T) {
@@ -375,6 +409,15 @@ func TestHostMistakes(t *testing.T) {
 		"Host locked\n", "Host locked\nPubkeyAuthentication no\n",
 		"Host closed\n", fmt.Sprintf("Host closed\nPort %d\n", freePort(t)),
 	).Replace(n.read("config")))
+	db, err := sql.Open("sqlite", filepath.Join(p.dir, "mine.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`CREATE TABLE t(id INTEGER PRIMARY KEY)`); err != nil {
+		t.Fatal(err)
+	}
+	p.write("mine.yaml", "name: mine\ndatabase: ./mine.db\nphases: [{name: q, query: SELECT id FROM t, columns: int, expect: {rows: 0}}]\n", 0o644)
 	full := n.changed("full", `s#cat > "$t"#cat > /dev/full#`)
 	other := n.changed("other", `s#$(uname -s) $(uname -m)#Plan9 vax#; s#command -v sqlite3perf#false#`)
 	older := n.changed("older", `s#$(uname -s) $(uname -m)#Plan9 vax#; s#command -v sqlite3perf#true#; s#exec sqlite3perf host-agent#echo "{\\\"sqlite3perf_agent\\\": 1, \\\"version\\\": \\\"v0.0.1\\\"}"#`)
@@ -399,6 +442,7 @@ func TestHostMistakes(t *testing.T) {
 		{"other", exitIncomplete, []string{"--ssh", other}, "host other: it has no sqlite3perf in PATH, and none can be made for plan9/vax here"},
 		{"older", exitIncomplete, []string{"--ssh", older}, "host older: it has sqlite3perf v0.0.1 in PATH, and this is "},
 		{"chatty", exitIncomplete, []string{"--ssh", chatty}, "host chatty: what it answers is not understood: Welcome"},
+		{"pi", exitUsage, []string{"--workloads", "./mine.yaml"}, "workload mine begins with a database of this machine, which is not sent to hosts: "},
 		{"pi", exitIncomplete, []string{"--dir", "/no/such/directory"}, "host pi: there is no directory /no/such/directory: create it there"},
 	} {
 		s := p.start(n.on(x.hosts, slices.Concat(onHosts, []string{"--rounds", "6", "--quiet"}, x.args)...)...)
@@ -407,6 +451,11 @@ func TestHostMistakes(t *testing.T) {
 		if code != x.code || !strings.Contains(said, x.want) || strings.Count(said, "\n") != 1 {
 			t.Errorf("%s %v: exit status %d, want %d; it says:\n%swant one line with %s", x.hosts, x.args, code, x.code, said, x.want)
 		}
+	}
+	// Where no driver has a worker there is nothing to print.
+	s := p.start(n.on("pi,full", "run", "--drivers", "modernc:GOEXPERIMENT=nosuchthing", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet")...)
+	if code := s.wait(); code != exitIncomplete || s.stdout.Len() > 0 || strings.Count(s.said.String(), "no driver has a worker") != 2 {
+		t.Errorf("no worker: exit status %d\n%s%s", code, s.said.String(), s.stdout.String())
 	}
 	if out, _ := p.command("runs").CombinedOutput(); strings.Contains(string(out), "tiny") {
 		t.Errorf("stored:\n%s", out)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -28,6 +29,7 @@ type Agent struct {
 	// DirectoryPrefix begins the name of the directory for the databases.
 	DirectoryPrefix string
 
+	quiet   time.Duration // after how long without a word it ends; 0: silence
 	out     sync.Mutex
 	replies *json.Encoder
 
@@ -65,7 +67,8 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	requests := make(chan request)
 	go func() {
 		defer close(requests)
-		watchdog := time.AfterFunc(silence, func() { end(errEnded) })
+		most := cmp.Or(a.quiet, silence)
+		watchdog := time.AfterFunc(most, func() { end(errEnded) })
 		defer watchdog.Stop()
 		for lines := json.NewDecoder(in); ; {
 			var r request
@@ -73,7 +76,7 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 				end(errEnded)
 				return
 			}
-			watchdog.Reset(silence)
+			watchdog.Reset(most)
 			if r.Method == methodPing {
 				continue
 			}

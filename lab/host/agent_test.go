@@ -193,3 +193,12 @@ func TestPlatformOf(t *testing.T) {
 		}
 	}
 }
+
+// An agent of which nobody has been heard for long ends, although its input has not.
+func TestAgentSilence(t *testing.T) {
+	in, write := io.Pipe()
+	defer write.Close()
+	if err := (&Agent{quiet: time.Millisecond}).Serve(context.Background(), in, io.Discard); err != nil {
+		t.Error(err)
+	}
+}

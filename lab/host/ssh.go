@@ -13,8 +13,8 @@ import (
 )
 
 // The options of the SSH client. It never asks anything, and it notices within a minute
-// when the other machine is gone.
-var sshOptions = []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"}
+// when the other machine is gone. Ports that the configuration forwards may be in use already.
+var sshOptions = []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4", "-o", "ClearAllForwardings=yes"}
 
 // toolPath is where Go is often installed. Shells that are not interactive often do not
 // have these directories in PATH.

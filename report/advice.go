@@ -293,8 +293,14 @@ func advice(a Advised) document {
 		d = append(d, heading{2, "What the libraries cannot do, or do differently"}, l)
 	}
 	d = append(d, heading{2, "Where the figures are from"}, adviceOrigin(a.Of))
-	if a.NotIn != nil {
-		d = append(d, paragraph{text: "Not looked at: " + strings.Join(a.NotIn, "; ") + ".", quiet: true})
+	notIn := slices.Clone(a.NotIn)
+	if a.Answers != nil {
+		for _, name := range a.Answers.Skipped {
+			notIn = append(notIn, fmt.Sprintf("how the candidates answer %s, since a phase of this kind is not asked statement by statement", Line(name)))
+		}
+	}
+	if notIn != nil {
+		d = append(d, paragraph{text: "Not looked at: " + strings.Join(notIn, "; ") + ".", quiet: true})
 	}
 	return d
 }

@@ -123,6 +123,16 @@ func TestAdviceOfOtherWork(t *testing.T) {
 	}
 }
 
+// TestAdviceUnasked expects phases whose statements were not asked to be named.
+func TestAdviceUnasked(t *testing.T) {
+	a := advised(insertRun(9, "mattn", "modernc"))
+	a.Answers = &report.Diffed{Skipped: []string{"bookshop: shop: replay"}}
+	var b bytes.Buffer
+	if err := report.WriteAdvice(&b, "table", a, report.Options{Width: 1000}); err != nil || !strings.Contains(b.String(), "Not looked at: what nobody asked for; how the candidates answer bookshop: shop: replay, since") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
 // TestAdviceLeftOut expects the one that is taken not to be called the fastest of all if one that
 // is left out is as fast, as far as can be told.
 func TestAdviceLeftOut(t *testing.T) {

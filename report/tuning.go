@@ -201,7 +201,7 @@ func (t Tuning) Answer() string {
 	}
 	for _, s := range t.Steps {
 		if s.Safer {
-			sentences = append(sentences, fmt.Sprintf("Today %s can be lost; with %s it is %s: %s as fast as today %s.", lossWords[t.Loss], assigned(s.Changes), lossWords[s.Loss], speed(s.Ratio), speedInterval(s.Ratio)))
+			sentences = append(sentences, fmt.Sprintf("Today %s can be lost; with %s %s can: %s as fast as today %s.", lossWords[t.Loss], assigned(s.Changes), lossWords[s.Loss], speed(s.Ratio), speedInterval(s.Ratio)))
 		}
 	}
 	return strings.Join(sentences, " ")

@@ -449,6 +449,8 @@ func tablesAnswer(a *stats.Analysis, s *Answers) string {
 		}
 	}
 	switch {
+	case len(figures) == 0 && hostLost(a):
+		return fmt.Sprintf("There are no figures: after %s the machine went away.", counted(int64(rounds(a)), "complete round"))
 	case len(figures) == 0:
 		return nothingMeasured(s)
 	case !ranked:

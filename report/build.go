@@ -100,6 +100,9 @@ func header(a *stats.Analysis, o Options) document {
 		{label: "work", text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
 		{label: "rounds", text: stopped(a), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}
+	if o.Hints.Resume != "" && (run.Stopped == result.StoppedInterrupted || run.Stopped == "" || hostLost(a)) {
+		l = append(l, item{label: "resume", text: o.Hints.Resume + " measures the rest", alarm: true})
+	}
 	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(run))})
 	if o.Study == nil || a.Confidence != stats.Confidence { // a study with fixed rounds asks for its claims only
 		_, text := settled(a)
@@ -264,6 +267,9 @@ func stopped(a *stats.Analysis) string {
 		_, trials := wholeRounds(a.Run)
 		return fmt.Sprintf("%s, %s: interrupted", rounds, counted(int64(trials), "trial"))
 	case result.StoppedNothingLeft:
+		if hostLost(a) {
+			return rounds + ": then the machine went away"
+		}
 		return rounds + ": nothing was left to measure, because every case had failed or was refused"
 	case "": // the run's own count is set when it ends
 		whole, trials := wholeRounds(a.Run)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +112,30 @@ func TestGates(t *testing.T) {
 		}
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s: no %s in\n%s", format, want, b.String())
+		}
+	}
+}
+
+// A run whose machine went away says so, instead of that nothing was measured, and how it
+// can go on.
+func TestRunOfLostMachine(t *testing.T) {
+	lost := onMachine("vm1", 4, 1)
+	gone := slices.Clone(lost.Trials[:len(lost.Cases)])
+	for i := range gone {
+		gone[i].Case, gone[i].Round = lost.Cases[i].ID, lost.Rounds+1
+		gone[i].Status, gone[i].Samples, gone[i].Reason = result.Failed, nil, &protocol.Reason{Code: result.CodeHost, Message: "host vm1: the connection ended"}
+	}
+	lost.Trials, lost.Stopped = append(lost.Trials, gone...), result.StoppedNothingLeft
+	var out bytes.Buffer
+	if err := report.Write(&out, "table", stats.Analyze(lost, ""), report.Options{Width: 200, Hints: report.Hints{Resume: "go on"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		fmt.Sprintf("There are no figures: after %d complete rounds the machine went away.", lost.Rounds),
+		"complete: then the machine went away", "go on measures the rest",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want %q in\n%s", want, out.String())
 		}
 	}
 }

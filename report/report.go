@@ -44,6 +44,7 @@ type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
 	Compare   string // the command that compares the sides of this run
+	Resume    string // the command that continues this run; "" if it cannot be
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger
 	Samples   string // what gives a profile more samples

@@ -203,6 +203,9 @@ func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, opts report.O
 			{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
 			{Shows: "explore", Command: inStore(o.store, "sqlite3perf serve")},
 		}}
+	if resumable(a.Run) == nil {
+		opts.Hints.Resume = inStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))
+	}
 	if a.Run.Compares != nil {
 		opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 0, report.Hint{Shows: "verdicts", Command: opts.Hints.Compare})
 	}

@@ -428,7 +428,7 @@ func TestHostMistakes(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		{"unknown", exitIncomplete, nil, "host unknown: its key is not known here: connect once with: ssh unknown"},
+		{"unknown", exitIncomplete, nil, "host unknown: its key is not known here: connect once with: ssh -F "},
 		{"changed", exitIncomplete, nil, "host changed: its key is not the one that is known here"},
 		{"locked", exitIncomplete, nil, "host locked: it does not accept your key: "},
 		{"closed", exitIncomplete, nil, "host closed: it refuses the connection: "},

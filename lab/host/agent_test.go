@@ -179,8 +179,21 @@ func TestExplain(t *testing.T) {
 		"": "the connection ended",
 		"@@@\nWARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\nHost key verification failed.": "its key is not the one that is known here",
 	} {
-		if got := explain("pi", said); !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
+		if got := explain("pi", []string{"ssh"}, said); !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
 			t.Errorf("%q becomes %q, want %q", said, got, want)
+		}
+	}
+}
+
+// What it says to type has the options of the client that the user gave.
+func TestExplainOptions(t *testing.T) {
+	client := []string{"ssh", "-F", "my.config"}
+	for said, want := range map[string]string{
+		"Host key verification failed.":                             "connect once with: ssh -F my.config pi,",
+		"ssh: connect to host 127.0.0.1 port 1: Connection refused": "set its Port in the configuration of ssh -F my.config",
+	} {
+		if got := explain("pi", client, said); !strings.Contains(got, want) {
+			t.Errorf("%q becomes %q, want %q in it", said, got, want)
 		}
 	}
 }

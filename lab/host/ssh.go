@@ -50,6 +50,7 @@ type process struct {
 	stdout io.Reader
 	stderr tail
 	host   string
+	client []string // with the options that the user gave
 }
 
 // start runs a script on another machine. more are further options of the client.
@@ -64,7 +65,7 @@ func (o *Options) start(ctx context.Context, host, script string, more ...string
 	}
 	args := append(append(append([]string{}, client[1:]...), sshOptions...), more...)
 	args = append(args, "--", host, "exec sh -c '"+script+"'")
-	p := &process{Cmd: exec.CommandContext(ctx, path, args...), host: host}
+	p := &process{Cmd: exec.CommandContext(ctx, path, args...), host: host, client: client}
 	isolate(p.Cmd)
 	p.WaitDelay = time.Second
 	p.Stderr = &p.stderr
@@ -87,7 +88,7 @@ const sshFailed = 255
 func (p *process) fault(err error) *Error {
 	said := p.stderr.String()
 	if e, ok := errors.AsType[*exec.ExitError](err); ok && e.ExitCode() == sshFailed {
-		return &Error{p.host, explain(p.host, said)}
+		return &Error{p.host, explain(p.host, p.client, said)}
 	}
 	last := lastLine(said)
 	switch {
@@ -102,7 +103,7 @@ func (p *process) fault(err error) *Error {
 }
 
 // explain says what to do about what the SSH client has said.
-func explain(host, said string) string {
+func explain(host string, client []string, said string) string {
 	has := func(parts ...string) bool {
 		for _, s := range parts {
 			if strings.Contains(said, s) {
@@ -113,18 +114,22 @@ func explain(host, said string) string {
 	}
 	said = strings.TrimSpace(said)
 	last := lastLine(said)
-	once := "connect once with: ssh " + host
+	once := "connect once with: " + strings.Join(client, " ") + " " + host
+	config := "~/.ssh/config"
+	if len(client) > 1 {
+		config = "the configuration of " + strings.Join(client, " ")
+	}
 	switch {
 	case has("REMOTE HOST IDENTIFICATION HAS CHANGED"):
 		return "its key is not the one that is known here, so it may be another machine: find out why before you remove the old key with: ssh-keygen -R " + host
 	case has("Host key verification failed"):
 		return "its key is not known here: " + once + ", and compare the key that it shows"
 	case has("Permission denied"):
-		return "it does not accept your key: " + last + ": run ssh-copy-id " + host + ", or load the key with ssh-add; it is not asked for passwords"
+		return "it does not accept your key: " + last + ": add your public key to ~/.ssh/authorized_keys there, or load the key with ssh-add; it is not asked for passwords"
 	case has("Could not resolve hostname"):
-		return "there is no such machine: " + last + ": name one as for ssh, or add it to ~/.ssh/config"
+		return "there is no such machine: " + last + ": name one as for ssh, or add it to " + config
 	case has("Connection refused"):
-		return "it refuses the connection: " + last + ": start an SSH server there, or set its Port in ~/.ssh/config"
+		return "it refuses the connection: " + last + ": start an SSH server there, or set its Port in " + config
 	case has("timed out", "No route to host", "Network is unreachable"):
 		return "it cannot be reached: " + last + ": " + once
 	case last != "":

@@ -349,7 +349,7 @@ const measuredTitle = "What was measured"
 func adviceOrigin(a *stats.Analysis) list {
 	run := a.Run
 	l := list{{label: "measured", text: measuredIn(a, "workloads "+strings.Join(workloadsOf(run), ", ")), alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""}}
-	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(run))})
+	l.note(item{label: "repeated", text: countRepeated(run).String()})
 	_, text := settled(a)
 	l.note(item{label: "settled", text: text})
 	l = append(l, machineItems(run.Machine)...)

@@ -103,7 +103,7 @@ func header(a *stats.Analysis, o Options) document {
 	if o.Hints.Resume != "" && (run.Stopped == result.StoppedInterrupted || run.Stopped == "" || hostLost(a)) {
 		l = append(l, item{label: "resume", text: o.Hints.Resume + " measures the rest", alarm: true})
 	}
-	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(run))})
+	l.note(item{label: "repeated", text: countRepeated(run).String()})
 	if o.Study == nil || a.Confidence != stats.Confidence { // a study with fixed rounds asks for its claims only
 		_, text := settled(a)
 		l.note(item{label: "settled", text: text})

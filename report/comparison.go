@@ -552,10 +552,12 @@ type JSONSideCell struct {
 func writeComparisonJSON(w io.Writer, c Compared, _ Options) error {
 	out := JSONSides{Version: ComparisonVersion, Answer: Answer(c.Comparison), First: c.Comparison.First, Second: c.Comparison.Second,
 		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Alternated: c.Interleaved && alternated(c.First.Run), Pairs: c.Pairs, Runs: []int64{c.First.Run.ID}, Mean: c.Mean, Cells: []JSONSideCell{}, Alone: c.Alone}
-	out.Repeated, out.Trials = countRepeated(c.First.Run)
+	robbed := countRepeated(c.First.Run)
+	out.Repeated, out.Trials = robbed.again, robbed.trials
 	if c.First != c.Second {
 		out.Runs = append(out.Runs, c.Second.Run.ID)
-		out.Repeated, out.Trials = countRepeated(c.First.Run, c.Second.Run)
+		robbed := countRepeated(c.First.Run, c.Second.Run)
+		out.Repeated, out.Trials = robbed.again, robbed.trials
 		out.Differences = MachinesDiffer(c.First.Run.Machine, c.Second.Run.Machine)
 	}
 	for _, x := range c.Cells {

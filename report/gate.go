@@ -381,7 +381,8 @@ func writeGateJSON(w io.Writer, g Gated, _ Options) error {
 	for _, a := range g.Runs {
 		out.Runs = append(out.Runs, a.Run.ID)
 	}
-	out.Repeated, out.Trials = countRepeated(runs(g.Runs)...)
+	robbed := countRepeated(runs(g.Runs)...)
+	out.Repeated, out.Trials = robbed.again, robbed.trials
 	for _, c := range g.Cells {
 		cell := JSONGateCell{TableName: c.TableName, Metric: c.Metric, State: c.State, Why: cause(c), TooShort: c.TooShort()}
 		if c.Measured() {

@@ -34,7 +34,7 @@ func origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 		l = append(l, item{label: "again", text: measuredIn(a, "only what was in doubt")})
 	}
 	all = append(all, further...)
-	l.note(item{label: "repeated", text: repeatedTrials(countRepeated(runs(all)...))})
+	l.note(item{label: "repeated", text: countRepeated(runs(all)...).String()})
 	if first == second {
 		l.note(item{label: "command", text: commandLine(first.Run.Command)})
 	}

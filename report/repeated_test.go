@@ -34,7 +34,7 @@ func TestRepeated(t *testing.T) {
 		}
 		return b.String()
 	}
-	const words = "do not count and were measured again: other processes or other machines took more than 5% of their time"
+	const words = "does not count and was measured again: other processes or other machines took more than 5% of its time"
 	if got := strings.Join(strings.Fields(write(with, "table")), " "); !strings.Contains(got, "repeated 1 of ") || !strings.Contains(got, words) {
 		t.Errorf("the table lacks it:\n%.2000s", got)
 	}
@@ -66,6 +66,38 @@ func TestRepeated(t *testing.T) {
 		}
 		if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Repeated != 1 || got.Trials != len(a.Run.Trials) {
 			t.Errorf("%+v, %v", got, err)
+		}
+	}
+}
+
+// TestRepeatedNot expects trials that were to be measured again, and were not because the run
+// was interrupted before, not to be counted as measured again, nor their cases as measured.
+func TestRepeatedNot(t *testing.T) {
+	robbed := func(trials int) *result.Run {
+		run := newRun(1)
+		add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 1e9, 1e6, 1e6))
+		run.Stopped, run.Rounds, run.Trials = result.StoppedInterrupted, 0, run.Trials[:trials]
+		for i := range run.Trials {
+			run.Trials[i].Robbed, run.Trials[i].Repeated = true, true
+		}
+		return run
+	}
+	again := robbed(2)
+	more := again.Trials[0]
+	more.Order, more.Repeated = 3, false
+	again.Trials = append(again.Trials, more)
+	for _, c := range []struct {
+		name           string
+		run            *result.Run
+		repeated, said string
+	}{
+		{"one of two", robbed(1), "repeated 1 of 1 trial does not count and was not measured again: other processes or other machines took more than 5% of its time", "Nothing was measured: 2 cases not measured."},
+		{"two of two", robbed(2), "repeated 2 of 2 trials do not count and were not measured again: other processes or other machines took more than 5% of their time", "Nothing was measured: 2 cases not measured."},
+		{"one again", again, "repeated 1 of 3 trials does not count and was measured again: other processes or other machines took more than 5% of its time; 1 of 3 trials does not count and was not measured again: ", "modernc"},
+	} {
+		got := strings.Join(strings.Fields(write(t, "table", c.run, "native", report.Options{Width: 400})), " ")
+		if !strings.Contains(got, c.repeated) || !strings.Contains(got, c.said) {
+			t.Errorf("%s: no %q or %q in\n%s", c.name, c.repeated, c.said, got)
 		}
 	}
 }

@@ -211,25 +211,51 @@ func machineWarnings(all []result.Warning, rounds int) list {
 	return l
 }
 
-// countRepeated counts the trials of runs, and how many of them were measured again.
-func countRepeated(runs ...*result.Run) (repeated, trials int) {
-	for _, run := range runs {
-		for i := range run.Trials {
-			if trials++; run.Trials[i].Repeated && run.Trials[i].Robbed {
-				repeated++
-			}
-		}
-	}
-	return repeated, trials
+// robbedTrials counts the trials of runs.
+type robbedTrials struct {
+	trials int
+	again  int // of trials, robbed of time and measured again
+	not    int // of trials, robbed of time: the run ended before they were measured again
 }
 
-// repeatedTrials says how many trials were measured again. It returns "" if none was.
-func repeatedTrials(repeated, trials int) string {
-	if repeated == 0 {
-		return ""
+// countRepeated counts the trials of runs, and those that do not count because they were
+// robbed of time.
+func countRepeated(runs ...*result.Run) (n robbedTrials) {
+	type place struct{ of, round int }
+	for _, run := range runs {
+		n.trials += len(run.Trials)
+		later := map[place]bool{}
+		for _, t := range slices.Backward(run.Trials) {
+			at := place{t.Case, t.Round}
+			switch {
+			case !t.Repeated || !t.Robbed:
+			case later[at]:
+				n.again++
+			default:
+				n.not++
+			}
+			later[at] = true
+		}
 	}
-	return fmt.Sprintf("%s of %s do not count and were measured again: other processes or other machines took more than %s of their time",
-		Thousands(int64(repeated)), counted(int64(trials), "trial"), share(result.RobbedShare))
+	return n
+}
+
+// String says how many trials do not count. It returns "" if all do.
+func (n robbedTrials) String() string {
+	var words []string
+	add := func(some int, what string) {
+		if some == 0 {
+			return
+		}
+		does := "does not count and was " + what + ": other processes or other machines took more than %s of its time"
+		if some > 1 {
+			does = "do not count and were " + what + ": other processes or other machines took more than %s of their time"
+		}
+		words = append(words, fmt.Sprintf("%s of %s "+does, Thousands(int64(some)), counted(int64(n.trials), "trial"), share(result.RobbedShare)))
+	}
+	add(n.again, "measured again")
+	add(n.not, "not measured again")
+	return strings.Join(words, "; ")
 }
 
 // maxInts is how many numbers or ranges of them are worth reading.

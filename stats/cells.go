@@ -274,9 +274,12 @@ func (o *Outcome) judge() {
 	})
 	o.Status = result.OK
 	again := func(t *result.Trial) bool { return t.Repeated && t.Status != result.OK } // after the run was resumed
-	if !slices.ContainsFunc(o.Trials, func(t *result.Trial) bool { return !again(t) }) {
+	if !slices.ContainsFunc(o.Trials, func(t *result.Trial) bool { return !t.Repeated }) {
 		o.Status = NotMeasured
 		o.Reason = &protocol.Reason{Code: protocol.CodeNoTrial, Message: "the run ended before its first trial"}
+		if slices.ContainsFunc(o.Trials, func(t *result.Trial) bool { return !again(t) }) {
+			o.Reason.Message = "its trial does not count, and the run ended before it was measured again"
+		}
 	}
 	worst := len(severity)
 	for _, t := range o.Trials {

@@ -3,6 +3,7 @@ package stats_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -362,6 +363,28 @@ func TestRepeatedTrialsDoNotCount(t *testing.T) {
 	l.trial(c.ID, 3).Samples[0].Checksum = strings.Repeat("b", 64)
 	if o := l.outcomes()["mattn"]; o.Status != result.Wrong {
 		t.Errorf("another answer in a trial that was repeated: %s", o.Status)
+	}
+}
+
+// TestNotMeasuredAgain expects a case without a trial that counts to be one that was not
+// measured, unless its answer was wrong.
+func TestNotMeasuredAgain(t *testing.T) {
+	var l lab
+	for _, d := range []string{"mattn", "modernc", "ncruces"} {
+		l.add("simple", d, nil, "query=10")
+	}
+	l.run.Trials = slices.DeleteFunc(l.run.Trials, func(t result.Trial) bool { return t.Round > 1 })
+	late := l.trial(3, 1)
+	late.Robbed, late.Repeated = true, true
+	if o := l.outcomes()["ncruces"]; o.Status != stats.NotMeasured || o.Reason == nil || o.Reason.Message != "its trial does not count, and the run ended before it was measured again" {
+		t.Errorf("not measured again: %s, %+v", o.Status, o.Reason)
+	}
+	for i := range l.run.Trials {
+		l.run.Trials[i].Samples[0].Checksum = strings.Repeat("a", 64)
+	}
+	late.Samples[0].Checksum = strings.Repeat("b", 64)
+	if o := l.outcomes()["ncruces"]; o.Status != result.Wrong {
+		t.Errorf("a wrong answer in a trial that does not count: %s", o.Status)
 	}
 }
 

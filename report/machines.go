@@ -274,7 +274,9 @@ func machines(all []OnMachine, o Options) document {
 	for _, g := range allRatiosOn(all) {
 		d = append(d, heading{2, g.name + ": time relative to " + g.base}, g.grid)
 	}
-	d = append(d, space{}, paragraph{"A difference counts on a machine if its own run tells it: machines are judged one by one. Times of different machines are not compared, only ratios within each.", true})
+	if len(m.Pairs) > 0 {
+		d = append(d, space{}, paragraph{"A difference counts on a machine if its own run tells it: machines are judged one by one. Times of different machines are not compared, only ratios within each.", true})
+	}
 	for _, x := range all {
 		if x.Analysis == nil {
 			continue

@@ -139,3 +139,15 @@ func TestRunOfLostMachine(t *testing.T) {
 		}
 	}
 }
+
+// How differences count is said only where some are.
+func TestMachinesNothing(t *testing.T) {
+	const words = "A difference counts on a machine"
+	nothing := []report.OnMachine{{Name: "pi", Failure: "interrupted"}, {Name: "vm1", Failure: "interrupted"}}
+	if got := writeMachines(t, "table", nothing, report.Options{}); strings.Contains(got, words) || !strings.Contains(got, "Nothing was compared on more than one machine.") {
+		t.Errorf("of nothing:\n%s", got)
+	}
+	if got := writeMachines(t, "table", machines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1)), report.Options{}); !strings.Contains(got, words) {
+		t.Errorf("of two machines:\n%s", got)
+	}
+}

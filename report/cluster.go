@@ -247,12 +247,10 @@ func harmAnswer(t *ClusterTrial) string {
 		what = append(what, counted(kills, "kill")+" of the leader")
 	}
 	if cuts > 0 {
-		what = append(what, counted(cuts, "isolation")+" of it")
+		what = append(what, counted(cuts, "isolation")+" of the leader")
 	}
 	if kills > 0 {
 		what = append(what, "a kill of all nodes at once")
-	} else {
-		what = []string{counted(cuts, "isolation") + " of the leader"}
 	}
 	lost := "none"
 	switch n := t.Lost(); {
@@ -266,8 +264,12 @@ func harmAnswer(t *ClusterTrial) string {
 		how = "acknowledged when they were queued"
 	}
 	longest, median := silent(h.Harms)
-	return fmt.Sprintf("%s %s of %s writes that were %s, by %s. No write was acknowledged for %s at the longest, and %s in the median.%s",
-		t.nodes(lostVerb), lost, Thousands(h.Acknowledged), how, enumerate(what), duration(longest), duration(median), staleWords(h.Reads))
+	silence := duration(longest)
+	if len(h.Harms) > 1 {
+		silence += fmt.Sprintf(" at the longest, and %s in the median", duration(median))
+	}
+	return fmt.Sprintf("%s %s of %s writes that were %s, by %s. No write was acknowledged for %s.%s",
+		t.nodes(lostVerb), lost, Thousands(h.Acknowledged), how, enumerate(what), silence, staleWords(h.Reads))
 }
 
 // silent returns the longest and the median time without an acknowledged write.
@@ -382,7 +384,7 @@ func (t *ClusterTrial) index(load protocol.ClusterLoad) int {
 // priceTable has every database under every load, load by load.
 func priceTable(c *Clusters) document {
 	g := grid{columns: []column{
-		{title: "clients", right: true}, {title: "batch", right: true}, {title: "database"}, {title: "writes/s", right: true, drop: 3}, {title: "rows/s", right: true}, {title: "of local", right: true},
+		{title: "clients"}, {title: "batch"}, {title: "database"}, {title: "writes/s", right: true, drop: 3}, {title: "rows/s", right: true}, {title: "of local", right: true},
 		{title: "acked p50", right: true}, {title: "p99", right: true, drop: 1}, {title: "visible p50", right: true}, {title: "p99", right: true, drop: 2},
 		{title: "CPU/row", right: true}, {title: "nodes' share", right: true, drop: 4},
 	}}

@@ -102,18 +102,49 @@ func TestClusterRounds(t *testing.T) {
 	}
 }
 
+// TestClusterWide expects each part of a table that is too wide to name the load and the
+// database of its rows.
+func TestClusterWide(t *testing.T) {
+	var buf bytes.Buffer
+	if err := report.WriteClusters(&buf, "table", clusterFixture(), report.Options{Width: 70}); err != nil {
+		t.Fatal(err)
+	}
+	parts := 0
+	for line := range strings.Lines(buf.String()) {
+		if strings.Contains(line, "clients  batch  database") {
+			parts++
+		} else if strings.Contains(line, "CPU/row ") || strings.Contains(line, "acked p50") {
+			t.Errorf("a part begins with %q", line)
+		}
+	}
+	if parts < 2 {
+		t.Errorf("%d parts:\n%s", parts, buf.String())
+	}
+}
+
+// TestClusterOneHarm expects nothing of a median of a single event.
+func TestClusterOneHarm(t *testing.T) {
+	c := harmFixture(0, nil)
+	h := c.Trials[0].Result.Harmed
+	h.Harms = h.Harms[2:]
+	want := "by 1 isolation of the leader. No write was acknowledged for 3.00 s. Stale"
+	if got := report.ClustersAnswer(c); !strings.Contains(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 func TestClustersAnswer(t *testing.T) {
 	fixture := clusterFixture()
 	local := fixture.Trials[:1]
 	for want, c := range map[string]*report.Clusters{
 		"Nothing was measured.": {},
-		"mattn acknowledges at most 500k rows per second; no cluster was measured.":                                                          {Trials: local},
-		"3 nodes of rqlite acknowledge at most 100k rows per second where mattn does 500k, that is 0.20x as many. A row takes 2.00 ms until": fixture,
-		"1 node of rqlite acknowledges at most 200k rows per second. A row takes 1.00 ms until it is acknowledged, and 3.00 ms":              {Trials: fixture.Trials[1:2]},
-		"3 nodes of rqlite lost none of 5,000 writes that were acknowledged, by 2 kills of the leader, 1 isolation of it and a kill of all":  harmFixture(0, nil),
-		"Stale were 10% of the reads with level none; none was with level weak or strong.":                                                   harmFixture(0, nil),
-		"3 nodes of rqlite lost 7 of 5,000 writes that were acknowledged, by":                                                                harmFixture(7, nil),
-		"lost 7 of 5,000 writes that were acknowledged when they were queued, by":                                                            harmFixture(7, driver.Settings{"queued_writes": "on"}),
+		"mattn acknowledges at most 500k rows per second; no cluster was measured.":                                                                 {Trials: local},
+		"3 nodes of rqlite acknowledge at most 100k rows per second where mattn does 500k, that is 0.20x as many. A row takes 2.00 ms until":        fixture,
+		"1 node of rqlite acknowledges at most 200k rows per second. A row takes 1.00 ms until it is acknowledged, and 3.00 ms":                     {Trials: fixture.Trials[1:2]},
+		"3 nodes of rqlite lost none of 5,000 writes that were acknowledged, by 2 kills of the leader, 1 isolation of the leader and a kill of all": harmFixture(0, nil),
+		"Stale were 10% of the reads with level none; none was with level weak or strong.":                                                          harmFixture(0, nil),
+		"3 nodes of rqlite lost 7 of 5,000 writes that were acknowledged, by":                                                                       harmFixture(7, nil),
+		"lost 7 of 5,000 writes that were acknowledged when they were queued, by":                                                                   harmFixture(7, driver.Settings{"queued_writes": "on"}),
 	} {
 		if got := report.ClustersAnswer(c); !strings.Contains(got, want) {
 			t.Errorf("%s\nwant %s", got, want)

@@ -166,11 +166,13 @@ func driversAsArguments(cmd *cobra.Command) string {
 
 // flagValues describes the values of flags of a type.
 var flagValues = map[string]string{
-	"duration":   "a duration such as 30s or 5m",
-	"int":        "a whole number such as 10",
-	"int64":      "a whole number such as 10",
-	"int64Slice": "whole numbers such as 0,1000",
-	"bool":       "true or false",
+	"duration":      "a duration such as 30s or 5m",
+	"durationSlice": "durations such as 0,1ms,10ms",
+	"int":           "a whole number such as 10",
+	"int64":         "a whole number such as 10",
+	"intSlice":      "whole numbers such as 1,3",
+	"int64Slice":    "whole numbers such as 0,1000",
+	"bool":          "true or false",
 }
 
 // arguments checks that a command has the right number of arguments. There is no upper

@@ -357,7 +357,7 @@ func pairWords(p stats.MachinesPair, all []OnMachine) string {
 	if unclear != nil {
 		parts = append(parts, "they are not told apart on "+strings.Join(unclear, ", "))
 	}
-	return p.TableName.String() + ": " + strings.Join(parts, "; ")
+	return p.String() + ": " + strings.Join(parts, "; ")
 }
 
 // ratiosOn has the ratios of a table on each machine.

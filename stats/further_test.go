@@ -21,10 +21,10 @@ func TestFurther(t *testing.T) {
 		s := stats.SummarizeRatiosAt(stats.Values(ratios), stats.Confidence)
 		return stats.Compare(two, one).Further(s, 0.05, stats.Confidence)
 	}
-	if near, far := further(20, 1.08, 0.4), further(20, 1.15, 0.4); !(0 < far && far < near) {
+	if near, far := further(20, 1.08, 0.4), further(20, 1.15, 0.4); far <= 0 || near <= far {
 		t.Errorf("%d more rounds at 1.15, %d at 1.08: want more for the smaller difference", far, near)
 	}
-	if little, much := further(20, 1, 0.2), further(20, 1, 0.4); !(0 < little && little < much) {
+	if little, much := further(20, 1, 0.2), further(20, 1, 0.4); little <= 0 || much <= little {
 		t.Errorf("of two that are equal, %d more rounds with much noise, %d with little", much, little)
 	}
 }

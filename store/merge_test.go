@@ -213,7 +213,6 @@ func TestMergeOlder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := smallRun()
 		_, err = s.DB().Exec(`INSERT INTO runs(seed, json) VALUES ('5', json_object('started', '2026-11-21T10:00:00Z', 'version', 'old'));
 			INSERT INTO cases(run_id, case_id, json) VALUES (1, 1, '{"id": 1, "workload": "w", "driver": "d", "phases": ["insert", "query"]}')`)
 		if err != nil {
@@ -227,7 +226,7 @@ func TestMergeOlder(t *testing.T) {
 		if got := became(merge(t, a, to)); !slices.Equal(got, []string{"1 new 1"}) {
 			t.Errorf("version %d: %q", version, got)
 		}
-		if r = loaded(t, to, 1); r.Version != "old" || len(r.Trials) != 1 || len(r.Trials[0].Samples) != 2 {
+		if r := loaded(t, to, 1); r.Version != "old" || len(r.Trials) != 1 || len(r.Trials[0].Samples) != 2 {
 			t.Errorf("version %d: %+v", version, r)
 		}
 		if d := cmp.Diff(before, snapshot(t, filepath.Dir(a))); d != "" {

@@ -149,11 +149,14 @@ func (n *network) serve(sshd string) {
 	if err := cmd.Start(); err != nil {
 		n.t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended, gone := make(chan error, 1), make(chan struct{})
+	go func() {
+		ended <- cmd.Wait()
+		close(gone)
+	}()
 	n.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		<-ended
+		<-gone
 	})
 	for range 600 {
 		if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", n.port)); err == nil {

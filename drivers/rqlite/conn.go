@@ -250,7 +250,7 @@ func (c *conn) failed(err error, of ...error) error {
 	if cannot, ok := errors.AsType[*driver.UnsupportedError](err); ok {
 		return cannot // a value's
 	}
-	if len(of) > 0 && of[0] != nil && of[0] != err {
+	if len(of) > 0 && of[0] != nil && of[0] != err { //nolint:errorlint // whether it is this very error
 		return coded(of[0])
 	}
 	if errors.As(err, new(gorqlite.StatementErrors)) {

@@ -28,9 +28,7 @@ type Machine struct {
 	ended   error         // why; set before over is closed
 	close   sync.Once
 
-	lost    error // why nothing more is measured there
-	workers map[string]string
-	dir     string
+	lost error // why nothing more is measured there
 }
 
 // pingInterval is how often the agent is told that this side is still there.

@@ -75,7 +75,7 @@ func (o *Options) start(ctx context.Context, host, script string, more ...string
 	if p.stdout, err = p.StdoutPipe(); err != nil {
 		return nil, err
 	}
-	if err := p.Cmd.Start(); err != nil {
+	if err := p.Start(); err != nil {
 		return nil, &Error{host, fmt.Sprintf("%s does not start: %v", path, err)}
 	}
 	return p, nil

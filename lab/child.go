@@ -21,6 +21,9 @@ import (
 // exitGrace is how long a worker may take to exit after its last answer.
 const exitGrace = 10 * time.Second
 
+// leaveGrace is how long a worker may take to remove what it has made elsewhere.
+const leaveGrace = 15 * time.Second
+
 // maxLine is the longest answer that is accepted from a worker.
 const maxLine = 16 << 20
 
@@ -36,8 +39,8 @@ type child struct {
 
 // startChild starts a worker in dir, or in the lab's own directory if dir is "". The
 // process is marked with id, and env is added to its environment. It is killed when
-// ctx ends.
-func startChild(ctx context.Context, executable string, args []string, dir, id string, env ...string) (*child, error) {
+// ctx ends, or, if it leaves something elsewhere, soon after its input has ended.
+func startChild(ctx context.Context, executable string, args []string, dir, id string, leaves bool, env ...string) (*child, error) {
 	c := &child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, stderr: ends{max: detailEnd}, before: existing()}
 	c.Dir = dir
 	c.Env = append(os.Environ(), env...)
@@ -51,6 +54,10 @@ func startChild(ctx context.Context, executable string, args []string, dir, id s
 	}
 	if c.stdout, err = c.StdoutPipe(); err != nil {
 		return nil, err
+	}
+	if leaves {
+		c.Cancel = c.stdin.Close // it then leaves, and exits
+		c.WaitDelay = leaveGrace
 	}
 	return c, c.Start()
 }

@@ -30,7 +30,7 @@ type Conversation struct {
 func (c *Conversation) Run(ctx context.Context, line []byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w, err := startChild(ctx, c.Executable, c.Args, c.Dir, newMark(), c.Env...)
+	w, err := startChild(ctx, c.Executable, c.Args, c.Dir, newMark(), false, c.Env...)
 	if err != nil {
 		return err
 	}

@@ -80,3 +80,6 @@ func ApartIn(wall time.Duration, all ...*protocol.Sample) (*int64, []result.Warn
 
 // MergeShares adds up what several processes say of one mix.
 var MergeShares = mergeShares
+
+// StartChild starts a worker's process.
+var StartChild = startChild

@@ -45,7 +45,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	given := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := startChild(ctx, executable, r.Ref.Args(), "", cmp.Or(r.Mark, newMark()), r.Ref.Env()...)
+	w, err := startChild(ctx, executable, r.Ref.Args(), "", cmp.Or(r.Mark, newMark()), r.Ref.elsewhere(), r.Ref.Env()...)
 	if err != nil {
 		return nil, fmt.Errorf("the worker does not start: %w", err)
 	}

@@ -135,13 +135,24 @@ func besideExecutable(path string) (*driver.Info, error) {
 	return &m.Info, nil
 }
 
+// elsewhere reports whether a driver's databases are not its worker's alone, so that they
+// stay when the worker is killed.
+func (r Ref) elsewhere() bool {
+	return r.Known != nil && r.Known.Needs.given()
+}
+
+// given reports whether what the program would do is done by something that the user names.
+func (n *Need) given() bool {
+	return n != nil && n.Unless != "" && os.Getenv(n.Unless) != ""
+}
+
 // lack says why the program that a driver needs cannot be used. It returns "" if
 // nothing is missing.
 func (n *Need) lack() string {
 	if n == nil {
 		return ""
 	}
-	if n.Unless != "" && os.Getenv(n.Unless) != "" {
+	if n.given() {
 		return ""
 	}
 	if path := os.Getenv(n.Env); n.Env != "" && path != "" {

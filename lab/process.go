@@ -295,7 +295,7 @@ func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
 
 	// SQLite's temporary files must be on the file system that is measured.
 	executable, args := s.profiling.command(s.want.Worker, s.want.Info.Kind, s.want.Ref.Args())
-	w, err := startChild(ctx, executable, args, dir, s.part.mark(dir), append(s.want.Ref.Env(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)...)
+	w, err := startChild(ctx, executable, args, dir, s.part.mark(dir), s.want.Ref.elsewhere(), append(s.want.Ref.Env(), "SQLITE_TMPDIR="+dir, "TMPDIR="+dir)...)
 	if err != nil {
 		s.fail(result.Unavailable, protocol.CodeStart, "the worker does not start: %v", err)
 		return

@@ -36,6 +36,23 @@ func TestSoundPlan(t *testing.T) {
 	}
 }
 
+// TestRefusedMakesNothing expects that nothing is made in a database whose settings are not
+// those that were asked for.
+func TestRefusedMakesNothing(t *testing.T) {
+	f := newFake()
+	req := sound(t)
+	req.Settings["synchronous"] = "off"
+	got := serve(t, f, *req)
+	if last := got[len(got)-1]; last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeSetting || last.Reason.Message != "synchronous: wanted off, got full, on connection 1 of 2" {
+		t.Errorf("ended with %+v", last.Reason)
+	}
+	for _, entry := range f.log {
+		if strings.Contains(entry, "CREATE") || strings.Contains(entry, "INSERT") {
+			t.Errorf("it has done %s", entry)
+		}
+	}
+}
+
 // TestCheckPlan checks that a plan that would make no sense, panic or never end is
 // refused before anything is opened, and that the refusal names the field.
 func TestCheckPlan(t *testing.T) {

@@ -51,6 +51,7 @@ func (n *numbered) Prepare(ctx context.Context, st driver.Statement) (driver.Stm
 func TestPoolReaders(t *testing.T) {
 	f := newFake()
 	f.answer = one
+	f.pragmas["busy_timeout"] = "100"
 	d := &pools{fake: f}
 	phase := mixOf(plan.Mix{Clients: 3, Count: 60})
 	phase.Mix.Operations[0].Reads = true

@@ -151,6 +151,7 @@ func reasonOf(err error, phase string) *protocol.Reason {
 	var e *driver.Error
 	var j *job.Error
 	var typ *driver.TypeError
+	var setting *driver.SettingError
 	var cannot *driver.UnsupportedError
 	if errors.As(err, &e) {
 		r.SQLite = e.Code
@@ -166,6 +167,8 @@ func reasonOf(err error, phase string) *protocol.Reason {
 		if e != nil {
 			r.Message = fmt.Sprintf("%s (%s)", err, driver.CodeName(e.Code))
 		}
+	case errors.As(err, &setting):
+		r.Code, r.Message = protocol.CodeSetting, setting.Error()
 	case errors.As(err, &cannot):
 		r.Code = protocol.CodeUnsupported
 	case errors.As(err, &typ):

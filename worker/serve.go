@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -65,6 +66,11 @@ func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) erro
 // gone.
 func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()) {
 	cancel(fmt.Errorf("%w: %w", errGone, errors.Join(err, io.EOF)))
+	if l, ok := t.drv.(driver.Leaver); ok {
+		if err := l.Leave(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
 	if t.disown(true) {
 		abandon()
 	}

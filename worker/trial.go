@@ -46,8 +46,13 @@ func (t *trial) serve(ctx context.Context, out *answers) error {
 		if db == nil {
 			continue
 		}
-		if cerr := db.Close(); err == nil && cerr != nil {
+		cerr := db.Close()
+		left, leaves := errors.AsType[*driver.LeftError](cerr)
+		switch {
+		case err == nil && cerr != nil:
 			err = failf(protocol.CodeClose, "closing the database: %w", cerr)
+		case leaves:
+			err = fmt.Errorf("%w; %v", err, left) // the user has to clean up
 		}
 	}
 	answer := protocol.Response{Type: protocol.TypeDone}
@@ -118,6 +123,9 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	t.wal = t.hasLog(proof.Connections[0])
 	if err := out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
 		return "", err
+	}
+	if bad := driver.Differences(t.req.Settings, proof.Connections, t.drv.Info().Limit); bad != "" {
+		return "", failf(protocol.CodeSetting, "%s", bad) // before anything is made: the lab refuses the trial, too
 	}
 	if t.plan.Schema != "" && t.req.Loaded == 0 {
 		if err := t.db.Script(ctx, t.plan.Schema); err != nil {

@@ -64,7 +64,7 @@ func attach(ctx context.Context, path string, s driver.Settings) (*cluster, erro
 		return nil, err
 	}
 	if list := os.Getenv(addressesVariable); list != "" {
-		err = c.take(ctx, list)
+		err = c.take(ctx, list, s)
 	} else if joined, jerr := c.join(ctx); joined || jerr != nil {
 		err = jerr
 		data = nil
@@ -75,11 +75,7 @@ func attach(ctx context.Context, path string, s driver.Settings) (*cluster, erro
 		return nil, err
 	}
 	if len(data) > 0 {
-		err := c.load(ctx, data)
-		if err == nil && c.given != nil {
-			err = c.given.noteLoaded(ctx, c)
-		}
-		if err != nil {
+		if err := c.load(ctx, data); err != nil {
 			return nil, errors.Join(err, c.end())
 		}
 	}
@@ -200,13 +196,16 @@ func (c *cluster) detach(ctx context.Context) error {
 		return nil // the process that started it does the rest
 	}
 	saved, ended := c.save(ctx), c.end()
+	if left, ok := errors.AsType[*driver.LeftError](ended); ok && saved != nil {
+		return fmt.Errorf("%w; %w", saved, left)
+	}
 	return cmp.Or(saved, ended) // one of them: without nodes the second fails like the first
 }
 
 // end ends the nodes and removes their data, or leaves a cluster as it was found.
 func (c *cluster) end() error {
 	if c.given != nil {
-		return c.given.leave(context.Background(), c)
+		return c.given.leave(c)
 	}
 	if c.nodes == nil {
 		return nil
@@ -216,6 +215,22 @@ func (c *cluster) end() error {
 	err := c.nodes.Kill()
 	c.lines.close()
 	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// leaver is the driver, with [driver.Leaver].
+type leaver struct{ driver.Driver }
+
+// Leave implements [driver.Leaver].
+func (leaver) Leave() error {
+	mu.Lock()
+	defer mu.Unlock()
+	var errs []error
+	for _, c := range attached {
+		if c.given != nil {
+			errs = append(errs, c.given.leave(c))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Where the header of a database file says whether it has a write-ahead log: 2, or 1 if not.
@@ -260,8 +275,25 @@ func (c *cluster) load(ctx context.Context, data []byte) error {
 	if len(data) > readVersion {
 		data[writeVersion], data[readVersion] = 1, 1 // rqlite takes no other
 	}
-	if _, err := c.call(ctx, http.MethodPost, "/db/load", data); err != nil {
-		return fmt.Errorf("loading %s into the cluster: %s", c.path, reason(err))
+	post := func(ctx context.Context) error {
+		if _, err := c.call(ctx, http.MethodPost, "/db/load", data); err != nil {
+			return fmt.Errorf("loading %s into the cluster: %s", c.path, reason(err))
+		}
+		return nil
+	}
+	var err error
+	if g := c.given; g != nil {
+		err = g.create(ctx, nil, func(ctx context.Context) error {
+			if err := post(ctx); err != nil {
+				return err
+			}
+			return g.noteLoaded(ctx, c)
+		})
+	} else {
+		err = post(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	// rqlite only looks at how the file begins. What is no database must not take the place
 	// of the file when it is saved.

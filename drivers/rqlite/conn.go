@@ -176,20 +176,33 @@ func (c *conn) send(list []statement, sizes []int) error {
 
 // write sends statements that write in one request.
 func (c *conn) write(on *gorqlite.Connection, list []statement, queue bool) error {
-	if g := c.db.cluster.given; g != nil {
-		for i := range list {
-			g.note(list[i].Query)
+	g := c.db.cluster.given
+	if g == nil {
+		return c.put(c.ctx, on, list, queue)
+	}
+	var creates []string
+	for i := range list {
+		if what := created(list[i].Query); what != "" {
+			creates = append(creates, what)
 		}
 	}
+	if creates == nil {
+		return c.put(c.ctx, on, list, queue)
+	}
+	return g.create(c.ctx, creates, func(ctx context.Context) error { return c.put(ctx, on, list, queue) })
+}
+
+// put is write, with a context and without the account of what is created.
+func (c *conn) put(ctx context.Context, on *gorqlite.Connection, list []statement, queue bool) error {
 	if queue {
 		c.untold = errQueued
 		c.db.queued.Store(true)
-		if _, err := on.QueueParameterizedContext(c.ctx, list); err != nil {
+		if _, err := on.QueueParameterizedContext(ctx, list); err != nil {
 			return c.failed(err)
 		}
 		return nil
 	}
-	results, err := on.WriteParameterizedContext(c.ctx, list)
+	results, err := on.WriteParameterizedContext(ctx, list)
 	if err != nil {
 		for _, r := range results {
 			if r.Err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,13 +30,38 @@ const addressesVariable = "RQLITE_ADDRESSES"
 type given struct {
 	mu      sync.Mutex
 	created []string // tables and views, in order, each as DROP takes it
+	left    bool     // it has been, and nothing more may be created
 }
 
 // patience is how long a cluster that was running may take to answer a question.
 const patience = 20 * time.Second
 
-// take uses the cluster whose addresses are in list.
-func (c *cluster) take(ctx context.Context, list string) error {
+// leaving is how long dropping may take. The lab gives a worker longer than that before it
+// kills it.
+const leaving = 10 * time.Second
+
+// suits returns an error if settings cannot take effect in a cluster whose node says s, with
+// what to do. Nothing has been created by then.
+func suits(s *nodes.Status, wanted driver.Settings) error {
+	var bad []string
+	if got := strconv.Itoa(s.Voters); wanted["nodes"] != "" && wanted["nodes"] != got {
+		bad = append(bad, fmt.Sprintf("nodes: wanted %s, got %s: the cluster that %s names has so many: leave nodes out", wanted["nodes"], got, addressesVariable))
+	}
+	got, flag := "off", "with -fk"
+	if s.Pragmas["foreign_keys"] == "1" {
+		got, flag = "on", "without -fk"
+	}
+	if w := wanted["foreign_keys"]; w != "" && w != got {
+		bad = append(bad, fmt.Sprintf("foreign_keys: wanted %s, got %s: start each rqlited %s, or set foreign_keys=%s", w, got, flag, got))
+	}
+	if bad == nil {
+		return nil
+	}
+	return &driver.SettingError{Err: errors.New(strings.Join(bad, "; "))}
+}
+
+// take uses the cluster whose addresses are in list, if it suits settings.
+func (c *cluster) take(ctx context.Context, list string, settings driver.Settings) error {
 	for a := range strings.SplitSeq(list, ",") {
 		a = strings.TrimSpace(a)
 		if a == "" {
@@ -56,15 +82,16 @@ func (c *cluster) take(ctx context.Context, list string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	reached := ""
+	var status *nodes.Status
 	var errs []string
 	for _, u := range c.urls {
 		s, err := nodes.StatusOf(ctx, u)
 		if err == nil && s.Leader != "" {
-			reached = u
+			reached, status = u, s
 			break
 		}
 		if err == nil {
-			err = errors.New("it knows no leader")
+			err = errors.New("it knows no leader: more than half of the nodes must run: start the others")
 		}
 		errs = append(errs, fmt.Sprintf("%s: %s", bare(u), reason(err)))
 	}
@@ -76,13 +103,37 @@ func (c *cluster) take(ctx context.Context, list string) error {
 		return fmt.Errorf("%s: %s: %s", addressesVariable, bare(reached), reason(err))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: the cluster of %s answers no query: %s: are more than half of its nodes running?", addressesVariable, bare(reached), reason(err))
+		return fmt.Errorf("%s: the cluster of %s answers no query: %s: more than half of its nodes must run: start the others", addressesVariable, bare(reached), reason(err))
 	}
 	if n > 0 {
-		return fmt.Errorf("%s: the database of the cluster is not empty: it has %d tables, indexes or views, which sqlite3perf neither uses nor drops: use a cluster that is empty", addressesVariable, n)
+		return fmt.Errorf("%s: the database of the cluster is not empty: it has %d tables, indexes or views, which sqlite3perf neither uses nor drops: use a cluster that is empty%s", addressesVariable, n, c.drops(ctx))
+	}
+	if err := suits(status, settings); err != nil {
+		return err
 	}
 	c.given = &given{}
 	return nil
+}
+
+// mostDropped is how many statements a message lists at most.
+const mostDropped = 5
+
+// drops says how to drop the tables and views that are in the cluster, if they are few.
+func (c *cluster) drops(ctx context.Context) string {
+	var g given
+	if err := g.noteLoaded(ctx, c); err != nil || len(g.created) == 0 || len(g.created) > mostDropped {
+		return ""
+	}
+	return ", or, only if they are what a killed trial has left, type in rqlite's shell: " + g.statements()
+}
+
+// statements returns the statements that drop what was created.
+func (g *given) statements() string {
+	var list []string
+	for _, what := range slices.Backward(g.created) {
+		list = append(list, "DROP "+what)
+	}
+	return strings.Join(list, "; ")
 }
 
 // count returns the number that a query returns, as more than half of the nodes know it.
@@ -155,16 +206,48 @@ func callWith(ctx context.Context, with *http.Client, method, address, path stri
 // creation matches a statement that creates a table or a view.
 var creation = regexp.MustCompile("(?i)^CREATE\\s+(?:VIRTUAL\\s+)?(TABLE|VIEW)\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?(?:main\\s*\\.\\s*)?(\"(?:[^\"]|\"\")+\"|`[^`]+`|\\[[^]]+\\]|[\\w$\\x80-\\x{10ffff}]+)")
 
-// note remembers what a statement creates.
-func (g *given) note(sql string) {
-	if m := creation.FindStringSubmatch(driver.TrimScript(sql)); m != nil {
-		g.mu.Lock()
-		g.created = append(g.created, strings.ToUpper(m[1])+" IF EXISTS "+m[2])
-		g.mu.Unlock()
+// created returns what a statement creates as DROP takes it, or "".
+func created(sql string) string {
+	m := creation.FindStringSubmatch(driver.TrimScript(sql))
+	if m == nil {
+		return ""
+	}
+	return strings.ToUpper(m[1]) + " IF EXISTS " + m[2]
+}
+
+// note remembers what a statement creates. The caller holds g.mu.
+func (g *given) note(what string) {
+	if !slices.Contains(g.created, what) {
+		g.created = append(g.created, what)
 	}
 }
 
-// noteLoaded remembers what a file had that was loaded into the empty cluster.
+// create calls send with what creates something, after it has remembered what that is. The
+// cluster is not left before send returns, because the nodes go on with a request that was
+// given up: so send has a context that lasts a while longer than ctx.
+func (g *given) create(ctx context.Context, list []string, send func(context.Context) error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.left {
+		return errors.New("the trial has been given up: nothing more is created")
+	}
+	for _, what := range list {
+		g.note(what)
+	}
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		select {
+		case <-longer.Done():
+		case <-time.After(leaving / 2):
+			cancel()
+		}
+	})()
+	return send(longer)
+}
+
+// noteLoaded remembers what a file had that was loaded into the empty cluster. The caller
+// holds g.mu, unless nobody else knows g.
 func (g *given) noteLoaded(ctx context.Context, c *cluster) error {
 	data, err := c.call(ctx, http.MethodGet, "/db/query?q="+url.QueryEscape("SELECT sql FROM sqlite_schema WHERE sql LIKE 'CREATE%' ORDER BY rowid"), nil)
 	if err != nil {
@@ -176,7 +259,9 @@ func (g *given) noteLoaded(ctx context.Context, c *cluster) error {
 	}
 	for _, r := range answer.Results {
 		for _, row := range r.Values {
-			g.note(row[0])
+			if what := created(row[0]); what != "" {
+				g.note(what)
+			}
 		}
 	}
 	return nil
@@ -194,23 +279,49 @@ func (g *given) alone(ctx context.Context, c *cluster) error {
 	return err
 }
 
-// leave drops what was created.
-func (g *given) leave(ctx context.Context, c *cluster) error {
+// leave drops what was created. Nothing can be created after that.
+func (g *given) leave(c *cluster) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.left = true
+	ctx, cancel := context.WithTimeout(context.Background(), leaving)
+	defer cancel()
+	var err error
+	// What refers to another table is dropped before it, as far as the order of creation
+	// tells: otherwise foreign keys may keep a table until the next time.
+	for n := 0; len(g.created) > 0 && n != len(g.created); {
+		n = len(g.created)
+		err = g.drop(ctx, c)
+	}
 	if len(g.created) == 0 {
 		return nil
 	}
-	var drops []string
-	for _, what := range slices.Backward(g.created) {
-		drops = append(drops, "DROP "+what)
+	return &driver.LeftError{Err: fmt.Errorf("dropping what the trial has created failed: %s: when the cluster of %s runs, type in rqlite's shell: %s", reason(err), bare(c.urls[0]), g.statements())}
+}
+
+// drop tries once to drop each thing that was created, and forgets what is gone.
+func (g *given) drop(ctx context.Context, c *cluster) (failed error) {
+	for i, what := range slices.Backward(slices.Clone(g.created)) {
+		body, err := json.Marshal([]string{"DROP " + what})
+		var data []byte
+		if err == nil {
+			data, err = c.call(ctx, http.MethodPost, "/db/execute", body)
+		}
+		var answer struct{ Results []struct{ Error string } }
+		if err == nil {
+			err = json.Unmarshal(data, &answer)
+		}
+		if err == nil && len(answer.Results) != 1 {
+			err = fmt.Errorf("%.200s", data)
+		}
+		if err == nil && answer.Results[0].Error != "" {
+			err = errors.New(answer.Results[0].Error)
+		}
+		if err != nil {
+			failed = err
+			continue
+		}
+		g.created = slices.Delete(g.created, i, i+1)
 	}
-	body, err := json.Marshal(drops)
-	if err == nil {
-		_, err = c.call(ctx, http.MethodPost, "/db/execute", body)
-	}
-	if err != nil {
-		return fmt.Errorf("dropping what the trial has created: %s", reason(err))
-	}
-	return nil
+	return failed
 }

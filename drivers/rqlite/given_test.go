@@ -2,6 +2,7 @@ package rqlite_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -13,6 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite"
 	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // running starts a cluster that is nobody's.
@@ -113,7 +116,7 @@ func TestRunningClusterFails(t *testing.T) {
 		{"nobody there", "127.0.0.1:1", "RQLITE_ADDRESSES: no node can be used: 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"},
 		{"a wrong password", "http://bob:secret2@" + guarded, guarded + ": it refuses the user and the password (401)"},
 		{"no user", guarded, guarded + ": it refuses the user and the password (401)"},
-		{"no quorum", three.Nodes[2].HTTP, "are more than half of its nodes running?"},
+		{"no quorum", three.Nodes[2].HTTP, "more than half of its nodes must run: start the others"},
 		{"no address", "ftp://secret@x", "not an address: want such as http://user:password@10.0.0.1:4001"},
 		{"nothing", " , ", "RQLITE_ADDRESSES: no address"},
 	} {
@@ -124,7 +127,7 @@ func TestRunningClusterFails(t *testing.T) {
 			if err == nil {
 				_ = db.Close() // the error counts
 			}
-			if c.name == "no quorum" && err != nil && strings.Contains(err.Error(), "it knows no leader") {
+			if c.name == "no quorum" && err != nil && strings.Contains(err.Error(), "it knows no leader: more than half of the nodes must run: start the others") {
 				return // it has seen that already
 			}
 			wantLine(t, c.name, err, c.want)
@@ -154,4 +157,83 @@ func TestQuorumLost(t *testing.T) {
 	}
 	wantLine(t, "a write", db.Script(t.Context(), "INSERT INTO t VALUES (1, 1)"), "")
 	wantLine(t, "closing", db.Close(), "saving the database of the cluster: ")
+}
+
+const names = "SELECT group_concat(name) FROM sqlite_schema"
+
+// wantNothing expects that nothing is left in a cluster.
+func wantNothing(t *testing.T, what string, c *nodes.Cluster) {
+	t.Helper()
+	if got := ask(t, c, "/db/query?level=strong", names); !strings.Contains(got, `[[null]]`) {
+		t.Errorf("%s: left in the cluster: %s", what, got)
+	}
+}
+
+// A trial whose settings a running cluster cannot have, or that fails, leaves nothing.
+func TestRunningClusterRefused(t *testing.T) {
+	c := running(t, 1)
+	t.Setenv("RQLITE_ADDRESSES", c.Nodes[0].HTTP)
+	simple := builtin(t, "simple")
+	bad := builtin(t, "simple")
+	bad.Schema += "; CREATE TABLE again (a); CREATE INDEX by_a ON nowhere (a)"
+	for _, r := range []struct {
+		name     string
+		plan     *plan.Plan
+		settings driver.Settings
+		code     string
+		want     string
+	}{
+		{"refused", simple, driver.Settings{"nodes": "3", "foreign_keys": "on"}, protocol.CodeSetting, "nodes: wanted 3, got 1: the cluster that RQLITE_ADDRESSES names has so many: leave nodes out; foreign_keys: wanted on, got off: start each rqlited with -fk, or set foreign_keys=off"},
+		{"another setting", simple, driver.Settings{"synchronous": "full"}, protocol.CodeSetting, "synchronous: wanted full, got off (a node does not wait"},
+		{"failed", bad, nil, protocol.CodeSQLite, "nowhere"},
+	} {
+		answers := request(t, protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 3, Path: filepath.Join(t.TempDir(), "test.db"), Settings: r.settings, Plan: r.plan})
+		last := answers[len(answers)-1]
+		if last.Type != protocol.TypeFailed || last.Reason.Code != r.code || !strings.Contains(last.Reason.Message, r.want) {
+			t.Errorf("%s: %s, %+v, want %s with %q", r.name, last.Type, last.Reason, r.code, r.want)
+		}
+		for _, a := range answers {
+			if r.code == protocol.CodeSetting && a.Type == protocol.TypeSettings {
+				t.Errorf("%s: the schema was made", r.name)
+			}
+		}
+		wantNothing(t, r.name, c)
+	}
+}
+
+// A process that exits without closing its databases leaves nothing, and creates nothing
+// after that.
+func TestLeave(t *testing.T) {
+	c := running(t, 1)
+	t.Setenv("RQLITE_ADDRESSES", c.Nodes[0].HTTP)
+	d := rqlite.New()
+	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, table)
+	if err := d.(driver.Leaver).Leave(); err != nil {
+		t.Fatal(err)
+	}
+	wantNothing(t, "after leaving", c)
+	wantLine(t, "creating", db.Script(t.Context(), "CREATE TABLE late (a)"), "the trial has been given up")
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	wantNothing(t, "after closing", c)
+}
+
+// What cannot be dropped is named, with what to type, and everything else is dropped.
+func TestNotDropped(t *testing.T) {
+	c := running(t, 1, "-fk")
+	t.Setenv("RQLITE_ADDRESSES", c.Nodes[0].HTTP)
+	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, "CREATE TABLE first (a); "+table+"; CREATE TABLE last (a); INSERT INTO t VALUES (1, 1)")
+	ask(t, c, "/db/execute", "CREATE TABLE others (n REFERENCES t (id))")
+	ask(t, c, "/db/execute", "INSERT INTO others VALUES (1)")
+	err := db.Close()
+	wantLine(t, "closing", err, "FOREIGN KEY constraint failed: when the cluster of "+c.Nodes[0].HTTP+" runs, type in rqlite's shell: DROP TABLE IF EXISTS t")
+	if _, ok := errors.AsType[*driver.LeftError](err); !ok {
+		t.Errorf("%T, want a LeftError", err)
+	}
+	if got := ask(t, c, "/db/query?level=strong", names); !strings.Contains(got, `[["t,others"]]`) {
+		t.Errorf("left in the cluster: %s", got)
+	}
+	_, err = rqlite.New().Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), nil)
+	wantLine(t, "the next trial", err, "only if they are what a killed trial has left, type in rqlite's shell: DROP TABLE IF EXISTS others; DROP TABLE IF EXISTS t")
 }

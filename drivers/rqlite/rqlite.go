@@ -29,7 +29,7 @@ var info []byte
 
 // New returns the driver. The variables RQLITED_PATH and RQLITE_ADDRESSES say with which
 // program, or with which cluster, it works.
-func New() driver.Driver { return driver.New(driver.MustInfo(info), open) }
+func New() driver.Driver { return leaver{driver.New(driver.MustInfo(info), open)} }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
 	c, err := attach(ctx, path, s)

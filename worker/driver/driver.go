@@ -137,6 +137,29 @@ func (d *described) Open(ctx context.Context, path string, s Settings) (DB, erro
 	return d.open(ctx, path, s)
 }
 
+// Leaver is a [Driver] that may keep data where the end of the process does not remove it,
+// such as on a server that was running before.
+type Leaver interface {
+	Driver
+
+	// Leave removes what all open databases have made there, before the process exits without
+	// closing them. Nothing more can be made then.
+	Leave() error
+}
+
+// LeftError says what is left where the end of the process does not remove it.
+type LeftError struct{ Err error }
+
+func (e *LeftError) Error() string { return e.Err.Error() }
+func (e *LeftError) Unwrap() error { return e.Err }
+
+// SettingError is the refusal of [Driver.Open] when settings cannot take effect with what it
+// has found. It says what to do.
+type SettingError struct{ Err error }
+
+func (e *SettingError) Error() string { return e.Err.Error() }
+func (e *SettingError) Unwrap() error { return e.Err }
+
 // Runner runs statements: a [DB] on any connection of its pool, a [Conn] on
 // itself.
 type Runner interface {

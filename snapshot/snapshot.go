@@ -129,6 +129,9 @@ func same(x, y fs.FileInfo) bool {
 	return os.SameFile(x, y) && x.Size() == y.Size() && x.ModTime().Equal(y.ModTime())
 }
 
+// ErrUnreadable is the error of a database that SQLite cannot read.
+var ErrUnreadable = errors.New("SQLite cannot read it")
+
 // unreadable explains an error of SQLite's about the copy.
 func unreadable(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
@@ -136,9 +139,9 @@ func unreadable(err error) error {
 	case !ok:
 		return err
 	case e.Code()&0xff == sqlite3.SQLITE_NOTADB:
-		return errors.New("SQLite cannot read it: it is encrypted or damaged: name a database that sqlite3 can open")
+		return fmt.Errorf("%w: it is encrypted or damaged: name a database that sqlite3 can open", ErrUnreadable)
 	}
-	return fmt.Errorf("SQLite cannot read it: %w", err)
+	return fmt.Errorf("%w: %w", ErrUnreadable, err)
 }
 
 // remove removes a copy and what is beside it.

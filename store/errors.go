@@ -14,13 +14,15 @@ import (
 var (
 	ErrNoStore = errors.New("no runs yet")    // there is no file to read
 	ErrRefused = errors.New("cannot be used") // the file is not a store, or not one for this version
-	ErrNoRun   = errors.New("no such run")    // the store has no run with that number
-	ErrDamaged = errors.New("is damaged")     // the contents of the store contradict themselves
+	ErrNewer   = errors.New("it was made by a newer sqlite3perf")
+	ErrNoRun   = errors.New("no such run") // the store has no run with that number
+	ErrDamaged = errors.New("is damaged")  // the contents of the store contradict themselves
 )
 
 // UnusableError is an error that does not occur with another file.
 type UnusableError struct {
-	Remedy bool // the error also says what to do about this file
+	Remedy bool  // the error also says what to do about this file
+	Why    error // the error without the name of the file, if that was refused
 	err    error
 }
 
@@ -32,7 +34,7 @@ func refuse(path string, err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Path == path {
 		err = p.Err // otherwise the path would be named twice
 	}
-	return &UnusableError{false, fmt.Errorf("store %s %w: %w", path, ErrRefused, err)}
+	return &UnusableError{Why: err, err: fmt.Errorf("store %s %w: %w", path, ErrRefused, err)}
 }
 
 // explain adds to an error of SQLite the file's name, what the error means here, and
@@ -51,14 +53,18 @@ func (s *Store) explain(err error) error {
 		sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH: // its tables are not the original ones
 		return s.broken(err)
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR:
-		return &UnusableError{primary != sqlite3.SQLITE_IOERR, explained}
+		return &UnusableError{Remedy: primary != sqlite3.SQLITE_IOERR, err: explained}
 	}
 	return explained
 }
 
 // broken returns the error that the whole file is damaged.
 func (s *Store) broken(err error) error {
-	return &UnusableError{true, fmt.Errorf("store %s %w: move it away (SQLite: %w)", s.path, ErrDamaged, err)}
+	remedy := "move it away"
+	if s.foreign {
+		remedy = "ask for another copy"
+	}
+	return &UnusableError{Remedy: true, err: fmt.Errorf("store %s %w: %s (SQLite: %w)", s.path, ErrDamaged, remedy, err)}
 }
 
 func meaning(code int) string {

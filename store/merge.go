@@ -26,7 +26,7 @@ type Merged struct {
 	Run    int64  `json:"run"`              // its number there
 	What   string `json:"what"`             // such as [MergedNew]
 	Is     int64  `json:"is,omitempty"`     // its number here; 0 if it is not here
-	Trials int    `json:"trials"`           // that came in
+	Trials int    `json:"trials,omitempty"` // that came in
 	Reason string `json:"reason,omitempty"` // why it was left out
 }
 
@@ -68,6 +68,28 @@ func (s *Store) Merge(ctx context.Context, from *Store) ([]Merged, error) {
 		err = ctx.Err()
 	}
 	return m.list, err
+}
+
+// Mergeable reports whether a store that is to be merged has a run that can be read. If it
+// has none, it returns why each of its runs is left out.
+func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err error) {
+	var ids []int64
+	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
+		ids, err = runIDs(ctx, c)
+		return err
+	})
+	m := &merge{from: s}
+	for _, id := range ids {
+		_, e := s.Load(ctx, id)
+		switch {
+		case ctx.Err() != nil:
+			return false, m.list, ctx.Err()
+		case e == nil:
+			return true, nil, nil
+		}
+		m.leaveOut(id, unreadable(e))
+	}
+	return false, m.list, err
 }
 
 // begin returns the runs of the other store, and finds those that are here.

@@ -404,3 +404,51 @@ func TestForeignRefusesEmpty(t *testing.T) {
 	_, err := store.OpenForeign(t.Context(), path, "theirs.db")
 	wantError(t, err, "theirs.db", "it is empty")
 }
+
+// A store of which no run can be read says why of each, and one with a run that can be read
+// only that.
+func TestMergeable(t *testing.T) {
+	whole := tellingStore(t)
+	for query, want := range map[string]struct {
+		some bool
+		left int
+	}{
+		"": {true, 0},
+		"UPDATE runs SET seed = 'x' WHERE run_id = 1": {true, 0},
+		"UPDATE runs SET seed = 'x'":                  {false, 3},
+		"DELETE FROM runs":                            {false, 0},
+	} {
+		a := copyOf(t, whole)
+		if query != "" {
+			hurt(t, a, query)
+		}
+		s, err := store.OpenForeign(t.Context(), a, "theirs.db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		some, left, err := s.Mergeable(t.Context())
+		if err != nil || some != want.some || len(left) != want.left {
+			t.Errorf("%s: %t, %+v, %v", query, some, left, err)
+		}
+		for _, m := range left {
+			if m.What != store.MergedLeftOut || m.Store != "theirs.db" || !strings.Contains(m.Reason, "seed") {
+				t.Errorf("%s: %+v", query, m)
+			}
+		}
+	}
+}
+
+// Who has a damaged copy of somebody else's store needs another one.
+func TestForeignDamaged(t *testing.T) {
+	a := copyOf(t, tellingStore(t))
+	info, err := os.Stat(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(a, info.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.OpenForeign(t.Context(), a, "theirs.db")
+	wantError(t, err, "theirs.db", "is damaged: ask for another copy")
+}

@@ -13,7 +13,7 @@ import (
 func DefaultPath() (string, error) {
 	dir, err := dataDir(runtime.GOOS)
 	if err != nil {
-		return "", &UnusableError{false, errors.New("store: no home directory is set")}
+		return "", &UnusableError{err: errors.New("store: no home directory is set")}
 	}
 	return filepath.Join(dir, "sqlite3perf", "results.db"), nil
 }

@@ -193,7 +193,7 @@ func ours(id, version int64, newest int) error {
 	case id != ApplicationID:
 		return errors.New("it is a SQLite database of something else")
 	case version > int64(newest):
-		return fmt.Errorf("it was made by a newer sqlite3perf (its version is %d, known are up to %d)", version, newest)
+		return fmt.Errorf("%w (its version is %d, known are up to %d)", ErrNewer, version, newest)
 	}
 	return nil
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,16 +37,18 @@ func mergeCommand(env *environment) *cobra.Command {
 		Long: `Merge adds the runs of other stores to the usual one, or to the one that --store names,
 which is made if there is none. A run that is there already is not added again, so stores
 may be merged as often as one likes; of a run that has gone on since an earlier merge, the
-rest comes in. A run that is damaged is named and left out, and the others come in.
+rest comes in. A run or a store that cannot be read is named and left out, with what to do,
+and the others come in. If nothing can be read, no store is made.
 
 The other stores may be somebody else's. They are only read, through a copy that is made
 beside the store, and nothing that their schemas define is run. A merged run keeps the name
 of the file that it came from; commands that build what a run names build of a merged one
 only what is built in.
 
-Exit status: 0 everything is in the store; 1 a run or a store was left out.`,
+Exit status: 0 everything is in the store; 1 a run or a store was left out; 2 a store was
+not found, or named twice: nothing is merged.`,
 		Example: "  sqlite3perf merge pi.db vm1.db\n  sqlite3perf merge results-*.db --store all.db",
-		Args:    arguments(1, -1, "the stores to merge"),
+		Args:    arguments(1, -1, "a store to merge"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return merge(cmd.Context(), env, o, args)
 		},
@@ -59,12 +64,14 @@ Exit status: 0 everything is in the store; 1 a run or a store was left out.`,
 type mergeReport struct {
 	Command   string         `json:"command"` // merge
 	Store     string         `json:"store"`
-	New       int            `json:"new"`       // runs that came in
-	There     int            `json:"there"`     // runs that were there already
-	Continued int            `json:"continued"` // runs of which the rest came in
-	LeftOut   int            `json:"left_out"`
+	New       int            `json:"new"`                // runs that came in
+	There     int            `json:"there"`              // runs that were there already
+	Continued int            `json:"continued"`          // runs of which the rest came in
+	LeftOut   int            `json:"left_out,omitempty"` // runs
 	Runs      []store.Merged `json:"runs"`
 	Unread    []unreadStore  `json:"unread,omitempty"` // stores of which nothing came in
+
+	made bool // there is a store
 }
 
 // unreadStore is a store that cannot be read.
@@ -83,29 +90,34 @@ func merge(ctx context.Context, env *environment, o *mergeOptions, names []strin
 	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
 	defer release()
 	ctx = until(ctx, stop)
-	st, err := store.Open(ctx, to)
-	if err != nil {
-		return unlessInterrupted(stop, err)
+	d := &destination{path: to}
+	defer d.close()
+	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		if err := d.open(ctx); err != nil {
+			return unlessInterrupted(stop, err)
+		}
 	}
-	defer st.Close()
 	out := &mergeReport{Command: "merge", Store: to, Runs: []store.Merged{}}
 	var failure error
 	for _, name := range names {
 		var unread error
-		if unread, failure = mergeOne(ctx, st, to, name, out); failure != nil || ctx.Err() != nil {
+		if unread, failure = mergeOne(ctx, d, name, out); failure != nil || ctx.Err() != nil {
 			break
 		}
 		if unread != nil {
-			out.Unread = append(out.Unread, unreadStore{name, strings.Join(strings.Fields(unread.Error()), " ")})
+			out.Unread = append(out.Unread, unreadStore{name, strings.Join(strings.Fields(whyUnread(unread)), " ")})
 		}
 	}
 	out.count()
+	out.made = d.st != nil
 	if err := out.print(env, o.format); err != nil {
 		return err
 	}
 	switch {
 	case interrupted(stop):
 		return statusError(exitInterrupted)
+	case failure != nil && d.st == nil:
+		return failure
 	case failure != nil:
 		return fmt.Errorf("%w; what is listed is in the store, and merging again adds the rest", failure)
 	case out.LeftOut > 0 || len(out.Unread) > 0:
@@ -126,8 +138,8 @@ func (o *mergeOptions) check(names []string) (to string, err error) {
 		return "", noDirectory("--store "+o.store, dir)
 	}
 	for i, name := range names {
-		if err := snapshot.Check(name); err != nil {
-			return "", usagef("store %s: %w", name, err)
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			return "", usagef("store %s: there is no such file: name a store", name)
 		}
 		if sameFile(name, to) {
 			return "", usagef("%s is the store that the others are merged into: leave it out", name)
@@ -143,15 +155,18 @@ func (o *mergeOptions) check(names []string) (to string, err error) {
 
 // mergeOne merges a store, through a copy beside the one that it is merged into. unread says
 // why it cannot be read.
-func mergeOne(ctx context.Context, st *store.Store, to, name string, out *mergeReport) (unread, failure error) {
-	scratch, err := beside(to)
+func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport) (unread, failure error) {
+	if err := readable(name); err != nil {
+		return err, nil
+	}
+	scratch, err := beside(d.path)
 	if err != nil {
 		return nil, fmt.Errorf("a copy of %s: %w", name, err)
 	}
 	defer scratch.Remove()
 	copied, err := snapshot.Take(ctx, name, scratch.Dir)
 	if err != nil {
-		return err, nil
+		return cmp.Or(errors.Unwrap(err), err), nil // without the name, which the report has
 	}
 	defer copied.Close()
 	from, err := store.OpenForeign(ctx, copied.File(), name)
@@ -159,12 +174,85 @@ func mergeOne(ctx context.Context, st *store.Store, to, name string, out *mergeR
 		return err, nil
 	}
 	defer from.Close()
-	list, err := st.Merge(ctx, from)
+	list, err := d.merge(ctx, from)
 	out.Runs = append(out.Runs, list...)
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
 	return nil, err
+}
+
+// destination is the store that others are merged into. It is made when there is a run to
+// put into it.
+type destination struct {
+	path string
+	st   *store.Store // nil: not made yet
+}
+
+func (d *destination) open(ctx context.Context) (err error) {
+	d.st, err = store.Open(ctx, d.path)
+	return err
+}
+
+func (d *destination) close() {
+	if d.st != nil {
+		d.st.Close()
+	}
+}
+
+func (d *destination) merge(ctx context.Context, from *store.Store) ([]store.Merged, error) {
+	if d.st == nil {
+		if some, leftOut, err := from.Mergeable(ctx); !some {
+			return leftOut, err
+		}
+		if err := d.open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return d.st.Merge(ctx, from)
+}
+
+// aStore ends a reason why a file is no store.
+const aStore = ": name a store, as sqlite3perf run makes them"
+
+// readable finds what cannot be a store, before anything is copied.
+func readable(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: make it readable", reason(err))
+	case info.IsDir():
+		return errors.New("it is a directory" + aStore)
+	case !info.Mode().IsRegular():
+		return errors.New("it is not a regular file" + aStore)
+	case info.Size() == 0:
+		return errors.New("it is empty, 0 bytes long" + aStore)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("%w: make it readable", reason(err))
+	}
+	f.Close()
+	if err = snapshot.Check(name); err != nil {
+		return fmt.Errorf("%w"+aStore, err)
+	}
+	return nil
+}
+
+// whyUnread says why nothing of a store could be read, and what to do.
+func whyUnread(err error) string {
+	refused, ok := errors.AsType[*store.UnusableError](err)
+	switch {
+	case errors.Is(err, snapshot.ErrUnreadable):
+		return "SQLite cannot read it, for it is damaged or encrypted: ask for another copy"
+	case errors.Is(err, store.ErrDamaged):
+		return "it is damaged: ask for another copy"
+	case errors.Is(err, store.ErrNewer):
+		return refused.Why.Error() + ": update sqlite3perf"
+	case ok && refused.Why != nil:
+		return refused.Why.Error() + aStore
+	}
+	return err.Error()
 }
 
 // count counts what became of the runs.
@@ -190,7 +278,11 @@ func (r *mergeReport) print(env *environment, format string) error {
 		return enc.Encode(r)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s merged into %s", counted(r.New, "run"), r.Store)
+	if r.made {
+		fmt.Fprintf(&b, "%s merged into %s", counted(r.New, "run"), r.Store)
+	} else {
+		fmt.Fprintf(&b, "nothing to merge: %s was not made", r.Store)
+	}
 	if r.Continued > 0 {
 		fmt.Fprintf(&b, ", %d continued", r.Continued)
 	}

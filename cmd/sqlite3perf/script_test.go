@@ -90,9 +90,19 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": status, "fails": fails, "cells": cells, "trials": trials, "fulfills": fulfills,
-			"sql": sqlScript, "lock": lock, "unlock": unlock, "live": live, "listing": listing,
+			"sql": sqlScript, "lock": lock, "unlock": unlock, "live": live, "listing": listing, "cut": cut,
 		},
 	})
+}
+
+// cut leaves only the first bytes of a file: cut FILE BYTES.
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: cut FILE BYTES")
+	}
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
 }
 
 // setup gives a script its own directories for everything that the command stores, and

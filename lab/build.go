@@ -57,9 +57,17 @@ type compiler struct {
 }
 
 // BuildError says why a driver does not have a worker.
-type BuildError struct{ Reason protocol.Reason }
+type BuildError struct {
+	Reason protocol.Reason
+	Driver string // if the reason's message does not name it
+}
 
-func (e *BuildError) Error() string { return e.Reason.Message }
+func (e *BuildError) Error() string {
+	if e.Driver != "" {
+		return e.Driver + " cannot be measured: " + e.Reason.Message
+	}
+	return e.Reason.Message
+}
 
 // DefaultCache returns the directory for workers if the user does not name one.
 func DefaultCache() (string, error) {
@@ -75,7 +83,7 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 		return b.env, nil
 	}
 	if _, err := exec.LookPath("go"); err != nil {
-		return nil, &BuildError{protocol.Reason{Code: protocol.CodeNoGo, Message: "workers are built with the Go toolchain, and there is no go in PATH: install Go from https://go.dev/dl"}}
+		return nil, &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoGo, Message: "workers are built with the Go toolchain, and there is no go in PATH: install Go from https://go.dev/dl"}}
 	}
 	cmd := b.command(ctx, "env", "-json")
 	var said bytes.Buffer
@@ -190,7 +198,7 @@ func (b *Builder) path(ctx context.Context, ref Ref) (string, *toolchain, error)
 		return "", nil, err
 	}
 	if b.Target != "" && ref.Known.Kind == driver.Cgo {
-		return "", nil, &BuildError{protocol.Reason{Code: protocol.CodeNoGo, Message: fmt.Sprintf("%s needs a C compiler, so it is built on the machine that it runs on, and there is no go in PATH there: install Go and gcc there", ref.Name)}}
+		return "", nil, &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoGo, Message: fmt.Sprintf("%s needs a C compiler, so it is built on the machine that it runs on, and there is no go in PATH there: install Go and gcc there", ref.Name)}}
 	}
 	if err := env.serves(ref); err != nil {
 		return "", nil, err
@@ -253,14 +261,14 @@ func sum(path string) (string, error) {
 func (env *toolchain) serves(ref Ref) error {
 	for _, key := range []string{"GOAMD64", "GOARM64"} {
 		if _, ok := ref.Options[key]; ok && key != "GO"+strings.ToUpper(env.GOARCH) {
-			return &BuildError{protocol.Reason{Code: protocol.CodeBuild, Message: fmt.Sprintf("cannot be built: workers are built for %s here: leave out %s", env.GOARCH, key)}}
+			return &BuildError{Reason: protocol.Reason{Code: protocol.CodeBuild, Message: fmt.Sprintf("cannot be built: workers are built for %s here: leave out %s", env.GOARCH, key)}}
 		}
 	}
 	if ref.Known.Kind != driver.Cgo {
 		return nil
 	}
 	noCC := func(format string, args ...any) error {
-		return &BuildError{protocol.Reason{Code: protocol.CodeNoCC, Message: fmt.Sprintf(format, args...)}}
+		return &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoCC, Message: fmt.Sprintf(format, args...)}}
 	}
 	switch {
 	case env.CGO_ENABLED != "1" && os.Getenv("CGO_ENABLED") == "0":
@@ -385,7 +393,7 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", &BuildError{protocol.Reason{
+		return "", &BuildError{Reason: protocol.Reason{
 			Code:    protocol.CodeBuild,
 			Message: fmt.Sprintf("cannot be built: %s%s", firstComplaint(output.String(), err), ref.variantHint()),
 			Detail:  output.String(),

@@ -144,7 +144,7 @@ func (s *stripped) build(ctx context.Context, environment ...string) (ns, size i
 		if ctx.Err() != nil {
 			return 0, 0, ctx.Err()
 		}
-		return 0, 0, &BuildError{protocol.Reason{Code: protocol.CodeBuild, Message: fmt.Sprintf("cannot be built: %s", firstComplaint(output.String(), err)), Detail: output.String()}}
+		return 0, 0, &BuildError{Reason: protocol.Reason{Code: protocol.CodeBuild, Message: fmt.Sprintf("cannot be built: %s", firstComplaint(output.String(), err)), Detail: output.String()}}
 	}
 	ns = time.Since(begin).Nanoseconds()
 	fi, err := os.Stat(out)

@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -62,6 +66,48 @@ type Need struct {
 	Env        string `json:"env"`        // environment variable that may have its absolute path instead
 	Unless     string `json:"unless"`     // environment variable with which it is not needed
 	Hint       string `json:"hint"`       // how to get it
+
+	// Status is the path of a page that a server answers which Unless names, as a list of
+	// addresses with a comma between them. If it is "", nobody is asked.
+	Status string `json:"status"`
+}
+
+// statusLimit is how long a server may take to answer. A slower one is left to the trials.
+const statusLimit = 5 * time.Second
+
+// unreached says why none of the servers can be used that the user names, or "". Errors
+// that may pass are left to the trials.
+func (n *Need) unreached() string {
+	var bad []string
+	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true}}
+	for address := range strings.SplitSeq(os.Getenv(n.Unless), ",") {
+		if address = strings.TrimSpace(address); address == "" {
+			continue
+		}
+		if !strings.Contains(address, "://") {
+			address = "http://" + address
+		}
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return fmt.Sprintf("%s has what is no address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", n.Unless)
+		}
+		resp, err := client.Get(strings.TrimSuffix(u.String(), "/") + n.Status)
+		if err == nil {
+			resp.Body.Close()
+		}
+		switch {
+		case err == nil && resp.StatusCode == http.StatusUnauthorized:
+			bad = append(bad, fmt.Sprintf("%s refuses the user and the password (401): correct them in %s", u.Host, n.Unless))
+		case errors.Is(err, syscall.ECONNREFUSED):
+			bad = append(bad, fmt.Sprintf("nothing listens at %s: start %s there, or correct %s", u.Host, n.Executable, n.Unless))
+		default:
+			return "" // the trials use it, or say what is wrong
+		}
+	}
+	if bad == nil {
+		return fmt.Sprintf("%s has no address: want such as http://user:password@10.0.0.1:4001", n.Unless)
+	}
+	return strings.Join(bad, "; ")
 }
 
 // readManifest reads the driver.json in a directory.
@@ -153,6 +199,9 @@ func (n *Need) lack() string {
 		return ""
 	}
 	if n.given() {
+		if n.Status != "" {
+			return n.unreached()
+		}
 		return ""
 	}
 	if path := os.Getenv(n.Env); n.Env != "" && path != "" {
@@ -174,7 +223,7 @@ func (n *Need) lack() string {
 // nil if it could.
 func (k *Known) ready() error {
 	if why := k.Needs.lack(); why != "" {
-		return &BuildError{protocol.Reason{Code: protocol.CodeNoExecutable, Message: k.Name + " cannot be measured: " + why}}
+		return &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoExecutable, Message: why}, Driver: k.Name}
 	}
 	return nil
 }
@@ -184,7 +233,7 @@ func (k *Known) ready() error {
 func foundWorker(ctx context.Context, ref Ref) (path string, with map[string]string, err error) {
 	k := ref.Known
 	if path, err = exec.LookPath(k.Command[0]); err != nil {
-		return "", nil, &BuildError{protocol.Reason{Code: protocol.CodeNoExecutable, Message: fmt.Sprintf("%s cannot be measured: %v", k.Name, err)}}
+		return "", nil, &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoExecutable, Message: err.Error()}, Driver: k.Name}
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return "", nil, err

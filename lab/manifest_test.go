@@ -2,6 +2,8 @@ package lab_test
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -163,6 +165,39 @@ func TestPythonDrivers(t *testing.T) {
 		checkSamples(t, cases[0], got)
 		if proof.ModuleVersion == "" || got.Proof.ModuleVersion != proof.ModuleVersion || cases[0].Build["module_version"] != proof.ModuleVersion {
 			t.Errorf("versions: %q described, %q proven, built with %v", proof.ModuleVersion, got.Proof.ModuleVersion, cases[0].Build)
+		}
+	}
+}
+
+// A server that the user names is asked before anything is built or stored. The password is
+// in no message.
+func TestServerUnreached(t *testing.T) {
+	guard := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); r.URL.Path != "/status" || password != "secret" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer guard.Close()
+	host := guard.Listener.Addr().String()
+	for addresses, want := range map[string]string{
+		"bob:secret2@" + host:             host + " refuses the user and the password (401): correct them in TOY_SERVERS",
+		"127.0.0.1:1,":                    "nothing listens at 127.0.0.1:1: start tool there, or correct TOY_SERVERS",
+		" , ":                             "TOY_SERVERS has no address: want such as",
+		"ftp://secret2@x":                 "TOY_SERVERS has what is no address: want such as",
+		"127.0.0.1:1, bob:secret@" + host: "",
+	} {
+		t.Setenv("TOY_SERVERS", addresses)
+		_, ref := scripted(t, `{"executable": "tool", "hint": "get it", "unless": "TOY_SERVERS", "status": "/status"}`, toyAnswer)
+		_, _, err := (&lab.Builder{Cache: t.TempDir()}).Worker(t.Context(), ref, nil)
+		if want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", addresses, err)
+			}
+			continue
+		}
+		unavailable, ok := errors.AsType[*lab.BuildError](err)
+		if !ok || !strings.HasPrefix(unavailable.Reason.Message, want) || !strings.HasPrefix(err.Error(), "toy cannot be measured: "+want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: got %v, want %q", addresses, err, want)
 		}
 	}
 }

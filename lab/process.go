@@ -613,7 +613,7 @@ func Describe(ctx context.Context, executable string, args ...string) (driver.In
 		err = fmt.Errorf("it speaks protocol %d, this sqlite3perf %d: rebuild one of them", a.Protocol, protocol.Version)
 	}
 	if err != nil {
-		return driver.Info{}, protocol.Proof{}, &BuildError{protocol.Reason{
+		return driver.Info{}, protocol.Proof{}, &BuildError{Reason: protocol.Reason{
 			Code: protocol.CodeStart, Message: fmt.Sprintf("%s does not answer as a worker: %v", strings.Join(append([]string{executable}, args...), " "), err), Detail: stderr,
 		}}
 	}

@@ -57,7 +57,7 @@ func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags 
 			if hint == "" {
 				hint = "leave it out"
 			}
-			return &BuildError{protocol.Reason{Code: protocol.CodeBuild, Message: fmt.Sprintf("cannot be built: no file of %s or of what it depends on has the build tag %s: %s", ref.Known.Module, tag, hint)}}
+			return &BuildError{Reason: protocol.Reason{Code: protocol.CodeBuild, Message: fmt.Sprintf("cannot be built: no file of %s or of what it depends on has the build tag %s: %s", ref.Known.Module, tag, hint)}}
 		}
 	}
 	return nil

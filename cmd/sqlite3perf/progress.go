@@ -93,11 +93,11 @@ func (p *progress) Built(i, n int, name string, err error) {
 	if err == nil || p.quiet {
 		return
 	}
-	said := ""
+	why := err.Error()
 	if e, ok := errors.AsType[*lab.BuildError](err); ok {
-		said = report.Said(&e.Reason)
+		why = e.Reason.Message + report.Said(&e.Reason)
 	}
-	p.say("%s is unavailable: %v%s", name, err, said)
+	p.say("%s is unavailable: %s", name, why)
 }
 
 // tellRows is the number of rows from which hashing takes long enough to show progress.

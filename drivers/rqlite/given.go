@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
@@ -168,6 +169,9 @@ func bare(address string) string {
 func reason(err error) string {
 	if e, ok := errors.AsType[*nodes.HTTPError](err); ok && e.Code == http.StatusUnauthorized {
 		return "it refuses the user and the password (401)"
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return "nothing listens there: start rqlited, or correct " + addressesVariable
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the address, which may have a password

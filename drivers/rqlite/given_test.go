@@ -113,7 +113,7 @@ func TestRunningClusterFails(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ name, addresses, want string }{
-		{"nobody there", "127.0.0.1:1", "RQLITE_ADDRESSES: no node can be used: 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"},
+		{"nobody there", "127.0.0.1:1", "RQLITE_ADDRESSES: no node can be used: 127.0.0.1:1: nothing listens there: start rqlited, or correct RQLITE_ADDRESSES"},
 		{"a wrong password", "http://bob:secret2@" + guarded, guarded + ": it refuses the user and the password (401)"},
 		{"no user", guarded, guarded + ": it refuses the user and the password (401)"},
 		{"no quorum", three.Nodes[2].HTTP, "more than half of its nodes must run: start the others"},

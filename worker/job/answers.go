@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -83,7 +84,18 @@ type asking struct {
 
 // ask runs a statement and reports the answer. The error is the end of ctx only, since
 // an error of the library is an answer.
-func (p *asking) ask(ctx context.Context, a protocol.Answer, q driver.Question) (*protocol.Answer, error) {
+func (p *asking) ask(ctx context.Context, at protocol.Answer, q driver.Question) (*protocol.Answer, error) {
+	a, err := p.answer(ctx, at, q)
+	if err != nil {
+		return nil, err
+	}
+	p.out.Answers++
+	p.tell(protocol.Progress{Stage: "answer", Answer: a})
+	return a, nil
+}
+
+// answer is [asking.ask] without the report.
+func (p *asking) answer(ctx context.Context, a protocol.Answer, q driver.Question) (*protocol.Answer, error) {
 	a.SQL = strings.TrimSpace(q.SQL)
 	for _, v := range q.Args {
 		a.Arguments = append(a.Arguments, protocol.NewValue(v))
@@ -132,8 +144,6 @@ func (p *asking) ask(ctx context.Context, a protocol.Answer, q driver.Question) 
 	case err != nil:
 		a.Error = &protocol.AnswerError{Message: err.Error()}
 	}
-	p.out.Answers++
-	p.tell(protocol.Progress{Stage: "answer", Answer: &a})
 	return &a, nil
 }
 
@@ -226,6 +236,8 @@ func (p *asking) phase(ctx context.Context, ph *plan.Phase) error {
 			n = min(n, ph.HTTP.Count)
 		}
 		return p.call(ctx, at, &ph.HTTP.Call, "", n)
+	case ph.Replay != nil:
+		return p.replay(ctx, at, ph.Replay)
 	case ph.Script != "":
 		return p.script(ctx, at, ph.Script)
 	}
@@ -341,6 +353,99 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 		// What was not committed is missing from later answers, which shows it.
 	}
 	return tx.Rollback(ctx)
+}
+
+// replay runs all events, one transaction after the other in the order in which these began,
+// and reports the first executions of each statement. What fails within a transaction is
+// rolled back with it, unless it failed when it was recorded.
+func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay) error {
+	batches := make([]*driver.Batch, len(r.Statements))
+	for i := range r.Statements {
+		batches[i] = p.gen.ReplayBatch(fmt.Sprintf("%s.%d", at.Phase, i), &r.Statements[i])
+	}
+	row := make([]int, r.Events.Len()) // which execution of its statement an event is
+	executions := make([]int, len(r.Statements))
+	var units [][]int // the events of each transaction
+	for i, s := range r.Events.Statement {
+		row[i] = executions[s]
+		executions[s]++
+		if t := r.Events.Transaction[i]; t == len(units) {
+			units = append(units, []int{i})
+		} else {
+			units[t] = append(units[t], i)
+		}
+	}
+	for _, unit := range units {
+		if err := p.replayed(ctx, at, r, batches, row, unit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replayed runs the events of one transaction, or one statement outside of any.
+func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch, row, unit []int) (err error) {
+	var tx driver.Tx
+	opened := false // a transaction, also by a statement
+	end := func(commit bool) error {
+		if tx == nil {
+			return nil
+		}
+		ended := tx
+		tx = nil
+		if commit && ended.Commit(ctx) == nil {
+			return nil
+		}
+		// What was not committed is missing from later answers, which shows it.
+		_ = ended.Rollback(context.WithoutCancel(ctx))
+		return ctx.Err()
+	}
+	defer func() {
+		err = errors.Join(err, end(false))
+		if opened {
+			_ = p.conn.Script(context.WithoutCancel(ctx), "ROLLBACK") // an error if it has ended
+		}
+	}()
+	for _, i := range unit {
+		n := r.Events.Statement[i]
+		s := &r.Statements[n]
+		switch s.Do {
+		case plan.ReplayBegin:
+			if tx, err = p.conn.Begin(ctx); err != nil {
+				return fmt.Errorf("beginning a transaction: %w", err)
+			}
+			continue
+		case plan.ReplayCommit, plan.ReplayRollback:
+			if err := end(s.Do == plan.ReplayCommit); err != nil {
+				return err
+			}
+			continue
+		}
+		at.Operation, at.Number, at.Execution = r.Operations[s.Operation], n, row[i]
+		if s.Script {
+			if err := p.script(ctx, at, s.SQL); err != nil {
+				return err
+			}
+			continue
+		}
+		q := driver.Question{SQL: s.SQL, Rows: s.Reads}
+		if b := batches[n]; b != nil {
+			q.Args = arguments(b, row[i], row[i]+1)
+		}
+		answer := p.answer
+		if row[i] < p.Executions {
+			answer = p.ask
+		}
+		opened = opened || len(unit) > 1 && tx == nil
+		a, err := answer(ctx, at, q)
+		if err != nil {
+			return err
+		}
+		if a.Error != nil && !slices.Contains(r.Events.Failed, i) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // insert asks the first statements that insert the rows of a data set, and inserts the

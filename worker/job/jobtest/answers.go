@@ -3,6 +3,7 @@ package jobtest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,23 @@ func answers(t *testing.T, b *base) {
 				{Call: plan.Call{SQL: "INSERT INTO t VALUES (1, 'twice')", Rows: 0}},
 			}}}}},
 			{Name: "script", Script: "DELETE FROM t WHERE name = 'n2'; INSERT INTO t VALUES (1, 'twice')"},
+			{Name: "recorded", Replay: &plan.Replay{
+				Operations: []string{"BEGIN", "INSERT t", "SELECT t", "COMMIT"}, Connections: 1,
+				Statements: []plan.Replayed{
+					{Operation: 0, Do: plan.ReplayBegin},
+					{Operation: 1, SQL: "INSERT INTO t VALUES (?, ?)", Parameters: []plan.Recorded{
+						{Type: driver.Int, Ints: []int64{10, 11, 1, 12}}, {Type: driver.Text, Bytes: [][]byte{{'a'}, {'b'}, {'c'}, {'d'}}},
+					}},
+					{Operation: 2, SQL: "SELECT count(*) FROM t", Reads: true},
+					{Operation: 3, Do: plan.ReplayCommit},
+				},
+				Events: plan.Events{
+					Statement:   []int{0, 1, 3, 0, 1, 1, 3, 2, 1, 2},
+					Connection:  make([]int, 10),
+					Transaction: []int{0, 0, 0, 1, 1, 1, 1, 2, 3, 4},
+					Rows:        slices.Repeat([]int64{-1}, 10),
+				},
+			}},
 		},
 	}}
 	if !b.asks() {
@@ -52,6 +70,9 @@ func answers(t *testing.T, b *base) {
 		"change/both 0.0: 2 affected", "change/both 1.0: error 19",
 		// The update was rolled back, or nothing would be deleted.
 		"script 0.0: 1 affected", "script 1.0: error 19",
+		// The third insert fails, which rolls back the second; the fourth is not reported.
+		"recorded/INSERT t 1.0: 1 affected", "recorded/INSERT t 1.1: 1 affected",
+		"recorded/SELECT t 2.0: 1 rows: int64 5", "recorded/SELECT t 2.1: 1 rows: int64 6",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		b.t.Errorf("answers:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

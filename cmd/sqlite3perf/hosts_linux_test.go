@@ -446,7 +446,7 @@ func TestHostMistakes(t *testing.T) {
 		{"older", exitIncomplete, []string{"--ssh", older}, "host older: it has sqlite3perf v0.0.1 in PATH, and this is "},
 		{"chatty", exitIncomplete, []string{"--ssh", chatty}, "host chatty: what it answers is not understood: Welcome"},
 		{"pi", exitUsage, []string{"--workloads", "./mine.yaml"}, "workload mine begins with a database of this machine, which is not sent to hosts: "},
-		{"pi", exitIncomplete, []string{"--dir", "/no/such/directory"}, "host pi: there is no directory /no/such/directory: create it there"},
+		{"pi", exitIncomplete, []string{"--dir", "/no/such/directory"}, "host pi: it has no directory /no/such/directory: create it there"},
 	} {
 		s := p.start(n.on(x.hosts, slices.Concat(onHosts, []string{"--rounds", "6", "--quiet"}, x.args)...)...)
 		code := s.wait()

@@ -203,7 +203,7 @@ func (a *Agent) open(o opening) (any, error) {
 		}
 		dir = filepath.Join(cache, "sqlite3perf", "databases")
 	} else if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
-		return nil, fmt.Errorf("there is no directory %s: create it there", dir)
+		return nil, fmt.Errorf("it has no directory %s: create it there", dir)
 	}
 	if a.scratch, err = lab.NewScratch(dir, a.DirectoryPrefix); err != nil {
 		return nil, fmt.Errorf("directory for databases: %w: make room there", err)

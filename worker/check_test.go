@@ -36,13 +36,18 @@ func TestSoundPlan(t *testing.T) {
 	}
 }
 
-// TestRefusedMakesNothing expects that nothing is made in a database whose settings are not
-// those that were asked for.
+// leaver is a driver with which something could stay.
+type leaver struct{ *fake }
+
+func (leaver) Leave() error { return nil }
+
+// TestRefusedMakesNothing expects that nothing is made where it could stay, if the settings are
+// not those that were asked for.
 func TestRefusedMakesNothing(t *testing.T) {
 	f := newFake()
 	req := sound(t)
 	req.Settings["synchronous"] = "off"
-	got := serve(t, f, *req)
+	got := serve(t, leaver{f}, *req)
 	if last := got[len(got)-1]; last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeSetting || last.Reason.Message != "synchronous: wanted off, got full, on connection 1 of 2" {
 		t.Errorf("ended with %+v", last.Reason)
 	}

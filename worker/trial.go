@@ -124,8 +124,11 @@ func (t *trial) run(ctx context.Context, out *answers) (phase string, err error)
 	if err := out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
 		return "", err
 	}
-	if bad := driver.Differences(t.req.Settings, proof.Connections, t.drv.Info().Limit); bad != "" {
-		return "", failf(protocol.CodeSetting, "%s", bad) // before anything is made: the lab refuses the trial, too
+	if _, leaves := t.drv.(driver.Leaver); leaves {
+		// The lab refuses the trial, too, but perhaps after something was made that stays.
+		if bad := driver.Differences(t.req.Settings, proof.Connections, t.drv.Info().Limit); bad != "" {
+			return "", failf(protocol.CodeSetting, "%s", bad)
+		}
 	}
 	if t.plan.Schema != "" && t.req.Loaded == 0 {
 		if err := t.db.Script(ctx, t.plan.Schema); err != nil {

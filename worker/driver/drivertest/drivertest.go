@@ -6,7 +6,7 @@
 // The suite is a list of checks. If some libraries cannot do what a check requires,
 // the check has a key, which their driver.json declares among its limits. The suite
 // requires that such a check fails, so a declaration that is no longer true is an
-// error too. Besides settings ("cache=shared") and types ("blob=empty"), the keys
+// error too. Besides settings ("cache=shared") and types ("blob=empty", "blob=expression"), the keys
 // are "codes=extended", "pool=waits", "columns=count", "columns=any", "any=text", "context=rows", "context=query",
 // "context=exec", "context=lock", "context=commit", "script=trailing comment", "last insert ID",
 // "transactions=reads", "connection=state", "checkpoint" and "close=failed transaction". The checks with these keys say what they mean.

@@ -38,7 +38,7 @@ func valueChecks() []Check {
 		{Name: "values/NULL", Test: inEveryWay(nil, wideTable, nulls)},
 		{Name: "values/a row's cells are its own", Test: on(nil, wideTable, reusedCells)},
 		{Name: "values/texts outlive the visit", Test: on(nil, "", textsOutlive)},
-		{Name: "values/of another class than declared", Key: "blob", Test: on(nil, "", otherClass)},
+		{Name: "values/of another class than declared", Key: "blob=expression", Test: on(nil, "", otherClass)},
 		{Name: "values/an integer is a real number", Test: on(nil, "", integerAsReal)},
 		{Name: "values/of columns of which nothing is known", Key: "columns=any", Test: inEveryWay(nil, "", anyColumns(false))},
 		{Name: "values/texts of columns of which nothing is known", Key: "any=text", Test: inEveryWay(nil, "", anyColumns(true))},

@@ -46,7 +46,7 @@ func newNetwork(t testing.TB, p *place, hosts ...string) *network {
 		sshd = "/usr/sbin/sshd"
 	}
 	if _, err := os.Stat(sshd); err != nil {
-		t.Fatal("there is no SSH server: make sshd installs it on Debian; elsewhere install OpenSSH's")
+		t.Skip("there is no SSH server: make sshd installs it on Debian; elsewhere install OpenSSH's")
 	}
 	n := &network{t: t, place: p, dir: t.TempDir(), hosts: map[string]string{}}
 	for _, key := range []string{"server", "user", "stranger"} {

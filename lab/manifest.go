@@ -70,6 +70,10 @@ type Need struct {
 	// Status is the path of a page that a server answers which Unless names, as a list of
 	// addresses with a comma between them. If it is "", nobody is asked.
 	Status string `json:"status"`
+
+	// Ready is another page, with the status 503 if the server runs and cannot be used yet,
+	// as a node of a cluster that has no leader. If it is "", nobody is asked.
+	Ready string `json:"ready"`
 }
 
 // statusLimit is how long a server may take to answer. A slower one is left to the trials.
@@ -91,12 +95,22 @@ func (n *Need) unreached() string {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Sprintf("%s has what is no address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", n.Unless)
 		}
-		resp, err := client.Get(strings.TrimSuffix(u.String(), "/") + n.Status)
-		if err == nil {
-			resp.Body.Close()
+		ask := func(page string) (status int, err error) {
+			resp, err := client.Get(strings.TrimSuffix(u.String(), "/") + page)
+			if err != nil {
+				return 0, err
+			}
+			return resp.StatusCode, resp.Body.Close()
+		}
+		status, err := ask(n.Status)
+		ready := 0
+		if n.Ready != "" && err == nil && status == http.StatusOK {
+			ready, _ = ask(n.Ready) // whether the user may see that page is another matter
 		}
 		switch {
-		case err == nil && resp.StatusCode == http.StatusUnauthorized:
+		case ready == http.StatusServiceUnavailable:
+			bad = append(bad, fmt.Sprintf("%s is not ready, as without a leader: more than half of the nodes must run: start the others", u.Host))
+		case err == nil && status == http.StatusUnauthorized:
 			bad = append(bad, fmt.Sprintf("%s refuses the user and the password (401): correct them in %s", u.Host, n.Unless))
 		case errors.Is(err, syscall.ECONNREFUSED):
 			bad = append(bad, fmt.Sprintf("nothing listens at %s: start %s there, or correct %s", u.Host, n.Executable, n.Unless))

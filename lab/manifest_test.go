@@ -173,7 +173,11 @@ func TestPythonDrivers(t *testing.T) {
 // in no message.
 func TestServerUnreached(t *testing.T) {
 	guard := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, password, _ := r.BasicAuth(); r.URL.Path != "/status" || password != "secret" {
+		switch user, password, _ := r.BasicAuth(); {
+		case r.URL.Path == "/readyz" && user == "alone":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Path == "/readyz":
+		case r.URL.Path != "/status" || password != "secret":
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 	}))
@@ -181,13 +185,14 @@ func TestServerUnreached(t *testing.T) {
 	host := guard.Listener.Addr().String()
 	for addresses, want := range map[string]string{
 		"bob:secret2@" + host:             host + " refuses the user and the password (401): correct them in TOY_SERVERS",
+		"alone:secret@" + host:            host + " is not ready, as without a leader: more than half of the nodes must run: start the others",
 		"127.0.0.1:1,":                    "nothing listens at 127.0.0.1:1: start tool there, or correct TOY_SERVERS",
 		" , ":                             "TOY_SERVERS has no address: want such as",
 		"ftp://secret2@x":                 "TOY_SERVERS has what is no address: want such as",
 		"127.0.0.1:1, bob:secret@" + host: "",
 	} {
 		t.Setenv("TOY_SERVERS", addresses)
-		_, ref := scripted(t, `{"executable": "tool", "hint": "get it", "unless": "TOY_SERVERS", "status": "/status"}`, toyAnswer)
+		_, ref := scripted(t, `{"executable": "tool", "hint": "get it", "unless": "TOY_SERVERS", "status": "/status", "ready": "/readyz"}`, toyAnswer)
 		_, _, err := (&lab.Builder{Cache: t.TempDir()}).Worker(t.Context(), ref, nil)
 		if want == "" {
 			if err != nil {

@@ -52,7 +52,7 @@ func TestWalkthrough(t *testing.T) {
 	wanted := map[string]string{
 		"sqlite3perf workloads": `(?m)^does: +replay +\d+ events in \d+ transactions`,
 		"sqlite3perf run":       `\bbookshop replay\b`,
-		"sqlite3perf diff":      `(?m)^No difference: mattn and modernc answer 5 statements alike`,
+		"sqlite3perf diff":      `(?m)^No difference: mattn and modernc answer 21 statements alike`,
 		"sqlite3perf tune":      `(?m)^searched +\d+ settings? on modernc`,
 		"sqlite3perf locks":     `(?m)^wal +immediate +0 +1 writer \+ 8 readers `,
 		"sqlite3perf advise":    `(?m)^unless +|do not decide`,

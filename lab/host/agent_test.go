@@ -75,7 +75,7 @@ func TestAgent(t *testing.T) {
 		{methodTrials, trials{Cases: []int{1}}, "no case 1"},
 		{methodNeeds, []preparation{{ID: 1}}, "no case 1"},
 		{methodOpen, 7, "cannot unmarshal"},
-		{methodOpen, opening{Dir: filepath.Join(dir, "none")}, "there is no directory"},
+		{methodOpen, opening{Dir: filepath.Join(dir, "none")}, "it has no directory"},
 		{methodOpen, opening{Dir: dir, LimitNS: int64(time.Minute)}, ""},
 		{methodNoise, beforeRound, ""},
 		{methodNoise, "whenever", "unknown moment"},

@@ -56,9 +56,13 @@ func answers(t *testing.T, b *base) {
 		t.Skip("the adapter cannot ask")
 	}
 	b.must(nil, protocol.Job{Answers: a})
+	selected := []string{"1 rows: int64 5", "1 rows: int64 6"}
+	if _, untyped := b.driver.Info().Limits["columns=any"]; untyped {
+		selected = []string{"not asked", "not asked"} // a recording says nothing of types
+	}
 	var got []string
 	for _, p := range b.progress {
-		if p.Answer == nil || p.Answer.Unasked != "" {
+		if p.Answer == nil || p.Answer.Unasked != "" && p.Answer.Phase != "recorded" {
 			b.t.Fatalf("%+v", p.Answer)
 		}
 		got = append(got, told(p.Answer))
@@ -72,7 +76,7 @@ func answers(t *testing.T, b *base) {
 		"script 0.0: 1 affected", "script 1.0: error 19",
 		// The third insert fails, which rolls back the second; the fourth is not reported.
 		"recorded/INSERT t 1.0: 1 affected", "recorded/INSERT t 1.1: 1 affected",
-		"recorded/SELECT t 2.0: 1 rows: int64 5", "recorded/SELECT t 2.1: 1 rows: int64 6",
+		"recorded/SELECT t 2.0: " + selected[0], "recorded/SELECT t 2.1: " + selected[1],
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		b.t.Errorf("answers:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -105,6 +109,8 @@ func told(a *protocol.Answer) string {
 	}
 	s += fmt.Sprintf(" %d.%d", a.Number, a.Execution)
 	switch {
+	case a.Unasked != "":
+		return s + ": not asked"
 	case a.Error != nil:
 		return s + fmt.Sprintf(": error %d", a.Error.Code&0xff)
 	case a.RowCount > 0:

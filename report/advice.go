@@ -463,7 +463,10 @@ func overturnWords(a Advised, o advise.Overturn) string {
 	case advise.ChangeDefect:
 		then := o.For + at
 		if o.Among != nil {
-			then = fmt.Sprintf("the facts do not decide between %s; %s takes %s the time %s", allOf(o.Among), o.For, times(o.Ratio.Median), strings.TrimSpace(interval(o.Ratio.Interval)))
+			then = "the facts do not decide between " + allOf(o.Among)
+			if o.Ratio != nil {
+				then += fmt.Sprintf("; %s takes %s the time %s", o.For, times(o.Ratio.Median), strings.TrimSpace(interval(o.Ratio.Interval)))
+			}
 		}
 		return fmt.Sprintf("you can exclude what the defects of %s need (%s), or take a version without them: then %s", o.For, needsOf(a.candidate(o.For).Falsifying()), then)
 	case advise.ChangeNeed:

@@ -6,7 +6,7 @@ import (
 )
 
 // renderPart writes a document or, if it has more lines than opts allows, what of it comes
-// first, and which commands show the rest. Of each item of a list it then has two lines at
+// first, and which commands show the rest. Of each item of a long list it then has two lines at
 // most.
 func renderPart(w io.Writer, d document, opts Options) error {
 	var whole strings.Builder
@@ -25,7 +25,7 @@ func renderPart(w io.Writer, d document, opts Options) error {
 	var lines []string
 	next := 0
 	for next < len(d) {
-		part := s.section(func() { s.part(d[next], next > 0) })
+		part := s.section(func() { s.part(d[next], next > 0, left-len(lines)) })
 		if len(part) > left-len(lines) {
 			break
 		}
@@ -36,7 +36,10 @@ func renderPart(w io.Writer, d document, opts Options) error {
 		_, labeled := d[next].(list)
 		_, table := d[next].(grid)
 		if room := left - len(lines); (labeled || table) && room > 2 {
-			lines = append(lines, s.section(func() { s.part(d[next], next > 0) })[:room]...)
+			lines = append(lines, s.section(func() { s.part(d[next], next > 0, room) })[:room]...)
+		} else if _, alone := d[next-1].(heading); alone && next > 1 {
+			next--
+			lines = lines[:len(lines)-len(s.section(func() { s.part(d[next], true, left) }))]
 		}
 	}
 	for len(lines) > 0 && lines[len(lines)-1] == "" {
@@ -54,11 +57,12 @@ func renderPart(w io.Writer, d document, opts Options) error {
 // notShownLines is how many lines may say what is not shown.
 const notShownLines = 2
 
-// itemLines is how many lines of an item of a list are shown.
+// itemLines is how many lines of an item of a long list are shown.
 const itemLines = 2
 
-// part writes a block.
-func (s *screen) part(b block, after bool) {
+// part writes a block. A list of which all would take more than half of the lines that are left
+// is cut.
+func (s *screen) part(b block, after bool, left int) {
 	if _, ok := b.(heading); ok && after {
 		s.out.WriteByte('\n')
 	}
@@ -67,9 +71,16 @@ func (s *screen) part(b block, after bool) {
 		s.document(document{b})
 		return
 	}
-	for _, it := range l {
-		s.labeled(it.label, it.text, itemLines, it.alarm)
+	items := func(most int) {
+		for _, it := range l {
+			s.labeled(it.label, it.text, most, it.alarm)
+		}
 	}
+	most := max(left, itemLines)
+	if len(s.section(func() { items(most) })) > left/2 {
+		most = itemLines
+	}
+	items(most)
 }
 
 // names lists the headings of a document from a block on, with the one that it belongs to,

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,7 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
-// TestAnswersFitTheTerminal expects advice and an explanation of locks to begin with their answer
+// TestAnswersFitTheTerminal expects advice, an explanation of locks and what a search for settings
+// has found to begin with their answer
 // on a terminal, in as many lines as it has, and to say how to see the rest.
 func TestAnswersFitTheTerminal(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "0", "8"))
@@ -29,6 +31,13 @@ func TestAnswersFitTheTerminal(t *testing.T) {
 			}
 			return b.String()
 		},
+		"tuning": func(o report.Options) string {
+			var b strings.Builder
+			if err := report.WriteTuning(&b, "table", tuning(), o); err != nil {
+				t.Fatal(err)
+			}
+			return b.String()
+		},
 	} {
 		whole := text(report.Options{})
 		first, _, _ := strings.Cut(whole, "\n")
@@ -40,6 +49,9 @@ func TestAnswersFitTheTerminal(t *testing.T) {
 				}
 				if !strings.HasPrefix(strings.Join(strings.Fields(got), " "), strings.Join(strings.Fields(first), " ")) {
 					t.Errorf("%s: the answer is not first:\n%s", name, got)
+				}
+				if before, _, _ := strings.Cut(got, "\nnot shown"); slices.Contains([]string{"The steps", "What was tried"}, before[strings.LastIndexByte(before, '\n')+1:]) {
+					t.Errorf("%s: a heading with nothing below it:\n%s", name, got)
 				}
 				for _, want := range []string{"not shown", "all of it", "sqlite3perf again 12 --full"} {
 					if !strings.Contains(got, want) {

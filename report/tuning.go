@@ -128,7 +128,7 @@ func (t Tuning) Offered() (list []driver.Settings) {
 }
 
 var tuningFormats = formatsOf[Tuning]{
-	{"table", func(w io.Writer, t Tuning, o Options) error { return renderText(w, tuning(t), o) }},
+	{"table", func(w io.Writer, t Tuning, o Options) error { return renderPart(w, tuning(t), o) }},
 	{"markdown", func(w io.Writer, t Tuning, _ Options) error { return renderMarkdown(w, tuning(t)) }},
 	{"html", func(w io.Writer, t Tuning, o Options) error {
 		return renderHTML(w, append(tuning(t), methodology("Settings searched")), "Settings", o)
@@ -279,25 +279,74 @@ func speedInterval(s stats.Summary) string {
 	return interval(s.Inverse().Interval)
 }
 
+// tuning describes what a search has found: the answer, what to do and how sure it is, the steps,
+// and then what else was tried.
 func tuning(t Tuning) document {
-	d := document{heading{1, t.Answer()}}
-	var l list
+	d := document{heading{1, t.Answer()}, t.todo()}
+	if len(t.Steps) > 1 {
+		d = append(d, heading{2, "The steps"}, t.grid())
+	}
+	if t.Confirmed != nil {
+		d = append(d, paragraph{fmt.Sprintf("speed: how many times as fast as today, with the time of the checkpoint that follows a phase; the geometric mean of %s. gain: by the last step before that is worth it. Intervals, at %.3g%%, are corrected for %s, which can be confirmed twice. A step is worth it if it is told apart from that one, and gains more than %s.",
+			t.phases(), 100*(1-stats.Alpha/float64(t.Tests)), counted(int64(len(t.Steps)-1), "step"), share(t.Margin)), true})
+	}
+	d = append(d, heading{2, "What was tried"}, t.triedItems())
+	if slices.ContainsFunc(t.Tried, func(x *tune.Tried) bool { return x.Ratio.Interval != nil }) {
+		d = append(d, paragraph{fmt.Sprintf("In brackets after a value: how many times as fast as without it in the races, which only choose what to measure next, with an interval of %.3g%% that is not corrected. Values without it were measured in fewer than %d rounds.",
+			100*stats.Confidence, stats.MinSamples), true})
+	}
+	if t.Confirmed != nil {
+		l := machineItems(t.Confirmed.Run.Machine)
+		d = append(d, heading{2, "Where the figures are from"}, append(l, warnings(t.Confirmed.Warnings, nil)...))
+	}
+	return d
+}
+
+// todo says how to set the best settings, what they make slower, how sure that is, and what the
+// search has not decided.
+func (t Tuning) todo() (l list) {
 	if len(t.Steps) > 0 {
 		best := t.Steps[t.best()]
 		if t.Flag != "" {
 			l.note(item{label: "to set", text: t.toSet(best.Changes)})
 			l.note(item{label: "on " + t.Driver, text: t.spelled(best.Changes)})
-			if i := t.Choice(len(lossWords)); i != t.best() {
-				l.note(item{label: "at that risk", text: t.toSet(t.Steps[i].Changes)})
-				l.note(item{label: "on " + t.Driver, text: t.spelled(t.Steps[i].Changes)})
-			}
 		}
 		for _, p := range best.Phases {
 			if i := p.Ratio.Interval; len(best.Phases) > 1 && i != nil && i.Low > 1 {
 				l.note(item{label: "slower", text: fmt.Sprintf("%s: %s as fast with these settings %s", p.TableName, speed(p.Ratio), speedInterval(p.Ratio)), alarm: true})
 			}
 		}
+		if i := t.Choice(len(lossWords)); i != t.best() && t.Flag != "" {
+			l.note(item{label: "at that risk", text: t.toSet(t.Steps[i].Changes)})
+			l.note(item{label: "on " + t.Driver, text: t.spelled(t.Steps[i].Changes)})
+		}
 	}
+	if t.Confirmed != nil {
+		l.note(item{label: "how sure", text: fmt.Sprintf("each step was measured again in %s, in the same rounds as the others (run %d); the search did not choose by these trials", counted(int64(t.Rounds), "new trial"), t.Confirmed.Run.ID)})
+	}
+	l.note(item{label: "not decided", text: t.undecided()})
+	if t.Early {
+		l.note(item{label: "ended early", text: "the time was up before everything had been tried: more time may find more", alarm: true})
+	}
+	return l
+}
+
+// undecided lists the steps of which it cannot be told whether they are faster or slower.
+func (t Tuning) undecided() string {
+	var words []string
+	for i, s := range t.Steps {
+		if i > 0 && verdictOf(s) == tie && s.Gain.N > 0 {
+			words = append(words, strings.TrimSpace(fmt.Sprintf("%s: %s as fast %s", added(s.Added), speed(s.Gain), speedInterval(s.Gain))))
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return "faster or slower? " + strings.Join(words, ", ")
+}
+
+// triedItems lists what is not among the settings to set, and what was not tried.
+func (t Tuning) triedItems() (l list) {
 	l.note(item{label: "today", text: t.today()})
 	worthless, beside, slow, out := t.tried()
 	l.note(item{label: "no gain seen", text: strings.Join(worthless, ", ")})
@@ -310,26 +359,7 @@ func tuning(t Tuning) document {
 		l.note(item{label: "not tried", text: s.Setting + ": " + s.Why})
 	}
 	l.note(item{label: "searched", text: t.searched()})
-	if t.Early {
-		l.note(item{label: "ended early", text: "the time was up before everything had been tried: more time may find more", alarm: true})
-	}
-	if t.Confirmed != nil {
-		l = append(l, machineItems(t.Confirmed.Run.Machine)...)
-		l = append(l, warnings(t.Confirmed.Warnings, nil)...)
-	}
-	if len(t.Steps) > 1 {
-		d = append(d, t.grid(), space{})
-	}
-	d = append(d, l)
-	if t.Confirmed != nil {
-		d = append(d, space{}, paragraph{fmt.Sprintf("Confirmed in run %d, by %s of each step in the same rounds, none of which the search chose by. speed: how many times as fast as today, with the time of the checkpoint that follows a phase; the geometric mean of %s. gain: by the last step before that is worth it. Intervals, at %.3g%%, are corrected for %s, which can be confirmed twice. A step is worth it if it is told apart from that one, and gains more than %s.",
-			t.Confirmed.Run.ID, counted(int64(t.Rounds), "trial"), t.phases(), 100*(1-stats.Alpha/float64(t.Tests)), counted(int64(len(t.Steps)-1), "step"), share(t.Margin)), true})
-	}
-	if slices.ContainsFunc(t.Tried, func(x *tune.Tried) bool { return x.Ratio.Interval != nil }) {
-		d = append(d, space{}, paragraph{fmt.Sprintf("In brackets after a value: how many times as fast as without it in the races, which only choose what to measure next, with an interval of %.3g%% that is not corrected. Values without it were measured in fewer than %d rounds.",
-			100*stats.Confidence, stats.MinSamples), true})
-	}
-	return d
+	return l
 }
 
 // best returns the index of the choice that the answer names first.
@@ -485,6 +515,9 @@ func (t Tuning) grid() grid {
 	return g
 }
 
+// tie is the verdict of a step that is not told apart from the one before.
+const tie = "a tie"
+
 // verdictOf says what a step is worth, in a word or two.
 func verdictOf(s *tune.Step) string {
 	switch {
@@ -499,7 +532,7 @@ func verdictOf(s *tune.Step) string {
 	case s.Gain.Interval != nil && s.Gain.Interval.High < 1:
 		return "too little"
 	}
-	return "a tie"
+	return tie
 }
 
 // TuningSchema is the JSON Schema (draft 2020-12) of the JSON form of a search for settings.

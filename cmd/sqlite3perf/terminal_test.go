@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -87,6 +88,34 @@ func TestFirstScreen(t *testing.T) {
 	terminal(t, "show", "last", "--store", store, "-o", file)
 	if out, err := os.ReadFile(file); err != nil || !strings.Contains(string(out), whole) {
 		t.Errorf("-o: %v\n%s", err, out)
+	}
+}
+
+// TestTuneOnTerminal checks that a terminal gets no more of a search for settings than fits, with
+// what to do for the rest, which is said before the search too.
+func TestTuneOnTerminal(t *testing.T) {
+	here := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", here)
+	t.Setenv("NO_COLOR", "1")
+	if err := link("good", here); err != nil {
+		t.Fatal(err)
+	}
+	for _, full := range []bool{false, true} {
+		var out, messages bytes.Buffer
+		env := &environment{stdout: &out, stderr: &messages, stdoutWidth: 40, stdoutHeight: 18, stderrWidth: 40, now: time.Now,
+			catch: func() <-chan os.Signal { return nil }}
+		args := []string{"tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "1s",
+			"--store", filepath.Join(here, "results.db"), "--dir", here, fmt.Sprintf("--full=%t", full)}
+		if code := execute(t.Context(), env, args); code != exitOK {
+			t.Fatalf("exit status %d: %s", code, messages.String())
+		}
+		words := strings.Join(strings.Fields(out.String()), " ")
+		if short := strings.Count(out.String(), "\n") <= 16 && strings.Contains(words, "not shown") && strings.Contains(words, "-o tune.html"); short == full {
+			t.Errorf("--full=%t:\n%s", full, out.String())
+		}
+		if told := strings.Contains(messages.String(), "the answer is not stored"); told == full {
+			t.Errorf("--full=%t: said beforehand: %t", full, told)
+		}
 	}
 }
 

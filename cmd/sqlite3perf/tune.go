@@ -47,8 +47,11 @@ and --set name=value,value says which values are tried.
 The answer also says how the driver is given the settings: in its own spelling of a data
 source name, which is opened and read back, or what to call.
 
-Each race of the search is a run in the store: sqlite3perf show RUN prints it.`,
+A terminal gets the answer and what of the rest fits below it. The answer itself is not
+stored: --full prints all of it, and -o tune.html writes it to a file. Each race of the
+search is a run in the store, which sqlite3perf show RUN prints.`,
 		Example: `  sqlite3perf tune --workloads ./mine.yaml --drivers modernc
+  sqlite3perf tune --workloads ./mine.yaml --drivers modernc -o tune.html
   sqlite3perf tune --workloads read-write --drivers mattn --durability same
   sqlite3perf tune --workloads ./mine.yaml --drivers mattn --phase query --set synchronous=full`,
 		Args: arguments(0, 0, ""),
@@ -90,6 +93,7 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
 	o.addPrecisionFlag(f, "2%", "a setting that gains less than this `share` of the time is not worth setting")
 	o.addPlaceFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the answer is printed", report.TuningFormats(), report.CheckTuning)
 }
 
@@ -139,6 +143,9 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 			}
 		}
 	}
+	if o.output.screen(env) > 0 && o.output.format == tableFormat && !o.quiet {
+		show.say("the answer is not stored: to have more of it than fits on the terminal, type --full or -o tune.html")
+	}
 	s.Margin, r.precision = r.precision, 0
 	t := &candidateRuns{env: env, o: &o.runOptions, r: r, say: show.say}
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
@@ -158,9 +165,15 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	if failure == nil {
 		answer.Spelled = t.spell(ctx, answer.Offered())
 	}
+	last := inStore(o.store, fmt.Sprintf("sqlite3perf show %d", found.Races[len(found.Races)-1].Analysis.Run.ID))
 	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
+		opts.Lines = o.output.screen(env)
+		opts.Hints.Rest = []report.Hint{
+			{Shows: "all of it", Command: "--full or -o tune.html, in another search: this answer is not stored"},
+			{Shows: "last race", Command: last + " --full"},
+		}
 		return report.WriteTuning(w, format, answer, opts)
-	}, inStore(o.store, fmt.Sprintf("sqlite3perf show %d", found.Races[len(found.Races)-1].Analysis.Run.ID)))
+	}, last)
 	return cmp.Or(failure, err)
 }
 

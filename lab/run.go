@@ -68,6 +68,7 @@ type Plan struct {
 	Schedule Schedule
 	Trials   int           // the least number; an estimate if Takes is above 0
 	Takes    time.Duration // an estimate, unless all cases are settled before; 0: not known yet
+	Least    time.Duration // that phases of fixed duration take in these trials, unless Takes is known
 }
 
 // Progress is told what a run is going to do, and how far it is.
@@ -417,11 +418,32 @@ func (l *Laboratory) plan(round int) Plan {
 		if l.there[measured{c.ID, round + 1}] {
 			p.Trials--
 		}
-		if p.Trials += more; c.Once {
-			p.Trials += 1 - more
+		trials := more
+		if c.Once {
+			trials = 1
+		}
+		p.Trials += trials
+		if p.Takes == 0 {
+			p.Least += time.Duration(trials) * c.fixed()
 		}
 	}
 	return p
+}
+
+// fixed returns how long the phases of the case take that have a duration of their own.
+func (c *Case) fixed() (sum time.Duration) {
+	if c.Plan == nil {
+		return 0
+	}
+	for _, p := range c.Plan.Phases {
+		switch {
+		case p.Mix != nil:
+			sum += time.Duration(p.Mix.DurationMS) * time.Millisecond
+		case p.HTTP != nil:
+			sum += time.Duration(p.HTTP.DurationMS) * time.Millisecond
+		}
+	}
+	return sum
 }
 
 // verdict decides after a complete round whether the run ends. It returns why, or "".

@@ -15,6 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/result"
 	"github.com/sqlite3perf/sqlite3perf/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -643,14 +644,19 @@ func TestPlan(t *testing.T) {
 				}
 				return took
 			}
-			run, err := b.measure(8, c.s)
+			lasting := func(l *lab.Laboratory) {
+				for _, c := range l.Cases {
+					c.Plan = &plan.Plan{Phases: []plan.Phase{{Mix: &plan.Mix{DurationMS: 200}}, {HTTP: &plan.HTTP{DurationMS: 50}}, {Query: &plan.Query{}}}}
+				}
+			}
+			run, err := b.measure(8, c.s, lasting)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(b.plans) != 2 {
 				t.Fatalf("%d plans, want one before the first round and one after the second", len(b.plans))
 			}
-			if p := b.plans[0]; p.Cases != 8 || p.Phases != 8 || p.Trials != c.least || p.Takes != 0 {
+			if p := b.plans[0]; p.Cases != 8 || p.Phases != 8 || p.Trials != c.least || p.Takes != 0 || p.Least != time.Duration(c.least)*250*time.Millisecond {
 				t.Errorf("at first %+v", p)
 			}
 			p, took := b.plans[1], b.now.Sub(b.began)

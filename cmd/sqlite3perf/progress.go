@@ -129,6 +129,9 @@ func (p *progress) Planned(plan lab.Plan) {
 		case plan.Schedule.Settled != nil:
 			unless = ", unless all cases are settled before"
 		}
+		if s := plan.Schedule; s.Rounds == 0 && plan.Takes > s.Time {
+			unless += fmt.Sprintf(": longer than --time %v, because %d rounds are run in any case", s.Time, lab.MinRounds)
+		}
 		now := ""
 		if p.estimated {
 			now = " now"
@@ -145,12 +148,14 @@ func (p *progress) Planned(plan lab.Plan) {
 	case s.Rounds > 0:
 		words += fmt.Sprintf("%s in %d rounds", counted(plan.Trials, "trial"), s.Rounds)
 	case s.Settled != nil:
-		words += fmt.Sprintf("at least %s, until all cases are settled or %v are over", counted(plan.Trials, "trial"), s.Time)
+		words += fmt.Sprintf("at least %s in %d rounds, then more until all cases are settled or %v are over", counted(plan.Trials, "trial"), lab.MinRounds, s.Time)
 	default:
-		words += fmt.Sprintf("at least %s, until %v are over", counted(plan.Trials, "trial"), s.Time)
+		words += fmt.Sprintf("at least %s in %d rounds, then more until %v are over", counted(plan.Trials, "trial"), lab.MinRounds, s.Time)
 	}
-	if p.least > 0 {
-		words += ", at least " + roughly(p.least)
+	if least := max(p.least, plan.Least); least > 0 && s.Rounds == 0 && least > s.Time {
+		words += fmt.Sprintf("; --time %v is not enough for them: they take at least %s", s.Time, roughly(least))
+	} else if least > 0 {
+		words += ", at least " + roughly(least)
 	}
 	p.say("%s", words)
 }

@@ -274,6 +274,30 @@ estimate now: 80 trials in 12s, unless all cases are settled before
 	}
 }
 
+// TestProgressOfTooLittleTime checks that a run says beforehand that its first six rounds take
+// longer than the time it is given, as far as phases of fixed duration tell, and once more when
+// it is known how long trials take.
+func TestProgressOfTooLittleTime(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&environment{stderr: &out, now: time.Now}, false)
+	plan := lab.Plan{Cases: 10, Phases: 10, Trials: 60, Schedule: lab.Schedule{Time: 15 * time.Second}, Least: 30 * time.Second}
+	p.Planned(plan)
+	plan.Takes = 40 * time.Second
+	p.Planned(plan)
+	plan.Schedule.Time, plan.Takes = time.Minute, 0
+	p.Planned(plan)
+	plan.Takes = 40 * time.Second
+	p.Planned(plan)
+	const want = `10 cases (each a workload on a driver, with settings), 10 timed phases in all: at least 60 trials in 6 rounds, then more until 15s are over; --time 15s is not enough for them: they take at least 30s
+estimate: 60 trials in 40s: longer than --time 15s, because 6 rounds are run in any case
+10 cases (each a workload on a driver, with settings), 10 timed phases in all: at least 60 trials in 6 rounds, then more until 1m0s are over, at least 30s
+estimate now: 60 trials in 40s
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // TestProgressOfLittle checks a round of one trial that took almost no time.
 func TestProgressOfLittle(t *testing.T) {
 	var out bytes.Buffer

@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/mod/modfile"
@@ -239,12 +240,12 @@ func whole(path string) bool {
 	if err != nil || !fi.Mode().IsRegular() || runtime.GOOS != "windows" && fi.Mode().Perm()&0o100 == 0 {
 		return false
 	}
-	got, err := sum(path)
+	got, err := SHA256Of(path)
 	return err == nil && got == string(want)
 }
 
-// sum returns the SHA-256 of a file, in hex.
-func sum(path string) (string, error) {
+// SHA256Of returns the SHA-256 of a file, in hex.
+func SHA256Of(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -393,13 +394,13 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", &BuildError{Reason: protocol.Reason{
-			Code:    protocol.CodeBuild,
-			Message: fmt.Sprintf("cannot be built: %s%s", firstComplaint(output.String(), err), ref.variantHint()),
-			Detail:  output.String(),
-		}}
+		why := firstComplaint(output.String(), err) + ref.variantHint()
+		if strings.Contains(output.String(), syscall.ENOSPC.Error()) { // the go command names neither of these directories
+			why = fmt.Sprintf("the disk of %s or of Go's build cache is full: make room there", b.Cache)
+		}
+		return "", &BuildError{Reason: protocol.Reason{Code: protocol.CodeBuild, Message: "cannot be built: " + why, Detail: output.String()}}
 	}
-	built, err := sum(out)
+	built, err := SHA256Of(out)
 	if err != nil {
 		return "", err
 	}

@@ -241,6 +241,7 @@ func (p *Processes) load(ctx context.Context, c *Case, seed uint64, l *loaded) (
 	})
 	s.header(path)
 	nameColumn(t.Reason, c)
+	p.makeRoom(t.Reason)
 	if l.sum = s.whole(path); t.Status != result.OK || ctx.Err() != nil {
 		t.TookNS = int64(time.Since(begin))
 		return t, ctx.Err()

@@ -28,6 +28,8 @@ type Processes struct {
 	Limit time.Duration // of one trial
 	Hint  string        // what to do if a driver lacks a feature, for the reason; "": nothing
 
+	Elsewhere string // what else to do if the disk of Dir is full than to make room; "": nothing
+
 	// CPUTime returns the CPU time of the machine, and whether it is known. If nil, it is
 	// [machine.ReadCPUTime].
 	CPUTime func() (machine.CPUTime, bool)
@@ -201,6 +203,7 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	}
 	s.header(path)
 	nameColumn(t.Reason, c)
+	p.makeRoom(t.Reason)
 	if want != nil && t.Status == result.OK && ctx.Err() == nil {
 		if err := want.keep(ctx, dir, t); err != nil {
 			return e, err
@@ -223,6 +226,18 @@ func (p *Processes) directory(prefix string) (string, error) {
 		return "", fmt.Errorf("making a directory for the database: %w", err)
 	}
 	return dir, nil
+}
+
+// makeRoom adds to the reason of a full disk what to do about it.
+func (p *Processes) makeRoom(r *protocol.Reason) {
+	// SQLite has another code if there is no room for the index of a write-ahead log.
+	if r == nil || r.Code != protocol.CodeDiskFull && !strings.Contains(r.Message, "SQLITE_IOERR_SHMSIZE") {
+		return
+	}
+	r.Message += ": make room in " + filepath.Dir(p.Dir)
+	if p.Elsewhere != "" {
+		r.Message += ", " + p.Elsewhere
+	}
 }
 
 // session is one worker process and what it has said so far.

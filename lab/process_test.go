@@ -106,7 +106,7 @@ func TestFaults(t *testing.T) {
 		{"reads-no-phase", result.Failed, "protocol", "insert", []string{`"sample" without having read the settings back after phase insert`}},
 		{"reads-twice", result.Failed, "protocol", "", []string{"after the schema, which has not run or was read back before"}},
 		{"reads-one", result.Failed, "protocol", "", []string{"settings of 0 connections after the schema, with a pool of 1"}},
-		{"failed", result.Failed, "disk-full", "query", []string{"database or disk is full", "df says so\nso does its log"}},
+		{"failed", result.Failed, "disk-full", "query", []string{"database or disk is full: make room in ", "df says so\nso does its log"}},
 		{"failed-at-length", result.Failed, "disk-full", "", []string{"\n…\n", "and so on\nthe last words"}},
 		{"failed-integrity", result.Wrong, "integrity", "", []string{"so it is"}},
 		{"failed-setting", result.Refused, "setting", "", []string{"so it is"}},

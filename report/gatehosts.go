@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -62,6 +63,12 @@ func gates(all []GatedOn) document {
 	}
 	return d
 }
+
+// GatesSchema is the JSON Schema of the JSON form of a gate on several machines. It refers to
+// [GateSchema] by its address.
+//
+//go:embed gates.schema.json
+var GatesSchema []byte
 
 // JSONGates is the JSON form of a gate on several machines.
 type JSONGates struct {

@@ -28,18 +28,23 @@ func schema(t *testing.T) *jsonschema.Schema {
 	return compiled(t, report.Schema)
 }
 
-func compiled(t *testing.T, text []byte) *jsonschema.Schema {
+// compiled compiles a schema. It may refer to others by their addresses.
+func compiled(t *testing.T, text []byte, others ...[]byte) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	if err := c.AddResource("schema.json", doc); err != nil {
-		t.Fatal(err)
+	var id string
+	for _, text := range append(others, text) {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = doc.(map[string]any)["$id"].(string)
+		if err := c.AddResource(id, doc); err != nil {
+			t.Fatal(err)
+		}
 	}
-	s, err := c.Compile("schema.json")
+	s, err := c.Compile(id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +125,7 @@ func fill(v reflect.Value) {
 		v.SetBool(true)
 	case reflect.Float64:
 		v.SetFloat(0.5)
-	case reflect.Uint64:
+	case reflect.Uint8, reflect.Uint64:
 		v.SetUint(1)
 	default:
 		v.SetInt(1)

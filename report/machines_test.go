@@ -24,6 +24,17 @@ func onMachine(host string, id int64, mattn int64) *result.Run {
 	return run
 }
 
+// comparedOnMachine returns a run that compares mattn with modernc on a host. There the query
+// of mattn takes a factor of its usual time.
+func comparedOnMachine(id, mattn int64) *result.Run {
+	run := newRun(9)
+	run.ID, run.Host = id, &result.Host{Name: fmt.Sprint("m", id)}
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 302_000_000, 1_000_000, 1))
+	spoil(run, "simple", "mattn", func(t *result.Trial) { t.Samples[1].WallNS *= mattn })
+	return run
+}
+
 func machines(runs ...*result.Run) []report.OnMachine {
 	var list []report.OnMachine
 	for _, run := range runs {
@@ -88,15 +99,7 @@ func TestMachineLost(t *testing.T) {
 // Of runs that compare two sides, the answer says how often the second is slower on all
 // machines.
 func TestMachinesSides(t *testing.T) {
-	compares := func(id int64, second int64) *result.Run {
-		run := newRun(9)
-		run.ID, run.Host = id, &result.Host{Name: fmt.Sprint("m", id)}
-		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
-		add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 302_000_000, 1_000_000, 1))
-		spoil(run, "simple", "mattn", func(t *result.Trial) { t.Samples[1].WallNS *= second })
-		return run
-	}
-	got := report.MachinesAnswer(machines(compares(1, 1), compares(2, 9)))
+	got := report.MachinesAnswer(machines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)))
 	if want := "modernc against mattn, in 2 cells: slower on both machines in 1, turned around in 1."; got != want {
 		t.Errorf("the answer is %s, want %s", got, want)
 	}

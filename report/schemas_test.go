@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"reflect"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/advise"
 	"github.com/sqlite3perf/sqlite3perf/dsn"
 	"github.com/sqlite3perf/sqlite3perf/report"
+	"github.com/sqlite3perf/sqlite3perf/stats"
 )
 
 // fulfilled validates what write writes.
@@ -22,8 +24,7 @@ func fulfilled(t *testing.T, schema []byte, write func(io.Writer) error) {
 }
 
 // TestDSNFulfilsSchema checks that the schema names every field that what drivers make of a
-// data source name can have, and no others. TestDiffFulfilsSchema and TestAdviceFulfilsSchema
-// check the same of theirs.
+// data source name can have, and no others. The tests below check the same of theirs.
 func TestDSNFulfilsSchema(t *testing.T) {
 	fulfilled(t, report.DSNSchema, func(w io.Writer) error { return report.WriteDSN(w, "json", dsnFixture(t), report.Options{}) })
 	var all report.JSONDSN
@@ -43,6 +44,31 @@ func TestDiffFulfilsSchema(t *testing.T) {
 	fill(reflect.ValueOf(&all).Elem())
 	all.Command = "diff"
 	validateFields(t, compiled(t, report.DiffSchema), all)
+}
+
+func TestMachinesFulfilSchema(t *testing.T) {
+	s := compiled(t, report.MachinesSchema, report.Schema, report.ComparisonSchema)
+	validate(t, s, writeMachines(t, "json", machines(onMachine("pi", 3, 1), onMachine("vm1", 4, 4)), report.Options{}))
+	validate(t, s, writeMachines(t, "json", machines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)), report.Options{}))
+	validate(t, s, writeMachines(t, "json", []report.OnMachine{{Name: "pi", Failure: "it went away"}}, report.Options{}))
+	var all report.JSONMachines
+	fill(reflect.ValueOf(&all).Elem())
+	all.Machines[0].Report = json.RawMessage(write(t, "json", onMachine("pi", 3, 1), "native", report.Options{}))
+	all.Pairs[0].Agreement, all.Pairs[0].Said[0].Verdict = stats.Reversed, stats.Same
+	validateFields(t, s, all)
+}
+
+func TestGatesFulfilSchema(t *testing.T) {
+	s := compiled(t, report.GatesSchema, report.GateSchema)
+	var b bytes.Buffer
+	if err := report.WriteGates(&b, "json", []report.GatedOn{{Name: "pi", Gated: report.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}, report.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	validate(t, s, b.String())
+	var all report.JSONGates
+	fill(reflect.ValueOf(&all).Elem())
+	all.Machines[0].Gate = json.RawMessage(writeGated(t, "json", gatedRun()))
+	validateFields(t, s, all)
 }
 
 func TestAdviceFulfilsSchema(t *testing.T) {

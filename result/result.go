@@ -458,6 +458,10 @@ type Run struct {
 	// Schedule is nil in older runs.
 	Schedule *Schedule `json:"schedule,omitempty"`
 
+	// TrialLimitNS is how long a trial may take before it is ended and has failed. It is 0 in
+	// older runs.
+	TrialLimitNS int64 `json:"trial_limit_ns,omitempty"`
+
 	// Steal is the share of the CPUs' working time that the hypervisor gave to others
 	// during the rounds. It is nil if it is not known, and in older runs.
 	Steal *float64 `json:"steal,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -226,16 +227,22 @@ func encode(record any) (string, error) {
 }
 
 // Resume records that a run goes on, after it was loaded and prepared for that: some of its
-// trials no longer count. If others have added trials to it since it was loaded, Resume
-// returns an error and changes nothing.
+// trials no longer count. If others have resumed it or added trials to it since it was loaded,
+// Resume returns an error and changes nothing.
 func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
-		var trials int
-		if err := c.QueryRowContext(ctx, `SELECT count(*) FROM trials WHERE run_id = ?`, r.ID).Scan(&trials); err != nil {
+		var trials, resumed int
+		err := c.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM trials WHERE run_id = ?1), coalesce(json_array_length(json, '$.resumed'), 0)
+			FROM runs WHERE run_id = ?1`, r.ID).Scan(&trials, &resumed)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return fmt.Errorf("store %s: run %d has been deleted since it was read", s.path, r.ID)
+		case err != nil:
 			return err
-		}
-		if trials != len(r.Trials) {
-			return fmt.Errorf("store %s: run %d is being measured: it has %d trials now, and had %d a moment ago", s.path, r.ID, trials, len(r.Trials))
+		case trials != len(r.Trials):
+			return fmt.Errorf("store %s: run %d is being measured: it has %d trials now, and had %d a moment ago: wait until that has ended", s.path, r.ID, trials, len(r.Trials))
+		case resumed != len(r.Resumed)-1:
+			return fmt.Errorf("store %s: run %d is being measured: somebody else has just resumed it: wait until that has ended", s.path, r.ID)
 		}
 		for _, order := range again {
 			if err := markRepeated(ctx, c, r.ID, order); err != nil {

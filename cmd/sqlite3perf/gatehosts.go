@@ -50,15 +50,17 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 		return err
 	}
 	var all sync.WaitGroup
+	answers := &answers{left: len(list), all: make(chan struct{})}
 	for i, own := range env.forHosts(o.hosts.names) {
 		name := o.hosts.names[i]
 		options := *o // which judging changes
 		options.drivers = slices.Clone(o.drivers)
-		options.hosts.names, options.seed = []string{name}, fmt.Sprint(same)
+		options.hosts.names, options.hosts.other, options.seed = []string{name}, &answering{answers: answers}, fmt.Sprint(same)
 		out := report.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
 		out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
 		all.Go(func() {
 			failures[i] = options.judge(ctx, own, &out)
+			options.hosts.other.answered(nil) // if it has not come that far
 			blame(&out, failures[i])
 			list[i] = report.GatedOn{Name: name, Gated: out, Options: report.Options{Hints: report.Hints{Scale: scaleHint, More: options.more(out)}}}
 		})
@@ -71,11 +73,74 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 		}
 		statuses[i] = gateStatus(&list[i].Gated, failures[i])
 	}
+	unreached := errors.Join(answers.failures...)
+	if unreached != nil && o.output.file == "" {
+		return incompleteError{unreached}
+	}
 	err = o.output.print(env, func(w io.Writer, format string, opts report.Options) error {
 		return report.WriteGates(w, format, list, opts)
 	}, "sqlite3perf gate")
-	if err != nil {
+	switch {
+	case err != nil && unreached != nil:
+		return fmt.Errorf("%w; and %w", unreached, err)
+	case err != nil:
 		return err
+	case unreached != nil:
+		return incompleteError{unreached}
 	}
 	return worstStatus(statuses)
+}
+
+// answers are those of several hosts. Nothing is measured before all are there.
+type answers struct {
+	mu       sync.Mutex
+	left     int           // how many are not there yet
+	all      chan struct{} // closed when all are there
+	failures []error
+}
+
+// answering is the answer of one of several hosts. Its methods may be called of nil, and more
+// than once.
+type answering struct {
+	*answers
+	once sync.Once
+}
+
+// answered notes the answer, or why there is none.
+func (a *answering) answered(failure error) {
+	if a == nil {
+		return
+	}
+	a.once.Do(func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if failure != nil {
+			a.failures = append(a.failures, failure)
+		}
+		if a.left--; a.left == 0 {
+			close(a.all)
+		}
+	})
+}
+
+// wait notes the answer and waits for the others. It returns the failure of this host or, if
+// another one has failed, an error that says so.
+func (a *answering) wait(ctx context.Context, failure error) error {
+	if a == nil {
+		return failure
+	}
+	if ctx.Err() != nil {
+		a.answered(nil) // the user does not want it any longer
+		return ctx.Err()
+	}
+	a.answered(failure)
+	select {
+	case <-a.all:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if failure == nil && len(a.failures) > 0 {
+		return incompleteError{errors.New("nothing was measured, because another machine did not answer")}
+	}
+	return failure
 }

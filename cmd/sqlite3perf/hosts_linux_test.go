@@ -355,6 +355,12 @@ func TestHostsInterrupted(t *testing.T) {
 			n := newNetwork(t, p, "pi", "vm1")
 			s := p.start(n.on("pi,vm1", append(onHosts, "--rounds", "100000")...)...)
 			s.until("pi: round 1")
+			if sig == syscall.SIGINT {
+				out, err := p.command("run", "--resume", "last", "--ssh", n.client).CombinedOutput()
+				if err == nil || !strings.Contains(string(out), ": something is being measured in ") || strings.Count(string(out), "\n") != 1 {
+					t.Errorf("while it is measured it is resumed: %v\n%s", err, out)
+				}
+			}
 			s.signal(sig)
 			want := exitInterrupted
 			if sig == syscall.SIGKILL {
@@ -455,8 +461,18 @@ func TestHostMistakes(t *testing.T) {
 			t.Errorf("%s %v: exit status %d, want %d; it says:\n%swant one line with %s", x.hosts, x.args, code, x.code, said, x.want)
 		}
 	}
+	// A gate measures nothing either before all answer. It still writes why to a file.
+	s := p.start(n.on("pi,closed", "gate", "--baseline", "modernc", "--drivers", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--format", "json", "-o", "gate.json")...)
+	if code := s.wait(); code != exitIncomplete || !strings.Contains(s.said.String(), "host closed: it refuses the connection: ") || strings.Count(s.said.String(), "\n") != 1 {
+		t.Errorf("gate: exit status %d, want %d; it says:\n%s", code, exitIncomplete, s.said.String())
+	}
+	var gates report.JSONGates
+	if text, err := os.ReadFile(filepath.Join(p.dir, "gate.json")); err != nil || json.Unmarshal(text, &gates) != nil || gates.Passed ||
+		len(gates.Machines) != 2 || !strings.Contains(string(gates.Machines[0].Gate), "another machine did not answer") || !strings.Contains(string(gates.Machines[1].Gate), "it refuses the connection") {
+		t.Errorf("gate.json: %v\n%s", err, text)
+	}
 	// Where no driver has a worker there is nothing to print.
-	s := p.start(n.on("pi,full", "run", "--drivers", "modernc:GOEXPERIMENT=nosuchthing", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet")...)
+	s = p.start(n.on("pi,full", "run", "--drivers", "modernc:GOEXPERIMENT=nosuchthing", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet")...)
 	if code := s.wait(); code != exitIncomplete || s.stdout.Len() > 0 || strings.Count(s.said.String(), "no driver has a worker") != 2 {
 		t.Errorf("no worker: exit status %d\n%s%s", code, s.said.String(), s.stdout.String())
 	}
@@ -464,6 +480,57 @@ func TestHostMistakes(t *testing.T) {
 		t.Errorf("stored:\n%s", out)
 	}
 	n.leftNothing()
+}
+
+// TestHostDiskFull measures on a host whose disks are small ones, in a mount namespace of the
+// agent: what does not fit has failed, each time with a line that says what to do, and nothing
+// is left on them.
+func TestHostDiskFull(t *testing.T) {
+	namespace := mountNamespace()
+	if namespace == nil {
+		t.Skip("this system lets nobody mount a file system, not even in a namespace of its own")
+	}
+	p := newPlace(t)
+	n := newNetwork(t, p, "pi")
+	p.write("heavy.yaml", "name: heavy\nschema: CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT NOT NULL)\n"+
+		"rows: {t: {count: 1000, columns: {id: serial, name: {text: 1000}}}}\nphases: [{name: insert, insert: t}]\n", 0o644)
+	dir := filepath.Join(p.dir, "small")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// The script must not have single quotes, and a shell strips one level of these.
+	small := func(name, on, size, first string) string {
+		return n.changed(name, `s#exec "$f" host-agent#exec `+strings.Join(namespace, " ")+` sh -c "mkdir -p `+on+`; mount -t tmpfs -o size=`+size+` none `+on+`; `+first+`$f host-agent; ls -A `+on+` >`+n.path(name+".left")+`"#`)
+	}
+	full := `cat /dev/zero >` + dir + `/ballast 2>/dev/null; `
+	sources, workers := filepath.Join(n.hosts["pi"], "sqlite3perf", "sources"), filepath.Join(n.hosts["pi"], "sqlite3perf", "workers")
+	for _, x := range []struct {
+		name, client, dir, want, left string
+		lines                         int // that it says; 0: any number
+	}{
+		{"some", small("some", dir, "400k", ""), dir, "modernc on heavy: failed: SQLITE_FULL: database or disk is full (13): make room in " + dir + ", or name another directory with --dir\n", "", 0},
+		{"none", small("none", dir, "64k", full), dir, "host pi: directory for databases: write " + dir, "ballast\n", 1},
+		{"sources", small("sources", sources, "64k", ""), p.dir, "host pi: unpacking the sources of the workers: write " + sources, "", 1},
+		{"workers", small("workers", workers, "64k", ""), p.dir, "modernc: cannot be built: the disk of " + workers + " or of Go's build cache is full: make room there", "", 1},
+	} {
+		s := p.start("run", "--hosts", "pi", "--ssh", x.client, "--dir", x.dir, "--drivers", "modernc", "--workloads", "./tiny.yaml,./heavy.yaml", "--rounds", "6", "--quiet="+strconv.FormatBool(x.lines > 0))
+		code := s.wait()
+		said := strings.TrimPrefix(s.said.String(), "copying sqlite3perf to pi\n")
+		if code != exitIncomplete || !strings.Contains(said, x.want) || !strings.Contains(said, "make room ") || x.lines > 0 && strings.Count(said, "\n") != x.lines {
+			t.Errorf("%s: exit status %d; it says:\n%swant %s", x.name, code, said, x.want)
+		}
+		if left := n.read(x.name + ".left"); left != x.left {
+			t.Errorf("%s: left on the disk:\n%s", x.name, left)
+		}
+		n.leftNothing()
+	}
+	got := map[string]result.Status{}
+	for _, c := range p.last().Cells {
+		got[c.Workload+" "+c.Phase] = c.Status
+	}
+	if got["heavy insert"] != result.Failed || got["tiny insert"] != result.OK {
+		t.Errorf("the cells are %v", got)
+	}
 }
 
 // TestQuestionsOnHosts asks the questions of compare, gate and reproduce on two hosts: the

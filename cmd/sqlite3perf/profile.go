@@ -309,7 +309,7 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 		return err
 	}
 	perf, noPerf := lab.FindPerf(ctx, scratch.Dir)
-	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: "sqlite3perf drivers --features shows which driver has what"}
+	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint}
 	if err := unlessInterrupted(stop, processes.CheckNeeds(until(ctx, stop), r.cases)); err != nil {
 		return err
 	}

@@ -47,7 +47,9 @@ var expressions = map[string]reading{
 // comparisons is how many times each file outside tests searches a message for a text.
 var comparisons = map[string]reading{
 	"drivers/rqlite/conn.go":        {1, "SQLite's messages"},
+	"lab/build.go":                  {1, "the system's messages, as the go command passes them on"},
 	"lab/conformance/failures.go":   {1, "how a worker's message begins, which the protocol says"},
+	"lab/process.go":                {1, "SQLite's messages"},
 	"lab/sql.go":                    {2, "SQLite's messages"},
 	"report/troubles.go":            {1, "whether a message has the line that would follow it"},
 	"worker/job/jobtest/jobtest.go": {2, "messages under test"},

@@ -112,11 +112,14 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *r
 	if run.Compares != nil {
 		r.print = o.printComparison(env)
 	}
-	if o.dir == "" && run.Host != nil {
-		o.dir = given(run, "--dir")
+	if run.TrialLimitNS > 0 && !typed(o.flags.Lookup("trial-limit")) {
+		o.trialLimit = time.Duration(run.TrialLimitNS)
 	}
-	if usual, err := databasesDirectory(""); o.dir == "" && run.Host == nil && (err != nil || usual != run.Machine.Directory) {
+	if !typed(o.flags.Lookup("dir")) {
 		o.dir = run.Machine.Directory
+		if usual, err := databasesDirectory(""); run.Host == nil && err == nil && usual == o.dir {
+			o.dir = "" // it may have to be made again
+		}
 	}
 	if run.Host != nil {
 		o.hosts.names = []string{run.Host.Name}
@@ -271,7 +274,7 @@ func samePlan(a, b *result.Case) bool {
 }
 
 // goOn notes in the store that the run goes on, unless its machine or workers are others.
-func (r *request) goOn(ctx context.Context, env *environment, t taking) error {
+func (r *request) goOn(ctx context.Context, env *environment, o *runOptions, t taking) error {
 	run := r.resumed
 	if differ := report.MachinesDiffer(run.Machine, t.site.machine); differ != nil {
 		return usagef("run %d was begun on another machine: %s: resume it there, or start a new run here: %s", run.ID, report.Line(strings.Join(differ, "; ")), commandOf(run))
@@ -285,6 +288,8 @@ func (r *request) goOn(ctx context.Context, env *environment, t taking) error {
 			run.Cases[i] = c.Case
 		}
 	}
+	// Whoever resumes it once more must find both as they are now.
+	run.Machine.Directory, run.TrialLimitNS = t.site.machine.Directory, int64(o.trialLimit)
 	again := lab.Resume(run, r.cases, env.now())
 	return t.store.Resume(ctx, run, again)
 }

@@ -176,7 +176,7 @@ func takeAt(ctx context.Context, stop <-chan struct{}, env *environment, o *runO
 	if !o.quiet && r.study == nil && !r.told {
 		sayUnset(r.cases, show.say)
 	}
-	measured, err := r.begin(until(ctx, stop), env, t)
+	measured, err := r.begin(until(ctx, stop), env, o, t)
 	if err != nil {
 		return nil, unlessInterrupted(stop, err)
 	}
@@ -196,11 +196,12 @@ func takeAt(ctx context.Context, stop <-chan struct{}, env *environment, o *runO
 }
 
 // begin stores the run as it is known before its first trial, or that it goes on.
-func (r *request) begin(ctx context.Context, env *environment, t taking) (*result.Run, error) {
+func (r *request) begin(ctx context.Context, env *environment, o *runOptions, t taking) (*result.Run, error) {
 	if r.resumed != nil {
-		return r.resumed, r.goOn(ctx, env, t)
+		return r.resumed, r.goOn(ctx, env, o, t)
 	}
 	run := newRun(r, t.site.machine, env.now())
+	run.TrialLimitNS = int64(o.trialLimit)
 	return run, t.store.Begin(ctx, run)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/lab"
 	"github.com/sqlite3perf/sqlite3perf/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/report"
 	"github.com/sqlite3perf/sqlite3perf/result"
 )
 
@@ -32,6 +33,9 @@ type site struct {
 // featuresHint says what to do if a driver lacks a feature.
 const featuresHint = "sqlite3perf drivers --features shows which driver has what"
 
+// elsewhereHint says what to do if there is no room for databases.
+const elsewhereHint = "or name another directory with --dir"
+
 // site makes a site for what is requested: on this machine, unless it is for a host.
 func (env *environment) site(ctx context.Context, o *runOptions, r *request, show *progress) (*site, error) {
 	if r.host != nil {
@@ -46,7 +50,7 @@ func (env *environment) site(ctx context.Context, o *runOptions, r *request, sho
 		scratch.Remove()
 		return nil, fmt.Errorf("%w: name another directory with --dir", err)
 	}
-	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, CPUTime: env.cpuTime}
+	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.cpuTime}
 	return &site{
 		machine: machineIn(observer.Machine, r.dir), executor: processes, noise: observer, processes: processes, remove: scratch.Remove,
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
@@ -74,12 +78,20 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 	}
 	m, err := host.Connect(ctx, r.host.Name, options)
 	if err != nil {
-		return nil, incompleteError{err}
+		return nil, o.hosts.other.wait(ctx, incompleteError{err})
 	}
-	about, err := m.Open(ctx, o.dir, o.trialLimit, featuresHint)
-	if err != nil {
+	var about result.Machine
+	if r.resumed != nil {
+		err = notInUse(ctx, m, r.resumed)
+	}
+	if err == nil {
+		if about, err = m.Open(ctx, host.Place{Dir: o.dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint}); err != nil {
+			err = incompleteError{err}
+		}
+	}
+	if err := o.hosts.other.wait(ctx, err); err != nil {
 		m.Close()
-		return nil, incompleteError{fmt.Errorf("%w; --dir names another directory there", err)}
+		return nil, err
 	}
 	return &site{
 		machine: about, executor: m, noise: m, remove: m.Close, needs: m.CheckNeeds,
@@ -89,10 +101,25 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 	}, nil
 }
 
+// notInUse returns an error if a run is still being measured on its machine, or another one in
+// the same directory.
+func notInUse(ctx context.Context, m *host.Machine, run *result.Run) error {
+	used, err := m.InUse(ctx, run.Machine.Directory)
+	switch {
+	case err != nil:
+		return incompleteError{err}
+	case used:
+		return usagef("run %d: something is being measured in %s on %s: wait until that has ended (if its connection was lost, that takes up to %v)",
+			run.ID, report.Line(run.Machine.Directory), report.Line(run.Host.Name), host.Silence)
+	}
+	return nil
+}
+
 // hostOptions are the flags that say on which machines is measured.
 type hostOptions struct {
 	names []string
 	ssh   string
+	other *answering // hosts that have to answer before anything is measured; nil: none
 }
 
 // options returns how the hosts are reached.

@@ -3,8 +3,6 @@ package host
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/lab"
@@ -29,7 +28,7 @@ type Agent struct {
 	// DirectoryPrefix begins the name of the directory for the databases.
 	DirectoryPrefix string
 
-	quiet   time.Duration // after how long without a word it ends; 0: silence
+	quiet   time.Duration // after how long without a word it ends; 0: Silence
 	out     sync.Mutex
 	replies *json.Encoder
 
@@ -40,11 +39,13 @@ type Agent struct {
 	trials   *lab.Processes
 	cases    map[int]*lab.Case
 	incoming *incoming
+
+	elsewhere string // what else to do if there is no room for databases
 }
 
-// silence is after how long without a word from the other side the agent ends. Usually the
+// Silence is after how long without a word from the other side the agent ends. Usually the
 // end of its input tells it; a machine that loses power tells nothing.
-const silence = 5 * time.Minute
+const Silence = 5 * time.Minute
 
 // errEnded is why the work under way ends when the other side has gone.
 var errEnded = errors.New("the other side has gone")
@@ -67,7 +68,7 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	requests := make(chan request)
 	go func() {
 		defer close(requests)
-		most := cmp.Or(a.quiet, silence)
+		most := cmp.Or(a.quiet, Silence)
 		watchdog := time.AfterFunc(most, func() { end(errEnded) })
 		defer watchdog.Stop()
 		for lines := json.NewDecoder(in); ; {
@@ -113,25 +114,11 @@ func (a *Agent) hello() (hello, error) {
 	if err != nil {
 		return hello{}, err
 	}
-	sum, err := sumOf(path)
+	sum, err := lab.SHA256Of(path)
 	return hello{protocolVersion, a.Version, sum, platform()}, err
 }
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
-
-// sumOf returns the SHA-256 of a file, in hex.
-func sumOf(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
 
 // remove removes the directories that the agent made.
 func (a *Agent) remove() {
@@ -149,6 +136,12 @@ func (a *Agent) answer(ctx context.Context, r request) reply {
 	}
 	if err != nil {
 		out.Result, out.Error = nil, err.Error()
+		switch _, ok := errors.AsType[*placeError](err); {
+		case ok && a.elsewhere != "":
+			out.Error += ", " + a.elsewhere
+		case !ok && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)):
+			out.Error += ": make room there"
+		}
 	}
 	return out
 }
@@ -158,6 +151,8 @@ func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	switch r.Method {
 	case methodOpen:
 		return with(r, func(o opening) (any, error) { return a.open(o) })
+	case methodInUse:
+		return with(r, func(dir string) (any, error) { return lab.InUse(dir, a.DirectoryPrefix), nil })
 	case methodPrepare:
 		return with(r, func(list []wireCase) (any, error) { return a.prepare(ctx, r.ID, list) })
 	case methodSend:
@@ -195,26 +190,42 @@ func (a *Agent) open(o opening) (any, error) {
 	if a.builder.Cache, err = lab.DefaultCache(); err != nil {
 		return nil, err
 	}
-	dir := o.Dir
-	if dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return nil, err
-		}
-		dir = filepath.Join(cache, "sqlite3perf", "databases")
-	} else if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
-		return nil, fmt.Errorf("it has no directory %s: create it there", dir)
+	a.elsewhere = o.Elsewhere
+	dir, err := databases(o.Dir)
+	if err != nil {
+		return nil, err
 	}
 	if a.scratch, err = lab.NewScratch(dir, a.DirectoryPrefix); err != nil {
-		return nil, fmt.Errorf("directory for databases: %w: make room there", err)
+		return nil, &placeError{fmt.Errorf("directory for databases: %w: make room there", err)}
 	}
 	if a.observer, err = machine.Observe(a.scratch.Dir); err != nil {
-		return nil, fmt.Errorf("%w: make room there", err)
+		return nil, &placeError{fmt.Errorf("%w: make room there", err)}
 	}
-	a.trials = &lab.Processes{Dir: a.scratch.Dir, Limit: time.Duration(o.LimitNS), Hint: o.Hint}
+	a.trials = &lab.Processes{Dir: a.scratch.Dir, Limit: time.Duration(o.LimitNS), Hint: o.Hint, Elsewhere: o.Elsewhere}
 	m := a.observer.Machine
 	m.Directory = dir
 	return m, nil
+}
+
+// placeError is an error of the directory for databases, of which another one may do.
+type placeError struct{ error }
+
+func (e *placeError) Unwrap() error { return e.error }
+
+// databases returns the directory for databases: the given one, which must exist, or the
+// usual one.
+func databases(given string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if usual := filepath.Join(cache, "sqlite3perf", "databases"); err == nil && (given == "" || given == usual) {
+		return usual, nil
+	}
+	if given == "" {
+		return "", err
+	}
+	if fi, err := os.Stat(given); err != nil || !fi.IsDir() {
+		return "", &placeError{fmt.Errorf("it has no directory %s: create it there", given)}
+	}
+	return given, nil
 }
 
 // prepare finds or builds the workers of cases.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
 // talk starts an agent and returns what asks it, and reads its answer.
@@ -86,6 +88,11 @@ func TestAgent(t *testing.T) {
 			t.Errorf("%s %v: error %q, want %q", x.method, x.params, got.Error, x.want)
 		}
 	}
+	for place, want := range map[string]string{dir: "true", t.TempDir(): "false", filepath.Join(dir, "none"): "false"} {
+		if got := ask(request{100, methodInUse, params(place)}); string(got.Result) != want {
+			t.Errorf("in use: %s, want %s; error %q", got.Result, want, got.Error)
+		}
+	}
 	if made, err := filepath.Glob(filepath.Join(dir, "run-*")); err != nil || len(made) == 0 {
 		t.Errorf("made: %v, %v", made, err)
 	}
@@ -105,7 +112,7 @@ func TestReceive(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sum, err := sumOf(file)
+	sum, err := lab.SHA256Of(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +135,7 @@ func TestReceive(t *testing.T) {
 	if r := send(methodSend, sending{SHA256: sum, Data: []byte(text[100:]), Last: true}); json.Unmarshal(r.Result, &there) != nil || there.Path == "" {
 		t.Fatalf("whole: %+v", r)
 	}
-	if got, err := sumOf(there.Path); err != nil || got != sum {
+	if got, err := lab.SHA256Of(there.Path); err != nil || got != sum {
 		t.Errorf("%s has the sum %s: %v", there.Path, got, err)
 	}
 	if r := send(methodSend, sending{SHA256: sum}); !strings.Contains(string(r.Result), there.Path) {

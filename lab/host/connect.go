@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/lab"
 )
 
 // Machine is another machine with an agent that runs. Its methods other than Close may not
@@ -32,7 +34,7 @@ type Machine struct {
 }
 
 // pingInterval is how often the agent is told that this side is still there.
-const pingInterval = silence / 10
+const pingInterval = Silence / 10
 
 // closing is how long an agent may take to end.
 const closing = 20 * time.Second
@@ -121,7 +123,7 @@ func (c *connecting) installed(ctx context.Context) (*Machine, error) {
 // with starts an executable for a platform, and copies it before if it is not there. It
 // returns no machine if the other machine has another platform, or cannot run it.
 func (c *connecting) with(ctx context.Context, executable, meant string) (*Machine, error) {
-	hash, err := sumOf(executable)
+	hash, err := lab.SHA256Of(executable)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (a *Agent) receive(s sending) (sent, error) {
 	if a.incoming == nil || a.incoming.sum != s.SHA256 {
 		a.incoming.discard()
 		a.incoming = nil
-		if sum, err := sumOf(path); err == nil && sum == s.SHA256 {
+		if sum, err := lab.SHA256Of(path); err == nil && sum == s.SHA256 {
 			return sent{path}, nil
 		}
 		scratch, err := lab.NewScratch(a.builder.Cache, "receiving-")
@@ -59,7 +59,7 @@ func (a *Agent) receive(s sending) (sent, error) {
 	if err := in.file.Close(); err != nil {
 		return sent{}, err
 	}
-	if sum, err := sumOf(in.file.Name()); err != nil || sum != s.SHA256 {
+	if sum, err := lab.SHA256Of(in.file.Name()); err != nil || sum != s.SHA256 {
 		return sent{}, errors.Join(err, errors.New("a worker arrived damaged"))
 	}
 	// With its sum beside it, it is removed from the cache as those that are built there are.

@@ -30,13 +30,28 @@ func Check(cases []*lab.Case) error {
 	return nil
 }
 
-// Open begins a run: it makes a directory for the databases there, or in dir if that is not
-// "", and describes the machine. A trial takes no longer than limit. hint says what to do if
-// a driver lacks a feature.
-func (m *Machine) Open(ctx context.Context, dir string, limit time.Duration, hint string) (result.Machine, error) {
+// Place says where trials run on a machine, and how.
+type Place struct {
+	Dir       string        // for databases; it must exist. "": the usual one
+	Limit     time.Duration // of one trial
+	Hint      string        // what to do if a driver lacks a feature; "": nothing
+	Elsewhere string        // what else to do than to make Dir, or room in it; "": nothing
+}
+
+// Open begins a run: it makes a directory of its own for the databases there, and describes
+// the machine.
+func (m *Machine) Open(ctx context.Context, p Place) (result.Machine, error) {
 	var about result.Machine
-	err := m.call(ctx, methodOpen, opening{dir, int64(limit), hint}, &about, nil)
+	err := m.call(ctx, methodOpen, opening{p.Dir, int64(p.Limit), p.Hint, p.Elsewhere}, &about, nil)
 	return about, err
+}
+
+// InUse reports whether something is being measured in a directory there, such as by an agent
+// that has not noticed yet that its connection is gone.
+func (m *Machine) InUse(ctx context.Context, dir string) (bool, error) {
+	var used bool
+	err := m.call(ctx, methodInUse, dir, &used, nil)
+	return used, err
 }
 
 // Prepare finds or builds the workers of the cases, there or, if there is no Go and the
@@ -147,7 +162,7 @@ func (m *Machine) sendWorker(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	hash, err := sumOf(path)
+	hash, err := lab.SHA256Of(path)
 	if err != nil {
 		return "", err
 	}

@@ -41,6 +41,7 @@ type reply struct {
 const (
 	methodPing    = "ping"    // nothing, and no reply
 	methodOpen    = "open"    // opening: result.Machine
+	methodInUse   = "in-use"  // a directory for databases: bool
 	methodPrepare = "prepare" // []wireCase: []preparation; events are of type building
 	methodSend    = "send"    // sending: sent
 	methodNeeds   = "needs"   // []preparation: []preparation
@@ -54,6 +55,8 @@ type opening struct {
 	Dir     string `json:"dir,omitempty"` // for databases; "": in the user's cache directory
 	LimitNS int64  `json:"limit_ns"`      // of one trial
 	Hint    string `json:"hint,omitempty"`
+
+	Elsewhere string `json:"elsewhere,omitempty"` // what else to do if there is no room in Dir
 }
 
 // wireCase is a [lab.Case] as it travels.
